@@ -1,0 +1,45 @@
+#include "app/cli/commands.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cstdio>
+
+namespace mr::app {
+
+int exitCode(const Status& status) noexcept
+{
+    if (status.ok())
+        return 0;
+    switch (status.kind()) {
+    case ErrorKind::InvalidArgument:
+    case ErrorKind::DataCorrupt:
+        return 2;
+    case ErrorKind::OutOfMemory:
+        return 3;
+    case ErrorKind::Cancelled:
+        return 130;
+    case ErrorKind::Io:
+    case ErrorKind::DeviceLost:
+    case ErrorKind::Internal:
+        return 4;
+    }
+    return 4;
+}
+
+int fail(const Status& status, bool json)
+{
+    (void)std::fprintf(stderr, "millrace: %s\n", status.message().c_str());
+    if (json)
+        printLine(nlohmann::json{{"event", "error"}, {"message", status.message()}}.dump(
+            -1, ' ', false, nlohmann::json::error_handler_t::replace));
+    return exitCode(status);
+}
+
+void printLine(std::string_view line)
+{
+    (void)std::fwrite(line.data(), 1, line.size(), stdout);
+    (void)std::fputc('\n', stdout);
+    (void)std::fflush(stdout);
+}
+
+} // namespace mr::app

@@ -1,0 +1,41 @@
+// The subcommands of `millrace`, one small file each.
+//
+// A command adds itself to the parser and keeps its options alive; when it was called, its action
+// returns the exit code of CLI.md: 0 done, 2 bad usage or input, 3 does not fit, 4 I/O or device
+// failure, 5 failed check, 130 stopped by the user.
+
+#pragma once
+
+#include <millrace/status.h>
+
+#include <CLI/CLI.hpp>
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace mr::app {
+
+using Action = std::function<int()>;
+
+// Each sets `action` when its subcommand is parsed.
+void addTrain(CLI::App& app, Action& action);
+void addResume(CLI::App& app, Action& action);
+void addEval(CLI::App& app, Action& action);
+void addGenerate(CLI::App& app, Action& action);
+void addTokenize(CLI::App& app, Action& action);
+void addPlan(CLI::App& app, Action& action);
+void addInspect(CLI::App& app, Action& action);
+void addRuns(CLI::App& app, Action& action);
+void addSelftest(CLI::App& app, Action& action);
+void addBench(CLI::App& app, Action& action);
+
+int exitCode(const Status& status) noexcept;
+
+// Prints the message to stderr (and, with `json`, an error object to stdout); returns exitCode().
+int fail(const Status& status, bool json = false);
+
+// One line to stdout, flushed.
+void printLine(std::string_view line);
+
+} // namespace mr::app

@@ -1,0 +1,137 @@
+// `millrace eval`: mean cross-entropy of a model on text or pairs.
+
+#include "app/cli/commands.h"
+#include "app/compose.h"
+#include "core/engine/inference.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+
+namespace mr::app {
+namespace {
+
+struct EvalOptions {
+    std::string model;
+    std::vector<std::string> data;
+    std::string format = "auto";
+    std::string split;
+    bool perLine = false;
+    std::int64_t blocks = 0;
+    std::int64_t seqLen = 0;
+    std::int64_t threads = 0;
+    std::string precision = "fp32";
+    std::string device = "auto";
+    bool json = false;
+};
+
+// Blocks stand alone: each of seqLen tokens predicts its own last seqLen - 1. Parts of a text are
+// one sequence each, BOS in front, cut at seqLen tokens.
+TokenSetOptions setOptions(const EvalOptions& options, std::int64_t seqLen)
+{
+    TokenSetOptions set;
+    set.seqLen = seqLen;
+    set.split = options.split;
+    set.perLine = options.perLine;
+    set.overlapTarget = false;
+    set.endOfDocument = false;
+    set.specials = options.blocks == 0;
+    set.firstBlockOnly = options.perLine || !options.split.empty();
+    return set;
+}
+
+void keepFirst(TokenSet& set, std::int64_t sequences)
+{
+    if (sequences == 0 || sequences >= set.count())
+        return;
+    set.starts.resize(static_cast<std::size_t>(sequences) + 1);
+    set.tokens.resize(set.starts.back());
+    set.trained.resize(set.starts.back());
+}
+
+Result<TokenSet> readData(const EvalOptions& options, const InferenceModel& model)
+{
+    auto format = parseDataFormat(options.format);
+    if (!format.ok())
+        return format.status();
+    std::vector<DataSource> sources;
+    for (const std::string& path : options.data)
+        sources.push_back({path, format.value(), {}});
+    auto set = buildTokenSet(sources, model.tokenizer(), setOptions(options, model.seqLen()));
+    if (!set.ok())
+        return set.status();
+    keepFirst(set.value(), options.blocks);
+    if (options.blocks > set.value().count())
+        return Status::error(ErrorKind::InvalidArgument,
+            "--blocks " + std::to_string(options.blocks) + ": the data has only " +
+                std::to_string(set.value().count()) + " blocks of " +
+                std::to_string(model.seqLen()) + " tokens");
+    return set;
+}
+
+int eval(const EvalOptions& options)
+{
+    auto precision = parsePrecision(options.precision);
+    if (!precision.ok())
+        return fail(precision.status(), options.json);
+    auto choice = parseDevice(options.device);
+    if (!choice.ok())
+        return fail(choice.status(), options.json);
+    InferenceOptions model;
+    model.seqLen = options.seqLen;
+    model.compute = precision.value() == PrecisionChoice::BF16 ? DType::BF16 : DType::F32;
+    const auto bytes = InferenceModel::deviceBytes(options.model, model);
+    if (!bytes.ok())
+        return fail(bytes.status(), options.json);
+    auto device = makeInferenceDevice(choice.value(), Result(bytes).value(), options.threads);
+    if (!device.ok())
+        return fail(device.status(), options.json);
+    auto loaded = InferenceModel::load(options.model, model, *device.value());
+    if (!loaded.ok())
+        return fail(loaded.status(), options.json);
+    auto set = readData(options, *loaded.value());
+    if (!set.ok())
+        return fail(set.status(), options.json);
+    const auto result = loaded.value()->evaluate(set.value());
+    if (!result.ok())
+        return fail(result.status(), options.json);
+    const EvalResult figures = Result(result).value();
+    if (options.json)
+        printLine(nlohmann::json{{"loss", figures.loss}, {"perplexity", std::exp(figures.loss)},
+            {"tokens", figures.tokens}, {"sequences", figures.sequences}}
+                      .dump());
+    else
+        std::printf("loss %.6f  perplexity %.3f  over %lld tokens in %lld sequences\n",
+            figures.loss, std::exp(figures.loss), static_cast<long long>(figures.tokens),
+            static_cast<long long>(figures.sequences));
+    return 0;
+}
+
+} // namespace
+
+void addEval(CLI::App& app, Action& action)
+{
+    auto options = std::make_shared<EvalOptions>();
+    CLI::App* command = app.add_subcommand("eval", "Mean cross-entropy on data");
+    command->add_option("--model", options->model, "Model folder")->required();
+    command->add_option("--data", options->data, "Dataset file; may be repeated")->required();
+    command->add_option("--format", options->format, "auto, text, jsonl, json or csv");
+    auto* blocks = command->add_option(
+        "--blocks", options->blocks, "First N non-overlapping blocks of --seq-len, without BOS");
+    auto* split = command->add_option("--split", options->split, "Text: one sequence per part");
+    command->add_flag("--per-line", options->perLine, "Text: one sequence per line")
+        ->excludes(blocks)
+        ->excludes(split);
+    split->excludes(blocks);
+    command->add_option("--seq-len", options->seqLen, "Tokens of a sequence (0: the model's most)");
+    command->add_option("--precision", options->precision, "fp32 or bf16");
+    command->add_option("--device", options->device, "auto, cpu or cuda");
+    command->add_option("--threads", options->threads, "Compute threads");
+    command->add_flag("--json", options->json, "One JSON object on stdout");
+    command->callback([options, &action] { action = [options] { return eval(*options); }; });
+}
+
+} // namespace mr::app

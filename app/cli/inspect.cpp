@@ -1,0 +1,127 @@
+// `millrace inspect PATH`: what a thing is, what it holds, what is wrong with it.
+
+#include "app/cli/commands.h"
+#include "core/engine/checkpoint.h"
+
+#include <millrace/library.h>
+#include <millrace/run_reader.h>
+#include <millrace/session.h>
+
+#include <nlohmann/json.hpp>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+namespace mr::app {
+namespace fs = std::filesystem;
+namespace {
+
+using Json = nlohmann::json;
+
+struct Options {
+    std::string path;
+    std::string model;
+    bool json = false;
+};
+
+Result<Json> describeRun(const std::string& path)
+{
+    auto spec = readRunSpec(path);
+    if (!spec.ok())
+        return spec.status();
+    Json json{{"kind", "run"}, {"name", spec.value().name}, {"steps", spec.value().steps},
+        {"policy", spec.value().policy}, {"checkpoints", Json::array()}};
+    for (const fs::path& checkpoint : listCheckpoints(path))
+        json["checkpoints"].push_back(checkpoint.string());
+    return json;
+}
+
+Result<Json> describeModel(const std::string& path)
+{
+    auto model = inspectModel(path);
+    if (!model.ok())
+        return model.status();
+    const ModelInfo& info = model.value();
+    return Json{{"kind", "model"}, {"architecture", info.architecture}, {"dtype", info.dtype},
+        {"parameters", info.parameters}, {"layers", info.layers}, {"hidden", info.hidden},
+        {"vocab", info.vocab}, {"max_positions", info.maxPositions},
+        {"tied_embedding", info.tiedEmbedding}, {"bytes", info.bytes},
+        {"tokenizer", info.tokenizerKind}, {"problems", info.problems}};
+}
+
+Result<Json> describeHistory(const std::string& path)
+{
+    auto reader = RunReader::open(path);
+    if (!reader.ok())
+        return reader.status();
+    auto runs = reader.value()->runs();
+    if (!runs.ok())
+        return runs.status();
+    return Json{{"kind", "history"}, {"runs", runs.value().size()}};
+}
+
+Result<Json> describeDataset(const Options& options)
+{
+    DataSource source;
+    source.path = options.path;
+    auto dataset = inspectDataset(source, options.model, 1024, 3);
+    if (!dataset.ok())
+        return dataset.status();
+    const DatasetInfo& info = dataset.value();
+    Json json{{"kind", "dataset"}, {"format", name(info.format)}, {"columns", info.columns},
+        {"mapping", info.mapping}, {"rows", info.rows}, {"sequences", info.sequences},
+        {"tokens", info.tokens}, {"trained_tokens", info.trainedTokens},
+        {"cut_rows", info.cutRows}, {"empty_rows", info.emptyRows}, {"bytes", info.bytes},
+        {"problems", info.problems}};
+    return json;
+}
+
+bool isDatabase(const fs::path& path)
+{
+    std::ifstream file(path, std::ios::binary);
+    std::string magic(15, '\0');
+    file.read(magic.data(), static_cast<std::streamsize>(magic.size()));
+    return file && magic == "SQLite format 3";
+}
+
+Result<Json> describe(const Options& options)
+{
+    const fs::path path = options.path;
+    std::error_code error;
+    if (!fs::exists(path, error))
+        return Status::error(ErrorKind::InvalidArgument, options.path + ": does not exist");
+    if (fs::is_directory(path, error))
+        return fs::exists(path / "run.json", error) ? describeRun(options.path)
+                                                    : describeModel(options.path);
+    if (path.filename() == "config.json")
+        return describeModel(path.parent_path().empty() ? "." : path.parent_path().string());
+    return isDatabase(path) ? describeHistory(options.path) : describeDataset(options);
+}
+
+int inspect(const Options& options)
+{
+    auto json = describe(options);
+    if (!json.ok())
+        return fail(json.status(), options.json);
+    constexpr auto kReplace = Json::error_handler_t::replace;
+    printLine(json.value().dump(options.json ? -1 : 2, ' ', false, kReplace));
+    const Json& problems = json.value().value("problems", Json::array());
+    return problems.empty() ? 0 : 2;
+}
+
+} // namespace
+
+void addInspect(CLI::App& app, Action& action)
+{
+    auto options = std::make_shared<Options>();
+    CLI::App* command = app.add_subcommand("inspect", "What a path is and what is wrong with it");
+    command->add_option("path", options->path, "Model folder, dataset, run folder or history")
+        ->required();
+    command->add_option("--model", options->model, "Tokenizer to count a dataset's tokens with");
+    command->add_flag("--json", options->json, "One line of JSON");
+    command->callback([options, &action] { action = [options] { return inspect(*options); }; });
+}
+
+} // namespace mr::app

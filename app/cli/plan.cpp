@@ -1,0 +1,85 @@
+// `millrace plan`: what a run would need, before it starts.
+
+#include "app/cli/commands.h"
+#include "app/cli/spec_options.h"
+#include "core/base/bytes.h"
+
+#include <millrace/planner.h>
+
+#include <cstdio>
+#include <memory>
+
+namespace mr::app {
+namespace {
+
+struct Options {
+    SpecOptions spec;
+    bool allPolicies = false;
+    bool json = false;
+};
+
+void printReport(const PlanReport& report)
+{
+    std::printf("policy %s (%s), %s, recompute %s, %lld parameters: %s\n", report.policy.c_str(),
+        report.exact ? "exact" : "not exact", report.precision.c_str(), report.recompute.c_str(),
+        static_cast<long long>(report.parameters), report.fits ? "fits" : report.limit.c_str());
+    for (const PlanTier& tier : report.tiers) {
+        std::printf("  %-7s %12s of %s\n", tier.tier.c_str(), formatBytes(tier.totalBytes).c_str(),
+            formatBytes(tier.budgetBytes).c_str());
+        for (const PlanBytes& kind : tier.kinds)
+            std::printf("    %-20s %12s  (%llu bytes)\n", kind.kind.c_str(),
+                formatBytes(kind.bytes).c_str(), static_cast<unsigned long long>(kind.bytes));
+    }
+    std::printf("  a step moves %s to the device and %s back, for %lld tokens\n",
+        formatBytes(static_cast<std::uint64_t>(report.h2dBytesPerStep)).c_str(),
+        formatBytes(static_cast<std::uint64_t>(report.d2hBytesPerStep)).c_str(),
+        static_cast<long long>(report.tokensPerStep));
+    if (report.predictedStepMs > 0.0)
+        std::printf("  forecast: %.1f ms a step, of which %.1f ms compute\n",
+            report.predictedStepMs, report.predictedComputeMs);
+    std::printf("  a checkpoint takes %s\n", formatBytes(report.checkpointBytes).c_str());
+    for (const std::string& advice : report.advice)
+        std::printf("  advice: %s\n", advice.c_str());
+}
+
+int plan(const Options& options)
+{
+    auto spec = options.spec.spec();
+    if (!spec.ok())
+        return fail(spec.status(), options.json);
+    std::vector<PlanReport> reports;
+    if (options.allPolicies) {
+        auto all = planAllPolicies(spec.value());
+        if (!all.ok())
+            return fail(all.status(), options.json);
+        reports = std::move(all).value();
+    } else {
+        auto one = planRun(spec.value());
+        if (!one.ok())
+            return fail(one.status(), options.json);
+        reports.push_back(std::move(one).value());
+    }
+    bool fits = false;
+    for (const PlanReport& report : reports) {
+        fits = fits || report.fits;
+        if (options.json)
+            printLine(toJson(report));
+        else
+            printReport(report);
+    }
+    return fits ? 0 : 3;
+}
+
+} // namespace
+
+void addPlan(CLI::App& app, Action& action)
+{
+    auto options = std::make_shared<Options>();
+    CLI::App* command = app.add_subcommand("plan", "What a run would need");
+    options->spec.addTo(*command, false);
+    command->add_flag("--all-policies", options->allPolicies, "A report per policy");
+    command->add_flag("--json", options->json, "JSON on stdout");
+    command->callback([options, &action] { action = [options] { return plan(*options); }; });
+}
+
+} // namespace mr::app

@@ -1,0 +1,201 @@
+// `millrace runs`: the history, on the command line.
+
+#include "app/cli/commands.h"
+#include "core/telemetry/step_json.h"
+
+#include <millrace/run_reader.h>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <memory>
+
+namespace mr::app {
+namespace {
+
+using Json = nlohmann::json;
+constexpr std::int64_t kAllSteps = std::numeric_limits<std::int64_t>::max();
+
+struct Options {
+    std::string database;
+    std::int64_t first = 0;
+    std::int64_t second = 0;
+    bool json = false;
+    bool csv = false;
+    bool trace = false;
+};
+
+Result<std::unique_ptr<RunReader>> openReader(const Options& options)
+{
+    return RunReader::open(options.database.empty() ? defaultDatabasePath() : options.database);
+}
+
+Json describe(const RunRow& run)
+{
+    return {{"id", run.id}, {"name", run.name}, {"status", run.status}, {"model", run.modelName},
+        {"dataset", run.datasetName}, {"steps", run.lastStep}, {"total_steps", run.totalSteps},
+        {"tokens", run.tokens}, {"last_loss", run.lastLoss}, {"best_eval", run.bestEval},
+        {"active_ms", run.activeUs / 1000}, {"compute_ms", run.computeUs / 1000},
+        {"stall_ms", run.stallUs / 1000}, {"device_peak_bytes", run.devicePeakBytes},
+        {"host_peak_bytes", run.hostPeakBytes}, {"simulated_link", run.simulatedLink},
+        {"dir", run.dir}, {"resumable", run.resumable}, {"exit_reason", run.exitReason}};
+}
+
+int list(const Options& options)
+{
+    auto reader = openReader(options);
+    if (!reader.ok())
+        return fail(reader.status(), options.json);
+    auto runs = reader.value()->runs();
+    if (!runs.ok())
+        return fail(runs.status(), options.json);
+    if (!options.json && runs.value().empty())
+        printLine("No runs yet. Start one with `millrace train`.");
+    for (const RunRow& run : runs.value()) {
+        if (options.json)
+            printLine(describe(run).dump(-1, ' ', false, Json::error_handler_t::replace));
+        else
+            std::printf("%4lld  %-8s %6lld/%-6lld loss %-8.4f %s\n",
+                static_cast<long long>(run.id), run.status.c_str(),
+                static_cast<long long>(run.lastStep), static_cast<long long>(run.totalSteps),
+                run.lastLoss, run.name.c_str());
+    }
+    return 0;
+}
+
+int show(const Options& options)
+{
+    auto reader = openReader(options);
+    if (!reader.ok())
+        return fail(reader.status(), options.json);
+    auto run = reader.value()->run(options.first);
+    if (!run.ok())
+        return fail(run.status(), options.json);
+    Json json = describe(run.value());
+    json["config"] = Json::parse(run.value().configJson, nullptr, false);
+    json["plan"] = Json::parse(run.value().planJson, nullptr, false);
+    auto evals = reader.value()->scalars(options.first, "eval_loss", -1);
+    if (evals.ok())
+        for (const ScalarRow& row : evals.value())
+            json["eval_loss"].push_back({{"step", row.step}, {"loss", row.value}});
+    printLine(json.dump(options.json ? -1 : 2, ' ', false, Json::error_handler_t::replace));
+    return 0;
+}
+
+// The settings that differ, and the results side by side.
+int compare(const Options& options)
+{
+    auto reader = openReader(options);
+    if (!reader.ok())
+        return fail(reader.status(), options.json);
+    auto a = reader.value()->run(options.first);
+    if (!a.ok())
+        return fail(a.status(), options.json);
+    auto b = reader.value()->run(options.second);
+    if (!b.ok())
+        return fail(b.status(), options.json);
+    const Json left = Json::parse(a.value().configJson, nullptr, false);
+    const Json right = Json::parse(b.value().configJson, nullptr, false);
+    Json differences = Json::object();
+    for (const Json* config : {&left, &right})
+        for (const auto& [key, unused] : config->items())
+            if (left.value(key, Json()) != right.value(key, Json()))
+                differences[key] = {left.value(key, Json()), right.value(key, Json())};
+    const Json json{{"runs", {describe(a.value()), describe(b.value())}}, {"differences", differences}};
+    printLine(json.dump(options.json ? -1 : 2, ' ', false, Json::error_handler_t::replace));
+    return 0;
+}
+
+void printCsv(const std::vector<StepRow>& steps)
+{
+    std::string head = "step,loss,lr,grad_norm,tokens,wall_us,compute_us";
+    for (const std::string_view cause : kStallCauseNames)
+        head += ",stall_" + std::string(cause) + "_us";
+    printLine(head + ",h2d_bytes,d2h_bytes,device_peak_bytes,host_peak_bytes");
+    for (const StepRow& row : steps) {
+        std::printf("%lld,%.9g,%.9g,%.9g,%lld,%lld,%lld", static_cast<long long>(row.step),
+            row.loss, row.learningRate, row.gradNorm, static_cast<long long>(row.tokens),
+            static_cast<long long>(row.wallUs), static_cast<long long>(row.computeUs));
+        for (const std::int64_t stall : row.stallUs)
+            std::printf(",%lld", static_cast<long long>(stall));
+        std::printf(",%lld,%lld,%lld,%lld\n", static_cast<long long>(row.h2dBytes),
+            static_cast<long long>(row.d2hBytes), static_cast<long long>(row.devicePeakBytes),
+            static_cast<long long>(row.hostPeakBytes));
+    }
+}
+
+// The newest step trace the run folder keeps; it is Chrome JSON already.
+int printTrace(const RunRow& run)
+{
+    std::filesystem::path newest;
+    std::error_code error;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(run.dir, error)) {
+        const std::string file = entry.path().filename().string();
+        if (file.starts_with("trace-") && file.ends_with(".json") &&
+            (newest.empty() || entry.path() > newest))
+            newest = entry.path();
+    }
+    if (newest.empty())
+        return fail(Status::error(ErrorKind::InvalidArgument,
+            run.dir + ": keeps no step trace; the first is written at step 50"));
+    std::ifstream file(newest);
+    printLine(std::string(std::istreambuf_iterator<char>(file), {}));
+    return 0;
+}
+
+int exportRun(const Options& options)
+{
+    auto reader = openReader(options);
+    if (!reader.ok())
+        return fail(reader.status());
+    auto run = reader.value()->run(options.first);
+    if (!run.ok())
+        return fail(run.status());
+    if (options.trace)
+        return printTrace(run.value());
+    auto steps = reader.value()->steps(options.first, -1, kAllSteps);
+    if (!steps.ok())
+        return fail(steps.status());
+    if (options.csv) {
+        printCsv(steps.value());
+        return 0;
+    }
+    for (const StepRow& row : steps.value())
+        printLine(toJson(row));
+    return 0;
+}
+
+} // namespace
+
+void addRuns(CLI::App& app, Action& action)
+{
+    auto options = std::make_shared<Options>();
+    CLI::App* command = app.add_subcommand("runs", "The history");
+    command->add_option("--db", options->database, "History database");
+    command->add_flag("--json", options->json, "JSON on stdout");
+    command->require_subcommand(0, 1);
+    command->fallthrough();
+    // Parents are called after their subcommand, so the list must not take its place.
+    command->callback([options, &action, command] {
+        if (command->get_subcommands().empty())
+            action = [options] { return list(*options); };
+    });
+    CLI::App* one = command->add_subcommand("show", "One run");
+    one->add_option("id", options->first, "Run")->required();
+    one->callback([options, &action] { action = [options] { return show(*options); }; });
+    CLI::App* two = command->add_subcommand("compare", "Two runs: what differs");
+    two->add_option("id", options->first, "Run")->required();
+    two->add_option("other", options->second, "Other run")->required();
+    two->callback([options, &action] { action = [options] { return compare(*options); }; });
+    CLI::App* out = command->add_subcommand("export", "Steps of a run");
+    out->add_option("id", options->first, "Run")->required();
+    out->add_flag("--csv", options->csv, "Comma-separated values");
+    out->add_flag("--trace", options->trace, "Chrome/Perfetto trace of a step");
+    out->callback([options, &action] { action = [options] { return exportRun(*options); }; });
+}
+
+} // namespace mr::app

@@ -1,0 +1,148 @@
+#include "app/cli/spec_options.h"
+
+namespace mr::app {
+namespace {
+
+// "a=b,c=d" or one "a=b"; the key must not be empty.
+Status readPairs(
+    const std::string& text, const std::string& option, std::map<std::string, std::string>& out)
+{
+    std::size_t begin = 0;
+    while (begin < text.size()) {
+        const std::size_t end = std::min(text.find(',', begin), text.size());
+        const std::string pair = text.substr(begin, end - begin);
+        const std::size_t equals = pair.find('=');
+        if (equals == std::string::npos || equals == 0)
+            return Status::error(ErrorKind::InvalidArgument,
+                option + " '" + pair + "': write it as key=value");
+        out[pair.substr(0, equals)] = pair.substr(equals + 1);
+        begin = end + 1;
+    }
+    return {};
+}
+
+template <typename T>
+Status take(Result<T> parsed, T& out)
+{
+    if (!parsed.ok())
+        return parsed.status();
+    out = std::move(parsed).value();
+    return {};
+}
+
+Status takeBytes(const std::string& text, std::uint64_t& out)
+{
+    return text.empty() ? Status() : take(parseBytes(text), out);
+}
+
+} // namespace
+
+void SpecOptions::addTo(CLI::App& command, bool needsData)
+{
+    addModelAndData(command, needsData);
+    addTraining(command);
+    addMachine(command);
+}
+
+void SpecOptions::addModelAndData(CLI::App& command, bool needsData)
+{
+    command.add_option("--model", m_spec.modelDir, "Model folder (Hugging Face layout)");
+    command.add_option("--from-scratch", m_spec.scratchConfig, "config.json of a model to initialise");
+    command.add_option("--tokenizer", m_spec.scratchTokenizer, "Tokenizer of --from-scratch");
+    auto* data = command.add_option("--data", m_data, "Dataset file; may be repeated");
+    if (needsData)
+        data->required();
+    command.add_option("--format", m_format, "auto, text, jsonl, json or csv");
+    command.add_option("--map", m_map, "Columns: prompt=question,response=answer or text=body");
+    command.add_option("--split", m_spec.split, "Text files: cut into documents at this string");
+    command.add_option("--eval-data", m_evalData, "Evaluation file; may be repeated");
+    command.add_option("--hold-out", m_spec.holdOut,
+        "Share of the data held out for evaluation without --eval-data (0: none)");
+    command.add_option("--eval-every", m_spec.evalEvery, "Steps between evaluations (0: never)");
+    command.add_option("--out", m_spec.outDir, "Run folder: checkpoints, log, trained model");
+    command.add_option("--db", m_spec.database, "History database");
+    command.add_option("--name", m_spec.name, "Name of the run");
+}
+
+void SpecOptions::addTraining(CLI::App& command)
+{
+    command.add_option("--steps", m_spec.steps, "Optimizer steps (0: by epochs)");
+    command.add_option("--epochs", m_spec.epochs, "Passes over the data");
+    command.add_option("--seq-len", m_spec.seqLen, "Tokens of a sequence");
+    command.add_option("--micro-batch", m_spec.microBatch, "Sequences computed at once");
+    command.add_option("--accumulate", m_spec.accumulate, "Micro-batches of one optimizer step");
+    command.add_option("--lr", m_spec.learningRate, "Peak learning rate");
+    command.add_option("--schedule", m_schedule, "constant, linear or cosine");
+    command.add_option("--warmup", m_spec.warmupSteps, "Warm-up steps");
+    command.add_option("--weight-decay", m_spec.weightDecay, "AdamW weight decay");
+    command.add_option("--beta1", m_spec.beta1, "AdamW beta1");
+    command.add_option("--beta2", m_spec.beta2, "AdamW beta2");
+    command.add_option("--eps", m_spec.eps, "AdamW epsilon");
+    command.add_option("--clip", m_spec.clipNorm, "Gradient norm limit (0: off)");
+    command.add_option("--seed", m_spec.seed, "Seed");
+    command.add_option("--precision", m_precision, "bf16 or fp32");
+    command.add_option("--method", m_spec.method, "full");
+    command.add_option("--recompute", m_recompute, "none or block");
+    command.add_option("--checkpoint-every", m_spec.checkpointEvery, "Steps (0: at the end)");
+    command.add_option("--keep", m_spec.keepCheckpoints, "Checkpoints to keep");
+}
+
+void SpecOptions::addMachine(CLI::App& command)
+{
+    command.add_option("--device", m_device, "auto, cpu or cuda");
+    command.add_flag("--threaded-device", m_spec.threadedDevice,
+        "CPU device: every stream is a thread of its own, as on a GPU");
+    command.add_option("--threads", m_spec.threads, "Compute threads");
+    command.add_option("--policy", m_spec.policy, "auto, resident or zero-offload");
+    command.add_option("--policy-option", m_policyOptions, "key=value; may be repeated");
+    command.add_option("--device-memory", m_deviceMemory, "Budget, as 6GiB");
+    command.add_option("--host-memory", m_hostMemory, "Budget, as 24GiB");
+    command.add_option("--disk-space", m_diskSpace, "Budget, as 200GB");
+    command.add_option("--disk-path", m_spec.diskPath, "Folder for the SSD tier");
+    command.add_option("--link", m_link,
+        "CPU device: slows copies down to this rate, as 12GB/s (results are a simulated link)");
+}
+
+Result<RunSpec> SpecOptions::spec() const
+{
+    RunSpec spec = m_spec;
+    MR_TRY(readSources(spec));
+    MR_TRY(readWords(spec));
+    MR_TRY(readSizes(spec));
+    MR_TRY(checkSpec(spec));
+    return spec;
+}
+
+Status SpecOptions::readSources(RunSpec& spec) const
+{
+    DataFormat format{};
+    MR_TRY(take(parseDataFormat(m_format), format));
+    std::map<std::string, std::string> columns;
+    MR_TRY(readPairs(m_map, "--map", columns));
+    for (const std::string& path : m_data)
+        spec.data.push_back({path, format, columns});
+    for (const std::string& path : m_evalData)
+        spec.evalData.push_back({path, format, columns});
+    return {};
+}
+
+Status SpecOptions::readWords(RunSpec& spec) const
+{
+    MR_TRY(take(parseSchedule(m_schedule), spec.schedule));
+    MR_TRY(take(parsePrecision(m_precision), spec.precision));
+    MR_TRY(take(parseRecompute(m_recompute), spec.recompute));
+    MR_TRY(take(parseDevice(m_device), spec.device));
+    for (const std::string& option : m_policyOptions)
+        MR_TRY(readPairs(option, "--policy-option", spec.policyOptions));
+    return {};
+}
+
+Status SpecOptions::readSizes(RunSpec& spec) const
+{
+    MR_TRY(takeBytes(m_deviceMemory, spec.deviceMemoryBytes));
+    MR_TRY(takeBytes(m_hostMemory, spec.hostMemoryBytes));
+    MR_TRY(takeBytes(m_diskSpace, spec.diskBytes));
+    return m_link.empty() ? Status() : take(parseRate(m_link), spec.linkBytesPerSecond);
+}
+
+} // namespace mr::app

@@ -1,0 +1,72 @@
+#include "app/desktop/device_session.h"
+
+#include "app/compose.h"
+
+#include <millrace/planner.h>
+
+#include <utility>
+
+namespace mr::app {
+namespace {
+
+class DeviceSession final : public Session
+{
+public:
+    DeviceSession(std::unique_ptr<Device> device, std::unique_ptr<Session> session)
+        : m_device(std::move(device))
+        , m_session(std::move(session))
+    {
+    }
+
+    Status start() override { return m_session->start(); }
+    void requestStop() noexcept override { m_session->requestStop(); }
+    RunState state() const noexcept override { return m_session->state(); }
+    Status failure() const override { return m_session->failure(); }
+    std::int64_t runId() const noexcept override { return m_session->runId(); }
+    Status wait() override { return m_session->wait(); }
+
+private:
+    std::unique_ptr<Device> m_device; // outlives the session: declared first
+    std::unique_ptr<Session> m_session;
+};
+
+Result<std::unique_ptr<Session>> together(
+    std::unique_ptr<Device> device, Result<std::unique_ptr<Session>> session)
+{
+    if (!session.ok())
+        return session.status();
+    return std::unique_ptr<Session>(
+        std::make_unique<DeviceSession>(std::move(device), std::move(session).value()));
+}
+
+} // namespace
+
+Result<std::unique_ptr<Session>> openOnDevice(
+    const RunSpec& spec, RunStore& store, Session::Listener listener)
+{
+    Result<RunSpec> resolved = resolveSpec(spec, 0);
+    if (!resolved.ok())
+        return resolved.status();
+    Result<std::unique_ptr<Device>> device = makeDevice(resolved.value());
+    if (!device.ok())
+        return device.status();
+    Device& borrowed = *device.value();
+    auto session = Session::open(spec, borrowed, store, std::move(listener));
+    return together(std::move(device).value(), std::move(session));
+}
+
+Result<std::unique_ptr<Session>> resumeOnDevice(
+    const std::string& runDir, RunStore& store, Session::Listener listener)
+{
+    Result<RunSpec> spec = readRunSpec(runDir);
+    if (!spec.ok())
+        return spec.status();
+    Result<std::unique_ptr<Device>> device = makeDevice(spec.value());
+    if (!device.ok())
+        return device.status();
+    Device& borrowed = *device.value();
+    auto session = Session::resume(runDir, borrowed, store, std::move(listener));
+    return together(std::move(device).value(), std::move(session));
+}
+
+} // namespace mr::app

@@ -1,0 +1,87 @@
+// millrace-desktop: the workstation over the same engine as the command line.
+//
+// Destruction runs backwards: window (stops the run and waits for it), store, application.
+
+#include "app/compose.h"
+#include "app/desktop/device_session.h"
+#include "core/plan/policies.h"
+#include "language.h"
+#include "main_window.h"
+#include "theme.h"
+
+#include <QApplication>
+#include <QCommandLineParser>
+
+#include <clocale>
+#include <cstdio>
+
+namespace mr::app {
+namespace {
+
+ui::UiServices makeServices(RunStore& store)
+{
+    ui::UiServices services;
+    services.open = [&store](const RunSpec& spec, Session::Listener listener) {
+        return openOnDevice(spec, store, std::move(listener));
+    };
+    services.resume = [&store](const std::string& runDir, Session::Listener listener) {
+        return resumeOnDevice(runDir, store, std::move(listener));
+    };
+    services.openReader = &RunReader::open;
+    services.inspectMachine = &inspectMachine;
+    services.inspectModel = &inspectModel;
+    services.inspectDataset = &inspectDataset;
+    services.checkSpec = &checkSpec;
+    services.resolveSpec = &resolveSpec;
+    services.planRun = &planRun;
+    services.planFromJson = [](const std::string& json) { return planReportFromJson(json); };
+    services.policies = {"auto"};
+    for (const PolicyInfo& policy : policyTable()) {
+        if (policy.built && policy.name != "auto")
+            services.policies.emplace_back(policy.name);
+    }
+    services.database = store.path();
+    services.runsFolder = defaultRunsFolder();
+    services.sampleDir = sampleFolder();
+    return services;
+}
+
+int runWorkstation(int argc, char** argv)
+{
+    QGuiApplication::setHighDpiScaleFactorRoundingPolicy(
+        Qt::HighDpiScaleFactorRoundingPolicy::PassThrough);
+    QApplication application(argc, argv);
+    // QApplication takes the locale of the session; numbers in files are read with a point.
+    std::setlocale(LC_NUMERIC, "C");
+    QCoreApplication::setApplicationName(QStringLiteral("millrace"));
+    QCoreApplication::setOrganizationName(QStringLiteral("millrace"));
+    QCoreApplication::setApplicationVersion(QStringLiteral(MR_VERSION));
+    QGuiApplication::setDesktopFileName(QStringLiteral("millrace"));
+    QCommandLineParser parser;
+    parser.addHelpOption();
+    parser.addVersionOption();
+    const QCommandLineOption database(QStringLiteral("db"),
+        QStringLiteral("History database; the user's by default."), QStringLiteral("file"));
+    parser.addOption(database);
+    parser.process(application);
+
+    Result<std::unique_ptr<RunStore>> store =
+        openStore(parser.value(database).toStdString());
+    if (!store.ok()) {
+        (void)std::fprintf(stderr, "millrace-desktop: %s\n", store.status().message().c_str());
+        return 4;
+    }
+    ui::Theme theme;
+    ui::Language language;
+    ui::MainWindow window(makeServices(*store.value()), theme, language);
+    window.show();
+    return QApplication::exec();
+}
+
+} // namespace
+} // namespace mr::app
+
+int main(int argc, char** argv)
+{
+    return mr::app::runWorkstation(argc, argv);
+}

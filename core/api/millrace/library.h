@@ -1,0 +1,90 @@
+// What a user has before a run: this machine, model folders, datasets, looked at without training.
+//
+// Threads  Any; blocking (files). The UI calls them from workers.
+// Errors   A path that cannot be read is a Status; a thing that was read but cannot be used has
+//          its reasons in `problems`, so the page can show the rest.
+
+#pragma once
+
+#include <millrace/run_spec.h>
+#include <millrace/status.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace mr {
+
+struct GpuInfo {
+    std::string name;
+    std::uint64_t memoryBytes = 0;
+    std::string note; // why it is not used, or empty
+};
+
+struct MachineInfo {
+    std::string cpuName;
+    std::string instructionSet; // "avx512_bf16", "avx512", "avx2"
+    int physicalCores = 0;
+    int threads = 0; // available to this process
+    std::uint64_t memoryBytes = 0;
+    std::uint64_t availableBytes = 0;
+    std::uint64_t diskFreeBytes = 0; // where runs are kept
+    std::vector<GpuInfo> gpus;       // seen through the driver, used or not
+};
+
+MachineInfo inspectMachine();
+std::string toJson(const MachineInfo& machine);
+
+struct ModelInfo {
+    std::string path;
+    std::string name; // folder name
+    std::string architecture;
+    std::string dtype;
+    std::int64_t parameters = 0;
+    std::int64_t layers = 0;
+    std::int64_t hidden = 0;
+    std::int64_t vocab = 0;
+    std::int64_t maxPositions = 0;
+    bool tiedEmbedding = false;
+    std::uint64_t bytes = 0;   // of the weight files
+    std::string tokenizerKind; // empty: none found
+    std::vector<std::string> problems; // empty: can be trained
+};
+
+// Reads config, headers of the weight files and the tokenizer; not the weights.
+Result<ModelInfo> inspectModel(const std::string& path);
+
+struct PreviewToken {
+    std::string text; // one piece, as the user should see it
+    std::int32_t id = 0;
+    bool trained = false;
+};
+
+struct PreviewRow {
+    std::int64_t row = 0; // in the file, from 1
+    std::vector<PreviewToken> tokens;
+    bool cut = false; // longer than the sequence length
+};
+
+struct DatasetInfo {
+    std::string path;
+    DataFormat format = DataFormat::Auto; // found
+    std::vector<std::string> columns;
+    std::map<std::string, std::string> mapping; // "prompt" -> column, "response" -> column, ...
+    std::int64_t rows = 0;
+    std::int64_t sequences = 0;
+    std::int64_t tokens = 0; // 0 without a tokenizer
+    std::int64_t trainedTokens = 0;
+    std::int64_t cutRows = 0;
+    std::int64_t emptyRows = 0;
+    std::uint64_t bytes = 0;
+    std::vector<PreviewRow> preview;
+    std::vector<std::string> problems; // empty: can be used
+};
+
+// `modelDir` may be empty: then only rows and columns are known. At most `previewRows` are shown.
+Result<DatasetInfo> inspectDataset(const DataSource& source, const std::string& modelDir,
+    std::int64_t seqLen, int previewRows);
+
+} // namespace mr

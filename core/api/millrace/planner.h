@@ -1,0 +1,68 @@
+// What a run would need, before it starts: exact bytes by tier and kind, a forecast of the step.
+//
+// Threads  Any; reads the model's config (not its weights) and looks at the machine.
+// Errors   InvalidArgument for a spec that cannot be planned. A plan that does not fit is a
+//          report with fits == false that says which tier binds and what would help.
+
+#pragma once
+
+#include <millrace/run_reader.h>
+#include <millrace/run_spec.h>
+#include <millrace/status.h>
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mr {
+
+struct PlanBytes {
+    std::string kind; // "weights", "gradients", "optimizer state", "activations", ...
+    std::uint64_t bytes = 0;
+};
+
+struct PlanTier {
+    std::string tier; // "device", "host", "disk"
+    std::uint64_t budgetBytes = 0;
+    std::uint64_t totalBytes = 0; // the sum over kinds: exact
+    std::vector<PlanBytes> kinds;
+};
+
+struct PlanReport {
+    std::string policy;
+    bool exact = true;
+    int maxStaleSteps = 0;
+    bool fits = false;
+    std::string limit;               // what binds: "device memory: 1.8 GiB short"; empty if it fits
+    std::vector<std::string> advice; // sentences, each one change
+    std::string device;              // name
+    bool simulatedLink = false;
+    std::string precision;           // "bf16" or "fp32"
+    std::string recompute;           // "none" or "block"
+    std::int64_t parameters = 0;
+    std::int64_t steps = 0;
+    std::int64_t tokensPerStep = 0; // without padding known: seqLen * microBatch * accumulate
+    std::vector<PlanTier> tiers;
+    std::uint64_t checkpointBytes = 0;
+    std::int64_t h2dBytesPerStep = 0; // exact
+    std::int64_t d2hBytesPerStep = 0;
+    double predictedStepMs = 0.0; // forecast; 0: no rates known
+    double predictedComputeMs = 0.0;
+    std::array<double, kStallCauses> predictedStallMs{};
+};
+
+// Chooses what is Auto or zero in `spec` (DECISIONS 17, 18), needing the model's config and the
+// machine. `trainSequences` 0: unknown, then steps stays 0 when it depends on it.
+Result<RunSpec> resolveSpec(const RunSpec& spec, std::int64_t trainSequences);
+
+// Of a resolved or unresolved spec.
+Result<PlanReport> planRun(const RunSpec& spec);
+// One report per policy that is built, fastest first; those that do not fit last.
+Result<std::vector<PlanReport>> planAllPolicies(const RunSpec& spec);
+
+std::string toJson(const PlanReport& report);
+Result<PlanReport> planReportFromJson(std::string_view json);
+
+} // namespace mr

@@ -1,0 +1,138 @@
+// RunReader: the history database, read only. What the UI and `millrace runs` see of runs.
+//
+// A live run and an old one are read by the same calls; while a run writes, a reader sees whole
+// transactions (WAL).
+//
+// Threads  One reader per thread; each has its own connection.
+// Errors   Io or DataCorrupt with the file; InvalidArgument for an id that does not exist; a
+//          database of a newer program is refused with a sentence.
+// Units    In the field names; _ms since the epoch (UTC) unless the comment says otherwise.
+
+#pragma once
+
+#include <millrace/status.h>
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mr {
+
+// What the device waited for; the columns of the stall ledger. Order is that of the JSON.
+enum class StallCause : std::uint8_t { H2d, D2h, HostUpdate, Disk, Data, Other };
+inline constexpr std::size_t kStallCauses = 6;
+inline constexpr std::array<std::string_view, kStallCauses> kStallCauseNames = {
+    "h2d", "d2h", "host_update", "disk", "data", "other"};
+
+// One optimizer step. computeUs + the sum of stallUs == wallUs, always.
+struct StepRow {
+    std::int64_t step = 0;
+    std::int64_t timeMs = 0; // since the run began (active time)
+    std::int64_t wallUs = 0;
+    std::int64_t computeUs = 0;
+    std::array<std::int64_t, kStallCauses> stallUs{};
+    std::int64_t tokens = 0;
+    std::int64_t lossTokens = 0;
+    std::int64_t staleness = 0;
+    double loss = std::numeric_limits<double>::quiet_NaN();
+    double learningRate = 0.0;
+    double gradNorm = std::numeric_limits<double>::quiet_NaN();
+    std::int64_t h2dBytes = 0;
+    std::int64_t d2hBytes = 0;
+    std::int64_t diskReadBytes = 0;
+    std::int64_t diskWriteBytes = 0;
+    std::int64_t devicePeakBytes = 0;
+    std::int64_t hostPeakBytes = 0;
+};
+
+struct RunRow {
+    std::int64_t id = 0;
+    std::string uuid;
+    std::string name;
+    std::string status; // draft, queued, starting, running, pausing, paused, saving, done, stopped,
+                        // failed, lost
+    std::string modelName;
+    std::string modelPath;
+    std::string datasetName;
+    std::string datasetPath;
+    std::string configJson; // RunSpec, resolved
+    std::string planJson;   // PlanReport (planner.h)
+    std::string hostJson;   // MachineInfo (library.h)
+    std::string engineVersion;
+    std::int64_t createdMs = 0;
+    std::int64_t startedMs = 0; // 0: not yet
+    std::int64_t endedMs = 0;   // 0: not yet
+    std::int64_t activeUs = 0;
+    std::int64_t computeUs = 0;
+    std::int64_t stallUs = 0;
+    std::int64_t lastStep = 0;
+    std::int64_t totalSteps = 0;
+    std::int64_t tokens = 0;
+    double lastLoss = std::numeric_limits<double>::quiet_NaN();
+    double bestEval = std::numeric_limits<double>::quiet_NaN();
+    std::int64_t bestEvalStep = -1;
+    std::int64_t devicePeakBytes = 0;
+    std::int64_t hostPeakBytes = 0;
+    bool simulatedLink = false;
+    std::string exitReason; // why it failed or stopped, for a person
+    std::string dir;        // run folder
+    std::string notes;
+    bool resumable = false; // ended early, and a complete checkpoint is there
+};
+
+struct ScalarRow {
+    std::int64_t step = 0;
+    std::int64_t timeMs = 0; // since the run began
+    double value = 0.0;
+};
+
+enum class EventLevel : std::uint8_t { Info, Warning, Error };
+
+struct EventRow {
+    std::int64_t id = 0;
+    std::int64_t step = 0;
+    std::int64_t timeMs = 0; // since the run began
+    EventLevel level = EventLevel::Info;
+    std::string code; // "checkpoint", "eval", "nan", "started", ...
+    std::string text;
+};
+
+struct CheckpointRow {
+    std::int64_t step = 0;
+    std::string path;
+    std::int64_t bytes = 0;
+    std::string state; // writing, complete, verified, broken, deleted
+    std::int64_t createdMs = 0;
+    std::int64_t writeMs = 0;
+};
+
+class RunReader
+{
+public:
+    static Result<std::unique_ptr<RunReader>> open(const std::string& database);
+    virtual ~RunReader() = default;
+
+    // Newest first. Runs whose process died are reported as "lost".
+    virtual Result<std::vector<RunRow>> runs() = 0;
+    virtual Result<RunRow> run(std::int64_t id) = 0;
+    // Steps after `afterStep`, ascending, at most `limit`.
+    virtual Result<std::vector<StepRow>> steps(
+        std::int64_t runId, std::int64_t afterStep, std::int64_t limit) = 0;
+    // A named series: "eval_loss", ...
+    virtual Result<std::vector<ScalarRow>> scalars(
+        std::int64_t runId, std::string_view metric, std::int64_t afterStep) = 0;
+    virtual Result<std::vector<EventRow>> events(std::int64_t runId, std::int64_t afterId) = 0;
+    virtual Result<std::vector<CheckpointRow>> checkpoints(std::int64_t runId) = 0;
+};
+
+// $XDG_DATA_HOME/millrace/history.db, or ~/.local/share/millrace/history.db.
+std::string defaultDatabasePath();
+// The folder for run folders when none is named: .../millrace/runs.
+std::string defaultRunsFolder();
+
+} // namespace mr

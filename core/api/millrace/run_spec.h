@@ -1,0 +1,104 @@
+// RunSpec: everything a run is asked to do, as the command line and the New run page say it.
+//
+// Zero, empty or Auto means "choose for me" where the comment says so; resolve() fills those in
+// (DECISIONS 17 and 18), and the resolved spec is what the run record keeps.
+//
+// Threads  A value.
+// Errors   parse and check functions: InvalidArgument names the field and what would be right.
+// Units    In the field names.
+
+#pragma once
+
+#include <millrace/status.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mr {
+
+enum class DataFormat : std::uint8_t { Auto, Text, Jsonl, Json, Csv };
+enum class PrecisionChoice : std::uint8_t { Auto, BF16, F32 };
+enum class RecomputeChoice : std::uint8_t { Auto, None, Block };
+enum class ScheduleKind : std::uint8_t { Constant, Linear, Cosine };
+enum class DeviceChoice : std::uint8_t { Auto, Cpu, Cuda };
+
+struct DataSource {
+    std::string path;
+    DataFormat format = DataFormat::Auto;
+    // "prompt" -> column, "response" -> column, "text" -> column; empty: found by name.
+    std::map<std::string, std::string> columns;
+};
+
+struct RunSpec {
+    std::string name;              // empty: made of model and dataset
+    std::string modelDir;          // a Hugging Face folder; or empty, and:
+    std::string scratchConfig;     // config.json of a model to be initialised
+    std::string scratchTokenizer;  // its tokenizer file
+    std::vector<DataSource> data;
+    std::vector<DataSource> evalData; // empty: a share of the sequences is held out
+    double holdOut = 0.05;            // that share, at most 200 sequences; 0: train on everything
+    std::string split;                // text: cut files into documents at this string
+    std::int64_t evalEvery = -1;      // steps; 0: never; -1: ten times a run
+    std::string outDir;               // run folder; empty: made below the data folder
+    std::string database;             // history; empty: the user's
+
+    std::int64_t steps = 0;  // 0: by epochs
+    double epochs = 1.0;
+    std::int64_t seqLen = 0; // 0: min(1024, what the model allows)
+    std::int64_t microBatch = 1;
+    std::int64_t accumulate = 8;
+    double learningRate = 0.0; // 0: 2e-5
+    ScheduleKind schedule = ScheduleKind::Cosine;
+    std::int64_t warmupSteps = -1; // -1: 3 % of the steps
+    double weightDecay = 0.01;
+    double beta1 = 0.9;
+    double beta2 = 0.999;
+    double eps = 1e-8;
+    double clipNorm = 1.0; // 0: off
+    std::uint64_t seed = 1;
+    PrecisionChoice precision = PrecisionChoice::Auto;
+    std::string method = "full";
+    RecomputeChoice recompute = RecomputeChoice::Auto;
+    std::int64_t checkpointEvery = 0; // steps; 0: at the end only
+    std::int64_t keepCheckpoints = 2;
+
+    DeviceChoice device = DeviceChoice::Auto;
+    bool threadedDevice = false;  // CPU device: streams are threads (see core/device)
+    std::int64_t threads = 0;     // 0: DECISIONS 18
+    std::string policy = "auto";
+    std::map<std::string, std::string> policyOptions;
+    std::uint64_t deviceMemoryBytes = 0; // 0: DECISIONS 18
+    std::uint64_t hostMemoryBytes = 0;
+    std::uint64_t diskBytes = 0;
+    std::string diskPath;
+    double linkBytesPerSecond = 0.0; // CPU device only; 0: not throttled
+};
+
+std::string toJson(const RunSpec& spec);
+Result<RunSpec> runSpecFromJson(std::string_view json);
+
+// Words of the command line and the run record, both ways.
+std::string_view name(DataFormat v) noexcept;
+std::string_view name(PrecisionChoice v) noexcept;
+std::string_view name(RecomputeChoice v) noexcept;
+std::string_view name(ScheduleKind v) noexcept;
+std::string_view name(DeviceChoice v) noexcept;
+Result<DataFormat> parseDataFormat(std::string_view text);
+Result<PrecisionChoice> parsePrecision(std::string_view text);
+Result<RecomputeChoice> parseRecompute(std::string_view text);
+Result<ScheduleKind> parseSchedule(std::string_view text);
+Result<DeviceChoice> parseDevice(std::string_view text);
+
+// "6GiB", "200GB", "1500000"; B, KB, MB, GB, TB are powers of 1000, KiB ... TiB of 1024.
+Result<std::uint64_t> parseBytes(std::string_view text);
+// "12GB/s"
+Result<double> parseRate(std::string_view text);
+
+// What can be refused without opening a file: ranges, contradictions, names of policies, methods
+// and options that are not built yet (refused by name, never ignored).
+Status checkSpec(const RunSpec& spec);
+
+} // namespace mr

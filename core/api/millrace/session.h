@@ -1,0 +1,60 @@
+// Session: all that the UI and the command line know of the engine.
+//
+// Commands go in through this class. Everything else comes out through the run store:
+// a Session writes what happened to SQLite, and readers (run_reader.h) read it there,
+// so a live run and one from last week are shown by the same code.
+//
+// Threads  Every function may be called from any thread; all but open(), resume() and the
+//          destructor return without waiting for the device. The listener is called on the
+//          telemetry thread, at most ten times a second.
+// Errors   open() reports what can be known before the first step: missing files, a
+//          plan that does not fit. Later failures end the run: state() becomes Failed
+//          and failure() says why.
+
+#pragma once
+
+#include <millrace/run_spec.h>
+#include <millrace/status.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace mr {
+
+class Device;
+class RunStore;
+
+enum class RunState : std::uint8_t { Ready, Running, Stopping, Finished, Stopped, Failed };
+
+class Session
+{
+public:
+    // Called after new rows of this run were committed. Must return quickly and must
+    // not call back into the Session.
+    using Listener = std::function<void(std::int64_t runId)>;
+
+    // Borrows `device` and `store`; both must outlive the Session. Blocks while the model and
+    // dataset are read: call it off the UI thread.
+    static Result<std::unique_ptr<Session>> open(
+        const RunSpec& spec, Device& device, RunStore& store, Listener listener);
+
+    // Continues the run in `runDir` from its last good checkpoint.
+    static Result<std::unique_ptr<Session>> resume(
+        const std::string& runDir, Device& device, RunStore& store, Listener listener);
+
+    virtual ~Session() = default; // asks to stop and waits for the threads
+
+    virtual Status start() = 0;
+    virtual void requestStop() noexcept = 0; // finishes the current step, saves, ends
+    virtual RunState state() const noexcept = 0;
+    virtual Status failure() const = 0; // ok unless state() is Failed
+    virtual std::int64_t runId() const noexcept = 0;
+    virtual Status wait() = 0; // blocks until the run has ended; failure()
+};
+
+// The spec a run folder was started with, to make its device again before resume().
+Result<RunSpec> readRunSpec(const std::string& runDir);
+
+} // namespace mr

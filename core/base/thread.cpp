@@ -1,0 +1,97 @@
+#include "core/base/thread.h"
+
+#include <immintrin.h>
+#include <pthread.h>
+#include <sched.h>
+
+#include <exception>
+#include <fstream>
+#include <new>
+#include <set>
+#include <utility>
+
+namespace mr {
+namespace {
+
+int readNumber(const std::string& path, int fallback)
+{
+    std::ifstream file(path);
+    int number = fallback;
+    return file >> number ? number : fallback;
+}
+
+} // namespace
+
+Status guarded(const std::string& what, const std::function<Status()>& body)
+{
+    try {
+        return body();
+    } catch (const std::bad_alloc&) {
+        return Status::error(ErrorKind::OutOfMemory, what + ": the system has no memory left");
+    } catch (const std::exception& e) {
+        return Status::error(ErrorKind::Internal, what + ": " + e.what());
+    } catch (...) {
+        return Status::error(ErrorKind::Internal, what + ": unknown exception");
+    }
+}
+
+std::jthread startThread(ThreadOptions options, std::function<Status(const std::stop_token&)> body,
+    std::function<void(const Status&)> onError)
+{
+    return std::jthread([options = std::move(options), body = std::move(body),
+                            onError = std::move(onError)](const std::stop_token& stop) {
+        pthread_setname_np(pthread_self(), options.name.substr(0, 15).c_str());
+        if (options.firstCore >= 0)
+            pinToCores(options.firstCore, options.coreCount);
+        keepDenormals();
+        const Status status = guarded("thread " + options.name, [&] { return body(stop); });
+        if (!status.ok() && onError)
+            onError(status);
+    });
+}
+
+void keepDenormals() noexcept
+{
+    constexpr unsigned kFlushToZero = 0x8000U;
+    constexpr unsigned kDenormalsAreZero = 0x0040U;
+    _mm_setcsr(_mm_getcsr() & ~(kFlushToZero | kDenormalsAreZero));
+}
+
+std::vector<int> physicalCores()
+{
+    cpu_set_t allowed;
+    CPU_ZERO(&allowed);
+    std::vector<int> cores;
+    if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0)
+        return {0};
+    std::set<std::pair<int, int>> seen;
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+        if (!CPU_ISSET(static_cast<std::size_t>(cpu), &allowed))
+            continue;
+        const std::string folder =
+            "/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/";
+        const int package = readNumber(folder + "physical_package_id", 0);
+        // Without topology (some containers) every processor counts as a core.
+        const int core = readNumber(folder + "core_id", -1 - cpu);
+        if (seen.emplace(package, core).second)
+            cores.push_back(cpu);
+    }
+    if (cores.empty())
+        cores.push_back(0);
+    return cores;
+}
+
+bool pinToCores(int first, int count) noexcept
+{
+    // Asked once: a thread that is pinned already would see only its own cores.
+    static const std::vector<int> cores = physicalCores();
+    if (first < 0 || count < 1 || cores.size() < static_cast<std::size_t>(first + count))
+        return false;
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (int i = first; i < first + count; ++i)
+        CPU_SET(static_cast<std::size_t>(cores[static_cast<std::size_t>(i)]), &set);
+    return pthread_setaffinity_np(pthread_self(), sizeof(set), &set) == 0;
+}
+
+} // namespace mr

@@ -1,0 +1,215 @@
+#include "core/data/batch_stream.h"
+
+#include "core/base/thread.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <condition_variable>
+#include <mutex>
+#include <numeric>
+#include <thread>
+
+namespace mr {
+namespace {
+
+void padRows(std::size_t begin, std::size_t end, MicroBatchData& out)
+{
+    for (std::size_t t = begin; t < end; ++t) {
+        out.ids[t] = 0;
+        out.targets[t] = -1;
+        out.positions[t] = 0;
+        out.visibleFrom[t] = static_cast<std::int32_t>(t);
+    }
+}
+
+// Rows of one sequence from `begin` on; returns the first row it does not use. The one shift of
+// the program is here: row t gets token t as input and token t + 1 as target.
+std::size_t fillSequence(const TokenSet& set, std::int64_t sequence, std::size_t begin,
+    std::size_t rows, MicroBatchData& out)
+{
+    const std::uint64_t first = set.starts[static_cast<std::size_t>(sequence)];
+    const std::uint64_t last = set.starts[static_cast<std::size_t>(sequence) + 1];
+    assert(last >= first + 1 && last - first <= rows + 1);
+    const std::size_t count = std::min<std::size_t>(last - first - 1, rows);
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::size_t t = begin + i;
+        out.ids[t] = set.tokens[first + i];
+        out.targets[t] = set.trained[first + i + 1] != 0 ? set.tokens[first + i + 1] : -1;
+        out.positions[t] = static_cast<std::int32_t>(i);
+        out.visibleFrom[t] = static_cast<std::int32_t>(begin);
+    }
+    return begin + count;
+}
+
+// Draws whole steps from a sampler.
+class StepMaker
+{
+public:
+    StepMaker(const TokenSet& set, const BatchShape& shape, SamplerState state)
+        : m_set(set)
+        , m_shape(shape)
+        , m_sampler(state)
+        , m_sequences(static_cast<std::size_t>(shape.microBatch))
+    {
+    }
+
+    void fill(StepBatch& step)
+    {
+        step.micros.resize(static_cast<std::size_t>(m_shape.accumulate));
+        step.tokens = 0;
+        step.trainedTokens = 0;
+        for (MicroBatchData& micro : step.micros) {
+            for (std::int64_t& sequence : m_sequences) {
+                sequence = m_sampler.next();
+                count(sequence, step);
+            }
+            fillMicroBatch(m_set, m_sequences, m_shape, micro);
+        }
+        step.after = m_sampler.state();
+    }
+
+private:
+    void count(std::int64_t sequence, StepBatch& step) const
+    {
+        const auto i = static_cast<std::size_t>(sequence);
+        const auto first = static_cast<std::ptrdiff_t>(m_set.starts[i]);
+        const auto last = static_cast<std::ptrdiff_t>(m_set.starts[i + 1]);
+        step.tokens += last - first - 1;
+        step.trainedTokens += std::count_if(m_set.trained.begin() + first + 1,
+            m_set.trained.begin() + last, [](std::uint8_t t) { return t != 0; });
+    }
+
+    const TokenSet& m_set;
+    const BatchShape m_shape;
+    Sampler m_sampler;
+    std::vector<std::int64_t> m_sequences;
+};
+
+class ThreadedStream final : public BatchStream
+{
+public:
+    ThreadedStream(const TokenSet& set, const BatchShape& shape, SamplerState state)
+        : m_maker(set, shape, state)
+        , m_empty(set.count() == 0)
+    {
+    }
+
+    // Apart from the constructor: the thread uses every member.
+    void run()
+    {
+        m_thread = startThread(
+            {"data", -1}, [this](const std::stop_token&) { return produce(); },
+            [this](const Status& status) { fail(status); });
+    }
+
+    ~ThreadedStream() override
+    {
+        close();
+        if (m_thread.joinable())
+            m_thread.join();
+    }
+
+    Status next(StepBatch& out) override
+    {
+        std::unique_lock lock(m_mutex);
+        m_changed.wait(lock, [this] { return m_closed || m_ready > 0 || !m_error.ok(); });
+        if (m_closed)
+            return Status::error(ErrorKind::Cancelled, "the batch stream is closed");
+        if (m_ready == 0)
+            return m_error;
+        std::swap(out, m_slots.at(m_head));
+        m_head = (m_head + 1) % kSteps;
+        --m_ready;
+        m_changed.notify_all();
+        return {};
+    }
+
+    void close() noexcept override
+    {
+        const std::scoped_lock lock(m_mutex);
+        m_closed = true;
+        m_changed.notify_all();
+    }
+
+private:
+    static constexpr std::size_t kSteps = 2;
+
+    Status produce()
+    {
+        if (m_empty)
+            return Status::error(
+                ErrorKind::InvalidArgument, "the dataset has no sequence to train on");
+        for (std::size_t tail = 0;; tail = (tail + 1) % kSteps) {
+            {
+                std::unique_lock lock(m_mutex);
+                m_changed.wait(lock, [this] { return m_closed || m_ready < kSteps; });
+                if (m_closed)
+                    return {};
+            }
+            // The slot at the tail is this thread's until it is counted as ready.
+            m_maker.fill(m_slots.at(tail));
+            const std::scoped_lock lock(m_mutex);
+            ++m_ready;
+            m_changed.notify_all();
+        }
+    }
+
+    void fail(const Status& status)
+    {
+        const std::scoped_lock lock(m_mutex);
+        m_error = status;
+        m_changed.notify_all();
+    }
+
+    // Data thread only.
+    StepMaker m_maker;
+    const bool m_empty;
+
+    std::mutex m_mutex;
+    std::condition_variable m_changed;
+    // Guarded by m_mutex; slots [head, head + ready) belong to next(), the others to the data
+    // thread.
+    std::array<StepBatch, kSteps> m_slots;
+    std::size_t m_head = 0;
+    std::size_t m_ready = 0;
+    bool m_closed = false;
+    Status m_error;
+
+    std::jthread m_thread; // last: joined before what it uses is gone
+};
+
+} // namespace
+
+void fillMicroBatch(const TokenSet& set, std::span<const std::int64_t> sequences,
+    const BatchShape& shape, MicroBatchData& out)
+{
+    const auto rows = static_cast<std::size_t>(shape.seqLen);
+    const std::size_t total = rows * static_cast<std::size_t>(shape.microBatch);
+    for (auto* column : {&out.ids, &out.targets, &out.positions, &out.visibleFrom, &out.order})
+        column->resize(total);
+    for (std::size_t b = 0; b < static_cast<std::size_t>(shape.microBatch); ++b) {
+        const std::size_t begin = b * rows;
+        const bool have = b < sequences.size() && sequences[b] >= 0;
+        padRows(
+            have ? fillSequence(set, sequences[b], begin, rows, out) : begin, begin + rows, out);
+    }
+    std::iota(out.order.begin(), out.order.end(), 0);
+    // The index decides ties, which makes std::sort stable without std::stable_sort's memory.
+    std::sort(out.order.begin(), out.order.end(), [&](std::int32_t a, std::int32_t b) {
+        const std::int32_t idA = out.ids[static_cast<std::size_t>(a)];
+        const std::int32_t idB = out.ids[static_cast<std::size_t>(b)];
+        return idA != idB ? idA < idB : a < b;
+    });
+}
+
+std::unique_ptr<BatchStream> BatchStream::start(
+    const TokenSet& set, const BatchShape& shape, SamplerState state)
+{
+    state.count = static_cast<std::uint64_t>(set.count());
+    auto stream = std::make_unique<ThreadedStream>(set, shape, state);
+    stream->run();
+    return stream;
+}
+
+} // namespace mr

@@ -1,0 +1,128 @@
+// Datasets become whole optimizer steps of micro-batches.
+//
+//     files -> rows (record_reader) -> token sequences with a mask (TokenSet) -> Sampler ->
+//     StepBatch
+//
+// The count comes with the step (DECISIONS 5): the number of trained tokens of the whole step is
+// known before its first backward, because the loss scale needs it.
+//
+// Threads  TokenSet and Sampler are values, confined to their owner. BatchStream: next() from the
+//          engine thread, everything else inside runs on its own data thread.
+// Errors   build() names file and line. next(): Cancelled after close(); what the data thread met.
+
+#pragma once
+
+#include "core/data/tokenizer.h"
+
+#include <millrace/run_spec.h>
+#include <millrace/status.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace mr {
+
+// Every sequence of a dataset, tokenised once. Sequence i is tokens [begin(i), end(i)); trained[t]
+// tells whether token t is a target (its prediction is trained). Sequences are at most seqLen + 1
+// tokens: inputs are all but the last, targets all but the first: one shift, done in BatchStream.
+struct TokenSet {
+    std::vector<TokenId> tokens;
+    std::vector<std::uint8_t> trained;
+    std::vector<std::uint64_t> starts; // count() + 1 entries
+    std::uint64_t rows = 0;            // read from files
+    std::uint64_t cutRows = 0;         // longer than seqLen, cut
+    std::uint64_t emptyRows = 0;       // nothing to train, left out
+    std::uint64_t trainedTokens = 0;
+
+    std::int64_t count() const noexcept
+    {
+        return starts.empty() ? 0 : static_cast<std::int64_t>(starts.size()) - 1;
+    }
+};
+
+struct TokenSetOptions {
+    std::int64_t seqLen = 0;
+    bool specials = true;        // BOS where the tokenizer adds it, EOS at the end of documents
+    bool endOfDocument = true;   // with specials: false leaves the EOS out (evaluation of text)
+    bool firstBlockOnly = false; // text: a document longer than a block is cut, not continued
+    std::string split{};         // text: cut a file into documents here; empty: a file is one
+    bool perLine = false;        // text: every line is a document
+    bool overlapTarget = true;   // text blocks share one token with the next, so that each block
+                               // trains seqLen targets; false: blocks of seqLen tokens, seqLen - 1
+                               // targets (what a plain PyTorch loop over blocks does)
+};
+
+// Reads and tokenises all sources.
+Result<TokenSet> buildTokenSet(const std::vector<DataSource>& sources, const Tokenizer& tokenizer,
+    const TokenSetOptions& options);
+
+// Which sequence comes when. Its whole state is these four numbers (DECISIONS, checkpoint).
+struct SamplerState {
+    std::uint64_t seed = 1;
+    std::uint64_t epoch = 0;
+    std::uint64_t position = 0; // in this epoch's order
+    std::uint64_t count = 0;    // sequences of the set, to notice another dataset
+};
+
+class Sampler
+{
+public:
+    explicit Sampler(SamplerState state);
+
+    // The next sequence; a new epoch has a new order (Philox by seed and epoch; Fisher-Yates).
+    std::int64_t next();
+    const SamplerState& state() const noexcept { return m_state; }
+
+private:
+    void shuffle();
+    SamplerState m_state;
+    std::vector<std::uint32_t> m_order;
+};
+
+// One micro-batch: `batch` sequences of seqLen tokens each, laid end to end, T = batch * seqLen.
+// Rows beyond a sequence's end are padding: id 0, target -1, visibleFrom of themselves.
+struct MicroBatchData {
+    std::vector<std::int32_t> ids;         // (T)
+    std::vector<std::int32_t> targets;     // (T), -1: not trained
+    std::vector<std::int32_t> positions;   // (T)
+    std::vector<std::int32_t> visibleFrom; // (T), see AttentionArgs
+    std::vector<std::int32_t> order;       // (T), see EmbedBackwardArgs
+};
+
+struct StepBatch {
+    std::vector<MicroBatchData> micros;
+    std::int64_t tokens = 0;        // without padding
+    std::int64_t trainedTokens = 0; // of the whole step
+    SamplerState after;             // the sampler once this step is taken: what a checkpoint keeps
+};
+
+struct BatchShape {
+    std::int64_t seqLen = 0;
+    std::int64_t microBatch = 1; // sequences
+    std::int64_t accumulate = 1; // micro-batches
+};
+
+// Fills `out` (resized once, then reused without allocation) with `sequences` of `set`, from
+// `first` on; missing ones are padding. Used by evaluation too.
+void fillMicroBatch(const TokenSet& set, std::span<const std::int64_t> sequences,
+    const BatchShape& shape, MicroBatchData& out);
+
+class BatchStream
+{
+public:
+    // Borrows `set`. Starts the data thread, which keeps two whole steps ready.
+    static std::unique_ptr<BatchStream> start(
+        const TokenSet& set, const BatchShape& shape, SamplerState state);
+    virtual ~BatchStream() = default; // closes and joins
+
+    // Blocks until the next step is there, swaps it into `out` and takes `out`'s memory back for
+    // reuse, so nothing is allocated after the third call.
+    virtual Status next(StepBatch& out) = 0;
+    virtual void close() noexcept = 0;
+};
+
+} // namespace mr

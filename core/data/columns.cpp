@@ -1,0 +1,173 @@
+#include "core/data/columns.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+namespace mr {
+namespace {
+
+// In order of preference: where two of one list are there, the earlier one is meant.
+constexpr std::array<std::string_view, 14> kPromptNames{"prompt", "question", "instruction",
+    "query", "problem", "user", "human", "input", "source", "request", "指示", "質問", "問題",
+    "入力"};
+constexpr std::array<std::string_view, 15> kResponseNames{"response", "answer", "output",
+    "completion", "target", "solution", "reply", "assistant", "label_text", "summary", "応答",
+    "回答", "解答", "出力", "答え"};
+constexpr std::array<std::string_view, 2> kInputNames{"input", "context"};
+constexpr std::array<std::string_view, 7> kTextNames{
+    "text", "content", "document", "story", "body", "sentence", "本文"};
+constexpr std::array<std::string_view, 4> kChatNames{
+    "messages", "conversations", "conversation", "dialogue"};
+
+std::string lower(std::string_view text)
+{
+    std::string out(text);
+    for (char& c : out)
+        c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    return out;
+}
+
+// The column with one of `names`, whatever its capitals; empty when there is none.
+std::string known(const std::vector<ColumnFacts>& facts, std::span<const std::string_view> names)
+{
+    for (const std::string_view name : names)
+        for (const ColumnFacts& column : facts)
+            if (!column.nested && lower(column.name) == name)
+                return column.name;
+    return {};
+}
+
+std::string list(const std::vector<ColumnFacts>& facts)
+{
+    std::string out;
+    for (const ColumnFacts& column : facts)
+        out += (out.empty() ? "\"" : ", \"") + column.name + "\"";
+    return out;
+}
+
+Status bad(const DataSource& source, const std::string& message)
+{
+    return Status::error(ErrorKind::InvalidArgument, source.path + ": " + message);
+}
+
+bool has(const std::vector<ColumnFacts>& facts, std::string_view name)
+{
+    return std::any_of(
+        facts.begin(), facts.end(), [&](const ColumnFacts& c) { return c.name == name; });
+}
+
+Result<ColumnMap> asked(const DataSource& source, const std::vector<ColumnFacts>& facts)
+{
+    ColumnMap map;
+    const std::map<std::string_view, std::string*> roles{{"prompt", &map.prompt},
+        {"response", &map.response}, {"text", &map.text}, {"input", &map.input}};
+    for (const auto& [role, column] : source.columns) {
+        const auto found = roles.find(role);
+        if (found == roles.end())
+            return bad(
+                source, "--map knows prompt, response, input and text, not \"" + role + "\"");
+        if (!has(facts, column))
+            return bad(source, "--map names the column \"" + column +
+                                   "\", which is not there; the columns are " + list(facts));
+        *found->second = column;
+    }
+    if (!map.text.empty() && source.columns.size() > 1)
+        return bad(source, "--map text=... stands alone: a row is either plain text or a prompt "
+                           "with its response");
+    return map;
+}
+
+Status refuseChat(const DataSource& source, const std::vector<ColumnFacts>& facts)
+{
+    for (const ColumnFacts& column : facts) {
+        const bool chat =
+            std::find(kChatNames.begin(), kChatNames.end(), lower(column.name)) != kChatNames.end();
+        if (chat && column.nested)
+            return bad(source,
+                "holds chats (column \"" + column.name +
+                    "\"), which are not supported yet; turn each chat into a row with the text "
+                    "columns \"prompt\" and \"response\"");
+    }
+    return {};
+}
+
+// Without a name that is known: two text columns are a pair, one is plain text.
+void byShape(const std::vector<ColumnFacts>& facts, ColumnMap& map)
+{
+    std::vector<std::string> texts;
+    for (const ColumnFacts& column : facts)
+        if (column.text)
+            texts.push_back(column.name);
+    if (texts.size() == 1 && facts.size() == 1)
+        map.text = texts[0];
+    if (texts.size() != 2)
+        return;
+    map.prompt = texts[0];
+    map.response = texts[1];
+}
+
+} // namespace
+
+std::map<std::string, std::string> ColumnMap::asMap() const
+{
+    std::map<std::string, std::string> out;
+    const auto put = [&](const char* role, const std::string& column) {
+        if (!column.empty())
+            out[role] = column;
+    };
+    put("prompt", prompt);
+    put("input", input);
+    put("response", response);
+    put("text", text);
+    return out;
+}
+
+void noteColumns(const Record& record, std::vector<ColumnFacts>& facts)
+{
+    for (const Cell& cell : record.cells) {
+        auto found = std::find_if(
+            facts.begin(), facts.end(), [&](const ColumnFacts& c) { return c.name == cell.name; });
+        if (found == facts.end())
+            found = facts.insert(facts.end(), {cell.name});
+        found->text &= cell.kind == CellKind::Text || cell.kind == CellKind::Null;
+        found->nested |= cell.kind == CellKind::Nested;
+    }
+}
+
+Result<ColumnMap> chooseColumns(const DataSource& source, const std::vector<ColumnFacts>& facts)
+{
+    Result<ColumnMap> result = asked(source, facts);
+    if (!result.ok())
+        return result;
+    ColumnMap& map = result.value();
+    if (!map.text.empty())
+        return result;
+    if (map.prompt.empty() || map.response.empty()) {
+        MR_TRY(refuseChat(source, facts));
+        const bool nothingAsked = source.columns.empty();
+        if (map.prompt.empty())
+            map.prompt = known(facts, kPromptNames);
+        if (map.response.empty())
+            map.response = known(facts, kResponseNames);
+        if (nothingAsked && (map.prompt.empty() || map.response.empty())) {
+            map = {};
+            map.text = known(facts, kTextNames);
+            if (map.text.empty())
+                byShape(facts, map);
+        }
+    }
+    if (map.text.empty() && (map.prompt.empty() || map.response.empty()))
+        return bad(source,
+            "cannot tell which columns hold the prompt and the response; the "
+            "columns are " +
+                list(facts) + "; say it with --map prompt=COLUMN,response=COLUMN (or text=COLUMN)");
+    if (map.isPairs() && map.prompt == map.response)
+        return bad(source, "prompt and response are the same column, \"" + map.prompt + "\"");
+    const std::string input = known(facts, kInputNames);
+    if (map.isPairs() && source.columns.empty() && input != map.prompt && input != map.response)
+        map.input = input;
+    return result;
+}
+
+} // namespace mr

@@ -1,0 +1,42 @@
+// Which column of a dataset is the prompt and which the response, or which is plain text.
+//
+// Threads  Pure.
+// Errors   InvalidArgument lists the columns that are there and the --map that would help.
+
+#pragma once
+
+#include "core/data/record_reader.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace mr {
+
+// A column as the first rows show it.
+struct ColumnFacts {
+    std::string name;
+    bool text = true;    // no row holds anything but text or null
+    bool nested = false; // some row holds a list or an object
+};
+
+// Either prompt and response (and perhaps input, which is put between them), or text.
+struct ColumnMap {
+    std::string prompt;
+    std::string input;
+    std::string response;
+    std::string text;
+
+    bool isPairs() const noexcept { return !response.empty(); }
+    std::map<std::string, std::string> asMap() const;
+};
+
+// Adds what `record` shows to `facts`, in order of first appearance.
+void noteColumns(const Record& record, std::vector<ColumnFacts>& facts);
+
+// `source.columns` wins; then known names; then, with exactly two text columns, the first is the
+// prompt and the second the response, and a single text column is plain text.
+// InvalidArgument: unknown role or column, chats (not supported yet), nothing that fits.
+Result<ColumnMap> chooseColumns(const DataSource& source, const std::vector<ColumnFacts>& facts);
+
+} // namespace mr

@@ -1,0 +1,112 @@
+// inspectDataset() of <millrace/library.h>: a dataset as the New run page and `inspect` show it.
+
+#include "core/data/token_set_builder.h"
+
+#include <millrace/library.h>
+
+#include <system_error>
+
+namespace mr {
+namespace {
+
+std::int64_t asCount(std::uint64_t n)
+{
+    return static_cast<std::int64_t>(n);
+}
+
+PreviewRow previewOf(const TokenSet& set, std::int64_t sequence, const Tokenizer& tokenizer)
+{
+    PreviewRow out;
+    const auto i = static_cast<std::size_t>(sequence);
+    for (std::uint64_t t = set.starts[i]; t < set.starts[i + 1]; ++t)
+        out.tokens.push_back({tokenizer.piece(set.tokens[t]), set.tokens[t], set.trained[t] != 0});
+    return out;
+}
+
+// Tokenises every row and keeps the first ones as they will be trained.
+Status countTokens(const DataSource& source, const DatasetShape& shape, const Tokenizer& tokenizer,
+    const TokenSetOptions& options, std::size_t previewRows, DatasetInfo& info)
+{
+    TokenSetBuilder builder(tokenizer, options);
+    const TokenSet& set = builder.set();
+    const Status read = readDocuments(source, shape, {}, [&](const Document& document) {
+        const std::int64_t first = set.count();
+        const std::uint64_t cutBefore = set.cutRows;
+        MR_TRY(builder.add(document));
+        for (std::int64_t s = first; s < set.count() && info.preview.size() < previewRows; ++s) {
+            info.preview.push_back(previewOf(set, s, tokenizer));
+            info.preview.back().row = document.row;
+            info.preview.back().cut = set.cutRows > cutBefore;
+        }
+        return Status();
+    });
+    info.rows = asCount(set.rows);
+    info.sequences = set.count();
+    info.tokens = asCount(set.tokens.size());
+    info.trainedTokens = asCount(set.trainedTokens);
+    info.cutRows = asCount(set.cutRows);
+    info.emptyRows = asCount(set.emptyRows);
+    MR_TRY(read);
+    if (set.count() == 0)
+        return Status::error(ErrorKind::InvalidArgument,
+            source.path + ": no row has anything to train on (" + std::to_string(set.rows) +
+                " rows read; the response is empty, or the prompt alone fills the sequence)");
+    return {};
+}
+
+Status countRows(const DataSource& source, const DatasetShape& shape, DatasetInfo& info)
+{
+    return readDocuments(source, shape, {}, [&](const Document&) {
+        ++info.rows;
+        return Status();
+    });
+}
+
+Status look(const DataSource& source, const std::string& modelDir, const TokenSetOptions& options,
+    std::size_t previewRows, DatasetInfo& info)
+{
+    DatasetShape shape;
+    const Status found = findShape(source, shape);
+    info.format = shape.format;
+    for (const ColumnFacts& column : shape.columns)
+        info.columns.push_back(column.name);
+    MR_TRY(found);
+    info.mapping = shape.map.asMap();
+    if (modelDir.empty())
+        return countRows(source, shape, info);
+    Result<std::unique_ptr<Tokenizer>> tokenizer = Tokenizer::open(modelDir);
+    if (!tokenizer.ok()) {
+        info.problems.push_back(tokenizer.status().message());
+        return countRows(source, shape, info);
+    }
+    return countTokens(source, shape, *tokenizer.value(), options, previewRows, info);
+}
+
+} // namespace
+
+Result<DatasetInfo> inspectDataset(
+    const DataSource& source, const std::string& modelDir, std::int64_t seqLen, int previewRows)
+{
+    if (!modelDir.empty() && seqLen < 1)
+        return Status::error(ErrorKind::InvalidArgument,
+            "the sequence length must be at least 1, not " + std::to_string(seqLen));
+    DatasetInfo info;
+    info.path = source.path;
+    TokenSetOptions options;
+    options.seqLen = seqLen;
+    const auto rows = static_cast<std::size_t>(previewRows > 0 ? previewRows : 0);
+    std::error_code error;
+    info.bytes = std::filesystem::file_size(source.path, error);
+    if (std::error_code ignored; error && !std::filesystem::exists(source.path, ignored))
+        return Status::error(ErrorKind::Io, source.path + ": cannot be read: " + error.message());
+    if (error)
+        info.bytes = 0;
+    const Status looked = look(source, modelDir, options, rows, info);
+    if (!looked.ok() && looked.kind() == ErrorKind::Io)
+        return looked;
+    if (!looked.ok())
+        info.problems.push_back(looked.message());
+    return info;
+}
+
+} // namespace mr

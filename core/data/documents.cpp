@@ -1,0 +1,106 @@
+#include "core/data/documents.h"
+
+#include "core/data/pair_format.h"
+
+namespace mr {
+namespace {
+
+constexpr std::int64_t kRowsLookedAt = 100;
+
+RecordOptions recordOptions(const DataSource& source, DataFormat format)
+{
+    RecordOptions options;
+    options.format = format;
+    for (const auto& [role, column] : source.columns)
+        options.wanted.push_back(column);
+    return options;
+}
+
+// The text of one cell. A missing or null cell is an error unless `optional`.
+Status cellText(const DataSource& source, const Record& record, const std::string& name,
+    bool optional, std::string& out)
+{
+    out.clear();
+    const Cell* cell = record.find(name);
+    if (cell == nullptr && optional)
+        return {};
+    if (cell == nullptr)
+        return dataError(source.path, record.line,
+            "row " + std::to_string(record.row) + " has no \"" + name + "\"");
+    if (cell->kind == CellKind::Nested)
+        return dataError(source.path, record.line,
+            "\"" + name + "\" of row " + std::to_string(record.row) +
+                " is a list or an object, not text");
+    out = cell->text; // empty for null
+    return {};
+}
+
+Status toDocument(
+    const DataSource& source, const ColumnMap& map, const Record& record, Document& out)
+{
+    out.row = record.row;
+    out.line = record.line;
+    out.isPair = map.isPairs();
+    if (!out.isPair)
+        return cellText(source, record, map.text, false, out.text);
+    MR_TRY(cellText(source, record, map.prompt, false, out.prompt));
+    MR_TRY(cellText(source, record, map.response, false, out.response));
+    if (map.input.empty())
+        return {};
+    std::string input;
+    MR_TRY(cellText(source, record, map.input, true, input));
+    if (!input.empty()) {
+        closePrompt(out.prompt);
+        out.prompt += input;
+    }
+    return {};
+}
+
+} // namespace
+
+Status findShape(const DataSource& source, DatasetShape& shape)
+{
+    Result<DataFormat> format = findFormat(source.path, source.format);
+    if (!format.ok())
+        return format.status();
+    shape.format = format.value();
+    if (shape.format == DataFormat::Text) {
+        if (!source.columns.empty())
+            return Status::error(ErrorKind::InvalidArgument,
+                source.path + ": --map is for files with columns; this one is plain text");
+        shape.columns = {{"text"}};
+        shape.map.text = "text";
+        return {};
+    }
+    bool enough = false;
+    const Status read =
+        readRecords(source.path, recordOptions(source, shape.format), [&](const Record& record) {
+            noteColumns(record, shape.columns);
+            enough = record.row >= kRowsLookedAt;
+            return enough ? Status::error(ErrorKind::Cancelled, "") : Status();
+        });
+    if (!enough)
+        MR_TRY(read);
+    if (shape.columns.empty())
+        return Status::error(ErrorKind::InvalidArgument, source.path + ": holds no rows");
+    Result<ColumnMap> map = chooseColumns(source, shape.columns);
+    if (!map.ok())
+        return map.status();
+    shape.map = map.value();
+    return {};
+}
+
+Status readDocuments(const DataSource& source, const DatasetShape& shape, const TextCut& cut,
+    const DocumentSink& sink)
+{
+    RecordOptions options = recordOptions(source, shape.format);
+    options.split = cut.split;
+    options.perLine = cut.perLine;
+    Document document;
+    return readRecords(source.path, options, [&](const Record& record) {
+        MR_TRY(toDocument(source, shape.map, record, document));
+        return sink(document);
+    });
+}
+
+} // namespace mr

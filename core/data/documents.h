@@ -1,0 +1,48 @@
+// Rows of a dataset as what is trained on: plain text, or a prompt with its response.
+//
+// Threads  Functions of their arguments.
+// Errors   As in record_reader.h and columns.h.
+
+#pragma once
+
+#include "core/data/columns.h"
+#include "core/data/record_reader.h"
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mr {
+
+struct Document {
+    std::int64_t row = 0; // in the file, from 1
+    std::int64_t line = 0;
+    bool isPair = false;
+    std::string prompt;   // instruction and input joined; may be empty
+    std::string response; // of a pair
+    std::string text;     // otherwise
+};
+
+// What the beginning of a file says about all of it.
+struct DatasetShape {
+    DataFormat format = DataFormat::Auto; // found
+    std::vector<ColumnFacts> columns;
+    ColumnMap map; // of a text file: text
+};
+
+struct TextCut {
+    std::string split;
+    bool perLine = false;
+};
+
+// Looks at the first 100 rows. On an error `shape` holds what was found before it.
+Status findShape(const DataSource& source, DatasetShape& shape);
+
+using DocumentSink = std::function<Status(const Document&)>;
+
+// Every row in the order of the file.
+Status readDocuments(const DataSource& source, const DatasetShape& shape, const TextCut& cut,
+    const DocumentSink& sink);
+
+} // namespace mr

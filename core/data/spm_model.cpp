@@ -1,0 +1,245 @@
+#include "core/data/spm_model.h"
+
+#include <array>
+#include <cmath>
+#include <cstring>
+
+namespace mr {
+namespace {
+
+enum Wire : std::uint32_t { Varint = 0, Fixed64 = 1, Bytes = 2, Fixed32 = 5 };
+
+constexpr std::uint32_t kPieceMessage = 1; // of ModelProto
+constexpr std::uint32_t kTrainerMessage = 2;
+constexpr std::uint32_t kNormalizerMessage = 3;
+constexpr std::uint32_t kSelfTestMessage = 4;
+constexpr std::uint32_t kDenormalizerMessage = 5;
+
+struct ProtoField {
+    std::uint32_t number = 0;
+    std::uint32_t wire = 0;
+    std::uint64_t value = 0;  // Varint, Fixed32, Fixed64
+    std::string_view bytes;   // Bytes
+    std::string_view encoded; // tag and all
+};
+
+class ProtoWalker
+{
+public:
+    explicit ProtoWalker(std::string_view data)
+        : m_rest(data)
+    {
+    }
+
+    // False at the end or at the first broken field; broken() tells which.
+    bool next(ProtoField& out)
+    {
+        if (m_rest.empty())
+            return false;
+        const std::string_view before = m_rest;
+        m_broken = !parse(out);
+        if (m_broken)
+            return false;
+        out.encoded = before.substr(0, before.size() - m_rest.size());
+        return true;
+    }
+    bool broken() const noexcept { return m_broken; }
+
+private:
+    bool varint(std::uint64_t& out)
+    {
+        out = 0;
+        for (unsigned shift = 0; shift < 64 && !m_rest.empty(); shift += 7) {
+            const auto byte = static_cast<unsigned char>(m_rest.front());
+            m_rest.remove_prefix(1);
+            out |= std::uint64_t{byte & 0x7FU} << shift;
+            if (byte < 0x80)
+                return true;
+        }
+        return false;
+    }
+
+    bool fixed(std::size_t bytes, std::uint64_t& out)
+    {
+        if (m_rest.size() < bytes)
+            return false;
+        out = 0;
+        std::memcpy(&out, m_rest.data(), bytes); // little-endian, like every machine we run on
+        m_rest.remove_prefix(bytes);
+        return true;
+    }
+
+    bool parse(ProtoField& out)
+    {
+        std::uint64_t tag = 0;
+        if (!varint(tag) || tag >> 3 == 0 || tag >> 32 != 0)
+            return false;
+        out.number = static_cast<std::uint32_t>(tag >> 3);
+        out.wire = static_cast<std::uint32_t>(tag & 7);
+        out.bytes = {};
+        switch (out.wire) {
+        case Varint:
+            return varint(out.value);
+        case Fixed64:
+            return fixed(8, out.value);
+        case Fixed32:
+            return fixed(4, out.value);
+        case Bytes:
+            if (!varint(out.value) || out.value > m_rest.size())
+                return false;
+            out.bytes = m_rest.substr(0, out.value);
+            m_rest.remove_prefix(out.value);
+            return true;
+        default:
+            return false; // groups are not used by any SentencePiece model
+        }
+    }
+
+    std::string_view m_rest;
+    bool m_broken = false;
+};
+
+Status bad(std::string message)
+{
+    return Status::error(ErrorKind::InvalidArgument, std::move(message));
+}
+
+Status readPiece(std::string_view message, SpmModel& model)
+{
+    const std::string at = "piece " + std::to_string(model.pieces);
+    ProtoWalker walker(message);
+    std::string_view text;
+    ProtoField field;
+    while (walker.next(field)) {
+        if (field.number == 1 && field.wire == Bytes)
+            text = field.bytes;
+        if (field.number == 2 && field.wire == Fixed32) {
+            float score = 0;
+            const auto word = static_cast<std::uint32_t>(field.value);
+            std::memcpy(&score, &word, sizeof score);
+            if (!std::isfinite(score))
+                return bad(at + " has a score that is not a finite number");
+        }
+        if (field.number == 3 && (field.wire != Varint || field.value < 1 || field.value > 6))
+            return bad(at + " has an unknown type");
+    }
+    if (walker.broken())
+        return bad(at + " is damaged");
+    if (text.empty() || text.find('\0') != std::string_view::npos)
+        return bad(at + " has " + (text.empty() ? "no text" : "a NUL in its text"));
+    for (std::size_t i = 0; i + 1 < text.size(); ++i)
+        model.pieceSpansLineEnd |= text[i] == '\n' && text[i + 1] != '\n';
+    ++model.pieces;
+    return {};
+}
+
+Status readTrainer(std::string_view message, SpmModel& model)
+{
+    constexpr std::uint64_t kBpe = 2;
+    ProtoWalker walker(message);
+    ProtoField field;
+    while (walker.next(field)) {
+        if (field.wire != Varint)
+            continue;
+        if (field.number == 3)
+            model.isBpe = field.value == kBpe;
+        if (field.number == 24)
+            model.suffixWhitespace = field.value != 0;
+        if (field.number == 35)
+            model.byteFallback = field.value != 0;
+    }
+    return walker.broken() ? bad("its trainer settings are damaged") : Status();
+}
+
+// The charsmap is [bytes of the trie: u32][trie: u32 units of a Darts-clone double array]
+// [replacement texts]. A step from unit i goes to (i ^ offset(i)) ^ label, a leaf holds an offset
+// into the texts; both are followed by the library without a check, so check all of them here.
+// Source: darts.h of Darts-clone (DoubleArrayUnit).
+Status checkCharsmap(std::string_view blob)
+{
+    if (blob.empty())
+        return {};
+    std::uint32_t trieBytes = 0;
+    if (blob.size() > sizeof trieBytes)
+        std::memcpy(&trieBytes, blob.data(), sizeof trieBytes);
+    if (trieBytes == 0 || trieBytes % 4 != 0 || trieBytes >= blob.size() - sizeof trieBytes)
+        return bad("its normalisation table is damaged");
+    const char* trie = blob.data() + sizeof trieBytes;
+    const std::uint64_t units = trieBytes / 4;
+    const std::uint64_t textBytes = blob.size() - sizeof trieBytes - trieBytes;
+    for (std::uint64_t i = 0; i < units; ++i) {
+        std::uint32_t unit = 0;
+        std::memcpy(&unit, trie + 4 * i, sizeof unit);
+        const bool leaf = (unit >> 31) != 0;
+        const std::uint64_t offset = (unit >> 10) << ((unit & (1U << 9)) >> 6);
+        const bool inside =
+            leaf ? (unit & 0x7FFFFFFFU) < textBytes : ((i ^ offset) | 0xFFU) < units;
+        if (!inside)
+            return bad("its normalisation table points outside itself");
+    }
+    return {};
+}
+
+Status readNormalizer(std::string_view message, bool denormalizer, SpmModel& model)
+{
+    ProtoWalker walker(message);
+    ProtoField field;
+    while (walker.next(field)) {
+        if (field.number == 2 && field.wire == Bytes) {
+            MR_TRY(checkCharsmap(field.bytes));
+            model.hasCharsmap |= !denormalizer && !field.bytes.empty();
+        }
+        if (denormalizer || field.wire != Varint)
+            continue;
+        if (field.number == 3)
+            model.addDummyPrefix = field.value != 0;
+        if (field.number == 4)
+            model.removeExtraWhitespaces = field.value != 0;
+    }
+    return walker.broken() ? bad("its normaliser settings are damaged") : Status();
+}
+
+} // namespace
+
+Result<SpmModel> readSpmModel(std::string_view bytes)
+{
+    SpmModel model;
+    std::array<bool, 6> seen{};
+    ProtoWalker walker(bytes);
+    ProtoField field;
+    while (walker.next(field)) {
+        if (field.number >= seen.size())
+            continue; // an extension
+        if (field.wire != Bytes)
+            return bad("it is not a SentencePiece model");
+        seen.at(field.number) = true;
+        if (field.number == kPieceMessage)
+            MR_TRY(readPiece(field.bytes, model));
+        if (field.number == kTrainerMessage)
+            MR_TRY(readTrainer(field.bytes, model));
+        if (field.number == kNormalizerMessage || field.number == kDenormalizerMessage)
+            MR_TRY(readNormalizer(field.bytes, field.number == kDenormalizerMessage, model));
+    }
+    if (model.pieces == 0)
+        return bad("it is not a SentencePiece model");
+    if (walker.broken() || !seen.at(kTrainerMessage) || !seen.at(kNormalizerMessage))
+        return bad("it ends early or is damaged; fetch it again");
+    return model;
+}
+
+std::string withoutDummyPrefix(std::string_view bytes)
+{
+    std::string out;
+    out.reserve(bytes.size() + 4);
+    ProtoWalker walker(bytes);
+    ProtoField field;
+    while (walker.next(field))
+        if (field.number != kSelfTestMessage)
+            out.append(field.encoded);
+    // A message met twice is merged, the last value winning: normalizer_spec { add_dummy_prefix:
+    // false }.
+    out.append({'\x1A', '\x02', '\x18', '\x00'});
+    return out;
+}
+
+} // namespace mr

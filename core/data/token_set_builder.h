@@ -1,0 +1,40 @@
+// Documents to sequences with a mask, counted; the work behind buildTokenSet() and the preview.
+//
+// Threads    Confined to its owner.
+// Ownership  Borrows tokenizer and options.
+// Errors     InvalidArgument: an id outside what a sequence can hold; what encode() reports.
+
+#pragma once
+
+#include "core/data/batch_stream.h"
+#include "core/data/documents.h"
+
+namespace mr {
+
+class TokenSetBuilder
+{
+public:
+    TokenSetBuilder(const Tokenizer& tokenizer, const TokenSetOptions& options)
+        : m_tokenizer(tokenizer)
+        , m_options(options)
+    {
+        m_set.starts.push_back(0);
+    }
+
+    Status add(const Document& document);
+    const TokenSet& set() const noexcept { return m_set; }
+    TokenSet take() && { return std::move(m_set); }
+
+private:
+    Status addPair(const Document& document);
+    Status addText(const std::string& text);
+    // Appends ids [begin, end) of m_ids as one sequence; targets from `firstTrained` on.
+    void addSequence(std::size_t begin, std::size_t end, std::size_t firstTrained);
+
+    const Tokenizer& m_tokenizer;
+    const TokenSetOptions& m_options;
+    TokenSet m_set;
+    std::vector<TokenId> m_ids; // of one document
+};
+
+} // namespace mr

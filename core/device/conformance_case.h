@@ -1,0 +1,122 @@
+// What a conformance case works with: uploads of random numbers, the op call, expectations.
+//
+// A case function runs twice on two CaseRuns with the same seed; the bytes both downloaded must
+// be equal. After the first failure every call does nothing, so a case has no error paths.
+//
+// Threads  One.
+// Ownership The run owns the memory of its tensors.
+
+#pragma once
+
+#include "core/device/device.h"
+#include "core/device/ops.h"
+
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace mr::conformance {
+
+// Unit roundoffs: half a unit in the last place, relative.
+inline constexpr double kU = 1.0 / (1 << 24);    // F32
+inline constexpr double kUBf16 = 1.0 / (1 << 8); // BF16
+
+inline double unitOf(DType type) noexcept
+{
+    return type == DType::BF16 ? kUBf16 : kU;
+}
+
+// Nearest even, NaN aside.
+float roundToBf16(float x) noexcept;
+
+inline float roundTo(DType type, float x) noexcept
+{
+    return type == DType::BF16 ? roundToBf16(x) : x;
+}
+
+using Values = std::vector<double>;
+using Dims = std::vector<std::int64_t>;
+
+// A tensor on the device and what it holds.
+struct Input {
+    TensorView view;
+    Values values;
+
+    double operator()(std::int64_t i) const { return values[static_cast<std::size_t>(i)]; }
+};
+
+class CaseRun
+{
+public:
+    CaseRun(Device& device, unsigned seed);
+
+    // Normal numbers times `spread`, as they are after rounding to `type` (F32, BF16).
+    Input random(DType type, const Dims& dims, double spread = 1.0);
+    // These values, converted to `type` (any).
+    Input given(DType type, const Dims& dims, const Values& values);
+    // Memory filled with bytes 0xFF (NaN, -1): what an op does not write shows.
+    TensorView blank(DType type, const Dims& dims);
+
+    Ops& ops() { return m_device.ops(); }
+
+    Stream& stream() { return *m_stream; }
+
+    // What an op call gave; the run waits for it.
+    void call(const Status& enqueued);
+
+    // Downloads and compares; tolerance 0 wants equal values.
+    void expect(
+        const char* what, const TensorView& view, const Values& want, const Values& tolerance);
+    void expectExactly(const char* what, const TensorView& view, const Values& want);
+
+    const Status& status() const noexcept { return m_status; }
+
+    double error() const noexcept { return m_error; }
+
+    const std::string& worst() const noexcept { return m_worst; }
+
+    const std::vector<std::byte>& bytes() const noexcept { return m_bytes; }
+
+private:
+    std::vector<std::byte> download(const TensorView& view);
+    Buffer allocate(std::size_t bytes, MemoryKind kind);
+    void upload(const TensorView& view, const std::vector<std::byte>& bytes);
+    void finish();
+
+    Device& m_device;
+    std::mt19937 m_engine;
+    std::unique_ptr<Stream> m_stream;
+    std::unique_ptr<Event> m_event;
+    std::vector<Buffer> m_owned;
+    Status m_status;
+    double m_error = 0.0;
+    std::string m_worst;
+    std::vector<std::byte> m_bytes; // of all expected tensors
+};
+
+// One line of the table.
+struct Case {
+    std::string op;
+    std::string name;
+    std::function<void(CaseRun&)> run;
+};
+
+using Table = std::vector<Case>;
+
+void addMatrixCases(Table& table);
+void addAttentionCases(Table& table);
+void addRowCases(Table& table);
+void addElementCases(Table& table);
+
+inline const char* typeName(DType type) noexcept
+{
+    return type == DType::BF16 ? "bf16" : "f32";
+}
+
+inline constexpr DType kBothTypes[] = {DType::F32, DType::BF16};
+
+} // namespace mr::conformance

@@ -1,0 +1,260 @@
+#include "core/device/cpu/cpu_ops.h"
+
+#include "core/base/parallel.h"
+#include "core/device/cpu/cpu_stream.h"
+#include "core/device/cpu/ops/attention.h"
+#include "core/device/cpu/ops/kernels.h"
+#include "core/device/cpu/ops/matmul.h"
+#include "core/device/op_checks.h"
+
+namespace mr {
+
+namespace {
+
+// y = x weight^T + bias
+cpu::Product forwardProduct(const LinearArgs& a) noexcept
+{
+    cpu::Product p;
+    p.a = a.x.data;
+    p.aRow = a.x.dims[1];
+    p.aCol = 1;
+    p.b = a.weight.data;
+    p.bRow = 1;
+    p.bCol = a.weight.dims[1];
+    p.c = a.out.data;
+    p.bias = a.bias.data;
+    p.rows = a.x.dims[0];
+    p.cols = a.weight.dims[0];
+    p.depth = a.x.dims[1];
+    p.type = a.x.dtype;
+    p.cType = a.out.dtype;
+    return p;
+}
+
+// gradX = gradOut weight
+cpu::Product inputProduct(const LinearBackwardInputArgs& a) noexcept
+{
+    cpu::Product p;
+    p.a = a.gradOut.data;
+    p.aRow = a.gradOut.dims[1];
+    p.aCol = 1;
+    p.b = a.weight.data;
+    p.bRow = a.weight.dims[1];
+    p.bCol = 1;
+    p.c = a.gradX.data;
+    p.rows = a.gradOut.dims[0];
+    p.cols = a.weight.dims[1];
+    p.depth = a.gradOut.dims[1];
+    p.type = a.gradOut.dtype;
+    p.cType = a.gradX.dtype;
+    return p;
+}
+
+// gradWeight (+)= gradOut^T x
+cpu::Product weightProduct(const LinearBackwardWeightArgs& a) noexcept
+{
+    cpu::Product p;
+    p.a = a.gradOut.data;
+    p.aRow = 1;
+    p.aCol = a.gradOut.dims[1];
+    p.b = a.x.data;
+    p.bRow = a.x.dims[1];
+    p.bCol = 1;
+    p.c = a.gradWeight.data;
+    p.rows = a.gradOut.dims[1];
+    p.cols = a.x.dims[1];
+    p.depth = a.gradOut.dims[0];
+    p.type = a.gradOut.dtype;
+    p.cType = DType::F32;
+    p.accumulate = a.accumulate;
+    return p;
+}
+
+class CpuOps final : public Ops
+{
+public:
+    explicit CpuOps(ThreadPool& pool)
+        : m_pool(pool)
+        , m_scratch(pool.threads())
+        , m_matmul(pool, m_scratch)
+    {
+    }
+
+    Status embed(const EmbedArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkEmbed(args));
+        return on(stream).enqueue([this, args] { cpu::embed(args, m_pool); });
+    }
+
+    Status embedBackward(const EmbedBackwardArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkEmbedBackward(args));
+        return on(stream).enqueue([this, args] { cpu::embedBackward(args, m_pool, m_scratch); });
+    }
+
+    Status rmsNorm(const RmsNormArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkRmsNorm(args));
+        return on(stream).enqueue([this, args] { cpu::rmsNorm(args, m_pool); });
+    }
+
+    Status rmsNormBackward(const RmsNormBackwardArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkRmsNormBackward(args));
+        return on(stream).enqueue([this, args] { cpu::rmsNormBackward(args, m_pool); });
+    }
+
+    Status linear(const LinearArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkLinear(args));
+        return on(stream).enqueue([this, args] { return m_matmul.run(forwardProduct(args)); });
+    }
+
+    Status linearBackwardInput(const LinearBackwardInputArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkLinearBackwardInput(args));
+        return on(stream).enqueue([this, args] { return m_matmul.run(inputProduct(args)); });
+    }
+
+    Status linearBackwardWeight(const LinearBackwardWeightArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkLinearBackwardWeight(args));
+        return on(stream).enqueue([this, args]() -> Status {
+            if (args.gradBias.data)
+                cpu::biasGradient(args, m_pool);
+            return m_matmul.run(weightProduct(args));
+        });
+    }
+
+    Status rope(const RopeArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkRope(args));
+        return on(stream).enqueue([this, args] { cpu::rope(args, m_pool); });
+    }
+
+    Status attention(const AttentionArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkAttention(args));
+        return on(stream).enqueue([this, args] { cpu::attention(args, m_pool, m_scratch); });
+    }
+
+    Status attentionBackward(const AttentionBackwardArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkAttentionBackward(args));
+        return on(stream).enqueue(
+            [this, args] { cpu::attentionBackward(args, m_pool, m_scratch); });
+    }
+
+    Status swiglu(const SwigluArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkSwiglu(args));
+        return on(stream).enqueue([this, args] { cpu::swiglu(args, m_pool); });
+    }
+
+    Status swigluBackward(const SwigluBackwardArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkSwigluBackward(args));
+        return on(stream).enqueue([this, args] { cpu::swigluBackward(args, m_pool); });
+    }
+
+    Status crossEntropy(const CrossEntropyArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkCrossEntropy(args));
+        return on(stream).enqueue([this, args] { cpu::crossEntropy(args, m_pool); });
+    }
+
+    Status sum(const SumArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkSum(args));
+        return on(stream).enqueue([args] { cpu::sumValues(args); });
+    }
+
+    Status add(const AddArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkAdd(args));
+        return on(stream).enqueue([this, args] { cpu::add(args, m_pool); });
+    }
+
+    Status finishGradient(const FinishGradientArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkFinishGradient(args));
+        return on(stream).enqueue([this, args] { cpu::finishGradient(args, m_pool); });
+    }
+
+    Status normBlocks(const NormBlocksArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkNormBlocks(args));
+        return on(stream).enqueue([this, args] { cpu::normBlocks(args, m_pool); });
+    }
+
+    Status normJoin(const NormJoinArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkNormJoin(args));
+        return on(stream).enqueue([args] { cpu::normJoin(args); });
+    }
+
+    Status adamw(const AdamwArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkAdamw(args));
+        return on(stream).enqueue([this, args] { cpu::adamw(args, m_pool); });
+    }
+
+    Status join(const JoinArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkJoin(args));
+        return on(stream).enqueue([this, args] { cpu::join(args, m_pool); });
+    }
+
+    Status split(const SplitArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkSplit(args));
+        return on(stream).enqueue([this, args] { cpu::split(args, m_pool); });
+    }
+
+    Status cast(const CastArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkCast(args));
+        return on(stream).enqueue([this, args] { cpu::cast(args, m_pool); });
+    }
+
+    Status fill(const FillArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkFill(args));
+        return on(stream).enqueue([this, args] { cpu::fill(args, m_pool); });
+    }
+
+    Status columnEnergy(const ColumnEnergyArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkColumnEnergy(args));
+        return on(stream).enqueue([this, args] { cpu::columnEnergy(args, m_pool); });
+    }
+
+    Status gatherColumns(const GatherColumnsArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkGatherColumns(args));
+        return on(stream).enqueue([this, args] { cpu::gatherColumns(args, m_pool); });
+    }
+
+    Status scatterColumns(const ScatterColumnsArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkScatterColumns(args));
+        return on(stream).enqueue([this, args] { cpu::scatterColumns(args, m_pool); });
+    }
+
+private:
+    // Every stream a CpuDevice makes is one.
+    static CpuStream& on(Stream& stream) noexcept { return static_cast<CpuStream&>(stream); }
+
+    ThreadPool& m_pool;
+    cpu::Scratch m_scratch;
+    cpu::Matmul m_matmul;
+};
+
+} // namespace
+
+std::unique_ptr<Ops> makeCpuOps(ThreadPool& pool)
+{
+    return std::make_unique<CpuOps>(pool);
+}
+
+} // namespace mr

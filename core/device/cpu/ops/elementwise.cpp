@@ -1,0 +1,112 @@
+#include "core/device/cpu/ops/kernels.h"
+#include "core/device/cpu/ops/number.h"
+#include "core/optim/adamw.h"
+
+#include <cstring>
+
+namespace mr::cpu {
+
+void add(const AddArgs& args, ThreadPool& pool)
+{
+    withType(args.a.dtype, [&](auto* tag) {
+        using T = std::remove_pointer_t<decltype(tag)>;
+        const T* a = args.a.as<const T>();
+        const T* b = args.b.as<const T>();
+        T* out = args.out.as<T>();
+        forBlocks(pool, args.a.count(), kElementBlock, [=](std::int64_t first, std::int64_t end) {
+#pragma GCC ivdep // out may be a or b, element for element
+            for (std::int64_t i = first; i < end; ++i)
+                out[i] = fromFloat<T>(toFloat(a[i]) + toFloat(b[i]));
+        });
+    });
+}
+
+void finishGradient(const FinishGradientArgs& args, ThreadPool& pool)
+{
+    withType(args.out.dtype, [&](auto* tag) {
+        using T = std::remove_pointer_t<decltype(tag)>;
+        const float* sum = args.sum.as<const float>();
+        const float* second = args.second.as<const float>();
+        T* out = args.out.as<T>();
+        forBlocks(pool, args.sum.count(), kElementBlock, [=](std::int64_t first, std::int64_t end) {
+            if (second) {
+#pragma GCC ivdep // out may be sum, element for element
+                for (std::int64_t i = first; i < end; ++i)
+                    out[i] = fromFloat<T>(sum[i] + second[i]);
+            } else {
+#pragma GCC ivdep // as above
+                for (std::int64_t i = first; i < end; ++i)
+                    out[i] = fromFloat<T>(sum[i]);
+            }
+        });
+    });
+}
+
+void adamw(const AdamwArgs& args, ThreadPool& pool)
+{
+    StepScalars scalars;
+    std::memcpy(&scalars, args.scalars.data, sizeof scalars);
+    if (scalars.finite == 0)
+        return;
+    const std::size_t gradSize = sizeOf(args.grad.dtype);
+    forBlocks(pool, args.grad.count(), kElementBlock, [&](std::int64_t first, std::int64_t end) {
+        AdamwRange range;
+        range.high = args.high.as<std::uint16_t>() + first;
+        range.low = args.low.as<std::int16_t>() + first;
+        range.m = args.m.as<float>() + first;
+        range.v = args.v.as<float>() + first;
+        range.grad = args.grad.data + static_cast<std::size_t>(first) * gradSize;
+        range.gradType = args.grad.dtype;
+        range.count = static_cast<std::size_t>(end - first);
+        adamwUpdate(range, args.factors, scalars.clipFactor, args.decayed);
+    });
+}
+
+void join(const JoinArgs& args, ThreadPool& pool)
+{
+    const auto* high = args.high.as<const std::uint16_t>();
+    const auto* low = args.low.as<const std::int16_t>();
+    float* out = args.out.as<float>();
+    forBlocks(pool, args.out.count(), kElementBlock, [=](std::int64_t first, std::int64_t end) {
+        for (std::int64_t i = first; i < end; ++i)
+            out[i] = joinHalves(high[i], low[i]);
+    });
+}
+
+void split(const SplitArgs& args, ThreadPool& pool)
+{
+    const float* value = args.value.as<const float>();
+    auto* high = args.high.as<std::uint16_t>();
+    auto* low = args.low.as<std::int16_t>();
+    forBlocks(pool, args.value.count(), kElementBlock, [=](std::int64_t first, std::int64_t end) {
+        for (std::int64_t i = first; i < end; ++i) {
+            high[i] = highHalf(value[i]);
+            low[i] = lowHalf(value[i]);
+        }
+    });
+}
+
+void cast(const CastArgs& args, ThreadPool& pool)
+{
+    const auto convert = [&]<typename From, typename To>(const From* from, To* to) {
+        forBlocks(
+            pool, args.from.count(), kElementBlock, [=](std::int64_t first, std::int64_t end) {
+                for (std::int64_t i = first; i < end; ++i)
+                    to[i] = fromFloat<To>(toFloat(from[i]));
+            });
+    };
+    if (args.from.dtype == DType::F32)
+        convert(args.from.as<const float>(), args.to.as<Bf16>());
+    else
+        convert(args.from.as<const Bf16>(), args.to.as<float>());
+}
+
+void fill(const FillArgs& args, ThreadPool& pool)
+{
+    float* out = args.out.as<float>();
+    const float value = args.value;
+    forBlocks(pool, args.out.count(), kElementBlock,
+        [=](std::int64_t first, std::int64_t end) { std::fill(out + first, out + end, value); });
+}
+
+} // namespace mr::cpu

@@ -1,0 +1,73 @@
+// The row and element kernels of the CPU device, one function per op of core/device/ops.h; the
+// formulas stand there. Arguments were checked.
+//
+// Threads  Each forks into `pool` over fixed pieces, so bits do not depend on its size.
+// Errors   none; those with Scratch may throw std::bad_alloc.
+
+#pragma once
+
+#include "core/base/parallel.h"
+#include "core/device/cpu/ops/scratch.h"
+#include "core/device/ops.h"
+
+#include <algorithm>
+
+namespace mr::cpu {
+
+// Elements per item of elementwise work: enough to hide the hand-out, a multiple of 1024.
+inline constexpr std::int64_t kElementBlock = 16384;
+
+// fn(first, end) over [0, count) in blocks.
+template <typename F>
+void forBlocks(ThreadPool& pool, std::int64_t count, std::int64_t block, F&& fn)
+{
+    if (count <= block) { // not worth waking anyone
+        if (count > 0)
+            fn(std::int64_t{0}, count);
+        return;
+    }
+    pool.parallelFor((count + block - 1) / block,
+        [&](std::int64_t index) { fn(index * block, std::min(count, (index + 1) * block)); });
+}
+
+// Rows per item, for rows of `cols` elements.
+inline std::int64_t rowsPerItem(std::int64_t cols) noexcept
+{
+    return std::max<std::int64_t>(1, kElementBlock / std::max<std::int64_t>(1, cols));
+}
+
+// lookup.cpp
+void embed(const EmbedArgs& args, ThreadPool& pool);
+void embedBackward(const EmbedBackwardArgs& args, ThreadPool& pool, Scratch& scratch);
+void gatherColumns(const GatherColumnsArgs& args, ThreadPool& pool);
+void scatterColumns(const ScatterColumnsArgs& args, ThreadPool& pool);
+
+// norm.cpp
+void rmsNorm(const RmsNormArgs& args, ThreadPool& pool);
+void rmsNormBackward(const RmsNormBackwardArgs& args, ThreadPool& pool);
+
+// activation.cpp
+void rope(const RopeArgs& args, ThreadPool& pool);
+void swiglu(const SwigluArgs& args, ThreadPool& pool);
+void swigluBackward(const SwigluBackwardArgs& args, ThreadPool& pool);
+
+// loss.cpp
+void crossEntropy(const CrossEntropyArgs& args, ThreadPool& pool);
+void sumValues(const SumArgs& args);
+
+// elementwise.cpp
+void add(const AddArgs& args, ThreadPool& pool);
+void finishGradient(const FinishGradientArgs& args, ThreadPool& pool);
+void adamw(const AdamwArgs& args, ThreadPool& pool);
+void join(const JoinArgs& args, ThreadPool& pool);
+void split(const SplitArgs& args, ThreadPool& pool);
+void cast(const CastArgs& args, ThreadPool& pool);
+void fill(const FillArgs& args, ThreadPool& pool);
+
+// reduction.cpp
+void normBlocks(const NormBlocksArgs& args, ThreadPool& pool);
+void normJoin(const NormJoinArgs& args);
+void columnEnergy(const ColumnEnergyArgs& args, ThreadPool& pool);
+void biasGradient(const LinearBackwardWeightArgs& args, ThreadPool& pool);
+
+} // namespace mr::cpu

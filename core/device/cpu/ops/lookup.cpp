@@ -1,0 +1,114 @@
+#include "core/device/cpu/ops/kernels.h"
+#include "core/device/cpu/ops/number.h"
+
+#include <cstring>
+
+namespace mr::cpu {
+
+namespace {
+
+// Vocabulary rows per item of the backward pass.
+constexpr std::int64_t kTableRows = 64;
+
+template <typename T>
+void sumRows(const EmbedBackwardArgs& args, const std::int32_t* at, const std::int32_t* end,
+    std::int64_t row, float* sum) noexcept
+{
+    const std::int64_t cols = args.gradOut.dims[1];
+    std::fill(sum, sum + cols, 0.0F);
+    for (; at != end; ++at) {
+        const T* in = args.gradOut.as<const T>() + *at * cols;
+        for (std::int64_t c = 0; c < cols; ++c)
+            sum[c] += toFloat(in[c]);
+    }
+    float* out = args.gradTable.as<float>() + row * cols;
+    for (std::int64_t c = 0; c < cols; ++c)
+        out[c] = args.accumulate ? out[c] + sum[c] : sum[c];
+}
+
+template <typename T>
+void embedBackwardRows(
+    const EmbedBackwardArgs& args, std::int64_t first, std::int64_t end, float* sum) noexcept
+{
+    const std::int64_t cols = args.gradOut.dims[1];
+    const auto* ids = args.ids.as<const std::int32_t>();
+    const auto* order = args.order.as<const std::int32_t>();
+    const auto* orderEnd = order + args.order.dims[0];
+    const auto before = [ids](std::int32_t token, std::int64_t id) { return ids[token] < id; };
+    const std::int32_t* at = std::lower_bound(order, orderEnd, first, before);
+    for (std::int64_t row = first; row < end; ++row) {
+        const std::int32_t* next = at;
+        while (next != orderEnd && ids[*next] == row)
+            ++next;
+        if (next != at) {
+            sumRows<T>(args, at, next, row, sum);
+        } else if (!args.accumulate) {
+            float* out = args.gradTable.as<float>() + row * cols;
+            std::fill(out, out + cols, 0.0F);
+        }
+        at = next;
+    }
+}
+
+} // namespace
+
+void embed(const EmbedArgs& args, ThreadPool& pool)
+{
+    const std::int64_t cols = args.table.dims[1];
+    const std::size_t rowBytes = static_cast<std::size_t>(cols) * sizeOf(args.table.dtype);
+    forBlocks(pool, args.ids.dims[0], rowsPerItem(cols), [&](std::int64_t first, std::int64_t end) {
+        if (rowBytes == 0)
+            return;
+        for (std::int64_t t = first; t < end; ++t) {
+            const auto id = static_cast<std::size_t>(args.ids.as<const std::int32_t>()[t]);
+            std::memcpy(args.out.data + static_cast<std::size_t>(t) * rowBytes,
+                args.table.data + id * rowBytes, rowBytes);
+        }
+    });
+}
+
+void embedBackward(const EmbedBackwardArgs& args, ThreadPool& pool, Scratch& scratch)
+{
+    const std::int64_t rows = args.gradTable.dims[0];
+    const auto hold = scratch.hold(args.gradOut.dims[1]);
+    pool.parallelFor((rows + kTableRows - 1) / kTableRows, [&](std::int64_t block, int worker) {
+        const std::int64_t first = block * kTableRows;
+        const std::int64_t end = std::min(rows, first + kTableRows);
+        if (args.gradOut.dtype == DType::BF16)
+            embedBackwardRows<Bf16>(args, first, end, scratch.of(worker));
+        else
+            embedBackwardRows<float>(args, first, end, scratch.of(worker));
+    });
+}
+
+void gatherColumns(const GatherColumnsArgs& args, ThreadPool& pool)
+{
+    const std::int64_t cols = args.x.dims[1];
+    const std::int64_t picked = args.columns.dims[0];
+    const auto* column = args.columns.as<const std::int32_t>();
+    withType(args.x.dtype, [&](auto* tag) {
+        using T = std::remove_pointer_t<decltype(tag)>;
+        forBlocks(pool, args.x.dims[0], rowsPerItem(picked), [&](std::int64_t r, std::int64_t end) {
+            for (; r < end; ++r)
+                for (std::int64_t k = 0; k < picked; ++k)
+                    args.out.as<T>()[r * picked + k] = args.x.as<const T>()[r * cols + column[k]];
+        });
+    });
+}
+
+void scatterColumns(const ScatterColumnsArgs& args, ThreadPool& pool)
+{
+    const std::int64_t cols = args.out.dims[1];
+    const std::int64_t picked = args.columns.dims[0];
+    const auto* column = args.columns.as<const std::int32_t>();
+    withType(args.x.dtype, [&](auto* tag) {
+        using T = std::remove_pointer_t<decltype(tag)>;
+        forBlocks(pool, args.x.dims[0], rowsPerItem(picked), [&](std::int64_t r, std::int64_t end) {
+            for (; r < end; ++r)
+                for (std::int64_t k = 0; k < picked; ++k)
+                    args.out.as<T>()[r * cols + column[k]] = args.x.as<const T>()[r * picked + k];
+        });
+    });
+}
+
+} // namespace mr::cpu

@@ -1,0 +1,42 @@
+// oneDNN's part of Matmul: one matmul primitive per tile shape, kept.
+//
+// Threads  prepare() by the one who holds the scratch; runTile() by the items of that op, with
+//          different `worker`.
+// Errors   Internal: oneDNN refused to make or to run a primitive.
+
+#pragma once
+
+#include "core/device/cpu/ops/matmul_tile.h"
+
+#include <atomic>
+#include <memory>
+
+namespace mr::cpu {
+
+class OnednnTiles
+{
+public:
+    explicit OnednnTiles(int threads);
+    ~OnednnTiles();
+
+    // Whether this build and processor multiply such numbers natively.
+    static bool supports(DType type) noexcept;
+
+    // Makes what the tiles of `product` need. Gives the scratch floats per thread.
+    Result<std::int64_t> prepare(const Product& product, const TileGrid& grid);
+
+    // After prepare() of the same product. A failure is remembered for failed().
+    void runTile(const Product& product, const Tile& tile, int worker, float* scratch) noexcept;
+
+    bool failed() noexcept { return m_failed.exchange(false); }
+
+private:
+    struct Entry;
+    struct Cache;
+
+    std::unique_ptr<Cache> m_cache;
+    const int m_threads;
+    std::atomic<bool> m_failed = false;
+};
+
+} // namespace mr::cpu

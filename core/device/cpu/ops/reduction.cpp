@@ -1,0 +1,85 @@
+#include "core/device/cpu/ops/kernels.h"
+#include "core/device/cpu/ops/lanes.h"
+
+#include <cstring>
+
+namespace mr::cpu {
+
+namespace {
+
+constexpr std::int64_t kNormBlock = 1024;
+// Columns one item sums down the rows: two cache lines of BF16, four of F32.
+constexpr std::int64_t kColumns = 64;
+
+// out[c] = fn(sum over rows, ascending, of term(value)) for the columns of one item.
+template <typename T, typename Term, typename Store>
+void sumColumns(const TensorView& x, std::int64_t first, std::int64_t end, Term term, Store store)
+{
+    float sums[kColumns] = {};
+    const std::int64_t cols = x.dims[1];
+    const std::int64_t count = end - first;
+    for (std::int64_t r = 0; r < x.dims[0]; ++r) {
+        const T* row = x.as<const T>() + r * cols + first;
+        for (std::int64_t c = 0; c < count; ++c)
+            sums[c] = term(toFloat(row[c]), sums[c]);
+    }
+    for (std::int64_t c = 0; c < count; ++c)
+        store(first + c, sums[c]);
+}
+
+} // namespace
+
+void normBlocks(const NormBlocksArgs& args, ThreadPool& pool)
+{
+    const std::int64_t n = args.x.dims[0];
+    withType(args.x.dtype, [&](auto* tag) {
+        using T = std::remove_pointer_t<decltype(tag)>;
+        const T* x = args.x.as<const T>();
+        forBlocks(pool, args.blockSums.dims[0], 32, [&](std::int64_t b, std::int64_t end) {
+            for (; b < end; ++b)
+                args.blockSums.as<float>()[b] =
+                    sumSquares(x + b * kNormBlock, std::min(kNormBlock, n - b * kNormBlock));
+        });
+    });
+}
+
+void normJoin(const NormJoinArgs& args)
+{
+    double total = 0.0;
+    for (std::int64_t b = 0; b < args.blockSums.dims[0]; ++b)
+        total += static_cast<double>(args.blockSums.as<const float>()[b]);
+    StepScalars scalars;
+    scalars.gradNorm = std::sqrt(total);
+    scalars.finite = std::isfinite(total) ? 1 : 0;
+    if (args.clipNorm > 0.0 && scalars.finite != 0)
+        scalars.clipFactor =
+            static_cast<float>(std::min(1.0, args.clipNorm / (scalars.gradNorm + 1e-6)));
+    std::memcpy(args.scalars.data, &scalars, sizeof scalars);
+}
+
+void columnEnergy(const ColumnEnergyArgs& args, ThreadPool& pool)
+{
+    withType(args.grad.dtype, [&](auto* tag) {
+        using T = std::remove_pointer_t<decltype(tag)>;
+        forBlocks(pool, args.grad.dims[1], kColumns, [&](std::int64_t first, std::int64_t end) {
+            sumColumns<T>(
+                args.grad, first, end, [](float g, float sum) { return std::fma(g, g, sum); },
+                [&](std::int64_t c, float sum) { args.energy.as<float>()[c] = sum; });
+        });
+    });
+}
+
+void biasGradient(const LinearBackwardWeightArgs& args, ThreadPool& pool)
+{
+    float* out = args.gradBias.as<float>();
+    withType(args.gradOut.dtype, [&](auto* tag) {
+        using T = std::remove_pointer_t<decltype(tag)>;
+        forBlocks(pool, args.gradOut.dims[1], kColumns, [&](std::int64_t first, std::int64_t end) {
+            sumColumns<T>(
+                args.gradOut, first, end, [](float g, float sum) { return sum + g; },
+                [&](std::int64_t c, float sum) { out[c] = args.accumulate ? out[c] + sum : sum; });
+        });
+    });
+}
+
+} // namespace mr::cpu

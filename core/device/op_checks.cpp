@@ -1,0 +1,441 @@
+#include "core/device/op_checks.h"
+
+#include <initializer_list>
+#include <string>
+
+namespace mr {
+
+namespace {
+
+const char* nameOf(DType type) noexcept
+{
+    switch (type) {
+    case DType::F32:
+        return "F32";
+    case DType::BF16:
+        return "BF16";
+    case DType::U8:
+        return "U8";
+    case DType::I8:
+        return "I8";
+    case DType::U16:
+        return "U16";
+    case DType::I16:
+        return "I16";
+    case DType::I32:
+        return "I32";
+    case DType::F64:
+        return "F64";
+    }
+    return "?";
+}
+
+template <typename Dims>
+std::string describe(DType type, const Dims& dims, int rank)
+{
+    std::string text = std::string(nameOf(type)) + " (";
+    int i = 0;
+    for (const std::int64_t n : dims) {
+        if (i == rank)
+            break;
+        text += (i == 0 ? "" : ", ") + std::to_string(n);
+        ++i;
+    }
+    return text + ")";
+}
+
+// Keeps the first thing that is wrong with a call.
+class Checker
+{
+public:
+    explicit Checker(const char* op) noexcept
+        : m_op(op)
+    {
+    }
+
+    // Exactly this type and shape, and memory behind it unless it is empty.
+    Checker& tensor(const char* name, const TensorView& view, DType type,
+        std::initializer_list<std::int64_t> dims)
+    {
+        if (!m_status.ok())
+            return *this;
+        bool same = view.dtype == type && view.rank == static_cast<int>(dims.size());
+        std::size_t i = 0;
+        for (const std::int64_t n : dims)
+            same = same && view.dims[i++] == n;
+        if (!same)
+            return fail(std::string(name) + " is " + describe(view.dtype, view.dims, view.rank) +
+                        ", want " + describe(type, dims, static_cast<int>(dims.size())));
+        if (!view.data && view.count() > 0)
+            return fail(std::string(name) + " has no memory");
+        return *this;
+    }
+
+    Checker& optional(const char* name, const TensorView& view, DType type,
+        std::initializer_list<std::int64_t> dims)
+    {
+        return view.data ? tensor(name, view, type, dims) : *this;
+    }
+
+    // A tensor whose shape the others follow.
+    Checker& leads(const char* name, const TensorView& view, int rank, bool f32Only = false)
+    {
+        if (!m_status.ok())
+            return *this;
+        if (view.rank != rank)
+            return fail(std::string(name) + " is " + describe(view.dtype, view.dims, view.rank) +
+                        ", want " + std::to_string(rank) + " dimensions");
+        if (view.dtype != DType::F32 && (f32Only || view.dtype != DType::BF16))
+            return fail(std::string(name) + " is " + nameOf(view.dtype) + ", want " +
+                        (f32Only ? "F32" : "F32 or BF16"));
+        for (int i = 0; i < rank; ++i)
+            if (view.dims[static_cast<std::size_t>(i)] < 0)
+                return fail(std::string(name) + " has a negative dimension");
+        if (!view.data && view.count() > 0)
+            return fail(std::string(name) + " has no memory");
+        return *this;
+    }
+
+    Checker& holds(bool condition, const char* words)
+    {
+        return condition || !m_status.ok() ? *this : fail(words);
+    }
+
+    Status status() { return std::move(m_status); }
+
+private:
+    Checker& fail(const std::string& what)
+    {
+        m_status = Status::error(ErrorKind::InvalidArgument, std::string(m_op) + ": " + what);
+        return *this;
+    }
+
+    const char* m_op;
+    Status m_status;
+};
+
+bool isCompute(DType type) noexcept
+{
+    return type == DType::F32 || type == DType::BF16;
+}
+
+// (heads + 2 kvHeads) headDim, or -1 for a geometry that makes no sense.
+std::int64_t packedColumns(int heads, int kvHeads, int headDim) noexcept
+{
+    if (heads <= 0 || kvHeads <= 0 || headDim <= 0 || heads % kvHeads != 0)
+        return -1;
+    return (static_cast<std::int64_t>(heads) + 2 * static_cast<std::int64_t>(kvHeads)) * headDim;
+}
+
+constexpr const char* kHeadWords =
+    "want heads, kvHeads and headDim above 0, and heads a multiple of kvHeads";
+
+} // namespace
+
+Status checkEmbed(const EmbedArgs& a)
+{
+    const std::int64_t tokens = a.ids.dims[0];
+    return Checker("embed")
+        .leads("table", a.table, 2)
+        .tensor("ids", a.ids, DType::I32, {tokens})
+        .tensor("out", a.out, a.table.dtype, {tokens, a.table.dims[1]})
+        .status();
+}
+
+Status checkEmbedBackward(const EmbedBackwardArgs& a)
+{
+    const std::int64_t tokens = a.gradOut.dims[0];
+    return Checker("embedBackward")
+        .leads("gradOut", a.gradOut, 2)
+        .tensor("ids", a.ids, DType::I32, {tokens})
+        .tensor("order", a.order, DType::I32, {tokens})
+        .tensor("gradTable", a.gradTable, DType::F32, {a.gradTable.dims[0], a.gradOut.dims[1]})
+        .status();
+}
+
+Status checkRmsNorm(const RmsNormArgs& a)
+{
+    const std::int64_t rows = a.x.dims[0];
+    const std::int64_t cols = a.x.dims[1];
+    Checker check("rmsNorm");
+    check.leads("x", a.x, 2)
+        .optional("residual", a.residual, a.x.dtype, {rows, cols})
+        .tensor("weight", a.weight, a.x.dtype, {cols})
+        .tensor("out", a.out, a.x.dtype, {rows, cols})
+        .tensor("rstd", a.rstd, DType::F32, {rows})
+        .holds(a.out.data != a.x.data || a.x.count() == 0, "out must not be x");
+    if (a.residual.data)
+        check.tensor("sum", a.sum, a.x.dtype, {rows, cols});
+    return check.status();
+}
+
+Status checkRmsNormBackward(const RmsNormBackwardArgs& a)
+{
+    const std::int64_t rows = a.x.dims[0];
+    const std::int64_t cols = a.x.dims[1];
+    const DType type = a.x.dtype;
+    const std::int64_t blocks = (rows + kNormRowBlock - 1) / kNormRowBlock;
+    return Checker("rmsNormBackward")
+        .leads("x", a.x, 2)
+        .tensor("gradOut", a.gradOut, type, {rows, cols})
+        .tensor("weight", a.weight, type, {cols})
+        .tensor("rstd", a.rstd, DType::F32, {rows})
+        .optional("gradResidual", a.gradResidual, type, {rows, cols})
+        .tensor("gradX", a.gradX, type, {rows, cols})
+        .tensor("gradWeight", a.gradWeight, DType::F32, {cols})
+        .tensor("partial", a.partial, DType::F32, {blocks, cols})
+        .status();
+}
+
+Status checkLinear(const LinearArgs& a)
+{
+    const std::int64_t out = a.weight.dims[0];
+    const DType outType = a.out.dtype == DType::F32 ? DType::F32 : a.x.dtype;
+    return Checker("linear")
+        .leads("x", a.x, 2)
+        .tensor("weight", a.weight, a.x.dtype, {out, a.x.dims[1]})
+        .optional("bias", a.bias, a.x.dtype, {out})
+        .tensor("out", a.out, outType, {a.x.dims[0], out})
+        .status();
+}
+
+Status checkLinearBackwardInput(const LinearBackwardInputArgs& a)
+{
+    const std::int64_t in = a.weight.dims[1];
+    return Checker("linearBackwardInput")
+        .leads("gradOut", a.gradOut, 2)
+        .tensor("weight", a.weight, a.gradOut.dtype, {a.gradOut.dims[1], in})
+        .tensor("gradX", a.gradX, a.gradOut.dtype, {a.gradOut.dims[0], in})
+        .status();
+}
+
+Status checkLinearBackwardWeight(const LinearBackwardWeightArgs& a)
+{
+    const std::int64_t out = a.gradOut.dims[1];
+    const std::int64_t in = a.x.dims[1];
+    return Checker("linearBackwardWeight")
+        .leads("gradOut", a.gradOut, 2)
+        .tensor("x", a.x, a.gradOut.dtype, {a.gradOut.dims[0], in})
+        .tensor("gradWeight", a.gradWeight, DType::F32, {out, in})
+        .optional("gradBias", a.gradBias, DType::F32, {out})
+        .optional("product", a.product, DType::F32, {out, in})
+        .status();
+}
+
+Status checkRope(const RopeArgs& a)
+{
+    const std::int64_t positions = a.cosTable.dims[0];
+    return Checker("rope")
+        .leads("x", a.x, 2)
+        .tensor("positions", a.positions, DType::I32, {a.x.dims[0]})
+        .holds(a.heads >= 0 && a.headDim > 0 && a.headDim % 2 == 0,
+            "want heads not negative, and headDim even and above 0")
+        .holds(static_cast<std::int64_t>(a.heads) * a.headDim <= a.x.dims[1],
+            "x has fewer columns than heads * headDim")
+        .tensor("cosTable", a.cosTable, DType::F32, {positions, a.headDim / 2})
+        .tensor("sinTable", a.sinTable, DType::F32, {positions, a.headDim / 2})
+        .status();
+}
+
+Status checkAttention(const AttentionArgs& a)
+{
+    const std::int64_t tokens = a.qkv.dims[0];
+    const std::int64_t columns = packedColumns(a.heads, a.kvHeads, a.headDim);
+    const std::int64_t queries = tokens - a.firstQuery;
+    return Checker("attention")
+        .leads("qkv", a.qkv, 2)
+        .holds(columns > 0, kHeadWords)
+        .tensor("qkv", a.qkv, a.qkv.dtype, {tokens, columns})
+        .holds(a.firstQuery >= 0 && a.firstQuery <= tokens, "firstQuery is outside the rows")
+        .tensor("visibleFrom", a.visibleFrom, DType::I32, {tokens})
+        .tensor(
+            "out", a.out, a.qkv.dtype, {queries, static_cast<std::int64_t>(a.heads) * a.headDim})
+        .tensor("lse", a.lse, DType::F32, {queries, a.heads})
+        .status();
+}
+
+Status checkAttentionBackward(const AttentionBackwardArgs& a)
+{
+    const std::int64_t tokens = a.qkv.dims[0];
+    const std::int64_t columns = packedColumns(a.heads, a.kvHeads, a.headDim);
+    const std::int64_t outColumns = static_cast<std::int64_t>(a.heads) * a.headDim;
+    const DType type = a.qkv.dtype;
+    return Checker("attentionBackward")
+        .leads("qkv", a.qkv, 2)
+        .holds(columns > 0, kHeadWords)
+        .tensor("qkv", a.qkv, type, {tokens, columns})
+        .tensor("visibleFrom", a.visibleFrom, DType::I32, {tokens})
+        .tensor("out", a.out, type, {tokens, outColumns})
+        .tensor("lse", a.lse, DType::F32, {tokens, a.heads})
+        .tensor("gradOut", a.gradOut, type, {tokens, outColumns})
+        .tensor("delta", a.delta, DType::F32, {tokens, a.heads})
+        .tensor("gradQkv", a.gradQkv, type, {tokens, columns})
+        .holds(a.gradQkv.data != a.qkv.data || tokens == 0, "gradQkv must not be qkv")
+        .status();
+}
+
+Status checkSwiglu(const SwigluArgs& a)
+{
+    const std::int64_t rows = a.out.dims[0];
+    const std::int64_t cols = a.out.dims[1];
+    return Checker("swiglu")
+        .leads("out", a.out, 2)
+        .tensor("gateUp", a.gateUp, a.out.dtype, {rows, 2 * cols})
+        .status();
+}
+
+Status checkSwigluBackward(const SwigluBackwardArgs& a)
+{
+    const std::int64_t rows = a.gradOut.dims[0];
+    const std::int64_t cols = a.gradOut.dims[1];
+    return Checker("swigluBackward")
+        .leads("gradOut", a.gradOut, 2)
+        .tensor("gateUp", a.gateUp, a.gradOut.dtype, {rows, 2 * cols})
+        .tensor("gradGateUp", a.gradGateUp, a.gradOut.dtype, {rows, 2 * cols})
+        .status();
+}
+
+Status checkCrossEntropy(const CrossEntropyArgs& a)
+{
+    const std::int64_t rows = a.logits.dims[0];
+    return Checker("crossEntropy")
+        .leads("logits", a.logits, 2, true)
+        .tensor("targets", a.targets, DType::I32, {rows})
+        .tensor("losses", a.losses, DType::F32, {rows})
+        .holds(
+            !a.gradLogits.data || isCompute(a.gradLogits.dtype), "gradLogits must be F32 or BF16")
+        .optional("gradLogits", a.gradLogits, a.gradLogits.dtype, {rows, a.logits.dims[1]})
+        .holds(a.gradLogits.data != a.logits.data || a.gradLogits.dtype == DType::F32 || rows == 0,
+            "gradLogits may be logits only as F32")
+        .status();
+}
+
+Status checkSum(const SumArgs& a)
+{
+    return Checker("sum")
+        .leads("values", a.values, 1, true)
+        .tensor("total", a.total, DType::F64, {a.total.dims[0]})
+        .holds(a.index >= 0 && a.index < a.total.dims[0], "index is outside total")
+        .status();
+}
+
+Status checkAdd(const AddArgs& a)
+{
+    return Checker("add")
+        .leads("a", a.a, a.a.rank)
+        .holds(a.b.dtype == a.a.dtype && a.out.dtype == a.a.dtype && isCompute(a.a.dtype),
+            "a, b and out must have one type, F32 or BF16")
+        .holds(a.b.count() == a.a.count() && a.out.count() == a.a.count(),
+            "a, b and out must have the same count")
+        .holds((a.b.data && a.out.data) || a.a.count() == 0, "b or out has no memory")
+        .status();
+}
+
+Status checkFinishGradient(const FinishGradientArgs& a)
+{
+    const std::int64_t n = a.sum.dims[0];
+    return Checker("finishGradient")
+        .leads("sum", a.sum, 1, true)
+        .optional("second", a.second, DType::F32, {n})
+        .holds(isCompute(a.out.dtype), "out must be F32 or BF16")
+        .tensor("out", a.out, a.out.dtype, {n})
+        .holds(a.out.data != a.sum.data || a.out.dtype == DType::F32 || n == 0,
+            "out may be sum only as F32")
+        .status();
+}
+
+Status checkNormBlocks(const NormBlocksArgs& a)
+{
+    return Checker("normBlocks")
+        .leads("x", a.x, 1)
+        .tensor("blockSums", a.blockSums, DType::F32, {(a.x.dims[0] + 1023) / 1024})
+        .status();
+}
+
+Status checkNormJoin(const NormJoinArgs& a)
+{
+    return Checker("normJoin")
+        .leads("blockSums", a.blockSums, 1, true)
+        .tensor("scalars", a.scalars, DType::U8, {sizeof(StepScalars)})
+        .holds(a.clipNorm >= 0.0, "clipNorm must not be negative")
+        .status();
+}
+
+Status checkAdamw(const AdamwArgs& a)
+{
+    const std::int64_t n = a.grad.dims[0];
+    return Checker("adamw")
+        .leads("grad", a.grad, 1)
+        .tensor("high", a.high, DType::U16, {n})
+        .tensor("low", a.low, DType::I16, {n})
+        .tensor("m", a.m, DType::F32, {n})
+        .tensor("v", a.v, DType::F32, {n})
+        .tensor("scalars", a.scalars, DType::U8, {sizeof(StepScalars)})
+        .status();
+}
+
+Status checkJoin(const JoinArgs& a)
+{
+    const std::int64_t n = a.out.dims[0];
+    return Checker("join")
+        .leads("out", a.out, 1, true)
+        .tensor("high", a.high, DType::U16, {n})
+        .tensor("low", a.low, DType::I16, {n})
+        .status();
+}
+
+Status checkSplit(const SplitArgs& a)
+{
+    const std::int64_t n = a.value.dims[0];
+    return Checker("split")
+        .leads("value", a.value, 1, true)
+        .tensor("high", a.high, DType::U16, {n})
+        .tensor("low", a.low, DType::I16, {n})
+        .status();
+}
+
+Status checkCast(const CastArgs& a)
+{
+    return Checker("cast")
+        .leads("from", a.from, a.from.rank)
+        .leads("to", a.to, a.to.rank)
+        .holds(a.from.dtype != a.to.dtype, "from and to have the same type")
+        .holds(a.from.count() == a.to.count(), "from and to must have the same count")
+        .holds(a.from.data != a.to.data || a.to.count() == 0, "to must not be from")
+        .status();
+}
+
+Status checkFill(const FillArgs& a)
+{
+    return Checker("fill").leads("out", a.out, a.out.rank, true).status();
+}
+
+Status checkColumnEnergy(const ColumnEnergyArgs& a)
+{
+    return Checker("columnEnergy")
+        .leads("grad", a.grad, 2)
+        .tensor("energy", a.energy, DType::F32, {a.grad.dims[1]})
+        .status();
+}
+
+Status checkGatherColumns(const GatherColumnsArgs& a)
+{
+    const std::int64_t picked = a.columns.dims[0];
+    return Checker("gatherColumns")
+        .leads("x", a.x, 2)
+        .tensor("columns", a.columns, DType::I32, {picked})
+        .tensor("out", a.out, a.x.dtype, {a.x.dims[0], picked})
+        .status();
+}
+
+Status checkScatterColumns(const ScatterColumnsArgs& a)
+{
+    const std::int64_t picked = a.columns.dims[0];
+    return Checker("scatterColumns")
+        .leads("out", a.out, 2)
+        .tensor("columns", a.columns, DType::I32, {picked})
+        .tensor("x", a.x, a.out.dtype, {a.out.dims[0], picked})
+        .status();
+}
+
+} // namespace mr

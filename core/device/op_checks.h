@@ -1,0 +1,40 @@
+// Argument checks shared by every backend. Each returns InvalidArgument with the op's name
+// first, then the tensor, what it is and what was wanted: "linear: weight is F32 (8, 4), want
+// F32 (8, 5)". Contents (ids, targets, visibleFrom) are checked by whoever makes a batch.
+//
+// Threads  Pure functions; nothing is allocated unless a check fails.
+
+#pragma once
+
+#include "core/device/ops.h"
+
+namespace mr {
+
+Status checkEmbed(const EmbedArgs& args);
+Status checkEmbedBackward(const EmbedBackwardArgs& args);
+Status checkRmsNorm(const RmsNormArgs& args);
+Status checkRmsNormBackward(const RmsNormBackwardArgs& args);
+Status checkLinear(const LinearArgs& args);
+Status checkLinearBackwardInput(const LinearBackwardInputArgs& args);
+Status checkLinearBackwardWeight(const LinearBackwardWeightArgs& args);
+Status checkRope(const RopeArgs& args);
+Status checkAttention(const AttentionArgs& args);
+Status checkAttentionBackward(const AttentionBackwardArgs& args);
+Status checkSwiglu(const SwigluArgs& args);
+Status checkSwigluBackward(const SwigluBackwardArgs& args);
+Status checkCrossEntropy(const CrossEntropyArgs& args);
+Status checkSum(const SumArgs& args);
+Status checkAdd(const AddArgs& args);
+Status checkFinishGradient(const FinishGradientArgs& args);
+Status checkNormBlocks(const NormBlocksArgs& args);
+Status checkNormJoin(const NormJoinArgs& args);
+Status checkAdamw(const AdamwArgs& args);
+Status checkJoin(const JoinArgs& args);
+Status checkSplit(const SplitArgs& args);
+Status checkCast(const CastArgs& args);
+Status checkFill(const FillArgs& args);
+Status checkColumnEnergy(const ColumnEnergyArgs& args);
+Status checkGatherColumns(const GatherColumnsArgs& args);
+Status checkScatterColumns(const ScatterColumnsArgs& args);
+
+} // namespace mr

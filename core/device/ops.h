@@ -1,0 +1,315 @@
+// The operations a device can run. One virtual per op, one argument struct per op.
+//
+// Every op is enqueued on a stream and returns before the work is done. Shapes are written
+// as (rows, cols) in the order of TensorView::dims. Argument checks live in op_checks.h and
+// are shared by all backends, so all of them refuse the same calls with the same words.
+//
+// Types    "A" below is the compute type: BF16 or F32, the same for all tensors of one call
+//          that are marked so. Arithmetic is in F32; a store to BF16 rounds to nearest even.
+// Order    Every op gives the same bits on every run of one backend and instruction set, and
+//          with any number of threads: reductions have a fixed order, nothing is atomic.
+// Lengths  T tokens of a micro-batch, H hidden size, V vocabulary, Q = (heads + 2 kvHeads) *
+//          headDim columns of a packed projection, I intermediate size.
+// Scratch  Ops that need scratch memory take it as an argument; none allocates.
+// Source   of each formula: the comment on its op; model_semantics of the reference where none
+//          is named.
+
+#pragma once
+
+#include "core/device/tensor.h"
+
+#include <millrace/status.h>
+
+#include <cstdint>
+
+namespace mr {
+
+class Stream;
+
+// out[t] = table[ids[t]]
+struct EmbedArgs {
+    TensorView ids;   // (T), I32, each in [0, V): checked by whoever made the batch
+    TensorView table; // (V, H), A
+    TensorView out;   // (T, H), A
+};
+
+// gradTable[v] (+)= sum over t with ids[t] == v, t ascending, of gradOut[t]
+struct EmbedBackwardArgs {
+    TensorView ids;       // (T), I32
+    TensorView order;     // (T), I32: 0 .. T-1 sorted by ids, ties ascending; made with the batch
+    TensorView gradOut;   // (T, H), A
+    TensorView gradTable; // (V, H), F32
+    bool accumulate = false; // false: rows without a token become 0
+};
+
+// y = weight * x / sqrt(mean(x^2) + eps) by rows, mean and rsqrt in F32, x normed rounded to A
+// before the product (Llama's order). With `residual`, x is x + residual, rounded to A, and is
+// stored in `sum`.
+struct RmsNormArgs {
+    TensorView x;        // (T, H), A
+    TensorView residual; // (T, H), A; data null: none
+    TensorView weight;   // (H), A
+    TensorView sum;      // (T, H), A; only with residual; may be x or residual
+    TensorView out;      // (T, H), A; not x
+    TensorView rstd;     // (T), F32: 1 / sqrt(mean + eps), kept for backward
+    float eps = 1e-5F;
+};
+
+// gradX = gradResidual + d(out)/d(x)^T gradOut; gradWeight (+)= sum over rows.
+// Rows are summed in blocks of kNormRowBlock, then the blocks in order.
+struct RmsNormBackwardArgs {
+    TensorView gradOut;      // (T, H), A
+    TensorView x;            // (T, H), A: what was normed (RmsNormArgs::sum where there was one)
+    TensorView weight;       // (H), A
+    TensorView rstd;         // (T), F32
+    TensorView gradResidual; // (T, H), A; data null: 0; may be gradX
+    TensorView gradX;        // (T, H), A
+    TensorView gradWeight;   // (H), F32
+    TensorView partial;      // (ceil(T / kNormRowBlock), H), F32, scratch
+    bool accumulate = false; // into gradWeight
+};
+inline constexpr std::int64_t kNormRowBlock = 64;
+
+// y = x weight^T + bias
+struct LinearArgs {
+    TensorView x;      // (T, in), A
+    TensorView weight; // (out, in), A
+    TensorView bias;   // (out), A; data null: none
+    TensorView out;    // (T, out), A or F32
+};
+
+// gradX = gradOut weight
+struct LinearBackwardInputArgs {
+    TensorView gradOut; // (T, out), A
+    TensorView weight;  // (out, in), A
+    TensorView gradX;   // (T, in), A
+};
+
+// gradWeight (+)= gradOut^T x, and gradBias (+)= the sum of gradOut by rows, in order.
+// With `accumulate` the product is formed as without, then added in one F32 addition per
+// element: the bits equal those of a product into scratch and an addition of its own.
+struct LinearBackwardWeightArgs {
+    TensorView gradOut;    // (T, out), A
+    TensorView x;          // (T, in), A
+    TensorView gradWeight; // (out, in), F32
+    TensorView gradBias;   // (out), F32; data null: none
+    TensorView product;    // (out, in), F32, scratch; only read by devices that cannot add
+                           // on the fly, and only with accumulate; may have null data otherwise
+    bool accumulate = false;
+};
+
+// Rotates the first `heads` heads of every row by the angle positions[t] * inv_freq (half-split
+// pairs: i with i + headDim/2). For q and k of a packed row: heads + kvHeads.
+// inverse rotates back, which is the backward pass.
+struct RopeArgs {
+    TensorView x;         // (T, Q), A; in place
+    TensorView positions; // (T), I32
+    TensorView cosTable;  // (maxPosition, headDim / 2), F32
+    TensorView sinTable;  // the same
+    int heads = 0;
+    int headDim = 0;
+    bool inverse = false;
+};
+
+// Causal attention over packed rows [q heads | k heads | v heads]. Query head h uses kv head
+// floor(h / (heads / kvHeads)). Key j is visible to query i iff visibleFrom[i] <= j <= i: that
+// one array holds batch borders, documents of a packed row, and a sliding window.
+// Softmax in F32. Memory O(T): no (T, T) tensor. A row nothing may be asked of (padding) has
+// visibleFrom[i] = i.
+struct AttentionArgs {
+    TensorView qkv;         // (T, Q), A, after RoPE
+    TensorView visibleFrom; // (T), I32
+    TensorView out;         // (T - firstQuery, heads * headDim), A
+    TensorView lse;         // (T - firstQuery, heads), F32: log of the sum of exponentials
+    int heads = 0;
+    int kvHeads = 0;
+    int headDim = 0;
+    float scale = 0.0F;           // of the logits: 1 / sqrt(headDim) in Llama
+    std::int64_t firstQuery = 0;  // rows before it are keys only (generation, one token a time)
+};
+
+struct AttentionBackwardArgs {
+    TensorView qkv;         // (T, Q), A
+    TensorView visibleFrom; // (T), I32
+    TensorView out;         // (T, heads * headDim), A
+    TensorView lse;         // (T, heads), F32
+    TensorView gradOut;     // (T, heads * headDim), A
+    TensorView delta;       // (T, heads), F32, scratch: row sums of out * gradOut
+    TensorView gradQkv;     // (T, Q), A; overwritten
+    int heads = 0;
+    int kvHeads = 0;
+    int headDim = 0;
+    float scale = 0.0F;
+};
+
+// out = silu(gate) * up, gateUp = [gate | up] by rows; silu(x) = x / (1 + exp(-x))
+struct SwigluArgs {
+    TensorView gateUp; // (T, 2 I), A
+    TensorView out;    // (T, I), A
+};
+
+struct SwigluBackwardArgs {
+    TensorView gateUp;     // (T, 2 I), A
+    TensorView gradOut;    // (T, I), A
+    TensorView gradGateUp; // (T, 2 I), A; may be gateUp
+};
+
+// Per row: loss = logsumexp(logits) - logits[target], gradLogits = scale (softmax - onehot).
+// target < 0: the row is not trained, loss 0, gradient 0.
+struct CrossEntropyArgs {
+    TensorView logits;     // (C, V), F32
+    TensorView targets;    // (C), I32, -1 or in [0, V)
+    TensorView losses;     // (C), F32
+    TensorView gradLogits; // (C, V), A; data null: only the losses; may be logits if A is F32
+    float scale = 1.0F;    // 1 / trained tokens of the whole optimizer step
+};
+
+// total[index] = sum of values in order, in double. One call per micro-batch.
+struct SumArgs {
+    TensorView values; // (n), F32
+    TensorView total;  // (slots), F64
+    std::int64_t index = 0;
+};
+
+// out = a + b, in F32, stored as A
+struct AddArgs {
+    TensorView a;   // any shape, A or F32
+    TensorView b;   // the same count and type
+    TensorView out; // the same; may be a or b
+};
+
+// A finished gradient: out = round(a + b), nearest even; F32 is stored as it is.
+struct FinishGradientArgs {
+    TensorView sum;    // (n), F32: the accumulator
+    TensorView second; // (n), F32: that of a tied head; data null: none
+    TensorView out;    // (n), BF16 or F32; F32 may be `sum`
+};
+
+// blockSums[b] = sum of x^2 over elements [1024 b, 1024 (b + 1)) of `x`, in F32, in a fixed
+// tree: 16 lanes (lane l sums l, l + 16, ... in order by fma), then lanes 16 -> 8 -> 4 -> 2 -> 1 by
+// adding the upper half to the lower. Squares of BF16 are exact in F32.
+struct NormBlocksArgs {
+    TensorView x;         // (n), BF16 or F32
+    TensorView blockSums; // (ceil(n / 1024)), F32
+};
+
+// What a step knows once its gradients are finished. Lives in device memory; copied to the host
+// as it is.
+struct StepScalars {
+    double gradNorm = 0.0;      // sqrt of the sum over blocks
+    float clipFactor = 1.0F;    // min(1, clip / (norm + 1e-6)); 1 without clipping
+    std::int32_t finite = 1;    // 0: a NaN or infinity; every update of the step does nothing
+};
+static_assert(sizeof(StepScalars) == 16);
+
+// Joins the block sums in index order, in double. PyTorch's clip_grad_norm_ rule.
+struct NormJoinArgs {
+    TensorView blockSums;   // (blocks of all groups), F32
+    TensorView scalars;     // (16), U8: one StepScalars
+    double clipNorm = 0.0;  // 0 does not clip
+};
+
+// Constants of one AdamW update, computed once per step in double, then rounded
+// (core/optim/adamw.h makes them).
+struct AdamwFactors {
+    float decay = 1.0F;             // 1 - lr * weightDecay, for decayed ranges
+    float beta1 = 0.9F;
+    float oneMinusBeta1 = 0.1F;
+    float beta2 = 0.999F;
+    float oneMinusBeta2 = 0.001F;
+    float stepSize = 0.0F;          // lr / (1 - beta1^count)
+    float inverseSqrtBias2 = 1.0F;  // 1 / sqrt(1 - beta2^count)
+    float eps = 1e-8F;
+};
+
+// One AdamW update of a range. The written order of operations is that of
+// core/optim/adamw.h, and every device follows it to the bit.
+struct AdamwArgs {
+    TensorView high;    // (n), U16: upper half of the F32 master, the BF16 weight
+    TensorView low;     // (n), I16: the rest (see core/optim/adamw.h)
+    TensorView m;       // (n), F32
+    TensorView v;       // (n), F32
+    TensorView grad;    // (n), BF16 or F32
+    TensorView scalars; // (16), U8: StepScalars, read when the op runs
+    AdamwFactors factors;
+    bool decayed = true; // false: factors.decay is not applied (norms, biases)
+};
+
+// F32 value = join(high, low). Lossless; see core/optim/adamw.h.
+struct JoinArgs {
+    TensorView high; // (n), U16
+    TensorView low;  // (n), I16
+    TensorView out;  // (n), F32
+};
+
+struct SplitArgs {
+    TensorView value; // (n), F32
+    TensorView high;  // (n), U16
+    TensorView low;   // (n), I16
+};
+
+// BF16 <-> F32, nearest even.
+struct CastArgs {
+    TensorView from; // (n)
+    TensorView to;   // (n)
+};
+
+struct FillArgs {
+    TensorView out; // any, F32
+    float value = 0.0F;
+};
+
+// energy[c] = sum over r of grad[r, c]^2
+struct ColumnEnergyArgs {
+    TensorView grad;   // (rows, cols), A
+    TensorView energy; // (cols), F32; overwritten
+};
+
+// out[r, k] = x[r, columns[k]]
+struct GatherColumnsArgs {
+    TensorView x;       // (rows, cols), A
+    TensorView columns; // (k), I32, ascending
+    TensorView out;     // (rows, k), A
+};
+
+// out[r, columns[k]] = x[r, k]; other columns are left alone.
+struct ScatterColumnsArgs {
+    TensorView x;       // (rows, k), A
+    TensorView columns; // (k), I32, ascending
+    TensorView out;     // (rows, cols), A
+};
+
+class Ops
+{
+public:
+    virtual ~Ops() = default;
+
+    virtual Status embed(const EmbedArgs& args, Stream& stream) = 0;
+    virtual Status embedBackward(const EmbedBackwardArgs& args, Stream& stream) = 0;
+    virtual Status rmsNorm(const RmsNormArgs& args, Stream& stream) = 0;
+    virtual Status rmsNormBackward(const RmsNormBackwardArgs& args, Stream& stream) = 0;
+    virtual Status linear(const LinearArgs& args, Stream& stream) = 0;
+    virtual Status linearBackwardInput(const LinearBackwardInputArgs& args, Stream& stream) = 0;
+    virtual Status linearBackwardWeight(const LinearBackwardWeightArgs& args, Stream& stream) = 0;
+    virtual Status rope(const RopeArgs& args, Stream& stream) = 0;
+    virtual Status attention(const AttentionArgs& args, Stream& stream) = 0;
+    virtual Status attentionBackward(const AttentionBackwardArgs& args, Stream& stream) = 0;
+    virtual Status swiglu(const SwigluArgs& args, Stream& stream) = 0;
+    virtual Status swigluBackward(const SwigluBackwardArgs& args, Stream& stream) = 0;
+    virtual Status crossEntropy(const CrossEntropyArgs& args, Stream& stream) = 0;
+    virtual Status sum(const SumArgs& args, Stream& stream) = 0;
+    virtual Status add(const AddArgs& args, Stream& stream) = 0;
+    virtual Status finishGradient(const FinishGradientArgs& args, Stream& stream) = 0;
+    virtual Status normBlocks(const NormBlocksArgs& args, Stream& stream) = 0;
+    virtual Status normJoin(const NormJoinArgs& args, Stream& stream) = 0;
+    virtual Status adamw(const AdamwArgs& args, Stream& stream) = 0;
+    virtual Status join(const JoinArgs& args, Stream& stream) = 0;
+    virtual Status split(const SplitArgs& args, Stream& stream) = 0;
+    virtual Status cast(const CastArgs& args, Stream& stream) = 0;
+    virtual Status fill(const FillArgs& args, Stream& stream) = 0;
+    virtual Status columnEnergy(const ColumnEnergyArgs& args, Stream& stream) = 0;
+    virtual Status gatherColumns(const GatherColumnsArgs& args, Stream& stream) = 0;
+    virtual Status scatterColumns(const ScatterColumnsArgs& args, Stream& stream) = 0;
+};
+
+} // namespace mr

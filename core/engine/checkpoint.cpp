@@ -1,0 +1,347 @@
+#include "core/engine/checkpoint.h"
+
+#include "core/base/file.h"
+#include "core/model/safetensors.h"
+
+#include <nlohmann/json.hpp>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <array>
+#include <cinttypes>
+#include <cstdio>
+#include <functional>
+#include <map>
+
+namespace mr {
+namespace fs = std::filesystem;
+namespace {
+
+using Json = nlohmann::json;
+constexpr const char* kManifest = "manifest.json";
+constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
+
+struct StateTensor {
+    const char* name;
+    StatePart part;
+    const char* dtype;
+};
+
+constexpr std::array<StateTensor, 3> kStateTensors = {{{"low.", StatePart::Low, "I16"},
+    {"m.", StatePart::FirstMoment, "F32"}, {"v.", StatePart::SecondMoment, "F32"}}};
+
+Result<std::string> hashFile(const fs::path& path)
+{
+    auto opened = File::openRead(path);
+    if (!opened.ok())
+        return opened.status();
+    const File file = std::move(opened).value();
+    auto size = file.bytes();
+    if (!size.ok())
+        return size.status();
+    const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(
+        XXH3_createState(), &XXH3_freeState);
+    XXH3_64bits_reset(state.get());
+    std::vector<std::byte> piece(kPieceBytes);
+    for (std::uint64_t at = 0; at < size.value(); at += piece.size()) {
+        const std::size_t count = std::min<std::uint64_t>(piece.size(), size.value() - at);
+        MR_TRY(file.readAt(at, {piece.data(), count}));
+        XXH3_64bits_update(state.get(), piece.data(), count);
+    }
+    std::array<char, 17> text{};
+    (void)std::snprintf(text.data(), text.size(), "%016" PRIx64, XXH3_64bits_digest(state.get()));
+    return std::string(text.data());
+}
+
+std::string stepFolder(std::int64_t step)
+{
+    std::array<char, 32> text{};
+    (void)std::snprintf(text.data(), text.size(), "step-%08" PRId64, step);
+    return text.data();
+}
+
+Json toJson(const RunProgress& p)
+{
+    return {{"step", p.step}, {"update_count", p.updateCount}, {"tokens", p.tokens},
+        {"active_ms", p.activeMs}, {"bad_steps", p.badSteps}, {"last_grad_norm", p.lastGradNorm},
+        {"last_loss", p.lastLoss},
+        {"sampler", {p.sampler.seed, p.sampler.epoch, p.sampler.position, p.sampler.count}},
+        {"instruction_set", p.instructionSet}, {"precision", p.precision},
+        {"weights_hash", p.weightsHash}, {"version", 1}};
+}
+
+Result<RunProgress> parseProgress(const std::string& text, const fs::path& path)
+{
+    try {
+        const Json json = Json::parse(text);
+        RunProgress p;
+        p.step = json.at("step");
+        p.updateCount = json.at("update_count");
+        p.tokens = json.at("tokens");
+        p.activeMs = json.at("active_ms");
+        p.badSteps = json.at("bad_steps");
+        const auto number = [&](const char* key) { // NaN is written as null
+            return json.at(key).is_null() ? 0.0 : json.at(key).get<double>();
+        };
+        p.lastGradNorm = number("last_grad_norm");
+        p.lastLoss = number("last_loss");
+        const Json& sampler = json.at("sampler");
+        p.sampler = {sampler.at(0), sampler.at(1), sampler.at(2), sampler.at(3)};
+        p.instructionSet = json.at("instruction_set");
+        p.precision = json.at("precision");
+        p.weightsHash = json.at("weights_hash");
+        return p;
+    } catch (const Json::exception& e) {
+        return Status::error(ErrorKind::DataCorrupt, path.string() + ": " + e.what());
+    }
+}
+
+Status writeState(const CheckpointContext& context, const fs::path& file)
+{
+    std::vector<SafetensorSource> sources;
+    for (std::int64_t g = 0; g < context.memory.groupCount(); ++g) {
+        const GroupId id{static_cast<std::int32_t>(g)};
+        const std::int64_t count = context.memory.group(id).elements;
+        for (const StateTensor& tensor : kStateTensors) {
+            const std::size_t each = bytesPerElement(tensor.part);
+            SafetensorSource source;
+            source.name = tensor.name + std::to_string(g);
+            source.dtype = tensor.dtype;
+            source.shape = {count};
+            source.bytes = static_cast<std::uint64_t>(count) * each;
+            source.fill = [&context, id, each, part = tensor.part](
+                              std::uint64_t offset, std::span<std::byte> out) {
+                return context.executor.readState(
+                    id, part, static_cast<std::int64_t>(offset / each), out);
+            };
+            sources.push_back(std::move(source));
+        }
+    }
+    return writeSafetensors(file, sources);
+}
+
+Status loadState(const CheckpointContext& context, const fs::path& file)
+{
+    auto opened = SafetensorsReader::open(file);
+    if (!opened.ok())
+        return opened.status();
+    const SafetensorsReader reader = std::move(opened).value();
+    std::vector<std::byte> piece(kPieceBytes);
+    for (std::int64_t g = 0; g < context.memory.groupCount(); ++g) {
+        const GroupId id{static_cast<std::int32_t>(g)};
+        const auto count = static_cast<std::uint64_t>(context.memory.group(id).elements);
+        for (const StateTensor& tensor : kStateTensors) {
+            const std::size_t each = bytesPerElement(tensor.part);
+            const std::string name = tensor.name + std::to_string(g);
+            const auto entry = reader.entries().find(name);
+            if (entry == reader.entries().end() ||
+                entry->second.end - entry->second.begin != count * each)
+                return Status::error(ErrorKind::DataCorrupt,
+                    file.string() + ": " + name + " is missing or of another length");
+            for (std::uint64_t at = 0; at < count * each; at += piece.size()) {
+                const std::size_t bytes =
+                    std::min<std::uint64_t>(piece.size(), count * each - at);
+                MR_TRY(reader.readBytes(name, at, {piece.data(), bytes}));
+                MR_TRY(context.executor.writeState(id, tensor.part,
+                    static_cast<std::int64_t>(at / each), {piece.data(), bytes}));
+            }
+        }
+    }
+    return {};
+}
+
+// Lists every file below `folder` with its hash, fsyncs the folders, writes the manifest.
+Result<CheckpointWritten> seal(const fs::path& folder)
+{
+    CheckpointWritten written;
+    Json files = Json::object();
+    for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+        if (entry.is_directory()) {
+            MR_TRY(syncFolder(entry.path()));
+            continue;
+        }
+        auto hash = hashFile(entry.path());
+        if (!hash.ok())
+            return hash.status();
+        const std::uint64_t bytes = entry.file_size();
+        written.bytes += bytes;
+        files[fs::relative(entry.path(), folder).generic_string()] = {
+            {"bytes", bytes}, {"xxh3", hash.value()}};
+    }
+    MR_TRY(replaceFile(folder / kManifest, Json{{"version", 1}, {"files", files}}.dump(1)));
+    auto hash = hashFile(folder / kManifest);
+    if (!hash.ok())
+        return hash.status();
+    written.manifestHash = hash.value();
+    MR_TRY(syncFolder(folder));
+    return written;
+}
+
+Status verify(const fs::path& folder)
+{
+    auto text = readWholeFile(folder / kManifest, 16 << 20);
+    if (!text.ok())
+        return text.status();
+    const Json manifest = Json::parse(text.value(), nullptr, false);
+    if (!manifest.is_object() || !manifest.contains("files") || !manifest["files"].is_object())
+        return Status::error(
+            ErrorKind::DataCorrupt, (folder / kManifest).string() + ": is not a manifest");
+    for (const auto& [name, entry] : manifest["files"].items()) {
+        auto hash = hashFile(folder / name);
+        if (!hash.ok())
+            return hash.status();
+        if (!entry.is_object() || entry.value("xxh3", std::string()) != hash.value())
+            return Status::error(ErrorKind::DataCorrupt,
+                (folder / name).string() + ": the bytes are not those that were written");
+    }
+    return {};
+}
+
+Result<std::string> writeInto(
+    const CheckpointContext& context, const fs::path& folder, RunProgress& progress)
+{
+    auto snapshot = MasterSnapshot::take(context.executor, context.memory);
+    if (!snapshot.ok())
+        return snapshot.status();
+    const auto views = snapshot.value().views();
+    const bool wide = context.memory.compute() == DType::F32;
+    progress.weightsHash = weightsHash(context.table, views);
+    MR_TRY(saveModel(folder / "model", context.config, context.table, views,
+        wide ? ExportType::F32 : ExportType::BF16, context.carryFrom));
+    std::error_code error;
+    fs::create_directories(folder / "state", error);
+    MR_TRY(writeState(context, folder / "state" / "state.safetensors"));
+    MR_TRY(replaceFile(folder / "state" / "state.json", toJson(progress).dump(1)));
+    return progress.weightsHash;
+}
+
+} // namespace
+
+MasterBuffers::MasterBuffers(const ParamTable& table)
+{
+    for (const ParamGroup& group : table.groups) {
+        m_high.emplace_back(static_cast<std::size_t>(group.elements));
+        m_low.emplace_back(static_cast<std::size_t>(group.elements));
+    }
+    for (std::size_t g = 0; g < table.groups.size(); ++g)
+        m_views.push_back({m_high[g], m_low[g]});
+}
+
+Result<MasterSnapshot> MasterSnapshot::take(StepExecutor& executor, const RunMemory& memory)
+{
+    MasterSnapshot snapshot;
+    const auto groups = static_cast<std::size_t>(memory.groupCount());
+    snapshot.m_high.resize(groups);
+    snapshot.m_low.resize(groups);
+    for (std::size_t g = 0; g < groups; ++g) {
+        const GroupId id{static_cast<std::int32_t>(g)};
+        const GroupMemory& group = memory.group(id);
+        const auto count = static_cast<std::size_t>(group.elements);
+        if (!group.stateOnDevice) {
+            const auto at = [&](StatePart p) { return group.state[static_cast<std::size_t>(p)]; };
+            snapshot.m_views.push_back(
+                {{reinterpret_cast<std::uint16_t*>(at(StatePart::High)), count},
+                    {reinterpret_cast<std::int16_t*>(at(StatePart::Low)), count}});
+            continue;
+        }
+        snapshot.m_high[g].resize(count);
+        snapshot.m_low[g].resize(count);
+        snapshot.m_views.push_back({snapshot.m_high[g], snapshot.m_low[g]});
+        MR_TRY(executor.readState(
+            id, StatePart::High, 0, std::as_writable_bytes(std::span(snapshot.m_high[g]))));
+        MR_TRY(executor.readState(
+            id, StatePart::Low, 0, std::as_writable_bytes(std::span(snapshot.m_low[g]))));
+    }
+    return snapshot;
+}
+
+Status installMaster(
+    StepExecutor& executor, const RunMemory& memory, std::span<const MasterView> views)
+{
+    for (std::size_t g = 0; g < views.size(); ++g) {
+        const GroupId id{static_cast<std::int32_t>(g)};
+        if (memory.group(id).state[0]) {
+            MR_TRY(executor.writeState(id, StatePart::High, 0, std::as_bytes(views[g].high)));
+            MR_TRY(executor.writeState(id, StatePart::Low, 0, std::as_bytes(views[g].low)));
+        }
+        MR_TRY(executor.uploadWeights(id, views[g]));
+    }
+    return {};
+}
+
+Result<CheckpointWritten> writeCheckpoint(
+    const CheckpointContext& context, const fs::path& runDir, RunProgress& progress)
+{
+    const fs::path folder = runDir / "checkpoints";
+    const fs::path final = folder / stepFolder(progress.step);
+    const fs::path temporary = folder / ("." + stepFolder(progress.step));
+    std::error_code error;
+    fs::remove_all(temporary, error);
+    fs::create_directories(temporary, error);
+    if (error)
+        return Status::error(
+            ErrorKind::Io, "create " + temporary.string() + ": " + error.message());
+    const auto written = writeInto(context, temporary, progress);
+    if (!written.ok()) {
+        fs::remove_all(temporary, error); // gives back the space; the run itself is untouched
+        return written.status();
+    }
+    auto sealed = seal(temporary);
+    if (!sealed.ok())
+        return sealed.status();
+    fs::remove_all(final, error); // the same step written again after a resume
+    fs::rename(temporary, final, error);
+    if (error)
+        return Status::error(ErrorKind::Io,
+            "rename " + temporary.string() + " to " + final.string() + ": " + error.message());
+    MR_TRY(syncFolder(folder));
+    CheckpointWritten result = std::move(sealed).value();
+    result.path = final;
+    return result;
+}
+
+Result<RunProgress> loadCheckpoint(const CheckpointContext& context, const fs::path& checkpoint)
+{
+    MR_TRY(verify(checkpoint));
+    auto text = readWholeFile(checkpoint / "state" / "state.json", 1 << 20);
+    if (!text.ok())
+        return text.status();
+    auto progress = parseProgress(text.value(), checkpoint / "state" / "state.json");
+    if (!progress.ok())
+        return progress.status();
+    auto files = findWeights(checkpoint / "model", context.config, context.table);
+    if (!files.ok())
+        return files.status();
+    const MasterBuffers master(context.table);
+    MR_TRY(loadWeights(files.value(), context.table, master.views()));
+    MR_TRY(installMaster(context.executor, context.memory, master.views()));
+    MR_TRY(loadState(context, checkpoint / "state" / "state.safetensors"));
+    return progress;
+}
+
+std::vector<fs::path> listCheckpoints(const fs::path& runDir)
+{
+    std::vector<fs::path> found;
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(runDir / "checkpoints", error))
+        if (entry.path().filename().string().starts_with("step-") &&
+            fs::exists(entry.path() / kManifest, error))
+            found.push_back(entry.path());
+    std::sort(found.begin(), found.end(), std::greater<>());
+    return found;
+}
+
+std::vector<fs::path> pruneCheckpoints(const fs::path& runDir, std::int64_t keep)
+{
+    std::vector<fs::path> removed;
+    std::error_code error;
+    const auto complete = listCheckpoints(runDir);
+    for (std::size_t i = static_cast<std::size_t>(std::max<std::int64_t>(keep, 1));
+         i < complete.size(); ++i) {
+        if (fs::remove_all(complete[i], error) > 0)
+            removed.push_back(complete[i]);
+    }
+    return removed;
+}
+
+} // namespace mr

@@ -1,0 +1,318 @@
+// How a run comes to be: from a spec, or from the folder of an earlier life.
+
+#include "core/engine/engine.h"
+
+#include "core/base/cpu_features.h"
+#include "core/base/file.h"
+#include "core/engine/hold_out.h"
+#include "core/engine/run_files.h"
+#include "core/telemetry/run_folder.h"
+
+#include <millrace/library.h>
+#include <millrace/planner.h>
+
+#include <algorithm>
+
+namespace mr {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* kEngineVersion = "0.1.0";
+
+Result<TokenSet> tokens(
+    const std::vector<DataSource>& sources, const Tokenizer& tokenizer, const RunSpec& spec)
+{
+    TokenSetOptions options;
+    options.seqLen = spec.seqLen;
+    options.split = spec.split;
+    return buildTokenSet(sources, tokenizer, options);
+}
+
+std::string datasetPath(const RunSpec& spec)
+{
+    return spec.data.empty() ? std::string() : spec.data.front().path;
+}
+
+Status refuseIfFull(const fs::path& runDir, std::uint64_t checkpoint)
+{
+    auto free = freeBytes(runDir);
+    if (!free.ok())
+        return free.status();
+    // One checkpoint is written beside the last one, and the exported model beside both.
+    const std::uint64_t needed = 2 * checkpoint;
+    if (free.value() >= needed)
+        return {};
+    return Status::error(ErrorKind::OutOfMemory,
+        runDir.string() + ": " + std::to_string(free.value() >> 20) +
+            " MiB are free, checkpoints of this run need " + std::to_string(needed >> 20) +
+            " MiB; free some space or choose another folder with --out");
+}
+
+} // namespace
+
+Result<std::unique_ptr<Session>> Session::open(
+    const RunSpec& spec, Device& device, RunStore& store, Listener listener)
+{
+    EngineHooks hooks;
+    hooks.listener = std::move(listener);
+    auto engine = Engine::open(spec, device, store, std::move(hooks));
+    if (!engine.ok())
+        return engine.status();
+    return std::unique_ptr<Session>(std::move(engine).value());
+}
+
+Result<std::unique_ptr<Session>> Session::resume(
+    const std::string& runDir, Device& device, RunStore& store, Listener listener)
+{
+    EngineHooks hooks;
+    hooks.listener = std::move(listener);
+    auto engine = Engine::resume(runDir, device, store, std::move(hooks));
+    if (!engine.ok())
+        return engine.status();
+    return std::unique_ptr<Session>(std::move(engine).value());
+}
+
+Result<std::unique_ptr<Engine>> Engine::open(
+    const RunSpec& spec, Device& device, RunStore& store, EngineHooks hooks)
+{
+    auto engine = std::unique_ptr<Engine>(new Engine(device, store, std::move(hooks)));
+    MR_TRY(engine->prepareData(spec));
+    auto runDir = makeRunDir(engine->m_setup.spec);
+    if (!runDir.ok())
+        return runDir.status();
+    engine->m_runDir = std::move(runDir).value();
+    engine->m_setup.spec.outDir = engine->m_runDir.string();
+    MR_TRY(refuseIfFull(engine->m_runDir, checkpointBytes(engine->m_setup.table)));
+    MR_TRY(engine->prepareDevice());
+    MR_TRY(engine->prepareWeights());
+    engine->m_uuid = newUuid();
+    engine->m_progress.sampler = {engine->m_setup.spec.seed, 0, 0,
+        static_cast<std::uint64_t>(engine->m_trainSet.count())};
+    engine->m_progress.instructionSet = std::string(instructionSetName());
+    engine->m_progress.precision = std::string(name(engine->m_setup.spec.precision));
+    MR_TRY(saveRunRecord(engine->m_runDir.string(), engine->newRun()));
+    MR_TRY(engine->registerRun());
+    return engine;
+}
+
+Result<std::unique_ptr<Engine>> Engine::resume(
+    const fs::path& runDir, Device& device, RunStore& store, EngineHooks hooks)
+{
+    auto engine = std::unique_ptr<Engine>(new Engine(device, store, std::move(hooks)));
+    MR_TRY(engine->prepareResume(runDir));
+    return engine;
+}
+
+Status Engine::prepareResume(const fs::path& runDir)
+{
+    std::error_code error;
+    m_runDir = fs::absolute(runDir, error);
+    auto spec = readRunSpec(m_runDir.string());
+    if (!spec.ok())
+        return spec.status();
+    auto record = readRunRecord(m_runDir.string());
+    if (!record.ok())
+        return record.status();
+    m_uuid = record.value().uuid;
+    MR_TRY(prepareData(spec.value()));
+    MR_TRY(prepareDevice());
+    MR_TRY(loadNewestCheckpoint());
+    const auto sequences = static_cast<std::uint64_t>(m_trainSet.count());
+    if (m_progress.sampler.count != sequences)
+        return Status::error(ErrorKind::InvalidArgument,
+            datasetPath(m_setup.spec) + ": gives " + std::to_string(sequences) +
+                " sequences, the run began with " + std::to_string(m_progress.sampler.count) +
+                "; put back the data it was started with");
+    if (m_progress.step >= m_setup.spec.steps)
+        return Status::error(ErrorKind::InvalidArgument,
+            m_runDir.string() + ": this run has done all of its " +
+                std::to_string(m_setup.spec.steps) + " steps; there is nothing to resume");
+    auto known = m_store.findRun(m_uuid);
+    if (!known.ok())
+        return registerRun(); // another history: the run is entered there from here on
+    m_runId = known.value();
+    return {};
+}
+
+Status Engine::loadNewestCheckpoint()
+{
+    const auto checkpoints = listCheckpoints(m_runDir);
+    if (checkpoints.empty())
+        return Status::error(ErrorKind::InvalidArgument,
+            m_runDir.string() + ": has no complete checkpoint to resume from; start it again");
+    Status first;
+    for (const fs::path& checkpoint : checkpoints) {
+        auto progress = loadCheckpoint(checkpointContext(), checkpoint);
+        if (progress.ok()) {
+            m_progress = std::move(progress).value();
+            m_resumedMs = m_progress.activeMs;
+            m_savedStep = m_progress.step;
+            m_fallback = first;
+            m_otherIsa = m_progress.instructionSet != instructionSetName();
+            return {};
+        }
+        (void)m_store.setCheckpointState(checkpoint.string(), "broken").ok();
+        if (first.ok())
+            first = progress.status();
+    }
+    return first;
+}
+
+Status Engine::prepareData(RunSpec spec)
+{
+    auto early = setUpRun(spec, 0); // refuses a bad model or setting before the data is read
+    if (!early.ok())
+        return early.status();
+    const RunSpec& sized = early.value().spec;
+    auto tokenizer =
+        Tokenizer::open(spec.modelDir.empty() ? spec.scratchTokenizer : spec.modelDir);
+    if (!tokenizer.ok())
+        return tokenizer.status();
+    m_tokenizer = std::move(tokenizer).value();
+    if (m_tokenizer->vocabulary() > early.value().config.vocab)
+        return Status::error(ErrorKind::InvalidArgument,
+            "the tokenizer has " + std::to_string(m_tokenizer->vocabulary()) +
+                " tokens, the model only " + std::to_string(early.value().config.vocab) +
+                " (vocab_size): they do not belong together");
+    auto train = tokens(sized.data, *m_tokenizer, sized);
+    if (!train.ok())
+        return train.status();
+    m_trainSet = std::move(train).value();
+    if (!spec.evalData.empty()) {
+        auto eval = tokens(sized.evalData, *m_tokenizer, sized);
+        if (!eval.ok())
+            return eval.status();
+        m_evalSet = std::move(eval).value();
+    } else if (const std::int64_t held = holdOutCount(m_trainSet.count(), spec.holdOut); held > 0) {
+        std::tie(m_trainSet, m_evalSet) = holdOut(m_trainSet, held);
+    }
+    if (m_trainSet.count() == 0 || m_trainSet.trainedTokens == 0)
+        return Status::error(ErrorKind::InvalidArgument,
+            datasetPath(spec) + ": has no token to train on; look at it with `millrace inspect`");
+    auto setup = setUpRun(spec, m_trainSet.count());
+    if (!setup.ok())
+        return setup.status();
+    m_setup = std::move(setup).value();
+    return {};
+}
+
+Status Engine::prepareDevice()
+{
+    if (!m_setup.limit.empty()) {
+        auto report = planRun(m_setup.spec);
+        std::string text = "the run does not fit: " + m_setup.limit;
+        if (report.ok())
+            for (const std::string& advice : report.value().advice)
+                text += "\n  " + advice;
+        return Status::error(ErrorKind::OutOfMemory, text);
+    }
+    auto tiers = TierStore::create(m_device, m_setup.memory);
+    if (!tiers.ok())
+        return tiers.status();
+    m_tiers = std::move(tiers).value();
+    auto memory = RunMemory::create(*m_tiers, m_setup.config, m_setup.table, m_setup.micro,
+        m_setup.microsInFlight(), m_setup.batchBuffers(), m_setup.step.recompute);
+    if (!memory.ok())
+        return memory.status();
+    m_memory = std::move(memory).value();
+    if (!m_memory->group(GroupId{0}).stateOnDevice) {
+        const std::int64_t threads = std::max<std::int64_t>(1, m_setup.spec.threads / 2);
+        m_updater = std::make_unique<HostUpdater>(static_cast<int>(threads), m_latch);
+    }
+    auto executor = StepExecutor::create(
+        m_device, *m_memory, m_setup.config, m_setup.table, m_updater.get());
+    if (!executor.ok())
+        return executor.status();
+    m_executor = std::move(executor).value();
+    MR_TRY(m_executor->prepareMemory());
+    const RunSpec& spec = m_setup.spec;
+    m_schedule = {spec.schedule, spec.learningRate, spec.warmupSteps, spec.steps};
+    m_builder.emplace(m_setup.shape, m_setup.budget, Feedback{}, m_setup.policy);
+    return {};
+}
+
+Status Engine::prepareWeights()
+{
+    const RunSpec& spec = m_setup.spec;
+    const MasterBuffers master(m_setup.table);
+    if (spec.modelDir.empty()) {
+        initializeWeights(m_setup.config, m_setup.table, spec.seed, master.views());
+    } else {
+        auto files = findWeights(spec.modelDir, m_setup.config, m_setup.table);
+        if (!files.ok())
+            return files.status();
+        MR_TRY(loadWeights(files.value(), m_setup.table, master.views()));
+    }
+    return installMaster(*m_executor, *m_memory, master.views());
+}
+
+NewRun Engine::newRun() const
+{
+    const RunSpec& spec = m_setup.spec;
+    NewRun run;
+    run.uuid = m_uuid;
+    run.name = spec.name;
+    run.modelPath = spec.modelDir.empty() ? spec.scratchConfig : spec.modelDir;
+    run.modelArchitecture = m_setup.config.architecture;
+    run.modelDtype = m_setup.config.dtype;
+    run.parameters = m_setup.table.parameters;
+    run.datasetPath = datasetPath(spec);
+    run.datasetFormat = spec.data.empty() ? std::string() : std::string(name(spec.data[0].format));
+    run.configJson = toJson(spec);
+    run.planJson = toJson(planReport());
+    run.hostJson = toJson(inspectMachine());
+    run.engineVersion = kEngineVersion;
+    run.dir = m_runDir.string();
+    run.totalSteps = spec.steps;
+    run.simulatedLink = m_device.info().simulatedLink;
+    return run;
+}
+
+Status Engine::registerRun()
+{
+    auto id = m_store.beginRun(newRun());
+    if (!id.ok())
+        return id.status();
+    m_runId = id.value();
+    return {};
+}
+
+PlanReport Engine::planReport() const
+{
+    PlanReport report = reportOf(m_setup);
+    report.device = m_device.info().name;
+    report.simulatedLink = m_device.info().simulatedLink;
+    return report;
+}
+
+Status Engine::startRecorder()
+{
+    m_firstStep = m_progress.step + 1;
+    m_built.out.step = m_progress.step;
+    MR_TRY(m_store.beginSegment(m_runId, m_progress.step));
+    RecorderHooks records = m_hooks.records;
+    records.onCommitted = [this] {
+        if (m_hooks.listener)
+            m_hooks.listener(m_runId);
+    };
+    auto recorder = Recorder::start(m_store, m_runId, m_runDir.string(), std::move(records));
+    if (!recorder.ok())
+        return recorder.status();
+    m_recorder = std::move(recorder).value();
+    m_spans = &m_recorder->producer("engine");
+    const bool resumed = m_progress.step > 0;
+    m_recorder->message(EventLevel::Info, resumed ? "resumed" : "started", m_progress.step,
+        m_resumedMs,
+        resumed ? "Resumed after step " + std::to_string(m_progress.step) + "." : "Started.");
+    if (!m_fallback.ok())
+        m_recorder->message(EventLevel::Warning, "checkpoint_broken", m_progress.step, m_resumedMs,
+            "The newest checkpoint is broken (" + m_fallback.message() +
+                "); the one of step " + std::to_string(m_progress.step) + " was used.");
+    if (m_otherIsa)
+        m_recorder->message(EventLevel::Warning, "instruction_set", m_progress.step, m_resumedMs,
+            "The run began on a processor with " + m_progress.instructionSet + ", this one has " +
+                std::string(instructionSetName()) + ": the last bits may differ.");
+    return {};
+}
+
+} // namespace mr

@@ -1,0 +1,30 @@
+// Evaluator: the mean cross-entropy of a token set, by forward passes only.
+//
+// Carries out evaluation plans with the executor of the run, in the memory of the run; reads the
+// weights the next forward would read and changes nothing (DECISIONS 3).
+//
+// Threads  Engine thread, between steps.
+// Errors   Those of the executor; InvalidArgument if the set has no trained token.
+
+#pragma once
+
+#include "core/data/batch_stream.h"
+#include "core/engine/step_executor.h"
+
+#include <millrace/status.h>
+
+#include <cstdint>
+
+namespace mr {
+
+struct EvalResult {
+    double loss = 0.0; // nats per trained token
+    std::int64_t tokens = 0;
+    std::int64_t sequences = 0;
+};
+
+// `plan` is that of buildEvaluation for `shape`; every sequence is at most shape.seqLen + 1 tokens.
+Result<EvalResult> evaluate(
+    StepExecutor& executor, const StepPlan& plan, const TokenSet& set, const BatchShape& shape);
+
+} // namespace mr

@@ -1,0 +1,58 @@
+// A tiny run without files: the same model, data and seed under any policy, to compare with ==.
+//
+// What `millrace selftest` and the tests use to show that every exact policy gives the weights of
+// `resident`, bit for bit.
+//
+// Threads  One thread, which is the engine thread of the device.
+// Errors   Those of plan and device.
+
+#pragma once
+
+#include "core/device/device.h"
+#include "core/model/model_config.h"
+
+#include <millrace/status.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace mr {
+
+// Head dimension, vocabulary and widths are odd on purpose.
+ModelConfig tinyConfig(bool tied);
+
+struct TinyRun {
+    ModelConfig config = tinyConfig(true);
+    std::int64_t seqLen = 20;
+    std::int64_t microBatch = 2;
+    std::string policy = "resident";
+    std::map<std::string, std::string> options;
+    DType compute = DType::F32;
+    std::int64_t accumulate = 3;
+    bool recompute = false;
+    double clipNorm = 1.0;
+    int steps = 4;
+    int updateThreads = 2;
+};
+
+struct TinyResult {
+    std::string weightsHash;
+    std::vector<double> losses; // by step
+    std::vector<double> norms;
+    std::int64_t h2dBytes = 0;         // of the last step
+    std::int64_t d2hBytes = 0;
+    std::size_t plannedDeviceBytes = 0;
+    std::size_t peakDeviceBytes = 0;   // that the device counted, minus what it held before
+    std::size_t plannedHostBytes = 0;
+    std::size_t peakHostBytes = 0;
+    double stepSeconds = 0.0;            // the fastest step after the first
+    double stepFlops = 0.0;              // of its matrix products and attention
+    std::size_t allocationsInSteps = 0; // Device::allocate() calls after the first step
+};
+
+// Random weights and tokens by a fixed seed.
+Result<TinyResult> runTiny(Device& device, const TinyRun& run);
+
+} // namespace mr

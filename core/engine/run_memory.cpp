@@ -1,0 +1,152 @@
+#include "core/engine/run_memory.h"
+
+#include <string>
+
+namespace mr {
+namespace {
+
+Status missing(MemoryUse use)
+{
+    return Status::error(
+        ErrorKind::Internal, "run memory: the plan has no " + std::string(name(use)));
+}
+
+} // namespace
+
+Result<std::unique_ptr<RunMemory>> RunMemory::create(const TierStore& tiers,
+    const ModelConfig& config, const ParamTable& table, const MicroShape& shape,
+    std::int64_t microsInFlight, std::int64_t batchBuffers, bool recompute)
+{
+    auto memory = std::unique_ptr<RunMemory>(new RunMemory);
+    memory->m_shape = shape;
+    memory->m_hidden = config.hidden;
+    memory->m_layers = config.layers;
+    memory->m_slots = microsInFlight;
+    memory->m_recompute = recompute;
+    MR_TRY(memory->bindGroups(tiers, config, table));
+    MR_TRY(memory->bindWork(tiers, config, table));
+    MR_TRY(memory->bindBatches(tiers, batchBuffers));
+    return memory;
+}
+
+Status RunMemory::bindGroups(
+    const TierStore& tiers, const ModelConfig& config, const ParamTable& table)
+{
+    const bool wide = m_shape.compute == DType::F32;
+    for (std::size_t g = 0; g < table.groups.size(); ++g) {
+        const GroupId id{static_cast<std::int32_t>(g)};
+        const auto device = [&](MemoryUse use) { return tiers.find(Tier::Device, use, id).data(); };
+        const auto host = [&](MemoryUse use) { return tiers.find(Tier::PinnedHost, use, id).data(); };
+        GroupMemory group;
+        group.elements = table.groups[g].elements;
+        group.weights = device(MemoryUse::Weights);
+        if (!group.weights)
+            return missing(MemoryUse::Weights);
+        group.accumulator = device(MemoryUse::Accumulators);
+        group.gradient = wide ? group.accumulator : device(MemoryUse::Gradients);
+        group.hostGradient = host(MemoryUse::Gradients);
+        group.stateOnDevice = device(MemoryUse::LowPlane) != nullptr;
+        if (group.stateOnDevice)
+            group.state = {wide ? device(MemoryUse::HighPlane) : group.weights,
+                device(MemoryUse::LowPlane), device(MemoryUse::FirstMoments),
+                device(MemoryUse::SecondMoments)};
+        else
+            group.state = {host(MemoryUse::HighPlane), host(MemoryUse::LowPlane),
+                host(MemoryUse::FirstMoments), host(MemoryUse::SecondMoments)};
+        group.weightViews = blockTensors(table, id, group.weights, m_shape.compute);
+        if (group.accumulator)
+            group.gradientViews = blockTensors(table, id, group.accumulator, DType::F32);
+        m_groups.push_back(group);
+    }
+    const GroupId first{0};
+    const GroupId last{static_cast<std::int32_t>(table.groups.size()) - 1};
+    const GroupMemory& embed = m_groups.front();
+    const GroupMemory& head_ = m_groups.back();
+    embedding = slotView(table, first, SlotKind::Embedding, embed.weights, m_shape.compute);
+    headWeights.norm = slotView(table, last, SlotKind::FinalNorm, head_.weights, m_shape.compute);
+    headWeights.matrix = config.tiedEmbedding
+                             ? embedding
+                             : slotView(table, last, SlotKind::Head, head_.weights, m_shape.compute);
+    if (!embed.accumulator)
+        return {}; // evaluation only
+    embeddingGradient = slotView(table, first, SlotKind::Embedding, embed.accumulator, DType::F32);
+    headGradients.norm = slotView(table, last, SlotKind::FinalNorm, head_.accumulator, DType::F32);
+    headGradients.matrix = slotView(table, last, SlotKind::Head, head_.accumulator, DType::F32);
+    if (config.tiedEmbedding) {
+        std::byte* second = tiers.find(Tier::Device, MemoryUse::SecondAccumulator, first).data();
+        if (!second)
+            return missing(MemoryUse::SecondAccumulator);
+        secondAccumulator = matrixView(second, DType::F32, config.vocab, config.hidden);
+        headGradients.matrix = secondAccumulator;
+    }
+    return {};
+}
+
+Status RunMemory::bindWork(
+    const TierStore& tiers, const ModelConfig& config, const ParamTable& table)
+{
+    const auto device = [&](MemoryUse use) { return tiers.find(Tier::Device, use).data(); };
+    m_boundaries = device(MemoryUse::Boundaries);
+    m_boundaryCount = tiers.find(Tier::Device, MemoryUse::Boundaries).size() /
+                      matrixView(nullptr, m_shape.compute, m_shape.tokens(), m_hidden).bytes();
+    std::byte* kept = device(MemoryUse::Activations);
+    for (const MemoryUse use : {MemoryUse::Boundaries, MemoryUse::Activations, MemoryUse::Workspace,
+             MemoryUse::Head, MemoryUse::Constants, MemoryUse::Scalars})
+        if (!device(use))
+            return missing(use);
+    const std::int64_t sets = m_recompute ? 1 : m_slots * m_layers;
+    m_activations.resize(static_cast<std::size_t>(sets));
+    for (BlockActivations& set : m_activations)
+        kept += layoutActivations(config, m_shape, kept, set);
+    layoutScratch(config, m_shape, device(MemoryUse::Workspace), scratch);
+    layoutHead(config, m_shape, device(MemoryUse::Head), head);
+    if (std::byte* product = device(MemoryUse::HeadProduct))
+        headProduct = matrixView(product, DType::F32, config.vocab, config.hidden);
+    if (std::byte* cache = device(MemoryUse::KeyValueCache))
+        keyValueCache = matrixView(
+            cache, m_shape.compute, config.layers * m_shape.seqLen, config.qkvColumns());
+    layoutRope(config, m_shape, device(MemoryUse::Constants), rope);
+    layoutScalars(table, m_shape, device(MemoryUse::Scalars), scalars);
+    const auto hostScalarBytes = tiers.find(Tier::PinnedHost, MemoryUse::Scalars);
+    if (hostScalarBytes.empty())
+        return missing(MemoryUse::Scalars);
+    layoutScalars(table, m_shape, hostScalarBytes.data(), hostScalars);
+    staging = tiers.find(Tier::PinnedHost, MemoryUse::Staging);
+    return staging.empty() ? missing(MemoryUse::Staging) : Status();
+}
+
+Status RunMemory::bindBatches(const TierStore& tiers, std::int64_t deviceBuffers)
+{
+    std::byte* device = tiers.find(Tier::Device, MemoryUse::Batches).data();
+    std::byte* host = tiers.find(Tier::PinnedHost, MemoryUse::Batches).data();
+    if (!device || !host)
+        return missing(MemoryUse::Batches);
+    batches.resize(static_cast<std::size_t>(deviceBuffers));
+    hostBatches.resize(static_cast<std::size_t>(m_shape.microBatches));
+    for (BatchViews& views : batches)
+        device += layoutBatch(m_shape, device, views);
+    for (BatchViews& views : hostBatches)
+        host += batchBytes = layoutBatch(m_shape, host, views);
+    return {};
+}
+
+TensorView RunMemory::boundary(std::int64_t slot, std::int64_t layer) const
+{
+    TensorView view = matrixView(m_boundaries, m_shape.compute, m_shape.tokens(), m_hidden);
+    const std::size_t index = static_cast<std::size_t>(slot * (m_layers + 2) + layer);
+    view.data += index % m_boundaryCount * view.bytes(); // evaluation alone has two, used in turn
+    return view;
+}
+
+TensorView RunMemory::streamGradient(std::int64_t slot) const
+{
+    return boundary(slot, m_layers + 1);
+}
+
+const BlockActivations& RunMemory::activations(std::int64_t slot, std::int64_t block) const
+{
+    const std::int64_t index = m_recompute ? 0 : slot * m_layers + block;
+    return m_activations[static_cast<std::size_t>(index)];
+}
+
+} // namespace mr

@@ -1,0 +1,100 @@
+// RunMemory: the plan's bytes as tensors, looked up once so that a step only picks views.
+//
+// Where a group's state (master halves, moments) lives is a consequence of the policy: on the
+// device where the device updates it, else on the host. readState and writeState hide that.
+//
+// Threads    Constant after create(); views may be copied anywhere. State copies: engine thread.
+// Ownership  Borrows everything.
+// Errors     Internal if the plan lacks an item that a view needs.
+// Units      Elements and bytes as named.
+
+#pragma once
+
+#include "core/model/block.h"
+#include "core/model/layout.h"
+#include "core/model/param_table.h"
+#include "core/tier/tier_store.h"
+
+#include <millrace/status.h>
+
+#include <array>
+#include <vector>
+
+namespace mr {
+
+// Parts of a group's optimizer state.
+enum class StatePart : std::uint8_t { High, Low, FirstMoment, SecondMoment };
+inline constexpr std::size_t kStateParts = 4;
+constexpr std::size_t bytesPerElement(StatePart part) noexcept
+{
+    return part == StatePart::High || part == StatePart::Low ? 2 : 4;
+}
+
+// One group. Null where the plan holds no such bytes.
+struct GroupMemory {
+    std::int64_t elements = 0;
+    std::byte* weights = nullptr;     // device, c: what ops read
+    std::byte* accumulator = nullptr; // device, F32
+    std::byte* gradient = nullptr;    // device, gradient type: the finished gradient
+    std::byte* hostGradient = nullptr;
+    bool stateOnDevice = false;
+    std::array<std::byte*, kStateParts> state{}; // where stateOnDevice says
+    BlockTensors weightViews;         // of a block
+    BlockTensors gradientViews;       // F32
+};
+
+class RunMemory
+{
+public:
+    static Result<std::unique_ptr<RunMemory>> create(const TierStore& tiers,
+        const ModelConfig& config, const ParamTable& table, const MicroShape& shape,
+        std::int64_t microsInFlight, std::int64_t batchBuffers, bool recompute);
+
+    const GroupMemory& group(GroupId id) const { return m_groups[static_cast<std::size_t>(id.value)]; }
+    std::int64_t groupCount() const noexcept { return static_cast<std::int64_t>(m_groups.size()); }
+
+    // The activation that layer `layer` hands on, for the micro-batch in `slot`; (T, H), c.
+    TensorView boundary(std::int64_t slot, std::int64_t layer) const;
+    TensorView streamGradient(std::int64_t slot) const;
+    const BlockActivations& activations(std::int64_t slot, std::int64_t block) const;
+
+    std::int64_t slots() const noexcept { return m_slots; } // micro-batches in flight
+    bool recomputes() const noexcept { return m_recompute; }
+    DType compute() const noexcept { return m_shape.compute; }
+    DType gradientType() const noexcept { return m_shape.compute; }
+
+    BlockScratch scratch;
+    HeadScratch head;
+    TensorView headProduct;   // null data unless planned
+    TensorView keyValueCache; // (blocks * seqLen, Q), c; null data unless planned
+    RopeTables rope;
+    ScalarViews scalars;
+    ScalarViews hostScalars;
+    TensorView secondAccumulator; // (V, H), F32, of a tied head; null otherwise
+    HeadTensors headWeights;
+    HeadTensors headGradients;
+    TensorView embedding;         // (V, H), c
+    TensorView embeddingGradient; // (V, H), F32
+    std::vector<BatchViews> batches;
+    std::vector<BatchViews> hostBatches; // one per micro-batch: the engine fills all before it enqueues
+    std::size_t batchBytes = 0;
+    std::span<std::byte> staging; // pinned
+
+private:
+    RunMemory() = default;
+    Status bindGroups(const TierStore& tiers, const ModelConfig& config, const ParamTable& table);
+    Status bindWork(const TierStore& tiers, const ModelConfig& config, const ParamTable& table);
+    Status bindBatches(const TierStore& tiers, std::int64_t deviceBuffers);
+
+    MicroShape m_shape;
+    std::int64_t m_hidden = 0;
+    std::int64_t m_layers = 0; // blocks
+    std::int64_t m_slots = 1;
+    bool m_recompute = false;
+    std::byte* m_boundaries = nullptr;
+    std::size_t m_boundaryCount = 1;
+    std::vector<GroupMemory> m_groups;
+    std::vector<BlockActivations> m_activations; // by slot, then block; one entry with recompute
+};
+
+} // namespace mr

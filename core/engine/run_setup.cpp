@@ -1,0 +1,207 @@
+#include "core/engine/run_setup.h"
+
+#include "core/base/bytes.h"
+#include "core/plan/traversal.h"
+
+#include <millrace/library.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+namespace mr {
+namespace {
+
+constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
+constexpr std::int64_t kDefaultSeqLen = 1024;
+constexpr double kDefaultLearningRate = 2e-5;
+constexpr double kDefaultWarmup = 0.03;
+constexpr std::int64_t kDefaultEvaluations = 10;
+
+// DECISIONS 18, and on a machine with little memory a quarter of it rather than nothing.
+std::uint64_t defaultHostBudget(std::uint64_t available)
+{
+    const std::uint64_t most = available / 10 * 8;
+    const std::uint64_t rest = available > 4 * kGiB ? available - 4 * kGiB : 0;
+    return std::min(most, std::max(rest, available / 4));
+}
+
+PrecisionChoice defaultPrecision(const MachineInfo& machine)
+{
+    return machine.instructionSet == "avx512_bf16" ? PrecisionChoice::BF16 : PrecisionChoice::F32;
+}
+
+std::int64_t defaultThreads(const MachineInfo& machine)
+{
+    return std::max(1, std::min(machine.physicalCores, machine.threads));
+}
+
+std::string defaultName(const RunSpec& spec)
+{
+    const auto last = [](const std::string& path) {
+        const std::filesystem::path p = std::filesystem::path(path).lexically_normal();
+        return p.has_filename() ? p.stem().string() : p.parent_path().filename().string();
+    };
+    std::string name =
+        last(spec.modelDir.empty() ? spec.scratchConfig : spec.modelDir);
+    if (!spec.data.empty())
+        name += " on " + last(spec.data.front().path);
+    return name;
+}
+
+// All that needs the model but not the memory plan.
+Status resolveNumbers(RunSetup& setup, const MachineInfo& machine, std::int64_t trainSequences)
+{
+    RunSpec& spec = setup.spec;
+    const std::int64_t most = setup.config.maxPositions;
+    if (spec.seqLen == 0)
+        spec.seqLen = std::min(kDefaultSeqLen, most);
+    if (spec.seqLen > most)
+        return Status::error(ErrorKind::InvalidArgument,
+            "seq-len " + std::to_string(spec.seqLen) + " is longer than the model allows (" +
+                std::to_string(most) + " positions); choose at most that");
+    if (spec.learningRate == 0.0)
+        spec.learningRate = kDefaultLearningRate;
+    if (spec.precision == PrecisionChoice::Auto)
+        spec.precision = defaultPrecision(machine);
+    if (spec.device == DeviceChoice::Auto)
+        spec.device = DeviceChoice::Cpu;
+    if (spec.threads == 0)
+        spec.threads = defaultThreads(machine);
+    if (spec.name.empty())
+        spec.name = defaultName(spec);
+    if (spec.steps == 0)
+        spec.steps = stepCount(spec, trainSequences);
+    if (spec.warmupSteps < 0)
+        spec.warmupSteps = std::llround(kDefaultWarmup * static_cast<double>(spec.steps));
+    if (spec.evalEvery < 0)
+        spec.evalEvery = std::max<std::int64_t>(1, spec.steps / kDefaultEvaluations);
+    setup.micro = {spec.seqLen, spec.microBatch, spec.accumulate,
+        spec.precision == PrecisionChoice::F32 ? DType::F32 : DType::BF16};
+    setup.shape = modelShape(setup.config, setup.table, setup.micro);
+    setup.step.microBatches = static_cast<int>(spec.accumulate);
+    setup.step.clipNorm = spec.clipNorm;
+    setup.step.precision =
+        setup.micro.compute == DType::F32 ? Precision::F32 : Precision::BF16;
+    return {};
+}
+
+Status planWith(RunSetup& setup, const std::string& policyName, RecomputeChoice recompute)
+{
+    auto policy = makePolicy(policyName, setup.spec.policyOptions);
+    if (!policy.ok())
+        return policy.status();
+    setup.policy = std::move(policy).value();
+    setup.step.recompute = recompute == RecomputeChoice::Block;
+    auto memory = planMemory(setup.step, setup.shape, setup.budget, Feedback{}, setup.policy);
+    if (!memory.ok())
+        return memory.status();
+    setup.memory = std::move(memory).value();
+    return {};
+}
+
+std::string shortOf(std::string_view tier, std::size_t needed, std::size_t budget)
+{
+    if (needed <= budget)
+        return {};
+    return std::string(tier) + " memory: needs " + formatBytes(needed) + ", the budget is " +
+           formatBytes(budget) + ", " + formatBytes(needed - budget) + " short";
+}
+
+void findLimit(RunSetup& setup)
+{
+    setup.limit =
+        shortOf("device", setup.memory.bytes(Tier::Device), setup.budget.deviceBytes);
+    if (setup.limit.empty())
+        setup.limit =
+            shortOf("host", setup.memory.bytes(Tier::PinnedHost), setup.budget.hostBytes);
+}
+
+// Tries what the spec leaves open, the fastest first: everything on the device without
+// recomputation, then with it, then the state on the host.
+Status choosePolicy(RunSetup& setup)
+{
+    RunSpec& spec = setup.spec;
+    std::vector<std::string> policies{spec.policy};
+    if (spec.policy == "auto")
+        policies = {"resident", "zero-offload"};
+    std::vector<RecomputeChoice> recomputes{spec.recompute};
+    if (spec.recompute == RecomputeChoice::Auto)
+        recomputes = {RecomputeChoice::None, RecomputeChoice::Block};
+    for (const std::string& policy : policies) {
+        for (const RecomputeChoice recompute : recomputes) {
+            MR_TRY(planWith(setup, policy, recompute));
+            findLimit(setup);
+            spec.recompute = recompute;
+            if (!setup.limit.empty())
+                continue;
+            spec.policy = policy;
+            return {};
+        }
+    }
+    spec.policy = policies.back(); // does not fit; `limit` says why
+    return {};
+}
+
+Status resolveBudgets(RunSetup& setup, const MachineInfo& machine)
+{
+    RunSpec& spec = setup.spec;
+    if (spec.deviceMemoryBytes == 0) {
+        MR_TRY(planWith(setup, "resident",
+            spec.recompute == RecomputeChoice::Block ? RecomputeChoice::Block
+                                                     : RecomputeChoice::None));
+        spec.deviceMemoryBytes = std::min<std::uint64_t>(
+            setup.memory.bytes(Tier::Device), machine.availableBytes / 2);
+    }
+    if (spec.hostMemoryBytes == 0)
+        spec.hostMemoryBytes = defaultHostBudget(machine.availableBytes);
+    setup.budget = {static_cast<std::size_t>(spec.deviceMemoryBytes),
+        static_cast<std::size_t>(spec.hostMemoryBytes), 0};
+    return {};
+}
+
+} // namespace
+
+std::int64_t RunSetup::microsInFlight() const
+{
+    return microBatchesInFlight(
+        *policy.traversal, shape.layers(), static_cast<int>(micro.microBatches));
+}
+
+std::int64_t RunSetup::batchBuffers() const
+{
+    return mr::batchBuffers(policy, shape.layers(), static_cast<int>(micro.microBatches));
+}
+
+std::int64_t stepCount(const RunSpec& spec, std::int64_t trainSequences) noexcept
+{
+    if (spec.steps > 0)
+        return spec.steps;
+    const std::int64_t perStep = spec.microBatch * spec.accumulate;
+    const double sequences = spec.epochs * static_cast<double>(trainSequences);
+    return static_cast<std::int64_t>(std::ceil(sequences / static_cast<double>(perStep)));
+}
+
+std::uint64_t checkpointBytes(const ParamTable& table) noexcept
+{
+    return static_cast<std::uint64_t>(table.parameters) * 12;
+}
+
+Result<RunSetup> setUpRun(const RunSpec& spec, std::int64_t trainSequences)
+{
+    MR_TRY(checkSpec(spec));
+    RunSetup setup;
+    setup.spec = spec;
+    auto config = readModelConfig(spec.modelDir.empty() ? spec.scratchConfig : spec.modelDir);
+    if (!config.ok())
+        return config.status();
+    setup.config = std::move(config).value();
+    setup.table = buildParamTable(setup.config);
+    const MachineInfo machine = inspectMachine();
+    MR_TRY(resolveNumbers(setup, machine, trainSequences));
+    MR_TRY(resolveBudgets(setup, machine));
+    MR_TRY(choosePolicy(setup));
+    return setup;
+}
+
+} // namespace mr

@@ -1,0 +1,54 @@
+// RunSetup: a spec worked out, before anything is allocated: model, sizes, policy, memory.
+//
+// Everything that is chosen automatically is chosen here, once, from the spec, the model's config
+// and the machine (DECISIONS 4, 17, 18), and lands in the resolved spec that the run record keeps.
+//
+// Threads  Values.
+// Errors   InvalidArgument from config and spec. That a plan does not fit is no error here: see
+//          `limit`.
+
+#pragma once
+
+#include "core/model/layout.h"
+#include "core/model/model_config.h"
+#include "core/model/param_table.h"
+#include "core/plan/memory_plan.h"
+#include "core/plan/policies.h"
+
+#include <millrace/planner.h>
+#include <millrace/run_spec.h>
+#include <millrace/status.h>
+
+#include <cstdint>
+#include <string>
+
+namespace mr {
+
+struct RunSetup {
+    RunSpec spec; // resolved
+    ModelConfig config;
+    ParamTable table;
+    MicroShape micro;
+    ModelShape shape;
+    StepSpec step; // of every step but its number
+    OffloadPolicy policy;
+    Budget budget;
+    MemoryPlan memory;
+    std::string limit; // which tier binds and by how much; empty if it fits
+
+    std::int64_t microsInFlight() const;
+    std::int64_t batchBuffers() const;
+};
+
+// `trainSequences` 0: not known yet; then steps stay 0 where they depend on it.
+Result<RunSetup> setUpRun(const RunSpec& spec, std::int64_t trainSequences);
+
+// Optimizer steps of the run a resolved spec asks for.
+std::int64_t stepCount(const RunSpec& spec, std::int64_t trainSequences) noexcept;
+
+// Bytes of one checkpoint (model and state), without small files.
+std::uint64_t checkpointBytes(const ParamTable& table) noexcept;
+
+PlanReport reportOf(const RunSetup& setup);
+
+} // namespace mr

@@ -1,0 +1,117 @@
+// Copies outside a step: state out and in, weights published, constants filled.
+
+#include "core/engine/step_executor.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+namespace mr {
+
+Status StepExecutor::finish(Stream& lane)
+{
+    MR_TRY(lane.record(*m_idle[0]));
+    m_device.submit();
+    return m_idle[0]->wait();
+}
+
+Status StepExecutor::copyThroughStaging(
+    std::byte* to, const std::byte* from, std::size_t bytes, bool toDevice, Stream* on)
+{
+    Stream& lane = on ? *on : stream(toDevice ? Lane::CopyIn : Lane::CopyOut);
+    const std::span<std::byte> staging = m_memory.staging;
+    for (std::size_t done = 0; done < bytes; done += staging.size()) {
+        const std::size_t piece = std::min(staging.size(), bytes - done);
+        if (toDevice)
+            std::memcpy(staging.data(), from + done, piece);
+        MR_TRY(lane.copy(toDevice ? to + done : staging.data(),
+            {toDevice ? staging.data() : from + done, piece}));
+        MR_TRY(finish(lane));
+        if (!toDevice)
+            std::memcpy(to + done, staging.data(), piece);
+    }
+    return {};
+}
+
+Status StepExecutor::readState(
+    GroupId group, StatePart part, std::int64_t first, std::span<std::byte> out)
+{
+    const GroupMemory& memory = m_memory.group(group);
+    const std::byte* from = memory.state[static_cast<std::size_t>(part)] +
+                            static_cast<std::size_t>(first) * bytesPerElement(part);
+    if (memory.stateOnDevice)
+        return copyThroughStaging(out.data(), from, out.size(), false);
+    std::memcpy(out.data(), from, out.size());
+    return {};
+}
+
+Status StepExecutor::writeState(
+    GroupId group, StatePart part, std::int64_t first, std::span<const std::byte> in)
+{
+    const GroupMemory& memory = m_memory.group(group);
+    std::byte* to = memory.state[static_cast<std::size_t>(part)] +
+                    static_cast<std::size_t>(first) * bytesPerElement(part);
+    if (memory.stateOnDevice)
+        return copyThroughStaging(to, in.data(), in.size(), true);
+    std::memcpy(to, in.data(), in.size());
+    return {};
+}
+
+Status StepExecutor::uploadWeights(GroupId group, const MasterView& master)
+{
+    const GroupMemory& memory = m_memory.group(group);
+    const std::size_t count = master.high.size();
+    if (m_memory.compute() == DType::BF16)
+        return copyThroughStaging(memory.weights,
+            reinterpret_cast<const std::byte*>(master.high.data()), 2 * count, true);
+    std::vector<float> joined(std::min(count, m_memory.staging.size() / sizeof(float)));
+    for (std::size_t done = 0; done < count; done += joined.size()) {
+        const std::size_t piece = std::min(joined.size(), count - done);
+        for (std::size_t i = 0; i < piece; ++i)
+            joined[i] = joinHalves(master.high[done + i], master.low[done + i]);
+        MR_TRY(copyThroughStaging(memory.weights + 4 * done,
+            reinterpret_cast<const std::byte*>(joined.data()), 4 * piece, true));
+    }
+    return {};
+}
+
+Status StepExecutor::prepareMemory()
+{
+    const RopeTables& device = m_memory.rope;
+    std::vector<float> cosines(static_cast<std::size_t>(device.cosTable.count()));
+    std::vector<float> sines(cosines.size());
+    RopeTables host = device;
+    host.cosTable.data = reinterpret_cast<std::byte*>(cosines.data());
+    host.sinTable.data = reinterpret_cast<std::byte*>(sines.data());
+    fillRopeTables(m_config, host);
+    MR_TRY(copyThroughStaging(
+        device.cosTable.data, host.cosTable.data, device.cosTable.bytes(), true));
+    MR_TRY(copyThroughStaging(
+        device.sinTable.data, host.sinTable.data, device.sinTable.bytes(), true));
+    for (std::int64_t g = 0; g < m_memory.groupCount(); ++g) {
+        const GroupId id{static_cast<std::int32_t>(g)};
+        const GroupMemory& group = m_memory.group(id);
+        if (group.accumulator)
+            MR_TRY(clearGaps(id, {0, group.elements}, stream(Lane::CopyIn)));
+        if (group.state[static_cast<std::size_t>(StatePart::FirstMoment)])
+            MR_TRY(clearMoments(id));
+    }
+    return finish(stream(Lane::CopyIn));
+}
+
+Status StepExecutor::clearMoments(GroupId group)
+{
+    const std::int64_t count = m_memory.group(group).elements;
+    const std::vector<std::byte> zeros(std::min(
+        m_memory.staging.size(), static_cast<std::size_t>(count) * sizeof(float)));
+    const auto piece = static_cast<std::int64_t>(zeros.size() / sizeof(float));
+    for (const StatePart part : {StatePart::FirstMoment, StatePart::SecondMoment})
+        for (std::int64_t first = 0; first < count; first += piece) {
+            const auto bytes =
+                static_cast<std::size_t>(std::min(piece, count - first)) * sizeof(float);
+            MR_TRY(writeState(group, part, first, {zeros.data(), bytes}));
+        }
+    return {};
+}
+
+} // namespace mr

@@ -1,0 +1,294 @@
+#include "core/engine/step_executor.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <string>
+
+namespace mr {
+namespace {
+
+constexpr std::size_t kMostRanges = 16; // a block has ten slots
+
+std::int64_t nowNs()
+{
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(
+        std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+}
+
+bool isStreamLane(Lane lane)
+{
+    return lane == Lane::Compute || lane == Lane::CopyIn || lane == Lane::CopyOut;
+}
+
+void copyBatch(const MicroBatchData& from, const BatchViews& to)
+{
+    const auto put = [](const std::vector<std::int32_t>& values, const TensorView& view) {
+        std::memcpy(view.data, values.data(), view.bytes());
+    };
+    put(from.ids, to.ids);
+    put(from.targets, to.targets);
+    put(from.positions, to.positions);
+    put(from.visibleFrom, to.visibleFrom);
+    put(from.order, to.order);
+}
+
+} // namespace
+
+Status StepExecutor::refuse(const Task& task)
+{
+    return Status::error(ErrorKind::Internal,
+        "step executor: task kind " + std::to_string(static_cast<int>(task.kind)) +
+            " cannot be carried out on lane " + std::to_string(static_cast<int>(task.lane)));
+}
+
+StepExecutor::StepExecutor(Device& device, const RunMemory& memory, const ModelConfig& config,
+    const ParamTable& table, HostUpdater* updater)
+    : m_device(device)
+    , m_memory(memory)
+    , m_config(config)
+    , m_table(table)
+    , m_updater(updater)
+{
+}
+
+StepExecutor::~StepExecutor() = default;
+
+Result<std::unique_ptr<StepExecutor>> StepExecutor::create(Device& device,
+    const RunMemory& memory, const ModelConfig& config, const ParamTable& table,
+    HostUpdater* updater)
+{
+    auto executor = std::unique_ptr<StepExecutor>(
+        new StepExecutor(device, memory, config, table, updater));
+    constexpr std::array<std::string_view, 3> kNames = {"compute", "copy in", "copy out"};
+    for (std::size_t i = 0; i < kNames.size(); ++i) {
+        auto stream = device.createStream(kNames[i]);
+        if (!stream.ok())
+            return stream.status();
+        executor->m_streams[i] = std::move(stream).value();
+        auto event = device.createEvent();
+        if (!event.ok())
+            return event.status();
+        executor->m_idle[i] = std::move(event).value();
+    }
+    auto gate = device.createGate("host updates");
+    if (!gate.ok())
+        return gate.status();
+    executor->m_gate = std::move(gate).value();
+    executor->m_accumulated.resize(table.groups.size() + 1);
+    executor->findDecayRuns();
+    executor->findGaps();
+    return executor;
+}
+
+void StepExecutor::findDecayRuns()
+{
+    for (const ParamGroup& group : m_table.groups) {
+        std::vector<DecayRun> runs;
+        for (std::size_t i = 0; i < group.slots.size(); ++i) {
+            const bool last = i + 1 == group.slots.size();
+            const std::int64_t end = last ? group.elements : group.slots[i + 1].first;
+            const std::int64_t first = runs.empty() ? 0 : runs.back().first + runs.back().count;
+            if (!runs.empty() && runs.back().decayed == group.slots[i].decayed)
+                runs.back().count = end - runs.back().first;
+            else
+                runs.push_back({first, end - first, group.slots[i].decayed});
+        }
+        m_decayRuns.push_back(std::move(runs));
+    }
+}
+
+void StepExecutor::findGaps()
+{
+    for (const ParamGroup& group : m_table.groups) {
+        std::vector<Range> gaps;
+        for (std::size_t i = 0; i < group.slots.size(); ++i) {
+            const bool last = i + 1 == group.slots.size();
+            const std::int64_t begin = group.slots[i].first + group.slots[i].count();
+            const std::int64_t end = last ? group.elements : group.slots[i + 1].first;
+            if (end > begin)
+                gaps.push_back({begin, end - begin});
+        }
+        m_gaps.push_back(std::move(gaps));
+    }
+}
+
+// A gap holds no gradient, but norm and update run over whole groups.
+Status StepExecutor::clearGaps(GroupId group, const Range& within, Stream& lane)
+{
+    std::byte* sums = m_memory.group(group).accumulator;
+    for (const Range& gap : m_gaps[static_cast<std::size_t>(group.value)]) {
+        const std::int64_t first = std::max(gap.first, within.first);
+        const std::int64_t count =
+            std::min(gap.first + gap.count, within.first + within.count) - first;
+        if (count > 0)
+            MR_TRY(m_device.ops().fill(
+                {vectorView(sums + 4 * static_cast<std::size_t>(first), DType::F32, count), 0.0F},
+                lane));
+    }
+    return {};
+}
+
+Status StepExecutor::prepare(const StepPlan& plan)
+{
+    while (m_events.size() < plan.tasks.size()) {
+        TaskEvents events;
+        for (auto* slot : {&events.begin, &events.end}) {
+            auto event = m_device.createEvent();
+            if (!event.ok())
+                return event.status();
+            *slot = std::move(event).value();
+        }
+        events.ranges.reserve(kMostRanges);
+        m_events.push_back(std::move(events));
+    }
+    m_intervals.reserve(m_events.size());
+    return {};
+}
+
+Result<StepResult> StepExecutor::run(const StepPlan& plan, const StepInputs& inputs)
+{
+    MR_TRY(prepare(plan));
+    StepResult result;
+    result.beginNs = nowNs();
+    m_h2dBytes = 0;
+    m_d2hBytes = 0;
+    std::fill(m_accumulated.begin(), m_accumulated.end(), false);
+    MR_TRY(fillHostBatches(inputs));
+    for (TaskIndex i = 0; i < plan.tasks.size(); ++i)
+        MR_TRY(enqueue(plan, i, inputs));
+    MR_TRY(awaitLanes(plan));
+    collect(plan, result);
+    return result;
+}
+
+Status StepExecutor::fillHostBatches(const StepInputs& inputs)
+{
+    if (inputs.micros.size() > m_memory.hostBatches.size())
+        return Status::error(ErrorKind::Internal, "step executor: more micro-batches than planned");
+    for (std::size_t m = 0; m < inputs.micros.size(); ++m)
+        copyBatch(inputs.micros[m], m_memory.hostBatches[m]);
+    return {};
+}
+
+Status StepExecutor::enqueue(const StepPlan& plan, TaskIndex index, const StepInputs& inputs)
+{
+    const Task& task = plan.tasks[index];
+    TaskEvents& events = m_events[index];
+    events.generation = 0;
+    if (task.lane == Lane::Host)
+        return submitHostUpdate(plan, index, inputs);
+    if (!isStreamLane(task.lane))
+        return refuse(task);
+    Stream& lane = stream(task.lane);
+    MR_TRY(waitFor(plan, task, lane));
+    MR_TRY(lane.record(*events.begin));
+    MR_TRY(enqueueWork(task, inputs, lane));
+    return lane.record(*events.end);
+}
+
+Status StepExecutor::waitFor(const StepPlan& plan, const Task& task, Stream& lane)
+{
+    for (const Wait wait : plan.waitsOf(task)) {
+        if (wait.isCarried()) // every policy that is built ends its work with the step
+            return Status::error(ErrorKind::Internal, "step executor: a carried task is unfinished");
+        const Task& other = plan.tasks[wait.index()];
+        TaskEvents& events = m_events[wait.index()];
+        if (other.lane == task.lane)
+            continue; // in order by itself
+        if (other.lane != Lane::Host) {
+            MR_TRY(lane.waitFor(*events.end));
+            continue;
+        }
+        if (!m_device.info().waitsForGates) {
+            m_device.submit(); // the update may wait for what was enqueued
+            MR_TRY(m_updater->waitFor(*m_gate, events.generation));
+        }
+        MR_TRY(lane.waitFor(*m_gate, events.generation));
+    }
+    return {};
+}
+
+Status StepExecutor::submitHostUpdate(
+    const StepPlan& plan, TaskIndex index, const StepInputs& inputs)
+{
+    const Task& task = plan.tasks[index];
+    if (task.kind != TaskKind::UpdateOnHost || !m_updater)
+        return refuse(task);
+    TaskEvents& events = m_events[index];
+    HostUpdateJob job;
+    for (const Wait wait : plan.waitsOf(task)) {
+        const TaskEvents& other = m_events[wait.index()];
+        if (other.generation == 0)
+            job.after = other.end.get(); // waits ascend and lanes run in order: the last will do
+    }
+    findHostRanges(task, events.ranges);
+    job.ranges = events.ranges;
+    job.factors = inputs.factors;
+    job.scalars = m_memory.hostScalars.scalars.as<const StepScalars>();
+    job.gate = m_gate.get();
+    job.generation = events.generation = ++m_generation;
+    job.times = &events.hostTimes;
+    m_updater->submit(job);
+    return {};
+}
+
+void StepExecutor::findHostRanges(const Task& task, std::vector<HostUpdateRange>& ranges) const
+{
+    const GroupMemory& group = m_memory.group(task.group);
+    const auto part = [&](StatePart p) { return group.state[static_cast<std::size_t>(p)]; };
+    const std::int64_t end = task.firstElement + task.elementCount;
+    ranges.clear();
+    for (const DecayRun& run : m_decayRuns[static_cast<std::size_t>(task.group.value)]) {
+        const std::int64_t first = std::max(run.first, task.firstElement);
+        const std::int64_t count = std::min(run.first + run.count, end) - first;
+        if (count <= 0)
+            continue;
+        const auto at = static_cast<std::size_t>(first);
+        AdamwRange range;
+        range.high = reinterpret_cast<std::uint16_t*>(part(StatePart::High)) + at;
+        range.low = reinterpret_cast<std::int16_t*>(part(StatePart::Low)) + at;
+        range.m = reinterpret_cast<float*>(part(StatePart::FirstMoment)) + at;
+        range.v = reinterpret_cast<float*>(part(StatePart::SecondMoment)) + at;
+        range.grad = group.hostGradient + at * sizeOf(m_memory.gradientType());
+        range.gradType = m_memory.gradientType();
+        range.count = static_cast<std::size_t>(count);
+        ranges.push_back({range, run.decayed});
+    }
+}
+
+Status StepExecutor::awaitLanes(const StepPlan& plan)
+{
+    for (std::size_t i = 0; i < m_streams.size(); ++i)
+        MR_TRY(m_streams[i]->record(*m_idle[i]));
+    m_device.submit();
+    for (const auto& idle : m_idle)
+        MR_TRY(idle->wait());
+    for (TaskIndex i = 0; i < plan.tasks.size(); ++i)
+        if (m_events[i].generation != 0)
+            MR_TRY(m_updater->waitFor(*m_gate, m_events[i].generation));
+    return {};
+}
+
+void StepExecutor::collect(const StepPlan& plan, StepResult& result)
+{
+    result.endNs = nowNs();
+    m_intervals.clear();
+    for (TaskIndex i = 0; i < plan.tasks.size(); ++i) {
+        const TaskEvents& events = m_events[i];
+        if (events.generation != 0)
+            m_intervals.push_back({events.hostTimes.beginNs, events.hostTimes.endNs});
+        else
+            m_intervals.push_back({events.begin->timeNs(), events.end->timeNs()});
+    }
+    result.tasks = m_intervals;
+    result.h2dBytes = m_h2dBytes;
+    result.d2hBytes = m_d2hBytes;
+    std::memcpy(&result.scalars, m_memory.hostScalars.scalars.data, sizeof(StepScalars));
+    const auto* losses = m_memory.hostScalars.losses.as<const double>();
+    for (std::int64_t m = 0; m < m_memory.hostScalars.losses.count(); ++m)
+        result.lossSum += losses[m];
+}
+
+} // namespace mr

@@ -1,0 +1,148 @@
+// StepExecutor: carries out a StepPlan. The only code that touches streams.
+//
+// It enqueues the tasks of a plan in order, each on the lane the plan names, with the waits the
+// plan names, and knows nothing of policies. Every task is timed by two events; run() ends when
+// all lanes are idle.
+//
+// Threads    Engine thread. Reads of the result of run() from the same thread.
+// Ownership  Borrows device, memory, config, table and updater, which outlive it.
+// Errors     Those of the device, unchanged; Internal for a task this build cannot carry out.
+// Order      Nothing is allocated in run() once prepare() has seen a plan at least as large.
+
+#pragma once
+
+#include "core/data/batch_stream.h"
+#include "core/device/device.h"
+#include "core/device/ops.h"
+#include "core/engine/run_memory.h"
+#include "core/model/weights.h"
+#include "core/optim/host_updater.h"
+#include "core/plan/plan.h"
+#include "core/telemetry/stall_ledger.h"
+
+#include <millrace/status.h>
+
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace mr {
+
+// What a plan does not hold: numbers.
+struct StepInputs {
+    std::span<const MicroBatchData> micros;
+    float lossScale = 1.0F; // 1 / trained tokens of the step
+    double clipNorm = 0.0;  // 0: off
+    AdamwFactors factors;   // of the version this step makes
+};
+
+struct StepResult {
+    std::int64_t beginNs = 0;
+    std::int64_t endNs = 0;
+    double lossSum = 0.0; // over trained tokens, by micro-batch index
+    StepScalars scalars;  // as the host received them
+    std::int64_t h2dBytes = 0;
+    std::int64_t d2hBytes = 0;
+    std::span<const Interval> tasks; // by index of the plan; valid until the next run()
+};
+
+class StepExecutor
+{
+public:
+    // `updater` may be null where no plan has a task on the Host lane.
+    static Result<std::unique_ptr<StepExecutor>> create(Device& device, const RunMemory& memory,
+        const ModelConfig& config, const ParamTable& table, HostUpdater* updater);
+    ~StepExecutor();
+
+    // Makes the events a plan of this size needs.
+    Status prepare(const StepPlan& plan);
+
+    Result<StepResult> run(const StepPlan& plan, const StepInputs& inputs);
+
+    // Elements [first, first + bytes / bytesPerElement) of a state part, from or to wherever the
+    // policy keeps it, through the staging buffer. Blocks. Not during run().
+    Status readState(GroupId group, StatePart part, std::int64_t first, std::span<std::byte> out);
+    Status writeState(
+        GroupId group, StatePart part, std::int64_t first, std::span<const std::byte> in);
+
+    // Makes the weights that ops read from the group's master (whole group). Blocks.
+    Status uploadWeights(GroupId group, const MasterView& master);
+    // What must hold before the first step: rope tables, moments and the gaps between slots of
+    // gradients at zero. Blocks.
+    Status prepareMemory();
+
+    // Generation: runs `tokens` at positions first, first + 1, ... through the model, keeping keys
+    // and values in `cache` (a RunMemory with one), and returns the logits of the last. Blocks.
+    Status advance(std::span<const TokenId> tokens, std::int64_t first, std::span<float> logits);
+
+private:
+    struct DecayRun { // a range of a group in which weight decay is the same
+        std::int64_t first = 0;
+        std::int64_t count = 0;
+        bool decayed = false;
+    };
+    struct Range { // of elements
+        std::int64_t first = 0;
+        std::int64_t count = 0;
+    };
+    struct TaskEvents {
+        std::unique_ptr<Event> begin;
+        std::unique_ptr<Event> end;
+        // Of a task on the Host lane.
+        HostUpdateTimes hostTimes;
+        std::vector<HostUpdateRange> ranges; // lent to the updater until the gate opens
+        std::uint64_t generation = 0;        // of the updater's gate; 0: not on the Host lane
+    };
+
+    StepExecutor(Device& device, const RunMemory& memory, const ModelConfig& config,
+        const ParamTable& table, HostUpdater* updater);
+    void findDecayRuns();
+    void findGaps();
+    Status clearGaps(GroupId group, const Range& within, Stream& stream);
+    static Status refuse(const Task& task);
+
+    Status fillHostBatches(const StepInputs& inputs);
+    Status enqueue(const StepPlan& plan, TaskIndex index, const StepInputs& inputs);
+    Status waitFor(const StepPlan& plan, const Task& task, Stream& stream);
+    Status enqueueWork(const Task& task, const StepInputs& inputs, Stream& stream);
+    Status enqueueForward(const Task& task, Stream& stream);
+    Status enqueueBackward(const Task& task, const StepInputs& inputs, Stream& stream);
+    Status backwardHeadTask(const Task& task, const StepInputs& inputs, const LayerContext& context);
+    Status enqueueCopy(const Task& task, Stream& stream);
+    Status fetchWeights(const Task& task, Stream& stream);
+    Status finishGradient(const Task& task, Stream& stream);
+    Status updateOnDevice(const Task& task, const StepInputs& inputs, Stream& stream);
+    Status submitHostUpdate(const StepPlan& plan, TaskIndex index, const StepInputs& inputs);
+    void findHostRanges(const Task& task, std::vector<HostUpdateRange>& ranges) const;
+    Status awaitLanes(const StepPlan& plan);
+    void collect(const StepPlan& plan, StepResult& result);
+    LayerContext contextOf(const Task& task, Stream& stream) const;
+    Status copyThroughStaging(std::byte* to, const std::byte* from, std::size_t bytes,
+        bool toDevice, Stream* on = nullptr); // null: the copy lane of that direction
+    Status clearMoments(GroupId group);
+    Status finish(Stream& stream);
+
+    Stream& stream(Lane lane) { return *m_streams[static_cast<std::size_t>(lane)]; }
+
+    // Constant after create()
+    Device& m_device;
+    const RunMemory& m_memory;
+    const ModelConfig& m_config;
+    const ParamTable& m_table;
+    HostUpdater* m_updater;
+    std::array<std::unique_ptr<Stream>, 3> m_streams; // Compute, CopyIn, CopyOut
+    std::unique_ptr<Gate> m_gate;                     // opened by the updater, task by task
+    std::vector<std::vector<DecayRun>> m_decayRuns;   // by group
+    std::vector<std::vector<Range>> m_gaps;           // by group: alignment between slots
+
+    // Of the step that runs
+    std::vector<TaskEvents> m_events; // by task
+    std::vector<Interval> m_intervals;
+    std::vector<bool> m_accumulated; // by group: a micro-batch of this step is in already
+    std::array<std::unique_ptr<Event>, 3> m_idle;
+    std::uint64_t m_generation = 0;
+    std::int64_t m_h2dBytes = 0;
+    std::int64_t m_d2hBytes = 0;
+};
+
+} // namespace mr

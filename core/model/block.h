@@ -1,0 +1,93 @@
+// The Llama layers as sequences of ops: embedding, transformer block, head; forward and backward.
+//
+//     block:  x -> norm -> qkv -> rope -> attention -> out --+-> norm -> gate,up -> swiglu -> down --+->
+//             |_____________________________________________|  |_____________________________________|
+//
+// Nothing here allocates or waits: views in, ops on a stream out. Which memory the views lie in,
+// and when, is the plan's business.
+//
+// Order    Gradients of weights follow `accumulate`: false overwrites, true adds in one F32
+//          addition per element, so a micro-batch's gradient is formed on its own and then added.
+// Threads  Engine thread (it enqueues).
+// Errors   Those of the ops, unchanged.
+// Source   Touvron et al., "Llama 2" (architecture); reference model_semantics 1.2 to 1.7.
+
+#pragma once
+
+#include "core/device/ops.h"
+#include "core/model/layout.h"
+
+#include <cstdint>
+
+namespace mr {
+
+// A group's tensors: the weights as ops read them (c), or F32 gradient accumulators. Views of
+// slots the model does not have stay null.
+struct BlockTensors {
+    TensorView attnNorm; // (H)
+    TensorView qkv;      // (Q, H)
+    TensorView qkvBias;
+    TensorView attnOut; // (H, A)
+    TensorView attnOutBias;
+    TensorView mlpNorm; // (H)
+    TensorView gateUp;  // (2 I, H)
+    TensorView gateUpBias;
+    TensorView down; // (H, I)
+    TensorView downBias;
+};
+
+// View of one slot inside its group's memory; null data if the group has no such slot.
+TensorView slotView(const ParamTable& table, GroupId group, SlotKind kind, std::byte* groupData, DType dtype);
+BlockTensors blockTensors(const ParamTable& table, GroupId group, std::byte* groupData, DType dtype);
+
+// What every layer call shares.
+struct LayerContext {
+    Ops* ops = nullptr;
+    Stream* stream = nullptr;
+    const ModelConfig* config = nullptr;
+    BatchViews batch;
+    RopeTables rope;
+    std::int64_t firstQuery = 0; // rows of keys before the first of x; 0 in training
+};
+
+// x (T, H) -> out (T, H). Keeps in `kept` what backward reads.
+Status forwardBlock(const LayerContext& context, const BlockTensors& weights, const TensorView& x,
+    const TensorView& out, const BlockActivations& kept, const BlockScratch& scratch);
+
+// The same up to what backward reads: the recomputation of a block that kept nothing but x.
+Status recomputeBlock(const LayerContext& context, const BlockTensors& weights, const TensorView& x,
+    const BlockActivations& kept, const BlockScratch& scratch);
+
+// grad (T, H): of the block's output on entry, of its input on exit. Overwrites kept.gateUp.
+Status backwardBlock(const LayerContext& context, const BlockTensors& weights,
+    const BlockTensors& gradients, bool accumulate, const TensorView& x, const TensorView& grad,
+    const BlockActivations& kept, const BlockScratch& scratch);
+
+struct HeadTensors {
+    TensorView norm;   // (H)
+    TensorView matrix; // (V, H): lm_head, or the embedding
+};
+
+// losses[micro] = sum of the cross-entropies of this micro-batch, natural logarithm.
+Status forwardHead(const LayerContext& context, const HeadTensors& weights, const TensorView& x,
+    const HeadScratch& scratch, const TensorView& losses, std::int64_t micro);
+
+// scratch.logits row 0 = the logits of x (1, H).
+Status headLogits(const LayerContext& context, const HeadTensors& weights, const TensorView& x,
+    const HeadScratch& scratch);
+
+struct HeadBackward {
+    HeadTensors gradients;
+    TensorView product; // (V, H), F32, scratch; null unless headProductBytes() asks for it
+    TensorView gradX;   // (T, H), c; overwritten
+    bool accumulate = false;       // norm's gradient
+    bool accumulateMatrix = false;
+    float lossScale = 1.0F; // 1 / trained tokens of the whole step
+};
+
+// forwardHead and its gradients, chunk by chunk: never all logits.
+Status backwardHead(const LayerContext& context, const HeadTensors& weights, const TensorView& x,
+    const HeadScratch& scratch, const TensorView& losses, std::int64_t micro,
+    const HeadBackward& backward);
+
+} // namespace mr

@@ -1,0 +1,87 @@
+#include "core/model/config_fields.h"
+
+#include "core/api/json_fields.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace mr {
+
+using nlohmann::json;
+
+namespace {
+
+// Bookkeeping: where the model comes from, how text is sampled, what a pipeline prints.
+constexpr std::array<std::string_view, 45> kHarmless = {"_attn_implementation",
+    "_attn_implementation_autoset", "_commit_hash", "_flash_attn_2_enabled", "_name_or_path",
+    "bad_words_ids", "begin_suppress_tokens", "decoder_start_token_id", "diversity_penalty",
+    "do_sample", "early_stopping", "encoder_no_repeat_ngram_size",
+    "exponential_decay_length_penalty", "finetuning_task", "forced_bos_token_id",
+    "forced_eos_token_id", "id2label", "is_decoder", "label2id", "length_penalty", "max_length",
+    "min_length", "no_repeat_ngram_size", "num_beam_groups", "num_beams", "num_return_sequences",
+    "output_attentions", "output_hidden_states", "output_scores", "pad_token_id", "prefix",
+    "problem_type", "remove_invalid_values", "repetition_penalty", "return_dict",
+    "return_dict_in_generate", "sep_token_id", "suppress_tokens", "task_specific_params",
+    "temperature", "tokenizer_class", "top_k", "top_p", "transformers_version", "use_cache"};
+static_assert(std::is_sorted(kHarmless.begin(), kHarmless.end()));
+
+constexpr std::array<std::string_view, 3> kNeutralAtOne = {
+    "partial_rotary_factor", "pretraining_tp", "typical_p"};
+
+struct Known {
+    std::string_view name;
+    std::string_view why;
+};
+
+// Known to change the model, so the sentence can say how.
+constexpr std::array<Known, 8> kRefused = {
+    {{"quantization_config", "quantised weights are not supported; use the unquantised model"},
+        {"auto_map", "models that bring their own program code are not run"},
+        {"text_config", "models with a nested text_config are not supported"},
+        {"sliding_window", "sliding-window attention is not supported yet"},
+        {"attention_dropout", "dropout is not supported; set it to 0"},
+        {"hidden_dropout", "dropout is not supported; set it to 0"},
+        {"resid_pdrop", "dropout is not supported; set it to 0"},
+        {"embd_pdrop", "dropout is not supported; set it to 0"}}};
+
+// Switched off: absent, false, zero or empty in whatever type.
+bool isOff(const json& value)
+{
+    if (value.is_boolean())
+        return !value.get<bool>();
+    if (value.is_number())
+        return value.get<double>() == 0.0;
+    if (value.is_string())
+        return value.get_ref<const std::string&>().empty();
+    return value.is_null() || value.empty();
+}
+
+// Every layer attends to everything before it, as the Llama class does without the field.
+bool isFullAttention(const json& types)
+{
+    return types.is_array() && std::all_of(types.begin(), types.end(), [](const json& type) {
+        return type.is_string() && type.get_ref<const std::string&>() == "full_attention";
+    });
+}
+
+} // namespace
+
+Status checkOtherField(const std::string& key, const json& value, const std::string& source)
+{
+    if (isOff(value) || std::binary_search(kHarmless.begin(), kHarmless.end(), key))
+        return {};
+    if (std::find(kNeutralAtOne.begin(), kNeutralAtOne.end(), key) != kNeutralAtOne.end() &&
+        value.is_number() && value.get<double>() == 1.0)
+        return {};
+    if (key == "layer_types" && isFullAttention(value))
+        return {};
+    const std::string field = source + ": field " + shown(json(key)) + " is " + shown(value);
+    for (const Known& known : kRefused)
+        if (key == known.name)
+            return Status::error(ErrorKind::InvalidArgument, field + ": " + std::string(known.why));
+    return Status::error(ErrorKind::InvalidArgument,
+        field + "; it is not understood and may change the mathematics. Remove it if it does not");
+}
+
+} // namespace mr

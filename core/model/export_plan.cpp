@@ -1,0 +1,183 @@
+#include "core/model/export_plan.h"
+
+#include "core/base/file.h"
+#include "core/model/safetensors.h"
+#include "core/optim/adamw.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <system_error>
+#include <utility>
+
+namespace mr {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kSingle = "model.safetensors";
+constexpr const char* kIndex = "model.safetensors.index.json";
+
+std::uint64_t elementBytes(ExportType type)
+{
+    return type == ExportType::F32 ? 4 : 2;
+}
+
+SafetensorSource sourceOf(
+    const NamedTensor& tensor, std::span<const MasterView> views, ExportType type)
+{
+    const MasterView& group = views[static_cast<std::size_t>(tensor.group.value)];
+    const auto first = static_cast<std::size_t>(tensor.first);
+    const std::uint64_t width = elementBytes(type);
+    SafetensorSource source{tensor.name, type == ExportType::F32 ? "F32" : "BF16", tensor.shape,
+        static_cast<std::uint64_t>(tensor.count()) * width, {}};
+    // The writer asks for pieces of 8 MiB, so every piece begins and ends with an element.
+    source.fill = [group, first, width](std::uint64_t offset, std::span<std::byte> out) -> Status {
+        const std::size_t begin = first + offset / width;
+        if (width == 2) {
+            std::memcpy(out.data(), group.high.data() + begin, out.size());
+            return {};
+        }
+        for (std::size_t i = 0; i < out.size() / 4; ++i) {
+            const float value = joinHalves(group.high[begin + i], group.low[begin + i]);
+            std::memcpy(out.data() + 4 * i, &value, 4);
+        }
+        return {};
+    };
+    return source;
+}
+
+std::string shardName(std::size_t index, std::size_t count)
+{
+    if (count == 1)
+        return kSingle;
+    const auto padded = [](std::size_t n) {
+        const std::string digits = std::to_string(n);
+        return std::string(5 - std::min<std::size_t>(5, digits.size()), '0') + digits;
+    };
+    return "model-" + padded(index + 1) + "-of-" + padded(count) + ".safetensors";
+}
+
+// The end of the JSON string that begins at `at`.
+std::size_t endOfString(std::string_view text, std::size_t at)
+{
+    for (++at; at < text.size() && text[at] != '"'; ++at)
+        if (text[at] == '\\')
+            ++at;
+    return at + 1;
+}
+
+// The value of the key that ends at `at`: begin and end in `text`. A string, or null.
+std::pair<std::size_t, std::size_t> valueAfter(std::string_view text, std::size_t at)
+{
+    const std::size_t begin = text.find_first_not_of(" \t\r\n:", at);
+    if (begin == std::string_view::npos)
+        return {text.size(), text.size()};
+    if (text[begin] == '"')
+        return {begin, endOfString(text, begin)};
+    return {begin, std::min(text.find_first_of(" \t\r\n,}", begin), text.size())};
+}
+
+} // namespace
+
+std::vector<std::vector<std::size_t>> cutShards(
+    const ParamTable& table, ExportType type, std::uint64_t limitBytes)
+{
+    std::vector<std::size_t> order(table.tensors.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        return table.tensors[a].name < table.tensors[b].name;
+    });
+    std::vector<std::vector<std::size_t>> shards;
+    std::uint64_t bytes = 0;
+    for (const std::size_t i : order) {
+        const std::uint64_t more =
+            static_cast<std::uint64_t>(table.tensors[i].count()) * elementBytes(type);
+        if (shards.empty() || bytes + more > limitBytes) {
+            shards.emplace_back();
+            bytes = 0;
+        }
+        shards.back().push_back(i);
+        bytes += more;
+    }
+    return shards;
+}
+
+Status writeShards(const fs::path& folder, const ParamTable& table,
+    std::span<const MasterView> views, ExportType type, std::uint64_t limitBytes)
+{
+    const std::vector<std::vector<std::size_t>> shards = cutShards(table, type, limitBytes);
+    nlohmann::ordered_json map = nlohmann::ordered_json::object();
+    std::uint64_t total = 0;
+    for (std::size_t s = 0; s < shards.size(); ++s) {
+        std::vector<SafetensorSource> sources;
+        for (const std::size_t i : shards[s]) {
+            sources.push_back(sourceOf(table.tensors[i], views, type));
+            map[table.tensors[i].name] = shardName(s, shards.size());
+            total += sources.back().bytes;
+        }
+        MR_TRY(writeSafetensors(folder / shardName(s, shards.size()), sources));
+    }
+    std::error_code ignored; // usually there is none
+    if (shards.size() == 1) {
+        fs::remove(folder / kIndex, ignored);
+        return {};
+    }
+    fs::remove(folder / kSingle, ignored);
+    const nlohmann::ordered_json index = {
+        {"metadata", {{"total_size", total}}}, {"weight_map", std::move(map)}};
+    return replaceFile(folder / kIndex, index.dump(2) + "\n");
+}
+
+std::string withDtype(std::string_view text, ExportType type)
+{
+    const std::string value = type == ExportType::F32 ? "\"float32\"" : "\"bfloat16\"";
+    std::string out;
+    std::size_t copied = 0;
+    std::size_t at = text.find('{');
+    bool found = false;
+    int depth = 0;
+    while (at < text.size()) {
+        if (text[at] != '"') {
+            depth += text[at] == '{' || text[at] == '[' ? 1 : 0;
+            depth -= text[at] == '}' || text[at] == ']' ? 1 : 0;
+            ++at;
+            continue;
+        }
+        const std::size_t end = std::min(endOfString(text, at), text.size());
+        const std::string_view word = text.substr(at, end - at);
+        const std::size_t next = text.find_first_not_of(" \t\r\n", end);
+        const bool isKey = next != std::string_view::npos && text[next] == ':';
+        at = end;
+        if (!isKey || depth != 1 || (word != "\"dtype\"" && word != "\"torch_dtype\""))
+            continue;
+        const auto [begin, stop] = valueAfter(text, end);
+        out += std::string(text.substr(copied, begin - copied)) + value;
+        copied = stop;
+        at = stop;
+        found = true;
+    }
+    if (!found) {
+        const std::size_t open = text.find('{') + 1;
+        out = std::string(text.substr(0, open)) + "\n  \"torch_dtype\": " + value + ",";
+        copied = open;
+    }
+    return out + std::string(text.substr(copied));
+}
+
+bool isCarried(const std::string& fileName)
+{
+    constexpr std::array<std::string_view, 5> kNames = {"special_tokens_map.json",
+        "generation_config.json", "added_tokens.json", "vocab.json", "merges.txt"};
+    constexpr std::array<std::string_view, 3> kBegins = {"tokenizer", "chat_template", "LICENSE"};
+    if (fileName.ends_with(".model") ||
+        std::find(kNames.begin(), kNames.end(), fileName) != kNames.end())
+        return true;
+    return std::any_of(kBegins.begin(), kBegins.end(),
+        [&](std::string_view begin) { return fileName.starts_with(begin); });
+}
+
+} // namespace mr

@@ -1,0 +1,39 @@
+// What saveModel writes, apart from doing it: shards and the config's text.
+//
+// Threads  Pure, except writeShards, which blocks on files.
+// Errors   Io from the files.
+
+#pragma once
+
+#include "core/model/weights.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mr {
+
+// Published folders cut at 5 GB; loaders take any length.
+inline constexpr std::uint64_t kShardBytes = 5'000'000'000;
+
+// Indices into ParamTable::tensors, in bytewise name order, cut so that no shard but one of a
+// single tensor exceeds `limitBytes`.
+std::vector<std::vector<std::size_t>> cutShards(
+    const ParamTable& table, ExportType type, std::uint64_t limitBytes);
+
+// model.safetensors, or shards and their index; a file of the other kind left over from an
+// earlier save is removed, because a loader would prefer or miss it.
+Status writeShards(const std::filesystem::path& folder, const ParamTable& table,
+    std::span<const MasterView> views, ExportType type, std::uint64_t limitBytes);
+
+// `text` (a JSON object) with its dtype field following `type`; every other byte stays. Where
+// it has none, "torch_dtype", which old and new loaders read, is put first.
+std::string withDtype(std::string_view text, ExportType type);
+
+// Tokenizer and generation files, which a saved model carries along.
+bool isCarried(const std::string& fileName);
+
+} // namespace mr

@@ -1,0 +1,119 @@
+// How the working memory of one micro-batch is cut: activations, scratch, head, batch, scalars.
+//
+// Planning counts these bytes and the engine cuts the same bytes into tensors, both by the
+// functions below, so planned and used can not drift apart. With a null base a layout only counts.
+//
+// Shapes are written with T = seqLen * microBatch tokens, H, I, V, Q, A = heads * headDim as in
+// core/device/ops.h; c is the compute type.
+//
+// Threads  Pure.
+
+#pragma once
+
+#include "core/device/tensor.h"
+#include "core/model/model_config.h"
+#include "core/model/param_table.h"
+#include "core/plan/model_shape.h"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace mr {
+
+// The size of one micro-batch and how often it occurs in a step.
+struct MicroShape {
+    std::int64_t seqLen = 0;
+    std::int64_t microBatch = 1;   // sequences
+    std::int64_t microBatches = 1; // of a step
+    DType compute = DType::BF16;
+
+    constexpr std::int64_t tokens() const noexcept { return seqLen * microBatch; }
+};
+
+// What backward reads of a block's forward.
+struct BlockActivations {
+    TensorView normed1;   // (T, H), c
+    TensorView rstd1;     // (T), F32
+    TensorView qkv;       // (T, Q), c, after RoPE
+    TensorView visibleQkv; // (firstQuery + T, Q), c: all rows attention reads; qkv in training
+    TensorView attention; // (T, A), c
+    TensorView lse;       // (T, heads), F32
+    TensorView mid;       // (T, H), c: the residual stream after attention
+    TensorView normed2;   // (T, H), c
+    TensorView rstd2;     // (T), F32
+    TensorView gateUp;    // (T, 2 I), c; backward turns it into its gradient
+    TensorView activated; // (T, I), c
+};
+
+// Scratch of one block at a time, forward and backward.
+struct BlockScratch {
+    TensorView branch;        // (T, H), c: output of attention or MLP before it is added
+    TensorView gradNormed;    // (T, H), c
+    TensorView gradActivated; // (T, I), c
+    TensorView gradAttention; // (T, A), c
+    TensorView gradQkv;       // (T, Q), c
+    TensorView delta;         // (T, heads), F32
+    TensorView normPartial;   // (ceil(T / kNormRowBlock), H), F32
+};
+
+struct HeadScratch {
+    TensorView normed;      // (T, H), c
+    TensorView rstd;        // (T), F32
+    TensorView gradNormed;  // (T, H), c
+    TensorView losses;      // (T), F32
+    TensorView logits;      // (headChunkRows, V), F32
+    TensorView gradLogits;  // the same, c; in F32 the same memory
+    TensorView normPartial; // (ceil(T / kNormRowBlock), H), F32
+};
+
+struct BatchViews {
+    TensorView ids;         // (T), I32, and so the others
+    TensorView targets;
+    TensorView positions;
+    TensorView visibleFrom;
+    TensorView order;
+};
+
+struct RopeTables {
+    TensorView cosTable; // (seqLen, headDim / 2), F32
+    TensorView sinTable;
+};
+
+struct ScalarViews {
+    TensorView losses;     // (microBatches), F64: sums by micro-batch
+    TensorView scalars;    // (16), U8: StepScalars
+    TensorView normBlocks; // (blocks of all groups), F32
+    std::size_t sentBytes = 0; // losses and scalars: what SendScalars copies
+};
+
+// Rows of logits held at a time: a function of T and V alone, because it decides bits.
+std::int64_t headChunkRows(std::int64_t tokens, std::int64_t vocab) noexcept;
+
+// Blocks of 1,024 elements of which the gradient norm is summed; by group they start at a
+// multiple of the group's own.
+std::int64_t normBlockCount(std::int64_t elements) noexcept;
+
+std::size_t layoutActivations(
+    const ModelConfig& config, const MicroShape& shape, std::byte* base, BlockActivations& out);
+std::size_t layoutScratch(
+    const ModelConfig& config, const MicroShape& shape, std::byte* base, BlockScratch& out);
+std::size_t layoutHead(
+    const ModelConfig& config, const MicroShape& shape, std::byte* base, HeadScratch& out);
+std::size_t layoutBatch(const MicroShape& shape, std::byte* base, BatchViews& out);
+std::size_t layoutRope(
+    const ModelConfig& config, const MicroShape& shape, std::byte* base, RopeTables& out);
+std::size_t layoutScalars(
+    const ParamTable& table, const MicroShape& shape, std::byte* base, ScalarViews& out);
+
+// The fp32 product of the head that a step of several micro-batches and several chunks needs, in
+// bytes; 0 if it needs none.
+std::size_t headProductBytes(const ModelConfig& config, const MicroShape& shape) noexcept;
+
+// Fills host tables: angle = position * theta^(-2i/headDim), formed in F32 as published models do.
+void fillRopeTables(const ModelConfig& config, const RopeTables& host);
+
+// Everything planning wants to know of this model at this size. Flops: 2 per multiply-add of the
+// matrix products and of attention's lower triangle.
+ModelShape modelShape(const ModelConfig& config, const ParamTable& table, const MicroShape& shape);
+
+} // namespace mr

@@ -1,0 +1,55 @@
+// ModelConfig: what config.json says, checked, in the terms the engine uses.
+//
+// Fields that would change the mathematics and are not understood are refused by name, never
+// ignored; neutral ones (dropout 0, use_cache, ...) pass. The text as it was read is kept, so a
+// saved model carries its own config unchanged.
+//
+// Threads  Values.
+// Errors   InvalidArgument names the file, the field, what it holds and what is supported;
+//          DataCorrupt for text that is not JSON.
+// Source   reference: model_semantics sections 1.1 to 1.5, 1.9, 1.11.
+
+#pragma once
+
+#include <millrace/status.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mr {
+
+struct ModelConfig {
+    std::string architecture; // "LlamaForCausalLM"
+    std::string dtype;        // as written: "float32", "bfloat16"; may be empty
+    std::int64_t hidden = 0;
+    std::int64_t intermediate = 0;
+    std::int64_t layers = 0;
+    std::int64_t heads = 0;
+    std::int64_t kvHeads = 0;
+    std::int64_t headDim = 0;
+    std::int64_t vocab = 0;
+    std::int64_t maxPositions = 0;
+    double rmsNormEps = 0.0;
+    double ropeTheta = 10000.0;
+    double initializerRange = 0.02;
+    bool tiedEmbedding = false;
+    bool attentionBias = false; // q, k, v and o have one
+    bool mlpBias = false;       // gate, up and down have one
+    std::int64_t bosToken = -1; // -1: none
+    std::vector<std::int64_t> eosTokens;
+    std::string text; // config.json as read
+
+    std::int64_t qkvColumns() const noexcept { return (heads + 2 * kvHeads) * headDim; }
+    std::int64_t attentionColumns() const noexcept { return heads * headDim; }
+};
+
+// `source` names the text in messages ("/models/x/config.json").
+Result<ModelConfig> parseModelConfig(std::string_view text, const std::string& source);
+
+// `path` is a model folder or a config.json.
+Result<ModelConfig> readModelConfig(const std::filesystem::path& path);
+
+} // namespace mr

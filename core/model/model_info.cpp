@@ -1,0 +1,110 @@
+// inspectModel: a model folder as a user should see it, with everything that is wrong with it.
+
+#include "core/base/file.h"
+#include "core/model/model_config.h"
+#include "core/model/param_table.h"
+#include "core/model/weights.h"
+
+#include <millrace/library.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+
+namespace mr {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kPointer = "version https://git-lfs";
+
+bool isPointer(const fs::path& path)
+{
+    Result<File> file = File::openRead(path);
+    std::array<char, kPointer.size()> head{};
+    return file.ok() && file.value().readAt(0, std::as_writable_bytes(std::span(head))).ok() &&
+           std::string_view(head.data(), head.size()) == kPointer;
+}
+
+// Which files lie there; whether the tokenizer can be read is known when it is opened.
+void lookForTokenizer(const fs::path& folder, ModelInfo& info)
+{
+    std::error_code error;
+    const fs::path file = folder / "tokenizer.model";
+    if (fs::is_regular_file(file, error)) {
+        info.tokenizerKind = "sentencepiece";
+        if (isPointer(file))
+            info.problems.push_back(file.string() + ": git-lfs pointer: run `git lfs pull` in the "
+                                                    "folder to fetch the file itself");
+    } else if (fs::exists(folder / "tokenizer.json", error)) {
+        info.tokenizerKind = "tokenizer.json";
+        info.problems.emplace_back(
+            "tokenizer.json is not supported yet; this model needs tokenizer.model");
+    } else {
+        info.problems.push_back(folder.string() + ": no tokenizer; tokenizer.model is missing");
+    }
+}
+
+void describe(const ModelConfig& config, const ParamTable& table, ModelInfo& info)
+{
+    info.architecture = config.architecture;
+    info.dtype = config.dtype;
+    info.parameters = table.parameters;
+    info.layers = config.layers;
+    info.hidden = config.hidden;
+    info.vocab = config.vocab;
+    info.maxPositions = config.maxPositions;
+    info.tiedEmbedding = config.tiedEmbedding;
+}
+
+void lookForWeights(
+    const fs::path& folder, const ModelConfig& config, const ParamTable& table, ModelInfo& info)
+{
+    Result<WeightFiles> files = findWeights(folder, config, table);
+    if (!files.ok()) {
+        info.problems.push_back(files.status().message());
+        return;
+    }
+    info.bytes = files.value().bytes;
+    // The files are the truth about the type; the config may be older.
+    constexpr std::array<std::array<std::string_view, 2>, 3> kNames = {
+        {{"F32", "float32"}, {"F16", "float16"}, {"BF16", "bfloat16"}}};
+    if (files.value().dtypes.size() == 1)
+        for (const auto& [stored, name] : kNames)
+            if (files.value().dtypes.front() == stored)
+                info.dtype = name;
+}
+
+} // namespace
+
+Result<ModelInfo> inspectModel(const std::string& path)
+{
+    std::error_code error;
+    const fs::path at = fs::path(path).lexically_normal();
+    const bool folder = fs::is_directory(at, error);
+    if (!fs::exists(folder ? at / "config.json" : at, error))
+        return readModelConfig(at).status();
+    ModelInfo info;
+    info.path = path;
+    info.name = (at.has_filename() ? at : at.parent_path()).filename().string();
+    Result<ModelConfig> config = readModelConfig(at);
+    if (config.ok()) {
+        const ParamTable table = buildParamTable(config.value());
+        describe(config.value(), table, info);
+        if (folder)
+            lookForWeights(at, config.value(), table, info);
+    } else {
+        info.problems.push_back(config.status().message());
+    }
+    if (folder)
+        lookForTokenizer(at, info);
+    else
+        info.problems.push_back(path + ": this is a config without weights and tokenizer; it can "
+                                       "be planned, not fine-tuned");
+    return info;
+}
+
+} // namespace mr

@@ -1,0 +1,139 @@
+#include "core/model/param_table.h"
+
+#include <functional>
+#include <numeric>
+#include <utility>
+
+namespace mr {
+
+namespace {
+
+std::int64_t aligned(std::int64_t elements)
+{
+    return (elements + kSlotAlign - 1) / kSlotAlign * kSlotAlign;
+}
+
+// Appends groups, slots and names; a slot's tensors follow one another in it.
+class Builder
+{
+public:
+    void group(std::string name)
+    {
+        m_group = GroupId{static_cast<std::int32_t>(table.groups.size())};
+        table.groups.push_back({std::move(name), 0, {}});
+    }
+
+    // A matrix (rows, cols), or with cols = 1 and rank 1 a vector.
+    const ParamSlot& slot(SlotKind kind, std::int64_t rows, std::int64_t cols, int rank)
+    {
+        ParamGroup& group = table.groups.back();
+        const ParamSlot added{kind, m_group, group.elements, rows, cols, rank, rank == 2};
+        group.slots.push_back(added);
+        group.elements += aligned(added.count());
+        table.parameters += added.count();
+        return group.slots.back();
+    }
+
+    void matrix(SlotKind kind, std::int64_t rows, std::int64_t cols) { slot(kind, rows, cols, 2); }
+    void vector(SlotKind kind, std::int64_t length) { slot(kind, length, 1, 1); }
+
+    // Rows [firstRow, firstRow + rows) of the slot `kind` of the last group, if it has one.
+    void tensor(std::string name, SlotKind kind, std::int64_t firstRow, std::int64_t rows)
+    {
+        const ParamSlot* slot = table.find(m_group, kind);
+        if (slot == nullptr)
+            return;
+        std::vector<std::int64_t> shape{rows};
+        if (slot->rank == 2)
+            shape.push_back(slot->cols);
+        table.tensors.push_back(
+            {std::move(name), m_group, slot->first + firstRow * slot->cols, std::move(shape)});
+    }
+
+    // A matrix and its bias, cut alike.
+    void linear(const std::string& name, std::pair<SlotKind, SlotKind> kinds, std::int64_t firstRow,
+        std::int64_t rows)
+    {
+        tensor(name + ".weight", kinds.first, firstRow, rows);
+        tensor(name + ".bias", kinds.second, firstRow, rows);
+    }
+
+    ParamTable table;
+
+private:
+    GroupId m_group;
+};
+
+void addBlockSlots(Builder& b, const ModelConfig& c)
+{
+    b.vector(SlotKind::AttnNorm, c.hidden);
+    b.matrix(SlotKind::Qkv, c.qkvColumns(), c.hidden);
+    if (c.attentionBias)
+        b.vector(SlotKind::QkvBias, c.qkvColumns());
+    b.matrix(SlotKind::AttnOut, c.hidden, c.attentionColumns());
+    if (c.attentionBias)
+        b.vector(SlotKind::AttnOutBias, c.hidden);
+    b.vector(SlotKind::MlpNorm, c.hidden);
+    b.matrix(SlotKind::GateUp, 2 * c.intermediate, c.hidden);
+    if (c.mlpBias)
+        b.vector(SlotKind::GateUpBias, 2 * c.intermediate);
+    b.matrix(SlotKind::Down, c.hidden, c.intermediate);
+    if (c.mlpBias)
+        b.vector(SlotKind::DownBias, c.hidden);
+}
+
+void addBlockTensors(Builder& b, const ModelConfig& c, const std::string& prefix)
+{
+    const std::int64_t q = c.heads * c.headDim;
+    const std::int64_t kv = c.kvHeads * c.headDim;
+    const std::pair qkv{SlotKind::Qkv, SlotKind::QkvBias};
+    const std::pair gateUp{SlotKind::GateUp, SlotKind::GateUpBias};
+    b.linear(prefix + "self_attn.q_proj", qkv, 0, q);
+    b.linear(prefix + "self_attn.k_proj", qkv, q, kv);
+    b.linear(prefix + "self_attn.v_proj", qkv, q + kv, kv);
+    b.linear(prefix + "self_attn.o_proj", {SlotKind::AttnOut, SlotKind::AttnOutBias}, 0, c.hidden);
+    b.linear(prefix + "mlp.gate_proj", gateUp, 0, c.intermediate);
+    b.linear(prefix + "mlp.up_proj", gateUp, c.intermediate, c.intermediate);
+    b.linear(prefix + "mlp.down_proj", {SlotKind::Down, SlotKind::DownBias}, 0, c.hidden);
+    b.tensor(prefix + "input_layernorm.weight", SlotKind::AttnNorm, 0, c.hidden);
+    b.tensor(prefix + "post_attention_layernorm.weight", SlotKind::MlpNorm, 0, c.hidden);
+}
+
+} // namespace
+
+std::int64_t NamedTensor::count() const noexcept
+{
+    return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
+}
+
+const ParamSlot* ParamTable::find(GroupId group, SlotKind kind) const noexcept
+{
+    if (group.value < 0 || static_cast<std::size_t>(group.value) >= groups.size())
+        return nullptr;
+    for (const ParamSlot& slot : groups[static_cast<std::size_t>(group.value)].slots)
+        if (slot.kind == kind)
+            return &slot;
+    return nullptr;
+}
+
+ParamTable buildParamTable(const ModelConfig& config)
+{
+    Builder b;
+    b.group("embedding");
+    b.matrix(SlotKind::Embedding, config.vocab, config.hidden);
+    b.tensor("model.embed_tokens.weight", SlotKind::Embedding, 0, config.vocab);
+    for (std::int64_t i = 0; i < config.layers; ++i) {
+        b.group("block " + std::to_string(i));
+        addBlockSlots(b, config);
+        addBlockTensors(b, config, "model.layers." + std::to_string(i) + ".");
+    }
+    b.group("head");
+    b.vector(SlotKind::FinalNorm, config.hidden);
+    if (!config.tiedEmbedding)
+        b.matrix(SlotKind::Head, config.vocab, config.hidden);
+    b.tensor("model.norm.weight", SlotKind::FinalNorm, 0, config.hidden);
+    b.tensor("lm_head.weight", SlotKind::Head, 0, config.vocab);
+    return std::move(b.table);
+}
+
+} // namespace mr

@@ -1,0 +1,83 @@
+// ParamTable: the one place that knows where each parameter lies.
+//
+// Parameters are kept in groups, one per layer of the traversal: group 0 the embedding, 1 to L
+// the transformer blocks, L + 1 the head (final norm; lm_head if it is not tied). A group is one
+// flat range of elements, cut into slots that ops read whole: q, k and v are one matrix, gate
+// and up another, so that each is one product. A published tensor ("model.layers.0.self_attn.
+// k_proj.weight") is a range of rows of a slot.
+//
+// A tied head has no slot of its own: it reads the embedding and adds to a second accumulator.
+//
+// Threads  A value; not changed once built.
+// Units    Elements. Slots begin at multiples of kSlotAlign elements, so a vector load from any
+//          slot is aligned; what lies between is zero and stays zero.
+
+#pragma once
+
+#include "core/base/ids.h"
+#include "core/model/model_config.h"
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace mr {
+
+inline constexpr std::int64_t kSlotAlign = 64;
+
+enum class SlotKind : std::uint8_t {
+    Embedding, // (V, H)
+    AttnNorm,  // (H)
+    Qkv,       // (Q, H)
+    QkvBias,   // (Q)
+    AttnOut,   // (H, heads * headDim)
+    AttnOutBias,
+    MlpNorm, // (H)
+    GateUp,  // (2 I, H)
+    GateUpBias,
+    Down, // (H, I)
+    DownBias,
+    FinalNorm, // (H)
+    Head,      // (V, H); absent if tied
+};
+
+struct ParamSlot {
+    SlotKind kind{};
+    GroupId group;
+    std::int64_t first = 0; // element in the group
+    std::int64_t rows = 0;  // 1-D: rows = length, cols = 1
+    std::int64_t cols = 0;
+    int rank = 0;         // 1 or 2
+    bool decayed = false; // weight decay applies: 2-D slots (DECISIONS 15)
+
+    std::int64_t count() const noexcept { return rows * cols; }
+};
+
+// One tensor of the file format.
+struct NamedTensor {
+    std::string name;
+    GroupId group;
+    std::int64_t first = 0;           // element in the group
+    std::vector<std::int64_t> shape;  // as in the file
+    std::int64_t count() const noexcept;
+};
+
+struct ParamGroup {
+    std::string name; // "embedding", "block 3", "head"
+    std::int64_t elements = 0;
+    std::vector<ParamSlot> slots;
+};
+
+struct ParamTable {
+    std::vector<ParamGroup> groups;
+    std::vector<NamedTensor> tensors; // in file order of upstream; a tied head is not listed
+    std::int64_t parameters = 0;      // without padding, tied once
+
+    // Null if the group has no such slot.
+    const ParamSlot* find(GroupId group, SlotKind kind) const noexcept;
+};
+
+ParamTable buildParamTable(const ModelConfig& config);
+
+} // namespace mr

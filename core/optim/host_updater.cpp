@@ -1,0 +1,174 @@
+#include "core/optim/host_updater.h"
+
+#include "core/base/clock.h"
+#include "core/base/futex.h"
+#include "core/base/thread.h"
+
+#include <algorithm>
+#include <cassert>
+#include <string>
+
+namespace mr {
+namespace {
+
+// How soon a stop or a failure is seen where no word changes.
+constexpr std::chrono::milliseconds kPoll{20};
+
+std::size_t tilesOf(const HostUpdateRange& part) noexcept
+{
+    return (part.range.count + HostUpdater::kTileElements - 1) / HostUpdater::kTileElements;
+}
+
+AdamwRange tileOf(const AdamwRange& range, std::size_t tile) noexcept
+{
+    const std::size_t first = tile * HostUpdater::kTileElements;
+    AdamwRange part = range;
+    part.high += first;
+    part.low += first;
+    part.m += first;
+    part.v += first;
+    part.grad = static_cast<const std::byte*>(range.grad) + first * sizeOf(range.gradType);
+    part.count = std::min(range.count - first, HostUpdater::kTileElements);
+    return part;
+}
+
+} // namespace
+
+HostUpdater::HostUpdater(int threads, FailureLatch& latch, int firstCore)
+    : m_latch(latch)
+    , m_jobs(kMaxJobs)
+{
+    for (int i = 0; i < std::max(1, threads); ++i)
+        m_threads.push_back(startThread(
+            {"update-" + std::to_string(i), firstCore < 0 ? -1 : firstCore + i, 1},
+            [this](const std::stop_token&) -> Status {
+                threadLoop();
+                return {};
+            },
+            [this](const Status& status) { m_latch.fail(status); }));
+}
+
+HostUpdater::~HostUpdater()
+{
+    m_stopping.store(true, std::memory_order_release);
+    futexWakeAll(m_submitted);
+}
+
+void HostUpdater::submit(const HostUpdateJob& job)
+{
+    assert(job.gate && job.scalars);
+    while (m_enqueued - m_seenDone == kMaxJobs) {
+        m_seenDone = m_done.load(std::memory_order_acquire);
+        if (m_enqueued - m_seenDone == kMaxJobs)
+            futexWait(m_done, m_seenDone, kPoll);
+    }
+    m_jobs[m_enqueued % kMaxJobs] = job;
+    m_submitted.store(++m_enqueued, std::memory_order_release);
+    futexWakeAll(m_submitted);
+}
+
+Status HostUpdater::waitFor(const Gate& gate, std::uint64_t generation)
+{
+    while (!m_latch.failed()) {
+        const std::uint32_t done = m_done.load(std::memory_order_relaxed);
+        if (gate.isOpen(generation))
+            return {};
+        futexWait(m_done, done, kPoll);
+    }
+    return m_latch.status();
+}
+
+HostUpdateJob& HostUpdater::currentJob() noexcept
+{
+    return m_jobs[m_done.load(std::memory_order_relaxed) % kMaxJobs];
+}
+
+void HostUpdater::threadLoop()
+{
+    std::unique_lock lock(m_mutex);
+    while (!m_finished) {
+        if (m_nextTile < m_tileCount) {
+            const std::size_t tile = m_nextTile++;
+            lock.unlock();
+            runTile(tile);
+            lock.lock();
+            if (++m_tilesDone == m_tileCount) {
+                m_tileCount = m_nextTile = m_tilesDone = 0;
+                finishJob();
+                m_changed.notify_all();
+            }
+        } else if (m_tileCount == 0 && !m_preparing) {
+            m_preparing = true;
+            lock.unlock();
+            const bool more = prepareJob();
+            lock.lock();
+            m_preparing = false;
+            m_finished = !more;
+            if (more) {
+                m_tileCount = openJob(currentJob());
+                if (m_tileCount == 0)
+                    finishJob();
+            }
+            m_changed.notify_all();
+        } else {
+            m_changed.wait(lock);
+        }
+    }
+}
+
+// Waits for the next job and its event. False: the end.
+bool HostUpdater::prepareJob()
+{
+    const std::uint32_t current = m_done.load(std::memory_order_relaxed);
+    while (m_submitted.load(std::memory_order_acquire) == current) {
+        if (m_stopping.load(std::memory_order_acquire))
+            return m_submitted.load(std::memory_order_acquire) != current;
+        futexWait(m_submitted, current, kPoll);
+    }
+    const HostUpdateJob& job = currentJob();
+    if (job.after && !m_latch.failed())
+        if (const Status status = job.after->wait(); !status.ok())
+            m_latch.fail(status);
+    return true;
+}
+
+// How many tiles the job has; none where nothing may be updated.
+std::size_t HostUpdater::openJob(const HostUpdateJob& job)
+{
+    if (job.times)
+        job.times->beginNs = nowNs();
+    if (m_latch.failed())
+        return 0;
+    m_scalars = *job.scalars;
+    std::size_t tiles = 0;
+    if (m_scalars.finite != 0)
+        for (const HostUpdateRange& part : job.ranges)
+            tiles += tilesOf(part);
+    return tiles;
+}
+
+void HostUpdater::finishJob() noexcept
+{
+    const HostUpdateJob& job = currentJob();
+    if (job.times)
+        job.times->endNs = nowNs();
+    job.gate->open(job.generation);
+    // Last: from here on the slot may be filled again.
+    m_done.store(m_done.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    futexWakeAll(m_done);
+}
+
+void HostUpdater::runTile(std::size_t tile) noexcept
+{
+    const HostUpdateJob& job = currentJob();
+    for (const HostUpdateRange& part : job.ranges) {
+        const std::size_t tiles = tilesOf(part);
+        if (tile < tiles) {
+            adamwUpdate(tileOf(part.range, tile), job.factors, m_scalars.clipFactor, part.decayed);
+            return;
+        }
+        tile -= tiles;
+    }
+}
+
+} // namespace mr

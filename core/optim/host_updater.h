@@ -1,0 +1,110 @@
+// HostUpdater: the pool that runs AdamW on host memory while the device computes.
+//
+// One job is the update of some ranges once their gradient has arrived: the pool waits for the
+// job's event, reads the step's scalars, cuts the ranges into tiles, works on them with all its
+// threads, and opens the job's gate at its generation. Bits do not depend on the number of
+// threads: AdamW is elementwise.
+//
+// Threads  submit(), waitFor(): engine thread. The pool's own threads are named "update-0" ...
+// Order    Jobs run one after the other in the order of submission, so the generations of one
+//          gate ascend.
+// Ownership What a job points to stays the caller's and must live, unchanged, until the gate is
+//          open at its generation. Nothing is allocated after construction.
+// Errors   An event that fails is posted to the latch; the pool then opens the gates of what is
+//          left without touching a weight. Register the gates with the latch all the same.
+// Lifetime The destructor finishes what was submitted, or drops it if the latch has failed,
+//          and joins. Events of jobs must therefore be able to pass: submit the device first.
+// Units    Times are nanoseconds on the steady clock.
+
+#pragma once
+
+#include "core/base/failure_latch.h"
+#include "core/device/device.h"
+#include "core/optim/adamw.h"
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <thread>
+#include <vector>
+
+namespace mr {
+
+struct HostUpdateRange {
+    AdamwRange range;
+    bool decayed = true; // false: norms and biases
+};
+
+struct HostUpdateTimes {
+    std::int64_t beginNs = 0; // the event had passed and a thread was free
+    std::int64_t endNs = 0;   // the last tile was done
+};
+
+struct HostUpdateJob {
+    std::span<const HostUpdateRange> ranges;
+    AdamwFactors factors;
+    const StepScalars* scalars = nullptr; // host memory; read once the event has passed
+    Event* after = nullptr;               // null: at once; not recorded again before the gate opens
+    Gate* gate = nullptr;
+    std::uint64_t generation = 0;
+    HostUpdateTimes* times = nullptr; // written before the gate opens; may be null
+};
+
+class HostUpdater
+{
+public:
+    // Tiles are cut at multiples of this from the start of a range; it divides by 1,024.
+    static constexpr std::size_t kTileElements = std::size_t{1} << 18;
+    // Jobs submitted but not finished, beyond which submit() blocks.
+    static constexpr std::size_t kMaxJobs = 1024;
+
+    // `threads` >= 1. `firstCore` >= 0 pins them to the physical cores firstCore, firstCore + 1,
+    // ...; where that fails they run unpinned.
+    HostUpdater(int threads, FailureLatch& latch, int firstCore = -1);
+    ~HostUpdater();
+    HostUpdater(const HostUpdater&) = delete;
+    HostUpdater& operator=(const HostUpdater&) = delete;
+
+    int threads() const noexcept { return static_cast<int>(m_threads.size()); }
+
+    void submit(const HostUpdateJob& job);
+
+    // Blocks until `gate` is open at `generation`, which a submitted job does; for a device whose
+    // streams cannot wait. Returns what the latch holds.
+    Status waitFor(const Gate& gate, std::uint64_t generation);
+
+private:
+    void threadLoop();
+    bool prepareJob();
+    std::size_t openJob(const HostUpdateJob& job);
+    void finishJob() noexcept;
+    void runTile(std::size_t tile) noexcept;
+    HostUpdateJob& currentJob() noexcept;
+
+    FailureLatch& m_latch;
+
+    // From the engine to the pool. Counts of jobs since the beginning, modulo 2^32; kMaxJobs
+    // divides that. Words and not a mutex: see futex.h.
+    std::vector<HostUpdateJob> m_jobs;
+    std::uint32_t m_enqueued = 0; // engine thread
+    std::uint32_t m_seenDone = 0; // engine thread
+    std::atomic<std::uint32_t> m_submitted = 0;
+    std::atomic<std::uint32_t> m_done = 0;
+    std::atomic<bool> m_stopping = false;
+
+    // Among the pool's threads.
+    std::mutex m_mutex;
+    std::condition_variable m_changed; // tiles to do, somebody needed to prepare, or the end
+    bool m_preparing = false;          // guarded by m_mutex: one thread waits for the next job
+    std::size_t m_tileCount = 0;       // of the current job; guarded by m_mutex
+    std::size_t m_nextTile = 0;        // guarded by m_mutex
+    std::size_t m_tilesDone = 0;       // guarded by m_mutex
+    bool m_finished = false;           // guarded by m_mutex: no job will come
+    StepScalars m_scalars;             // of the current job; constant while it has tiles
+
+    std::vector<std::jthread> m_threads; // last: they use everything above
+};
+
+} // namespace mr

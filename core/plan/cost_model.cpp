@@ -1,0 +1,200 @@
+#include "core/plan/cost_model.h"
+
+#include "core/plan/task_clocks.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace mr {
+
+namespace {
+
+StallCause causeOfLane(Lane lane) noexcept
+{
+    switch (lane) {
+    case Lane::CopyIn:
+        return StallCause::H2d;
+    case Lane::CopyOut:
+        return StallCause::D2h;
+    case Lane::Host:
+        return StallCause::HostUpdate;
+    case Lane::Disk:
+        return StallCause::Disk;
+    case Lane::Compute:
+        break;
+    }
+    return StallCause::Other;
+}
+
+double flopsOf(const Task& task, const CostInput& input)
+{
+    const GroupShape& group = input.shape.groups[static_cast<std::size_t>(task.group.value)];
+    if (task.kind == TaskKind::Forward)
+        return group.forwardFlops;
+    // The head has no forward of its own in a step; the embedding has nothing to recompute.
+    const bool isHead = task.group.value == input.shape.layers() - 1;
+    const bool isBlock = !isHead && task.group.value > 0;
+    const bool again = isHead || (isBlock && input.recompute);
+    return group.backwardFlops + (again ? group.forwardFlops : 0.0);
+}
+
+// Seconds for `amount` at `rate`; nothing if the rate is needed and not known.
+std::optional<double> secondsOf(double amount, double rate)
+{
+    if (amount <= 0.0)
+        return 0.0;
+    if (rate <= 0.0)
+        return std::nullopt;
+    return amount / rate;
+}
+
+// Norms, roundings and joins read each element once or less and are left out: no rate of theirs
+// is measured on its own.
+std::optional<double> durationOf(const Task& task, const CostInput& input)
+{
+    const auto bytes = static_cast<double>(copyBytes(task, input.shape, input.precision));
+    switch (task.kind) {
+    case TaskKind::Forward:
+    case TaskKind::Backward:
+        return secondsOf(flopsOf(task, input), input.rates.deviceFlopsPerSecond);
+    case TaskKind::UpdateOnDevice:
+        return secondsOf(
+            static_cast<double>(task.elementCount), input.rates.deviceAdamwElementsPerSecond);
+    case TaskKind::UpdateOnHost:
+        return secondsOf(
+            static_cast<double>(task.elementCount), input.rates.hostAdamwElementsPerSecond);
+    default:
+        break;
+    }
+    if (task.lane == Lane::CopyIn)
+        return secondsOf(bytes, input.rates.hostToDeviceBytesPerSecond);
+    if (task.lane == Lane::CopyOut)
+        return secondsOf(bytes, input.rates.deviceToHostBytesPerSecond);
+    return 0.0;
+}
+
+} // namespace
+
+std::int64_t copyBytes(const Task& task, const ModelShape& shape, Precision precision) noexcept
+{
+    const std::int64_t elementBytes = precision == Precision::BF16 ? 2 : 4;
+    switch (task.kind) {
+    case TaskKind::FetchBatch:
+        return static_cast<std::int64_t>(shape.batchBytes);
+    case TaskKind::FetchWeights:
+    case TaskKind::SendGradient:
+        return task.elementCount * elementBytes;
+    case TaskKind::SendScalars:
+        return static_cast<std::int64_t>(shape.sentScalarBytes);
+    default:
+        return 0;
+    }
+}
+
+LinkTraffic linkTraffic(const StepPlan& plan, const ModelShape& shape, Precision precision)
+{
+    LinkTraffic traffic;
+    for (const Task& task : plan.tasks) {
+        const std::int64_t bytes = copyBytes(task, shape, precision);
+        if (task.lane == Lane::CopyIn)
+            traffic.hostToDeviceBytes += bytes;
+        else if (task.lane == Lane::CopyOut)
+            traffic.deviceToHostBytes += bytes;
+    }
+    return traffic;
+}
+
+bool StepForecaster::simulate(const StepPlan& plan, const CostInput& input)
+{
+    std::array<std::int32_t, kLanes> lastOnLane{};
+    lastOnLane.fill(-1);
+    m_spans.clear();
+    for (const Task& task : plan.tasks) {
+        const std::optional<double> duration = durationOf(task, input);
+        if (!duration)
+            return false;
+        std::int32_t& previous = lastOnLane[static_cast<std::size_t>(task.lane)];
+        Span span;
+        span.previous = previous;
+        if (previous >= 0)
+            span.begin = m_spans[static_cast<std::size_t>(previous)].end;
+        for (const Wait wait : plan.waitsOf(task)) {
+            if (!wait.isCarried())
+                span.begin = std::max(span.begin, m_spans[wait.index()].end);
+        }
+        span.end = span.begin + *duration;
+        previous = static_cast<std::int32_t>(m_spans.size());
+        m_spans.push_back(span);
+    }
+    return true;
+}
+
+// Of what `task` had to wait for, what ended last.
+std::int32_t StepForecaster::lastBefore(const StepPlan& plan, std::int32_t task) const
+{
+    const auto index = static_cast<std::size_t>(task);
+    std::int32_t last = m_spans[index].previous;
+    for (const Wait wait : plan.waitsOf(plan.tasks[index])) {
+        if (wait.isCarried())
+            continue;
+        const auto other = static_cast<std::int32_t>(wait.index());
+        if (last < 0 || m_spans[wait.index()].end > m_spans[static_cast<std::size_t>(last)].end)
+            last = other;
+    }
+    return last;
+}
+
+// Walks back from the task that came late, until the gap is explained.
+void StepForecaster::attribute(
+    const StepPlan& plan, std::int32_t late, double gapBegin, StepForecast& out)
+{
+    double gapEnd = m_spans[static_cast<std::size_t>(late)].begin;
+    for (std::int32_t task = lastBefore(plan, late); task >= 0 && gapEnd > gapBegin;
+         task = lastBefore(plan, task)) {
+        const Span& span = m_spans[static_cast<std::size_t>(task)];
+        const double begin = std::max(span.begin, gapBegin);
+        if (begin >= gapEnd)
+            continue;
+        const auto cause = causeOfLane(plan.tasks[static_cast<std::size_t>(task)].lane);
+        out.stallSeconds[static_cast<std::size_t>(cause)] += gapEnd - begin;
+        gapEnd = begin;
+    }
+    if (gapEnd > gapBegin)
+        out.stallSeconds[static_cast<std::size_t>(StallCause::Other)] += gapEnd - gapBegin;
+}
+
+StepForecast StepForecaster::forecast(const StepPlan& plan, const CostInput& input)
+{
+    StepForecast out;
+    if (!simulate(plan, input))
+        return out;
+    out.known = true;
+    double computeEnd = 0.0;
+    std::int32_t last = -1;
+    for (std::size_t i = 0; i < plan.tasks.size(); ++i) {
+        const Span& span = m_spans[i];
+        if (last < 0 || span.end > m_spans[static_cast<std::size_t>(last)].end)
+            last = static_cast<std::int32_t>(i);
+        if (plan.tasks[i].lane != Lane::Compute)
+            continue;
+        if (span.begin > computeEnd)
+            attribute(plan, static_cast<std::int32_t>(i), computeEnd, out);
+        out.computeSeconds += span.end - span.begin;
+        computeEnd = span.end;
+    }
+    if (last < 0)
+        return out;
+    const Span& end = m_spans[static_cast<std::size_t>(last)];
+    out.stepSeconds = end.end;
+    if (end.end > computeEnd) {
+        // The step ends with this task: it is the last thing that is waited for.
+        const auto cause = causeOfLane(plan.tasks[static_cast<std::size_t>(last)].lane);
+        const double begin = std::max(end.begin, computeEnd);
+        out.stallSeconds[static_cast<std::size_t>(cause)] += end.end - begin;
+        if (begin > computeEnd)
+            attribute(plan, last, computeEnd, out);
+    }
+    return out;
+}
+
+} // namespace mr

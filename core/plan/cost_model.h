@@ -1,0 +1,68 @@
+// Cost model: how long a plan will take, and what the device will wait for, from measured rates.
+//
+// The lanes are simulated in order: a task begins when the one before it on its lane and all it
+// waits for are over, and lasts flops, bytes or elements divided by the rate of its kind. Gaps
+// between compute tasks are attributed by the rule of the stall ledger, so that forecast and
+// measurement are the same columns. Copies both ways at once and host work beside copies are taken
+// to run at full rate; that they may not is what the comparison after the run shows.
+//
+// Threads  A forecaster has one owner and keeps its memory; the functions are pure.
+// Errors   none; a rate that is needed and not known makes the forecast unknown.
+// Units    Seconds, bytes.
+
+#pragma once
+
+#include "core/plan/policy.h"
+
+#include <millrace/run_reader.h>
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace mr {
+
+struct CostInput {
+    const ModelShape& shape;
+    const Feedback& rates;
+    Precision precision = Precision::BF16;
+    bool recompute = true;
+};
+
+struct StepForecast {
+    bool known = false; // false: a needed rate is 0, and all else is 0 too
+    double stepSeconds = 0.0;
+    double computeSeconds = 0.0;
+    std::array<double, kStallCauses> stallSeconds{}; // with compute they add up to the step
+};
+
+class StepForecaster
+{
+public:
+    StepForecast forecast(const StepPlan& plan, const CostInput& input);
+
+private:
+    struct Span {
+        double begin = 0.0;
+        double end = 0.0;
+        std::int32_t previous = -1; // the task before it on its lane
+    };
+
+    bool simulate(const StepPlan& plan, const CostInput& input);
+    void attribute(const StepPlan& plan, std::int32_t late, double gapBegin, StepForecast& out);
+    std::int32_t lastBefore(const StepPlan& plan, std::int32_t task) const;
+
+    std::vector<Span> m_spans; // by task
+};
+
+// What one plan moves over the link. Exact.
+struct LinkTraffic {
+    std::int64_t hostToDeviceBytes = 0;
+    std::int64_t deviceToHostBytes = 0;
+};
+LinkTraffic linkTraffic(const StepPlan& plan, const ModelShape& shape, Precision precision);
+
+// Of one task; 0 where it copies nothing between host and device.
+std::int64_t copyBytes(const Task& task, const ModelShape& shape, Precision precision) noexcept;
+
+} // namespace mr

@@ -1,0 +1,79 @@
+// MemoryPlan: every byte a run will hold, by tier, kind and group, before anything is allocated.
+//
+// The engine allocates exactly these items and nothing else, so planned peak == measured peak by
+// construction, and a test compares them. Pure.
+//
+// Device, with n elements of a group and c = 2 (BF16) or 4 (F32) bytes of the compute type:
+//   Weights       c n, all groups while weights' home is the device
+//   HighPlane     2 n, F32 only, where the device updates the group (BF16: Weights is that plane)
+//   LowPlane      2 n, FirstMoments and SecondMoments 4 n each (apart, so that the host can skew
+//                 them: arrays exactly 2^k apart alias): where the device updates the group
+//   Accumulators  4 n (+ the tied head's second one)
+//   Gradients     2 n, BF16 only (F32: the accumulator is the finished gradient)
+//   Boundaries, Activations, Workspace, Head, Batches (two micro-batches), Constants, Scalars
+// Pinned host, for groups the host updates: HighPlane 2 n, LowPlane 2 n, FirstMoments and
+// SecondMoments 4 n each, Gradients c n; Batches (every micro-batch of the step), Scalars (the
+// step's results). With `resident` the host holds no state: checkpoints pass through one staging
+// tile (Staging).
+
+#pragma once
+
+#include "core/base/ids.h"
+#include "core/plan/model_shape.h"
+#include "core/plan/policy.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace mr {
+
+enum class MemoryUse : std::uint8_t {
+    Weights,
+    HighPlane,
+    LowPlane,
+    FirstMoments,
+    SecondMoments,
+    Accumulators,
+    SecondAccumulator,
+    Gradients,
+    Boundaries,
+    Activations,
+    Workspace,
+    Head,
+    HeadProduct,
+    Batches,
+    Constants,
+    Scalars,
+    Staging,
+    KeyValueCache, // generation only
+};
+
+std::string_view name(MemoryUse use) noexcept; // "weights", "low plane", ...
+
+struct MemoryItem {
+    Tier tier{};
+    MemoryUse use{};
+    GroupId group; // value -1: of the run
+    std::size_t bytes = 0;
+};
+
+struct MemoryPlan {
+    std::vector<MemoryItem> items; // none of 0 bytes; by tier, use, group
+
+    std::size_t bytes(Tier tier) const noexcept;
+    std::size_t bytes(Tier tier, MemoryUse use) const noexcept;
+};
+
+// Checkpoints, evaluation results and loading pass through this much pinned memory.
+inline constexpr std::size_t kStagingBytes = std::size_t{8} << 20;
+
+// `spec.step` is ignored. Homes and shares are those `policy` gives for `last`.
+Result<MemoryPlan> planMemory(const StepSpec& spec, const ModelShape& shape, const Budget& budget,
+    const Feedback& last, const OffloadPolicy& policy);
+
+// Weights, activations and batches only: evaluation and generation without training.
+MemoryPlan planInferenceMemory(const StepSpec& spec, const ModelShape& shape);
+
+} // namespace mr

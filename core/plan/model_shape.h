@@ -1,0 +1,70 @@
+// What planning knows of a model, a machine and the past: numbers only.
+//
+// ModelShape is made by core/model (model_shape.cpp there) from a ParamTable; planning itself
+// includes nothing of models, devices or files.
+//
+// Threads  Values.
+// Units    Elements and bytes as named; rates per second.
+
+#pragma once
+
+#include "core/base/ids.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace mr {
+
+struct GroupShape {
+    std::string name;
+    std::int64_t elements = 0;  // padded, as stored
+    double forwardFlops = 0.0;  // of one micro-batch
+    double backwardFlops = 0.0; // without recomputation
+};
+
+// Everything about one micro-batch of fixed size whose bytes the plan counts.
+struct ModelShape {
+    std::vector<GroupShape> groups; // embedding, blocks, head: one layer of the traversal each
+    bool tiedHead = false;          // the head adds to a second accumulator of group 0
+    std::int64_t secondAccumulatorElements = 0; // V * H if tied, else 0
+    std::size_t boundaryBytes = 0;              // the activation between two layers
+    std::size_t savedBytesPerBlock = 0; // what backward reads and recompute=block recomputes
+    // Gradients inside a block and of the stream, partial sums of norms.
+    std::size_t backwardScratchBytes = 0;
+    std::size_t headScratchBytes = 0; // logits chunk, their gradient, losses
+    std::size_t headProductBytes = 0; // fp32 product of the head if a step has several
+                                      // micro-batches; 0 otherwise
+    std::size_t batchBytes = 0;       // ids, targets, positions, visibility, order of a micro-batch
+    std::size_t constantBytes = 0;    // rope tables
+    std::size_t scalarBytes = 0;      // losses, norm blocks, StepScalars
+    std::size_t sentScalarBytes = 0;  // of these, what SendScalars copies: losses and StepScalars
+
+    std::int64_t elements() const noexcept
+    {
+        std::int64_t n = 0;
+        for (const GroupShape& g : groups)
+            n += g.elements;
+        return n;
+    }
+    int layers() const noexcept { return static_cast<int>(groups.size()); }
+};
+
+// Bytes a run may use on each tier.
+struct Budget {
+    std::size_t deviceBytes = 0;
+    std::size_t hostBytes = 0;
+    std::size_t diskBytes = 0;
+};
+
+// What the last step measured, or the machine's rates before the first. 0: not known.
+struct Feedback {
+    double hostToDeviceBytesPerSecond = 0.0;
+    double deviceToHostBytesPerSecond = 0.0;
+    double hostAdamwElementsPerSecond = 0.0;
+    double deviceAdamwElementsPerSecond = 0.0;
+    double deviceFlopsPerSecond = 0.0;
+};
+
+} // namespace mr

@@ -1,0 +1,207 @@
+// StepPlan: everything one optimizer step will do, as data.
+//
+// A plan lists tasks in the order the engine thread enqueues them. Each task names
+// the lane it runs on and the earlier tasks it waits for. Policies (policy.h) shape
+// the plan; StepExecutor carries it out and knows nothing of policies; checkPlan()
+// proves, before anything runs, that the plan is safe. So a policy is tested without
+// a device, and the UI can draw what will happen next to what did.
+//
+// Not all work ends with its step. What a step leaves for the next one is its Carry: plan
+// and carry in, plan and carry out, so that steps form a chain of values.
+//
+// Versions A step numbered s makes version s of the weights; if nothing is late or stale,
+//          its forward reads version s - 1.
+// Threads  A StepPlan and a Carry are values; once built they are not changed and may be
+//          shared.
+// Units    Ranges are elements of a group, half open; sizes are bytes.
+
+#pragma once
+
+#include "core/base/ids.h"
+
+#include <millrace/status.h>
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+namespace mr {
+
+// Where bytes can live, fastest first.
+enum class Tier : std::uint8_t { Device, PinnedHost, Disk };
+
+// Things that run in order by themselves and at the same time as each other. The first
+// three are device streams, Host is the update pool, Disk the I/O thread. A stream waits
+// for another by an Event, for Host or Disk by a Gate (device.h).
+enum class Lane : std::uint8_t { Compute, CopyIn, CopyOut, Host, Disk };
+
+// Where there are two lanes the builder places the task on one of them.
+enum class TaskKind : std::uint8_t {
+    FetchBatch,        // CopyIn           ids, targets, ... of one micro-batch
+    ReadFromDisk,      // Disk             weights or optimizer state, to pinned host
+    WriteToDisk,       // Disk             the other way
+    FetchWeights,      // CopyIn           pinned host to a slot
+    FetchState,        // CopyIn           optimizer state for an update on the device
+    StoreState,        // CopyOut          and back
+    Forward,           // Compute          one layer, one micro-batch; of the head: losses only
+    Backward,          // Compute          recomputes what forward did not keep; of the head:
+                       //                  losses and gradients, so a step has no Forward there
+    FinishGradient,    // Compute          rounds the group's sum once to the gradient type
+    SaveBoundary,      // CopyOut          the activation between two layers
+    LoadBoundary,      // CopyIn
+    SendGradient,      // CopyOut          to the host accumulator of the group
+    SelectColumns,     // Compute          chooses the urgent columns; makes an OwnershipId
+    PackComplement,    // Compute          the other columns of a gradient, side by side
+    AccumulateOnHost,  // Host             adds a gradient that was sent to the window's sum
+    UploadComplement,  // CopyIn           the other columns, updated by the host
+    ScatterComplement, // Compute          staged complement into the weights, around owned columns
+    MoveOwnership,     // CopyIn, CopyOut  master, moments and update count of columns
+    NormPart,          // Compute or Host  squared norm of a range, by blocks
+    JoinNorm,          // Compute or Host  adds the parts; after this the clip factor is known
+    SendScalars,       // CopyOut          norm, clip factor, losses: what the host must know
+    UpdateOnDevice,    // Compute          AdamW
+    UpdateOnHost,      // Host             AdamW
+};
+
+// Which elements of its range a task is about.
+enum class Part : std::uint8_t {
+    All,
+    Urgent,     // those in the columns that Task::ownership gives to the device
+    Complement, // those in the other columns, the host's
+};
+
+// Shares and tiles are cut at multiples of this, or at the end of the group. The gradient
+// norm is summed in blocks of 1,024 elements and the state codec works on groups that
+// divide 1,024, so no cut changes a bit of either.
+inline constexpr std::int64_t kCutElements = 1024;
+
+using TaskIndex = std::uint32_t;
+
+// What a task waits for: an earlier task of its own plan, or one that an earlier step left
+// running. One word: the top bit says which, the others are an index into StepPlan::tasks,
+// or into Carry::unfinished of the carry the plan was built from.
+class Wait
+{
+public:
+    static constexpr Wait onTask(TaskIndex index) noexcept { return Wait(index); }
+
+    static constexpr Wait onCarried(TaskIndex index) noexcept { return Wait(index | kCarriedBit); }
+
+    constexpr bool isCarried() const noexcept { return (m_bits & kCarriedBit) != 0; }
+
+    constexpr TaskIndex index() const noexcept { return m_bits & ~kCarriedBit; }
+
+    friend constexpr bool operator==(Wait, Wait) = default;
+
+private:
+    explicit constexpr Wait(std::uint32_t bits) noexcept
+        : m_bits(bits)
+    {
+    }
+
+    static constexpr std::uint32_t kCarriedBit = std::uint32_t{1} << 31;
+
+    std::uint32_t m_bits;
+};
+
+struct Task {
+    TaskKind kind{};
+    Lane lane{};
+    Part part{};
+    GroupId group;
+    MicroBatch micro;              // value -1 where it has no meaning
+    OwnershipId ownership;         // value -1 where `part` is All
+    StepIndex version = 0;         // of the weights it reads or, for updates, makes; the
+                                   // learning rate and bias correction follow from it
+    std::int64_t firstElement = 0; // the range of the group, counted over all columns
+    std::int64_t elementCount = 0; // whatever `part` is
+    std::uint32_t firstWait = 0;   // into StepPlan::waits
+    std::uint32_t waitCount = 0;   // all waits point to earlier tasks
+};
+
+// Plans are kept to be drawn, so a task is small, of fixed size, and owns nothing.
+static_assert(sizeof(Task) == 48 && std::is_trivially_copyable_v<Task>);
+
+// An update whose gradient is complete but which no step has begun, or which a restart has
+// to begin again.
+struct PendingUpdate {
+    GroupId group;
+    Part part{};
+    OwnershipId ownership; // value -1 where `part` is All
+    StepIndex version = 0; // it makes
+    StepIndex dueStep = 0; // the first step whose forward must see it
+    std::int64_t firstElement = 0;
+    std::int64_t elementCount = 0;
+
+    // Late, not stale: the next forward sees it, so it changes no number.
+    constexpr bool isExact() const noexcept { return dueStep == version + 1; }
+};
+
+// A task that may still be running when the next step begins: a host update, the JoinNorm
+// of a late part, or the last copy or reader of bytes that the next step rewrites.
+struct UnfinishedTask {
+    Task task;   // waits left out
+    Wait origin; // in the plan that leaves it, or in the carry that plan was built from
+};
+
+// A slot that keeps its weights from one step to the next.
+struct HeldSlot {
+    GroupId group;
+    StepIndex version = 0;
+};
+
+// The update of a whole window, which the host makes beside the next window. Once none of
+// its tasks is unfinished, its result is ready on the host.
+struct HostJob {
+    std::int64_t window = 0; // whose gradients it reads
+    StepIndex version = 0;   // it makes: the last step of that window
+    StepIndex dueStep = 0;   // the first step whose forward must see it
+};
+
+// What one step leaves for the next. A default one stands before the first step.
+struct Carry {
+    StepIndex step = 0;                     // that left it
+    std::vector<PendingUpdate> pending;     // by due step, then group, then first element
+    std::vector<UnfinishedTask> unfinished; // what waits may name; empty after a restart
+    std::vector<HeldSlot> slots;            // by group
+    std::int64_t window = 0;                // windows completed since the run began
+    int stepsIntoWindow = 0;                // gradients in the sums, below windowSteps
+    OwnershipId ownership;                  // of the urgent columns; value -1: there are none
+    std::optional<HostJob> hostJob;         // at most one in flight
+};
+
+// What the policy answered for one group (policy.h says what each number means).
+struct GroupAnswers {
+    Tier weights = Tier::PinnedHost;
+    Tier state = Tier::PinnedHost;
+    Tier boundary = Tier::Device;
+    double deviceShare = 0.0;
+    double urgentShare = 0.0;
+    double lateShare = 0.0;
+    int windowSteps = 1;
+    int maxStaleSteps = 0;
+};
+
+struct StepPlan {
+    StepIndex step = 0; // a flush or an evaluation keeps the step of the carry it was built from
+    std::vector<Task> tasks;
+    std::vector<Wait> waits;
+    std::vector<GroupAnswers> answers;      // by group; kept so that checking needs no Feedback
+    int microBatches = 0;                   // 0: a flush
+    int inFlight = 1;                       // micro m keeps its boundaries in slot m % inFlight
+    int batchBuffers = 2;                   // micro m is fetched into batch buffer m % batchBuffers
+    std::array<std::size_t, 3> peakBytes{}; // by Tier; exact, not an estimate
+    std::chrono::nanoseconds predicted{};   // from measured rates; a forecast
+
+    std::span<const Wait> waitsOf(const Task& task) const
+    {
+        return std::span(waits).subspan(task.firstWait, task.waitCount);
+    }
+};
+
+} // namespace mr

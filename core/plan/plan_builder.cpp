@@ -1,0 +1,281 @@
+#include "core/plan/plan_builder.h"
+
+#include "core/plan/memory_plan.h"
+#include "core/plan/placement.h"
+#include "core/plan/traversal.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace mr {
+
+namespace {
+
+using Pass = WorkItem::Pass;
+
+Status notBuilt(const std::string& what)
+{
+    return Status::error(
+        ErrorKind::InvalidArgument, "plan: " + what + " is not built in this version");
+}
+
+Status checkSpec(const StepSpec& spec)
+{
+    if (spec.microBatches < 1) {
+        return Status::error(ErrorKind::InvalidArgument,
+            "plan: a step has at least one micro-batch, not " + std::to_string(spec.microBatches));
+    }
+    if (spec.clipMode == ClipMode::PreviousNorm)
+        return notBuilt("clip-mode=previous-norm");
+    if (spec.clipMode == ClipMode::PerGroup)
+        return notBuilt("clip-mode=per-group");
+    return {};
+}
+
+bool isSameLayout(const StepSpec& a, const StepSpec& b)
+{
+    return a.microBatches == b.microBatches && a.recompute == b.recompute &&
+           a.precision == b.precision;
+}
+
+// The first element that may be late: `share` of the host's part, at its end.
+std::int64_t firstLateElement(double share, std::int64_t hostFirst, std::int64_t elements)
+{
+    const std::int64_t host = elements - hostFirst;
+    const auto late = static_cast<std::int64_t>(share * static_cast<double>(host));
+    const std::int64_t soon = (host - late + kCutElements - 1) / kCutElements * kCutElements;
+    return std::min(elements, hostFirst + soon);
+}
+
+// A carry may come from a checkpoint.
+Status checkPending(const PendingUpdate& update, const ModelShape& shape)
+{
+    const bool known = update.group.value >= 0 && update.group.value < shape.layers();
+    const std::int64_t elements =
+        known ? shape.groups[static_cast<std::size_t>(update.group.value)].elements : 0;
+    if (update.firstElement >= 0 && update.elementCount > 0 && update.firstElement <= elements &&
+        update.elementCount <= elements - update.firstElement)
+        return {};
+    return Status::error(ErrorKind::InvalidArgument,
+        "plan: the pending update of group " + std::to_string(update.group.value) + " at element " +
+            std::to_string(update.firstElement) + " lies outside the model");
+}
+
+void copyCarry(const Carry& from, StepIndex step, Carry& to)
+{
+    to = from; // vectors keep their memory
+    to.step = step;
+}
+
+} // namespace
+
+PlanBuilder::PlanBuilder(const ModelShape& shape, const Budget& budget, const Feedback& chosen,
+    const OffloadPolicy& policy)
+    : m_shape(shape)
+    , m_budget(budget)
+    , m_chosen(chosen)
+    , m_policy(policy)
+    , m_placements(policy.placement->place(shape, budget, chosen))
+{
+}
+
+Status PlanBuilder::checkAnswers() const
+{
+    if (m_shape.layers() < 2) {
+        return Status::error(
+            ErrorKind::InvalidArgument, "plan: a model has an embedding and a head, not " +
+                                            std::to_string(m_shape.layers()) + " groups");
+    }
+    for (const GroupShape& group : m_shape.groups) {
+        if (group.elements < 1) {
+            return Status::error(
+                ErrorKind::InvalidArgument, "plan: group '" + group.name + "' has no elements");
+        }
+    }
+    if (m_placements.size() != m_shape.groups.size()) {
+        return Status::error(
+            ErrorKind::Internal, "plan: the placement has " + std::to_string(m_placements.size()) +
+                                     " groups, the model " + std::to_string(m_shape.groups.size()));
+    }
+    for (const GroupPlacement& placement : m_placements) {
+        if (placement.weights != Tier::Device || placement.boundary != Tier::Device)
+            return notBuilt("a home of weights or boundaries that is not the device");
+        const bool wholeOnDevice = placement.deviceShare >= 1.0 && placement.state == Tier::Device;
+        const bool wholeOnHost =
+            placement.deviceShare <= 0.0 && placement.state == Tier::PinnedHost;
+        if (!wholeOnDevice && !wholeOnHost)
+            return notBuilt("a group whose state does not live where it is updated");
+    }
+    return {};
+}
+
+Status PlanBuilder::readAnswers(StepIndex step, StepPlan& plan)
+{
+    MR_TRY(checkAnswers());
+    plan.answers.clear();
+    m_groups.clear();
+    for (std::size_t g = 0; g < m_placements.size(); ++g) {
+        const GroupId group{static_cast<std::int32_t>(g)};
+        const GroupPlacement& placement = m_placements[g];
+        const GradientSplit split = m_policy.router->split(group, step, m_chosen);
+        const UpdateRule rule = m_policy.clock->rule(group, step, m_chosen);
+        if (split.urgentShare > 0.0 || split.reselect)
+            return notBuilt("an urgent share");
+        if (rule.windowSteps != 1 || rule.maxStaleSteps != 0)
+            return notBuilt("a stale update");
+        plan.answers.push_back(
+            {placement.weights, placement.state, placement.boundary, placement.deviceShare,
+                split.urgentShare, rule.lateShare, rule.windowSteps, rule.maxStaleSteps});
+        GroupState& state = m_groups.emplace_back();
+        const std::int64_t elements = m_shape.groups[g].elements;
+        state.hostFirst = firstHostElement(placement.deviceShare, elements);
+        state.lateFirst = firstLateElement(rule.lateShare, state.hostFirst, elements);
+    }
+    return {};
+}
+
+Status PlanBuilder::prepare(const StepSpec& spec, bool training, Layout& layout) const
+{
+    MR_TRY(checkSpec(spec));
+    MR_TRY(checkAnswers());
+    if (layout.valid && isSameLayout(layout.spec, spec))
+        return {};
+    layout.valid = false;
+    MemoryPlan memory;
+    if (training) {
+        layout.order = m_policy.traversal->order(m_shape.layers(), spec.microBatches);
+        layout.inFlight =
+            microBatchesInFlight(*m_policy.traversal, m_shape.layers(), spec.microBatches);
+        Result<MemoryPlan> planned = planMemory(spec, m_shape, m_budget, m_chosen, m_policy);
+        MR_TRY(planned.status());
+        memory = std::move(planned).value();
+    } else {
+        layout.order =
+            makeTraversal(WorkOrder::ByMicroBatch)->order(m_shape.layers(), spec.microBatches);
+        std::erase_if(
+            layout.order, [](const WorkItem& item) { return item.pass == Pass::Backward; });
+        memory = planInferenceMemory(spec, m_shape);
+    }
+    for (const Tier tier : {Tier::Device, Tier::PinnedHost, Tier::Disk})
+        layout.peakBytes[static_cast<std::size_t>(tier)] = memory.bytes(tier);
+    layout.spec = spec;
+    layout.valid = true;
+    return {};
+}
+
+Status PlanBuilder::begin(StepIndex step, const Carry& in, StepPlan& plan)
+{
+    m_in = in;
+    for (const PendingUpdate& update : m_in.pending)
+        MR_TRY(checkPending(update, m_shape));
+    plan.step = step;
+    plan.tasks.clear();
+    plan.waits.clear();
+    plan.microBatches = 0;
+    plan.inFlight = 1;
+    plan.batchBuffers = batchBuffers(1);
+    plan.peakBytes = {};
+    plan.predicted = {};
+    m_clocks.reset(m_in.unfinished);
+    m_candidates.clear();
+    m_fetches.clear();
+    m_scalars.reset();
+    return readAnswers(step, plan);
+}
+
+void PlanBuilder::apply(const Layout& layout, const Feedback& last, StepPlan& plan)
+{
+    plan.peakBytes = layout.peakBytes;
+    const StepForecast forecast =
+        m_forecaster.forecast(plan, {m_shape, last, layout.spec.precision, layout.spec.recompute});
+    plan.predicted = std::chrono::duration_cast<std::chrono::nanoseconds>(
+        std::chrono::duration<double>(forecast.stepSeconds));
+}
+
+Status PlanBuilder::buildPlanInto(
+    const StepSpec& spec, const Carry& in, const Feedback& last, BuiltStep& out)
+{
+    if (spec.step != in.step + 1) {
+        return Status::error(ErrorKind::Internal, "plan: step " + std::to_string(spec.step) +
+                                                      " does not follow a carry of step " +
+                                                      std::to_string(in.step));
+    }
+    MR_TRY(prepare(spec, true, m_training));
+    StepPlan& plan = out.plan;
+    MR_TRY(begin(spec.step, in, plan));
+    plan.microBatches = spec.microBatches;
+    plan.inFlight = m_training.inFlight;
+    plan.batchBuffers = batchBuffers(m_training.inFlight);
+    copyCarry(m_in, spec.step, out.out);
+    out.out.unfinished.clear(); // this step waits for all of them
+
+    emitFirstFetches(plan); // before late uploads, so that the first forward waits for its own only
+    emitPending(plan, out.out, false);
+    MR_TRY(emitWork(plan, m_training.order, true));
+    emitScalars(plan, true);
+    emitUpdates(plan, out.out);
+    ++out.out.window; // of one step
+    apply(m_training, last, plan);
+    return {};
+}
+
+Status PlanBuilder::buildFlushInto(const Carry& in, BuiltStep& out)
+{
+    MR_TRY(begin(in.step, in, out.plan));
+    copyCarry(m_in, m_in.step, out.out);
+    for (std::size_t i = 0; i < out.out.unfinished.size(); ++i)
+        out.out.unfinished[i].origin = Wait::onCarried(static_cast<TaskIndex>(i));
+    emitPending(out.plan, out.out, true);
+    return {};
+}
+
+Status PlanBuilder::buildEvaluationInto(
+    const StepSpec& spec, const Carry& in, const Feedback& last, StepPlan& out)
+{
+    for (const PendingUpdate& update : in.pending) {
+        if (update.isExact()) {
+            return Status::error(
+                ErrorKind::Internal, "plan: an evaluation at step " + std::to_string(in.step) +
+                                         " needs a flush first, an update of group " +
+                                         std::to_string(update.group.value) + " is pending");
+        }
+    }
+    MR_TRY(prepare(spec, false, m_evaluation));
+    MR_TRY(begin(in.step, in, out));
+    out.microBatches = spec.microBatches;
+    emitFirstFetches(out);
+    MR_TRY(emitWork(out, m_evaluation.order, false));
+    emitScalars(out, false);
+    apply(m_evaluation, last, out);
+    return {};
+}
+
+Result<BuiltStep> buildPlan(const StepSpec& spec, const Carry& in, const ModelShape& shape,
+    const Budget& budget, const Feedback& last, const OffloadPolicy& policy)
+{
+    PlanBuilder builder(shape, budget, last, policy);
+    BuiltStep built;
+    MR_TRY(builder.buildPlanInto(spec, in, last, built));
+    return built;
+}
+
+Result<BuiltStep> buildFlush(const Carry& in, const ModelShape& shape, const Budget& budget,
+    const Feedback& last, const OffloadPolicy& policy)
+{
+    PlanBuilder builder(shape, budget, last, policy);
+    BuiltStep built;
+    MR_TRY(builder.buildFlushInto(in, built));
+    return built;
+}
+
+Result<StepPlan> buildEvaluation(const StepSpec& spec, const Carry& in, const ModelShape& shape,
+    const Budget& budget, const Feedback& last, const OffloadPolicy& policy)
+{
+    PlanBuilder builder(shape, budget, last, policy);
+    StepPlan plan;
+    MR_TRY(builder.buildEvaluationInto(spec, in, last, plan));
+    return plan;
+}
+
+} // namespace mr

@@ -1,0 +1,109 @@
+// PlanBuilder: buildPlan() for every step of a run, without allocating after the first.
+//
+// The policy's answers that fill vectors (order of work, placement) are pure and a run's shape,
+// budget and choices do not change (what was chosen stays chosen), so they are asked once. The
+// clock and the router are asked in every step.
+//
+// Threads    One owner; the engine thread.
+// Ownership  Shape and policy are lent and must outlive the builder.
+// Errors     InvalidArgument for what a spec or an answer asks that is not built; Internal for a
+//            carry that does not fit the step.
+
+#pragma once
+
+#include "core/plan/cost_model.h"
+#include "core/plan/policy.h"
+#include "core/plan/task_clocks.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace mr {
+
+// Host updates, and the uploads that follow them, are cut into tiles of this many elements: the
+// upload of a tile runs beside the update of the next one. 32 Mi elements are 64 MiB in bf16.
+inline constexpr std::int64_t kTileElements = std::int64_t{32} << 20;
+
+class PlanBuilder
+{
+public:
+    // `chosen` are the rates the placement was or is chosen by.
+    PlanBuilder(const ModelShape& shape, const Budget& budget, const Feedback& chosen,
+        const OffloadPolicy& policy);
+
+    // The functions of policy.h, into values that keep their memory from call to call. `in` may be
+    // `out.out` of the call before. `last` only serves the forecast (StepPlan::predicted).
+    Status buildPlanInto(
+        const StepSpec& spec, const Carry& in, const Feedback& last, BuiltStep& out);
+    Status buildFlushInto(const Carry& in, BuiltStep& out);
+    // Micro-batches follow each other whatever the policy's order: no number depends on it, and
+    // it needs the least memory.
+    Status buildEvaluationInto(
+        const StepSpec& spec, const Carry& in, const Feedback& last, StepPlan& out);
+
+private:
+    // Where a group is on its way through the step.
+    struct GroupState {
+        std::int64_t hostFirst = 0; // the host updates from here on
+        std::int64_t lateFirst = 0; // of these, what may wait from here on
+        int backwardLeft = 0;
+        std::optional<Wait> upload;   // the last
+        std::optional<Wait> reader;   // of the weights, the last
+        std::optional<Wait> gradient; // sent to the host
+    };
+
+    // What depends on how a step is asked for and stays the same from step to step.
+    struct Layout {
+        StepSpec spec;
+        bool valid = false;
+        int inFlight = 1;
+        std::vector<WorkItem> order;
+        std::array<std::size_t, 3> peakBytes{};
+    };
+
+    Status checkAnswers() const;
+    Status prepare(const StepSpec& spec, bool training, Layout& layout) const;
+    Status begin(StepIndex step, const Carry& in, StepPlan& plan);
+    Status readAnswers(StepIndex step, StepPlan& plan);
+    void apply(const Layout& layout, const Feedback& last, StepPlan& plan);
+
+    Task make(TaskKind kind, Lane lane, GroupId group, StepIndex version) const;
+    // Appends; leaves out waits that the order of the lane or another wait implies.
+    Wait emit(StepPlan& plan, const Task& task);
+    void waitFor(std::optional<Wait> wait);
+    void waitForCarried(GroupId group);
+
+    void emitPending(StepPlan& plan, Carry& out, bool flush);
+    void emitHostUpdate(StepPlan& plan, const PendingUpdate& update);
+    void emitDeviceUpdate(StepPlan& plan, const PendingUpdate& update);
+    Wait emitFetch(StepPlan& plan, std::optional<Wait> bufferReader);
+    void emitFirstFetches(StepPlan& plan);
+    Status emitWork(StepPlan& plan, std::span<const WorkItem> order, bool training);
+    Wait emitLayer(StepPlan& plan, const WorkItem& item, StepIndex version);
+    void emitFinishedGradient(StepPlan& plan, GroupId group);
+    void emitScalars(StepPlan& plan, bool training);
+    void emitUpdates(StepPlan& plan, Carry& out);
+
+    const ModelShape& m_shape;
+    const Budget m_budget;
+    const Feedback m_chosen;
+    const OffloadPolicy& m_policy;
+    const std::vector<GroupPlacement> m_placements;
+    Layout m_training;
+    Layout m_evaluation;
+    StepForecaster m_forecaster;
+
+    // Of the plan being built.
+    Carry m_in; // a copy, so that `in` may be part of `out`
+    TaskClocks m_clocks;
+    std::vector<GroupState> m_groups;
+    std::vector<Wait> m_fetches; // by micro-batch
+    std::vector<Wait> m_candidates;
+    std::optional<Wait> m_scalars;
+};
+
+} // namespace mr

@@ -1,0 +1,223 @@
+// The tasks of a plan and what they wait for.
+
+#include "core/plan/plan_builder.h"
+
+#include <algorithm>
+#include <string>
+#include <tuple>
+
+namespace mr {
+
+Task PlanBuilder::make(TaskKind kind, Lane lane, GroupId group, StepIndex version) const
+{
+    Task task;
+    task.kind = kind;
+    task.lane = lane;
+    task.group = group;
+    task.version = version;
+    if (group.value >= 0)
+        task.elementCount = m_shape.groups[static_cast<std::size_t>(group.value)].elements;
+    return task;
+}
+
+void PlanBuilder::waitFor(std::optional<Wait> wait)
+{
+    if (wait)
+        m_candidates.push_back(*wait);
+}
+
+void PlanBuilder::waitForCarried(GroupId group)
+{
+    for (std::size_t i = 0; i < m_in.unfinished.size(); ++i) {
+        const GroupId other = m_in.unfinished[i].task.group;
+        if (group.value < 0 || other.value < 0 || other == group)
+            m_candidates.push_back(Wait::onCarried(static_cast<TaskIndex>(i)));
+    }
+}
+
+Wait PlanBuilder::emit(StepPlan& plan, const Task& task)
+{
+    m_clocks.begin(task.lane);
+    // The latest first: what it implies is then known, and earlier waits never imply later ones.
+    std::sort(m_candidates.begin(), m_candidates.end(),
+        [this](Wait a, Wait b) { return m_clocks.numberOf(a) > m_clocks.numberOf(b); });
+    const std::size_t firstWait = plan.waits.size();
+    for (const Wait wait : m_candidates) {
+        if (m_clocks.knows(wait))
+            continue;
+        m_clocks.join(wait);
+        plan.waits.push_back(wait);
+    }
+    m_candidates.clear();
+    m_clocks.finish();
+    std::reverse(plan.waits.begin() + static_cast<std::ptrdiff_t>(firstWait), plan.waits.end());
+    Task& added = plan.tasks.emplace_back(task);
+    added.firstWait = static_cast<std::uint32_t>(firstWait);
+    added.waitCount = static_cast<std::uint32_t>(plan.waits.size() - firstWait);
+    return Wait::onTask(static_cast<TaskIndex>(plan.tasks.size() - 1));
+}
+
+void PlanBuilder::emitPending(StepPlan& plan, Carry& out, bool flush)
+{
+    const auto isNow = [&](const PendingUpdate& update) {
+        return flush ? update.isExact() : update.dueStep <= plan.step;
+    };
+    for (const PendingUpdate& update : m_in.pending) {
+        if (!isNow(update))
+            continue;
+        const GroupState& group = m_groups[static_cast<std::size_t>(update.group.value)];
+        if (update.firstElement < group.hostFirst)
+            emitDeviceUpdate(plan, update);
+        else
+            emitHostUpdate(plan, update);
+    }
+    std::erase_if(out.pending, isNow);
+}
+
+void PlanBuilder::emitDeviceUpdate(StepPlan& plan, const PendingUpdate& update)
+{
+    Task task = make(TaskKind::UpdateOnDevice, Lane::Compute, update.group, update.version);
+    task.firstElement = update.firstElement;
+    task.elementCount = update.elementCount;
+    waitForCarried(update.group);
+    emit(plan, task);
+}
+
+void PlanBuilder::emitHostUpdate(StepPlan& plan, const PendingUpdate& update)
+{
+    GroupState& group = m_groups[static_cast<std::size_t>(update.group.value)];
+    const std::int64_t end = update.firstElement + update.elementCount;
+    for (std::int64_t first = update.firstElement; first < end; first += kTileElements) {
+        Task task = make(TaskKind::UpdateOnHost, Lane::Host, update.group, update.version);
+        task.firstElement = first;
+        task.elementCount = std::min(kTileElements, end - first);
+        waitFor(m_scalars);
+        waitFor(group.gradient);
+        waitForCarried(update.group);
+        const Wait updated = emit(plan, task);
+
+        task.kind = TaskKind::FetchWeights;
+        task.lane = Lane::CopyIn;
+        waitFor(updated);
+        waitFor(group.reader);
+        waitForCarried(update.group);
+        group.upload = emit(plan, task);
+    }
+}
+
+Wait PlanBuilder::emitFetch(StepPlan& plan, std::optional<Wait> bufferReader)
+{
+    Task task = make(TaskKind::FetchBatch, Lane::CopyIn, GroupId{}, plan.step);
+    task.micro = MicroBatch{static_cast<std::int32_t>(m_fetches.size())};
+    waitFor(bufferReader);
+    m_fetches.push_back(emit(plan, task));
+    return m_fetches.back();
+}
+
+void PlanBuilder::emitFirstFetches(StepPlan& plan)
+{
+    for (int m = 0; m < std::min(plan.batchBuffers, plan.microBatches); ++m)
+        emitFetch(plan, {});
+}
+
+Status PlanBuilder::emitWork(StepPlan& plan, std::span<const WorkItem> order, bool training)
+{
+    const int head = m_shape.layers() - 1;
+    for (GroupState& group : m_groups)
+        group.backwardLeft = plan.microBatches;
+    const StepIndex version = training ? plan.step - 1 : plan.step;
+    for (const WorkItem& item : order) {
+        const bool backward = item.pass == WorkItem::Pass::Backward;
+        if (training && !backward && item.layer.value == head)
+            continue; // the head's backward computes the losses too
+        if (item.micro.value >= static_cast<int>(m_fetches.size())) {
+            return Status::error(ErrorKind::Internal,
+                "plan: the order of work reaches micro-batch " + std::to_string(item.micro.value) +
+                    " before its batch buffer is free");
+        }
+        const Wait done = emitLayer(plan, item, version);
+        const bool lastReader =
+            training ? backward && item.layer.value == 0 : item.layer.value == head;
+        if (lastReader && static_cast<int>(m_fetches.size()) < plan.microBatches)
+            emitFetch(plan, done);
+        if (backward && --m_groups[static_cast<std::size_t>(item.layer.value)].backwardLeft == 0)
+            emitFinishedGradient(plan, GroupId{item.layer.value});
+    }
+    return {};
+}
+
+Wait PlanBuilder::emitLayer(StepPlan& plan, const WorkItem& item, StepIndex version)
+{
+    const GroupId group{item.layer.value};
+    const bool readsEmbedding = m_shape.tiedHead && item.layer.value == m_shape.layers() - 1;
+    GroupState& own = m_groups[static_cast<std::size_t>(group.value)];
+    Task task = make(item.pass == WorkItem::Pass::Forward ? TaskKind::Forward : TaskKind::Backward,
+        Lane::Compute, group, version);
+    task.micro = item.micro;
+    waitFor(m_fetches[static_cast<std::size_t>(item.micro.value)]);
+    waitFor(own.upload);
+    if (readsEmbedding)
+        waitFor(m_groups[0].upload);
+    if (item.layer.value == 0)
+        waitForCarried(GroupId{});
+    const Wait done = emit(plan, task);
+    own.reader = done;
+    if (readsEmbedding)
+        m_groups[0].reader = done;
+    return done;
+}
+
+void PlanBuilder::emitFinishedGradient(StepPlan& plan, GroupId group)
+{
+    GroupState& state = m_groups[static_cast<std::size_t>(group.value)];
+    const Wait finished =
+        emit(plan, make(TaskKind::FinishGradient, Lane::Compute, group, plan.step));
+    Task send = make(TaskKind::SendGradient, Lane::CopyOut, group, plan.step);
+    send.firstElement = state.hostFirst;
+    send.elementCount -= state.hostFirst;
+    if (send.elementCount > 0) {
+        waitFor(finished);
+        state.gradient = emit(plan, send);
+    }
+    emit(plan, make(TaskKind::NormPart, Lane::Compute, group, plan.step));
+}
+
+void PlanBuilder::emitScalars(StepPlan& plan, bool training)
+{
+    if (training)
+        emit(plan, make(TaskKind::JoinNorm, Lane::Compute, GroupId{}, plan.step));
+    waitFor(Wait::onTask(static_cast<TaskIndex>(plan.tasks.size() - 1)));
+    m_scalars = emit(plan, make(TaskKind::SendScalars, Lane::CopyOut, GroupId{}, plan.step));
+}
+
+void PlanBuilder::emitUpdates(StepPlan& plan, Carry& out)
+{
+    // Ascending, so that uploads come in the order the next forward reads them.
+    for (std::size_t g = 0; g < m_groups.size(); ++g) {
+        const GroupState& group = m_groups[g];
+        const std::int64_t elements = m_shape.groups[g].elements;
+        PendingUpdate update;
+        update.group = GroupId{static_cast<std::int32_t>(g)};
+        update.version = plan.step;
+        update.dueStep = plan.step + 1;
+        if (group.hostFirst > 0) {
+            update.elementCount = group.hostFirst;
+            emitDeviceUpdate(plan, update);
+        }
+        update.firstElement = group.hostFirst;
+        update.elementCount = group.lateFirst - group.hostFirst;
+        if (update.elementCount > 0)
+            emitHostUpdate(plan, update);
+        update.firstElement = group.lateFirst;
+        update.elementCount = elements - group.lateFirst;
+        if (update.elementCount > 0)
+            out.pending.push_back(update);
+    }
+    std::sort(
+        out.pending.begin(), out.pending.end(), [](const PendingUpdate& a, const PendingUpdate& b) {
+            return std::tie(a.dueStep, a.group, a.firstElement) <
+                   std::tie(b.dueStep, b.group, b.firstElement);
+        });
+}
+
+} // namespace mr

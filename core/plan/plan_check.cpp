@@ -1,0 +1,202 @@
+#include "core/plan/plan_check.h"
+
+#include "core/plan/plan_text.h"
+
+#include <array>
+
+namespace mr {
+
+namespace {
+
+constexpr std::array<std::string_view, 16> kRuleNames = {
+    "a task waits only for earlier ones",
+    "a task runs on a lane of its kind",
+    "ranges are cut at 1,024 elements or at the end of the group",
+    "no tier holds more than its budget",
+    "every layer of every micro-batch runs once, in the order of the policy",
+    "no read is staler than the clock allows",
+    "weights are resident at the version a task names",
+    "a batch is on the device when a task reads it",
+    "a slot is refilled only after its last reader",
+    "a gradient is finished and at hand when a task reads it",
+    "an update waits for the norm of its step",
+    "host bytes are rewritten only after their last copy or reader",
+    "every element is updated once, and by its due step",
+    "what the host updates is uploaded",
+    "columns change owner only while no host job is in flight",
+    "the carry out is what the plan makes of the carry in",
+};
+
+constexpr std::uint8_t bit(Lane lane)
+{
+    return static_cast<std::uint8_t>(1U << static_cast<unsigned>(lane));
+}
+
+std::uint8_t lanesOf(TaskKind kind)
+{
+    switch (kind) {
+    case TaskKind::FetchBatch:
+    case TaskKind::FetchWeights:
+    case TaskKind::FetchState:
+    case TaskKind::LoadBoundary:
+    case TaskKind::UploadComplement:
+        return bit(Lane::CopyIn);
+    case TaskKind::ReadFromDisk:
+    case TaskKind::WriteToDisk:
+        return bit(Lane::Disk);
+    case TaskKind::StoreState:
+    case TaskKind::SaveBoundary:
+    case TaskKind::SendGradient:
+    case TaskKind::SendScalars:
+        return bit(Lane::CopyOut);
+    case TaskKind::AccumulateOnHost:
+    case TaskKind::UpdateOnHost:
+        return bit(Lane::Host);
+    case TaskKind::MoveOwnership:
+        return bit(Lane::CopyIn) | bit(Lane::CopyOut);
+    case TaskKind::NormPart:
+    case TaskKind::JoinNorm:
+        return bit(Lane::Compute) | bit(Lane::Host);
+    case TaskKind::Forward:
+    case TaskKind::Backward:
+    case TaskKind::FinishGradient:
+    case TaskKind::SelectColumns:
+    case TaskKind::PackComplement:
+    case TaskKind::ScatterComplement:
+    case TaskKind::UpdateOnDevice:
+        break;
+    }
+    return bit(Lane::Compute);
+}
+
+// Kinds that are about a range of one group.
+bool hasRange(TaskKind kind)
+{
+    switch (kind) {
+    case TaskKind::FetchBatch:
+    case TaskKind::JoinNorm:
+    case TaskKind::SendScalars:
+    case TaskKind::SaveBoundary:
+    case TaskKind::LoadBoundary:
+    case TaskKind::SelectColumns:
+        return false;
+    default:
+        return true;
+    }
+}
+
+bool hasMicroBatch(TaskKind kind)
+{
+    return kind == TaskKind::FetchBatch || kind == TaskKind::Forward || kind == TaskKind::Backward;
+}
+
+Status checkWaits(const PlanUnderCheck& check, TaskIndex index)
+{
+    const Task& task = check.at(index);
+    const std::size_t all = check.plan.waits.size();
+    if (task.firstWait > all || task.waitCount > all - task.firstWait) {
+        return Status::error(
+            ErrorKind::Internal, "plan of step " + std::to_string(check.plan.step) + " breaks '" +
+                                     std::string(name(PlanRule::WaitsPointBack)) + "': task " +
+                                     std::to_string(index) + " names waits the plan does not have");
+    }
+    for (const Wait wait : check.plan.waitsOf(task)) {
+        if (wait.isCarried() ? wait.index() >= check.in.unfinished.size() : wait.index() >= index)
+            return check.broken(PlanRule::WaitsPointBack, index, "a wait names no earlier task");
+    }
+    return {};
+}
+
+Status checkRange(const PlanUnderCheck& check, TaskIndex index)
+{
+    const Task& task = check.at(index);
+    if (task.group.value < 0 || task.group.value >= check.shape.layers())
+        return check.broken(PlanRule::RangesAreCut, index, "the model has no such group");
+    const std::int64_t elements = check.elements(task.group);
+    if (task.firstElement < 0 || task.elementCount < 1 || task.firstElement > elements ||
+        task.elementCount > elements - task.firstElement)
+        return check.broken(PlanRule::RangesAreCut, index, "the range leaves the group");
+    const std::int64_t end = task.firstElement + task.elementCount;
+    if (task.firstElement % kCutElements != 0 || (end % kCutElements != 0 && end != elements))
+        return check.broken(PlanRule::RangesAreCut, index, "the range is cut elsewhere");
+    const bool whole = task.kind == TaskKind::Forward || task.kind == TaskKind::Backward ||
+                       task.kind == TaskKind::FinishGradient;
+    if (whole && task.elementCount != elements)
+        return check.broken(PlanRule::RangesAreCut, index, "it is about the whole group");
+    return {};
+}
+
+Status checkBudget(const PlanUnderCheck& check)
+{
+    const std::array<std::size_t, 3> limits = {
+        check.budget.deviceBytes, check.budget.hostBytes, check.budget.diskBytes};
+    for (const Tier tier : {Tier::Device, Tier::PinnedHost, Tier::Disk}) {
+        const auto i = static_cast<std::size_t>(tier);
+        if (check.plan.peakBytes[i] > limits[i]) {
+            return check.broken(PlanRule::BudgetHolds,
+                std::string(name(tier)) + ": " + std::to_string(check.plan.peakBytes[i]) +
+                    " bytes planned, " + std::to_string(limits[i]) + " allowed");
+        }
+    }
+    return {};
+}
+
+} // namespace
+
+std::string_view name(PlanRule rule) noexcept
+{
+    return kRuleNames[static_cast<std::size_t>(rule)];
+}
+
+Status PlanUnderCheck::broken(PlanRule rule, const std::string& why) const
+{
+    return Status::error(ErrorKind::Internal, "plan of step " + std::to_string(plan.step) +
+                                                  " breaks '" + std::string(name(rule)) +
+                                                  "': " + why);
+}
+
+Status PlanUnderCheck::broken(PlanRule rule, TaskIndex index, const std::string& why) const
+{
+    return broken(rule, "task " + toText(plan, index) + ": " + why);
+}
+
+Status checkTasks(PlanUnderCheck& check)
+{
+    const auto count = static_cast<TaskIndex>(check.plan.tasks.size());
+    check.clocks.reset(check.in.unfinished);
+    for (TaskIndex i = 0; i < count; ++i) {
+        const Task& task = check.at(i);
+        MR_TRY(checkWaits(check, i));
+        if ((lanesOf(task.kind) & bit(task.lane)) == 0)
+            return check.broken(PlanRule::LaneFits, i, "it can not run there");
+        if (hasRange(task.kind))
+            MR_TRY(checkRange(check, i));
+        if (hasMicroBatch(task.kind) &&
+            (task.micro.value < 0 || task.micro.value >= check.plan.microBatches))
+            return check.broken(PlanRule::LayersInOrder, i, "the step has no such micro-batch");
+        if (task.kind == TaskKind::MoveOwnership && (check.in.hostJob || check.out.hostJob))
+            return check.broken(PlanRule::OwnerStable, i, "a host job is in flight");
+        check.clocks.begin(task.lane);
+        for (const Wait wait : check.plan.waitsOf(task))
+            check.clocks.join(wait);
+        check.clocks.finish();
+    }
+    return checkBudget(check);
+}
+
+Status checkPlan(const StepPlan& plan, const Carry& carryIn, const Carry& carryOut,
+    const ModelShape& shape, const Budget& budget, const OffloadPolicy& policy)
+{
+    PlanUnderCheck check{plan, carryIn, carryOut, shape, budget, policy, {}};
+    if (plan.step != carryIn.step && !check.isTraining())
+        return check.broken(PlanRule::CarryFollows,
+            "it does not follow a carry of step " + std::to_string(carryIn.step));
+    if (plan.answers.size() != shape.groups.size() || plan.inFlight < 1 || plan.batchBuffers < 1)
+        return check.broken(PlanRule::LayersInOrder, "its answers are not those of this model");
+    MR_TRY(checkTasks(check));
+    MR_TRY(checkReads(check));
+    MR_TRY(checkUpdates(check));
+    return checkCarry(check);
+}
+
+} // namespace mr

@@ -1,0 +1,101 @@
+// The rules a plan is checked against, and how a broken one is named.
+//
+// checkPlan (policy.h) runs four parts one after the other: what each task is by itself, what it
+// reads, what becomes of gradients, and what is left for the next step. Each assumes that the part
+// before it found nothing.
+//
+// Threads  A PlanUnderCheck has one owner.
+// Errors   Internal: the rule, the task as text, and what is wrong with it.
+
+#pragma once
+
+#include "core/plan/policy.h"
+#include "core/plan/task_clocks.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <tuple>
+
+namespace mr {
+
+enum class PlanRule : std::uint8_t {
+    WaitsPointBack,
+    LaneFits,
+    RangesAreCut,
+    BudgetHolds,
+    LayersInOrder,
+    NotStaler,
+    WeightsAtVersion,
+    BatchIsThere,
+    SlotAfterLastReader,
+    GradientFinished,
+    NormFirst,
+    HostBytes,
+    UpdatedOnce,
+    UploadFollows,
+    OwnerStable,
+    CarryFollows,
+};
+
+// "a slot is refilled only after its last reader"
+std::string_view name(PlanRule rule) noexcept;
+
+struct PlanUnderCheck {
+    const StepPlan& plan;
+    const Carry& in;
+    const Carry& out;
+    const ModelShape& shape;
+    const Budget& budget;
+    const OffloadPolicy& policy;
+    TaskClocks clocks; // filled by the first part
+
+    bool isTraining() const noexcept { return plan.step == in.step + 1; }
+    const Task& at(TaskIndex index) const { return plan.tasks[index]; }
+    std::int64_t elements(GroupId group) const
+    {
+        return shape.groups[static_cast<std::size_t>(group.value)].elements;
+    }
+    // Does the task read the weights (or add to the gradient) of this group?
+    bool concerns(const Task& task, GroupId group) const noexcept
+    {
+        return task.group == group ||
+               (shape.tiedHead && group.value == 0 && task.group.value == shape.layers() - 1);
+    }
+
+    Status broken(PlanRule rule, TaskIndex index, const std::string& why) const;
+    Status broken(PlanRule rule, const std::string& why) const;
+};
+
+// Elements of a group that one task or pending update is about.
+struct Piece {
+    GroupId group;
+    StepIndex version = 0;
+    std::int64_t first = 0;
+    std::int64_t end = 0;
+
+    auto key() const { return std::tie(group, version, first, end); }
+};
+
+inline Piece pieceOf(const Task& task)
+{
+    return {task.group, task.version, task.firstElement, task.firstElement + task.elementCount};
+}
+
+inline Piece pieceOf(const PendingUpdate& update)
+{
+    return {update.group, update.version, update.firstElement,
+        update.firstElement + update.elementCount};
+}
+
+inline bool overlap(const Piece& a, const Piece& b)
+{
+    return a.group == b.group && a.first < b.end && b.first < a.end;
+}
+
+Status checkTasks(PlanUnderCheck& check);
+Status checkReads(const PlanUnderCheck& check);
+Status checkUpdates(const PlanUnderCheck& check);
+Status checkCarry(const PlanUnderCheck& check);
+
+} // namespace mr

@@ -1,0 +1,233 @@
+// What tasks read: layers in order, batches and weights that are there, slots refilled in time.
+
+#include "core/plan/plan_check.h"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+namespace mr {
+
+namespace {
+
+using Pass = WorkItem::Pass;
+
+bool isWork(const Task& task)
+{
+    return task.kind == TaskKind::Forward || task.kind == TaskKind::Backward;
+}
+
+bool writesWeights(const Task& task)
+{
+    return task.kind == TaskKind::FetchWeights || task.kind == TaskKind::UpdateOnDevice ||
+           task.kind == TaskKind::ScatterComplement;
+}
+
+// --- layers ---
+
+// The work item a micro-batch does as its `done`th; the head's forward is part of its backward in
+// a step. Nothing when all is done.
+std::optional<std::pair<TaskKind, int>> expectedWork(int done, int head, bool training)
+{
+    if (!training)
+        return done > head ? std::nullopt : std::optional(std::pair(TaskKind::Forward, done));
+    if (done > 2 * head)
+        return std::nullopt;
+    return done < head ? std::pair(TaskKind::Forward, done)
+                       : std::pair(TaskKind::Backward, 2 * head - done);
+}
+
+Status checkLayers(const PlanUnderCheck& check)
+{
+    const int head = check.shape.layers() - 1;
+    std::vector<int> done(static_cast<std::size_t>(check.plan.microBatches), 0);
+    for (TaskIndex i = 0; i < check.plan.tasks.size(); ++i) {
+        const Task& task = check.at(i);
+        if (!isWork(task))
+            continue;
+        int& count = done[static_cast<std::size_t>(task.micro.value)];
+        const auto expected = expectedWork(count++, head, check.isTraining());
+        if (expected != std::pair(task.kind, static_cast<int>(task.group.value)))
+            return check.broken(PlanRule::LayersInOrder, i, "it is not this layer's turn");
+    }
+    for (const int count : done) {
+        if (expectedWork(count, head, check.isTraining()))
+            return check.broken(PlanRule::LayersInOrder, "a micro-batch is not carried to its end");
+    }
+    if (check.isTraining() && done.empty())
+        return check.broken(PlanRule::LayersInOrder, "a step without a micro-batch");
+    return {};
+}
+
+// Sums are made in this order, so it decides bits.
+Status checkTraversal(const PlanUnderCheck& check)
+{
+    if (!check.isTraining())
+        return {};
+    const int head = check.shape.layers() - 1;
+    std::vector<WorkItem> order =
+        check.policy.traversal->order(check.shape.layers(), check.plan.microBatches);
+    std::erase_if(order, [&](const WorkItem& item) {
+        return item.pass == Pass::Forward && item.layer.value == head;
+    });
+    std::size_t next = 0;
+    for (TaskIndex i = 0; i < check.plan.tasks.size(); ++i) {
+        const Task& task = check.at(i);
+        if (!isWork(task))
+            continue;
+        const bool same = next < order.size() && order[next].layer.value == task.group.value &&
+                          order[next].micro == task.micro &&
+                          (order[next].pass == Pass::Forward) == (task.kind == TaskKind::Forward);
+        if (!same)
+            return check.broken(PlanRule::LayersInOrder, i, "the policy has another order");
+        ++next;
+    }
+    return {};
+}
+
+// --- batches ---
+
+struct BatchBuffer {
+    int micro = -1; // it holds
+    TaskIndex fetch = 0;
+    std::optional<TaskIndex> reader; // the last
+};
+
+Status checkBatches(const PlanUnderCheck& check)
+{
+    std::vector<BatchBuffer> buffers(static_cast<std::size_t>(check.plan.batchBuffers));
+    for (TaskIndex i = 0; i < check.plan.tasks.size(); ++i) {
+        const Task& task = check.at(i);
+        if (!isWork(task) && task.kind != TaskKind::FetchBatch)
+            continue;
+        BatchBuffer& buffer =
+            buffers[static_cast<std::size_t>(task.micro.value % check.plan.batchBuffers)];
+        if (task.kind == TaskKind::FetchBatch) {
+            if (buffer.reader && !check.clocks.isBefore(Wait::onTask(*buffer.reader), i))
+                return check.broken(PlanRule::SlotAfterLastReader, i,
+                    "task " + std::to_string(*buffer.reader) + " may still read the buffer");
+            buffer = {task.micro.value, i, std::nullopt};
+            continue;
+        }
+        if (buffer.micro != task.micro.value ||
+            !check.clocks.isBefore(Wait::onTask(buffer.fetch), i))
+            return check.broken(PlanRule::BatchIsThere, i, "its batch may not have come");
+        buffer.reader = i;
+    }
+    return {};
+}
+
+// --- weights ---
+
+class WeightsCheck
+{
+public:
+    explicit WeightsCheck(const PlanUnderCheck& check)
+        : m_check(check)
+        , m_writes(check.shape.groups.size())
+        , m_reader(check.shape.groups.size())
+    {
+    }
+
+    Status run()
+    {
+        for (TaskIndex i = 0; i < m_check.plan.tasks.size(); ++i) {
+            const Task& task = m_check.at(i);
+            if (isWork(task))
+                MR_TRY(read(i));
+            else if (writesWeights(task))
+                MR_TRY(write(i));
+        }
+        return {};
+    }
+
+private:
+    Status read(TaskIndex index)
+    {
+        const Task& task = m_check.at(index);
+        const auto& answers = m_check.plan.answers[static_cast<std::size_t>(task.group.value)];
+        const StepIndex exact = m_check.in.step;
+        if (task.version < exact - answers.maxStaleSteps)
+            return m_check.broken(
+                PlanRule::NotStaler, index, "version " + std::to_string(exact) + " is due");
+        for (std::size_t g = 0; g < m_reader.size(); ++g) {
+            const GroupId group{static_cast<std::int32_t>(g)};
+            if (!m_check.concerns(task, group))
+                continue;
+            MR_TRY(readGroup(index, group));
+            m_reader[g] = index;
+        }
+        return {};
+    }
+
+    Status readGroup(TaskIndex index, GroupId group) const
+    {
+        const StepIndex version = m_check.at(index).version;
+        for (const TaskIndex write : m_writes[static_cast<std::size_t>(group.value)]) {
+            if (m_check.at(write).version > version)
+                return m_check.broken(PlanRule::WeightsAtVersion, index,
+                    "task " + std::to_string(write) + " wrote a later version over it");
+        }
+        if (version > m_check.in.step &&
+            !isCovered(index, version, Range{group, 0, m_check.elements(group)}))
+            return m_check.broken(
+                PlanRule::WeightsAtVersion, index, "nothing brought that version before");
+        for (const PendingUpdate& update : m_check.in.pending) {
+            const bool needed = update.group == group && update.dueStep <= m_check.in.step + 1;
+            if (needed &&
+                !isCovered(index, update.version,
+                    Range{group, update.firstElement, update.firstElement + update.elementCount}))
+                return m_check.broken(PlanRule::WeightsAtVersion, index,
+                    "an update of the carry that is due may not be in the weights");
+        }
+        return {};
+    }
+
+    struct Range {
+        GroupId group;
+        std::int64_t first = 0;
+        std::int64_t end = 0;
+    };
+
+    // Do writes of `version` that are over before the reader fill the range?
+    bool isCovered(TaskIndex reader, StepIndex version, const Range& range) const
+    {
+        std::int64_t covered = 0;
+        for (const TaskIndex write : m_writes[static_cast<std::size_t>(range.group.value)]) {
+            const Task& task = m_check.at(write);
+            if (task.version != version || !m_check.clocks.isBefore(Wait::onTask(write), reader))
+                continue;
+            const std::int64_t from = std::max(range.first, task.firstElement);
+            const std::int64_t to = std::min(range.end, task.firstElement + task.elementCount);
+            covered += std::max<std::int64_t>(0, to - from);
+        }
+        return covered >= range.end - range.first;
+    }
+
+    Status write(TaskIndex index)
+    {
+        const auto group = static_cast<std::size_t>(m_check.at(index).group.value);
+        const auto reader = m_reader[group];
+        if (reader && !m_check.clocks.isBefore(Wait::onTask(*reader), index))
+            return m_check.broken(PlanRule::SlotAfterLastReader, index,
+                "task " + std::to_string(*reader) + " may still read these weights");
+        m_writes[group].push_back(index);
+        return {};
+    }
+
+    const PlanUnderCheck& m_check;
+    std::vector<std::vector<TaskIndex>> m_writes;   // by group
+    std::vector<std::optional<TaskIndex>> m_reader; // by group, the last; all run on Compute
+};
+
+} // namespace
+
+Status checkReads(const PlanUnderCheck& check)
+{
+    MR_TRY(checkLayers(check));
+    MR_TRY(checkTraversal(check));
+    MR_TRY(checkBatches(check));
+    return WeightsCheck(check).run();
+}
+
+} // namespace mr

@@ -1,0 +1,232 @@
+// What becomes of gradients: finished, summed into the norm, sent, and used.
+
+#include "core/plan/plan_check.h"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+namespace mr {
+
+namespace {
+
+class GradientCheck
+{
+public:
+    explicit GradientCheck(const PlanUnderCheck& check)
+        : m_check(check)
+        , m_groups(check.shape.groups.size())
+    {
+    }
+
+    Status run()
+    {
+        for (TaskIndex i = 0; i < m_check.plan.tasks.size(); ++i)
+            MR_TRY(visit(i));
+        return {};
+    }
+
+private:
+    struct Group {
+        int backwards = 0;
+        std::optional<TaskIndex> backward; // the last that adds to the gradient
+        std::optional<TaskIndex> finish;
+        std::vector<TaskIndex> sends;
+        std::vector<TaskIndex> normParts;
+        std::vector<TaskIndex> uploads;
+        std::vector<TaskIndex> hostUpdates;
+    };
+
+    Status visit(TaskIndex index)
+    {
+        const Task& task = m_check.at(index);
+        switch (task.kind) {
+        case TaskKind::Backward:
+            noteBackward(index);
+            return {};
+        case TaskKind::FinishGradient:
+            return finish(index);
+        case TaskKind::NormPart:
+            groupOf(task).normParts.push_back(index);
+            return needFinished(index);
+        case TaskKind::SendGradient:
+            MR_TRY(needFinished(index));
+            return send(index);
+        case TaskKind::JoinNorm:
+            return join(index);
+        case TaskKind::SendScalars:
+            if (m_join && !isBefore(*m_join, index))
+                return m_check.broken(PlanRule::NormFirst, index, "the norm may not be known");
+            m_scalars = index;
+            return {};
+        case TaskKind::UpdateOnDevice:
+            return updateOnDevice(index);
+        case TaskKind::UpdateOnHost:
+            return updateOnHost(index);
+        case TaskKind::FetchWeights:
+            return upload(index);
+        default:
+            return {};
+        }
+    }
+
+    Group& groupOf(const Task& task)
+    {
+        return m_groups[static_cast<std::size_t>(task.group.value)];
+    }
+
+    bool isBefore(TaskIndex first, TaskIndex second) const
+    {
+        return m_check.clocks.isBefore(Wait::onTask(first), second);
+    }
+
+    void noteBackward(TaskIndex index)
+    {
+        for (std::size_t g = 0; g < m_groups.size(); ++g) {
+            if (m_check.concerns(m_check.at(index), GroupId{static_cast<std::int32_t>(g)})) {
+                ++m_groups[g].backwards;
+                m_groups[g].backward = index;
+            }
+        }
+    }
+
+    Status finish(TaskIndex index)
+    {
+        Group& group = groupOf(m_check.at(index));
+        const bool twice = m_check.shape.tiedHead && m_check.at(index).group.value == 0;
+        const int all = m_check.plan.microBatches * (twice ? 2 : 1);
+        if (group.finish || group.backwards != all || !isBefore(*group.backward, index))
+            return m_check.broken(
+                PlanRule::GradientFinished, index, "the sum of the micro-batches is not complete");
+        group.finish = index;
+        return {};
+    }
+
+    Status needFinished(TaskIndex index)
+    {
+        const std::optional<TaskIndex> finished = groupOf(m_check.at(index)).finish;
+        if (finished && isBefore(*finished, index))
+            return {};
+        return m_check.broken(PlanRule::GradientFinished, index, "it may not be rounded yet");
+    }
+
+    // Do the tasks, all over before `index`, fill the range?
+    bool isCovered(const std::vector<TaskIndex>& tasks, const Piece& range, TaskIndex index) const
+    {
+        std::int64_t covered = 0;
+        for (const TaskIndex other : tasks) {
+            if (!isBefore(other, index))
+                continue;
+            const Piece piece = pieceOf(m_check.at(other));
+            covered += std::max<std::int64_t>(
+                0, std::min(piece.end, range.end) - std::max(piece.first, range.first));
+        }
+        return covered >= range.end - range.first;
+    }
+
+    Status join(TaskIndex index)
+    {
+        for (std::size_t g = 0; g < m_groups.size(); ++g) {
+            const GroupId id{static_cast<std::int32_t>(g)};
+            const Piece whole{id, m_check.plan.step, 0, m_check.elements(id)};
+            if (!isCovered(m_groups[g].normParts, whole, index))
+                return m_check.broken(PlanRule::NormFirst, index,
+                    "group " + std::to_string(g) + " may be missing in the norm");
+        }
+        m_join = index;
+        return {};
+    }
+
+    // The host's gradient bytes: nothing may still need the old ones.
+    Status send(TaskIndex index)
+    {
+        Group& group = groupOf(m_check.at(index));
+        const Piece range = pieceOf(m_check.at(index));
+        for (const PendingUpdate& update : m_check.in.pending) {
+            if (update.isExact() && overlap(pieceOf(update), range) &&
+                !isCovered(group.hostUpdates, pieceOf(update), index))
+                return m_check.broken(PlanRule::HostBytes, index,
+                    "a pending update may still need the gradient that was there");
+        }
+        group.sends.push_back(index);
+        return needCarriedOver(index, TaskKind::UpdateOnHost);
+    }
+
+    Status needCarriedOver(TaskIndex index, TaskKind reader) const
+    {
+        for (std::size_t i = 0; i < m_check.in.unfinished.size(); ++i) {
+            const Task& carried = m_check.in.unfinished[i].task;
+            if (carried.kind == reader && overlap(pieceOf(carried), pieceOf(m_check.at(index))) &&
+                !m_check.clocks.isBefore(Wait::onCarried(static_cast<TaskIndex>(i)), index))
+                return m_check.broken(PlanRule::HostBytes, index,
+                    "task " + std::to_string(i) + " of the carry may still read them");
+        }
+        return {};
+    }
+
+    bool isOfThisStep(TaskIndex index) const
+    {
+        return m_check.isTraining() && m_check.at(index).version == m_check.plan.step;
+    }
+
+    Status updateOnDevice(TaskIndex index)
+    {
+        if (!isOfThisStep(index))
+            return {};
+        MR_TRY(needFinished(index));
+        if (!m_join || !isBefore(*m_join, index))
+            return m_check.broken(PlanRule::NormFirst, index, "the norm may not be known");
+        return {};
+    }
+
+    Status updateOnHost(TaskIndex index)
+    {
+        Group& group = groupOf(m_check.at(index));
+        const Piece range = pieceOf(m_check.at(index));
+        for (const TaskIndex other : group.uploads) {
+            if (overlap(pieceOf(m_check.at(other)), range) && !isBefore(other, index))
+                return m_check.broken(PlanRule::HostBytes, index,
+                    "task " + std::to_string(other) + " may still copy the old weights");
+        }
+        MR_TRY(needCarriedOver(index, TaskKind::FetchWeights));
+        group.hostUpdates.push_back(index);
+        if (!isOfThisStep(index))
+            return {};
+        if (!isCovered(group.sends, range, index))
+            return m_check.broken(
+                PlanRule::GradientFinished, index, "the gradient may not have come to the host");
+        if (!m_join || !m_scalars || !isBefore(*m_join, *m_scalars) || !isBefore(*m_scalars, index))
+            return m_check.broken(
+                PlanRule::NormFirst, index, "the norm may not have come to the host");
+        return {};
+    }
+
+    Status upload(TaskIndex index)
+    {
+        Group& group = groupOf(m_check.at(index));
+        const Piece range = pieceOf(m_check.at(index));
+        const bool follows =
+            std::any_of(group.hostUpdates.begin(), group.hostUpdates.end(), [&](TaskIndex other) {
+                return pieceOf(m_check.at(other)).key() == range.key() && isBefore(other, index);
+            });
+        if (!follows)
+            return m_check.broken(
+                PlanRule::UploadFollows, index, "it may copy weights the host has not updated");
+        group.uploads.push_back(index);
+        return {};
+    }
+
+    const PlanUnderCheck& m_check;
+    std::vector<Group> m_groups;
+    std::optional<TaskIndex> m_join;
+    std::optional<TaskIndex> m_scalars;
+};
+
+} // namespace
+
+Status checkUpdates(const PlanUnderCheck& check)
+{
+    return GradientCheck(check).run();
+}
+
+} // namespace mr

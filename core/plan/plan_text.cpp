@@ -1,0 +1,78 @@
+#include "core/plan/plan_text.h"
+
+#include <array>
+
+namespace mr {
+
+namespace {
+
+constexpr std::array<std::string_view, 23> kKindNames = {"FetchBatch", "ReadFromDisk",
+    "WriteToDisk", "FetchWeights", "FetchState", "StoreState", "Forward", "Backward",
+    "FinishGradient", "SaveBoundary", "LoadBoundary", "SendGradient", "SelectColumns",
+    "PackComplement", "AccumulateOnHost", "UploadComplement", "ScatterComplement", "MoveOwnership",
+    "NormPart", "JoinNorm", "SendScalars", "UpdateOnDevice", "UpdateOnHost"};
+static_assert(static_cast<std::size_t>(TaskKind::UpdateOnHost) == 22);
+
+constexpr std::array<std::string_view, 5> kLaneNames = {
+    "Compute", "CopyIn", "CopyOut", "Host", "Disk"};
+constexpr std::array<std::string_view, 3> kTierNames = {"device", "pinned host", "disk"};
+constexpr std::array<std::string_view, 3> kPartNames = {"", " urgent", " complement"};
+
+void appendPlace(std::string& text, const Task& task)
+{
+    if (task.group.value >= 0)
+        text += " g" + std::to_string(task.group.value);
+    if (task.micro.value >= 0)
+        text += " m" + std::to_string(task.micro.value);
+    if (task.elementCount > 0) {
+        text += " [" + std::to_string(task.firstElement) + "," +
+                std::to_string(task.firstElement + task.elementCount) + ")";
+    }
+    text += kPartNames[static_cast<std::size_t>(task.part)];
+    if (task.ownership.value >= 0)
+        text += " o" + std::to_string(task.ownership.value);
+}
+
+} // namespace
+
+std::string_view name(TaskKind kind) noexcept
+{
+    return kKindNames[static_cast<std::size_t>(kind)];
+}
+
+std::string_view name(Lane lane) noexcept
+{
+    return kLaneNames[static_cast<std::size_t>(lane)];
+}
+
+std::string_view name(Tier tier) noexcept
+{
+    return kTierNames[static_cast<std::size_t>(tier)];
+}
+
+std::string toText(const StepPlan& plan, TaskIndex index)
+{
+    const Task& task = plan.tasks[index];
+    std::string text = std::to_string(index) + " ";
+    text += name(task.kind);
+    text += " ";
+    text += name(task.lane);
+    appendPlace(text, task);
+    text += " v" + std::to_string(task.version);
+    const auto waits = plan.waitsOf(task);
+    if (!waits.empty())
+        text += " <-";
+    for (const Wait wait : waits)
+        text += (wait.isCarried() ? " c" : " ") + std::to_string(wait.index());
+    return text;
+}
+
+std::string toText(const StepPlan& plan)
+{
+    std::string text;
+    for (TaskIndex i = 0; i < plan.tasks.size(); ++i)
+        text += toText(plan, i) + "\n";
+    return text;
+}
+
+} // namespace mr

@@ -1,0 +1,167 @@
+// OffloadPolicy: four small questions, each answered by one object.
+//
+// Policies differ in an order of work and in a few shares of a parameter group, so each
+// of the four ways is an interface of one function. Implementations are pure: same
+// arguments, same answer, no device, no clock, no files. A new policy is usually a new
+// combination in policies.cpp; at most it is one new file that implements one of these.
+//
+// Shares   A share is in [0, 1] and cuts a group by elements (urgentShare: by columns),
+//          always at the same place, so that equal answers mean equal plans. Cuts by
+//          elements are rounded to kCutElements (plan.h).
+
+#pragma once
+
+#include "core/base/ids.h"
+#include "core/plan/model_shape.h"
+#include "core/plan/plan.h"
+
+#include <millrace/status.h>
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+namespace mr {
+
+// 1. In what order is the work of a step done?
+struct WorkItem {
+    enum class Pass : std::uint8_t { Forward, Backward } pass;
+    LayerId layer;
+    MicroBatch micro;
+};
+
+class Traversal
+{
+public:
+    virtual ~Traversal() = default;
+
+    // Every (pass, layer, micro) once. For each micro-batch on its own, layers ascend in
+    // forward and then descend in backward; how micro-batches interleave is the policy.
+    virtual std::vector<WorkItem> order(int layers, int microBatches) const = 0;
+};
+
+// 2. Where does the state of each group live, and who updates how much of it?
+struct GroupPlacement {
+    Tier weights = Tier::PinnedHost; // home of the master copy
+    Tier state = Tier::PinnedHost;   // home of the AdamW moments
+    Tier boundary = Tier::Device;    // home of the activation it hands to the next layer
+    double deviceShare = 0.0;        // updated on the device; the host updates the rest
+};
+
+class Placement
+{
+public:
+    virtual ~Placement() = default;
+
+    // One entry per group. The share may change from step to step; homes may not.
+    virtual std::vector<GroupPlacement> place(
+        const ModelShape& shape, const Budget& budget, const Feedback& last) const = 0;
+};
+
+// 3. Which part of a gradient may not wait for the host?
+struct GradientSplit {
+    double urgentShare = 0.0; // of columns; owned and updated by the device alone
+    bool reselect = false;    // choose the urgent columns again in this step
+};
+
+class GradientRouter
+{
+public:
+    virtual ~GradientRouter() = default;
+    virtual GradientSplit split(GroupId group, StepIndex step, const Feedback& last) const = 0;
+};
+
+// 4. How late may the rest of an update be?
+//
+//                        lateShare  windowSteps  maxStaleSteps
+//   exact policies           x           1             0
+//   delayed update           0           1             1
+//   zenflow, window S        0           S           2S - 1
+//
+// 2S - 1: the first gradient of a window is missed by the S - 1 forwards left in the
+// window, and by the S of the next one, during which the host makes the update. A run has
+// one window, so windowSteps is the same for every group. Urgent columns are never late.
+struct UpdateRule {
+    double lateShare = 0.0; // may wait until the group's next forward; still exact
+    int windowSteps = 1;    // gradients of this many steps are summed into one update
+    int maxStaleSteps = 0;  // forwards that may miss a gradient; above 0 changes the mathematics
+};
+
+class UpdateClock
+{
+public:
+    virtual ~UpdateClock() = default;
+    virtual UpdateRule rule(GroupId group, StepIndex step, const Feedback& last) const = 0;
+};
+
+struct OffloadPolicy {
+    std::string_view name; // "zero-offload"; what run files and the UI call it
+    std::unique_ptr<const Traversal> traversal;
+    std::unique_ptr<const Placement> placement;
+    std::unique_ptr<const GradientRouter> router;
+    std::unique_ptr<const UpdateClock> clock;
+};
+
+// Which norm clips a step.
+enum class ClipMode : std::uint8_t {
+    Exact,        // its own, of all groups: every update waits for JoinNorm
+    PreviousNorm, // of the step before: an update follows its gradient at once
+    PerGroup,     // its own, of each group alone: an update waits for its group's JoinNorm
+};
+
+enum class Precision : std::uint8_t {
+    BF16, // weights, activations and finished gradients; sums are in F32
+    F32,  // everything; for tests and tiny models
+};
+
+// What the run asks of one step, whatever the policy.
+struct StepSpec {
+    StepIndex step = 0;
+    int microBatches = 1;
+    double clipNorm = 0.0; // 0 does not clip
+    ClipMode clipMode = ClipMode::Exact;
+    bool recompute = true; // forward keeps boundaries only; backward computes the rest again
+    Precision precision = Precision::BF16;
+};
+
+struct BuiltStep {
+    StepPlan plan;
+    Carry out; // pass to the next buildPlan() or buildFlush()
+};
+
+// Turns answers into a plan. The only place that knows how the four interact, and the
+// only place that knows about clipping (ClipMode). `in` is what the step before left.
+Result<BuiltStep> buildPlan(const StepSpec& spec, const Carry& in, const ModelShape& shape,
+    const Budget& budget, const Feedback& last, const OffloadPolicy& policy);
+
+// What must still be done before weights may be saved or evaluated: late parts, which are
+// exact. Stale parts are left as they are: a checkpoint saves them as pending (accumulators,
+// position in the window, the updates of a host job in flight, or its result) and loading it
+// re-arms them. So evaluating or saving never changes training. Only the final export
+// applies them, and does so on a copy.
+Result<BuiltStep> buildFlush(const Carry& in, const ModelShape& shape, const Budget& budget,
+    const Feedback& last, const OffloadPolicy& policy);
+
+// Forward passes only, at the version the next step's forward would read: what an evaluation
+// does. Changes no carry.
+Result<StepPlan> buildEvaluation(const StepSpec& spec, const Carry& in, const ModelShape& shape,
+    const Budget& budget, const Feedback& last, const OffloadPolicy& policy);
+
+// Internal, naming the first broken rule:
+//   - a task waits only for earlier tasks of the plan and for entries of `carryIn`;
+//   - weights are resident, at the version named, when a task reads them;
+//   - a slot is refilled only after its last reader;
+//   - host bytes (hi plane, gradient, moments, boundary) are rewritten only after their
+//     last copy or reader, be it of this step or carried in;
+//   - no tier holds more than its budget;
+//   - every element is updated by exactly one task per update, and by its due step;
+//   - no read is staler than the clock allows;
+//   - every range is cut at kCutElements or at the end of its group;
+//   - columns change owner only while no host job is in flight;
+//   - `carryOut` is what the plan makes of `carryIn`: nothing pending, unfinished or held
+//     is lost or made up.
+Status checkPlan(const StepPlan& plan, const Carry& carryIn, const Carry& carryOut,
+    const ModelShape& shape, const Budget& budget, const OffloadPolicy& policy);
+
+} // namespace mr

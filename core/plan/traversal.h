@@ -1,0 +1,37 @@
+// The three orders of work that are built, and what an order needs in buffers.
+//
+// Threads  Pure.
+// Errors   InvalidArgument for an order that does not exist.
+
+#pragma once
+
+#include "core/plan/policy.h"
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+namespace mr {
+
+enum class WorkOrder : std::uint8_t {
+    ByMicroBatch, // one micro-batch up and down the layers, then the next
+    ByLayer,      // all micro-batches through a layer, then the next layer
+    ByLayerFlip,  // the same; odd layers visit micro-batches from the last to the first, so that
+                  // what a layer did last is what the next one needs first
+};
+
+std::string_view name(WorkOrder order) noexcept; // "by-microbatch", ...
+Result<WorkOrder> parseWorkOrder(std::string_view text);
+
+std::unique_ptr<const Traversal> makeTraversal(WorkOrder order);
+
+// The largest number of micro-batches that are between their first and their last work item at
+// the same time: 1 for by-microbatch, all of them for the by-layer orders.
+int microBatchesInFlight(const Traversal& traversal, int layers, int microBatches);
+
+// Buffers for ids, targets, ... on each side of the link: two where micro-batches follow each
+// other, so that the next one is fetched meanwhile; else one for each that is in flight.
+int batchBuffers(int inFlight) noexcept;
+int batchBuffers(const OffloadPolicy& policy, int layers, int microBatches);
+
+} // namespace mr

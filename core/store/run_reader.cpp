@@ -1,0 +1,225 @@
+#include "core/store/process_identity.h"
+#include "core/store/run_series.h"
+#include "core/store/schema.h"
+#include "core/store/sqlite.h"
+
+#include <millrace/run_reader.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+
+namespace mr {
+namespace {
+
+// The last segment tells whether the process that writes the run still lives.
+constexpr std::string_view kSelectRuns =
+    "SELECT run.id,uuid,run.name,status,model.name,model.path,dataset.name,dataset.path,"
+    "config_json,plan_json,host_json,engine_version,created_at,run.started_at,run.ended_at,"
+    "active_us,compute_us,stall_us,run.last_step,total_steps,tokens,last_loss,best_eval,"
+    "coalesce(best_eval_step,-1),device_peak_bytes,host_peak_bytes,simulated_link,exit_reason,"
+    "dir,notes,"
+    "(SELECT count(*) FROM checkpoint c WHERE c.run_id=run.id AND state IN"
+    " ('complete','verified')),"
+    "s.pid,s.boot_id,s.run_id IS NOT NULL AND s.end_reason IS NULL "
+    "FROM run LEFT JOIN model ON model.id=model_id LEFT JOIN dataset ON dataset.id=dataset_id "
+    "LEFT JOIN segment s ON s.run_id=run.id AND s.seg="
+    "(SELECT max(seg) FROM segment WHERE run_id=run.id) "
+    "WHERE run.deleted_at IS NULL AND (?1=0 OR run.id=?1) "
+    "ORDER BY created_at DESC, run.id DESC";
+
+bool isLive(std::string_view status)
+{
+    constexpr std::array<std::string_view, 5> kLive = {
+        "starting", "running", "pausing", "paused", "saving"};
+    return std::find(kLive.begin(), kLive.end(), status) != kLive.end();
+}
+
+bool endedEarly(std::string_view status)
+{
+    return status == "stopped" || status == "failed" || status == "lost";
+}
+
+void readNumbers(const Row& row, RunRow& run)
+{
+    run.createdMs = row.integer(12);
+    run.startedMs = row.integer(13);
+    run.endedMs = row.integer(14);
+    run.activeUs = row.integer(15);
+    run.computeUs = row.integer(16);
+    run.stallUs = row.integer(17);
+    run.lastStep = row.integer(18);
+    run.totalSteps = row.integer(19);
+    run.tokens = row.integer(20);
+    run.lastLoss = row.real(21);
+    run.bestEval = row.real(22);
+    run.bestEvalStep = row.integer(23);
+    run.devicePeakBytes = row.integer(24);
+    run.hostPeakBytes = row.integer(25);
+    run.simulatedLink = row.integer(26) != 0;
+}
+
+RunRow runFrom(const Row& row)
+{
+    RunRow run;
+    run.id = row.integer(0);
+    run.uuid = row.text(1);
+    run.name = row.text(2);
+    run.status = row.text(3);
+    run.modelName = row.text(4);
+    run.modelPath = row.text(5);
+    run.datasetName = row.text(6);
+    run.datasetPath = row.text(7);
+    run.configJson = row.text(8);
+    run.planJson = row.text(9);
+    run.hostJson = row.text(10);
+    run.engineVersion = row.text(11);
+    readNumbers(row, run);
+    run.exitReason = row.text(27);
+    run.dir = row.text(28);
+    run.notes = row.text(29);
+    const bool isOpen = row.integer(33) != 0;
+    if (isLive(run.status) && isOpen && !isAlive({row.integer(31), row.text(32)})) {
+        run.status = "lost";
+        run.exitReason = "the program ended without closing the run";
+    }
+    run.resumable = endedEarly(run.status) && row.integer(30) > 0;
+    return run;
+}
+
+class SqliteRunReader final : public RunReader
+{
+public:
+    explicit SqliteRunReader(std::unique_ptr<Database> database)
+        : m_database(std::move(database))
+    {
+    }
+
+    Result<std::vector<RunRow>> runs() override { return select(0); }
+
+    Result<RunRow> run(std::int64_t id) override
+    {
+        if (id <= 0)
+            return unknown(id);
+        Result<std::vector<RunRow>> rows = select(id);
+        MR_TRY(rows.status());
+        if (rows.value().empty())
+            return unknown(id);
+        return std::move(rows.value().front());
+    }
+
+    Result<std::vector<StepRow>> steps(
+        std::int64_t runId, std::int64_t afterStep, std::int64_t limit) override
+    {
+        MR_TRY(mustExist(runId));
+        return readSteps(*m_database, runId, afterStep, limit);
+    }
+
+    Result<std::vector<ScalarRow>> scalars(
+        std::int64_t runId, std::string_view metric, std::int64_t afterStep) override
+    {
+        MR_TRY(mustExist(runId));
+        std::vector<ScalarRow> rows;
+        MR_TRY(m_database->query(
+            "SELECT step,t_ms,value FROM scalar WHERE run_id=? AND metric_id="
+            "(SELECT id FROM metric WHERE name=?) AND step>? ORDER BY step",
+            [&](const Row& row) {
+                rows.push_back({row.integer(0), row.integer(1), row.real(2)});
+            },
+            runId, metric, afterStep));
+        return rows;
+    }
+
+    Result<std::vector<EventRow>> events(std::int64_t runId, std::int64_t afterId) override
+    {
+        MR_TRY(mustExist(runId));
+        std::vector<EventRow> rows;
+        MR_TRY(m_database->query(
+            "SELECT id,step,t_ms,level,code,text FROM event WHERE run_id=? AND id>? ORDER BY id",
+            [&](const Row& row) {
+                const std::int64_t level = std::clamp<std::int64_t>(row.integer(3), 0, 2);
+                rows.push_back({row.integer(0), row.integer(1), row.integer(2),
+                    static_cast<EventLevel>(level), row.text(4), row.text(5)});
+            },
+            runId, afterId));
+        return rows;
+    }
+
+    Result<std::vector<CheckpointRow>> checkpoints(std::int64_t runId) override
+    {
+        MR_TRY(mustExist(runId));
+        std::vector<CheckpointRow> rows;
+        MR_TRY(m_database->query(
+            "SELECT step,path,bytes,state,created_at,write_ms FROM checkpoint WHERE run_id=?"
+            " ORDER BY step,id",
+            [&](const Row& row) {
+                rows.push_back({row.integer(0), row.text(1), row.integer(2), row.text(3),
+                    row.integer(4), row.integer(5)});
+            },
+            runId));
+        return rows;
+    }
+
+private:
+    Status unknown(std::int64_t id) const
+    {
+        return Status::error(ErrorKind::InvalidArgument,
+            fmt::format("history {} has no run {}", m_database->path(), id));
+    }
+
+    // Hidden runs count as not there.
+    Status mustExist(std::int64_t id)
+    {
+        Result<std::int64_t> count =
+            m_database->integer("SELECT count(*) FROM run WHERE id=? AND deleted_at IS NULL", id);
+        MR_TRY(count.status());
+        return count.value() == 0 ? unknown(id) : Status();
+    }
+
+    // `id` 0: all of them.
+    Result<std::vector<RunRow>> select(std::int64_t id)
+    {
+        std::vector<RunRow> rows;
+        MR_TRY(m_database->query(
+            kSelectRuns, [&](const Row& row) { rows.push_back(runFrom(row)); }, id));
+        return rows;
+    }
+
+    std::unique_ptr<Database> m_database;
+};
+
+std::filesystem::path dataFolder()
+{
+    // The XDG base directory specification: relative paths are to be ignored.
+    const char* xdg = std::getenv("XDG_DATA_HOME");
+    if (xdg != nullptr && std::filesystem::path(xdg).is_absolute())
+        return std::filesystem::path(xdg) / "millrace";
+    const char* home = std::getenv("HOME");
+    if (home != nullptr && *home != '\0')
+        return std::filesystem::path(home) / ".local/share/millrace";
+    return std::filesystem::path("millrace-data");
+}
+
+} // namespace
+
+Result<std::unique_ptr<RunReader>> RunReader::open(const std::string& database)
+{
+    Result<std::unique_ptr<Database>> opened = openForReading(database);
+    MR_TRY(opened.status());
+    return std::unique_ptr<RunReader>(std::make_unique<SqliteRunReader>(std::move(opened).value()));
+}
+
+std::string defaultDatabasePath()
+{
+    return (dataFolder() / "history.db").string();
+}
+
+std::string defaultRunsFolder()
+{
+    return (dataFolder() / "runs").string();
+}
+
+} // namespace mr

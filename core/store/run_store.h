@@ -1,0 +1,96 @@
+// RunStore: the only writer of the history database (schema.h).
+//
+// Threads  Thread-safe: one mutex around one connection. Callers are the telemetry thread, ten
+//          times a second, and whoever begins or ends a run; never the UI thread.
+// Errors   Io and DataCorrupt with the file. A database of a newer program is refused; an older one
+//          is migrated after a backup beside it (history-v1-<time>.db).
+// Units    Milliseconds since the epoch in *Ms, microseconds in *Us.
+
+#pragma once
+
+#include <millrace/run_reader.h>
+#include <millrace/status.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mr {
+
+struct NewRun {
+    std::string uuid;
+    std::string name;
+    std::string modelPath;
+    std::string modelArchitecture;
+    std::string modelDtype;
+    std::int64_t parameters = 0;
+    std::string datasetPath;
+    std::string datasetFormat;
+    std::string configJson;
+    std::string planJson;
+    std::string hostJson;
+    std::string engineVersion;
+    std::string dir;
+    std::int64_t totalSteps = 0;
+    bool simulatedLink = false;
+};
+
+struct NamedScalar {
+    std::string metric;
+    ScalarRow row;
+};
+
+// A timeline that was written for one step.
+struct TraceRow {
+    std::int64_t step = 0;
+    std::string path;
+    std::int64_t bytes = 0;
+    std::string why; // "every 50th step", "slowest"
+};
+
+// One transaction's worth.
+struct StoreBatch {
+    std::vector<StepRow> steps;
+    std::vector<NamedScalar> scalars;
+    std::vector<EventRow> events; // ids are given by the store
+};
+
+class RunStore
+{
+public:
+    // Creates the file and its folder where they are missing.
+    static Result<std::unique_ptr<RunStore>> open(const std::string& database);
+    virtual ~RunStore() = default;
+
+    virtual const std::string& path() const noexcept = 0;
+
+    // Status "starting".
+    virtual Result<std::int64_t> beginRun(const NewRun& run) = 0;
+    // The run of this uuid, for resume; InvalidArgument if the database does not have it.
+    virtual Result<std::int64_t> findRun(std::string_view uuid) = 0;
+    // Opens a segment (one per process start) and sets "running". Rows after `fromStep` of an
+    // earlier life are removed: a resumed run is one curve.
+    virtual Status beginSegment(std::int64_t runId, std::int64_t fromStep) = 0;
+    virtual Status append(std::int64_t runId, const StoreBatch& batch) = 0;
+    virtual Status setPlan(std::int64_t runId, std::string_view planJson, std::int64_t totalSteps) = 0;
+    virtual Status setStatus(std::int64_t runId, std::string_view status) = 0; // synchronous=FULL
+    // Closes the segment; `status` is done, stopped or failed. synchronous=FULL.
+    virtual Status endRun(std::int64_t runId, std::string_view status, int exitCode,
+        std::string_view reason) = 0;
+    virtual Status addCheckpoint(std::int64_t runId, const CheckpointRow& row,
+        std::string_view hash) = 0;                                  // synchronous=FULL
+    virtual Status setCheckpointState(std::string_view path, std::string_view state) = 0;
+    virtual Status addTrace(std::int64_t runId, const TraceRow& row) = 0;
+
+    // Rename, note: what the history page edits.
+    virtual Status setName(std::int64_t runId, std::string_view name) = 0;
+    virtual Status setNotes(std::int64_t runId, std::string_view notes) = 0;
+    // Hides a run (deletedAt); purge() removes step, scalar and chunk rows of hidden ones for good.
+    virtual Status setDeleted(std::int64_t runId, bool deleted) = 0;
+    virtual Status purge() = 0;
+};
+
+} // namespace mr

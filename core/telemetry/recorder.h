@@ -1,0 +1,69 @@
+// Recorder: from the engine's threads to the run store, without slowing anyone.
+//
+// Spans go through one ring per producing thread (4,096 each; a full ring drops and counts). Step
+// records, scalars and messages have a queue of their own and are never dropped. The telemetry thread
+// drains everything ten times a second, one transaction each, appends the same to the run
+// folder (steps.jsonl, events.jsonl: the second truth the history can be rebuilt from), and then
+// calls the listener.
+//
+// Threads  record(): any thread that took a Producer, wait-free, allocates nothing. step(): engine
+//          thread, allocates nothing; with 4,096 records waiting it blocks for one drain rather than
+//          lose one. scalar(), message(), checkpoint(), status(): engine thread,
+//          outside a step (they copy text).
+// Errors   A database that fails is reported once to stderr, training goes on, the run folder
+//          still has everything; what it missed is offered again with every drain. close() returns the first failure.
+// Lifetime Borrows the store. close() drains and joins; the destructor closes.
+
+#pragma once
+
+#include "core/store/run_store.h"
+#include "core/telemetry/event.h"
+
+#include <millrace/run_reader.h>
+#include <millrace/status.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace mr {
+
+// Observers of the same stream, called on the telemetry thread: the command line's JSON lines.
+struct RecorderHooks {
+    std::function<void(const StepRow&)> onStep;
+    std::function<void(std::string_view metric, const ScalarRow&)> onScalar;
+    std::function<void(const EventRow&)> onMessage;
+    std::function<void()> onCommitted; // after each transaction
+};
+
+class Recorder
+{
+public:
+    class Producer
+    {
+    public:
+        virtual ~Producer() = default;
+        virtual void record(const TraceEvent& event) noexcept = 0;
+    };
+
+    static Result<std::unique_ptr<Recorder>> start(
+        RunStore& store, std::int64_t runId, const std::string& runDir, RecorderHooks hooks);
+    virtual ~Recorder() = default;
+
+    // One per thread, before the first step. Owned by the Recorder.
+    virtual Producer& producer(std::string_view threadName) = 0;
+
+    virtual void step(const StepRow& row) noexcept = 0;
+    virtual void scalar(std::string_view metric, const ScalarRow& row) = 0;
+    virtual void message(EventLevel level, std::string_view code, std::int64_t step,
+        std::int64_t timeMs, std::string text) = 0;
+    virtual std::uint64_t droppedSpans() const noexcept = 0;
+
+    // Blocks until everything given so far is committed.
+    virtual Status flush() = 0;
+    virtual Status close() = 0;
+};
+
+} // namespace mr

@@ -1,0 +1,33 @@
+// Records as lines of JSON: what the command line prints and what the run folder keeps.
+//
+// Milliseconds are written with exactly three decimals, so that compute_ms and the stall_ms still
+// add up to wall_ms. Values that are no finite number are null.
+//
+// Threads  Pure.
+// Errors   The readers: DataCorrupt names the field.
+
+#pragma once
+
+#include "core/store/run_store.h"
+
+#include <millrace/run_reader.h>
+#include <millrace/status.h>
+
+#include <string>
+#include <string_view>
+
+namespace mr {
+
+// {"event":"step",...}, one line without its end.
+std::string toJson(const StepRow& row);
+// timeMs is not part of the line and stays 0.
+Result<StepRow> stepFromJson(std::string_view line);
+
+// {"event":"info"|"warning"|"error","code":..,"step":..,"time_ms":..,"text":..}
+std::string toJson(const EventRow& row);
+// {"event":"scalar","metric":..,"step":..,"time_ms":..,"value":..}
+std::string toJson(std::string_view metric, const ScalarRow& row);
+// Adds what a line of events.jsonl says to `batch`.
+Status eventFromJson(std::string_view line, StoreBatch& batch);
+
+} // namespace mr

@@ -1,0 +1,44 @@
+// TierStore: every byte a run holds, allocated once from a MemoryPlan and looked up by purpose.
+//
+// One buffer per item of the plan, so what is held is what was planned, to the byte, and no step
+// allocates. Disk items come with the SSD tier.
+//
+// Threads    create() and destruction on the engine thread; lookups from any thread.
+// Ownership  Owns the buffers; the Device must outlive it.
+// Errors     OutOfMemory names the item, its tier and its bytes.
+// Units      Bytes.
+
+#pragma once
+
+#include "core/device/device.h"
+#include "core/plan/memory_plan.h"
+
+#include <millrace/status.h>
+
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace mr {
+
+class TierStore
+{
+public:
+    static Result<std::unique_ptr<TierStore>> create(Device& device, const MemoryPlan& plan);
+
+    const MemoryPlan& plan() const noexcept { return m_plan; }
+
+    // Empty if the plan has no such item. `group` value -1: of the run.
+    std::span<std::byte> find(Tier tier, MemoryUse use, GroupId group = {}) const noexcept;
+
+private:
+    explicit TierStore(const MemoryPlan& plan)
+        : m_plan(plan)
+    {
+    }
+
+    MemoryPlan m_plan;
+    std::vector<Buffer> m_buffers; // by index of m_plan.items
+};
+
+} // namespace mr

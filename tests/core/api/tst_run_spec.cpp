@@ -1,0 +1,236 @@
+// RunSpec and PlanReport as JSON, their words and units, and what checkSpec refuses.
+
+#include <millrace/planner.h>
+#include <millrace/run_spec.h>
+
+#include <QTest>
+
+#include <functional>
+#include <limits>
+
+using namespace mr;
+
+namespace {
+
+RunSpec usable()
+{
+    RunSpec spec;
+    spec.modelDir = "/models/x";
+    spec.data = {{"/data/train.txt", DataFormat::Auto, {}}};
+    return spec;
+}
+
+// The message of a spec changed by `change`; empty if it passes.
+std::string refusal(const std::function<void(RunSpec&)>& change)
+{
+    RunSpec spec = usable();
+    change(spec);
+    return checkSpec(spec).message();
+}
+
+bool names(const std::string& message, std::string_view part)
+{
+    return message.find(part) != std::string::npos;
+}
+
+RunSpec everythingSet()
+{
+    RunSpec s;
+    s.name = "n \"quoted\" \xE6\x97\xA5";
+    s.scratchConfig = "/c.json";
+    s.scratchTokenizer = "/t.model";
+    s.data = {{"/a.csv", DataFormat::Csv, {{"prompt", "q"}, {"response", "a"}}}};
+    s.evalData = {{"/e.jsonl", DataFormat::Jsonl, {}}, {"/f", DataFormat::Text, {}}};
+    s.evalEvery = 7;
+    s.outDir = "/o";
+    s.database = "/h.db";
+    s.steps = 300;
+    s.epochs = 0.1;
+    s.seqLen = 256;
+    s.microBatch = 4;
+    s.accumulate = 3;
+    s.learningRate = 2e-3;
+    s.schedule = ScheduleKind::Linear;
+    s.warmupSteps = 10;
+    s.weightDecay = 0.03;
+    s.beta1 = 0.85;
+    s.beta2 = 0.98;
+    s.eps = 1e-9;
+    s.clipNorm = 0.0;
+    s.seed = std::numeric_limits<std::uint64_t>::max();
+    s.precision = PrecisionChoice::F32;
+    s.recompute = RecomputeChoice::Block;
+    s.checkpointEvery = 50;
+    s.keepCheckpoints = 5;
+    s.device = DeviceChoice::Cpu;
+    s.threadedDevice = true;
+    s.threads = 6;
+    s.policy = "zero-offload";
+    s.policyOptions = {{"order", "by-layer"}};
+    s.deviceMemoryBytes = 1;
+    s.hostMemoryBytes = 2;
+    s.diskBytes = 3;
+    s.diskPath = "/d";
+    s.linkBytesPerSecond = 1.0 / 3.0;
+    return s;
+}
+
+} // namespace
+
+class TestRunSpec : public QObject
+{
+    Q_OBJECT
+
+private slots:
+
+    void specComesBackFromItsJson()
+    {
+        const RunSpec spec = everythingSet();
+
+        Result<RunSpec> read = runSpecFromJson(toJson(spec));
+
+        QVERIFY2(read.ok(), read.status().message().c_str());
+        const RunSpec& r = read.value();
+        QCOMPARE(toJson(r), toJson(spec));
+        QCOMPARE(r.seed, spec.seed);
+        QCOMPARE(r.data[0].columns, spec.data[0].columns);
+        QCOMPARE(r.evalData.size(), std::size_t{2});
+        QVERIFY(r.linkBytesPerSecond == spec.linkBytesPerSecond);
+        QVERIFY(toJson(r) != toJson(RunSpec()));
+    }
+
+    void missingFieldsKeepTheirDefaults()
+    {
+        Result<RunSpec> read = runSpecFromJson("{}");
+
+        QVERIFY(read.ok());
+        QCOMPARE(toJson(read.value()), toJson(RunSpec()));
+    }
+
+    void badJsonNamesTheField()
+    {
+        QVERIFY(names(runSpecFromJson(R"({"steps":"x"})").status().message(), "\"steps\""));
+        QVERIFY(names(runSpecFromJson(R"({"steps":1.5})").status().message(), "\"steps\""));
+        QVERIFY(names(runSpecFromJson(R"({"stepz":1})").status().message(), "stepz"));
+        QVERIFY(names(runSpecFromJson(R"({"seed":-1})").status().message(), "\"seed\""));
+        QVERIFY(names(runSpecFromJson(R"({"device":"tpu"})").status().message(), "tpu"));
+        QVERIFY(!runSpecFromJson("[]").ok());
+        QVERIFY(!runSpecFromJson("{\"data\":[1]}").ok());
+    }
+
+    void planReportComesBackFromItsJson()
+    {
+        PlanReport report;
+        report.policy = "resident";
+        report.fits = true;
+        report.advice = {"use a smaller batch"};
+        report.tiers = {{"device", 10, 6, {{"weights", 4}, {"gradients", 2}}}};
+        report.parameters = 260032;
+        report.predictedStepMs = 0.1;
+        report.predictedStallMs[2] = 3.25;
+
+        Result<PlanReport> read = planReportFromJson(toJson(report));
+
+        QVERIFY2(read.ok(), read.status().message().c_str());
+        QCOMPARE(toJson(read.value()), toJson(report));
+        QCOMPARE(read.value().tiers[0].kinds[1].bytes, std::uint64_t{2});
+        QVERIFY(read.value().predictedStallMs[2] == 3.25);
+        QVERIFY(!planReportFromJson(R"({"tiers":3})").ok());
+    }
+
+    void wordsOfEveryChoiceAreReadBack()
+    {
+        for (const auto v : {PrecisionChoice::Auto, PrecisionChoice::BF16, PrecisionChoice::F32})
+            QVERIFY(parsePrecision(name(v)).value() == v);
+        for (const auto v : {DataFormat::Auto, DataFormat::Text, DataFormat::Jsonl,
+                 DataFormat::Json, DataFormat::Csv})
+            QVERIFY(parseDataFormat(name(v)).value() == v);
+        for (const auto v : {ScheduleKind::Constant, ScheduleKind::Linear, ScheduleKind::Cosine})
+            QVERIFY(parseSchedule(name(v)).value() == v);
+        QVERIFY(names(parsePrecision("fp8").status().message(), "auto, bf16 or fp32"));
+    }
+
+    void amountsOfBytesAreReadWithTheirUnits()
+    {
+        QCOMPARE(parseBytes("6GiB").value(), std::uint64_t{6} << 30);
+        QCOMPARE(parseBytes("200GB").value(), std::uint64_t{200'000'000'000});
+        QCOMPARE(parseBytes("1500000").value(), std::uint64_t{1500000});
+        QCOMPARE(parseBytes("1.5 KiB").value(), std::uint64_t{1536});
+        QCOMPARE(parseBytes("2TiB").value(), std::uint64_t{2} << 40);
+        QVERIFY(parseRate("12GB/s").value() == 12e9);
+    }
+
+    void amountsThatAreNoneAreRefused()
+    {
+        for (const char* text : {"", "GiB", "-1", "-0", "6G", "6 GiBs", "nan", "inf", "1e3", "0x10",
+                 "9999999999TiB", " 1"})
+            QVERIFY2(!parseBytes(text).ok(), text);
+        for (const char* text : {"12GB", "0GB/s", "/s", "-1GB/s", "12GB/sec"})
+            QVERIFY2(!parseRate(text).ok(), text);
+    }
+
+    void usableSpecPasses()
+    {
+        QCOMPARE(checkSpec(usable()).message(), std::string());
+        QCOMPARE(refusal([](RunSpec& s) {
+            s.policyOptions = {{"order", "by-layer-flip"}};
+        }),
+            std::string());
+        QCOMPARE(refusal([](RunSpec& s) {
+            s.policyOptions = {{"clip-mode", "exact"}};
+        }),
+            std::string());
+        QCOMPARE(refusal([](RunSpec& s) { s.policy = "zero-offload"; }), std::string());
+    }
+
+    void whatIsNotBuiltIsRefusedByName()
+    {
+        QCOMPARE(refusal([](RunSpec& s) { s.policy = "zenflow"; }),
+            std::string("policy 'zenflow' is known but not built yet; use resident or "
+                        "zero-offload"));
+        QVERIFY(names(refusal([](RunSpec& s) { s.policy = "zeroff"; }), "is not known"));
+        QVERIFY(names(refusal([](RunSpec& s) { s.method = "lora"; }), "'lora' is known but"));
+        QVERIFY(names(refusal([](RunSpec& s) {
+            s.policyOptions = {{"urgent", "0.1"}};
+        }),
+            "'urgent'"));
+        QVERIFY(names(refusal([](RunSpec& s) {
+            s.policyOptions = {{"ugrent", "0.1"}};
+        }),
+            "'ugrent' is not known"));
+        QVERIFY(names(refusal([](RunSpec& s) {
+            s.policyOptions = {{"clip-mode", "per-group"}};
+        }),
+            "per-group"));
+        QVERIFY(names(refusal([](RunSpec& s) { s.device = DeviceChoice::Cuda; }),
+            "this build has no CUDA device yet"));
+        QVERIFY(names(refusal([](RunSpec& s) { s.diskPath = "/d"; }), "disk"));
+    }
+
+    void rangesNameTheirField()
+    {
+        QVERIFY(names(refusal([](RunSpec& s) { s.steps = -1; }), "steps is -1"));
+        QVERIFY(names(refusal([](RunSpec& s) { s.epochs = 0.0; }), "epochs"));
+        QVERIFY(names(refusal([](RunSpec& s) { s.seqLen = 1; }), "seq-len is 1"));
+        QVERIFY(names(refusal([](RunSpec& s) { s.microBatch = 0; }), "micro-batch"));
+        QVERIFY(names(refusal([](RunSpec& s) { s.accumulate = 0; }), "accumulate"));
+        QVERIFY(names(refusal([](RunSpec& s) { s.learningRate = -1e-5; }), "lr"));
+        QVERIFY(names(refusal([](RunSpec& s) { s.beta2 = 1.0; }), "beta2"));
+        QVERIFY(names(refusal([](RunSpec& s) { s.eps = 0.0; }), "eps"));
+        QVERIFY(names(refusal([](RunSpec& s) { s.keepCheckpoints = 0; }), "keep"));
+        const double nan = std::numeric_limits<double>::quiet_NaN();
+        QVERIFY(names(refusal([=](RunSpec& s) { s.clipNorm = nan; }), "clip"));
+        QVERIFY(names(refusal([=](RunSpec& s) { s.linkBytesPerSecond = nan; }), "link"));
+    }
+
+    void contradictionsAboutTheModelAreRefused()
+    {
+        QVERIFY(!refusal([](RunSpec& s) { s.modelDir.clear(); }).empty());
+        QVERIFY(!refusal([](RunSpec& s) { s.scratchConfig = "/c.json"; }).empty());
+        QVERIFY(!refusal([](RunSpec& s) { s.scratchTokenizer = "/t.model"; }).empty());
+        QVERIFY(!refusal([](RunSpec& s) { s.data[0].path.clear(); }).empty());
+    }
+};
+
+QTEST_APPLESS_MAIN(TestRunSpec)
+#include "tst_run_spec.moc"

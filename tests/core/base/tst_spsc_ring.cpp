@@ -1,0 +1,55 @@
+#include "core/base/spsc_ring.h"
+
+#include <QTest>
+
+#include <thread>
+
+using namespace mr;
+
+class TestSpscRing : public QObject
+{
+    Q_OBJECT
+
+private slots:
+
+    void aFullRingDropsAndCounts()
+    {
+        SpscRing<int> ring(3);
+        for (int i = 0; i < 5; ++i)
+            QCOMPARE(ring.push(i), i < 3);
+        QCOMPARE(ring.dropped(), std::uint64_t{2});
+
+        int value = -1;
+        QVERIFY(ring.pop(value));
+        QCOMPARE(value, 0);
+        QVERIFY(ring.push(9));
+        for (const int expected : {1, 2, 9}) {
+            QVERIFY(ring.pop(value));
+            QCOMPARE(value, expected);
+        }
+        QVERIFY(!ring.pop(value));
+    }
+
+    void valuesArriveInOrderAcrossThreads()
+    {
+        SpscRing<int> ring(16);
+        constexpr int kValues = 20000;
+        const std::jthread producer([&] {
+            for (int i = 0; i < kValues;)
+                if (ring.push(i))
+                    ++i;
+                else
+                    std::this_thread::yield();
+        });
+        for (int expected = 0; expected < kValues;) {
+            int value = -1;
+            if (ring.pop(value))
+                QCOMPARE(value, expected++);
+            else
+                std::this_thread::yield();
+        }
+    }
+};
+
+QTEST_APPLESS_MAIN(TestSpscRing)
+#include "tst_spsc_ring.moc"

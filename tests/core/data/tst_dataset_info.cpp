@@ -1,0 +1,123 @@
+// What the New run page and `inspect` show of a dataset, good or broken.
+
+#include "core/data/small_tokenizer.h"
+
+#include <millrace/library.h>
+
+using namespace mr;
+using namespace mr::test;
+
+namespace {
+
+DatasetInfo look(const std::string& path, const std::string& model = {}, int rows = 3)
+{
+    DataSource source;
+    source.path = path;
+    Result<DatasetInfo> info = inspectDataset(source, model, 32, rows);
+    if (!info.ok())
+        qFatal("%s", info.status().message().c_str());
+    return std::move(info).value();
+}
+
+} // namespace
+
+class TstDatasetInfo : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void initTestCase() { trainTokenizer(m_folder); }
+    void rowsAndColumnsAreKnownWithoutAModel();
+    void previewsShowTheTrainedTokens();
+    void problemsKeepWhatWasFound();
+    void aModelWithoutATokenizerIsAProblem();
+    void filesThatAreNotThereAreAStatus();
+
+private:
+    Folder m_folder;
+};
+
+void TstDatasetInfo::rowsAndColumnsAreKnownWithoutAModel()
+{
+    const std::string text = "{\"id\":1,\"question\":\"a\",\"answer\":\"b\"}\n";
+    const DatasetInfo info = look(m_folder.write("a.jsonl", text + text));
+
+    QVERIFY(info.problems.empty());
+    QCOMPARE(info.format, DataFormat::Jsonl);
+    QCOMPARE(info.columns, (std::vector<std::string>{"id", "question", "answer"}));
+    QCOMPARE(info.mapping.at("response"), std::string("answer"));
+    QCOMPARE(info.rows, 2);
+    QCOMPARE(info.tokens, 0);
+    QCOMPARE(info.bytes, 2 * text.size());
+}
+
+void TstDatasetInfo::previewsShowTheTrainedTokens()
+{
+    const std::string path =
+        m_folder.write("p.jsonl", "{\"prompt\":\"a\",\"response\":\"\"}\n{\"prompt\":\"The "
+                                  "miller\",\"response\":\"counts\"}\n"
+                                  "{\"prompt\":\"a\",\"response\":\"" +
+                                      std::string(300, 'z') + "\"}\n");
+
+    const DatasetInfo info = look(path, m_folder.path(), 10);
+
+    QVERIFY(info.problems.empty());
+    QCOMPARE(info.rows, 3);
+    QCOMPARE(info.emptyRows, 1);
+    QCOMPARE(info.cutRows, 1);
+    QCOMPARE(info.sequences, 2);
+    QCOMPARE(info.preview.size(), 2U);
+    QCOMPARE(info.preview[0].row, 2);
+    QVERIFY(!info.preview[0].cut && info.preview[1].cut);
+    const std::vector<PreviewToken>& tokens = info.preview[0].tokens;
+    QCOMPARE(tokens.front().text, std::string("<s>"));
+    QCOMPARE(tokens.back().text, std::string("</s>"));
+    QVERIFY(!tokens.front().trained && tokens.back().trained);
+    std::int64_t trained = 0;
+    for (const PreviewRow& row : info.preview)
+        for (const PreviewToken& token : row.tokens)
+            trained += token.trained ? 1 : 0;
+    QCOMPARE(info.trainedTokens, trained);
+    QCOMPARE(look(path, m_folder.path(), 1).preview.size(), 1U);
+}
+
+void TstDatasetInfo::problemsKeepWhatWasFound()
+{
+    const DatasetInfo broken =
+        look(m_folder.write("b.jsonl", "{\"prompt\":\"a\",\"response\":\"b\"}\n{\"prompt\":\n"),
+            m_folder.path());
+    QCOMPARE(broken.problems.size(), 1U);
+    QVERIFY(contains(broken.problems[0], "line 2: not valid JSON"));
+
+    const DatasetInfo unclear = look(m_folder.write("c.csv", "x,y,z\n1,2,3\n"));
+    QCOMPARE(unclear.format, DataFormat::Csv);
+    QCOMPARE(unclear.columns.size(), 3U);
+    QVERIFY(contains(unclear.problems.at(0), "--map"));
+
+    const DatasetInfo nothing =
+        look(m_folder.write("e.jsonl", "{\"prompt\":\"a\",\"response\":\"\"}\n"), m_folder.path());
+    QVERIFY(contains(nothing.problems.at(0), "no row has anything to train on"));
+    QVERIFY(contains(look(m_folder.write("z.txt", "")).problems.at(0), "is empty"));
+}
+
+void TstDatasetInfo::aModelWithoutATokenizerIsAProblem()
+{
+    const Folder empty;
+    const DatasetInfo info =
+        look(m_folder.write("m.jsonl", "{\"prompt\":\"a\",\"response\":\"b\"}\n"), empty.path());
+    QCOMPARE(info.rows, 1);
+    QVERIFY(contains(info.problems.at(0), "has no tokenizer.model"));
+}
+
+void TstDatasetInfo::filesThatAreNotThereAreAStatus()
+{
+    DataSource source;
+    source.path = m_folder.path("absent.jsonl");
+    const Result<DatasetInfo> info = inspectDataset(source, {}, 32, 3);
+    QVERIFY(!info.ok());
+    QVERIFY(contains(info.status().message(), "absent.jsonl"));
+    QVERIFY(info.status().kind() == ErrorKind::Io);
+}
+
+QTEST_APPLESS_MAIN(TstDatasetInfo)
+#include "tst_dataset_info.moc"

@@ -1,0 +1,108 @@
+// What a user sees of a model folder, sound or not.
+
+#include "model_folder.h"
+
+#include <millrace/library.h>
+
+#include <QTest>
+
+#include <algorithm>
+
+using namespace mr;
+using namespace mr::test;
+
+namespace {
+
+struct Folder {
+    Folder()
+        : path(std::filesystem::path(dir.path().toStdString()) / "my-model")
+    {
+        std::filesystem::create_directories(path);
+        put(path / "config.json", tinyConfig());
+        const ParamTable table = buildParamTable(config(tinyConfig()));
+        put(path / "model.safetensors", safetensors(tinyTensors(table)));
+        put(path / "tokenizer.model", "pieces");
+    }
+
+    Result<ModelInfo> inspect() { return inspectModel(path.string()); }
+
+    std::string problems()
+    {
+        std::string all;
+        const ModelInfo info = inspect().value();
+        for (const std::string& problem : info.problems)
+            all += problem + "\n";
+        return all;
+    }
+
+    QTemporaryDir dir;
+    std::filesystem::path path;
+};
+
+} // namespace
+
+class TestModelInfo : public QObject
+{
+    Q_OBJECT
+
+private slots:
+
+    void soundFolderHasItsFiguresAndNoProblem()
+    {
+        Folder f;
+
+        Result<ModelInfo> info = inspectModel(f.path.string() + "/");
+
+        QVERIFY2(info.ok(), info.status().message().c_str());
+        QCOMPARE(f.problems(), std::string());
+        QCOMPARE(info.value().name, std::string("my-model"));
+        QCOMPARE(info.value().parameters, buildParamTable(config(tinyConfig())).parameters);
+        QCOMPARE(info.value().tokenizerKind, std::string("sentencepiece"));
+        QCOMPARE(info.value().dtype, std::string("float32"));
+        QCOMPARE(info.value().bytes, std::filesystem::file_size(f.path / "model.safetensors"));
+    }
+
+    void pathThatIsNoModelSaysWhatIsMissing()
+    {
+        QTemporaryDir dir;
+        const std::string empty = dir.path().toStdString();
+
+        QVERIFY(has(inspectModel(empty).status().message(), "it has no config.json"));
+        QVERIFY(has(inspectModel(empty + "/none").status().message(), "no such folder"));
+    }
+
+    void tokenizerThatCannotBeUsedIsAProblem()
+    {
+        Folder f;
+        put(f.path / "tokenizer.model", "version https://git-lfs.github.com/spec/v1\n");
+        QVERIFY(has(f.problems(), "git lfs pull"));
+        std::filesystem::remove(f.path / "tokenizer.model");
+        QVERIFY(has(f.problems(), "no tokenizer"));
+        put(f.path / "tokenizer.json", "{}");
+        QVERIFY(has(f.problems(), "tokenizer.json is not supported yet"));
+    }
+
+    void problemsOfWeightsAndConfigAreShownTogetherWithTheRest()
+    {
+        Folder f;
+        std::filesystem::remove(f.path / "model.safetensors");
+        QVERIFY(has(f.problems(), "no model.safetensors"));
+        QCOMPARE(f.inspect().value().layers, std::int64_t{2});
+        put(f.path / "config.json", "{");
+        QVERIFY(has(f.problems(), "not JSON"));
+    }
+
+    void configAloneIsDescribed()
+    {
+        Folder f;
+
+        Result<ModelInfo> info = inspectModel((f.path / "config.json").string());
+
+        QVERIFY(info.ok());
+        QVERIFY(info.value().parameters > 0);
+        QVERIFY(has(info.value().problems.at(0), "config without weights"));
+    }
+};
+
+QTEST_APPLESS_MAIN(TestModelInfo)
+#include "tst_model_info.moc"

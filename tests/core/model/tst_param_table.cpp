@@ -1,0 +1,88 @@
+// Where parameters lie: slots in order, aligned, and every element of a slot named once.
+
+// ParamGroup has a member called slots, which Qt would take for its keyword.
+#define QT_NO_KEYWORDS
+
+#include "model_folder.h"
+
+#include <QTest>
+
+using namespace mr;
+using namespace mr::test;
+
+class TestParamTable : public QObject
+{
+    Q_OBJECT
+
+private Q_SLOTS:
+
+    void groupsAreEmbeddingBlocksAndHead()
+    {
+        const ParamTable table = buildParamTable(config(tinyConfig()));
+
+        QCOMPARE(table.groups.size(), std::size_t{4});
+        QCOMPARE(table.groups[0].name, std::string("embedding"));
+        QCOMPARE(table.groups[2].name, std::string("block 1"));
+        QCOMPARE(table.groups[3].name, std::string("head"));
+    }
+
+    void namedTensorsCoverEverySlotElementOnce()
+    {
+        const ParamTable table = buildParamTable(config(tinyConfig()));
+        std::vector<std::vector<int>> seen;
+        for (const ParamGroup& g : table.groups)
+            seen.emplace_back(static_cast<std::size_t>(g.elements), 0);
+
+        std::int64_t named = 0;
+        for (const NamedTensor& t : table.tensors) {
+            named += t.count();
+            for (std::int64_t i = 0; i < t.count(); ++i)
+                ++seen[static_cast<std::size_t>(t.group.value)]
+                      [static_cast<std::size_t>(t.first + i)];
+        }
+
+        QCOMPARE(named, table.parameters);
+        for (std::size_t g = 0; g < seen.size(); ++g)
+            for (const ParamSlot& s : table.groups[g].slots) {
+                QCOMPARE(s.first % kSlotAlign, 0);
+                for (std::int64_t i = 0; i < s.count(); ++i)
+                    QCOMPARE(seen[g][static_cast<std::size_t>(s.first + i)], 1);
+            }
+    }
+
+    void queryKeyAndValueFollowOneAnotherInOneMatrix()
+    {
+        const ParamTable table = buildParamTable(config(tinyConfig()));
+        const ParamSlot* qkv = table.find(GroupId{1}, SlotKind::Qkv);
+        QVERIFY(qkv != nullptr);
+        QCOMPARE(qkv->rows, 48);
+        QCOMPARE(qkv->cols, 12);
+        for (const NamedTensor& t : table.tensors) {
+            if (t.name == "model.layers.0.self_attn.k_proj.weight")
+                QCOMPARE(t.first, qkv->first + 24 * 12);
+            if (t.name == "model.layers.0.self_attn.v_proj.weight")
+                QCOMPARE(t.first, qkv->first + 36 * 12);
+        }
+    }
+
+    void onlyMatricesAreDecayed()
+    {
+        for (const ParamGroup& g : buildParamTable(config(tinyConfig())).groups)
+            for (const ParamSlot& s : g.slots)
+                QCOMPARE(s.decayed, s.rank == 2);
+    }
+
+    void tiedHeadHasNoSlotOfItsOwn()
+    {
+        const ParamTable tied = buildParamTable(config(tinyConfig(true)));
+        const ParamTable untied = buildParamTable(config(tinyConfig(false)));
+
+        QVERIFY(tied.find(GroupId{3}, SlotKind::Head) == nullptr);
+        QVERIFY(untied.find(GroupId{3}, SlotKind::Head) != nullptr);
+        QCOMPARE(untied.parameters - tied.parameters, 17 * 12);
+        QVERIFY(tied.find(GroupId{9}, SlotKind::Head) == nullptr);
+    }
+};
+
+QTEST_APPLESS_MAIN(TestParamTable)
+#include "tst_param_table.moc"

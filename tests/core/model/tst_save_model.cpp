@@ -1,0 +1,231 @@
+// Saving a model folder: exact tensors, shards, carried files, and the config as it was read.
+
+#include "core/model/export_plan.h"
+#include "core/model/safetensors.h"
+#include "core/optim/adamw.h"
+#include "model_folder.h"
+
+#include <QTest>
+
+#include <nlohmann/json.hpp>
+
+using namespace mr;
+using namespace mr::test;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Model {
+    Model()
+        : config(mr::test::config(tinyConfig()))
+        , table(buildParamTable(config))
+        , master(table)
+        , path(dir.path().toStdString())
+    {
+        initializeWeights(config, table, 5, master.views);
+        for (auto& low : master.low) // so that the lower halves are not zero anywhere
+            for (std::size_t i = 0; i < low.size(); ++i)
+                low[i] = static_cast<std::int16_t>(i * 37 % 1000);
+    }
+
+    QTemporaryDir dir;
+    ModelConfig config;
+    ParamTable table;
+    Master master;
+    fs::path path;
+};
+
+std::string hashOfFolder(const fs::path& folder)
+{
+    Result<ModelConfig> config = readModelConfig(folder);
+    if (!config.ok())
+        return config.status().message();
+    const ParamTable table = buildParamTable(config.value());
+    Result<WeightFiles> files = findWeights(folder, config.value(), table);
+    if (!files.ok())
+        return files.status().message();
+    Master master(table);
+    const Status status = loadWeights(files.value(), table, master.views);
+    return status.ok() ? weightsHash(table, master.views) : status.message();
+}
+
+} // namespace
+
+class TestSaveModel : public QObject
+{
+    Q_OBJECT
+
+private slots:
+
+    void savedF32ModelIsTheMasterToTheBit()
+    {
+        Model m;
+
+        const Status status =
+            saveModel(m.path / "out/deep", m.config, m.table, m.master.views, ExportType::F32, {});
+
+        QVERIFY2(status.ok(), status.message().c_str());
+        QCOMPARE(hashOfFolder(m.path / "out/deep"), weightsHash(m.table, m.master.views));
+        QCOMPARE(contents(m.path / "out/deep/config.json"), tinyConfig());
+    }
+
+    void savedBf16ModelIsTheHighHalf()
+    {
+        Model m;
+
+        QVERIFY(saveModel(m.path / "out", m.config, m.table, m.master.views, ExportType::BF16, {})
+                    .ok());
+
+        for (auto& low : m.master.low)
+            std::fill(low.begin(), low.end(), std::int16_t{0});
+        QCOMPARE(hashOfFolder(m.path / "out"), weightsHash(m.table, m.master.views));
+        Result<ModelConfig> saved = readModelConfig(m.path / "out");
+        QCOMPARE(saved.value().dtype, std::string("bfloat16"));
+    }
+
+    void shardsKeepTheirLimitAndLoadTheSame()
+    {
+        Model m;
+        put(m.path / "model.safetensors", "left over");
+        put(m.path / "config.json", tinyConfig());
+        const std::uint64_t limit = 2000;
+
+        const Status status = writeShards(m.path, m.table, m.master.views, ExportType::F32, limit);
+
+        QVERIFY2(status.ok(), status.message().c_str());
+        QCOMPARE(hashOfFolder(m.path), weightsHash(m.table, m.master.views));
+        const auto shards = cutShards(m.table, ExportType::F32, limit);
+        QVERIFY(shards.size() > 2);
+        for (const auto& shard : shards) {
+            std::int64_t bytes = 0;
+            for (const std::size_t i : shard)
+                bytes += 4 * m.table.tensors[i].count();
+            QVERIFY(bytes <= std::int64_t{limit} || shard.size() == 1);
+        }
+        const auto index = nlohmann::json::parse(contents(m.path / "model.safetensors.index.json"));
+        QCOMPARE(index["metadata"]["total_size"].get<std::int64_t>(), 4 * m.table.parameters);
+        QVERIFY(fs::exists(m.path / ("model-00001-of-0000" + std::to_string(shards.size()) +
+                                        ".safetensors")) ||
+                shards.size() > 9);
+    }
+
+    void fileCarriesTheMetadataLoadersAskFor()
+    {
+        Model m;
+        QVERIFY(writeShards(m.path, m.table, m.master.views, ExportType::F32, kShardBytes).ok());
+
+        const std::string bytes = contents(m.path / "model.safetensors");
+
+        QVERIFY(has(bytes.substr(8, 64), R"({"__metadata__":{"format":"pt"},)"));
+        QCOMPARE(static_cast<unsigned char>(bytes[0]) % 8, 0); // the data begins aligned
+        for (const auto& entry : fs::directory_iterator(m.path))
+            QVERIFY(!has(entry.path().filename().string(), ".part"));
+    }
+
+    void tokenizerAndGenerationFilesAreCarriedUnchanged()
+    {
+        Model m;
+        fs::create_directories(m.path / "from/tokenizer_folder");
+        const std::vector<std::string> carried = {"tokenizer.model", "tokenizer.json",
+            "tokenizer_config.json", "special_tokens_map.json", "generation_config.json",
+            "chat_template.jinja", "added_tokens.json", "vocab.json", "merges.txt", "LICENSE.txt"};
+        for (const std::string& name : carried)
+            put(m.path / "from" / name, "content of " + name + std::string("\0\n", 2));
+        put(m.path / "from/LICENSE", "");
+        for (const char* name : {"README.md", "pytorch_model.bin", "other.txt"})
+            put(m.path / "from" / name, "x");
+
+        const Status status = saveModel(
+            m.path / "out", m.config, m.table, m.master.views, ExportType::F32, m.path / "from");
+
+        QVERIFY2(status.ok(), status.message().c_str());
+        for (const std::string& name : carried)
+            QCOMPARE(contents(m.path / "out" / name), contents(m.path / "from" / name));
+        QVERIFY(fs::exists(m.path / "out/LICENSE"));
+        for (const char* name : {"README.md", "pytorch_model.bin", "other.txt", "tokenizer_folder"})
+            QVERIFY(!fs::exists(m.path / "out" / name));
+    }
+
+    void tokenizerFileOfAScratchModelGetsTheNameLoadersLookFor()
+    {
+        Model m;
+        put(m.path / "my_own.spm", "pieces");
+
+        QVERIFY(saveModel(m.path / "out", m.config, m.table, m.master.views, ExportType::F32,
+            m.path / "my_own.spm")
+                    .ok());
+
+        QCOMPARE(contents(m.path / "out/tokenizer.model"), std::string("pieces"));
+        QVERIFY(has(saveModel(m.path / "out", m.config, m.table, m.master.views, ExportType::F32,
+                        m.path / "none")
+                        .message(),
+            "none"));
+    }
+
+    void sourceFolderIsNeverOverwritten()
+    {
+        Model m;
+        put(m.path / "model.safetensors", "precious");
+
+        const Status status =
+            saveModel(m.path, m.config, m.table, m.master.views, ExportType::F32, m.path);
+
+        QVERIFY(has(status.message(), "overwrite"));
+        QCOMPARE(contents(m.path / "model.safetensors"), std::string("precious"));
+    }
+
+    void configKeepsEveryByteButItsDtype()
+    {
+        const auto bf16 = [](const char* text) { return withDtype(text, ExportType::BF16); };
+        QCOMPARE(bf16("{ \"a\" : [1,\t2.50], \"torch_dtype\" :\n\"float32\" , \"b\":1e-05}"),
+            std::string("{ \"a\" : [1,\t2.50], \"torch_dtype\" :\n\"bfloat16\" , \"b\":1e-05}"));
+        QCOMPARE(bf16("{\"dtype\":null}"), std::string("{\"dtype\":\"bfloat16\"}"));
+        QCOMPARE(bf16("{\"x\":{\"dtype\":\"a\"},\"y\":\"dtype\",\"dtype\":\"q\"}"),
+            std::string("{\"x\":{\"dtype\":\"a\"},\"y\":\"dtype\",\"dtype\":\"bfloat16\"}"));
+        QCOMPARE(bf16("{\"x\":\"\\\"dtype\\\":\",\"dtype\":\"q\"}"),
+            std::string("{\"x\":\"\\\"dtype\\\":\",\"dtype\":\"bfloat16\"}"));
+        const auto added = nlohmann::json::parse(bf16("{\"a\":1}"));
+        QVERIFY(added["torch_dtype"] == "bfloat16" && added["a"] == 1);
+        QCOMPARE(withDtype(tinyConfig(), ExportType::F32), tinyConfig());
+    }
+
+    void publishedModelsComeBackByteForByte()
+    {
+        for (const char* name : {"models/stories260K", "models/babyllama"}) {
+            const fs::path folder = sharedData() / name;
+            if (!fs::is_directory(folder)) {
+                qInfo("skipped: no shared data (MILLRACE_SHARED)");
+                return;
+            }
+            QTemporaryDir dir;
+            const fs::path out = fs::path(dir.path().toStdString()) / "out";
+            Result<ModelConfig> c = readModelConfig(folder);
+            QVERIFY(c.ok());
+            const ParamTable table = buildParamTable(c.value());
+            Result<WeightFiles> files = findWeights(folder, c.value(), table);
+            QVERIFY(files.ok());
+            Master m(table);
+            QVERIFY(loadWeights(files.value(), table, m.views).ok());
+
+            QVERIFY(saveModel(out, c.value(), table, m.views, ExportType::F32, folder).ok());
+
+            for (const char* file : {"config.json", "tokenizer.model"})
+                QVERIFY(contents(out / file) == contents(folder / file));
+            Result<SafetensorsReader> a = SafetensorsReader::open(folder / "model.safetensors");
+            Result<SafetensorsReader> b = SafetensorsReader::open(out / "model.safetensors");
+            QVERIFY(a.ok() && b.ok());
+            QCOMPARE(a.value().entries().size(), b.value().entries().size());
+            for (const auto& [tensor, entry] : a.value().entries()) {
+                std::vector<std::byte> before(entry.end - entry.begin);
+                std::vector<std::byte> after(before.size());
+                QVERIFY(a.value().readBytes(tensor, 0, before).ok());
+                QVERIFY(b.value().readBytes(tensor, 0, after).ok());
+                QVERIFY2(before == after, tensor.c_str());
+            }
+        }
+    }
+};
+
+QTEST_APPLESS_MAIN(TestSaveModel)
+#include "tst_save_model.moc"

@@ -1,0 +1,305 @@
+// Plans as text: what each policy does in each order of work, and what a step leaves.
+
+#include "core/plan/memory_plan.h"
+#include "core/plan/plan_builder.h"
+#include "core/plan/plan_text.h"
+#include "tests/core/plan/plan_shapes.h"
+
+#include <QTest>
+
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+namespace {
+
+std::atomic<int> s_allocations = 0;
+
+} // namespace
+
+// Counts what the builder takes from the heap.
+void* operator new(std::size_t bytes)
+{
+    ++s_allocations;
+    if (void* memory = std::malloc(bytes > 0 ? bytes : 1))
+        return memory;
+    throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept
+{
+    std::free(memory);
+}
+void operator delete(void* memory, std::size_t /*bytes*/) noexcept
+{
+    std::free(memory);
+}
+
+using namespace mr;
+using namespace mr::test;
+
+namespace {
+
+QString textOf(const StepPlan& plan)
+{
+    return QString::fromStdString("\n" + toText(plan));
+}
+
+BuiltStep step7(const OffloadPolicy& policy, int blocks, int microBatches)
+{
+    Result<BuiltStep> built =
+        buildPlan(specOf(7, microBatches), carryOf(6), smallShape(blocks), endless(), {}, policy);
+    return built.ok() ? std::move(built).value() : BuiltStep{};
+}
+
+int countOf(const StepPlan& plan, TaskKind kind)
+{
+    int count = 0;
+    for (const Task& task : plan.tasks)
+        count += task.kind == kind ? 1 : 0;
+    return count;
+}
+
+} // namespace
+
+class TestPlanBuilder : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    // Forward passes only, one micro-batch after the other whatever the policy's order.
+    void evaluationReadsTheVersionTheNextForwardReads()
+    {
+        Result<StepPlan> plan = buildEvaluation(specOf(7, 3), carryOf(6), smallShape(1), endless(),
+            {}, policyOf("zero-offload", "by-layer"));
+
+        QVERIFY(plan.ok());
+        QCOMPARE(textOf(plan.value()), QStringLiteral(R"(
+0 FetchBatch CopyIn m0 v6
+1 FetchBatch CopyIn m1 v6
+2 Forward Compute g0 m0 [0,4096) v6 <- 0
+3 Forward Compute g1 m0 [0,4096) v6
+4 Forward Compute g2 m0 [0,4096) v6
+5 FetchBatch CopyIn m2 v6 <- 4
+6 Forward Compute g0 m1 [0,4096) v6 <- 1
+7 Forward Compute g1 m1 [0,4096) v6
+8 Forward Compute g2 m1 [0,4096) v6
+9 Forward Compute g0 m2 [0,4096) v6 <- 5
+10 Forward Compute g1 m2 [0,4096) v6
+11 Forward Compute g2 m2 [0,4096) v6
+12 SendScalars CopyOut v6 <- 11
+)"));
+    }
+
+    void tiedHeadKeepsTheEmbeddingsWeightsUntilItsBackward()
+    {
+        ModelShape shape = smallShape(1);
+        shape.tiedHead = true;
+        const OffloadPolicy policy = latePolicy(1.0);
+        Result<BuiltStep> first = buildPlan(specOf(7, 1), carryOf(6), shape, endless(), {}, policy);
+        QVERIFY(first.ok());
+
+        Result<BuiltStep> second =
+            buildPlan(specOf(8, 1), first.value().out, shape, endless(), {}, policy);
+
+        QVERIFY(second.ok());
+        const Status status = checkPlan(
+            second.value().plan, first.value().out, second.value().out, shape, endless(), policy);
+        QVERIFY2(status.ok(), status.message().c_str());
+    }
+
+    void largeGroupsAreUpdatedInTilesAndUploadedTileByTile()
+    {
+        ModelShape shape = smallShape(1);
+        shape.groups[1].elements = 2 * kTileElements + 512;
+
+        Result<BuiltStep> built =
+            buildPlan(specOf(7, 1), carryOf(6), shape, endless(), {}, policyOf("zero-offload"));
+
+        QVERIFY(built.ok());
+        const StepPlan& plan = built.value().plan;
+        QCOMPARE(countOf(plan, TaskKind::UpdateOnHost), 5);
+        QCOMPARE(countOf(plan, TaskKind::FetchWeights), 5);
+        const Task& last = plan.tasks[plan.tasks.size() - 3];
+        QVERIFY(last.kind == TaskKind::FetchWeights);
+        QCOMPARE(last.firstElement, 2 * kTileElements);
+        QCOMPARE(last.elementCount, std::int64_t{512});
+    }
+
+    void stepLeavesNothingBehindWhenNothingIsLate()
+    {
+        const BuiltStep built = step7(policyOf("zero-offload"), 2, 2);
+
+        QCOMPARE(built.out.step, StepIndex{7});
+        QCOMPARE(built.out.window, std::int64_t{7});
+        QVERIFY(built.out.pending.empty());
+        QVERIFY(built.out.unfinished.empty());
+        QCOMPARE(heldSlots(built.out), std::size_t{0});
+    }
+
+    void latePartIsLeftPendingAndMadeBeforeTheNextForward()
+    {
+        const OffloadPolicy policy = latePolicy(0.5);
+        const BuiltStep first = step7(policy, 1, 1);
+        QCOMPARE(first.out.pending.size(), std::size_t{3});
+        QCOMPARE(first.out.pending[1].group.value, 1);
+        QCOMPARE(first.out.pending[1].firstElement, kGroupElements / 2);
+        QVERIFY(first.out.pending[1].isExact());
+
+        Result<BuiltStep> second =
+            buildPlan(specOf(8, 1), first.out, smallShape(1), endless(), {}, policy);
+
+        QVERIFY(second.ok());
+        const StepPlan& plan = second.value().plan;
+        QCOMPARE(plan.tasks[1].version, StepIndex{7});
+        QCOMPARE(plan.tasks[1].firstElement, kGroupElements / 2);
+        QCOMPARE(countOf(plan, TaskKind::UpdateOnHost), 6);
+        const Status status =
+            checkPlan(plan, first.out, second.value().out, smallShape(1), endless(), policy);
+        QVERIFY2(status.ok(), status.message().c_str());
+    }
+
+    void flushMakesWhatIsLateAndLeavesWhatIsStale()
+    {
+        const OffloadPolicy policy = latePolicy(0.5);
+        Carry carry = step7(policy, 1, 1).out;
+        PendingUpdate stale = carry.pending[0];
+        stale.version = 6;
+        stale.dueStep = 8;
+        carry.pending = {carry.pending[1], stale};
+
+        Result<BuiltStep> flush = buildFlush(carry, smallShape(1), endless(), {}, policy);
+
+        QVERIFY(flush.ok());
+        QCOMPARE(textOf(flush.value().plan), QStringLiteral(R"(
+0 UpdateOnHost Host g1 [2048,4096) v7
+1 FetchWeights CopyIn g1 [2048,4096) v7 <- 0
+)"));
+        QCOMPARE(flush.value().out.pending.size(), std::size_t{1});
+        QCOMPARE(flush.value().out.pending[0].version, StepIndex{6});
+        QCOMPARE(flush.value().out.window, carry.window);
+    }
+
+    void evaluationBeforeAFlushIsRefused()
+    {
+        const OffloadPolicy policy = latePolicy(0.5);
+        const Carry carry = step7(policy, 1, 1).out;
+
+        Result<StepPlan> plan =
+            buildEvaluation(specOf(7, 1), carry, smallShape(1), endless(), {}, policy);
+
+        QVERIFY(!plan.ok());
+        QVERIFY(plan.status().kind() == ErrorKind::Internal);
+    }
+
+    void whatAnEarlierStepLeftRunningIsWaitedFor()
+    {
+        Carry carry = carryOf(6);
+        carry.unfinished = {leftRunning(TaskKind::UpdateOnHost, Lane::Host, GroupId{1})};
+
+        Result<BuiltStep> built =
+            buildPlan(specOf(7, 1), carry, smallShape(1), endless(), {}, policyOf("resident"));
+
+        QVERIFY(built.ok());
+        QCOMPARE(QString::fromStdString(toText(built.value().plan, 1)),
+            QStringLiteral("1 Forward Compute g0 m0 [0,4096) v6 <- c0 0"));
+        QVERIFY(built.value().out.unfinished.empty());
+    }
+
+    void peakBytesAreThoseOfTheMemoryPlan()
+    {
+        ModelShape shape = smallShape(2);
+        shape.boundaryBytes = 1000;
+        const OffloadPolicy policy = policyOf("zero-offload", "by-layer");
+        Result<MemoryPlan> memory = planMemory(specOf(7, 3), shape, endless(), {}, policy);
+        Result<BuiltStep> built = buildPlan(specOf(7, 3), carryOf(6), shape, endless(), {}, policy);
+
+        QVERIFY(memory.ok() && built.ok());
+        QCOMPARE(built.value().plan.peakBytes[0], memory.value().bytes(Tier::Device));
+        QCOMPARE(built.value().plan.peakBytes[1], memory.value().bytes(Tier::PinnedHost));
+        QCOMPARE(built.value().plan.batchBuffers, 3);
+        QCOMPARE(built.value().plan.inFlight, 3);
+    }
+
+    void whatIsNotBuiltIsRefusedInASentence()
+    {
+        const auto refusal = [](const OffloadPolicy& policy, const StepSpec& spec) {
+            Result<BuiltStep> built =
+                buildPlan(spec, carryOf(6), smallShape(1), endless(), {}, policy);
+            return built.ok() ? std::string() : built.status().message();
+        };
+        StepSpec spec = specOf(7, 1);
+        OffloadPolicy policy = policyOf("resident");
+
+        policy.clock = makeUniformClock({0.0, 4, 7});
+        QCOMPARE(refusal(policy, spec),
+            std::string("plan: a stale update is not built in this version"));
+        policy = policyOf("resident");
+        policy.router = makeUniformRouter({0.1, false});
+        QCOMPARE(refusal(policy, spec),
+            std::string("plan: an urgent share is not built in this version"));
+        policy = policyOf("resident");
+        policy.placement =
+            makeUniformPlacement({Tier::PinnedHost, Tier::PinnedHost, Tier::Device, 0.0});
+        QVERIFY(refusal(policy, spec).find("home of weights") != std::string::npos);
+        policy = policyOf("resident");
+        spec.clipMode = ClipMode::PerGroup;
+        QVERIFY(refusal(policy, spec).find("clip-mode=per-group") != std::string::npos);
+        spec = specOf(7, 0);
+        QVERIFY(refusal(policy, spec).find("micro-batch") != std::string::npos);
+        spec = specOf(9, 1);
+        QVERIFY(refusal(policy, spec).find("does not follow") != std::string::npos);
+    }
+
+    void builderTakesNothingFromTheHeapAfterItsFirstSteps()
+    {
+        const ModelShape shape = smallShape(80);
+        const Feedback rates = {1.0, 1.0, 1.0, 1.0, 1.0};
+        std::array<OffloadPolicy, 3> policies = {
+            policyOf("resident", "by-layer"), policyOf("zero-offload"), latePolicy(0.5)};
+        for (const OffloadPolicy& policy : policies) {
+            PlanBuilder builder(shape, endless(), rates, policy);
+            BuiltStep built;
+            built.out = carryOf(0);
+            for (StepIndex step = 1; step <= 3; ++step)
+                QVERIFY(builder.buildPlanInto(specOf(step, 16), built.out, rates, built).ok());
+
+            const int before = s_allocations;
+            const Status status = builder.buildPlanInto(specOf(4, 16), built.out, rates, built);
+            const int after = s_allocations;
+
+            QVERIFY(status.ok());
+            QCOMPARE(after - before, 0);
+        }
+    }
+
+    void builderGivesTheSamePlanAndTheSameMemoryEveryTime()
+    {
+        const ModelShape shape = smallShape(6);
+        for (const char* name : {"resident", "zero-offload"}) {
+            const OffloadPolicy policy = policyOf(name);
+            PlanBuilder builder(shape, endless(), {}, policy);
+            BuiltStep built;
+            built.out = carryOf(6);
+            QVERIFY(builder.buildPlanInto(specOf(7, 4), built.out, {}, built).ok());
+            const Task* tasks = built.plan.tasks.data();
+            const Wait* waits = built.plan.waits.data();
+            const GroupAnswers* answers = built.plan.answers.data();
+            const std::size_t room = built.plan.tasks.capacity();
+
+            QVERIFY(builder.buildPlanInto(specOf(8, 4), built.out, {}, built).ok());
+
+            QVERIFY(built.plan.tasks.data() == tasks);
+            QVERIFY(built.plan.waits.data() == waits);
+            QVERIFY(built.plan.answers.data() == answers);
+            QCOMPARE(built.plan.tasks.capacity(), room);
+            Result<BuiltStep> fresh =
+                buildPlan(specOf(8, 4), carryOf(7), shape, endless(), {}, policy);
+            QVERIFY(fresh.ok());
+            QCOMPARE(textOf(built.plan), textOf(fresh.value().plan));
+        }
+    }
+};
+
+QTEST_APPLESS_MAIN(TestPlanBuilder)
+#include "tst_plan_builder.moc"

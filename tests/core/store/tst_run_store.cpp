@@ -1,0 +1,294 @@
+#include "core/store/run_store.h"
+#include "core/store/store_rig.h"
+
+#include <QtTest>
+
+#include <cmath>
+#include <limits>
+#include <thread>
+
+using namespace mr;
+
+class TestRunStore : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void beginRunKeepsEverythingItWasGiven()
+    {
+        StoreRig rig;
+        const std::int64_t id = rig.begin("u1");
+        const RunRow run = rig.openReader()->run(id).value();
+        QCOMPARE(run.status, std::string("starting"));
+        QCOMPARE(run.uuid, std::string("u1"));
+        QCOMPARE(run.modelName, std::string("tiny"));
+        QCOMPARE(run.datasetName, std::string("talks.jsonl"));
+        QCOMPARE(run.totalSteps, 300);
+        QVERIFY(run.createdMs > 0);
+        QVERIFY(!run.resumable);
+        QCOMPARE(rig.store->findRun("u1").value(), id);
+        QCOMPARE(rig.store->findRun("u2").status().kind(), ErrorKind::InvalidArgument);
+        QVERIFY(!rig.store->beginRun(StoreRig::newRun("u1")).ok());
+    }
+
+    void configurationIsFlattened()
+    {
+        StoreRig rig;
+        rig.begin("u1");
+        QCOMPARE(rig.number("SELECT count(*) FROM run_param WHERE key='policyOptions.order' AND"
+                            " value='by-layer' AND num IS NULL"),
+            1);
+        QCOMPARE(
+            rig.number("SELECT count(*) FROM run_param WHERE key='learningRate' AND num=0.002"), 1);
+    }
+
+    void brokenConfigurationIsRefusedWhole()
+    {
+        StoreRig rig;
+        NewRun run = StoreRig::newRun("u1");
+        run.configJson = "{\"a\":";
+        QVERIFY(!rig.store->beginRun(run).ok());
+        run.configJson = "[1]";
+        QCOMPARE(rig.store->beginRun(run).status().kind(), ErrorKind::InvalidArgument);
+        QCOMPARE(rig.number("SELECT count(*) FROM run"), 0);
+        QVERIFY(rig.store->beginRun(StoreRig::newRun("u1")).ok());
+    }
+
+    void modelAndDatasetAreKeptOnce()
+    {
+        StoreRig rig;
+        rig.begin("u1");
+        rig.begin("u2");
+        QCOMPARE(rig.number("SELECT count(*) FROM model"), 1);
+        QCOMPARE(rig.number("SELECT count(*) FROM dataset"), 1);
+    }
+
+    void summaryFollowsTheSteps()
+    {
+        StoreRig rig;
+        const std::int64_t id = rig.begin("u1");
+        QVERIFY(rig.store->beginSegment(id, 0).ok());
+        QVERIFY(rig.store->append(id, StoreRig::steps(1, 3)).ok());
+        QVERIFY(rig.store->append(id, StoreRig::steps(4, 5)).ok());
+        const RunRow run = rig.openReader()->run(id).value();
+        QCOMPARE(run.status, std::string("running"));
+        QCOMPARE(run.lastStep, 5);
+        QCOMPARE(run.tokens, 5 * 4096);
+        QCOMPARE(run.computeUs, 5 * 700);
+        QCOMPARE(run.stallUs, 5 * 300);
+        QCOMPARE(run.activeUs, 10'000); // the clock of step 5, more than 5 ms of steps
+        QCOMPARE(run.devicePeakBytes, 1005);
+        QCOMPARE(run.hostPeakBytes, 2005);
+        QCOMPARE(run.lastLoss, 9.95);
+        QCOMPARE(rig.number("SELECT length(spark) FROM run"), 5 * 4);
+    }
+
+    void sameRowsTwiceCountOnce()
+    {
+        StoreRig rig;
+        const std::int64_t id = rig.begin("u1");
+        StoreBatch batch = StoreRig::steps(1, 4);
+        batch.scalars.push_back({"eval_loss", {2, 5, 3.0}});
+        batch.events.push_back({0, 2, 5, EventLevel::Warning, "nan", "step skipped"});
+        QVERIFY(rig.store->append(id, batch).ok());
+        QVERIFY(rig.store->append(id, batch).ok());
+        const RunRow run = rig.openReader()->run(id).value();
+        QCOMPARE(run.tokens, 4 * 4096);
+        QCOMPARE(rig.openReader()->events(id, 0).value().size(), std::size_t{1});
+        QCOMPARE(rig.openReader()->scalars(id, "eval_loss", -1).value().size(), std::size_t{1});
+    }
+
+    void bestEvaluationIsTheSmallestFinite()
+    {
+        StoreRig rig;
+        const std::int64_t id = rig.begin("u1");
+        StoreBatch batch;
+        batch.scalars = {{"eval_loss", {10, 1, 3.0}}, {"eval_loss", {20, 2, 2.5}},
+            {"eval_loss", {30, 3, std::numeric_limits<double>::quiet_NaN()}},
+            {"eval_loss", {40, 4, 2.75}}, {"other", {40, 4, 0.1}}};
+        QVERIFY(rig.store->append(id, batch).ok());
+        const RunRow run = rig.openReader()->run(id).value();
+        QCOMPARE(run.bestEval, 2.5);
+        QCOMPARE(run.bestEvalStep, 20);
+    }
+
+    void resumingRemovesWhatCameAfter()
+    {
+        StoreRig rig;
+        const std::int64_t before = rig.begin("u0");
+        const std::int64_t id = rig.begin("u1");
+        const std::int64_t after = rig.begin("u2");
+        QVERIFY(rig.store->append(before, StoreRig::steps(1, 9)).ok());
+        QVERIFY(rig.store->append(after, StoreRig::steps(1, 9)).ok());
+        QVERIFY(rig.store->beginSegment(id, 0).ok());
+        StoreBatch batch = StoreRig::steps(1, 8);
+        batch.scalars = {{"eval_loss", {4, 8, 3.0}}, {"eval_loss", {8, 16, 2.0}}};
+        QVERIFY(rig.store->append(id, batch).ok());
+        QVERIFY(rig.store->endRun(id, "failed", 4, "disk").ok());
+
+        QVERIFY(rig.store->beginSegment(id, 5).ok());
+        const RunRow run = rig.openReader()->run(id).value();
+        QCOMPARE(run.status, std::string("running"));
+        QCOMPARE(run.lastStep, 5);
+        QCOMPARE(run.tokens, 5 * 4096);
+        QCOMPARE(run.computeUs, 5 * 700);
+        QCOMPARE(run.stallUs, 5 * 300);
+        QCOMPARE(run.lastLoss, 9.95);
+        QCOMPARE(run.bestEval, 3.0);
+        QCOMPARE(run.bestEvalStep, 4);
+        QCOMPARE(run.endedMs, 0);
+        QCOMPARE(rig.openReader()->steps(id, 0, 100).value().size(), std::size_t{5});
+        QCOMPARE(rig.openReader()->steps(before, 0, 100).value().size(), std::size_t{9});
+        QCOMPARE(rig.openReader()->steps(after, 0, 100).value().size(), std::size_t{9});
+        QCOMPARE(rig.number("SELECT count(*) FROM segment WHERE run_id=2"), 2);
+        QCOMPARE(rig.number("SELECT first_step FROM segment WHERE run_id=2 AND seg=2"), 6);
+    }
+
+    void runOfAnotherLivingProcessIsNotTaken()
+    {
+        StoreRig rig;
+        const std::int64_t id = rig.begin("u1");
+        QVERIFY(rig.store->beginSegment(id, 0).ok());
+        // Process 1 lives; the boot text is made that of process 1 by this machine's own rule.
+        QFile stat("/proc/1/stat");
+        QFile boot("/proc/sys/kernel/random/boot_id");
+        QVERIFY(stat.open(QIODevice::ReadOnly) && boot.open(QIODevice::ReadOnly));
+        const QByteArray line = stat.readAll();
+        const QByteArray start = line.mid(line.lastIndexOf(')') + 2).split(' ').at(19);
+        const QByteArray sql =
+            "UPDATE segment SET pid=1, boot_id='" + boot.readAll().trimmed() + ":" + start + "'";
+        QVERIFY(rig.change(sql.constData()).ok());
+        const Status refused = rig.store->beginSegment(id, 0);
+        QVERIFY(!refused.ok());
+        QVERIFY(refused.message().find("process 1") != std::string::npos);
+    }
+
+    void endedRunKeepsItsReason()
+    {
+        StoreRig rig;
+        const std::int64_t id = rig.begin("u1");
+        QVERIFY(rig.store->beginSegment(id, 0).ok());
+        QVERIFY(rig.store->append(id, StoreRig::steps(1, 2)).ok());
+        QVERIFY(rig.store->endRun(id, "failed", 4, "disk full").ok());
+        const RunRow run = rig.openReader()->run(id).value();
+        QCOMPARE(run.status, std::string("failed"));
+        QCOMPARE(run.exitReason, std::string("disk full"));
+        QVERIFY(run.endedMs >= run.startedMs);
+        QCOMPARE(rig.number("SELECT last_step FROM segment WHERE end_reason='failed'"), 2);
+    }
+
+    void unknownRunsAndWordsAreRefused()
+    {
+        StoreRig rig;
+        const std::int64_t id = rig.begin("u1");
+        QCOMPARE(rig.store->setStatus(77, "running").kind(), ErrorKind::InvalidArgument);
+        QCOMPARE(rig.store->setName(77, "x").kind(), ErrorKind::InvalidArgument);
+        QCOMPARE(rig.store->beginSegment(77, 0).kind(), ErrorKind::InvalidArgument);
+        QVERIFY(!rig.store->setStatus(id, "sleeping").ok());
+        QCOMPARE(rig.store->setCheckpointState("/no", "broken").kind(), ErrorKind::InvalidArgument);
+        QVERIFY(rig.store->setStatus(id, "saving").ok());
+    }
+
+    void checkpointWrittenAgainReplacesItsRow()
+    {
+        StoreRig rig;
+        const std::int64_t id = rig.begin("u1");
+        QVERIFY(rig.store->addCheckpoint(id, {20, "/c/20", 0, "writing", 1, 0}, "").ok());
+        QVERIFY(rig.store->addCheckpoint(id, {20, "/c/20", 55, "complete", 1, 9}, "ab").ok());
+        QVERIFY(rig.store->setCheckpointState("/c/20", "verified").ok());
+        const auto rows = rig.openReader()->checkpoints(id).value();
+        QCOMPARE(rows.size(), std::size_t{1});
+        QCOMPARE(rows[0].bytes, 55);
+        QCOMPARE(rows[0].state, std::string("verified"));
+        QCOMPARE(rows[0].writeMs, 9);
+    }
+
+    void searchFollowsNameAndNotes()
+    {
+        StoreRig rig;
+        const std::int64_t id = rig.begin("u1");
+        QCOMPARE(rig.number("SELECT count(*) FROM run_fts WHERE run_fts MATCH 'tiny'"), 1);
+        QVERIFY(rig.store->setName(id, "Übung").ok());
+        QVERIFY(rig.store->setNotes(id, "second try").ok());
+        QCOMPARE(
+            rig.number("SELECT rowid FROM run_fts WHERE run_fts MATCH 'ubung AND second'"), id);
+        QCOMPARE(rig.number("SELECT count(*) FROM run_fts WHERE run_fts MATCH 'name:u1'"), 0);
+    }
+
+    void purgeRemovesOnlyHiddenRuns()
+    {
+        StoreRig rig;
+        const std::int64_t gone = rig.begin("u1");
+        const std::int64_t kept = rig.begin("u2");
+        StoreBatch batch = StoreRig::steps(1, 6000); // more than one batch of the purge
+        batch.scalars.push_back({"eval_loss", {1, 1, 2.0}});
+        batch.events.push_back({0, 1, 1, EventLevel::Info, "a", "b"});
+        QVERIFY(rig.store->append(gone, batch).ok());
+        QVERIFY(rig.store->append(kept, batch).ok());
+        QVERIFY(rig.store->endRun(gone, "done", 0, "").ok());
+        QVERIFY(rig.change("INSERT INTO chunk VALUES(1,1,0,0,1000,1,0,0,0,x'00')").ok());
+        QVERIFY(rig.store->setDeleted(gone, true).ok());
+        QCOMPARE(rig.openReader()->runs().value().size(), std::size_t{1});
+        const std::int64_t pagesBefore = rig.number("PRAGMA page_count");
+
+        QVERIFY(rig.store->purge().ok());
+        QCOMPARE(rig.number("SELECT count(*) FROM step"), 6000);
+        QCOMPARE(rig.number("SELECT count(*) FROM scalar"), 1);
+        QCOMPARE(rig.number("SELECT count(*) FROM chunk"), 0);
+        QCOMPARE(rig.number("SELECT count(*) FROM event"), 1);
+        QCOMPARE(rig.number("SELECT count(*) FROM run"), 1);
+        QCOMPARE(rig.number("SELECT count(*) FROM run_fts"), 1);
+        QCOMPARE(rig.number("PRAGMA freelist_count"), 0);
+        QVERIFY(rig.number("PRAGMA page_count") < pagesBefore);
+        QVERIFY(rig.openReader()->run(kept).ok());
+    }
+
+    void purgeLeavesARunThatIsBeingTrained()
+    {
+        StoreRig rig;
+        const std::int64_t id = rig.begin("u1");
+        QVERIFY(rig.store->beginSegment(id, 0).ok());
+        QVERIFY(rig.store->append(id, StoreRig::steps(1, 3)).ok());
+        QVERIFY(rig.store->setDeleted(id, true).ok());
+        QVERIFY(rig.store->purge().ok());
+        QCOMPARE(rig.number("SELECT count(*) FROM step"), 3);
+        QVERIFY(rig.store->setDeleted(id, false).ok());
+        QCOMPARE(rig.openReader()->runs().value().size(), std::size_t{1});
+    }
+
+    void purgeKeepsTheRecordOfCheckpointsOnDisk()
+    {
+        StoreRig rig;
+        const std::int64_t id = rig.begin("u1");
+        const std::string there = rig.folder.path().toStdString();
+        QVERIFY(rig.store->addCheckpoint(id, {1, there, 1, "complete", 1, 1}, "").ok());
+        QVERIFY(rig.store->addCheckpoint(id, {2, there + "/gone", 1, "complete", 1, 1}, "").ok());
+        QVERIFY(rig.store->endRun(id, "done", 0, "").ok());
+        QVERIFY(rig.store->setDeleted(id, true).ok());
+        QVERIFY(rig.store->purge().ok());
+        QCOMPARE(rig.number("SELECT count(*) FROM run"), 1);
+        QCOMPARE(rig.number("SELECT count(*) FROM checkpoint"), 1);
+    }
+
+    void manyThreadsMayWrite()
+    {
+        StoreRig rig;
+        const std::int64_t a = rig.begin("u1");
+        const std::int64_t b = rig.begin("u2");
+        const auto write = [&](std::int64_t id) {
+            for (std::int64_t s = 1; s <= 20; ++s) {
+                if (!rig.store->append(id, StoreRig::steps(s, s)).ok())
+                    return;
+            }
+        };
+        {
+            std::jthread first(write, a);
+            std::jthread second(write, b);
+        }
+        QCOMPARE(rig.openReader()->steps(a, 0, 100).value().size(), std::size_t{20});
+        QCOMPARE(rig.openReader()->steps(b, 0, 100).value().size(), std::size_t{20});
+    }
+};
+
+QTEST_APPLESS_MAIN(TestRunStore)
+#include "tst_run_store.moc"

@@ -1,0 +1,94 @@
+#include "core/telemetry/trace_export.h"
+
+#include <QtTest>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+using namespace mr;
+using Json = nlohmann::json;
+
+namespace {
+
+TraceEvent span(SpanKind kind, Lane lane, std::int64_t begin, std::int64_t end,
+    TaskKind task = TaskKind::Forward)
+{
+    TraceEvent e;
+    e.kind = kind;
+    e.lane = lane;
+    e.task = task;
+    e.step = 4;
+    e.beginNs = begin;
+    e.endNs = end;
+    return e;
+}
+
+std::vector<Json> eventsOf(const std::string& text, const std::string& phase)
+{
+    std::vector<Json> found;
+    const Json trace = Json::parse(text);
+    for (const Json& e : trace["traceEvents"]) {
+        if (e["ph"] == phase)
+            found.push_back(e);
+    }
+    return found;
+}
+
+} // namespace
+
+class TestTraceExport : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void emptyTraceIsValid() { QVERIFY(Json::parse(toChromeTrace({}))["traceEvents"].empty()); }
+
+    void slicesHaveTimesSinceTheFirst()
+    {
+        const std::vector<TraceEvent> spans = {
+            span(SpanKind::Task, Lane::Compute, 5'001'500, 5'002'750),
+            span(SpanKind::Task, Lane::CopyIn, 5'000'000, 5'001'500, TaskKind::FetchWeights)};
+        const auto slices = eventsOf(toChromeTrace(spans), "X");
+        QCOMPARE(slices.size(), std::size_t{2});
+        QVERIFY(slices[0]["name"] == "FetchWeights");
+        QCOMPARE(slices[0]["ts"].get<double>(), 0.0);
+        QCOMPARE(slices[1]["ts"].get<double>(), 1.5);
+        QCOMPARE(slices[1]["dur"].get<double>(), 1.25);
+        QCOMPARE(eventsOf(toChromeTrace(spans), "M").size(), std::size_t{4});
+    }
+
+    void overlappingSlicesOfOneLaneGoToSeveralRows()
+    {
+        const std::vector<TraceEvent> spans = {span(SpanKind::Task, Lane::Host, 0, 100),
+            span(SpanKind::Task, Lane::Host, 50, 150), span(SpanKind::Task, Lane::Host, 120, 200)};
+        std::map<int, double> busyUntil;
+        for (const Json& slice : eventsOf(toChromeTrace(spans), "X")) {
+            double& until = busyUntil[slice["tid"].get<int>()];
+            QVERIFY(slice["ts"].get<double>() >= until);
+            until = slice["ts"].get<double>() + slice["dur"].get<double>();
+        }
+        QCOMPARE(busyUntil.size(), std::size_t{2});
+    }
+
+    void arrowLeadsFromTheCauseToWhatWaited()
+    {
+        const std::vector<TraceEvent> spans = {
+            span(SpanKind::Task, Lane::CopyIn, 0, 100, TaskKind::FetchWeights),
+            span(SpanKind::Stall, Lane::CopyIn, 40, 100, TaskKind::FetchWeights),
+            span(SpanKind::Task, Lane::Compute, 110, 200)};
+        const std::string text = toChromeTrace(spans);
+        const auto slices = eventsOf(text, "X");
+        const auto starts = eventsOf(text, "s");
+        const auto ends = eventsOf(text, "f");
+        QCOMPARE(starts.size(), std::size_t{1});
+        QCOMPARE(ends.size(), std::size_t{1});
+        QVERIFY(starts[0]["id"] == ends[0]["id"]);
+        QVERIFY(starts[0]["tid"] == slices[0]["tid"]); // the copy
+        QVERIFY(ends[0]["tid"] == slices[2]["tid"]);   // the compute task
+        QCOMPARE(ends[0]["ts"].get<double>(), 0.11);
+    }
+};
+
+QTEST_APPLESS_MAIN(TestTraceExport)
+#include "tst_trace_export.moc"

@@ -1,0 +1,145 @@
+#include "support/heap_counter.h"
+
+#include <link.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+namespace mr::test {
+namespace {
+
+thread_local HeapCounts threadCounts;
+std::atomic<std::uint64_t> allOurs = 0;
+std::atomic<std::uint64_t> allOneDnn = 0;
+
+struct Range {
+    std::uintptr_t begin = 0;
+    std::uintptr_t end = 0;
+};
+
+int findOneDnn(dl_phdr_info* info, std::size_t, void* out)
+{
+    if (!info->dlpi_name || !std::strstr(info->dlpi_name, "libdnnl"))
+        return 0;
+    for (int i = 0; i < info->dlpi_phnum; ++i) {
+        const auto& segment = info->dlpi_phdr[i];
+        if (segment.p_type != PT_LOAD || (segment.p_flags & PF_X) == 0)
+            continue;
+        const std::uintptr_t begin = info->dlpi_addr + segment.p_vaddr;
+        *static_cast<Range*>(out) = {begin, begin + segment.p_memsz};
+    }
+    return 1;
+}
+
+// Looked up by the first allocation, which runs before main: the library is linked, not loaded
+// later, and looking it up allocates nothing.
+const Range& oneDnnCode() noexcept
+{
+    static const Range range = [] {
+        Range found;
+        dl_iterate_phdr(&findOneDnn, &found);
+        return found;
+    }();
+    return range;
+}
+
+void* allocate(std::size_t bytes, std::size_t alignment, void* caller)
+{
+    const auto address = reinterpret_cast<std::uintptr_t>(caller);
+    const Range& oneDnn = oneDnnCode();
+    if (address >= oneDnn.begin && address < oneDnn.end) {
+        ++threadCounts.oneDnn;
+        allOneDnn.fetch_add(1, std::memory_order_relaxed);
+    } else {
+        ++threadCounts.ours;
+        allOurs.fetch_add(1, std::memory_order_relaxed);
+    }
+    void* data = nullptr;
+    if (alignment <= alignof(std::max_align_t))
+        data = std::malloc(bytes == 0 ? 1 : bytes);
+    else if (posix_memalign(&data, alignment, bytes == 0 ? 1 : bytes) != 0)
+        data = nullptr;
+    if (!data)
+        throw std::bad_alloc();
+    return data;
+}
+
+} // namespace
+
+HeapCounts heapCountsOfThisThread() noexcept
+{
+    return threadCounts;
+}
+
+HeapCounts heapCountsOfAllThreads() noexcept
+{
+    return {allOurs.load(std::memory_order_relaxed), allOneDnn.load(std::memory_order_relaxed)};
+}
+
+} // namespace mr::test
+
+// The array and nothrow forms of the standard library call these.
+void* operator new(std::size_t bytes)
+{
+    return mr::test::allocate(bytes, 1, __builtin_return_address(0));
+}
+
+void* operator new(std::size_t bytes, std::align_val_t alignment)
+{
+    return mr::test::allocate(
+        bytes, static_cast<std::size_t>(alignment), __builtin_return_address(0));
+}
+
+void* operator new[](std::size_t bytes)
+{
+    return mr::test::allocate(bytes, 1, __builtin_return_address(0));
+}
+
+void* operator new[](std::size_t bytes, std::align_val_t alignment)
+{
+    return mr::test::allocate(
+        bytes, static_cast<std::size_t>(alignment), __builtin_return_address(0));
+}
+
+void operator delete(void* data) noexcept
+{
+    std::free(data);
+}
+
+void operator delete(void* data, std::size_t) noexcept
+{
+    std::free(data);
+}
+
+void operator delete(void* data, std::align_val_t) noexcept
+{
+    std::free(data);
+}
+
+void operator delete(void* data, std::size_t, std::align_val_t) noexcept
+{
+    std::free(data);
+}
+
+void operator delete[](void* data) noexcept
+{
+    std::free(data);
+}
+
+void operator delete[](void* data, std::size_t) noexcept
+{
+    std::free(data);
+}
+
+void operator delete[](void* data, std::align_val_t) noexcept
+{
+    std::free(data);
+}
+
+void operator delete[](void* data, std::size_t, std::align_val_t) noexcept
+{
+    std::free(data);
+}

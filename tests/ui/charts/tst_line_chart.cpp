@@ -1,0 +1,131 @@
+// LineChart hands few vertices to the painter however long the run, and can be read without eyes.
+
+#include "charts/line_chart.h"
+
+#include <QSignalSpy>
+#include <QTest>
+
+#include <cmath>
+#include <limits>
+
+using mr::ui::LineChart;
+
+namespace {
+
+LineChart::Series plain(const char* name)
+{
+    return {QString::fromLatin1(name), QString::fromLatin1(name), LineChart::Style::Line,
+        [](const QPalette&) { return QColor(Qt::blue); },
+        [](double value) { return QString::number(value, 'f', 2); }};
+}
+
+void fill(LineChart& chart, int series, int count)
+{
+    std::vector<double> x;
+    std::vector<double> y;
+    for (int i = 1; i <= count; ++i) {
+        x.push_back(i);
+        y.push_back(2.0 + std::sin(i / 50.0));
+    }
+    chart.append(series, x, y);
+}
+
+} // namespace
+
+class TestLineChart : public QObject
+{
+    Q_OBJECT
+
+private slots:
+
+    void initTestCase() { QLocale::setDefault(QLocale(QLocale::English)); }
+
+    void aHundredThousandStepsAreDrawnWithTwoPointsForEachPixelColumn()
+    {
+        LineChart chart(QStringLiteral("loss"));
+        const int series = chart.addSeries(plain("loss"));
+        chart.resize(600, 240);
+        chart.show();
+        QVERIFY(QTest::qWaitForWindowExposed(&chart));
+        fill(chart, series, 100'000);
+
+        chart.setRange(0.5, 100'000.5);
+
+        const auto columns = static_cast<std::size_t>(chart.width() * chart.devicePixelRatioF());
+        QVERIFY(chart.vertexCount(series) > 100);
+        QVERIFY(chart.vertexCount(series) <= 2 * columns);
+    }
+
+    void theReadoutFollowsTheCursorAndElseTheEnd()
+    {
+        LineChart chart(QStringLiteral("loss"));
+        const int series = chart.addSeries(plain("loss"));
+        const std::vector<double> x = {1.0, 2.0, 3.0};
+        const std::vector<double> y = {5.0, 4.0, 3.5};
+        chart.append(series, x, y);
+        chart.setRange(0.5, 3.5);
+
+        QCOMPARE(chart.readout(), QStringLiteral("loss 3.50"));
+        chart.setCursor(2.0);
+        QCOMPARE(chart.readout(), QStringLiteral("step 2 · loss 4.00"));
+        chart.setCursor(std::numeric_limits<double>::quiet_NaN());
+        QCOMPARE(chart.readout(), QStringLiteral("loss 3.50"));
+    }
+
+    void theSummaryIsTheAccessibleDescription()
+    {
+        LineChart chart(QStringLiteral("loss"));
+        const int series = chart.addSeries(plain("loss"));
+        const std::vector<double> x = {1.0, 2.0, 3.0};
+        const std::vector<double> y = {5.0, 3.25, 3.5};
+        chart.append(series, x, y);
+
+        chart.setRange(0.5, 3.5);
+
+        QCOMPARE(chart.accessibleDescription(),
+            QStringLiteral("loss: 3 points, last 3.50, lowest 3.25 at step 2."));
+    }
+
+    void csvJoinsSeriesByStep()
+    {
+        LineChart chart(QStringLiteral("loss"));
+        const int raw = chart.addSeries(plain("loss"));
+        const int eval = chart.addSeries(plain("eval"));
+        chart.append(raw, std::vector<double>{1.0, 2.0}, std::vector<double>{5.5, 4.5});
+        chart.append(eval, std::vector<double>{0.0, 2.0}, std::vector<double>{6.0, 4.0});
+
+        QCOMPARE(chart.csv(), QByteArray("step,loss,eval\n0,,6\n1,5.5,\n2,4.5,4\n"));
+    }
+
+    void arrowKeysMoveTheCursor()
+    {
+        LineChart chart(QStringLiteral("loss"));
+        const int series = chart.addSeries(plain("loss"));
+        fill(chart, series, 100);
+        chart.setRange(0.5, 100.5);
+        QSignalSpy moved(&chart, &LineChart::cursorMoved);
+        connect(&chart, &LineChart::cursorMoved, &chart, &LineChart::setCursor);
+
+        QTest::keyClick(&chart, Qt::Key_End);
+        QTest::keyClick(&chart, Qt::Key_Left);
+
+        QCOMPARE(moved.count(), 2);
+        QCOMPARE(moved[1][0].toDouble(), 99.0);
+    }
+
+    void theLogAxisSaysWhatItCannotShow()
+    {
+        LineChart chart(QStringLiteral("loss"));
+        const int series = chart.addSeries(plain("loss"));
+        chart.append(series, std::vector<double>{1.0, 2.0}, std::vector<double>{0.0, 4.5});
+        chart.setRange(0.5, 2.5);
+
+        QTest::keyClick(&chart, Qt::Key_L);
+
+        QVERIFY(chart.logScale());
+        QVERIFY(chart.readout().contains(QStringLiteral("log axis")));
+    }
+};
+
+QTEST_MAIN(TestLineChart)
+#include "tst_line_chart.moc"

@@ -1,0 +1,57 @@
+// StepSeries copies cheaply: what one version shows is not touched by the next.
+
+#include "models/step_series.h"
+#include "ui/support/demo_rows.h"
+
+#include <QTest>
+
+using mr::ui::StepSeries;
+
+class TestStepSeries : public QObject
+{
+    Q_OBJECT
+
+private slots:
+
+    void appendLeavesOlderCopiesAsTheyWere()
+    {
+        const std::vector<mr::StepRow> rows = mr::ui::test::demoSteps(5000);
+        StepSeries now;
+        now.append(std::span(rows).first(4000));
+        const StepSeries before = now;
+
+        now.append(std::span(rows).subspan(4000));
+
+        QCOMPARE(before.size(), std::size_t{4000});
+        QCOMPARE(before.back().step, std::int64_t{4000});
+        QCOMPARE(now.size(), std::size_t{5000});
+        for (std::size_t i = 0; i < rows.size(); ++i)
+            QCOMPARE(now[i].step, rows[i].step);
+    }
+
+    void fullBlocksAreSharedBetweenCopies()
+    {
+        const std::vector<mr::StepRow> rows = mr::ui::test::demoSteps(9000);
+        StepSeries now;
+        now.append(std::span(rows).first(8500));
+        const StepSeries before = now;
+
+        now.append(std::span(rows).subspan(8500));
+
+        QCOMPARE(&now[0], &before[0]);
+        QVERIFY(&now[8499] != &before[8499]); // the last block was copied
+    }
+
+    void lowerBoundFindsTheFirstStepNotBelow()
+    {
+        StepSeries steps;
+        steps.append(mr::ui::test::demoSteps(10));
+
+        QCOMPARE(steps.lowerBound(0.0), std::size_t{0});
+        QCOMPARE(steps.lowerBound(4.5), std::size_t{4});
+        QCOMPARE(steps.lowerBound(11.0), std::size_t{10});
+    }
+};
+
+QTEST_APPLESS_MAIN(TestStepSeries)
+#include "tst_step_series.moc"

@@ -1,0 +1,202 @@
+#include "ui/support/demo_rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <random>
+
+namespace mr::ui::test {
+
+namespace {
+
+constexpr std::int64_t kMiB = std::int64_t{1} << 20;
+constexpr std::int64_t kDevicePeak = 5344 * kMiB;
+constexpr std::int64_t kHostPeak = 21870 * kMiB;
+constexpr std::int64_t kTokensPerStep = 8192;
+
+// std::normal_distribution differs between libraries; the sum of twelve does not.
+double noise(std::mt19937_64& random)
+{
+    double sum = -6.0;
+    for (int i = 0; i < 12; ++i)
+        sum += static_cast<double>(random() >> 11) * 0x1p-53;
+    return sum;
+}
+
+std::int64_t positive(double us)
+{
+    return std::max<std::int64_t>(0, std::llround(us));
+}
+
+void fillStalls(StepRow& row, std::mt19937_64& random)
+{
+    row.stallUs[0] = positive(95000 + 22000 * noise(random));
+    row.stallUs[1] = positive(18000 + 9000 * noise(random));
+    row.stallUs[2] = positive((row.step > 380 ? 190000 : 60000) + 20000 * noise(random));
+    row.stallUs[3] = positive(row.step % 60 == 0 ? 640000 : 6000 * noise(random));
+    row.stallUs[4] = positive(row.step < 8 ? 260000 : 3000 * noise(random));
+    row.stallUs[5] = positive(7000 + 1500 * noise(random));
+}
+
+} // namespace
+
+std::vector<StepRow> demoSteps(std::int64_t count, std::uint64_t seed)
+{
+    std::mt19937_64 random(seed);
+    std::vector<StepRow> rows;
+    rows.reserve(static_cast<std::size_t>(count));
+    std::int64_t timeMs = 0;
+    for (std::int64_t step = 1; step <= count; ++step) {
+        StepRow row;
+        row.step = step;
+        row.computeUs = positive(410000 + 9000 * noise(random));
+        fillStalls(row, random);
+        row.wallUs = std::accumulate(row.stallUs.begin(), row.stallUs.end(), row.computeUs);
+        row.timeMs = timeMs += row.wallUs / 1000;
+        row.tokens = kTokensPerStep - static_cast<std::int64_t>(random() % 900);
+        row.lossTokens = row.tokens / 3;
+        const auto at = static_cast<double>(step);
+        row.loss = 1.62 + 2.4 * std::exp(-at / 90.0) + 0.075 * noise(random);
+        const double warm = std::min(1.0, at / 18.0);
+        row.learningRate = 2e-5 * warm * 0.5 * (1.0 + std::cos(3.14159265 * at / 600.0));
+        row.gradNorm = 0.7 + 2.1 * std::exp(-at / 60.0) + 0.09 * std::abs(noise(random));
+        row.h2dBytes = positive(2.31e9 + 1.2e7 * noise(random));
+        row.d2hBytes = positive(1.16e9 + 0.9e7 * noise(random));
+        row.devicePeakBytes = kDevicePeak;
+        row.hostPeakBytes = kHostPeak;
+        rows.push_back(row);
+    }
+    return rows;
+}
+
+std::vector<ScalarRow> demoEvals(std::int64_t count)
+{
+    std::vector<ScalarRow> rows;
+    for (std::int64_t step = 0; step <= count; step += 60)
+        rows.push_back(
+            {step, step * 620, 1.69 + 2.45 * std::exp(-static_cast<double>(step) / 92.0)});
+    return rows;
+}
+
+std::vector<EventRow> demoEvents(std::int64_t count)
+{
+    std::vector<EventRow> rows;
+    std::int64_t id = 0;
+    const auto add = [&](std::int64_t step, EventLevel level, const char* code, std::string text) {
+        rows.push_back({++id, step, step * 620, level, code, std::move(text)});
+    };
+    add(0, EventLevel::Info, "started", "Run started on the CPU device, policy zero-offload.");
+    for (std::int64_t step = 60; step <= count; step += 60) {
+        if (step == 420)
+            add(400, EventLevel::Warning, "slow",
+                "The host update took 190 ms a step, 60 ms before: another program uses the cores.");
+        if (step % 120 == 0)
+            add(step, EventLevel::Info, "checkpoint",
+                "Checkpoint of step " + std::to_string(step) + " written: 4.1 GiB in 6.3 s.");
+        add(step, EventLevel::Info, "eval", "Evaluated 200 sequences.");
+    }
+    return rows;
+}
+
+PlanReport demoPlan()
+{
+    const auto mib = [](std::uint64_t count) { return count * static_cast<std::uint64_t>(kMiB); };
+    PlanReport plan;
+    plan.policy = "zero-offload";
+    plan.fits = true;
+    plan.device = "CPU device";
+    plan.precision = "bf16";
+    plan.recompute = "block";
+    plan.tiers = {
+        {"device", mib(6144), mib(5344),
+            {{"weights", mib(2200)}, {"gradients", mib(540)}, {"activations", mib(1710)},
+                {"workspace", mib(380)}, {"staging", mib(514)}}},
+        {"host", mib(32768), mib(21870),
+            {{"optimizer state", mib(15400)}, {"gradients", mib(4400)}, {"staging", mib(2070)}}},
+        {"disk", 0, 0, {}}};
+    plan.predictedStepMs = 575.0;
+    plan.predictedComputeMs = 402.0;
+    return plan;
+}
+
+RunSnapshotPtr demoSnapshot(std::int64_t count, std::int64_t total, const std::string& status)
+{
+    auto snapshot = std::make_shared<RunSnapshot>();
+    snapshot->generation = 1;
+    snapshot->steps.append(demoSteps(count));
+    snapshot->evalLoss = demoEvals(count);
+    snapshot->events = demoEvents(count);
+    snapshot->plan = std::make_shared<const PlanReport>(demoPlan());
+    RunRow& run = snapshot->run;
+    run = (*demoRuns())[0];
+    run.status = status;
+    run.lastStep = count;
+    run.totalSteps = total;
+    run.bestEval = snapshot->evalLoss.back().value;
+    run.bestEvalStep = snapshot->evalLoss.back().step;
+    run.activeUs = count > 0 ? snapshot->steps.back().timeMs * 1000 : 0;
+    run.resumable = status == "stopped" || status == "lost" || status == "failed";
+    return snapshot;
+}
+
+RunRowsPtr demoRuns()
+{
+    struct Demo {
+        const char* name;
+        const char* status;
+        const char* model;
+        const char* dataset;
+        std::int64_t step;
+        std::int64_t total;
+        double loss;
+        double eval;
+        const char* reason;
+    };
+    const Demo demos[] = {
+        {"Notes, second try", "running", "Qwen2.5-3B", "notes.jsonl", 412, 600, 1.6421, 1.7183, ""},
+        {"Notes, first try", "stopped", "Qwen2.5-3B", "notes.jsonl", 180, 600, 1.9377, 2.0371,
+            "Stopped by the user."},
+        {"Sample project", "done", "millrace-sample", "questions.jsonl", 300, 300, 0.4182, 0.4507, ""},
+        {"tinyshakespeare", "done", "stories260K", "tinyshakespeare.txt", 300, 300, 2.2143, 2.2264,
+            ""},
+        {"Long context", "failed", "Llama-3.2-1B", "books.txt", 37, 900, 3.0218, std::nan(""),
+            "The loss became not a number at step 38. Resume from the checkpoint of step 30 with a "
+            "lower learning rate."},
+        {"Over night", "lost", "Llama-3.2-1B", "books.txt", 733, 900, 2.4871, 2.5512,
+            "The program ended without saying goodbye (power loss?)."},
+        {"Support tickets", "done", "SmolLM2-360M", "tickets.csv", 1240, 1240, 1.1026, 1.2250, ""},
+    };
+    auto runs = std::make_shared<std::vector<RunRow>>();
+    std::int64_t id = 7;
+    for (const Demo& demo : demos) {
+        RunRow run;
+        run.id = id--;
+        run.name = demo.name;
+        run.status = demo.status;
+        run.modelName = demo.model;
+        run.datasetName = demo.dataset;
+        run.planJson = run.id % 2 == 0 ? R"({"policy":"resident"})" : R"({"policy":"zero-offload"})";
+        run.createdMs = 1'700'000'000'000 + run.id * 5'400'000;
+        run.lastStep = demo.step;
+        run.totalSteps = demo.total;
+        run.tokens = demo.step * kTokensPerStep;
+        run.computeUs = demo.step * 410'000;
+        run.stallUs = demo.step * 23'000 * run.id;
+        run.activeUs = run.computeUs + run.stallUs;
+        run.lastLoss = demo.loss;
+        run.bestEval = demo.eval;
+        run.bestEvalStep = std::isnan(demo.eval) ? -1 : demo.step / 60 * 60;
+        run.devicePeakBytes = kDevicePeak / (8 - run.id);
+        run.hostPeakBytes = kHostPeak / (8 - run.id);
+        run.exitReason = demo.reason;
+        run.dir = "/home/user/.local/share/millrace/runs/" + std::to_string(run.id);
+        run.resumable = run.status == "stopped" || run.status == "lost" || run.status == "failed";
+        runs->push_back(run);
+    }
+    (*runs)[0].devicePeakBytes = kDevicePeak;
+    (*runs)[0].hostPeakBytes = kHostPeak;
+    (*runs)[0].simulatedLink = true;
+    return runs;
+}
+
+} // namespace mr::ui::test

@@ -1,0 +1,28 @@
+// A made-up run for tests and screenshots: a falling loss, every cause of waiting, evaluations,
+// checkpoints. The same seed gives the same rows.
+
+#pragma once
+
+#include "models/run_snapshot.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace mr::ui::test {
+
+// Steps 1 to `count`; each is complete: compute and stalls add up to the wall time.
+std::vector<StepRow> demoSteps(std::int64_t count, std::uint64_t seed = 1);
+// Events of such a run; ids ascend from 1.
+std::vector<EventRow> demoEvents(std::int64_t count);
+// eval_loss every 60 steps.
+std::vector<ScalarRow> demoEvals(std::int64_t count);
+// A plan with three tiers; the device tier's total is what demoSteps says was the peak.
+PlanReport demoPlan();
+// All of it. `status` as in RunRow; a run that ended has all `total` steps.
+RunSnapshotPtr demoSnapshot(
+    std::int64_t count, std::int64_t total, const std::string& status = "running");
+// Seven runs in seven states for a history.
+RunRowsPtr demoRuns();
+
+} // namespace mr::ui::test

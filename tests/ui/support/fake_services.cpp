@@ -1,0 +1,285 @@
+#include "ui/support/fake_services.h"
+
+#include <utility>
+
+namespace mr::ui::test {
+
+namespace {
+
+constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
+
+class FakeSession final : public Session
+{
+public:
+    explicit FakeSession(std::shared_ptr<FakeRun> run)
+        : m_run(std::move(run))
+    {
+    }
+
+    ~FakeSession() override
+    {
+        const std::scoped_lock lock(m_run->mutex);
+        m_run->destroyed = true;
+    }
+
+    Status start() override
+    {
+        const std::scoped_lock lock(m_run->mutex);
+        m_run->started = m_run->startFailure.ok();
+        return m_run->startFailure;
+    }
+
+    void requestStop() noexcept override
+    {
+        const std::scoped_lock lock(m_run->mutex);
+        m_run->stopAsked = true;
+        m_run->changed.notify_all();
+    }
+
+    RunState state() const noexcept override
+    {
+        const std::scoped_lock lock(m_run->mutex);
+        return m_run->stopAsked ? RunState::Stopped : RunState::Finished;
+    }
+
+    Status failure() const override { return {}; }
+    std::int64_t runId() const noexcept override { return 7; }
+
+    Status wait() override
+    {
+        std::unique_lock lock(m_run->mutex);
+        m_run->changed.wait(lock, [this] { return m_run->endNow || m_run->stopAsked; });
+        return {};
+    }
+
+private:
+    std::shared_ptr<FakeRun> m_run;
+};
+
+class FakeReader final : public RunReader
+{
+public:
+    explicit FakeReader(std::shared_ptr<const std::vector<RunRow>> runs)
+        : m_runs(std::move(runs))
+    {
+    }
+
+    Result<std::vector<RunRow>> runs() override
+    {
+        return m_runs ? *m_runs : std::vector<RunRow>();
+    }
+
+    Result<RunRow> run(std::int64_t id) override
+    {
+        if (m_runs) {
+            for (const RunRow& row : *m_runs) {
+                if (row.id == id)
+                    return row;
+            }
+        }
+        return Status::error(
+            ErrorKind::InvalidArgument, "there is no run " + std::to_string(id));
+    }
+
+    Result<std::vector<StepRow>> steps(std::int64_t, std::int64_t, std::int64_t) override
+    {
+        return std::vector<StepRow>();
+    }
+
+    Result<std::vector<ScalarRow>> scalars(
+        std::int64_t, std::string_view, std::int64_t) override
+    {
+        return std::vector<ScalarRow>();
+    }
+
+    Result<std::vector<EventRow>> events(std::int64_t, std::int64_t) override
+    {
+        return std::vector<EventRow>();
+    }
+
+    Result<std::vector<CheckpointRow>> checkpoints(std::int64_t) override
+    {
+        return std::vector<CheckpointRow>();
+    }
+
+private:
+    std::shared_ptr<const std::vector<RunRow>> m_runs;
+};
+
+Result<std::unique_ptr<Session>> makeSession(
+    const std::shared_ptr<FakeRun>& run, Session::Listener listener)
+{
+    const std::scoped_lock lock(run->mutex);
+    if (!run->openFailure.ok())
+        return run->openFailure;
+    run->listener = std::move(listener);
+    return std::unique_ptr<Session>(new FakeSession(run));
+}
+
+MachineInfo fakeMachine()
+{
+    MachineInfo pc;
+    pc.cpuName = "AMD EPYC 9654 96-Core Processor";
+    pc.instructionSet = "avx512_bf16";
+    pc.physicalCores = 2;
+    pc.threads = 2;
+    pc.memoryBytes = 16 * kGiB;
+    pc.availableBytes = 11 * kGiB;
+    pc.diskFreeBytes = 120 * kGiB;
+    return pc;
+}
+
+Result<ModelInfo> fakeModel(const std::string& path)
+{
+    if (path != kGoodModel)
+        return Status::error(ErrorKind::InvalidArgument,
+            path + " has no config.json: choose the folder of a Hugging Face model");
+    ModelInfo info;
+    info.path = path;
+    info.name = "small-llama";
+    info.architecture = "LlamaForCausalLM";
+    info.dtype = "float32";
+    info.parameters = 1'100'000'000;
+    info.layers = 22;
+    info.hidden = 2048;
+    info.vocab = 32000;
+    info.maxPositions = 2048;
+    info.bytes = 2200 * kMiB;
+    info.tokenizerKind = "SentencePiece";
+    return info;
+}
+
+PreviewRow previewRow(std::int64_t row, const std::vector<const char*>& prompt,
+    const std::vector<const char*>& response)
+{
+    PreviewRow made;
+    made.row = row;
+    std::int32_t id = 300;
+    for (const char* text : prompt)
+        made.tokens.push_back({text, id++, false});
+    for (const char* text : response)
+        made.tokens.push_back({text, id++, true});
+    return made;
+}
+
+} // namespace
+
+void FakeRun::finish()
+{
+    const std::scoped_lock lock(mutex);
+    endNow = true;
+    changed.notify_all();
+}
+
+DatasetInfo fakeDataset()
+{
+    DatasetInfo info;
+    info.path = kGoodData;
+    info.format = DataFormat::Jsonl;
+    info.columns = {"id", "question", "answer"};
+    info.mapping = {{"prompt", "question"}, {"response", "answer"}};
+    info.rows = 2000;
+    info.sequences = 2000;
+    info.tokens = 61234;
+    info.trainedTokens = 20480;
+    info.cutRows = 3;
+    info.bytes = 260 * 1024;
+    info.preview = {
+        previewRow(1, {"<s>", " What", " is", " 12", " plus", " 30", "?", "\n"},
+            {" 12", " plus", " 30", " is", " 42", ".", "</s>"}),
+        previewRow(2,
+            {"<s>", " A", " shop", " sells", " eggs", " in", " boxes", " of", " six", ".", " How",
+                " many", " eggs", " are", " in", " four", " boxes", "?", "\n"},
+            {" There", " are", " 24", " eggs", ".", "</s>"}),
+        previewRow(3, {"<s>", " Which", " day", " comes", " after", " Monday", "?", "\n"},
+            {" Tuesday", " comes", " after", " Monday", ".", "</s>"}),
+    };
+    info.preview.back().cut = true;
+    return info;
+}
+
+PlanReport fakePlan(bool fits)
+{
+    PlanReport plan;
+    plan.policy = "zero-offload";
+    plan.fits = fits;
+    plan.limit = fits ? "" : "device memory: 1.8 GiB short";
+    if (!fits)
+        plan.advice = {"A sequence length of 512 would need 3.1 GiB less.",
+            "The policy zero-offload would move 8.2 GiB to the host."};
+    plan.device = "CPU (2 threads)";
+    plan.precision = "bf16";
+    plan.recompute = "block";
+    plan.parameters = 1'100'000'000;
+    plan.steps = 250;
+    plan.tokensPerStep = 8192;
+    const std::uint64_t budget = fits ? 6 * kGiB : 3 * kGiB;
+    plan.tiers = {
+        {"device", budget, 4912 * kMiB,
+            {{"weights", 2098 * kMiB}, {"accumulators", 1400 * kMiB}, {"activations", 900 * kMiB},
+                {"boundaries", 176 * kMiB}, {"workspace", 200 * kMiB}, {"head", 120 * kMiB},
+                {"batches", 2 * kMiB}, {"constants", 8 * kMiB}, {"scalars", 8 * kMiB}}},
+        {"host", 12 * kGiB, 11000 * kMiB,
+            {{"high plane", 2098 * kMiB}, {"low plane", 2098 * kMiB}, {"moments", 4704 * kMiB},
+                {"gradients", 2100 * kMiB}}},
+    };
+    plan.checkpointBytes = 1320 * kMiB;
+    plan.h2dBytesPerStep = static_cast<std::int64_t>(2098 * kMiB);
+    plan.d2hBytesPerStep = static_cast<std::int64_t>(2098 * kMiB);
+    plan.predictedStepMs = 4210.0;
+    plan.predictedComputeMs = 3300.0;
+    plan.predictedStallMs = {350.0, 180.0, 340.0, 0.0, 0.0, 40.0};
+    return plan;
+}
+
+UiServices fakeServices(
+    std::shared_ptr<FakeRun> run, std::shared_ptr<const std::vector<RunRow>> runs)
+{
+    UiServices services;
+    services.open = [run](const RunSpec& spec, Session::Listener listener) {
+        {
+            const std::scoped_lock lock(run->mutex);
+            run->openedWith = spec;
+        }
+        return makeSession(run, std::move(listener));
+    };
+    services.resume = [run](const std::string& dir, Session::Listener listener) {
+        {
+            const std::scoped_lock lock(run->mutex);
+            run->resumedDir = dir;
+        }
+        return makeSession(run, std::move(listener));
+    };
+    services.openReader = [runs](const std::string&) -> Result<std::unique_ptr<RunReader>> {
+        return std::unique_ptr<RunReader>(new FakeReader(runs));
+    };
+    services.inspectMachine = fakeMachine;
+    services.inspectModel = fakeModel;
+    services.inspectDataset = [](const DataSource& source, const std::string&, std::int64_t,
+                                  int) -> Result<DatasetInfo> {
+        if (source.path == kGoodData)
+            return fakeDataset();
+        DatasetInfo broken;
+        broken.path = source.path;
+        broken.problems = {"line 12 is not valid JSON: missing quote at column 71"};
+        return broken;
+    };
+    services.checkSpec = [](const RunSpec&) { return Status(); };
+    services.resolveSpec = [](const RunSpec& spec, std::int64_t) -> Result<RunSpec> {
+        return spec;
+    };
+    services.planRun = [](const RunSpec& spec) -> Result<PlanReport> {
+        return fakePlan(spec.microBatch < 8);
+    };
+    services.planFromJson = [](const std::string&) -> Result<PlanReport> {
+        return fakePlan(true);
+    };
+    services.policies = {"auto", "resident", "zero-offload"};
+    services.database = "/nowhere/history.db";
+    services.runsFolder = "/tmp/millrace-test-runs";
+    services.sampleDir = "/nowhere/sample";
+    return services;
+}
+
+} // namespace mr::ui::test

@@ -1,0 +1,45 @@
+// Made-up engine for tests of the workstation: a session that ends when told to, a small machine,
+// one good model, one good dataset, and the errors that belong to other paths.
+
+#pragma once
+
+#include "bridge/ui_services.h"
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+
+namespace mr::ui::test {
+
+inline const std::string kGoodModel = "/models/small-llama";
+inline const std::string kBadModel = "/models/not-a-model";
+inline const std::string kGoodData = "/data/questions.jsonl";
+inline const std::string kBadData = "/data/broken.jsonl";
+
+// What a test steers, and what it can look at afterwards. Thread-safe.
+struct FakeRun {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool started = false;
+    bool stopAsked = false;
+    bool endNow = false;
+    bool destroyed = false;
+    Status openFailure;  // of open() and resume()
+    Status startFailure; // of start()
+    RunSpec openedWith;
+    std::string resumedDir;
+    Session::Listener listener;
+
+    void finish();
+};
+
+// Everything filled in. `runs` (may be null) is what the history holds.
+UiServices fakeServices(std::shared_ptr<FakeRun> run,
+    std::shared_ptr<const std::vector<RunRow>> runs = nullptr);
+
+PlanReport fakePlan(bool fits);
+DatasetInfo fakeDataset();
+
+} // namespace mr::ui::test

@@ -1,0 +1,226 @@
+// The Live page: from "no run" to charts, with one way to stop, all of it by keyboard.
+
+#include "charts/line_chart.h"
+#include "charts/stall_strip.h"
+#include "models/stall_ledger_model.h"
+#include "pages/live_page.h"
+#include "pages/run_header.h"
+#include "pages/run_view.h"
+#include "ui/support/demo_rows.h"
+
+#include <QAccessible>
+#include <QLabel>
+#include <QPushButton>
+#include <QSignalSpy>
+#include <QSpinBox>
+#include <QTest>
+
+#include <limits>
+
+using mr::ui::LivePage;
+using mr::ui::RunView;
+using mr::ui::UiServices;
+using mr::ui::test::demoSnapshot;
+
+namespace {
+
+UiServices noHistory()
+{
+    UiServices services;
+    services.openReader = [](const std::string&) -> mr::Result<std::unique_ptr<mr::RunReader>> {
+        return mr::Status::error(mr::ErrorKind::Io, "history.db: no such file");
+    };
+    return services;
+}
+
+QPushButton* button(const QWidget& page, const QString& text)
+{
+    for (QPushButton* candidate : page.findChildren<QPushButton*>()) {
+        if (candidate->text() == text)
+            return candidate;
+    }
+    return nullptr;
+}
+
+bool shows(const QWidget& page, const QString& text)
+{
+    for (const QLabel* label : page.findChildren<QLabel*>()) {
+        if (label->isVisibleTo(&page) && label->text().contains(text))
+            return true;
+    }
+    return false;
+}
+
+} // namespace
+
+class TestLivePage : public QObject
+{
+    Q_OBJECT
+
+private slots:
+
+    void initTestCase() { QLocale::setDefault(QLocale(QLocale::English)); }
+
+    void withoutARunThePageOffersToStartOne()
+    {
+        LivePage page(noHistory());
+        QSignalSpy wanted(&page, &LivePage::newRunRequested);
+
+        QVERIFY(shows(page, QStringLiteral("No run is active.")));
+        button(page, QStringLiteral("New run"))->click();
+
+        QCOMPARE(wanted.count(), 1);
+    }
+
+    void aHistoryThatCannotBeReadIsSaid()
+    {
+        LivePage page(noHistory());
+
+        page.showRun(1);
+
+        QTRY_VERIFY(shows(page, QStringLiteral("history.db: no such file")));
+    }
+
+    void theHeadSaysStateProgressAndSpeed()
+    {
+        RunView view;
+        view.setSnapshot(demoSnapshot(412, 600));
+
+        for (const char* text : {"Running", "Notes, second try", "412 / 600", "tokens/s", "(at ",
+                 "Simulated link", "(step 360)"})
+            QVERIFY2(shows(view, QString::fromUtf8(text)), text);
+    }
+
+    void stopIsAskedOnceAndThenSaysSo()
+    {
+        RunView view;
+        view.setSnapshot(demoSnapshot(412, 600));
+        QSignalSpy stop(&view, &RunView::stopRequested);
+        QPushButton* stopButton = button(view, QStringLiteral("Stop and save"));
+
+        stopButton->click();
+        stopButton->click();
+
+        QCOMPARE(stop.count(), 1);
+        QVERIFY(!stopButton->isEnabled());
+        QVERIFY(shows(view, QStringLiteral("Stopping")));
+    }
+
+    void aStoppedRunOffersResumeWithItsFolder()
+    {
+        RunView view;
+        view.setSnapshot(demoSnapshot(180, 600, "stopped"));
+        QSignalSpy resume(&view, &RunView::resumeRequested);
+
+        button(view, QStringLiteral("Resume"))->click();
+
+        QCOMPARE(resume.count(), 1);
+        QCOMPARE(resume[0][0].toString().toStdString(), view.snapshot()->run.dir);
+    }
+
+    void growingSnapshotsGiveTheSameChartAsOneWhole()
+    {
+        RunView grown;
+        for (const std::int64_t count : {1, 17, 200, 412})
+            grown.setSnapshot(demoSnapshot(count, 600));
+        RunView whole;
+        whole.setSnapshot(demoSnapshot(412, 600));
+
+        QCOMPARE(grown.lossChart()->csv(), whole.lossChart()->csv());
+    }
+
+    void smoothingAnewUsesAllPoints()
+    {
+        RunView view;
+        view.setSnapshot(demoSnapshot(100, 600));
+        const QByteArray before = view.lossChart()->csv();
+        auto* window = view.findChild<QSpinBox*>();
+
+        window->setValue(1); // no smoothing: the average is the loss
+
+        const QByteArray after = view.lossChart()->csv();
+        QVERIFY(before != after);
+        const QList<QByteArray> line = after.split('\n')[60].split(',');
+        QCOMPARE(line[1], line[2]);
+    }
+
+    void zoomingNarrowsAllChartsAndTheLedger()
+    {
+        RunView view;
+        view.setSnapshot(demoSnapshot(412, 600));
+
+        emit view.stallStrip()->rangePicked(100.5, 150.5);
+
+        QCOMPARE(view.ledger()->totals().steps, std::int64_t{50});
+        QVERIFY(button(view, QStringLiteral("Show all steps"))->isVisibleTo(&view));
+        button(view, QStringLiteral("Show all steps"))->click();
+        QCOMPARE(view.ledger()->totals().steps, std::int64_t{412});
+    }
+
+    void aZoomedChartStaysWhereItIsWhenStepsArrive()
+    {
+        RunView view;
+        view.setSnapshot(demoSnapshot(300, 600));
+        emit view.lossChart()->rangePicked(100.5, 150.5);
+
+        view.setSnapshot(demoSnapshot(320, 600));
+
+        QCOMPARE(view.ledger()->totals().steps, std::int64_t{50});
+    }
+
+    void everyControlHasANameForScreenReaders()
+    {
+        RunView view;
+        view.setSnapshot(demoSnapshot(412, 600));
+
+        for (QWidget* widget : view.findChildren<QWidget*>()) {
+            if (widget->focusPolicy() == Qt::NoFocus || widget->objectName().startsWith(u"qt_"))
+                continue;
+            if (qobject_cast<QLabel*>(widget) != nullptr) // its text is its name
+                continue;
+            QAccessibleInterface* reader = QAccessible::queryAccessibleInterface(widget);
+            QVERIFY2(reader != nullptr && !reader->text(QAccessible::Name).isEmpty(),
+                widget->metaObject()->className());
+        }
+    }
+
+    void chartsAreChartsForScreenReaders()
+    {
+        RunView view;
+        view.setSnapshot(demoSnapshot(412, 600));
+
+        for (QWidget* chart : std::initializer_list<QWidget*>{view.lossChart(), view.stallStrip()}) {
+            QAccessibleInterface* reader = QAccessible::queryAccessibleInterface(chart);
+            QCOMPARE(reader->role(), QAccessible::Chart);
+            QVERIFY(reader->text(QAccessible::Description).contains(QStringLiteral("412")));
+        }
+    }
+
+    void aRunWithoutStepsIsShownToo()
+    {
+        RunView view;
+        view.resize(1000, 600);
+
+        view.setSnapshot(demoSnapshot(0, 600, "starting"));
+        view.grab();
+
+        QVERIFY(shows(view, QStringLiteral("Starting")));
+        QCOMPARE(view.ledger()->totals().steps, std::int64_t{0});
+    }
+
+    void aLossThatIsNotANumberIsDrawnAsAGap()
+    {
+        auto snapshot = std::make_shared<mr::ui::RunSnapshot>(*demoSnapshot(0, 600));
+        std::vector<mr::StepRow> rows = mr::ui::test::demoSteps(50);
+        rows[30].loss = std::numeric_limits<double>::quiet_NaN();
+        snapshot->steps.append(rows);
+        RunView view;
+
+        view.setSnapshot(snapshot);
+
+        QVERIFY(view.lossChart()->csv().contains("\n31,nan,nan,\n"));
+    }
+};
+
+QTEST_MAIN(TestLivePage)
+#include "tst_live_page.moc"

@@ -1,0 +1,280 @@
+// The pages say what they know and what is wrong, where the user looks.
+
+#include "language.h"
+#include "main_window.h"
+#include "pages/dataset_section.h"
+#include "pages/history_page.h"
+#include "pages/home_page.h"
+#include "pages/live_page.h"
+#include "pages/model_section.h"
+#include "pages/new_run_page.h"
+#include "pages/settings_form.h"
+#include "theme.h"
+#include "ui/support/demo_rows.h"
+#include "ui/support/fake_services.h"
+#include "widgets/message_label.h"
+#include "widgets/token_preview.h"
+
+#include <QAbstractButton>
+#include <QAccessible>
+#include <QLabel>
+#include <QPushButton>
+#include <QSettings>
+#include <QSignalSpy>
+#include <QSpinBox>
+#include <QTemporaryDir>
+#include <QTest>
+
+using namespace mr;
+using namespace mr::ui;
+using namespace mr::ui::test;
+
+namespace {
+
+QStringList labelTexts(const QWidget& widget)
+{
+    QStringList texts;
+    for (const auto* label : widget.findChildren<QLabel*>())
+        texts << label->text();
+    return texts;
+}
+
+RunSpec goodSpec()
+{
+    RunSpec spec;
+    spec.modelDir = kGoodModel;
+    spec.data.push_back({kGoodData, DataFormat::Auto, {}});
+    return spec;
+}
+
+} // namespace
+
+class TestPages : public QObject
+{
+    Q_OBJECT
+
+private slots:
+
+    void initTestCase()
+    {
+        QVERIFY(m_folder.isValid());
+        QSettings::setDefaultFormat(QSettings::IniFormat);
+        QSettings::setPath(QSettings::IniFormat, QSettings::UserScope, m_folder.path());
+        QCoreApplication::setOrganizationName("millrace-test");
+        QLocale::setDefault(QLocale(QLocale::English));
+    }
+
+    void aFolderThatIsNoModelSaysSoBesideTheField()
+    {
+        NewRunPage page(fakeServices(std::make_shared<FakeRun>()));
+        RunSpec spec = goodSpec();
+        spec.modelDir = kBadModel;
+
+        page.setSpec(spec);
+
+        QTRY_VERIFY(page.modelSection()->message()->kind() == MessageLabel::Kind::Error);
+        QVERIFY(page.modelSection()->message()->text().contains("has no config.json"));
+    }
+
+    void aBrokenDatasetNamesItsLineBesideTheField()
+    {
+        NewRunPage page(fakeServices(std::make_shared<FakeRun>()));
+        RunSpec spec = goodSpec();
+        spec.data.front().path = kBadData;
+
+        page.setSpec(spec);
+
+        QTRY_VERIFY(page.datasetSection()->message()->text().contains("line 12"));
+        QVERIFY(!page.datasetSection()->info());
+    }
+
+    void aGoodRunIsPlannedAndStarted()
+    {
+        NewRunPage page(fakeServices(std::make_shared<FakeRun>()));
+        QSignalSpy started(&page, &NewRunPage::startRequested);
+
+        page.setSpec(goodSpec());
+        QTRY_VERIFY(page.planPanel()->plan() && page.datasetSection()->info());
+        QCOMPARE(page.datasetSection()->preview()->rows().size(), std::size_t{3});
+        page.start();
+        QCOMPARE(started.count(), 1);
+
+        const QStringList texts = labelTexts(*page.planPanel());
+        QVERIFY(texts.contains("Adam moments"));
+        QVERIFY(texts.join(' ').contains("4.80 GiB of 6.00 GiB"));
+    }
+
+    void aPlanThatDoesNotFitSaysWhatBindsAndIsNotStarted()
+    {
+        NewRunPage page(fakeServices(std::make_shared<FakeRun>()));
+        QSignalSpy started(&page, &NewRunPage::startRequested);
+        RunSpec spec = goodSpec();
+        spec.microBatch = 64;
+
+        page.setSpec(spec);
+        QTRY_VERIFY(page.planPanel()->plan() && page.datasetSection()->info());
+        page.start();
+
+        QVERIFY(page.planPanel()->headline().contains("1.8 GiB short"));
+        QVERIFY(labelTexts(*page.planPanel()).join(' ').contains("sequence length of 512"));
+        QCOMPARE(started.count(), 0);
+        QVERIFY(!page.startMessage()->text().isEmpty());
+    }
+
+    void startWithNothingChosenLeadsToTheFirstField()
+    {
+        NewRunPage page(fakeServices(std::make_shared<FakeRun>()));
+
+        page.start();
+
+        QCOMPARE(page.startMessage()->text(), QString("Choose a model folder."));
+    }
+
+    void settingsSurviveTheWayThroughTheForm()
+    {
+        SettingsForm form({"auto", "resident"});
+        RunSpec spec;
+        spec.steps = 300;
+        spec.learningRate = 2e-3;
+        spec.policy = "resident";
+        spec.precision = PrecisionChoice::F32;
+        spec.accumulate = 16;
+        spec.warmupSteps = 10;
+        spec.deviceMemoryBytes = std::uint64_t{6} << 30;
+        spec.linkBytesPerSecond = 12e9;
+
+        form.readFrom(spec);
+        RunSpec back;
+        form.writeTo(back);
+
+        QCOMPARE(back.steps, 300);
+        QCOMPARE(back.learningRate, 2e-3);
+        QCOMPARE(back.policy, std::string("resident"));
+        QVERIFY(back.precision == PrecisionChoice::F32);
+        QCOMPARE(back.accumulate, 16);
+        QCOMPARE(back.warmupSteps, 10);
+        QCOMPARE(back.deviceMemoryBytes, std::uint64_t{6} << 30);
+        QCOMPARE(back.linkBytesPerSecond, 12e9);
+    }
+
+    void homeSaysWhenTheSampleIsMissing()
+    {
+        HomePage home(fakeServices(std::make_shared<FakeRun>()));
+
+        QTRY_VERIFY(home.sampleMessage()->text().contains("/nowhere/sample"));
+        QVERIFY(!home.sampleButton()->isEnabled());
+    }
+
+    void homeStartsTheSampleThatIsThere()
+    {
+        QTemporaryDir sample;
+        QDir(sample.path()).mkpath("model");
+        for (const char* name : {"model/config.json", "train.jsonl", "eval.jsonl"}) {
+            QFile file(sample.filePath(name));
+            QVERIFY(file.open(QIODevice::WriteOnly));
+        }
+        UiServices services = fakeServices(std::make_shared<FakeRun>());
+        services.sampleDir = sample.path().toStdString();
+        HomePage home(services);
+        QSignalSpy asked(&home, &HomePage::sampleRequested);
+        QTRY_VERIFY(home.sampleButton()->isEnabled());
+
+        home.sampleButton()->click();
+
+        QCOMPARE(asked.count(), 1);
+    }
+
+    void homeOffersToResumeALostRun()
+    {
+        HomePage home(fakeServices(std::make_shared<FakeRun>()));
+        QSignalSpy resumed(&home, &HomePage::resumeRequested);
+        auto runs = std::make_shared<std::vector<RunRow>>();
+        RunRow lost;
+        lost.id = 3;
+        lost.name = "night";
+        lost.status = "lost";
+        lost.dir = "/runs/3";
+        lost.resumable = true;
+        runs->push_back(lost);
+
+        home.setRuns(runs);
+        for (auto* button : home.findChildren<QPushButton*>()) {
+            if (button->text() == "Resume")
+                button->click();
+        }
+
+        QCOMPARE(resumed.count(), 1);
+        QCOMPARE(resumed[0][0].toString(), QString("/runs/3"));
+    }
+
+    void everyControlHasANameForScreenReaders()
+    {
+        Theme theme;
+        Language language;
+        MainWindow window(fakeServices(std::make_shared<FakeRun>(), demoRuns()), theme, language);
+        window.newRun()->setSpec(goodSpec());
+        QTRY_VERIFY(window.newRun()->datasetSection()->info());
+
+        QStringList nameless;
+        for (auto* widget : window.findChildren<QWidget*>()) {
+            if (widget->focusPolicy() == Qt::NoFocus
+                || widget->objectName().startsWith("qt_"))
+                continue;
+            auto* interface = QAccessible::queryAccessibleInterface(widget);
+            if (interface && interface->text(QAccessible::Name).isEmpty())
+                nameless << QString("%1 '%2' in %3").arg(widget->metaObject()->className(),
+                    widget->objectName(), widget->parentWidget()->metaObject()->className());
+        }
+        QVERIFY2(nameless.isEmpty(), qPrintable(nameless.join("; ")));
+    }
+
+    void theLanguageChangesWhileTheWindowIsOpen()
+    {
+        Theme theme;
+        Language language;
+        MainWindow window(fakeServices(std::make_shared<FakeRun>()), theme, language);
+
+        language.choose("ja");
+        QCoreApplication::sendPostedEvents();
+
+        QCOMPARE(window.newRun()->startButton()->text(), QString("開始"));
+        language.choose("en");
+        QCoreApplication::sendPostedEvents();
+        QCOMPARE(window.newRun()->startButton()->text(), QString("Start"));
+    }
+
+    void startingARunLeadsToTheLivePage()
+    {
+        const auto run = std::make_shared<FakeRun>();
+        Theme theme;
+        Language language;
+        MainWindow window(fakeServices(run, demoRuns()), theme, language);
+
+        window.startRun(goodSpec());
+
+        QTRY_COMPARE(window.controller()->phase(), SessionController::Phase::Running);
+        QCOMPARE(window.page(), MainWindow::Page::Live);
+        QCOMPARE(run->openedWith.database, std::string("/nowhere/history.db"));
+        run->finish();
+        QTRY_VERIFY(!window.controller()->busy());
+    }
+
+    void aRunThatCannotStartSaysWhy()
+    {
+        const auto run = std::make_shared<FakeRun>();
+        run->openFailure = Status::error(ErrorKind::OutOfMemory, "device memory: 2 GiB short");
+        Theme theme;
+        Language language;
+        MainWindow window(fakeServices(run), theme, language);
+
+        window.startRun(goodSpec());
+
+        QTRY_VERIFY(labelTexts(window).contains("device memory: 2 GiB short"));
+    }
+
+private:
+    QTemporaryDir m_folder;
+};
+
+QTEST_MAIN(TestPages)
+#include "tst_pages.moc"

@@ -1,0 +1,148 @@
+// Every page as a picture: light, dark, Japanese, and at twice the scale; to look at, and checked
+// not to be blank. Written to $MILLRACE_SCREENSHOTS, or screenshots/ in the working folder.
+
+#include "language.h"
+#include "main_window.h"
+#include "pages/dataset_section.h"
+#include "pages/history_page.h"
+#include "pages/home_page.h"
+#include "pages/live_page.h"
+#include "pages/new_run_page.h"
+#include "theme.h"
+#include "ui/support/demo_rows.h"
+#include "ui/support/fake_services.h"
+
+#include <QApplication>
+#include <QDir>
+#include <QFontDatabase>
+#include <QImage>
+#include <QProcess>
+#include <QSet>
+#include <QSettings>
+#include <QTemporaryDir>
+#include <QTest>
+
+using namespace mr;
+using namespace mr::ui;
+using namespace mr::ui::test;
+
+namespace {
+
+constexpr QSize kWindow(1280, 800);
+
+QString folder()
+{
+    const QString wanted = qEnvironmentVariable("MILLRACE_SCREENSHOTS");
+    return wanted.isEmpty() ? QDir::current().filePath("screenshots") : wanted;
+}
+
+// Colours in a coarse grid over the picture; a blank page has one.
+qsizetype colorCount(const QImage& image)
+{
+    QSet<QRgb> seen;
+    for (int y = 0; y < image.height(); y += 3) {
+        for (int x = 0; x < image.width(); x += 3)
+            seen.insert(image.pixel(x, y));
+    }
+    return seen.size();
+}
+
+RunSpec goodSpec()
+{
+    RunSpec spec;
+    spec.modelDir = kGoodModel;
+    spec.data.push_back({kGoodData, DataFormat::Auto, {}});
+    return spec;
+}
+
+} // namespace
+
+class TestScreenshots : public QObject
+{
+    Q_OBJECT
+
+private slots:
+
+    void initTestCase()
+    {
+        QVERIFY(QDir().mkpath(folder()));
+        QVERIFY(m_settings.isValid());
+        QSettings::setDefaultFormat(QSettings::IniFormat);
+        QSettings::setPath(QSettings::IniFormat, QSettings::UserScope, m_settings.path());
+        QCoreApplication::setOrganizationName("millrace-test");
+        QFont font("DejaVu Sans", 10);
+        QApplication::setFont(font);
+    }
+
+    void everyPage_data()
+    {
+        QTest::addColumn<bool>("dark");
+        QTest::addColumn<QString>("language");
+        QTest::newRow("light") << false << "en";
+        QTest::newRow("dark") << true << "en";
+        QTest::newRow("japanese") << false << "ja";
+    }
+
+    void everyPage()
+    {
+        QFETCH(const bool, dark);
+        QFETCH(const QString, language);
+        Theme theme;
+        Language words;
+        const auto runs = demoRuns();
+        MainWindow window(fakeServices(std::make_shared<FakeRun>(), runs), theme, words);
+        theme.setChoice(dark ? ThemeChoice::Dark : ThemeChoice::Light);
+        words.choose(language);
+        window.resize(kWindow);
+        window.show();
+        window.newRun()->setSpec(goodSpec());
+        QTRY_VERIFY(window.newRun()->planPanel()->plan());
+        QTRY_VERIFY(window.newRun()->datasetSection()->info());
+        window.home()->setRuns(runs);
+
+        save(window, MainWindow::Page::Home, "home");
+        save(window, MainWindow::Page::NewRun, "new-run");
+        save(window, MainWindow::Page::Live, "live-empty");
+        window.live()->showSnapshot(demoSnapshot(412, 600));
+        save(window, MainWindow::Page::Live, "live");
+        window.history()->setRuns(runs);
+        save(window, MainWindow::Page::History, "history");
+        window.history()->showSnapshot(demoSnapshot(180, 600, "stopped"));
+        save(window, MainWindow::Page::History, "history-run");
+    }
+
+    // A process of its own, because the scale is read once, when a program starts.
+    void everyPageAtTwiceTheScale()
+    {
+        if (qEnvironmentVariableIsSet("MILLRACE_SCALED"))
+            return;
+        QProcess scaled;
+        auto environment = QProcessEnvironment::systemEnvironment();
+        environment.insert("QT_SCALE_FACTOR", "2");
+        environment.insert("MILLRACE_SCALED", "1");
+        scaled.setProcessEnvironment(environment);
+
+        scaled.start(QCoreApplication::applicationFilePath(), {"everyPage:light"});
+
+        QVERIFY(scaled.waitForFinished(100'000));
+        QVERIFY2(scaled.exitCode() == 0, scaled.readAllStandardOutput().constData());
+    }
+
+private:
+    static void save(MainWindow& window, MainWindow::Page page, const char* name)
+    {
+        window.showPage(page);
+        QCoreApplication::processEvents();
+        const QPixmap picture = window.grab();
+        const bool scaled = picture.devicePixelRatio() > 1.5;
+        const QString file = QString("%1/%2-%3.png").arg(folder(), name,
+            scaled ? QString("200-percent") : QString(QTest::currentDataTag()));
+        QVERIFY(picture.save(file));
+        QVERIFY2(colorCount(picture.toImage()) > 20, qPrintable(file));
+    }
+
+    QTemporaryDir m_settings;
+};
+
+QTEST_MAIN(TestScreenshots)
+#include "tst_screenshots.moc"

@@ -1,0 +1,124 @@
+// SessionController opens, ends and stops a run without holding up the UI thread.
+
+#include "bridge/session_controller.h"
+#include "ui/support/fake_services.h"
+
+#include <QSignalSpy>
+#include <QTest>
+
+using namespace mr;
+using namespace mr::ui;
+using namespace mr::ui::test;
+
+class TestSessionController : public QObject
+{
+    Q_OBJECT
+
+private slots:
+
+    void aRunStartsAndEnds()
+    {
+        const auto run = std::make_shared<FakeRun>();
+        SessionController controller(fakeServices(run));
+        QSignalSpy started(&controller, &SessionController::runStarted);
+        QSignalSpy ended(&controller, &SessionController::runEnded);
+
+        QVERIFY(controller.open({}));
+        QCOMPARE(controller.phase(), SessionController::Phase::Opening);
+        QTRY_COMPARE(started.count(), 1);
+        QCOMPARE(controller.runId(), 7);
+        QCOMPARE(controller.phase(), SessionController::Phase::Running);
+        run->finish();
+
+        QTRY_COMPARE(ended.count(), 1);
+        QCOMPARE(ended[0][1].value<RunState>(), RunState::Finished);
+        QCOMPARE(controller.phase(), SessionController::Phase::Idle);
+        QVERIFY(run->destroyed);
+    }
+
+    void stopEndsTheRunAsStopped()
+    {
+        const auto run = std::make_shared<FakeRun>();
+        SessionController controller(fakeServices(run));
+        QSignalSpy started(&controller, &SessionController::runStarted);
+        QSignalSpy ended(&controller, &SessionController::runEnded);
+        controller.open({});
+        QTRY_COMPARE(started.count(), 1);
+
+        controller.requestStop();
+
+        QTRY_COMPARE(ended.count(), 1);
+        QCOMPARE(ended[0][1].value<RunState>(), RunState::Stopped);
+    }
+
+    void stopWhileOpeningIsNotLost()
+    {
+        const auto run = std::make_shared<FakeRun>();
+        SessionController controller(fakeServices(run));
+        QSignalSpy ended(&controller, &SessionController::runEnded);
+
+        controller.open({});
+        controller.requestStop();
+
+        QTRY_COMPARE(ended.count(), 1);
+        QCOMPARE(ended[0][1].value<RunState>(), RunState::Stopped);
+    }
+
+    void whatCannotBeOpenedIsReportedInItsOwnWords()
+    {
+        const auto run = std::make_shared<FakeRun>();
+        run->openFailure = Status::error(ErrorKind::Io, "cannot read /models/x");
+        SessionController controller(fakeServices(run));
+        QSignalSpy failed(&controller, &SessionController::failed);
+
+        controller.open({});
+
+        QTRY_COMPARE(failed.count(), 1);
+        QCOMPARE(failed[0][0].toString(), QString("cannot read /models/x"));
+        QVERIFY(!controller.busy());
+    }
+
+    void aSecondRunIsRefusedWhileOneIsActive()
+    {
+        const auto run = std::make_shared<FakeRun>();
+        SessionController controller(fakeServices(run));
+        QVERIFY(controller.open({}));
+
+        QVERIFY(!controller.open({}));
+        QVERIFY(!controller.resume("/runs/1"));
+    }
+
+    void manyChangesBecomeFewSignals()
+    {
+        const auto run = std::make_shared<FakeRun>();
+        SessionController controller(fakeServices(run));
+        QSignalSpy started(&controller, &SessionController::runStarted);
+        QSignalSpy changed(&controller, &SessionController::runChanged);
+        controller.open({});
+        QTRY_COMPARE(started.count(), 1);
+
+        for (int i = 0; i < 1000; ++i)
+            run->listener(7); // as the telemetry thread would, while the UI is busy
+
+        QTRY_COMPARE(changed.count(), 1);
+        run->listener(7);
+        QTRY_COMPARE(changed.count(), 2);
+    }
+
+    void destructionStopsTheRunAndWaitsForIt()
+    {
+        const auto run = std::make_shared<FakeRun>();
+        {
+            SessionController controller(fakeServices(run));
+            QSignalSpy started(&controller, &SessionController::runStarted);
+            controller.resume("/runs/old");
+            QTRY_COMPARE(started.count(), 1);
+        }
+        QVERIFY(run->stopAsked);
+        QVERIFY(run->destroyed);
+        QCOMPARE(run->resumedDir, std::string("/runs/old"));
+    }
+};
+
+QTEST_GUILESS_MAIN(TestSessionController)
+#include "tst_session_controller.moc"

@@ -1,0 +1,72 @@
+<?xml version="1.0" encoding="utf-8"?>
+<!DOCTYPE TS>
+<TS version="2.1" language="en" sourcelanguage="en">
+    <context>
+        <name>mr::ui::DatasetSection</name>
+        <message numerus="yes">
+            <source>%n row(s) are longer than the sequence length and are cut.</source>
+            <translation>
+                <numerusform>%n row is longer than the sequence length and is cut.</numerusform>
+                <numerusform>%n rows are longer than the sequence length and are cut.</numerusform>
+            </translation>
+        </message>
+        <message numerus="yes">
+            <source>%n row(s) have nothing to train and are skipped.</source>
+            <translation>
+                <numerusform>%n row has nothing to train and is skipped.</numerusform>
+                <numerusform>%n rows have nothing to train and are skipped.</numerusform>
+            </translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::HistoryPage</name>
+        <message numerus="yes">
+            <source>%n run(s)</source>
+            <translation>
+                <numerusform>%n run</numerusform>
+                <numerusform>%n runs</numerusform>
+            </translation>
+        </message>
+        <message numerus="yes">
+            <source>%1 of %n run(s)</source>
+            <translation>
+                <numerusform>%1 of %n run</numerusform>
+                <numerusform>%1 of %n runs</numerusform>
+            </translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::LineChart</name>
+        <message numerus="yes">
+            <source>%n value(s) not above zero cannot be shown on a log axis</source>
+            <translation>
+                <numerusform>%n value not above zero cannot be shown on a log axis</numerusform>
+                <numerusform>%n values not above zero cannot be shown on a log axis</numerusform>
+            </translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::PlanPanel</name>
+        <message numerus="yes">
+            <source>Policy: %1, at most %n step(s) stale</source>
+            <translation>
+                <numerusform>Policy: %1, at most %n step stale</numerusform>
+                <numerusform>Policy: %1, at most %n steps stale</numerusform>
+            </translation>
+        </message>
+        <message numerus="yes">
+            <source>%n step(s), about %1</source>
+            <translation>
+                <numerusform>%n step, about %1</numerusform>
+                <numerusform>%n steps, about %1</numerusform>
+            </translation>
+        </message>
+        <message numerus="yes">
+            <source>%n kept and one being written, %1 each; %2 free on the disk.</source>
+            <translation>
+                <numerusform>%n kept and one being written, %1 each; %2 free on the disk.</numerusform>
+                <numerusform>%n kept and one being written, %1 each; %2 free on the disk.</numerusform>
+            </translation>
+        </message>
+    </context>
+</TS>

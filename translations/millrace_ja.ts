@@ -1,0 +1,1764 @@
+<?xml version="1.0" encoding="utf-8"?>
+<!DOCTYPE TS>
+<TS version="2.1" language="ja" sourcelanguage="en">
+    <context>
+        <name>mr::ui::ChartExport</name>
+        <message>
+            <source>Save</source>
+            <translation>保存</translation>
+        </message>
+        <message>
+            <source>%1 could not be written: %2</source>
+            <translation>%1 に書き込めませんでした: %2</translation>
+        </message>
+        <message>
+            <source>Copy image</source>
+            <translation>画像をコピー</translation>
+        </message>
+        <message>
+            <source>Save image as PNG…</source>
+            <translation>PNG 画像として保存…</translation>
+        </message>
+        <message>
+            <source>Save data as CSV…</source>
+            <translation>データを CSV として保存…</translation>
+        </message>
+        <message>
+            <source>PNG image (*.png)</source>
+            <translation>PNG 画像 (*.png)</translation>
+        </message>
+        <message>
+            <source>CSV table (*.csv)</source>
+            <translation>CSV 表 (*.csv)</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::ChartPanel</name>
+        <message>
+            <source>Actions for the chart: %1</source>
+            <translation>グラフの操作: %1</translation>
+        </message>
+        <message>
+            <source>Copy or save this chart</source>
+            <translation>このグラフをコピーまたは保存</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::DatasetSection</name>
+        <message>
+            <source>Prompt column</source>
+            <translation>プロンプトの列</translation>
+        </message>
+        <message>
+            <source>Response column (trained)</source>
+            <translation>応答の列 (学習対象)</translation>
+        </message>
+        <message>
+            <source>Text column</source>
+            <translation>テキストの列</translation>
+        </message>
+        <message>
+            <source>Looking at the dataset…</source>
+            <translation>データセットを調べています…</translation>
+        </message>
+        <message>
+            <source>%1 rows, %2 sequences, %3</source>
+            <translation>%1 行、%2 シーケンス、%3</translation>
+        </message>
+        <message>
+            <source>%1 tokens, %2 of them trained (%3)</source>
+            <translation>%1 トークン、うち %2 が学習対象 (%3)</translation>
+        </message>
+        <message numerus="yes">
+            <source>%n row(s) are longer than the sequence length and are cut.</source>
+            <translation>
+                <numerusform>%n 行がシーケンス長を超えるため切り詰められます。</numerusform>
+            </translation>
+        </message>
+        <message numerus="yes">
+            <source>%n row(s) have nothing to train and are skipped.</source>
+            <translation>
+                <numerusform>%n 行には学習対象がないため飛ばされます。</numerusform>
+            </translation>
+        </message>
+        <message>
+            <source>There is no file %1.</source>
+            <translation>ファイル %1 がありません。</translation>
+        </message>
+        <message>
+            <source>Data</source>
+            <translation>データ</translation>
+        </message>
+        <message>
+            <source>Training &amp;file</source>
+            <translation>学習ファイル(&amp;F)</translation>
+        </message>
+        <message>
+            <source>Training file</source>
+            <translation>学習ファイル</translation>
+        </message>
+        <message>
+            <source>JSONL, JSON, CSV or plain text. Drop it here.</source>
+            <translation>JSONL、JSON、CSV、プレーンテキスト。ここにドロップできます。</translation>
+        </message>
+        <message>
+            <source>&amp;Evaluation file (optional)</source>
+            <translation>評価ファイル (省略可)(&amp;E)</translation>
+        </message>
+        <message>
+            <source>Evaluation file</source>
+            <translation>評価ファイル</translation>
+        </message>
+        <message>
+            <source>Empty: 5 % of the training sequences are held out, at most 200</source>
+            <translation>空欄: 学習シーケンスの 5 % (最大 200) を評価用に取り分けます</translation>
+        </message>
+        <message>
+            <source>First rows as the model sees them</source>
+            <translation>モデルから見た最初の数行</translation>
+        </message>
+        <message>
+            <source>First rows of the dataset as tokens</source>
+            <translation>データセットの最初の数行 (トークン表示)</translation>
+        </message>
+        <message>
+            <source>Trained: part of the loss</source>
+            <translation>学習対象: 損失に含まれる</translation>
+        </message>
+        <message>
+            <source>Masked: read, not part of the loss</source>
+            <translation>マスク: 読むだけで損失に含まれない</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::EventTableModel</name>
+        <message>
+            <source>Info</source>
+            <translation>情報</translation>
+        </message>
+        <message>
+            <source>Warning</source>
+            <translation>警告</translation>
+        </message>
+        <message>
+            <source>Error</source>
+            <translation>エラー</translation>
+        </message>
+        <message>
+            <source>Kind</source>
+            <translation>種類</translation>
+        </message>
+        <message>
+            <source>Step</source>
+            <translation>ステップ</translation>
+        </message>
+        <message>
+            <source>After</source>
+            <translation>経過</translation>
+        </message>
+        <message>
+            <source>What happened</source>
+            <translation>内容</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::Format</name>
+        <message>
+            <source>%1 bytes</source>
+            <translation>%1 バイト</translation>
+        </message>
+        <message>
+            <source>%1 B</source>
+            <comment>billions</comment>
+            <translation>%1 B</translation>
+        </message>
+        <message>
+            <source>%1 M</source>
+            <comment>millions</comment>
+            <translation>%1 M</translation>
+        </message>
+        <message>
+            <source>%1 K</source>
+            <comment>thousands</comment>
+            <translation>%1 K</translation>
+        </message>
+        <message>
+            <source>%1 s</source>
+            <translation>%1 秒</translation>
+        </message>
+        <message>
+            <source>%1 ms</source>
+            <translation>%1 ミリ秒</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::HistoryPage</name>
+        <message>
+            <source>The history cannot be read: %1</source>
+            <translation>履歴を読み込めません: %1</translation>
+        </message>
+        <message>
+            <source>Filter by name, model, dataset, policy or note (Ctrl+F)</source>
+            <translation>名前、モデル、データセット、方式、メモで絞り込み (Ctrl+F)</translation>
+        </message>
+        <message>
+            <source>Filter</source>
+            <translation>絞り込み</translation>
+        </message>
+        <message>
+            <source>State</source>
+            <translation>状態</translation>
+        </message>
+        <message>
+            <source>All states</source>
+            <translation>すべての状態</translation>
+        </message>
+        <message>
+            <source>Active</source>
+            <translation>実行中</translation>
+        </message>
+        <message>
+            <source>Done</source>
+            <translation>完了</translation>
+        </message>
+        <message>
+            <source>Stopped</source>
+            <translation>停止</translation>
+        </message>
+        <message>
+            <source>Failed or interrupted</source>
+            <translation>失敗または中断</translation>
+        </message>
+        <message>
+            <source>Open</source>
+            <translation>開く</translation>
+        </message>
+        <message>
+            <source>Resume</source>
+            <translation>再開</translation>
+        </message>
+        <message>
+            <source>Runs</source>
+            <translation>実行の一覧</translation>
+        </message>
+        <message>
+            <source>No runs yet.</source>
+            <translation>実行はまだありません。</translation>
+        </message>
+        <message>
+            <source>Every run is kept here with its charts, also those that were started on the command line.</source>
+            <translation>コマンドラインから開始したものも含め、すべての実行がグラフとともにここに残ります。</translation>
+        </message>
+        <message>
+            <source>New run</source>
+            <translation>新しい実行</translation>
+        </message>
+        <message numerus="yes">
+            <source>%n run(s)</source>
+            <translation>
+                <numerusform>%n 件の実行</numerusform>
+            </translation>
+        </message>
+        <message numerus="yes">
+            <source>%1 of %n run(s)</source>
+            <translation>
+                <numerusform>%n 件中 %1 件の実行</numerusform>
+            </translation>
+        </message>
+        <message>
+            <source>No run is in this state.</source>
+            <translation>この状態の実行はありません。</translation>
+        </message>
+        <message>
+            <source>No run matches “%1”.</source>
+            <translation>「%1」に一致する実行はありません。</translation>
+        </message>
+        <message>
+            <source>Choose a run first</source>
+            <translation>先に実行を選んでください</translation>
+        </message>
+        <message>
+            <source>Continue this run from its last checkpoint</source>
+            <translation>この実行を最後のチェックポイントから続けます</translation>
+        </message>
+        <message>
+            <source>This run is finished, active, or has no checkpoint</source>
+            <translation>この実行は完了済み、実行中、またはチェックポイントがありません</translation>
+        </message>
+        <message>
+            <source>Copy</source>
+            <translation>コピー</translation>
+        </message>
+        <message>
+            <source>Copy as CSV</source>
+            <translation>CSV としてコピー</translation>
+        </message>
+        <message>
+            <source>Show folder</source>
+            <translation>フォルダーを表示</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::HomePage</name>
+        <message>
+            <source>Looking at this PC…</source>
+            <translation>この PC を調べています…</translation>
+        </message>
+        <message>
+            <source>Processor</source>
+            <translation>プロセッサー</translation>
+        </message>
+        <message>
+            <source>Cores</source>
+            <translation>コア</translation>
+        </message>
+        <message>
+            <source>%1 physical, %2 threads, %3</source>
+            <translation>物理 %1、スレッド %2、%3</translation>
+        </message>
+        <message>
+            <source>Memory</source>
+            <translation>メモリ</translation>
+        </message>
+        <message>
+            <source>%1, %2 available</source>
+            <translation>%1 (空き %2)</translation>
+        </message>
+        <message>
+            <source>Disk</source>
+            <translation>ディスク</translation>
+        </message>
+        <message>
+            <source>%1 free for runs</source>
+            <translation>実行用の空き %1</translation>
+        </message>
+        <message>
+            <source>GPU</source>
+            <translation>GPU</translation>
+        </message>
+        <message>
+            <source>None found: models are trained on the processor.</source>
+            <translation>見つかりません。モデルはプロセッサーで学習します。</translation>
+        </message>
+        <message>
+            <source>%1, %2</source>
+            <translation>%1、%2</translation>
+        </message>
+        <message>
+            <source>The sample project is not installed: %1 has no model and questions. Start with a model of your own on the New run page.</source>
+            <translation>サンプルプロジェクトがインストールされていません。%1 にモデルと問題がありません。「新しい実行」ページで手持ちのモデルから始めてください。</translation>
+        </message>
+        <message>
+            <source>its folder</source>
+            <translation>そのフォルダー</translation>
+        </message>
+        <message>
+            <source>A run is active; one run at a time.</source>
+            <translation>実行中です。同時に実行できるのは 1 つです。</translation>
+        </message>
+        <message>
+            <source>No runs yet. Fine-tune the sample above, or start a new run with a model folder and a dataset of your own.</source>
+            <translation>実行はまだありません。上のサンプルをファインチューニングするか、手持ちのモデルフォルダーとデータセットで新しい実行を始めてください。</translation>
+        </message>
+        <message>
+            <source>%1 stopped unexpectedly at step %2.</source>
+            <translation>%1 はステップ %2 で予期せず停止しました。</translation>
+        </message>
+        <message>
+            <source>%1 failed at step %2.</source>
+            <translation>%1 はステップ %2 で失敗しました。</translation>
+        </message>
+        <message>
+            <source>%1 was stopped at step %2 of %3.</source>
+            <translation>%1 はステップ %2 / %3 で停止されました。</translation>
+        </message>
+        <message>
+            <source>Resume</source>
+            <translation>再開</translation>
+        </message>
+        <message>
+            <source>Resume %1</source>
+            <translation>%1 を再開</translation>
+        </message>
+        <message>
+            <source>Open</source>
+            <translation>開く</translation>
+        </message>
+        <message>
+            <source>Open %1</source>
+            <translation>%1 を開く</translation>
+        </message>
+        <message>
+            <source>step %1 of %2</source>
+            <translation>ステップ %1 / %2</translation>
+        </message>
+        <message>
+            <source>loss %1</source>
+            <translation>損失 %1</translation>
+        </message>
+        <message>
+            <source>Fine-tune language models larger than the memory of your GPU.</source>
+            <translation>GPU のメモリより大きな言語モデルをファインチューニングします。</translation>
+        </message>
+        <message>
+            <source>Sample project</source>
+            <translation>サンプルプロジェクト</translation>
+        </message>
+        <message>
+            <source>A small language model and a set of everyday and arithmetic questions come with Millrace. Fine-tune it to see a whole run: the loss falls on the Live page, and the run is kept in the history.</source>
+            <translation>Millrace には、小さな言語モデルと、日常や計算についての問題集が付属しています。ファインチューニングして、実行の流れを見てみましょう。「ライブ」ページで損失が下がっていき、実行は履歴に残ります。</translation>
+        </message>
+        <message>
+            <source>Fine-tune the sample</source>
+            <translation>サンプルをファインチューニング</translation>
+        </message>
+        <message>
+            <source>This PC</source>
+            <translation>この PC</translation>
+        </message>
+        <message>
+            <source>Needs attention</source>
+            <translation>確認が必要</translation>
+        </message>
+        <message>
+            <source>Recent runs</source>
+            <translation>最近の実行</translation>
+        </message>
+        <message>
+            <source>New run</source>
+            <translation>新しい実行</translation>
+        </message>
+        <message>
+            <source>All runs</source>
+            <translation>すべての実行</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::Legend</name>
+        <message>
+            <source>Legend: %1</source>
+            <translation>凡例: %1</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::LineChart</name>
+        <message>
+            <source>step %1</source>
+            <translation>ステップ %1</translation>
+        </message>
+        <message>
+            <source>%1 %2</source>
+            <comment>series name, value</comment>
+            <translation>%1 %2</translation>
+        </message>
+        <message numerus="yes">
+            <source>%n value(s) not above zero cannot be shown on a log axis</source>
+            <translation>
+                <numerusform>0 以下の %n 個の値は対数軸に表示できません</numerusform>
+            </translation>
+        </message>
+        <message>
+            <source>%1: %2 points, last %3, lowest %4 at step %5.</source>
+            <translation>%1: %2 点、最新 %3、最小 %4 (ステップ %5)。</translation>
+        </message>
+        <message>
+            <source>No points yet.</source>
+            <translation>データ点はまだありません。</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::LivePage</name>
+        <message>
+            <source>The history cannot be read: %1</source>
+            <translation>履歴を読み込めません: %1</translation>
+        </message>
+        <message>
+            <source>No run is active.</source>
+            <translation>実行中のものはありません。</translation>
+        </message>
+        <message>
+            <source>A run that is started here is shown with its loss, its speed and what every step waited for.</source>
+            <translation>ここで始めた実行の損失、速度、各ステップの待ち時間の原因が表示されます。</translation>
+        </message>
+        <message>
+            <source>New run</source>
+            <translation>新しい実行</translation>
+        </message>
+        <message>
+            <source>History</source>
+            <translation>履歴</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::MainWindow</name>
+        <message>
+            <source>A run is active. Stop it on the Live page before starting another.</source>
+            <translation>実行中です。別の実行を始める前に「ライブ」ページで停止してください。</translation>
+        </message>
+        <message>
+            <source>A run is active. Stop it on the Live page before resuming another.</source>
+            <translation>実行中です。別の実行を再開する前に「ライブ」ページで停止してください。</translation>
+        </message>
+        <message>
+            <source>The run failed. %1</source>
+            <translation>実行は失敗しました。%1</translation>
+        </message>
+        <message>
+            <source>A run is active.</source>
+            <translation>実行中です。</translation>
+        </message>
+        <message>
+            <source>It can be saved now and resumed later from where it stands. The window closes when the checkpoint is written.</source>
+            <translation>今の状態を保存し、後でそこから再開できます。チェックポイントの書き込みが終わるとウィンドウが閉じます。</translation>
+        </message>
+        <message>
+            <source>Save and stop</source>
+            <translation>保存して停止</translation>
+        </message>
+        <message>
+            <source>Keep training</source>
+            <translation>学習を続ける</translation>
+        </message>
+        <message>
+            <source>Home</source>
+            <translation>ホーム</translation>
+        </message>
+        <message>
+            <source>New run</source>
+            <translation>新しい実行</translation>
+        </message>
+        <message>
+            <source>Live</source>
+            <translation>ライブ</translation>
+        </message>
+        <message>
+            <source>History</source>
+            <translation>履歴</translation>
+        </message>
+        <message>
+            <source>Pages</source>
+            <translation>ページ</translation>
+        </message>
+        <message>
+            <source>Appearance</source>
+            <translation>表示</translation>
+        </message>
+        <message>
+            <source>Appearance and language</source>
+            <translation>表示と言語</translation>
+        </message>
+        <message>
+            <source>Colours</source>
+            <translation>配色</translation>
+        </message>
+        <message>
+            <source>Language</source>
+            <translation>言語</translation>
+        </message>
+        <message>
+            <source>As the desktop</source>
+            <translation>デスクトップに合わせる</translation>
+        </message>
+        <message>
+            <source>Light</source>
+            <translation>ライト</translation>
+        </message>
+        <message>
+            <source>Dark</source>
+            <translation>ダーク</translation>
+        </message>
+        <message>
+            <source>Quit</source>
+            <translation>終了</translation>
+        </message>
+        <message>
+            <source>Dismiss the message</source>
+            <translation>メッセージを閉じる</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::MemoryPanel</name>
+        <message>
+            <source>Memory by tier</source>
+            <translation>階層ごとのメモリ</translation>
+        </message>
+        <message>
+            <source>measured peak %1</source>
+            <translation>実測ピーク %1</translation>
+        </message>
+        <message>
+            <source>planned %1</source>
+            <translation>計画 %1</translation>
+        </message>
+        <message>
+            <source>limit %1</source>
+            <translation>上限 %1</translation>
+        </message>
+        <message>
+            <source>Measured peak</source>
+            <translation>実測ピーク</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::ModelSection</name>
+        <message>
+            <source>Looking at the model…</source>
+            <translation>モデルを調べています…</translation>
+        </message>
+        <message>
+            <source>%1, %2 parameters, %3 layers of width %4</source>
+            <translation>%1、パラメーター数 %2、%3 層、幅 %4</translation>
+        </message>
+        <message>
+            <source>Vocabulary %1, at most %2 positions, stored as %3, %4, tokenizer: %5</source>
+            <translation>語彙数 %1、最大位置 %2、保存形式 %3、%4、トークナイザー: %5</translation>
+        </message>
+        <message>
+            <source>none</source>
+            <translation>なし</translation>
+        </message>
+        <message>
+            <source>Model</source>
+            <translation>モデル</translation>
+        </message>
+        <message>
+            <source>&amp;Model folder</source>
+            <translation>モデルフォルダー(&amp;M)</translation>
+        </message>
+        <message>
+            <source>Model folder</source>
+            <translation>モデルフォルダー</translation>
+        </message>
+        <message>
+            <source>A folder with config.json and *.safetensors. Drop it here.</source>
+            <translation>config.json と *.safetensors のあるフォルダー。ここにドロップできます。</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::NewRunPage</name>
+        <message>
+            <source>%1 is not empty. Choose a new folder; an old run is continued from History.</source>
+            <translation>%1 は空ではありません。新しいフォルダーを選んでください。以前の実行は「履歴」から続けられます。</translation>
+        </message>
+        <message>
+            <source>Choose a model folder, and the plan appears here: how many bytes each memory would hold, and what binds.</source>
+            <translation>モデルフォルダーを選ぶと、各メモリが何バイト必要になり、何が制約になるかがここに表示されます。</translation>
+        </message>
+        <message>
+            <source>Choose a model folder.</source>
+            <translation>モデルフォルダーを選んでください。</translation>
+        </message>
+        <message>
+            <source>This model cannot be trained: see its message.</source>
+            <translation>このモデルは学習できません。メッセージを確認してください。</translation>
+        </message>
+        <message>
+            <source>Choose a training file.</source>
+            <translation>学習ファイルを選んでください。</translation>
+        </message>
+        <message>
+            <source>This dataset cannot be used: see its message.</source>
+            <translation>このデータセットは使えません。メッセージを確認してください。</translation>
+        </message>
+        <message>
+            <source>The plan is still being made; try again in a moment.</source>
+            <translation>計画を作成中です。少し待ってからもう一度お試しください。</translation>
+        </message>
+        <message>
+            <source>The run does not fit: see the plan.</source>
+            <translation>この実行は収まりません。計画を確認してください。</translation>
+        </message>
+        <message>
+            <source>The checkpoints do not fit on the disk: see the plan.</source>
+            <translation>チェックポイントがディスクに収まりません。計画を確認してください。</translation>
+        </message>
+        <message>
+            <source>A run is active. Stop it on the Live page before starting another.</source>
+            <translation>実行中です。別の実行を始める前に「ライブ」ページで停止してください。</translation>
+        </message>
+        <message>
+            <source>Copied to the clipboard.</source>
+            <translation>クリップボードにコピーしました。</translation>
+        </message>
+        <message>
+            <source>Output</source>
+            <translation>出力</translation>
+        </message>
+        <message>
+            <source>&amp;Name of the run</source>
+            <translation>実行の名前(&amp;N)</translation>
+        </message>
+        <message>
+            <source>Name of the run</source>
+            <translation>実行の名前</translation>
+        </message>
+        <message>
+            <source>Run f&amp;older (optional)</source>
+            <translation>実行フォルダー (省略可)(&amp;O)</translation>
+        </message>
+        <message>
+            <source>Run folder</source>
+            <translation>実行フォルダー</translation>
+        </message>
+        <message>
+            <source>Empty: a new folder in %1</source>
+            <translation>空欄: %1 に新しいフォルダーを作成</translation>
+        </message>
+        <message>
+            <source>Plan</source>
+            <translation>計画</translation>
+        </message>
+        <message>
+            <source>Copy as command line</source>
+            <translation>コマンドラインとしてコピー</translation>
+        </message>
+        <message>
+            <source>Start</source>
+            <translation>開始</translation>
+        </message>
+        <message>
+            <source>Start the run</source>
+            <translation>実行を開始</translation>
+        </message>
+        <message>
+            <source>Start the run (%1)</source>
+            <translation>実行を開始 (%1)</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::PathEdit</name>
+        <message>
+            <source>Browse: %1</source>
+            <translation>参照: %1</translation>
+        </message>
+        <message>
+            <source>Datasets (*.jsonl *.json *.csv *.txt);;All files (*)</source>
+            <translation>データセット (*.jsonl *.json *.csv *.txt);;すべてのファイル (*)</translation>
+        </message>
+        <message>
+            <source>Browse…</source>
+            <translation>参照…</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::PlanPanel</name>
+        <message>
+            <source>Planning…</source>
+            <translation>計画中…</translation>
+        </message>
+        <message>
+            <source>Does not fit. %1</source>
+            <translation>収まりません。%1</translation>
+        </message>
+        <message>
+            <source>Fits in memory, but not on the disk: see Checkpoints.</source>
+            <translation>メモリには収まりますが、ディスクには収まりません。「チェックポイント」を確認してください。</translation>
+        </message>
+        <message>
+            <source>Fits.</source>
+            <translation>収まります。</translation>
+        </message>
+        <message>
+            <source>Device: %1</source>
+            <translation>デバイス: %1</translation>
+        </message>
+        <message>
+            <source>Simulated link: its speed is set, not measured</source>
+            <translation>模擬リンク: 速度は実測値ではなく設定値です</translation>
+        </message>
+        <message>
+            <source>Policy: %1, exact</source>
+            <translation>方式: %1 (厳密)</translation>
+        </message>
+        <message numerus="yes">
+            <source>Policy: %1, at most %n step(s) stale</source>
+            <translation>
+                <numerusform>方式: %1 (最大 %n ステップの遅れ)</numerusform>
+            </translation>
+        </message>
+        <message>
+            <source>Precision: %1, recompute: %2</source>
+            <translation>精度: %1、再計算: %2</translation>
+        </message>
+        <message>
+            <source>Everything else</source>
+            <translation>その他</translation>
+        </message>
+        <message>
+            <source>%1 of %2</source>
+            <translation>%1 / %2</translation>
+        </message>
+        <message>
+            <source>One step (forecast)</source>
+            <translation>1 ステップ (予測)</translation>
+        </message>
+        <message>
+            <source>%1 tokens per step, about %2 tokens/s</source>
+            <translation>1 ステップ %1 トークン、約 %2 トークン/秒</translation>
+        </message>
+        <message numerus="yes">
+            <source>%n step(s), about %1</source>
+            <translation>
+                <numerusform>%n ステップ、約 %1</numerusform>
+            </translation>
+        </message>
+        <message>
+            <source>Copies in each step</source>
+            <translation>1 ステップの転送量</translation>
+        </message>
+        <message>
+            <source>Host to device</source>
+            <translation>ホストからデバイスへ</translation>
+        </message>
+        <message>
+            <source>Device to host</source>
+            <translation>デバイスからホストへ</translation>
+        </message>
+        <message>
+            <source>Checkpoints</source>
+            <translation>チェックポイント</translation>
+        </message>
+        <message numerus="yes">
+            <source>%n kept and one being written, %1 each; %2 free on the disk.</source>
+            <translation>
+                <numerusform>保持 %n 個と書き込み中 1 個、各 %1。ディスクの空きは %2 です。</numerusform>
+            </translation>
+        </message>
+        <message>
+            <source>Keep fewer, or choose a run folder on another disk.</source>
+            <translation>保持数を減らすか、別のディスクの実行フォルダーを選んでください。</translation>
+        </message>
+        <message>
+            <source>What would help</source>
+            <translation>改善策</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::PlanWords</name>
+        <message>
+            <source>Weights</source>
+            <translation>重み</translation>
+        </message>
+        <message>
+            <source>Master weights, high half</source>
+            <translation>マスター重み (上位)</translation>
+        </message>
+        <message>
+            <source>Master weights, low half</source>
+            <translation>マスター重み (下位)</translation>
+        </message>
+        <message>
+            <source>Adam moments</source>
+            <translation>Adam モーメント</translation>
+        </message>
+        <message>
+            <source>Optimizer state</source>
+            <translation>オプティマイザー状態</translation>
+        </message>
+        <message>
+            <source>Gradient sums</source>
+            <translation>勾配の累積</translation>
+        </message>
+        <message>
+            <source>Gradient sums of the tied head</source>
+            <translation>共有ヘッドの勾配の累積</translation>
+        </message>
+        <message>
+            <source>Gradients</source>
+            <translation>勾配</translation>
+        </message>
+        <message>
+            <source>Layer inputs</source>
+            <translation>層の入力</translation>
+        </message>
+        <message>
+            <source>Activations</source>
+            <translation>活性値</translation>
+        </message>
+        <message>
+            <source>Workspace</source>
+            <translation>作業領域</translation>
+        </message>
+        <message>
+            <source>Loss head</source>
+            <translation>損失ヘッド</translation>
+        </message>
+        <message>
+            <source>Product of the loss head</source>
+            <translation>損失ヘッドの積</translation>
+        </message>
+        <message>
+            <source>Batches</source>
+            <translation>バッチ</translation>
+        </message>
+        <message>
+            <source>Constants</source>
+            <translation>定数</translation>
+        </message>
+        <message>
+            <source>Scalars</source>
+            <translation>スカラー</translation>
+        </message>
+        <message>
+            <source>Staging for copies</source>
+            <translation>転送用バッファー</translation>
+        </message>
+        <message>
+            <source>Device memory</source>
+            <translation>デバイスメモリ</translation>
+        </message>
+        <message>
+            <source>Host memory</source>
+            <translation>ホストメモリ</translation>
+        </message>
+        <message>
+            <source>Disk</source>
+            <translation>ディスク</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::RunHeader</name>
+        <message>
+            <source>%1 (at %2)</source>
+            <comment>time left, clock time</comment>
+            <translation>%1 (%2 頃)</translation>
+        </message>
+        <message>
+            <source>Simulated link</source>
+            <translation>模擬リンク</translation>
+        </message>
+        <message>
+            <source>Stop and save</source>
+            <translation>停止して保存</translation>
+        </message>
+        <message>
+            <source>Resume</source>
+            <translation>再開</translation>
+        </message>
+        <message>
+            <source>Close</source>
+            <translation>閉じる</translation>
+        </message>
+        <message>
+            <source>Run</source>
+            <translation>実行</translation>
+        </message>
+        <message>
+            <source>Copies were slowed down on purpose: times say how the plan behaves, not how fast this machine is.</source>
+            <translation>転送を意図的に遅くしています。時間は計画の振る舞いを示すもので、このマシンの速さではありません。</translation>
+        </message>
+        <message>
+            <source>Progress of the run</source>
+            <translation>実行の進み具合</translation>
+        </message>
+        <message>
+            <source>Finish this step, save a checkpoint and end the run. It can be resumed.</source>
+            <translation>このステップを終え、チェックポイントを保存して実行を終えます。後で再開できます。</translation>
+        </message>
+        <message>
+            <source>Continue this run from its last checkpoint</source>
+            <translation>この実行を最後のチェックポイントから続けます</translation>
+        </message>
+        <message>
+            <source>Step</source>
+            <translation>ステップ</translation>
+        </message>
+        <message>
+            <source>Elapsed</source>
+            <translation>経過時間</translation>
+        </message>
+        <message>
+            <source>Time left</source>
+            <translation>残り時間</translation>
+        </message>
+        <message>
+            <source>Speed</source>
+            <translation>速度</translation>
+        </message>
+        <message>
+            <source>Loss now</source>
+            <translation>現在の損失</translation>
+        </message>
+        <message>
+            <source>Best evaluation</source>
+            <translation>最良の評価</translation>
+        </message>
+        <message>
+            <source>%1 / %2</source>
+            <comment>step of steps</comment>
+            <translation>%1 / %2</translation>
+        </message>
+        <message>
+            <source>%1 tokens/s</source>
+            <translation>%1 トークン/秒</translation>
+        </message>
+        <message>
+            <source>%1 against 50 steps earlier</source>
+            <translation>50 ステップ前と比べて %1</translation>
+        </message>
+        <message>
+            <source>%1 (step %2)</source>
+            <translation>%1 (ステップ %2)</translation>
+        </message>
+        <message>
+            <source>Stopping</source>
+            <translation>停止中</translation>
+        </message>
+        <message>
+            <source>Saving…</source>
+            <translation>保存中…</translation>
+        </message>
+        <message>
+            <source>Another run is active; stop it first.</source>
+            <translation>別の実行が進行中です。先に停止してください。</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::RunStatusText</name>
+        <message>
+            <source>Draft</source>
+            <translation>下書き</translation>
+        </message>
+        <message>
+            <source>Queued</source>
+            <translation>待機中</translation>
+        </message>
+        <message>
+            <source>Starting</source>
+            <translation>開始中</translation>
+        </message>
+        <message>
+            <source>Running</source>
+            <translation>実行中</translation>
+        </message>
+        <message>
+            <source>Pausing</source>
+            <translation>一時停止中</translation>
+        </message>
+        <message>
+            <source>Paused</source>
+            <translation>一時停止</translation>
+        </message>
+        <message>
+            <source>Saving</source>
+            <translation>保存中</translation>
+        </message>
+        <message>
+            <source>Done</source>
+            <translation>完了</translation>
+        </message>
+        <message>
+            <source>Stopped</source>
+            <translation>停止</translation>
+        </message>
+        <message>
+            <source>Failed</source>
+            <translation>失敗</translation>
+        </message>
+        <message>
+            <source>Interrupted</source>
+            <translation>中断</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::RunTableModel</name>
+        <message>
+            <source>%1 / %2</source>
+            <comment>steps of all</comment>
+            <translation>%1 / %2</translation>
+        </message>
+        <message>
+            <source>State</source>
+            <translation>状態</translation>
+        </message>
+        <message>
+            <source>Name</source>
+            <translation>名前</translation>
+        </message>
+        <message>
+            <source>Best evaluation</source>
+            <translation>最良の評価</translation>
+        </message>
+        <message>
+            <source>Last loss</source>
+            <translation>最新の損失</translation>
+        </message>
+        <message>
+            <source>Steps</source>
+            <translation>ステップ数</translation>
+        </message>
+        <message>
+            <source>Tokens</source>
+            <translation>トークン数</translation>
+        </message>
+        <message>
+            <source>Active time</source>
+            <translation>実行時間</translation>
+        </message>
+        <message>
+            <source>Waiting</source>
+            <translation>待ち</translation>
+        </message>
+        <message>
+            <source>Tokens/s</source>
+            <translation>トークン/秒</translation>
+        </message>
+        <message>
+            <source>Peak device memory</source>
+            <translation>デバイスメモリのピーク</translation>
+        </message>
+        <message>
+            <source>Model</source>
+            <translation>モデル</translation>
+        </message>
+        <message>
+            <source>Dataset</source>
+            <translation>データセット</translation>
+        </message>
+        <message>
+            <source>Policy</source>
+            <translation>方式</translation>
+        </message>
+        <message>
+            <source>Date</source>
+            <translation>日時</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::RunView</name>
+        <message>
+            <source>Drag over steps to zoom, double-click or press 0 for all of them, Ctrl+wheel or + and - to zoom, arrow keys to move the cursor, L for a log axis.</source>
+            <translation>ドラッグで拡大、ダブルクリックまたは 0 で全体表示、Ctrl+ホイールまたは + と - で拡大縮小、矢印キーでカーソル移動、L で対数軸。</translation>
+        </message>
+        <message>
+            <source>Loss (nats per token)</source>
+            <translation>損失 (nat/トークン)</translation>
+        </message>
+        <message>
+            <source>each step</source>
+            <translation>各ステップ</translation>
+        </message>
+        <message>
+            <source>smoothed</source>
+            <translation>平滑化</translation>
+        </message>
+        <message>
+            <source>evaluation</source>
+            <translation>評価</translation>
+        </message>
+        <message>
+            <source>The loss of each step.</source>
+            <translation>各ステップの損失です。</translation>
+        </message>
+        <message>
+            <source>Debiased exponential average over all steps; the past never changes.</source>
+            <translation>全ステップの偏り補正付き指数移動平均です。過去の値は変わりません。</translation>
+        </message>
+        <message>
+            <source>The loss on held-out data.</source>
+            <translation>評価用データの損失です。</translation>
+        </message>
+        <message>
+            <source>Smooth: </source>
+            <translation>平滑化: </translation>
+        </message>
+        <message>
+            <source> steps</source>
+            <translation> ステップ</translation>
+        </message>
+        <message>
+            <source>Steps the smoothed loss averages over</source>
+            <translation>平滑化した損失が平均するステップ数</translation>
+        </message>
+        <message>
+            <source>Steps the smoothed loss averages over; 1 is no smoothing</source>
+            <translation>平滑化した損失が平均するステップ数。1 は平滑化なし</translation>
+        </message>
+        <message>
+            <source>Log</source>
+            <translation>対数</translation>
+        </message>
+        <message>
+            <source>Log axis (L)</source>
+            <translation>対数軸 (L)</translation>
+        </message>
+        <message>
+            <source>Log axis for the loss</source>
+            <translation>損失の対数軸</translation>
+        </message>
+        <message>
+            <source>Show all steps</source>
+            <translation>全ステップを表示</translation>
+        </message>
+        <message>
+            <source>One bar per step, as high as the step was long. Arrow keys move the cursor; the tool tip has all causes.</source>
+            <translation>1 ステップにつき 1 本、高さがかかった時間です。矢印キーでカーソルを動かせます。ツールチップにすべての原因が出ます。</translation>
+        </message>
+        <message>
+            <source>Time of each step</source>
+            <translation>各ステップの時間</translation>
+        </message>
+        <message>
+            <source>Where the time went</source>
+            <translation>時間の内訳</translation>
+        </message>
+        <message>
+            <source>Memory</source>
+            <translation>メモリ</translation>
+        </message>
+        <message>
+            <source>Forecast</source>
+            <translation>予測</translation>
+        </message>
+        <message>
+            <source>The time of a step as the plan predicted it.</source>
+            <translation>計画が予測した 1 ステップの時間です。</translation>
+        </message>
+        <message>
+            <source>Link traffic (GB/s)</source>
+            <translation>リンクの転送量 (GB/s)</translation>
+        </message>
+        <message>
+            <source>to the device</source>
+            <translation>デバイスへ</translation>
+        </message>
+        <message>
+            <source>GB/s</source>
+            <translation>GB/s</translation>
+        </message>
+        <message>
+            <source>to the host</source>
+            <translation>ホストへ</translation>
+        </message>
+        <message>
+            <source>Bytes uploaded in a step over its time.</source>
+            <translation>1 ステップで送ったバイト数をその時間で割った値です。</translation>
+        </message>
+        <message>
+            <source>Bytes downloaded in a step over its time.</source>
+            <translation>1 ステップで受け取ったバイト数をその時間で割った値です。</translation>
+        </message>
+        <message>
+            <source>Speed (tokens/s)</source>
+            <translation>速度 (トークン/秒)</translation>
+        </message>
+        <message>
+            <source>now</source>
+            <translation>現在</translation>
+        </message>
+        <message>
+            <source>%1 tokens/s</source>
+            <translation>%1 トークン/秒</translation>
+        </message>
+        <message>
+            <source>Learning rate</source>
+            <translation>学習率</translation>
+        </message>
+        <message>
+            <source>Gradient norm (before clipping)</source>
+            <translation>勾配ノルム (クリッピング前)</translation>
+        </message>
+        <message>
+            <source>Log of the run</source>
+            <translation>実行のログ</translation>
+        </message>
+        <message>
+            <source>all %1 steps</source>
+            <translation>全 %1 ステップ</translation>
+        </message>
+        <message>
+            <source>steps %1 to %2</source>
+            <translation>ステップ %1～%2</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::SettingsForm</name>
+        <message>
+            <source>Train for</source>
+            <translation>学習の長さ</translation>
+        </message>
+        <message>
+            <source>Passes over the dataset, or optimizer steps.</source>
+            <translation>データセットを通す回数、またはオプティマイザーのステップ数です。</translation>
+        </message>
+        <message>
+            <source>Learning rate</source>
+            <translation>学習率</translation>
+        </message>
+        <message>
+            <source>Peak of the schedule, for example 2e-5.</source>
+            <translation>スケジュールの最大値です。例: 2e-5</translation>
+        </message>
+        <message>
+            <source>Sequence length</source>
+            <translation>シーケンス長</translation>
+        </message>
+        <message>
+            <source>Tokens of one sequence; longer rows are cut.</source>
+            <translation>1 シーケンスのトークン数です。長い行は切り詰められます。</translation>
+        </message>
+        <message>
+            <source>Micro-batch</source>
+            <translation>マイクロバッチ</translation>
+        </message>
+        <message>
+            <source>Sequences that are on the device at the same time.</source>
+            <translation>同時にデバイスに載るシーケンス数です。</translation>
+        </message>
+        <message>
+            <source>Accumulate</source>
+            <translation>勾配の累積</translation>
+        </message>
+        <message>
+            <source>Micro-batches whose gradients are summed into one optimizer step.</source>
+            <translation>1 回のオプティマイザーステップに勾配を合計するマイクロバッチ数です。</translation>
+        </message>
+        <message>
+            <source>Precision</source>
+            <translation>精度</translation>
+        </message>
+        <message>
+            <source>bf16: 2 bytes a number in the model's products. fp32: 4 bytes.</source>
+            <translation>bf16: モデルの積で 1 つの数に 2 バイト。fp32: 4 バイト。</translation>
+        </message>
+        <message>
+            <source>Recompute</source>
+            <translation>再計算</translation>
+        </message>
+        <message>
+            <source>Computes activations again in the backward pass instead of keeping them.</source>
+            <translation>活性値を保持せず、逆伝播でもう一度計算します。</translation>
+        </message>
+        <message>
+            <source>Offload policy</source>
+            <translation>オフロード方式</translation>
+        </message>
+        <message>
+            <source>Where weights and optimizer state live, and who updates them.</source>
+            <translation>重みとオプティマイザー状態をどこに置き、どこで更新するかです。</translation>
+        </message>
+        <message>
+            <source>Device</source>
+            <translation>デバイス</translation>
+        </message>
+        <message>
+            <source>What the model is computed on.</source>
+            <translation>モデルを計算する装置です。</translation>
+        </message>
+        <message>
+            <source>Device memory</source>
+            <translation>デバイスメモリ</translation>
+        </message>
+        <message>
+            <source>The most bytes the run may hold on the device.</source>
+            <translation>実行がデバイス上で使える最大量です。</translation>
+        </message>
+        <message>
+            <source>Threads</source>
+            <translation>スレッド数</translation>
+        </message>
+        <message>
+            <source>Processor threads of the run.</source>
+            <translation>実行が使うプロセッサーのスレッド数です。</translation>
+        </message>
+        <message>
+            <source>Schedule</source>
+            <translation>スケジュール</translation>
+        </message>
+        <message>
+            <source>How the learning rate falls after the warm-up.</source>
+            <translation>ウォームアップ後に学習率がどう下がるかです。</translation>
+        </message>
+        <message>
+            <source>Warm-up</source>
+            <translation>ウォームアップ</translation>
+        </message>
+        <message>
+            <source>Steps in which the learning rate rises.</source>
+            <translation>学習率が上がっていくステップ数です。</translation>
+        </message>
+        <message>
+            <source>Weight decay</source>
+            <translation>重み減衰</translation>
+        </message>
+        <message>
+            <source>Of matrices; norms and biases have none.</source>
+            <translation>行列に適用されます。ノルムとバイアスには適用されません。</translation>
+        </message>
+        <message>
+            <source>Gradient clipping</source>
+            <translation>勾配クリッピング</translation>
+        </message>
+        <message>
+            <source>The largest norm of the whole gradient that is applied.</source>
+            <translation>適用される勾配全体のノルムの上限です。</translation>
+        </message>
+        <message>
+            <source>Adam beta 1</source>
+            <translation>Adam β1</translation>
+        </message>
+        <message>
+            <source>Memory of the first moment.</source>
+            <translation>1 次モーメントの減衰率です。</translation>
+        </message>
+        <message>
+            <source>Adam beta 2</source>
+            <translation>Adam β2</translation>
+        </message>
+        <message>
+            <source>Memory of the second moment.</source>
+            <translation>2 次モーメントの減衰率です。</translation>
+        </message>
+        <message>
+            <source>Seed</source>
+            <translation>シード</translation>
+        </message>
+        <message>
+            <source>The same seed and plan give the same bits.</source>
+            <translation>同じシードと計画なら、結果はビット単位で一致します。</translation>
+        </message>
+        <message>
+            <source>Evaluate every</source>
+            <translation>評価の間隔</translation>
+        </message>
+        <message>
+            <source>Steps between evaluations.</source>
+            <translation>評価と評価の間のステップ数です。</translation>
+        </message>
+        <message>
+            <source>Checkpoint every</source>
+            <translation>チェックポイントの間隔</translation>
+        </message>
+        <message>
+            <source>Steps between checkpoints.</source>
+            <translation>チェックポイントの間のステップ数です。</translation>
+        </message>
+        <message>
+            <source>Checkpoints kept</source>
+            <translation>保持するチェックポイント</translation>
+        </message>
+        <message>
+            <source>Older ones are deleted.</source>
+            <translation>古いものは削除されます。</translation>
+        </message>
+        <message>
+            <source>Host memory</source>
+            <translation>ホストメモリ</translation>
+        </message>
+        <message>
+            <source>The most pinned memory the run may hold.</source>
+            <translation>実行が使えるピン留めメモリの最大量です。</translation>
+        </message>
+        <message>
+            <source>Simulated link</source>
+            <translation>模擬リンク</translation>
+        </message>
+        <message>
+            <source>Slows copies between host and device down, each way, to study stalls without a GPU. Results are labelled as simulated.</source>
+            <translation>GPU なしで待ち時間を調べるため、ホストとデバイスの間の転送を各方向で遅くします。結果には模擬と表示されます。</translation>
+        </message>
+        <message>
+            <source>Settings</source>
+            <translation>設定</translation>
+        </message>
+        <message>
+            <source>More settings</source>
+            <translation>詳細設定</translation>
+        </message>
+        <message>
+            <source>Epochs</source>
+            <translation>エポック数</translation>
+        </message>
+        <message>
+            <source>Steps</source>
+            <translation>ステップ数</translation>
+        </message>
+        <message>
+            <source>Epochs or steps</source>
+            <translation>エポックまたはステップ</translation>
+        </message>
+        <message>
+            <source>epochs</source>
+            <translation>エポック</translation>
+        </message>
+        <message>
+            <source>steps</source>
+            <translation>ステップ</translation>
+        </message>
+        <message>
+            <source>Automatic</source>
+            <translation>自動</translation>
+        </message>
+        <message>
+            <source>Nothing</source>
+            <translation>なし</translation>
+        </message>
+        <message>
+            <source>Each block</source>
+            <translation>ブロックごと</translation>
+        </message>
+        <message>
+            <source>Processor (CPU)</source>
+            <translation>プロセッサー (CPU)</translation>
+        </message>
+        <message>
+            <source>GPU (CUDA)</source>
+            <translation>GPU (CUDA)</translation>
+        </message>
+        <message>
+            <source>Cosine to zero</source>
+            <translation>コサインで 0 へ</translation>
+        </message>
+        <message>
+            <source>Linear to zero</source>
+            <translation>直線で 0 へ</translation>
+        </message>
+        <message>
+            <source>Constant</source>
+            <translation>一定</translation>
+        </message>
+        <message>
+            <source>Automatic (2e-5)</source>
+            <translation>自動 (2e-5)</translation>
+        </message>
+        <message>
+            <source> tokens</source>
+            <translation> トークン</translation>
+        </message>
+        <message>
+            <source> sequences</source>
+            <translation> シーケンス</translation>
+        </message>
+        <message>
+            <source> micro-batches</source>
+            <translation> マイクロバッチ</translation>
+        </message>
+        <message>
+            <source>Automatic (3 % of the steps)</source>
+            <translation>自動 (ステップ数の 3 %)</translation>
+        </message>
+        <message>
+            <source> steps</source>
+            <translation> ステップ</translation>
+        </message>
+        <message>
+            <source>Off</source>
+            <translation>オフ</translation>
+        </message>
+        <message>
+            <source>Automatic (ten times a run)</source>
+            <translation>自動 (実行中に 10 回)</translation>
+        </message>
+        <message>
+            <source>At the end only</source>
+            <translation>最後のみ</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::StallLedgerModel</name>
+        <message>
+            <source>Total</source>
+            <translation>合計</translation>
+        </message>
+        <message>
+            <source>%1 s</source>
+            <translation>%1 秒</translation>
+        </message>
+        <message>
+            <source>The time of these steps from start to end.</source>
+            <translation>これらのステップの開始から終了までの時間です。</translation>
+        </message>
+        <message>
+            <source>Went to</source>
+            <translation>内訳</translation>
+        </message>
+        <message>
+            <source>Time</source>
+            <translation>時間</translation>
+        </message>
+        <message>
+            <source>Per step</source>
+            <translation>1 ステップあたり</translation>
+        </message>
+        <message>
+            <source>Share</source>
+            <translation>割合</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::StallStrip</name>
+        <message>
+            <source>Time of each step</source>
+            <translation>各ステップの時間</translation>
+        </message>
+        <message>
+            <source>step %1 · %2</source>
+            <translation>ステップ %1 · %2</translation>
+        </message>
+        <message>
+            <source>%1 · %2 %3</source>
+            <comment>step and time, cause, its time</comment>
+            <translation>%1 · %2 %3</translation>
+        </message>
+        <message>
+            <source>No steps yet.</source>
+            <translation>ステップはまだありません。</translation>
+        </message>
+        <message>
+            <source>%1 steps, %2 a step. Compute %3. The longest wait: %4, %5.</source>
+            <translation>%1 ステップ、1 ステップ %2。計算 %3。最長の待ち: %4、%5。</translation>
+        </message>
+        <message>
+            <source>Step %1: %2</source>
+            <translation>ステップ %1: %2</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::StallWords</name>
+        <message>
+            <source>Compute</source>
+            <translation>計算</translation>
+        </message>
+        <message>
+            <source>Upload</source>
+            <translation>送信</translation>
+        </message>
+        <message>
+            <source>Download</source>
+            <translation>受信</translation>
+        </message>
+        <message>
+            <source>Host update</source>
+            <translation>ホスト更新</translation>
+        </message>
+        <message>
+            <source>Disk</source>
+            <translation>ディスク</translation>
+        </message>
+        <message>
+            <source>Data</source>
+            <translation>データ</translation>
+        </message>
+        <message>
+            <source>Other</source>
+            <translation>その他</translation>
+        </message>
+        <message>
+            <source>The device was computing.</source>
+            <translation>デバイスは計算していました。</translation>
+        </message>
+        <message>
+            <source>The device waited for bytes from the host.</source>
+            <translation>デバイスはホストからのデータを待っていました。</translation>
+        </message>
+        <message>
+            <source>The device waited until bytes had left for the host.</source>
+            <translation>デバイスはホストへの送り出しを待っていました。</translation>
+        </message>
+        <message>
+            <source>The device waited for the optimizer on the host.</source>
+            <translation>デバイスはホスト上のオプティマイザーを待っていました。</translation>
+        </message>
+        <message>
+            <source>The device waited for the disk.</source>
+            <translation>デバイスはディスクを待っていました。</translation>
+        </message>
+        <message>
+            <source>The device waited for the next batch.</source>
+            <translation>デバイスは次のバッチを待っていました。</translation>
+        </message>
+        <message>
+            <source>The device waited for something else: starting a step, saving, a full queue.</source>
+            <translation>デバイスはその他の処理 (ステップの開始、保存、満杯のキュー) を待っていました。</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::StatusStrip</name>
+        <message>
+            <source>%1 %2 of %3</source>
+            <translation>%1 %2 / %3</translation>
+        </message>
+        <message>
+            <source>%1 %2</source>
+            <translation>%1 %2</translation>
+        </message>
+        <message>
+            <source>No run is active.</source>
+            <translation>実行中のものはありません。</translation>
+        </message>
+        <message>
+            <source>Open the Live page</source>
+            <translation>「ライブ」ページを開く</translation>
+        </message>
+        <message>
+            <source>%1: step %2 of %3</source>
+            <translation>%1: ステップ %2 / %3</translation>
+        </message>
+        <message>
+            <source>, %1 left</source>
+            <translation>、残り %1</translation>
+        </message>
+        <message>
+            <source> (simulated link)</source>
+            <translation> (模擬リンク)</translation>
+        </message>
+        <message>
+            <source>Waiting %1 of the last minute</source>
+            <translation>直近 1 分の待ち %1</translation>
+        </message>
+        <message>
+            <source>Device</source>
+            <translation>デバイス</translation>
+        </message>
+        <message>
+            <source>Host</source>
+            <translation>ホスト</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::TokenPreview</name>
+        <message>
+            <source>Row %1: %2 tokens, %3 trained</source>
+            <translation>%1 行目: %2 トークン、学習対象 %3</translation>
+        </message>
+        <message>
+            <source>%1, cut at the sequence length</source>
+            <translation>%1、シーケンス長で切り詰め</translation>
+        </message>
+        <message>
+            <source>%1
+Token id %2
+Trained: part of the loss</source>
+            <translation>%1
+トークン ID %2
+学習対象: 損失に含まれる</translation>
+        </message>
+        <message>
+            <source>%1
+Token id %2
+Masked: read, not part of the loss</source>
+            <translation>%1
+トークン ID %2
+マスク: 読むだけで損失に含まれない</translation>
+        </message>
+        <message>
+            <source>First rows of the dataset as tokens</source>
+            <translation>データセットの最初の数行 (トークン表示)</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::Units</name>
+        <message>
+            <source>%1 s</source>
+            <translation>%1 秒</translation>
+        </message>
+        <message>
+            <source>%1 h %2 min</source>
+            <translation>%1 時間 %2 分</translation>
+        </message>
+        <message>
+            <source>%1 min %2 s</source>
+            <translation>%1 分 %2 秒</translation>
+        </message>
+    </context>
+</TS>

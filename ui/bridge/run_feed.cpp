@@ -1,0 +1,71 @@
+#include "bridge/run_feed.h"
+
+#include "bridge/run_feed_worker.h"
+
+#include <QMetaObject>
+
+namespace mr::ui {
+
+RunFeed::RunFeed(const UiServices& services, QObject* parent)
+    : QObject(parent)
+    , m_worker(new RunFeedWorker(*this, services))
+{
+    qRegisterMetaType<RunSnapshotPtr>();
+    qRegisterMetaType<RunRowsPtr>();
+    m_thread.setObjectName(QStringLiteral("run-feed"));
+    m_worker->moveToThread(&m_thread);
+    connect(&m_thread, &QThread::finished, m_worker, &QObject::deleteLater);
+    connect(m_worker, &RunFeedWorker::snapshotReady, this, &RunFeed::deliver);
+    connect(m_worker, &RunFeedWorker::runsReady, this, &RunFeed::runsReady);
+    connect(m_worker, &RunFeedWorker::failed, this, &RunFeed::failed);
+    m_thread.start();
+}
+
+RunFeed::~RunFeed()
+{
+    ++m_token; // a long read looks at it between blocks
+    m_thread.quit();
+    m_thread.wait();
+}
+
+void RunFeed::watch(qint64 runId)
+{
+    m_runId = runId;
+    const quint64 token = ++m_token;
+    QMetaObject::invokeMethod(
+        m_worker, [worker = m_worker, token, runId] { worker->watch(token, runId); });
+}
+
+void RunFeed::notify(qint64 runId)
+{
+    if (runId == m_runId && runId != 0)
+        poll();
+}
+
+void RunFeed::poll()
+{
+    if (m_pollWaits.exchange(true))
+        return;
+    QMetaObject::invokeMethod(m_worker, [this, worker = m_worker] {
+        m_pollWaits = false;
+        worker->poll();
+    });
+}
+
+void RunFeed::refreshRuns()
+{
+    if (m_runsWait.exchange(true))
+        return;
+    QMetaObject::invokeMethod(m_worker, [this, worker = m_worker] {
+        m_runsWait = false;
+        worker->readRuns();
+    });
+}
+
+void RunFeed::deliver(quint64 token, RunSnapshotPtr snapshot)
+{
+    if (token == m_token)
+        emit snapshotReady(std::move(snapshot));
+}
+
+} // namespace mr::ui

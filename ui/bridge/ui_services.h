@@ -1,0 +1,49 @@
+// UiServices: everything the workstation asks of the engine, as functions the application supplies.
+//
+// The UI library links no engine: app/compose fills these in, tests fill in fakes.
+//
+// Threads    Every function blocks (files, device) and is called from a worker, never from the UI
+//            thread; several may run at once. The struct itself is copied freely.
+// Ownership  Whatever the functions capture must outlive the main window.
+// Errors     As in the <millrace/...> header of the same name.
+
+#pragma once
+
+#include <millrace/library.h>
+#include <millrace/planner.h>
+#include <millrace/run_reader.h>
+#include <millrace/run_spec.h>
+#include <millrace/session.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace mr::ui {
+
+struct UiServices {
+    // A session on the device that fits the spec; not started yet.
+    std::function<Result<std::unique_ptr<Session>>(const RunSpec&, Session::Listener)> open;
+    std::function<Result<std::unique_ptr<Session>>(const std::string& runDir, Session::Listener)>
+        resume;
+
+    std::function<Result<std::unique_ptr<RunReader>>(const std::string& database)> openReader;
+    std::function<MachineInfo()> inspectMachine;
+    std::function<Result<ModelInfo>(const std::string& path)> inspectModel;
+    std::function<Result<DatasetInfo>(
+        const DataSource&, const std::string& modelDir, std::int64_t seqLen, int previewRows)>
+        inspectDataset;
+    std::function<Status(const RunSpec&)> checkSpec;
+    std::function<Result<RunSpec>(const RunSpec&, std::int64_t trainSequences)> resolveSpec;
+    std::function<Result<PlanReport>(const RunSpec&)> planRun;
+    std::function<Result<PlanReport>(const std::string& json)> planFromJson;
+
+    std::vector<std::string> policies = {"auto"}; // those that are built, "auto" first
+    std::string database;   // history
+    std::string runsFolder; // where run folders are made when none is named
+    std::string sampleDir;  // resources/sample; it may be missing
+};
+
+} // namespace mr::ui

@@ -1,0 +1,11 @@
+// Screen readers meet LineChart and StallStrip as charts whose description is their summary.
+
+#pragma once
+
+namespace mr::ui {
+
+struct ChartAccessible {
+    static void install(); // once for the program; further calls do nothing
+};
+
+} // namespace mr::ui

@@ -1,0 +1,30 @@
+// What a chart gives away: its picture and its numbers, by menu, clipboard and file.
+//
+// Errors  A file that cannot be written is said in a message box that names it.
+
+#pragma once
+
+#include <QByteArray>
+#include <QPixmap>
+#include <QPoint>
+#include <QString>
+
+#include <functional>
+
+class QWidget;
+
+namespace mr::ui {
+
+struct ChartExport {
+    QString baseName; // of the file offered: "loss"
+    std::function<QPixmap()> picture;
+    std::function<QByteArray()> csv; // all points, "." as the decimal point
+};
+
+// Copy image, Save image, Save data; returns when the menu is closed.
+void showChartMenu(QWidget* parent, const QPoint& globalPos, const ChartExport& chart);
+
+// Empty: written. Otherwise a sentence.
+QString writeWholeFile(const QString& path, const QByteArray& bytes);
+
+} // namespace mr::ui

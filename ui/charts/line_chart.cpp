@@ -1,0 +1,451 @@
+// The header of QCustomPlot uses foreach.
+#undef QT_NO_FOREACH
+
+#include "charts/line_chart.h"
+
+#include "charts/chart_accessible.h"
+#include "models/units.h"
+#include "theme.h"
+
+#include <QKeyEvent>
+#include <QLocale>
+#include <QVBoxLayout>
+
+#include <qcustomplot.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace mr::ui {
+
+namespace {
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr double kFewestSteps = 8.0; // shown when zoomed in as far as it goes
+constexpr double kZoomFactor = 1.25;
+
+QVector<double> qvector(const std::vector<double>& values)
+{
+    return {values.begin(), values.end()};
+}
+
+// The point nearest to `step`, -1 if none is within half a step.
+std::ptrdiff_t pointAt(const Column& column, double step)
+{
+    const auto found = std::lower_bound(column.x.begin(), column.x.end(), step - 0.5);
+    if (found == column.x.end() || *found > step + 0.5)
+        return -1;
+    return found - column.x.begin();
+}
+
+} // namespace
+
+// QCustomPlot takes every wheel event; inside a page that scrolls, the plain wheel is the page's.
+class LineChart::Plot final : public QCustomPlot
+{
+public:
+    explicit Plot(LineChart& owner)
+        : QCustomPlot(&owner)
+        , m_owner(owner)
+    {
+    }
+
+protected:
+    void wheelEvent(QWheelEvent* event) override
+    {
+        if (!event->modifiers().testFlag(Qt::ControlModifier)) {
+            event->ignore();
+            return;
+        }
+        const bool in = event->angleDelta().y() > 0;
+        m_owner.zoom(in ? 1.0 / kZoomFactor : kZoomFactor,
+            m_owner.stepAt(static_cast<int>(event->position().x())));
+        event->accept();
+    }
+
+    void leaveEvent(QEvent* event) override
+    {
+        QCustomPlot::leaveEvent(event);
+        emit m_owner.cursorMoved(kNone);
+    }
+
+private:
+    LineChart& m_owner;
+};
+
+struct LineChart::Drawn {
+    Series series;
+    Column points;
+    QCPGraph* graph = nullptr; // owned by the plot
+    std::size_t vertices = 0;
+};
+
+LineChart::LineChart(const QString& name, QWidget* parent)
+    : QWidget(parent)
+    , m_name(name)
+    , m_plot(new Plot(*this))
+    , m_cursor(kNone)
+{
+    ChartAccessible::install();
+    setFocusPolicy(Qt::StrongFocus);
+    setAccessibleName(name);
+    setMinimumHeight(fontMetrics().height() * 8);
+    m_plot->setFocusPolicy(Qt::NoFocus);
+    m_plot->setLocale(QLocale());
+    m_plot->setContextMenuPolicy(Qt::NoContextMenu);
+    m_plot->setNoAntialiasingOnDrag(true);
+    m_plot->setPlottingHints(QCP::phFastPolylines | QCP::phCacheLabels);
+    QCPAxisRect* area = m_plot->axisRect();
+    area->setAutoMargins(QCP::msBottom);
+    area->setMargins(QMargins(leftMargin(*this), 6, kRightMargin, 0));
+    for (QCPAxis* axis : {m_plot->xAxis, m_plot->yAxis}) {
+        axis->setSubTicks(false);
+        axis->setTickLength(0, 3);
+    }
+    m_plot->xAxis->setNumberFormat(QStringLiteral("f"));
+    m_plot->xAxis->setNumberPrecision(0);
+    m_plot->yAxis->ticker()->setTickCount(4);
+    m_gaps = m_plot->addGraph();
+    m_gaps->setLineStyle(QCPGraph::lsNone);
+    m_line = new QCPItemStraightLine(m_plot);
+    m_line->setLayer(QStringLiteral("overlay"));
+    m_line->setVisible(false);
+
+    auto* layout = new QVBoxLayout(this);
+    layout->setContentsMargins(1, 1, 1, 1);
+    layout->addWidget(m_plot);
+    wireMouse();
+    applyPalette();
+}
+
+LineChart::~LineChart() = default;
+
+int LineChart::leftMargin(const QWidget& widget)
+{
+    return widget.fontMetrics().horizontalAdvance(QStringLiteral("0000.00")) + 8;
+}
+
+QSize LineChart::sizeHint() const
+{
+    return {420, fontMetrics().height() * 11};
+}
+
+int LineChart::addSeries(Series series)
+{
+    Drawn drawn;
+    drawn.series = std::move(series);
+    drawn.graph = m_plot->addGraph();
+    drawn.graph->setAdaptiveSampling(true);
+    if (drawn.series.style == Style::Markers)
+        drawn.graph->setLineStyle(QCPGraph::lsNone);
+    m_series.push_back(std::move(drawn));
+    applyPalette();
+    return static_cast<int>(m_series.size()) - 1;
+}
+
+void LineChart::setZeroBased(bool on)
+{
+    m_zeroBased = on;
+}
+
+void LineChart::append(int series, std::span<const double> x, std::span<const double> y)
+{
+    Column& points = m_series[static_cast<std::size_t>(series)].points;
+    points.x.insert(points.x.end(), x.begin(), x.end());
+    points.y.insert(points.y.end(), y.begin(), y.end());
+}
+
+void LineChart::replace(int series, Column points)
+{
+    m_series[static_cast<std::size_t>(series)].points = std::move(points);
+}
+
+void LineChart::clearPoints()
+{
+    for (Drawn& drawn : m_series)
+        drawn.points.clear();
+}
+
+void LineChart::refresh()
+{
+    // Of this widget, not of the axis rectangle: that one is laid out only when it is drawn.
+    const int area = width() - leftMargin(*this) - kRightMargin;
+    const int columns = static_cast<int>(std::max(area, 1) * devicePixelRatioF());
+    const Scale scale = m_log ? Scale::Log : Scale::Linear;
+    double low = std::numeric_limits<double>::infinity();
+    double high = -low;
+    QVector<double> gaps;
+    m_hidden = 0;
+    for (Drawn& drawn : m_series) {
+        const DrawnPoints points = decimate(drawn.points, m_lower, m_upper, columns, scale);
+        drawn.vertices = points.x.size();
+        drawn.graph->setData(qvector(points.x), qvector(points.y), true);
+        m_hidden += points.hidden;
+        gaps += qvector(points.gaps);
+        if (points.low <= points.high) {
+            low = std::min(low, points.low);
+            high = std::max(high, points.high);
+        }
+    }
+    fitVertical(low, high);
+    std::sort(gaps.begin(), gaps.end());
+    m_gaps->setData(gaps, QVector<double>(gaps.size(), m_plot->yAxis->range().lower), true);
+    m_plot->xAxis->setRange(m_lower, m_upper);
+    m_plot->replot(QCustomPlot::rpQueuedReplot);
+    setAccessibleDescription(summary());
+    emit readoutChanged(readout());
+}
+
+void LineChart::fitVertical(double low, double high)
+{
+    // Thousands are read more easily in full; rates of 0.00002 are not.
+    const bool whole = high >= 1000.0 && high < 1e6;
+    m_plot->yAxis->setNumberFormat(whole ? QStringLiteral("f") : QStringLiteral("gb"));
+    m_plot->yAxis->setNumberPrecision(whole ? 0 : 4);
+    if (low > high) {
+        low = m_log ? 0.1 : 0.0;
+        high = 1.0;
+    }
+    if (m_log) {
+        const double room = std::max(std::pow(high / low, 0.05), 1.02);
+        m_plot->yAxis->setRange(low / room, high * room);
+        return;
+    }
+    if (m_zeroBased)
+        low = std::min(low, 0.0);
+    const double span = high > low ? high - low : std::max(std::abs(high) * 0.1, 1e-12);
+    m_plot->yAxis->setRange(m_zeroBased ? low : low - 0.05 * span, high + 0.06 * span);
+}
+
+void LineChart::setLogScale(bool on)
+{
+    if (on == m_log)
+        return;
+    m_log = on;
+    QCPAxis* axis = m_plot->yAxis;
+    axis->setScaleType(on ? QCPAxis::stLogarithmic : QCPAxis::stLinear);
+    // A loss rarely spans a decade: labels at 1, 2, 5 and not at powers of ten only.
+    axis->ticker()->setTickStepStrategy(QCPAxisTicker::tssReadability);
+    refresh();
+    emit logScaleChanged(on);
+}
+
+void LineChart::setRange(double lower, double upper)
+{
+    m_lower = lower;
+    m_upper = upper;
+    refresh();
+}
+
+void LineChart::setCursor(double step)
+{
+    m_cursor = step;
+    m_line->setVisible(!std::isnan(step));
+    if (!std::isnan(step)) {
+        m_line->point1->setCoords(step, 0.0);
+        m_line->point1->setTypeY(QCPItemPosition::ptAxisRectRatio);
+        m_line->point2->setTypeY(QCPItemPosition::ptAxisRectRatio);
+        m_line->point2->setCoords(step, 1.0);
+    }
+    m_plot->layer(QStringLiteral("overlay"))->replot();
+    emit readoutChanged(readout());
+}
+
+std::size_t LineChart::vertexCount(int series) const
+{
+    return m_series[static_cast<std::size_t>(series)].vertices;
+}
+
+QString LineChart::readout() const
+{
+    QStringList parts;
+    double at = m_cursor;
+    if (!std::isnan(at))
+        parts << tr("step %1").arg(countText(std::llround(at)));
+    for (const Drawn& drawn : m_series) {
+        const Column& points = drawn.points;
+        const auto index = std::isnan(at) ? std::ssize(points.y) - 1 : pointAt(points, at);
+        if (index >= 0)
+            parts << tr("%1 %2", "series name, value")
+                         .arg(drawn.series.name,
+                             drawn.series.text(points.y[static_cast<std::size_t>(index)]));
+    }
+    if (m_hidden > 0)
+        parts << tr("%n value(s) not above zero cannot be shown on a log axis", nullptr,
+            static_cast<int>(m_hidden));
+    return parts.join(QStringLiteral(" · "));
+}
+
+QString LineChart::summary() const
+{
+    QStringList sentences;
+    for (const Drawn& drawn : m_series) {
+        const Column& points = drawn.points;
+        std::ptrdiff_t low = -1;
+        for (std::ptrdiff_t i = 0; i < std::ssize(points.y); ++i) {
+            const double y = points.y[static_cast<std::size_t>(i)];
+            if (std::isfinite(y) && (low < 0 || y < points.y[static_cast<std::size_t>(low)]))
+                low = i;
+        }
+        if (low < 0)
+            continue;
+        const auto lowest = static_cast<std::size_t>(low);
+        sentences << tr("%1: %2 points, last %3, lowest %4 at step %5.")
+                         .arg(drawn.series.name, countText(std::ssize(points.y)),
+                             drawn.series.text(points.y.back()),
+                             drawn.series.text(points.y[lowest]),
+                             countText(std::llround(points.x[lowest])));
+    }
+    return sentences.isEmpty() ? tr("No points yet.") : sentences.join(QLatin1Char(' '));
+}
+
+QByteArray LineChart::csv() const
+{
+    QByteArray text("step");
+    for (const Drawn& drawn : m_series)
+        text += ',' + drawn.series.column.toLatin1();
+    text += '\n';
+    std::vector<std::size_t> next(m_series.size(), 0);
+    while (true) {
+        double step = std::numeric_limits<double>::infinity();
+        for (std::size_t i = 0; i < m_series.size(); ++i) {
+            if (next[i] < m_series[i].points.size())
+                step = std::min(step, m_series[i].points.x[next[i]]);
+        }
+        if (std::isinf(step))
+            return text;
+        text += QByteArray::number(step, 'f', 0);
+        for (std::size_t i = 0; i < m_series.size(); ++i) {
+            text += ',';
+            const Column& points = m_series[i].points;
+            if (next[i] < points.size() && points.x[next[i]] == step)
+                text += QByteArray::number(points.y[next[i]++], 'g', 9);
+        }
+        text += '\n';
+    }
+}
+
+void LineChart::wireMouse()
+{
+    m_plot->setMouseTracking(true);
+    m_plot->setSelectionRectMode(QCP::srmCustom);
+    connect(m_plot, &QCustomPlot::mouseMove, this,
+        [this](QMouseEvent* event) { emit cursorMoved(std::round(stepAt(event->pos().x()))); });
+    connect(m_plot, &QCustomPlot::mouseDoubleClick, this, [this] { emit allPicked(); });
+    connect(m_plot->selectionRect(), &QCPSelectionRect::accepted, this, [this](const QRect& box) {
+        const double lower = stepAt(box.left());
+        const double upper = stepAt(box.right());
+        if (box.width() > 4 && upper - lower > 1.0)
+            emit rangePicked(lower, std::max(upper, lower + kFewestSteps));
+    });
+}
+
+double LineChart::stepAt(int pixel) const
+{
+    return std::clamp(m_plot->xAxis->pixelToCoord(pixel), m_lower, m_upper);
+}
+
+void LineChart::zoom(double factor, double around)
+{
+    const double width = std::max((m_upper - m_lower) * factor, kFewestSteps);
+    const double part = (around - m_lower) / (m_upper - m_lower);
+    emit rangePicked(around - part * width, around + (1.0 - part) * width);
+}
+
+void LineChart::moveCursor(int steps)
+{
+    const double from = std::isnan(m_cursor) ? m_upper : m_cursor;
+    const double to = std::clamp(from + steps, std::ceil(m_lower), std::floor(m_upper));
+    emit cursorMoved(to);
+}
+
+void LineChart::keyPressEvent(QKeyEvent* event)
+{
+    const bool far = event->modifiers().testFlag(Qt::ShiftModifier);
+    const double middle = std::isnan(m_cursor) ? (m_lower + m_upper) / 2.0 : m_cursor;
+    switch (event->key()) {
+    case Qt::Key_Left:
+        return moveCursor(far ? -10 : -1);
+    case Qt::Key_Right:
+        return moveCursor(far ? 10 : 1);
+    case Qt::Key_Home:
+        return emit cursorMoved(std::ceil(m_lower));
+    case Qt::Key_End:
+        return emit cursorMoved(std::floor(m_upper));
+    case Qt::Key_Escape:
+        return emit cursorMoved(kNone);
+    case Qt::Key_Plus:
+    case Qt::Key_Equal:
+        return zoom(1.0 / kZoomFactor, middle);
+    case Qt::Key_Minus:
+        return zoom(kZoomFactor, middle);
+    case Qt::Key_0:
+        return emit allPicked();
+    case Qt::Key_L:
+        return setLogScale(!m_log);
+    default:
+        QWidget::keyPressEvent(event);
+    }
+}
+
+void LineChart::resizeEvent(QResizeEvent* event)
+{
+    QWidget::resizeEvent(event);
+    refresh();
+}
+
+void LineChart::changeEvent(QEvent* event)
+{
+    QWidget::changeEvent(event);
+    if (event->type() == QEvent::PaletteChange || event->type() == QEvent::FontChange) {
+        applyPalette();
+        refresh();
+    }
+}
+
+void LineChart::focusInEvent(QFocusEvent* event)
+{
+    QWidget::focusInEvent(event);
+    applyPalette();
+    m_plot->replot(QCustomPlot::rpQueuedReplot);
+}
+
+void LineChart::focusOutEvent(QFocusEvent* event)
+{
+    QWidget::focusOutEvent(event);
+    applyPalette();
+    m_plot->replot(QCustomPlot::rpQueuedReplot);
+}
+
+void LineChart::applyPalette()
+{
+    const ThemeColors& colors = themeColors(palette());
+    m_plot->setBackground(colors.card);
+    const QPen axisPen(hasFocus() ? palette().color(QPalette::Highlight) : colors.border, 0);
+    for (QCPAxis* axis : {m_plot->xAxis, m_plot->yAxis}) {
+        axis->setBasePen(axisPen);
+        axis->setTickPen(QPen(colors.border, 0));
+        axis->setTickLabelColor(colors.muted);
+        axis->setTickLabelFont(font());
+        axis->grid()->setPen(QPen(colors.grid, 0));
+        axis->grid()->setZeroLinePen(QPen(colors.grid, 0));
+    }
+    m_plot->xAxis->grid()->setVisible(false);
+    m_line->setPen(QPen(colors.muted, 0));
+    m_gaps->setScatterStyle(QCPScatterStyle(QCPScatterStyle::ssCross, QPen(colors.error, 0), QBrush(Qt::NoBrush), 7));
+    QPen box(colors.accent, 0);
+    m_plot->selectionRect()->setPen(box);
+    QColor inside = colors.accent;
+    inside.setAlphaF(0.15F);
+    m_plot->selectionRect()->setBrush(inside);
+    for (Drawn& drawn : m_series) {
+        QColor color = drawn.series.color(palette());
+        if (drawn.series.style == Style::Markers)
+            drawn.graph->setScatterStyle(
+                QCPScatterStyle(QCPScatterStyle::ssDisc, QPen(color, 0), color, 7));
+        drawn.graph->setPen(QPen(color, 0));
+    }
+}
+
+} // namespace mr::ui

@@ -1,0 +1,377 @@
+#include "main_window.h"
+
+#include "bridge/run_feed.h"
+#include "language.h"
+#include "pages/history_page.h"
+#include "pages/home_page.h"
+#include "pages/live_page.h"
+#include "pages/new_run_page.h"
+#include "theme.h"
+#include "widgets/message_label.h"
+#include "widgets/nav_rail.h"
+#include "widgets/status_strip.h"
+#include "widgets/svg_icon.h"
+
+#include <QAction>
+#include <QActionGroup>
+#include <QCloseEvent>
+#include <QHBoxLayout>
+#include <QMenu>
+#include <QMessageBox>
+#include <QPushButton>
+#include <QSettings>
+#include <QStackedWidget>
+#include <QToolButton>
+#include <QVBoxLayout>
+
+namespace mr::ui {
+
+namespace {
+
+constexpr int kStateVersion = 1;
+const QString kGeometryKey = QStringLiteral("window/geometry");
+const QString kStateKey = QStringLiteral("window/state");
+const QString kThemeKey = QStringLiteral("look/theme");
+const QString kLanguageKey = QStringLiteral("look/language");
+
+} // namespace
+
+MainWindow::MainWindow(
+    const UiServices& services, Theme& theme, Language& language, QWidget* parent)
+    : QMainWindow(parent)
+    , m_services(services)
+    , m_theme(theme)
+    , m_language(language)
+    , m_controller(new SessionController(services, this))
+    , m_feed(new RunFeed(services, this))
+    , m_rail(new NavRail(this))
+    , m_stack(new QStackedWidget(this))
+{
+    setWindowTitle(QStringLiteral("Millrace"));
+    setWindowIcon(applicationIcon());
+    restoreState(); // before the pages: theme and language
+    makePages();
+    makeRail();
+    makeLookMenu();
+    wirePages();
+    wireController();
+    retranslateUi();
+    showPage(Page::Home);
+    m_feed->refreshRuns();
+}
+
+MainWindow::~MainWindow()
+{
+    // The pages read the store through threads of their own; the run ends before they go, so that
+    // nothing is announced to a page that is gone.
+    delete m_controller;
+    m_controller = nullptr;
+}
+
+void MainWindow::makePages()
+{
+    m_home = new HomePage(m_services, m_stack);
+    m_newRun = new NewRunPage(m_services, m_stack);
+    m_live = new LivePage(m_services, m_stack);
+    m_history = new HistoryPage(m_services, m_stack);
+    for (QWidget* page : {static_cast<QWidget*>(m_home), static_cast<QWidget*>(m_newRun),
+             static_cast<QWidget*>(m_live), static_cast<QWidget*>(m_history)})
+        m_stack->addWidget(page);
+
+    m_noticeBar = new QWidget(this);
+    m_notice = new MessageLabel(m_noticeBar);
+    m_noticeClose = new QToolButton(m_noticeBar);
+    m_noticeClose->setIcon(svgIcon(QStringLiteral("error")));
+    m_noticeClose->setAutoRaise(true);
+    m_noticeClose->setFocusPolicy(Qt::StrongFocus);
+    auto* notice = new QHBoxLayout(m_noticeBar);
+    notice->setContentsMargins(16, 8, 16, 0);
+    notice->addWidget(m_notice, 1);
+    notice->addWidget(m_noticeClose);
+    m_noticeBar->hide();
+    connect(m_noticeClose, &QToolButton::clicked, m_noticeBar, &QWidget::hide);
+
+    m_status = new StatusStrip(this);
+    auto* right = new QVBoxLayout;
+    right->setSpacing(0);
+    right->addWidget(m_noticeBar);
+    right->addWidget(m_stack, 1);
+    auto* upper = new QHBoxLayout;
+    upper->setSpacing(0);
+    upper->addWidget(m_rail);
+    upper->addLayout(right, 1);
+    auto* central = new QWidget(this);
+    auto* layout = new QVBoxLayout(central);
+    layout->setContentsMargins(0, 0, 0, 0);
+    layout->setSpacing(0);
+    layout->addLayout(upper, 1);
+    layout->addWidget(m_status);
+    setCentralWidget(central);
+}
+
+void MainWindow::makeRail()
+{
+    static constexpr std::array<const char*, 4> kIcons = {"home", "new-run", "live", "history"};
+    for (std::size_t i = 0; i < kIcons.size(); ++i) {
+        auto* action = new QAction(svgIcon(QLatin1String(kIcons[i])), QString(), this);
+        action->setShortcut(QKeySequence(
+            static_cast<int>(Qt::CTRL) | (static_cast<int>(Qt::Key_1) + static_cast<int>(i))));
+        connect(action, &QAction::triggered, this, [this, i] { showPage(static_cast<Page>(i)); });
+        addAction(action);
+        m_rail->addPage(action);
+        m_pageActions[i] = action;
+    }
+    m_quit = new QAction(this);
+    m_quit->setShortcut(QKeySequence::Quit);
+    connect(m_quit, &QAction::triggered, this, &QWidget::close);
+    addAction(m_quit);
+}
+
+void MainWindow::makeLookMenu()
+{
+    m_lookMenu = new QMenu(this);
+    m_themeTitle = m_lookMenu->addSection(QString());
+    auto* themes = new QActionGroup(this);
+    for (std::size_t i = 0; i < m_themeActions.size(); ++i) {
+        QAction* action = m_lookMenu->addAction(QString());
+        action->setCheckable(true);
+        action->setChecked(static_cast<std::size_t>(m_theme.choice()) == i);
+        themes->addAction(action);
+        connect(action, &QAction::triggered, this, [this, i] {
+            m_theme.setChoice(static_cast<ThemeChoice>(i));
+            QSettings().setValue(kThemeKey, static_cast<int>(i));
+        });
+        m_themeActions[i] = action;
+    }
+    m_languageTitle = m_lookMenu->addSection(QString());
+    auto* languages = new QActionGroup(this);
+    for (const Language::Entry& entry : Language::available()) {
+        QAction* action = m_lookMenu->addAction(entry.name);
+        action->setCheckable(true);
+        action->setChecked(entry.code == m_language.code());
+        languages->addAction(action);
+        connect(action, &QAction::triggered, this, [this, code = entry.code] {
+            m_language.choose(code);
+            QSettings().setValue(kLanguageKey, code);
+        });
+    }
+    m_lookMenu->addSeparator();
+    m_lookMenu->addAction(m_quit);
+
+    m_look = new QToolButton(m_rail);
+    m_look->setIcon(svgIcon(QStringLiteral("settings")));
+    m_look->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+    m_look->setAutoRaise(true);
+    m_look->setPopupMode(QToolButton::InstantPopup);
+    m_look->setFocusPolicy(Qt::StrongFocus);
+    m_look->setMenu(m_lookMenu);
+    m_rail->addFooter(m_look);
+}
+
+void MainWindow::wirePages()
+{
+    connect(m_home, &HomePage::sampleRequested, this, &MainWindow::startRun);
+    connect(m_home, &HomePage::resumeRequested, this, &MainWindow::resumeRun);
+    connect(m_home, &HomePage::openRequested, this, &MainWindow::openRun);
+    connect(m_home, &HomePage::newRunRequested, this, [this] { showPage(Page::NewRun); });
+    connect(m_home, &HomePage::historyRequested, this, [this] { showPage(Page::History); });
+    connect(m_newRun, &NewRunPage::startRequested, this, &MainWindow::startRun);
+    connect(m_live, &LivePage::stopRequested, m_controller, &SessionController::requestStop);
+    connect(m_live, &LivePage::resumeRequested, this, &MainWindow::resumeRun);
+    connect(m_live, &LivePage::newRunRequested, this, [this] { showPage(Page::NewRun); });
+    connect(m_live, &LivePage::historyRequested, this, [this] { showPage(Page::History); });
+    connect(m_history, &HistoryPage::resumeRequested, this, &MainWindow::resumeRun);
+    connect(m_history, &HistoryPage::newRunRequested, this, [this] { showPage(Page::NewRun); });
+    connect(m_status, &QAbstractButton::clicked, this, [this] { showPage(Page::Live); });
+}
+
+void MainWindow::wireController()
+{
+    connect(m_controller, &SessionController::phaseChanged, this, [this] {
+        m_home->setRunActive(m_controller->busy());
+        m_newRun->setRunActive(m_controller->busy());
+    });
+    connect(m_controller, &SessionController::runStarted, this, &MainWindow::onRunStarted);
+    connect(m_controller, &SessionController::runEnded, this, &MainWindow::onRunEnded);
+    connect(m_controller, &SessionController::failed, this, &MainWindow::onFailed);
+    connect(m_controller, &SessionController::runChanged, m_live, &LivePage::notify);
+    connect(m_controller, &SessionController::runChanged, m_history, &HistoryPage::notify);
+    connect(m_controller, &SessionController::runChanged, m_feed, &RunFeed::notify);
+    connect(m_feed, &RunFeed::runsReady, m_home, &HomePage::setRuns);
+    connect(m_feed, &RunFeed::snapshotReady, this, [this](const RunSnapshotPtr& snapshot) {
+        // One that was on its way when the run ended is not shown again.
+        m_status->setSnapshot(m_feed->runId() == 0 ? nullptr : snapshot);
+    });
+}
+
+void MainWindow::showPage(Page page)
+{
+    const auto index = static_cast<std::size_t>(page);
+    m_stack->setCurrentIndex(static_cast<int>(index));
+    m_pageActions[index]->setChecked(true);
+    if (page == Page::Home) {
+        m_home->refreshMachine();
+        m_feed->refreshRuns();
+    }
+}
+
+MainWindow::Page MainWindow::page() const
+{
+    return static_cast<Page>(m_stack->currentIndex());
+}
+
+void MainWindow::startRun(const RunSpec& spec)
+{
+    RunSpec own = spec;
+    own.database = m_services.database;
+    if (!m_controller->open(own)) {
+        setNotice(tr("A run is active. Stop it on the Live page before starting another."));
+        return;
+    }
+    m_noticeBar->hide();
+    showPage(Page::Live);
+    m_live->showRun(0);
+}
+
+void MainWindow::resumeRun(const QString& runDir)
+{
+    if (!m_controller->resume(runDir)) {
+        setNotice(tr("A run is active. Stop it on the Live page before resuming another."));
+        return;
+    }
+    m_noticeBar->hide();
+    showPage(Page::Live);
+}
+
+void MainWindow::openRun(qint64 runId, bool isLive)
+{
+    if (isLive) {
+        m_live->showRun(runId);
+        showPage(Page::Live);
+        return;
+    }
+    showPage(Page::History);
+    m_history->openRun(runId);
+}
+
+void MainWindow::onRunStarted(qint64 runId)
+{
+    m_live->showRun(runId);
+    m_feed->watch(runId);
+    m_feed->refreshRuns();
+    m_history->refresh();
+}
+
+void MainWindow::onRunEnded(qint64 runId, RunState state, const QString& message)
+{
+    m_feed->watch(0);
+    m_status->setSnapshot(nullptr);
+    if (runId != 0)
+        m_live->notify(runId);
+    m_feed->refreshRuns();
+    m_history->refresh();
+    if (state == RunState::Failed)
+        setNotice(tr("The run failed. %1").arg(message));
+    if (m_closeAfterRun)
+        close();
+}
+
+void MainWindow::onFailed(const QString& message)
+{
+    setNotice(message);
+    m_newRun->showStartProblem(message);
+    m_feed->refreshRuns();
+    m_history->refresh();
+    if (m_closeAfterRun)
+        close();
+}
+
+void MainWindow::setNotice(const QString& message)
+{
+    m_notice->show(MessageLabel::Kind::Error, message);
+    m_noticeBar->show();
+}
+
+void MainWindow::closeEvent(QCloseEvent* event)
+{
+    if (!m_controller->busy()) {
+        saveState();
+        event->accept();
+        return;
+    }
+    event->ignore();
+    // The window closes itself once the run has saved; it stays responsive until then.
+    if (!m_closeAfterRun && confirmClose()) {
+        m_closeAfterRun = true;
+        m_controller->requestStop();
+        if (!m_controller->busy())
+            close();
+    }
+}
+
+bool MainWindow::confirmClose()
+{
+    QMessageBox box(this);
+    box.setIcon(QMessageBox::Question);
+    box.setWindowTitle(QStringLiteral("Millrace"));
+    box.setText(tr("A run is active."));
+    box.setInformativeText(
+        tr("It can be saved now and resumed later from where it stands. The window closes when "
+           "the checkpoint is written."));
+    auto* save = box.addButton(tr("Save and stop"), QMessageBox::AcceptRole);
+    box.addButton(tr("Keep training"), QMessageBox::RejectRole);
+    box.setDefaultButton(save);
+    box.exec();
+    return box.clickedButton() == save;
+}
+
+void MainWindow::restoreState()
+{
+    const QSettings settings;
+    const int theme = settings.value(kThemeKey, 0).toInt();
+    if (theme >= 0 && theme <= static_cast<int>(ThemeChoice::Dark))
+        m_theme.setChoice(static_cast<ThemeChoice>(theme));
+    m_language.choose(settings.value(kLanguageKey).toString());
+    resize(1280, 800);
+    restoreGeometry(settings.value(kGeometryKey).toByteArray());
+    QMainWindow::restoreState(settings.value(kStateKey).toByteArray(), kStateVersion);
+}
+
+void MainWindow::saveState() const
+{
+    QSettings settings;
+    settings.setValue(kGeometryKey, saveGeometry());
+    settings.setValue(kStateKey, QMainWindow::saveState(kStateVersion));
+}
+
+void MainWindow::changeEvent(QEvent* event)
+{
+    QMainWindow::changeEvent(event);
+    if (event->type() == QEvent::LanguageChange)
+        retranslateUi();
+}
+
+void MainWindow::retranslateUi()
+{
+    if (!m_look)
+        return; // the language is chosen before the pages are made
+    const std::array<QString, 4> names = {tr("Home"), tr("New run"), tr("Live"), tr("History")};
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        m_pageActions[i]->setText(names[i]);
+        m_pageActions[i]->setToolTip(QStringLiteral("%1 (%2)").arg(names[i],
+            m_pageActions[i]->shortcut().toString(QKeySequence::NativeText)));
+    }
+    m_rail->setAccessibleName(tr("Pages"));
+    m_look->setText(tr("Appearance"));
+    m_look->setAccessibleName(tr("Appearance and language"));
+    m_themeTitle->setText(tr("Colours"));
+    m_languageTitle->setText(tr("Language"));
+    m_themeActions[0]->setText(tr("As the desktop"));
+    m_themeActions[1]->setText(tr("Light"));
+    m_themeActions[2]->setText(tr("Dark"));
+    m_quit->setText(tr("Quit"));
+    m_noticeClose->setAccessibleName(tr("Dismiss the message"));
+    m_noticeClose->setToolTip(tr("Dismiss the message"));
+}
+
+} // namespace mr::ui

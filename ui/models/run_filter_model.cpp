@@ -1,0 +1,69 @@
+#include "models/run_filter_model.h"
+
+#include "models/run_table_model.h"
+
+namespace mr::ui {
+
+namespace {
+
+RunFilterModel::States statesOf(const QString& status)
+{
+    if (status == QLatin1String("done"))
+        return RunFilterModel::States::Done;
+    if (status == QLatin1String("stopped") || status == QLatin1String("paused"))
+        return RunFilterModel::States::Stopped;
+    if (status == QLatin1String("failed") || status == QLatin1String("lost"))
+        return RunFilterModel::States::Failed;
+    return RunFilterModel::States::Active;
+}
+
+} // namespace
+
+RunFilterModel::RunFilterModel(QObject* parent)
+    : QSortFilterProxyModel(parent)
+{
+    setSortRole(RunTableModel::SortRole);
+    setDynamicSortFilter(true);
+}
+
+void RunFilterModel::setText(const QString& text)
+{
+    m_words = text.split(QLatin1Char(' '), Qt::SkipEmptyParts);
+    invalidateFilter();
+}
+
+void RunFilterModel::setStates(States states)
+{
+    m_states = states;
+    invalidateFilter();
+}
+
+bool RunFilterModel::filterAcceptsRow(int row, const QModelIndex& parent) const
+{
+    const QModelIndex cell = sourceModel()->index(row, 0, parent);
+    if (m_states != States::All &&
+        statesOf(cell.data(RunTableModel::StatusRole).toString()) != m_states)
+        return false;
+    const QString text = cell.data(RunTableModel::SearchRole).toString();
+    for (const QString& word : m_words) {
+        if (!text.contains(word, Qt::CaseInsensitive))
+            return false;
+    }
+    return true;
+}
+
+bool RunFilterModel::lessThan(const QModelIndex& left, const QModelIndex& right) const
+{
+    const QVariant a = left.data(RunTableModel::SortRole);
+    const QVariant b = right.data(RunTableModel::SortRole);
+    if (a.isValid() && b.isValid()) {
+        if (a.userType() == QMetaType::QString)
+            return QString::localeAwareCompare(a.toString(), b.toString()) < 0;
+        return a.toDouble() < b.toDouble();
+    }
+    if (a.isValid() == b.isValid())
+        return false;
+    return sortOrder() == Qt::AscendingOrder ? a.isValid() : b.isValid();
+}
+
+} // namespace mr::ui

@@ -1,0 +1,28 @@
+// How far a run is and when it will be done, from what the store knows.
+//
+// Units  Seconds; a negative number is "not known".
+
+#pragma once
+
+#include "models/run_snapshot.h"
+
+namespace mr::ui {
+
+struct RunProgress {
+    std::int64_t step = 0;
+    std::int64_t totalSteps = 0; // 0: not known
+    double elapsedSeconds = -1.0; // active time, without pauses
+    double remainingSeconds = -1.0;
+    double tokensPerSecond = -1.0; // of the last steps
+    double lossNow;                // NaN: none yet
+    double lossBefore;             // kRecentSteps earlier; NaN: the run is younger
+};
+
+// What "now" means for speed: long enough to hold a checkpoint or two, short enough to follow.
+inline constexpr std::size_t kRecentSteps = 50;
+
+RunProgress progressOf(const RunSnapshot& snapshot);
+
+bool isEnded(const RunRow& run);
+
+} // namespace mr::ui

@@ -1,0 +1,38 @@
+// RunSnapshot: all that the charts show of one run, at one moment.
+//
+// Threads  Made by the feed's worker, immutable afterwards, shared by pointer.
+
+#pragma once
+
+#include "models/step_series.h"
+
+#include <millrace/planner.h>
+#include <millrace/run_reader.h>
+
+#include <QMetaType>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace mr::ui {
+
+struct RunSnapshot {
+    // Differs from the last one when rows that were already shown are no longer true (another run,
+    // or a resumed run that went back to its checkpoint): charts start over.
+    std::uint64_t generation = 0;
+    RunRow run;
+    StepSeries steps;
+    std::vector<ScalarRow> evalLoss;
+    std::vector<EventRow> events;
+    std::vector<CheckpointRow> checkpoints;
+    std::shared_ptr<const PlanReport> plan; // null: the run has none that can be read
+};
+
+using RunSnapshotPtr = std::shared_ptr<const RunSnapshot>;
+using RunRowsPtr = std::shared_ptr<const std::vector<RunRow>>;
+
+} // namespace mr::ui
+
+Q_DECLARE_METATYPE(mr::ui::RunSnapshotPtr)
+Q_DECLARE_METATYPE(mr::ui::RunRowsPtr)

@@ -1,0 +1,284 @@
+#include "models/run_table_model.h"
+
+#include "models/run_status.h"
+#include "models/units.h"
+
+#include <QGuiApplication>
+#include <QJsonDocument>
+#include <QJsonObject>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace mr::ui {
+
+namespace {
+
+constexpr int kIconExtent = 16;
+
+// The plan knows what "auto" became; a run that never got one still has what was asked for.
+QString policyOf(const RunRow& run)
+{
+    for (const std::string* json : {&run.planJson, &run.configJson}) {
+        const QJsonObject object =
+            QJsonDocument::fromJson(QByteArray::fromStdString(*json)).object();
+        const QString policy = object.value(QLatin1String("policy")).toString();
+        if (!policy.isEmpty())
+            return policy;
+    }
+    return {};
+}
+
+double stallPercent(const RunRow& run)
+{
+    const auto all = static_cast<double>(run.computeUs + run.stallUs);
+    return all > 0.0 ? 100.0 * static_cast<double>(run.stallUs) / all : std::nan("");
+}
+
+double tokensPerSecond(const RunRow& run)
+{
+    const auto us = static_cast<double>(run.computeUs + run.stallUs);
+    return us > 0.0 ? static_cast<double>(run.tokens) / us * 1e6 : std::nan("");
+}
+
+QVariant known(double value)
+{
+    return std::isfinite(value) ? QVariant(value) : QVariant();
+}
+
+bool sameRun(const RunRow& a, const RunRow& b)
+{
+    return a.status == b.status && a.name == b.name && a.lastStep == b.lastStep &&
+           a.totalSteps == b.totalSteps && a.tokens == b.tokens && a.activeUs == b.activeUs &&
+           a.endedMs == b.endedMs && a.resumable == b.resumable &&
+           a.planJson.size() == b.planJson.size() && a.bestEvalStep == b.bestEvalStep;
+}
+
+bool isText(int column)
+{
+    switch (column) {
+    case RunTableModel::Status:
+    case RunTableModel::Name:
+    case RunTableModel::Model:
+    case RunTableModel::Dataset:
+    case RunTableModel::Policy:
+        return true;
+    default:
+        return false;
+    }
+}
+
+} // namespace
+
+int RunTableModel::rowCount(const QModelIndex& parent) const
+{
+    return parent.isValid() ? 0 : static_cast<int>(m_rows.size());
+}
+
+int RunTableModel::columnCount(const QModelIndex& parent) const
+{
+    return parent.isValid() ? 0 : ColumnCount;
+}
+
+QVariant RunTableModel::text(const Row& row, int column) const
+{
+    const RunRow& run = row.run;
+    switch (static_cast<Column>(column)) {
+    case Status:
+        return RunStatusText::word(run.status);
+    case Name:
+        return QString::fromStdString(run.name);
+    case BestEval:
+        return numberText(run.bestEval, 4);
+    case LastLoss:
+        return numberText(run.lastLoss, 4);
+    case Steps:
+        return run.totalSteps > 0
+                   ? tr("%1 / %2", "steps of all").arg(countText(run.lastStep), countText(run.totalSteps))
+                   : countText(run.lastStep);
+    case Tokens:
+        return countText(run.tokens);
+    case ActiveTime:
+        return durationText(static_cast<double>(run.activeUs) / 1e6);
+    case StallShare:
+        return percentText(stallPercent(run));
+    case Speed:
+        return numberText(tokensPerSecond(run), 0);
+    case PeakDevice:
+        return run.devicePeakBytes > 0 ? memoryText(static_cast<double>(run.devicePeakBytes))
+                                       : QString(QChar(0x2013));
+    case Model:
+        return QString::fromStdString(run.modelName);
+    case Dataset:
+        return QString::fromStdString(run.datasetName);
+    case Policy:
+        return row.policy;
+    case Date:
+        return momentText(run.createdMs);
+    case ColumnCount:
+        break;
+    }
+    return {};
+}
+
+QVariant RunTableModel::sortValue(const Row& row, int column) const
+{
+    const RunRow& run = row.run;
+    switch (static_cast<Column>(column)) {
+    case BestEval:
+        return known(run.bestEval);
+    case LastLoss:
+        return known(run.lastLoss);
+    case Steps:
+        return static_cast<qlonglong>(run.lastStep);
+    case Tokens:
+        return static_cast<qlonglong>(run.tokens);
+    case ActiveTime:
+        return static_cast<qlonglong>(run.activeUs);
+    case StallShare:
+        return known(stallPercent(run));
+    case Speed:
+        return known(tokensPerSecond(run));
+    case PeakDevice:
+        return static_cast<qlonglong>(run.devicePeakBytes);
+    case Date:
+        return static_cast<qlonglong>(run.createdMs);
+    default:
+        return text(row, column);
+    }
+}
+
+QVariant RunTableModel::data(const QModelIndex& index, int role) const
+{
+    if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid))
+        return {};
+    const Row& row = m_rows[static_cast<std::size_t>(index.row())];
+    const int column = index.column();
+    switch (role) {
+    case Qt::DisplayRole:
+        return text(row, column);
+    case SortRole:
+        return sortValue(row, column);
+    case IdRole:
+        return static_cast<qlonglong>(row.run.id);
+    case StatusRole:
+        return QString::fromStdString(row.run.status);
+    case SearchRole:
+        return QStringList{text(row, Status).toString(), text(row, Name).toString(),
+            text(row, Model).toString(), text(row, Dataset).toString(), row.policy,
+            QString::fromStdString(row.run.notes)}
+            .join(QLatin1Char('\n'));
+    case Qt::DecorationRole:
+        if (column == Status)
+            return RunStatusText::icon(row.run.status, QGuiApplication::palette(), kIconExtent,
+                qGuiApp->devicePixelRatio());
+        return {};
+    case Qt::ToolTipRole:
+        if (column == Status && !row.run.exitReason.empty())
+            return QString::fromStdString(row.run.exitReason);
+        if (column == Name)
+            return QString::fromStdString(row.run.dir);
+        return {};
+    case Qt::TextAlignmentRole:
+        return QVariant::fromValue(isText(column) ? Qt::AlignLeft | Qt::AlignVCenter
+                                                  : Qt::AlignRight | Qt::AlignVCenter);
+    default:
+        return {};
+    }
+}
+
+QVariant RunTableModel::headerData(int section, Qt::Orientation orientation, int role) const
+{
+    if (orientation != Qt::Horizontal)
+        return {};
+    if (role == Qt::TextAlignmentRole)
+        return QVariant::fromValue(isText(section) ? Qt::AlignLeft | Qt::AlignVCenter
+                                                   : Qt::AlignRight | Qt::AlignVCenter);
+    if (role != Qt::DisplayRole)
+        return {};
+    switch (section) {
+    case Status:
+        return tr("State");
+    case Name:
+        return tr("Name");
+    case BestEval:
+        return tr("Best evaluation");
+    case LastLoss:
+        return tr("Last loss");
+    case Steps:
+        return tr("Steps");
+    case Tokens:
+        return tr("Tokens");
+    case ActiveTime:
+        return tr("Active time");
+    case StallShare:
+        return tr("Waiting");
+    case Speed:
+        return tr("Tokens/s");
+    case PeakDevice:
+        return tr("Peak device memory");
+    case Model:
+        return tr("Model");
+    case Dataset:
+        return tr("Dataset");
+    case Policy:
+        return tr("Policy");
+    case Date:
+        return tr("Date");
+    default:
+        return {};
+    }
+}
+
+void RunTableModel::setRuns(const RunRowsPtr& runs)
+{
+    const std::vector<RunRow>& fresh = *runs;
+    const auto has = [](const auto& rows, std::int64_t id, auto idOf) {
+        return std::any_of(
+            rows.begin(), rows.end(), [&](const auto& row) { return idOf(row) == id; });
+    };
+    const auto idOfRun = [](const RunRow& run) { return run.id; };
+    for (int row = rowCount() - 1; row >= 0; --row) {
+        if (has(fresh, m_rows[static_cast<std::size_t>(row)].run.id, idOfRun))
+            continue;
+        beginRemoveRows({}, row, row);
+        m_rows.erase(m_rows.begin() + row);
+        endRemoveRows();
+    }
+    for (std::size_t i = 0; i < fresh.size(); ++i) {
+        const int at = static_cast<int>(i);
+        if (i >= m_rows.size() || m_rows[i].run.id != fresh[i].id) {
+            const int from = rowOf(fresh[i].id);
+            if (from >= 0) { // the order of the store changed: take it out, put it here
+                beginRemoveRows({}, from, from);
+                m_rows.erase(m_rows.begin() + from);
+                endRemoveRows();
+            }
+            beginInsertRows({}, at, at);
+            m_rows.insert(m_rows.begin() + at, {fresh[i], policyOf(fresh[i])});
+            endInsertRows();
+        } else if (!sameRun(m_rows[i].run, fresh[i])) {
+            m_rows[i] = {fresh[i], policyOf(fresh[i])};
+            emit dataChanged(index(at, 0), index(at, ColumnCount - 1));
+        }
+    }
+}
+
+const RunRow* RunTableModel::run(int row) const
+{
+    if (row < 0 || row >= rowCount())
+        return nullptr;
+    return &m_rows[static_cast<std::size_t>(row)].run;
+}
+
+int RunTableModel::rowOf(std::int64_t id) const
+{
+    for (std::size_t row = 0; row < m_rows.size(); ++row) {
+        if (m_rows[row].run.id == id)
+            return static_cast<int>(row);
+    }
+    return -1;
+}
+
+} // namespace mr::ui

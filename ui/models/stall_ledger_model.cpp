@@ -1,0 +1,143 @@
+#include "models/stall_ledger_model.h"
+
+#include "charts/cause_colors.h"
+#include "models/units.h"
+#include "models/stall_words.h"
+#include "widgets/format.h"
+
+#include <QFont>
+#include <QGuiApplication>
+#include <QLocale>
+
+namespace mr::ui {
+
+StallLedgerModel::StallLedgerModel(QObject* parent)
+    : QAbstractTableModel(parent)
+    , m_tenths(kParts, 0)
+{
+}
+
+int StallLedgerModel::rowCount(const QModelIndex& parent) const
+{
+    return parent.isValid() ? 0 : kParts + 1;
+}
+
+int StallLedgerModel::columnCount(const QModelIndex& parent) const
+{
+    return parent.isValid() ? 0 : ColumnCount;
+}
+
+std::int64_t StallLedgerModel::valueUs(int row) const
+{
+    return row < kParts ? m_totals.us[static_cast<std::size_t>(row)] : m_totals.wallUs;
+}
+
+std::int64_t StallLedgerModel::value(int row, int column) const
+{
+    if (column == Total)
+        return valueUs(row);
+    if (column == PerStep)
+        return m_totals.steps > 0 ? valueUs(row) / m_totals.steps : 0;
+    if (row < kParts)
+        return m_tenths[static_cast<std::size_t>(row)];
+    return m_totals.wallUs > 0 ? 1000 : 0;
+}
+
+QVariant StallLedgerModel::text(int row, int column) const
+{
+    switch (static_cast<Column>(column)) {
+    case Part:
+        return row < kParts ? StallWords::name(static_cast<std::size_t>(row)) : tr("Total");
+    case Total:
+        return tr("%1 s").arg(
+            QLocale().toString(static_cast<double>(valueUs(row)) / 1e6, 'f', 3));
+    case PerStep:
+        return Format::milliseconds(static_cast<double>(value(row, PerStep)) / 1000.0);
+    case Share:
+        return tenthsText(value(row, Share));
+    case ColumnCount:
+        break;
+    }
+    return {};
+}
+
+QVariant StallLedgerModel::data(const QModelIndex& index, int role) const
+{
+    if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid))
+        return {};
+    const int row = index.row();
+    const int column = index.column();
+    switch (role) {
+    case Qt::DisplayRole:
+        return text(row, column);
+    case ValueRole:
+        return column == Part ? QVariant() : QVariant(static_cast<qlonglong>(value(row, column)));
+    case Qt::TextAlignmentRole:
+        return QVariant::fromValue(
+            column == Part ? Qt::AlignLeft | Qt::AlignVCenter : Qt::AlignRight | Qt::AlignVCenter);
+    case Qt::DecorationRole:
+        if (column == Part && row < kParts)
+            return partColor(QGuiApplication::palette(), static_cast<std::size_t>(row));
+        return {};
+    case Qt::ToolTipRole:
+        return row < kParts ? StallWords::explanation(static_cast<std::size_t>(row))
+                            : tr("The time of these steps from start to end.");
+    case Qt::FontRole:
+        if (row == kParts) {
+            QFont font;
+            font.setBold(true);
+            return font;
+        }
+        return {};
+    default:
+        return {};
+    }
+}
+
+QVariant StallLedgerModel::headerData(int section, Qt::Orientation orientation, int role) const
+{
+    if (orientation != Qt::Horizontal)
+        return {};
+    if (role == Qt::TextAlignmentRole)
+        return QVariant::fromValue(
+            section == Part ? Qt::AlignLeft | Qt::AlignVCenter : Qt::AlignRight | Qt::AlignVCenter);
+    if (role != Qt::DisplayRole)
+        return {};
+    switch (section) {
+    case Part:
+        return tr("Went to");
+    case Total:
+        return tr("Time");
+    case PerStep:
+        return tr("Per step");
+    case Share:
+        return tr("Share");
+    default:
+        return {};
+    }
+}
+
+void StallLedgerModel::setTotals(const LedgerTotals& totals)
+{
+    m_totals = totals;
+    m_tenths = shareOut(totals.us, 1000);
+    emit dataChanged(index(0, Total), index(kParts, Share), {Qt::DisplayRole, ValueRole});
+}
+
+QByteArray StallLedgerModel::csv() const
+{
+    QByteArray text("part,total_us,share_percent\n");
+    for (int row = 0; row <= kParts; ++row) {
+        QByteArray name = "total";
+        if (row == 0)
+            name = "compute";
+        else if (row < kParts)
+            name = QByteArray::fromStdString(
+                std::string(kStallCauseNames[static_cast<std::size_t>(row - 1)]));
+        text += name + ',' + QByteArray::number(static_cast<qlonglong>(valueUs(row))) + ',' +
+                QByteArray::number(static_cast<double>(value(row, Share)) / 10.0, 'f', 1) + '\n';
+    }
+    return text;
+}
+
+} // namespace mr::ui

@@ -1,0 +1,49 @@
+// Where the time of some steps went, as a table: compute, six causes of waiting, and the total.
+//
+// The shares are rounded together (largest remainder), so the column adds up to exactly 100.0 %.
+//
+// Units  Microseconds in, seconds with three decimals shown.
+
+#pragma once
+
+#include "charts/stall_bars.h"
+
+#include <QAbstractTableModel>
+#include <QColor>
+
+#include <vector>
+
+namespace mr::ui {
+
+class StallLedgerModel final : public QAbstractTableModel
+{
+    Q_OBJECT
+
+public:
+    enum Column { Part, Total, PerStep, Share, ColumnCount };
+    // The number itself: microseconds (Total, PerStep), tenths of a percent (Share).
+    enum Role { ValueRole = Qt::UserRole };
+
+    explicit StallLedgerModel(QObject* parent = nullptr);
+
+    int rowCount(const QModelIndex& parent = {}) const override;
+    int columnCount(const QModelIndex& parent = {}) const override;
+    QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
+    QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+
+    void setTotals(const LedgerTotals& totals);
+    const LedgerTotals& totals() const { return m_totals; }
+    QByteArray csv() const;
+
+private:
+    static constexpr int kParts = 1 + static_cast<int>(kStallCauses);
+
+    std::int64_t valueUs(int row) const;
+    std::int64_t value(int row, int column) const;
+    QVariant text(int row, int column) const;
+
+    LedgerTotals m_totals;
+    std::vector<std::int64_t> m_tenths;
+};
+
+} // namespace mr::ui

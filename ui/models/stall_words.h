@@ -1,0 +1,22 @@
+// The words for what a step's time went to: compute, then the six causes of waiting.
+
+#pragma once
+
+#include <QCoreApplication>
+#include <QString>
+
+#include <cstddef>
+
+namespace mr::ui {
+
+struct StallWords {
+    Q_DECLARE_TR_FUNCTIONS(mr::ui::StallWords)
+
+public:
+    // `part` 0 is compute, 1 + n is StallCause n.
+    static QString name(std::size_t part);
+    // One sentence: what was waited for.
+    static QString explanation(std::size_t part);
+};
+
+} // namespace mr::ui

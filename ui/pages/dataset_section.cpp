@@ -1,0 +1,302 @@
+#include "pages/dataset_section.h"
+
+#include "charts/legend.h"
+#include "models/units.h"
+#include "theme.h"
+#include "widgets/format.h"
+#include "widgets/message_label.h"
+#include "widgets/path_edit.h"
+#include "widgets/token_preview.h"
+
+#include <QComboBox>
+#include <QEvent>
+#include <QFileInfo>
+#include <QGridLayout>
+#include <QLabel>
+#include <QLineEdit>
+#include <QScrollArea>
+#include <QVBoxLayout>
+
+namespace mr::ui {
+
+namespace {
+
+constexpr int kDelayMs = 150;
+constexpr int kPreviewRows = 6;
+constexpr int kPreviewHeight = 190;
+
+QString roleText(const std::string& role)
+{
+    if (role == "prompt")
+        return DatasetSection::tr("Prompt column");
+    if (role == "response")
+        return DatasetSection::tr("Response column (trained)");
+    if (role == "text")
+        return DatasetSection::tr("Text column");
+    return QString::fromStdString(role);
+}
+
+} // namespace
+
+DatasetSection::DatasetSection(const UiServices& services, QWidget* parent)
+    : QWidget(parent)
+    , m_services(services)
+    , m_card(new Card(this))
+    , m_label(new QLabel(this))
+    , m_path(new PathEdit(PathEdit::Want::File, this))
+    , m_message(new MessageLabel(this))
+    , m_mapping(new QWidget(this))
+    , m_mappingGrid(new QGridLayout(m_mapping))
+    , m_previewTitle(new QLabel(this))
+    , m_legend(new Legend(this))
+    , m_previewArea(new QScrollArea(this))
+    , m_preview(new TokenPreview)
+    , m_evalLabel(new QLabel(this))
+    , m_evalPath(new PathEdit(PathEdit::Want::File, this))
+    , m_evalMessage(new MessageLabel(this))
+{
+    build();
+    m_delay.setSingleShot(true);
+    m_delay.setInterval(kDelayMs);
+    connect(&m_delay, &QTimer::timeout, this, &DatasetSection::inspect);
+    connect(m_path, &PathEdit::pathChanged, this, [this] {
+        m_info.reset();
+        m_columns.clear();
+        m_delay.start();
+        emit changed();
+    });
+    connect(m_evalPath, &PathEdit::pathChanged, this, [this] {
+        checkEvalPath();
+        emit changed();
+    });
+    retranslateUi();
+    clearPreview();
+}
+
+void DatasetSection::build()
+{
+    m_path->setObjectName(QStringLiteral("dataPath"));
+    m_evalPath->setObjectName(QStringLiteral("evalPath"));
+    m_label->setBuddy(m_path->edit());
+    m_evalLabel->setBuddy(m_evalPath->edit());
+    m_mappingGrid->setContentsMargins(0, 0, 0, 0);
+    m_mappingGrid->setColumnStretch(2, 1);
+    m_previewArea->setWidget(m_preview);
+    m_previewArea->setWidgetResizable(true);
+    m_previewArea->setFrameShape(QFrame::NoFrame);
+    m_previewArea->setFixedHeight(kPreviewHeight);
+    m_previewArea->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    m_previewArea->viewport()->setAutoFillBackground(false);
+    m_preview->setAutoFillBackground(false);
+    m_previewArea->setFocusPolicy(Qt::StrongFocus);
+
+    QVBoxLayout* body = m_card->body();
+    body->addWidget(m_label);
+    body->addWidget(m_path);
+    body->addWidget(m_message);
+    body->addWidget(m_mapping);
+    body->addWidget(m_previewTitle);
+    body->addWidget(m_legend);
+    body->addWidget(m_previewArea);
+    body->addSpacing(4);
+    body->addWidget(m_evalLabel);
+    body->addWidget(m_evalPath);
+    body->addWidget(m_evalMessage);
+    auto* layout = new QVBoxLayout(this);
+    layout->setContentsMargins(0, 0, 0, 0);
+    layout->addWidget(m_card);
+}
+
+QString DatasetSection::path() const
+{
+    return m_path->path();
+}
+
+void DatasetSection::setPath(const QString& path)
+{
+    m_path->setPath(path);
+}
+
+QString DatasetSection::evalPath() const
+{
+    return m_evalPath->path();
+}
+
+void DatasetSection::setEvalPath(const QString& path)
+{
+    m_evalPath->setPath(path);
+}
+
+DataSource DatasetSection::source() const
+{
+    DataSource source;
+    source.path = m_path->path().toStdString();
+    source.columns = m_columns;
+    return source;
+}
+
+void DatasetSection::setModel(const QString& modelDir, std::int64_t seqLen)
+{
+    const std::string dir = modelDir.toStdString();
+    if (dir == m_modelDir && seqLen == m_seqLen)
+        return;
+    m_modelDir = dir;
+    m_seqLen = seqLen;
+    if (!path().isEmpty())
+        m_delay.start();
+}
+
+void DatasetSection::inspect()
+{
+    if (path().isEmpty()) {
+        m_question.cancel();
+        m_message->clear();
+        clearPreview();
+        emit changed();
+        return;
+    }
+    m_message->show(MessageLabel::Kind::Busy, tr("Looking at the dataset…"));
+    m_question.ask([look = m_services.inspectDataset, source = source(), dir = m_modelDir,
+                       seqLen = m_seqLen] { return look(source, dir, seqLen, kPreviewRows); },
+        [this](const Result<DatasetInfo>& result) { show(result); });
+}
+
+void DatasetSection::show(const Result<DatasetInfo>& result)
+{
+    if (!result.ok()) {
+        m_info.reset();
+        clearPreview();
+        m_message->show(
+            MessageLabel::Kind::Error, QString::fromStdString(result.status().message()));
+        emit changed();
+        return;
+    }
+    Result<DatasetInfo> copy = result;
+    m_info = std::move(copy).value();
+    showInfo();
+    showMapping();
+    const bool hasRows = !m_info->preview.empty();
+    m_preview->setRows(m_info->preview);
+    for (QWidget* widget : {static_cast<QWidget*>(m_previewTitle), static_cast<QWidget*>(m_legend),
+             static_cast<QWidget*>(m_previewArea)})
+        widget->setVisible(hasRows);
+    if (!m_info->problems.empty())
+        m_info.reset();
+    emit changed();
+}
+
+void DatasetSection::showInfo()
+{
+    if (m_info->problems.empty()) {
+        const bool doubtful = m_info->cutRows > 0 || m_info->emptyRows > 0;
+        m_message->show(doubtful ? MessageLabel::Kind::Warning : MessageLabel::Kind::Good,
+            summary(*m_info));
+        return;
+    }
+    QStringList lines;
+    for (const std::string& problem : m_info->problems)
+        lines << QString::fromStdString(problem);
+    m_message->showLines(MessageLabel::Kind::Error, lines);
+}
+
+void DatasetSection::showMapping()
+{
+    while (QLayoutItem* item = m_mappingGrid->takeAt(0)) {
+        delete item->widget();
+        delete item;
+    }
+    int row = 0;
+    for (const auto& [role, column] : m_info->mapping) {
+        auto* label = new QLabel(roleText(role), m_mapping);
+        auto* combo = new QComboBox(m_mapping);
+        combo->setAccessibleName(roleText(role));
+        for (const std::string& name : m_info->columns)
+            combo->addItem(QString::fromStdString(name));
+        combo->setCurrentText(QString::fromStdString(column));
+        label->setBuddy(combo);
+        // Queued: looking again replaces this very combo box.
+        connect(
+            combo, &QComboBox::textActivated, this,
+            [this, role = role, mapping = m_info->mapping](const QString& chosen) {
+                m_columns = mapping;
+                m_columns[role] = chosen.toStdString();
+                m_info.reset();
+                m_delay.start();
+                emit changed();
+            },
+            Qt::QueuedConnection);
+        m_mappingGrid->addWidget(label, row, 0);
+        m_mappingGrid->addWidget(combo, row, 1);
+        ++row;
+    }
+    m_mapping->setVisible(row > 0);
+}
+
+void DatasetSection::clearPreview()
+{
+    m_preview->setRows({});
+    m_mapping->hide();
+    m_previewTitle->hide();
+    m_legend->hide();
+    m_previewArea->hide();
+}
+
+QString DatasetSection::summary(const DatasetInfo& info) const
+{
+    QStringList lines;
+    lines << tr("%1 rows, %2 sequences, %3")
+                 .arg(countText(info.rows), countText(info.sequences),
+                     memoryText(static_cast<double>(info.bytes)));
+    if (info.tokens > 0)
+        lines << tr("%1 tokens, %2 of them trained (%3)")
+                     .arg(countText(info.tokens), countText(info.trainedTokens),
+                         percentText(100.0 * static_cast<double>(info.trainedTokens)
+                             / static_cast<double>(info.tokens)));
+    if (info.cutRows > 0)
+        lines << tr("%n row(s) are longer than the sequence length and are cut.", nullptr,
+            static_cast<int>(info.cutRows));
+    if (info.emptyRows > 0)
+        lines << tr("%n row(s) have nothing to train and are skipped.", nullptr,
+            static_cast<int>(info.emptyRows));
+    return lines.join(QLatin1Char('\n'));
+}
+
+void DatasetSection::checkEvalPath()
+{
+    const QString path = evalPath();
+    // A stat of a path somebody just typed or dropped; whole files are read by workers.
+    if (path.isEmpty() || QFileInfo(path).isFile())
+        m_evalMessage->clear();
+    else
+        m_evalMessage->show(MessageLabel::Kind::Error, tr("There is no file %1.").arg(path));
+}
+
+void DatasetSection::changeEvent(QEvent* event)
+{
+    QWidget::changeEvent(event);
+    if (event->type() == QEvent::LanguageChange)
+        retranslateUi();
+}
+
+void DatasetSection::retranslateUi()
+{
+    m_card->setTitle(tr("Data"));
+    m_label->setText(tr("Training &file"));
+    m_path->setTexts(
+        tr("Training file"), tr("JSONL, JSON, CSV or plain text. Drop it here."));
+    m_evalLabel->setText(tr("&Evaluation file (optional)"));
+    m_evalPath->setTexts(tr("Evaluation file"),
+        tr("Empty: 5 % of the training sequences are held out, at most 200"));
+    m_previewTitle->setText(tr("First rows as the model sees them"));
+    m_previewArea->setAccessibleName(tr("First rows of the dataset as tokens"));
+    m_legend->setEntries({{tr("Trained: part of the loss"), {}, Legend::Mark::Box,
+                              [](const QPalette& p) { return themeColors(p).good; }},
+        {tr("Masked: read, not part of the loss"), {}, Legend::Mark::Box,
+            [](const QPalette& p) { return themeColors(p).border; }}});
+    if (m_info) {
+        showInfo();
+        showMapping();
+    }
+}
+
+} // namespace mr::ui

@@ -1,0 +1,377 @@
+#include "pages/history_page.h"
+
+#include "bridge/run_feed.h"
+#include "models/run_filter_model.h"
+#include "models/run_status.h"
+#include "models/run_table_model.h"
+#include "models/table_text.h"
+#include "models/units.h"
+#include "pages/run_header.h"
+#include "pages/run_view.h"
+#include "widgets/card.h"
+
+#include <QAction>
+#include <QApplication>
+#include <QClipboard>
+#include <QComboBox>
+#include <QDateTime>
+#include <QDesktopServices>
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QLabel>
+#include <QLineEdit>
+#include <QMenu>
+#include <QPushButton>
+#include <QSettings>
+#include <QSplitter>
+#include <QStackedWidget>
+#include <QTableView>
+#include <QUrl>
+#include <QVBoxLayout>
+
+#include <algorithm>
+
+namespace mr::ui {
+
+namespace {
+
+const QString kColumnsKey = QStringLiteral("history/columns-v1");
+const QString kSplitterKey = QStringLiteral("history/splitter-v1");
+constexpr int kMargin = 12;
+constexpr int kNameWidth = 170;
+
+} // namespace
+
+HistoryPage::HistoryPage(const UiServices& services, QWidget* parent)
+    : QWidget(parent)
+    , m_feed(new RunFeed(services, this))
+    , m_runs(new RunTableModel(this))
+    , m_filtered(new RunFilterModel(this))
+{
+    m_filtered->setSourceModel(m_runs);
+    auto* layout = new QVBoxLayout(this);
+    layout->setContentsMargins(kMargin, kMargin, kMargin, kMargin);
+    build();
+    connect(m_feed, &RunFeed::runsReady, this, &HistoryPage::setRuns);
+    connect(m_feed, &RunFeed::snapshotReady, this, &HistoryPage::showSnapshot);
+    connect(m_feed, &RunFeed::failed, this, [this](const QString& sentence) {
+        m_problem->setText(tr("The history cannot be read: %1").arg(sentence));
+        m_problem->show();
+    });
+}
+
+void HistoryPage::build()
+{
+    delete m_body;
+    m_body = new QWidget;
+    m_problem = makeMutedLabel();
+    m_bar = new QWidget;
+    m_table = new QTableView;
+    m_noMatch = makeMutedLabel();
+    m_stack = new QStackedWidget;
+    m_splitter = new QSplitter(Qt::Vertical);
+    m_view = new RunView;
+    makeFilterBar();
+    makeTable();
+    m_noMatch->setAlignment(Qt::AlignCenter);
+    m_problem->hide();
+
+    auto* list = new QWidget;
+    auto* listLayout = new QVBoxLayout(list);
+    listLayout->setContentsMargins(0, 0, 0, 0);
+    listLayout->addWidget(m_bar);
+    listLayout->addWidget(m_table, 1);
+    listLayout->addWidget(m_noMatch);
+    m_view->header()->setClosable(true);
+    m_view->hide();
+    m_splitter->setChildrenCollapsible(false);
+    m_splitter->addWidget(list);
+    m_splitter->addWidget(m_view);
+    m_splitterRestored = m_splitter->restoreState(QSettings().value(kSplitterKey).toByteArray());
+    m_stack->addWidget(makeEmptyState());
+    m_stack->addWidget(m_splitter);
+    auto* body = new QVBoxLayout(m_body);
+    body->setContentsMargins(0, 0, 0, 0);
+    body->addWidget(m_problem);
+    body->addWidget(m_stack, 1);
+    layout()->addWidget(m_body);
+    connect(m_view, &RunView::resumeRequested, this, &HistoryPage::resumeRequested);
+    connect(m_view, &RunView::closeRequested, this, &HistoryPage::closeRun);
+    updateState();
+}
+
+void HistoryPage::changeEvent(QEvent* event)
+{
+    QWidget::changeEvent(event);
+    if (event->type() != QEvent::LanguageChange)
+        return;
+    saveLayout();
+    const RunSnapshotPtr shown = m_view->isHidden() ? nullptr : m_view->snapshot();
+    m_filtered->setText({});
+    m_filtered->setStates(RunFilterModel::States::All);
+    build();
+    if (shown)
+        showSnapshot(shown);
+}
+
+HistoryPage::~HistoryPage()
+{
+    saveLayout();
+}
+
+void HistoryPage::makeFilterBar()
+{
+    m_text = new QLineEdit;
+    m_text->setPlaceholderText(tr("Filter by name, model, dataset, policy or note (Ctrl+F)"));
+    m_text->setAccessibleName(tr("Filter"));
+    m_text->setClearButtonEnabled(true);
+    m_status = new QComboBox;
+    m_status->setAccessibleName(tr("State"));
+    m_status->addItem(tr("All states"), static_cast<int>(RunFilterModel::States::All));
+    m_status->addItem(tr("Active"), static_cast<int>(RunFilterModel::States::Active));
+    m_status->addItem(tr("Done"), static_cast<int>(RunFilterModel::States::Done));
+    m_status->addItem(tr("Stopped"), static_cast<int>(RunFilterModel::States::Stopped));
+    m_status->addItem(
+        tr("Failed or interrupted"), static_cast<int>(RunFilterModel::States::Failed));
+    m_count = new QLabel;
+    m_open = new QPushButton(tr("Open"));
+    m_resume = new QPushButton(tr("Resume"));
+    connect(m_text, &QLineEdit::textChanged, this, [this](const QString& text) {
+        m_filtered->setText(text);
+        updateState();
+    });
+    connect(m_status, &QComboBox::currentIndexChanged, this, [this] {
+        m_filtered->setStates(
+            static_cast<RunFilterModel::States>(m_status->currentData().toInt()));
+        updateState();
+    });
+    connect(m_open, &QPushButton::clicked, this, &HistoryPage::openSelected);
+    connect(m_resume, &QPushButton::clicked, this, &HistoryPage::resumeSelected);
+    auto* find = new QAction(m_body);
+    find->setShortcut(QKeySequence::Find);
+    find->setShortcutContext(Qt::WidgetWithChildrenShortcut);
+    connect(find, &QAction::triggered, this, [this] {
+        m_text->setFocus(Qt::ShortcutFocusReason);
+        m_text->selectAll();
+    });
+    m_body->addAction(find);
+
+    auto* layout = new QHBoxLayout(m_bar);
+    layout->setContentsMargins(0, 0, 0, 0);
+    layout->addWidget(m_text, 1);
+    layout->addWidget(m_status);
+    layout->addWidget(m_count);
+    layout->addSpacing(8);
+    layout->addWidget(m_open);
+    layout->addWidget(m_resume);
+}
+
+void HistoryPage::makeTable()
+{
+    m_table->setModel(m_filtered);
+    m_table->setAccessibleName(tr("Runs"));
+    m_table->setSelectionBehavior(QAbstractItemView::SelectRows);
+    m_table->setEditTriggers(QAbstractItemView::NoEditTriggers);
+    m_table->setAlternatingRowColors(true);
+    m_table->setShowGrid(false);
+    m_table->setWordWrap(false);
+    m_table->setTabKeyNavigation(false);
+    m_table->setSortingEnabled(true);
+    m_table->setHorizontalScrollMode(QAbstractItemView::ScrollPerPixel);
+    m_table->verticalHeader()->hide();
+    m_table->verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 10);
+    m_table->setContextMenuPolicy(Qt::CustomContextMenu);
+    m_table->setMinimumHeight(fontMetrics().height() * 7);
+    QHeaderView* header = m_table->horizontalHeader();
+    header->setSectionsMovable(true);
+    header->setHighlightSections(false);
+    for (int column = 0; column < RunTableModel::ColumnCount; ++column) {
+        const QString title =
+            m_runs->headerData(column, Qt::Horizontal, Qt::DisplayRole).toString();
+        const int least = fontMetrics().horizontalAdvance(title) + 34; // with the sort arrow
+        header->resizeSection(
+            column, std::max(least, fontMetrics().horizontalAdvance(QStringLiteral("000,000,000"))));
+    }
+    const auto fit = [&](RunTableModel::Column column, const QString& longest) {
+        header->resizeSection(column, fontMetrics().horizontalAdvance(longest) + 18);
+    };
+    fit(RunTableModel::Status, RunStatusText::word("lost") + QStringLiteral("MMM"));
+    fit(RunTableModel::Steps, QStringLiteral("10,000 / 10,000"));
+    header->resizeSection(RunTableModel::Name, kNameWidth);
+    header->resizeSection(RunTableModel::Dataset, kNameWidth);
+    fit(RunTableModel::Model, QStringLiteral("Llama-3.2-1B-Instruct"));
+    fit(RunTableModel::Policy, QStringLiteral("deep-optimizer-states"));
+    fit(RunTableModel::Date, momentText(QDateTime::currentMSecsSinceEpoch()) + QStringLiteral("00"));
+    m_table->sortByColumn(RunTableModel::Date, Qt::DescendingOrder);
+    header->restoreState(QSettings().value(kColumnsKey).toByteArray());
+
+    connect(m_table, &QTableView::activated, this, &HistoryPage::openSelected);
+    connect(m_table, &QTableView::customContextMenuRequested, this, &HistoryPage::showContextMenu);
+    connect(m_table->selectionModel(), &QItemSelectionModel::selectionChanged, this,
+        &HistoryPage::updateState);
+    auto* copy = new QAction(m_table);
+    copy->setShortcut(QKeySequence::Copy);
+    copy->setShortcutContext(Qt::WidgetShortcut);
+    connect(copy, &QAction::triggered, this, [this] { copySelection(QLatin1Char('\t')); });
+    m_table->addAction(copy);
+}
+
+QWidget* HistoryPage::makeEmptyState()
+{
+    auto* page = new QWidget;
+    auto* sentence = new QLabel(tr("No runs yet."));
+    QFont large = sentence->font();
+    large.setPointSizeF(large.pointSizeF() * 1.4);
+    sentence->setFont(large);
+    auto* hint = makeMutedLabel();
+    hint->setText(tr("Every run is kept here with its charts, also those that were started on the "
+                     "command line."));
+    hint->setAlignment(Qt::AlignCenter);
+    auto* start = new QPushButton(tr("New run"));
+    connect(start, &QPushButton::clicked, this, &HistoryPage::newRunRequested);
+    auto* layout = new QVBoxLayout(page);
+    layout->setSpacing(12);
+    layout->addStretch(1);
+    layout->addWidget(sentence, 0, Qt::AlignHCenter);
+    layout->addWidget(hint);
+    layout->addWidget(start, 0, Qt::AlignHCenter);
+    layout->addStretch(2);
+    return page;
+}
+
+void HistoryPage::setRuns(const RunRowsPtr& runs)
+{
+    m_problem->hide();
+    m_runs->setRuns(runs);
+    updateState();
+}
+
+void HistoryPage::showSnapshot(const RunSnapshotPtr& snapshot)
+{
+    m_view->setSnapshot(snapshot);
+    if (!m_view->isHidden())
+        return;
+    m_view->show();
+    if (!m_splitterRestored) {
+        const int height = m_splitter->height();
+        m_splitter->setSizes({height * 2 / 5, height * 3 / 5});
+        m_splitterRestored = true; // from now on the user's
+    }
+    const int row = m_runs->rowOf(snapshot->run.id);
+    if (row >= 0)
+        m_table->scrollTo(m_filtered->mapFromSource(m_runs->index(row, 0)));
+}
+
+void HistoryPage::openRun(qint64 runId)
+{
+    m_feed->watch(runId);
+}
+
+void HistoryPage::closeRun()
+{
+    m_feed->watch(0);
+    m_view->hide();
+    m_table->setFocus();
+}
+
+void HistoryPage::refresh()
+{
+    m_feed->refreshRuns();
+}
+
+void HistoryPage::notify(qint64 runId)
+{
+    if (!isVisible())
+        return; // showEvent reads the list
+    m_feed->notify(runId);
+    m_feed->refreshRuns();
+}
+
+const RunRow* HistoryPage::selectedRun() const
+{
+    const QModelIndexList rows = m_table->selectionModel()->selectedRows();
+    return rows.size() == 1 ? m_runs->run(m_filtered->mapToSource(rows.first()).row()) : nullptr;
+}
+
+void HistoryPage::openSelected()
+{
+    if (const RunRow* run = selectedRun())
+        openRun(run->id);
+}
+
+void HistoryPage::resumeSelected()
+{
+    const RunRow* run = selectedRun();
+    if (run != nullptr && run->resumable)
+        emit resumeRequested(QString::fromStdString(run->dir));
+}
+
+void HistoryPage::updateState()
+{
+    const int all = m_runs->rowCount();
+    const int shown = m_filtered->rowCount();
+    m_stack->setCurrentIndex(all == 0 ? 0 : 1);
+    m_count->setText(shown == all ? tr("%n run(s)", nullptr, all)
+                                  : tr("%1 of %n run(s)", nullptr, all).arg(shown));
+    m_noMatch->setVisible(all > 0 && shown == 0);
+    m_noMatch->setText(m_text->text().isEmpty()
+                           ? tr("No run is in this state.")
+                           : tr("No run matches “%1”.").arg(m_text->text()));
+    const RunRow* run = selectedRun();
+    m_open->setEnabled(run != nullptr);
+    m_resume->setEnabled(run != nullptr && run->resumable);
+    m_resume->setToolTip(run == nullptr    ? tr("Choose a run first")
+                         : run->resumable  ? tr("Continue this run from its last checkpoint")
+                                           : tr("This run is finished, active, or has no checkpoint"));
+}
+
+void HistoryPage::showContextMenu(const QPoint& at)
+{
+    const RunRow* run = selectedRun();
+    const bool any = m_table->selectionModel()->hasSelection();
+    QMenu menu(this);
+    QAction* open = menu.addAction(tr("Open"), this, &HistoryPage::openSelected);
+    QAction* resume = menu.addAction(tr("Resume"), this, &HistoryPage::resumeSelected);
+    open->setEnabled(run != nullptr);
+    resume->setEnabled(run != nullptr && run->resumable);
+    menu.addSeparator();
+    menu.addAction(tr("Copy"), this, [this] { copySelection(QLatin1Char('\t')); })
+        ->setEnabled(any);
+    menu.addAction(tr("Copy as CSV"), this, [this] { copySelection(QLatin1Char(',')); })
+        ->setEnabled(any);
+    menu.addSeparator();
+    QAction* reveal = menu.addAction(tr("Show folder"), this, [this] {
+        if (const RunRow* chosen = selectedRun())
+            QDesktopServices::openUrl(QUrl::fromLocalFile(QString::fromStdString(chosen->dir)));
+    });
+    reveal->setEnabled(run != nullptr && !run->dir.empty());
+    menu.exec(m_table->viewport()->mapToGlobal(at));
+}
+
+void HistoryPage::copySelection(QChar separator) const
+{
+    QApplication::clipboard()->setText(
+        tableText(*m_filtered, m_table->selectionModel()->selectedRows(), separator));
+}
+
+void HistoryPage::saveLayout() const
+{
+    QSettings settings;
+    settings.setValue(kColumnsKey, m_table->horizontalHeader()->saveState());
+    if (!m_view->isHidden())
+        settings.setValue(kSplitterKey, m_splitter->saveState());
+}
+
+void HistoryPage::showEvent(QShowEvent* event)
+{
+    QWidget::showEvent(event);
+    refresh();
+}
+
+void HistoryPage::hideEvent(QHideEvent* event)
+{
+    QWidget::hideEvent(event);
+    saveLayout();
+}
+
+} // namespace mr::ui

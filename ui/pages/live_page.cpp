@@ -1,0 +1,117 @@
+#include "pages/live_page.h"
+
+#include "bridge/run_feed.h"
+#include "pages/run_view.h"
+#include "widgets/card.h"
+
+#include <QEvent>
+#include <QLabel>
+#include <QPushButton>
+#include <QStackedWidget>
+#include <QVBoxLayout>
+
+namespace mr::ui {
+
+namespace {
+
+constexpr int kMargin = 12;
+
+} // namespace
+
+LivePage::LivePage(const UiServices& services, QWidget* parent)
+    : QWidget(parent)
+    , m_feed(new RunFeed(services, this))
+{
+    auto* layout = new QVBoxLayout(this);
+    layout->setContentsMargins(kMargin, kMargin, kMargin, kMargin);
+    build();
+    connect(m_feed, &RunFeed::snapshotReady, this, &LivePage::showSnapshot);
+    connect(m_feed, &RunFeed::failed, this, [this](const QString& sentence) {
+        m_problem->setText(tr("The history cannot be read: %1").arg(sentence));
+        m_problem->show();
+    });
+}
+
+LivePage::~LivePage() = default;
+
+void LivePage::build()
+{
+    delete m_body;
+    m_body = new QWidget;
+    m_view = new RunView;
+    m_stack = new QStackedWidget;
+    m_problem = makeMutedLabel();
+    m_problem->hide();
+    m_stack->addWidget(makeEmptyState());
+    m_stack->addWidget(m_view);
+    auto* body = new QVBoxLayout(m_body);
+    body->setContentsMargins(0, 0, 0, 0);
+    body->addWidget(m_problem);
+    body->addWidget(m_stack, 1);
+    layout()->addWidget(m_body);
+    connect(m_view, &RunView::stopRequested, this, &LivePage::stopRequested);
+    connect(m_view, &RunView::resumeRequested, this, &LivePage::resumeRequested);
+}
+
+void LivePage::showSnapshot(const RunSnapshotPtr& snapshot)
+{
+    m_problem->hide();
+    m_view->setSnapshot(snapshot);
+    m_stack->setCurrentWidget(m_view);
+}
+
+void LivePage::changeEvent(QEvent* event)
+{
+    QWidget::changeEvent(event);
+    if (event->type() != QEvent::LanguageChange)
+        return;
+    const RunSnapshotPtr shown = m_stack->currentWidget() == m_view ? m_view->snapshot() : nullptr;
+    build();
+    if (shown)
+        showSnapshot(shown);
+}
+
+QWidget* LivePage::makeEmptyState()
+{
+    auto* page = new QWidget;
+    auto* sentence = new QLabel(tr("No run is active."));
+    QFont large = sentence->font();
+    large.setPointSizeF(large.pointSizeF() * 1.4);
+    sentence->setFont(large);
+    auto* hint = makeMutedLabel();
+    hint->setText(tr("A run that is started here is shown with its loss, its speed and what every "
+                     "step waited for."));
+    hint->setAlignment(Qt::AlignCenter);
+    auto* start = new QPushButton(tr("New run"));
+    start->setDefault(true);
+    auto* history = new QPushButton(tr("History"));
+    connect(start, &QPushButton::clicked, this, &LivePage::newRunRequested);
+    connect(history, &QPushButton::clicked, this, &LivePage::historyRequested);
+    auto* buttons = new QHBoxLayout;
+    buttons->addStretch(1);
+    buttons->addWidget(start);
+    buttons->addWidget(history);
+    buttons->addStretch(1);
+    auto* layout = new QVBoxLayout(page);
+    layout->setSpacing(12);
+    layout->addStretch(1);
+    layout->addWidget(sentence, 0, Qt::AlignHCenter);
+    layout->addWidget(hint);
+    layout->addLayout(buttons);
+    layout->addStretch(2);
+    return page;
+}
+
+void LivePage::showRun(qint64 runId)
+{
+    m_feed->watch(runId);
+    if (runId == 0)
+        m_stack->setCurrentIndex(0);
+}
+
+void LivePage::notify(qint64 runId)
+{
+    m_feed->notify(runId);
+}
+
+} // namespace mr::ui

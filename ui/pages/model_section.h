@@ -1,0 +1,57 @@
+// ModelSection: the model folder of a new run, and what is in it or wrong with it.
+
+#pragma once
+
+#include "bridge/background.h"
+#include "bridge/ui_services.h"
+#include "widgets/card.h"
+
+#include <QTimer>
+#include <QWidget>
+
+#include <optional>
+
+class QLabel;
+
+namespace mr::ui {
+
+class MessageLabel;
+class PathEdit;
+
+class ModelSection final : public QWidget
+{
+    Q_OBJECT
+
+public:
+    explicit ModelSection(const UiServices& services, QWidget* parent = nullptr);
+
+    QString path() const;
+    void setPath(const QString& path);
+    // Of the path now shown; empty while it is looked at, and if it cannot be trained.
+    const std::optional<ModelInfo>& info() const { return m_info; }
+    MessageLabel* message() const { return m_message; }
+    PathEdit* pathEdit() const { return m_path; }
+
+signals:
+    void changed(); // path() or info() did
+
+protected:
+    void changeEvent(QEvent* event) override;
+
+private:
+    void inspect();
+    void show(const Result<ModelInfo>& result);
+    QString summary(const ModelInfo& info) const;
+    void retranslateUi();
+
+    UiServices m_services;
+    Card* m_card;
+    QLabel* m_label;
+    PathEdit* m_path;
+    MessageLabel* m_message;
+    QTimer m_delay;
+    LatestOnly<Result<ModelInfo>> m_question;
+    std::optional<ModelInfo> m_info;
+};
+
+} // namespace mr::ui

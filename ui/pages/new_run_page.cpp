@@ -1,0 +1,365 @@
+#include "pages/new_run_page.h"
+
+#include "pages/dataset_section.h"
+#include "pages/model_section.h"
+#include "pages/run_command.h"
+#include "pages/settings_form.h"
+#include "widgets/card.h"
+#include "widgets/message_label.h"
+#include "widgets/path_edit.h"
+#include "widgets/svg_icon.h"
+
+#include <QAction>
+#include <QClipboard>
+#include <QDir>
+#include <QEvent>
+#include <QFileInfo>
+#include <QGuiApplication>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QScrollArea>
+#include <QStorageInfo>
+#include <QVBoxLayout>
+
+namespace mr::ui {
+
+namespace {
+
+constexpr int kDelayMs = 150;
+constexpr int kMargin = 16;
+constexpr int kPlanWidth = 380;
+
+// Free bytes on the disk that would hold `folder`, which may not exist yet.
+std::uint64_t freeBytes(const std::string& folder)
+{
+    QDir dir(QString::fromStdString(folder));
+    while (!dir.exists()) {
+        const QString parent = QFileInfo(dir.absolutePath()).absolutePath();
+        if (parent == dir.absolutePath())
+            return 0;
+        dir.setPath(parent);
+    }
+    const qint64 available = QStorageInfo(dir).bytesAvailable();
+    return available > 0 ? static_cast<std::uint64_t>(available) : 0;
+}
+
+QScrollArea* makeScroll(QWidget* content, QWidget* parent)
+{
+    auto* area = new QScrollArea(parent);
+    area->setWidget(content);
+    area->setWidgetResizable(true);
+    area->setFrameShape(QFrame::NoFrame);
+    area->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    area->setFocusPolicy(Qt::NoFocus);
+    return area;
+}
+
+} // namespace
+
+NewRunPage::NewRunPage(const UiServices& services, QWidget* parent)
+    : QWidget(parent)
+    , m_services(services)
+{
+    auto* columns = new QHBoxLayout;
+    columns->setSpacing(0);
+    columns->addWidget(makeForm(), 1);
+    columns->addWidget(makePlanSide());
+    auto* layout = new QVBoxLayout(this);
+    layout->setContentsMargins(0, 0, 0, 0);
+    layout->setSpacing(0);
+    layout->addLayout(columns, 1);
+    layout->addWidget(makeBottomBar());
+
+    m_delay.setSingleShot(true);
+    m_delay.setInterval(kDelayMs);
+    connect(&m_delay, &QTimer::timeout, this, &NewRunPage::ask);
+    connect(m_model, &ModelSection::changed, this, &NewRunPage::inputChanged);
+    connect(m_dataset, &DatasetSection::changed, this, &NewRunPage::inputChanged);
+    connect(m_settings, &SettingsForm::changed, this, &NewRunPage::inputChanged);
+    connect(m_folder, &PathEdit::pathChanged, this, &NewRunPage::inputChanged);
+    retranslateUi();
+    inputChanged();
+}
+
+QWidget* NewRunPage::makeForm()
+{
+    auto* form = new QWidget;
+    m_model = new ModelSection(m_services, form);
+    m_dataset = new DatasetSection(m_services, form);
+    m_settings = new SettingsForm(m_services.policies, form);
+    m_outputCard = new Card(form);
+    m_nameLabel = new QLabel(m_outputCard);
+    m_name = new QLineEdit(m_outputCard);
+    m_name->setObjectName(QStringLiteral("runName"));
+    m_nameLabel->setBuddy(m_name);
+    m_folderLabel = new QLabel(m_outputCard);
+    m_folder = new PathEdit(PathEdit::Want::Folder, m_outputCard);
+    m_folder->setObjectName(QStringLiteral("runFolder"));
+    m_folderLabel->setBuddy(m_folder->edit());
+    m_folderMessage = new MessageLabel(m_outputCard);
+    for (QWidget* widget : {static_cast<QWidget*>(m_nameLabel), static_cast<QWidget*>(m_name),
+             static_cast<QWidget*>(m_folderLabel), static_cast<QWidget*>(m_folder),
+             static_cast<QWidget*>(m_folderMessage)})
+        m_outputCard->body()->addWidget(widget);
+
+    auto* layout = new QVBoxLayout(form);
+    layout->setContentsMargins(kMargin, kMargin, kMargin, kMargin);
+    layout->setSpacing(kMargin);
+    layout->addWidget(m_model);
+    layout->addWidget(m_dataset);
+    layout->addWidget(m_settings);
+    layout->addWidget(m_outputCard);
+    layout->addStretch(1);
+    m_formArea = makeScroll(form, this);
+    return m_formArea;
+}
+
+QWidget* NewRunPage::makePlanSide()
+{
+    auto* side = new QWidget;
+    m_planCard = new Card(side);
+    m_plan = new PlanPanel(m_planCard);
+    m_planCard->body()->addWidget(m_plan, 1);
+    auto* layout = new QVBoxLayout(side);
+    layout->setContentsMargins(0, kMargin, kMargin, kMargin);
+    layout->addWidget(m_planCard);
+    layout->addStretch(1);
+    auto* area = makeScroll(side, this);
+    area->setFixedWidth(kPlanWidth);
+    return area;
+}
+
+QWidget* NewRunPage::makeBottomBar()
+{
+    auto* bar = new QWidget(this);
+    m_message = new MessageLabel(bar);
+    m_copy = new QPushButton(svgIcon(QStringLiteral("copy")), QString(), bar);
+    m_start = new QPushButton(svgIcon(QStringLiteral("play")), QString(), bar);
+    m_start->setObjectName(QStringLiteral("start"));
+    m_start->setDefault(true);
+    // An action, because the shortcut of a button fires late.
+    m_startAction = new QAction(this);
+    m_startAction->setShortcuts(
+        {QKeySequence(Qt::CTRL | Qt::Key_Return), QKeySequence(Qt::CTRL | Qt::Key_Enter)});
+    m_startAction->setShortcutContext(Qt::WidgetWithChildrenShortcut);
+    addAction(m_startAction);
+    connect(m_startAction, &QAction::triggered, this, &NewRunPage::start);
+    connect(m_start, &QPushButton::clicked, this, &NewRunPage::start);
+    connect(m_copy, &QPushButton::clicked, this, &NewRunPage::copyCommand);
+
+    auto* layout = new QHBoxLayout(bar);
+    layout->setContentsMargins(kMargin, 8, kMargin, 12);
+    layout->setSpacing(12);
+    layout->addWidget(m_message, 1);
+    layout->addStretch(0);
+    layout->addWidget(m_copy);
+    layout->addWidget(m_start);
+    return bar;
+}
+
+RunSpec NewRunPage::spec() const
+{
+    RunSpec spec;
+    m_settings->writeTo(spec);
+    spec.modelDir = m_model->path().toStdString();
+    if (!m_dataset->path().isEmpty())
+        spec.data = {m_dataset->source()};
+    if (!m_dataset->evalPath().isEmpty()) {
+        DataSource eval = m_dataset->source();
+        eval.path = m_dataset->evalPath().toStdString();
+        spec.evalData = {eval};
+    }
+    spec.name = m_name->text().trimmed().toStdString();
+    spec.outDir = m_folder->path().toStdString();
+    spec.database = m_services.database;
+    return spec;
+}
+
+void NewRunPage::setSpec(const RunSpec& spec)
+{
+    m_settings->readFrom(spec);
+    m_model->setPath(QString::fromStdString(spec.modelDir));
+    m_dataset->setPath(
+        spec.data.empty() ? QString() : QString::fromStdString(spec.data.front().path));
+    m_dataset->setEvalPath(
+        spec.evalData.empty() ? QString() : QString::fromStdString(spec.evalData.front().path));
+    m_name->setText(QString::fromStdString(spec.name));
+    m_folder->setPath(QString::fromStdString(spec.outDir));
+    inputChanged();
+}
+
+void NewRunPage::setRunActive(bool active)
+{
+    m_runActive = active;
+    m_message->clear();
+}
+
+void NewRunPage::showStartProblem(const QString& sentence)
+{
+    m_message->show(MessageLabel::Kind::Error, sentence);
+}
+
+QString NewRunPage::commandLine() const
+{
+    RunSpec shown = spec();
+    shown.database.clear();
+    return trainCommand(shown);
+}
+
+void NewRunPage::inputChanged()
+{
+    m_planCurrent = false;
+    m_dataset->setModel(
+        m_model->info() ? m_model->path() : QString(), m_settings->seqLen());
+    m_name->setPlaceholderText(suggestedName());
+    const QString folder = m_folder->path();
+    if (!folder.isEmpty() && QFileInfo::exists(folder)
+        && !QDir(folder).isEmpty(QDir::AllEntries | QDir::NoDotAndDotDot))
+        m_folderMessage->show(MessageLabel::Kind::Error,
+            tr("%1 is not empty. Choose a new folder; an old run is continued from History.")
+                .arg(folder));
+    else
+        m_folderMessage->clear();
+    m_message->clear();
+    m_delay.start();
+}
+
+void NewRunPage::ask()
+{
+    if (!m_model->info()) {
+        m_question.cancel();
+        m_plan->setWaiting(tr("Choose a model folder, and the plan appears here: how many bytes "
+                              "each memory would hold, and what binds."));
+        return;
+    }
+    m_plan->setBusy(true);
+    const std::int64_t sequences = m_dataset->info() ? m_dataset->info()->sequences : 0;
+    const auto work = [services = m_services, spec = spec(), sequences]() -> Answer {
+        Answer answer;
+        if (const Status status = services.checkSpec(spec); !status.ok()) {
+            answer.problem = status;
+            return answer;
+        }
+        Result<RunSpec> resolved = services.resolveSpec(spec, sequences);
+        if (!resolved.ok()) {
+            answer.problem = resolved.status();
+            return answer;
+        }
+        Result<PlanReport> report = services.planRun(resolved.value());
+        if (!report.ok()) {
+            answer.problem = report.status();
+            return answer;
+        }
+        answer.view.report = std::move(report).value();
+        answer.view.keepCheckpoints = resolved.value().keepCheckpoints;
+        answer.view.diskFreeBytes =
+            freeBytes(spec.outDir.empty() ? services.runsFolder : spec.outDir);
+        return answer;
+    };
+    m_question.ask(work, [this](const Answer& answer) { showAnswer(answer); });
+}
+
+void NewRunPage::showAnswer(const Answer& answer)
+{
+    if (answer.problem) {
+        m_plan->setProblem(QString::fromStdString(answer.problem->message()));
+        return;
+    }
+    m_planCurrent = true;
+    m_plan->setPlan(answer.view);
+}
+
+std::optional<NewRunPage::Problem> NewRunPage::firstProblem() const
+{
+    const auto problem = [](const QString& sentence, QWidget* where) {
+        return Problem{sentence, where};
+    };
+    if (m_model->path().isEmpty())
+        return problem(tr("Choose a model folder."), m_model->pathEdit());
+    if (!m_model->info())
+        return problem(tr("This model cannot be trained: see its message."), m_model->pathEdit());
+    if (m_dataset->path().isEmpty())
+        return problem(tr("Choose a training file."), m_dataset->pathEdit());
+    if (!m_dataset->info())
+        return problem(
+            tr("This dataset cannot be used: see its message."), m_dataset->pathEdit());
+    if (!m_dataset->evalMessage()->text().isEmpty())
+        return problem(m_dataset->evalMessage()->text(), m_dataset);
+    if (!m_folderMessage->text().isEmpty())
+        return problem(m_folderMessage->text(), m_folder);
+    if (!m_planCurrent && m_question.busy())
+        return problem(tr("The plan is still being made; try again in a moment."), nullptr);
+    if (!m_plan->plan())
+        return problem(m_plan->headline(), nullptr);
+    if (!m_plan->plan()->report.fits)
+        return problem(tr("The run does not fit: see the plan."), nullptr);
+    if (!m_plan->plan()->diskFits())
+        return problem(tr("The checkpoints do not fit on the disk: see the plan."), nullptr);
+    return std::nullopt;
+}
+
+void NewRunPage::start()
+{
+    if (m_runActive) {
+        m_message->show(MessageLabel::Kind::Warning,
+            tr("A run is active. Stop it on the Live page before starting another."));
+        return;
+    }
+    if (const auto problem = firstProblem()) {
+        m_message->show(MessageLabel::Kind::Error, problem->sentence);
+        if (problem->where) {
+            m_formArea->ensureWidgetVisible(problem->where);
+            problem->where->setFocus(Qt::OtherFocusReason);
+        }
+        return;
+    }
+    m_message->clear();
+    RunSpec wanted = spec();
+    if (wanted.name.empty())
+        wanted.name = suggestedName().toStdString();
+    emit startRequested(wanted);
+}
+
+QString NewRunPage::suggestedName() const
+{
+    const QString model = QFileInfo(m_model->path()).fileName();
+    const QString dataset = QFileInfo(m_dataset->path()).completeBaseName();
+    if (model.isEmpty() || dataset.isEmpty())
+        return model + dataset;
+    return model + QLatin1Char('-') + dataset;
+}
+
+void NewRunPage::copyCommand()
+{
+    QGuiApplication::clipboard()->setText(commandLine());
+    m_message->show(MessageLabel::Kind::Info, tr("Copied to the clipboard."));
+}
+
+void NewRunPage::changeEvent(QEvent* event)
+{
+    QWidget::changeEvent(event);
+    if (event->type() == QEvent::LanguageChange) {
+        retranslateUi();
+        inputChanged();
+    }
+}
+
+void NewRunPage::retranslateUi()
+{
+    m_outputCard->setTitle(tr("Output"));
+    m_nameLabel->setText(tr("&Name of the run"));
+    m_name->setAccessibleName(tr("Name of the run"));
+    m_folderLabel->setText(tr("Run f&older (optional)"));
+    m_folder->setTexts(tr("Run folder"),
+        tr("Empty: a new folder in %1").arg(QString::fromStdString(m_services.runsFolder)));
+    m_planCard->setTitle(tr("Plan"));
+    m_copy->setText(tr("Copy as command line"));
+    m_start->setText(tr("Start"));
+    m_startAction->setText(tr("Start the run"));
+    m_start->setToolTip(tr("Start the run (%1)")
+                            .arg(m_startAction->shortcut().toString(QKeySequence::NativeText)));
+}
+
+} // namespace mr::ui

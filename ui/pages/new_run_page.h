@@ -1,0 +1,107 @@
+// The New run page: what to train, how, and what that will take, before it starts.
+//
+// Everything is computed by workers 150 ms after the last edit; an answer to an older question is
+// dropped. Start stays enabled and leads to the first problem.
+
+#pragma once
+
+#include "bridge/background.h"
+#include "bridge/ui_services.h"
+#include "widgets/plan_panel.h"
+
+#include <QTimer>
+#include <QWidget>
+
+#include <optional>
+
+class QAction;
+class QLabel;
+class QLineEdit;
+class QPushButton;
+class QScrollArea;
+
+namespace mr::ui {
+
+class Card;
+class DatasetSection;
+class MessageLabel;
+class ModelSection;
+class PathEdit;
+class SettingsForm;
+
+class NewRunPage final : public QWidget
+{
+    Q_OBJECT
+
+public:
+    explicit NewRunPage(const UiServices& services, QWidget* parent = nullptr);
+
+    RunSpec spec() const; // as the page shows it, not resolved
+    void setSpec(const RunSpec& spec);
+    // While a run is active, Start says so and does nothing.
+    void setRunActive(bool active);
+    // Why the last start failed; shown above the button.
+    void showStartProblem(const QString& sentence);
+
+    PlanPanel* planPanel() const { return m_plan; }
+    ModelSection* modelSection() const { return m_model; }
+    DatasetSection* datasetSection() const { return m_dataset; }
+    SettingsForm* settings() const { return m_settings; }
+    QPushButton* startButton() const { return m_start; }
+    MessageLabel* startMessage() const { return m_message; }
+    QString commandLine() const;
+
+public slots:
+    void start();
+
+signals:
+    void startRequested(const mr::RunSpec& spec);
+
+protected:
+    void changeEvent(QEvent* event) override;
+
+private:
+    struct Answer {
+        std::optional<Status> problem;
+        PlanView view;
+    };
+    struct Problem {
+        QString sentence;
+        QWidget* where = nullptr;
+    };
+
+    QWidget* makeForm();
+    QWidget* makePlanSide();
+    QWidget* makeBottomBar();
+    void inputChanged();
+    void ask();
+    void showAnswer(const Answer& answer);
+    std::optional<Problem> firstProblem() const;
+    QString suggestedName() const;
+    void copyCommand();
+    void retranslateUi();
+
+    UiServices m_services;
+    ModelSection* m_model;
+    DatasetSection* m_dataset;
+    SettingsForm* m_settings;
+    Card* m_outputCard;
+    QLabel* m_nameLabel;
+    QLineEdit* m_name;
+    QLabel* m_folderLabel;
+    PathEdit* m_folder;
+    MessageLabel* m_folderMessage;
+    QScrollArea* m_formArea;
+    Card* m_planCard;
+    PlanPanel* m_plan;
+    MessageLabel* m_message;
+    QPushButton* m_copy;
+    QPushButton* m_start;
+    QAction* m_startAction;
+    QTimer m_delay;
+    LatestOnly<Answer> m_question;
+    bool m_runActive = false;
+    bool m_planCurrent = false; // the panel answers what the page shows
+};
+
+} // namespace mr::ui

@@ -1,0 +1,150 @@
+#include "pages/run_command.h"
+
+#include <QLocale>
+#include <QStringList>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+namespace mr::ui {
+
+namespace {
+
+QString quoted(const std::string& text)
+{
+    const QString value = QString::fromStdString(text);
+    const auto plain = [](QChar c) {
+        return c.isLetterOrNumber() || QStringLiteral("/._-+=:,@%").contains(c);
+    };
+    if (!value.isEmpty() && std::all_of(value.begin(), value.end(), plain))
+        return value;
+    QString escaped = value;
+    escaped.replace(QLatin1Char('\''), QLatin1String("'\\''"));
+    return QLatin1Char('\'') + escaped + QLatin1Char('\'');
+}
+
+class Command
+{
+public:
+    void text(const char* option, const std::string& value)
+    {
+        m_words << QLatin1String(option) << quoted(value);
+    }
+
+    void word(const char* option, std::string_view value)
+    {
+        text(option, std::string(value));
+    }
+
+    void integer(const char* option, std::int64_t value, std::int64_t usual)
+    {
+        if (value != usual)
+            m_words << QLatin1String(option) << QString::number(value);
+    }
+
+    void number(const char* option, double value, double usual)
+    {
+        if (value != usual)
+            m_words << QLatin1String(option) << QLocale::c().toString(value, 'g', 12);
+    }
+
+    void bytes(const char* option, std::uint64_t value)
+    {
+        if (value != 0)
+            m_words << QLatin1String(option) << QString::number(value);
+    }
+
+    QString line() const { return m_words.join(QLatin1Char(' ')); }
+
+private:
+    QStringList m_words{QStringLiteral("millrace"), QStringLiteral("train")};
+};
+
+void addData(Command& command, const char* option, const std::vector<DataSource>& sources)
+{
+    for (const DataSource& source : sources)
+        command.text(option, source.path);
+}
+
+void addMap(Command& command, const RunSpec& spec)
+{
+    if (spec.data.empty() || spec.data.front().columns.empty())
+        return;
+    std::string map;
+    for (const auto& [role, column] : spec.data.front().columns) {
+        map += map.empty() ? "" : ",";
+        map += role;
+        map += '=';
+        map += column;
+    }
+    command.text("--map", map);
+}
+
+void addOptimizer(Command& command, const RunSpec& spec, const RunSpec& usual)
+{
+    command.number("--lr", spec.learningRate, usual.learningRate);
+    if (spec.schedule != usual.schedule)
+        command.word("--schedule", name(spec.schedule));
+    command.integer("--warmup", spec.warmupSteps, usual.warmupSteps);
+    command.number("--weight-decay", spec.weightDecay, usual.weightDecay);
+    command.number("--beta1", spec.beta1, usual.beta1);
+    command.number("--beta2", spec.beta2, usual.beta2);
+    command.number("--eps", spec.eps, usual.eps);
+    command.number("--clip", spec.clipNorm, usual.clipNorm);
+}
+
+void addMachine(Command& command, const RunSpec& spec, const RunSpec& usual)
+{
+    if (spec.device != usual.device)
+        command.word("--device", name(spec.device));
+    command.integer("--threads", spec.threads, usual.threads);
+    if (spec.policy != usual.policy)
+        command.text("--policy", spec.policy);
+    for (const auto& [key, value] : spec.policyOptions)
+        command.text("--policy-option", key + "=" + value);
+    command.bytes("--device-memory", spec.deviceMemoryBytes);
+    command.bytes("--host-memory", spec.hostMemoryBytes);
+    command.bytes("--disk-space", spec.diskBytes);
+    if (!spec.diskPath.empty())
+        command.text("--disk-path", spec.diskPath);
+    if (spec.linkBytesPerSecond > 0.0)
+        command.text("--link",
+            QLocale::c().toString(spec.linkBytesPerSecond / 1e9, 'g', 6).toStdString() + "GB/s");
+}
+
+} // namespace
+
+QString trainCommand(const RunSpec& spec)
+{
+    const RunSpec usual;
+    Command command;
+    if (!spec.modelDir.empty())
+        command.text("--model", spec.modelDir);
+    addData(command, "--data", spec.data);
+    addMap(command, spec);
+    addData(command, "--eval-data", spec.evalData);
+    if (!spec.name.empty())
+        command.text("--name", spec.name);
+    if (!spec.outDir.empty())
+        command.text("--out", spec.outDir);
+    command.integer("--steps", spec.steps, usual.steps);
+    if (spec.steps == 0)
+        command.number("--epochs", spec.epochs, usual.epochs);
+    command.integer("--seq-len", spec.seqLen, usual.seqLen);
+    command.integer("--micro-batch", spec.microBatch, usual.microBatch);
+    command.integer("--accumulate", spec.accumulate, usual.accumulate);
+    addOptimizer(command, spec, usual);
+    command.integer("--seed", static_cast<std::int64_t>(spec.seed), 1);
+    if (spec.precision != usual.precision)
+        command.word("--precision", name(spec.precision));
+    if (spec.recompute != usual.recompute)
+        command.word("--recompute", name(spec.recompute));
+    command.integer("--eval-every", spec.evalEvery, usual.evalEvery);
+    command.integer("--checkpoint-every", spec.checkpointEvery, usual.checkpointEvery);
+    command.integer("--keep", spec.keepCheckpoints, usual.keepCheckpoints);
+    addMachine(command, spec, usual);
+    return command.line();
+}
+
+} // namespace mr::ui

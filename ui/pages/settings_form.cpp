@@ -1,0 +1,416 @@
+#include "pages/settings_form.h"
+
+#include "widgets/svg_icon.h"
+
+#include <QComboBox>
+#include <QDoubleSpinBox>
+#include <QDoubleValidator>
+#include <QEvent>
+#include <QGridLayout>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QLineEdit>
+#include <QSignalBlocker>
+#include <QSpinBox>
+#include <QToolButton>
+#include <QVBoxLayout>
+
+#include <cmath>
+#include <limits>
+
+namespace mr::ui {
+
+namespace {
+
+constexpr int kMillion = 1'000'000;
+constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
+constexpr int kByEpochs = 0;
+constexpr int kBySteps = 1;
+
+QSpinBox* makeInteger(QWidget* parent, int low, int high, int value)
+{
+    auto* box = new QSpinBox(parent);
+    box->setRange(low, high);
+    box->setValue(value);
+    box->setGroupSeparatorShown(true);
+    box->setKeyboardTracking(false);
+    return box;
+}
+
+QDoubleSpinBox* makeNumber(QWidget* parent, double high, int decimals, double step, double value)
+{
+    auto* box = new QDoubleSpinBox(parent);
+    box->setDecimals(decimals);
+    box->setRange(0.0, high);
+    box->setSingleStep(step);
+    box->setValue(value);
+    box->setKeyboardTracking(false);
+    return box;
+}
+
+template <typename Enum>
+void addChoices(QComboBox* box, std::initializer_list<Enum> values)
+{
+    for (const Enum value : values)
+        box->addItem(QString(), static_cast<int>(value));
+}
+
+template <typename Enum>
+Enum chosen(const QComboBox* box)
+{
+    return static_cast<Enum>(box->currentData().toInt());
+}
+
+void choose(QComboBox* box, int value)
+{
+    box->setCurrentIndex(std::max(0, box->findData(value)));
+}
+
+int clamped(std::int64_t value)
+{
+    return static_cast<int>(std::min<std::int64_t>(value, std::numeric_limits<int>::max()));
+}
+
+} // namespace
+
+SettingsForm::SettingsForm(const std::vector<std::string>& policies, QWidget* parent)
+    : QWidget(parent)
+    , m_card(new Card(this))
+    , m_fold(new QToolButton(this))
+    , m_advanced(new QWidget(this))
+{
+    makeEditors();
+    for (const std::string& policy : policies)
+        m_policy->addItem(QString::fromStdString(policy), QString::fromStdString(policy));
+
+    auto* simple = new QGridLayout;
+    fillSimple(simple);
+    auto* advanced = new QGridLayout(m_advanced);
+    advanced->setContentsMargins(0, 0, 0, 0);
+    fillAdvanced(advanced);
+    m_fold->setObjectName(QStringLiteral("advanced"));
+    m_fold->setCheckable(true);
+    m_fold->setAutoRaise(true);
+    m_fold->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+    m_fold->setFocusPolicy(Qt::StrongFocus);
+    m_card->body()->addLayout(simple);
+    m_card->body()->addWidget(m_fold, 0, Qt::AlignLeft);
+    m_card->body()->addWidget(m_advanced);
+    auto* layout = new QVBoxLayout(this);
+    layout->setContentsMargins(0, 0, 0, 0);
+    layout->addWidget(m_card);
+
+    connectEditors();
+    showAdvanced(false);
+    retranslateUi();
+    setLengthUnit();
+}
+
+void SettingsForm::makeEditors()
+{
+    m_length = new QWidget(this);
+    m_epochs = makeNumber(m_length, 10000.0, 2, 1.0, 1.0);
+    m_epochs->setMinimum(0.01);
+    m_steps = makeInteger(m_length, 1, 100 * kMillion, 100);
+    m_lengthUnit = new QComboBox(m_length);
+    m_lengthUnit->addItem(QString());
+    m_lengthUnit->addItem(QString());
+    auto* length = new QHBoxLayout(m_length);
+    length->setContentsMargins(0, 0, 0, 0);
+    length->addWidget(m_epochs, 1);
+    length->addWidget(m_steps, 1);
+    length->addWidget(m_lengthUnit);
+    m_length->setFocusProxy(m_epochs);
+
+    m_seqLen = makeInteger(this, 0, kMillion, 0);
+    m_microBatch = makeInteger(this, 1, 4096, 1);
+    m_accumulate = makeInteger(this, 1, 65536, 8);
+    m_learningRate = new QLineEdit(this);
+    auto* validator = new QDoubleValidator(0.0, 100.0, 12, m_learningRate);
+    validator->setLocale(QLocale::c()); // "2e-5" reads the same everywhere
+    m_learningRate->setValidator(validator);
+    m_precision = new QComboBox(this);
+    addChoices(
+        m_precision, {PrecisionChoice::Auto, PrecisionChoice::BF16, PrecisionChoice::F32});
+    m_recompute = new QComboBox(this);
+    addChoices(
+        m_recompute, {RecomputeChoice::Auto, RecomputeChoice::None, RecomputeChoice::Block});
+    m_policy = new QComboBox(this);
+    m_device = new QComboBox(this);
+    addChoices(m_device, {DeviceChoice::Auto, DeviceChoice::Cpu, DeviceChoice::Cuda});
+    m_deviceMemory = makeNumber(this, 100000.0, 2, 0.5, 0.0);
+    m_threads = makeInteger(this, 0, 1024, 0);
+
+    m_schedule = new QComboBox(this);
+    addChoices(m_schedule, {ScheduleKind::Cosine, ScheduleKind::Linear, ScheduleKind::Constant});
+    m_warmup = makeInteger(this, -1, 100 * kMillion, -1);
+    m_weightDecay = makeNumber(this, 10.0, 4, 0.01, 0.01);
+    m_beta1 = makeNumber(this, 0.99999, 5, 0.01, 0.9);
+    m_beta2 = makeNumber(this, 0.99999, 5, 0.001, 0.999);
+    m_clip = makeNumber(this, 1000.0, 3, 0.1, 1.0);
+    m_seed = makeInteger(this, 0, std::numeric_limits<int>::max(), 1);
+    m_seed->setGroupSeparatorShown(false);
+    m_checkpointEvery = makeInteger(this, 0, 100 * kMillion, 0);
+    m_evalEvery = makeInteger(this, -1, 100 * kMillion, -1);
+    m_keep = makeInteger(this, 1, 1000, 2);
+    m_hostMemory = makeNumber(this, 100000.0, 2, 1.0, 0.0);
+    m_link = makeNumber(this, 10000.0, 2, 1.0, 0.0);
+}
+
+void SettingsForm::addField(QGridLayout* grid, const char* name, const char* help, QWidget* editor)
+{
+    // Two fields a row, each a label above its editor.
+    const int index = static_cast<int>(grid->count()) / 2;
+    const int row = index / 2 * 2;
+    const int column = index % 2;
+    auto* label = new QLabel(this);
+    label->setBuddy(editor);
+    grid->addWidget(label, row, column);
+    grid->addWidget(editor, row + 1, column);
+    grid->setColumnStretch(column, 1);
+    grid->setHorizontalSpacing(16);
+    grid->setVerticalSpacing(4);
+    m_fields.push_back({name, help, label, editor});
+}
+
+void SettingsForm::fillSimple(QGridLayout* grid)
+{
+    const auto add = [&](const char* name, const char* help, QWidget* editor) {
+        addField(grid, name, help, editor);
+    };
+    add(QT_TR_NOOP("Train for"),
+        QT_TR_NOOP("Passes over the dataset, or optimizer steps."), m_length);
+    add(QT_TR_NOOP("Learning rate"), QT_TR_NOOP("Peak of the schedule, for example 2e-5."),
+        m_learningRate);
+    add(QT_TR_NOOP("Sequence length"),
+        QT_TR_NOOP("Tokens of one sequence; longer rows are cut."), m_seqLen);
+    add(QT_TR_NOOP("Micro-batch"),
+        QT_TR_NOOP("Sequences that are on the device at the same time."), m_microBatch);
+    add(QT_TR_NOOP("Accumulate"),
+        QT_TR_NOOP("Micro-batches whose gradients are summed into one optimizer step."),
+        m_accumulate);
+    add(QT_TR_NOOP("Precision"),
+        QT_TR_NOOP("bf16: 2 bytes a number in the model's products. fp32: 4 bytes."), m_precision);
+    add(QT_TR_NOOP("Recompute"),
+        QT_TR_NOOP("Computes activations again in the backward pass instead of keeping them."),
+        m_recompute);
+    add(QT_TR_NOOP("Offload policy"),
+        QT_TR_NOOP("Where weights and optimizer state live, and who updates them."), m_policy);
+    add(QT_TR_NOOP("Device"), QT_TR_NOOP("What the model is computed on."), m_device);
+    add(QT_TR_NOOP("Device memory"), QT_TR_NOOP("The most bytes the run may hold on the device."),
+        m_deviceMemory);
+    add(QT_TR_NOOP("Threads"), QT_TR_NOOP("Processor threads of the run."), m_threads);
+}
+
+void SettingsForm::fillAdvanced(QGridLayout* grid)
+{
+    const auto add = [&](const char* name, const char* help, QWidget* editor) {
+        addField(grid, name, help, editor);
+    };
+    add(QT_TR_NOOP("Schedule"), QT_TR_NOOP("How the learning rate falls after the warm-up."),
+        m_schedule);
+    add(QT_TR_NOOP("Warm-up"), QT_TR_NOOP("Steps in which the learning rate rises."), m_warmup);
+    add(QT_TR_NOOP("Weight decay"), QT_TR_NOOP("Of matrices; norms and biases have none."),
+        m_weightDecay);
+    add(QT_TR_NOOP("Gradient clipping"),
+        QT_TR_NOOP("The largest norm of the whole gradient that is applied."), m_clip);
+    add(QT_TR_NOOP("Adam beta 1"), QT_TR_NOOP("Memory of the first moment."), m_beta1);
+    add(QT_TR_NOOP("Adam beta 2"), QT_TR_NOOP("Memory of the second moment."), m_beta2);
+    add(QT_TR_NOOP("Seed"), QT_TR_NOOP("The same seed and plan give the same bits."), m_seed);
+    add(QT_TR_NOOP("Evaluate every"), QT_TR_NOOP("Steps between evaluations."), m_evalEvery);
+    add(QT_TR_NOOP("Checkpoint every"), QT_TR_NOOP("Steps between checkpoints."),
+        m_checkpointEvery);
+    add(QT_TR_NOOP("Checkpoints kept"), QT_TR_NOOP("Older ones are deleted."), m_keep);
+    add(QT_TR_NOOP("Host memory"), QT_TR_NOOP("The most pinned memory the run may hold."),
+        m_hostMemory);
+    add(QT_TR_NOOP("Simulated link"),
+        QT_TR_NOOP("Slows copies between host and device down, each way, to study stalls without "
+                   "a GPU. Results are labelled as simulated."),
+        m_link);
+}
+
+void SettingsForm::connectEditors()
+{
+    for (auto* box : findChildren<QSpinBox*>())
+        connect(box, &QSpinBox::valueChanged, this, &SettingsForm::changed);
+    for (auto* box : findChildren<QDoubleSpinBox*>())
+        connect(box, &QDoubleSpinBox::valueChanged, this, &SettingsForm::changed);
+    for (auto* box : findChildren<QComboBox*>())
+        connect(box, &QComboBox::currentIndexChanged, this, &SettingsForm::changed);
+    connect(m_learningRate, &QLineEdit::editingFinished, this, &SettingsForm::changed);
+    connect(m_lengthUnit, &QComboBox::currentIndexChanged, this, &SettingsForm::setLengthUnit);
+    connect(m_fold, &QToolButton::toggled, this, &SettingsForm::showAdvanced);
+    // The wheel scrolls the page; a number changes only where the user clicked first.
+    for (auto* widget : findChildren<QWidget*>()) {
+        if (qobject_cast<QAbstractSpinBox*>(widget) || qobject_cast<QComboBox*>(widget)) {
+            widget->setFocusPolicy(Qt::StrongFocus);
+            widget->installEventFilter(this);
+        }
+    }
+}
+
+void SettingsForm::setLengthUnit()
+{
+    const bool steps = m_lengthUnit->currentIndex() == kBySteps;
+    m_steps->setVisible(steps);
+    m_epochs->setVisible(!steps);
+    m_length->setFocusProxy(steps ? static_cast<QWidget*>(m_steps) : m_epochs);
+}
+
+void SettingsForm::showAdvanced(bool shown)
+{
+    m_advanced->setVisible(shown);
+    m_fold->setIcon(
+        svgIcon(shown ? QStringLiteral("chevron-down") : QStringLiteral("chevron-right")));
+}
+
+std::int64_t SettingsForm::seqLen() const
+{
+    return m_seqLen->value();
+}
+
+std::int64_t SettingsForm::keepCheckpoints() const
+{
+    return m_keep->value();
+}
+
+void SettingsForm::writeTo(RunSpec& spec) const
+{
+    const bool bySteps = m_lengthUnit->currentIndex() == kBySteps;
+    spec.steps = bySteps ? m_steps->value() : 0;
+    spec.epochs = bySteps ? 1.0 : m_epochs->value();
+    spec.seqLen = m_seqLen->value();
+    spec.microBatch = m_microBatch->value();
+    spec.accumulate = m_accumulate->value();
+    spec.learningRate = QLocale::c().toDouble(m_learningRate->text());
+    spec.precision = chosen<PrecisionChoice>(m_precision);
+    spec.recompute = chosen<RecomputeChoice>(m_recompute);
+    spec.policy = m_policy->currentData().toString().toStdString();
+    spec.device = chosen<DeviceChoice>(m_device);
+    spec.deviceMemoryBytes = static_cast<std::uint64_t>(m_deviceMemory->value() * kGiB);
+    spec.threads = m_threads->value();
+    spec.schedule = chosen<ScheduleKind>(m_schedule);
+    spec.warmupSteps = m_warmup->value();
+    spec.weightDecay = m_weightDecay->value();
+    spec.beta1 = m_beta1->value();
+    spec.beta2 = m_beta2->value();
+    spec.clipNorm = m_clip->value();
+    spec.seed = static_cast<std::uint64_t>(m_seed->value());
+    spec.checkpointEvery = m_checkpointEvery->value();
+    spec.evalEvery = m_evalEvery->value();
+    spec.keepCheckpoints = m_keep->value();
+    spec.hostMemoryBytes = static_cast<std::uint64_t>(m_hostMemory->value() * kGiB);
+    spec.linkBytesPerSecond = m_link->value() * 1e9;
+}
+
+void SettingsForm::readFrom(const RunSpec& spec)
+{
+    const QSignalBlocker quiet(this); // one changed() at the end
+    m_lengthUnit->setCurrentIndex(spec.steps > 0 ? kBySteps : kByEpochs);
+    if (spec.steps > 0)
+        m_steps->setValue(clamped(spec.steps));
+    m_epochs->setValue(spec.epochs);
+    m_seqLen->setValue(clamped(spec.seqLen));
+    m_microBatch->setValue(clamped(spec.microBatch));
+    m_accumulate->setValue(clamped(spec.accumulate));
+    m_learningRate->setText(
+        spec.learningRate > 0.0 ? QLocale::c().toString(spec.learningRate, 'g', 6) : QString());
+    choose(m_precision, static_cast<int>(spec.precision));
+    choose(m_recompute, static_cast<int>(spec.recompute));
+    m_policy->setCurrentIndex(
+        std::max(0, m_policy->findData(QString::fromStdString(spec.policy))));
+    choose(m_device, static_cast<int>(spec.device));
+    m_deviceMemory->setValue(static_cast<double>(spec.deviceMemoryBytes) / kGiB);
+    m_threads->setValue(clamped(spec.threads));
+    choose(m_schedule, static_cast<int>(spec.schedule));
+    m_warmup->setValue(clamped(spec.warmupSteps));
+    m_weightDecay->setValue(spec.weightDecay);
+    m_beta1->setValue(spec.beta1);
+    m_beta2->setValue(spec.beta2);
+    m_clip->setValue(spec.clipNorm);
+    m_seed->setValue(clamped(static_cast<std::int64_t>(spec.seed)));
+    m_checkpointEvery->setValue(clamped(spec.checkpointEvery));
+    m_evalEvery->setValue(clamped(spec.evalEvery));
+    m_keep->setValue(clamped(spec.keepCheckpoints));
+    m_hostMemory->setValue(static_cast<double>(spec.hostMemoryBytes) / kGiB);
+    m_link->setValue(spec.linkBytesPerSecond / 1e9);
+}
+
+bool SettingsForm::eventFilter(QObject* watched, QEvent* event)
+{
+    const auto* widget = qobject_cast<QWidget*>(watched);
+    if (event->type() == QEvent::Wheel && widget && !widget->hasFocus()) {
+        event->ignore();
+        return true;
+    }
+    return QWidget::eventFilter(watched, event);
+}
+
+void SettingsForm::changeEvent(QEvent* event)
+{
+    QWidget::changeEvent(event);
+    if (event->type() == QEvent::LanguageChange)
+        retranslateUi();
+}
+
+void SettingsForm::retranslateUi()
+{
+    m_card->setTitle(tr("Settings"));
+    m_fold->setText(tr("More settings"));
+    for (const Field& field : m_fields) {
+        field.label->setText(tr(field.name));
+        field.label->setToolTip(tr(field.help));
+        field.editor->setToolTip(tr(field.help));
+        field.editor->setAccessibleName(tr(field.name));
+    }
+    m_epochs->setAccessibleName(tr("Epochs"));
+    m_steps->setAccessibleName(tr("Steps"));
+    m_lengthUnit->setAccessibleName(tr("Epochs or steps"));
+    m_lengthUnit->setItemText(kByEpochs, tr("epochs"));
+    m_lengthUnit->setItemText(kBySteps, tr("steps"));
+    retranslateChoices();
+    retranslateUnits();
+}
+
+void SettingsForm::retranslateChoices()
+{
+    m_precision->setItemText(0, tr("Automatic"));
+    m_precision->setItemText(1, QStringLiteral("bf16"));
+    m_precision->setItemText(2, QStringLiteral("fp32"));
+    m_recompute->setItemText(0, tr("Automatic"));
+    m_recompute->setItemText(1, tr("Nothing"));
+    m_recompute->setItemText(2, tr("Each block"));
+    m_policy->setItemText(0, tr("Automatic"));
+    m_device->setItemText(0, tr("Automatic"));
+    m_device->setItemText(1, tr("Processor (CPU)"));
+    m_device->setItemText(2, tr("GPU (CUDA)"));
+    m_schedule->setItemText(0, tr("Cosine to zero"));
+    m_schedule->setItemText(1, tr("Linear to zero"));
+    m_schedule->setItemText(2, tr("Constant"));
+    m_learningRate->setPlaceholderText(tr("Automatic (2e-5)"));
+}
+
+void SettingsForm::retranslateUnits()
+{
+    const QString automatic = tr("Automatic");
+    m_seqLen->setSpecialValueText(automatic);
+    m_seqLen->setSuffix(tr(" tokens"));
+    m_microBatch->setSuffix(tr(" sequences"));
+    m_accumulate->setSuffix(tr(" micro-batches"));
+    m_deviceMemory->setSpecialValueText(automatic);
+    m_deviceMemory->setSuffix(QStringLiteral(" GiB"));
+    m_hostMemory->setSpecialValueText(automatic);
+    m_hostMemory->setSuffix(QStringLiteral(" GiB"));
+    m_threads->setSpecialValueText(automatic);
+    m_warmup->setSpecialValueText(tr("Automatic (3 % of the steps)"));
+    m_warmup->setSuffix(tr(" steps"));
+    m_clip->setSpecialValueText(tr("Off"));
+    m_evalEvery->setSpecialValueText(tr("Automatic (ten times a run)"));
+    m_evalEvery->setSuffix(tr(" steps"));
+    m_checkpointEvery->setSpecialValueText(tr("At the end only"));
+    m_checkpointEvery->setSuffix(tr(" steps"));
+    m_link->setSpecialValueText(tr("Off"));
+    m_link->setSuffix(QStringLiteral(" GB/s"));
+}
+
+} // namespace mr::ui

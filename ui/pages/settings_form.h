@@ -1,0 +1,98 @@
+// SettingsForm: every number of a new run, the few that matter first, the others folded away.
+//
+// Reads and writes a RunSpec; what the model and data sections own is left as it is.
+
+#pragma once
+
+#include "widgets/card.h"
+
+#include <millrace/run_spec.h>
+
+#include <QWidget>
+
+#include <string>
+#include <vector>
+
+class QComboBox;
+class QDoubleSpinBox;
+class QGridLayout;
+class QLabel;
+class QLineEdit;
+class QSpinBox;
+class QToolButton;
+
+namespace mr::ui {
+
+class SettingsForm final : public QWidget
+{
+    Q_OBJECT
+
+public:
+    explicit SettingsForm(const std::vector<std::string>& policies, QWidget* parent = nullptr);
+
+    void writeTo(RunSpec& spec) const;
+    void readFrom(const RunSpec& spec);
+    std::int64_t seqLen() const; // 0: chosen by the program
+    std::int64_t keepCheckpoints() const;
+
+signals:
+    void changed();
+
+protected:
+    void changeEvent(QEvent* event) override;
+    bool eventFilter(QObject* watched, QEvent* event) override;
+
+private:
+    struct Field {
+        const char* name; // untranslated, with the mnemonic
+        const char* help;
+        QLabel* label;
+        QWidget* editor;
+    };
+
+    void makeEditors();
+    void addField(QGridLayout* grid, const char* name, const char* help, QWidget* editor);
+    void fillSimple(QGridLayout* grid);
+    void fillAdvanced(QGridLayout* grid);
+    void connectEditors();
+    void setLengthUnit();
+    void showAdvanced(bool shown);
+    void retranslateUi();
+    void retranslateChoices();
+    void retranslateUnits();
+
+    Card* m_card;
+    QToolButton* m_fold;
+    QWidget* m_advanced;
+    std::vector<Field> m_fields;
+
+    QWidget* m_length;
+    QComboBox* m_lengthUnit;
+    QDoubleSpinBox* m_epochs;
+    QSpinBox* m_steps;
+    QSpinBox* m_seqLen;
+    QSpinBox* m_microBatch;
+    QSpinBox* m_accumulate;
+    QLineEdit* m_learningRate;
+    QComboBox* m_precision;
+    QComboBox* m_recompute;
+    QComboBox* m_policy;
+    QComboBox* m_device;
+    QDoubleSpinBox* m_deviceMemory;
+    QSpinBox* m_threads;
+
+    QComboBox* m_schedule;
+    QSpinBox* m_warmup;
+    QDoubleSpinBox* m_weightDecay;
+    QDoubleSpinBox* m_beta1;
+    QDoubleSpinBox* m_beta2;
+    QDoubleSpinBox* m_clip;
+    QSpinBox* m_seed;
+    QSpinBox* m_checkpointEvery;
+    QSpinBox* m_evalEvery;
+    QSpinBox* m_keep;
+    QDoubleSpinBox* m_hostMemory;
+    QDoubleSpinBox* m_link;
+};
+
+} // namespace mr::ui

@@ -1,0 +1,70 @@
+#include "widgets/plan_words.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace mr::ui {
+
+namespace {
+
+struct Kind {
+    std::string_view name;
+    const char* text;
+    std::size_t color; // of ThemeColors::series; related kinds share one
+};
+
+constexpr std::array kKinds = {
+    Kind{"weights", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Weights"), 0},
+    Kind{"high plane", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Master weights, high half"), 7},
+    Kind{"low plane", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Master weights, low half"), 3},
+    Kind{"moments", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Adam moments"), 1},
+    Kind{"optimizer state", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Optimizer state"), 1},
+    Kind{"accumulators", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Gradient sums"), 2},
+    Kind{"second accumulator",
+        QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Gradient sums of the tied head"), 2},
+    Kind{"gradients", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Gradients"), 2},
+    Kind{"boundaries", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Layer inputs"), 6},
+    Kind{"activations", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Activations"), 4},
+    Kind{"workspace", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Workspace"), 5},
+    Kind{"head", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Loss head"), 6},
+    Kind{"head product", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Product of the loss head"), 6},
+    Kind{"batches", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Batches"), 5},
+    Kind{"constants", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Constants"), 5},
+    Kind{"scalars", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Scalars"), 5},
+    Kind{"staging", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Staging for copies"), 5},
+};
+
+const Kind* find(const std::string& name)
+{
+    const auto hit = std::find_if(
+        kKinds.begin(), kKinds.end(), [&name](const Kind& kind) { return kind.name == name; });
+    return hit == kKinds.end() ? nullptr : &*hit;
+}
+
+} // namespace
+
+QString PlanWords::kind(const std::string& name)
+{
+    const Kind* known = find(name);
+    return known ? tr(known->text) : QString::fromStdString(name);
+}
+
+QColor PlanWords::kindColor(const std::string& name, const ThemeColors& colors)
+{
+    const Kind* known = find(name);
+    return colors.series[known ? known->color : 5];
+}
+
+QString PlanWords::tier(const std::string& name)
+{
+    if (name == "device")
+        return tr("Device memory");
+    if (name == "host")
+        return tr("Host memory");
+    if (name == "disk")
+        return tr("Disk");
+    return QString::fromStdString(name);
+}
+
+} // namespace mr::ui

@@ -1,0 +1,24 @@
+// The words and colours of what a plan counts: kinds of bytes, tiers.
+
+#pragma once
+
+#include "theme.h"
+
+#include <QCoreApplication>
+#include <QString>
+
+#include <string>
+
+namespace mr::ui {
+
+struct PlanWords {
+    Q_DECLARE_TR_FUNCTIONS(mr::ui::PlanWords)
+
+public:
+    // A kind that is not known is shown as the engine names it.
+    static QString kind(const std::string& name);
+    static QColor kindColor(const std::string& name, const ThemeColors& colors);
+    static QString tier(const std::string& name); // "Device memory"
+};
+
+} // namespace mr::ui
