@@ -69,4 +69,35 @@
             </translation>
         </message>
     </context>
+    <context>
+        <name>mr::ui::SettingsForm</name>
+        <message numerus="yes">
+            <source> token(s)</source>
+            <translation>
+                <numerusform> token</numerusform>
+                <numerusform> tokens</numerusform>
+            </translation>
+        </message>
+        <message numerus="yes">
+            <source> sequence(s)</source>
+            <translation>
+                <numerusform> sequence</numerusform>
+                <numerusform> sequences</numerusform>
+            </translation>
+        </message>
+        <message numerus="yes">
+            <source> micro-batch(es)</source>
+            <translation>
+                <numerusform> micro-batch</numerusform>
+                <numerusform> micro-batches</numerusform>
+            </translation>
+        </message>
+        <message numerus="yes">
+            <source> step(s)</source>
+            <translation>
+                <numerusform> step</numerusform>
+                <numerusform> steps</numerusform>
+            </translation>
+        </message>
+    </context>
 </TS>

@@ -188,7 +188,7 @@
         </message>
         <message>
             <source>%1 ms</source>
-            <translation>%1 ミリ秒</translation>
+            <translation>%1 ms</translation>
         </message>
     </context>
     <context>
@@ -574,6 +574,18 @@
         <message>
             <source>Dismiss the message</source>
             <translation>メッセージを閉じる</translation>
+        </message>
+        <message>
+            <source>Opening the model and the dataset…</source>
+            <translation>モデルとデータセットを開いています…</translation>
+        </message>
+        <message>
+            <source>Reading the last checkpoint…</source>
+            <translation>最後のチェックポイントを読み込んでいます…</translation>
+        </message>
+        <message>
+            <source>Saving the run; the window closes when that is done.</source>
+            <translation>実行を保存しています。終わるとウィンドウが閉じます。</translation>
         </message>
     </context>
     <context>
@@ -1127,6 +1139,26 @@
     <context>
         <name>mr::ui::RunView</name>
         <message>
+            <source>As a table…</source>
+            <translation>表で表示…</translation>
+        </message>
+        <message>
+            <source>All steps as a table</source>
+            <translation>全ステップを表で表示</translation>
+        </message>
+        <message>
+            <source>Steps of %1</source>
+            <translation>%1 のステップ</translation>
+        </message>
+        <message>
+            <source>Steps</source>
+            <translation>ステップ数</translation>
+        </message>
+        <message>
+            <source>Copy</source>
+            <translation>コピー</translation>
+        </message>
+        <message>
             <source>Drag over steps to zoom, double-click or press 0 for all of them, Ctrl+wheel or + and - to zoom, arrow keys to move the cursor, L for a log axis.</source>
             <translation>ドラッグで拡大、ダブルクリックまたは 0 で全体表示、Ctrl+ホイールまたは + と - で拡大縮小、矢印キーでカーソル移動、L で対数軸。</translation>
         </message>
@@ -1522,24 +1554,8 @@
             <translation>自動 (2e-5)</translation>
         </message>
         <message>
-            <source> tokens</source>
-            <translation> トークン</translation>
-        </message>
-        <message>
-            <source> sequences</source>
-            <translation> シーケンス</translation>
-        </message>
-        <message>
-            <source> micro-batches</source>
-            <translation> マイクロバッチ</translation>
-        </message>
-        <message>
             <source>Automatic (3 % of the steps)</source>
             <translation>自動 (ステップ数の 3 %)</translation>
-        </message>
-        <message>
-            <source> steps</source>
-            <translation> ステップ</translation>
         </message>
         <message>
             <source>Off</source>
@@ -1552,6 +1568,30 @@
         <message>
             <source>At the end only</source>
             <translation>最後のみ</translation>
+        </message>
+        <message numerus="yes">
+            <source> token(s)</source>
+            <translation>
+                <numerusform> トークン</numerusform>
+            </translation>
+        </message>
+        <message numerus="yes">
+            <source> sequence(s)</source>
+            <translation>
+                <numerusform> シーケンス</numerusform>
+            </translation>
+        </message>
+        <message numerus="yes">
+            <source> micro-batch(es)</source>
+            <translation>
+                <numerusform> マイクロバッチ</numerusform>
+            </translation>
+        </message>
+        <message numerus="yes">
+            <source> step(s)</source>
+            <translation>
+                <numerusform> ステップ</numerusform>
+            </translation>
         </message>
     </context>
     <context>
@@ -1713,6 +1753,38 @@
         <message>
             <source>Host</source>
             <translation>ホスト</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::StepTableModel</name>
+        <message>
+            <source>Step</source>
+            <translation>ステップ</translation>
+        </message>
+        <message>
+            <source>Loss</source>
+            <translation>損失</translation>
+        </message>
+        <message>
+            <source>Learning rate</source>
+            <translation>学習率</translation>
+        </message>
+        <message>
+            <source>Gradient norm</source>
+            <translation>勾配ノルム</translation>
+        </message>
+        <message>
+            <source>Tokens/s</source>
+            <translation>トークン/秒</translation>
+        </message>
+        <message>
+            <source>Time (ms)</source>
+            <translation>時間 (ms)</translation>
+        </message>
+        <message>
+            <source>%1 (ms)</source>
+            <comment>where time went</comment>
+            <translation>%1 (ms)</translation>
         </message>
     </context>
     <context>

@@ -45,8 +45,8 @@ void Language::choose(const QString& code)
     QLocale::setDefault(m_code == system ? QLocale::system() : QLocale(m_code));
     QCoreApplication::removeTranslator(&m_own);
     QCoreApplication::removeTranslator(&m_qt);
-    if (m_qt.load(QStringLiteral("qtbase_") + m_code,
-            QLibraryInfo::path(QLibraryInfo::TranslationsPath)))
+    if (m_qt.load(
+            QStringLiteral("qtbase_") + m_code, QLibraryInfo::path(QLibraryInfo::TranslationsPath)))
         QCoreApplication::installTranslator(&m_qt);
     if (m_own.load(QStringLiteral("millrace_") + m_code, QStringLiteral(":/i18n")))
         QCoreApplication::installTranslator(&m_own);

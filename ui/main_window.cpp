@@ -228,9 +228,10 @@ void MainWindow::startRun(const RunSpec& spec)
         setNotice(tr("A run is active. Stop it on the Live page before starting another."));
         return;
     }
-    m_noticeBar->hide();
-    showPage(Page::Live);
+    m_startedFrom = page();
     m_live->showRun(0);
+    showPage(Page::Live);
+    setBusyNotice(tr("Opening the model and the dataset…"));
 }
 
 void MainWindow::resumeRun(const QString& runDir)
@@ -239,8 +240,10 @@ void MainWindow::resumeRun(const QString& runDir)
         setNotice(tr("A run is active. Stop it on the Live page before resuming another."));
         return;
     }
-    m_noticeBar->hide();
+    m_startedFrom = page();
+    m_live->showRun(0);
     showPage(Page::Live);
+    setBusyNotice(tr("Reading the last checkpoint…"));
 }
 
 void MainWindow::openRun(qint64 runId, bool isLive)
@@ -256,6 +259,7 @@ void MainWindow::openRun(qint64 runId, bool isLive)
 
 void MainWindow::onRunStarted(qint64 runId)
 {
+    m_noticeBar->hide();
     m_live->showRun(runId);
     m_feed->watch(runId);
     m_feed->refreshRuns();
@@ -264,6 +268,7 @@ void MainWindow::onRunStarted(qint64 runId)
 
 void MainWindow::onRunEnded(qint64 runId, RunState state, const QString& message)
 {
+    m_noticeBar->hide();
     m_feed->watch(0);
     m_status->setSnapshot(nullptr);
     if (runId != 0)
@@ -280,6 +285,7 @@ void MainWindow::onFailed(const QString& message)
 {
     setNotice(message);
     m_newRun->showStartProblem(message);
+    showPage(m_startedFrom);
     m_feed->refreshRuns();
     m_history->refresh();
     if (m_closeAfterRun)
@@ -289,6 +295,12 @@ void MainWindow::onFailed(const QString& message)
 void MainWindow::setNotice(const QString& message)
 {
     m_notice->show(MessageLabel::Kind::Error, message);
+    m_noticeBar->show();
+}
+
+void MainWindow::setBusyNotice(const QString& message)
+{
+    m_notice->show(MessageLabel::Kind::Busy, message);
     m_noticeBar->show();
 }
 
@@ -304,6 +316,7 @@ void MainWindow::closeEvent(QCloseEvent* event)
     if (!m_closeAfterRun && confirmClose()) {
         m_closeAfterRun = true;
         m_controller->requestStop();
+        setBusyNotice(tr("Saving the run; the window closes when that is done."));
         if (!m_controller->busy())
             close();
     }
@@ -358,8 +371,8 @@ void MainWindow::retranslateUi()
     const std::array<QString, 4> names = {tr("Home"), tr("New run"), tr("Live"), tr("History")};
     for (std::size_t i = 0; i < names.size(); ++i) {
         m_pageActions[i]->setText(names[i]);
-        m_pageActions[i]->setToolTip(QStringLiteral("%1 (%2)").arg(names[i],
-            m_pageActions[i]->shortcut().toString(QKeySequence::NativeText)));
+        m_pageActions[i]->setToolTip(QStringLiteral("%1 (%2)").arg(
+            names[i], m_pageActions[i]->shortcut().toString(QKeySequence::NativeText)));
     }
     m_rail->setAccessibleName(tr("Pages"));
     m_look->setText(tr("Appearance"));

@@ -39,8 +39,8 @@ public:
     enum class Page { Home, NewRun, Live, History };
 
     // Theme and language are the application's and outlive the window.
-    MainWindow(const UiServices& services, Theme& theme, Language& language,
-        QWidget* parent = nullptr);
+    MainWindow(
+        const UiServices& services, Theme& theme, Language& language, QWidget* parent = nullptr);
     ~MainWindow() override;
 
     void showPage(Page page);
@@ -60,7 +60,6 @@ protected:
     void closeEvent(QCloseEvent* event) override;
 
 private:
-
     void makePages();
     void makeRail();
     void makeLookMenu();
@@ -70,7 +69,8 @@ private:
     void onRunStarted(qint64 runId);
     void onRunEnded(qint64 runId, RunState state, const QString& message);
     void onFailed(const QString& message);
-    void setNotice(const QString& message);
+    void setNotice(const QString& message); // an error, until it is dismissed
+    void setBusyNotice(const QString& message);
     bool confirmClose();
     void restoreState();
     void saveState() const;
@@ -98,6 +98,7 @@ private:
     QAction* m_quit = nullptr;
     std::array<QAction*, 4> m_pageActions{};
     std::array<QAction*, 3> m_themeActions{};
+    Page m_startedFrom = Page::Home; // where to go back to if the run cannot start
     bool m_closeAfterRun = false;
 };
 

@@ -45,8 +45,8 @@ ThemeColors lightColors()
     c.series = {rgb(0x0b6e99), rgb(0xd9822b), rgb(0x2e9e5b), rgb(0x8e5bb5), rgb(0xc94f6d),
         rgb(0x6b7f8c), rgb(0xb59a1b), rgb(0x2aa5a0)};
     // Also apart for colour-blind eyes: see tests/ui/charts/tst_cause_colors.cpp.
-    c.stall = {rgb(0xf29407), rgb(0x6496ff), rgb(0xa73d58), rgb(0x523bae), rgb(0x00a447),
-        rgb(0x9aa3aa)};
+    c.stall = {
+        rgb(0xf29407), rgb(0x6496ff), rgb(0xa73d58), rgb(0x523bae), rgb(0x00a447), rgb(0x9aa3aa)};
     c.compute = rgb(0x0b6e99);
     return c;
 }
@@ -68,8 +68,8 @@ ThemeColors darkColors()
     c.maskedText = rgb(0xb4bfc8);
     c.series = {rgb(0x5cb8e0), rgb(0xf0a35a), rgb(0x6fd08c), rgb(0xc39be0), rgb(0xf08aa4),
         rgb(0x9fb0bc), rgb(0xdcc654), rgb(0x5fd0ca)};
-    c.stall = {rgb(0xf0a030), rgb(0x2e6eb2), rgb(0xe05a7d), rgb(0x865df5), rgb(0x5eff93),
-        rgb(0xd5dde3)};
+    c.stall = {
+        rgb(0xf0a030), rgb(0x2e6eb2), rgb(0xe05a7d), rgb(0x865df5), rgb(0x5eff93), rgb(0xd5dde3)};
     c.compute = rgb(0x5cb8e0);
     return c;
 }
@@ -137,8 +137,8 @@ double luminance(const QColor& color)
     const auto linear = [](double v) {
         return v <= 0.04045 ? v / 12.92 : std::pow((v + 0.055) / 1.055, 2.4);
     };
-    return 0.2126 * linear(color.redF()) + 0.7152 * linear(color.greenF())
-        + 0.0722 * linear(color.blueF());
+    return 0.2126 * linear(color.redF()) + 0.7152 * linear(color.greenF()) +
+           0.0722 * linear(color.blueF());
 }
 
 // The portal wraps the answer of Read in a second variant.
@@ -221,7 +221,8 @@ void Theme::portalChanged(const QString& space, const QString& key, const QDBusV
 
 void Theme::apply()
 {
-    const bool dark = m_choice == ThemeChoice::Dark || (m_choice == ThemeChoice::System && m_systemDark);
+    const bool dark =
+        m_choice == ThemeChoice::Dark || (m_choice == ThemeChoice::System && m_systemDark);
     QApplication::setPalette(themePalette(dark));
 }
 

@@ -37,9 +37,11 @@ int fail(const Status& status, bool json)
 
 void printLine(std::string_view line)
 {
+    flockfile(stdout); // records come from more than one thread, and a line stays whole
     (void)std::fwrite(line.data(), 1, line.size(), stdout);
     (void)std::fputc('\n', stdout);
     (void)std::fflush(stdout);
+    funlockfile(stdout);
 }
 
 } // namespace mr::app

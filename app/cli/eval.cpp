@@ -25,6 +25,7 @@ struct EvalOptions {
     std::int64_t threads = 0;
     std::string precision = "fp32";
     std::string device = "auto";
+    std::int64_t answers = 0;
     bool json = false;
 };
 
@@ -72,6 +73,26 @@ Result<TokenSet> readData(const EvalOptions& options, const InferenceModel& mode
     return set;
 }
 
+void print(const EvalOptions& options, const EvalResult& figures, const AnswerScore& score)
+{
+    if (options.json) {
+        nlohmann::json json{{"loss", figures.loss}, {"perplexity", std::exp(figures.loss)},
+            {"tokens", figures.tokens}, {"sequences", figures.sequences}};
+        if (options.answers > 0) {
+            json["answers"] = score.asked;
+            json["answers_right"] = score.right;
+        }
+        printLine(json.dump());
+        return;
+    }
+    std::printf("loss %.6f  perplexity %.3f  over %lld tokens in %lld sequences\n", figures.loss,
+        std::exp(figures.loss), static_cast<long long>(figures.tokens),
+        static_cast<long long>(figures.sequences));
+    if (options.answers > 0)
+        std::printf("answers right: %lld of %lld\n", static_cast<long long>(score.right),
+            static_cast<long long>(score.asked));
+}
+
 int eval(const EvalOptions& options)
 {
     auto precision = parsePrecision(options.precision);
@@ -82,6 +103,7 @@ int eval(const EvalOptions& options)
         return fail(choice.status(), options.json);
     InferenceOptions model;
     model.seqLen = options.seqLen;
+    model.cache = options.answers > 0;
     model.compute = precision.value() == PrecisionChoice::BF16 ? DType::BF16 : DType::F32;
     const auto bytes = InferenceModel::deviceBytes(options.model, model);
     if (!bytes.ok())
@@ -99,14 +121,10 @@ int eval(const EvalOptions& options)
     if (!result.ok())
         return fail(result.status(), options.json);
     const EvalResult figures = Result(result).value();
-    if (options.json)
-        printLine(nlohmann::json{{"loss", figures.loss}, {"perplexity", std::exp(figures.loss)},
-            {"tokens", figures.tokens}, {"sequences", figures.sequences}}
-                      .dump());
-    else
-        std::printf("loss %.6f  perplexity %.3f  over %lld tokens in %lld sequences\n",
-            figures.loss, std::exp(figures.loss), static_cast<long long>(figures.tokens),
-            static_cast<long long>(figures.sequences));
+    auto score = loaded.value()->scoreAnswers(set.value(), options.answers);
+    if (!score.ok())
+        return fail(score.status(), options.json);
+    print(options, figures, score.value());
     return 0;
 }
 
@@ -127,6 +145,8 @@ void addEval(CLI::App& app, Action& action)
         ->excludes(split);
     split->excludes(blocks);
     command->add_option("--seq-len", options->seqLen, "Tokens of a sequence (0: the model's most)");
+    command->add_option("--answers", options->answers,
+        "Pairs that are also answered greedily and compared with the response");
     command->add_option("--precision", options->precision, "fp32 or bf16");
     command->add_option("--device", options->device, "auto, cpu or cuda");
     command->add_option("--threads", options->threads, "Compute threads");

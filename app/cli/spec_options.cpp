@@ -59,6 +59,8 @@ void SpecOptions::addModelAndData(CLI::App& command, bool needsData)
     command.add_option("--hold-out", m_spec.holdOut,
         "Share of the data held out for evaluation without --eval-data (0: none)");
     command.add_option("--eval-every", m_spec.evalEvery, "Steps between evaluations (0: never)");
+    command.add_option("--eval-answers", m_spec.evalAnswers,
+        "Evaluation pairs that are also answered and compared (0: none)");
     command.add_option("--out", m_spec.outDir, "Run folder: checkpoints, log, trained model");
     command.add_option("--db", m_spec.database, "History database");
     command.add_option("--name", m_spec.name, "Name of the run");

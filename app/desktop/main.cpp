@@ -7,6 +7,7 @@
 #include "core/plan/policies.h"
 #include "language.h"
 #include "main_window.h"
+#include "pages/home_page.h"
 #include "theme.h"
 
 #include <QApplication>
@@ -62,19 +63,24 @@ int runWorkstation(int argc, char** argv)
     parser.addVersionOption();
     const QCommandLineOption database(QStringLiteral("db"),
         QStringLiteral("History database; the user's by default."), QStringLiteral("file"));
+    const QCommandLineOption demo(
+        QStringLiteral("demo"), QStringLiteral("Fine-tune the sample project at once."));
     parser.addOption(database);
+    parser.addOption(demo);
     parser.process(application);
 
-    Result<std::unique_ptr<RunStore>> store =
-        openStore(parser.value(database).toStdString());
+    Result<std::unique_ptr<RunStore>> store = openStore(parser.value(database).toStdString());
     if (!store.ok()) {
         (void)std::fprintf(stderr, "millrace-desktop: %s\n", store.status().message().c_str());
         return 4;
     }
     ui::Theme theme;
     ui::Language language;
-    ui::MainWindow window(makeServices(*store.value()), theme, language);
+    const ui::UiServices services = makeServices(*store.value());
+    ui::MainWindow window(services, theme, language);
     window.show();
+    if (parser.isSet(demo))
+        window.startRun(ui::sampleSpec(services.sampleDir));
     return QApplication::exec();
 }
 

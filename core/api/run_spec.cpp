@@ -117,7 +117,10 @@ void readWhat(JsonFields& f, RunSpec& s)
     s.scratchTokenizer = f.text("scratch_tokenizer", s.scratchTokenizer);
     readSources(f, "data", s.data);
     readSources(f, "eval_data", s.evalData);
+    s.holdOut = f.number("hold_out", s.holdOut);
+    s.split = f.text("split", s.split);
     s.evalEvery = f.integer("eval_every", kAnyInteger, s.evalEvery);
+    s.evalAnswers = f.integer("eval_answers", kAnyInteger, s.evalAnswers);
     s.outDir = f.text("out_dir", s.outDir);
     s.database = f.text("database", s.database);
 }
@@ -213,7 +216,8 @@ std::string toJson(const RunSpec& spec)
     const json value = {{"name", s.name}, {"model_dir", s.modelDir},
         {"scratch_config", s.scratchConfig}, {"scratch_tokenizer", s.scratchTokenizer},
         {"data", sourcesToJson(s.data)}, {"eval_data", sourcesToJson(s.evalData)},
-        {"eval_every", s.evalEvery}, {"out_dir", s.outDir}, {"database", s.database},
+        {"hold_out", s.holdOut}, {"split", s.split}, {"eval_every", s.evalEvery},
+        {"eval_answers", s.evalAnswers}, {"out_dir", s.outDir}, {"database", s.database},
         {"steps", s.steps}, {"epochs", s.epochs}, {"seq_len", s.seqLen},
         {"micro_batch", s.microBatch}, {"accumulate", s.accumulate},
         {"learning_rate", s.learningRate}, {"schedule", name(s.schedule)},

@@ -98,6 +98,8 @@ Status checkModel(const RunSpec& s)
 Status checkRun(const RunSpec& s)
 {
     MR_TRY(inRange("eval-every", s.evalEvery, -1, kMostSteps));
+    MR_TRY(inRange("eval-answers", s.evalAnswers, 0, kMostSteps));
+    MR_TRY(inRange("hold-out", s.holdOut, {0.0, 0.5}));
     MR_TRY(inRange("steps", s.steps, 0, kMostSteps));
     MR_TRY(inRange("epochs", s.epochs, {0.0, kMostEpochs, false, true}));
     if (s.seqLen != 0)

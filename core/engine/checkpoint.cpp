@@ -67,7 +67,7 @@ Json toJson(const RunProgress& p)
         {"last_loss", p.lastLoss},
         {"sampler", {p.sampler.seed, p.sampler.epoch, p.sampler.position, p.sampler.count}},
         {"instruction_set", p.instructionSet}, {"precision", p.precision},
-        {"weights_hash", p.weightsHash}, {"version", 1}};
+        {"weights_hash", p.weightsHash}, {"data_hash", p.dataHash}, {"version", 1}};
 }
 
 Result<RunProgress> parseProgress(const std::string& text, const fs::path& path)
@@ -90,6 +90,7 @@ Result<RunProgress> parseProgress(const std::string& text, const fs::path& path)
         p.instructionSet = json.at("instruction_set");
         p.precision = json.at("precision");
         p.weightsHash = json.at("weights_hash");
+        p.dataHash = json.at("data_hash");
         return p;
     } catch (const Json::exception& e) {
         return Status::error(ErrorKind::DataCorrupt, path.string() + ": " + e.what());
@@ -190,7 +191,7 @@ Status verify(const fs::path& folder)
         auto hash = hashFile(folder / name);
         if (!hash.ok())
             return hash.status();
-        if (!entry.is_object() || entry.value("xxh3", std::string()) != hash.value())
+        if (!entry.is_object() || entry.value("xxh3", Json()) != hash.value())
             return Status::error(ErrorKind::DataCorrupt,
                 (folder / name).string() + ": the bytes are not those that were written");
     }
@@ -335,6 +336,9 @@ std::vector<fs::path> pruneCheckpoints(const fs::path& runDir, std::int64_t keep
 {
     std::vector<fs::path> removed;
     std::error_code error;
+    for (const auto& entry : fs::directory_iterator(runDir / "checkpoints", error))
+        if (entry.path().filename().string().starts_with(".step-"))
+            fs::remove_all(entry.path(), error); // what a crash left half written
     const auto complete = listCheckpoints(runDir);
     for (std::size_t i = static_cast<std::size_t>(std::max<std::int64_t>(keep, 1));
          i < complete.size(); ++i) {

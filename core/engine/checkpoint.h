@@ -41,6 +41,7 @@ struct RunProgress {
     std::string instructionSet;
     std::string precision;
     std::string weightsHash;
+    std::string dataHash; // of the training tokens, in order
 };
 
 // Host memory for the master of a whole model, zeroed: what loading fills.

@@ -60,7 +60,6 @@ void Engine::requestStop() noexcept
     m_stopRequested = true;
     RunState running = RunState::Running;
     m_state.compare_exchange_strong(running, RunState::Stopping);
-    m_thread.request_stop();
 }
 
 Status Engine::failure() const
@@ -246,6 +245,25 @@ Status Engine::evaluateIfDue(StepIndex step)
     if (!result.ok())
         return result.status();
     m_recorder->scalar("eval_loss", {step, activeMs(), result.value().loss});
+    return answerQuestions(step);
+}
+
+Status Engine::answerQuestions(StepIndex step)
+{
+    if (m_setup.spec.evalAnswers == 0 || !m_memory->keyValueCache(0).data)
+        return {};
+    auto score = scoreAnswers(*m_executor, m_evalSet, m_setup.config.vocab, m_setup.micro.seqLen,
+        m_setup.spec.evalAnswers);
+    if (!score.ok())
+        return score.status();
+    const AnswerScore& s = score.value();
+    if (s.asked == 0)
+        return {};
+    m_recorder->scalar("eval_answers", {step, activeMs(),
+        static_cast<double>(s.right) / static_cast<double>(s.asked)});
+    m_recorder->message(EventLevel::Info, "answers", step, activeMs(),
+        "Held-out questions answered right after step " + std::to_string(step) + ": " +
+            std::to_string(s.right) + " of " + std::to_string(s.asked) + ".");
     return {};
 }
 
@@ -273,10 +291,13 @@ Status Engine::saveCheckpoint()
     m_recorder->message(EventLevel::Info, "checkpoint", m_progress.step, activeMs(),
         "Checkpoint of step " + std::to_string(m_progress.step) + " written.");
     for (const fs::path& removed : pruneCheckpoints(m_runDir, m_setup.spec.keepCheckpoints))
-        MR_TRY(m_store.setCheckpointState(removed.string(), "deleted"));
+        // A history that the run was moved to never knew its older checkpoints.
+        (void)m_store.setCheckpointState(removed.string(), "deleted").ok();
     m_savedStep = m_progress.step;
-    if (m_hooks.onCheckpoint)
+    if (m_hooks.onCheckpoint) {
+        (void)m_recorder->flush().ok(); // its steps are told of first; close() reports failures
         m_hooks.onCheckpoint(written.value(), m_progress);
+    }
     return {};
 }
 
@@ -295,6 +316,10 @@ void Engine::closeRun(const Status& status)
 {
     if (m_batches)
         m_batches->close();
+    if (!status.ok()) {
+        m_latch.fail(status); // host updates that still wait are dropped
+        m_device.submit();
+    }
     const bool finished = status.ok() && m_progress.step >= m_setup.spec.steps;
     const char* word = !status.ok() ? "failed" : finished ? "done" : "stopped";
     if (m_recorder) {
@@ -307,9 +332,12 @@ void Engine::closeRun(const Status& status)
     {
         const std::lock_guard lock(m_mutex);
         m_failure = status.ok() ? closed : status;
+        // Before wait() can return: who waited asks for the state next.
+        m_state = !m_failure.ok() ? RunState::Failed
+                  : finished      ? RunState::Finished
+                                  : RunState::Stopped;
         m_done = true;
     }
-    m_state = !status.ok() ? RunState::Failed : finished ? RunState::Finished : RunState::Stopped;
     m_ended.notify_all();
     if (m_hooks.listener)
         m_hooks.listener(m_runId);

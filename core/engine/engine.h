@@ -86,6 +86,7 @@ private:
     void recordStep(StepIndex step, const StepResult& result, const StepTimes& times);
     Status judgeStep(StepIndex step, const StepResult& result);
     Status evaluateIfDue(StepIndex step);
+    Status answerQuestions(StepIndex step);
     Status saveCheckpoint();
     Status exportModel();
     void closeRun(const Status& status);
@@ -107,8 +108,8 @@ private:
     std::unique_ptr<TierStore> m_tiers;
     std::unique_ptr<RunMemory> m_memory;
     FailureLatch m_latch;
-    std::unique_ptr<HostUpdater> m_updater;
     std::unique_ptr<StepExecutor> m_executor;
+    std::unique_ptr<HostUpdater> m_updater; // goes first: its jobs point to the executor's events
 
     // Engine thread
     std::unique_ptr<BatchStream> m_batches;

@@ -11,7 +11,13 @@
 #include <millrace/library.h>
 #include <millrace/planner.h>
 
+#include <xxhash.h>
+
 #include <algorithm>
+#include <array>
+#include <cinttypes>
+#include <cstdio>
+#include <span>
 
 namespace mr {
 namespace fs = std::filesystem;
@@ -26,6 +32,19 @@ Result<TokenSet> tokens(
     options.seqLen = spec.seqLen;
     options.split = spec.split;
     return buildTokenSet(sources, tokenizer, options);
+}
+
+// What the sampler draws from, so that a resumed run sees what it would have seen.
+std::string hashOf(const TokenSet& set)
+{
+    const auto add = [](const auto& values, XXH64_hash_t seed) {
+        const auto bytes = std::as_bytes(std::span(values));
+        return XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed);
+    };
+    const XXH64_hash_t hash = add(set.starts, add(set.trained, add(set.tokens, 0)));
+    std::array<char, 17> text{};
+    (void)std::snprintf(text.data(), text.size(), "%016" PRIx64, hash);
+    return text.data();
 }
 
 std::string datasetPath(const RunSpec& spec)
@@ -88,6 +107,7 @@ Result<std::unique_ptr<Engine>> Engine::open(
     engine->m_uuid = newUuid();
     engine->m_progress.sampler = {engine->m_setup.spec.seed, 0, 0,
         static_cast<std::uint64_t>(engine->m_trainSet.count())};
+    engine->m_progress.dataHash = hashOf(engine->m_trainSet);
     engine->m_progress.instructionSet = std::string(instructionSetName());
     engine->m_progress.precision = std::string(name(engine->m_setup.spec.precision));
     MR_TRY(saveRunRecord(engine->m_runDir.string(), engine->newRun()));
@@ -123,6 +143,10 @@ Status Engine::prepareResume(const fs::path& runDir)
             datasetPath(m_setup.spec) + ": gives " + std::to_string(sequences) +
                 " sequences, the run began with " + std::to_string(m_progress.sampler.count) +
                 "; put back the data it was started with");
+    if (m_progress.dataHash != hashOf(m_trainSet))
+        return Status::error(ErrorKind::InvalidArgument,
+            datasetPath(m_setup.spec) +
+                ": is not the data the run began with (its tokens differ); put that back");
     if (m_progress.step >= m_setup.spec.steps)
         return Status::error(ErrorKind::InvalidArgument,
             m_runDir.string() + ": this run has done all of its " +

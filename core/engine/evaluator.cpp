@@ -1,5 +1,7 @@
 #include "core/engine/evaluator.h"
 
+#include "core/engine/sampling.h"
+
 #include <algorithm>
 #include <numeric>
 #include <vector>
@@ -37,6 +39,35 @@ Result<EvalResult> evaluate(
             ErrorKind::InvalidArgument, "evaluation: the data has no token to predict");
     result.loss = sum / static_cast<double>(result.tokens);
     return result;
+}
+
+Result<AnswerScore> scoreAnswers(StepExecutor& executor, const TokenSet& set, std::int64_t vocab,
+    std::int64_t room, std::int64_t limit)
+{
+    AnswerScore score;
+    std::vector<float> logits(static_cast<std::size_t>(vocab));
+    for (std::int64_t i = 0; i < set.count() && score.asked < limit; ++i) {
+        const std::uint64_t begin = set.starts[static_cast<std::size_t>(i)];
+        const std::uint64_t end = set.starts[static_cast<std::size_t>(i) + 1];
+        std::uint64_t response = begin + 1;
+        while (response < end && set.trained[response] == 0)
+            ++response;
+        const bool isPair = response > begin + 1 && response < end;
+        if (!isPair || static_cast<std::int64_t>(end - begin) > room)
+            continue;
+        ++score.asked;
+        std::uint64_t done = begin;
+        std::uint64_t at = response;
+        while (at < end) {
+            MR_TRY(executor.advance(std::span(set.tokens).subspan(done, at - done),
+                static_cast<std::int64_t>(done - begin), logits));
+            if (sampleToken(logits, 0.0, 1.0, 0, 0) != set.tokens[at])
+                break;
+            done = at++;
+        }
+        score.right += at == end ? 1 : 0;
+    }
+    return score;
 }
 
 } // namespace mr

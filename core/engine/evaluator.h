@@ -1,4 +1,4 @@
-// Evaluator: the mean cross-entropy of a token set, by forward passes only.
+// Evaluation of a token set: its mean cross-entropy, and how many of its pairs are answered right.
 //
 // Carries out evaluation plans with the executor of the run, in the memory of the run; reads the
 // weights the next forward would read and changes nothing (DECISIONS 3).
@@ -26,5 +26,15 @@ struct EvalResult {
 // `plan` is that of buildEvaluation for `shape`; every sequence is at most shape.seqLen + 1 tokens.
 Result<EvalResult> evaluate(
     StepExecutor& executor, const StepPlan& plan, const TokenSet& set, const BatchShape& shape);
+
+struct AnswerScore {
+    std::int64_t asked = 0;
+    std::int64_t right = 0; // every token of the response, its end included, as in the data
+};
+
+// Continues the prompt of the first `limit` pairs greedily and compares with the response. Text
+// without a prompt is passed over. `room` tokens are kept for keys and values; 0 asked without.
+Result<AnswerScore> scoreAnswers(StepExecutor& executor, const TokenSet& set, std::int64_t vocab,
+    std::int64_t room, std::int64_t limit);
 
 } // namespace mr

@@ -43,6 +43,8 @@ struct TinyResult {
     std::vector<double> norms;
     std::int64_t h2dBytes = 0;         // of the last step
     std::int64_t d2hBytes = 0;
+    std::int64_t plannedH2dBytes = 0; // linkTraffic() of its plan
+    std::int64_t plannedD2hBytes = 0;
     std::size_t plannedDeviceBytes = 0;
     std::size_t peakDeviceBytes = 0;   // that the device counted, minus what it held before
     std::size_t plannedHostBytes = 0;

@@ -25,7 +25,7 @@ Status StepExecutor::advance(
 {
     const auto count = static_cast<std::int64_t>(tokens.size());
     const std::int64_t seqLen = m_memory.rope.cosTable.dims[0];
-    if (count < 1 || first + count > seqLen || !m_memory.keyValueCache.data)
+    if (count < 1 || first + count > seqLen || !m_memory.keyValueCache(0).data)
         return Status::error(ErrorKind::Internal, "generation: no room for these tokens");
     MicroBatchData data;
     const auto whole = static_cast<std::size_t>(seqLen);
@@ -50,7 +50,7 @@ Status StepExecutor::advance(
     scratch.branch = scratch.branch.rows(0, count);
     for (std::int64_t block = 0; block < m_config.layers; ++block) {
         BlockActivations kept = firstRows(m_memory.activations(0, 0), count);
-        kept.visibleQkv = m_memory.keyValueCache.rows(block * seqLen, first + count);
+        kept.visibleQkv = m_memory.keyValueCache(block).rows(0, first + count);
         kept.qkv = kept.visibleQkv.rows(first, count);
         const GroupId group{static_cast<std::int32_t>(block + 1)};
         MR_TRY(forwardBlock(context, m_memory.group(group).weightViews,

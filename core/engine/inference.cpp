@@ -118,6 +118,11 @@ Result<EvalResult> InferenceModel::evaluate(const TokenSet& set)
         *m_executor, plan.value(), set, {m_micro.seqLen, m_micro.microBatch, 1});
 }
 
+Result<AnswerScore> InferenceModel::scoreAnswers(const TokenSet& set, std::int64_t limit)
+{
+    return mr::scoreAnswers(*m_executor, set, m_config.vocab, m_micro.seqLen, limit);
+}
+
 Result<Generated> InferenceModel::generate(std::string_view prompt, const GenerateOptions& options)
 {
     std::vector<TokenId> tokens;

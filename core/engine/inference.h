@@ -59,6 +59,9 @@ public:
     // Sequences of at most seqLen() + 1 tokens.
     Result<EvalResult> evaluate(const TokenSet& set);
 
+    // Precondition: options.cache, or limit 0.
+    Result<AnswerScore> scoreAnswers(const TokenSet& set, std::int64_t limit);
+
     // Precondition: options.cache. The prompt is text; BOS is added where the tokenizer does.
     Result<Generated> generate(std::string_view prompt, const GenerateOptions& options);
 

@@ -70,8 +70,10 @@ PlanReport reportOf(const RunSetup& setup)
     report.tiers = {tierOf(setup, Tier::Device, "device", setup.budget.deviceBytes),
         tierOf(setup, Tier::PinnedHost, "host", setup.budget.hostBytes)};
     report.checkpointBytes = checkpointBytes(setup.table);
+    StepSpec first = setup.step;
+    first.step = 1;
     auto built =
-        buildPlan(setup.step, Carry{}, setup.shape, setup.budget, Feedback{}, setup.policy);
+        buildPlan(first, Carry{}, setup.shape, setup.budget, Feedback{}, setup.policy);
     if (built.ok()) {
         const LinkTraffic traffic =
             linkTraffic(built.value().plan, setup.shape, setup.step.precision);

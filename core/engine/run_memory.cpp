@@ -103,7 +103,7 @@ Status RunMemory::bindWork(
     if (std::byte* product = device(MemoryUse::HeadProduct))
         headProduct = matrixView(product, DType::F32, config.vocab, config.hidden);
     if (std::byte* cache = device(MemoryUse::KeyValueCache))
-        keyValueCache = matrixView(
+        m_cache = matrixView(
             cache, m_shape.compute, config.layers * m_shape.seqLen, config.qkvColumns());
     layoutRope(config, m_shape, device(MemoryUse::Constants), rope);
     layoutScalars(table, m_shape, device(MemoryUse::Scalars), scalars);
@@ -147,6 +147,13 @@ const BlockActivations& RunMemory::activations(std::int64_t slot, std::int64_t b
 {
     const std::int64_t index = m_recompute ? 0 : slot * m_layers + block;
     return m_activations[static_cast<std::size_t>(index)];
+}
+
+TensorView RunMemory::keyValueCache(std::int64_t block) const
+{
+    if (m_cache.data)
+        return m_cache.rows(block * m_shape.seqLen, m_shape.seqLen);
+    return m_recompute ? TensorView{} : activations(0, block).qkv.rows(0, m_shape.seqLen);
 }
 
 } // namespace mr

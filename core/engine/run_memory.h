@@ -58,6 +58,10 @@ public:
     TensorView streamGradient(std::int64_t slot) const;
     const BlockActivations& activations(std::int64_t slot, std::int64_t block) const;
 
+    // Where generation keeps the projections of one sequence for a block: (seqLen, Q), c. Of its own
+    // where one was planned, else those that backward would read, else null (recomputation).
+    TensorView keyValueCache(std::int64_t block) const;
+
     std::int64_t slots() const noexcept { return m_slots; } // micro-batches in flight
     bool recomputes() const noexcept { return m_recompute; }
     DType compute() const noexcept { return m_shape.compute; }
@@ -66,7 +70,6 @@ public:
     BlockScratch scratch;
     HeadScratch head;
     TensorView headProduct;   // null data unless planned
-    TensorView keyValueCache; // (blocks * seqLen, Q), c; null data unless planned
     RopeTables rope;
     ScalarViews scalars;
     ScalarViews hostScalars;
@@ -92,6 +95,7 @@ private:
     std::int64_t m_slots = 1;
     bool m_recompute = false;
     std::byte* m_boundaries = nullptr;
+    TensorView m_cache; // (blocks * seqLen, Q)
     std::size_t m_boundaryCount = 1;
     std::vector<GroupMemory> m_groups;
     std::vector<BlockActivations> m_activations; // by slot, then block; one entry with recompute

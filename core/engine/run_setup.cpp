@@ -49,6 +49,22 @@ std::string defaultName(const RunSpec& spec)
     return name;
 }
 
+// A run must be found again from another working directory.
+void makePathsAbsolute(RunSpec& spec)
+{
+    const auto absolute = [](std::string& path) {
+        std::error_code error;
+        if (!path.empty())
+            path = std::filesystem::absolute(path, error).lexically_normal().string();
+    };
+    for (std::string* path : {&spec.modelDir, &spec.scratchConfig, &spec.scratchTokenizer,
+             &spec.outDir, &spec.database, &spec.diskPath})
+        absolute(*path);
+    for (auto* sources : {&spec.data, &spec.evalData})
+        for (DataSource& source : *sources)
+            absolute(source.path);
+}
+
 // All that needs the model but not the memory plan.
 Status resolveNumbers(RunSetup& setup, const MachineInfo& machine, std::int64_t trainSequences)
 {
@@ -192,6 +208,7 @@ Result<RunSetup> setUpRun(const RunSpec& spec, std::int64_t trainSequences)
     MR_TRY(checkSpec(spec));
     RunSetup setup;
     setup.spec = spec;
+    makePathsAbsolute(setup.spec);
     auto config = readModelConfig(spec.modelDir.empty() ? spec.scratchConfig : spec.modelDir);
     if (!config.ok())
         return config.status();
@@ -201,6 +218,9 @@ Result<RunSetup> setUpRun(const RunSpec& spec, std::int64_t trainSequences)
     MR_TRY(resolveNumbers(setup, machine, trainSequences));
     MR_TRY(resolveBudgets(setup, machine));
     MR_TRY(choosePolicy(setup));
+    // Only streams that are threads can overlap copies, updates and compute.
+    if (setup.spec.policy != "resident" || setup.spec.linkBytesPerSecond > 0.0)
+        setup.spec.threadedDevice = true;
     return setup;
 }
 

@@ -71,8 +71,8 @@ public:
     // gradients at zero. Blocks.
     Status prepareMemory();
 
-    // Generation: runs `tokens` at positions first, first + 1, ... through the model, keeping keys
-    // and values in `cache` (a RunMemory with one), and returns the logits of the last. Blocks.
+    // Generation: runs `tokens` at positions first, first + 1, ... through the model, keeping
+    // projections in the memory's keyValueCache, and returns the logits of the last. Blocks.
     Status advance(std::span<const TokenId> tokens, std::int64_t first, std::span<float> logits);
 
 private:

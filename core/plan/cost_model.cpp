@@ -9,23 +9,6 @@ namespace mr {
 
 namespace {
 
-StallCause causeOfLane(Lane lane) noexcept
-{
-    switch (lane) {
-    case Lane::CopyIn:
-        return StallCause::H2d;
-    case Lane::CopyOut:
-        return StallCause::D2h;
-    case Lane::Host:
-        return StallCause::HostUpdate;
-    case Lane::Disk:
-        return StallCause::Disk;
-    case Lane::Compute:
-        break;
-    }
-    return StallCause::Other;
-}
-
 double flopsOf(const Task& task, const CostInput& input)
 {
     const GroupShape& group = input.shape.groups[static_cast<std::size_t>(task.group.value)];
@@ -74,6 +57,23 @@ std::optional<double> durationOf(const Task& task, const CostInput& input)
 }
 
 } // namespace
+
+StallCause causeOf(Lane lane) noexcept
+{
+    switch (lane) {
+    case Lane::CopyIn:
+        return StallCause::H2d;
+    case Lane::CopyOut:
+        return StallCause::D2h;
+    case Lane::Host:
+        return StallCause::HostUpdate;
+    case Lane::Disk:
+        return StallCause::Disk;
+    case Lane::Compute:
+        break;
+    }
+    return StallCause::Other;
+}
 
 std::int64_t copyBytes(const Task& task, const ModelShape& shape, Precision precision) noexcept
 {
@@ -155,7 +155,7 @@ void StepForecaster::attribute(
         const double begin = std::max(span.begin, gapBegin);
         if (begin >= gapEnd)
             continue;
-        const auto cause = causeOfLane(plan.tasks[static_cast<std::size_t>(task)].lane);
+        const auto cause = causeOf(plan.tasks[static_cast<std::size_t>(task)].lane);
         out.stallSeconds[static_cast<std::size_t>(cause)] += gapEnd - begin;
         gapEnd = begin;
     }
@@ -188,7 +188,7 @@ StepForecast StepForecaster::forecast(const StepPlan& plan, const CostInput& inp
     out.stepSeconds = end.end;
     if (end.end > computeEnd) {
         // The step ends with this task: it is the last thing that is waited for.
-        const auto cause = causeOfLane(plan.tasks[static_cast<std::size_t>(last)].lane);
+        const auto cause = causeOf(plan.tasks[static_cast<std::size_t>(last)].lane);
         const double begin = std::max(end.begin, computeEnd);
         out.stallSeconds[static_cast<std::size_t>(cause)] += end.end - begin;
         if (begin > computeEnd)

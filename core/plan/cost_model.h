@@ -22,6 +22,9 @@
 
 namespace mr {
 
+// Which column of the stall ledger a wait for work on this lane belongs to.
+StallCause causeOf(Lane lane) noexcept;
+
 struct CostInput {
     const ModelShape& shape;
     const Feedback& rates;

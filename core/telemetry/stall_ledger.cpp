@@ -1,5 +1,7 @@
 #include "core/telemetry/stall_ledger.h"
 
+#include "core/plan/cost_model.h"
+
 #include <algorithm>
 #include <numeric>
 
@@ -14,23 +16,6 @@ bool ran(const Interval& interval) noexcept
 constexpr std::size_t kLanes = 5;
 
 } // namespace
-
-StallCause causeOf(Lane lane, TaskKind) noexcept
-{
-    switch (lane) {
-    case Lane::CopyIn:
-        return StallCause::H2d;
-    case Lane::CopyOut:
-        return StallCause::D2h;
-    case Lane::Host:
-        return StallCause::HostUpdate;
-    case Lane::Disk:
-        return StallCause::Disk;
-    case Lane::Compute:
-        break;
-    }
-    return StallCause::Other;
-}
 
 StallLedger::StallLedger(std::size_t tasks)
 {
@@ -159,7 +144,7 @@ void StallLedger::walkBack(Work& work, Interval gap, Source source) const
         if (until > end) // ready, but not yet started
             attribute(work, StallCause::Other, {end, until}, source);
         if (end > begin)
-            attribute(work, causeOf(source.lane, source.kind), {begin, end}, source);
+            attribute(work, causeOf(source.lane), {begin, end}, source);
         until = begin;
         Source before;
         if (until == gap.beginNs)

@@ -99,7 +99,4 @@ private:
 // to Other, so that the columns add up to wallUs.
 StepRow toStepRow(const StallSplit& split) noexcept;
 
-// Which column a wait for this lane (and kind) belongs to.
-StallCause causeOf(Lane lane, TaskKind kind) noexcept;
-
 } // namespace mr

@@ -9,10 +9,12 @@
 #include "ui/support/demo_rows.h"
 
 #include <QAccessible>
+#include <QDialog>
 #include <QLabel>
 #include <QPushButton>
 #include <QSignalSpy>
 #include <QSpinBox>
+#include <QTableView>
 #include <QTest>
 
 #include <limits>
@@ -189,11 +191,25 @@ private slots:
         RunView view;
         view.setSnapshot(demoSnapshot(412, 600));
 
-        for (QWidget* chart : std::initializer_list<QWidget*>{view.lossChart(), view.stallStrip()}) {
+        for (QWidget* chart :
+            std::initializer_list<QWidget*>{view.lossChart(), view.stallStrip()}) {
             QAccessibleInterface* reader = QAccessible::queryAccessibleInterface(chart);
             QCOMPARE(reader->role(), QAccessible::Chart);
             QVERIFY(reader->text(QAccessible::Description).contains(QStringLiteral("412")));
         }
+    }
+
+    void theStepsCanBeReadAsATable()
+    {
+        RunView view;
+        view.setSnapshot(demoSnapshot(412, 600));
+
+        button(view, QStringLiteral("As a table…"))->click();
+
+        const auto* table = view.findChild<QDialog*>()->findChild<QTableView*>();
+        QCOMPARE(table->model()->rowCount(), 412);
+        view.setSnapshot(demoSnapshot(420, 600));
+        QCOMPARE(table->model()->rowCount(), 420);
     }
 
     void aRunWithoutStepsIsShownToo()

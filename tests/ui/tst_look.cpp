@@ -97,8 +97,8 @@ private slots:
             QVERIFY(layout.chips[i].rect.right() <= 200.0);
             QVERIFY(layout.chips[i].rect.bottom() <= layout.height);
             if (i > 0)
-                QVERIFY(layout.chips[i].rect.top() > layout.chips[i - 1].rect.top()
-                    || layout.chips[i].rect.left() > layout.chips[i - 1].rect.left());
+                QVERIFY(layout.chips[i].rect.top() > layout.chips[i - 1].rect.top() ||
+                        layout.chips[i].rect.left() > layout.chips[i - 1].rect.left());
         }
     }
 
@@ -156,8 +156,8 @@ private slots:
             const QString source = message.firstChildElement("source").text();
             const QDomElement translation = message.firstChildElement("translation");
             const QString text = translation.text();
-            QVERIFY2(translation.attribute("type").isEmpty() && !text.isEmpty(),
-                qPrintable(source));
+            QVERIFY2(
+                translation.attribute("type").isEmpty() && !text.isEmpty(), qPrintable(source));
             for (const char* place : {"%1", "%2", "%3", "%4", "%5", "%n"})
                 QVERIFY2(source.contains(place) == text.contains(place), qPrintable(source));
         }
@@ -170,8 +170,7 @@ private slots:
 
         QCOMPARE(QCoreApplication::translate("mr::ui::MainWindow", "History"), QString("履歴"));
         language.choose("en");
-        QCOMPARE(
-            QCoreApplication::translate("mr::ui::MainWindow", "History"), QString("History"));
+        QCOMPARE(QCoreApplication::translate("mr::ui::MainWindow", "History"), QString("History"));
     }
 };
 

@@ -13,12 +13,15 @@
 #include "ui/support/demo_rows.h"
 #include "ui/support/fake_services.h"
 #include "widgets/message_label.h"
+#include "widgets/path_edit.h"
 #include "widgets/token_preview.h"
 
 #include <QAbstractButton>
 #include <QAccessible>
 #include <QLabel>
+#include <QLineEdit>
 #include <QPushButton>
+#include <QScrollArea>
 #include <QSettings>
 #include <QSignalSpy>
 #include <QSpinBox>
@@ -101,7 +104,9 @@ private slots:
 
         const QStringList texts = labelTexts(*page.planPanel());
         QVERIFY(texts.contains("Adam moments"));
-        QVERIFY(texts.join(' ').contains("4.80 GiB of 6.00 GiB"));
+        QString all = texts.join(' ');
+        all.replace(QChar(0xa0), ' ');
+        QVERIFY2(all.contains("4.80 GiB of 6.00 GiB"), qPrintable(all));
     }
 
     void aPlanThatDoesNotFitSaysWhatBindsAndIsNotStarted()
@@ -168,11 +173,7 @@ private slots:
     void homeStartsTheSampleThatIsThere()
     {
         QTemporaryDir sample;
-        QDir(sample.path()).mkpath("model");
-        for (const char* name : {"model/config.json", "train.jsonl", "eval.jsonl"}) {
-            QFile file(sample.filePath(name));
-            QVERIFY(file.open(QIODevice::WriteOnly));
-        }
+        QVERIFY(makeSampleFolder(sample.path()));
         UiServices services = fakeServices(std::make_shared<FakeRun>());
         services.sampleDir = sample.path().toStdString();
         HomePage home(services);
@@ -217,15 +218,41 @@ private slots:
 
         QStringList nameless;
         for (auto* widget : window.findChildren<QWidget*>()) {
-            if (widget->focusPolicy() == Qt::NoFocus
-                || widget->objectName().startsWith("qt_"))
+            if (!(widget->focusPolicy() & Qt::TabFocus) || widget->objectName().startsWith("qt_"))
                 continue;
             auto* interface = QAccessible::queryAccessibleInterface(widget);
             if (interface && interface->text(QAccessible::Name).isEmpty())
-                nameless << QString("%1 '%2' in %3").arg(widget->metaObject()->className(),
-                    widget->objectName(), widget->parentWidget()->metaObject()->className());
+                nameless << QString("%1 '%2' in %3")
+                                .arg(widget->metaObject()->className(), widget->objectName(),
+                                    widget->parentWidget()->metaObject()->className());
         }
         QVERIFY2(nameless.isEmpty(), qPrintable(nameless.join("; ")));
+    }
+
+    void tabGoesDownThePage()
+    {
+        NewRunPage page(fakeServices(std::make_shared<FakeRun>()));
+        page.resize(900, 3000);
+        page.show();
+        page.setSpec(goodSpec());
+        QTRY_VERIFY(page.datasetSection()->info() && page.settled());
+        QCoreApplication::processEvents();
+
+        // Right of the one before on the same line, or below it; the form, then the buttons.
+        QPoint last(-1, -1);
+        int seen = 0;
+        auto* form = page.formArea()->widget();
+        for (QWidget* w = page.modelSection()->pathEdit()->edit(); form->isAncestorOf(w);
+             w = w->nextInFocusChain()) {
+            if (!(w->focusPolicy() & Qt::TabFocus) || !w->isVisible() || w->focusProxy())
+                continue;
+            const QPoint at = w->mapTo(form, w->rect().center());
+            QVERIFY2(at.y() > last.y() + 4 || at.x() > last.x(),
+                qPrintable(w->accessibleName() + QString(" at %1").arg(at.y())));
+            last = at;
+            ++seen;
+        }
+        QVERIFY(seen > 15);
     }
 
     void theLanguageChangesWhileTheWindowIsOpen()

@@ -11,12 +11,16 @@
 #include "theme.h"
 #include "ui/support/demo_rows.h"
 #include "ui/support/fake_services.h"
+#include "widgets/status_strip.h"
 
+#include <QAbstractButton>
 #include <QApplication>
 #include <QDir>
 #include <QFontDatabase>
 #include <QImage>
 #include <QProcess>
+#include <QScrollArea>
+#include <QScrollBar>
 #include <QSet>
 #include <QSettings>
 #include <QTemporaryDir>
@@ -70,8 +74,8 @@ private slots:
         QSettings::setDefaultFormat(QSettings::IniFormat);
         QSettings::setPath(QSettings::IniFormat, QSettings::UserScope, m_settings.path());
         QCoreApplication::setOrganizationName("millrace-test");
-        QFont font("DejaVu Sans", 10);
-        QApplication::setFont(font);
+        QApplication::setFont(QFont("DejaVu Sans", 10));
+        QVERIFY(makeSampleFolder(m_sample.path()));
     }
 
     void everyPage_data()
@@ -90,20 +94,28 @@ private slots:
         Theme theme;
         Language words;
         const auto runs = demoRuns();
-        MainWindow window(fakeServices(std::make_shared<FakeRun>(), runs), theme, words);
+        UiServices services = fakeServices(std::make_shared<FakeRun>(), runs);
+        services.sampleDir = m_sample.path().toStdString();
+        MainWindow window(services, theme, words);
         theme.setChoice(dark ? ThemeChoice::Dark : ThemeChoice::Light);
         words.choose(language);
         window.resize(kWindow);
         window.show();
         window.newRun()->setSpec(goodSpec());
-        QTRY_VERIFY(window.newRun()->planPanel()->plan());
         QTRY_VERIFY(window.newRun()->datasetSection()->info());
+        QTRY_VERIFY(window.newRun()->settled());
         window.home()->setRuns(runs);
 
         save(window, MainWindow::Page::Home, "home");
         save(window, MainWindow::Page::NewRun, "new-run");
+        window.findChild<QAbstractButton*>("advanced")->setChecked(true);
+        QCoreApplication::processEvents();
+        auto* form = window.newRun()->formArea()->verticalScrollBar();
+        form->setValue(form->maximum());
+        save(window, MainWindow::Page::NewRun, "new-run-settings");
         save(window, MainWindow::Page::Live, "live-empty");
         window.live()->showSnapshot(demoSnapshot(412, 600));
+        window.findChild<StatusStrip*>("statusStrip")->setSnapshot(demoSnapshot(412, 600));
         save(window, MainWindow::Page::Live, "live");
         window.history()->setRuns(runs);
         save(window, MainWindow::Page::History, "history");
@@ -135,13 +147,16 @@ private:
         QCoreApplication::processEvents();
         const QPixmap picture = window.grab();
         const bool scaled = picture.devicePixelRatio() > 1.5;
-        const QString file = QString("%1/%2-%3.png").arg(folder(), name,
-            scaled ? QString("200-percent") : QString(QTest::currentDataTag()));
+        const QString file =
+            QString("%1/%2-%3.png")
+                .arg(folder(), name,
+                    scaled ? QString("200-percent") : QString(QTest::currentDataTag()));
         QVERIFY(picture.save(file));
         QVERIFY2(colorCount(picture.toImage()) > 20, qPrintable(file));
     }
 
     QTemporaryDir m_settings;
+    QTemporaryDir m_sample;
 };
 
 QTEST_MAIN(TestScreenshots)

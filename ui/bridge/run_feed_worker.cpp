@@ -33,9 +33,8 @@ bool sameHead(const RunRow& a, const RunRow& b)
 {
     return a.id == b.id && a.status == b.status && a.name == b.name && a.notes == b.notes &&
            a.totalSteps == b.totalSteps && a.lastStep == b.lastStep && a.endedMs == b.endedMs &&
-           a.activeUs == b.activeUs && a.exitReason == b.exitReason &&
-           a.resumable == b.resumable && a.planJson == b.planJson &&
-           sameBits(a.bestEval, b.bestEval);
+           a.activeUs == b.activeUs && a.exitReason == b.exitReason && a.resumable == b.resumable &&
+           a.planJson == b.planJson && sameBits(a.bestEval, b.bestEval);
 }
 
 bool sameCheckpoints(const std::vector<CheckpointRow>& a, const std::vector<CheckpointRow>& b)
@@ -198,8 +197,7 @@ void RunFeedWorker::readRuns()
     if (status.ok()) {
         Result<std::vector<RunRow>> runs = m_reader->runs();
         if (runs.ok()) {
-            emit runsReady(
-                std::make_shared<const std::vector<RunRow>>(std::move(runs).value()));
+            emit runsReady(std::make_shared<const std::vector<RunRow>>(std::move(runs).value()));
             return;
         }
         status = runs.status();

@@ -144,4 +144,3 @@ void SessionController::onFinished(qint64 runId, RunState state, const QString& 
 }
 
 } // namespace mr::ui
-

@@ -41,9 +41,9 @@ struct UiServices {
     std::function<Result<PlanReport>(const std::string& json)> planFromJson;
 
     std::vector<std::string> policies = {"auto"}; // those that are built, "auto" first
-    std::string database;   // history
-    std::string runsFolder; // where run folders are made when none is named
-    std::string sampleDir;  // resources/sample; it may be missing
+    std::string database;                         // history
+    std::string runsFolder;                       // where run folders are made when none is named
+    std::string sampleDir;                        // resources/sample; it may be missing
 };
 
 } // namespace mr::ui

@@ -10,7 +10,6 @@
 #include <QKeyEvent>
 #include <QLocale>
 #include <QVBoxLayout>
-
 #include <qcustomplot.h>
 
 #include <algorithm>
@@ -433,7 +432,8 @@ void LineChart::applyPalette()
     }
     m_plot->xAxis->grid()->setVisible(false);
     m_line->setPen(QPen(colors.muted, 0));
-    m_gaps->setScatterStyle(QCPScatterStyle(QCPScatterStyle::ssCross, QPen(colors.error, 0), QBrush(Qt::NoBrush), 7));
+    m_gaps->setScatterStyle(
+        QCPScatterStyle(QCPScatterStyle::ssCross, QPen(colors.error, 0), QBrush(Qt::NoBrush), 7));
     QPen box(colors.accent, 0);
     m_plot->selectionRect()->setPen(box);
     QColor inside = colors.accent;

@@ -44,11 +44,12 @@ public:
     ~LineChart() override;
 
     int addSeries(Series series);
-    void setZeroBased(bool on);   // the y axis starts at zero
+    void setZeroBased(bool on); // the y axis starts at zero
     void append(int series, std::span<const double> x, std::span<const double> y);
     void replace(int series, Column points);
     void clearPoints();
-    // After points changed: decimates, fits the y axis, repaints (once, however often it is called).
+    // After points changed: decimates, fits the y axis, repaints (once, however often it is
+    // called).
     void refresh();
 
     void setLogScale(bool on);

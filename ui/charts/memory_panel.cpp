@@ -75,14 +75,13 @@ void MemoryPanel::show(Row& row, const std::string& tier, std::int64_t peakBytes
         numbers << tr("measured peak %1").arg(memoryText(static_cast<double>(peakBytes)));
     if (planned != nullptr) {
         for (const PlanBytes& kind : planned->kinds)
-            pieces.push_back({PlanWords::kind(kind.kind), kind.bytes,
-                PlanWords::kindColor(kind.kind, colors)});
+            pieces.push_back(
+                {PlanWords::kind(kind.kind), kind.bytes, PlanWords::kindColor(kind.kind, colors)});
         numbers << tr("planned %1").arg(memoryText(static_cast<double>(planned->totalBytes)));
         if (planned->budgetBytes > 0)
             numbers << tr("limit %1").arg(memoryText(static_cast<double>(planned->budgetBytes)));
     } else {
-        pieces.push_back(
-            {tr("Measured peak"), static_cast<quint64>(peakBytes), colors.series[5]});
+        pieces.push_back({tr("Measured peak"), static_cast<quint64>(peakBytes), colors.series[5]});
     }
     row.name->setText(PlanWords::tier(tier));
     row.numbers->setText(numbers.join(QStringLiteral(" · ")));
@@ -103,10 +102,10 @@ void MemoryPanel::rebuild()
                 const bool known = std::any_of(entries.begin(), entries.end(),
                     [&word](const Legend::Entry& entry) { return entry.word == word; });
                 if (kind.bytes > 0 && !known)
-                    entries.push_back({word, {}, Legend::Mark::Box,
-                        [name = kind.kind](const QPalette& palette) {
-                            return PlanWords::kindColor(name, themeColors(palette));
-                        }});
+                    entries.push_back(
+                        {word, {}, Legend::Mark::Box, [name = kind.kind](const QPalette& palette) {
+                             return PlanWords::kindColor(name, themeColors(palette));
+                         }});
             }
         }
     }
@@ -119,8 +118,8 @@ QByteArray MemoryPanel::csv() const
     if (m_plan) {
         for (const PlanTier& tier : m_plan->tiers) {
             for (const PlanBytes& kind : tier.kinds)
-                text += QByteArray::fromStdString(tier.tier + ",planned " + kind.kind + "," +
-                                                  std::to_string(kind.bytes) + "\n");
+                text += QByteArray::fromStdString(
+                    tier.tier + ",planned " + kind.kind + "," + std::to_string(kind.bytes) + "\n");
         }
     }
     text += "device,measured peak," + QByteArray::number(static_cast<qlonglong>(m_devicePeak));

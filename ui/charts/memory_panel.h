@@ -1,4 +1,5 @@
-// What each tier of memory holds: the plan's bytes by kind, stacked, and the peak that was measured.
+// What each tier of memory holds: the plan's bytes by kind, stacked, and the peak that was
+// measured.
 //
 // Threads  GUI.
 

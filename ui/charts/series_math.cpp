@@ -103,8 +103,8 @@ double Ema::push(double value)
 {
     if (!std::isfinite(value))
         return kGap;
-    m_rest *= 1.0 - m_alpha;
-    m_value += (value - m_value) * (m_alpha / (1.0 - m_rest));
+    m_weight = m_weight * (1.0 - m_alpha) + m_alpha; // the first time exactly alpha
+    m_value += (value - m_value) * (m_alpha / m_weight);
     return m_value;
 }
 

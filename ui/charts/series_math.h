@@ -35,7 +35,7 @@ public:
 private:
     double m_alpha;
     double m_value = 0.0;
-    double m_rest = 1.0; // (1-a)^n: the weight the missing past would have
+    double m_weight = 0.0; // 1 - (1-a)^n: what the past that exists weighs
 };
 
 std::vector<double> debiasedEma(std::span<const double> values, double window);

@@ -25,8 +25,8 @@ std::vector<StallBar> stallBars(const StepSeries& steps, double lower, double up
         const double edge = static_cast<double>(row.step) - 0.5;
         if (edge >= upper)
             break;
-        StallBar bar{i, 1, (edge - lower) * perStep, perStep, row.wallUs, row.computeUs,
-            dominantCause(row)};
+        StallBar bar{
+            i, 1, (edge - lower) * perStep, perStep, row.wallUs, row.computeUs, dominantCause(row)};
         if (perStep < 1.0) {
             bar.left = std::max(0.0, std::floor(bar.left));
             bar.width = 1.0;

@@ -46,8 +46,8 @@ struct LedgerTotals {
 // Of the steps with lower <= step <= upper.
 LedgerTotals ledgerTotals(const StepSeries& steps, double lower, double upper);
 
-// Whole numbers in proportion to `parts` that add up to `whole` exactly (largest remainder; of equal
-// remainders the earlier part wins). All zero if the parts are.
+// Whole numbers in proportion to `parts` that add up to `whole` exactly (largest remainder; of
+// equal remainders the earlier part wins). All zero if the parts are.
 std::vector<std::int64_t> shareOut(std::span<const std::int64_t> parts, std::int64_t whole);
 
 } // namespace mr::ui

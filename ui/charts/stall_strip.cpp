@@ -4,8 +4,8 @@
 #include "charts/chart_accessible.h"
 #include "charts/line_chart.h"
 #include "charts/series_math.h"
-#include "models/units.h"
 #include "models/stall_words.h"
+#include "models/units.h"
 #include "widgets/format.h"
 
 #include <QHelpEvent>
@@ -121,9 +121,8 @@ const StepRow* StallStrip::rowAt(double step) const
         return nullptr;
     const double perStep = m_bars.front().width;
     if (m_bars.front().count > 1 || perStep <= 1.0) {
-        const double column =
-            std::floor((step - m_lower) / (m_upper - m_lower) * plotArea().width() *
-                       devicePixelRatioF());
+        const double column = std::floor(
+            (step - m_lower) / (m_upper - m_lower) * plotArea().width() * devicePixelRatioF());
         for (const StallBar& bar : m_bars) {
             if (bar.left >= column)
                 return &m_steps[bar.index];
@@ -142,8 +141,7 @@ QString StallStrip::readout() const
     if (row == nullptr)
         return {};
     const int cause = dominantCause(*row);
-    const QString head =
-        tr("step %1 · %2").arg(countText(row->step), milliseconds(row->wallUs));
+    const QString head = tr("step %1 · %2").arg(countText(row->step), milliseconds(row->wallUs));
     if (cause < 0)
         return head;
     const auto part = static_cast<std::size_t>(cause);
@@ -224,8 +222,8 @@ void StallStrip::paintAxis(QPainter& painter, const QRectF& area)
         const double us = m_scaleUs * i / kGridLines;
         const QRectF label(0, y - 10, area.left() - 6, 20);
         if (i > 0)
-            painter.drawText(label, Qt::AlignRight | Qt::AlignVCenter,
-                Format::milliseconds(us / 1000.0));
+            painter.drawText(
+                label, Qt::AlignRight | Qt::AlignVCenter, Format::milliseconds(us / 1000.0));
     }
     // Labels at round steps, no closer than their text needs.
     const double room = fontMetrics().horizontalAdvance(QStringLiteral("0 000 000"));
@@ -250,14 +248,14 @@ void StallStrip::paintBars(QPainter& painter, const QRectF& area)
     for (const StallBar& bar : m_bars) {
         // A gap of one device pixel between bars that are wide enough to have one.
         const double from = std::round(bar.left);
-        const double to = std::max(from + 1.0, std::round(bar.left + bar.width) -
-                                                   (bar.width >= 4.0 ? 1.0 : 0.0));
+        const double to =
+            std::max(from + 1.0, std::round(bar.left + bar.width) - (bar.width >= 4.0 ? 1.0 : 0.0));
         const double x = (left + from) / dpr;
         const double width = (to - from) / dpr;
         const double wall = std::min(static_cast<double>(bar.wallUs) * perUs, area.height());
         const double compute = std::min(static_cast<double>(bar.computeUs) * perUs, wall);
-        painter.fillRect(QRectF(x, area.bottom() - compute, width, compute),
-            partColor(palette(), 0));
+        painter.fillRect(
+            QRectF(x, area.bottom() - compute, width, compute), partColor(palette(), 0));
         if (bar.cause >= 0)
             painter.fillRect(QRectF(x, area.bottom() - wall, width, wall - compute),
                 partColor(palette(), 1 + static_cast<std::size_t>(bar.cause)));
@@ -283,8 +281,8 @@ void StallStrip::paintOverlay(QPainter& painter)
     if (!std::isnan(m_dragFrom)) {
         QColor inside = colors.accent;
         inside.setAlphaF(0.15F);
-        painter.fillRect(QRectF(QPointF(m_dragFrom, area.top()), QPointF(m_dragTo, area.bottom()))
-                             .normalized(),
+        painter.fillRect(
+            QRectF(QPointF(m_dragFrom, area.top()), QPointF(m_dragTo, area.bottom())).normalized(),
             inside);
     }
     if (!std::isnan(m_cursor) && m_cursor >= m_lower && m_cursor <= m_upper) {
@@ -337,9 +335,9 @@ void StallStrip::keyPressEvent(QKeyEvent* event)
     const auto moved = [this](double step) {
         emit cursorMoved(std::clamp(step, std::ceil(m_lower), std::floor(m_upper)));
         if (const StepRow* row = rowAt(m_cursor))
-            setAccessibleDescription(readout() + QLatin1Char(' ') +
-                                     StallWords::explanation(
-                                         static_cast<std::size_t>(1 + dominantCause(*row))));
+            setAccessibleDescription(
+                readout() + QLatin1Char(' ') +
+                StallWords::explanation(static_cast<std::size_t>(1 + dominantCause(*row))));
     };
     switch (event->key()) {
     case Qt::Key_Left:

@@ -10,7 +10,7 @@ namespace mr::ui {
 
 struct RunProgress {
     std::int64_t step = 0;
-    std::int64_t totalSteps = 0; // 0: not known
+    std::int64_t totalSteps = 0;  // 0: not known
     double elapsedSeconds = -1.0; // active time, without pauses
     double remainingSeconds = -1.0;
     double tokensPerSecond = -1.0; // of the last steps

@@ -60,6 +60,7 @@ bool isText(int column)
     switch (column) {
     case RunTableModel::Status:
     case RunTableModel::Name:
+    case RunTableModel::Date: // reads like text; SortRole has the number
     case RunTableModel::Model:
     case RunTableModel::Dataset:
     case RunTableModel::Policy:
@@ -94,9 +95,9 @@ QVariant RunTableModel::text(const Row& row, int column) const
     case LastLoss:
         return numberText(run.lastLoss, 4);
     case Steps:
-        return run.totalSteps > 0
-                   ? tr("%1 / %2", "steps of all").arg(countText(run.lastStep), countText(run.totalSteps))
-                   : countText(run.lastStep);
+        return run.totalSteps > 0 ? tr("%1 / %2", "steps of all")
+                                        .arg(countText(run.lastStep), countText(run.totalSteps))
+                                  : countText(run.lastStep);
     case Tokens:
         return countText(run.tokens);
     case ActiveTime:
@@ -181,8 +182,8 @@ QVariant RunTableModel::data(const QModelIndex& index, int role) const
             return QString::fromStdString(row.run.dir);
         return {};
     case Qt::TextAlignmentRole:
-        return QVariant::fromValue(isText(column) ? Qt::AlignLeft | Qt::AlignVCenter
-                                                  : Qt::AlignRight | Qt::AlignVCenter);
+        return QVariant::fromValue(
+            isText(column) ? Qt::AlignLeft | Qt::AlignVCenter : Qt::AlignRight | Qt::AlignVCenter);
     default:
         return {};
     }
@@ -193,8 +194,8 @@ QVariant RunTableModel::headerData(int section, Qt::Orientation orientation, int
     if (orientation != Qt::Horizontal)
         return {};
     if (role == Qt::TextAlignmentRole)
-        return QVariant::fromValue(isText(section) ? Qt::AlignLeft | Qt::AlignVCenter
-                                                   : Qt::AlignRight | Qt::AlignVCenter);
+        return QVariant::fromValue(
+            isText(section) ? Qt::AlignLeft | Qt::AlignVCenter : Qt::AlignRight | Qt::AlignVCenter);
     if (role != Qt::DisplayRole)
         return {};
     switch (section) {

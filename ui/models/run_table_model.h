@@ -18,6 +18,7 @@ public:
     enum Column {
         Status,
         Name,
+        Date,
         BestEval,
         LastLoss,
         Steps,
@@ -29,7 +30,6 @@ public:
         Model,
         Dataset,
         Policy,
-        Date,
         ColumnCount
     };
     enum Role {

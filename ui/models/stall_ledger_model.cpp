@@ -1,8 +1,8 @@
 #include "models/stall_ledger_model.h"
 
 #include "charts/cause_colors.h"
-#include "models/units.h"
 #include "models/stall_words.h"
+#include "models/units.h"
 #include "widgets/format.h"
 
 #include <QFont>
@@ -49,8 +49,7 @@ QVariant StallLedgerModel::text(int row, int column) const
     case Part:
         return row < kParts ? StallWords::name(static_cast<std::size_t>(row)) : tr("Total");
     case Total:
-        return tr("%1 s").arg(
-            QLocale().toString(static_cast<double>(valueUs(row)) / 1e6, 'f', 3));
+        return tr("%1 s").arg(QLocale().toString(static_cast<double>(valueUs(row)) / 1e6, 'f', 3));
     case PerStep:
         return Format::milliseconds(static_cast<double>(value(row, PerStep)) / 1000.0);
     case Share:

@@ -13,8 +13,7 @@ void StepSeries::append(std::span<const StepRow> rows)
         block.reserve(used + taken);
         if (used > 0)
             block = *m_blocks.back();
-        block.insert(
-            block.end(), rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(taken));
+        block.insert(block.end(), rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(taken));
         auto shared = std::make_shared<const Block>(std::move(block));
         if (used > 0)
             m_blocks.back() = std::move(shared);

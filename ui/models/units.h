@@ -1,4 +1,5 @@
-// Numbers as text for people: the current QLocale, always with the unit, an en dash for "not known".
+// Numbers as text for people: the current QLocale, always with the unit, an en dash for "not
+// known".
 //
 // Units  GiB for memory (powers of 1024), GB/s for links (powers of 1000).
 

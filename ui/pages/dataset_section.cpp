@@ -189,8 +189,8 @@ void DatasetSection::showInfo()
 {
     if (m_info->problems.empty()) {
         const bool doubtful = m_info->cutRows > 0 || m_info->emptyRows > 0;
-        m_message->show(doubtful ? MessageLabel::Kind::Warning : MessageLabel::Kind::Good,
-            summary(*m_info));
+        m_message->show(
+            doubtful ? MessageLabel::Kind::Warning : MessageLabel::Kind::Good, summary(*m_info));
         return;
     }
     QStringList lines;
@@ -206,6 +206,7 @@ void DatasetSection::showMapping()
         delete item;
     }
     int row = 0;
+    QWidget* before = m_path->lastInFocusOrder();
     for (const auto& [role, column] : m_info->mapping) {
         auto* label = new QLabel(roleText(role), m_mapping);
         auto* combo = new QComboBox(m_mapping);
@@ -227,8 +228,11 @@ void DatasetSection::showMapping()
             Qt::QueuedConnection);
         m_mappingGrid->addWidget(label, row, 0);
         m_mappingGrid->addWidget(combo, row, 1);
+        setTabOrder(before, combo);
+        before = combo;
         ++row;
     }
+    setTabOrder(before, m_previewArea);
     m_mapping->setVisible(row > 0);
 }
 
@@ -250,8 +254,8 @@ QString DatasetSection::summary(const DatasetInfo& info) const
     if (info.tokens > 0)
         lines << tr("%1 tokens, %2 of them trained (%3)")
                      .arg(countText(info.tokens), countText(info.trainedTokens),
-                         percentText(100.0 * static_cast<double>(info.trainedTokens)
-                             / static_cast<double>(info.tokens)));
+                         percentText(100.0 * static_cast<double>(info.trainedTokens) /
+                                     static_cast<double>(info.tokens)));
     if (info.cutRows > 0)
         lines << tr("%n row(s) are longer than the sequence length and are cut.", nullptr,
             static_cast<int>(info.cutRows));
@@ -282,8 +286,7 @@ void DatasetSection::retranslateUi()
 {
     m_card->setTitle(tr("Data"));
     m_label->setText(tr("Training &file"));
-    m_path->setTexts(
-        tr("Training file"), tr("JSONL, JSON, CSV or plain text. Drop it here."));
+    m_path->setTexts(tr("Training file"), tr("JSONL, JSON, CSV or plain text. Drop it here."));
     m_evalLabel->setText(tr("&Evaluation file (optional)"));
     m_evalPath->setTexts(tr("Evaluation file"),
         tr("Empty: 5 % of the training sequences are held out, at most 200"));

@@ -40,6 +40,8 @@ public:
     void setModel(const QString& modelDir, std::int64_t seqLen);
 
     const std::optional<DatasetInfo>& info() const { return m_info; }
+    // Nothing is being looked at, nor about to be.
+    bool settled() const { return !m_delay.isActive() && !m_question.busy(); }
     MessageLabel* message() const { return m_message; }
     MessageLabel* evalMessage() const { return m_evalMessage; }
     PathEdit* pathEdit() const { return m_path; }

@@ -125,6 +125,7 @@ void HistoryPage::makeFilterBar()
     m_text->setPlaceholderText(tr("Filter by name, model, dataset, policy or note (Ctrl+F)"));
     m_text->setAccessibleName(tr("Filter"));
     m_text->setClearButtonEnabled(true);
+    m_text->setObjectName(QStringLiteral("historyFilter"));
     m_status = new QComboBox;
     m_status->setAccessibleName(tr("State"));
     m_status->addItem(tr("All states"), static_cast<int>(RunFilterModel::States::All));
@@ -136,13 +137,13 @@ void HistoryPage::makeFilterBar()
     m_count = new QLabel;
     m_open = new QPushButton(tr("Open"));
     m_resume = new QPushButton(tr("Resume"));
+    m_resume->setObjectName(QStringLiteral("historyResume"));
     connect(m_text, &QLineEdit::textChanged, this, [this](const QString& text) {
         m_filtered->setText(text);
         updateState();
     });
     connect(m_status, &QComboBox::currentIndexChanged, this, [this] {
-        m_filtered->setStates(
-            static_cast<RunFilterModel::States>(m_status->currentData().toInt()));
+        m_filtered->setStates(static_cast<RunFilterModel::States>(m_status->currentData().toInt()));
         updateState();
     });
     connect(m_open, &QPushButton::clicked, this, &HistoryPage::openSelected);
@@ -189,8 +190,8 @@ void HistoryPage::makeTable()
         const QString title =
             m_runs->headerData(column, Qt::Horizontal, Qt::DisplayRole).toString();
         const int least = fontMetrics().horizontalAdvance(title) + 34; // with the sort arrow
-        header->resizeSection(
-            column, std::max(least, fontMetrics().horizontalAdvance(QStringLiteral("000,000,000"))));
+        header->resizeSection(column,
+            std::max(least, fontMetrics().horizontalAdvance(QStringLiteral("000,000,000"))));
     }
     const auto fit = [&](RunTableModel::Column column, const QString& longest) {
         header->resizeSection(column, fontMetrics().horizontalAdvance(longest) + 18);
@@ -201,7 +202,8 @@ void HistoryPage::makeTable()
     header->resizeSection(RunTableModel::Dataset, kNameWidth);
     fit(RunTableModel::Model, QStringLiteral("Llama-3.2-1B-Instruct"));
     fit(RunTableModel::Policy, QStringLiteral("deep-optimizer-states"));
-    fit(RunTableModel::Date, momentText(QDateTime::currentMSecsSinceEpoch()) + QStringLiteral("00"));
+    fit(RunTableModel::Date,
+        momentText(QDateTime::currentMSecsSinceEpoch()) + QStringLiteral("00"));
     m_table->sortByColumn(RunTableModel::Date, Qt::DescendingOrder);
     header->restoreState(QSettings().value(kColumnsKey).toByteArray());
 
@@ -258,8 +260,10 @@ void HistoryPage::showSnapshot(const RunSnapshotPtr& snapshot)
         m_splitterRestored = true; // from now on the user's
     }
     const int row = m_runs->rowOf(snapshot->run.id);
-    if (row >= 0)
-        m_table->scrollTo(m_filtered->mapFromSource(m_runs->index(row, 0)));
+    const QModelIndex shown = m_filtered->mapFromSource(m_runs->index(row, 0));
+    if (row >= 0 && shown.isValid())
+        m_table->selectionModel()->setCurrentIndex(
+            shown, QItemSelectionModel::ClearAndSelect | QItemSelectionModel::Rows);
 }
 
 void HistoryPage::openRun(qint64 runId)
@@ -314,15 +318,15 @@ void HistoryPage::updateState()
     m_count->setText(shown == all ? tr("%n run(s)", nullptr, all)
                                   : tr("%1 of %n run(s)", nullptr, all).arg(shown));
     m_noMatch->setVisible(all > 0 && shown == 0);
-    m_noMatch->setText(m_text->text().isEmpty()
-                           ? tr("No run is in this state.")
-                           : tr("No run matches “%1”.").arg(m_text->text()));
+    m_noMatch->setText(m_text->text().isEmpty() ? tr("No run is in this state.")
+                                                : tr("No run matches “%1”.").arg(m_text->text()));
     const RunRow* run = selectedRun();
     m_open->setEnabled(run != nullptr);
     m_resume->setEnabled(run != nullptr && run->resumable);
-    m_resume->setToolTip(run == nullptr    ? tr("Choose a run first")
-                         : run->resumable  ? tr("Continue this run from its last checkpoint")
-                                           : tr("This run is finished, active, or has no checkpoint"));
+    m_resume->setToolTip(run == nullptr ? tr("Choose a run first")
+                         : run->resumable
+                             ? tr("Continue this run from its last checkpoint")
+                             : tr("This run is finished, active, or has no checkpoint"));
 }
 
 void HistoryPage::showContextMenu(const QPoint& at)
@@ -335,8 +339,7 @@ void HistoryPage::showContextMenu(const QPoint& at)
     open->setEnabled(run != nullptr);
     resume->setEnabled(run != nullptr && run->resumable);
     menu.addSeparator();
-    menu.addAction(tr("Copy"), this, [this] { copySelection(QLatin1Char('\t')); })
-        ->setEnabled(any);
+    menu.addAction(tr("Copy"), this, [this] { copySelection(QLatin1Char('\t')); })->setEnabled(any);
     menu.addAction(tr("Copy as CSV"), this, [this] { copySelection(QLatin1Char(',')); })
         ->setEnabled(any);
     menu.addSeparator();

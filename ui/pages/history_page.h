@@ -1,4 +1,5 @@
-// The History page: every run as a table; one of them opened below with the charts of the Live page.
+// The History page: every run as a table; one of them opened below with the charts of the Live
+// page.
 //
 // Threads    GUI.
 // Ownership  Owns its RunFeed, its models and its RunView. Columns are kept in QSettings.

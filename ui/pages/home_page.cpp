@@ -31,8 +31,8 @@ constexpr int kIconExtent = 16;
 
 bool needsAttention(const RunRow& run)
 {
-    return run.status == "failed" || run.status == "lost"
-        || (run.status == "stopped" && run.resumable);
+    return run.status == "failed" || run.status == "lost" ||
+           (run.status == "stopped" && run.resumable);
 }
 
 bool sampleIsThere(const std::string& dir)
@@ -41,8 +41,8 @@ bool sampleIsThere(const std::string& dir)
     const auto exists = [](const std::string& path) {
         return QFileInfo::exists(QString::fromStdString(path));
     };
-    return !dir.empty() && exists(spec.modelDir + "/config.json")
-        && exists(spec.data.front().path) && exists(spec.evalData.front().path);
+    return !dir.empty() && exists(spec.modelDir + "/config.json") &&
+           exists(spec.data.front().path) && exists(spec.evalData.front().path);
 }
 
 // Replaces the one widget that shows a list; returns the new, empty one.
@@ -63,6 +63,7 @@ RunSpec sampleSpec(const std::string& sampleDir)
     spec.modelDir = sampleDir + "/model";
     spec.data.push_back({sampleDir + "/train.jsonl", DataFormat::Auto, {}});
     spec.evalData.push_back({sampleDir + "/eval.jsonl", DataFormat::Auto, {}});
+    spec.evalAnswers = 40;
     spec.learningRate = 1e-3; // small models take larger steps than the default's 2e-5
     return spec;
 }
@@ -112,8 +113,11 @@ void HomePage::build()
     auto* grid = new QGridLayout(content);
     grid->setContentsMargins(kMargin, kMargin, kMargin, kMargin);
     grid->setSpacing(kMargin);
-    grid->addWidget(m_title, 0, 0, 1, 2);
-    grid->addWidget(m_subtitle, 1, 0, 1, 2);
+    auto* heading = new QVBoxLayout;
+    heading->setSpacing(2);
+    heading->addWidget(m_title);
+    heading->addWidget(m_subtitle);
+    grid->addLayout(heading, 0, 0, 1, 2);
     grid->addWidget(m_sampleCard, 2, 0);
     grid->addWidget(m_machineCard, 2, 1);
     grid->addWidget(m_attentionCard, 3, 0, 1, 2);
@@ -172,6 +176,7 @@ void HomePage::addFact(QGridLayout* grid, const QString& name, const QString& va
     label->setText(name);
     auto* text = new QLabel(value, m_machineCard);
     text->setWordWrap(true);
+    text->setAlignment(Qt::AlignLeft | Qt::AlignTop);
     text->setTextFormat(Qt::PlainText);
     grid->addWidget(label, row, 0, Qt::AlignTop);
     grid->addWidget(text, row, 1);
@@ -185,12 +190,11 @@ void HomePage::showMachine()
     grid->setHorizontalSpacing(kMargin);
     if (!m_machine) {
         grid->addWidget(new QLabel(tr("Looking at this PC…"), m_facts), 0, 0);
+        m_facts->show();
         return;
     }
     const MachineInfo& pc = *m_machine;
-    const auto memory = [](std::uint64_t bytes) {
-        return memoryText(static_cast<double>(bytes));
-    };
+    const auto memory = [](std::uint64_t bytes) { return memoryText(static_cast<double>(bytes)); };
     addFact(grid, tr("Processor"), QString::fromStdString(pc.cpuName));
     addFact(grid, tr("Cores"),
         tr("%1 physical, %2 threads, %3")
@@ -207,6 +211,7 @@ void HomePage::showMachine()
             text += QLatin1Char('\n') + QString::fromStdString(gpu.note);
         addFact(grid, tr("GPU"), text);
     }
+    m_facts->show(); // now, not with the next turn of the event loop
 }
 
 void HomePage::showSample()
@@ -221,8 +226,7 @@ void HomePage::showSample()
                 .arg(m_services.sampleDir.empty() ? tr("its folder")
                                                   : QString::fromStdString(m_services.sampleDir)));
     else if (m_runActive)
-        m_sampleMessage->show(
-            MessageLabel::Kind::Info, tr("A run is active; one run at a time."));
+        m_sampleMessage->show(MessageLabel::Kind::Info, tr("A run is active; one run at a time."));
     else
         m_sampleMessage->clear();
 }
@@ -253,6 +257,19 @@ void HomePage::showRuns()
                           "model folder and a dataset of your own."));
         recent->addWidget(label, 0, 0, 1, 2);
     }
+    m_attention->show();
+    m_recent->show();
+    QWidget* before = m_sampleButton;
+    const auto next = [&before](QWidget* widget) {
+        setTabOrder(before, widget);
+        before = widget;
+    };
+    for (auto* button : m_attention->findChildren<QPushButton*>())
+        next(button);
+    next(m_newRun);
+    next(m_history);
+    for (auto* button : m_recent->findChildren<QPushButton*>())
+        next(button);
 }
 
 void HomePage::addAttention(QVBoxLayout* layout, const RunRow& run)
@@ -272,8 +289,9 @@ void HomePage::addAttention(QVBoxLayout* layout, const RunRow& run)
     if (!run.exitReason.empty() && run.status != "stopped")
         sentence += QLatin1Char(' ') + QString::fromStdString(run.exitReason);
     auto* message = new MessageLabel(row);
-    message->show(run.status == "stopped" ? MessageLabel::Kind::Info : MessageLabel::Kind::Warning,
-        sentence);
+    message->setContentsMargins(0, 4, 0, 0); // in line with the buttons' text
+    message->show(
+        run.status == "stopped" ? MessageLabel::Kind::Info : MessageLabel::Kind::Warning, sentence);
     line->addWidget(message, 1);
     const auto button = [&](const QString& text, const QString& accessible) {
         auto* made = new QPushButton(text, row);
@@ -288,8 +306,8 @@ void HomePage::addAttention(QVBoxLayout* layout, const RunRow& run)
             [this, dir = QString::fromStdString(run.dir)] { emit resumeRequested(dir); });
     }
     auto* open = button(tr("Open"), tr("Open %1").arg(name));
-    connect(open, &QPushButton::clicked, this,
-        [this, id = run.id] { emit openRequested(id, false); });
+    connect(
+        open, &QPushButton::clicked, this, [this, id = run.id] { emit openRequested(id, false); });
     layout->addWidget(row);
 }
 
@@ -304,9 +322,8 @@ void HomePage::addRunRow(QGridLayout* grid, const RunRow& run)
     auto* title = new QLabel(name, m_recent);
     title->setTextFormat(Qt::PlainText);
     auto* word = new QLabel(RunStatusText::word(run.status), m_recent);
-    auto* steps = new QLabel(tr("step %1 of %2").arg(countText(run.lastStep),
-                                 countText(run.totalSteps)),
-        m_recent);
+    auto* steps = new QLabel(
+        tr("step %1 of %2").arg(countText(run.lastStep), countText(run.totalSteps)), m_recent);
     auto* loss = new QLabel(
         std::isfinite(run.lastLoss) ? tr("loss %1").arg(numberText(run.lastLoss, 4)) : QString(),
         m_recent);
@@ -319,9 +336,8 @@ void HomePage::addRunRow(QGridLayout* grid, const RunRow& run)
         [this, id = run.id, live] { emit openRequested(id, live); });
     int column = 0;
     for (QWidget* cell : {static_cast<QWidget*>(icon), static_cast<QWidget*>(title),
-             static_cast<QWidget*>(word), static_cast<QWidget*>(steps),
-             static_cast<QWidget*>(loss), static_cast<QWidget*>(when),
-             static_cast<QWidget*>(open)})
+             static_cast<QWidget*>(word), static_cast<QWidget*>(steps), static_cast<QWidget*>(loss),
+             static_cast<QWidget*>(when), static_cast<QWidget*>(open)})
         grid->addWidget(cell, row, column++);
 }
 

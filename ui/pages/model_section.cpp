@@ -118,8 +118,8 @@ void ModelSection::retranslateUi()
 {
     m_card->setTitle(tr("Model"));
     m_label->setText(tr("&Model folder"));
-    m_path->setTexts(tr("Model folder"),
-        tr("A folder with config.json and *.safetensors. Drop it here."));
+    m_path->setTexts(
+        tr("Model folder"), tr("A folder with config.json and *.safetensors. Drop it here."));
     if (m_info)
         m_message->show(MessageLabel::Kind::Good, summary(*m_info));
 }

@@ -29,6 +29,8 @@ public:
     void setPath(const QString& path);
     // Of the path now shown; empty while it is looked at, and if it cannot be trained.
     const std::optional<ModelInfo>& info() const { return m_info; }
+    // Nothing is being looked at, nor about to be.
+    bool settled() const { return !m_delay.isActive() && !m_question.busy(); }
     MessageLabel* message() const { return m_message; }
     PathEdit* pathEdit() const { return m_path; }
 

@@ -29,7 +29,7 @@ namespace {
 
 constexpr int kDelayMs = 150;
 constexpr int kMargin = 16;
-constexpr int kPlanWidth = 380;
+constexpr int kPlanWidth = 396;
 
 // Free bytes on the disk that would hold `folder`, which may not exist yet.
 std::uint64_t freeBytes(const std::string& folder)
@@ -123,7 +123,7 @@ QWidget* NewRunPage::makePlanSide()
     m_plan = new PlanPanel(m_planCard);
     m_planCard->body()->addWidget(m_plan, 1);
     auto* layout = new QVBoxLayout(side);
-    layout->setContentsMargins(0, kMargin, kMargin, kMargin);
+    layout->setContentsMargins(kMargin, kMargin, kMargin, kMargin);
     layout->addWidget(m_planCard);
     layout->addStretch(1);
     auto* area = makeScroll(side, this);
@@ -208,15 +208,19 @@ QString NewRunPage::commandLine() const
     return trainCommand(shown);
 }
 
+bool NewRunPage::settled() const
+{
+    return m_model->settled() && m_dataset->settled() && !m_delay.isActive() && !m_question.busy();
+}
+
 void NewRunPage::inputChanged()
 {
     m_planCurrent = false;
-    m_dataset->setModel(
-        m_model->info() ? m_model->path() : QString(), m_settings->seqLen());
+    m_dataset->setModel(m_model->info() ? m_model->path() : QString(), m_settings->seqLen());
     m_name->setPlaceholderText(suggestedName());
     const QString folder = m_folder->path();
-    if (!folder.isEmpty() && QFileInfo::exists(folder)
-        && !QDir(folder).isEmpty(QDir::AllEntries | QDir::NoDotAndDotDot))
+    if (!folder.isEmpty() && QFileInfo::exists(folder) &&
+        !QDir(folder).isEmpty(QDir::AllEntries | QDir::NoDotAndDotDot))
         m_folderMessage->show(MessageLabel::Kind::Error,
             tr("%1 is not empty. Choose a new folder; an old run is continued from History.")
                 .arg(folder));
@@ -283,8 +287,7 @@ std::optional<NewRunPage::Problem> NewRunPage::firstProblem() const
     if (m_dataset->path().isEmpty())
         return problem(tr("Choose a training file."), m_dataset->pathEdit());
     if (!m_dataset->info())
-        return problem(
-            tr("This dataset cannot be used: see its message."), m_dataset->pathEdit());
+        return problem(tr("This dataset cannot be used: see its message."), m_dataset->pathEdit());
     if (!m_dataset->evalMessage()->text().isEmpty())
         return problem(m_dataset->evalMessage()->text(), m_dataset);
     if (!m_folderMessage->text().isEmpty())
@@ -358,8 +361,8 @@ void NewRunPage::retranslateUi()
     m_copy->setText(tr("Copy as command line"));
     m_start->setText(tr("Start"));
     m_startAction->setText(tr("Start the run"));
-    m_start->setToolTip(tr("Start the run (%1)")
-                            .arg(m_startAction->shortcut().toString(QKeySequence::NativeText)));
+    m_start->setToolTip(
+        tr("Start the run (%1)").arg(m_startAction->shortcut().toString(QKeySequence::NativeText)));
 }
 
 } // namespace mr::ui

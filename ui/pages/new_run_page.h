@@ -50,6 +50,9 @@ public:
     QPushButton* startButton() const { return m_start; }
     MessageLabel* startMessage() const { return m_message; }
     QString commandLine() const;
+    // All that is shown answers what was entered.
+    bool settled() const;
+    QScrollArea* formArea() const { return m_formArea; }
 
 public slots:
     void start();

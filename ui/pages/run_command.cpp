@@ -32,10 +32,7 @@ public:
         m_words << QLatin1String(option) << quoted(value);
     }
 
-    void word(const char* option, std::string_view value)
-    {
-        text(option, std::string(value));
-    }
+    void word(const char* option, std::string_view value) { text(option, std::string(value)); }
 
     void integer(const char* option, std::int64_t value, std::int64_t usual)
     {
@@ -141,6 +138,7 @@ QString trainCommand(const RunSpec& spec)
     if (spec.recompute != usual.recompute)
         command.word("--recompute", name(spec.recompute));
     command.integer("--eval-every", spec.evalEvery, usual.evalEvery);
+    command.integer("--eval-answers", spec.evalAnswers, usual.evalAnswers);
     command.integer("--checkpoint-every", spec.checkpointEvery, usual.checkpointEvery);
     command.integer("--keep", spec.keepCheckpoints, usual.keepCheckpoints);
     addMachine(command, spec, usual);

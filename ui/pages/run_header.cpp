@@ -1,8 +1,8 @@
 #include "pages/run_header.h"
 
-#include "models/units.h"
 #include "models/run_progress.h"
 #include "models/run_status.h"
+#include "models/units.h"
 #include "theme.h"
 #include "widgets/card.h"
 
@@ -24,6 +24,7 @@ namespace mr::ui {
 namespace {
 
 constexpr int kIconExtent = 18;
+constexpr int kButtonRoom = 16;
 
 QString etaText(double seconds)
 {
@@ -65,8 +66,10 @@ RunHeader::RunHeader(QWidget* parent)
     m_progress->setTextVisible(false);
     m_progress->setFixedHeight(6);
     m_progress->setAccessibleName(tr("Progress of the run"));
-    m_stop->setToolTip(tr("Finish this step, save a checkpoint and end the run. It can be resumed."));
+    m_stop->setToolTip(
+        tr("Finish this step, save a checkpoint and end the run. It can be resumed."));
     m_resume->setToolTip(tr("Continue this run from its last checkpoint"));
+    m_stop->setMinimumWidth(m_stop->sizeHint().width() + kButtonRoom);
     connect(m_stop, &QPushButton::clicked, this, [this] {
         m_stopAsked = true;
         showState();
@@ -76,6 +79,18 @@ RunHeader::RunHeader(QWidget* parent)
         [this] { emit resumeRequested(QString::fromStdString(m_snapshot->run.dir)); });
     connect(m_close, &QPushButton::clicked, this, &RunHeader::closeRequested);
 
+    auto* layout = new QVBoxLayout(this);
+    layout->setContentsMargins(12, 8, 12, 10);
+    layout->setSpacing(6);
+    layout->addLayout(makeTop());
+    layout->addWidget(m_progress);
+    layout->addLayout(makeNumbers());
+    layout->addWidget(m_reason);
+    m_close->hide();
+}
+
+QHBoxLayout* RunHeader::makeTop()
+{
     auto* top = new QHBoxLayout;
     top->setSpacing(8);
     for (QWidget* widget : std::initializer_list<QWidget*>{m_icon, m_state})
@@ -83,7 +98,11 @@ RunHeader::RunHeader(QWidget* parent)
     top->addWidget(m_name, 1);
     for (QWidget* widget : std::initializer_list<QWidget*>{m_link, m_stop, m_resume, m_close})
         top->addWidget(widget);
+    return top;
+}
 
+QHBoxLayout* RunHeader::makeNumbers()
+{
     auto* numbers = new QHBoxLayout;
     numbers->setSpacing(12);
     const QStringList captions = {tr("Step"), tr("Elapsed"), tr("Time left"), tr("Speed"),
@@ -103,15 +122,7 @@ RunHeader::RunHeader(QWidget* parent)
         numbers->addLayout(column, 1);
         m_metrics.push_back(metric);
     }
-
-    auto* layout = new QVBoxLayout(this);
-    layout->setContentsMargins(12, 8, 12, 10);
-    layout->setSpacing(6);
-    layout->addLayout(top);
-    layout->addWidget(m_progress);
-    layout->addLayout(numbers);
-    layout->addWidget(m_reason);
-    m_close->hide();
+    return numbers;
 }
 
 void RunHeader::setClosable(bool on)
@@ -128,8 +139,7 @@ void RunHeader::setResumeAllowed(bool on)
 
 void RunHeader::setSnapshot(const RunSnapshotPtr& snapshot)
 {
-    if (!m_snapshot || m_snapshot->run.id != snapshot->run.id ||
-        snapshot->run.status == "starting")
+    if (!m_snapshot || m_snapshot->run.id != snapshot->run.id || snapshot->run.status == "starting")
         m_stopAsked = false;
     m_snapshot = snapshot;
     showNumbers();
@@ -150,12 +160,12 @@ void RunHeader::showNumbers()
 {
     const RunProgress now = progressOf(*m_snapshot);
     const RunRow& run = m_snapshot->run;
-    setMetric(Step, now.totalSteps > 0
-                        ? tr("%1 / %2", "step of steps")
-                              .arg(countText(now.step), countText(now.totalSteps))
-                        : countText(now.step));
-    setMetric(Elapsed, now.elapsedSeconds < 0.0 ? QString(QChar(0x2013))
-                                                : durationText(now.elapsedSeconds));
+    setMetric(Step,
+        now.totalSteps > 0
+            ? tr("%1 / %2", "step of steps").arg(countText(now.step), countText(now.totalSteps))
+            : countText(now.step));
+    setMetric(Elapsed,
+        now.elapsedSeconds < 0.0 ? QString(QChar(0x2013)) : durationText(now.elapsedSeconds));
     setMetric(Eta, etaText(now.remainingSeconds));
     setMetric(Speed, now.tokensPerSecond < 0.0
                          ? QString(QChar(0x2013))
@@ -167,10 +177,10 @@ void RunHeader::showNumbers()
         change = tr("%1 against 50 steps earlier").arg(sign + numberText(difference, 4));
     }
     setMetric(Loss, numberText(now.lossNow, 4), change);
-    setMetric(Eval, run.bestEvalStep < 0
-                        ? QString(QChar(0x2013))
-                        : tr("%1 (step %2)").arg(numberText(run.bestEval, 4),
-                              countText(run.bestEvalStep)));
+    setMetric(Eval,
+        run.bestEvalStep < 0
+            ? QString(QChar(0x2013))
+            : tr("%1 (step %2)").arg(numberText(run.bestEval, 4), countText(run.bestEvalStep)));
     const auto total = static_cast<int>(std::max<std::int64_t>(now.totalSteps, 1));
     m_progress->setMaximum(total);
     m_progress->setValue(static_cast<int>(std::min<std::int64_t>(now.step, total)));

@@ -11,6 +11,7 @@
 
 #include <vector>
 
+class QHBoxLayout;
 class QLabel;
 class QProgressBar;
 class QPushButton;
@@ -45,6 +46,8 @@ private:
     };
     enum MetricIndex { Step, Elapsed, Eta, Speed, Loss, Eval, MetricCount };
 
+    QHBoxLayout* makeTop();
+    QHBoxLayout* makeNumbers();
     void setMetric(MetricIndex index, const QString& value, const QString& toolTip = {});
     void showNumbers();
     void showState();

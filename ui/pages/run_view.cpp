@@ -9,11 +9,17 @@
 #include "models/event_table_model.h"
 #include "models/stall_ledger_model.h"
 #include "models/stall_words.h"
+#include "models/step_table_model.h"
+#include "models/table_text.h"
 #include "models/units.h"
 #include "pages/run_header.h"
 #include "theme.h"
 
+#include <QAction>
+#include <QApplication>
 #include <QCheckBox>
+#include <QClipboard>
+#include <QDialog>
 #include <QGridLayout>
 #include <QHeaderView>
 #include <QLabel>
@@ -33,12 +39,16 @@ namespace mr::ui {
 
 namespace {
 
-constexpr int kScrollGap = 6; // between panels and scroll bar
+constexpr int kScrollGap = 6;        // between panels and scroll bar
 constexpr int kTwoColumnsFrom = 860; // logical pixels
 constexpr double kFewestSteps = 10.0;
-constexpr double kWindow = 25.0; // steps, of the smoothed loss
+constexpr double kEndRoom = 0.008; // of the range, at each end
+constexpr double kWindow = 25.0;   // steps, of the smoothed loss
 constexpr int kMaxWindow = 10000;
 constexpr double kGiga = 1e9;
+constexpr int kLeastColumn = 50; // of the table of steps
+constexpr int kColumnRoom = 20;
+constexpr QSize kTableSize(900, 500);
 
 enum LossSeries { Raw, Smoothed, Evaluated };
 enum TrafficSeries { Up, Down };
@@ -76,6 +86,7 @@ RunView::RunView(QWidget* parent)
 {
     makeLoss();
     makeStalls();
+    makeLedger();
     makeTraffic();
     makeSpeed();
     makeOptimizer();
@@ -126,8 +137,7 @@ void RunView::addSeries(
             return themeColors(palette).series[static_cast<std::size_t>(color)];
         },
         [unit](double value) {
-            return unit.isEmpty() ? compactText(value)
-                                  : compactText(value) + QChar(0xa0) + unit;
+            return unit.isEmpty() ? compactText(value) : compactText(value) + QChar(0xa0) + unit;
         }});
 }
 
@@ -152,11 +162,12 @@ void RunView::makeLoss()
     const auto strong = [](const QPalette& palette) { return themeColors(palette).series[0]; };
     const auto evaluated = [](const QPalette& palette) { return themeColors(palette).series[1]; };
     const auto text = [](double value) { return numberText(value, 4); };
-    m_loss->addSeries({tr("each step"), QStringLiteral("loss"), LineChart::Style::Faint, faint, text});
+    m_loss->addSeries(
+        {tr("each step"), QStringLiteral("loss"), LineChart::Style::Faint, faint, text});
     m_loss->addSeries(
         {tr("smoothed"), QStringLiteral("loss_ema"), LineChart::Style::Line, strong, text});
-    m_loss->addSeries(
-        {tr("evaluation"), QStringLiteral("eval_loss"), LineChart::Style::Markers, evaluated, text});
+    m_loss->addSeries({tr("evaluation"), QStringLiteral("eval_loss"), LineChart::Style::Markers,
+        evaluated, text});
     m_lossPanel->legend()->setEntries({
         {tr("each step"), tr("The loss of each step."), Legend::Mark::Line, faint},
         {tr("smoothed"), tr("Debiased exponential average over all steps; the past never changes."),
@@ -201,7 +212,15 @@ void RunView::makeStalls()
     connect(m_strip, &StallStrip::cursorMoved, this, &RunView::setCursor);
     connect(m_strip, &StallStrip::readoutChanged, m_stripPanel, &ChartPanel::setReadout);
     showStripLegend(false);
+    m_steps = new StepTableModel(this);
+    auto* table = new QPushButton(tr("As a table…"));
+    table->setAccessibleName(tr("All steps as a table"));
+    connect(table, &QPushButton::clicked, this, &RunView::showStepTable);
+    m_stripPanel->addTool(table);
+}
 
+void RunView::makeLedger()
+{
     m_ledger = new StallLedgerModel(this);
     m_ledgerTable = new QTableView;
     m_ledgerTable->setModel(m_ledger);
@@ -226,6 +245,43 @@ void RunView::makeStalls()
     m_memoryPanel->setExport(std::move(memory));
 }
 
+// Not modal: it fills while the run goes on.
+void RunView::showStepTable()
+{
+    auto* window = new QDialog(this);
+    window->setAttribute(Qt::WA_DeleteOnClose);
+    window->setWindowTitle(tr("Steps of %1").arg(QString::fromStdString(m_snapshot->run.name)));
+    auto* table = new QTableView;
+    table->setModel(m_steps);
+    table->setAccessibleName(tr("Steps"));
+    table->setAlternatingRowColors(true);
+    table->setShowGrid(false);
+    table->setTabKeyNavigation(false);
+    table->setSelectionBehavior(QAbstractItemView::SelectRows);
+    table->verticalHeader()->hide();
+    table->verticalHeader()->setDefaultSectionSize(table->fontMetrics().height() + 6);
+    for (int column = 0; column < StepTableModel::ColumnCount; ++column) {
+        const QString title =
+            m_steps->headerData(column, Qt::Horizontal, Qt::DisplayRole).toString();
+        table->setColumnWidth(
+            column, std::max(fontMetrics().horizontalAdvance(title), kLeastColumn) + kColumnRoom);
+    }
+    auto* copy = new QAction(tr("Copy"), table);
+    copy->setShortcut(QKeySequence::Copy);
+    copy->setShortcutContext(Qt::WidgetShortcut);
+    connect(copy, &QAction::triggered, table, [table] {
+        QApplication::clipboard()->setText(
+            tableText(*table->model(), table->selectionModel()->selectedRows(), QLatin1Char('\t')));
+    });
+    table->addAction(copy);
+    table->setContextMenuPolicy(Qt::ActionsContextMenu);
+    auto* layout = new QVBoxLayout(window);
+    layout->addWidget(table);
+    window->resize(kTableSize);
+    window->show();
+    table->setFocus();
+}
+
 void RunView::showStripLegend(bool planned)
 {
     m_forecastShown = planned;
@@ -234,9 +290,9 @@ void RunView::showStripLegend(bool planned)
         entries.push_back({StallWords::name(part), StallWords::explanation(part), Legend::Mark::Box,
             [part](const QPalette& palette) { return partColor(palette, part); }});
     if (planned)
-        entries.push_back({tr("Forecast"), tr("The time of a step as the plan predicted it."),
-            Legend::Mark::Dash,
-            [](const QPalette& palette) { return palette.color(QPalette::WindowText); }});
+        entries.push_back(
+            {tr("Forecast"), tr("The time of a step as the plan predicted it."), Legend::Mark::Dash,
+                [](const QPalette& palette) { return palette.color(QPalette::WindowText); }});
     m_stripPanel->legend()->setEntries(std::move(entries));
 }
 
@@ -343,6 +399,7 @@ void RunView::setSnapshot(const RunSnapshotPtr& snapshot)
         startOver();
     m_snapshot = snapshot;
     m_header->setSnapshot(snapshot);
+    m_steps->setSteps(snapshot->steps, m_stepsShown > 0);
     appendSteps(m_stepsShown);
     m_stepsShown = snapshot->steps.size();
     Column evaluated;
@@ -356,8 +413,7 @@ void RunView::setSnapshot(const RunSnapshotPtr& snapshot)
     m_strip->setPlannedStepMs(planned);
     if (m_forecastShown != (planned > 0.0))
         showStripLegend(planned > 0.0);
-    m_memory->setMemory(
-        snapshot->plan, snapshot->run.devicePeakBytes, snapshot->run.hostPeakBytes);
+    m_memory->setMemory(snapshot->plan, snapshot->run.devicePeakBytes, snapshot->run.hostPeakBytes);
 
     const QScrollBar* bar = m_eventTable->verticalScrollBar();
     const bool atEnd = bar->value() == bar->maximum();
@@ -421,8 +477,10 @@ void RunView::showRange()
             first = std::min(first, static_cast<double>(m_snapshot->evalLoss.front().step));
             last = std::max(last, static_cast<double>(m_snapshot->evalLoss.back().step));
         }
-        m_lower = first - 0.5;
-        m_upper = std::max(last + 0.5, m_lower + kFewestSteps);
+        // Half a step for the bars, and room for the markers at both ends.
+        const double room = std::max(0.5, kEndRoom * (last - first));
+        m_lower = first - room;
+        m_upper = std::max(last + room, m_lower + kFewestSteps);
     }
     m_showAll->setVisible(!m_all);
     for (LineChart* chart : m_charts)
@@ -439,7 +497,8 @@ void RunView::pickRange(double lower, double upper)
     const double last = static_cast<double>(m_snapshot->steps.back().step) + 0.5;
     m_lower = std::max(lower, first);
     m_upper = std::min(upper, last);
-    m_all = m_lower <= first && m_upper >= last;
+    // A range that lies outside of the steps is no range.
+    m_all = (m_lower <= first && m_upper >= last) || m_upper - m_lower < 1.0;
     showRange();
 }
 
@@ -461,12 +520,11 @@ void RunView::showLedger()
 {
     const LedgerTotals totals = ledgerTotals(m_snapshot->steps, m_lower, m_upper);
     m_ledger->setTotals(totals);
-    m_ledgerPanel->setReadout(
-        totals.steps == 0 ? QString()
-        : m_all           ? tr("all %1 steps").arg(countText(totals.steps))
-                          : tr("steps %1 to %2")
-                      .arg(countText(std::llround(std::ceil(m_lower))),
-                          countText(std::llround(std::floor(m_upper)))));
+    m_ledgerPanel->setReadout(totals.steps == 0 ? QString()
+                              : m_all           ? tr("all %1 steps").arg(countText(totals.steps))
+                                                : tr("steps %1 to %2")
+                                            .arg(countText(std::llround(std::ceil(m_lower))),
+                                                countText(std::llround(std::floor(m_upper)))));
 }
 
 } // namespace mr::ui

@@ -28,6 +28,7 @@ class MemoryPanel;
 class RunHeader;
 class StallLedgerModel;
 class StallStrip;
+class StepTableModel;
 
 class RunView final : public QWidget
 {
@@ -55,6 +56,8 @@ protected:
 private:
     void makeLoss();
     void makeStalls();
+    void makeLedger();
+    void showStepTable();
     void makeTraffic();
     void showStripLegend(bool planned);
     void makeSpeed();
@@ -100,6 +103,7 @@ private:
     StallLedgerModel* m_ledger = nullptr;
     QTableView* m_ledgerTable = nullptr;
     MemoryPanel* m_memory = nullptr;
+    StepTableModel* m_steps = nullptr;
     EventTableModel* m_events = nullptr;
     QTableView* m_eventTable = nullptr;
     std::vector<LineChart*> m_charts;

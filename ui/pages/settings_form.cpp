@@ -100,6 +100,7 @@ SettingsForm::SettingsForm(const std::vector<std::string>& policies, QWidget* pa
     layout->setContentsMargins(0, 0, 0, 0);
     layout->addWidget(m_card);
 
+    setFocusOrder();
     connectEditors();
     showAdvanced(false);
     retranslateUi();
@@ -130,11 +131,9 @@ void SettingsForm::makeEditors()
     validator->setLocale(QLocale::c()); // "2e-5" reads the same everywhere
     m_learningRate->setValidator(validator);
     m_precision = new QComboBox(this);
-    addChoices(
-        m_precision, {PrecisionChoice::Auto, PrecisionChoice::BF16, PrecisionChoice::F32});
+    addChoices(m_precision, {PrecisionChoice::Auto, PrecisionChoice::BF16, PrecisionChoice::F32});
     m_recompute = new QComboBox(this);
-    addChoices(
-        m_recompute, {RecomputeChoice::Auto, RecomputeChoice::None, RecomputeChoice::Block});
+    addChoices(m_recompute, {RecomputeChoice::Auto, RecomputeChoice::None, RecomputeChoice::Block});
     m_policy = new QComboBox(this);
     m_device = new QComboBox(this);
     addChoices(m_device, {DeviceChoice::Auto, DeviceChoice::Cpu, DeviceChoice::Cuda});
@@ -178,14 +177,14 @@ void SettingsForm::fillSimple(QGridLayout* grid)
     const auto add = [&](const char* name, const char* help, QWidget* editor) {
         addField(grid, name, help, editor);
     };
-    add(QT_TR_NOOP("Train for"),
-        QT_TR_NOOP("Passes over the dataset, or optimizer steps."), m_length);
+    add(QT_TR_NOOP("Train for"), QT_TR_NOOP("Passes over the dataset, or optimizer steps."),
+        m_length);
     add(QT_TR_NOOP("Learning rate"), QT_TR_NOOP("Peak of the schedule, for example 2e-5."),
         m_learningRate);
-    add(QT_TR_NOOP("Sequence length"),
-        QT_TR_NOOP("Tokens of one sequence; longer rows are cut."), m_seqLen);
-    add(QT_TR_NOOP("Micro-batch"),
-        QT_TR_NOOP("Sequences that are on the device at the same time."), m_microBatch);
+    add(QT_TR_NOOP("Sequence length"), QT_TR_NOOP("Tokens of one sequence; longer rows are cut."),
+        m_seqLen);
+    add(QT_TR_NOOP("Micro-batch"), QT_TR_NOOP("Sequences that are on the device at the same time."),
+        m_microBatch);
     add(QT_TR_NOOP("Accumulate"),
         QT_TR_NOOP("Micro-batches whose gradients are summed into one optimizer step."),
         m_accumulate);
@@ -229,10 +228,35 @@ void SettingsForm::fillAdvanced(QGridLayout* grid)
         m_link);
 }
 
+void SettingsForm::setFocusOrder()
+{
+    QWidget* before = nullptr;
+    const auto next = [&before](QWidget* widget) {
+        if (before)
+            setTabOrder(before, widget);
+        before = widget;
+    };
+    for (const Field& field : m_fields) {
+        if (field.editor == m_schedule)
+            next(m_fold);
+        if (field.editor != m_length) {
+            next(field.editor);
+            continue;
+        }
+        next(m_epochs);
+        next(m_steps);
+        next(m_lengthUnit);
+    }
+}
+
 void SettingsForm::connectEditors()
 {
     for (auto* box : findChildren<QSpinBox*>())
         connect(box, &QSpinBox::valueChanged, this, &SettingsForm::changed);
+    // "1 step", "2 steps"
+    for (auto* box :
+        {m_seqLen, m_microBatch, m_accumulate, m_warmup, m_evalEvery, m_checkpointEvery})
+        connect(box, &QSpinBox::valueChanged, this, &SettingsForm::retranslateUnits);
     for (auto* box : findChildren<QDoubleSpinBox*>())
         connect(box, &QDoubleSpinBox::valueChanged, this, &SettingsForm::changed);
     for (auto* box : findChildren<QComboBox*>())
@@ -317,8 +341,7 @@ void SettingsForm::readFrom(const RunSpec& spec)
         spec.learningRate > 0.0 ? QLocale::c().toString(spec.learningRate, 'g', 6) : QString());
     choose(m_precision, static_cast<int>(spec.precision));
     choose(m_recompute, static_cast<int>(spec.recompute));
-    m_policy->setCurrentIndex(
-        std::max(0, m_policy->findData(QString::fromStdString(spec.policy))));
+    m_policy->setCurrentIndex(std::max(0, m_policy->findData(QString::fromStdString(spec.policy))));
     choose(m_device, static_cast<int>(spec.device));
     m_deviceMemory->setValue(static_cast<double>(spec.deviceMemoryBytes) / kGiB);
     m_threads->setValue(clamped(spec.threads));
@@ -394,21 +417,21 @@ void SettingsForm::retranslateUnits()
 {
     const QString automatic = tr("Automatic");
     m_seqLen->setSpecialValueText(automatic);
-    m_seqLen->setSuffix(tr(" tokens"));
-    m_microBatch->setSuffix(tr(" sequences"));
-    m_accumulate->setSuffix(tr(" micro-batches"));
+    m_seqLen->setSuffix(tr(" token(s)", nullptr, m_seqLen->value()));
+    m_microBatch->setSuffix(tr(" sequence(s)", nullptr, m_microBatch->value()));
+    m_accumulate->setSuffix(tr(" micro-batch(es)", nullptr, m_accumulate->value()));
     m_deviceMemory->setSpecialValueText(automatic);
     m_deviceMemory->setSuffix(QStringLiteral(" GiB"));
     m_hostMemory->setSpecialValueText(automatic);
     m_hostMemory->setSuffix(QStringLiteral(" GiB"));
     m_threads->setSpecialValueText(automatic);
     m_warmup->setSpecialValueText(tr("Automatic (3 % of the steps)"));
-    m_warmup->setSuffix(tr(" steps"));
+    m_warmup->setSuffix(tr(" step(s)", nullptr, m_warmup->value()));
     m_clip->setSpecialValueText(tr("Off"));
     m_evalEvery->setSpecialValueText(tr("Automatic (ten times a run)"));
-    m_evalEvery->setSuffix(tr(" steps"));
+    m_evalEvery->setSuffix(tr(" step(s)", nullptr, m_evalEvery->value()));
     m_checkpointEvery->setSpecialValueText(tr("At the end only"));
-    m_checkpointEvery->setSuffix(tr(" steps"));
+    m_checkpointEvery->setSuffix(tr(" step(s)", nullptr, m_checkpointEvery->value()));
     m_link->setSpecialValueText(tr("Off"));
     m_link->setSuffix(QStringLiteral(" GB/s"));
 }

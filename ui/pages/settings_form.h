@@ -54,6 +54,7 @@ private:
     void addField(QGridLayout* grid, const char* name, const char* help, QWidget* editor);
     void fillSimple(QGridLayout* grid);
     void fillAdvanced(QGridLayout* grid);
+    void setFocusOrder(); // as the eye reads
     void connectEditors();
     void setLengthUnit();
     void showAdvanced(bool shown);

@@ -8,6 +8,8 @@
 #include <QHBoxLayout>
 #include <QLabel>
 
+#include <algorithm>
+
 namespace mr::ui {
 
 namespace {
@@ -55,6 +57,8 @@ MessageLabel::MessageLabel(QWidget* parent)
     , m_text(new QLabel(this))
 {
     m_text->setWordWrap(true);
+    m_text->setAlignment(Qt::AlignLeft | Qt::AlignTop);
+    m_icon->setFixedHeight(std::max(kIconExtent, m_text->fontMetrics().height()));
     // Messages hold text of files; it is never markup.
     m_text->setTextFormat(Qt::PlainText);
     m_text->setTextInteractionFlags(Qt::TextSelectableByMouse);

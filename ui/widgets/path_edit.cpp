@@ -61,6 +61,11 @@ void PathEdit::setPath(const QString& path)
     m_edit->setText(path);
 }
 
+QWidget* PathEdit::lastInFocusOrder() const
+{
+    return m_browse;
+}
+
 void PathEdit::setTexts(const QString& accessibleName, const QString& placeholder)
 {
     m_edit->setAccessibleName(accessibleName);
@@ -91,10 +96,11 @@ void PathEdit::browse()
 {
     const QString now = path();
     const QString start = now.isEmpty() ? QDir::homePath() : now;
-    const QString chosen = m_want == Want::Folder
-        ? QFileDialog::getExistingDirectory(this, m_edit->accessibleName(), start)
-        : QFileDialog::getOpenFileName(this, m_edit->accessibleName(), start,
-            tr("Datasets (*.jsonl *.json *.csv *.txt);;All files (*)"));
+    const QString chosen =
+        m_want == Want::Folder
+            ? QFileDialog::getExistingDirectory(this, m_edit->accessibleName(), start)
+            : QFileDialog::getOpenFileName(this, m_edit->accessibleName(), start,
+                  tr("Datasets (*.jsonl *.json *.csv *.txt);;All files (*)"));
     if (!chosen.isEmpty())
         setPath(chosen);
 }

@@ -22,6 +22,7 @@ public:
     void setPath(const QString& path);
     void setTexts(const QString& accessibleName, const QString& placeholder);
     QLineEdit* edit() const { return m_edit; }
+    QWidget* lastInFocusOrder() const;
 
 signals:
     void pathChanged(const QString& path);

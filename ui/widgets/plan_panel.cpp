@@ -104,10 +104,8 @@ void PlanPanel::setWaiting(const QString& sentence)
 
 void PlanPanel::setBusy(bool busy)
 {
-    if (busy && !m_view)
+    if (busy)
         m_headline->show(MessageLabel::Kind::Busy, tr("Planning…"));
-    if (m_content)
-        m_content->setEnabled(!busy);
 }
 
 QString PlanPanel::headline() const
@@ -118,8 +116,8 @@ QString PlanPanel::headline() const
 void PlanPanel::changeEvent(QEvent* event)
 {
     QWidget::changeEvent(event);
-    if ((event->type() == QEvent::LanguageChange || event->type() == QEvent::PaletteChange)
-        && m_view)
+    if ((event->type() == QEvent::LanguageChange || event->type() == QEvent::PaletteChange) &&
+        m_view)
         rebuild();
 }
 
@@ -148,6 +146,7 @@ void PlanPanel::rebuild()
     content->addStretch(1);
     auto* outer = static_cast<QVBoxLayout*>(layout());
     outer->insertWidget(1, m_content);
+    m_content->show(); // now, not with the next turn of the event loop
 }
 
 void PlanPanel::addVerdict(QVBoxLayout* layout)
@@ -167,9 +166,9 @@ void PlanPanel::addVerdict(QVBoxLayout* layout)
     if (report.simulatedLink)
         facts << tr("Simulated link: its speed is set, not measured");
     facts << (report.exact
-            ? tr("Policy: %1, exact").arg(QString::fromStdString(report.policy))
-            : tr("Policy: %1, at most %n step(s) stale", nullptr, report.maxStaleSteps)
-                  .arg(QString::fromStdString(report.policy)));
+                  ? tr("Policy: %1, exact").arg(QString::fromStdString(report.policy))
+                  : tr("Policy: %1, at most %n step(s) stale", nullptr, report.maxStaleSteps)
+                        .arg(QString::fromStdString(report.policy)));
     facts << tr("Precision: %1, recompute: %2")
                  .arg(QString::fromStdString(report.precision),
                      QString::fromStdString(report.recompute));
@@ -243,8 +242,7 @@ void PlanPanel::addForecast(QVBoxLayout* layout)
     grid->setVerticalSpacing(3);
     grid->setColumnStretch(1, 1);
     for (std::size_t part = 0; part <= kStallCauses; ++part) {
-        const double ms =
-            part == 0 ? report.predictedComputeMs : report.predictedStallMs[part - 1];
+        const double ms = part == 0 ? report.predictedComputeMs : report.predictedStallMs[part - 1];
         if (ms <= 0.0)
             continue;
         const BarPiece piece{StallWords::name(part), weight(ms), partColor(palette(), part)};
@@ -278,7 +276,8 @@ void PlanPanel::addTraffic(QVBoxLayout* layout)
     grid->setColumnStretch(0, 1);
     const auto line = [&](int row, const QString& name, std::int64_t count) {
         auto* number = new QLabel(memoryText(static_cast<double>(count)), m_content);
-        number->setToolTip(Format::exactBytes(static_cast<quint64>(std::max<std::int64_t>(0, count))));
+        number->setToolTip(
+            Format::exactBytes(static_cast<quint64>(std::max<std::int64_t>(0, count))));
         grid->addWidget(new QLabel(name, m_content), row, 0);
         grid->addWidget(number, row, 1, Qt::AlignRight);
     };

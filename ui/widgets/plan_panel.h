@@ -64,8 +64,8 @@ private:
     void addCheckpoints(QVBoxLayout* layout);
     void addAdvice(QVBoxLayout* layout);
     void addHeading(QVBoxLayout* layout, const QString& left, const QString& right);
-    void addLegendRow(QGridLayout* grid, const BarPiece& piece, const QString& value,
-        const QString& toolTip);
+    void addLegendRow(
+        QGridLayout* grid, const BarPiece& piece, const QString& value, const QString& toolTip);
 
     MessageLabel* m_headline;
     QWidget* m_content = nullptr;

@@ -102,12 +102,11 @@ void StackedBar::paintEvent(QPaintEvent*)
     const auto layout = StackedBarLayout::make(m_pieces, m_limit, frame.width());
     for (int i = 0; i < m_pieces.size(); ++i) {
         const auto& span = layout.pieces[i];
-        painter.fillRect(
-            QRectF(frame.left() + span.left, frame.top(), span.width, frame.height()),
+        painter.fillRect(QRectF(frame.left() + span.left, frame.top(), span.width, frame.height()),
             m_pieces[i].color);
         if (i > 0) // neighbours may share a colour
-            painter.fillRect(QRectF(frame.left() + span.left, frame.top(), 1.0, frame.height()),
-                colors.card);
+            painter.fillRect(
+                QRectF(frame.left() + span.left, frame.top(), 1.0, frame.height()), colors.card);
     }
     if (m_limit > 0 && layout.limitX < frame.width()) {
         painter.setPen(QPen(colors.error, 2.0));

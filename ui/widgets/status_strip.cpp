@@ -109,11 +109,10 @@ void StatusStrip::showTier(const Tier& tier, const QString& name, const std::str
 {
     const std::uint64_t budget = budgetOf(*m_snapshot, key);
     const auto used = static_cast<quint64>(std::max<std::int64_t>(0, usedBytes));
-    const QString text = budget > 0
-        ? tr("%1 %2 of %3")
-              .arg(name, memoryText(static_cast<double>(used)),
-                  memoryText(static_cast<double>(budget)))
-        : tr("%1 %2").arg(name, memoryText(static_cast<double>(used)));
+    const QString text = budget > 0 ? tr("%1 %2 of %3")
+                                          .arg(name, memoryText(static_cast<double>(used)),
+                                              memoryText(static_cast<double>(budget)))
+                                    : tr("%1 %2").arg(name, memoryText(static_cast<double>(used)));
     tier.label->setText(text);
     tier.bar->setData({{name, used, color}}, budget);
     tier.bar->setAccessibleName(text);
@@ -139,8 +138,8 @@ void StatusStrip::refresh()
     }
     const RunProgress progress = progressOf(*m_snapshot);
     const QString name = QString::fromStdString(m_snapshot->run.name);
-    QString text = tr("%1: step %2 of %3")
-                       .arg(name, countText(progress.step), countText(progress.totalSteps));
+    QString text =
+        tr("%1: step %2 of %3").arg(name, countText(progress.step), countText(progress.totalSteps));
     if (progress.remainingSeconds >= 0.0)
         text += tr(", %1 left").arg(durationText(progress.remainingSeconds));
     if (m_snapshot->run.simulatedLink)
@@ -148,8 +147,8 @@ void StatusStrip::refresh()
     m_run->setText(text);
     const double stall = recentStallPercent(m_snapshot->steps, kMinuteMs);
     m_stall->setText(std::isfinite(stall)
-            ? tr("Waiting %1 of the last minute").arg(percentText(stall))
-            : QString());
+                         ? tr("Waiting %1 of the last minute").arg(percentText(stall))
+                         : QString());
     const ThemeColors& colors = themeColors(palette());
     const StepSeries& steps = m_snapshot->steps;
     const std::int64_t device = steps.empty() ? 0 : steps.back().devicePeakBytes;

@@ -92,19 +92,18 @@ QString TokenPreview::headingText(const PreviewRow& row) const
 {
     const auto trained = std::count_if(row.tokens.begin(), row.tokens.end(),
         [](const PreviewToken& token) { return token.trained; });
-    const QString text = tr("Row %1: %2 tokens, %3 trained")
-                             .arg(countText(row.row), countText(std::ssize(row.tokens)),
-                                 countText(trained));
+    const QString text =
+        tr("Row %1: %2 tokens, %3 trained")
+            .arg(countText(row.row), countText(std::ssize(row.tokens)), countText(trained));
     return row.cut ? tr("%1, cut at the sequence length").arg(text) : text;
 }
 
 QString TokenPreview::chipToolTip(const PreviewToken& token) const
 {
     const QString text = visibleToken(QString::fromStdString(token.text));
-    return token.trained ? tr("%1\nToken id %2\nTrained: part of the loss").arg(text).arg(token.id)
-                         : tr("%1\nToken id %2\nMasked: read, not part of the loss")
-                               .arg(text)
-                               .arg(token.id);
+    return token.trained
+               ? tr("%1\nToken id %2\nTrained: part of the loss").arg(text).arg(token.id)
+               : tr("%1\nToken id %2\nMasked: read, not part of the loss").arg(text).arg(token.id);
 }
 
 bool TokenPreview::event(QEvent* event)

@@ -42,6 +42,8 @@ struct RunSpec {
     double holdOut = 0.05;            // that share, at most 200 sequences; 0: train on everything
     std::string split;                // text: cut files into documents at this string
     std::int64_t evalEvery = -1;      // steps; 0: never; -1: ten times a run
+    std::int64_t evalAnswers = 0;     // evaluation pairs that are also answered, greedily, and
+                                      // compared with the response; 0: none
     std::string outDir;               // run folder; empty: made below the data folder
     std::string database;             // history; empty: the user's
 

@@ -30,7 +30,9 @@ private slots:
         m_folder = std::make_unique<QTemporaryDir>();
         m_services.database = m_folder->filePath(QStringLiteral("history.db")).toStdString();
         m_services.openReader = [](const std::string& path) { return RunReader::open(path); };
-        m_services.planFromJson = [](const std::string& json) { return mr::planReportFromJson(json); };
+        m_services.planFromJson = [](const std::string& json) {
+            return mr::planReportFromJson(json);
+        };
         auto store = RunStore::open(m_services.database);
         QVERIFY2(store.ok(), store.status().message().c_str());
         m_store = std::move(store).value();

@@ -75,10 +75,11 @@ private slots:
                 for (std::size_t b = 0; b < a; ++b) {
                     const Vector left = seen(mr::ui::partColor(palette, a), vision);
                     const Vector right = seen(mr::ui::partColor(palette, b), vision);
-                    const double distance = std::hypot(
-                        left[0] - right[0], left[1] - right[1], left[2] - right[2]);
+                    const double distance =
+                        std::hypot(left[0] - right[0], left[1] - right[1], left[2] - right[2]);
                     QVERIFY2(distance > kApart,
-                        qPrintable(QStringLiteral("parts %1 and %2: %3").arg(a).arg(b).arg(distance)));
+                        qPrintable(
+                            QStringLiteral("parts %1 and %2: %3").arg(a).arg(b).arg(distance)));
                 }
             }
         }

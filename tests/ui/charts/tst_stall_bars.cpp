@@ -104,7 +104,8 @@ private slots:
         const LedgerTotals totals = ledgerTotals(steps, 100.0, 199.0);
 
         QCOMPARE(totals.steps, std::int64_t{100});
-        QCOMPARE(std::accumulate(totals.us.begin(), totals.us.end(), std::int64_t{0}), totals.wallUs);
+        QCOMPARE(
+            std::accumulate(totals.us.begin(), totals.us.end(), std::int64_t{0}), totals.wallUs);
     }
 
     void sharesAddUpToExactlyOneHundredPercent_data()
@@ -122,7 +123,8 @@ private slots:
 
         const std::vector<std::int64_t> tenths = shareOut(parts, 1000);
 
-        QCOMPARE(std::accumulate(tenths.begin(), tenths.end(), std::int64_t{0}), std::int64_t{1000});
+        QCOMPARE(
+            std::accumulate(tenths.begin(), tenths.end(), std::int64_t{0}), std::int64_t{1000});
         const std::int64_t sum = std::accumulate(parts.begin(), parts.end(), std::int64_t{0});
         for (std::size_t i = 0; i < parts.size(); ++i) {
             const double exact = 1000.0 * static_cast<double>(parts[i]) / static_cast<double>(sum);

@@ -64,7 +64,8 @@ private slots:
         QTest::keyClick(&strip, Qt::Key_Home);
         QTest::keyClick(&strip, Qt::Key_Right);
 
-        QVERIFY2(strip.readout().startsWith(QStringLiteral("step 2 ")), qPrintable(strip.readout()));
+        QVERIFY2(
+            strip.readout().startsWith(QStringLiteral("step 2 ")), qPrintable(strip.readout()));
         QVERIFY(strip.readout().contains(QStringLiteral("Data"))); // what step 2 waited for most
     }
 

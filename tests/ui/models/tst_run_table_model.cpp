@@ -34,7 +34,8 @@ private slots:
     void newRunsAreInsertedWithoutAReset()
     {
         RunTableModel model;
-        QAbstractItemModelTester contract(&model, QAbstractItemModelTester::FailureReportingMode::Fatal);
+        QAbstractItemModelTester contract(
+            &model, QAbstractItemModelTester::FailureReportingMode::Fatal);
         const mr::ui::RunRowsPtr all = demoRuns();
         std::vector<RunRow> rows(all->begin() + 1, all->end());
         model.setRuns(shared(rows));
@@ -52,7 +53,8 @@ private slots:
     void changedRunsAreChangedInPlaceAndMissingOnesRemoved()
     {
         RunTableModel model;
-        QAbstractItemModelTester contract(&model, QAbstractItemModelTester::FailureReportingMode::Fatal);
+        QAbstractItemModelTester contract(
+            &model, QAbstractItemModelTester::FailureReportingMode::Fatal);
         model.setRuns(demoRuns());
         QSignalSpy changed(&model, &RunTableModel::dataChanged);
         QSignalSpy removed(&model, &RunTableModel::rowsRemoved);
@@ -70,7 +72,8 @@ private slots:
     void anotherOrderOfTheStoreIsFollowed()
     {
         RunTableModel model;
-        QAbstractItemModelTester contract(&model, QAbstractItemModelTester::FailureReportingMode::Fatal);
+        QAbstractItemModelTester contract(
+            &model, QAbstractItemModelTester::FailureReportingMode::Fatal);
         model.setRuns(demoRuns());
         const mr::ui::RunRowsPtr all = demoRuns();
         std::vector<RunRow> rows(all->rbegin(), all->rend());
@@ -104,7 +107,8 @@ private slots:
 
         sorted.sort(RunTableModel::Steps, Qt::AscendingOrder);
 
-        QCOMPARE(sorted.index(0, RunTableModel::Name).data().toString(), QStringLiteral("Long context"));
+        QCOMPARE(
+            sorted.index(0, RunTableModel::Name).data().toString(), QStringLiteral("Long context"));
         QCOMPARE(sorted.index(6, RunTableModel::Name).data().toString(),
             QStringLiteral("Support tickets")); // 1,240 is more than 733
     }
@@ -130,10 +134,8 @@ private slots:
         RunTableModel model;
         model.setRuns(demoRuns());
 
-        const QString csv =
-            mr::ui::tableText(model, {model.index(0, 0)}, QLatin1Char(','));
-        const QString tsv =
-            mr::ui::tableText(model, {model.index(0, 0)}, QLatin1Char('\t'));
+        const QString csv = mr::ui::tableText(model, {model.index(0, 0)}, QLatin1Char(','));
+        const QString tsv = mr::ui::tableText(model, {model.index(0, 0)}, QLatin1Char('\t'));
 
         QVERIFY(csv.contains(QStringLiteral("\"Notes, second try\"")));
         QVERIFY(tsv.contains(QStringLiteral("\tNotes, second try\t")));

@@ -22,7 +22,8 @@ private slots:
     void sharesShownAddUpToOneHundredPercent()
     {
         StallLedgerModel model;
-        QAbstractItemModelTester contract(&model, QAbstractItemModelTester::FailureReportingMode::Fatal);
+        QAbstractItemModelTester contract(
+            &model, QAbstractItemModelTester::FailureReportingMode::Fatal);
         mr::ui::StepSeries steps;
         steps.append(mr::ui::test::demoSteps(411));
 
@@ -32,12 +33,20 @@ private slots:
         qlonglong us = 0;
         const int total = model.rowCount() - 1;
         for (int row = 0; row < total; ++row) {
-            tenths += model.index(row, StallLedgerModel::Share).data(StallLedgerModel::ValueRole).toLongLong();
-            us += model.index(row, StallLedgerModel::Total).data(StallLedgerModel::ValueRole).toLongLong();
+            tenths += model.index(row, StallLedgerModel::Share)
+                          .data(StallLedgerModel::ValueRole)
+                          .toLongLong();
+            us += model.index(row, StallLedgerModel::Total)
+                      .data(StallLedgerModel::ValueRole)
+                      .toLongLong();
         }
         QCOMPARE(tenths, 1000LL);
-        QCOMPARE(model.index(total, StallLedgerModel::Total).data(StallLedgerModel::ValueRole).toLongLong(), us);
-        QCOMPARE(model.index(total, StallLedgerModel::Share).data().toString(), QStringLiteral("100.0\u00a0%"));
+        QCOMPARE(model.index(total, StallLedgerModel::Total)
+                     .data(StallLedgerModel::ValueRole)
+                     .toLongLong(),
+            us);
+        QCOMPARE(model.index(total, StallLedgerModel::Share).data().toString(),
+            QStringLiteral("100.0\u00a0%"));
     }
 
     void anEmptyLedgerIsZeroAndNotOneHundredPercent()
@@ -53,7 +62,8 @@ private slots:
     void eventsSentTwiceAreShownOnce()
     {
         EventTableModel model;
-        QAbstractItemModelTester contract(&model, QAbstractItemModelTester::FailureReportingMode::Fatal);
+        QAbstractItemModelTester contract(
+            &model, QAbstractItemModelTester::FailureReportingMode::Fatal);
         QSignalSpy inserted(&model, &EventTableModel::rowsInserted);
         const std::vector<mr::EventRow> events = mr::ui::test::demoEvents(300);
 

@@ -89,7 +89,8 @@ std::vector<EventRow> demoEvents(std::int64_t count)
     for (std::int64_t step = 60; step <= count; step += 60) {
         if (step == 420)
             add(400, EventLevel::Warning, "slow",
-                "The host update took 190 ms a step, 60 ms before: another program uses the cores.");
+                "The host update took 190 ms a step, 60 ms before: another program uses the "
+                "cores.");
         if (step % 120 == 0)
             add(step, EventLevel::Info, "checkpoint",
                 "Checkpoint of step " + std::to_string(step) + " written: 4.1 GiB in 6.3 s.");
@@ -107,10 +108,9 @@ PlanReport demoPlan()
     plan.device = "CPU device";
     plan.precision = "bf16";
     plan.recompute = "block";
-    plan.tiers = {
-        {"device", mib(6144), mib(5344),
-            {{"weights", mib(2200)}, {"gradients", mib(540)}, {"activations", mib(1710)},
-                {"workspace", mib(380)}, {"staging", mib(514)}}},
+    plan.tiers = {{"device", mib(6144), mib(5344),
+                      {{"weights", mib(2200)}, {"gradients", mib(540)}, {"activations", mib(1710)},
+                          {"workspace", mib(380)}, {"staging", mib(514)}}},
         {"host", mib(32768), mib(21870),
             {{"optimizer state", mib(15400)}, {"gradients", mib(4400)}, {"staging", mib(2070)}}},
         {"disk", 0, 0, {}}};
@@ -128,8 +128,13 @@ RunSnapshotPtr demoSnapshot(std::int64_t count, std::int64_t total, const std::s
     snapshot->events = demoEvents(count);
     snapshot->plan = std::make_shared<const PlanReport>(demoPlan());
     RunRow& run = snapshot->run;
-    run = (*demoRuns())[0];
+    const RunRowsPtr runs = demoRuns();
+    const auto same = std::find_if(
+        runs->begin(), runs->end(), [&status](const RunRow& row) { return row.status == status; });
+    run = same == runs->end() ? runs->front() : *same;
     run.status = status;
+    run.devicePeakBytes = kDevicePeak;
+    run.hostPeakBytes = kHostPeak;
     run.lastStep = count;
     run.totalSteps = total;
     run.bestEval = snapshot->evalLoss.back().value;
@@ -156,7 +161,8 @@ RunRowsPtr demoRuns()
         {"Notes, second try", "running", "Qwen2.5-3B", "notes.jsonl", 412, 600, 1.6421, 1.7183, ""},
         {"Notes, first try", "stopped", "Qwen2.5-3B", "notes.jsonl", 180, 600, 1.9377, 2.0371,
             "Stopped by the user."},
-        {"Sample project", "done", "millrace-sample", "questions.jsonl", 300, 300, 0.4182, 0.4507, ""},
+        {"Sample project", "done", "millrace-sample", "questions.jsonl", 300, 300, 0.4182, 0.4507,
+            ""},
         {"tinyshakespeare", "done", "stories260K", "tinyshakespeare.txt", 300, 300, 2.2143, 2.2264,
             ""},
         {"Long context", "failed", "Llama-3.2-1B", "books.txt", 37, 900, 3.0218, std::nan(""),
@@ -175,7 +181,8 @@ RunRowsPtr demoRuns()
         run.status = demo.status;
         run.modelName = demo.model;
         run.datasetName = demo.dataset;
-        run.planJson = run.id % 2 == 0 ? R"({"policy":"resident"})" : R"({"policy":"zero-offload"})";
+        run.planJson =
+            run.id % 2 == 0 ? R"({"policy":"resident"})" : R"({"policy":"zero-offload"})";
         run.createdMs = 1'700'000'000'000 + run.id * 5'400'000;
         run.lastStep = demo.step;
         run.totalSteps = demo.total;

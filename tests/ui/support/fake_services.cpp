@@ -1,5 +1,8 @@
 #include "ui/support/fake_services.h"
 
+#include <QDir>
+#include <QFile>
+
 #include <utility>
 
 namespace mr::ui::test {
@@ -65,10 +68,7 @@ public:
     {
     }
 
-    Result<std::vector<RunRow>> runs() override
-    {
-        return m_runs ? *m_runs : std::vector<RunRow>();
-    }
+    Result<std::vector<RunRow>> runs() override { return m_runs ? *m_runs : std::vector<RunRow>(); }
 
     Result<RunRow> run(std::int64_t id) override
     {
@@ -78,8 +78,7 @@ public:
                     return row;
             }
         }
-        return Status::error(
-            ErrorKind::InvalidArgument, "there is no run " + std::to_string(id));
+        return Status::error(ErrorKind::InvalidArgument, "there is no run " + std::to_string(id));
     }
 
     Result<std::vector<StepRow>> steps(std::int64_t, std::int64_t, std::int64_t) override
@@ -87,8 +86,7 @@ public:
         return std::vector<StepRow>();
     }
 
-    Result<std::vector<ScalarRow>> scalars(
-        std::int64_t, std::string_view, std::int64_t) override
+    Result<std::vector<ScalarRow>> scalars(std::int64_t, std::string_view, std::int64_t) override
     {
         return std::vector<ScalarRow>();
     }
@@ -199,6 +197,15 @@ DatasetInfo fakeDataset()
     return info;
 }
 
+bool makeSampleFolder(const QString& folder)
+{
+    const QDir dir(folder);
+    bool made = dir.mkpath(QStringLiteral("model"));
+    for (const char* name : {"model/config.json", "train.jsonl", "eval.jsonl"})
+        made = QFile(dir.filePath(QLatin1String(name))).open(QIODevice::WriteOnly) && made;
+    return made;
+}
+
 PlanReport fakePlan(bool fits)
 {
     PlanReport plan;
@@ -272,9 +279,7 @@ UiServices fakeServices(
     services.planRun = [](const RunSpec& spec) -> Result<PlanReport> {
         return fakePlan(spec.microBatch < 8);
     };
-    services.planFromJson = [](const std::string&) -> Result<PlanReport> {
-        return fakePlan(true);
-    };
+    services.planFromJson = [](const std::string&) -> Result<PlanReport> { return fakePlan(true); };
     services.policies = {"auto", "resident", "zero-offload"};
     services.database = "/nowhere/history.db";
     services.runsFolder = "/tmp/millrace-test-runs";

@@ -5,6 +5,8 @@
 
 #include "bridge/ui_services.h"
 
+#include <QString>
+
 #include <atomic>
 #include <condition_variable>
 #include <memory>
@@ -36,10 +38,12 @@ struct FakeRun {
 };
 
 // Everything filled in. `runs` (may be null) is what the history holds.
-UiServices fakeServices(std::shared_ptr<FakeRun> run,
-    std::shared_ptr<const std::vector<RunRow>> runs = nullptr);
+UiServices fakeServices(
+    std::shared_ptr<FakeRun> run, std::shared_ptr<const std::vector<RunRow>> runs = nullptr);
 
 PlanReport fakePlan(bool fits);
 DatasetInfo fakeDataset();
+// Empty files where the sample project has its own.
+bool makeSampleFolder(const QString& folder);
 
 } // namespace mr::ui::test
