@@ -27,8 +27,8 @@ Result<std::unique_ptr<Device>> makeDevice(const RunSpec& resolved)
     CpuDeviceOptions options;
     options.memoryBytes = static_cast<std::size_t>(resolved.deviceMemoryBytes);
     options.threads = static_cast<int>(std::max<std::int64_t>(resolved.threads, 1));
-    options.mode = resolved.threadedDevice ? CpuDeviceOptions::Mode::Threaded
-                                           : CpuDeviceOptions::Mode::Inline;
+    options.mode =
+        resolved.threadedDevice ? CpuDeviceOptions::Mode::Threaded : CpuDeviceOptions::Mode::Inline;
     options.linkBytesPerSecond = resolved.linkBytesPerSecond;
     return makeCpuDevice(options);
 }

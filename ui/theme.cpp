@@ -24,7 +24,7 @@ constexpr uint kPrefersDark = 1; // 2: light, 0: no preference
 
 QColor rgb(QRgb value)
 {
-    return QColor(value);
+    return {value};
 }
 
 ThemeColors lightColors()

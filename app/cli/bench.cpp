@@ -1,16 +1,16 @@
 // `millrace bench NAME`: ours, the limit measured in the same run, and the ratio.
 
-#include "app/cli/commands.h"
 #include "core/device/bench.h"
+
+#include "app/cli/commands.h"
 #include "core/device/cpu/cpu_device.h"
 #include "core/engine/bench_step.h"
 
 #include <millrace/library.h>
 
-#include <nlohmann/json.hpp>
-
 #include <cstdio>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 namespace mr::app {
 namespace {
@@ -68,7 +68,8 @@ void addBench(CLI::App& app, Action& action)
 {
     auto options = std::make_shared<Options>();
     CLI::App* command = app.add_subcommand("bench", "Speed against the machine's limit");
-    command->add_option("name", options->name, "copy, matmul, adamw, attention or step")->required();
+    command->add_option("name", options->name, "copy, matmul, adamw, attention or step")
+        ->required();
     command->add_option("--threads", options->threads, "Compute threads");
     command->add_flag("--json", options->json, "JSON on stdout");
     command->callback([options, &action] { action = [options] { return bench(*options); }; });

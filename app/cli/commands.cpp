@@ -1,8 +1,8 @@
 #include "app/cli/commands.h"
 
-#include <nlohmann/json.hpp>
-
 #include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
 
 namespace mr::app {
 
@@ -33,6 +33,17 @@ int fail(const Status& status, bool json)
         printLine(nlohmann::json{{"event", "error"}, {"message", status.message()}}.dump(
             -1, ' ', false, nlohmann::json::error_handler_t::replace));
     return exitCode(status);
+}
+
+Status requireFiles(const std::vector<std::string>& paths, std::string_view option)
+{
+    for (const std::string& path : paths) {
+        std::error_code error;
+        if (!std::filesystem::exists(path, error))
+            return Status::error(ErrorKind::InvalidArgument,
+                std::string(option) + " " + path + ": there is no such file");
+    }
+    return {};
 }
 
 void printLine(std::string_view line)

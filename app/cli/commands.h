@@ -9,10 +9,10 @@
 #include <millrace/status.h>
 
 #include <CLI/CLI.hpp>
-
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace mr::app {
 
@@ -34,6 +34,10 @@ int exitCode(const Status& status) noexcept;
 
 // Prints the message to stderr (and, with `json`, an error object to stdout); returns exitCode().
 int fail(const Status& status, bool json = false);
+
+// InvalidArgument if one of the files a command was given is not there: bad input, no failure of
+// the disk.
+Status requireFiles(const std::vector<std::string>& paths, std::string_view option);
 
 // One line to stdout, flushed.
 void printLine(std::string_view line);

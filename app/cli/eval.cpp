@@ -4,12 +4,11 @@
 #include "app/compose.h"
 #include "core/engine/inference.h"
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 namespace mr::app {
 namespace {
@@ -93,8 +92,18 @@ void print(const EvalOptions& options, const EvalResult& figures, const AnswerSc
             static_cast<long long>(score.asked));
 }
 
+Status check(const EvalOptions& options)
+{
+    if (options.blocks < 0 || options.seqLen < 0 || options.answers < 0)
+        return Status::error(
+            ErrorKind::InvalidArgument, "--blocks, --seq-len and --answers must not be negative");
+    return requireFiles(options.data, "--data");
+}
+
 int eval(const EvalOptions& options)
 {
+    if (const Status status = check(options); !status.ok())
+        return fail(status, options.json);
     auto precision = parsePrecision(options.precision);
     if (!precision.ok())
         return fail(precision.status(), options.json);

@@ -6,10 +6,9 @@
 
 #include <millrace/run_spec.h>
 
-#include <nlohmann/json.hpp>
-
 #include <cstdio>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 namespace mr::app {
 namespace {
@@ -31,10 +30,14 @@ Result<Generated> run(const Options& options)
     if (options.chat)
         return Status::error(ErrorKind::InvalidArgument,
             "--chat is not built yet: chat templates come later; give the prompt as text");
-    if (options.generate.temperature < 0.0 || options.generate.topP < 0.0 ||
-        options.generate.topP > 1.0)
+    const bool inRange = options.generate.temperature >= 0.0 && options.generate.topP >= 0.0 &&
+                         options.generate.topP <= 1.0; // false for NaN
+    if (!inRange)
         return Status::error(ErrorKind::InvalidArgument,
             "--temperature must be at least 0 and --top-p between 0 and 1");
+    if (options.generate.maxTokens < 1)
+        return Status::error(ErrorKind::InvalidArgument,
+            "--max-tokens " + std::to_string(options.generate.maxTokens) + ": must be at least 1");
     auto precision = parsePrecision(options.precision);
     if (!precision.ok())
         return precision.status();

@@ -7,12 +7,11 @@
 #include <millrace/run_reader.h>
 #include <millrace/session.h>
 
-#include <nlohmann/json.hpp>
-
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 namespace mr::app {
 namespace fs = std::filesystem;
@@ -72,9 +71,8 @@ Result<Json> describeDataset(const Options& options)
     const DatasetInfo& info = dataset.value();
     Json json{{"kind", "dataset"}, {"format", name(info.format)}, {"columns", info.columns},
         {"mapping", info.mapping}, {"rows", info.rows}, {"sequences", info.sequences},
-        {"tokens", info.tokens}, {"trained_tokens", info.trainedTokens},
-        {"cut_rows", info.cutRows}, {"empty_rows", info.emptyRows}, {"bytes", info.bytes},
-        {"problems", info.problems}};
+        {"tokens", info.tokens}, {"trained_tokens", info.trainedTokens}, {"cut_rows", info.cutRows},
+        {"empty_rows", info.emptyRows}, {"bytes", info.bytes}, {"problems", info.problems}};
     return json;
 }
 

@@ -3,6 +3,7 @@
 #include "app/cli/commands.h"
 #include "core/base/cpu_features.h"
 
+// NOLINTNEXTLINE(bugprone-exception-escape): without memory for its options it may as well end
 int main(int argc, char** argv)
 {
     if (const mr::Status status = mr::checkProcessor(); !status.ok())

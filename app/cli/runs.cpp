@@ -5,14 +5,13 @@
 
 #include <millrace/run_reader.h>
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <limits>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 namespace mr::app {
 namespace {
@@ -59,10 +58,9 @@ int list(const Options& options)
         if (options.json)
             printLine(describe(run).dump(-1, ' ', false, Json::error_handler_t::replace));
         else
-            std::printf("%4lld  %-8s %6lld/%-6lld loss %-8.4f %s\n",
-                static_cast<long long>(run.id), run.status.c_str(),
-                static_cast<long long>(run.lastStep), static_cast<long long>(run.totalSteps),
-                run.lastLoss, run.name.c_str());
+            std::printf("%4lld  %-8s %6lld/%-6lld loss %-8.4f %s\n", static_cast<long long>(run.id),
+                run.status.c_str(), static_cast<long long>(run.lastStep),
+                static_cast<long long>(run.totalSteps), run.lastLoss, run.name.c_str());
     }
     return 0;
 }
@@ -105,7 +103,8 @@ int compare(const Options& options)
         for (const auto& [key, unused] : config->items())
             if (left.value(key, Json()) != right.value(key, Json()))
                 differences[key] = {left.value(key, Json()), right.value(key, Json())};
-    const Json json{{"runs", {describe(a.value()), describe(b.value())}}, {"differences", differences}};
+    const Json json{
+        {"runs", {describe(a.value()), describe(b.value())}}, {"differences", differences}};
     printLine(json.dump(options.json ? -1 : 2, ' ', false, Json::error_handler_t::replace));
     return 0;
 }

@@ -9,10 +9,9 @@
 #include <millrace/library.h>
 #include <millrace/run_spec.h>
 
-#include <nlohmann/json.hpp>
-
 #include <cstdio>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 namespace mr::app {
 namespace {

@@ -1,5 +1,7 @@
 #include "app/cli/spec_options.h"
 
+#include "app/cli/commands.h"
+
 namespace mr::app {
 namespace {
 
@@ -14,7 +16,7 @@ Status readPairs(
         const std::size_t equals = pair.find('=');
         if (equals == std::string::npos || equals == 0)
             return Status::error(ErrorKind::InvalidArgument,
-                option + " '" + pair + "': write it as key=value");
+                std::string(option).append(" '").append(pair).append("': write it as key=value"));
         out[pair.substr(0, equals)] = pair.substr(equals + 1);
         begin = end + 1;
     }
@@ -47,7 +49,8 @@ void SpecOptions::addTo(CLI::App& command, bool needsData)
 void SpecOptions::addModelAndData(CLI::App& command, bool needsData)
 {
     command.add_option("--model", m_spec.modelDir, "Model folder (Hugging Face layout)");
-    command.add_option("--from-scratch", m_spec.scratchConfig, "config.json of a model to initialise");
+    command.add_option(
+        "--from-scratch", m_spec.scratchConfig, "config.json of a model to initialise");
     command.add_option("--tokenizer", m_spec.scratchTokenizer, "Tokenizer of --from-scratch");
     auto* data = command.add_option("--data", m_data, "Dataset file; may be repeated");
     if (needsData)
@@ -121,6 +124,8 @@ Status SpecOptions::readSources(RunSpec& spec) const
     MR_TRY(take(parseDataFormat(m_format), format));
     std::map<std::string, std::string> columns;
     MR_TRY(readPairs(m_map, "--map", columns));
+    MR_TRY(requireFiles(m_data, "--data"));
+    MR_TRY(requireFiles(m_evalData, "--eval-data"));
     for (const std::string& path : m_data)
         spec.data.push_back({path, format, columns});
     for (const std::string& path : m_evalData)

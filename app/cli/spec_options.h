@@ -8,7 +8,6 @@
 #include <millrace/status.h>
 
 #include <CLI/CLI.hpp>
-
 #include <string>
 #include <vector>
 

@@ -4,11 +4,10 @@
 #include "core/base/file.h"
 #include "core/data/tokenizer.h"
 
-#include <nlohmann/json.hpp>
-
 #include <iostream>
 #include <iterator>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 namespace mr::app {
 namespace {
@@ -43,6 +42,7 @@ Status run(const Options& options)
     if (options.textFile == "-") {
         text.assign(std::istreambuf_iterator<char>(std::cin), {});
     } else if (!options.textFile.empty()) {
+        MR_TRY(requireFiles({options.textFile}, "--text-file"));
         auto read = readWholeFile(options.textFile, kTextLimit);
         if (!read.ok())
             return read.status();

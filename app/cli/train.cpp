@@ -9,11 +9,10 @@
 
 #include <millrace/planner.h>
 
-#include <nlohmann/json.hpp>
-
 #include <csignal>
 #include <cstdio>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 namespace mr::app {
@@ -90,9 +89,10 @@ std::string endLine(const Engine& engine, const char* status)
 
 void printStep(const StepRow& row)
 {
-    const double stalled = row.wallUs > 0 ? 100.0 * static_cast<double>(row.wallUs - row.computeUs) /
-                                                static_cast<double>(row.wallUs)
-                                          : 0.0;
+    const double stalled = row.wallUs > 0
+                               ? 100.0 * static_cast<double>(row.wallUs - row.computeUs) /
+                                     static_cast<double>(row.wallUs)
+                               : 0.0;
     std::printf("step %5lld  loss %.4f  lr %.2e  norm %.3f  %.0f ms  waiting %.1f %%\n",
         static_cast<long long>(row.step), row.loss, row.learningRate, row.gradNorm,
         static_cast<double>(row.wallUs) / 1000.0, stalled);
@@ -110,8 +110,8 @@ EngineHooks hooksFor(bool json)
     };
     hooks.records.onScalar = [json](std::string_view metric, const ScalarRow& row) {
         if (json)
-            printLine(nlohmann::json{{"event", "eval"}, {"step", row.step}, {"metric", metric},
-                {"loss", row.value}}
+            printLine(nlohmann::json{
+                {"event", "eval"}, {"step", row.step}, {"metric", metric}, {"loss", row.value}}
                           .dump());
         else
             std::printf("step %5lld  %s %.4f\n", static_cast<long long>(row.step),
@@ -155,7 +155,8 @@ int carryOut(Engine& engine, const Device& device, StopOnSignal& signals, bool j
     else if (finished)
         std::printf("done: the model is in %s\n", (engine.runDir() / "model").c_str());
     else
-        std::printf("stopped and saved: continue with `millrace resume %s`\n", engine.runDir().c_str());
+        std::printf(
+            "stopped and saved: continue with `millrace resume %s`\n", engine.runDir().c_str());
     return finished ? 0 : 130;
 }
 
@@ -205,8 +206,7 @@ int resume(const TrainOptions& options)
     auto device = makeDevice(spec.value());
     if (!device.ok())
         return fail(device.status(), options.json);
-    auto store =
-        openStore(options.database.empty() ? spec.value().database : options.database);
+    auto store = openStore(options.database.empty() ? spec.value().database : options.database);
     if (!store.ok())
         return fail(store.status(), options.json);
     auto engine =

@@ -12,8 +12,8 @@
 namespace mr {
 
 // The block at `counter` of the stream `key`; four words, independent of all others.
-constexpr std::array<std::uint32_t, 4> philox(std::uint64_t key, std::uint64_t counterLow,
-    std::uint64_t counterHigh = 0) noexcept
+constexpr std::array<std::uint32_t, 4> philox(
+    std::uint64_t key, std::uint64_t counterLow, std::uint64_t counterHigh = 0) noexcept
 {
     constexpr std::uint32_t kMultiplier0 = 0xD2511F53U;
     constexpr std::uint32_t kMultiplier1 = 0xCD9E8D57U;

@@ -85,7 +85,7 @@ bool pinToCores(int first, int count) noexcept
 {
     // Asked once: a thread that is pinned already would see only its own cores.
     static const std::vector<int> cores = physicalCores();
-    if (first < 0 || count < 1 || cores.size() < static_cast<std::size_t>(first + count))
+    if (first < 0 || count < 1 || static_cast<int>(cores.size()) < first + count)
         return false;
     cpu_set_t set;
     CPU_ZERO(&set);

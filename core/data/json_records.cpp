@@ -39,7 +39,7 @@ public:
         if (element.get(object) != simdjson::SUCCESS)
             return dataError(m_path, line,
                 "row " + std::to_string(m_record.row) +
-                    " is not an object with named columns ({\"prompt\": ..., \"response\": ...})");
+                    R"( is not an object with named columns ({"prompt": ..., "response": ...}))");
         MR_TRY(fill(object));
         return m_sink(m_record);
     }

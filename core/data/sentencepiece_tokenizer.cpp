@@ -177,7 +177,7 @@ public:
     std::string piece(TokenId id) const override;
 
 private:
-    Status applyHabits(const fs::path& file, Habits habits);
+    Status applyHabits(const fs::path& file, Habits&& habits);
     Status findSpecial(const fs::path& file, const char* name, const std::string& text,
         TokenId fallback, TokenId& out) const;
     Status decodeRun(const std::vector<int>& ids, bool first, std::string& out) const;
@@ -215,7 +215,7 @@ Status SentencePieceTokenizer::findSpecial(const fs::path& file, const char* nam
             " nor among the added tokens");
 }
 
-Status SentencePieceTokenizer::applyHabits(const fs::path& file, Habits habits)
+Status SentencePieceTokenizer::applyHabits(const fs::path& file, Habits&& habits)
 {
     const TokenId own = m_processor.GetPieceSize();
     for (auto& [id, token] : habits.added) {

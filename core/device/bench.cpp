@@ -251,13 +251,13 @@ Result<std::vector<BenchRow>> benchAttention(Device& device)
     constexpr int kHeads = 8;
     constexpr int kKvHeads = 4;
     constexpr int kHeadDim = 64;
-    constexpr std::int64_t kColumns = (kHeads + 2 * kKvHeads) * kHeadDim;
+    constexpr std::int64_t kColumns = std::int64_t{kHeads + 2 * kKvHeads} * kHeadDim;
     std::vector<BenchRow> rows;
     for (const DType type : {DType::F32, DType::BF16}) {
         Bench bench(device);
         const TensorView qkv = bench.tensor(type, kTokens, kColumns);
         const TensorView visible = bench.vector(DType::I32, kTokens); // zeros: one document
-        const TensorView out = bench.tensor(type, kTokens, kHeads * kHeadDim);
+        const TensorView out = bench.tensor(type, kTokens, std::int64_t{kHeads} * kHeadDim);
         const TensorView lse = bench.tensor(DType::F32, kTokens, kHeads);
         const TensorView delta = bench.tensor(DType::F32, kTokens, kHeads);
         const TensorView gradQkv = bench.tensor(type, kTokens, kColumns);

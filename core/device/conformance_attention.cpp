@@ -82,17 +82,17 @@ struct Geometry {
 
     std::int64_t queryAt(std::int64_t row, int head) const
     {
-        return row * rowLength() + head * s.headDim;
+        return row * rowLength() + std::int64_t{head} * s.headDim;
     }
 
     std::int64_t keyAt(std::int64_t row, int head) const
     {
-        return row * rowLength() + (s.heads + head / (s.heads / s.kvHeads)) * s.headDim;
+        return row * rowLength() + std::int64_t{s.heads + head / (s.heads / s.kvHeads)} * s.headDim;
     }
 
     std::int64_t valueAt(std::int64_t row, int head) const
     {
-        return keyAt(row, head) + s.kvHeads * s.headDim;
+        return keyAt(row, head) + std::int64_t{s.kvHeads} * s.headDim;
     }
 
     Row row(std::int64_t t, int head) const
@@ -271,7 +271,8 @@ void attentionBackward(CaseRun& run, DType type, const Shape& s)
         for (int h = 0; h < s.heads; ++h)
             addBackwardRow(g, {out, lse, gradOut}, t, h, sums);
     // A gradient of a key sums at most tokens * group terms, one of a query at most tokens.
-    const double terms = static_cast<double>(s.tokens * (s.heads / s.kvHeads)) + 8.0;
+    const std::int64_t group = s.heads / s.kvHeads;
+    const double terms = static_cast<double>(s.tokens * group) + 8.0;
     Values tolerance;
     for (std::size_t i = 0; i < sums.sum.size(); ++i)
         tolerance.push_back(2.0 * (sums.error[i] + terms * kU * sums.magnitude[i]) +

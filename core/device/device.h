@@ -8,7 +8,8 @@
 //          two streams is ordered only by Stream::record and Stream::waitFor; work
 //          of a host thread comes before work on a stream only by a Gate.
 // Threads  Event::wait, Event::done, Event::timeNs, Gate::open, Gate::isOpen and
-//          Device::memoryUsage may be called from any thread. Everything else is called from the engine thread only.
+//          Device::memoryUsage may be called from any thread. Everything else is called from the
+//          engine thread only.
 // Errors   An enqueue that is refused returns at once. A failure inside enqueued
 //          work shows at the next Event::wait; it is then sticky (DeviceLost).
 // Lifetime A Device outlives every Stream, Event, Gate and Buffer it made. Memory handed

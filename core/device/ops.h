@@ -124,8 +124,8 @@ struct AttentionArgs {
     int heads = 0;
     int kvHeads = 0;
     int headDim = 0;
-    float scale = 0.0F;           // of the logits: 1 / sqrt(headDim) in Llama
-    std::int64_t firstQuery = 0;  // rows before it are keys only (generation, one token a time)
+    float scale = 0.0F;          // of the logits: 1 / sqrt(headDim) in Llama
+    std::int64_t firstQuery = 0; // rows before it are keys only (generation, one token a time)
 };
 
 struct AttentionBackwardArgs {
@@ -196,29 +196,29 @@ struct NormBlocksArgs {
 // What a step knows once its gradients are finished. Lives in device memory; copied to the host
 // as it is.
 struct StepScalars {
-    double gradNorm = 0.0;      // sqrt of the sum over blocks
-    float clipFactor = 1.0F;    // min(1, clip / (norm + 1e-6)); 1 without clipping
-    std::int32_t finite = 1;    // 0: a NaN or infinity; every update of the step does nothing
+    double gradNorm = 0.0;   // sqrt of the sum over blocks
+    float clipFactor = 1.0F; // min(1, clip / (norm + 1e-6)); 1 without clipping
+    std::int32_t finite = 1; // 0: a NaN or infinity; every update of the step does nothing
 };
 static_assert(sizeof(StepScalars) == 16);
 
 // Joins the block sums in index order, in double. PyTorch's clip_grad_norm_ rule.
 struct NormJoinArgs {
-    TensorView blockSums;   // (blocks of all groups), F32
-    TensorView scalars;     // (16), U8: one StepScalars
-    double clipNorm = 0.0;  // 0 does not clip
+    TensorView blockSums;  // (blocks of all groups), F32
+    TensorView scalars;    // (16), U8: one StepScalars
+    double clipNorm = 0.0; // 0 does not clip
 };
 
 // Constants of one AdamW update, computed once per step in double, then rounded
 // (core/optim/adamw.h makes them).
 struct AdamwFactors {
-    float decay = 1.0F;             // 1 - lr * weightDecay, for decayed ranges
+    float decay = 1.0F; // 1 - lr * weightDecay, for decayed ranges
     float beta1 = 0.9F;
     float oneMinusBeta1 = 0.1F;
     float beta2 = 0.999F;
     float oneMinusBeta2 = 0.001F;
-    float stepSize = 0.0F;          // lr / (1 - beta1^count)
-    float inverseSqrtBias2 = 1.0F;  // 1 / sqrt(1 - beta2^count)
+    float stepSize = 0.0F;         // lr / (1 - beta1^count)
+    float inverseSqrtBias2 = 1.0F; // 1 / sqrt(1 - beta2^count)
     float eps = 1e-8F;
 };
 

@@ -3,6 +3,8 @@
 #include "core/device/bench_limits.h"
 #include "core/engine/exact_check.h"
 
+#include <array>
+
 namespace mr {
 namespace {
 
@@ -11,10 +13,10 @@ struct Case {
     std::int64_t hidden, intermediate, layers, vocab, seqLen;
 };
 
-constexpr Case kCases[] = {
+constexpr std::array<Case, 2> kCases{{
     {"step 6M parameters, 2 x 256 tokens", 256, 688, 6, 4096, 256},
     {"step 50M parameters, 2 x 512 tokens", 640, 1728, 8, 16384, 512},
-};
+}};
 
 ModelConfig configOf(const Case& c)
 {

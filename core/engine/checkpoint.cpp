@@ -3,7 +3,6 @@
 #include "core/base/file.h"
 #include "core/model/safetensors.h"
 
-#include <nlohmann/json.hpp>
 #include <xxhash.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include <cstdio>
 #include <functional>
 #include <map>
+#include <nlohmann/json.hpp>
 
 namespace mr {
 namespace fs = std::filesystem;
@@ -140,11 +140,10 @@ Status loadState(const CheckpointContext& context, const fs::path& file)
                 return Status::error(ErrorKind::DataCorrupt,
                     file.string() + ": " + name + " is missing or of another length");
             for (std::uint64_t at = 0; at < count * each; at += piece.size()) {
-                const std::size_t bytes =
-                    std::min<std::uint64_t>(piece.size(), count * each - at);
+                const std::size_t bytes = std::min<std::uint64_t>(piece.size(), count * each - at);
                 MR_TRY(reader.readBytes(name, at, {piece.data(), bytes}));
-                MR_TRY(context.executor.writeState(id, tensor.part,
-                    static_cast<std::int64_t>(at / each), {piece.data(), bytes}));
+                MR_TRY(context.executor.writeState(
+                    id, tensor.part, static_cast<std::int64_t>(at / each), {piece.data(), bytes}));
             }
         }
     }

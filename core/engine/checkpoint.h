@@ -1,8 +1,8 @@
 // Checkpoints: a run on disk, complete and verified or not there at all.
 //
 //     <run>/checkpoints/step-00000300/
-//         model/            a model folder any loader opens: BF16 `high`, or the F32 master under fp32
-//         state/            state.safetensors (low halves, both moments, by group), state.json
+//         model/            a model folder any loader opens: BF16 `high`, or the F32 master under
+//         fp32 state/            state.safetensors (low halves, both moments, by group), state.json
 //         manifest.json     every other file with its bytes and XXH3-64; written last
 //
 // Written under a name that begins with a dot, every file and folder fsynced, then renamed: a crash
@@ -87,8 +87,8 @@ struct CheckpointWritten {
 };
 
 // `progress.weightsHash` is filled in.
-Result<CheckpointWritten> writeCheckpoint(const CheckpointContext& context,
-    const std::filesystem::path& runDir, RunProgress& progress);
+Result<CheckpointWritten> writeCheckpoint(
+    const CheckpointContext& context, const std::filesystem::path& runDir, RunProgress& progress);
 
 // Verifies every file, then loads tensors into `context` and makes the weights ops read.
 Result<RunProgress> loadCheckpoint(
@@ -102,7 +102,7 @@ std::vector<std::filesystem::path> pruneCheckpoints(
     const std::filesystem::path& runDir, std::int64_t keep);
 
 // Puts loaded or initialised weights where the policy keeps them, moments zero.
-Status installMaster(StepExecutor& executor, const RunMemory& memory,
-    std::span<const MasterView> views);
+Status installMaster(
+    StepExecutor& executor, const RunMemory& memory, std::span<const MasterView> views);
 
 } // namespace mr

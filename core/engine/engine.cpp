@@ -122,7 +122,7 @@ Status Engine::planStep(StepIndex step)
     const Carry in = m_built.out;
     MR_TRY(m_builder->buildPlanInto(m_setup.step, in, Feedback{}, m_built));
     // Later plans differ in versions only, so the first two prove them all.
-    if (step > m_firstStep + 1)
+    if (m_ledger && step > m_firstStep + 1)
         return {};
     MR_TRY(checkPlan(m_built.plan, in, m_built.out, m_setup.shape, m_setup.budget, m_setup.policy));
     m_ledger.emplace(m_built.plan.tasks.size());
@@ -240,8 +240,8 @@ Status Engine::evaluateIfDue(StepIndex step)
         return {};
     m_setup.step.step = step;
     MR_TRY(m_builder->buildEvaluationInto(m_setup.step, m_built.out, Feedback{}, m_evalPlan));
-    auto result = evaluate(*m_executor, m_evalPlan, m_evalSet,
-        {spec.seqLen, spec.microBatch, spec.accumulate});
+    auto result = evaluate(
+        *m_executor, m_evalPlan, m_evalSet, {spec.seqLen, spec.microBatch, spec.accumulate});
     if (!result.ok())
         return result.status();
     m_recorder->scalar("eval_loss", {step, activeMs(), result.value().loss});
@@ -259,8 +259,8 @@ Status Engine::answerQuestions(StepIndex step)
     const AnswerScore& s = score.value();
     if (s.asked == 0)
         return {};
-    m_recorder->scalar("eval_answers", {step, activeMs(),
-        static_cast<double>(s.right) / static_cast<double>(s.asked)});
+    m_recorder->scalar("eval_answers",
+        {step, activeMs(), static_cast<double>(s.right) / static_cast<double>(s.asked)});
     m_recorder->message(EventLevel::Info, "answers", step, activeMs(),
         "Held-out questions answered right after step " + std::to_string(step) + ": " +
             std::to_string(s.right) + " of " + std::to_string(s.asked) + ".");
@@ -271,6 +271,9 @@ Status Engine::saveCheckpoint()
 {
     const std::int64_t begin = nowNs();
     m_progress.activeMs = activeMs();
+    // A killed run goes on from the checkpoint: the records up to it must be there too. A history
+    // that fails was reported, and is no reason to lose the checkpoint.
+    (void)m_recorder->flush().ok();
     auto written = writeCheckpoint(checkpointContext(), m_runDir, m_progress);
     if (!written.ok() && m_progress.step < m_setup.spec.steps && !m_stopRequested) {
         // The run goes on: what it has learned is still in memory, and the older checkpoints stay.
@@ -295,7 +298,6 @@ Status Engine::saveCheckpoint()
         (void)m_store.setCheckpointState(removed.string(), "deleted").ok();
     m_savedStep = m_progress.step;
     if (m_hooks.onCheckpoint) {
-        (void)m_recorder->flush().ok(); // its steps are told of first; close() reports failures
         m_hooks.onCheckpoint(written.value(), m_progress);
     }
     return {};
@@ -308,8 +310,7 @@ Status Engine::exportModel()
         return snapshot.status();
     const CheckpointContext context = checkpointContext();
     return saveModel(m_runDir / "model", m_setup.config, m_setup.table, snapshot.value().views(),
-        m_memory->compute() == DType::F32 ? ExportType::F32 : ExportType::BF16,
-        context.carryFrom);
+        m_memory->compute() == DType::F32 ? ExportType::F32 : ExportType::BF16, context.carryFrom);
 }
 
 void Engine::closeRun(const Status& status)
@@ -324,8 +325,8 @@ void Engine::closeRun(const Status& status)
     const char* word = !status.ok() ? "failed" : finished ? "done" : "stopped";
     if (m_recorder) {
         m_recorder->message(status.ok() ? EventLevel::Info : EventLevel::Error, word,
-            m_progress.step, activeMs(), status.ok() ? std::string("The run is ") + word + "."
-                                                     : status.message());
+            m_progress.step, activeMs(),
+            status.ok() ? std::string("The run is ") + word + "." : status.message());
         (void)m_recorder->close().ok(); // a failed history was reported; the run folder has it all
     }
     const Status closed = m_store.endRun(m_runId, word, status.ok() ? 0 : 4, status.message());

@@ -6,9 +6,10 @@
 // Threads    The Session calls of session.h from any thread; run() and all below it on the engine
 //            thread, which is the only one that enqueues device work.
 // Ownership  Owns all it made; borrows Device and RunStore.
-// Errors     The first failure ends the run: streams are drained, the run is closed as failed in the
-//            store with its sentence, checkpoints stay. A full disk at a checkpoint is reported as a
-//            warning and training goes on.
+// Errors     The first failure ends the run: streams are drained, the run is closed as failed in
+// the
+//            store with its sentence, checkpoints stay. A full disk at a checkpoint is reported as
+//            a warning and training goes on.
 
 #pragma once
 
@@ -49,8 +50,8 @@ class Engine final : public Session
 public:
     static Result<std::unique_ptr<Engine>> open(
         const RunSpec& spec, Device& device, RunStore& store, EngineHooks hooks);
-    static Result<std::unique_ptr<Engine>> resume(const std::filesystem::path& runDir,
-        Device& device, RunStore& store, EngineHooks hooks);
+    static Result<std::unique_ptr<Engine>> resume(
+        const std::filesystem::path& runDir, Device& device, RunStore& store, EngineHooks hooks);
     ~Engine() override;
 
     Status start() override;
@@ -69,7 +70,7 @@ public:
 private:
     Engine(Device& device, RunStore& store, EngineHooks hooks);
 
-    Status prepareData(RunSpec spec);
+    Status prepareData(const RunSpec& spec);
     Status prepareDevice();
     Status prepareWeights();
     NewRun newRun() const;
@@ -135,8 +136,8 @@ private:
     std::atomic<bool> m_stopRequested = false;
     mutable std::mutex m_mutex;
     std::condition_variable m_ended;
-    Status m_failure; // guarded by m_mutex
-    bool m_done = false; // guarded by m_mutex
+    Status m_failure;      // guarded by m_mutex
+    bool m_done = false;   // guarded by m_mutex
     std::jthread m_thread; // last: joined before what it uses goes
 };
 

@@ -1,9 +1,8 @@
 // How a run comes to be: from a spec, or from the folder of an earlier life.
 
-#include "core/engine/engine.h"
-
 #include "core/base/cpu_features.h"
 #include "core/base/file.h"
+#include "core/engine/engine.h"
 #include "core/engine/hold_out.h"
 #include "core/engine/run_files.h"
 #include "core/telemetry/run_folder.h"
@@ -105,8 +104,8 @@ Result<std::unique_ptr<Engine>> Engine::open(
     MR_TRY(engine->prepareDevice());
     MR_TRY(engine->prepareWeights());
     engine->m_uuid = newUuid();
-    engine->m_progress.sampler = {engine->m_setup.spec.seed, 0, 0,
-        static_cast<std::uint64_t>(engine->m_trainSet.count())};
+    engine->m_progress.sampler = {
+        engine->m_setup.spec.seed, 0, 0, static_cast<std::uint64_t>(engine->m_trainSet.count())};
     engine->m_progress.dataHash = hashOf(engine->m_trainSet);
     engine->m_progress.instructionSet = std::string(instructionSetName());
     engine->m_progress.precision = std::string(name(engine->m_setup.spec.precision));
@@ -182,14 +181,13 @@ Status Engine::loadNewestCheckpoint()
     return first;
 }
 
-Status Engine::prepareData(RunSpec spec)
+Status Engine::prepareData(const RunSpec& spec)
 {
     auto early = setUpRun(spec, 0); // refuses a bad model or setting before the data is read
     if (!early.ok())
         return early.status();
     const RunSpec& sized = early.value().spec;
-    auto tokenizer =
-        Tokenizer::open(spec.modelDir.empty() ? spec.scratchTokenizer : spec.modelDir);
+    auto tokenizer = Tokenizer::open(spec.modelDir.empty() ? spec.scratchTokenizer : spec.modelDir);
     if (!tokenizer.ok())
         return tokenizer.status();
     m_tokenizer = std::move(tokenizer).value();
@@ -243,8 +241,8 @@ Status Engine::prepareDevice()
         const std::int64_t threads = std::max<std::int64_t>(1, m_setup.spec.threads / 2);
         m_updater = std::make_unique<HostUpdater>(static_cast<int>(threads), m_latch);
     }
-    auto executor = StepExecutor::create(
-        m_device, *m_memory, m_setup.config, m_setup.table, m_updater.get());
+    auto executor =
+        StepExecutor::create(m_device, *m_memory, m_setup.config, m_setup.table, m_updater.get());
     if (!executor.ok())
         return executor.status();
     m_executor = std::move(executor).value();
@@ -330,8 +328,8 @@ Status Engine::startRecorder()
         resumed ? "Resumed after step " + std::to_string(m_progress.step) + "." : "Started.");
     if (!m_fallback.ok())
         m_recorder->message(EventLevel::Warning, "checkpoint_broken", m_progress.step, m_resumedMs,
-            "The newest checkpoint is broken (" + m_fallback.message() +
-                "); the one of step " + std::to_string(m_progress.step) + " was used.");
+            "The newest checkpoint is broken (" + m_fallback.message() + "); the one of step " +
+                std::to_string(m_progress.step) + " was used.");
     if (m_otherIsa)
         m_recorder->message(EventLevel::Warning, "instruction_set", m_progress.step, m_resumedMs,
             "The run began on a processor with " + m_progress.instructionSet + ", this one has " +

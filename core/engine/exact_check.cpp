@@ -27,7 +27,8 @@ TokenSet randomTokens(std::int64_t vocab, std::int64_t seqLen)
         const std::int64_t length = seqLen + 1 - s % 5; // some are padded
         for (std::int64_t t = 0; t < length; ++t) {
             const auto random = philox(kSeed, static_cast<std::uint64_t>(s * seqLen * 2 + t));
-            set.tokens.push_back(static_cast<TokenId>(random[0] % static_cast<std::uint32_t>(vocab)));
+            set.tokens.push_back(
+                static_cast<TokenId>(random[0] % static_cast<std::uint32_t>(vocab)));
             const bool trained = t > 0 && (s % 3 != 0 || t > length / 2);
             set.trained.push_back(trained ? 1 : 0);
             set.trainedTokens += trained ? 1 : 0;
@@ -88,8 +89,8 @@ Status build(Device& device, const TinyRun& run, Parts& parts)
         return memory.status();
     parts.memory = std::move(memory).value();
     parts.updater = std::make_unique<HostUpdater>(run.updateThreads, parts.latch);
-    auto executor = StepExecutor::create(
-        device, *parts.memory, parts.config, parts.table, parts.updater.get());
+    auto executor =
+        StepExecutor::create(device, *parts.memory, parts.config, parts.table, parts.updater.get());
     if (!executor.ok())
         return executor.status();
     parts.executor = std::move(executor).value();
@@ -149,8 +150,9 @@ Status train(Device& device, const TinyRun& run, Parts& parts, TinyResult& resul
     result.plannedH2dBytes = traffic.hostToDeviceBytes;
     result.plannedD2hBytes = traffic.deviceToHostBytes;
     for (const GroupShape& group : parts.shape.groups)
-        result.stepFlops += static_cast<double>(run.accumulate) *
-                            (group.forwardFlops * (run.recompute ? 2.0 : 1.0) + group.backwardFlops);
+        result.stepFlops +=
+            static_cast<double>(run.accumulate) *
+            (group.forwardFlops * (run.recompute ? 2.0 : 1.0) + group.backwardFlops);
     result.allocationsInSteps = device.memoryUsage().allocations - allocationsBefore;
     return {};
 }

@@ -41,16 +41,16 @@ struct TinyResult {
     std::string weightsHash;
     std::vector<double> losses; // by step
     std::vector<double> norms;
-    std::int64_t h2dBytes = 0;         // of the last step
+    std::int64_t h2dBytes = 0; // of the last step
     std::int64_t d2hBytes = 0;
     std::int64_t plannedH2dBytes = 0; // linkTraffic() of its plan
     std::int64_t plannedD2hBytes = 0;
     std::size_t plannedDeviceBytes = 0;
-    std::size_t peakDeviceBytes = 0;   // that the device counted, minus what it held before
+    std::size_t peakDeviceBytes = 0; // that the device counted, minus what it held before
     std::size_t plannedHostBytes = 0;
     std::size_t peakHostBytes = 0;
-    double stepSeconds = 0.0;            // the fastest step after the first
-    double stepFlops = 0.0;              // of its matrix products and attention
+    double stepSeconds = 0.0;           // the fastest step after the first
+    double stepFlops = 0.0;             // of its matrix products and attention
     std::size_t allocationsInSteps = 0; // Device::allocate() calls after the first step
 };
 

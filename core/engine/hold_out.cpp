@@ -26,7 +26,8 @@ std::int64_t holdOutCount(std::int64_t sequences, double share) noexcept
 {
     if (sequences < kFewestToSplit)
         return 0;
-    return std::min(kMostHeldOut, static_cast<std::int64_t>(share * static_cast<double>(sequences)));
+    return std::min(
+        kMostHeldOut, static_cast<std::int64_t>(share * static_cast<double>(sequences)));
 }
 
 std::pair<TokenSet, TokenSet> holdOut(const TokenSet& set, std::int64_t count)

@@ -41,9 +41,9 @@ Result<std::unique_ptr<InferenceModel>> InferenceModel::describe(
     const std::int64_t most = model->m_config.maxPositions;
     const std::int64_t seqLen = options.seqLen == 0 ? most : options.seqLen;
     if (seqLen > most)
-        return Status::error(ErrorKind::InvalidArgument,
-            folder + ": the model allows " + std::to_string(most) + " positions, not " +
-                std::to_string(seqLen));
+        return Status::error(
+            ErrorKind::InvalidArgument, folder + ": the model allows " + std::to_string(most) +
+                                            " positions, not " + std::to_string(seqLen));
     model->m_table = buildParamTable(model->m_config);
     model->m_micro = {seqLen, options.microBatch, 1, options.compute};
     model->m_shape = modelShape(model->m_config, model->m_table, model->m_micro);
@@ -51,8 +51,8 @@ Result<std::unique_ptr<InferenceModel>> InferenceModel::describe(
     model->m_step.precision = options.compute == DType::F32 ? Precision::F32 : Precision::BF16;
     model->m_plan = planInferenceMemory(model->m_step, model->m_shape);
     if (options.cache) {
-        const TensorView cache = matrixView(
-            nullptr, options.compute, model->m_config.layers * seqLen, model->m_config.qkvColumns());
+        const TensorView cache = matrixView(nullptr, options.compute,
+            model->m_config.layers * seqLen, model->m_config.qkvColumns());
         model->m_plan.items.push_back({Tier::Device, MemoryUse::KeyValueCache, {}, cache.bytes()});
     }
     return model;
@@ -110,12 +110,10 @@ Result<EvalResult> InferenceModel::evaluate(const TokenSet& set)
     auto policy = makePolicy("resident", {});
     if (!policy.ok())
         return policy.status();
-    auto plan = buildEvaluation(
-        m_step, Carry{}, m_shape, Budget{}, Feedback{}, policy.value());
+    auto plan = buildEvaluation(m_step, Carry{}, m_shape, Budget{}, Feedback{}, policy.value());
     if (!plan.ok())
         return plan.status();
-    return mr::evaluate(
-        *m_executor, plan.value(), set, {m_micro.seqLen, m_micro.microBatch, 1});
+    return mr::evaluate(*m_executor, plan.value(), set, {m_micro.seqLen, m_micro.microBatch, 1});
 }
 
 Result<AnswerScore> InferenceModel::scoreAnswers(const TokenSet& set, std::int64_t limit)
@@ -137,8 +135,8 @@ Result<Generated> InferenceModel::generate(std::string_view prompt, const Genera
                 " tokens, the model has room for " + std::to_string(m_micro.seqLen - 1));
     Generated out;
     out.promptTokens = static_cast<std::int64_t>(tokens.size());
-    const std::size_t most = static_cast<std::size_t>(
-        std::min(m_micro.seqLen, out.promptTokens + options.maxTokens));
+    const std::size_t most =
+        static_cast<std::size_t>(std::min(m_micro.seqLen, out.promptTokens + options.maxTokens));
     auto shown = m_tokenizer->decode(tokens);
     if (!shown.ok())
         return shown.status();
@@ -147,12 +145,14 @@ Result<Generated> InferenceModel::generate(std::string_view prompt, const Genera
     std::vector<float> logits(static_cast<std::size_t>(m_config.vocab));
     std::int64_t done = 0;
     while (tokens.size() < most) {
-        MR_TRY(m_executor->advance(std::span(tokens).subspan(static_cast<std::size_t>(done)), done, logits));
+        MR_TRY(m_executor->advance(
+            std::span(tokens).subspan(static_cast<std::size_t>(done)), done, logits));
         done = static_cast<std::int64_t>(tokens.size());
         const TokenId next =
             sampleToken(logits, options.temperature, options.topP, options.seed, done);
         const auto& ends = m_config.eosTokens;
-        out.ended = next == m_tokenizer->eos() || std::find(ends.begin(), ends.end(), next) != ends.end();
+        out.ended =
+            next == m_tokenizer->eos() || std::find(ends.begin(), ends.end(), next) != ends.end();
         if (out.ended)
             break;
         tokens.push_back(next);

@@ -48,7 +48,8 @@ class InferenceModel
 {
 public:
     // What load() will ask of a device, so that one of that size can be made first.
-    static Result<std::size_t> deviceBytes(const std::string& folder, const InferenceOptions& options);
+    static Result<std::size_t> deviceBytes(
+        const std::string& folder, const InferenceOptions& options);
     static Result<std::unique_ptr<InferenceModel>> load(
         const std::string& folder, const InferenceOptions& options, Device& device);
 

@@ -45,7 +45,8 @@ void advise(const RunSetup& setup, PlanReport& report)
         attempt("Halve the sequence length to " + std::to_string(setup.spec.seqLen / 2) + ".",
             [](RunSpec& s) { s.seqLen /= 2; });
     if (setup.spec.microBatch >= 2)
-        attempt("Halve the micro-batch and double the accumulation: the same result in less memory.",
+        attempt(
+            "Halve the micro-batch and double the accumulation: the same result in less memory.",
             [](RunSpec& s) {
                 s.microBatch /= 2;
                 s.accumulate *= 2;
@@ -72,8 +73,7 @@ PlanReport reportOf(const RunSetup& setup)
     report.checkpointBytes = checkpointBytes(setup.table);
     StepSpec first = setup.step;
     first.step = 1;
-    auto built =
-        buildPlan(first, Carry{}, setup.shape, setup.budget, Feedback{}, setup.policy);
+    auto built = buildPlan(first, Carry{}, setup.shape, setup.budget, Feedback{}, setup.policy);
     if (built.ok()) {
         const LinkTraffic traffic =
             linkTraffic(built.value().plan, setup.shape, setup.step.precision);

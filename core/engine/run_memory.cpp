@@ -36,7 +36,9 @@ Status RunMemory::bindGroups(
     for (std::size_t g = 0; g < table.groups.size(); ++g) {
         const GroupId id{static_cast<std::int32_t>(g)};
         const auto device = [&](MemoryUse use) { return tiers.find(Tier::Device, use, id).data(); };
-        const auto host = [&](MemoryUse use) { return tiers.find(Tier::PinnedHost, use, id).data(); };
+        const auto host = [&](MemoryUse use) {
+            return tiers.find(Tier::PinnedHost, use, id).data();
+        };
         GroupMemory group;
         group.elements = table.groups[g].elements;
         group.weights = device(MemoryUse::Weights);
@@ -64,9 +66,9 @@ Status RunMemory::bindGroups(
     const GroupMemory& head_ = m_groups.back();
     embedding = slotView(table, first, SlotKind::Embedding, embed.weights, m_shape.compute);
     headWeights.norm = slotView(table, last, SlotKind::FinalNorm, head_.weights, m_shape.compute);
-    headWeights.matrix = config.tiedEmbedding
-                             ? embedding
-                             : slotView(table, last, SlotKind::Head, head_.weights, m_shape.compute);
+    headWeights.matrix = config.tiedEmbedding ? embedding
+                                              : slotView(table, last, SlotKind::Head, head_.weights,
+                                                    m_shape.compute);
     if (!embed.accumulator)
         return {}; // evaluation only
     embeddingGradient = slotView(table, first, SlotKind::Embedding, embed.accumulator, DType::F32);
@@ -103,8 +105,8 @@ Status RunMemory::bindWork(
     if (std::byte* product = device(MemoryUse::HeadProduct))
         headProduct = matrixView(product, DType::F32, config.vocab, config.hidden);
     if (std::byte* cache = device(MemoryUse::KeyValueCache))
-        m_cache = matrixView(
-            cache, m_shape.compute, config.layers * m_shape.seqLen, config.qkvColumns());
+        m_cache =
+            matrixView(cache, m_shape.compute, config.layers * m_shape.seqLen, config.qkvColumns());
     layoutRope(config, m_shape, device(MemoryUse::Constants), rope);
     layoutScalars(table, m_shape, device(MemoryUse::Scalars), scalars);
     const auto hostScalarBytes = tiers.find(Tier::PinnedHost, MemoryUse::Scalars);

@@ -39,8 +39,8 @@ struct GroupMemory {
     std::byte* hostGradient = nullptr;
     bool stateOnDevice = false;
     std::array<std::byte*, kStateParts> state{}; // where stateOnDevice says
-    BlockTensors weightViews;         // of a block
-    BlockTensors gradientViews;       // F32
+    BlockTensors weightViews;                    // of a block
+    BlockTensors gradientViews;                  // F32
 };
 
 class RunMemory
@@ -50,7 +50,10 @@ public:
         const ModelConfig& config, const ParamTable& table, const MicroShape& shape,
         std::int64_t microsInFlight, std::int64_t batchBuffers, bool recompute);
 
-    const GroupMemory& group(GroupId id) const { return m_groups[static_cast<std::size_t>(id.value)]; }
+    const GroupMemory& group(GroupId id) const
+    {
+        return m_groups[static_cast<std::size_t>(id.value)];
+    }
     std::int64_t groupCount() const noexcept { return static_cast<std::int64_t>(m_groups.size()); }
 
     // The activation that layer `layer` hands on, for the micro-batch in `slot`; (T, H), c.
@@ -58,18 +61,18 @@ public:
     TensorView streamGradient(std::int64_t slot) const;
     const BlockActivations& activations(std::int64_t slot, std::int64_t block) const;
 
-    // Where generation keeps the projections of one sequence for a block: (seqLen, Q), c. Of its own
-    // where one was planned, else those that backward would read, else null (recomputation).
+    // Where generation keeps the projections of one sequence for a block: (seqLen, Q), c. Of its
+    // own where one was planned, else those that backward would read, else null (recomputation).
     TensorView keyValueCache(std::int64_t block) const;
 
-    std::int64_t slots() const noexcept { return m_slots; } // micro-batches in flight
+    std::int64_t slotCount() const noexcept { return m_slots; } // micro-batches in flight
     bool recomputes() const noexcept { return m_recompute; }
     DType compute() const noexcept { return m_shape.compute; }
     DType gradientType() const noexcept { return m_shape.compute; }
 
     BlockScratch scratch;
     HeadScratch head;
-    TensorView headProduct;   // null data unless planned
+    TensorView headProduct; // null data unless planned
     RopeTables rope;
     ScalarViews scalars;
     ScalarViews hostScalars;
@@ -79,7 +82,8 @@ public:
     TensorView embedding;         // (V, H), c
     TensorView embeddingGradient; // (V, H), F32
     std::vector<BatchViews> batches;
-    std::vector<BatchViews> hostBatches; // one per micro-batch: the engine fills all before it enqueues
+    std::vector<BatchViews>
+        hostBatches; // one per micro-batch: the engine fills all before it enqueues
     std::size_t batchBytes = 0;
     std::span<std::byte> staging; // pinned
 

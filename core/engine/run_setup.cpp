@@ -42,8 +42,7 @@ std::string defaultName(const RunSpec& spec)
         const std::filesystem::path p = std::filesystem::path(path).lexically_normal();
         return p.has_filename() ? p.stem().string() : p.parent_path().filename().string();
     };
-    std::string name =
-        last(spec.modelDir.empty() ? spec.scratchConfig : spec.modelDir);
+    std::string name = last(spec.modelDir.empty() ? spec.scratchConfig : spec.modelDir);
     if (!spec.data.empty())
         name += " on " + last(spec.data.front().path);
     return name;
@@ -97,8 +96,7 @@ Status resolveNumbers(RunSetup& setup, const MachineInfo& machine, std::int64_t 
     setup.shape = modelShape(setup.config, setup.table, setup.micro);
     setup.step.microBatches = static_cast<int>(spec.accumulate);
     setup.step.clipNorm = spec.clipNorm;
-    setup.step.precision =
-        setup.micro.compute == DType::F32 ? Precision::F32 : Precision::BF16;
+    setup.step.precision = setup.micro.compute == DType::F32 ? Precision::F32 : Precision::BF16;
     return {};
 }
 
@@ -126,11 +124,9 @@ std::string shortOf(std::string_view tier, std::size_t needed, std::size_t budge
 
 void findLimit(RunSetup& setup)
 {
-    setup.limit =
-        shortOf("device", setup.memory.bytes(Tier::Device), setup.budget.deviceBytes);
+    setup.limit = shortOf("device", setup.memory.bytes(Tier::Device), setup.budget.deviceBytes);
     if (setup.limit.empty())
-        setup.limit =
-            shortOf("host", setup.memory.bytes(Tier::PinnedHost), setup.budget.hostBytes);
+        setup.limit = shortOf("host", setup.memory.bytes(Tier::PinnedHost), setup.budget.hostBytes);
 }
 
 // Tries what the spec leaves open, the fastest first: everything on the device without
@@ -166,8 +162,8 @@ Status resolveBudgets(RunSetup& setup, const MachineInfo& machine)
         MR_TRY(planWith(setup, "resident",
             spec.recompute == RecomputeChoice::Block ? RecomputeChoice::Block
                                                      : RecomputeChoice::None));
-        spec.deviceMemoryBytes = std::min<std::uint64_t>(
-            setup.memory.bytes(Tier::Device), machine.availableBytes / 2);
+        spec.deviceMemoryBytes =
+            std::min<std::uint64_t>(setup.memory.bytes(Tier::Device), machine.availableBytes / 2);
     }
     if (spec.hostMemoryBytes == 0)
         spec.hostMemoryBytes = defaultHostBudget(machine.availableBytes);

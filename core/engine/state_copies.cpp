@@ -102,8 +102,8 @@ Status StepExecutor::prepareMemory()
 Status StepExecutor::clearMoments(GroupId group)
 {
     const std::int64_t count = m_memory.group(group).elements;
-    const std::vector<std::byte> zeros(std::min(
-        m_memory.staging.size(), static_cast<std::size_t>(count) * sizeof(float)));
+    const std::vector<std::byte> zeros(
+        std::min(m_memory.staging.size(), static_cast<std::size_t>(count) * sizeof(float)));
     const auto piece = static_cast<std::int64_t>(zeros.size() / sizeof(float));
     for (const StatePart part : {StatePart::FirstMoment, StatePart::SecondMoment})
         for (std::int64_t first = 0; first < count; first += piece) {

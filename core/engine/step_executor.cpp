@@ -55,12 +55,11 @@ StepExecutor::StepExecutor(Device& device, const RunMemory& memory, const ModelC
 
 StepExecutor::~StepExecutor() = default;
 
-Result<std::unique_ptr<StepExecutor>> StepExecutor::create(Device& device,
-    const RunMemory& memory, const ModelConfig& config, const ParamTable& table,
-    HostUpdater* updater)
+Result<std::unique_ptr<StepExecutor>> StepExecutor::create(Device& device, const RunMemory& memory,
+    const ModelConfig& config, const ParamTable& table, HostUpdater* updater)
 {
-    auto executor = std::unique_ptr<StepExecutor>(
-        new StepExecutor(device, memory, config, table, updater));
+    auto executor =
+        std::unique_ptr<StepExecutor>(new StepExecutor(device, memory, config, table, updater));
     constexpr std::array<std::string_view, 3> kNames = {"compute", "copy in", "copy out"};
     for (std::size_t i = 0; i < kNames.size(); ++i) {
         auto stream = device.createStream(kNames[i]);
@@ -86,14 +85,14 @@ void StepExecutor::findDecayRuns()
 {
     for (const ParamGroup& group : m_table.groups) {
         std::vector<DecayRun> runs;
-        for (std::size_t i = 0; i < group.slots.size(); ++i) {
-            const bool last = i + 1 == group.slots.size();
-            const std::int64_t end = last ? group.elements : group.slots[i + 1].first;
+        for (std::size_t i = 0; i < group.paramSlots.size(); ++i) {
+            const bool last = i + 1 == group.paramSlots.size();
+            const std::int64_t end = last ? group.elements : group.paramSlots[i + 1].first;
             const std::int64_t first = runs.empty() ? 0 : runs.back().first + runs.back().count;
-            if (!runs.empty() && runs.back().decayed == group.slots[i].decayed)
+            if (!runs.empty() && runs.back().decayed == group.paramSlots[i].decayed)
                 runs.back().count = end - runs.back().first;
             else
-                runs.push_back({first, end - first, group.slots[i].decayed});
+                runs.push_back({first, end - first, group.paramSlots[i].decayed});
         }
         m_decayRuns.push_back(std::move(runs));
     }
@@ -103,10 +102,10 @@ void StepExecutor::findGaps()
 {
     for (const ParamGroup& group : m_table.groups) {
         std::vector<Range> gaps;
-        for (std::size_t i = 0; i < group.slots.size(); ++i) {
-            const bool last = i + 1 == group.slots.size();
-            const std::int64_t begin = group.slots[i].first + group.slots[i].count();
-            const std::int64_t end = last ? group.elements : group.slots[i + 1].first;
+        for (std::size_t i = 0; i < group.paramSlots.size(); ++i) {
+            const bool last = i + 1 == group.paramSlots.size();
+            const std::int64_t begin = group.paramSlots[i].first + group.paramSlots[i].count();
+            const std::int64_t end = last ? group.elements : group.paramSlots[i + 1].first;
             if (end > begin)
                 gaps.push_back({begin, end - begin});
         }
@@ -192,7 +191,8 @@ Status StepExecutor::waitFor(const StepPlan& plan, const Task& task, Stream& lan
 {
     for (const Wait wait : plan.waitsOf(task)) {
         if (wait.isCarried()) // every policy that is built ends its work with the step
-            return Status::error(ErrorKind::Internal, "step executor: a carried task is unfinished");
+            return Status::error(
+                ErrorKind::Internal, "step executor: a carried task is unfinished");
         const Task& other = plan.tasks[wait.index()];
         TaskEvents& events = m_events[wait.index()];
         if (other.lane == task.lane)

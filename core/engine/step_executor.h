@@ -107,7 +107,8 @@ private:
     Status enqueueWork(const Task& task, const StepInputs& inputs, Stream& stream);
     Status enqueueForward(const Task& task, Stream& stream);
     Status enqueueBackward(const Task& task, const StepInputs& inputs, Stream& stream);
-    Status backwardHeadTask(const Task& task, const StepInputs& inputs, const LayerContext& context);
+    Status backwardHeadTask(
+        const Task& task, const StepInputs& inputs, const LayerContext& context);
     Status enqueueCopy(const Task& task, Stream& stream);
     Status fetchWeights(const Task& task, Stream& stream);
     Status finishGradient(const Task& task, Stream& stream);

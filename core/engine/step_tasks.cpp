@@ -21,9 +21,9 @@ Status StepExecutor::enqueueWork(const Task& task, const StepInputs& inputs, Str
         std::int64_t first = 0;
         for (std::int32_t g = 0; g < task.group.value; ++g)
             first += normBlockCount(m_memory.group(GroupId{g}).elements);
-        return ops.normBlocks({vectorView(group.gradient, m_memory.gradientType(), group.elements),
-                                  m_memory.scalars.normBlocks.rows(
-                                      first, normBlockCount(group.elements))},
+        return ops.normBlocks(
+            {vectorView(group.gradient, m_memory.gradientType(), group.elements),
+                m_memory.scalars.normBlocks.rows(first, normBlockCount(group.elements))},
             lane);
     }
     case TaskKind::JoinNorm:
@@ -51,15 +51,15 @@ LayerContext StepExecutor::contextOf(const Task& task, Stream& lane) const
 Status StepExecutor::enqueueForward(const Task& task, Stream& lane)
 {
     const LayerContext context = contextOf(task, lane);
-    const std::int64_t slot = task.micro.value % m_memory.slots();
+    const std::int64_t slot = task.micro.value % m_memory.slotCount();
     const std::int64_t layer = task.group.value;
     if (layer == 0)
         return m_device.ops().embed(
             {context.batch.ids, m_memory.embedding, m_memory.boundary(slot, 0)}, lane);
     const TensorView x = m_memory.boundary(slot, layer - 1);
     if (layer + 1 == m_memory.groupCount())
-        return forwardHead(context, m_memory.headWeights, x, m_memory.head,
-            m_memory.scalars.losses, task.micro.value);
+        return forwardHead(context, m_memory.headWeights, x, m_memory.head, m_memory.scalars.losses,
+            task.micro.value);
     return forwardBlock(context, m_memory.group(task.group).weightViews, x,
         m_memory.boundary(slot, layer), m_memory.activations(slot, layer - 1), m_memory.scratch);
 }
@@ -68,32 +68,34 @@ Status StepExecutor::enqueueBackward(const Task& task, const StepInputs& inputs,
 {
     const LayerContext context = contextOf(task, lane);
     const auto group = static_cast<std::size_t>(task.group.value);
-    const std::int64_t slot = task.micro.value % m_memory.slots();
+    const std::int64_t slot = task.micro.value % m_memory.slotCount();
     const TensorView grad = m_memory.streamGradient(slot);
     if (task.group.value + 1 == m_memory.groupCount())
         return backwardHeadTask(task, inputs, context);
     const bool accumulate = m_accumulated[group];
     m_accumulated[group] = true;
     if (group == 0)
-        return m_device.ops().embedBackward({context.batch.ids, context.batch.order, grad,
-                                                m_memory.embeddingGradient, accumulate},
+        return m_device.ops().embedBackward(
+            {context.batch.ids, context.batch.order, grad, m_memory.embeddingGradient, accumulate},
             lane);
     const GroupMemory& memory = m_memory.group(task.group);
     const TensorView x = m_memory.boundary(slot, task.group.value - 1);
     const BlockActivations& kept = m_memory.activations(slot, task.group.value - 1);
     if (m_memory.recomputes())
         MR_TRY(recomputeBlock(context, memory.weightViews, x, kept, m_memory.scratch));
-    return backwardBlock(context, memory.weightViews, memory.gradientViews, accumulate, x, grad,
-        kept, m_memory.scratch);
+    return backwardBlock(context, memory.weightViews, x, kept, m_memory.scratch,
+        {memory.gradientViews, grad, accumulate});
 }
 
 Status StepExecutor::backwardHeadTask(
     const Task& task, const StepInputs& inputs, const LayerContext& context)
 {
     const std::size_t group = m_accumulated.size() - 2;
-    const std::int64_t slot = task.micro.value % m_memory.slots();
+    const std::int64_t slot = task.micro.value % m_memory.slotCount();
     HeadBackward backward;
     backward.gradients = m_memory.headGradients;
+    backward.losses = m_memory.scalars.losses;
+    backward.micro = task.micro.value;
     backward.product = m_memory.headProduct;
     backward.gradX = m_memory.streamGradient(slot);
     backward.accumulate = m_accumulated[group];
@@ -101,8 +103,7 @@ Status StepExecutor::backwardHeadTask(
     backward.lossScale = inputs.lossScale;
     m_accumulated[group] = true;
     return backwardHead(context, m_memory.headWeights,
-        m_memory.boundary(slot, task.group.value - 1), m_memory.head, m_memory.scalars.losses,
-        task.micro.value, backward);
+        m_memory.boundary(slot, task.group.value - 1), m_memory.head, backward);
 }
 
 Status StepExecutor::finishGradient(const Task& task, Stream& lane)
@@ -121,7 +122,8 @@ Status StepExecutor::finishGradient(const Task& task, Stream& lane)
     const std::int64_t rest = group.elements - shared;
     if (rest == 0)
         return {};
-    return m_device.ops().finishGradient({sum.rows(shared, rest), {}, out.rows(shared, rest)}, lane);
+    return m_device.ops().finishGradient(
+        {sum.rows(shared, rest), {}, out.rows(shared, rest)}, lane);
 }
 
 Status StepExecutor::enqueueCopy(const Task& task, Stream& lane)
@@ -162,9 +164,9 @@ Status StepExecutor::fetchWeights(const Task& task, Stream& lane)
     MR_TRY(lane.copy(landing, {high, 2 * count}));
     MR_TRY(lane.copy(landing + 2 * count, {low, 2 * count}));
     const auto n = static_cast<std::int64_t>(count);
-    MR_TRY(m_device.ops().join({vectorView(landing, DType::U16, n),
-                                   vectorView(landing + 2 * count, DType::I16, n),
-                                   vectorView(group.weights + 4 * first, DType::F32, n)},
+    MR_TRY(m_device.ops().join(
+        {vectorView(landing, DType::U16, n), vectorView(landing + 2 * count, DType::I16, n),
+            vectorView(group.weights + 4 * first, DType::F32, n)},
         lane));
     return clearGaps(task.group, {task.firstElement, task.elementCount}, lane);
 }
@@ -184,12 +186,13 @@ Status StepExecutor::updateOnDevice(const Task& task, const StepInputs& inputs, 
             continue;
         const TensorView grad =
             vectorView(group.gradient, m_memory.gradientType(), group.elements).rows(first, count);
-        MR_TRY(m_device.ops().adamw({part(StatePart::High, DType::U16, first, count),
-                                        part(StatePart::Low, DType::I16, first, count),
-                                        part(StatePart::FirstMoment, DType::F32, first, count),
-                                        part(StatePart::SecondMoment, DType::F32, first, count),
-                                        grad, m_memory.scalars.scalars, inputs.factors, run.decayed},
-            lane));
+        MR_TRY(
+            m_device.ops().adamw({part(StatePart::High, DType::U16, first, count),
+                                     part(StatePart::Low, DType::I16, first, count),
+                                     part(StatePart::FirstMoment, DType::F32, first, count),
+                                     part(StatePart::SecondMoment, DType::F32, first, count), grad,
+                                     m_memory.scalars.scalars, inputs.factors, run.decayed},
+                lane));
     }
     if (m_memory.compute() == DType::BF16)
         return {};

@@ -19,8 +19,8 @@ float attentionScale(const ModelConfig& config)
 RopeArgs ropeArgs(const LayerContext& c, const TensorView& x, bool inverse)
 {
     return {x, c.batch.positions, c.rope.cosTable, c.rope.sinTable,
-        static_cast<int>(c.config->heads + c.config->kvHeads),
-        static_cast<int>(c.config->headDim), inverse};
+        static_cast<int>(c.config->heads + c.config->kvHeads), static_cast<int>(c.config->headDim),
+        inverse};
 }
 
 // Up to `mid`, the residual stream after attention.
@@ -33,10 +33,11 @@ Status forwardAttention(const LayerContext& c, const BlockTensors& w, const Tens
     MR_TRY(ops.rmsNorm({x, {}, w.attnNorm, {}, kept.normed1, kept.rstd1, epsOf(config)}, stream));
     MR_TRY(ops.linear({kept.normed1, w.qkv, w.qkvBias, kept.qkv}, stream));
     MR_TRY(ops.rope(ropeArgs(c, kept.qkv, false), stream));
-    MR_TRY(ops.attention({kept.visibleQkv, c.batch.visibleFrom, kept.attention, kept.lse,
-                             static_cast<int>(config.heads), static_cast<int>(config.kvHeads),
-                             static_cast<int>(config.headDim), attentionScale(config), c.firstQuery},
-        stream));
+    MR_TRY(
+        ops.attention({kept.visibleQkv, c.batch.visibleFrom, kept.attention, kept.lse,
+                          static_cast<int>(config.heads), static_cast<int>(config.kvHeads),
+                          static_cast<int>(config.headDim), attentionScale(config), c.firstQuery},
+            stream));
     return ops.linear({kept.attention, w.attnOut, w.attnOutBias, scratch.branch}, stream);
 }
 
@@ -46,50 +47,52 @@ Status forwardMlp(const LayerContext& c, const BlockTensors& w, const TensorView
 {
     Ops& ops = *c.ops;
     Stream& stream = *c.stream;
-    MR_TRY(ops.rmsNorm({scratch.branch, x, w.mlpNorm, kept.mid, kept.normed2, kept.rstd2,
-                           epsOf(*c.config)},
+    MR_TRY(ops.rmsNorm(
+        {scratch.branch, x, w.mlpNorm, kept.mid, kept.normed2, kept.rstd2, epsOf(*c.config)},
         stream));
     MR_TRY(ops.linear({kept.normed2, w.gateUp, w.gateUpBias, kept.gateUp}, stream));
     return ops.swiglu({kept.gateUp, kept.activated}, stream);
 }
 
-Status backwardMlp(const LayerContext& c, const BlockTensors& w, const BlockTensors& g,
-    bool accumulate, const TensorView& grad, const BlockActivations& kept,
-    const BlockScratch& scratch)
+Status backwardMlp(const LayerContext& c, const BlockTensors& w, const BlockActivations& kept,
+    const BlockScratch& scratch, const BlockBackward& backward)
 {
+    const BlockTensors& g = backward.gradients;
+    const TensorView& grad = backward.grad;
     Ops& ops = *c.ops;
     Stream& stream = *c.stream;
     MR_TRY(ops.linearBackwardWeight(
-        {grad, kept.activated, g.down, g.downBias, {}, accumulate}, stream));
+        {grad, kept.activated, g.down, g.downBias, {}, backward.accumulate}, stream));
     MR_TRY(ops.linearBackwardInput({grad, w.down, scratch.gradActivated}, stream));
     MR_TRY(ops.swigluBackward({kept.gateUp, scratch.gradActivated, kept.gateUp}, stream));
     MR_TRY(ops.linearBackwardWeight(
-        {kept.gateUp, kept.normed2, g.gateUp, g.gateUpBias, {}, accumulate}, stream));
+        {kept.gateUp, kept.normed2, g.gateUp, g.gateUpBias, {}, backward.accumulate}, stream));
     MR_TRY(ops.linearBackwardInput({kept.gateUp, w.gateUp, scratch.gradNormed}, stream));
     return ops.rmsNormBackward({scratch.gradNormed, kept.mid, w.mlpNorm, kept.rstd2, grad, grad,
-                                   g.mlpNorm, scratch.normPartial, accumulate},
+                                   g.mlpNorm, scratch.normPartial, backward.accumulate},
         stream);
 }
 
-Status backwardAttention(const LayerContext& c, const BlockTensors& w, const BlockTensors& g,
-    bool accumulate, const TensorView& grad, const BlockActivations& kept,
-    const BlockScratch& scratch)
+Status backwardAttention(const LayerContext& c, const BlockTensors& w, const BlockActivations& kept,
+    const BlockScratch& scratch, const BlockBackward& backward)
 {
+    const BlockTensors& g = backward.gradients;
+    const TensorView& grad = backward.grad;
     Ops& ops = *c.ops;
     Stream& stream = *c.stream;
     const ModelConfig& config = *c.config;
     MR_TRY(ops.linearBackwardWeight(
-        {grad, kept.attention, g.attnOut, g.attnOutBias, {}, accumulate}, stream));
+        {grad, kept.attention, g.attnOut, g.attnOutBias, {}, backward.accumulate}, stream));
     MR_TRY(ops.linearBackwardInput({grad, w.attnOut, scratch.gradAttention}, stream));
-    MR_TRY(ops.attentionBackward({kept.qkv, c.batch.visibleFrom, kept.attention, kept.lse,
-                                     scratch.gradAttention, scratch.delta, scratch.gradQkv,
-                                     static_cast<int>(config.heads),
-                                     static_cast<int>(config.kvHeads),
-                                     static_cast<int>(config.headDim), attentionScale(config)},
-        stream));
+    MR_TRY(
+        ops.attentionBackward({kept.qkv, c.batch.visibleFrom, kept.attention, kept.lse,
+                                  scratch.gradAttention, scratch.delta, scratch.gradQkv,
+                                  static_cast<int>(config.heads), static_cast<int>(config.kvHeads),
+                                  static_cast<int>(config.headDim), attentionScale(config)},
+            stream));
     MR_TRY(ops.rope(ropeArgs(c, scratch.gradQkv, true), stream));
     MR_TRY(ops.linearBackwardWeight(
-        {scratch.gradQkv, kept.normed1, g.qkv, g.qkvBias, {}, accumulate}, stream));
+        {scratch.gradQkv, kept.normed1, g.qkv, g.qkvBias, {}, backward.accumulate}, stream));
     return ops.linearBackwardInput({scratch.gradQkv, w.qkv, scratch.gradNormed}, stream);
 }
 
@@ -103,22 +106,21 @@ Status headChunk(const LayerContext& c, const HeadTensors& w, const HeadScratch&
     const TensorView logits = s.logits.rows(0, count);
     const TensorView gradLogits = backward ? s.gradLogits.rows(0, count) : TensorView{};
     MR_TRY(ops.linear({normed, w.matrix, {}, logits}, stream));
-    MR_TRY(ops.crossEntropy({logits, c.batch.targets.rows(first, count),
-                                s.losses.rows(first, count), gradLogits,
-                                backward ? backward->lossScale : 1.0F},
-        stream));
+    MR_TRY(
+        ops.crossEntropy({logits, c.batch.targets.rows(first, count), s.losses.rows(first, count),
+                             gradLogits, backward ? backward->lossScale : 1.0F},
+            stream));
     if (!backward)
         return {};
     // Chunks are summed on their own before the micro-batch's gradient is added to the sum of the
     // step, so that it may as well be added elsewhere (DECISIONS 8).
     const bool ownSum = backward->product.data != nullptr && backward->accumulateMatrix;
     const bool addToSum = first > 0 || (backward->accumulateMatrix && !ownSum);
-    MR_TRY(ops.linearBackwardWeight({gradLogits, normed,
-                                        ownSum ? backward->product : backward->gradients.matrix,
-                                        {}, {}, addToSum},
+    MR_TRY(ops.linearBackwardWeight(
+        {gradLogits, normed, ownSum ? backward->product : backward->gradients.matrix, {}, {},
+            addToSum},
         stream));
-    return ops.linearBackwardInput(
-        {gradLogits, w.matrix, s.gradNormed.rows(first, count)}, stream);
+    return ops.linearBackwardInput({gradLogits, w.matrix, s.gradNormed.rows(first, count)}, stream);
 }
 
 Status runHead(const LayerContext& c, const HeadTensors& w, const TensorView& x,
@@ -145,8 +147,7 @@ TensorView slotView(
                            : matrixView(data, dtype, slot->rows, slot->cols);
 }
 
-BlockTensors blockTensors(
-    const ParamTable& table, GroupId group, std::byte* groupData, DType dtype)
+BlockTensors blockTensors(const ParamTable& table, GroupId group, std::byte* groupData, DType dtype)
 {
     const auto view = [&](SlotKind kind) { return slotView(table, group, kind, groupData, dtype); };
     return {view(SlotKind::AttnNorm), view(SlotKind::Qkv), view(SlotKind::QkvBias),
@@ -164,22 +165,22 @@ Status forwardBlock(const LayerContext& context, const BlockTensors& weights, co
     return context.ops->add({kept.mid, scratch.branch, out}, *context.stream);
 }
 
-Status recomputeBlock(const LayerContext& context, const BlockTensors& weights,
-    const TensorView& x, const BlockActivations& kept, const BlockScratch& scratch)
+Status recomputeBlock(const LayerContext& context, const BlockTensors& weights, const TensorView& x,
+    const BlockActivations& kept, const BlockScratch& scratch)
 {
     MR_TRY(forwardAttention(context, weights, x, kept, scratch));
     return forwardMlp(context, weights, x, kept, scratch);
 }
 
-Status backwardBlock(const LayerContext& context, const BlockTensors& weights,
-    const BlockTensors& gradients, bool accumulate, const TensorView& x, const TensorView& grad,
-    const BlockActivations& kept, const BlockScratch& scratch)
+Status backwardBlock(const LayerContext& context, const BlockTensors& weights, const TensorView& x,
+    const BlockActivations& kept, const BlockScratch& scratch, const BlockBackward& backward)
 {
-    MR_TRY(backwardMlp(context, weights, gradients, accumulate, grad, kept, scratch));
-    MR_TRY(backwardAttention(context, weights, gradients, accumulate, grad, kept, scratch));
-    return context.ops->rmsNormBackward({scratch.gradNormed, x, weights.attnNorm, kept.rstd1, grad,
-                                            grad, gradients.attnNorm, scratch.normPartial,
-                                            accumulate},
+    const TensorView& grad = backward.grad;
+    MR_TRY(backwardMlp(context, weights, kept, scratch, backward));
+    MR_TRY(backwardAttention(context, weights, kept, scratch, backward));
+    return context.ops->rmsNormBackward(
+        {scratch.gradNormed, x, weights.attnNorm, kept.rstd1, grad, grad,
+            backward.gradients.attnNorm, scratch.normPartial, backward.accumulate},
         *context.stream);
 }
 
@@ -194,28 +195,27 @@ Status headLogits(const LayerContext& context, const HeadTensors& weights, const
     const HeadScratch& scratch)
 {
     const TensorView normed = scratch.normed.rows(0, 1);
-    MR_TRY(context.ops->rmsNorm({x, {}, weights.norm, {}, normed, scratch.rstd.rows(0, 1),
-                                    epsOf(*context.config)},
+    MR_TRY(context.ops->rmsNorm(
+        {x, {}, weights.norm, {}, normed, scratch.rstd.rows(0, 1), epsOf(*context.config)},
         *context.stream));
     return context.ops->linear(
         {normed, weights.matrix, {}, scratch.logits.rows(0, 1)}, *context.stream);
 }
 
 Status backwardHead(const LayerContext& context, const HeadTensors& weights, const TensorView& x,
-    const HeadScratch& scratch, const TensorView& losses, std::int64_t micro,
-    const HeadBackward& backward)
+    const HeadScratch& scratch, const HeadBackward& backward)
 {
     Ops& ops = *context.ops;
     Stream& stream = *context.stream;
     MR_TRY(runHead(context, weights, x, scratch, &backward));
-    MR_TRY(ops.sum({scratch.losses, losses, micro}, stream));
+    MR_TRY(ops.sum({scratch.losses, backward.losses, backward.micro}, stream));
     if (backward.product.data && backward.accumulateMatrix) {
         const TensorView& sum = backward.gradients.matrix;
         MR_TRY(ops.add({sum, backward.product, sum}, stream));
     }
-    return ops.rmsNormBackward({scratch.gradNormed, x, weights.norm, scratch.rstd, {},
-                                   backward.gradX, backward.gradients.norm, scratch.normPartial,
-                                   backward.accumulate},
+    return ops.rmsNormBackward(
+        {scratch.gradNormed, x, weights.norm, scratch.rstd, {}, backward.gradX,
+            backward.gradients.norm, scratch.normPartial, backward.accumulate},
         stream);
 }
 

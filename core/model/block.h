@@ -1,7 +1,9 @@
 // The Llama layers as sequences of ops: embedding, transformer block, head; forward and backward.
 //
-//     block:  x -> norm -> qkv -> rope -> attention -> out --+-> norm -> gate,up -> swiglu -> down --+->
-//             |_____________________________________________|  |_____________________________________|
+//     block:  x -> norm -> qkv -> rope -> attention -> out --+-> norm -> gate,up -> swiglu -> down
+//     --+->
+//             |_____________________________________________|
+//             |_____________________________________|
 //
 // Nothing here allocates or waits: views in, ops on a stream out. Which memory the views lie in,
 // and when, is the plan's business.
@@ -37,8 +39,10 @@ struct BlockTensors {
 };
 
 // View of one slot inside its group's memory; null data if the group has no such slot.
-TensorView slotView(const ParamTable& table, GroupId group, SlotKind kind, std::byte* groupData, DType dtype);
-BlockTensors blockTensors(const ParamTable& table, GroupId group, std::byte* groupData, DType dtype);
+TensorView slotView(
+    const ParamTable& table, GroupId group, SlotKind kind, std::byte* groupData, DType dtype);
+BlockTensors blockTensors(
+    const ParamTable& table, GroupId group, std::byte* groupData, DType dtype);
 
 // What every layer call shares.
 struct LayerContext {
@@ -58,10 +62,15 @@ Status forwardBlock(const LayerContext& context, const BlockTensors& weights, co
 Status recomputeBlock(const LayerContext& context, const BlockTensors& weights, const TensorView& x,
     const BlockActivations& kept, const BlockScratch& scratch);
 
-// grad (T, H): of the block's output on entry, of its input on exit. Overwrites kept.gateUp.
-Status backwardBlock(const LayerContext& context, const BlockTensors& weights,
-    const BlockTensors& gradients, bool accumulate, const TensorView& x, const TensorView& grad,
-    const BlockActivations& kept, const BlockScratch& scratch);
+struct BlockBackward {
+    BlockTensors gradients;
+    TensorView grad;         // (T, H): of the block's output on entry, of its input on exit
+    bool accumulate = false; // of `gradients`
+};
+
+// The gradients of a block whose input was x. Overwrites kept.gateUp.
+Status backwardBlock(const LayerContext& context, const BlockTensors& weights, const TensorView& x,
+    const BlockActivations& kept, const BlockScratch& scratch, const BlockBackward& backward);
 
 struct HeadTensors {
     TensorView norm;   // (H)
@@ -78,16 +87,17 @@ Status headLogits(const LayerContext& context, const HeadTensors& weights, const
 
 struct HeadBackward {
     HeadTensors gradients;
-    TensorView product; // (V, H), F32, scratch; null unless headProductBytes() asks for it
-    TensorView gradX;   // (T, H), c; overwritten
-    bool accumulate = false;       // norm's gradient
+    TensorView losses;       // as in forwardHead
+    std::int64_t micro = 0;  // its element
+    TensorView product;      // (V, H), F32, scratch; null unless headProductBytes() asks for it
+    TensorView gradX;        // (T, H), c; overwritten
+    bool accumulate = false; // norm's gradient
     bool accumulateMatrix = false;
     float lossScale = 1.0F; // 1 / trained tokens of the whole step
 };
 
 // forwardHead and its gradients, chunk by chunk: never all logits.
 Status backwardHead(const LayerContext& context, const HeadTensors& weights, const TensorView& x,
-    const HeadScratch& scratch, const TensorView& losses, std::int64_t micro,
-    const HeadBackward& backward);
+    const HeadScratch& scratch, const HeadBackward& backward);
 
 } // namespace mr

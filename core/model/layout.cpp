@@ -31,7 +31,8 @@ public:
     std::size_t bytes() const { return m_offset; }
 
 private:
-    static constexpr std::size_t kAlign = 256; // a CUDA vector load or a cache line, whichever is larger
+    static constexpr std::size_t kAlign =
+        256; // a CUDA vector load or a cache line, whichever is larger
 
     TensorView place(TensorView view)
     {
@@ -54,7 +55,7 @@ std::int64_t normPartialRows(std::int64_t tokens)
 double matrixFlops(const ParamGroup& group, std::int64_t tokens)
 {
     double flops = 0.0;
-    for (const ParamSlot& slot : group.slots)
+    for (const ParamSlot& slot : group.paramSlots)
         if (slot.rank == 2 && slot.kind != SlotKind::Embedding)
             flops += 2.0 * static_cast<double>(slot.count()) * static_cast<double>(tokens);
     return flops;
@@ -118,9 +119,8 @@ std::size_t layoutHead(
     out.gradNormed = carver.matrix(shape.compute, tokens, config.hidden);
     out.losses = carver.vector(DType::F32, tokens);
     out.logits = carver.matrix(DType::F32, rows, config.vocab);
-    out.gradLogits = shape.compute == DType::F32
-                         ? out.logits
-                         : carver.matrix(shape.compute, rows, config.vocab);
+    out.gradLogits =
+        shape.compute == DType::F32 ? out.logits : carver.matrix(shape.compute, rows, config.vocab);
     out.normPartial = carver.matrix(DType::F32, normPartialRows(tokens), config.hidden);
     return carver.bytes();
 }
@@ -175,7 +175,7 @@ void fillRopeTables(const ModelConfig& config, const RopeTables& host)
         const float inverse =
             1.0F / static_cast<float>(std::pow(config.ropeTheta, static_cast<double>(exponent)));
         for (std::int64_t p = 0; p < positions; ++p) {
-            const double angle = static_cast<double>(static_cast<float>(p) * inverse);
+            const auto angle = static_cast<double>(static_cast<float>(p) * inverse);
             cosines[p * half + i] = static_cast<float>(std::cos(angle));
             sines[p * half + i] = static_cast<float>(std::sin(angle));
         }

@@ -32,17 +32,17 @@ struct MicroShape {
 
 // What backward reads of a block's forward.
 struct BlockActivations {
-    TensorView normed1;   // (T, H), c
-    TensorView rstd1;     // (T), F32
-    TensorView qkv;       // (T, Q), c, after RoPE
+    TensorView normed1;    // (T, H), c
+    TensorView rstd1;      // (T), F32
+    TensorView qkv;        // (T, Q), c, after RoPE
     TensorView visibleQkv; // (firstQuery + T, Q), c: all rows attention reads; qkv in training
-    TensorView attention; // (T, A), c
-    TensorView lse;       // (T, heads), F32
-    TensorView mid;       // (T, H), c: the residual stream after attention
-    TensorView normed2;   // (T, H), c
-    TensorView rstd2;     // (T), F32
-    TensorView gateUp;    // (T, 2 I), c; backward turns it into its gradient
-    TensorView activated; // (T, I), c
+    TensorView attention;  // (T, A), c
+    TensorView lse;        // (T, heads), F32
+    TensorView mid;        // (T, H), c: the residual stream after attention
+    TensorView normed2;    // (T, H), c
+    TensorView rstd2;      // (T), F32
+    TensorView gateUp;     // (T, 2 I), c; backward turns it into its gradient
+    TensorView activated;  // (T, I), c
 };
 
 // Scratch of one block at a time, forward and backward.
@@ -67,7 +67,7 @@ struct HeadScratch {
 };
 
 struct BatchViews {
-    TensorView ids;         // (T), I32, and so the others
+    TensorView ids; // (T), I32, and so the others
     TensorView targets;
     TensorView positions;
     TensorView visibleFrom;
@@ -80,9 +80,9 @@ struct RopeTables {
 };
 
 struct ScalarViews {
-    TensorView losses;     // (microBatches), F64: sums by micro-batch
-    TensorView scalars;    // (16), U8: StepScalars
-    TensorView normBlocks; // (blocks of all groups), F32
+    TensorView losses;         // (microBatches), F64: sums by micro-batch
+    TensorView scalars;        // (16), U8: StepScalars
+    TensorView normBlocks;     // (blocks of all groups), F32
     std::size_t sentBytes = 0; // losses and scalars: what SendScalars copies
 };
 

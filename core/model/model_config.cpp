@@ -40,9 +40,9 @@ Status readArchitecture(JsonFields& fields, const std::string& source, ModelConf
         if (!list->empty())
             found = (*list)[0].get<std::string>();
         else if (type.empty())
-            return refuse(source, "fields \"architectures\" and \"model_type\" name no model");
+            return refuse(source, R"(fields "architectures" and "model_type" name no model)");
     } else if (type.empty()) {
-        return refuse(source, "fields \"architectures\" and \"model_type\" are missing");
+        return refuse(source, R"(fields "architectures" and "model_type" are missing)");
     }
     if (found != kLlama)
         return refuse(source, "architecture " + shown(json(found)) +

@@ -28,10 +28,10 @@ public:
     {
         ParamGroup& group = table.groups.back();
         const ParamSlot added{kind, m_group, group.elements, rows, cols, rank, rank == 2};
-        group.slots.push_back(added);
+        group.paramSlots.push_back(added);
         group.elements += aligned(added.count());
         table.parameters += added.count();
-        return group.slots.back();
+        return group.paramSlots.back();
     }
 
     void matrix(SlotKind kind, std::int64_t rows, std::int64_t cols) { slot(kind, rows, cols, 2); }
@@ -110,7 +110,7 @@ const ParamSlot* ParamTable::find(GroupId group, SlotKind kind) const noexcept
 {
     if (group.value < 0 || static_cast<std::size_t>(group.value) >= groups.size())
         return nullptr;
-    for (const ParamSlot& slot : groups[static_cast<std::size_t>(group.value)].slots)
+    for (const ParamSlot& slot : groups[static_cast<std::size_t>(group.value)].paramSlots)
         if (slot.kind == kind)
             return &slot;
     return nullptr;

@@ -58,15 +58,15 @@ struct ParamSlot {
 struct NamedTensor {
     std::string name;
     GroupId group;
-    std::int64_t first = 0;           // element in the group
-    std::vector<std::int64_t> shape;  // as in the file
+    std::int64_t first = 0;          // element in the group
+    std::vector<std::int64_t> shape; // as in the file
     std::int64_t count() const noexcept;
 };
 
 struct ParamGroup {
     std::string name; // "embedding", "block 3", "head"
     std::int64_t elements = 0;
-    std::vector<ParamSlot> slots;
+    std::vector<ParamSlot> paramSlots;
 };
 
 struct ParamTable {

@@ -86,7 +86,7 @@ Result<std::string> makeHeader(const std::vector<SafetensorSource>& tensors, std
 {
     std::string json = R"({"__metadata__":{"format":"pt"})";
     for (const SafetensorSource& t : tensors) {
-        std::uint64_t bits = static_cast<std::uint64_t>(safetensorBits(t.dtype));
+        auto bits = static_cast<std::uint64_t>(safetensorBits(t.dtype));
         std::string shape;
         for (const std::int64_t n : t.shape) {
             bits *= static_cast<std::uint64_t>(n);

@@ -164,7 +164,7 @@ private:
     // shape times size of an element = span, without overflow.
     bool sizesAgree()
     {
-        std::uint64_t bits = static_cast<std::uint64_t>(safetensorBits(m_entry.dtype));
+        auto bits = static_cast<std::uint64_t>(safetensorBits(m_entry.dtype));
         for (const std::int64_t n : m_entry.shape)
             if (__builtin_mul_overflow(bits, static_cast<std::uint64_t>(n), &bits))
                 return fail("has a shape whose size overflows");

@@ -46,7 +46,7 @@ Status checkViews(const ParamTable& table, std::span<const MasterView> views)
 void zeroPadding(const ParamTable& table, std::span<const MasterView> views)
 {
     for (std::size_t g = 0; g < views.size(); ++g) {
-        const std::vector<ParamSlot>& slots = table.groups[g].slots;
+        const std::vector<ParamSlot>& slots = table.groups[g].paramSlots;
         for (std::size_t s = 0; s < slots.size(); ++s) {
             const auto begin = static_cast<std::size_t>(slots[s].first + slots[s].count());
             const auto end = static_cast<std::size_t>(

@@ -40,8 +40,8 @@ struct WeightFiles {
     std::uint64_t bytes = 0;
 };
 
-Result<WeightFiles> findWeights(const std::filesystem::path& folder, const ModelConfig& config,
-    const ParamTable& table);
+Result<WeightFiles> findWeights(
+    const std::filesystem::path& folder, const ModelConfig& config, const ParamTable& table);
 
 // `views`: one per group, zeroed padding included. BF16 and F16 sources are exact in the master.
 Status loadWeights(

@@ -168,7 +168,7 @@ struct Carry {
     StepIndex step = 0;                     // that left it
     std::vector<PendingUpdate> pending;     // by due step, then group, then first element
     std::vector<UnfinishedTask> unfinished; // what waits may name; empty after a restart
-    std::vector<HeldSlot> slots;            // by group
+    std::vector<HeldSlot> heldSlots;        // by group
     std::int64_t window = 0;                // windows completed since the run began
     int stepsIntoWindow = 0;                // gradients in the sums, below windowSteps
     OwnershipId ownership;                  // of the urgent columns; value -1: there are none

@@ -200,7 +200,7 @@ std::filesystem::path dataFolder()
     const char* home = std::getenv("HOME");
     if (home != nullptr && *home != '\0')
         return std::filesystem::path(home) / ".local/share/millrace";
-    return std::filesystem::path("millrace-data");
+    return {"millrace-data"};
 }
 
 } // namespace

@@ -58,7 +58,11 @@ public:
     ~SqliteRunStore() override
     {
         // Leaves one file behind; fails harmlessly while somebody reads.
-        (void)m_database->query("PRAGMA wal_checkpoint(TRUNCATE)", [](const Row&) {});
+        try {
+            (void)m_database->query("PRAGMA wal_checkpoint(TRUNCATE)", [](const Row&) {});
+        } catch (...) {
+            return; // no memory left: as harmless
+        }
     }
 
     const std::string& path() const noexcept override { return m_path; }

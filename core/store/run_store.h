@@ -75,13 +75,14 @@ public:
     // earlier life are removed: a resumed run is one curve.
     virtual Status beginSegment(std::int64_t runId, std::int64_t fromStep) = 0;
     virtual Status append(std::int64_t runId, const StoreBatch& batch) = 0;
-    virtual Status setPlan(std::int64_t runId, std::string_view planJson, std::int64_t totalSteps) = 0;
+    virtual Status setPlan(
+        std::int64_t runId, std::string_view planJson, std::int64_t totalSteps) = 0;
     virtual Status setStatus(std::int64_t runId, std::string_view status) = 0; // synchronous=FULL
     // Closes the segment; `status` is done, stopped or failed. synchronous=FULL.
-    virtual Status endRun(std::int64_t runId, std::string_view status, int exitCode,
-        std::string_view reason) = 0;
+    virtual Status endRun(
+        std::int64_t runId, std::string_view status, int exitCode, std::string_view reason) = 0;
     virtual Status addCheckpoint(std::int64_t runId, const CheckpointRow& row,
-        std::string_view hash) = 0;                                  // synchronous=FULL
+        std::string_view hash) = 0; // synchronous=FULL
     virtual Status setCheckpointState(std::string_view path, std::string_view state) = 0;
     virtual Status addTrace(std::int64_t runId, const TraceRow& row) = 0;
 

@@ -1,17 +1,18 @@
 // Recorder: from the engine's threads to the run store, without slowing anyone.
 //
 // Spans go through one ring per producing thread (4,096 each; a full ring drops and counts). Step
-// records, scalars and messages have a queue of their own and are never dropped. The telemetry thread
-// drains everything ten times a second, one transaction each, appends the same to the run
+// records, scalars and messages have a queue of their own and are never dropped. The telemetry
+// thread drains everything ten times a second, one transaction each, appends the same to the run
 // folder (steps.jsonl, events.jsonl: the second truth the history can be rebuilt from), and then
 // calls the listener.
 //
 // Threads  record(): any thread that took a Producer, wait-free, allocates nothing. step(): engine
-//          thread, allocates nothing; with 4,096 records waiting it blocks for one drain rather than
-//          lose one. scalar(), message(), checkpoint(), status(): engine thread,
-//          outside a step (they copy text).
+//          thread, allocates nothing; with 4,096 records waiting it blocks for one drain rather
+//          than lose one. scalar(), message(), checkpoint(), status(): engine thread, outside a
+//          step (they copy text).
 // Errors   A database that fails is reported once to stderr, training goes on, the run folder
-//          still has everything; what it missed is offered again with every drain. close() returns the first failure.
+//          still has everything; what it missed is offered again with every drain. close() returns
+//          the first failure.
 // Lifetime Borrows the store. close() drains and joins; the destructor closes.
 
 #pragma once

@@ -40,10 +40,10 @@ struct CarriedTime {
 };
 
 struct StepTimes {
-    std::int64_t beginNs = 0;         // of the step, on the engine thread
-    std::int64_t batchReadyNs = 0;    // the engine had its batch; waiting before that is Data
+    std::int64_t beginNs = 0;      // of the step, on the engine thread
+    std::int64_t batchReadyNs = 0; // the engine had its batch; waiting before that is Data
     std::int64_t endNs = 0;
-    std::span<const Interval> tasks;  // by index of StepPlan::tasks
+    std::span<const Interval> tasks; // by index of StepPlan::tasks
     // By index of Carry::unfinished of the carry the plan was built from; may be empty, then a
     // wait for carried work is Other.
     std::span<const CarriedTime> carried = {};
@@ -61,8 +61,8 @@ public:
     explicit StallLedger(std::size_t tasks);
 
     // `stalls`, if not null, receives one Stall event per attributed piece, until it is full.
-    StallSplit analyse(const StepPlan& plan, const StepTimes& times,
-        std::vector<TraceEvent>* stalls = nullptr);
+    StallSplit analyse(
+        const StepPlan& plan, const StepTimes& times, std::vector<TraceEvent>* stalls = nullptr);
 
 private:
     struct Piece {

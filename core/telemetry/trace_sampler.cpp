@@ -34,7 +34,7 @@ std::string TraceSampler::reasonToKeep(const StepRow& step)
 {
     ++m_steps;
     if (m_periodic < kMaxPeriodic && step.step % m_interval == 0) {
-        const std::string why = fmt::format("every {}th step", m_interval);
+        std::string why = fmt::format("every {}th step", m_interval);
         if (++m_periodic % kPeriodicPerInterval == 0)
             m_interval *= 2;
         return why;

@@ -17,6 +17,7 @@
 
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace mr {
@@ -32,8 +33,8 @@ public:
     std::span<std::byte> find(Tier tier, MemoryUse use, GroupId group = {}) const noexcept;
 
 private:
-    explicit TierStore(const MemoryPlan& plan)
-        : m_plan(plan)
+    explicit TierStore(MemoryPlan plan)
+        : m_plan(std::move(plan))
     {
     }
 

@@ -2,7 +2,8 @@
 
 #include <QTimer>
 
-#include <cstring>
+#include <bit>
+#include <cstdint>
 
 namespace mr::ui {
 
@@ -20,7 +21,7 @@ bool ended(const RunRow& run)
 // NaN equals NaN here: the question is whether the row on the screen is still the one on disk.
 bool sameBits(double a, double b)
 {
-    return std::memcmp(&a, &b, sizeof a) == 0;
+    return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
 }
 
 bool sameStep(const StepRow& a, const StepRow& b)

@@ -94,7 +94,7 @@ void ChartPanel::setExport(ChartExport chart)
     if (!m_export.picture)
         m_export.picture = [this] {
             m_menu->setVisible(false);
-            const QPixmap picture = grab();
+            QPixmap picture = grab();
             m_menu->setVisible(true);
             return picture;
         };

@@ -141,7 +141,7 @@ QString StallStrip::readout() const
     if (row == nullptr)
         return {};
     const int cause = dominantCause(*row);
-    const QString head = tr("step %1 · %2").arg(countText(row->step), milliseconds(row->wallUs));
+    QString head = tr("step %1 · %2").arg(countText(row->step), milliseconds(row->wallUs));
     if (cause < 0)
         return head;
     const auto part = static_cast<std::size_t>(cause);
@@ -334,10 +334,11 @@ void StallStrip::keyPressEvent(QKeyEvent* event)
     const double stride = event->modifiers().testFlag(Qt::ShiftModifier) ? 10.0 : 1.0;
     const auto moved = [this](double step) {
         emit cursorMoved(std::clamp(step, std::ceil(m_lower), std::floor(m_upper)));
-        if (const StepRow* row = rowAt(m_cursor))
-            setAccessibleDescription(
-                readout() + QLatin1Char(' ') +
-                StallWords::explanation(static_cast<std::size_t>(1 + dominantCause(*row))));
+        if (const StepRow* row = rowAt(m_cursor)) {
+            const int word = 1 + dominantCause(*row);
+            setAccessibleDescription(readout() + QLatin1Char(' ') +
+                                     StallWords::explanation(static_cast<std::size_t>(word)));
+        }
     };
     switch (event->key()) {
     case Qt::Key_Left:

@@ -23,7 +23,7 @@ QString policyOf(const RunRow& run)
     for (const std::string* json : {&run.planJson, &run.configJson}) {
         const QJsonObject object =
             QJsonDocument::fromJson(QByteArray::fromStdString(*json)).object();
-        const QString policy = object.value(QLatin1String("policy")).toString();
+        QString policy = object.value(QLatin1String("policy")).toString();
         if (!policy.isEmpty())
             return policy;
     }

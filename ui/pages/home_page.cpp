@@ -64,7 +64,7 @@ RunSpec sampleSpec(const std::string& sampleDir)
     spec.data.push_back({sampleDir + "/train.jsonl", DataFormat::Auto, {}});
     spec.evalData.push_back({sampleDir + "/eval.jsonl", DataFormat::Auto, {}});
     spec.evalAnswers = 40;
-    spec.learningRate = 1e-3; // small models take larger steps than the default's 2e-5
+    spec.learningRate = 5e-4; // small models take larger steps than the default's 2e-5
     return spec;
 }
 
@@ -217,15 +217,13 @@ void HomePage::showMachine()
 void HomePage::showSample()
 {
     m_sampleButton->setEnabled(m_sampleThere && !m_runActive);
-    if (!m_machine)
-        m_sampleMessage->clear();
-    else if (!m_sampleThere)
+    if (m_machine && !m_sampleThere)
         m_sampleMessage->show(MessageLabel::Kind::Warning,
             tr("The sample project is not installed: %1 has no model and questions. Start with a "
                "model of your own on the New run page.")
                 .arg(m_services.sampleDir.empty() ? tr("its folder")
                                                   : QString::fromStdString(m_services.sampleDir)));
-    else if (m_runActive)
+    else if (m_machine && m_runActive)
         m_sampleMessage->show(MessageLabel::Kind::Info, tr("A run is active; one run at a time."));
     else
         m_sampleMessage->clear();

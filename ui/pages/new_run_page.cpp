@@ -20,8 +20,8 @@
 #include <QLineEdit>
 #include <QPushButton>
 #include <QScrollArea>
-#include <QStorageInfo>
 #include <QVBoxLayout>
+#include <filesystem>
 
 namespace mr::ui {
 
@@ -31,18 +31,17 @@ constexpr int kDelayMs = 150;
 constexpr int kMargin = 16;
 constexpr int kPlanWidth = 396;
 
-// Free bytes on the disk that would hold `folder`, which may not exist yet.
+// Free bytes on the disk that would hold `folder`, which may not exist yet; 0 where the system does
+// not say. Not QStorageInfo: it looks for the mount by its path, which a chroot does not have.
 std::uint64_t freeBytes(const std::string& folder)
 {
-    QDir dir(QString::fromStdString(folder));
-    while (!dir.exists()) {
-        const QString parent = QFileInfo(dir.absolutePath()).absolutePath();
-        if (parent == dir.absolutePath())
-            return 0;
-        dir.setPath(parent);
-    }
-    const qint64 available = QStorageInfo(dir).bytesAvailable();
-    return available > 0 ? static_cast<std::uint64_t>(available) : 0;
+    std::error_code error;
+    std::filesystem::path place = std::filesystem::absolute(folder, error);
+    while (!place.empty() && !std::filesystem::exists(place, error) &&
+           place != place.parent_path())
+        place = place.parent_path();
+    const auto space = std::filesystem::space(place, error);
+    return error ? 0 : space.available;
 }
 
 QScrollArea* makeScroll(QWidget* content, QWidget* parent)

@@ -13,7 +13,7 @@ namespace {
 
 QString quoted(const std::string& text)
 {
-    const QString value = QString::fromStdString(text);
+    QString value = QString::fromStdString(text);
     const auto plain = [](QChar c) {
         return c.isLetterOrNumber() || QStringLiteral("/._-+=:,@%").contains(c);
     };
@@ -99,7 +99,7 @@ void addMachine(Command& command, const RunSpec& spec, const RunSpec& usual)
     if (spec.policy != usual.policy)
         command.text("--policy", spec.policy);
     for (const auto& [key, value] : spec.policyOptions)
-        command.text("--policy-option", key + "=" + value);
+        command.text("--policy-option", std::string(key).append("=").append(value));
     command.bytes("--device-memory", spec.deviceMemoryBytes);
     command.bytes("--host-memory", spec.hostMemoryBytes);
     command.bytes("--disk-space", spec.diskBytes);

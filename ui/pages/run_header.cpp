@@ -29,7 +29,7 @@ constexpr int kButtonRoom = 16;
 QString etaText(double seconds)
 {
     if (seconds < 0.0)
-        return QString(QChar(0x2013));
+        return {QChar(0x2013)};
     const QDateTime end = QDateTime::currentDateTime().addSecs(std::llround(seconds));
     const bool today = end.date() == QDate::currentDate();
     const QString clock = today ? QLocale().toString(end.time(), QLocale::ShortFormat)

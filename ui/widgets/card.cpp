@@ -44,7 +44,7 @@ private:
         m_recoloring = false;
     }
 
-    static QPalette parentOrApplication() { return QPalette(); }
+    static QPalette parentOrApplication() { return {}; }
 
     bool m_recoloring = false;
 };

@@ -47,8 +47,8 @@ struct ModelInfo {
     std::int64_t vocab = 0;
     std::int64_t maxPositions = 0;
     bool tiedEmbedding = false;
-    std::uint64_t bytes = 0;   // of the weight files
-    std::string tokenizerKind; // empty: none found
+    std::uint64_t bytes = 0;           // of the weight files
+    std::string tokenizerKind;         // empty: none found
     std::vector<std::string> problems; // empty: can be trained
 };
 
@@ -84,7 +84,7 @@ struct DatasetInfo {
 };
 
 // `modelDir` may be empty: then only rows and columns are known. At most `previewRows` are shown.
-Result<DatasetInfo> inspectDataset(const DataSource& source, const std::string& modelDir,
-    std::int64_t seqLen, int previewRows);
+Result<DatasetInfo> inspectDataset(
+    const DataSource& source, const std::string& modelDir, std::int64_t seqLen, int previewRows);
 
 } // namespace mr

@@ -39,8 +39,8 @@ struct PlanReport {
     std::vector<std::string> advice; // sentences, each one change
     std::string device;              // name
     bool simulatedLink = false;
-    std::string precision;           // "bf16" or "fp32"
-    std::string recompute;           // "none" or "block"
+    std::string precision; // "bf16" or "fp32"
+    std::string recompute; // "none" or "block"
     std::int64_t parameters = 0;
     std::int64_t steps = 0;
     std::int64_t tokensPerStep = 0; // without padding known: seqLen * microBatch * accumulate

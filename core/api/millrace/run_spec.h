@@ -33,10 +33,10 @@ struct DataSource {
 };
 
 struct RunSpec {
-    std::string name;              // empty: made of model and dataset
-    std::string modelDir;          // a Hugging Face folder; or empty, and:
-    std::string scratchConfig;     // config.json of a model to be initialised
-    std::string scratchTokenizer;  // its tokenizer file
+    std::string name;             // empty: made of model and dataset
+    std::string modelDir;         // a Hugging Face folder; or empty, and:
+    std::string scratchConfig;    // config.json of a model to be initialised
+    std::string scratchTokenizer; // its tokenizer file
     std::vector<DataSource> data;
     std::vector<DataSource> evalData; // empty: a share of the sequences is held out
     double holdOut = 0.05;            // that share, at most 200 sequences; 0: train on everything
@@ -47,7 +47,7 @@ struct RunSpec {
     std::string outDir;               // run folder; empty: made below the data folder
     std::string database;             // history; empty: the user's
 
-    std::int64_t steps = 0;  // 0: by epochs
+    std::int64_t steps = 0; // 0: by epochs
     double epochs = 1.0;
     std::int64_t seqLen = 0; // 0: min(1024, what the model allows)
     std::int64_t microBatch = 1;
@@ -68,8 +68,8 @@ struct RunSpec {
     std::int64_t keepCheckpoints = 2;
 
     DeviceChoice device = DeviceChoice::Auto;
-    bool threadedDevice = false;  // CPU device: streams are threads (see core/device)
-    std::int64_t threads = 0;     // 0: DECISIONS 18
+    bool threadedDevice = false; // CPU device: streams are threads (see core/device)
+    std::int64_t threads = 0;    // 0: DECISIONS 18
     std::string policy = "auto";
     std::map<std::string, std::string> policyOptions;
     std::uint64_t deviceMemoryBytes = 0; // 0: DECISIONS 18

@@ -54,8 +54,7 @@ protected:
     void put(F work, bool always)
     {
         static_assert(sizeof(F) <= kTaskBytes && alignof(F) <= 16);
-        static_assert(std::is_trivially_copyable_v<F> && std::is_trivially_destructible_v<F>,
-            "capture views and numbers, not owners");
+        static_assert(std::is_trivially_copyable_v<F>, "capture views and numbers, not owners");
         Task& task = nextTask();
         new (task.closure) F(std::move(work));
         task.always = always;

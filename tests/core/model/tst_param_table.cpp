@@ -43,7 +43,7 @@ private Q_SLOTS:
 
         QCOMPARE(named, table.parameters);
         for (std::size_t g = 0; g < seen.size(); ++g)
-            for (const ParamSlot& s : table.groups[g].slots) {
+            for (const ParamSlot& s : table.groups[g].paramSlots) {
                 QCOMPARE(s.first % kSlotAlign, 0);
                 for (std::int64_t i = 0; i < s.count(); ++i)
                     QCOMPARE(seen[g][static_cast<std::size_t>(s.first + i)], 1);
@@ -68,7 +68,7 @@ private Q_SLOTS:
     void onlyMatricesAreDecayed()
     {
         for (const ParamGroup& g : buildParamTable(config(tinyConfig())).groups)
-            for (const ParamSlot& s : g.slots)
+            for (const ParamSlot& s : g.paramSlots)
                 QCOMPARE(s.decayed, s.rank == 2);
     }
 

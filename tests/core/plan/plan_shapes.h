@@ -69,11 +69,11 @@ inline Carry carryOf(StepIndex step)
 // Qt makes a keyword of `slots`, so tests name them here.
 inline std::size_t heldSlots(const Carry& carry)
 {
-    return carry.slots.size();
+    return carry.heldSlots.size();
 }
 inline void holdSlot(Carry& carry, HeldSlot slot)
 {
-    carry.slots.push_back(slot);
+    carry.heldSlots.push_back(slot);
 }
 
 // A task of a whole group that an earlier step left running.

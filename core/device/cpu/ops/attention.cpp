@@ -5,6 +5,7 @@
 #include "core/device/cpu/ops/pack.h"
 
 #include <limits>
+#include <span>
 
 namespace mr::cpu {
 
@@ -40,8 +41,8 @@ struct ForwardBuffers {
 
 // Scores of one row become exp(score - new maximum), invisible ones 0; the running sums of the
 // row are brought to the new maximum.
-void softmaxRow(float* scores, Visible visible, float scale, float* out, std::int64_t outCount,
-    float& top, float& total) noexcept
+void softmaxRow(float* scores, Visible visible, float scale, std::span<float> out, float& top,
+    float& total) noexcept
 {
     if (visible.from == visible.to) {
         std::fill(scores, scores + kKeyBlock, 0.0F);
@@ -58,8 +59,8 @@ void softmaxRow(float* scores, Visible visible, float scale, float* out, std::in
     if (newTop != top) {
         const float factor = expOf(top - newTop); // 0 the first time: top is -infinity
         total *= factor;
-        for (std::int64_t d = 0; d < outCount; ++d)
-            out[d] *= factor;
+        for (float& value : out)
+            value *= factor;
         top = newTop;
     }
     total += sum;
@@ -131,7 +132,8 @@ private:
         for (std::int64_t r = 0; r < used; ++r) {
             const std::int64_t row = first + skipped + r;
             softmaxRow(m_b.scores + r * kKeyBlock, visibleKeys(row, m_visibleFrom[row], key, keys),
-                m_args.scale, out + r * ld, ld, m_b.top[at + r], m_b.total[at + r]);
+                m_args.scale, {out + r * ld, static_cast<std::size_t>(ld)}, m_b.top[at + r],
+                m_b.total[at + r]);
         }
         gemmBlock({m_b.scores, kKeyBlock, 1, m_b.value, kKeyBlock * kPanel, out, ld, used,
             m_s.headDim, keys, true});

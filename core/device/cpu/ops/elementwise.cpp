@@ -25,8 +25,8 @@ void finishGradient(const FinishGradientArgs& args, ThreadPool& pool)
 {
     withType(args.out.dtype, [&](auto* tag) {
         using T = std::remove_pointer_t<decltype(tag)>;
-        const float* sum = args.sum.as<const float>();
-        const float* second = args.second.as<const float>();
+        const auto* sum = args.sum.as<const float>();
+        const auto* second = args.second.as<const float>();
         T* out = args.out.as<T>();
         forBlocks(pool, args.sum.count(), kElementBlock, [=](std::int64_t first, std::int64_t end) {
             if (second) {
@@ -66,7 +66,7 @@ void join(const JoinArgs& args, ThreadPool& pool)
 {
     const auto* high = args.high.as<const std::uint16_t>();
     const auto* low = args.low.as<const std::int16_t>();
-    float* out = args.out.as<float>();
+    auto* out = args.out.as<float>();
     forBlocks(pool, args.out.count(), kElementBlock, [=](std::int64_t first, std::int64_t end) {
         for (std::int64_t i = first; i < end; ++i)
             out[i] = joinHalves(high[i], low[i]);
@@ -75,7 +75,7 @@ void join(const JoinArgs& args, ThreadPool& pool)
 
 void split(const SplitArgs& args, ThreadPool& pool)
 {
-    const float* value = args.value.as<const float>();
+    const auto* value = args.value.as<const float>();
     auto* high = args.high.as<std::uint16_t>();
     auto* low = args.low.as<std::int16_t>();
     forBlocks(pool, args.value.count(), kElementBlock, [=](std::int64_t first, std::int64_t end) {
@@ -103,7 +103,7 @@ void cast(const CastArgs& args, ThreadPool& pool)
 
 void fill(const FillArgs& args, ThreadPool& pool)
 {
-    float* out = args.out.as<float>();
+    auto* out = args.out.as<float>();
     const float value = args.value;
     forBlocks(pool, args.out.count(), kElementBlock,
         [=](std::int64_t first, std::int64_t end) { std::fill(out + first, out + end, value); });

@@ -31,7 +31,8 @@ HWY_ATTR HWY_INLINE void loadOrZero(
     for (int i = 0; i < kCount; ++i)
 #pragma GCC unroll 4
         for (int v = 0; v < kPanels * kVecsPerPanel; ++v)
-            acc[i][v] = accumulate ? hn::LoadU(d, c + i * ldc + v * kVecLanes) : hn::Zero(d);
+            acc[i][v] =
+                accumulate ? hn::LoadU(d, c + i * ldc + std::int64_t{v} * kVecLanes) : hn::Zero(d);
 }
 
 // kCount rows by kPanels panels, over all of the depth.
@@ -49,8 +50,8 @@ HWY_ATTR void tile(const GemmBlock& g, std::int64_t row, std::int64_t panel)
         V bv[kVecs];
 #pragma GCC unroll 4
         for (int v = 0; v < kVecs; ++v)
-            bv[v] = hn::LoadU(d,
-                b + (v / kVecsPerPanel) * g.panelStride + k * 16 + (v % kVecsPerPanel) * kVecLanes);
+            bv[v] = hn::LoadU(d, b + (v / kVecsPerPanel) * g.panelStride + k * 16 +
+                                     std::int64_t{v % kVecsPerPanel} * kVecLanes);
         const float* ak = a + k * g.aCol;
 #pragma GCC unroll 12
         for (int i = 0; i < kCount; ++i) {
@@ -64,7 +65,7 @@ HWY_ATTR void tile(const GemmBlock& g, std::int64_t row, std::int64_t panel)
     for (int i = 0; i < kCount; ++i)
 #pragma GCC unroll 4
         for (int v = 0; v < kVecs; ++v)
-            hn::StoreU(acc[i][v], d, c + i * g.ldc + v * kVecLanes);
+            hn::StoreU(acc[i][v], d, c + i * g.ldc + std::int64_t{v} * kVecLanes);
 }
 
 // The rows that are left, at most kCount, in tiles of powers of two and the rest one by one.

@@ -56,8 +56,8 @@ void joinPartials(const RmsNormBackwardArgs& args, std::int64_t first, std::int6
 {
     const std::int64_t cols = args.x.dims[1];
     const std::int64_t blocks = args.partial.dims[0];
-    const float* partial = args.partial.as<const float>();
-    float* out = args.gradWeight.as<float>();
+    const auto* partial = args.partial.as<const float>();
+    auto* out = args.gradWeight.as<float>();
     for (std::int64_t c = first; c < end; ++c) {
         float sum = 0.0F;
         for (std::int64_t b = 0; b < blocks; ++b)

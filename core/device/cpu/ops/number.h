@@ -81,8 +81,8 @@ inline float expOf(float x) noexcept
     // The low bits of `shifted` are k as an integer.
     const auto n = static_cast<std::int32_t>(std::bit_cast<std::uint32_t>(shifted)) - 0x4B400000;
     const std::int32_t half = n >> 1;
-    const float first = std::bit_cast<float>((half + 127) << 23);
-    const float second = std::bit_cast<float>((n - half + 127) << 23);
+    const auto first = std::bit_cast<float>((half + 127) << 23);
+    const auto second = std::bit_cast<float>((n - half + 127) << 23);
     return p * first * second;
 }
 

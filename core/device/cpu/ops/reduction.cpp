@@ -71,7 +71,7 @@ void columnEnergy(const ColumnEnergyArgs& args, ThreadPool& pool)
 
 void biasGradient(const LinearBackwardWeightArgs& args, ThreadPool& pool)
 {
-    float* out = args.gradBias.as<float>();
+    auto* out = args.gradBias.as<float>();
     withType(args.gradOut.dtype, [&](auto* tag) {
         using T = std::remove_pointer_t<decltype(tag)>;
         forBlocks(pool, args.gradOut.dims[1], kColumns, [&](std::int64_t first, std::int64_t end) {

@@ -1,0 +1,462 @@
+// Whole runs on a small model: to the end, stopped, resumed, damaged, refused.
+
+#include "core/engine/engine.h"
+#include "core/engine/run_rig.h"
+
+#include <QtTest>
+
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+#include <string>
+
+using namespace mr;
+using namespace mr::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+void flipByte(const fs::path& path, std::streamoff at)
+{
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(at);
+    const char was = static_cast<char>(file.get());
+    file.seekp(at);
+    file.put(static_cast<char>(was ^ 1));
+}
+
+std::vector<std::string> checkpointNames(const fs::path& runDir)
+{
+    std::vector<std::string> names;
+    for (const fs::path& path : listCheckpoints(runDir))
+        names.push_back(path.filename().string());
+    return names;
+}
+
+// The state after which the run is asked to stop.
+RunRig::AtCheckpoint stopAt(std::int64_t step)
+{
+    return [step](Engine& engine, std::int64_t at) {
+        if (at == step)
+            engine.requestStop();
+    };
+}
+
+class TestEngine : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void initTestCase();
+    void aRunEndsWithAModelAndItsHistory();
+    void computeAndStallsAddUpToTheWallTimeOfEveryStep_data();
+    void computeAndStallsAddUpToTheWallTimeOfEveryStep();
+    void policiesThreadsAndModesGiveOneHash();
+    void aStoppedRunResumesToTheHashOfTheUninterruptedOne_data();
+    void aStoppedRunResumesToTheHashOfTheUninterruptedOne();
+    void evaluatingMoreOftenChangesNothing();
+    void asManyCheckpointsAreKeptAsWereAskedFor();
+    void leftoversOfACrashAreRemovedWithTheNextCheckpoint();
+    void aDamagedNewestCheckpointFallsBackToTheOneBeforeAndSaysSo_data();
+    void aDamagedNewestCheckpointFallsBackToTheOneBeforeAndSaysSo();
+    void aRunWithoutAGoodCheckpointSaysWhichFileIsBroken();
+    void aManifestOfWrongTypesIsBrokenAndNoCrash();
+    void aFinishedRunIsNotResumed();
+    void aRunFolderIsNotUsedTwice();
+    void aFolderThatIsNoRunIsRefused();
+    void otherDataIsRefusedOnResume_data();
+    void otherDataIsRefusedOnResume();
+    void gradientsThatStayInfiniteStopTheRunAndKeepTheCheckpoints();
+    void aBudgetThatIsTooSmallNamesTheTierAndWhatWouldHelp();
+    void theSavedModelHasTheTensorsOfTheRun();
+    void aRunOfOtherHistoryIsEnteredThereOnResume();
+
+private:
+    std::unique_ptr<RunRig> m_rig;
+    std::string m_hash; // of the plain run
+};
+
+void TestEngine::initTestCase()
+{
+    m_rig = std::make_unique<RunRig>();
+    const auto device = smallDevice();
+    const Outcome plain = m_rig->train(m_rig->spec("plain"), *device);
+    QVERIFY2(plain.opened.ok(), plain.opened.message().c_str());
+    QVERIFY2(plain.ended.ok(), plain.ended.message().c_str());
+    m_hash = plain.progress.weightsHash;
+    QCOMPARE(m_hash.size(), std::size_t{32});
+}
+
+void TestEngine::aRunEndsWithAModelAndItsHistory()
+{
+    const auto device = smallDevice();
+    RunSpec spec = m_rig->spec("history");
+    spec.evalEvery = 4;
+
+    const Outcome run = m_rig->train(spec, *device);
+
+    QCOMPARE(run.state, RunState::Finished);
+    QCOMPARE(run.progress.step, 12);
+    QVERIFY(fs::exists(run.dir / "model" / "model.safetensors"));
+    QVERIFY(fs::exists(run.dir / "model" / "tokenizer.model"));
+    const std::vector<StepRow> steps = m_rig->steps(run.id);
+    QCOMPARE(steps.size(), std::size_t{12});
+    QVERIFY(steps.back().loss < steps.front().loss - 0.05);
+    const RunRow row = m_rig->row(run.id);
+    QCOMPARE(row.status, std::string("done"));
+    QCOMPARE(row.lastStep, 12);
+    QVERIFY(!row.resumable);
+    const auto evals =
+        RunReader::open(m_rig->database).value()->scalars(run.id, "eval_loss", -1).value();
+    QCOMPARE(evals.size(), std::size_t{4}); // before, and after 4, 8 and 12
+    QVERIFY(evals.back().value < evals.front().value);
+}
+
+void TestEngine::computeAndStallsAddUpToTheWallTimeOfEveryStep_data()
+{
+    QTest::addColumn<QString>("policy");
+    QTest::addColumn<bool>("threaded");
+    QTest::newRow("resident") << "resident" << false;
+    QTest::newRow("zero-offload") << "zero-offload" << false;
+    QTest::newRow("zero-offload, threaded") << "zero-offload" << true;
+}
+
+void TestEngine::computeAndStallsAddUpToTheWallTimeOfEveryStep()
+{
+    QFETCH(QString, policy);
+    QFETCH(bool, threaded);
+    const auto device = smallDevice(
+        1, threaded ? CpuDeviceOptions::Mode::Threaded : CpuDeviceOptions::Mode::Inline);
+    RunSpec spec = m_rig->spec("ledger-" + std::string(QTest::currentDataTag()));
+    spec.policy = policy.toStdString();
+
+    const Outcome run = m_rig->train(spec, *device);
+
+    QVERIFY2(run.ended.ok(), run.ended.message().c_str());
+    const std::vector<StepRow> steps = m_rig->steps(run.id);
+    QCOMPARE(steps.size(), std::size_t{12});
+    for (const StepRow& step : steps) {
+        const auto stalled =
+            std::accumulate(step.stallUs.begin(), step.stallUs.end(), std::int64_t{0});
+        QCOMPARE(step.computeUs + stalled, step.wallUs);
+        QVERIFY(step.computeUs > 0);
+        for (const std::int64_t stall : step.stallUs)
+            QVERIFY(stall >= 0);
+    }
+}
+
+void TestEngine::policiesThreadsAndModesGiveOneHash()
+{
+    const auto threaded = smallDevice(3, CpuDeviceOptions::Mode::Threaded);
+    RunSpec spec = m_rig->spec("offload");
+    spec.policy = "zero-offload";
+    spec.threads = 3;
+    spec.policyOptions["order"] = "by-layer";
+    spec.recompute = RecomputeChoice::Block;
+
+    const Outcome run = m_rig->train(spec, *threaded);
+
+    QVERIFY2(run.ended.ok(), run.ended.message().c_str());
+    QCOMPARE(run.progress.weightsHash, m_hash);
+}
+
+void TestEngine::aStoppedRunResumesToTheHashOfTheUninterruptedOne_data()
+{
+    QTest::addColumn<QString>("policy");
+    QTest::addColumn<int>("threads");
+    QTest::newRow("resident") << "resident" << 1;
+    QTest::newRow("resident, other threads") << "resident" << 3;
+    QTest::newRow("zero-offload, other threads") << "zero-offload" << 2;
+}
+
+void TestEngine::aStoppedRunResumesToTheHashOfTheUninterruptedOne()
+{
+    QFETCH(QString, policy);
+    QFETCH(int, threads);
+    RunSpec spec = m_rig->spec("stop-" + std::string(QTest::currentDataTag()));
+    spec.policy = policy.toStdString();
+    spec.checkpointEvery = 5;
+    const auto first = smallDevice(1);
+    const Outcome stopped = m_rig->train(spec, *first, stopAt(5));
+    QVERIFY2(stopped.ended.ok(), stopped.ended.message().c_str());
+    QCOMPARE(stopped.state, RunState::Stopped);
+    QCOMPARE(stopped.progress.step, 5);
+    QVERIFY(m_rig->row(stopped.id).resumable);
+    const auto second = smallDevice(threads, CpuDeviceOptions::Mode::Threaded);
+
+    const Outcome resumed = m_rig->resume(spec.outDir, *second);
+
+    QVERIFY2(resumed.opened.ok(), resumed.opened.message().c_str());
+    QVERIFY2(resumed.ended.ok(), resumed.ended.message().c_str());
+    QCOMPARE(resumed.state, RunState::Finished);
+    QCOMPARE(resumed.id, stopped.id);
+    QCOMPARE(resumed.progress.weightsHash, m_hash);
+    QCOMPARE(m_rig->steps(resumed.id).size(), std::size_t{12}); // one curve
+}
+
+void TestEngine::evaluatingMoreOftenChangesNothing()
+{
+    const auto device = smallDevice();
+    RunSpec spec = m_rig->spec("eval-often");
+    spec.evalEvery = 1;
+
+    const Outcome run = m_rig->train(spec, *device);
+
+    QVERIFY2(run.ended.ok(), run.ended.message().c_str());
+    QCOMPARE(run.progress.weightsHash, m_hash);
+}
+
+void TestEngine::asManyCheckpointsAreKeptAsWereAskedFor()
+{
+    const auto device = smallDevice();
+    RunSpec spec = m_rig->spec("keep");
+    spec.checkpointEvery = 2;
+    spec.keepCheckpoints = 3;
+
+    const Outcome run = m_rig->train(spec, *device);
+
+    QCOMPARE(run.progress.weightsHash, m_hash);
+    const std::vector<std::string> expected{"step-00000012", "step-00000010", "step-00000008"};
+    QCOMPARE(checkpointNames(run.dir), expected);
+    std::size_t complete = 0;
+    const auto rows = RunReader::open(m_rig->database).value()->checkpoints(run.id).value();
+    for (const CheckpointRow& row : rows)
+        complete += row.state == "complete" ? 1 : 0;
+    QCOMPARE(complete, std::size_t{3});
+}
+
+void TestEngine::leftoversOfACrashAreRemovedWithTheNextCheckpoint()
+{
+    const auto device = smallDevice();
+    RunSpec spec = m_rig->spec("leftover");
+    const fs::path leftover = fs::path(spec.outDir) / "checkpoints" / ".step-00000007";
+    fs::create_directories(leftover / "model");
+
+    const Outcome run = m_rig->train(spec, *device);
+
+    QVERIFY2(run.ended.ok(), run.ended.message().c_str());
+    QVERIFY(!fs::exists(leftover));
+}
+
+void TestEngine::aDamagedNewestCheckpointFallsBackToTheOneBeforeAndSaysSo_data()
+{
+    QTest::addColumn<QString>("file");
+    for (const char* file :
+        {"state/state.safetensors", "model/model.safetensors", "state/state.json", "manifest.json"})
+        QTest::newRow(file) << file;
+}
+
+void TestEngine::aDamagedNewestCheckpointFallsBackToTheOneBeforeAndSaysSo()
+{
+    QFETCH(QString, file);
+    RunSpec spec = m_rig->spec("damaged-" + file.section(QLatin1Char('/'), -1).toStdString());
+    spec.checkpointEvery = 4;
+    const auto device = smallDevice();
+    const Outcome stopped = m_rig->train(spec, *device, stopAt(8));
+    QCOMPARE(checkpointNames(stopped.dir).front(), std::string("step-00000008"));
+    const fs::path broken = stopped.dir / "checkpoints" / "step-00000008" / file.toStdString();
+    flipByte(broken, static_cast<std::streamoff>(fs::file_size(broken) / 2));
+
+    const Outcome resumed = m_rig->resume(spec.outDir, *device);
+
+    QVERIFY2(resumed.opened.ok(), resumed.opened.message().c_str());
+    QCOMPARE(resumed.progress.weightsHash, m_hash);
+    const std::string messages = m_rig->messages(resumed.id);
+    QVERIFY(contains(messages, "checkpoint_broken: The newest checkpoint is broken"));
+    QVERIFY(contains(messages, "step-00000008"));
+    QVERIFY(contains(messages, "the one of step 4 was used"));
+}
+
+void TestEngine::aRunWithoutAGoodCheckpointSaysWhichFileIsBroken()
+{
+    RunSpec spec = m_rig->spec("all-damaged");
+    spec.checkpointEvery = 4;
+    const auto device = smallDevice();
+    const Outcome stopped = m_rig->train(spec, *device, stopAt(4));
+    const fs::path broken =
+        stopped.dir / "checkpoints" / "step-00000004" / "state" / "state.safetensors";
+    flipByte(broken, 5000);
+
+    const Outcome resumed = m_rig->resume(spec.outDir, *device);
+
+    QVERIFY(!resumed.opened.ok());
+    QCOMPARE(resumed.opened.kind(), ErrorKind::DataCorrupt);
+    QVERIFY(contains(resumed.opened.message(), broken.string()));
+}
+
+void TestEngine::aManifestOfWrongTypesIsBrokenAndNoCrash()
+{
+    RunSpec spec = m_rig->spec("hostile");
+    spec.checkpointEvery = 4;
+    const auto device = smallDevice();
+    const Outcome stopped = m_rig->train(spec, *device, stopAt(4));
+    const fs::path manifest = stopped.dir / "checkpoints" / "step-00000004" / "manifest.json";
+    for (const char* text : {R"({"files":{"state/state.json":{"xxh3":7}}})", R"({"files":[]})",
+             "{}", "[]", "", "{", R"({"files":{"nothing":{"xxh3":"0"}}})", R"({"files":{}})"}) {
+        std::ofstream(manifest, std::ios::trunc) << text;
+        if (std::string(text) == R"({"files":{}})") // proves nothing; its state must still be whole
+            std::ofstream(manifest.parent_path() / "state" / "state.json") << R"({"step":"x"})";
+
+        const Outcome resumed = m_rig->resume(spec.outDir, *device);
+
+        QVERIFY2(!resumed.opened.ok(), text);
+        QVERIFY(contains(resumed.opened.message(), "step-00000004"));
+    }
+}
+
+void TestEngine::aFinishedRunIsNotResumed()
+{
+    const auto device = smallDevice();
+
+    const Outcome resumed = m_rig->resume(m_rig->folder.path("plain"), *device);
+
+    QVERIFY(!resumed.opened.ok());
+    QCOMPARE(resumed.opened.kind(), ErrorKind::InvalidArgument);
+    QVERIFY(contains(resumed.opened.message(), "all of its 12 steps"));
+}
+
+void TestEngine::aRunFolderIsNotUsedTwice()
+{
+    const auto device = smallDevice();
+
+    const Outcome again = m_rig->train(m_rig->spec("plain"), *device);
+
+    QVERIFY(!again.opened.ok());
+    QCOMPARE(again.opened.kind(), ErrorKind::InvalidArgument);
+    QVERIFY(contains(again.opened.message(), "already holds a run"));
+    QVERIFY(contains(again.opened.message(), "millrace resume"));
+}
+
+void TestEngine::aFolderThatIsNoRunIsRefused()
+{
+    const auto device = smallDevice();
+
+    const Outcome resumed = m_rig->resume(m_rig->model.path(), *device);
+
+    QVERIFY(!resumed.opened.ok());
+    QVERIFY(contains(resumed.opened.message(), "is not a run folder"));
+}
+
+void TestEngine::otherDataIsRefusedOnResume_data()
+{
+    QTest::addColumn<int>("rows");
+    QTest::addColumn<int>("offset");
+    QTest::addColumn<QString>("why");
+    QTest::newRow("fewer rows") << 50 << 0 << "put back the data";
+    QTest::newRow("as many rows of other text")
+        << 60 << 500 << "is not the data the run began with";
+}
+
+void TestEngine::otherDataIsRefusedOnResume()
+{
+    QFETCH(int, rows);
+    QFETCH(int, offset);
+    QFETCH(QString, why);
+    RunSpec spec = m_rig->spec("other-data-" + std::to_string(rows));
+    const std::string data = m_rig->folder.write("changing.jsonl", smallPairs(60));
+    spec.data = {{data, DataFormat::Auto, {}}};
+    spec.checkpointEvery = 4;
+    const auto device = smallDevice();
+    const Outcome stopped = m_rig->train(spec, *device, stopAt(4));
+    QVERIFY2(stopped.ended.ok(), stopped.ended.message().c_str());
+    m_rig->folder.write("changing.jsonl", smallPairs(rows, offset));
+
+    const Outcome resumed = m_rig->resume(spec.outDir, *device);
+
+    QVERIFY(!resumed.opened.ok());
+    QCOMPARE(resumed.opened.kind(), ErrorKind::InvalidArgument);
+    QVERIFY(contains(resumed.opened.message(), data));
+    QVERIFY(contains(resumed.opened.message(), why.toStdString()));
+}
+
+void TestEngine::gradientsThatStayInfiniteStopTheRunAndKeepTheCheckpoints()
+{
+    RunSpec spec = m_rig->spec("nan");
+    spec.learningRate = 10.0; // the most that is allowed; without clipping and decay it explodes
+    spec.schedule = ScheduleKind::Constant;
+    spec.warmupSteps = 0;
+    spec.clipNorm = 0.0;
+    spec.beta1 = 0.0;
+    spec.beta2 = 0.0;
+    spec.weightDecay = 10.0; // -99 times the weight, every step
+    spec.steps = 200;
+    spec.checkpointEvery = 2;
+    const auto device = smallDevice();
+
+    const Outcome run = m_rig->train(spec, *device);
+
+    QVERIFY(run.opened.ok());
+    QVERIFY(!run.ended.ok());
+    QCOMPARE(run.state, RunState::Failed);
+    QVERIFY(contains(run.ended.message(), "not finite 5 steps in a row"));
+    QVERIFY(contains(run.ended.message(), "smaller learning rate"));
+    const RunRow row = m_rig->row(run.id);
+    QCOMPARE(row.status, std::string("failed"));
+    QVERIFY(contains(row.exitReason, "not finite"));
+    QVERIFY(!listCheckpoints(run.dir).empty());
+    QVERIFY(contains(m_rig->messages(run.id), "not_finite: Step"));
+    const Outcome resumed = m_rig->resume(spec.outDir, *device); // its files are whole
+    QVERIFY2(resumed.opened.ok(), resumed.opened.message().c_str());
+}
+
+void TestEngine::aBudgetThatIsTooSmallNamesTheTierAndWhatWouldHelp()
+{
+    const auto device = smallDevice();
+    RunSpec spec = m_rig->spec("too-small");
+    const auto resident = planRun(spec).value();
+    RunSpec offloaded = spec;
+    offloaded.policy = "zero-offload";
+    spec.deviceMemoryBytes =
+        (resident.tiers[0].totalBytes + planRun(offloaded).value().tiers[0].totalBytes) / 2;
+
+    const Outcome run = m_rig->train(spec, *device);
+
+    QVERIFY(!run.opened.ok());
+    QCOMPARE(run.opened.kind(), ErrorKind::OutOfMemory);
+    QVERIFY(contains(run.opened.message(), "device memory: needs"));
+    QVERIFY(contains(run.opened.message(), "short"));
+    QVERIFY(contains(run.opened.message(), "policy zero-offload"));
+}
+
+void TestEngine::theSavedModelHasTheTensorsOfTheRun()
+{
+    const fs::path model = fs::path(m_rig->folder.path("plain")) / "model";
+    const ModelConfig config = readModelConfig(model).value();
+    const ParamTable table = buildParamTable(config);
+    const MasterBuffers master(table);
+
+    const auto files = findWeights(model, config, table);
+    QVERIFY2(files.ok(), files.status().message().c_str());
+    QVERIFY(loadWeights(Result(files).value(), table, master.views()).ok());
+
+    // fp32 files hold the whole master, so the hash of what was saved is that of the run.
+    QCOMPARE(weightsHash(table, master.views()), m_hash);
+}
+
+void TestEngine::aRunOfOtherHistoryIsEnteredThereOnResume()
+{
+    RunSpec spec = m_rig->spec("moved");
+    spec.checkpointEvery = 4;
+    const auto device = smallDevice();
+    const Outcome stopped = m_rig->train(spec, *device, stopAt(4));
+    QVERIFY(stopped.ended.ok());
+    const std::string database = m_rig->folder.path("other.db");
+    auto other = RunStore::open(database).value().release();
+    const std::unique_ptr<RunStore> owned(other);
+
+    auto engine = Engine::resume(spec.outDir, *device, *other, {});
+    QVERIFY2(engine.ok(), engine.status().message().c_str());
+    QVERIFY(engine.value()->start().ok());
+    const Status ended = engine.value()->wait();
+
+    QVERIFY2(ended.ok(), ended.message().c_str());
+    QCOMPARE(engine.value()->progress().weightsHash, m_hash);
+    const auto rows = RunReader::open(database).value()->runs().value();
+    QCOMPARE(rows.size(), std::size_t{1});
+    QCOMPARE(rows[0].status, std::string("done"));
+}
+
+} // namespace
+
+QTEST_APPLESS_MAIN(TestEngine)
+#include "tst_engine.moc"

@@ -1,0 +1,223 @@
+// Every exact policy, order, device mode and thread count gives the bits of `resident`.
+
+#include "core/device/cpu/cpu_device.h"
+#include "core/engine/exact_check.h"
+
+#include <QtTest>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+using namespace mr;
+
+namespace {
+
+using Mode = CpuDeviceOptions::Mode;
+
+struct Where {
+    int threads = 1;
+    Mode mode = Mode::Inline;
+};
+
+// A device of its own, so that its peaks are those of this run.
+TinyResult runOn(const Where& where, const TinyRun& run)
+{
+    CpuDeviceOptions options;
+    options.memoryBytes = std::size_t{64} << 20;
+    options.threads = where.threads;
+    options.mode = where.mode;
+    auto device = makeCpuDevice(options);
+    if (!device.ok())
+        qFatal("device: %s", device.status().message().c_str());
+    auto result = runTiny(*device.value(), run);
+    if (!result.ok())
+        qFatal("%s: %s", run.policy.c_str(), result.status().message().c_str());
+    return std::move(result).value();
+}
+
+struct Variant {
+    const char* name;
+    const char* policy;
+    const char* order;
+    Where where;
+    int updateThreads = 1;
+    bool recompute = false;
+};
+
+// None of these may change a bit.
+constexpr Variant kPlainOrder[] = {
+    {"resident again, 2 threads", "resident", "by-microbatch", {2, Mode::Inline}},
+    {"resident, 3 threads, threaded", "resident", "by-microbatch", {3, Mode::Threaded}},
+    {"resident, recompute", "resident", "by-microbatch", {1, Mode::Inline}, 1, true},
+    {"resident, by layer", "resident", "by-layer", {1, Mode::Inline}},
+    {"resident, by layer, recompute, threaded", "resident", "by-layer", {2, Mode::Threaded}, 1,
+        true},
+    {"zero-offload", "zero-offload", "by-microbatch", {1, Mode::Inline}},
+    {"zero-offload, 3 update threads", "zero-offload", "by-microbatch", {2, Mode::Inline}, 3},
+    {"zero-offload, threaded", "zero-offload", "by-microbatch", {3, Mode::Threaded}, 3},
+    {"zero-offload, by layer", "zero-offload", "by-layer", {1, Mode::Inline}, 3},
+    {"zero-offload, by layer, recompute, threaded", "zero-offload", "by-layer", {2, Mode::Threaded},
+        1, true},
+};
+
+// The order of micro-batches flips from layer to layer: sums in another order, so other bits than
+// the plain order, but one set of bits among themselves.
+constexpr Variant kFlippedOrder[] = {
+    {"resident, flipped, threaded", "resident", "by-layer-flip", {2, Mode::Threaded}},
+    {"zero-offload, flipped", "zero-offload", "by-layer-flip", {1, Mode::Inline}, 3},
+    {"zero-offload, flipped, threaded", "zero-offload", "by-layer-flip", {3, Mode::Threaded}, 1,
+        true},
+};
+
+TinyRun runOf(const TinyRun& base, const Variant& variant)
+{
+    TinyRun run = base;
+    run.policy = variant.policy;
+    run.options["order"] = variant.order;
+    run.updateThreads = variant.updateThreads;
+    run.recompute = variant.recompute;
+    return run;
+}
+
+void compareBytes(const TinyResult& result)
+{
+    QCOMPARE(result.peakDeviceBytes, result.plannedDeviceBytes);
+    QCOMPARE(result.peakHostBytes, result.plannedHostBytes);
+    QCOMPARE(result.allocationsInSteps, std::size_t{0});
+    QCOMPARE(result.h2dBytes, result.plannedH2dBytes);
+    QCOMPARE(result.d2hBytes, result.plannedD2hBytes);
+}
+
+void compareVariants(
+    const TinyRun& base, const TinyResult& expected, std::span<const Variant> variants)
+{
+    for (const Variant& variant : variants) {
+        const TinyResult result = runOn(variant.where, runOf(base, variant));
+        if (result.weightsHash != expected.weightsHash)
+            qWarning("differs: %s", variant.name);
+        QCOMPARE(result.weightsHash, expected.weightsHash);
+        QCOMPARE(result.losses, expected.losses);
+        QCOMPARE(result.norms, expected.norms);
+        compareBytes(result);
+    }
+}
+
+class TestExactPolicies : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void everyExactPolicyGivesTheBitsOfResident_data();
+    void everyExactPolicyGivesTheBitsOfResident();
+    void theFlippedOrderIsAnOrderOfItsOwn();
+    void clippingChangesTheWeightsAndNotTheFirstLoss();
+    void zeroOffloadMovesMoreThanResidentAndHoldsLess();
+    void anUnknownPolicyIsRefusedByName();
+};
+
+void TestExactPolicies::everyExactPolicyGivesTheBitsOfResident_data()
+{
+    QTest::addColumn<bool>("bf16");
+    QTest::addColumn<bool>("tied");
+    QTest::addColumn<int>("accumulate");
+    QTest::addColumn<double>("clip");
+    for (const bool bf16 : {false, true})
+        for (const bool tied : {false, true})
+            for (const int accumulate : {1, 3})
+                for (const double clip : {0.0, 0.25})
+                    QTest::addRow("%s, %s, accumulate %d, clip %g", bf16 ? "bf16" : "fp32",
+                        tied ? "tied" : "untied", accumulate, clip)
+                        << bf16 << tied << accumulate << clip;
+}
+
+void TestExactPolicies::everyExactPolicyGivesTheBitsOfResident()
+{
+    QFETCH(bool, bf16);
+    QFETCH(bool, tied);
+    QFETCH(int, accumulate);
+    QFETCH(double, clip);
+    TinyRun base;
+    base.config = tinyConfig(tied);
+    base.compute = bf16 ? DType::BF16 : DType::F32;
+    base.accumulate = accumulate;
+    base.clipNorm = clip;
+
+    const TinyResult plain = runOn({}, base);
+    TinyRun flippedRun = base;
+    flippedRun.options["order"] = "by-layer-flip";
+    const TinyResult flipped = runOn({}, flippedRun);
+
+    for (const double norm : plain.norms) // it trains at all
+        QVERIFY(std::isfinite(norm) && norm > 0.0);
+    if (clip > 0.0) // and clips at all
+        QVERIFY(*std::max_element(plain.norms.begin(), plain.norms.end()) > clip);
+    compareBytes(plain);
+    compareBytes(flipped);
+    compareVariants(base, plain, kPlainOrder);
+    compareVariants(base, flipped, kFlippedOrder);
+}
+
+void TestExactPolicies::theFlippedOrderIsAnOrderOfItsOwn()
+{
+    TinyRun run;
+    run.accumulate = 3;
+    const TinyResult plain = runOn({}, run);
+    run.options["order"] = "by-layer-flip";
+
+    const TinyResult flipped = runOn({}, run);
+
+    // Three gradients summed backwards: the same step in other bits.
+    QCOMPARE(flipped.losses.front(), plain.losses.front());
+    QVERIFY(flipped.weightsHash != plain.weightsHash);
+    QVERIFY(std::abs(flipped.losses.back() - plain.losses.back()) < 1e-4);
+}
+
+void TestExactPolicies::clippingChangesTheWeightsAndNotTheFirstLoss()
+{
+    TinyRun run;
+    run.clipNorm = 0.0;
+    const TinyResult free = runOn({}, run);
+    run.clipNorm = 0.25;
+
+    const TinyResult clipped = runOn({}, run);
+
+    QCOMPARE(clipped.losses.front(), free.losses.front());
+    QCOMPARE(clipped.norms.front(), free.norms.front()); // reported before clipping
+    QVERIFY(clipped.weightsHash != free.weightsHash);
+}
+
+void TestExactPolicies::zeroOffloadMovesMoreThanResidentAndHoldsLess()
+{
+    TinyRun run;
+    run.compute = DType::BF16;
+    const TinyResult resident = runOn({}, run);
+    run.policy = "zero-offload";
+
+    const TinyResult offload = runOn({}, run);
+
+    QVERIFY(offload.peakDeviceBytes < resident.peakDeviceBytes);
+    QVERIFY(offload.peakHostBytes > 0);
+    QVERIFY(offload.h2dBytes > resident.h2dBytes);
+    QVERIFY(offload.d2hBytes > resident.d2hBytes);
+}
+
+void TestExactPolicies::anUnknownPolicyIsRefusedByName()
+{
+    auto device = makeCpuDevice(std::size_t{1} << 20);
+    TinyRun run;
+    run.policy = "zenflow";
+
+    const auto result = runTiny(*device, run);
+
+    QVERIFY(!result.ok());
+    QVERIFY(result.status().message().find("zenflow") != std::string::npos);
+}
+
+} // namespace
+
+QTEST_APPLESS_MAIN(TestExactPolicies)
+#include "tst_exact_policies.moc"

@@ -1,0 +1,169 @@
+// A step after warm-up asks nobody for memory: not the device, not the heap.
+
+#include "core/device/cpu/cpu_device.h"
+#include "core/engine/exact_check.h"
+#include "core/engine/run_rig.h"
+#include "support/heap_counter.h"
+#include "support/wrapped_device.h"
+
+#include <QtTest>
+
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+using namespace mr;
+using mr::test::DeviceCall;
+using mr::test::HeapCounts;
+
+namespace {
+
+constexpr int kSteps = 12;
+constexpr std::size_t kWarmUp = 3;
+constexpr int kMoreSteps = 40;
+constexpr std::int64_t kPoolThreads = 6; // compute, update and stream threads of a tiny run
+
+// Writes down the heap counts whenever it is asked for its memory usage: the engine does so once
+// in every step, a tiny run after its first step and after its last. Allocates nothing itself.
+class WatchedDevice final : public mr::test::WrappedDevice
+{
+public:
+    explicit WatchedDevice(Device& inner)
+        : WrappedDevice(inner)
+    {
+        m_engine.reserve(kRoom);
+        m_all.reserve(kRoom);
+    }
+
+    Status onCall(const DeviceCall&) override { return {}; }
+
+    MemoryUsage memoryUsage() const noexcept override
+    {
+        if (m_engine.size() < kRoom) {
+            m_engine.push_back(mr::test::heapCountsOfThisThread());
+            m_all.push_back(mr::test::heapCountsOfAllThreads());
+        }
+        return WrappedDevice::memoryUsage();
+    }
+
+    const std::vector<HeapCounts>& engine() const { return m_engine; }
+    const std::vector<HeapCounts>& all() const { return m_all; }
+
+private:
+    static constexpr std::size_t kRoom = 256;
+    mutable std::vector<HeapCounts> m_engine; // of the calling thread
+    mutable std::vector<HeapCounts> m_all;
+};
+
+std::unique_ptr<Device> cpu(CpuDeviceOptions::Mode mode)
+{
+    CpuDeviceOptions options;
+    options.memoryBytes = std::size_t{64} << 20;
+    options.threads = 2;
+    options.mode = mode;
+    return std::move(makeCpuDevice(options)).value();
+}
+
+// Of all threads, from the end of the first step to the end of the last.
+HeapCounts countsOfSteps(TinyRun run, bool threaded, int steps)
+{
+    run.steps = steps;
+    const auto inner =
+        cpu(threaded ? CpuDeviceOptions::Mode::Threaded : CpuDeviceOptions::Mode::Inline);
+    WatchedDevice device(*inner);
+    const auto result = runTiny(device, run);
+    if (!result.ok())
+        qFatal("%s", result.status().message().c_str());
+    const std::vector<HeapCounts>& marks = device.all(); // before, first step, last step, after
+    if (marks.size() != 4)
+        qFatal("a tiny run asked for the memory usage %d times", static_cast<int>(marks.size()));
+    return {marks[2].ours - marks[1].ours, marks[2].oneDnn - marks[1].oneDnn};
+}
+
+class TestStepAllocations : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void noThreadAllocatesInAStepAfterWarmUp_data();
+    void noThreadAllocatesInAStepAfterWarmUp();
+    void theEngineThreadAllocatesNothingFromStepToStep_data();
+    void theEngineThreadAllocatesNothingFromStepToStep();
+};
+
+void TestStepAllocations::noThreadAllocatesInAStepAfterWarmUp_data()
+{
+    QTest::addColumn<QString>("policy");
+    QTest::addColumn<QString>("order");
+    QTest::addColumn<bool>("threaded");
+    QTest::addColumn<bool>("bf16");
+    for (const char* policy : {"resident", "zero-offload"})
+        for (const char* order : {"by-microbatch", "by-layer-flip"})
+            for (const bool threaded : {false, true})
+                for (const bool bf16 : {false, true})
+                    QTest::addRow("%s, %s, %s, %s", policy, order, threaded ? "threaded" : "inline",
+                        bf16 ? "bf16" : "fp32")
+                        << policy << order << threaded << bf16;
+}
+
+void TestStepAllocations::noThreadAllocatesInAStepAfterWarmUp()
+{
+    QFETCH(QString, policy);
+    QFETCH(QString, order);
+    QFETCH(bool, threaded);
+    QFETCH(bool, bf16);
+    TinyRun run;
+    run.policy = policy.toStdString();
+    run.options["order"] = order.toStdString();
+    run.compute = bf16 ? DType::BF16 : DType::F32;
+    run.recompute = true;
+
+    const HeapCounts shortRun = countsOfSteps(run, threaded, 3);
+    const HeapCounts longRun = countsOfSteps(run, threaded, 3 + kMoreSteps);
+
+    if (longRun.oneDnn > shortRun.oneDnn)
+        qInfo("oneDNN itself allocated %llu times a step",
+            static_cast<unsigned long long>((longRun.oneDnn - shortRun.oneDnn) / kMoreSteps));
+    // On a busy machine a pool thread may start as late as in the second step, and starting takes
+    // one allocation a thread. A step that allocates would show in every step.
+    const auto more = static_cast<std::int64_t>(longRun.ours - shortRun.ours);
+    if (std::abs(more) > kPoolThreads)
+        qWarning(
+            "%lld allocations more in %d steps more", static_cast<long long>(more), kMoreSteps);
+    QVERIFY(std::abs(more) <= kPoolThreads);
+}
+
+void TestStepAllocations::theEngineThreadAllocatesNothingFromStepToStep_data()
+{
+    QTest::addColumn<QString>("policy");
+    QTest::newRow("resident") << "resident";
+    QTest::newRow("zero-offload") << "zero-offload";
+}
+
+void TestStepAllocations::theEngineThreadAllocatesNothingFromStepToStep()
+{
+    QFETCH(QString, policy);
+    mr::test::RunRig rig;
+    RunSpec spec = rig.spec("run");
+    spec.policy = policy.toStdString();
+    spec.steps = kSteps;
+    spec.evalEvery = 0;
+    const auto inner = cpu(CpuDeviceOptions::Mode::Inline);
+    WatchedDevice device(*inner);
+    auto engine = Engine::open(spec, device, *rig.store, {});
+    QVERIFY2(engine.ok(), engine.status().message().c_str());
+
+    QVERIFY(engine.value()->start().ok());
+    const Status ended = engine.value()->wait();
+
+    QVERIFY2(ended.ok(), ended.message().c_str());
+    const auto& marks = device.engine();
+    QCOMPARE(marks.size(), static_cast<std::size_t>(kSteps));
+    QCOMPARE(marks.back().ours - marks[kWarmUp].ours, std::uint64_t{0});
+}
+
+} // namespace
+
+QTEST_APPLESS_MAIN(TestStepAllocations)
+#include "tst_step_allocations.moc"

@@ -1,0 +1,186 @@
+// The layouts: counted and cut by the same functions, without overlap, aligned, and of the sizes
+// the formulas give.
+
+#include "core/model/layout.h"
+#include "core/model/model_config.h"
+#include "core/model/model_folder.h"
+#include "core/model/param_table.h"
+
+#include <QtTest>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <utility>
+#include <vector>
+
+using namespace mr;
+
+namespace {
+
+constexpr MicroShape kShape{20, 3, 4, DType::F32};
+constexpr std::size_t kAlign = 256; // bytes, of every tensor
+
+// Views inside [base, base + bytes), each at a multiple of kAlign, none over another.
+void checkViews(std::vector<TensorView> views, const std::byte* base, std::size_t bytes)
+{
+    std::sort(views.begin(), views.end(),
+        [](const TensorView& a, const TensorView& b) { return std::less<>()(a.data, b.data); });
+    const std::byte* end = base;
+    for (const TensorView& view : views) {
+        QVERIFY(view.data >= end);
+        QCOMPARE(static_cast<std::size_t>(view.data - base) % kAlign, std::size_t{0});
+        end = view.data + view.bytes();
+    }
+    QVERIFY(end <= base + bytes);
+    QVERIFY(static_cast<std::size_t>(base + bytes - end) <
+            kAlign); // nothing but the last one's alignment is unused
+}
+
+class TestLayout : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void activationsLieApartAndFillWhatWasCounted_data();
+    void activationsLieApartAndFillWhatWasCounted();
+    void batchesHoldFiveColumnsOfAnIndexEach();
+    void scalarsHoldALossForEachMicroBatchAndTheBlocksOfTheNorm();
+    void headChunksCoverAllRowsAndDependOnNothingElse();
+    void ropeTablesHoldTheAnglesOfPublishedModels();
+    void aModelShapeCountsEveryParameterAndItsWork();
+};
+
+void TestLayout::activationsLieApartAndFillWhatWasCounted_data()
+{
+    QTest::addColumn<bool>("bf16");
+    QTest::newRow("fp32") << false;
+    QTest::newRow("bf16") << true;
+}
+
+void TestLayout::activationsLieApartAndFillWhatWasCounted()
+{
+    QFETCH(bool, bf16);
+    const ModelConfig config = test::config(test::tinyConfig());
+    MicroShape shape = kShape;
+    shape.compute = bf16 ? DType::BF16 : DType::F32;
+    BlockActivations a;
+    const std::size_t counted = layoutActivations(config, shape, nullptr, a);
+    std::vector<std::byte> memory(counted + kAlign);
+    void* aligned = memory.data();
+    std::size_t room = memory.size();
+    auto* base = static_cast<std::byte*>(std::align(kAlign, counted, aligned, room));
+
+    const std::size_t cut = layoutActivations(config, shape, base, a);
+
+    QCOMPARE(cut, counted);
+    checkViews({a.normed1, a.rstd1, a.qkv, a.attention, a.lse, a.mid, a.normed2, a.rstd2, a.gateUp,
+                   a.activated},
+        base, counted);
+    const std::int64_t tokens = 60;
+    QCOMPARE(a.qkv.count(), tokens * (4 + 2 * 2) * 6);
+    QCOMPARE(a.attention.count(), tokens * 4 * 6);
+    QCOMPARE(a.gateUp.count(), tokens * 2 * 10);
+    QCOMPARE(a.lse.count(), tokens * 4);
+    QCOMPARE(a.mid.count(), tokens * 12);
+    QCOMPARE(a.qkv.dtype, shape.compute);
+    QCOMPARE(a.rstd1.dtype, DType::F32);
+}
+
+void TestLayout::batchesHoldFiveColumnsOfAnIndexEach()
+{
+    BatchViews batch;
+
+    const std::size_t bytes = layoutBatch(kShape, nullptr, batch);
+
+    QCOMPARE(batch.ids.count(), std::int64_t{60});
+    QVERIFY(bytes >= std::size_t{5 * 60 * 4});
+    QVERIFY(bytes < 5 * (60 * 4 + kAlign));
+}
+
+void TestLayout::scalarsHoldALossForEachMicroBatchAndTheBlocksOfTheNorm()
+{
+    const ModelConfig config = test::config(test::tinyConfig());
+    const ParamTable table = buildParamTable(config);
+    ScalarViews scalars;
+
+    const std::size_t bytes = layoutScalars(table, kShape, nullptr, scalars);
+
+    std::int64_t blocks = 0;
+    for (const ParamGroup& group : table.groups)
+        blocks += (group.elements + 1023) / 1024;
+    QCOMPARE(scalars.losses.count(), kShape.microBatches);
+    QCOMPARE(scalars.losses.dtype, DType::F64);
+    QCOMPARE(scalars.normBlocks.count(), blocks);
+    QVERIFY(scalars.sentBytes >= std::size_t{4 * 8 + 16});
+    QVERIFY(scalars.sentBytes <= bytes);
+    QCOMPARE(normBlockCount(1), std::int64_t{1});
+    QCOMPARE(normBlockCount(1024), std::int64_t{1});
+    QCOMPARE(normBlockCount(1025), std::int64_t{2});
+}
+
+void TestLayout::headChunksCoverAllRowsAndDependOnNothingElse()
+{
+    for (const std::int64_t tokens : {1, 60, 512, 4096})
+        for (const std::int64_t vocab : {61, 32'000, 151'936}) {
+            const std::int64_t rows = headChunkRows(tokens, vocab);
+            QVERIFY(rows >= 1 && rows <= tokens);
+        }
+    // Never all logits of a large vocabulary.
+    QVERIFY(headChunkRows(8192, 151'936) < 8192);
+}
+
+void TestLayout::ropeTablesHoldTheAnglesOfPublishedModels()
+{
+    const ModelConfig config = test::config(test::tinyConfig());
+    RopeTables tables;
+    const std::size_t bytes = layoutRope(config, kShape, nullptr, tables);
+    std::vector<float> memory(bytes / sizeof(float) + kAlign);
+    void* aligned = memory.data();
+    std::size_t room = memory.size() * sizeof(float);
+    layoutRope(
+        config, kShape, static_cast<std::byte*>(std::align(kAlign, bytes, aligned, room)), tables);
+
+    fillRopeTables(config, tables);
+
+    const auto* cosines = tables.cosTable.as<const float>();
+    const auto* sines = tables.sinTable.as<const float>();
+    for (std::int64_t position = 0; position < kShape.seqLen; ++position)
+        for (std::int64_t i = 0; i < 3; ++i) {
+            const double angle = static_cast<double>(position) *
+                                 std::pow(config.ropeTheta, -2.0 * static_cast<double>(i) / 6.0);
+            // The angle is rounded to float three times: up to 20 * 3 * 2^-24 off.
+            const double tolerance = 20.0 * 3.0 * 0x1p-24 + 0x1p-23;
+            QVERIFY(std::abs(cosines[position * 3 + i] - std::cos(angle)) < tolerance);
+            QVERIFY(std::abs(sines[position * 3 + i] - std::sin(angle)) < tolerance);
+        }
+}
+
+void TestLayout::aModelShapeCountsEveryParameterAndItsWork()
+{
+    for (const bool tied : {false, true}) {
+        const ModelConfig config = test::config(test::tinyConfig(tied));
+        const ParamTable table = buildParamTable(config);
+
+        const ModelShape shape = modelShape(config, table, kShape);
+
+        QCOMPARE(shape.groups.size(), table.groups.size());
+        double forward = 0.0;
+        double backward = 0.0;
+        for (std::size_t g = 0; g < shape.groups.size(); ++g) {
+            QCOMPARE(shape.groups[g].elements, table.groups[g].elements);
+            forward += shape.groups[g].forwardFlops;
+            backward += shape.groups[g].backwardFlops;
+        }
+        // Matrices of a block, the head's matrix, and the lower triangle of attention.
+        const double matrices = 2.0 * 12 * (8 * 6 + 4 * 6 + 3 * 10) + 17 * 12;
+        const double expected = 2.0 * 60 * matrices + 2.0 * (2.0 * 24 * 20 * 60);
+        QCOMPARE(forward, expected);
+        QCOMPARE(backward, 2.0 * expected);
+    }
+}
+
+} // namespace
+
+QTEST_APPLESS_MAIN(TestLayout)
+#include "tst_layout.moc"

@@ -1,0 +1,500 @@
+// `millrace` as scripts see it: exit codes, JSON lines, refusals that name what is wrong.
+
+#include "integration/cli_rig.h"
+
+#include <QtTest>
+
+#include <cmath>
+#include <csignal>
+#include <filesystem>
+
+using namespace mr;
+using namespace mr::test;
+
+namespace {
+
+QString key(const char* text)
+{
+    return QString::fromLatin1(text);
+}
+
+double number(const QJsonObject& object, const char* field)
+{
+    return object[key(field)].toDouble(std::nan(""));
+}
+
+class TestCli : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void initTestCase();
+    void trainSaysWhatItDoesInOneJsonObjectALine();
+    void withoutJsonItSpeaksToPeople();
+    void wrongUseEndsWithTwoAndNamesTheOption_data();
+    void wrongUseEndsWithTwoAndNamesTheOption();
+    void whatIsNotBuiltIsRefusedByName_data();
+    void whatIsNotBuiltIsRefusedByName();
+    void aRunThatDoesNotFitEndsWithThree();
+    void anInterruptSavesAndEndsWith130();
+    void helpEndsWithZero();
+    void planTellsBytesOfTiersForEveryPolicy();
+    void planWorksFromAConfigAlone();
+    void inspectSaysWhatAThingIs();
+    void inspectSaysWhatIsWrong();
+    void runsListsShowsComparesAndExports();
+    void tokenizePrintsAnObjectForEachInput();
+    void generateIsTheSameEveryTime();
+    void evalReachesTheKnownFigures_data();
+    void evalReachesTheKnownFigures();
+    void greedyTextIsTheKnownStory();
+    void badFiguresAreRefusedByEveryCommand_data();
+    void badFiguresAreRefusedByEveryCommand();
+    void malformedFilesAreRefusedAndNeverCrash();
+    void trainingFromScratchNeedsNoWeights();
+
+private:
+    std::unique_ptr<CliRig> m_rig;
+    Finished m_first; // six steps, in folder "first", run 1
+};
+
+void TestCli::initTestCase()
+{
+    m_rig = std::make_unique<CliRig>();
+    m_first =
+        m_rig->run(m_rig->train("first", words("--steps 6 --eval-every 3 --checkpoint-every 2")));
+    QVERIFY2(m_first.code == 0, m_first.errors.constData());
+}
+
+void TestCli::trainSaysWhatItDoesInOneJsonObjectALine()
+{
+    const auto starts = m_first.events("start");
+    const auto steps = m_first.events("step");
+    const auto ends = m_first.events("end");
+
+    QCOMPARE(starts.size(), std::size_t{1});
+    QCOMPARE(m_first.lines().front(), starts[0]);
+    for (const char* field :
+        {"run_id", "run_dir", "device", "simulated_link", "policy", "exact", "parameters", "plan"})
+        QVERIFY2(starts[0].contains(key(field)), field);
+    QCOMPARE(steps.size(), std::size_t{6});
+    for (const QJsonObject& step : steps) {
+        for (const char* field : {"step", "loss", "lr", "grad_norm", "tokens", "loss_tokens",
+                 "wall_ms", "compute_ms", "stall_ms", "h2d_bytes", "d2h_bytes", "disk_read_bytes",
+                 "disk_write_bytes", "device_peak_bytes", "host_peak_bytes", "staleness"})
+            QVERIFY2(step.contains(key(field)), field);
+        const QJsonObject stalls = step[key("stall_ms")].toObject();
+        double sum = number(step, "compute_ms");
+        for (const char* cause : {"h2d", "d2h", "host_update", "disk", "data", "other"})
+            sum += number(stalls, cause);
+        // Whole microseconds printed as milliseconds: exact but for the sum in binary.
+        QVERIFY(std::abs(sum - number(step, "wall_ms")) < 1e-9 * (1.0 + sum));
+    }
+    QCOMPARE(ends.size(), std::size_t{1});
+    QCOMPARE(m_first.lines().back(), ends[0]);
+    QCOMPARE(ends[0][key("status")].toString(), key("done"));
+    QCOMPARE(ends[0][key("steps")].toInt(), 6);
+    QCOMPARE(number(ends[0], "final_loss"), number(steps.back(), "loss"));
+    QCOMPARE(m_first.hash().size(), std::size_t{32});
+    QCOMPARE(m_first.events("eval").size(), std::size_t{3});
+    QCOMPARE(m_first.events("checkpoint").size(), std::size_t{3});
+    QCOMPARE(m_first.events("checkpoint").back()[key("weights_hash")].toString().toStdString(),
+        m_first.hash());
+}
+
+void TestCli::withoutJsonItSpeaksToPeople()
+{
+    QStringList arguments = m_rig->train("people", words("--steps 2"));
+    arguments.removeAll(key("--json"));
+
+    const Finished run = m_rig->run(arguments);
+
+    QCOMPARE(run.code, 0);
+    QVERIFY(contains(run.out.toStdString(), "step     2  loss"));
+    QVERIFY(contains(run.out.toStdString(), "done: the model is in"));
+}
+
+void TestCli::wrongUseEndsWithTwoAndNamesTheOption_data()
+{
+    QTest::addColumn<QStringList>("more");
+    QTest::addColumn<QString>("said");
+    QTest::newRow("unknown option") << words("--learning-rat 1") << "--learning-rat";
+    QTest::newRow("not a number") << words("--steps many") << "--steps";
+    QTest::newRow("negative rate") << words("--steps 1 --weight-decay -1") << "weight-decay is -1";
+    QTest::newRow("no such schedule") << words("--steps 1 --schedule zigzag") << "zigzag";
+    QTest::newRow("no such policy") << words("--steps 1 --policy fastest") << "fastest";
+    QTest::newRow("option without value")
+        << words("--steps 1 --policy-option order") << "key=value";
+    QTest::newRow("no such order")
+        << words("--steps 1 --policy-option order=sideways") << "sideways";
+    QTest::newRow("size without number") << words("--steps 1 --device-memory lots") << "lots";
+    QTest::newRow("twice") << words("--steps 1 --lr 1") << "--lr";
+    QTest::newRow("bad column map") << words("--steps 1 --map prompt") << "--map";
+    QTest::newRow("no such column")
+        << words("--steps 1 --map prompt=question,response=answer") << "question";
+    QTest::newRow("everything held out") << words("--steps 1 --hold-out 2") << "hold-out";
+    QTest::newRow("no such file") << words("--steps 1 --data /nowhere/x.jsonl")
+                                  << "/nowhere/x.jsonl";
+    QTest::newRow("no such evaluation file")
+        << words("--steps 1 --eval-data /nowhere/y.jsonl") << "/nowhere/y.jsonl";
+    QTest::newRow("two models") << words("--steps 1 --from-scratch c.json") << "from scratch";
+}
+
+void TestCli::wrongUseEndsWithTwoAndNamesTheOption()
+{
+    QFETCH(QStringList, more);
+    QFETCH(QString, said);
+
+    const Finished run = m_rig->run(m_rig->train("wrong", more));
+
+    QCOMPARE(run.code, 2);
+    QVERIFY(run.says(said.toStdString()));
+    QVERIFY(run.events("start").empty());
+}
+
+void TestCli::whatIsNotBuiltIsRefusedByName_data()
+{
+    QTest::addColumn<QStringList>("more");
+    QTest::addColumn<QString>("said");
+    for (const char* policy :
+        {"zero-offload-dpu", "deep-optimizer-states", "zenflow", "streamed", "ssd-vertical"})
+        QTest::newRow(policy) << QStringList{key("--policy"), key(policy)} << policy;
+    QTest::newRow("lora") << words("--method lora") << "lora";
+    QTest::newRow("cuda") << words("--device cuda") << "cuda";
+    QTest::newRow("late share") << words("--policy-option late=0.25") << "late";
+    QTest::newRow("clip mode") << words("--policy-option clip-mode=per-group") << "per-group";
+    QTest::newRow("disk") << words("--disk-space 10GB") << "disk-space";
+}
+
+void TestCli::whatIsNotBuiltIsRefusedByName()
+{
+    QFETCH(QStringList, more);
+    QFETCH(QString, said);
+
+    const Finished run = m_rig->run(m_rig->train("not-built", more));
+
+    QCOMPARE(run.code, 2);
+    QVERIFY(run.says(said.toStdString()));
+    QVERIFY(!std::filesystem::exists(m_rig->folder.path("not-built")));
+}
+
+void TestCli::aRunThatDoesNotFitEndsWithThree()
+{
+    const QStringList more = words("--steps 2 --policy resident --device-memory 200KiB");
+
+    const Finished run = m_rig->run(m_rig->train("too-small", more));
+    const Finished dry = m_rig->run(m_rig->train("too-small", more + words("--dry-run")));
+
+    QCOMPARE(run.code, 3);
+    QVERIFY(run.says("device memory: needs"));
+    QCOMPARE(run.events("error").size(), std::size_t{1});
+    QCOMPARE(dry.code, 3);
+    QCOMPARE(dry.lines().size(), std::size_t{1});
+    QVERIFY(!dry.lines()[0][key("fits")].toBool(true));
+}
+
+void TestCli::anInterruptSavesAndEndsWith130()
+{
+    const QStringList steps = words("--steps 400 --eval-every 0");
+    QProcess process;
+    CliRig::start(process, m_rig->train("interrupted", steps));
+    while (!process.readLine().contains("\"event\":\"step\""))
+        QVERIFY(process.canReadLine() || process.waitForReadyRead(30'000));
+    ::kill(static_cast<pid_t>(process.processId()), SIGINT);
+
+    const Finished stopped = CliRig::finish(process);
+    const Finished resumed = m_rig->run(m_rig->resume("interrupted"));
+    const Finished whole = m_rig->run(m_rig->train("not-interrupted", steps));
+
+    QCOMPARE(stopped.code, 130);
+    QVERIFY(stopped.says("stopping after this step"));
+    QCOMPARE(stopped.events("end")[0][key("status")].toString(), key("stopped"));
+    QVERIFY2(resumed.code == 0, resumed.errors.constData());
+    QCOMPARE(whole.code, 0);
+    QCOMPARE(resumed.hash(), whole.hash());
+    QCOMPARE(m_rig->run(m_rig->resume("interrupted")).code, 2); // it is done
+}
+
+void TestCli::helpEndsWithZero()
+{
+    QCOMPARE(m_rig->run(words("--help")).code, 0);
+    QCOMPARE(m_rig->run(words("--version")).code, 0);
+    for (const char* command : {"train", "resume", "eval", "generate", "tokenize", "plan",
+             "inspect", "runs", "selftest", "bench"}) {
+        const Finished help = m_rig->run({key(command), key("--help")});
+        QVERIFY2(help.code == 0 && !help.out.isEmpty(), command);
+    }
+    QCOMPARE(m_rig->run({}).code, 2);
+    QCOMPARE(m_rig->run(words("fly")).code, 2);
+    QVERIFY(m_rig->run(words("bench disk")).says("disk"));
+}
+
+void TestCli::planTellsBytesOfTiersForEveryPolicy()
+{
+    QStringList arguments = m_rig->train("planned");
+    arguments[0] = key("plan");
+    const Finished plan = m_rig->run(arguments + words("--all-policies"));
+
+    QCOMPARE(plan.code, 0);
+    const auto reports = plan.lines();
+    QCOMPARE(reports.size(), std::size_t{2});
+    for (const QJsonObject& report : reports) {
+        QVERIFY(report[key("fits")].toBool());
+        for (const QJsonValue value : report[key("tiers")].toArray()) {
+            const QJsonObject tier = value.toObject();
+            double sum = 0.0;
+            for (const QJsonValue kind : tier[key("kinds")].toArray())
+                sum += number(kind.toObject(), "bytes");
+            QCOMPARE(sum, number(tier, "total_bytes"));
+        }
+    }
+}
+
+void TestCli::planWorksFromAConfigAlone()
+{
+    const Folder empty;
+    const std::string config = empty.write("config.json", smallModelConfig());
+
+    const Finished plan = m_rig->run({key("plan"), key("--model"), QString::fromStdString(config),
+        key("--json"), key("--policy"), key("zero-offload")});
+
+    QVERIFY2(plan.code == 0, plan.errors.constData());
+    QCOMPARE(plan.lines()[0][key("policy")].toString(), key("zero-offload"));
+}
+
+void TestCli::inspectSaysWhatAThingIs()
+{
+    const auto kindOf = [&](const QString& path) {
+        const Finished seen = m_rig->run({key("inspect"), path, key("--json")});
+        return seen.code == 0 ? seen.lines()[0][key("kind")].toString() : key("?");
+    };
+
+    QCOMPARE(kindOf(m_rig->modelPath()), key("model"));
+    QCOMPARE(kindOf(m_rig->path("pairs.jsonl")), key("dataset"));
+    QCOMPARE(kindOf(m_rig->path("first")), key("run"));
+    QCOMPARE(kindOf(m_rig->database()), key("history"));
+    QCOMPARE(kindOf(m_rig->path("first") + key("/model")), key("model"));
+}
+
+void TestCli::inspectSaysWhatIsWrong()
+{
+    const Folder broken;
+    broken.write("config.json", smallModelConfig());
+    broken.write("model.safetensors", "version https://git-lfs.github.com/spec/v1\noid sha256:0\n");
+    broken.write("bad.jsonl", "{\"prompt\": \"a\", \"response\": \"b\"}\n{\"prompt\": \n");
+    const auto inspect = [&](const std::string& path) {
+        return m_rig->run({key("inspect"), QString::fromStdString(path), key("--json")});
+    };
+
+    const Finished missing = inspect(broken.path("nothing"));
+    const Finished model = inspect(broken.path());
+    const Finished data = inspect(broken.path("bad.jsonl"));
+
+    QCOMPARE(missing.code, 2);
+    QVERIFY(missing.says("does not exist"));
+    QCOMPARE(model.code, 2);
+    QVERIFY(contains(model.out.toStdString(), "git-lfs") ||
+            contains(model.errors.toStdString(), "git-lfs"));
+    QCOMPARE(data.code, 2);
+    QVERIFY(contains((data.out + data.errors).toStdString(), "bad.jsonl"));
+    QVERIFY(contains((data.out + data.errors).toStdString(), "2"));
+}
+
+void TestCli::runsListsShowsComparesAndExports()
+{
+    const Finished second =
+        m_rig->run(m_rig->train("second", words("--steps 3 --policy zero-offload")));
+    QCOMPARE(second.code, 0);
+    const QString other = QString::number(second.events("start")[0][key("run_id")].toInt());
+    const QStringList db{key("--db"), m_rig->database(), key("--json")};
+    const auto runs = [&](const QStringList& what) {
+        return m_rig->run(words("runs") + what + db);
+    };
+
+    const Finished list = runs({});
+    const Finished show = runs(words("show 1"));
+    const Finished compare = runs({key("compare"), key("1"), other});
+    const Finished csv = runs(words("export 1 --csv"));
+    const Finished json = runs(words("export 1"));
+    const Finished absent = runs(words("show 99999"));
+
+    QVERIFY(list.lines().size() >= 2);
+    QCOMPARE(show.lines()[0][key("status")].toString(), key("done"));
+    QCOMPARE(show.lines()[0][key("steps")].toInt(), 6);
+    const QJsonObject differences = compare.lines()[0][key("differences")].toObject();
+    QVERIFY(differences.contains(key("policy")));
+    QVERIFY(!differences.contains(key("learningRate")));
+    QCOMPARE(csv.out.count('\n'), 7);
+    QVERIFY(csv.out.startsWith("step,loss,"));
+    QCOMPARE(csv.out.split('\n')[0].count(','), csv.out.split('\n')[1].count(','));
+    QCOMPARE(json.lines(), m_first.events("step")); // the history has what was printed
+    QCOMPARE(absent.code, 2);
+    QVERIFY(absent.says("99999"));
+}
+
+void TestCli::tokenizePrintsAnObjectForEachInput()
+{
+    const QStringList base{key("tokenize"), key("--model"), m_rig->modelPath()};
+    m_rig->folder.write("lines.txt", "The mill\nWater runs\n\n");
+
+    const Finished text = m_rig->run(base + QStringList{key("--text"), key("The mill")});
+    const Finished plain =
+        m_rig->run(base + QStringList{key("--text"), key("The mill"), key("--no-special")});
+    const Finished lines = m_rig->run(base + QStringList{key("--lines"), key("--no-special"),
+                                                 key("--text-file"), m_rig->path("lines.txt")});
+
+    const QJsonArray ids = text.lines()[0][key("ids")].toArray();
+    const QJsonArray bare = plain.lines()[0][key("ids")].toArray();
+    QCOMPARE(ids.size(), bare.size() + 1); // BOS in front
+    QCOMPARE(lines.lines().size(), std::size_t{3});
+    QCOMPARE(lines.lines()[0][key("ids")].toArray(), bare);
+    QVERIFY(lines.lines()[2][key("ids")].toArray().isEmpty());
+}
+
+void TestCli::generateIsTheSameEveryTime()
+{
+    const QStringList base{key("generate"), key("--model"), m_rig->modelPath(), key("--prompt"),
+        key("The miller"), key("--max-tokens"), key("8"), key("--json")};
+
+    const Finished greedy = m_rig->run(base + words("--greedy"));
+    const Finished sampled = m_rig->run(base + words("--seed 3 --top-p 0.9"));
+
+    QVERIFY2(greedy.code == 0, greedy.errors.constData());
+    QCOMPARE(greedy.out, m_rig->run(base + words("--greedy --threads 3")).out);
+    QCOMPARE(sampled.out, m_rig->run(base + words("--seed 3 --top-p 0.9")).out);
+    QVERIFY(sampled.out != greedy.out);
+    QCOMPARE(m_rig->run(base + words("--chat")).code, 2);
+}
+
+void TestCli::badFiguresAreRefusedByEveryCommand_data()
+{
+    QTest::addColumn<QStringList>("command");
+    QTest::addColumn<QString>("said");
+    QTest::newRow("blocks") << words("eval --data DATA --blocks -3") << "--blocks";
+    QTest::newRow("too many blocks") << words("eval --data DATA --blocks 9999") << "--blocks 9999";
+    QTest::newRow("sequence too long") << words("eval --data DATA --seq-len 65") << "64 positions";
+    QTest::newRow("no data") << words("eval --data /nowhere/z") << "--data /nowhere/z";
+    QTest::newRow("no text") << words("tokenize --text-file /nowhere/z")
+                             << "--text-file /nowhere/z";
+    QTest::newRow("no token asked for")
+        << words("generate --prompt a --max-tokens 0") << "--max-tokens 0";
+    QTest::newRow("temperature") << words("generate --prompt a --temperature nan")
+                                 << "--temperature";
+    QTest::newRow("share") << words("generate --prompt a --top-p 1.5") << "--top-p";
+}
+
+void TestCli::badFiguresAreRefusedByEveryCommand()
+{
+    QFETCH(QStringList, command);
+    QFETCH(QString, said);
+    command.replaceInStrings(key("DATA"), m_rig->path("pairs.jsonl"));
+
+    const Finished run = m_rig->run(command + QStringList{key("--model"), m_rig->modelPath()});
+
+    QCOMPARE(run.code, 2);
+    QVERIFY(run.says(said.toStdString()));
+}
+
+void TestCli::evalReachesTheKnownFigures_data()
+{
+    QTest::addColumn<QString>("model");
+    QTest::addColumn<QString>("data");
+    QTest::addColumn<QStringList>("how");
+    QTest::addColumn<double>("loss");
+    QTest::newRow("stories, five stories")
+        << "stories260K"
+        << "tinystories_sample.txt"
+        << QStringList{key("--split"), key("<|endoftext|>"), key("--seq-len"), key("512")}
+        << 1.26644;
+    QTest::newRow("stories, blocks")
+        << "stories260K"
+        << "tinystories_197k.txt" << words("--blocks 32 --seq-len 512") << 1.412945;
+    QTest::newRow("stories, shakespeare")
+        << "stories260K"
+        << "tinyshakespeare.txt" << words("--blocks 16 --seq-len 512") << 4.407976;
+    QTest::newRow("babyllama") << "babyllama"
+                               << "tinystories_sample.txt"
+                               << QStringList{key("--split"), key("<|endoftext|>"),
+                                      key("--seq-len"), key("256")}
+                               << 0.614893;
+}
+
+void TestCli::evalReachesTheKnownFigures()
+{
+    QFETCH(QString, model);
+    QFETCH(QString, data);
+    QFETCH(QStringList, how);
+    QFETCH(double, loss);
+    const QString shared = QString::fromStdString(sharedData());
+    if (shared.isEmpty())
+        return;
+    const QStringList arguments{key("eval"), key("--json"), key("--model"),
+        shared + key("/models/") + model, key("--data"), shared + key("/datasets/") + data};
+
+    const Finished eval = m_rig->run(arguments + how);
+
+    QVERIFY2(eval.code == 0, eval.errors.constData());
+    const double found = number(eval.lines()[0], "loss");
+    if (std::abs(found - loss) > 1e-4)
+        qWarning("loss %.6f, known %.6f", found, loss);
+    QVERIFY(std::abs(found - loss) <= 1e-4);
+}
+
+void TestCli::greedyTextIsTheKnownStory()
+{
+    const QString shared = QString::fromStdString(sharedData());
+    if (shared.isEmpty())
+        return;
+
+    const Finished story = m_rig->run(
+        QStringList{key("generate"), key("--json"), key("--greedy"), key("--max-tokens"), key("60"),
+            key("--prompt"), QString(), key("--model"), shared + key("/models/stories260K")});
+
+    QVERIFY2(story.code == 0, story.errors.constData());
+    QVERIFY(contains(story.lines()[0][key("text")].toString().toStdString(),
+        "Once upon a time, there was a little girl named Lily. She loved to play outside in the "
+        "park. One day, she saw a big, red ball."));
+}
+
+void TestCli::malformedFilesAreRefusedAndNeverCrash()
+{
+    const QString shared = QString::fromStdString(sharedData());
+    if (shared.isEmpty())
+        return;
+    int seen = 0;
+    for (const char* name : {"safetensors", "lfs_pointers"}) {
+        const QDir dir(shared + key("/malformed/") + key(name));
+        for (const QFileInfo& file : dir.entryInfoList({key("*.safetensors")}, QDir::Files)) {
+            const Folder model;
+            model.write("config.json", smallModelConfig());
+            model.write("model.safetensors", readFile(file.filePath().toStdString()));
+
+            const Finished inspected =
+                m_rig->run({key("inspect"), QString::fromStdString(model.path()), key("--json")});
+
+            QVERIFY2(inspected.code == 2, qPrintable(file.fileName()));
+            (void)inspected.lines();
+            ++seen;
+        }
+    }
+    QVERIFY(seen > 5);
+}
+
+void TestCli::trainingFromScratchNeedsNoWeights()
+{
+    QStringList arguments = m_rig->train("scratch", words("--steps 2"));
+    const auto model = arguments.indexOf(key("--model"));
+    arguments.remove(model, 2);
+    arguments += {key("--from-scratch"), m_rig->modelPath() + key("/config.json"),
+        key("--tokenizer"), m_rig->modelPath() + key("/tokenizer.model")};
+
+    const Finished run = m_rig->run(arguments);
+
+    QVERIFY2(run.code == 0, run.errors.constData());
+    QVERIFY(std::filesystem::exists(m_rig->folder.path("scratch") + "/model/tokenizer.model"));
+}
+
+} // namespace
+
+QTEST_GUILESS_MAIN(TestCli)
+#include "tst_cli.moc"

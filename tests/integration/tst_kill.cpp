@@ -1,0 +1,67 @@
+// A run that is killed, however often and wherever, ends with the bits of one that was not.
+
+#include "integration/cli_rig.h"
+
+#include <QtTest>
+
+#include <random>
+
+using namespace mr::test;
+
+namespace {
+
+constexpr int kKills = 10;
+
+class TestKill : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void aRunKilledTenTimesEndsWithTheHashOfTheUninterruptedOne();
+};
+
+// Lets the process go on until it has told of `checkpoints` more, and for a random moment
+// longer, and kills it. False: it had ended by then.
+bool killAfter(QProcess& process, int checkpoints, int moreMs)
+{
+    while (checkpoints > 0) {
+        if (!process.canReadLine() && !process.waitForReadyRead(30'000))
+            return false;
+        while (process.canReadLine())
+            checkpoints -= process.readLine().contains("\"event\":\"checkpoint\"") ? 1 : 0;
+    }
+    if (process.waitForFinished(moreMs))
+        return false;
+    process.kill(); // SIGKILL
+    return process.waitForFinished(30'000) && process.exitStatus() == QProcess::CrashExit;
+}
+
+void TestKill::aRunKilledTenTimesEndsWithTheHashOfTheUninterruptedOne()
+{
+    const CliRig rig;
+    const QStringList steps = words("--steps 90 --eval-every 30 --checkpoint-every 2");
+    const Finished whole = rig.run(rig.train("whole", steps));
+    QVERIFY2(whole.code == 0, whole.errors.constData());
+    std::mt19937 random(17);
+
+    int killed = 0;
+    for (; killed < kKills; ++killed) {
+        QProcess process;
+        CliRig::start(process, killed == 0 ? rig.train("killed", steps) : rig.resume("killed"));
+        if (!killAfter(
+                process, 1 + static_cast<int>(random() % 2), static_cast<int>(random() % 30)))
+            break;
+    }
+    const Finished last = rig.run(rig.resume("killed"));
+
+    QCOMPARE(killed, kKills);
+    QVERIFY2(last.code == 0, last.errors.constData());
+    QCOMPARE(last.hash(), whole.hash());
+    const Finished shown = rig.run(words("runs export 2 --db") + QStringList{rig.database()});
+    QCOMPARE(shown.lines().size(), std::size_t{90}); // one curve, no step twice
+}
+
+} // namespace
+
+QTEST_GUILESS_MAIN(TestKill)
+#include "tst_kill.moc"
