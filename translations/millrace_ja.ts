@@ -860,8 +860,12 @@
             <translation>マスター重み (下位)</translation>
         </message>
         <message>
-            <source>Adam moments</source>
-            <translation>Adam モーメント</translation>
+            <source>Adam first moments</source>
+            <translation>Adam 1 次モーメント</translation>
+        </message>
+        <message>
+            <source>Adam second moments</source>
+            <translation>Adam 2 次モーメント</translation>
         </message>
         <message>
             <source>Optimizer state</source>

@@ -13,6 +13,7 @@ Status missing(MemoryUse use)
 
 } // namespace
 
+// NOLINTNEXTLINE(readability-function-size): seven facts of a run, no two of which belong together
 Result<std::unique_ptr<RunMemory>> RunMemory::create(const TierStore& tiers,
     const ModelConfig& config, const ParamTable& table, const MicroShape& shape,
     std::int64_t microsInFlight, std::int64_t batchBuffers, bool recompute)
@@ -63,17 +64,19 @@ Status RunMemory::bindGroups(
     const GroupId first{0};
     const GroupId last{static_cast<std::int32_t>(table.groups.size()) - 1};
     const GroupMemory& embed = m_groups.front();
-    const GroupMemory& head_ = m_groups.back();
+    const GroupMemory& headGroup = m_groups.back();
     embedding = slotView(table, first, SlotKind::Embedding, embed.weights, m_shape.compute);
-    headWeights.norm = slotView(table, last, SlotKind::FinalNorm, head_.weights, m_shape.compute);
+    headWeights.norm =
+        slotView(table, last, SlotKind::FinalNorm, headGroup.weights, m_shape.compute);
     headWeights.matrix = config.tiedEmbedding ? embedding
-                                              : slotView(table, last, SlotKind::Head, head_.weights,
-                                                    m_shape.compute);
+                                              : slotView(table, last, SlotKind::Head,
+                                                    headGroup.weights, m_shape.compute);
     if (!embed.accumulator)
         return {}; // evaluation only
     embeddingGradient = slotView(table, first, SlotKind::Embedding, embed.accumulator, DType::F32);
-    headGradients.norm = slotView(table, last, SlotKind::FinalNorm, head_.accumulator, DType::F32);
-    headGradients.matrix = slotView(table, last, SlotKind::Head, head_.accumulator, DType::F32);
+    headGradients.norm =
+        slotView(table, last, SlotKind::FinalNorm, headGroup.accumulator, DType::F32);
+    headGradients.matrix = slotView(table, last, SlotKind::Head, headGroup.accumulator, DType::F32);
     if (config.tiedEmbedding) {
         std::byte* second = tiers.find(Tier::Device, MemoryUse::SecondAccumulator, first).data();
         if (!second)
@@ -135,7 +138,7 @@ Status RunMemory::bindBatches(const TierStore& tiers, std::int64_t deviceBuffers
 TensorView RunMemory::boundary(std::int64_t slot, std::int64_t layer) const
 {
     TensorView view = matrixView(m_boundaries, m_shape.compute, m_shape.tokens(), m_hidden);
-    const std::size_t index = static_cast<std::size_t>(slot * (m_layers + 2) + layer);
+    const auto index = static_cast<std::size_t>(slot * (m_layers + 2) + layer);
     view.data += index % m_boundaryCount * view.bytes(); // evaluation alone has two, used in turn
     return view;
 }

@@ -169,8 +169,8 @@ Status checkLeft(const PlanUnderCheck& check)
         return check.broken(PlanRule::CarryFollows, "columns change owner without a choice");
     if (out.hostJob.has_value() && !in.hostJob.has_value() && !closed)
         return check.broken(PlanRule::CarryFollows, "a host job is made up");
-    const bool sameSlots = std::equal(out.heldSlots.begin(), out.heldSlots.end(), in.heldSlots.begin(),
-        in.heldSlots.end(), [](const HeldSlot& a, const HeldSlot& b) {
+    const bool sameSlots = std::equal(out.heldSlots.begin(), out.heldSlots.end(),
+        in.heldSlots.begin(), in.heldSlots.end(), [](const HeldSlot& a, const HeldSlot& b) {
             return a.group == b.group && a.version == b.version;
         });
     const bool home = std::all_of(check.plan.answers.begin(), check.plan.answers.end(),

@@ -103,7 +103,7 @@ private slots:
         QCOMPARE(started.count(), 1);
 
         const QStringList texts = labelTexts(*page.planPanel());
-        QVERIFY(texts.contains("Adam moments"));
+        QVERIFY(texts.contains("Adam first moments"));
         QString all = texts.join(' ');
         all.replace(QChar(0xa0), ' ');
         QVERIFY2(all.contains("4.80 GiB of 6.00 GiB"), qPrintable(all));

@@ -21,6 +21,7 @@
 #include <QPushButton>
 #include <QScrollArea>
 #include <QVBoxLayout>
+
 #include <filesystem>
 
 namespace mr::ui {
@@ -37,8 +38,7 @@ std::uint64_t freeBytes(const std::string& folder)
 {
     std::error_code error;
     std::filesystem::path place = std::filesystem::absolute(folder, error);
-    while (!place.empty() && !std::filesystem::exists(place, error) &&
-           place != place.parent_path())
+    while (!place.empty() && !std::filesystem::exists(place, error) && place != place.parent_path())
         place = place.parent_path();
     const auto space = std::filesystem::space(place, error);
     return error ? 0 : space.available;

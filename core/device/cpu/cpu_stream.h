@@ -53,7 +53,8 @@ protected:
     template <typename F>
     void put(F work, bool always)
     {
-        static_assert(sizeof(F) <= kTaskBytes && alignof(F) <= 16);
+        static_assert(sizeof(F) <= kTaskBytes);
+        static_assert(alignof(F) <= alignof(Task));
         static_assert(std::is_trivially_copyable_v<F>, "capture views and numbers, not owners");
         Task& task = nextTask();
         new (task.closure) F(std::move(work));

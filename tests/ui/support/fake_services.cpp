@@ -228,7 +228,7 @@ PlanReport fakePlan(bool fits)
                 {"boundaries", 176 * kMiB}, {"workspace", 200 * kMiB}, {"head", 120 * kMiB},
                 {"batches", 2 * kMiB}, {"constants", 8 * kMiB}, {"scalars", 8 * kMiB}}},
         {"host", 12 * kGiB, 11000 * kMiB,
-            {{"high plane", 2098 * kMiB}, {"low plane", 2098 * kMiB}, {"moments", 4704 * kMiB},
+            {{"high plane", 2098 * kMiB}, {"low plane", 2098 * kMiB}, {"first moments", 4704 * kMiB},
                 {"gradients", 2100 * kMiB}}},
     };
     plan.checkpointBytes = 1320 * kMiB;
