@@ -81,7 +81,8 @@ HeapCounts heapCountsOfAllThreads() noexcept
 
 } // namespace mr::test
 
-// The array and nothrow forms of the standard library call these.
+// All forms, also those that the standard library makes of others: a sanitizer brings forms of its
+// own, and what one of them allocated must not be freed by ours.
 void* operator new(std::size_t bytes)
 {
     return mr::test::allocate(bytes, 1, __builtin_return_address(0));
@@ -104,6 +105,24 @@ void* operator new[](std::size_t bytes, std::align_val_t alignment)
         bytes, static_cast<std::size_t>(alignment), __builtin_return_address(0));
 }
 
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept
+{
+    try {
+        return mr::test::allocate(bytes, 1, __builtin_return_address(0));
+    } catch (const std::bad_alloc&) {
+        return nullptr;
+    }
+}
+
+void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept
+{
+    try {
+        return mr::test::allocate(bytes, 1, __builtin_return_address(0));
+    } catch (const std::bad_alloc&) {
+        return nullptr;
+    }
+}
+
 void operator delete(void* data) noexcept
 {
     std::free(data);
@@ -120,6 +139,16 @@ void operator delete(void* data, std::align_val_t) noexcept
 }
 
 void operator delete(void* data, std::size_t, std::align_val_t) noexcept
+{
+    std::free(data);
+}
+
+void operator delete(void* data, const std::nothrow_t&) noexcept
+{
+    std::free(data);
+}
+
+void operator delete[](void* data, const std::nothrow_t&) noexcept
 {
     std::free(data);
 }
