@@ -47,11 +47,18 @@ int forgetToWait()
     Buffer device = cpu->allocate(64, MemoryKind::Device, "x").value();
     Buffer from = cpu->allocate(64, MemoryKind::PinnedHost, "x").value();
     Buffer to = cpu->allocate(64, MemoryKind::PinnedHost, "x").value();
-    for (int step = 0; step < 3; ++step) {
+    auto inDone = cpu->createEvent().value();
+    auto outDone = cpu->createEvent().value();
+    // One submit for both, as for a plan: a second one, after the wait for the first stream, would
+    // order the streams through this thread.
+    for (int step = 0; step < 20; ++step) {
         (void)in->copy(device.data(), {from.data(), 64}).ok();
         (void)out->copy(to.data(), {device.data(), 64}).ok();
-        (void)finish(*cpu, *in).ok();
-        (void)finish(*cpu, *out).ok();
+        (void)in->record(*inDone).ok();
+        (void)out->record(*outDone).ok();
+        cpu->submit();
+        (void)inDone->wait().ok();
+        (void)outDone->wait().ok();
     }
     return 0;
 }

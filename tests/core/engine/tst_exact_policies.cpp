@@ -125,10 +125,15 @@ void TestExactPolicies::everyExactPolicyGivesTheBitsOfResident_data()
     QTest::addColumn<bool>("tied");
     QTest::addColumn<int>("accumulate");
     QTest::addColumn<double>("clip");
+#ifdef __SANITIZE_THREAD__
+    const std::vector<double> clipNorms = {0.25}; // whether it clips changes no wait
+#else
+    const std::vector<double> clipNorms = {0.0, 0.25};
+#endif
     for (const bool bf16 : {false, true})
         for (const bool tied : {false, true})
             for (const int accumulate : {1, 3})
-                for (const double clip : {0.0, 0.25})
+                for (const double clip : clipNorms)
                     QTest::addRow("%s, %s, accumulate %d, clip %g", bf16 ? "bf16" : "fp32",
                         tied ? "tied" : "untied", accumulate, clip)
                         << bf16 << tied << accumulate << clip;
