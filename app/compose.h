@@ -1,6 +1,6 @@
 // Where the programs are put together: which device, which store, which sample.
 //
-// Threads  Any; makeDevice blocks while memory is taken.
+// Threads  Any; making a device or asking for the card blocks.
 // Errors   A device that cannot be made says what to do instead.
 
 #pragma once
@@ -8,20 +8,47 @@
 #include "core/device/device.h"
 #include "core/store/run_store.h"
 
+#include <millrace/library.h>
+#include <millrace/planner.h>
 #include <millrace/run_spec.h>
 #include <millrace/status.h>
 
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace mr::app {
+
+// Fills in what depends on the GPU, before resolveSpec() fills in the rest: device auto is the card
+// if there is one that can be used, else the processor; its memory is what is free but 512 MiB; its
+// precision is bf16 from compute capability 8.0 on.
+// With device cuda and a budget given, a card need not be here, so that a run can be planned for
+// another machine. InvalidArgument where one is needed, and for bf16 on a card without it.
+Result<RunSpec> completeForMachine(const RunSpec& spec);
+
+// resolveSpec(), planRun() and planAllPolicies() of the completed spec.
+Result<RunSpec> resolveForMachine(const RunSpec& spec, std::int64_t trainSequences);
+Result<PlanReport> planForMachine(const RunSpec& spec);
+Result<std::vector<PlanReport>> planAllForMachine(const RunSpec& spec);
+
+// inspectMachine(), with a note on each card that is not used.
+MachineInfo inspectWithDevices();
 
 // The device a resolved spec asks for, with the memory it was planned with.
 Result<std::unique_ptr<Device>> makeDevice(const RunSpec& resolved);
 
-// A CPU device of `bytes` on all physical cores, for evaluation and generation.
-Result<std::unique_ptr<Device>> makeInferenceDevice(
-    DeviceChoice choice, std::size_t bytes, std::int64_t threads);
+struct InferenceDevice {
+    DeviceChoice choice = DeviceChoice::Auto; // the card, if it can be used and has the room
+    std::size_t bytes = 0;
+    std::int64_t threads = 0; // of a CPU device; 0: all physical cores
+    DType compute = DType::F32;
+};
+
+// For evaluation and generation.
+Result<std::unique_ptr<Device>> makeInferenceDevice(const InferenceDevice& asked);
+
+// A device with most of the free memory, for self-tests and benchmarks.
+Result<std::unique_ptr<Device>> makeWholeCudaDevice();
 
 // `database` empty: the user's history.
 Result<std::unique_ptr<RunStore>> openStore(const std::string& database);

@@ -100,4 +100,31 @@
             </translation>
         </message>
     </context>
+    <context>
+        <name>mr::ui::ForecastPanel</name>
+        <message numerus="yes">
+            <source>median of %n step(s)</source>
+            <translation>
+                <numerusform>median of %n step</numerusform>
+                <numerusform>median of %n steps</numerusform>
+            </translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::TimelineText</name>
+        <message numerus="yes">
+            <source>Step %1 · %2 · %n task(s)</source>
+            <translation>
+                <numerusform>Step %1 · %2 · %n task</numerusform>
+                <numerusform>Step %1 · %2 · %n tasks</numerusform>
+            </translation>
+        </message>
+        <message numerus="yes">
+            <source>and %n more here: zoom in</source>
+            <translation>
+                <numerusform>and %n more here: zoom in</numerusform>
+                <numerusform>and %n more here: zoom in</numerusform>
+            </translation>
+        </message>
+    </context>
 </TS>

@@ -443,10 +443,6 @@
     <context>
         <name>mr::ui::LineChart</name>
         <message>
-            <source>step %1</source>
-            <translation>ステップ %1</translation>
-        </message>
-        <message>
             <source>%1 %2</source>
             <comment>series name, value</comment>
             <translation>%1 %2</translation>
@@ -456,10 +452,6 @@
             <translation>
                 <numerusform>0 以下の %n 個の値は対数軸に表示できません</numerusform>
             </translation>
-        </message>
-        <message>
-            <source>%1: %2 points, last %3, lowest %4 at step %5.</source>
-            <translation>%1: %2 点、最新 %3、最小 %4 (ステップ %5)。</translation>
         </message>
         <message>
             <source>No points yet.</source>
@@ -755,6 +747,10 @@
     <context>
         <name>mr::ui::PlanPanel</name>
         <message>
+            <source>Chosen: %1</source>
+            <translation>選択の理由: %1</translation>
+        </message>
+        <message>
             <source>Planning…</source>
             <translation>計画中…</translation>
         </message>
@@ -874,6 +870,14 @@
         <message>
             <source>Gradient sums</source>
             <translation>勾配の累積</translation>
+        </message>
+        <message>
+            <source>Visiting optimizer state</source>
+            <translation>一時配置のオプティマイザー状態</translation>
+        </message>
+        <message>
+            <source>Landing of uploads</source>
+            <translation>アップロードの受け口</translation>
         </message>
         <message>
             <source>Gradient sums of the tied head</source>
@@ -1151,76 +1155,8 @@
             <translation>全ステップを表で表示</translation>
         </message>
         <message>
-            <source>Steps of %1</source>
-            <translation>%1 のステップ</translation>
-        </message>
-        <message>
-            <source>Steps</source>
-            <translation>ステップ数</translation>
-        </message>
-        <message>
-            <source>Copy</source>
-            <translation>コピー</translation>
-        </message>
-        <message>
-            <source>Drag over steps to zoom, double-click or press 0 for all of them, Ctrl+wheel or + and - to zoom, arrow keys to move the cursor, L for a log axis.</source>
-            <translation>ドラッグで拡大、ダブルクリックまたは 0 で全体表示、Ctrl+ホイールまたは + と - で拡大縮小、矢印キーでカーソル移動、L で対数軸。</translation>
-        </message>
-        <message>
-            <source>Loss (nats per token)</source>
-            <translation>損失 (nat/トークン)</translation>
-        </message>
-        <message>
-            <source>each step</source>
-            <translation>各ステップ</translation>
-        </message>
-        <message>
-            <source>smoothed</source>
-            <translation>平滑化</translation>
-        </message>
-        <message>
-            <source>evaluation</source>
-            <translation>評価</translation>
-        </message>
-        <message>
-            <source>The loss of each step.</source>
-            <translation>各ステップの損失です。</translation>
-        </message>
-        <message>
-            <source>Debiased exponential average over all steps; the past never changes.</source>
-            <translation>全ステップの偏り補正付き指数移動平均です。過去の値は変わりません。</translation>
-        </message>
-        <message>
-            <source>The loss on held-out data.</source>
-            <translation>評価用データの損失です。</translation>
-        </message>
-        <message>
-            <source>Smooth: </source>
-            <translation>平滑化: </translation>
-        </message>
-        <message>
-            <source> steps</source>
-            <translation> ステップ</translation>
-        </message>
-        <message>
-            <source>Steps the smoothed loss averages over</source>
-            <translation>平滑化した損失が平均するステップ数</translation>
-        </message>
-        <message>
-            <source>Steps the smoothed loss averages over; 1 is no smoothing</source>
-            <translation>平滑化した損失が平均するステップ数。1 は平滑化なし</translation>
-        </message>
-        <message>
             <source>Log</source>
-            <translation>対数</translation>
-        </message>
-        <message>
-            <source>Log axis (L)</source>
-            <translation>対数軸 (L)</translation>
-        </message>
-        <message>
-            <source>Log axis for the loss</source>
-            <translation>損失の対数軸</translation>
+            <translation>ログ</translation>
         </message>
         <message>
             <source>Show all steps</source>
@@ -1251,60 +1187,16 @@
             <translation>計画が予測した 1 ステップの時間です。</translation>
         </message>
         <message>
-            <source>Link traffic (GB/s)</source>
-            <translation>リンクの転送量 (GB/s)</translation>
-        </message>
-        <message>
-            <source>to the device</source>
-            <translation>デバイスへ</translation>
-        </message>
-        <message>
-            <source>GB/s</source>
-            <translation>GB/s</translation>
-        </message>
-        <message>
-            <source>to the host</source>
-            <translation>ホストへ</translation>
-        </message>
-        <message>
-            <source>Bytes uploaded in a step over its time.</source>
-            <translation>1 ステップで送ったバイト数をその時間で割った値です。</translation>
-        </message>
-        <message>
-            <source>Bytes downloaded in a step over its time.</source>
-            <translation>1 ステップで受け取ったバイト数をその時間で割った値です。</translation>
-        </message>
-        <message>
-            <source>Speed (tokens/s)</source>
-            <translation>速度 (トークン/秒)</translation>
-        </message>
-        <message>
-            <source>now</source>
-            <translation>現在</translation>
-        </message>
-        <message>
-            <source>%1 tokens/s</source>
-            <translation>%1 トークン/秒</translation>
-        </message>
-        <message>
-            <source>Learning rate</source>
-            <translation>学習率</translation>
-        </message>
-        <message>
-            <source>Gradient norm (before clipping)</source>
-            <translation>勾配ノルム (クリッピング前)</translation>
-        </message>
-        <message>
-            <source>Log of the run</source>
-            <translation>実行のログ</translation>
-        </message>
-        <message>
             <source>all %1 steps</source>
             <translation>全 %1 ステップ</translation>
         </message>
         <message>
             <source>steps %1 to %2</source>
             <translation>ステップ %1～%2</translation>
+        </message>
+        <message>
+            <source>no timeline was kept of a step that lost time to it</source>
+            <translation>これに時間を使ったステップのタイムラインは保存されていません</translation>
         </message>
     </context>
     <context>
@@ -1628,6 +1520,10 @@
             <source>Share</source>
             <translation>割合</translation>
         </message>
+        <message>
+            <source>Click: the kept step that lost most to it.</source>
+            <translation>クリック: これに最も時間を使った保存済みステップを開きます。</translation>
+        </message>
     </context>
     <context>
         <name>mr::ui::StallStrip</name>
@@ -1835,6 +1731,882 @@ Masked: read, not part of the loss</source>
         <message>
             <source>%1 min %2 s</source>
             <translation>%1 分 %2 秒</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::LossPanel</name>
+        <message>
+            <source>Loss (nats per token)</source>
+            <translation>損失 (nat/トークン)</translation>
+        </message>
+        <message>
+            <source>Log</source>
+            <translation>対数</translation>
+        </message>
+        <message>
+            <source>each step</source>
+            <translation>各ステップ</translation>
+        </message>
+        <message>
+            <source>smoothed</source>
+            <translation>平滑化</translation>
+        </message>
+        <message>
+            <source>evaluation</source>
+            <translation>評価</translation>
+        </message>
+        <message>
+            <source>The loss of each step.</source>
+            <translation>各ステップの損失です。</translation>
+        </message>
+        <message>
+            <source>Debiased exponential average over all steps; the past never changes.</source>
+            <translation>全ステップの偏り補正付き指数移動平均です。過去の値は変わりません。</translation>
+        </message>
+        <message>
+            <source>The loss on held-out data.</source>
+            <translation>評価用データの損失です。</translation>
+        </message>
+        <message>
+            <source>Smooth: </source>
+            <translation>平滑化: </translation>
+        </message>
+        <message>
+            <source> steps</source>
+            <translation> ステップ</translation>
+        </message>
+        <message>
+            <source>Steps the smoothed loss averages over</source>
+            <translation>平滑化した損失が平均するステップ数</translation>
+        </message>
+        <message>
+            <source>Steps the smoothed loss averages over; 1 is no smoothing</source>
+            <translation>平滑化した損失が平均するステップ数。1 は平滑化なし</translation>
+        </message>
+        <message>
+            <source>Log axis (L)</source>
+            <translation>対数軸 (L)</translation>
+        </message>
+        <message>
+            <source>Log axis for the loss</source>
+            <translation>損失の対数軸</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::StepCharts</name>
+        <message>
+            <source>Link traffic (GB/s)</source>
+            <translation>リンクの転送量 (GB/s)</translation>
+        </message>
+        <message>
+            <source>to the device</source>
+            <translation>デバイスへ</translation>
+        </message>
+        <message>
+            <source>GB/s</source>
+            <translation>GB/s</translation>
+        </message>
+        <message>
+            <source>to the host</source>
+            <translation>ホストへ</translation>
+        </message>
+        <message>
+            <source>Bytes uploaded in a step over its time.</source>
+            <translation>1 ステップで送ったバイト数をその時間で割った値です。</translation>
+        </message>
+        <message>
+            <source>Bytes downloaded in a step over its time.</source>
+            <translation>1 ステップで受け取ったバイト数をその時間で割った値です。</translation>
+        </message>
+        <message>
+            <source>Speed (tokens/s)</source>
+            <translation>速度 (トークン/秒)</translation>
+        </message>
+        <message>
+            <source>now</source>
+            <translation>現在</translation>
+        </message>
+        <message>
+            <source>%1 tokens/s</source>
+            <translation>%1 トークン/秒</translation>
+        </message>
+        <message>
+            <source>Learning rate</source>
+            <translation>学習率</translation>
+        </message>
+        <message>
+            <source>Gradient norm (before clipping)</source>
+            <translation>勾配ノルム (クリッピング前)</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::RunTables</name>
+        <message>
+            <source>Copy</source>
+            <translation>コピー</translation>
+        </message>
+        <message>
+            <source>Where the time went</source>
+            <translation>時間の内訳</translation>
+        </message>
+        <message>
+            <source>Log of the run</source>
+            <translation>実行のログ</translation>
+        </message>
+        <message>
+            <source>Steps of %1</source>
+            <translation>%1 のステップ</translation>
+        </message>
+        <message>
+            <source>Steps</source>
+            <translation>ステップ数</translation>
+        </message>
+        <message>
+            <source>Timeline of a step</source>
+            <translation>ステップのタイムライン</translation>
+        </message>
+        <message>
+            <source>Tasks</source>
+            <translation>タスク</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::XAxis</name>
+        <message>
+            <source>step %1</source>
+            <translation>ステップ %1</translation>
+        </message>
+        <message>
+            <source>%1: %2 points, last %3, lowest %4 at step %5.</source>
+            <translation>%1: %2 点、最新 %3、最小 %4 (ステップ %5)。</translation>
+        </message>
+        <message>
+            <source>%1: %2 points, last %3, lowest %4 after %5.</source>
+            <translation>%1: %2 点、最新 %3、最小 %4 (経過 %5)。</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::LinePanel</name>
+        <message>
+            <source>Drag to zoom, double-click or press 0 for the whole run, Ctrl+wheel or + and - to zoom, arrow keys to move the cursor, L for a log axis.</source>
+            <translation>ドラッグで拡大、ダブルクリックまたは 0 で実行全体、Ctrl+ホイールまたは + と - で拡大縮小、矢印キーでカーソル移動、L で対数軸。</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::MachineSection</name>
+        <message>
+            <source>Machine</source>
+            <translation>マシン</translation>
+        </message>
+        <message>
+            <source>Energy of the device: %1</source>
+            <translation>デバイスの消費電力量: %1</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::MachineWords</name>
+        <message>
+            <source>Utilization (%)</source>
+            <translation>使用率 (%)</translation>
+        </message>
+        <message>
+            <source>device</source>
+            <translation>デバイス</translation>
+        </message>
+        <message>
+            <source>Share of the time in which the device worked at all.</source>
+            <translation>デバイスが動いていた時間の割合です。</translation>
+        </message>
+        <message>
+            <source>device memory</source>
+            <translation>デバイスメモリ</translation>
+        </message>
+        <message>
+            <source>Share of the time in which the memory of the device was read or written.</source>
+            <translation>デバイスのメモリが読み書きされていた時間の割合です。</translation>
+        </message>
+        <message>
+            <source>Millrace</source>
+            <translation>Millrace</translation>
+        </message>
+        <message>
+            <source>Share of all processors that this program used.</source>
+            <translation>全プロセッサーのうち、このプログラムが使った割合です。</translation>
+        </message>
+        <message>
+            <source>all programs</source>
+            <translation>全プログラム</translation>
+        </message>
+        <message>
+            <source>Share of all processors that all programs used together.</source>
+            <translation>全プロセッサーのうち、全プログラムが合わせて使った割合です。</translation>
+        </message>
+        <message>
+            <source>Memory (GiB)</source>
+            <translation>メモリ (GiB)</translation>
+        </message>
+        <message>
+            <source>Memory of the device that all programs use.</source>
+            <translation>全プログラムが使っているデバイスのメモリです。</translation>
+        </message>
+        <message>
+            <source>Main memory that this program uses.</source>
+            <translation>このプログラムが使っているメインメモリです。</translation>
+        </message>
+        <message>
+            <source>available</source>
+            <translation>空き</translation>
+        </message>
+        <message>
+            <source>Main memory that programs may still take.</source>
+            <translation>プログラムがまだ使えるメインメモリです。</translation>
+        </message>
+        <message>
+            <source>PCIe (GB/s)</source>
+            <translation>PCIe (GB/s)</translation>
+        </message>
+        <message>
+            <source>to the device</source>
+            <translation>デバイスへ</translation>
+        </message>
+        <message>
+            <source>What the device received, in 20 ms of each second.</source>
+            <translation>デバイスが受け取った量です (毎秒 20 ms 間の計測)。</translation>
+        </message>
+        <message>
+            <source>to the host</source>
+            <translation>ホストへ</translation>
+        </message>
+        <message>
+            <source>What the device sent, in 20 ms of each second.</source>
+            <translation>デバイスが送り出した量です (毎秒 20 ms 間の計測)。</translation>
+        </message>
+        <message>
+            <source>Power (W)</source>
+            <translation>電力 (W)</translation>
+        </message>
+        <message>
+            <source>W</source>
+            <translation>W</translation>
+        </message>
+        <message>
+            <source>The device with its memory.</source>
+            <translation>メモリを含むデバイス全体です。</translation>
+        </message>
+        <message>
+            <source>processors</source>
+            <translation>プロセッサー</translation>
+        </message>
+        <message>
+            <source>All processor packages, without the main memory.</source>
+            <translation>全プロセッサーパッケージです。メインメモリは含みません。</translation>
+        </message>
+        <message>
+            <source>Temperature (°C)</source>
+            <translation>温度 (°C)</translation>
+        </message>
+        <message>
+            <source>°C</source>
+            <translation>°C</translation>
+        </message>
+        <message>
+            <source>The first processor package.</source>
+            <translation>最初のプロセッサーパッケージです。</translation>
+        </message>
+        <message>
+            <source>Clocks (MHz)</source>
+            <translation>クロック (MHz)</translation>
+        </message>
+        <message>
+            <source>MHz</source>
+            <translation>MHz</translation>
+        </message>
+        <message>
+            <source>The clock of its multiprocessors.</source>
+            <translation>マルチプロセッサーのクロックです。</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::ForecastModel</name>
+        <message>
+            <source>Forecast</source>
+            <translation>予測</translation>
+        </message>
+        <message>
+            <source>Measured (median)</source>
+            <translation>実測 (中央値)</translation>
+        </message>
+        <message>
+            <source>Difference</source>
+            <translation>差</translation>
+        </message>
+        <message>
+            <source>no forecast yet</source>
+            <translation>予測はまだありません</translation>
+        </message>
+        <message>
+            <source>All parts on one scale: compute, then what the device waited for.</source>
+            <translation>すべて同じ尺度です。計算、続いてデバイスが待ったもの。</translation>
+        </message>
+        <message>
+            <source>Step time</source>
+            <translation>ステップ時間</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::ForecastPanel</name>
+        <message>
+            <source>Forecast and truth</source>
+            <translation>予測と実測</translation>
+        </message>
+        <message>
+            <source>Forecast and measured time of a step</source>
+            <translation>1 ステップの予測時間と実測時間</translation>
+        </message>
+        <message numerus="yes">
+            <source>median of %n step(s)</source>
+            <translation>
+                <numerusform>%n ステップの中央値</numerusform>
+            </translation>
+        </message>
+        <message>
+            <source> · no rates of this machine were known when the run was planned</source>
+            <translation> · 計画時にこのマシンの速度が不明でした</translation>
+        </message>
+        <message>
+            <source> · simulated link</source>
+            <translation> · 模擬リンク</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::TierMap</name>
+        <message>
+            <source>Where the bytes are</source>
+            <translation>バイトの置き場所</translation>
+        </message>
+        <message>
+            <source>Bytes by layer, kind and tier</source>
+            <translation>層・種類・階層ごとのバイト数</translation>
+        </message>
+        <message>
+            <source>The plan of this run does not say where each layer lies.</source>
+            <translation>この実行の計画には層ごとの置き場所が記録されていません。</translation>
+        </message>
+        <message>
+            <source>This run has no plan that can be read.</source>
+            <translation>この実行には読み取れる計画がありません。</translation>
+        </message>
+        <message>
+            <source>%1: %2 of %3</source>
+            <comment>tier, planned, limit</comment>
+            <translation>%1: %2 / %3</translation>
+        </message>
+        <message>
+            <source>%1: %2</source>
+            <comment>tier, planned</comment>
+            <translation>%1: %2</translation>
+        </message>
+        <message>
+            <source>What the plan puts there, and the limit.</source>
+            <translation>計画がそこに置く量と上限。</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::TierMapModel</name>
+        <message>
+            <source>Device</source>
+            <translation>デバイス</translation>
+        </message>
+        <message>
+            <source>Host</source>
+            <translation>ホスト</translation>
+        </message>
+        <message>
+            <source>Disk</source>
+            <translation>ディスク</translation>
+        </message>
+        <message>
+            <source>Total</source>
+            <translation>合計</translation>
+        </message>
+        <message>
+            <source>%1 · %2: %3</source>
+            <comment>layer, kind of bytes, bytes by tier</comment>
+            <translation>%1 · %2: %3</translation>
+        </message>
+        <message>
+            <source>nothing</source>
+            <translation>なし</translation>
+        </message>
+        <message>
+            <source>%1: %2</source>
+            <translation>%1: %2</translation>
+        </message>
+        <message>
+            <source>Layer</source>
+            <translation>層</translation>
+        </message>
+        <message>
+            <source>What the device computes with.</source>
+            <translation>デバイスが計算に使う重みです。</translation>
+        </message>
+        <message>
+            <source>Weights</source>
+            <translation>重み</translation>
+        </message>
+        <message>
+            <source>Sums over micro-batches, and finished gradients.</source>
+            <translation>マイクロバッチにわたる和と、完成した勾配。</translation>
+        </message>
+        <message>
+            <source>Gradients</source>
+            <translation>勾配</translation>
+        </message>
+        <message>
+            <source>The exact copy of the weights that the optimizer updates, as far as the weights themselves are not part of it.</source>
+            <translation>オプティマイザが更新する重みの正確な写しのうち、重み自体に含まれない部分。</translation>
+        </message>
+        <message>
+            <source>Master</source>
+            <translation>マスター</translation>
+        </message>
+        <message>
+            <source>The two moments of AdamW.</source>
+            <translation>AdamW の 2 つのモーメント。</translation>
+        </message>
+        <message>
+            <source>Moments</source>
+            <translation>モーメント</translation>
+        </message>
+        <message>
+            <source>Activations, batches, workspace and slots for copies: of no layer.</source>
+            <translation>活性値、バッチ、作業領域、転送用スロット (特定の層に属さないもの)。</translation>
+        </message>
+        <message>
+            <source>Other</source>
+            <translation>その他</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::TimelineSection</name>
+        <message>
+            <source>Timeline of a step</source>
+            <translation>ステップのタイムライン</translation>
+        </message>
+        <message>
+            <source>One bar per task of the step. Ctrl+wheel or + and - zoom, dragging or the arrow keys move, Home shows all. Comma and full stop select the task before and after, Up and Down another lane, Return what a wait waited for. Page keys show another step.</source>
+            <translation>タスクごとに 1 本の棒です。Ctrl+ホイールか + と - で拡大・縮小、ドラッグか左右の矢印キーで移動、Home で全体表示。コンマとピリオドで前後のタスク、上下キーで別のレーン、Return で待っていた相手を選択します。Page キーで別のステップを表示します。</translation>
+        </message>
+        <message>
+            <source>The kept step before (Page Up)</source>
+            <translation>前の保存済みステップ (Page Up)</translation>
+        </message>
+        <message>
+            <source>The next kept step (Page Down)</source>
+            <translation>次の保存済みステップ (Page Down)</translation>
+        </message>
+        <message>
+            <source>Kept step</source>
+            <translation>保存済みステップ</translation>
+        </message>
+        <message>
+            <source>A run keeps the timelines of some steps: one of every 50, later fewer, and the slowest.</source>
+            <translation>実行は一部のステップのタイムラインを保存します: はじめは 50 ステップごと、その後は間隔を広げ、さらに最も遅いステップ。</translation>
+        </message>
+        <message>
+            <source>Fit</source>
+            <translation>全体</translation>
+        </message>
+        <message>
+            <source>The whole step (Home)</source>
+            <translation>ステップ全体 (Home)</translation>
+        </message>
+        <message>
+            <source>Show the whole step</source>
+            <translation>ステップ全体を表示</translation>
+        </message>
+        <message>
+            <source>As a table…</source>
+            <translation>表で表示…</translation>
+        </message>
+        <message>
+            <source>All tasks of the step as a table</source>
+            <translation>ステップの全タスクを表で表示</translation>
+        </message>
+        <message>
+            <source>No timeline is kept yet. The first one is that of step 50, or of a step that is much slower than all before it.</source>
+            <translation>タイムラインはまだ保存されていません。最初に保存されるのはステップ 50、またはそれまでより大幅に遅いステップです。</translation>
+        </message>
+        <message>
+            <source>Step %1 · %2</source>
+            <comment>number, why it was kept</comment>
+            <translation>ステップ %1 · %2</translation>
+        </message>
+        <message>
+            <source>Reading the timeline of step %1…</source>
+            <translation>ステップ %1 のタイムラインを読み込み中…</translation>
+        </message>
+        <message>
+            <source>Timeline of step %1</source>
+            <translation>ステップ %1 のタイムライン</translation>
+        </message>
+        <message>
+            <source>The timeline of step %1 cannot be read: %2</source>
+            <translation>ステップ %1 のタイムラインを読み込めません: %2</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::TimelineTableModel</name>
+        <message>
+            <source>Lane</source>
+            <translation>レーン</translation>
+        </message>
+        <message>
+            <source>Task</source>
+            <translation>タスク</translation>
+        </message>
+        <message>
+            <source>Layer</source>
+            <translation>層</translation>
+        </message>
+        <message>
+            <source>Micro-batch</source>
+            <translation>マイクロバッチ</translation>
+        </message>
+        <message>
+            <source>Begins at</source>
+            <translation>開始</translation>
+        </message>
+        <message>
+            <source>Takes</source>
+            <translation>所要時間</translation>
+        </message>
+        <message>
+            <source>Moves</source>
+            <translation>転送量</translation>
+        </message>
+        <message>
+            <source>Rate</source>
+            <translation>速度</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::StepTimelineChart</name>
+        <message>
+            <source>Timeline of a step</source>
+            <translation>ステップのタイムライン</translation>
+        </message>
+        <message>
+            <source>No step is shown.</source>
+            <translation>表示中のステップはありません。</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::TimelineText</name>
+        <message numerus="yes">
+            <source>Step %1 · %2 · %n task(s)</source>
+            <translation>
+                <numerusform>ステップ %1 · %2 · タスク %n 件</numerusform>
+            </translation>
+        </message>
+        <message>
+            <source>%1 · the longest wait: %2, %3</source>
+            <comment>the step, cause, time</comment>
+            <translation>%1 · 最長の待ち: %2、%3</translation>
+        </message>
+        <message>
+            <source>until done: %1</source>
+            <translation>完了待ち: %1</translation>
+        </message>
+        <message>
+            <source>micro-batch %1</source>
+            <translation>マイクロバッチ %1</translation>
+        </message>
+        <message>
+            <source>at %1</source>
+            <translation>開始 %1</translation>
+        </message>
+        <message>
+            <source>takes %1</source>
+            <translation>所要 %1</translation>
+        </message>
+        <message>
+            <source>For</source>
+            <translation>対象</translation>
+        </message>
+        <message>
+            <source>Layer</source>
+            <translation>層</translation>
+        </message>
+        <message>
+            <source>Micro-batch</source>
+            <translation>マイクロバッチ</translation>
+        </message>
+        <message>
+            <source>Waits for lane</source>
+            <translation>待ち先のレーン</translation>
+        </message>
+        <message>
+            <source>Lane</source>
+            <translation>レーン</translation>
+        </message>
+        <message>
+            <source>Begins at</source>
+            <translation>開始</translation>
+        </message>
+        <message>
+            <source>Takes</source>
+            <translation>所要時間</translation>
+        </message>
+        <message>
+            <source>Moves</source>
+            <translation>転送量</translation>
+        </message>
+        <message>
+            <source>Rate</source>
+            <translation>速度</translation>
+        </message>
+        <message numerus="yes">
+            <source>and %n more here: zoom in</source>
+            <translation>
+                <numerusform>ほか %n 件がここにあります (拡大してください)</numerusform>
+            </translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::TimelineWords</name>
+        <message>
+            <source>Compute waits</source>
+            <translation>計算の待ち</translation>
+        </message>
+        <message>
+            <source>Forward</source>
+            <translation>順伝播</translation>
+        </message>
+        <message>
+            <source>Backward</source>
+            <translation>逆伝播</translation>
+        </message>
+        <message>
+            <source>Gradients</source>
+            <translation>勾配</translation>
+        </message>
+        <message>
+            <source>Optimizer</source>
+            <translation>オプティマイザ</translation>
+        </message>
+        <message>
+            <source>Weights</source>
+            <translation>重み</translation>
+        </message>
+        <message>
+            <source>Optimizer state</source>
+            <translation>オプティマイザ状態</translation>
+        </message>
+        <message>
+            <source>Layer inputs</source>
+            <translation>層の入力</translation>
+        </message>
+        <message>
+            <source>Batches and scalars</source>
+            <translation>バッチとスカラー</translation>
+        </message>
+        <message>
+            <source>Disk reads</source>
+            <translation>ディスク読み込み</translation>
+        </message>
+        <message>
+            <source>Disk writes</source>
+            <translation>ディスク書き込み</translation>
+        </message>
+        <message>
+            <source>Engine</source>
+            <translation>エンジン</translation>
+        </message>
+        <message>
+            <source>Compute</source>
+            <translation>計算</translation>
+        </message>
+        <message>
+            <source>In</source>
+            <comment>copies to the device</comment>
+            <translation>送信</translation>
+        </message>
+        <message>
+            <source>Out</source>
+            <comment>copies to the host</comment>
+            <translation>受信</translation>
+        </message>
+        <message>
+            <source>Host</source>
+            <translation>ホスト</translation>
+        </message>
+        <message>
+            <source>Disk</source>
+            <translation>ディスク</translation>
+        </message>
+        <message>
+            <source>What the device computes; red where it waits.</source>
+            <translation>デバイスの計算。赤は待ち時間です。</translation>
+        </message>
+        <message>
+            <source>Copies from the host to the device.</source>
+            <translation>ホストからデバイスへの転送。</translation>
+        </message>
+        <message>
+            <source>Copies from the device to the host.</source>
+            <translation>デバイスからホストへの転送。</translation>
+        </message>
+        <message>
+            <source>The optimizer's work on the host's cores.</source>
+            <translation>ホストのコア上でのオプティマイザの処理。</translation>
+        </message>
+        <message>
+            <source>Reads from the disk and writes to it.</source>
+            <translation>ディスクの読み込みと書き込み。</translation>
+        </message>
+        <message>
+            <source>What the engine does between the steps.</source>
+            <translation>エンジンがステップの間に行う処理。</translation>
+        </message>
+        <message>
+            <source>Embedding</source>
+            <translation>埋め込み</translation>
+        </message>
+        <message>
+            <source>Head</source>
+            <translation>ヘッド</translation>
+        </message>
+        <message>
+            <source>Shared slots</source>
+            <translation>共有スロット</translation>
+        </message>
+        <message>
+            <source>Layer %1</source>
+            <translation>層 %1</translation>
+        </message>
+        <message>
+            <source>Group %1</source>
+            <translation>グループ %1</translation>
+        </message>
+        <message>
+            <source>the slowest until then</source>
+            <translation>それまでで最も遅い</translation>
+        </message>
+        <message>
+            <source>one of every %1</source>
+            <translation>%1 ステップごと</translation>
+        </message>
+        <message>
+            <source>waits for %1 · %2</source>
+            <comment>cause, time</comment>
+            <translation>%1 待ち · %2</translation>
+        </message>
+        <message>
+            <source>%1 · micro-batch %2</source>
+            <comment>layer</comment>
+            <translation>%1 · マイクロバッチ %2</translation>
+        </message>
+        <message>
+            <source>L%1</source>
+            <comment>a layer, as short as can be</comment>
+            <translation>L%1</translation>
+        </message>
+        <message>
+            <source>Compute waits: %1</source>
+            <translation>計算の待ち: %1</translation>
+        </message>
+        <message>
+            <source>Fetch the batch</source>
+            <translation>バッチの取得</translation>
+        </message>
+        <message>
+            <source>Read from disk</source>
+            <translation>ディスクから読み込み</translation>
+        </message>
+        <message>
+            <source>Write to disk</source>
+            <translation>ディスクへ書き込み</translation>
+        </message>
+        <message>
+            <source>Fetch weights</source>
+            <translation>重みの取得</translation>
+        </message>
+        <message>
+            <source>Fetch optimizer state</source>
+            <translation>オプティマイザ状態の取得</translation>
+        </message>
+        <message>
+            <source>Store optimizer state</source>
+            <translation>オプティマイザ状態の保存</translation>
+        </message>
+        <message>
+            <source>Finish gradient</source>
+            <translation>勾配の仕上げ</translation>
+        </message>
+        <message>
+            <source>Save layer input</source>
+            <translation>層の入力を保存</translation>
+        </message>
+        <message>
+            <source>Load layer input</source>
+            <translation>層の入力を読み戻し</translation>
+        </message>
+        <message>
+            <source>Send gradient</source>
+            <translation>勾配の送出</translation>
+        </message>
+        <message>
+            <source>Select urgent columns</source>
+            <translation>緊急列の選択</translation>
+        </message>
+        <message>
+            <source>Pack other columns</source>
+            <translation>残りの列をまとめる</translation>
+        </message>
+        <message>
+            <source>Add gradient on host</source>
+            <translation>ホストで勾配を加算</translation>
+        </message>
+        <message>
+            <source>Upload other columns</source>
+            <translation>残りの列を送信</translation>
+        </message>
+        <message>
+            <source>Scatter other columns</source>
+            <translation>残りの列を配置</translation>
+        </message>
+        <message>
+            <source>Move column ownership</source>
+            <translation>列の所有を移動</translation>
+        </message>
+        <message>
+            <source>Gradient norm, part</source>
+            <translation>勾配ノルム (部分)</translation>
+        </message>
+        <message>
+            <source>Gradient norm, sum</source>
+            <translation>勾配ノルム (合計)</translation>
+        </message>
+        <message>
+            <source>Send loss and norm</source>
+            <translation>損失とノルムの送出</translation>
+        </message>
+        <message>
+            <source>Update on device</source>
+            <translation>デバイスで更新</translation>
+        </message>
+        <message>
+            <source>Update on host</source>
+            <translation>ホストで更新</translation>
+        </message>
+        <message>
+            <source>Checkpoint</source>
+            <translation>チェックポイント</translation>
+        </message>
+        <message>
+            <source>Evaluation</source>
+            <translation>評価</translation>
         </message>
     </context>
 </TS>

@@ -2,12 +2,14 @@
 
 #include "core/device/bench.h"
 
+#include "app/cli/bench_step.h"
 #include "app/cli/commands.h"
-#include "core/device/cpu/cpu_device.h"
+#include "app/compose.h"
 #include "core/engine/bench_step.h"
 
 #include <millrace/library.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -17,8 +19,10 @@ namespace {
 
 struct Options {
     std::string name;
+    std::string device = "cpu";
     std::int64_t threads = 0;
     bool json = false;
+    StepOptions step;
 };
 
 Result<std::vector<BenchRow>> measure(const std::string& name, Device& device)
@@ -31,35 +35,68 @@ Result<std::vector<BenchRow>> measure(const std::string& name, Device& device)
         return benchAdamw(device);
     if (name == "attention")
         return benchAttention(device);
+    if (name == "elements")
+        return benchElements(device);
     if (name == "step")
         return benchStep(device);
     return Status::error(ErrorKind::InvalidArgument,
-        "bench '" + name + "': choose copy, matmul, adamw, attention or step" +
+        "bench '" + name + "': choose copy, matmul, adamw, attention, elements or step" +
             (name == "disk" ? " (disk comes with the SSD tier)" : ""));
+}
+
+// Threads and memory that no option names: all cores, half of what is available.
+Result<RunSpec> deviceSpec(const Options& options)
+{
+    auto choice = parseDevice(options.device);
+    MR_TRY(choice.status());
+    auto spec = stepDeviceSpec(options.step, choice.value());
+    MR_TRY(spec.status());
+    auto complete = completeForMachine(spec.value());
+    MR_TRY(complete.status());
+    RunSpec& resolved = complete.value();
+    if (resolved.device == DeviceChoice::Cuda)
+        return resolved;
+    resolved.device = DeviceChoice::Cpu;
+    const MachineInfo machine = inspectMachine();
+    resolved.threads = options.threads > 0 ? options.threads : std::max(1, machine.physicalCores);
+    if (resolved.deviceMemoryBytes == 0)
+        resolved.deviceMemoryBytes = machine.availableBytes / 2;
+    return resolved;
+}
+
+void printRow(const BenchRow& row, bool json)
+{
+    if (json)
+        printLine(nlohmann::json{{"name", row.name}, {"ours", row.ours}, {"limit", row.limit},
+            {"unit", row.unit}, {"ratio", row.ratio}}
+                      .dump());
+    else
+        std::printf("%-52s %10.1f of %10.1f %-8s %5.1f %%\n", row.name.c_str(), row.ours, row.limit,
+            row.unit.c_str(), 100.0 * row.ratio);
+}
+
+Status benchRows(Device& device, const Options& options)
+{
+    auto rows = measure(options.name, device);
+    MR_TRY(rows.status());
+    for (const BenchRow& row : rows.value())
+        printRow(row, options.json);
+    return {};
 }
 
 int bench(const Options& options)
 {
-    CpuDeviceOptions cpu;
-    cpu.memoryBytes = static_cast<std::size_t>(inspectMachine().availableBytes / 2);
-    cpu.threads = options.threads > 0 ? static_cast<int>(options.threads)
-                                      : std::max(1, inspectMachine().physicalCores);
-    auto device = makeCpuDevice(cpu);
+    auto spec = deviceSpec(options);
+    if (!spec.ok())
+        return fail(spec.status(), options.json);
+    auto device = makeDevice(spec.value());
     if (!device.ok())
         return fail(device.status(), options.json);
-    auto rows = measure(options.name, *device.value());
-    if (!rows.ok())
-        return fail(rows.status(), options.json);
-    for (const BenchRow& row : rows.value()) {
-        if (options.json)
-            printLine(nlohmann::json{{"name", row.name}, {"ours", row.ours}, {"limit", row.limit},
-                {"unit", row.unit}, {"ratio", row.ratio}}
-                          .dump());
-        else
-            std::printf("%-44s %10.1f of %10.1f %-8s %5.1f %%\n", row.name.c_str(), row.ours,
-                row.limit, row.unit.c_str(), 100.0 * row.ratio);
-    }
-    return 0;
+    const bool ofModel = options.name == "step" && !options.step.model.empty();
+    const Status status =
+        ofModel ? benchModelStep(*device.value(), spec.value(), options.step, options.json)
+                : benchRows(*device.value(), options);
+    return status.ok() ? 0 : fail(status, options.json);
 }
 
 } // namespace
@@ -68,10 +105,12 @@ void addBench(CLI::App& app, Action& action)
 {
     auto options = std::make_shared<Options>();
     CLI::App* command = app.add_subcommand("bench", "Speed against the machine's limit");
-    command->add_option("name", options->name, "copy, matmul, adamw, attention or step")
+    command->add_option("name", options->name, "copy, matmul, adamw, attention, elements or step")
         ->required();
-    command->add_option("--threads", options->threads, "Compute threads");
+    command->add_option("--device", options->device, "cpu, cuda or auto");
+    command->add_option("--threads", options->threads, "Compute threads of the CPU device");
     command->add_flag("--json", options->json, "JSON on stdout");
+    addStepOptions(*command, options->step);
     command->callback([options, &action] { action = [options] { return bench(*options); }; });
 }
 

@@ -117,7 +117,8 @@ int eval(const EvalOptions& options)
     const auto bytes = InferenceModel::deviceBytes(options.model, model);
     if (!bytes.ok())
         return fail(bytes.status(), options.json);
-    auto device = makeInferenceDevice(choice.value(), Result(bytes).value(), options.threads);
+    auto device = makeInferenceDevice(
+        {choice.value(), Result(bytes).value(), options.threads, model.compute});
     if (!device.ok())
         return fail(device.status(), options.json);
     auto loaded = InferenceModel::load(options.model, model, *device.value());

@@ -50,7 +50,8 @@ Result<Generated> run(const Options& options)
     auto bytes = InferenceModel::deviceBytes(options.model, inference);
     if (!bytes.ok())
         return bytes.status();
-    auto device = makeInferenceDevice(choice.value(), bytes.value(), options.threads);
+    auto device =
+        makeInferenceDevice({choice.value(), bytes.value(), options.threads, inference.compute});
     if (!device.ok())
         return device.status();
     auto model = InferenceModel::load(options.model, inference, *device.value());

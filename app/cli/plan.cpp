@@ -2,6 +2,7 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/spec_options.h"
+#include "app/compose.h"
 #include "core/base/bytes.h"
 
 #include <millrace/planner.h>
@@ -37,6 +38,8 @@ void printReport(const PlanReport& report)
     if (report.predictedStepMs > 0.0)
         std::printf("  forecast: %.1f ms a step, of which %.1f ms compute\n",
             report.predictedStepMs, report.predictedComputeMs);
+    if (!report.reason.empty())
+        std::printf("  chosen: %s\n", report.reason.c_str());
     std::printf("  a checkpoint takes %s\n", formatBytes(report.checkpointBytes).c_str());
     for (const std::string& advice : report.advice)
         std::printf("  advice: %s\n", advice.c_str());
@@ -49,12 +52,12 @@ int plan(const Options& options)
         return fail(spec.status(), options.json);
     std::vector<PlanReport> reports;
     if (options.allPolicies) {
-        auto all = planAllPolicies(spec.value());
+        auto all = planAllForMachine(spec.value());
         if (!all.ok())
             return fail(all.status(), options.json);
         reports = std::move(all).value();
     } else {
-        auto one = planRun(spec.value());
+        auto one = planForMachine(spec.value());
         if (!one.ok())
             return fail(one.status(), options.json);
         reports.push_back(std::move(one).value());

@@ -6,12 +6,15 @@
 #include <millrace/run_reader.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 namespace mr::app {
 namespace {
@@ -26,6 +29,7 @@ struct Options {
     bool json = false;
     bool csv = false;
     bool trace = false;
+    bool machine = false;
 };
 
 Result<std::unique_ptr<RunReader>> openReader(const Options& options)
@@ -40,8 +44,9 @@ Json describe(const RunRow& run)
         {"tokens", run.tokens}, {"last_loss", run.lastLoss}, {"best_eval", run.bestEval},
         {"active_ms", run.activeUs / 1000}, {"compute_ms", run.computeUs / 1000},
         {"stall_ms", run.stallUs / 1000}, {"device_peak_bytes", run.devicePeakBytes},
-        {"host_peak_bytes", run.hostPeakBytes}, {"simulated_link", run.simulatedLink},
-        {"dir", run.dir}, {"resumable", run.resumable}, {"exit_reason", run.exitReason}};
+        {"host_peak_bytes", run.hostPeakBytes}, {"energy_j", run.energyJ},
+        {"simulated_link", run.simulatedLink}, {"dir", run.dir}, {"resumable", run.resumable},
+        {"exit_reason", run.exitReason}};
 }
 
 int list(const Options& options)
@@ -127,6 +132,49 @@ void printCsv(const std::vector<StepRow>& steps)
     }
 }
 
+// All samples of a run, by their time.
+Result<std::map<std::int64_t, MachineSample>> samplesOf(RunReader& reader, std::int64_t id)
+{
+    std::map<std::int64_t, MachineSample> samples;
+    for (std::size_t i = 0; i < kMachineMetrics; ++i) {
+        const CounterWindow whole{0, kAllSteps, kAllSteps};
+        auto series = reader.counter(id, kMachineMetricInfos[i].name, whole);
+        if (!series.ok())
+            return series.status();
+        for (const CounterEntry& entry : series.value().entries) {
+            if (std::isnan(entry.mean))
+                continue; // that second was missed
+            MachineSample& sample = samples[entry.timeMs];
+            sample.timeMs = entry.timeMs;
+            sample.values[i] = static_cast<double>(entry.mean);
+        }
+    }
+    return samples;
+}
+
+int printMachine(RunReader& reader, const Options& options)
+{
+    auto samples = samplesOf(reader, options.first);
+    if (!samples.ok())
+        return fail(samples.status());
+    std::string head = "time_ms";
+    for (const MachineMetricInfo& metric : kMachineMetricInfos)
+        head += "," + std::string(metric.name) + " (" + std::string(metric.unit) + ")";
+    if (options.csv)
+        printLine(head);
+    for (const auto& [timeMs, sample] : samples.value()) {
+        if (!options.csv) {
+            printLine(toJson(sample));
+            continue;
+        }
+        std::printf("%lld", static_cast<long long>(timeMs));
+        for (const std::optional<double>& value : sample.values)
+            std::printf(value ? ",%.7g" : ",", value.value_or(0.0));
+        std::printf("\n");
+    }
+    return 0;
+}
+
 // The newest step trace the run folder keeps; it is Chrome JSON already.
 int printTrace(const RunRow& run)
 {
@@ -156,6 +204,8 @@ int exportRun(const Options& options)
         return fail(run.status());
     if (options.trace)
         return printTrace(run.value());
+    if (options.machine)
+        return printMachine(*reader.value(), options);
     auto steps = reader.value()->steps(options.first, -1, kAllSteps);
     if (!steps.ok())
         return fail(steps.status());
@@ -194,6 +244,7 @@ void addRuns(CLI::App& app, Action& action)
     out->add_option("id", options->first, "Run")->required();
     out->add_flag("--csv", options->csv, "Comma-separated values");
     out->add_flag("--trace", options->trace, "Chrome/Perfetto trace of a step");
+    out->add_flag("--machine", options->machine, "The machine, once a second, instead of steps");
     out->callback([options, &action] { action = [options] { return exportRun(*options); }; });
 }
 

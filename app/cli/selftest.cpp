@@ -1,6 +1,9 @@
 // `millrace selftest`: every op against double precision, every exact policy against resident.
 
 #include "app/cli/commands.h"
+#include "app/compose.h"
+#include "app/cuda_plugin.h"
+#include "core/base/bytes.h"
 #include "core/device/conformance.h"
 #include "core/device/cpu/cpu_device.h"
 #include "core/engine/exact_check.h"
@@ -18,6 +21,8 @@ namespace {
 
 struct Options {
     std::string device = "cpu";
+    DeviceChoice choice = DeviceChoice::Cpu;
+    bool bf16 = true; // false: a card without it, whose BF16 cases are left out
     std::string op;
     std::int64_t threads = 0;
     bool json = false;
@@ -42,6 +47,8 @@ void report(const Options& options, Tally& tally, const std::string& name, bool 
 
 Result<std::unique_ptr<Device>> makeTestDevice(const Options& options, CpuDeviceOptions::Mode mode)
 {
+    if (options.choice == DeviceChoice::Cuda)
+        return makeWholeCudaDevice();
     CpuDeviceOptions cpu;
     cpu.memoryBytes = std::size_t{1} << 30;
     cpu.threads = options.threads > 0 ? static_cast<int>(options.threads)
@@ -55,7 +62,13 @@ Status checkOps(const Options& options, Tally& tally)
     auto device = makeTestDevice(options, CpuDeviceOptions::Mode::Inline);
     if (!device.ok())
         return device.status();
+    if (options.choice == DeviceChoice::Cuda && !options.json)
+        std::printf("%s, %s, %s held by CUDA itself\n", device.value()->info().name.c_str(),
+            device.value()->info().instructionSet.c_str(),
+            formatBytes(cudaBaselineBytes(*device.value())).c_str());
     const auto each = [&](const ConformanceResult& result) {
+        if (!options.bf16 && result.name.find(" bf16") != std::string::npos)
+            return;
         std::string detail = result.message;
         if (detail.empty())
             detail = "error " + std::to_string(result.error) + " of the tolerance" +
@@ -66,48 +79,83 @@ Status checkOps(const Options& options, Tally& tally)
     return ran.ok() ? Status() : ran.status();
 }
 
+std::string modeOf(const Options& options, const Device& device)
+{
+    if (options.choice == DeviceChoice::Cuda)
+        return " cuda";
+    return device.info().asynchronous ? " threaded" : " inline";
+}
+
+// The devices a policy must give the same bits on. On a card there is one mode.
+Result<std::vector<std::unique_ptr<Device>>> policyDevices(const Options& options)
+{
+    std::vector<std::unique_ptr<Device>> devices;
+    using Mode = CpuDeviceOptions::Mode;
+    for (const Mode mode : {Mode::Inline, Mode::Threaded}) {
+        if (mode == Mode::Threaded && options.choice == DeviceChoice::Cuda)
+            break;
+        auto device = makeTestDevice(options, mode);
+        if (!device.ok())
+            return device.status();
+        devices.push_back(std::move(device).value());
+    }
+    return devices;
+}
+
+Status checkPolicy(const Options& options, Tally& tally, Device& device, const TinyRun& run,
+    const TinyResult& reference)
+{
+    auto result = runTiny(device, run);
+    if (!result.ok())
+        return result.status();
+    const bool same = result.value().weightsHash == reference.weightsHash &&
+                      result.value().losses == reference.losses;
+    const std::string name = "policy " + run.policy +
+                             (run.compute == DType::F32 ? " fp32" : " bf16") +
+                             modeOf(options, device);
+    report(options, tally, name, same, "weights " + result.value().weightsHash);
+    return {};
+}
+
 // One model, data and seed; every policy, order, device mode and update thread count.
 Status checkPolicies(const Options& options, Tally& tally)
 {
+    auto devices = policyDevices(options);
+    if (!devices.ok())
+        return devices.status();
     for (const DType compute : {DType::F32, DType::BF16}) {
+        if (compute == DType::BF16 && !options.bf16)
+            continue;
         TinyRun run;
         run.compute = compute;
-        auto inlineDevice = makeTestDevice(options, CpuDeviceOptions::Mode::Inline);
-        auto threaded = makeTestDevice(options, CpuDeviceOptions::Mode::Threaded);
-        if (!inlineDevice.ok() || !threaded.ok())
-            return inlineDevice.ok() ? threaded.status() : inlineDevice.status();
-        auto reference = runTiny(*inlineDevice.value(), run);
+        auto reference = runTiny(*devices.value().front(), run);
         if (!reference.ok())
             return reference.status();
         for (const PolicyInfo& policy : policyTable()) {
             if (!policy.built || !policy.exact)
                 continue;
-            for (Device* device : {inlineDevice.value().get(), threaded.value().get()}) {
-                run.policy = policy.name;
-                auto result = runTiny(*device, run);
-                const std::string name = "policy " + std::string(policy.name) +
-                                         (compute == DType::F32 ? " fp32" : " bf16") +
-                                         (device->info().asynchronous ? " threaded" : " inline");
-                if (!result.ok())
-                    return result.status();
-                const bool same = result.value().weightsHash == reference.value().weightsHash &&
-                                  result.value().losses == reference.value().losses;
-                report(options, tally, name, same, "weights " + result.value().weightsHash);
-            }
+            run.policy = policy.name;
+            for (const std::unique_ptr<Device>& device : devices.value())
+                MR_TRY(checkPolicy(options, tally, *device, run, reference.value()));
         }
     }
     return {};
 }
 
-int selftest(const Options& options)
+int selftest(Options options)
 {
     auto choice = parseDevice(options.device);
     if (!choice.ok())
         return fail(choice.status(), options.json);
-    if (choice.value() == DeviceChoice::Cuda)
-        return fail(Status::error(ErrorKind::InvalidArgument,
-                        "device cuda: this build has no CUDA device yet; use --device cpu"),
-            options.json);
+    options.choice = choice.value();
+    if (options.choice == DeviceChoice::Cuda) {
+        auto facts = inspectCuda();
+        if (!facts.ok())
+            return fail(facts.status(), options.json);
+        options.bf16 = facts.value().bf16;
+        if (!options.bf16 && !options.json)
+            std::printf("this card has no bf16 arithmetic: those cases are left out\n");
+    }
     Tally tally;
     if (const Status status = checkOps(options, tally); !status.ok())
         return fail(status, options.json);

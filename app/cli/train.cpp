@@ -171,7 +171,10 @@ struct TrainOptions {
 int train(const TrainOptions& options)
 {
     StopOnSignal signals;
-    auto spec = options.spec.spec();
+    auto asked = options.spec.spec();
+    if (!asked.ok())
+        return fail(asked.status(), options.json);
+    auto spec = completeForMachine(asked.value());
     if (!spec.ok())
         return fail(spec.status(), options.json);
     auto resolved = resolveSpec(spec.value(), 0);

@@ -44,14 +44,17 @@ Result<std::unique_ptr<Session>> together(
 Result<std::unique_ptr<Session>> openOnDevice(
     const RunSpec& spec, RunStore& store, Session::Listener listener)
 {
-    Result<RunSpec> resolved = resolveSpec(spec, 0);
+    Result<RunSpec> complete = completeForMachine(spec);
+    if (!complete.ok())
+        return complete.status();
+    Result<RunSpec> resolved = resolveSpec(complete.value(), 0);
     if (!resolved.ok())
         return resolved.status();
     Result<std::unique_ptr<Device>> device = makeDevice(resolved.value());
     if (!device.ok())
         return device.status();
     Device& borrowed = *device.value();
-    auto session = Session::open(spec, borrowed, store, std::move(listener));
+    auto session = Session::open(complete.value(), borrowed, store, std::move(listener));
     return together(std::move(device).value(), std::move(session));
 }
 

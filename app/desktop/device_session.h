@@ -1,7 +1,7 @@
 // A session together with the device it runs on: the workstation makes a device for each run.
 //
 // Threads  As Session::open(): call off the UI thread.
-// Errors   Those of resolveSpec(), makeDevice() and Session::open().
+// Errors   Those of completeForMachine(), resolveSpec(), makeDevice() and Session::open().
 
 #pragma once
 

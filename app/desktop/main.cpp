@@ -29,12 +29,15 @@ ui::UiServices makeServices(RunStore& store)
         return resumeOnDevice(runDir, store, std::move(listener));
     };
     services.openReader = &RunReader::open;
-    services.inspectMachine = &inspectMachine;
+    services.inspectMachine = &inspectWithDevices;
     services.inspectModel = &inspectModel;
     services.inspectDataset = &inspectDataset;
-    services.checkSpec = &checkSpec;
-    services.resolveSpec = &resolveSpec;
-    services.planRun = &planRun;
+    services.checkSpec = [](const RunSpec& spec) {
+        const Status status = checkSpec(spec);
+        return status.ok() ? checkPolicy(spec) : status;
+    };
+    services.resolveSpec = &resolveForMachine;
+    services.planRun = &planForMachine;
     services.planFromJson = [](const std::string& json) { return planReportFromJson(json); };
     services.policies = {"auto"};
     for (const PolicyInfo& policy : policyTable()) {

@@ -25,6 +25,16 @@ json tierToJson(const PlanTier& tier)
         {"total_bytes", tier.totalBytes}, {"kinds", std::move(kinds)}};
 }
 
+// {"name":"block 0","device":{"weights":4},"host":{"low plane":4}}: half the size of a list, and a
+// plan has a hundred of them.
+json groupToJson(const PlanGroup& group)
+{
+    json value = {{"name", group.name}};
+    for (const PlanGroupBytes& b : group.bytes)
+        value[b.tier][b.kind] = b.bytes;
+    return value;
+}
+
 // The list of objects at `key`, each read by `read`.
 template <typename T, typename Read>
 void readList(JsonFields& fields, std::string_view key, std::vector<T>& out, Read read)
@@ -54,6 +64,24 @@ PlanTier readTier(JsonFields& f)
     tier.totalBytes = f.unsignedInteger("total_bytes", 0);
     readList(f, "kinds", tier.kinds, readKind);
     return tier;
+}
+
+PlanGroup readGroup(JsonFields& f)
+{
+    PlanGroup group;
+    group.name = f.text("name", "");
+    for (const char* tier : {"device", "host", "disk"}) {
+        const json* kinds = f.find(tier);
+        if (kinds == nullptr)
+            continue;
+        JsonFields bytes(*kinds, "plan, groups, " + std::string(tier));
+        if (kinds->is_object()) {
+            for (const auto& entry : kinds->items())
+                group.bytes.push_back({tier, entry.key(), bytes.unsignedInteger(entry.key(), 0)});
+        }
+        f.take(bytes.status());
+    }
+    return group;
 }
 
 void readAdvice(JsonFields& f, std::vector<std::string>& out)
@@ -91,6 +119,7 @@ PlanReport readReport(JsonFields& f)
     r.fits = f.boolean("fits", false);
     r.limit = f.text("limit", "");
     readAdvice(f, r.advice);
+    r.reason = f.text("reason", "");
     r.device = f.text("device", "");
     r.simulatedLink = f.boolean("simulated_link", false);
     r.precision = f.text("precision", "");
@@ -99,6 +128,7 @@ PlanReport readReport(JsonFields& f)
     r.steps = f.integer("steps", kCount, 0);
     r.tokensPerStep = f.integer("tokens_per_step", kCount, 0);
     readList(f, "tiers", r.tiers, readTier);
+    readList(f, "groups", r.groups, readGroup);
     r.checkpointBytes = f.unsignedInteger("checkpoint_bytes", 0);
     r.h2dBytesPerStep = f.integer("h2d_bytes_per_step", kCount, 0);
     r.d2hBytesPerStep = f.integer("d2h_bytes_per_step", kCount, 0);
@@ -116,14 +146,18 @@ std::string toJson(const PlanReport& report)
     json tiers = json::array();
     for (const PlanTier& tier : r.tiers)
         tiers.push_back(tierToJson(tier));
+    json groups = json::array();
+    for (const PlanGroup& group : r.groups)
+        groups.push_back(groupToJson(group));
     json stalls = json::object();
     for (std::size_t i = 0; i < kStallCauses; ++i)
         stalls[std::string(kStallCauseNames[i])] = r.predictedStallMs[i];
     const json value = {{"policy", r.policy}, {"exact", r.exact},
         {"max_stale_steps", r.maxStaleSteps}, {"fits", r.fits}, {"limit", r.limit},
-        {"advice", r.advice}, {"device", r.device}, {"simulated_link", r.simulatedLink},
-        {"precision", r.precision}, {"recompute", r.recompute}, {"parameters", r.parameters},
-        {"steps", r.steps}, {"tokens_per_step", r.tokensPerStep}, {"tiers", std::move(tiers)},
+        {"advice", r.advice}, {"reason", r.reason}, {"device", r.device},
+        {"simulated_link", r.simulatedLink}, {"precision", r.precision}, {"recompute", r.recompute},
+        {"parameters", r.parameters}, {"steps", r.steps}, {"tokens_per_step", r.tokensPerStep},
+        {"tiers", std::move(tiers)}, {"groups", std::move(groups)},
         {"checkpoint_bytes", r.checkpointBytes}, {"h2d_bytes_per_step", r.h2dBytesPerStep},
         {"d2h_bytes_per_step", r.d2hBytesPerStep}, {"predicted_step_ms", r.predictedStepMs},
         {"predicted_compute_ms", r.predictedComputeMs}, {"predicted_stall_ms", std::move(stalls)}};

@@ -21,12 +21,6 @@ constexpr double kMostEpochs = 1e6;
 
 constexpr std::array<std::string_view, 5> kMethodsToCome = {
     "lora", "qlora", "dora", "galore", "mezo"};
-constexpr std::array<std::string_view, 3> kPoliciesBuilt = {"auto", "resident", "zero-offload"};
-constexpr std::array<std::string_view, 5> kPoliciesToCome = {
-    "zero-offload-dpu", "deep-optimizer-states", "zenflow", "streamed", "ssd-vertical"};
-constexpr std::array<std::string_view, 3> kOrders = {"by-microbatch", "by-layer", "by-layer-flip"};
-constexpr std::array<std::string_view, 10> kOptionsToCome = {"urgent", "interval", "warmup",
-    "select", "device-share", "late", "disk-share", "state", "verify", "accumulate-on"};
 
 template <std::size_t N>
 bool contains(const std::array<std::string_view, N>& words, std::string_view word)
@@ -131,45 +125,13 @@ Status checkMethod(const std::string& method)
     return refuse("method " + quoted(method) + " is not known; use full");
 }
 
-Status checkPolicy(const std::string& policy)
-{
-    if (contains(kPoliciesBuilt, policy))
-        return {};
-    if (contains(kPoliciesToCome, policy))
-        return refuse("policy " + quoted(policy) +
-                      " is known but not built yet; use resident or zero-offload");
-    return refuse("policy " + quoted(policy) + " is not known; use auto, resident or zero-offload");
-}
-
-Status checkOption(const std::string& key, const std::string& value)
-{
-    if (key == "order") {
-        if (contains(kOrders, value))
-            return {};
-        return refuse("policy option order=" + value +
-                      " is not known; use by-microbatch, by-layer or by-layer-flip");
-    }
-    if (key == "clip-mode") {
-        if (value == "exact")
-            return {};
-        if (value == "previous-norm" || value == "per-group")
-            return refuse("policy option clip-mode=" + value +
-                          " is known but not built yet; use clip-mode=exact");
-        return refuse("policy option clip-mode=" + value + " is not known; use clip-mode=exact");
-    }
-    if (contains(kOptionsToCome, key))
-        return refuse("policy option " + quoted(key) +
-                      " belongs to policies that are not built yet; remove it");
-    return refuse("policy option " + quoted(key) + " is not known; use order= or clip-mode=");
-}
-
 Status checkDevice(const RunSpec& s)
 {
-    if (s.device == DeviceChoice::Cuda)
-        return refuse("device 'cuda': this build has no CUDA device yet; use cpu");
     if (!std::isfinite(s.linkBytesPerSecond) || s.linkBytesPerSecond < 0.0)
         return refuse("link is " + number(s.linkBytesPerSecond) +
                       " bytes/s; it must be above 0, or left out");
+    if (s.device == DeviceChoice::Cuda && s.linkBytesPerSecond > 0.0)
+        return refuse("link slows the copies of the CPU device down; leave it out with cuda");
     if (s.diskBytes != 0 || !s.diskPath.empty())
         return refuse("disk-space and disk-path are for policies that keep state on disk, and "
                       "none is built yet; remove them");
@@ -182,9 +144,6 @@ Status checkSpec(const RunSpec& spec)
 {
     MR_TRY(checkModel(spec));
     MR_TRY(checkMethod(spec.method));
-    MR_TRY(checkPolicy(spec.policy));
-    for (const auto& [key, value] : spec.policyOptions)
-        MR_TRY(checkOption(key, value));
     MR_TRY(checkDevice(spec));
     MR_TRY(checkRun(spec));
     return checkOptimizer(spec);

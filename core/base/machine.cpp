@@ -2,56 +2,28 @@
 
 #include "core/base/cpu_features.h"
 #include "core/base/file.h"
+#include "core/base/host_readings.h"
+#include "core/base/nvml.h"
 #include "core/base/thread.h"
 
 #include <millrace/library.h>
 
-#include <dlfcn.h>
 #include <sched.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 
 namespace mr {
 namespace {
 
-// The kB value of one line of /proc/meminfo, in bytes.
-std::uint64_t memoryLine(std::string_view name)
-{
-    std::ifstream file("/proc/meminfo");
-    std::string key;
-    std::uint64_t kilobytes = 0;
-    std::string unit;
-    while (file >> key >> kilobytes) {
-        if (key == name)
-            return kilobytes * 1024;
-        std::getline(file, unit);
-    }
-    return 0;
-}
-
-// A container's limit is below what /proc/meminfo says. "max" and a missing file are no limit.
-std::uint64_t containerNumber(const char* path, std::uint64_t fallback)
-{
-    std::ifstream file(path);
-    std::uint64_t value = 0;
-    return file >> value ? value : fallback;
-}
-
 void readMemory(MachineInfo& info)
 {
-    info.memoryBytes = memoryLine("MemTotal:");
-    info.availableBytes = memoryLine("MemAvailable:");
-    const std::uint64_t limit = containerNumber("/sys/fs/cgroup/memory.max", UINT64_MAX);
-    if (limit >= info.memoryBytes)
-        return;
-    const std::uint64_t used = containerNumber("/sys/fs/cgroup/memory.current", 0);
-    info.memoryBytes = limit;
-    info.availableBytes = std::min(info.availableBytes, limit - std::min(limit, used));
+    if (const auto memory = readHostMemory("/")) {
+        info.memoryBytes = memory->totalBytes;
+        info.availableBytes = memory->availableBytes;
+    }
 }
 
 int availableThreads()
@@ -73,74 +45,24 @@ std::filesystem::path dataFolder()
     return std::filesystem::path(home ? home : "/") / ".local/share/millrace";
 }
 
-// The few calls of NVML that are needed, declared by hand: its header comes with the CUDA
-// toolkit, its library with the driver, and neither need be here.
-struct Nvml {
-    struct Memory {
-        unsigned long long total;
-        unsigned long long free;
-        unsigned long long used;
-    };
-    using Device = void*;
-
-    int (*init)() = nullptr;
-    int (*shutdown)() = nullptr;
-    int (*count)(unsigned*) = nullptr;
-    int (*handle)(unsigned, Device*) = nullptr;
-    int (*name)(Device, char*, unsigned) = nullptr;
-    int (*memory)(Device, Memory*) = nullptr;
-
-    template <typename Fn>
-    static bool load(void* library, const char* symbol, Fn& fn)
-    {
-        fn = reinterpret_cast<Fn>(::dlsym(library, symbol));
-        return fn != nullptr;
-    }
-
-    bool loadAll(void* library)
-    {
-        return load(library, "nvmlInit_v2", init) && load(library, "nvmlShutdown", shutdown) &&
-               load(library, "nvmlDeviceGetCount_v2", count) &&
-               load(library, "nvmlDeviceGetHandleByIndex_v2", handle) &&
-               load(library, "nvmlDeviceGetName", name) &&
-               load(library, "nvmlDeviceGetMemoryInfo", memory);
-    }
-};
-
-void closeLibrary(void* library)
-{
-    if (library)
-        ::dlclose(library);
-}
-
 std::vector<GpuInfo> readGpus()
 {
     std::vector<GpuInfo> gpus;
-    const std::unique_ptr<void, void (*)(void*)> library(
-        ::dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL), &closeLibrary);
-    Nvml nvml;
-    if (!library || !nvml.loadAll(library.get()) || nvml.init() != 0)
+    const std::unique_ptr<Nvml> nvml = Nvml::load();
+    if (!nvml)
         return gpus;
-    unsigned count = 0;
-    if (nvml.count(&count) != 0)
-        count = 0;
-    for (unsigned i = 0; i < count; ++i) {
-        Nvml::Device device = nullptr;
-        std::array<char, 97> name{};
-        Nvml::Memory memory{};
+    for (Nvml::Gpu handle : nvml->gpus()) {
         GpuInfo gpu;
-        if (nvml.handle(i, &device) != 0 ||
-            nvml.name(device, name.data(), static_cast<unsigned>(name.size()) - 1) != 0) {
-            gpu.name = "NVIDIA GPU " + std::to_string(i);
-            gpu.note = "the driver does not answer for it";
+        if (const auto name = handle ? nvml->name(handle) : std::nullopt) {
+            gpu.name = *name;
+            if (const auto memory = nvml->memory(handle))
+                gpu.memoryBytes = memory->totalBytes;
         } else {
-            gpu.name = name.data();
-            if (nvml.memory(device, &memory) == 0)
-                gpu.memoryBytes = memory.total;
+            gpu.name = "NVIDIA GPU " + std::to_string(gpus.size());
+            gpu.note = "the driver does not answer for it";
         }
         gpus.push_back(std::move(gpu));
     }
-    nvml.shutdown();
     return gpus;
 }
 

@@ -7,6 +7,12 @@
 // sum; n visible keys), which bounds the output by P sum p |v|, and lse by E + (6 n + 16) u. The
 // backward pass takes lse and out as they were stored, in the reference too, so its errors are
 // those of its own arithmetic; they are written where they are summed.
+//
+// BF16: a device with matrix units, which take both operands in BF16, may round the left operand of
+// a second product: p before p v and p dO, the gradient of a score before it meets q or k. That is
+// one relative error of at most u = 2^-8 a term, so it moves a sum of terms w x by at most
+// u sum |w x|; the rounding of the stored result then sees a sum larger by as much: the factor
+// 1 + u. The sum of probabilities is taken before they are rounded. F32 gets none of this.
 
 #include "core/device/conformance_case.h"
 
@@ -41,6 +47,19 @@ const std::vector<Shape>& shapes()
         {"no rows", 0, 2, 1, 16, {}},
         {"last query only", 131, 4, 2, 16, {}, 0, 0, 130},
         {"queries from the middle", 150, 4, 2, 32, {20, 130}, 0, 0, 70},
+        // The head_dims with matrix-unit forms; tiles are 64 or 128 rows, 16 at 256.
+        {"group of 3, three tiles", 195, 3, 1, 64, {}},
+        {"documents across tiles and padding", 187, 2, 1, 64, {1, 62, 3, 90, 2}, 0, 29},
+        {"documents", 133, 2, 1, 80, {40, 93}},
+        {"sliding window", 150, 2, 1, 96, {131, 19}, 50},
+        {"group of 2, one past a tile", 129, 4, 2, 128, {}},
+        {"window, documents, padding", 200, 2, 1, 128, {7, 170}, 65, 23},
+        {"window of one row", 66, 1, 1, 128, {}, 1},
+        {"documents", 81, 2, 1, 256, {30, 51}},
+        {"window and padding", 70, 1, 1, 256, {63}, 20, 7},
+        {"last query only", 193, 4, 2, 64, {}, 0, 0, 192},
+        {"queries from the middle", 197, 2, 1, 128, {100, 97}, 0, 0, 67},
+        {"queries from the middle, window", 90, 1, 1, 256, {}, 37, 0, 33},
     };
     return all;
 }
@@ -69,7 +88,8 @@ struct Row {
     std::int64_t count = 0;
     double scoreError = 0.0; // E of the file comment
     double lse = 0.0;
-    Values scores; // scaled
+    Values scores;        // scaled
+    Values probabilities; // exp(score - lse)
 };
 
 struct Geometry {
@@ -117,6 +137,8 @@ struct Geometry {
         for (const double score : r.scores)
             total += std::exp(score - top);
         r.lse = top + std::log(total);
+        for (const double score : r.scores)
+            r.probabilities.push_back(std::exp(score - r.lse));
         return r;
     }
 };
@@ -124,6 +146,12 @@ struct Geometry {
 double probabilityError(const Row& r)
 {
     return 2.0 * r.scoreError + (6.0 * static_cast<double>(r.count) + 16.0) * kU;
+}
+
+// What a left operand rounded to the storage type may add, relative; see the file comment.
+double operandRounding(DType type)
+{
+    return type == DType::BF16 ? kUBf16 * (1.0 + kUBf16) : 0.0;
 }
 
 void attention(CaseRun& run, DType type, const Shape& s)
@@ -150,14 +178,15 @@ void attention(CaseRun& run, DType type, const Shape& s)
                 double sum = 0.0;
                 double magnitude = 0.0;
                 for (std::int64_t j = 0; j < r.count; ++j) {
-                    const double p = std::exp(r.scores[static_cast<std::size_t>(j)] - r.lse);
+                    const double p = r.probabilities[static_cast<std::size_t>(j)];
                     const double v = qkv(g.valueAt(r.from + j, h) + d);
                     sum += p * v;
                     magnitude += p * std::abs(v);
                 }
                 out.push_back(sum);
-                outTolerance.push_back(
-                    2.0 * (relative + kU) * magnitude + unitOf(type) * (1.0 + 1e-3) * magnitude);
+                outTolerance.push_back(2.0 * (relative + kU) * magnitude +
+                                       unitOf(type) * (1.0 + 1e-3) * magnitude +
+                                       operandRounding(type) * magnitude);
             }
         }
     run.expect("out", args.out, out, outTolerance);
@@ -242,7 +271,7 @@ void forwardResults(const Geometry& g, DType type, Values& out, Values& lse)
             for (int d = 0; d < g.s.headDim; ++d) {
                 double sum = 0.0;
                 for (std::int64_t j = 0; j < r.count; ++j)
-                    sum += std::exp(r.scores[static_cast<std::size_t>(j)] - r.lse) *
+                    sum += r.probabilities[static_cast<std::size_t>(j)] *
                            g.qkv(g.valueAt(r.from + j, h) + d);
                 out.push_back(static_cast<double>(roundTo(type, static_cast<float>(sum))));
             }
@@ -276,6 +305,7 @@ void attentionBackward(CaseRun& run, DType type, const Shape& s)
     Values tolerance;
     for (std::size_t i = 0; i < sums.sum.size(); ++i)
         tolerance.push_back(2.0 * (sums.error[i] + terms * kU * sums.magnitude[i]) +
+                            operandRounding(type) * sums.magnitude[i] +
                             unitOf(type) * (1.0 + 1e-3) * std::abs(sums.sum[i]) + 1e-38);
     run.expect("gradQkv", args.gradQkv, sums.sum, tolerance);
 }

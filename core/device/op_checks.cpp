@@ -71,6 +71,16 @@ public:
         return *this;
     }
 
+    // Two tensors that must not be the same memory.
+    Checker& apart(
+        const char* name, const TensorView& view, const char* otherName, const TensorView& other)
+    {
+        if (m_status.ok() && view.data && view.data == other.data && view.count() > 0)
+            m_status = Status::error(ErrorKind::InvalidArgument,
+                std::string(m_op) + ": " + name + " is " + otherName + ", want memory of its own");
+        return *this;
+    }
+
     Checker& optional(const char* name, const TensorView& view, DType type,
         std::initializer_list<std::int64_t> dims)
     {
@@ -182,6 +192,8 @@ Status checkRmsNormBackward(const RmsNormBackwardArgs& a)
         .tensor("rstd", a.rstd, DType::F32, {rows})
         .optional("gradResidual", a.gradResidual, type, {rows, cols})
         .tensor("gradX", a.gradX, type, {rows, cols})
+        .apart("gradX", a.gradX, "gradOut", a.gradOut)
+        .apart("gradX", a.gradX, "x", a.x)
         .tensor("gradWeight", a.gradWeight, DType::F32, {cols})
         .tensor("partial", a.partial, DType::F32, {blocks, cols})
         .status();

@@ -63,7 +63,7 @@ struct RmsNormBackwardArgs {
     TensorView weight;       // (H), A
     TensorView rstd;         // (T), F32
     TensorView gradResidual; // (T, H), A; data null: 0; may be gradX
-    TensorView gradX;        // (T, H), A
+    TensorView gradX;        // (T, H), A; not gradOut, not x
     TensorView gradWeight;   // (H), F32
     TensorView partial;      // (ceil(T / kNormRowBlock), H), F32, scratch
     bool accumulate = false; // into gradWeight
@@ -85,7 +85,8 @@ struct LinearBackwardInputArgs {
     TensorView gradX;   // (T, in), A
 };
 
-// gradWeight (+)= gradOut^T x, and gradBias (+)= the sum of gradOut by rows, in order.
+// gradWeight (+)= gradOut^T x, and gradBias (+)= the sum of gradOut by rows, in an order that
+// depends on the shape alone.
 // With `accumulate` the product is formed as without, then added in one F32 addition per
 // element: the bits equal those of a product into scratch and an addition of its own.
 struct LinearBackwardWeightArgs {
@@ -113,7 +114,8 @@ struct RopeArgs {
 
 // Causal attention over packed rows [q heads | k heads | v heads]. Query head h uses kv head
 // floor(h / (heads / kvHeads)). Key j is visible to query i iff visibleFrom[i] <= j <= i: that
-// one array holds batch borders, documents of a packed row, and a sliding window.
+// one array holds batch borders, documents of a packed row, and a sliding window. It never falls
+// from row to row, which lets a device skip whole tiles.
 // Softmax in F32. Memory O(T): no (T, T) tensor. A row nothing may be asked of (padding) has
 // visibleFrom[i] = i.
 struct AttentionArgs {
@@ -164,7 +166,8 @@ struct CrossEntropyArgs {
     float scale = 1.0F;    // 1 / trained tokens of the whole optimizer step
 };
 
-// total[index] = sum of values in order, in double. One call per micro-batch.
+// total[index] = sum of values in double, in an order that depends on n alone. One call per
+// micro-batch.
 struct SumArgs {
     TensorView values; // (n), F32
     TensorView total;  // (slots), F64
@@ -202,7 +205,10 @@ struct StepScalars {
 };
 static_assert(sizeof(StepScalars) == 16);
 
-// Joins the block sums in index order, in double. PyTorch's clip_grad_norm_ rule.
+// Joins the block sums in double, in chunks of 1,024: 32 lanes (lane l sums l, l + 32, ... of its
+// chunk in order), lanes 16 -> 8 -> 4 -> 2 -> 1 by adding the upper half to the lower, then the
+// chunks in order. One long chain would keep a device waiting for its own additions: 7 million
+// block sums of a 7B model. PyTorch's clip_grad_norm_ rule for the factor.
 struct NormJoinArgs {
     TensorView blockSums;  // (blocks of all groups), F32
     TensorView scalars;    // (16), U8: one StepScalars

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <utility>
 
 namespace mr {
 namespace fs = std::filesystem;
@@ -146,6 +147,7 @@ Status Engine::trainStep(StepIndex step)
     inputs.clipNorm = spec.clipNorm;
     inputs.factors = adamwFactors({spec.beta1, spec.beta2, spec.eps, spec.weightDecay},
         learningRate(m_schedule, step - 1), m_progress.updateCount + 1);
+    inputs.before = std::exchange(m_factors, inputs.factors);
     auto result = m_executor->run(m_built.plan, inputs);
     if (!result.ok())
         return result.status();
@@ -167,6 +169,7 @@ Status Engine::skipStep(StepIndex step, std::int64_t beginNs)
     row.stallUs[static_cast<std::size_t>(StallCause::Data)] = row.wallUs;
     row.learningRate = learningRate(m_schedule, step - 1);
     m_recorder->step(row);
+    m_built.out.step = step;
     m_progress.step = step;
     m_progress.sampler = m_batch.after;
     m_recorder->message(EventLevel::Warning, "no_trained_tokens", step, row.timeMs,
@@ -231,6 +234,22 @@ Status Engine::judgeStep(StepIndex step, const StepResult& result)
             "The last checkpoint is safe");
 }
 
+// Before anything looks at the weights. Exact: the next step would have made the same updates.
+Status Engine::finishLateParts()
+{
+    if (m_built.out.pending.empty())
+        return {};
+    MR_TRY(m_builder->buildFlushInto(m_built.out, m_flush));
+    MR_TRY(checkPlan(
+        m_flush.plan, m_built.out, m_flush.out, m_setup.shape, m_setup.budget, m_setup.policy));
+    StepInputs inputs;
+    inputs.factors = m_factors;
+    auto result = m_executor->run(m_flush.plan, inputs);
+    MR_TRY(result.status());
+    m_built.out = m_flush.out;
+    return {};
+}
+
 Status Engine::evaluateIfDue(StepIndex step)
 {
     const RunSpec& spec = m_setup.spec;
@@ -238,6 +257,7 @@ Status Engine::evaluateIfDue(StepIndex step)
         return {};
     if (step % spec.evalEvery != 0 && step != spec.steps)
         return {};
+    MR_TRY(finishLateParts());
     m_setup.step.step = step;
     MR_TRY(m_builder->buildEvaluationInto(m_setup.step, m_built.out, Feedback{}, m_evalPlan));
     auto result = evaluate(
@@ -270,6 +290,7 @@ Status Engine::answerQuestions(StepIndex step)
 Status Engine::saveCheckpoint()
 {
     const std::int64_t begin = nowNs();
+    MR_TRY(finishLateParts());
     m_progress.activeMs = activeMs();
     // A killed run goes on from the checkpoint: the records up to it must be there too. A history
     // that fails was reported, and is no reason to lose the checkpoint.
@@ -305,6 +326,7 @@ Status Engine::saveCheckpoint()
 
 Status Engine::exportModel()
 {
+    MR_TRY(finishLateParts());
     auto snapshot = MasterSnapshot::take(*m_executor, *m_memory);
     if (!snapshot.ok())
         return snapshot.status();
@@ -323,6 +345,7 @@ void Engine::closeRun(const Status& status)
     }
     const bool finished = status.ok() && m_progress.step >= m_setup.spec.steps;
     const char* word = !status.ok() ? "failed" : finished ? "done" : "stopped";
+    m_sampler.reset(); // joined: nothing comes after the last message
     if (m_recorder) {
         m_recorder->message(status.ok() ? EventLevel::Info : EventLevel::Error, word,
             m_progress.step, activeMs(),

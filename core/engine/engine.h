@@ -24,6 +24,7 @@
 #include "core/optim/host_updater.h"
 #include "core/optim/lr_schedule.h"
 #include "core/plan/plan_builder.h"
+#include "core/telemetry/device_sampler.h"
 #include "core/telemetry/recorder.h"
 #include "core/telemetry/stall_ledger.h"
 
@@ -78,6 +79,7 @@ private:
     Status prepareResume(const std::filesystem::path& runDir);
     Status loadNewestCheckpoint();
     Status startRecorder();
+    void startSampler();
 
     void run(const std::stop_token& stop);
     Status train(const std::stop_token& stop);
@@ -86,6 +88,7 @@ private:
     Status planStep(StepIndex step);
     void recordStep(StepIndex step, const StepResult& result, const StepTimes& times);
     Status judgeStep(StepIndex step, const StepResult& result);
+    Status finishLateParts();
     Status evaluateIfDue(StepIndex step);
     Status answerQuestions(StepIndex step);
     Status saveCheckpoint();
@@ -116,8 +119,11 @@ private:
     std::unique_ptr<BatchStream> m_batches;
     std::unique_ptr<Recorder> m_recorder;
     Recorder::Producer* m_spans = nullptr;
+    std::unique_ptr<DeviceSampler> m_sampler; // after the recorder: it is joined before that goes
     std::optional<PlanBuilder> m_builder;
     BuiltStep m_built;
+    BuiltStep m_flush;
+    AdamwFactors m_factors; // of the newest version
     StepPlan m_evalPlan;
     StepBatch m_batch;
     LrSchedule m_schedule;

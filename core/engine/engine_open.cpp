@@ -107,7 +107,7 @@ Result<std::unique_ptr<Engine>> Engine::open(
     engine->m_progress.sampler = {
         engine->m_setup.spec.seed, 0, 0, static_cast<std::uint64_t>(engine->m_trainSet.count())};
     engine->m_progress.dataHash = hashOf(engine->m_trainSet);
-    engine->m_progress.instructionSet = std::string(instructionSetName());
+    engine->m_progress.instructionSet = device.info().instructionSet;
     engine->m_progress.precision = std::string(name(engine->m_setup.spec.precision));
     MR_TRY(saveRunRecord(engine->m_runDir.string(), engine->newRun()));
     MR_TRY(engine->registerRun());
@@ -171,7 +171,7 @@ Status Engine::loadNewestCheckpoint()
             m_resumedMs = m_progress.activeMs;
             m_savedStep = m_progress.step;
             m_fallback = first;
-            m_otherIsa = m_progress.instructionSet != instructionSetName();
+            m_otherIsa = m_progress.instructionSet != m_device.info().instructionSet;
             return {};
         }
         (void)m_store.setCheckpointState(checkpoint.string(), "broken").ok();
@@ -322,6 +322,7 @@ Status Engine::startRecorder()
         return recorder.status();
     m_recorder = std::move(recorder).value();
     m_spans = &m_recorder->producer("engine");
+    startSampler();
     const bool resumed = m_progress.step > 0;
     m_recorder->message(EventLevel::Info, resumed ? "resumed" : "started", m_progress.step,
         m_resumedMs,
@@ -332,9 +333,19 @@ Status Engine::startRecorder()
                 std::to_string(m_progress.step) + " was used.");
     if (m_otherIsa)
         m_recorder->message(EventLevel::Warning, "instruction_set", m_progress.step, m_resumedMs,
-            "The run began on a processor with " + m_progress.instructionSet + ", this one has " +
-                std::string(instructionSetName()) + ": the last bits may differ.");
+            "The run began on a device with " + m_progress.instructionSet + ", this one has " +
+                m_device.info().instructionSet + ": the last bits may differ.");
     return {};
+}
+
+void Engine::startSampler()
+{
+    using namespace std::chrono;
+    DeviceSamplerOptions options;
+    options.runBegan = steady_clock::time_point(nanoseconds(m_startNs)) - milliseconds(m_resumedMs);
+    options.device = m_device.info().name;
+    m_sampler = DeviceSampler::start(std::move(options),
+        [recorder = m_recorder.get()](const MachineSample& sample) { recorder->sample(sample); });
 }
 
 } // namespace mr

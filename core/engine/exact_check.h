@@ -49,8 +49,6 @@ struct TinyResult {
     std::size_t peakDeviceBytes = 0; // that the device counted, minus what it held before
     std::size_t plannedHostBytes = 0;
     std::size_t peakHostBytes = 0;
-    double stepSeconds = 0.0;           // the fastest step after the first
-    double stepFlops = 0.0;             // of its matrix products and attention
     std::size_t allocationsInSteps = 0; // Device::allocate() calls after the first step
 };
 

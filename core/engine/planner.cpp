@@ -1,10 +1,14 @@
 // The public planner: RunSetup put into the words of PlanReport.
 
 #include "core/base/bytes.h"
+#include "core/engine/policy_choice.h"
 #include "core/engine/run_setup.h"
 #include "core/plan/cost_model.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
+#include <tuple>
 
 namespace mr {
 namespace {
@@ -23,6 +27,34 @@ PlanTier tierOf(const RunSetup& setup, Tier tier, std::string_view word, std::si
         out.kinds.back().bytes += item.bytes;
     }
     return out;
+}
+
+std::string_view tierWord(Tier tier)
+{
+    switch (tier) {
+    case Tier::Device:
+        return "device";
+    case Tier::PinnedHost:
+        return "host";
+    case Tier::Disk:
+        break;
+    }
+    return "disk";
+}
+
+std::vector<PlanGroup> groupsOf(const RunSetup& setup)
+{
+    std::vector<PlanGroup> groups;
+    for (const GroupShape& group : setup.shape.groups)
+        groups.push_back({group.name, {}});
+    groups.push_back({"shared", {}});
+    for (const MemoryItem& item : setup.memory.items) {
+        const std::size_t index =
+            item.group.value < 0 ? groups.size() - 1 : static_cast<std::size_t>(item.group.value);
+        groups.at(index).bytes.push_back(
+            {std::string(tierWord(item.tier)), std::string(name(item.use)), item.bytes});
+    }
+    return groups;
 }
 
 // Plans the same run with one change; the report's words if that would fit.
@@ -53,12 +85,44 @@ void advise(const RunSetup& setup, PlanReport& report)
             });
 }
 
+// What one change would bring, by forecast; silent below a twentieth.
+void adviseFaster(const RunSetup& setup, PlanReport& report)
+{
+    constexpr double kWorthIt = 1.05;
+    constexpr std::uint64_t kEndless = std::uint64_t{1} << 50;
+    const auto attempt = [&](const char* what, Tier tier, auto change) {
+        RunSpec other = setup.spec;
+        other.policy = "auto";
+        other.policyOptions.clear();
+        other.recompute = RecomputeChoice::Auto;
+        change(other);
+        auto changed = setUpRun(other, 0);
+        if (!changed.ok() || !changed.value().forecast.known)
+            return;
+        const RunSetup& faster = changed.value();
+        const double gain = setup.forecast.stepSeconds / faster.forecast.stepSeconds;
+        std::array<char, 32> times{};
+        (void)std::snprintf(times.data(), times.size(), "%.1fx", gain);
+        if (gain >= kWorthIt)
+            report.advice.push_back(std::string(what) + " " +
+                                    formatBytes(faster.memory.bytes(tier)) + " (policy " +
+                                    faster.spec.policy + "): " + times.data() + " the speed.");
+    };
+    attempt("With a device memory of", Tier::Device,
+        [](RunSpec& s) { s.deviceMemoryBytes = kEndless; });
+    attempt("With a host memory of", Tier::PinnedHost,
+        [](RunSpec& s) { s.hostMemoryBytes = kEndless; });
+}
+
 } // namespace
 
 PlanReport reportOf(const RunSetup& setup)
 {
     PlanReport report;
     report.policy = setup.spec.policy;
+    for (const PolicyInfo& info : policyTable())
+        if (info.name == report.policy)
+            report.exact = info.exact;
     report.fits = setup.limit.empty();
     report.limit = setup.limit;
     report.device = std::string(name(setup.spec.device));
@@ -70,17 +134,36 @@ PlanReport reportOf(const RunSetup& setup)
     report.tokensPerStep = setup.micro.tokens() * setup.micro.microBatches;
     report.tiers = {tierOf(setup, Tier::Device, "device", setup.budget.deviceBytes),
         tierOf(setup, Tier::PinnedHost, "host", setup.budget.hostBytes)};
+    report.groups = groupsOf(setup);
     report.checkpointBytes = checkpointBytes(setup.table);
-    StepSpec first = setup.step;
-    first.step = 1;
-    auto built = buildPlan(first, Carry{}, setup.shape, setup.budget, Feedback{}, setup.policy);
-    if (built.ok()) {
-        const LinkTraffic traffic =
-            linkTraffic(built.value().plan, setup.shape, setup.step.precision);
+    report.reason = setup.reason;
+    if (auto plan = steadyStep(setup); plan.ok()) {
+        const LinkTraffic traffic = linkTraffic(plan.value(), setup.shape, setup.step.precision);
         report.h2dBytesPerStep = traffic.hostToDeviceBytes;
         report.d2hBytesPerStep = traffic.deviceToHostBytes;
     }
+    constexpr double kMs = 1e3;
+    report.predictedStepMs = kMs * setup.forecast.stepSeconds;
+    report.predictedComputeMs = kMs * setup.forecast.computeSeconds;
+    for (std::size_t i = 0; i < kStallCauses; ++i)
+        report.predictedStallMs[i] = kMs * setup.forecast.stallSeconds[i];
     return report;
+}
+
+Status checkPolicy(const RunSpec& spec)
+{
+    if (spec.policy != "auto")
+        return makePolicy(spec.policy, spec.policyOptions).status();
+    Status first;
+    for (const PolicyInfo& info : policyTable()) {
+        if (!info.built)
+            continue;
+        const Status status = makePolicy(info.name, spec.policyOptions).status();
+        if (status.ok())
+            return {};
+        first = status; // the last takes the most
+    }
+    return first;
 }
 
 Result<RunSpec> resolveSpec(const RunSpec& spec, std::int64_t trainSequences)
@@ -99,6 +182,8 @@ Result<PlanReport> planRun(const RunSpec& spec)
     PlanReport report = reportOf(setup.value());
     if (!report.fits)
         advise(setup.value(), report);
+    else if (setup.value().forecast.known)
+        adviseFaster(setup.value(), report);
     return report;
 }
 
@@ -115,8 +200,12 @@ Result<std::vector<PlanReport>> planAllPolicies(const RunSpec& spec)
             return report.status();
         reports.push_back(std::move(report).value());
     }
-    std::stable_partition(
-        reports.begin(), reports.end(), [](const PlanReport& r) { return r.fits; });
+    const auto rank = [](const PlanReport& r) {
+        const bool timed = r.predictedStepMs > 0.0;
+        return std::tuple(!r.fits, !timed, r.predictedStepMs);
+    };
+    std::stable_sort(reports.begin(), reports.end(),
+        [&](const PlanReport& a, const PlanReport& b) { return rank(a) < rank(b); });
     return reports;
 }
 

@@ -45,8 +45,8 @@ Status RunMemory::bindGroups(
         group.weights = device(MemoryUse::Weights);
         if (!group.weights)
             return missing(MemoryUse::Weights);
-        group.accumulator = device(MemoryUse::Accumulators);
-        group.gradient = wide ? group.accumulator : device(MemoryUse::Gradients);
+        group.hostFirst = tiers.plan().hostFirst[g];
+        bindGradient(tiers, id, group);
         group.hostGradient = host(MemoryUse::Gradients);
         group.stateOnDevice = device(MemoryUse::LowPlane) != nullptr;
         if (group.stateOnDevice)
@@ -61,6 +61,66 @@ Status RunMemory::bindGroups(
             group.gradientViews = blockTensors(table, id, group.accumulator, DType::F32);
         m_groups.push_back(group);
     }
+    bindEnds(tiers, config, table);
+    bindStateSlots(tiers);
+    const bool lacksSecond =
+        config.tiedEmbedding && m_groups.front().accumulator && !secondAccumulator.data;
+    return lacksSecond ? missing(MemoryUse::SecondAccumulator) : Status();
+}
+
+// Blocks take turns in shared slots (GradientHomes); embedding and head have bytes of their own.
+void RunMemory::bindGradient(const TierStore& tiers, GroupId id, GroupMemory& group) const
+{
+    const GradientHomes& homes = tiers.plan().gradients;
+    const auto slot = [&](MemoryUse use, int slots) {
+        const std::span<std::byte> shared = tiers.find(Tier::Device, use);
+        const auto index = static_cast<std::size_t>((id.value - 1) % slots);
+        return shared.data() + shared.size() / static_cast<std::size_t>(slots) * index;
+    };
+    const auto own = [&](MemoryUse use) { return tiers.find(Tier::Device, use, id).data(); };
+    const bool isBlock = id.value > 0 && id.value <= m_layers;
+    const auto before = static_cast<std::size_t>(group.hostFirst);
+    group.accumulator = isBlock && homes.sumSlots > 0
+                            ? slot(MemoryUse::Accumulators, homes.sumSlots)
+                            : own(MemoryUse::Accumulators);
+    if (!group.accumulator)
+        return; // evaluation only
+    if (m_shape.compute == DType::F32) {
+        group.gradient = group.accumulator;
+        group.sentGradient = group.accumulator + before * sizeof(float);
+        return;
+    }
+    group.gradient = own(MemoryUse::Gradients);
+    group.sentGradient = isBlock && homes.finishedSlots > 0
+                             ? slot(MemoryUse::Gradients, homes.finishedSlots)
+                             : group.gradient + before * sizeOf(DType::BF16);
+}
+
+void RunMemory::bindStateSlots(const TierStore& tiers)
+{
+    std::byte* at = tiers.find(Tier::Device, MemoryUse::StateSlots).data();
+    uploadLanding = tiers.find(Tier::Device, MemoryUse::UploadLanding).data();
+    if (!at)
+        return;
+    const auto count = static_cast<std::size_t>(tiers.plan().stateTileElements);
+    const auto take = [&at, count](std::size_t each) {
+        std::byte* part = at;
+        at += count * each;
+        return part;
+    };
+    stateSlots.resize(kStateSlots);
+    for (StateSlot& slot : stateSlots) {
+        slot.firstMoment = take(4);
+        slot.secondMoment = take(4);
+        slot.low = take(2);
+        if (m_shape.compute == DType::F32)
+            slot.high = take(2);
+    }
+}
+
+// Embedding and head, which the model reads apart from blocks.
+void RunMemory::bindEnds(const TierStore& tiers, const ModelConfig& config, const ParamTable& table)
+{
     const GroupId first{0};
     const GroupId last{static_cast<std::int32_t>(table.groups.size()) - 1};
     const GroupMemory& embed = m_groups.front();
@@ -72,7 +132,7 @@ Status RunMemory::bindGroups(
                                               : slotView(table, last, SlotKind::Head,
                                                     headGroup.weights, m_shape.compute);
     if (!embed.accumulator)
-        return {}; // evaluation only
+        return; // evaluation only
     embeddingGradient = slotView(table, first, SlotKind::Embedding, embed.accumulator, DType::F32);
     headGradients.norm =
         slotView(table, last, SlotKind::FinalNorm, headGroup.accumulator, DType::F32);
@@ -80,11 +140,10 @@ Status RunMemory::bindGroups(
     if (config.tiedEmbedding) {
         std::byte* second = tiers.find(Tier::Device, MemoryUse::SecondAccumulator, first).data();
         if (!second)
-            return missing(MemoryUse::SecondAccumulator);
+            return;
         secondAccumulator = matrixView(second, DType::F32, config.vocab, config.hidden);
         headGradients.matrix = secondAccumulator;
     }
-    return {};
 }
 
 Status RunMemory::bindWork(

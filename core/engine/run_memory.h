@@ -33,14 +33,35 @@ constexpr std::size_t bytesPerElement(StatePart part) noexcept
 // One group. Null where the plan holds no such bytes.
 struct GroupMemory {
     std::int64_t elements = 0;
+    std::int64_t hostFirst = 0;       // the host updates from this element on
     std::byte* weights = nullptr;     // device, c: what ops read
-    std::byte* accumulator = nullptr; // device, F32
-    std::byte* gradient = nullptr;    // device, gradient type: the finished gradient
-    std::byte* hostGradient = nullptr;
+    std::byte* accumulator = nullptr; // device, F32; blocks may share it (GradientHomes)
+    // The finished gradient, on the device: of the elements before hostFirst, and of those from
+    // there on, which blocks may share.
+    std::byte* gradient = nullptr;
+    std::byte* sentGradient = nullptr;
+    std::byte* hostGradient = nullptr; // from hostFirst on
     bool stateOnDevice = false;
     std::array<std::byte*, kStateParts> state{}; // where stateOnDevice says
     BlockTensors weightViews;                    // of a block
     BlockTensors gradientViews;                  // F32
+
+    // Elements [first, first + count) of the finished gradient. Precondition: they lie on one side
+    // of hostFirst.
+    TensorView finished(DType type, std::int64_t first, std::int64_t count) const
+    {
+        std::byte* base = first < hostFirst ? gradient : sentGradient;
+        const std::int64_t at = first < hostFirst ? first : first - hostFirst;
+        return vectorView(base + static_cast<std::size_t>(at) * sizeOf(type), type, count);
+    }
+};
+
+// A tile of optimizer state that visits the device. Null where the plan holds no such bytes.
+struct StateSlot {
+    std::byte* high = nullptr; // F32 only; in BF16 the weights are it
+    std::byte* low = nullptr;
+    std::byte* firstMoment = nullptr;
+    std::byte* secondMoment = nullptr;
 };
 
 class RunMemory
@@ -86,10 +107,15 @@ public:
         hostBatches; // one per micro-batch: the engine fills all before it enqueues
     std::size_t batchBytes = 0;
     std::span<std::byte> staging; // pinned
+    std::vector<StateSlot> stateSlots;
+    std::byte* uploadLanding = nullptr; // F32: both planes of a tile, to be joined
 
 private:
     RunMemory() = default;
     Status bindGroups(const TierStore& tiers, const ModelConfig& config, const ParamTable& table);
+    void bindGradient(const TierStore& tiers, GroupId id, GroupMemory& group) const;
+    void bindEnds(const TierStore& tiers, const ModelConfig& config, const ParamTable& table);
+    void bindStateSlots(const TierStore& tiers);
     Status bindWork(const TierStore& tiers, const ModelConfig& config, const ParamTable& table);
     Status bindBatches(const TierStore& tiers, std::int64_t deviceBuffers);
 

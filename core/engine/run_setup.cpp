@@ -1,6 +1,7 @@
 #include "core/engine/run_setup.h"
 
-#include "core/base/bytes.h"
+#include "core/engine/measure_rates.h"
+#include "core/engine/policy_choice.h"
 #include "core/plan/traversal.h"
 
 #include <millrace/library.h>
@@ -100,68 +101,11 @@ Status resolveNumbers(RunSetup& setup, const MachineInfo& machine, std::int64_t 
     return {};
 }
 
-Status planWith(RunSetup& setup, const std::string& policyName, RecomputeChoice recompute)
-{
-    auto policy = makePolicy(policyName, setup.spec.policyOptions);
-    if (!policy.ok())
-        return policy.status();
-    setup.policy = std::move(policy).value();
-    setup.step.recompute = recompute == RecomputeChoice::Block;
-    auto memory = planMemory(setup.step, setup.shape, setup.budget, Feedback{}, setup.policy);
-    if (!memory.ok())
-        return memory.status();
-    setup.memory = std::move(memory).value();
-    return {};
-}
-
-std::string shortOf(std::string_view tier, std::size_t needed, std::size_t budget)
-{
-    if (needed <= budget)
-        return {};
-    return std::string(tier) + " memory: needs " + formatBytes(needed) + ", the budget is " +
-           formatBytes(budget) + ", " + formatBytes(needed - budget) + " short";
-}
-
-void findLimit(RunSetup& setup)
-{
-    setup.limit = shortOf("device", setup.memory.bytes(Tier::Device), setup.budget.deviceBytes);
-    if (setup.limit.empty())
-        setup.limit = shortOf("host", setup.memory.bytes(Tier::PinnedHost), setup.budget.hostBytes);
-}
-
-// Tries what the spec leaves open, the fastest first: everything on the device without
-// recomputation, then with it, then the state on the host.
-Status choosePolicy(RunSetup& setup)
-{
-    RunSpec& spec = setup.spec;
-    std::vector<std::string> policies{spec.policy};
-    if (spec.policy == "auto")
-        policies = {"resident", "zero-offload"};
-    std::vector<RecomputeChoice> recomputes{spec.recompute};
-    if (spec.recompute == RecomputeChoice::Auto)
-        recomputes = {RecomputeChoice::None, RecomputeChoice::Block};
-    for (const std::string& policy : policies) {
-        for (const RecomputeChoice recompute : recomputes) {
-            MR_TRY(planWith(setup, policy, recompute));
-            findLimit(setup);
-            spec.recompute = recompute;
-            if (!setup.limit.empty())
-                continue;
-            spec.policy = policy;
-            return {};
-        }
-    }
-    spec.policy = policies.back(); // does not fit; `limit` says why
-    return {};
-}
-
 Status resolveBudgets(RunSetup& setup, const MachineInfo& machine)
 {
     RunSpec& spec = setup.spec;
     if (spec.deviceMemoryBytes == 0) {
-        MR_TRY(planWith(setup, "resident",
-            spec.recompute == RecomputeChoice::Block ? RecomputeChoice::Block
-                                                     : RecomputeChoice::None));
+        MR_TRY(planWith(setup, {"resident", {}, spec.recompute == RecomputeChoice::Block}));
         spec.deviceMemoryBytes =
             std::min<std::uint64_t>(setup.memory.bytes(Tier::Device), machine.availableBytes / 2);
     }
@@ -169,6 +113,16 @@ Status resolveBudgets(RunSetup& setup, const MachineInfo& machine)
         spec.hostMemoryBytes = defaultHostBudget(machine.availableBytes);
     setup.budget = {static_cast<std::size_t>(spec.deviceMemoryBytes),
         static_cast<std::size_t>(spec.hostMemoryBytes), 0};
+    return {};
+}
+
+Status findRates(RunSetup& setup, const MachineInfo& machine)
+{
+    auto subject = rateSubject(setup.spec, setup.config, machine);
+    MR_TRY(subject.status());
+    const RateBook book = RateBook::load(RateBook::defaultPath());
+    if (const Feedback* known = book.find(subject.value().key))
+        setup.rates = *known;
     return {};
 }
 
@@ -202,6 +156,7 @@ std::uint64_t checkpointBytes(const ParamTable& table) noexcept
 Result<RunSetup> setUpRun(const RunSpec& spec, std::int64_t trainSequences)
 {
     MR_TRY(checkSpec(spec));
+    MR_TRY(checkPolicy(spec));
     RunSetup setup;
     setup.spec = spec;
     makePathsAbsolute(setup.spec);
@@ -213,6 +168,7 @@ Result<RunSetup> setUpRun(const RunSpec& spec, std::int64_t trainSequences)
     const MachineInfo machine = inspectMachine();
     MR_TRY(resolveNumbers(setup, machine, trainSequences));
     MR_TRY(resolveBudgets(setup, machine));
+    MR_TRY(findRates(setup, machine));
     MR_TRY(choosePolicy(setup));
     // Only streams that are threads can overlap copies, updates and compute.
     if (setup.spec.policy != "resident" || setup.spec.linkBytesPerSecond > 0.0)

@@ -12,6 +12,7 @@
 #include "core/model/layout.h"
 #include "core/model/model_config.h"
 #include "core/model/param_table.h"
+#include "core/plan/cost_model.h"
 #include "core/plan/memory_plan.h"
 #include "core/plan/policies.h"
 
@@ -35,12 +36,16 @@ struct RunSetup {
     Budget budget;
     MemoryPlan memory;
     std::string limit; // which tier binds and by how much; empty if it fits
+    Feedback rates;    // measured before (RateBook); 0 where not
+    StepForecast forecast;
+    std::string reason; // why `auto` chose this policy; empty if it was asked for
 
     std::int64_t microsInFlight() const;
     std::int64_t batchBuffers() const;
 };
 
-// `trainSequences` 0: not known yet; then steps stay 0 where they depend on it.
+// `trainSequences` 0: not known yet; then steps stay 0 where they depend on it. Rates are those
+// the user's RateBook has; nothing is measured here.
 Result<RunSetup> setUpRun(const RunSpec& spec, std::int64_t trainSequences);
 
 // Optimizer steps of the run a resolved spec asks for.

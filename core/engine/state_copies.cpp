@@ -92,7 +92,7 @@ Status StepExecutor::prepareMemory()
         const GroupId id{static_cast<std::int32_t>(g)};
         const GroupMemory& group = m_memory.group(id);
         if (group.accumulator)
-            MR_TRY(clearGaps(id, {0, group.elements}, stream(Lane::CopyIn)));
+            MR_TRY(clearGaps(id, stream(Lane::CopyIn)));
         if (group.state[static_cast<std::size_t>(StatePart::FirstMoment)])
             MR_TRY(clearMoments(id));
     }
@@ -101,7 +101,15 @@ Status StepExecutor::prepareMemory()
 
 Status StepExecutor::clearMoments(GroupId group)
 {
-    const std::int64_t count = m_memory.group(group).elements;
+    const GroupMemory& memory = m_memory.group(group);
+    const std::int64_t count = memory.elements;
+    if (memory.stateOnDevice) {
+        for (const StatePart part : {StatePart::FirstMoment, StatePart::SecondMoment})
+            MR_TRY(m_device.ops().fill(
+                {vectorView(memory.state[static_cast<std::size_t>(part)], DType::F32, count), 0.0F},
+                stream(Lane::CopyIn)));
+        return {};
+    }
     const std::vector<std::byte> zeros(
         std::min(m_memory.staging.size(), static_cast<std::size_t>(count) * sizeof(float)));
     const auto piece = static_cast<std::int64_t>(zeros.size() / sizeof(float));

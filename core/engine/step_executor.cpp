@@ -113,19 +113,16 @@ void StepExecutor::findGaps()
     }
 }
 
-// A gap holds no gradient, but norm and update run over whole groups.
-Status StepExecutor::clearGaps(GroupId group, const Range& within, Stream& lane)
+// A gap holds no gradient, but norm and update run over whole groups. Blocks that share the bytes
+// of a sum have their gaps at the same places.
+Status StepExecutor::clearGaps(GroupId group, Stream& lane)
 {
     std::byte* sums = m_memory.group(group).accumulator;
-    for (const Range& gap : m_gaps[static_cast<std::size_t>(group.value)]) {
-        const std::int64_t first = std::max(gap.first, within.first);
-        const std::int64_t count =
-            std::min(gap.first + gap.count, within.first + within.count) - first;
-        if (count > 0)
-            MR_TRY(m_device.ops().fill(
-                {vectorView(sums + 4 * static_cast<std::size_t>(first), DType::F32, count), 0.0F},
-                lane));
-    }
+    for (const Range& gap : m_gaps[static_cast<std::size_t>(group.value)])
+        MR_TRY(m_device.ops().fill(
+            {vectorView(sums + 4 * static_cast<std::size_t>(gap.first), DType::F32, gap.count),
+                0.0F},
+            lane));
     return {};
 }
 
@@ -149,6 +146,7 @@ Status StepExecutor::prepare(const StepPlan& plan)
 Result<StepResult> StepExecutor::run(const StepPlan& plan, const StepInputs& inputs)
 {
     MR_TRY(prepare(plan));
+    m_step = plan.step;
     StepResult result;
     result.beginNs = nowNs();
     m_h2dBytes = 0;
@@ -225,7 +223,7 @@ Status StepExecutor::submitHostUpdate(
     }
     findHostRanges(task, events.ranges);
     job.ranges = events.ranges;
-    job.factors = inputs.factors;
+    job.factors = factorsOf(inputs, task);
     job.scalars = m_memory.hostScalars.scalars.as<const StepScalars>();
     job.gate = m_gate.get();
     job.generation = events.generation = ++m_generation;
@@ -251,20 +249,28 @@ void StepExecutor::findHostRanges(const Task& task, std::vector<HostUpdateRange>
         range.low = reinterpret_cast<std::int16_t*>(part(StatePart::Low)) + at;
         range.m = reinterpret_cast<float*>(part(StatePart::FirstMoment)) + at;
         range.v = reinterpret_cast<float*>(part(StatePart::SecondMoment)) + at;
-        range.grad = group.hostGradient + at * sizeOf(m_memory.gradientType());
+        range.grad = group.hostGradient + static_cast<std::size_t>(first - group.hostFirst) *
+                                              sizeOf(m_memory.gradientType());
         range.gradType = m_memory.gradientType();
         range.count = static_cast<std::size_t>(count);
         ranges.push_back({range, run.decayed});
     }
 }
 
+// The one wait of a step: Compute waits for the copy lanes, the caller for Compute. Host updates
+// that no copy waited for are waited for apart.
 Status StepExecutor::awaitLanes(const StepPlan& plan)
 {
-    for (std::size_t i = 0; i < m_streams.size(); ++i)
-        MR_TRY(m_streams[i]->record(*m_idle[i]));
+    Stream& compute = stream(Lane::Compute);
+    for (const Lane lane : {Lane::CopyIn, Lane::CopyOut}) {
+        Event& idle = *m_idle[static_cast<std::size_t>(lane)];
+        MR_TRY(stream(lane).record(idle));
+        MR_TRY(compute.waitFor(idle));
+    }
+    Event& idle = *m_idle[static_cast<std::size_t>(Lane::Compute)];
+    MR_TRY(compute.record(idle));
     m_device.submit();
-    for (const auto& idle : m_idle)
-        MR_TRY(idle->wait());
+    MR_TRY(idle.wait());
     for (TaskIndex i = 0; i < plan.tasks.size(); ++i)
         if (m_events[i].generation != 0)
             MR_TRY(m_updater->waitFor(*m_gate, m_events[i].generation));

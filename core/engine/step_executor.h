@@ -33,7 +33,8 @@ struct StepInputs {
     std::span<const MicroBatchData> micros;
     float lossScale = 1.0F; // 1 / trained tokens of the step
     double clipNorm = 0.0;  // 0: off
-    AdamwFactors factors;   // of the version this step makes
+    AdamwFactors factors;   // of the version of the plan's step
+    AdamwFactors before;    // of the version before it: late updates
 };
 
 struct StepResult {
@@ -44,6 +45,14 @@ struct StepResult {
     std::int64_t h2dBytes = 0;
     std::int64_t d2hBytes = 0;
     std::span<const Interval> tasks; // by index of the plan; valid until the next run()
+};
+
+// Optimizer state of a range, as ops take it.
+struct StateViews {
+    TensorView high; // U16
+    TensorView low;  // I16
+    TensorView m;    // F32
+    TensorView v;    // F32
 };
 
 class StepExecutor
@@ -98,7 +107,7 @@ private:
         const ParamTable& table, HostUpdater* updater);
     void findDecayRuns();
     void findGaps();
-    Status clearGaps(GroupId group, const Range& within, Stream& stream);
+    Status clearGaps(GroupId group, Stream& stream);
     static Status refuse(const Task& task);
 
     Status fillHostBatches(const StepInputs& inputs);
@@ -111,7 +120,16 @@ private:
         const Task& task, const StepInputs& inputs, const LayerContext& context);
     Status enqueueCopy(const Task& task, Stream& stream);
     Status fetchWeights(const Task& task, Stream& stream);
+    template <typename F>
+    static Status forParts(const GroupMemory& group, F&& fn);
     Status finishGradient(const Task& task, Stream& stream);
+    Status normPart(const Task& task, Stream& stream);
+    StateViews stateOnDevice(const Task& task, std::int64_t first, std::int64_t count) const;
+    Status moveState(const Task& task, Stream& stream);
+    const AdamwFactors& factorsOf(const StepInputs& inputs, const Task& task) const
+    {
+        return task.version == m_step ? inputs.factors : inputs.before;
+    }
     Status updateOnDevice(const Task& task, const StepInputs& inputs, Stream& stream);
     Status submitHostUpdate(const StepPlan& plan, TaskIndex index, const StepInputs& inputs);
     void findHostRanges(const Task& task, std::vector<HostUpdateRange>& ranges) const;
@@ -137,6 +155,7 @@ private:
     std::vector<std::vector<Range>> m_gaps;           // by group: alignment between slots
 
     // Of the step that runs
+    StepIndex m_step = 0;
     std::vector<TaskEvents> m_events; // by task
     std::vector<Interval> m_intervals;
     std::vector<bool> m_accumulated; // by group: a micro-batch of this step is in already

@@ -16,16 +16,8 @@ Status StepExecutor::enqueueWork(const Task& task, const StepInputs& inputs, Str
         return enqueueBackward(task, inputs, lane);
     case TaskKind::FinishGradient:
         return finishGradient(task, lane);
-    case TaskKind::NormPart: {
-        const GroupMemory& group = m_memory.group(task.group);
-        std::int64_t first = 0;
-        for (std::int32_t g = 0; g < task.group.value; ++g)
-            first += normBlockCount(m_memory.group(GroupId{g}).elements);
-        return ops.normBlocks(
-            {vectorView(group.gradient, m_memory.gradientType(), group.elements),
-                m_memory.scalars.normBlocks.rows(first, normBlockCount(group.elements))},
-            lane);
-    }
+    case TaskKind::NormPart:
+        return normPart(task, lane);
     case TaskKind::JoinNorm:
         return ops.normJoin(
             {m_memory.scalars.normBlocks, m_memory.scalars.scalars, inputs.clipNorm}, lane);
@@ -33,6 +25,9 @@ Status StepExecutor::enqueueWork(const Task& task, const StepInputs& inputs, Str
         return updateOnDevice(task, inputs, lane);
     case TaskKind::FetchWeights:
         return fetchWeights(task, lane);
+    case TaskKind::FetchState:
+    case TaskKind::StoreState:
+        return moveState(task, lane);
     case TaskKind::FetchBatch:
     case TaskKind::SendGradient:
     case TaskKind::SendScalars:
@@ -106,24 +101,53 @@ Status StepExecutor::backwardHeadTask(
         m_memory.boundary(slot, task.group.value - 1), m_memory.head, backward);
 }
 
+// Calls fn(first, count) for the parts of a group whose finished gradients lie apart.
+template <typename F>
+Status StepExecutor::forParts(const GroupMemory& group, F&& fn)
+{
+    if (group.hostFirst > 0)
+        MR_TRY(fn(std::int64_t{0}, group.hostFirst));
+    return group.hostFirst < group.elements ? fn(group.hostFirst, group.elements - group.hostFirst)
+                                            : Status();
+}
+
 Status StepExecutor::finishGradient(const Task& task, Stream& lane)
 {
     const GroupMemory& group = m_memory.group(task.group);
     const TensorView sum = vectorView(group.accumulator, DType::F32, group.elements);
-    const TensorView out = vectorView(group.gradient, m_memory.gradientType(), group.elements);
-    const TensorView& second = m_memory.secondAccumulator;
-    if (task.group.value != 0 || !second.data)
-        return m_device.ops().finishGradient({sum, {}, out}, lane);
     // The tied embedding is the whole of group 0 but for padding, which has no second gradient.
-    const std::int64_t shared = second.count();
-    MR_TRY(m_device.ops().finishGradient(
-        {sum.rows(0, shared), vectorView(second.data, DType::F32, shared), out.rows(0, shared)},
-        lane));
-    const std::int64_t rest = group.elements - shared;
-    if (rest == 0)
-        return {};
-    return m_device.ops().finishGradient(
-        {sum.rows(shared, rest), {}, out.rows(shared, rest)}, lane);
+    const TensorView& tied = m_memory.secondAccumulator;
+    const std::int64_t shared = task.group.value == 0 && tied.data ? tied.count() : 0;
+    const TensorView second = vectorView(tied.data, DType::F32, shared);
+    return forParts(group, [&](std::int64_t first, std::int64_t count) -> Status {
+        const std::int64_t both = std::clamp(shared - first, std::int64_t{0}, count);
+        const DType type = m_memory.gradientType();
+        if (both > 0)
+            MR_TRY(m_device.ops().finishGradient({sum.rows(first, both), second.rows(first, both),
+                                                     group.finished(type, first, both)},
+                lane));
+        if (both == count)
+            return {};
+        return m_device.ops().finishGradient({sum.rows(first + both, count - both), {},
+                                                 group.finished(type, first + both, count - both)},
+            lane);
+    });
+}
+
+Status StepExecutor::normPart(const Task& task, Stream& lane)
+{
+    const GroupMemory& group = m_memory.group(task.group);
+    std::int64_t block = 0;
+    for (std::int32_t g = 0; g < task.group.value; ++g)
+        block += normBlockCount(m_memory.group(GroupId{g}).elements);
+    // The parts are cut at a multiple of a block.
+    return forParts(group, [&](std::int64_t first, std::int64_t count) {
+        return m_device.ops().normBlocks(
+            {group.finished(m_memory.gradientType(), first, count),
+                m_memory.scalars.normBlocks.rows(
+                    block + normBlockCount(first), normBlockCount(count))},
+            lane);
+    });
 }
 
 Status StepExecutor::enqueueCopy(const Task& task, Stream& lane)
@@ -140,11 +164,11 @@ Status StepExecutor::enqueueCopy(const Task& task, Stream& lane)
             {m_memory.scalars.losses.data, m_memory.scalars.sentBytes});
     }
     const GroupMemory& group = m_memory.group(task.group);
-    const std::size_t each = sizeOf(m_memory.gradientType());
-    const std::size_t offset = static_cast<std::size_t>(task.firstElement) * each;
-    const std::size_t bytes = static_cast<std::size_t>(task.elementCount) * each;
-    m_d2hBytes += static_cast<std::int64_t>(bytes);
-    return lane.copy(group.hostGradient + offset, {group.gradient + offset, bytes});
+    const TensorView from =
+        group.finished(m_memory.gradientType(), task.firstElement, task.elementCount);
+    const auto offset = static_cast<std::size_t>(task.firstElement - group.hostFirst);
+    m_d2hBytes += static_cast<std::int64_t>(from.bytes());
+    return lane.copy(group.hostGradient + offset * sizeOf(from.dtype), {from.data, from.bytes()});
 }
 
 Status StepExecutor::fetchWeights(const Task& task, Stream& lane)
@@ -156,51 +180,84 @@ Status StepExecutor::fetchWeights(const Task& task, Stream& lane)
     m_h2dBytes += static_cast<std::int64_t>(2 * count);
     if (m_memory.compute() == DType::BF16)
         return lane.copy(group.weights + 2 * first, {high, 2 * count});
-    // Both planes cross and are joined here. They land in the accumulator, whose gradient has
-    // been sent: the next writer of it is a backward behind the forward that reads these weights.
+    // Both planes cross and are joined here. This lane runs in order, so one landing serves all.
     const std::byte* low = group.state[static_cast<std::size_t>(StatePart::Low)] + 2 * first;
-    std::byte* landing = group.accumulator + 4 * first;
+    std::byte* landing = m_memory.uploadLanding;
     m_h2dBytes += static_cast<std::int64_t>(2 * count);
     MR_TRY(lane.copy(landing, {high, 2 * count}));
     MR_TRY(lane.copy(landing + 2 * count, {low, 2 * count}));
     const auto n = static_cast<std::int64_t>(count);
-    MR_TRY(m_device.ops().join(
+    return m_device.ops().join(
         {vectorView(landing, DType::U16, n), vectorView(landing + 2 * count, DType::I16, n),
             vectorView(group.weights + 4 * first, DType::F32, n)},
-        lane));
-    return clearGaps(task.group, {task.firstElement, task.elementCount}, lane);
+        lane);
+}
+
+// Where the halves and moments of [first, first + count) are while the device updates them.
+StateViews StepExecutor::stateOnDevice(
+    const Task& task, std::int64_t first, std::int64_t count) const
+{
+    const GroupMemory& group = m_memory.group(task.group);
+    const auto at = [](std::byte* base, DType type, std::int64_t offset, std::int64_t n) {
+        return vectorView(base + static_cast<std::size_t>(offset) * sizeOf(type), type, n);
+    };
+    if (group.stateOnDevice) {
+        const auto part = [&](StatePart p) { return group.state[static_cast<std::size_t>(p)]; };
+        return {at(part(StatePart::High), DType::U16, first, count),
+            at(part(StatePart::Low), DType::I16, first, count),
+            at(part(StatePart::FirstMoment), DType::F32, first, count),
+            at(part(StatePart::SecondMoment), DType::F32, first, count)};
+    }
+    const StateSlot& slot = m_memory.stateSlots[task.slot];
+    const std::int64_t offset = first - task.firstElement;
+    return {slot.high ? at(slot.high, DType::U16, offset, count)
+                      : at(group.weights, DType::U16, first, count),
+        at(slot.low, DType::I16, offset, count), at(slot.firstMoment, DType::F32, offset, count),
+        at(slot.secondMoment, DType::F32, offset, count)};
+}
+
+// A tile of state from its home to a slot, or back.
+Status StepExecutor::moveState(const Task& task, Stream& lane)
+{
+    const GroupMemory& group = m_memory.group(task.group);
+    const StateViews views = stateOnDevice(task, task.firstElement, task.elementCount);
+    const bool fetch = task.kind == TaskKind::FetchState;
+    const auto move = [&](StatePart part, const TensorView& there) -> Status {
+        std::byte* home = group.state[static_cast<std::size_t>(part)] +
+                          static_cast<std::size_t>(task.firstElement) * bytesPerElement(part);
+        (fetch ? m_h2dBytes : m_d2hBytes) += static_cast<std::int64_t>(there.bytes());
+        return fetch ? lane.copy(there.data, {home, there.bytes()})
+                     : lane.copy(home, {there.data, there.bytes()});
+    };
+    if (!fetch || m_memory.compute() == DType::F32)
+        MR_TRY(move(StatePart::High, views.high)); // in BF16 the weights are it
+    MR_TRY(move(StatePart::Low, views.low));
+    MR_TRY(move(StatePart::FirstMoment, views.m));
+    return move(StatePart::SecondMoment, views.v);
 }
 
 Status StepExecutor::updateOnDevice(const Task& task, const StepInputs& inputs, Stream& lane)
 {
     const GroupMemory& group = m_memory.group(task.group);
-    const auto part = [&](StatePart p, DType type, std::int64_t first, std::int64_t count) {
-        std::byte* base = group.state[static_cast<std::size_t>(p)];
-        return vectorView(base + static_cast<std::size_t>(first) * sizeOf(type), type, count);
-    };
     const std::int64_t end = task.firstElement + task.elementCount;
     for (const DecayRun& run : m_decayRuns[static_cast<std::size_t>(task.group.value)]) {
         const std::int64_t first = std::max(run.first, task.firstElement);
         const std::int64_t count = std::min(run.first + run.count, end) - first;
         if (count <= 0)
             continue;
-        const TensorView grad =
-            vectorView(group.gradient, m_memory.gradientType(), group.elements).rows(first, count);
-        MR_TRY(
-            m_device.ops().adamw({part(StatePart::High, DType::U16, first, count),
-                                     part(StatePart::Low, DType::I16, first, count),
-                                     part(StatePart::FirstMoment, DType::F32, first, count),
-                                     part(StatePart::SecondMoment, DType::F32, first, count), grad,
-                                     m_memory.scalars.scalars, inputs.factors, run.decayed},
-                lane));
+        const StateViews state = stateOnDevice(task, first, count);
+        MR_TRY(m_device.ops().adamw(
+            {state.high, state.low, state.m, state.v,
+                group.finished(m_memory.gradientType(), first, count), m_memory.scalars.scalars,
+                factorsOf(inputs, task), run.decayed},
+            lane));
     }
     if (m_memory.compute() == DType::BF16)
         return {};
-    return m_device.ops().join(
-        {part(StatePart::High, DType::U16, task.firstElement, task.elementCount),
-            part(StatePart::Low, DType::I16, task.firstElement, task.elementCount),
-            vectorView(group.weights, DType::F32, group.elements)
-                .rows(task.firstElement, task.elementCount)},
+    const StateViews state = stateOnDevice(task, task.firstElement, task.elementCount);
+    return m_device.ops().join({state.high, state.low,
+                                   vectorView(group.weights, DType::F32, group.elements)
+                                       .rows(task.firstElement, task.elementCount)},
         lane);
 }
 

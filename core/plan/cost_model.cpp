@@ -21,6 +21,22 @@ double flopsOf(const Task& task, const CostInput& input)
     return group.backwardFlops + (again ? group.forwardFlops : 0.0);
 }
 
+const LayerSeconds& measuredOf(const Task& task, const CostInput& input)
+{
+    if (task.group.value == 0)
+        return input.rates.embedding;
+    return task.group.value == input.shape.layers() - 1 ? input.rates.head : input.rates.block;
+}
+
+// 0: not measured.
+double measuredSeconds(const Task& task, const CostInput& input)
+{
+    const LayerSeconds& seconds = measuredOf(task, input);
+    if (task.kind == TaskKind::Forward)
+        return seconds.forward;
+    return seconds.backward + (input.recompute ? seconds.recompute : 0.0);
+}
+
 // Seconds for `amount` at `rate`; nothing if the rate is needed and not known.
 std::optional<double> secondsOf(double amount, double rate)
 {
@@ -31,18 +47,22 @@ std::optional<double> secondsOf(double amount, double rate)
     return amount / rate;
 }
 
-// Norms, roundings and joins read each element once or less and are left out: no rate of theirs
-// is measured on its own.
 std::optional<double> durationOf(const Task& task, const CostInput& input)
 {
     const auto bytes = static_cast<double>(copyBytes(task, input.shape, input.precision));
     switch (task.kind) {
     case TaskKind::Forward:
     case TaskKind::Backward:
+        if (const double seconds = measuredSeconds(task, input); seconds > 0.0)
+            return seconds;
         return secondsOf(flopsOf(task, input), input.rates.deviceFlopsPerSecond);
     case TaskKind::UpdateOnDevice:
         return secondsOf(
             static_cast<double>(task.elementCount), input.rates.deviceAdamwElementsPerSecond);
+    case TaskKind::FinishGradient: // the norm part that follows is in this rate
+        if (input.rates.deviceGradientElementsPerSecond <= 0.0)
+            return 0.0;
+        return static_cast<double>(task.elementCount) / input.rates.deviceGradientElementsPerSecond;
     case TaskKind::UpdateOnHost:
         return secondsOf(
             static_cast<double>(task.elementCount), input.rates.hostAdamwElementsPerSecond);
@@ -84,6 +104,10 @@ std::int64_t copyBytes(const Task& task, const ModelShape& shape, Precision prec
     case TaskKind::FetchWeights:
     case TaskKind::SendGradient:
         return task.elementCount * elementBytes;
+    case TaskKind::FetchState: // low half, moments; in F32 the high half too
+        return task.elementCount * (elementBytes == 2 ? 10 : 12);
+    case TaskKind::StoreState: // both halves, moments
+        return task.elementCount * 12;
     case TaskKind::SendScalars:
         return static_cast<std::int64_t>(shape.sentScalarBytes);
     default:

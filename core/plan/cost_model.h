@@ -3,8 +3,9 @@
 // The lanes are simulated in order: a task begins when the one before it on its lane and all it
 // waits for are over, and lasts flops, bytes or elements divided by the rate of its kind. Gaps
 // between compute tasks are attributed by the rule of the stall ledger, so that forecast and
-// measurement are the same columns. Copies both ways at once and host work beside copies are taken
-// to run at full rate; that they may not is what the comparison after the run shows.
+// measurement are the same columns. Layers take their measured seconds where there are any. Copies
+// both ways at once and host work beside copies are taken to run at full rate; that they may not is
+// what the comparison after the run shows.
 //
 // Threads  A forecaster has one owner and keeps its memory; the functions are pure.
 // Errors   none; a rate that is needed and not known makes the forecast unknown.

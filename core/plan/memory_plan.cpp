@@ -12,10 +12,10 @@ namespace mr {
 
 namespace {
 
-constexpr std::array<std::string_view, 18> kUseNames = {"weights", "high plane", "low plane",
+constexpr std::array<std::string_view, 20> kUseNames = {"weights", "high plane", "low plane",
     "first moments", "second moments", "accumulators", "second accumulator", "gradients",
     "boundaries", "activations", "workspace", "head", "head product", "batches", "constants",
-    "scalars", "staging", "attention cache"};
+    "scalars", "staging", "attention cache", "state slots", "upload landing"};
 
 constexpr GroupId kOfTheRun{-1};
 constexpr std::size_t kPlaneBytes = 2;       // bf16 `hi`, 16-bit `lo`
@@ -33,46 +33,154 @@ public:
     void add(Tier tier, MemoryUse use, GroupId group, std::size_t bytes)
     {
         if (bytes > 0)
-            m_plan.items.push_back({tier, use, group, bytes});
+            m_items.push_back({tier, use, group, bytes});
     }
 
-    MemoryPlan take()
+    std::vector<MemoryItem> take()
     {
-        std::sort(
-            m_plan.items.begin(), m_plan.items.end(), [](const MemoryItem& a, const MemoryItem& b) {
-                return std::tie(a.tier, a.use, a.group) < std::tie(b.tier, b.use, b.group);
-            });
-        return std::move(m_plan);
+        std::sort(m_items.begin(), m_items.end(), [](const MemoryItem& a, const MemoryItem& b) {
+            return std::tie(a.tier, a.use, a.group) < std::tie(b.tier, b.use, b.group);
+        });
+        return std::move(m_items);
     }
 
 private:
-    MemoryPlan m_plan;
+    std::vector<MemoryItem> m_items;
 };
 
-void addGroup(ItemList& list, GroupId group, std::int64_t elementCount,
-    const GroupPlacement& placement, Precision precision)
+// Is the backward work of every block one run of items, so that its sum is complete before the next
+// block's begins?
+bool isContiguous(const Traversal& traversal, int layers, int microBatches)
 {
-    const std::int64_t cut = firstHostElement(placement.deviceShare, elementCount);
-    const auto all = static_cast<std::size_t>(elementCount);
-    const auto onDevice = static_cast<std::size_t>(cut);
-    const auto onHost = static_cast<std::size_t>(elementCount - cut);
+    int current = layers; // none
+    std::vector<bool> left(static_cast<std::size_t>(layers), false);
+    for (const WorkItem& item : traversal.order(layers, microBatches)) {
+        if (item.pass != WorkItem::Pass::Backward || item.layer.value == current)
+            continue;
+        if (current < layers)
+            left[static_cast<std::size_t>(current)] = true;
+        current = item.layer.value;
+        if (left[static_cast<std::size_t>(current)])
+            return false;
+    }
+    return true;
+}
+
+bool isBlock(std::size_t group, std::size_t groups)
+{
+    return group > 0 && group + 1 < groups;
+}
+
+// What all blocks say of their gradients, and how large the largest parts are.
+struct BlockParts {
+    std::int64_t elements = 0;
+    std::int64_t onHost = 0;   // updated there
+    std::int64_t onDevice = 0; // updated there
+};
+
+BlockParts largestParts(const ModelShape& shape, const std::vector<std::int64_t>& hostFirst)
+{
+    BlockParts parts;
+    for (std::size_t g = 0; g < shape.groups.size(); ++g) {
+        if (!isBlock(g, shape.groups.size()))
+            continue;
+        const std::int64_t elements = shape.groups[g].elements;
+        parts.elements = std::max(parts.elements, elements);
+        parts.onHost = std::max(parts.onHost, elements - hostFirst[g]);
+        parts.onDevice = std::max(parts.onDevice, hostFirst[g]);
+    }
+    return parts;
+}
+
+GradientHomes gradientHomes(
+    const BlockParts& parts, bool contiguous, Precision precision, int blocks)
+{
+    GradientHomes homes;
+    if (blocks < 2)
+        return homes;
+    // In BF16 the sum is read on Compute only, which runs in order; in F32 it is what is sent, and
+    // what the device's update reads after the norm.
+    if (contiguous && precision == Precision::BF16)
+        homes.sumSlots = 1;
+    else if (contiguous && parts.onDevice == 0)
+        homes.sumSlots = 2;
+    if (precision == Precision::BF16 && parts.onHost > 0)
+        homes.finishedSlots = 2;
+    return homes;
+}
+
+struct GroupInput {
+    GroupId id;
+    std::int64_t elements = 0;
+    std::int64_t hostFirst = 0;
+    Tier state{};
+    bool isBlock = false;
+};
+
+void addState(ItemList& list, Tier tier, const GroupInput& group, std::int64_t count, bool withHigh)
+{
+    const auto n = static_cast<std::size_t>(count);
+    if (withHigh)
+        list.add(tier, MemoryUse::HighPlane, group.id, kPlaneBytes * n);
+    list.add(tier, MemoryUse::LowPlane, group.id, kPlaneBytes * n);
+    list.add(tier, MemoryUse::FirstMoments, group.id, kMomentBytes * n);
+    list.add(tier, MemoryUse::SecondMoments, group.id, kMomentBytes * n);
+}
+
+void addGroup(
+    ItemList& list, const GroupInput& group, const GradientHomes& homes, Precision precision)
+{
+    const auto all = static_cast<std::size_t>(group.elements);
+    const auto onDevice = static_cast<std::size_t>(group.hostFirst);
     const std::size_t compute = computeBytes(precision);
+    const bool bf16 = precision == Precision::BF16;
 
-    list.add(Tier::Device, MemoryUse::Weights, group, compute * all);
-    if (precision == Precision::F32)
-        list.add(Tier::Device, MemoryUse::HighPlane, group, kPlaneBytes * onDevice);
-    list.add(Tier::Device, MemoryUse::LowPlane, group, kPlaneBytes * onDevice);
-    list.add(Tier::Device, MemoryUse::FirstMoments, group, kMomentBytes * onDevice);
-    list.add(Tier::Device, MemoryUse::SecondMoments, group, kMomentBytes * onDevice);
-    list.add(Tier::Device, MemoryUse::Accumulators, group, kAccumulatorBytes * all);
-    if (precision == Precision::BF16)
-        list.add(Tier::Device, MemoryUse::Gradients, group, compute * all);
+    list.add(Tier::Device, MemoryUse::Weights, group.id, compute * all);
+    if (group.state == Tier::Device)
+        addState(list, Tier::Device, group, group.elements, !bf16);
+    else
+        addState(list, Tier::PinnedHost, group, group.elements, true);
+    if (!group.isBlock || homes.sumSlots == 0)
+        list.add(Tier::Device, MemoryUse::Accumulators, group.id, kAccumulatorBytes * all);
+    if (bf16) {
+        const bool shared = group.isBlock && homes.finishedSlots > 0;
+        list.add(Tier::Device, MemoryUse::Gradients, group.id, compute * (shared ? onDevice : all));
+    }
+    list.add(Tier::PinnedHost, MemoryUse::Gradients, group.id, compute * (all - onDevice));
+}
 
-    list.add(Tier::PinnedHost, MemoryUse::HighPlane, group, kPlaneBytes * onHost);
-    list.add(Tier::PinnedHost, MemoryUse::LowPlane, group, kPlaneBytes * onHost);
-    list.add(Tier::PinnedHost, MemoryUse::FirstMoments, group, kMomentBytes * onHost);
-    list.add(Tier::PinnedHost, MemoryUse::SecondMoments, group, kMomentBytes * onHost);
-    list.add(Tier::PinnedHost, MemoryUse::Gradients, group, compute * onHost);
+struct SlotInput {
+    bool visits = false; // state comes to the device
+    Precision precision{};
+    std::int64_t tileElements = 0;
+};
+
+// What groups share, one after the other.
+void addSlots(ItemList& list, MemoryPlan& cuts, const BlockParts& parts, const ModelShape& shape,
+    const SlotInput& input)
+{
+    const auto bytes = [](std::size_t each, int slots, std::int64_t elements) {
+        return each * static_cast<std::size_t>(slots) * static_cast<std::size_t>(elements);
+    };
+    list.add(Tier::Device, MemoryUse::Accumulators, kOfTheRun,
+        bytes(kAccumulatorBytes, cuts.gradients.sumSlots, parts.elements));
+    list.add(Tier::Device, MemoryUse::Gradients, kOfTheRun,
+        bytes(computeBytes(input.precision), cuts.gradients.finishedSlots, parts.onHost));
+    std::int64_t largestVisit = 0;
+    std::int64_t largestUpload = 0;
+    for (std::size_t g = 0; g < shape.groups.size(); ++g) {
+        largestVisit = std::max(largestVisit, input.visits ? cuts.hostFirst[g] : 0);
+        largestUpload = std::max(largestUpload, shape.groups[g].elements - cuts.hostFirst[g]);
+    }
+    const std::int64_t stateTile =
+        std::max(kCutElements, input.tileElements / kStateTileShare / kCutElements * kCutElements);
+    cuts.stateTileElements = std::min(stateTile, largestVisit);
+    const std::size_t stateBytes = input.precision == Precision::BF16 ? 10 : 12;
+    list.add(Tier::Device, MemoryUse::StateSlots, kOfTheRun,
+        bytes(stateBytes, kStateSlots, cuts.stateTileElements));
+    if (input.precision == Precision::F32)
+        list.add(Tier::Device, MemoryUse::UploadLanding, kOfTheRun,
+            bytes(4, 1, std::min(input.tileElements, largestUpload)));
 }
 
 // The host has a buffer for every micro-batch of the step: the engine fills them all before it
@@ -148,14 +256,29 @@ Result<MemoryPlan> planMemory(const StepSpec& spec, const ModelShape& shape, con
     MR_TRY(checkInput(spec, shape));
     const std::vector<GroupPlacement> placements = policy.placement->place(shape, budget, last);
     const int inFlight = microBatchesInFlight(*policy.traversal, shape.layers(), spec.microBatches);
+    MemoryPlan cuts;
+    bool visits = false;
+    for (std::size_t g = 0; g < shape.groups.size(); ++g) {
+        cuts.hostFirst.push_back(
+            firstHostElement(placements[g].deviceShare, shape.groups[g].elements));
+        visits = visits || (placements[g].state != Tier::Device && cuts.hostFirst[g] > 0);
+    }
+    const BlockParts parts = largestParts(shape, cuts.hostFirst);
+    cuts.gradients =
+        gradientHomes(parts, isContiguous(*policy.traversal, shape.layers(), spec.microBatches),
+            spec.precision, shape.layers() - 2);
     ItemList list;
     for (std::size_t g = 0; g < shape.groups.size(); ++g) {
-        addGroup(list, GroupId{static_cast<std::int32_t>(g)}, shape.groups[g].elements,
-            placements[g], spec.precision);
+        addGroup(list,
+            {GroupId{static_cast<std::int32_t>(g)}, shape.groups[g].elements, cuts.hostFirst[g],
+                placements[g].state, isBlock(g, shape.groups.size())},
+            cuts.gradients, spec.precision);
     }
+    addSlots(list, cuts, parts, shape, {visits, spec.precision, policy.tileElements});
     addBothSides(list, shape, batchBuffers(inFlight), spec.microBatches);
     addActivations(list, spec, shape, inFlight);
-    return list.take();
+    cuts.items = list.take();
+    return cuts;
 }
 
 MemoryPlan planInferenceMemory(const StepSpec& spec, const ModelShape& shape)
@@ -170,7 +293,10 @@ MemoryPlan planInferenceMemory(const StepSpec& spec, const ModelShape& shape)
     list.add(Tier::Device, MemoryUse::Boundaries, kOfTheRun, 2 * shape.boundaryBytes);
     list.add(Tier::Device, MemoryUse::Activations, kOfTheRun,
         shape.layers() > 2 ? shape.savedBytesPerBlock : 0);
-    return list.take();
+    MemoryPlan plan;
+    plan.hostFirst.assign(shape.groups.size(), 0);
+    plan.items = list.take();
+    return plan;
 }
 
 } // namespace mr

@@ -8,11 +8,17 @@
 //   HighPlane     2 n, F32 only, where the device updates the group (BF16: Weights is that plane)
 //   LowPlane      2 n, FirstMoments and SecondMoments 4 n each (apart, so that the host can skew
 //                 them: arrays exactly 2^k apart alias): where the device updates the group
-//   Accumulators  4 n (+ the tied head's second one)
-//   Gradients     2 n, BF16 only (F32: the accumulator is the finished gradient)
+//   Accumulators  4 n (+ the tied head's second one); of blocks that take turns (GradientHomes) as
+//                 many of the largest as there are slots, for the run
+//   Gradients     BF16 only (F32: the accumulator is the finished gradient): 2 n of embedding and
+//                 head and of what the device updates in a block; slots for the rest, for the run
+//   StateSlots    of updates on the device whose state lives on the host: kStateSlots tiles of 10
+//                 (BF16) or 12 bytes per element
+//   UploadLanding F32 only: one tile of 4 bytes, where both planes land to be joined
 //   Boundaries, Activations, Workspace, Head, Batches (two micro-batches), Constants, Scalars
 // Pinned host, for groups the host updates: HighPlane 2 n, LowPlane 2 n, FirstMoments and
-// SecondMoments 4 n each, Gradients c n; Batches (every micro-batch of the step), Scalars (the
+// SecondMoments 4 n each (also of what the device updates from there), Gradients c n of what the
+// host updates; Batches (every micro-batch of the step), Scalars (the
 // step's results). With `resident` the host holds no state: checkpoints pass through one staging
 // tile (Staging).
 
@@ -48,6 +54,8 @@ enum class MemoryUse : std::uint8_t {
     Scalars,
     Staging,
     KeyValueCache, // generation only
+    StateSlots,
+    UploadLanding,
 };
 
 std::string_view name(MemoryUse use) noexcept; // "weights", "low plane", ...
@@ -61,6 +69,10 @@ struct MemoryItem {
 
 struct MemoryPlan {
     std::vector<MemoryItem> items; // none of 0 bytes; by tier, use, group
+    // How the items are cut, for whoever makes views of them.
+    GradientHomes gradients;
+    std::vector<std::int64_t> hostFirst; // by group: the host updates from this element on
+    std::int64_t stateTileElements = 0;  // of a state slot; 0: there are none
 
     std::size_t bytes(Tier tier) const noexcept;
     std::size_t bytes(Tier tier, MemoryUse use) const noexcept;
@@ -68,6 +80,12 @@ struct MemoryPlan {
 
 // Checkpoints, evaluation results and loading pass through this much pinned memory.
 inline constexpr std::size_t kStagingBytes = std::size_t{8} << 20;
+
+// Optimizer state that visits the device comes in tiles: one being fetched, one in use, one on its
+// way home.
+inline constexpr int kStateSlots = 3;
+// Such a tile is a quarter of an upload's: 80 MiB in BF16 where that one has 64.
+inline constexpr std::int64_t kStateTileShare = 4;
 
 // `spec.step` is ignored. Homes and shares are those `policy` gives for `last`.
 Result<MemoryPlan> planMemory(const StepSpec& spec, const ModelShape& shape, const Budget& budget,

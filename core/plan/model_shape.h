@@ -58,6 +58,13 @@ struct Budget {
     std::size_t diskBytes = 0;
 };
 
+// Seconds of one micro-batch through one layer. 0: not measured, flops and their rate serve.
+struct LayerSeconds {
+    double forward = 0.0;
+    double backward = 0.0;  // without recomputation
+    double recompute = 0.0; // what recomputation adds to it
+};
+
 // What the last step measured, or the machine's rates before the first. 0: not known.
 struct Feedback {
     double hostToDeviceBytesPerSecond = 0.0;
@@ -65,6 +72,10 @@ struct Feedback {
     double hostAdamwElementsPerSecond = 0.0;
     double deviceAdamwElementsPerSecond = 0.0;
     double deviceFlopsPerSecond = 0.0;
+    double deviceGradientElementsPerSecond = 0.0; // rounding and norm; 0: taken to be free
+    LayerSeconds embedding;
+    LayerSeconds block;
+    LayerSeconds head; // backward includes its losses, as in a step
 };
 
 } // namespace mr

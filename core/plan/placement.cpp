@@ -1,8 +1,66 @@
 #include "core/plan/placement.h"
 
+#include <algorithm>
+#include <cmath>
+
 namespace mr {
 
 namespace {
+
+constexpr double kBytesIn = 10.0;    // per visiting element: low half and moments
+constexpr double kBytesOut = 12.0;   // and the high half
+constexpr double kUploadBytes = 2.0; // per element the host updates
+
+// Seconds per element of the host's side and of the device's, at a share.
+struct Sides {
+    double host = 0.0;
+    double device = 0.0;
+};
+
+Sides sidesOf(const Feedback& rates, double share)
+{
+    const double in =
+        (kBytesIn * share + kUploadBytes * (1.0 - share)) / rates.hostToDeviceBytesPerSecond;
+    const double out = kBytesOut * share / rates.deviceToHostBytesPerSecond;
+    const double update = share / rates.deviceAdamwElementsPerSecond;
+    return {(1.0 - share) / rates.hostAdamwElementsPerSecond, std::max({in, out, update})};
+}
+
+class SharePlacement final : public Placement
+{
+public:
+    explicit SharePlacement(double share)
+        : m_share(share)
+    {
+    }
+
+    std::vector<GroupPlacement> place(
+        const ModelShape& shape, const Budget& /*budget*/, const Feedback& rates) const override
+    {
+        const double share = m_share >= 0.0 ? m_share : balancedDeviceShare(rates);
+        std::vector<GroupPlacement> placements;
+        double wanted = 0.0;
+        std::int64_t taken = 0;
+        for (const GroupShape& group : shape.groups) {
+            wanted += share * static_cast<double>(group.elements);
+            std::int64_t cut = std::llround(wanted) - taken;
+            // Half a cut up: what one group lacks another makes up.
+            cut = std::clamp((cut + kCutElements / 2) / kCutElements * kCutElements,
+                std::int64_t{0}, group.elements);
+            if (cut < group.elements)
+                cut = cut / kCutElements * kCutElements;
+            taken += cut;
+            const double exact = cut == group.elements ? 1.0
+                                                       : (static_cast<double>(cut) + 0.5) /
+                                                             static_cast<double>(group.elements);
+            placements.push_back({Tier::Device, Tier::PinnedHost, Tier::Device, exact});
+        }
+        return placements;
+    }
+
+private:
+    const double m_share; // negative: balanced
+};
 
 class UniformPlacement final : public Placement
 {
@@ -27,6 +85,34 @@ private:
 std::unique_ptr<const Placement> makeUniformPlacement(GroupPlacement placement)
 {
     return std::make_unique<UniformPlacement>(placement);
+}
+
+std::unique_ptr<const Placement> makeSharePlacement(double share)
+{
+    return std::make_unique<SharePlacement>(std::clamp(share, 0.0, 1.0));
+}
+
+std::unique_ptr<const Placement> makeBalancedPlacement()
+{
+    return std::make_unique<SharePlacement>(-1.0);
+}
+
+double balancedDeviceShare(const Feedback& rates) noexcept
+{
+    constexpr double kUnknown = 0.25;
+    constexpr int kHalvings = 40;
+    if (rates.hostToDeviceBytesPerSecond <= 0.0 || rates.deviceToHostBytesPerSecond <= 0.0 ||
+        rates.hostAdamwElementsPerSecond <= 0.0 || rates.deviceAdamwElementsPerSecond <= 0.0)
+        return kUnknown;
+    // The host's side falls with the share and the device's rises: halve towards the crossing.
+    double low = 0.0;
+    double high = 1.0;
+    for (int i = 0; i < kHalvings; ++i) {
+        const double middle = 0.5 * (low + high);
+        const Sides sides = sidesOf(rates, middle);
+        (sides.host > sides.device ? low : high) = middle;
+    }
+    return low;
 }
 
 std::int64_t firstHostElement(double deviceShare, std::int64_t elements) noexcept

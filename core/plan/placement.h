@@ -14,6 +14,21 @@ namespace mr {
 // The same homes and the same share for every group, whatever was measured.
 std::unique_ptr<const Placement> makeUniformPlacement(GroupPlacement placement);
 
+// State on the host, weights on the device, and a share of every group updated on the device with
+// state that visits it. The shares of groups differ by their cuts, so that together they are as
+// near to `share` as one cut allows (Bresenham's line over the groups).
+std::unique_ptr<const Placement> makeSharePlacement(double share);
+
+// The same with the share that balancedDeviceShare() gives for the measured rates.
+std::unique_ptr<const Placement> makeBalancedPlacement();
+
+// The share with which host and device are done with their updates at the same time, from rates:
+// the host updates at its rate while the link carries 10 bytes in and 12 out for every element that
+// visits and 2 in for one that does not. 0.25 if a rate is not known.
+// Source: the model of Deep Optimizer States (Maurya et al., Middleware 2024), with both
+// directions of the link and a continuous share; derived in the README.
+double balancedDeviceShare(const Feedback& rates) noexcept;
+
 // The first element the host updates: `deviceShare` of the group, cut down to kCutElements; the
 // device updates those before it. A share of 1 is the whole group.
 std::int64_t firstHostElement(double deviceShare, std::int64_t elements) noexcept;

@@ -113,6 +113,8 @@ struct Task {
     TaskKind kind{};
     Lane lane{};
     Part part{};
+    std::uint8_t slot = 0; // of the device's optimizer-state slots, for what fetches, uses or
+                           // stores state whose home is the host
     GroupId group;
     MicroBatch micro;              // value -1 where it has no meaning
     OwnershipId ownership;         // value -1 where `part` is All
@@ -187,14 +189,24 @@ struct GroupAnswers {
     int maxStaleSteps = 0;
 };
 
+// Where gradients lie on the device. The gradient of a block is of use for a short time, so blocks
+// take turns in a few slots (block g in slot (g - 1) modulo the count) where the order of work and
+// the policy let them; embedding and head, which are larger, have bytes of their own.
+struct GradientHomes {
+    int sumSlots = 0;      // F32 sums of the micro-batches; 0: every block has its own
+    int finishedSlots = 0; // BF16, the part the host updates; 0: none, or F32, where the sum is it
+};
+
 struct StepPlan {
     StepIndex step = 0; // a flush or an evaluation keeps the step of the carry it was built from
     std::vector<Task> tasks;
     std::vector<Wait> waits;
-    std::vector<GroupAnswers> answers;      // by group; kept so that checking needs no Feedback
-    int microBatches = 0;                   // 0: a flush
-    int inFlight = 1;                       // micro m keeps its boundaries in slot m % inFlight
-    int batchBuffers = 2;                   // micro m is fetched into batch buffer m % batchBuffers
+    std::vector<GroupAnswers> answers; // by group; kept so that checking needs no Feedback
+    int microBatches = 0;              // 0: a flush
+    int inFlight = 1;                  // micro m keeps its boundaries in slot m % inFlight
+    int batchBuffers = 2;              // micro m is fetched into batch buffer m % batchBuffers
+    int stateSlots = 0;                // of Task::slot
+    GradientHomes gradients;
     std::array<std::size_t, 3> peakBytes{}; // by Tier; exact, not an estimate
     std::chrono::nanoseconds predicted{};   // from measured rates; a forecast
 

@@ -101,11 +101,10 @@ Status PlanBuilder::checkAnswers() const
     for (const GroupPlacement& placement : m_placements) {
         if (placement.weights != Tier::Device || placement.boundary != Tier::Device)
             return notBuilt("a home of weights or boundaries that is not the device");
-        const bool wholeOnDevice = placement.deviceShare >= 1.0 && placement.state == Tier::Device;
-        const bool wholeOnHost =
-            placement.deviceShare <= 0.0 && placement.state == Tier::PinnedHost;
-        if (!wholeOnDevice && !wholeOnHost)
-            return notBuilt("a group whose state does not live where it is updated");
+        const bool stays = placement.state == Tier::Device && placement.deviceShare >= 1.0;
+        if (!stays && placement.state != Tier::PinnedHost)
+            return notBuilt("a home of optimizer state that is neither the device, which then "
+                            "updates it all, nor the host");
     }
     return {};
 }
@@ -130,6 +129,7 @@ Status PlanBuilder::readAnswers(StepIndex step, StepPlan& plan)
         GroupState& state = m_groups.emplace_back();
         const std::int64_t elements = m_shape.groups[g].elements;
         state.hostFirst = firstHostElement(placement.deviceShare, elements);
+        state.stateVisits = placement.state != Tier::Device;
         state.lateFirst = firstLateElement(rule.lateShare, state.hostFirst, elements);
     }
     return {};
@@ -157,6 +157,8 @@ Status PlanBuilder::prepare(const StepSpec& spec, bool training, Layout& layout)
             layout.order, [](const WorkItem& item) { return item.pass == Pass::Backward; });
         memory = planInferenceMemory(spec, m_shape);
     }
+    layout.gradients = memory.gradients;
+    layout.stateTileElements = memory.stateTileElements;
     for (const Tier tier : {Tier::Device, Tier::PinnedHost, Tier::Disk})
         layout.peakBytes[static_cast<std::size_t>(tier)] = memory.bytes(tier);
     layout.spec = spec;
@@ -175,12 +177,16 @@ Status PlanBuilder::begin(StepIndex step, const Carry& in, StepPlan& plan)
     plan.microBatches = 0;
     plan.inFlight = 1;
     plan.batchBuffers = batchBuffers(1);
+    plan.stateSlots = 0;
+    plan.gradients = {};
     plan.peakBytes = {};
     plan.predicted = {};
     m_clocks.reset(m_in.unfinished);
     m_candidates.clear();
     m_fetches.clear();
     m_scalars.reset();
+    m_stateTiles.clear();
+    m_hostTiles.clear();
     return readAnswers(step, plan);
 }
 
@@ -207,12 +213,18 @@ Status PlanBuilder::buildPlanInto(
     plan.microBatches = spec.microBatches;
     plan.inFlight = m_training.inFlight;
     plan.batchBuffers = batchBuffers(m_training.inFlight);
+    plan.gradients = m_training.gradients;
+    plan.stateSlots = m_training.stateTileElements > 0 ? kStateSlots : 0;
     copyCarry(m_in, spec.step, out.out);
     out.out.unfinished.clear(); // this step waits for all of them
 
     emitFirstFetches(plan); // before late uploads, so that the first forward waits for its own only
     emitPending(plan, out.out, false);
     MR_TRY(emitWork(plan, m_training.order, true));
+    listTiles(m_training.stateTileElements, out.out);
+    for (std::size_t tile = 0; tile < std::min<std::size_t>(kStateSlots, m_stateTiles.size());
+         ++tile)
+        emitStateFetch(plan, tile); // beside the last of backward: before the norm is known
     emitScalars(plan, true);
     emitUpdates(plan, out.out);
     ++out.out.window; // of one step

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "core/plan/cost_model.h"
+#include "core/plan/memory_plan.h"
 #include "core/plan/policy.h"
 #include "core/plan/task_clocks.h"
 
@@ -23,10 +24,6 @@
 #include <vector>
 
 namespace mr {
-
-// Host updates, and the uploads that follow them, are cut into tiles of this many elements: the
-// upload of a tile runs beside the update of the next one. 32 Mi elements are 64 MiB in bf16.
-inline constexpr std::int64_t kTileElements = std::int64_t{32} << 20;
 
 class PlanBuilder
 {
@@ -50,6 +47,7 @@ private:
     struct GroupState {
         std::int64_t hostFirst = 0; // the host updates from here on
         std::int64_t lateFirst = 0; // of these, what may wait from here on
+        bool stateVisits = false;   // the device updates its part with state fetched from the host
         int backwardLeft = 0;
         std::optional<Wait> upload;   // the last
         std::optional<Wait> reader;   // of the weights, the last
@@ -63,6 +61,16 @@ private:
         int inFlight = 1;
         std::vector<WorkItem> order;
         std::array<std::size_t, 3> peakBytes{};
+        GradientHomes gradients;
+        std::int64_t stateTileElements = 0;
+    };
+    // A part of a group's optimizer state on its way through the device.
+    struct StateTile {
+        GroupId group;
+        std::int64_t first = 0;
+        std::int64_t count = 0;
+        std::optional<Wait> fetch;
+        std::optional<Wait> store;
     };
 
     Status checkAnswers() const;
@@ -87,6 +95,12 @@ private:
     void emitFinishedGradient(StepPlan& plan, GroupId group);
     void emitScalars(StepPlan& plan, bool training);
     void emitUpdates(StepPlan& plan, Carry& out);
+    void listTiles(std::int64_t stateTileElements, Carry& out);
+    void cutForHost(const PendingUpdate& update);
+    void emitHostTile(StepPlan& plan, const PendingUpdate& tile);
+    void emitStateFetch(StepPlan& plan, std::size_t tile);
+    void emitStateUpdate(StepPlan& plan, std::size_t tile);
+    std::optional<Wait> sendOfOccupant(GroupId group, int slots) const;
 
     const ModelShape& m_shape;
     const Budget m_budget;
@@ -103,6 +117,8 @@ private:
     std::vector<GroupState> m_groups;
     std::vector<Wait> m_fetches; // by micro-batch
     std::vector<Wait> m_candidates;
+    std::vector<StateTile> m_stateTiles;    // of this step, in the order of their updates
+    std::vector<PendingUpdate> m_hostTiles; // the same
     std::optional<Wait> m_scalars;
 };
 

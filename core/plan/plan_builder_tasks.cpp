@@ -85,24 +85,71 @@ void PlanBuilder::emitDeviceUpdate(StepPlan& plan, const PendingUpdate& update)
 
 void PlanBuilder::emitHostUpdate(StepPlan& plan, const PendingUpdate& update)
 {
-    GroupState& group = m_groups[static_cast<std::size_t>(update.group.value)];
-    const std::int64_t end = update.firstElement + update.elementCount;
-    for (std::int64_t first = update.firstElement; first < end; first += kTileElements) {
-        Task task = make(TaskKind::UpdateOnHost, Lane::Host, update.group, update.version);
-        task.firstElement = first;
-        task.elementCount = std::min(kTileElements, end - first);
-        waitFor(m_scalars);
-        waitFor(group.gradient);
-        waitForCarried(update.group);
-        const Wait updated = emit(plan, task);
+    const std::size_t first = m_hostTiles.size();
+    cutForHost(update);
+    for (std::size_t tile = first; tile < m_hostTiles.size(); ++tile)
+        emitHostTile(plan, m_hostTiles[tile]);
+    m_hostTiles.resize(first);
+}
 
-        task.kind = TaskKind::FetchWeights;
-        task.lane = Lane::CopyIn;
-        waitFor(updated);
-        waitFor(group.reader);
-        waitForCarried(update.group);
-        group.upload = emit(plan, task);
+void PlanBuilder::cutForHost(const PendingUpdate& update)
+{
+    const std::int64_t end = update.firstElement + update.elementCount;
+    for (std::int64_t first = update.firstElement; first < end; first += m_policy.tileElements) {
+        PendingUpdate& tile = m_hostTiles.emplace_back(update);
+        tile.firstElement = first;
+        tile.elementCount = std::min(m_policy.tileElements, end - first);
     }
+}
+
+void PlanBuilder::emitHostTile(StepPlan& plan, const PendingUpdate& tile)
+{
+    GroupState& group = m_groups[static_cast<std::size_t>(tile.group.value)];
+    Task task = make(TaskKind::UpdateOnHost, Lane::Host, tile.group, tile.version);
+    task.firstElement = tile.firstElement;
+    task.elementCount = tile.elementCount;
+    waitFor(m_scalars);
+    waitFor(group.gradient);
+    waitForCarried(tile.group);
+    const Wait updated = emit(plan, task);
+
+    task.kind = TaskKind::FetchWeights;
+    task.lane = Lane::CopyIn;
+    waitFor(updated);
+    waitFor(group.reader);
+    waitForCarried(tile.group);
+    group.upload = emit(plan, task);
+}
+
+// A slot is free again when the tile before in it is home.
+void PlanBuilder::emitStateFetch(StepPlan& plan, std::size_t index)
+{
+    StateTile& tile = m_stateTiles[index];
+    Task task = make(TaskKind::FetchState, Lane::CopyIn, tile.group, plan.step);
+    task.slot = static_cast<std::uint8_t>(index % kStateSlots);
+    task.firstElement = tile.first;
+    task.elementCount = tile.count;
+    if (index >= kStateSlots)
+        waitFor(m_stateTiles[index - kStateSlots].store);
+    waitForCarried(tile.group);
+    tile.fetch = emit(plan, task);
+}
+
+void PlanBuilder::emitStateUpdate(StepPlan& plan, std::size_t index)
+{
+    StateTile& tile = m_stateTiles[index];
+    Task task = make(TaskKind::UpdateOnDevice, Lane::Compute, tile.group, plan.step);
+    task.slot = static_cast<std::uint8_t>(index % kStateSlots);
+    task.firstElement = tile.first;
+    task.elementCount = tile.count;
+    waitFor(tile.fetch);
+    waitForCarried(tile.group);
+    const Wait updated = emit(plan, task);
+
+    task.kind = TaskKind::StoreState;
+    task.lane = Lane::CopyOut;
+    waitFor(updated);
+    tile.store = emit(plan, task);
 }
 
 Wait PlanBuilder::emitFetch(StepPlan& plan, std::optional<Wait> bufferReader)
@@ -156,6 +203,9 @@ Wait PlanBuilder::emitLayer(StepPlan& plan, const WorkItem& item, StepIndex vers
     task.micro = item.micro;
     waitFor(m_fetches[static_cast<std::size_t>(item.micro.value)]);
     waitFor(own.upload);
+    const bool sumIsSent = plan.gradients.finishedSlots == 0; // F32; else a rounded copy is
+    if (item.pass == WorkItem::Pass::Backward && own.backwardLeft == plan.microBatches && sumIsSent)
+        waitFor(sendOfOccupant(group, plan.gradients.sumSlots));
     if (readsEmbedding)
         waitFor(m_groups[0].upload);
     if (item.layer.value == 0)
@@ -167,9 +217,19 @@ Wait PlanBuilder::emitLayer(StepPlan& plan, const WorkItem& item, StepIndex vers
     return done;
 }
 
+// Blocks come in descending order and take turns: the one before in a slot is `slots` above.
+std::optional<Wait> PlanBuilder::sendOfOccupant(GroupId group, int slots) const
+{
+    const int above = group.value + slots;
+    if (slots == 0 || group.value == 0 || above >= m_shape.layers() - 1)
+        return {};
+    return m_groups[static_cast<std::size_t>(above)].gradient;
+}
+
 void PlanBuilder::emitFinishedGradient(StepPlan& plan, GroupId group)
 {
     GroupState& state = m_groups[static_cast<std::size_t>(group.value)];
+    waitFor(sendOfOccupant(group, plan.gradients.finishedSlots));
     const Wait finished =
         emit(plan, make(TaskKind::FinishGradient, Lane::Compute, group, plan.step));
     Task send = make(TaskKind::SendGradient, Lane::CopyOut, group, plan.step);
@@ -190,24 +250,26 @@ void PlanBuilder::emitScalars(StepPlan& plan, bool training)
     m_scalars = emit(plan, make(TaskKind::SendScalars, Lane::CopyOut, GroupId{}, plan.step));
 }
 
-void PlanBuilder::emitUpdates(StepPlan& plan, Carry& out)
+// What is updated in this step, and where; late parts are left to the next one. Ascending, so that
+// uploads come in the order the next forward reads them.
+void PlanBuilder::listTiles(std::int64_t stateTileElements, Carry& out)
 {
-    // Ascending, so that uploads come in the order the next forward reads them.
+    const StepIndex version = out.step;
     for (std::size_t g = 0; g < m_groups.size(); ++g) {
         const GroupState& group = m_groups[g];
+        const GroupId id{static_cast<std::int32_t>(g)};
         const std::int64_t elements = m_shape.groups[g].elements;
+        for (std::int64_t first = 0; group.stateVisits && first < group.hostFirst;
+             first += stateTileElements)
+            m_stateTiles.push_back(
+                {id, first, std::min(stateTileElements, group.hostFirst - first), {}, {}});
         PendingUpdate update;
-        update.group = GroupId{static_cast<std::int32_t>(g)};
-        update.version = plan.step;
-        update.dueStep = plan.step + 1;
-        if (group.hostFirst > 0) {
-            update.elementCount = group.hostFirst;
-            emitDeviceUpdate(plan, update);
-        }
+        update.group = id;
+        update.version = version;
+        update.dueStep = version + 1;
         update.firstElement = group.hostFirst;
         update.elementCount = group.lateFirst - group.hostFirst;
-        if (update.elementCount > 0)
-            emitHostUpdate(plan, update);
+        cutForHost(update);
         update.firstElement = group.lateFirst;
         update.elementCount = elements - group.lateFirst;
         if (update.elementCount > 0)
@@ -218,6 +280,36 @@ void PlanBuilder::emitUpdates(StepPlan& plan, Carry& out)
             return std::tie(a.dueStep, a.group, a.firstElement) <
                    std::tie(b.dueStep, b.group, b.firstElement);
         });
+}
+
+// Host tiles and visiting tiles take turns in proportion, so that both sides are done at the same
+// time and the copy lane, which runs in order, serves both.
+void PlanBuilder::emitUpdates(StepPlan& plan, Carry& out)
+{
+    for (std::size_t g = 0; g < m_groups.size(); ++g) {
+        if (m_groups[g].stateVisits || m_groups[g].hostFirst == 0)
+            continue;
+        PendingUpdate update;
+        update.group = GroupId{static_cast<std::int32_t>(g)};
+        update.version = out.step;
+        update.elementCount = m_groups[g].hostFirst;
+        emitDeviceUpdate(plan, update);
+    }
+    const std::size_t onHost = m_hostTiles.size();
+    const std::size_t visiting = m_stateTiles.size();
+    std::size_t host = 0;
+    std::size_t visit = 0;
+    while (host < onHost || visit < visiting) {
+        if (visit == visiting ||
+            (host < onHost && (2 * host + 1) * visiting <= (2 * visit + 1) * onHost)) {
+            emitHostTile(plan, m_hostTiles[host++]);
+            continue;
+        }
+        emitStateUpdate(plan, visit);
+        if (visit + kStateSlots < visiting)
+            emitStateFetch(plan, visit + kStateSlots);
+        ++visit;
+    }
 }
 
 } // namespace mr

@@ -8,7 +8,7 @@ namespace mr {
 
 namespace {
 
-constexpr std::array<std::string_view, 16> kRuleNames = {
+constexpr std::array<std::string_view, 18> kRuleNames = {
     "a task waits only for earlier ones",
     "a task runs on a lane of its kind",
     "ranges are cut at 1,024 elements or at the end of the group",
@@ -19,7 +19,9 @@ constexpr std::array<std::string_view, 16> kRuleNames = {
     "a batch is on the device when a task reads it",
     "a slot is refilled only after its last reader",
     "a gradient is finished and at hand when a task reads it",
+    "state is on the device when an update needs it, and goes home after",
     "an update waits for the norm of its step",
+    "losses are sent after all of them are there",
     "host bytes are rewritten only after their last copy or reader",
     "every element is updated once, and by its due step",
     "what the host updates is uploaded",
@@ -196,6 +198,7 @@ Status checkPlan(const StepPlan& plan, const Carry& carryIn, const Carry& carryO
     MR_TRY(checkTasks(check));
     MR_TRY(checkReads(check));
     MR_TRY(checkUpdates(check));
+    MR_TRY(checkVisits(check));
     return checkCarry(check);
 }
 

@@ -1,7 +1,8 @@
 // The rules a plan is checked against, and how a broken one is named.
 //
-// checkPlan (policy.h) runs four parts one after the other: what each task is by itself, what it
-// reads, what becomes of gradients, and what is left for the next step. Each assumes that the part
+// checkPlan (policy.h) runs five parts one after the other: what each task is by itself, what it
+// reads, what becomes of gradients, of state that visits the device, and what is left for the
+// next step. Each assumes that the part
 // before it found nothing.
 //
 // Threads  A PlanUnderCheck has one owner.
@@ -30,7 +31,9 @@ enum class PlanRule : std::uint8_t {
     BatchIsThere,
     SlotAfterLastReader,
     GradientFinished,
+    StateAtHand,
     NormFirst,
+    LossesFirst,
     HostBytes,
     UpdatedOnce,
     UploadFollows,
@@ -96,6 +99,7 @@ inline bool overlap(const Piece& a, const Piece& b)
 Status checkTasks(PlanUnderCheck& check);
 Status checkReads(const PlanUnderCheck& check);
 Status checkUpdates(const PlanUnderCheck& check);
+Status checkVisits(const PlanUnderCheck& check);
 Status checkCarry(const PlanUnderCheck& check);
 
 } // namespace mr

@@ -41,8 +41,13 @@ private:
     {
         const Task& task = m_check.at(index);
         switch (task.kind) {
+        case TaskKind::Forward:
+            noteLosses(index);
+            return {};
         case TaskKind::Backward:
+            MR_TRY(checkSumSlot(index));
             noteBackward(index);
+            noteLosses(index);
             return {};
         case TaskKind::FinishGradient:
             return finish(index);
@@ -55,10 +60,7 @@ private:
         case TaskKind::JoinNorm:
             return join(index);
         case TaskKind::SendScalars:
-            if (m_join && !isBefore(*m_join, index))
-                return m_check.broken(PlanRule::NormFirst, index, "the norm may not be known");
-            m_scalars = index;
-            return {};
+            return sendScalars(index);
         case TaskKind::UpdateOnDevice:
             return updateOnDevice(index);
         case TaskKind::UpdateOnHost:
@@ -80,6 +82,37 @@ private:
         return m_check.clocks.isBefore(Wait::onTask(first), second);
     }
 
+    // The block whose gradient was in the slot before.
+    const Group* occupantBefore(GroupId group, int slots) const
+    {
+        const int above = group.value + slots;
+        if (slots == 0 || group.value == 0 || above >= m_check.shape.layers() - 1)
+            return nullptr;
+        return &m_groups[static_cast<std::size_t>(above)];
+    }
+
+    bool isOver(const Group& group, TaskIndex index, bool sent) const
+    {
+        if (!group.finish || !isBefore(*group.finish, index))
+            return false;
+        const auto before = [&](TaskIndex other) { return isBefore(other, index); };
+        return std::all_of(group.normParts.begin(), group.normParts.end(), before) &&
+               (!sent || std::all_of(group.sends.begin(), group.sends.end(), before));
+    }
+
+    // The first backward of a block overwrites the slot of its sum.
+    Status checkSumSlot(TaskIndex index) const
+    {
+        const GradientHomes& homes = m_check.plan.gradients;
+        const Task& task = m_check.at(index);
+        const Group* before = occupantBefore(task.group, homes.sumSlots);
+        if (!before || m_groups[static_cast<std::size_t>(task.group.value)].backwards > 0 ||
+            isOver(*before, index, homes.finishedSlots == 0))
+            return {};
+        return m_check.broken(PlanRule::SlotAfterLastReader, index,
+            "another block's gradient may still be needed in the slot of its sum");
+    }
+
     void noteBackward(TaskIndex index)
     {
         for (std::size_t g = 0; g < m_groups.size(); ++g) {
@@ -98,6 +131,11 @@ private:
         if (group.finish || group.backwards != all || !isBefore(*group.backward, index))
             return m_check.broken(
                 PlanRule::GradientFinished, index, "the sum of the micro-batches is not complete");
+        const Group* before =
+            occupantBefore(m_check.at(index).group, m_check.plan.gradients.finishedSlots);
+        if (before && !isOver(*before, index, true))
+            return m_check.broken(PlanRule::SlotAfterLastReader, index,
+                "another block's gradient may still be needed in the slot");
         group.finish = index;
         return {};
     }
@@ -164,6 +202,23 @@ private:
         return {};
     }
 
+    // The head computes losses: in a step its backward does, in an evaluation its forward.
+    void noteLosses(TaskIndex index)
+    {
+        if (m_check.at(index).group.value == m_check.shape.layers() - 1)
+            m_losses = index;
+    }
+
+    Status sendScalars(TaskIndex index)
+    {
+        if (m_join && !isBefore(*m_join, index))
+            return m_check.broken(PlanRule::NormFirst, index, "the norm may not be known");
+        if (!m_losses || !isBefore(*m_losses, index))
+            return m_check.broken(PlanRule::LossesFirst, index, "a micro-batch may be missing");
+        m_scalars = index;
+        return {};
+    }
+
     bool isOfThisStep(TaskIndex index) const
     {
         return m_check.isTraining() && m_check.at(index).version == m_check.plan.step;
@@ -218,6 +273,7 @@ private:
 
     const PlanUnderCheck& m_check;
     std::vector<Group> m_groups;
+    std::optional<TaskIndex> m_losses; // of the last micro-batch; all run on Compute
     std::optional<TaskIndex> m_join;
     std::optional<TaskIndex> m_scalars;
 };

@@ -5,8 +5,11 @@
 #include "core/plan/traversal.h"
 #include "core/plan/update_clock.h"
 
+#include <millrace/run_spec.h>
+
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 namespace mr {
 
@@ -19,14 +22,20 @@ struct PolicyRow {
     GroupPlacement placement;
     GradientSplit split;
     UpdateRule rule;
+    unsigned takes; // options, by Takes
 };
 
 constexpr GroupPlacement kAllOnDevice = {Tier::Device, Tier::Device, Tier::Device, 1.0};
 constexpr GroupPlacement kStateOnHost = {Tier::Device, Tier::PinnedHost, Tier::Device, 0.0};
 
-constexpr std::array<PolicyRow, 2> kRows = {{
-    {"resident", WorkOrder::ByMicroBatch, kAllOnDevice, {}, {}},
-    {"zero-offload", WorkOrder::ByMicroBatch, kStateOnHost, {}, {}},
+// Which numbers of a row an option may change.
+enum Takes : unsigned { kOrder = 1, kTile = 2, kLate = 4, kDeviceShare = 8 };
+
+constexpr std::array<PolicyRow, 3> kRows = {{
+    {"resident", WorkOrder::ByMicroBatch, kAllOnDevice, {}, {}, kOrder},
+    {"zero-offload", WorkOrder::ByMicroBatch, kStateOnHost, {}, {}, kOrder | kTile | kLate},
+    {"deep-optimizer-states", WorkOrder::ByMicroBatch, kStateOnHost, {}, {},
+        kOrder | kTile | kLate | kDeviceShare},
 }};
 
 struct OptionOwner {
@@ -35,18 +44,15 @@ struct OptionOwner {
 };
 
 // Options of policies that are known and not built.
-constexpr std::array<OptionOwner, 11> kOtherOptions = {{
+constexpr std::array<OptionOwner, 8> kOtherOptions = {{
     {"urgent", "zenflow"},
     {"interval", "zenflow"},
     {"warmup", "zenflow"},
     {"select", "zenflow"},
-    {"device-share", "deep-optimizer-states and streamed"},
-    {"late", "streamed and ssd-vertical"},
     {"disk-share", "ssd-vertical"},
     {"state", "policies that keep compact state"},
     {"verify", "ssd-vertical"},
     {"accumulate-on", "policies that accumulate on the host"},
-    {"tile", "policies that stream state"},
 }};
 
 std::string builtNames()
@@ -69,15 +75,113 @@ Status refusePolicy(std::string_view policy)
             (known ? "not built in this version" : "not known") + "; use " + builtNames());
 }
 
-Status refuseOption(std::string_view policy, const std::string& option)
+std::string namesOf(unsigned takes)
+{
+    std::string names = "order, clip-mode";
+    if ((takes & kTile) != 0)
+        names += ", tile";
+    if ((takes & kLate) != 0)
+        names += ", late";
+    if ((takes & kDeviceShare) != 0)
+        names += ", device-share";
+    return names;
+}
+
+Status refuseOption(const PolicyRow& row, const std::string& option)
 {
     std::string why = "is not known";
     for (const OptionOwner& owner : kOtherOptions) {
         if (owner.option == option)
             why = "belongs to " + std::string(owner.policies) + ", not built in this version";
     }
+    if (option == "late" || option == "device-share" || option == "tile")
+        why = "is not of this policy";
+    return Status::error(ErrorKind::InvalidArgument, "policy option '" + option + "' " + why +
+                                                         "; '" + std::string(row.name) +
+                                                         "' takes " + namesOf(row.takes));
+}
+
+Result<double> parseShare(const std::string& option, const std::string& value)
+{
+    double share = -1.0;
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), share);
+    if (error == std::errc() && end == value.data() + value.size() && share >= 0.0 && share <= 1.0)
+        return share;
     return Status::error(ErrorKind::InvalidArgument,
-        "policy option '" + option + "' " + why + "; '" + std::string(policy) + "' takes order");
+        "policy option " + option + "=" + value + ": want a share from 0 to 1" +
+            (option == "device-share" ? ", or auto" : ""));
+}
+
+// Bytes of one upload in BF16.
+Status parseTile(const std::string& value, std::int64_t& elements)
+{
+    Result<std::uint64_t> bytes = parseBytes(value);
+    MR_TRY(bytes.status());
+    constexpr std::uint64_t kLeast = 2 * kCutElements;
+    constexpr std::uint64_t kMost = std::uint64_t{1} << 34;
+    if (bytes.value() < kLeast || bytes.value() > kMost)
+        return Status::error(ErrorKind::InvalidArgument,
+            "policy option tile=" + value + ": want 2KiB to 16GiB, for instance 64MiB");
+    elements = static_cast<std::int64_t>(bytes.value() / kLeast) * kCutElements;
+    return {};
+}
+
+Status checkClipMode(const std::string& value)
+{
+    if (value == "exact")
+        return {};
+    const bool known = value == "previous-norm" || value == "per-group";
+    return Status::error(ErrorKind::InvalidArgument,
+        "policy option clip-mode=" + value + " is " +
+            (known ? "not built in this version" : "not known") + "; use clip-mode=exact");
+}
+
+constexpr double kBalanced = -1.0; // the share follows from measured rates
+
+// The numbers of one policy, after its options.
+struct Numbers {
+    WorkOrder order{};
+    UpdateRule rule;
+    double deviceShare = kBalanced;
+    std::int64_t tileElements = kTileElements;
+};
+
+Status applyOption(
+    const PolicyRow& row, const std::string& option, const std::string& value, Numbers& numbers)
+{
+    if (option == "order") {
+        Result<WorkOrder> parsed = parseWorkOrder(value);
+        MR_TRY(parsed.status());
+        numbers.order = parsed.value();
+        return {};
+    }
+    if (option == "tile" && (row.takes & kTile) != 0)
+        return parseTile(value, numbers.tileElements);
+    if (option == "clip-mode")
+        return checkClipMode(value);
+    const bool late = option == "late" && (row.takes & kLate) != 0;
+    const bool share = option == "device-share" && (row.takes & kDeviceShare) != 0;
+    if (!late && !share)
+        return refuseOption(row, option);
+    if (share && value == "auto") {
+        numbers.deviceShare = kBalanced;
+        return {};
+    }
+    Result<double> parsed = parseShare(option, value);
+    MR_TRY(parsed.status());
+    if (late)
+        numbers.rule.lateShare = parsed.value();
+    else
+        numbers.deviceShare = parsed.value();
+    return {};
+}
+
+std::unique_ptr<const Placement> placementOf(const PolicyRow& row, const Numbers& numbers)
+{
+    if ((row.takes & kDeviceShare) == 0)
+        return makeUniformPlacement(row.placement);
+    return numbers.deviceShare == kBalanced ? makeBalancedPlacement()
+                                            : makeSharePlacement(numbers.deviceShare);
 }
 
 } // namespace
@@ -89,20 +193,18 @@ Result<OffloadPolicy> makePolicy(
         kRows.begin(), kRows.end(), [&](const PolicyRow& r) { return r.name == name; });
     if (row == kRows.end())
         return refusePolicy(name);
-    WorkOrder order = row->order;
-    for (const auto& [option, value] : options) {
-        if (option != "order")
-            return refuseOption(name, option);
-        Result<WorkOrder> parsed = parseWorkOrder(value);
-        MR_TRY(parsed.status());
-        order = parsed.value();
-    }
+    Numbers numbers;
+    numbers.order = row->order;
+    numbers.rule = row->rule;
+    for (const auto& [option, value] : options)
+        MR_TRY(applyOption(*row, option, value, numbers));
     OffloadPolicy policy;
     policy.name = row->name;
-    policy.traversal = makeTraversal(order);
-    policy.placement = makeUniformPlacement(row->placement);
+    policy.traversal = makeTraversal(numbers.order);
+    policy.placement = placementOf(*row, numbers);
     policy.router = makeUniformRouter(row->split);
-    policy.clock = makeUniformClock(row->rule);
+    policy.clock = makeUniformClock(numbers.rule);
+    policy.tileElements = numbers.tileElements;
     return policy;
 }
 
@@ -112,7 +214,7 @@ const std::vector<PolicyInfo>& policyTable()
         {"resident", true, true},
         {"zero-offload", true, true},
         {"zero-offload-dpu", false, false},
-        {"deep-optimizer-states", false, true},
+        {"deep-optimizer-states", true, true},
         {"zenflow", false, false},
         {"streamed", false, true},
         {"ssd-vertical", false, true},

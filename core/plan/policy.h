@@ -95,12 +95,17 @@ public:
     virtual UpdateRule rule(GroupId group, StepIndex step, const Feedback& last) const = 0;
 };
 
+// Host updates, and the uploads that follow them, are cut into tiles: the upload of a tile runs
+// beside the update of the next one. 32 Mi elements are 64 MiB in BF16.
+inline constexpr std::int64_t kTileElements = std::int64_t{32} << 20;
+
 struct OffloadPolicy {
     std::string_view name; // "zero-offload"; what run files and the UI call it
     std::unique_ptr<const Traversal> traversal;
     std::unique_ptr<const Placement> placement;
     std::unique_ptr<const GradientRouter> router;
     std::unique_ptr<const UpdateClock> clock;
+    std::int64_t tileElements = kTileElements; // a multiple of kCutElements; changes no number
 };
 
 // Which norm clips a step.

@@ -1,7 +1,9 @@
+#include "core/store/machine_chunks.h"
 #include "core/store/process_identity.h"
 #include "core/store/run_series.h"
 #include "core/store/schema.h"
 #include "core/store/sqlite.h"
+#include "core/store/trace_reader.h"
 
 #include <millrace/run_reader.h>
 
@@ -24,7 +26,7 @@ constexpr std::string_view kSelectRuns =
     "dir,notes,"
     "(SELECT count(*) FROM checkpoint c WHERE c.run_id=run.id AND state IN"
     " ('complete','verified')),"
-    "s.pid,s.boot_id,s.run_id IS NOT NULL AND s.end_reason IS NULL "
+    "s.pid,s.boot_id,s.run_id IS NOT NULL AND s.end_reason IS NULL,energy_j "
     "FROM run LEFT JOIN model ON model.id=model_id LEFT JOIN dataset ON dataset.id=dataset_id "
     "LEFT JOIN segment s ON s.run_id=run.id AND s.seg="
     "(SELECT max(seg) FROM segment WHERE run_id=run.id) "
@@ -60,6 +62,7 @@ void readNumbers(const Row& row, RunRow& run)
     run.devicePeakBytes = row.integer(24);
     run.hostPeakBytes = row.integer(25);
     run.simulatedLink = row.integer(26) != 0;
+    run.energyJ = row.real(34);
 }
 
 RunRow runFrom(const Row& row)
@@ -161,6 +164,31 @@ public:
             },
             runId));
         return rows;
+    }
+
+    Result<std::vector<CounterInfo>> counters(std::int64_t runId) override
+    {
+        MR_TRY(mustExist(runId));
+        return readCounters(*m_database, runId);
+    }
+
+    Result<CounterSeries> counter(
+        std::int64_t runId, std::string_view metric, const CounterWindow& window) override
+    {
+        MR_TRY(mustExist(runId));
+        return readCounter(*m_database, runId, metric, window);
+    }
+
+    Result<std::vector<TraceInfo>> traces(std::int64_t runId) override
+    {
+        MR_TRY(mustExist(runId));
+        return readTraces(*m_database, runId);
+    }
+
+    Result<StepTimeline> timeline(std::int64_t runId, std::int64_t step) override
+    {
+        MR_TRY(mustExist(runId));
+        return readTimeline(*m_database, runId, step);
     }
 
 private:

@@ -1,5 +1,7 @@
 #include "core/store/run_series.h"
 
+#include "core/store/machine_chunks.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -158,7 +160,7 @@ Status appendBatch(Database& database, std::int64_t runId, const StoreBatch& bat
         MR_TRY(appendScalar(database, runId, scalar));
     for (const EventRow& event : batch.events)
         MR_TRY(appendEvent(database, runId, event));
-    return {};
+    return appendSamples(database, runId, batch.samples);
 }
 
 Result<std::vector<StepRow>> readSteps(
@@ -188,6 +190,10 @@ Status removeAfter(Database& database, std::int64_t runId, std::int64_t step)
         " last_loss=(SELECT loss FROM step WHERE id>=?2 AND id<=?3 ORDER BY id DESC LIMIT 1),"
         " best_eval=NULL, best_eval_step=NULL WHERE id=?1",
         runId, first, last));
+    Result<std::int64_t> lastMs = database.integer(
+        "SELECT coalesce(max(t_ms),-1) FROM step WHERE id>=? AND id<=?", first, last);
+    MR_TRY(lastMs.status());
+    MR_TRY(removeSamplesAfter(database, runId, lastMs.value()));
     MR_TRY(database.execute(
         "UPDATE run SET (best_eval,best_eval_step)=(SELECT value,step FROM scalar JOIN metric"
         " ON metric.id=metric_id WHERE run_id=?1 AND name='eval_loss' AND value IS NOT NULL"

@@ -8,6 +8,7 @@
 
 #pragma once
 
+#include <millrace/machine_metrics.h>
 #include <millrace/run_reader.h>
 #include <millrace/status.h>
 
@@ -56,6 +57,12 @@ struct StoreBatch {
     std::vector<StepRow> steps;
     std::vector<NamedScalar> scalars;
     std::vector<EventRow> events; // ids are given by the store
+    std::vector<MachineSample> samples;
+
+    bool empty() const
+    {
+        return steps.empty() && scalars.empty() && events.empty() && samples.empty();
+    }
 };
 
 class RunStore

@@ -64,6 +64,13 @@ std::string Row::text(int column) const
     return {reinterpret_cast<const char*>(bytes), count};
 }
 
+Blob Row::blob(int column) const
+{
+    const void* bytes = sqlite3_column_blob(m_statement, column);
+    return {static_cast<const std::byte*>(bytes),
+        static_cast<std::size_t>(sqlite3_column_bytes(m_statement, column))};
+}
+
 Database::Database(std::string path, sqlite3* handle)
     : m_path(std::move(path))
     , m_handle(handle)

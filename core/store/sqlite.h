@@ -39,6 +39,7 @@ public:
     std::int64_t integer(int column) const; // 0 if NULL
     double real(int column) const;          // NaN if NULL
     std::string text(int column) const;     // "" if NULL
+    Blob blob(int column) const;            // empty if NULL; valid as long as the row is
 
 private:
     sqlite3_stmt* m_statement;

@@ -1,12 +1,12 @@
 #include "core/telemetry/recorder.h"
 
-#include "core/base/file.h"
 #include "core/base/log.h"
 #include "core/base/spsc_ring.h"
 #include "core/base/thread.h"
-#include "core/telemetry/step_json.h"
+#include "core/telemetry/run_logs.h"
 #include "core/telemetry/trace_sampler.h"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <filesystem>
@@ -14,7 +14,6 @@
 #include <limits>
 #include <mutex>
 #include <optional>
-#include <span>
 #include <thread>
 #include <utility>
 
@@ -27,6 +26,10 @@ constexpr std::size_t kSpansPerProducer = 4096;
 constexpr std::size_t kQueuedSteps = 4096; // 0.1 s of steps of 25 us: waiting is the exception
 constexpr std::size_t kMaxUnsaved = 100'000;
 constexpr std::chrono::milliseconds kPeriod{100};
+// A sample rewrites rows of some KiB, so a long run collects some: then a chart of it is behind by
+// a thirtieth of its width at most, and ten seconds.
+constexpr std::int64_t kSampleShare = 30;
+constexpr std::int64_t kMostSampleWaitMs = 10'000;
 
 class RingProducer final : public Recorder::Producer
 {
@@ -39,25 +42,6 @@ public:
 private:
     SpscRing<TraceEvent> m_ring{kSpansPerProducer};
 };
-
-// A log that a crash cut in the middle of a line gets the end of that line first.
-Result<File> openLog(const fs::path& path)
-{
-    Result<File> file = File::openAppend(path);
-    MR_TRY(file.status());
-    Result<File> reader = File::openRead(path);
-    MR_TRY(reader.status());
-    Result<std::uint64_t> bytes = reader.value().bytes();
-    MR_TRY(bytes.status());
-    if (bytes.value() == 0)
-        return file;
-    std::byte last{};
-    MR_TRY(reader.value().readAt(bytes.value() - 1, {&last, 1}));
-    constexpr std::byte kNewLine{'\n'};
-    if (last != kNewLine)
-        MR_TRY(file.value().write({&kNewLine, 1}));
-    return file;
-}
 
 class StoreRecorder final : public Recorder
 {
@@ -72,7 +56,7 @@ public:
 
     ~StoreRecorder() override { (void)close(); }
 
-    Status openFiles(const fs::path& runDir);
+    Status openFiles(const fs::path& runDir) { return m_logs.open(runDir); }
     void run();
 
     Producer& producer(std::string_view threadName) override;
@@ -80,15 +64,16 @@ public:
     void scalar(std::string_view metric, const ScalarRow& row) override;
     void message(EventLevel level, std::string_view code, std::int64_t step, std::int64_t timeMs,
         std::string text) override;
+    void sample(const MachineSample& sample) override;
     std::uint64_t droppedSpans() const noexcept override;
     Status flush() override;
     Status close() override;
 
 private:
     Status telemetryLoop(const std::stop_token& stop);
-    void drain();
+    void drain(bool isAsked);
+    void holdSamples(StoreBatch& batch, bool isAsked);
     void takeSpans();
-    void writeFiles(const StoreBatch& batch);
     void callHooks(const StoreBatch& batch);
     bool commit(StoreBatch batch);
     void keepTraces(const std::vector<StepRow>& steps);
@@ -100,19 +85,18 @@ private:
     SpscRing<StepRow> m_steps{kQueuedSteps}; // engine thread to telemetry thread
 
     // Of the telemetry thread.
-    File m_stepFile;
-    File m_eventFile;
+    RunLogs m_logs;
     TraceSampler m_sampler;
     StoreBatch m_unsaved; // what the database did not take yet
+    std::vector<MachineSample> m_held;
     bool m_databaseFailed = false;
-    bool m_filesFailed = false;
 
     // Guarded by m_mutex.
     mutable std::mutex m_mutex;
     std::condition_variable_any m_wake;
     std::condition_variable m_drained;
     std::vector<std::unique_ptr<RingProducer>> m_producers;
-    StoreBatch m_pending;          // scalars and messages
+    StoreBatch m_pending;          // scalars, messages and samples
     std::uint64_t m_requested = 0; // drains asked for
     std::uint64_t m_completed = 0; // and finished
     bool m_closed = false;
@@ -120,17 +104,6 @@ private:
 
     std::jthread m_thread; // last: joined before anything it uses goes
 };
-
-Status StoreRecorder::openFiles(const fs::path& runDir)
-{
-    Result<File> steps = openLog(runDir / "steps.jsonl");
-    MR_TRY(steps.status());
-    Result<File> events = openLog(runDir / "events.jsonl");
-    MR_TRY(events.status());
-    m_stepFile = std::move(steps).value();
-    m_eventFile = std::move(events).value();
-    return {};
-}
 
 void StoreRecorder::run()
 {
@@ -179,6 +152,12 @@ void StoreRecorder::message(EventLevel level, std::string_view code, std::int64_
     m_pending.events.push_back({0, step, timeMs, level, std::string(code), std::move(text)});
 }
 
+void StoreRecorder::sample(const MachineSample& sample)
+{
+    const std::lock_guard lock(m_mutex);
+    m_pending.samples.push_back(sample);
+}
+
 std::uint64_t StoreRecorder::droppedSpans() const noexcept
 {
     const std::lock_guard lock(m_mutex);
@@ -214,13 +193,15 @@ Status StoreRecorder::telemetryLoop(const std::stop_token& stop)
     while (true) {
         std::uint64_t ticket = 0;
         bool isLast = false;
+        bool isAsked = false;
         {
             std::unique_lock lock(m_mutex);
             m_wake.wait_for(lock, stop, kPeriod, [&] { return m_requested > m_completed; });
             isLast = stop.stop_requested();
+            isAsked = isLast || m_requested > m_completed;
             ticket = m_requested;
         }
-        drain();
+        drain(isAsked);
         const std::lock_guard lock(m_mutex);
         m_completed = ticket;
         m_closed = m_closed || isLast;
@@ -230,7 +211,7 @@ Status StoreRecorder::telemetryLoop(const std::stop_token& stop)
     }
 }
 
-void StoreRecorder::drain()
+void StoreRecorder::drain(bool isAsked)
 {
     StoreBatch batch;
     {
@@ -242,16 +223,30 @@ void StoreRecorder::drain()
     while (m_steps.pop(row))
         batch.steps.push_back(row);
     takeSpans();
-    const bool isEmpty = batch.steps.empty() && batch.scalars.empty() && batch.events.empty();
-    if (!isEmpty) {
-        writeFiles(batch);
+    if (!batch.empty()) {
+        if (const Status written = m_logs.append(batch); !written.ok())
+            remember(written, false);
         callHooks(batch);
     }
+    holdSamples(batch, isAsked);
     const std::vector<StepRow> steps = batch.steps;
     const bool committed = commit(std::move(batch));
     keepTraces(steps);
     if (committed && m_hooks.onCommitted)
         m_hooks.onCommitted();
+}
+
+// Takes the samples out of `batch`, or puts those in that have waited long enough.
+void StoreRecorder::holdSamples(StoreBatch& batch, bool isAsked)
+{
+    m_held.insert(m_held.end(), batch.samples.begin(), batch.samples.end());
+    batch.samples.clear();
+    if (m_held.empty())
+        return;
+    const std::int64_t last = m_held.back().timeMs;
+    const std::int64_t waited = last - m_held.front().timeMs + kMachinePeriodMs;
+    if (isAsked || waited >= std::min(last / kSampleShare, kMostSampleWaitMs))
+        batch.samples.swap(m_held);
 }
 
 void StoreRecorder::takeSpans()
@@ -267,27 +262,6 @@ void StoreRecorder::takeSpans()
         // At most one ring's worth, so that a busy producer cannot hold the thread.
         for (std::size_t i = 0; i < kSpansPerProducer && producer->ring().pop(span); ++i)
             m_sampler.add(span);
-    }
-}
-
-void StoreRecorder::writeFiles(const StoreBatch& batch)
-{
-    if (m_filesFailed)
-        return;
-    std::string steps;
-    for (const StepRow& row : batch.steps)
-        steps += toJson(row) + "\n";
-    std::string events;
-    for (const NamedScalar& scalar : batch.scalars)
-        events += toJson(scalar.metric, scalar.row) + "\n";
-    for (const EventRow& event : batch.events)
-        events += toJson(event) + "\n";
-    Status written = m_stepFile.write(std::as_bytes(std::span(steps)));
-    if (written.ok())
-        written = m_eventFile.write(std::as_bytes(std::span(events)));
-    if (!written.ok()) {
-        m_filesFailed = true;
-        remember(written, false);
     }
 }
 
@@ -327,7 +301,9 @@ bool StoreRecorder::commit(StoreBatch batch)
         append(m_unsaved.scalars, batch.scalars);
         append(m_unsaved.events, batch.events);
     }
-    if (m_unsaved.steps.empty() && m_unsaved.scalars.empty() && m_unsaved.events.empty())
+    if (m_unsaved.samples.size() < kMaxUnsaved)
+        append(m_unsaved.samples, batch.samples);
+    if (m_unsaved.empty())
         return false;
     if (const Status stored = m_store.append(m_runId, m_unsaved); !stored.ok()) {
         remember(stored, true);

@@ -3,13 +3,14 @@
 // Spans go through one ring per producing thread (4,096 each; a full ring drops and counts). Step
 // records, scalars and messages have a queue of their own and are never dropped. The telemetry
 // thread drains everything ten times a second, one transaction each, appends the same to the run
-// folder (steps.jsonl, events.jsonl: the second truth the history can be rebuilt from), and then
-// calls the listener.
+// folder (steps.jsonl, events.jsonl, samples.jsonl: the second truth the history can be rebuilt
+// from), and then calls the listener. Samples of the machine reach the history a few at a time: at
+// once in the first seconds of a run, at most ten seconds late in a long one.
 //
 // Threads  record(): any thread that took a Producer, wait-free, allocates nothing. step(): engine
 //          thread, allocates nothing; with 4,096 records waiting it blocks for one drain rather
 //          than lose one. scalar(), message(), checkpoint(), status(): engine thread, outside a
-//          step (they copy text).
+//          step (they copy text). sample(): any thread, never blocks for long.
 // Errors   A database that fails is reported once to stderr, training goes on, the run folder
 //          still has everything; what it missed is offered again with every drain. close() returns
 //          the first failure.
@@ -60,6 +61,7 @@ public:
     virtual void scalar(std::string_view metric, const ScalarRow& row) = 0;
     virtual void message(EventLevel level, std::string_view code, std::int64_t step,
         std::int64_t timeMs, std::string text) = 0;
+    virtual void sample(const MachineSample& sample) = 0;
     virtual std::uint64_t droppedSpans() const noexcept = 0;
 
     // Blocks until everything given so far is committed.

@@ -56,6 +56,21 @@ std::map<std::int64_t, StepRow> readStepLog(std::string_view text)
     return steps;
 }
 
+// As with the steps: a sample takes the place of all from its time on.
+std::map<std::int64_t, MachineSample> readSampleLog(std::string_view text)
+{
+    std::map<std::int64_t, MachineSample> samples;
+    forEachLine(text, [&](std::string_view line) {
+        Result<MachineSample> read = sampleFromJson(line);
+        if (!read.ok())
+            return;
+        const MachineSample sample = std::move(read).value();
+        samples.erase(samples.lower_bound(sample.timeMs), samples.end());
+        samples.emplace(sample.timeMs, sample);
+    });
+    return samples;
+}
+
 std::string text(const Json& object, const char* key)
 {
     const auto found = object.find(key);
@@ -82,6 +97,21 @@ Status importSteps(
         if (batch.steps.size() == kPiece) {
             MR_TRY(store.append(runId, batch));
             batch.steps.clear();
+        }
+    }
+    return store.append(runId, batch);
+}
+
+Status importSamples(
+    RunStore& store, std::int64_t runId, const std::map<std::int64_t, MachineSample>& samples)
+{
+    constexpr std::size_t kPiece = 5000;
+    StoreBatch batch;
+    for (const auto& [timeMs, sample] : samples) {
+        batch.samples.push_back(sample);
+        if (batch.samples.size() == kPiece) {
+            MR_TRY(store.append(runId, batch));
+            batch.samples.clear();
         }
     }
     return store.append(runId, batch);
@@ -139,6 +169,8 @@ Result<std::int64_t> rebuildFromRunFolder(RunStore& store, const std::string& ru
     MR_TRY(stepLog.status());
     Result<std::string> eventLog = readLog(fs::path(runDir) / "events.jsonl");
     MR_TRY(eventLog.status());
+    Result<std::string> sampleLog = readLog(fs::path(runDir) / "samples.jsonl");
+    MR_TRY(sampleLog.status());
 
     Result<std::int64_t> known = store.findRun(run.value().uuid);
     if (!known.ok() && known.status().kind() != ErrorKind::InvalidArgument)
@@ -151,6 +183,7 @@ Result<std::int64_t> rebuildFromRunFolder(RunStore& store, const std::string& ru
     forEachLine(
         eventLog.value(), [&](std::string_view line) { (void)eventFromJson(line, events); });
     MR_TRY(store.append(id.value(), events));
+    MR_TRY(importSamples(store, id.value(), readSampleLog(sampleLog.value())));
     if (known.ok())
         return id;
     const std::int64_t last = steps.empty() ? 0 : steps.rbegin()->first;

@@ -3,6 +3,7 @@
 //   run.json       what the run is (NewRun)
 //   steps.jsonl    a line per optimizer step   } appended by the Recorder
 //   events.jsonl   messages and named scalars  }
+//   samples.jsonl  the machine, once a second  }
 //
 // Threads  Any; blocking (files).
 // Errors   Io, or DataCorrupt with the file. Lines that were cut off by a crash are skipped.

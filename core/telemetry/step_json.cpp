@@ -175,6 +175,37 @@ std::string toJson(std::string_view metric, const ScalarRow& row)
         jsonText(metric), row.step, row.timeMs, number(row.value));
 }
 
+std::string toJson(const MachineSample& sample)
+{
+    std::string line = fmt::format(R"({{"event":"sample","time_ms":{})", sample.timeMs);
+    for (std::size_t i = 0; i < kMachineMetrics; ++i) {
+        // The history keeps seven digits too.
+        if (sample.values[i] && std::isfinite(*sample.values[i]))
+            line += fmt::format(
+                R"(,"{}":{})", kMachineMetricInfos[i].name, static_cast<float>(*sample.values[i]));
+    }
+    return line + "}";
+}
+
+Result<MachineSample> sampleFromJson(std::string_view line)
+{
+    Result<Json> parsed = parseObject(line);
+    MR_TRY(parsed.status());
+    Fields in(parsed.value());
+    MachineSample sample;
+    sample.timeMs = in.integer("time_ms");
+    MR_TRY(in.status());
+    constexpr std::int64_t kMostMs = std::int64_t{1} << 40; // 34 years
+    if (sample.timeMs < 0 || sample.timeMs > kMostMs)
+        return missing("time_ms");
+    for (std::size_t i = 0; i < kMachineMetrics; ++i) {
+        const auto found = parsed.value().find(kMachineMetricInfos[i].name);
+        if (found != parsed.value().end() && found->is_number())
+            sample.values[i] = found->get<double>();
+    }
+    return sample;
+}
+
 Status eventFromJson(std::string_view line, StoreBatch& batch)
 {
     Result<Json> parsed = parseObject(line);

@@ -27,6 +27,9 @@ Result<StepRow> stepFromJson(std::string_view line);
 std::string toJson(const EventRow& row);
 // {"event":"scalar","metric":..,"step":..,"time_ms":..,"value":..}
 std::string toJson(std::string_view metric, const ScalarRow& row);
+// {"event":"sample","time_ms":..,"host.cpu":..}: what was measured, by the name of the metric.
+std::string toJson(const MachineSample& sample);
+Result<MachineSample> sampleFromJson(std::string_view line);
 // Adds what a line of events.jsonl says to `batch`.
 Status eventFromJson(std::string_view line, StoreBatch& batch);
 

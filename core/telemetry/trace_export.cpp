@@ -107,10 +107,14 @@ public:
     void slice(const Slice& s)
     {
         const TraceEvent& e = s.event;
+        // Where that ran which was waited for; a task's lane is its row.
+        const std::string lane = e.kind == SpanKind::Stall && e.lane != Lane::Compute
+                                     ? fmt::format(R"(,"lane":"{}")", name(e.lane))
+                                     : std::string();
         add(fmt::format(R"({{"ph":"X","name":"{}","cat":"step","pid":1,"tid":{},"ts":{},"dur":{},)"
-                        R"("args":{{"step":{},"group":{},"micro":{},"bytes":{}}}}})",
+                        R"("args":{{"step":{},"group":{},"micro":{},"bytes":{}{}}}}})",
             nameOf(e), s.thread, microseconds(e.beginNs - m_originNs),
-            microseconds(e.endNs - e.beginNs), e.step, e.group, e.micro, e.bytes));
+            microseconds(e.endNs - e.beginNs), e.step, e.group, e.micro, e.bytes, lane));
     }
 
     // An arrow between two slices; each end lies inside its slice.
@@ -156,7 +160,8 @@ void addArrows(Writer& out, const std::vector<Slice>& slices)
             continue;
         const auto from = std::find_if(slices.begin(), slices.end(), [&](const Slice& s) {
             return s.event.kind == SpanKind::Task && s.event.lane == w.lane &&
-                   s.event.task == w.task && s.event.beginNs < w.endNs && s.event.endNs >= w.endNs;
+                   s.event.task == w.task && s.event.group == w.group && s.event.micro == w.micro &&
+                   s.event.beginNs < w.endNs && s.event.endNs >= w.endNs;
         });
         const auto to = std::find_if(slices.begin(), slices.end(), [&](const Slice& s) {
             return s.event.kind == SpanKind::Task && s.event.lane == Lane::Compute &&

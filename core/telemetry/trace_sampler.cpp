@@ -26,7 +26,8 @@ TraceSampler::TraceSampler(std::filesystem::path folder)
 
 void TraceSampler::add(const TraceEvent& span)
 {
-    if (m_spans.size() < kMaxSpans)
+    const bool ran = span.beginNs != 0 || span.endNs != 0;
+    if (ran && m_spans.size() < kMaxSpans)
         m_spans.push_back(span);
 }
 

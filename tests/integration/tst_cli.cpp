@@ -35,6 +35,7 @@ private slots:
     void wrongUseEndsWithTwoAndNamesTheOption();
     void whatIsNotBuiltIsRefusedByName_data();
     void whatIsNotBuiltIsRefusedByName();
+    void aDeviceThatIsNotHereEndsWithTwo();
     void aRunThatDoesNotFitEndsWithThree();
     void anInterruptSavesAndEndsWith130();
     void helpEndsWithZero();
@@ -156,12 +157,12 @@ void TestCli::whatIsNotBuiltIsRefusedByName_data()
 {
     QTest::addColumn<QStringList>("more");
     QTest::addColumn<QString>("said");
-    for (const char* policy :
-        {"zero-offload-dpu", "deep-optimizer-states", "zenflow", "streamed", "ssd-vertical"})
+    for (const char* policy : {"zero-offload-dpu", "zenflow", "streamed", "ssd-vertical"})
         QTest::newRow(policy) << QStringList{key("--policy"), key(policy)} << policy;
     QTest::newRow("lora") << words("--method lora") << "lora";
-    QTest::newRow("cuda") << words("--device cuda") << "cuda";
-    QTest::newRow("late share") << words("--policy-option late=0.25") << "late";
+    QTest::newRow("compact state") << words("--policy-option state=compact") << "state";
+    QTest::newRow("late where nothing is late")
+        << words("--policy resident --policy-option late=0.25") << "late";
     QTest::newRow("clip mode") << words("--policy-option clip-mode=per-group") << "per-group";
     QTest::newRow("disk") << words("--disk-space 10GB") << "disk-space";
 }
@@ -176,6 +177,25 @@ void TestCli::whatIsNotBuiltIsRefusedByName()
     QCOMPARE(run.code, 2);
     QVERIFY(run.says(said.toStdString()));
     QVERIFY(!std::filesystem::exists(m_rig->folder.path("not-built")));
+}
+
+// On every machine, because the plugin that is named is nowhere. A plan needs no card.
+void TestCli::aDeviceThatIsNotHereEndsWithTwo()
+{
+    qputenv("MILLRACE_CUDA_PLUGIN", "/nowhere/libmillrace-cuda.so");
+
+    const Finished train = m_rig->run(m_rig->train("no-card", words("--device cuda")));
+    const Finished test = m_rig->run(words("selftest --device cuda"));
+    const Finished sized =
+        m_rig->run(m_rig->train("no-card", words("--device cuda --device-memory 24GiB --dry-run")));
+    qunsetenv("MILLRACE_CUDA_PLUGIN");
+
+    QCOMPARE(train.code, 2);
+    QVERIFY(train.says("/nowhere/libmillrace-cuda.so does not exist"));
+    QVERIFY(train.says("give it --device-memory"));
+    QVERIFY(!std::filesystem::exists(m_rig->folder.path("no-card")));
+    QCOMPARE(test.code, 2);
+    QCOMPARE(sized.code, 0);
 }
 
 void TestCli::aRunThatDoesNotFitEndsWithThree()
@@ -237,9 +257,10 @@ void TestCli::planTellsBytesOfTiersForEveryPolicy()
 
     QCOMPARE(plan.code, 0);
     const auto reports = plan.lines();
-    QCOMPARE(reports.size(), std::size_t{2});
+    QCOMPARE(reports.size(), std::size_t{3});
     for (const QJsonObject& report : reports) {
         QVERIFY(report[key("fits")].toBool());
+        QVERIFY(number(report, "predicted_step_ms") > 0.0); // measured when it was asked for
         for (const QJsonValue value : report[key("tiers")].toArray()) {
             const QJsonObject tier = value.toObject();
             double sum = 0.0;
@@ -316,8 +337,11 @@ void TestCli::runsListsShowsComparesAndExports()
     const Finished compare = runs({key("compare"), key("1"), other});
     const Finished csv = runs(words("export 1 --csv"));
     const Finished json = runs(words("export 1"));
+    const Finished machine = runs(words("export 1 --machine --csv"));
     const Finished absent = runs(words("show 99999"));
 
+    QCOMPARE(machine.code, 0); // a run of less than a second has a head and no samples
+    QVERIFY(machine.out.startsWith("time_ms,device.utilization (%),"));
     QVERIFY(list.lines().size() >= 2);
     QCOMPARE(show.lines()[0][key("status")].toString(), key("done"));
     QCOMPARE(show.lines()[0][key("steps")].toInt(), 6);

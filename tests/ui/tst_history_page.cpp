@@ -5,6 +5,8 @@
 #include "pages/run_view.h"
 #include "ui/support/demo_rows.h"
 
+#include <millrace/step_timeline.h>
+
 #include <QAccessible>
 #include <QApplication>
 #include <QClipboard>
@@ -54,6 +56,27 @@ public:
     mr::Result<std::vector<mr::CheckpointRow>> checkpoints(std::int64_t) override
     {
         return std::vector<mr::CheckpointRow>{};
+    }
+
+    mr::Result<std::vector<mr::CounterInfo>> counters(std::int64_t) override
+    {
+        return std::vector<mr::CounterInfo>();
+    }
+
+    mr::Result<mr::CounterSeries> counter(
+        std::int64_t, std::string_view, const mr::CounterWindow&) override
+    {
+        return mr::CounterSeries();
+    }
+
+    mr::Result<std::vector<mr::TraceInfo>> traces(std::int64_t) override
+    {
+        return std::vector<mr::TraceInfo>();
+    }
+
+    mr::Result<mr::StepTimeline> timeline(std::int64_t, std::int64_t) override
+    {
+        return mr::StepTimeline();
     }
 };
 

@@ -1,8 +1,10 @@
 // The Live page: from "no run" to charts, with one way to stop, all of it by keyboard.
 
 #include "charts/line_chart.h"
+#include "charts/machine_section.h"
 #include "charts/stall_strip.h"
 #include "models/stall_ledger_model.h"
+#include "models/units.h"
 #include "pages/live_page.h"
 #include "pages/run_header.h"
 #include "pages/run_view.h"
@@ -168,6 +170,49 @@ private slots:
         view.setSnapshot(demoSnapshot(320, 600));
 
         QCOMPARE(view.ledger()->totals().steps, std::int64_t{50});
+    }
+
+    void theMachineIsShownOverTheTimeOfTheRun()
+    {
+        RunView view;
+        view.setSnapshot(demoSnapshot(412, 600));
+
+        QCOMPARE(view.machine()->shownCharts().size(), std::size_t{6});
+        QVERIFY(shows(view, QStringLiteral("Energy of the device")));
+        view.setSnapshot(demoSnapshot(0, 600, "starting"));
+        QVERIFY(view.machine()->isHidden());
+    }
+
+    void chartsOfTheMachineAreZoomedWithTheOthers()
+    {
+        RunView view;
+        const auto snapshot = demoSnapshot(412, 600);
+        view.setSnapshot(snapshot);
+        const auto seconds = [&](std::size_t row) {
+            return static_cast<double>(snapshot->steps[row].timeMs) / 1000.0;
+        };
+
+        emit view.machine()->rangePicked(seconds(99) + 0.1, seconds(149) - 0.1);
+
+        QCOMPARE(view.ledger()->totals().steps, std::int64_t{50}); // steps 101 to 150
+        emit view.machine()->allPicked();
+        QCOMPARE(view.ledger()->totals().steps, std::int64_t{412});
+    }
+
+    void theCursorIsAtOneMomentInAllCharts()
+    {
+        RunView view;
+        const auto snapshot = demoSnapshot(412, 600);
+        view.setSnapshot(snapshot);
+        mr::ui::LineChart* power = view.machine()->shownCharts()[3];
+
+        emit view.lossChart()->cursorMoved(200.0);
+        const QString fromStep = power->readout();
+        emit power->cursorMoved(static_cast<double>(snapshot->steps[249].timeMs) / 1000.0 - 0.1);
+
+        const double at = static_cast<double>(snapshot->steps[199].timeMs) / 1000.0;
+        QVERIFY2(fromStep.startsWith(mr::ui::durationText(at)), qPrintable(fromStep));
+        QVERIFY(view.lossChart()->readout().startsWith(QStringLiteral("step 250")));
     }
 
     void everyControlHasANameForScreenReaders()

@@ -1,6 +1,10 @@
 // Every page as a picture: light, dark, Japanese, and at twice the scale; to look at, and checked
 // not to be blank. Written to $MILLRACE_SCREENSHOTS, or screenshots/ in the working folder.
 
+#include "charts/machine_section.h"
+#include "charts/step_timeline.h"
+#include "charts/tier_map.h"
+#include "charts/timeline_section.h"
 #include "language.h"
 #include "main_window.h"
 #include "pages/dataset_section.h"
@@ -8,8 +12,10 @@
 #include "pages/home_page.h"
 #include "pages/live_page.h"
 #include "pages/new_run_page.h"
+#include "pages/run_view.h"
 #include "theme.h"
 #include "ui/support/demo_rows.h"
+#include "ui/support/demo_timeline.h"
 #include "ui/support/fake_services.h"
 #include "widgets/status_strip.h"
 
@@ -23,6 +29,7 @@
 #include <QScrollBar>
 #include <QSet>
 #include <QSettings>
+#include <QTableView>
 #include <QTemporaryDir>
 #include <QTest>
 
@@ -116,11 +123,71 @@ private slots:
         save(window, MainWindow::Page::Live, "live-empty");
         window.live()->showSnapshot(demoSnapshot(412, 600));
         window.findChild<StatusStrip*>("statusStrip")->setSnapshot(demoSnapshot(412, 600));
+        RunView* view = window.live()->view();
+        QTRY_VERIFY(view->timeline()->chart()->timeline());
         save(window, MainWindow::Page::Live, "live");
+        view->scrollTo(view->machine());
+        save(window, MainWindow::Page::Live, "live-machine");
+        view->showWorst(1); // uploads
+        QTRY_VERIFY(view->timeline()->chart()->selected() >= 0);
+        save(window, MainWindow::Page::Live, "live-timeline");
+        view->scrollTo(view->tierMap());
+        save(window, MainWindow::Page::Live, "live-tiers");
         window.history()->setRuns(runs);
         save(window, MainWindow::Page::History, "history");
         window.history()->showSnapshot(demoSnapshot(180, 600, "stopped"));
         save(window, MainWindow::Page::History, "history-run");
+    }
+
+    void timelinesAndTierMaps_data() { everyPage_data(); }
+
+    void timelinesAndTierMaps()
+    {
+        QFETCH(const bool, dark);
+        QFETCH(const QString, language);
+        Theme theme;
+        Language words;
+        theme.setChoice(dark ? ThemeChoice::Dark : ThemeChoice::Light);
+        words.choose(language);
+        const auto show = [this](DemoPolicy policy, const char* name, bool near) {
+            const auto run = std::make_shared<RunSnapshot>(*demoSnapshot(412, 600));
+            auto plan = std::make_shared<PlanReport>(demoPlan());
+            plan->groups = demoGroups(policy);
+            run->plan = plan;
+            TimelineSection section;
+            section.setSnapshot(run);
+            section.setTimeline(std::make_shared<const StepTimeline>(demoTimeline(policy, 400)));
+            section.resize(kWindow.width() - 150, section.sizeHint().height());
+            section.show();
+            StepTimelineChart* chart = section.chart();
+            if (near) {
+                chart->select(longestWait(*chart->timeline(), StallCause::H2d));
+                QTest::keyClick(chart, Qt::Key_F);
+                chart->zoomBy(6.0);
+            }
+            savePicture(section, name);
+        };
+        show(DemoPolicy::Resident, "timeline-resident", false);
+        show(DemoPolicy::ZeroOffload, "timeline-zero-offload", false);
+        show(DemoPolicy::ZeroOffload, "timeline-zero-offload-near", true);
+        show(DemoPolicy::Streamed, "timeline-streamed", false);
+        show(DemoPolicy::Streamed, "timeline-streamed-near", true);
+        auto plan = std::make_shared<PlanReport>(demoPlan());
+        plan->groups = demoGroups(DemoPolicy::Streamed);
+        for (PlanTier& tier : plan->tiers) {
+            tier.totalBytes = 0;
+            for (const PlanGroup& group : plan->groups) {
+                for (const PlanGroupBytes& part : group.bytes)
+                    tier.totalBytes += part.tier == tier.tier ? part.bytes : 0;
+            }
+        }
+        plan->tiers[2].budgetBytes = std::uint64_t{64} << 30;
+        TierMap map;
+        map.setPlan(plan);
+        map.resize(760, map.sizeHint().height());
+        map.show();
+        map.table()->setCurrentIndex(map.table()->model()->index(4, 4));
+        savePicture(map, "tier-map-streamed");
     }
 
     // A process of its own, because the scale is read once, when a program starts.
@@ -134,7 +201,8 @@ private slots:
         environment.insert("MILLRACE_SCALED", "1");
         scaled.setProcessEnvironment(environment);
 
-        scaled.start(QCoreApplication::applicationFilePath(), {"everyPage:light"});
+        scaled.start(QCoreApplication::applicationFilePath(),
+            {"everyPage:light", "timelinesAndTierMaps:light"});
 
         QVERIFY(scaled.waitForFinished(100'000));
         QVERIFY2(scaled.exitCode() == 0, scaled.readAllStandardOutput().constData());
@@ -144,8 +212,14 @@ private:
     static void save(MainWindow& window, MainWindow::Page page, const char* name)
     {
         window.showPage(page);
+        savePicture(window, name);
+    }
+
+    static void savePicture(QWidget& widget, const char* name)
+    {
         QCoreApplication::processEvents();
-        const QPixmap picture = window.grab();
+        QCoreApplication::processEvents(); // layouts inside of layouts
+        const QPixmap picture = widget.grab();
         const bool scaled = picture.devicePixelRatio() > 1.5;
         const QString file =
             QString("%1/%2-%3.png")

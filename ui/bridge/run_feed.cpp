@@ -12,12 +12,23 @@ RunFeed::RunFeed(const UiServices& services, QObject* parent)
 {
     qRegisterMetaType<RunSnapshotPtr>();
     qRegisterMetaType<RunRowsPtr>();
+    qRegisterMetaType<TimelinePtr>();
     m_thread.setObjectName(QStringLiteral("run-feed"));
     m_worker->moveToThread(&m_thread);
     connect(&m_thread, &QThread::finished, m_worker, &QObject::deleteLater);
     connect(m_worker, &RunFeedWorker::snapshotReady, this, &RunFeed::deliver);
     connect(m_worker, &RunFeedWorker::runsReady, this, &RunFeed::runsReady);
     connect(m_worker, &RunFeedWorker::failed, this, &RunFeed::failed);
+    connect(m_worker, &RunFeedWorker::timelineReady, this,
+        [this](quint64 token, const TimelinePtr& timeline) {
+            if (token == m_token)
+                emit timelineReady(timeline);
+        });
+    connect(m_worker, &RunFeedWorker::timelineFailed, this,
+        [this](quint64 token, qint64 step, const QString& sentence) {
+            if (token == m_token)
+                emit timelineFailed(step, sentence);
+        });
     m_thread.start();
 }
 
@@ -60,6 +71,13 @@ void RunFeed::refreshRuns()
         m_runsWait = false;
         worker->readRuns();
     });
+}
+
+void RunFeed::readTimeline(qint64 step)
+{
+    const quint64 token = m_token;
+    QMetaObject::invokeMethod(
+        m_worker, [worker = m_worker, token, step] { worker->readTimeline(token, step); });
 }
 
 void RunFeed::deliver(quint64 token, RunSnapshotPtr snapshot)

@@ -11,6 +11,7 @@
 
 #include "bridge/ui_services.h"
 #include "models/run_snapshot.h"
+#include "models/step_timeline_ptr.h"
 
 #include <QObject>
 #include <QString>
@@ -42,10 +43,14 @@ public slots:
     void notify(qint64 runId);
     // Asks for runsReady().
     void refreshRuns();
+    // Asks for timelineReady() or timelineFailed() of a kept step of the watched run.
+    void readTimeline(qint64 step);
 
 signals:
     void snapshotReady(mr::ui::RunSnapshotPtr snapshot);
     void runsReady(mr::ui::RunRowsPtr runs);
+    void timelineReady(mr::ui::TimelinePtr timeline);
+    void timelineFailed(qint64 step, const QString& sentence);
     void failed(const QString& sentence);
 
 private:

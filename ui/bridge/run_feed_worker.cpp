@@ -2,6 +2,7 @@
 
 #include <QTimer>
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 
@@ -11,6 +12,9 @@ namespace {
 
 constexpr int kPollMs = 500; // also finds runs that another program writes
 constexpr std::int64_t kRowsPerQuery = 16384;
+// Entries of a series at least, where the run has as many: a wide screen's pixels, so that a run of
+// an hour can be looked at second by second.
+constexpr std::int64_t kMachineColumns = 4096;
 
 bool ended(const RunRow& run)
 {
@@ -35,7 +39,8 @@ bool sameHead(const RunRow& a, const RunRow& b)
     return a.id == b.id && a.status == b.status && a.name == b.name && a.notes == b.notes &&
            a.totalSteps == b.totalSteps && a.lastStep == b.lastStep && a.endedMs == b.endedMs &&
            a.activeUs == b.activeUs && a.exitReason == b.exitReason && a.resumable == b.resumable &&
-           a.planJson == b.planJson && sameBits(a.bestEval, b.bestEval);
+           a.planJson == b.planJson && sameBits(a.bestEval, b.bestEval) &&
+           sameBits(a.energyJ, b.energyJ);
 }
 
 bool sameCheckpoints(const std::vector<CheckpointRow>& a, const std::vector<CheckpointRow>& b)
@@ -126,7 +131,8 @@ Status RunFeedWorker::read(bool& changed)
     m_now.run = std::move(run).value();
     readPlan();
     MR_TRY(readSteps(changed));
-    return readLists(changed);
+    MR_TRY(readLists(changed));
+    return readMachine(changed);
 }
 
 void RunFeedWorker::readPlan()
@@ -183,12 +189,39 @@ Status RunFeedWorker::readLists(bool& changed)
     MR_TRY(events.status());
     Result<std::vector<CheckpointRow>> checkpoints = m_reader->checkpoints(m_runId);
     MR_TRY(checkpoints.status());
+    Result<std::vector<TraceInfo>> traces = m_reader->traces(m_runId);
+    MR_TRY(traces.status());
 
     changed = changed || !evals.value().empty() || !events.value().empty() ||
-              !sameCheckpoints(m_now.checkpoints, checkpoints.value());
+              !sameCheckpoints(m_now.checkpoints, checkpoints.value()) ||
+              traces.value().size() != m_now.traces.size();
     m_now.evalLoss.insert(m_now.evalLoss.end(), evals.value().begin(), evals.value().end());
     m_now.events.insert(m_now.events.end(), events.value().begin(), events.value().end());
     m_now.checkpoints = std::move(checkpoints).value();
+    m_now.traces = std::move(traces).value();
+    return {};
+}
+
+// All of it again when there is more: a level for charts has 16 entries a column at most.
+Status RunFeedWorker::readMachine(bool& changed)
+{
+    Result<std::vector<CounterInfo>> counters = m_reader->counters(m_runId);
+    MR_TRY(counters.status());
+    std::int64_t endMs = 0;
+    for (const CounterInfo& counter : counters.value())
+        endMs = std::max(endMs, counter.endMs);
+    if (endMs == (m_now.machine ? m_now.machine->endMs : 0))
+        return {};
+    auto history = std::make_shared<MachineHistory>();
+    history->endMs = endMs;
+    for (std::size_t i = 0; i < kMachineMetrics && !stale(); ++i) {
+        Result<CounterSeries> series =
+            m_reader->counter(m_runId, kMachineMetricInfos[i].name, {0, endMs, kMachineColumns});
+        MR_TRY(series.status());
+        history->series[i] = std::move(series).value();
+    }
+    m_now.machine = std::move(history);
+    changed = true;
     return {};
 }
 
@@ -204,6 +237,24 @@ void RunFeedWorker::readRuns()
         status = runs.status();
     }
     report(status);
+}
+
+// Answers every request, so that nobody waits for a step whose file is gone.
+void RunFeedWorker::readTimeline(quint64 token, qint64 step)
+{
+    if (token != m_token || stale())
+        return;
+    Status status = open();
+    if (status.ok()) {
+        Result<StepTimeline> timeline = m_reader->timeline(m_runId, step);
+        if (timeline.ok()) {
+            emit timelineReady(
+                token, std::make_shared<const StepTimeline>(std::move(timeline).value()));
+            return;
+        }
+        status = timeline.status();
+    }
+    emit timelineFailed(token, step, QString::fromStdString(status.message()));
 }
 
 void RunFeedWorker::report(const Status& status)

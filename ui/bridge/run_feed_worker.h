@@ -28,10 +28,13 @@ public:
     void watch(quint64 token, qint64 runId);
     void poll();
     void readRuns();
+    void readTimeline(quint64 token, qint64 step);
 
 signals:
     void snapshotReady(quint64 token, mr::ui::RunSnapshotPtr snapshot);
     void runsReady(mr::ui::RunRowsPtr runs);
+    void timelineReady(quint64 token, mr::ui::TimelinePtr timeline);
+    void timelineFailed(quint64 token, qint64 step, const QString& sentence);
     void failed(const QString& sentence);
 
 private:
@@ -40,6 +43,7 @@ private:
     Status readSteps(bool& changed);
     Status dropRewrittenSteps();
     Status readLists(bool& changed);
+    Status readMachine(bool& changed);
     void readPlan();
     void startOver();
     bool stale() const { return m_feed.m_token != m_token; }

@@ -14,7 +14,8 @@ QAccessibleInterface* makeChart(const QString& className, QObject* object)
     if (widget == nullptr)
         return nullptr;
     if (className == QLatin1String("mr::ui::LineChart") ||
-        className == QLatin1String("mr::ui::StallStrip"))
+        className == QLatin1String("mr::ui::StallStrip") ||
+        className == QLatin1String("mr::ui::StepTimelineChart"))
         return new QAccessibleWidget(widget, QAccessible::Chart);
     return nullptr;
 }

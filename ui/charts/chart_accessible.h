@@ -1,4 +1,5 @@
-// Screen readers meet LineChart and StallStrip as charts whose description is their summary.
+// Screen readers meet LineChart, StallStrip and StepTimelineChart as charts whose description is
+// their summary.
 
 #pragma once
 

@@ -79,6 +79,7 @@ void ChartPanel::showReadout()
         m_readout->fontMetrics().elidedText(m_readoutText, Qt::ElideRight, m_readout->width());
     if (m_readout->text() != shown)
         m_readout->setText(shown);
+    m_readout->setToolTip(shown == m_readoutText ? QString() : m_readoutText);
 }
 
 void ChartPanel::resizeEvent(QResizeEvent* event)

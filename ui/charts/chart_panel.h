@@ -17,7 +17,7 @@ namespace mr::ui {
 
 class Legend;
 
-class ChartPanel final : public QFrame
+class ChartPanel : public QFrame
 {
     Q_OBJECT
 

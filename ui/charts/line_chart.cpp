@@ -21,19 +21,21 @@ namespace mr::ui {
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-constexpr double kFewestSteps = 8.0; // shown when zoomed in as far as it goes
+constexpr double kFewestPoints = 8.0; // shown when zoomed in as far as it goes
 constexpr double kZoomFactor = 1.25;
+constexpr int kTimeTicks = 4;    // labels of hours are wide
+constexpr int kCompactLines = 6; // of text, as high as a small chart is at least
 
 QVector<double> qvector(const std::vector<double>& values)
 {
     return {values.begin(), values.end()};
 }
 
-// The point nearest to `step`, -1 if none is within half a step.
-std::ptrdiff_t pointAt(const Column& column, double step)
+// The first point within half a `grid` of `x`, -1 if there is none.
+std::ptrdiff_t pointAt(const Column& column, double x, double grid)
 {
-    const auto found = std::lower_bound(column.x.begin(), column.x.end(), step - 0.5);
-    if (found == column.x.end() || *found > step + 0.5)
+    const auto found = std::lower_bound(column.x.begin(), column.x.end(), x - 0.5 * grid);
+    if (found == column.x.end() || *found > x + 0.5 * grid)
         return -1;
     return found - column.x.begin();
 }
@@ -59,7 +61,7 @@ protected:
         }
         const bool in = event->angleDelta().y() > 0;
         m_owner.zoom(in ? 1.0 / kZoomFactor : kZoomFactor,
-            m_owner.stepAt(static_cast<int>(event->position().x())));
+            m_owner.positionAt(static_cast<int>(event->position().x())));
         event->accept();
     }
 
@@ -143,6 +145,36 @@ int LineChart::addSeries(Series series)
     return static_cast<int>(m_series.size()) - 1;
 }
 
+void LineChart::setXAxis(const XAxis& axis)
+{
+    m_axis = axis;
+    m_plot->xAxis->setTicker(axis.kind == XAxis::Kind::Time
+                                 ? QSharedPointer<QCPAxisTicker>(new QCPAxisTickerTime)
+                                 : QSharedPointer<QCPAxisTicker>(new QCPAxisTicker));
+    showTicks();
+}
+
+// A range of minutes needs no hours in its labels.
+void LineChart::showTicks()
+{
+    const auto ticker = m_plot->xAxis->ticker().dynamicCast<QCPAxisTickerTime>();
+    if (!ticker)
+        return;
+    ticker->setTimeFormat(XAxis::timeFormat(m_upper));
+    ticker->setFieldWidth(QCPAxisTickerTime::tuHours, 1);
+    ticker->setTickCount(kTimeTicks);
+}
+
+void LineChart::setLeastTop(double value)
+{
+    m_leastTop = value;
+}
+
+void LineChart::setCompact()
+{
+    setMinimumHeight(fontMetrics().height() * kCompactLines);
+}
+
 void LineChart::setZeroBased(bool on)
 {
     m_zeroBased = on;
@@ -181,7 +213,8 @@ void LineChart::refresh()
         drawn.vertices = points.x.size();
         drawn.graph->setData(qvector(points.x), qvector(points.y), true);
         m_hidden += points.hidden;
-        gaps += qvector(points.gaps);
+        if (m_axis.kind == XAxis::Kind::Step)
+            gaps += qvector(points.gaps);
         if (points.low <= points.high) {
             low = std::min(low, points.low);
             high = std::max(high, points.high);
@@ -191,6 +224,7 @@ void LineChart::refresh()
     std::sort(gaps.begin(), gaps.end());
     m_gaps->setData(gaps, QVector<double>(gaps.size(), m_plot->yAxis->range().lower), true);
     m_plot->xAxis->setRange(m_lower, m_upper);
+    showTicks();
     m_plot->replot(QCustomPlot::rpQueuedReplot);
     setAccessibleDescription(summary());
     emit readoutChanged(readout());
@@ -213,6 +247,7 @@ void LineChart::fitVertical(double low, double high)
     }
     if (m_zeroBased)
         low = std::min(low, 0.0);
+    high = std::max(high, m_leastTop);
     const double span = high > low ? high - low : std::max(std::abs(high) * 0.1, 1e-12);
     m_plot->yAxis->setRange(m_zeroBased ? low : low - 0.05 * span, high + 0.06 * span);
 }
@@ -237,15 +272,15 @@ void LineChart::setRange(double lower, double upper)
     refresh();
 }
 
-void LineChart::setCursor(double step)
+void LineChart::setCursor(double x)
 {
-    m_cursor = step;
-    m_line->setVisible(!std::isnan(step));
-    if (!std::isnan(step)) {
-        m_line->point1->setCoords(step, 0.0);
+    m_cursor = x;
+    m_line->setVisible(!std::isnan(x));
+    if (!std::isnan(x)) {
+        m_line->point1->setCoords(x, 0.0);
         m_line->point1->setTypeY(QCPItemPosition::ptAxisRectRatio);
         m_line->point2->setTypeY(QCPItemPosition::ptAxisRectRatio);
-        m_line->point2->setCoords(step, 1.0);
+        m_line->point2->setCoords(x, 1.0);
     }
     m_plot->layer(QStringLiteral("overlay"))->replot();
     emit readoutChanged(readout());
@@ -256,15 +291,21 @@ std::size_t LineChart::vertexCount(int series) const
     return m_series[static_cast<std::size_t>(series)].vertices;
 }
 
+qsizetype LineChart::gapMarks() const
+{
+    return m_gaps->dataCount();
+}
+
 QString LineChart::readout() const
 {
     QStringList parts;
     double at = m_cursor;
     if (!std::isnan(at))
-        parts << tr("step %1").arg(countText(std::llround(at)));
+        parts << m_axis.position(at);
     for (const Drawn& drawn : m_series) {
         const Column& points = drawn.points;
-        const auto index = std::isnan(at) ? std::ssize(points.y) - 1 : pointAt(points, at);
+        const auto index =
+            std::isnan(at) ? std::ssize(points.y) - 1 : pointAt(points, at, m_axis.grid);
         if (index >= 0)
             parts << tr("%1 %2", "series name, value")
                          .arg(drawn.series.name,
@@ -290,35 +331,33 @@ QString LineChart::summary() const
         if (low < 0)
             continue;
         const auto lowest = static_cast<std::size_t>(low);
-        sentences << tr("%1: %2 points, last %3, lowest %4 at step %5.")
-                         .arg(drawn.series.name, countText(std::ssize(points.y)),
-                             drawn.series.text(points.y.back()),
-                             drawn.series.text(points.y[lowest]),
-                             countText(std::llround(points.x[lowest])));
+        sentences << m_axis.summary(drawn.series.name, std::ssize(points.y),
+            drawn.series.text(points.y.back()), drawn.series.text(points.y[lowest]),
+            points.x[lowest]);
     }
     return sentences.isEmpty() ? tr("No points yet.") : sentences.join(QLatin1Char(' '));
 }
 
 QByteArray LineChart::csv() const
 {
-    QByteArray text("step");
+    QByteArray text = m_axis.column();
     for (const Drawn& drawn : m_series)
         text += ',' + drawn.series.column.toLatin1();
     text += '\n';
     std::vector<std::size_t> next(m_series.size(), 0);
     while (true) {
-        double step = std::numeric_limits<double>::infinity();
+        double x = std::numeric_limits<double>::infinity();
         for (std::size_t i = 0; i < m_series.size(); ++i) {
             if (next[i] < m_series[i].points.size())
-                step = std::min(step, m_series[i].points.x[next[i]]);
+                x = std::min(x, m_series[i].points.x[next[i]]);
         }
-        if (std::isinf(step))
+        if (std::isinf(x))
             return text;
-        text += QByteArray::number(step, 'f', 0);
+        text += QByteArray::number(x, 'f', 0);
         for (std::size_t i = 0; i < m_series.size(); ++i) {
             text += ',';
             const Column& points = m_series[i].points;
-            if (next[i] < points.size() && points.x[next[i]] == step)
+            if (next[i] < points.size() && points.x[next[i]] == x)
                 text += QByteArray::number(points.y[next[i]++], 'g', 9);
         }
         text += '\n';
@@ -330,32 +369,33 @@ void LineChart::wireMouse()
     m_plot->setMouseTracking(true);
     m_plot->setSelectionRectMode(QCP::srmCustom);
     connect(m_plot, &QCustomPlot::mouseMove, this,
-        [this](QMouseEvent* event) { emit cursorMoved(std::round(stepAt(event->pos().x()))); });
+        [this](QMouseEvent* event) { emit cursorMoved(std::round(positionAt(event->pos().x()))); });
     connect(m_plot, &QCustomPlot::mouseDoubleClick, this, [this] { emit allPicked(); });
     connect(m_plot->selectionRect(), &QCPSelectionRect::accepted, this, [this](const QRect& box) {
-        const double lower = stepAt(box.left());
-        const double upper = stepAt(box.right());
-        if (box.width() > 4 && upper - lower > 1.0)
-            emit rangePicked(lower, std::max(upper, lower + kFewestSteps));
+        const double lower = positionAt(box.left());
+        const double upper = positionAt(box.right());
+        if (box.width() > 4 && upper - lower > m_axis.grid)
+            emit rangePicked(lower, std::max(upper, lower + kFewestPoints * m_axis.grid));
     });
 }
 
-double LineChart::stepAt(int pixel) const
+double LineChart::positionAt(int pixel) const
 {
     return std::clamp(m_plot->xAxis->pixelToCoord(pixel), m_lower, m_upper);
 }
 
 void LineChart::zoom(double factor, double around)
 {
-    const double width = std::max((m_upper - m_lower) * factor, kFewestSteps);
+    const double width = std::max((m_upper - m_lower) * factor, kFewestPoints * m_axis.grid);
     const double part = (around - m_lower) / (m_upper - m_lower);
     emit rangePicked(around - part * width, around + (1.0 - part) * width);
 }
 
-void LineChart::moveCursor(int steps)
+void LineChart::moveCursor(int points)
 {
     const double from = std::isnan(m_cursor) ? m_upper : m_cursor;
-    const double to = std::clamp(from + steps, std::ceil(m_lower), std::floor(m_upper));
+    const double to =
+        std::clamp(from + points * m_axis.grid, std::ceil(m_lower), std::floor(m_upper));
     emit cursorMoved(to);
 }
 

@@ -1,4 +1,5 @@
-// LineChart: series over steps, drawn by QCustomPlot from data that is already decimated.
+// LineChart: series over steps or over time, drawn by QCustomPlot from data that is already
+// decimated.
 //
 // Why not hand all points to QCustomPlot: the vertices then depend on its own sampling, and a spike
 // of one step must survive it. Lines are one device pixel wide: anything wider takes up to some
@@ -6,11 +7,12 @@
 //
 // Threads    GUI.
 // Ownership  Owns its points.
-// Units      x is the optimizer step; y as the series' format says.
+// Units      x as the x axis says; y as the series' format says.
 
 #pragma once
 
 #include "charts/series_math.h"
+#include "charts/x_axis.h"
 
 #include <QColor>
 #include <QString>
@@ -44,7 +46,13 @@ public:
     ~LineChart() override;
 
     int addSeries(Series series);
-    void setZeroBased(bool on); // the y axis starts at zero
+    // Steps, until this says otherwise. Gaps in a line over time are not marked: a second that was
+    // not measured is no event.
+    void setXAxis(const XAxis& axis);
+    const XAxis& xAxis() const { return m_axis; }
+    void setZeroBased(bool on);     // the y axis starts at zero
+    void setLeastTop(double value); // and reaches this at least
+    void setCompact();              // one of several small ones
     void append(int series, std::span<const double> x, std::span<const double> y);
     void replace(int series, Column points);
     void clearPoints();
@@ -55,10 +63,11 @@ public:
     void setLogScale(bool on);
     bool logScale() const { return m_log; }
     void setRange(double lower, double upper);
-    // The step under the cursor in all charts; NaN: none.
-    void setCursor(double step);
+    // The x under the cursor in all charts; NaN: none.
+    void setCursor(double x);
 
     std::size_t vertexCount(int series) const; // handed to the painter, for the last refresh()
+    qsizetype gapMarks() const;                // shown
     QString readout() const;                   // at the cursor, else the last values
     QString summary() const;                   // for screen readers
     QByteArray csv() const;
@@ -71,7 +80,7 @@ public:
 signals:
     void rangePicked(double lower, double upper);
     void allPicked();
-    void cursorMoved(double step); // NaN: left
+    void cursorMoved(double x); // NaN: left
     void readoutChanged(const QString& text);
     void logScaleChanged(bool on);
 
@@ -90,10 +99,12 @@ private:
     void applyPalette();
     void fitVertical(double low, double high);
     void zoom(double factor, double around);
-    void moveCursor(int steps);
-    double stepAt(int pixel) const;
+    void moveCursor(int points);
+    void showTicks();
+    double positionAt(int pixel) const;
 
     QString m_name;
+    XAxis m_axis;
     Plot* m_plot = nullptr;
     std::vector<Drawn> m_series;
     QCPGraph* m_gaps = nullptr;
@@ -101,6 +112,7 @@ private:
     double m_lower = 0.0;
     double m_upper = 1.0;
     double m_cursor;
+    double m_leastTop = 0.0;
     std::size_t m_hidden = 0;
     bool m_log = false;
     bool m_zeroBased = false;

@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include "models/machine_history.h"
 #include "models/step_series.h"
 
 #include <millrace/planner.h>
@@ -26,7 +27,9 @@ struct RunSnapshot {
     std::vector<ScalarRow> evalLoss;
     std::vector<EventRow> events;
     std::vector<CheckpointRow> checkpoints;
+    std::vector<TraceInfo> traces;          // the steps whose timelines were kept
     std::shared_ptr<const PlanReport> plan; // null: the run has none that can be read
+    MachineHistoryPtr machine;              // null: nothing was measured
 };
 
 using RunSnapshotPtr = std::shared_ptr<const RunSnapshot>;

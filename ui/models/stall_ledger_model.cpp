@@ -79,8 +79,9 @@ QVariant StallLedgerModel::data(const QModelIndex& index, int role) const
             return partColor(QGuiApplication::palette(), static_cast<std::size_t>(row));
         return {};
     case Qt::ToolTipRole:
-        return row < kParts ? StallWords::explanation(static_cast<std::size_t>(row))
-                            : tr("The time of these steps from start to end.");
+        return (row < kParts ? StallWords::explanation(static_cast<std::size_t>(row))
+                             : tr("The time of these steps from start to end.")) +
+               QLatin1Char('\n') + tr("Click: the kept step that lost most to it.");
     case Qt::FontRole:
         if (row == kParts) {
             QFont font;

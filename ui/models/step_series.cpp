@@ -24,18 +24,31 @@ void StepSeries::append(std::span<const StepRow> rows)
     }
 }
 
-std::size_t StepSeries::lowerBound(double step) const noexcept
+// The first row that `before` does not hold for.
+template <typename Before>
+std::size_t StepSeries::search(Before before) const noexcept
 {
     std::size_t low = 0;
     std::size_t high = m_size;
     while (low < high) {
         const std::size_t middle = low + (high - low) / 2;
-        if (static_cast<double>((*this)[middle].step) < step)
+        if (before((*this)[middle]))
             low = middle + 1;
         else
             high = middle;
     }
     return low;
+}
+
+std::size_t StepSeries::lowerBound(double step) const noexcept
+{
+    return search([step](const StepRow& row) { return static_cast<double>(row.step) < step; });
+}
+
+std::size_t StepSeries::lowerBoundMs(double timeMs) const noexcept
+{
+    return search(
+        [timeMs](const StepRow& row) { return static_cast<double>(row.timeMs) < timeMs; });
 }
 
 } // namespace mr::ui

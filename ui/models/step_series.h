@@ -35,8 +35,13 @@ public:
 
     // Index of the first row whose step is not less than `step`; size() if there is none.
     std::size_t lowerBound(double step) const noexcept;
+    // The same by the time at which a step ended.
+    std::size_t lowerBoundMs(double timeMs) const noexcept;
 
 private:
+    template <typename Before>
+    std::size_t search(Before before) const noexcept;
+
     using Block = std::vector<StepRow>;
     std::vector<std::shared_ptr<const Block>> m_blocks;
     std::size_t m_size = 0;

@@ -57,6 +57,15 @@ QString linkText(double bytesPerSecond)
     return scaled(bytesPerSecond, 1000.0, {"B/s", "KB/s", "MB/s", "GB/s", "TB/s"});
 }
 
+QString energyText(double joules)
+{
+    constexpr double kJoulesPerWh = 3600.0;
+    constexpr double kLeastWh = 0.5;
+    if (joules < kLeastWh * kJoulesPerWh)
+        return scaled(joules, kJoulesPerWh, {"J", "Wh", "Wh", "Wh", "Wh"});
+    return scaled(joules / kJoulesPerWh, 1000.0, {"Wh", "kWh", "MWh", "GWh", "TWh"});
+}
+
 QString numberText(double value, int digits)
 {
     return std::isfinite(value) ? QLocale().toString(value, 'f', digits) : QString(kEnDash);

@@ -17,6 +17,8 @@ QString durationText(double seconds);
 QString memoryText(double bytes);
 // "1.24 GB/s", "310 MB/s"
 QString linkText(double bytesPerSecond);
+// "12.4 Wh", "1.07 kWh", and "850 J" where a watt-hour is too much
+QString energyText(double joules);
 QString numberText(double value, int digits);
 // Four significant digits, with an exponent where that is shorter: learning rates.
 QString compactText(double value);

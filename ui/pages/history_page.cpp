@@ -54,6 +54,11 @@ HistoryPage::HistoryPage(const UiServices& services, QWidget* parent)
     build();
     connect(m_feed, &RunFeed::runsReady, this, &HistoryPage::setRuns);
     connect(m_feed, &RunFeed::snapshotReady, this, &HistoryPage::showSnapshot);
+    connect(m_feed, &RunFeed::timelineReady, this,
+        [this](const TimelinePtr& timeline) { m_view->setTimeline(timeline); });
+    connect(m_feed, &RunFeed::timelineFailed, this, [this](qint64 step, const QString& sentence) {
+        m_view->setTimelineFailure(step, sentence);
+    });
     connect(m_feed, &RunFeed::failed, this, [this](const QString& sentence) {
         m_problem->setText(tr("The history cannot be read: %1").arg(sentence));
         m_problem->show();
@@ -96,6 +101,7 @@ void HistoryPage::build()
     body->addWidget(m_stack, 1);
     layout()->addWidget(m_body);
     connect(m_view, &RunView::resumeRequested, this, &HistoryPage::resumeRequested);
+    connect(m_view, &RunView::timelineRequested, m_feed, &RunFeed::readTimeline);
     connect(m_view, &RunView::closeRequested, this, &HistoryPage::closeRun);
     updateState();
 }

@@ -26,6 +26,11 @@ LivePage::LivePage(const UiServices& services, QWidget* parent)
     layout->setContentsMargins(kMargin, kMargin, kMargin, kMargin);
     build();
     connect(m_feed, &RunFeed::snapshotReady, this, &LivePage::showSnapshot);
+    connect(m_feed, &RunFeed::timelineReady, this,
+        [this](const TimelinePtr& timeline) { m_view->setTimeline(timeline); });
+    connect(m_feed, &RunFeed::timelineFailed, this, [this](qint64 step, const QString& sentence) {
+        m_view->setTimelineFailure(step, sentence);
+    });
     connect(m_feed, &RunFeed::failed, this, [this](const QString& sentence) {
         m_problem->setText(tr("The history cannot be read: %1").arg(sentence));
         m_problem->show();
@@ -51,6 +56,7 @@ void LivePage::build()
     layout()->addWidget(m_body);
     connect(m_view, &RunView::stopRequested, this, &LivePage::stopRequested);
     connect(m_view, &RunView::resumeRequested, this, &LivePage::resumeRequested);
+    connect(m_view, &RunView::timelineRequested, m_feed, &RunFeed::readTimeline);
 }
 
 void LivePage::showSnapshot(const RunSnapshotPtr& snapshot)

@@ -2,38 +2,33 @@
 
 #include "charts/cause_colors.h"
 #include "charts/chart_panel.h"
+#include "charts/forecast_panel.h"
 #include "charts/legend.h"
 #include "charts/line_chart.h"
+#include "charts/loss_panel.h"
+#include "charts/machine_section.h"
 #include "charts/memory_panel.h"
 #include "charts/stall_strip.h"
+#include "charts/step_charts.h"
+#include "charts/tier_map.h"
+#include "charts/timeline_section.h"
 #include "models/event_table_model.h"
 #include "models/stall_ledger_model.h"
 #include "models/stall_words.h"
 #include "models/step_table_model.h"
-#include "models/table_text.h"
 #include "models/units.h"
 #include "pages/run_header.h"
-#include "theme.h"
+#include "pages/run_tables.h"
 
-#include <QAction>
-#include <QApplication>
-#include <QCheckBox>
-#include <QClipboard>
-#include <QDialog>
 #include <QGridLayout>
-#include <QHeaderView>
-#include <QLabel>
 #include <QPushButton>
 #include <QResizeEvent>
 #include <QScrollArea>
 #include <QScrollBar>
-#include <QSpinBox>
 #include <QTableView>
 #include <QVBoxLayout>
 
-#include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace mr::ui {
 
@@ -41,56 +36,37 @@ namespace {
 
 constexpr int kScrollGap = 6;        // between panels and scroll bar
 constexpr int kTwoColumnsFrom = 860; // logical pixels
-constexpr double kFewestSteps = 10.0;
-constexpr double kEndRoom = 0.008; // of the range, at each end
-constexpr double kWindow = 25.0;   // steps, of the smoothed loss
-constexpr int kMaxWindow = 10000;
-constexpr double kGiga = 1e9;
-constexpr int kLeastColumn = 50; // of the table of steps
-constexpr int kColumnRoom = 20;
-constexpr QSize kTableSize(900, 500);
-
-enum LossSeries { Raw, Smoothed, Evaluated };
-enum TrafficSeries { Up, Down };
-
-// A table that is as high as its rows, without frame: a part of its panel.
-void makePlain(QTableView* table)
-{
-    table->setFrameShape(QFrame::NoFrame);
-    table->viewport()->setAutoFillBackground(false); // the card shows through
-    table->setShowGrid(false);
-    table->setSelectionBehavior(QAbstractItemView::SelectRows);
-    table->setEditTriggers(QAbstractItemView::NoEditTriggers);
-    table->setTabKeyNavigation(false);
-    table->verticalHeader()->hide();
-    table->horizontalHeader()->setHighlightSections(false);
-    table->verticalHeader()->setDefaultSectionSize(table->fontMetrics().height() + 6);
-    table->setWordWrap(false);
-}
-
-double perSecond(std::int64_t amount, std::int64_t us)
-{
-    return us > 0 ? static_cast<double>(amount) / static_cast<double>(us) * 1e6
-                  : std::numeric_limits<double>::quiet_NaN();
-}
-
 } // namespace
 
 RunView::RunView(QWidget* parent)
     : QWidget(parent)
-    , m_ema(kWindow)
     , m_header(new RunHeader)
     , m_scroll(new QScrollArea)
     , m_panels(new QWidget)
     , m_grid(new QGridLayout(m_panels))
 {
-    makeLoss();
+    makeStepCharts();
     makeStalls();
     makeLedger();
-    makeTraffic();
-    makeSpeed();
-    makeOptimizer();
+    makeTimeline();
+    makeMachine();
     makeLog();
+    layOut();
+    connect(m_header, &RunHeader::stopRequested, this, &RunView::stopRequested);
+    connect(m_header, &RunHeader::resumeRequested, this, &RunView::resumeRequested);
+    connect(m_header, &RunHeader::closeRequested, this, &RunView::closeRequested);
+    arrange(2);
+}
+
+RunView::~RunView() = default;
+
+LineChart* RunView::lossChart() const
+{
+    return m_loss->chart();
+}
+
+void RunView::layOut()
+{
     m_grid->setContentsMargins(0, 0, kScrollGap, 0);
     m_grid->setSpacing(10);
     m_scroll->setWidget(m_panels);
@@ -103,98 +79,23 @@ RunView::RunView(QWidget* parent)
     layout->setSpacing(10);
     layout->addWidget(m_header);
     layout->addWidget(m_scroll, 1);
-    connect(m_header, &RunHeader::stopRequested, this, &RunView::stopRequested);
-    connect(m_header, &RunHeader::resumeRequested, this, &RunView::resumeRequested);
-    connect(m_header, &RunHeader::closeRequested, this, &RunView::closeRequested);
-    arrange(2);
 }
 
-RunView::~RunView() = default;
-
-LineChart* RunView::addLineChart(const QString& title, const QString& fileName, ChartPanel*& panel)
+void RunView::makeStepCharts()
 {
-    auto* chart = new LineChart(title);
-    panel = new ChartPanel(title, chart);
-    ChartExport chartExport;
-    chartExport.baseName = fileName;
-    chartExport.csv = [chart] { return chart->csv(); };
-    panel->setExport(std::move(chartExport));
-    connect(chart, &LineChart::readoutChanged, panel, &ChartPanel::setReadout);
-    chart->setToolTip({});
-    chart->setWhatsThis(tr("Drag over steps to zoom, double-click or press 0 for all of them, "
-                           "Ctrl+wheel or + and - to zoom, arrow keys to move the cursor, L for a "
-                           "log axis."));
-    link(chart);
-    m_charts.push_back(chart);
-    return chart;
-}
-
-void RunView::addSeries(
-    LineChart* chart, const QString& name, const QString& column, int color, const QString& unit)
-{
-    chart->addSeries({name, column, LineChart::Style::Line,
-        [color](const QPalette& palette) {
-            return themeColors(palette).series[static_cast<std::size_t>(color)];
-        },
-        [unit](double value) {
-            return unit.isEmpty() ? compactText(value) : compactText(value) + QChar(0xa0) + unit;
-        }});
-}
-
-void RunView::link(LineChart* chart)
-{
-    connect(chart, &LineChart::rangePicked, this, &RunView::pickRange);
-    connect(chart, &LineChart::allPicked, this, &RunView::pickAll);
-    connect(chart, &LineChart::cursorMoved, this, &RunView::setCursor);
-}
-
-void RunView::makeLoss()
-{
-    m_loss = addLineChart(tr("Loss (nats per token)"), QStringLiteral("loss"), m_lossPanel);
-    const auto faint = [](const QPalette& palette) {
-        QColor color = themeColors(palette).series[0];
-        const QColor card = themeColors(palette).card;
-        constexpr float kShare = 0.42F;
-        return QColor::fromRgbF(color.redF() * kShare + card.redF() * (1.0F - kShare),
-            color.greenF() * kShare + card.greenF() * (1.0F - kShare),
-            color.blueF() * kShare + card.blueF() * (1.0F - kShare));
-    };
-    const auto strong = [](const QPalette& palette) { return themeColors(palette).series[0]; };
-    const auto evaluated = [](const QPalette& palette) { return themeColors(palette).series[1]; };
-    const auto text = [](double value) { return numberText(value, 4); };
-    m_loss->addSeries(
-        {tr("each step"), QStringLiteral("loss"), LineChart::Style::Faint, faint, text});
-    m_loss->addSeries(
-        {tr("smoothed"), QStringLiteral("loss_ema"), LineChart::Style::Line, strong, text});
-    m_loss->addSeries({tr("evaluation"), QStringLiteral("eval_loss"), LineChart::Style::Markers,
-        evaluated, text});
-    m_lossPanel->legend()->setEntries({
-        {tr("each step"), tr("The loss of each step."), Legend::Mark::Line, faint},
-        {tr("smoothed"), tr("Debiased exponential average over all steps; the past never changes."),
-            Legend::Mark::Line, strong},
-        {tr("evaluation"), tr("The loss on held-out data."), Legend::Mark::Dot, evaluated},
-    });
-
-    m_window = new QSpinBox;
-    m_window->setRange(1, kMaxWindow);
-    m_window->setValue(static_cast<int>(kWindow));
-    m_window->setKeyboardTracking(false);
-    m_window->setPrefix(tr("Smooth: "));
-    m_window->setSuffix(tr(" steps"));
-    m_window->setAccessibleName(tr("Steps the smoothed loss averages over"));
-    m_window->setToolTip(tr("Steps the smoothed loss averages over; 1 is no smoothing"));
-    connect(m_window, &QSpinBox::valueChanged, this, &RunView::resmooth);
-    m_log = new QCheckBox(tr("Log"));
-    m_log->setToolTip(tr("Log axis (L)"));
-    m_log->setAccessibleName(tr("Log axis for the loss"));
-    connect(m_log, &QCheckBox::toggled, m_loss, &LineChart::setLogScale);
-    connect(m_loss, &LineChart::logScaleChanged, m_log, &QCheckBox::setChecked);
+    m_loss = new LossPanel;
     m_showAll = new QPushButton(tr("Show all steps"));
     m_showAll->hide();
     connect(m_showAll, &QPushButton::clicked, this, &RunView::pickAll);
-    m_lossPanel->addTool(m_showAll);
-    m_lossPanel->addTool(m_window);
-    m_lossPanel->addTool(m_log);
+    m_loss->addTool(m_showAll);
+    m_small = new StepCharts(this);
+    m_charts.assign(m_small->charts().begin(), m_small->charts().end());
+    m_charts.push_back(m_loss->chart());
+    for (LineChart* chart : m_charts) {
+        connect(chart, &LineChart::rangePicked, this, &RunView::pickRange);
+        connect(chart, &LineChart::allPicked, this, &RunView::pickAll);
+        connect(chart, &LineChart::cursorMoved, this, &RunView::setCursor);
+    }
 }
 
 void RunView::makeStalls()
@@ -215,23 +116,20 @@ void RunView::makeStalls()
     m_steps = new StepTableModel(this);
     auto* table = new QPushButton(tr("As a table…"));
     table->setAccessibleName(tr("All steps as a table"));
-    connect(table, &QPushButton::clicked, this, &RunView::showStepTable);
+    connect(table, &QPushButton::clicked, this, [this] {
+        RunTables::showSteps(*this, *m_steps, QString::fromStdString(m_snapshot->run.name));
+    });
     m_stripPanel->addTool(table);
 }
 
 void RunView::makeLedger()
 {
     m_ledger = new StallLedgerModel(this);
-    m_ledgerTable = new QTableView;
-    m_ledgerTable->setModel(m_ledger);
-    makePlain(m_ledgerTable);
-    m_ledgerTable->setAccessibleName(tr("Where the time went"));
-    m_ledgerTable->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
-    m_ledgerTable->horizontalHeader()->setSectionResizeMode(
-        StallLedgerModel::Part, QHeaderView::Stretch);
-    const int rowHeight = m_ledgerTable->verticalHeader()->defaultSectionSize();
-    m_ledgerTable->setMinimumHeight(rowHeight * (m_ledger->rowCount() + 1) + 6);
-    m_ledgerPanel = new ChartPanel(tr("Where the time went"), m_ledgerTable);
+    QTableView* table = RunTables::ledger(*m_ledger);
+    const auto open = [this](const QModelIndex& index) { showWorst(index.row()); };
+    connect(table, &QTableView::clicked, this, open);
+    connect(table, &QTableView::activated, this, open);
+    m_ledgerPanel = new ChartPanel(tr("Where the time went"), table);
     ChartExport ledger;
     ledger.baseName = QStringLiteral("stall-ledger");
     ledger.csv = [this] { return m_ledger->csv(); };
@@ -245,41 +143,40 @@ void RunView::makeLedger()
     m_memoryPanel->setExport(std::move(memory));
 }
 
-// Not modal: it fills while the run goes on.
-void RunView::showStepTable()
+void RunView::makeTimeline()
 {
-    auto* window = new QDialog(this);
-    window->setAttribute(Qt::WA_DeleteOnClose);
-    window->setWindowTitle(tr("Steps of %1").arg(QString::fromStdString(m_snapshot->run.name)));
-    auto* table = new QTableView;
-    table->setModel(m_steps);
-    table->setAccessibleName(tr("Steps"));
-    table->setAlternatingRowColors(true);
-    table->setShowGrid(false);
-    table->setTabKeyNavigation(false);
-    table->setSelectionBehavior(QAbstractItemView::SelectRows);
-    table->verticalHeader()->hide();
-    table->verticalHeader()->setDefaultSectionSize(table->fontMetrics().height() + 6);
-    for (int column = 0; column < StepTableModel::ColumnCount; ++column) {
-        const QString title =
-            m_steps->headerData(column, Qt::Horizontal, Qt::DisplayRole).toString();
-        table->setColumnWidth(
-            column, std::max(fontMetrics().horizontalAdvance(title), kLeastColumn) + kColumnRoom);
-    }
-    auto* copy = new QAction(tr("Copy"), table);
-    copy->setShortcut(QKeySequence::Copy);
-    copy->setShortcutContext(Qt::WidgetShortcut);
-    connect(copy, &QAction::triggered, table, [table] {
-        QApplication::clipboard()->setText(
-            tableText(*table->model(), table->selectionModel()->selectedRows(), QLatin1Char('\t')));
-    });
-    table->addAction(copy);
-    table->setContextMenuPolicy(Qt::ActionsContextMenu);
-    auto* layout = new QVBoxLayout(window);
-    layout->addWidget(table);
-    window->resize(kTableSize);
-    window->show();
-    table->setFocus();
+    m_timeline = new TimelineSection;
+    m_forecast = new ForecastPanel;
+    m_tiers = new TierMap;
+    connect(m_timeline, &TimelineSection::timelineRequested, this, &RunView::timelineRequested);
+    connect(m_timeline, &TimelineSection::tableRequested, this,
+        [this] { RunTables::showTasks(*this, *m_timeline->tasks()); });
+}
+
+void RunView::setTimeline(const TimelinePtr& timeline)
+{
+    m_timeline->setTimeline(timeline);
+}
+
+void RunView::setTimelineFailure(qint64 step, const QString& sentence)
+{
+    m_timeline->setFailure(step, sentence);
+}
+
+void RunView::showWorst(int ledgerRow)
+{
+    if (m_timeline->showWorst(static_cast<std::size_t>(ledgerRow)))
+        scrollTo(m_timeline);
+    else
+        m_ledgerPanel->setReadout(tr("no timeline was kept of a step that lost time to it"));
+}
+
+void RunView::makeMachine()
+{
+    m_machine = new MachineSection;
+    connect(m_machine, &MachineSection::rangePicked, this, &RunView::pickTimes);
+    connect(m_machine, &MachineSection::allPicked, this, &RunView::pickAll);
+    connect(m_machine, &MachineSection::cursorMoved, this, &RunView::setTimeCursor);
 }
 
 void RunView::showStripLegend(bool planned)
@@ -296,54 +193,10 @@ void RunView::showStripLegend(bool planned)
     m_stripPanel->legend()->setEntries(std::move(entries));
 }
 
-void RunView::makeTraffic()
-{
-    m_traffic = addLineChart(tr("Link traffic (GB/s)"), QStringLiteral("traffic"), m_trafficPanel);
-    m_traffic->setZeroBased(true);
-    addSeries(m_traffic, tr("to the device"), QStringLiteral("h2d_gb_per_s"), 0, tr("GB/s"));
-    addSeries(m_traffic, tr("to the host"), QStringLiteral("d2h_gb_per_s"), 1, tr("GB/s"));
-    const auto color = [](std::size_t i) {
-        return [i](const QPalette& palette) { return themeColors(palette).series[i]; };
-    };
-    m_trafficPanel->legend()->setEntries({
-        {tr("to the device"), tr("Bytes uploaded in a step over its time."), Legend::Mark::Line,
-            color(0)},
-        {tr("to the host"), tr("Bytes downloaded in a step over its time."), Legend::Mark::Line,
-            color(1)},
-    });
-}
-
-void RunView::makeSpeed()
-{
-    m_speed = addLineChart(tr("Speed (tokens/s)"), QStringLiteral("speed"), m_speedPanel);
-    m_speed->setZeroBased(true);
-    m_speed->addSeries({tr("now"), QStringLiteral("tokens_per_s"), LineChart::Style::Line,
-        [](const QPalette& palette) { return themeColors(palette).series[2]; },
-        [](double value) { return tr("%1 tokens/s").arg(numberText(value, 0)); }});
-}
-
-void RunView::makeOptimizer()
-{
-    m_rate = addLineChart(tr("Learning rate"), QStringLiteral("learning-rate"), m_ratePanel);
-    m_rate->setZeroBased(true);
-    addSeries(m_rate, tr("now"), QStringLiteral("learning_rate"), 3, {});
-    m_norm = addLineChart(
-        tr("Gradient norm (before clipping)"), QStringLiteral("gradient-norm"), m_normPanel);
-    m_norm->setZeroBased(true);
-    addSeries(m_norm, tr("now"), QStringLiteral("grad_norm"), 4, {});
-}
-
 void RunView::makeLog()
 {
     m_events = new EventTableModel(this);
-    m_eventTable = new QTableView;
-    m_eventTable->setModel(m_events);
-    makePlain(m_eventTable);
-    m_eventTable->setAccessibleName(tr("Log of the run"));
-    QHeaderView* header = m_eventTable->horizontalHeader();
-    header->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
-    header->setSectionResizeMode(QHeaderView::ResizeToContents);
-    header->setSectionResizeMode(EventTableModel::Text, QHeaderView::Stretch);
+    m_eventTable = RunTables::log(*m_events);
     m_logPanel = new ChartPanel(tr("Log"), m_eventTable);
 }
 
@@ -353,12 +206,15 @@ void RunView::arrange(int columns)
         return;
     m_columns = columns;
     struct Place {
-        ChartPanel* panel;
+        QWidget* panel;
         bool wide;
     };
-    const Place places[] = {{m_lossPanel, false}, {m_ledgerPanel, false}, {m_stripPanel, true},
-        {m_trafficPanel, false}, {m_memoryPanel, false}, {m_speedPanel, false},
-        {m_ratePanel, false}, {m_normPanel, false}, {m_logPanel, false}};
+    const Place places[] = {{m_loss, false}, {m_ledgerPanel, false}, {m_stripPanel, true},
+        {m_timeline, true}, {m_forecast, true}, {m_tiers, false}, {m_memoryPanel, false},
+        {m_machine, true}, {m_small->panel(StepCharts::Traffic), false},
+        {m_small->panel(StepCharts::Speed), false},
+        {m_small->panel(StepCharts::LearningRate), false},
+        {m_small->panel(StepCharts::GradientNorm), false}, {m_logPanel, true}};
     int row = 0;
     int column = 0;
     for (const Place& place : places) {
@@ -382,14 +238,21 @@ void RunView::resizeEvent(QResizeEvent* event)
     arrange(event->size().width() >= kTwoColumnsFrom ? 2 : 1);
 }
 
+void RunView::scrollTo(QWidget* part)
+{
+    m_scroll->verticalScrollBar()->setValue(part->mapTo(m_panels, QPoint()).y());
+}
+
 void RunView::startOver()
 {
     for (LineChart* chart : m_charts)
         chart->clearPoints();
+    m_loss->clear();
+    m_machine->clear();
+    m_timeline->clear();
     m_events->clear();
     m_stepsShown = 0;
-    m_ema = Ema(m_window->value());
-    m_all = true;
+    m_range.showAll();
 }
 
 void RunView::setSnapshot(const RunSnapshotPtr& snapshot)
@@ -400,131 +263,102 @@ void RunView::setSnapshot(const RunSnapshotPtr& snapshot)
     m_snapshot = snapshot;
     m_header->setSnapshot(snapshot);
     m_steps->setSteps(snapshot->steps, m_stepsShown > 0);
-    appendSteps(m_stepsShown);
+    m_loss->append(snapshot->steps, m_stepsShown);
+    m_loss->setEvaluations(snapshot->evalLoss);
+    m_small->append(snapshot->steps, m_stepsShown);
     m_stepsShown = snapshot->steps.size();
-    Column evaluated;
-    for (const ScalarRow& row : snapshot->evalLoss) {
-        evaluated.x.push_back(static_cast<double>(row.step));
-        evaluated.y.push_back(row.value);
-    }
-    m_loss->replace(Evaluated, std::move(evaluated));
     m_strip->setSteps(snapshot->steps);
     const double planned = snapshot->plan ? snapshot->plan->predictedStepMs : 0.0;
     m_strip->setPlannedStepMs(planned);
     if (m_forecastShown != (planned > 0.0))
         showStripLegend(planned > 0.0);
     m_memory->setMemory(snapshot->plan, snapshot->run.devicePeakBytes, snapshot->run.hostPeakBytes);
-
-    const QScrollBar* bar = m_eventTable->verticalScrollBar();
-    const bool atEnd = bar->value() == bar->maximum();
-    m_events->append(snapshot->events);
-    if (atEnd)
-        m_eventTable->scrollToBottom();
+    m_machine->setHistory(snapshot->machine, snapshot->run.energyJ);
+    m_timeline->setSnapshot(snapshot);
+    m_tiers->setPlan(snapshot->plan);
+    showLog();
     showRange();
 }
 
-void RunView::appendSteps(std::size_t first)
+void RunView::showLog()
 {
-    const StepSeries& steps = m_snapshot->steps;
-    Column loss;
-    std::vector<double> smoothed;
-    std::vector<double> up;
-    std::vector<double> down;
-    std::vector<double> speed;
-    std::vector<double> rate;
-    std::vector<double> norm;
-    for (std::size_t i = first; i < steps.size(); ++i) {
-        const StepRow& row = steps[i];
-        loss.x.push_back(static_cast<double>(row.step));
-        loss.y.push_back(row.loss);
-        smoothed.push_back(m_ema.push(row.loss));
-        up.push_back(perSecond(row.h2dBytes, row.wallUs) / kGiga);
-        down.push_back(perSecond(row.d2hBytes, row.wallUs) / kGiga);
-        speed.push_back(perSecond(row.tokens, row.wallUs));
-        rate.push_back(row.learningRate);
-        norm.push_back(row.gradNorm);
-    }
-    m_loss->append(Raw, loss.x, loss.y);
-    m_loss->append(Smoothed, loss.x, smoothed);
-    m_traffic->append(Up, loss.x, up);
-    m_traffic->append(Down, loss.x, down);
-    m_speed->append(0, loss.x, speed);
-    m_rate->append(0, loss.x, rate);
-    m_norm->append(0, loss.x, norm);
-}
-
-void RunView::resmooth()
-{
-    m_ema = Ema(m_window->value());
-    if (!m_snapshot)
-        return;
-    Column smoothed;
-    for (std::size_t i = 0; i < m_stepsShown; ++i) {
-        smoothed.x.push_back(static_cast<double>(m_snapshot->steps[i].step));
-        smoothed.y.push_back(m_ema.push(m_snapshot->steps[i].loss));
-    }
-    m_loss->replace(Smoothed, std::move(smoothed));
-    m_loss->refresh();
+    const QScrollBar* bar = m_eventTable->verticalScrollBar();
+    const bool atEnd = bar->value() == bar->maximum();
+    m_events->append(m_snapshot->events);
+    if (atEnd)
+        m_eventTable->scrollToBottom();
 }
 
 void RunView::showRange()
 {
-    if (m_all) {
-        const StepSeries& steps = m_snapshot->steps;
-        double first = steps.empty() ? 1.0 : static_cast<double>(steps[0].step);
-        double last = steps.empty() ? 1.0 : static_cast<double>(steps.back().step);
-        if (!m_snapshot->evalLoss.empty()) {
-            first = std::min(first, static_cast<double>(m_snapshot->evalLoss.front().step));
-            last = std::max(last, static_cast<double>(m_snapshot->evalLoss.back().step));
-        }
-        // Half a step for the bars, and room for the markers at both ends.
-        const double room = std::max(0.5, kEndRoom * (last - first));
-        m_lower = first - room;
-        m_upper = std::max(last + room, m_lower + kFewestSteps);
-    }
-    m_showAll->setVisible(!m_all);
+    const StepSeries& steps = m_snapshot->steps;
+    m_range.follow(steps, m_snapshot->evalLoss);
+    m_showAll->setVisible(!m_range.isAll());
+    const RunRange::Ends shown = m_range.steps();
     for (LineChart* chart : m_charts)
-        chart->setRange(m_lower, m_upper);
-    m_strip->setRange(m_lower, m_upper);
+        chart->setRange(shown.lower, shown.upper);
+    m_strip->setRange(shown.lower, shown.upper);
+    const RunRange::Ends times =
+        m_range.seconds(steps, m_snapshot->machine ? m_snapshot->machine->endMs : 0);
+    m_machine->setRange(times.lower, times.upper);
+    m_forecast->setRun(*m_snapshot, shown.lower, shown.upper);
     showLedger();
 }
 
 void RunView::pickRange(double lower, double upper)
 {
-    if (!m_snapshot || m_snapshot->steps.empty())
+    if (!m_snapshot)
         return;
-    const double first = static_cast<double>(m_snapshot->steps[0].step) - 0.5;
-    const double last = static_cast<double>(m_snapshot->steps.back().step) + 0.5;
-    m_lower = std::max(lower, first);
-    m_upper = std::min(upper, last);
-    // A range that lies outside of the steps is no range.
-    m_all = (m_lower <= first && m_upper >= last) || m_upper - m_lower < 1.0;
+    m_range.pickSteps(m_snapshot->steps, {lower, upper});
+    showRange();
+}
+
+void RunView::pickTimes(double lower, double upper)
+{
+    if (!m_snapshot)
+        return;
+    m_range.pickSeconds(m_snapshot->steps, {lower, upper});
     showRange();
 }
 
 void RunView::pickAll()
 {
-    m_all = true;
+    m_range.showAll();
     if (m_snapshot)
         showRange();
 }
 
-void RunView::setCursor(double step)
+void RunView::setCursors(double step, double seconds)
 {
     for (LineChart* chart : m_charts)
         chart->setCursor(step);
     m_strip->setCursor(step);
+    m_machine->setCursor(seconds);
+}
+
+void RunView::setCursor(double step)
+{
+    const StepSeries none;
+    setCursors(step, RunRange::secondsOfStep(m_snapshot ? m_snapshot->steps : none, step));
+}
+
+void RunView::setTimeCursor(double seconds)
+{
+    const StepSeries none;
+    setCursors(RunRange::stepAtSeconds(m_snapshot ? m_snapshot->steps : none, seconds), seconds);
 }
 
 void RunView::showLedger()
 {
-    const LedgerTotals totals = ledgerTotals(m_snapshot->steps, m_lower, m_upper);
+    const RunRange::Ends shown = m_range.steps();
+    const LedgerTotals totals = ledgerTotals(m_snapshot->steps, shown.lower, shown.upper);
     m_ledger->setTotals(totals);
     m_ledgerPanel->setReadout(totals.steps == 0 ? QString()
-                              : m_all           ? tr("all %1 steps").arg(countText(totals.steps))
-                                                : tr("steps %1 to %2")
-                                            .arg(countText(std::llround(std::ceil(m_lower))),
-                                                countText(std::llround(std::floor(m_upper)))));
+                              : m_range.isAll()
+                                  ? tr("all %1 steps").arg(countText(totals.steps))
+                                  : tr("steps %1 to %2")
+                                        .arg(countText(std::llround(std::ceil(shown.lower))),
+                                            countText(std::llround(std::floor(shown.upper)))));
 }
 
 } // namespace mr::ui

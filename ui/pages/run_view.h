@@ -1,34 +1,42 @@
 // RunView: one run, with all its charts. The Live page and the History page show the same one.
 //
+// The charts over steps and those over time show the same stretch of the run: zooming one zooms
+// all, and so does the cursor.
+//
 // Threads    GUI.
 // Ownership  Keeps the last snapshot it was given; charts hold the points they show.
 
 #pragma once
 
-#include "charts/series_math.h"
+#include "models/run_range.h"
 #include "models/run_snapshot.h"
+#include "models/step_timeline_ptr.h"
 
 #include <QWidget>
 
 #include <vector>
 
-class QCheckBox;
 class QGridLayout;
 class QPushButton;
 class QScrollArea;
-class QSpinBox;
 class QTableView;
 
 namespace mr::ui {
 
 class ChartPanel;
 class EventTableModel;
+class ForecastPanel;
 class LineChart;
+class LossPanel;
+class MachineSection;
 class MemoryPanel;
 class RunHeader;
 class StallLedgerModel;
 class StallStrip;
+class StepCharts;
 class StepTableModel;
+class TierMap;
+class TimelineSection;
 
 class RunView final : public QWidget
 {
@@ -41,50 +49,55 @@ public:
     void setSnapshot(const mr::ui::RunSnapshotPtr& snapshot);
     const RunSnapshotPtr& snapshot() const { return m_snapshot; }
     RunHeader* header() const { return m_header; }
-    LineChart* lossChart() const { return m_loss; }
+    LineChart* lossChart() const;
     StallStrip* stallStrip() const { return m_strip; }
     StallLedgerModel* ledger() const { return m_ledger; }
+    MachineSection* machine() const { return m_machine; }
+    TimelineSection* timeline() const { return m_timeline; }
+    ForecastPanel* forecast() const { return m_forecast; }
+    TierMap* tierMap() const { return m_tiers; }
+    // What timelineRequested() brought.
+    void setTimeline(const mr::ui::TimelinePtr& timeline);
+    void setTimelineFailure(qint64 step, const QString& sentence);
+    // Opens the kept step that lost most time to a row of the ledger.
+    void showWorst(int ledgerRow);
+    void scrollTo(QWidget* part);
 
 signals:
     void stopRequested();
     void resumeRequested(const QString& runDir);
     void closeRequested();
+    void timelineRequested(qint64 step);
 
 protected:
     void resizeEvent(QResizeEvent* event) override;
 
 private:
-    void makeLoss();
+    void makeStepCharts();
     void makeStalls();
     void makeLedger();
-    void showStepTable();
-    void makeTraffic();
-    void showStripLegend(bool planned);
-    void makeSpeed();
-    void makeOptimizer();
+    void makeTimeline();
+    void makeMachine();
     void makeLog();
-    LineChart* addLineChart(const QString& title, const QString& fileName, ChartPanel*& panel);
-    void addSeries(LineChart* chart, const QString& name, const QString& column, int color,
-        const QString& unit);
-    void link(LineChart* chart);
+    void layOut();
+    void showStripLegend(bool planned);
     void arrange(int columns);
 
     void startOver();
-    void appendSteps(std::size_t first);
-    void resmooth();
+    void showLog();
     void showRange();
     void pickRange(double lower, double upper);
+    void pickTimes(double lower, double upper);
     void pickAll();
     void setCursor(double step);
+    void setTimeCursor(double seconds);
+    void setCursors(double step, double seconds);
     void showLedger();
 
     RunSnapshotPtr m_snapshot;
     std::size_t m_stepsShown = 0;
-    double m_lower = 0.5;
-    double m_upper = 10.5;
-    bool m_all = true; // follows the end
+    RunRange m_range;
     bool m_forecastShown = false;
-    Ema m_ema;
 
     RunHeader* m_header = nullptr;
     QScrollArea* m_scroll = nullptr;
@@ -92,29 +105,22 @@ private:
     QGridLayout* m_grid = nullptr;
     int m_columns = 0;
     QPushButton* m_showAll = nullptr;
-    QSpinBox* m_window = nullptr;
-    QCheckBox* m_log = nullptr;
-    LineChart* m_loss = nullptr;
-    LineChart* m_traffic = nullptr;
-    LineChart* m_speed = nullptr;
-    LineChart* m_rate = nullptr;
-    LineChart* m_norm = nullptr;
+    LossPanel* m_loss = nullptr;
+    StepCharts* m_small = nullptr;
+    std::vector<LineChart*> m_charts; // over steps
     StallStrip* m_strip = nullptr;
+    ChartPanel* m_stripPanel = nullptr;
     StallLedgerModel* m_ledger = nullptr;
-    QTableView* m_ledgerTable = nullptr;
+    ChartPanel* m_ledgerPanel = nullptr;
     MemoryPanel* m_memory = nullptr;
+    ChartPanel* m_memoryPanel = nullptr;
+    MachineSection* m_machine = nullptr;
+    TimelineSection* m_timeline = nullptr;
+    ForecastPanel* m_forecast = nullptr;
+    TierMap* m_tiers = nullptr;
     StepTableModel* m_steps = nullptr;
     EventTableModel* m_events = nullptr;
     QTableView* m_eventTable = nullptr;
-    std::vector<LineChart*> m_charts;
-    ChartPanel* m_lossPanel = nullptr;
-    ChartPanel* m_stripPanel = nullptr;
-    ChartPanel* m_ledgerPanel = nullptr;
-    ChartPanel* m_trafficPanel = nullptr;
-    ChartPanel* m_memoryPanel = nullptr;
-    ChartPanel* m_speedPanel = nullptr;
-    ChartPanel* m_ratePanel = nullptr;
-    ChartPanel* m_normPanel = nullptr;
     ChartPanel* m_logPanel = nullptr;
 };
 

@@ -169,6 +169,8 @@ void PlanPanel::addVerdict(QVBoxLayout* layout)
                   ? tr("Policy: %1, exact").arg(QString::fromStdString(report.policy))
                   : tr("Policy: %1, at most %n step(s) stale", nullptr, report.maxStaleSteps)
                         .arg(QString::fromStdString(report.policy)));
+    if (!report.reason.empty())
+        facts << tr("Chosen: %1").arg(QString::fromStdString(report.reason));
     facts << tr("Precision: %1, recompute: %2")
                  .arg(QString::fromStdString(report.precision),
                      QString::fromStdString(report.recompute));

@@ -34,6 +34,8 @@ constexpr std::array kKinds = {
     Kind{"constants", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Constants"), 5},
     Kind{"scalars", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Scalars"), 5},
     Kind{"staging", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Staging for copies"), 5},
+    Kind{"state slots", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Visiting optimizer state"), 1},
+    Kind{"upload landing", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Landing of uploads"), 5},
 };
 
 const Kind* find(const std::string& name)

@@ -30,6 +30,19 @@ struct PlanTier {
     std::vector<PlanBytes> kinds;
 };
 
+struct PlanGroupBytes {
+    std::string tier; // as in PlanTier
+    std::string kind;
+    std::uint64_t bytes = 0;
+};
+
+// Where the bytes of one layer are. The last one, "shared", holds what belongs to no layer: slots
+// that layers take in turns, activations, batches. All of them add up to the tiers.
+struct PlanGroup {
+    std::string name; // "embedding", "block 0", ..., "head", "shared"
+    std::vector<PlanGroupBytes> bytes;
+};
+
 struct PlanReport {
     std::string policy;
     bool exact = true;
@@ -37,6 +50,7 @@ struct PlanReport {
     bool fits = false;
     std::string limit;               // what binds: "device memory: 1.8 GiB short"; empty if it fits
     std::vector<std::string> advice; // sentences, each one change
+    std::string reason;              // why `auto` chose this policy; empty if it was asked for
     std::string device;              // name
     bool simulatedLink = false;
     std::string precision; // "bf16" or "fp32"
@@ -45,6 +59,7 @@ struct PlanReport {
     std::int64_t steps = 0;
     std::int64_t tokensPerStep = 0; // without padding known: seqLen * microBatch * accumulate
     std::vector<PlanTier> tiers;
+    std::vector<PlanGroup> groups; // in the order of the traversal; empty: an earlier program's
     std::uint64_t checkpointBytes = 0;
     std::int64_t h2dBytesPerStep = 0; // exact
     std::int64_t d2hBytesPerStep = 0;
@@ -52,6 +67,10 @@ struct PlanReport {
     double predictedComputeMs = 0.0;
     std::array<double, kStallCauses> predictedStallMs{};
 };
+
+// Is the policy built, and does it take these options with these values? Of "auto": does one of the
+// policies it chooses from? Says what is built, or what the policy takes.
+Status checkPolicy(const RunSpec& spec);
 
 // Chooses what is Auto or zero in `spec` (DECISIONS 17, 18), needing the model's config and the
 // machine. `trainSequences` 0: unknown, then steps stays 0 when it depends on it.

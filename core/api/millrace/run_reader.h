@@ -76,6 +76,7 @@ struct RunRow {
     double lastLoss = std::numeric_limits<double>::quiet_NaN();
     double bestEval = std::numeric_limits<double>::quiet_NaN();
     std::int64_t bestEvalStep = -1;
+    double energyJ = std::numeric_limits<double>::quiet_NaN(); // of the device; NaN: not measured
     std::int64_t devicePeakBytes = 0;
     std::int64_t hostPeakBytes = 0;
     bool simulatedLink = false;
@@ -111,6 +112,42 @@ struct CheckpointRow {
     std::int64_t writeMs = 0;
 };
 
+// A series that was measured at a fixed period, as machine_metrics.h names them.
+struct CounterInfo {
+    std::string metric;
+    std::string unit;
+    std::int64_t endMs = 0; // since the run began: after the last one measured
+};
+
+// Half-open, since the run began. The answer has an entry for each of `columns` at least, or all
+// that was measured.
+struct CounterWindow {
+    std::int64_t fromMs = 0;
+    std::int64_t toMs = 0;
+    std::int64_t columns = 1;
+};
+
+// What was measured from timeMs on, for the period of the series; NaN: nothing was.
+struct CounterEntry {
+    std::int64_t timeMs = 0; // since the run began
+    float min = 0.0F;
+    float max = 0.0F;
+    float mean = 0.0F;
+};
+
+struct CounterSeries {
+    std::int64_t periodMs = 0;
+    std::vector<CounterEntry> entries;
+};
+
+// A step whose timeline the run kept.
+struct TraceInfo {
+    std::int64_t step = 0;
+    std::string why; // "every 50th step", "slowest so far"
+};
+
+struct StepTimeline; // step_timeline.h
+
 class RunReader
 {
 public:
@@ -128,6 +165,14 @@ public:
         std::int64_t runId, std::string_view metric, std::int64_t afterStep) = 0;
     virtual Result<std::vector<EventRow>> events(std::int64_t runId, std::int64_t afterId) = 0;
     virtual Result<std::vector<CheckpointRow>> checkpoints(std::int64_t runId) = 0;
+    // The series the run has, and one of them; without entries if the run does not have it.
+    virtual Result<std::vector<CounterInfo>> counters(std::int64_t runId) = 0;
+    virtual Result<CounterSeries> counter(
+        std::int64_t runId, std::string_view metric, const CounterWindow& window) = 0;
+    // The steps whose timelines were kept, ascending, and what happened in one of them, read from
+    // its file: InvalidArgument for a step that was not kept.
+    virtual Result<std::vector<TraceInfo>> traces(std::int64_t runId) = 0;
+    virtual Result<StepTimeline> timeline(std::int64_t runId, std::int64_t step) = 0;
 };
 
 // $XDG_DATA_HOME/millrace/history.db, or ~/.local/share/millrace/history.db.

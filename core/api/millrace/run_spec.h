@@ -99,8 +99,9 @@ Result<std::uint64_t> parseBytes(std::string_view text);
 // "12GB/s"
 Result<double> parseRate(std::string_view text);
 
-// What can be refused without opening a file: ranges, contradictions, names of policies, methods
-// and options that are not built yet (refused by name, never ignored).
+// What can be refused without opening a file: ranges, contradictions, methods that are not built
+// yet (refused by name, never ignored). Policies and their options are the planner's:
+// checkPolicy().
 Status checkSpec(const RunSpec& spec);
 
 } // namespace mr

@@ -125,6 +125,8 @@ private slots:
         report.fits = true;
         report.advice = {"use a smaller batch"};
         report.tiers = {{"device", 10, 6, {{"weights", 4}, {"gradients", 2}}}};
+        report.groups = {{"embedding", {{"device", "weights", 4}, {"host", "low plane", 3}}},
+            {"shared", {{"device", "activations", 2}}}};
         report.parameters = 260032;
         report.predictedStepMs = 0.1;
         report.predictedStallMs[2] = 3.25;
@@ -134,6 +136,8 @@ private slots:
         QVERIFY2(read.ok(), read.status().message().c_str());
         QCOMPARE(toJson(read.value()), toJson(report));
         QCOMPARE(read.value().tiers[0].kinds[1].bytes, std::uint64_t{2});
+        QCOMPARE(read.value().groups[0].bytes[1].kind, std::string("low plane"));
+        QCOMPARE(read.value().groups[0].bytes[1].bytes, std::uint64_t{3});
         QVERIFY(read.value().predictedStallMs[2] == 3.25);
         QVERIFY(!planReportFromJson(R"({"tiers":3})").ok());
     }
@@ -169,41 +173,16 @@ private slots:
             QVERIFY2(!parseRate(text).ok(), text);
     }
 
-    void usableSpecPasses()
-    {
-        QCOMPARE(checkSpec(usable()).message(), std::string());
-        QCOMPARE(refusal([](RunSpec& s) {
-            s.policyOptions = {{"order", "by-layer-flip"}};
-        }),
-            std::string());
-        QCOMPARE(refusal([](RunSpec& s) {
-            s.policyOptions = {{"clip-mode", "exact"}};
-        }),
-            std::string());
-        QCOMPARE(refusal([](RunSpec& s) { s.policy = "zero-offload"; }), std::string());
-    }
+    void usableSpecPasses() { QCOMPARE(checkSpec(usable()).message(), std::string()); }
 
     void whatIsNotBuiltIsRefusedByName()
     {
-        QCOMPARE(refusal([](RunSpec& s) { s.policy = "zenflow"; }),
-            std::string("policy 'zenflow' is known but not built yet; use resident or "
-                        "zero-offload"));
-        QVERIFY(names(refusal([](RunSpec& s) { s.policy = "zeroff"; }), "is not known"));
         QVERIFY(names(refusal([](RunSpec& s) { s.method = "lora"; }), "'lora' is known but"));
         QVERIFY(names(refusal([](RunSpec& s) {
-            s.policyOptions = {{"urgent", "0.1"}};
+            s.device = DeviceChoice::Cuda;
+            s.linkBytesPerSecond = 1e9;
         }),
-            "'urgent'"));
-        QVERIFY(names(refusal([](RunSpec& s) {
-            s.policyOptions = {{"ugrent", "0.1"}};
-        }),
-            "'ugrent' is not known"));
-        QVERIFY(names(refusal([](RunSpec& s) {
-            s.policyOptions = {{"clip-mode", "per-group"}};
-        }),
-            "per-group"));
-        QVERIFY(names(refusal([](RunSpec& s) { s.device = DeviceChoice::Cuda; }),
-            "this build has no CUDA device yet"));
+            "leave it out with cuda"));
         QVERIFY(names(refusal([](RunSpec& s) { s.diskPath = "/d"; }), "disk"));
     }
 

@@ -54,6 +54,7 @@ private slots:
     void policiesThreadsAndModesGiveOneHash();
     void aStoppedRunResumesToTheHashOfTheUninterruptedOne_data();
     void aStoppedRunResumesToTheHashOfTheUninterruptedOne();
+    void evaluatingMoreOftenChangesNothing_data();
     void evaluatingMoreOftenChangesNothing();
     void asManyCheckpointsAreKeptAsWereAskedFor();
     void leftoversOfACrashAreRemovedWithTheNextCheckpoint();
@@ -119,6 +120,7 @@ void TestEngine::computeAndStallsAddUpToTheWallTimeOfEveryStep_data()
     QTest::newRow("resident") << "resident" << false;
     QTest::newRow("zero-offload") << "zero-offload" << false;
     QTest::newRow("zero-offload, threaded") << "zero-offload" << true;
+    QTest::newRow("deep-optimizer-states, threaded") << "deep-optimizer-states" << true;
 }
 
 void TestEngine::computeAndStallsAddUpToTheWallTimeOfEveryStep()
@@ -167,6 +169,8 @@ void TestEngine::aStoppedRunResumesToTheHashOfTheUninterruptedOne_data()
     QTest::newRow("resident") << "resident" << 1;
     QTest::newRow("resident, other threads") << "resident" << 3;
     QTest::newRow("zero-offload, other threads") << "zero-offload" << 2;
+    QTest::newRow("zero-offload, late") << "zero-offload late" << 2;
+    QTest::newRow("deep-optimizer-states") << "deep-optimizer-states late" << 2;
 }
 
 void TestEngine::aStoppedRunResumesToTheHashOfTheUninterruptedOne()
@@ -174,7 +178,10 @@ void TestEngine::aStoppedRunResumesToTheHashOfTheUninterruptedOne()
     QFETCH(QString, policy);
     QFETCH(int, threads);
     RunSpec spec = m_rig->spec("stop-" + std::string(QTest::currentDataTag()));
-    spec.policy = policy.toStdString();
+    const QStringList words = policy.split(QLatin1Char(' '));
+    spec.policy = words.first().toStdString();
+    if (words.size() > 1)
+        spec.policyOptions = {{"late", "0.6"}, {"tile", "4KiB"}};
     spec.checkpointEvery = 5;
     const auto first = smallDevice(1);
     const Outcome stopped = m_rig->train(spec, *first, stopAt(5));
@@ -194,11 +201,28 @@ void TestEngine::aStoppedRunResumesToTheHashOfTheUninterruptedOne()
     QCOMPARE(m_rig->steps(resumed.id).size(), std::size_t{12}); // one curve
 }
 
+void TestEngine::evaluatingMoreOftenChangesNothing_data()
+{
+    QTest::addColumn<QString>("policy");
+    QTest::addColumn<QString>("late");
+    QTest::newRow("resident") << "resident"
+                              << "";
+    QTest::newRow("zero-offload, half late") << "zero-offload"
+                                             << "0.5";
+    QTest::newRow("deep-optimizer-states, all late") << "deep-optimizer-states"
+                                                     << "1";
+}
+
 void TestEngine::evaluatingMoreOftenChangesNothing()
 {
+    QFETCH(QString, policy);
+    QFETCH(QString, late);
     const auto device = smallDevice();
-    RunSpec spec = m_rig->spec("eval-often");
+    RunSpec spec = m_rig->spec("eval-often " + policy.toStdString() + late.toStdString());
     spec.evalEvery = 1;
+    spec.policy = policy.toStdString();
+    if (!late.isEmpty())
+        spec.policyOptions = {{"late", late.toStdString()}, {"tile", "4KiB"}};
 
     const Outcome run = m_rig->train(spec, *device);
 

@@ -46,10 +46,11 @@ struct Variant {
     Where where;
     int updateThreads = 1;
     bool recompute = false;
+    std::map<std::string, std::string> options = {};
 };
 
 // None of these may change a bit.
-constexpr Variant kPlainOrder[] = {
+const Variant kPlainOrder[] = {
     {"resident again, 2 threads", "resident", "by-microbatch", {2, Mode::Inline}},
     {"resident, 3 threads, threaded", "resident", "by-microbatch", {3, Mode::Threaded}},
     {"resident, recompute", "resident", "by-microbatch", {1, Mode::Inline}, 1, true},
@@ -62,11 +63,26 @@ constexpr Variant kPlainOrder[] = {
     {"zero-offload, by layer", "zero-offload", "by-layer", {1, Mode::Inline}, 3},
     {"zero-offload, by layer, recompute, threaded", "zero-offload", "by-layer", {2, Mode::Threaded},
         1, true},
+    {"zero-offload, late 0.3", "zero-offload", "by-microbatch", {2, Mode::Threaded}, 2, false,
+        {{"late", "0.3"}}},
+    {"zero-offload, all late, by layer", "zero-offload", "by-layer", {1, Mode::Threaded}, 1, true,
+        {{"late", "1"}, {"tile", "4KiB"}}},
+    {"zero-offload, small tiles", "zero-offload", "by-microbatch", {1, Mode::Inline}, 2, false,
+        {{"tile", "2KiB"}}},
+    {"deep-optimizer-states", "deep-optimizer-states", "by-microbatch", {1, Mode::Inline}},
+    {"deep-optimizer-states, half, small tiles", "deep-optimizer-states", "by-microbatch",
+        {2, Mode::Threaded}, 2, false, {{"device-share", "0.5"}, {"tile", "8KiB"}}},
+    {"deep-optimizer-states, 0.7, late, by layer", "deep-optimizer-states", "by-layer",
+        {2, Mode::Threaded}, 2, true, {{"device-share", "0.7"}, {"tile", "4KiB"}, {"late", "0.5"}}},
+    {"deep-optimizer-states, all on the device", "deep-optimizer-states", "by-layer",
+        {1, Mode::Threaded}, 1, false, {{"device-share", "1"}, {"tile", "4KiB"}}},
+    {"deep-optimizer-states, none", "deep-optimizer-states", "by-microbatch", {1, Mode::Inline}, 1,
+        false, {{"device-share", "0"}}},
 };
 
 // The order of micro-batches flips from layer to layer: sums in another order, so other bits than
 // the plain order, but one set of bits among themselves.
-constexpr Variant kFlippedOrder[] = {
+const Variant kFlippedOrder[] = {
     {"resident, flipped, threaded", "resident", "by-layer-flip", {2, Mode::Threaded}},
     {"zero-offload, flipped", "zero-offload", "by-layer-flip", {1, Mode::Inline}, 3},
     {"zero-offload, flipped, threaded", "zero-offload", "by-layer-flip", {3, Mode::Threaded}, 1,
@@ -77,6 +93,7 @@ TinyRun runOf(const TinyRun& base, const Variant& variant)
 {
     TinyRun run = base;
     run.policy = variant.policy;
+    run.options = variant.options;
     run.options["order"] = variant.order;
     run.updateThreads = variant.updateThreads;
     run.recompute = variant.recompute;

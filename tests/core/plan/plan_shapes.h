@@ -19,6 +19,19 @@ namespace mr::test {
 
 inline constexpr std::int64_t kGroupElements = 4096;
 
+// Every rate; layers have no measured seconds.
+inline Feedback rates(double hostToDevice, double deviceToHost, double hostAdamw,
+    double deviceAdamw, double deviceFlops = 1.0)
+{
+    Feedback rates;
+    rates.hostToDeviceBytesPerSecond = hostToDevice;
+    rates.deviceToHostBytesPerSecond = deviceToHost;
+    rates.hostAdamwElementsPerSecond = hostAdamw;
+    rates.deviceAdamwElementsPerSecond = deviceAdamw;
+    rates.deviceFlopsPerSecond = deviceFlops;
+    return rates;
+}
+
 // An embedding, `blocks` blocks and a head of the same size; bytes of no use are 0.
 inline ModelShape smallShape(int blocks)
 {
@@ -39,6 +52,14 @@ inline Budget endless()
 inline OffloadPolicy policyOf(std::string_view name, std::string order = "by-microbatch")
 {
     Result<OffloadPolicy> made = makePolicy(name, {{"order", std::move(order)}});
+    return made.ok() ? std::move(made).value() : OffloadPolicy{};
+}
+
+// Options as a run file gives them; an answer that is refused leaves a policy without answers.
+inline OffloadPolicy policyWith(
+    std::string_view name, const std::map<std::string, std::string>& options)
+{
+    Result<OffloadPolicy> made = makePolicy(name, options);
     return made.ok() ? std::move(made).value() : OffloadPolicy{};
 }
 

@@ -14,7 +14,7 @@ using namespace mr::test;
 namespace {
 
 // Rates of 1 make durations flops, bytes and elements.
-constexpr Feedback kUnitRates = {1.0, 1.0, 1.0, 1.0, 1.0};
+const Feedback kUnitRates = rates(1.0, 1.0, 1.0, 1.0);
 
 double stall(const StepForecast& forecast, StallCause cause)
 {
@@ -72,13 +72,13 @@ private slots:
     {
         const ModelShape shape = smallShape(1);
         const StepPlan plan = planOf(shape, policyOf("zero-offload"), 1);
-        Feedback rates = kUnitRates;
-        rates.deviceToHostBytesPerSecond = 1e9;
-        rates.hostToDeviceBytesPerSecond = 2.0 * kGroupElements; // a group a second
-        rates.hostAdamwElementsPerSecond = kGroupElements / 4.0; // and one in four
+        Feedback known = kUnitRates;
+        known.deviceToHostBytesPerSecond = 1e9;
+        known.hostToDeviceBytesPerSecond = 2.0 * kGroupElements; // a group a second
+        known.hostAdamwElementsPerSecond = kGroupElements / 4.0; // and one in four
 
         const StepForecast forecast =
-            StepForecaster().forecast(plan, {shape, rates, Precision::BF16, true});
+            StepForecaster().forecast(plan, {shape, known, Precision::BF16, true});
 
         QCOMPARE(forecast.computeSeconds, 550.0);
         QCOMPARE(stall(forecast, StallCause::H2d), 1.0);
@@ -89,12 +89,12 @@ private slots:
     void computeAndStallsAddUpToTheStep()
     {
         const ModelShape shape = smallShape(3);
-        const Feedback rates = {3.0, 5.0, 7.0, 11.0, 2.0};
+        const Feedback known = rates(3.0, 5.0, 7.0, 11.0, 2.0);
         for (const char* order : {"by-microbatch", "by-layer", "by-layer-flip"}) {
             const StepPlan plan = planOf(shape, policyOf("zero-offload", order), 3);
 
             const StepForecast forecast =
-                StepForecaster().forecast(plan, {shape, rates, Precision::F32, true});
+                StepForecaster().forecast(plan, {shape, known, Precision::F32, true});
 
             const double sum = std::accumulate(forecast.stallSeconds.begin(),
                 forecast.stallSeconds.end(), forecast.computeSeconds);
@@ -128,6 +128,110 @@ private slots:
         QCOMPARE(half.hostToDeviceBytes, 3 * 40 + 2 * 4 * kGroupElements);
         QCOMPARE(half.deviceToHostBytes, 24 + 2 * 4 * kGroupElements);
         QCOMPARE(full.deviceToHostBytes, 24 + 4 * 4 * kGroupElements);
+    }
+
+    // The high half is the weights in bf16, so it only goes home; in fp32 it comes too.
+    void visitingStateIsCountedByItsParts()
+    {
+        Task fetch;
+        fetch.kind = TaskKind::FetchState;
+        fetch.lane = Lane::CopyIn;
+        fetch.elementCount = 1000;
+        Task store = fetch;
+        store.kind = TaskKind::StoreState;
+        store.lane = Lane::CopyOut;
+
+        QCOMPARE(copyBytes(fetch, {}, Precision::BF16), std::int64_t{(2 + 4 + 4) * 1000});
+        QCOMPARE(copyBytes(fetch, {}, Precision::F32), std::int64_t{(2 + 2 + 4 + 4) * 1000});
+        QCOMPARE(copyBytes(store, {}, Precision::BF16), std::int64_t{(2 + 2 + 4 + 4) * 1000});
+        QCOMPARE(copyBytes(store, {}, Precision::F32), std::int64_t{(2 + 2 + 4 + 4) * 1000});
+    }
+
+    void trafficOfVisitingStateIsCountedToTheByte()
+    {
+        ModelShape shape = smallShape(2);
+        shape.batchBytes = 40;
+        shape.sentScalarBytes = 24;
+        const StepPlan plan =
+            planOf(shape, policyWith("deep-optimizer-states", {{"device-share", "0.25"}}), 1);
+
+        const LinkTraffic half = linkTraffic(plan, shape, Precision::BF16);
+        const LinkTraffic full = linkTraffic(plan, shape, Precision::F32);
+
+        // A quarter of each of four groups visits; of the rest gradients leave and weights come.
+        constexpr std::int64_t kVisits = kGroupElements; // 4 * 1/4
+        constexpr std::int64_t kStays = 3 * kGroupElements;
+        QCOMPARE(half.hostToDeviceBytes, 40 + 10 * kVisits + 2 * kStays);
+        QCOMPARE(half.deviceToHostBytes, 24 + 12 * kVisits + 2 * kStays);
+        QCOMPARE(full.hostToDeviceBytes, 40 + 12 * kVisits + 4 * kStays);
+        QCOMPARE(full.deviceToHostBytes, 24 + 12 * kVisits + 4 * kStays);
+    }
+
+    // Device, link and host each have a part of the tail; the balanced share makes it shortest.
+    void balancedShareGivesTheShortestForecast()
+    {
+        ModelShape shape = smallShape(2);
+        for (GroupShape& group : shape.groups)
+            group.elements = 256 * kCutElements;
+        const Feedback known = rates(48e6, 48e6, 2e6, 1e9, 1e12);
+        const auto seconds = [&](double share) {
+            const StepPlan plan = planOf(shape,
+                policyWith("deep-optimizer-states",
+                    {{"device-share", std::to_string(share)}, {"tile", "8KiB"}}),
+                1);
+            return StepForecaster()
+                .forecast(plan, {shape, known, Precision::BF16, true})
+                .stepSeconds;
+        };
+
+        const double best = balancedDeviceShare(known);
+
+        QVERIFY(best > 0.3 && best < 0.9);
+        QVERIFY(seconds(best) < seconds(best - 0.2));
+        QVERIFY(seconds(best) < seconds(best + 0.1));
+        QVERIFY(seconds(best) < seconds(0.0));
+        // What the sides take by themselves, and the copies of gradients before.
+        const double elements = 4.0 * 256.0 * kCutElements;
+        const double sides = elements * (1.0 - best) / known.hostAdamwElementsPerSecond;
+        const double gradients = elements * (1.0 - best) * 2.0 / known.deviceToHostBytesPerSecond;
+        QVERIFY(seconds(best) > sides);
+        QVERIFY(seconds(best) < 1.1 * (sides + gradients));
+    }
+
+    // Backward of a block includes recomputation, if the step recomputes.
+    void measuredSecondsOfLayersReplaceFlops()
+    {
+        const ModelShape shape = smallShape(1);
+        const StepPlan plan = planOf(shape, policyOf("resident"), 2);
+        Feedback known = rates(1e9, 1e9, 1e9, 1e30, 1e-3);
+        known.embedding = {1.0, 2.0, 0.0};
+        known.block = {10.0, 20.0, 5.0};
+        known.head = {50.0, 100.0, 0.0};
+        StepForecaster forecaster;
+
+        const double with =
+            forecaster.forecast(plan, {shape, known, Precision::BF16, true}).computeSeconds;
+        const double without =
+            forecaster.forecast(plan, {shape, known, Precision::BF16, false}).computeSeconds;
+
+        QCOMPARE(with, 2.0 * (1.0 + 2.0 + 10.0 + 20.0 + 5.0 + 100.0));
+        QCOMPARE(without, 2.0 * (1.0 + 2.0 + 10.0 + 20.0 + 100.0));
+    }
+
+    void roundingTakesTheTimeOfItsRate()
+    {
+        const ModelShape shape = smallShape(1);
+        const StepPlan plan = planOf(shape, policyOf("resident"), 1);
+        Feedback known = kUnitRates;
+        StepForecaster forecaster;
+        const double free =
+            forecaster.forecast(plan, {shape, known, Precision::BF16, true}).computeSeconds;
+
+        known.deviceGradientElementsPerSecond = 2.0;
+        const double counted =
+            forecaster.forecast(plan, {shape, known, Precision::BF16, true}).computeSeconds;
+
+        QCOMPARE(counted - free, 3.0 * kGroupElements / 2.0);
     }
 };
 

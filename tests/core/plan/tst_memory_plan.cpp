@@ -5,7 +5,14 @@
 
 #include <QTest>
 
+#include <algorithm>
+#include <array>
+#include <map>
+#include <numeric>
+#include <string>
+#include <string_view>
 #include <tuple>
+#include <vector>
 
 using namespace mr;
 using namespace mr::test;
@@ -37,19 +44,185 @@ MemoryPlan planned(const OffloadPolicy& policy, const StepSpec& spec)
     return plan.ok() ? std::move(plan).value() : MemoryPlan{};
 }
 
+// Three blocks; no two groups have the same size and the head ends inside a cut.
+constexpr std::array<std::int64_t, 5> kSizes = {8192, 4096, 5120, 3072, 6656};
+constexpr std::array<std::int64_t, 5> kNothing = {0, 0, 0, 0, 0};
+// Half of each group, what one group lacks made up by the next: 4096, 6144, 8704, 10240, 13568 in
+// all are wanted.
+constexpr std::array<std::int64_t, 5> kHalf = {4096, 2048, 3072, 1024, 3072};
+constexpr std::int64_t kSum = 27136;
+
+ModelShape unevenShape()
+{
+    ModelShape shape = smallShape(3);
+    for (std::size_t g = 0; g < kSizes.size(); ++g)
+        shape.groups[g].elements = kSizes[g];
+    return shape;
+}
+
+// A policy, a step, and what follows from them, by hand.
+struct Row {
+    const char* name;
+    std::map<std::string, std::string> options;
+    int microBatches;
+    bool full;                             // fp32
+    std::array<std::int64_t, 5> hostFirst; // the device updates what is before
+    int sumSlots;
+    int finishedSlots;
+    std::int64_t stateTile;
+    std::int64_t landing; // elements
+};
+
+// Elements of the three blocks that are on the device's or the host's side of their cuts.
+std::int64_t blocksBefore(const Row& row)
+{
+    return row.hostFirst[1] + row.hostFirst[2] + row.hostFirst[3];
+}
+
+std::int64_t largestBlockOnHost(const Row& row)
+{
+    std::int64_t most = 0;
+    for (const std::size_t g : {1, 2, 3})
+        most = std::max(most, kSizes[g] - row.hostFirst[g]);
+    return most;
+}
+
+// Bytes on the device by use.
+std::map<MemoryUse, std::int64_t> deviceBytes(const Row& row)
+{
+    const bool resident = std::string_view(row.name) == "resident";
+    const std::int64_t ends = 8192 + 6656;
+    const std::int64_t blocks = 4096 + 5120 + 3072;
+    std::map<MemoryUse, std::int64_t> bytes;
+    bytes[MemoryUse::Weights] = (row.full ? 4 : 2) * kSum;
+    bytes[MemoryUse::HighPlane] = resident && row.full ? 2 * kSum : 0;
+    bytes[MemoryUse::LowPlane] = resident ? 2 * kSum : 0;
+    bytes[MemoryUse::FirstMoments] = resident ? 4 * kSum : 0;
+    bytes[MemoryUse::SecondMoments] = resident ? 4 * kSum : 0;
+    bytes[MemoryUse::Accumulators] =
+        4 * (ends + (row.sumSlots > 0 ? row.sumSlots * std::int64_t{5120} : blocks));
+    const std::int64_t finished =
+        row.finishedSlots > 0 ? blocksBefore(row) + row.finishedSlots * largestBlockOnHost(row)
+                              : blocks;
+    bytes[MemoryUse::Gradients] = row.full ? 0 : 2 * (ends + finished);
+    bytes[MemoryUse::StateSlots] = 3 * row.stateTile * (row.full ? 12 : 10);
+    bytes[MemoryUse::UploadLanding] = 4 * row.landing;
+    return bytes;
+}
+
+std::map<MemoryUse, std::int64_t> hostBytes(const Row& row)
+{
+    const bool resident = std::string_view(row.name) == "resident";
+    const std::int64_t before =
+        std::accumulate(row.hostFirst.begin(), row.hostFirst.end(), std::int64_t{0});
+    std::map<MemoryUse, std::int64_t> bytes;
+    bytes[MemoryUse::HighPlane] = resident ? 0 : 2 * kSum;
+    bytes[MemoryUse::LowPlane] = resident ? 0 : 2 * kSum;
+    bytes[MemoryUse::FirstMoments] = resident ? 0 : 4 * kSum;
+    bytes[MemoryUse::SecondMoments] = resident ? 0 : 4 * kSum;
+    bytes[MemoryUse::Gradients] = (row.full ? 4 : 2) * (kSum - before);
+    bytes[MemoryUse::Staging] = static_cast<std::int64_t>(kStagingBytes);
+    return bytes;
+}
+
+const std::vector<Row>& rows()
+{
+    using Options = std::map<std::string, std::string>;
+    const Options micro = {{"order", "by-microbatch"}};
+    const Options layer = {{"order", "by-layer"}};
+    const Options half = {{"device-share", "0.5"}};
+    const Options halfByLayer = {{"device-share", "0.5"}, {"order", "by-layer"}, {"tile", "8KiB"}};
+    static const std::vector<Row> all = {
+        {"resident", micro, 1, false, kSizes, 1, 0, 0, 0},
+        {"resident", micro, 3, false, kSizes, 0, 0, 0, 0},
+        {"resident", layer, 3, false, kSizes, 1, 0, 0, 0},
+        {"resident", micro, 1, true, kSizes, 0, 0, 0, 0},
+        {"resident", layer, 3, true, kSizes, 0, 0, 0, 0},
+        {"zero-offload", micro, 1, false, kNothing, 1, 2, 0, 0},
+        {"zero-offload", micro, 3, false, kNothing, 0, 2, 0, 0},
+        {"zero-offload", layer, 3, false, kNothing, 1, 2, 0, 0},
+        {"zero-offload", {{"order", "by-layer-flip"}}, 3, false, kNothing, 1, 2, 0, 0},
+        {"zero-offload", {{"late", "0.5"}}, 1, false, kNothing, 1, 2, 0, 0},
+        {"zero-offload", micro, 1, true, kNothing, 2, 0, 0, 8192},
+        {"zero-offload", micro, 3, true, kNothing, 0, 0, 0, 8192},
+        {"zero-offload", {{"order", "by-layer"}, {"tile", "8KiB"}}, 3, true, kNothing, 2, 0, 0,
+            4096},
+        {"deep-optimizer-states", half, 1, false, kHalf, 1, 2, 4096, 0},
+        {"deep-optimizer-states", half, 3, false, kHalf, 0, 2, 4096, 0},
+        {"deep-optimizer-states", halfByLayer, 3, false, kHalf, 1, 2, 1024, 0},
+        {"deep-optimizer-states", half, 1, true, kHalf, 0, 0, 4096, 4096},
+        {"deep-optimizer-states", halfByLayer, 3, true, kHalf, 0, 0, 1024, 4096},
+        {"deep-optimizer-states", {{"device-share", "1"}}, 1, false, kSizes, 1, 0, 8192, 0},
+        {"deep-optimizer-states", {{"device-share", "1"}}, 1, true, kSizes, 0, 0, 8192, 0},
+        {"deep-optimizer-states", {{"device-share", "0"}}, 1, false, kNothing, 1, 2, 0, 0},
+        {"deep-optimizer-states", {{"device-share", "0"}}, 1, true, kNothing, 2, 0, 0, 8192},
+    };
+    return all;
+}
+
+// The most sums of blocks that are needed at the same time, if tasks ran in the order of the plan:
+// from the first backward that writes one to the last task that reads it.
+int mostLiveSums(const StepPlan& plan, int layers, bool sumIsGradient)
+{
+    std::vector<TaskIndex> first(static_cast<std::size_t>(layers), 0);
+    std::vector<TaskIndex> last(static_cast<std::size_t>(layers), 0);
+    for (TaskIndex i = 0; i < plan.tasks.size(); ++i) {
+        const Task& task = plan.tasks[i];
+        const bool reads = task.kind == TaskKind::FinishGradient ||
+                           (sumIsGradient && (task.kind == TaskKind::SendGradient ||
+                                                 task.kind == TaskKind::NormPart ||
+                                                 task.kind == TaskKind::UpdateOnDevice));
+        const auto g = static_cast<std::size_t>(std::max(0, task.group.value));
+        if (task.kind == TaskKind::Backward && first[g] == 0)
+            first[g] = i;
+        else if (reads)
+            last[g] = i;
+    }
+    int most = 0;
+    for (int g = 1; g + 1 < layers; ++g) {
+        int live = 0;
+        for (int other = 1; other + 1 < layers; ++other) {
+            const TaskIndex at = first[static_cast<std::size_t>(g)];
+            live += first[static_cast<std::size_t>(other)] <= at &&
+                            at < last[static_cast<std::size_t>(other)]
+                        ? 1
+                        : 0;
+        }
+        most = std::max(most, live);
+    }
+    return most;
+}
+
 } // namespace
 
 class TestMemoryPlan : public QObject
 {
     Q_OBJECT
 
+private:
+    // Every use of the tier, and nothing else.
+    static void compareUses(
+        const MemoryPlan& plan, Tier tier, const std::map<MemoryUse, std::int64_t>& expected)
+    {
+        std::int64_t sum = 0;
+        for (const auto& [use, bytes] : expected) {
+            const auto found = static_cast<std::int64_t>(plan.bytes(tier, use));
+            QVERIFY2(found == bytes, (std::string(name(use)) + ": " + std::to_string(found) +
+                                         " bytes, not " + std::to_string(bytes))
+                                         .c_str());
+            sum += bytes;
+        }
+        QCOMPARE(static_cast<std::int64_t>(plan.bytes(tier)), sum);
+    }
+
 private slots:
     void residentHoldsAllStateOnTheDevice()
     {
         const MemoryPlan plan = planned(policyOf("resident"), specOf(1, 1));
 
-        // Weights 2, low plane 2, moments 8, accumulator 4, finished gradient 2.
-        const std::size_t state = 18 * kAll;
+        // Weights 2, low plane 2, moments 8, accumulator 4, finished gradient 2; both blocks have
+        // their accumulator in one slot.
+        const std::size_t state = 18 * kAll - 4 * kN;
         const std::size_t work = 4 * 1000 + 7000 + 300 + 50 + 11 + 2 * 40 + 13 + 17;
         QCOMPARE(plan.bytes(Tier::Device), state + work);
         QCOMPARE(plan.bytes(Tier::PinnedHost), kStagingBytes + 40 + 17);
@@ -62,7 +235,8 @@ private slots:
 
         QCOMPARE(plan.bytes(Tier::PinnedHost), 14 * kAll + kStagingBytes + 40 + 17);
         QCOMPARE(plan.bytes(Tier::Device, MemoryUse::Weights), 2 * kAll);
-        QCOMPARE(plan.bytes(Tier::Device, MemoryUse::Accumulators), 4 * kAll);
+        // Of embedding and head, and one slot for the sums of both blocks.
+        QCOMPARE(plan.bytes(Tier::Device, MemoryUse::Accumulators), 4 * 3 * kN);
         QCOMPARE(plan.bytes(Tier::Device, MemoryUse::Gradients), 2 * kAll);
         QCOMPARE(plan.bytes(Tier::Device, MemoryUse::LowPlane), std::size_t{0});
         QCOMPARE(plan.bytes(Tier::Device, MemoryUse::FirstMoments), std::size_t{0});
@@ -157,6 +331,95 @@ private slots:
         QCOMPARE(
             plan.bytes(Tier::Device), 2 * kAll + 2 * 1000 + 7000 + 300 + 50 + 2 * 40 + 13 + 17);
         QCOMPARE(plan.bytes(Tier::PinnedHost), kStagingBytes + 40 + 17);
+    }
+
+    void everyByteFollowsFromPolicyOrderAndPrecision_data()
+    {
+        QTest::addColumn<int>("index");
+        for (std::size_t i = 0; i < rows().size(); ++i) {
+            const Row& row = rows()[i];
+            std::string tag = std::string(row.name) + (row.full ? " fp32 " : " bf16 ") +
+                              std::to_string(row.microBatches);
+            for (const auto& [option, value] : row.options)
+                tag += " " + option + "=" + value;
+            QTest::addRow("%s", tag.c_str()) << static_cast<int>(i);
+        }
+    }
+
+    void everyByteFollowsFromPolicyOrderAndPrecision()
+    {
+        QFETCH(const int, index);
+        const Row& row = rows()[static_cast<std::size_t>(index)];
+        StepSpec spec = specOf(1, row.microBatches);
+        spec.precision = row.full ? Precision::F32 : Precision::BF16;
+
+        Result<MemoryPlan> made =
+            planMemory(spec, unevenShape(), endless(), {}, policyWith(row.name, row.options));
+
+        QVERIFY2(made.ok(), made.status().message().c_str());
+        const MemoryPlan& plan = made.value();
+        QCOMPARE(plan.gradients.sumSlots, row.sumSlots);
+        QCOMPARE(plan.gradients.finishedSlots, row.finishedSlots);
+        QCOMPARE(plan.stateTileElements, row.stateTile);
+        QVERIFY(std::equal(plan.hostFirst.begin(), plan.hostFirst.end(), row.hostFirst.begin(),
+            row.hostFirst.end()));
+        compareUses(plan, Tier::Device, deviceBytes(row));
+        compareUses(plan, Tier::PinnedHost, hostBytes(row));
+    }
+
+    void whatBlocksShareIsOfTheRunAndTheRestOfItsGroup()
+    {
+        Result<MemoryPlan> made = planMemory(specOf(1, 1), unevenShape(), endless(), {},
+            policyWith("deep-optimizer-states", {{"device-share", "0.5"}}));
+
+        QVERIFY(made.ok());
+        for (const MemoryItem& item : made.value().items) {
+            const bool ofABlock = item.group.value >= 1 && item.group.value <= 3;
+            if (item.tier == Tier::Device && ofABlock)
+                QVERIFY(item.use == MemoryUse::Weights || item.use == MemoryUse::Gradients);
+            if (item.use == MemoryUse::StateSlots)
+                QCOMPARE(item.group.value, -1);
+            if (item.use == MemoryUse::Accumulators && item.group.value < 0)
+                QCOMPARE(item.bytes, std::size_t{4 * 5120});
+        }
+    }
+
+    void aLoneBlockSharesNothing()
+    {
+        for (const char* name : {"resident", "zero-offload"}) {
+            Result<MemoryPlan> made =
+                planMemory(specOf(1, 1), smallShape(1), endless(), {}, policyOf(name));
+
+            QVERIFY(made.ok());
+            QCOMPARE(made.value().gradients.sumSlots, 0);
+            QCOMPARE(made.value().gradients.finishedSlots, 0);
+            QCOMPARE(made.value().bytes(Tier::Device, MemoryUse::Accumulators), 4 * 3 * kN);
+        }
+    }
+
+    // Derived from the plan: one slot serves if no two sums are needed at the same time.
+    void sumsShareSlotsExactlyWhereTheirTimesAreApart()
+    {
+        int shared = 0;
+        int apart = 0;
+        for (const Row& row : rows()) {
+            StepSpec spec = specOf(1, row.microBatches);
+            spec.precision = row.full ? Precision::F32 : Precision::BF16;
+            const ModelShape shape = unevenShape();
+            const OffloadPolicy policy = policyWith(row.name, row.options);
+            Result<BuiltStep> built = buildPlan(spec, {}, shape, endless(), {}, policy);
+            Result<MemoryPlan> memory = planMemory(spec, shape, endless(), {}, policy);
+            QVERIFY(built.ok() && memory.ok());
+
+            const bool mayShare = mostLiveSums(built.value().plan, 5, row.full) == 1;
+
+            QCOMPARE(memory.value().gradients.sumSlots > 0, mayShare);
+            QCOMPARE(built.value().plan.gradients.sumSlots, memory.value().gradients.sumSlots);
+            QCOMPARE(
+                built.value().plan.gradients.finishedSlots, memory.value().gradients.finishedSlots);
+            ++(mayShare ? shared : apart);
+        }
+        QVERIFY(shared > 5 && apart > 5);
     }
 
     void modelsWithoutAnEmbeddingAndAHeadAreRefused()

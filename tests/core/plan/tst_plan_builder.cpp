@@ -126,6 +126,34 @@ private slots:
         QCOMPARE(last.elementCount, std::int64_t{512});
     }
 
+    // State tiles are a quarter of host tiles, and three of them are on the device at a time.
+    void stateVisitsInTilesThatTakeTurnsInThreeSlots()
+    {
+        ModelShape shape = smallShape(1);
+        shape.groups[1].elements = 20 * kCutElements;
+        const OffloadPolicy policy =
+            policyWith("deep-optimizer-states", {{"device-share", "0.5"}, {"tile", "16KiB"}});
+
+        Result<BuiltStep> built = buildPlan(specOf(7, 1), carryOf(6), shape, endless(), {}, policy);
+
+        QVERIFY(built.ok());
+        const StepPlan& plan = built.value().plan;
+        QCOMPARE(plan.stateSlots, 3);
+        // 2,048 elements at a time of 2,048, of 10,240 and of 2,048.
+        QCOMPARE(countOf(plan, TaskKind::FetchState), 7);
+        QCOMPARE(countOf(plan, TaskKind::UpdateOnDevice), 7);
+        QCOMPARE(countOf(plan, TaskKind::StoreState), 7);
+        QCOMPARE(countOf(plan, TaskKind::UpdateOnHost), 1 + 2 + 1);
+        int next = 0;
+        for (const Task& task : plan.tasks) {
+            if (task.kind == TaskKind::UpdateOnDevice)
+                QCOMPARE(int{task.slot}, next++ % 3);
+        }
+        const Status status =
+            checkPlan(plan, carryOf(6), built.value().out, shape, endless(), policy);
+        QVERIFY2(status.ok(), status.message().c_str());
+    }
+
     void stepLeavesNothingBehindWhenNothingIsLate()
     {
         const BuiltStep built = step7(policyOf("zero-offload"), 2, 2);
@@ -254,18 +282,20 @@ private slots:
     void builderTakesNothingFromTheHeapAfterItsFirstSteps()
     {
         const ModelShape shape = smallShape(80);
-        const Feedback rates = {1.0, 1.0, 1.0, 1.0, 1.0};
-        std::array<OffloadPolicy, 3> policies = {
-            policyOf("resident", "by-layer"), policyOf("zero-offload"), latePolicy(0.5)};
+        const Feedback unit = rates(1.0, 1.0, 1.0, 1.0);
+        std::array<OffloadPolicy, 4> policies = {policyOf("resident", "by-layer"),
+            policyOf("zero-offload"), latePolicy(0.5),
+            policyWith("deep-optimizer-states",
+                {{"device-share", "0.5"}, {"late", "0.5"}, {"tile", "2KiB"}})};
         for (const OffloadPolicy& policy : policies) {
-            PlanBuilder builder(shape, endless(), rates, policy);
+            PlanBuilder builder(shape, endless(), unit, policy);
             BuiltStep built;
             built.out = carryOf(0);
             for (StepIndex step = 1; step <= 3; ++step)
-                QVERIFY(builder.buildPlanInto(specOf(step, 16), built.out, rates, built).ok());
+                QVERIFY(builder.buildPlanInto(specOf(step, 16), built.out, unit, built).ok());
 
             const int before = s_allocations;
-            const Status status = builder.buildPlanInto(specOf(4, 16), built.out, rates, built);
+            const Status status = builder.buildPlanInto(specOf(4, 16), built.out, unit, built);
             const int after = s_allocations;
 
             QVERIFY(status.ok());
@@ -276,7 +306,7 @@ private slots:
     void builderGivesTheSamePlanAndTheSameMemoryEveryTime()
     {
         const ModelShape shape = smallShape(6);
-        for (const char* name : {"resident", "zero-offload"}) {
+        for (const char* name : {"resident", "zero-offload", "deep-optimizer-states"}) {
             const OffloadPolicy policy = policyOf(name);
             PlanBuilder builder(shape, endless(), {}, policy);
             BuiltStep built;

@@ -1,60 +1,40 @@
 // Every rule: a correct plan passes, and the same plan with one thing broken names that rule.
 
 #include "core/plan/plan_check.h"
-#include "core/plan/plan_text.h"
-#include "tests/core/plan/plan_shapes.h"
+#include "tests/core/plan/plan_bench.h"
 
 #include <QTest>
 
 #include <algorithm>
 #include <functional>
+#include <string>
+#include <utility>
+#include <vector>
 
 using namespace mr;
 using namespace mr::test;
 
 namespace {
 
-// A step to be broken: two blocks, three micro-batches, after step 6.
-struct Bench {
-    ModelShape shape = smallShape(2);
-    OffloadPolicy policy = policyOf("zero-offload");
-    Budget budget = endless();
-    Carry in = carryOf(6);
-    BuiltStep built;
+// A step in which half of every group visits the device: four blocks, host and state tiles of one
+// cut, so that every group has two of each.
+Bench visitingBench(Precision precision = Precision::BF16)
+{
+    Bench bench;
+    bench.shape = smallShape(4);
+    bench.precision = precision;
+    bench.policy = policyWith("deep-optimizer-states", {{"device-share", "0.5"}, {"tile", "2KiB"}});
+    return bench;
+}
 
-    void build(int microBatches = 3)
-    {
-        Result<BuiltStep> made =
-            buildPlan(specOf(in.step + 1, microBatches), in, shape, budget, {}, policy);
-        QVERIFY(made.ok());
-        built = std::move(made).value();
-    }
-
-    StepPlan& plan() { return built.plan; }
-
-    Status check() const { return checkPlan(built.plan, in, built.out, shape, budget, policy); }
-
-    // The `nth` task of a kind.
-    Task& find(TaskKind kind, int nth = 0)
-    {
-        for (Task& task : built.plan.tasks) {
-            if (task.kind == kind && nth-- == 0)
-                return task;
-        }
-        qFatal("no such task");
-    }
-
-    void erase(TaskKind kind, int nth = 0)
-    {
-        const auto index = static_cast<TaskIndex>(&find(kind, nth) - built.plan.tasks.data());
-        built.plan.tasks.erase(built.plan.tasks.begin() + index);
-        // What waited for it waits for nothing now, what lies behind it moves up.
-        for (Wait& wait : built.plan.waits) {
-            if (!wait.isCarried() && wait.index() >= index && wait.index() > 0)
-                wait = Wait::onTask(wait.index() - 1);
-        }
-    }
-};
+// A step of which blocks take turns in the slots of their gradients.
+Bench sharingBench(Precision precision)
+{
+    Bench bench;
+    bench.shape = smallShape(4);
+    bench.precision = precision;
+    return bench;
+}
 
 } // namespace
 
@@ -300,11 +280,9 @@ private slots:
     void gradientRoundedBeforeTheLastMicroBatchIsFound()
     {
         Bench bench;
-        bench.build(1);
-        Task& finish = bench.find(TaskKind::FinishGradient, 1); // of the upper block
-        Task& backward = bench.find(TaskKind::Backward, 2);     // of the lower one
-        finish.group = backward.group;
-        std::swap(finish, bench.find(TaskKind::Backward, 2));
+        bench.build(3);
+        // Of the upper block: the last backward and the rounding that follows it.
+        std::swap(bench.find(TaskKind::Backward, 9), bench.find(TaskKind::FinishGradient, 1));
         COMPARE_RULE(bench, PlanRule::GradientFinished);
     }
 
@@ -419,6 +397,134 @@ private slots:
         bench.build();
         bench.find(TaskKind::FetchWeights, 3).waitCount = 0;
         COMPARE_RULE(bench, PlanRule::UploadFollows);
+    }
+
+    void updateThatDoesNotWaitForItsStateIsFound()
+    {
+        Bench bench = visitingBench();
+        bench.build();
+        QVERIFY2(bench.check().ok(), bench.check().message().c_str());
+        bench.find(TaskKind::UpdateOnDevice).waitCount = 0;
+        COMPARE_RULE(bench, PlanRule::StateAtHand);
+    }
+
+    void updateWhoseStateNeverComesIsFound()
+    {
+        Bench bench = visitingBench();
+        bench.build();
+        bench.erase(TaskKind::FetchState);
+        COMPARE_RULE(bench, PlanRule::StateAtHand);
+    }
+
+    void updateInTheSlotOfAnotherTileIsFound()
+    {
+        Bench bench = visitingBench();
+        bench.build();
+        bench.find(TaskKind::UpdateOnDevice, 1).slot = 0;
+        COMPARE_RULE(bench, PlanRule::StateAtHand);
+    }
+
+    void stateSlotThatThePlanDoesNotHaveIsFound()
+    {
+        Bench bench = visitingBench();
+        bench.build();
+        bench.plan().stateSlots = 2;
+        COMPARE_RULE(bench, PlanRule::StateAtHand);
+    }
+
+    void stateStoredBeforeItIsUpdatedIsFound()
+    {
+        Bench bench = visitingBench();
+        bench.build();
+        bench.find(TaskKind::StoreState, 1).waitCount = 0;
+        COMPARE_RULE(bench, PlanRule::StateAtHand);
+    }
+
+    void stateSlotRefilledBeforeItsTileIsHomeIsFound()
+    {
+        Bench bench = visitingBench();
+        bench.build();
+        bench.find(TaskKind::FetchState, 3).waitCount = 0;
+        COMPARE_RULE(bench, PlanRule::SlotAfterLastReader);
+    }
+
+    void stateThatIsNotBroughtHomeIsFound()
+    {
+        Bench bench = visitingBench();
+        bench.build();
+        bench.erase(TaskKind::StoreState, 11); // of 12; no later tile takes the slot
+        COMPARE_RULE(bench, PlanRule::StateAtHand);
+    }
+
+    // A host update of the version before, of a range that visits in this step.
+    void stateFetchedUnderAHostUpdateIsFound()
+    {
+        Bench bench = visitingBench();
+        bench.build();
+        for (const TaskKind kind : {TaskKind::UpdateOnHost, TaskKind::FetchWeights}) {
+            bench.find(kind).version = 6;
+            bench.find(kind).firstElement = 0;
+        }
+        COMPARE_RULE(bench, PlanRule::HostBytes);
+    }
+
+    void stateFetchedUnderACarriedHostUpdateIsFound()
+    {
+        Bench bench = visitingBench();
+        bench.in.unfinished = {leftRunning(TaskKind::UpdateOnHost, Lane::Host, GroupId{0})};
+        bench.build(1);
+        QVERIFY2(bench.check().ok(), bench.check().message().c_str());
+        bench.find(TaskKind::FetchState).waitCount = 0;
+        COMPARE_RULE(bench, PlanRule::HostBytes);
+    }
+
+    // In fp32 the sum is what is sent. Block 4 is in the slot that block 2 takes.
+    void sumOverwrittenBeforeItIsSentIsFound()
+    {
+        Bench bench = sharingBench(Precision::F32);
+        bench.build(1);
+        QCOMPARE(bench.plan().gradients.sumSlots, 2);
+        QVERIFY2(bench.check().ok(), bench.check().message().c_str());
+        Task& backward = bench.find(TaskKind::Backward, 3);
+        QCOMPARE(backward.group.value, 2);
+        QCOMPARE(backward.waitCount, 1U);
+        backward.waitCount = 0;
+        COMPARE_RULE(bench, PlanRule::SlotAfterLastReader);
+    }
+
+    // In bf16 a rounded copy is sent.
+    void finishedGradientOverwrittenBeforeItIsSentIsFound()
+    {
+        Bench bench = sharingBench(Precision::BF16);
+        bench.build();
+        QCOMPARE(bench.plan().gradients.finishedSlots, 2);
+        QVERIFY2(bench.check().ok(), bench.check().message().c_str());
+        Task& finish = bench.find(TaskKind::FinishGradient, 3);
+        QCOMPARE(finish.group.value, 2);
+        QCOMPARE(finish.waitCount, 1U);
+        finish.waitCount = 0;
+        COMPARE_RULE(bench, PlanRule::SlotAfterLastReader);
+    }
+
+    // The next micro-batch adds to a sum that another block's has replaced.
+    void sumSlotTakenBeforeTheSumIsCompleteIsFound()
+    {
+        Bench bench = sharingBench(Precision::BF16);
+        bench.build(2);
+        QCOMPARE(bench.plan().gradients.sumSlots, 0);
+        bench.plan().gradients.sumSlots = 1;
+        COMPARE_RULE(bench, PlanRule::SlotAfterLastReader);
+    }
+
+    void lossesSentBeforeTheyAreThereAreFound()
+    {
+        Bench bench;
+        Result<StepPlan> evaluation =
+            buildEvaluation(specOf(6, 2), bench.in, bench.shape, bench.budget, {}, bench.policy);
+        QVERIFY(evaluation.ok());
+        bench.built = {std::move(evaluation).value(), bench.in};
+        bench.find(TaskKind::SendScalars).waitCount = 0;
+        COMPARE_RULE(bench, PlanRule::LossesFirst);
     }
 
     void ownershipThatMovesUnderAHostJobIsFound()

@@ -15,10 +15,13 @@ QString textOf(const StepPlan& plan)
     return QString::fromStdString("\n" + toText(plan));
 }
 
-BuiltStep step7(const OffloadPolicy& policy, int blocks, int microBatches)
+BuiltStep step7(const OffloadPolicy& policy, int blocks, int microBatches,
+    Precision precision = Precision::BF16)
 {
+    StepSpec spec = specOf(7, microBatches);
+    spec.precision = precision;
     Result<BuiltStep> built =
-        buildPlan(specOf(7, microBatches), carryOf(6), smallShape(blocks), endless(), {}, policy);
+        buildPlan(spec, carryOf(6), smallShape(blocks), endless(), {}, policy);
     return built.ok() ? std::move(built).value() : BuiltStep{};
 }
 
@@ -346,6 +349,255 @@ private slots:
 35 FetchWeights CopyIn g2 [0,4096) v7 <- 34
 36 UpdateOnHost Host g3 [0,4096) v7
 37 FetchWeights CopyIn g3 [0,4096) v7 <- 36
+)"));
+    }
+
+    // Blocks take turns: block 1 in the slots of block 3.
+    void zeroOffloadOfManyBlocks()
+    {
+        const BuiltStep built = step7(policyOf("zero-offload", "by-microbatch"), 3, 1);
+
+        QCOMPARE(textOf(built.plan), QStringLiteral(R"(
+0 FetchBatch CopyIn m0 v7
+1 Forward Compute g0 m0 [0,4096) v6 <- 0
+2 Forward Compute g1 m0 [0,4096) v6
+3 Forward Compute g2 m0 [0,4096) v6
+4 Forward Compute g3 m0 [0,4096) v6
+5 Backward Compute g4 m0 [0,4096) v6
+6 FinishGradient Compute g4 [0,4096) v7
+7 SendGradient CopyOut g4 [0,4096) v7 <- 6
+8 NormPart Compute g4 [0,4096) v7
+9 Backward Compute g3 m0 [0,4096) v6
+10 FinishGradient Compute g3 [0,4096) v7
+11 SendGradient CopyOut g3 [0,4096) v7 <- 10
+12 NormPart Compute g3 [0,4096) v7
+13 Backward Compute g2 m0 [0,4096) v6
+14 FinishGradient Compute g2 [0,4096) v7
+15 SendGradient CopyOut g2 [0,4096) v7 <- 14
+16 NormPart Compute g2 [0,4096) v7
+17 Backward Compute g1 m0 [0,4096) v6
+18 FinishGradient Compute g1 [0,4096) v7 <- 11
+19 SendGradient CopyOut g1 [0,4096) v7 <- 18
+20 NormPart Compute g1 [0,4096) v7
+21 Backward Compute g0 m0 [0,4096) v6
+22 FinishGradient Compute g0 [0,4096) v7
+23 SendGradient CopyOut g0 [0,4096) v7 <- 22
+24 NormPart Compute g0 [0,4096) v7
+25 JoinNorm Compute v7
+26 SendScalars CopyOut v7 <- 25
+27 UpdateOnHost Host g0 [0,4096) v7 <- 26
+28 FetchWeights CopyIn g0 [0,4096) v7 <- 27
+29 UpdateOnHost Host g1 [0,4096) v7
+30 FetchWeights CopyIn g1 [0,4096) v7 <- 29
+31 UpdateOnHost Host g2 [0,4096) v7
+32 FetchWeights CopyIn g2 [0,4096) v7 <- 31
+33 UpdateOnHost Host g3 [0,4096) v7
+34 FetchWeights CopyIn g3 [0,4096) v7 <- 33
+35 UpdateOnHost Host g4 [0,4096) v7
+36 FetchWeights CopyIn g4 [0,4096) v7 <- 35
+)"));
+    }
+
+    // The same in fp32, where the sum is what is sent.
+    void zeroOffloadOfManyBlocksInFullPrecision()
+    {
+        const BuiltStep built =
+            step7(policyOf("zero-offload", "by-microbatch"), 3, 1, Precision::F32);
+
+        QCOMPARE(textOf(built.plan), QStringLiteral(R"(
+0 FetchBatch CopyIn m0 v7
+1 Forward Compute g0 m0 [0,4096) v6 <- 0
+2 Forward Compute g1 m0 [0,4096) v6
+3 Forward Compute g2 m0 [0,4096) v6
+4 Forward Compute g3 m0 [0,4096) v6
+5 Backward Compute g4 m0 [0,4096) v6
+6 FinishGradient Compute g4 [0,4096) v7
+7 SendGradient CopyOut g4 [0,4096) v7 <- 6
+8 NormPart Compute g4 [0,4096) v7
+9 Backward Compute g3 m0 [0,4096) v6
+10 FinishGradient Compute g3 [0,4096) v7
+11 SendGradient CopyOut g3 [0,4096) v7 <- 10
+12 NormPart Compute g3 [0,4096) v7
+13 Backward Compute g2 m0 [0,4096) v6
+14 FinishGradient Compute g2 [0,4096) v7
+15 SendGradient CopyOut g2 [0,4096) v7 <- 14
+16 NormPart Compute g2 [0,4096) v7
+17 Backward Compute g1 m0 [0,4096) v6 <- 11
+18 FinishGradient Compute g1 [0,4096) v7
+19 SendGradient CopyOut g1 [0,4096) v7 <- 18
+20 NormPart Compute g1 [0,4096) v7
+21 Backward Compute g0 m0 [0,4096) v6
+22 FinishGradient Compute g0 [0,4096) v7
+23 SendGradient CopyOut g0 [0,4096) v7 <- 22
+24 NormPart Compute g0 [0,4096) v7
+25 JoinNorm Compute v7
+26 SendScalars CopyOut v7 <- 25
+27 UpdateOnHost Host g0 [0,4096) v7 <- 26
+28 FetchWeights CopyIn g0 [0,4096) v7 <- 27
+29 UpdateOnHost Host g1 [0,4096) v7
+30 FetchWeights CopyIn g1 [0,4096) v7 <- 29
+31 UpdateOnHost Host g2 [0,4096) v7
+32 FetchWeights CopyIn g2 [0,4096) v7 <- 31
+33 UpdateOnHost Host g3 [0,4096) v7
+34 FetchWeights CopyIn g3 [0,4096) v7 <- 33
+35 UpdateOnHost Host g4 [0,4096) v7
+36 FetchWeights CopyIn g4 [0,4096) v7 <- 35
+)"));
+    }
+
+    // Half of every group on each side, in host tiles of 2,048 elements and state tiles of 1,024
+    // (the least there is): three tiles are fetched before the norm is known, then one for each
+    // that is stored.
+    void deepOptimizerStates()
+    {
+        const BuiltStep built = step7(
+            policyWith("deep-optimizer-states", {{"device-share", "0.5"}, {"tile", "4KiB"}}), 1, 1);
+
+        QCOMPARE(textOf(built.plan), QStringLiteral(R"(
+0 FetchBatch CopyIn m0 v7
+1 Forward Compute g0 m0 [0,4096) v6 <- 0
+2 Forward Compute g1 m0 [0,4096) v6
+3 Backward Compute g2 m0 [0,4096) v6
+4 FinishGradient Compute g2 [0,4096) v7
+5 SendGradient CopyOut g2 [2048,4096) v7 <- 4
+6 NormPart Compute g2 [0,4096) v7
+7 Backward Compute g1 m0 [0,4096) v6
+8 FinishGradient Compute g1 [0,4096) v7
+9 SendGradient CopyOut g1 [2048,4096) v7 <- 8
+10 NormPart Compute g1 [0,4096) v7
+11 Backward Compute g0 m0 [0,4096) v6
+12 FinishGradient Compute g0 [0,4096) v7
+13 SendGradient CopyOut g0 [2048,4096) v7 <- 12
+14 NormPart Compute g0 [0,4096) v7
+15 FetchState CopyIn g0 [0,1024) v7
+16 FetchState CopyIn g0 [1024,2048) v7
+17 FetchState CopyIn g1 [0,1024) v7
+18 JoinNorm Compute v7
+19 SendScalars CopyOut v7 <- 18
+20 UpdateOnDevice Compute g0 [0,1024) v7 <- 15
+21 StoreState CopyOut g0 [0,1024) v7 <- 20
+22 FetchState CopyIn g1 [1024,2048) v7 <- 21
+23 UpdateOnHost Host g0 [2048,4096) v7 <- 19
+24 FetchWeights CopyIn g0 [2048,4096) v7 <- 23
+25 UpdateOnDevice Compute g0 [1024,2048) v7 <- 16
+26 StoreState CopyOut g0 [1024,2048) v7 <- 25
+27 FetchState CopyIn g2 [0,1024) v7 <- 26
+28 UpdateOnDevice Compute g1 [0,1024) v7 <- 17
+29 StoreState CopyOut g1 [0,1024) v7 <- 28
+30 FetchState CopyIn g2 [1024,2048) v7 <- 29
+31 UpdateOnHost Host g1 [2048,4096) v7
+32 FetchWeights CopyIn g1 [2048,4096) v7 <- 31
+33 UpdateOnDevice Compute g1 [1024,2048) v7 <- 22
+34 StoreState CopyOut g1 [1024,2048) v7 <- 33
+35 UpdateOnDevice Compute g2 [0,1024) v7 <- 27
+36 StoreState CopyOut g2 [0,1024) v7 <- 35
+37 UpdateOnHost Host g2 [2048,4096) v7
+38 FetchWeights CopyIn g2 [2048,4096) v7 <- 37
+39 UpdateOnDevice Compute g2 [1024,2048) v7 <- 30
+40 StoreState CopyOut g2 [1024,2048) v7 <- 39
+)"));
+    }
+
+    // The second of two steps of which half of the host's part is late.
+    void deepOptimizerStatesLate()
+    {
+        const OffloadPolicy policy = policyWith(
+            "deep-optimizer-states", {{"device-share", "0.5"}, {"tile", "4KiB"}, {"late", "0.5"}});
+        const Carry left = step7(policy, 1, 1).out;
+        Result<BuiltStep> built =
+            buildPlan(specOf(8, 1), left, smallShape(1), endless(), {}, policy);
+
+        QVERIFY(built.ok());
+        QCOMPARE(textOf(built.value().plan), QStringLiteral(R"(
+0 FetchBatch CopyIn m0 v8
+1 UpdateOnHost Host g0 [3072,4096) v7
+2 FetchWeights CopyIn g0 [3072,4096) v7 <- 1
+3 UpdateOnHost Host g1 [3072,4096) v7
+4 FetchWeights CopyIn g1 [3072,4096) v7 <- 3
+5 UpdateOnHost Host g2 [3072,4096) v7
+6 FetchWeights CopyIn g2 [3072,4096) v7 <- 5
+7 Forward Compute g0 m0 [0,4096) v7 <- 2
+8 Forward Compute g1 m0 [0,4096) v7 <- 4
+9 Backward Compute g2 m0 [0,4096) v7 <- 6
+10 FinishGradient Compute g2 [0,4096) v8
+11 SendGradient CopyOut g2 [2048,4096) v8 <- 10
+12 NormPart Compute g2 [0,4096) v8
+13 Backward Compute g1 m0 [0,4096) v7
+14 FinishGradient Compute g1 [0,4096) v8
+15 SendGradient CopyOut g1 [2048,4096) v8 <- 14
+16 NormPart Compute g1 [0,4096) v8
+17 Backward Compute g0 m0 [0,4096) v7
+18 FinishGradient Compute g0 [0,4096) v8
+19 SendGradient CopyOut g0 [2048,4096) v8 <- 18
+20 NormPart Compute g0 [0,4096) v8
+21 FetchState CopyIn g0 [0,1024) v8
+22 FetchState CopyIn g0 [1024,2048) v8
+23 FetchState CopyIn g1 [0,1024) v8
+24 JoinNorm Compute v8
+25 SendScalars CopyOut v8 <- 24
+26 UpdateOnDevice Compute g0 [0,1024) v8 <- 21
+27 StoreState CopyOut g0 [0,1024) v8 <- 26
+28 FetchState CopyIn g1 [1024,2048) v8 <- 27
+29 UpdateOnHost Host g0 [2048,3072) v8 <- 25
+30 FetchWeights CopyIn g0 [2048,3072) v8 <- 29
+31 UpdateOnDevice Compute g0 [1024,2048) v8 <- 22
+32 StoreState CopyOut g0 [1024,2048) v8 <- 31
+33 FetchState CopyIn g2 [0,1024) v8 <- 32
+34 UpdateOnDevice Compute g1 [0,1024) v8 <- 23
+35 StoreState CopyOut g1 [0,1024) v8 <- 34
+36 FetchState CopyIn g2 [1024,2048) v8 <- 35
+37 UpdateOnHost Host g1 [2048,3072) v8
+38 FetchWeights CopyIn g1 [2048,3072) v8 <- 37
+39 UpdateOnDevice Compute g1 [1024,2048) v8 <- 28
+40 StoreState CopyOut g1 [1024,2048) v8 <- 39
+41 UpdateOnDevice Compute g2 [0,1024) v8 <- 33
+42 StoreState CopyOut g2 [0,1024) v8 <- 41
+43 UpdateOnHost Host g2 [2048,3072) v8
+44 FetchWeights CopyIn g2 [2048,3072) v8 <- 43
+45 UpdateOnDevice Compute g2 [1024,2048) v8 <- 36
+46 StoreState CopyOut g2 [1024,2048) v8 <- 45
+)"));
+        QCOMPARE(built.value().out.pending.size(), std::size_t{3});
+    }
+
+    void zeroOffloadLate()
+    {
+        const OffloadPolicy policy = policyWith("zero-offload", {{"late", "0.75"}});
+        const Carry left = step7(policy, 1, 1).out;
+        Result<BuiltStep> built =
+            buildPlan(specOf(8, 1), left, smallShape(1), endless(), {}, policy);
+
+        QVERIFY(built.ok());
+        QCOMPARE(textOf(built.value().plan), QStringLiteral(R"(
+0 FetchBatch CopyIn m0 v8
+1 UpdateOnHost Host g0 [1024,4096) v7
+2 FetchWeights CopyIn g0 [1024,4096) v7 <- 1
+3 UpdateOnHost Host g1 [1024,4096) v7
+4 FetchWeights CopyIn g1 [1024,4096) v7 <- 3
+5 UpdateOnHost Host g2 [1024,4096) v7
+6 FetchWeights CopyIn g2 [1024,4096) v7 <- 5
+7 Forward Compute g0 m0 [0,4096) v7 <- 2
+8 Forward Compute g1 m0 [0,4096) v7 <- 4
+9 Backward Compute g2 m0 [0,4096) v7 <- 6
+10 FinishGradient Compute g2 [0,4096) v8
+11 SendGradient CopyOut g2 [0,4096) v8 <- 10
+12 NormPart Compute g2 [0,4096) v8
+13 Backward Compute g1 m0 [0,4096) v7
+14 FinishGradient Compute g1 [0,4096) v8
+15 SendGradient CopyOut g1 [0,4096) v8 <- 14
+16 NormPart Compute g1 [0,4096) v8
+17 Backward Compute g0 m0 [0,4096) v7
+18 FinishGradient Compute g0 [0,4096) v8
+19 SendGradient CopyOut g0 [0,4096) v8 <- 18
+20 NormPart Compute g0 [0,4096) v8
+21 JoinNorm Compute v8
+22 SendScalars CopyOut v8 <- 21
+23 UpdateOnHost Host g0 [0,1024) v8 <- 22
+24 FetchWeights CopyIn g0 [0,1024) v8 <- 23
+25 UpdateOnHost Host g1 [0,1024) v8
+26 FetchWeights CopyIn g1 [0,1024) v8 <- 25
+27 UpdateOnHost Host g2 [0,1024) v8
+28 FetchWeights CopyIn g2 [0,1024) v8 <- 27
 )"));
     }
 };

@@ -1,8 +1,13 @@
 // Names and options: what is built is made, the rest is refused by name.
 
+#include "core/plan/placement.h"
 #include "core/plan/policies.h"
 
 #include <QTest>
+
+#include <cstdint>
+#include <map>
+#include <string>
 
 using namespace mr;
 
@@ -35,7 +40,7 @@ private slots:
                     made.value().clock);
             ++built;
         }
-        QCOMPARE(built, 2);
+        QCOMPARE(built, 3);
     }
 
     void policiesThatAreNotBuiltAreRefusedByName()
@@ -49,14 +54,16 @@ private slots:
                 message.contains(QString::fromUtf8(info.name.data(), qsizetype(info.name.size()))),
                 qPrintable(message));
             QVERIFY(message.contains(QStringLiteral("not built in this version")));
-            QVERIFY(message.contains(QStringLiteral("use resident, zero-offload")));
+            QVERIFY(message.contains(
+                QStringLiteral("use resident, zero-offload, deep-optimizer-states")));
         }
     }
 
     void unknownNamesAreRefusedWithTheOnesThatExist()
     {
         QCOMPARE(refusal("fast"),
-            QStringLiteral("policy 'fast' is not known; use resident, zero-offload"));
+            QStringLiteral("policy 'fast' is not known; use resident, zero-offload, "
+                           "deep-optimizer-states"));
     }
 
     void everyPolicyTakesAnOrder()
@@ -78,8 +85,114 @@ private slots:
     {
         QCOMPARE(refusal("resident", {{"urgent", "0.1"}}),
             QStringLiteral("policy option 'urgent' belongs to zenflow, not built in this version; "
-                           "'resident' takes order"));
+                           "'resident' takes order, clip-mode"));
         QVERIFY(refusal("zero-offload", {{"colour", "red"}}).contains(QStringLiteral("not known")));
+    }
+
+    void optionsOfAnotherBuiltPolicyAreRefusedWithWhatThisOneTakes()
+    {
+        QCOMPARE(refusal("resident", {{"late", "0.5"}}),
+            QStringLiteral("policy option 'late' is not of this policy; 'resident' takes order, "
+                           "clip-mode"));
+        QCOMPARE(refusal("resident", {{"tile", "1MiB"}}),
+            QStringLiteral("policy option 'tile' is not of this policy; 'resident' takes order, "
+                           "clip-mode"));
+        QCOMPARE(refusal("zero-offload", {{"device-share", "0.5"}}),
+            QStringLiteral("policy option 'device-share' is not of this policy; 'zero-offload' "
+                           "takes order, clip-mode, tile, late"));
+        QVERIFY(refusal("deep-optimizer-states", {{"interval", "4"}})
+                    .endsWith(QStringLiteral("takes order, clip-mode, tile, late, device-share")));
+    }
+
+    void onlyTheExactClipModeIsTaken()
+    {
+        QVERIFY(makePolicy("resident", {{"clip-mode", "exact"}}).ok());
+        for (const char* value : {"previous-norm", "per-group"}) {
+            QVERIFY(refusal("resident", {{"clip-mode", value}})
+                        .contains(QStringLiteral("not built in this version")));
+        }
+        QVERIFY(refusal("resident", {{"clip-mode", "soft"}}).contains(QStringLiteral("not known")));
+    }
+
+    void lateShareIsTheClocks()
+    {
+        for (const char* name : {"zero-offload", "deep-optimizer-states"}) {
+            Result<OffloadPolicy> made = makePolicy(name, {{"late", "0.375"}});
+            Result<OffloadPolicy> plain = makePolicy(name, {});
+
+            QVERIFY(made.ok() && plain.ok());
+            const UpdateRule rule = made.value().clock->rule(GroupId{1}, 5, {});
+            QCOMPARE(rule.lateShare, 0.375);
+            QCOMPARE(rule.windowSteps, 1);
+            QCOMPARE(rule.maxStaleSteps, 0);
+            QCOMPARE(plain.value().clock->rule(GroupId{1}, 5, {}).lateShare, 0.0);
+        }
+    }
+
+    // Two bytes per element; cut down to a multiple.
+    void tileIsBytesOfAnUpload()
+    {
+        const auto elements = [](const char* value) {
+            Result<OffloadPolicy> made = makePolicy("zero-offload", {{"tile", value}});
+            return made.ok() ? made.value().tileElements : -1;
+        };
+        QCOMPARE(elements("64MiB"), kTileElements);
+        QCOMPARE(elements("2KiB"), std::int64_t{1024});
+        QCOMPARE(elements("2049"), std::int64_t{1024});
+        QCOMPARE(elements("5KiB"), std::int64_t{2048});
+        QCOMPARE(elements("16GiB"), std::int64_t{1} << 33);
+        Result<OffloadPolicy> plain = makePolicy("deep-optimizer-states", {});
+        QVERIFY(plain.ok());
+        QCOMPARE(plain.value().tileElements, kTileElements);
+    }
+
+    void deviceShareIsANumberOrFollowsFromRates()
+    {
+        ModelShape shape;
+        shape.groups.resize(2);
+        for (GroupShape& group : shape.groups)
+            group.elements = 1048576;
+        const auto firstOnHost = [&](const std::map<std::string, std::string>& options) {
+            Result<OffloadPolicy> made = makePolicy("deep-optimizer-states", options);
+            if (!made.ok())
+                return std::int64_t{-1};
+            const auto placed = made.value().placement->place(shape, {}, {});
+            return firstHostElement(placed[1].deviceShare, shape.groups[1].elements);
+        };
+
+        QCOMPARE(firstOnHost({{"device-share", "0.5"}}), std::int64_t{524288});
+        QCOMPARE(firstOnHost({{"device-share", "1"}}), std::int64_t{1048576});
+        QCOMPARE(firstOnHost({{"device-share", "0"}}), std::int64_t{0});
+        // Without rates a quarter.
+        QCOMPARE(firstOnHost({{"device-share", "auto"}}), std::int64_t{262144});
+        QCOMPARE(firstOnHost({}), std::int64_t{262144});
+    }
+
+    void valuesThatMakeNoSenseAreRefused_data()
+    {
+        QTest::addColumn<QString>("option");
+        QTest::addColumn<QString>("value");
+        for (const char* option : {"late", "device-share"}) {
+            for (const char* value : {"", "1.5", "-0.1", "nan", "inf", "half", "0.5x", " 0.5"})
+                QTest::addRow("%s=%s", option, value)
+                    << QString::fromUtf8(option) << QString::fromUtf8(value);
+        }
+        QTest::addRow("late=auto") << QStringLiteral("late") << QStringLiteral("auto");
+        for (const char* value : {"", "0", "2047", "17GiB", "-1", "much"})
+            QTest::addRow("tile=%s", value) << QStringLiteral("tile") << QString::fromUtf8(value);
+    }
+
+    void valuesThatMakeNoSenseAreRefused()
+    {
+        QFETCH(const QString, option);
+        QFETCH(const QString, value);
+
+        const QString message =
+            refusal("deep-optimizer-states", {{option.toStdString(), value.toStdString()}});
+
+        QVERIFY(!message.isEmpty());
+        if (option != QStringLiteral("tile"))
+            QVERIFY2(message.contains(option + QStringLiteral("=") + value), qPrintable(message));
     }
 
     void residentKeepsAllOnTheDeviceAndZeroOffloadTheStateOnTheHost()
@@ -98,6 +211,22 @@ private slots:
         QCOMPARE(host[1].deviceShare, 0.0);
         QVERIFY(host[1].state == Tier::PinnedHost);
         QVERIFY(host[1].weights == Tier::Device);
+    }
+
+    void deepOptimizerStatesVisitFromTheHost()
+    {
+        ModelShape shape;
+        shape.groups.resize(3);
+        for (GroupShape& group : shape.groups)
+            group.elements = 4096;
+        Result<OffloadPolicy> made = makePolicy("deep-optimizer-states", {{"device-share", "0.5"}});
+
+        QVERIFY(made.ok());
+        for (const GroupPlacement& group : made.value().placement->place(shape, {}, {})) {
+            QVERIFY(group.weights == Tier::Device);
+            QVERIFY(group.state == Tier::PinnedHost);
+            QVERIFY(group.deviceShare > 0.49 && group.deviceShare < 0.51);
+        }
     }
 };
 

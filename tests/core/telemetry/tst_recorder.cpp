@@ -37,6 +37,21 @@ struct RecorderRig : StoreRig {
     bool segmentBegun = false;
 };
 
+MachineSample sampleAt(std::int64_t timeMs)
+{
+    MachineSample sample;
+    sample.timeMs = timeMs;
+    sample[MachineMetric::HostCpu] = static_cast<double>(timeMs) / 1000.0;
+    return sample;
+}
+
+// Of the processor use: the time after the last sample that the history has; 0: none.
+std::int64_t samplesEndMs(const RecorderRig& rig)
+{
+    const auto counters = rig.openReader()->counters(rig.runId).value();
+    return counters.empty() ? 0 : counters.front().endMs;
+}
+
 TraceEvent taskOf(StepIndex step)
 {
     TraceEvent e;
@@ -107,6 +122,57 @@ private slots:
         QVERIFY(recorder->close().ok());
         std::erase(seen, '.');
         QCOMPARE(seen, std::string("m0s1e1s2m2"));
+    }
+
+    void flushedSamplesAreInTheStoreAndInTheFolder()
+    {
+        RecorderRig rig;
+        const auto recorder = rig.start();
+        recorder->sample(sampleAt(1000));
+        recorder->sample(sampleAt(2000));
+        QVERIFY(recorder->flush().ok());
+
+        QCOMPARE(samplesEndMs(rig), 3000);
+        QCOMPARE(rig.file("samples.jsonl"),
+            QByteArray("{\"event\":\"sample\",\"time_ms\":1000,\"host.cpu\":1}\n"
+                       "{\"event\":\"sample\",\"time_ms\":2000,\"host.cpu\":2}\n"));
+    }
+
+    void aYoungRunIsShownAtOnce()
+    {
+        RecorderRig rig;
+        const auto recorder = rig.start();
+        recorder->sample(sampleAt(1000));
+
+        QTRY_COMPARE(samplesEndMs(rig), 2000);
+    }
+
+    void aLongRunIsWrittenEveryTenSeconds()
+    {
+        RecorderRig rig;
+        std::atomic<int> commits = 0;
+        RecorderHooks hooks;
+        hooks.onCommitted = [&] { ++commits; };
+        const auto recorder = rig.start(hooks);
+        constexpr std::int64_t kHourMs = 3'600'000;
+        for (std::int64_t s = 0; s < 9; ++s)
+            recorder->sample(sampleAt(kHourMs + s * 1000));
+        QTRY_COMPARE(rig.file("samples.jsonl").count('\n'), 9); // the folder has them at once
+        QCOMPARE(samplesEndMs(rig), 0);
+
+        recorder->sample(sampleAt(kHourMs + 9000));
+
+        QTRY_COMPARE(samplesEndMs(rig), kHourMs + 10'000);
+        QCOMPARE(commits.load(), 1);
+    }
+
+    void closeKeepsSamplesThatWait()
+    {
+        RecorderRig rig;
+        auto recorder = rig.start();
+        recorder->sample(sampleAt(3'600'000));
+        QVERIFY(recorder->close().ok());
+        QCOMPARE(samplesEndMs(rig), 3'601'000);
     }
 
     void moreStepsThanTheQueueHoldsAreAllKept()
@@ -207,6 +273,23 @@ private slots:
         QCOMPARE(QDir(rig.folder.path()).entryList({"trace-*.json"}).size(), 1);
     }
 
+    // Its times are zero: it would stretch the picture to the start of the machine.
+    void aTaskThatDidNotRunIsNoPartOfTheTimeline()
+    {
+        RecorderRig rig;
+        auto recorder = rig.start();
+        Recorder::Producer& producer = recorder->producer("engine");
+        TraceEvent skipped = taskOf(50);
+        skipped.task = TaskKind::SelectColumns;
+        skipped.beginNs = skipped.endNs = 0;
+        producer.record(taskOf(50));
+        producer.record(skipped);
+        recorder->step(StoreRig::step(50, 1.0));
+        QVERIFY(recorder->close().ok());
+        QVERIFY(rig.file("trace-50.json").contains("\"step\":50"));
+        QVERIFY(!rig.file("trace-50.json").contains("SelectColumns"));
+    }
+
     void timelinesAreFewHoweverLongTheRun()
     {
         QTemporaryDir folder;
@@ -230,8 +313,13 @@ private slots:
         for (std::int64_t s = 1; s <= 5; ++s)
             recorder->step(StoreRig::step(s, 9.0));
         recorder->scalar("eval_loss", {4, 9, 2.25});
+        for (std::int64_t s = 1; s <= 5; ++s)
+            recorder->sample(sampleAt(s * 1000));
         QVERIFY(recorder->close().ok());
         recorder = rig.start(); // resumed from step 3
+        MachineSample again = sampleAt(3000);
+        again[MachineMetric::HostCpu] = 77.0;
+        recorder->sample(again);
         for (std::int64_t s = 4; s <= 6; ++s)
             recorder->step(StoreRig::step(s, 8.0));
         QVERIFY(recorder->close().ok());
@@ -255,6 +343,10 @@ private slots:
             QCOMPARE(steps.size(), std::size_t{6});
             QCOMPARE(steps[2].loss, 9.0);
             QCOMPARE(steps[3].loss, 8.0);
+            const auto cpu = reader.counter(1, "host.cpu", {0, 9000, 9}).value().entries;
+            QCOMPARE(cpu.size(), std::size_t{4});
+            QCOMPARE(cpu[2].mean, 2.0F);
+            QCOMPARE(cpu[3].mean, 77.0F);
         }
     }
 

@@ -79,6 +79,35 @@ private slots:
         QCOMPARE(batch.scalars[0].metric, std::string("eval_loss"));
         QCOMPARE(batch.scalars[0].row.value, 1.5);
     }
+
+    void aSampleHasWhatIsKnownAndReadsBack()
+    {
+        MachineSample sample;
+        sample.timeMs = 12'003;
+        sample[MachineMetric::DevicePower] = 215.5;
+        sample[MachineMetric::ProcessResident] = 1.5e9;
+        sample[MachineMetric::HostCpu] = std::numeric_limits<double>::quiet_NaN();
+
+        const std::string line = toJson(sample);
+        const MachineSample back = sampleFromJson(line).value();
+
+        QCOMPARE(QString::fromStdString(line),
+            QString(R"({"event":"sample","time_ms":12003,"device.power":215.5,)"
+                    R"("process.resident":1500000000})"));
+        QCOMPARE(back.timeMs, sample.timeMs);
+        QCOMPARE(back[MachineMetric::DevicePower], std::optional(215.5));
+        QCOMPARE(back[MachineMetric::ProcessResident], std::optional(1.5e9));
+        QVERIFY(!back[MachineMetric::HostCpu]);
+    }
+
+    void aHostileSampleIsRefused()
+    {
+        for (const char* line : {"", "{", "[]", "{}", R"({"time_ms":"1"})", R"({"time_ms":-1})",
+                 R"({"time_ms":9000000000000000000})"})
+            QVERIFY2(!sampleFromJson(line).ok(), line);
+        // What is no number is not known.
+        QVERIFY(!sampleFromJson(R"({"time_ms":1,"host.cpu":"9"})").value()[MachineMetric::HostCpu]);
+    }
 };
 
 QTEST_APPLESS_MAIN(TestStepJson)

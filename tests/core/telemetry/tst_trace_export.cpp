@@ -1,3 +1,4 @@
+#include "core/store/trace_reader.h"
 #include "core/telemetry/trace_export.h"
 
 #include <QtTest>
@@ -87,6 +88,54 @@ private slots:
         QVERIFY(starts[0]["tid"] == slices[0]["tid"]); // the copy
         QVERIFY(ends[0]["tid"] == slices[2]["tid"]);   // the compute task
         QCOMPARE(ends[0]["ts"].get<double>(), 0.11);
+    }
+
+    void aTraceIsReadBackToTheNanosecond()
+    {
+        TraceEvent copy =
+            span(SpanKind::Task, Lane::CopyOut, 7'000'001, 7'123'456, TaskKind::SendGradient);
+        copy.group = 3;
+        copy.micro = 1;
+        copy.bytes = 4096;
+        TraceEvent wait = copy;
+        wait.kind = SpanKind::Stall;
+        wait.beginNs = 7'100'000;
+        wait.bytes = 0;
+        const std::vector<TraceEvent> spans = {
+            span(SpanKind::BatchWait, Lane::Compute, 6'999'000, 7'000'000), copy, wait,
+            span(SpanKind::Task, Lane::Compute, 7'123'456, 7'200'000),
+            span(SpanKind::Stall, Lane::Compute, 7'200'000, 7'200'500)};
+
+        const StepTimeline timeline = timelineFromTrace(toChromeTrace(spans)).value();
+
+        QCOMPARE(timeline.spans.size(), spans.size());
+        QVERIFY(timeline.spans[0].cause == StallCause::Data);
+        QCOMPARE(timeline.spans[1].task, std::string("SendGradient"));
+        QCOMPARE(timeline.spans[1].beginNs, 1001);
+        QCOMPARE(timeline.spans[1].endNs, 124'456);
+        QCOMPARE(timeline.spans[1].bytes, 4096);
+        QVERIFY(timeline.spans[2].lane == TimelineLane::CopyOut);
+        QVERIFY(timeline.spans[2].cause == StallCause::D2h);
+        QCOMPARE(timeline.spans[2].source, 1);
+        QVERIFY(timeline.spans[4].cause == StallCause::Other);
+        QCOMPARE(timeline.spans[4].source, -1);
+    }
+
+    void theArrowStartsAtTheLayerThatWasWaitedFor()
+    {
+        TraceEvent first = span(SpanKind::Task, Lane::CopyIn, 0, 100, TaskKind::FetchWeights);
+        TraceEvent second = span(SpanKind::Task, Lane::CopyIn, 20, 100, TaskKind::FetchWeights);
+        first.group = 1;
+        second.group = 2;
+        TraceEvent wait = span(SpanKind::Stall, Lane::CopyIn, 40, 100, TaskKind::FetchWeights);
+        wait.group = 2;
+        const std::vector<TraceEvent> spans = {
+            first, second, wait, span(SpanKind::Task, Lane::Compute, 110, 200)};
+
+        const auto starts = eventsOf(toChromeTrace(spans), "s");
+
+        QCOMPARE(starts.size(), std::size_t{1});
+        QCOMPARE(starts[0]["tid"].get<int>(), 201); // the second row of CopyIn
     }
 };
 

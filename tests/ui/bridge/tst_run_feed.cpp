@@ -6,6 +6,7 @@
 
 #include <millrace/planner.h>
 
+#include <QFile>
 #include <QSignalSpy>
 #include <QTemporaryDir>
 #include <QTest>
@@ -59,6 +60,12 @@ private slots:
         QCOMPARE(snapshot->evalLoss.size(), mr::ui::test::demoEvals(600).size());
         QCOMPARE(snapshot->events.size(), mr::ui::test::demoEvents(600).size());
         QCOMPARE(snapshot->checkpoints.size(), std::size_t{2});
+        const std::int64_t seconds = snapshot->steps.back().timeMs / 1000;
+        QVERIFY(snapshot->machine != nullptr);
+        QCOMPARE(snapshot->machine->endMs, (seconds + 1) * 1000);
+        for (const mr::CounterSeries& series : snapshot->machine->series)
+            QCOMPARE(std::ssize(series.entries), seconds + 1);
+        QVERIFY(snapshot->run.energyJ > 0.0);
         QVERIFY(snapshot->plan != nullptr);
         QCOMPARE(snapshot->plan->tiers.size(), mr::ui::test::demoPlan().tiers.size());
     }
@@ -78,6 +85,27 @@ private slots:
         QTRY_VERIFY(last(arrived)->steps.size() == 130);
         QCOMPARE(last(arrived)->generation, before->generation);
         QCOMPARE(before->steps.size(), std::size_t{100}); // what was handed out does not change
+    }
+
+    void samplesOfALiveRunArriveBetweenItsSteps()
+    {
+        const qint64 id = fill("live", 100, "running");
+        RunFeed feed(m_services);
+        QSignalSpy arrived(&feed, &RunFeed::snapshotReady);
+        feed.watch(id);
+        QTRY_COMPARE(arrived.count(), 1);
+        const std::int64_t before = last(arrived)->machine->endMs;
+        mr::StoreBatch batch;
+        mr::MachineSample sample;
+        sample.timeMs = before + 4000;
+        sample[mr::MachineMetric::HostCpu] = 12.0;
+        batch.samples.push_back(sample);
+
+        QVERIFY(m_store->append(id, batch).ok());
+        feed.notify(id);
+
+        QTRY_COMPARE(last(arrived)->machine->endMs, before + 5000);
+        QCOMPARE((*last(arrived)->machine)[mr::MachineMetric::HostCpu].entries.back().mean, 12.0F);
     }
 
     void aResumedRunThatRewroteItsStepsStartsOver()
@@ -144,6 +172,36 @@ private slots:
 
         QTRY_COMPARE(arrived.count(), 1);
         QVERIFY(!onGuiThread);
+    }
+
+    void aKeptStepIsReadWhenItIsAskedFor()
+    {
+        const qint64 id = fill("kept", 100, "done");
+        const QString path = m_folder->filePath(QStringLiteral("trace-50.json"));
+        QFile file(path);
+        QVERIFY(file.open(QIODevice::WriteOnly));
+        file.write(R"({"traceEvents":[{"ph":"X","name":"Forward","tid":100,"ts":0.000,)"
+                   R"("dur":1.500,"args":{"step":50,"group":1,"micro":0,"bytes":0}}]})");
+        file.close();
+        QVERIFY(m_store->addTrace(id, {50, path.toStdString(), 9, "every 50th step"}).ok());
+        RunFeed feed(m_services);
+        QSignalSpy arrived(&feed, &RunFeed::snapshotReady);
+        QSignalSpy timelines(&feed, &RunFeed::timelineReady);
+        QSignalSpy failures(&feed, &RunFeed::timelineFailed);
+        feed.watch(id);
+        QTRY_COMPARE(arrived.count(), 1);
+        QCOMPARE(last(arrived)->traces.size(), std::size_t{1});
+
+        feed.readTimeline(50);
+        feed.readTimeline(60); // was not kept
+
+        QTRY_COMPARE(timelines.count(), 1);
+        QTRY_COMPARE(failures.count(), 1);
+        const auto timeline = timelines[0][0].value<mr::ui::TimelinePtr>();
+        QCOMPARE(timeline->step, std::int64_t{50});
+        QCOMPARE(timeline->spans.at(0).endNs, std::int64_t{1500});
+        QCOMPARE(failures[0][0].toLongLong(), 60LL);
+        QVERIFY(!failures[0][1].toString().isEmpty());
     }
 
     void aRunThatDoesNotExistIsSaidOnce()

@@ -86,6 +86,37 @@ private slots:
             QStringLiteral("loss: 3 points, last 3.50, lowest 3.25 at step 2."));
     }
 
+    void aChartOverTimeSaysTimes()
+    {
+        LineChart chart(QStringLiteral("power"));
+        chart.setXAxis({mr::ui::XAxis::Kind::Time, 1.0});
+        const int series = chart.addSeries(plain("power"));
+        chart.append(
+            series, std::vector<double>{1.0, 2.0, 187.0}, std::vector<double>{9.0, 4.0, 5.0});
+        chart.setRange(0.0, 200.0);
+
+        chart.setCursor(187.0);
+
+        QCOMPARE(chart.readout(), QStringLiteral("3 min 07 s · power 5.00"));
+        QCOMPARE(chart.accessibleDescription(),
+            QStringLiteral("power: 3 points, last 5.00, lowest 4.00 after 2.0 s."));
+        QCOMPARE(chart.csv(), QByteArray("time_s,power\n1,9\n2,4\n187,5\n"));
+    }
+
+    void aCursorFindsTheEntryOfACoarseSeries()
+    {
+        LineChart chart(QStringLiteral("power"));
+        chart.setXAxis({mr::ui::XAxis::Kind::Time, 16.0});
+        const int series = chart.addSeries(plain("power"));
+        chart.append(series, std::vector<double>{16.0, 32.0}, std::vector<double>{9.0, 4.0});
+        chart.setRange(0.0, 64.0);
+
+        chart.setCursor(35.0);
+        QCOMPARE(chart.readout(), QStringLiteral("35 s · power 4.00"));
+        chart.setCursor(60.0);
+        QCOMPARE(chart.readout(), QStringLiteral("1 min 00 s"));
+    }
+
     void csvJoinsSeriesByStep()
     {
         LineChart chart(QStringLiteral("loss"));

@@ -51,6 +51,22 @@ private slots:
         QCOMPARE(steps.lowerBound(4.5), std::size_t{4});
         QCOMPARE(steps.lowerBound(11.0), std::size_t{10});
     }
+
+    void aStepIsFoundByTheTimeAtWhichItEnded()
+    {
+        StepSeries series;
+        std::vector<mr::StepRow> rows(5000);
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            rows[i].step = static_cast<std::int64_t>(i) + 1;
+            rows[i].timeMs = rows[i].step * 700;
+        }
+        series.append(rows);
+
+        QCOMPARE(series.lowerBoundMs(0.0), std::size_t{0});
+        QCOMPARE(series.lowerBoundMs(700.0), std::size_t{0});
+        QCOMPARE(series.lowerBoundMs(700.5), std::size_t{1});
+        QCOMPARE(series.lowerBoundMs(1e9), std::size_t{5000});
+    }
 };
 
 QTEST_APPLESS_MAIN(TestStepSeries)

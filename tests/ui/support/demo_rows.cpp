@@ -1,5 +1,7 @@
 #include "ui/support/demo_rows.h"
 
+#include "ui/support/demo_timeline.h"
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -112,11 +114,62 @@ PlanReport demoPlan()
                       {{"weights", mib(2200)}, {"gradients", mib(540)}, {"activations", mib(1710)},
                           {"workspace", mib(380)}, {"staging", mib(514)}}},
         {"host", mib(32768), mib(21870),
-            {{"optimizer state", mib(15400)}, {"gradients", mib(4400)}, {"staging", mib(2070)}}},
+            {{"high plane", mib(2200)}, {"low plane", mib(2200)}, {"first moments", mib(5500)},
+                {"second moments", mib(5500)}, {"gradients", mib(4400)}, {"staging", mib(2070)}}},
         {"disk", 0, 0, {}}};
+    plan.groups = demoGroups(DemoPolicy::ZeroOffload);
     plan.predictedStepMs = 575.0;
     plan.predictedComputeMs = 402.0;
+    plan.predictedStallMs = {88.0, 16.0, 62.0, 0.0, 0.0, 7.0};
     return plan;
+}
+
+std::vector<MachineSample> demoSamples(std::int64_t count)
+{
+    std::mt19937_64 random(5);
+    std::vector<MachineSample> samples;
+    for (std::int64_t second = 1; second <= count; ++second) {
+        MachineSample sample;
+        sample.timeMs = second * 1000;
+        const bool isEvaluating = second % 37 < 2;
+        const double load = isEvaluating ? 0.4 : 0.86 + 0.03 * noise(random);
+        const auto at = static_cast<double>(second);
+        sample[MachineMetric::DeviceUtilization] = 100.0 * load;
+        sample[MachineMetric::DeviceMemoryUtilization] = 46.0 * load + 2.0 * noise(random);
+        sample[MachineMetric::DeviceMemoryUsed] = static_cast<double>(kDevicePeak) * 1.04;
+        sample[MachineMetric::DevicePcieReceived] = 3.7e9 * load + 2e8 * noise(random);
+        sample[MachineMetric::DevicePcieSent] = 1.9e9 * load + 1e8 * noise(random);
+        sample[MachineMetric::DevicePower] = 60.0 + 190.0 * load + 4.0 * noise(random);
+        sample[MachineMetric::DeviceTemperature] =
+            std::round(68.0 - 30.0 * std::exp(-at / 40.0) + 0.4 * noise(random));
+        sample[MachineMetric::DeviceSmClock] = isEvaluating ? 1965.0 : 1905.0;
+        sample[MachineMetric::DeviceMemoryClock] = 9501.0;
+        sample[MachineMetric::ProcessCpu] = 34.0 + 3.0 * noise(random);
+        sample[MachineMetric::HostCpu] = 41.0 + 4.0 * noise(random);
+        sample[MachineMetric::ProcessResident] = static_cast<double>(kHostPeak) * 1.02;
+        sample[MachineMetric::HostMemoryAvailable] = 37.5e9 + 2e8 * noise(random);
+        sample[MachineMetric::HostTemperature] = std::round(61.0 + noise(random));
+        sample[MachineMetric::HostPower] = 92.0 + 3.0 * noise(random);
+        samples.push_back(sample);
+    }
+    return samples;
+}
+
+MachineHistoryPtr demoMachine(std::int64_t count)
+{
+    if (count == 0)
+        return nullptr;
+    auto history = std::make_shared<MachineHistory>();
+    history->endMs = (count + 1) * kMachinePeriodMs;
+    for (CounterSeries& series : history->series)
+        series.periodMs = kMachinePeriodMs;
+    for (const MachineSample& sample : demoSamples(count)) {
+        for (std::size_t i = 0; i < kMachineMetrics; ++i) {
+            const auto value = static_cast<float>(*sample.values[i]);
+            history->series[i].entries.push_back({sample.timeMs, value, value, value});
+        }
+    }
+    return history;
 }
 
 RunSnapshotPtr demoSnapshot(std::int64_t count, std::int64_t total, const std::string& status)
@@ -127,6 +180,8 @@ RunSnapshotPtr demoSnapshot(std::int64_t count, std::int64_t total, const std::s
     snapshot->evalLoss = demoEvals(count);
     snapshot->events = demoEvents(count);
     snapshot->plan = std::make_shared<const PlanReport>(demoPlan());
+    for (std::int64_t step = 50; step <= count; step += 50)
+        snapshot->traces.push_back({step, step == 400 ? "slowest so far" : "every 50th step"});
     RunRow& run = snapshot->run;
     const RunRowsPtr runs = demoRuns();
     const auto same = std::find_if(
@@ -141,6 +196,9 @@ RunSnapshotPtr demoSnapshot(std::int64_t count, std::int64_t total, const std::s
     run.bestEvalStep = snapshot->evalLoss.back().step;
     run.activeUs = count > 0 ? snapshot->steps.back().timeMs * 1000 : 0;
     run.resumable = status == "stopped" || status == "lost" || status == "failed";
+    snapshot->machine = demoMachine(run.activeUs / 1'000'000);
+    run.energyJ =
+        snapshot->machine ? 224.0 * static_cast<double>(run.activeUs) / 1e6 : std::nan("");
     return snapshot;
 }
 

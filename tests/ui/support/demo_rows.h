@@ -19,6 +19,10 @@ std::vector<EventRow> demoEvents(std::int64_t count);
 std::vector<ScalarRow> demoEvals(std::int64_t count);
 // A plan with three tiers; the device tier's total is what demoSteps says was the peak.
 PlanReport demoPlan();
+// A machine with a GPU that such a run keeps busy, seconds 1 to `count`.
+std::vector<MachineSample> demoSamples(std::int64_t count);
+// The same as the charts take it; null for 0.
+MachineHistoryPtr demoMachine(std::int64_t count);
 // All of it. `status` as in RunRow; a run that ended has all `total` steps.
 RunSnapshotPtr demoSnapshot(
     std::int64_t count, std::int64_t total, const std::string& status = "running");

@@ -36,6 +36,7 @@ Status appendRows(RunStore& store, std::int64_t id, std::int64_t count)
     for (const ScalarRow& row : demoEvals(count))
         batch.scalars.push_back({"eval_loss", row});
     batch.events = demoEvents(count);
+    batch.samples = demoSamples(batch.steps.empty() ? 0 : batch.steps.back().timeMs / 1000);
     return store.append(id, batch);
 }
 

@@ -1,5 +1,7 @@
 #include "ui/support/fake_services.h"
 
+#include "ui/support/demo_timeline.h"
+
 #include <QDir>
 #include <QFile>
 
@@ -99,6 +101,29 @@ public:
     Result<std::vector<CheckpointRow>> checkpoints(std::int64_t) override
     {
         return std::vector<CheckpointRow>();
+    }
+
+    Result<std::vector<CounterInfo>> counters(std::int64_t) override
+    {
+        return std::vector<CounterInfo>();
+    }
+
+    Result<CounterSeries> counter(std::int64_t, std::string_view, const CounterWindow&) override
+    {
+        return CounterSeries();
+    }
+
+    Result<std::vector<TraceInfo>> traces(std::int64_t) override
+    {
+        return std::vector<TraceInfo>();
+    }
+
+    Result<StepTimeline> timeline(std::int64_t, std::int64_t step) override
+    {
+        if (step % 50 == 0)
+            return demoTimeline(DemoPolicy::ZeroOffload, step);
+        return Status::error(
+            ErrorKind::InvalidArgument, "there is no timeline of step " + std::to_string(step));
     }
 
 private:
@@ -228,8 +253,8 @@ PlanReport fakePlan(bool fits)
                 {"boundaries", 176 * kMiB}, {"workspace", 200 * kMiB}, {"head", 120 * kMiB},
                 {"batches", 2 * kMiB}, {"constants", 8 * kMiB}, {"scalars", 8 * kMiB}}},
         {"host", 12 * kGiB, 11000 * kMiB,
-            {{"high plane", 2098 * kMiB}, {"low plane", 2098 * kMiB}, {"first moments", 4704 * kMiB},
-                {"gradients", 2100 * kMiB}}},
+            {{"high plane", 2098 * kMiB}, {"low plane", 2098 * kMiB},
+                {"first moments", 4704 * kMiB}, {"gradients", 2100 * kMiB}}},
     };
     plan.checkpointBytes = 1320 * kMiB;
     plan.h2dBytesPerStep = static_cast<std::int64_t>(2098 * kMiB);

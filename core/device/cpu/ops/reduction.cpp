@@ -43,11 +43,31 @@ void normBlocks(const NormBlocksArgs& args, ThreadPool& pool)
     });
 }
 
+namespace {
+
+// The order of NormJoinArgs.
+double sumOfChunk(const float* values, std::int64_t count)
+{
+    constexpr std::int64_t kLanes = 32;
+    std::array<double, kLanes> lanes{};
+    for (std::int64_t i = 0; i < count; ++i)
+        lanes[static_cast<std::size_t>(i % kLanes)] += static_cast<double>(values[i]);
+    for (std::size_t half = kLanes / 2; half > 0; half /= 2)
+        for (std::size_t l = 0; l < half; ++l)
+            lanes[l] += lanes[l + half];
+    return lanes[0];
+}
+
+} // namespace
+
 void normJoin(const NormJoinArgs& args)
 {
+    constexpr std::int64_t kChunk = 1024;
+    const std::int64_t blocks = args.blockSums.dims[0];
     double total = 0.0;
-    for (std::int64_t b = 0; b < args.blockSums.dims[0]; ++b)
-        total += static_cast<double>(args.blockSums.as<const float>()[b]);
+    for (std::int64_t first = 0; first < blocks; first += kChunk)
+        total +=
+            sumOfChunk(args.blockSums.as<const float>() + first, std::min(kChunk, blocks - first));
     StepScalars scalars;
     scalars.gradNorm = std::sqrt(total);
     scalars.finite = std::isfinite(total) ? 1 : 0;

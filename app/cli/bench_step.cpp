@@ -1,0 +1,257 @@
+#include "app/cli/bench_step.h"
+
+#include "app/cli/commands.h"
+#include "app/cuda_trace.h"
+#include "core/base/bytes.h"
+#include "core/engine/bench_step.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+namespace mr::app {
+namespace {
+
+using nlohmann::json;
+
+double milliseconds(std::int64_t us)
+{
+    return 1e-3 * static_cast<double>(us);
+}
+
+double percentOff(std::int64_t ours, std::int64_t theirs)
+{
+    return theirs == 0 ? (ours == 0 ? 0.0 : 100.0)
+                       : 100.0 * static_cast<double>(ours - theirs) / static_cast<double>(theirs);
+}
+
+std::string nameOf(const std::string& path)
+{
+    const std::filesystem::path p = std::filesystem::path(path).lexically_normal();
+    const std::filesystem::path file = p.has_filename() ? p : p.parent_path();
+    return file.filename() == "config.json" ? file.parent_path().filename().string()
+                                            : file.stem().string();
+}
+
+Result<StepBenchSpec> specOf(const StepOptions& options, const RunSpec& resolved)
+{
+    StepBenchSpec spec;
+    auto config = readModelConfig(options.model);
+    MR_TRY(config.status());
+    spec.config = std::move(config).value();
+    spec.name = nameOf(options.model);
+    spec.seqLen = options.seqLen;
+    spec.microBatch = options.microBatch;
+    spec.accumulate = options.accumulate;
+    spec.steps = static_cast<int>(options.steps);
+    spec.updateThreads = static_cast<int>(options.updateThreads);
+    spec.policy = options.policy;
+    spec.options = resolved.policyOptions;
+    spec.precision = resolved.precision;
+    spec.recompute = resolved.recompute;
+    spec.deviceMemoryBytes = resolved.deviceMemoryBytes;
+    spec.hostMemoryBytes = resolved.hostMemoryBytes;
+    return spec;
+}
+
+json stallsOf(const StepRow& row)
+{
+    json stalls;
+    for (std::size_t i = 0; i < kStallCauses; ++i)
+        stalls[std::string(kStallCauseNames[i])] = milliseconds(row.stallUs[i]);
+    return stalls;
+}
+
+json stepJson(const StepRow& row)
+{
+    return {{"event", "step"}, {"step", row.step}, {"wall_ms", milliseconds(row.wallUs)},
+        {"compute_ms", milliseconds(row.computeUs)}, {"stall_ms", stallsOf(row)},
+        {"tokens", row.tokens}, {"loss", row.loss}, {"h2d_bytes", row.h2dBytes},
+        {"d2h_bytes", row.d2hBytes}};
+}
+
+json traceJson(const TraceComparison& t)
+{
+    return {{"event", "trace"}, {"steps", t.steps},
+        {"compute_ms", milliseconds(t.computeNs / 1000)},
+        {"cupti_busy_ms", milliseconds(t.seen.busyNs / 1000)}, {"kernels", t.seen.kernels},
+        {"compute_off_percent", percentOff(t.computeNs, t.seen.busyNs)}, {"h2d_bytes", t.h2dBytes},
+        {"cupti_h2d_bytes", t.seen.hostToDeviceBytes},
+        {"h2d_off_percent", percentOff(t.h2dBytes, t.seen.hostToDeviceBytes)},
+        {"d2h_bytes", t.d2hBytes}, {"cupti_d2h_bytes", t.seen.deviceToHostBytes},
+        {"d2h_off_percent", percentOff(t.d2hBytes, t.seen.deviceToHostBytes)},
+        {"dropped", t.seen.dropped}};
+}
+
+json summaryJson(const StepBenchReport& r, const Device& device)
+{
+    json all = stepJson(r.typical());
+    all["event"] = "summary";
+    all["model"] = r.name;
+    all["device"] = device.info().name;
+    all["simulated_link"] = device.info().simulatedLink;
+    all["policy"] = r.policy;
+    all["precision"] = r.precision;
+    all["recompute"] = r.recompute ? "block" : "none";
+    all["parameters"] = r.parameters;
+    all["tokens_per_second"] = r.tokensPerSecond();
+    all["flops_per_step"] = r.flopsPerStep;
+    all["flops_per_second"] = r.flopsPerSecond();
+    all["peak_flops_per_second"] = r.peakFlops;
+    all["share_of_peak"] = r.flopsPerSecond() / r.peakFlops;
+    all["prepare_seconds"] = r.prepareSeconds;
+    all["planned_device_bytes"] = r.plannedDeviceBytes;
+    all["peak_device_bytes"] = r.peakDeviceBytes;
+    all["planned_host_bytes"] = r.plannedHostBytes;
+    all["peak_host_bytes"] = r.peakHostBytes;
+    return all;
+}
+
+void printSteps(const StepBenchReport& r)
+{
+    std::printf("%6s %10s %10s", "step", "wall ms", "compute");
+    for (const std::string_view cause : kStallCauseNames)
+        std::printf(" %11.*s", static_cast<int>(cause.size()), cause.data());
+    std::printf(" %10s\n", "tokens/s");
+    for (const StepRow& row : r.steps) {
+        std::printf("%6lld %10.2f %10.2f", static_cast<long long>(row.step),
+            milliseconds(row.wallUs), milliseconds(row.computeUs));
+        for (const std::int64_t stall : row.stallUs)
+            std::printf(" %11.2f", milliseconds(stall));
+        std::printf(" %10.0f\n", 1e6 * static_cast<double>(row.tokens) /
+                                     static_cast<double>(std::max<std::int64_t>(row.wallUs, 1)));
+    }
+}
+
+void printSummary(const StepBenchReport& r, const Device& device)
+{
+    constexpr double kTera = 1e12;
+    const StepRow typical = r.typical();
+    const auto other = typical.stallUs[static_cast<std::size_t>(StallCause::Other)];
+    std::printf("typical step: %.2f ms, %.0f tokens/s, %.3f of %.3f TFLOP/s, %.1f %% of the peak\n",
+        milliseconds(typical.wallUs), r.tokensPerSecond(), r.flopsPerSecond() / kTera,
+        r.peakFlops / kTera, 100.0 * r.flopsPerSecond() / r.peakFlops);
+    std::printf(
+        "  idle with nothing to wait for (launches, planning): %.2f ms\n", milliseconds(other));
+    std::printf("  link%s: %s to the device, %s to the host a step\n",
+        device.info().simulatedLink ? " (simulated)" : "",
+        formatBytes(static_cast<std::uint64_t>(typical.h2dBytes)).c_str(),
+        formatBytes(static_cast<std::uint64_t>(typical.d2hBytes)).c_str());
+    std::printf("  device memory: %s planned, %s held; host: %s planned, %s held\n",
+        formatBytes(r.plannedDeviceBytes).c_str(), formatBytes(r.peakDeviceBytes).c_str(),
+        formatBytes(r.plannedHostBytes).c_str(), formatBytes(r.peakHostBytes).c_str());
+}
+
+void printTrace(const TraceComparison& t)
+{
+    std::printf("CUPTI over %d more steps, %lld kernels, %lld records lost:\n", t.steps,
+        static_cast<long long>(t.seen.kernels), static_cast<long long>(t.seen.dropped));
+    std::printf("  busy: ours %.3f ms, CUPTI %.3f ms, %+.2f %%\n", milliseconds(t.computeNs / 1000),
+        milliseconds(t.seen.busyNs / 1000), percentOff(t.computeNs, t.seen.busyNs));
+    std::printf("  to the device: ours %lld bytes, CUPTI %lld, %+.3f %%\n",
+        static_cast<long long>(t.h2dBytes), static_cast<long long>(t.seen.hostToDeviceBytes),
+        percentOff(t.h2dBytes, t.seen.hostToDeviceBytes));
+    std::printf("  to the host: ours %lld bytes, CUPTI %lld, %+.3f %%\n",
+        static_cast<long long>(t.d2hBytes), static_cast<long long>(t.seen.deviceToHostBytes),
+        percentOff(t.d2hBytes, t.seen.deviceToHostBytes));
+}
+
+void print(const StepBenchReport& r, const Device& device, bool asJson)
+{
+    if (asJson) {
+        for (const StepRow& row : r.steps)
+            printLine(stepJson(row).dump());
+        printLine(summaryJson(r, device).dump());
+        if (r.trace)
+            printLine(traceJson(*r.trace).dump());
+        return;
+    }
+    std::printf("%s on %s: %lld parameters, %s, %s, recompute %s, %lld tokens a step; ready in "
+                "%.1f s\n",
+        r.name.c_str(), device.info().name.c_str(), static_cast<long long>(r.parameters),
+        r.policy.c_str(), r.precision.c_str(), r.recompute ? "block" : "none",
+        static_cast<long long>(r.tokensPerStep), r.prepareSeconds);
+    printSteps(r);
+    printSummary(r, device);
+    if (r.trace)
+        printTrace(*r.trace);
+}
+
+// Null, with one sentence on stderr, where there is nothing to trace with.
+std::unique_ptr<ActivityTrace> openTrace(const Device& device)
+{
+    if (device.info().threads > 0) {
+        std::fputs("--cupti: the CPU device has no profiling library; nothing is traced\n", stderr);
+        return nullptr;
+    }
+    auto trace = makeCudaTrace();
+    if (trace.ok())
+        return std::move(trace).value();
+    std::fprintf(stderr, "%s\n", trace.status().message().c_str());
+    return nullptr;
+}
+
+} // namespace
+
+void addStepOptions(CLI::App& command, StepOptions& options)
+{
+    command.add_option("--model", options.model,
+        "step: config.json, or a folder with one; random weights (default: two built-in models)");
+    command.add_option("--seq-len", options.seqLen, "step: tokens of a sequence");
+    command.add_option("--micro-batch", options.microBatch, "step: sequences computed at once");
+    command.add_option("--accumulate", options.accumulate, "step: micro-batches of a step");
+    command.add_option("--steps", options.steps, "step: steps measured, after two that are not");
+    command.add_option("--policy", options.policy, "step: auto, or a policy as of train");
+    command.add_option("--policy-option", options.policyOptions, "step: key=value; repeatable");
+    command.add_option("--precision", options.precision, "step: bf16 or fp32");
+    command.add_option("--recompute", options.recompute, "step: none or block");
+    command.add_option("--device-memory", options.deviceMemory, "step: budget, as 6GiB");
+    command.add_option("--host-memory", options.hostMemory, "step: budget, as 24GiB");
+    command.add_option("--update-threads", options.updateThreads, "step: threads of host updates");
+    command.add_option("--link", options.link, "step: CPU device only, slows copies, as 12GB/s");
+    command.add_flag("--cupti", options.cupti, "step: three more steps beside CUPTI's counts");
+}
+
+Result<RunSpec> stepDeviceSpec(const StepOptions& options, DeviceChoice choice)
+{
+    RunSpec spec;
+    spec.device = choice;
+    const auto take = [](auto parsed, auto& to) {
+        Status status = parsed.status();
+        if (status.ok())
+            to = std::move(parsed).value();
+        return status;
+    };
+    MR_TRY(take(parsePrecision(options.precision), spec.precision));
+    MR_TRY(take(parseRecompute(options.recompute), spec.recompute));
+    if (!options.deviceMemory.empty())
+        MR_TRY(take(parseBytes(options.deviceMemory), spec.deviceMemoryBytes));
+    if (!options.hostMemory.empty())
+        MR_TRY(take(parseBytes(options.hostMemory), spec.hostMemoryBytes));
+    if (!options.link.empty())
+        MR_TRY(take(parseRate(options.link), spec.linkBytesPerSecond));
+    for (const std::string& option : options.policyOptions) {
+        const std::size_t equals = option.find('=');
+        if (equals == std::string::npos || equals == 0)
+            return Status::error(ErrorKind::InvalidArgument,
+                "--policy-option '" + option + "': write it as key=value");
+        spec.policyOptions[option.substr(0, equals)] = option.substr(equals + 1);
+    }
+    spec.threadedDevice = options.policy != "auto" && options.policy != "resident";
+    return spec;
+}
+
+Status benchModelStep(
+    Device& device, const RunSpec& resolved, const StepOptions& options, bool json)
+{
+    auto spec = specOf(options, resolved);
+    MR_TRY(spec.status());
+    const std::unique_ptr<ActivityTrace> trace = options.cupti ? openTrace(device) : nullptr;
+    auto report = runStepBench(device, spec.value(), trace.get());
+    MR_TRY(report.status());
+    print(report.value(), device, json);
+    return {};
+}
+
+} // namespace mr::app

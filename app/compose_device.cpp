@@ -1,0 +1,182 @@
+// The device half of compose.h: what a card changes about a spec, and the making of devices.
+
+#include "app/compose.h"
+#include "app/cuda_plugin.h"
+#include "app/machine_rates.h"
+#include "core/device/cpu/cpu_device.h"
+
+#include <algorithm>
+
+namespace mr::app {
+namespace {
+
+// What CUDA takes besides: kernels and library code that are loaded when first used, the
+// workspace of matrix products, fragments.
+constexpr std::uint64_t kKeptFreeBytes = std::uint64_t{512} << 20;
+
+std::uint64_t usableBytes(const gpu::CudaFacts& facts)
+{
+    return facts.freeBytes > kKeptFreeBytes ? facts.freeBytes - kKeptFreeBytes : 0;
+}
+
+Status requireBf16(const gpu::CudaFacts& facts)
+{
+    if (facts.bf16)
+        return {};
+    return Status::error(ErrorKind::InvalidArgument,
+        "precision bf16: " + facts.name + " (compute capability " +
+            std::to_string(facts.computeMajor) + "." + std::to_string(facts.computeMinor) +
+            ") has no bf16 arithmetic, which comes with 8.0; use fp32, or device cpu");
+}
+
+// Who leaves the choice to us learns nothing of why there is no card.
+Result<gpu::CudaFacts> inspectIfAsked(DeviceChoice choice)
+{
+    if (choice == DeviceChoice::Auto && !mayHaveCudaCard())
+        return Status::error(ErrorKind::InvalidArgument, "device cuda: there is no NVIDIA driver");
+    return inspectCuda();
+}
+
+Result<RunSpec> completeForCard(RunSpec spec, const gpu::CudaFacts& facts)
+{
+    spec.device = DeviceChoice::Cuda;
+    if (spec.precision == PrecisionChoice::BF16)
+        MR_TRY(requireBf16(facts));
+    if (spec.precision == PrecisionChoice::Auto)
+        spec.precision = facts.bf16 ? PrecisionChoice::BF16 : PrecisionChoice::F32;
+    if (spec.deviceMemoryBytes == 0)
+        spec.deviceMemoryBytes = usableBytes(facts);
+    if (spec.deviceMemoryBytes == 0)
+        return Status::error(
+            ErrorKind::OutOfMemory, "device cuda: other programs hold nearly all memory of " +
+                                        facts.name + "; end them, or choose device cpu");
+    return spec;
+}
+
+// A plan for a card that is elsewhere: any but the oldest computes in bf16.
+Result<RunSpec> completeWithoutCard(RunSpec spec, const Status& why)
+{
+    if (spec.deviceMemoryBytes == 0)
+        return Status::error(why.kind(),
+            why.message() + "; only a plan can do without the card: give it --device-memory");
+    if (spec.precision == PrecisionChoice::Auto)
+        spec.precision = PrecisionChoice::BF16;
+    return spec;
+}
+
+Result<std::unique_ptr<Device>> makeCpu(std::size_t bytes, std::int64_t threads)
+{
+    const MachineInfo machine = inspectMachine();
+    CpuDeviceOptions options;
+    options.memoryBytes = bytes;
+    options.threads = static_cast<int>(
+        threads > 0 ? threads : std::max(1, std::min(machine.physicalCores, machine.threads)));
+    return makeCpuDevice(options);
+}
+
+} // namespace
+
+Result<RunSpec> completeForMachine(const RunSpec& spec)
+{
+    if (spec.device == DeviceChoice::Cpu)
+        return spec;
+    // A link rate or threaded streams are asked of the CPU device only.
+    const bool wantsCpu = spec.linkBytesPerSecond > 0.0 || spec.threadedDevice;
+    if (spec.device == DeviceChoice::Auto && wantsCpu)
+        return spec;
+    const auto facts = inspectIfAsked(spec.device);
+    if (facts.ok())
+        return completeForCard(spec, Result(facts).value());
+    if (spec.device == DeviceChoice::Cuda)
+        return completeWithoutCard(spec, facts.status());
+    RunSpec onCpu = spec;
+    onCpu.device = DeviceChoice::Cpu;
+    return onCpu;
+}
+
+Result<RunSpec> resolveForMachine(const RunSpec& spec, std::int64_t trainSequences)
+{
+    auto complete = completeForMachine(spec);
+    MR_TRY(complete.status());
+    const bool asksRates = spec.policy == "auto" || spec.policy == "deep-optimizer-states";
+    if (asksRates)
+        (void)measureIfMissing(complete.value()).ok(); // the run goes without a forecast then
+    return resolveSpec(complete.value(), trainSequences);
+}
+
+Result<PlanReport> planForMachine(const RunSpec& spec)
+{
+    auto complete = completeForMachine(spec);
+    MR_TRY(complete.status());
+    const Status measured = measureIfMissing(complete.value());
+    auto report = planRun(complete.value());
+    if (report.ok() && !measured.ok())
+        report.value().advice.push_back("There is no forecast of times: " + measured.message());
+    return report;
+}
+
+Result<std::vector<PlanReport>> planAllForMachine(const RunSpec& spec)
+{
+    auto complete = completeForMachine(spec);
+    MR_TRY(complete.status());
+    (void)measureIfMissing(complete.value()).ok(); // without it there are no forecasts
+    return planAllPolicies(complete.value());
+}
+
+MachineInfo inspectWithDevices()
+{
+    MachineInfo machine = inspectMachine();
+    if (machine.gpus.empty())
+        return machine; // no driver, so nothing to ask the plugin about
+    auto facts = inspectCuda();
+    bool used = false;
+    for (GpuInfo& gpu : machine.gpus) {
+        if (!facts.ok())
+            gpu.note = facts.status().message();
+        else if (used || gpu.name != facts.value().name)
+            gpu.note = "not used: a run uses one GPU, the first that CUDA lists; "
+                       "CUDA_VISIBLE_DEVICES chooses another";
+        else
+            used = true;
+    }
+    return machine;
+}
+
+Result<std::unique_ptr<Device>> makeDevice(const RunSpec& resolved)
+{
+    if (resolved.device == DeviceChoice::Cuda)
+        return makeCudaDevice(resolved.deviceMemoryBytes);
+    CpuDeviceOptions options;
+    options.memoryBytes = static_cast<std::size_t>(resolved.deviceMemoryBytes);
+    options.threads = static_cast<int>(std::max<std::int64_t>(resolved.threads, 1));
+    options.mode =
+        resolved.threadedDevice ? CpuDeviceOptions::Mode::Threaded : CpuDeviceOptions::Mode::Inline;
+    options.linkBytesPerSecond = resolved.linkBytesPerSecond;
+    return makeCpuDevice(options);
+}
+
+Result<std::unique_ptr<Device>> makeInferenceDevice(const InferenceDevice& asked)
+{
+    if (asked.choice == DeviceChoice::Cpu)
+        return makeCpu(asked.bytes, asked.threads);
+    auto facts = inspectIfAsked(asked.choice);
+    const Status bf16 =
+        !facts.ok() || asked.compute != DType::BF16 ? facts.status() : requireBf16(facts.value());
+    if (asked.choice == DeviceChoice::Cuda) {
+        MR_TRY(bf16);
+        return makeCudaDevice(asked.bytes);
+    }
+    if (bf16.ok() && asked.bytes <= usableBytes(facts.value()))
+        return makeCudaDevice(asked.bytes);
+    return makeCpu(asked.bytes, asked.threads);
+}
+
+Result<std::unique_ptr<Device>> makeWholeCudaDevice()
+{
+    auto facts = inspectCuda();
+    if (!facts.ok())
+        return facts.status();
+    return makeCudaDevice(usableBytes(facts.value()));
+}
+
+} // namespace mr::app

@@ -1,0 +1,44 @@
+// Finds and loads the CUDA plugin, so that a program starts without CUDA and says why it has none.
+//
+// Looked for in this order: the file that the environment variable MILLRACE_CUDA_PLUGIN names;
+// ../lib and ../lib/millrace from the program's folder; that folder itself.
+//
+// Threads    Any; blocking. The first call loads, which takes a tenth of a second.
+// Ownership  A plugin stays loaded until the process ends: devices made by it are code in it.
+// Errors     InvalidArgument in one sentence: no plugin here, cuBLAS missing (with the system
+//            loader's words), a file that is no plugin or one of another build; and those of
+//            gpu/plugin.h.
+
+#pragma once
+
+#include "gpu/plugin.h"
+
+#include <filesystem>
+#include <memory>
+
+namespace mr::app {
+
+// False where the driver's library cannot be loaded and the environment names no plugin: then
+// nobody who leaves the choice of the device to us need wait for the plugin and the half gigabyte
+// of cuBLAS behind it.
+bool mayHaveCudaCard();
+
+// Found, or what the environment names even if it is not there; empty if there is none.
+std::filesystem::path findCudaPlugin();
+
+// Loads that file, whatever was loaded before.
+Result<const gpu::CudaPlugin*> loadCudaPlugin(const std::filesystem::path& file);
+
+// The one of this process: loaded by the first call, which every later one answers for.
+Result<const gpu::CudaPlugin*> cudaPlugin();
+
+// The card; asked anew each time, as its free memory changes.
+Result<gpu::CudaFacts> inspectCuda();
+
+// On that card, with a budget of `memoryBytes`.
+Result<std::unique_ptr<Device>> makeCudaDevice(std::uint64_t memoryBytes);
+
+// As CudaPlugin::baselineBytes(), of a device that makeCudaDevice() made.
+std::uint64_t cudaBaselineBytes(const Device& device);
+
+} // namespace mr::app

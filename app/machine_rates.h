@@ -1,0 +1,16 @@
+// The rates a forecast needs, measured when they are first asked for and kept for later.
+//
+// Threads  Any; blocks for as long as a few steps of two blocks of the model take.
+
+#pragma once
+
+#include <millrace/run_spec.h>
+#include <millrace/status.h>
+
+namespace mr::app {
+
+// Of a spec that completeForMachine() has seen. Does nothing if the user's RateBook has them. On an
+// error there are none, and forecasts stay unknown; everything else works.
+Status measureIfMissing(const RunSpec& complete);
+
+} // namespace mr::app

@@ -1,0 +1,21 @@
+// Made-up weights and tokens for a benchmark of steps.
+//
+// Threads  The engine thread of the run.
+// Errors   Those of the device.
+
+#pragma once
+
+#include "core/engine/plain_run.h"
+
+#include <vector>
+
+namespace mr {
+
+// Matrices random, norms 1, biases 0; the same in every run. Group by group: the master of a whole
+// model beside the run's own might not fit the host.
+Status installCheapWeights(PlainRun& run);
+
+// One step of full sequences of random tokens, all trained.
+std::vector<MicroBatchData> randomBatch(std::int64_t vocab, const MicroShape& micro);
+
+} // namespace mr

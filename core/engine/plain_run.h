@@ -1,0 +1,91 @@
+// PlainRun: a run without files: a plan, its memory and an executor, for made-up weights and
+// tokens.
+//
+// What checks (exact_check) and benchmarks (bench_step) share; a real run is Engine's.
+//
+// Threads    One thread, which is the engine thread of the device.
+// Ownership  Owns all but the device.
+// Errors     Those of plan and device. create(): OutOfMemory with both numbers if the plan is
+//            larger than a budget that was given.
+
+#pragma once
+
+#include "core/base/failure_latch.h"
+#include "core/engine/run_memory.h"
+#include "core/engine/step_executor.h"
+#include "core/model/model_config.h"
+#include "core/optim/host_updater.h"
+#include "core/plan/plan_builder.h"
+#include "core/plan/policies.h"
+
+#include <millrace/status.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+namespace mr {
+
+struct PlainRunSpec {
+    ModelConfig config;
+    MicroShape micro;
+    std::string policy = "resident";
+    std::map<std::string, std::string> options;
+    bool recompute = false;
+    double clipNorm = 1.0;
+    int updateThreads = 1;
+    Budget budget; // bytes of 0: no limit
+};
+
+class PlainRun
+{
+public:
+    // The plan alone: nothing is allocated.
+    static Result<MemoryPlan> plan(const PlainRunSpec& spec);
+    // Weights are not set.
+    static Result<std::unique_ptr<PlainRun>> create(Device& device, const PlainRunSpec& spec);
+
+    // One optimizer step, numbered from 1 in a row: plans it, checks the first two plans (later
+    // ones differ in versions only), runs it.
+    // `inputs.before` is filled in here.
+    Result<StepResult> step(const StepInputs& inputs);
+    // Makes the updates that the last step left for the next one, before anybody looks at weights.
+    Status finishLateParts();
+
+    const PlainRunSpec& spec() const noexcept { return m_spec; }
+    const ParamTable& table() const noexcept { return m_table; }
+    const ModelShape& shape() const noexcept { return m_shape; }
+    const MemoryPlan& memoryPlan() const noexcept { return m_plan; }
+    const RunMemory& memory() const noexcept { return *m_memory; }
+    StepExecutor& executor() noexcept { return *m_executor; }
+    // Of the last step.
+    const StepPlan& stepPlan() const noexcept { return m_built.plan; }
+    Precision precision() const noexcept { return m_step.precision; }
+
+private:
+    explicit PlainRun(PlainRunSpec spec);
+    Status describe();
+    Status build(Device& device);
+
+    // Constant after create()
+    PlainRunSpec m_spec;
+    ParamTable m_table;
+    ModelShape m_shape;
+    OffloadPolicy m_policy;
+    MemoryPlan m_plan;
+    Budget m_budget; // what the plan holds
+
+    StepSpec m_step;
+    BuiltStep m_built;
+    AdamwFactors m_factors; // of the newest version
+    std::optional<PlanBuilder> m_builder;
+    FailureLatch m_latch;
+    std::unique_ptr<TierStore> m_tiers;
+    std::unique_ptr<RunMemory> m_memory;
+    std::unique_ptr<StepExecutor> m_executor;
+    std::unique_ptr<HostUpdater> m_updater; // goes first: its jobs point to the executor's events
+};
+
+} // namespace mr

@@ -1,0 +1,33 @@
+// Which policy a run takes: tried out as plans, compared by bytes and by forecast.
+//
+// Threads  Pure.
+// Errors   Those of makePolicy() and planMemory(). That nothing fits is no error: RunSetup::limit.
+
+#pragma once
+
+#include "core/engine/run_setup.h"
+
+#include <map>
+#include <string>
+
+namespace mr {
+
+// One way to do a run.
+struct PolicyTrial {
+    std::string policy;
+    std::map<std::string, std::string> options;
+    bool recompute = false;
+};
+
+// Sets policy, memory plan, limit and forecast of `setup` to those of `trial`.
+Status planWith(RunSetup& setup, const PolicyTrial& trial);
+
+// A step in the middle of a run: the second, which also does what the first left for it.
+Result<StepPlan> steadyStep(const RunSetup& setup);
+
+// Fills in what spec.policy, its options and spec.recompute leave open: of what fits, the fastest
+// by forecast; without rates the first that fits, from everything on the device without
+// recomputation to everything on the host with it. If nothing fits, the last, and `limit` says why.
+Status choosePolicy(RunSetup& setup);
+
+} // namespace mr

@@ -1,0 +1,37 @@
+// RateBook: what was measured of this machine, kept in a file, so that a plan knows times at once.
+//
+// An entry belongs to one device with its threads and link, one compute type, and one shape of
+// layers and micro-batch (or a stand-in, for models too large to try here).
+//
+// Threads  A value; load() and save() block (files).
+// Errors   A file that cannot be read or understood is an empty book: rates can be measured again.
+//          save(): those of replaceFile().
+
+#pragma once
+
+#include "core/plan/model_shape.h"
+
+#include <millrace/status.h>
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+namespace mr {
+
+class RateBook
+{
+public:
+    static std::filesystem::path defaultPath(); // in the user's data folder
+    static RateBook load(const std::filesystem::path& path);
+
+    // Null if there is none.
+    const Feedback* find(const std::string& key) const;
+    void put(const std::string& key, const Feedback& rates) { m_entries[key] = rates; }
+    Status save(const std::filesystem::path& path) const;
+
+private:
+    std::map<std::string, Feedback> m_entries;
+};
+
+} // namespace mr

@@ -1,0 +1,43 @@
+#include "gpu/add_bias.h"
+#include "gpu/device_math.cuh"
+#include "gpu/launch.h"
+
+namespace mr::gpu {
+
+namespace {
+
+constexpr int kThreads = 256;
+
+// One thread an element: next to the product before it, this costs nothing.
+template <typename Out, typename Bias>
+__global__ void addBiasKernel(Out* __restrict__ out, const Bias* __restrict__ bias,
+    std::int64_t count, std::int64_t cols, bool add)
+{
+    const std::int64_t i = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
+    if (i >= count)
+        return;
+    const float b = toFloat(bias[i % cols]);
+    out[i] = fromFloat<Out>(add ? toFloat(out[i]) + b : b);
+}
+
+template <typename Out, typename Bias>
+Status launch(const TensorView& out, const TensorView& bias, bool add, cudaStream_t stream)
+{
+    const LaunchShape shape{dim3(blocksFor(out.count(), kThreads)), dim3(kThreads)};
+    return launchKernel("addBias", &addBiasKernel<Out, Bias>, shape, stream, out.as<Out>(),
+        bias.as<const Bias>(), out.count(), bias.count(), add);
+}
+
+} // namespace
+
+Status launchAddBias(const TensorView& out, const TensorView& bias, bool add, cudaStream_t stream)
+{
+    const bool wide = bias.dtype == DType::F32;
+    if (out.dtype == DType::F32)
+        return wide ? launch<float, float>(out, bias, add, stream)
+                    : launch<float, Bf16>(out, bias, add, stream);
+    return wide ? launch<Bf16, float>(out, bias, add, stream)
+                : launch<Bf16, Bf16>(out, bias, add, stream);
+}
+
+} // namespace mr::gpu

@@ -1,0 +1,80 @@
+// CudaMemory: memory of the card within a byte budget, and page-locked host memory beside it.
+//
+// Pinned memory is an anonymous mapping that is registered with CUDA, in the size that was asked
+// for: cudaHostAlloc gives memory of a device file, which the disk's asynchronous reads refuse, and
+// pools round up to powers of two. Large mappings are registered in slices by several threads,
+// because the system zeroes the pages while it registers them.
+//
+// Threads    allocate() and release: engine thread, and blocking; find(), usage(): any.
+// Ownership  Buffers point back here and go first.
+// Errors     OutOfMemory names the tag, what was asked for, the budget and what is left of it.
+// Units      Bytes as they were asked for; padding and skew are not counted.
+
+#pragma once
+
+#include "core/device/device.h"
+#include "gpu/cuda_failure.h"
+
+#include <cuda_runtime_api.h>
+
+#include <map>
+#include <mutex>
+#include <optional>
+
+namespace mr::gpu {
+
+class CudaMemory
+{
+public:
+    // Where a range lies. A copy must not cross from one registered slice into the next: that
+    // CUDA takes such a copy is written nowhere.
+    struct Place {
+        MemoryKind kind{};
+        std::size_t bytesToEdge = 0; // of the slice that holds its first byte
+        std::size_t sliceBytes = 0;  // of the slices behind it
+    };
+
+    CudaMemory(std::size_t budgetBytes, CudaFailure& failure)
+        : m_budgetBytes(budgetBytes)
+        , m_failure(failure)
+    {
+    }
+
+    // Zeroed; card memory aligned to 256 bytes, pinned memory to 64. `stream` is used for zeroing
+    // and waited for. Pinned memory does not come off the budget.
+    Result<Buffer> allocate(
+        std::size_t bytes, MemoryKind kind, std::string_view tag, cudaStream_t stream);
+
+    // Nothing if no single allocation holds all of [data, data + bytes).
+    std::optional<Place> find(const std::byte* data, std::size_t bytes) const noexcept;
+
+    MemoryUsage usage() const noexcept;
+
+private:
+    struct Block {
+        std::size_t bytes = 0;
+        MemoryKind kind{};
+        std::byte* base = nullptr;   // of the mapping; pinned only
+        std::size_t mappedBytes = 0; // pinned only
+        std::size_t sliceBytes = 0;
+    };
+
+    struct Taken {
+        std::byte* data = nullptr;
+        Block block;
+    };
+
+    Result<Taken> takeDevice(std::size_t bytes, std::string_view tag, cudaStream_t stream);
+    Result<Taken> takePinned(std::size_t bytes, std::string_view tag);
+    Buffer keep(const Taken& taken);
+    static void release(void* owner, std::byte* data, std::size_t bytes) noexcept;
+
+    const std::size_t m_budgetBytes;
+    CudaFailure& m_failure;
+    unsigned m_skew = 0; // engine thread
+    mutable std::mutex m_mutex;
+    std::map<const std::byte*, Block> m_blocks; // guarded by m_mutex
+    MemoryUsage m_usage;                        // guarded by m_mutex
+};
+
+} // namespace mr::gpu

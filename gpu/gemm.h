@@ -1,0 +1,41 @@
+// Gemm: matrix products of the CUDA device. cuBLASLt implements it; the tests' host device has one
+// in plain C++.
+//
+// Order    The same shape takes the same algorithm in every call and every run on one card and
+//          library, so bits repeat. No algorithm that adds atomically is used.
+// Threads  Engine thread.
+// Errors   InvalidArgument if the library has no algorithm for a shape on this card; those of
+//          toStatus() otherwise. Arguments were checked by op_checks.
+
+#pragma once
+
+#include "core/device/tensor.h"
+
+#include <millrace/status.h>
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+
+namespace mr::gpu {
+
+// out (m, n) (+)= op(a) op(b) + bias, all row-major and dense; op transposes where asked.
+struct Product {
+    TensorView a;    // (m, k), or (k, m) if transposeA; A
+    TensorView b;    // (k, n), or (n, k) if transposeB; A
+    TensorView out;  // (m, n), A or F32
+    TensorView bias; // (n), A; data null: none; not with accumulate
+    bool transposeA = false;
+    bool transposeB = false;
+    bool accumulate = false; // F32 out: one F32 addition per element, after the whole product
+};
+
+class Gemm
+{
+public:
+    virtual ~Gemm() = default;
+
+    virtual Status run(const Product& product, cudaStream_t stream) = 0;
+};
+
+} // namespace mr::gpu

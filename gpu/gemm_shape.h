@@ -1,0 +1,53 @@
+// What decides which algorithm a product takes, and how it is put to cuBLASLt.
+//
+// Threads  Values and pure functions, but for what GemmPlan::choose() asks the library.
+// Errors   InvalidArgument if the library has no algorithm; those of toStatus() of a library code.
+
+#pragma once
+
+#include "gpu/gemm.h"
+
+#include <cublasLt.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace mr::gpu {
+
+struct GemmKey {
+    std::int64_t m = 0; // of the row-major product
+    std::int64_t n = 0;
+    std::int64_t k = 0;
+    DType in = DType::BF16;
+    DType out = DType::BF16;
+    bool transposeA = false;
+    bool transposeB = false;
+    bool bias = false;            // added by the library
+    std::uint32_t alignment = 16; // bytes, of the least aligned address; 16 or less
+
+    friend bool operator==(const GemmKey&, const GemmKey&) = default;
+};
+
+struct GemmKeyHash {
+    std::size_t operator()(const GemmKey& key) const noexcept;
+};
+
+// The library adds a bias of the result's type only.
+GemmKey keyOf(const Product& product) noexcept;
+
+// A shape as the library wants it, with the algorithm it proposed. A value.
+struct GemmPlan {
+    cublasLtMatmulDescOpaque_t product{};
+    cublasLtMatrixLayoutOpaque_t left{};  // our b
+    cublasLtMatrixLayoutOpaque_t right{}; // our a
+    cublasLtMatrixLayoutOpaque_t out{};
+    cublasLtMatmulAlgo_t algorithm{};
+    std::size_t workspaceBytes = 0;
+
+    Status choose(cublasLtHandle_t library, const GemmKey& key, std::size_t workspaceLimit);
+};
+
+// `what` names the call.
+Status toStatus(cublasStatus_t code, std::string_view what);
+
+} // namespace mr::gpu

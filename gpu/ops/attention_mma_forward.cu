@@ -1,0 +1,221 @@
+// Attention forward on tensor cores: BF16 storage, sums in F32, sm_80 and later.
+//
+// Method: a block owns a tile of queries of one head and walks over the keys they see; each warp
+// keeps its rows' running maximum, sum and output in registers (Dao, "FlashAttention-2: Faster
+// Attention with Better Parallelism and Work Partitioning", 2023, algorithm 1). The softmax is
+// taken in base 2, with scale * log2(e) in the one fma before the exponential. Probabilities are
+// rounded to BF16 for the second product, their sum is not.
+//
+// Loads: K and V have one tile each, and one is in flight while the other is used. Two tiles of
+// each would hide no more and would halve the blocks of an SM at head_dim 128 (96 KiB, not 64).
+//
+// Skipping: keys begin at the first one the tile's first query sees (visibleFrom never falls) and
+// end at its last query; of what is left a warp computes no tile its own rows do not see, and
+// tests single keys only where the diagonal or a border crosses its rows.
+
+#include "gpu/ops/attention_mma_softmax.cuh"
+#include "gpu/ops/attention_paths.h"
+
+#include <cstdint>
+
+namespace mr::gpu {
+namespace {
+
+// The rows of a warp: [first, last], and the first keys these two see.
+struct WarpRows {
+    int first;
+    int last; // less than first: no row exists
+    int firstFrom;
+    int lastFrom;
+
+    __device__ WarpRows(const AttentionLayout& layout, int at, int count)
+        : first(at)
+        , last(min(at + count, layout.tokens) - 1)
+        , firstFrom(first <= last ? layout.visibleFrom[first] : 0)
+        , lastFrom(first <= last ? layout.visibleFrom[last] : 0)
+    {
+    }
+
+    __device__ bool sees(int key, int keys) const
+    {
+        return first <= last && key <= last && key + keys > firstFrom;
+    }
+
+    __device__ bool seesAll(int key, int keys) const
+    {
+        return key + keys - 1 <= first && key >= lastFrom;
+    }
+};
+
+// A block's tiles in shared memory, and a warp's slabs.
+template <int kDim>
+class ForwardBlock
+{
+    using T = ForwardTiles<kDim>;
+
+public:
+    __device__ explicit ForwardBlock(const ForwardParams<Bf16>& params, int first)
+        : m_p(params)
+        , m_warpRow(static_cast<int>(threadIdx.x) / kWarp * T::kWarpRows)
+        , m_first(first)
+        , m_rows(m_p.layout, first + m_warpRow, T::kWarpRows)
+        , m_query(dynamicShared<Bf16>())
+        , m_key(m_query + T::kQueries * kDim)
+        , m_value(m_key + T::kKeys * kDim)
+        , m_places(threadIdx.x % kWarp)
+    {
+#pragma unroll
+        for (int s = 0; s < T::kSlabs; ++s)
+            m_slabs[s].begin();
+    }
+
+    __device__ void run()
+    {
+        const AttentionLayout& layout = m_p.layout;
+        const int end = min(m_first + T::kQueries, layout.tokens);
+        int at = layout.visibleFrom[m_first];
+        fetchTile<kDim, T::kQueries, T::kThreads>(
+            m_query, layout.query(m_p.qkv, head()), m_first, layout.tokens);
+        fetchKeys(at);
+        for (; at < end; at += T::kKeys)
+            add(at, at + T::kKeys < end);
+        store();
+    }
+
+private:
+    __device__ static int head()
+    {
+        return static_cast<int>(blockIdx.y);
+    }
+
+    __device__ Bf16* warpQuery() const
+    {
+        return m_query + m_warpRow * kDim;
+    }
+
+    __device__ void fetchKeys(int at)
+    {
+        const AttentionLayout& layout = m_p.layout;
+        fetchTile<kDim, T::kKeys, T::kThreads>(
+            m_key, layout.key(m_p.qkv, head() / layout.group()), at, layout.tokens);
+        cpAsyncCommit();
+    }
+
+    __device__ void fetchValues(int at)
+    {
+        const AttentionLayout& layout = m_p.layout;
+        fetchTile<kDim, T::kKeys, T::kThreads>(
+            m_value, layout.value(m_p.qkv, head() / layout.group()), at, layout.tokens);
+        cpAsyncCommit();
+    }
+
+    // The keys [at, at + kKeys). Their K is on the way; that of the next ones will be.
+    __device__ void add(int at, bool more)
+    {
+        const bool used = m_rows.sees(at, T::kKeys);
+        m_places.renew();
+        cpAsyncWait<0>();
+        __syncthreads(); // K is here, and V is free
+        fetchValues(at);
+        if (used)
+            multiplyKeys<kDim>(m_slabs, warpQuery(), m_key, m_places);
+        cpAsyncWait<0>();
+        __syncthreads(); // V is here, and K is free
+        if (more)
+            fetchKeys(at + T::kKeys);
+        if (!used)
+            return;
+        const int lane = static_cast<int>(threadIdx.x) % kWarp;
+        const float scale2 = m_p.layout.scale * kLog2E;
+#pragma unroll
+        for (int s = 0; s < T::kSlabs; ++s) {
+            if (!m_rows.seesAll(at, T::kKeys))
+                m_slabs[s].mask(m_p.layout, m_rows.first + s * kSlab + lane / 4, at + lane % 4 * 2);
+            m_slabs[s].exponentials(0, scale2);
+            m_slabs[s].exponentials(1, scale2);
+        }
+        addValues<kDim>(m_slabs, m_value, m_places);
+    }
+
+    // Q is not read again, and each warp has read its own rows alone: the output passes there.
+    __device__ void store()
+    {
+#pragma unroll
+        for (int s = 0; s < T::kSlabs; ++s) {
+            const int first = m_rows.first + s * kSlab;
+            if (first < m_p.layout.tokens)
+                storeSlabOut(m_slabs[s], warpQuery() + s * kSlab * kDim, first);
+        }
+    }
+
+    __device__ void storeSlabOut(const Softmax<kDim>& slab, Bf16* tile, int first)
+    {
+        const int lane = static_cast<int>(threadIdx.x) % kWarp;
+        const AttentionLayout& layout = m_p.layout;
+        float inverse[2];
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            const float total = slab.rowTotal(half);
+            inverse[half] = __fdiv_rn(1.0F, total);
+            const int row = first + lane / 4 + 8 * half;
+            if (lane % 4 == 0 && row < layout.tokens)
+                m_p.lse[std::int64_t{row - m_p.firstQuery} * layout.heads + head()] =
+                    fmaf(slab.top[half], layout.scale, logf(total));
+        }
+        Strip<Bf16> to = layout.strip(m_p.out, layout.heads, head());
+        to.data = to.row(first - m_p.firstQuery);
+        storeSlab<kDim>(slab.out, inverse, tile, to, layout.tokens - first);
+    }
+
+    const ForwardParams<Bf16>& m_p;
+    const int m_warpRow; // in the block
+    const int m_first;   // query of the block
+    const WarpRows m_rows;
+    Bf16* const m_query; // (kQueries, kDim)
+    Bf16* const m_key;   // (kKeys, kDim)
+    Bf16* const m_value; // (kKeys, kDim)
+    LanePlaces<kDim> m_places;
+    Softmax<kDim> m_slabs[T::kSlabs];
+};
+
+// Grid (query tiles, heads). The last queries, which see most, come first: the short blocks then
+// fill the gaps at the end.
+template <int kDim>
+__global__ void __launch_bounds__(ForwardTiles<kDim>::kThreads)
+    attentionForwardKernel(const ForwardParams<Bf16> p)
+{
+    const unsigned tile = gridDim.x - 1 - blockIdx.x;
+    ForwardBlock<kDim>(p, p.firstQuery + static_cast<int>(tile) * ForwardTiles<kDim>::kQueries)
+        .run();
+}
+
+template <int kDim>
+Status launch(const ForwardParams<Bf16>& params, cudaStream_t stream)
+{
+    using T = ForwardTiles<kDim>;
+    const unsigned tiles = blocksFor(params.layout.tokens - params.firstQuery, T::kQueries);
+    const LaunchShape shape{dim3(tiles, static_cast<unsigned>(params.layout.heads)),
+        dim3(T::kThreads), T::kSharedBytes};
+    return launchKernel("attention", attentionForwardKernel<kDim>, shape, stream, params);
+}
+
+} // namespace
+
+Status launchAttentionMma(const AttentionArgs& args, cudaStream_t stream)
+{
+    const ForwardParams<Bf16> params = forwardParams<Bf16>(args);
+    switch (args.headDim) {
+    case 64:
+        return launch<64>(params, stream);
+    case 80:
+        return launch<80>(params, stream);
+    case 96:
+        return launch<96>(params, stream);
+    case 128:
+        return launch<128>(params, stream);
+    default:
+        return launch<256>(params, stream);
+    }
+}
+
+} // namespace mr::gpu

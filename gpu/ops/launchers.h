@@ -1,0 +1,65 @@
+// CUDA form of every op of core/device/ops.h that is not a matrix product. What each computes, its
+// shapes and its order of operations stand there; the file ops/<family>.cu has the kernel.
+//
+// Each enqueues its kernels on `stream`, copies nothing, needs no memory beyond its arguments.
+// Arguments were checked by op_checks (CudaOps does); an empty tensor enqueues nothing.
+//
+// Threads  Engine thread.
+// Errors   Those of launchKernel().
+
+#pragma once
+
+#include "core/device/ops.h"
+
+#include <cuda_runtime_api.h>
+
+namespace mr::gpu {
+
+// lookup.cu
+Status launchEmbed(const EmbedArgs& args, cudaStream_t stream);
+Status launchEmbedBackward(const EmbedBackwardArgs& args, cudaStream_t stream);
+
+// rms_norm.cu, rms_norm_backward.cu
+Status launchRmsNorm(const RmsNormArgs& args, cudaStream_t stream);
+Status launchRmsNormBackward(const RmsNormBackwardArgs& args, cudaStream_t stream);
+
+// bias_gradient.cu: the gradBias half of linearBackwardWeight
+Status launchBiasGradient(const LinearBackwardWeightArgs& args, cudaStream_t stream);
+
+// rope.cu
+Status launchRope(const RopeArgs& args, cudaStream_t stream);
+
+// attention.cu chooses; attention_fma.cu takes every head_dim and both types,
+// attention_mma_forward.cu and attention_mma_backward.cu BF16 and the usual ones
+Status launchAttention(const AttentionArgs& args, cudaStream_t stream);
+Status launchAttentionBackward(const AttentionBackwardArgs& args, cudaStream_t stream);
+
+// swiglu.cu
+Status launchSwiglu(const SwigluArgs& args, cudaStream_t stream);
+Status launchSwigluBackward(const SwigluBackwardArgs& args, cudaStream_t stream);
+
+// cross_entropy.cu
+Status launchCrossEntropy(const CrossEntropyArgs& args, cudaStream_t stream);
+
+// reductions.cu
+Status launchSum(const SumArgs& args, cudaStream_t stream);
+Status launchNormBlocks(const NormBlocksArgs& args, cudaStream_t stream);
+Status launchNormJoin(const NormJoinArgs& args, cudaStream_t stream);
+
+// elementwise.cu
+Status launchAdd(const AddArgs& args, cudaStream_t stream);
+Status launchFinishGradient(const FinishGradientArgs& args, cudaStream_t stream);
+Status launchJoin(const JoinArgs& args, cudaStream_t stream);
+Status launchSplit(const SplitArgs& args, cudaStream_t stream);
+Status launchCast(const CastArgs& args, cudaStream_t stream);
+Status launchFill(const FillArgs& args, cudaStream_t stream);
+
+// adamw.cu
+Status launchAdamw(const AdamwArgs& args, cudaStream_t stream);
+
+// columns.cu
+Status launchColumnEnergy(const ColumnEnergyArgs& args, cudaStream_t stream);
+Status launchGatherColumns(const GatherColumnsArgs& args, cudaStream_t stream);
+Status launchScatterColumns(const ScatterColumnsArgs& args, cudaStream_t stream);
+
+} // namespace mr::gpu

@@ -1,0 +1,166 @@
+// embed and its backward pass.
+//
+// embed copies rows: four packs a thread, all in flight.
+//
+// embedBackward: one block a run of equal ids (a run starts where `order` changes the id), columns
+// across its threads, so no two blocks add to the same row and the order is that of the tokens.
+// Every warp finds the run for itself, 32 tokens at a time, one a lane, and hands the tokens round
+// by shuffles: a run of thousands (padding) then waits for two reads every 32 tokens, not for two
+// a token; eight rows are in flight. Blocks in the middle of a run end at once.
+// Rows without a token are cleared before, with all others: finding them would take a search per
+// vocabulary row, writing the few rows with a token twice costs less.
+//
+// Bits equal those of the CPU device.
+
+#include "gpu/ops/launchers.h"
+#include "gpu/ops/packs.cuh"
+
+#include <cstddef>
+
+namespace mr::gpu {
+namespace {
+
+constexpr int kCopies = 4; // packs of a thread
+
+// ids (tokens), table (V, cols), out (tokens, cols). rowShape(tokens, cols / kPack, kCopies).
+template <typename T, int kPack>
+__global__ void __launch_bounds__(kRowBlockThreads)
+    embedKernel(const std::int32_t* __restrict__ ids, const T* __restrict__ table,
+        T* __restrict__ out, std::int64_t tokens, std::int64_t cols)
+{
+    const std::int64_t token = rowOfThread();
+    if (token >= tokens)
+        return;
+    const T* from = table + std::int64_t{ids[token]} * cols;
+    Pack<T, kPack> held[kCopies];
+#pragma unroll
+    for (int u = 0; u < kCopies; ++u) {
+        const std::int64_t c = itemOfThread(kCopies, u) * kPack;
+        if (c < cols)
+            held[u] = loadPack<kPack>(from + c);
+    }
+#pragma unroll
+    for (int u = 0; u < kCopies; ++u) {
+        const std::int64_t c = itemOfThread(kCopies, u) * kPack;
+        if (c < cols)
+            storePack(out + token * cols + c, held[u]);
+    }
+}
+
+constexpr int kSumThreads = 256;
+constexpr int kRowsAtOnce = 8;
+
+template <typename T>
+struct Runs {
+    const std::int32_t* ids;   // (tokens)
+    const std::int32_t* order; // (tokens)
+    const T* gradOut;          // (tokens, cols)
+    float* gradTable;          // (V, cols)
+    std::int64_t tokens, cols;
+    bool accumulate;
+};
+
+// Adds the rows of the tokens that the warp's lanes hold, lane order, as far as `inRun` has bits.
+template <typename T, int kPack>
+__device__ void addTokens(
+    const Runs<T>& a, std::int32_t token, unsigned inRun, std::int64_t col, float (&sum)[kPack])
+{
+    for (int first = 0; first < kWarp && (inRun >> first & 1U) != 0; first += kRowsAtOnce) {
+        Pack<T, kPack> held[kRowsAtOnce];
+#pragma unroll
+        for (int i = 0; i < kRowsAtOnce; ++i) {
+            const std::int64_t row = __shfl_sync(kAllLanes, token, first + i);
+            if (col < a.cols && (inRun >> (first + i) & 1U) != 0)
+                held[i] = loadPack<kPack>(a.gradOut + row * a.cols + col);
+        }
+#pragma unroll
+        for (int i = 0; i < kRowsAtOnce; ++i)
+            if (col < a.cols && (inRun >> (first + i) & 1U) != 0)
+                for (int k = 0; k < kPack; ++k)
+                    sum[k] = sum[k] + toFloat(held[i].at[k]);
+    }
+}
+
+// Grid.x: positions in `order`; grid.y covers cols by kSumThreads * kPack.
+template <typename T, int kPack>
+__global__ void __launch_bounds__(kSumThreads) embedBackwardKernel(Runs<T> a)
+{
+    const std::int64_t start = blockIdx.x;
+    const std::int32_t id = a.ids[a.order[start]];
+    if (start > 0 && a.ids[a.order[start - 1]] == id)
+        return; // the whole block
+    const int lane = static_cast<int>(threadIdx.x) % kWarp;
+    const std::int64_t col = (std::int64_t{blockIdx.y} * kSumThreads + threadIdx.x) * kPack;
+    float sum[kPack] = {};
+    unsigned inRun = kAllLanes;
+    for (std::int64_t first = start; inRun == kAllLanes; first += kWarp) {
+        const std::int64_t at = first + lane;
+        const std::int32_t token = at < a.tokens ? a.order[at] : -1;
+        inRun = __ballot_sync(kAllLanes, token >= 0 && a.ids[max(token, 0)] == id);
+        addTokens(a, token, inRun, col, sum);
+    }
+    if (col >= a.cols)
+        return;
+    float* to = a.gradTable + std::int64_t{id} * a.cols + col;
+    if (a.accumulate) {
+        const auto before = loadPack<kPack>(to);
+        for (int k = 0; k < kPack; ++k)
+            sum[k] = before.at[k] + sum[k];
+    }
+    storePack(to, roundPack<float>(sum));
+}
+
+template <typename T, int kPack>
+Status embed(const EmbedArgs& args, cudaStream_t stream)
+{
+    const std::int64_t tokens = args.out.dims[0];
+    const std::int64_t cols = args.out.dims[1];
+    return launchKernel("embed", embedKernel<T, kPack>, rowShape(tokens, cols / kPack, kCopies),
+        stream, args.ids.as<const std::int32_t>(), args.table.as<const T>(), args.out.as<T>(),
+        tokens, cols);
+}
+
+template <typename T>
+Status embed(const EmbedArgs& args, cudaStream_t stream)
+{
+    const bool packed =
+        args.out.dims[1] % kPackOf<T> == 0 && fitsPacks(kPackOf<T>, args.table, args.out);
+    return packed ? embed<T, kPackOf<T>>(args, stream) : embed<T, 1>(args, stream);
+}
+
+template <typename T>
+Status embedBackward(const EmbedBackwardArgs& args, cudaStream_t stream)
+{
+    const Runs<T> runs{args.ids.as<const std::int32_t>(), args.order.as<const std::int32_t>(),
+        args.gradOut.as<const T>(), args.gradTable.as<float>(), args.gradOut.dims[0],
+        args.gradOut.dims[1], args.accumulate};
+    constexpr int kPack = kPackOf<float>;
+    const bool packed = runs.cols % kPack == 0 && fitsPacks(kPack, args.gradOut, args.gradTable);
+    LaunchShape shape;
+    shape.block = dim3(kSumThreads);
+    const auto tokens = static_cast<unsigned>(runs.tokens); // they are I32
+    shape.grid = dim3(tokens, blocksFor(runs.cols, kSumThreads * (packed ? kPack : 1)));
+    const auto kernel = packed ? embedBackwardKernel<T, kPack> : embedBackwardKernel<T, 1>;
+    return launchKernel("embedBackward", kernel, shape, stream, runs);
+}
+
+} // namespace
+
+Status launchEmbed(const EmbedArgs& args, cudaStream_t stream)
+{
+    if (args.out.count() == 0)
+        return {};
+    return args.table.dtype == DType::BF16 ? embed<Bf16>(args, stream) : embed<float>(args, stream);
+}
+
+Status launchEmbedBackward(const EmbedBackwardArgs& args, cudaStream_t stream)
+{
+    if (!args.accumulate)
+        MR_TRY(launchFill({args.gradTable, 0.0F}, stream));
+    if (args.gradOut.count() == 0)
+        return {};
+    return args.gradOut.dtype == DType::BF16 ? embedBackward<Bf16>(args, stream)
+                                             : embedBackward<float>(args, stream);
+}
+
+} // namespace mr::gpu

@@ -1,0 +1,200 @@
+// sum, normBlocks, normJoin: the sums whose order is written down in ops.h.
+//
+// sum          a micro-batch's losses, a few thousand numbers: one block.
+// normBlocks   reads every gradient once. Its order gives element i of a block of 1,024 to lane
+//              i % 16, so a lane needs every 16th element; read that way from memory a warp would
+//              fetch 2-byte pieces. So a warp copies two blocks to shared memory in 16-byte pieces,
+//              8 in flight a lane, and each half of it sums one block from there. Warps do not wait
+//              for each other.
+// normJoin     one block, one thread to add the chunks, because their order is a single chain.
+//              Its 32 warps sum 32 chunks meanwhile, 128 KiB in flight.
+//
+// Bits equal those of the CPU device.
+
+#include "gpu/ops/launchers.h"
+#include "gpu/ops/packs.cuh"
+
+namespace mr::gpu {
+namespace {
+
+constexpr int kJoinThreads = 1024;
+constexpr int kJoinWarps = kJoinThreads / kWarp;
+constexpr int kChunk = 1024; // of NormJoinArgs
+constexpr int kPerLane = kChunk / kWarp;
+
+constexpr int kNormBlock = 1024; // of NormBlocksArgs
+constexpr int kNormLanes = 16;
+constexpr int kNormWarps = 4;
+constexpr int kBlocksPerWarp = kWarp / kNormLanes;
+// Sixteen elements more than a block: the halves of a warp then read different banks.
+constexpr int kNormStride = kNormBlock + kNormLanes;
+constexpr int kLoads = 8; // in flight a lane
+
+// values (n). Thread t adds t, t + 1024, ... in order; then the tree of blockSum().
+__global__ void __launch_bounds__(kJoinThreads)
+    sumKernel(const float* __restrict__ values, double* __restrict__ total, std::int64_t count)
+{
+    __shared__ double warps[kJoinWarps];
+    const int thread = static_cast<int>(threadIdx.x);
+    double sum = 0.0;
+    for (std::int64_t i = thread; i < count; i += kJoinThreads)
+        sum = sum + static_cast<double>(values[i]);
+    sum = blockSum(sum, warps, thread, kJoinThreads);
+    if (thread == 0)
+        *total = sum;
+}
+
+// Copies elements [first, first + kBlocksPerWarp * kNormBlock) to `staged`, whose blocks are
+// kNormStride apart; 0 past `count`, which changes no sum of squares. All lanes of a warp.
+template <typename T, int kPack>
+__device__ void stageBlocks(
+    const T* __restrict__ x, std::int64_t first, std::int64_t count, int lane, T* staged)
+{
+    constexpr int kPacks = kBlocksPerWarp * kNormBlock / (kWarp * kPack); // of a lane
+    for (int round = 0; round < kPacks; round += kLoads) {
+        Pack<T, kPack> held[kLoads];
+#pragma unroll
+        for (int i = 0; i < kLoads; ++i) {
+            const std::int64_t at = first + ((round + i) * kWarp + lane) * kPack;
+            if (at + kPack <= count)
+                held[i] = loadPack<kPack>(x + at);
+            else
+                for (int k = 0; k < kPack; ++k)
+                    held[i].at[k] = at + k < count ? x[at + k] : fromFloat<T>(0.0F);
+        }
+#pragma unroll
+        for (int i = 0; i < kLoads; ++i) {
+            const int at = ((round + i) * kWarp + lane) * kPack;
+            storePack(staged + at / kNormBlock * kNormStride + at % kNormBlock, held[i]);
+        }
+    }
+}
+
+// x (n), blockSums (ceil(n / 1024)). A warp takes two blocks, a block of threads 8; grid.x
+// covers them.
+template <typename T, int kPack>
+__global__ void __launch_bounds__(kNormWarps* kWarp)
+    normBlocksKernel(const T* __restrict__ x, float* __restrict__ blockSums, std::int64_t count)
+{
+    constexpr int kWide = kPackOf<T>;
+    __shared__ Pack<T, kWide> shared[kNormWarps][kBlocksPerWarp * kNormStride / kWide];
+    const int warp = static_cast<int>(threadIdx.x) / kWarp;
+    const int lane = static_cast<int>(threadIdx.x) % kWarp;
+    const std::int64_t block = (std::int64_t{blockIdx.x} * kNormWarps + warp) * kBlocksPerWarp;
+    if (block * kNormBlock >= count)
+        return; // the whole warp
+
+    T* staged = shared[warp][0].at;
+    stageBlocks<T, kPack>(x, block * kNormBlock, count, lane, staged);
+    __syncwarp();
+
+    const int half = lane / kNormLanes;
+    const T* mine = staged + half * kNormStride + lane % kNormLanes;
+    float sum = 0.0F;
+#pragma unroll 16
+    for (int i = 0; i < kNormBlock; i += kNormLanes) {
+        const float value = toFloat(mine[i]);
+        sum = __fmaf_rn(value, value, sum);
+    }
+    // The other half's lane holds the other operand; a + b and b + a have the same bits.
+    for (int other = kNormLanes / 2; other > 0; other /= 2)
+        sum = sum + __shfl_xor_sync(kAllLanes, sum, other);
+    if (lane % kNormLanes == 0 && (block + half) * kNormBlock < count)
+        blockSums[block + half] = sum;
+}
+
+// The sum of one chunk in the order of NormJoinArgs, in every lane. All lanes of a warp.
+__device__ double chunkSum(const float* __restrict__ chunk, std::int64_t count, int lane)
+{
+    float held[kPerLane];
+#pragma unroll
+    for (int i = 0; i < kPerLane; ++i) {
+        const int at = i * kWarp + lane;
+        held[i] = at < count ? chunk[at] : 0.0F; // adding 0 changes nothing
+    }
+    double sum = 0.0;
+#pragma unroll
+    for (int i = 0; i < kPerLane; ++i)
+        sum = sum + static_cast<double>(held[i]);
+    return warpSum(sum);
+}
+
+__device__ StepScalars scalarsOf(double total, double clipNorm)
+{
+    StepScalars scalars;
+    scalars.gradNorm = sqrt(total);
+    scalars.finite = isfinite(total) ? 1 : 0;
+    if (clipNorm > 0.0 && scalars.finite != 0) {
+        const double factor = clipNorm / (scalars.gradNorm + 1e-6);
+        scalars.clipFactor = static_cast<float>(factor < 1.0 ? factor : 1.0);
+    }
+    return scalars;
+}
+
+// blockSums (count). One block: warp w sums chunks w, w + 32, ..., thread 0 adds them in order.
+__global__ void __launch_bounds__(kJoinThreads) normJoinKernel(
+    const float* __restrict__ blockSums, std::int64_t count, double clipNorm, StepScalars* scalars)
+{
+    // Two sides: thread 0 reads one while the others fill the other, with one barrier a round.
+    __shared__ double totals[2][kJoinWarps];
+    const int warp = static_cast<int>(threadIdx.x) / kWarp;
+    const int lane = static_cast<int>(threadIdx.x) % kWarp;
+    const std::int64_t chunks = (count + kChunk - 1) / kChunk;
+    double total = 0.0;
+    int side = 0;
+    for (std::int64_t first = 0; first < chunks; first += kJoinWarps) {
+        const std::int64_t chunk = first + warp;
+        if (chunk < chunks) {
+            const double sum = chunkSum(blockSums + chunk * kChunk, count - chunk * kChunk, lane);
+            if (lane == 0)
+                totals[side][warp] = sum;
+        }
+        __syncthreads();
+        if (threadIdx.x == 0)
+            for (int w = 0; w < kJoinWarps && first + w < chunks; ++w)
+                total = total + totals[side][w];
+        side = 1 - side;
+    }
+    if (threadIdx.x == 0)
+        *scalars = scalarsOf(total, clipNorm);
+}
+
+template <typename T>
+Status normBlocks(const NormBlocksArgs& args, cudaStream_t stream)
+{
+    LaunchShape shape;
+    shape.grid = dim3(blocksFor(args.blockSums.dims[0], kNormWarps * kBlocksPerWarp));
+    shape.block = dim3(kNormWarps * kWarp);
+    const auto kernel =
+        fitsPacks(kPackOf<T>, args.x) ? normBlocksKernel<T, kPackOf<T>> : normBlocksKernel<T, 1>;
+    return launchKernel("normBlocks", kernel, shape, stream, args.x.as<const T>(),
+        args.blockSums.as<float>(), args.x.dims[0]);
+}
+
+} // namespace
+
+Status launchSum(const SumArgs& args, cudaStream_t stream)
+{
+    LaunchShape shape;
+    shape.grid = dim3(1);
+    shape.block = dim3(kJoinThreads);
+    return launchKernel("sum", sumKernel, shape, stream, args.values.as<const float>(),
+        args.total.as<double>() + args.index, args.values.dims[0]);
+}
+
+Status launchNormBlocks(const NormBlocksArgs& args, cudaStream_t stream)
+{
+    return args.x.dtype == DType::BF16 ? normBlocks<Bf16>(args, stream)
+                                       : normBlocks<float>(args, stream);
+}
+
+Status launchNormJoin(const NormJoinArgs& args, cudaStream_t stream)
+{
+    LaunchShape shape;
+    shape.grid = dim3(1);
+    shape.block = dim3(kJoinThreads);
+    return launchKernel("normJoin", normJoinKernel, shape, stream, args.blockSums.as<const float>(),
+        args.blockSums.dims[0], args.clipNorm, args.scalars.as<StepScalars>());
+}
+
+} // namespace mr::gpu

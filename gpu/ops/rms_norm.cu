@@ -1,0 +1,158 @@
+// RMS norm of rows, with the addition of the residual before it.
+//
+// One block a row, two packs a thread, held in registers (norm_rows.cuh): every element is read
+// once and written once, and x, residual and weight are all in flight before the first sum.
+// With a block a row the card keeps many rows in flight, so one row's barrier costs nothing.
+
+#include "gpu/ops/launchers.h"
+#include "gpu/ops/norm_rows.cuh"
+
+namespace mr::gpu {
+namespace {
+
+// x, residual, sum, out (rows, cols), weight (cols), rstd (rows); residual null: none.
+// sum may be x or residual, so only `weight` may be read ahead of a store.
+template <typename T>
+struct NormRows {
+    const T* x;
+    const T* residual;
+    const T* weight;
+    T* sum;
+    T* out;
+    float* rstd;
+    std::int64_t cols;
+    float eps;
+};
+
+// x + residual, rounded to T and stored. Else x.
+template <typename T, int kPack>
+__device__ Pack<T, kPack> addResidual(
+    const NormRows<T>& a, std::int64_t at, const Pack<T, kPack>& x, const Pack<T, kPack>& residual)
+{
+    if (!a.residual)
+        return x;
+    float sum[kPack];
+    for (int i = 0; i < kPack; ++i)
+        sum[i] = toFloat(x.at[i]) + toFloat(residual.at[i]);
+    const auto pack = roundPack<T>(sum);
+    storePack(a.sum + at, pack);
+    return pack;
+}
+
+template <typename T, int kPack>
+__device__ float addSquares(const Pack<T, kPack>& x, float sum)
+{
+    for (int i = 0; i < kPack; ++i)
+        sum = __fmaf_rn(toFloat(x.at[i]), toFloat(x.at[i]), sum);
+    return sum;
+}
+
+// 1 / sqrt(mean + eps), in every thread and in a.rstd.
+template <typename T>
+__device__ float rowRstd(const NormRows<T>& a, float squares)
+{
+    __shared__ float warps[kMaxNormThreads / kWarp];
+    const int thread = static_cast<int>(threadIdx.x);
+    squares = blockSum(squares, warps, thread, static_cast<int>(blockDim.x));
+    const float mean = __fdiv_rn(squares, static_cast<float>(a.cols));
+    const float rstd = __fdiv_rn(1.0F, __fsqrt_rn(mean + a.eps));
+    if (thread == 0)
+        a.rstd[blockIdx.x] = rstd;
+    return rstd;
+}
+
+template <typename T, int kPack>
+__device__ void storeNormed(
+    T* to, const Pack<T, kPack>& x, const Pack<T, kPack>& weight, float rstd)
+{
+    float out[kPack];
+    for (int i = 0; i < kPack; ++i)
+        out[i] = toFloat(x.at[i]) * rstd;
+    roundTo<T>(out); // Llama's order: the normed value is stored as T before the product
+    for (int i = 0; i < kPack; ++i)
+        out[i] = toFloat(weight.at[i]) * out[i];
+    storePack(to, roundPack<T>(out));
+}
+
+// Block b: row b; normThreads() threads. Precondition: normRowIsHeld().
+template <typename T, int kPack>
+__global__ void __launch_bounds__(kMaxNormThreads) rmsNormKernel(NormRows<T> a)
+{
+    const std::int64_t row = std::int64_t{blockIdx.x} * a.cols;
+    Pack<T, kPack> x[kNormHeld];
+    Pack<T, kPack> residual[kNormHeld];
+    Pack<T, kPack> weight[kNormHeld];
+    const auto column = [](int u) {
+        return (static_cast<std::int64_t>(u) * blockDim.x + threadIdx.x) * kPack;
+    };
+#pragma unroll
+    for (int u = 0; u < kNormHeld; ++u) {
+        const std::int64_t c = column(u);
+        if (c >= a.cols)
+            continue;
+        x[u] = loadPack<kPack>(a.x + row + c);
+        if (a.residual)
+            residual[u] = loadPack<kPack>(a.residual + row + c);
+        weight[u] = loadPack<kPack>(a.weight + c);
+    }
+    float squares = 0.0F;
+#pragma unroll
+    for (int u = 0; u < kNormHeld; ++u)
+        if (column(u) < a.cols) {
+            x[u] = addResidual(a, row + column(u), x[u], residual[u]);
+            squares = addSquares(x[u], squares);
+        }
+    const float rstd = rowRstd(a, squares);
+#pragma unroll
+    for (int u = 0; u < kNormHeld; ++u)
+        if (column(u) < a.cols)
+            storeNormed(a.out + row + column(u), x[u], weight[u], rstd);
+}
+
+// The same for rows that are read twice.
+template <typename T, int kPack>
+__global__ void __launch_bounds__(kMaxNormThreads) rmsNormLongKernel(NormRows<T> a)
+{
+    const std::int64_t row = std::int64_t{blockIdx.x} * a.cols;
+    const std::int64_t first = static_cast<std::int64_t>(threadIdx.x) * kPack;
+    const std::int64_t step = static_cast<std::int64_t>(blockDim.x) * kPack;
+    float squares = 0.0F;
+    for (std::int64_t c = first; c < a.cols; c += step) {
+        const auto x = loadPack<kPack>(a.x + row + c);
+        const auto residual = a.residual ? loadPack<kPack>(a.residual + row + c) : x;
+        squares = addSquares(addResidual(a, row + c, x, residual), squares);
+    }
+    const float rstd = rowRstd(a, squares);
+    const T* normed = (a.residual ? a.sum : a.x) + row; // this thread wrote what it reads
+    for (std::int64_t c = first; c < a.cols; c += step)
+        storeNormed(
+            a.out + row + c, loadPack<kPack>(normed + c), loadPack<kPack>(a.weight + c), rstd);
+}
+
+template <typename T>
+Status launch(const RmsNormArgs& args, cudaStream_t stream)
+{
+    const NormRows<T> rows{args.x.as<const T>(), args.residual.as<const T>(),
+        args.weight.as<const T>(), args.sum.as<T>(), args.out.as<T>(), args.rstd.as<float>(),
+        args.x.dims[1], args.eps};
+    constexpr int kPack = kPackOf<T>;
+    const bool packed = rows.cols % kPack == 0 &&
+                        fitsPacks(kPack, args.x, args.residual, args.weight, args.sum, args.out);
+    const std::int64_t packs = packed ? rows.cols / kPack : rows.cols;
+    LaunchShape shape;
+    shape.grid = dim3(static_cast<unsigned>(args.x.dims[0]));
+    shape.block = dim3(normThreads(packs, kNormHeld));
+    const auto kernel = !packed                ? rmsNormLongKernel<T, 1>
+                        : normRowIsHeld(packs) ? rmsNormKernel<T, kPack>
+                                               : rmsNormLongKernel<T, kPack>;
+    return launchKernel("rmsNorm", kernel, shape, stream, rows);
+}
+
+} // namespace
+
+Status launchRmsNorm(const RmsNormArgs& args, cudaStream_t stream)
+{
+    return args.x.dtype == DType::BF16 ? launch<Bf16>(args, stream) : launch<float>(args, stream);
+}
+
+} // namespace mr::gpu

@@ -1,0 +1,17 @@
+// The CUDA stream behind a Stream of the CUDA device: all that ops need to know of it.
+
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+namespace mr {
+
+class Stream;
+
+namespace gpu {
+
+// Precondition: the device that made `stream` is the one whose ops are called.
+cudaStream_t streamHandle(Stream& stream) noexcept;
+
+} // namespace gpu
+} // namespace mr

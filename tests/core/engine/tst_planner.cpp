@@ -1,0 +1,286 @@
+// What `auto` chooses and says, from rates in the user's book, and what the planner refuses.
+
+#include "core/device/cpu/cpu_device.h"
+#include "core/engine/measure_rates.h"
+#include "core/engine/rate_book.h"
+#include "core/engine/run_setup.h"
+
+#include <millrace/library.h>
+#include <millrace/planner.h>
+
+#include <QDir>
+#include <QFile>
+#include <QTemporaryDir>
+#include <QTest>
+
+using namespace mr;
+
+namespace {
+
+constexpr const char* kConfig = R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama",
+  "hidden_size": 256, "intermediate_size": 704, "num_hidden_layers": 6, "num_attention_heads": 4,
+  "num_key_value_heads": 2, "vocab_size": 512, "max_position_embeddings": 256,
+  "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "tie_word_embeddings": false,
+  "hidden_act": "silu", "torch_dtype": "bfloat16"})";
+
+// A machine on which the link is fast and the host slow: every update wants to be on the device.
+Feedback slowHost()
+{
+    Feedback rates;
+    rates.hostToDeviceBytesPerSecond = 50e9;
+    rates.deviceToHostBytesPerSecond = 50e9;
+    rates.hostAdamwElementsPerSecond = 1e7;
+    rates.deviceAdamwElementsPerSecond = 1e10;
+    rates.deviceFlopsPerSecond = 1e13;
+    return rates;
+}
+
+} // namespace
+
+class TestPlanner : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void init()
+    {
+        m_folder = std::make_unique<QTemporaryDir>();
+        QVERIFY(m_folder->isValid());
+        qputenv("XDG_DATA_HOME", m_folder->path().toUtf8());
+        QFile config(m_folder->filePath(QStringLiteral("config.json")));
+        QVERIFY(config.open(QIODevice::WriteOnly));
+        config.write(kConfig);
+    }
+
+    void bookKeepsWhatItWasGiven()
+    {
+        RateBook book;
+        book.put("a machine", slowHost());
+        QVERIFY(book.save(RateBook::defaultPath()).ok());
+
+        const RateBook again = RateBook::load(RateBook::defaultPath());
+
+        QVERIFY(again.find("another") == nullptr);
+        const Feedback* rates = again.find("a machine");
+        QVERIFY(rates != nullptr);
+        QCOMPARE(rates->hostAdamwElementsPerSecond, 1e7);
+        QCOMPARE(rates->deviceFlopsPerSecond, 1e13);
+    }
+
+    void brokenBookIsAnEmptyBook()
+    {
+        const auto path = RateBook::defaultPath();
+        QVERIFY(QDir().mkpath(QString::fromStdString(path.parent_path().string())));
+        for (const char* text : {"", "{", "[]", R"({"version": "1", "entries": {}})",
+                 R"({"version": 1, "entries": {"k": {"h2d_bytes_per_s": "fast"}}})"}) {
+            QFile file(QString::fromStdString(path.string()));
+            QVERIFY(file.open(QIODevice::WriteOnly));
+            file.write(text);
+            file.close();
+
+            const RateBook book = RateBook::load(path);
+
+            const Feedback* rates = book.find("k");
+            QVERIFY(rates == nullptr || rates->hostToDeviceBytesPerSecond == 0.0);
+        }
+    }
+
+    void withoutRatesTheFirstThatFitsIsTakenAndNoTimeIsMadeUp()
+    {
+        RunSpec spec = usable();
+
+        Result<PlanReport> report = planRun(spec);
+
+        QVERIFY2(report.ok(), report.status().message().c_str());
+        QCOMPARE(report.value().policy, std::string("resident"));
+        QCOMPARE(report.value().predictedStepMs, 0.0);
+        QVERIFY(report.value().reason.find("no rates are measured") != std::string::npos);
+    }
+
+    void withRatesTheFastestThatFitsIsTakenAndSaysWhy()
+    {
+        RunSpec spec = usable();
+        put(spec, slowHost());
+        Result<PlanReport> all = planRun(spec);
+        QVERIFY2(all.ok(), all.status().message().c_str());
+        QCOMPARE(all.value().policy, std::string("resident"));
+
+        spec.deviceMemoryBytes = all.value().tiers[0].totalBytes * 6 / 10;
+        Result<PlanReport> report = planRun(spec);
+
+        QVERIFY2(report.ok(), report.status().message().c_str());
+        QVERIFY(report.value().fits);
+        QCOMPARE(report.value().policy, std::string("deep-optimizer-states"));
+        QVERIFY(report.value().predictedStepMs > 0.0);
+        double sum = report.value().predictedComputeMs;
+        for (const double stall : report.value().predictedStallMs)
+            sum += stall;
+        QVERIFY(std::abs(sum - report.value().predictedStepMs) < 1e-6 * sum);
+        QVERIFY(report.value().reason.find("the fastest that fits") != std::string::npos);
+        bool saysMore = false;
+        for (const std::string& advice : report.value().advice)
+            saysMore = saysMore || advice.find("the speed") != std::string::npos;
+        QVERIFY(saysMore); // more device memory would be faster here
+    }
+
+    void whatWasChosenIsWhatAResolvedSpecKeeps()
+    {
+        RunSpec spec = usable();
+        put(spec, slowHost());
+        spec.policy = "deep-optimizer-states";
+
+        Result<RunSpec> resolved = resolveSpec(spec, 10);
+
+        QVERIFY2(resolved.ok(), resolved.status().message().c_str());
+        const std::string share = resolved.value().policyOptions.at("device-share");
+        QVERIFY(std::stod(share) > 0.9);
+        Result<RunSpec> again = resolveSpec(resolved.value(), 10);
+        QVERIFY(again.ok());
+        QCOMPARE(toJson(again.value()), toJson(resolved.value()));
+    }
+
+    void policiesAndOptionsThatDoNotExistAreRefusedByName_data()
+    {
+        QTest::addColumn<QString>("policy");
+        QTest::addColumn<QString>("option");
+        QTest::addColumn<QString>("value");
+        QTest::addColumn<QString>("words");
+        const auto row = [](const char* policy, const char* option, const char* value,
+                             const char* words) {
+            QTest::addRow("%s %s=%s", policy, option, value)
+                << QString::fromUtf8(policy) << QString::fromUtf8(option)
+                << QString::fromUtf8(value) << QString::fromUtf8(words);
+        };
+        row("zenflow", "", "", "not built in this version");
+        row("zeroff", "", "", "is not known");
+        row("resident", "urgent", "0.1", "belongs to zenflow");
+        row("auto", "ugrent", "0.1", "is not known");
+        row("zero-offload", "clip-mode", "per-group", "not built in this version");
+        row("zero-offload", "late", "1.5", "want a share from 0 to 1");
+        row("zero-offload", "device-share", "0.5", "is not of this policy");
+        row("deep-optimizer-states", "device-share", "half", "or auto");
+        row("deep-optimizer-states", "tile", "1KiB", "want 2KiB to 16GiB");
+    }
+
+    void policiesAndOptionsThatDoNotExistAreRefusedByName()
+    {
+        QFETCH(QString, policy);
+        QFETCH(QString, option);
+        QFETCH(QString, value);
+        QFETCH(QString, words);
+        RunSpec spec = usable();
+        spec.policy = policy.toStdString();
+        if (!option.isEmpty())
+            spec.policyOptions[option.toStdString()] = value.toStdString();
+
+        const Status status = planRun(spec).status();
+
+        QCOMPARE(status.kind(), ErrorKind::InvalidArgument);
+        QVERIFY2(status.message().find(words.toStdString()) != std::string::npos,
+            status.message().c_str());
+    }
+
+    void layersAndSharedBytesAddUpToTheTiers()
+    {
+        for (const char* policy : {"resident", "zero-offload"}) {
+            RunSpec spec = usable();
+            spec.policy = policy;
+
+            const PlanReport report = planRun(spec).value();
+
+            QCOMPARE(report.groups.size(), std::size_t{9}); // embedding, 6 blocks, head, shared
+            QCOMPARE(report.groups[1].name, std::string("block 0"));
+            QCOMPARE(report.groups.back().name, std::string("shared"));
+            for (const PlanTier& tier : report.tiers) {
+                std::uint64_t sum = 0;
+                for (const PlanGroup& group : report.groups) {
+                    for (const PlanGroupBytes& part : group.bytes)
+                        sum += part.tier == tier.tier ? part.bytes : 0;
+                }
+                QCOMPARE(sum, tier.totalBytes);
+            }
+        }
+    }
+
+    void ratesAreMeasuredFromRealSteps()
+    {
+        Result<RunSpec> resolved = resolveSpec(usable(), 10);
+        QVERIFY(resolved.ok());
+        Result<RateSubject> subject = subjectOf(resolved.value());
+        QVERIFY(subject.ok());
+        QVERIFY(!subject.value().standIn);
+        CpuDeviceOptions options;
+        options.memoryBytes = subject.value().deviceBytes;
+        options.mode = CpuDeviceOptions::Mode::Threaded;
+        Result<std::unique_ptr<Device>> device = makeCpuDevice(options);
+        QVERIFY(device.ok());
+
+        Result<Feedback> rates = measureRates(*device.value(), subject.value());
+
+        QVERIFY2(rates.ok(), rates.status().message().c_str());
+        QVERIFY(rates.value().hostToDeviceBytesPerSecond > 0.0);
+        QVERIFY(rates.value().deviceToHostBytesPerSecond > 0.0);
+        QVERIFY(rates.value().hostAdamwElementsPerSecond > 0.0);
+        QVERIFY(rates.value().deviceAdamwElementsPerSecond > 0.0);
+        QVERIFY(rates.value().deviceFlopsPerSecond > 0.0);
+        QVERIFY(rates.value().block.forward > 0.0);
+        QVERIFY(rates.value().block.backward > 0.0);
+        QVERIFY(rates.value().head.backward > 0.0);
+    }
+
+    void aModelTooLargeToTryIsStoodInFor()
+    {
+        Result<RunSpec> resolved = resolveSpec(usable(), 10);
+        QVERIFY(resolved.ok());
+        MachineInfo small = inspectMachine();
+        small.availableBytes = 1 << 20;
+        auto config = readModelConfig(resolved.value().scratchConfig);
+        QVERIFY(config.ok());
+
+        Result<RateSubject> subject = rateSubject(resolved.value(), config.value(), small);
+
+        QVERIFY(subject.ok());
+        QVERIFY(subject.value().standIn);
+        QVERIFY(subject.value().key.find("stand-in") != std::string::npos);
+    }
+
+private:
+    RunSpec usable() const
+    {
+        RunSpec spec;
+        spec.scratchConfig = m_folder->filePath(QStringLiteral("config.json")).toStdString();
+        spec.scratchTokenizer = "tokenizer.model";
+        spec.data.push_back({"data.txt", DataFormat::Text, {}});
+        spec.device = DeviceChoice::Cpu;
+        spec.precision = PrecisionChoice::BF16;
+        spec.seqLen = 64;
+        spec.steps = 10;
+        return spec;
+    }
+
+    static Result<RateSubject> subjectOf(const RunSpec& resolved)
+    {
+        auto config = readModelConfig(resolved.scratchConfig);
+        if (!config.ok())
+            return config.status();
+        return rateSubject(resolved, config.value(), inspectMachine());
+    }
+
+    void put(const RunSpec& spec, const Feedback& rates)
+    {
+        RunSpec plain = spec;
+        plain.policy = "resident";
+        Result<RunSpec> resolved = resolveSpec(plain, 10);
+        QVERIFY2(resolved.ok(), resolved.status().message().c_str());
+        Result<RateSubject> subject = subjectOf(resolved.value());
+        QVERIFY(subject.ok());
+        RateBook book;
+        book.put(subject.value().key, rates);
+        QVERIFY(book.save(RateBook::defaultPath()).ok());
+    }
+
+    std::unique_ptr<QTemporaryDir> m_folder;
+};
+
+QTEST_GUILESS_MAIN(TestPlanner)
+#include "tst_planner.moc"

@@ -1,0 +1,57 @@
+// A built step whose parts tests take out or exchange, and check again.
+
+#pragma once
+
+#include "tests/core/plan/plan_shapes.h"
+
+#include <QTest>
+
+#include <utility>
+
+namespace mr::test {
+
+// A step to be broken: two blocks, three micro-batches, after step 6.
+struct Bench {
+    ModelShape shape = smallShape(2);
+    OffloadPolicy policy = policyOf("zero-offload");
+    Budget budget = endless();
+    Carry in = carryOf(6);
+    Precision precision = Precision::BF16;
+    BuiltStep built;
+
+    void build(int microBatches = 3)
+    {
+        StepSpec spec = specOf(in.step + 1, microBatches);
+        spec.precision = precision;
+        Result<BuiltStep> made = buildPlan(spec, in, shape, budget, {}, policy);
+        QVERIFY2(made.ok(), made.status().message().c_str());
+        built = std::move(made).value();
+    }
+
+    StepPlan& plan() { return built.plan; }
+
+    Status check() const { return checkPlan(built.plan, in, built.out, shape, budget, policy); }
+
+    // The `nth` task of a kind.
+    Task& find(TaskKind kind, int nth = 0)
+    {
+        for (Task& task : built.plan.tasks) {
+            if (task.kind == kind && nth-- == 0)
+                return task;
+        }
+        qFatal("no such task");
+    }
+
+    void erase(TaskKind kind, int nth = 0)
+    {
+        const auto index = static_cast<TaskIndex>(&find(kind, nth) - built.plan.tasks.data());
+        built.plan.tasks.erase(built.plan.tasks.begin() + index);
+        // What waited for it waits for nothing now, what lies behind it moves up.
+        for (Wait& wait : built.plan.waits) {
+            if (!wait.isCarried() && wait.index() >= index && wait.index() > 0)
+                wait = Wait::onTask(wait.index() - 1);
+        }
+    }
+};
+
+} // namespace mr::test

@@ -1,0 +1,149 @@
+// Every single wait of a plan is needed: without it the checker refuses the plan.
+
+#include "core/plan/plan_text.h"
+#include "tests/core/plan/plan_bench.h"
+
+#include <QTest>
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace mr;
+using namespace mr::test;
+
+namespace {
+
+// Removes wait `nth` of a task; the wait stays in the plan and nobody names it.
+void dropWait(StepPlan& plan, Task& task, std::uint32_t nth)
+{
+    std::swap(plan.waits[task.firstWait], plan.waits[task.firstWait + nth]);
+    task.firstWait += 1;
+    task.waitCount -= 1;
+}
+
+// Tasks of the plan of which a wait can be removed without breaking a rule, as text.
+std::string needlessWaits(Bench& bench)
+{
+    std::string needless;
+    for (TaskIndex i = 0; i < bench.plan().tasks.size(); ++i) {
+        const Task whole = bench.plan().tasks[i];
+        for (std::uint32_t nth = 0; nth < whole.waitCount; ++nth) {
+            const std::string line = toText(bench.plan(), i) + "\n";
+            dropWait(bench.plan(), bench.plan().tasks[i], nth);
+            if (bench.check().ok())
+                needless += line;
+            bench.plan().tasks[i] = whole;
+        }
+    }
+    return needless;
+}
+
+// Policies and options that plan differently.
+std::vector<OffloadPolicy> policiesToMutate(const std::string& order)
+{
+    std::vector<OffloadPolicy> policies;
+    policies.push_back(policyOf("resident", order));
+    for (const char* late : {"0", "0.5", "1"}) {
+        const std::map<std::string, std::string> common = {
+            {"order", order}, {"tile", "2KiB"}, {"late", late}};
+        policies.push_back(policyWith("zero-offload", common));
+        for (const char* share : {"0.25", "0.75", "1"}) {
+            std::map<std::string, std::string> options = common;
+            options["device-share"] = share;
+            policies.push_back(policyWith("deep-optimizer-states", options));
+        }
+    }
+    return policies;
+}
+
+} // namespace
+
+#define EVERY_WAIT_IS_NEEDED(bench)                                                                \
+    do {                                                                                           \
+        const Status status = (bench).check();                                                     \
+        QVERIFY2(status.ok(), status.message().c_str());                                           \
+        const std::string needless = needlessWaits(bench);                                         \
+        QVERIFY2(needless.empty(), needless.c_str());                                              \
+    } while (false)
+
+class TestPlanWaits : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    // The builder writes no wait that another one implies, so none may be missed unnoticed.
+    void everySingleWaitOfAStepIsNeeded_data()
+    {
+        QTest::addColumn<QString>("order");
+        QTest::addColumn<bool>("full");
+        QTest::addColumn<bool>("tied");
+        for (const char* order : {"by-microbatch", "by-layer", "by-layer-flip"}) {
+            for (const bool full : {false, true}) {
+                for (const bool tied : {false, true})
+                    QTest::addRow("%s %s %s", order, full ? "fp32" : "bf16", tied ? "tied" : "")
+                        << QString::fromUtf8(order) << full << tied;
+            }
+        }
+    }
+
+    void everySingleWaitOfAStepIsNeeded()
+    {
+        QFETCH(const QString, order);
+        QFETCH(const bool, full);
+        QFETCH(const bool, tied);
+        for (OffloadPolicy& policy : policiesToMutate(order.toStdString())) {
+            Bench bench;
+            bench.shape = smallShape(4);
+            bench.shape.tiedHead = tied;
+            bench.precision = full ? Precision::F32 : Precision::BF16;
+            bench.policy = std::move(policy);
+            for (const int microBatches : {1, 3}) {
+                bench.in = carryOf(6);
+                for (int step = 0; step < 2; ++step) { // the second makes what the first left
+                    bench.build(microBatches);
+                    EVERY_WAIT_IS_NEEDED(bench);
+                    bench.in = bench.built.out;
+                }
+            }
+        }
+    }
+
+    void everySingleWaitOfAFlushAndAnEvaluationIsNeeded()
+    {
+        for (OffloadPolicy& policy : policiesToMutate("by-microbatch")) {
+            Bench bench;
+            bench.policy = std::move(policy);
+            bench.build();
+            bench.in = bench.built.out;
+            Result<BuiltStep> flush =
+                buildFlush(bench.in, bench.shape, bench.budget, {}, bench.policy);
+            QVERIFY(flush.ok());
+            bench.built = std::move(flush).value();
+            EVERY_WAIT_IS_NEEDED(bench);
+
+            bench.in = bench.built.out;
+            Result<StepPlan> evaluation = buildEvaluation(
+                specOf(7, 4), bench.in, bench.shape, bench.budget, {}, bench.policy);
+            QVERIFY(evaluation.ok());
+            bench.built = {std::move(evaluation).value(), bench.in};
+            EVERY_WAIT_IS_NEEDED(bench);
+        }
+    }
+
+    void everySingleWaitOnWhatAnEarlierStepLeftIsNeeded()
+    {
+        for (OffloadPolicy& policy : policiesToMutate("by-layer")) {
+            Bench bench;
+            bench.policy = std::move(policy);
+            bench.in.unfinished = {leftRunning(TaskKind::UpdateOnHost, Lane::Host, GroupId{1}),
+                leftRunning(TaskKind::FetchWeights, Lane::CopyIn, GroupId{2})};
+            bench.build();
+            EVERY_WAIT_IS_NEEDED(bench);
+        }
+    }
+};
+
+QTEST_APPLESS_MAIN(TestPlanWaits)
+#include "tst_plan_waits.moc"

@@ -1,0 +1,187 @@
+#include "gpu/runtime/fake_cublaslt.h"
+
+#include <cublasLt.h>
+
+#include <cstring>
+
+namespace {
+
+// What the opaque descriptors hold here.
+struct Desc {
+    cublasOperation_t transposeA;
+    cublasOperation_t transposeB;
+    cublasLtEpilogue_t epilogue;
+    const float* bias;
+};
+
+struct Layout {
+    cudaDataType type;
+    std::uint64_t rows;
+    std::uint64_t cols;
+    std::int64_t ld;
+};
+
+static_assert(sizeof(Desc) <= sizeof(cublasLtMatmulDescOpaque_t));
+static_assert(sizeof(Layout) <= sizeof(cublasLtMatrixLayoutOpaque_t));
+
+template <typename To, typename From>
+To read(From* opaque)
+{
+    To out;
+    std::memcpy(static_cast<void*>(&out), opaque, sizeof(out));
+    return out;
+}
+
+template <typename T>
+T valueOf(const void* buffer)
+{
+    T out;
+    std::memcpy(&out, buffer, sizeof(out));
+    return out;
+}
+
+// Element (row, col) of op(X).
+float element(const float* x, const Layout& layout, cublasOperation_t op, std::uint64_t row,
+    std::uint64_t col)
+{
+    const std::uint64_t r = op == CUBLAS_OP_N ? row : col;
+    const std::uint64_t c = op == CUBLAS_OP_N ? col : row;
+    return x[r + c * static_cast<std::uint64_t>(layout.ld)];
+}
+
+bool fits(const Layout& layout, cublasOperation_t op, std::uint64_t rows, std::uint64_t cols)
+{
+    const bool plain = op == CUBLAS_OP_N;
+    return layout.rows == (plain ? rows : cols) && layout.cols == (plain ? cols : rows) &&
+           layout.ld >= static_cast<std::int64_t>(layout.rows);
+}
+
+} // namespace
+
+namespace mr::test {
+
+FakeCublasLt& fakeCublasLt()
+{
+    static FakeCublasLt fake;
+    return fake;
+}
+
+} // namespace mr::test
+
+extern "C" {
+
+cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle)
+{
+    *handle = reinterpret_cast<cublasLtHandle_t>(&mr::test::fakeCublasLt());
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtDestroy(cublasLtHandle_t)
+{
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+const char* cublasLtGetStatusName(cublasStatus_t)
+{
+    return "CUBLAS_STATUS_OF_THE_FAKE";
+}
+
+const char* cublasLtGetStatusString(cublasStatus_t)
+{
+    return "a status of the fake library";
+}
+
+cublasStatus_t cublasLtMatmulDescInit_internal(
+    cublasLtMatmulDesc_t desc, std::size_t, cublasComputeType_t, cudaDataType_t)
+{
+    const Desc fresh{CUBLAS_OP_N, CUBLAS_OP_N, CUBLASLT_EPILOGUE_DEFAULT, nullptr};
+    std::memcpy(desc, &fresh, sizeof(fresh));
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t opaque,
+    cublasLtMatmulDescAttributes_t what, const void* value, std::size_t bytes)
+{
+    Desc desc = read<Desc>(opaque);
+    if (what == CUBLASLT_MATMUL_DESC_TRANSA && bytes == 4)
+        desc.transposeA = valueOf<cublasOperation_t>(value);
+    else if (what == CUBLASLT_MATMUL_DESC_TRANSB && bytes == 4)
+        desc.transposeB = valueOf<cublasOperation_t>(value);
+    else if (what == CUBLASLT_MATMUL_DESC_EPILOGUE && bytes == 4)
+        desc.epilogue = valueOf<cublasLtEpilogue_t>(value);
+    else if (what == CUBLASLT_MATMUL_DESC_BIAS_POINTER && bytes == 8)
+        desc.bias = valueOf<const float*>(value);
+    else
+        return CUBLAS_STATUS_INVALID_VALUE;
+    std::memcpy(opaque, &desc, sizeof(desc));
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t opaque, std::size_t,
+    cudaDataType type, std::uint64_t rows, std::uint64_t cols, std::int64_t ld)
+{
+    const Layout layout{type, rows, cols, ld};
+    std::memcpy(opaque, &layout, sizeof(layout));
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulPreferenceInit_internal(cublasLtMatmulPreference_t, std::size_t)
+{
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t,
+    cublasLtMatmulPreferenceAttributes_t what, const void* value, std::size_t bytes)
+{
+    if (what == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES)
+        return bytes == 8 ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
+    if (bytes != 4)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    if (what == CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK)
+        mr::test::fakeCublasLt().reductions = valueOf<std::uint32_t>(value);
+    else
+        mr::test::fakeCublasLt().alignment = valueOf<std::uint32_t>(value);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t,
+    cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+    cublasLtMatmulPreference_t, int, cublasLtMatmulHeuristicResult_t results[], int* count)
+{
+    ++mr::test::fakeCublasLt().proposals;
+    *count = mr::test::fakeCublasLt().hasAlgorithm ? 1 : 0;
+    results[0].state = CUBLAS_STATUS_SUCCESS;
+    results[0].workspaceSize = 1024;
+    return *count == 1 ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
+}
+
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t descOpaque, const void* alpha,
+    const void* a, cublasLtMatrixLayout_t aOpaque, const void* b, cublasLtMatrixLayout_t bOpaque,
+    const void* beta, const void* c, cublasLtMatrixLayout_t, void* d,
+    cublasLtMatrixLayout_t dOpaque, const cublasLtMatmulAlgo_t*, void*, std::size_t, cudaStream_t)
+{
+    const Desc desc = read<Desc>(descOpaque);
+    const auto left = read<Layout>(aOpaque);
+    const auto right = read<Layout>(bOpaque);
+    const auto out = read<Layout>(dOpaque);
+    const std::uint64_t k = desc.transposeA == CUBLAS_OP_N ? left.cols : left.rows;
+    if (c != d || !fits(left, desc.transposeA, out.rows, k) ||
+        !fits(right, desc.transposeB, k, out.cols) || left.type != CUDA_R_32F)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    auto* result = static_cast<float*>(d);
+    for (std::uint64_t col = 0; col < out.cols; ++col) {
+        for (std::uint64_t row = 0; row < out.rows; ++row) {
+            float sum = 0.0F;
+            for (std::uint64_t i = 0; i < k; ++i)
+                sum += element(static_cast<const float*>(a), left, desc.transposeA, row, i) *
+                       element(static_cast<const float*>(b), right, desc.transposeB, i, col);
+            float& at = result[row + col * static_cast<std::uint64_t>(out.ld)];
+            at = valueOf<float>(alpha) * sum +
+                 (valueOf<float>(beta) == 0.0F ? 0.0F : valueOf<float>(beta) * at);
+            if (desc.epilogue == CUBLASLT_EPILOGUE_BIAS)
+                at += desc.bias[row];
+        }
+    }
+    return CUBLAS_STATUS_SUCCESS;
+}
+}

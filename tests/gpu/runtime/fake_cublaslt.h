@@ -1,0 +1,21 @@
+// As much of cuBLASLt as the products need: column-major, in the words of its documentation, F32
+// only.
+//
+// Threads  One.
+
+#pragma once
+
+#include <cstdint>
+
+namespace mr::test {
+
+struct FakeCublasLt {
+    int proposals = 0;             // calls of the heuristic
+    bool hasAlgorithm = true;      // false: it proposes nothing
+    std::uint32_t alignment = 0;   // the least that was asked for, of the last call
+    std::uint32_t reductions = 99; // schemes allowed by the last call
+};
+
+FakeCublasLt& fakeCublasLt();
+
+} // namespace mr::test

@@ -1,0 +1,39 @@
+// A CUDA runtime on the host, as far as the CUDA device's own parts call it: memory that may only
+// be reached by a copy of the right kind, streams that run when somebody looks, events, and a card
+// clock of its own.
+//
+// It is stricter than the real one where the documentation leaves room: a copy must lie inside one
+// allocation or one registered range.
+//
+// Threads  One, but cudaHostRegister, which may come from several.
+
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace mr::test {
+
+struct FakeCard {
+    std::size_t memoryBytes = std::size_t{1} << 30;
+    bool waitsForValues = true;
+    int failRegistration = -1;                    // the number of the cudaHostRegister that fails
+    cudaError_t failEverything = cudaSuccess;     // a broken context answers every call so
+    std::int64_t clockOffsetNs = 123'456'789'000; // of the card's clock
+
+    // What is left behind, which must be nothing.
+    std::size_t allocations = 0;
+    std::size_t registrations = 0;
+    std::size_t streams = 0;
+    std::size_t events = 0;
+
+    std::size_t copies = 0;
+};
+
+// Fresh; forgets everything.
+void resetFakeCard();
+FakeCard& fakeCard();
+
+} // namespace mr::test

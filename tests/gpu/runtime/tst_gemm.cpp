@@ -1,0 +1,219 @@
+// How products are put to cuBLASLt, over a fake library that computes what its documentation says.
+
+#include "gpu/add_bias.h"
+#include "gpu/cublaslt_gemm.h"
+#include "gpu/runtime/fake_cublaslt.h"
+#include "gpu/runtime/fake_cudart.h"
+
+#include <QTest>
+
+#include <bit>
+#include <vector>
+
+using namespace mr;
+using namespace mr::gpu;
+
+namespace mr::gpu {
+
+// The kernel's place: out is F32 here, the bias BF16 or F32.
+Status launchAddBias(const TensorView& out, const TensorView& bias, bool add, cudaStream_t)
+{
+    for (std::int64_t i = 0; i < out.count(); ++i) {
+        const std::int64_t col = i % bias.count();
+        const float b =
+            bias.dtype == DType::F32
+                ? bias.as<float>()[col]
+                : std::bit_cast<float>(std::uint32_t{bias.as<std::uint16_t>()[col]} << 16);
+        out.as<float>()[i] = add ? out.as<float>()[i] + b : b;
+    }
+    return {};
+}
+
+} // namespace mr::gpu
+
+namespace {
+
+constexpr std::int64_t kM = 3;
+constexpr std::int64_t kN = 5;
+constexpr std::int64_t kK = 4;
+
+struct Matrix {
+    Matrix(std::int64_t rows, std::int64_t cols, int seed)
+        : values(static_cast<std::size_t>(rows * cols))
+        , view(matrixView(reinterpret_cast<std::byte*>(values.data()), DType::F32, rows, cols))
+    {
+        for (std::size_t i = 0; i < values.size(); ++i) // small whole numbers: sums are exact
+            values[i] = static_cast<float>((static_cast<int>(i) * 7 + seed) % 11 - 5);
+    }
+
+    float at(std::int64_t row, std::int64_t col, bool transposed = false) const
+    {
+        const std::int64_t r = transposed ? col : row;
+        const std::int64_t c = transposed ? row : col;
+        return values[static_cast<std::size_t>(r * view.dims[1] + c)];
+    }
+
+    std::vector<float> values;
+    TensorView view;
+};
+
+struct Rig {
+    Rig()
+    {
+        test::resetFakeCard();
+        test::fakeCublasLt() = {};
+        CudaFacts facts;
+        facts.computeMajor = 9;
+        gemm = makeCublasLtGemm(facts, failure).value();
+        (void)cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    }
+
+    ~Rig()
+    {
+        gemm.reset();
+        (void)cudaStreamDestroy(stream);
+    }
+
+    CudaFailure failure;
+    std::unique_ptr<Gemm> gemm;
+    cudaStream_t stream = nullptr;
+};
+
+} // namespace
+
+class TestGemm : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void everyTransposeIsTheRowMajorProduct_data()
+    {
+        QTest::addColumn<bool>("transposeA");
+        QTest::addColumn<bool>("transposeB");
+        QTest::addColumn<bool>("accumulate");
+        QTest::addColumn<bool>("withBias");
+        for (int i = 0; i < 16; ++i)
+            if ((i & 12) != 12) // a bias is not for accumulating
+                QTest::addRow("%d", i) << bool(i & 1) << bool(i & 2) << bool(i & 4) << bool(i & 8);
+    }
+
+    void everyTransposeIsTheRowMajorProduct()
+    {
+        QFETCH(bool, transposeA);
+        QFETCH(bool, transposeB);
+        QFETCH(bool, accumulate);
+        QFETCH(bool, withBias);
+        Rig rig;
+        const Matrix a(transposeA ? kK : kM, transposeA ? kM : kK, 1);
+        const Matrix b(transposeB ? kN : kK, transposeB ? kK : kN, 2);
+        const Matrix before(kM, kN, 3);
+        Matrix out(kM, kN, 3);
+        const Matrix bias(1, kN, 4);
+        Product product{a.view, b.view, out.view, {}, transposeA, transposeB, accumulate};
+        if (withBias)
+            product.bias = vectorView(bias.view.data, DType::F32, kN);
+
+        QVERIFY(rig.gemm->run(product, rig.stream).ok());
+
+        for (std::int64_t i = 0; i < kM; ++i) {
+            for (std::int64_t j = 0; j < kN; ++j) {
+                float want = accumulate ? before.at(i, j) : 0.0F;
+                for (std::int64_t l = 0; l < kK; ++l)
+                    want += a.at(i, l, transposeA) * b.at(l, j, transposeB);
+                QCOMPARE(out.at(i, j), want + (withBias ? bias.at(0, j) : 0.0F));
+            }
+        }
+    }
+
+    void nothingThatAddsAtomicallyOrRoundsPartsIsAllowed()
+    {
+        Rig rig;
+        const Matrix a(kM, kK, 1);
+        const Matrix b(kK, kN, 2);
+        Matrix out(kM, kN, 3);
+        QVERIFY(rig.gemm->run({a.view, b.view, out.view, {}}, rig.stream).ok());
+        QCOMPARE(test::fakeCublasLt().reductions, 2U); // CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE
+    }
+
+    // Another address, aligned at least to 16 bytes, must not get another algorithm.
+    void theAlgorithmDependsOnTheShapeOnly()
+    {
+        Rig rig;
+        std::vector<float> room(1000);
+        const auto aligned = [&](std::size_t elements, std::int64_t rows, std::int64_t cols) {
+            auto* data = reinterpret_cast<std::byte*>(room.data() + elements);
+            return matrixView(data, DType::F32, rows, cols);
+        };
+        QCOMPARE(reinterpret_cast<std::uintptr_t>(room.data()) % 16, std::uintptr_t{0});
+        for (const std::size_t at : {0U, 4U, 64U})
+            QVERIFY(rig.gemm
+                        ->run({aligned(at, kM, kK), aligned(200 + at, kK, kN),
+                                  aligned(400 + at, kM, kN), {}},
+                            rig.stream)
+                        .ok());
+        QCOMPARE(test::fakeCublasLt().proposals, 1);
+        QCOMPARE(test::fakeCublasLt().alignment, 16U);
+
+        QVERIFY(rig.gemm
+                    ->run({aligned(1, kM, kK), aligned(200, kK, kN), aligned(400, kM, kN), {}},
+                        rig.stream)
+                    .ok());
+        QCOMPARE(test::fakeCublasLt().proposals, 2);
+        QCOMPARE(test::fakeCublasLt().alignment, 4U);
+    }
+
+    void aSumOfNothingIsZeroOrTheBiasOrWhatWasThere()
+    {
+        Rig rig;
+        const Matrix a(kM, 0, 1);
+        const Matrix b(0, kN, 2);
+        Matrix out(kM, kN, 3);
+        const Matrix before(kM, kN, 3);
+        const Matrix bias(1, kN, 4);
+        Product product{a.view, b.view, out.view, {}};
+        product.accumulate = true;
+        QVERIFY(rig.gemm->run(product, rig.stream).ok());
+        QCOMPARE(out.values, before.values);
+        product.accumulate = false;
+        product.bias = vectorView(bias.view.data, DType::F32, kN);
+        QVERIFY(rig.gemm->run(product, rig.stream).ok());
+        QCOMPARE(out.at(kM - 1, 2), bias.at(0, 2));
+        product.bias = {};
+        QVERIFY(rig.gemm->run(product, rig.stream).ok());
+        QVERIFY(cudaStreamSynchronize(rig.stream) == cudaSuccess);
+        QCOMPARE(out.values, std::vector<float>(static_cast<std::size_t>(kM * kN)));
+        QCOMPARE(test::fakeCublasLt().proposals, 0);
+    }
+
+    void aNarrowBiasIsAddedToAWideResult()
+    {
+        Rig rig;
+        const Matrix a(kM, kK, 1);
+        const Matrix b(kK, kN, 2);
+        Matrix plain(kM, kN, 3);
+        Matrix out(kM, kN, 3);
+        std::vector<std::uint16_t> bias(kN, 0x4040); // 3.0
+        Product product{a.view, b.view, plain.view, {}};
+        QVERIFY(rig.gemm->run(product, rig.stream).ok());
+        product.out = out.view;
+        product.bias = vectorView(reinterpret_cast<std::byte*>(bias.data()), DType::BF16, kN);
+        QVERIFY(rig.gemm->run(product, rig.stream).ok());
+        QCOMPARE(out.at(1, 1), plain.at(1, 1) + 3.0F);
+    }
+
+    void aShapeWithoutAnAlgorithmIsNamed()
+    {
+        Rig rig;
+        test::fakeCublasLt().hasAlgorithm = false;
+        const Matrix a(kM, kK, 1);
+        const Matrix b(kK, kN, 2);
+        Matrix out(kM, kN, 3);
+        const Status refused = rig.gemm->run({a.view, b.view, out.view, {}}, rig.stream);
+        QVERIFY(refused.kind() == ErrorKind::InvalidArgument);
+        QVERIFY2(refused.message().find("(3, 4) x (4, 5) in F32") != std::string::npos,
+            refused.message().c_str());
+    }
+};
+
+QTEST_GUILESS_MAIN(TestGemm)
+#include "tst_gemm.moc"

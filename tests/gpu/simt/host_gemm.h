@@ -1,0 +1,18 @@
+// HostGemm: matrix products of the host device, element by element.
+//
+// Products are summed in F32, in ascending order of k, with one rounding each; then the bias, then
+// the addition to what is there.
+
+#pragma once
+
+#include "gpu/gemm.h"
+
+namespace mr::simt {
+
+class HostGemm final : public gpu::Gemm
+{
+public:
+    Status run(const gpu::Product& product, cudaStream_t stream) override;
+};
+
+} // namespace mr::simt

@@ -1,0 +1,70 @@
+// The functions of gpu/ptx.cuh in plain C++; what each does stands there.
+//
+// Stands before that header on the include path of mr_simt. Its own checks: 16-byte alignment of
+// every row, and that a whole warp calls from one line.
+
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <bit>
+#include <cstdint>
+#include <source_location>
+
+namespace mr::gpu {
+
+inline void cpAsync16(void* shared, const void* global, bool valid)
+{
+    simt::copyAsync(shared, global, valid);
+}
+
+inline void cpAsyncCommit()
+{
+    simt::closeCopies();
+}
+
+template <int kPending>
+inline void cpAsyncWait()
+{
+    simt::waitForCopies(kPending);
+}
+
+inline void ldmatrix4(std::uint32_t (&r)[4], const void* shared,
+    const std::source_location& where = std::source_location::current())
+{
+    simt::loadMatrices(r, shared, false, where);
+}
+
+inline void ldmatrix4Trans(std::uint32_t (&r)[4], const void* shared,
+    const std::source_location& where = std::source_location::current())
+{
+    simt::loadMatrices(r, shared, true, where);
+}
+
+inline void mmaBf16(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
+    const std::source_location& where = std::source_location::current())
+{
+    simt::multiplyFragments(d, a, b, where);
+}
+
+// A NaN becomes the one that the instruction gives.
+inline std::uint32_t packBf16(float low, float high)
+{
+    const auto round = [](float x) -> std::uint32_t {
+        const auto bits = std::bit_cast<std::uint32_t>(x);
+        return x != x ? 0x7fffU : (bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16;
+    };
+    return round(low) | (round(high) << 16);
+}
+
+inline float exp2Fast(float x)
+{
+    return exp2f(x);
+}
+
+inline unsigned unpredictable(unsigned x)
+{
+    return x;
+}
+
+} // namespace mr::gpu

@@ -1,0 +1,124 @@
+// Whole steps with the CUDA kernels on the host: near the CPU device, and exact where exact is ==.
+
+#include "core/device/conformance_case.h"
+#include "core/device/cpu/cpu_device.h"
+#include "core/engine/exact_check.h"
+#include "gpu/simt/grid.h"
+#include "gpu/simt/simt_device.h"
+
+#include <QObject>
+#include <QTest>
+
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+using namespace mr;
+
+namespace {
+
+constexpr std::size_t kMemoryBytes = std::size_t{64} << 20;
+
+Result<TinyResult> trained(Device& device, DType compute, const char* policy)
+{
+    TinyRun run;
+    run.compute = compute;
+    run.policy = policy;
+    return runTiny(device, run);
+}
+
+const char* why(const Result<TinyResult>& result)
+{
+    return result.ok() ? "" : result.status().message().c_str();
+}
+
+} // namespace
+
+class TestSimtTraining : public QObject
+{
+    Q_OBJECT
+
+private slots:
+
+    void lossesFollowTheCpuDevice()
+    {
+        const auto cpu = makeCpuDevice(kMemoryBytes);
+        const auto gpu = simt::makeSimtDevice(kMemoryBytes);
+
+        auto reference = trained(*cpu, DType::F32, "resident");
+        auto run = trained(*gpu, DType::F32, "resident");
+
+        QVERIFY2(reference.ok(), why(reference));
+        QVERIFY2(run.ok(), why(run));
+        const std::vector<double>& want = reference.value().losses;
+        const std::vector<double>& got = run.value().losses;
+        QCOMPARE(got.size(), want.size());
+        for (std::size_t i = 0; i < want.size(); ++i)
+            QVERIFY2(std::abs(got[i] - want[i]) <= 1e-4 * std::abs(want[i]),
+                qPrintable(QStringLiteral("step %1: %2, want %3")
+                               .arg(i)
+                               .arg(got[i], 0, 'g', 12)
+                               .arg(want[i], 0, 'g', 12)));
+    }
+
+    void zeroOffloadGivesTheBitsOfResident_data()
+    {
+        QTest::addColumn<bool>("half");
+        QTest::addRow("fp32") << false;
+        QTest::addRow("bf16") << true;
+    }
+
+    // One on the device, the other on the host: AdamW, norm and rounding must agree to the bit.
+    void zeroOffloadGivesTheBitsOfResident()
+    {
+        QFETCH(const bool, half);
+        const DType compute = half ? DType::BF16 : DType::F32;
+        const auto gpu = simt::makeSimtDevice(kMemoryBytes);
+
+        auto want = trained(*gpu, compute, "resident");
+        auto got = trained(*gpu, compute, "zero-offload");
+
+        QVERIFY2(want.ok(), why(want));
+        QVERIFY2(got.ok(), why(got));
+        QCOMPARE(got.value().weightsHash, want.value().weightsHash);
+        QCOMPARE(got.value().losses, want.value().losses);
+        QCOMPARE(got.value().norms, want.value().norms);
+    }
+
+    // What every device must follow to the bit.
+    void updatesAndNormsHaveTheBitsOfTheCpuDevice_data()
+    {
+        QTest::addColumn<QString>("op");
+        for (const char* op :
+            {"adamw", "normBlocks", "normJoin", "join", "split", "finishGradient"})
+            QTest::addRow("%s", op) << QString::fromLatin1(op);
+    }
+
+    void updatesAndNormsHaveTheBitsOfTheCpuDevice()
+    {
+        QFETCH(const QString, op);
+        const auto cpu = makeCpuDevice(kMemoryBytes);
+        const auto gpu = simt::makeSimtDevice(kMemoryBytes);
+        conformance::Table table;
+        conformance::addElementCases(table);
+
+        int cases = 0;
+        for (const conformance::Case& line : table) {
+            if (line.op != op.toStdString())
+                continue;
+            conformance::CaseRun want(*cpu, 11);
+            line.run(want);
+            conformance::CaseRun got(*gpu, 11);
+            line.run(got);
+            QVERIFY2(got.status().ok(), got.status().message().c_str());
+            QVERIFY2(got.bytes() == want.bytes(), line.name.c_str());
+            ++cases;
+        }
+
+        QVERIFY(cases > 0);
+    }
+};
+
+QTEST_APPLESS_MAIN(TestSimtTraining)
+#include "tst_simt_training.moc"

@@ -1,0 +1,133 @@
+// RunView: from the ledger to the timeline of the step that explains it.
+
+#include "charts/forecast_panel.h"
+#include "charts/step_timeline.h"
+#include "charts/tier_map.h"
+#include "charts/timeline_section.h"
+#include "models/forecast_model.h"
+#include "models/stall_ledger_model.h"
+#include "models/tier_map_model.h"
+#include "pages/run_view.h"
+#include "ui/support/demo_rows.h"
+#include "ui/support/demo_timeline.h"
+
+#include <QLabel>
+#include <QSignalSpy>
+#include <QTableView>
+#include <QTest>
+
+using namespace mr;
+using namespace mr::ui;
+using namespace mr::ui::test;
+
+namespace {
+
+QTableView* ledgerOf(const RunView& view)
+{
+    for (QTableView* table : view.findChildren<QTableView*>()) {
+        if (table->model() == view.ledger())
+            return table;
+    }
+    return nullptr;
+}
+
+void answer(RunView& view, qint64 step)
+{
+    view.setTimeline(
+        std::make_shared<const StepTimeline>(demoTimeline(DemoPolicy::ZeroOffload, step)));
+}
+
+} // namespace
+
+class TestRunView : public QObject
+{
+    Q_OBJECT
+
+private slots:
+
+    void initTestCase() { QLocale::setDefault(QLocale(QLocale::English)); }
+
+    void aClickOnTheLedgerOpensTheWorstStepAtItsWait()
+    {
+        RunView view;
+        view.resize(1200, 800);
+        view.show();
+        view.setSnapshot(demoSnapshot(412, 600));
+        answer(view, 400);
+        QSignalSpy asked(&view, &RunView::timelineRequested);
+        QTableView* table = ledgerOf(view);
+        QVERIFY(table != nullptr);
+        const QModelIndex row = view.ledger()->index(3, StallLedgerModel::Part); // host update
+
+        QTest::mouseClick(table->viewport(), Qt::LeftButton, {}, table->visualRect(row).center());
+
+        QCOMPARE(asked.count(), 1);
+        answer(view, asked[0][0].toLongLong());
+        const StepTimelineChart* chart = view.timeline()->chart();
+        QVERIFY(chart->selected() >= 0);
+        QVERIFY(chart->timeline()->spans[static_cast<std::size_t>(chart->selected())].cause ==
+                StallCause::HostUpdate);
+    }
+
+    void aCauseWithoutAKeptStepIsSaidSo()
+    {
+        RunView view;
+        view.setSnapshot(demoSnapshot(30, 600));
+        QSignalSpy asked(&view, &RunView::timelineRequested);
+
+        view.showWorst(1);
+
+        QCOMPARE(asked.count(), 0);
+        bool said = false;
+        for (const QLabel* label : view.findChildren<QLabel*>())
+            said = said || label->text().contains(QStringLiteral("no timeline was kept")) ||
+                   label->text().contains(QStringLiteral("no timeline"));
+        QVERIFY(said);
+    }
+
+    void theLedgerAddsUpToAHundredPercent()
+    {
+        RunView view;
+        view.setSnapshot(demoSnapshot(412, 600));
+        const StallLedgerModel& ledger = *view.ledger();
+        qint64 tenths = 0;
+        for (int row = 0; row + 1 < ledger.rowCount(); ++row)
+            tenths += ledger.index(row, StallLedgerModel::Share)
+                          .data(StallLedgerModel::ValueRole)
+                          .toLongLong();
+
+        QCOMPARE(tenths, 1000LL);
+    }
+
+    void aRunWithoutAForecastSaysSo()
+    {
+        auto run = std::make_shared<RunSnapshot>(*demoSnapshot(60, 600));
+        auto plan = std::make_shared<PlanReport>(demoPlan());
+        plan->predictedStepMs = 0.0;
+        run->plan = plan;
+        RunView view;
+
+        view.setSnapshot(run);
+
+        QVERIFY(!view.forecast()->model()->hasForecast());
+        QVERIFY(view.forecast()->table()->isRowHidden(ForecastModel::Difference));
+        QCOMPARE(view.tierMap()->model()->rowCount(), 26);
+    }
+
+    void anotherRunTakesItsTimelineAway()
+    {
+        RunView view;
+        view.setSnapshot(demoSnapshot(412, 600));
+        answer(view, 400);
+        QVERIFY(view.timeline()->chart()->timeline() != nullptr);
+        auto other = std::make_shared<RunSnapshot>(*demoSnapshot(30, 600));
+        other->generation = 9;
+
+        view.setSnapshot(other);
+
+        QVERIFY(view.timeline()->chart()->timeline() == nullptr);
+    }
+};
+
+QTEST_MAIN(TestRunView)
+#include "tst_run_view.moc"

@@ -1,0 +1,26 @@
+// What all line charts in a frame have in common.
+//
+// Threads  GUI.
+
+#pragma once
+
+#include <QColor>
+#include <QString>
+
+#include <cstddef>
+#include <functional>
+
+class QPalette;
+
+namespace mr::ui {
+
+class ChartPanel;
+class LineChart;
+
+// Export menu, readout and help. `fileName` is offered when the chart is saved.
+void dressLinePanel(ChartPanel& panel, LineChart& chart, const QString& fileName);
+
+// The colour of this number of whatever theme is on.
+std::function<QColor(const QPalette&)> seriesColor(std::size_t number);
+
+} // namespace mr::ui

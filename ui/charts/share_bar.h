@@ -1,0 +1,57 @@
+// ShareBarDelegate: a cell with a small stacked bar, alone or under its text.
+//
+// The model answers kShareRole with a ShareBar; a cell without one is painted as usual. The current
+// cell has a frame; the view should select nothing, because a filled background would hide a bar of
+// its colour.
+//
+// Threads  GUI.
+
+#pragma once
+
+#include <QColor>
+#include <QMetaType>
+#include <QPalette>
+#include <QRectF>
+#include <QStyledItemDelegate>
+#include <QVector>
+
+#include <functional>
+
+namespace mr::ui {
+
+inline constexpr int kShareRole = Qt::UserRole + 16;
+
+struct ShareBar {
+    QVector<double> parts;
+    double whole = 0.0; // what the full width stands for; below the sum of parts: the sum
+};
+
+// Where the parts lie in `box`, on whole device pixels; a part above zero has one at least.
+QVector<QRectF> sharePieces(const ShareBar& bar, const QRectF& box, double devicePixelRatio);
+
+class ShareBarDelegate final : public QStyledItemDelegate
+{
+    Q_OBJECT
+
+public:
+    using PartColor = std::function<QColor(const QPalette&, int part)>;
+
+    enum class Style { BarOnly, BarUnderText };
+
+    ShareBarDelegate(Style style, PartColor color, QObject* parent = nullptr);
+
+    void paint(QPainter* painter, const QStyleOptionViewItem& option,
+        const QModelIndex& index) const override;
+    QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override;
+
+private:
+    void paintPieces(
+        QPainter& painter, const ShareBar& share, const QRectF& bar, const QPalette& palette) const;
+
+    Style m_style;
+    PartColor m_color;
+};
+
+} // namespace mr::ui
+
+Q_DECLARE_METATYPE(mr::ui::ShareBar)

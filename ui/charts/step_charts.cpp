@@ -1,0 +1,90 @@
+#include "charts/step_charts.h"
+
+#include "charts/chart_panel.h"
+#include "charts/legend.h"
+#include "charts/line_chart.h"
+#include "charts/line_panel.h"
+#include "models/units.h"
+
+#include <limits>
+#include <vector>
+
+namespace mr::ui {
+
+namespace {
+
+constexpr double kGiga = 1e9;
+
+enum TrafficSeries { Up, Down };
+
+double perSecond(std::int64_t amount, std::int64_t us)
+{
+    return us > 0 ? static_cast<double>(amount) / static_cast<double>(us) * 1e6
+                  : std::numeric_limits<double>::quiet_NaN();
+}
+
+} // namespace
+
+StepCharts::StepCharts(QObject* parent)
+    : QObject(parent)
+{
+    add(Traffic, tr("Link traffic (GB/s)"), QStringLiteral("traffic"));
+    addSeries(Traffic, tr("to the device"), QStringLiteral("h2d_gb_per_s"), 0, tr("GB/s"));
+    addSeries(Traffic, tr("to the host"), QStringLiteral("d2h_gb_per_s"), 1, tr("GB/s"));
+    m_panels[Traffic]->legend()->setEntries({
+        {tr("to the device"), tr("Bytes uploaded in a step over its time."), Legend::Mark::Line,
+            seriesColor(0)},
+        {tr("to the host"), tr("Bytes downloaded in a step over its time."), Legend::Mark::Line,
+            seriesColor(1)},
+    });
+    add(Speed, tr("Speed (tokens/s)"), QStringLiteral("speed"));
+    m_charts[Speed]->addSeries({tr("now"), QStringLiteral("tokens_per_s"), LineChart::Style::Line,
+        seriesColor(2), [](double value) { return tr("%1 tokens/s").arg(numberText(value, 0)); }});
+    add(LearningRate, tr("Learning rate"), QStringLiteral("learning-rate"));
+    addSeries(LearningRate, tr("now"), QStringLiteral("learning_rate"), 3, {});
+    add(GradientNorm, tr("Gradient norm (before clipping)"), QStringLiteral("gradient-norm"));
+    addSeries(GradientNorm, tr("now"), QStringLiteral("grad_norm"), 4, {});
+}
+
+void StepCharts::add(Chart chart, const QString& title, const QString& fileName)
+{
+    m_charts[chart] = new LineChart(title);
+    m_charts[chart]->setZeroBased(true);
+    m_panels[chart] = new ChartPanel(title, m_charts[chart]);
+    dressLinePanel(*m_panels[chart], *m_charts[chart], fileName);
+}
+
+void StepCharts::addSeries(
+    Chart chart, const QString& name, const QString& column, std::size_t color, QString unit)
+{
+    m_charts[chart]->addSeries({name, column, LineChart::Style::Line, seriesColor(color),
+        [unit = std::move(unit)](double value) {
+            return unit.isEmpty() ? compactText(value) : compactText(value) + QChar(0xa0) + unit;
+        }});
+}
+
+void StepCharts::append(const StepSeries& steps, std::size_t first)
+{
+    std::vector<double> x;
+    std::vector<double> up;
+    std::vector<double> down;
+    std::vector<double> speed;
+    std::vector<double> rate;
+    std::vector<double> norm;
+    for (std::size_t i = first; i < steps.size(); ++i) {
+        const StepRow& row = steps[i];
+        x.push_back(static_cast<double>(row.step));
+        up.push_back(perSecond(row.h2dBytes, row.wallUs) / kGiga);
+        down.push_back(perSecond(row.d2hBytes, row.wallUs) / kGiga);
+        speed.push_back(perSecond(row.tokens, row.wallUs));
+        rate.push_back(row.learningRate);
+        norm.push_back(row.gradNorm);
+    }
+    m_charts[Traffic]->append(Up, x, up);
+    m_charts[Traffic]->append(Down, x, down);
+    m_charts[Speed]->append(0, x, speed);
+    m_charts[LearningRate]->append(0, x, rate);
+    m_charts[GradientNorm]->append(0, x, norm);
+}
+
+} // namespace mr::ui

@@ -1,0 +1,44 @@
+// The small charts of a run over its steps: link traffic, speed, learning rate, gradient norm.
+//
+// Threads    GUI.
+// Ownership  The panels belong to whoever lays them out.
+
+#pragma once
+
+#include "models/step_series.h"
+
+#include <QObject>
+#include <QString>
+
+#include <array>
+#include <cstddef>
+
+namespace mr::ui {
+
+class ChartPanel;
+class LineChart;
+
+class StepCharts final : public QObject
+{
+    Q_OBJECT
+
+public:
+    enum Chart { Traffic, Speed, LearningRate, GradientNorm, ChartCount };
+
+    explicit StepCharts(QObject* parent = nullptr);
+
+    ChartPanel* panel(Chart chart) const { return m_panels[chart]; }
+    const std::array<LineChart*, ChartCount>& charts() const { return m_charts; }
+    // Rows from `first` on are new.
+    void append(const StepSeries& steps, std::size_t first);
+
+private:
+    void add(Chart chart, const QString& title, const QString& fileName);
+    void addSeries(
+        Chart chart, const QString& name, const QString& column, std::size_t color, QString unit);
+
+    std::array<ChartPanel*, ChartCount> m_panels{};
+    std::array<LineChart*, ChartCount> m_charts{};
+};
+
+} // namespace mr::ui

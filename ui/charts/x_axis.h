@@ -1,0 +1,29 @@
+// What the horizontal axis of a LineChart counts, in words.
+//
+// Threads  GUI.
+// Units    Optimizer steps, or seconds of active time since the run began.
+
+#pragma once
+
+#include <QByteArray>
+#include <QString>
+
+namespace mr::ui {
+
+struct XAxis {
+    enum class Kind { Step, Time };
+
+    Kind kind = Kind::Step;
+    double grid = 1.0; // distance of neighbouring points
+
+    QByteArray column() const; // of a CSV file
+    // "step 12", "3 min 07 s"
+    QString position(double x) const;
+    // A sentence for screen readers: name, count, last and lowest value, and where that was.
+    QString summary(const QString& name, qsizetype count, const QString& last,
+        const QString& lowest, double lowestAt) const;
+    // Of the labels, in the words of QCPAxisTickerTime, for a chart that ends at `upper`.
+    static QString timeFormat(double upper);
+};
+
+} // namespace mr::ui

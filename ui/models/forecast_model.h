@@ -1,0 +1,66 @@
+// What the plan forecast of a step, beside what was measured: its time, and where it goes.
+//
+// Measured are medians, each of its own, so the parts need not add up to the step. A forecast that
+// is not known is never shown as a number.
+//
+// Units  Milliseconds.
+
+#pragma once
+
+#include "models/step_series.h"
+
+#include <millrace/planner.h>
+
+#include <QAbstractTableModel>
+#include <QByteArray>
+
+#include <array>
+#include <cstdint>
+
+namespace mr::ui {
+
+struct StepTimesMs {
+    bool known = false;
+    double step = 0.0;
+    std::array<double, 1 + kStallCauses> parts{}; // compute, then the causes
+};
+
+// Medians of the steps with lower <= step <= upper, of the last 10,000 of them; `count` becomes how
+// many that were.
+StepTimesMs medianTimes(const StepSeries& steps, double lower, double upper, std::int64_t& count);
+StepTimesMs forecastTimes(const PlanReport* plan); // not known: null, or no rates were
+
+class ForecastModel final : public QAbstractTableModel
+{
+    Q_OBJECT
+
+public:
+    enum Row { Forecast, Measured, Difference, RowCount };
+    enum Column { Name, Step, Picture, FirstPart, ColumnCount = FirstPart + 1 + kStallCauses };
+    // Milliseconds; not valid where there is no number.
+    enum Role { ValueRole = Qt::UserRole };
+
+    using QAbstractTableModel::QAbstractTableModel;
+
+    int rowCount(const QModelIndex& parent = {}) const override;
+    int columnCount(const QModelIndex& parent = {}) const override;
+    QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
+    QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+
+    void setTimes(const StepTimesMs& forecast, const StepTimesMs& measured);
+    bool hasForecast() const { return m_forecast.known; }
+    // Neither forecast nor measured has time in this column.
+    bool isEmpty(int column) const;
+    QByteArray csv() const;
+
+private:
+    const StepTimesMs& times(int row) const;
+    double value(int row, int column) const; // NaN: none
+    QString text(int row, int column) const;
+    QVariant share(int row) const;
+
+    StepTimesMs m_forecast;
+    StepTimesMs m_measured;
+};
+
+} // namespace mr::ui

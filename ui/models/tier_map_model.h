@@ -1,0 +1,65 @@
+// Where the bytes of each layer are: a row for each layer, one for the slots that layers share, and
+// the total; a column for each kind of bytes. A cell knows its bytes by tier (kShareRole).
+//
+// The last row and the last column are sums, and the total is the sum of the plan's tiers.
+//
+// Units  Bytes.
+
+#pragma once
+
+#include <millrace/planner.h>
+
+#include <QAbstractTableModel>
+#include <QByteArray>
+#include <QString>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace mr::ui {
+
+class TierMapModel final : public QAbstractTableModel
+{
+    Q_OBJECT
+
+public:
+    enum Column { Layer, Weights, Gradients, Master, Moments, Other, Total, ColumnCount };
+    enum Tier { Device, Host, Disk, TierCount };
+    // The sum over tiers.
+    enum Role { ValueRole = Qt::UserRole };
+
+    using QAbstractTableModel::QAbstractTableModel;
+
+    int rowCount(const QModelIndex& parent = {}) const override;
+    int columnCount(const QModelIndex& parent = {}) const override;
+    QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
+    QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+
+    // Null, or one without groups: no rows.
+    void setPlan(const std::shared_ptr<const PlanReport>& plan);
+    std::uint64_t bytes(int row, int column, Tier tier) const;
+    std::uint64_t bytes(int row, int column) const;
+    // The cell in words: "Layer 3, weights: 120 MiB on the device, 40 MiB on the host".
+    QString sentence(const QModelIndex& index) const;
+    QByteArray csv() const;
+
+    static QString tierName(Tier tier);
+
+private:
+    using Cell = std::array<std::uint64_t, TierCount>;
+
+    struct Row {
+        std::string name; // of the group; empty: the total
+        std::array<Cell, ColumnCount> cells{};
+    };
+
+    QString rowName(int row) const;
+    QString toolTip(int row, int column) const;
+
+    std::vector<Row> m_rows;
+};
+
+} // namespace mr::ui

@@ -1,0 +1,31 @@
+// A step of the timeline, or one of its tasks, as text: for readouts, tool tips and screen readers.
+//
+// `groups` are the names of layers, by group; `span` is an index of the timeline's spans.
+
+#pragma once
+
+#include <millrace/step_timeline.h>
+
+#include <QCoreApplication>
+#include <QString>
+
+#include <string>
+#include <vector>
+
+namespace mr::ui {
+
+struct TimelineText {
+    Q_DECLARE_TR_FUNCTIONS(mr::ui::TimelineText)
+
+public:
+    // How long the step took, and what Compute waited for most.
+    static QString summary(const StepTimeline& timeline);
+    // All about the span in one line.
+    static QString sentence(
+        const StepTimeline& timeline, int span, const std::vector<std::string>& groups);
+    // The same as HTML. `alsoHere`: spans that share its pixel.
+    static QString toolTip(const StepTimeline& timeline, int span,
+        const std::vector<std::string>& groups, int alsoHere);
+};
+
+} // namespace mr::ui

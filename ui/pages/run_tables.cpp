@@ -1,0 +1,137 @@
+#include "pages/run_tables.h"
+
+#include "models/event_table_model.h"
+#include "models/stall_ledger_model.h"
+#include "models/step_table_model.h"
+#include "models/table_text.h"
+#include "models/timeline_table_model.h"
+
+#include <QAction>
+#include <QApplication>
+#include <QClipboard>
+#include <QDialog>
+#include <QHeaderView>
+#include <QTableView>
+#include <QVBoxLayout>
+
+#include <algorithm>
+
+namespace mr::ui {
+
+namespace {
+
+constexpr int kLeastColumn = 50;
+constexpr int kColumnRoom = 20;
+constexpr int kMeasuredRows = 100;
+constexpr QSize kTableSize(900, 500);
+
+struct Words {
+    Q_DECLARE_TR_FUNCTIONS(mr::ui::RunTables)
+};
+
+void makePlain(QTableView* table)
+{
+    table->setFrameShape(QFrame::NoFrame);
+    table->viewport()->setAutoFillBackground(false); // the card shows through
+    table->setShowGrid(false);
+    table->setSelectionBehavior(QAbstractItemView::SelectRows);
+    table->setEditTriggers(QAbstractItemView::NoEditTriggers);
+    table->setTabKeyNavigation(false);
+    table->verticalHeader()->hide();
+    table->horizontalHeader()->setHighlightSections(false);
+    table->verticalHeader()->setDefaultSectionSize(table->fontMetrics().height() + 6);
+    table->setWordWrap(false);
+}
+
+// To the titles and the first rows: all of them would take long.
+void fitColumns(QTableView& table)
+{
+    const QFontMetrics metrics = table.fontMetrics();
+    const QAbstractItemModel& model = *table.model();
+    for (int column = 0; column < model.columnCount(); ++column) {
+        const QString title = model.headerData(column, Qt::Horizontal).toString();
+        int width = std::max(metrics.horizontalAdvance(title), kLeastColumn);
+        for (int row = 0; row < std::min(model.rowCount(), kMeasuredRows); ++row)
+            width = std::max(
+                width, metrics.horizontalAdvance(model.index(row, column).data().toString()));
+        table.setColumnWidth(column, width + kColumnRoom);
+    }
+}
+
+void addCopy(QTableView* table)
+{
+    auto* copy = new QAction(Words::tr("Copy"), table);
+    copy->setShortcut(QKeySequence::Copy);
+    copy->setShortcutContext(Qt::WidgetShortcut);
+    QObject::connect(copy, &QAction::triggered, table, [table] {
+        QApplication::clipboard()->setText(
+            tableText(*table->model(), table->selectionModel()->selectedRows(), QLatin1Char('\t')));
+    });
+    table->addAction(copy);
+    table->setContextMenuPolicy(Qt::ActionsContextMenu);
+}
+
+void showWindow(
+    QWidget& parent, QAbstractItemModel& model, const QString& title, const QString& name)
+{
+    auto* window = new QDialog(&parent);
+    window->setAttribute(Qt::WA_DeleteOnClose);
+    window->setWindowTitle(title);
+    auto* table = new QTableView;
+    table->setModel(&model);
+    table->setAccessibleName(name);
+    table->setAlternatingRowColors(true);
+    table->setShowGrid(false);
+    table->setTabKeyNavigation(false);
+    table->setSelectionBehavior(QAbstractItemView::SelectRows);
+    table->verticalHeader()->hide();
+    table->verticalHeader()->setDefaultSectionSize(table->fontMetrics().height() + 6);
+    fitColumns(*table);
+    addCopy(table);
+    auto* layout = new QVBoxLayout(window);
+    layout->addWidget(table);
+    window->resize(kTableSize);
+    window->show();
+    table->setFocus();
+}
+
+} // namespace
+
+QTableView* RunTables::ledger(StallLedgerModel& model)
+{
+    auto* table = new QTableView;
+    table->setModel(&model);
+    makePlain(table);
+    table->setAccessibleName(Words::tr("Where the time went"));
+    table->viewport()->setCursor(Qt::PointingHandCursor); // a row opens its worst step
+    table->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
+    table->horizontalHeader()->setSectionResizeMode(StallLedgerModel::Part, QHeaderView::Stretch);
+    const int rowHeight = table->verticalHeader()->defaultSectionSize();
+    table->setMinimumHeight(rowHeight * (model.rowCount() + 1) + 6);
+    return table;
+}
+
+QTableView* RunTables::log(EventTableModel& model)
+{
+    auto* table = new QTableView;
+    table->setModel(&model);
+    makePlain(table);
+    table->setAccessibleName(Words::tr("Log of the run"));
+    QHeaderView* header = table->horizontalHeader();
+    header->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
+    header->setSectionResizeMode(QHeaderView::ResizeToContents);
+    header->setSectionResizeMode(EventTableModel::Text, QHeaderView::Stretch);
+    return table;
+}
+
+void RunTables::showSteps(QWidget& parent, StepTableModel& model, const QString& runName)
+{
+    showWindow(parent, model, Words::tr("Steps of %1").arg(runName), Words::tr("Steps"));
+}
+
+void RunTables::showTasks(QWidget& parent, TimelineTableModel& model)
+{
+    showWindow(parent, model, Words::tr("Timeline of a step"), Words::tr("Tasks"));
+}
+
+} // namespace mr::ui

@@ -1,0 +1,30 @@
+// The tables of a run: where its time went, its log, and all its steps in a window.
+//
+// Threads    GUI.
+// Ownership  Tables belong to whoever lays them out, and borrow their models.
+
+#pragma once
+
+#include <QString>
+
+class QTableView;
+class QWidget;
+
+namespace mr::ui {
+
+class EventTableModel;
+class StallLedgerModel;
+class StepTableModel;
+class TimelineTableModel;
+
+struct RunTables {
+    // As high as its rows, without frame: a part of its panel.
+    static QTableView* ledger(StallLedgerModel& model);
+    static QTableView* log(EventTableModel& model);
+    // Windows are not modal, and delete themselves when they are closed. That of the steps fills
+    // while the run goes on; that of the tasks follows the timeline to another step.
+    static void showTasks(QWidget& parent, TimelineTableModel& model);
+    static void showSteps(QWidget& parent, StepTableModel& model, const QString& runName);
+};
+
+} // namespace mr::ui
