@@ -169,6 +169,15 @@ void CaseRun::expectExactly(const char* what, const TensorView& view, const Valu
     expect(what, view, want, Values(want.size(), 0.0));
 }
 
+void CaseRun::expectSame(const char* what, const TensorView& view, const TensorView& want)
+{
+    const std::vector<std::byte> bytes = download(want);
+    Values values;
+    for (std::size_t i = 0; m_status.ok() && i < static_cast<std::size_t>(want.count()); ++i)
+        values.push_back(decode(want.dtype, bytes.data() + i * sizeOf(want.dtype)));
+    expectExactly(what, view, values);
+}
+
 Buffer CaseRun::allocate(std::size_t bytes, MemoryKind kind)
 {
     if (!m_status.ok())

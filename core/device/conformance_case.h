@@ -72,6 +72,8 @@ public:
     void expect(
         const char* what, const TensorView& view, const Values& want, const Values& tolerance);
     void expectExactly(const char* what, const TensorView& view, const Values& want);
+    // The same bits as another tensor of the device (F32, BF16).
+    void expectSame(const char* what, const TensorView& view, const TensorView& want);
 
     const Status& status() const noexcept { return m_status; }
 

@@ -132,6 +132,27 @@ void linearBackwardWeight(CaseRun& run, DType type, const Shape& s, bool accumul
     run.expect("gradBias", args.gradBias, want, tolerance);
 }
 
+// What lets a policy that adds elsewhere give the same weights: adding on the fly is the product
+// and one addition.
+void addingOnTheFly(CaseRun& run, DType type, const Shape& s)
+{
+    const Input gradOut = run.random(type, {s.tokens, s.out});
+    const Input x = run.random(type, {s.tokens, s.in});
+    const Input before = run.random(DType::F32, {s.out, s.in});
+    LinearBackwardWeightArgs args;
+    args.gradOut = gradOut.view;
+    args.x = x.view;
+    args.gradWeight = run.blank(DType::F32, {s.out, s.in});
+    args.product = run.blank(DType::F32, {s.out, s.in});
+    const TensorView apart = run.blank(DType::F32, {s.out, s.in});
+    run.call(run.ops().linearBackwardWeight(args, run.stream()));
+    run.call(run.ops().add({before.view, args.gradWeight, apart}, run.stream()));
+    args.gradWeight = before.view;
+    args.accumulate = true;
+    run.call(run.ops().linearBackwardWeight(args, run.stream()));
+    run.expectSame("gradWeight", args.gradWeight, apart);
+}
+
 } // namespace
 
 void addMatrixCases(Table& table)
@@ -150,6 +171,9 @@ void addMatrixCases(Table& table)
                 table.push_back({"linearBackwardWeight",
                     describe("linearBackwardWeight", type, s, accumulate ? " accumulate" : ""),
                     [=](CaseRun& run) { linearBackwardWeight(run, type, s, accumulate); }});
+            table.push_back({"linearBackwardWeight",
+                describe("linearBackwardWeight", type, s, " adding on the fly"),
+                [=](CaseRun& run) { addingOnTheFly(run, type, s); }});
         }
 }
 
