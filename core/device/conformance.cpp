@@ -256,6 +256,7 @@ Result<ConformanceReport> runConformance(
     conformance::addMatrixCases(table);
     conformance::addAttentionCases(table);
     conformance::addRowCases(table);
+    addLookupCases(table);
     conformance::addElementCases(table);
     ConformanceReport report;
     for (const conformance::Case& line : table) {

@@ -112,6 +112,7 @@ using Table = std::vector<Case>;
 void addMatrixCases(Table& table);
 void addAttentionCases(Table& table);
 void addRowCases(Table& table);
+void addLookupCases(Table& table);
 void addElementCases(Table& table);
 
 inline const char* typeName(DType type) noexcept

@@ -1,86 +1,17 @@
-// Ops on rows: embed, rmsNorm, rope, swiglu, crossEntropy, columns; against double precision.
+// Ops on rows: rmsNorm, rope, swiglu, crossEntropy; against double precision.
 //
 // Tolerances count roundings of the formulas in ops.h; u is the unit roundoff of F32, s that of
 // the stored type. Each is written where it is used.
 
-#include "core/device/conformance_case.h"
+#include "core/device/conformance_shapes.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace mr::conformance {
 
 namespace {
 
-struct Shape {
-    std::int64_t rows, cols;
-};
-
-constexpr Shape kShapes[] = {{1, 1}, {1, 64}, {7, 33}, {64, 16}, {130, 257}, {0, 24}};
-
-std::string describe(const char* op, DType type, const Shape& s, const char* more = "")
-{
-    return std::string(op) + " " + typeName(type) + " (" + std::to_string(s.rows) + ", " +
-           std::to_string(s.cols) + ")" + more;
-}
-
-constexpr std::int64_t kVocabulary = 70; // more than an item of the backward pass
-
-Values someIds(std::int64_t tokens)
-{
-    Values ids;
-    for (std::int64_t t = 0; t < tokens; ++t)
-        ids.push_back(static_cast<double>(t % 5 == 0 ? kVocabulary - 1 : t * 7 % 23));
-    return ids;
-}
-
-void embed(CaseRun& run, DType type, const Shape& s)
-{
-    const Input table = run.random(type, {kVocabulary, s.cols});
-    const Input ids = run.given(DType::I32, {s.rows}, someIds(s.rows));
-    const EmbedArgs args{ids.view, table.view, run.blank(type, {s.rows, s.cols})};
-    run.call(run.ops().embed(args, run.stream()));
-    Values want;
-    for (std::int64_t t = 0; t < s.rows; ++t)
-        for (std::int64_t c = 0; c < s.cols; ++c)
-            want.push_back(table(static_cast<std::int64_t>(ids(t)) * s.cols + c));
-    run.expectExactly("out", args.out, want);
-}
-
-void embedBackward(CaseRun& run, DType type, const Shape& s, bool accumulate)
-{
-    const Input ids = run.given(DType::I32, {s.rows}, someIds(s.rows));
-    Values order(static_cast<std::size_t>(s.rows));
-    std::iota(order.begin(), order.end(), 0.0);
-    std::stable_sort(order.begin(), order.end(), [&](double a, double b) {
-        return ids(static_cast<std::int64_t>(a)) < ids(static_cast<std::int64_t>(b));
-    });
-    const Input sorted = run.given(DType::I32, {s.rows}, order);
-    const Input gradOut = run.random(type, {s.rows, s.cols});
-    const Input before = run.random(DType::F32, {kVocabulary, s.cols});
-    const EmbedBackwardArgs args{ids.view, sorted.view, gradOut.view, before.view, accumulate};
-    run.call(run.ops().embedBackward(args, run.stream()));
-    const auto count = static_cast<std::size_t>(kVocabulary * s.cols);
-    Values want(count, 0.0);
-    Values magnitude(count, 0.0);
-    for (std::int64_t t = 0; t < s.rows; ++t)
-        for (std::int64_t c = 0; c < s.cols; ++c) {
-            const auto at =
-                static_cast<std::size_t>(static_cast<std::int64_t>(ids(t)) * s.cols + c);
-            want[at] += gradOut(t * s.cols + c);
-            magnitude[at] += std::abs(gradOut(t * s.cols + c));
-        }
-    Values tolerance; // at most `rows` additions of floats
-    for (std::size_t i = 0; i < count; ++i) {
-        if (accumulate)
-            want[i] += before.values[i];
-        const double size = magnitude[i] + (accumulate ? std::abs(before.values[i]) : 0.0);
-        tolerance.push_back(static_cast<double>(s.rows + 1) * kU * size);
-    }
-    run.expect("gradTable", args.gradTable, want, tolerance);
-}
-
-void rmsNorm(CaseRun& run, DType type, const Shape& s, bool residual)
+void rmsNorm(CaseRun& run, DType type, const RowShape& s, bool residual)
 {
     const Input x = run.random(type, {s.rows, s.cols});
     const Input r = residual ? run.random(type, {s.rows, s.cols}) : Input{};
@@ -122,7 +53,7 @@ struct NormInputs {
 };
 
 void expectNormInputGradient(CaseRun& run, const TensorView& gradX, const NormInputs& in,
-    DType type, const Shape& s, bool residual)
+    DType type, const RowShape& s, bool residual)
 {
     // sum of g w n: (n + 4) u of the sum of magnitudes; the rest of the formula: 6 roundings.
     const double relative = (static_cast<double>(s.cols) + 10.0) * kU;
@@ -148,7 +79,7 @@ void expectNormInputGradient(CaseRun& run, const TensorView& gradX, const NormIn
     run.expect("gradX", gradX, want, tolerance);
 }
 
-void rmsNormBackward(CaseRun& run, DType type, const Shape& s, bool residual, bool accumulate)
+void rmsNormBackward(CaseRun& run, DType type, const RowShape& s, bool residual, bool accumulate)
 {
     NormInputs in;
     in.gradOut = run.random(type, {s.rows, s.cols});
@@ -184,7 +115,7 @@ void rmsNormBackward(CaseRun& run, DType type, const Shape& s, bool residual, bo
     run.expect("gradWeight", args.gradWeight, want, tolerance);
 }
 
-void rope(CaseRun& run, DType type, const Shape& s, bool inverse)
+void rope(CaseRun& run, DType type, const RowShape& s, bool inverse)
 {
     constexpr int kHeads = 3;
     constexpr std::int64_t kPositions = 50;
@@ -227,7 +158,7 @@ double sigmoid(double x)
     return 1.0 / (1.0 + std::exp(-x));
 }
 
-void swiglu(CaseRun& run, DType type, const Shape& s)
+void swiglu(CaseRun& run, DType type, const RowShape& s)
 {
     const Input gateUp = run.random(type, {s.rows, 2 * s.cols}, 4.0);
     const SwigluArgs args{gateUp.view, run.blank(type, {s.rows, s.cols})};
@@ -243,7 +174,7 @@ void swiglu(CaseRun& run, DType type, const Shape& s)
     run.expect("out", args.out, want, tolerance);
 }
 
-void swigluBackward(CaseRun& run, DType type, const Shape& s, bool inPlace)
+void swigluBackward(CaseRun& run, DType type, const RowShape& s, bool inPlace)
 {
     const Input gateUp = run.random(type, {s.rows, 2 * s.cols}, 4.0);
     const Input gradOut = run.random(type, {s.rows, s.cols});
@@ -289,7 +220,7 @@ LossRow lossRow(const Input& logits, std::int64_t row, std::int64_t cols)
     return r;
 }
 
-void crossEntropy(CaseRun& run, const Shape& s, LossGradient kind)
+void crossEntropy(CaseRun& run, const RowShape& s, LossGradient kind)
 {
     const Input logits = run.random(DType::F32, {s.rows, s.cols}, 4.0);
     Values targets;
@@ -331,77 +262,12 @@ void crossEntropy(CaseRun& run, const Shape& s, LossGradient kind)
         run.expect("gradLogits", args.gradLogits, grad, gradTolerance);
 }
 
-void columnEnergy(CaseRun& run, DType type, const Shape& s)
+void addTypedCases(Table& table, DType type, const RowShape& s)
 {
-    const Input grad = run.random(type, {s.rows, s.cols});
-    const ColumnEnergyArgs args{grad.view, run.blank(DType::F32, {s.cols})};
-    run.call(run.ops().columnEnergy(args, run.stream()));
-    Values want(static_cast<std::size_t>(s.cols), 0.0);
-    for (std::int64_t r = 0; r < s.rows; ++r)
-        for (std::int64_t c = 0; c < s.cols; ++c)
-            want[static_cast<std::size_t>(c)] += std::pow(grad(r * s.cols + c), 2.0);
-    Values tolerance; // terms are not negative: one unit per addition, one for the squares
-    for (const double w : want)
-        tolerance.push_back(static_cast<double>(s.rows + 1) * kU * w);
-    run.expect("energy", args.energy, want, tolerance);
-}
-
-Values everyThird(std::int64_t cols)
-{
-    Values columns;
-    for (std::int64_t c = 1; c < cols; c += 3)
-        columns.push_back(static_cast<double>(c));
-    return columns;
-}
-
-void gatherColumns(CaseRun& run, DType type, const Shape& s)
-{
-    const Values picked = everyThird(s.cols);
-    const auto count = static_cast<std::int64_t>(picked.size());
-    const Input x = run.random(type, {s.rows, s.cols});
-    const Input columns = run.given(DType::I32, {count}, picked);
-    const GatherColumnsArgs args{x.view, columns.view, run.blank(type, {s.rows, count})};
-    run.call(run.ops().gatherColumns(args, run.stream()));
-    Values want;
-    for (std::int64_t r = 0; r < s.rows; ++r)
-        for (const double c : picked)
-            want.push_back(x(r * s.cols + static_cast<std::int64_t>(c)));
-    run.expectExactly("out", args.out, want);
-}
-
-void scatterColumns(CaseRun& run, DType type, const Shape& s)
-{
-    const Values picked = everyThird(s.cols);
-    const auto count = static_cast<std::int64_t>(picked.size());
-    const Input x = run.random(type, {s.rows, count});
-    const Input columns = run.given(DType::I32, {count}, picked);
-    const Input before = run.random(type, {s.rows, s.cols});
-    const ScatterColumnsArgs args{x.view, columns.view, before.view};
-    run.call(run.ops().scatterColumns(args, run.stream()));
-    Values want = before.values;
-    for (std::int64_t r = 0; r < s.rows; ++r)
-        for (std::int64_t k = 0; k < count; ++k)
-            want[static_cast<std::size_t>(
-                r * s.cols + static_cast<std::int64_t>(picked[static_cast<std::size_t>(k)]))] =
-                x(r * count + k);
-    run.expectExactly("out", args.out, want);
-}
-
-template <typename F>
-void push(Table& table, const char* op, DType type, const Shape& s, const char* more, F run)
-{
-    table.push_back({op, describe(op, type, s, more), std::move(run)});
-}
-
-void addTypedCases(Table& table, DType type, const Shape& s)
-{
-    push(table, "embed", type, s, "", [=](CaseRun& run) { embed(run, type, s); });
     push(table, "rmsNorm", type, s, "", [=](CaseRun& run) { rmsNorm(run, type, s, false); });
     push(
         table, "rmsNorm", type, s, " residual", [=](CaseRun& run) { rmsNorm(run, type, s, true); });
     for (const bool on : {false, true}) {
-        push(table, "embedBackward", type, s, on ? " accumulate" : "",
-            [=](CaseRun& run) { embedBackward(run, type, s, on); });
         push(table, "rmsNormBackward", type, s, on ? " residual in place, accumulate" : "",
             [=](CaseRun& run) { rmsNormBackward(run, type, s, on, on); });
         push(table, "rope", type, s, on ? " inverse" : "",
@@ -410,9 +276,6 @@ void addTypedCases(Table& table, DType type, const Shape& s)
             [=](CaseRun& run) { swigluBackward(run, type, s, on); });
     }
     push(table, "swiglu", type, s, "", [=](CaseRun& run) { swiglu(run, type, s); });
-    push(table, "columnEnergy", type, s, "", [=](CaseRun& run) { columnEnergy(run, type, s); });
-    push(table, "gatherColumns", type, s, "", [=](CaseRun& run) { gatherColumns(run, type, s); });
-    push(table, "scatterColumns", type, s, "", [=](CaseRun& run) { scatterColumns(run, type, s); });
 }
 
 } // namespace
@@ -420,13 +283,13 @@ void addTypedCases(Table& table, DType type, const Shape& s)
 void addRowCases(Table& table)
 {
     for (const DType type : kBothTypes)
-        for (const Shape& s : kShapes)
+        for (const RowShape& s : kRowShapes)
             addTypedCases(table, type, s);
-    constexpr Shape kLogits[] = {{1, 1}, {5, 7}, {9, 517}, {3, 2050}, {0, 24}};
+    constexpr RowShape kLogits[] = {{1, 1}, {5, 7}, {9, 517}, {3, 2050}, {0, 24}};
     constexpr std::pair<LossGradient, const char*> kKinds[] = {{LossGradient::None, " losses only"},
         {LossGradient::F32, ""}, {LossGradient::Bf16, " gradient bf16"},
         {LossGradient::InPlace, " in place"}};
-    for (const Shape& s : kLogits)
+    for (const RowShape& s : kLogits)
         for (const auto& [kind, words] : kKinds)
             push(table, "crossEntropy", DType::F32, s, words,
                 [s = s, kind = kind](CaseRun& run) { crossEntropy(run, s, kind); });

@@ -2,8 +2,8 @@
 
 #include "core/device/bench_peaks.h"
 #include "core/device/bench_rig.h"
-#include "core/engine/bench_step_inputs.h"
 #include "core/engine/exact_check.h"
+#include "core/engine/plain_run_inputs.h"
 #include "core/optim/adamw.h"
 #include "core/telemetry/stall_ledger.h"
 

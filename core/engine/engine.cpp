@@ -121,7 +121,7 @@ Status Engine::planStep(StepIndex step)
 {
     m_setup.step.step = step;
     const Carry in = m_built.out;
-    MR_TRY(m_builder->buildPlanInto(m_setup.step, in, Feedback{}, m_built));
+    MR_TRY(m_builder->buildPlanInto(m_setup.step, in, m_setup.rates, m_built));
     // Later plans differ in versions only, so the first two prove them all.
     if (m_ledger && step > m_firstStep + 1)
         return {};
@@ -259,7 +259,7 @@ Status Engine::evaluateIfDue(StepIndex step)
         return {};
     MR_TRY(finishLateParts());
     m_setup.step.step = step;
-    MR_TRY(m_builder->buildEvaluationInto(m_setup.step, m_built.out, Feedback{}, m_evalPlan));
+    MR_TRY(m_builder->buildEvaluationInto(m_setup.step, m_built.out, m_setup.rates, m_evalPlan));
     auto result = evaluate(
         *m_executor, m_evalPlan, m_evalSet, {spec.seqLen, spec.microBatch, spec.accumulate});
     if (!result.ok())

@@ -249,7 +249,7 @@ Status Engine::prepareDevice()
     MR_TRY(m_executor->prepareMemory());
     const RunSpec& spec = m_setup.spec;
     m_schedule = {spec.schedule, spec.learningRate, spec.warmupSteps, spec.steps};
-    m_builder.emplace(m_setup.shape, m_setup.budget, Feedback{}, m_setup.policy);
+    m_builder.emplace(m_setup.shape, m_setup.budget, m_setup.rates, m_setup.policy);
     return {};
 }
 

@@ -1,7 +1,6 @@
 #include "core/engine/measure_rates.h"
 
-#include "core/engine/checkpoint.h"
-#include "core/engine/plain_run.h"
+#include "core/engine/plain_run_inputs.h"
 #include "core/plan/cost_model.h"
 
 #include <algorithm>
@@ -141,25 +140,6 @@ void readStep(const PlainRun& run, const StepResult& result, Sheet& sheet)
     readGradients(run, result.tasks, sheet);
 }
 
-// Every token is trained; which ones they are costs nothing.
-MicroBatchData plainBatch(const RateSubject& subject)
-{
-    MicroBatchData batch;
-    const std::int64_t tokens = subject.seqLen * subject.microBatch;
-    for (std::int64_t t = 0; t < tokens; ++t) {
-        const auto row = static_cast<std::int32_t>(t / subject.seqLen * subject.seqLen);
-        batch.ids.push_back(static_cast<std::int32_t>(t % subject.config.vocab));
-        batch.targets.push_back(static_cast<std::int32_t>((t + 1) % subject.config.vocab));
-        batch.positions.push_back(static_cast<std::int32_t>(t % subject.seqLen));
-        batch.visibleFrom.push_back(row);
-        batch.order.push_back(static_cast<std::int32_t>(t));
-    }
-    std::stable_sort(batch.order.begin(), batch.order.end(), [&](std::int32_t a, std::int32_t b) {
-        return batch.ids[static_cast<std::size_t>(a)] < batch.ids[static_cast<std::size_t>(b)];
-    });
-    return batch;
-}
-
 PlainRunSpec runSpecOf(const RateSubject& subject, bool recompute)
 {
     PlainRunSpec spec;
@@ -176,10 +156,9 @@ Status runSteps(Device& device, const RateSubject& subject, bool recompute, Shee
 {
     auto run = PlainRun::create(device, runSpecOf(subject, recompute));
     MR_TRY(run.status());
-    const MasterBuffers master(run.value()->table());
-    initializeWeights(subject.config, run.value()->table(), 1, master.views());
-    MR_TRY(installMaster(run.value()->executor(), run.value()->memory(), master.views()));
-    const std::vector<MicroBatchData> micros{plainBatch(subject)};
+    MR_TRY(installCheapWeights(*run.value()));
+    const std::vector<MicroBatchData> micros =
+        randomBatch(subject.config.vocab, run.value()->spec().micro);
     StepInputs inputs;
     inputs.micros = micros;
     inputs.lossScale = 1.0F / static_cast<float>(micros[0].ids.size());

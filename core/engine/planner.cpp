@@ -1,7 +1,6 @@
 // The public planner: RunSetup put into the words of PlanReport.
 
 #include "core/base/bytes.h"
-#include "core/engine/policy_choice.h"
 #include "core/engine/run_setup.h"
 #include "core/plan/cost_model.h"
 
@@ -137,11 +136,8 @@ PlanReport reportOf(const RunSetup& setup)
     report.groups = groupsOf(setup);
     report.checkpointBytes = checkpointBytes(setup.table);
     report.reason = setup.reason;
-    if (auto plan = steadyStep(setup); plan.ok()) {
-        const LinkTraffic traffic = linkTraffic(plan.value(), setup.shape, setup.step.precision);
-        report.h2dBytesPerStep = traffic.hostToDeviceBytes;
-        report.d2hBytesPerStep = traffic.deviceToHostBytes;
-    }
+    report.h2dBytesPerStep = setup.traffic.hostToDeviceBytes;
+    report.d2hBytesPerStep = setup.traffic.deviceToHostBytes;
     constexpr double kMs = 1e3;
     report.predictedStepMs = kMs * setup.forecast.stepSeconds;
     report.predictedComputeMs = kMs * setup.forecast.computeSeconds;

@@ -26,6 +26,19 @@ void findLimit(RunSetup& setup)
         setup.limit = shortOf("host", setup.memory.bytes(Tier::PinnedHost), setup.budget.hostBytes);
 }
 
+// A step in the middle of a run: the second, which also does what the first left for it.
+Result<StepPlan> steadyStep(const RunSetup& setup)
+{
+    PlanBuilder builder(setup.shape, setup.budget, setup.rates, setup.policy);
+    BuiltStep built;
+    StepSpec step = setup.step;
+    for (step.step = 1; step.step <= 2; ++step.step) {
+        const Carry in = built.out;
+        MR_TRY(builder.buildPlanInto(step, in, setup.rates, built));
+    }
+    return std::move(built.plan);
+}
+
 Status forecast(RunSetup& setup)
 {
     auto plan = steadyStep(setup);
@@ -33,6 +46,7 @@ Status forecast(RunSetup& setup)
     StepForecaster forecaster;
     setup.forecast = forecaster.forecast(
         plan.value(), {setup.shape, setup.rates, setup.step.precision, setup.step.recompute});
+    setup.traffic = linkTraffic(plan.value(), setup.shape, setup.step.precision);
     return {};
 }
 
@@ -138,18 +152,6 @@ void keepChoice(RunSetup& setup, const PolicyTrial& trial)
 }
 
 } // namespace
-
-Result<StepPlan> steadyStep(const RunSetup& setup)
-{
-    PlanBuilder builder(setup.shape, setup.budget, setup.rates, setup.policy);
-    BuiltStep built;
-    StepSpec step = setup.step;
-    for (step.step = 1; step.step <= 2; ++step.step) {
-        const Carry in = built.out;
-        MR_TRY(builder.buildPlanInto(step, in, setup.rates, built));
-    }
-    return std::move(built.plan);
-}
 
 Status planWith(RunSetup& setup, const PolicyTrial& trial)
 {

@@ -19,11 +19,8 @@ struct PolicyTrial {
     bool recompute = false;
 };
 
-// Sets policy, memory plan, limit and forecast of `setup` to those of `trial`.
+// Sets policy, memory plan, limit, forecast and traffic of `setup` to those of `trial`.
 Status planWith(RunSetup& setup, const PolicyTrial& trial);
-
-// A step in the middle of a run: the second, which also does what the first left for it.
-Result<StepPlan> steadyStep(const RunSetup& setup);
 
 // Fills in what spec.policy, its options and spec.recompute leave open: of what fits, the fastest
 // by forecast; without rates the first that fits, from everything on the device without

@@ -38,7 +38,8 @@ struct RunSetup {
     std::string limit; // which tier binds and by how much; empty if it fits
     Feedback rates;    // measured before (RateBook); 0 where not
     StepForecast forecast;
-    std::string reason; // why `auto` chose this policy; empty if it was asked for
+    LinkTraffic traffic; // of a step in the middle of the run
+    std::string reason;  // why `auto` chose this policy; empty if it was asked for
 
     std::int64_t microsInFlight() const;
     std::int64_t batchBuffers() const;

@@ -1,6 +1,7 @@
 #include "core/store/run_store.h"
 
 #include "core/store/process_identity.h"
+#include "core/store/run_rows.h"
 #include "core/store/run_series.h"
 #include "core/store/schema.h"
 #include "core/store/sqlite.h"
@@ -22,28 +23,6 @@ std::int64_t nowMs()
 {
     using namespace std::chrono;
     return duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count();
-}
-
-// "/models/tiny/" and "/models/tiny" are both "tiny".
-std::string lastPart(const std::string& path)
-{
-    std::filesystem::path p(path);
-    if (!p.has_filename())
-        p = p.parent_path();
-    const std::string name = p.filename().string();
-    return name.empty() ? path : name;
-}
-
-// FNV-1a, 64 bits (Fowler, Noll, Vo): tells equal configurations apart from different ones; it
-// protects nothing.
-std::string textHash(std::string_view text)
-{
-    std::uint64_t hash = 0xcbf29ce484222325U;
-    for (const char c : text) {
-        hash ^= static_cast<unsigned char>(c);
-        hash *= 0x100000001b3U;
-    }
-    return fmt::format("{:016x}", hash);
 }
 
 class SqliteRunStore final : public RunStore
@@ -104,11 +83,6 @@ private:
     }
 
     Status mustExist(std::int64_t runId);
-    Result<std::int64_t> insertRun(const NewRun& run);
-    Result<std::optional<std::int64_t>> modelId(const NewRun& run);
-    Result<std::optional<std::int64_t>> datasetId(const NewRun& run);
-    Status insertParameters(std::int64_t runId, const std::string& configJson);
-    Status refreshSearch(std::int64_t runId);
     Result<std::optional<OpenSegment>> openSegment(std::int64_t runId);
     Status takeSegment(std::int64_t runId, std::int64_t fromStep);
     Status purgeRun(std::int64_t runId);
@@ -128,109 +102,20 @@ Status SqliteRunStore::mustExist(std::int64_t runId)
     return {};
 }
 
-Result<std::optional<std::int64_t>> SqliteRunStore::modelId(const NewRun& run)
-{
-    if (run.modelPath.empty())
-        return std::optional<std::int64_t>();
-    MR_TRY(m_database->execute(
-        "INSERT INTO model(name,path,arch,dtype,n_params,added_at) VALUES(?,?,?,?,?,?)"
-        " ON CONFLICT(path) DO UPDATE SET arch=excluded.arch, dtype=excluded.dtype,"
-        " n_params=excluded.n_params, missing=0",
-        lastPart(run.modelPath), run.modelPath, run.modelArchitecture, run.modelDtype,
-        run.parameters, nowMs()));
-    Result<std::int64_t> id =
-        m_database->integer("SELECT id FROM model WHERE path=?", run.modelPath);
-    MR_TRY(id.status());
-    return std::optional(id.value());
-}
-
-Result<std::optional<std::int64_t>> SqliteRunStore::datasetId(const NewRun& run)
-{
-    if (run.datasetPath.empty())
-        return std::optional<std::int64_t>();
-    Result<std::int64_t> id =
-        m_database->integer("SELECT id FROM dataset WHERE path=? AND format=? ORDER BY id DESC",
-            run.datasetPath, run.datasetFormat);
-    MR_TRY(id.status());
-    if (id.value() != 0)
-        return std::optional(id.value());
-    MR_TRY(m_database->execute("INSERT INTO dataset(name,path,format,added_at) VALUES(?,?,?,?)",
-        lastPart(run.datasetPath), run.datasetPath, run.datasetFormat, nowMs()));
-    return std::optional(m_database->lastInsertId());
-}
-
-// One row per leaf of the configuration: "policyOptions.urgent" -> "0.1".
-Status SqliteRunStore::insertParameters(std::int64_t runId, const std::string& configJson)
-{
-    const nlohmann::json config = nlohmann::json::parse(configJson, nullptr, false);
-    if (!config.is_object())
-        return Status::error(
-            ErrorKind::InvalidArgument, "the configuration of a run must be a JSON object");
-    const nlohmann::json leaves = config.flatten();
-    for (const auto& [pointer, leaf] : leaves.items()) {
-        std::string key = pointer.substr(1);
-        std::replace(key.begin(), key.end(), '/', '.');
-        const std::string text =
-            leaf.is_string() ? leaf.get<std::string>()
-                             : leaf.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-        constexpr std::string_view kInsert =
-            "INSERT OR REPLACE INTO run_param(run_id,key,value,num) VALUES(?,?,?,?)";
-        if (leaf.is_number())
-            MR_TRY(m_database->execute(kInsert, runId, key, text, leaf.get<double>()));
-        else
-            MR_TRY(m_database->execute(kInsert, runId, key, text, nullptr));
-    }
-    return {};
-}
-
-Status SqliteRunStore::refreshSearch(std::int64_t runId)
-{
-    MR_TRY(m_database->execute("DELETE FROM run_fts WHERE rowid=?", runId));
-    return m_database->execute(
-        "INSERT INTO run_fts(rowid,name,notes,tags,model,dataset) SELECT run.id,run.name,run.notes,"
-        "(SELECT coalesce(group_concat(tag.name,' '),'') FROM run_tag JOIN tag ON tag.id=tag_id"
-        " WHERE run_id=run.id),coalesce(model.name,''),coalesce(dataset.name,'')"
-        " FROM run LEFT JOIN model ON model.id=model_id LEFT JOIN dataset ON dataset.id=dataset_id"
-        " WHERE run.id=?",
-        runId);
-}
-
-Result<std::int64_t> SqliteRunStore::insertRun(const NewRun& run)
-{
-    Result<std::int64_t> known = m_database->integer("SELECT id FROM run WHERE uuid=?", run.uuid);
-    MR_TRY(known.status());
-    if (known.value() != 0)
-        return Status::error(ErrorKind::InvalidArgument,
-            fmt::format("history {} already has the run {}", m_path, run.uuid));
-    Result<std::optional<std::int64_t>> model = modelId(run);
-    MR_TRY(model.status());
-    Result<std::optional<std::int64_t>> dataset = datasetId(run);
-    MR_TRY(dataset.status());
-    // 0 stands for "none": SQL turns it into NULL.
-    MR_TRY(m_database->execute(
-        "INSERT INTO run(uuid,name,model_id,dataset_id,status,config_json,config_hash,plan_json,"
-        "host_json,engine_version,created_at,dir,total_steps,simulated_link)"
-        " VALUES(?,?,nullif(?,0),nullif(?,0),'starting',?,?,?,?,?,?,?,?,?)",
-        run.uuid, run.name, model.value().value_or(0), dataset.value().value_or(0), run.configJson,
-        textHash(run.configJson), run.planJson, run.hostJson, run.engineVersion, nowMs(), run.dir,
-        run.totalSteps, run.simulatedLink));
-    return m_database->lastInsertId();
-}
-
 Result<std::int64_t> SqliteRunStore::beginRun(const NewRun& run)
 {
     std::int64_t runId = 0;
     const Status done = transact(Durability::Full, [&]() -> Status {
-        Result<std::int64_t> inserted = insertRun(run);
+        Result<std::int64_t> inserted = insertRun(*m_database, run, nowMs());
         MR_TRY(inserted.status());
         runId = inserted.value();
-        MR_TRY(insertParameters(runId, run.configJson));
+        MR_TRY(insertParameters(*m_database, runId, run.configJson));
         // Opened now, so that a process that dies while it starts leaves a lost run.
         const ProcessIdentity self = thisProcess();
         MR_TRY(m_database->execute(
             "INSERT INTO segment(run_id,seg,started_at,pid,boot_id) VALUES(?,1,?,?,?)", runId,
             nowMs(), self.pid, self.boot));
-        return refreshSearch(runId);
+        return refreshSearch(*m_database, runId);
     });
     MR_TRY(done);
     return runId;
@@ -379,7 +264,7 @@ Status SqliteRunStore::setName(std::int64_t runId, std::string_view name)
     return transact(Durability::Normal, [&]() -> Status {
         MR_TRY(mustExist(runId));
         MR_TRY(m_database->execute("UPDATE run SET name=? WHERE id=?", name, runId));
-        return refreshSearch(runId);
+        return refreshSearch(*m_database, runId);
     });
 }
 
@@ -388,7 +273,7 @@ Status SqliteRunStore::setNotes(std::int64_t runId, std::string_view notes)
     return transact(Durability::Normal, [&]() -> Status {
         MR_TRY(mustExist(runId));
         MR_TRY(m_database->execute("UPDATE run SET notes=? WHERE id=?", notes, runId));
-        return refreshSearch(runId);
+        return refreshSearch(*m_database, runId);
     });
 }
 

@@ -2,7 +2,7 @@
 
 #include "core/device/cpu/cpu_device.h"
 #include "core/engine/bench_step.h"
-#include "core/engine/bench_step_inputs.h"
+#include "core/engine/plain_run_inputs.h"
 #include "core/engine/exact_check.h"
 
 #include <QtTest>

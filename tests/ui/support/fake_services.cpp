@@ -235,6 +235,9 @@ PlanReport fakePlan(bool fits)
 {
     PlanReport plan;
     plan.policy = "zero-offload";
+    plan.reason = fits ? "the fastest that fits: zero-offload order=by-layer, 4.21 s a step; next "
+                         "zero-offload, 4.60 s"
+                       : "";
     plan.fits = fits;
     plan.limit = fits ? "" : "device memory: 1.8 GiB short";
     if (!fits)

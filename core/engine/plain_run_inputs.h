@@ -1,4 +1,4 @@
-// Made-up weights and tokens for a benchmark of steps.
+// Made-up weights and tokens for runs that are only timed.
 //
 // Threads  The engine thread of the run.
 // Errors   Those of the device.

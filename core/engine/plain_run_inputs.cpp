@@ -1,4 +1,4 @@
-#include "core/engine/bench_step_inputs.h"
+#include "core/engine/plain_run_inputs.h"
 
 #include "core/base/philox.h"
 #include "core/optim/adamw.h"

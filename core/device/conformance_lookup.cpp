@@ -1,0 +1,146 @@
+// embed, embedBackward, columnEnergy, gatherColumns and scatterColumns against double precision:
+// ops that pick rows or columns.
+//
+// Tolerances count roundings of the formulas in ops.h. Each is written where it is used.
+
+#include "core/device/conformance_shapes.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace mr::conformance {
+
+namespace {
+
+constexpr std::int64_t kVocabulary = 70; // more than an item of the backward pass
+
+Values someIds(std::int64_t tokens)
+{
+    Values ids;
+    for (std::int64_t t = 0; t < tokens; ++t)
+        ids.push_back(static_cast<double>(t % 5 == 0 ? kVocabulary - 1 : t * 7 % 23));
+    return ids;
+}
+
+void embed(CaseRun& run, DType type, const RowShape& s)
+{
+    const Input table = run.random(type, {kVocabulary, s.cols});
+    const Input ids = run.given(DType::I32, {s.rows}, someIds(s.rows));
+    const EmbedArgs args{ids.view, table.view, run.blank(type, {s.rows, s.cols})};
+    run.call(run.ops().embed(args, run.stream()));
+    Values want;
+    for (std::int64_t t = 0; t < s.rows; ++t)
+        for (std::int64_t c = 0; c < s.cols; ++c)
+            want.push_back(table(static_cast<std::int64_t>(ids(t)) * s.cols + c));
+    run.expectExactly("out", args.out, want);
+}
+
+void embedBackward(CaseRun& run, DType type, const RowShape& s, bool accumulate)
+{
+    const Input ids = run.given(DType::I32, {s.rows}, someIds(s.rows));
+    Values order(static_cast<std::size_t>(s.rows));
+    std::iota(order.begin(), order.end(), 0.0);
+    std::stable_sort(order.begin(), order.end(), [&](double a, double b) {
+        return ids(static_cast<std::int64_t>(a)) < ids(static_cast<std::int64_t>(b));
+    });
+    const Input sorted = run.given(DType::I32, {s.rows}, order);
+    const Input gradOut = run.random(type, {s.rows, s.cols});
+    const Input before = run.random(DType::F32, {kVocabulary, s.cols});
+    const EmbedBackwardArgs args{ids.view, sorted.view, gradOut.view, before.view, accumulate};
+    run.call(run.ops().embedBackward(args, run.stream()));
+    const auto count = static_cast<std::size_t>(kVocabulary * s.cols);
+    Values want(count, 0.0);
+    Values magnitude(count, 0.0);
+    for (std::int64_t t = 0; t < s.rows; ++t)
+        for (std::int64_t c = 0; c < s.cols; ++c) {
+            const auto at =
+                static_cast<std::size_t>(static_cast<std::int64_t>(ids(t)) * s.cols + c);
+            want[at] += gradOut(t * s.cols + c);
+            magnitude[at] += std::abs(gradOut(t * s.cols + c));
+        }
+    Values tolerance; // at most `rows` additions of floats
+    for (std::size_t i = 0; i < count; ++i) {
+        if (accumulate)
+            want[i] += before.values[i];
+        const double size = magnitude[i] + (accumulate ? std::abs(before.values[i]) : 0.0);
+        tolerance.push_back(static_cast<double>(s.rows + 1) * kU * size);
+    }
+    run.expect("gradTable", args.gradTable, want, tolerance);
+}
+
+void columnEnergy(CaseRun& run, DType type, const RowShape& s)
+{
+    const Input grad = run.random(type, {s.rows, s.cols});
+    const ColumnEnergyArgs args{grad.view, run.blank(DType::F32, {s.cols})};
+    run.call(run.ops().columnEnergy(args, run.stream()));
+    Values want(static_cast<std::size_t>(s.cols), 0.0);
+    for (std::int64_t r = 0; r < s.rows; ++r)
+        for (std::int64_t c = 0; c < s.cols; ++c)
+            want[static_cast<std::size_t>(c)] += std::pow(grad(r * s.cols + c), 2.0);
+    Values tolerance; // terms are not negative: one unit per addition, one for the squares
+    for (const double w : want)
+        tolerance.push_back(static_cast<double>(s.rows + 1) * kU * w);
+    run.expect("energy", args.energy, want, tolerance);
+}
+
+Values everyThird(std::int64_t cols)
+{
+    Values columns;
+    for (std::int64_t c = 1; c < cols; c += 3)
+        columns.push_back(static_cast<double>(c));
+    return columns;
+}
+
+void gatherColumns(CaseRun& run, DType type, const RowShape& s)
+{
+    const Values picked = everyThird(s.cols);
+    const auto count = static_cast<std::int64_t>(picked.size());
+    const Input x = run.random(type, {s.rows, s.cols});
+    const Input columns = run.given(DType::I32, {count}, picked);
+    const GatherColumnsArgs args{x.view, columns.view, run.blank(type, {s.rows, count})};
+    run.call(run.ops().gatherColumns(args, run.stream()));
+    Values want;
+    for (std::int64_t r = 0; r < s.rows; ++r)
+        for (const double c : picked)
+            want.push_back(x(r * s.cols + static_cast<std::int64_t>(c)));
+    run.expectExactly("out", args.out, want);
+}
+
+void scatterColumns(CaseRun& run, DType type, const RowShape& s)
+{
+    const Values picked = everyThird(s.cols);
+    const auto count = static_cast<std::int64_t>(picked.size());
+    const Input x = run.random(type, {s.rows, count});
+    const Input columns = run.given(DType::I32, {count}, picked);
+    const Input before = run.random(type, {s.rows, s.cols});
+    const ScatterColumnsArgs args{x.view, columns.view, before.view};
+    run.call(run.ops().scatterColumns(args, run.stream()));
+    Values want = before.values;
+    for (std::int64_t r = 0; r < s.rows; ++r)
+        for (std::int64_t k = 0; k < count; ++k)
+            want[static_cast<std::size_t>(
+                r * s.cols + static_cast<std::int64_t>(picked[static_cast<std::size_t>(k)]))] =
+                x(r * count + k);
+    run.expectExactly("out", args.out, want);
+}
+
+} // namespace
+
+void addLookupCases(Table& table)
+{
+    for (const DType type : kBothTypes)
+        for (const RowShape& s : kRowShapes) {
+            push(table, "embed", type, s, "", [=](CaseRun& run) { embed(run, type, s); });
+            for (const bool on : {false, true})
+                push(table, "embedBackward", type, s, on ? " accumulate" : "",
+                    [=](CaseRun& run) { embedBackward(run, type, s, on); });
+            push(table, "columnEnergy", type, s, "",
+                [=](CaseRun& run) { columnEnergy(run, type, s); });
+            push(table, "gatherColumns", type, s, "",
+                [=](CaseRun& run) { gatherColumns(run, type, s); });
+            push(table, "scatterColumns", type, s, "",
+                [=](CaseRun& run) { scatterColumns(run, type, s); });
+        }
+}
+
+} // namespace mr::conformance

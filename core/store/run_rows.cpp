@@ -1,0 +1,126 @@
+#include "core/store/run_rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+namespace mr {
+namespace {
+
+// "/models/tiny/" and "/models/tiny" are both "tiny".
+std::string lastPart(const std::string& path)
+{
+    std::filesystem::path p(path);
+    if (!p.has_filename())
+        p = p.parent_path();
+    const std::string name = p.filename().string();
+    return name.empty() ? path : name;
+}
+
+// FNV-1a, 64 bits (Fowler, Noll, Vo): tells equal configurations apart from different ones; it
+// protects nothing.
+std::string textHash(std::string_view text)
+{
+    std::uint64_t hash = 0xcbf29ce484222325U;
+    for (const char c : text) {
+        hash ^= static_cast<unsigned char>(c);
+        hash *= 0x100000001b3U;
+    }
+    return fmt::format("{:016x}", hash);
+}
+
+Result<std::optional<std::int64_t>> modelId(
+    Database& database, const NewRun& run, std::int64_t nowMs)
+{
+    if (run.modelPath.empty())
+        return std::optional<std::int64_t>();
+    MR_TRY(database.execute(
+        "INSERT INTO model(name,path,arch,dtype,n_params,added_at) VALUES(?,?,?,?,?,?)"
+        " ON CONFLICT(path) DO UPDATE SET arch=excluded.arch, dtype=excluded.dtype,"
+        " n_params=excluded.n_params, missing=0",
+        lastPart(run.modelPath), run.modelPath, run.modelArchitecture, run.modelDtype,
+        run.parameters, nowMs));
+    Result<std::int64_t> id = database.integer("SELECT id FROM model WHERE path=?", run.modelPath);
+    MR_TRY(id.status());
+    return std::optional(id.value());
+}
+
+Result<std::optional<std::int64_t>> datasetId(
+    Database& database, const NewRun& run, std::int64_t nowMs)
+{
+    if (run.datasetPath.empty())
+        return std::optional<std::int64_t>();
+    Result<std::int64_t> id =
+        database.integer("SELECT id FROM dataset WHERE path=? AND format=? ORDER BY id DESC",
+            run.datasetPath, run.datasetFormat);
+    MR_TRY(id.status());
+    if (id.value() != 0)
+        return std::optional(id.value());
+    MR_TRY(database.execute("INSERT INTO dataset(name,path,format,added_at) VALUES(?,?,?,?)",
+        lastPart(run.datasetPath), run.datasetPath, run.datasetFormat, nowMs));
+    return std::optional(database.lastInsertId());
+}
+
+} // namespace
+
+Status insertParameters(Database& database, std::int64_t runId, const std::string& configJson)
+{
+    const nlohmann::json config = nlohmann::json::parse(configJson, nullptr, false);
+    if (!config.is_object())
+        return Status::error(
+            ErrorKind::InvalidArgument, "the configuration of a run must be a JSON object");
+    const nlohmann::json leaves = config.flatten();
+    for (const auto& [pointer, leaf] : leaves.items()) {
+        std::string key = pointer.substr(1);
+        std::replace(key.begin(), key.end(), '/', '.');
+        const std::string text =
+            leaf.is_string() ? leaf.get<std::string>()
+                             : leaf.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+        constexpr std::string_view kInsert =
+            "INSERT OR REPLACE INTO run_param(run_id,key,value,num) VALUES(?,?,?,?)";
+        if (leaf.is_number())
+            MR_TRY(database.execute(kInsert, runId, key, text, leaf.get<double>()));
+        else
+            MR_TRY(database.execute(kInsert, runId, key, text, nullptr));
+    }
+    return {};
+}
+
+Status refreshSearch(Database& database, std::int64_t runId)
+{
+    MR_TRY(database.execute("DELETE FROM run_fts WHERE rowid=?", runId));
+    return database.execute(
+        "INSERT INTO run_fts(rowid,name,notes,tags,model,dataset) SELECT run.id,run.name,run.notes,"
+        "(SELECT coalesce(group_concat(tag.name,' '),'') FROM run_tag JOIN tag ON tag.id=tag_id"
+        " WHERE run_id=run.id),coalesce(model.name,''),coalesce(dataset.name,'')"
+        " FROM run LEFT JOIN model ON model.id=model_id LEFT JOIN dataset ON dataset.id=dataset_id"
+        " WHERE run.id=?",
+        runId);
+}
+
+Result<std::int64_t> insertRun(Database& database, const NewRun& run, std::int64_t nowMs)
+{
+    Result<std::int64_t> known = database.integer("SELECT id FROM run WHERE uuid=?", run.uuid);
+    MR_TRY(known.status());
+    if (known.value() != 0)
+        return Status::error(ErrorKind::InvalidArgument,
+            fmt::format("history {} already has the run {}", database.path(), run.uuid));
+    Result<std::optional<std::int64_t>> model = modelId(database, run, nowMs);
+    MR_TRY(model.status());
+    Result<std::optional<std::int64_t>> dataset = datasetId(database, run, nowMs);
+    MR_TRY(dataset.status());
+    // 0 stands for "none": SQL turns it into NULL.
+    MR_TRY(database.execute(
+        "INSERT INTO run(uuid,name,model_id,dataset_id,status,config_json,config_hash,plan_json,"
+        "host_json,engine_version,created_at,dir,total_steps,simulated_link)"
+        " VALUES(?,?,nullif(?,0),nullif(?,0),'starting',?,?,?,?,?,?,?,?,?)",
+        run.uuid, run.name, model.value().value_or(0), dataset.value().value_or(0), run.configJson,
+        textHash(run.configJson), run.planJson, run.hostJson, run.engineVersion, nowMs, run.dir,
+        run.totalSteps, run.simulatedLink));
+    return database.lastInsertId();
+}
+
+} // namespace mr
