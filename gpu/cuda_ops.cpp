@@ -134,6 +134,13 @@ public:
         return launchAdd(args, streamHandle(stream));
     }
 
+    Status accumulate(const AccumulateArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkAccumulate(args));
+        const TraceRange range("accumulate");
+        return launchAccumulate(args, streamHandle(stream));
+    }
+
     Status finishGradient(const FinishGradientArgs& args, Stream& stream) override
     {
         MR_TRY(checkFinishGradient(args));
@@ -160,6 +167,13 @@ public:
         MR_TRY(checkAdamw(args));
         const TraceRange range("adamw");
         return launchAdamw(args, streamHandle(stream));
+    }
+
+    Status adamwCompact(const AdamwCompactArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkAdamwCompact(args));
+        const TraceRange range("adamwCompact");
+        return launchAdamwCompact(args, streamHandle(stream));
     }
 
     Status join(const JoinArgs& args, Stream& stream) override

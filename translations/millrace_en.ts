@@ -48,20 +48,6 @@
     <context>
         <name>mr::ui::PlanPanel</name>
         <message numerus="yes">
-            <source>Policy: %1, at most %n step(s) stale</source>
-            <translation>
-                <numerusform>Policy: %1, at most %n step stale</numerusform>
-                <numerusform>Policy: %1, at most %n steps stale</numerusform>
-            </translation>
-        </message>
-        <message numerus="yes">
-            <source>%n step(s), about %1</source>
-            <translation>
-                <numerusform>%n step, about %1</numerusform>
-                <numerusform>%n steps, about %1</numerusform>
-            </translation>
-        </message>
-        <message numerus="yes">
             <source>%n kept and one being written, %1 each; %2 free on the disk.</source>
             <translation>
                 <numerusform>%n kept and one being written, %1 each; %2 free on the disk.</numerusform>
@@ -124,6 +110,26 @@
             <translation>
                 <numerusform>and %n more here: zoom in</numerusform>
                 <numerusform>and %n more here: zoom in</numerusform>
+            </translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::PlanForecast</name>
+        <message numerus="yes">
+            <source>%n step(s), about %1</source>
+            <translation>
+                <numerusform>%n step, about %1</numerusform>
+                <numerusform>%n steps, about %1</numerusform>
+            </translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::PlanWords</name>
+        <message numerus="yes">
+            <source>at most %n step(s) stale</source>
+            <translation>
+                <numerusform>at most %n step stale</numerusform>
+                <numerusform>at most %n steps stale</numerusform>
             </translation>
         </message>
     </context>

@@ -297,6 +297,18 @@
             <source>Show folder</source>
             <translation>フォルダーを表示</translation>
         </message>
+        <message>
+            <source>Compare</source>
+            <translation>比較</translation>
+        </message>
+        <message>
+            <source>Show both runs beside each other</source>
+            <translation>2 つの実行を並べて表示</translation>
+        </message>
+        <message>
+            <source>Choose two runs first (click, then Ctrl+click)</source>
+            <translation>先に 2 つの実行を選んでください (クリック、続けて Ctrl+クリック)</translation>
+        </message>
     </context>
     <context>
         <name>mr::ui::HomePage</name>
@@ -532,34 +544,6 @@
             <translation>ページ</translation>
         </message>
         <message>
-            <source>Appearance</source>
-            <translation>表示</translation>
-        </message>
-        <message>
-            <source>Appearance and language</source>
-            <translation>表示と言語</translation>
-        </message>
-        <message>
-            <source>Colours</source>
-            <translation>配色</translation>
-        </message>
-        <message>
-            <source>Language</source>
-            <translation>言語</translation>
-        </message>
-        <message>
-            <source>As the desktop</source>
-            <translation>デスクトップに合わせる</translation>
-        </message>
-        <message>
-            <source>Light</source>
-            <translation>ライト</translation>
-        </message>
-        <message>
-            <source>Dark</source>
-            <translation>ダーク</translation>
-        </message>
-        <message>
             <source>Quit</source>
             <translation>終了</translation>
         </message>
@@ -578,6 +562,22 @@
         <message>
             <source>Saving the run; the window closes when that is done.</source>
             <translation>実行を保存しています。終わるとウィンドウが閉じます。</translation>
+        </message>
+        <message>
+            <source>Compare</source>
+            <translation>比較</translation>
+        </message>
+        <message>
+            <source>“%1” was not started, because “%2” failed. %3</source>
+            <translation>“%2” が失敗したため、“%1” は開始しませんでした。%3</translation>
+        </message>
+        <message>
+            <source>“%1” was not started, because another run was.</source>
+            <translation>別の実行が始まったため、“%1” は開始しませんでした。</translation>
+        </message>
+        <message>
+            <source>“%1” was not started, because “%2” was stopped.</source>
+            <translation>“%2” が停止されたため、“%1” は開始しませんでした。</translation>
         </message>
     </context>
     <context>
@@ -728,6 +728,10 @@
             <source>Start the run (%1)</source>
             <translation>実行を開始 (%1)</translation>
         </message>
+        <message>
+            <source>Choose another policy to compare with.</source>
+            <translation>比較には別の方式を選んでください。</translation>
+        </message>
     </context>
     <context>
         <name>mr::ui::PathEdit</name>
@@ -775,16 +779,6 @@
             <translation>模擬リンク: 速度は実測値ではなく設定値です</translation>
         </message>
         <message>
-            <source>Policy: %1, exact</source>
-            <translation>方式: %1 (厳密)</translation>
-        </message>
-        <message numerus="yes">
-            <source>Policy: %1, at most %n step(s) stale</source>
-            <translation>
-                <numerusform>方式: %1 (最大 %n ステップの遅れ)</numerusform>
-            </translation>
-        </message>
-        <message>
             <source>Precision: %1, recompute: %2</source>
             <translation>精度: %1、再計算: %2</translation>
         </message>
@@ -799,16 +793,6 @@
         <message>
             <source>One step (forecast)</source>
             <translation>1 ステップ (予測)</translation>
-        </message>
-        <message>
-            <source>%1 tokens per step, about %2 tokens/s</source>
-            <translation>1 ステップ %1 トークン、約 %2 トークン/秒</translation>
-        </message>
-        <message numerus="yes">
-            <source>%n step(s), about %1</source>
-            <translation>
-                <numerusform>%n ステップ、約 %1</numerusform>
-            </translation>
         </message>
         <message>
             <source>Copies in each step</source>
@@ -839,6 +823,30 @@
         <message>
             <source>What would help</source>
             <translation>改善策</translation>
+        </message>
+        <message>
+            <source>Policy: %1</source>
+            <translation>方式: %1</translation>
+        </message>
+        <message>
+            <source>Compared with: %1</source>
+            <translation>比較する方式: %1</translation>
+        </message>
+        <message>
+            <source>%1 does not fit. %2</source>
+            <translation>%1 は収まりません。%2</translation>
+        </message>
+        <message>
+            <source>Both fit.</source>
+            <translation>どちらも収まります。</translation>
+        </message>
+        <message>
+            <source>One step of %1</source>
+            <translation>%1 の 1 ステップ (予測)</translation>
+        </message>
+        <message>
+            <source>Memory of %1</source>
+            <translation>%1 のメモリ</translation>
         </message>
     </context>
     <context>
@@ -934,6 +942,21 @@
         <message>
             <source>Disk</source>
             <translation>ディスク</translation>
+        </message>
+        <message>
+            <source>exact</source>
+            <translation>厳密</translation>
+        </message>
+        <message numerus="yes">
+            <source>at most %n step(s) stale</source>
+            <translation>
+                <numerusform>最大 %n ステップの遅れ</numerusform>
+            </translation>
+        </message>
+        <message>
+            <source>%1, %2</source>
+            <comment>a policy, how exact it is</comment>
+            <translation>%1 (%2)</translation>
         </message>
     </context>
     <context>
@@ -1197,6 +1220,10 @@
         <message>
             <source>no timeline was kept of a step that lost time to it</source>
             <translation>これに時間を使ったステップのタイムラインは保存されていません</translation>
+        </message>
+        <message>
+            <source>Click: the kept step that lost most to it.</source>
+            <translation>クリック: これに最も時間を使った保存済みステップを開きます。</translation>
         </message>
     </context>
     <context>
@@ -1519,10 +1546,6 @@
         <message>
             <source>Share</source>
             <translation>割合</translation>
-        </message>
-        <message>
-            <source>Click: the kept step that lost most to it.</source>
-            <translation>クリック: これに最も時間を使った保存済みステップを開きます。</translation>
         </message>
     </context>
     <context>
@@ -1868,6 +1891,10 @@ Masked: read, not part of the loss</source>
         <message>
             <source>Tasks</source>
             <translation>タスク</translation>
+        </message>
+        <message>
+            <source>Figures of both runs</source>
+            <translation>両方の実行の数値</translation>
         </message>
     </context>
     <context>
@@ -2607,6 +2634,353 @@ Masked: read, not part of the loss</source>
         <message>
             <source>Evaluation</source>
             <translation>評価</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::PolicyChoice</name>
+        <message>
+            <source>Compare with</source>
+            <translation>比較する方式</translation>
+        </message>
+        <message>
+            <source>Trains twice on the same data with the same seed and settings, one run after the other, and shows both beside each other.</source>
+            <translation>同じデータ、同じシード、同じ設定で 2 回、順番に学習し、結果を並べて表示します。</translation>
+        </message>
+        <message>
+            <source>Policy to compare with</source>
+            <translation>比較する方式</translation>
+        </message>
+        <message>
+            <source>The second run starts when the first is done: at the same time they would disturb each other's times.</source>
+            <translation>2 つ目は 1 つ目の完了後に始まります。同時に実行すると互いの時間に影響するためです。</translation>
+        </message>
+        <message>
+            <source>Automatic</source>
+            <translation>自動</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::PlanForecast</name>
+        <message>
+            <source>One step (forecast)</source>
+            <translation>1 ステップ (予測)</translation>
+        </message>
+        <message>
+            <source>%1 tokens per step, about %2 tokens/s</source>
+            <translation>1 ステップ %1 トークン、約 %2 トークン/秒</translation>
+        </message>
+        <message numerus="yes">
+            <source>%n step(s), about %1</source>
+            <translation>
+                <numerusform>%n ステップ、約 %1</numerusform>
+            </translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::ComparisonWords</name>
+        <message>
+            <source>%1: %2 times faster per step than %3</source>
+            <translation>%1 は 1 ステップあたり %3 の %2 倍速く</translation>
+        </message>
+        <message>
+            <source>%1: %2 times slower per step than %3</source>
+            <translation>%1 は 1 ステップに %3 の %2 倍の時間がかかり</translation>
+        </message>
+        <message>
+            <source>%1: as fast per step as %2</source>
+            <translation>%1 の 1 ステップの速さは %2 と同じで</translation>
+        </message>
+        <message>
+            <source>stalled %1 instead of %2</source>
+            <translation>待ち時間は %2 に対して %1</translation>
+        </message>
+        <message>
+            <source>held-out loss %1 against %2 at step %3</source>
+            <translation>評価用データの損失はステップ %3 で %2 に対して %1</translation>
+        </message>
+        <message>
+            <source>smoothed loss %1 against %2 at step %3</source>
+            <translation>平滑化した損失はステップ %3 で %2 に対して %1</translation>
+        </message>
+        <message>
+            <source>%1, %2; %3.</source>
+            <comment>speed, waiting, loss</comment>
+            <translation>%1、%2、%3 です。</translation>
+        </message>
+        <message>
+            <source>%1, %2.</source>
+            <comment>speed, waiting</comment>
+            <translation>%1、%2 です。</translation>
+        </message>
+        <message>
+            <source>So far, %1</source>
+            <translation>ここまで: %1</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::ComparisonModel</name>
+        <message>
+            <source>Policy</source>
+            <translation>方式</translation>
+        </message>
+        <message>
+            <source>Updates</source>
+            <translation>更新</translation>
+        </message>
+        <message>
+            <source>Steps</source>
+            <translation>ステップ</translation>
+        </message>
+        <message>
+            <source>Wall time</source>
+            <translation>所要時間</translation>
+        </message>
+        <message>
+            <source>Mean step</source>
+            <translation>平均ステップ時間</translation>
+        </message>
+        <message>
+            <source>Tokens/s</source>
+            <translation>トークン/秒</translation>
+        </message>
+        <message>
+            <source>Stalled</source>
+            <translation>待ち時間の割合</translation>
+        </message>
+        <message>
+            <source>Upload per step</source>
+            <translation>1 ステップの送信量</translation>
+        </message>
+        <message>
+            <source>Download per step</source>
+            <translation>1 ステップの受信量</translation>
+        </message>
+        <message>
+            <source>Peak device memory</source>
+            <translation>デバイスメモリのピーク</translation>
+        </message>
+        <message>
+            <source>Peak host memory</source>
+            <translation>ホストメモリのピーク</translation>
+        </message>
+        <message>
+            <source>Loss (smoothed)</source>
+            <translation>損失 (平滑化)</translation>
+        </message>
+        <message>
+            <source>Best evaluation</source>
+            <translation>最良の評価</translation>
+        </message>
+        <message>
+            <source>Exact: the same numbers as without offload. Stale: the weights of a step lack the newest updates, at most of so many steps.</source>
+            <translation>厳密: オフロードなしと同じ数値になります。遅れ: ステップの重みに最新の更新が含まれず、その数は最大でこのステップ数です。</translation>
+        </message>
+        <message>
+            <source>Of the whole run: steps, evaluations and checkpoints, without pauses.</source>
+            <translation>実行全体の時間です。ステップ、評価、チェックポイントを含み、中断は含みません。</translation>
+        </message>
+        <message>
+            <source>The share of the steps' time in which the device waited.</source>
+            <translation>ステップの時間のうち、デバイスが待っていた割合です。</translation>
+        </message>
+        <message>
+            <source>Bytes over the link (PCIe) in a step, on average.</source>
+            <translation>1 ステップにリンク (PCIe) を通ったバイト数の平均です。</translation>
+        </message>
+        <message>
+            <source>%1 / %2</source>
+            <comment>steps of all</comment>
+            <translation>%1 / %2</translation>
+        </message>
+        <message>
+            <source>%1 points</source>
+            <comment>difference of percentages</comment>
+            <translation>%1 ポイント</translation>
+        </message>
+        <message>
+            <source>Second to first</source>
+            <translation>1 つ目との比</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::StepBarsModel</name>
+        <message>
+            <source>Updates</source>
+            <translation>更新</translation>
+        </message>
+        <message>
+            <source>Mean step</source>
+            <translation>平均ステップ時間</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::StepBarsPanel</name>
+        <message>
+            <source>Where the time of a step goes</source>
+            <translation>1 ステップの時間の内訳</translation>
+        </message>
+        <message>
+            <source>mean of all steps, both on one scale</source>
+            <translation>全ステップの平均、同じ目盛り</translation>
+        </message>
+        <message>
+            <source>Mean time of a step of both runs</source>
+            <translation>両方の実行の平均ステップ時間</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::LossOverlay</name>
+        <message>
+            <source>Loss (nats per token)</source>
+            <translation>損失 (nat/トークン)</translation>
+        </message>
+        <message>
+            <source>Log</source>
+            <translation>対数</translation>
+        </message>
+        <message>
+            <source>Log axis (L)</source>
+            <translation>対数軸 (L)</translation>
+        </message>
+        <message>
+            <source>Log axis for the loss</source>
+            <translation>損失の対数軸</translation>
+        </message>
+        <message>
+            <source>%1, held out</source>
+            <translation>%1 (評価用データ)</translation>
+        </message>
+        <message>
+            <source>Debiased exponential average over %1 steps.</source>
+            <translation>%1 ステップの偏り補正付き指数移動平均です。</translation>
+        </message>
+        <message>
+            <source>held out</source>
+            <translation>評価用データ</translation>
+        </message>
+        <message>
+            <source>The loss on held-out data, in the colour of its run.</source>
+            <translation>評価用データの損失です。色は実行ごとに同じです。</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::CompareHeader</name>
+        <message>
+            <source>Comparison</source>
+            <translation>比較</translation>
+        </message>
+        <message>
+            <source>All charts</source>
+            <translation>すべてのグラフ</translation>
+        </message>
+        <message>
+            <source>Show this run with all its charts</source>
+            <translation>この実行のすべてのグラフを表示</translation>
+        </message>
+        <message>
+            <source>step %1 of %2</source>
+            <translation>ステップ %1 / %2</translation>
+        </message>
+        <message>
+            <source>All charts of %1</source>
+            <translation>%1 のすべてのグラフ</translation>
+        </message>
+        <message>
+            <source>Not only the policy differs. %1.</source>
+            <translation>方式のほかにも違いがあります。%1。</translation>
+        </message>
+        <message>
+            <source>The link is simulated: its speed is set, not measured.</source>
+            <translation>リンクは模擬です。速度は測定値ではなく設定値です。</translation>
+        </message>
+        <message>
+            <source>Not started</source>
+            <translation>未開始</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::CompareView</name>
+        <message>
+            <source>Where the time went: first run</source>
+            <translation>時間の内訳: 1 つ目の実行</translation>
+        </message>
+        <message>
+            <source>Where the time went: second run</source>
+            <translation>時間の内訳: 2 つ目の実行</translation>
+        </message>
+        <message>
+            <source>Figures</source>
+            <translation>数値</translation>
+        </message>
+        <message>
+            <source>“%1” starts when “%2” is done.</source>
+            <translation>“%2” が完了すると “%1” が始まります。</translation>
+        </message>
+        <message>
+            <source>The comparison appears with the first steps.</source>
+            <translation>最初のステップとともに比較が表示されます。</translation>
+        </message>
+        <message>
+            <source>%1 · no steps yet</source>
+            <translation>%1 · まだステップがありません</translation>
+        </message>
+        <message>
+            <source>%1 · all %2 steps</source>
+            <translation>%1 · 全 %2 ステップ</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::ComparePage</name>
+        <message>
+            <source>The history cannot be read: %1</source>
+            <translation>履歴を読み込めません: %1</translation>
+        </message>
+        <message>
+            <source>Nothing is compared yet.</source>
+            <translation>まだ何も比較していません。</translation>
+        </message>
+        <message>
+            <source>Tick “Compare with” on the New run page to train under two policies, one after the other, or choose two runs in History.</source>
+            <translation>「新しい実行」のページで「比較する方式」にチェックを入れると、2 つの方式で順番に学習します。履歴で 2 つの実行を選んで比較することもできます。</translation>
+        </message>
+        <message>
+            <source>New run</source>
+            <translation>新しい実行</translation>
+        </message>
+        <message>
+            <source>History</source>
+            <translation>履歴</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::LookMenu</name>
+        <message>
+            <source>Appearance</source>
+            <translation>表示</translation>
+        </message>
+        <message>
+            <source>Appearance and language</source>
+            <translation>表示と言語</translation>
+        </message>
+        <message>
+            <source>Colours</source>
+            <translation>配色</translation>
+        </message>
+        <message>
+            <source>Language</source>
+            <translation>言語</translation>
+        </message>
+        <message>
+            <source>As the desktop</source>
+            <translation>デスクトップに合わせる</translation>
+        </message>
+        <message>
+            <source>Light</source>
+            <translation>ライト</translation>
+        </message>
+        <message>
+            <source>Dark</source>
+            <translation>ダーク</translation>
         </message>
     </context>
 </TS>

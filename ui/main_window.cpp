@@ -1,22 +1,23 @@
 #include "main_window.h"
 
 #include "bridge/run_feed.h"
+#include "bridge/run_queue.h"
 #include "language.h"
+#include "pages/compare_page.h"
 #include "pages/history_page.h"
 #include "pages/home_page.h"
 #include "pages/live_page.h"
 #include "pages/new_run_page.h"
 #include "theme.h"
+#include "widgets/look_menu.h"
 #include "widgets/message_label.h"
 #include "widgets/nav_rail.h"
 #include "widgets/status_strip.h"
 #include "widgets/svg_icon.h"
 
 #include <QAction>
-#include <QActionGroup>
 #include <QCloseEvent>
 #include <QHBoxLayout>
-#include <QMenu>
 #include <QMessageBox>
 #include <QPushButton>
 #include <QSettings>
@@ -31,8 +32,6 @@ namespace {
 constexpr int kStateVersion = 1;
 const QString kGeometryKey = QStringLiteral("window/geometry");
 const QString kStateKey = QStringLiteral("window/state");
-const QString kThemeKey = QStringLiteral("look/theme");
-const QString kLanguageKey = QStringLiteral("look/language");
 
 } // namespace
 
@@ -43,6 +42,7 @@ MainWindow::MainWindow(
     , m_theme(theme)
     , m_language(language)
     , m_controller(new SessionController(services, this))
+    , m_queue(new RunQueue(*m_controller, this))
     , m_feed(new RunFeed(services, this))
     , m_rail(new NavRail(this))
     , m_stack(new QStackedWidget(this))
@@ -52,9 +52,9 @@ MainWindow::MainWindow(
     restoreState(); // before the pages: theme and language
     makePages();
     makeRail();
-    makeLookMenu();
     wirePages();
     wireController();
+    wireQueue();
     retranslateUi();
     showPage(Page::Home);
     m_feed->refreshRuns();
@@ -74,8 +74,10 @@ void MainWindow::makePages()
     m_newRun = new NewRunPage(m_services, m_stack);
     m_live = new LivePage(m_services, m_stack);
     m_history = new HistoryPage(m_services, m_stack);
+    m_compare = new ComparePage(m_services, m_stack);
     for (QWidget* page : {static_cast<QWidget*>(m_home), static_cast<QWidget*>(m_newRun),
-             static_cast<QWidget*>(m_live), static_cast<QWidget*>(m_history)})
+             static_cast<QWidget*>(m_live), static_cast<QWidget*>(m_history),
+             static_cast<QWidget*>(m_compare)})
         m_stack->addWidget(page);
 
     m_noticeBar = new QWidget(this);
@@ -111,7 +113,8 @@ void MainWindow::makePages()
 
 void MainWindow::makeRail()
 {
-    static constexpr std::array<const char*, 4> kIcons = {"home", "new-run", "live", "history"};
+    static constexpr std::array<const char*, 5> kIcons = {
+        "home", "new-run", "live", "history", "compare"};
     for (std::size_t i = 0; i < kIcons.size(); ++i) {
         auto* action = new QAction(svgIcon(QLatin1String(kIcons[i])), QString(), this);
         action->setShortcut(QKeySequence(
@@ -125,46 +128,7 @@ void MainWindow::makeRail()
     m_quit->setShortcut(QKeySequence::Quit);
     connect(m_quit, &QAction::triggered, this, &QWidget::close);
     addAction(m_quit);
-}
-
-void MainWindow::makeLookMenu()
-{
-    m_lookMenu = new QMenu(this);
-    m_themeTitle = m_lookMenu->addSection(QString());
-    auto* themes = new QActionGroup(this);
-    for (std::size_t i = 0; i < m_themeActions.size(); ++i) {
-        QAction* action = m_lookMenu->addAction(QString());
-        action->setCheckable(true);
-        action->setChecked(static_cast<std::size_t>(m_theme.choice()) == i);
-        themes->addAction(action);
-        connect(action, &QAction::triggered, this, [this, i] {
-            m_theme.setChoice(static_cast<ThemeChoice>(i));
-            QSettings().setValue(kThemeKey, static_cast<int>(i));
-        });
-        m_themeActions[i] = action;
-    }
-    m_languageTitle = m_lookMenu->addSection(QString());
-    auto* languages = new QActionGroup(this);
-    for (const Language::Entry& entry : Language::available()) {
-        QAction* action = m_lookMenu->addAction(entry.name);
-        action->setCheckable(true);
-        action->setChecked(entry.code == m_language.code());
-        languages->addAction(action);
-        connect(action, &QAction::triggered, this, [this, code = entry.code] {
-            m_language.choose(code);
-            QSettings().setValue(kLanguageKey, code);
-        });
-    }
-    m_lookMenu->addSeparator();
-    m_lookMenu->addAction(m_quit);
-
-    m_look = new QToolButton(m_rail);
-    m_look->setIcon(svgIcon(QStringLiteral("settings")));
-    m_look->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
-    m_look->setAutoRaise(true);
-    m_look->setPopupMode(QToolButton::InstantPopup);
-    m_look->setFocusPolicy(Qt::StrongFocus);
-    m_look->setMenu(m_lookMenu);
+    m_look = new LookMenu(m_theme, m_language, m_quit, m_rail);
     m_rail->addFooter(m_look);
 }
 
@@ -176,12 +140,20 @@ void MainWindow::wirePages()
     connect(m_home, &HomePage::newRunRequested, this, [this] { showPage(Page::NewRun); });
     connect(m_home, &HomePage::historyRequested, this, [this] { showPage(Page::History); });
     connect(m_newRun, &NewRunPage::startRequested, this, &MainWindow::startRun);
+    connect(m_newRun, &NewRunPage::comparisonRequested, this, &MainWindow::startComparison);
     connect(m_live, &LivePage::stopRequested, m_controller, &SessionController::requestStop);
     connect(m_live, &LivePage::resumeRequested, this, &MainWindow::resumeRun);
     connect(m_live, &LivePage::newRunRequested, this, [this] { showPage(Page::NewRun); });
     connect(m_live, &LivePage::historyRequested, this, [this] { showPage(Page::History); });
     connect(m_history, &HistoryPage::resumeRequested, this, &MainWindow::resumeRun);
     connect(m_history, &HistoryPage::newRunRequested, this, [this] { showPage(Page::NewRun); });
+    connect(m_history, &HistoryPage::compareRequested, this, [this](qint64 first, qint64 second) {
+        m_compare->compare(first, second);
+        showPage(Page::Compare);
+    });
+    connect(m_compare, &ComparePage::openRequested, this, &MainWindow::openRun);
+    connect(m_compare, &ComparePage::newRunRequested, this, [this] { showPage(Page::NewRun); });
+    connect(m_compare, &ComparePage::historyRequested, this, [this] { showPage(Page::History); });
     connect(m_status, &QAbstractButton::clicked, this, [this] { showPage(Page::Live); });
 }
 
@@ -196,12 +168,19 @@ void MainWindow::wireController()
     connect(m_controller, &SessionController::failed, this, &MainWindow::onFailed);
     connect(m_controller, &SessionController::runChanged, m_live, &LivePage::notify);
     connect(m_controller, &SessionController::runChanged, m_history, &HistoryPage::notify);
+    connect(m_controller, &SessionController::runChanged, m_compare, &ComparePage::notify);
     connect(m_controller, &SessionController::runChanged, m_feed, &RunFeed::notify);
     connect(m_feed, &RunFeed::runsReady, m_home, &HomePage::setRuns);
     connect(m_feed, &RunFeed::snapshotReady, this, [this](const RunSnapshotPtr& snapshot) {
         // One that was on its way when the run ended is not shown again.
         m_status->setSnapshot(m_feed->runId() == 0 ? nullptr : snapshot);
     });
+}
+
+void MainWindow::wireQueue()
+{
+    connect(m_queue, &RunQueue::started, this, &MainWindow::onQueueStarted);
+    connect(m_queue, &RunQueue::dropped, this, &MainWindow::onDropped);
 }
 
 void MainWindow::showPage(Page page)
@@ -232,6 +211,47 @@ void MainWindow::startRun(const RunSpec& spec)
     m_live->showRun(0);
     showPage(Page::Live);
     setBusyNotice(tr("Opening the model and the dataset…"));
+}
+
+void MainWindow::startComparison(const std::vector<RunSpec>& runs)
+{
+    std::vector<RunSpec> own = runs;
+    for (RunSpec& spec : own)
+        spec.database = m_services.database;
+    if (!m_queue->start(std::move(own))) {
+        setNotice(tr("A run is active. Stop it on the Live page before starting another."));
+        return;
+    }
+    m_startedFrom = page();
+    m_queueFirst = 0;
+    m_live->showRun(0);
+    m_compare->compare(0, 0, m_queue->nextName());
+    showPage(Page::Compare);
+    setBusyNotice(tr("Opening the model and the dataset…"));
+}
+
+void MainWindow::onQueueStarted(qint64 runId, int position)
+{
+    if (position == 0) {
+        m_queueFirst = runId;
+        m_compare->compare(runId, 0, m_queue->nextName());
+    } else if (m_compare->runId(0) == m_queueFirst) { // unless others are looked at now
+        m_compare->compare(m_queueFirst, runId);
+    }
+}
+
+void MainWindow::onDropped(
+    const QString& next, const QString& before, RunState state, const QString& message)
+{
+    QString sentence;
+    if (state == RunState::Failed)
+        sentence = tr("“%1” was not started, because “%2” failed. %3").arg(next, before, message);
+    else if (state == RunState::Finished)
+        sentence = tr("“%1” was not started, because another run was.").arg(next);
+    else
+        sentence = tr("“%1” was not started, because “%2” was stopped.").arg(next, before);
+    setNotice(sentence);
+    m_compare->showProblem(sentence);
 }
 
 void MainWindow::resumeRun(const QString& runDir)
@@ -284,8 +304,13 @@ void MainWindow::onRunEnded(qint64 runId, RunState state, const QString& message
 void MainWindow::onFailed(const QString& message)
 {
     setNotice(message);
-    m_newRun->showStartProblem(message);
-    showPage(m_startedFrom);
+    // The second of two runs may fail long after the user left the page it was started from.
+    if (m_queue->active() && m_queue->nextName().isEmpty()) {
+        m_compare->showProblem(message);
+    } else {
+        m_newRun->showStartProblem(message);
+        showPage(m_startedFrom);
+    }
     m_feed->refreshRuns();
     m_history->refresh();
     if (m_closeAfterRun)
@@ -307,6 +332,7 @@ void MainWindow::setBusyNotice(const QString& message)
 void MainWindow::closeEvent(QCloseEvent* event)
 {
     if (!m_controller->busy()) {
+        m_queue->clear();
         saveState();
         event->accept();
         return;
@@ -341,10 +367,7 @@ bool MainWindow::confirmClose()
 void MainWindow::restoreState()
 {
     const QSettings settings;
-    const int theme = settings.value(kThemeKey, 0).toInt();
-    if (theme >= 0 && theme <= static_cast<int>(ThemeChoice::Dark))
-        m_theme.setChoice(static_cast<ThemeChoice>(theme));
-    m_language.choose(settings.value(kLanguageKey).toString());
+    LookMenu::restore(m_theme, m_language);
     resize(1280, 800);
     restoreGeometry(settings.value(kGeometryKey).toByteArray());
     QMainWindow::restoreState(settings.value(kStateKey).toByteArray(), kStateVersion);
@@ -368,20 +391,14 @@ void MainWindow::retranslateUi()
 {
     if (!m_look)
         return; // the language is chosen before the pages are made
-    const std::array<QString, 4> names = {tr("Home"), tr("New run"), tr("Live"), tr("History")};
+    const std::array<QString, 5> names = {
+        tr("Home"), tr("New run"), tr("Live"), tr("History"), tr("Compare")};
     for (std::size_t i = 0; i < names.size(); ++i) {
         m_pageActions[i]->setText(names[i]);
         m_pageActions[i]->setToolTip(QStringLiteral("%1 (%2)").arg(
             names[i], m_pageActions[i]->shortcut().toString(QKeySequence::NativeText)));
     }
     m_rail->setAccessibleName(tr("Pages"));
-    m_look->setText(tr("Appearance"));
-    m_look->setAccessibleName(tr("Appearance and language"));
-    m_themeTitle->setText(tr("Colours"));
-    m_languageTitle->setText(tr("Language"));
-    m_themeActions[0]->setText(tr("As the desktop"));
-    m_themeActions[1]->setText(tr("Light"));
-    m_themeActions[2]->setText(tr("Dark"));
     m_quit->setText(tr("Quit"));
     m_noticeClose->setAccessibleName(tr("Dismiss the message"));
     m_noticeClose->setToolTip(tr("Dismiss the message"));

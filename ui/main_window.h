@@ -1,4 +1,4 @@
-// MainWindow: the rail, the four pages and the status line, wired to the session controller.
+// MainWindow: the rail, the five pages and the status line, wired to the session controller.
 //
 // Threads    UI thread.
 // Ownership  Owns its pages, the controller and the feed of the status line. Destroy it before
@@ -13,21 +13,24 @@
 #include <QMainWindow>
 
 #include <array>
+#include <vector>
 
 class QAction;
-class QMenu;
 class QStackedWidget;
 class QToolButton;
 
 namespace mr::ui {
 
+class ComparePage;
 class HistoryPage;
 class HomePage;
 class Language;
 class LivePage;
+class LookMenu;
 class NavRail;
 class NewRunPage;
 class RunFeed;
+class RunQueue;
 class StatusStrip;
 class Theme;
 
@@ -36,7 +39,7 @@ class MainWindow final : public QMainWindow
     Q_OBJECT
 
 public:
-    enum class Page { Home, NewRun, Live, History };
+    enum class Page { Home, NewRun, Live, History, Compare };
 
     // Theme and language are the application's and outlive the window.
     MainWindow(
@@ -50,9 +53,12 @@ public:
     NewRunPage* newRun() const { return m_newRun; }
     LivePage* live() const { return m_live; }
     HistoryPage* history() const { return m_history; }
+    ComparePage* compare() const { return m_compare; }
 
 public slots:
     void startRun(const mr::RunSpec& spec);
+    // One after the other; the Compare page shows both.
+    void startComparison(const std::vector<mr::RunSpec>& runs);
     void resumeRun(const QString& runDir);
 
 protected:
@@ -62,9 +68,12 @@ protected:
 private:
     void makePages();
     void makeRail();
-    void makeLookMenu();
     void wirePages();
     void wireController();
+    void wireQueue();
+    void onQueueStarted(qint64 runId, int position);
+    void onDropped(
+        const QString& next, const QString& before, RunState state, const QString& message);
     void openRun(qint64 runId, bool isLive);
     void onRunStarted(qint64 runId);
     void onRunEnded(qint64 runId, RunState state, const QString& message);
@@ -80,6 +89,7 @@ private:
     Theme& m_theme;
     Language& m_language;
     SessionController* m_controller;
+    RunQueue* m_queue;
     RunFeed* m_feed;
     NavRail* m_rail;
     QStackedWidget* m_stack;
@@ -87,17 +97,15 @@ private:
     NewRunPage* m_newRun = nullptr;
     LivePage* m_live = nullptr;
     HistoryPage* m_history = nullptr;
+    ComparePage* m_compare = nullptr;
     class MessageLabel* m_notice = nullptr; // what the last run ended with, until the next
     QWidget* m_noticeBar = nullptr;
     QToolButton* m_noticeClose = nullptr;
     StatusStrip* m_status = nullptr;
-    QToolButton* m_look = nullptr;
-    QMenu* m_lookMenu = nullptr;
-    QAction* m_themeTitle = nullptr;
-    QAction* m_languageTitle = nullptr;
+    LookMenu* m_look = nullptr;
     QAction* m_quit = nullptr;
-    std::array<QAction*, 4> m_pageActions{};
-    std::array<QAction*, 3> m_themeActions{};
+    std::array<QAction*, 5> m_pageActions{};
+    qint64 m_queueFirst = 0;         // of the comparison that is going on
     Page m_startedFrom = Page::Home; // where to go back to if the run cannot start
     bool m_closeAfterRun = false;
 };

@@ -133,8 +133,11 @@ TensorView CaseRun::blank(DType type, const Dims& dims)
 {
     TensorView view = shaped(type, dims);
     // An optional tensor is one with memory, so an empty one has some as well.
-    m_owned.push_back(allocate(std::max<std::size_t>(view.bytes(), 64), MemoryKind::Device));
+    const std::size_t late = type == DType::U8 ? 0 : m_lateElements * sizeOf(type);
+    m_owned.push_back(allocate(std::max<std::size_t>(view.bytes() + late, 64), MemoryKind::Device));
     view.data = m_owned.back().data();
+    if (view.data)
+        view.data += late;
     upload(view, std::vector<std::byte>(view.bytes(), std::byte{0xFF}));
     return view;
 }
@@ -247,17 +250,36 @@ ConformanceResult runCase(Device& device, const Case& line)
 }
 
 } // namespace
+
+Table wholeTable()
+{
+    Table table;
+    addMatrixCases(table);
+    addAttentionCases(table);
+    addRowCases(table);
+    addLookupCases(table);
+    addColumnCases(table);
+    addElementCases(table);
+    addUpdateCases(table);
+    addCompactCases(table);
+    return table;
+}
+
+void addLateStarts(Table& table, const Table& lines)
+{
+    for (const Case& line : lines)
+        table.push_back({line.op, line.name + " one element late", [run = line.run](CaseRun& late) {
+                             late.startOneElementLate();
+                             run(late);
+                         }});
+}
+
 } // namespace conformance
 
 Result<ConformanceReport> runConformance(
     Device& device, const ConformanceCallback& each, const std::string& onlyOp)
 {
-    conformance::Table table;
-    conformance::addMatrixCases(table);
-    conformance::addAttentionCases(table);
-    conformance::addRowCases(table);
-    addLookupCases(table);
-    conformance::addElementCases(table);
+    const conformance::Table table = conformance::wholeTable();
     ConformanceReport report;
     for (const conformance::Case& line : table) {
         if (!onlyOp.empty() && line.op != onlyOp)

@@ -54,6 +54,10 @@ class CaseRun
 public:
     CaseRun(Device& device, unsigned seed);
 
+    // From here on tensors start one element past an aligned address; those of U8, which hold
+    // StepScalars, do not.
+    void startOneElementLate() noexcept { m_lateElements = 1; }
+
     // Normal numbers times `spread`, as they are after rounding to `type` (F32, BF16).
     Input random(DType type, const Dims& dims, double spread = 1.0);
     // These values, converted to `type` (any).
@@ -91,6 +95,7 @@ private:
 
     Device& m_device;
     std::mt19937 m_engine;
+    std::size_t m_lateElements = 0;
     std::unique_ptr<Stream> m_stream;
     std::unique_ptr<Event> m_event;
     std::vector<Buffer> m_owned;
@@ -113,7 +118,16 @@ void addMatrixCases(Table& table);
 void addAttentionCases(Table& table);
 void addRowCases(Table& table);
 void addLookupCases(Table& table);
+void addColumnCases(Table& table);
 void addElementCases(Table& table);
+void addUpdateCases(Table& table);
+void addCompactCases(Table& table);
+
+// All of them.
+Table wholeTable();
+
+// Adds every line of `lines` to `table` with tensors that start one element late.
+void addLateStarts(Table& table, const Table& lines);
 
 inline const char* typeName(DType type) noexcept
 {

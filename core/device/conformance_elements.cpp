@@ -1,26 +1,17 @@
 // Elementwise ops, norms and sums. No tolerance: each result is fixed to the bit by a written
 // order of operations (ops.h, core/optim/adamw.h), which the references here follow.
 
-#include "core/device/conformance_case.h"
+#include "core/device/conformance_counts.h"
 #include "core/optim/adamw.h"
 
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cstring>
 #include <limits>
 
 namespace mr::conformance {
 
 namespace {
-
-// Nothing, one, around a block of 1024, around an item of several.
-constexpr std::int64_t kCounts[] = {0, 1, 17, 1023, 1024, 1025, 40000};
-
-float asFloat(double x)
-{
-    return static_cast<float>(x);
-}
 
 // Three floats whose order of addition matters, and the extremes.
 Values withSpecials(Values values)
@@ -92,13 +83,6 @@ void normBlocks(CaseRun& run, DType type, std::int64_t n)
     run.expectExactly("blockSums", args.blockSums, want);
 }
 
-Values bytesOf(const StepScalars& scalars)
-{
-    std::array<std::uint8_t, sizeof scalars> bytes;
-    std::memcpy(bytes.data(), &scalars, sizeof scalars);
-    return {bytes.begin(), bytes.end()};
-}
-
 void normJoin(CaseRun& run, std::int64_t n, double clip, double special)
 {
     Input sums = run.random(DType::F32, {n});
@@ -121,68 +105,6 @@ void normJoin(CaseRun& run, std::int64_t n, double clip, double special)
         run.expectExactly("scalars", args.scalars, bytesOf(want));
     else // the bits of a NaN are not promised, those of `finite` are
         run.expectExactly("scalars.finite", args.scalars.rows(12, 4), {0.0, 0.0, 0.0, 0.0});
-}
-
-struct AdamwState {
-    Values high, low, m, v;
-};
-
-// The written order of core/optim/adamw.h, element by element.
-AdamwState adamwInOrder(
-    const AdamwState& in, const Values& grad, const AdamwFactors& f, float clip, bool decayed)
-{
-    AdamwState out;
-    for (std::size_t i = 0; i < grad.size(); ++i) {
-        float p = joinHalves(
-            static_cast<std::uint16_t>(in.high[i]), static_cast<std::int16_t>(in.low[i]));
-        const float g = asFloat(grad[i]) * clip;
-        p = decayed ? p * f.decay : p;
-        const float m = std::fma(f.oneMinusBeta1, g, f.beta1 * asFloat(in.m[i]));
-        const float v = std::fma(f.oneMinusBeta2 * g, g, f.beta2 * asFloat(in.v[i]));
-        const float d = std::fma(std::sqrt(v), f.inverseSqrtBias2, f.eps);
-        p = std::fma(-f.stepSize, m / d, p);
-        out.high.push_back(highHalf(p));
-        out.low.push_back(lowHalf(p));
-        out.m.push_back(static_cast<double>(m));
-        out.v.push_back(static_cast<double>(v));
-    }
-    return out;
-}
-
-enum class Step { Decayed, Plain, NotFinite };
-
-void adamw(CaseRun& run, DType type, std::int64_t n, Step step)
-{
-    AdamwState state;
-    for (const double master : run.random(DType::F32, {n}).values) {
-        state.high.push_back(highHalf(asFloat(master)));
-        state.low.push_back(lowHalf(asFloat(master)));
-    }
-    state.m = run.random(DType::F32, {n}, 1e-3).values;
-    for (const double m : state.m)
-        state.v.push_back(static_cast<double>(asFloat(m * m)));
-    const Input high = run.given(DType::U16, {n}, state.high);
-    const Input low = run.given(DType::I16, {n}, state.low);
-    const Input m = run.given(DType::F32, {n}, state.m);
-    const Input v = run.given(DType::F32, {n}, state.v);
-    const Input grad = run.random(type, {n}, 1e-3);
-    StepScalars scalars;
-    scalars.clipFactor = 0.7F;
-    scalars.finite = step == Step::NotFinite ? 0 : 1;
-    const Input at = run.given(DType::U8, {sizeof scalars}, bytesOf(scalars));
-    AdamwFactors factors;
-    factors.decay = 0.9999F;
-    factors.stepSize = 1.3e-3F;
-    factors.inverseSqrtBias2 = 17.5F;
-    const bool decayed = step == Step::Decayed;
-    run.call(run.ops().adamw(
-        {high.view, low.view, m.view, v.view, grad.view, at.view, factors, decayed}, run.stream()));
-    const AdamwState want =
-        step == Step::NotFinite ? state : adamwInOrder(state, grad.values, factors, 0.7F, decayed);
-    run.expectExactly("high", high.view, want.high);
-    run.expectExactly("low", low.view, want.low);
-    run.expectExactly("m", m.view, want.m);
-    run.expectExactly("v", v.view, want.v);
 }
 
 void joinAndSplit(CaseRun& run, std::int64_t n, bool joining)
@@ -235,13 +157,6 @@ void fill(CaseRun& run, std::int64_t n)
     run.expectExactly("out", args.out, Values(static_cast<std::size_t>(n), 1.5));
 }
 
-template <typename F>
-void push(Table& table, const char* op, const char* more, std::int64_t n, F run)
-{
-    table.push_back(
-        {op, std::string(op) + " " + more + " (" + std::to_string(n) + ")", std::move(run)});
-}
-
 void addCountCases(Table& table, std::int64_t n)
 {
     push(table, "sum", "f32", n, [=](CaseRun& run) { sum(run, n); });
@@ -263,11 +178,6 @@ void addCountCases(Table& table, std::int64_t n)
         for (const bool tied : {false, true})
             push(table, "finishGradient", tied ? "two sums" : "one sum", n,
                 [=](CaseRun& run) { finishGradient(run, type, n, tied, false); });
-        constexpr std::pair<Step, const char*> kSteps[] = {{Step::Decayed, " decayed"},
-            {Step::Plain, " not decayed"}, {Step::NotFinite, " not finite"}};
-        for (const auto& [step, words] : kSteps)
-            push(table, "adamw", (std::string(typeName(type)) + words).c_str(), n,
-                [=, step = step](CaseRun& run) { adamw(run, type, n, step); });
     }
 }
 
@@ -277,6 +187,10 @@ void addElementCases(Table& table)
 {
     for (const std::int64_t n : kCounts)
         addCountCases(table, n);
+    Table lines;
+    for (const std::int64_t n : kLateCounts)
+        addCountCases(lines, n);
+    addLateStarts(table, lines);
     push(table, "normJoin", "infinity", 5,
         [](CaseRun& run) { normJoin(run, 5, 1.0, std::numeric_limits<double>::infinity()); });
     push(table, "normJoin", "NaN", 5,

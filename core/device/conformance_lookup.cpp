@@ -1,5 +1,4 @@
-// embed, embedBackward, columnEnergy, gatherColumns and scatterColumns against double precision:
-// ops that pick rows or columns.
+// embed and embedBackward against double precision: ops that pick rows.
 //
 // Tolerances count roundings of the formulas in ops.h. Each is written where it is used.
 
@@ -68,62 +67,6 @@ void embedBackward(CaseRun& run, DType type, const RowShape& s, bool accumulate)
     run.expect("gradTable", args.gradTable, want, tolerance);
 }
 
-void columnEnergy(CaseRun& run, DType type, const RowShape& s)
-{
-    const Input grad = run.random(type, {s.rows, s.cols});
-    const ColumnEnergyArgs args{grad.view, run.blank(DType::F32, {s.cols})};
-    run.call(run.ops().columnEnergy(args, run.stream()));
-    Values want(static_cast<std::size_t>(s.cols), 0.0);
-    for (std::int64_t r = 0; r < s.rows; ++r)
-        for (std::int64_t c = 0; c < s.cols; ++c)
-            want[static_cast<std::size_t>(c)] += std::pow(grad(r * s.cols + c), 2.0);
-    Values tolerance; // terms are not negative: one unit per addition, one for the squares
-    for (const double w : want)
-        tolerance.push_back(static_cast<double>(s.rows + 1) * kU * w);
-    run.expect("energy", args.energy, want, tolerance);
-}
-
-Values everyThird(std::int64_t cols)
-{
-    Values columns;
-    for (std::int64_t c = 1; c < cols; c += 3)
-        columns.push_back(static_cast<double>(c));
-    return columns;
-}
-
-void gatherColumns(CaseRun& run, DType type, const RowShape& s)
-{
-    const Values picked = everyThird(s.cols);
-    const auto count = static_cast<std::int64_t>(picked.size());
-    const Input x = run.random(type, {s.rows, s.cols});
-    const Input columns = run.given(DType::I32, {count}, picked);
-    const GatherColumnsArgs args{x.view, columns.view, run.blank(type, {s.rows, count})};
-    run.call(run.ops().gatherColumns(args, run.stream()));
-    Values want;
-    for (std::int64_t r = 0; r < s.rows; ++r)
-        for (const double c : picked)
-            want.push_back(x(r * s.cols + static_cast<std::int64_t>(c)));
-    run.expectExactly("out", args.out, want);
-}
-
-void scatterColumns(CaseRun& run, DType type, const RowShape& s)
-{
-    const Values picked = everyThird(s.cols);
-    const auto count = static_cast<std::int64_t>(picked.size());
-    const Input x = run.random(type, {s.rows, count});
-    const Input columns = run.given(DType::I32, {count}, picked);
-    const Input before = run.random(type, {s.rows, s.cols});
-    const ScatterColumnsArgs args{x.view, columns.view, before.view};
-    run.call(run.ops().scatterColumns(args, run.stream()));
-    Values want = before.values;
-    for (std::int64_t r = 0; r < s.rows; ++r)
-        for (std::int64_t k = 0; k < count; ++k)
-            want[static_cast<std::size_t>(
-                r * s.cols + static_cast<std::int64_t>(picked[static_cast<std::size_t>(k)]))] =
-                x(r * count + k);
-    run.expectExactly("out", args.out, want);
-}
-
 } // namespace
 
 void addLookupCases(Table& table)
@@ -134,12 +77,6 @@ void addLookupCases(Table& table)
             for (const bool on : {false, true})
                 push(table, "embedBackward", type, s, on ? " accumulate" : "",
                     [=](CaseRun& run) { embedBackward(run, type, s, on); });
-            push(table, "columnEnergy", type, s, "",
-                [=](CaseRun& run) { columnEnergy(run, type, s); });
-            push(table, "gatherColumns", type, s, "",
-                [=](CaseRun& run) { gatherColumns(run, type, s); });
-            push(table, "scatterColumns", type, s, "",
-                [=](CaseRun& run) { scatterColumns(run, type, s); });
         }
 }
 

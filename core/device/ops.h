@@ -10,6 +10,12 @@
 //          with any number of threads: reductions have a fixed order, nothing is atomic.
 // Lengths  T tokens of a micro-batch, H hidden size, V vocabulary, Q = (heads + 2 kvHeads) *
 //          headDim columns of a packed projection, I intermediate size.
+// Starts   A view may start at any element, that is at a multiple of its element's bytes;
+//          StepScalars start at a multiple of 8. Where all views of a call start at multiples of
+//          16 bytes a device may move packs, which is faster. What treats elements alone, moves
+//          rows or columns, or has its order written below gives the same bits either way;
+//          another sum (columnEnergy, gradBias, a row's norm or softmax), a product and attention
+//          may take another order, so callers whose bits must agree start them alike.
 // Scratch  Ops that need scratch memory take it as an argument; none allocates.
 // Source   of each formula: the comment on its op; model_semantics of the reference where none
 //          is named.
@@ -181,6 +187,16 @@ struct AddArgs {
     TensorView out; // the same; may be a or b
 };
 
+// sum = x where keep == 0 (sum is not read: it may hold anything), else fma(keep, sum, x): a
+// running sum (keep 1) or one that fades. One rounding an element, the same bits on every device.
+// Where scalars.finite is 0 the sum stays as it is; with keep == 0 it then becomes zeros.
+struct AccumulateArgs {
+    TensorView sum;     // (n), F32
+    TensorView x;       // (n), BF16 or F32; may be sum
+    TensorView scalars; // (16), U8: StepScalars, read when the op runs; data null: x is finite
+    float keep = 1.0F;  // in [0, 1]
+};
+
 // A finished gradient: out = round(a + b), nearest even; F32 is stored as it is.
 struct FinishGradientArgs {
     TensorView sum;    // (n), F32: the accumulator
@@ -241,6 +257,23 @@ struct AdamwArgs {
     bool decayed = true; // false: factors.decay is not applied (norms, biases)
 };
 
+// One AdamW update of a range in the compact state, 5.25 bytes an element. The codec and the
+// written order of operations are those of core/optim/compact_state.h, and every device follows
+// them to the bit. A range begins at a multiple of 32 of its parameter group, and 32 elements have
+// one pair of scales.
+struct AdamwCompactArgs {
+    TensorView weight;    // (n), U16: BF16
+    TensorView remainder; // (n), I8
+    TensorView m;         // (n), I8
+    TensorView v;         // (n), U8
+    TensorView mScale;    // (ceil(n / 32)), F32
+    TensorView vScale;    // (ceil(n / 32)), F32
+    TensorView grad;      // (n), BF16 or F32
+    TensorView scalars;   // (16), U8: StepScalars, read when the op runs
+    AdamwFactors factors;
+    bool decayed = true; // false: factors.decay is not applied (norms, biases)
+};
+
 // F32 value = join(high, low). Lossless; see core/optim/adamw.h.
 struct JoinArgs {
     TensorView high; // (n), U16
@@ -265,23 +298,24 @@ struct FillArgs {
     float value = 0.0F;
 };
 
-// energy[c] = sum over r of grad[r, c]^2
+// energy[c] = sum over r of grad[r, c]^2, or of |grad[r, c]|
 struct ColumnEnergyArgs {
-    TensorView grad;   // (rows, cols), A
-    TensorView energy; // (cols), F32; overwritten
+    TensorView grad;       // (rows, cols), A
+    TensorView energy;     // (cols), F32; overwritten
+    bool absolute = false; // the sum of |grad| instead of the squares
 };
 
 // out[r, k] = x[r, columns[k]]
 struct GatherColumnsArgs {
     TensorView x;       // (rows, cols), A
-    TensorView columns; // (k), I32, ascending
+    TensorView columns; // (k), I32, distinct, in any order; k may be 0
     TensorView out;     // (rows, k), A
 };
 
 // out[r, columns[k]] = x[r, k]; other columns are left alone.
 struct ScatterColumnsArgs {
     TensorView x;       // (rows, k), A
-    TensorView columns; // (k), I32, ascending
+    TensorView columns; // (k), I32, distinct, in any order; k may be 0
     TensorView out;     // (rows, cols), A
 };
 
@@ -305,10 +339,12 @@ public:
     virtual Status crossEntropy(const CrossEntropyArgs& args, Stream& stream) = 0;
     virtual Status sum(const SumArgs& args, Stream& stream) = 0;
     virtual Status add(const AddArgs& args, Stream& stream) = 0;
+    virtual Status accumulate(const AccumulateArgs& args, Stream& stream) = 0;
     virtual Status finishGradient(const FinishGradientArgs& args, Stream& stream) = 0;
     virtual Status normBlocks(const NormBlocksArgs& args, Stream& stream) = 0;
     virtual Status normJoin(const NormJoinArgs& args, Stream& stream) = 0;
     virtual Status adamw(const AdamwArgs& args, Stream& stream) = 0;
+    virtual Status adamwCompact(const AdamwCompactArgs& args, Stream& stream) = 0;
     virtual Status join(const JoinArgs& args, Stream& stream) = 0;
     virtual Status split(const SplitArgs& args, Stream& stream) = 0;
     virtual Status cast(const CastArgs& args, Stream& stream) = 0;

@@ -1,6 +1,7 @@
 #include "core/engine/checkpoint.h"
 
 #include "core/base/file.h"
+#include "core/engine/checkpoint_window.h"
 #include "core/model/safetensors.h"
 
 #include <xxhash.h>
@@ -8,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cinttypes>
+#include <cmath>
 #include <cstdio>
 #include <functional>
 #include <map>
@@ -60,6 +62,45 @@ std::string stepFolder(std::int64_t step)
     return text.data();
 }
 
+Json toJson(const Carry& carry, const WindowState& state)
+{
+    Json json = {{"window", carry.window}, {"steps_into_window", carry.stepsIntoWindow},
+        {"landed", carry.landed}, {"ownership", carry.ownership.value},
+        {"device_updates", state.deviceUpdates}, {"host_updates", state.hostUpdates}};
+    for (const WindowBank& bank : state.banks)
+        json["banks"].push_back({bank.gradients, bank.applied, bank.scale});
+    for (const StepScalars& scalars : {state.step, state.urgent})
+        json["scalars"].push_back({scalars.gradNorm, scalars.clipFactor, scalars.finite});
+    if (const auto& job = carry.hostJob)
+        json["job"] = {job->window, job->version, job->dueStep, job->tilesDone, job->normJoined};
+    return json;
+}
+
+void parseWindow(const Json& json, Carry& carry, WindowState& state)
+{
+    carry.window = json.at("window");
+    carry.stepsIntoWindow = json.at("steps_into_window");
+    carry.landed = json.at("landed");
+    carry.ownership.value = json.at("ownership");
+    state.deviceUpdates = json.at("device_updates");
+    state.hostUpdates = json.at("host_updates");
+    for (std::size_t b = 0; b < state.banks.size(); ++b) {
+        const Json& bank = json.at("banks").at(b);
+        state.banks[b] = {bank.at(0), bank.at(1), bank.at(2)};
+    }
+    const auto scalars = [&](std::size_t i) {
+        const Json& from = json.at("scalars").at(i);
+        const double norm = from.at(0).is_null() ? std::nan("") : from.at(0).get<double>();
+        return StepScalars{norm, from.at(1), from.at(2)};
+    };
+    state.step = scalars(0);
+    state.urgent = scalars(1);
+    if (!json.contains("job"))
+        return;
+    const Json& job = json.at("job");
+    carry.hostJob = {job.at(0), job.at(1), job.at(2), job.at(3), job.at(4)};
+}
+
 Json toJson(const RunProgress& p)
 {
     return {{"step", p.step}, {"update_count", p.updateCount}, {"tokens", p.tokens},
@@ -67,7 +108,8 @@ Json toJson(const RunProgress& p)
         {"last_loss", p.lastLoss},
         {"sampler", {p.sampler.seed, p.sampler.epoch, p.sampler.position, p.sampler.count}},
         {"instruction_set", p.instructionSet}, {"precision", p.precision},
-        {"weights_hash", p.weightsHash}, {"data_hash", p.dataHash}, {"version", 1}};
+        {"weights_hash", p.weightsHash}, {"data_hash", p.dataHash},
+        {"window", toJson(p.carry, p.windows)}, {"version", 1}};
 }
 
 Result<RunProgress> parseProgress(const std::string& text, const fs::path& path)
@@ -91,6 +133,9 @@ Result<RunProgress> parseProgress(const std::string& text, const fs::path& path)
         p.precision = json.at("precision");
         p.weightsHash = json.at("weights_hash");
         p.dataHash = json.at("data_hash");
+        if (json.contains("window"))
+            parseWindow(json.at("window"), p.carry, p.windows);
+        p.carry.step = p.step;
         return p;
     } catch (const Json::exception& e) {
         return Status::error(ErrorKind::DataCorrupt, path.string() + ": " + e.what());
@@ -206,11 +251,21 @@ Result<std::string> writeInto(
     const auto views = snapshot.value().views();
     const bool wide = context.memory.compute() == DType::F32;
     progress.weightsHash = weightsHash(context.table, views);
-    MR_TRY(saveModel(folder / "model", context.config, context.table, views,
+    WindowTasks* window = context.executor.window();
+    if (window)
+        progress.windows = window->capture();
+    // A host that works on a window is ahead of the weights.
+    Result<MasterSnapshot> weights =
+        progress.carry.hostJob ? MasterSnapshot::takeWeights(context.executor, context.memory)
+                               : std::move(snapshot);
+    MR_TRY(weights.status());
+    MR_TRY(saveModel(folder / "model", context.config, context.table, weights.value().views(),
         wide ? ExportType::F32 : ExportType::BF16, context.carryFrom));
     std::error_code error;
     fs::create_directories(folder / "state", error);
     MR_TRY(writeState(context, folder / "state" / "state.safetensors"));
+    if (window)
+        MR_TRY(writeWindow(context, folder / "state" / "window.safetensors"));
     MR_TRY(replaceFile(folder / "state" / "state.json", toJson(progress).dump(1)));
     return progress.weightsHash;
 }
@@ -229,6 +284,7 @@ MasterBuffers::MasterBuffers(const ParamTable& table)
 
 Result<MasterSnapshot> MasterSnapshot::take(StepExecutor& executor, const RunMemory& memory)
 {
+    MR_TRY(executor.publishColumns());
     MasterSnapshot snapshot;
     const auto groups = static_cast<std::size_t>(memory.groupCount());
     snapshot.m_high.resize(groups);
@@ -255,6 +311,33 @@ Result<MasterSnapshot> MasterSnapshot::take(StepExecutor& executor, const RunMem
     return snapshot;
 }
 
+Result<MasterSnapshot> MasterSnapshot::takeWeights(StepExecutor& executor, const RunMemory& memory)
+{
+    MasterSnapshot snapshot;
+    const auto groups = static_cast<std::size_t>(memory.groupCount());
+    snapshot.m_high.resize(groups);
+    snapshot.m_low.resize(groups);
+    for (std::size_t g = 0; g < groups; ++g) {
+        const GroupMemory& group = memory.group(GroupId{static_cast<std::int32_t>(g)});
+        auto& high = snapshot.m_high[g];
+        auto& low = snapshot.m_low[g];
+        high.resize(static_cast<std::size_t>(group.elements));
+        low.resize(high.size());
+        if (memory.compute() == DType::BF16) {
+            MR_TRY(executor.copyBlocking(
+                reinterpret_cast<std::byte*>(high.data()), group.weights, 2 * high.size(), false));
+        } else {
+            std::vector<float> joined(high.size());
+            MR_TRY(executor.copyBlocking(reinterpret_cast<std::byte*>(joined.data()), group.weights,
+                4 * joined.size(), false));
+            std::transform(joined.begin(), joined.end(), high.begin(), highHalf);
+            std::transform(joined.begin(), joined.end(), low.begin(), lowHalf);
+        }
+        snapshot.m_views.push_back({high, low});
+    }
+    return snapshot;
+}
+
 Status installMaster(
     StepExecutor& executor, const RunMemory& memory, std::span<const MasterView> views)
 {
@@ -266,7 +349,7 @@ Status installMaster(
         }
         MR_TRY(executor.uploadWeights(id, views[g]));
     }
-    return {};
+    return executor.adoptColumns();
 }
 
 Result<CheckpointWritten> writeCheckpoint(
@@ -316,6 +399,8 @@ Result<RunProgress> loadCheckpoint(const CheckpointContext& context, const fs::p
     MR_TRY(loadWeights(files.value(), context.table, master.views()));
     MR_TRY(installMaster(context.executor, context.memory, master.views()));
     MR_TRY(loadState(context, checkpoint / "state" / "state.safetensors"));
+    if (context.executor.window())
+        MR_TRY(loadWindow(context, checkpoint / "state" / "window.safetensors", progress.value()));
     return progress;
 }
 

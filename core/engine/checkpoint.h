@@ -2,7 +2,9 @@
 //
 //     <run>/checkpoints/step-00000300/
 //         model/            a model folder any loader opens: BF16 `high`, or the F32 master under
-//         fp32 state/            state.safetensors (low halves, both moments, by group), state.json
+//                           fp32
+//         state/            state.safetensors (low halves, both moments, by group), state.json;
+//                           with windows window.safetensors (checkpoint_window.h)
 //         manifest.json     every other file with its bytes and XXH3-64; written last
 //
 // Written under a name that begins with a dot, every file and folder fsynced, then renamed: a crash
@@ -42,6 +44,9 @@ struct RunProgress {
     std::string precision;
     std::string weightsHash;
     std::string dataHash; // of the training tokens, in order
+    // Of policies with windows: where the run stands in its window, and the counts of both owners.
+    Carry carry;
+    WindowState windows;
 };
 
 // Host memory for the master of a whole model, zeroed: what loading fills.
@@ -63,6 +68,8 @@ class MasterSnapshot
 {
 public:
     static Result<MasterSnapshot> take(StepExecutor& executor, const RunMemory& memory);
+    // What the next forward would read, where the host may be ahead: in BF16 the high halves alone.
+    static Result<MasterSnapshot> takeWeights(StepExecutor& executor, const RunMemory& memory);
 
     std::span<const MasterView> views() const noexcept { return m_views; }
 
@@ -75,7 +82,7 @@ private:
 struct CheckpointContext {
     const ModelConfig& config;
     const ParamTable& table;
-    const RunMemory& memory;
+    RunMemory& memory;
     StepExecutor& executor;
     std::filesystem::path carryFrom; // where tokenizer and generation files come from
 };

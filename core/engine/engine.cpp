@@ -5,6 +5,7 @@
 #include "core/engine/run_files.h"
 #include "core/plan/plan_check.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <utility>
@@ -15,6 +16,19 @@ namespace {
 
 constexpr int kBadStepsAllowed = 5; // in a row, then the run stops (DECISIONS 10)
 constexpr std::size_t kStallPieces = 4096;
+
+// Plans of one kind differ in versions only.
+std::size_t kindOf(const StepPlan& plan, const Carry& in)
+{
+    const GroupAnswers& answers = plan.answers.front();
+    const bool closes = in.stepsIntoWindow + 1 >= answers.windowSteps;
+    const bool selects = !plan.tasks.empty() && plan.tasks.back().kind == TaskKind::SelectColumns;
+    constexpr int kPlaces = static_cast<int>(Engine::kPlanKinds / 32);
+    auto kind = static_cast<std::size_t>(std::min(in.stepsIntoWindow, kPlaces - 1));
+    for (const bool fact : {in.landed, in.hostJob.has_value(), closes, answers.besideNext, selects})
+        kind = 2 * kind + (fact ? 1 : 0);
+    return kind;
+}
 
 std::int64_t nowNs()
 {
@@ -121,14 +135,33 @@ Status Engine::planStep(StepIndex step)
 {
     m_setup.step.step = step;
     const Carry in = m_built.out;
+    m_jobBefore = in.hostJob;
     MR_TRY(m_builder->buildPlanInto(m_setup.step, in, m_setup.rates, m_built));
-    // Later plans differ in versions only, so the first two prove them all.
-    if (m_ledger && step > m_firstStep + 1)
+    // The first two of a kind prove them all.
+    std::uint8_t& seen = m_plansSeen[kindOf(m_built.plan, in)];
+    if (seen >= 2)
         return {};
+    ++seen;
     MR_TRY(checkPlan(m_built.plan, in, m_built.out, m_setup.shape, m_setup.budget, m_setup.policy));
-    m_ledger.emplace(m_built.plan.tasks.size());
+    m_mostTasks = std::max(m_mostTasks, m_built.plan.tasks.size());
+    m_ledger.emplace(m_mostTasks);
     m_stalls.reserve(kStallPieces);
     return m_executor->prepare(m_built.plan);
+}
+
+// Two counts of updates: the device's columns have one per step, the host's one per window.
+void Engine::setWindowFactors(
+    StepIndex step, const std::optional<HostJob>& job, StepInputs& inputs) const
+{
+    const WindowTasks* window = m_executor->window();
+    if (!window)
+        return;
+    const RunSpec& spec = m_setup.spec;
+    const AdamwSettings settings{spec.beta1, spec.beta2, spec.eps, spec.weightDecay};
+    std::int64_t count = window->state.hostUpdates + 1;
+    if (job)
+        inputs.job = adamwFactors(settings, learningRate(m_schedule, job->version - 1), count++);
+    inputs.closing = adamwFactors(settings, learningRate(m_schedule, step - 1), count);
 }
 
 Status Engine::trainStep(StepIndex step)
@@ -148,6 +181,7 @@ Status Engine::trainStep(StepIndex step)
     inputs.factors = adamwFactors({spec.beta1, spec.beta2, spec.eps, spec.weightDecay},
         learningRate(m_schedule, step - 1), m_progress.updateCount + 1);
     inputs.before = std::exchange(m_factors, inputs.factors);
+    setWindowFactors(step, m_jobBefore, inputs);
     auto result = m_executor->run(m_built.plan, inputs);
     if (!result.ok())
         return result.status();
@@ -170,6 +204,8 @@ Status Engine::skipStep(StepIndex step, std::int64_t beginNs)
     row.learningRate = learningRate(m_schedule, step - 1);
     m_recorder->step(row);
     m_built.out.step = step;
+    if (auto& job = m_built.out.hostJob)
+        ++job->dueStep;
     m_progress.step = step;
     m_progress.sampler = m_batch.after;
     m_recorder->message(EventLevel::Warning, "no_trained_tokens", step, row.timeMs,
@@ -194,7 +230,7 @@ void Engine::recordStep(StepIndex step, const StepResult& result, const StepTime
         event.step = step;
         event.beginNs = times.tasks[i].beginNs;
         event.endNs = times.tasks[i].endNs;
-        event.bytes = copyBytes(task, m_setup.shape, m_setup.step.precision);
+        event.bytes = copyBytes(m_built.plan, task, m_setup.shape, m_setup.step.precision);
         m_spans->record(event);
     }
     StepRow row = toStepRow(split);
@@ -210,6 +246,7 @@ void Engine::recordStep(StepIndex step, const StepResult& result, const StepTime
     const MemoryUsage usage = m_device.memoryUsage();
     row.devicePeakBytes = static_cast<std::int64_t>(usage.devicePeakBytes);
     row.hostPeakBytes = static_cast<std::int64_t>(usage.pinnedPeakBytes);
+    row.staleness = m_built.plan.staleness;
     m_progress.lastLoss = row.loss;
     m_progress.lastGradNorm = row.gradNorm;
     m_recorder->step(row);
@@ -292,6 +329,7 @@ Status Engine::saveCheckpoint()
     const std::int64_t begin = nowNs();
     MR_TRY(finishLateParts());
     m_progress.activeMs = activeMs();
+    m_progress.carry = m_built.out;
     // A killed run goes on from the checkpoint: the records up to it must be there too. A history
     // that fails was reported, and is no reason to lose the checkpoint.
     (void)m_recorder->flush().ok();
@@ -327,6 +365,10 @@ Status Engine::saveCheckpoint()
 Status Engine::exportModel()
 {
     MR_TRY(finishLateParts());
+    StepInputs inputs;
+    inputs.clipNorm = m_setup.spec.clipNorm;
+    setWindowFactors(m_progress.step, m_built.out.hostJob, inputs);
+    MR_TRY(m_executor->applyPending(m_built.out, inputs)); // the checkpoint has them as pending
     auto snapshot = MasterSnapshot::take(*m_executor, *m_memory);
     if (!snapshot.ok())
         return snapshot.status();

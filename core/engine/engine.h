@@ -30,6 +30,7 @@
 
 #include <millrace/session.h>
 
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <filesystem>
@@ -49,6 +50,8 @@ struct EngineHooks {
 class Engine final : public Session
 {
 public:
+    static constexpr std::size_t kPlanKinds = 2048;
+
     static Result<std::unique_ptr<Engine>> open(
         const RunSpec& spec, Device& device, RunStore& store, EngineHooks hooks);
     static Result<std::unique_ptr<Engine>> resume(
@@ -86,6 +89,8 @@ private:
     Status trainStep(StepIndex step);
     Status skipStep(StepIndex step, std::int64_t beginNs);
     Status planStep(StepIndex step);
+    void setWindowFactors(
+        StepIndex step, const std::optional<HostJob>& job, StepInputs& inputs) const;
     void recordStep(StepIndex step, const StepResult& result, const StepTimes& times);
     Status judgeStep(StepIndex step, const StepResult& result);
     Status finishLateParts();
@@ -128,14 +133,16 @@ private:
     StepBatch m_batch;
     LrSchedule m_schedule;
     std::optional<StallLedger> m_ledger;
+    std::array<std::uint8_t, kPlanKinds> m_plansSeen{}; // that were checked, by kind
+    std::size_t m_mostTasks = 0;
+    std::optional<HostJob> m_jobBefore; // in flight when the step began
     std::vector<TraceEvent> m_stalls;
     RunProgress m_progress;
     std::int64_t m_startNs = 0;
     std::int64_t m_resumedMs = 0; // active time of earlier lives
     std::int64_t m_savedStep = -1;
-    StepIndex m_firstStep = 1; // of this life
-    Status m_fallback;         // why the newest checkpoint was not used; ok: it was
-    bool m_otherIsa = false;   // resumed on another instruction set
+    Status m_fallback;       // why the newest checkpoint was not used; ok: it was
+    bool m_otherIsa = false; // resumed on another instruction set
 
     // Any thread
     std::atomic<RunState> m_state = RunState::Ready;

@@ -309,7 +309,7 @@ PlanReport Engine::planReport() const
 
 Status Engine::startRecorder()
 {
-    m_firstStep = m_progress.step + 1;
+    m_built.out = m_progress.carry;
     m_built.out.step = m_progress.step;
     MR_TRY(m_store.beginSegment(m_runId, m_progress.step));
     RecorderHooks records = m_hooks.records;

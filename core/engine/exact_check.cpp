@@ -10,6 +10,8 @@ namespace {
 
 constexpr std::int64_t kSequences = 12;
 constexpr std::uint64_t kSeed = 7;
+constexpr AdamwSettings kAdamw{0.9, 0.99, 1e-8, 0.1};
+constexpr double kLearningRate = 1e-2;
 
 TokenSet randomTokens(std::int64_t vocab, std::int64_t seqLen)
 {
@@ -40,6 +42,8 @@ PlainRunSpec specOf(const TinyRun& run)
     spec.recompute = run.recompute;
     spec.clipNorm = run.clipNorm;
     spec.updateThreads = run.updateThreads;
+    spec.adamw = kAdamw;
+    spec.learningRate = kLearningRate;
     return spec;
 }
 
@@ -66,7 +70,7 @@ Status train(Device& device, const TinyRun& run, PlainRun& plain, TinyResult& re
         inputs.micros = micros;
         inputs.lossScale = static_cast<float>(1.0 / trained);
         inputs.clipNorm = run.clipNorm;
-        inputs.factors = adamwFactors({0.9, 0.99, 1e-8, 0.1}, 1e-2, s);
+        inputs.factors = adamwFactors(kAdamw, kLearningRate, s);
         auto step = plain.step(inputs);
         if (!step.ok())
             return step.status();
@@ -74,6 +78,7 @@ Status train(Device& device, const TinyRun& run, PlainRun& plain, TinyResult& re
         result.norms.push_back(step.value().scalars.gradNorm);
         result.h2dBytes = step.value().h2dBytes;
         result.d2hBytes = step.value().d2hBytes;
+        result.movedBytes = step.value().movedBytes;
         if (s == 1)
             allocationsBefore = device.memoryUsage().allocations;
     }

@@ -43,6 +43,7 @@ struct TinyResult {
     std::vector<double> norms;
     std::int64_t h2dBytes = 0; // of the last step
     std::int64_t d2hBytes = 0;
+    std::int64_t movedBytes = 0;      // of these, each way: columns that changed owner
     std::int64_t plannedH2dBytes = 0; // linkTraffic() of its plan
     std::int64_t plannedD2hBytes = 0;
     std::size_t plannedDeviceBytes = 0;

@@ -109,7 +109,8 @@ void readTask(const PlainRun& run, const Task& task, double seconds, Sheet& shee
     default:
         break;
     }
-    const auto bytes = static_cast<double>(copyBytes(task, run.shape(), run.precision()));
+    const auto bytes =
+        static_cast<double>(copyBytes(run.stepPlan(), task, run.shape(), run.precision()));
     if (task.lane == Lane::CopyIn)
         sheet.copyIn.add(seconds, bytes);
     else if (task.lane == Lane::CopyOut)

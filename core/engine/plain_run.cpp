@@ -89,6 +89,12 @@ Result<StepResult> PlainRun::step(const StepInputs& inputs)
         MR_TRY(checkPlan(m_built.plan, in, m_built.out, m_shape, m_budget, m_policy));
     StepInputs complete = inputs;
     complete.before = std::exchange(m_factors, inputs.factors);
+    if (const WindowTasks* window = m_executor->window()) {
+        const std::int64_t count = window->state.hostUpdates + 1;
+        complete.job = adamwFactors(m_spec.adamw, m_spec.learningRate, count);
+        complete.closing =
+            adamwFactors(m_spec.adamw, m_spec.learningRate, count + (in.hostJob ? 1 : 0));
+    }
     return m_executor->run(m_built.plan, complete);
 }
 

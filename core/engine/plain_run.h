@@ -36,6 +36,9 @@ struct PlainRunSpec {
     bool recompute = false;
     double clipNorm = 1.0;
     int updateThreads = 1;
+    // What the host's updates of whole windows are made with.
+    AdamwSettings adamw;
+    double learningRate = 1e-3;
     Budget budget; // bytes of 0: no limit
 };
 
@@ -49,7 +52,7 @@ public:
 
     // One optimizer step, numbered from 1 in a row: plans it, checks the first two plans (later
     // ones differ in versions only), runs it.
-    // `inputs.before` is filled in here.
+    // `inputs.before`, `job` and `closing` are filled in here.
     Result<StepResult> step(const StepInputs& inputs);
     // Makes the updates that the last step left for the next one, before anybody looks at weights.
     Status finishLateParts();

@@ -27,6 +27,11 @@ Result<std::unique_ptr<RunMemory>> RunMemory::create(const TierStore& tiers,
     MR_TRY(memory->bindGroups(tiers, config, table));
     MR_TRY(memory->bindWork(tiers, config, table));
     MR_TRY(memory->bindBatches(tiers, batchBuffers));
+    if (tiers.plan().window.isActive()) {
+        auto window = WindowMemory::create(tiers, shape.compute);
+        MR_TRY(window.status());
+        memory->window = std::move(window).value();
+    }
     return memory;
 }
 

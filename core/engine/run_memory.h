@@ -10,6 +10,7 @@
 
 #pragma once
 
+#include "core/engine/window_memory.h"
 #include "core/model/block.h"
 #include "core/model/layout.h"
 #include "core/model/param_table.h"
@@ -18,6 +19,7 @@
 #include <millrace/status.h>
 
 #include <array>
+#include <optional>
 #include <vector>
 
 namespace mr {
@@ -108,6 +110,7 @@ public:
     std::size_t batchBytes = 0;
     std::span<std::byte> staging; // pinned
     std::vector<StateSlot> stateSlots;
+    std::optional<WindowMemory> window; // of policies that split gradients by columns
     std::byte* uploadLanding = nullptr; // F32: both planes of a tile, to be joined
 
 private:

@@ -96,7 +96,31 @@ Status StepExecutor::prepareMemory()
         if (group.state[static_cast<std::size_t>(StatePart::FirstMoment)])
             MR_TRY(clearMoments(id));
     }
-    return finish(stream(Lane::CopyIn));
+    MR_TRY(finish(stream(Lane::CopyIn)));
+    return m_window ? m_window->prepare(stream(Lane::CopyIn), m_copy, m_finish) : Status();
+}
+
+Status StepExecutor::publishColumns()
+{
+    return m_window ? m_window->publish(stream(Lane::Compute), m_copy, m_finish) : Status();
+}
+
+Status StepExecutor::adoptColumns()
+{
+    return m_window ? m_window->adopt(stream(Lane::Compute), m_copy, m_finish) : Status();
+}
+
+Status StepExecutor::applyPending(const Carry& carry, const StepInputs& inputs)
+{
+    if (!m_window)
+        return {};
+    return m_window->applyPending(carry, inputs, stream(Lane::Compute), m_copy, m_finish);
+}
+
+Status StepExecutor::copyBlocking(
+    std::byte* to, const std::byte* from, std::size_t bytes, bool toDevice)
+{
+    return copyThroughStaging(to, from, bytes, toDevice);
 }
 
 Status StepExecutor::clearMoments(GroupId group)

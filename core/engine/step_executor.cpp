@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstring>
 #include <string>
+#include <utility>
 
 namespace mr {
 namespace {
@@ -43,7 +44,7 @@ Status StepExecutor::refuse(const Task& task)
             " cannot be carried out on lane " + std::to_string(static_cast<int>(task.lane)));
 }
 
-StepExecutor::StepExecutor(Device& device, const RunMemory& memory, const ModelConfig& config,
+StepExecutor::StepExecutor(Device& device, RunMemory& memory, const ModelConfig& config,
     const ParamTable& table, HostUpdater* updater)
     : m_device(device)
     , m_memory(memory)
@@ -55,7 +56,7 @@ StepExecutor::StepExecutor(Device& device, const RunMemory& memory, const ModelC
 
 StepExecutor::~StepExecutor() = default;
 
-Result<std::unique_ptr<StepExecutor>> StepExecutor::create(Device& device, const RunMemory& memory,
+Result<std::unique_ptr<StepExecutor>> StepExecutor::create(Device& device, RunMemory& memory,
     const ModelConfig& config, const ParamTable& table, HostUpdater* updater)
 {
     auto executor =
@@ -78,6 +79,13 @@ Result<std::unique_ptr<StepExecutor>> StepExecutor::create(Device& device, const
     executor->m_accumulated.resize(table.groups.size() + 1);
     executor->findDecayRuns();
     executor->findGaps();
+    executor->m_copy = [self = executor.get()](
+                           std::byte* to, const std::byte* from, std::size_t bytes, bool toDevice) {
+        return self->copyThroughStaging(to, from, bytes, toDevice);
+    };
+    executor->m_finish = [self = executor.get()](Stream& stream) { return self->finish(stream); };
+    if (memory.window)
+        executor->m_window = std::make_unique<WindowTasks>(device, memory, table);
     return executor;
 }
 
@@ -151,13 +159,33 @@ Result<StepResult> StepExecutor::run(const StepPlan& plan, const StepInputs& inp
     result.beginNs = nowNs();
     m_h2dBytes = 0;
     m_d2hBytes = 0;
+    if (m_window)
+        m_window->clearPublished();
     std::fill(m_accumulated.begin(), m_accumulated.end(), false);
     MR_TRY(fillHostBatches(inputs));
     for (TaskIndex i = 0; i < plan.tasks.size(); ++i)
         MR_TRY(enqueue(plan, i, inputs));
     MR_TRY(awaitLanes(plan));
     collect(plan, result);
+    if (m_window)
+        MR_TRY(finishWindow(plan, inputs, result));
     return result;
+}
+
+Status StepExecutor::finishWindow(
+    const StepPlan& plan, const StepInputs& inputs, StepResult& result)
+{
+    m_window->finishStep(plan, result.scalars);
+    const bool selects = !plan.tasks.empty() && plan.tasks.back().kind == TaskKind::SelectColumns;
+    if (selects) {
+        const std::int64_t before = m_window->h2dBytes;
+        MR_TRY(m_window->selectColumns(stream(Lane::Compute), m_copy, m_finish, inputs.factors));
+        result.endNs = nowNs();
+        result.movedBytes = m_window->h2dBytes - before;
+    }
+    result.h2dBytes += std::exchange(m_window->h2dBytes, 0);
+    result.d2hBytes += std::exchange(m_window->d2hBytes, 0);
+    return {};
 }
 
 Status StepExecutor::fillHostBatches(const StepInputs& inputs)
@@ -212,7 +240,8 @@ Status StepExecutor::submitHostUpdate(
     const StepPlan& plan, TaskIndex index, const StepInputs& inputs)
 {
     const Task& task = plan.tasks[index];
-    if (task.kind != TaskKind::UpdateOnHost || !m_updater)
+    const bool isWindow = m_window && WindowTasks::handles(task);
+    if (!m_updater || (!isWindow && task.kind != TaskKind::UpdateOnHost))
         return refuse(task);
     TaskEvents& events = m_events[index];
     HostUpdateJob job;
@@ -221,10 +250,15 @@ Status StepExecutor::submitHostUpdate(
         if (other.generation == 0)
             job.after = other.end.get(); // waits ascend and lanes run in order: the last will do
     }
-    findHostRanges(task, events.ranges);
-    job.ranges = events.ranges;
-    job.factors = factorsOf(inputs, task);
-    job.scalars = m_memory.hostScalars.scalars.as<const StepScalars>();
+    if (isWindow) {
+        MR_TRY(m_window->makeWork(plan, task, inputs, events.work));
+        job.work = &events.work;
+    } else {
+        findHostRanges(task, events.ranges);
+        job.ranges = events.ranges;
+        job.factors = factorsOf(inputs, task);
+        job.scalars = m_memory.hostScalars.scalars.as<const StepScalars>();
+    }
     job.gate = m_gate.get();
     job.generation = events.generation = ++m_generation;
     job.times = &events.hostTimes;

@@ -15,6 +15,7 @@
 #include "core/device/device.h"
 #include "core/device/ops.h"
 #include "core/engine/run_memory.h"
+#include "core/engine/window_tasks.h"
 #include "core/model/weights.h"
 #include "core/optim/host_updater.h"
 #include "core/plan/plan.h"
@@ -35,6 +36,9 @@ struct StepInputs {
     double clipNorm = 0.0;  // 0: off
     AdamwFactors factors;   // of the version of the plan's step
     AdamwFactors before;    // of the version before it: late updates
+    // Of the host's columns: the window in flight, and the one that ends with this step.
+    AdamwFactors job;
+    AdamwFactors closing;
 };
 
 struct StepResult {
@@ -44,6 +48,9 @@ struct StepResult {
     StepScalars scalars;  // as the host received them
     std::int64_t h2dBytes = 0;
     std::int64_t d2hBytes = 0;
+    // Of these, each way: columns that changed owner. Their lists, 4 bytes a column, are not
+    // counted.
+    std::int64_t movedBytes = 0;
     std::span<const Interval> tasks; // by index of the plan; valid until the next run()
 };
 
@@ -59,7 +66,7 @@ class StepExecutor
 {
 public:
     // `updater` may be null where no plan has a task on the Host lane.
-    static Result<std::unique_ptr<StepExecutor>> create(Device& device, const RunMemory& memory,
+    static Result<std::unique_ptr<StepExecutor>> create(Device& device, RunMemory& memory,
         const ModelConfig& config, const ParamTable& table, HostUpdater* updater);
     ~StepExecutor();
 
@@ -79,6 +86,17 @@ public:
     // What must hold before the first step: rope tables, moments and the gaps between slots of
     // gradients at zero. Blocks.
     Status prepareMemory();
+
+    // Null where the policy has no windows.
+    WindowTasks* window() noexcept { return m_window.get(); }
+    // Makes the host's arrays hold the state of the whole model, until the next step; and the other
+    // way, after they were written. Nothing to do where the device owns no columns. Block.
+    Status publishColumns();
+    Status adoptColumns();
+    // For the final export, after which no step may follow: WindowTasks::applyPending.
+    Status applyPending(const Carry& carry, const StepInputs& inputs);
+    // Bytes between host memory and device; blocks.
+    Status copyBlocking(std::byte* to, const std::byte* from, std::size_t bytes, bool toDevice);
 
     // Generation: runs `tokens` at positions first, first + 1, ... through the model, keeping
     // projections in the memory's keyValueCache, and returns the logits of the last. Blocks.
@@ -100,10 +118,11 @@ private:
         // Of a task on the Host lane.
         HostUpdateTimes hostTimes;
         std::vector<HostUpdateRange> ranges; // lent to the updater until the gate opens
+        WindowWork work;                     // the same, for policies with windows
         std::uint64_t generation = 0;        // of the updater's gate; 0: not on the Host lane
     };
 
-    StepExecutor(Device& device, const RunMemory& memory, const ModelConfig& config,
+    StepExecutor(Device& device, RunMemory& memory, const ModelConfig& config,
         const ParamTable& table, HostUpdater* updater);
     void findDecayRuns();
     void findGaps();
@@ -134,6 +153,7 @@ private:
     Status submitHostUpdate(const StepPlan& plan, TaskIndex index, const StepInputs& inputs);
     void findHostRanges(const Task& task, std::vector<HostUpdateRange>& ranges) const;
     Status awaitLanes(const StepPlan& plan);
+    Status finishWindow(const StepPlan& plan, const StepInputs& inputs, StepResult& result);
     void collect(const StepPlan& plan, StepResult& result);
     LayerContext contextOf(const Task& task, Stream& stream) const;
     Status copyThroughStaging(std::byte* to, const std::byte* from, std::size_t bytes,
@@ -145,14 +165,17 @@ private:
 
     // Constant after create()
     Device& m_device;
-    const RunMemory& m_memory;
+    RunMemory& m_memory;
     const ModelConfig& m_config;
     const ParamTable& m_table;
     HostUpdater* m_updater;
     std::array<std::unique_ptr<Stream>, 3> m_streams; // Compute, CopyIn, CopyOut
     std::unique_ptr<Gate> m_gate;                     // opened by the updater, task by task
-    std::vector<std::vector<DecayRun>> m_decayRuns;   // by group
-    std::vector<std::vector<Range>> m_gaps;           // by group: alignment between slots
+    std::unique_ptr<WindowTasks> m_window;            // null: the policy has none
+    WindowTasks::Copy m_copy;                         // copyThroughStaging
+    WindowTasks::Finish m_finish;
+    std::vector<std::vector<DecayRun>> m_decayRuns; // by group
+    std::vector<std::vector<Range>> m_gaps;         // by group: alignment between slots
 
     // Of the step that runs
     StepIndex m_step = 0;

@@ -8,6 +8,8 @@ namespace mr {
 
 Status StepExecutor::enqueueWork(const Task& task, const StepInputs& inputs, Stream& lane)
 {
+    if (m_window && WindowTasks::handles(task))
+        return m_window->enqueue(task, inputs, lane);
     Ops& ops = m_device.ops();
     switch (task.kind) {
     case TaskKind::Forward:

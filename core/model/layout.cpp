@@ -52,6 +52,18 @@ std::int64_t normPartialRows(std::int64_t tokens)
     return (tokens + kNormRowBlock - 1) / kNormRowBlock;
 }
 
+// A 1-D weight is a row.
+std::vector<WeightShape> weightShapes(const ParamGroup& group)
+{
+    std::vector<WeightShape> weights;
+    for (const ParamSlot& slot : group.paramSlots) {
+        const bool isVector = slot.rank == 1;
+        weights.push_back({slot.first, isVector ? 1 : slot.rows,
+            isVector ? slot.rows * slot.cols : slot.cols, isVector});
+    }
+    return weights;
+}
+
 double matrixFlops(const ParamGroup& group, std::int64_t tokens)
 {
     double flops = 0.0;
@@ -194,7 +206,7 @@ ModelShape modelShape(const ModelConfig& config, const ParamTable& table, const 
             flops += 2.0 * static_cast<double>(config.vocab * config.hidden * tokens);
         if (g != 0 && g != last) // scores and values, each half of T x T
             flops += 2.0 * static_cast<double>(config.attentionColumns() * shape.seqLen * tokens);
-        out.groups.push_back({group.name, group.elements, flops, 2.0 * flops});
+        out.groups.push_back({group.name, group.elements, flops, 2.0 * flops, weightShapes(group)});
     }
     out.tiedHead = config.tiedEmbedding;
     out.secondAccumulatorElements = config.tiedEmbedding ? config.vocab * config.hidden : 0;

@@ -56,7 +56,7 @@ HostUpdater::~HostUpdater()
 
 void HostUpdater::submit(const HostUpdateJob& job)
 {
-    assert(job.gate && job.scalars);
+    assert(job.gate && (job.work || job.scalars));
     while (m_enqueued - m_seenDone == kMaxJobs) {
         m_seenDone = m_done.load(std::memory_order_acquire);
         if (m_enqueued - m_seenDone == kMaxJobs)
@@ -139,6 +139,8 @@ std::size_t HostUpdater::openJob(const HostUpdateJob& job)
         job.times->beginNs = nowNs();
     if (m_latch.failed())
         return 0;
+    if (job.work)
+        return job.work->open();
     m_scalars = *job.scalars;
     std::size_t tiles = 0;
     if (m_scalars.finite != 0)
@@ -161,6 +163,8 @@ void HostUpdater::finishJob() noexcept
 void HostUpdater::runTile(std::size_t tile) noexcept
 {
     const HostUpdateJob& job = currentJob();
+    if (job.work)
+        return job.work->run(tile);
     for (const HostUpdateRange& part : job.ranges) {
         const std::size_t tiles = tilesOf(part);
         if (tile < tiles) {

@@ -42,6 +42,18 @@ struct HostUpdateTimes {
     std::int64_t endNs = 0;   // the last tile was done
 };
 
+// Work of another kind, cut into pieces that the pool's threads take. Both are called on the pool.
+class HostWork
+{
+public:
+    // Once the job's event has passed: how many pieces there are.
+    virtual std::size_t open() noexcept = 0;
+    virtual void run(std::size_t piece) noexcept = 0;
+
+protected:
+    ~HostWork() = default;
+};
+
 struct HostUpdateJob {
     std::span<const HostUpdateRange> ranges;
     AdamwFactors factors;
@@ -50,6 +62,7 @@ struct HostUpdateJob {
     Gate* gate = nullptr;
     std::uint64_t generation = 0;
     HostUpdateTimes* times = nullptr; // written before the gate opens; may be null
+    HostWork* work = nullptr;         // if set, it is the job; the first three are not read
 };
 
 class HostUpdater

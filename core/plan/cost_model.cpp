@@ -1,5 +1,6 @@
 #include "core/plan/cost_model.h"
 
+#include "core/plan/columns.h"
 #include "core/plan/task_clocks.h"
 
 #include <algorithm>
@@ -47,9 +48,24 @@ std::optional<double> secondsOf(double amount, double rate)
     return amount / rate;
 }
 
-std::optional<double> durationOf(const Task& task, const CostInput& input)
+// Elements of the group that the task works on.
+double elementsOf(const StepPlan& plan, const Task& task, const CostInput& input)
 {
-    const auto bytes = static_cast<double>(copyBytes(task, input.shape, input.precision));
+    if (task.part == Part::All || task.group.value < 0)
+        return static_cast<double>(task.elementCount);
+    const auto group = static_cast<std::size_t>(task.group.value);
+    const std::int64_t complement = complementCount(
+        input.shape.groups[group], plan.answers[group], task.firstElement, task.elementCount);
+    return static_cast<double>(
+        task.part == Part::Complement ? complement : task.elementCount - complement);
+}
+
+// Adding a gradient to a sum reads 6 bytes and writes 4 where AdamW reads 14 and writes 12.
+constexpr double kAdditionsPerUpdate = 2.6;
+
+std::optional<double> durationOf(const StepPlan& plan, const Task& task, const CostInput& input)
+{
+    const auto bytes = static_cast<double>(copyBytes(plan, task, input.shape, input.precision));
     switch (task.kind) {
     case TaskKind::Forward:
     case TaskKind::Backward:
@@ -57,8 +73,12 @@ std::optional<double> durationOf(const Task& task, const CostInput& input)
             return seconds;
         return secondsOf(flopsOf(task, input), input.rates.deviceFlopsPerSecond);
     case TaskKind::UpdateOnDevice:
-        return secondsOf(
-            static_cast<double>(task.elementCount), input.rates.deviceAdamwElementsPerSecond);
+        return secondsOf(elementsOf(plan, task, input), input.rates.deviceAdamwElementsPerSecond);
+    case TaskKind::AccumulateOnHost:
+        return secondsOf(elementsOf(plan, task, input),
+            kAdditionsPerUpdate * input.rates.hostAdamwElementsPerSecond);
+    case TaskKind::PackComplement:
+    case TaskKind::ScatterComplement:
     case TaskKind::FinishGradient: // the norm part that follows is in this rate
         if (input.rates.deviceGradientElementsPerSecond <= 0.0)
             return 0.0;
@@ -95,21 +115,37 @@ StallCause causeOf(Lane lane) noexcept
     return StallCause::Other;
 }
 
-std::int64_t copyBytes(const Task& task, const ModelShape& shape, Precision precision) noexcept
+std::int64_t copyBytes(
+    const StepPlan& plan, const Task& task, const ModelShape& shape, Precision precision) noexcept
 {
+    const auto complement = [&] {
+        const auto group = static_cast<std::size_t>(task.group.value);
+        return complementCount(
+            shape.groups[group], plan.answers[group], task.firstElement, task.elementCount);
+    };
     const std::int64_t elementBytes = precision == Precision::BF16 ? 2 : 4;
     switch (task.kind) {
     case TaskKind::FetchBatch:
         return static_cast<std::int64_t>(shape.batchBytes);
     case TaskKind::FetchWeights:
     case TaskKind::SendGradient:
-        return task.elementCount * elementBytes;
+        return (task.part == Part::All ? task.elementCount : complement()) * elementBytes;
+    case TaskKind::UploadComplement:
+        return complement() * elementBytes;
+    case TaskKind::SelectColumns: {
+        std::int64_t columns = 0;
+        for (const GroupShape& group : shape.groups)
+            for (const WeightShape& slot : group.weights)
+                columns += slot.cols;
+        return columns * static_cast<std::int64_t>(sizeof(float));
+    }
     case TaskKind::FetchState: // low half, moments; in F32 the high half too
         return task.elementCount * (elementBytes == 2 ? 10 : 12);
     case TaskKind::StoreState: // both halves, moments
         return task.elementCount * 12;
     case TaskKind::SendScalars:
-        return static_cast<std::int64_t>(shape.sentScalarBytes);
+        return static_cast<std::int64_t>(
+            shape.sentScalarBytes + (task.part == Part::Urgent ? kSentWindowBytes : 0));
     default:
         return 0;
     }
@@ -119,7 +155,7 @@ LinkTraffic linkTraffic(const StepPlan& plan, const ModelShape& shape, Precision
 {
     LinkTraffic traffic;
     for (const Task& task : plan.tasks) {
-        const std::int64_t bytes = copyBytes(task, shape, precision);
+        const std::int64_t bytes = copyBytes(plan, task, shape, precision);
         if (task.lane == Lane::CopyIn)
             traffic.hostToDeviceBytes += bytes;
         else if (task.lane == Lane::CopyOut)
@@ -134,7 +170,7 @@ bool StepForecaster::simulate(const StepPlan& plan, const CostInput& input)
     lastOnLane.fill(-1);
     m_spans.clear();
     for (const Task& task : plan.tasks) {
-        const std::optional<double> duration = durationOf(task, input);
+        const std::optional<double> duration = durationOf(plan, task, input);
         if (!duration)
             return false;
         std::int32_t& previous = lastOnLane[static_cast<std::size_t>(task.lane)];

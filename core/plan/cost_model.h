@@ -66,7 +66,9 @@ struct LinkTraffic {
 };
 LinkTraffic linkTraffic(const StepPlan& plan, const ModelShape& shape, Precision precision);
 
-// Of one task; 0 where it copies nothing between host and device.
-std::int64_t copyBytes(const Task& task, const ModelShape& shape, Precision precision) noexcept;
+// Of one task; 0 where it copies nothing between host and device. What moves when columns change
+// owner is not in a plan.
+std::int64_t copyBytes(
+    const StepPlan& plan, const Task& task, const ModelShape& shape, Precision precision) noexcept;
 
 } // namespace mr

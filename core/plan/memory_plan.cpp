@@ -12,10 +12,12 @@ namespace mr {
 
 namespace {
 
-constexpr std::array<std::string_view, 20> kUseNames = {"weights", "high plane", "low plane",
+constexpr std::array<std::string_view, 30> kUseNames = {"weights", "high plane", "low plane",
     "first moments", "second moments", "accumulators", "second accumulator", "gradients",
     "boundaries", "activations", "workspace", "head", "head product", "batches", "constants",
-    "scalars", "staging", "attention cache", "state slots", "upload landing"};
+    "scalars", "staging", "attention cache", "state slots", "upload landing", "urgent state",
+    "urgent gradients", "urgent sums", "urgent scratch", "column energies", "column lists",
+    "packed gradients", "upload slots", "window sums", "window scalars"};
 
 constexpr GroupId kOfTheRun{-1};
 constexpr std::size_t kPlaneBytes = 2;       // bf16 `hi`, 16-bit `lo`
@@ -93,11 +95,16 @@ BlockParts largestParts(const ModelShape& shape, const std::vector<std::int64_t>
 }
 
 GradientHomes gradientHomes(
-    const BlockParts& parts, bool contiguous, Precision precision, int blocks)
+    const BlockParts& parts, bool contiguous, Precision precision, int blocks, bool byColumns)
 {
     GradientHomes homes;
     if (blocks < 2)
         return homes;
+    if (byColumns) { // packed at once, on Compute, which runs in order
+        homes.sumSlots = contiguous ? 1 : 0;
+        homes.finishedSlots = precision == Precision::BF16 ? 1 : 0;
+        return homes;
+    }
     // In BF16 the sum is read on Compute only, which runs in order; in F32 it is what is sent, and
     // what the device's update reads after the norm.
     if (contiguous && precision == Precision::BF16)
@@ -115,6 +122,7 @@ struct GroupInput {
     std::int64_t hostFirst = 0;
     Tier state{};
     bool isBlock = false;
+    bool byColumns = false;
 };
 
 void addState(ItemList& list, Tier tier, const GroupInput& group, std::int64_t count, bool withHigh)
@@ -146,13 +154,82 @@ void addGroup(
         const bool shared = group.isBlock && homes.finishedSlots > 0;
         list.add(Tier::Device, MemoryUse::Gradients, group.id, compute * (shared ? onDevice : all));
     }
-    list.add(Tier::PinnedHost, MemoryUse::Gradients, group.id, compute * (all - onDevice));
+    if (!group.byColumns)
+        list.add(Tier::PinnedHost, MemoryUse::Gradients, group.id, compute * (all - onDevice));
+}
+
+constexpr std::size_t kNormBlock = 1024; // elements of one partial norm
+
+std::size_t normBytes(std::int64_t elements)
+{
+    return sizeof(float) * ((static_cast<std::size_t>(elements) + kNormBlock - 1) / kNormBlock);
+}
+
+void addWindowGroup(ItemList& list, const WindowLayout& window, std::size_t g, Precision precision)
+{
+    const GroupCut& cut = window.groups[g];
+    const GroupId id{static_cast<std::int32_t>(g)};
+    const auto dense = static_cast<std::size_t>(cut.dense);
+    const auto packed = static_cast<std::size_t>(cut.packed);
+    const auto columns = static_cast<std::size_t>(cut.columns);
+    const std::size_t compute = computeBytes(precision);
+    list.add(
+        Tier::Device, MemoryUse::UrgentState, id, (2 * kPlaneBytes + 2 * kMomentBytes) * dense);
+    list.add(Tier::Device, MemoryUse::UrgentGradients, id, urgentGradientBytes(cut, compute));
+    list.add(Tier::Device, MemoryUse::ColumnEnergies, id, 2 * sizeof(float) * columns);
+    list.add(Tier::Device, MemoryUse::ColumnLists, id, sizeof(std::int32_t) * columns);
+    if (window.hasNorm)
+        list.add(Tier::Device, MemoryUse::UrgentSums, id, sizeof(float) * dense);
+    if (!window.sharesPacked(g))
+        list.add(Tier::Device, MemoryUse::PackedGradients, id, compute * packed);
+    if (!window.direct)
+        list.add(Tier::PinnedHost, MemoryUse::Gradients, id, compute * packed);
+    const std::size_t sum = window.direct ? compute : sizeof(float);
+    list.add(Tier::PinnedHost, MemoryUse::WindowSums, id,
+        static_cast<std::size_t>(window.banks) * sum * packed);
+}
+
+// What windows need of the run, and of every group.
+void addWindow(ItemList& list, const WindowLayout& window, Precision precision)
+{
+    const std::size_t compute = computeBytes(precision);
+    std::size_t largestDense = 0;
+    std::size_t largestPacked = 0;
+    std::size_t denseNorms = 0;
+    std::size_t packedNorms = 0;
+    for (std::size_t g = 0; g < window.groups.size(); ++g) {
+        const GroupCut& cut = window.groups[g];
+        addWindowGroup(list, window, g, precision);
+        largestDense = std::max(largestDense, static_cast<std::size_t>(cut.dense));
+        if (window.sharesPacked(g))
+            largestPacked = std::max(largestPacked, static_cast<std::size_t>(cut.packed));
+        denseNorms += normBytes(cut.dense);
+        packedNorms += normBytes(cut.packed);
+    }
+    list.add(Tier::Device, MemoryUse::PackedGradients, kOfTheRun,
+        compute * static_cast<std::size_t>(kPackedSlots) * largestPacked);
+    list.add(Tier::Device, MemoryUse::UploadSlots, kOfTheRun,
+        compute * static_cast<std::size_t>(kUploadSlots) *
+            static_cast<std::size_t>(window.uploadElements));
+    if (precision == Precision::F32)
+        list.add(Tier::Device, MemoryUse::UrgentScratch, kOfTheRun, sizeof(float) * largestDense);
+    std::int64_t columns = 0;
+    for (const GroupCut& cut : window.groups)
+        columns += cut.columns;
+    list.add(Tier::PinnedHost, MemoryUse::ColumnEnergies, kOfTheRun,
+        sizeof(float) * static_cast<std::size_t>(columns));
+    if (!window.hasNorm)
+        return;
+    list.add(Tier::Device, MemoryUse::WindowScalars, kOfTheRun, kWindowScalarBytes + denseNorms);
+    list.add(
+        Tier::PinnedHost, MemoryUse::WindowScalars, kOfTheRun, kWindowScalarBytes + packedNorms);
 }
 
 struct SlotInput {
     bool visits = false; // state comes to the device
     Precision precision{};
     std::int64_t tileElements = 0;
+    bool byColumns = false;
 };
 
 // What groups share, one after the other.
@@ -178,7 +255,7 @@ void addSlots(ItemList& list, MemoryPlan& cuts, const BlockParts& parts, const M
     const std::size_t stateBytes = input.precision == Precision::BF16 ? 10 : 12;
     list.add(Tier::Device, MemoryUse::StateSlots, kOfTheRun,
         bytes(stateBytes, kStateSlots, cuts.stateTileElements));
-    if (input.precision == Precision::F32)
+    if (input.precision == Precision::F32 && !input.byColumns)
         list.add(Tier::Device, MemoryUse::UploadLanding, kOfTheRun,
             bytes(4, 1, std::min(input.tileElements, largestUpload)));
 }
@@ -257,6 +334,8 @@ Result<MemoryPlan> planMemory(const StepSpec& spec, const ModelShape& shape, con
     const std::vector<GroupPlacement> placements = policy.placement->place(shape, budget, last);
     const int inFlight = microBatchesInFlight(*policy.traversal, shape.layers(), spec.microBatches);
     MemoryPlan cuts;
+    cuts.window = windowLayout(shape, policy, spec.clipNorm);
+    const bool byColumns = cuts.window.isActive();
     bool visits = false;
     for (std::size_t g = 0; g < shape.groups.size(); ++g) {
         cuts.hostFirst.push_back(
@@ -266,15 +345,17 @@ Result<MemoryPlan> planMemory(const StepSpec& spec, const ModelShape& shape, con
     const BlockParts parts = largestParts(shape, cuts.hostFirst);
     cuts.gradients =
         gradientHomes(parts, isContiguous(*policy.traversal, shape.layers(), spec.microBatches),
-            spec.precision, shape.layers() - 2);
+            spec.precision, shape.layers() - 2, byColumns);
     ItemList list;
     for (std::size_t g = 0; g < shape.groups.size(); ++g) {
         addGroup(list,
             {GroupId{static_cast<std::int32_t>(g)}, shape.groups[g].elements, cuts.hostFirst[g],
-                placements[g].state, isBlock(g, shape.groups.size())},
+                placements[g].state, isBlock(g, shape.groups.size()), byColumns},
             cuts.gradients, spec.precision);
     }
-    addSlots(list, cuts, parts, shape, {visits, spec.precision, policy.tileElements});
+    addSlots(list, cuts, parts, shape, {visits, spec.precision, policy.tileElements, byColumns});
+    if (byColumns)
+        addWindow(list, cuts.window, spec.precision);
     addBothSides(list, shape, batchBuffers(inFlight), spec.microBatches);
     addActivations(list, spec, shape, inFlight);
     cuts.items = list.take();

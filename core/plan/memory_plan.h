@@ -14,17 +14,25 @@
 //                 head and of what the device updates in a block; slots for the rest, for the run
 //   StateSlots    of updates on the device whose state lives on the host: kStateSlots tiles of 10
 //                 (BF16) or 12 bytes per element
+//   With windows (columns.h; n' dense and n" packed elements of a group):
+//   UrgentState 12 n', UrgentGradients c n', UrgentSums 4 n' (and of the run, WindowScalars, where
+//   a window has a norm of its own), UrgentScratch (F32) 4 of the largest n', ColumnEnergies 8 and
+//   ColumnLists 4 bytes a column, PackedGradients c n" of embedding and head and kPackedSlots of
+//   the largest block, UploadSlots kUploadSlots of the largest tile
 //   UploadLanding F32 only: one tile of 4 bytes, where both planes land to be joined
 //   Boundaries, Activations, Workspace, Head, Batches (two micro-batches), Constants, Scalars
 // Pinned host, for groups the host updates: HighPlane 2 n, LowPlane 2 n, FirstMoments and
 // SecondMoments 4 n each (also of what the device updates from there), Gradients c n of what the
 // host updates; Batches (every micro-batch of the step), Scalars (the
 // step's results). With `resident` the host holds no state: checkpoints pass through one staging
-// tile (Staging).
+// tile (Staging). With windows: WindowSums, banks of 4 n" (c n" where a window is one gradient,
+// which then is sent there), Gradients c n" for what has landed and is not yet summed, and
+// WindowScalars: the window's norm, 4 bytes for every 1,024 elements of n".
 
 #pragma once
 
 #include "core/base/ids.h"
+#include "core/plan/columns.h"
 #include "core/plan/model_shape.h"
 #include "core/plan/policy.h"
 
@@ -56,6 +64,16 @@ enum class MemoryUse : std::uint8_t {
     KeyValueCache, // generation only
     StateSlots,
     UploadLanding,
+    UrgentState,
+    UrgentGradients,
+    UrgentSums,
+    UrgentScratch,
+    ColumnEnergies,
+    ColumnLists,
+    PackedGradients,
+    UploadSlots,
+    WindowSums,
+    WindowScalars,
 };
 
 std::string_view name(MemoryUse use) noexcept; // "weights", "low plane", ...
@@ -73,6 +91,7 @@ struct MemoryPlan {
     GradientHomes gradients;
     std::vector<std::int64_t> hostFirst; // by group: the host updates from this element on
     std::int64_t stateTileElements = 0;  // of a state slot; 0: there are none
+    WindowLayout window;
 
     std::size_t bytes(Tier tier) const noexcept;
     std::size_t bytes(Tier tier, MemoryUse use) const noexcept;

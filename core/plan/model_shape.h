@@ -17,11 +17,20 @@
 
 namespace mr {
 
+// One weight of a group.
+struct WeightShape {
+    std::int64_t first = 0; // element in the group
+    std::int64_t rows = 0;  // 1-D: one row
+    std::int64_t cols = 0;
+    bool isVector = false; // 1-D
+};
+
 struct GroupShape {
     std::string name;
-    std::int64_t elements = 0;  // padded, as stored
-    double forwardFlops = 0.0;  // of one micro-batch
-    double backwardFlops = 0.0; // without recomputation
+    std::int64_t elements = 0;             // padded, as stored
+    double forwardFlops = 0.0;             // of one micro-batch
+    double backwardFlops = 0.0;            // without recomputation
+    std::vector<WeightShape> weights = {}; // ascending; for policies that split by columns
 };
 
 // Everything about one micro-batch of fixed size whose bytes the plan counts.

@@ -55,7 +55,8 @@ enum class TaskKind : std::uint8_t {
     SaveBoundary,      // CopyOut          the activation between two layers
     LoadBoundary,      // CopyIn
     SendGradient,      // CopyOut          to the host accumulator of the group
-    SelectColumns,     // Compute          chooses the urgent columns; makes an OwnershipId
+    SelectColumns,     // CopyOut          sends the energies by which the urgent columns are
+                       //                  chosen and moved after the step; makes an OwnershipId
     PackComplement,    // Compute          the other columns of a gradient, side by side
     AccumulateOnHost,  // Host             adds a gradient that was sent to the window's sum
     UploadComplement,  // CopyIn           the other columns, updated by the host
@@ -113,10 +114,13 @@ struct Task {
     TaskKind kind{};
     Lane lane{};
     Part part{};
-    std::uint8_t slot = 0; // of the device's optimizer-state slots, for what fetches, uses or
-                           // stores state whose home is the host
+    // Of the device's optimizer-state slots, for what fetches, uses or stores state whose home is
+    // the host. With Part::Complement: the bank of sums; of an upload and its scatter, bank *
+    // kUploadSlots + the staging slot.
+    std::uint8_t slot = 0;
     GroupId group;
-    MicroBatch micro;              // value -1 where it has no meaning
+    MicroBatch micro;              // value -1 where it has no meaning; of AccumulateOnHost: the
+                                   // gradients that are in the sum before
     OwnershipId ownership;         // value -1 where `part` is All
     StepIndex version = 0;         // of the weights it reads or, for updates, makes; the
                                    // learning rate and bias correction follow from it
@@ -157,12 +161,14 @@ struct HeldSlot {
     StepIndex version = 0;
 };
 
-// The update of a whole window, which the host makes beside the next window. Once none of
-// its tasks is unfinished, its result is ready on the host.
+// The update of a whole window, which the host makes beside the next window, a slice in every
+// step. Once all tiles are done, its result is ready on the host.
 struct HostJob {
     std::int64_t window = 0; // whose gradients it reads
     StepIndex version = 0;   // it makes: the last step of that window
     StepIndex dueStep = 0;   // the first step whose forward must see it
+    std::int32_t tilesDone = 0;
+    bool normJoined = false; // the window's clip factor is known
 };
 
 // What one step leaves for the next. A default one stands before the first step.
@@ -173,8 +179,9 @@ struct Carry {
     std::vector<HeldSlot> heldSlots;        // by group
     std::int64_t window = 0;                // windows completed since the run began
     int stepsIntoWindow = 0;                // gradients in the sums, below windowSteps
-    OwnershipId ownership;                  // of the urgent columns; value -1: there are none
-    std::optional<HostJob> hostJob;         // at most one in flight
+    bool landed = false;            // the last step's gradient is on the host and not yet summed
+    OwnershipId ownership;          // of the urgent columns; value -1: none were chosen yet
+    std::optional<HostJob> hostJob; // at most one in flight
 };
 
 // What the policy answered for one group (policy.h says what each number means).
@@ -187,6 +194,9 @@ struct GroupAnswers {
     double lateShare = 0.0;
     int windowSteps = 1;
     int maxStaleSteps = 0;
+    bool besideNext = false;
+    bool byColumns = false; // the group is split by columns and summed over windows
+    bool urgentVectors = false;
 };
 
 // Where gradients lie on the device. The gradient of a block is of use for a short time, so blocks
@@ -195,6 +205,12 @@ struct GroupAnswers {
 struct GradientHomes {
     int sumSlots = 0;      // F32 sums of the micro-batches; 0: every block has its own
     int finishedSlots = 0; // BF16, the part the host updates; 0: none, or F32, where the sum is it
+};
+
+// Where a step stands in its window.
+struct WindowPlace {
+    int bank = 0;    // of the sums its gradient goes to
+    int before = -1; // gradients that are in them, or will be, before its own; -1: it has none
 };
 
 struct StepPlan {
@@ -206,7 +222,9 @@ struct StepPlan {
     int inFlight = 1;                  // micro m keeps its boundaries in slot m % inFlight
     int batchBuffers = 2;              // micro m is fetched into batch buffer m % batchBuffers
     int stateSlots = 0;                // of Task::slot
+    int staleness = 0;                 // forwards of this step's weights that miss a gradient
     GradientHomes gradients;
+    WindowPlace window;
     std::array<std::size_t, 3> peakBytes{}; // by Tier; exact, not an estimate
     std::chrono::nanoseconds predicted{};   // from measured rates; a forecast
 

@@ -36,7 +36,7 @@ Status checkSpec(const StepSpec& spec)
 bool isSameLayout(const StepSpec& a, const StepSpec& b)
 {
     return a.microBatches == b.microBatches && a.recompute == b.recompute &&
-           a.precision == b.precision;
+           a.precision == b.precision && (a.clipNorm > 0.0) == (b.clipNorm > 0.0);
 }
 
 // The first element that may be late: `share` of the host's part, at its end.
@@ -77,6 +77,7 @@ PlanBuilder::PlanBuilder(const ModelShape& shape, const Budget& budget, const Fe
     , m_chosen(chosen)
     , m_policy(policy)
     , m_placements(policy.placement->place(shape, budget, chosen))
+    , m_byColumns(windowLayout(shape, policy, 0.0).isActive())
 {
 }
 
@@ -105,6 +106,8 @@ Status PlanBuilder::checkAnswers() const
         if (!stays && placement.state != Tier::PinnedHost)
             return notBuilt("a home of optimizer state that is neither the device, which then "
                             "updates it all, nor the host");
+        if (m_byColumns && (placement.state != Tier::PinnedHost || placement.deviceShare > 0.0))
+            return notBuilt("a window whose state is not the host's");
     }
     return {};
 }
@@ -114,18 +117,18 @@ Status PlanBuilder::readAnswers(StepIndex step, StepPlan& plan)
     MR_TRY(checkAnswers());
     plan.answers.clear();
     m_groups.clear();
+    m_reselects = false;
     for (std::size_t g = 0; g < m_placements.size(); ++g) {
         const GroupId group{static_cast<std::int32_t>(g)};
         const GroupPlacement& placement = m_placements[g];
         const GradientSplit split = m_policy.router->split(group, step, m_chosen);
         const UpdateRule rule = m_policy.clock->rule(group, step, m_chosen);
-        if (split.urgentShare > 0.0 || split.reselect)
-            return notBuilt("an urgent share");
-        if (rule.windowSteps != 1 || rule.maxStaleSteps != 0)
-            return notBuilt("a stale update");
-        plan.answers.push_back(
-            {placement.weights, placement.state, placement.boundary, placement.deviceShare,
-                split.urgentShare, rule.lateShare, rule.windowSteps, rule.maxStaleSteps});
+        if (m_byColumns && rule.lateShare > 0.0)
+            return notBuilt("a late share beside a window");
+        plan.answers.push_back({placement.weights, placement.state, placement.boundary,
+            placement.deviceShare, split.urgentShare, rule.lateShare, rule.windowSteps,
+            rule.maxStaleSteps, rule.besideNext, m_byColumns, split.urgentVectors});
+        m_reselects = m_reselects || split.reselect;
         GroupState& state = m_groups.emplace_back();
         const std::int64_t elements = m_shape.groups[g].elements;
         state.hostFirst = firstHostElement(placement.deviceShare, elements);
@@ -159,6 +162,7 @@ Status PlanBuilder::prepare(const StepSpec& spec, bool training, Layout& layout)
     }
     layout.gradients = memory.gradients;
     layout.stateTileElements = memory.stateTileElements;
+    layout.window = std::move(memory.window);
     for (const Tier tier : {Tier::Device, Tier::PinnedHost, Tier::Disk})
         layout.peakBytes[static_cast<std::size_t>(tier)] = memory.bytes(tier);
     layout.spec = spec;
@@ -178,7 +182,9 @@ Status PlanBuilder::begin(StepIndex step, const Carry& in, StepPlan& plan)
     plan.inFlight = 1;
     plan.batchBuffers = batchBuffers(1);
     plan.stateSlots = 0;
+    plan.staleness = 0;
     plan.gradients = {};
+    plan.window = {};
     plan.peakBytes = {};
     plan.predicted = {};
     m_clocks.reset(m_in.unfinished);
@@ -187,6 +193,10 @@ Status PlanBuilder::begin(StepIndex step, const Carry& in, StepPlan& plan)
     m_scalars.reset();
     m_stateTiles.clear();
     m_hostTiles.clear();
+    m_hostReader.reset();
+    m_tileUpdates.assign(m_training.window.tiles.size(), std::nullopt);
+    m_scatters.fill(std::nullopt);
+    m_uploads = 0;
     return readAnswers(step, plan);
 }
 
@@ -219,6 +229,8 @@ Status PlanBuilder::buildPlanInto(
     out.out.unfinished.clear(); // this step waits for all of them
 
     emitFirstFetches(plan); // before late uploads, so that the first forward waits for its own only
+    if (m_byColumns)
+        return finishWindowPlan(last, out);
     emitPending(plan, out.out, false);
     MR_TRY(emitWork(plan, m_training.order, true));
     listTiles(m_training.stateTileElements, out.out);
@@ -228,6 +240,23 @@ Status PlanBuilder::buildPlanInto(
     emitScalars(plan, true);
     emitUpdates(plan, out.out);
     ++out.out.window; // of one step
+    apply(m_training, last, plan);
+    return {};
+}
+
+Status PlanBuilder::finishWindowPlan(const Feedback& last, BuiltStep& out)
+{
+    StepPlan& plan = out.plan;
+    const GroupAnswers& answers = plan.answers.front();
+    if (m_reselects && (!closesWindow(plan) || answers.besideNext))
+        return Status::error(ErrorKind::Internal,
+            "plan: columns change owner only at the end of a window that leaves the host no work");
+    if (!m_training.window.tiles.empty())
+        plan.staleness = m_in.stepsIntoWindow + (m_in.hostJob ? answers.windowSteps : 0);
+    plan.window = {bankOf(m_in.window), m_in.stepsIntoWindow};
+    emitWindowStart(plan, out.out);
+    MR_TRY(emitWork(plan, m_training.order, true));
+    emitWindowEnd(plan, out.out);
     apply(m_training, last, plan);
     return {};
 }

@@ -49,9 +49,10 @@ private:
         std::int64_t lateFirst = 0; // of these, what may wait from here on
         bool stateVisits = false;   // the device updates its part with state fetched from the host
         int backwardLeft = 0;
-        std::optional<Wait> upload;   // the last
-        std::optional<Wait> reader;   // of the weights, the last
-        std::optional<Wait> gradient; // sent to the host
+        std::optional<Wait> upload;      // the last
+        std::optional<Wait> reader;      // of the weights, the last
+        std::optional<Wait> gradient;    // sent to the host
+        std::optional<Wait> accumulated; // the one that was sent before
     };
 
     // What depends on how a step is asked for and stays the same from step to step.
@@ -63,6 +64,7 @@ private:
         std::array<std::size_t, 3> peakBytes{};
         GradientHomes gradients;
         std::int64_t stateTileElements = 0;
+        WindowLayout window;
     };
     // A part of a group's optimizer state on its way through the device.
     struct StateTile {
@@ -102,11 +104,31 @@ private:
     void emitStateUpdate(StepPlan& plan, std::size_t tile);
     std::optional<Wait> sendOfOccupant(GroupId group, int slots) const;
 
+    // Windows: plan_builder_window.cpp
+    Status finishWindowPlan(const Feedback& last, BuiltStep& out);
+    bool closesWindow(const StepPlan& plan) const;
+    int bankOf(std::int64_t window) const;
+    std::int32_t tilesUntil(const StepPlan& plan) const;
+    Task makePart(TaskKind kind, Lane lane, GroupId group, StepIndex version) const;
+    void emitWindowStart(StepPlan& plan, Carry& out);
+    void emitAccumulates(StepPlan& plan, StepIndex version, int bank, int before);
+    void emitWindowNorm(StepPlan& plan, StepIndex version, int bank);
+    void emitTileUpdate(StepPlan& plan, std::size_t tile, StepIndex version, int bank);
+    void emitTileUpload(StepPlan& plan, std::size_t tile, StepIndex version, int bank);
+    void emitPackedGradient(StepPlan& plan, GroupId group);
+    void emitUrgentUpdates(StepPlan& plan);
+    void emitWindowEnd(StepPlan& plan, Carry& out);
+    void emitScalarsAfter(StepPlan& plan, Part part);
+    void emitWindowInStep(StepPlan& plan);
+    void emitSelection(StepPlan& plan, Carry& out);
+    void leaveWindow(const StepPlan& plan, Carry& out);
+
     const ModelShape& m_shape;
     const Budget m_budget;
     const Feedback m_chosen;
     const OffloadPolicy& m_policy;
     const std::vector<GroupPlacement> m_placements;
+    const bool m_byColumns;
     Layout m_training;
     Layout m_evaluation;
     StepForecaster m_forecaster;
@@ -120,6 +142,11 @@ private:
     std::vector<StateTile> m_stateTiles;    // of this step, in the order of their updates
     std::vector<PendingUpdate> m_hostTiles; // the same
     std::optional<Wait> m_scalars;
+    bool m_reselects = false;
+    std::optional<Wait> m_hostReader;               // of scalars, the last
+    std::vector<std::optional<Wait>> m_tileUpdates; // by tile of the window
+    std::array<std::optional<Wait>, kUploadSlots> m_scatters;
+    std::size_t m_uploads = 0;
 };
 
 } // namespace mr

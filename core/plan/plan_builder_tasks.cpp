@@ -203,7 +203,8 @@ Wait PlanBuilder::emitLayer(StepPlan& plan, const WorkItem& item, StepIndex vers
     task.micro = item.micro;
     waitFor(m_fetches[static_cast<std::size_t>(item.micro.value)]);
     waitFor(own.upload);
-    const bool sumIsSent = plan.gradients.finishedSlots == 0; // F32; else a rounded copy is
+    // In F32; else a rounded copy is, or a packed one.
+    const bool sumIsSent = plan.gradients.finishedSlots == 0 && !m_byColumns;
     if (item.pass == WorkItem::Pass::Backward && own.backwardLeft == plan.microBatches && sumIsSent)
         waitFor(sendOfOccupant(group, plan.gradients.sumSlots));
     if (readsEmbedding)
@@ -228,6 +229,8 @@ std::optional<Wait> PlanBuilder::sendOfOccupant(GroupId group, int slots) const
 
 void PlanBuilder::emitFinishedGradient(StepPlan& plan, GroupId group)
 {
+    if (m_byColumns)
+        return emitPackedGradient(plan, group);
     GroupState& state = m_groups[static_cast<std::size_t>(group.value)];
     waitFor(sendOfOccupant(group, plan.gradients.finishedSlots));
     const Wait finished =

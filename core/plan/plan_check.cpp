@@ -50,6 +50,7 @@ std::uint8_t lanesOf(TaskKind kind)
     case TaskKind::SaveBoundary:
     case TaskKind::SendGradient:
     case TaskKind::SendScalars:
+    case TaskKind::SelectColumns:
         return bit(Lane::CopyOut);
     case TaskKind::AccumulateOnHost:
     case TaskKind::UpdateOnHost:
@@ -62,7 +63,6 @@ std::uint8_t lanesOf(TaskKind kind)
     case TaskKind::Forward:
     case TaskKind::Backward:
     case TaskKind::FinishGradient:
-    case TaskKind::SelectColumns:
     case TaskKind::PackComplement:
     case TaskKind::ScatterComplement:
     case TaskKind::UpdateOnDevice:
@@ -119,6 +119,8 @@ Status checkRange(const PlanUnderCheck& check, TaskIndex index)
         task.elementCount > elements - task.firstElement)
         return check.broken(PlanRule::RangesAreCut, index, "the range leaves the group");
     const std::int64_t end = task.firstElement + task.elementCount;
+    if (task.part == Part::Complement && task.elementCount != elements)
+        return {}; // whole rows: a tile of the window, which checkWindows looks for
     if (task.firstElement % kCutElements != 0 || (end % kCutElements != 0 && end != elements))
         return check.broken(PlanRule::RangesAreCut, index, "the range is cut elsewhere");
     const bool whole = task.kind == TaskKind::Forward || task.kind == TaskKind::Backward ||
@@ -199,6 +201,7 @@ Status checkPlan(const StepPlan& plan, const Carry& carryIn, const Carry& carryO
     MR_TRY(checkReads(check));
     MR_TRY(checkUpdates(check));
     MR_TRY(checkVisits(check));
+    MR_TRY(checkWindows(check));
     return checkCarry(check);
 }
 

@@ -1,9 +1,8 @@
 // The rules a plan is checked against, and how a broken one is named.
 //
-// checkPlan (policy.h) runs five parts one after the other: what each task is by itself, what it
-// reads, what becomes of gradients, of state that visits the device, and what is left for the
-// next step. Each assumes that the part
-// before it found nothing.
+// checkPlan (policy.h) runs six parts one after the other: what each task is by itself, what it
+// reads, what becomes of gradients, of state that visits the device, of windows, and what is left
+// for the next step. Each assumes that the part before it found nothing.
 //
 // Threads  A PlanUnderCheck has one owner.
 // Errors   Internal: the rule, the task as text, and what is wrong with it.
@@ -53,6 +52,7 @@ struct PlanUnderCheck {
     const OffloadPolicy& policy;
     TaskClocks clocks; // filled by the first part
 
+    bool isByColumns() const noexcept { return plan.answers.front().byColumns; }
     bool isTraining() const noexcept { return plan.step == in.step + 1; }
     const Task& at(TaskIndex index) const { return plan.tasks[index]; }
     std::int64_t elements(GroupId group) const
@@ -100,6 +100,7 @@ Status checkTasks(PlanUnderCheck& check);
 Status checkReads(const PlanUnderCheck& check);
 Status checkUpdates(const PlanUnderCheck& check);
 Status checkVisits(const PlanUnderCheck& check);
+Status checkWindows(const PlanUnderCheck& check);
 Status checkCarry(const PlanUnderCheck& check);
 
 } // namespace mr

@@ -185,8 +185,10 @@ Status checkLeft(const PlanUnderCheck& check)
 Status checkCarry(const PlanUnderCheck& check)
 {
     MR_TRY(checkPending(check));
-    MR_TRY(checkUpdatedOnce(check));
-    MR_TRY(checkUploads(check));
+    if (!check.isByColumns()) { // else checkWindows did
+        MR_TRY(checkUpdatedOnce(check));
+        MR_TRY(checkUploads(check));
+    }
     return checkLeft(check);
 }
 

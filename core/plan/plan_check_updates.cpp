@@ -33,6 +33,7 @@ private:
         std::optional<TaskIndex> finish;
         std::vector<TaskIndex> sends;
         std::vector<TaskIndex> normParts;
+        std::vector<TaskIndex> packs;
         std::vector<TaskIndex> uploads;
         std::vector<TaskIndex> hostUpdates;
     };
@@ -54,11 +55,14 @@ private:
         case TaskKind::NormPart:
             groupOf(task).normParts.push_back(index);
             return needFinished(index);
+        case TaskKind::PackComplement:
+            groupOf(task).packs.push_back(index);
+            return needFinished(index);
         case TaskKind::SendGradient:
             MR_TRY(needFinished(index));
             return send(index);
         case TaskKind::JoinNorm:
-            return join(index);
+            return task.part == Part::All ? join(index) : Status();
         case TaskKind::SendScalars:
             return sendScalars(index);
         case TaskKind::UpdateOnDevice:
@@ -97,6 +101,7 @@ private:
             return false;
         const auto before = [&](TaskIndex other) { return isBefore(other, index); };
         return std::all_of(group.normParts.begin(), group.normParts.end(), before) &&
+               std::all_of(group.packs.begin(), group.packs.end(), before) &&
                (!sent || std::all_of(group.sends.begin(), group.sends.end(), before));
     }
 
@@ -107,7 +112,7 @@ private:
         const Task& task = m_check.at(index);
         const Group* before = occupantBefore(task.group, homes.sumSlots);
         if (!before || m_groups[static_cast<std::size_t>(task.group.value)].backwards > 0 ||
-            isOver(*before, index, homes.finishedSlots == 0))
+            isOver(*before, index, homes.finishedSlots == 0 && !m_check.isByColumns()))
             return {};
         return m_check.broken(PlanRule::SlotAfterLastReader, index,
             "another block's gradient may still be needed in the slot of its sum");
@@ -133,7 +138,7 @@ private:
                 PlanRule::GradientFinished, index, "the sum of the micro-batches is not complete");
         const Group* before =
             occupantBefore(m_check.at(index).group, m_check.plan.gradients.finishedSlots);
-        if (before && !isOver(*before, index, true))
+        if (before && !isOver(*before, index, !m_check.isByColumns()))
             return m_check.broken(PlanRule::SlotAfterLastReader, index,
                 "another block's gradient may still be needed in the slot");
         group.finish = index;

@@ -75,7 +75,7 @@ private:
     bool visits(const Task& task) const
     {
         const auto group = static_cast<std::size_t>(task.group.value);
-        return m_check.plan.answers[group].state != Tier::Device;
+        return m_check.plan.answers[group].state != Tier::Device && task.part == Part::All;
     }
 
     // Nothing may still write the state that is fetched: no host update of an older version, of

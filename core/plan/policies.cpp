@@ -20,22 +20,39 @@ struct PolicyRow {
     std::string_view name;
     WorkOrder order;
     GroupPlacement placement;
-    GradientSplit split;
-    UpdateRule rule;
-    unsigned takes; // options, by Takes
+    double urgentShare;
+    WindowRule window; // of policies that work in windows
+    unsigned takes;    // options, by Takes
 };
 
 constexpr GroupPlacement kAllOnDevice = {Tier::Device, Tier::Device, Tier::Device, 1.0};
 constexpr GroupPlacement kStateOnHost = {Tier::Device, Tier::PinnedHost, Tier::Device, 0.0};
 
 // Which numbers of a row an option may change.
-enum Takes : unsigned { kOrder = 1, kTile = 2, kLate = 4, kDeviceShare = 8 };
+enum Takes : unsigned {
+    kOrder = 1,
+    kTile = 2,
+    kLate = 4,
+    kDeviceShare = 8,
+    kWarmup = 16,
+    kColumns = 32, // urgent, select, interval, overlap
+};
 
-constexpr std::array<PolicyRow, 3> kRows = {{
-    {"resident", WorkOrder::ByMicroBatch, kAllOnDevice, {}, {}, kOrder},
-    {"zero-offload", WorkOrder::ByMicroBatch, kStateOnHost, {}, {}, kOrder | kTile | kLate},
-    {"deep-optimizer-states", WorkOrder::ByMicroBatch, kStateOnHost, {}, {},
+// Warm-up: 40 synchronous steps before ZeRO-Offload's delayed update (its paper, section 4.3), 8
+// before ZenFlow's first choice of columns. Columns are chosen again every 256 steps: the window
+// before that is closed synchronously.
+constexpr WindowRule kDelayedUpdate = {1, 40, 0, true};
+constexpr WindowRule kZenFlow = {4, 8, 256, true};
+
+constexpr std::array<PolicyRow, 5> kRows = {{
+    {"resident", WorkOrder::ByMicroBatch, kAllOnDevice, 0.0, {}, kOrder},
+    {"zero-offload", WorkOrder::ByMicroBatch, kStateOnHost, 0.0, {}, kOrder | kTile | kLate},
+    {"zero-offload-dpu", WorkOrder::ByMicroBatch, kStateOnHost, 0.0, kDelayedUpdate,
+        kOrder | kTile | kWarmup},
+    {"deep-optimizer-states", WorkOrder::ByMicroBatch, kStateOnHost, 0.0, {},
         kOrder | kTile | kLate | kDeviceShare},
+    {"zenflow", WorkOrder::ByMicroBatch, kStateOnHost, 0.1, kZenFlow,
+        kOrder | kTile | kWarmup | kColumns},
 }};
 
 struct OptionOwner {
@@ -44,11 +61,7 @@ struct OptionOwner {
 };
 
 // Options of policies that are known and not built.
-constexpr std::array<OptionOwner, 8> kOtherOptions = {{
-    {"urgent", "zenflow"},
-    {"interval", "zenflow"},
-    {"warmup", "zenflow"},
-    {"select", "zenflow"},
+constexpr std::array<OptionOwner, 4> kOtherOptions = {{
     {"disk-share", "ssd-vertical"},
     {"state", "policies that keep compact state"},
     {"verify", "ssd-vertical"},
@@ -84,6 +97,10 @@ std::string namesOf(unsigned takes)
         names += ", late";
     if ((takes & kDeviceShare) != 0)
         names += ", device-share";
+    if ((takes & kWarmup) != 0)
+        names += ", warmup";
+    if ((takes & kColumns) != 0)
+        names += ", urgent, interval, select, overlap";
     return names;
 }
 
@@ -94,7 +111,9 @@ Status refuseOption(const PolicyRow& row, const std::string& option)
         if (owner.option == option)
             why = "belongs to " + std::string(owner.policies) + ", not built in this version";
     }
-    if (option == "late" || option == "device-share" || option == "tile")
+    constexpr std::array<std::string_view, 8> kKnown = {
+        "late", "device-share", "tile", "warmup", "urgent", "interval", "select", "overlap"};
+    if (std::find(kKnown.begin(), kKnown.end(), option) != kKnown.end())
         why = "is not of this policy";
     return Status::error(ErrorKind::InvalidArgument, "policy option '" + option + "' " + why +
                                                          "; '" + std::string(row.name) +
@@ -141,10 +160,58 @@ constexpr double kBalanced = -1.0; // the share follows from measured rates
 // The numbers of one policy, after its options.
 struct Numbers {
     WorkOrder order{};
-    UpdateRule rule;
+    double lateShare = 0.0;
     double deviceShare = kBalanced;
+    double urgentShare = 0.0;
+    WindowRule window;
     std::int64_t tileElements = kTileElements;
 };
+
+Result<std::int64_t> parseSteps(
+    const std::string& option, const std::string& value, std::int64_t least)
+{
+    constexpr std::int64_t kMost = 1'000'000;
+    std::int64_t steps = -1;
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), steps);
+    if (error == std::errc() && end == value.data() + value.size() && steps >= least &&
+        steps <= kMost)
+        return steps;
+    return Status::error(ErrorKind::InvalidArgument,
+        "policy option " + option + "=" + value + ": want a number of steps from " +
+            std::to_string(least) + " to " + std::to_string(kMost));
+}
+
+// Those that shape windows. False: it is none of them.
+Result<bool> applyWindowOption(
+    const PolicyRow& row, const std::string& option, const std::string& value, Numbers& numbers)
+{
+    const bool columns = (row.takes & kColumns) != 0;
+    if (option == "urgent" && columns) {
+        Result<double> share = parseShare(option, value);
+        MR_TRY(share.status());
+        numbers.urgentShare = share.value();
+        return true;
+    }
+    if (option == "overlap" && columns) {
+        if (value != "on" && value != "off")
+            return Status::error(
+                ErrorKind::InvalidArgument, "policy option overlap=" + value + ": want on or off");
+        numbers.window.overlap = value == "on";
+        return true;
+    }
+    const bool isWarmup = option == "warmup" && (row.takes & kWarmup) != 0;
+    const bool isInterval = option == "interval" && columns;
+    const bool isSelect = option == "select" && columns;
+    if (!isWarmup && !isInterval && !isSelect)
+        return false;
+    Result<std::int64_t> steps = parseSteps(option, value, isInterval ? 1 : 0);
+    MR_TRY(steps.status());
+    if (isInterval)
+        numbers.window.interval = static_cast<int>(steps.value());
+    else
+        (isWarmup ? numbers.window.warmup : numbers.window.select) = steps.value();
+    return true;
+}
 
 Status applyOption(
     const PolicyRow& row, const std::string& option, const std::string& value, Numbers& numbers)
@@ -159,6 +226,9 @@ Status applyOption(
         return parseTile(value, numbers.tileElements);
     if (option == "clip-mode")
         return checkClipMode(value);
+    Result<bool> applied = applyWindowOption(row, option, value, numbers);
+    if (!applied.ok() || applied.value())
+        return applied.status();
     const bool late = option == "late" && (row.takes & kLate) != 0;
     const bool share = option == "device-share" && (row.takes & kDeviceShare) != 0;
     if (!late && !share)
@@ -170,7 +240,7 @@ Status applyOption(
     Result<double> parsed = parseShare(option, value);
     MR_TRY(parsed.status());
     if (late)
-        numbers.rule.lateShare = parsed.value();
+        numbers.lateShare = parsed.value();
     else
         numbers.deviceShare = parsed.value();
     return {};
@@ -195,15 +265,22 @@ Result<OffloadPolicy> makePolicy(
         return refusePolicy(name);
     Numbers numbers;
     numbers.order = row->order;
-    numbers.rule = row->rule;
+    numbers.urgentShare = row->urgentShare;
+    numbers.window = row->window;
     for (const auto& [option, value] : options)
         MR_TRY(applyOption(*row, option, value, numbers));
     OffloadPolicy policy;
     policy.name = row->name;
     policy.traversal = makeTraversal(numbers.order);
     policy.placement = placementOf(*row, numbers);
-    policy.router = makeUniformRouter(row->split);
-    policy.clock = makeUniformClock(numbers.rule);
+    const bool windows = (row->takes & kWarmup) != 0;
+    const bool columns = (row->takes & kColumns) != 0;
+    if (numbers.urgentShare == 0.0 || numbers.urgentShare == 1.0)
+        numbers.window.select = 0; // nothing to choose
+    policy.router =
+        columns ? makeColumnRouter(numbers.urgentShare, numbers.window) : makeUniformRouter({});
+    policy.clock = windows ? makeWindowClock(numbers.window)
+                           : makeUniformClock({numbers.lateShare, 1, 0, false});
     policy.tileElements = numbers.tileElements;
     return policy;
 }
@@ -213,9 +290,9 @@ const std::vector<PolicyInfo>& policyTable()
     static const std::vector<PolicyInfo> table = {
         {"resident", true, true},
         {"zero-offload", true, true},
-        {"zero-offload-dpu", false, false},
+        {"zero-offload-dpu", true, false},
         {"deep-optimizer-states", true, true},
-        {"zenflow", false, false},
+        {"zenflow", true, false},
         {"streamed", false, true},
         {"ssd-vertical", false, true},
     };

@@ -24,6 +24,10 @@
 
 namespace mr {
 
+// For this step the clock and the router answer for the run as a whole: the longest window, the
+// most delay, the share of columns.
+inline constexpr StepIndex kWholeRun = 0;
+
 // 1. In what order is the work of a step done?
 struct WorkItem {
     enum class Pass : std::uint8_t { Forward, Backward } pass;
@@ -61,8 +65,9 @@ public:
 
 // 3. Which part of a gradient may not wait for the host?
 struct GradientSplit {
-    double urgentShare = 0.0; // of columns; owned and updated by the device alone
-    bool reselect = false;    // choose the urgent columns again in this step
+    double urgentShare = 0.0;   // of columns; owned and updated by the device alone
+    bool reselect = false;      // choose the urgent columns again at the end of this step
+    bool urgentVectors = false; // 1-D weights are the device's as a whole
 };
 
 class GradientRouter
@@ -80,12 +85,15 @@ public:
 //   zenflow, window S        0           S           2S - 1
 //
 // 2S - 1: the first gradient of a window is missed by the S - 1 forwards left in the
-// window, and by the S of the next one, during which the host makes the update. A run has
-// one window, so windowSteps is the same for every group. Urgent columns are never late.
+// window, and by the S of the next one, during which the host makes the update; S - 1 where the
+// update is made at the end of its own window. A run has one window, so windowSteps is the same
+// for every group. Urgent columns are never late.
 struct UpdateRule {
-    double lateShare = 0.0; // may wait until the group's next forward; still exact
-    int windowSteps = 1;    // gradients of this many steps are summed into one update
-    int maxStaleSteps = 0;  // forwards that may miss a gradient; above 0 changes the mathematics
+    double lateShare = 0.0;  // may wait until the group's next forward; still exact
+    int windowSteps = 1;     // gradients of this many steps are summed into one update
+    int maxStaleSteps = 0;   // forwards that may miss a gradient; above 0 changes the mathematics
+    bool besideNext = false; // the host makes the update beside the next window, not at the end
+                             // of its own
 };
 
 class UpdateClock

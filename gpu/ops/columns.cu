@@ -19,6 +19,10 @@ struct Squares {
     static __device__ float add(float sum, float value) { return __fmaf_rn(value, value, sum); }
 };
 
+struct Magnitudes {
+    static __device__ float add(float sum, float value) { return sum + fabsf(value); }
+};
+
 // wide (rows, cols), columns (picked), narrow (rows, picked).
 // rowShape(rows / kRows, picked, 1): a thread's rows are a block's height apart.
 template <typename T>
@@ -94,14 +98,21 @@ Status scatter(const ScatterColumnsArgs& args, cudaStream_t stream)
         args.x.as<const T>(), args.out.as<T>(), picks);
 }
 
+template <typename T>
+Status energy(const ColumnEnergyArgs& args, cudaStream_t stream)
+{
+    return args.absolute ? launchColumnSums<Magnitudes, T>(
+                               "columnEnergy", args.grad, args.energy, false, stream)
+                         : launchColumnSums<Squares, T>(
+                               "columnEnergy", args.grad, args.energy, false, stream);
+}
+
 } // namespace
 
 Status launchColumnEnergy(const ColumnEnergyArgs& args, cudaStream_t stream)
 {
-    return args.grad.dtype == DType::BF16 ? launchColumnSums<Squares, Bf16>("columnEnergy",
-                                                args.grad, args.energy, false, stream)
-                                          : launchColumnSums<Squares, float>("columnEnergy",
-                                                args.grad, args.energy, false, stream);
+    return args.grad.dtype == DType::BF16 ? energy<Bf16>(args, stream)
+                                          : energy<float>(args, stream);
 }
 
 Status launchGatherColumns(const GatherColumnsArgs& args, cudaStream_t stream)

@@ -54,8 +54,14 @@ Status launchSplit(const SplitArgs& args, cudaStream_t stream);
 Status launchCast(const CastArgs& args, cudaStream_t stream);
 Status launchFill(const FillArgs& args, cudaStream_t stream);
 
+// accumulate.cu
+Status launchAccumulate(const AccumulateArgs& args, cudaStream_t stream);
+
 // adamw.cu
 Status launchAdamw(const AdamwArgs& args, cudaStream_t stream);
+
+// adamw_compact.cu
+Status launchAdamwCompact(const AdamwCompactArgs& args, cudaStream_t stream);
 
 // columns.cu
 Status launchColumnEnergy(const ColumnEnergyArgs& args, cudaStream_t stream);

@@ -31,14 +31,7 @@ std::vector<Schedule> schedules()
 
 const conformance::Table& table()
 {
-    static const conformance::Table whole = [] {
-        conformance::Table lines;
-        conformance::addMatrixCases(lines);
-        conformance::addAttentionCases(lines);
-        conformance::addRowCases(lines);
-        conformance::addElementCases(lines);
-        return lines;
-    }();
+    static const conformance::Table whole = conformance::wholeTable();
     return whole;
 }
 

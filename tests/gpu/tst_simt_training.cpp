@@ -90,8 +90,8 @@ private slots:
     void updatesAndNormsHaveTheBitsOfTheCpuDevice_data()
     {
         QTest::addColumn<QString>("op");
-        for (const char* op :
-            {"adamw", "normBlocks", "normJoin", "join", "split", "finishGradient"})
+        for (const char* op : {"adamw", "adamwCompact", "accumulate", "normBlocks", "normJoin",
+                 "join", "split", "finishGradient"})
             QTest::addRow("%s", op) << QString::fromLatin1(op);
     }
 
@@ -100,8 +100,7 @@ private slots:
         QFETCH(const QString, op);
         const auto cpu = makeCpuDevice(kMemoryBytes);
         const auto gpu = simt::makeSimtDevice(kMemoryBytes);
-        conformance::Table table;
-        conformance::addElementCases(table);
+        const conformance::Table table = conformance::wholeTable();
 
         int cases = 0;
         for (const conformance::Case& line : table) {

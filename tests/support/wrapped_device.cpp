@@ -130,6 +130,11 @@ public:
         return forward("add", &Ops::add, args, stream);
     }
 
+    Status accumulate(const AccumulateArgs& args, Stream& stream) override
+    {
+        return forward("accumulate", &Ops::accumulate, args, stream);
+    }
+
     Status finishGradient(const FinishGradientArgs& args, Stream& stream) override
     {
         return forward("finishGradient", &Ops::finishGradient, args, stream);
@@ -148,6 +153,11 @@ public:
     Status adamw(const AdamwArgs& args, Stream& stream) override
     {
         return forward("adamw", &Ops::adamw, args, stream);
+    }
+
+    Status adamwCompact(const AdamwCompactArgs& args, Stream& stream) override
+    {
+        return forward("adamwCompact", &Ops::adamwCompact, args, stream);
     }
 
     Status join(const JoinArgs& args, Stream& stream) override

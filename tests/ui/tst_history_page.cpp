@@ -175,6 +175,24 @@ private slots:
         QCOMPARE(resume[0][0].toString().toStdString(), (*demoRuns())[1].dir);
     }
 
+    void twoSelectedRunsCanBeComparedTheOlderFirst()
+    {
+        HistoryPage page(services());
+        page.setRuns(demoRuns());
+        QSignalSpy compare(&page, &HistoryPage::compareRequested);
+        auto* button = page.findChild<QPushButton*>(QStringLiteral("historyCompare"));
+        select(page, 0);
+        QVERIFY(!button->isEnabled());
+
+        page.table()->selectionModel()->select(page.table()->model()->index(2, 0),
+            QItemSelectionModel::Select | QItemSelectionModel::Rows);
+        button->click();
+
+        QCOMPARE(compare.count(), 1);
+        QCOMPARE(compare[0][0].toLongLong(), qlonglong{(*demoRuns())[2].id});
+        QCOMPARE(compare[0][1].toLongLong(), qlonglong{(*demoRuns())[0].id});
+    }
+
     void enterOpensTheRunBelow()
     {
         HistoryPage page(services());

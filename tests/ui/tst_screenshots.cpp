@@ -7,13 +7,17 @@
 #include "charts/timeline_section.h"
 #include "language.h"
 #include "main_window.h"
+#include "pages/compare_page.h"
 #include "pages/dataset_section.h"
 #include "pages/history_page.h"
 #include "pages/home_page.h"
 #include "pages/live_page.h"
 #include "pages/new_run_page.h"
+#include "pages/policy_choice.h"
 #include "pages/run_view.h"
+#include "pages/settings_form.h"
 #include "theme.h"
+#include "ui/support/demo_pair.h"
 #include "ui/support/demo_rows.h"
 #include "ui/support/demo_timeline.h"
 #include "ui/support/fake_services.h"
@@ -21,6 +25,8 @@
 
 #include <QAbstractButton>
 #include <QApplication>
+#include <QCheckBox>
+#include <QComboBox>
 #include <QDir>
 #include <QFontDatabase>
 #include <QImage>
@@ -117,6 +123,7 @@ private slots:
         save(window, MainWindow::Page::NewRun, "new-run");
         window.findChild<QAbstractButton*>("advanced")->setChecked(true);
         QCoreApplication::processEvents();
+        QCoreApplication::processEvents();
         auto* form = window.newRun()->formArea()->verticalScrollBar();
         form->setValue(form->maximum());
         save(window, MainWindow::Page::NewRun, "new-run-settings");
@@ -137,6 +144,63 @@ private slots:
         save(window, MainWindow::Page::History, "history");
         window.history()->showSnapshot(demoSnapshot(180, 600, "stopped"));
         save(window, MainWindow::Page::History, "history-run");
+    }
+
+    void comparisons_data() { everyPage_data(); }
+
+    void comparisons()
+    {
+        QFETCH(const bool, dark);
+        QFETCH(const QString, language);
+        Theme theme;
+        Language words;
+        const auto runs = demoRuns();
+        MainWindow window(fakeServices(std::make_shared<FakeRun>(), runs), theme, words);
+        theme.setChoice(dark ? ThemeChoice::Dark : ThemeChoice::Light);
+        words.choose(language);
+        window.resize(kWindow);
+        window.show();
+        RunSpec spec = goodSpec();
+        spec.policy = "zero-offload";
+        window.newRun()->setSpec(spec);
+        PolicyChoice* policies = window.newRun()->settings()->policies();
+        policies->compare()->setChecked(true);
+        QTRY_VERIFY(window.newRun()->datasetSection()->info());
+        QTRY_VERIFY(window.newRun()->settled());
+        window.showPage(MainWindow::Page::NewRun);
+        policies->second()->setCurrentIndex(policies->second()->findData("zenflow"));
+        QTRY_VERIFY(window.newRun()->settled());
+        QCoreApplication::processEvents();
+        QCoreApplication::processEvents();
+        auto* form = window.newRun()->formArea()->verticalScrollBar();
+        form->setValue(form->maximum());
+        save(window, MainWindow::Page::NewRun, "new-run-compare");
+
+        save(window, MainWindow::Page::Compare, "compare-empty");
+        const auto [first, second] = demoPair(140, 600);
+        window.compare()->compare(0, 0, "Notes: zenflow");
+        auto begun = std::make_shared<RunSnapshot>(*first);
+        begun->run.status = "running";
+        window.compare()->showSnapshot(0, begun);
+        save(window, MainWindow::Page::Compare, "compare-waiting");
+        window.compare()->showProblem("“Notes: zenflow” was not started, because “Notes: "
+                                      "zero-offload” failed. Device memory: 1.8 GiB short.");
+        save(window, MainWindow::Page::Compare, "compare-dropped");
+        window.compare()->showSnapshot(0, first);
+        window.compare()->showSnapshot(1, second);
+        save(window, MainWindow::Page::Compare, "compare-live");
+        window.compare()->showSnapshot(1, demoPair(600, 600)[1]);
+        save(window, MainWindow::Page::Compare, "compare");
+        auto* scroll = window.compare()->findChild<QScrollArea*>()->verticalScrollBar();
+        scroll->setValue(scroll->maximum());
+        save(window, MainWindow::Page::Compare, "compare-below");
+        window.resize(900, 640);
+        auto other = std::make_shared<RunSnapshot>(*second);
+        other->run.configJson = R"({"seed":2,"steps":600})";
+        other->run.simulatedLink = true;
+        window.compare()->showSnapshot(1, other);
+        scroll->setValue(0);
+        save(window, MainWindow::Page::Compare, "compare-narrow");
     }
 
     void timelinesAndTierMaps_data() { everyPage_data(); }
@@ -202,7 +266,7 @@ private slots:
         scaled.setProcessEnvironment(environment);
 
         scaled.start(QCoreApplication::applicationFilePath(),
-            {"everyPage:light", "timelinesAndTierMaps:light"});
+            {"everyPage:light", "comparisons:light", "timelinesAndTierMaps:light"});
 
         QVERIFY(scaled.waitForFinished(100'000));
         QVERIFY2(scaled.exitCode() == 0, scaled.readAllStandardOutput().constData());

@@ -35,6 +35,8 @@ public:
     Phase phase() const { return m_phase; }
     bool busy() const { return m_phase != Phase::Idle; }
     qint64 runId() const { return m_runId; } // 0: no run is active
+    // Was a stop asked for, of the run that is active or of the last one?
+    bool stopRequested() const { return m_stopWanted; }
 
     // False, and nothing happens, while a run is active.
     bool open(const RunSpec& spec);

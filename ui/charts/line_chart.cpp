@@ -145,6 +145,11 @@ int LineChart::addSeries(Series series)
     return static_cast<int>(m_series.size()) - 1;
 }
 
+void LineChart::renameSeries(int series, const QString& name)
+{
+    m_series[static_cast<std::size_t>(series)].series.name = name;
+}
+
 void LineChart::setXAxis(const XAxis& axis)
 {
     m_axis = axis;

@@ -46,6 +46,7 @@ public:
     ~LineChart() override;
 
     int addSeries(Series series);
+    void renameSeries(int series, const QString& name); // of the readout
     // Steps, until this says otherwise. Gaps in a line over time are not marked: a second that was
     // not measured is no event.
     void setXAxis(const XAxis& axis);

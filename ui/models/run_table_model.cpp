@@ -1,11 +1,10 @@
 #include "models/run_table_model.h"
 
+#include "models/run_figures.h"
 #include "models/run_status.h"
 #include "models/units.h"
 
 #include <QGuiApplication>
-#include <QJsonDocument>
-#include <QJsonObject>
 
 #include <algorithm>
 #include <cmath>
@@ -16,19 +15,6 @@ namespace mr::ui {
 namespace {
 
 constexpr int kIconExtent = 16;
-
-// The plan knows what "auto" became; a run that never got one still has what was asked for.
-QString policyOf(const RunRow& run)
-{
-    for (const std::string* json : {&run.planJson, &run.configJson}) {
-        const QJsonObject object =
-            QJsonDocument::fromJson(QByteArray::fromStdString(*json)).object();
-        QString policy = object.value(QLatin1String("policy")).toString();
-        if (!policy.isEmpty())
-            return policy;
-    }
-    return {};
-}
 
 double stallPercent(const RunRow& run)
 {

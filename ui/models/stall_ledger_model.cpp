@@ -45,6 +45,8 @@ std::int64_t StallLedgerModel::value(int row, int column) const
 
 QVariant StallLedgerModel::text(int row, int column) const
 {
+    if (column != Part && !m_known)
+        return QStringLiteral("–"); // nothing was measured, which is not zero
     switch (static_cast<Column>(column)) {
     case Part:
         return row < kParts ? StallWords::name(static_cast<std::size_t>(row)) : tr("Total");
@@ -79,9 +81,11 @@ QVariant StallLedgerModel::data(const QModelIndex& index, int role) const
             return partColor(QGuiApplication::palette(), static_cast<std::size_t>(row));
         return {};
     case Qt::ToolTipRole:
-        return (row < kParts ? StallWords::explanation(static_cast<std::size_t>(row))
-                             : tr("The time of these steps from start to end.")) +
-               QLatin1Char('\n') + tr("Click: the kept step that lost most to it.");
+        return QStringList{row < kParts ? StallWords::explanation(static_cast<std::size_t>(row))
+                                        : tr("The time of these steps from start to end."),
+            m_clickHint}
+            .join(QLatin1Char('\n'))
+            .trimmed();
     case Qt::FontRole:
         if (row == kParts) {
             QFont font;
@@ -118,6 +122,18 @@ QVariant StallLedgerModel::headerData(int section, Qt::Orientation orientation, 
 }
 
 void StallLedgerModel::setTotals(const LedgerTotals& totals)
+{
+    m_known = true;
+    showTotals(totals);
+}
+
+void StallLedgerModel::clear()
+{
+    m_known = false;
+    showTotals({});
+}
+
+void StallLedgerModel::showTotals(const LedgerTotals& totals)
 {
     m_totals = totals;
     m_tenths = shareOut(totals.us, 1000);

@@ -32,17 +32,23 @@ public:
     QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
 
     void setTotals(const LedgerTotals& totals);
+    void clear(); // nothing is known yet: dashes
+    // What a click on a row does, for its tool tip; empty: nothing.
+    void setClickHint(const QString& hint) { m_clickHint = hint; }
     const LedgerTotals& totals() const { return m_totals; }
     QByteArray csv() const;
 
 private:
     static constexpr int kParts = 1 + static_cast<int>(kStallCauses);
 
+    void showTotals(const LedgerTotals& totals);
     std::int64_t valueUs(int row) const;
     std::int64_t value(int row, int column) const;
     QVariant text(int row, int column) const;
 
     LedgerTotals m_totals;
+    QString m_clickHint;
+    bool m_known = true;
     std::vector<std::int64_t> m_tenths;
 };
 

@@ -144,6 +144,9 @@ void HistoryPage::makeFilterBar()
     m_open = new QPushButton(tr("Open"));
     m_resume = new QPushButton(tr("Resume"));
     m_resume->setObjectName(QStringLiteral("historyResume"));
+    m_compare = new QPushButton(tr("Compare"));
+    m_compare->setObjectName(QStringLiteral("historyCompare"));
+    connect(m_compare, &QPushButton::clicked, this, &HistoryPage::compareSelected);
     connect(m_text, &QLineEdit::textChanged, this, [this](const QString& text) {
         m_filtered->setText(text);
         updateState();
@@ -171,6 +174,7 @@ void HistoryPage::makeFilterBar()
     layout->addSpacing(8);
     layout->addWidget(m_open);
     layout->addWidget(m_resume);
+    layout->addWidget(m_compare);
 }
 
 void HistoryPage::makeTable()
@@ -316,6 +320,21 @@ void HistoryPage::resumeSelected()
         emit resumeRequested(QString::fromStdString(run->dir));
 }
 
+std::vector<qint64> HistoryPage::selectedIds() const
+{
+    std::vector<qint64> ids;
+    for (const QModelIndex& row : m_table->selectionModel()->selectedRows())
+        ids.push_back(row.data(RunTableModel::IdRole).toLongLong());
+    std::sort(ids.begin(), ids.end());
+    return ids;
+}
+
+void HistoryPage::compareSelected()
+{
+    if (const std::vector<qint64> ids = selectedIds(); ids.size() == 2)
+        emit compareRequested(ids[0], ids[1]);
+}
+
 void HistoryPage::updateState()
 {
     const int all = m_runs->rowCount();
@@ -328,6 +347,10 @@ void HistoryPage::updateState()
                                                 : tr("No run matches “%1”.").arg(m_text->text()));
     const RunRow* run = selectedRun();
     m_open->setEnabled(run != nullptr);
+    m_compare->setEnabled(selectedIds().size() == 2);
+    m_compare->setToolTip(m_compare->isEnabled()
+                              ? tr("Show both runs beside each other")
+                              : tr("Choose two runs first (click, then Ctrl+click)"));
     m_resume->setEnabled(run != nullptr && run->resumable);
     m_resume->setToolTip(run == nullptr ? tr("Choose a run first")
                          : run->resumable
@@ -344,6 +367,8 @@ void HistoryPage::showContextMenu(const QPoint& at)
     QAction* resume = menu.addAction(tr("Resume"), this, &HistoryPage::resumeSelected);
     open->setEnabled(run != nullptr);
     resume->setEnabled(run != nullptr && run->resumable);
+    menu.addAction(tr("Compare"), this, &HistoryPage::compareSelected)
+        ->setEnabled(m_compare->isEnabled());
     menu.addSeparator();
     menu.addAction(tr("Copy"), this, [this] { copySelection(QLatin1Char('\t')); })->setEnabled(any);
     menu.addAction(tr("Copy as CSV"), this, [this] { copySelection(QLatin1Char(',')); })

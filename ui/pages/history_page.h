@@ -12,6 +12,8 @@
 #include <QString>
 #include <QWidget>
 
+#include <vector>
+
 class QComboBox;
 class QLabel;
 class QLineEdit;
@@ -50,6 +52,7 @@ public slots:
 signals:
     void resumeRequested(const QString& runDir);
     void newRunRequested();
+    void compareRequested(qint64 first, qint64 second); // the older first
 
 protected:
     void changeEvent(QEvent* event) override;
@@ -67,6 +70,8 @@ private:
     void closeRun();
     void openSelected();
     void resumeSelected();
+    void compareSelected();
+    std::vector<qint64> selectedIds() const; // ascending
     void copySelection(QChar separator) const;
     void saveLayout() const;
     const RunRow* selectedRun() const;
@@ -80,6 +85,7 @@ private:
     QLabel* m_count = nullptr;
     QPushButton* m_open = nullptr;
     QPushButton* m_resume = nullptr;
+    QPushButton* m_compare = nullptr;
     QWidget* m_body = nullptr;
     QWidget* m_bar = nullptr;
     QTableView* m_table = nullptr;

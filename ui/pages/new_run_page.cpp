@@ -1,7 +1,9 @@
 #include "pages/new_run_page.h"
 
+#include "bridge/run_queue.h"
 #include "pages/dataset_section.h"
 #include "pages/model_section.h"
+#include "pages/policy_choice.h"
 #include "pages/run_command.h"
 #include "pages/settings_form.h"
 #include "widgets/card.h"
@@ -11,6 +13,7 @@
 
 #include <QAction>
 #include <QClipboard>
+#include <QComboBox>
 #include <QDir>
 #include <QEvent>
 #include <QFileInfo>
@@ -22,8 +25,6 @@
 #include <QScrollArea>
 #include <QVBoxLayout>
 
-#include <filesystem>
-
 namespace mr::ui {
 
 namespace {
@@ -31,18 +32,6 @@ namespace {
 constexpr int kDelayMs = 150;
 constexpr int kMargin = 16;
 constexpr int kPlanWidth = 396;
-
-// Free bytes on the disk that would hold `folder`, which may not exist yet; 0 where the system does
-// not say. Not QStorageInfo: it looks for the mount by its path, which a chroot does not have.
-std::uint64_t freeBytes(const std::string& folder)
-{
-    std::error_code error;
-    std::filesystem::path place = std::filesystem::absolute(folder, error);
-    while (!place.empty() && !std::filesystem::exists(place, error) && place != place.parent_path())
-        place = place.parent_path();
-    const auto space = std::filesystem::space(place, error);
-    return error ? 0 : space.available;
-}
 
 QScrollArea* makeScroll(QWidget* content, QWidget* parent)
 {
@@ -176,6 +165,15 @@ RunSpec NewRunPage::spec() const
     return spec;
 }
 
+std::vector<RunSpec> NewRunPage::runs() const
+{
+    RunSpec wanted = spec();
+    if (wanted.name.empty())
+        wanted.name = suggestedName().toStdString();
+    const std::string other = m_settings->secondPolicy();
+    return other.empty() ? std::vector<RunSpec>{wanted} : comparisonSpecs(wanted, other);
+}
+
 void NewRunPage::setSpec(const RunSpec& spec)
 {
     m_settings->readFrom(spec);
@@ -202,9 +200,15 @@ void NewRunPage::showStartProblem(const QString& sentence)
 
 QString NewRunPage::commandLine() const
 {
-    RunSpec shown = spec();
-    shown.database.clear();
-    return trainCommand(shown);
+    std::vector<RunSpec> shown = {spec()};
+    if (!m_settings->secondPolicy().empty())
+        shown = runs(); // their names tell them apart
+    QStringList commands;
+    for (RunSpec& run : shown) {
+        run.database.clear();
+        commands << trainCommand(run);
+    }
+    return commands.join(QStringLiteral(" &&\n"));
 }
 
 bool NewRunPage::settled() const
@@ -239,39 +243,23 @@ void NewRunPage::ask()
     }
     m_plan->setBusy(true);
     const std::int64_t sequences = m_dataset->info() ? m_dataset->info()->sequences : 0;
-    const auto work = [services = m_services, spec = spec(), sequences]() -> Answer {
-        Answer answer;
-        if (const Status status = services.checkSpec(spec); !status.ok()) {
-            answer.problem = status;
-            return answer;
-        }
-        Result<RunSpec> resolved = services.resolveSpec(spec, sequences);
-        if (!resolved.ok()) {
-            answer.problem = resolved.status();
-            return answer;
-        }
-        Result<PlanReport> report = services.planRun(resolved.value());
-        if (!report.ok()) {
-            answer.problem = report.status();
-            return answer;
-        }
-        answer.view.report = std::move(report).value();
-        answer.view.keepCheckpoints = resolved.value().keepCheckpoints;
-        answer.view.diskFreeBytes =
-            freeBytes(spec.outDir.empty() ? services.runsFolder : spec.outDir);
-        return answer;
+    const auto work = [services = m_services, runs = runs(), sequences] {
+        return planAnswer(services, runs, sequences);
     };
-    m_question.ask(work, [this](const Answer& answer) { showAnswer(answer); });
+    m_question.ask(work, [this](const PlanAnswer& answer) { showAnswer(answer); });
 }
 
-void NewRunPage::showAnswer(const Answer& answer)
+void NewRunPage::showAnswer(const PlanAnswer& answer)
 {
     if (answer.problem) {
         m_plan->setProblem(QString::fromStdString(answer.problem->message()));
         return;
     }
     m_planCurrent = true;
-    m_plan->setPlan(answer.view);
+    if (answer.views.size() > 1)
+        m_plan->setPlan(answer.views[0], answer.views[1]);
+    else
+        m_plan->setPlan(answer.views.front());
 }
 
 std::optional<NewRunPage::Problem> NewRunPage::firstProblem() const
@@ -291,14 +279,19 @@ std::optional<NewRunPage::Problem> NewRunPage::firstProblem() const
         return problem(m_dataset->evalMessage()->text(), m_dataset);
     if (!m_folderMessage->text().isEmpty())
         return problem(m_folderMessage->text(), m_folder);
+    if (m_settings->secondPolicy() == m_settings->policies()->policy())
+        return problem(
+            tr("Choose another policy to compare with."), m_settings->policies()->second());
     if (!m_planCurrent && m_question.busy())
         return problem(tr("The plan is still being made; try again in a moment."), nullptr);
     if (!m_plan->plan())
         return problem(m_plan->headline(), nullptr);
-    if (!m_plan->plan()->report.fits)
-        return problem(tr("The run does not fit: see the plan."), nullptr);
-    if (!m_plan->plan()->diskFits())
-        return problem(tr("The checkpoints do not fit on the disk: see the plan."), nullptr);
+    for (const std::optional<PlanView>& view : {m_plan->plan(), m_plan->compared()}) {
+        if (view && !view->report.fits)
+            return problem(tr("The run does not fit: see the plan."), nullptr);
+        if (view && !view->diskFits())
+            return problem(tr("The checkpoints do not fit on the disk: see the plan."), nullptr);
+    }
     return std::nullopt;
 }
 
@@ -318,10 +311,11 @@ void NewRunPage::start()
         return;
     }
     m_message->clear();
-    RunSpec wanted = spec();
-    if (wanted.name.empty())
-        wanted.name = suggestedName().toStdString();
-    emit startRequested(wanted);
+    const std::vector<RunSpec> wanted = runs();
+    if (wanted.size() > 1)
+        emit comparisonRequested(wanted);
+    else
+        emit startRequested(wanted.front());
 }
 
 QString NewRunPage::suggestedName() const

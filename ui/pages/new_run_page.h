@@ -7,12 +7,14 @@
 
 #include "bridge/background.h"
 #include "bridge/ui_services.h"
+#include "pages/plan_question.h"
 #include "widgets/plan_panel.h"
 
 #include <QTimer>
 #include <QWidget>
 
 #include <optional>
+#include <vector>
 
 class QAction;
 class QLabel;
@@ -37,6 +39,8 @@ public:
     explicit NewRunPage(const UiServices& services, QWidget* parent = nullptr);
 
     RunSpec spec() const; // as the page shows it, not resolved
+    // What Start starts: one run, or two that are compared; named.
+    std::vector<RunSpec> runs() const;
     void setSpec(const RunSpec& spec);
     // While a run is active, Start says so and does nothing.
     void setRunActive(bool active);
@@ -59,15 +63,12 @@ public slots:
 
 signals:
     void startRequested(const mr::RunSpec& spec);
+    void comparisonRequested(const std::vector<mr::RunSpec>& runs); // one after the other
 
 protected:
     void changeEvent(QEvent* event) override;
 
 private:
-    struct Answer {
-        std::optional<Status> problem;
-        PlanView view;
-    };
     struct Problem {
         QString sentence;
         QWidget* where = nullptr;
@@ -78,7 +79,7 @@ private:
     QWidget* makeBottomBar();
     void inputChanged();
     void ask();
-    void showAnswer(const Answer& answer);
+    void showAnswer(const PlanAnswer& answer);
     std::optional<Problem> firstProblem() const;
     QString suggestedName() const;
     void copyCommand();
@@ -102,7 +103,7 @@ private:
     QPushButton* m_start;
     QAction* m_startAction;
     QTimer m_delay;
-    LatestOnly<Answer> m_question;
+    LatestOnly<PlanAnswer> m_question;
     bool m_runActive = false;
     bool m_planCurrent = false; // the panel answers what the page shows
 };

@@ -1,5 +1,6 @@
 #include "pages/run_tables.h"
 
+#include "models/comparison_model.h"
 #include "models/event_table_model.h"
 #include "models/stall_ledger_model.h"
 #include "models/step_table_model.h"
@@ -11,6 +12,7 @@
 #include <QClipboard>
 #include <QDialog>
 #include <QHeaderView>
+#include <QStyledItemDelegate>
 #include <QTableView>
 #include <QVBoxLayout>
 
@@ -22,11 +24,24 @@ namespace {
 
 constexpr int kLeastColumn = 50;
 constexpr int kColumnRoom = 20;
+constexpr int kCellRoom = 12;
 constexpr int kMeasuredRows = 100;
 constexpr QSize kTableSize(900, 500);
 
 struct Words {
     Q_DECLARE_TR_FUNCTIONS(mr::ui::RunTables)
+};
+
+// Columns of text that touch are read as one.
+class RoomyDelegate final : public QStyledItemDelegate
+{
+public:
+    using QStyledItemDelegate::QStyledItemDelegate;
+
+    QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override
+    {
+        return QStyledItemDelegate::sizeHint(option, index) + QSize(kCellRoom, 0);
+    }
 };
 
 void makePlain(QTableView* table)
@@ -103,9 +118,24 @@ QTableView* RunTables::ledger(StallLedgerModel& model)
     table->setModel(&model);
     makePlain(table);
     table->setAccessibleName(Words::tr("Where the time went"));
-    table->viewport()->setCursor(Qt::PointingHandCursor); // a row opens its worst step
     table->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
     table->horizontalHeader()->setSectionResizeMode(StallLedgerModel::Part, QHeaderView::Stretch);
+    const int rowHeight = table->verticalHeader()->defaultSectionSize();
+    table->setMinimumHeight(rowHeight * (model.rowCount() + 1) + 6);
+    return table;
+}
+
+QTableView* RunTables::figures(ComparisonModel& model)
+{
+    auto* table = new QTableView;
+    table->setModel(&model);
+    table->setItemDelegate(new RoomyDelegate(table));
+    makePlain(table);
+    table->setAccessibleName(Words::tr("Figures of both runs"));
+    table->setHorizontalScrollMode(QAbstractItemView::ScrollPerPixel);
+    QHeaderView* header = table->horizontalHeader();
+    header->setSectionResizeMode(QHeaderView::ResizeToContents);
+    header->setSectionResizeMode(ComparisonModel::What, QHeaderView::Stretch);
     const int rowHeight = table->verticalHeader()->defaultSectionSize();
     table->setMinimumHeight(rowHeight * (model.rowCount() + 1) + 6);
     return table;

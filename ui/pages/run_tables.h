@@ -12,6 +12,7 @@ class QWidget;
 
 namespace mr::ui {
 
+class ComparisonModel;
 class EventTableModel;
 class StallLedgerModel;
 class StepTableModel;
@@ -20,6 +21,7 @@ class TimelineTableModel;
 struct RunTables {
     // As high as its rows, without frame: a part of its panel.
     static QTableView* ledger(StallLedgerModel& model);
+    static QTableView* figures(ComparisonModel& model);
     static QTableView* log(EventTableModel& model);
     // Windows are not modal, and delete themselves when they are closed. That of the steps fills
     // while the run goes on; that of the tasks follows the timeline to another step.

@@ -125,7 +125,9 @@ void RunView::makeStalls()
 void RunView::makeLedger()
 {
     m_ledger = new StallLedgerModel(this);
+    m_ledger->setClickHint(tr("Click: the kept step that lost most to it."));
     QTableView* table = RunTables::ledger(*m_ledger);
+    table->viewport()->setCursor(Qt::PointingHandCursor); // a row opens its worst step
     const auto open = [this](const QModelIndex& index) { showWorst(index.row()); };
     connect(table, &QTableView::clicked, this, open);
     connect(table, &QTableView::activated, this, open);

@@ -1,7 +1,10 @@
 #include "pages/settings_form.h"
 
+#include "pages/policy_choice.h"
+#include "pages/settings_editors.h"
 #include "widgets/svg_icon.h"
 
+#include <QCheckBox>
 #include <QComboBox>
 #include <QDoubleSpinBox>
 #include <QDoubleValidator>
@@ -15,7 +18,6 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 
-#include <cmath>
 #include <limits>
 
 namespace mr::ui {
@@ -27,50 +29,6 @@ constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 constexpr int kByEpochs = 0;
 constexpr int kBySteps = 1;
 
-QSpinBox* makeInteger(QWidget* parent, int low, int high, int value)
-{
-    auto* box = new QSpinBox(parent);
-    box->setRange(low, high);
-    box->setValue(value);
-    box->setGroupSeparatorShown(true);
-    box->setKeyboardTracking(false);
-    return box;
-}
-
-QDoubleSpinBox* makeNumber(QWidget* parent, double high, int decimals, double step, double value)
-{
-    auto* box = new QDoubleSpinBox(parent);
-    box->setDecimals(decimals);
-    box->setRange(0.0, high);
-    box->setSingleStep(step);
-    box->setValue(value);
-    box->setKeyboardTracking(false);
-    return box;
-}
-
-template <typename Enum>
-void addChoices(QComboBox* box, std::initializer_list<Enum> values)
-{
-    for (const Enum value : values)
-        box->addItem(QString(), static_cast<int>(value));
-}
-
-template <typename Enum>
-Enum chosen(const QComboBox* box)
-{
-    return static_cast<Enum>(box->currentData().toInt());
-}
-
-void choose(QComboBox* box, int value)
-{
-    box->setCurrentIndex(std::max(0, box->findData(value)));
-}
-
-int clamped(std::int64_t value)
-{
-    return static_cast<int>(std::min<std::int64_t>(value, std::numeric_limits<int>::max()));
-}
-
 } // namespace
 
 SettingsForm::SettingsForm(const std::vector<std::string>& policies, QWidget* parent)
@@ -78,10 +36,9 @@ SettingsForm::SettingsForm(const std::vector<std::string>& policies, QWidget* pa
     , m_card(new Card(this))
     , m_fold(new QToolButton(this))
     , m_advanced(new QWidget(this))
+    , m_policies(new PolicyChoice(policies, this))
 {
     makeEditors();
-    for (const std::string& policy : policies)
-        m_policy->addItem(QString::fromStdString(policy), QString::fromStdString(policy));
 
     auto* simple = new QGridLayout;
     fillSimple(simple);
@@ -134,7 +91,6 @@ void SettingsForm::makeEditors()
     addChoices(m_precision, {PrecisionChoice::Auto, PrecisionChoice::BF16, PrecisionChoice::F32});
     m_recompute = new QComboBox(this);
     addChoices(m_recompute, {RecomputeChoice::Auto, RecomputeChoice::None, RecomputeChoice::Block});
-    m_policy = new QComboBox(this);
     m_device = new QComboBox(this);
     addChoices(m_device, {DeviceChoice::Auto, DeviceChoice::Cpu, DeviceChoice::Cuda});
     m_deviceMemory = makeNumber(this, 100000.0, 2, 0.5, 0.0);
@@ -156,19 +112,24 @@ void SettingsForm::makeEditors()
     m_link = makeNumber(this, 10000.0, 2, 1.0, 0.0);
 }
 
-void SettingsForm::addField(QGridLayout* grid, const char* name, const char* help, QWidget* editor)
+void SettingsForm::placeNext(QGridLayout* grid, QWidget* label, QWidget* editor)
 {
     // Two fields a row, each a label above its editor.
     const int index = static_cast<int>(grid->count()) / 2;
     const int row = index / 2 * 2;
     const int column = index % 2;
-    auto* label = new QLabel(this);
-    label->setBuddy(editor);
     grid->addWidget(label, row, column);
     grid->addWidget(editor, row + 1, column);
     grid->setColumnStretch(column, 1);
     grid->setHorizontalSpacing(16);
     grid->setVerticalSpacing(4);
+}
+
+void SettingsForm::addField(QGridLayout* grid, const char* name, const char* help, QWidget* editor)
+{
+    auto* label = new QLabel(this);
+    label->setBuddy(editor);
+    placeNext(grid, label, editor);
     m_fields.push_back({name, help, label, editor});
 }
 
@@ -193,9 +154,11 @@ void SettingsForm::fillSimple(QGridLayout* grid)
     add(QT_TR_NOOP("Recompute"),
         QT_TR_NOOP("Computes activations again in the backward pass instead of keeping them."),
         m_recompute);
-    add(QT_TR_NOOP("Offload policy"),
-        QT_TR_NOOP("Where weights and optimizer state live, and who updates them."), m_policy);
     add(QT_TR_NOOP("Device"), QT_TR_NOOP("What the model is computed on."), m_device);
+    add(QT_TR_NOOP("Offload policy"),
+        QT_TR_NOOP("Where weights and optimizer state live, and who updates them."),
+        m_policies->first());
+    placeNext(grid, m_policies->compare(), m_policies->second());
     add(QT_TR_NOOP("Device memory"), QT_TR_NOOP("The most bytes the run may hold on the device."),
         m_deviceMemory);
     add(QT_TR_NOOP("Threads"), QT_TR_NOOP("Processor threads of the run."), m_threads);
@@ -241,6 +204,10 @@ void SettingsForm::setFocusOrder()
             next(m_fold);
         if (field.editor != m_length) {
             next(field.editor);
+            if (field.editor == m_policies->first()) {
+                next(m_policies->compare());
+                next(m_policies->second());
+            }
             continue;
         }
         next(m_epochs);
@@ -262,6 +229,7 @@ void SettingsForm::connectEditors()
     for (auto* box : findChildren<QComboBox*>())
         connect(box, &QComboBox::currentIndexChanged, this, &SettingsForm::changed);
     connect(m_learningRate, &QLineEdit::editingFinished, this, &SettingsForm::changed);
+    connect(m_policies, &PolicyChoice::compareChanged, this, &SettingsForm::changed);
     connect(m_lengthUnit, &QComboBox::currentIndexChanged, this, &SettingsForm::setLengthUnit);
     connect(m_fold, &QToolButton::toggled, this, &SettingsForm::showAdvanced);
     // The wheel scrolls the page; a number changes only where the user clicked first.
@@ -298,6 +266,11 @@ std::int64_t SettingsForm::keepCheckpoints() const
     return m_keep->value();
 }
 
+std::string SettingsForm::secondPolicy() const
+{
+    return m_policies->secondPolicy();
+}
+
 void SettingsForm::writeTo(RunSpec& spec) const
 {
     const bool bySteps = m_lengthUnit->currentIndex() == kBySteps;
@@ -309,7 +282,7 @@ void SettingsForm::writeTo(RunSpec& spec) const
     spec.learningRate = QLocale::c().toDouble(m_learningRate->text());
     spec.precision = chosen<PrecisionChoice>(m_precision);
     spec.recompute = chosen<RecomputeChoice>(m_recompute);
-    spec.policy = m_policy->currentData().toString().toStdString();
+    spec.policy = m_policies->policy();
     spec.device = chosen<DeviceChoice>(m_device);
     spec.deviceMemoryBytes = static_cast<std::uint64_t>(m_deviceMemory->value() * kGiB);
     spec.threads = m_threads->value();
@@ -341,7 +314,7 @@ void SettingsForm::readFrom(const RunSpec& spec)
         spec.learningRate > 0.0 ? QLocale::c().toString(spec.learningRate, 'g', 6) : QString());
     choose(m_precision, static_cast<int>(spec.precision));
     choose(m_recompute, static_cast<int>(spec.recompute));
-    m_policy->setCurrentIndex(std::max(0, m_policy->findData(QString::fromStdString(spec.policy))));
+    m_policies->setPolicy(spec.policy);
     choose(m_device, static_cast<int>(spec.device));
     m_deviceMemory->setValue(static_cast<double>(spec.deviceMemoryBytes) / kGiB);
     m_threads->setValue(clamped(spec.threads));
@@ -403,7 +376,7 @@ void SettingsForm::retranslateChoices()
     m_recompute->setItemText(0, tr("Automatic"));
     m_recompute->setItemText(1, tr("Nothing"));
     m_recompute->setItemText(2, tr("Each block"));
-    m_policy->setItemText(0, tr("Automatic"));
+    m_policies->retranslate();
     m_device->setItemText(0, tr("Automatic"));
     m_device->setItemText(1, tr("Processor (CPU)"));
     m_device->setItemText(2, tr("GPU (CUDA)"));

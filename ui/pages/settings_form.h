@@ -23,6 +23,8 @@ class QToolButton;
 
 namespace mr::ui {
 
+class PolicyChoice;
+
 class SettingsForm final : public QWidget
 {
     Q_OBJECT
@@ -34,6 +36,8 @@ public:
     void readFrom(const RunSpec& spec);
     std::int64_t seqLen() const; // 0: chosen by the program
     std::int64_t keepCheckpoints() const;
+    std::string secondPolicy() const; // to compare with; empty: none
+    PolicyChoice* policies() const { return m_policies; }
 
 signals:
     void changed();
@@ -51,6 +55,7 @@ private:
     };
 
     void makeEditors();
+    static void placeNext(QGridLayout* grid, QWidget* label, QWidget* editor);
     void addField(QGridLayout* grid, const char* name, const char* help, QWidget* editor);
     void fillSimple(QGridLayout* grid);
     void fillAdvanced(QGridLayout* grid);
@@ -65,6 +70,7 @@ private:
     Card* m_card;
     QToolButton* m_fold;
     QWidget* m_advanced;
+    PolicyChoice* m_policies;
     std::vector<Field> m_fields;
 
     QWidget* m_length;
@@ -77,7 +83,6 @@ private:
     QLineEdit* m_learningRate;
     QComboBox* m_precision;
     QComboBox* m_recompute;
-    QComboBox* m_policy;
     QComboBox* m_device;
     QDoubleSpinBox* m_deviceMemory;
     QSpinBox* m_threads;

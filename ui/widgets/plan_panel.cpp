@@ -1,19 +1,18 @@
 #include "widgets/plan_panel.h"
 
-#include "charts/cause_colors.h"
-#include "models/stall_words.h"
 #include "models/units.h"
 #include "theme.h"
 #include "widgets/card.h"
 #include "widgets/format.h"
 #include "widgets/message_label.h"
+#include "widgets/plan_forecast.h"
+#include "widgets/plan_rows.h"
 #include "widgets/plan_words.h"
 
 #include <QEvent>
 #include <QGridLayout>
 #include <QLabel>
 #include <QLocale>
-#include <QPainter>
 #include <QVBoxLayout>
 
 #include <algorithm>
@@ -24,28 +23,6 @@ namespace mr::ui {
 namespace {
 
 constexpr std::size_t kNamedKinds = 7; // the largest ones get a line, the rest share one
-constexpr int kSwatch = 10;
-
-QPixmap swatch(const QColor& color, qreal ratio)
-{
-    QPixmap picture(QSize(kSwatch, kSwatch) * ratio);
-    picture.setDevicePixelRatio(ratio);
-    picture.fill(Qt::transparent);
-    QPainter painter(&picture);
-    painter.setRenderHint(QPainter::Antialiasing);
-    painter.setPen(Qt::NoPen);
-    painter.setBrush(color);
-    painter.drawRoundedRect(QRectF(0, 0, kSwatch, kSwatch), 2.0, 2.0);
-    return picture;
-}
-
-QLabel* wrapped(const QString& text, QWidget* parent)
-{
-    auto* label = new QLabel(text, parent);
-    label->setWordWrap(true);
-    label->setTextFormat(Qt::PlainText);
-    return label;
-}
 
 // The largest kinds first; those beyond kNamedKinds are summed under `otherName`.
 QVector<BarPiece> tierPieces(
@@ -82,15 +59,17 @@ PlanPanel::PlanPanel(QWidget* parent)
     layout->addStretch(1);
 }
 
-void PlanPanel::setPlan(PlanView view)
+void PlanPanel::setPlan(PlanView view, std::optional<PlanView> compared)
 {
     m_view = std::move(view);
+    m_compared = std::move(compared);
     rebuild();
 }
 
 void PlanPanel::setProblem(const QString& sentence)
 {
     m_view.reset();
+    m_compared.reset();
     clearContent();
     m_headline->show(MessageLabel::Kind::Error, sentence);
 }
@@ -98,6 +77,7 @@ void PlanPanel::setProblem(const QString& sentence)
 void PlanPanel::setWaiting(const QString& sentence)
 {
     m_view.reset();
+    m_compared.reset();
     clearContent();
     m_headline->show(MessageLabel::Kind::Info, sentence);
 }
@@ -135,42 +115,47 @@ void PlanPanel::rebuild()
     content->setContentsMargins(0, 0, 0, 0);
     content->setSpacing(6);
     addVerdict(content);
-    for (const PlanTier& tier : m_view->report.tiers) {
-        if (tier.totalBytes > 0)
-            addTier(content, tier);
+    if (m_compared) {
+        addForecasts(content); // what differs comes first
+        addView(content, *m_view);
+        addView(content, *m_compared);
+    } else {
+        addView(content, *m_view);
     }
-    addForecast(content);
-    addTraffic(content);
-    addCheckpoints(content);
-    addAdvice(content);
     content->addStretch(1);
     auto* outer = static_cast<QVBoxLayout*>(layout());
     outer->insertWidget(1, m_content);
     m_content->show(); // now, not with the next turn of the event loop
 }
 
-void PlanPanel::addVerdict(QVBoxLayout* layout)
+void PlanPanel::showVerdict(const PlanView& view)
 {
-    const PlanReport& report = m_view->report;
-    if (!report.fits)
+    const QString limit = QString::fromStdString(view.report.limit);
+    if (!view.report.fits && m_compared)
         m_headline->show(MessageLabel::Kind::Error,
-            tr("Does not fit. %1").arg(QString::fromStdString(report.limit)));
-    else if (!m_view->diskFits())
+            tr("%1 does not fit. %2").arg(QString::fromStdString(view.report.policy), limit));
+    else if (!view.report.fits)
+        m_headline->show(MessageLabel::Kind::Error, tr("Does not fit. %1").arg(limit));
+    else if (!view.diskFits())
         m_headline->show(
             MessageLabel::Kind::Error, tr("Fits in memory, but not on the disk: see Checkpoints."));
     else
-        m_headline->show(MessageLabel::Kind::Good, tr("Fits."));
+        m_headline->show(MessageLabel::Kind::Good, m_compared ? tr("Both fit.") : tr("Fits."));
+}
 
+void PlanPanel::addVerdict(QVBoxLayout* layout)
+{
+    const PlanReport& report = m_view->report;
+    showVerdict(m_compared && m_view->fits() ? *m_compared : *m_view);
     QStringList facts;
     facts << tr("Device: %1").arg(QString::fromStdString(report.device));
     if (report.simulatedLink)
         facts << tr("Simulated link: its speed is set, not measured");
-    facts << (report.exact
-                  ? tr("Policy: %1, exact").arg(QString::fromStdString(report.policy))
-                  : tr("Policy: %1, at most %n step(s) stale", nullptr, report.maxStaleSteps)
-                        .arg(QString::fromStdString(report.policy)));
+    facts << tr("Policy: %1").arg(PlanWords::policy(report));
     if (!report.reason.empty())
         facts << tr("Chosen: %1").arg(QString::fromStdString(report.reason));
+    if (m_compared)
+        facts << tr("Compared with: %1").arg(PlanWords::policy(m_compared->report));
     facts << tr("Precision: %1, recompute: %2")
                  .arg(QString::fromStdString(report.precision),
                      QString::fromStdString(report.recompute));
@@ -179,31 +164,20 @@ void PlanPanel::addVerdict(QVBoxLayout* layout)
     layout->addWidget(label);
 }
 
-void PlanPanel::addHeading(QVBoxLayout* layout, const QString& left, const QString& right)
+void PlanPanel::addView(QVBoxLayout* layout, const PlanView& view)
 {
-    layout->addSpacing(8);
-    auto* row = new QHBoxLayout;
-    auto* name = new QLabel(left, m_content);
-    QFont bold = name->font();
-    bold.setBold(true);
-    name->setFont(bold);
-    row->addWidget(name);
-    row->addStretch(1);
-    row->addWidget(new QLabel(right, m_content));
-    layout->addLayout(row);
-}
-
-void PlanPanel::addLegendRow(
-    QGridLayout* grid, const BarPiece& piece, const QString& value, const QString& toolTip)
-{
-    const int row = grid->rowCount();
-    auto* mark = new QLabel(m_content);
-    mark->setPixmap(swatch(piece.color, devicePixelRatioF()));
-    auto* number = new QLabel(value, m_content);
-    number->setToolTip(toolTip);
-    grid->addWidget(mark, row, 0, Qt::AlignVCenter);
-    grid->addWidget(new QLabel(piece.name, m_content), row, 1);
-    grid->addWidget(number, row, 2, Qt::AlignRight | Qt::AlignVCenter);
+    if (m_compared)
+        PlanRows::addHeading(m_content, layout,
+            tr("Memory of %1").arg(QString::fromStdString(view.report.policy)), {});
+    for (const PlanTier& tier : view.report.tiers) {
+        if (tier.totalBytes > 0)
+            addTier(layout, tier);
+    }
+    if (!m_compared)
+        addForecast(layout, view.report, 0.0);
+    addTraffic(layout, view.report);
+    addCheckpoints(layout, view);
+    addAdvice(layout, view.report);
 }
 
 void PlanPanel::addTier(QVBoxLayout* layout, const PlanTier& tier)
@@ -212,7 +186,7 @@ void PlanPanel::addTier(QVBoxLayout* layout, const PlanTier& tier)
     const QVector<BarPiece> pieces = tierPieces(tier, colors, tr("Everything else"));
     const QString used = memoryText(static_cast<double>(tier.totalBytes));
     const QString name = PlanWords::tier(tier.tier);
-    addHeading(layout, name,
+    PlanRows::addHeading(m_content, layout, name,
         tier.budgetBytes > 0
             ? tr("%1 of %2").arg(used, memoryText(static_cast<double>(tier.budgetBytes)))
             : used);
@@ -220,60 +194,36 @@ void PlanPanel::addTier(QVBoxLayout* layout, const PlanTier& tier)
     bar->setData(pieces, tier.budgetBytes);
     bar->setAccessibleName(name);
     layout->addWidget(bar);
-    auto* grid = new QGridLayout;
-    grid->setHorizontalSpacing(8);
-    grid->setVerticalSpacing(3);
-    grid->setColumnStretch(1, 1);
+    QGridLayout* grid = PlanRows::makeGrid();
     for (const BarPiece& piece : pieces)
-        addLegendRow(grid, piece, memoryText(static_cast<double>(piece.bytes)),
+        PlanRows::addRow(m_content, grid, piece, memoryText(static_cast<double>(piece.bytes)),
             Format::exactBytes(piece.bytes));
     layout->addLayout(grid);
 }
 
-void PlanPanel::addForecast(QVBoxLayout* layout)
+void PlanPanel::addForecasts(QVBoxLayout* layout)
 {
-    const PlanReport& report = m_view->report;
-    if (report.predictedStepMs <= 0.0)
-        return;
-    addHeading(layout, tr("One step (forecast)"), Format::milliseconds(report.predictedStepMs));
-    // Microseconds stand in for bytes: the bar only needs proportions.
-    const auto weight = [](double ms) { return static_cast<quint64>(std::max(0.0, ms) * 1000.0); };
-    QVector<BarPiece> pieces;
-    auto* grid = new QGridLayout;
-    grid->setHorizontalSpacing(8);
-    grid->setVerticalSpacing(3);
-    grid->setColumnStretch(1, 1);
-    for (std::size_t part = 0; part <= kStallCauses; ++part) {
-        const double ms = part == 0 ? report.predictedComputeMs : report.predictedStallMs[part - 1];
-        if (ms <= 0.0)
-            continue;
-        const BarPiece piece{StallWords::name(part), weight(ms), partColor(palette(), part)};
-        pieces.push_back(piece);
-        addLegendRow(grid, piece, Format::milliseconds(ms), StallWords::explanation(part));
-    }
-    auto* bar = new StackedBar(m_content);
-    bar->setData(pieces, 0);
-    bar->setPlainToolTips();
-    bar->setAccessibleName(tr("One step (forecast)"));
-    layout->addWidget(bar);
-    layout->addLayout(grid);
-
-    const double seconds = report.predictedStepMs / 1000.0;
-    QStringList lines;
-    if (report.tokensPerStep > 0)
-        lines << tr("%1 tokens per step, about %2 tokens/s")
-                     .arg(countText(report.tokensPerStep),
-                         numberText(static_cast<double>(report.tokensPerStep) / seconds, 0));
-    if (report.steps > 0)
-        lines << tr("%n step(s), about %1", nullptr, static_cast<int>(report.steps))
-                     .arg(durationText(static_cast<double>(report.steps) * seconds));
-    layout->addWidget(wrapped(lines.join(QLatin1Char('\n')), m_content));
+    const PlanReport& first = m_view->report;
+    const PlanReport& second = m_compared->report;
+    const double wholeMs = std::max(first.predictedStepMs, second.predictedStepMs);
+    addForecast(layout, first, wholeMs);
+    addForecast(layout, second, wholeMs);
 }
 
-void PlanPanel::addTraffic(QVBoxLayout* layout)
+void PlanPanel::addForecast(QVBoxLayout* layout, const PlanReport& report, double wholeMs)
 {
-    const PlanReport& report = m_view->report;
-    addHeading(layout, tr("Copies in each step"), {});
+    if (report.predictedStepMs <= 0.0)
+        return;
+    PlanRows::addHeading(m_content, layout,
+        m_compared ? tr("One step of %1").arg(QString::fromStdString(report.policy))
+                   : tr("One step (forecast)"),
+        Format::milliseconds(report.predictedStepMs));
+    layout->addWidget(new PlanForecast(report, wholeMs, m_content));
+}
+
+void PlanPanel::addTraffic(QVBoxLayout* layout, const PlanReport& report)
+{
+    PlanRows::addHeading(m_content, layout, tr("Copies in each step"), {});
     auto* grid = new QGridLayout;
     grid->setColumnStretch(0, 1);
     const auto line = [&](int row, const QString& name, std::int64_t count) {
@@ -288,18 +238,17 @@ void PlanPanel::addTraffic(QVBoxLayout* layout)
     layout->addLayout(grid);
 }
 
-void PlanPanel::addCheckpoints(QVBoxLayout* layout)
+void PlanPanel::addCheckpoints(QVBoxLayout* layout, const PlanView& view)
 {
-    const PlanReport& report = m_view->report;
-    addHeading(
-        layout, tr("Checkpoints"), memoryText(static_cast<double>(m_view->checkpointsBytes())));
-    const QString one = memoryText(static_cast<double>(report.checkpointBytes));
-    const QString free = memoryText(static_cast<double>(m_view->diskFreeBytes));
+    PlanRows::addHeading(m_content, layout, tr("Checkpoints"),
+        memoryText(static_cast<double>(view.checkpointsBytes())));
+    const QString one = memoryText(static_cast<double>(view.report.checkpointBytes));
+    const QString free = memoryText(static_cast<double>(view.diskFreeBytes));
     const QString text = tr("%n kept and one being written, %1 each; %2 free on the disk.", nullptr,
-        static_cast<int>(m_view->keepCheckpoints))
+        static_cast<int>(view.keepCheckpoints))
                              .arg(one, free);
-    if (m_view->diskFits()) {
-        layout->addWidget(wrapped(text, m_content));
+    if (view.diskFits()) {
+        layout->addWidget(PlanRows::wrapped(text, m_content));
         return;
     }
     auto* warning = new MessageLabel(m_content);
@@ -308,15 +257,14 @@ void PlanPanel::addCheckpoints(QVBoxLayout* layout)
     layout->addWidget(warning);
 }
 
-void PlanPanel::addAdvice(QVBoxLayout* layout)
+void PlanPanel::addAdvice(QVBoxLayout* layout, const PlanReport& report)
 {
-    const PlanReport& report = m_view->report;
     if (report.advice.empty())
         return;
-    addHeading(layout, tr("What would help"), {});
+    PlanRows::addHeading(m_content, layout, tr("What would help"), {});
     for (const std::string& sentence : report.advice)
         layout->addWidget(
-            wrapped(QStringLiteral("• ") + QString::fromStdString(sentence), m_content));
+            PlanRows::wrapped(QStringLiteral("• ") + QString::fromStdString(sentence), m_content));
 }
 
 } // namespace mr::ui

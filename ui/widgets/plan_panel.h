@@ -14,8 +14,6 @@
 
 #include <optional>
 
-class QGridLayout;
-class QLabel;
 class QVBoxLayout;
 
 namespace mr::ui {
@@ -33,6 +31,7 @@ struct PlanView {
         return report.checkpointBytes * static_cast<std::uint64_t>(keepCheckpoints + 1);
     }
     bool diskFits() const { return checkpointsBytes() <= diskFreeBytes; }
+    bool fits() const { return report.fits && diskFits(); }
 };
 
 class PlanPanel final : public QWidget
@@ -42,13 +41,16 @@ class PlanPanel final : public QWidget
 public:
     explicit PlanPanel(QWidget* parent = nullptr);
 
-    void setPlan(PlanView view);
+    // `compared`: the run that follows, to be compared with it; its forecast is shown on one scale
+    // with the first.
+    void setPlan(PlanView view, std::optional<PlanView> compared = std::nullopt);
     void setProblem(const QString& sentence); // why there is no plan
     void setWaiting(const QString& sentence); // what is still missing; no plan
     // A newer plan is being computed; the old one stays, marked.
     void setBusy(bool busy);
 
     const std::optional<PlanView>& plan() const { return m_view; }
+    const std::optional<PlanView>& compared() const { return m_compared; }
     QString headline() const;
 
 protected:
@@ -59,17 +61,18 @@ private:
     void clearContent();
     void addVerdict(QVBoxLayout* layout);
     void addTier(QVBoxLayout* layout, const PlanTier& tier);
-    void addForecast(QVBoxLayout* layout);
-    void addTraffic(QVBoxLayout* layout);
-    void addCheckpoints(QVBoxLayout* layout);
-    void addAdvice(QVBoxLayout* layout);
-    void addHeading(QVBoxLayout* layout, const QString& left, const QString& right);
-    void addLegendRow(
-        QGridLayout* grid, const BarPiece& piece, const QString& value, const QString& toolTip);
+    void showVerdict(const PlanView& view);
+    void addForecasts(QVBoxLayout* layout);
+    void addForecast(QVBoxLayout* layout, const PlanReport& report, double wholeMs);
+    void addView(QVBoxLayout* layout, const PlanView& view);
+    void addTraffic(QVBoxLayout* layout, const PlanReport& report);
+    void addCheckpoints(QVBoxLayout* layout, const PlanView& view);
+    void addAdvice(QVBoxLayout* layout, const PlanReport& report);
 
     MessageLabel* m_headline;
     QWidget* m_content = nullptr;
     std::optional<PlanView> m_view;
+    std::optional<PlanView> m_compared;
 };
 
 } // namespace mr::ui

@@ -59,6 +59,17 @@ QColor PlanWords::kindColor(const std::string& name, const ThemeColors& colors)
     return colors.series[known ? known->color : 5];
 }
 
+QString PlanWords::exactness(bool exact, int maxStaleSteps)
+{
+    return exact ? tr("exact") : tr("at most %n step(s) stale", nullptr, maxStaleSteps);
+}
+
+QString PlanWords::policy(const PlanReport& plan)
+{
+    return tr("%1, %2", "a policy, how exact it is")
+        .arg(QString::fromStdString(plan.policy), exactness(plan.exact, plan.maxStaleSteps));
+}
+
 QString PlanWords::tier(const std::string& name)
 {
     if (name == "device")

@@ -4,6 +4,8 @@
 
 #include "theme.h"
 
+#include <millrace/planner.h>
+
 #include <QCoreApplication>
 #include <QString>
 
@@ -18,7 +20,9 @@ public:
     // A kind that is not known is shown as the engine names it.
     static QString kind(const std::string& name);
     static QColor kindColor(const std::string& name, const ThemeColors& colors);
-    static QString tier(const std::string& name); // "Device memory"
+    static QString exactness(bool exact, int maxStaleSteps); // "exact", "at most 7 steps stale"
+    static QString policy(const PlanReport& plan);           // "zenflow, at most 7 steps stale"
+    static QString tier(const std::string& name);            // "Device memory"
 };
 
 } // namespace mr::ui

@@ -175,6 +175,12 @@ public:
         return on(stream).enqueue([this, args] { cpu::add(args, m_pool); });
     }
 
+    Status accumulate(const AccumulateArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkAccumulate(args));
+        return on(stream).enqueue([this, args] { cpu::accumulate(args, m_pool); });
+    }
+
     Status finishGradient(const FinishGradientArgs& args, Stream& stream) override
     {
         MR_TRY(checkFinishGradient(args));
@@ -197,6 +203,12 @@ public:
     {
         MR_TRY(checkAdamw(args));
         return on(stream).enqueue([this, args] { cpu::adamw(args, m_pool); });
+    }
+
+    Status adamwCompact(const AdamwCompactArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkAdamwCompact(args));
+        return on(stream).enqueue([this, args] { cpu::adamwCompact(args, m_pool); });
     }
 
     Status join(const JoinArgs& args, Stream& stream) override

@@ -22,16 +22,6 @@ std::unique_ptr<Device> device(CpuDeviceOptions::Mode mode, int threads)
     return std::move(makeCpuDevice(options).value());
 }
 
-conformance::Table wholeTable()
-{
-    conformance::Table table;
-    conformance::addMatrixCases(table);
-    conformance::addAttentionCases(table);
-    conformance::addRowCases(table);
-    conformance::addElementCases(table);
-    return table;
-}
-
 } // namespace
 
 class TestConformance : public QObject
@@ -72,7 +62,7 @@ private slots:
         const auto one = device(CpuDeviceOptions::Mode::Inline, 1);
         const auto three = device(CpuDeviceOptions::Mode::Threaded, 3);
 
-        for (const conformance::Case& line : wholeTable()) {
+        for (const conformance::Case& line : conformance::wholeTable()) {
             conformance::CaseRun first(*one, 7);
             line.run(first);
             conformance::CaseRun second(*three, 7);

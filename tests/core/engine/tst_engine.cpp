@@ -121,6 +121,7 @@ void TestEngine::computeAndStallsAddUpToTheWallTimeOfEveryStep_data()
     QTest::newRow("zero-offload") << "zero-offload" << false;
     QTest::newRow("zero-offload, threaded") << "zero-offload" << true;
     QTest::newRow("deep-optimizer-states, threaded") << "deep-optimizer-states" << true;
+    QTest::newRow("zenflow, threaded") << "zenflow" << true;
 }
 
 void TestEngine::computeAndStallsAddUpToTheWallTimeOfEveryStep()

@@ -151,9 +151,9 @@ private slots:
                 << QString::fromUtf8(policy) << QString::fromUtf8(option)
                 << QString::fromUtf8(value) << QString::fromUtf8(words);
         };
-        row("zenflow", "", "", "not built in this version");
+        row("streamed", "", "", "not built in this version");
         row("zeroff", "", "", "is not known");
-        row("resident", "urgent", "0.1", "belongs to zenflow");
+        row("resident", "urgent", "0.1", "is not of this policy");
         row("auto", "ugrent", "0.1", "is not known");
         row("zero-offload", "clip-mode", "per-group", "not built in this version");
         row("zero-offload", "late", "1.5", "want a share from 0 to 1");

@@ -43,6 +43,22 @@ inline ModelShape smallShape(int blocks)
     return shape;
 }
 
+// The same with weights: in every group a matrix whose rows do not fill it, in a block also one
+// whose columns are few, and a vector.
+inline ModelShape columnShape(int blocks)
+{
+    ModelShape shape = smallShape(blocks);
+    for (std::size_t g = 0; g < shape.groups.size(); ++g) {
+        auto& weights = shape.groups[g].weights;
+        weights.push_back({0, 60, 48, false});
+        if (g == 0 || g + 1 == shape.groups.size())
+            continue;
+        weights.push_back({2880, 1, 64, true});
+        weights.push_back({2944, 96, 10, false});
+    }
+    return shape;
+}
+
 inline Budget endless()
 {
     constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max();

@@ -141,10 +141,10 @@ private slots:
         store.kind = TaskKind::StoreState;
         store.lane = Lane::CopyOut;
 
-        QCOMPARE(copyBytes(fetch, {}, Precision::BF16), std::int64_t{(2 + 4 + 4) * 1000});
-        QCOMPARE(copyBytes(fetch, {}, Precision::F32), std::int64_t{(2 + 2 + 4 + 4) * 1000});
-        QCOMPARE(copyBytes(store, {}, Precision::BF16), std::int64_t{(2 + 2 + 4 + 4) * 1000});
-        QCOMPARE(copyBytes(store, {}, Precision::F32), std::int64_t{(2 + 2 + 4 + 4) * 1000});
+        QCOMPARE(copyBytes({}, fetch, {}, Precision::BF16), std::int64_t{(2 + 4 + 4) * 1000});
+        QCOMPARE(copyBytes({}, fetch, {}, Precision::F32), std::int64_t{(2 + 2 + 4 + 4) * 1000});
+        QCOMPARE(copyBytes({}, store, {}, Precision::BF16), std::int64_t{(2 + 2 + 4 + 4) * 1000});
+        QCOMPARE(copyBytes({}, store, {}, Precision::F32), std::int64_t{(2 + 2 + 4 + 4) * 1000});
     }
 
     void trafficOfVisitingStateIsCountedToTheByte()

@@ -58,6 +58,28 @@ std::vector<OffloadPolicy> policiesToMutate(const std::string& order)
     return policies;
 }
 
+// Policies with windows, whose plans differ from step to step of a window.
+std::vector<OffloadPolicy> windowPolicies(const std::string& order)
+{
+    std::vector<OffloadPolicy> policies;
+    const std::map<std::string, std::string> common = {
+        {"order", order}, {"tile", "2KiB"}, {"warmup", "1"}};
+    policies.push_back(policyWith("zero-offload-dpu", common));
+    for (const char* interval : {"1", "3"}) {
+        for (const char* overlap : {"on", "off"}) {
+            for (const char* urgent : {"0", "0.25", "1"}) {
+                std::map<std::string, std::string> options = common;
+                options["interval"] = interval;
+                options["overlap"] = overlap;
+                options["urgent"] = urgent;
+                options["select"] = "6";
+                policies.push_back(policyWith("zenflow", options));
+            }
+        }
+    }
+    return policies;
+}
+
 } // namespace
 
 #define EVERY_WAIT_IS_NEEDED(bench)                                                                \
@@ -106,6 +128,28 @@ private slots:
                     EVERY_WAIT_IS_NEEDED(bench);
                     bench.in = bench.built.out;
                 }
+            }
+        }
+    }
+
+    void everySingleWaitOfAWindowIsNeeded_data() { everySingleWaitOfAStepIsNeeded_data(); }
+
+    void everySingleWaitOfAWindowIsNeeded()
+    {
+        QFETCH(const QString, order);
+        QFETCH(const bool, full);
+        QFETCH(const bool, tied);
+        for (OffloadPolicy& policy : windowPolicies(order.toStdString())) {
+            Bench bench;
+            bench.shape = columnShape(4);
+            bench.shape.tiedHead = tied;
+            bench.precision = full ? Precision::F32 : Precision::BF16;
+            bench.policy = std::move(policy);
+            bench.in = {};
+            for (int step = 0; step < 14; ++step) { // warm-up, windows, a selection
+                bench.build(step % 2 == 0 ? 1 : 3);
+                EVERY_WAIT_IS_NEEDED(bench);
+                bench.in = bench.built.out;
             }
         }
     }

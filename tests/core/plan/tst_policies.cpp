@@ -40,7 +40,7 @@ private slots:
                     made.value().clock);
             ++built;
         }
-        QCOMPARE(built, 3);
+        QCOMPARE(built, 5);
     }
 
     void policiesThatAreNotBuiltAreRefusedByName()
@@ -54,8 +54,8 @@ private slots:
                 message.contains(QString::fromUtf8(info.name.data(), qsizetype(info.name.size()))),
                 qPrintable(message));
             QVERIFY(message.contains(QStringLiteral("not built in this version")));
-            QVERIFY(message.contains(
-                QStringLiteral("use resident, zero-offload, deep-optimizer-states")));
+            QVERIFY(message.contains(QStringLiteral(
+                "use resident, zero-offload, zero-offload-dpu, deep-optimizer-states, zenflow")));
         }
     }
 
@@ -63,7 +63,7 @@ private slots:
     {
         QCOMPARE(refusal("fast"),
             QStringLiteral("policy 'fast' is not known; use resident, zero-offload, "
-                           "deep-optimizer-states"));
+                           "zero-offload-dpu, deep-optimizer-states, zenflow"));
     }
 
     void everyPolicyTakesAnOrder()
@@ -83,9 +83,12 @@ private slots:
 
     void optionsOfOtherPoliciesAreRefusedWithTheirOwner()
     {
+        QCOMPARE(refusal("resident", {{"disk-share", "1"}}),
+            QStringLiteral("policy option 'disk-share' belongs to ssd-vertical, not built in this "
+                           "version; 'resident' takes order, clip-mode"));
         QCOMPARE(refusal("resident", {{"urgent", "0.1"}}),
-            QStringLiteral("policy option 'urgent' belongs to zenflow, not built in this version; "
-                           "'resident' takes order, clip-mode"));
+            QStringLiteral("policy option 'urgent' is not of this policy; 'resident' takes order, "
+                           "clip-mode"));
         QVERIFY(refusal("zero-offload", {{"colour", "red"}}).contains(QStringLiteral("not known")));
     }
 

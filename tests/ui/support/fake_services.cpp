@@ -13,12 +13,14 @@ namespace {
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
+constexpr std::int64_t kFirstRunId = 7;
 
 class FakeSession final : public Session
 {
 public:
-    explicit FakeSession(std::shared_ptr<FakeRun> run)
+    FakeSession(std::shared_ptr<FakeRun> run, std::int64_t id)
         : m_run(std::move(run))
+        , m_id(id)
     {
     }
 
@@ -45,21 +47,22 @@ public:
     RunState state() const noexcept override
     {
         const std::scoped_lock lock(m_run->mutex);
-        return m_run->stopAsked ? RunState::Stopped : RunState::Finished;
+        return m_run->stopAsked && !m_run->stopComesLate ? RunState::Stopped : RunState::Finished;
     }
 
     Status failure() const override { return {}; }
-    std::int64_t runId() const noexcept override { return 7; }
+    std::int64_t runId() const noexcept override { return m_id; }
 
     Status wait() override
     {
         std::unique_lock lock(m_run->mutex);
         m_run->changed.wait(lock, [this] { return m_run->endNow || m_run->stopAsked; });
-        return {};
+        return m_run->endFailure;
     }
 
 private:
     std::shared_ptr<FakeRun> m_run;
+    std::int64_t m_id;
 };
 
 class FakeReader final : public RunReader
@@ -137,7 +140,9 @@ Result<std::unique_ptr<Session>> makeSession(
     if (!run->openFailure.ok())
         return run->openFailure;
     run->listener = std::move(listener);
-    return std::unique_ptr<Session>(new FakeSession(run));
+    run->started = run->stopAsked = run->endNow = run->destroyed = false;
+    const auto before = static_cast<std::int64_t>(run->opened.empty() ? 0 : run->opened.size() - 1);
+    return std::unique_ptr<Session>(new FakeSession(run, kFirstRunId + before));
 }
 
 MachineInfo fakeMachine()
@@ -276,6 +281,7 @@ UiServices fakeServices(
         {
             const std::scoped_lock lock(run->mutex);
             run->openedWith = spec;
+            run->opened.push_back(spec);
         }
         return makeSession(run, std::move(listener));
     };
@@ -305,10 +311,21 @@ UiServices fakeServices(
         return spec;
     };
     services.planRun = [](const RunSpec& spec) -> Result<PlanReport> {
-        return fakePlan(spec.microBatch < 8);
+        PlanReport plan = fakePlan(spec.microBatch < 8);
+        if (spec.policy != "auto") {
+            plan.policy = spec.policy;
+            plan.reason.clear();
+        }
+        if (spec.policy == "zenflow") {
+            plan.exact = false;
+            plan.maxStaleSteps = 7;
+            plan.predictedStepMs = 3370.0;
+            plan.predictedStallMs = {30.0, 20.0, 0.0, 0.0, 0.0, 20.0};
+        }
+        return plan;
     };
     services.planFromJson = [](const std::string&) -> Result<PlanReport> { return fakePlan(true); };
-    services.policies = {"auto", "resident", "zero-offload"};
+    services.policies = {"auto", "resident", "zero-offload", "zenflow"};
     services.database = "/nowhere/history.db";
     services.runsFolder = "/tmp/millrace-test-runs";
     services.sampleDir = "/nowhere/sample";

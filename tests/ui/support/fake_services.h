@@ -20,17 +20,21 @@ inline const std::string kBadModel = "/models/not-a-model";
 inline const std::string kGoodData = "/data/questions.jsonl";
 inline const std::string kBadData = "/data/broken.jsonl";
 
-// What a test steers, and what it can look at afterwards. Thread-safe.
+// What a test steers, and what it can look at afterwards: of the run that was opened last.
+// Thread-safe.
 struct FakeRun {
     std::mutex mutex;
     std::condition_variable changed;
     bool started = false;
     bool stopAsked = false;
     bool endNow = false;
+    bool stopComesLate = false; // a stop finds the last step done: the run ends as finished
     bool destroyed = false;
     Status openFailure;  // of open() and resume()
     Status startFailure; // of start()
+    Status endFailure;   // of wait()
     RunSpec openedWith;
+    std::vector<RunSpec> opened; // all of them, in order; runs are numbered from 7
     std::string resumedDir;
     Session::Listener listener;
 

@@ -1,6 +1,7 @@
 #include "core/device/cpu/ops/kernels.h"
 #include "core/device/cpu/ops/number.h"
 #include "core/optim/adamw.h"
+#include "core/optim/compact_state.h"
 
 #include <cstring>
 
@@ -17,6 +18,46 @@ void add(const AddArgs& args, ThreadPool& pool)
 #pragma GCC ivdep // out may be a or b, element for element
             for (std::int64_t i = first; i < end; ++i)
                 out[i] = fromFloat<T>(toFloat(a[i]) + toFloat(b[i]));
+        });
+    });
+}
+
+namespace {
+
+template <typename T>
+void accumulateRange(const AccumulateArgs& args, bool finite, std::int64_t first, std::int64_t end)
+{
+    auto* sum = args.sum.as<float>();
+    const T* x = args.x.as<const T>();
+    const float keep = args.keep;
+    if (!finite) {
+        if (keep == 0.0F)
+            std::fill(sum + first, sum + end, 0.0F);
+        return;
+    }
+    if (keep == 0.0F) {
+#pragma GCC ivdep // x may be sum, element for element
+        for (std::int64_t i = first; i < end; ++i)
+            sum[i] = toFloat(x[i]);
+        return;
+    }
+#pragma GCC ivdep // as above
+    for (std::int64_t i = first; i < end; ++i)
+        sum[i] = std::fma(keep, sum[i], toFloat(x[i]));
+}
+
+} // namespace
+
+void accumulate(const AccumulateArgs& args, ThreadPool& pool)
+{
+    StepScalars scalars;
+    if (args.scalars.data)
+        std::memcpy(&scalars, args.scalars.data, sizeof scalars);
+    const bool finite = scalars.finite != 0;
+    withType(args.x.dtype, [&](auto* tag) {
+        using T = std::remove_pointer_t<decltype(tag)>;
+        forBlocks(pool, args.sum.count(), kElementBlock, [&](std::int64_t first, std::int64_t end) {
+            accumulateRange<T>(args, finite, first, end);
         });
     });
 }
@@ -59,6 +100,30 @@ void adamw(const AdamwArgs& args, ThreadPool& pool)
         range.gradType = args.grad.dtype;
         range.count = static_cast<std::size_t>(end - first);
         adamwUpdate(range, args.factors, scalars.clipFactor, args.decayed);
+    });
+}
+
+void adamwCompact(const AdamwCompactArgs& args, ThreadPool& pool)
+{
+    static_assert(kElementBlock % static_cast<std::int64_t>(kCompactGroup) == 0);
+    StepScalars scalars;
+    std::memcpy(&scalars, args.scalars.data, sizeof scalars);
+    if (scalars.finite == 0)
+        return;
+    const std::size_t gradSize = sizeOf(args.grad.dtype);
+    forBlocks(pool, args.grad.count(), kElementBlock, [&](std::int64_t first, std::int64_t end) {
+        const auto at = static_cast<std::size_t>(first);
+        const std::size_t group = at / kCompactGroup;
+        CompactRange range;
+        range.weight = args.weight.as<std::uint16_t>() + at;
+        range.remainder = args.remainder.as<std::int8_t>() + at;
+        range.m = args.m.as<std::int8_t>() + at;
+        range.v = args.v.as<std::uint8_t>() + at;
+        range.mScale = args.mScale.as<float>() + group;
+        range.vScale = args.vScale.as<float>() + group;
+        range.count = static_cast<std::size_t>(end) - at;
+        adamwCompactUpdate(range, args.grad.data + at * gradSize, args.grad.dtype, args.factors,
+            scalars.clipFactor, args.decayed);
     });
 }
 

@@ -57,8 +57,10 @@ void sumValues(const SumArgs& args);
 
 // elementwise.cpp
 void add(const AddArgs& args, ThreadPool& pool);
+void accumulate(const AccumulateArgs& args, ThreadPool& pool);
 void finishGradient(const FinishGradientArgs& args, ThreadPool& pool);
 void adamw(const AdamwArgs& args, ThreadPool& pool);
+void adamwCompact(const AdamwCompactArgs& args, ThreadPool& pool);
 void join(const JoinArgs& args, ThreadPool& pool);
 void split(const SplitArgs& args, ThreadPool& pool);
 void cast(const CastArgs& args, ThreadPool& pool);

@@ -81,10 +81,16 @@ void columnEnergy(const ColumnEnergyArgs& args, ThreadPool& pool)
 {
     withType(args.grad.dtype, [&](auto* tag) {
         using T = std::remove_pointer_t<decltype(tag)>;
+        const auto store = [&](std::int64_t c, float sum) { args.energy.as<float>()[c] = sum; };
         forBlocks(pool, args.grad.dims[1], kColumns, [&](std::int64_t first, std::int64_t end) {
-            sumColumns<T>(
-                args.grad, first, end, [](float g, float sum) { return std::fma(g, g, sum); },
-                [&](std::int64_t c, float sum) { args.energy.as<float>()[c] = sum; });
+            if (args.absolute)
+                sumColumns<T>(
+                    args.grad, first, end, [](float g, float sum) { return sum + std::fabs(g); },
+                    store);
+            else
+                sumColumns<T>(
+                    args.grad, first, end, [](float g, float sum) { return std::fma(g, g, sum); },
+                    store);
         });
     });
 }

@@ -110,6 +110,12 @@ inline float __fsqrt_rn(float a)
     return sqrtf(a);
 }
 
+// To the nearest integer, ties to even.
+inline int __float2int_rn(float a)
+{
+    return static_cast<int>(nearbyintf(a));
+}
+
 inline double __dadd_rn(double a, double b)
 {
     return a + b;

@@ -1,0 +1,157 @@
+// The checks of elementwise ops, of norms and updates, and of ops that pick columns.
+
+#include "core/device/op_checker.h"
+#include "core/device/op_checks.h"
+
+namespace mr {
+
+using checks::Checker;
+using checks::isCompute;
+
+Status checkAdd(const AddArgs& a)
+{
+    return Checker("add")
+        .leads("a", a.a, a.a.rank)
+        .holds(a.b.dtype == a.a.dtype && a.out.dtype == a.a.dtype && isCompute(a.a.dtype),
+            "a, b and out must have one type, F32 or BF16")
+        .holds(a.b.count() == a.a.count() && a.out.count() == a.a.count(),
+            "a, b and out must have the same count")
+        .holds((a.b.data && a.out.data) || a.a.count() == 0, "b or out has no memory")
+        .status();
+}
+
+Status checkAccumulate(const AccumulateArgs& a)
+{
+    return Checker("accumulate")
+        .leads("sum", a.sum, 1, true)
+        .holds(isCompute(a.x.dtype), "x must be F32 or BF16")
+        .tensor("x", a.x, a.x.dtype, {a.sum.dims[0]})
+        .optional("scalars", a.scalars, DType::U8, {sizeof(StepScalars)})
+        .holds(a.keep >= 0.0F && a.keep <= 1.0F, "keep must be in [0, 1]")
+        .status();
+}
+
+Status checkFinishGradient(const FinishGradientArgs& a)
+{
+    const std::int64_t n = a.sum.dims[0];
+    return Checker("finishGradient")
+        .leads("sum", a.sum, 1, true)
+        .optional("second", a.second, DType::F32, {n})
+        .holds(isCompute(a.out.dtype), "out must be F32 or BF16")
+        .tensor("out", a.out, a.out.dtype, {n})
+        .holds(a.out.data != a.sum.data || a.out.dtype == DType::F32 || n == 0,
+            "out may be sum only as F32")
+        .status();
+}
+
+Status checkNormBlocks(const NormBlocksArgs& a)
+{
+    return Checker("normBlocks")
+        .leads("x", a.x, 1)
+        .tensor("blockSums", a.blockSums, DType::F32, {(a.x.dims[0] + 1023) / 1024})
+        .status();
+}
+
+Status checkNormJoin(const NormJoinArgs& a)
+{
+    return Checker("normJoin")
+        .leads("blockSums", a.blockSums, 1, true)
+        .tensor("scalars", a.scalars, DType::U8, {sizeof(StepScalars)})
+        .holds(a.clipNorm >= 0.0, "clipNorm must not be negative")
+        .status();
+}
+
+Status checkAdamw(const AdamwArgs& a)
+{
+    const std::int64_t n = a.grad.dims[0];
+    return Checker("adamw")
+        .leads("grad", a.grad, 1)
+        .tensor("high", a.high, DType::U16, {n})
+        .tensor("low", a.low, DType::I16, {n})
+        .tensor("m", a.m, DType::F32, {n})
+        .tensor("v", a.v, DType::F32, {n})
+        .tensor("scalars", a.scalars, DType::U8, {sizeof(StepScalars)})
+        .status();
+}
+
+Status checkAdamwCompact(const AdamwCompactArgs& a)
+{
+    const std::int64_t n = a.grad.dims[0];
+    const std::int64_t groups = (n + 31) / 32;
+    return Checker("adamwCompact")
+        .leads("grad", a.grad, 1)
+        .tensor("weight", a.weight, DType::U16, {n})
+        .tensor("remainder", a.remainder, DType::I8, {n})
+        .tensor("m", a.m, DType::I8, {n})
+        .tensor("v", a.v, DType::U8, {n})
+        .tensor("mScale", a.mScale, DType::F32, {groups})
+        .tensor("vScale", a.vScale, DType::F32, {groups})
+        .tensor("scalars", a.scalars, DType::U8, {sizeof(StepScalars)})
+        .status();
+}
+
+Status checkJoin(const JoinArgs& a)
+{
+    const std::int64_t n = a.out.dims[0];
+    return Checker("join")
+        .leads("out", a.out, 1, true)
+        .tensor("high", a.high, DType::U16, {n})
+        .tensor("low", a.low, DType::I16, {n})
+        .status();
+}
+
+Status checkSplit(const SplitArgs& a)
+{
+    const std::int64_t n = a.value.dims[0];
+    return Checker("split")
+        .leads("value", a.value, 1, true)
+        .tensor("high", a.high, DType::U16, {n})
+        .tensor("low", a.low, DType::I16, {n})
+        .status();
+}
+
+Status checkCast(const CastArgs& a)
+{
+    return Checker("cast")
+        .leads("from", a.from, a.from.rank)
+        .leads("to", a.to, a.to.rank)
+        .holds(a.from.dtype != a.to.dtype, "from and to have the same type")
+        .holds(a.from.count() == a.to.count(), "from and to must have the same count")
+        .holds(a.from.data != a.to.data || a.to.count() == 0, "to must not be from")
+        .status();
+}
+
+Status checkFill(const FillArgs& a)
+{
+    return Checker("fill").leads("out", a.out, a.out.rank, true).status();
+}
+
+Status checkColumnEnergy(const ColumnEnergyArgs& a)
+{
+    return Checker("columnEnergy")
+        .leads("grad", a.grad, 2)
+        .tensor("energy", a.energy, DType::F32, {a.grad.dims[1]})
+        .status();
+}
+
+Status checkGatherColumns(const GatherColumnsArgs& a)
+{
+    const std::int64_t picked = a.columns.dims[0];
+    return Checker("gatherColumns")
+        .leads("x", a.x, 2)
+        .tensor("columns", a.columns, DType::I32, {picked})
+        .tensor("out", a.out, a.x.dtype, {a.x.dims[0], picked})
+        .status();
+}
+
+Status checkScatterColumns(const ScatterColumnsArgs& a)
+{
+    const std::int64_t picked = a.columns.dims[0];
+    return Checker("scatterColumns")
+        .leads("out", a.out, 2)
+        .tensor("columns", a.columns, DType::I32, {picked})
+        .tensor("x", a.x, a.out.dtype, {a.out.dims[0], picked})
+        .status();
+}
+
+} // namespace mr

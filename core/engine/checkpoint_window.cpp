@@ -1,0 +1,119 @@
+#include "core/engine/checkpoint_window.h"
+
+#include "core/model/safetensors.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace mr {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
+
+// One tensor of the file, and where its bytes are.
+struct Stored {
+    std::string name;
+    std::byte* data = nullptr;
+    std::size_t bytes = 0;
+    bool onDevice = false;
+};
+
+std::vector<Stored> partsOf(WindowMemory& window)
+{
+    std::vector<Stored> parts;
+    const auto add = [&](const char* name, std::int32_t g, std::byte* data, std::size_t bytes,
+                         bool onDevice) {
+        if (data && bytes > 0)
+            parts.push_back({name + std::to_string(g), data, bytes, onDevice});
+    };
+    for (std::int32_t g = 0; g < window.groupCount(); ++g) {
+        const GroupId id{g};
+        const WindowGroup& group = window.group(id);
+        const auto packed = static_cast<std::size_t>(window.cut(id).packed);
+        add("sums.", g, group.hostSums,
+            window.bankBytes(id) * static_cast<std::size_t>(window.layout().banks), false);
+        add("landed.", g, group.landed, packed * sizeOf(window.compute()), false);
+        const TensorView sums = window.urgentSums(id);
+        add("urgent_sums.", g, sums.data, sums.bytes(), true);
+        const TensorView energies = window.runningEnergies(id);
+        add("energies.", g, energies.data, energies.bytes(), true);
+        const auto columns = window.columns(id);
+        add("columns.", g, reinterpret_cast<std::byte*>(columns.data()), columns.size_bytes(),
+            false);
+    }
+    return parts;
+}
+
+// What was read must be a choice of columns, or indices would leave their rows.
+Status checkColumns(WindowMemory& window, const fs::path& file)
+{
+    for (std::int32_t g = 0; g < window.groupCount(); ++g)
+        for (const WeightCut& slot : window.cut(GroupId{g}).weights) {
+            const auto list = window.columns(GroupId{g})
+                                  .subspan(static_cast<std::size_t>(slot.listFirst),
+                                      static_cast<std::size_t>(slot.cols));
+            std::vector<std::int32_t> sorted(list.begin(), list.end());
+            std::sort(sorted.begin(), sorted.end());
+            for (std::size_t c = 0; c < sorted.size(); ++c)
+                if (sorted[c] != static_cast<std::int32_t>(c))
+                    return Status::error(
+                        ErrorKind::DataCorrupt, file.string() + ": columns." + std::to_string(g) +
+                                                    " does not name every column once");
+        }
+    return {};
+}
+
+} // namespace
+
+Status writeWindow(const CheckpointContext& context, const fs::path& file)
+{
+    std::vector<SafetensorSource> sources;
+    for (const Stored& part : partsOf(*context.memory.window)) {
+        SafetensorSource source;
+        source.name = part.name;
+        source.dtype = "U8";
+        source.shape = {static_cast<std::int64_t>(part.bytes)};
+        source.bytes = part.bytes;
+        source.fill = [&context, part](std::uint64_t offset, std::span<std::byte> out) {
+            if (part.onDevice)
+                return context.executor.copyBlocking(
+                    out.data(), part.data + offset, out.size(), false);
+            std::memcpy(out.data(), part.data + offset, out.size());
+            return Status();
+        };
+        sources.push_back(std::move(source));
+    }
+    return writeSafetensors(file, sources);
+}
+
+Status loadWindow(
+    const CheckpointContext& context, const fs::path& file, const RunProgress& progress)
+{
+    auto opened = SafetensorsReader::open(file);
+    if (!opened.ok())
+        return opened.status();
+    const SafetensorsReader reader = std::move(opened).value();
+    std::vector<std::byte> piece(kPieceBytes);
+    for (const Stored& part : partsOf(*context.memory.window)) {
+        const auto entry = reader.entries().find(part.name);
+        if (entry == reader.entries().end() ||
+            entry->second.end - entry->second.begin != part.bytes)
+            return Status::error(ErrorKind::DataCorrupt,
+                file.string() + ": " + part.name + " is missing or of another length");
+        for (std::size_t at = 0; at < part.bytes; at += piece.size()) {
+            const std::size_t bytes = std::min(piece.size(), part.bytes - at);
+            MR_TRY(reader.readBytes(part.name, at, {piece.data(), bytes}));
+            if (part.onDevice)
+                MR_TRY(context.executor.copyBlocking(part.data + at, piece.data(), bytes, true));
+            else
+                std::memcpy(part.data + at, piece.data(), bytes);
+        }
+    }
+    MR_TRY(checkColumns(*context.memory.window, file));
+    WindowTasks& tasks = *context.executor.window();
+    tasks.restore(progress.windows, progress.carry);
+    return context.executor.adoptColumns();
+}
+
+} // namespace mr

@@ -1,0 +1,25 @@
+// What a checkpoint keeps of a policy with windows: stale parts, saved as pending (DECISIONS 3).
+//
+//     state/window.safetensors   by group: both banks of sums (of a job in flight: partly the new
+//                                weights that are written over them), what has landed and is not
+//                                summed, the device's sums, energies, and whose the columns are
+//
+// Threads  Engine thread, between steps; blocks on files.
+// Errors   As checkpoint.h.
+
+#pragma once
+
+#include "core/engine/checkpoint.h"
+
+#include <filesystem>
+
+namespace mr {
+
+Status writeWindow(const CheckpointContext& context, const std::filesystem::path& file);
+
+// After master and moments were loaded into the host's arrays. Sets banks, lists, the device's
+// columns, and what a job in flight has already written.
+Status loadWindow(const CheckpointContext& context, const std::filesystem::path& file,
+    const RunProgress& progress);
+
+} // namespace mr

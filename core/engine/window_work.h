@@ -1,0 +1,72 @@
+// WindowWork: what the update pool does for a window: adds gradients, joins the norm, updates
+// tiles.
+//
+// Threads    Set by the engine thread before the job is submitted, run by the pool until its gate
+//            opens. The jobs of a run follow each other, so a bank has one writer.
+// Ownership  Borrows all it points to.
+// Errors     none; a gradient or norm that is not finite leaves weights as they are.
+
+#pragma once
+
+#include "core/device/ops.h"
+#include "core/optim/complement_update.h"
+#include "core/optim/host_updater.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <variant>
+
+namespace mr {
+
+// What is known of one bank of sums.
+struct WindowBank {
+    int gradients = 0;  // finite ones in the sum; engine thread, between steps
+    int applied = 0;    // of the closed window: what its update divides by; 0: no update
+    float scale = 1.0F; // clip factor / applied
+};
+
+// Rows of a weight that one piece of work is about.
+std::size_t pieceRows(std::size_t cols) noexcept;
+
+struct AddGradient {
+    float* sum = nullptr;
+    const std::byte* gradient = nullptr;
+    DType type = DType::BF16;
+    std::size_t count = 0;
+    bool isFirst = false;
+    const StepScalars* scalars = nullptr; // of the gradient's step
+    float* normBlocks = nullptr;          // may be null
+};
+
+struct CloseWindow {
+    WindowBank* bank = nullptr;
+    const StepScalars* scalars = nullptr; // of the window's last step
+    int before = 0;                       // finite gradients in the sum, but perhaps for
+    bool addsLast = false;                // that of the last step
+    // Null: the window is one step, or nothing is clipped.
+    const StepScalars* urgent = nullptr;
+    std::span<const float> normBlocks;
+    double clipNorm = 0.0;
+    bool isOneStep = false;
+};
+
+struct UpdateTile {
+    ComplementRows rows;
+    WindowBank* bank = nullptr;
+    AdamwFactors factors;
+};
+
+class WindowWork final : public HostWork
+{
+public:
+    std::variant<AddGradient, CloseWindow, UpdateTile> what;
+
+    std::size_t open() noexcept override;
+    void run(std::size_t piece) noexcept override;
+
+private:
+    bool m_isFinite = true;
+};
+
+} // namespace mr

@@ -1,0 +1,61 @@
+// The host's half of a policy that splits gradients by columns: sums over a window of steps, their
+// norm, and AdamW on the columns the host owns.
+//
+// Master and moments lie in model layout, (rows, cols), for all columns; sums are packed, (rows,
+// columns of the host). The vectors of AdamW run over whole rows: state in columns that the device
+// owns is nobody's, so what becomes of it there means nothing, and it is written anew before the
+// host owns such a column.
+//
+// Threads  Pure functions over the ranges they are given; FTZ and DAZ must be off.
+// Errors   none.
+
+#pragma once
+
+#include "core/device/ops.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace mr {
+
+// sum = gradient if it is the first, else sum + gradient; one rounding each.
+void addGradient(
+    float* sum, const void* gradient, DType gradientType, std::size_t count, bool isFirst) noexcept;
+
+// The sums of NormBlocksArgs: one for every 1,024 elements.
+void squareBlocks(const float* x, std::size_t count, float* blockSums) noexcept;
+// The sum of NormJoinArgs before the root.
+double joinBlocks(std::span<const float> blockSums) noexcept;
+
+// Rows of one weight.
+struct ComplementRows {
+    std::uint16_t* high = nullptr; // (rows, cols), and so the next three
+    std::int16_t* low = nullptr;
+    float* m = nullptr;
+    float* v = nullptr;
+    // (rows, columns), F32 or the gradient type. The new weights are written over it, densely from
+    // its beginning, as BF16 or F32, which are not larger.
+    std::byte* sums = nullptr;
+    DType sumType = DType::F32;
+    DType weightType = DType::BF16;
+    std::span<const std::int32_t> columns; // the host's, ascending
+    std::size_t rows = 0;
+    std::size_t cols = 0;
+    bool decayed = true;
+};
+
+// `count` of them, from row `first`.
+ComplementRows rowsFrom(const ComplementRows& all, std::size_t first, std::size_t count) noexcept;
+
+// One AdamW update with the gradient `scale` times the sum; the order of operations is that of
+// adamw.h with `scale` for the clip factor. `scratch` has room for a row.
+void updateComplement(const ComplementRows& rows, const AdamwFactors& factors, float scale,
+    std::span<float> scratch) noexcept;
+
+// The weights as they are, over the sums: what a window without a gradient leaves.
+void packWeights(const ComplementRows& rows) noexcept;
+// And back: `high`, and for F32 weights `low` too, from what was written over the sums.
+void unpackWeights(const ComplementRows& rows) noexcept;
+
+} // namespace mr

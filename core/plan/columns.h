@@ -1,0 +1,104 @@
+// How a gradient is split by columns, and what a window of steps needs for it.
+//
+// A column of a 2-D weight (rows, cols) belongs to one input channel. Its owner, for all rows, is
+// the device (urgent: updated in every step) or the host (complement: updated once per window).
+// How many columns are urgent follows from the policy and never changes; which ones is data, kept
+// by the engine. Two dense layouts follow, slot after slot, rows by rows:
+//   packed   the complement of a group, (rows, cols - urgent) per slot, without gaps: what crosses
+//            the link and what the host sums
+//   dense    the urgent part, (rows, urgent) per slot, each slot at a multiple of kDenseAlign: what
+//            the device keeps master and moments of
+// A 1-D weight counts as one row and is urgent or complement as a whole.
+//
+// Source   ZenFlow (arXiv 2505.12242), sections of the reference on selection and windows.
+// Threads  Pure.
+// Units    Elements.
+
+#pragma once
+
+#include "core/plan/model_shape.h"
+#include "core/plan/policy.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace mr {
+
+inline constexpr std::int64_t kDenseAlign = 64;
+
+struct WeightCut {
+    std::int64_t first = 0; // element in the group
+    std::int64_t rows = 0;
+    std::int64_t cols = 0;
+    std::int64_t urgent = 0; // columns
+    std::int64_t packedFirst = 0;
+    std::int64_t denseFirst = 0;
+    std::int64_t listFirst = 0; // of its columns in the group's lists
+
+    std::int64_t complement() const noexcept { return cols - urgent; } // columns
+    std::int64_t packedCount() const noexcept { return rows * complement(); }
+    std::int64_t denseCount() const noexcept { return rows * urgent; }
+    bool isMovable() const noexcept { return urgent > 0 && urgent < cols; }
+};
+
+struct GroupCut {
+    std::vector<WeightCut> weights;
+    std::int64_t packed = 0;
+    std::int64_t dense = 0;   // with the gaps of kDenseAlign
+    std::int64_t columns = 0; // of all weights
+    std::int64_t widest = 0;  // urgent columns of one weight, at most
+};
+
+// Whole rows of one slot, the host's part of them: what one host update and one upload are about.
+struct ComplementTile {
+    GroupId group;
+    std::int32_t slot = 0;
+    std::int64_t firstElement = 0; // of the first row, over all columns
+    std::int64_t elementCount = 0;
+    std::int64_t packedFirst = 0;
+    std::int64_t packedCount = 0;
+};
+
+// Uploads of one window that may be on their way at the same time.
+inline constexpr int kUploadSlots = 3;
+// The norm of a window's urgent part: StepScalars, aligned like the blocks behind it.
+inline constexpr std::size_t kWindowScalarBytes = 64;
+inline constexpr std::size_t kSentWindowBytes = 16; // of these, what SendScalars copies
+// Blocks take turns in so many packed gradients.
+inline constexpr int kPackedSlots = 2;
+
+struct WindowLayout {
+    std::vector<GroupCut> groups;      // empty: the policy has no windows
+    std::vector<ComplementTile> tiles; // in the order the host updates them: groups descend
+    int steps = 1;                     // of a window, once the run is warm
+    int banks = 1;                     // of sums: 2 where the host works beside the next window
+    bool direct = false;               // one gradient per window, sent to where the host reads it
+    bool hasNorm = false;              // the norm of a window is not that of a step
+    std::int64_t uploadElements = 0;   // of the largest tile, packed
+
+    bool isActive() const noexcept { return !groups.empty(); }
+    bool sharesPacked(std::size_t group) const noexcept // in a slot, by turns
+    {
+        return group > 0 && group + 1 < groups.size() && groups.size() > 3;
+    }
+};
+
+GroupCut cutByColumns(const GroupShape& shape, const GradientSplit& split);
+
+// The layout a policy has for the whole run. Not active unless its rule or its split asks for
+// windows, delay or urgent columns.
+WindowLayout windowLayout(const ModelShape& shape, const OffloadPolicy& policy, double clipNorm);
+
+// The tile whose rows begin at this element. Precondition: there is one.
+const ComplementTile& tileAt(const WindowLayout& layout, GroupId group, std::int64_t firstElement);
+
+// Bytes of the urgent gradients of a group, which between steps must also take a list of a weight's
+// urgent columns and one row of their state.
+std::size_t urgentGradientBytes(const GroupCut& cut, std::size_t computeBytes) noexcept;
+
+// Of `count` elements from `first`, whole rows, those of the complement. Allocates nothing.
+std::int64_t complementCount(const GroupShape& shape, const GroupAnswers& answers,
+    std::int64_t first, std::int64_t count) noexcept;
+
+} // namespace mr

@@ -1,0 +1,399 @@
+// Gradients split by columns and summed over windows: what is packed, sent, summed, updated by the
+// host a slice at a time, uploaded and scattered; and that columns change owner only in between.
+
+#include "core/plan/columns.h"
+#include "core/plan/plan_check.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <vector>
+
+namespace mr {
+namespace {
+
+using MaybeTask = std::optional<TaskIndex>;
+
+// The host's update of one window, as far as this plan makes it.
+struct JobUnderCheck {
+    bool exists = false;
+    StepIndex version = 0;
+    std::int64_t window = 0;
+    bool normKnown = false;  // before the plan
+    std::int32_t before = 0; // tiles done before the plan
+    MaybeTask norm;
+    std::vector<MaybeTask> updates; // by tile
+    std::vector<MaybeTask> uploads;
+    std::vector<MaybeTask> scatters;
+
+    void begin(std::size_t tiles)
+    {
+        updates.resize(tiles);
+        uploads.resize(tiles);
+        scatters.resize(tiles);
+    }
+};
+
+class WindowCheck
+{
+public:
+    explicit WindowCheck(const PlanUnderCheck& check)
+        : m_check(check)
+        , m_layout(windowLayout(check.shape, check.policy, 0.0))
+        , m_groups(check.shape.groups.size())
+    {
+        const GroupAnswers& answers = check.plan.answers.front();
+        m_closes = check.in.stepsIntoWindow + 1 >= answers.windowSteps;
+        m_beside = answers.besideNext;
+        for (JobUnderCheck* job : {&m_old, &m_new})
+            job->begin(m_layout.tiles.size());
+        if (const auto& job = check.in.hostJob)
+            m_old = {true, job->version, job->window, job->normJoined, job->tilesDone, {},
+                std::move(m_old.updates), std::move(m_old.uploads), std::move(m_old.scatters)};
+        m_new.exists = m_closes && !m_beside;
+        m_new.version = check.plan.step;
+        m_new.window = check.in.window;
+    }
+
+    Status run()
+    {
+        for (TaskIndex i = 0; i < m_check.plan.tasks.size(); ++i)
+            MR_TRY(visit(i));
+        for (std::size_t g = 0; g < m_groups.size(); ++g)
+            MR_TRY(groupIsWhole(g));
+        MR_TRY(jobIsWhole(m_old, m_closes));
+        MR_TRY(jobIsWhole(m_new, true));
+        return carryFollows();
+    }
+
+private:
+    struct Group {
+        MaybeTask finish;
+        MaybeTask pack;
+        MaybeTask send;
+        MaybeTask landed;  // what was sent before is summed
+        MaybeTask summed;  // what this step sent is summed
+        MaybeTask updated; // the urgent columns
+    };
+
+    Status visit(TaskIndex index)
+    {
+        const Task& task = m_check.at(index);
+        switch (task.kind) {
+        case TaskKind::FinishGradient:
+            groupOf(task).finish = index;
+            return {};
+        case TaskKind::PackComplement:
+            return pack(index);
+        case TaskKind::SendGradient:
+            return send(index);
+        case TaskKind::AccumulateOnHost:
+            return accumulate(index);
+        case TaskKind::JoinNorm:
+            return task.lane == Lane::Host ? joinNorm(index) : joinUrgent(index);
+        case TaskKind::SendScalars:
+            return sendScalars(index);
+        case TaskKind::UpdateOnDevice:
+            return updateUrgent(index);
+        case TaskKind::UpdateOnHost:
+            return updateTile(index);
+        case TaskKind::UploadComplement:
+            return uploadTile(index);
+        case TaskKind::ScatterComplement:
+            return scatterTile(index);
+        case TaskKind::SelectColumns:
+            return select(index);
+        default:
+            return {};
+        }
+    }
+
+    Group& groupOf(const Task& task)
+    {
+        return m_groups[static_cast<std::size_t>(task.group.value)];
+    }
+    bool isBefore(const MaybeTask& first, TaskIndex second) const
+    {
+        return first && m_check.clocks.isBefore(Wait::onTask(*first), second);
+    }
+    int bankOf(std::int64_t window) const { return static_cast<int>(window % m_layout.banks); }
+    JobUnderCheck* jobOf(const Task& task)
+    {
+        for (JobUnderCheck* job : {&m_old, &m_new})
+            if (job->exists && job->version == task.version)
+                return job;
+        return nullptr;
+    }
+
+    Status pack(TaskIndex index)
+    {
+        const Task& task = m_check.at(index);
+        Group& group = groupOf(task);
+        if (group.pack || !isBefore(group.finish, index))
+            return m_check.broken(PlanRule::GradientFinished, index, "it may not be rounded yet");
+        const auto above = static_cast<std::size_t>(task.group.value + kPackedSlots);
+        if (m_layout.sharesPacked(static_cast<std::size_t>(task.group.value)) &&
+            m_layout.sharesPacked(above) && m_layout.groups[above].packed > 0 &&
+            !isBefore(m_groups[above].send, index))
+            return m_check.broken(PlanRule::SlotAfterLastReader, index,
+                "another block's gradient may still be sent from there");
+        group.pack = index;
+        return {};
+    }
+
+    Status send(TaskIndex index)
+    {
+        const Task& task = m_check.at(index);
+        Group& group = groupOf(task);
+        if (group.send || task.part != Part::Complement || !isBefore(group.pack, index))
+            return m_check.broken(PlanRule::GradientFinished, index, "it may not be packed yet");
+        if (task.slot != bankOf(m_check.in.window))
+            return m_check.broken(PlanRule::HostBytes, index, "it is of another bank");
+        if (m_check.in.landed && !isBefore(group.landed, index))
+            return m_check.broken(
+                PlanRule::HostBytes, index, "what was sent before may not be summed yet");
+        group.send = index;
+        return {};
+    }
+
+    Status accumulate(TaskIndex index)
+    {
+        const Task& task = m_check.at(index);
+        Group& group = groupOf(task);
+        const bool old = task.version == m_check.in.step;
+        MaybeTask& done = old ? group.landed : group.summed;
+        if (done || (old ? !m_check.in.landed : !m_new.exists || m_layout.direct))
+            return m_check.broken(PlanRule::UpdatedOnce, index, "there is no such gradient to sum");
+        const bool isFirst = m_check.in.stepsIntoWindow == 0;
+        const std::int64_t window = m_check.in.window - (old && isFirst ? 1 : 0);
+        const int before = !old      ? m_check.in.stepsIntoWindow
+                           : isFirst ? m_check.plan.answers.front().windowSteps - 1
+                                     : m_check.in.stepsIntoWindow - 1;
+        if (task.slot != bankOf(window) || task.micro.value != before)
+            return m_check.broken(PlanRule::HostBytes, index, "it is not the sum it belongs to");
+        if (!old && (!isBefore(group.send, index) || !isBefore(m_scalars, index)))
+            return m_check.broken(
+                PlanRule::GradientFinished, index, "gradient or norm may not have come");
+        done = m_scalarReader = index;
+        return {};
+    }
+
+    Status joinNorm(TaskIndex index)
+    {
+        JobUnderCheck* job = jobOf(m_check.at(index));
+        if (!job || job->norm || job->normKnown || m_check.at(index).slot != bankOf(job->window))
+            return m_check.broken(PlanRule::NormFirst, index, "there is no such window to close");
+        const bool isNew = job == &m_new;
+        for (std::size_t g = 0; g < m_groups.size(); ++g) {
+            const bool waits =
+                !m_layout.direct && m_layout.groups[g].packed > 0 && (isNew || m_check.in.landed);
+            if (waits && !isBefore(isNew ? m_groups[g].summed : m_groups[g].landed, index))
+                return m_check.broken(PlanRule::NormFirst, index,
+                    "group " + std::to_string(g) + " may be missing in the window");
+        }
+        if (isNew && !isBefore(m_scalars, index))
+            return m_check.broken(PlanRule::NormFirst, index, "the step's norm may not have come");
+        job->norm = m_scalarReader = index;
+        return {};
+    }
+
+    // Of the window's urgent sums.
+    Status joinUrgent(TaskIndex index)
+    {
+        if (m_check.at(index).part != Part::Urgent)
+            return {};
+        for (const Group& group : m_groups)
+            if (group.pack && !isBefore(group.updated, index))
+                return m_check.broken(PlanRule::NormFirst, index, "an urgent sum may be missing");
+        m_urgentNorm = index;
+        return {};
+    }
+
+    Status sendScalars(TaskIndex index)
+    {
+        if (m_scalarReader && !isBefore(m_scalarReader, index))
+            return m_check.broken(PlanRule::HostBytes, index,
+                "the host may still read the scalars of the step before");
+        if (m_check.at(index).part == Part::Urgent && !isBefore(m_urgentNorm, index))
+            return m_check.broken(
+                PlanRule::NormFirst, index, "the norm of the window may not be known");
+        m_scalars = index;
+        return {};
+    }
+
+    Status updateUrgent(TaskIndex index)
+    {
+        Group& group = groupOf(m_check.at(index));
+        if (m_check.at(index).part != Part::Urgent || group.updated)
+            return m_check.broken(
+                PlanRule::UpdatedOnce, index, "the device owns the urgent columns, once a step");
+        if (!isBefore(group.pack, index))
+            return m_check.broken(
+                PlanRule::GradientFinished, index, "its gradient may not be gathered yet");
+        group.updated = index;
+        return {};
+    }
+
+    // Which tile of which job; nothing if there is none.
+    std::optional<std::size_t> tileOf(const Task& task) const
+    {
+        for (std::size_t t = 0; t < m_layout.tiles.size(); ++t) {
+            const ComplementTile& tile = m_layout.tiles[t];
+            if (tile.group == task.group && tile.firstElement == task.firstElement &&
+                tile.elementCount == task.elementCount && task.part == Part::Complement)
+                return t;
+        }
+        return {};
+    }
+
+    Status updateTile(TaskIndex index)
+    {
+        const Task& task = m_check.at(index);
+        JobUnderCheck* job = jobOf(task);
+        const auto tile = tileOf(task);
+        if (!job || !tile || job->updates[*tile] ||
+            static_cast<std::int32_t>(*tile) < job->before || task.slot != bankOf(job->window))
+            return m_check.broken(
+                PlanRule::UpdatedOnce, index, "the host has no such tile to update");
+        if (!job->normKnown && !isBefore(job->norm, index))
+            return m_check.broken(PlanRule::NormFirst, index, "the window's norm is not known");
+        job->updates[*tile] = index;
+        return {};
+    }
+
+    Status uploadTile(TaskIndex index)
+    {
+        const Task& task = m_check.at(index);
+        JobUnderCheck* job = jobOf(task);
+        const auto tile = tileOf(task);
+        if (!job || !tile || job->uploads[*tile] || task.slot / kUploadSlots != bankOf(job->window))
+            return m_check.broken(
+                PlanRule::UploadFollows, index, "there is no such tile to upload");
+        if (static_cast<std::int32_t>(*tile) >= job->before &&
+            !isBefore(job->updates[*tile], index))
+            return m_check.broken(
+                PlanRule::UploadFollows, index, "it may copy weights the host has not updated");
+        Staging& staging = m_staging[static_cast<std::size_t>(task.slot % kUploadSlots)];
+        if (staging.upload && !isBefore(staging.scatter, index))
+            return m_check.broken(PlanRule::SlotAfterLastReader, index,
+                "what was staged there may not be in the weights yet");
+        staging = {index, {}};
+        job->uploads[*tile] = index;
+        return {};
+    }
+
+    Status scatterTile(TaskIndex index)
+    {
+        const Task& task = m_check.at(index);
+        JobUnderCheck* job = jobOf(task);
+        const auto tile = tileOf(task);
+        if (!job || !tile || job->scatters[*tile] || !isBefore(job->uploads[*tile], index) ||
+            m_check.at(*job->uploads[*tile]).slot != task.slot)
+            return m_check.broken(PlanRule::UploadFollows, index, "its tile may not have come");
+        job->scatters[*tile] = index;
+        m_staging[static_cast<std::size_t>(task.slot % kUploadSlots)].scatter = index;
+        return {};
+    }
+
+    Status select(TaskIndex index)
+    {
+        if (!m_closes || m_beside || m_check.out.hostJob)
+            return m_check.broken(PlanRule::OwnerStable, index, "the host has work of a window");
+        for (const Group& group : m_groups)
+            if (group.updated && !isBefore(group.updated, index))
+                return m_check.broken(
+                    PlanRule::OwnerStable, index, "an energy may not be known yet");
+        return {};
+    }
+
+    Status groupIsWhole(std::size_t g)
+    {
+        const GroupCut& cut = m_layout.groups[g];
+        const Group& group = m_groups[g];
+        const bool sums = cut.packed > 0 && !m_layout.direct;
+        const bool whole = group.pack && (group.updated || cut.columns == 0) &&
+                           (group.send || cut.packed == 0) &&
+                           group.landed.has_value() == (sums && m_check.in.landed) &&
+                           group.summed.has_value() == (sums && m_new.exists);
+        if (whole)
+            return {};
+        return m_check.broken(PlanRule::UpdatedOnce,
+            "group " + std::to_string(g) + " is not packed, sent, summed or updated");
+    }
+
+    Status jobIsWhole(const JobUnderCheck& job, bool ends) const
+    {
+        if (!job.exists)
+            return {};
+        std::int32_t done = job.before;
+        bool gap = false;
+        for (std::size_t t = static_cast<std::size_t>(job.before); t < job.updates.size(); ++t) {
+            gap = gap || (job.updates[t] && static_cast<std::int32_t>(t) != done);
+            done += job.updates[t] ? 1 : 0;
+        }
+        const bool uploaded = std::all_of(job.scatters.begin(), job.scatters.end(),
+            [&](const MaybeTask& scatter) { return scatter.has_value() == ends; });
+        const bool complete = done == static_cast<std::int32_t>(job.updates.size());
+        const bool left = !ends && m_check.out.hostJob && m_check.out.hostJob->tilesDone == done;
+        if (gap || !uploaded || !(ends ? complete : left))
+            return m_check.broken(PlanRule::UpdatedOnce, "the window that ended with step " +
+                                                             std::to_string(job.version) +
+                                                             " is not updated and uploaded once");
+        return {};
+    }
+
+    Status carryFollows() const
+    {
+        const Carry& out = m_check.out;
+        const int steps = m_check.plan.answers.front().windowSteps;
+        const int stale = m_check.in.stepsIntoWindow + (m_old.exists ? steps : 0);
+        if (!m_layout.tiles.empty() &&
+            (m_check.plan.staleness != stale || stale > m_check.plan.answers.front().maxStaleSteps))
+            return m_check.broken(
+                PlanRule::NotStaler, "the weights miss " + std::to_string(stale) + " gradients");
+        if (out.landed != (!m_layout.direct && !m_new.exists))
+            return m_check.broken(PlanRule::CarryFollows, "what has landed is lost or made up");
+        const bool begins = m_closes && m_beside;
+        const bool goesOn = m_old.exists && !m_closes;
+        const auto& job = out.hostJob;
+        const StepIndex version = begins ? m_check.plan.step : m_old.version;
+        if (job.has_value() != (begins || goesOn) ||
+            (job && (job->version != version ||
+                        (begins && (job->tilesDone != 0 || job->window != m_check.in.window)))))
+            return m_check.broken(PlanRule::CarryFollows, "a host job is lost or made up");
+        return {};
+    }
+
+    struct Staging {
+        MaybeTask upload;
+        MaybeTask scatter;
+    };
+
+    const PlanUnderCheck& m_check;
+    const WindowLayout m_layout;
+    std::vector<Group> m_groups;
+    JobUnderCheck m_old; // the update of the window before
+    JobUnderCheck m_new; // that of this one, if it is made in the step
+    bool m_closes = false;
+    bool m_beside = false;
+    std::array<Staging, kUploadSlots> m_staging;
+    MaybeTask m_scalars;
+    MaybeTask m_scalarReader; // on the host, the last
+    MaybeTask m_urgentNorm;
+};
+
+} // namespace
+
+Status checkWindows(const PlanUnderCheck& check)
+{
+    if (!check.isByColumns())
+        return {};
+    if (check.isTraining())
+        return WindowCheck(check).run();
+    const bool same = check.in.landed == check.out.landed &&
+                      check.in.hostJob.has_value() == check.out.hostJob.has_value();
+    return same ? Status()
+                : check.broken(PlanRule::CarryFollows, "a window changes outside of a step");
+}
+
+} // namespace mr

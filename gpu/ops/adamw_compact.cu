@@ -1,0 +1,250 @@
+// AdamW on the compact state: 12.5 bytes moved an element with a BF16 gradient, so bandwidth
+// counts, with three divisions and a square root an element behind it.
+//
+// A thread takes packs of 4 elements, so 8 lanes hold a group of 32 and share its two scales by
+// shuffles; without packs a warp is a group. It reads kUnroll packs, a block's width apart, before
+// it computes the first: 72 bytes (BF16 gradient, two packs) in flight a thread. With finite == 0
+// no thread touches anything.
+//
+// Bits equal those of the host: the order of operations is the one of core/optim/compact_state.h.
+// The maximum of a group is the only thing lanes join, and it has no order.
+
+#include "gpu/ops/launchers.h"
+#include "gpu/ops/packs.cuh"
+
+namespace mr::gpu {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kUnroll = 2;
+constexpr int kGroup = 32; // of core/optim/compact_state.h
+constexpr int kWide = 4;
+
+// weight, remainder, m, v, grad: (n); mScale, vScale: (ceil(n / 32)); scalars: one
+template <typename T>
+struct CompactState {
+    std::uint16_t* weight;
+    std::int8_t* remainder;
+    std::int8_t* m;
+    std::uint8_t* v;
+    float* mScale;
+    float* vScale;
+    const T* grad;
+    const StepScalars* scalars;
+    AdamwFactors factors;
+    bool decayed;
+};
+
+template <typename T, int kPack>
+struct Held {
+    Pack<std::uint16_t, kPack> weight;
+    Pack<std::int8_t, kPack> remainder, m;
+    Pack<std::uint8_t, kPack> v;
+    Pack<T, kPack> grad;
+    float mScale, vScale;
+};
+
+// A NaN becomes `lowest`.
+__device__ inline float clampTo(float x, float lowest, float highest)
+{
+    const float above = x > lowest ? x : lowest;
+    return above < highest ? above : highest;
+}
+
+// 2 to the exponent of a BF16, at least 2^-126.
+__device__ inline float unitOf(std::uint32_t upper)
+{
+    const std::uint32_t exponent = upper & 0x7f800000U;
+    return __uint_as_float(exponent > 0x00800000U ? exponent : 0x00800000U);
+}
+
+// 1 / unit, exact; 0 from 2^127.
+__device__ inline float inverseUnitOf(std::uint32_t upper)
+{
+    return __uint_as_float(0x7f000000U - __float_as_uint(unitOf(upper)));
+}
+
+// BF16, nearest even, as the upper half of a word. Not cvt: it makes another NaN.
+__device__ inline std::uint32_t roundedWeight(float p)
+{
+    const std::uint32_t bits = __float_as_uint(p);
+    const bool isNan = (bits & 0x7fffffffU) > 0x7f800000U;
+    const std::uint32_t rounded = isNan ? bits | 0x00400000U : bits + 0x7fffU + ((bits >> 16) & 1U);
+    return rounded & 0xffff0000U;
+}
+
+// `kept`, or `x` where it is larger; a NaN is not.
+__device__ inline float larger(float x, float kept)
+{
+    return x > kept ? x : kept;
+}
+
+// The largest of a group, in each of its kLanes lanes. All lanes of a warp.
+template <int kLanes>
+__device__ float groupMax(float x)
+{
+    for (int lane = kLanes / 2; lane > 0; lane /= 2)
+        x = larger(__shfl_xor_sync(kAllLanes, x, lane), x);
+    return x;
+}
+
+// Elements [at, at + kPack) below `count`; zeros past it, which change no maximum.
+template <int kPack, typename T>
+__device__ Pack<T, kPack> loadUpTo(const T* from, std::int64_t at, std::int64_t count)
+{
+    if (at + kPack <= count)
+        return loadPack<kPack>(from + at);
+    Pack<T, kPack> pack = {};
+    for (int i = 0; i < kPack && at + i < count; ++i)
+        pack.at[i] = from[at + i];
+    return pack;
+}
+
+template <int kPack, typename T>
+__device__ void storeUpTo(T* to, std::int64_t at, std::int64_t count, const Pack<T, kPack>& pack)
+{
+    if (at + kPack <= count) {
+        storePack(to + at, pack);
+        return;
+    }
+    for (int i = 0; i < kPack && at + i < count; ++i)
+        to[at + i] = pack.at[i];
+}
+
+template <typename T, int kPack>
+__device__ Held<T, kPack> loadState(const CompactState<T>& s, std::int64_t at, std::int64_t count)
+{
+    const bool exists = at < count;
+    return {loadUpTo<kPack>(s.weight, at, count), loadUpTo<kPack>(s.remainder, at, count),
+        loadUpTo<kPack>(s.m, at, count), loadUpTo<kPack>(s.v, at, count),
+        loadUpTo<kPack>(s.grad, at, count), exists ? s.mScale[at / kGroup] : 0.0F,
+        exists ? s.vScale[at / kGroup] : 0.0F};
+}
+
+// One parameter in F32; root: of v.
+struct Value {
+    float p, m, root;
+};
+
+template <typename T, int kPack>
+__device__ Value decode(const Held<T, kPack>& held, int i)
+{
+    const std::uint32_t upper = static_cast<std::uint32_t>(held.weight.at[i]) << 16;
+    const float step = unitOf(upper) * (1.0F / 32512.0F);
+    const auto code = static_cast<float>(held.m.at[i]);
+    return {__fmaf_rn(static_cast<float>(held.remainder.at[i]), step, __uint_as_float(upper)),
+        held.mScale * __fdiv_rn(code, 254.0F - fabsf(code)),
+        static_cast<float>(held.v.at[i]) * __fdiv_rn(held.vScale, 255.0F)};
+}
+
+__device__ inline Value update(Value x, float g, const AdamwFactors& f, bool decayed)
+{
+    const float p = decayed ? x.p * f.decay : x.p;
+    const float m = __fmaf_rn(f.oneMinusBeta1, g, f.beta1 * x.m);
+    const float v = __fmaf_rn(f.oneMinusBeta2 * g, g, f.beta2 * (x.root * x.root));
+    const float root = __fsqrt_rn(v);
+    const float d = __fmaf_rn(root, f.inverseSqrtBias2, f.eps);
+    return {__fmaf_rn(-f.stepSize, __fdiv_rn(m, d), p), m, root};
+}
+
+// Everything but the scales, which `held` has.
+template <typename T, int kPack>
+__device__ void encode(const Value& x, Held<T, kPack>& held, int i)
+{
+    const std::uint32_t upper = roundedWeight(x.p);
+    const float past = x.p - __uint_as_float(upper);
+    const float steps = past * inverseUnitOf(upper) * 32512.0F;
+    const float share = __fdiv_rn(x.m, held.mScale + fabsf(x.m)) * 254.0F;
+    const float root = x.root * __fdiv_rn(255.0F, held.vScale);
+    const int code = x.root > 0.0F ? __float2int_rn(clampTo(root, 1.0F, 255.0F)) : 0;
+    held.weight.at[i] = static_cast<std::uint16_t>(upper >> 16);
+    held.remainder.at[i] =
+        static_cast<std::int8_t>(__float2int_rn(clampTo(steps, -127.0F, 127.0F)));
+    held.m.at[i] = static_cast<std::int8_t>(__float2int_rn(clampTo(share, -127.0F, 127.0F)));
+    held.v.at[i] = static_cast<std::uint8_t>(code);
+}
+
+// All lanes of a warp: they share the scales.
+template <typename T, int kPack>
+__device__ void updatePack(const CompactState<T>& s, float clipFactor, Held<T, kPack>& held)
+{
+    Value values[kPack];
+    float mScale = 1e-12F;
+    float vScale = 0.0F;
+#pragma unroll
+    for (int i = 0; i < kPack; ++i) {
+        const float g = toFloat(held.grad.at[i]) * clipFactor;
+        values[i] = update(decode(held, i), g, s.factors, s.decayed);
+        mScale = larger(fabsf(values[i].m), mScale);
+        vScale = larger(values[i].root, vScale);
+    }
+    held.mScale = groupMax<kGroup / kPack>(mScale);
+    held.vScale = groupMax<kGroup / kPack>(vScale);
+#pragma unroll
+    for (int i = 0; i < kPack; ++i)
+        encode(values[i], held, i);
+}
+
+template <typename T, int kPack>
+__device__ void storeState(
+    const CompactState<T>& s, std::int64_t at, std::int64_t count, const Held<T, kPack>& held)
+{
+    storeUpTo(s.weight, at, count, held.weight);
+    storeUpTo(s.remainder, at, count, held.remainder);
+    storeUpTo(s.m, at, count, held.m);
+    storeUpTo(s.v, at, count, held.v);
+    if (at < count && at % kGroup == 0) {
+        s.mScale[at / kGroup] = held.mScale;
+        s.vScale[at / kGroup] = held.vScale;
+    }
+}
+
+// Grid.x covers `count` elements, kThreads * kUnroll * kPack a block: whole groups a warp.
+template <typename T, int kPack>
+__global__ void __launch_bounds__(kThreads)
+    adamwCompactKernel(CompactState<T> state, std::int64_t count)
+{
+    constexpr std::int64_t kApart = std::int64_t{kThreads} * kPack;
+    if (state.scalars->finite == 0)
+        return;
+    const float clipFactor = state.scalars->clipFactor;
+    const std::int64_t first = std::int64_t{blockIdx.x} * kUnroll * kApart +
+                               static_cast<std::int64_t>(threadIdx.x) * kPack;
+    Held<T, kPack> held[kUnroll];
+#pragma unroll
+    for (int u = 0; u < kUnroll; ++u)
+        held[u] = loadState<T, kPack>(state, first + u * kApart, count);
+#pragma unroll
+    for (int u = 0; u < kUnroll; ++u) {
+        updatePack(state, clipFactor, held[u]);
+        storeState(state, first + u * kApart, count, held[u]);
+    }
+}
+
+template <typename T>
+Status launch(const AdamwCompactArgs& args, cudaStream_t stream)
+{
+    const CompactState<T> state{args.weight.as<std::uint16_t>(), args.remainder.as<std::int8_t>(),
+        args.m.as<std::int8_t>(), args.v.as<std::uint8_t>(), args.mScale.as<float>(),
+        args.vScale.as<float>(), args.grad.as<const T>(), args.scalars.as<const StepScalars>(),
+        args.factors, args.decayed};
+    const std::int64_t count = args.grad.count();
+    const bool packed = fitsPacks(kWide, args.weight, args.remainder, args.m, args.v, args.grad);
+    LaunchShape shape;
+    shape.block = dim3(kThreads);
+    shape.grid = dim3(blocksFor(count, std::int64_t{kThreads} * kUnroll * (packed ? kWide : 1)));
+    return packed ? launchKernel(
+                        "adamwCompact", adamwCompactKernel<T, kWide>, shape, stream, state, count)
+                  : launchKernel(
+                        "adamwCompact", adamwCompactKernel<T, 1>, shape, stream, state, count);
+}
+
+} // namespace
+
+Status launchAdamwCompact(const AdamwCompactArgs& args, cudaStream_t stream)
+{
+    return args.grad.dtype == DType::BF16 ? launch<Bf16>(args, stream)
+                                          : launch<float>(args, stream);
+}
+
+} // namespace mr::gpu

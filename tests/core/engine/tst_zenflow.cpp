@@ -1,0 +1,391 @@
+// Windows on a bare run: what overlap may change and what it may not, bytes on the link, whose the
+// columns are, and a gradient that is not finite.
+
+#include "core/base/philox.h"
+#include "core/device/cpu/cpu_device.h"
+#include "core/engine/checkpoint.h"
+#include "core/engine/exact_check.h"
+#include "core/engine/plain_run.h"
+#include "core/engine/plain_run_inputs.h"
+#include "core/plan/cost_model.h"
+
+#include <QtTest>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+using namespace mr;
+
+namespace {
+
+using Options = std::map<std::string, std::string>;
+
+PlainRunSpec specOf(const std::string& policy, const Options& options, DType compute = DType::BF16)
+{
+    PlainRunSpec spec;
+    spec.config = tinyConfig(true);
+    spec.micro = {16, 2, 1, compute};
+    spec.policy = policy;
+    spec.options = options;
+    spec.clipNorm = 0.01; // every window is clipped
+    spec.adamw = {0.9, 0.99, 1e-8, 0.1};
+    spec.learningRate = 1e-6;
+    return spec;
+}
+
+// A run on a device of its own.
+struct Rig {
+    std::unique_ptr<Device> device;
+    std::unique_ptr<PlainRun> run;
+    StepIndex steps = 0;
+    std::int64_t gradientBytes = 0; // of all steps: what crossed but batches and scalars
+    std::vector<int> staleness;
+
+    explicit Rig(const PlainRunSpec& spec)
+    {
+        CpuDeviceOptions options;
+        options.memoryBytes = std::size_t{64} << 20;
+        options.mode = CpuDeviceOptions::Mode::Threaded;
+        options.threads = 2;
+        device = std::move(makeCpuDevice(options)).value();
+        auto created = PlainRun::create(*device, spec);
+        if (!created.ok())
+            qFatal("%s", created.status().message().c_str());
+        run = std::move(created).value();
+    }
+
+    StepResult step(float lossScale = 1.0F / 32.0F)
+    {
+        const auto micros = randomBatch(run->spec().config.vocab, run->spec().micro);
+        StepInputs inputs;
+        inputs.micros = micros;
+        inputs.lossScale = lossScale;
+        inputs.clipNorm = run->spec().clipNorm;
+        const std::int64_t count = run->executor().window()->state.deviceUpdates + 1;
+        inputs.factors = adamwFactors(run->spec().adamw, run->spec().learningRate, count);
+        ++steps;
+        auto result = run->step(inputs);
+        if (!result.ok())
+            qFatal("step %d: %s", int(steps), result.status().message().c_str());
+        gradientBytes += result.value().h2dBytes + result.value().d2hBytes;
+        for (const Task& task : run->stepPlan().tasks)
+            if (task.kind == TaskKind::FetchBatch || task.kind == TaskKind::SendScalars)
+                gradientBytes -= copyBytes(run->stepPlan(), task, run->shape(), run->precision());
+        staleness.push_back(run->stepPlan().staleness);
+        return std::move(result).value();
+    }
+};
+
+// Weights of which none is so near to another BF16 number that a few small steps reach it: what
+// forward reads then stays the same for many steps, and so do gradients, while masters move.
+void installCoarseWeights(PlainRun& run)
+{
+    const MasterBuffers master(run.table());
+    std::uint64_t n = 0;
+    for (const MasterView& view : master.views())
+        for (std::uint16_t& high : view.high) {
+            const auto random = philox(11, n++);
+            const float size = 0.0625F * (1.0F + static_cast<float>(random[0] % 128) / 128.0F);
+            high = highHalf(random[1] % 2 == 0 ? size : -size);
+        }
+    QVERIFY(installMaster(run.executor(), run.memory(), master.views()).ok());
+}
+
+// The host's columns of one plane of a group, row by row.
+template <typename T>
+std::vector<T> hostColumns(PlainRun& run, GroupId id, StatePart part)
+{
+    std::vector<T> values;
+    const WindowMemory& window = *run.memory().window;
+    const auto* plane =
+        reinterpret_cast<const T*>(run.memory().group(id).state[static_cast<std::size_t>(part)]);
+    for (const WeightCut& weight : window.cut(id).weights)
+        for (std::int64_t r = 0; r < weight.rows; ++r)
+            for (const std::int32_t c : window.hostList(id, weight))
+                values.push_back(plane[weight.first + r * weight.cols + c]);
+    return values;
+}
+
+class TestZenflow : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void overlapShiftsTheHostsUpdatesByOneWindow_data();
+    void overlapShiftsTheHostsUpdatesByOneWindow();
+    void delayedUpdateIsAWindowOfOneStep();
+    void theLinkCarriesWhatTheFormulaSays_data();
+    void theLinkCarriesWhatTheFormulaSays();
+    void stalenessGrowsToTwoWindowsLessOne();
+    void theColumnsWithTheMostEnergyBecomeUrgent();
+    void aStepThatIsNotFiniteIsLeftOutOfItsWindow();
+    void movedMomentsKeepWhatBiasCorrectionMakesOfThem();
+};
+
+void TestZenflow::overlapShiftsTheHostsUpdatesByOneWindow_data()
+{
+    QTest::addColumn<QString>("urgent");
+    QTest::addColumn<QString>("tile");
+    for (const char* urgent : {"0", "0.1", "0.5"})
+        for (const char* tile : {"2KiB", "64MiB"})
+            QTest::addRow("urgent %s, tile %s", urgent, tile)
+                << QString::fromUtf8(urgent) << QString::fromUtf8(tile);
+}
+
+// The same gradients, one window later; clipping included.
+void TestZenflow::overlapShiftsTheHostsUpdatesByOneWindow()
+{
+    QFETCH(QString, urgent);
+    QFETCH(QString, tile);
+    Options options = {{"interval", "3"}, {"warmup", "0"}, {"select", "0"},
+        {"urgent", urgent.toStdString()}, {"tile", tile.toStdString()}};
+    Rig beside(specOf("zenflow", options));
+    options["overlap"] = "off";
+    Rig inStep(specOf("zenflow", options));
+    installCoarseWeights(*beside.run);
+    installCoarseWeights(*inStep.run);
+
+    std::vector<double> norms;
+    for (int s = 0; s < 6; ++s)
+        norms.push_back(inStep.step().scalars.gradNorm);
+    for (int s = 0; s < 9; ++s)
+        QCOMPARE(beside.step().scalars.gradNorm, norms[static_cast<std::size_t>(s % 6)]);
+
+    QVERIFY(norms.front() > inStep.run->spec().clipNorm);
+    QCOMPARE(inStep.run->executor().window()->state.hostUpdates, 2);
+    QCOMPARE(beside.run->executor().window()->state.hostUpdates, 2);
+    std::size_t moved = 0;
+    for (std::int32_t g = 0; g < beside.run->memory().groupCount(); ++g) {
+        const GroupId id{g};
+        for (const StatePart part : {StatePart::High, StatePart::Low})
+            QCOMPARE(hostColumns<std::int16_t>(*beside.run, id, part),
+                hostColumns<std::int16_t>(*inStep.run, id, part));
+        for (const StatePart part : {StatePart::FirstMoment, StatePart::SecondMoment})
+            QCOMPARE(hostColumns<float>(*beside.run, id, part),
+                hostColumns<float>(*inStep.run, id, part));
+        for (const std::int16_t low : hostColumns<std::int16_t>(*beside.run, id, StatePart::Low))
+            moved += low != 0 ? 1 : 0;
+    }
+    QVERIFY(moved > 100); // masters did move
+}
+
+void TestZenflow::delayedUpdateIsAWindowOfOneStep()
+{
+    Rig delayed(specOf("zero-offload-dpu", {{"warmup", "2"}}));
+    installCoarseWeights(*delayed.run);
+
+    for (int s = 0; s < 5; ++s)
+        delayed.step();
+
+    const std::vector<int> expected{0, 0, 0, 1, 1};
+    QCOMPARE(delayed.staleness, expected);
+    // Two at once, and three of which the last is still to be made.
+    QCOMPARE(delayed.run->executor().window()->state.hostUpdates, 4);
+    QCOMPARE(delayed.run->memory().window->cut(GroupId{1}).dense, 0);
+}
+
+void TestZenflow::theLinkCarriesWhatTheFormulaSays_data()
+{
+    QTest::addColumn<QString>("urgent");
+    QTest::addColumn<int>("interval");
+    QTest::addColumn<bool>("wide");
+    for (const char* urgent : {"0", "0.1", "0.5"})
+        for (const int interval : {1, 2, 4})
+            for (const bool wide : {false, true})
+                QTest::addRow(
+                    "urgent %s, interval %d, %s", urgent, interval, wide ? "fp32" : "bf16")
+                    << QString::fromUtf8(urgent) << interval << wide;
+}
+
+// Sum over 2-D weights of 2 rows (cols - urgent) (S + 1) / S per step.
+void TestZenflow::theLinkCarriesWhatTheFormulaSays()
+{
+    QFETCH(QString, urgent);
+    QFETCH(int, interval);
+    QFETCH(bool, wide);
+    Rig rig(specOf("zenflow",
+        {{"interval", std::to_string(interval)}, {"warmup", "0"}, {"select", "0"},
+            {"urgent", urgent.toStdString()}},
+        wide ? DType::F32 : DType::BF16));
+    installCoarseWeights(*rig.run);
+    for (int s = 0; s < interval; ++s)
+        rig.step(); // the first window has no update to bring back
+    rig.gradientBytes = 0;
+
+    for (int s = 0; s < 2 * interval; ++s)
+        rig.step();
+
+    std::int64_t complement = 0;
+    for (const ParamGroup& group : rig.run->table().groups)
+        for (const ParamSlot& slot : group.paramSlots)
+            if (slot.rank == 2)
+                complement += slot.rows * (slot.cols - static_cast<std::int64_t>(std::floor(
+                                                           urgent.toDouble() * double(slot.cols))));
+    QCOMPARE(rig.gradientBytes, 2 * (wide ? 4 : 2) * complement * (interval + 1));
+}
+
+void TestZenflow::stalenessGrowsToTwoWindowsLessOne()
+{
+    Rig rig(specOf("zenflow", {{"interval", "3"}, {"warmup", "1"}, {"select", "6"}}));
+    installCoarseWeights(*rig.run);
+
+    for (int s = 0; s < 16; ++s)
+        rig.step();
+
+    // Warm-up; a window beside the next; one that is closed in its own last step, because columns
+    // change owner after it; the same again.
+    const std::vector<int> expected{0, 0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5, 0, 1, 2};
+    QCOMPARE(rig.staleness, expected);
+}
+
+void TestZenflow::theColumnsWithTheMostEnergyBecomeUrgent()
+{
+    Rig rig(specOf("zenflow", {{"interval", "2"}, {"warmup", "3"}, {"urgent", "0.25"}}));
+    installCoarseWeights(*rig.run);
+    for (int s = 0; s < 3; ++s)
+        rig.step();
+
+    RunMemory& memory = const_cast<RunMemory&>(rig.run->memory());
+    const float* energies = memory.window->hostEnergies.data();
+    std::int64_t changed = 0;
+    for (std::int32_t g = 0; g < memory.groupCount(); ++g) {
+        const GroupId id{g};
+        for (const WeightCut& weight : memory.window->cut(id).weights) {
+            if (!weight.isMovable())
+                continue;
+            const float* energy = energies + weight.listFirst;
+            float least = std::numeric_limits<float>::max();
+            for (const std::int32_t c : memory.window->urgentList(id, weight)) {
+                least = std::min(least, energy[c]);
+                changed += c >= weight.urgent ? 1 : 0; // the first ones were the device's
+            }
+            for (const std::int32_t c : memory.window->hostList(id, weight))
+                QVERIFY(energy[c] <= least);
+            QVERIFY(least > 0.0F);
+        }
+        energies += memory.window->cut(id).columns;
+    }
+    QCOMPARE(rig.run->executor().window()->movedColumns, changed);
+    QVERIFY(changed > 10);
+}
+
+void TestZenflow::aStepThatIsNotFiniteIsLeftOutOfItsWindow()
+{
+    const Options options = {{"interval", "3"}, {"warmup", "0"}, {"select", "0"}};
+    Rig whole(specOf("zenflow", options));
+    Rig broken(specOf("zenflow", options));
+    installCoarseWeights(*whole.run);
+    installCoarseWeights(*broken.run);
+    const float bad = std::numeric_limits<float>::infinity();
+
+    for (int s = 0; s < 6; ++s)
+        whole.step();
+    for (int s = 0; s < 6; ++s)
+        QCOMPARE(broken.step(s == 1 ? bad : 1.0F / 32.0F).scalars.finite, s == 1 ? 0 : 1);
+
+    // The mean of two equal gradients is that of three, but for rounding.
+    QCOMPARE(broken.run->executor().window()->state.hostUpdates, 1);
+    QCOMPARE(broken.run->executor().window()->state.deviceUpdates, 5);
+    const auto expected = hostColumns<float>(*whole.run, GroupId{1}, StatePart::FirstMoment);
+    const auto moments = hostColumns<float>(*broken.run, GroupId{1}, StatePart::FirstMoment);
+    double difference = 0.0;
+    double size = 0.0;
+    for (std::size_t i = 0; i < moments.size(); ++i) {
+        QVERIFY(std::isfinite(moments[i]));
+        difference += std::pow(double(moments[i]) - double(expected[i]), 2);
+        size += std::pow(double(expected[i]), 2);
+    }
+    QVERIFY(size > 0.0);
+    QVERIFY2(difference < 1e-10 * size, qPrintable(QString::number(difference / size)));
+}
+
+// What the run holds of a group, whoever owns it.
+struct Whole {
+    std::vector<float> m;
+    std::vector<float> v;
+    std::vector<std::uint16_t> high;
+    std::vector<std::int16_t> low;
+};
+
+template <typename T>
+std::vector<T> planeOf(const GroupMemory& group, StatePart part)
+{
+    const auto* from = reinterpret_cast<const T*>(group.state[static_cast<std::size_t>(part)]);
+    return {from, from + group.elements};
+}
+
+Whole wholeState(PlainRun& run, GroupId id)
+{
+    if (!run.executor().publishColumns().ok())
+        qFatal("columns could not be published");
+    const GroupMemory& group = run.memory().group(id);
+    return {planeOf<float>(group, StatePart::FirstMoment),
+        planeOf<float>(group, StatePart::SecondMoment),
+        planeOf<std::uint16_t>(group, StatePart::High),
+        planeOf<std::int16_t>(group, StatePart::Low)};
+}
+
+// The device has counted 6 updates and the host 2 when columns change sides.
+void TestZenflow::movedMomentsKeepWhatBiasCorrectionMakesOfThem()
+{
+    Rig rig(specOf("zenflow", {{"interval", "3"}, {"warmup", "0"}, {"select", "0"},
+                                  {"overlap", "off"}, {"urgent", "0.25"}}));
+    installCoarseWeights(*rig.run);
+    for (int s = 0; s < 6; ++s)
+        rig.step();
+    RunMemory& memory = const_cast<RunMemory&>(rig.run->memory());
+    StepExecutor& executor = rig.run->executor();
+    const GroupId id{0}; // one matrix: the tied embedding
+    const WeightCut weight = memory.window->cut(id).weights.front();
+    const Whole before = wholeState(*rig.run, id);
+    for (std::int64_t c = 0; c < weight.cols; ++c) // the last columns win
+        memory.window->hostEnergies[static_cast<std::size_t>(c)] = static_cast<float>(c);
+    auto stream = std::move(rig.device->createStream("moves")).value();
+    auto event = std::move(rig.device->createEvent()).value();
+    const WindowTasks::Copy copy = [&](std::byte* to, const std::byte* from, std::size_t bytes,
+                                       bool toDevice) {
+        return executor.copyBlocking(to, from, bytes, toDevice);
+    };
+    const WindowTasks::Finish finish = [&](Stream& on) {
+        const Status recorded = on.record(*event);
+        rig.device->submit();
+        return recorded.ok() ? event->wait() : recorded;
+    };
+    const AdamwFactors betas = adamwFactors(rig.run->spec().adamw, 1e-6, 1);
+
+    QVERIFY(executor.window()->selectColumns(*stream, copy, finish, betas).ok());
+
+    const Whole after = wholeState(*rig.run, id);
+    QCOMPARE(after.high, before.high);
+    QCOMPARE(after.low, before.low);
+    const auto seen = [](double beta, int count) { return 1.0 - std::pow(beta, count); };
+    const auto isNear = [](double a, double b) { return std::abs(a - b) <= 1e-6 * std::abs(b); };
+    for (std::int64_t c = 0; c < weight.cols; ++c) {
+        const bool wasUrgent = c < weight.urgent;
+        const bool isUrgent = c >= weight.cols - weight.urgent;
+        const int from = wasUrgent ? 6 : 2;
+        const int to = isUrgent ? 6 : 2;
+        for (std::int64_t r = 0; r < weight.rows; ++r) {
+            const auto at = static_cast<std::size_t>(r * weight.cols + c);
+            if (from == to) {
+                QCOMPARE(after.m[at], before.m[at]);
+                QCOMPARE(after.v[at], before.v[at]);
+                continue;
+            }
+            QVERIFY(isNear(after.m[at] / seen(0.9, to), before.m[at] / seen(0.9, from)));
+            QVERIFY(isNear(after.v[at] / seen(0.99, to), before.v[at] / seen(0.99, from)));
+        }
+    }
+    QVERIFY(executor.window()->movedColumns >= weight.urgent);
+}
+
+} // namespace
+
+QTEST_APPLESS_MAIN(TestZenflow)
+#include "tst_zenflow.moc"

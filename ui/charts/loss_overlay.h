@@ -1,0 +1,43 @@
+// The losses of two runs in one chart: smoothed, and on held-out data.
+//
+// Threads    GUI.
+// Ownership  Keeps the snapshots it shows.
+
+#pragma once
+
+#include "charts/chart_panel.h"
+#include "models/run_range.h"
+#include "models/run_snapshot.h"
+
+#include <array>
+
+namespace mr::ui {
+
+class LineChart;
+
+class LossOverlay final : public ChartPanel
+{
+    Q_OBJECT
+
+public:
+    explicit LossOverlay(QWidget* parent = nullptr);
+
+    // A run that has not begun is null.
+    void setRuns(const std::array<RunSnapshotPtr, 2>& runs, const std::array<QString, 2>& labels);
+    LineChart* chart() const { return m_chart; }
+
+private:
+    LossOverlay(LineChart* chart, QWidget* parent);
+    void makeSeries();
+    void showLabels(const std::array<QString, 2>& labels);
+    void showRun(int run);
+    void showRange();
+    const RunSnapshot* longer() const; // null: neither has steps
+
+    LineChart* m_chart = nullptr;
+    std::array<RunSnapshotPtr, 2> m_runs;
+    std::array<QString, 2> m_labels;
+    RunRange m_range;
+};
+
+} // namespace mr::ui

@@ -1,0 +1,165 @@
+#include "models/run_figures.h"
+
+#include "charts/series_math.h"
+#include "models/run_progress.h"
+#include "models/units.h"
+
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+namespace mr::ui {
+
+namespace {
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+// What two runs of a comparison differ in by intent, or only in where they are kept.
+constexpr std::array kOwnSettings = {"name", "policy", "policy_options", "out_dir", "database"};
+
+QJsonObject objectOf(const std::string& json)
+{
+    return QJsonDocument::fromJson(QByteArray::fromStdString(json)).object();
+}
+
+// Budgets that were not given follow what is free when a run starts, which is never twice the same.
+constexpr double kSameBudget = 0.1;
+
+bool isBudget(const QString& key)
+{
+    return key.endsWith(QLatin1String("_bytes"));
+}
+
+bool sameSetting(const QString& key, const QJsonValue& a, const QJsonValue& b)
+{
+    if (!isBudget(key))
+        return a == b;
+    return std::abs(a.toDouble() - b.toDouble()) <=
+           kSameBudget * std::max(a.toDouble(), b.toDouble());
+}
+
+QString shortText(const QString& key, const QJsonValue& value)
+{
+    if (isBudget(key))
+        return memoryText(value.toDouble());
+    if (value.isArray() || value.isObject()) {
+        const QJsonDocument document =
+            value.isArray() ? QJsonDocument(value.toArray()) : QJsonDocument(value.toObject());
+        return QString::fromUtf8(document.toJson(QJsonDocument::Compact));
+    }
+    return value.toVariant().toString();
+}
+
+// Smoothed over all steps up to and including `step`.
+double smoothedLoss(const StepSeries& steps, std::int64_t step)
+{
+    Ema ema(kLossWindow);
+    double value = kNone;
+    for (std::size_t i = 0; i < steps.size() && steps[i].step <= step; ++i) {
+        if (const double smoothed = ema.push(steps[i].loss); std::isfinite(smoothed))
+            value = smoothed;
+    }
+    return value;
+}
+
+void addSums(const StepSeries& steps, RunFigures& figures)
+{
+    std::int64_t tokens = 0;
+    double toDevice = 0.0;
+    double toHost = 0.0;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+        const StepRow& row = steps[i];
+        tokens += row.tokens;
+        toDevice += static_cast<double>(row.h2dBytes);
+        toHost += static_cast<double>(row.d2hBytes);
+        figures.devicePeakBytes = std::max(figures.devicePeakBytes, row.devicePeakBytes);
+        figures.hostPeakBytes = std::max(figures.hostPeakBytes, row.hostPeakBytes);
+    }
+    const auto count = static_cast<double>(steps.size());
+    const auto wall = static_cast<double>(figures.ledger.wallUs);
+    figures.meanStepUs = count > 0.0 ? wall / count : kNone;
+    figures.toDeviceBytes = count > 0.0 ? toDevice / count : kNone;
+    figures.toHostBytes = count > 0.0 ? toHost / count : kNone;
+    figures.tokensPerSecond = wall > 0.0 ? static_cast<double>(tokens) / wall * 1e6 : kNone;
+    figures.stallShare =
+        wall > 0.0 ? 1.0 - static_cast<double>(figures.ledger.us[0]) / wall : kNone;
+}
+
+} // namespace
+
+QString policyOf(const RunRow& run)
+{
+    for (const std::string* json : {&run.planJson, &run.configJson}) {
+        QString policy = objectOf(*json).value(QLatin1String("policy")).toString();
+        if (!policy.isEmpty())
+            return policy;
+    }
+    return {};
+}
+
+RunFigures figuresOf(const RunSnapshot& run)
+{
+    RunFigures figures{};
+    figures.runId = run.run.id;
+    figures.name = run.run.name;
+    figures.status = run.run.status;
+    figures.isEnded = isEnded(run.run);
+    figures.policy = run.plan ? QString::fromStdString(run.plan->policy) : policyOf(run.run);
+    figures.isPlanned = run.plan != nullptr;
+    figures.exact = run.plan == nullptr || run.plan->exact;
+    figures.maxStaleSteps = run.plan ? run.plan->maxStaleSteps : 0;
+    figures.ledger =
+        ledgerTotals(run.steps, 0.0, static_cast<double>(std::numeric_limits<int>::max()));
+    figures.totalSteps = run.run.totalSteps;
+    figures.activeSeconds = static_cast<double>(run.run.activeUs) / 1e6;
+    figures.devicePeakBytes = run.run.devicePeakBytes;
+    figures.hostPeakBytes = run.run.hostPeakBytes;
+    figures.bestEval = run.run.bestEval;
+    figures.lastLoss = run.steps.empty() ? kNone : smoothedLoss(run.steps, run.steps.back().step);
+    addSums(run.steps, figures);
+    return figures;
+}
+
+CommonLoss commonLoss(const RunSnapshot& first, const RunSnapshot& second)
+{
+    CommonLoss loss;
+    for (auto a = first.evalLoss.rbegin(); a != first.evalLoss.rend(); ++a) {
+        const auto b = std::find_if(second.evalLoss.begin(), second.evalLoss.end(),
+            [&a](const ScalarRow& row) { return row.step == a->step; });
+        // Before the first step both are the model that was given: that says nothing.
+        if (b != second.evalLoss.end() && a->step > 0)
+            return {true, true, a->step, a->value, b->value};
+    }
+    if (first.steps.empty() || second.steps.empty())
+        return loss;
+    loss.step = std::min(first.steps.back().step, second.steps.back().step);
+    loss.first = smoothedLoss(first.steps, loss.step);
+    loss.second = smoothedLoss(second.steps, loss.step);
+    loss.known = std::isfinite(loss.first) && std::isfinite(loss.second);
+    return loss;
+}
+
+QStringList otherDifferences(const RunRow& first, const RunRow& second)
+{
+    const QJsonObject a = objectOf(first.configJson);
+    const QJsonObject b = objectOf(second.configJson);
+    QStringList differences;
+    for (auto entry = a.begin(); entry != a.end(); ++entry) {
+        const bool own = std::any_of(kOwnSettings.begin(), kOwnSettings.end(),
+            [&entry](const char* key) { return entry.key() == QLatin1String(key); });
+        const QJsonValue other = b.value(entry.key());
+        if (own || other.isUndefined() || sameSetting(entry.key(), entry.value(), other))
+            continue;
+        differences << QStringLiteral("%1: %2, %3")
+                           .arg(entry.key(), shortText(entry.key(), entry.value()),
+                               shortText(entry.key(), other));
+    }
+    return differences;
+}
+
+} // namespace mr::ui

@@ -1,0 +1,68 @@
+// RunFigures: one run in a few numbers, to be put beside those of another.
+//
+// Everything is of the steps the run has, so that the mean of the ledger's rows is the mean step
+// that is shown, and the parts of the bar add up to it.
+//
+// Threads  A value.
+// Units    Microseconds in *Us, bytes in *Bytes; NaN: not known.
+
+#pragma once
+
+#include "charts/stall_bars.h"
+#include "models/run_snapshot.h"
+
+#include <QString>
+#include <QStringList>
+
+#include <cstdint>
+#include <string>
+
+namespace mr::ui {
+
+struct RunFigures {
+    std::int64_t runId = 0;
+    std::string name;
+    std::string status;
+    bool isEnded = false;
+    QString policy;         // empty: not known
+    bool isPlanned = false; // a plan was read: the next two are known
+    bool exact = true;
+    int maxStaleSteps = 0;
+
+    LedgerTotals ledger;
+    std::int64_t totalSteps = 0; // 0: not known
+    double meanStepUs;
+    double tokensPerSecond;
+    double stallShare;    // 0 to 1
+    double activeSeconds; // with evaluations and checkpoints
+    double toDeviceBytes; // of a step, on average
+    double toHostBytes;
+    std::int64_t devicePeakBytes = 0;
+    std::int64_t hostPeakBytes = 0;
+    double bestEval;
+    double lastLoss; // smoothed over kLossWindow steps
+};
+
+inline constexpr double kLossWindow = 25.0; // steps
+
+RunFigures figuresOf(const RunSnapshot& run);
+// How the policy is called that the run was planned with; what was asked for, if it has no plan.
+QString policyOf(const RunRow& run);
+
+// The loss of both runs at the last step that both have one of: on held-out data, if both were
+// evaluated at one step; else smoothed.
+struct CommonLoss {
+    bool known = false;
+    bool heldOut = false;
+    std::int64_t step = 0;
+    double first = 0.0;
+    double second = 0.0;
+};
+
+CommonLoss commonLoss(const RunSnapshot& first, const RunSnapshot& second);
+
+// Settings that both runs have and that differ, "seed: 1, 2", without those that name the run and
+// its policy; budgets only if they are far apart. A comparison of policies has none.
+QStringList otherDifferences(const RunRow& first, const RunRow& second);
+
+} // namespace mr::ui

@@ -1,0 +1,30 @@
+// planAnswer(): what a run would need, and the other run it is compared with, if there is one.
+//
+// Threads  Blocks (model and machine are looked at): a worker. Takes copies, shares nothing.
+// Errors   Of the first run that cannot be planned; a plan that does not fit is an answer.
+
+#pragma once
+
+#include "bridge/ui_services.h"
+#include "widgets/plan_panel.h"
+
+#include <millrace/run_spec.h>
+#include <millrace/status.h>
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace mr::ui {
+
+struct PlanAnswer {
+    std::optional<Status> problem;
+    std::vector<PlanView> views; // one for each run
+};
+
+// `sequences` of the training data; 0: not known. Each run finds the disk as those before it leave
+// it.
+PlanAnswer planAnswer(
+    const UiServices& services, const std::vector<RunSpec>& runs, std::int64_t sequences);
+
+} // namespace mr::ui

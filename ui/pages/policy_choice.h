@@ -1,0 +1,49 @@
+// PolicyChoice: under which policy to train, and a second one to compare it with if that is wanted.
+//
+// Only the editors: whoever has a form places them, and asks for retranslate().
+//
+// Threads    GUI.
+// Ownership  The editors belong to the form they are placed in.
+
+#pragma once
+
+#include <QObject>
+#include <QString>
+
+#include <string>
+#include <vector>
+
+class QCheckBox;
+class QComboBox;
+
+namespace mr::ui {
+
+class PolicyChoice final : public QObject
+{
+    Q_OBJECT
+
+public:
+    PolicyChoice(const std::vector<std::string>& policies, QWidget* form);
+
+    QComboBox* first() const { return m_first; }
+    QCheckBox* compare() const { return m_compare; }
+    QComboBox* second() const { return m_second; }
+
+    std::string policy() const;
+    std::string secondPolicy() const; // empty: nothing is compared
+    // An unknown one is the first of the list; compares nothing.
+    void setPolicy(const std::string& policy);
+    void retranslate();
+
+signals:
+    void compareChanged(); // the boxes tell of themselves
+
+private:
+    void onCompareToggled(bool on);
+
+    QComboBox* m_first;
+    QCheckBox* m_compare;
+    QComboBox* m_second;
+};
+
+} // namespace mr::ui
