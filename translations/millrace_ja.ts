@@ -1277,6 +1277,22 @@
             <translation>bf16: モデルの積で 1 つの数に 2 バイト。fp32: 4 バイト。</translation>
         </message>
         <message>
+            <source>Automatic may take</source>
+            <translation>「自動」の範囲</translation>
+        </message>
+        <message>
+            <source>Exact policies give the bits of training on the device alone. Others hide the host&apos;s work by letting a part of each update come some steps late.</source>
+            <translation>厳密な方式は、すべてをデバイスで学習した場合とビット単位で同じ結果になります。それ以外は、更新の一部を数ステップ遅らせてホストの処理を隠します。</translation>
+        </message>
+        <message>
+            <source>Exact policies</source>
+            <translation>厳密な方式のみ</translation>
+        </message>
+        <message>
+            <source>Also those that lag</source>
+            <translation>遅れを許す方式も</translation>
+        </message>
+        <message>
             <source>Recompute</source>
             <translation>再計算</translation>
         </message>

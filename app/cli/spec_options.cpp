@@ -98,7 +98,10 @@ void SpecOptions::addMachine(CLI::App& command)
     command.add_flag("--threaded-device", m_spec.threadedDevice,
         "CPU device: every stream is a thread of its own, as on a GPU");
     command.add_option("--threads", m_spec.threads, "Compute threads");
-    command.add_option("--policy", m_spec.policy, "auto, resident or zero-offload");
+    command.add_option("--policy", m_spec.policy,
+        "auto, resident, zero-offload, zero-offload-dpu, deep-optimizer-states or zenflow");
+    command.add_option("--allow", m_allow,
+        "auto: exact policies only (exact), or also those whose updates lag some steps (stale)");
     command.add_option("--policy-option", m_policyOptions, "key=value; may be repeated");
     command.add_option("--device-memory", m_deviceMemory, "Budget, as 6GiB");
     command.add_option("--host-memory", m_hostMemory, "Budget, as 24GiB");
@@ -139,6 +142,10 @@ Status SpecOptions::readWords(RunSpec& spec) const
     MR_TRY(take(parsePrecision(m_precision), spec.precision));
     MR_TRY(take(parseRecompute(m_recompute), spec.recompute));
     MR_TRY(take(parseDevice(m_device), spec.device));
+    if (m_allow != "exact" && m_allow != "stale")
+        return Status::error(
+            ErrorKind::InvalidArgument, "--allow '" + m_allow + "': want exact or stale");
+    spec.allowStale = m_allow == "stale";
     for (const std::string& option : m_policyOptions)
         MR_TRY(readPairs(option, "--policy-option", spec.policyOptions));
     return {};

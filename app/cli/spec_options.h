@@ -42,6 +42,7 @@ private:
     std::string m_hostMemory;
     std::string m_diskSpace;
     std::string m_link;
+    std::string m_allow = "exact";
     std::vector<std::string> m_policyOptions;
 };
 

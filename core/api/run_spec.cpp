@@ -155,6 +155,7 @@ void readMachine(JsonFields& f, RunSpec& s)
     s.threads = f.integer("threads", kAnyInteger, s.threads);
     s.policy = f.text("policy", s.policy);
     readTexts(f, "policy_options", s.policyOptions);
+    s.allowStale = f.boolean("allow_stale", s.allowStale);
     s.deviceMemoryBytes = f.unsignedInteger("device_memory_bytes", s.deviceMemoryBytes);
     s.hostMemoryBytes = f.unsignedInteger("host_memory_bytes", s.hostMemoryBytes);
     s.diskBytes = f.unsignedInteger("disk_bytes", s.diskBytes);
@@ -227,9 +228,9 @@ std::string toJson(const RunSpec& spec)
         {"checkpoint_every", s.checkpointEvery}, {"keep_checkpoints", s.keepCheckpoints},
         {"device", name(s.device)}, {"threaded_device", s.threadedDevice}, {"threads", s.threads},
         {"policy", s.policy}, {"policy_options", json(s.policyOptions)},
-        {"device_memory_bytes", s.deviceMemoryBytes}, {"host_memory_bytes", s.hostMemoryBytes},
-        {"disk_bytes", s.diskBytes}, {"disk_path", s.diskPath},
-        {"link_bytes_per_second", s.linkBytesPerSecond}};
+        {"allow_stale", s.allowStale}, {"device_memory_bytes", s.deviceMemoryBytes},
+        {"host_memory_bytes", s.hostMemoryBytes}, {"disk_bytes", s.diskBytes},
+        {"disk_path", s.diskPath}, {"link_bytes_per_second", s.linkBytesPerSecond}};
     return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

@@ -29,8 +29,18 @@ struct StateTensor {
     const char* dtype;
 };
 
-constexpr std::array<StateTensor, 3> kStateTensors = {{{"low.", StatePart::Low, "I16"},
+constexpr std::array<StateTensor, 3> kPlainTensors = {{{"low.", StatePart::Low, "I16"},
     {"m.", StatePart::FirstMoment, "F32"}, {"v.", StatePart::SecondMoment, "F32"}}};
+constexpr std::array<StateTensor, 5> kCompactTensors = {{{"remainder.", StatePart::Low, "I8"},
+    {"m.", StatePart::FirstMoment, "I8"}, {"v.", StatePart::SecondMoment, "U8"},
+    {"m_scale.", StatePart::FirstScale, "F32"}, {"v_scale.", StatePart::SecondScale, "F32"}}};
+
+std::span<const StateTensor> stateTensors(StateCodec codec)
+{
+    if (codec == StateCodec::Compact)
+        return kCompactTensors;
+    return kPlainTensors;
+}
 
 Result<std::string> hashFile(const fs::path& path)
 {
@@ -147,14 +157,15 @@ Status writeState(const CheckpointContext& context, const fs::path& file)
     std::vector<SafetensorSource> sources;
     for (std::int64_t g = 0; g < context.memory.groupCount(); ++g) {
         const GroupId id{static_cast<std::int32_t>(g)};
-        const std::int64_t count = context.memory.group(id).elements;
-        for (const StateTensor& tensor : kStateTensors) {
-            const std::size_t each = bytesPerElement(tensor.part);
+        const StateCodec codec = context.memory.stateCodec();
+        for (const StateTensor& tensor : stateTensors(codec)) {
+            const StatePlane& plane = planeOf(codec, tensor.part);
+            const std::size_t each = plane.valueBytes;
             SafetensorSource source;
             source.name = tensor.name + std::to_string(g);
             source.dtype = tensor.dtype;
-            source.shape = {count};
-            source.bytes = static_cast<std::uint64_t>(count) * each;
+            source.shape = {plane.values(context.memory.group(id).elements)};
+            source.bytes = plane.bytes(context.memory.group(id).elements);
             source.fill = [&context, id, each, part = tensor.part](
                               std::uint64_t offset, std::span<std::byte> out) {
                 return context.executor.readState(
@@ -175,17 +186,19 @@ Status loadState(const CheckpointContext& context, const fs::path& file)
     std::vector<std::byte> piece(kPieceBytes);
     for (std::int64_t g = 0; g < context.memory.groupCount(); ++g) {
         const GroupId id{static_cast<std::int32_t>(g)};
-        const auto count = static_cast<std::uint64_t>(context.memory.group(id).elements);
-        for (const StateTensor& tensor : kStateTensors) {
-            const std::size_t each = bytesPerElement(tensor.part);
+        const StateCodec codec = context.memory.stateCodec();
+        for (const StateTensor& tensor : stateTensors(codec)) {
+            const StatePlane& plane = planeOf(codec, tensor.part);
+            const std::size_t each = plane.valueBytes;
+            const std::size_t length = plane.bytes(context.memory.group(id).elements);
             const std::string name = tensor.name + std::to_string(g);
             const auto entry = reader.entries().find(name);
             if (entry == reader.entries().end() ||
-                entry->second.end - entry->second.begin != count * each)
+                entry->second.end - entry->second.begin != length)
                 return Status::error(ErrorKind::DataCorrupt,
                     file.string() + ": " + name + " is missing or of another length");
-            for (std::uint64_t at = 0; at < count * each; at += piece.size()) {
-                const std::size_t bytes = std::min<std::uint64_t>(piece.size(), count * each - at);
+            for (std::uint64_t at = 0; at < length; at += piece.size()) {
+                const std::size_t bytes = std::min<std::uint64_t>(piece.size(), length - at);
                 MR_TRY(reader.readBytes(name, at, {piece.data(), bytes}));
                 MR_TRY(context.executor.writeState(
                     id, tensor.part, static_cast<std::int64_t>(at / each), {piece.data(), bytes}));
@@ -271,86 +284,6 @@ Result<std::string> writeInto(
 }
 
 } // namespace
-
-MasterBuffers::MasterBuffers(const ParamTable& table)
-{
-    for (const ParamGroup& group : table.groups) {
-        m_high.emplace_back(static_cast<std::size_t>(group.elements));
-        m_low.emplace_back(static_cast<std::size_t>(group.elements));
-    }
-    for (std::size_t g = 0; g < table.groups.size(); ++g)
-        m_views.push_back({m_high[g], m_low[g]});
-}
-
-Result<MasterSnapshot> MasterSnapshot::take(StepExecutor& executor, const RunMemory& memory)
-{
-    MR_TRY(executor.publishColumns());
-    MasterSnapshot snapshot;
-    const auto groups = static_cast<std::size_t>(memory.groupCount());
-    snapshot.m_high.resize(groups);
-    snapshot.m_low.resize(groups);
-    for (std::size_t g = 0; g < groups; ++g) {
-        const GroupId id{static_cast<std::int32_t>(g)};
-        const GroupMemory& group = memory.group(id);
-        const auto count = static_cast<std::size_t>(group.elements);
-        if (!group.stateOnDevice) {
-            const auto at = [&](StatePart p) { return group.state[static_cast<std::size_t>(p)]; };
-            snapshot.m_views.push_back(
-                {{reinterpret_cast<std::uint16_t*>(at(StatePart::High)), count},
-                    {reinterpret_cast<std::int16_t*>(at(StatePart::Low)), count}});
-            continue;
-        }
-        snapshot.m_high[g].resize(count);
-        snapshot.m_low[g].resize(count);
-        snapshot.m_views.push_back({snapshot.m_high[g], snapshot.m_low[g]});
-        MR_TRY(executor.readState(
-            id, StatePart::High, 0, std::as_writable_bytes(std::span(snapshot.m_high[g]))));
-        MR_TRY(executor.readState(
-            id, StatePart::Low, 0, std::as_writable_bytes(std::span(snapshot.m_low[g]))));
-    }
-    return snapshot;
-}
-
-Result<MasterSnapshot> MasterSnapshot::takeWeights(StepExecutor& executor, const RunMemory& memory)
-{
-    MasterSnapshot snapshot;
-    const auto groups = static_cast<std::size_t>(memory.groupCount());
-    snapshot.m_high.resize(groups);
-    snapshot.m_low.resize(groups);
-    for (std::size_t g = 0; g < groups; ++g) {
-        const GroupMemory& group = memory.group(GroupId{static_cast<std::int32_t>(g)});
-        auto& high = snapshot.m_high[g];
-        auto& low = snapshot.m_low[g];
-        high.resize(static_cast<std::size_t>(group.elements));
-        low.resize(high.size());
-        if (memory.compute() == DType::BF16) {
-            MR_TRY(executor.copyBlocking(
-                reinterpret_cast<std::byte*>(high.data()), group.weights, 2 * high.size(), false));
-        } else {
-            std::vector<float> joined(high.size());
-            MR_TRY(executor.copyBlocking(reinterpret_cast<std::byte*>(joined.data()), group.weights,
-                4 * joined.size(), false));
-            std::transform(joined.begin(), joined.end(), high.begin(), highHalf);
-            std::transform(joined.begin(), joined.end(), low.begin(), lowHalf);
-        }
-        snapshot.m_views.push_back({high, low});
-    }
-    return snapshot;
-}
-
-Status installMaster(
-    StepExecutor& executor, const RunMemory& memory, std::span<const MasterView> views)
-{
-    for (std::size_t g = 0; g < views.size(); ++g) {
-        const GroupId id{static_cast<std::int32_t>(g)};
-        if (memory.group(id).state[0]) {
-            MR_TRY(executor.writeState(id, StatePart::High, 0, std::as_bytes(views[g].high)));
-            MR_TRY(executor.writeState(id, StatePart::Low, 0, std::as_bytes(views[g].low)));
-        }
-        MR_TRY(executor.uploadWeights(id, views[g]));
-    }
-    return executor.adoptColumns();
-}
 
 Result<CheckpointWritten> writeCheckpoint(
     const CheckpointContext& context, const fs::path& runDir, RunProgress& progress)

@@ -3,8 +3,9 @@
 //     <run>/checkpoints/step-00000300/
 //         model/            a model folder any loader opens: BF16 `high`, or the F32 master under
 //                           fp32
-//         state/            state.safetensors (low halves, both moments, by group), state.json;
-//                           with windows window.safetensors (checkpoint_window.h)
+//         state/            state.safetensors (low halves, both moments, by group; of compact state
+//                           its planes as they are), state.json; with windows window.safetensors
+//                           (checkpoint_window.h)
 //         manifest.json     every other file with its bytes and XXH3-64; written last
 //
 // Written under a name that begins with a dot, every file and folder fsynced, then renamed: a crash
@@ -63,7 +64,7 @@ private:
 };
 
 // The master halves of all groups in host memory: copied off the device where they live there,
-// lent where the host has them.
+// lent where the host has them, decoded where state is compact (compact_master.h).
 class MasterSnapshot
 {
 public:
@@ -74,6 +75,8 @@ public:
     std::span<const MasterView> views() const noexcept { return m_views; }
 
 private:
+    static Result<MasterSnapshot> decode(StepExecutor& executor, const RunMemory& memory);
+
     std::vector<std::vector<std::uint16_t>> m_high;
     std::vector<std::vector<std::int16_t>> m_low;
     std::vector<MasterView> m_views;

@@ -158,10 +158,14 @@ void Engine::setWindowFactors(
         return;
     const RunSpec& spec = m_setup.spec;
     const AdamwSettings settings{spec.beta1, spec.beta2, spec.eps, spec.weightDecay};
+    const auto factors = [&](StepIndex version, bool isOneStep, std::int64_t count) {
+        const double factor = isOneStep ? 1.0 : m_setup.policy.hostLearningRate;
+        return adamwFactors(settings, factor * learningRate(m_schedule, version - 1), count);
+    };
     std::int64_t count = window->state.hostUpdates + 1;
     if (job)
-        inputs.job = adamwFactors(settings, learningRate(m_schedule, job->version - 1), count++);
-    inputs.closing = adamwFactors(settings, learningRate(m_schedule, step - 1), count);
+        inputs.job = factors(job->version, m_memory->window->layout().direct, count++);
+    inputs.closing = factors(step, m_built.plan.window.before <= 0, count);
 }
 
 Status Engine::trainStep(StepIndex step)

@@ -90,10 +90,13 @@ Result<StepResult> PlainRun::step(const StepInputs& inputs)
     StepInputs complete = inputs;
     complete.before = std::exchange(m_factors, inputs.factors);
     if (const WindowTasks* window = m_executor->window()) {
+        const auto factors = [&](bool isOneStep, std::int64_t count) {
+            const double factor = isOneStep ? 1.0 : m_policy.hostLearningRate;
+            return adamwFactors(m_spec.adamw, factor * m_spec.learningRate, count);
+        };
         const std::int64_t count = window->state.hostUpdates + 1;
-        complete.job = adamwFactors(m_spec.adamw, m_spec.learningRate, count);
-        complete.closing =
-            adamwFactors(m_spec.adamw, m_spec.learningRate, count + (in.hostJob ? 1 : 0));
+        complete.job = factors(m_memory->window->layout().direct, count);
+        complete.closing = factors(m_built.plan.window.before <= 0, count + (in.hostJob ? 1 : 0));
     }
     return m_executor->run(m_built.plan, complete);
 }

@@ -85,10 +85,8 @@ Status installCheapWeights(PlainRun& run)
         const MasterView view{high, low};
         weights.fill(group, view);
         StepExecutor& executor = run.executor();
-        if (run.memory().group(id).state[0]) {
-            MR_TRY(executor.writeState(id, StatePart::High, 0, std::as_bytes(view.high)));
-            MR_TRY(executor.writeState(id, StatePart::Low, 0, std::as_bytes(view.low)));
-        }
+        if (run.memory().group(id).state[0])
+            MR_TRY(executor.writeMaster(id, view));
         // Where the device updates in BF16, the high half is the weight.
         if (run.memory().group(id).state[0] != run.memory().group(id).weights)
             MR_TRY(executor.uploadWeights(id, view));

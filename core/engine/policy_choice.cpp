@@ -26,38 +26,71 @@ void findLimit(RunSetup& setup)
         setup.limit = shortOf("host", setup.memory.bytes(Tier::PinnedHost), setup.budget.hostBytes);
 }
 
-// A step in the middle of a run: the second, which also does what the first left for it.
-Result<StepPlan> steadyStep(const RunSetup& setup)
+void add(const StepForecast& step, double share, StepForecast& sum)
 {
-    PlanBuilder builder(setup.shape, setup.budget, setup.rates, setup.policy);
-    BuiltStep built;
-    StepSpec step = setup.step;
-    for (step.step = 1; step.step <= 2; ++step.step) {
-        const Carry in = built.out;
-        MR_TRY(builder.buildPlanInto(step, in, setup.rates, built));
-    }
-    return std::move(built.plan);
+    sum.known = step.known;
+    sum.stepSeconds += share * step.stepSeconds;
+    sum.computeSeconds += share * step.computeSeconds;
+    for (std::size_t cause = 0; cause < kStallCauses; ++cause)
+        sum.stallSeconds[cause] += share * step.stallSeconds[cause];
 }
 
+// The mean of a window's steps in the middle of a run: the second window after the warm-up, which
+// also does what the first left for it.
 Status forecast(RunSetup& setup)
 {
-    auto plan = steadyStep(setup);
-    MR_TRY(plan.status());
+    PlanBuilder builder(setup.shape, setup.budget, setup.rates, setup.policy);
     StepForecaster forecaster;
-    setup.forecast = forecaster.forecast(
-        plan.value(), {setup.shape, setup.rates, setup.step.precision, setup.step.recompute});
-    setup.traffic = linkTraffic(plan.value(), setup.shape, setup.step.precision);
+    BuiltStep built;
+    built.out.step = setup.policy.clock->warmup();
+    StepSpec step = setup.step;
+    const int window = setup.policy.clock->rule(GroupId{0}, kWholeRun, setup.rates).windowSteps;
+    setup.forecast = {};
+    setup.traffic = {};
+    for (int n = 0; n < 2 * window; ++n) {
+        const Carry in = built.out;
+        step.step = in.step + 1;
+        MR_TRY(builder.buildPlanInto(step, in, setup.rates, built));
+        if (n < window)
+            continue;
+        add(forecaster.forecast(
+                built.plan, {setup.shape, setup.rates, setup.step.precision, setup.step.recompute}),
+            1.0 / window, setup.forecast);
+        const LinkTraffic traffic = linkTraffic(built.plan, setup.shape, setup.step.precision);
+        setup.traffic.hostToDeviceBytes += traffic.hostToDeviceBytes / window;
+        setup.traffic.deviceToHostBytes += traffic.deviceToHostBytes / window;
+    }
     return {};
+}
+
+// The shortest window that is worth it comes first (note()), so longer ones are chosen where they
+// take a stall away and nowhere else.
+void addWindows(const PolicyTrial& plain, bool ratesKnown, std::vector<PolicyTrial>& trials)
+{
+    if (!ratesKnown) {
+        trials.push_back(plain);
+        return;
+    }
+    for (const char* interval : {"1", "2", "3", "4", "6", "8", "12", "16"}) {
+        trials.push_back(plain);
+        trials.back().options["interval"] = interval;
+    }
 }
 
 // Trials of one policy. Where rates are known the order of work and the late share are open too;
 // both change times and bytes, and no number.
-void addTrials(const RunSpec& spec, const std::string& policy, bool open, bool recompute,
+void addTrials(const RunSpec& spec, const std::string& policy, bool ratesKnown, bool recompute,
     std::vector<PolicyTrial>& trials)
 {
     PolicyTrial trial{policy, spec.policyOptions, recompute};
+    const auto interval = spec.policyOptions.find("interval");
+    const bool findsInterval =
+        interval == spec.policyOptions.end() ? spec.policy == "auto" : interval->second == "auto";
+    if (policy == "zenflow" && findsInterval)
+        return addWindows(trial, ratesKnown, trials);
     trials.push_back(trial);
-    if (!open || policy == "resident" || spec.policyOptions.count("order") > 0)
+    if (policy == "zero-offload-dpu" || policy == "zenflow" || spec.policy != "auto" ||
+        policy == "resident" || spec.policyOptions.count("order") > 0)
         return;
     trial.options["order"] = "by-layer";
     trials.push_back(trial);
@@ -76,6 +109,8 @@ std::vector<PolicyTrial> trialsOf(const RunSpec& spec, bool ratesKnown)
         policies = {"resident", "zero-offload"};
         if (ratesKnown)
             policies.emplace_back("deep-optimizer-states");
+        if (spec.allowStale && ratesKnown)
+            policies.insert(policies.end(), {"zero-offload-dpu", "zenflow"});
     }
     std::vector<PolicyTrial> trials;
     for (const std::string& policy : policies)
@@ -83,7 +118,7 @@ std::vector<PolicyTrial> trialsOf(const RunSpec& spec, bool ratesKnown)
             const bool asked = recompute ? spec.recompute != RecomputeChoice::None
                                          : spec.recompute != RecomputeChoice::Block;
             if (asked)
-                addTrials(spec, policy, spec.policy == "auto", recompute, trials);
+                addTrials(spec, policy, ratesKnown, recompute, trials);
         }
     return trials;
 }
@@ -145,6 +180,10 @@ void keepChoice(RunSetup& setup, const PolicyTrial& trial)
     spec.policy = trial.policy;
     spec.policyOptions = trial.options;
     spec.recompute = trial.recompute ? RecomputeChoice::Block : RecomputeChoice::None;
+    const auto interval = spec.policyOptions.find("interval");
+    if (interval != spec.policyOptions.end() && interval->second == "auto") // without rates
+        interval->second = std::to_string(
+            setup.policy.clock->rule(GroupId{0}, kWholeRun, setup.rates).windowSteps);
     const auto share = spec.policyOptions.find("device-share");
     if (spec.policy == "deep-optimizer-states" &&
         (share == spec.policyOptions.end() || share->second == "auto"))

@@ -11,7 +11,17 @@ Status missing(MemoryUse use)
         ErrorKind::Internal, "run memory: the plan has no " + std::string(name(use)));
 }
 
+constexpr std::array<std::array<DType, kStateParts>, 2> kTypes = {{
+    {DType::U16, DType::I16, DType::F32, DType::F32, DType::F32, DType::F32},
+    {DType::U16, DType::I8, DType::I8, DType::U8, DType::F32, DType::F32},
+}};
+
 } // namespace
+
+DType typeOf(StateCodec codec, StatePart part) noexcept
+{
+    return kTypes[static_cast<std::size_t>(codec)][static_cast<std::size_t>(part)];
+}
 
 // NOLINTNEXTLINE(readability-function-size): seven facts of a run, no two of which belong together
 Result<std::unique_ptr<RunMemory>> RunMemory::create(const TierStore& tiers,
@@ -20,6 +30,7 @@ Result<std::unique_ptr<RunMemory>> RunMemory::create(const TierStore& tiers,
 {
     auto memory = std::unique_ptr<RunMemory>(new RunMemory);
     memory->m_shape = shape;
+    memory->m_codec = tiers.plan().stateCodec;
     memory->m_hidden = config.hidden;
     memory->m_layers = config.layers;
     memory->m_slots = microsInFlight;
@@ -38,29 +49,17 @@ Result<std::unique_ptr<RunMemory>> RunMemory::create(const TierStore& tiers,
 Status RunMemory::bindGroups(
     const TierStore& tiers, const ModelConfig& config, const ParamTable& table)
 {
-    const bool wide = m_shape.compute == DType::F32;
     for (std::size_t g = 0; g < table.groups.size(); ++g) {
         const GroupId id{static_cast<std::int32_t>(g)};
-        const auto device = [&](MemoryUse use) { return tiers.find(Tier::Device, use, id).data(); };
-        const auto host = [&](MemoryUse use) {
-            return tiers.find(Tier::PinnedHost, use, id).data();
-        };
         GroupMemory group;
         group.elements = table.groups[g].elements;
-        group.weights = device(MemoryUse::Weights);
+        group.weights = tiers.find(Tier::Device, MemoryUse::Weights, id).data();
         if (!group.weights)
             return missing(MemoryUse::Weights);
         group.hostFirst = tiers.plan().hostFirst[g];
         bindGradient(tiers, id, group);
-        group.hostGradient = host(MemoryUse::Gradients);
-        group.stateOnDevice = device(MemoryUse::LowPlane) != nullptr;
-        if (group.stateOnDevice)
-            group.state = {wide ? device(MemoryUse::HighPlane) : group.weights,
-                device(MemoryUse::LowPlane), device(MemoryUse::FirstMoments),
-                device(MemoryUse::SecondMoments)};
-        else
-            group.state = {host(MemoryUse::HighPlane), host(MemoryUse::LowPlane),
-                host(MemoryUse::FirstMoments), host(MemoryUse::SecondMoments)};
+        group.hostGradient = tiers.find(Tier::PinnedHost, MemoryUse::Gradients, id).data();
+        bindState(tiers, id, group);
         group.weightViews = blockTensors(table, id, group.weights, m_shape.compute);
         if (group.accumulator)
             group.gradientViews = blockTensors(table, id, group.accumulator, DType::F32);
@@ -71,6 +70,26 @@ Status RunMemory::bindGroups(
     const bool lacksSecond =
         config.tiedEmbedding && m_groups.front().accumulator && !secondAccumulator.data;
     return lacksSecond ? missing(MemoryUse::SecondAccumulator) : Status();
+}
+
+// Scales lie behind their moments.
+void RunMemory::bindState(const TierStore& tiers, GroupId id, GroupMemory& group) const
+{
+    group.stateOnDevice = !tiers.find(Tier::Device, MemoryUse::LowPlane, id).empty();
+    const Tier tier = group.stateOnDevice ? Tier::Device : Tier::PinnedHost;
+    const auto bind = [&](StatePart part, MemoryUse use, StatePart behind) {
+        std::byte* plane = tiers.find(tier, use, id).data();
+        group.state[static_cast<std::size_t>(part)] = plane;
+        if (plane && behind != part && planeOf(m_codec, behind).exists())
+            group.state[static_cast<std::size_t>(behind)] =
+                plane + planeOf(m_codec, part).bytes(group.elements);
+    };
+    bind(StatePart::High, MemoryUse::HighPlane, StatePart::High);
+    bind(StatePart::Low, MemoryUse::LowPlane, StatePart::Low);
+    bind(StatePart::FirstMoment, MemoryUse::FirstMoments, StatePart::FirstScale);
+    bind(StatePart::SecondMoment, MemoryUse::SecondMoments, StatePart::SecondScale);
+    if (group.stateOnDevice && m_shape.compute == DType::BF16)
+        group.state[static_cast<std::size_t>(StatePart::High)] = group.weights;
 }
 
 // Blocks take turns in shared slots (GradientHomes); embedding and head have bytes of their own.
@@ -107,20 +126,16 @@ void RunMemory::bindStateSlots(const TierStore& tiers)
     uploadLanding = tiers.find(Tier::Device, MemoryUse::UploadLanding).data();
     if (!at)
         return;
-    const auto count = static_cast<std::size_t>(tiers.plan().stateTileElements);
-    const auto take = [&at, count](std::size_t each) {
-        std::byte* part = at;
-        at += count * each;
-        return part;
-    };
+    const bool withHigh = m_shape.compute == DType::F32;
     stateSlots.resize(kStateSlots);
-    for (StateSlot& slot : stateSlots) {
-        slot.firstMoment = take(4);
-        slot.secondMoment = take(4);
-        slot.low = take(2);
-        if (m_shape.compute == DType::F32)
-            slot.high = take(2);
-    }
+    for (StateSlot& slot : stateSlots)
+        for (const StatePart part : kPartsOfTile) {
+            const StatePlane& plane = planeOf(m_codec, part);
+            if (!plane.exists() || (part == StatePart::High && !withHigh))
+                continue;
+            slot[static_cast<std::size_t>(part)] = at;
+            at += plane.bytes(tiers.plan().stateTileElements);
+        }
 }
 
 // Embedding and head, which the model reads apart from blocks.

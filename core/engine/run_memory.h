@@ -24,13 +24,14 @@
 
 namespace mr {
 
-// Parts of a group's optimizer state.
-enum class StatePart : std::uint8_t { High, Low, FirstMoment, SecondMoment };
-inline constexpr std::size_t kStateParts = 4;
+// Of the plain codec, which is the only one with windows.
 constexpr std::size_t bytesPerElement(StatePart part) noexcept
 {
-    return part == StatePart::High || part == StatePart::Low ? 2 : 4;
+    return planeOf(StateCodec::Plain, part).valueBytes;
 }
+
+// Of the values of a plane that exists.
+DType typeOf(StateCodec codec, StatePart part) noexcept;
 
 // One group. Null where the plan holds no such bytes.
 struct GroupMemory {
@@ -58,13 +59,9 @@ struct GroupMemory {
     }
 };
 
-// A tile of optimizer state that visits the device. Null where the plan holds no such bytes.
-struct StateSlot {
-    std::byte* high = nullptr; // F32 only; in BF16 the weights are it
-    std::byte* low = nullptr;
-    std::byte* firstMoment = nullptr;
-    std::byte* secondMoment = nullptr;
-};
+// A tile of optimizer state that visits the device, by part. Null where the codec has no such plane
+// and, in BF16, for High: the weights are it.
+using StateSlot = std::array<std::byte*, kStateParts>;
 
 class RunMemory
 {
@@ -92,6 +89,7 @@ public:
     bool recomputes() const noexcept { return m_recompute; }
     DType compute() const noexcept { return m_shape.compute; }
     DType gradientType() const noexcept { return m_shape.compute; }
+    StateCodec stateCodec() const noexcept { return m_codec; }
 
     BlockScratch scratch;
     HeadScratch head;
@@ -117,12 +115,14 @@ private:
     RunMemory() = default;
     Status bindGroups(const TierStore& tiers, const ModelConfig& config, const ParamTable& table);
     void bindGradient(const TierStore& tiers, GroupId id, GroupMemory& group) const;
+    void bindState(const TierStore& tiers, GroupId id, GroupMemory& group) const;
     void bindEnds(const TierStore& tiers, const ModelConfig& config, const ParamTable& table);
     void bindStateSlots(const TierStore& tiers);
     Status bindWork(const TierStore& tiers, const ModelConfig& config, const ParamTable& table);
     Status bindBatches(const TierStore& tiers, std::int64_t deviceBuffers);
 
     MicroShape m_shape;
+    StateCodec m_codec = StateCodec::Plain;
     std::int64_t m_hidden = 0;
     std::int64_t m_layers = 0; // blocks
     std::int64_t m_slots = 1;

@@ -1,5 +1,6 @@
 // Copies outside a step: state out and in, weights published, constants filled.
 
+#include "core/engine/compact_master.h"
 #include "core/engine/step_executor.h"
 
 #include <algorithm>
@@ -36,10 +37,8 @@ Status StepExecutor::copyThroughStaging(
 Status StepExecutor::readState(
     GroupId group, StatePart part, std::int64_t first, std::span<std::byte> out)
 {
-    const GroupMemory& memory = m_memory.group(group);
-    const std::byte* from = memory.state[static_cast<std::size_t>(part)] +
-                            static_cast<std::size_t>(first) * bytesPerElement(part);
-    if (memory.stateOnDevice)
+    const std::byte* from = planeAt(group, part, first);
+    if (m_memory.group(group).stateOnDevice)
         return copyThroughStaging(out.data(), from, out.size(), false);
     std::memcpy(out.data(), from, out.size());
     return {};
@@ -48,19 +47,37 @@ Status StepExecutor::readState(
 Status StepExecutor::writeState(
     GroupId group, StatePart part, std::int64_t first, std::span<const std::byte> in)
 {
-    const GroupMemory& memory = m_memory.group(group);
-    std::byte* to = memory.state[static_cast<std::size_t>(part)] +
-                    static_cast<std::size_t>(first) * bytesPerElement(part);
-    if (memory.stateOnDevice)
+    std::byte* to = planeAt(group, part, first);
+    if (m_memory.group(group).stateOnDevice)
         return copyThroughStaging(to, in.data(), in.size(), true);
     std::memcpy(to, in.data(), in.size());
     return {};
+}
+
+Status StepExecutor::writeMaster(GroupId group, const MasterView& master)
+{
+    if (m_memory.stateCodec() == StateCodec::Plain) {
+        MR_TRY(writeState(group, StatePart::High, 0, std::as_bytes(master.high)));
+        return writeState(group, StatePart::Low, 0, std::as_bytes(master.low));
+    }
+    std::vector<std::uint16_t> weight(master.high.size());
+    std::vector<std::int8_t> remainder(master.high.size());
+    encodeMaster(master.high, master.low, weight, remainder);
+    MR_TRY(writeState(group, StatePart::High, 0, std::as_bytes(std::span(weight))));
+    return writeState(group, StatePart::Low, 0, std::as_bytes(std::span(remainder)));
 }
 
 Status StepExecutor::uploadWeights(GroupId group, const MasterView& master)
 {
     const GroupMemory& memory = m_memory.group(group);
     const std::size_t count = master.high.size();
+    if (m_memory.stateCodec() == StateCodec::Compact) { // rounded otherwise than `high`
+        std::vector<std::uint16_t> weight(count);
+        std::vector<std::int8_t> remainder(count);
+        encodeMaster(master.high, master.low, weight, remainder);
+        return copyThroughStaging(
+            memory.weights, reinterpret_cast<const std::byte*>(weight.data()), 2 * count, true);
+    }
     if (m_memory.compute() == DType::BF16)
         return copyThroughStaging(memory.weights,
             reinterpret_cast<const std::byte*>(master.high.data()), 2 * count, true);
@@ -123,26 +140,30 @@ Status StepExecutor::copyBlocking(
     return copyThroughStaging(to, from, bytes, toDevice);
 }
 
+// Zero bytes are zero moments in either codec.
 Status StepExecutor::clearMoments(GroupId group)
 {
+    for (const StatePart part : {StatePart::FirstMoment, StatePart::SecondMoment,
+             StatePart::FirstScale, StatePart::SecondScale})
+        MR_TRY(clearPlane(group, part));
+    return {};
+}
+
+Status StepExecutor::clearPlane(GroupId group, StatePart part)
+{
     const GroupMemory& memory = m_memory.group(group);
-    const std::int64_t count = memory.elements;
-    if (memory.stateOnDevice) {
-        for (const StatePart part : {StatePart::FirstMoment, StatePart::SecondMoment})
-            MR_TRY(m_device.ops().fill(
-                {vectorView(memory.state[static_cast<std::size_t>(part)], DType::F32, count), 0.0F},
-                stream(Lane::CopyIn)));
-        return {};
-    }
+    const StatePlane& plane = planeOf(m_memory.stateCodec(), part);
+    const std::int64_t values = plane.values(memory.elements);
+    if (memory.stateOnDevice && plane.exists() && typeOf(m_memory.stateCodec(), part) == DType::F32)
+        return m_device.ops().fill(
+            {vectorView(planeAt(group, part, 0), DType::F32, values), 0.0F}, stream(Lane::CopyIn));
     const std::vector<std::byte> zeros(
-        std::min(m_memory.staging.size(), static_cast<std::size_t>(count) * sizeof(float)));
-    const auto piece = static_cast<std::int64_t>(zeros.size() / sizeof(float));
-    for (const StatePart part : {StatePart::FirstMoment, StatePart::SecondMoment})
-        for (std::int64_t first = 0; first < count; first += piece) {
-            const auto bytes =
-                static_cast<std::size_t>(std::min(piece, count - first)) * sizeof(float);
-            MR_TRY(writeState(group, part, first, {zeros.data(), bytes}));
-        }
+        std::min(m_memory.staging.size(), plane.bytes(memory.elements)));
+    for (std::size_t done = 0; done < plane.bytes(memory.elements); done += zeros.size()) {
+        const std::size_t bytes = std::min(zeros.size(), plane.bytes(memory.elements) - done);
+        const auto first = static_cast<std::int64_t>(done / plane.valueBytes);
+        MR_TRY(writeState(group, part, first, {zeros.data(), bytes}));
+    }
     return {};
 }
 

@@ -266,31 +266,6 @@ Status StepExecutor::submitHostUpdate(
     return {};
 }
 
-void StepExecutor::findHostRanges(const Task& task, std::vector<HostUpdateRange>& ranges) const
-{
-    const GroupMemory& group = m_memory.group(task.group);
-    const auto part = [&](StatePart p) { return group.state[static_cast<std::size_t>(p)]; };
-    const std::int64_t end = task.firstElement + task.elementCount;
-    ranges.clear();
-    for (const DecayRun& run : m_decayRuns[static_cast<std::size_t>(task.group.value)]) {
-        const std::int64_t first = std::max(run.first, task.firstElement);
-        const std::int64_t count = std::min(run.first + run.count, end) - first;
-        if (count <= 0)
-            continue;
-        const auto at = static_cast<std::size_t>(first);
-        AdamwRange range;
-        range.high = reinterpret_cast<std::uint16_t*>(part(StatePart::High)) + at;
-        range.low = reinterpret_cast<std::int16_t*>(part(StatePart::Low)) + at;
-        range.m = reinterpret_cast<float*>(part(StatePart::FirstMoment)) + at;
-        range.v = reinterpret_cast<float*>(part(StatePart::SecondMoment)) + at;
-        range.grad = group.hostGradient + static_cast<std::size_t>(first - group.hostFirst) *
-                                              sizeOf(m_memory.gradientType());
-        range.gradType = m_memory.gradientType();
-        range.count = static_cast<std::size_t>(count);
-        ranges.push_back({range, run.decayed});
-    }
-}
-
 // The one wait of a step: Compute waits for the copy lanes, the caller for Compute. Host updates
 // that no copy waited for are waited for apart.
 Status StepExecutor::awaitLanes(const StepPlan& plan)

@@ -56,10 +56,12 @@ struct StepResult {
 
 // Optimizer state of a range, as ops take it.
 struct StateViews {
-    TensorView high; // U16
-    TensorView low;  // I16
-    TensorView m;    // F32
-    TensorView v;    // F32
+    std::array<TensorView, kStateParts> planes; // empty where the codec has none
+
+    const TensorView& of(StatePart part) const noexcept
+    {
+        return planes[static_cast<std::size_t>(part)];
+    }
 };
 
 class StepExecutor
@@ -75,12 +77,15 @@ public:
 
     Result<StepResult> run(const StepPlan& plan, const StepInputs& inputs);
 
-    // Elements [first, first + bytes / bytesPerElement) of a state part, from or to wherever the
-    // policy keeps it, through the staging buffer. Blocks. Not during run().
+    // Values of a state part (state_codec.h) from `first` on, from or to wherever the policy keeps
+    // it, through the staging buffer. Blocks. Not during run().
     Status readState(GroupId group, StatePart part, std::int64_t first, std::span<std::byte> out);
     Status writeState(
         GroupId group, StatePart part, std::int64_t first, std::span<const std::byte> in);
 
+    // Puts the group's master (whole group) into the planes that keep it, by the run's codec.
+    // Blocks.
+    Status writeMaster(GroupId group, const MasterView& master);
     // Makes the weights that ops read from the group's master (whole group). Blocks.
     Status uploadWeights(GroupId group, const MasterView& master);
     // What must hold before the first step: rope tables, moments and the gaps between slots of
@@ -144,6 +149,9 @@ private:
     Status finishGradient(const Task& task, Stream& stream);
     Status normPart(const Task& task, Stream& stream);
     StateViews stateOnDevice(const Task& task, std::int64_t first, std::int64_t count) const;
+    std::byte* planeAt(GroupId group, StatePart part, std::int64_t value) const;
+    Status enqueueUpdate(const AdamwArgs& args, const StateViews& state, Stream& stream);
+    HostUpdateRange hostRange(GroupId group, std::int64_t first, std::int64_t count) const;
     Status moveState(const Task& task, Stream& stream);
     const AdamwFactors& factorsOf(const StepInputs& inputs, const Task& task) const
     {
@@ -159,6 +167,7 @@ private:
     Status copyThroughStaging(std::byte* to, const std::byte* from, std::size_t bytes,
         bool toDevice, Stream* on = nullptr); // null: the copy lane of that direction
     Status clearMoments(GroupId group);
+    Status clearPlane(GroupId group, StatePart part);
     Status finish(Stream& stream);
 
     Stream& stream(Lane lane) { return *m_streams[static_cast<std::size_t>(lane)]; }

@@ -19,6 +19,11 @@ std::size_t tilesOf(const HostUpdateRange& part) noexcept
     return (part.range.count + HostUpdater::kTileElements - 1) / HostUpdater::kTileElements;
 }
 
+const std::byte* gradientAt(const AdamwRange& range, std::size_t first) noexcept
+{
+    return static_cast<const std::byte*>(range.grad) + first * sizeOf(range.gradType);
+}
+
 AdamwRange tileOf(const AdamwRange& range, std::size_t tile) noexcept
 {
     const std::size_t first = tile * HostUpdater::kTileElements;
@@ -27,9 +32,30 @@ AdamwRange tileOf(const AdamwRange& range, std::size_t tile) noexcept
     part.low += first;
     part.m += first;
     part.v += first;
-    part.grad = static_cast<const std::byte*>(range.grad) + first * sizeOf(range.gradType);
+    part.grad = gradientAt(range, first);
     part.count = std::min(range.count - first, HostUpdater::kTileElements);
     return part;
+}
+
+static_assert(HostUpdater::kTileElements % kCompactGroup == 0);
+
+CompactRange tileOf(const CompactRange& range, std::size_t tile) noexcept
+{
+    const std::size_t first = tile * HostUpdater::kTileElements;
+    const std::size_t group = first / kCompactGroup;
+    return {range.weight + first, range.remainder + first, range.m + first, range.v + first,
+        range.mScale + group, range.vScale + group,
+        std::min(range.count - first, HostUpdater::kTileElements)};
+}
+
+void updateTile(const HostUpdateRange& part, std::size_t tile, const AdamwFactors& factors,
+    float clipFactor) noexcept
+{
+    if (!part.compact.weight)
+        return adamwUpdate(tileOf(part.range, tile), factors, clipFactor, part.decayed);
+    adamwCompactUpdate(tileOf(part.compact, tile),
+        gradientAt(part.range, tile * HostUpdater::kTileElements), part.range.gradType, factors,
+        clipFactor, part.decayed);
 }
 
 } // namespace
@@ -168,7 +194,7 @@ void HostUpdater::runTile(std::size_t tile) noexcept
     for (const HostUpdateRange& part : job.ranges) {
         const std::size_t tiles = tilesOf(part);
         if (tile < tiles) {
-            adamwUpdate(tileOf(part.range, tile), job.factors, m_scalars.clipFactor, part.decayed);
+            updateTile(part, tile, job.factors, m_scalars.clipFactor);
             return;
         }
         tile -= tiles;

@@ -21,6 +21,7 @@
 #include "core/base/failure_latch.h"
 #include "core/device/device.h"
 #include "core/optim/adamw.h"
+#include "core/optim/compact_state.h"
 
 #include <atomic>
 #include <condition_variable>
@@ -33,8 +34,9 @@
 namespace mr {
 
 struct HostUpdateRange {
-    AdamwRange range;
-    bool decayed = true; // false: norms and biases
+    AdamwRange range;          // of compact state only its gradient and count
+    bool decayed = true;       // false: norms and biases
+    CompactRange compact = {}; // weight null: the state is that of `range`
 };
 
 struct HostUpdateTimes {

@@ -139,10 +139,11 @@ std::int64_t copyBytes(
                 columns += slot.cols;
         return columns * static_cast<std::int64_t>(sizeof(float));
     }
-    case TaskKind::FetchState: // low half, moments; in F32 the high half too
-        return task.elementCount * (elementBytes == 2 ? 10 : 12);
-    case TaskKind::StoreState: // both halves, moments
-        return task.elementCount * 12;
+    case TaskKind::FetchState: // in BF16 the weights are the high half
+        return static_cast<std::int64_t>(
+            stateBytes(plan.stateCodec, task.elementCount, elementBytes == 4));
+    case TaskKind::StoreState:
+        return static_cast<std::int64_t>(stateBytes(plan.stateCodec, task.elementCount, true));
     case TaskKind::SendScalars:
         return static_cast<std::int64_t>(
             shape.sentScalarBytes + (task.part == Part::Urgent ? kSentWindowBytes : 0));

@@ -20,8 +20,6 @@ constexpr std::array<std::string_view, 30> kUseNames = {"weights", "high plane",
     "packed gradients", "upload slots", "window sums", "window scalars"};
 
 constexpr GroupId kOfTheRun{-1};
-constexpr std::size_t kPlaneBytes = 2;       // bf16 `hi`, 16-bit `lo`
-constexpr std::size_t kMomentBytes = 4;      // of m and of v, fp32
 constexpr std::size_t kAccumulatorBytes = 4; // fp32
 
 std::size_t computeBytes(Precision precision)
@@ -123,16 +121,21 @@ struct GroupInput {
     Tier state{};
     bool isBlock = false;
     bool byColumns = false;
+    StateCodec codec = StateCodec::Plain;
 };
 
-void addState(ItemList& list, Tier tier, const GroupInput& group, std::int64_t count, bool withHigh)
+void addState(ItemList& list, Tier tier, const GroupInput& group, bool withHigh)
 {
-    const auto n = static_cast<std::size_t>(count);
+    const auto bytes = [&](StatePart part) {
+        return planeOf(group.codec, part).bytes(group.elements);
+    };
     if (withHigh)
-        list.add(tier, MemoryUse::HighPlane, group.id, kPlaneBytes * n);
-    list.add(tier, MemoryUse::LowPlane, group.id, kPlaneBytes * n);
-    list.add(tier, MemoryUse::FirstMoments, group.id, kMomentBytes * n);
-    list.add(tier, MemoryUse::SecondMoments, group.id, kMomentBytes * n);
+        list.add(tier, MemoryUse::HighPlane, group.id, bytes(StatePart::High));
+    list.add(tier, MemoryUse::LowPlane, group.id, bytes(StatePart::Low));
+    list.add(tier, MemoryUse::FirstMoments, group.id,
+        bytes(StatePart::FirstMoment) + bytes(StatePart::FirstScale));
+    list.add(tier, MemoryUse::SecondMoments, group.id,
+        bytes(StatePart::SecondMoment) + bytes(StatePart::SecondScale));
 }
 
 void addGroup(
@@ -145,9 +148,9 @@ void addGroup(
 
     list.add(Tier::Device, MemoryUse::Weights, group.id, compute * all);
     if (group.state == Tier::Device)
-        addState(list, Tier::Device, group, group.elements, !bf16);
+        addState(list, Tier::Device, group, !bf16);
     else
-        addState(list, Tier::PinnedHost, group, group.elements, true);
+        addState(list, Tier::PinnedHost, group, true);
     if (!group.isBlock || homes.sumSlots == 0)
         list.add(Tier::Device, MemoryUse::Accumulators, group.id, kAccumulatorBytes * all);
     if (bf16) {
@@ -174,7 +177,7 @@ void addWindowGroup(ItemList& list, const WindowLayout& window, std::size_t g, P
     const auto columns = static_cast<std::size_t>(cut.columns);
     const std::size_t compute = computeBytes(precision);
     list.add(
-        Tier::Device, MemoryUse::UrgentState, id, (2 * kPlaneBytes + 2 * kMomentBytes) * dense);
+        Tier::Device, MemoryUse::UrgentState, id, stateBytes(StateCodec::Plain, 1, true) * dense);
     list.add(Tier::Device, MemoryUse::UrgentGradients, id, urgentGradientBytes(cut, compute));
     list.add(Tier::Device, MemoryUse::ColumnEnergies, id, 2 * sizeof(float) * columns);
     list.add(Tier::Device, MemoryUse::ColumnLists, id, sizeof(std::int32_t) * columns);
@@ -252,9 +255,9 @@ void addSlots(ItemList& list, MemoryPlan& cuts, const BlockParts& parts, const M
     const std::int64_t stateTile =
         std::max(kCutElements, input.tileElements / kStateTileShare / kCutElements * kCutElements);
     cuts.stateTileElements = std::min(stateTile, largestVisit);
-    const std::size_t stateBytes = input.precision == Precision::BF16 ? 10 : 12;
     list.add(Tier::Device, MemoryUse::StateSlots, kOfTheRun,
-        bytes(stateBytes, kStateSlots, cuts.stateTileElements));
+        kStateSlots *
+            stateBytes(cuts.stateCodec, cuts.stateTileElements, input.precision == Precision::F32));
     if (input.precision == Precision::F32 && !input.byColumns)
         list.add(Tier::Device, MemoryUse::UploadLanding, kOfTheRun,
             bytes(4, 1, std::min(input.tileElements, largestUpload)));
@@ -290,8 +293,12 @@ void addActivations(ItemList& list, const StepSpec& spec, const ModelShape& shap
         kAccumulatorBytes * static_cast<std::size_t>(shape.secondAccumulatorElements));
 }
 
-Status checkInput(const StepSpec& spec, const ModelShape& shape)
+Status checkInput(const StepSpec& spec, const ModelShape& shape, StateCodec codec)
 {
+    if (codec == StateCodec::Compact && spec.precision != Precision::BF16) {
+        return Status::error(ErrorKind::InvalidArgument,
+            "policy option state=compact needs precision bf16; choose that or state=fp32");
+    }
     if (shape.layers() < 2) {
         return Status::error(
             ErrorKind::InvalidArgument, "plan: a model has an embedding and a head, not " +
@@ -330,10 +337,11 @@ std::size_t MemoryPlan::bytes(Tier tier, MemoryUse use) const noexcept
 Result<MemoryPlan> planMemory(const StepSpec& spec, const ModelShape& shape, const Budget& budget,
     const Feedback& last, const OffloadPolicy& policy)
 {
-    MR_TRY(checkInput(spec, shape));
+    MR_TRY(checkInput(spec, shape, policy.stateCodec));
     const std::vector<GroupPlacement> placements = policy.placement->place(shape, budget, last);
     const int inFlight = microBatchesInFlight(*policy.traversal, shape.layers(), spec.microBatches);
     MemoryPlan cuts;
+    cuts.stateCodec = policy.stateCodec;
     cuts.window = windowLayout(shape, policy, spec.clipNorm);
     const bool byColumns = cuts.window.isActive();
     bool visits = false;
@@ -350,7 +358,7 @@ Result<MemoryPlan> planMemory(const StepSpec& spec, const ModelShape& shape, con
     for (std::size_t g = 0; g < shape.groups.size(); ++g) {
         addGroup(list,
             {GroupId{static_cast<std::int32_t>(g)}, shape.groups[g].elements, cuts.hostFirst[g],
-                placements[g].state, isBlock(g, shape.groups.size()), byColumns},
+                placements[g].state, isBlock(g, shape.groups.size()), byColumns, cuts.stateCodec},
             cuts.gradients, spec.precision);
     }
     addSlots(list, cuts, parts, shape, {visits, spec.precision, policy.tileElements, byColumns});

@@ -7,13 +7,15 @@
 //   Weights       c n, all groups while weights' home is the device
 //   HighPlane     2 n, F32 only, where the device updates the group (BF16: Weights is that plane)
 //   LowPlane      2 n, FirstMoments and SecondMoments 4 n each (apart, so that the host can skew
-//                 them: arrays exactly 2^k apart alias): where the device updates the group
+//                 them: arrays exactly 2^k apart alias): where the device updates the group.
+//                 Compact state (state_codec.h), there and on the host: HighPlane 2 n, LowPlane
+//                 1 n, either moment 1 n and behind it 4 bytes of scale for every 32 elements
 //   Accumulators  4 n (+ the tied head's second one); of blocks that take turns (GradientHomes) as
 //                 many of the largest as there are slots, for the run
 //   Gradients     BF16 only (F32: the accumulator is the finished gradient): 2 n of embedding and
 //                 head and of what the device updates in a block; slots for the rest, for the run
 //   StateSlots    of updates on the device whose state lives on the host: kStateSlots tiles of 10
-//                 (BF16) or 12 bytes per element
+//                 (BF16), 12 (F32) or 3.25 (compact) bytes per element
 //   With windows (columns.h; n' dense and n" packed elements of a group):
 //   UrgentState 12 n', UrgentGradients c n', UrgentSums 4 n' (and of the run, WindowScalars, where
 //   a window has a norm of its own), UrgentScratch (F32) 4 of the largest n', ColumnEnergies 8 and
@@ -35,6 +37,7 @@
 #include "core/plan/columns.h"
 #include "core/plan/model_shape.h"
 #include "core/plan/policy.h"
+#include "core/plan/state_codec.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -92,6 +95,7 @@ struct MemoryPlan {
     std::vector<std::int64_t> hostFirst; // by group: the host updates from this element on
     std::int64_t stateTileElements = 0;  // of a state slot; 0: there are none
     WindowLayout window;
+    StateCodec stateCodec = StateCodec::Plain;
 
     std::size_t bytes(Tier tier) const noexcept;
     std::size_t bytes(Tier tier, MemoryUse use) const noexcept;
@@ -106,7 +110,8 @@ inline constexpr int kStateSlots = 3;
 // Such a tile is a quarter of an upload's: 80 MiB in BF16 where that one has 64.
 inline constexpr std::int64_t kStateTileShare = 4;
 
-// `spec.step` is ignored. Homes and shares are those `policy` gives for `last`.
+// `spec.step` is ignored. Homes and shares are those `policy` gives for `last`. InvalidArgument:
+// compact state in F32, where weights are the whole master.
 Result<MemoryPlan> planMemory(const StepSpec& spec, const ModelShape& shape, const Budget& budget,
     const Feedback& last, const OffloadPolicy& policy);
 

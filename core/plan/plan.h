@@ -18,6 +18,7 @@
 #pragma once
 
 #include "core/base/ids.h"
+#include "core/plan/state_codec.h"
 
 #include <millrace/status.h>
 
@@ -222,6 +223,7 @@ struct StepPlan {
     int inFlight = 1;                  // micro m keeps its boundaries in slot m % inFlight
     int batchBuffers = 2;              // micro m is fetched into batch buffer m % batchBuffers
     int stateSlots = 0;                // of Task::slot
+    StateCodec stateCodec{};           // of what FetchState and StoreState move
     int staleness = 0;                 // forwards of this step's weights that miss a gradient
     GradientHomes gradients;
     WindowPlace window;

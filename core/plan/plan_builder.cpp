@@ -182,6 +182,7 @@ Status PlanBuilder::begin(StepIndex step, const Carry& in, StepPlan& plan)
     plan.inFlight = 1;
     plan.batchBuffers = batchBuffers(1);
     plan.stateSlots = 0;
+    plan.stateCodec = m_policy.stateCodec;
     plan.staleness = 0;
     plan.gradients = {};
     plan.window = {};

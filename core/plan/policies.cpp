@@ -35,7 +35,8 @@ enum Takes : unsigned {
     kLate = 4,
     kDeviceShare = 8,
     kWarmup = 16,
-    kColumns = 32, // urgent, select, interval, overlap
+    kColumns = 32, // urgent, select, interval, overlap, host-lr
+    kState = 64,
 };
 
 // Warm-up: 40 synchronous steps before ZeRO-Offload's delayed update (its paper, section 4.3), 8
@@ -45,12 +46,13 @@ constexpr WindowRule kDelayedUpdate = {1, 40, 0, true};
 constexpr WindowRule kZenFlow = {4, 8, 256, true};
 
 constexpr std::array<PolicyRow, 5> kRows = {{
-    {"resident", WorkOrder::ByMicroBatch, kAllOnDevice, 0.0, {}, kOrder},
-    {"zero-offload", WorkOrder::ByMicroBatch, kStateOnHost, 0.0, {}, kOrder | kTile | kLate},
+    {"resident", WorkOrder::ByMicroBatch, kAllOnDevice, 0.0, {}, kOrder | kState},
+    {"zero-offload", WorkOrder::ByMicroBatch, kStateOnHost, 0.0, {},
+        kOrder | kTile | kLate | kState},
     {"zero-offload-dpu", WorkOrder::ByMicroBatch, kStateOnHost, 0.0, kDelayedUpdate,
         kOrder | kTile | kWarmup},
     {"deep-optimizer-states", WorkOrder::ByMicroBatch, kStateOnHost, 0.0, {},
-        kOrder | kTile | kLate | kDeviceShare},
+        kOrder | kTile | kLate | kDeviceShare | kState},
     {"zenflow", WorkOrder::ByMicroBatch, kStateOnHost, 0.1, kZenFlow,
         kOrder | kTile | kWarmup | kColumns},
 }};
@@ -61,9 +63,8 @@ struct OptionOwner {
 };
 
 // Options of policies that are known and not built.
-constexpr std::array<OptionOwner, 4> kOtherOptions = {{
+constexpr std::array<OptionOwner, 3> kOtherOptions = {{
     {"disk-share", "ssd-vertical"},
-    {"state", "policies that keep compact state"},
     {"verify", "ssd-vertical"},
     {"accumulate-on", "policies that accumulate on the host"},
 }};
@@ -100,7 +101,9 @@ std::string namesOf(unsigned takes)
     if ((takes & kWarmup) != 0)
         names += ", warmup";
     if ((takes & kColumns) != 0)
-        names += ", urgent, interval, select, overlap";
+        names += ", urgent, interval, select, overlap, host-lr";
+    if ((takes & kState) != 0)
+        names += ", state";
     return names;
 }
 
@@ -111,8 +114,8 @@ Status refuseOption(const PolicyRow& row, const std::string& option)
         if (owner.option == option)
             why = "belongs to " + std::string(owner.policies) + ", not built in this version";
     }
-    constexpr std::array<std::string_view, 8> kKnown = {
-        "late", "device-share", "tile", "warmup", "urgent", "interval", "select", "overlap"};
+    constexpr std::array<std::string_view, 9> kKnown = {"late", "device-share", "tile", "warmup",
+        "urgent", "interval", "select", "overlap", "host-lr"};
     if (std::find(kKnown.begin(), kKnown.end(), option) != kKnown.end())
         why = "is not of this policy";
     return Status::error(ErrorKind::InvalidArgument, "policy option '" + option + "' " + why +
@@ -155,6 +158,21 @@ Status checkClipMode(const std::string& value)
             (known ? "not built in this version" : "not known") + "; use clip-mode=exact");
 }
 
+// state=fp32 is what every policy has without the option.
+Result<StateCodec> parseState(const PolicyRow& row, const std::string& value)
+{
+    if (value == "fp32")
+        return StateCodec::Plain;
+    if (value == "compact" && (row.takes & kState) != 0)
+        return StateCodec::Compact;
+    return Status::error(ErrorKind::InvalidArgument,
+        value == "compact" ? "policy option state=compact is not built for this policy in this "
+                             "version ('" +
+                                 std::string(row.name) +
+                                 "'); resident, zero-offload and deep-optimizer-states take it"
+                           : "policy option state=" + value + ": want fp32 or compact");
+}
+
 constexpr double kBalanced = -1.0; // the share follows from measured rates
 
 // The numbers of one policy, after its options.
@@ -164,7 +182,9 @@ struct Numbers {
     double deviceShare = kBalanced;
     double urgentShare = 0.0;
     WindowRule window;
+    double hostLearningRate = 1.0;
     std::int64_t tileElements = kTileElements;
+    StateCodec stateCodec = StateCodec::Plain;
 };
 
 Result<std::int64_t> parseSteps(
@@ -181,6 +201,19 @@ Result<std::int64_t> parseSteps(
             std::to_string(least) + " to " + std::to_string(kMost));
 }
 
+Result<double> parseFactor(const std::string& option, const std::string& value)
+{
+    constexpr double kLeast = 0.01;
+    constexpr double kMost = 100.0;
+    double factor = 0.0;
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), factor);
+    if (error == std::errc() && end == value.data() + value.size() && factor >= kLeast &&
+        factor <= kMost)
+        return factor;
+    return Status::error(ErrorKind::InvalidArgument,
+        "policy option " + option + "=" + value + ": want a factor from 0.01 to 100");
+}
+
 // Those that shape windows. False: it is none of them.
 Result<bool> applyWindowOption(
     const PolicyRow& row, const std::string& option, const std::string& value, Numbers& numbers)
@@ -190,6 +223,12 @@ Result<bool> applyWindowOption(
         Result<double> share = parseShare(option, value);
         MR_TRY(share.status());
         numbers.urgentShare = share.value();
+        return true;
+    }
+    if (option == "host-lr" && columns) {
+        Result<double> factor = parseFactor(option, value);
+        MR_TRY(factor.status());
+        numbers.hostLearningRate = factor.value();
         return true;
     }
     if (option == "overlap" && columns) {
@@ -202,6 +241,8 @@ Result<bool> applyWindowOption(
     const bool isWarmup = option == "warmup" && (row.takes & kWarmup) != 0;
     const bool isInterval = option == "interval" && columns;
     const bool isSelect = option == "select" && columns;
+    if (isInterval && value == "auto")
+        return true; // whoever knows the rates has put a number here
     if (!isWarmup && !isInterval && !isSelect)
         return false;
     Result<std::int64_t> steps = parseSteps(option, value, isInterval ? 1 : 0);
@@ -226,6 +267,12 @@ Status applyOption(
         return parseTile(value, numbers.tileElements);
     if (option == "clip-mode")
         return checkClipMode(value);
+    if (option == "state") {
+        Result<StateCodec> codec = parseState(row, value);
+        MR_TRY(codec.status());
+        numbers.stateCodec = codec.value();
+        return {};
+    }
     Result<bool> applied = applyWindowOption(row, option, value, numbers);
     if (!applied.ok() || applied.value())
         return applied.status();
@@ -282,6 +329,8 @@ Result<OffloadPolicy> makePolicy(
     policy.clock = windows ? makeWindowClock(numbers.window)
                            : makeUniformClock({numbers.lateShare, 1, 0, false});
     policy.tileElements = numbers.tileElements;
+    policy.hostLearningRate = numbers.hostLearningRate;
+    policy.stateCodec = numbers.stateCodec;
     return policy;
 }
 

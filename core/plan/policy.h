@@ -14,6 +14,7 @@
 #include "core/base/ids.h"
 #include "core/plan/model_shape.h"
 #include "core/plan/plan.h"
+#include "core/plan/state_codec.h"
 
 #include <millrace/status.h>
 
@@ -101,6 +102,8 @@ class UpdateClock
 public:
     virtual ~UpdateClock() = default;
     virtual UpdateRule rule(GroupId group, StepIndex step, const Feedback& last) const = 0;
+    // Steps at the beginning of a run that follow another rule than the rest.
+    virtual StepIndex warmup() const noexcept { return 0; }
 };
 
 // Host updates, and the uploads that follow them, are cut into tiles: the upload of a tile runs
@@ -114,6 +117,9 @@ struct OffloadPolicy {
     std::unique_ptr<const GradientRouter> router;
     std::unique_ptr<const UpdateClock> clock;
     std::int64_t tileElements = kTileElements; // a multiple of kCutElements; changes no number
+    // What the learning rate is multiplied by in an update that is made once for several steps.
+    double hostLearningRate = 1.0;
+    StateCodec stateCodec = StateCodec::Plain; // Compact changes numbers, on all routes alike
 };
 
 // Which norm clips a step.

@@ -46,6 +46,8 @@ public:
         return answer;
     }
 
+    StepIndex warmup() const noexcept override { return m_rule.warmup; }
+
 private:
     WindowRule m_rule;
 };

@@ -257,7 +257,7 @@ void TestCli::planTellsBytesOfTiersForEveryPolicy()
 
     QCOMPARE(plan.code, 0);
     const auto reports = plan.lines();
-    QCOMPARE(reports.size(), std::size_t{3});
+    QCOMPARE(reports.size(), std::size_t{5});
     for (const QJsonObject& report : reports) {
         QVERIFY(report[key("fits")].toBool());
         QVERIFY(number(report, "predicted_step_ms") > 0.0); // measured when it was asked for

@@ -98,6 +98,8 @@ void addMachine(Command& command, const RunSpec& spec, const RunSpec& usual)
     command.integer("--threads", spec.threads, usual.threads);
     if (spec.policy != usual.policy)
         command.text("--policy", spec.policy);
+    if (spec.allowStale)
+        command.text("--allow", "stale");
     for (const auto& [key, value] : spec.policyOptions)
         command.text("--policy-option", std::string(key).append("=").append(value));
     command.bytes("--device-memory", spec.deviceMemoryBytes);

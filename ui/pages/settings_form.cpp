@@ -28,6 +28,8 @@ constexpr int kMillion = 1'000'000;
 constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 constexpr int kByEpochs = 0;
 constexpr int kBySteps = 1;
+constexpr int kExactOnly = 0;
+constexpr int kMayLag = 1;
 
 } // namespace
 
@@ -91,6 +93,10 @@ void SettingsForm::makeEditors()
     addChoices(m_precision, {PrecisionChoice::Auto, PrecisionChoice::BF16, PrecisionChoice::F32});
     m_recompute = new QComboBox(this);
     addChoices(m_recompute, {RecomputeChoice::Auto, RecomputeChoice::None, RecomputeChoice::Block});
+    m_allow = new QComboBox(this);
+    m_allow->setObjectName(QStringLiteral("allow"));
+    m_allow->addItem({}, kExactOnly);
+    m_allow->addItem({}, kMayLag);
     m_device = new QComboBox(this);
     addChoices(m_device, {DeviceChoice::Auto, DeviceChoice::Cpu, DeviceChoice::Cuda});
     m_deviceMemory = makeNumber(this, 100000.0, 2, 0.5, 0.0);
@@ -159,6 +165,10 @@ void SettingsForm::fillSimple(QGridLayout* grid)
         QT_TR_NOOP("Where weights and optimizer state live, and who updates them."),
         m_policies->first());
     placeNext(grid, m_policies->compare(), m_policies->second());
+    add(QT_TR_NOOP("Automatic may take"),
+        QT_TR_NOOP("Exact policies give the bits of training on the device alone. Others hide the "
+                   "host's work by letting a part of each update come some steps late."),
+        m_allow);
     add(QT_TR_NOOP("Device memory"), QT_TR_NOOP("The most bytes the run may hold on the device."),
         m_deviceMemory);
     add(QT_TR_NOOP("Threads"), QT_TR_NOOP("Processor threads of the run."), m_threads);
@@ -283,6 +293,7 @@ void SettingsForm::writeTo(RunSpec& spec) const
     spec.precision = chosen<PrecisionChoice>(m_precision);
     spec.recompute = chosen<RecomputeChoice>(m_recompute);
     spec.policy = m_policies->policy();
+    spec.allowStale = m_allow->currentData().toInt() == kMayLag;
     spec.device = chosen<DeviceChoice>(m_device);
     spec.deviceMemoryBytes = static_cast<std::uint64_t>(m_deviceMemory->value() * kGiB);
     spec.threads = m_threads->value();
@@ -315,6 +326,7 @@ void SettingsForm::readFrom(const RunSpec& spec)
     choose(m_precision, static_cast<int>(spec.precision));
     choose(m_recompute, static_cast<int>(spec.recompute));
     m_policies->setPolicy(spec.policy);
+    choose(m_allow, spec.allowStale ? kMayLag : kExactOnly);
     choose(m_device, static_cast<int>(spec.device));
     m_deviceMemory->setValue(static_cast<double>(spec.deviceMemoryBytes) / kGiB);
     m_threads->setValue(clamped(spec.threads));
@@ -376,6 +388,8 @@ void SettingsForm::retranslateChoices()
     m_recompute->setItemText(0, tr("Automatic"));
     m_recompute->setItemText(1, tr("Nothing"));
     m_recompute->setItemText(2, tr("Each block"));
+    m_allow->setItemText(0, tr("Exact policies"));
+    m_allow->setItemText(1, tr("Also those that lag"));
     m_policies->retranslate();
     m_device->setItemText(0, tr("Automatic"));
     m_device->setItemText(1, tr("Processor (CPU)"));

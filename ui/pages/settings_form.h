@@ -83,6 +83,7 @@ private:
     QLineEdit* m_learningRate;
     QComboBox* m_precision;
     QComboBox* m_recompute;
+    QComboBox* m_allow;
     QComboBox* m_device;
     QDoubleSpinBox* m_deviceMemory;
     QSpinBox* m_threads;

@@ -72,6 +72,8 @@ struct RunSpec {
     std::int64_t threads = 0;    // 0: DECISIONS 18
     std::string policy = "auto";
     std::map<std::string, std::string> policyOptions;
+    bool allowStale = false; // auto may choose a policy whose updates lag, by a bounded number
+                             // of steps; false: exact ones only
     std::uint64_t deviceMemoryBytes = 0; // 0: DECISIONS 18
     std::uint64_t hostMemoryBytes = 0;
     std::uint64_t diskBytes = 0;

@@ -5,8 +5,10 @@
 
 #include <QtTest>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <numeric>
 #include <string>
 
@@ -33,6 +35,18 @@ std::vector<std::string> checkpointNames(const fs::path& runDir)
     return names;
 }
 
+void makeCompact(RunSpec& spec)
+{
+    spec.precision = PrecisionChoice::BF16;
+    spec.policyOptions["state"] = "compact";
+}
+
+std::string bytesOf(const fs::path& path)
+{
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
 // The state after which the run is asked to stop.
 RunRig::AtCheckpoint stopAt(std::int64_t step)
 {
@@ -54,6 +68,9 @@ private slots:
     void policiesThreadsAndModesGiveOneHash();
     void aStoppedRunResumesToTheHashOfTheUninterruptedOne_data();
     void aStoppedRunResumesToTheHashOfTheUninterruptedOne();
+    void lossWithCompactStateFallsLikeWithout();
+    void compactStateIsSavedAsItIsAndExportedInBf16();
+    void compactStateInFp32IsRefused();
     void evaluatingMoreOftenChangesNothing_data();
     void evaluatingMoreOftenChangesNothing();
     void asManyCheckpointsAreKeptAsWereAskedFor();
@@ -74,7 +91,8 @@ private slots:
 
 private:
     std::unique_ptr<RunRig> m_rig;
-    std::string m_hash; // of the plain run
+    std::string m_hash;        // of the plain run
+    std::string m_compactHash; // of the run with compact state, which is in bf16
 };
 
 void TestEngine::initTestCase()
@@ -86,6 +104,12 @@ void TestEngine::initTestCase()
     QVERIFY2(plain.ended.ok(), plain.ended.message().c_str());
     m_hash = plain.progress.weightsHash;
     QCOMPARE(m_hash.size(), std::size_t{32});
+    RunSpec compact = m_rig->spec("compact");
+    makeCompact(compact);
+    const Outcome other = m_rig->train(compact, *device);
+    QVERIFY2(other.ended.ok(), other.ended.message().c_str());
+    m_compactHash = other.progress.weightsHash;
+    QVERIFY(m_compactHash != m_hash);
 }
 
 void TestEngine::aRunEndsWithAModelAndItsHistory()
@@ -172,6 +196,10 @@ void TestEngine::aStoppedRunResumesToTheHashOfTheUninterruptedOne_data()
     QTest::newRow("zero-offload, other threads") << "zero-offload" << 2;
     QTest::newRow("zero-offload, late") << "zero-offload late" << 2;
     QTest::newRow("deep-optimizer-states") << "deep-optimizer-states late" << 2;
+    QTest::newRow("resident, compact state") << "resident compact" << 2;
+    QTest::newRow("zero-offload, late, compact state") << "zero-offload late compact" << 2;
+    QTest::newRow("deep-optimizer-states, late, compact state")
+        << "deep-optimizer-states late compact" << 3;
 }
 
 void TestEngine::aStoppedRunResumesToTheHashOfTheUninterruptedOne()
@@ -181,8 +209,11 @@ void TestEngine::aStoppedRunResumesToTheHashOfTheUninterruptedOne()
     RunSpec spec = m_rig->spec("stop-" + std::string(QTest::currentDataTag()));
     const QStringList words = policy.split(QLatin1Char(' '));
     spec.policy = words.first().toStdString();
-    if (words.size() > 1)
+    if (words.contains(QStringLiteral("late")))
         spec.policyOptions = {{"late", "0.6"}, {"tile", "4KiB"}};
+    const bool compact = words.contains(QStringLiteral("compact"));
+    if (compact)
+        makeCompact(spec);
     spec.checkpointEvery = 5;
     const auto first = smallDevice(1);
     const Outcome stopped = m_rig->train(spec, *first, stopAt(5));
@@ -198,8 +229,63 @@ void TestEngine::aStoppedRunResumesToTheHashOfTheUninterruptedOne()
     QVERIFY2(resumed.ended.ok(), resumed.ended.message().c_str());
     QCOMPARE(resumed.state, RunState::Finished);
     QCOMPARE(resumed.id, stopped.id);
-    QCOMPARE(resumed.progress.weightsHash, m_hash);
+    QCOMPARE(resumed.progress.weightsHash, compact ? m_compactHash : m_hash);
     QCOMPARE(m_rig->steps(resumed.id).size(), std::size_t{12}); // one curve
+}
+
+void TestEngine::lossWithCompactStateFallsLikeWithout()
+{
+    const auto device = smallDevice();
+    RunSpec spec = m_rig->spec("bf16");
+    spec.precision = PrecisionChoice::BF16;
+    const Outcome plain = m_rig->train(spec, *device);
+    QVERIFY2(plain.ended.ok(), plain.ended.message().c_str());
+    spec = m_rig->spec("compact, again");
+    makeCompact(spec);
+
+    const Outcome compact = m_rig->train(spec, *device);
+
+    QVERIFY2(compact.ended.ok(), compact.ended.message().c_str());
+    QCOMPARE(compact.progress.weightsHash, m_compactHash);
+    const double first = m_rig->steps(compact.id).front().loss;
+    const double last = m_rig->steps(compact.id).back().loss;
+    const double expected = m_rig->steps(plain.id).back().loss;
+    QVERIFY(last < first - 0.05);
+    QVERIFY2(std::abs(last / expected - 1.0) < 0.02,
+        (std::to_string(last) + " against " + std::to_string(expected)).c_str());
+}
+
+// 3.25 bytes an element beside the weights; the model of the run is that of its last checkpoint.
+void TestEngine::compactStateIsSavedAsItIsAndExportedInBf16()
+{
+    const fs::path run = m_rig->folder.path("compact");
+    const fs::path checkpoint = run / "checkpoints" / "step-00000012";
+    const ParamTable table = buildParamTable(readModelConfig(run / "model").value());
+    std::int64_t elements = 0;
+    for (const ParamGroup& group : table.groups)
+        elements += group.elements;
+
+    const auto stateBytes =
+        static_cast<std::int64_t>(fs::file_size(checkpoint / "state" / "state.safetensors"));
+
+    QVERIFY(stateBytes >= elements * 13 / 4);
+    QVERIFY(stateBytes < elements * 13 / 4 + 4096); // names and shapes
+    const std::string exported = bytesOf(run / "model" / "model.safetensors");
+    QVERIFY(!exported.empty());
+    QVERIFY(exported == bytesOf(checkpoint / "model" / "model.safetensors"));
+}
+
+void TestEngine::compactStateInFp32IsRefused()
+{
+    const auto device = smallDevice();
+    RunSpec spec = m_rig->spec("compact fp32");
+    spec.policyOptions["state"] = "compact";
+
+    const Outcome run = m_rig->train(spec, *device);
+
+    QVERIFY(!run.opened.ok());
+    QCOMPARE(run.opened.kind(), ErrorKind::InvalidArgument);
+    QVERIFY(contains(run.opened.message(), "state=compact needs precision bf16"));
 }
 
 void TestEngine::evaluatingMoreOftenChangesNothing_data()

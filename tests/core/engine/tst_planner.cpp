@@ -160,6 +160,9 @@ private slots:
         row("zero-offload", "device-share", "0.5", "is not of this policy");
         row("deep-optimizer-states", "device-share", "half", "or auto");
         row("deep-optimizer-states", "tile", "1KiB", "want 2KiB to 16GiB");
+        row("resident", "state", "half", "want fp32 or compact");
+        row("zenflow", "state", "compact", "is not built for this policy in this version");
+        row("zero-offload-dpu", "state", "compact", "is not built for this policy in this version");
     }
 
     void policiesAndOptionsThatDoNotExistAreRefusedByName()
@@ -178,6 +181,22 @@ private slots:
         QCOMPARE(status.kind(), ErrorKind::InvalidArgument);
         QVERIFY2(status.message().find(words.toStdString()) != std::string::npos,
             status.message().c_str());
+    }
+
+    void compactStateNeedsBf16AndTakesLessMemory()
+    {
+        RunSpec spec = usable();
+        spec.policy = "zero-offload";
+        const PlanReport plain = planRun(spec).value();
+        spec.policyOptions["state"] = "compact";
+
+        const PlanReport compact = planRun(spec).value();
+        spec.precision = PrecisionChoice::F32;
+        const Status refused = planRun(spec).status();
+
+        QVERIFY(compact.tiers[1].totalBytes < plain.tiers[1].totalBytes);
+        QCOMPARE(refused.kind(), ErrorKind::InvalidArgument);
+        QVERIFY(refused.message().find("state=compact needs precision bf16") != std::string::npos);
     }
 
     void layersAndSharedBytesAddUpToTheTiers()

@@ -105,6 +105,8 @@ void TestStepAllocations::noThreadAllocatesInAStepAfterWarmUp_data()
                     QTest::addRow("%s, %s, %s, %s", policy, order, threaded ? "threaded" : "inline",
                         bf16 ? "bf16" : "fp32")
                         << policy << order << threaded << bf16;
+    for (const char* policy : {"zero-offload compact", "deep-optimizer-states compact"})
+        QTest::addRow("%s", policy) << policy << "by-microbatch" << true << true;
 }
 
 void TestStepAllocations::noThreadAllocatesInAStepAfterWarmUp()
@@ -114,8 +116,11 @@ void TestStepAllocations::noThreadAllocatesInAStepAfterWarmUp()
     QFETCH(bool, threaded);
     QFETCH(bool, bf16);
     TinyRun run;
-    run.policy = policy.toStdString();
+    const QStringList words = policy.split(QLatin1Char(' '));
+    run.policy = words.first().toStdString();
     run.options["order"] = order.toStdString();
+    if (words.size() > 1)
+        run.options["state"] = words.last().toStdString();
     run.compute = bf16 ? DType::BF16 : DType::F32;
     run.recompute = true;
 

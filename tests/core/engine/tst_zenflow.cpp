@@ -120,6 +120,7 @@ private slots:
     void overlapShiftsTheHostsUpdatesByOneWindow_data();
     void overlapShiftsTheHostsUpdatesByOneWindow();
     void delayedUpdateIsAWindowOfOneStep();
+    void theHostsLearningRateIsThatOfWholeWindows();
     void theLinkCarriesWhatTheFormulaSays_data();
     void theLinkCarriesWhatTheFormulaSays();
     void stalenessGrowsToTwoWindowsLessOne();
@@ -188,6 +189,32 @@ void TestZenflow::delayedUpdateIsAWindowOfOneStep()
     // Two at once, and three of which the last is still to be made.
     QCOMPARE(delayed.run->executor().window()->state.hostUpdates, 4);
     QCOMPARE(delayed.run->memory().window->cut(GroupId{1}).dense, 0);
+}
+
+// Three times the rate moves a master three times as far, but not in a warm-up step.
+void TestZenflow::theHostsLearningRateIsThatOfWholeWindows()
+{
+    const auto moved = [](const char* factor, int steps) {
+        Options options = {{"interval", "3"}, {"warmup", "1"}, {"select", "0"}, {"overlap", "off"},
+            {"host-lr", factor}};
+        PlainRunSpec spec = specOf("zenflow", options);
+        spec.adamw.weightDecay = 0.0;
+        Rig rig(spec);
+        installCoarseWeights(*rig.run);
+        for (int s = 0; s < steps; ++s)
+            rig.step();
+        double sum = 0.0;
+        for (const std::int16_t low :
+            hostColumns<std::int16_t>(*rig.run, GroupId{1}, StatePart::Low))
+            sum += std::abs(double(low)); // the high half does not move
+        return sum;
+    };
+
+    QCOMPARE(moved("3", 1), moved("1", 1));
+    const double once = moved("1", 4) - moved("1", 1);
+    const double thrice = moved("3", 4) - moved("3", 1);
+    QVERIFY(once > 0.0);
+    QVERIFY2(std::abs(thrice / once - 3.0) < 0.05, qPrintable(QString::number(thrice / once)));
 }
 
 void TestZenflow::theLinkCarriesWhatTheFormulaSays_data()

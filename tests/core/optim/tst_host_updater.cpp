@@ -1,6 +1,7 @@
 #include "core/device/cpu/cpu_device.h"
 #include "core/device/cpu/cpu_stream.h"
 #include "core/optim/adamw_state.h"
+#include "core/optim/compact_arrays.h"
 #include "core/optim/host_updater.h"
 #include "support/heap_counter.h"
 
@@ -76,6 +77,31 @@ private slots:
             QVERIFY(times.beginNs > 0);
             QVERIFY(times.beginNs <= times.endNs);
         }
+    }
+
+    void compactStateIsCutIntoTilesWithTheBitsOfTheWhole()
+    {
+        constexpr std::size_t kCount = 2 * HostUpdater::kTileElements + 1024 + 64;
+        auto cpu = makeDevice(CpuDeviceOptions::Mode::Inline);
+        auto gate = cpu->createGate("updates").value();
+        const StepScalars scalars{1.0, 0.5F, 1};
+        const AdamwFactors factors = adamwFactors(kSettings, 1e-3, 3);
+        const mr::test::Gradients grad(kCount, 2, true);
+        mr::test::CompactArrays state = mr::test::someState(kCount, 1);
+        mr::test::CompactArrays expected = state;
+        adamwCompactUpdate(expected.all(), grad.from(0), grad.type(), factors, 0.5F, true);
+        std::array<HostUpdateRange, 1> ranges;
+        ranges[0].compact = state.all();
+        ranges[0].range.grad = grad.from(0);
+        ranges[0].range.gradType = grad.type();
+        ranges[0].range.count = kCount;
+        FailureLatch latch;
+        HostUpdater updater(3, latch);
+
+        updater.submit({ranges, factors, &scalars, nullptr, gate.get(), 1, nullptr});
+
+        QVERIFY(updater.waitFor(*gate, 1).ok());
+        QVERIFY(state.equals(expected));
     }
 
     // The whole round: a gradient and the scalars are made on a stream, the update waits for their

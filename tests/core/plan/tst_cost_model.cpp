@@ -147,6 +147,19 @@ private slots:
         QCOMPARE(copyBytes({}, store, {}, Precision::F32), std::int64_t{(2 + 2 + 4 + 4) * 1000});
     }
 
+    void visitingCompactStateIsCountedByItsParts()
+    {
+        StepPlan plan;
+        plan.stateCodec = StateCodec::Compact;
+        Task task;
+        task.kind = TaskKind::FetchState;
+        task.elementCount = 1024;
+
+        QCOMPARE(copyBytes(plan, task, {}, Precision::BF16), std::int64_t{3 * 1024 + 8 * 32});
+        task.kind = TaskKind::StoreState;
+        QCOMPARE(copyBytes(plan, task, {}, Precision::BF16), std::int64_t{5 * 1024 + 8 * 32});
+    }
+
     void trafficOfVisitingStateIsCountedToTheByte()
     {
         ModelShape shape = smallShape(2);

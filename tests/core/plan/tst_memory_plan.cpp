@@ -87,6 +87,22 @@ std::int64_t largestBlockOnHost(const Row& row)
     return most;
 }
 
+bool isCompact(const Row& row)
+{
+    return row.options.count("state") > 0;
+}
+
+// One plane of the state of `elements`: 1 byte an element, and for moments 4 a group of 32.
+std::int64_t lowBytes(const Row& row, std::int64_t elements)
+{
+    return isCompact(row) ? elements : 2 * elements;
+}
+
+std::int64_t momentBytes(const Row& row, std::int64_t elements)
+{
+    return isCompact(row) ? elements + 4 * (elements / 32) : 4 * elements;
+}
+
 // Bytes on the device by use.
 std::map<MemoryUse, std::int64_t> deviceBytes(const Row& row)
 {
@@ -96,16 +112,17 @@ std::map<MemoryUse, std::int64_t> deviceBytes(const Row& row)
     std::map<MemoryUse, std::int64_t> bytes;
     bytes[MemoryUse::Weights] = (row.full ? 4 : 2) * kSum;
     bytes[MemoryUse::HighPlane] = resident && row.full ? 2 * kSum : 0;
-    bytes[MemoryUse::LowPlane] = resident ? 2 * kSum : 0;
-    bytes[MemoryUse::FirstMoments] = resident ? 4 * kSum : 0;
-    bytes[MemoryUse::SecondMoments] = resident ? 4 * kSum : 0;
+    bytes[MemoryUse::LowPlane] = resident ? lowBytes(row, kSum) : 0;
+    bytes[MemoryUse::FirstMoments] = resident ? momentBytes(row, kSum) : 0;
+    bytes[MemoryUse::SecondMoments] = resident ? momentBytes(row, kSum) : 0;
     bytes[MemoryUse::Accumulators] =
         4 * (ends + (row.sumSlots > 0 ? row.sumSlots * std::int64_t{5120} : blocks));
     const std::int64_t finished =
         row.finishedSlots > 0 ? blocksBefore(row) + row.finishedSlots * largestBlockOnHost(row)
                               : blocks;
     bytes[MemoryUse::Gradients] = row.full ? 0 : 2 * (ends + finished);
-    bytes[MemoryUse::StateSlots] = 3 * row.stateTile * (row.full ? 12 : 10);
+    bytes[MemoryUse::StateSlots] = isCompact(row) ? 3 * (row.stateTile * 3 + row.stateTile / 4)
+                                                  : 3 * row.stateTile * (row.full ? 12 : 10);
     bytes[MemoryUse::UploadLanding] = 4 * row.landing;
     return bytes;
 }
@@ -117,9 +134,9 @@ std::map<MemoryUse, std::int64_t> hostBytes(const Row& row)
         std::accumulate(row.hostFirst.begin(), row.hostFirst.end(), std::int64_t{0});
     std::map<MemoryUse, std::int64_t> bytes;
     bytes[MemoryUse::HighPlane] = resident ? 0 : 2 * kSum;
-    bytes[MemoryUse::LowPlane] = resident ? 0 : 2 * kSum;
-    bytes[MemoryUse::FirstMoments] = resident ? 0 : 4 * kSum;
-    bytes[MemoryUse::SecondMoments] = resident ? 0 : 4 * kSum;
+    bytes[MemoryUse::LowPlane] = resident ? 0 : lowBytes(row, kSum);
+    bytes[MemoryUse::FirstMoments] = resident ? 0 : momentBytes(row, kSum);
+    bytes[MemoryUse::SecondMoments] = resident ? 0 : momentBytes(row, kSum);
     bytes[MemoryUse::Gradients] = (row.full ? 4 : 2) * (kSum - before);
     bytes[MemoryUse::Staging] = static_cast<std::int64_t>(kStagingBytes);
     return bytes;
@@ -132,7 +149,12 @@ const std::vector<Row>& rows()
     const Options layer = {{"order", "by-layer"}};
     const Options half = {{"device-share", "0.5"}};
     const Options halfByLayer = {{"device-share", "0.5"}, {"order", "by-layer"}, {"tile", "8KiB"}};
+    const Options compact = {{"state", "compact"}};
+    const Options halfCompact = {{"device-share", "0.5"}, {"state", "compact"}};
     static const std::vector<Row> all = {
+        {"resident", compact, 1, false, kSizes, 1, 0, 0, 0},
+        {"zero-offload", compact, 3, false, kNothing, 0, 2, 0, 0},
+        {"deep-optimizer-states", halfCompact, 1, false, kHalf, 1, 2, 4096, 0},
         {"resident", micro, 1, false, kSizes, 1, 0, 0, 0},
         {"resident", micro, 3, false, kSizes, 0, 0, 0, 0},
         {"resident", layer, 3, false, kSizes, 1, 0, 0, 0},
@@ -240,6 +262,43 @@ private slots:
         QCOMPARE(plan.bytes(Tier::Device, MemoryUse::Gradients), 2 * kAll);
         QCOMPARE(plan.bytes(Tier::Device, MemoryUse::LowPlane), std::size_t{0});
         QCOMPARE(plan.bytes(Tier::Device, MemoryUse::FirstMoments), std::size_t{0});
+    }
+
+    void compactStateTakesFiveAndAQuarterBytesWhereverItLives()
+    {
+        constexpr std::size_t kState = 21 * kAll / 4;
+        const auto stateOf = [](const MemoryPlan& plan, Tier tier) {
+            std::size_t bytes = tier == Tier::Device ? plan.bytes(tier, MemoryUse::Weights) : 0;
+            for (const MemoryUse use : {MemoryUse::HighPlane, MemoryUse::LowPlane,
+                     MemoryUse::FirstMoments, MemoryUse::SecondMoments})
+                bytes += plan.bytes(tier, use);
+            return bytes;
+        };
+
+        const MemoryPlan resident =
+            planned(policyWith("resident", {{"state", "compact"}}), specOf(1, 1));
+        const MemoryPlan offload =
+            planned(policyWith("zero-offload", {{"state", "compact"}}), specOf(1, 1));
+
+        QVERIFY(resident.stateCodec == StateCodec::Compact);
+        QCOMPARE(stateOf(resident, Tier::Device), kState);
+        QCOMPARE(stateOf(offload, Tier::PinnedHost), kState);
+        QCOMPARE(offload.bytes(Tier::PinnedHost), kState + 2 * kAll + kStagingBytes + 40 + 17);
+        QCOMPARE(resident.bytes(Tier::PinnedHost), kStagingBytes + 40 + 17);
+    }
+
+    void compactStateNeedsBf16()
+    {
+        StepSpec spec = specOf(1, 1);
+        spec.precision = Precision::F32;
+
+        const Result<MemoryPlan> plan = planMemory(
+            spec, shapeWithBytes(), {}, {}, policyWith("resident", {{"state", "compact"}}));
+
+        QVERIFY(!plan.ok());
+        QVERIFY(plan.status().kind() == ErrorKind::InvalidArgument);
+        QVERIFY(plan.status().message().find("state=compact needs precision bf16") !=
+                std::string::npos);
     }
 
     void fullPrecisionHasJoinedWeightsAndNoRoundedGradient()

@@ -85,10 +85,10 @@ private slots:
     {
         QCOMPARE(refusal("resident", {{"disk-share", "1"}}),
             QStringLiteral("policy option 'disk-share' belongs to ssd-vertical, not built in this "
-                           "version; 'resident' takes order, clip-mode"));
+                           "version; 'resident' takes order, clip-mode, state"));
         QCOMPARE(refusal("resident", {{"urgent", "0.1"}}),
             QStringLiteral("policy option 'urgent' is not of this policy; 'resident' takes order, "
-                           "clip-mode"));
+                           "clip-mode, state"));
         QVERIFY(refusal("zero-offload", {{"colour", "red"}}).contains(QStringLiteral("not known")));
     }
 
@@ -96,15 +96,34 @@ private slots:
     {
         QCOMPARE(refusal("resident", {{"late", "0.5"}}),
             QStringLiteral("policy option 'late' is not of this policy; 'resident' takes order, "
-                           "clip-mode"));
+                           "clip-mode, state"));
         QCOMPARE(refusal("resident", {{"tile", "1MiB"}}),
             QStringLiteral("policy option 'tile' is not of this policy; 'resident' takes order, "
-                           "clip-mode"));
+                           "clip-mode, state"));
         QCOMPARE(refusal("zero-offload", {{"device-share", "0.5"}}),
             QStringLiteral("policy option 'device-share' is not of this policy; 'zero-offload' "
-                           "takes order, clip-mode, tile, late"));
+                           "takes order, clip-mode, tile, late, state"));
         QVERIFY(refusal("deep-optimizer-states", {{"interval", "4"}})
-                    .endsWith(QStringLiteral("takes order, clip-mode, tile, late, device-share")));
+                    .endsWith(
+                        QStringLiteral("takes order, clip-mode, tile, late, device-share, state")));
+    }
+
+    void compactStateIsTakenByPoliciesThatDoNotSplitColumns()
+    {
+        for (const char* name : {"resident", "zero-offload", "deep-optimizer-states"}) {
+            QVERIFY(makePolicy(name, {}).value().stateCodec == StateCodec::Plain);
+            QVERIFY(makePolicy(name, {{"state", "fp32"}}).value().stateCodec == StateCodec::Plain);
+            QVERIFY(
+                makePolicy(name, {{"state", "compact"}}).value().stateCodec == StateCodec::Compact);
+        }
+        for (const char* name : {"zenflow", "zero-offload-dpu"}) {
+            QVERIFY(makePolicy(name, {{"state", "fp32"}}).ok());
+            QVERIFY(refusal(name, {{"state", "compact"}})
+                        .contains(QStringLiteral(
+                            "state=compact is not built for this policy in this version")));
+        }
+        QCOMPARE(refusal("resident", {{"state", "half"}}),
+            QStringLiteral("policy option state=half: want fp32 or compact"));
     }
 
     void onlyTheExactClipModeIsTaken()
@@ -180,6 +199,17 @@ private slots:
                 QTest::addRow("%s=%s", option, value)
                     << QString::fromUtf8(option) << QString::fromUtf8(value);
         }
+        for (const char* value : {"0", "-1", "1000", "nan", "twice"})
+            QTest::addRow("host-lr=%s", value)
+                << QStringLiteral("host-lr") << QString::fromUtf8(value);
+        for (const char* value : {"0", "-1", "2.5", "often", "9999999"})
+            QTest::addRow("interval=%s", value)
+                << QStringLiteral("interval") << QString::fromUtf8(value);
+        for (const char* value : {"-1", "x", "1e3"})
+            QTest::addRow("warmup=%s", value)
+                << QStringLiteral("warmup") << QString::fromUtf8(value);
+        QTest::addRow("overlap=yes") << QStringLiteral("overlap") << QStringLiteral("yes");
+        QTest::addRow("urgent=2") << QStringLiteral("urgent") << QStringLiteral("2");
         QTest::addRow("late=auto") << QStringLiteral("late") << QStringLiteral("auto");
         for (const char* value : {"", "0", "2047", "17GiB", "-1", "much"})
             QTest::addRow("tile=%s", value) << QStringLiteral("tile") << QString::fromUtf8(value);
@@ -190,8 +220,11 @@ private slots:
         QFETCH(const QString, option);
         QFETCH(const QString, value);
 
+        const QStringList ofWindows{QStringLiteral("host-lr"), QStringLiteral("interval"),
+            QStringLiteral("warmup"), QStringLiteral("overlap"), QStringLiteral("urgent")};
         const QString message =
-            refusal("deep-optimizer-states", {{option.toStdString(), value.toStdString()}});
+            refusal(ofWindows.contains(option) ? "zenflow" : "deep-optimizer-states",
+                {{option.toStdString(), value.toStdString()}});
 
         QVERIFY(!message.isEmpty());
         if (option != QStringLiteral("tile"))

@@ -1,0 +1,150 @@
+// Updates of optimizer state and its visits to the device, in either codec: part of StepExecutor.
+
+#include "core/engine/step_executor.h"
+
+#include <algorithm>
+
+namespace mr {
+
+static_assert(kScaledElements == static_cast<std::int64_t>(kCompactGroup));
+static_assert(kSlotAlign % kScaledElements == 0, "runs of weight decay begin where a group does");
+
+std::byte* StepExecutor::planeAt(GroupId group, StatePart part, std::int64_t value) const
+{
+    return m_memory.group(group).state[static_cast<std::size_t>(part)] +
+           static_cast<std::size_t>(value) * planeOf(m_memory.stateCodec(), part).valueBytes;
+}
+
+// What the host updates of one decay run. Precondition: `first` is a multiple of kScaledElements.
+HostUpdateRange StepExecutor::hostRange(GroupId group, std::int64_t first, std::int64_t count) const
+{
+    const GroupMemory& memory = m_memory.group(group);
+    const auto at = [&](StatePart part) { return planeAt(group, part, first); };
+    HostUpdateRange out;
+    AdamwRange& range = out.range;
+    range.grad = memory.hostGradient + static_cast<std::size_t>(first - memory.hostFirst) *
+                                           sizeOf(m_memory.gradientType());
+    range.gradType = m_memory.gradientType();
+    range.count = static_cast<std::size_t>(count);
+    if (m_memory.stateCodec() == StateCodec::Compact) {
+        const auto scale = [&](StatePart part) {
+            return reinterpret_cast<float*>(planeAt(group, part, first / kScaledElements));
+        };
+        out.compact = {reinterpret_cast<std::uint16_t*>(at(StatePart::High)),
+            reinterpret_cast<std::int8_t*>(at(StatePart::Low)),
+            reinterpret_cast<std::int8_t*>(at(StatePart::FirstMoment)),
+            reinterpret_cast<std::uint8_t*>(at(StatePart::SecondMoment)),
+            scale(StatePart::FirstScale), scale(StatePart::SecondScale), range.count};
+        return out;
+    }
+    range.high = reinterpret_cast<std::uint16_t*>(at(StatePart::High));
+    range.low = reinterpret_cast<std::int16_t*>(at(StatePart::Low));
+    range.m = reinterpret_cast<float*>(at(StatePart::FirstMoment));
+    range.v = reinterpret_cast<float*>(at(StatePart::SecondMoment));
+    return out;
+}
+
+void StepExecutor::findHostRanges(const Task& task, std::vector<HostUpdateRange>& ranges) const
+{
+    const std::int64_t end = task.firstElement + task.elementCount;
+    ranges.clear();
+    for (const DecayRun& run : m_decayRuns[static_cast<std::size_t>(task.group.value)]) {
+        const std::int64_t first = std::max(run.first, task.firstElement);
+        const std::int64_t count = std::min(run.first + run.count, end) - first;
+        if (count <= 0)
+            continue;
+        ranges.push_back(hostRange(task.group, first, count));
+        ranges.back().decayed = run.decayed;
+    }
+}
+
+// Where the state of [first, first + count) is while the device updates it.
+StateViews StepExecutor::stateOnDevice(
+    const Task& task, std::int64_t first, std::int64_t count) const
+{
+    const GroupMemory& group = m_memory.group(task.group);
+    const StateCodec codec = m_memory.stateCodec();
+    StateViews views;
+    for (const StatePart part : kPartsOfTile) {
+        const StatePlane& plane = planeOf(codec, part);
+        if (!plane.exists())
+            continue;
+        const auto index = static_cast<std::size_t>(part);
+        std::byte* base = group.state[index];
+        std::int64_t offset = first;
+        if (!group.stateOnDevice) {
+            base = m_memory.stateSlots[task.slot][index];
+            offset = first - task.firstElement;
+        }
+        if (!base) { // in BF16 the weights are High
+            base = group.weights;
+            offset = first;
+        }
+        const auto value = static_cast<std::size_t>(offset / plane.elementsPerValue);
+        views.planes[index] =
+            vectorView(base + value * plane.valueBytes, typeOf(codec, part), plane.values(count));
+    }
+    return views;
+}
+
+// A tile of state from its home to a slot, or back.
+Status StepExecutor::moveState(const Task& task, Stream& lane)
+{
+    const StateViews views = stateOnDevice(task, task.firstElement, task.elementCount);
+    const bool fetch = task.kind == TaskKind::FetchState;
+    for (const StatePart part : kPartsOfTile) {
+        const TensorView& there = views.of(part);
+        const bool isWeight = part == StatePart::High && m_memory.compute() == DType::BF16;
+        if (!there.data || (fetch && isWeight)) // which are on the device
+            continue;
+        const std::int64_t per = planeOf(m_memory.stateCodec(), part).elementsPerValue;
+        std::byte* home = planeAt(task.group, part, task.firstElement / per);
+        (fetch ? m_h2dBytes : m_d2hBytes) += static_cast<std::int64_t>(there.bytes());
+        MR_TRY(fetch ? lane.copy(there.data, {home, there.bytes()})
+                     : lane.copy(home, {there.data, there.bytes()}));
+    }
+    return {};
+}
+
+// `args` lacks its state.
+Status StepExecutor::enqueueUpdate(const AdamwArgs& args, const StateViews& state, Stream& lane)
+{
+    const TensorView& high = state.of(StatePart::High);
+    const TensorView& low = state.of(StatePart::Low);
+    const TensorView& m = state.of(StatePart::FirstMoment);
+    const TensorView& v = state.of(StatePart::SecondMoment);
+    if (m_memory.stateCodec() == StateCodec::Compact)
+        return m_device.ops().adamwCompact(
+            {high, low, m, v, state.of(StatePart::FirstScale), state.of(StatePart::SecondScale),
+                args.grad, args.scalars, args.factors, args.decayed},
+            lane);
+    return m_device.ops().adamw(
+        {high, low, m, v, args.grad, args.scalars, args.factors, args.decayed}, lane);
+}
+
+Status StepExecutor::updateOnDevice(const Task& task, const StepInputs& inputs, Stream& lane)
+{
+    const GroupMemory& group = m_memory.group(task.group);
+    const std::int64_t end = task.firstElement + task.elementCount;
+    for (const DecayRun& run : m_decayRuns[static_cast<std::size_t>(task.group.value)]) {
+        const std::int64_t first = std::max(run.first, task.firstElement);
+        const std::int64_t count = std::min(run.first + run.count, end) - first;
+        if (count <= 0)
+            continue;
+        AdamwArgs args;
+        args.grad = group.finished(m_memory.gradientType(), first, count);
+        args.scalars = m_memory.scalars.scalars;
+        args.factors = factorsOf(inputs, task);
+        args.decayed = run.decayed;
+        MR_TRY(enqueueUpdate(args, stateOnDevice(task, first, count), lane));
+    }
+    if (m_memory.compute() == DType::BF16)
+        return {};
+    const StateViews state = stateOnDevice(task, task.firstElement, task.elementCount);
+    return m_device.ops().join({state.of(StatePart::High), state.of(StatePart::Low),
+                                   vectorView(group.weights, DType::F32, group.elements)
+                                       .rows(task.firstElement, task.elementCount)},
+        lane);
+}
+
+} // namespace mr

@@ -1,0 +1,81 @@
+// StateCodec: in which planes a run keeps master weights and AdamW moments, as one small table.
+//
+// Plans count these bytes, run memory lays them out, copies move them and checkpoints save them,
+// all from the same rows.
+//
+//   plane         Plain, 12 bytes an element    Compact, 5.25 (core/optim/compact_state.h)
+//   High          U16  BF16, half up            U16  BF16, nearest even
+//   Low           I16  the rest of the F32      I8   remainder
+//   FirstMoment   F32  m                        I8   m, companded
+//   SecondMoment  F32  v                        U8   the root of v
+//   FirstScale    -                             F32  of m, for 32 elements
+//   SecondScale   -                             F32  of the root of v, for 32 elements
+//
+// High is the uploaded weight in both.
+//
+// Units    Elements of a group. Groups of 32 divide kCutElements, so no cut parts them.
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace mr {
+
+enum class StateCodec : std::uint8_t { Plain, Compact };
+
+enum class StatePart : std::uint8_t {
+    High,
+    Low,
+    FirstMoment,
+    SecondMoment,
+    FirstScale,
+    SecondScale,
+};
+inline constexpr std::size_t kStateParts = 6;
+
+// In the order in which parts of one tile lie: wide values first, so that all are aligned.
+inline constexpr std::array<StatePart, kStateParts> kPartsOfTile = {StatePart::FirstMoment,
+    StatePart::SecondMoment, StatePart::FirstScale, StatePart::SecondScale, StatePart::Low,
+    StatePart::High};
+
+struct StatePlane {
+    std::size_t valueBytes = 0; // 0: the codec has no such plane
+    std::int64_t elementsPerValue = 1;
+
+    constexpr bool exists() const noexcept { return valueBytes > 0; }
+    constexpr std::int64_t values(std::int64_t elements) const noexcept
+    {
+        return exists() ? (elements + elementsPerValue - 1) / elementsPerValue : 0;
+    }
+    constexpr std::size_t bytes(std::int64_t elements) const noexcept
+    {
+        return valueBytes * static_cast<std::size_t>(values(elements));
+    }
+};
+
+inline constexpr std::int64_t kScaledElements = 32; // with one scale
+
+inline constexpr std::array<std::array<StatePlane, kStateParts>, 2> kStatePlanes = {{
+    {{{2, 1}, {2, 1}, {4, 1}, {4, 1}, {0, 1}, {0, 1}}},
+    {{{2, 1}, {1, 1}, {1, 1}, {1, 1}, {4, kScaledElements}, {4, kScaledElements}}},
+}};
+
+constexpr const StatePlane& planeOf(StateCodec codec, StatePart part) noexcept
+{
+    return kStatePlanes[static_cast<std::size_t>(codec)][static_cast<std::size_t>(part)];
+}
+
+// Of all planes, or of all but High: what visits the device in BF16, where the weights are High.
+constexpr std::size_t stateBytes(StateCodec codec, std::int64_t elements, bool withHigh) noexcept
+{
+    std::size_t bytes = 0;
+    for (const StatePart part : kPartsOfTile)
+        bytes += part == StatePart::High && !withHigh ? 0 : planeOf(codec, part).bytes(elements);
+    return bytes;
+}
+static_assert(stateBytes(StateCodec::Plain, 32, true) == 12 * 32);
+static_assert(stateBytes(StateCodec::Compact, 32, true) == 168); // 5.25 * 32
+
+} // namespace mr

@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# What lag costs: held-out loss after equal tokens, of the exact policy and of those that lag, three
+# seeds of each, on several tasks. A policy passes a task if its mean lies within the exact policy's
+# seeds, or below.
+set -euo pipefail
+root=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.." && pwd)
+millrace=${MILLRACE:-$root/build/release/bin/millrace}
+shared=${MILLRACE_SHARED:-$root/../shared}
+steps=${STEPS:-240}
+models=$shared/data/models
+data=$shared/data/datasets
+usage="tests/bench/lag.sh      prints a table; STEPS=240 and MILLRACE=program may be given"
+[ $# -eq 0 ] || { echo "$usage" && exit 2; }
+folder=$(mktemp -d "${TMPDIR:-/tmp}/millrace-lag.XXXXXX")
+trap 'rm -rf "$folder"' EXIT
+export XDG_DATA_HOME=$folder
+
+# loss SEED POLICY... : the last held-out loss
+loss() {
+    local seed=$1
+    shift
+    rm -rf "$folder/run"
+    "$millrace" train "${task[@]}" --seed "$seed" --steps "$steps" --eval-every "$steps" \
+        --precision bf16 --device cpu --policy "$@" --out "$folder/run" --db "$folder/h.db" --json |
+        sed -n 's/.*"event":"eval".*"loss":\([0-9.]*\).*/\1/p' | tail -n 1
+}
+
+# row NAME: a line for every policy
+row() {
+    local policy seeds
+    for policy in "zero-offload" "zenflow" "zenflow --policy-option interval=8" "zero-offload-dpu"; do
+        seeds=()
+        for seed in 1 2 3; do
+            # shellcheck disable=SC2086 # a policy and its options
+            seeds+=("$(loss "$seed" $policy)")
+        done
+        awk -v task="$1" -v policy="${policy/--policy-option /}" -v a="${seeds[0]}" \
+            -v b="${seeds[1]}" -v c="${seeds[2]}" 'BEGIN {
+            printf "| %s | %s | %.4f | %.4f | %.4f | %.4f |\n", task, policy, a, b, c, (a+b+c)/3}'
+    done
+}
+
+echo "| task | policy | seed 1 | seed 2 | seed 3 | mean |"
+echo "|---|---|---|---|---|---|"
+task=(--model "$models/stories260K" --data "$data/tinyshakespeare.txt" --seq-len 128
+    --micro-batch 8 --accumulate 1 --lr 2e-3)
+row "stories260K on tinyshakespeare"
+task=(--model "$models/stories260K" --data "$data/tinystories_sample.txt" --seq-len 128
+    --micro-batch 4 --accumulate 1 --lr 5e-4)
+row "stories260K on tinystories"
+task=(--from-scratch "$models/stories260K/config.json"
+    --tokenizer "$models/stories260K/tokenizer.model" --data "$data/tinystories_197k.txt"
+    --seq-len 128 --micro-batch 8 --accumulate 1 --lr 3e-3)
+row "from scratch on tinystories"

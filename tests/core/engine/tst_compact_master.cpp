@@ -1,0 +1,171 @@
+// Halves of the master into compact planes and back.
+
+#include "core/device/cpu/cpu_device.h"
+#include "core/engine/checkpoint.h"
+#include "core/engine/compact_master.h"
+#include "core/engine/exact_check.h"
+#include "core/engine/plain_run.h"
+#include "core/optim/compact_reference.h"
+
+#include <QTest>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <vector>
+
+using namespace mr;
+
+namespace {
+
+struct Halves {
+    std::vector<std::uint16_t> high;
+    std::vector<std::int16_t> low;
+
+    explicit Halves(std::size_t count)
+        : high(count)
+        , low(count)
+    {
+    }
+
+    float at(std::size_t i) const { return joinHalves(high[i], low[i]); }
+};
+
+struct Planes {
+    std::vector<std::uint16_t> weight;
+    std::vector<std::int8_t> remainder;
+
+    explicit Planes(std::size_t count)
+        : weight(count)
+        , remainder(count)
+    {
+    }
+};
+
+// Powers of two and zeros among them, and more than a piece of the conversion.
+constexpr std::size_t kCount = 5 * 1024 + 64;
+
+Halves someMaster()
+{
+    std::mt19937 engine(5);
+    std::normal_distribution<float> normal(0.0F, 0.02F);
+    Halves master(kCount);
+    for (std::size_t i = 0; i < kCount; ++i) {
+        const float value = i % 50 == 0   ? 0.0F
+                            : i % 50 == 1 ? std::ldexp(1.0F, -static_cast<int>(i % 9))
+                                          : normal(engine);
+        master.high[i] = highHalf(value);
+        master.low[i] = lowHalf(value);
+    }
+    return master;
+}
+
+PlainRunSpec tinyCompact(const char* policy)
+{
+    PlainRunSpec spec;
+    spec.config = tinyConfig(true);
+    spec.micro = {8, 1, 1, DType::BF16};
+    spec.policy = policy;
+    spec.options["state"] = "compact";
+    return spec;
+}
+
+Planes encoded(const Halves& master)
+{
+    Planes planes(master.high.size());
+    encodeMaster(master.high, master.low, planes.weight, planes.remainder);
+    return planes;
+}
+
+} // namespace
+
+class TestCompactMaster : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    // The largest error of the remainder is half of its step, unit / 65024.
+    void whatComesBackIsTheMasterWithinTheCodec()
+    {
+        const Halves master = someMaster();
+        const Planes planes = encoded(master);
+        Halves back(kCount);
+
+        decodeMaster(planes.weight, planes.remainder, back.high, back.low);
+
+        for (std::size_t i = 0; i < kCount; ++i) {
+            const float unit = exponentUnit(bf16Value(planes.weight[i]));
+            QVERIFY(std::abs(back.at(i) - master.at(i)) <= unit * (1.01F / 65024.0F));
+        }
+    }
+
+    // So that exports hold what forward reads, also where the remainder stands for a tie.
+    void theHighHalfIsTheWeight()
+    {
+        Planes planes(256);
+        for (std::size_t i = 0; i < 256; ++i) {
+            planes.weight[i] = static_cast<std::uint16_t>(i % 2 == 0 ? 0x3C80 : 0xBF81);
+            planes.remainder[i] = static_cast<std::int8_t>(static_cast<int>(i) - 127 - (i == 255));
+        }
+        Halves back(256);
+
+        decodeMaster(planes.weight, planes.remainder, back.high, back.low);
+
+        QVERIFY(back.high == planes.weight);
+        for (std::size_t i = 0; i < 256; ++i) {
+            const float weight = bf16Value(planes.weight[i]);
+            const float exact = std::fma(static_cast<float>(planes.remainder[i]),
+                exponentUnit(weight) * (1.0F / 32512.0F), weight);
+            // Half of a BF16 step below a power of two is half as wide.
+            const bool fits = std::abs(planes.remainder[i]) < 64 || planes.weight[i] == 0xBF81;
+            if (fits && std::abs(planes.remainder[i]) < 127)
+                QCOMPARE(back.at(i), exact);
+        }
+    }
+
+    // Where half up and nearest even differ, ops read what the state keeps.
+    void installedTiesAreTheEvenWeightsOnTheDeviceAndInTheState()
+    {
+        for (const char* policy : {"resident", "zero-offload"}) {
+            auto device = makeCpuDevice(std::size_t{16} << 20);
+            auto run = PlainRun::create(*device, tinyCompact(policy));
+            QVERIFY2(run.ok(), run.status().message().c_str());
+            PlainRun& plain = *run.value();
+            const MasterBuffers master(plain.table());
+            for (const MasterView& view : master.views()) {
+                std::fill(view.high.begin(), view.high.end(), highHalf(1.00390625F));
+                std::fill(view.low.begin(), view.low.end(), lowHalf(1.00390625F));
+            }
+
+            const Status installed =
+                installMaster(plain.executor(), plain.memory(), master.views());
+
+            QVERIFY2(installed.ok(), installed.message().c_str());
+            auto kept = MasterSnapshot::take(plain.executor(), plain.memory());
+            auto read = MasterSnapshot::takeWeights(plain.executor(), plain.memory());
+            QVERIFY(kept.ok() && read.ok());
+            const auto isOne = [](std::uint16_t weight) { return weight == 0x3F80; };
+            for (std::size_t g = 0; g < master.views().size(); ++g) {
+                const auto& state = kept.value().views()[g].high;
+                const auto& weights = read.value().views()[g].high;
+                QVERIFY(std::all_of(state.begin(), state.end(), isOne));
+                QVERIFY(std::all_of(weights.begin(), weights.end(), isOne));
+            }
+        }
+    }
+
+    void weightsThatAreBf16HaveNoRemainder()
+    {
+        Halves master = someMaster();
+        std::fill(master.low.begin(), master.low.end(), std::int16_t{0});
+
+        const Planes planes = encoded(master);
+
+        QVERIFY(planes.weight == master.high);
+        for (const std::int8_t remainder : planes.remainder)
+            QCOMPARE(static_cast<int>(remainder), 0);
+    }
+};
+
+QTEST_APPLESS_MAIN(TestCompactMaster)
+#include "tst_compact_master.moc"
