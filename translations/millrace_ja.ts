@@ -888,6 +888,46 @@
             <translation>アップロードの受け口</translation>
         </message>
         <message>
+            <source>State of urgent columns</source>
+            <translation>緊急列のオプティマイザー状態</translation>
+        </message>
+        <message>
+            <source>Gradients of urgent columns</source>
+            <translation>緊急列の勾配</translation>
+        </message>
+        <message>
+            <source>Sums of urgent columns over a window</source>
+            <translation>緊急列の勾配のウィンドウ合計</translation>
+        </message>
+        <message>
+            <source>Workspace of urgent columns</source>
+            <translation>緊急列の作業領域</translation>
+        </message>
+        <message>
+            <source>Energies of columns</source>
+            <translation>列のエネルギー</translation>
+        </message>
+        <message>
+            <source>Lists of columns</source>
+            <translation>列の一覧</translation>
+        </message>
+        <message>
+            <source>Gradients packed for the host</source>
+            <translation>ホスト向けに詰めた勾配</translation>
+        </message>
+        <message>
+            <source>Landing of the host&apos;s columns</source>
+            <translation>ホストの列の受け口</translation>
+        </message>
+        <message>
+            <source>Gradient sums over a window</source>
+            <translation>ウィンドウの勾配の合計</translation>
+        </message>
+        <message>
+            <source>Norm of a window</source>
+            <translation>ウィンドウのノルム</translation>
+        </message>
+        <message>
             <source>Gradient sums of the tied head</source>
             <translation>共有ヘッドの勾配の累積</translation>
         </message>

@@ -13,8 +13,12 @@
 #include <millrace/run_spec.h>
 
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace mr::app {
 namespace {
@@ -110,36 +114,60 @@ Status checkPolicy(const Options& options, Tally& tally, Device& device, const T
         return result.status();
     const bool same = result.value().weightsHash == reference.weightsHash &&
                       result.value().losses == reference.losses;
-    const std::string name = "policy " + run.policy +
-                             (run.compute == DType::F32 ? " fp32" : " bf16") +
+    std::string words = run.policy;
+    for (const auto& [option, value] : run.options)
+        words += " " + option + "=" + value;
+    const std::string name = "policy " + words + (run.compute == DType::F32 ? " fp32" : " bf16") +
                              modeOf(options, device);
     report(options, tally, name, same, "weights " + result.value().weightsHash);
     return {};
 }
 
-// One model, data and seed; every policy, order, device mode and update thread count.
-Status checkPolicies(const Options& options, Tally& tally)
+using PolicyOptions = std::map<std::string, std::string>;
+
+// What must give the bits of `resident` with the same state: the exact policies, and zenflow where
+// its windows are single steps, whoever owns which columns.
+std::vector<std::pair<std::string, PolicyOptions>> exactPolicies(const PolicyOptions& state)
+{
+    std::vector<std::pair<std::string, PolicyOptions>> policies;
+    for (const PolicyInfo& policy : policyTable())
+        if (policy.built && policy.exact)
+            policies.emplace_back(policy.name, state);
+    if (state.empty())
+        policies.emplace_back("zenflow", PolicyOptions{{"interval", "1"}, {"overlap", "off"},
+                                             {"urgent", "0.25"}, {"warmup", "1"}, {"select", "2"}});
+    return policies;
+}
+
+// One model, data and seed; every policy and device mode.
+Status checkPolicies(const Options& options, Tally& tally, TinyRun run)
 {
     auto devices = policyDevices(options);
     if (!devices.ok())
         return devices.status();
-    for (const DType compute : {DType::F32, DType::BF16}) {
-        if (compute == DType::BF16 && !options.bf16)
-            continue;
-        TinyRun run;
-        run.compute = compute;
-        auto reference = runTiny(*devices.value().front(), run);
-        if (!reference.ok())
-            return reference.status();
-        for (const PolicyInfo& policy : policyTable()) {
-            if (!policy.built || !policy.exact)
-                continue;
-            run.policy = policy.name;
-            for (const std::unique_ptr<Device>& device : devices.value())
-                MR_TRY(checkPolicy(options, tally, *device, run, reference.value()));
-        }
+    auto reference = runTiny(*devices.value().front(), run);
+    if (!reference.ok())
+        return reference.status();
+    for (const auto& [policy, with] : exactPolicies(run.options)) {
+        run.policy = policy;
+        run.options = with;
+        for (const std::unique_ptr<Device>& device : devices.value())
+            MR_TRY(checkPolicy(options, tally, *device, run, reference.value()));
     }
     return {};
+}
+
+Status checkAllPolicies(const Options& options, Tally& tally)
+{
+    TinyRun run;
+    run.compute = DType::F32;
+    MR_TRY(checkPolicies(options, tally, run));
+    if (!options.bf16)
+        return {};
+    run.compute = DType::BF16;
+    MR_TRY(checkPolicies(options, tally, run));
+    run.options = {{"state", "compact"}};
+    return checkPolicies(options, tally, run);
 }
 
 int selftest(Options options)
@@ -160,7 +188,7 @@ int selftest(Options options)
     if (const Status status = checkOps(options, tally); !status.ok())
         return fail(status, options.json);
     if (options.op.empty())
-        if (const Status status = checkPolicies(options, tally); !status.ok())
+        if (const Status status = checkAllPolicies(options, tally); !status.ok())
             return fail(status, options.json);
     if (options.json)
         printLine(nlohmann::json{{"cases", tally.cases}, {"passed", tally.passed}}.dump());

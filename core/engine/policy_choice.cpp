@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdio>
+#include <tuple>
 #include <vector>
 
 namespace mr {
@@ -139,7 +140,20 @@ std::string words(const PolicyTrial& trial)
     return text + (trial.recompute ? ", recompute" : "");
 }
 
+// Bytes by which the plan is larger than its budgets.
+std::size_t shortage(const RunSetup& setup)
+{
+    const auto over = [&](Tier tier, std::size_t budget) {
+        const std::size_t bytes = setup.memory.bytes(tier);
+        return bytes > budget ? bytes - budget : 0;
+    };
+    return over(Tier::Device, setup.budget.deviceBytes) +
+           over(Tier::PinnedHost, setup.budget.hostBytes);
+}
+
 struct Tried {
+    const PolicyTrial* nearest = nullptr; // where nothing fits: what lacks least
+    std::size_t lacks = 0;
     const PolicyTrial* best = nullptr;
     double bestSeconds = 0.0; // 0: no forecast
     const PolicyTrial* second = nullptr;
@@ -217,10 +231,13 @@ Status choosePolicy(RunSetup& setup)
         MR_TRY(planWith(setup, trial));
         if (setup.limit.empty())
             note(tried, trial, setup.forecast);
+        else if (const std::size_t lacks = shortage(setup); !tried.nearest || lacks < tried.lacks)
+            std::tie(tried.nearest, tried.lacks) = std::tuple(&trial, lacks);
         if (tried.best && !ratesKnown)
             break;
     }
-    const PolicyTrial& chosen = tried.best ? *tried.best : trials.back();
+    const PolicyTrial& last = tried.nearest ? *tried.nearest : trials.back();
+    const PolicyTrial& chosen = tried.best ? *tried.best : last;
     if (tried.best && automatic)
         setup.reason = reasonOf(tried);
     keepChoice(setup, chosen);

@@ -24,7 +24,8 @@ Status planWith(RunSetup& setup, const PolicyTrial& trial);
 
 // Fills in what spec.policy, its options and spec.recompute leave open: of what fits, the fastest
 // by forecast; without rates the first that fits, from everything on the device without
-// recomputation to everything on the host with it. If nothing fits, the last, and `limit` says why.
+// recomputation to everything on the host with it. If nothing fits, what lacks least, and `limit`
+// says how much.
 Status choosePolicy(RunSetup& setup);
 
 } // namespace mr

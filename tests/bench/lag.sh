@@ -28,7 +28,7 @@ loss() {
 # row NAME: a line for every policy
 row() {
     local policy seeds
-    for policy in "zero-offload" "zenflow" "zenflow --policy-option interval=8" "zero-offload-dpu"; do
+    for policy in "zero-offload" "zenflow" "zenflow --policy-option host-lr=4" "zero-offload-dpu"; do
         seeds=()
         for seed in 1 2 3; do
             # shellcheck disable=SC2086 # a policy and its options
@@ -42,13 +42,16 @@ row() {
 
 echo "| task | policy | seed 1 | seed 2 | seed 3 | mean |"
 echo "|---|---|---|---|---|---|"
-task=(--model "$models/stories260K" --data "$data/tinyshakespeare.txt" --seq-len 128
-    --micro-batch 8 --accumulate 1 --lr 2e-3)
-row "stories260K on tinyshakespeare"
-task=(--model "$models/stories260K" --data "$data/tinystories_sample.txt" --seq-len 128
-    --micro-batch 4 --accumulate 1 --lr 5e-4)
-row "stories260K on tinystories"
+story=(--model "$models/stories260K" --seq-len 128 --micro-batch 8 --accumulate 1)
+for rate in 1e-4 5e-4; do
+    task=("${story[@]}" --data "$data/tinyshakespeare.txt" --lr $rate)
+    row "stories260K on tinyshakespeare, lr $rate"
+done
+sample=$root/resources/sample
+task=(--model "$sample/model" --data "$sample/train.jsonl" --eval-data "$sample/eval.jsonl"
+    --accumulate 8 --lr 5e-4)
+row "sample on its questions, lr 5e-4"
 task=(--from-scratch "$models/stories260K/config.json"
-    --tokenizer "$models/stories260K/tokenizer.model" --data "$data/tinystories_197k.txt"
+    --tokenizer "$models/stories260K/tokenizer.model" --data "$data/tinyshakespeare.txt"
     --seq-len 128 --micro-batch 8 --accumulate 1 --lr 3e-3)
-row "from scratch on tinystories"
+row "from scratch on tinyshakespeare, lr 3e-3"

@@ -10,6 +10,7 @@
 #include <QTest>
 
 #include <cmath>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,11 +21,15 @@ namespace {
 
 constexpr std::size_t kMemoryBytes = std::size_t{64} << 20;
 
-Result<TinyResult> trained(Device& device, DType compute, const char* policy)
+using Options = std::map<std::string, std::string>;
+
+Result<TinyResult> trained(
+    Device& device, DType compute, const char* policy, const Options& options = {})
 {
     TinyRun run;
     run.compute = compute;
     run.policy = policy;
+    run.options = options;
     return runTiny(device, run);
 }
 
@@ -62,22 +67,37 @@ private slots:
                                .arg(want[i], 0, 'g', 12)));
     }
 
-    void zeroOffloadGivesTheBitsOfResident_data()
+    void whatTheHostUpdatesHasTheBitsOfResident_data()
     {
+        QTest::addColumn<QString>("policy");
         QTest::addColumn<bool>("half");
-        QTest::addRow("fp32") << false;
-        QTest::addRow("bf16") << true;
+        QTest::addRow("zero-offload fp32") << QStringLiteral("zero-offload") << false;
+        QTest::addRow("zero-offload bf16") << QStringLiteral("zero-offload") << true;
+        QTest::addRow("zenflow fp32") << QStringLiteral("zenflow") << false;
+        QTest::addRow("zenflow bf16") << QStringLiteral("zenflow") << true;
+        QTest::addRow("compact bf16") << QStringLiteral("compact") << true;
     }
 
-    // One on the device, the other on the host: AdamW, norm and rounding must agree to the bit.
-    void zeroOffloadGivesTheBitsOfResident()
+    // One on the device, the other on the host: AdamW, norm, rounding and the columns that are
+    // packed and scattered must agree to the bit.
+    void whatTheHostUpdatesHasTheBitsOfResident()
     {
+        QFETCH(const QString, policy);
         QFETCH(const bool, half);
         const DType compute = half ? DType::BF16 : DType::F32;
         const auto gpu = simt::makeSimtDevice(kMemoryBytes);
+        const bool compact = policy == QStringLiteral("compact");
+        Options state;
+        if (compact)
+            state = {{"state", "compact"}};
+        Options options = state;
+        if (policy == QStringLiteral("zenflow"))
+            options = {{"interval", "1"}, {"overlap", "off"}, {"urgent", "0.25"}, {"warmup", "1"},
+                {"select", "2"}};
 
-        auto want = trained(*gpu, compute, "resident");
-        auto got = trained(*gpu, compute, "zero-offload");
+        auto want = trained(*gpu, compute, "resident", state);
+        auto got = trained(
+            *gpu, compute, compact ? "zero-offload" : policy.toStdString().c_str(), options);
 
         QVERIFY2(want.ok(), why(want));
         QVERIFY2(got.ok(), why(got));

@@ -36,6 +36,11 @@ constexpr std::array kKinds = {
     KindColumn{"second moments", TierMapModel::Moments},
     KindColumn{"optimizer state", TierMapModel::Moments},
     KindColumn{"state slots", TierMapModel::Moments},
+    KindColumn{"urgent state", TierMapModel::Moments},
+    KindColumn{"urgent gradients", TierMapModel::Gradients},
+    KindColumn{"urgent sums", TierMapModel::Gradients},
+    KindColumn{"packed gradients", TierMapModel::Gradients},
+    KindColumn{"window sums", TierMapModel::Gradients},
 };
 
 TierMapModel::Column columnOf(const std::string& kind)

@@ -36,6 +36,21 @@ constexpr std::array kKinds = {
     Kind{"staging", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Staging for copies"), 5},
     Kind{"state slots", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Visiting optimizer state"), 1},
     Kind{"upload landing", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Landing of uploads"), 5},
+    Kind{"urgent state", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "State of urgent columns"), 1},
+    Kind{"urgent gradients", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Gradients of urgent columns"),
+        2},
+    Kind{"urgent sums",
+        QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Sums of urgent columns over a window"), 2},
+    Kind{
+        "urgent scratch", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Workspace of urgent columns"), 5},
+    Kind{"column energies", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Energies of columns"), 5},
+    Kind{"column lists", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Lists of columns"), 5},
+    Kind{"packed gradients",
+        QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Gradients packed for the host"), 2},
+    Kind{
+        "upload slots", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Landing of the host's columns"), 5},
+    Kind{"window sums", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Gradient sums over a window"), 2},
+    Kind{"window scalars", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Norm of a window"), 5},
 };
 
 const Kind* find(const std::string& name)
