@@ -78,9 +78,9 @@ inline CompactArrays someState(std::size_t count, unsigned seed)
 {
     CompactArrays state(count);
     AnyFloats any(seed);
+    std::vector<CompactValue> values(count);
     for (std::size_t first = 0; first < count; first += kCompactGroup) {
         const std::size_t end = std::min(count, first + kCompactGroup);
-        std::vector<CompactValue> values(end);
         for (std::size_t i = first; i < end && first / kCompactGroup % 17 != 16; ++i)
             values[i] = {any(-140, 8), any(-50, 2), std::fabs(any(-40, 2))};
         encodeReferenceGroup(values.data(), first, end, state.all());
