@@ -924,6 +924,10 @@
             <translation>ウィンドウの勾配の合計</translation>
         </message>
         <message>
+            <source>Weights while they are in use</source>
+            <translation>使用中の重み</translation>
+        </message>
+        <message>
             <source>Norm of a window</source>
             <translation>ウィンドウのノルム</translation>
         </message>

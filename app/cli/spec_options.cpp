@@ -99,7 +99,7 @@ void SpecOptions::addMachine(CLI::App& command)
         "CPU device: every stream is a thread of its own, as on a GPU");
     command.add_option("--threads", m_spec.threads, "Compute threads");
     command.add_option("--policy", m_spec.policy,
-        "auto, resident, zero-offload, zero-offload-dpu, deep-optimizer-states or zenflow");
+        "auto, resident, zero-offload, zero-offload-dpu, deep-optimizer-states, zenflow or streamed");
     command.add_option("--allow", m_allow,
         "auto: exact policies only (exact), or also those whose updates lag some steps (stale)");
     command.add_option("--policy-option", m_policyOptions, "key=value; may be repeated");

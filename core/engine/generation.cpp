@@ -53,7 +53,7 @@ Status StepExecutor::advance(
         kept.visibleQkv = m_memory.keyValueCache(block).rows(0, first + count);
         kept.qkv = kept.visibleQkv.rows(first, count);
         const GroupId group{static_cast<std::int32_t>(block + 1)};
-        MR_TRY(forwardBlock(context, m_memory.group(group).weightViews,
+        MR_TRY(forwardBlock(context, m_memory.group(group).weightViews.front(),
             m_memory.boundary(0, block).rows(0, count),
             m_memory.boundary(0, block + 1).rows(0, count), kept, scratch));
     }

@@ -4,6 +4,7 @@
 #include "core/plan/placement.h"
 #include "core/plan/plan_builder.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <tuple>
@@ -103,7 +104,32 @@ void addTrials(const RunSpec& spec, const std::string& policy, bool ratesKnown, 
     trials.push_back(trial);
 }
 
-std::vector<PolicyTrial> trialsOf(const RunSpec& spec, bool ratesKnown)
+// An eighth of the largest block, at most the usual tile: the fewer bytes land at once, the less
+// room they need (policies.cpp: bytes of an upload in BF16).
+std::string smallTile(const ModelShape& shape)
+{
+    std::int64_t largest = 0;
+    for (std::size_t g = 1; g + 1 < shape.groups.size(); ++g)
+        largest = std::max(largest, shape.groups[g].elements);
+    return std::to_string(2 * std::clamp(largest / 8, kCutElements, kTileElements));
+}
+
+// From what streams least to what needs the least memory.
+void addStreams(const RunSpec& spec, const ModelShape& shape, std::vector<PolicyTrial>& trials)
+{
+    const auto tryWith = [&](std::map<std::string, std::string> options) {
+        options.insert(spec.policyOptions.begin(), spec.policyOptions.end());
+        trials.push_back({"streamed", std::move(options), true});
+    };
+    for (const char* share : {"0.75", "0.5", "0.25", "0"})
+        tryWith({{"weights-on-device", share}, {"boundary", "device"}});
+    for (const char* share : {"1", "0.5", "0"})
+        tryWith({{"weights-on-device", share}});
+    tryWith({{"turns", "1"}});
+    tryWith({{"turns", "1"}, {"tile", smallTile(shape)}});
+}
+
+std::vector<PolicyTrial> trialsOf(const RunSpec& spec, const ModelShape& shape, bool ratesKnown)
 {
     std::vector<std::string> policies{spec.policy};
     if (spec.policy == "auto") {
@@ -121,6 +147,8 @@ std::vector<PolicyTrial> trialsOf(const RunSpec& spec, bool ratesKnown)
             if (asked)
                 addTrials(spec, policy, ratesKnown, recompute, trials);
         }
+    if (spec.policy == "auto" && spec.recompute != RecomputeChoice::None)
+        addStreams(spec, shape, trials);
     return trials;
 }
 
@@ -223,7 +251,7 @@ Status choosePolicy(RunSetup& setup)
 {
     const bool automatic = setup.spec.policy == "auto";
     const bool ratesKnown = setup.rates.hostAdamwElementsPerSecond > 0.0;
-    const std::vector<PolicyTrial> trials = trialsOf(setup.spec, ratesKnown);
+    const std::vector<PolicyTrial> trials = trialsOf(setup.spec, setup.shape, ratesKnown);
     Tried tried;
     for (const PolicyTrial& trial : trials) {
         if (automatic && !makePolicy(trial.policy, trial.options).ok())

@@ -49,18 +49,27 @@ Result<std::unique_ptr<RunMemory>> RunMemory::create(const TierStore& tiers,
 Status RunMemory::bindGroups(
     const TierStore& tiers, const ModelConfig& config, const ParamTable& table)
 {
+    const std::span<std::byte> slots = tiers.find(Tier::Device, MemoryUse::WeightSlots);
+    const int slotCount = tiers.plan().weightSlots;
+    for (int i = 0; i < slotCount; ++i)
+        m_weightSlots.push_back(slots.data() + slots.size() / static_cast<std::size_t>(slotCount) *
+                                                   static_cast<std::size_t>(i));
     for (std::size_t g = 0; g < table.groups.size(); ++g) {
         const GroupId id{static_cast<std::int32_t>(g)};
         GroupMemory group;
         group.elements = table.groups[g].elements;
         group.weights = tiers.find(Tier::Device, MemoryUse::Weights, id).data();
-        if (!group.weights)
+        if (!group.weights && m_weightSlots.empty())
             return missing(MemoryUse::Weights);
         group.hostFirst = tiers.plan().hostFirst[g];
         bindGradient(tiers, id, group);
         group.hostGradient = tiers.find(Tier::PinnedHost, MemoryUse::Gradients, id).data();
         bindState(tiers, id, group);
-        group.weightViews = blockTensors(table, id, group.weights, m_shape.compute);
+        if (group.weights)
+            group.weightViews.push_back(blockTensors(table, id, group.weights, m_shape.compute));
+        else
+            for (std::byte* slot : m_weightSlots)
+                group.weightViews.push_back(blockTensors(table, id, slot, m_shape.compute));
         if (group.accumulator)
             group.gradientViews = blockTensors(table, id, group.accumulator, DType::F32);
         m_groups.push_back(group);
@@ -171,6 +180,9 @@ Status RunMemory::bindWork(
 {
     const auto device = [&](MemoryUse use) { return tiers.find(Tier::Device, use).data(); };
     m_boundaries = device(MemoryUse::Boundaries);
+    m_hostBoundaries = tiers.find(Tier::PinnedHost, MemoryUse::Boundaries).data();
+    m_boundariesEach =
+        tiers.plan().savesBoundaries ? std::min<std::int64_t>(m_layers + 2, 3) : m_layers + 2;
     m_boundaryCount = tiers.find(Tier::Device, MemoryUse::Boundaries).size() /
                       matrixView(nullptr, m_shape.compute, m_shape.tokens(), m_hidden).bytes();
     std::byte* kept = device(MemoryUse::Activations);
@@ -217,14 +229,38 @@ Status RunMemory::bindBatches(const TierStore& tiers, std::int64_t deviceBuffers
 TensorView RunMemory::boundary(std::int64_t slot, std::int64_t layer) const
 {
     TensorView view = matrixView(m_boundaries, m_shape.compute, m_shape.tokens(), m_hidden);
-    const auto index = static_cast<std::size_t>(slot * (m_layers + 2) + layer);
+    // Where their home is the host, outputs of layers take turns in two.
+    const auto index =
+        static_cast<std::size_t>(slot * m_boundariesEach + layer % (m_boundariesEach - 1));
     view.data += index % m_boundaryCount * view.bytes(); // evaluation alone has two, used in turn
     return view;
 }
 
 TensorView RunMemory::streamGradient(std::int64_t slot) const
 {
-    return boundary(slot, m_layers + 1);
+    TensorView view = matrixView(m_boundaries, m_shape.compute, m_shape.tokens(), m_hidden);
+    view.data += static_cast<std::size_t>((slot + 1) * m_boundariesEach - 1) * view.bytes();
+    return view;
+}
+
+TensorView RunMemory::hostBoundary(std::int64_t slot, std::int64_t layer) const
+{
+    TensorView view = matrixView(m_hostBoundaries, m_shape.compute, m_shape.tokens(), m_hidden);
+    const std::int64_t each = m_layers + 2 - m_boundariesEach;
+    view.data += static_cast<std::size_t>(slot * each + layer) * view.bytes();
+    return view;
+}
+
+const BlockTensors& RunMemory::weightsOf(const Task& task) const
+{
+    const GroupMemory& group = this->group(task.group);
+    return group.weightViews[group.weights ? 0 : task.slot];
+}
+
+std::byte* RunMemory::weightBytes(const Task& task) const
+{
+    std::byte* stay = group(task.group).weights;
+    return stay ? stay : m_weightSlots[task.slot];
 }
 
 const BlockActivations& RunMemory::activations(std::int64_t slot, std::int64_t block) const
@@ -237,7 +273,9 @@ TensorView RunMemory::keyValueCache(std::int64_t block) const
 {
     if (m_cache.data)
         return m_cache.rows(block * m_shape.seqLen, m_shape.seqLen);
-    return m_recompute ? TensorView{} : activations(0, block).qkv.rows(0, m_shape.seqLen);
+    const bool streams = !m_weightSlots.empty(); // then no single sequence goes through the model
+    return m_recompute || streams ? TensorView{}
+                                  : activations(0, block).qkv.rows(0, m_shape.seqLen);
 }
 
 } // namespace mr

@@ -14,6 +14,7 @@
 #include "core/model/block.h"
 #include "core/model/layout.h"
 #include "core/model/param_table.h"
+#include "core/plan/plan.h"
 #include "core/tier/tier_store.h"
 
 #include <millrace/status.h>
@@ -37,7 +38,7 @@ DType typeOf(StateCodec codec, StatePart part) noexcept;
 struct GroupMemory {
     std::int64_t elements = 0;
     std::int64_t hostFirst = 0;       // the host updates from this element on
-    std::byte* weights = nullptr;     // device, c: what ops read
+    std::byte* weights = nullptr;     // device, c: what ops read; null: they come to a slot
     std::byte* accumulator = nullptr; // device, F32; blocks may share it (GradientHomes)
     // The finished gradient, on the device: of the elements before hostFirst, and of those from
     // there on, which blocks may share.
@@ -46,8 +47,9 @@ struct GroupMemory {
     std::byte* hostGradient = nullptr; // from hostFirst on
     bool stateOnDevice = false;
     std::array<std::byte*, kStateParts> state{}; // where stateOnDevice says
-    BlockTensors weightViews;                    // of a block
-    BlockTensors gradientViews;                  // F32
+    // Of a block: where its weights stay, or in each of the slots they may come to.
+    std::vector<BlockTensors> weightViews;
+    BlockTensors gradientViews; // F32
 
     // Elements [first, first + count) of the finished gradient. Precondition: they lie on one side
     // of hostFirst.
@@ -79,6 +81,11 @@ public:
     // The activation that layer `layer` hands on, for the micro-batch in `slot`; (T, H), c.
     TensorView boundary(std::int64_t slot, std::int64_t layer) const;
     TensorView streamGradient(std::int64_t slot) const;
+    // Its copy on the host, where that is its home.
+    TensorView hostBoundary(std::int64_t slot, std::int64_t layer) const;
+    // Weights as ops read them, of a task that names a slot; and its bytes.
+    const BlockTensors& weightsOf(const Task& task) const;
+    std::byte* weightBytes(const Task& task) const;
     const BlockActivations& activations(std::int64_t slot, std::int64_t block) const;
 
     // Where generation keeps the projections of one sequence for a block: (seqLen, Q), c. Of its
@@ -128,8 +135,11 @@ private:
     std::int64_t m_slots = 1;
     bool m_recompute = false;
     std::byte* m_boundaries = nullptr;
+    std::byte* m_hostBoundaries = nullptr;
+    std::vector<std::byte*> m_weightSlots;
     TensorView m_cache; // (blocks * seqLen, Q)
     std::size_t m_boundaryCount = 1;
+    std::int64_t m_boundariesEach = 0; // of a micro-batch in flight: outputs, and the gradient
     std::vector<GroupMemory> m_groups;
     std::vector<BlockActivations> m_activations; // by slot, then block; one entry with recompute
 };

@@ -143,6 +143,7 @@ private:
     Status backwardHeadTask(
         const Task& task, const StepInputs& inputs, const LayerContext& context);
     Status enqueueCopy(const Task& task, Stream& stream);
+    Status moveBoundary(const Task& task, Stream& stream);
     Status fetchWeights(const Task& task, Stream& stream);
     template <typename F>
     static Status forParts(const GroupMemory& group, F&& fn);

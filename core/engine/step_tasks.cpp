@@ -31,6 +31,8 @@ Status StepExecutor::enqueueWork(const Task& task, const StepInputs& inputs, Str
     case TaskKind::StoreState:
         return moveState(task, lane);
     case TaskKind::FetchBatch:
+    case TaskKind::SaveBoundary:
+    case TaskKind::LoadBoundary:
     case TaskKind::SendGradient:
     case TaskKind::SendScalars:
         return enqueueCopy(task, lane);
@@ -57,8 +59,8 @@ Status StepExecutor::enqueueForward(const Task& task, Stream& lane)
     if (layer + 1 == m_memory.groupCount())
         return forwardHead(context, m_memory.headWeights, x, m_memory.head, m_memory.scalars.losses,
             task.micro.value);
-    return forwardBlock(context, m_memory.group(task.group).weightViews, x,
-        m_memory.boundary(slot, layer), m_memory.activations(slot, layer - 1), m_memory.scratch);
+    return forwardBlock(context, m_memory.weightsOf(task), x, m_memory.boundary(slot, layer),
+        m_memory.activations(slot, layer - 1), m_memory.scratch);
 }
 
 Status StepExecutor::enqueueBackward(const Task& task, const StepInputs& inputs, Stream& lane)
@@ -79,8 +81,8 @@ Status StepExecutor::enqueueBackward(const Task& task, const StepInputs& inputs,
     const TensorView x = m_memory.boundary(slot, task.group.value - 1);
     const BlockActivations& kept = m_memory.activations(slot, task.group.value - 1);
     if (m_memory.recomputes())
-        MR_TRY(recomputeBlock(context, memory.weightViews, x, kept, m_memory.scratch));
-    return backwardBlock(context, memory.weightViews, x, kept, m_memory.scratch,
+        MR_TRY(recomputeBlock(context, m_memory.weightsOf(task), x, kept, m_memory.scratch));
+    return backwardBlock(context, m_memory.weightsOf(task), x, kept, m_memory.scratch,
         {memory.gradientViews, grad, accumulate});
 }
 
@@ -165,6 +167,8 @@ Status StepExecutor::enqueueCopy(const Task& task, Stream& lane)
         return lane.copy(m_memory.hostScalars.losses.data,
             {m_memory.scalars.losses.data, m_memory.scalars.sentBytes});
     }
+    if (task.kind != TaskKind::SendGradient)
+        return moveBoundary(task, lane);
     const GroupMemory& group = m_memory.group(task.group);
     const TensorView from =
         group.finished(m_memory.gradientType(), task.firstElement, task.elementCount);
@@ -173,15 +177,27 @@ Status StepExecutor::enqueueCopy(const Task& task, Stream& lane)
     return lane.copy(group.hostGradient + offset * sizeOf(from.dtype), {from.data, from.bytes()});
 }
 
+Status StepExecutor::moveBoundary(const Task& task, Stream& lane)
+{
+    const std::int64_t slot = task.micro.value % m_memory.slotCount();
+    const TensorView here = m_memory.boundary(slot, task.group.value);
+    std::byte* home = m_memory.hostBoundary(slot, task.group.value).data;
+    const bool load = task.kind == TaskKind::LoadBoundary;
+    (load ? m_h2dBytes : m_d2hBytes) += static_cast<std::int64_t>(here.bytes());
+    return load ? lane.copy(here.data, {home, here.bytes()})
+                : lane.copy(home, {here.data, here.bytes()});
+}
+
 Status StepExecutor::fetchWeights(const Task& task, Stream& lane)
 {
     const GroupMemory& group = m_memory.group(task.group);
+    std::byte* weights = m_memory.weightBytes(task);
     const auto first = static_cast<std::size_t>(task.firstElement);
     const auto count = static_cast<std::size_t>(task.elementCount);
     const std::byte* high = group.state[static_cast<std::size_t>(StatePart::High)] + 2 * first;
     m_h2dBytes += static_cast<std::int64_t>(2 * count);
     if (m_memory.compute() == DType::BF16)
-        return lane.copy(group.weights + 2 * first, {high, 2 * count});
+        return lane.copy(weights + 2 * first, {high, 2 * count});
     // Both planes cross and are joined here. This lane runs in order, so one landing serves all.
     const std::byte* low = group.state[static_cast<std::size_t>(StatePart::Low)] + 2 * first;
     std::byte* landing = m_memory.uploadLanding;
@@ -191,7 +207,7 @@ Status StepExecutor::fetchWeights(const Task& task, Stream& lane)
     const auto n = static_cast<std::int64_t>(count);
     return m_device.ops().join(
         {vectorView(landing, DType::U16, n), vectorView(landing + 2 * count, DType::I16, n),
-            vectorView(group.weights + 4 * first, DType::F32, n)},
+            vectorView(weights + 4 * first, DType::F32, n)},
         lane);
 }
 

@@ -144,6 +144,9 @@ std::int64_t copyBytes(
             stateBytes(plan.stateCodec, task.elementCount, elementBytes == 4));
     case TaskKind::StoreState:
         return static_cast<std::int64_t>(stateBytes(plan.stateCodec, task.elementCount, true));
+    case TaskKind::SaveBoundary:
+    case TaskKind::LoadBoundary:
+        return static_cast<std::int64_t>(shape.boundaryBytes);
     case TaskKind::SendScalars:
         return static_cast<std::int64_t>(
             shape.sentScalarBytes + (task.part == Part::Urgent ? kSentWindowBytes : 0));

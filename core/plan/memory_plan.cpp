@@ -12,12 +12,12 @@ namespace mr {
 
 namespace {
 
-constexpr std::array<std::string_view, 30> kUseNames = {"weights", "high plane", "low plane",
+constexpr std::array<std::string_view, 31> kUseNames = {"weights", "high plane", "low plane",
     "first moments", "second moments", "accumulators", "second accumulator", "gradients",
     "boundaries", "activations", "workspace", "head", "head product", "batches", "constants",
     "scalars", "staging", "attention cache", "state slots", "upload landing", "urgent state",
     "urgent gradients", "urgent sums", "urgent scratch", "column energies", "column lists",
-    "packed gradients", "upload slots", "window sums", "window scalars"};
+    "packed gradients", "upload slots", "window sums", "window scalars", "weight slots"};
 
 constexpr GroupId kOfTheRun{-1};
 constexpr std::size_t kAccumulatorBytes = 4; // fp32
@@ -92,9 +92,17 @@ BlockParts largestParts(const ModelShape& shape, const std::vector<std::int64_t>
     return parts;
 }
 
-GradientHomes gradientHomes(
-    const BlockParts& parts, bool contiguous, Precision precision, int blocks, bool byColumns)
+struct GradientInput {
+    bool contiguous = false;
+    Precision precision{};
+    int blocks = 0;
+    bool byColumns = false;
+    int turns = 2;
+};
+
+GradientHomes gradientHomes(const BlockParts& parts, const GradientInput& input)
 {
+    const auto [contiguous, precision, blocks, byColumns, turns] = input;
     GradientHomes homes;
     if (blocks < 2)
         return homes;
@@ -108,9 +116,9 @@ GradientHomes gradientHomes(
     if (contiguous && precision == Precision::BF16)
         homes.sumSlots = 1;
     else if (contiguous && parts.onDevice == 0)
-        homes.sumSlots = 2;
+        homes.sumSlots = turns;
     if (precision == Precision::BF16 && parts.onHost > 0)
-        homes.finishedSlots = 2;
+        homes.finishedSlots = turns;
     return homes;
 }
 
@@ -118,6 +126,7 @@ struct GroupInput {
     GroupId id;
     std::int64_t elements = 0;
     std::int64_t hostFirst = 0;
+    Tier weights{};
     Tier state{};
     bool isBlock = false;
     bool byColumns = false;
@@ -146,7 +155,8 @@ void addGroup(
     const std::size_t compute = computeBytes(precision);
     const bool bf16 = precision == Precision::BF16;
 
-    list.add(Tier::Device, MemoryUse::Weights, group.id, compute * all);
+    if (group.weights == Tier::Device)
+        list.add(Tier::Device, MemoryUse::Weights, group.id, compute * all);
     if (group.state == Tier::Device)
         addState(list, Tier::Device, group, !bf16);
     else
@@ -263,6 +273,23 @@ void addSlots(ItemList& list, MemoryPlan& cuts, const BlockParts& parts, const M
             bytes(4, 1, std::min(input.tileElements, largestUpload)));
 }
 
+void addWeightSlots(ItemList& list, MemoryPlan& cuts, const ModelShape& shape,
+    const std::vector<GroupPlacement>& placements, Precision precision, int turns)
+{
+    std::int64_t largest = 0;
+    int groups = 0;
+    for (std::size_t g = 0; g < placements.size(); ++g) {
+        if (placements[g].weights == Tier::Device)
+            continue;
+        largest = std::max(largest, shape.groups[g].elements);
+        ++groups;
+    }
+    cuts.weightSlots = std::min(groups, turns);
+    list.add(Tier::Device, MemoryUse::WeightSlots, kOfTheRun,
+        computeBytes(precision) * static_cast<std::size_t>(cuts.weightSlots) *
+            static_cast<std::size_t>(largest));
+}
+
 // The host has a buffer for every micro-batch of the step: the engine fills them all before it
 // enqueues, because it runs ahead of the copies.
 void addBothSides(ItemList& list, const ModelShape& shape, int deviceBuffers, int microBatches)
@@ -279,12 +306,22 @@ void addBothSides(ItemList& list, const ModelShape& shape, int deviceBuffers, in
     list.add(Tier::PinnedHost, MemoryUse::Staging, kOfTheRun, kStagingBytes);
 }
 
+// The outputs of the embedding and of each block, and the gradient of the stream. Where their home
+// is the host, a layer reads one and writes the other; the last two stay until backward reads them.
+void addBoundaries(ItemList& list, const ModelShape& shape, std::size_t inFlight, bool saved)
+{
+    const auto layers = static_cast<std::size_t>(shape.layers());
+    const std::size_t onDevice = saved ? std::min<std::size_t>(layers, 3) : layers;
+    list.add(
+        Tier::Device, MemoryUse::Boundaries, kOfTheRun, shape.boundaryBytes * onDevice * inFlight);
+    list.add(Tier::PinnedHost, MemoryUse::Boundaries, kOfTheRun,
+        shape.boundaryBytes * (layers - onDevice) * inFlight);
+}
+
 void addActivations(ItemList& list, const StepSpec& spec, const ModelShape& shape, int inFlight)
 {
     const auto layers = static_cast<std::size_t>(shape.layers());
     const auto flying = static_cast<std::size_t>(inFlight);
-    // The outputs of the embedding and of each block, and the gradient of the stream.
-    list.add(Tier::Device, MemoryUse::Boundaries, kOfTheRun, shape.boundaryBytes * layers * flying);
     const std::size_t blocks = layers - 2;
     const std::size_t kept = spec.recompute ? std::min<std::size_t>(blocks, 1) : blocks * flying;
     list.add(Tier::Device, MemoryUse::Activations, kOfTheRun, shape.savedBytesPerBlock * kept);
@@ -352,19 +389,23 @@ Result<MemoryPlan> planMemory(const StepSpec& spec, const ModelShape& shape, con
     }
     const BlockParts parts = largestParts(shape, cuts.hostFirst);
     cuts.gradients =
-        gradientHomes(parts, isContiguous(*policy.traversal, shape.layers(), spec.microBatches),
-            spec.precision, shape.layers() - 2, byColumns);
+        gradientHomes(parts, {isContiguous(*policy.traversal, shape.layers(), spec.microBatches),
+                                 spec.precision, shape.layers() - 2, byColumns, policy.turns});
     ItemList list;
     for (std::size_t g = 0; g < shape.groups.size(); ++g) {
         addGroup(list,
             {GroupId{static_cast<std::int32_t>(g)}, shape.groups[g].elements, cuts.hostFirst[g],
-                placements[g].state, isBlock(g, shape.groups.size()), byColumns, cuts.stateCodec},
+                placements[g].weights, placements[g].state, isBlock(g, shape.groups.size()),
+                byColumns, cuts.stateCodec},
             cuts.gradients, spec.precision);
     }
     addSlots(list, cuts, parts, shape, {visits, spec.precision, policy.tileElements, byColumns});
     if (byColumns)
         addWindow(list, cuts.window, spec.precision);
+    addWeightSlots(list, cuts, shape, placements, spec.precision, policy.turns);
     addBothSides(list, shape, batchBuffers(inFlight), spec.microBatches);
+    cuts.savesBoundaries = savesBoundaries(placements);
+    addBoundaries(list, shape, static_cast<std::size_t>(inFlight), cuts.savesBoundaries);
     addActivations(list, spec, shape, inFlight);
     cuts.items = list.take();
     return cuts;

@@ -22,7 +22,11 @@
 //   ColumnLists 4 bytes a column, PackedGradients c n" of embedding and head and kPackedSlots of
 //   the largest block, UploadSlots kUploadSlots of the largest tile
 //   UploadLanding F32 only: one tile of 4 bytes, where both planes land to be joined
-//   Boundaries, Activations, Workspace, Head, Batches (two micro-batches), Constants, Scalars
+//   WeightSlots   OffloadPolicy::turns times c n of the largest block whose weights' home is the
+//   host, and which has no Weights of its own Boundaries (c of every layer's output and of the
+//   stream's gradient, for each micro-batch in flight; three in all where their home is the host,
+//   which then has all but the last two),
+//    Activations, Workspace, Head, Batches (two micro-batches), Constants, Scalars
 // Pinned host, for groups the host updates: HighPlane 2 n, LowPlane 2 n, FirstMoments and
 // SecondMoments 4 n each (also of what the device updates from there), Gradients c n of what the
 // host updates; Batches (every micro-batch of the step), Scalars (the
@@ -77,6 +81,7 @@ enum class MemoryUse : std::uint8_t {
     UploadSlots,
     WindowSums,
     WindowScalars,
+    WeightSlots,
 };
 
 std::string_view name(MemoryUse use) noexcept; // "weights", "low plane", ...
@@ -95,6 +100,8 @@ struct MemoryPlan {
     std::vector<std::int64_t> hostFirst; // by group: the host updates from this element on
     std::int64_t stateTileElements = 0;  // of a state slot; 0: there are none
     WindowLayout window;
+    int weightSlots = 0;          // of blocks whose weights' home is the host
+    bool savesBoundaries = false; // their home is the host
     StateCodec stateCodec = StateCodec::Plain;
 
     std::size_t bytes(Tier tier) const noexcept;

@@ -80,7 +80,63 @@ private:
     GroupPlacement m_placement;
 };
 
+// Is block `i` one of the share that stays? (Bresenham's line over the blocks.)
+bool stays(double share, int i) noexcept
+{
+    return std::floor(share * (i + 1)) > std::floor(share * i);
+}
+
+class StreamedPlacement final : public Placement
+{
+public:
+    explicit StreamedPlacement(const StreamedHomes& homes)
+        : m_homes(homes)
+    {
+    }
+
+    std::vector<GroupPlacement> place(
+        const ModelShape& shape, const Budget& /*budget*/, const Feedback& /*last*/) const override
+    {
+        std::vector<GroupPlacement> placements;
+        const int head = shape.layers() - 1;
+        int kept = 0; // blocks whose weights stay
+        for (int layer = 0; layer <= head; ++layer) {
+            const bool isEnd = layer == 0 || layer == head;
+            GroupPlacement home{Tier::PinnedHost, Tier::PinnedHost, m_homes.boundary, 0.0};
+            if (isEnd || stays(m_homes.weightsOnDevice, layer - 1))
+                home.weights = Tier::Device;
+            const bool stateStays = isEnd ? m_homes.stateOnDevice >= 1.0
+                                          : home.weights == Tier::Device && keepsState(kept++);
+            if (stateStays) {
+                home.state = Tier::Device;
+                home.deviceShare = 1.0;
+            }
+            placements.push_back(home);
+        }
+        return placements;
+    }
+
+private:
+    // Of the blocks whose weights stay, the nth.
+    bool keepsState(int nth) const noexcept
+    {
+        return stays(std::min(1.0, m_homes.stateOnDevice / m_homes.weightsOnDevice), nth);
+    }
+
+    StreamedHomes m_homes;
+};
+
 } // namespace
+
+std::unique_ptr<const Placement> makeStreamedPlacement(const StreamedHomes& homes)
+{
+    return std::make_unique<StreamedPlacement>(homes);
+}
+
+bool savesBoundaries(const std::vector<GroupPlacement>& placements) noexcept
+{
+    return !placements.empty() && placements.front().boundary != Tier::Device;
+}
 
 std::unique_ptr<const Placement> makeUniformPlacement(GroupPlacement placement)
 {

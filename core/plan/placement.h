@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 namespace mr {
 
@@ -21,6 +22,20 @@ std::unique_ptr<const Placement> makeSharePlacement(double share);
 
 // The same with the share that balancedDeviceShare() gives for the measured rates.
 std::unique_ptr<const Placement> makeBalancedPlacement();
+
+// State on the host, and the weights of blocks too, but for a share of the blocks whose weights
+// stay on the device, and one of those (at most as many) whose state does as well. Blocks that stay
+// are spread evenly, so that what streams has time to come. Embedding and head keep their weights,
+// and with all blocks their state.
+struct StreamedHomes {
+    double weightsOnDevice = 0.0;
+    double stateOnDevice = 0.0;
+    Tier boundary = Tier::PinnedHost;
+};
+std::unique_ptr<const Placement> makeStreamedPlacement(const StreamedHomes& homes);
+
+// Is the host the home of activations between layers? (One home for all layers.)
+bool savesBoundaries(const std::vector<GroupPlacement>& placements) noexcept;
 
 // The share with which host and device are done with their updates at the same time, from rates:
 // the host updates at its rate while the link carries 10 bytes in and 12 out for every element that

@@ -117,7 +117,8 @@ struct Task {
     Part part{};
     // Of the device's optimizer-state slots, for what fetches, uses or stores state whose home is
     // the host. With Part::Complement: the bank of sums; of an upload and its scatter, bank *
-    // kUploadSlots + the staging slot.
+    // kUploadSlots + the staging slot. Of the device's weight slots, for what brings or reads
+    // weights whose home is the host.
     std::uint8_t slot = 0;
     GroupId group;
     MicroBatch micro;              // value -1 where it has no meaning; of AccumulateOnHost: the
@@ -223,6 +224,9 @@ struct StepPlan {
     int inFlight = 1;                  // micro m keeps its boundaries in slot m % inFlight
     int batchBuffers = 2;              // micro m is fetched into batch buffer m % batchBuffers
     int stateSlots = 0;                // of Task::slot
+    int weightSlots = 0;               // the same, for weights whose home is the host
+    bool savesBoundaries = false;      // their home is the host; the device has two for each
+                                       // micro-batch in flight, of layer l in place l % 2
     StateCodec stateCodec{};           // of what FetchState and StoreState move
     int staleness = 0;                 // forwards of this step's weights that miss a gradient
     GradientHomes gradients;

@@ -78,6 +78,8 @@ PlanBuilder::PlanBuilder(const ModelShape& shape, const Budget& budget, const Fe
     , m_policy(policy)
     , m_placements(policy.placement->place(shape, budget, chosen))
     , m_byColumns(windowLayout(shape, policy, 0.0).isActive())
+    , m_streams(std::any_of(m_placements.begin(), m_placements.end(),
+          [](const GroupPlacement& home) { return home.weights != Tier::Device; }))
 {
 }
 
@@ -99,15 +101,34 @@ Status PlanBuilder::checkAnswers() const
             ErrorKind::Internal, "plan: the placement has " + std::to_string(m_placements.size()) +
                                      " groups, the model " + std::to_string(m_shape.groups.size()));
     }
+    MR_TRY(checkHomes());
     for (const GroupPlacement& placement : m_placements) {
-        if (placement.weights != Tier::Device || placement.boundary != Tier::Device)
-            return notBuilt("a home of weights or boundaries that is not the device");
         const bool stays = placement.state == Tier::Device && placement.deviceShare >= 1.0;
         if (!stays && placement.state != Tier::PinnedHost)
             return notBuilt("a home of optimizer state that is neither the device, which then "
                             "updates it all, nor the host");
         if (m_byColumns && (placement.state != Tier::PinnedHost || placement.deviceShare > 0.0))
             return notBuilt("a window whose state is not the host's");
+    }
+    return {};
+}
+
+Status PlanBuilder::checkHomes() const
+{
+    for (const GroupPlacement& placement : m_placements) {
+        const bool isEnd =
+            &placement == &m_placements.front() || &placement == &m_placements.back();
+        if (placement.weights == Tier::Disk || placement.boundary == Tier::Disk)
+            return notBuilt("a home of weights or boundaries on disk");
+        if (placement.boundary != m_placements.front().boundary)
+            return notBuilt("a home of boundaries that is not the same for all layers");
+        if (placement.weights == Tier::Device)
+            continue;
+        if (isEnd || m_byColumns)
+            return notBuilt("weights of embedding or head, or of a policy with windows, whose home "
+                            "is the host");
+        if (placement.state != Tier::PinnedHost || placement.deviceShare > 0.0)
+            return notBuilt("an update on the device of weights whose home is the host");
     }
     return {};
 }
@@ -150,9 +171,6 @@ Status PlanBuilder::prepare(const StepSpec& spec, bool training, Layout& layout)
         layout.order = m_policy.traversal->order(m_shape.layers(), spec.microBatches);
         layout.inFlight =
             microBatchesInFlight(*m_policy.traversal, m_shape.layers(), spec.microBatches);
-        Result<MemoryPlan> planned = planMemory(spec, m_shape, m_budget, m_chosen, m_policy);
-        MR_TRY(planned.status());
-        memory = std::move(planned).value();
     } else {
         layout.order =
             makeTraversal(WorkOrder::ByMicroBatch)->order(m_shape.layers(), spec.microBatches);
@@ -160,7 +178,14 @@ Status PlanBuilder::prepare(const StepSpec& spec, bool training, Layout& layout)
             layout.order, [](const WorkItem& item) { return item.pass == Pass::Backward; });
         memory = planInferenceMemory(spec, m_shape);
     }
+    if (training || m_streams) { // then an evaluation uses the slots of the run, too
+        Result<MemoryPlan> planned = planMemory(spec, m_shape, m_budget, m_chosen, m_policy);
+        MR_TRY(planned.status());
+        memory = std::move(planned).value();
+    }
     layout.gradients = memory.gradients;
+    layout.weightSlots = memory.weightSlots;
+    layout.savesBoundaries = memory.savesBoundaries;
     layout.stateTileElements = memory.stateTileElements;
     layout.window = std::move(memory.window);
     for (const Tier tier : {Tier::Device, Tier::PinnedHost, Tier::Disk})
@@ -182,6 +207,8 @@ Status PlanBuilder::begin(StepIndex step, const Carry& in, StepPlan& plan)
     plan.inFlight = 1;
     plan.batchBuffers = batchBuffers(1);
     plan.stateSlots = 0;
+    plan.weightSlots = 0;
+    plan.savesBoundaries = false;
     plan.stateCodec = m_policy.stateCodec;
     plan.staleness = 0;
     plan.gradients = {};
@@ -194,11 +221,28 @@ Status PlanBuilder::begin(StepIndex step, const Carry& in, StepPlan& plan)
     m_scalars.reset();
     m_stateTiles.clear();
     m_hostTiles.clear();
+    m_lateTiles.clear();
+    m_weightSlots.clear();
+    m_boundarySlots.clear();
+    m_savedBoundaries.clear();
     m_hostReader.reset();
     m_tileUpdates.assign(m_training.window.tiles.size(), std::nullopt);
     m_scatters.fill(std::nullopt);
     m_uploads = 0;
     return readAnswers(step, plan);
+}
+
+// Nothing that streams is kept from one step to the next.
+void PlanBuilder::openSlots(const Layout& layout, StepPlan& plan)
+{
+    plan.weightSlots = layout.weightSlots;
+    plan.savesBoundaries = layout.savesBoundaries;
+    m_weightSlots.resize(static_cast<std::size_t>(layout.weightSlots));
+    if (!layout.savesBoundaries)
+        return;
+    const auto inFlight = static_cast<std::size_t>(plan.inFlight);
+    m_boundarySlots.resize(2 * inFlight);
+    m_savedBoundaries.resize(static_cast<std::size_t>(m_shape.layers()) * inFlight);
 }
 
 void PlanBuilder::apply(const Layout& layout, const Feedback& last, StepPlan& plan)
@@ -226,13 +270,16 @@ Status PlanBuilder::buildPlanInto(
     plan.batchBuffers = batchBuffers(m_training.inFlight);
     plan.gradients = m_training.gradients;
     plan.stateSlots = m_training.stateTileElements > 0 ? kStateSlots : 0;
+    openSlots(m_training, plan);
     copyCarry(m_in, spec.step, out.out);
     out.out.unfinished.clear(); // this step waits for all of them
 
     emitFirstFetches(plan); // before late uploads, so that the first forward waits for its own only
     if (m_byColumns)
         return finishWindowPlan(last, out);
+    m_defersUploads = m_streams;
     emitPending(plan, out.out, false);
+    m_defersUploads = false;
     MR_TRY(emitWork(plan, m_training.order, true));
     listTiles(m_training.stateTileElements, out.out);
     for (std::size_t tile = 0; tile < std::min<std::size_t>(kStateSlots, m_stateTiles.size());
@@ -286,6 +333,7 @@ Status PlanBuilder::buildEvaluationInto(
     MR_TRY(prepare(spec, false, m_evaluation));
     MR_TRY(begin(in.step, in, out));
     out.microBatches = spec.microBatches;
+    openSlots(m_evaluation, out);
     emitFirstFetches(out);
     MR_TRY(emitWork(out, m_evaluation.order, false));
     emitScalars(out, false);

@@ -65,6 +65,25 @@ private:
         GradientHomes gradients;
         std::int64_t stateTileElements = 0;
         WindowLayout window;
+        int weightSlots = 0;
+        bool savesBoundaries = false;
+    };
+    // Weights whose home is the host, while they are on the device.
+    struct WeightSlot {
+        GroupId group{-1};
+        std::optional<Wait> fetch;  // the last tile
+        std::optional<Wait> reader; // the last
+    };
+    // An activation between two layers, whose home is the host, while it is on the device.
+    struct BoundarySlot {
+        std::optional<Wait> save;   // the last from here
+        std::optional<Wait> reader; // or writer, the last
+    };
+    // What the host updates before a layer's forward, where the device gets the weights of a layer
+    // when its turn comes.
+    struct LateTile {
+        Task update;
+        Wait updated;
     };
     // A part of a group's optimizer state on its way through the device.
     struct StateTile {
@@ -76,9 +95,11 @@ private:
     };
 
     Status checkAnswers() const;
+    Status checkHomes() const;
     Status prepare(const StepSpec& spec, bool training, Layout& layout) const;
     Status begin(StepIndex step, const Carry& in, StepPlan& plan);
     Status readAnswers(StepIndex step, StepPlan& plan);
+    void openSlots(const Layout& layout, StepPlan& plan);
     void apply(const Layout& layout, const Feedback& last, StepPlan& plan);
 
     Task make(TaskKind kind, Lane lane, GroupId group, StepIndex version) const;
@@ -100,9 +121,23 @@ private:
     void listTiles(std::int64_t stateTileElements, Carry& out);
     void cutForHost(const PendingUpdate& update);
     void emitHostTile(StepPlan& plan, const PendingUpdate& tile);
+    void emitUpload(StepPlan& plan, const Task& update, Wait updated);
     void emitStateFetch(StepPlan& plan, std::size_t tile);
     void emitStateUpdate(StepPlan& plan, std::size_t tile);
     std::optional<Wait> sendOfOccupant(GroupId group, int slots) const;
+
+    // What lives on the host: plan_builder_stream.cpp
+    bool streams(GroupId group) const;
+    std::uint8_t bringWeights(StepPlan& plan, GroupId group, StepIndex version);
+    void emitWeightFetch(StepPlan& plan, std::size_t slot, GroupId group, StepIndex version);
+    std::span<const LateTile> lateTilesOf(GroupId group) const;
+    void emitLateUploads(StepPlan& plan, GroupId group);
+    std::optional<Wait> updateBefore(GroupId group, std::int64_t first, std::int64_t end) const;
+    BoundarySlot& boundarySlot(const StepPlan& plan, int boundary, MicroBatch micro);
+    std::optional<Wait>& savedBoundary(const StepPlan& plan, int boundary, MicroBatch micro);
+    bool isSaved(const StepPlan& plan, int boundary) const;
+    std::optional<Wait> bringBoundary(StepPlan& plan, const WorkItem& item);
+    void leaveBoundary(StepPlan& plan, const WorkItem& item, Wait done);
 
     // Windows: plan_builder_window.cpp
     Status finishWindowPlan(const Feedback& last, BuiltStep& out);
@@ -129,6 +164,7 @@ private:
     const OffloadPolicy& m_policy;
     const std::vector<GroupPlacement> m_placements;
     const bool m_byColumns;
+    const bool m_streams; // weights of some group
     Layout m_training;
     Layout m_evaluation;
     StepForecaster m_forecaster;
@@ -142,6 +178,11 @@ private:
     std::vector<StateTile> m_stateTiles;    // of this step, in the order of their updates
     std::vector<PendingUpdate> m_hostTiles; // the same
     std::optional<Wait> m_scalars;
+    std::vector<WeightSlot> m_weightSlots;
+    std::vector<BoundarySlot> m_boundarySlots;
+    std::vector<std::optional<Wait>> m_savedBoundaries; // the copies on the host
+    std::vector<LateTile> m_lateTiles;                  // by group, then first element
+    bool m_defersUploads = false;
     bool m_reselects = false;
     std::optional<Wait> m_hostReader;               // of scalars, the last
     std::vector<std::optional<Wait>> m_tileUpdates; // by tile of the window

@@ -30,6 +30,8 @@ void PlanBuilder::waitForCarried(GroupId group)
 {
     for (std::size_t i = 0; i < m_in.unfinished.size(); ++i) {
         const GroupId other = m_in.unfinished[i].task.group;
+        if (group.value < 0 && other.value >= 0 && streams(other))
+            continue; // what brings its weights waits
         if (group.value < 0 || other.value < 0 || other == group)
             m_candidates.push_back(Wait::onCarried(static_cast<TaskIndex>(i)));
     }
@@ -104,7 +106,7 @@ void PlanBuilder::cutForHost(const PendingUpdate& update)
 
 void PlanBuilder::emitHostTile(StepPlan& plan, const PendingUpdate& tile)
 {
-    GroupState& group = m_groups[static_cast<std::size_t>(tile.group.value)];
+    const GroupState& group = m_groups[static_cast<std::size_t>(tile.group.value)];
     Task task = make(TaskKind::UpdateOnHost, Lane::Host, tile.group, tile.version);
     task.firstElement = tile.firstElement;
     task.elementCount = tile.elementCount;
@@ -112,12 +114,22 @@ void PlanBuilder::emitHostTile(StepPlan& plan, const PendingUpdate& tile)
     waitFor(group.gradient);
     waitForCarried(tile.group);
     const Wait updated = emit(plan, task);
+    if (m_defersUploads)
+        m_lateTiles.push_back({task, updated});
+    else if (!streams(tile.group))
+        emitUpload(plan, task, updated);
+}
 
+// Of what `update` updated.
+void PlanBuilder::emitUpload(StepPlan& plan, const Task& update, Wait updated)
+{
+    GroupState& group = m_groups[static_cast<std::size_t>(update.group.value)];
+    Task task = update;
     task.kind = TaskKind::FetchWeights;
     task.lane = Lane::CopyIn;
     waitFor(updated);
     waitFor(group.reader);
-    waitForCarried(tile.group);
+    waitForCarried(update.group);
     group.upload = emit(plan, task);
 }
 
@@ -201,6 +213,14 @@ Wait PlanBuilder::emitLayer(StepPlan& plan, const WorkItem& item, StepIndex vers
     Task task = make(item.pass == WorkItem::Pass::Forward ? TaskKind::Forward : TaskKind::Backward,
         Lane::Compute, group, version);
     task.micro = item.micro;
+    if (streams(group))
+        task.slot = bringWeights(plan, group, version);
+    else if (m_streams && !own.reader)
+        emitLateUploads(plan, group);
+    if (plan.savesBoundaries)
+        waitFor(bringBoundary(plan, item));
+    if (streams(group))
+        waitFor(m_weightSlots[task.slot].fetch);
     waitFor(m_fetches[static_cast<std::size_t>(item.micro.value)]);
     waitFor(own.upload);
     // In F32; else a rounded copy is, or a packed one.
@@ -213,6 +233,10 @@ Wait PlanBuilder::emitLayer(StepPlan& plan, const WorkItem& item, StepIndex vers
         waitForCarried(GroupId{});
     const Wait done = emit(plan, task);
     own.reader = done;
+    if (streams(group))
+        m_weightSlots[task.slot].reader = done;
+    if (plan.savesBoundaries)
+        leaveBoundary(plan, item, done);
     if (readsEmbedding)
         m_groups[0].reader = done;
     return done;

@@ -8,7 +8,7 @@ namespace mr {
 
 namespace {
 
-constexpr std::array<std::string_view, 18> kRuleNames = {
+constexpr std::array<std::string_view, 19> kRuleNames = {
     "a task waits only for earlier ones",
     "a task runs on a lane of its kind",
     "ranges are cut at 1,024 elements or at the end of the group",
@@ -26,6 +26,7 @@ constexpr std::array<std::string_view, 18> kRuleNames = {
     "every element is updated once, and by its due step",
     "what the host updates is uploaded",
     "columns change owner only while no host job is in flight",
+    "an activation between layers is at hand when a task reads it",
     "the carry out is what the plan makes of the carry in",
 };
 
@@ -89,7 +90,9 @@ bool hasRange(TaskKind kind)
 
 bool hasMicroBatch(TaskKind kind)
 {
-    return kind == TaskKind::FetchBatch || kind == TaskKind::Forward || kind == TaskKind::Backward;
+    return kind == TaskKind::FetchBatch || kind == TaskKind::Forward ||
+           kind == TaskKind::Backward || kind == TaskKind::SaveBoundary ||
+           kind == TaskKind::LoadBoundary;
 }
 
 Status checkWaits(const PlanUnderCheck& check, TaskIndex index)
@@ -199,6 +202,7 @@ Status checkPlan(const StepPlan& plan, const Carry& carryIn, const Carry& carryO
         return check.broken(PlanRule::LayersInOrder, "its answers are not those of this model");
     MR_TRY(checkTasks(check));
     MR_TRY(checkReads(check));
+    MR_TRY(checkStreams(check));
     MR_TRY(checkUpdates(check));
     MR_TRY(checkVisits(check));
     MR_TRY(checkWindows(check));

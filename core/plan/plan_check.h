@@ -1,8 +1,9 @@
 // The rules a plan is checked against, and how a broken one is named.
 //
-// checkPlan (policy.h) runs six parts one after the other: what each task is by itself, what it
-// reads, what becomes of gradients, of state that visits the device, of windows, and what is left
-// for the next step. Each assumes that the part before it found nothing.
+// checkPlan (policy.h) runs seven parts one after the other: what each task is by itself, what it
+// reads, what comes from the host for it, what becomes of gradients, of state that visits the
+// device, of windows, and what is left for the next step. Each assumes that the part before it
+// found nothing.
 //
 // Threads  A PlanUnderCheck has one owner.
 // Errors   Internal: the rule, the task as text, and what is wrong with it.
@@ -37,6 +38,7 @@ enum class PlanRule : std::uint8_t {
     UpdatedOnce,
     UploadFollows,
     OwnerStable,
+    BoundaryAtHand,
     CarryFollows,
 };
 
@@ -53,6 +55,11 @@ struct PlanUnderCheck {
     TaskClocks clocks; // filled by the first part
 
     bool isByColumns() const noexcept { return plan.answers.front().byColumns; }
+    // Is the home of its weights the host, so that they come for every use?
+    bool streams(GroupId group) const
+    {
+        return plan.answers[static_cast<std::size_t>(group.value)].weights != Tier::Device;
+    }
     bool isTraining() const noexcept { return plan.step == in.step + 1; }
     const Task& at(TaskIndex index) const { return plan.tasks[index]; }
     std::int64_t elements(GroupId group) const
@@ -98,6 +105,7 @@ inline bool overlap(const Piece& a, const Piece& b)
 
 Status checkTasks(PlanUnderCheck& check);
 Status checkReads(const PlanUnderCheck& check);
+Status checkStreams(const PlanUnderCheck& check);
 Status checkUpdates(const PlanUnderCheck& check);
 Status checkVisits(const PlanUnderCheck& check);
 Status checkWindows(const PlanUnderCheck& check);

@@ -102,9 +102,13 @@ Status checkUploads(const PlanUnderCheck& check)
     std::vector<Piece> updates;
     std::vector<Piece> uploads;
     for (const Task& task : check.plan.tasks) {
+        const bool ranged =
+            task.kind == TaskKind::UpdateOnHost || task.kind == TaskKind::FetchWeights;
+        if (!ranged || check.streams(task.group))
+            continue; // else the host is the home of the new weights
         if (task.kind == TaskKind::UpdateOnHost)
             updates.push_back(pieceOf(task));
-        else if (task.kind == TaskKind::FetchWeights)
+        else
             uploads.push_back(pieceOf(task));
     }
     sortPieces(updates);
@@ -173,9 +177,7 @@ Status checkLeft(const PlanUnderCheck& check)
         in.heldSlots.begin(), in.heldSlots.end(), [](const HeldSlot& a, const HeldSlot& b) {
             return a.group == b.group && a.version == b.version;
         });
-    const bool home = std::all_of(check.plan.answers.begin(), check.plan.answers.end(),
-        [](const GroupAnswers& answers) { return answers.weights == Tier::Device; });
-    if (home && !sameSlots)
+    if (!sameSlots) // weights that stream come anew in every step
         return check.broken(PlanRule::CarryFollows, "a slot is held where weights need none");
     return checkUnfinished(check);
 }

@@ -135,7 +135,7 @@ public:
             const Task& task = m_check.at(i);
             if (isWork(task))
                 MR_TRY(read(i));
-            else if (writesWeights(task))
+            else if (writesWeights(task) && !m_check.streams(task.group))
                 MR_TRY(write(i));
         }
         return {};
@@ -152,7 +152,7 @@ private:
                 PlanRule::NotStaler, index, "version " + std::to_string(exact) + " is due");
         for (std::size_t g = 0; g < m_reader.size(); ++g) {
             const GroupId group{static_cast<std::int32_t>(g)};
-            if (!m_check.concerns(task, group))
+            if (!m_check.concerns(task, group) || m_check.streams(group))
                 continue;
             MR_TRY(readGroup(index, group));
             m_reader[g] = index;

@@ -265,7 +265,9 @@ private:
     {
         Group& group = groupOf(m_check.at(index));
         const Piece range = pieceOf(m_check.at(index));
+        const bool streamed = m_check.streams(m_check.at(index).group); // checkStreams looks
         const bool follows =
+            streamed ||
             std::any_of(group.hostUpdates.begin(), group.hostUpdates.end(), [&](TaskIndex other) {
                 return pieceOf(m_check.at(other)).key() == range.key() && isBefore(other, index);
             });

@@ -22,10 +22,12 @@ struct PolicyRow {
     GroupPlacement placement;
     double urgentShare;
     WindowRule window; // of policies that work in windows
-    unsigned takes;    // options, by Takes
+    double lateShare;
+    unsigned takes; // options, by Takes
 };
 
 constexpr GroupPlacement kAllOnDevice = {Tier::Device, Tier::Device, Tier::Device, 1.0};
+constexpr GroupPlacement kAllOnHost = {Tier::PinnedHost, Tier::PinnedHost, Tier::PinnedHost, 0.0};
 constexpr GroupPlacement kStateOnHost = {Tier::Device, Tier::PinnedHost, Tier::Device, 0.0};
 
 // Which numbers of a row an option may change.
@@ -37,6 +39,7 @@ enum Takes : unsigned {
     kWarmup = 16,
     kColumns = 32, // urgent, select, interval, overlap, host-lr
     kState = 64,
+    kHomes = 128, // weights-on-device, state-on-device, boundary, turns
 };
 
 // Warm-up: 40 synchronous steps before ZeRO-Offload's delayed update (its paper, section 4.3), 8
@@ -45,16 +48,18 @@ enum Takes : unsigned {
 constexpr WindowRule kDelayedUpdate = {1, 40, 0, true};
 constexpr WindowRule kZenFlow = {4, 8, 256, true};
 
-constexpr std::array<PolicyRow, 5> kRows = {{
-    {"resident", WorkOrder::ByMicroBatch, kAllOnDevice, 0.0, {}, kOrder | kState},
-    {"zero-offload", WorkOrder::ByMicroBatch, kStateOnHost, 0.0, {},
+constexpr std::array<PolicyRow, 6> kRows = {{
+    {"resident", WorkOrder::ByMicroBatch, kAllOnDevice, 0.0, {}, 0.0, kOrder | kState},
+    {"zero-offload", WorkOrder::ByMicroBatch, kStateOnHost, 0.0, {}, 0.0,
         kOrder | kTile | kLate | kState},
-    {"zero-offload-dpu", WorkOrder::ByMicroBatch, kStateOnHost, 0.0, kDelayedUpdate,
+    {"zero-offload-dpu", WorkOrder::ByMicroBatch, kStateOnHost, 0.0, kDelayedUpdate, 0.0,
         kOrder | kTile | kWarmup},
-    {"deep-optimizer-states", WorkOrder::ByMicroBatch, kStateOnHost, 0.0, {},
+    {"deep-optimizer-states", WorkOrder::ByMicroBatch, kStateOnHost, 0.0, {}, 0.0,
         kOrder | kTile | kLate | kDeviceShare | kState},
-    {"zenflow", WorkOrder::ByMicroBatch, kStateOnHost, 0.1, kZenFlow,
+    {"zenflow", WorkOrder::ByMicroBatch, kStateOnHost, 0.1, kZenFlow, 0.0,
         kOrder | kTile | kWarmup | kColumns},
+    {"streamed", WorkOrder::ByLayer, kAllOnHost, 0.0, {}, 1.0,
+        kOrder | kTile | kLate | kState | kHomes},
 }};
 
 struct OptionOwner {
@@ -104,6 +109,8 @@ std::string namesOf(unsigned takes)
         names += ", urgent, interval, select, overlap, host-lr";
     if ((takes & kState) != 0)
         names += ", state";
+    if ((takes & kHomes) != 0)
+        names += ", weights-on-device, state-on-device, boundary, turns";
     return names;
 }
 
@@ -114,8 +121,9 @@ Status refuseOption(const PolicyRow& row, const std::string& option)
         if (owner.option == option)
             why = "belongs to " + std::string(owner.policies) + ", not built in this version";
     }
-    constexpr std::array<std::string_view, 9> kKnown = {"late", "device-share", "tile", "warmup",
-        "urgent", "interval", "select", "overlap", "host-lr"};
+    constexpr std::array<std::string_view, 13> kKnown = {"late", "device-share", "tile", "warmup",
+        "urgent", "interval", "select", "overlap", "host-lr", "weights-on-device",
+        "state-on-device", "boundary", "turns"};
     if (std::find(kKnown.begin(), kKnown.end(), option) != kKnown.end())
         why = "is not of this policy";
     return Status::error(ErrorKind::InvalidArgument, "policy option '" + option + "' " + why +
@@ -169,7 +177,8 @@ Result<StateCodec> parseState(const PolicyRow& row, const std::string& value)
         value == "compact" ? "policy option state=compact is not built for this policy in this "
                              "version ('" +
                                  std::string(row.name) +
-                                 "'); resident, zero-offload and deep-optimizer-states take it"
+                                 "'); resident, zero-offload, deep-optimizer-states and "
+                                 "streamed take it"
                            : "policy option state=" + value + ": want fp32 or compact");
 }
 
@@ -180,6 +189,8 @@ struct Numbers {
     WorkOrder order{};
     double lateShare = 0.0;
     double deviceShare = kBalanced;
+    StreamedHomes homes;
+    int turns = 2;
     double urgentShare = 0.0;
     WindowRule window;
     double hostLearningRate = 1.0;
@@ -254,6 +265,35 @@ Result<bool> applyWindowOption(
     return true;
 }
 
+// Where streamed weights and activations live. False: it is none of them.
+Result<bool> applyHomeOption(
+    const PolicyRow& row, const std::string& option, const std::string& value, Numbers& numbers)
+{
+    if ((row.takes & kHomes) == 0)
+        return false;
+    if (option == "boundary") {
+        if (value != "host" && value != "device")
+            return Status::error(ErrorKind::InvalidArgument,
+                "policy option boundary=" + value + ": want host or device");
+        numbers.homes.boundary = value == "host" ? Tier::PinnedHost : Tier::Device;
+        return true;
+    }
+    if (option == "turns") {
+        if (value != "1" && value != "2")
+            return Status::error(
+                ErrorKind::InvalidArgument, "policy option turns=" + value + ": want 1 or 2");
+        numbers.turns = value == "1" ? 1 : 2;
+        return true;
+    }
+    if (option != "weights-on-device" && option != "state-on-device")
+        return false;
+    Result<double> share = parseShare(option, value);
+    MR_TRY(share.status());
+    (option == "weights-on-device" ? numbers.homes.weightsOnDevice : numbers.homes.stateOnDevice) =
+        share.value();
+    return true;
+}
+
 Status applyOption(
     const PolicyRow& row, const std::string& option, const std::string& value, Numbers& numbers)
 {
@@ -273,9 +313,11 @@ Status applyOption(
         numbers.stateCodec = codec.value();
         return {};
     }
-    Result<bool> applied = applyWindowOption(row, option, value, numbers);
-    if (!applied.ok() || applied.value())
-        return applied.status();
+    for (const auto apply : {applyWindowOption, applyHomeOption}) {
+        Result<bool> applied = apply(row, option, value, numbers);
+        if (!applied.ok() || applied.value())
+            return applied.status();
+    }
     const bool late = option == "late" && (row.takes & kLate) != 0;
     const bool share = option == "device-share" && (row.takes & kDeviceShare) != 0;
     if (!late && !share)
@@ -295,6 +337,8 @@ Status applyOption(
 
 std::unique_ptr<const Placement> placementOf(const PolicyRow& row, const Numbers& numbers)
 {
+    if ((row.takes & kHomes) != 0)
+        return makeStreamedPlacement(numbers.homes);
     if ((row.takes & kDeviceShare) == 0)
         return makeUniformPlacement(row.placement);
     return numbers.deviceShare == kBalanced ? makeBalancedPlacement()
@@ -314,8 +358,13 @@ Result<OffloadPolicy> makePolicy(
     numbers.order = row->order;
     numbers.urgentShare = row->urgentShare;
     numbers.window = row->window;
+    numbers.lateShare = row->lateShare;
     for (const auto& [option, value] : options)
         MR_TRY(applyOption(*row, option, value, numbers));
+    if (numbers.homes.stateOnDevice > numbers.homes.weightsOnDevice)
+        return Status::error(ErrorKind::InvalidArgument,
+            "policy option state-on-device: state stays only where weights stay; make "
+            "weights-on-device as large");
     OffloadPolicy policy;
     policy.name = row->name;
     policy.traversal = makeTraversal(numbers.order);
@@ -329,6 +378,7 @@ Result<OffloadPolicy> makePolicy(
     policy.clock = windows ? makeWindowClock(numbers.window)
                            : makeUniformClock({numbers.lateShare, 1, 0, false});
     policy.tileElements = numbers.tileElements;
+    policy.turns = numbers.turns;
     policy.hostLearningRate = numbers.hostLearningRate;
     policy.stateCodec = numbers.stateCodec;
     return policy;
@@ -342,7 +392,7 @@ const std::vector<PolicyInfo>& policyTable()
         {"zero-offload-dpu", true, false},
         {"deep-optimizer-states", true, true},
         {"zenflow", true, false},
-        {"streamed", false, true},
+        {"streamed", true, true},
         {"ssd-vertical", false, true},
     };
     return table;

@@ -117,6 +117,9 @@ struct OffloadPolicy {
     std::unique_ptr<const GradientRouter> router;
     std::unique_ptr<const UpdateClock> clock;
     std::int64_t tileElements = kTileElements; // a multiple of kCutElements; changes no number
+    // Places on the device for what takes turns there: weights that stream, and gradients on their
+    // way to the host. With two, one is used while the next one moves; one needs the least memory.
+    int turns = 2;
     // What the learning rate is multiplied by in an update that is made once for several steps.
     double hostLearningRate = 1.0;
     StateCodec stateCodec = StateCodec::Plain; // Compact changes numbers, on all routes alike

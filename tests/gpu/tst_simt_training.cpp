@@ -75,6 +75,8 @@ private slots:
         QTest::addRow("zero-offload bf16") << QStringLiteral("zero-offload") << true;
         QTest::addRow("zenflow fp32") << QStringLiteral("zenflow") << false;
         QTest::addRow("zenflow bf16") << QStringLiteral("zenflow") << true;
+        QTest::addRow("streamed fp32") << QStringLiteral("streamed") << false;
+        QTest::addRow("streamed bf16") << QStringLiteral("streamed") << true;
         QTest::addRow("compact bf16") << QStringLiteral("compact") << true;
     }
 

@@ -27,6 +27,7 @@ struct KindColumn {
 
 constexpr std::array kKinds = {
     KindColumn{"weights", TierMapModel::Weights},
+    KindColumn{"weight slots", TierMapModel::Weights},
     KindColumn{"gradients", TierMapModel::Gradients},
     KindColumn{"accumulators", TierMapModel::Gradients},
     KindColumn{"second accumulator", TierMapModel::Gradients},

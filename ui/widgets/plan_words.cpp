@@ -50,6 +50,8 @@ constexpr std::array kKinds = {
     Kind{
         "upload slots", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Landing of the host's columns"), 5},
     Kind{"window sums", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Gradient sums over a window"), 2},
+    Kind{"weight slots", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Weights while they are in use"),
+        0},
     Kind{"window scalars", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Norm of a window"), 5},
 };
 

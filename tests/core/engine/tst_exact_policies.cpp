@@ -85,6 +85,23 @@ const Variant kPlainOrder[] = {
     {"zenflow, half, chosen in every step", "zenflow", "by-layer", {2, Mode::Threaded}, 2, false,
         {{"interval", "1"}, {"overlap", "off"}, {"urgent", "0.5"}, {"select", "1"}, {"warmup", "0"},
             {"tile", "2KiB"}}},
+    {"streamed", "streamed", "by-layer", {1, Mode::Inline}, 1, true},
+    {"streamed, none late, small tiles, threaded", "streamed", "by-layer", {2, Mode::Threaded}, 2,
+        true, {{"late", "0"}, {"tile", "2KiB"}}},
+    {"streamed, 0.1 late, threaded", "streamed", "by-layer", {3, Mode::Threaded}, 1, true,
+        {{"late", "0.1"}, {"tile", "8KiB"}}},
+    {"streamed, 0.3 late, keeps activations", "streamed", "by-layer", {1, Mode::Threaded}, 2, false,
+        {{"late", "0.3"}, {"tile", "4KiB"}}},
+    {"streamed, by micro-batch, threaded", "streamed", "by-microbatch", {2, Mode::Threaded}, 1, true,
+        {{"tile", "4KiB"}}},
+    {"streamed, boundaries on the device", "streamed", "by-layer", {2, Mode::Threaded}, 2, true,
+        {{"boundary", "device"}}},
+    {"streamed, two of three blocks stay, one whole", "streamed", "by-layer", {2, Mode::Threaded}, 2,
+        true, {{"weights-on-device", "0.7"}, {"state-on-device", "0.35"}, {"tile", "4KiB"}}},
+    {"streamed, one turn, threaded", "streamed", "by-layer", {2, Mode::Threaded}, 2, true,
+        {{"turns", "1"}, {"tile", "2KiB"}}},
+    {"streamed, nothing streams", "streamed", "by-layer", {2, Mode::Threaded}, 1, true,
+        {{"weights-on-device", "1"}, {"state-on-device", "1"}}},
     {"deep-optimizer-states, none", "deep-optimizer-states", "by-microbatch", {1, Mode::Inline}, 1,
         false, {{"device-share", "0"}}},
 };
@@ -94,6 +111,8 @@ const Variant kPlainOrder[] = {
 const Variant kFlippedOrder[] = {
     {"resident, flipped, threaded", "resident", "by-layer-flip", {2, Mode::Threaded}},
     {"zero-offload, flipped", "zero-offload", "by-layer-flip", {1, Mode::Inline}, 3},
+    {"streamed, flipped, threaded", "streamed", "by-layer-flip", {2, Mode::Threaded}, 2, true,
+        {{"late", "0.5"}, {"tile", "2KiB"}}},
     {"zero-offload, flipped, threaded", "zero-offload", "by-layer-flip", {3, Mode::Threaded}, 1,
         true},
 };
@@ -268,12 +287,12 @@ void TestExactPolicies::anUnknownPolicyIsRefusedByName()
 {
     auto device = makeCpuDevice(std::size_t{1} << 20);
     TinyRun run;
-    run.policy = "streamed";
+    run.policy = "ssd-vertical";
 
     const auto result = runTiny(*device, run);
 
     QVERIFY(!result.ok());
-    QVERIFY(result.status().message().find("streamed") != std::string::npos);
+    QVERIFY(result.status().message().find("ssd-vertical") != std::string::npos);
 }
 
 } // namespace

@@ -270,7 +270,7 @@ private slots:
         policy = policyOf("resident");
         policy.placement =
             makeUniformPlacement({Tier::PinnedHost, Tier::PinnedHost, Tier::Device, 0.0});
-        QVERIFY(refusal(policy, spec).find("home of weights") != std::string::npos);
+        QVERIFY(refusal(policy, spec).find("whose home is the host") != std::string::npos);
         policy = policyOf("resident");
         spec.clipMode = ClipMode::PerGroup;
         QVERIFY(refusal(policy, spec).find("clip-mode=per-group") != std::string::npos);

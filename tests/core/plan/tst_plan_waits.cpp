@@ -54,6 +54,16 @@ std::vector<OffloadPolicy> policiesToMutate(const std::string& order)
             options["device-share"] = share;
             policies.push_back(policyWith("deep-optimizer-states", options));
         }
+        for (const char* boundary : {"host", "device"}) {
+            std::map<std::string, std::string> options = common;
+            options["boundary"] = boundary;
+            policies.push_back(policyWith("streamed", options));
+            options["turns"] = "1";
+            policies.push_back(policyWith("streamed", options));
+            options["weights-on-device"] = "0.5";
+            options["state-on-device"] = "0.25";
+            policies.push_back(policyWith("streamed", options));
+        }
     }
     return policies;
 }

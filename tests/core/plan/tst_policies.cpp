@@ -2,6 +2,7 @@
 
 #include "core/plan/placement.h"
 #include "core/plan/policies.h"
+#include "tests/core/plan/plan_shapes.h"
 
 #include <QTest>
 
@@ -10,6 +11,7 @@
 #include <string>
 
 using namespace mr;
+using namespace mr::test;
 
 class TestPolicies : public QObject
 {
@@ -40,7 +42,7 @@ private slots:
                     made.value().clock);
             ++built;
         }
-        QCOMPARE(built, 5);
+        QCOMPARE(built, 6);
     }
 
     void policiesThatAreNotBuiltAreRefusedByName()
@@ -55,7 +57,8 @@ private slots:
                 qPrintable(message));
             QVERIFY(message.contains(QStringLiteral("not built in this version")));
             QVERIFY(message.contains(QStringLiteral(
-                "use resident, zero-offload, zero-offload-dpu, deep-optimizer-states, zenflow")));
+                "use resident, zero-offload, zero-offload-dpu, deep-optimizer-states, zenflow, "
+                "streamed")));
         }
     }
 
@@ -63,7 +66,7 @@ private slots:
     {
         QCOMPARE(refusal("fast"),
             QStringLiteral("policy 'fast' is not known; use resident, zero-offload, "
-                           "zero-offload-dpu, deep-optimizer-states, zenflow"));
+                           "zero-offload-dpu, deep-optimizer-states, zenflow, streamed"));
     }
 
     void everyPolicyTakesAnOrder()
@@ -110,7 +113,7 @@ private slots:
 
     void compactStateIsTakenByPoliciesThatDoNotSplitColumns()
     {
-        for (const char* name : {"resident", "zero-offload", "deep-optimizer-states"}) {
+        for (const char* name : {"resident", "zero-offload", "deep-optimizer-states", "streamed"}) {
             QVERIFY(makePolicy(name, {}).value().stateCodec == StateCodec::Plain);
             QVERIFY(makePolicy(name, {{"state", "fp32"}}).value().stateCodec == StateCodec::Plain);
             QVERIFY(
@@ -124,6 +127,40 @@ private slots:
         }
         QCOMPARE(refusal("resident", {{"state", "half"}}),
             QStringLiteral("policy option state=half: want fp32 or compact"));
+    }
+
+    void homesOfStreamedWeightsAreShares()
+    {
+        const ModelShape shape = smallShape(10);
+        const auto homes = [&](const std::map<std::string, std::string>& options) {
+            int weights = 0;
+            int states = 0;
+            Result<OffloadPolicy> made = makePolicy("streamed", options);
+            if (!made.ok())
+                return std::pair(-1, -1);
+            for (const GroupPlacement& home : made.value().placement->place(shape, {}, {})) {
+                weights += home.weights == Tier::Device ? 1 : 0;
+                states += home.state == Tier::Device && home.deviceShare == 1.0 ? 1 : 0;
+            }
+            return std::pair(weights, states);
+        };
+        QCOMPARE(homes({}), std::pair(2, 0)); // embedding and head
+        QCOMPARE(homes({{"weights-on-device", "0.3"}}), std::pair(5, 0));
+        QCOMPARE(
+            homes({{"weights-on-device", "0.6"}, {"state-on-device", "0.2"}}), std::pair(8, 2));
+        QCOMPARE(homes({{"weights-on-device", "1"}, {"state-on-device", "1"}}), std::pair(12, 12));
+        QVERIFY(refusal("streamed", {{"state-on-device", "0.2"}})
+                    .contains(QStringLiteral("state stays only where weights stay")));
+        QCOMPARE(makePolicy("streamed", {}).value().turns, 2);
+        QCOMPARE(makePolicy("streamed", {{"turns", "1"}}).value().turns, 1);
+        QVERIFY(refusal("streamed", {{"turns", "3"}}).contains(QStringLiteral("want 1 or 2")));
+        QVERIFY(refusal("streamed", {{"boundary", "disk"}})
+                    .contains(QStringLiteral("want host or device")));
+        QVERIFY(refusal("zero-offload", {{"boundary", "host"}})
+                    .contains(QStringLiteral("is not of this policy")));
+        QVERIFY(refusal("streamed", {{"weights-on-device", "2"}})
+                    .contains(QStringLiteral("want a share from 0 to 1")));
+        QCOMPARE(makePolicy("streamed", {}).value().clock->rule(GroupId{1}, 5, {}).lateShare, 1.0);
     }
 
     void onlyTheExactClipModeIsTaken()

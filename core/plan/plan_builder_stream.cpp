@@ -1,0 +1,144 @@
+// Weights and boundaries whose home is the host: brought to the device for the layers that read
+// them.
+
+#include "core/plan/plan_builder.h"
+
+#include <algorithm>
+
+namespace mr {
+
+bool PlanBuilder::streams(GroupId group) const
+{
+    return m_placements[static_cast<std::size_t>(group.value)].weights != Tier::Device;
+}
+
+// The slot that has the group's weights; else they come to the one whose last use is longest ago.
+// So backward finds the last layers of forward still there.
+std::uint8_t PlanBuilder::bringWeights(StepPlan& plan, GroupId group, StepIndex version)
+{
+    auto slot = std::find_if(m_weightSlots.begin(), m_weightSlots.end(),
+        [&](const WeightSlot& other) { return other.group == group; });
+    if (slot == m_weightSlots.end()) {
+        const auto lastUse = [](const WeightSlot& other) {
+            return other.reader ? static_cast<std::int64_t>(other.reader->index()) : -1;
+        };
+        slot = std::min_element(m_weightSlots.begin(), m_weightSlots.end(),
+            [&](const WeightSlot& a, const WeightSlot& b) { return lastUse(a) < lastUse(b); });
+        emitWeightFetch(
+            plan, static_cast<std::size_t>(slot - m_weightSlots.begin()), group, version);
+    }
+    return static_cast<std::uint8_t>(slot - m_weightSlots.begin());
+}
+
+// Cut as the host's updates are, so that each tile waits for its own only.
+void PlanBuilder::emitWeightFetch(
+    StepPlan& plan, std::size_t slot, GroupId group, StepIndex version)
+{
+    WeightSlot& to = m_weightSlots[slot];
+    const auto index = static_cast<std::size_t>(group.value);
+    const std::int64_t late = m_groups[index].lateFirst;
+    const std::int64_t elements = m_shape.groups[index].elements;
+    std::int64_t first = 0;
+    while (first < elements) {
+        Task task = make(TaskKind::FetchWeights, Lane::CopyIn, group, version);
+        task.slot = static_cast<std::uint8_t>(slot);
+        task.firstElement = first;
+        task.elementCount =
+            std::min(m_policy.tileElements, (first < late ? late : elements) - first);
+        first += task.elementCount;
+        waitFor(updateBefore(group, task.firstElement, first));
+        waitFor(to.reader);
+        waitForCarried(group);
+        to.fetch = emit(plan, task);
+    }
+    to.group = group;
+    to.reader.reset();
+}
+
+// The last update of this step before its forward; those before it are over then, too.
+std::optional<Wait> PlanBuilder::updateBefore(
+    GroupId group, std::int64_t first, std::int64_t end) const
+{
+    const std::span<const LateTile> tiles = lateTilesOf(group);
+    for (auto tile = tiles.rbegin(); tile != tiles.rend(); ++tile) {
+        const Task& update = tile->update;
+        if (update.firstElement < end && first < update.firstElement + update.elementCount)
+            return tile->updated;
+    }
+    return {};
+}
+
+std::span<const PlanBuilder::LateTile> PlanBuilder::lateTilesOf(GroupId group) const
+{
+    const auto begin = std::partition_point(m_lateTiles.begin(), m_lateTiles.end(),
+        [&](const LateTile& tile) { return tile.update.group < group; });
+    const auto end = std::find_if(
+        begin, m_lateTiles.end(), [&](const LateTile& tile) { return tile.update.group != group; });
+    return {begin, end};
+}
+
+// Of weights that stay, at the turn of their layer: the copy lane runs in order, and those of the
+// head are updated last.
+void PlanBuilder::emitLateUploads(StepPlan& plan, GroupId group)
+{
+    for (const LateTile& tile : lateTilesOf(group))
+        emitUpload(plan, tile.update, tile.updated);
+}
+
+// Backward reads the last two while they are still there.
+bool PlanBuilder::isSaved(const StepPlan& plan, int boundary) const
+{
+    const bool training = plan.step != m_in.step;
+    return training && boundary + 2 < m_shape.layers() - 1;
+}
+
+PlanBuilder::BoundarySlot& PlanBuilder::boundarySlot(
+    const StepPlan& plan, int boundary, MicroBatch micro)
+{
+    return m_boundarySlots[static_cast<std::size_t>(
+        2 * (micro.value % plan.inFlight) + boundary % 2)];
+}
+
+std::optional<Wait>& PlanBuilder::savedBoundary(
+    const StepPlan& plan, int boundary, MicroBatch micro)
+{
+    return m_savedBoundaries[static_cast<std::size_t>(
+        m_shape.layers() * (micro.value % plan.inFlight) + boundary)];
+}
+
+// What the item must wait for before it reads its input and writes its output.
+std::optional<Wait> PlanBuilder::bringBoundary(StepPlan& plan, const WorkItem& item)
+{
+    const int layer = item.layer.value;
+    const bool isHead = layer == m_shape.layers() - 1;
+    if (item.pass == WorkItem::Pass::Forward)
+        return isHead ? std::nullopt : boundarySlot(plan, layer, item.micro).save;
+    if (layer == 0 || !isSaved(plan, layer - 1))
+        return {};
+    Task load = make(TaskKind::LoadBoundary, Lane::CopyIn, GroupId{layer - 1}, plan.step);
+    load.micro = item.micro;
+    load.elementCount = 0;
+    waitFor(boundarySlot(plan, layer - 1, item.micro).reader);
+    waitFor(savedBoundary(plan, layer - 1, item.micro));
+    return emit(plan, load);
+}
+
+void PlanBuilder::leaveBoundary(StepPlan& plan, const WorkItem& item, Wait done)
+{
+    const int layer = item.layer.value;
+    if (layer > 0)
+        boundarySlot(plan, layer - 1, item.micro).reader = done;
+    if (item.pass == WorkItem::Pass::Backward || layer == m_shape.layers() - 1)
+        return;
+    BoundarySlot& slot = boundarySlot(plan, layer, item.micro);
+    slot.reader = done;
+    if (!isSaved(plan, layer))
+        return;
+    Task save = make(TaskKind::SaveBoundary, Lane::CopyOut, GroupId{layer}, plan.step);
+    save.micro = item.micro;
+    save.elementCount = 0;
+    waitFor(done);
+    slot.save = savedBoundary(plan, layer, item.micro) = emit(plan, save);
+}
+
+} // namespace mr

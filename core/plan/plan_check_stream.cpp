@@ -1,0 +1,271 @@
+// Weights and activations whose home is the host: there when a layer reads them, at the version it
+// names, and no place on the device or the host filled again while it is needed.
+
+#include "core/plan/plan_check.h"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+namespace mr {
+
+namespace {
+
+bool isWork(const Task& task)
+{
+    return task.kind == TaskKind::Forward || task.kind == TaskKind::Backward;
+}
+
+// --- weights ---
+
+class StreamCheck
+{
+public:
+    explicit StreamCheck(const PlanUnderCheck& check)
+        : m_check(check)
+        , m_slots(static_cast<std::size_t>(std::max(0, check.plan.weightSlots)))
+        , m_updates(check.shape.groups.size())
+    {
+    }
+
+    Status run()
+    {
+        for (TaskIndex i = 0; i < m_check.plan.tasks.size(); ++i) {
+            const Task& task = m_check.at(i);
+            const bool ranged = task.kind == TaskKind::FetchWeights || isWork(task) ||
+                                task.kind == TaskKind::UpdateOnHost;
+            if (!ranged || !m_check.streams(task.group))
+                continue;
+            if (task.kind == TaskKind::UpdateOnHost) {
+                m_updates[static_cast<std::size_t>(task.group.value)].push_back(i);
+                continue;
+            }
+            if (task.slot >= m_slots.size())
+                return m_check.broken(
+                    PlanRule::WeightsAtVersion, i, "the plan has no such place for weights");
+            MR_TRY(isWork(task) ? read(i) : fetch(i));
+        }
+        return {};
+    }
+
+private:
+    struct Slot {
+        GroupId group{-1};
+        StepIndex version = 0;
+        std::int64_t elements = 0;       // that have come, or are on their way
+        std::optional<TaskIndex> fetch;  // the last; all run on CopyIn
+        std::optional<TaskIndex> reader; // the last; all run on Compute
+    };
+
+    bool isBefore(TaskIndex first, TaskIndex second) const
+    {
+        return m_check.clocks.isBefore(Wait::onTask(first), second);
+    }
+
+    Status fetch(TaskIndex index)
+    {
+        const Task& task = m_check.at(index);
+        Slot& slot = m_slots[task.slot];
+        const bool goesOn =
+            slot.group == task.group && slot.version == task.version && !slot.reader;
+        if (slot.reader && !isBefore(*slot.reader, index))
+            return m_check.broken(PlanRule::SlotAfterLastReader, index,
+                "task " + std::to_string(*slot.reader) + " may still read these weights");
+        if (!goesOn)
+            slot = {task.group, task.version, 0, {}, {}};
+        if (task.firstElement != slot.elements)
+            return m_check.broken(PlanRule::WeightsAtVersion, index, "its tile is not the next");
+        slot.elements += task.elementCount;
+        slot.fetch = index;
+        return needSource(index);
+    }
+
+    // The bytes on the host: every update that is due is made, none of a later version is begun.
+    Status needSource(TaskIndex index) const
+    {
+        const Task& task = m_check.at(index);
+        const Piece range = pieceOf(task);
+        for (const PendingUpdate& update : m_check.in.pending) {
+            const Piece due = pieceOf(update);
+            if (update.dueStep <= m_check.in.step + 1 && overlap(due, range) &&
+                !isUpdated(index, {range.group, update.version, std::max(due.first, range.first),
+                                      std::min(due.end, range.end)}))
+                return m_check.broken(PlanRule::WeightsAtVersion, index,
+                    "an update of the carry that is due may not be made");
+        }
+        for (const TaskIndex other : m_updates[static_cast<std::size_t>(task.group.value)]) {
+            if (overlap(pieceOf(m_check.at(other)), range) &&
+                m_check.at(other).version > task.version)
+                return m_check.broken(PlanRule::WeightsAtVersion, index,
+                    "task " + std::to_string(other) + " writes a later version over it");
+        }
+        for (std::size_t i = 0; i < m_check.in.unfinished.size(); ++i) {
+            const Task& carried = m_check.in.unfinished[i].task;
+            if (carried.kind == TaskKind::UpdateOnHost && overlap(pieceOf(carried), range) &&
+                !m_check.clocks.isBefore(Wait::onCarried(static_cast<TaskIndex>(i)), index))
+                return m_check.broken(PlanRule::HostBytes, index,
+                    "task " + std::to_string(i) + " of the carry may still write them");
+        }
+        return {};
+    }
+
+    bool isUpdated(TaskIndex index, const Piece& range) const
+    {
+        std::int64_t covered = 0;
+        for (const TaskIndex other : m_updates[static_cast<std::size_t>(range.group.value)]) {
+            const Piece piece = pieceOf(m_check.at(other));
+            if (piece.version == range.version && isBefore(other, index))
+                covered += std::max<std::int64_t>(
+                    0, std::min(piece.end, range.end) - std::max(piece.first, range.first));
+        }
+        return covered >= range.end - range.first;
+    }
+
+    Status read(TaskIndex index)
+    {
+        const Task& task = m_check.at(index);
+        Slot& slot = m_slots[task.slot];
+        if (slot.group != task.group || slot.version != task.version ||
+            slot.elements != m_check.elements(task.group) || !isBefore(*slot.fetch, index))
+            return m_check.broken(
+                PlanRule::WeightsAtVersion, index, "its weights may not have come");
+        slot.reader = index;
+        return {};
+    }
+
+    const PlanUnderCheck& m_check;
+    std::vector<Slot> m_slots;
+    std::vector<std::vector<TaskIndex>> m_updates; // by group
+};
+
+// --- activations between layers ---
+
+class BoundaryCheck
+{
+public:
+    explicit BoundaryCheck(const PlanUnderCheck& check)
+        : m_check(check)
+        , m_head(check.shape.layers() - 1)
+        , m_device(2 * static_cast<std::size_t>(check.plan.inFlight))
+        , m_host(static_cast<std::size_t>(check.plan.inFlight * check.shape.layers()))
+    {
+    }
+
+    Status run()
+    {
+        for (TaskIndex i = 0; i < m_check.plan.tasks.size(); ++i) {
+            const Task& task = m_check.at(i);
+            if (isWork(task))
+                MR_TRY(compute(i));
+            else if (task.kind == TaskKind::SaveBoundary)
+                MR_TRY(save(i));
+            else if (task.kind == TaskKind::LoadBoundary)
+                MR_TRY(load(i));
+        }
+        return {};
+    }
+
+private:
+    struct Place {
+        int layer = -1; // whose output it is
+        MicroBatch micro{-1};
+        std::optional<TaskIndex> writer; // a layer or a load; on the host: a save
+        std::optional<TaskIndex> reader; // a layer, the last; on the host: a load
+        std::optional<TaskIndex> save;
+
+        bool holds(int output, MicroBatch of) const { return layer == output && micro == of; }
+    };
+
+    Place& onDevice(int layer, MicroBatch micro)
+    {
+        return m_device[static_cast<std::size_t>(
+            2 * (micro.value % m_check.plan.inFlight) + layer % 2)];
+    }
+
+    Place& onHost(int layer, MicroBatch micro)
+    {
+        return m_host[static_cast<std::size_t>(
+            (micro.value % m_check.plan.inFlight) * m_check.shape.layers() + layer)];
+    }
+
+    bool isOver(const std::optional<TaskIndex>& task, TaskIndex index) const
+    {
+        return !task || m_check.clocks.isBefore(Wait::onTask(*task), index);
+    }
+
+    Status compute(TaskIndex index)
+    {
+        const Task& task = m_check.at(index);
+        const int layer = task.group.value;
+        if (layer > 0) {
+            Place& input = onDevice(layer - 1, task.micro);
+            if (!input.holds(layer - 1, task.micro) || !isOver(input.writer, index))
+                return missing(index, "the output of the layer before may not be there");
+            input.reader = index;
+        }
+        if (task.kind == TaskKind::Backward || layer == m_head)
+            return {};
+        return fill(index, layer);
+    }
+
+    // Something else was in the place: all that needed it must be over.
+    Status fill(TaskIndex index, int layer)
+    {
+        const Task& task = m_check.at(index);
+        Place& place = onDevice(layer, task.micro);
+        if (!isOver(place.writer, index) || !isOver(place.reader, index) ||
+            !isOver(place.save, index))
+            return m_check.broken(
+                PlanRule::SlotAfterLastReader, index, "what is there may still be read or copied");
+        place = {layer, task.micro, index, {}, {}};
+        return {};
+    }
+
+    Status save(TaskIndex index)
+    {
+        const Task& task = m_check.at(index);
+        Place& place = onDevice(task.group.value, task.micro);
+        if (!place.holds(task.group.value, task.micro) || !place.writer ||
+            !isOver(place.writer, index))
+            return missing(index, "it may not be written yet");
+        Place& home = onHost(task.group.value, task.micro);
+        if (!isOver(home.reader, index))
+            return m_check.broken(
+                PlanRule::HostBytes, index, "what is there may still be copied to the device");
+        place.save = index;
+        home = {task.group.value, task.micro, index, {}, {}};
+        return {};
+    }
+
+    Status load(TaskIndex index)
+    {
+        const Task& task = m_check.at(index);
+        Place& home = onHost(task.group.value, task.micro);
+        if (!home.holds(task.group.value, task.micro) || !isOver(home.writer, index))
+            return missing(index, "it may not be saved yet");
+        home.reader = index;
+        return fill(index, task.group.value);
+    }
+
+    Status missing(TaskIndex index, const char* why) const
+    {
+        return m_check.broken(PlanRule::BoundaryAtHand, index, why);
+    }
+
+    const PlanUnderCheck& m_check;
+    const int m_head;
+    std::vector<Place> m_device; // by micro-batch in flight, then layer's parity
+    std::vector<Place> m_host;   // by micro-batch in flight, then layer
+};
+
+} // namespace
+
+Status checkStreams(const PlanUnderCheck& check)
+{
+    MR_TRY(StreamCheck(check).run());
+    if (check.plan.savesBoundaries && check.plan.microBatches > 0)
+        return BoundaryCheck(check).run();
+    return {};
+}
+
+} // namespace mr
