@@ -123,6 +123,45 @@ private slots:
         QVERIFY(saysMore); // more device memory would be faster here
     }
 
+    void aThirdOfWhatResidentNeedsIsEnough_data()
+    {
+        QTest::addColumn<bool>("full");
+        QTest::addColumn<bool>("known");
+        for (const bool full : {false, true})
+            for (const bool known : {false, true})
+                QTest::addRow("%s, rates %s", full ? "fp32" : "bf16", known ? "known" : "not known")
+                    << full << known;
+    }
+
+    void aThirdOfWhatResidentNeedsIsEnough()
+    {
+        QFETCH(const bool, full);
+        QFETCH(const bool, known);
+        RunSpec spec = usable();
+        spec.precision = full ? PrecisionChoice::F32 : PrecisionChoice::BF16;
+        if (known)
+            put(spec, slowHost());
+        spec.policy = "resident";
+        Result<PlanReport> resident = planRun(spec);
+        QVERIFY2(resident.ok(), resident.status().message().c_str());
+
+        spec.policy = "auto";
+        spec.deviceMemoryBytes = resident.value().tiers[0].totalBytes / 3;
+        Result<PlanReport> report = planRun(spec);
+
+        QVERIFY2(report.ok(), report.status().message().c_str());
+        QVERIFY2(report.value().fits, report.value().limit.c_str());
+        QVERIFY(report.value().exact);
+        QVERIFY(report.value().reason.find(report.value().policy) != std::string::npos);
+
+        // What zero-offload cannot do streams.
+        spec.deviceMemoryBytes = report.value().tiers[0].totalBytes * 8 / 10;
+        report = planRun(spec);
+        QVERIFY2(report.ok(), report.status().message().c_str());
+        QVERIFY2(report.value().fits, report.value().limit.c_str());
+        QCOMPARE(report.value().policy, std::string("streamed"));
+    }
+
     void whatWasChosenIsWhatAResolvedSpecKeeps()
     {
         RunSpec spec = usable();
