@@ -144,6 +144,7 @@ void TestEngine::computeAndStallsAddUpToTheWallTimeOfEveryStep_data()
     QTest::newRow("resident") << "resident" << false;
     QTest::newRow("zero-offload") << "zero-offload" << false;
     QTest::newRow("zero-offload, threaded") << "zero-offload" << true;
+    QTest::newRow("streamed, threaded") << "streamed" << true;
     QTest::newRow("deep-optimizer-states, threaded") << "deep-optimizer-states" << true;
     QTest::newRow("zenflow, threaded") << "zenflow" << true;
 }
@@ -196,6 +197,8 @@ void TestEngine::aStoppedRunResumesToTheHashOfTheUninterruptedOne_data()
     QTest::newRow("zero-offload, other threads") << "zero-offload" << 2;
     QTest::newRow("zero-offload, late") << "zero-offload late" << 2;
     QTest::newRow("deep-optimizer-states") << "deep-optimizer-states late" << 2;
+    QTest::newRow("streamed") << "streamed" << 3;
+    QTest::newRow("streamed, late, compact state") << "streamed late compact" << 2;
     QTest::newRow("resident, compact state") << "resident compact" << 2;
     QTest::newRow("zero-offload, late, compact state") << "zero-offload late compact" << 2;
     QTest::newRow("deep-optimizer-states, late, compact state")
@@ -294,6 +297,10 @@ void TestEngine::evaluatingMoreOftenChangesNothing_data()
     QTest::addColumn<QString>("late");
     QTest::newRow("resident") << "resident"
                               << "";
+    QTest::newRow("streamed, all late") << "streamed"
+                                        << "";
+    QTest::newRow("streamed, a third late") << "streamed"
+                                            << "0.3";
     QTest::newRow("zero-offload, half late") << "zero-offload"
                                              << "0.5";
     QTest::newRow("deep-optimizer-states, all late") << "deep-optimizer-states"
