@@ -11,11 +11,15 @@ A step is one micro-batch for all three. Timed over whole windows of S between s
 windows are skipped (processes start, memory is pinned, code is compiled). Prints one JSON line.
 
     python tests/bench/peers/deepspeed_offload.py --model tests/bench/configs/1.5b.json --arm zero-offload
+
+Without a GPU (`--device cpu`) DeepSpeed's own CPU backend is the device, and the optimizer is the same
+DeepSpeedCPUAdam: there is nothing to hide behind then, but the work and the memory are the same.
 """
 
 import argparse
 import json
 import os
+import resource
 import sys
 import time
 
@@ -48,6 +52,11 @@ def one_process():
         os.environ.setdefault(key, value)
 
 
+def synchronize(device):
+    if device == "cuda":
+        torch.cuda.synchronize()
+
+
 def windows(engine, ids, targets, options):
     """Seconds of each measured window of S micro-batches."""
     def micro_step():
@@ -57,11 +66,11 @@ def windows(engine, ids, targets, options):
         return loss.detach()
     times, losses = [], []
     for window in range(3 + options.windows):
-        torch.cuda.synchronize()
+        synchronize(options.device)
         begin = time.perf_counter()
         for _ in range(options.window):
             losses.append(micro_step())
-        torch.cuda.synchronize()
+        synchronize(options.device)
         if window >= 3:
             times.append(time.perf_counter() - begin)
     return times, [float(loss) for loss in (losses[0], losses[-1])]
@@ -78,39 +87,47 @@ def main():
     parser.add_argument("--recompute", choices=("none", "block"), default="none")
     parser.add_argument("--clip", type=float, default=0.0,
                         help="under zenflow it acts on the CPU's half only, so 0 for all arms")
+    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
+    parser.add_argument("--threads", type=int, default=0, help="of PyTorch and the CPU optimizer")
     parser.add_argument("--print-config", action="store_true", help="only print DeepSpeed's JSON")
     options = parser.parse_args()
     if options.print_config:
         print(json.dumps(settings(options), indent=2))
         return
+    if options.device == "cpu":
+        os.environ["DS_ACCELERATOR"] = "cpu"
+    if options.threads:
+        os.environ["OMP_NUM_THREADS"] = str(options.threads)
+        torch.set_num_threads(options.threads)
     try:
         import deepspeed
     except ImportError as error:
         sys.exit(f"DeepSpeed is not installed ({error}); the README beside says how to bring it along")
-    if not torch.cuda.is_available():
-        sys.exit("DeepSpeed's offload is measured on a GPU; there is none")
+    if options.device == "cuda" and not torch.cuda.is_available():
+        sys.exit("DeepSpeed's offload is measured on a GPU; there is none (--device cpu)")
     one_process()
     torch.manual_seed(1)
     config = Config(options.model)
-    with torch.device("cuda"):
+    with torch.device(options.device):
         torch.set_default_dtype(torch.bfloat16)
         model = Llama(config, options.seq_len, options.recompute == "block").initialize()
         torch.set_default_dtype(torch.float32)
     engine, *_ = deepspeed.initialize(model=model, model_parameters=model.parameters(),
                                       config=settings(options))
     shape = (options.micro_batch, options.seq_len)
-    ids, targets = (torch.randint(0, config.vocab, shape, device="cuda") for _ in range(2))
+    ids, targets = (torch.randint(0, config.vocab, shape, device=options.device) for _ in range(2))
     times, losses = windows(engine, ids, targets, options)
     tokens = options.micro_batch * options.seq_len
     seconds = sorted(times)[len(times) // 2] / options.window
     print(json.dumps({
-        "peer": f"DeepSpeed {deepspeed.__version__}", "device": device_name(torch.device("cuda")),
+        "peer": f"DeepSpeed {deepspeed.__version__}", "device": device_name(torch.device(options.device)),
         "arm": options.arm, "window": options.window, "recompute": options.recompute,
         "model": options.model, "step_ms": 1e3 * seconds,
         "slowest_step_ms": 1e3 * max(times) / options.window, "tokens_per_second": tokens / seconds,
         "tflops": config.flops_of_step(tokens, options.seq_len) / seconds / 1e12,
         "first_loss": losses[0], "last_loss": losses[1],
-        "peak_device_bytes": torch.cuda.max_memory_allocated()}))
+        "peak_device_bytes": torch.cuda.max_memory_allocated() if options.device == "cuda" else 0,
+        "peak_resident_bytes": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}))
 
 
 if __name__ == "__main__":
