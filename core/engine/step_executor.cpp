@@ -10,6 +10,9 @@ namespace mr {
 namespace {
 
 constexpr std::size_t kMostRanges = 16; // a block has ten slots
+// Host jobs that may wait for work the device was not told to begin yet. The pool holds kMaxJobs
+// and then blocks, so those before them must be able to end.
+constexpr std::uint64_t kJobsAhead = HostUpdater::kMaxJobs / 4;
 
 std::int64_t nowNs()
 {
@@ -263,6 +266,8 @@ Status StepExecutor::submitHostUpdate(
     job.generation = events.generation = ++m_generation;
     job.times = &events.hostTimes;
     m_updater->submit(job);
+    if (m_generation % kJobsAhead == 0)
+        m_device.submit();
     return {};
 }
 
