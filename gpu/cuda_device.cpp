@@ -51,6 +51,11 @@ public:
 
     MemoryUsage memoryUsage() const noexcept override { return m_shared.memory.usage(); }
 
+    std::optional<std::size_t> freeDeviceBytes() const noexcept override
+    {
+        return m_shared.memory.freeBytes();
+    }
+
     Ops& ops() noexcept override { return *m_ops; }
 
 private:

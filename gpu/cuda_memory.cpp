@@ -134,6 +134,15 @@ std::optional<CudaMemory::Place> CudaMemory::find(
     return Place{block.kind, block.sliceBytes - inSlices % block.sliceBytes, block.sliceBytes};
 }
 
+std::optional<std::size_t> CudaMemory::freeBytes() const noexcept
+{
+    std::size_t ofCard = 0;
+    std::size_t total = 0;
+    if (cudaMemGetInfo(&ofCard, &total) != cudaSuccess)
+        return std::nullopt;
+    return std::min(ofCard, m_budgetBytes - usage().deviceBytes);
+}
+
 MemoryUsage CudaMemory::usage() const noexcept
 {
     const std::scoped_lock lock(m_mutex);

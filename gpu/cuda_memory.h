@@ -49,6 +49,8 @@ public:
     std::optional<Place> find(const std::byte* data, std::size_t bytes) const noexcept;
 
     MemoryUsage usage() const noexcept;
+    // Of the budget and of the card, whichever is less; nothing if the card does not say.
+    std::optional<std::size_t> freeBytes() const noexcept;
 
 private:
     struct Block {

@@ -26,6 +26,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -170,6 +171,9 @@ public:
 
     // Any thread.
     virtual MemoryUsage memoryUsage() const noexcept = 0;
+    // Device memory that could be allocated now, other programs and the budget considered; not
+    // counting what fragmentation costs. Nothing: not known. Engine thread.
+    virtual std::optional<std::size_t> freeDeviceBytes() const noexcept { return std::nullopt; }
 
     virtual Ops& ops() noexcept = 0;
 };

@@ -1,7 +1,7 @@
 // How a run comes to be: from a spec, or from the folder of an earlier life.
 
-#include "core/base/cpu_features.h"
 #include "core/base/file.h"
+#include "core/engine/checkpoint_size.h"
 #include "core/engine/engine.h"
 #include "core/engine/hold_out.h"
 #include "core/engine/run_files.h"
@@ -21,8 +21,6 @@
 namespace mr {
 namespace fs = std::filesystem;
 namespace {
-
-constexpr const char* kEngineVersion = "0.1.0";
 
 Result<TokenSet> tokens(
     const std::vector<DataSource>& sources, const Tokenizer& tokenizer, const RunSpec& spec)
@@ -44,11 +42,6 @@ std::string hashOf(const TokenSet& set)
     std::array<char, 17> text{};
     (void)std::snprintf(text.data(), text.size(), "%016" PRIx64, hash);
     return text.data();
-}
-
-std::string datasetPath(const RunSpec& spec)
-{
-    return spec.data.empty() ? std::string() : spec.data.front().path;
 }
 
 Status refuseIfFull(const fs::path& runDir, std::uint64_t checkpoint)
@@ -100,15 +93,10 @@ Result<std::unique_ptr<Engine>> Engine::open(
         return runDir.status();
     engine->m_runDir = std::move(runDir).value();
     engine->m_setup.spec.outDir = engine->m_runDir.string();
-    MR_TRY(refuseIfFull(engine->m_runDir, checkpointBytes(engine->m_setup.table)));
-    MR_TRY(engine->prepareDevice());
-    MR_TRY(engine->prepareWeights());
+    MR_TRY(refuseIfFull(engine->m_runDir, checkpointBytes(engine->m_setup)));
+    MR_TRY(engine->refuseIfTooLarge());
+    MR_TRY(engine->openBody(Source::Model));
     engine->m_uuid = newUuid();
-    engine->m_progress.sampler = {
-        engine->m_setup.spec.seed, 0, 0, static_cast<std::uint64_t>(engine->m_trainSet.count())};
-    engine->m_progress.dataHash = hashOf(engine->m_trainSet);
-    engine->m_progress.instructionSet = device.info().instructionSet;
-    engine->m_progress.precision = std::string(name(engine->m_setup.spec.precision));
     MR_TRY(saveRunRecord(engine->m_runDir.string(), engine->newRun()));
     MR_TRY(engine->registerRun());
     return engine;
@@ -134,8 +122,12 @@ Status Engine::prepareResume(const fs::path& runDir)
         return record.status();
     m_uuid = record.value().uuid;
     MR_TRY(prepareData(spec.value()));
-    MR_TRY(prepareDevice());
-    MR_TRY(loadNewestCheckpoint());
+    // The record does not say who chose it, and it changes no number.
+    m_setup.asked.recompute = RecomputeChoice::Auto;
+    MR_TRY(refuseIfTooLarge());
+    MR_TRY(openBody(Source::Checkpoint));
+    m_resumedMs = m_progress.activeMs;
+    m_evaluatedStep = m_progress.step;
     const auto sequences = static_cast<std::uint64_t>(m_trainSet.count());
     if (m_progress.sampler.count != sequences)
         return Status::error(ErrorKind::InvalidArgument,
@@ -152,9 +144,10 @@ Status Engine::prepareResume(const fs::path& runDir)
                 std::to_string(m_setup.spec.steps) + " steps; there is nothing to resume");
     auto known = m_store.findRun(m_uuid);
     if (!known.ok())
-        return registerRun(); // another history: the run is entered there from here on
-    m_runId = known.value();
-    return {};
+        MR_TRY(registerRun()); // another history: the run is entered there from here on
+    else
+        m_runId = known.value();
+    return m_replans.empty() ? Status() : recordPlan();
 }
 
 Status Engine::loadNewestCheckpoint()
@@ -168,12 +161,13 @@ Status Engine::loadNewestCheckpoint()
         auto progress = loadCheckpoint(checkpointContext(), checkpoint);
         if (progress.ok()) {
             m_progress = std::move(progress).value();
-            m_resumedMs = m_progress.activeMs;
             m_savedStep = m_progress.step;
             m_fallback = first;
             m_otherIsa = m_progress.instructionSet != m_device.info().instructionSet;
             return {};
         }
+        if (progress.status().kind() == ErrorKind::OutOfMemory)
+            return progress.status(); // nothing is wrong with its files
         (void)m_store.setCheckpointState(checkpoint.string(), "broken").ok();
         if (first.ok())
             first = progress.status();
@@ -215,42 +209,31 @@ Status Engine::prepareData(const RunSpec& spec)
     if (!setup.ok())
         return setup.status();
     m_setup = std::move(setup).value();
+    const RunSpec& run = m_setup.spec;
+    m_schedule = {run.schedule, run.learningRate, run.warmupSteps, run.steps};
     return {};
 }
 
-Status Engine::prepareDevice()
+Status Engine::refuseIfTooLarge() const
 {
-    if (!m_setup.limit.empty()) {
-        auto report = planRun(m_setup.spec);
-        std::string text = "the run does not fit: " + m_setup.limit;
-        if (report.ok())
-            for (const std::string& advice : report.value().advice)
-                text += "\n  " + advice;
-        return Status::error(ErrorKind::OutOfMemory, text);
-    }
-    auto tiers = TierStore::create(m_device, m_setup.memory);
-    if (!tiers.ok())
-        return tiers.status();
-    m_tiers = std::move(tiers).value();
-    auto memory = RunMemory::create(*m_tiers, m_setup.config, m_setup.table, m_setup.micro,
-        m_setup.microsInFlight(), m_setup.batchBuffers(), m_setup.step.recompute);
-    if (!memory.ok())
-        return memory.status();
-    m_memory = std::move(memory).value();
-    if (!m_memory->group(GroupId{0}).stateOnDevice) {
-        const std::int64_t threads = std::max<std::int64_t>(1, m_setup.spec.threads / 2);
-        m_updater = std::make_unique<HostUpdater>(static_cast<int>(threads), m_latch);
-    }
-    auto executor =
-        StepExecutor::create(m_device, *m_memory, m_setup.config, m_setup.table, m_updater.get());
-    if (!executor.ok())
-        return executor.status();
-    m_executor = std::move(executor).value();
-    MR_TRY(m_executor->prepareMemory());
-    const RunSpec& spec = m_setup.spec;
-    m_schedule = {spec.schedule, spec.learningRate, spec.warmupSteps, spec.steps};
-    m_builder.emplace(m_setup.shape, m_setup.budget, m_setup.rates, m_setup.policy);
-    return {};
+    if (m_setup.limit.empty())
+        return {};
+    auto report = planRun(m_setup.spec);
+    std::string text = "the run does not fit: " + m_setup.limit;
+    if (report.ok())
+        for (const std::string& advice : report.value().advice)
+            text += "\n  " + advice;
+    return Status::error(ErrorKind::OutOfMemory, text);
+}
+
+RunProgress Engine::firstProgress() const
+{
+    RunProgress progress;
+    progress.sampler = {m_setup.spec.seed, 0, 0, static_cast<std::uint64_t>(m_trainSet.count())};
+    progress.dataHash = hashOf(m_trainSet);
+    progress.instructionSet = m_device.info().instructionSet;
+    progress.precision = std::string(name(m_setup.spec.precision));
+    return progress;
 }
 
 Status Engine::prepareWeights()
@@ -265,87 +248,7 @@ Status Engine::prepareWeights()
             return files.status();
         MR_TRY(loadWeights(files.value(), m_setup.table, master.views()));
     }
-    return installMaster(*m_executor, *m_memory, master.views());
-}
-
-NewRun Engine::newRun() const
-{
-    const RunSpec& spec = m_setup.spec;
-    NewRun run;
-    run.uuid = m_uuid;
-    run.name = spec.name;
-    run.modelPath = spec.modelDir.empty() ? spec.scratchConfig : spec.modelDir;
-    run.modelArchitecture = m_setup.config.architecture;
-    run.modelDtype = m_setup.config.dtype;
-    run.parameters = m_setup.table.parameters;
-    run.datasetPath = datasetPath(spec);
-    run.datasetFormat = spec.data.empty() ? std::string() : std::string(name(spec.data[0].format));
-    run.configJson = toJson(spec);
-    run.planJson = toJson(planReport());
-    run.hostJson = toJson(inspectMachine());
-    run.engineVersion = kEngineVersion;
-    run.dir = m_runDir.string();
-    run.totalSteps = spec.steps;
-    run.simulatedLink = m_device.info().simulatedLink;
-    return run;
-}
-
-Status Engine::registerRun()
-{
-    auto id = m_store.beginRun(newRun());
-    if (!id.ok())
-        return id.status();
-    m_runId = id.value();
-    return {};
-}
-
-PlanReport Engine::planReport() const
-{
-    PlanReport report = reportOf(m_setup);
-    report.device = m_device.info().name;
-    report.simulatedLink = m_device.info().simulatedLink;
-    return report;
-}
-
-Status Engine::startRecorder()
-{
-    m_built.out = m_progress.carry;
-    m_built.out.step = m_progress.step;
-    MR_TRY(m_store.beginSegment(m_runId, m_progress.step));
-    RecorderHooks records = m_hooks.records;
-    records.onCommitted = [this] {
-        if (m_hooks.listener)
-            m_hooks.listener(m_runId);
-    };
-    auto recorder = Recorder::start(m_store, m_runId, m_runDir.string(), std::move(records));
-    if (!recorder.ok())
-        return recorder.status();
-    m_recorder = std::move(recorder).value();
-    m_spans = &m_recorder->producer("engine");
-    startSampler();
-    const bool resumed = m_progress.step > 0;
-    m_recorder->message(EventLevel::Info, resumed ? "resumed" : "started", m_progress.step,
-        m_resumedMs,
-        resumed ? "Resumed after step " + std::to_string(m_progress.step) + "." : "Started.");
-    if (!m_fallback.ok())
-        m_recorder->message(EventLevel::Warning, "checkpoint_broken", m_progress.step, m_resumedMs,
-            "The newest checkpoint is broken (" + m_fallback.message() + "); the one of step " +
-                std::to_string(m_progress.step) + " was used.");
-    if (m_otherIsa)
-        m_recorder->message(EventLevel::Warning, "instruction_set", m_progress.step, m_resumedMs,
-            "The run began on a device with " + m_progress.instructionSet + ", this one has " +
-                m_device.info().instructionSet + ": the last bits may differ.");
-    return {};
-}
-
-void Engine::startSampler()
-{
-    using namespace std::chrono;
-    DeviceSamplerOptions options;
-    options.runBegan = steady_clock::time_point(nanoseconds(m_startNs)) - milliseconds(m_resumedMs);
-    options.device = m_device.info().name;
-    m_sampler = DeviceSampler::start(std::move(options),
-        [recorder = m_recorder.get()](const MachineSample& sample) { recorder->sample(sample); });
+    return installMaster(m_body->executor(), m_body->memory(), master.views());
 }
 
 } // namespace mr

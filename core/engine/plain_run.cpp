@@ -1,7 +1,6 @@
 #include "core/engine/plain_run.h"
 
 #include "core/base/bytes.h"
-#include "core/plan/plan_check.h"
 #include "core/plan/traversal.h"
 
 #include <utility>
@@ -60,7 +59,8 @@ Status PlainRun::build(Device& device)
         StepExecutor::create(device, *m_memory, m_spec.config, m_table, m_updater.get());
     MR_TRY(executor.status());
     m_executor = std::move(executor).value();
-    m_builder.emplace(m_shape, m_budget, Feedback{}, m_policy);
+    m_plans.emplace(PlanSequenceParts{m_shape, m_budget, m_rates, m_policy, *m_memory, *m_executor},
+        m_spec.adamw, LrSchedule{ScheduleKind::Constant, m_spec.learningRate, 0, 1});
     return m_executor->prepareMemory();
 }
 
@@ -81,39 +81,11 @@ Result<std::unique_ptr<PlainRun>> PlainRun::create(Device& device, const PlainRu
 
 Result<StepResult> PlainRun::step(const StepInputs& inputs)
 {
-    constexpr StepIndex kChecked = 2;
     ++m_step.step;
-    const Carry in = m_built.out;
-    MR_TRY(m_builder->buildPlanInto(m_step, in, Feedback{}, m_built));
-    if (m_step.step <= kChecked)
-        MR_TRY(checkPlan(m_built.plan, in, m_built.out, m_shape, m_budget, m_policy));
+    MR_TRY(m_plans->planStep(m_step).status());
     StepInputs complete = inputs;
-    complete.before = std::exchange(m_factors, inputs.factors);
-    if (const WindowTasks* window = m_executor->window()) {
-        const auto factors = [&](bool isOneStep, std::int64_t count) {
-            const double factor = isOneStep ? 1.0 : m_policy.hostLearningRate;
-            return adamwFactors(m_spec.adamw, factor * m_spec.learningRate, count);
-        };
-        const std::int64_t count = window->state.hostUpdates + 1;
-        complete.job = factors(m_memory->window->layout().direct, count);
-        complete.closing = factors(m_built.plan.window.before <= 0, count + (in.hostJob ? 1 : 0));
-    }
-    return m_executor->run(m_built.plan, complete);
-}
-
-Status PlainRun::finishLateParts()
-{
-    if (m_built.out.pending.empty())
-        return {};
-    BuiltStep flush;
-    MR_TRY(m_builder->buildFlushInto(m_built.out, flush));
-    MR_TRY(checkPlan(flush.plan, m_built.out, flush.out, m_shape, m_budget, m_policy));
-    StepInputs inputs;
-    inputs.factors = m_factors;
-    auto result = m_executor->run(flush.plan, inputs);
-    MR_TRY(result.status());
-    m_built.out = flush.out;
-    return {};
+    m_plans->addFactors(complete);
+    return m_executor->run(m_plans->plan(), complete);
 }
 
 } // namespace mr

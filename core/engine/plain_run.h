@@ -11,11 +11,11 @@
 #pragma once
 
 #include "core/base/failure_latch.h"
+#include "core/engine/plan_sequence.h"
 #include "core/engine/run_memory.h"
 #include "core/engine/step_executor.h"
 #include "core/model/model_config.h"
 #include "core/optim/host_updater.h"
-#include "core/plan/plan_builder.h"
 #include "core/plan/policies.h"
 
 #include <millrace/status.h>
@@ -50,12 +50,11 @@ public:
     // Weights are not set.
     static Result<std::unique_ptr<PlainRun>> create(Device& device, const PlainRunSpec& spec);
 
-    // One optimizer step, numbered from 1 in a row: plans it, checks the first two plans (later
-    // ones differ in versions only), runs it.
-    // `inputs.before`, `job` and `closing` are filled in here.
+    // One optimizer step, numbered from 1 in a row: plans it, checks it if its kind is new, runs
+    // it. `inputs.before`, `job` and `closing` are filled in here.
     Result<StepResult> step(const StepInputs& inputs);
     // Makes the updates that the last step left for the next one, before anybody looks at weights.
-    Status finishLateParts();
+    Status finishLateParts() { return m_plans->finishLateParts(); }
 
     const PlainRunSpec& spec() const noexcept { return m_spec; }
     const ParamTable& table() const noexcept { return m_table; }
@@ -64,7 +63,7 @@ public:
     const RunMemory& memory() const noexcept { return *m_memory; }
     StepExecutor& executor() noexcept { return *m_executor; }
     // Of the last step.
-    const StepPlan& stepPlan() const noexcept { return m_built.plan; }
+    const StepPlan& stepPlan() const noexcept { return m_plans->plan(); }
     Precision precision() const noexcept { return m_step.precision; }
 
 private:
@@ -80,15 +79,15 @@ private:
     MemoryPlan m_plan;
     Budget m_budget; // what the plan holds
 
+    const Feedback m_rates; // none
+
     StepSpec m_step;
-    BuiltStep m_built;
-    AdamwFactors m_factors; // of the newest version
-    std::optional<PlanBuilder> m_builder;
     FailureLatch m_latch;
     std::unique_ptr<TierStore> m_tiers;
     std::unique_ptr<RunMemory> m_memory;
     std::unique_ptr<StepExecutor> m_executor;
     std::unique_ptr<HostUpdater> m_updater; // goes first: its jobs point to the executor's events
+    std::optional<PlanSequence> m_plans;
 };
 
 } // namespace mr

@@ -1,6 +1,7 @@
 // The public planner: RunSetup put into the words of PlanReport.
 
 #include "core/base/bytes.h"
+#include "core/engine/checkpoint_size.h"
 #include "core/engine/run_setup.h"
 #include "core/plan/cost_model.h"
 
@@ -134,7 +135,7 @@ PlanReport reportOf(const RunSetup& setup)
     report.tiers = {tierOf(setup, Tier::Device, "device", setup.budget.deviceBytes),
         tierOf(setup, Tier::PinnedHost, "host", setup.budget.hostBytes)};
     report.groups = groupsOf(setup);
-    report.checkpointBytes = checkpointBytes(setup.table);
+    report.checkpointBytes = checkpointBytes(setup);
     report.reason = setup.reason;
     report.h2dBytesPerStep = setup.traffic.hostToDeviceBytes;
     report.d2hBytesPerStep = setup.traffic.deviceToHostBytes;

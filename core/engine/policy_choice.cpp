@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <span>
 #include <tuple>
 #include <vector>
 
@@ -247,14 +248,12 @@ Status planWith(RunSetup& setup, const PolicyTrial& trial)
     return forecast(setup);
 }
 
-Status choosePolicy(RunSetup& setup)
+Status chooseAmong(RunSetup& setup, std::span<const PolicyTrial> trials)
 {
-    const bool automatic = setup.spec.policy == "auto";
     const bool ratesKnown = setup.rates.hostAdamwElementsPerSecond > 0.0;
-    const std::vector<PolicyTrial> trials = trialsOf(setup.spec, setup.shape, ratesKnown);
     Tried tried;
     for (const PolicyTrial& trial : trials) {
-        if (automatic && !makePolicy(trial.policy, trial.options).ok())
+        if (trials.size() > 1 && !makePolicy(trial.policy, trial.options).ok())
             continue; // it does not take an option that was given
         MR_TRY(planWith(setup, trial));
         if (setup.limit.empty())
@@ -266,10 +265,20 @@ Status choosePolicy(RunSetup& setup)
     }
     const PolicyTrial& last = tried.nearest ? *tried.nearest : trials.back();
     const PolicyTrial& chosen = tried.best ? *tried.best : last;
-    if (tried.best && automatic)
+    if (tried.best)
         setup.reason = reasonOf(tried);
     keepChoice(setup, chosen);
     return planWith(setup, {setup.spec.policy, setup.spec.policyOptions, chosen.recompute});
+}
+
+Status choosePolicy(RunSetup& setup)
+{
+    const bool automatic = setup.spec.policy == "auto";
+    const bool ratesKnown = setup.rates.hostAdamwElementsPerSecond > 0.0;
+    MR_TRY(chooseAmong(setup, trialsOf(setup.spec, setup.shape, ratesKnown)));
+    if (!automatic)
+        setup.reason.clear(); // it was asked for
+    return {};
 }
 
 } // namespace mr

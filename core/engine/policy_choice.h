@@ -8,6 +8,7 @@
 #include "core/engine/run_setup.h"
 
 #include <map>
+#include <span>
 #include <string>
 
 namespace mr {
@@ -21,6 +22,11 @@ struct PolicyTrial {
 
 // Sets policy, memory plan, limit, forecast and traffic of `setup` to those of `trial`.
 Status planWith(RunSetup& setup, const PolicyTrial& trial);
+
+// Takes the fastest of `trials` that fits, by forecast; without rates the first. Those with options
+// that their policy does not take are passed over. If nothing fits, what lacks least, and
+// setup.limit says how much. Precondition: one of them can be planned.
+Status chooseAmong(RunSetup& setup, std::span<const PolicyTrial> trials);
 
 // Fills in what spec.policy, its options and spec.recompute leave open: of what fits, the fastest
 // by forecast; without rates the first that fits, from everything on the device without

@@ -55,6 +55,11 @@ std::string newUuid()
     return uuid;
 }
 
+std::string datasetPath(const RunSpec& spec)
+{
+    return spec.data.empty() ? std::string() : spec.data.front().path;
+}
+
 std::int64_t wallClockMs()
 {
     return std::chrono::duration_cast<std::chrono::milliseconds>(

@@ -16,6 +16,8 @@ namespace mr {
 
 // 32 hex digits from the system's random source.
 std::string newUuid();
+// Of the first source of training data, which a run is shown with; empty if there is none.
+std::string datasetPath(const RunSpec& spec);
 std::int64_t wallClockMs(); // since the epoch, UTC
 
 // Creates the folder a run is kept in. An existing run there is refused: it is continued by

@@ -148,17 +148,13 @@ std::int64_t stepCount(const RunSpec& spec, std::int64_t trainSequences) noexcep
     return static_cast<std::int64_t>(std::ceil(sequences / static_cast<double>(perStep)));
 }
 
-std::uint64_t checkpointBytes(const ParamTable& table) noexcept
-{
-    return static_cast<std::uint64_t>(table.parameters) * 12;
-}
-
 Result<RunSetup> setUpRun(const RunSpec& spec, std::int64_t trainSequences)
 {
     MR_TRY(checkSpec(spec));
     MR_TRY(checkPolicy(spec));
     RunSetup setup;
     setup.spec = spec;
+    setup.asked = spec;
     makePathsAbsolute(setup.spec);
     auto config = readModelConfig(spec.modelDir.empty() ? spec.scratchConfig : spec.modelDir);
     if (!config.ok())

@@ -26,7 +26,8 @@
 namespace mr {
 
 struct RunSetup {
-    RunSpec spec; // resolved
+    RunSpec spec;  // resolved
+    RunSpec asked; // what the user left open is open still
     ModelConfig config;
     ParamTable table;
     MicroShape micro;
@@ -51,9 +52,6 @@ Result<RunSetup> setUpRun(const RunSpec& spec, std::int64_t trainSequences);
 
 // Optimizer steps of the run a resolved spec asks for.
 std::int64_t stepCount(const RunSpec& spec, std::int64_t trainSequences) noexcept;
-
-// Bytes of one checkpoint (model and state), without small files.
-std::uint64_t checkpointBytes(const ParamTable& table) noexcept;
 
 PlanReport reportOf(const RunSetup& setup);
 

@@ -10,6 +10,9 @@ namespace mr {
 namespace {
 
 constexpr std::size_t kMostRanges = 16; // a block has ten slots
+// Host jobs that may wait for work the device was not told to begin yet. The pool holds kMaxJobs
+// and then blocks, so those before them must be able to end.
+constexpr std::uint64_t kJobsAhead = HostUpdater::kMaxJobs / 4;
 
 std::int64_t nowNs()
 {
@@ -21,6 +24,27 @@ std::int64_t nowNs()
 bool isStreamLane(Lane lane)
 {
     return lane == Lane::Compute || lane == Lane::CopyIn || lane == Lane::CopyOut;
+}
+
+// Tasks that write activations, gradients and copies of what is unchanged elsewhere.
+bool changesNothing(const Task& task, bool hasWindows)
+{
+    switch (task.kind) {
+    case TaskKind::FetchBatch:
+    case TaskKind::FetchWeights:
+    case TaskKind::FetchState:
+    case TaskKind::Forward:
+    case TaskKind::Backward:
+    case TaskKind::FinishGradient:
+    case TaskKind::SendScalars:
+        return true;
+    case TaskKind::NormPart:
+    case TaskKind::JoinNorm:
+    case TaskKind::SendGradient: // where windows are, the gradient before it may not be summed yet
+        return !hasWindows;
+    default:
+        return false;
+    }
 }
 
 void copyBatch(const MicroBatchData& from, const BatchViews& to)
@@ -153,6 +177,7 @@ Status StepExecutor::prepare(const StepPlan& plan)
 
 Result<StepResult> StepExecutor::run(const StepPlan& plan, const StepInputs& inputs)
 {
+    m_mayHaveChanged = false;
     MR_TRY(prepare(plan));
     m_step = plan.step;
     StepResult result;
@@ -202,6 +227,7 @@ Status StepExecutor::enqueue(const StepPlan& plan, TaskIndex index, const StepIn
     const Task& task = plan.tasks[index];
     TaskEvents& events = m_events[index];
     events.generation = 0;
+    m_mayHaveChanged = m_mayHaveChanged || !changesNothing(task, m_window != nullptr);
     if (task.lane == Lane::Host)
         return submitHostUpdate(plan, index, inputs);
     if (!isStreamLane(task.lane))
@@ -263,6 +289,8 @@ Status StepExecutor::submitHostUpdate(
     job.generation = events.generation = ++m_generation;
     job.times = &events.hostTimes;
     m_updater->submit(job);
+    if (m_generation % kJobsAhead == 0)
+        m_device.submit();
     return {};
 }
 
@@ -284,6 +312,17 @@ Status StepExecutor::awaitLanes(const StepPlan& plan)
         if (m_events[i].generation != 0)
             MR_TRY(m_updater->waitFor(*m_gate, m_events[i].generation));
     return {};
+}
+
+void StepExecutor::drain() noexcept
+{
+    m_device.submit();
+    for (std::size_t i = 0; i < m_streams.size(); ++i) {
+        if (!m_streams[i]->record(*m_idle[i]).ok())
+            continue;
+        m_device.submit();
+        (void)m_idle[i]->wait().ok();
+    }
 }
 
 void StepExecutor::collect(const StepPlan& plan, StepResult& result)

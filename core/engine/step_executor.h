@@ -77,6 +77,13 @@ public:
 
     Result<StepResult> run(const StepPlan& plan, const StepInputs& inputs);
 
+    // Whether the last run() came to a task that changes weights, state or what waits to become
+    // part of them. After a run() that failed: false means that they are as before it.
+    bool mayHaveChanged() const noexcept { return m_mayHaveChanged; }
+    // Lets what was enqueued run to its end and waits for it; errors of it are dropped. After a
+    // run() that failed, before anything is read or freed.
+    void drain() noexcept;
+
     // Values of a state part (state_codec.h) from `first` on, from or to wherever the policy keeps
     // it, through the staging buffer. Blocks. Not during run().
     Status readState(GroupId group, StatePart part, std::int64_t first, std::span<std::byte> out);
@@ -191,6 +198,7 @@ private:
     StepIndex m_step = 0;
     std::vector<TaskEvents> m_events; // by task
     std::vector<Interval> m_intervals;
+    bool m_mayHaveChanged = false;
     std::vector<bool> m_accumulated; // by group: a micro-batch of this step is in already
     std::array<std::unique_ptr<Event>, 3> m_idle;
     std::uint64_t m_generation = 0;

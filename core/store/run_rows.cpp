@@ -89,6 +89,14 @@ Status insertParameters(Database& database, std::int64_t runId, const std::strin
     return {};
 }
 
+Status replaceConfig(Database& database, std::int64_t runId, const std::string& configJson)
+{
+    MR_TRY(database.execute("DELETE FROM run_param WHERE run_id=?", runId));
+    MR_TRY(insertParameters(database, runId, configJson));
+    return database.execute("UPDATE run SET config_json=?, config_hash=? WHERE id=?", configJson,
+        textHash(configJson), runId);
+}
+
 Status refreshSearch(Database& database, std::int64_t runId)
 {
     MR_TRY(database.execute("DELETE FROM run_fts WHERE rowid=?", runId));

@@ -20,6 +20,8 @@ namespace mr {
 Result<std::int64_t> insertRun(Database& database, const NewRun& run, std::int64_t nowMs);
 // One row per leaf of the configuration: "policyOptions.urgent" -> "0.1".
 Status insertParameters(Database& database, std::int64_t runId, const std::string& configJson);
+// Puts another configuration in the place of the run's, with its parameters.
+Status replaceConfig(Database& database, std::int64_t runId, const std::string& configJson);
 // After a change of what the search looks at.
 Status refreshSearch(Database& database, std::int64_t runId);
 

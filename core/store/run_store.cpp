@@ -51,6 +51,8 @@ public:
     Status beginSegment(std::int64_t runId, std::int64_t fromStep) override;
     Status append(std::int64_t runId, const StoreBatch& batch) override;
     Status setPlan(std::int64_t runId, std::string_view planJson, std::int64_t totalSteps) override;
+    Status setConfig(std::int64_t runId, std::string_view configJson) override;
+    Status rewind(std::int64_t runId, std::int64_t toStep) override;
     Status setStatus(std::int64_t runId, std::string_view status) override;
     Status endRun(std::int64_t runId, std::string_view status, int exitCode,
         std::string_view reason) override;
@@ -196,6 +198,22 @@ Status SqliteRunStore::setPlan(
         MR_TRY(mustExist(runId));
         return m_database->execute(
             "UPDATE run SET plan_json=?, total_steps=? WHERE id=?", planJson, totalSteps, runId);
+    });
+}
+
+Status SqliteRunStore::setConfig(std::int64_t runId, std::string_view configJson)
+{
+    return transact(Durability::Normal, [&]() -> Status {
+        MR_TRY(mustExist(runId));
+        return replaceConfig(*m_database, runId, std::string(configJson));
+    });
+}
+
+Status SqliteRunStore::rewind(std::int64_t runId, std::int64_t toStep)
+{
+    return transact(Durability::Normal, [&]() -> Status {
+        MR_TRY(mustExist(runId));
+        return removeAfter(*m_database, runId, toStep);
     });
 }
 

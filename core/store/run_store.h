@@ -84,6 +84,12 @@ public:
     virtual Status append(std::int64_t runId, const StoreBatch& batch) = 0;
     virtual Status setPlan(
         std::int64_t runId, std::string_view planJson, std::int64_t totalSteps) = 0;
+    // Of a run that goes on in another way than it began: its configuration, and what is looked up
+    // by it.
+    virtual Status setConfig(std::int64_t runId, std::string_view configJson) = 0;
+    // Removes rows after `toStep`, within a segment: a run that goes back to a checkpoint is one
+    // curve, too.
+    virtual Status rewind(std::int64_t runId, std::int64_t toStep) = 0;
     virtual Status setStatus(std::int64_t runId, std::string_view status) = 0; // synchronous=FULL
     // Closes the segment; `status` is done, stopped or failed. synchronous=FULL.
     virtual Status endRun(

@@ -19,7 +19,7 @@
 
 namespace mr {
 
-// Call once, when the run begins.
+// When the run begins, and again where it goes on by another plan.
 Status saveRunRecord(const std::string& runDir, const NewRun& run);
 Result<NewRun> readRunRecord(const std::string& runDir);
 

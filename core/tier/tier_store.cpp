@@ -5,7 +5,8 @@
 
 namespace mr {
 
-Result<std::unique_ptr<TierStore>> TierStore::create(Device& device, const MemoryPlan& plan)
+Result<std::unique_ptr<TierStore>> TierStore::create(
+    Device& device, const MemoryPlan& plan, Tier* failed)
 {
     auto store = std::unique_ptr<TierStore>(new TierStore(plan));
     store->m_buffers.reserve(plan.items.size());
@@ -15,8 +16,11 @@ Result<std::unique_ptr<TierStore>> TierStore::create(Device& device, const Memor
         const MemoryKind kind =
             item.tier == Tier::Device ? MemoryKind::Device : MemoryKind::PinnedHost;
         auto buffer = device.allocate(item.bytes, kind, name(item.use));
-        if (!buffer.ok())
+        if (!buffer.ok()) {
+            if (failed)
+                *failed = item.tier;
             return buffer.status();
+        }
         store->m_buffers.push_back(std::move(buffer).value());
     }
     return store;

@@ -25,7 +25,9 @@ namespace mr {
 class TierStore
 {
 public:
-    static Result<std::unique_ptr<TierStore>> create(Device& device, const MemoryPlan& plan);
+    // `failed`, if given, is the tier of the item that could not be had.
+    static Result<std::unique_ptr<TierStore>> create(
+        Device& device, const MemoryPlan& plan, Tier* failed = nullptr);
 
     const MemoryPlan& plan() const noexcept { return m_plan; }
 

@@ -41,6 +41,10 @@ public:
     Result<std::unique_ptr<Gate>> createGate(std::string_view name) override;
     void submit() noexcept override;
     MemoryUsage memoryUsage() const noexcept override { return m_inner.memoryUsage(); }
+    std::optional<std::size_t> freeDeviceBytes() const noexcept override
+    {
+        return m_inner.freeDeviceBytes();
+    }
     Ops& ops() noexcept override;
 
     // Before the call is made; an error here is what the caller gets instead.

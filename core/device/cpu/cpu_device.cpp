@@ -59,6 +59,11 @@ public:
 
     MemoryUsage memoryUsage() const noexcept override { return m_shared.memory.usage(); }
 
+    std::optional<std::size_t> freeDeviceBytes() const noexcept override
+    {
+        return m_info.memoryBytes - m_shared.memory.usage().deviceBytes;
+    }
+
     Ops& ops() noexcept override { return *m_ops; }
 
 private:

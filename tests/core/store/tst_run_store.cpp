@@ -42,6 +42,29 @@ private slots:
             rig.number("SELECT count(*) FROM run_param WHERE key='learningRate' AND num=0.002"), 1);
     }
 
+    void anotherConfigurationTakesThePlaceOfTheFirst()
+    {
+        StoreRig rig;
+        const std::int64_t other = rig.begin("u0");
+        const std::int64_t id = rig.begin("u1");
+        const std::string config = R"({"policy":"zero-offload","policyOptions":{}})";
+
+        QVERIFY(rig.store->setConfig(id, config).ok());
+
+        QCOMPARE(rig.openReader()->run(id).value().configJson, config);
+        QVERIFY(rig.openReader()->run(other).value().configJson != config);
+        QCOMPARE(rig.number("SELECT count(*) FROM run_param WHERE run_id=2 AND key='policy' AND"
+                            " value='zero-offload'"),
+            1);
+        QCOMPARE(
+            rig.number("SELECT count(*) FROM run_param WHERE run_id=2 AND key='learningRate'"), 0);
+        QCOMPARE(rig.number("SELECT count(DISTINCT config_hash) FROM run"), 2);
+        QCOMPARE(
+            rig.number("SELECT count(*) FROM run_param WHERE run_id=1 AND key='learningRate'"), 1);
+        QVERIFY(!rig.store->setConfig(id, "[]").ok());
+        QCOMPARE(rig.openReader()->run(id).value().configJson, config);
+    }
+
     void brokenConfigurationIsRefusedWhole()
     {
         StoreRig rig;
@@ -110,6 +133,25 @@ private slots:
         const RunRow run = rig.openReader()->run(id).value();
         QCOMPARE(run.bestEval, 2.5);
         QCOMPARE(run.bestEvalStep, 20);
+    }
+
+    void goingBackRemovesWhatCameAfterAndStaysInTheSegment()
+    {
+        StoreRig rig;
+        const std::int64_t id = rig.begin("u1");
+        QVERIFY(rig.store->beginSegment(id, 0).ok());
+        QVERIFY(rig.store->append(id, StoreRig::steps(1, 8)).ok());
+
+        QVERIFY(rig.store->rewind(id, 5).ok());
+
+        const RunRow run = rig.openReader()->run(id).value();
+        QCOMPARE(run.status, std::string("running"));
+        QCOMPARE(run.lastStep, 5);
+        QCOMPARE(rig.openReader()->steps(id, 0, 100).value().size(), std::size_t{5});
+        QCOMPARE(rig.number("SELECT count(*) FROM segment"), 1);
+        QVERIFY(rig.store->append(id, StoreRig::steps(6, 7)).ok());
+        QCOMPARE(rig.openReader()->run(id).value().lastStep, 7);
+        QCOMPARE(rig.store->rewind(77, 0).kind(), ErrorKind::InvalidArgument);
     }
 
     void resumingRemovesWhatCameAfter()

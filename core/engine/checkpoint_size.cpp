@@ -1,0 +1,73 @@
+#include "core/engine/checkpoint_size.h"
+
+#include "core/model/export_plan.h"
+
+#include <filesystem>
+
+namespace mr {
+namespace fs = std::filesystem;
+namespace {
+
+// Of a tensor's entry in the header of its file, and of a file's in the manifest. Measured names
+// are shorter.
+constexpr std::uint64_t kEntryBytes = 192;
+constexpr std::uint64_t kSmallFilesBytes = 4096; // state.json and what pads headers
+constexpr std::uint64_t kMostPerGroup = 5;       // tensors, in either file of the state
+
+std::uint64_t fileBytes(const fs::path& path)
+{
+    std::error_code error;
+    const std::uintmax_t bytes = fs::file_size(path, error);
+    return error ? 0 : bytes + kEntryBytes;
+}
+
+// What a saved model has beside its tensors (saveModel).
+std::uint64_t carriedBytes(const RunSetup& setup)
+{
+    const fs::path from =
+        setup.spec.modelDir.empty() ? setup.spec.scratchTokenizer : setup.spec.modelDir;
+    std::error_code error;
+    if (fs::is_regular_file(from, error))
+        return setup.config.text.size() + fileBytes(from);
+    std::uint64_t bytes = setup.config.text.size();
+    for (const auto& entry : fs::directory_iterator(from, error))
+        if (isCarried(entry.path().filename().string()))
+            bytes += fileBytes(entry.path());
+    return bytes;
+}
+
+// Items of the plan that a checkpoint holds as they are (checkpoint.h, checkpoint_window.h).
+std::uint64_t savedBytes(const MemoryItem& item, bool hasWindows)
+{
+    switch (item.use) {
+    case MemoryUse::LowPlane:
+    case MemoryUse::FirstMoments:
+    case MemoryUse::SecondMoments:
+        return item.bytes;
+    case MemoryUse::WindowSums:
+    case MemoryUse::UrgentSums:
+    case MemoryUse::ColumnLists:
+        return item.bytes;
+    case MemoryUse::Gradients: // landed on the host and not yet summed
+        return hasWindows && item.tier == Tier::PinnedHost ? item.bytes : 0;
+    case MemoryUse::ColumnEnergies: // the running half
+        return item.tier == Tier::Device ? item.bytes / 2 : 0;
+    default:
+        return 0;
+    }
+}
+
+} // namespace
+
+std::uint64_t checkpointBytes(const RunSetup& setup)
+{
+    const std::uint64_t groups = setup.table.groups.size();
+    std::uint64_t bytes =
+        static_cast<std::uint64_t>(setup.table.parameters) * sizeOf(setup.micro.compute); // model/
+    for (const MemoryItem& item : setup.memory.items)
+        bytes += savedBytes(item, setup.memory.window.isActive());
+    const std::uint64_t tensors = setup.table.tensors.size() + 2 * kMostPerGroup * groups;
+    return bytes + tensors * kEntryBytes + carriedBytes(setup) + kSmallFilesBytes;
+}
+
+} // namespace mr

@@ -1,0 +1,153 @@
+// What a run does where memory lacks: it plans again with less and goes on.
+//
+// When the run opens, or is opened again, an allocation that fails although the plan fits its
+// budget means that somebody else took the memory: another plan is made for what is left. Later,
+// in a step or an evaluation, the run saves itself if no update of the step was begun, gives
+// everything back, and opens again from there; else it goes back to the last checkpoint. Exact
+// policies end with the bits they would have ended with.
+
+#include "core/base/bytes.h"
+#include "core/base/thread.h"
+#include "core/engine/engine.h"
+#include "core/engine/replan.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace mr {
+namespace {
+
+constexpr int kMostReplans = 8;    // while a run opens: each takes a tenth
+constexpr int kMostRecoveries = 3; // without a completed step between them
+
+std::string words(const RunSetup& setup)
+{
+    std::string text = "policy " + setup.spec.policy;
+    for (const auto& [option, value] : setup.spec.policyOptions)
+        text += " " + option + "=" + value;
+    if (setup.spec.recompute == RecomputeChoice::Block)
+        text += ", recompute block";
+    return text + " (device " + formatBytes(setup.memory.bytes(Tier::Device)) + ", host " +
+           formatBytes(setup.memory.bytes(Tier::PinnedHost)) + ")";
+}
+
+std::string stepWords(StepIndex step)
+{
+    return step == 0 ? "the beginning" : "step " + std::to_string(step);
+}
+
+std::string repeatedWords(StepIndex first, StepIndex last)
+{
+    if (first == last)
+        return "step " + std::to_string(first) + " is repeated";
+    return "steps " + std::to_string(first) + " to " + std::to_string(last) + " are repeated";
+}
+
+} // namespace
+
+Status Engine::tryBody(Source source, Tier& lacking)
+{
+    auto body = RunBody::create(m_device, m_setup, lacking);
+    MR_TRY(body.status());
+    m_body = std::move(body).value();
+    if (source == Source::Checkpoint) {
+        MR_TRY(loadNewestCheckpoint());
+    } else {
+        MR_TRY(prepareWeights());
+        m_progress = firstProgress();
+    }
+    Carry carry = m_progress.carry;
+    carry.step = m_progress.step;
+    m_body->plans().startAfter(carry);
+    return {};
+}
+
+Status Engine::openBody(Source source)
+{
+    for (int replans = 0;; ++replans) {
+        Tier lacking = Tier::Device;
+        const Status status = tryBody(source, lacking);
+        if (status.ok())
+            return {};
+        m_body.reset(); // first: what is free then is what a new plan may have
+        if (status.kind() != ErrorKind::OutOfMemory || replans == kMostReplans)
+            return status;
+        MR_TRY(planAgain(status, lacking));
+    }
+}
+
+// Another setup for what memory is left. Precondition: there is no body.
+Status Engine::planAgain(const Status& why, Tier lacking)
+{
+    MemoryShortage shortage{lacking, {}};
+    if (lacking == Tier::Device)
+        shortage.freeBytes = m_device.freeDeviceBytes();
+    ReplanScope scope = ReplanScope::Any;
+    if (!listCheckpoints(m_runDir).empty())
+        scope = m_setup.memory.window.isActive() ? ReplanScope::SamePolicy : ReplanScope::Exact;
+    auto next = replan(m_setup, shortage, scope);
+    if (!next.ok())
+        return Status::error(next.status().kind(), why.message() + "; " + next.status().message());
+    m_replans.push_back("Out of memory: " + why.message() + ". Planned as " + words(m_setup) +
+                        "; goes on as " + words(next.value()));
+    m_setup = std::move(next).value();
+    return {};
+}
+
+// Returns `why` unless it is memory that lacks.
+Status Engine::recover(const Status& why)
+{
+    if (why.kind() != ErrorKind::OutOfMemory)
+        return why;
+    if (m_recoveries++ == kMostRecoveries)
+        return Status::error(ErrorKind::OutOfMemory,
+            "out of memory " + std::to_string(m_recoveries) +
+                " times without a step in between; the last time: " + why.message());
+    const StepIndex reached = m_progress.step;
+    if (!m_body->settle(reached) || !saveBeforeTeardown())
+        m_body->abandon(why);
+    m_batches->close();
+    m_batches.reset();
+    m_body.reset();
+    if (!planAgain(why, Tier::Device).ok())
+        m_replans.push_back(
+            "Out of memory: " + why.message() +
+            ". Nothing smaller fits; the same plan is tried again: " + words(m_setup));
+    MR_TRY(openBody(listCheckpoints(m_runDir).empty() ? Source::Model : Source::Checkpoint));
+    m_evaluatedStep = std::min(m_evaluatedStep, m_progress.step);
+    std::string after = ", from " + stepWords(m_progress.step);
+    if (m_progress.step < reached) {
+        after += "; " + repeatedWords(m_progress.step + 1, reached);
+        // A history that fails was reported, and is no reason to stop.
+        (void)m_recorder->flush().ok();
+        (void)m_store.rewind(m_runId, m_progress.step).ok();
+    }
+    MR_TRY(recordPlan());
+    startBatches();
+    reportReplans(after);
+    return {};
+}
+
+// True: the newest checkpoint is of the step the run has come to.
+bool Engine::saveBeforeTeardown()
+{
+    if (m_progress.step == 0 || m_savedStep == m_progress.step)
+        return true; // the model it began with is on disk, too
+    const Status saved = guarded("checkpoint", [this] { return saveCheckpoint(); });
+    return saved.ok() && m_savedStep == m_progress.step;
+}
+
+void Engine::reportReplans(const std::string& after)
+{
+    const std::int64_t timeMs = m_startNs == 0 ? m_resumedMs : activeMs();
+    for (const std::string& text : std::exchange(m_replans, {}))
+        m_recorder->message(
+            EventLevel::Warning, "memory_replanned", m_progress.step, timeMs, text + after + ".");
+    if (!m_fallback.ok())
+        m_recorder->message(EventLevel::Warning, "checkpoint_broken", m_progress.step, timeMs,
+            "The newest checkpoint is broken (" + m_fallback.message() + "); the one of step " +
+                std::to_string(m_progress.step) + " was used.");
+    m_fallback = {};
+}
+
+} // namespace mr

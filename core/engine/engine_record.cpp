@@ -1,0 +1,105 @@
+// What is written down of a run: its record, its row in the history, its messages.
+
+#include "core/engine/engine.h"
+#include "core/engine/run_files.h"
+#include "core/telemetry/run_folder.h"
+
+#include <millrace/library.h>
+#include <millrace/planner.h>
+
+#include <chrono>
+#include <string>
+
+namespace mr {
+namespace {
+
+constexpr const char* kEngineVersion = "0.1.0";
+
+} // namespace
+
+NewRun Engine::newRun() const
+{
+    const RunSpec& spec = m_setup.spec;
+    NewRun run;
+    run.uuid = m_uuid;
+    run.name = spec.name;
+    run.modelPath = spec.modelDir.empty() ? spec.scratchConfig : spec.modelDir;
+    run.modelArchitecture = m_setup.config.architecture;
+    run.modelDtype = m_setup.config.dtype;
+    run.parameters = m_setup.table.parameters;
+    run.datasetPath = datasetPath(spec);
+    run.datasetFormat = spec.data.empty() ? std::string() : std::string(name(spec.data[0].format));
+    run.configJson = toJson(spec);
+    run.planJson = toJson(planReport());
+    run.hostJson = toJson(inspectMachine());
+    run.engineVersion = kEngineVersion;
+    run.dir = m_runDir.string();
+    run.totalSteps = spec.steps;
+    run.simulatedLink = m_device.info().simulatedLink;
+    return run;
+}
+
+Status Engine::registerRun()
+{
+    auto id = m_store.beginRun(newRun());
+    if (!id.ok())
+        return id.status();
+    m_runId = id.value();
+    return {};
+}
+
+PlanReport Engine::planReport() const
+{
+    PlanReport report = reportOf(m_setup);
+    report.device = m_device.info().name;
+    report.simulatedLink = m_device.info().simulatedLink;
+    return report;
+}
+
+Status Engine::startRecorder()
+{
+    MR_TRY(m_store.beginSegment(m_runId, m_progress.step));
+    RecorderHooks records = m_hooks.records;
+    records.onCommitted = [this] {
+        if (m_hooks.listener)
+            m_hooks.listener(m_runId);
+    };
+    auto recorder = Recorder::start(m_store, m_runId, m_runDir.string(), std::move(records));
+    if (!recorder.ok())
+        return recorder.status();
+    m_recorder = std::move(recorder).value();
+    m_spans = &m_recorder->producer("engine");
+    startSampler();
+    const bool resumed = m_progress.step > 0;
+    m_recorder->message(EventLevel::Info, resumed ? "resumed" : "started", m_progress.step,
+        m_resumedMs,
+        resumed ? "Resumed after step " + std::to_string(m_progress.step) + "." : "Started.");
+    reportReplans({});
+    if (m_otherIsa)
+        m_recorder->message(EventLevel::Warning, "instruction_set", m_progress.step, m_resumedMs,
+            "The run began on a device with " + m_progress.instructionSet + ", this one has " +
+                m_device.info().instructionSet + ": the last bits may differ.");
+    return {};
+}
+
+void Engine::startSampler()
+{
+    using namespace std::chrono;
+    DeviceSamplerOptions options;
+    options.runBegan = steady_clock::time_point(nanoseconds(m_startNs)) - milliseconds(m_resumedMs);
+    options.device = m_device.info().name;
+    m_sampler = DeviceSampler::start(std::move(options),
+        [recorder = m_recorder.get()](const MachineSample& sample) { recorder->sample(sample); });
+}
+
+// What the run record and the history say of the run from here on.
+Status Engine::recordPlan()
+{
+    const NewRun run = newRun();
+    MR_TRY(saveRunRecord(m_runDir.string(), run));
+    (void)m_store.setConfig(m_runId, run.configJson).ok();
+    (void)m_store.setPlan(m_runId, run.planJson, run.totalSteps).ok();
+    return {};
+}
+
+} // namespace mr

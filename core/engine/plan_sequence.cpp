@@ -1,0 +1,100 @@
+#include "core/engine/plan_sequence.h"
+
+#include "core/plan/plan_check.h"
+
+namespace mr {
+
+PlanSequence::PlanSequence(
+    const PlanSequenceParts& parts, const AdamwSettings& adamw, LrSchedule schedule)
+    : m_parts(parts)
+    , m_adamw(adamw)
+    , m_schedule(schedule)
+    , m_builder(parts.shape, parts.budget, parts.rates, parts.policy)
+{
+}
+
+void PlanSequence::startAfter(const Carry& carry)
+{
+    m_built.out = carry;
+    m_before = carry;
+}
+
+Result<bool> PlanSequence::planStep(const StepSpec& spec)
+{
+    m_before = m_built.out;
+    m_earlier = m_newest;
+    MR_TRY(m_builder.buildPlanInto(spec, m_before, m_parts.rates, m_built));
+    if (!m_proof.wants(m_built.plan, m_before))
+        return false;
+    MR_TRY(checkPlan(
+        m_built.plan, m_before, m_built.out, m_parts.shape, m_parts.budget, m_parts.policy));
+    return true;
+}
+
+void PlanSequence::addFactors(StepInputs& inputs)
+{
+    inputs.before = m_earlier;
+    m_newest = inputs.factors;
+    addWindowFactors(m_built.plan.step, m_before.hostJob, inputs);
+}
+
+// Two counts of updates: the device's columns have one per step, the host's one per window.
+void PlanSequence::addWindowFactors(
+    StepIndex step, const std::optional<HostJob>& job, StepInputs& inputs) const
+{
+    const WindowTasks* window = m_parts.executor.window();
+    if (!window)
+        return;
+    const auto factors = [&](StepIndex version, bool isOneStep, std::int64_t count) {
+        const double factor = isOneStep ? 1.0 : m_parts.policy.hostLearningRate;
+        return adamwFactors(m_adamw, factor * learningRate(m_schedule, version - 1), count);
+    };
+    std::int64_t count = window->state.hostUpdates + 1;
+    if (job)
+        inputs.job = factors(job->version, m_parts.memory.window->layout().direct, count++);
+    inputs.closing = factors(step, m_built.plan.window.before <= 0, count);
+}
+
+void PlanSequence::skipStep(StepIndex step)
+{
+    m_built.out.step = step;
+    if (auto& job = m_built.out.hostJob)
+        ++job->dueStep;
+}
+
+void PlanSequence::returnTo(StepIndex done)
+{
+    if (m_built.out.step == done)
+        return;
+    m_built.out = m_before;
+    m_newest = m_earlier;
+}
+
+Status PlanSequence::planEvaluation(const StepSpec& spec, StepPlan& out)
+{
+    return m_builder.buildEvaluationInto(spec, m_built.out, m_parts.rates, out);
+}
+
+Status PlanSequence::finishLateParts()
+{
+    if (m_built.out.pending.empty())
+        return {};
+    MR_TRY(m_builder.buildFlushInto(m_built.out, m_flush));
+    MR_TRY(checkPlan(
+        m_flush.plan, m_built.out, m_flush.out, m_parts.shape, m_parts.budget, m_parts.policy));
+    StepInputs inputs;
+    inputs.factors = m_newest;
+    MR_TRY(m_parts.executor.run(m_flush.plan, inputs).status());
+    m_built.out = m_flush.out;
+    return {};
+}
+
+Status PlanSequence::applyPending(double clipNorm)
+{
+    StepInputs inputs;
+    inputs.clipNorm = clipNorm;
+    addWindowFactors(m_built.out.step, m_built.out.hostJob, inputs);
+    return m_parts.executor.applyPending(m_built.out, inputs);
+}
+
+} // namespace mr

@@ -1,0 +1,135 @@
+#include "core/engine/replan.h"
+
+#include "core/engine/policy_choice.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace mr {
+namespace {
+
+using Options = std::map<std::string, std::string>;
+
+constexpr const char* kSmallTile = "4MiB"; // of uploads, where their landing is what lacks
+
+// A setup with everything but a plan.
+RunSetup withoutPlan(const RunSetup& from)
+{
+    RunSetup setup;
+    setup.spec = from.spec;
+    setup.asked = from.asked;
+    setup.config = from.config;
+    setup.table = from.table;
+    setup.micro = from.micro;
+    setup.shape = from.shape;
+    setup.step = from.step;
+    setup.budget = from.budget;
+    setup.rates = from.rates;
+    return setup;
+}
+
+void shrink(RunSetup& setup, std::size_t planned, const MemoryShortage& shortage)
+{
+    const bool tellsMore = shortage.freeBytes && *shortage.freeBytes < planned;
+    const std::size_t left = tellsMore ? *shortage.freeBytes : planned - planned / 10;
+    if (shortage.tier == Tier::Device)
+        setup.spec.deviceMemoryBytes = setup.budget.deviceBytes = left;
+    else
+        setup.spec.hostMemoryBytes = setup.budget.hostBytes = left;
+}
+
+bool isOpen(const RunSetup& setup, const char* option)
+{
+    return setup.asked.policyOptions.count(option) == 0;
+}
+
+// `options` and what may stand in their place without changing a number.
+std::vector<Options> variants(const RunSetup& setup, Options options)
+{
+    std::vector<Options> all{options};
+    if (isOpen(setup, "late"))
+        options.erase("late");
+    if (isOpen(setup, "order"))
+        options.erase("order");
+    all.push_back(options);
+    if (isOpen(setup, "order")) {
+        all.push_back(options);
+        all.back()["order"] = "by-layer";
+    }
+    if (isOpen(setup, "tile")) {
+        all.push_back(options);
+        all.back()["tile"] = kSmallTile;
+    }
+    return all;
+}
+
+void addTrials(const RunSetup& setup, const std::string& policy, const std::vector<Options>& all,
+    std::vector<PolicyTrial>& trials)
+{
+    for (const bool recompute : {false, true}) {
+        const RecomputeChoice asked = setup.asked.recompute;
+        if (recompute ? asked == RecomputeChoice::None : asked == RecomputeChoice::Block)
+            continue;
+        for (const Options& options : all)
+            trials.push_back({policy, options, recompute});
+    }
+}
+
+// Of the options, those another policy takes too. Two must be taken, because they change bits.
+std::optional<Options> taken(const std::string& policy, const Options& options)
+{
+    Options kept;
+    for (const auto& [option, value] : options) {
+        if (makePolicy(policy, {{option, value}}).ok())
+            kept[option] = value;
+        else if (option == "order" || option == "state")
+            return std::nullopt;
+    }
+    return kept;
+}
+
+std::vector<PolicyTrial> ownTrials(const RunSetup& setup, ReplanScope scope)
+{
+    const Options& options = setup.spec.policyOptions;
+    std::vector<PolicyTrial> trials;
+    // A job in flight counts tiles.
+    addTrials(setup, setup.spec.policy,
+        scope == ReplanScope::SamePolicy ? std::vector{options} : variants(setup, options), trials);
+    return trials;
+}
+
+std::vector<PolicyTrial> otherTrials(const RunSetup& setup, ReplanScope scope)
+{
+    const bool staleToo =
+        scope == ReplanScope::Any && setup.asked.policy == "auto" && setup.asked.allowStale;
+    std::vector<PolicyTrial> trials;
+    if (scope == ReplanScope::SamePolicy)
+        return trials;
+    for (const PolicyInfo& info : policyTable()) {
+        const std::string policy(info.name);
+        if (!info.built || policy == setup.spec.policy || (!info.exact && !staleToo))
+            continue;
+        if (const auto options = taken(policy, setup.asked.policyOptions))
+            addTrials(setup, policy, variants(setup, *options), trials);
+    }
+    return trials;
+}
+
+} // namespace
+
+Result<RunSetup> replan(const RunSetup& before, const MemoryShortage& shortage, ReplanScope scope)
+{
+    RunSetup setup = withoutPlan(before);
+    shrink(setup, before.memory.bytes(shortage.tier), shortage);
+    MR_TRY(chooseAmong(setup, ownTrials(setup, scope)));
+    const std::vector<PolicyTrial> others = otherTrials(before, scope);
+    if (!setup.limit.empty() && !others.empty())
+        MR_TRY(chooseAmong(setup, others));
+    if (!setup.limit.empty())
+        return Status::error(ErrorKind::OutOfMemory, "no other plan fits: " + setup.limit);
+    if (setup.spec.policy != "resident")
+        setup.spec.threadedDevice = true; // when the run is resumed
+    return setup;
+}
+
+} // namespace mr

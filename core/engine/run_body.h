@@ -1,0 +1,58 @@
+// RunBody: what a run needs to make steps: its memory, its executor, its pool and its plans.
+//
+// Apart from the Engine, which is the run's life, so that it can be torn down and made again by
+// another plan while the run goes on.
+//
+// Threads    Engine thread.
+// Ownership  Owns all it made; borrows the device and the setup, neither of which may change while
+//            it lives.
+// Errors     create(): those of the device; of OutOfMemory `lacking` says in which tier.
+// Lifetime   The destructor ends what a failed step left behind and frees everything.
+
+#pragma once
+
+#include "core/base/failure_latch.h"
+#include "core/engine/plan_sequence.h"
+#include "core/engine/run_memory.h"
+#include "core/engine/run_setup.h"
+#include "core/engine/step_executor.h"
+#include "core/optim/host_updater.h"
+
+#include <millrace/status.h>
+
+#include <memory>
+#include <optional>
+
+namespace mr {
+
+class RunBody
+{
+public:
+    // Weights are not set. `lacking` is written where memory lacks.
+    static Result<std::unique_ptr<RunBody>> create(
+        Device& device, const RunSetup& setup, Tier& lacking);
+    ~RunBody();
+
+    RunMemory& memory() noexcept { return *m_memory; }
+    StepExecutor& executor() noexcept { return *m_executor; }
+    PlanSequence& plans() noexcept { return *m_plans; }
+
+    // After something failed: waits for what was enqueued. True: weights and state are those after
+    // step `done`, and the run may go on from them or save them.
+    bool settle(StepIndex done);
+    // Nothing of this is of use any more: host updates that still wait are dropped.
+    void abandon(const Status& why) noexcept;
+
+private:
+    RunBody() = default;
+    Status build(Device& device, const RunSetup& setup, Tier& lacking);
+
+    FailureLatch m_latch;
+    std::unique_ptr<TierStore> m_tiers;
+    std::unique_ptr<RunMemory> m_memory;
+    std::unique_ptr<StepExecutor> m_executor;
+    std::unique_ptr<HostUpdater> m_updater; // goes first: its jobs point to the executor's events
+    std::optional<PlanSequence> m_plans;
+};
+
+} // namespace mr

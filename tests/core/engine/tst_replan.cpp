@@ -1,0 +1,174 @@
+// Which plan takes over where memory lacks, and which may not.
+
+#include "core/engine/replan.h"
+#include "core/engine/run_rig.h"
+
+#include <QtTest>
+
+#include <memory>
+
+using namespace mr;
+using namespace mr::test;
+
+namespace {
+
+class TestReplan : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void itsOwnPolicyComesFirst();
+    void whatTheUserFixedStaysFixed();
+    void anExplicitPolicyIsReplacedByAnExactOneOnly();
+    void whatChangesBitsIsTakenAlong();
+    void whatIsFreeIsTheBudget();
+    void theTierThatIsShortIsTheOneThatIsNamed();
+    void whereNothingFitsItSaysWhatLacks();
+    void aPolicyWithWindowsIsNotReplacedOnceItHasTrained();
+
+private:
+    static RunSetup setUp(const RunSpec& spec)
+    {
+        auto setup = setUpRun(spec, 0);
+        if (!setup.ok())
+            qFatal("%s", setup.status().message().c_str());
+        return std::move(setup).value();
+    }
+
+    static std::size_t deviceBytes(const RunSetup& setup)
+    {
+        return setup.memory.bytes(Tier::Device);
+    }
+
+    RunRig m_rig;
+};
+
+// So little that only state on the host leaves room.
+MemoryShortage muchLess(const RunSetup& setup)
+{
+    return {Tier::Device, setup.memory.bytes(Tier::Device) * 7 / 10};
+}
+
+void TestReplan::itsOwnPolicyComesFirst()
+{
+    const RunSetup before = setUp(m_rig.spec("a"));
+    QCOMPARE(before.spec.recompute, RecomputeChoice::None);
+
+    auto after = replan(before, {Tier::Device, {}}, ReplanScope::Any);
+
+    QVERIFY2(after.ok(), after.status().message().c_str());
+    const RunSetup& setup = after.value();
+    QCOMPARE(setup.spec.policy, std::string("resident"));
+    QCOMPARE(setup.spec.recompute, RecomputeChoice::Block);
+    QVERIFY(setup.limit.empty());
+    QVERIFY(setup.step.recompute);
+    QCOMPARE(setup.budget.deviceBytes, deviceBytes(before) - deviceBytes(before) / 10);
+    QCOMPARE(setup.spec.deviceMemoryBytes, std::uint64_t{setup.budget.deviceBytes});
+    QVERIFY(deviceBytes(setup) <= setup.budget.deviceBytes);
+    QVERIFY(!setup.reason.empty());
+}
+
+void TestReplan::whatTheUserFixedStaysFixed()
+{
+    RunSpec spec = m_rig.spec("a");
+    spec.recompute = RecomputeChoice::None;
+
+    auto after = replan(setUp(spec), {Tier::Device, {}}, ReplanScope::Any);
+
+    QVERIFY2(after.ok(), after.status().message().c_str());
+    QCOMPARE(after.value().spec.policy, std::string("zero-offload"));
+    QCOMPARE(after.value().spec.recompute, RecomputeChoice::None);
+    QVERIFY(after.value().spec.threadedDevice);
+}
+
+void TestReplan::anExplicitPolicyIsReplacedByAnExactOneOnly()
+{
+    RunSpec spec = m_rig.spec("a");
+    spec.policy = "zenflow";
+    spec.allowStale = true;
+    const RunSetup before = setUp(spec);
+
+    auto after = replan(before, muchLess(before), ReplanScope::Any);
+
+    QVERIFY2(after.ok(), after.status().message().c_str());
+    for (const PolicyInfo& info : policyTable())
+        if (info.name == after.value().spec.policy)
+            QVERIFY2(info.exact, after.value().spec.policy.c_str());
+    QVERIFY(after.value().spec.policyOptions.count("interval") == 0);
+}
+
+void TestReplan::whatChangesBitsIsTakenAlong()
+{
+    RunSpec spec = m_rig.spec("a");
+    spec.precision = PrecisionChoice::BF16;
+    spec.policyOptions = {{"state", "compact"}, {"order", "by-layer-flip"}};
+    spec.recompute = RecomputeChoice::Block;
+
+    auto after = replan(setUp(spec), {Tier::Device, {}}, ReplanScope::Exact);
+
+    QVERIFY2(after.ok(), after.status().message().c_str());
+    const RunSpec& chosen = after.value().spec;
+    QVERIFY2(chosen.policy != "resident", chosen.policy.c_str());
+    QCOMPARE(chosen.policyOptions.at("state"), std::string("compact"));
+    QCOMPARE(chosen.policyOptions.at("order"), std::string("by-layer-flip"));
+}
+
+void TestReplan::whatIsFreeIsTheBudget()
+{
+    const RunSetup before = setUp(m_rig.spec("a"));
+    const std::size_t planned = deviceBytes(before);
+
+    auto less = replan(before, {Tier::Device, planned * 8 / 10}, ReplanScope::Any);
+    auto more = replan(before, {Tier::Device, planned * 2}, ReplanScope::Any);
+
+    QVERIFY2(less.ok(), less.status().message().c_str());
+    QCOMPARE(less.value().budget.deviceBytes, planned * 8 / 10);
+    QVERIFY(more.ok()); // it was enough and failed all the same
+    QCOMPARE(more.value().budget.deviceBytes, planned - planned / 10);
+}
+
+void TestReplan::theTierThatIsShortIsTheOneThatIsNamed()
+{
+    RunSpec spec = m_rig.spec("a");
+    spec.policy = "zero-offload";
+    const RunSetup before = setUp(spec);
+
+    // Nearly all of it is the staging buffer, which every policy has.
+    const auto after = replan(before, {Tier::PinnedHost, {}}, ReplanScope::Exact);
+
+    QVERIFY(!after.ok());
+    QVERIFY2(
+        contains(after.status().message(), "host memory: needs"), after.status().message().c_str());
+}
+
+void TestReplan::whereNothingFitsItSaysWhatLacks()
+{
+    const RunSetup before = setUp(m_rig.spec("a"));
+
+    const auto after = replan(before, {Tier::Device, 1000}, ReplanScope::Any);
+
+    QVERIFY(!after.ok());
+    QCOMPARE(after.status().kind(), ErrorKind::OutOfMemory);
+    QVERIFY2(contains(after.status().message(), "no other plan fits: device memory: needs"),
+        after.status().message().c_str());
+}
+
+void TestReplan::aPolicyWithWindowsIsNotReplacedOnceItHasTrained()
+{
+    RunSpec spec = m_rig.spec("a");
+    spec.policy = "zenflow";
+    const RunSetup before = setUp(spec);
+
+    auto little = replan(before, {Tier::Device, {}}, ReplanScope::SamePolicy);
+    const auto tooLittle = replan(before, muchLess(before), ReplanScope::SamePolicy);
+
+    QVERIFY2(little.ok(), little.status().message().c_str());
+    QCOMPARE(little.value().spec.policy, std::string("zenflow"));
+    QCOMPARE(little.value().memory.window.tiles.size(), before.memory.window.tiles.size());
+    QVERIFY(!tooLittle.ok());
+}
+
+} // namespace
+
+QTEST_APPLESS_MAIN(TestReplan)
+#include "tst_replan.moc"
