@@ -76,6 +76,7 @@ Status WindowTasks::pack(const Task& task, Stream& stream)
 {
     Ops& ops = m_device.ops();
     const GroupId id = task.group;
+    const bool absolute = m_window.layout().columnEnergy == ColumnEnergy::Absolutes;
     for (const WeightCut& slot : m_window.cut(id).weights) {
         TensorView gradient =
             m_memory.group(id).finished(m_memory.gradientType(), slot.first, slot.rows * slot.cols);
@@ -88,7 +89,7 @@ Status WindowTasks::pack(const Task& task, Stream& stream)
             MR_TRY(ops.gatherColumns(
                 {gradient, m_window.hostColumns(id, slot), m_window.packed(id, slot)}, stream));
         if (slot.isMovable())
-            MR_TRY(ops.columnEnergy({gradient, m_window.energy(id, slot)}, stream));
+            MR_TRY(ops.columnEnergy({gradient, m_window.energy(id, slot), absolute}, stream));
     }
     return {};
 }

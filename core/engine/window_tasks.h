@@ -128,6 +128,7 @@ private:
     TensorView weightOf(GroupId id, const WeightCut& slot) const; // (rows, cols), c
     bool isDecayed(GroupId id, const WeightCut& slot) const;
 
+    void reserveMoves();
     void choose(GroupId id, const WeightCut& slot, const float* energies);
     void changeLists(GroupId id, const WeightCut& slot);
     Status movePlane(const Plane& plane, const Move& move, const Transfer& how);

@@ -237,13 +237,11 @@ private:
     // Which tile of which job; nothing if there is none.
     std::optional<std::size_t> tileOf(const Task& task) const
     {
-        for (std::size_t t = 0; t < m_layout.tiles.size(); ++t) {
-            const ComplementTile& tile = m_layout.tiles[t];
-            if (tile.group == task.group && tile.firstElement == task.firstElement &&
-                tile.elementCount == task.elementCount && task.part == Part::Complement)
-                return t;
-        }
-        return {};
+        const auto tile = findTile(m_layout, task.group, task.firstElement);
+        if (!tile || m_layout.tiles[*tile].elementCount != task.elementCount ||
+            task.part != Part::Complement)
+            return {};
+        return tile;
     }
 
     Status updateTile(TaskIndex index)

@@ -35,7 +35,7 @@ enum Takes : unsigned {
     kLate = 4,
     kDeviceShare = 8,
     kWarmup = 16,
-    kColumns = 32, // urgent, select, interval, overlap, host-lr
+    kColumns = 32, // urgent, select, interval, overlap, energy, host-lr
     kState = 64,
 };
 
@@ -101,7 +101,7 @@ std::string namesOf(unsigned takes)
     if ((takes & kWarmup) != 0)
         names += ", warmup";
     if ((takes & kColumns) != 0)
-        names += ", urgent, interval, select, overlap, host-lr";
+        names += ", urgent, interval, select, overlap, energy, host-lr";
     if ((takes & kState) != 0)
         names += ", state";
     return names;
@@ -114,8 +114,8 @@ Status refuseOption(const PolicyRow& row, const std::string& option)
         if (owner.option == option)
             why = "belongs to " + std::string(owner.policies) + ", not built in this version";
     }
-    constexpr std::array<std::string_view, 9> kKnown = {"late", "device-share", "tile", "warmup",
-        "urgent", "interval", "select", "overlap", "host-lr"};
+    constexpr std::array<std::string_view, 10> kKnown = {"late", "device-share", "tile", "warmup",
+        "urgent", "interval", "select", "overlap", "energy", "host-lr"};
     if (std::find(kKnown.begin(), kKnown.end(), option) != kKnown.end())
         why = "is not of this policy";
     return Status::error(ErrorKind::InvalidArgument, "policy option '" + option + "' " + why +
@@ -183,6 +183,7 @@ struct Numbers {
     double urgentShare = 0.0;
     WindowRule window;
     double hostLearningRate = 1.0;
+    ColumnEnergy columnEnergy = ColumnEnergy::Squares;
     std::int64_t tileElements = kTileElements;
     StateCodec stateCodec = StateCodec::Plain;
 };
@@ -214,6 +215,17 @@ Result<double> parseFactor(const std::string& option, const std::string& value)
         "policy option " + option + "=" + value + ": want a factor from 0.01 to 100");
 }
 
+// One of two words; true: the second.
+Result<bool> parseEither(const std::string& option, const std::string& value,
+    std::string_view first, std::string_view second)
+{
+    if (value == first || value == second)
+        return value == second;
+    return Status::error(ErrorKind::InvalidArgument, "policy option " + option + "=" + value +
+                                                         ": want " + std::string(first) + " or " +
+                                                         std::string(second));
+}
+
 // Those that shape windows. False: it is none of them.
 Result<bool> applyWindowOption(
     const PolicyRow& row, const std::string& option, const std::string& value, Numbers& numbers)
@@ -232,10 +244,15 @@ Result<bool> applyWindowOption(
         return true;
     }
     if (option == "overlap" && columns) {
-        if (value != "on" && value != "off")
-            return Status::error(
-                ErrorKind::InvalidArgument, "policy option overlap=" + value + ": want on or off");
-        numbers.window.overlap = value == "on";
+        Result<bool> isOn = parseEither(option, value, "off", "on");
+        MR_TRY(isOn.status());
+        numbers.window.overlap = isOn.value();
+        return true;
+    }
+    if (option == "energy" && columns) {
+        Result<bool> isAbsolute = parseEither(option, value, "l2", "l1");
+        MR_TRY(isAbsolute.status());
+        numbers.columnEnergy = isAbsolute.value() ? ColumnEnergy::Absolutes : ColumnEnergy::Squares;
         return true;
     }
     const bool isWarmup = option == "warmup" && (row.takes & kWarmup) != 0;
@@ -330,6 +347,7 @@ Result<OffloadPolicy> makePolicy(
                            : makeUniformClock({numbers.lateShare, 1, 0, false});
     policy.tileElements = numbers.tileElements;
     policy.hostLearningRate = numbers.hostLearningRate;
+    policy.columnEnergy = numbers.columnEnergy;
     policy.stateCodec = numbers.stateCodec;
     return policy;
 }

@@ -125,6 +125,8 @@ private slots:
     void theLinkCarriesWhatTheFormulaSays();
     void stalenessGrowsToTwoWindowsLessOne();
     void theColumnsWithTheMostEnergyBecomeUrgent();
+    void energyIsWhatTheOptionSays_data();
+    void energyIsWhatTheOptionSays();
     void aStepThatIsNotFiniteIsLeftOutOfItsWindow();
     void movedMomentsKeepWhatBiasCorrectionMakesOfThem();
 };
@@ -300,6 +302,50 @@ void TestZenflow::theColumnsWithTheMostEnergyBecomeUrgent()
     }
     QCOMPARE(rig.run->executor().window()->movedColumns, changed);
     QVERIFY(changed > 10);
+}
+
+void TestZenflow::energyIsWhatTheOptionSays_data()
+{
+    QTest::addColumn<QString>("energy");
+    QTest::newRow("squares") << QStringLiteral("l2");
+    QTest::newRow("absolutes") << QStringLiteral("l1");
+}
+
+// After one step, of the gradient that has landed on the host.
+void TestZenflow::energyIsWhatTheOptionSays()
+{
+    QFETCH(QString, energy);
+    Rig rig(specOf("zenflow",
+        {{"interval", "3"}, {"warmup", "0"}, {"urgent", "0.25"}, {"energy", energy.toStdString()}},
+        DType::F32));
+    installCoarseWeights(*rig.run);
+
+    rig.step();
+
+    const WindowMemory& window = *rig.run->memory().window;
+    int compared = 0;
+    for (std::int32_t g = 0; g < window.groupCount(); ++g) {
+        const GroupId id{g};
+        const auto* energies = window.runningEnergies(id).as<float>();
+        for (const WeightCut& weight : window.cut(id).weights) {
+            if (!weight.isMovable())
+                continue;
+            const auto columns = window.hostList(id, weight);
+            const auto* landed =
+                reinterpret_cast<const float*>(window.group(id).landed) + weight.packedFirst;
+            for (std::size_t c = 0; c < columns.size(); ++c) {
+                double expected = 0.0;
+                for (std::int64_t r = 0; r < weight.rows; ++r) {
+                    const double x = landed[r * weight.complement() + std::int64_t(c)];
+                    expected += energy == QStringLiteral("l1") ? std::abs(x) : x * x;
+                }
+                const double found = energies[weight.listFirst + columns[c]];
+                QVERIFY(std::abs(found - expected) <= 1e-5 * expected);
+                compared += expected > 0.0 ? 1 : 0;
+            }
+        }
+    }
+    QVERIFY(compared > 100);
 }
 
 void TestZenflow::aStepThatIsNotFiniteIsLeftOutOfItsWindow()

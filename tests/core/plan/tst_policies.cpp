@@ -126,6 +126,21 @@ private slots:
             QStringLiteral("policy option state=half: want fp32 or compact"));
     }
 
+    void columnsAreComparedByTheirSquaresUnlessAsked()
+    {
+        const auto energyOf = [](const std::map<std::string, std::string>& options) {
+            return makePolicy("zenflow", options).value().columnEnergy;
+        };
+
+        QVERIFY(energyOf({}) == ColumnEnergy::Squares);
+        QVERIFY(energyOf({{"energy", "l2"}}) == ColumnEnergy::Squares);
+        QVERIFY(energyOf({{"energy", "l1"}}) == ColumnEnergy::Absolutes);
+        QCOMPARE(refusal("zenflow", {{"energy", "max"}}),
+            QStringLiteral("policy option energy=max: want l2 or l1"));
+        QVERIFY(refusal("zero-offload-dpu", {{"energy", "l1"}})
+                    .startsWith(QStringLiteral("policy option 'energy' is not of this policy")));
+    }
+
     void onlyTheExactClipModeIsTaken()
     {
         QVERIFY(makePolicy("resident", {{"clip-mode", "exact"}}).ok());
@@ -209,6 +224,7 @@ private slots:
             QTest::addRow("warmup=%s", value)
                 << QStringLiteral("warmup") << QString::fromUtf8(value);
         QTest::addRow("overlap=yes") << QStringLiteral("overlap") << QStringLiteral("yes");
+        QTest::addRow("energy=l3") << QStringLiteral("energy") << QStringLiteral("l3");
         QTest::addRow("urgent=2") << QStringLiteral("urgent") << QStringLiteral("2");
         QTest::addRow("late=auto") << QStringLiteral("late") << QStringLiteral("auto");
         for (const char* value : {"", "0", "2047", "17GiB", "-1", "much"})
@@ -221,7 +237,8 @@ private slots:
         QFETCH(const QString, value);
 
         const QStringList ofWindows{QStringLiteral("host-lr"), QStringLiteral("interval"),
-            QStringLiteral("warmup"), QStringLiteral("overlap"), QStringLiteral("urgent")};
+            QStringLiteral("warmup"), QStringLiteral("overlap"), QStringLiteral("urgent"),
+            QStringLiteral("energy")};
         const QString message =
             refusal(ofWindows.contains(option) ? "zenflow" : "deep-optimizer-states",
                 {{option.toStdString(), value.toStdString()}});
