@@ -315,6 +315,7 @@ Status WindowTasks::prepare(Stream& stream, const Copy& copy, const Finish& fini
         const GroupCut& cut = m_window.cut(id);
         MR_TRY(clear(group.state, 12 * cut.dense));
         MR_TRY(clear(group.sums, 4 * cut.dense));
+        MR_TRY(clear(group.deviceSums, 4 * cut.packed));
         MR_TRY(clear(group.energies, 8 * cut.columns));
         std::fill_n(group.hostSums,
             m_window.bankBytes(id) * static_cast<std::size_t>(m_window.layout().banks),

@@ -164,7 +164,7 @@ void Engine::setWindowFactors(
     };
     std::int64_t count = window->state.hostUpdates + 1;
     if (job)
-        inputs.job = factors(job->version, m_memory->window->layout().direct, count++);
+        inputs.job = factors(job->version, m_memory->window->layout().steps == 1, count++);
     inputs.closing = factors(step, m_built.plan.window.before <= 0, count);
 }
 

@@ -95,7 +95,7 @@ Result<StepResult> PlainRun::step(const StepInputs& inputs)
             return adamwFactors(m_spec.adamw, factor * m_spec.learningRate, count);
         };
         const std::int64_t count = window->state.hostUpdates + 1;
-        complete.job = factors(m_memory->window->layout().direct, count);
+        complete.job = factors(m_memory->window->layout().steps == 1, count);
         complete.closing = factors(m_built.plan.window.before <= 0, count + (in.hostJob ? 1 : 0));
     }
     return m_executor->run(m_built.plan, complete);

@@ -74,7 +74,8 @@ WindowLayout windowLayout(const ModelShape& shape, const OffloadPolicy& policy, 
     layout.columnEnergy = policy.columnEnergy;
     layout.steps = rule.windowSteps;
     layout.banks = rule.besideNext ? 2 : 1;
-    layout.direct = rule.windowSteps == 1;
+    layout.onDevice = policy.windowSums == Tier::Device && rule.windowSteps > 1;
+    layout.direct = layout.onDevice || rule.windowSteps == 1;
     layout.hasNorm = clipNorm > 0.0 && rule.windowSteps > 1;
     for (const GroupShape& group : shape.groups)
         layout.groups.push_back(cutByColumns(group, split));

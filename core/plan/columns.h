@@ -76,14 +76,18 @@ struct WindowLayout {
     int steps = 1;                   // of a window, once the run is warm
     int banks = 1;                   // of sums: 2 where the host works beside the next window
     bool direct = false;             // one gradient per window, sent to where the host reads it
+    bool onDevice = false;           // windows of several steps are summed there
     bool hasNorm = false;            // the norm of a window is not that of a step
     std::int64_t uploadElements = 0; // of the largest tile, packed
     ColumnEnergy columnEnergy = ColumnEnergy::Squares;
 
     bool isActive() const noexcept { return !groups.empty(); }
-    bool sharesPacked(std::size_t group) const noexcept // in a slot, by turns
+    // Is a gradient added to a sum on the device, in a step whose window has so many steps?
+    bool sumsOnDevice(int windowSteps) const noexcept { return onDevice && windowSteps > 1; }
+    // In a slot, by turns. Not where packed gradients wait for the norm of their step.
+    bool sharesPacked(std::size_t group) const noexcept
     {
-        return group > 0 && group + 1 < groups.size() && groups.size() > 3;
+        return !onDevice && group > 0 && group + 1 < groups.size() && groups.size() > 3;
     }
 };
 

@@ -34,7 +34,7 @@ enum Takes : unsigned {
     kTile = 2,
     kLate = 4,
     kDeviceShare = 8,
-    kWarmup = 16,
+    kWarmup = 16,  // warmup, accumulate-on
     kColumns = 32, // urgent, select, interval, overlap, energy, host-lr
     kState = 64,
 };
@@ -63,10 +63,9 @@ struct OptionOwner {
 };
 
 // Options of policies that are known and not built.
-constexpr std::array<OptionOwner, 3> kOtherOptions = {{
+constexpr std::array<OptionOwner, 2> kOtherOptions = {{
     {"disk-share", "ssd-vertical"},
     {"verify", "ssd-vertical"},
-    {"accumulate-on", "policies that accumulate on the host"},
 }};
 
 std::string builtNames()
@@ -99,7 +98,7 @@ std::string namesOf(unsigned takes)
     if ((takes & kDeviceShare) != 0)
         names += ", device-share";
     if ((takes & kWarmup) != 0)
-        names += ", warmup";
+        names += ", warmup, accumulate-on";
     if ((takes & kColumns) != 0)
         names += ", urgent, interval, select, overlap, energy, host-lr";
     if ((takes & kState) != 0)
@@ -114,8 +113,8 @@ Status refuseOption(const PolicyRow& row, const std::string& option)
         if (owner.option == option)
             why = "belongs to " + std::string(owner.policies) + ", not built in this version";
     }
-    constexpr std::array<std::string_view, 10> kKnown = {"late", "device-share", "tile", "warmup",
-        "urgent", "interval", "select", "overlap", "energy", "host-lr"};
+    constexpr std::array<std::string_view, 11> kKnown = {"late", "device-share", "tile", "warmup",
+        "accumulate-on", "urgent", "interval", "select", "overlap", "energy", "host-lr"};
     if (std::find(kKnown.begin(), kKnown.end(), option) != kKnown.end())
         why = "is not of this policy";
     return Status::error(ErrorKind::InvalidArgument, "policy option '" + option + "' " + why +
@@ -184,6 +183,7 @@ struct Numbers {
     WindowRule window;
     double hostLearningRate = 1.0;
     ColumnEnergy columnEnergy = ColumnEnergy::Squares;
+    Tier windowSums = Tier::PinnedHost;
     std::int64_t tileElements = kTileElements;
     StateCodec stateCodec = StateCodec::Plain;
 };
@@ -253,6 +253,14 @@ Result<bool> applyWindowOption(
         Result<bool> isAbsolute = parseEither(option, value, "l2", "l1");
         MR_TRY(isAbsolute.status());
         numbers.columnEnergy = isAbsolute.value() ? ColumnEnergy::Absolutes : ColumnEnergy::Squares;
+        return true;
+    }
+    if (option == "accumulate-on" && (row.takes & kWarmup) != 0) {
+        if (value != "host" && value != "device" && value != "auto")
+            return Status::error(ErrorKind::InvalidArgument,
+                "policy option accumulate-on=" + value + ": want device, host or auto");
+        // auto: whoever knows the rates has put a place here
+        numbers.windowSums = value == "device" ? Tier::Device : Tier::PinnedHost;
         return true;
     }
     const bool isWarmup = option == "warmup" && (row.takes & kWarmup) != 0;
@@ -348,6 +356,7 @@ Result<OffloadPolicy> makePolicy(
     policy.tileElements = numbers.tileElements;
     policy.hostLearningRate = numbers.hostLearningRate;
     policy.columnEnergy = numbers.columnEnergy;
+    policy.windowSums = numbers.windowSums;
     policy.stateCodec = numbers.stateCodec;
     return policy;
 }

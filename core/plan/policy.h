@@ -126,6 +126,9 @@ struct OffloadPolicy {
     // What the learning rate is multiplied by in an update that is made once for several steps.
     double hostLearningRate = 1.0;
     ColumnEnergy columnEnergy = ColumnEnergy::Squares;
+    // Where the gradients of a window are summed. On the device the sum is rounded once to the
+    // gradient type and crosses once: other numbers than the host's, except in windows of one step.
+    Tier windowSums = Tier::PinnedHost;
     StateCodec stateCodec = StateCodec::Plain; // Compact changes numbers, on all routes alike
 };
 

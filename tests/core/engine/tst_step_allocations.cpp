@@ -113,7 +113,8 @@ void TestStepAllocations::noThreadAllocatesInAStepAfterWarmUp_data()
                     QTest::addRow("%s, %s, %s, %s", policy, order, threaded ? "threaded" : "inline",
                         bf16 ? "bf16" : "fp32")
                         << policy << order << threaded << bf16;
-    for (const char* policy : {"zero-offload compact", "deep-optimizer-states compact", "zenflow"})
+    for (const char* policy :
+        {"zero-offload compact", "deep-optimizer-states compact", "zenflow", "zenflow device"})
         QTest::addRow("%s", policy) << policy << "by-microbatch" << true << true;
 }
 
@@ -126,11 +127,12 @@ void TestStepAllocations::noThreadAllocatesInAStepAfterWarmUp()
     TinyRun run;
     const QStringList words = policy.split(QLatin1Char(' '));
     run.policy = words.first().toStdString();
-    if (policy == QStringLiteral("zenflow"))
+    if (run.policy == "zenflow")
         run.options = kWindows;
     run.options["order"] = order.toStdString();
     if (words.size() > 1)
-        run.options["state"] = words.last().toStdString();
+        run.options[run.policy == "zenflow" ? "accumulate-on" : "state"] =
+            words.last().toStdString();
     run.compute = bf16 ? DType::BF16 : DType::F32;
     run.recompute = true;
 

@@ -141,6 +141,24 @@ private slots:
                     .startsWith(QStringLiteral("policy option 'energy' is not of this policy")));
     }
 
+    void windowsAreSummedOnTheHostUnlessAsked()
+    {
+        for (const char* name : {"zenflow", "zero-offload-dpu"}) {
+            const auto siteOf = [name](const std::map<std::string, std::string>& options) {
+                return makePolicy(name, options).value().windowSums;
+            };
+            QVERIFY(siteOf({}) == Tier::PinnedHost);
+            QVERIFY(siteOf({{"accumulate-on", "auto"}}) == Tier::PinnedHost);
+            QVERIFY(siteOf({{"accumulate-on", "host"}}) == Tier::PinnedHost);
+            QVERIFY(siteOf({{"accumulate-on", "device"}}) == Tier::Device);
+        }
+        QCOMPARE(refusal("zenflow", {{"accumulate-on", "disk"}}),
+            QStringLiteral("policy option accumulate-on=disk: want device, host or auto"));
+        QVERIFY(
+            refusal("zero-offload", {{"accumulate-on", "device"}})
+                .startsWith(QStringLiteral("policy option 'accumulate-on' is not of this policy")));
+    }
+
     void onlyTheExactClipModeIsTaken()
     {
         QVERIFY(makePolicy("resident", {{"clip-mode", "exact"}}).ok());
