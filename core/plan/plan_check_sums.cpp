@@ -128,14 +128,12 @@ private:
             return m_check.broken(PlanRule::UpdatedOnce, index, "there is no such gradient to sum");
         if (task.version != m_check.plan.step || task.micro.value != m_check.in.stepsIntoWindow)
             return m_check.broken(PlanRule::UpdatedOnce, index, "it is not the sum it belongs to");
+        // Packed after the sum of the window before was rounded and sent, so that one may go.
         if (!isBefore(m_packed[g], index))
             return m_check.broken(PlanRule::GradientFinished, index, "it may not be packed yet");
         if (!isBefore(m_norm, index))
             return m_check.broken(
                 PlanRule::NormFirst, index, "whether the step is finite may not be known");
-        if (m_old.exists && !isBefore(m_old.rounded[g], index))
-            return m_check.broken(PlanRule::SlotAfterLastReader, index,
-                "the sum of the window before may not be rounded yet");
         m_added[g] = index;
         return {};
     }

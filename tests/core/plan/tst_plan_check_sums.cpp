@@ -68,6 +68,37 @@ Task& find(Bench& bench, TaskKind kind)
     return *found;
 }
 
+TaskIndex indexOf(const Bench& bench, TaskKind kind, Part part, GroupId group, Lane lane)
+{
+    const auto& tasks = bench.built.plan.tasks;
+    const auto found = std::ranges::find_if(tasks, [&](const Task& task) {
+        return task.kind == kind && task.part == part && task.group == group && task.lane == lane;
+    });
+    if (found == tasks.end())
+        qFatal("no such task");
+    return static_cast<TaskIndex>(found - tasks.begin());
+}
+
+// The task that was `from`th becomes the `to`th; waits name the same tasks as before.
+void move(Bench& bench, TaskIndex from, TaskIndex to)
+{
+    auto& tasks = bench.plan().tasks;
+    const auto at = [&](TaskIndex index) { return tasks.begin() + index; };
+    if (from > to)
+        std::rotate(at(to), at(from), at(from + 1));
+    else
+        std::rotate(at(from), at(from + 1), at(to + 1));
+    for (Wait& wait : bench.plan().waits) {
+        const TaskIndex index = wait.index();
+        if (index == from)
+            wait = Wait::onTask(to);
+        else if (from > to && index >= to && index < from)
+            wait = Wait::onTask(index + 1);
+        else if (from < to && index > from && index <= to)
+            wait = Wait::onTask(index - 1);
+    }
+}
+
 bool breaks(const Bench& bench, PlanRule rule)
 {
     const Status status = bench.check();
@@ -182,13 +213,55 @@ private slots:
     void aGradientIsAddedOnlyWhenTheStepIsKnownToBeFinite()
     {
         Bench bench = benchBefore(3);
-        auto& tasks = bench.plan().tasks;
-        const auto join = std::ranges::find(tasks, TaskKind::JoinNorm, &Task::kind);
-        const auto add = std::ranges::find(tasks, TaskKind::AccumulateOnDevice, &Task::kind);
-        add->firstWait = join->firstWait;
-        std::swap(*join, *add);
+        const TaskIndex join =
+            indexOf(bench, TaskKind::JoinNorm, Part::All, GroupId{}, Lane::Compute);
+        move(bench,
+            indexOf(
+                bench, TaskKind::AccumulateOnDevice, Part::Complement, GroupId{2}, Lane::Compute),
+            join);
 
-        QVERIFY(!bench.check().ok());
+        QVERIFY(breaks(bench, PlanRule::NormFirst));
+    }
+
+    void aGradientIsPackedBeforeItIsAdded()
+    {
+        Bench bench = benchBefore(3);
+        const TaskIndex join =
+            indexOf(bench, TaskKind::JoinNorm, Part::All, GroupId{}, Lane::Compute);
+        move(bench,
+            indexOf(bench, TaskKind::PackComplement, Part::Complement, GroupId{2}, Lane::Compute),
+            join);
+        move(bench,
+            indexOf(
+                bench, TaskKind::AccumulateOnDevice, Part::Complement, GroupId{2}, Lane::Compute),
+            join);
+
+        QVERIFY(breaks(bench, PlanRule::GradientFinished));
+    }
+
+    void aSumIsRoundedWhenItIsComplete()
+    {
+        Bench bench = benchBefore(4, "off");
+        const auto add = indexOf(
+            bench, TaskKind::AccumulateOnDevice, Part::Complement, GroupId{3}, Lane::Compute);
+        move(bench,
+            indexOf(bench, TaskKind::FinishGradient, Part::Complement, GroupId{3}, Lane::Compute),
+            add);
+
+        QVERIFY(breaks(bench, PlanRule::GradientFinished));
+    }
+
+    void aWindowIsJoinedWhenAllOfItHasCome()
+    {
+        for (const char* overlap : {"on", "off"}) {
+            Bench bench = benchBefore(overlap[1] == 'n' ? 5 : 4, overlap);
+            const auto part =
+                indexOf(bench, TaskKind::NormPart, Part::Complement, GroupId{0}, Lane::Host);
+            move(bench, indexOf(bench, TaskKind::JoinNorm, Part::Complement, GroupId{}, Lane::Host),
+                part);
+
+            QVERIFY(breaks(bench, PlanRule::NormFirst));
+        }
     }
 
     void sumsThatBelongElsewhereAreFound()
