@@ -2656,6 +2656,10 @@ Masked: read, not part of the loss</source>
             <translation>ホストで勾配を加算</translation>
         </message>
         <message>
+            <source>Add gradient on device</source>
+            <translation>デバイスで勾配を加算</translation>
+        </message>
+        <message>
             <source>Upload other columns</source>
             <translation>残りの列を送信</translation>
         </message>

@@ -82,7 +82,8 @@ Json toJson(const Carry& carry, const WindowState& state)
     for (const StepScalars& scalars : {state.step, state.urgent})
         json["scalars"].push_back({scalars.gradNorm, scalars.clipFactor, scalars.finite});
     if (const auto& job = carry.hostJob)
-        json["job"] = {job->window, job->version, job->dueStep, job->tilesDone, job->normJoined};
+        json["job"] = {
+            job->window, job->version, job->dueStep, job->tilesDone, job->normJoined, job->sent};
     return json;
 }
 
@@ -108,7 +109,8 @@ void parseWindow(const Json& json, Carry& carry, WindowState& state)
     if (!json.contains("job"))
         return;
     const Json& job = json.at("job");
-    carry.hostJob = {job.at(0), job.at(1), job.at(2), job.at(3), job.at(4)};
+    const bool sent = job.size() < 6 || job.at(5).get<bool>(); // older ones have no such place
+    carry.hostJob = {job.at(0), job.at(1), job.at(2), job.at(3), job.at(4), sent};
 }
 
 Json toJson(const RunProgress& p)

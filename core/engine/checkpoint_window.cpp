@@ -34,6 +34,7 @@ std::vector<Stored> partsOf(WindowMemory& window)
         add("sums.", g, group.hostSums,
             window.bankBytes(id) * static_cast<std::size_t>(window.layout().banks), false);
         add("landed.", g, group.landed, packed * sizeOf(window.compute()), false);
+        add("device_sums.", g, group.deviceSums, packed * sizeof(float), true);
         const TensorView sums = window.urgentSums(id);
         add("urgent_sums.", g, sums.data, sums.bytes(), true);
         const TensorView energies = window.runningEnergies(id);

@@ -215,8 +215,10 @@ void WindowTasks::choose(GroupId id, const WeightCut& slot, const float* energie
     std::sort(m_order.begin(), m_order.begin() + slot.urgent);
     const std::span wanted(m_order.data(), static_cast<std::size_t>(slot.urgent));
     const auto owned = m_window.urgentList(id, slot);
-    m_leaving = {};
-    m_entering = {};
+    for (Move* move : {&m_leaving, &m_entering}) { // not `= {}`: that would give memory back
+        move->positions.clear();
+        move->columns.clear();
+    }
     for (std::size_t position = 0; position < owned.size(); ++position) {
         if (std::binary_search(wanted.begin(), wanted.end(), owned[position]))
             continue;
@@ -277,8 +279,30 @@ Status WindowTasks::selectColumns(
     return uploadLists(copy);
 }
 
+// A selection is part of a step, and a step takes no memory.
+void WindowTasks::reserveMoves()
+{
+    std::size_t columns = 0;
+    std::size_t urgent = 0;
+    std::size_t bytes = 0;
+    for (std::int32_t g = 0; g < m_window.groupCount(); ++g) {
+        const GroupCut& cut = m_window.cut(GroupId{g});
+        for (const WeightCut& slot : cut.weights)
+            columns = std::max(columns, static_cast<std::size_t>(slot.cols));
+        urgent = std::max(urgent, static_cast<std::size_t>(cut.widest));
+        bytes = std::max(bytes, urgentGradientBytes(cut, sizeOf(m_window.compute())));
+    }
+    m_order.reserve(columns);
+    m_column.reserve(bytes);
+    for (Move* move : {&m_leaving, &m_entering}) {
+        move->positions.reserve(urgent);
+        move->columns.reserve(urgent);
+    }
+}
+
 Status WindowTasks::prepare(Stream& stream, const Copy& copy, const Finish& finish)
 {
+    reserveMoves();
     const auto clear = [&](std::byte* data, std::int64_t bytes) {
         return data && bytes > 0
                    ? m_device.ops().fill({vectorView(data, DType::F32, bytes / 4), 0.0F}, stream)
@@ -291,6 +315,7 @@ Status WindowTasks::prepare(Stream& stream, const Copy& copy, const Finish& fini
         const GroupCut& cut = m_window.cut(id);
         MR_TRY(clear(group.state, 12 * cut.dense));
         MR_TRY(clear(group.sums, 4 * cut.dense));
+        MR_TRY(clear(group.deviceSums, 4 * cut.packed));
         MR_TRY(clear(group.energies, 8 * cut.columns));
         std::fill_n(group.hostSums,
             m_window.bankBytes(id) * static_cast<std::size_t>(m_window.layout().banks),

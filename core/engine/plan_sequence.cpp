@@ -51,7 +51,7 @@ void PlanSequence::addWindowFactors(
     };
     std::int64_t count = window->state.hostUpdates + 1;
     if (job)
-        inputs.job = factors(job->version, m_parts.memory.window->layout().direct, count++);
+        inputs.job = factors(job->version, m_parts.memory.window->layout().steps == 1, count++);
     inputs.closing = factors(step, m_built.plan.window.before <= 0, count);
 }
 

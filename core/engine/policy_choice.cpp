@@ -80,20 +80,45 @@ void addWindows(const PolicyTrial& plain, bool ratesKnown, std::vector<PolicyTri
     }
 }
 
+// Where a window of several steps is summed is open too: the device has less to send and more to
+// hold.
+void addSites(std::size_t first, bool ratesKnown, std::vector<PolicyTrial>& trials)
+{
+    for (std::size_t t = first, end = trials.size(); t < end; ++t) {
+        trials[t].options["accumulate-on"] = "host";
+        const auto interval = trials[t].options.find("interval");
+        if (!ratesKnown || (interval != trials[t].options.end() && interval->second == "1"))
+            continue;
+        trials.push_back(trials[t]);
+        trials.back().options["accumulate-on"] = "device";
+    }
+}
+
+// Is the choice ours? Of `auto` unless it was said, else only where it was asked for: what was
+// chosen stays chosen.
+bool isOpen(const RunSpec& spec, const char* option)
+{
+    const auto said = spec.policyOptions.find(option);
+    return said == spec.policyOptions.end() ? spec.policy == "auto" : said->second == "auto";
+}
+
 // Trials of one policy. Where rates are known the order of work and the late share are open too;
 // both change times and bytes, and no number.
 void addTrials(const RunSpec& spec, const std::string& policy, bool ratesKnown, bool recompute,
     std::vector<PolicyTrial>& trials)
 {
     PolicyTrial trial{policy, spec.policyOptions, recompute};
-    const auto interval = spec.policyOptions.find("interval");
-    const bool findsInterval =
-        interval == spec.policyOptions.end() ? spec.policy == "auto" : interval->second == "auto";
-    if (policy == "zenflow" && findsInterval)
-        return addWindows(trial, ratesKnown, trials);
+    if (policy == "zenflow") {
+        const std::size_t first = trials.size();
+        if (isOpen(spec, "interval"))
+            addWindows(trial, ratesKnown, trials);
+        else
+            trials.push_back(trial);
+        return isOpen(spec, "accumulate-on") ? addSites(first, ratesKnown, trials) : void();
+    }
     trials.push_back(trial);
-    if (policy == "zero-offload-dpu" || policy == "zenflow" || spec.policy != "auto" ||
-        policy == "resident" || spec.policyOptions.count("order") > 0)
+    if (policy == "zero-offload-dpu" || spec.policy != "auto" || policy == "resident" ||
+        spec.policyOptions.count("order") > 0)
         return;
     trial.options["order"] = "by-layer";
     trials.push_back(trial);

@@ -72,7 +72,7 @@ Status StepExecutor::uploadWeights(GroupId group, const MasterView& master)
     const GroupMemory& memory = m_memory.group(group);
     const std::size_t count = master.high.size();
     if (!memory.weights)
-        return {}; // they come from the master in every step
+        return {};                                      // they come from the master in every step
     if (m_memory.stateCodec() == StateCodec::Compact) { // rounded otherwise than `high`
         std::vector<std::uint16_t> weight(count);
         std::vector<std::int8_t> remainder(count);

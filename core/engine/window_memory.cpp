@@ -54,12 +54,15 @@ Status WindowMemory::bindGroups(const TierStore& tiers)
         } else {
             group.packed = device(MemoryUse::PackedGradients);
         }
+        group.deviceSums = device(MemoryUse::WindowSums);
         group.landed = host(MemoryUse::Gradients);
         group.hostSums = host(MemoryUse::WindowSums);
         group.columns.resize(static_cast<std::size_t>(cut.columns));
         if (cut.dense > 0 && !group.state)
             return missing(MemoryUse::UrgentState);
         if (cut.packed > 0 && (!group.packed || !group.hostSums))
+            return missing(MemoryUse::WindowSums);
+        if (cut.packed > 0 && m_layout->onDevice && !group.deviceSums)
             return missing(MemoryUse::WindowSums);
         m_groups.push_back(std::move(group));
     }
@@ -130,6 +133,16 @@ TensorView WindowMemory::packed(GroupId id, const WeightCut& slot) const
 {
     return matrixView(group(id).packed + bytesOf(slot.packedFirst, sizeOf(m_compute)), m_compute,
         slot.rows, slot.complement());
+}
+
+TensorView WindowMemory::packed(GroupId id) const
+{
+    return vectorView(group(id).packed, m_compute, cut(id).packed);
+}
+
+TensorView WindowMemory::deviceSums(GroupId id) const
+{
+    return vectorView(group(id).deviceSums, DType::F32, cut(id).packed);
 }
 
 TensorView WindowMemory::urgentSums(GroupId id) const

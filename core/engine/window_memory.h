@@ -34,12 +34,13 @@ struct DenseState {
 
 struct WindowGroup {
     // Device. Null where the plan holds no such bytes.
-    std::byte* state = nullptr;     // m, v, low, high of all dense elements
-    std::byte* gradients = nullptr; // dense, c
-    std::byte* sums = nullptr;      // dense, F32
-    std::byte* energies = nullptr;  // (columns) F32: of this step; behind it the running ones
-    std::byte* lists = nullptr;     // I32: by weight the device's columns, then the host's
-    std::byte* packed = nullptr;    // c
+    std::byte* state = nullptr;      // m, v, low, high of all dense elements
+    std::byte* gradients = nullptr;  // dense, c
+    std::byte* sums = nullptr;       // dense, F32
+    std::byte* energies = nullptr;   // (columns) F32: of this step; behind it the running ones
+    std::byte* lists = nullptr;      // I32: by weight the device's columns, then the host's
+    std::byte* packed = nullptr;     // c
+    std::byte* deviceSums = nullptr; // packed, F32
     // Pinned host
     std::byte* landed = nullptr;       // packed, c
     std::byte* hostSums = nullptr;     // banks
@@ -64,6 +65,8 @@ public:
     // (rows, urgent), c: the gradient of the device's columns.
     TensorView urgentGradient(GroupId id, const WeightCut& slot) const;
     TensorView packed(GroupId id, const WeightCut& slot) const; // (rows, complement), c
+    TensorView packed(GroupId id) const;                        // (packed), c
+    TensorView deviceSums(GroupId id) const;                    // (packed), F32
     TensorView urgentSums(GroupId id) const;                    // (dense), F32
     TensorView energy(GroupId id, const WeightCut& slot) const; // (cols), F32
     TensorView runningEnergies(GroupId id) const;               // (columns), F32

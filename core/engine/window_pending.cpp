@@ -64,6 +64,24 @@ void WindowTasks::closeOnHost(
     }
 }
 
+// The sum of a window comes to its bank as the next step would send it.
+Status WindowTasks::fetchSums(int bank, Stream& stream, const Copy& copy, const Finish& finish)
+{
+    for (std::int32_t g = 0; g < m_window.groupCount(); ++g) {
+        const GroupId id{g};
+        if (m_window.cut(id).packed == 0)
+            continue;
+        MR_TRY(roundSum(id, stream));
+        MR_TRY(finish(stream));
+        MR_TRY(
+            copy(m_window.bank(id, bank), m_window.packed(id).data, m_window.bankBytes(id), false));
+        WindowWork work;
+        work.what = normOf(id, bank);
+        runAll(work);
+    }
+    return {};
+}
+
 Status WindowTasks::applyPending(const Carry& carry, const StepInputs& inputs, Stream& stream,
     const Copy& copy, const Finish& finish)
 {
@@ -87,12 +105,16 @@ Status WindowTasks::applyPending(const Carry& carry, const StepInputs& inputs, S
     }
     if (carry.hostJob) {
         task.slot = static_cast<std::uint8_t>(carry.hostJob->window % banks);
+        if (!carry.hostJob->sent)
+            MR_TRY(fetchSums(task.slot, stream, copy, finish));
         closeOnHost(closing(last, task, inputs), inputs.job,
             static_cast<std::size_t>(carry.hostJob->tilesDone), task.slot);
     }
     if (isFirst)
         return {};
     task.slot = static_cast<std::uint8_t>(carry.window % banks);
+    if (m_window.layout().onDevice)
+        MR_TRY(fetchSums(task.slot, stream, copy, finish));
     last.answers.front().windowSteps = carry.stepsIntoWindow;
     if (m_window.layout().hasNorm && carry.stepsIntoWindow > 1) {
         MR_TRY(joinUrgent(stream));

@@ -36,6 +36,13 @@ Status WindowTasks::enqueue(const Task& task, const StepInputs& inputs, Stream& 
     switch (task.kind) {
     case TaskKind::PackComplement:
         return pack(task, stream);
+    case TaskKind::AccumulateOnDevice:
+        return m_device.ops().accumulate(
+            {m_window.deviceSums(task.group), m_window.packed(task.group), m_memory.scalars.scalars,
+                task.micro.value == 0 ? 0.0F : 1.0F},
+            stream);
+    case TaskKind::FinishGradient:
+        return roundSum(task.group, stream);
     case TaskKind::SendGradient:
         return send(task, stream);
     case TaskKind::UpdateOnDevice:
@@ -76,6 +83,7 @@ Status WindowTasks::pack(const Task& task, Stream& stream)
 {
     Ops& ops = m_device.ops();
     const GroupId id = task.group;
+    const bool absolute = m_window.layout().columnEnergy == ColumnEnergy::Absolutes;
     for (const WeightCut& slot : m_window.cut(id).weights) {
         TensorView gradient =
             m_memory.group(id).finished(m_memory.gradientType(), slot.first, slot.rows * slot.cols);
@@ -88,9 +96,16 @@ Status WindowTasks::pack(const Task& task, Stream& stream)
             MR_TRY(ops.gatherColumns(
                 {gradient, m_window.hostColumns(id, slot), m_window.packed(id, slot)}, stream));
         if (slot.isMovable())
-            MR_TRY(ops.columnEnergy({gradient, m_window.energy(id, slot)}, stream));
+            MR_TRY(ops.columnEnergy({gradient, m_window.energy(id, slot), absolute}, stream));
     }
     return {};
+}
+
+// What is packed there was added and is not needed any more.
+Status WindowTasks::roundSum(GroupId id, Stream& stream)
+{
+    return m_device.ops().finishGradient(
+        {m_window.deviceSums(id), {}, m_window.packed(id)}, stream);
 }
 
 Status WindowTasks::send(const Task& task, Stream& stream)
@@ -261,6 +276,16 @@ CloseWindow WindowTasks::closing(const StepPlan& plan, const Task& task, const S
     return window;
 }
 
+SquareSum WindowTasks::normOf(GroupId id, int bank) const
+{
+    SquareSum norm;
+    norm.sum = m_window.bank(id, bank);
+    norm.type = m_window.sumType();
+    norm.count = static_cast<std::size_t>(m_window.cut(id).packed);
+    norm.normBlocks = m_window.group(id).normBlocks;
+    return norm;
+}
+
 Status WindowTasks::makeWork(
     const StepPlan& plan, const Task& task, const StepInputs& inputs, WindowWork& work)
 {
@@ -275,6 +300,10 @@ Status WindowTasks::makeWork(
         add.scalars = m_memory.hostScalars.scalars.as<const StepScalars>();
         add.normBlocks = group.normBlocks;
         work.what = add;
+        return {};
+    }
+    if (task.kind == TaskKind::NormPart) {
+        work.what = normOf(task.group, task.slot);
         return {};
     }
     if (task.kind == TaskKind::JoinNorm) {

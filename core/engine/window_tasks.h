@@ -113,7 +113,10 @@ private:
 
     Status uploadLists(const Copy& copy);
     Status pack(const Task& task, Stream& stream);
+    Status roundSum(GroupId id, Stream& stream);
     Status send(const Task& task, Stream& stream);
+    SquareSum normOf(GroupId id, int bank) const;
+    Status fetchSums(int bank, Stream& stream, const Copy& copy, const Finish& finish);
     Status updateUrgent(const Task& task, const StepInputs& inputs, Stream& stream);
     Status scatterUrgent(GroupId id, const WeightCut& slot, Stream& stream);
     Status joinUrgent(Stream& stream);
@@ -128,6 +131,7 @@ private:
     TensorView weightOf(GroupId id, const WeightCut& slot) const; // (rows, cols), c
     bool isDecayed(GroupId id, const WeightCut& slot) const;
 
+    void reserveMoves();
     void choose(GroupId id, const WeightCut& slot, const float* energies);
     void changeLists(GroupId id, const WeightCut& slot);
     Status movePlane(const Plane& plane, const Move& move, const Transfer& how);

@@ -43,7 +43,14 @@ void add(const AddGradient& work, std::size_t piece, bool isFinite) noexcept
     else if (work.isFirst)
         std::fill_n(sum, count, 0.0F);
     if (work.normBlocks)
-        squareBlocks(sum, count, work.normBlocks + first / 1024);
+        squareBlocks(sum, DType::F32, count, work.normBlocks + first / 1024);
+}
+
+void square(const SquareSum& work, std::size_t piece) noexcept
+{
+    const std::size_t first = piece * kPiece;
+    squareBlocks(work.sum + first * sizeOf(work.type), work.type,
+        std::min(kPiece, work.count - first), work.normBlocks + first / 1024);
 }
 
 void update(const UpdateTile& work, std::size_t piece) noexcept
@@ -75,6 +82,8 @@ std::size_t WindowWork::open() noexcept
         m_isFinite = work->scalars->finite != 0;
         return ceilDiv(work->count, kPiece);
     }
+    if (const auto* work = std::get_if<SquareSum>(&what))
+        return work->normBlocks ? ceilDiv(work->count, kPiece) : 0;
     if (const auto* work = std::get_if<UpdateTile>(&what))
         return ceilDiv(work->rows.rows, pieceRows(work->rows.cols));
     close(std::get<CloseWindow>(what));
@@ -85,6 +94,8 @@ void WindowWork::run(std::size_t piece) noexcept
 {
     if (const auto* work = std::get_if<AddGradient>(&what))
         add(*work, piece, m_isFinite);
+    else if (const auto* norm = std::get_if<SquareSum>(&what))
+        square(*norm, piece);
     else
         update(std::get<UpdateTile>(what), piece);
 }

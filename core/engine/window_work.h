@@ -39,6 +39,14 @@ struct AddGradient {
     float* normBlocks = nullptr;          // may be null
 };
 
+// The part of a window's norm that is in a sum the device made.
+struct SquareSum {
+    const std::byte* sum = nullptr;
+    DType type = DType::BF16;
+    std::size_t count = 0;
+    float* normBlocks = nullptr; // null: nothing is clipped, and there is nothing to do
+};
+
 struct CloseWindow {
     WindowBank* bank = nullptr;
     const StepScalars* scalars = nullptr; // of the window's last step
@@ -60,7 +68,7 @@ struct UpdateTile {
 class WindowWork final : public HostWork
 {
 public:
-    std::variant<AddGradient, CloseWindow, UpdateTile> what;
+    std::variant<AddGradient, SquareSum, CloseWindow, UpdateTile> what;
 
     std::size_t open() noexcept override;
     void run(std::size_t piece) noexcept override;

@@ -30,16 +30,21 @@ void addLoop(float* sum, std::size_t count, bool isFirst, Load load) noexcept
 }
 
 // sum[b] of one block: 16 lanes by fma, then halves (NormBlocksArgs).
-float squares(const float* x, std::size_t count) noexcept
+template <typename Load>
+float squares(std::size_t count, Load load) noexcept
 {
     constexpr std::size_t kLanes = 16;
     std::array<float, kLanes> lanes{};
+    const auto add = [&](std::size_t i, std::size_t lane) {
+        const float x = load(i);
+        lanes[lane] = std::fma(x, x, lanes[lane]);
+    };
     std::size_t i = 0;
     for (; i + kLanes <= count; i += kLanes)
         for (std::size_t l = 0; l < kLanes; ++l)
-            lanes[l] = std::fma(x[i + l], x[i + l], lanes[l]);
+            add(i + l, l);
     for (std::size_t l = 0; i < count; ++i, ++l)
-        lanes[l] = std::fma(x[i], x[i], lanes[l]);
+        add(i, l);
     for (std::size_t half = kLanes / 2; half > 0; half /= 2)
         for (std::size_t l = 0; l < half; ++l)
             lanes[l] += lanes[l + half];
@@ -107,10 +112,16 @@ void addGradient(
     addLoop(sum, count, isFirst, [from](std::size_t i) { return widen(from[i]); });
 }
 
-void squareBlocks(const float* x, std::size_t count, float* blockSums) noexcept
+void squareBlocks(const void* x, DType type, std::size_t count, float* blockSums) noexcept
 {
-    for (std::size_t first = 0; first < count; first += kNormBlock)
-        blockSums[first / kNormBlock] = squares(x + first, std::min(kNormBlock, count - first));
+    const auto* wide = static_cast<const float*>(x);
+    const auto* half = static_cast<const std::uint16_t*>(x);
+    for (std::size_t first = 0; first < count; first += kNormBlock) {
+        const std::size_t n = std::min(kNormBlock, count - first);
+        blockSums[first / kNormBlock] =
+            type == DType::F32 ? squares(n, [&](std::size_t i) { return wide[first + i]; })
+                               : squares(n, [&](std::size_t i) { return widen(half[first + i]); });
+    }
 }
 
 double joinBlocks(std::span<const float> blockSums) noexcept

@@ -24,7 +24,7 @@ void addGradient(
     float* sum, const void* gradient, DType gradientType, std::size_t count, bool isFirst) noexcept;
 
 // The sums of NormBlocksArgs: one for every 1,024 elements.
-void squareBlocks(const float* x, std::size_t count, float* blockSums) noexcept;
+void squareBlocks(const void* x, DType type, std::size_t count, float* blockSums) noexcept;
 // The sum of NormJoinArgs before the root.
 double joinBlocks(std::span<const float> blockSums) noexcept;
 

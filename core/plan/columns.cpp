@@ -71,9 +71,11 @@ WindowLayout windowLayout(const ModelShape& shape, const OffloadPolicy& policy, 
     if (rule.windowSteps == 1 && rule.maxStaleSteps == 0 && split.urgentShare == 0.0 &&
         !split.urgentVectors)
         return layout;
+    layout.columnEnergy = policy.columnEnergy;
     layout.steps = rule.windowSteps;
     layout.banks = rule.besideNext ? 2 : 1;
-    layout.direct = rule.windowSteps == 1;
+    layout.onDevice = policy.windowSums == Tier::Device && rule.windowSteps > 1;
+    layout.direct = layout.onDevice || rule.windowSteps == 1;
     layout.hasNorm = clipNorm > 0.0 && rule.windowSteps > 1;
     for (const GroupShape& group : shape.groups)
         layout.groups.push_back(cutByColumns(group, split));
@@ -83,14 +85,24 @@ WindowLayout windowLayout(const ModelShape& shape, const OffloadPolicy& policy, 
     return layout;
 }
 
+std::optional<std::size_t> findTile(
+    const WindowLayout& layout, GroupId group, std::int64_t firstElement) noexcept
+{
+    const auto& tiles = layout.tiles;
+    const auto isBefore = [&](const ComplementTile& tile, std::int64_t first) {
+        return tile.group == group ? tile.firstElement < first : tile.group.value > group.value;
+    };
+    const auto found = std::lower_bound(tiles.begin(), tiles.end(), firstElement, isBefore);
+    if (found == tiles.end() || found->group != group || found->firstElement != firstElement)
+        return {};
+    return static_cast<std::size_t>(found - tiles.begin());
+}
+
 const ComplementTile& tileAt(const WindowLayout& layout, GroupId group, std::int64_t firstElement)
 {
-    const auto found =
-        std::find_if(layout.tiles.begin(), layout.tiles.end(), [&](const ComplementTile& tile) {
-            return tile.group == group && tile.firstElement == firstElement;
-        });
-    assert(found != layout.tiles.end());
-    return *found;
+    const auto found = findTile(layout, group, firstElement);
+    assert(found);
+    return layout.tiles[*found];
 }
 
 std::size_t urgentGradientBytes(const GroupCut& cut, std::size_t computeBytes) noexcept

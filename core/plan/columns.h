@@ -21,6 +21,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace mr {
@@ -69,18 +70,24 @@ inline constexpr std::size_t kSentWindowBytes = 16; // of these, what SendScalar
 inline constexpr int kPackedSlots = 2;
 
 struct WindowLayout {
-    std::vector<GroupCut> groups;      // empty: the policy has no windows
-    std::vector<ComplementTile> tiles; // in the order the host updates them: groups descend
-    int steps = 1;                     // of a window, once the run is warm
-    int banks = 1;                     // of sums: 2 where the host works beside the next window
-    bool direct = false;               // one gradient per window, sent to where the host reads it
-    bool hasNorm = false;              // the norm of a window is not that of a step
-    std::int64_t uploadElements = 0;   // of the largest tile, packed
+    std::vector<GroupCut> groups; // empty: the policy has no windows
+    // In the order the host updates them: groups descend, elements of a group ascend.
+    std::vector<ComplementTile> tiles;
+    int steps = 1;                   // of a window, once the run is warm
+    int banks = 1;                   // of sums: 2 where the host works beside the next window
+    bool direct = false;             // one gradient per window, sent to where the host reads it
+    bool onDevice = false;           // windows of several steps are summed there
+    bool hasNorm = false;            // the norm of a window is not that of a step
+    std::int64_t uploadElements = 0; // of the largest tile, packed
+    ColumnEnergy columnEnergy = ColumnEnergy::Squares;
 
     bool isActive() const noexcept { return !groups.empty(); }
-    bool sharesPacked(std::size_t group) const noexcept // in a slot, by turns
+    // Is a gradient added to a sum on the device, in a step whose window has so many steps?
+    bool sumsOnDevice(int windowSteps) const noexcept { return onDevice && windowSteps > 1; }
+    // In a slot, by turns. Not where packed gradients wait for the norm of their step.
+    bool sharesPacked(std::size_t group) const noexcept
     {
-        return group > 0 && group + 1 < groups.size() && groups.size() > 3;
+        return !onDevice && group > 0 && group + 1 < groups.size() && groups.size() > 3;
     }
 };
 
@@ -90,7 +97,11 @@ GroupCut cutByColumns(const GroupShape& shape, const GradientSplit& split);
 // windows, delay or urgent columns.
 WindowLayout windowLayout(const ModelShape& shape, const OffloadPolicy& policy, double clipNorm);
 
-// The tile whose rows begin at this element. Precondition: there is one.
+// The tile whose rows begin at this element, as an index of the layout's tiles; nothing if there is
+// none.
+std::optional<std::size_t> findTile(
+    const WindowLayout& layout, GroupId group, std::int64_t firstElement) noexcept;
+// The same. Precondition: there is one.
 const ComplementTile& tileAt(const WindowLayout& layout, GroupId group, std::int64_t firstElement);
 
 // Bytes of the urgent gradients of a group, which between steps must also take a list of a weight's

@@ -62,6 +62,7 @@ double elementsOf(const StepPlan& plan, const Task& task, const CostInput& input
 
 // Adding a gradient to a sum reads 6 bytes and writes 4 where AdamW reads 14 and writes 12.
 constexpr double kAdditionsPerUpdate = 2.6;
+constexpr double kNormsPerUpdate = 13.0; // reads 2
 
 std::optional<double> durationOf(const StepPlan& plan, const Task& task, const CostInput& input)
 {
@@ -77,9 +78,15 @@ std::optional<double> durationOf(const StepPlan& plan, const Task& task, const C
     case TaskKind::AccumulateOnHost:
         return secondsOf(elementsOf(plan, task, input),
             kAdditionsPerUpdate * input.rates.hostAdamwElementsPerSecond);
+    case TaskKind::NormPart: // on the device it is in the rate of what was before it
+        return task.lane != Lane::Host
+                   ? std::optional(0.0)
+                   : secondsOf(elementsOf(plan, task, input),
+                         kNormsPerUpdate * input.rates.hostAdamwElementsPerSecond);
+    case TaskKind::AccumulateOnDevice:
     case TaskKind::PackComplement:
     case TaskKind::ScatterComplement:
-    case TaskKind::FinishGradient: // the norm part that follows is in this rate
+    case TaskKind::FinishGradient:
         if (input.rates.deviceGradientElementsPerSecond <= 0.0)
             return 0.0;
         return static_cast<double>(task.elementCount) / input.rates.deviceGradientElementsPerSecond;

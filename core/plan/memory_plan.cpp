@@ -193,6 +193,8 @@ void addWindowGroup(ItemList& list, const WindowLayout& window, std::size_t g, P
     list.add(Tier::Device, MemoryUse::ColumnLists, id, sizeof(std::int32_t) * columns);
     if (window.hasNorm)
         list.add(Tier::Device, MemoryUse::UrgentSums, id, sizeof(float) * dense);
+    if (window.onDevice)
+        list.add(Tier::Device, MemoryUse::WindowSums, id, sizeof(float) * packed);
     if (!window.sharesPacked(g))
         list.add(Tier::Device, MemoryUse::PackedGradients, id, compute * packed);
     if (!window.direct)

@@ -20,7 +20,9 @@
 //   UrgentState 12 n', UrgentGradients c n', UrgentSums 4 n' (and of the run, WindowScalars, where
 //   a window has a norm of its own), UrgentScratch (F32) 4 of the largest n', ColumnEnergies 8 and
 //   ColumnLists 4 bytes a column, PackedGradients c n" of embedding and head and kPackedSlots of
-//   the largest block, UploadSlots kUploadSlots of the largest tile
+//   the largest block, UploadSlots kUploadSlots of the largest tile. Where windows are summed on
+//   the device WindowSums 4 n", and PackedGradients c n" of every group, because a step that is not
+//   finite is known only after all of them
 //   UploadLanding F32 only: one tile of 4 bytes, where both planes land to be joined
 //   WeightSlots   OffloadPolicy::turns times c n of the largest block whose weights' home is the
 //   host, and which has no Weights of its own Boundaries (c of every layer's output and of the
@@ -31,9 +33,9 @@
 // SecondMoments 4 n each (also of what the device updates from there), Gradients c n of what the
 // host updates; Batches (every micro-batch of the step), Scalars (the
 // step's results). With `resident` the host holds no state: checkpoints pass through one staging
-// tile (Staging). With windows: WindowSums, banks of 4 n" (c n" where a window is one gradient,
-// which then is sent there), Gradients c n" for what has landed and is not yet summed, and
-// WindowScalars: the window's norm, 4 bytes for every 1,024 elements of n".
+// tile (Staging). With windows: WindowSums, banks of 4 n" (c n" where a window comes as one
+// gradient, which then is sent there), Gradients c n" for what has landed and is not yet summed,
+// and WindowScalars: the window's norm, 4 bytes for every 1,024 elements of n".
 
 #pragma once
 

@@ -43,31 +43,33 @@ enum class Lane : std::uint8_t { Compute, CopyIn, CopyOut, Host, Disk };
 
 // Where there are two lanes the builder places the task on one of them.
 enum class TaskKind : std::uint8_t {
-    FetchBatch,        // CopyIn           ids, targets, ... of one micro-batch
-    ReadFromDisk,      // Disk             weights or optimizer state, to pinned host
-    WriteToDisk,       // Disk             the other way
-    FetchWeights,      // CopyIn           pinned host to a slot
-    FetchState,        // CopyIn           optimizer state for an update on the device
-    StoreState,        // CopyOut          and back
-    Forward,           // Compute          one layer, one micro-batch; of the head: losses only
-    Backward,          // Compute          recomputes what forward did not keep; of the head:
-                       //                  losses and gradients, so a step has no Forward there
-    FinishGradient,    // Compute          rounds the group's sum once to the gradient type
-    SaveBoundary,      // CopyOut          the activation between two layers
-    LoadBoundary,      // CopyIn
-    SendGradient,      // CopyOut          to the host accumulator of the group
-    SelectColumns,     // CopyOut          sends the energies by which the urgent columns are
-                       //                  chosen and moved after the step; makes an OwnershipId
-    PackComplement,    // Compute          the other columns of a gradient, side by side
-    AccumulateOnHost,  // Host             adds a gradient that was sent to the window's sum
-    UploadComplement,  // CopyIn           the other columns, updated by the host
-    ScatterComplement, // Compute          staged complement into the weights, around owned columns
-    MoveOwnership,     // CopyIn, CopyOut  master, moments and update count of columns
-    NormPart,          // Compute or Host  squared norm of a range, by blocks
-    JoinNorm,          // Compute or Host  adds the parts; after this the clip factor is known
-    SendScalars,       // CopyOut          norm, clip factor, losses: what the host must know
-    UpdateOnDevice,    // Compute          AdamW
-    UpdateOnHost,      // Host             AdamW
+    FetchBatch,         // CopyIn           ids, targets, ... of one micro-batch
+    ReadFromDisk,       // Disk             weights or optimizer state, to pinned host
+    WriteToDisk,        // Disk             the other way
+    FetchWeights,       // CopyIn           pinned host to a slot
+    FetchState,         // CopyIn           optimizer state for an update on the device
+    StoreState,         // CopyOut          and back
+    Forward,            // Compute          one layer, one micro-batch; of the head: losses only
+    Backward,           // Compute          recomputes what forward did not keep; of the head:
+                        //                  losses and gradients, so a step has no Forward there
+    FinishGradient,     // Compute          rounds the group's sum once to the gradient type; with
+                        //                  Part::Complement the packed sum of a window
+    SaveBoundary,       // CopyOut          the activation between two layers
+    LoadBoundary,       // CopyIn
+    SendGradient,       // CopyOut          to the host accumulator of the group
+    SelectColumns,      // CopyOut          sends the energies by which the urgent columns are
+                        //                  chosen and moved after the step; makes an OwnershipId
+    PackComplement,     // Compute          the other columns of a gradient, side by side
+    AccumulateOnHost,   // Host             adds a gradient that was sent to the window's sum
+    AccumulateOnDevice, // Compute         adds a packed gradient to the window's sum
+    UploadComplement,   // CopyIn           the other columns, updated by the host
+    ScatterComplement,  // Compute          staged complement into the weights, around owned columns
+    MoveOwnership,      // CopyIn, CopyOut  master, moments and update count of columns
+    NormPart,           // Compute or Host  squared norm of a range, by blocks
+    JoinNorm,           // Compute or Host  adds the parts; after this the clip factor is known
+    SendScalars,        // CopyOut          norm, clip factor, losses: what the host must know
+    UpdateOnDevice,     // Compute          AdamW
+    UpdateOnHost,       // Host             AdamW
 };
 
 // Which elements of its range a task is about.
@@ -121,8 +123,8 @@ struct Task {
     // weights whose home is the host.
     std::uint8_t slot = 0;
     GroupId group;
-    MicroBatch micro;              // value -1 where it has no meaning; of AccumulateOnHost: the
-                                   // gradients that are in the sum before
+    MicroBatch micro;              // value -1 where it has no meaning; of what adds to the sum of
+                                   // a window: the gradients that are in it before
     OwnershipId ownership;         // value -1 where `part` is All
     StepIndex version = 0;         // of the weights it reads or, for updates, makes; the
                                    // learning rate and bias correction follow from it
@@ -171,6 +173,7 @@ struct HostJob {
     StepIndex dueStep = 0;   // the first step whose forward must see it
     std::int32_t tilesDone = 0;
     bool normJoined = false; // the window's clip factor is known
+    bool sent = true;        // false: its gradients are still the sum on the device
 };
 
 // What one step leaves for the next. A default one stands before the first step.

@@ -147,6 +147,9 @@ private:
     Task makePart(TaskKind kind, Lane lane, GroupId group, StepIndex version) const;
     void emitWindowStart(StepPlan& plan, Carry& out);
     void emitAccumulates(StepPlan& plan, StepIndex version, int bank, int before);
+    bool sumsOnDevice(const StepPlan& plan) const;
+    void emitDeviceSums(StepPlan& plan);
+    void emitSumOfWindow(StepPlan& plan, StepIndex version, int bank);
     void emitWindowNorm(StepPlan& plan, StepIndex version, int bank);
     void emitTileUpdate(StepPlan& plan, std::size_t tile, StepIndex version, int bank);
     void emitTileUpload(StepPlan& plan, std::size_t tile, StepIndex version, int bank);

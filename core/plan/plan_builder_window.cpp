@@ -1,10 +1,11 @@
 // The tasks of policies that split gradients by columns and let the host work in windows.
 //
 // A step packs what the host owns of each gradient and sends it; the host adds it to the sum of
-// the window at the beginning of the next step. Once a window is complete the host makes one
-// update of it, either at the end of its last step or beside the next window, a slice in every
-// step, and then the result is uploaded during the last backward of that window. So no task
-// outlives its step: what spans steps is data in the Carry (why: README).
+// the window at the beginning of the next step. Or the device adds it, once the step's norm is
+// known, and the sum is sent at the beginning of the next window, beside its forward. Once a window
+// is complete the host makes one update of it, either at the end of its last step or beside the
+// next window, a slice in every step, and then the result is uploaded during the last backward of
+// that window. So no task outlives its step: what spans steps is data in the Carry (why: README).
 
 #include "core/plan/plan_builder.h"
 
@@ -43,6 +44,9 @@ void PlanBuilder::emitWindowStart(StepPlan& plan, Carry& out)
         return;
     HostJob& job = *out.hostJob;
     const int bank = bankOf(job.window);
+    if (!job.sent)
+        emitSumOfWindow(plan, job.version, bank);
+    job.sent = true;
     if (!job.normJoined)
         emitWindowNorm(plan, job.version, bank);
     job.normJoined = true;
@@ -63,6 +67,42 @@ void PlanBuilder::emitAccumulates(StepPlan& plan, StepIndex version, int bank, i
         waitFor(m_scalars);
         waitFor(m_groups[g].gradient);
         m_groups[g].accumulated = m_hostReader = emit(plan, task);
+    }
+}
+
+bool PlanBuilder::sumsOnDevice(const StepPlan& plan) const
+{
+    return m_training.window.sumsOnDevice(plan.answers.front().windowSteps);
+}
+
+// After the norm: a step that is not finite is left out.
+void PlanBuilder::emitDeviceSums(StepPlan& plan)
+{
+    for (std::size_t g = 0; g < m_groups.size(); ++g) {
+        if (m_training.window.groups[g].packed == 0)
+            continue;
+        Task task = makePart(TaskKind::AccumulateOnDevice, Lane::Compute,
+            GroupId{static_cast<std::int32_t>(g)}, plan.step);
+        task.micro = MicroBatch{m_in.stepsIntoWindow};
+        emit(plan, task);
+    }
+}
+
+// Rounded over the last packed gradient, sent, and looked at for the norm of the window.
+void PlanBuilder::emitSumOfWindow(StepPlan& plan, StepIndex version, int bank)
+{
+    for (std::size_t g = m_groups.size(); g-- > 0;) {
+        if (m_training.window.groups[g].packed == 0)
+            continue;
+        const GroupId id{static_cast<std::int32_t>(g)};
+        waitFor(emit(plan, makePart(TaskKind::FinishGradient, Lane::Compute, id, version)));
+        Task send = makePart(TaskKind::SendGradient, Lane::CopyOut, id, version);
+        send.slot = static_cast<std::uint8_t>(bank);
+        m_groups[g].gradient = emit(plan, send);
+        Task norm = makePart(TaskKind::NormPart, Lane::Host, id, version);
+        norm.slot = send.slot;
+        waitFor(m_groups[g].gradient);
+        emit(plan, norm);
     }
 }
 
@@ -119,11 +159,11 @@ void PlanBuilder::emitPackedGradient(StepPlan& plan, GroupId group)
     const auto g = static_cast<std::size_t>(group.value);
     const WindowLayout& window = m_training.window;
     emit(plan, make(TaskKind::FinishGradient, Lane::Compute, group, plan.step));
-    if (window.sharesPacked(g))
-        waitFor(sendOfOccupant(group, kPackedSlots));
+    // Of another block; or of its own, if the sum of the window before is on its way from there.
+    waitFor(window.sharesPacked(g) ? sendOfOccupant(group, kPackedSlots) : m_groups[g].gradient);
     const Wait packed =
         emit(plan, makePart(TaskKind::PackComplement, Lane::Compute, group, plan.step));
-    if (window.groups[g].packed > 0) {
+    if (window.groups[g].packed > 0 && !sumsOnDevice(plan)) {
         Task send = makePart(TaskKind::SendGradient, Lane::CopyOut, group, plan.step);
         send.slot = static_cast<std::uint8_t>(bankOf(m_in.window));
         waitFor(packed);
@@ -161,6 +201,8 @@ void PlanBuilder::emitWindowEnd(StepPlan& plan, Carry& out)
     if (!hasNorm)
         emitScalarsAfter(plan, Part::All);
     emitUrgentUpdates(plan);
+    if (sumsOnDevice(plan))
+        emitDeviceSums(plan);
     if (hasNorm) {
         Task join = makePart(TaskKind::JoinNorm, Lane::Compute, GroupId{}, plan.step);
         join.part = Part::Urgent;
@@ -186,7 +228,9 @@ void PlanBuilder::emitScalarsAfter(StepPlan& plan, Part part)
 void PlanBuilder::emitWindowInStep(StepPlan& plan)
 {
     const int bank = bankOf(m_in.window);
-    if (!m_training.window.direct)
+    if (sumsOnDevice(plan))
+        emitSumOfWindow(plan, plan.step, bank);
+    else if (!m_training.window.direct)
         emitAccumulates(plan, plan.step, bank, m_in.stepsIntoWindow);
     emitWindowNorm(plan, plan.step, bank);
     for (std::size_t tile = 0; tile < m_training.window.tiles.size(); ++tile) {
@@ -201,7 +245,7 @@ void PlanBuilder::emitSelection(StepPlan& plan, Carry& out)
     Task task = makePart(TaskKind::SelectColumns, Lane::CopyOut, GroupId{}, plan.step);
     task.part = Part::Urgent;
     for (auto left = static_cast<TaskIndex>(plan.tasks.size()); left-- > 0;) {
-        if (plan.tasks[left].lane != Lane::Compute)
+        if (plan.tasks[left].kind != TaskKind::UpdateOnDevice) // it knows the step's energies
             continue;
         waitFor(Wait::onTask(left));
         break;
@@ -224,6 +268,7 @@ void PlanBuilder::leaveWindow(const StepPlan& plan, Carry& out)
     HostJob& job = out.hostJob.emplace();
     job.window = m_in.window;
     job.version = plan.step;
+    job.sent = !sumsOnDevice(plan);
     job.dueStep =
         plan.step + 1 + m_policy.clock->rule(GroupId{0}, plan.step + 1, m_chosen).windowSteps;
 }

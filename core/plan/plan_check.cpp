@@ -64,6 +64,7 @@ std::uint8_t lanesOf(TaskKind kind)
     case TaskKind::Forward:
     case TaskKind::Backward:
     case TaskKind::FinishGradient:
+    case TaskKind::AccumulateOnDevice:
     case TaskKind::PackComplement:
     case TaskKind::ScatterComplement:
     case TaskKind::UpdateOnDevice:
@@ -206,6 +207,7 @@ Status checkPlan(const StepPlan& plan, const Carry& carryIn, const Carry& carryO
     MR_TRY(checkUpdates(check));
     MR_TRY(checkVisits(check));
     MR_TRY(checkWindows(check));
+    MR_TRY(checkWindowSums(check));
     return checkCarry(check);
 }
 

@@ -1,9 +1,9 @@
 // The rules a plan is checked against, and how a broken one is named.
 //
-// checkPlan (policy.h) runs seven parts one after the other: what each task is by itself, what it
+// checkPlan (policy.h) runs eight parts one after the other: what each task is by itself, what it
 // reads, what comes from the host for it, what becomes of gradients, of state that visits the
-// device, of windows, and what is left for the next step. Each assumes that the part before it
-// found nothing.
+// device, of windows, of their sums on the device, and what is left for the next step. Each assumes
+// that the part before it found nothing.
 //
 // Threads  A PlanUnderCheck has one owner.
 // Errors   Internal: the rule, the task as text, and what is wrong with it.
@@ -109,6 +109,7 @@ Status checkStreams(const PlanUnderCheck& check);
 Status checkUpdates(const PlanUnderCheck& check);
 Status checkVisits(const PlanUnderCheck& check);
 Status checkWindows(const PlanUnderCheck& check);
+Status checkWindowSums(const PlanUnderCheck& check);
 Status checkCarry(const PlanUnderCheck& check);
 
 } // namespace mr

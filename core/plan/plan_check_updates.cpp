@@ -50,15 +50,19 @@ private:
             noteBackward(index);
             noteLosses(index);
             return {};
-        case TaskKind::FinishGradient:
-            return finish(index);
+        case TaskKind::FinishGradient: // of the sum of a window: checkWindowSums
+            return task.part == Part::All ? finish(index) : Status();
         case TaskKind::NormPart:
+            if (task.part != Part::All)
+                return {};
             groupOf(task).normParts.push_back(index);
             return needFinished(index);
         case TaskKind::PackComplement:
             groupOf(task).packs.push_back(index);
             return needFinished(index);
         case TaskKind::SendGradient:
+            if (task.version != m_check.plan.step)
+                return {}; // of the window before: checkWindowSums
             MR_TRY(needFinished(index));
             return send(index);
         case TaskKind::JoinNorm:

@@ -45,6 +45,7 @@ public:
         const GroupAnswers& answers = check.plan.answers.front();
         m_closes = check.in.stepsIntoWindow + 1 >= answers.windowSteps;
         m_beside = answers.besideNext;
+        m_sumsOnDevice = m_layout.sumsOnDevice(answers.windowSteps);
         for (JobUnderCheck* job : {&m_old, &m_new})
             job->begin(m_layout.tiles.size());
         if (const auto& job = check.in.hostJob)
@@ -81,7 +82,8 @@ private:
         const Task& task = m_check.at(index);
         switch (task.kind) {
         case TaskKind::FinishGradient:
-            groupOf(task).finish = index;
+            if (task.part == Part::All)
+                groupOf(task).finish = index;
             return {};
         case TaskKind::PackComplement:
             return pack(index);
@@ -141,13 +143,22 @@ private:
         return {};
     }
 
+    // Is what is sent the sum of a window, and no gradient of this step?
+    bool isOfSum(const Task& task) const
+    {
+        const auto& job = m_check.in.hostJob;
+        return m_sumsOnDevice || (job && !job->sent && task.version == job->version);
+    }
+
     Status send(TaskIndex index)
     {
         const Task& task = m_check.at(index);
         Group& group = groupOf(task);
+        if (isOfSum(task))
+            return {}; // checkWindowSums
         if (group.send || task.part != Part::Complement || !isBefore(group.pack, index))
             return m_check.broken(PlanRule::GradientFinished, index, "it may not be packed yet");
-        if (task.slot != bankOf(m_check.in.window))
+        if (task.slot != bankOf(m_check.in.window) || task.version != m_check.plan.step)
             return m_check.broken(PlanRule::HostBytes, index, "it is of another bank");
         if (m_check.in.landed && !isBefore(group.landed, index))
             return m_check.broken(
@@ -237,13 +248,11 @@ private:
     // Which tile of which job; nothing if there is none.
     std::optional<std::size_t> tileOf(const Task& task) const
     {
-        for (std::size_t t = 0; t < m_layout.tiles.size(); ++t) {
-            const ComplementTile& tile = m_layout.tiles[t];
-            if (tile.group == task.group && tile.firstElement == task.firstElement &&
-                tile.elementCount == task.elementCount && task.part == Part::Complement)
-                return t;
-        }
-        return {};
+        const auto tile = findTile(m_layout, task.group, task.firstElement);
+        if (!tile || m_layout.tiles[*tile].elementCount != task.elementCount ||
+            task.part != Part::Complement)
+            return {};
+        return tile;
     }
 
     Status updateTile(TaskIndex index)
@@ -312,7 +321,7 @@ private:
         const Group& group = m_groups[g];
         const bool sums = cut.packed > 0 && !m_layout.direct;
         const bool whole = group.pack && (group.updated || cut.columns == 0) &&
-                           (group.send || cut.packed == 0) &&
+                           group.send.has_value() == (cut.packed > 0 && !m_sumsOnDevice) &&
                            group.landed.has_value() == (sums && m_check.in.landed) &&
                            group.summed.has_value() == (sums && m_new.exists);
         if (whole)
@@ -358,7 +367,7 @@ private:
         const auto& job = out.hostJob;
         const StepIndex version = begins ? m_check.plan.step : m_old.version;
         if (job.has_value() != (begins || goesOn) ||
-            (job && (job->version != version ||
+            (job && (job->version != version || job->sent == (begins && m_sumsOnDevice) ||
                         (begins && (job->tilesDone != 0 || job->window != m_check.in.window)))))
             return m_check.broken(PlanRule::CarryFollows, "a host job is lost or made up");
         return {};
@@ -376,6 +385,7 @@ private:
     JobUnderCheck m_new; // that of this one, if it is made in the step
     bool m_closes = false;
     bool m_beside = false;
+    bool m_sumsOnDevice = false;
     std::array<Staging, kUploadSlots> m_staging;
     MaybeTask m_scalars;
     MaybeTask m_scalarReader; // on the host, the last

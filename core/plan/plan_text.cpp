@@ -6,12 +6,13 @@ namespace mr {
 
 namespace {
 
-constexpr std::array<std::string_view, 23> kKindNames = {"FetchBatch", "ReadFromDisk",
+constexpr std::array<std::string_view, 24> kKindNames = {"FetchBatch", "ReadFromDisk",
     "WriteToDisk", "FetchWeights", "FetchState", "StoreState", "Forward", "Backward",
     "FinishGradient", "SaveBoundary", "LoadBoundary", "SendGradient", "SelectColumns",
-    "PackComplement", "AccumulateOnHost", "UploadComplement", "ScatterComplement", "MoveOwnership",
-    "NormPart", "JoinNorm", "SendScalars", "UpdateOnDevice", "UpdateOnHost"};
-static_assert(static_cast<std::size_t>(TaskKind::UpdateOnHost) == 22);
+    "PackComplement", "AccumulateOnHost", "AccumulateOnDevice", "UploadComplement",
+    "ScatterComplement", "MoveOwnership", "NormPart", "JoinNorm", "SendScalars", "UpdateOnDevice",
+    "UpdateOnHost"};
+static_assert(static_cast<std::size_t>(TaskKind::UpdateOnHost) == 23);
 
 constexpr std::array<std::string_view, 5> kLaneNames = {
     "Compute", "CopyIn", "CopyOut", "Host", "Disk"};

@@ -36,8 +36,8 @@ enum Takes : unsigned {
     kTile = 2,
     kLate = 4,
     kDeviceShare = 8,
-    kWarmup = 16,
-    kColumns = 32, // urgent, select, interval, overlap, host-lr
+    kWarmup = 16,  // warmup, accumulate-on
+    kColumns = 32, // urgent, select, interval, overlap, energy, host-lr
     kState = 64,
     kHomes = 128, // weights-on-device, state-on-device, boundary, turns
 };
@@ -68,10 +68,9 @@ struct OptionOwner {
 };
 
 // Options of policies that are known and not built.
-constexpr std::array<OptionOwner, 3> kOtherOptions = {{
+constexpr std::array<OptionOwner, 2> kOtherOptions = {{
     {"disk-share", "ssd-vertical"},
     {"verify", "ssd-vertical"},
-    {"accumulate-on", "policies that accumulate on the host"},
 }};
 
 std::string builtNames()
@@ -104,9 +103,9 @@ std::string namesOf(unsigned takes)
     if ((takes & kDeviceShare) != 0)
         names += ", device-share";
     if ((takes & kWarmup) != 0)
-        names += ", warmup";
+        names += ", warmup, accumulate-on";
     if ((takes & kColumns) != 0)
-        names += ", urgent, interval, select, overlap, host-lr";
+        names += ", urgent, interval, select, overlap, energy, host-lr";
     if ((takes & kState) != 0)
         names += ", state";
     if ((takes & kHomes) != 0)
@@ -121,9 +120,9 @@ Status refuseOption(const PolicyRow& row, const std::string& option)
         if (owner.option == option)
             why = "belongs to " + std::string(owner.policies) + ", not built in this version";
     }
-    constexpr std::array<std::string_view, 13> kKnown = {"late", "device-share", "tile", "warmup",
-        "urgent", "interval", "select", "overlap", "host-lr", "weights-on-device",
-        "state-on-device", "boundary", "turns"};
+    constexpr std::array<std::string_view, 15> kKnown = {"late", "device-share", "tile", "warmup",
+        "accumulate-on", "urgent", "interval", "select", "overlap", "energy", "host-lr",
+        "weights-on-device", "state-on-device", "boundary", "turns"};
     if (std::find(kKnown.begin(), kKnown.end(), option) != kKnown.end())
         why = "is not of this policy";
     return Status::error(ErrorKind::InvalidArgument, "policy option '" + option + "' " + why +
@@ -194,6 +193,8 @@ struct Numbers {
     double urgentShare = 0.0;
     WindowRule window;
     double hostLearningRate = 1.0;
+    ColumnEnergy columnEnergy = ColumnEnergy::Squares;
+    Tier windowSums = Tier::PinnedHost;
     std::int64_t tileElements = kTileElements;
     StateCodec stateCodec = StateCodec::Plain;
 };
@@ -225,6 +226,17 @@ Result<double> parseFactor(const std::string& option, const std::string& value)
         "policy option " + option + "=" + value + ": want a factor from 0.01 to 100");
 }
 
+// One of two words; true: the second.
+Result<bool> parseEither(const std::string& option, const std::string& value,
+    std::string_view first, std::string_view second)
+{
+    if (value == first || value == second)
+        return value == second;
+    return Status::error(ErrorKind::InvalidArgument, "policy option " + option + "=" + value +
+                                                         ": want " + std::string(first) + " or " +
+                                                         std::string(second));
+}
+
 // Those that shape windows. False: it is none of them.
 Result<bool> applyWindowOption(
     const PolicyRow& row, const std::string& option, const std::string& value, Numbers& numbers)
@@ -243,10 +255,23 @@ Result<bool> applyWindowOption(
         return true;
     }
     if (option == "overlap" && columns) {
-        if (value != "on" && value != "off")
-            return Status::error(
-                ErrorKind::InvalidArgument, "policy option overlap=" + value + ": want on or off");
-        numbers.window.overlap = value == "on";
+        Result<bool> isOn = parseEither(option, value, "off", "on");
+        MR_TRY(isOn.status());
+        numbers.window.overlap = isOn.value();
+        return true;
+    }
+    if (option == "energy" && columns) {
+        Result<bool> isAbsolute = parseEither(option, value, "l2", "l1");
+        MR_TRY(isAbsolute.status());
+        numbers.columnEnergy = isAbsolute.value() ? ColumnEnergy::Absolutes : ColumnEnergy::Squares;
+        return true;
+    }
+    if (option == "accumulate-on" && (row.takes & kWarmup) != 0) {
+        if (value != "host" && value != "device" && value != "auto")
+            return Status::error(ErrorKind::InvalidArgument,
+                "policy option accumulate-on=" + value + ": want device, host or auto");
+        // auto: whoever knows the rates has put a place here
+        numbers.windowSums = value == "device" ? Tier::Device : Tier::PinnedHost;
         return true;
     }
     const bool isWarmup = option == "warmup" && (row.takes & kWarmup) != 0;
@@ -380,6 +405,8 @@ Result<OffloadPolicy> makePolicy(
     policy.tileElements = numbers.tileElements;
     policy.turns = numbers.turns;
     policy.hostLearningRate = numbers.hostLearningRate;
+    policy.columnEnergy = numbers.columnEnergy;
+    policy.windowSums = numbers.windowSums;
     policy.stateCodec = numbers.stateCodec;
     return policy;
 }

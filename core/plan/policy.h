@@ -110,6 +110,12 @@ public:
 // beside the update of the next one. 32 Mi elements are 64 MiB in BF16.
 inline constexpr std::int64_t kTileElements = std::int64_t{32} << 20;
 
+// By what columns are compared when the urgent ones are chosen.
+enum class ColumnEnergy : std::uint8_t {
+    Squares,   // sums of squares, as in the paper
+    Absolutes, // sums of |x|, as its authors' code has it; to compare
+};
+
 struct OffloadPolicy {
     std::string_view name; // "zero-offload"; what run files and the UI call it
     std::unique_ptr<const Traversal> traversal;
@@ -122,6 +128,10 @@ struct OffloadPolicy {
     int turns = 2;
     // What the learning rate is multiplied by in an update that is made once for several steps.
     double hostLearningRate = 1.0;
+    ColumnEnergy columnEnergy = ColumnEnergy::Squares;
+    // Where the gradients of a window are summed. On the device the sum is rounded once to the
+    // gradient type and crosses once: other numbers than the host's, except in windows of one step.
+    Tier windowSums = Tier::PinnedHost;
     StateCodec stateCodec = StateCodec::Plain; // Compact changes numbers, on all routes alike
 };
 

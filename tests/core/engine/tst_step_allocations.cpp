@@ -10,7 +10,9 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 using namespace mr;
@@ -19,9 +21,9 @@ using mr::test::HeapCounts;
 
 namespace {
 
-constexpr int kSteps = 12;
-constexpr std::size_t kWarmUp = 3;
+constexpr int kWarmUp = 3;
 constexpr int kMoreSteps = 40;
+constexpr int kMeasured = 9;             // of a run with files
 constexpr std::int64_t kPoolThreads = 6; // compute, update and stream threads of a tiny run
 
 // Writes down the heap counts whenever it is asked for its memory usage: the engine does so once
@@ -81,6 +83,12 @@ HeapCounts countsOfSteps(TinyRun run, bool threaded, int steps)
     return {marks[2].ours - marks[1].ours, marks[2].oneDnn - marks[1].oneDnn};
 }
 
+// Windows of two steps; columns change owner after steps 2, 6, 10, ... After two such rounds every
+// kind of step was met, and each was checked twice.
+constexpr int kWindowWarmUp = 11;
+const std::map<std::string, std::string> kWindows = {
+    {"interval", "2"}, {"warmup", "2"}, {"select", "4"}, {"urgent", "0.25"}};
+
 class TestStepAllocations : public QObject
 {
     Q_OBJECT
@@ -105,7 +113,8 @@ void TestStepAllocations::noThreadAllocatesInAStepAfterWarmUp_data()
                     QTest::addRow("%s, %s, %s, %s", policy, order, threaded ? "threaded" : "inline",
                         bf16 ? "bf16" : "fp32")
                         << policy << order << threaded << bf16;
-    for (const char* policy : {"zero-offload compact", "deep-optimizer-states compact"})
+    for (const char* policy :
+        {"zero-offload compact", "deep-optimizer-states compact", "zenflow", "zenflow device"})
         QTest::addRow("%s", policy) << policy << "by-microbatch" << true << true;
 }
 
@@ -118,14 +127,18 @@ void TestStepAllocations::noThreadAllocatesInAStepAfterWarmUp()
     TinyRun run;
     const QStringList words = policy.split(QLatin1Char(' '));
     run.policy = words.first().toStdString();
+    if (run.policy == "zenflow")
+        run.options = kWindows;
     run.options["order"] = order.toStdString();
     if (words.size() > 1)
-        run.options["state"] = words.last().toStdString();
+        run.options[run.policy == "zenflow" ? "accumulate-on" : "state"] =
+            words.last().toStdString();
     run.compute = bf16 ? DType::BF16 : DType::F32;
     run.recompute = true;
 
-    const HeapCounts shortRun = countsOfSteps(run, threaded, 3);
-    const HeapCounts longRun = countsOfSteps(run, threaded, 3 + kMoreSteps);
+    const int warmUp = run.policy == "zenflow" ? kWindowWarmUp : kWarmUp;
+    const HeapCounts shortRun = countsOfSteps(run, threaded, warmUp);
+    const HeapCounts longRun = countsOfSteps(run, threaded, warmUp + kMoreSteps);
 
     if (longRun.oneDnn > shortRun.oneDnn)
         qInfo("oneDNN itself allocated %llu times a step",
@@ -144,6 +157,7 @@ void TestStepAllocations::theEngineThreadAllocatesNothingFromStepToStep_data()
     QTest::addColumn<QString>("policy");
     QTest::newRow("resident") << "resident";
     QTest::newRow("zero-offload") << "zero-offload";
+    QTest::newRow("zenflow") << "zenflow";
 }
 
 void TestStepAllocations::theEngineThreadAllocatesNothingFromStepToStep()
@@ -152,7 +166,11 @@ void TestStepAllocations::theEngineThreadAllocatesNothingFromStepToStep()
     mr::test::RunRig rig;
     RunSpec spec = rig.spec("run");
     spec.policy = policy.toStdString();
-    spec.steps = kSteps;
+    const bool hasWindows = spec.policy == "zenflow";
+    if (hasWindows)
+        spec.policyOptions = kWindows;
+    const int warmUp = hasWindows ? kWindowWarmUp : kWarmUp;
+    spec.steps = warmUp + kMeasured;
     spec.evalEvery = 0;
     const auto inner = cpu(CpuDeviceOptions::Mode::Inline);
     WatchedDevice device(*inner);
@@ -164,8 +182,8 @@ void TestStepAllocations::theEngineThreadAllocatesNothingFromStepToStep()
 
     QVERIFY2(ended.ok(), ended.message().c_str());
     const auto& marks = device.engine();
-    QCOMPARE(marks.size(), static_cast<std::size_t>(kSteps));
-    QCOMPARE(marks.back().ours - marks[kWarmUp].ours, std::uint64_t{0});
+    QCOMPARE(marks.size(), static_cast<std::size_t>(spec.steps));
+    QCOMPARE(marks.back().ours - marks[static_cast<std::size_t>(warmUp)].ours, std::uint64_t{0});
 }
 
 } // namespace

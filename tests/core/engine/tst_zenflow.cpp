@@ -45,6 +45,7 @@ struct Rig {
     std::unique_ptr<PlainRun> run;
     StepIndex steps = 0;
     std::int64_t gradientBytes = 0; // of all steps: what crossed but batches and scalars
+    std::int64_t unplannedBytes = 0;
     std::vector<int> staleness;
 
     explicit Rig(const PlainRunSpec& spec)
@@ -73,7 +74,10 @@ struct Rig {
         auto result = run->step(inputs);
         if (!result.ok())
             qFatal("step %d: %s", int(steps), result.status().message().c_str());
-        gradientBytes += result.value().h2dBytes + result.value().d2hBytes;
+        const std::int64_t crossed = result.value().h2dBytes + result.value().d2hBytes;
+        const LinkTraffic planned = linkTraffic(run->stepPlan(), run->shape(), run->precision());
+        gradientBytes += crossed;
+        unplannedBytes += crossed - planned.hostToDeviceBytes - planned.deviceToHostBytes;
         for (const Task& task : run->stepPlan().tasks)
             if (task.kind == TaskKind::FetchBatch || task.kind == TaskKind::SendScalars)
                 gradientBytes -= copyBytes(run->stepPlan(), task, run->shape(), run->precision());
@@ -120,12 +124,20 @@ private slots:
     void overlapShiftsTheHostsUpdatesByOneWindow_data();
     void overlapShiftsTheHostsUpdatesByOneWindow();
     void delayedUpdateIsAWindowOfOneStep();
+    void theHostsLearningRateIsThatOfWholeWindows_data();
     void theHostsLearningRateIsThatOfWholeWindows();
     void theLinkCarriesWhatTheFormulaSays_data();
     void theLinkCarriesWhatTheFormulaSays();
     void stalenessGrowsToTwoWindowsLessOne();
     void theColumnsWithTheMostEnergyBecomeUrgent();
+    void energyIsWhatTheOptionSays_data();
+    void energyIsWhatTheOptionSays();
+    void aStepThatIsNotFiniteIsLeftOutOfItsWindow_data();
     void aStepThatIsNotFiniteIsLeftOutOfItsWindow();
+    void theDevicesSumIsRoundedOnce_data();
+    void theDevicesSumIsRoundedOnce();
+    void inFp32TheDevicesSumsAreTheHosts_data();
+    void inFp32TheDevicesSumsAreTheHosts();
     void movedMomentsKeepWhatBiasCorrectionMakesOfThem();
 };
 
@@ -133,10 +145,13 @@ void TestZenflow::overlapShiftsTheHostsUpdatesByOneWindow_data()
 {
     QTest::addColumn<QString>("urgent");
     QTest::addColumn<QString>("tile");
-    for (const char* urgent : {"0", "0.1", "0.5"})
-        for (const char* tile : {"2KiB", "64MiB"})
-            QTest::addRow("urgent %s, tile %s", urgent, tile)
-                << QString::fromUtf8(urgent) << QString::fromUtf8(tile);
+    QTest::addColumn<QString>("site");
+    for (const char* site : {"host", "device"})
+        for (const char* urgent : {"0", "0.1", "0.5"})
+            for (const char* tile : {"2KiB", "64MiB"})
+                QTest::addRow("urgent %s, tile %s, %s", urgent, tile, site)
+                    << QString::fromUtf8(urgent) << QString::fromUtf8(tile)
+                    << QString::fromUtf8(site);
 }
 
 // The same gradients, one window later; clipping included.
@@ -144,8 +159,10 @@ void TestZenflow::overlapShiftsTheHostsUpdatesByOneWindow()
 {
     QFETCH(QString, urgent);
     QFETCH(QString, tile);
+    QFETCH(QString, site);
     Options options = {{"interval", "3"}, {"warmup", "0"}, {"select", "0"},
-        {"urgent", urgent.toStdString()}, {"tile", tile.toStdString()}};
+        {"urgent", urgent.toStdString()}, {"tile", tile.toStdString()},
+        {"accumulate-on", site.toStdString()}};
     Rig beside(specOf("zenflow", options));
     options["overlap"] = "off";
     Rig inStep(specOf("zenflow", options));
@@ -191,11 +208,24 @@ void TestZenflow::delayedUpdateIsAWindowOfOneStep()
     QCOMPARE(delayed.run->memory().window->cut(GroupId{1}).dense, 0);
 }
 
+void TestZenflow::theHostsLearningRateIsThatOfWholeWindows_data()
+{
+    QTest::addColumn<QString>("overlap");
+    QTest::addColumn<QString>("site");
+    for (const char* overlap : {"off", "on"})
+        for (const char* site : {"host", "device"})
+            QTest::newRow((std::string("overlap ") + overlap + ", " + site).c_str())
+                << QString::fromUtf8(overlap) << QString::fromUtf8(site);
+}
+
 // Three times the rate moves a master three times as far, but not in a warm-up step.
 void TestZenflow::theHostsLearningRateIsThatOfWholeWindows()
 {
-    const auto moved = [](const char* factor, int steps) {
-        Options options = {{"interval", "3"}, {"warmup", "1"}, {"select", "0"}, {"overlap", "off"},
+    QFETCH(QString, overlap);
+    QFETCH(QString, site);
+    const auto moved = [&](const char* factor, int steps) {
+        Options options = {{"interval", "3"}, {"warmup", "1"}, {"select", "0"},
+            {"overlap", overlap.toStdString()}, {"accumulate-on", site.toStdString()},
             {"host-lr", factor}};
         PlainRunSpec spec = specOf("zenflow", options);
         spec.adamw.weightDecay = 0.0;
@@ -211,8 +241,9 @@ void TestZenflow::theHostsLearningRateIsThatOfWholeWindows()
     };
 
     QCOMPARE(moved("3", 1), moved("1", 1));
-    const double once = moved("1", 4) - moved("1", 1);
-    const double thrice = moved("3", 4) - moved("3", 1);
+    const int last = overlap == QStringLiteral("off") ? 4 : 7;
+    const double once = moved("1", last) - moved("1", 1);
+    const double thrice = moved("3", last) - moved("3", 1);
     QVERIFY(once > 0.0);
     QVERIFY2(std::abs(thrice / once - 3.0) < 0.05, qPrintable(QString::number(thrice / once)));
 }
@@ -222,23 +253,27 @@ void TestZenflow::theLinkCarriesWhatTheFormulaSays_data()
     QTest::addColumn<QString>("urgent");
     QTest::addColumn<int>("interval");
     QTest::addColumn<bool>("wide");
-    for (const char* urgent : {"0", "0.1", "0.5"})
-        for (const int interval : {1, 2, 4})
-            for (const bool wide : {false, true})
-                QTest::addRow(
-                    "urgent %s, interval %d, %s", urgent, interval, wide ? "fp32" : "bf16")
-                    << QString::fromUtf8(urgent) << interval << wide;
+    QTest::addColumn<QString>("site");
+    for (const char* site : {"host", "device"})
+        for (const char* urgent : {"0", "0.1", "0.5"})
+            for (const int interval : {1, 2, 4})
+                for (const bool wide : {false, true})
+                    QTest::addRow("urgent %s, interval %d, %s, %s", urgent, interval,
+                        wide ? "fp32" : "bf16", site)
+                        << QString::fromUtf8(urgent) << interval << wide << QString::fromUtf8(site);
 }
 
-// Sum over 2-D weights of 2 rows (cols - urgent) (S + 1) / S per step.
+// Sum over 2-D weights of 2 rows (cols - urgent) (S + 1) / S per step, or, where the device adds,
+// of 2 rows (cols - urgent) 2 / S.
 void TestZenflow::theLinkCarriesWhatTheFormulaSays()
 {
     QFETCH(QString, urgent);
     QFETCH(int, interval);
     QFETCH(bool, wide);
+    QFETCH(QString, site);
     Rig rig(specOf("zenflow",
         {{"interval", std::to_string(interval)}, {"warmup", "0"}, {"select", "0"},
-            {"urgent", urgent.toStdString()}},
+            {"urgent", urgent.toStdString()}, {"accumulate-on", site.toStdString()}},
         wide ? DType::F32 : DType::BF16));
     installCoarseWeights(*rig.run);
     for (int s = 0; s < interval; ++s)
@@ -254,7 +289,9 @@ void TestZenflow::theLinkCarriesWhatTheFormulaSays()
             if (slot.rank == 2)
                 complement += slot.rows * (slot.cols - static_cast<std::int64_t>(std::floor(
                                                            urgent.toDouble() * double(slot.cols))));
-    QCOMPARE(rig.gradientBytes, 2 * (wide ? 4 : 2) * complement * (interval + 1));
+    const int crossings = site == QStringLiteral("host") ? interval + 1 : 2; // in a window
+    QCOMPARE(rig.gradientBytes, 2 * (wide ? 4 : 2) * complement * crossings);
+    QCOMPARE(rig.unplannedBytes, 0);
 }
 
 void TestZenflow::stalenessGrowsToTwoWindowsLessOne()
@@ -302,19 +339,76 @@ void TestZenflow::theColumnsWithTheMostEnergyBecomeUrgent()
     QVERIFY(changed > 10);
 }
 
+void TestZenflow::energyIsWhatTheOptionSays_data()
+{
+    QTest::addColumn<QString>("energy");
+    QTest::newRow("squares") << QStringLiteral("l2");
+    QTest::newRow("absolutes") << QStringLiteral("l1");
+}
+
+// After one step, of the gradient that has landed on the host.
+void TestZenflow::energyIsWhatTheOptionSays()
+{
+    QFETCH(QString, energy);
+    Rig rig(specOf("zenflow",
+        {{"interval", "3"}, {"warmup", "0"}, {"urgent", "0.25"}, {"energy", energy.toStdString()}},
+        DType::F32));
+    installCoarseWeights(*rig.run);
+
+    rig.step();
+
+    const WindowMemory& window = *rig.run->memory().window;
+    int compared = 0;
+    for (std::int32_t g = 0; g < window.groupCount(); ++g) {
+        const GroupId id{g};
+        const auto* energies = window.runningEnergies(id).as<float>();
+        for (const WeightCut& weight : window.cut(id).weights) {
+            if (!weight.isMovable())
+                continue;
+            const auto columns = window.hostList(id, weight);
+            const auto* landed =
+                reinterpret_cast<const float*>(window.group(id).landed) + weight.packedFirst;
+            for (std::size_t c = 0; c < columns.size(); ++c) {
+                double expected = 0.0;
+                for (std::int64_t r = 0; r < weight.rows; ++r) {
+                    const double x = landed[r * weight.complement() + std::int64_t(c)];
+                    expected += energy == QStringLiteral("l1") ? std::abs(x) : x * x;
+                }
+                const double found = energies[weight.listFirst + columns[c]];
+                QVERIFY(std::abs(found - expected) <= 1e-5 * expected);
+                compared += expected > 0.0 ? 1 : 0;
+            }
+        }
+    }
+    QVERIFY(compared > 100);
+}
+
+void TestZenflow::aStepThatIsNotFiniteIsLeftOutOfItsWindow_data()
+{
+    QTest::addColumn<QString>("site");
+    QTest::addColumn<int>("bad");
+    for (const char* site : {"host", "device"})
+        for (const int bad : {0, 1, 2})
+            QTest::newRow((std::string(site) + ", step " + std::to_string(bad)).c_str())
+                << QString::fromUtf8(site) << bad;
+}
+
 void TestZenflow::aStepThatIsNotFiniteIsLeftOutOfItsWindow()
 {
-    const Options options = {{"interval", "3"}, {"warmup", "0"}, {"select", "0"}};
+    QFETCH(QString, site);
+    QFETCH(int, bad);
+    Options options = {{"interval", "3"}, {"warmup", "0"}, {"select", "0"}};
     Rig whole(specOf("zenflow", options));
+    options["accumulate-on"] = site.toStdString(); // two equal gradients: rounding changes nothing
     Rig broken(specOf("zenflow", options));
     installCoarseWeights(*whole.run);
     installCoarseWeights(*broken.run);
-    const float bad = std::numeric_limits<float>::infinity();
+    const float infinite = std::numeric_limits<float>::infinity();
 
     for (int s = 0; s < 6; ++s)
         whole.step();
     for (int s = 0; s < 6; ++s)
-        QCOMPARE(broken.step(s == 1 ? bad : 1.0F / 32.0F).scalars.finite, s == 1 ? 0 : 1);
+        QCOMPARE(broken.step(s == bad ? infinite : 1.0F / 32.0F).scalars.finite, s == bad ? 0 : 1);
 
     // The mean of two equal gradients is that of three, but for rounding.
     QCOMPARE(broken.run->executor().window()->state.hostUpdates, 1);
@@ -330,6 +424,94 @@ void TestZenflow::aStepThatIsNotFiniteIsLeftOutOfItsWindow()
     }
     QVERIFY(size > 0.0);
     QVERIFY2(difference < 1e-10 * size, qPrintable(QString::number(difference / size)));
+}
+
+void TestZenflow::theDevicesSumIsRoundedOnce_data()
+{
+    QTest::addColumn<QString>("interval");
+    QTest::addColumn<QString>("overlap");
+    QTest::addColumn<bool>("isExact");
+    for (const char* overlap : {"on", "off"})
+        for (const char* interval : {"2", "3", "4"})
+            QTest::newRow((std::string(interval) + " steps, overlap " + overlap).c_str())
+                << QString::fromUtf8(interval) << QString::fromUtf8(overlap) << (*interval != '3');
+}
+
+// Equal gradients: the sum of two or four is a BF16 number, that of three mostly is none.
+void TestZenflow::theDevicesSumIsRoundedOnce()
+{
+    QFETCH(QString, interval);
+    QFETCH(QString, overlap);
+    QFETCH(bool, isExact);
+    Options options = {{"interval", interval.toStdString()}, {"warmup", "1"}, {"select", "0"},
+        {"overlap", overlap.toStdString()}, {"tile", "2KiB"}};
+    Rig host(specOf("zenflow", options));
+    options["accumulate-on"] = "device";
+    Rig device(specOf("zenflow", options));
+    installCoarseWeights(*host.run);
+    installCoarseWeights(*device.run);
+
+    for (int s = 0; s < 1 + 2 * interval.toInt(); ++s)
+        QCOMPARE(device.step().scalars.gradNorm, host.step().scalars.gradNorm);
+
+    QCOMPARE(device.staleness, host.staleness);
+    QCOMPARE(device.run->executor().window()->state.hostUpdates,
+        host.run->executor().window()->state.hostUpdates);
+    std::size_t differ = 0;
+    double most = 0.0;
+    for (std::int32_t g = 0; g < host.run->memory().groupCount(); ++g) {
+        const auto expected = hostColumns<float>(*host.run, GroupId{g}, StatePart::FirstMoment);
+        const auto moments = hostColumns<float>(*device.run, GroupId{g}, StatePart::FirstMoment);
+        for (std::size_t i = 0; i < moments.size(); ++i) {
+            differ += moments[i] != expected[i] ? 1 : 0;
+            if (expected[i] != 0.0F)
+                most = std::max(most, std::abs(double(moments[i]) / double(expected[i]) - 1.0));
+        }
+        if (isExact)
+            QCOMPARE(hostColumns<std::int16_t>(*device.run, GroupId{g}, StatePart::Low),
+                hostColumns<std::int16_t>(*host.run, GroupId{g}, StatePart::Low));
+    }
+    QCOMPARE(differ == 0, isExact);
+    QVERIFY2(most < 1.0 / 256.0, qPrintable(QString::number(most))); // half an ulp of BF16, twice
+}
+
+void TestZenflow::inFp32TheDevicesSumsAreTheHosts_data()
+{
+    QTest::addColumn<QString>("overlap");
+    QTest::addColumn<QString>("order");
+    for (const char* overlap : {"on", "off"})
+        for (const char* order : {"by-microbatch", "by-layer"})
+            QTest::newRow((std::string("overlap ") + overlap + ", " + order).c_str())
+                << QString::fromUtf8(overlap) << QString::fromUtf8(order);
+}
+
+// Nothing is rounded there. Columns change owner within the run, and gradients differ.
+void TestZenflow::inFp32TheDevicesSumsAreTheHosts()
+{
+    QFETCH(QString, overlap);
+    QFETCH(QString, order);
+    TinyRun run;
+    run.policy = "zenflow";
+    run.options = {{"interval", "3"}, {"warmup", "1"}, {"select", "6"}, {"urgent", "0.25"},
+        {"tile", "2KiB"}, {"overlap", overlap.toStdString()}, {"order", order.toStdString()}};
+    run.steps = 14;
+    CpuDeviceOptions options;
+    options.memoryBytes = std::size_t{64} << 20;
+    options.mode = CpuDeviceOptions::Mode::Threaded;
+    const auto first = std::move(makeCpuDevice(options)).value();
+    const auto second = std::move(makeCpuDevice(options)).value();
+    const TinyResult host = runTiny(*first, run).value();
+    run.options["accumulate-on"] = "device";
+
+    const TinyResult device = runTiny(*second, run).value();
+
+    QCOMPARE(device.weightsHash, host.weightsHash);
+    QCOMPARE(device.losses, host.losses);
+    QCOMPARE(device.norms, host.norms);
+    QCOMPARE(device.peakDeviceBytes, device.plannedDeviceBytes);
+    QCOMPARE(device.peakHostBytes, device.plannedHostBytes);
+    QCOMPARE(device.allocationsInSteps, std::size_t{0});
+    QVERIFY(device.plannedHostBytes < host.plannedHostBytes);
 }
 
 // What the run holds of a group, whoever owns it.

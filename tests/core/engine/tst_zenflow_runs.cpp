@@ -5,6 +5,7 @@
 
 #include <QtTest>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 
@@ -35,8 +36,16 @@ const Case kCases[] = {
     {"zenflow, overlap off", "zenflow",
         {{"interval", "4"}, {"warmup", "1"}, {"overlap", "off"}, {"order", "by-layer"}},
         PrecisionChoice::BF16},
-    {"zero-offload-dpu", "zero-offload-dpu", {{"warmup", "4"}, {"tile", "4KiB"}},
+    {"zenflow, sums on the device", "zenflow",
+        {{"interval", "3"}, {"warmup", "2"}, {"select", "6"}, {"urgent", "0.3"}, {"tile", "4KiB"},
+            {"accumulate-on", "device"}},
         PrecisionChoice::BF16},
+    {"zenflow, sums on the device, overlap off", "zenflow",
+        {{"interval", "4"}, {"warmup", "1"}, {"overlap", "off"}, {"order", "by-layer"},
+            {"accumulate-on", "device"}},
+        PrecisionChoice::BF16},
+    {"zero-offload-dpu", "zero-offload-dpu",
+        {{"warmup", "4"}, {"tile", "4KiB"}, {"accumulate-on", "device"}}, PrecisionChoice::BF16},
 };
 
 RunSpec specOf(const RunRig& rig, const Case& of, const std::string& name)
@@ -64,6 +73,7 @@ private slots:
     void theStepRecordHasTheStalenessOfThePlan();
     void theExportedModelHasWhatWasPending_data();
     void theExportedModelHasWhatWasPending();
+    void inFp32EveryExportIsThatOfTheHostsSums();
     void aDamagedWindowFileIsNoticed();
 
 private:
@@ -145,6 +155,7 @@ void TestZenflowRuns::theExportedModelHasWhatWasPending_data()
     QTest::addColumn<int>("index");
     QTest::newRow("zenflow, fp32") << 0;
     QTest::newRow("zenflow, bf16") << 1;
+    QTest::newRow("zenflow, sums on the device") << 3;
 }
 
 MasterBuffers weightsOf(const fs::path& folder, const ParamTable& table, const ModelConfig& config)
@@ -196,6 +207,34 @@ void TestZenflowRuns::theExportedModelHasWhatWasPending()
             }
         }
     QVERIFY(pending > 100); // the checkpoint keeps it as pending
+}
+
+// Whether the run ends with a window in flight, with one that is complete, or within one.
+void TestZenflowRuns::inFp32EveryExportIsThatOfTheHostsSums()
+{
+    const auto device = smallDevice();
+    for (const int steps : {8, 9, 10, 11, 12}) {
+        const std::string name = "export fp32 " + std::to_string(steps);
+        RunSpec spec = specOf(*m_rig, kCases[0], name + " host");
+        spec.steps = steps;
+        const Outcome host = m_rig->train(spec, *device);
+        spec = specOf(*m_rig, kCases[0], name + " device");
+        spec.steps = steps;
+        spec.policyOptions["accumulate-on"] = "device";
+
+        const Outcome onDevice = m_rig->train(spec, *device);
+
+        QVERIFY2(onDevice.ended.ok(), onDevice.ended.message().c_str());
+        QCOMPARE(onDevice.progress.weightsHash, host.progress.weightsHash);
+        const ModelConfig config = readModelConfig(host.dir / "model").value();
+        const ParamTable table = buildParamTable(config);
+        const MasterBuffers expected = weightsOf(host.dir / "model", table, config);
+        const MasterBuffers exported = weightsOf(onDevice.dir / "model", table, config);
+        for (std::size_t g = 0; g < table.groups.size(); ++g) {
+            QVERIFY(std::ranges::equal(exported.views()[g].high, expected.views()[g].high));
+            QVERIFY(std::ranges::equal(exported.views()[g].low, expected.views()[g].low));
+        }
+    }
 }
 
 void TestZenflowRuns::aDamagedWindowFileIsNoticed()

@@ -426,6 +426,33 @@ private slots:
         compareUses(plan, Tier::PinnedHost, hostBytes(row));
     }
 
+    // Beside 4 bytes for every element that is summed, packed gradients that wait for the norm; the
+    // host has two banks of what is sent, and nothing to add.
+    void sumsOnTheDeviceTakeTheirBytesThere()
+    {
+        const ModelShape shape = columnShape(3);
+        const auto planOf = [&](const char* interval, const char* site) {
+            return planMemory(specOf(1, 1), shape, endless(), {},
+                policyWith("zenflow",
+                    {{"interval", interval}, {"urgent", "0.25"}, {"accumulate-on", site}}))
+                .value();
+        };
+        constexpr std::size_t kMatrix = 60 * 36; // of 48 columns the host has 36
+        constexpr std::size_t kComplement = 5 * kMatrix + 3 * 96 * 8;
+
+        const MemoryPlan host = planOf("4", "host");
+        const MemoryPlan device = planOf("4", "device");
+
+        QCOMPARE(device.bytes(Tier::Device, MemoryUse::WindowSums), 4 * kComplement);
+        QCOMPARE(device.bytes(Tier::Device, MemoryUse::PackedGradients), 2 * kComplement);
+        QCOMPARE(device.bytes(Tier::PinnedHost, MemoryUse::WindowSums), 2 * 2 * kComplement);
+        QCOMPARE(device.bytes(Tier::PinnedHost, MemoryUse::Gradients), std::size_t{0});
+        QCOMPARE(host.bytes(Tier::Device, MemoryUse::WindowSums), std::size_t{0});
+        QCOMPARE(host.bytes(Tier::PinnedHost, MemoryUse::WindowSums), 2 * 4 * kComplement);
+        for (const Tier tier : {Tier::Device, Tier::PinnedHost})
+            QCOMPARE(planOf("1", "device").bytes(tier), planOf("1", "host").bytes(tier));
+    }
+
     void whatBlocksShareIsOfTheRunAndTheRestOfItsGroup()
     {
         Result<MemoryPlan> made = planMemory(specOf(1, 1), unevenShape(), endless(), {},

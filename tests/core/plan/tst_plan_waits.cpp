@@ -84,6 +84,8 @@ std::vector<OffloadPolicy> windowPolicies(const std::string& order)
                 options["urgent"] = urgent;
                 options["select"] = "6";
                 policies.push_back(policyWith("zenflow", options));
+                options["accumulate-on"] = "device";
+                policies.push_back(policyWith("zenflow", options));
             }
         }
     }

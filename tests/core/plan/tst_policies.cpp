@@ -163,6 +163,39 @@ private slots:
         QCOMPARE(makePolicy("streamed", {}).value().clock->rule(GroupId{1}, 5, {}).lateShare, 1.0);
     }
 
+    void columnsAreComparedByTheirSquaresUnlessAsked()
+    {
+        const auto energyOf = [](const std::map<std::string, std::string>& options) {
+            return makePolicy("zenflow", options).value().columnEnergy;
+        };
+
+        QVERIFY(energyOf({}) == ColumnEnergy::Squares);
+        QVERIFY(energyOf({{"energy", "l2"}}) == ColumnEnergy::Squares);
+        QVERIFY(energyOf({{"energy", "l1"}}) == ColumnEnergy::Absolutes);
+        QCOMPARE(refusal("zenflow", {{"energy", "max"}}),
+            QStringLiteral("policy option energy=max: want l2 or l1"));
+        QVERIFY(refusal("zero-offload-dpu", {{"energy", "l1"}})
+                    .startsWith(QStringLiteral("policy option 'energy' is not of this policy")));
+    }
+
+    void windowsAreSummedOnTheHostUnlessAsked()
+    {
+        for (const char* name : {"zenflow", "zero-offload-dpu"}) {
+            const auto siteOf = [name](const std::map<std::string, std::string>& options) {
+                return makePolicy(name, options).value().windowSums;
+            };
+            QVERIFY(siteOf({}) == Tier::PinnedHost);
+            QVERIFY(siteOf({{"accumulate-on", "auto"}}) == Tier::PinnedHost);
+            QVERIFY(siteOf({{"accumulate-on", "host"}}) == Tier::PinnedHost);
+            QVERIFY(siteOf({{"accumulate-on", "device"}}) == Tier::Device);
+        }
+        QCOMPARE(refusal("zenflow", {{"accumulate-on", "disk"}}),
+            QStringLiteral("policy option accumulate-on=disk: want device, host or auto"));
+        QVERIFY(
+            refusal("zero-offload", {{"accumulate-on", "device"}})
+                .startsWith(QStringLiteral("policy option 'accumulate-on' is not of this policy")));
+    }
+
     void onlyTheExactClipModeIsTaken()
     {
         QVERIFY(makePolicy("resident", {{"clip-mode", "exact"}}).ok());
@@ -246,6 +279,7 @@ private slots:
             QTest::addRow("warmup=%s", value)
                 << QStringLiteral("warmup") << QString::fromUtf8(value);
         QTest::addRow("overlap=yes") << QStringLiteral("overlap") << QStringLiteral("yes");
+        QTest::addRow("energy=l3") << QStringLiteral("energy") << QStringLiteral("l3");
         QTest::addRow("urgent=2") << QStringLiteral("urgent") << QStringLiteral("2");
         QTest::addRow("late=auto") << QStringLiteral("late") << QStringLiteral("auto");
         for (const char* value : {"", "0", "2047", "17GiB", "-1", "much"})
@@ -258,7 +292,8 @@ private slots:
         QFETCH(const QString, value);
 
         const QStringList ofWindows{QStringLiteral("host-lr"), QStringLiteral("interval"),
-            QStringLiteral("warmup"), QStringLiteral("overlap"), QStringLiteral("urgent")};
+            QStringLiteral("warmup"), QStringLiteral("overlap"), QStringLiteral("urgent"),
+            QStringLiteral("energy")};
         const QString message =
             refusal(ofWindows.contains(option) ? "zenflow" : "deep-optimizer-states",
                 {{option.toStdString(), value.toStdString()}});
