@@ -23,14 +23,17 @@ int PlanBuilder::bankOf(std::int64_t window) const
     return static_cast<int>(window % m_training.window.banks);
 }
 
-// The host has until the backward of the window's last step: two thirds of a step are gone then.
+// The host has until the backward of the window's last step: two thirds of a step are gone then. A
+// sum from the device takes another third, at the beginning, to come.
 std::int32_t PlanBuilder::tilesUntil(const StepPlan& plan) const
 {
     const auto all = static_cast<std::int64_t>(m_training.window.tiles.size());
     if (closesWindow(plan))
         return static_cast<std::int32_t>(all);
-    const std::int64_t thirds = 3 * std::int64_t{plan.answers.front().windowSteps} - 2;
-    const std::int64_t until = (3 * all * (m_in.stepsIntoWindow + 1) + thirds - 1) / thirds;
+    const std::int64_t coming = sumsOnDevice(plan) ? 1 : 0;
+    const std::int64_t thirds = 3 * std::int64_t{plan.answers.front().windowSteps} - 2 - coming;
+    const std::int64_t gone = 3 * std::int64_t{m_in.stepsIntoWindow + 1} - coming;
+    const std::int64_t until = (all * gone + thirds - 1) / thirds;
     return static_cast<std::int32_t>(std::min(all, until));
 }
 

@@ -400,8 +400,10 @@ Status checkWindows(const PlanUnderCheck& check)
         return {};
     if (check.isTraining())
         return WindowCheck(check).run();
-    const bool same = check.in.landed == check.out.landed &&
-                      check.in.hostJob.has_value() == check.out.hostJob.has_value();
+    const auto& job = check.in.hostJob;
+    const auto& left = check.out.hostJob;
+    const bool same = check.in.landed == check.out.landed && job.has_value() == left.has_value() &&
+                      (!job || job->sent == left->sent);
     return same ? Status()
                 : check.broken(PlanRule::CarryFollows, "a window changes outside of a step");
 }

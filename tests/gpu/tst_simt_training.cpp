@@ -108,6 +108,22 @@ private slots:
         QCOMPARE(got.value().norms, want.value().norms);
     }
 
+    // In fp32, where the device's sums are those of the host.
+    void windowsHaveTheSameBitsWhoeverAdds()
+    {
+        const auto gpu = simt::makeSimtDevice(kMemoryBytes);
+        Options options = {{"interval", "2"}, {"urgent", "0.25"}, {"warmup", "1"}, {"select", "2"}};
+        auto want = trained(*gpu, DType::F32, "zenflow", options);
+        options["accumulate-on"] = "device";
+
+        auto got = trained(*gpu, DType::F32, "zenflow", options);
+
+        QVERIFY2(want.ok(), why(want));
+        QVERIFY2(got.ok(), why(got));
+        QCOMPARE(got.value().weightsHash, want.value().weightsHash);
+        QCOMPARE(got.value().norms, want.value().norms);
+    }
+
     // What every device must follow to the bit.
     void updatesAndNormsHaveTheBitsOfTheCpuDevice_data()
     {

@@ -136,6 +136,7 @@ private slots:
     void aStepThatIsNotFiniteIsLeftOutOfItsWindow();
     void theDevicesSumIsRoundedOnce_data();
     void theDevicesSumIsRoundedOnce();
+    void sumsOnTheDeviceArePlannedToTheByte();
     void inFp32TheDevicesSumsAreTheHosts_data();
     void inFp32TheDevicesSumsAreTheHosts();
     void movedMomentsKeepWhatBiasCorrectionMakesOfThem();
@@ -473,6 +474,30 @@ void TestZenflow::theDevicesSumIsRoundedOnce()
     }
     QCOMPARE(differ == 0, isExact);
     QVERIFY2(most < 1.0 / 256.0, qPrintable(QString::number(most))); // half an ulp of BF16, twice
+}
+
+void TestZenflow::sumsOnTheDeviceArePlannedToTheByte()
+{
+    for (const char* order : {"by-microbatch", "by-layer"}) {
+        TinyRun run;
+        run.policy = "zenflow";
+        run.options = {{"interval", "3"}, {"warmup", "1"}, {"select", "3"}, {"order", order},
+            {"accumulate-on", "device"}};
+        run.compute = DType::BF16;
+        run.steps = 8;
+        CpuDeviceOptions options;
+        options.memoryBytes = std::size_t{64} << 20;
+        options.mode = CpuDeviceOptions::Mode::Threaded;
+        const auto device = std::move(makeCpuDevice(options)).value();
+
+        const TinyResult result = runTiny(*device, run).value();
+
+        QCOMPARE(result.peakDeviceBytes, result.plannedDeviceBytes);
+        QCOMPARE(result.peakHostBytes, result.plannedHostBytes);
+        QCOMPARE(result.allocationsInSteps, std::size_t{0});
+        QCOMPARE(result.h2dBytes, result.plannedH2dBytes + result.movedBytes);
+        QCOMPARE(result.d2hBytes, result.plannedD2hBytes + result.movedBytes);
+    }
 }
 
 void TestZenflow::inFp32TheDevicesSumsAreTheHosts_data()

@@ -209,7 +209,8 @@ void TestZenflowRuns::theExportedModelHasWhatWasPending()
     QVERIFY(pending > 100); // the checkpoint keeps it as pending
 }
 
-// Whether the run ends with a window in flight, with one that is complete, or within one.
+// Whether the run ends with a window in flight, with one that is complete, or within one. Hashes of
+// the host's master are not compared: in the middle of a window it is ahead by another share.
 void TestZenflowRuns::inFp32EveryExportIsThatOfTheHostsSums()
 {
     const auto device = smallDevice();
@@ -225,7 +226,6 @@ void TestZenflowRuns::inFp32EveryExportIsThatOfTheHostsSums()
         const Outcome onDevice = m_rig->train(spec, *device);
 
         QVERIFY2(onDevice.ended.ok(), onDevice.ended.message().c_str());
-        QCOMPARE(onDevice.progress.weightsHash, host.progress.weightsHash);
         const ModelConfig config = readModelConfig(host.dir / "model").value();
         const ParamTable table = buildParamTable(config);
         const MasterBuffers expected = weightsOf(host.dir / "model", table, config);

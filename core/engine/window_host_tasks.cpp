@@ -1,0 +1,112 @@
+// What the host does in windows, as work for the update pool; and the counts of updates.
+
+#include "core/engine/step_executor.h"
+#include "core/engine/window_tasks.h"
+
+#include <utility>
+
+namespace mr {
+
+ComplementRows WindowTasks::rowsOf(const ComplementTile& tile, int bank) const
+{
+    const GroupMemory& group = m_memory.group(tile.group);
+    const WeightCut& slot = m_window.cut(tile.group).weights[static_cast<std::size_t>(tile.slot)];
+    const auto part = [&](StatePart p) { return group.state[static_cast<std::size_t>(p)]; };
+    const std::int64_t first = tile.firstElement;
+    ComplementRows rows;
+    rows.high = reinterpret_cast<std::uint16_t*>(part(StatePart::High)) + first;
+    rows.low = reinterpret_cast<std::int16_t*>(part(StatePart::Low)) + first;
+    rows.m = reinterpret_cast<float*>(part(StatePart::FirstMoment)) + first;
+    rows.v = reinterpret_cast<float*>(part(StatePart::SecondMoment)) + first;
+    rows.sums = m_window.bank(tile.group, bank) +
+                static_cast<std::size_t>(tile.packedFirst) * sizeOf(m_window.sumType());
+    rows.sumType = m_window.sumType();
+    rows.weightType = m_window.compute();
+    rows.columns = std::as_const(m_window).hostList(tile.group, slot);
+    rows.rows = static_cast<std::size_t>(tile.elementCount / slot.cols);
+    rows.cols = static_cast<std::size_t>(slot.cols);
+    rows.decayed = isDecayed(tile.group, slot);
+    return rows;
+}
+
+CloseWindow WindowTasks::closing(const StepPlan& plan, const Task& task, const StepInputs& inputs)
+{
+    CloseWindow window;
+    window.bank = &state.banks[task.slot];
+    window.scalars = m_memory.hostScalars.scalars.as<const StepScalars>();
+    // Beside the next window the last step is counted already; in the step itself it is not.
+    window.addsLast = task.version == plan.step;
+    const bool isFresh = window.addsLast && plan.window.before == 0;
+    window.before = isFresh ? 0 : window.bank->gradients;
+    const int steps = window.addsLast ? plan.window.before + 1 : plan.answers.front().windowSteps;
+    window.isOneStep = steps == 1;
+    if (m_window.layout().hasNorm && !window.isOneStep) {
+        window.urgent = reinterpret_cast<const StepScalars*>(m_window.hostUrgentScalars);
+        window.normBlocks = m_window.hostNormBlocks;
+        window.clipNorm = inputs.clipNorm;
+    }
+    return window;
+}
+
+SquareSum WindowTasks::normOf(GroupId id, int bank) const
+{
+    SquareSum norm;
+    norm.sum = m_window.bank(id, bank);
+    norm.type = m_window.sumType();
+    norm.count = static_cast<std::size_t>(m_window.cut(id).packed);
+    norm.normBlocks = m_window.group(id).normBlocks;
+    return norm;
+}
+
+Status WindowTasks::makeWork(
+    const StepPlan& plan, const Task& task, const StepInputs& inputs, WindowWork& work)
+{
+    if (task.kind == TaskKind::AccumulateOnHost) {
+        const WindowGroup& group = m_window.group(task.group);
+        AddGradient add;
+        add.sum = reinterpret_cast<float*>(m_window.bank(task.group, task.slot));
+        add.gradient = group.landed;
+        add.type = m_window.compute();
+        add.count = static_cast<std::size_t>(m_window.cut(task.group).packed);
+        add.isFirst = task.micro.value == 0;
+        add.scalars = m_memory.hostScalars.scalars.as<const StepScalars>();
+        add.normBlocks = group.normBlocks;
+        work.what = add;
+        return {};
+    }
+    if (task.kind == TaskKind::NormPart) {
+        work.what = normOf(task.group, task.slot);
+        return {};
+    }
+    if (task.kind == TaskKind::JoinNorm) {
+        work.what = closing(plan, task, inputs);
+        return {};
+    }
+    if (task.kind != TaskKind::UpdateOnHost)
+        return Status::error(ErrorKind::Internal, "window tasks: no work of the host");
+    UpdateTile update;
+    update.rows = rowsOf(tileAt(m_window.layout(), task.group, task.firstElement), task.slot);
+    update.bank = &state.banks[task.slot];
+    update.factors = task.version == plan.step ? inputs.closing : inputs.job;
+    work.what = update;
+    return {};
+}
+
+void WindowTasks::finishStep(const StepPlan& plan, const StepScalars& scalars)
+{
+    if (plan.window.before < 0)
+        return; // an evaluation
+    const int good = scalars.finite != 0 ? 1 : 0;
+    WindowBank& bank = state.banks[static_cast<std::size_t>(plan.window.bank)];
+    bank.gradients = (plan.window.before == 0 ? 0 : bank.gradients) + good;
+    state.deviceUpdates += good;
+    const auto& tiles = m_window.layout().tiles;
+    if (tiles.empty())
+        return;
+    for (const Task& task : plan.tasks)
+        if (task.kind == TaskKind::UpdateOnHost && task.group == tiles.back().group &&
+            task.firstElement == tiles.back().firstElement && state.banks[task.slot].applied > 0)
+            ++state.hostUpdates;
+}
+
+} // namespace mr
