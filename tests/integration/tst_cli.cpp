@@ -256,7 +256,7 @@ void TestCli::planTellsBytesOfTiersForEveryPolicy()
 
     QCOMPARE(plan.code, 0);
     const auto reports = plan.lines();
-    QCOMPARE(reports.size(), std::size_t{5});
+    QCOMPARE(reports.size(), std::size_t{6});
     for (const QJsonObject& report : reports) {
         QVERIFY(report[key("fits")].toBool());
         QVERIFY(number(report, "predicted_step_ms") > 0.0); // measured when it was asked for
