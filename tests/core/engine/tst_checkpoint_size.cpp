@@ -61,6 +61,8 @@ void TestCheckpointSize::whatIsToldIsWhatIsWritten()
         spec.policyOptions["state"] = "compact";
     if (spec.policy == "zenflow" || spec.policy == "zero-offload-dpu")
         spec.policyOptions["warmup"] = "1";
+    if (spec.policy == "zenflow")
+        spec.policyOptions["urgent"] = "0.5";
     spec.precision = bf16 ? PrecisionChoice::BF16 : PrecisionChoice::F32;
     spec.steps = 7; // 1, then 4 and 2 of the next window
     const auto device = smallDevice();

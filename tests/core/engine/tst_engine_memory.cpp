@@ -95,6 +95,7 @@ private slots:
     void anEvaluationThatLacksMemoryIsMadeAgain();
     void memoryThatLacksWhileTheRunOpensAgainIsPlannedAroundToo();
     void aRunThatLacksMemoryAgainAndAgainFailsAndCanBeResumed();
+    void aRunThatWentBackShowsNoStepsItDoesNotHave();
     void memoryThatLacksInACopyDamagesNothing_data();
     void memoryThatLacksInACopyDamagesNothing();
     void aRunResumedWithLessMemoryIsPlannedAgain();
@@ -222,8 +223,9 @@ void TestEngineMemory::aStepThatLacksMemoryIsDoneAgainWithTheSameBits()
         contains(messages, steps == 0 ? "from the beginning" : "from step 2"), messages.c_str());
     QCOMPARE(count(messages, "repeated"), 0);
     const RunSpec kept = readRunSpec(spec.outDir).value();
-    const RunRow row = m_rig->row(run.id);
-    QCOMPARE(toJson(kept), row.configJson);
+    QCOMPARE(kept.recompute, RecomputeChoice::Block); // what takes a tenth off all of them
+    QCOMPARE(m_rig->row(run.id).configJson, toJson(kept));
+    QVERIFY(contains(m_rig->row(run.id).planJson, "\"recompute\":\"block\""));
 }
 
 void TestEngineMemory::aStepThatHadBegunItsUpdateGoesBackToTheLastCheckpoint_data()
@@ -319,6 +321,20 @@ void TestEngineMemory::aRunThatLacksMemoryAgainAndAgainFailsAndCanBeResumed()
     const Outcome resumed = m_rig->resume(spec.outDir, *inner);
     QVERIFY2(resumed.ended.ok(), resumed.ended.message().c_str());
     QCOMPARE(resumed.progress.weightsHash, m_hash);
+}
+
+void TestEngineMemory::aRunThatWentBackShowsNoStepsItDoesNotHave()
+{
+    const auto inner = smallDevice();
+    // In step 4, and from then on for good.
+    ScarceDevice device(*inner, {{3, "adamw", 1}, {3, "embed", 2, -1}});
+
+    const Outcome run = m_rig->train(m_rig->spec("back"), device);
+
+    QVERIFY(!run.ended.ok());
+    QCOMPARE(run.progress.step, 0);
+    QCOMPARE(m_rig->steps(run.id).size(), std::size_t{0});
+    QVERIFY(contains(m_rig->messages(run.id), "from the beginning; steps 1 to 3 are repeated"));
 }
 
 void TestEngineMemory::memoryThatLacksInACopyDamagesNothing_data()

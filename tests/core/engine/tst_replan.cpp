@@ -20,6 +20,7 @@ private slots:
     void itsOwnPolicyComesFirst();
     void whatTheUserFixedStaysFixed();
     void anExplicitPolicyIsReplacedByAnExactOneOnly();
+    void whatLagsIsChosenOnlyWhereItIsAllowed();
     void whatChangesBitsIsTakenAlong();
     void whatIsFreeIsTheBudget();
     void theTierThatIsShortIsTheOneThatIsNamed();
@@ -95,6 +96,39 @@ void TestReplan::anExplicitPolicyIsReplacedByAnExactOneOnly()
         if (info.name == after.value().spec.policy)
             QVERIFY2(info.exact, after.value().spec.policy.c_str());
     QVERIFY(after.value().spec.policyOptions.count("interval") == 0);
+}
+
+// A host so slow that only what lags hides it.
+void TestReplan::whatLagsIsChosenOnlyWhereItIsAllowed()
+{
+    RunSpec spec = m_rig.spec("a");
+    spec.precision = PrecisionChoice::BF16;
+    spec.recompute = RecomputeChoice::None; // so that its own policy does not fit
+    const auto chosen = [&](const char* asked, bool allowed, const char* state, ReplanScope scope) {
+        RunSetup before = setUp(spec);
+        before.asked.policy = asked;
+        before.asked.allowStale = allowed;
+        before.asked.policyOptions["state"] = state;
+        before.rates.hostToDeviceBytesPerSecond = 1e9;
+        before.rates.deviceToHostBytesPerSecond = 1e9;
+        before.rates.hostAdamwElementsPerSecond = 1e6;
+        before.rates.deviceAdamwElementsPerSecond = 1e6;
+        before.rates.deviceFlopsPerSecond = 1e9;
+        auto after = replan(before, {Tier::Device, {}}, scope);
+        return after.ok() ? after.value().spec.policy : after.status().message();
+    };
+    const auto isExact = [](const std::string& policy) {
+        return policy == "resident" || policy == "zero-offload" ||
+               policy == "deep-optimizer-states";
+    };
+
+    const std::string lagging = chosen("auto", true, "fp32", ReplanScope::Any);
+
+    QVERIFY2(lagging == "zenflow" || lagging == "zero-offload-dpu", lagging.c_str());
+    QVERIFY(isExact(chosen("auto", false, "fp32", ReplanScope::Any)));
+    QVERIFY(isExact(chosen("resident", true, "fp32", ReplanScope::Any)));
+    QVERIFY(isExact(chosen("auto", true, "fp32", ReplanScope::Exact)));
+    QVERIFY(isExact(chosen("auto", true, "compact", ReplanScope::Any))); // they have no such state
 }
 
 void TestReplan::whatChangesBitsIsTakenAlong()
