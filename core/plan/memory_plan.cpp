@@ -1,12 +1,12 @@
 #include "core/plan/memory_plan.h"
 
+#include "core/plan/memory_parts.h"
 #include "core/plan/placement.h"
 #include "core/plan/traversal.h"
 
 #include <algorithm>
 #include <array>
 #include <string>
-#include <tuple>
 
 namespace mr {
 
@@ -19,108 +19,7 @@ constexpr std::array<std::string_view, 31> kUseNames = {"weights", "high plane",
     "urgent gradients", "urgent sums", "urgent scratch", "column energies", "column lists",
     "packed gradients", "upload slots", "window sums", "window scalars", "weight slots"};
 
-constexpr GroupId kOfTheRun{-1};
 constexpr std::size_t kAccumulatorBytes = 4; // fp32
-
-std::size_t computeBytes(Precision precision)
-{
-    return precision == Precision::BF16 ? 2 : 4;
-}
-
-class ItemList
-{
-public:
-    void add(Tier tier, MemoryUse use, GroupId group, std::size_t bytes)
-    {
-        if (bytes > 0)
-            m_items.push_back({tier, use, group, bytes});
-    }
-
-    std::vector<MemoryItem> take()
-    {
-        std::sort(m_items.begin(), m_items.end(), [](const MemoryItem& a, const MemoryItem& b) {
-            return std::tie(a.tier, a.use, a.group) < std::tie(b.tier, b.use, b.group);
-        });
-        return std::move(m_items);
-    }
-
-private:
-    std::vector<MemoryItem> m_items;
-};
-
-// Is the backward work of every block one run of items, so that its sum is complete before the next
-// block's begins?
-bool isContiguous(const Traversal& traversal, int layers, int microBatches)
-{
-    int current = layers; // none
-    std::vector<bool> left(static_cast<std::size_t>(layers), false);
-    for (const WorkItem& item : traversal.order(layers, microBatches)) {
-        if (item.pass != WorkItem::Pass::Backward || item.layer.value == current)
-            continue;
-        if (current < layers)
-            left[static_cast<std::size_t>(current)] = true;
-        current = item.layer.value;
-        if (left[static_cast<std::size_t>(current)])
-            return false;
-    }
-    return true;
-}
-
-bool isBlock(std::size_t group, std::size_t groups)
-{
-    return group > 0 && group + 1 < groups;
-}
-
-// What all blocks say of their gradients, and how large the largest parts are.
-struct BlockParts {
-    std::int64_t elements = 0;
-    std::int64_t onHost = 0;   // updated there
-    std::int64_t onDevice = 0; // updated there
-};
-
-BlockParts largestParts(const ModelShape& shape, const std::vector<std::int64_t>& hostFirst)
-{
-    BlockParts parts;
-    for (std::size_t g = 0; g < shape.groups.size(); ++g) {
-        if (!isBlock(g, shape.groups.size()))
-            continue;
-        const std::int64_t elements = shape.groups[g].elements;
-        parts.elements = std::max(parts.elements, elements);
-        parts.onHost = std::max(parts.onHost, elements - hostFirst[g]);
-        parts.onDevice = std::max(parts.onDevice, hostFirst[g]);
-    }
-    return parts;
-}
-
-struct GradientInput {
-    bool contiguous = false;
-    Precision precision{};
-    int blocks = 0;
-    bool byColumns = false;
-    int turns = 2;
-};
-
-GradientHomes gradientHomes(const BlockParts& parts, const GradientInput& input)
-{
-    const auto [contiguous, precision, blocks, byColumns, turns] = input;
-    GradientHomes homes;
-    if (blocks < 2)
-        return homes;
-    if (byColumns) { // packed at once, on Compute, which runs in order
-        homes.sumSlots = contiguous ? 1 : 0;
-        homes.finishedSlots = precision == Precision::BF16 ? 1 : 0;
-        return homes;
-    }
-    // In BF16 the sum is read on Compute only, which runs in order; in F32 it is what is sent, and
-    // what the device's update reads after the norm.
-    if (contiguous && precision == Precision::BF16)
-        homes.sumSlots = 1;
-    else if (contiguous && parts.onDevice == 0)
-        homes.sumSlots = turns;
-    if (precision == Precision::BF16 && parts.onHost > 0)
-        homes.finishedSlots = turns;
-    return homes;
-}
 
 struct GroupInput {
     GroupId id;
@@ -169,75 +68,6 @@ void addGroup(
     }
     if (!group.byColumns)
         list.add(Tier::PinnedHost, MemoryUse::Gradients, group.id, compute * (all - onDevice));
-}
-
-constexpr std::size_t kNormBlock = 1024; // elements of one partial norm
-
-std::size_t normBytes(std::int64_t elements)
-{
-    return sizeof(float) * ((static_cast<std::size_t>(elements) + kNormBlock - 1) / kNormBlock);
-}
-
-void addWindowGroup(ItemList& list, const WindowLayout& window, std::size_t g, Precision precision)
-{
-    const GroupCut& cut = window.groups[g];
-    const GroupId id{static_cast<std::int32_t>(g)};
-    const auto dense = static_cast<std::size_t>(cut.dense);
-    const auto packed = static_cast<std::size_t>(cut.packed);
-    const auto columns = static_cast<std::size_t>(cut.columns);
-    const std::size_t compute = computeBytes(precision);
-    list.add(
-        Tier::Device, MemoryUse::UrgentState, id, stateBytes(StateCodec::Plain, 1, true) * dense);
-    list.add(Tier::Device, MemoryUse::UrgentGradients, id, urgentGradientBytes(cut, compute));
-    list.add(Tier::Device, MemoryUse::ColumnEnergies, id, 2 * sizeof(float) * columns);
-    list.add(Tier::Device, MemoryUse::ColumnLists, id, sizeof(std::int32_t) * columns);
-    if (window.hasNorm)
-        list.add(Tier::Device, MemoryUse::UrgentSums, id, sizeof(float) * dense);
-    if (window.onDevice)
-        list.add(Tier::Device, MemoryUse::WindowSums, id, sizeof(float) * packed);
-    if (!window.sharesPacked(g))
-        list.add(Tier::Device, MemoryUse::PackedGradients, id, compute * packed);
-    if (!window.direct)
-        list.add(Tier::PinnedHost, MemoryUse::Gradients, id, compute * packed);
-    const std::size_t sum = window.direct ? compute : sizeof(float);
-    list.add(Tier::PinnedHost, MemoryUse::WindowSums, id,
-        static_cast<std::size_t>(window.banks) * sum * packed);
-}
-
-// What windows need of the run, and of every group.
-void addWindow(ItemList& list, const WindowLayout& window, Precision precision)
-{
-    const std::size_t compute = computeBytes(precision);
-    std::size_t largestDense = 0;
-    std::size_t largestPacked = 0;
-    std::size_t denseNorms = 0;
-    std::size_t packedNorms = 0;
-    for (std::size_t g = 0; g < window.groups.size(); ++g) {
-        const GroupCut& cut = window.groups[g];
-        addWindowGroup(list, window, g, precision);
-        largestDense = std::max(largestDense, static_cast<std::size_t>(cut.dense));
-        if (window.sharesPacked(g))
-            largestPacked = std::max(largestPacked, static_cast<std::size_t>(cut.packed));
-        denseNorms += normBytes(cut.dense);
-        packedNorms += normBytes(cut.packed);
-    }
-    list.add(Tier::Device, MemoryUse::PackedGradients, kOfTheRun,
-        compute * static_cast<std::size_t>(kPackedSlots) * largestPacked);
-    list.add(Tier::Device, MemoryUse::UploadSlots, kOfTheRun,
-        compute * static_cast<std::size_t>(kUploadSlots) *
-            static_cast<std::size_t>(window.uploadElements));
-    if (precision == Precision::F32)
-        list.add(Tier::Device, MemoryUse::UrgentScratch, kOfTheRun, sizeof(float) * largestDense);
-    std::int64_t columns = 0;
-    for (const GroupCut& cut : window.groups)
-        columns += cut.columns;
-    list.add(Tier::PinnedHost, MemoryUse::ColumnEnergies, kOfTheRun,
-        sizeof(float) * static_cast<std::size_t>(columns));
-    if (!window.hasNorm)
-        return;
-    list.add(Tier::Device, MemoryUse::WindowScalars, kOfTheRun, kWindowScalarBytes + denseNorms);
-    list.add(
-        Tier::PinnedHost, MemoryUse::WindowScalars, kOfTheRun, kWindowScalarBytes + packedNorms);
 }
 
 struct SlotInput {

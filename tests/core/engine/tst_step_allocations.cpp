@@ -113,6 +113,7 @@ void TestStepAllocations::noThreadAllocatesInAStepAfterWarmUp_data()
                     QTest::addRow("%s, %s, %s, %s", policy, order, threaded ? "threaded" : "inline",
                         bf16 ? "bf16" : "fp32")
                         << policy << order << threaded << bf16;
+    QTest::newRow("streamed") << "streamed" << "by-layer" << true << true;
     for (const char* policy :
         {"zero-offload compact", "deep-optimizer-states compact", "zenflow", "zenflow device"})
         QTest::addRow("%s", policy) << policy << "by-microbatch" << true << true;

@@ -1,0 +1,62 @@
+#include "core/plan/memory_parts.h"
+
+namespace mr {
+
+bool isContiguous(const Traversal& traversal, int layers, int microBatches)
+{
+    int current = layers; // none
+    std::vector<bool> left(static_cast<std::size_t>(layers), false);
+    for (const WorkItem& item : traversal.order(layers, microBatches)) {
+        if (item.pass != WorkItem::Pass::Backward || item.layer.value == current)
+            continue;
+        if (current < layers)
+            left[static_cast<std::size_t>(current)] = true;
+        current = item.layer.value;
+        if (left[static_cast<std::size_t>(current)])
+            return false;
+    }
+    return true;
+}
+
+bool isBlock(std::size_t group, std::size_t groups)
+{
+    return group > 0 && group + 1 < groups;
+}
+
+BlockParts largestParts(const ModelShape& shape, const std::vector<std::int64_t>& hostFirst)
+{
+    BlockParts parts;
+    for (std::size_t g = 0; g < shape.groups.size(); ++g) {
+        if (!isBlock(g, shape.groups.size()))
+            continue;
+        const std::int64_t elements = shape.groups[g].elements;
+        parts.elements = std::max(parts.elements, elements);
+        parts.onHost = std::max(parts.onHost, elements - hostFirst[g]);
+        parts.onDevice = std::max(parts.onDevice, hostFirst[g]);
+    }
+    return parts;
+}
+
+GradientHomes gradientHomes(const BlockParts& parts, const GradientInput& input)
+{
+    const auto [contiguous, precision, blocks, byColumns, turns] = input;
+    GradientHomes homes;
+    if (blocks < 2)
+        return homes;
+    if (byColumns) { // packed at once, on Compute, which runs in order
+        homes.sumSlots = contiguous ? 1 : 0;
+        homes.finishedSlots = precision == Precision::BF16 ? 1 : 0;
+        return homes;
+    }
+    // In BF16 the sum is read on Compute only, which runs in order; in F32 it is what is sent, and
+    // what the device's update reads after the norm.
+    if (contiguous && precision == Precision::BF16)
+        homes.sumSlots = 1;
+    else if (contiguous && parts.onDevice == 0)
+        homes.sumSlots = turns;
+    if (precision == Precision::BF16 && parts.onHost > 0)
+        homes.finishedSlots = turns;
+    return homes;
+}
+
+} // namespace mr

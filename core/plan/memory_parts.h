@@ -1,0 +1,70 @@
+// What planMemory is made of: for memory_plan.cpp and the parts of it that are files of their own.
+
+#pragma once
+
+#include "core/plan/memory_plan.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace mr {
+
+inline constexpr GroupId kOfTheRun{-1};
+
+inline std::size_t computeBytes(Precision precision)
+{
+    return precision == Precision::BF16 ? 2 : 4;
+}
+
+class ItemList
+{
+public:
+    void add(Tier tier, MemoryUse use, GroupId group, std::size_t bytes)
+    {
+        if (bytes > 0)
+            m_items.push_back({tier, use, group, bytes});
+    }
+
+    std::vector<MemoryItem> take()
+    {
+        std::sort(m_items.begin(), m_items.end(), [](const MemoryItem& a, const MemoryItem& b) {
+            return std::tie(a.tier, a.use, a.group) < std::tie(b.tier, b.use, b.group);
+        });
+        return std::move(m_items);
+    }
+
+private:
+    std::vector<MemoryItem> m_items;
+};
+
+// What all blocks say of their gradients, and how large the largest parts are.
+struct BlockParts {
+    std::int64_t elements = 0;
+    std::int64_t onHost = 0;   // updated there
+    std::int64_t onDevice = 0; // updated there
+};
+
+BlockParts largestParts(const ModelShape& shape, const std::vector<std::int64_t>& hostFirst);
+bool isBlock(std::size_t group, std::size_t groups);
+
+struct GradientInput {
+    bool contiguous = false;
+    Precision precision{};
+    int blocks = 0;
+    bool byColumns = false;
+    int turns = 2;
+};
+
+GradientHomes gradientHomes(const BlockParts& parts, const GradientInput& input);
+
+// Is the backward work of every block one run of items, so that its sum is complete before the next
+// block's begins?
+bool isContiguous(const Traversal& traversal, int layers, int microBatches);
+
+// What windows need of the run, and of every group.
+void addWindow(ItemList& list, const WindowLayout& window, Precision precision);
+
+} // namespace mr

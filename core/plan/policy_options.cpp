@@ -1,0 +1,275 @@
+#include "core/plan/policy_options.h"
+
+#include <millrace/run_spec.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+namespace mr {
+
+namespace {
+
+struct OptionOwner {
+    std::string_view option;
+    std::string_view policies;
+};
+
+// Options of policies that are known and not built.
+constexpr std::array<OptionOwner, 2> kOtherOptions = {{
+    {"disk-share", "ssd-vertical"},
+    {"verify", "ssd-vertical"},
+}};
+
+std::string namesOf(unsigned takes)
+{
+    std::string names = "order, clip-mode";
+    if ((takes & kTile) != 0)
+        names += ", tile";
+    if ((takes & kLate) != 0)
+        names += ", late";
+    if ((takes & kDeviceShare) != 0)
+        names += ", device-share";
+    if ((takes & kWarmup) != 0)
+        names += ", warmup, accumulate-on";
+    if ((takes & kColumns) != 0)
+        names += ", urgent, interval, select, overlap, energy, host-lr";
+    if ((takes & kState) != 0)
+        names += ", state";
+    if ((takes & kHomes) != 0)
+        names += ", weights-on-device, state-on-device, boundary, turns";
+    return names;
+}
+
+Status refuseOption(const OptionTaker& taker, const std::string& option)
+{
+    std::string why = "is not known";
+    for (const OptionOwner& owner : kOtherOptions) {
+        if (owner.option == option)
+            why = "belongs to " + std::string(owner.policies) + ", not built in this version";
+    }
+    constexpr std::array<std::string_view, 15> kKnown = {"late", "device-share", "tile", "warmup",
+        "accumulate-on", "urgent", "interval", "select", "overlap", "energy", "host-lr",
+        "weights-on-device", "state-on-device", "boundary", "turns"};
+    if (std::find(kKnown.begin(), kKnown.end(), option) != kKnown.end())
+        why = "is not of this policy";
+    return Status::error(ErrorKind::InvalidArgument, "policy option '" + option + "' " + why +
+                                                         "; '" + std::string(taker.policy) +
+                                                         "' takes " + namesOf(taker.takes));
+}
+
+Result<double> parseShare(const std::string& option, const std::string& value)
+{
+    double share = -1.0;
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), share);
+    if (error == std::errc() && end == value.data() + value.size() && share >= 0.0 && share <= 1.0)
+        return share;
+    return Status::error(ErrorKind::InvalidArgument,
+        "policy option " + option + "=" + value + ": want a share from 0 to 1" +
+            (option == "device-share" ? ", or auto" : ""));
+}
+
+// Bytes of one upload in BF16.
+Status parseTile(const std::string& value, std::int64_t& elements)
+{
+    Result<std::uint64_t> bytes = parseBytes(value);
+    MR_TRY(bytes.status());
+    constexpr std::uint64_t kLeast = 2 * kCutElements;
+    constexpr std::uint64_t kMost = std::uint64_t{1} << 34;
+    if (bytes.value() < kLeast || bytes.value() > kMost)
+        return Status::error(ErrorKind::InvalidArgument,
+            "policy option tile=" + value + ": want 2KiB to 16GiB, for instance 64MiB");
+    elements = static_cast<std::int64_t>(bytes.value() / kLeast) * kCutElements;
+    return {};
+}
+
+Status checkClipMode(const std::string& value)
+{
+    if (value == "exact")
+        return {};
+    const bool known = value == "previous-norm" || value == "per-group";
+    return Status::error(ErrorKind::InvalidArgument,
+        "policy option clip-mode=" + value + " is " +
+            (known ? "not built in this version" : "not known") + "; use clip-mode=exact");
+}
+
+// state=fp32 is what every policy has without the option.
+Result<StateCodec> parseState(const OptionTaker& taker, const std::string& value)
+{
+    if (value == "fp32")
+        return StateCodec::Plain;
+    if (value == "compact" && (taker.takes & kState) != 0)
+        return StateCodec::Compact;
+    return Status::error(ErrorKind::InvalidArgument,
+        value == "compact" ? "policy option state=compact is not built for this policy in this "
+                             "version ('" +
+                                 std::string(taker.policy) +
+                                 "'); resident, zero-offload, deep-optimizer-states and "
+                                 "streamed take it"
+                           : "policy option state=" + value + ": want fp32 or compact");
+}
+
+Result<std::int64_t> parseSteps(
+    const std::string& option, const std::string& value, std::int64_t least)
+{
+    constexpr std::int64_t kMost = 1'000'000;
+    std::int64_t steps = -1;
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), steps);
+    if (error == std::errc() && end == value.data() + value.size() && steps >= least &&
+        steps <= kMost)
+        return steps;
+    return Status::error(ErrorKind::InvalidArgument,
+        "policy option " + option + "=" + value + ": want a number of steps from " +
+            std::to_string(least) + " to " + std::to_string(kMost));
+}
+
+Result<double> parseFactor(const std::string& option, const std::string& value)
+{
+    constexpr double kLeast = 0.01;
+    constexpr double kMost = 100.0;
+    double factor = 0.0;
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), factor);
+    if (error == std::errc() && end == value.data() + value.size() && factor >= kLeast &&
+        factor <= kMost)
+        return factor;
+    return Status::error(ErrorKind::InvalidArgument,
+        "policy option " + option + "=" + value + ": want a factor from 0.01 to 100");
+}
+
+// One of two words; true: the second.
+Result<bool> parseEither(const std::string& option, const std::string& value,
+    std::string_view first, std::string_view second)
+{
+    if (value == first || value == second)
+        return value == second;
+    return Status::error(ErrorKind::InvalidArgument, "policy option " + option + "=" + value +
+                                                         ": want " + std::string(first) + " or " +
+                                                         std::string(second));
+}
+
+// Those that shape windows. False: it is none of them.
+Result<bool> applyWindowOption(const OptionTaker& taker, const std::string& option,
+    const std::string& value, PolicyNumbers& numbers)
+{
+    const bool columns = (taker.takes & kColumns) != 0;
+    if (option == "urgent" && columns) {
+        Result<double> share = parseShare(option, value);
+        MR_TRY(share.status());
+        numbers.urgentShare = share.value();
+        return true;
+    }
+    if (option == "host-lr" && columns) {
+        Result<double> factor = parseFactor(option, value);
+        MR_TRY(factor.status());
+        numbers.hostLearningRate = factor.value();
+        return true;
+    }
+    if (option == "overlap" && columns) {
+        Result<bool> isOn = parseEither(option, value, "off", "on");
+        MR_TRY(isOn.status());
+        numbers.window.overlap = isOn.value();
+        return true;
+    }
+    if (option == "energy" && columns) {
+        Result<bool> isAbsolute = parseEither(option, value, "l2", "l1");
+        MR_TRY(isAbsolute.status());
+        numbers.columnEnergy = isAbsolute.value() ? ColumnEnergy::Absolutes : ColumnEnergy::Squares;
+        return true;
+    }
+    if (option == "accumulate-on" && (taker.takes & kWarmup) != 0) {
+        if (value != "host" && value != "device" && value != "auto")
+            return Status::error(ErrorKind::InvalidArgument,
+                "policy option accumulate-on=" + value + ": want device, host or auto");
+        // auto: whoever knows the rates has put a place here
+        numbers.windowSums = value == "device" ? Tier::Device : Tier::PinnedHost;
+        return true;
+    }
+    const bool isWarmup = option == "warmup" && (taker.takes & kWarmup) != 0;
+    const bool isInterval = option == "interval" && columns;
+    const bool isSelect = option == "select" && columns;
+    if (isInterval && value == "auto")
+        return true; // whoever knows the rates has put a number here
+    if (!isWarmup && !isInterval && !isSelect)
+        return false;
+    Result<std::int64_t> steps = parseSteps(option, value, isInterval ? 1 : 0);
+    MR_TRY(steps.status());
+    if (isInterval)
+        numbers.window.interval = static_cast<int>(steps.value());
+    else
+        (isWarmup ? numbers.window.warmup : numbers.window.select) = steps.value();
+    return true;
+}
+
+// Where streamed weights and activations live. False: it is none of them.
+Result<bool> applyHomeOption(const OptionTaker& taker, const std::string& option,
+    const std::string& value, PolicyNumbers& numbers)
+{
+    if ((taker.takes & kHomes) == 0)
+        return false;
+    if (option == "boundary") {
+        if (value != "host" && value != "device")
+            return Status::error(ErrorKind::InvalidArgument,
+                "policy option boundary=" + value + ": want host or device");
+        numbers.homes.boundary = value == "host" ? Tier::PinnedHost : Tier::Device;
+        return true;
+    }
+    if (option == "turns") {
+        if (value != "1" && value != "2")
+            return Status::error(
+                ErrorKind::InvalidArgument, "policy option turns=" + value + ": want 1 or 2");
+        numbers.turns = value == "1" ? 1 : 2;
+        return true;
+    }
+    if (option != "weights-on-device" && option != "state-on-device")
+        return false;
+    Result<double> share = parseShare(option, value);
+    MR_TRY(share.status());
+    (option == "weights-on-device" ? numbers.homes.weightsOnDevice : numbers.homes.stateOnDevice) =
+        share.value();
+    return true;
+}
+
+} // namespace
+
+Status applyOption(const OptionTaker& taker, const std::string& option, const std::string& value,
+    PolicyNumbers& numbers)
+{
+    if (option == "order") {
+        Result<WorkOrder> parsed = parseWorkOrder(value);
+        MR_TRY(parsed.status());
+        numbers.order = parsed.value();
+        return {};
+    }
+    if (option == "tile" && (taker.takes & kTile) != 0)
+        return parseTile(value, numbers.tileElements);
+    if (option == "clip-mode")
+        return checkClipMode(value);
+    if (option == "state") {
+        Result<StateCodec> codec = parseState(taker, value);
+        MR_TRY(codec.status());
+        numbers.stateCodec = codec.value();
+        return {};
+    }
+    for (const auto apply : {applyWindowOption, applyHomeOption}) {
+        Result<bool> applied = apply(taker, option, value, numbers);
+        if (!applied.ok() || applied.value())
+            return applied.status();
+    }
+    const bool late = option == "late" && (taker.takes & kLate) != 0;
+    const bool share = option == "device-share" && (taker.takes & kDeviceShare) != 0;
+    if (!late && !share)
+        return refuseOption(taker, option);
+    if (share && value == "auto") {
+        numbers.deviceShare = kBalanced;
+        return {};
+    }
+    Result<double> parsed = parseShare(option, value);
+    MR_TRY(parsed.status());
+    if (late)
+        numbers.lateShare = parsed.value();
+    else
+        numbers.deviceShare = parsed.value();
+    return {};
+}
+
+} // namespace mr

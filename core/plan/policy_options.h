@@ -1,0 +1,57 @@
+// The options of a policy: text to numbers.
+//
+// Threads  Pure.
+// Errors   InvalidArgument names the option and what would be right.
+
+#pragma once
+
+#include "core/plan/placement.h"
+#include "core/plan/policy.h"
+#include "core/plan/traversal.h"
+#include "core/plan/update_clock.h"
+
+#include <string>
+#include <string_view>
+
+namespace mr {
+
+// Which options a policy takes, beside clip-mode.
+enum Takes : unsigned {
+    kOrder = 1,
+    kTile = 2,
+    kLate = 4,
+    kDeviceShare = 8,
+    kWarmup = 16,  // warmup, accumulate-on
+    kColumns = 32, // urgent, select, interval, overlap, energy, host-lr
+    kState = 64,
+    kHomes = 128, // weights-on-device, state-on-device, boundary, turns
+};
+
+inline constexpr double kBalanced = -1.0; // the share follows from measured rates
+
+// The numbers of one policy, after its options.
+struct PolicyNumbers {
+    WorkOrder order{};
+    double lateShare = 0.0;
+    double deviceShare = kBalanced;
+    StreamedHomes homes;
+    int turns = 2;
+    double urgentShare = 0.0;
+    WindowRule window;
+    double hostLearningRate = 1.0;
+    ColumnEnergy columnEnergy = ColumnEnergy::Squares;
+    Tier windowSums = Tier::PinnedHost;
+    std::int64_t tileElements = kTileElements;
+    StateCodec stateCodec = StateCodec::Plain;
+};
+
+struct OptionTaker {
+    std::string_view policy;
+    unsigned takes = 0; // Takes
+};
+
+// Sets what `option` is about.
+Status applyOption(const OptionTaker& taker, const std::string& option, const std::string& value,
+    PolicyNumbers& numbers);
+
+} // namespace mr
