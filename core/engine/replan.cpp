@@ -47,10 +47,9 @@ bool isOpen(const RunSetup& setup, const char* option)
 std::vector<Options> variants(const RunSetup& setup, Options options)
 {
     std::vector<Options> all{options};
-    if (isOpen(setup, "late"))
-        options.erase("late");
-    if (isOpen(setup, "order"))
-        options.erase("order");
+    for (const char* option : {"late", "order", "weights-on-device", "state-on-device", "boundary"})
+        if (isOpen(setup, option))
+            options.erase(option);
     all.push_back(options);
     if (isOpen(setup, "order")) {
         all.push_back(options);
@@ -70,8 +69,13 @@ void addTrials(const RunSetup& setup, const std::string& policy, const std::vect
         const RecomputeChoice asked = setup.asked.recompute;
         if (recompute ? asked == RecomputeChoice::None : asked == RecomputeChoice::Block)
             continue;
-        for (const Options& options : all)
+        for (const Options& options : all) {
             trials.push_back({policy, options, recompute});
+            if (policy != "streamed" || !isOpen(setup, "turns"))
+                continue;
+            trials.push_back(trials.back());
+            trials.back().options["turns"] = "1";
+        }
     }
 }
 

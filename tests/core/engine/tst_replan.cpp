@@ -18,6 +18,7 @@ class TestReplan : public QObject
 
 private slots:
     void itsOwnPolicyComesFirst();
+    void whatStreamsIsTheLastResort();
     void whatTheUserFixedStaysFixed();
     void anExplicitPolicyIsReplacedByAnExactOneOnly();
     void whatLagsIsChosenOnlyWhereItIsAllowed();
@@ -67,6 +68,22 @@ void TestReplan::itsOwnPolicyComesFirst()
     QCOMPARE(setup.spec.deviceMemoryBytes, std::uint64_t{setup.budget.deviceBytes});
     QVERIFY(deviceBytes(setup) <= setup.budget.deviceBytes);
     QVERIFY(!setup.reason.empty());
+}
+
+// Less and less memory, until no other policy can do with it.
+void TestReplan::whatStreamsIsTheLastResort()
+{
+    RunSetup before = setUp(m_rig.spec("a"));
+    std::size_t bytes = deviceBytes(before);
+    std::string policy;
+    while (policy != "streamed") {
+        auto after = replan(before, {Tier::Device, bytes - 1}, ReplanScope::Exact);
+        QVERIFY2(after.ok(), after.status().message().c_str());
+        before = std::move(after).value();
+        policy = before.spec.policy;
+        QVERIFY(deviceBytes(before) < bytes);
+        bytes = deviceBytes(before);
+    }
 }
 
 void TestReplan::whatTheUserFixedStaysFixed()
@@ -119,7 +136,7 @@ void TestReplan::whatLagsIsChosenOnlyWhereItIsAllowed()
     };
     const auto isExact = [](const std::string& policy) {
         return policy == "resident" || policy == "zero-offload" ||
-               policy == "deep-optimizer-states";
+               policy == "deep-optimizer-states" || policy == "streamed";
     };
 
     const std::string lagging = chosen("auto", true, "fp32", ReplanScope::Any);
