@@ -43,7 +43,6 @@ std::uint64_t savedBytes(const MemoryItem& item, bool hasWindows)
     case MemoryUse::LowPlane:
     case MemoryUse::FirstMoments:
     case MemoryUse::SecondMoments:
-        return item.bytes;
     case MemoryUse::WindowSums:
     case MemoryUse::UrgentSums:
     case MemoryUse::ColumnLists:

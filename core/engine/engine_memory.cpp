@@ -24,7 +24,7 @@ std::string words(const RunSetup& setup)
 {
     std::string text = "policy " + setup.spec.policy;
     for (const auto& [option, value] : setup.spec.policyOptions)
-        text += " " + option + "=" + value;
+        text.append(" ").append(option).append("=").append(value);
     if (setup.spec.recompute == RecomputeChoice::Block)
         text += ", recompute block";
     return text + " (device " + formatBytes(setup.memory.bytes(Tier::Device)) + ", host " +
@@ -66,7 +66,7 @@ Status Engine::openBody(Source source)
 {
     for (int replans = 0;; ++replans) {
         Tier lacking = Tier::Device;
-        const Status status = tryBody(source, lacking);
+        Status status = tryBody(source, lacking);
         if (status.ok())
             return {};
         m_body.reset(); // first: what is free then is what a new plan may have
