@@ -33,6 +33,8 @@ bool changesNothing(const Task& task, bool hasWindows)
     case TaskKind::FetchBatch:
     case TaskKind::FetchWeights:
     case TaskKind::FetchState:
+    case TaskKind::SaveBoundary:
+    case TaskKind::LoadBoundary:
     case TaskKind::Forward:
     case TaskKind::Backward:
     case TaskKind::FinishGradient:
