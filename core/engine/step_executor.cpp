@@ -10,9 +10,10 @@ namespace mr {
 namespace {
 
 constexpr std::size_t kMostRanges = 16; // a block has ten slots
-// Host jobs that may wait for work the device was not told to begin yet. The pool holds kMaxJobs
-// and then blocks, so those before them must be able to end.
-constexpr std::uint64_t kJobsAhead = HostUpdater::kMaxJobs / 4;
+// The device is told to begin after so many tasks, and again after as many more: it works while the
+// rest is enqueued. The pool holds kMaxJobs and then blocks, so those before them must be able to end.
+constexpr TaskIndex kTasksAhead = 32;
+static_assert(kTasksAhead < HostUpdater::kMaxJobs);
 
 std::int64_t nowNs()
 {
@@ -190,8 +191,11 @@ Result<StepResult> StepExecutor::run(const StepPlan& plan, const StepInputs& inp
         m_window->clearPublished();
     std::fill(m_accumulated.begin(), m_accumulated.end(), false);
     MR_TRY(fillHostBatches(inputs));
-    for (TaskIndex i = 0; i < plan.tasks.size(); ++i)
+    for (TaskIndex i = 0; i < plan.tasks.size(); ++i) {
         MR_TRY(enqueue(plan, i, inputs));
+        if (i % kTasksAhead == kTasksAhead - 1)
+            m_device.submit();
+    }
     MR_TRY(awaitLanes(plan));
     collect(plan, result);
     if (m_window)
@@ -291,8 +295,6 @@ Status StepExecutor::submitHostUpdate(
     job.generation = events.generation = ++m_generation;
     job.times = &events.hostTimes;
     m_updater->submit(job);
-    if (m_generation % kJobsAhead == 0)
-        m_device.submit();
     return {};
 }
 

@@ -61,6 +61,9 @@ for shape in "256 1" "256 4"; do
     row "$seq" "$accumulate" zero-offload-dpu tile=4MiB warmup=8
     row "$seq" "$accumulate" zenflow tile=4MiB
     row "$seq" "$accumulate" zenflow tile=4MiB interval=2
+    row "$seq" "$accumulate" zenflow tile=4MiB accumulate-on=device
+    row "$seq" "$accumulate" streamed tile=4MiB
+    row "$seq" "$accumulate" streamed tile=4MiB weights-on-device=0.5 boundary=device
     row "$seq" "$accumulate" deep-optimizer-states tile=4MiB
     row "$seq" "$accumulate" deep-optimizer-states tile=4MiB device-share=0.5
 done
