@@ -51,6 +51,13 @@ TierMapModel::Column columnOf(const std::string& kind)
     return found == kKinds.end() ? TierMapModel::Other : found->column;
 }
 
+// Weights that stream have no bytes of their own: they come from the high half of the master.
+bool streams(const PlanGroup& group)
+{
+    return std::none_of(group.bytes.begin(), group.bytes.end(),
+        [](const PlanGroupBytes& part) { return part.kind == "weights"; });
+}
+
 } // namespace
 
 int TierMapModel::rowCount(const QModelIndex& parent) const
@@ -72,12 +79,14 @@ void TierMapModel::setPlan(const std::shared_ptr<const PlanReport>& plan)
     for (const PlanGroup& group : plan ? plan->groups : none) {
         Row row;
         row.name = group.name;
+        const Column highHalf = streams(group) ? Weights : Master;
         for (const PlanGroupBytes& part : group.bytes) {
             const auto found = std::find(kTierNames.begin(), kTierNames.end(), part.tier);
             if (found == kTierNames.end())
                 continue;
             const auto tier = static_cast<std::size_t>(found - kTierNames.begin());
-            for (const Column column : {columnOf(part.kind), Total}) {
+            const Column own = part.kind == "high plane" ? highHalf : columnOf(part.kind);
+            for (const Column column : {own, Total}) {
                 row.cells[column].at(tier) += part.bytes;
                 sum.cells[column].at(tier) += part.bytes;
             }

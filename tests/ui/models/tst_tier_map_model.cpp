@@ -61,6 +61,23 @@ private slots:
         QVERIFY(moments.data(Qt::ToolTipRole).toString().contains(QStringLiteral("%")));
     }
 
+    // They have no bytes but those of the master's high half.
+    void weightsThatStreamAreTheHighHalfOfTheMaster()
+    {
+        PlanReport plan;
+        plan.groups = {{"embedding",
+                           {{"device", "weights", 20}, {"host", "high plane", 20},
+                               {"host", "low plane", 20}}},
+            {"block 0", {{"host", "high plane", 30}, {"host", "low plane", 30}}}};
+        TierMapModel model;
+        model.setPlan(std::make_shared<const PlanReport>(plan));
+
+        QCOMPARE(model.bytes(0, TierMapModel::Weights, TierMapModel::Device), std::uint64_t{20});
+        QCOMPARE(model.bytes(0, TierMapModel::Master, TierMapModel::Host), std::uint64_t{40});
+        QCOMPARE(model.bytes(1, TierMapModel::Weights, TierMapModel::Host), std::uint64_t{30});
+        QCOMPARE(model.bytes(1, TierMapModel::Master, TierMapModel::Host), std::uint64_t{30});
+    }
+
     void whatIsNotThereIsADashWithoutABar()
     {
         TierMapModel model;

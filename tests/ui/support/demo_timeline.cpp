@@ -308,9 +308,8 @@ std::vector<PlanGroup> demoGroups(DemoPolicy policy)
             made.bytes.push_back({tier, kind, shareOf(mib * kMiB, group)});
         };
         const bool streamed = policy == DemoPolicy::Streamed && isBlock(group);
-        add(streamed ? "host" : "device", "weights", 2200);
-        if (streamed && group > 12)
-            made.bytes.back().tier = "disk";
+        if (!streamed)
+            add("device", "weights", 2200);
         add("host", "high plane", streamed ? 1600 : 2200);
         if (streamed)
             add("device", "high plane", 600);
