@@ -145,7 +145,8 @@ private slots:
         spec.precision = PrecisionChoice::F32;
         spec.accumulate = 16;
         spec.warmupSteps = 10;
-        spec.deviceMemoryBytes = std::uint64_t{6} << 30;
+        spec.deviceMemoryBytes = 6459228; // 6.16 MiB: a third of the sample's
+        spec.hostMemoryBytes = std::uint64_t{6} << 30;
         spec.linkBytesPerSecond = 12e9;
 
         form.readFrom(spec);
@@ -158,7 +159,8 @@ private slots:
         QVERIFY(back.precision == PrecisionChoice::F32);
         QCOMPARE(back.accumulate, 16);
         QCOMPARE(back.warmupSteps, 10);
-        QCOMPARE(back.deviceMemoryBytes, std::uint64_t{6} << 30);
+        QCOMPARE(back.deviceMemoryBytes, std::uint64_t{6459228});
+        QCOMPARE(back.hostMemoryBytes, std::uint64_t{6} << 30);
         QCOMPARE(back.linkBytesPerSecond, 12e9);
     }
 

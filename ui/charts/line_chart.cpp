@@ -4,25 +4,20 @@
 #include "charts/line_chart.h"
 
 #include "charts/chart_accessible.h"
+#include "charts/line_chart_parts.h"
 #include "models/units.h"
 #include "theme.h"
 
-#include <QKeyEvent>
 #include <QLocale>
 #include <QVBoxLayout>
-#include <qcustomplot.h>
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace mr::ui {
 
 namespace {
 
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-constexpr double kFewestPoints = 8.0; // shown when zoomed in as far as it goes
-constexpr double kZoomFactor = 1.25;
 constexpr int kTimeTicks = 4;    // labels of hours are wide
 constexpr int kCompactLines = 6; // of text, as high as a small chart is at least
 
@@ -31,62 +26,13 @@ QVector<double> qvector(const std::vector<double>& values)
     return {values.begin(), values.end()};
 }
 
-// The first point within half a `grid` of `x`, -1 if there is none.
-std::ptrdiff_t pointAt(const Column& column, double x, double grid)
-{
-    const auto found = std::lower_bound(column.x.begin(), column.x.end(), x - 0.5 * grid);
-    if (found == column.x.end() || *found > x + 0.5 * grid)
-        return -1;
-    return found - column.x.begin();
-}
-
 } // namespace
-
-// QCustomPlot takes every wheel event; inside a page that scrolls, the plain wheel is the page's.
-class LineChart::Plot final : public QCustomPlot
-{
-public:
-    explicit Plot(LineChart& owner)
-        : QCustomPlot(&owner)
-        , m_owner(owner)
-    {
-    }
-
-protected:
-    void wheelEvent(QWheelEvent* event) override
-    {
-        if (!event->modifiers().testFlag(Qt::ControlModifier)) {
-            event->ignore();
-            return;
-        }
-        const bool in = event->angleDelta().y() > 0;
-        m_owner.zoom(in ? 1.0 / kZoomFactor : kZoomFactor,
-            m_owner.positionAt(static_cast<int>(event->position().x())));
-        event->accept();
-    }
-
-    void leaveEvent(QEvent* event) override
-    {
-        QCustomPlot::leaveEvent(event);
-        emit m_owner.cursorMoved(kNone);
-    }
-
-private:
-    LineChart& m_owner;
-};
-
-struct LineChart::Drawn {
-    Series series;
-    Column points;
-    QCPGraph* graph = nullptr; // owned by the plot
-    std::size_t vertices = 0;
-};
 
 LineChart::LineChart(const QString& name, QWidget* parent)
     : QWidget(parent)
     , m_name(name)
     , m_plot(new Plot(*this))
-    , m_cursor(kNone)
+    , m_cursor(kNowhere)
 {
     ChartAccessible::install();
     setFocusPolicy(Qt::StrongFocus);
@@ -299,138 +245,6 @@ std::size_t LineChart::vertexCount(int series) const
 qsizetype LineChart::gapMarks() const
 {
     return m_gaps->dataCount();
-}
-
-QString LineChart::readout() const
-{
-    QStringList parts;
-    double at = m_cursor;
-    if (!std::isnan(at))
-        parts << m_axis.position(at);
-    for (const Drawn& drawn : m_series) {
-        const Column& points = drawn.points;
-        const auto index =
-            std::isnan(at) ? std::ssize(points.y) - 1 : pointAt(points, at, m_axis.grid);
-        if (index >= 0)
-            parts << tr("%1 %2", "series name, value")
-                         .arg(drawn.series.name,
-                             drawn.series.text(points.y[static_cast<std::size_t>(index)]));
-    }
-    if (m_hidden > 0)
-        parts << tr("%n value(s) not above zero cannot be shown on a log axis", nullptr,
-            static_cast<int>(m_hidden));
-    return parts.join(QStringLiteral(" · "));
-}
-
-QString LineChart::summary() const
-{
-    QStringList sentences;
-    for (const Drawn& drawn : m_series) {
-        const Column& points = drawn.points;
-        std::ptrdiff_t low = -1;
-        for (std::ptrdiff_t i = 0; i < std::ssize(points.y); ++i) {
-            const double y = points.y[static_cast<std::size_t>(i)];
-            if (std::isfinite(y) && (low < 0 || y < points.y[static_cast<std::size_t>(low)]))
-                low = i;
-        }
-        if (low < 0)
-            continue;
-        const auto lowest = static_cast<std::size_t>(low);
-        sentences << m_axis.summary(drawn.series.name, std::ssize(points.y),
-            drawn.series.text(points.y.back()), drawn.series.text(points.y[lowest]),
-            points.x[lowest]);
-    }
-    return sentences.isEmpty() ? tr("No points yet.") : sentences.join(QLatin1Char(' '));
-}
-
-QByteArray LineChart::csv() const
-{
-    QByteArray text = m_axis.column();
-    for (const Drawn& drawn : m_series)
-        text += ',' + drawn.series.column.toLatin1();
-    text += '\n';
-    std::vector<std::size_t> next(m_series.size(), 0);
-    while (true) {
-        double x = std::numeric_limits<double>::infinity();
-        for (std::size_t i = 0; i < m_series.size(); ++i) {
-            if (next[i] < m_series[i].points.size())
-                x = std::min(x, m_series[i].points.x[next[i]]);
-        }
-        if (std::isinf(x))
-            return text;
-        text += QByteArray::number(x, 'f', 0);
-        for (std::size_t i = 0; i < m_series.size(); ++i) {
-            text += ',';
-            const Column& points = m_series[i].points;
-            if (next[i] < points.size() && points.x[next[i]] == x)
-                text += QByteArray::number(points.y[next[i]++], 'g', 9);
-        }
-        text += '\n';
-    }
-}
-
-void LineChart::wireMouse()
-{
-    m_plot->setMouseTracking(true);
-    m_plot->setSelectionRectMode(QCP::srmCustom);
-    connect(m_plot, &QCustomPlot::mouseMove, this,
-        [this](QMouseEvent* event) { emit cursorMoved(std::round(positionAt(event->pos().x()))); });
-    connect(m_plot, &QCustomPlot::mouseDoubleClick, this, [this] { emit allPicked(); });
-    connect(m_plot->selectionRect(), &QCPSelectionRect::accepted, this, [this](const QRect& box) {
-        const double lower = positionAt(box.left());
-        const double upper = positionAt(box.right());
-        if (box.width() > 4 && upper - lower > m_axis.grid)
-            emit rangePicked(lower, std::max(upper, lower + kFewestPoints * m_axis.grid));
-    });
-}
-
-double LineChart::positionAt(int pixel) const
-{
-    return std::clamp(m_plot->xAxis->pixelToCoord(pixel), m_lower, m_upper);
-}
-
-void LineChart::zoom(double factor, double around)
-{
-    const double width = std::max((m_upper - m_lower) * factor, kFewestPoints * m_axis.grid);
-    const double part = (around - m_lower) / (m_upper - m_lower);
-    emit rangePicked(around - part * width, around + (1.0 - part) * width);
-}
-
-void LineChart::moveCursor(int points)
-{
-    const double from = std::isnan(m_cursor) ? m_upper : m_cursor;
-    const double to =
-        std::clamp(from + points * m_axis.grid, std::ceil(m_lower), std::floor(m_upper));
-    emit cursorMoved(to);
-}
-
-void LineChart::keyPressEvent(QKeyEvent* event)
-{
-    const bool far = event->modifiers().testFlag(Qt::ShiftModifier);
-    const double middle = std::isnan(m_cursor) ? (m_lower + m_upper) / 2.0 : m_cursor;
-    switch (event->key()) {
-    case Qt::Key_Left:
-        return moveCursor(far ? -10 : -1);
-    case Qt::Key_Right:
-        return moveCursor(far ? 10 : 1);
-    case Qt::Key_Home:
-        return emit cursorMoved(std::ceil(m_lower));
-    case Qt::Key_End:
-        return emit cursorMoved(std::floor(m_upper));
-    case Qt::Key_Escape:
-        return emit cursorMoved(kNone);
-    case Qt::Key_Plus:
-    case Qt::Key_Equal:
-        return zoom(1.0 / kZoomFactor, middle);
-    case Qt::Key_Minus:
-        return zoom(kZoomFactor, middle);
-    case Qt::Key_0:
-        return emit allPicked();
-    case Qt::Key_L:
-        return setLogScale(!m_log);
-    default:
-        QWidget::keyPressEvent(event);
-    }
 }
 
 void LineChart::resizeEvent(QResizeEvent* event)

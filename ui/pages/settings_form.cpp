@@ -2,6 +2,7 @@
 
 #include "pages/policy_choice.h"
 #include "pages/settings_editors.h"
+#include "widgets/byte_spin_box.h"
 #include "widgets/svg_icon.h"
 
 #include <QCheckBox>
@@ -25,9 +26,6 @@ namespace mr::ui {
 namespace {
 
 constexpr int kMillion = 1'000'000;
-constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
-constexpr int kByEpochs = 0;
-constexpr int kBySteps = 1;
 constexpr int kExactOnly = 0;
 constexpr int kMayLag = 1;
 
@@ -99,7 +97,7 @@ void SettingsForm::makeEditors()
     m_allow->addItem({}, kMayLag);
     m_device = new QComboBox(this);
     addChoices(m_device, {DeviceChoice::Auto, DeviceChoice::Cpu, DeviceChoice::Cuda});
-    m_deviceMemory = makeNumber(this, 100000.0, 2, 0.5, 0.0);
+    m_deviceMemory = new ByteSpinBox(this);
     m_threads = makeInteger(this, 0, 1024, 0);
 
     m_schedule = new QComboBox(this);
@@ -114,7 +112,7 @@ void SettingsForm::makeEditors()
     m_checkpointEvery = makeInteger(this, 0, 100 * kMillion, 0);
     m_evalEvery = makeInteger(this, -1, 100 * kMillion, -1);
     m_keep = makeInteger(this, 1, 1000, 2);
-    m_hostMemory = makeNumber(this, 100000.0, 2, 1.0, 0.0);
+    m_hostMemory = new ByteSpinBox(this);
     m_link = makeNumber(this, 10000.0, 2, 1.0, 0.0);
 }
 
@@ -295,7 +293,7 @@ void SettingsForm::writeTo(RunSpec& spec) const
     spec.policy = m_policies->policy();
     spec.allowStale = m_allow->currentData().toInt() == kMayLag;
     spec.device = chosen<DeviceChoice>(m_device);
-    spec.deviceMemoryBytes = static_cast<std::uint64_t>(m_deviceMemory->value() * kGiB);
+    spec.deviceMemoryBytes = m_deviceMemory->bytes();
     spec.threads = m_threads->value();
     spec.schedule = chosen<ScheduleKind>(m_schedule);
     spec.warmupSteps = m_warmup->value();
@@ -307,7 +305,7 @@ void SettingsForm::writeTo(RunSpec& spec) const
     spec.checkpointEvery = m_checkpointEvery->value();
     spec.evalEvery = m_evalEvery->value();
     spec.keepCheckpoints = m_keep->value();
-    spec.hostMemoryBytes = static_cast<std::uint64_t>(m_hostMemory->value() * kGiB);
+    spec.hostMemoryBytes = m_hostMemory->bytes();
     spec.linkBytesPerSecond = m_link->value() * 1e9;
 }
 
@@ -328,7 +326,7 @@ void SettingsForm::readFrom(const RunSpec& spec)
     m_policies->setPolicy(spec.policy);
     choose(m_allow, spec.allowStale ? kMayLag : kExactOnly);
     choose(m_device, static_cast<int>(spec.device));
-    m_deviceMemory->setValue(static_cast<double>(spec.deviceMemoryBytes) / kGiB);
+    m_deviceMemory->setBytes(spec.deviceMemoryBytes);
     m_threads->setValue(clamped(spec.threads));
     choose(m_schedule, static_cast<int>(spec.schedule));
     m_warmup->setValue(clamped(spec.warmupSteps));
@@ -340,7 +338,7 @@ void SettingsForm::readFrom(const RunSpec& spec)
     m_checkpointEvery->setValue(clamped(spec.checkpointEvery));
     m_evalEvery->setValue(clamped(spec.evalEvery));
     m_keep->setValue(clamped(spec.keepCheckpoints));
-    m_hostMemory->setValue(static_cast<double>(spec.hostMemoryBytes) / kGiB);
+    m_hostMemory->setBytes(spec.hostMemoryBytes);
     m_link->setValue(spec.linkBytesPerSecond / 1e9);
 }
 
@@ -359,68 +357,6 @@ void SettingsForm::changeEvent(QEvent* event)
     QWidget::changeEvent(event);
     if (event->type() == QEvent::LanguageChange)
         retranslateUi();
-}
-
-void SettingsForm::retranslateUi()
-{
-    m_card->setTitle(tr("Settings"));
-    m_fold->setText(tr("More settings"));
-    for (const Field& field : m_fields) {
-        field.label->setText(tr(field.name));
-        field.label->setToolTip(tr(field.help));
-        field.editor->setToolTip(tr(field.help));
-        field.editor->setAccessibleName(tr(field.name));
-    }
-    m_epochs->setAccessibleName(tr("Epochs"));
-    m_steps->setAccessibleName(tr("Steps"));
-    m_lengthUnit->setAccessibleName(tr("Epochs or steps"));
-    m_lengthUnit->setItemText(kByEpochs, tr("epochs"));
-    m_lengthUnit->setItemText(kBySteps, tr("steps"));
-    retranslateChoices();
-    retranslateUnits();
-}
-
-void SettingsForm::retranslateChoices()
-{
-    m_precision->setItemText(0, tr("Automatic"));
-    m_precision->setItemText(1, QStringLiteral("bf16"));
-    m_precision->setItemText(2, QStringLiteral("fp32"));
-    m_recompute->setItemText(0, tr("Automatic"));
-    m_recompute->setItemText(1, tr("Nothing"));
-    m_recompute->setItemText(2, tr("Each block"));
-    m_allow->setItemText(0, tr("Exact policies"));
-    m_allow->setItemText(1, tr("Also those that lag"));
-    m_policies->retranslate();
-    m_device->setItemText(0, tr("Automatic"));
-    m_device->setItemText(1, tr("Processor (CPU)"));
-    m_device->setItemText(2, tr("GPU (CUDA)"));
-    m_schedule->setItemText(0, tr("Cosine to zero"));
-    m_schedule->setItemText(1, tr("Linear to zero"));
-    m_schedule->setItemText(2, tr("Constant"));
-    m_learningRate->setPlaceholderText(tr("Automatic (2e-5)"));
-}
-
-void SettingsForm::retranslateUnits()
-{
-    const QString automatic = tr("Automatic");
-    m_seqLen->setSpecialValueText(automatic);
-    m_seqLen->setSuffix(tr(" token(s)", nullptr, m_seqLen->value()));
-    m_microBatch->setSuffix(tr(" sequence(s)", nullptr, m_microBatch->value()));
-    m_accumulate->setSuffix(tr(" micro-batch(es)", nullptr, m_accumulate->value()));
-    m_deviceMemory->setSpecialValueText(automatic);
-    m_deviceMemory->setSuffix(QStringLiteral(" GiB"));
-    m_hostMemory->setSpecialValueText(automatic);
-    m_hostMemory->setSuffix(QStringLiteral(" GiB"));
-    m_threads->setSpecialValueText(automatic);
-    m_warmup->setSpecialValueText(tr("Automatic (3 % of the steps)"));
-    m_warmup->setSuffix(tr(" step(s)", nullptr, m_warmup->value()));
-    m_clip->setSpecialValueText(tr("Off"));
-    m_evalEvery->setSpecialValueText(tr("Automatic (ten times a run)"));
-    m_evalEvery->setSuffix(tr(" step(s)", nullptr, m_evalEvery->value()));
-    m_checkpointEvery->setSpecialValueText(tr("At the end only"));
-    m_checkpointEvery->setSuffix(tr(" step(s)", nullptr, m_checkpointEvery->value()));
-    m_link->setSpecialValueText(tr("Off"));
-    m_link->setSuffix(QStringLiteral(" GB/s"));
 }
 
 } // namespace mr::ui

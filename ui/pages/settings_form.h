@@ -23,6 +23,7 @@ class QToolButton;
 
 namespace mr::ui {
 
+class ByteSpinBox;
 class PolicyChoice;
 
 class SettingsForm final : public QWidget
@@ -47,6 +48,7 @@ protected:
     bool eventFilter(QObject* watched, QEvent* event) override;
 
 private:
+    enum LengthUnit { kByEpochs, kBySteps }; // items of a box
     struct Field {
         const char* name; // untranslated, with the mnemonic
         const char* help;
@@ -85,7 +87,7 @@ private:
     QComboBox* m_recompute;
     QComboBox* m_allow;
     QComboBox* m_device;
-    QDoubleSpinBox* m_deviceMemory;
+    ByteSpinBox* m_deviceMemory;
     QSpinBox* m_threads;
 
     QComboBox* m_schedule;
@@ -98,7 +100,7 @@ private:
     QSpinBox* m_checkpointEvery;
     QSpinBox* m_evalEvery;
     QSpinBox* m_keep;
-    QDoubleSpinBox* m_hostMemory;
+    ByteSpinBox* m_hostMemory;
     QDoubleSpinBox* m_link;
 };
 
