@@ -206,12 +206,16 @@ private slots:
         };
         QVERIFY(step(oneDocument.view));
 
+        constexpr int kSteps = 20;
+        constexpr std::uint64_t kThreads = 2; // may start late, and take one allocation each
+        bool ok = true;
         const auto before = test::heapCountsOfAllThreads().ours;
-        const bool ok = step(everyRowAlone.view); // other segments, the same memory
+        for (int i = 0; i < kSteps; ++i)
+            ok = step(everyRowAlone.view) && ok; // other segments, the same memory
         const auto after = test::heapCountsOfAllThreads().ours;
 
         QVERIFY(ok);
-        QCOMPARE(after, before);
+        QVERIFY2(after - before <= kThreads, qPrintable(QString::number(after - before)));
     }
 };
 
