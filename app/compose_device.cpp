@@ -74,6 +74,12 @@ Result<std::unique_ptr<Device>> makeCpu(std::size_t bytes, std::int64_t threads)
     return makeCpuDevice(options);
 }
 
+void noteMissingRates(const Status& measured, PlanReport& report)
+{
+    if (!measured.ok())
+        report.advice.push_back("There is no forecast of times: " + measured.message());
+}
+
 } // namespace
 
 Result<RunSpec> completeForMachine(const RunSpec& spec)
@@ -110,8 +116,8 @@ Result<PlanReport> planForMachine(const RunSpec& spec)
     MR_TRY(complete.status());
     const Status measured = measureIfMissing(complete.value());
     auto report = planRun(complete.value());
-    if (report.ok() && !measured.ok())
-        report.value().advice.push_back("There is no forecast of times: " + measured.message());
+    if (report.ok())
+        noteMissingRates(measured, report.value());
     return report;
 }
 
@@ -119,8 +125,12 @@ Result<std::vector<PlanReport>> planAllForMachine(const RunSpec& spec)
 {
     auto complete = completeForMachine(spec);
     MR_TRY(complete.status());
-    (void)measureIfMissing(complete.value()).ok(); // without it there are no forecasts
-    return planAllPolicies(complete.value());
+    const Status measured = measureIfMissing(complete.value());
+    auto reports = planAllPolicies(complete.value());
+    if (reports.ok())
+        for (PlanReport& report : reports.value())
+            noteMissingRates(measured, report);
+    return reports;
 }
 
 MachineInfo inspectWithDevices()

@@ -43,11 +43,21 @@ std::string repeatedWords(StepIndex first, StepIndex last)
     return "steps " + std::to_string(first) + " to " + std::to_string(last) + " are repeated";
 }
 
+RunBodyParts bodyOf(const RunSetup& setup)
+{
+    const RunSpec& spec = setup.spec;
+    return {setup.config, setup.table, setup.micro, setup.shape, setup.step, setup.policy,
+        setup.budget, setup.rates, setup.memory,
+        static_cast<int>(std::max<std::int64_t>(1, spec.threads / 2)),
+        {spec.beta1, spec.beta2, spec.eps, spec.weightDecay},
+        {spec.schedule, spec.learningRate, spec.warmupSteps, spec.steps}};
+}
+
 } // namespace
 
 Status Engine::tryBody(Source source, Tier& lacking)
 {
-    auto body = RunBody::create(m_device, m_setup, lacking);
+    auto body = RunBody::create(m_device, bodyOf(m_setup), lacking);
     MR_TRY(body.status());
     m_body = std::move(body).value();
     if (source == Source::Checkpoint) {

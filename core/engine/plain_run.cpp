@@ -1,7 +1,6 @@
 #include "core/engine/plain_run.h"
 
 #include "core/base/bytes.h"
-#include "core/plan/traversal.h"
 
 #include <utility>
 
@@ -45,23 +44,15 @@ Status PlainRun::describe()
 
 Status PlainRun::build(Device& device)
 {
-    auto tiers = TierStore::create(device, m_plan);
-    MR_TRY(tiers.status());
-    m_tiers = std::move(tiers).value();
-    const int micros = m_step.microBatches;
-    auto memory = RunMemory::create(*m_tiers, m_spec.config, m_table, m_spec.micro,
-        microBatchesInFlight(*m_policy.traversal, m_shape.layers(), micros),
-        batchBuffers(m_policy, m_shape.layers(), micros), m_spec.recompute);
-    MR_TRY(memory.status());
-    m_memory = std::move(memory).value();
-    m_updater = std::make_unique<HostUpdater>(m_spec.updateThreads, m_latch);
-    auto executor =
-        StepExecutor::create(device, *m_memory, m_spec.config, m_table, m_updater.get());
-    MR_TRY(executor.status());
-    m_executor = std::move(executor).value();
-    m_plans.emplace(PlanSequenceParts{m_shape, m_budget, m_rates, m_policy, *m_memory, *m_executor},
-        m_spec.adamw, LrSchedule{ScheduleKind::Constant, m_spec.learningRate, 0, 1});
-    return m_executor->prepareMemory();
+    Tier lacking{}; // the budgets were compared
+    auto body = RunBody::create(device,
+        {m_spec.config, m_table, m_spec.micro, m_shape, m_step, m_policy, m_budget, m_rates, m_plan,
+            m_spec.updateThreads, m_spec.adamw,
+            {ScheduleKind::Constant, m_spec.learningRate, 0, 1}},
+        lacking);
+    MR_TRY(body.status());
+    m_body = std::move(body).value();
+    return {};
 }
 
 Result<MemoryPlan> PlainRun::plan(const PlainRunSpec& spec)
@@ -82,10 +73,11 @@ Result<std::unique_ptr<PlainRun>> PlainRun::create(Device& device, const PlainRu
 Result<StepResult> PlainRun::step(const StepInputs& inputs)
 {
     ++m_step.step;
-    MR_TRY(m_plans->planStep(m_step).status());
+    PlanSequence& plans = m_body->plans();
+    MR_TRY(plans.planStep(m_step).status());
     StepInputs complete = inputs;
-    m_plans->addFactors(complete);
-    return m_executor->run(m_plans->plan(), complete);
+    plans.addFactors(complete);
+    return executor().run(plans.plan(), complete);
 }
 
 } // namespace mr

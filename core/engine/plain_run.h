@@ -10,19 +10,14 @@
 
 #pragma once
 
-#include "core/base/failure_latch.h"
-#include "core/engine/plan_sequence.h"
-#include "core/engine/run_memory.h"
-#include "core/engine/step_executor.h"
+#include "core/engine/run_body.h"
 #include "core/model/model_config.h"
-#include "core/optim/host_updater.h"
 #include "core/plan/policies.h"
 
 #include <millrace/status.h>
 
 #include <map>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 
@@ -54,16 +49,16 @@ public:
     // it. `inputs.before`, `job` and `closing` are filled in here.
     Result<StepResult> step(const StepInputs& inputs);
     // Makes the updates that the last step left for the next one, before anybody looks at weights.
-    Status finishLateParts() { return m_plans->finishLateParts(); }
+    Status finishLateParts() { return m_body->plans().finishLateParts(); }
 
     const PlainRunSpec& spec() const noexcept { return m_spec; }
     const ParamTable& table() const noexcept { return m_table; }
     const ModelShape& shape() const noexcept { return m_shape; }
     const MemoryPlan& memoryPlan() const noexcept { return m_plan; }
-    const RunMemory& memory() const noexcept { return *m_memory; }
-    StepExecutor& executor() noexcept { return *m_executor; }
+    const RunMemory& memory() const noexcept { return m_body->memory(); }
+    StepExecutor& executor() noexcept { return m_body->executor(); }
     // Of the last step.
-    const StepPlan& stepPlan() const noexcept { return m_plans->plan(); }
+    const StepPlan& stepPlan() const noexcept { return m_body->plans().plan(); }
     Precision precision() const noexcept { return m_step.precision; }
 
 private:
@@ -82,12 +77,7 @@ private:
     const Feedback m_rates; // none
 
     StepSpec m_step;
-    FailureLatch m_latch;
-    std::unique_ptr<TierStore> m_tiers;
-    std::unique_ptr<RunMemory> m_memory;
-    std::unique_ptr<StepExecutor> m_executor;
-    std::unique_ptr<HostUpdater> m_updater; // goes first: its jobs point to the executor's events
-    std::optional<PlanSequence> m_plans;
+    std::unique_ptr<RunBody> m_body;
 };
 
 } // namespace mr

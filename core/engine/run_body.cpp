@@ -1,14 +1,16 @@
 #include "core/engine/run_body.h"
 
-#include <algorithm>
+#include "core/plan/traversal.h"
+
+#include <utility>
 
 namespace mr {
 
 Result<std::unique_ptr<RunBody>> RunBody::create(
-    Device& device, const RunSetup& setup, Tier& lacking)
+    Device& device, const RunBodyParts& parts, Tier& lacking)
 {
     auto body = std::unique_ptr<RunBody>(new RunBody);
-    MR_TRY(body->build(device, setup, lacking));
+    MR_TRY(body->build(device, parts, lacking));
     return body;
 }
 
@@ -18,30 +20,29 @@ RunBody::~RunBody()
         m_executor->drain();
 }
 
-Status RunBody::build(Device& device, const RunSetup& setup, Tier& lacking)
+Status RunBody::build(Device& device, const RunBodyParts& parts, Tier& lacking)
 {
-    auto tiers = TierStore::create(device, setup.memory, &lacking);
+    auto tiers = TierStore::create(device, parts.memory, &lacking);
     MR_TRY(tiers.status());
     m_tiers = std::move(tiers).value();
     lacking = Tier::Device; // what is made from here on is the device's
-    auto memory = RunMemory::create(*m_tiers, setup.config, setup.table, setup.micro,
-        setup.microsInFlight(), setup.batchBuffers(), setup.step.recompute);
+    const int layers = parts.shape.layers();
+    const int micros = parts.step.microBatches;
+    auto memory = RunMemory::create(*m_tiers, parts.config, parts.table, parts.micro,
+        microBatchesInFlight(*parts.policy.traversal, layers, micros),
+        batchBuffers(parts.policy, layers, micros), parts.step.recompute);
     MR_TRY(memory.status());
     m_memory = std::move(memory).value();
-    if (!m_memory->group(GroupId{0}).stateOnDevice) {
-        const std::int64_t threads = std::max<std::int64_t>(1, setup.spec.threads / 2);
-        m_updater = std::make_unique<HostUpdater>(static_cast<int>(threads), m_latch);
-    }
+    if (parts.memory.bytes(Tier::PinnedHost, MemoryUse::LowPlane) > 0)
+        m_updater = std::make_unique<HostUpdater>(parts.updateThreads, m_latch);
     auto executor =
-        StepExecutor::create(device, *m_memory, setup.config, setup.table, m_updater.get());
+        StepExecutor::create(device, *m_memory, parts.config, parts.table, m_updater.get());
     MR_TRY(executor.status());
     m_executor = std::move(executor).value();
     MR_TRY(m_executor->prepareMemory());
-    const RunSpec& spec = setup.spec;
-    m_plans.emplace(PlanSequenceParts{setup.shape, setup.budget, setup.rates, setup.policy,
+    m_plans.emplace(PlanSequenceParts{parts.shape, parts.budget, parts.rates, parts.policy,
                         *m_memory, *m_executor},
-        AdamwSettings{spec.beta1, spec.beta2, spec.eps, spec.weightDecay},
-        LrSchedule{spec.schedule, spec.learningRate, spec.warmupSteps, spec.steps});
+        parts.adamw, parts.schedule);
     return {};
 }
 

@@ -4,8 +4,8 @@
 // another plan while the run goes on.
 //
 // Threads    Engine thread.
-// Ownership  Owns all it made; borrows the device and the setup, neither of which may change while
-//            it lives.
+// Ownership  Owns all it made; borrows the device and its parts, none of which may change while it
+//            lives.
 // Errors     create(): those of the device; of OutOfMemory `lacking` says in which tier.
 // Lifetime   The destructor ends what a failed step left behind and frees everything.
 
@@ -14,7 +14,6 @@
 #include "core/base/failure_latch.h"
 #include "core/engine/plan_sequence.h"
 #include "core/engine/run_memory.h"
-#include "core/engine/run_setup.h"
 #include "core/engine/step_executor.h"
 #include "core/optim/host_updater.h"
 
@@ -25,12 +24,28 @@
 
 namespace mr {
 
+// All but the last three is lent and outlives the body.
+struct RunBodyParts {
+    const ModelConfig& config;
+    const ParamTable& table;
+    const MicroShape& micro;
+    const ModelShape& shape;
+    const StepSpec& step; // of every step but its number
+    const OffloadPolicy& policy;
+    const Budget& budget;
+    const Feedback& rates;
+    const MemoryPlan& memory;
+    int updateThreads = 1;
+    AdamwSettings adamw;
+    LrSchedule schedule;
+};
+
 class RunBody
 {
 public:
     // Weights are not set. `lacking` is written where memory lacks.
     static Result<std::unique_ptr<RunBody>> create(
-        Device& device, const RunSetup& setup, Tier& lacking);
+        Device& device, const RunBodyParts& parts, Tier& lacking);
     ~RunBody();
 
     RunMemory& memory() noexcept { return *m_memory; }
@@ -45,7 +60,7 @@ public:
 
 private:
     RunBody() = default;
-    Status build(Device& device, const RunSetup& setup, Tier& lacking);
+    Status build(Device& device, const RunBodyParts& parts, Tier& lacking);
 
     FailureLatch m_latch;
     std::unique_ptr<TierStore> m_tiers;

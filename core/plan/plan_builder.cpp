@@ -176,9 +176,10 @@ Status PlanBuilder::prepare(const StepSpec& spec, bool training, Layout& layout)
             makeTraversal(WorkOrder::ByMicroBatch)->order(m_shape.layers(), spec.microBatches);
         std::erase_if(
             layout.order, [](const WorkItem& item) { return item.pass == Pass::Backward; });
-        memory = planInferenceMemory(spec, m_shape);
     }
-    if (training || m_streams) { // then an evaluation uses the slots of the run, too
+    if (!training && !m_streams) {
+        memory = planInferenceMemory(spec, m_shape);
+    } else { // what streams needs the slots of the run
         Result<MemoryPlan> planned = planMemory(spec, m_shape, m_budget, m_chosen, m_policy);
         MR_TRY(planned.status());
         memory = std::move(planned).value();

@@ -14,6 +14,7 @@
 #include "core/plan/task_clocks.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -45,6 +46,8 @@ enum class PlanRule : std::uint8_t {
 // "a slot is refilled only after its last reader"
 std::string_view name(PlanRule rule) noexcept;
 
+using MaybeTask = std::optional<TaskIndex>;
+
 struct PlanUnderCheck {
     const StepPlan& plan;
     const Carry& in;
@@ -61,6 +64,16 @@ struct PlanUnderCheck {
         return plan.answers[static_cast<std::size_t>(group.value)].weights != Tier::Device;
     }
     bool isTraining() const noexcept { return plan.step == in.step + 1; }
+    // Is `first` certainly over when `second` begins?
+    bool isBefore(TaskIndex first, TaskIndex second) const noexcept
+    {
+        return clocks.isBefore(Wait::onTask(first), second);
+    }
+    // The same; not if there is none.
+    bool isBefore(const MaybeTask& first, TaskIndex second) const noexcept
+    {
+        return first && isBefore(*first, second);
+    }
     const Task& at(TaskIndex index) const { return plan.tasks[index]; }
     std::int64_t elements(GroupId group) const
     {

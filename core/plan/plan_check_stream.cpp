@@ -57,18 +57,13 @@ private:
         std::optional<TaskIndex> reader; // the last; all run on Compute
     };
 
-    bool isBefore(TaskIndex first, TaskIndex second) const
-    {
-        return m_check.clocks.isBefore(Wait::onTask(first), second);
-    }
-
     Status fetch(TaskIndex index)
     {
         const Task& task = m_check.at(index);
         Slot& slot = m_slots[task.slot];
         const bool goesOn =
             slot.group == task.group && slot.version == task.version && !slot.reader;
-        if (slot.reader && !isBefore(*slot.reader, index))
+        if (slot.reader && !m_check.isBefore(*slot.reader, index))
             return m_check.broken(PlanRule::SlotAfterLastReader, index,
                 "task " + std::to_string(*slot.reader) + " may still read these weights");
         if (!goesOn)
@@ -114,7 +109,7 @@ private:
         std::int64_t covered = 0;
         for (const TaskIndex other : m_updates[static_cast<std::size_t>(range.group.value)]) {
             const Piece piece = pieceOf(m_check.at(other));
-            if (piece.version == range.version && isBefore(other, index))
+            if (piece.version == range.version && m_check.isBefore(other, index))
                 covered += std::max<std::int64_t>(
                     0, std::min(piece.end, range.end) - std::max(piece.first, range.first));
         }
@@ -126,7 +121,7 @@ private:
         const Task& task = m_check.at(index);
         Slot& slot = m_slots[task.slot];
         if (slot.group != task.group || slot.version != task.version ||
-            slot.elements != m_check.elements(task.group) || !isBefore(*slot.fetch, index))
+            slot.elements != m_check.elements(task.group) || !m_check.isBefore(*slot.fetch, index))
             return m_check.broken(
                 PlanRule::WeightsAtVersion, index, "its weights may not have come");
         slot.reader = index;
@@ -190,7 +185,7 @@ private:
 
     bool isOver(const std::optional<TaskIndex>& task, TaskIndex index) const
     {
-        return !task || m_check.clocks.isBefore(Wait::onTask(*task), index);
+        return !task || m_check.isBefore(*task, index);
     }
 
     Status compute(TaskIndex index)

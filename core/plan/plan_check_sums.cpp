@@ -11,8 +11,6 @@
 namespace mr {
 namespace {
 
-using MaybeTask = std::optional<TaskIndex>;
-
 // A window whose sum leaves the device in this plan: the one before, in its first step, or its own.
 struct SumUnderCheck {
     bool exists = false;
@@ -97,10 +95,6 @@ private:
     {
         return static_cast<std::size_t>(task.group.value);
     }
-    bool isBefore(const MaybeTask& first, TaskIndex second) const
-    {
-        return first && m_check.clocks.isBefore(Wait::onTask(*first), second);
-    }
     SumUnderCheck* sumOf(const Task& task)
     {
         for (SumUnderCheck* sum : {&m_old, &m_new})
@@ -113,7 +107,8 @@ private:
     Status pack(TaskIndex index)
     {
         const std::size_t g = groupOf(m_check.at(index));
-        if (m_old.exists && m_layout.groups[g].packed > 0 && !isBefore(m_old.sent[g], index))
+        if (m_old.exists && m_layout.groups[g].packed > 0 &&
+            !m_check.isBefore(m_old.sent[g], index))
             return m_check.broken(PlanRule::SlotAfterLastReader, index,
                 "the sum of the window before may still be sent from there");
         m_packed[g] = index;
@@ -129,9 +124,9 @@ private:
         if (task.version != m_check.plan.step || task.micro.value != m_check.in.stepsIntoWindow)
             return m_check.broken(PlanRule::UpdatedOnce, index, "it is not the sum it belongs to");
         // Packed after the sum of the window before was rounded and sent, so that one may go.
-        if (!isBefore(m_packed[g], index))
+        if (!m_check.isBefore(m_packed[g], index))
             return m_check.broken(PlanRule::GradientFinished, index, "it may not be packed yet");
-        if (!isBefore(m_norm, index))
+        if (!m_check.isBefore(m_norm, index))
             return m_check.broken(
                 PlanRule::NormFirst, index, "whether the step is finite may not be known");
         m_added[g] = index;
@@ -145,7 +140,7 @@ private:
         SumUnderCheck* sum = sumOf(task);
         if (!sum || sum->rounded[g])
             return m_check.broken(PlanRule::UpdatedOnce, index, "no window ends there");
-        if (sum == &m_new && !isBefore(m_added[g], index))
+        if (sum == &m_new && !m_check.isBefore(m_added[g], index))
             return m_check.broken(
                 PlanRule::GradientFinished, index, "the sum of the window is not complete");
         sum->rounded[g] = index;
@@ -159,7 +154,7 @@ private:
         SumUnderCheck* sum = sumOf(task);
         if (!sum)
             return {}; // a gradient of one step: checkWindows
-        if (sum->sent[g] || !isBefore(sum->rounded[g], index))
+        if (sum->sent[g] || !m_check.isBefore(sum->rounded[g], index))
             return m_check.broken(PlanRule::GradientFinished, index, "it may not be rounded yet");
         if (task.slot != sum->window % m_layout.banks)
             return m_check.broken(PlanRule::HostBytes, index, "it is of another bank");
@@ -173,7 +168,7 @@ private:
         const std::size_t g = groupOf(task);
         SumUnderCheck* sum = sumOf(task);
         if (!sum || sum->normed[g] || task.lane != Lane::Host ||
-            task.slot != sum->window % m_layout.banks || !isBefore(sum->sent[g], index))
+            task.slot != sum->window % m_layout.banks || !m_check.isBefore(sum->sent[g], index))
             return m_check.broken(
                 PlanRule::GradientFinished, index, "the sum may not have come to the host");
         sum->normed[g] = index;
@@ -187,7 +182,7 @@ private:
             m_norm = index;
         const SumUnderCheck* sum = task.lane == Lane::Host ? sumOf(task) : nullptr;
         for (std::size_t g = 0; sum && g < m_added.size(); ++g)
-            if (m_layout.groups[g].packed > 0 && !isBefore(sum->normed[g], index))
+            if (m_layout.groups[g].packed > 0 && !m_check.isBefore(sum->normed[g], index))
                 return m_check.broken(PlanRule::NormFirst, index,
                     "group " + std::to_string(g) + " may be missing in the window");
         return {};
@@ -196,7 +191,7 @@ private:
     Status update(TaskIndex index)
     {
         const SumUnderCheck* sum = sumOf(m_check.at(index));
-        if (!sum || isBefore(sum->sent[groupOf(m_check.at(index))], index))
+        if (!sum || m_check.isBefore(sum->sent[groupOf(m_check.at(index))], index))
             return {};
         return m_check.broken(
             PlanRule::GradientFinished, index, "the sum may not have come to the host");

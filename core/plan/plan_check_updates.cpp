@@ -85,11 +85,6 @@ private:
         return m_groups[static_cast<std::size_t>(task.group.value)];
     }
 
-    bool isBefore(TaskIndex first, TaskIndex second) const
-    {
-        return m_check.clocks.isBefore(Wait::onTask(first), second);
-    }
-
     // The block whose gradient was in the slot before.
     const Group* occupantBefore(GroupId group, int slots) const
     {
@@ -101,9 +96,9 @@ private:
 
     bool isOver(const Group& group, TaskIndex index, bool sent) const
     {
-        if (!group.finish || !isBefore(*group.finish, index))
+        if (!group.finish || !m_check.isBefore(*group.finish, index))
             return false;
-        const auto before = [&](TaskIndex other) { return isBefore(other, index); };
+        const auto before = [&](TaskIndex other) { return m_check.isBefore(other, index); };
         return std::all_of(group.normParts.begin(), group.normParts.end(), before) &&
                std::all_of(group.packs.begin(), group.packs.end(), before) &&
                (!sent || std::all_of(group.sends.begin(), group.sends.end(), before));
@@ -137,7 +132,7 @@ private:
         Group& group = groupOf(m_check.at(index));
         const bool twice = m_check.shape.tiedHead && m_check.at(index).group.value == 0;
         const int all = m_check.plan.microBatches * (twice ? 2 : 1);
-        if (group.finish || group.backwards != all || !isBefore(*group.backward, index))
+        if (group.finish || group.backwards != all || !m_check.isBefore(*group.backward, index))
             return m_check.broken(
                 PlanRule::GradientFinished, index, "the sum of the micro-batches is not complete");
         const Group* before =
@@ -152,7 +147,7 @@ private:
     Status needFinished(TaskIndex index)
     {
         const std::optional<TaskIndex> finished = groupOf(m_check.at(index)).finish;
-        if (finished && isBefore(*finished, index))
+        if (finished && m_check.isBefore(*finished, index))
             return {};
         return m_check.broken(PlanRule::GradientFinished, index, "it may not be rounded yet");
     }
@@ -162,7 +157,7 @@ private:
     {
         std::int64_t covered = 0;
         for (const TaskIndex other : tasks) {
-            if (!isBefore(other, index))
+            if (!m_check.isBefore(other, index))
                 continue;
             const Piece piece = pieceOf(m_check.at(other));
             covered += std::max<std::int64_t>(
@@ -220,9 +215,9 @@ private:
 
     Status sendScalars(TaskIndex index)
     {
-        if (m_join && !isBefore(*m_join, index))
+        if (m_join && !m_check.isBefore(*m_join, index))
             return m_check.broken(PlanRule::NormFirst, index, "the norm may not be known");
-        if (!m_losses || !isBefore(*m_losses, index))
+        if (!m_losses || !m_check.isBefore(*m_losses, index))
             return m_check.broken(PlanRule::LossesFirst, index, "a micro-batch may be missing");
         m_scalars = index;
         return {};
@@ -238,7 +233,7 @@ private:
         if (!isOfThisStep(index))
             return {};
         MR_TRY(needFinished(index));
-        if (!m_join || !isBefore(*m_join, index))
+        if (!m_join || !m_check.isBefore(*m_join, index))
             return m_check.broken(PlanRule::NormFirst, index, "the norm may not be known");
         return {};
     }
@@ -248,7 +243,7 @@ private:
         Group& group = groupOf(m_check.at(index));
         const Piece range = pieceOf(m_check.at(index));
         for (const TaskIndex other : group.uploads) {
-            if (overlap(pieceOf(m_check.at(other)), range) && !isBefore(other, index))
+            if (overlap(pieceOf(m_check.at(other)), range) && !m_check.isBefore(other, index))
                 return m_check.broken(PlanRule::HostBytes, index,
                     "task " + std::to_string(other) + " may still copy the old weights");
         }
@@ -259,7 +254,8 @@ private:
         if (!isCovered(group.sends, range, index))
             return m_check.broken(
                 PlanRule::GradientFinished, index, "the gradient may not have come to the host");
-        if (!m_join || !m_scalars || !isBefore(*m_join, *m_scalars) || !isBefore(*m_scalars, index))
+        if (!m_join || !m_scalars || !m_check.isBefore(*m_join, *m_scalars) ||
+            !m_check.isBefore(*m_scalars, index))
             return m_check.broken(
                 PlanRule::NormFirst, index, "the norm may not have come to the host");
         return {};
@@ -273,7 +269,8 @@ private:
         const bool follows =
             streamed ||
             std::any_of(group.hostUpdates.begin(), group.hostUpdates.end(), [&](TaskIndex other) {
-                return pieceOf(m_check.at(other)).key() == range.key() && isBefore(other, index);
+                return pieceOf(m_check.at(other)).key() == range.key() &&
+                       m_check.isBefore(other, index);
             });
         if (!follows)
             return m_check.broken(

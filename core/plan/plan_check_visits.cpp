@@ -54,7 +54,7 @@ private:
             return broken(index, "the plan has no such slot");
         StateSlot& slot = m_slots[task.slot];
         if (task.kind == TaskKind::FetchState) {
-            if (slot.fetch && !(slot.store && isBefore(*slot.store, index)))
+            if (slot.fetch && !(slot.store && m_check.isBefore(*slot.store, index)))
                 return m_check.broken(PlanRule::SlotAfterLastReader, index,
                     "what was in the slot may not be home yet");
             slot = {index, {}, {}};
@@ -84,7 +84,7 @@ private:
     {
         const Piece range = pieceOf(m_check.at(index));
         for (const TaskIndex other : m_hostUpdates[static_cast<std::size_t>(range.group.value)]) {
-            if (overlap(pieceOf(m_check.at(other)), range) && !isBefore(other, index))
+            if (overlap(pieceOf(m_check.at(other)), range) && !m_check.isBefore(other, index))
                 return m_check.broken(PlanRule::HostBytes, index,
                     "task " + std::to_string(other) + " may still write them");
         }
@@ -103,13 +103,8 @@ private:
     // Is `before` about the same range, and over?
     bool follows(const std::optional<TaskIndex>& before, TaskIndex index) const
     {
-        return before && isBefore(*before, index) &&
+        return before && m_check.isBefore(*before, index) &&
                pieceOf(m_check.at(*before)).key() == pieceOf(m_check.at(index)).key();
-    }
-
-    bool isBefore(TaskIndex first, TaskIndex second) const
-    {
-        return m_check.clocks.isBefore(Wait::onTask(first), second);
     }
 
     Status broken(TaskIndex index, const char* why) const

@@ -12,8 +12,6 @@
 namespace mr {
 namespace {
 
-using MaybeTask = std::optional<TaskIndex>;
-
 // The host's update of one window, as far as this plan makes it.
 struct JobUnderCheck {
     bool exists = false;
@@ -114,10 +112,6 @@ private:
     {
         return m_groups[static_cast<std::size_t>(task.group.value)];
     }
-    bool isBefore(const MaybeTask& first, TaskIndex second) const
-    {
-        return first && m_check.clocks.isBefore(Wait::onTask(*first), second);
-    }
     int bankOf(std::int64_t window) const { return static_cast<int>(window % m_layout.banks); }
     JobUnderCheck* jobOf(const Task& task)
     {
@@ -131,12 +125,12 @@ private:
     {
         const Task& task = m_check.at(index);
         Group& group = groupOf(task);
-        if (group.pack || !isBefore(group.finish, index))
+        if (group.pack || !m_check.isBefore(group.finish, index))
             return m_check.broken(PlanRule::GradientFinished, index, "it may not be rounded yet");
         const auto above = static_cast<std::size_t>(task.group.value + kPackedSlots);
         if (m_layout.sharesPacked(static_cast<std::size_t>(task.group.value)) &&
             m_layout.sharesPacked(above) && m_layout.groups[above].packed > 0 &&
-            !isBefore(m_groups[above].send, index))
+            !m_check.isBefore(m_groups[above].send, index))
             return m_check.broken(PlanRule::SlotAfterLastReader, index,
                 "another block's gradient may still be sent from there");
         group.pack = index;
@@ -156,11 +150,11 @@ private:
         Group& group = groupOf(task);
         if (isOfSum(task))
             return {}; // checkWindowSums
-        if (group.send || task.part != Part::Complement || !isBefore(group.pack, index))
+        if (group.send || task.part != Part::Complement || !m_check.isBefore(group.pack, index))
             return m_check.broken(PlanRule::GradientFinished, index, "it may not be packed yet");
         if (task.slot != bankOf(m_check.in.window) || task.version != m_check.plan.step)
             return m_check.broken(PlanRule::HostBytes, index, "it is of another bank");
-        if (m_check.in.landed && !isBefore(group.landed, index))
+        if (m_check.in.landed && !m_check.isBefore(group.landed, index))
             return m_check.broken(
                 PlanRule::HostBytes, index, "what was sent before may not be summed yet");
         group.send = index;
@@ -182,7 +176,7 @@ private:
                                      : m_check.in.stepsIntoWindow - 1;
         if (task.slot != bankOf(window) || task.micro.value != before)
             return m_check.broken(PlanRule::HostBytes, index, "it is not the sum it belongs to");
-        if (!old && (!isBefore(group.send, index) || !isBefore(m_scalars, index)))
+        if (!old && (!m_check.isBefore(group.send, index) || !m_check.isBefore(m_scalars, index)))
             return m_check.broken(
                 PlanRule::GradientFinished, index, "gradient or norm may not have come");
         done = m_scalarReader = index;
@@ -198,11 +192,11 @@ private:
         for (std::size_t g = 0; g < m_groups.size(); ++g) {
             const bool waits =
                 !m_layout.direct && m_layout.groups[g].packed > 0 && (isNew || m_check.in.landed);
-            if (waits && !isBefore(isNew ? m_groups[g].summed : m_groups[g].landed, index))
+            if (waits && !m_check.isBefore(isNew ? m_groups[g].summed : m_groups[g].landed, index))
                 return m_check.broken(PlanRule::NormFirst, index,
                     "group " + std::to_string(g) + " may be missing in the window");
         }
-        if (isNew && !isBefore(m_scalars, index))
+        if (isNew && !m_check.isBefore(m_scalars, index))
             return m_check.broken(PlanRule::NormFirst, index, "the step's norm may not have come");
         job->norm = m_scalarReader = index;
         return {};
@@ -214,7 +208,7 @@ private:
         if (m_check.at(index).part != Part::Urgent)
             return {};
         for (const Group& group : m_groups)
-            if (group.pack && !isBefore(group.updated, index))
+            if (group.pack && !m_check.isBefore(group.updated, index))
                 return m_check.broken(PlanRule::NormFirst, index, "an urgent sum may be missing");
         m_urgentNorm = index;
         return {};
@@ -222,10 +216,10 @@ private:
 
     Status sendScalars(TaskIndex index)
     {
-        if (m_scalarReader && !isBefore(m_scalarReader, index))
+        if (m_scalarReader && !m_check.isBefore(m_scalarReader, index))
             return m_check.broken(PlanRule::HostBytes, index,
                 "the host may still read the scalars of the step before");
-        if (m_check.at(index).part == Part::Urgent && !isBefore(m_urgentNorm, index))
+        if (m_check.at(index).part == Part::Urgent && !m_check.isBefore(m_urgentNorm, index))
             return m_check.broken(
                 PlanRule::NormFirst, index, "the norm of the window may not be known");
         m_scalars = index;
@@ -238,7 +232,7 @@ private:
         if (m_check.at(index).part != Part::Urgent || group.updated)
             return m_check.broken(
                 PlanRule::UpdatedOnce, index, "the device owns the urgent columns, once a step");
-        if (!isBefore(group.pack, index))
+        if (!m_check.isBefore(group.pack, index))
             return m_check.broken(
                 PlanRule::GradientFinished, index, "its gradient may not be gathered yet");
         group.updated = index;
@@ -264,7 +258,7 @@ private:
             static_cast<std::int32_t>(*tile) < job->before || task.slot != bankOf(job->window))
             return m_check.broken(
                 PlanRule::UpdatedOnce, index, "the host has no such tile to update");
-        if (!job->normKnown && !isBefore(job->norm, index))
+        if (!job->normKnown && !m_check.isBefore(job->norm, index))
             return m_check.broken(PlanRule::NormFirst, index, "the window's norm is not known");
         job->updates[*tile] = index;
         return {};
@@ -279,11 +273,11 @@ private:
             return m_check.broken(
                 PlanRule::UploadFollows, index, "there is no such tile to upload");
         if (static_cast<std::int32_t>(*tile) >= job->before &&
-            !isBefore(job->updates[*tile], index))
+            !m_check.isBefore(job->updates[*tile], index))
             return m_check.broken(
                 PlanRule::UploadFollows, index, "it may copy weights the host has not updated");
         Staging& staging = m_staging[static_cast<std::size_t>(task.slot % kUploadSlots)];
-        if (staging.upload && !isBefore(staging.scatter, index))
+        if (staging.upload && !m_check.isBefore(staging.scatter, index))
             return m_check.broken(PlanRule::SlotAfterLastReader, index,
                 "what was staged there may not be in the weights yet");
         staging = {index, {}};
@@ -296,7 +290,8 @@ private:
         const Task& task = m_check.at(index);
         JobUnderCheck* job = jobOf(task);
         const auto tile = tileOf(task);
-        if (!job || !tile || job->scatters[*tile] || !isBefore(job->uploads[*tile], index) ||
+        if (!job || !tile || job->scatters[*tile] ||
+            !m_check.isBefore(job->uploads[*tile], index) ||
             m_check.at(*job->uploads[*tile]).slot != task.slot)
             return m_check.broken(PlanRule::UploadFollows, index, "its tile may not have come");
         job->scatters[*tile] = index;
@@ -309,7 +304,7 @@ private:
         if (!m_closes || m_beside || m_check.out.hostJob)
             return m_check.broken(PlanRule::OwnerStable, index, "the host has work of a window");
         for (const Group& group : m_groups)
-            if (group.updated && !isBefore(group.updated, index))
+            if (group.updated && !m_check.isBefore(group.updated, index))
                 return m_check.broken(
                     PlanRule::OwnerStable, index, "an energy may not be known yet");
         return {};
