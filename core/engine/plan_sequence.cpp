@@ -2,6 +2,8 @@
 
 #include "core/plan/plan_check.h"
 
+#include <algorithm>
+
 namespace mr {
 
 PlanSequence::PlanSequence(
@@ -35,24 +37,28 @@ void PlanSequence::addFactors(StepInputs& inputs)
 {
     inputs.before = m_earlier;
     m_newest = inputs.factors;
-    addWindowFactors(m_built.plan.step, m_before.hostJob, inputs);
+    addWindowFactors(m_built.plan.window.before + 1, m_before.hostJob, inputs);
 }
 
-// Two counts of updates: the device's columns have one per step, the host's one per window.
+// Two counts: the device's columns have one update per step, the host's one per window. `closing`:
+// steps of a window that is closed in its own last one, or by the final export.
 void PlanSequence::addWindowFactors(
-    StepIndex step, const std::optional<HostJob>& job, StepInputs& inputs) const
+    int closing, const std::optional<HostJob>& job, StepInputs& inputs) const
 {
     const WindowTasks* window = m_parts.executor.window();
     if (!window)
         return;
-    const auto factors = [&](StepIndex version, bool isOneStep, std::int64_t count) {
-        const double factor = isOneStep ? 1.0 : m_parts.policy.hostLearningRate;
-        return adamwFactors(m_adamw, factor * learningRate(m_schedule, version - 1), count);
+    const WindowLayout& layout = m_parts.memory.window->layout();
+    std::int64_t count = window->state.hostUpdates;
+    const auto factors = [&](StepIndex version, int steps) {
+        const int stride = layout.stride(steps);
+        const double factor = steps > 1 ? m_parts.policy.hostLearningRate * stride : 1.0;
+        count += stride;
+        return adamwFactors(m_adamw, factor * learningRate(m_schedule, version - 1), count, stride);
     };
-    std::int64_t count = window->state.hostUpdates + 1;
     if (job)
-        inputs.job = factors(job->version, m_parts.memory.window->layout().steps == 1, count++);
-    inputs.closing = factors(step, m_built.plan.window.before <= 0, count);
+        inputs.job = factors(job->version, layout.steps);
+    inputs.closing = factors(m_built.out.step, std::max(1, closing));
 }
 
 void PlanSequence::skipStep(StepIndex step)
@@ -93,7 +99,7 @@ Status PlanSequence::applyPending(double clipNorm)
 {
     StepInputs inputs;
     inputs.clipNorm = clipNorm;
-    addWindowFactors(m_built.out.step, m_built.out.hostJob, inputs);
+    addWindowFactors(m_built.out.stepsIntoWindow, m_built.out.hostJob, inputs);
     return m_parts.executor.applyPending(m_built.out, inputs);
 }
 

@@ -60,7 +60,7 @@ public:
 
 private:
     void addWindowFactors(
-        StepIndex step, const std::optional<HostJob>& job, StepInputs& inputs) const;
+        int closing, const std::optional<HostJob>& job, StepInputs& inputs) const;
 
     PlanSequenceParts m_parts;
     AdamwSettings m_adamw;

@@ -106,7 +106,9 @@ void WindowTasks::finishStep(const StepPlan& plan, const StepScalars& scalars)
     for (const Task& task : plan.tasks)
         if (task.kind == TaskKind::UpdateOnHost && task.group == tiles.back().group &&
             task.firstElement == tiles.back().firstElement && state.banks[task.slot].applied > 0)
-            ++state.hostUpdates;
+            state.hostUpdates += m_window.layout().stride(task.version == plan.step
+                                                              ? plan.window.before + 1
+                                                              : plan.answers.front().windowSteps);
 }
 
 } // namespace mr

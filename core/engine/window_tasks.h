@@ -33,7 +33,7 @@ struct StepInputs;
 // All that the bytes of WindowMemory do not say of a run's windows.
 struct WindowState {
     std::int64_t deviceUpdates = 0; // of the urgent columns
-    std::int64_t hostUpdates = 0;   // of the others
+    std::int64_t hostUpdates = 0;   // of the others, or steps: WindowLayout::stride()
     std::array<WindowBank, 2> banks;
     StepScalars step;   // of the last step, for a window that is still to be closed
     StepScalars urgent; // of the last window's urgent sums

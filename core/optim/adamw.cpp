@@ -140,15 +140,18 @@ namespace mr {
 
 HWY_EXPORT(update);
 
-AdamwFactors adamwFactors(const AdamwSettings& settings, double learningRate, std::int64_t count)
+AdamwFactors adamwFactors(
+    const AdamwSettings& settings, double learningRate, std::int64_t count, int stride)
 {
     const auto power = static_cast<double>(count);
+    const double beta1 = stride == 1 ? settings.beta1 : std::pow(settings.beta1, stride);
+    const double beta2 = stride == 1 ? settings.beta2 : std::pow(settings.beta2, stride);
     AdamwFactors f;
     f.decay = static_cast<float>(1.0 - learningRate * settings.weightDecay);
-    f.beta1 = static_cast<float>(settings.beta1);
-    f.oneMinusBeta1 = static_cast<float>(1.0 - settings.beta1);
-    f.beta2 = static_cast<float>(settings.beta2);
-    f.oneMinusBeta2 = static_cast<float>(1.0 - settings.beta2);
+    f.beta1 = static_cast<float>(beta1);
+    f.oneMinusBeta1 = static_cast<float>(1.0 - beta1);
+    f.beta2 = static_cast<float>(beta2);
+    f.oneMinusBeta2 = static_cast<float>(1.0 - beta2);
     f.stepSize = static_cast<float>(learningRate / (1.0 - std::pow(settings.beta1, power)));
     f.inverseSqrtBias2 = static_cast<float>(1.0 / std::sqrt(1.0 - std::pow(settings.beta2, power)));
     f.eps = static_cast<float>(settings.eps);

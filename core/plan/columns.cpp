@@ -72,6 +72,7 @@ WindowLayout windowLayout(const ModelShape& shape, const OffloadPolicy& policy, 
         !split.urgentVectors)
         return layout;
     layout.columnEnergy = policy.columnEnergy;
+    layout.hostClock = policy.hostClock;
     layout.steps = rule.windowSteps;
     layout.banks = rule.besideNext ? 2 : 1;
     layout.onDevice = policy.windowSums == Tier::Device && rule.windowSteps > 1;

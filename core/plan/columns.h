@@ -80,7 +80,13 @@ struct WindowLayout {
     bool hasNorm = false;            // the norm of a window is not that of a step
     std::int64_t uploadElements = 0; // of the largest tile, packed
     ColumnEnergy columnEnergy = ColumnEnergy::Squares;
+    HostClock hostClock = HostClock::Steps;
 
+    // What an update of so many steps adds to the host's count.
+    int stride(int windowSteps) const noexcept
+    {
+        return hostClock == HostClock::Steps ? windowSteps : 1;
+    }
     bool isActive() const noexcept { return !groups.empty(); }
     // Is a gradient added to a sum on the device, in a step whose window has so many steps?
     bool sumsOnDevice(int windowSteps) const noexcept { return onDevice && windowSteps > 1; }

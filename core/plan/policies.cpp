@@ -108,6 +108,7 @@ Result<OffloadPolicy> makePolicy(
                            : makeUniformClock({numbers.lateShare, 1, 0, false});
     policy.tileElements = numbers.tileElements;
     policy.turns = numbers.turns;
+    policy.hostClock = numbers.hostClock;
     policy.hostLearningRate = numbers.hostLearningRate;
     policy.columnEnergy = numbers.columnEnergy;
     policy.windowSums = numbers.windowSums;

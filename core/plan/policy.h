@@ -116,6 +116,12 @@ enum class ColumnEnergy : std::uint8_t {
     Absolutes, // sums of |x|, as its authors' code has it; to compare
 };
 
+// One update of a window of S steps: how much of AdamW's time has passed?
+enum class HostClock : std::uint8_t {
+    Steps,   // S steps of it: S times the rate, moments that fade S times (beta^S)
+    Updates, // one, as ZenFlow was published: its columns make 1/S of the way of the others
+};
+
 struct OffloadPolicy {
     std::string_view name; // "zero-offload"; what run files and the UI call it
     std::unique_ptr<const Traversal> traversal;
@@ -126,7 +132,9 @@ struct OffloadPolicy {
     // Places on the device for what takes turns there: weights that stream, and gradients on their
     // way to the host. With two, one is used while the next one moves; one needs the least memory.
     int turns = 2;
-    // What the learning rate is multiplied by in an update that is made once for several steps.
+    // In what the host's AdamW counts where it makes one update for several steps; and what its
+    // learning rate is multiplied by there, beside that.
+    HostClock hostClock = HostClock::Steps;
     double hostLearningRate = 1.0;
     ColumnEnergy columnEnergy = ColumnEnergy::Squares;
     // Where the gradients of a window are summed. On the device the sum is rounded once to the

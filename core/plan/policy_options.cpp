@@ -33,7 +33,7 @@ std::string namesOf(unsigned takes)
     if ((takes & kWarmup) != 0)
         names += ", warmup, accumulate-on";
     if ((takes & kColumns) != 0)
-        names += ", urgent, interval, select, overlap, energy, host-lr";
+        names += ", urgent, interval, select, overlap, energy, host-clock, host-lr";
     if ((takes & kState) != 0)
         names += ", state";
     if ((takes & kHomes) != 0)
@@ -48,9 +48,9 @@ Status refuseOption(const OptionTaker& taker, const std::string& option)
         if (owner.option == option)
             why = "belongs to " + std::string(owner.policies) + ", not built in this version";
     }
-    constexpr std::array<std::string_view, 15> kKnown = {"late", "device-share", "tile", "warmup",
-        "accumulate-on", "urgent", "interval", "select", "overlap", "energy", "host-lr",
-        "weights-on-device", "state-on-device", "boundary", "turns"};
+    constexpr std::array<std::string_view, 16> kKnown = {"late", "device-share", "tile", "warmup",
+        "accumulate-on", "urgent", "interval", "select", "overlap", "energy", "host-clock",
+        "host-lr", "weights-on-device", "state-on-device", "boundary", "turns"};
     if (std::find(kKnown.begin(), kKnown.end(), option) != kKnown.end())
         why = "is not of this policy";
     return Status::error(ErrorKind::InvalidArgument, "policy option '" + option + "' " + why +
@@ -162,6 +162,12 @@ Result<bool> applyWindowOption(const OptionTaker& taker, const std::string& opti
         Result<double> factor = parseFactor(option, value);
         MR_TRY(factor.status());
         numbers.hostLearningRate = factor.value();
+        return true;
+    }
+    if (option == "host-clock" && columns) {
+        Result<bool> isUpdates = parseEither(option, value, "steps", "updates");
+        MR_TRY(isUpdates.status());
+        numbers.hostClock = isUpdates.value() ? HostClock::Updates : HostClock::Steps;
         return true;
     }
     if (option == "overlap" && columns) {

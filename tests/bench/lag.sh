@@ -7,9 +7,10 @@ root=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.." && pwd)
 millrace=${MILLRACE:-$root/build/release/bin/millrace}
 shared=${MILLRACE_SHARED:-$root/../shared}
 steps=${STEPS:-240}
+threads=${THREADS:-2}
 models=$shared/data/models
 data=$shared/data/datasets
-usage="tests/bench/lag.sh      prints a table; STEPS=240 and MILLRACE=program may be given"
+usage="tests/bench/lag.sh      prints a table; STEPS=240, THREADS=2 and MILLRACE=program may be given"
 [ $# -eq 0 ] || { echo "$usage" && exit 2; }
 folder=$(mktemp -d "${TMPDIR:-/tmp}/millrace-lag.XXXXXX")
 trap 'rm -rf "$folder"' EXIT
@@ -21,14 +22,15 @@ loss() {
     shift
     rm -rf "$folder/run"
     "$millrace" train "${task[@]}" --seed "$seed" --steps "$steps" --eval-every "$steps" \
-        --precision bf16 --device cpu --policy "$@" --out "$folder/run" --db "$folder/h.db" --json |
+        --precision bf16 --device cpu --threads "$threads" --policy "$@" --out "$folder/run" --db "$folder/h.db" --json |
         sed -n 's/.*"event":"eval".*"loss":\([0-9.]*\).*/\1/p' | tail -n 1
 }
 
 # row NAME: a line for every policy
 row() {
     local policy seeds
-    for policy in "zero-offload" "zenflow" "zenflow --policy-option host-lr=4" "zero-offload-dpu"; do
+    for policy in "zero-offload" "zenflow" "zenflow --policy-option interval=2" \
+        "zenflow --policy-option host-clock=updates" "zero-offload-dpu"; do
         seeds=()
         for seed in 1 2 3; do
             # shellcheck disable=SC2086 # a policy and its options

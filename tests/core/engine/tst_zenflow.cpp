@@ -126,6 +126,8 @@ private slots:
     void delayedUpdateIsAWindowOfOneStep();
     void theHostsLearningRateIsThatOfWholeWindows_data();
     void theHostsLearningRateIsThatOfWholeWindows();
+    void theHostsUpdateOfAWindowGoesAsFarAsItsSteps_data();
+    void theHostsUpdateOfAWindowGoesAsFarAsItsSteps();
     void theLinkCarriesWhatTheFormulaSays_data();
     void theLinkCarriesWhatTheFormulaSays();
     void stalenessGrowsToTwoWindowsLessOne();
@@ -177,8 +179,8 @@ void TestZenflow::overlapShiftsTheHostsUpdatesByOneWindow()
         QCOMPARE(beside.step().scalars.gradNorm, norms[static_cast<std::size_t>(s % 6)]);
 
     QVERIFY(norms.front() > inStep.run->spec().clipNorm);
-    QCOMPARE(inStep.run->executor().window()->state.hostUpdates, 2);
-    QCOMPARE(beside.run->executor().window()->state.hostUpdates, 2);
+    QCOMPARE(inStep.run->executor().window()->state.hostUpdates, 6);
+    QCOMPARE(beside.run->executor().window()->state.hostUpdates, 6);
     std::size_t moved = 0;
     for (std::int32_t g = 0; g < beside.run->memory().groupCount(); ++g) {
         const GroupId id{g};
@@ -247,6 +249,54 @@ void TestZenflow::theHostsLearningRateIsThatOfWholeWindows()
     const double thrice = moved("3", last) - moved("3", 1);
     QVERIFY(once > 0.0);
     QVERIFY2(std::abs(thrice / once - 3.0) < 0.05, qPrintable(QString::number(thrice / once)));
+}
+
+void TestZenflow::theHostsUpdateOfAWindowGoesAsFarAsItsSteps_data()
+{
+    QTest::addColumn<QString>("clock");
+    QTest::addColumn<QString>("overlap");
+    QTest::addColumn<double>("ratio");
+    for (const char* overlap : {"off", "on"}) {
+        QTest::addRow("steps, overlap %s", overlap)
+            << QStringLiteral("steps") << QString::fromUtf8(overlap) << 1.0;
+        QTest::addRow("updates, overlap %s", overlap)
+            << QStringLiteral("updates") << QString::fromUtf8(overlap) << 1.0 / 3.0;
+    }
+}
+
+// A window of three steps against three updates, by gradients that hardly change.
+void TestZenflow::theHostsUpdateOfAWindowGoesAsFarAsItsSteps()
+{
+    QFETCH(QString, clock);
+    QFETCH(QString, overlap);
+    QFETCH(double, ratio);
+    const auto moved = [&](const char* interval, const QString& window, int last) {
+        PlainRunSpec spec = specOf(
+            "zenflow", {{"interval", interval}, {"warmup", "1"}, {"select", "0"}, {"urgent", "0"},
+                           {"overlap", window.toStdString()}, {"host-clock", clock.toStdString()}});
+        spec.adamw.weightDecay = 0.0;
+        Rig rig(spec);
+        installCoarseWeights(*rig.run);
+        double before = 0.0;
+        for (int s = 1; s <= last; ++s) {
+            rig.step();
+            double sum = 0.0;
+            for (const std::int16_t low :
+                hostColumns<std::int16_t>(*rig.run, GroupId{1}, StatePart::Low))
+                sum += std::abs(double(low)); // the high half does not move
+            if (s == 1)
+                before = sum;
+            else if (s == last)
+                return sum - before;
+        }
+        return 0.0;
+    };
+
+    const double host = moved("3", overlap, overlap == QStringLiteral("off") ? 4 : 7);
+    const double exact = moved("1", QStringLiteral("off"), 4);
+
+    QVERIFY(exact > 0.0);
+    QVERIFY2(std::abs(host / exact - ratio) < 0.05, qPrintable(QString::number(host / exact)));
 }
 
 void TestZenflow::theLinkCarriesWhatTheFormulaSays_data()
@@ -412,7 +462,7 @@ void TestZenflow::aStepThatIsNotFiniteIsLeftOutOfItsWindow()
         QCOMPARE(broken.step(s == bad ? infinite : 1.0F / 32.0F).scalars.finite, s == bad ? 0 : 1);
 
     // The mean of two equal gradients is that of three, but for rounding.
-    QCOMPARE(broken.run->executor().window()->state.hostUpdates, 1);
+    QCOMPARE(broken.run->executor().window()->state.hostUpdates, 3);
     QCOMPARE(broken.run->executor().window()->state.deviceUpdates, 5);
     const auto expected = hostColumns<float>(*whole.run, GroupId{1}, StatePart::FirstMoment);
     const auto moments = hostColumns<float>(*broken.run, GroupId{1}, StatePart::FirstMoment);
@@ -568,8 +618,9 @@ Whole wholeState(PlainRun& run, GroupId id)
 // The device has counted 6 updates and the host 2 when columns change sides.
 void TestZenflow::movedMomentsKeepWhatBiasCorrectionMakesOfThem()
 {
-    Rig rig(specOf("zenflow", {{"interval", "3"}, {"warmup", "0"}, {"select", "0"},
-                                  {"overlap", "off"}, {"urgent", "0.25"}}));
+    Rig rig(
+        specOf("zenflow", {{"interval", "3"}, {"warmup", "0"}, {"select", "0"}, {"overlap", "off"},
+                              {"urgent", "0.25"}, {"host-clock", "updates"}}));
     installCoarseWeights(*rig.run);
     for (int s = 0; s < 6; ++s)
         rig.step();

@@ -143,6 +143,35 @@ private slots:
             QVERIFY(std::fabs(got - p[i]) < 1e-5);
         }
     }
+
+    // With one gradient throughout, m and v are what they would be, and each step is as long as the
+    // rate: one update in the place of four, with four times the rate, ends where four do. Behind
+    // 120 steps, so that the bias of m is gone and that of v is not.
+    void oneUpdateInThePlaceOfFourEndsWhereTheyDo()
+    {
+        constexpr std::size_t kCount = 33;
+        const AdamwSettings noDecay = {0.9, 0.999, 1e-8, 0.0};
+        AdamwState each(kCount, 4);
+        std::fill(each.m.begin(), each.m.end(), 0.0F);
+        std::fill(each.v.begin(), each.v.end(), 0.0F);
+        const auto update = [&](AdamwState& state, const AdamwFactors& factors) {
+            adamwUpdate(state.range(DType::F32, 0, kCount), factors, 1.0F, true);
+        };
+        for (int step = 1; step <= 120; ++step)
+            update(each, adamwFactors(noDecay, 1e-3, step));
+        AdamwState once = each;
+        for (int step = 121; step <= 124; ++step)
+            update(each, adamwFactors(noDecay, 1e-3, step));
+        update(once, adamwFactors(noDecay, 4e-3, 124, 4));
+
+        for (std::size_t i = 0; i < kCount; ++i) {
+            QVERIFY(std::fabs(once.m[i] - each.m[i]) <= 1e-5F * std::fabs(each.m[i]));
+            QVERIFY(std::fabs(once.v[i] - each.v[i]) <= 1e-5F * std::fabs(each.v[i]));
+            const float difference =
+                joinHalves(once.high[i], once.low[i]) - joinHalves(each.high[i], each.low[i]);
+            QVERIFY2(std::fabs(difference) < 4e-6F, qPrintable(QString::number(difference)));
+        }
+    }
 };
 
 QTEST_APPLESS_MAIN(TestAdamw)

@@ -279,6 +279,7 @@ private slots:
             QTest::addRow("warmup=%s", value)
                 << QStringLiteral("warmup") << QString::fromUtf8(value);
         QTest::addRow("overlap=yes") << QStringLiteral("overlap") << QStringLiteral("yes");
+        QTest::addRow("host-clock=3") << QStringLiteral("host-clock") << QStringLiteral("3");
         QTest::addRow("energy=l3") << QStringLiteral("energy") << QStringLiteral("l3");
         QTest::addRow("urgent=2") << QStringLiteral("urgent") << QStringLiteral("2");
         QTest::addRow("late=auto") << QStringLiteral("late") << QStringLiteral("auto");
@@ -291,9 +292,9 @@ private slots:
         QFETCH(const QString, option);
         QFETCH(const QString, value);
 
-        const QStringList ofWindows{QStringLiteral("host-lr"), QStringLiteral("interval"),
-            QStringLiteral("warmup"), QStringLiteral("overlap"), QStringLiteral("urgent"),
-            QStringLiteral("energy")};
+        const QStringList ofWindows{QStringLiteral("host-lr"), QStringLiteral("host-clock"),
+            QStringLiteral("interval"), QStringLiteral("warmup"), QStringLiteral("overlap"),
+            QStringLiteral("urgent"), QStringLiteral("energy")};
         const QString message =
             refusal(ofWindows.contains(option) ? "zenflow" : "deep-optimizer-states",
                 {{option.toStdString(), value.toStdString()}});
