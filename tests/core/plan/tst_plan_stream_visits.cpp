@@ -152,6 +152,18 @@ private slots:
             memoryOf(benchOf(4, {})).bytes(Tier::Device, MemoryUse::StateSlots), std::size_t{0});
     }
 
+    // Both planes of a tile land, whoever updated them.
+    void weightsLandAsWholeTilesInFp32()
+    {
+        for (const char* share : {"0", "0.5", "1"}) {
+            Bench bench = benchOf(4, {{"device-share", share}});
+            bench.precision = Precision::F32;
+
+            QCOMPARE(memoryOf(bench).bytes(Tier::Device, MemoryUse::UploadLanding),
+                std::size_t{4 * 2048});
+        }
+    }
+
     void deviceBytesDoNotDependOnDepth_data()
     {
         QTest::addColumn<bool>("full");

@@ -7,6 +7,7 @@
 #include <QTest>
 
 #include <cstdint>
+#include <cstdlib>
 #include <map>
 #include <string>
 
@@ -183,6 +184,12 @@ private slots:
         QCOMPARE(onDevice({{"device-share", "0.5"}}), kWhole + 10 * kGroupElements / 2);
         QCOMPARE(onDevice({{"device-share", "auto"}}), kWhole + 10 * kGroupElements / 4);
         QCOMPARE(onDevice({{"device-share", "1"}}), 12 * kGroupElements);
+        for (int percent = 0; percent <= 100; ++percent) { // cut as if the others were not there
+            const std::int64_t elements =
+                onDevice({{"device-share", std::to_string(percent / 100.0)}}) - kWhole;
+            QVERIFY(std::abs(100 * elements - percent * 10 * kGroupElements) <=
+                    100 * (kCutElements / 2 + 1));
+        }
         QVERIFY(
             refusal("streamed", {{"device-share", "some"}}).contains(QStringLiteral("or auto")));
     }
