@@ -146,9 +146,10 @@ void addStreams(
     const RunSpec& spec, const ModelShape& shape, bool ratesKnown, std::vector<PolicyTrial>& trials)
 {
     using Options = std::map<std::string, std::string>;
-    const auto tryWith = [&](Options options) {
-        options.insert(spec.policyOptions.begin(), spec.policyOptions.end());
-        trials.push_back({"streamed", std::move(options), true});
+    const auto tryWith = [&](const Options& options) {
+        Options all = spec.policyOptions; // what was said holds
+        all.insert(options.begin(), options.end());
+        trials.push_back({"streamed", std::move(all), true});
     };
     const auto tryShares = [&](const Options& options) {
         tryWith(options);
@@ -157,7 +158,7 @@ void addStreams(
                 return;
             Options shared = options;
             shared.insert({{"device-share", "auto"}, {"late", late}});
-            tryWith(std::move(shared));
+            tryWith(shared);
         }
     };
     for (const char* share : {"0.75", "0.5", "0.25", "0"})

@@ -34,7 +34,9 @@ RunSetup setupOf(double hostRate, const Options& options)
 {
     RunSetup setup = endlessSetup(hostRate, options);
     RunSetup streamed = endlessSetup(hostRate, options);
-    if (!planWith(streamed, {"streamed", {{"device-share", "0.5"}, {"tile", "8KiB"}}, true}).ok())
+    Options shared = streamed.spec.policyOptions;
+    shared.insert({"device-share", "1"}); // most of what gradients take
+    if (!planWith(streamed, {"streamed", shared, true}).ok())
         qFatal("no plan");
     setup.budget.deviceBytes = streamed.memory.bytes(Tier::Device);
     return setup;
@@ -95,6 +97,17 @@ private slots:
             QCOMPARE(setup.spec.policy, std::string("streamed"));
             QCOMPARE(shareOf(setup), std::string(share));
         }
+    }
+
+    // Of the trials, those that would do otherwise are faster here.
+    void whatElseWasAskedForIsKeptBesideAShare()
+    {
+        const RunSetup setup =
+            chosen(setupOf(1e4, {{"late", "0.5"}, {"weights-on-device", "0.25"}}));
+
+        QVERIFY(!shareOf(setup).empty());
+        QCOMPARE(setup.spec.policyOptions.at("late"), std::string("0.5"));
+        QCOMPARE(setup.spec.policyOptions.at("weights-on-device"), std::string("0.25"));
     }
 
     // What was chosen stays chosen: the record has the number.
