@@ -140,17 +140,31 @@ std::string smallTile(const ModelShape& shape)
     return std::to_string(2 * std::clamp(largest / 8, kCutElements, kTileElements));
 }
 
-// From what streams least to what needs the least memory.
-void addStreams(const RunSpec& spec, const ModelShape& shape, std::vector<PolicyTrial>& trials)
+// From what streams least to what needs the least memory. Where rates are known a share of the
+// updates may be the device's, with the host's beside the next forward or beside them.
+void addStreams(
+    const RunSpec& spec, const ModelShape& shape, bool ratesKnown, std::vector<PolicyTrial>& trials)
 {
-    const auto tryWith = [&](std::map<std::string, std::string> options) {
-        options.insert(spec.policyOptions.begin(), spec.policyOptions.end());
-        trials.push_back({"streamed", std::move(options), true});
+    using Options = std::map<std::string, std::string>;
+    const auto tryWith = [&](const Options& options) {
+        Options all = spec.policyOptions; // what was said holds
+        all.insert(options.begin(), options.end());
+        trials.push_back({"streamed", std::move(all), true});
+    };
+    const auto tryShares = [&](const Options& options) {
+        tryWith(options);
+        for (const char* late : {"1", "0"}) {
+            if (!ratesKnown || spec.policyOptions.count("device-share") > 0)
+                return;
+            Options shared = options;
+            shared.insert({{"device-share", "auto"}, {"late", late}});
+            tryWith(shared);
+        }
     };
     for (const char* share : {"0.75", "0.5", "0.25", "0"})
-        tryWith({{"weights-on-device", share}, {"boundary", "device"}});
+        tryShares({{"weights-on-device", share}, {"boundary", "device"}});
     for (const char* share : {"1", "0.5", "0"})
-        tryWith({{"weights-on-device", share}});
+        tryShares({{"weights-on-device", share}});
     tryWith({{"turns", "1"}});
     tryWith({{"turns", "1"}, {"tile", smallTile(shape)}});
 }
@@ -174,7 +188,7 @@ std::vector<PolicyTrial> trialsOf(const RunSpec& spec, const ModelShape& shape, 
                 addTrials(spec, policy, ratesKnown, recompute, trials);
         }
     if (spec.policy == "auto" && spec.recompute != RecomputeChoice::None)
-        addStreams(spec, shape, trials);
+        addStreams(spec, shape, ratesKnown, trials);
     return trials;
 }
 
@@ -253,9 +267,11 @@ void keepChoice(RunSetup& setup, const PolicyTrial& trial)
         interval->second = std::to_string(
             setup.policy.clock->rule(GroupId{0}, kWholeRun, setup.rates).windowSteps);
     const auto share = spec.policyOptions.find("device-share");
-    if (spec.policy == "deep-optimizer-states" &&
-        (share == spec.policyOptions.end() || share->second == "auto"))
-        spec.policyOptions["device-share"] = std::to_string(balancedDeviceShare(setup.rates));
+    const bool isOpen = share == spec.policyOptions.end() ? spec.policy == "deep-optimizer-states"
+                                                          : share->second == "auto";
+    if (isOpen)
+        spec.policyOptions["device-share"] = std::to_string(balancedDeviceShare(
+            setup.rates, spec.policy == "streamed" ? kStreamedVisits : kStateVisits));
 }
 
 } // namespace

@@ -47,7 +47,8 @@ bool isOpen(const RunSetup& setup, const char* option)
 std::vector<Options> variants(const RunSetup& setup, Options options)
 {
     std::vector<Options> all{options};
-    for (const char* option : {"late", "order", "weights-on-device", "state-on-device", "boundary"})
+    for (const char* option :
+        {"late", "order", "weights-on-device", "state-on-device", "boundary", "device-share"})
         if (isOpen(setup, option))
             options.erase(option);
     all.push_back(options);

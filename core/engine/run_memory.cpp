@@ -61,7 +61,7 @@ Status RunMemory::bindGroups(
         group.weights = tiers.find(Tier::Device, MemoryUse::Weights, id).data();
         if (!group.weights && m_weightSlots.empty())
             return missing(MemoryUse::Weights);
-        group.hostFirst = tiers.plan().hostFirst[g];
+        group.sentFirst = tiers.plan().sentFirst[g];
         bindGradient(tiers, id, group);
         group.hostGradient = tiers.find(Tier::PinnedHost, MemoryUse::Gradients, id).data();
         bindState(tiers, id, group);
@@ -112,7 +112,7 @@ void RunMemory::bindGradient(const TierStore& tiers, GroupId id, GroupMemory& gr
     };
     const auto own = [&](MemoryUse use) { return tiers.find(Tier::Device, use, id).data(); };
     const bool isBlock = id.value > 0 && id.value <= m_layers;
-    const auto before = static_cast<std::size_t>(group.hostFirst);
+    const auto before = static_cast<std::size_t>(group.sentFirst);
     group.accumulator = isBlock && homes.sumSlots > 0
                             ? slot(MemoryUse::Accumulators, homes.sumSlots)
                             : own(MemoryUse::Accumulators);
@@ -135,16 +135,23 @@ void RunMemory::bindStateSlots(const TierStore& tiers)
     uploadLanding = tiers.find(Tier::Device, MemoryUse::UploadLanding).data();
     if (!at)
         return;
-    const bool withHigh = m_shape.compute == DType::F32;
+    const std::int64_t elements = tiers.plan().stateTileElements;
+    const bool streamed = tiers.plan().visitsStream;
+    const bool withHigh = streamed || m_shape.compute == DType::F32;
     stateSlots.resize(kStateSlots);
-    for (StateSlot& slot : stateSlots)
+    for (StateSlot& slot : stateSlots) {
         for (const StatePart part : kPartsOfTile) {
             const StatePlane& plane = planeOf(m_codec, part);
             if (!plane.exists() || (part == StatePart::High && !withHigh))
                 continue;
-            slot[static_cast<std::size_t>(part)] = at;
-            at += plane.bytes(tiers.plan().stateTileElements);
+            slot.parts[static_cast<std::size_t>(part)] = at;
+            at += plane.bytes(elements);
         }
+        if (!streamed)
+            continue;
+        slot.gradient = at;
+        at += static_cast<std::size_t>(elements) * sizeOf(gradientType());
+    }
 }
 
 // Embedding and head, which the model reads apart from blocks.

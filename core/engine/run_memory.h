@@ -37,14 +37,14 @@ DType typeOf(StateCodec codec, StatePart part) noexcept;
 // One group. Null where the plan holds no such bytes.
 struct GroupMemory {
     std::int64_t elements = 0;
-    std::int64_t hostFirst = 0;       // the host updates from this element on
+    std::int64_t sentFirst = 0;       // the host gets gradients from this element on
     std::byte* weights = nullptr;     // device, c: what ops read; null: they come to a slot
     std::byte* accumulator = nullptr; // device, F32; blocks may share it (GradientHomes)
-    // The finished gradient, on the device: of the elements before hostFirst, and of those from
+    // The finished gradient, on the device: of the elements before sentFirst, and of those from
     // there on, which blocks may share.
     std::byte* gradient = nullptr;
     std::byte* sentGradient = nullptr;
-    std::byte* hostGradient = nullptr; // from hostFirst on
+    std::byte* hostGradient = nullptr; // from sentFirst on
     bool stateOnDevice = false;
     std::array<std::byte*, kStateParts> state{}; // where stateOnDevice says
     // Of a block: where its weights stay, or in each of the slots they may come to.
@@ -52,18 +52,28 @@ struct GroupMemory {
     BlockTensors gradientViews; // F32
 
     // Elements [first, first + count) of the finished gradient. Precondition: they lie on one side
-    // of hostFirst.
+    // of sentFirst.
     TensorView finished(DType type, std::int64_t first, std::int64_t count) const
     {
-        std::byte* base = first < hostFirst ? gradient : sentGradient;
-        const std::int64_t at = first < hostFirst ? first : first - hostFirst;
+        std::byte* base = first < sentFirst ? gradient : sentGradient;
+        const std::int64_t at = first < sentFirst ? first : first - sentFirst;
         return vectorView(base + static_cast<std::size_t>(at) * sizeOf(type), type, count);
     }
+    // The copy of the finished gradient on the host, from `first` on.
+    std::byte* gradientOnHost(DType type, std::int64_t first) const
+    {
+        return hostGradient + static_cast<std::size_t>(first - sentFirst) * sizeOf(type);
+    }
+    bool streams() const noexcept { return !weights; } // of training
 };
 
 // A tile of optimizer state that visits the device, by part. Null where the codec has no such plane
-// and, in BF16, for High: the weights are it.
-using StateSlot = std::array<std::byte*, kStateParts>;
+// and, in BF16, for High where no weights stream: those that stay are it. `gradient` is null there,
+// too.
+struct StateSlot {
+    std::array<std::byte*, kStateParts> parts{};
+    std::byte* gradient = nullptr;
+};
 
 class RunMemory
 {

@@ -22,8 +22,7 @@ HostUpdateRange StepExecutor::hostRange(GroupId group, std::int64_t first, std::
     const auto at = [&](StatePart part) { return planeAt(group, part, first); };
     HostUpdateRange out;
     AdamwRange& range = out.range;
-    range.grad = memory.hostGradient + static_cast<std::size_t>(first - memory.hostFirst) *
-                                           sizeOf(m_memory.gradientType());
+    range.grad = memory.gradientOnHost(m_memory.gradientType(), first);
     range.gradType = m_memory.gradientType();
     range.count = static_cast<std::size_t>(count);
     if (m_memory.stateCodec() == StateCodec::Compact) {
@@ -58,6 +57,12 @@ void StepExecutor::findHostRanges(const Task& task, std::vector<HostUpdateRange>
     }
 }
 
+// In BF16 weights that stay on the device are the high half.
+bool StepExecutor::isWeights(const GroupMemory& group, StatePart part) const
+{
+    return part == StatePart::High && m_memory.compute() == DType::BF16 && !group.streams();
+}
+
 // Where the state of [first, first + count) is while the device updates it.
 StateViews StepExecutor::stateOnDevice(
     const Task& task, std::int64_t first, std::int64_t count) const
@@ -72,13 +77,11 @@ StateViews StepExecutor::stateOnDevice(
         const auto index = static_cast<std::size_t>(part);
         std::byte* base = group.state[index];
         std::int64_t offset = first;
-        if (!group.stateOnDevice) {
-            base = m_memory.stateSlots[task.slot][index];
-            offset = first - task.firstElement;
-        }
-        if (!base) { // in BF16 the weights are High
+        if (isWeights(group, part)) {
             base = group.weights;
-            offset = first;
+        } else if (!group.stateOnDevice) {
+            base = m_memory.stateSlots[task.slot].parts[index];
+            offset = first - task.firstElement;
         }
         const auto value = static_cast<std::size_t>(offset / plane.elementsPerValue);
         views.planes[index] =
@@ -87,15 +90,27 @@ StateViews StepExecutor::stateOnDevice(
     return views;
 }
 
+// The same of the gradient: where weights stream it comes back with the state.
+TensorView StepExecutor::gradientOnDevice(
+    const Task& task, std::int64_t first, std::int64_t count) const
+{
+    const GroupMemory& group = m_memory.group(task.group);
+    const DType type = m_memory.gradientType();
+    if (!group.streams())
+        return group.finished(type, first, count);
+    const auto offset = static_cast<std::size_t>(first - task.firstElement);
+    return vectorView(m_memory.stateSlots[task.slot].gradient + offset * sizeOf(type), type, count);
+}
+
 // A tile of state from its home to a slot, or back.
 Status StepExecutor::moveState(const Task& task, Stream& lane)
 {
+    const GroupMemory& group = m_memory.group(task.group);
     const StateViews views = stateOnDevice(task, task.firstElement, task.elementCount);
     const bool fetch = task.kind == TaskKind::FetchState;
     for (const StatePart part : kPartsOfTile) {
         const TensorView& there = views.of(part);
-        const bool isWeight = part == StatePart::High && m_memory.compute() == DType::BF16;
-        if (!there.data || (fetch && isWeight)) // which are on the device
+        if (!there.data || (fetch && isWeights(group, part))) // which are on the device
             continue;
         const std::int64_t per = planeOf(m_memory.stateCodec(), part).elementsPerValue;
         std::byte* home = planeAt(task.group, part, task.firstElement / per);
@@ -103,7 +118,12 @@ Status StepExecutor::moveState(const Task& task, Stream& lane)
         MR_TRY(fetch ? lane.copy(there.data, {home, there.bytes()})
                      : lane.copy(home, {there.data, there.bytes()}));
     }
-    return {};
+    if (!fetch || !group.streams())
+        return {};
+    const TensorView there = gradientOnDevice(task, task.firstElement, task.elementCount);
+    m_h2dBytes += static_cast<std::int64_t>(there.bytes());
+    return lane.copy(
+        there.data, {group.gradientOnHost(there.dtype, task.firstElement), there.bytes()});
 }
 
 // `args` lacks its state.
@@ -132,14 +152,14 @@ Status StepExecutor::updateOnDevice(const Task& task, const StepInputs& inputs, 
         if (count <= 0)
             continue;
         AdamwArgs args;
-        args.grad = group.finished(m_memory.gradientType(), first, count);
+        args.grad = gradientOnDevice(task, first, count);
         args.scalars = m_memory.scalars.scalars;
         args.factors = factorsOf(inputs, task);
         args.decayed = run.decayed;
         MR_TRY(enqueueUpdate(args, stateOnDevice(task, first, count), lane));
     }
-    if (m_memory.compute() == DType::BF16)
-        return {};
+    if (m_memory.compute() == DType::BF16 || group.streams())
+        return {}; // the weights are updated, or come anew when they are used
     const StateViews state = stateOnDevice(task, task.firstElement, task.elementCount);
     return m_device.ops().join({state.of(StatePart::High), state.of(StatePart::Low),
                                    vectorView(group.weights, DType::F32, group.elements)

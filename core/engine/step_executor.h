@@ -156,6 +156,8 @@ private:
     static Status forParts(const GroupMemory& group, F&& fn);
     Status finishGradient(const Task& task, Stream& stream);
     Status normPart(const Task& task, Stream& stream);
+    bool isWeights(const GroupMemory& group, StatePart part) const;
+    TensorView gradientOnDevice(const Task& task, std::int64_t first, std::int64_t count) const;
     StateViews stateOnDevice(const Task& task, std::int64_t first, std::int64_t count) const;
     std::byte* planeAt(GroupId group, StatePart part, std::int64_t value) const;
     Status enqueueUpdate(const AdamwArgs& args, const StateViews& state, Stream& stream);

@@ -109,9 +109,9 @@ Status StepExecutor::backwardHeadTask(
 template <typename F>
 Status StepExecutor::forParts(const GroupMemory& group, F&& fn)
 {
-    if (group.hostFirst > 0)
-        MR_TRY(fn(std::int64_t{0}, group.hostFirst));
-    return group.hostFirst < group.elements ? fn(group.hostFirst, group.elements - group.hostFirst)
+    if (group.sentFirst > 0)
+        MR_TRY(fn(std::int64_t{0}, group.sentFirst));
+    return group.sentFirst < group.elements ? fn(group.sentFirst, group.elements - group.sentFirst)
                                             : Status();
 }
 
@@ -172,9 +172,9 @@ Status StepExecutor::enqueueCopy(const Task& task, Stream& lane)
     const GroupMemory& group = m_memory.group(task.group);
     const TensorView from =
         group.finished(m_memory.gradientType(), task.firstElement, task.elementCount);
-    const auto offset = static_cast<std::size_t>(task.firstElement - group.hostFirst);
     m_d2hBytes += static_cast<std::int64_t>(from.bytes());
-    return lane.copy(group.hostGradient + offset * sizeOf(from.dtype), {from.data, from.bytes()});
+    return lane.copy(
+        group.gradientOnHost(from.dtype, task.firstElement), {from.data, from.bytes()});
 }
 
 Status StepExecutor::moveBoundary(const Task& task, Stream& lane)

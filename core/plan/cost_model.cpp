@@ -103,6 +103,13 @@ std::optional<double> durationOf(const StepPlan& plan, const Task& task, const C
     return 0.0;
 }
 
+// Is the home of its weights the host?
+bool isStreamed(const StepPlan& plan, const Task& task)
+{
+    const auto group = static_cast<std::size_t>(task.group.value);
+    return group < plan.answers.size() && plan.answers[group].weights != Tier::Device;
+}
+
 } // namespace
 
 StallCause causeOf(Lane lane) noexcept
@@ -146,9 +153,10 @@ std::int64_t copyBytes(
                 columns += slot.cols;
         return columns * static_cast<std::int64_t>(sizeof(float));
     }
-    case TaskKind::FetchState: // in BF16 the weights are the high half
-        return static_cast<std::int64_t>(
-            stateBytes(plan.stateCodec, task.elementCount, elementBytes == 4));
+    case TaskKind::FetchState: // in BF16 weights that stay are the high half
+        return static_cast<std::int64_t>(stateBytes(plan.stateCodec, task.elementCount,
+                   elementBytes == 4 || isStreamed(plan, task))) +
+               (isStreamed(plan, task) ? task.elementCount * elementBytes : 0); // the gradient
     case TaskKind::StoreState:
         return static_cast<std::int64_t>(stateBytes(plan.stateCodec, task.elementCount, true));
     case TaskKind::SaveBoundary:

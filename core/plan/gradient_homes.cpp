@@ -23,7 +23,7 @@ bool isBlock(std::size_t group, std::size_t groups)
     return group > 0 && group + 1 < groups;
 }
 
-BlockParts largestParts(const ModelShape& shape, const std::vector<std::int64_t>& hostFirst)
+BlockParts largestParts(const ModelShape& shape, const std::vector<std::int64_t>& sentFirst)
 {
     BlockParts parts;
     for (std::size_t g = 0; g < shape.groups.size(); ++g) {
@@ -31,8 +31,8 @@ BlockParts largestParts(const ModelShape& shape, const std::vector<std::int64_t>
             continue;
         const std::int64_t elements = shape.groups[g].elements;
         parts.elements = std::max(parts.elements, elements);
-        parts.onHost = std::max(parts.onHost, elements - hostFirst[g]);
-        parts.onDevice = std::max(parts.onDevice, hostFirst[g]);
+        parts.onHost = std::max(parts.onHost, elements - sentFirst[g]);
+        parts.onDevice = std::max(parts.onDevice, sentFirst[g]);
     }
     return parts;
 }

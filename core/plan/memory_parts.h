@@ -43,11 +43,11 @@ private:
 // What all blocks say of their gradients, and how large the largest parts are.
 struct BlockParts {
     std::int64_t elements = 0;
-    std::int64_t onHost = 0;   // updated there
-    std::int64_t onDevice = 0; // updated there
+    std::int64_t onHost = 0;   // sent there
+    std::int64_t onDevice = 0; // read there by updates
 };
 
-BlockParts largestParts(const ModelShape& shape, const std::vector<std::int64_t>& hostFirst);
+BlockParts largestParts(const ModelShape& shape, const std::vector<std::int64_t>& sentFirst);
 bool isBlock(std::size_t group, std::size_t groups);
 
 struct GradientInput {

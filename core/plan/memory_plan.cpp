@@ -24,7 +24,7 @@ constexpr std::size_t kAccumulatorBytes = 4; // fp32
 struct GroupInput {
     GroupId id;
     std::int64_t elements = 0;
-    std::int64_t hostFirst = 0;
+    std::int64_t sentFirst = 0;
     Tier weights{};
     Tier state{};
     bool isBlock = false;
@@ -50,7 +50,7 @@ void addGroup(
     ItemList& list, const GroupInput& group, const GradientHomes& homes, Precision precision)
 {
     const auto all = static_cast<std::size_t>(group.elements);
-    const auto onDevice = static_cast<std::size_t>(group.hostFirst);
+    const auto onDevice = static_cast<std::size_t>(group.sentFirst);
     const std::size_t compute = computeBytes(precision);
     const bool bf16 = precision == Precision::BF16;
 
@@ -71,7 +71,7 @@ void addGroup(
 }
 
 struct SlotInput {
-    bool visits = false; // state comes to the device
+    std::int64_t largestVisit = 0; // of what comes to the device for its update
     Precision precision{};
     std::int64_t tileElements = 0;
     bool byColumns = false;
@@ -88,18 +88,17 @@ void addSlots(ItemList& list, MemoryPlan& cuts, const BlockParts& parts, const M
         bytes(kAccumulatorBytes, cuts.gradients.sumSlots, parts.elements));
     list.add(Tier::Device, MemoryUse::Gradients, kOfTheRun,
         bytes(computeBytes(input.precision), cuts.gradients.finishedSlots, parts.onHost));
-    std::int64_t largestVisit = 0;
     std::int64_t largestUpload = 0;
-    for (std::size_t g = 0; g < shape.groups.size(); ++g) {
-        largestVisit = std::max(largestVisit, input.visits ? cuts.hostFirst[g] : 0);
-        largestUpload = std::max(largestUpload, shape.groups[g].elements - cuts.hostFirst[g]);
-    }
+    for (std::size_t g = 0; g < shape.groups.size(); ++g)
+        largestUpload = std::max(largestUpload, shape.groups[g].elements - cuts.sentFirst[g]);
     const std::int64_t stateTile =
         std::max(kCutElements, input.tileElements / kStateTileShare / kCutElements * kCutElements);
-    cuts.stateTileElements = std::min(stateTile, largestVisit);
+    cuts.stateTileElements = std::min(stateTile, input.largestVisit);
+    const bool withHigh = cuts.visitsStream || input.precision == Precision::F32;
+    const std::size_t gradient = cuts.visitsStream ? computeBytes(input.precision) : 0;
     list.add(Tier::Device, MemoryUse::StateSlots, kOfTheRun,
-        kStateSlots *
-            stateBytes(cuts.stateCodec, cuts.stateTileElements, input.precision == Precision::F32));
+        kStateSlots * stateBytes(cuts.stateCodec, cuts.stateTileElements, withHigh) +
+            bytes(gradient, kStateSlots, cuts.stateTileElements));
     if (input.precision == Precision::F32 && !input.byColumns)
         list.add(Tier::Device, MemoryUse::UploadLanding, kOfTheRun,
             bytes(4, 1, std::min(input.tileElements, largestUpload)));
@@ -162,6 +161,26 @@ void addActivations(ItemList& list, const StepSpec& spec, const ModelShape& shap
         kAccumulatorBytes * static_cast<std::size_t>(shape.secondAccumulatorElements));
 }
 
+// Where the host's parts begin. Returns the elements of the largest part whose state visits the
+// device.
+std::int64_t cutGroups(
+    const ModelShape& shape, const std::vector<GroupPlacement>& placements, MemoryPlan& cuts)
+{
+    std::int64_t largestVisit = 0;
+    for (std::size_t g = 0; g < shape.groups.size(); ++g) {
+        const GroupPlacement& home = placements[g];
+        const std::int64_t elements = shape.groups[g].elements;
+        const std::int64_t first = firstHostElement(home.deviceShare, elements);
+        cuts.hostFirst.push_back(first);
+        cuts.sentFirst.push_back(firstSentElement(home, elements));
+        if (home.state == Tier::Device)
+            continue;
+        largestVisit = std::max(largestVisit, first);
+        cuts.visitsStream = cuts.visitsStream || (first > 0 && home.weights != Tier::Device);
+    }
+    return largestVisit;
+}
+
 Status checkInput(const StepSpec& spec, const ModelShape& shape, StateCodec codec)
 {
     if (codec == StateCodec::Compact && spec.precision != Precision::BF16) {
@@ -213,25 +232,21 @@ Result<MemoryPlan> planMemory(const StepSpec& spec, const ModelShape& shape, con
     cuts.stateCodec = policy.stateCodec;
     cuts.window = windowLayout(shape, policy, spec.clipNorm);
     const bool byColumns = cuts.window.isActive();
-    bool visits = false;
-    for (std::size_t g = 0; g < shape.groups.size(); ++g) {
-        cuts.hostFirst.push_back(
-            firstHostElement(placements[g].deviceShare, shape.groups[g].elements));
-        visits = visits || (placements[g].state != Tier::Device && cuts.hostFirst[g] > 0);
-    }
-    const BlockParts parts = largestParts(shape, cuts.hostFirst);
+    const std::int64_t largestVisit = cutGroups(shape, placements, cuts);
+    const BlockParts parts = largestParts(shape, cuts.sentFirst);
     cuts.gradients =
         gradientHomes(parts, {isContiguous(*policy.traversal, shape.layers(), spec.microBatches),
                                  spec.precision, shape.layers() - 2, byColumns, policy.turns});
     ItemList list;
     for (std::size_t g = 0; g < shape.groups.size(); ++g) {
         addGroup(list,
-            {GroupId{static_cast<std::int32_t>(g)}, shape.groups[g].elements, cuts.hostFirst[g],
+            {GroupId{static_cast<std::int32_t>(g)}, shape.groups[g].elements, cuts.sentFirst[g],
                 placements[g].weights, placements[g].state, isBlock(g, shape.groups.size()),
                 byColumns, cuts.stateCodec},
             cuts.gradients, spec.precision);
     }
-    addSlots(list, cuts, parts, shape, {visits, spec.precision, policy.tileElements, byColumns});
+    addSlots(
+        list, cuts, parts, shape, {largestVisit, spec.precision, policy.tileElements, byColumns});
     if (byColumns)
         addWindow(list, cuts.window, spec.precision);
     addWeightSlots(list, cuts, shape, placements, spec.precision, policy.turns);
@@ -257,6 +272,7 @@ MemoryPlan planInferenceMemory(const StepSpec& spec, const ModelShape& shape)
         shape.layers() > 2 ? shape.savedBytesPerBlock : 0);
     MemoryPlan plan;
     plan.hostFirst.assign(shape.groups.size(), 0);
+    plan.sentFirst = plan.hostFirst;
     plan.items = list.take();
     return plan;
 }

@@ -15,7 +15,8 @@
 //   Gradients     BF16 only (F32: the accumulator is the finished gradient): 2 n of embedding and
 //                 head and of what the device updates in a block; slots for the rest, for the run
 //   StateSlots    of updates on the device whose state lives on the host: kStateSlots tiles of 10
-//                 (BF16), 12 (F32) or 3.25 (compact) bytes per element
+//                 (BF16), 12 (F32) or 3.25 (compact) bytes per element; of 14, 16 or 7.25 where one
+//                 is of weights that stream: the high half and the gradient come, too
 //   With windows (columns.h; n' dense and n" packed elements of a group):
 //   UrgentState 12 n', UrgentGradients c n', UrgentSums 4 n' (and of the run, WindowScalars, where
 //   a window has a norm of its own), UrgentScratch (F32) 4 of the largest n', ColumnEnergies 8 and
@@ -31,9 +32,9 @@
 //    Activations, Workspace, Head, Batches (two micro-batches), Constants, Scalars
 // Pinned host, for groups the host updates: HighPlane 2 n, LowPlane 2 n, FirstMoments and
 // SecondMoments 4 n each (also of what the device updates from there), Gradients c n of what the
-// host updates; Batches (every micro-batch of the step), Scalars (the
-// step's results). With `resident` the host holds no state: checkpoints pass through one staging
-// tile (Staging). With windows: WindowSums, banks of 4 n" (c n" where a window comes as one
+// host updates (where weights stream: of all); Batches (every micro-batch of the step), Scalars
+// (the step's results). With `resident` the host holds no state: checkpoints pass through one
+// staging tile (Staging). With windows: WindowSums, banks of 4 n" (c n" where a window comes as one
 // gradient, which then is sent there), Gradients c n" for what has landed and is not yet summed,
 // and WindowScalars: the window's norm, 4 bytes for every 1,024 elements of n".
 
@@ -100,8 +101,10 @@ struct MemoryPlan {
     // How the items are cut, for whoever makes views of them.
     GradientHomes gradients;
     std::vector<std::int64_t> hostFirst; // by group: the host updates from this element on
+    std::vector<std::int64_t> sentFirst; // by group: the host gets gradients from this element on
     std::int64_t stateTileElements = 0;  // of a state slot; 0: there are none
     WindowLayout window;
+    bool visitsStream = false;    // state slots have a high half and a gradient
     int weightSlots = 0;          // of blocks whose weights' home is the host
     bool savesBoundaries = false; // their home is the host
     StateCodec stateCodec = StateCodec::Plain;

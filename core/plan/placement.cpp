@@ -7,24 +7,51 @@ namespace mr {
 
 namespace {
 
-constexpr double kBytesIn = 10.0;    // per visiting element: low half and moments
-constexpr double kBytesOut = 12.0;   // and the high half
-constexpr double kUploadBytes = 2.0; // per element the host updates
-
 // Seconds per element of the host's side and of the device's, at a share.
 struct Sides {
     double host = 0.0;
     double device = 0.0;
 };
 
-Sides sidesOf(const Feedback& rates, double share)
+Sides sidesOf(const Feedback& rates, const VisitBytes& bytes, double share)
 {
     const double in =
-        (kBytesIn * share + kUploadBytes * (1.0 - share)) / rates.hostToDeviceBytesPerSecond;
-    const double out = kBytesOut * share / rates.deviceToHostBytesPerSecond;
+        (bytes.in * share + bytes.upload * (1.0 - share)) / rates.hostToDeviceBytesPerSecond;
+    const double out = bytes.out * share / rates.deviceToHostBytesPerSecond;
     const double update = share / rates.deviceAdamwElementsPerSecond;
     return {(1.0 - share) / rates.hostAdamwElementsPerSecond, std::max({in, out, update})};
 }
+
+// A share of every group in turn (Bresenham's line over the groups).
+class ShareLine
+{
+public:
+    explicit ShareLine(double share)
+        : m_share(share)
+    {
+    }
+
+    // The next group's share, which firstHostElement() cuts where the line does.
+    double next(std::int64_t elements)
+    {
+        m_wanted += m_share * static_cast<double>(elements);
+        std::int64_t cut = std::llround(m_wanted) - m_taken;
+        // Half a cut up: what one group lacks another makes up.
+        cut = std::clamp(
+            (cut + kCutElements / 2) / kCutElements * kCutElements, std::int64_t{0}, elements);
+        if (cut < elements)
+            cut = cut / kCutElements * kCutElements;
+        m_taken += cut;
+        if (cut == 0 || cut == elements)
+            return cut == 0 ? 0.0 : 1.0;
+        return (static_cast<double>(cut) + 0.5) / static_cast<double>(elements);
+    }
+
+private:
+    const double m_share;
+    double m_wanted = 0.0;
+    std::int64_t m_taken = 0;
+};
 
 class SharePlacement final : public Placement
 {
@@ -37,24 +64,11 @@ public:
     std::vector<GroupPlacement> place(
         const ModelShape& shape, const Budget& /*budget*/, const Feedback& rates) const override
     {
-        const double share = m_share >= 0.0 ? m_share : balancedDeviceShare(rates);
+        ShareLine line(m_share >= 0.0 ? m_share : balancedDeviceShare(rates));
         std::vector<GroupPlacement> placements;
-        double wanted = 0.0;
-        std::int64_t taken = 0;
-        for (const GroupShape& group : shape.groups) {
-            wanted += share * static_cast<double>(group.elements);
-            std::int64_t cut = std::llround(wanted) - taken;
-            // Half a cut up: what one group lacks another makes up.
-            cut = std::clamp((cut + kCutElements / 2) / kCutElements * kCutElements,
-                std::int64_t{0}, group.elements);
-            if (cut < group.elements)
-                cut = cut / kCutElements * kCutElements;
-            taken += cut;
-            const double exact = cut == group.elements ? 1.0
-                                                       : (static_cast<double>(cut) + 0.5) /
-                                                             static_cast<double>(group.elements);
-            placements.push_back({Tier::Device, Tier::PinnedHost, Tier::Device, exact});
-        }
+        for (const GroupShape& group : shape.groups)
+            placements.push_back(
+                {Tier::Device, Tier::PinnedHost, Tier::Device, line.next(group.elements)});
         return placements;
     }
 
@@ -95,8 +109,10 @@ public:
     }
 
     std::vector<GroupPlacement> place(
-        const ModelShape& shape, const Budget& /*budget*/, const Feedback& /*last*/) const override
+        const ModelShape& shape, const Budget& /*budget*/, const Feedback& rates) const override
     {
+        ShareLine line(m_homes.deviceShare >= 0.0 ? m_homes.deviceShare
+                                                  : balancedDeviceShare(rates, kStreamedVisits));
         std::vector<GroupPlacement> placements;
         const int head = shape.layers() - 1;
         int kept = 0; // blocks whose weights stay
@@ -107,10 +123,11 @@ public:
                 home.weights = Tier::Device;
             const bool stateStays = isEnd ? m_homes.stateOnDevice >= 1.0
                                           : home.weights == Tier::Device && keepsState(kept++);
-            if (stateStays) {
+            if (stateStays)
                 home.state = Tier::Device;
-                home.deviceShare = 1.0;
-            }
+            home.deviceShare =
+                stateStays ? 1.0
+                           : line.next(shape.groups[static_cast<std::size_t>(layer)].elements);
             placements.push_back(home);
         }
         return placements;
@@ -150,10 +167,10 @@ std::unique_ptr<const Placement> makeSharePlacement(double share)
 
 std::unique_ptr<const Placement> makeBalancedPlacement()
 {
-    return std::make_unique<SharePlacement>(-1.0);
+    return std::make_unique<SharePlacement>(kBalanced);
 }
 
-double balancedDeviceShare(const Feedback& rates) noexcept
+double balancedDeviceShare(const Feedback& rates, const VisitBytes& bytes) noexcept
 {
     constexpr double kUnknown = 0.25;
     constexpr int kHalvings = 40;
@@ -165,7 +182,7 @@ double balancedDeviceShare(const Feedback& rates) noexcept
     double high = 1.0;
     for (int i = 0; i < kHalvings; ++i) {
         const double middle = 0.5 * (low + high);
-        const Sides sides = sidesOf(rates, middle);
+        const Sides sides = sidesOf(rates, bytes, middle);
         (sides.host > sides.device ? low : high) = middle;
     }
     return low;
@@ -177,6 +194,12 @@ std::int64_t firstHostElement(double deviceShare, std::int64_t elements) noexcep
         return elements;
     const auto wanted = static_cast<std::int64_t>(deviceShare * static_cast<double>(elements));
     return wanted / kCutElements * kCutElements;
+}
+
+std::int64_t firstSentElement(const GroupPlacement& placement, std::int64_t elements) noexcept
+{
+    return placement.weights == Tier::Device ? firstHostElement(placement.deviceShare, elements)
+                                             : 0;
 }
 
 } // namespace mr

@@ -23,29 +23,49 @@ std::unique_ptr<const Placement> makeSharePlacement(double share);
 // The same with the share that balancedDeviceShare() gives for the measured rates.
 std::unique_ptr<const Placement> makeBalancedPlacement();
 
+// As a share of a policy: whatever balances both sides.
+inline constexpr double kBalanced = -1.0;
+
 // State on the host, and the weights of blocks too, but for a share of the blocks whose weights
 // stay on the device, and one of those (at most as many) whose state does as well. Blocks that stay
 // are spread evenly, so that what streams has time to come. Embedding and head keep their weights,
-// and with all blocks their state.
+// and with all blocks their state. Of all groups whose state is on the host, a share is updated on
+// the device, cut as in makeSharePlacement().
 struct StreamedHomes {
     double weightsOnDevice = 0.0;
     double stateOnDevice = 0.0;
     Tier boundary = Tier::PinnedHost;
+    double deviceShare = 0.0; // or kBalanced
 };
 std::unique_ptr<const Placement> makeStreamedPlacement(const StreamedHomes& homes);
 
 // Is the host the home of activations between layers? (One home for all layers.)
 bool savesBoundaries(const std::vector<GroupPlacement>& placements) noexcept;
 
+// Bytes that the end of a step moves over the link for one element.
+struct VisitBytes {
+    double in = 0.0;     // it visits the device
+    double out = 0.0;    // and goes home
+    double upload = 0.0; // the host updated it
+};
+// Weights stay: low half and moments come, the high half goes home too, new weights come.
+inline constexpr VisitBytes kStateVisits = {10.0, 12.0, 2.0};
+// Weights stream: high half and gradient come as well; new weights come with the next use.
+inline constexpr VisitBytes kStreamedVisits = {14.0, 12.0, 0.0};
+
 // The share with which host and device are done with their updates at the same time, from rates:
-// the host updates at its rate while the link carries 10 bytes in and 12 out for every element that
-// visits and 2 in for one that does not. 0.25 if a rate is not known.
+// the host updates at its rate while the link carries what visits, and what the host updated. 0.25
+// if a rate is not known.
 // Source: the model of Deep Optimizer States (Maurya et al., Middleware 2024), with both
 // directions of the link and a continuous share; derived in the README.
-double balancedDeviceShare(const Feedback& rates) noexcept;
+double balancedDeviceShare(const Feedback& rates, const VisitBytes& bytes = kStateVisits) noexcept;
 
 // The first element the host updates: `deviceShare` of the group, cut down to kCutElements; the
 // device updates those before it. A share of 1 is the whole group.
 std::int64_t firstHostElement(double deviceShare, std::int64_t elements) noexcept;
+
+// The first element whose gradient the host gets: the first it updates, or, where weights stream,
+// that of the group, because its places on the device are filled again before the norm is known.
+std::int64_t firstSentElement(const GroupPlacement& placement, std::int64_t elements) noexcept;
 
 } // namespace mr

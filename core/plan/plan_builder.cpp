@@ -127,8 +127,8 @@ Status PlanBuilder::checkHomes() const
         if (isEnd || m_byColumns)
             return notBuilt("weights of embedding or head, or of a policy with windows, whose home "
                             "is the host");
-        if (placement.state != Tier::PinnedHost || placement.deviceShare > 0.0)
-            return notBuilt("an update on the device of weights whose home is the host");
+        if (placement.state != Tier::PinnedHost)
+            return notBuilt("state on the device of weights whose home is the host");
     }
     return {};
 }
@@ -153,6 +153,7 @@ Status PlanBuilder::readAnswers(StepIndex step, StepPlan& plan)
         GroupState& state = m_groups.emplace_back();
         const std::int64_t elements = m_shape.groups[g].elements;
         state.hostFirst = firstHostElement(placement.deviceShare, elements);
+        state.sentFirst = firstSentElement(placement, elements);
         state.stateVisits = placement.state != Tier::Device;
         state.lateFirst = firstLateElement(rule.lateShare, state.hostFirst, elements);
     }

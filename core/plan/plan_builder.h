@@ -47,6 +47,7 @@ private:
     struct GroupState {
         std::int64_t hostFirst = 0; // the host updates from here on
         std::int64_t lateFirst = 0; // of these, what may wait from here on
+        std::int64_t sentFirst = 0; // the host gets gradients from here on
         bool stateVisits = false;   // the device updates its part with state fetched from the host
         int backwardLeft = 0;
         std::optional<Wait> upload;      // the last

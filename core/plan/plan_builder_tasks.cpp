@@ -133,7 +133,8 @@ void PlanBuilder::emitUpload(StepPlan& plan, const Task& update, Wait updated)
     group.upload = emit(plan, task);
 }
 
-// A slot is free again when the tile before in it is home.
+// A slot is free again when the tile before in it is home. Where weights stream, the gradient comes
+// from the host as well.
 void PlanBuilder::emitStateFetch(StepPlan& plan, std::size_t index)
 {
     StateTile& tile = m_stateTiles[index];
@@ -143,6 +144,8 @@ void PlanBuilder::emitStateFetch(StepPlan& plan, std::size_t index)
     task.elementCount = tile.count;
     if (index >= kStateSlots)
         waitFor(m_stateTiles[index - kStateSlots].store);
+    if (streams(tile.group))
+        waitFor(m_groups[static_cast<std::size_t>(tile.group.value)].gradient);
     waitForCarried(tile.group);
     tile.fetch = emit(plan, task);
 }
@@ -260,8 +263,8 @@ void PlanBuilder::emitFinishedGradient(StepPlan& plan, GroupId group)
     const Wait finished =
         emit(plan, make(TaskKind::FinishGradient, Lane::Compute, group, plan.step));
     Task send = make(TaskKind::SendGradient, Lane::CopyOut, group, plan.step);
-    send.firstElement = state.hostFirst;
-    send.elementCount -= state.hostFirst;
+    send.firstElement = state.sentFirst;
+    send.elementCount -= state.sentFirst;
     if (send.elementCount > 0) {
         waitFor(finished);
         state.gradient = emit(plan, send);

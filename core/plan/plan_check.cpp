@@ -2,6 +2,7 @@
 
 #include "core/plan/plan_text.h"
 
+#include <algorithm>
 #include <array>
 
 namespace mr {
@@ -154,6 +155,20 @@ Status checkBudget(const PlanUnderCheck& check)
 std::string_view name(PlanRule rule) noexcept
 {
     return kRuleNames[static_cast<std::size_t>(rule)];
+}
+
+bool PlanUnderCheck::isCovered(
+    std::span<const TaskIndex> tasks, const Piece& range, TaskIndex index) const
+{
+    std::int64_t covered = 0;
+    for (const TaskIndex other : tasks) {
+        if (!isBefore(other, index))
+            continue;
+        const Piece piece = pieceOf(at(other));
+        covered += std::max<std::int64_t>(
+            0, std::min(piece.end, range.end) - std::max(piece.first, range.first));
+    }
+    return covered >= range.end - range.first;
 }
 
 Status PlanUnderCheck::broken(PlanRule rule, const std::string& why) const

@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -46,6 +47,32 @@ enum class PlanRule : std::uint8_t {
 // "a slot is refilled only after its last reader"
 std::string_view name(PlanRule rule) noexcept;
 
+// Elements of a group that one task or pending update is about.
+struct Piece {
+    GroupId group;
+    StepIndex version = 0;
+    std::int64_t first = 0;
+    std::int64_t end = 0;
+
+    auto key() const { return std::tie(group, version, first, end); }
+};
+
+inline Piece pieceOf(const Task& task)
+{
+    return {task.group, task.version, task.firstElement, task.firstElement + task.elementCount};
+}
+
+inline Piece pieceOf(const PendingUpdate& update)
+{
+    return {update.group, update.version, update.firstElement,
+        update.firstElement + update.elementCount};
+}
+
+inline bool overlap(const Piece& a, const Piece& b)
+{
+    return a.group == b.group && a.first < b.end && b.first < a.end;
+}
+
 using MaybeTask = std::optional<TaskIndex>;
 
 struct PlanUnderCheck {
@@ -74,6 +101,8 @@ struct PlanUnderCheck {
     {
         return first && isBefore(*first, second);
     }
+    // Do the tasks, all over before `index`, fill the range?
+    bool isCovered(std::span<const TaskIndex> tasks, const Piece& range, TaskIndex index) const;
     const Task& at(TaskIndex index) const { return plan.tasks[index]; }
     std::int64_t elements(GroupId group) const
     {
@@ -89,32 +118,6 @@ struct PlanUnderCheck {
     Status broken(PlanRule rule, TaskIndex index, const std::string& why) const;
     Status broken(PlanRule rule, const std::string& why) const;
 };
-
-// Elements of a group that one task or pending update is about.
-struct Piece {
-    GroupId group;
-    StepIndex version = 0;
-    std::int64_t first = 0;
-    std::int64_t end = 0;
-
-    auto key() const { return std::tie(group, version, first, end); }
-};
-
-inline Piece pieceOf(const Task& task)
-{
-    return {task.group, task.version, task.firstElement, task.firstElement + task.elementCount};
-}
-
-inline Piece pieceOf(const PendingUpdate& update)
-{
-    return {update.group, update.version, update.firstElement,
-        update.firstElement + update.elementCount};
-}
-
-inline bool overlap(const Piece& a, const Piece& b)
-{
-    return a.group == b.group && a.first < b.end && b.first < a.end;
-}
 
 Status checkTasks(PlanUnderCheck& check);
 Status checkReads(const PlanUnderCheck& check);

@@ -24,7 +24,7 @@ public:
     explicit StreamCheck(const PlanUnderCheck& check)
         : m_check(check)
         , m_slots(static_cast<std::size_t>(std::max(0, check.plan.weightSlots)))
-        , m_updates(check.shape.groups.size())
+        , m_writes(check.shape.groups.size())
     {
     }
 
@@ -32,12 +32,12 @@ public:
     {
         for (TaskIndex i = 0; i < m_check.plan.tasks.size(); ++i) {
             const Task& task = m_check.at(i);
-            const bool ranged = task.kind == TaskKind::FetchWeights || isWork(task) ||
-                                task.kind == TaskKind::UpdateOnHost;
+            const bool ranged =
+                task.kind == TaskKind::FetchWeights || isWork(task) || writesSource(task);
             if (!ranged || !m_check.streams(task.group))
                 continue;
-            if (task.kind == TaskKind::UpdateOnHost) {
-                m_updates[static_cast<std::size_t>(task.group.value)].push_back(i);
+            if (writesSource(task)) {
+                m_writes[static_cast<std::size_t>(task.group.value)].push_back(i);
                 continue;
             }
             if (task.slot >= m_slots.size())
@@ -75,6 +75,12 @@ private:
         return needSource(index);
     }
 
+    // What leaves new weights on the host.
+    static bool writesSource(const Task& task)
+    {
+        return task.kind == TaskKind::UpdateOnHost || task.kind == TaskKind::StoreState;
+    }
+
     // The bytes on the host: every update that is due is made, none of a later version is begun.
     Status needSource(TaskIndex index) const
     {
@@ -88,7 +94,7 @@ private:
                 return m_check.broken(PlanRule::WeightsAtVersion, index,
                     "an update of the carry that is due may not be made");
         }
-        for (const TaskIndex other : m_updates[static_cast<std::size_t>(task.group.value)]) {
+        for (const TaskIndex other : m_writes[static_cast<std::size_t>(task.group.value)]) {
             if (overlap(pieceOf(m_check.at(other)), range) &&
                 m_check.at(other).version > task.version)
                 return m_check.broken(PlanRule::WeightsAtVersion, index,
@@ -96,7 +102,7 @@ private:
         }
         for (std::size_t i = 0; i < m_check.in.unfinished.size(); ++i) {
             const Task& carried = m_check.in.unfinished[i].task;
-            if (carried.kind == TaskKind::UpdateOnHost && overlap(pieceOf(carried), range) &&
+            if (writesSource(carried) && overlap(pieceOf(carried), range) &&
                 !m_check.clocks.isBefore(Wait::onCarried(static_cast<TaskIndex>(i)), index))
                 return m_check.broken(PlanRule::HostBytes, index,
                     "task " + std::to_string(i) + " of the carry may still write them");
@@ -107,7 +113,7 @@ private:
     bool isUpdated(TaskIndex index, const Piece& range) const
     {
         std::int64_t covered = 0;
-        for (const TaskIndex other : m_updates[static_cast<std::size_t>(range.group.value)]) {
+        for (const TaskIndex other : m_writes[static_cast<std::size_t>(range.group.value)]) {
             const Piece piece = pieceOf(m_check.at(other));
             if (piece.version == range.version && m_check.isBefore(other, index))
                 covered += std::max<std::int64_t>(
@@ -130,7 +136,7 @@ private:
 
     const PlanUnderCheck& m_check;
     std::vector<Slot> m_slots;
-    std::vector<std::vector<TaskIndex>> m_updates; // by group
+    std::vector<std::vector<TaskIndex>> m_writes; // by group
 };
 
 // --- activations between layers ---

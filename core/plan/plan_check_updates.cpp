@@ -152,26 +152,12 @@ private:
         return m_check.broken(PlanRule::GradientFinished, index, "it may not be rounded yet");
     }
 
-    // Do the tasks, all over before `index`, fill the range?
-    bool isCovered(const std::vector<TaskIndex>& tasks, const Piece& range, TaskIndex index) const
-    {
-        std::int64_t covered = 0;
-        for (const TaskIndex other : tasks) {
-            if (!m_check.isBefore(other, index))
-                continue;
-            const Piece piece = pieceOf(m_check.at(other));
-            covered += std::max<std::int64_t>(
-                0, std::min(piece.end, range.end) - std::max(piece.first, range.first));
-        }
-        return covered >= range.end - range.first;
-    }
-
     Status join(TaskIndex index)
     {
         for (std::size_t g = 0; g < m_groups.size(); ++g) {
             const GroupId id{static_cast<std::int32_t>(g)};
             const Piece whole{id, m_check.plan.step, 0, m_check.elements(id)};
-            if (!isCovered(m_groups[g].normParts, whole, index))
+            if (!m_check.isCovered(m_groups[g].normParts, whole, index))
                 return m_check.broken(PlanRule::NormFirst, index,
                     "group " + std::to_string(g) + " may be missing in the norm");
         }
@@ -186,7 +172,7 @@ private:
         const Piece range = pieceOf(m_check.at(index));
         for (const PendingUpdate& update : m_check.in.pending) {
             if (update.isExact() && overlap(pieceOf(update), range) &&
-                !isCovered(group.hostUpdates, pieceOf(update), index))
+                !m_check.isCovered(group.hostUpdates, pieceOf(update), index))
                 return m_check.broken(PlanRule::HostBytes, index,
                     "a pending update may still need the gradient that was there");
         }
@@ -251,7 +237,7 @@ private:
         group.hostUpdates.push_back(index);
         if (!isOfThisStep(index))
             return {};
-        if (!isCovered(group.sends, range, index))
+        if (!m_check.isCovered(group.sends, range, index))
             return m_check.broken(
                 PlanRule::GradientFinished, index, "the gradient may not have come to the host");
         if (!m_join || !m_scalars || !m_check.isBefore(*m_join, *m_scalars) ||

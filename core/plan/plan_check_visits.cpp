@@ -1,5 +1,7 @@
 // State whose home is the host, and which the device updates: fetched before, home after, no slot
-// refilled while it is needed, and nothing fetched that the host may still write.
+// refilled while it is needed, and nothing fetched that the host may still write. Where weights
+// stream, gradients come back and weights go home: they arrived before, and nobody reads them
+// after.
 
 #include "core/plan/plan_check.h"
 
@@ -24,12 +26,10 @@ public:
     explicit VisitCheck(const PlanUnderCheck& check)
         : m_check(check)
         , m_slots(static_cast<std::size_t>(std::max(0, check.plan.stateSlots)))
-        , m_hostUpdates(check.shape.groups.size())
+        , m_groups(check.shape.groups.size())
     {
-        for (TaskIndex i = 0; i < check.plan.tasks.size(); ++i) {
-            if (check.at(i).kind == TaskKind::UpdateOnHost)
-                m_hostUpdates[static_cast<std::size_t>(check.at(i).group.value)].push_back(i);
-        }
+        for (TaskIndex i = 0; i < check.plan.tasks.size(); ++i)
+            note(i);
     }
 
     Status run()
@@ -44,9 +44,36 @@ public:
     }
 
 private:
+    struct Group {
+        std::vector<TaskIndex> hostUpdates;
+        std::vector<TaskIndex> sends;       // of gradients, to the host
+        std::vector<TaskIndex> fetches;     // of state
+        std::vector<TaskIndex> weightReads; // of the host's copy
+    };
+
+    void note(TaskIndex index)
+    {
+        const Task& task = m_check.at(index);
+        if (task.kind == TaskKind::UpdateOnHost)
+            groupOf(task).hostUpdates.push_back(index);
+        else if (task.kind == TaskKind::SendGradient)
+            groupOf(task).sends.push_back(index);
+        else if (task.kind == TaskKind::FetchState)
+            groupOf(task).fetches.push_back(index);
+        else if (task.kind == TaskKind::FetchWeights)
+            groupOf(task).weightReads.push_back(index);
+    }
+
+    Group& groupOf(const Task& task)
+    {
+        return m_groups[static_cast<std::size_t>(task.group.value)];
+    }
+
     Status visit(TaskIndex index)
     {
         const Task& task = m_check.at(index);
+        if (task.kind == TaskKind::SendGradient)
+            return send(index);
         const bool moves = task.kind == TaskKind::FetchState || task.kind == TaskKind::StoreState;
         if (!moves && (task.kind != TaskKind::UpdateOnDevice || !visits(task)))
             return {};
@@ -58,7 +85,8 @@ private:
                 return m_check.broken(PlanRule::SlotAfterLastReader, index,
                     "what was in the slot may not be home yet");
             slot = {index, {}, {}};
-            return needHome(index);
+            MR_TRY(needHome(index));
+            return needGradient(index);
         }
         if (task.kind == TaskKind::UpdateOnDevice) {
             if (slot.update || !follows(slot.fetch, index))
@@ -69,6 +97,57 @@ private:
         if (slot.store || !follows(slot.update, index))
             return broken(index, "it may not be updated yet");
         slot.store = index;
+        return needUnread(index);
+    }
+
+    // The gradient that comes with state of weights that stream.
+    Status needGradient(TaskIndex index)
+    {
+        const Task& task = m_check.at(index);
+        if (!m_check.streams(task.group) ||
+            m_check.isCovered(groupOf(task).sends, pieceOf(task), index))
+            return {};
+        return m_check.broken(
+            PlanRule::GradientFinished, index, "the gradient may not have come to the host");
+    }
+
+    // The host's gradient bytes: no fetch may still copy the old ones.
+    Status send(TaskIndex index)
+    {
+        const Task& task = m_check.at(index);
+        if (!m_check.streams(task.group))
+            return {};
+        for (const TaskIndex fetch : groupOf(task).fetches) {
+            if (fetch < index && overlap(pieceOf(m_check.at(fetch)), pieceOf(task)) &&
+                !m_check.isBefore(fetch, index))
+                return m_check.broken(PlanRule::HostBytes, index,
+                    "task " + std::to_string(fetch) +
+                        " may still copy the gradient that was there");
+        }
+        return needCarriedOver(index, TaskKind::FetchState);
+    }
+
+    // The host's high half, which goes home: no fetch may still copy the old weights.
+    Status needUnread(TaskIndex index)
+    {
+        const Task& task = m_check.at(index);
+        for (const TaskIndex read : groupOf(task).weightReads) {
+            if (overlap(pieceOf(m_check.at(read)), pieceOf(task)) && !m_check.isBefore(read, index))
+                return m_check.broken(PlanRule::HostBytes, index,
+                    "task " + std::to_string(read) + " may still copy the old weights");
+        }
+        return needCarriedOver(index, TaskKind::FetchWeights);
+    }
+
+    Status needCarriedOver(TaskIndex index, TaskKind reader) const
+    {
+        for (std::size_t i = 0; i < m_check.in.unfinished.size(); ++i) {
+            const Task& carried = m_check.in.unfinished[i].task;
+            if (carried.kind == reader && overlap(pieceOf(carried), pieceOf(m_check.at(index))) &&
+                !m_check.clocks.isBefore(Wait::onCarried(static_cast<TaskIndex>(i)), index))
+                return m_check.broken(PlanRule::HostBytes, index,
+                    "task " + std::to_string(i) + " of the carry may still copy them");
+        }
         return {};
     }
 
@@ -80,10 +159,10 @@ private:
 
     // Nothing may still write the state that is fetched: no host update of an older version, of
     // this plan or carried in, and no store that an earlier step left.
-    Status needHome(TaskIndex index) const
+    Status needHome(TaskIndex index)
     {
         const Piece range = pieceOf(m_check.at(index));
-        for (const TaskIndex other : m_hostUpdates[static_cast<std::size_t>(range.group.value)]) {
+        for (const TaskIndex other : groupOf(m_check.at(index)).hostUpdates) {
             if (overlap(pieceOf(m_check.at(other)), range) && !m_check.isBefore(other, index))
                 return m_check.broken(PlanRule::HostBytes, index,
                     "task " + std::to_string(other) + " may still write them");
@@ -114,7 +193,7 @@ private:
 
     const PlanUnderCheck& m_check;
     std::vector<StateSlot> m_slots;
-    std::vector<std::vector<TaskIndex>> m_hostUpdates; // by group
+    std::vector<Group> m_groups;
 };
 
 } // namespace

@@ -41,7 +41,7 @@ constexpr std::array<PolicyRow, 6> kRows = {{
     {"zenflow", WorkOrder::ByMicroBatch, kStateOnHost, 0.1, kZenFlow, 0.0,
         kOrder | kTile | kWarmup | kColumns},
     {"streamed", WorkOrder::ByLayer, kAllOnHost, 0.0, {}, 1.0,
-        kOrder | kTile | kLate | kState | kHomes},
+        kOrder | kTile | kLate | kDeviceShare | kState | kHomes},
 }};
 
 std::string builtNames()
@@ -66,8 +66,11 @@ Status refusePolicy(std::string_view policy)
 
 std::unique_ptr<const Placement> placementOf(const PolicyRow& row, const PolicyNumbers& numbers)
 {
-    if ((row.takes & kHomes) != 0)
-        return makeStreamedPlacement(numbers.homes);
+    if ((row.takes & kHomes) != 0) {
+        StreamedHomes homes = numbers.homes;
+        homes.deviceShare = numbers.deviceShare;
+        return makeStreamedPlacement(homes);
+    }
     if ((row.takes & kDeviceShare) == 0)
         return makeUniformPlacement(row.placement);
     return numbers.deviceShare == kBalanced ? makeBalancedPlacement()
@@ -88,6 +91,8 @@ Result<OffloadPolicy> makePolicy(
     numbers.urgentShare = row->urgentShare;
     numbers.window = row->window;
     numbers.lateShare = row->lateShare;
+    if ((row->takes & kHomes) != 0)
+        numbers.deviceShare = 0.0; // unless it is asked for
     for (const auto& [option, value] : options)
         MR_TRY(applyOption({row->name, row->takes}, option, value, numbers));
     if (numbers.homes.stateOnDevice > numbers.homes.weightsOnDevice)

@@ -27,13 +27,11 @@ enum Takes : unsigned {
     kHomes = 128, // weights-on-device, state-on-device, boundary, turns
 };
 
-inline constexpr double kBalanced = -1.0; // the share follows from measured rates
-
 // The numbers of one policy, after its options.
 struct PolicyNumbers {
     WorkOrder order{};
     double lateShare = 0.0;
-    double deviceShare = kBalanced;
+    double deviceShare = kBalanced; // follows from measured rates
     StreamedHomes homes;
     int turns = 2;
     double urgentShare = 0.0;

@@ -78,6 +78,10 @@ private slots:
         QTest::addRow("streamed fp32") << QStringLiteral("streamed") << false;
         QTest::addRow("streamed bf16") << QStringLiteral("streamed") << true;
         QTest::addRow("compact bf16") << QStringLiteral("compact") << true;
+        QTest::addRow("streamed, half visits, fp32") << QStringLiteral("streamed shared") << false;
+        QTest::addRow("streamed, half visits, bf16") << QStringLiteral("streamed shared") << true;
+        QTest::addRow("streamed, half visits, compact")
+            << QStringLiteral("streamed shared compact") << true;
     }
 
     // One on the device, the other on the host: AdamW, norm, rounding and the columns that are
@@ -88,7 +92,8 @@ private slots:
         QFETCH(const bool, half);
         const DType compute = half ? DType::BF16 : DType::F32;
         const auto gpu = simt::makeSimtDevice(kMemoryBytes);
-        const bool compact = policy == QStringLiteral("compact");
+        const bool compact = policy.endsWith(QStringLiteral("compact"));
+        const std::string name = policy.section(QLatin1Char(' '), 0, 0).toStdString();
         Options state;
         if (compact)
             state = {{"state", "compact"}};
@@ -97,9 +102,12 @@ private slots:
             options = {{"interval", "1"}, {"overlap", "off"}, {"urgent", "0.25"}, {"warmup", "1"},
                 {"select", "2"}};
 
+        if (policy.contains(QStringLiteral("shared")))
+            options.insert({{"device-share", "0.5"}, {"tile", "8KiB"}});
+
         auto want = trained(*gpu, compute, "resident", state);
-        auto got = trained(
-            *gpu, compute, compact ? "zero-offload" : policy.toStdString().c_str(), options);
+        auto got =
+            trained(*gpu, compute, name == "compact" ? "zero-offload" : name.c_str(), options);
 
         QVERIFY2(want.ok(), why(want));
         QVERIFY2(got.ok(), why(got));

@@ -199,6 +199,8 @@ void TestEngine::aStoppedRunResumesToTheHashOfTheUninterruptedOne_data()
     QTest::newRow("deep-optimizer-states") << "deep-optimizer-states late" << 2;
     QTest::newRow("streamed") << "streamed" << 3;
     QTest::newRow("streamed, late, compact state") << "streamed late compact" << 2;
+    QTest::newRow("streamed, late, shared") << "streamed late shared" << 2;
+    QTest::newRow("streamed, late, shared, compact state") << "streamed late shared compact" << 3;
     QTest::newRow("resident, compact state") << "resident compact" << 2;
     QTest::newRow("zero-offload, late, compact state") << "zero-offload late compact" << 2;
     QTest::newRow("deep-optimizer-states, late, compact state")
@@ -214,6 +216,8 @@ void TestEngine::aStoppedRunResumesToTheHashOfTheUninterruptedOne()
     spec.policy = words.first().toStdString();
     if (words.contains(QStringLiteral("late")))
         spec.policyOptions = {{"late", "0.6"}, {"tile", "4KiB"}};
+    if (words.contains(QStringLiteral("shared")))
+        spec.policyOptions["device-share"] = "0.4";
     const bool compact = words.contains(QStringLiteral("compact"));
     if (compact)
         makeCompact(spec);
@@ -301,6 +305,8 @@ void TestEngine::evaluatingMoreOftenChangesNothing_data()
                                         << "";
     QTest::newRow("streamed, a third late") << "streamed"
                                             << "0.3";
+    QTest::newRow("streamed, half visits, half late") << "streamed shared"
+                                                      << "0.5";
     QTest::newRow("zero-offload, half late") << "zero-offload"
                                              << "0.5";
     QTest::newRow("deep-optimizer-states, all late") << "deep-optimizer-states"
@@ -314,9 +320,11 @@ void TestEngine::evaluatingMoreOftenChangesNothing()
     const auto device = smallDevice();
     RunSpec spec = m_rig->spec("eval-often " + policy.toStdString() + late.toStdString());
     spec.evalEvery = 1;
-    spec.policy = policy.toStdString();
+    spec.policy = policy.section(QLatin1Char(' '), 0, 0).toStdString();
     if (!late.isEmpty())
         spec.policyOptions = {{"late", late.toStdString()}, {"tile", "4KiB"}};
+    if (policy.endsWith(QStringLiteral("shared")))
+        spec.policyOptions["device-share"] = "0.5";
 
     const Outcome run = m_rig->train(spec, *device);
 

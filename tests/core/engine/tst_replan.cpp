@@ -19,6 +19,7 @@ class TestReplan : public QObject
 private slots:
     void itsOwnPolicyComesFirst();
     void whatStreamsIsTheLastResort();
+    void aShareOfTheDeviceGoesWhereNobodyAskedForIt();
     void whatTheUserFixedStaysFixed();
     void anExplicitPolicyIsReplacedByAnExactOneOnly();
     void whatLagsIsChosenOnlyWhereItIsAllowed();
@@ -84,6 +85,28 @@ void TestReplan::whatStreamsIsTheLastResort()
         QVERIFY(deviceBytes(before) < bytes);
         bytes = deviceBytes(before);
     }
+}
+
+// State that visits takes slots, and more of them where weights stream.
+void TestReplan::aShareOfTheDeviceGoesWhereNobodyAskedForIt()
+{
+    RunSpec spec = m_rig.spec("a");
+    spec.policy = "streamed";
+    spec.recompute = RecomputeChoice::Block;
+    spec.policyOptions = {{"turns", "1"}};
+    const std::size_t least = deviceBytes(setUp(spec));
+    spec.policyOptions["device-share"] = "0.5";
+    RunSetup before = setUp(spec);
+    QVERIFY(deviceBytes(before) > least);
+
+    auto asked = replan(before, {Tier::Device, least}, ReplanScope::Exact);
+    before.asked.policyOptions.erase("device-share");
+    auto open = replan(before, {Tier::Device, least}, ReplanScope::Exact);
+
+    QVERIFY(!asked.ok());
+    QVERIFY2(open.ok(), open.status().message().c_str());
+    QCOMPARE(open.value().spec.policy, std::string("streamed"));
+    QCOMPARE(open.value().spec.policyOptions.count("device-share"), std::size_t{0});
 }
 
 void TestReplan::whatTheUserFixedStaysFixed()

@@ -113,7 +113,10 @@ void TestStepAllocations::noThreadAllocatesInAStepAfterWarmUp_data()
                     QTest::addRow("%s, %s, %s, %s", policy, order, threaded ? "threaded" : "inline",
                         bf16 ? "bf16" : "fp32")
                         << policy << order << threaded << bf16;
-    QTest::newRow("streamed") << "streamed" << "by-layer" << true << true;
+    QTest::newRow("streamed") << "streamed"
+                              << "by-layer" << true << true;
+    QTest::newRow("streamed, shared") << "streamed shared"
+                                      << "by-layer" << true << true;
     for (const char* policy :
         {"zero-offload compact", "deep-optimizer-states compact", "zenflow", "zenflow device"})
         QTest::addRow("%s", policy) << policy << "by-microbatch" << true << true;
@@ -131,7 +134,9 @@ void TestStepAllocations::noThreadAllocatesInAStepAfterWarmUp()
     if (run.policy == "zenflow")
         run.options = kWindows;
     run.options["order"] = order.toStdString();
-    if (words.size() > 1)
+    if (words.last() == QLatin1String("shared"))
+        run.options["device-share"] = "0.5";
+    else if (words.size() > 1)
         run.options[run.policy == "zenflow" ? "accumulate-on" : "state"] =
             words.last().toStdString();
     run.compute = bf16 ? DType::BF16 : DType::F32;

@@ -160,6 +160,36 @@ private slots:
         QCOMPARE(copyBytes(plan, task, {}, Precision::BF16), std::int64_t{5 * 1024 + 8 * 32});
     }
 
+    // The high half and the gradient come as well; the same goes home.
+    void visitsOfWeightsThatStreamAreCountedByTheirParts()
+    {
+        StepPlan plan;
+        plan.answers.resize(2);
+        plan.answers[0].weights = Tier::Device;
+        plan.answers[1].weights = Tier::PinnedHost;
+        Task task;
+        task.group = GroupId{1};
+        task.elementCount = 1024;
+        const auto bytes = [&](TaskKind kind, StateCodec codec, Precision precision) {
+            task.kind = kind;
+            plan.stateCodec = codec;
+            return copyBytes(plan, task, {}, precision);
+        };
+        const auto fetch = TaskKind::FetchState;
+        const auto store = TaskKind::StoreState;
+
+        QCOMPARE(bytes(fetch, StateCodec::Plain, Precision::BF16), std::int64_t{14 * 1024});
+        QCOMPARE(bytes(fetch, StateCodec::Plain, Precision::F32), std::int64_t{16 * 1024});
+        QCOMPARE(
+            bytes(fetch, StateCodec::Compact, Precision::BF16), std::int64_t{7 * 1024 + 8 * 32});
+        QCOMPARE(bytes(store, StateCodec::Plain, Precision::BF16), std::int64_t{12 * 1024});
+        QCOMPARE(bytes(store, StateCodec::Plain, Precision::F32), std::int64_t{12 * 1024});
+        QCOMPARE(
+            bytes(store, StateCodec::Compact, Precision::BF16), std::int64_t{5 * 1024 + 8 * 32});
+        task.group = GroupId{0};
+        QCOMPARE(bytes(fetch, StateCodec::Plain, Precision::BF16), std::int64_t{10 * 1024});
+    }
+
     void trafficOfVisitingStateIsCountedToTheByte()
     {
         ModelShape shape = smallShape(2);
@@ -209,6 +239,31 @@ private slots:
         const double gradients = elements * (1.0 - best) * 2.0 / known.deviceToHostBytesPerSecond;
         QVERIFY(seconds(best) > sides);
         QVERIFY(seconds(best) < 1.1 * (sides + gradients));
+    }
+
+    // Where weights stream and nothing is late; embedding and head, whose weights stay, are small.
+    void balancedShareOfWhatStreamsGivesTheShortestForecast()
+    {
+        ModelShape shape = smallShape(6);
+        for (std::size_t g = 1; g + 1 < shape.groups.size(); ++g)
+            shape.groups[g].elements = 128 * kCutElements;
+        const Feedback known = rates(56e6, 56e6, 2e6, 1e9, 1e12);
+        const auto seconds = [&](double share) {
+            const StepPlan plan = planOf(shape,
+                policyWith("streamed",
+                    {{"device-share", std::to_string(share)}, {"tile", "8KiB"}, {"late", "0"}}),
+                1);
+            return StepForecaster()
+                .forecast(plan, {shape, known, Precision::BF16, true})
+                .stepSeconds;
+        };
+
+        const double best = balancedDeviceShare(known, kStreamedVisits);
+
+        QVERIFY(best > 0.3 && best < 0.9);
+        QVERIFY(seconds(best) < seconds(best - 0.2));
+        QVERIFY(seconds(best) < seconds(best + 0.1));
+        QVERIFY(seconds(best) < seconds(0.0));
     }
 
     // Backward of a block includes recomputation, if the step recomputes.

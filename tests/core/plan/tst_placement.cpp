@@ -194,6 +194,33 @@ private slots:
         QVERIFY(balancedDeviceShare(known) != 0.25);
     }
 
+    // By hand: 14 / 28e9 in for an element that visits = 1 / 2e9 on the host for one that does not.
+    void gradientsAndWeightsThatStreamCountAsWell()
+    {
+        const Feedback known = rates(28e9, 1e12, 2e9, 1e12);
+
+        QVERIFY(std::abs(balancedDeviceShare(known, kStreamedVisits) - 0.5) < 1e-9);
+        // 10 in, and 2 for what the host updates: 10 s + 2 (1 - s) = 14 (1 - s).
+        QVERIFY(std::abs(balancedDeviceShare(known) - 12.0 / 22.0) < 1e-9);
+
+        const auto made = makeStreamedPlacement({0.0, 0.0, Tier::PinnedHost, kBalanced});
+        const ModelShape shape = shapeOf({1048576, 1048576, 1048576});
+        for (const GroupPlacement& group : made->place(shape, endless(), known))
+            QVERIFY(
+                std::abs(firstHostElement(group.deviceShare, 1048576) - 524288) <= kCutElements);
+    }
+
+    // The groups whose state is on the host are cut as they would be without the others.
+    void streamedGroupsAreCutAlongTheSameLine()
+    {
+        const ModelShape shape = shapeOf(mixedSizes());
+        for (const double share : {0.0, 0.1, 0.25, 0.5, 0.9, 1.0}) {
+            const auto all =
+                cutsOf(*makeStreamedPlacement({0.0, 0.0, Tier::PinnedHost, share}), shape);
+            QVERIFY(all == cutsOf(*makeSharePlacement(share), shape));
+        }
+    }
+
     void balancedPlacementCutsAtTheBalancedShare()
     {
         const Feedback known = rates(1e12, 24e9, 2e9, 1e12);

@@ -284,12 +284,13 @@ private slots:
     {
         const ModelShape shape = columnShape(80);
         const Feedback unit = rates(1.0, 1.0, 1.0, 1.0);
-        std::array<OffloadPolicy, 6> policies = {policyOf("resident", "by-layer"),
+        std::array<OffloadPolicy, 7> policies = {policyOf("resident", "by-layer"),
             policyWith("zenflow", {{"interval", "2"}, {"warmup", "0"}, {"tile", "2KiB"}}),
             policyWith("zero-offload-dpu", {{"warmup", "1"}}), policyOf("zero-offload"),
             latePolicy(0.5),
             policyWith("deep-optimizer-states",
-                {{"device-share", "0.5"}, {"late", "0.5"}, {"tile", "2KiB"}})};
+                {{"device-share", "0.5"}, {"late", "0.5"}, {"tile", "2KiB"}}),
+            policyWith("streamed", {{"device-share", "0.5"}, {"late", "0.5"}, {"tile", "2KiB"}})};
         for (const OffloadPolicy& policy : policies) {
             PlanBuilder builder(shape, endless(), unit, policy);
             BuiltStep built;

@@ -302,6 +302,9 @@ private slots:
         QVERIFY(refusal({streams, stays, stays}).find("embedding or head") != std::string::npos);
         GroupPlacement shared = streams;
         shared.deviceShare = 0.5;
+        QCOMPARE(refusal({stays, shared, stays}), std::string());
+        shared.state = Tier::Device;
+        shared.deviceShare = 1.0;
         QVERIFY(
             refusal({stays, shared, stays}).find("on the device of weights") != std::string::npos);
         GroupPlacement saved = stays;

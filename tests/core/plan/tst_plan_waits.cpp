@@ -40,6 +40,24 @@ std::string needlessWaits(Bench& bench)
     return needless;
 }
 
+// Weights that stream, of which a share is updated on the device.
+std::vector<OffloadPolicy> streamedShares(std::map<std::string, std::string> options)
+{
+    std::vector<OffloadPolicy> policies;
+    for (const char* share : {"0.25", "1"}) {
+        options["device-share"] = share;
+        policies.push_back(policyWith("streamed", options));
+    }
+    options["device-share"] = "0.5";
+    options["boundary"] = "device";
+    options["turns"] = "1";
+    policies.push_back(policyWith("streamed", options));
+    options["weights-on-device"] = "0.5";
+    options["state-on-device"] = "0.25";
+    policies.push_back(policyWith("streamed", options));
+    return policies;
+}
+
 // Policies and options that plan differently.
 std::vector<OffloadPolicy> policiesToMutate(const std::string& order)
 {
@@ -54,6 +72,8 @@ std::vector<OffloadPolicy> policiesToMutate(const std::string& order)
             options["device-share"] = share;
             policies.push_back(policyWith("deep-optimizer-states", options));
         }
+        for (OffloadPolicy& policy : streamedShares(common))
+            policies.push_back(std::move(policy));
         for (const char* boundary : {"host", "device"}) {
             std::map<std::string, std::string> options = common;
             options["boundary"] = boundary;
@@ -197,6 +217,20 @@ private slots:
                 leftRunning(TaskKind::FetchWeights, Lane::CopyIn, GroupId{2})};
             bench.build();
             EVERY_WAIT_IS_NEEDED(bench);
+        }
+    }
+
+    void everySingleWaitOnAVisitThatAnEarlierStepLeftIsNeeded()
+    {
+        for (const char* late : {"0", "1"}) {
+            for (OffloadPolicy& policy : streamedShares({{"tile", "2KiB"}, {"late", late}})) {
+                Bench bench;
+                bench.policy = std::move(policy);
+                bench.in.unfinished = {leftRunning(TaskKind::StoreState, Lane::CopyOut, GroupId{1}),
+                    leftRunning(TaskKind::FetchState, Lane::CopyIn, GroupId{2})};
+                bench.build();
+                EVERY_WAIT_IS_NEEDED(bench);
+            }
         }
     }
 };

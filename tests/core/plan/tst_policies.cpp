@@ -7,6 +7,7 @@
 #include <QTest>
 
 #include <cstdint>
+#include <cstdlib>
 #include <map>
 #include <string>
 
@@ -161,6 +162,36 @@ private slots:
         QVERIFY(refusal("streamed", {{"weights-on-device", "2"}})
                     .contains(QStringLiteral("want a share from 0 to 1")));
         QCOMPARE(makePolicy("streamed", {}).value().clock->rule(GroupId{1}, 5, {}).lateShare, 1.0);
+    }
+
+    // None unless it is asked for; whatever keeps its state is the device's as a whole.
+    void aShareOfWhatStreamsIsTheDevices()
+    {
+        const ModelShape shape = smallShape(10);
+        const auto onDevice = [&](std::map<std::string, std::string> options) {
+            options.insert({{"weights-on-device", "0.6"}, {"state-on-device", "0.2"}});
+            std::int64_t elements = 0;
+            Result<OffloadPolicy> made = makePolicy("streamed", options);
+            if (!made.ok())
+                return std::int64_t{-1};
+            for (const GroupPlacement& home : made.value().placement->place(shape, {}, {}))
+                elements += firstHostElement(home.deviceShare, kGroupElements);
+            return elements;
+        };
+        const auto kWhole = 2 * kGroupElements; // two blocks of ten
+        QCOMPARE(onDevice({}), kWhole);
+        QCOMPARE(onDevice({{"device-share", "0"}}), kWhole);
+        QCOMPARE(onDevice({{"device-share", "0.5"}}), kWhole + 10 * kGroupElements / 2);
+        QCOMPARE(onDevice({{"device-share", "auto"}}), kWhole + 10 * kGroupElements / 4);
+        QCOMPARE(onDevice({{"device-share", "1"}}), 12 * kGroupElements);
+        for (int percent = 0; percent <= 100; ++percent) { // cut as if the others were not there
+            const std::int64_t elements =
+                onDevice({{"device-share", std::to_string(percent / 100.0)}}) - kWhole;
+            QVERIFY(std::abs(100 * elements - percent * 10 * kGroupElements) <=
+                    100 * (kCutElements / 2 + 1));
+        }
+        QVERIFY(
+            refusal("streamed", {{"device-share", "some"}}).contains(QStringLiteral("or auto")));
     }
 
     void columnsAreComparedByTheirSquaresUnlessAsked()
