@@ -113,9 +113,10 @@ void TestStepAllocations::noThreadAllocatesInAStepAfterWarmUp_data()
                     QTest::addRow("%s, %s, %s, %s", policy, order, threaded ? "threaded" : "inline",
                         bf16 ? "bf16" : "fp32")
                         << policy << order << threaded << bf16;
-    QTest::newRow("streamed") << "streamed" << "by-layer" << true << true;
-    for (const char* policy :
-        {"zero-offload compact", "deep-optimizer-states compact", "zenflow", "zenflow device"})
+    QTest::newRow("streamed") << "streamed"
+                              << "by-layer" << true << true;
+    for (const char* policy : {"zero-offload compact", "deep-optimizer-states compact", "zenflow",
+             "zenflow device", "zenflow compact"})
         QTest::addRow("%s", policy) << policy << "by-microbatch" << true << true;
 }
 
@@ -132,7 +133,7 @@ void TestStepAllocations::noThreadAllocatesInAStepAfterWarmUp()
         run.options = kWindows;
     run.options["order"] = order.toStdString();
     if (words.size() > 1)
-        run.options[run.policy == "zenflow" ? "accumulate-on" : "state"] =
+        run.options[words.last() == QStringLiteral("device") ? "accumulate-on" : "state"] =
             words.last().toStdString();
     run.compute = bf16 ? DType::BF16 : DType::F32;
     run.recompute = true;

@@ -116,6 +116,41 @@ std::vector<T> hostColumns(PlainRun& run, GroupId id, StatePart part)
     return values;
 }
 
+// All of a weight, as the host keeps it.
+ComplementRows hostRows(PlainRun& run, GroupId id, const WeightCut& weight)
+{
+    const GroupMemory& group = run.memory().group(id);
+    const auto part = [&](StatePart p) { return group.state[static_cast<std::size_t>(p)]; };
+    ComplementRows rows;
+    rows.rows = static_cast<std::size_t>(weight.rows);
+    rows.cols = static_cast<std::size_t>(weight.cols);
+    rows.high = reinterpret_cast<std::uint16_t*>(part(StatePart::High)) + weight.first;
+    if (run.memory().stateCodec() == StateCodec::Compact) {
+        rows.compact = compactRange(group, weight.first, weight.rows * weight.cols);
+        return rows;
+    }
+    rows.low = reinterpret_cast<std::int16_t*>(part(StatePart::Low)) + weight.first;
+    rows.m = reinterpret_cast<float*>(part(StatePart::FirstMoment)) + weight.first;
+    rows.v = reinterpret_cast<float*>(part(StatePart::SecondMoment)) + weight.first;
+    return rows;
+}
+
+// The host's columns of a group, decoded: by weight.
+std::vector<ColumnValues> hostState(PlainRun& run, GroupId id)
+{
+    std::vector<ColumnValues> values;
+    const WindowMemory& window = *run.memory().window;
+    for (const WeightCut& weight : window.cut(id).weights)
+        takeColumns(
+            hostRows(run, id, weight), window.hostList(id, weight), {}, values.emplace_back());
+    return values;
+}
+
+bool isSame(const ColumnValues& a, const ColumnValues& b)
+{
+    return a.high == b.high && a.low == b.low && a.m == b.m && a.v == b.v;
+}
+
 class TestZenflow : public QObject
 {
     Q_OBJECT
@@ -139,7 +174,12 @@ private slots:
     void sumsOnTheDeviceArePlannedToTheByte();
     void inFp32TheDevicesSumsAreTheHosts_data();
     void inFp32TheDevicesSumsAreTheHosts();
+    void compactStateIsPlannedToTheByteAndTheSameInAnyMode_data();
+    void compactStateIsPlannedToTheByteAndTheSameInAnyMode();
     void movedMomentsKeepWhatBiasCorrectionMakesOfThem();
+    void piecesOfATilePartNoGroupOfCompactState();
+    void weightsOfCompactStateAreThoseOnTheDevice();
+    void mastersOfCompactStateMoveWithTheirColumns();
 };
 
 void TestZenflow::overlapShiftsTheHostsUpdatesByOneWindow_data()
@@ -147,12 +187,14 @@ void TestZenflow::overlapShiftsTheHostsUpdatesByOneWindow_data()
     QTest::addColumn<QString>("urgent");
     QTest::addColumn<QString>("tile");
     QTest::addColumn<QString>("site");
-    for (const char* site : {"host", "device"})
-        for (const char* urgent : {"0", "0.1", "0.5"})
-            for (const char* tile : {"2KiB", "64MiB"})
-                QTest::addRow("urgent %s, tile %s, %s", urgent, tile, site)
-                    << QString::fromUtf8(urgent) << QString::fromUtf8(tile)
-                    << QString::fromUtf8(site);
+    QTest::addColumn<QString>("codec");
+    for (const char* codec : {"fp32", "compact"})
+        for (const char* site : {"host", "device"})
+            for (const char* urgent : {"0", "0.1", "0.5"})
+                for (const char* tile : {"2KiB", "64MiB"})
+                    QTest::addRow("urgent %s, tile %s, %s, %s", urgent, tile, site, codec)
+                        << QString::fromUtf8(urgent) << QString::fromUtf8(tile)
+                        << QString::fromUtf8(site) << QString::fromUtf8(codec);
 }
 
 // The same gradients, one window later; clipping included.
@@ -161,9 +203,10 @@ void TestZenflow::overlapShiftsTheHostsUpdatesByOneWindow()
     QFETCH(QString, urgent);
     QFETCH(QString, tile);
     QFETCH(QString, site);
+    QFETCH(QString, codec);
     Options options = {{"interval", "3"}, {"warmup", "0"}, {"select", "0"},
         {"urgent", urgent.toStdString()}, {"tile", tile.toStdString()},
-        {"accumulate-on", site.toStdString()}};
+        {"accumulate-on", site.toStdString()}, {"state", codec.toStdString()}};
     Rig beside(specOf("zenflow", options));
     options["overlap"] = "off";
     Rig inStep(specOf("zenflow", options));
@@ -181,15 +224,12 @@ void TestZenflow::overlapShiftsTheHostsUpdatesByOneWindow()
     QCOMPARE(beside.run->executor().window()->state.hostUpdates, 2);
     std::size_t moved = 0;
     for (std::int32_t g = 0; g < beside.run->memory().groupCount(); ++g) {
-        const GroupId id{g};
-        for (const StatePart part : {StatePart::High, StatePart::Low})
-            QCOMPARE(hostColumns<std::int16_t>(*beside.run, id, part),
-                hostColumns<std::int16_t>(*inStep.run, id, part));
-        for (const StatePart part : {StatePart::FirstMoment, StatePart::SecondMoment})
-            QCOMPARE(hostColumns<float>(*beside.run, id, part),
-                hostColumns<float>(*inStep.run, id, part));
-        for (const std::int16_t low : hostColumns<std::int16_t>(*beside.run, id, StatePart::Low))
-            moved += low != 0 ? 1 : 0;
+        const auto late = hostState(*beside.run, GroupId{g});
+        const auto early = hostState(*inStep.run, GroupId{g});
+        QVERIFY(std::equal(late.begin(), late.end(), early.begin(), early.end(), isSame));
+        for (const ColumnValues& weight : late)
+            for (const std::int16_t low : weight.low)
+                moved += low != 0 ? 1 : 0;
     }
     QVERIFY(moved > 100); // masters did move
 }
@@ -539,6 +579,51 @@ void TestZenflow::inFp32TheDevicesSumsAreTheHosts()
     QVERIFY(device.plannedHostBytes < host.plannedHostBytes);
 }
 
+void TestZenflow::compactStateIsPlannedToTheByteAndTheSameInAnyMode_data()
+{
+    QTest::addColumn<QString>("policy");
+    QTest::addColumn<QString>("site");
+    for (const char* site : {"host", "device"})
+        for (const char* policy : {"zenflow", "zero-offload-dpu"})
+            QTest::addRow("%s, sums on the %s", policy, site)
+                << QString::fromUtf8(policy) << QString::fromUtf8(site);
+}
+
+// Columns change owner twice.
+void TestZenflow::compactStateIsPlannedToTheByteAndTheSameInAnyMode()
+{
+    QFETCH(QString, policy);
+    QFETCH(QString, site);
+    TinyRun run;
+    run.policy = policy.toStdString();
+    run.options = {{"state", "compact"}, {"warmup", "1"}, {"accumulate-on", site.toStdString()}};
+    if (run.policy == "zenflow")
+        run.options.insert({{"interval", "3"}, {"select", "3"}, {"urgent", "0.25"}});
+    run.compute = DType::BF16;
+    run.steps = 8;
+    TinyResult first;
+    for (const auto mode : {CpuDeviceOptions::Mode::Inline, CpuDeviceOptions::Mode::Threaded}) {
+        CpuDeviceOptions options;
+        options.memoryBytes = std::size_t{64} << 20;
+        options.mode = mode;
+        const auto device = std::move(makeCpuDevice(options)).value();
+
+        const TinyResult result = runTiny(*device, run).value();
+
+        QCOMPARE(result.peakDeviceBytes, result.plannedDeviceBytes);
+        QCOMPARE(result.peakHostBytes, result.plannedHostBytes);
+        QCOMPARE(result.allocationsInSteps, std::size_t{0});
+        QCOMPARE(result.h2dBytes, result.plannedH2dBytes + result.movedBytes);
+        QCOMPARE(result.d2hBytes, result.plannedD2hBytes + result.movedBytes);
+        if (first.weightsHash.empty())
+            first = result;
+        QCOMPARE(result.weightsHash, first.weightsHash);
+        QCOMPARE(result.losses, first.losses);
+        run.updateThreads = 3;
+        run.options["tile"] = "2KiB";
+    }
+}
+
 // What the run holds of a group, whoever owns it.
 struct Whole {
     std::vector<float> m;
@@ -565,19 +650,13 @@ Whole wholeState(PlainRun& run, GroupId id)
         planeOf<std::int16_t>(group, StatePart::Low)};
 }
 
-// The device has counted 6 updates and the host 2 when columns change sides.
-void TestZenflow::movedMomentsKeepWhatBiasCorrectionMakesOfThem()
+// Those of the group's one weight that are at its end become the device's.
+void selectLastColumns(Rig& rig, GroupId id, const WeightCut& weight)
 {
-    Rig rig(specOf("zenflow", {{"interval", "3"}, {"warmup", "0"}, {"select", "0"},
-                                  {"overlap", "off"}, {"urgent", "0.25"}}));
-    installCoarseWeights(*rig.run);
-    for (int s = 0; s < 6; ++s)
-        rig.step();
     RunMemory& memory = const_cast<RunMemory&>(rig.run->memory());
     StepExecutor& executor = rig.run->executor();
-    const GroupId id{0}; // one matrix: the tied embedding
-    const WeightCut weight = memory.window->cut(id).weights.front();
-    const Whole before = wholeState(*rig.run, id);
+    if (id.value != 0)
+        qFatal("energies begin with the first group's");
     for (std::int64_t c = 0; c < weight.cols; ++c) // the last columns win
         memory.window->hostEnergies[static_cast<std::size_t>(c)] = static_cast<float>(c);
     auto stream = std::move(rig.device->createStream("moves")).value();
@@ -592,8 +671,23 @@ void TestZenflow::movedMomentsKeepWhatBiasCorrectionMakesOfThem()
         return recorded.ok() ? event->wait() : recorded;
     };
     const AdamwFactors betas = adamwFactors(rig.run->spec().adamw, 1e-6, 1);
+    if (!executor.window()->selectColumns(*stream, copy, finish, betas).ok())
+        qFatal("columns could not be selected");
+}
 
-    QVERIFY(executor.window()->selectColumns(*stream, copy, finish, betas).ok());
+// The device has counted 6 updates and the host 2 when columns change sides.
+void TestZenflow::movedMomentsKeepWhatBiasCorrectionMakesOfThem()
+{
+    Rig rig(specOf("zenflow", {{"interval", "3"}, {"warmup", "0"}, {"select", "0"},
+                                  {"overlap", "off"}, {"urgent", "0.25"}}));
+    installCoarseWeights(*rig.run);
+    for (int s = 0; s < 6; ++s)
+        rig.step();
+    const GroupId id{0}; // one matrix: the tied embedding
+    const WeightCut weight = rig.run->memory().window->cut(id).weights.front();
+    const Whole before = wholeState(*rig.run, id);
+
+    selectLastColumns(rig, id, weight);
 
     const Whole after = wholeState(*rig.run, id);
     QCOMPARE(after.high, before.high);
@@ -616,7 +710,99 @@ void TestZenflow::movedMomentsKeepWhatBiasCorrectionMakesOfThem()
             QVERIFY(isNear(after.v[at] / seen(0.99, to), before.v[at] / seen(0.99, from)));
         }
     }
-    QVERIFY(executor.window()->movedColumns >= weight.urgent);
+    QVERIFY(rig.run->executor().window()->movedColumns >= weight.urgent);
+}
+
+void TestZenflow::piecesOfATilePartNoGroupOfCompactState()
+{
+    for (const std::size_t cols : {1, 24, 33, 100, 4096, 14336, 1'000'001}) {
+        QCOMPARE(pieceRows(cols) * cols % kCompactGroup, std::size_t{0});
+        QVERIFY(pieceRows(cols) > 0);
+    }
+}
+
+// Of the owner of every column, after steps that moved weights and some in which owners changed;
+// and what the device owns is nothing in the host's groups.
+void TestZenflow::weightsOfCompactStateAreThoseOnTheDevice()
+{
+    PlainRunSpec spec =
+        specOf("zenflow", {{"interval", "2"}, {"warmup", "1"}, {"select", "2"}, {"overlap", "off"},
+                              {"urgent", "0.25"}, {"state", "compact"}});
+    spec.learningRate = 1e-2;
+    Rig rig(spec);
+    installCoarseWeights(*rig.run);
+    const RunMemory& memory = rig.run->memory();
+    const WindowMemory& window = *memory.window;
+    std::int64_t moved = 0;
+    for (int s = 0; s < 10; ++s) {
+        rig.step();
+        moved = std::max(moved, rig.run->executor().window()->movedColumns); // of the last time
+        for (std::int32_t g = 0; g < memory.groupCount(); ++g) {
+            const GroupId id{g};
+            const auto* onDevice = reinterpret_cast<const std::uint16_t*>(memory.group(id).weights);
+            for (const WeightCut& weight : window.cut(id).weights) {
+                const CompactRange host = hostRows(*rig.run, id, weight).compact;
+                const auto* dense = window.dense(id, weight).high.as<std::uint16_t>();
+                const auto urgent = const_cast<WindowMemory&>(window).urgentList(id, weight);
+                for (std::int64_t r = 0; r < weight.rows; ++r) {
+                    for (const std::int32_t c : window.hostList(id, weight))
+                        QCOMPARE(onDevice[weight.first + r * weight.cols + c],
+                            host.weight[r * weight.cols + c]);
+                    for (std::size_t u = 0; u < urgent.size(); ++u) {
+                        const std::int64_t at = r * weight.cols + urgent[u];
+                        QCOMPARE(onDevice[weight.first + at],
+                            dense[r * weight.urgent + std::int64_t(u)]);
+                        QCOMPARE(int(host.m[at]), 0);
+                        QCOMPARE(int(host.v[at]), 0);
+                    }
+                }
+            }
+        }
+    }
+    QVERIFY2(moved > 10, qPrintable(QString::number(moved)));
+}
+
+MasterSnapshot masterOf(PlainRun& run)
+{
+    auto snapshot = MasterSnapshot::take(run.executor(), run.memory());
+    if (!snapshot.ok())
+        qFatal("%s", snapshot.status().message().c_str());
+    return std::move(snapshot).value();
+}
+
+// What comes to the device is decoded and no more; what comes to the host is rounded to a
+// remainder, half of whose step is 1 / 65024 of the weight's unit, which is at most the weight.
+void TestZenflow::mastersOfCompactStateMoveWithTheirColumns()
+{
+    Rig rig(specOf("zenflow", {{"interval", "3"}, {"warmup", "0"}, {"select", "0"},
+                                  {"overlap", "off"}, {"urgent", "0.25"}, {"state", "compact"}}));
+    installCoarseWeights(*rig.run);
+    for (int s = 0; s < 6; ++s)
+        rig.step();
+    const GroupId id{0};
+    const WeightCut weight = rig.run->memory().window->cut(id).weights.front();
+    const MasterSnapshot before = masterOf(*rig.run);
+
+    selectLastColumns(rig, id, weight);
+
+    const MasterSnapshot after = masterOf(*rig.run);
+    const MasterView& was = before.views().front();
+    const MasterView& is = after.views().front();
+    int changed = 0;
+    for (std::int64_t i = 0; i < weight.rows * weight.cols; ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        QCOMPARE(is.high[at], was.high[at]);
+        if (i % weight.cols >= weight.urgent) {
+            QCOMPARE(is.low[at], was.low[at]);
+            continue;
+        }
+        const float old = joinHalves(was.high[at], was.low[at]);
+        const float now = joinHalves(is.high[at], is.low[at]);
+        QVERIFY(std::abs(now - old) <= std::abs(old) * (1.01F / 65024.0F));
+        changed += now != old ? 1 : 0;
+    }
+    QVERIFY(changed > 10);
+    QVERIFY(rig.run->executor().window()->movedColumns >= weight.urgent);
 }
 
 } // namespace
