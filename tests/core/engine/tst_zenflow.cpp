@@ -7,6 +7,7 @@
 #include "core/engine/exact_check.h"
 #include "core/engine/plain_run.h"
 #include "core/engine/plain_run_inputs.h"
+#include "core/optim/compact_arrays.h"
 #include "core/plan/cost_model.h"
 
 #include <QtTest>
@@ -180,6 +181,7 @@ private slots:
     void piecesOfATilePartNoGroupOfCompactState();
     void weightsOfCompactStateAreThoseOnTheDevice();
     void mastersOfCompactStateMoveWithTheirColumns();
+    void momentsOfCompactStateAreRoundedOnceInAMove();
 };
 
 void TestZenflow::overlapShiftsTheHostsUpdatesByOneWindow_data()
@@ -803,6 +805,45 @@ void TestZenflow::mastersOfCompactStateMoveWithTheirColumns()
     }
     QVERIFY(changed > 10);
     QVERIFY(rig.run->executor().window()->movedColumns >= weight.urgent);
+}
+
+// Of every group: without the columns that leave the host, with those that come to it.
+void TestZenflow::momentsOfCompactStateAreRoundedOnceInAMove()
+{
+    Rig rig(specOf("zenflow", {{"interval", "3"}, {"warmup", "0"}, {"select", "0"},
+                                  {"overlap", "off"}, {"urgent", "0.25"}, {"state", "compact"}}));
+    installCoarseWeights(*rig.run);
+    for (int s = 0; s < 6; ++s)
+        rig.step();
+    const GroupId id{0};
+    const WindowMemory& window = *rig.run->memory().window;
+    const WeightCut weight = window.cut(id).weights.front();
+    const CompactRange host = hostRows(*rig.run, id, weight).compact;
+    mr::test::Plain plain(host.count);
+    decodeCompact(host, plain.master.data(), plain.m.data(), plain.v.data());
+    const auto seen = [](double beta, int count) { return 1.0 - std::pow(beta, count); };
+    const auto first = static_cast<float>(seen(0.9, 2) / seen(0.9, 6));
+    const auto second = static_cast<float>(seen(0.99, 2) / seen(0.99, 6));
+    const auto* m = window.dense(id, weight).m.as<float>();
+    const auto* v = window.dense(id, weight).v.as<float>();
+    for (std::int64_t i = 0; i < weight.rows * weight.cols; ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        const std::int64_t column = i % weight.cols;
+        const std::int64_t place = i / weight.cols * weight.urgent + column;
+        if (column < weight.urgent)
+            plain.m[at] = m[place] * first, plain.v[at] = v[place] * second;
+        else if (column >= weight.cols - weight.urgent)
+            plain.m[at] = 0.0F, plain.v[at] = 0.0F;
+    }
+    mr::test::CompactArrays expected(host.count);
+    encodeCompact(plain.master.data(), plain.m.data(), plain.v.data(), expected.all());
+
+    selectLastColumns(rig, id, weight);
+
+    QVERIFY(std::equal(expected.m.begin(), expected.m.end(), host.m));
+    QVERIFY(std::equal(expected.v.begin(), expected.v.end(), host.v));
+    QVERIFY(std::equal(expected.mScale.begin(), expected.mScale.end(), host.mScale));
+    QVERIFY(std::equal(expected.vScale.begin(), expected.vScale.end(), host.vScale));
 }
 
 } // namespace

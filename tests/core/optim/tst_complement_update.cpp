@@ -196,7 +196,7 @@ void TestComplementUpdate::clearedColumnsOfTheDeviceRaiseNoScale()
             QCOMPARE(int(weight.state.m[i]), 0);
             QCOMPARE(int(weight.state.v[i]), 0);
         }
-        QCOMPARE(weight.state.mScale[first / kCompactGroup], most);
+        QVERIFY(weight.state.mScale[first / kCompactGroup] == most);
     }
 }
 
