@@ -1,14 +1,7 @@
 // Windows on a bare run: what overlap may change and what it may not, bytes on the link, whose the
 // columns are, and a gradient that is not finite.
 
-#include "core/base/philox.h"
-#include "core/device/cpu/cpu_device.h"
-#include "core/engine/checkpoint.h"
-#include "core/engine/exact_check.h"
-#include "core/engine/plain_run.h"
-#include "core/engine/plain_run_inputs.h"
-#include "core/optim/compact_arrays.h"
-#include "core/plan/cost_model.h"
+#include "core/engine/zenflow_rig.h"
 
 #include <QtTest>
 
@@ -16,91 +9,13 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
 using namespace mr;
+using namespace mr::test;
 
 namespace {
-
-using Options = std::map<std::string, std::string>;
-
-PlainRunSpec specOf(const std::string& policy, const Options& options, DType compute = DType::BF16)
-{
-    PlainRunSpec spec;
-    spec.config = tinyConfig(true);
-    spec.micro = {16, 2, 1, compute};
-    spec.policy = policy;
-    spec.options = options;
-    spec.clipNorm = 0.01; // every window is clipped
-    spec.adamw = {0.9, 0.99, 1e-8, 0.1};
-    spec.learningRate = 1e-6;
-    return spec;
-}
-
-// A run on a device of its own.
-struct Rig {
-    std::unique_ptr<Device> device;
-    std::unique_ptr<PlainRun> run;
-    StepIndex steps = 0;
-    std::int64_t gradientBytes = 0; // of all steps: what crossed but batches and scalars
-    std::int64_t unplannedBytes = 0;
-    std::vector<int> staleness;
-
-    explicit Rig(const PlainRunSpec& spec)
-    {
-        CpuDeviceOptions options;
-        options.memoryBytes = std::size_t{64} << 20;
-        options.mode = CpuDeviceOptions::Mode::Threaded;
-        options.threads = 2;
-        device = std::move(makeCpuDevice(options)).value();
-        auto created = PlainRun::create(*device, spec);
-        if (!created.ok())
-            qFatal("%s", created.status().message().c_str());
-        run = std::move(created).value();
-    }
-
-    StepResult step(float lossScale = 1.0F / 32.0F)
-    {
-        const auto micros = randomBatch(run->spec().config.vocab, run->spec().micro);
-        StepInputs inputs;
-        inputs.micros = micros;
-        inputs.lossScale = lossScale;
-        inputs.clipNorm = run->spec().clipNorm;
-        const std::int64_t count = run->executor().window()->state.deviceUpdates + 1;
-        inputs.factors = adamwFactors(run->spec().adamw, run->spec().learningRate, count);
-        ++steps;
-        auto result = run->step(inputs);
-        if (!result.ok())
-            qFatal("step %d: %s", int(steps), result.status().message().c_str());
-        const std::int64_t crossed = result.value().h2dBytes + result.value().d2hBytes;
-        const LinkTraffic planned = linkTraffic(run->stepPlan(), run->shape(), run->precision());
-        gradientBytes += crossed;
-        unplannedBytes += crossed - planned.hostToDeviceBytes - planned.deviceToHostBytes;
-        for (const Task& task : run->stepPlan().tasks)
-            if (task.kind == TaskKind::FetchBatch || task.kind == TaskKind::SendScalars)
-                gradientBytes -= copyBytes(run->stepPlan(), task, run->shape(), run->precision());
-        staleness.push_back(run->stepPlan().staleness);
-        return std::move(result).value();
-    }
-};
-
-// Weights of which none is so near to another BF16 number that a few small steps reach it: what
-// forward reads then stays the same for many steps, and so do gradients, while masters move.
-void installCoarseWeights(PlainRun& run)
-{
-    const MasterBuffers master(run.table());
-    std::uint64_t n = 0;
-    for (const MasterView& view : master.views())
-        for (std::uint16_t& high : view.high) {
-            const auto random = philox(11, n++);
-            const float size = 0.0625F * (1.0F + static_cast<float>(random[0] % 128) / 128.0F);
-            high = highHalf(random[1] % 2 == 0 ? size : -size);
-        }
-    QVERIFY(installMaster(run.executor(), run.memory(), master.views()).ok());
-}
 
 // The host's columns of one plane of a group, row by row.
 template <typename T>
@@ -115,25 +30,6 @@ std::vector<T> hostColumns(PlainRun& run, GroupId id, StatePart part)
             for (const std::int32_t c : window.hostList(id, weight))
                 values.push_back(plane[weight.first + r * weight.cols + c]);
     return values;
-}
-
-// All of a weight, as the host keeps it.
-ComplementRows hostRows(PlainRun& run, GroupId id, const WeightCut& weight)
-{
-    const GroupMemory& group = run.memory().group(id);
-    const auto part = [&](StatePart p) { return group.state[static_cast<std::size_t>(p)]; };
-    ComplementRows rows;
-    rows.rows = static_cast<std::size_t>(weight.rows);
-    rows.cols = static_cast<std::size_t>(weight.cols);
-    rows.high = reinterpret_cast<std::uint16_t*>(part(StatePart::High)) + weight.first;
-    if (run.memory().stateCodec() == StateCodec::Compact) {
-        rows.compact = compactRange(group, weight.first, weight.rows * weight.cols);
-        return rows;
-    }
-    rows.low = reinterpret_cast<std::int16_t*>(part(StatePart::Low)) + weight.first;
-    rows.m = reinterpret_cast<float*>(part(StatePart::FirstMoment)) + weight.first;
-    rows.v = reinterpret_cast<float*>(part(StatePart::SecondMoment)) + weight.first;
-    return rows;
 }
 
 // The host's columns of a group, decoded: by weight.
@@ -175,13 +71,7 @@ private slots:
     void sumsOnTheDeviceArePlannedToTheByte();
     void inFp32TheDevicesSumsAreTheHosts_data();
     void inFp32TheDevicesSumsAreTheHosts();
-    void compactStateIsPlannedToTheByteAndTheSameInAnyMode_data();
-    void compactStateIsPlannedToTheByteAndTheSameInAnyMode();
     void movedMomentsKeepWhatBiasCorrectionMakesOfThem();
-    void piecesOfATilePartNoGroupOfCompactState();
-    void weightsOfCompactStateAreThoseOnTheDevice();
-    void mastersOfCompactStateMoveWithTheirColumns();
-    void momentsOfCompactStateAreRoundedOnceInAMove();
 };
 
 void TestZenflow::overlapShiftsTheHostsUpdatesByOneWindow_data()
@@ -581,51 +471,6 @@ void TestZenflow::inFp32TheDevicesSumsAreTheHosts()
     QVERIFY(device.plannedHostBytes < host.plannedHostBytes);
 }
 
-void TestZenflow::compactStateIsPlannedToTheByteAndTheSameInAnyMode_data()
-{
-    QTest::addColumn<QString>("policy");
-    QTest::addColumn<QString>("site");
-    for (const char* site : {"host", "device"})
-        for (const char* policy : {"zenflow", "zero-offload-dpu"})
-            QTest::addRow("%s, sums on the %s", policy, site)
-                << QString::fromUtf8(policy) << QString::fromUtf8(site);
-}
-
-// Columns change owner twice.
-void TestZenflow::compactStateIsPlannedToTheByteAndTheSameInAnyMode()
-{
-    QFETCH(QString, policy);
-    QFETCH(QString, site);
-    TinyRun run;
-    run.policy = policy.toStdString();
-    run.options = {{"state", "compact"}, {"warmup", "1"}, {"accumulate-on", site.toStdString()}};
-    if (run.policy == "zenflow")
-        run.options.insert({{"interval", "3"}, {"select", "3"}, {"urgent", "0.25"}});
-    run.compute = DType::BF16;
-    run.steps = 8;
-    TinyResult first;
-    for (const auto mode : {CpuDeviceOptions::Mode::Inline, CpuDeviceOptions::Mode::Threaded}) {
-        CpuDeviceOptions options;
-        options.memoryBytes = std::size_t{64} << 20;
-        options.mode = mode;
-        const auto device = std::move(makeCpuDevice(options)).value();
-
-        const TinyResult result = runTiny(*device, run).value();
-
-        QCOMPARE(result.peakDeviceBytes, result.plannedDeviceBytes);
-        QCOMPARE(result.peakHostBytes, result.plannedHostBytes);
-        QCOMPARE(result.allocationsInSteps, std::size_t{0});
-        QCOMPARE(result.h2dBytes, result.plannedH2dBytes + result.movedBytes);
-        QCOMPARE(result.d2hBytes, result.plannedD2hBytes + result.movedBytes);
-        if (first.weightsHash.empty())
-            first = result;
-        QCOMPARE(result.weightsHash, first.weightsHash);
-        QCOMPARE(result.losses, first.losses);
-        run.updateThreads = 3;
-        run.options["tile"] = "2KiB";
-    }
-}
-
 // What the run holds of a group, whoever owns it.
 struct Whole {
     std::vector<float> m;
@@ -650,31 +495,6 @@ Whole wholeState(PlainRun& run, GroupId id)
         planeOf<float>(group, StatePart::SecondMoment),
         planeOf<std::uint16_t>(group, StatePart::High),
         planeOf<std::int16_t>(group, StatePart::Low)};
-}
-
-// Those of the group's one weight that are at its end become the device's.
-void selectLastColumns(Rig& rig, GroupId id, const WeightCut& weight)
-{
-    RunMemory& memory = const_cast<RunMemory&>(rig.run->memory());
-    StepExecutor& executor = rig.run->executor();
-    if (id.value != 0)
-        qFatal("energies begin with the first group's");
-    for (std::int64_t c = 0; c < weight.cols; ++c) // the last columns win
-        memory.window->hostEnergies[static_cast<std::size_t>(c)] = static_cast<float>(c);
-    auto stream = std::move(rig.device->createStream("moves")).value();
-    auto event = std::move(rig.device->createEvent()).value();
-    const WindowTasks::Copy copy = [&](std::byte* to, const std::byte* from, std::size_t bytes,
-                                       bool toDevice) {
-        return executor.copyBlocking(to, from, bytes, toDevice);
-    };
-    const WindowTasks::Finish finish = [&](Stream& on) {
-        const Status recorded = on.record(*event);
-        rig.device->submit();
-        return recorded.ok() ? event->wait() : recorded;
-    };
-    const AdamwFactors betas = adamwFactors(rig.run->spec().adamw, 1e-6, 1);
-    if (!executor.window()->selectColumns(*stream, copy, finish, betas).ok())
-        qFatal("columns could not be selected");
 }
 
 // The device has counted 6 updates and the host 2 when columns change sides.
@@ -713,137 +533,6 @@ void TestZenflow::movedMomentsKeepWhatBiasCorrectionMakesOfThem()
         }
     }
     QVERIFY(rig.run->executor().window()->movedColumns >= weight.urgent);
-}
-
-void TestZenflow::piecesOfATilePartNoGroupOfCompactState()
-{
-    for (const std::size_t cols : {1, 24, 33, 100, 4096, 14336, 1'000'001}) {
-        QCOMPARE(pieceRows(cols) * cols % kCompactGroup, std::size_t{0});
-        QVERIFY(pieceRows(cols) > 0);
-    }
-}
-
-// Of the owner of every column, after steps that moved weights and some in which owners changed;
-// and what the device owns is nothing in the host's groups.
-void TestZenflow::weightsOfCompactStateAreThoseOnTheDevice()
-{
-    PlainRunSpec spec =
-        specOf("zenflow", {{"interval", "2"}, {"warmup", "1"}, {"select", "2"}, {"overlap", "off"},
-                              {"urgent", "0.25"}, {"state", "compact"}});
-    spec.learningRate = 1e-2;
-    Rig rig(spec);
-    installCoarseWeights(*rig.run);
-    const RunMemory& memory = rig.run->memory();
-    const WindowMemory& window = *memory.window;
-    std::int64_t moved = 0;
-    for (int s = 0; s < 10; ++s) {
-        rig.step();
-        moved = std::max(moved, rig.run->executor().window()->movedColumns); // of the last time
-        for (std::int32_t g = 0; g < memory.groupCount(); ++g) {
-            const GroupId id{g};
-            const auto* onDevice = reinterpret_cast<const std::uint16_t*>(memory.group(id).weights);
-            for (const WeightCut& weight : window.cut(id).weights) {
-                const CompactRange host = hostRows(*rig.run, id, weight).compact;
-                const auto* dense = window.dense(id, weight).high.as<std::uint16_t>();
-                const auto urgent = const_cast<WindowMemory&>(window).urgentList(id, weight);
-                for (std::int64_t r = 0; r < weight.rows; ++r) {
-                    for (const std::int32_t c : window.hostList(id, weight))
-                        QCOMPARE(onDevice[weight.first + r * weight.cols + c],
-                            host.weight[r * weight.cols + c]);
-                    for (std::size_t u = 0; u < urgent.size(); ++u) {
-                        const std::int64_t at = r * weight.cols + urgent[u];
-                        QCOMPARE(onDevice[weight.first + at],
-                            dense[r * weight.urgent + std::int64_t(u)]);
-                        QCOMPARE(int(host.m[at]), 0);
-                        QCOMPARE(int(host.v[at]), 0);
-                    }
-                }
-            }
-        }
-    }
-    QVERIFY2(moved > 10, qPrintable(QString::number(moved)));
-}
-
-MasterSnapshot masterOf(PlainRun& run)
-{
-    auto snapshot = MasterSnapshot::take(run.executor(), run.memory());
-    if (!snapshot.ok())
-        qFatal("%s", snapshot.status().message().c_str());
-    return std::move(snapshot).value();
-}
-
-// What comes to the device is decoded and no more; what comes to the host is rounded to a
-// remainder, half of whose step is 1 / 65024 of the weight's unit, which is at most the weight.
-void TestZenflow::mastersOfCompactStateMoveWithTheirColumns()
-{
-    Rig rig(specOf("zenflow", {{"interval", "3"}, {"warmup", "0"}, {"select", "0"},
-                                  {"overlap", "off"}, {"urgent", "0.25"}, {"state", "compact"}}));
-    installCoarseWeights(*rig.run);
-    for (int s = 0; s < 6; ++s)
-        rig.step();
-    const GroupId id{0};
-    const WeightCut weight = rig.run->memory().window->cut(id).weights.front();
-    const MasterSnapshot before = masterOf(*rig.run);
-
-    selectLastColumns(rig, id, weight);
-
-    const MasterSnapshot after = masterOf(*rig.run);
-    const MasterView& was = before.views().front();
-    const MasterView& is = after.views().front();
-    int changed = 0;
-    for (std::int64_t i = 0; i < weight.rows * weight.cols; ++i) {
-        const auto at = static_cast<std::size_t>(i);
-        QCOMPARE(is.high[at], was.high[at]);
-        if (i % weight.cols >= weight.urgent) {
-            QCOMPARE(is.low[at], was.low[at]);
-            continue;
-        }
-        const float old = joinHalves(was.high[at], was.low[at]);
-        const float now = joinHalves(is.high[at], is.low[at]);
-        QVERIFY(std::abs(now - old) <= std::abs(old) * (1.01F / 65024.0F));
-        changed += now != old ? 1 : 0;
-    }
-    QVERIFY(changed > 10);
-    QVERIFY(rig.run->executor().window()->movedColumns >= weight.urgent);
-}
-
-// Of every group: without the columns that leave the host, with those that come to it.
-void TestZenflow::momentsOfCompactStateAreRoundedOnceInAMove()
-{
-    Rig rig(specOf("zenflow", {{"interval", "3"}, {"warmup", "0"}, {"select", "0"},
-                                  {"overlap", "off"}, {"urgent", "0.25"}, {"state", "compact"}}));
-    installCoarseWeights(*rig.run);
-    for (int s = 0; s < 6; ++s)
-        rig.step();
-    const GroupId id{0};
-    const WindowMemory& window = *rig.run->memory().window;
-    const WeightCut weight = window.cut(id).weights.front();
-    const CompactRange host = hostRows(*rig.run, id, weight).compact;
-    mr::test::Plain plain(host.count);
-    decodeCompact(host, plain.master.data(), plain.m.data(), plain.v.data());
-    const auto seen = [](double beta, int count) { return 1.0 - std::pow(beta, count); };
-    const auto first = static_cast<float>(seen(0.9, 2) / seen(0.9, 6));
-    const auto second = static_cast<float>(seen(0.99, 2) / seen(0.99, 6));
-    const auto* m = window.dense(id, weight).m.as<float>();
-    const auto* v = window.dense(id, weight).v.as<float>();
-    for (std::int64_t i = 0; i < weight.rows * weight.cols; ++i) {
-        const auto at = static_cast<std::size_t>(i);
-        const std::int64_t column = i % weight.cols;
-        const std::int64_t place = i / weight.cols * weight.urgent + column;
-        if (column < weight.urgent)
-            plain.m[at] = m[place] * first, plain.v[at] = v[place] * second;
-        else if (column >= weight.cols - weight.urgent)
-            plain.m[at] = 0.0F, plain.v[at] = 0.0F;
-    }
-    mr::test::CompactArrays expected(host.count);
-    encodeCompact(plain.master.data(), plain.m.data(), plain.v.data(), expected.all());
-
-    selectLastColumns(rig, id, weight);
-
-    QVERIFY(std::equal(expected.m.begin(), expected.m.end(), host.m));
-    QVERIFY(std::equal(expected.v.begin(), expected.v.end(), host.v));
-    QVERIFY(std::equal(expected.mScale.begin(), expected.mScale.end(), host.mScale));
-    QVERIFY(std::equal(expected.vScale.begin(), expected.vScale.end(), host.vScale));
 }
 
 } // namespace
