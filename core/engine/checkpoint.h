@@ -64,7 +64,8 @@ private:
 };
 
 // The master halves of all groups in host memory: copied off the device where they live there,
-// lent where the host has them, decoded where state is compact (compact_master.h).
+// lent where the host has them, decoded where state is compact (compact_master.h); columns that the
+// device owns are its own, which are plain in either codec.
 class MasterSnapshot
 {
 public:

@@ -12,7 +12,7 @@ namespace {
 // are shorter.
 constexpr std::uint64_t kEntryBytes = 192;
 constexpr std::uint64_t kSmallFilesBytes = 4096; // state.json and what pads headers
-constexpr std::uint64_t kMostPerGroup = 5;       // tensors, in either file of the state
+constexpr std::uint64_t kMostPerGroup = 6;       // tensors, in either file of the state
 
 std::uint64_t fileBytes(const fs::path& path)
 {
@@ -37,7 +37,7 @@ std::uint64_t carriedBytes(const RunSetup& setup)
 }
 
 // Items of the plan that a checkpoint holds as they are (checkpoint.h, checkpoint_window.h).
-std::uint64_t savedBytes(const MemoryItem& item, bool hasWindows)
+std::uint64_t savedBytes(const MemoryItem& item, const MemoryPlan& plan)
 {
     switch (item.use) {
     case MemoryUse::LowPlane:
@@ -48,7 +48,9 @@ std::uint64_t savedBytes(const MemoryItem& item, bool hasWindows)
     case MemoryUse::ColumnLists:
         return item.bytes;
     case MemoryUse::Gradients: // landed on the host and not yet summed
-        return hasWindows && item.tier == Tier::PinnedHost ? item.bytes : 0;
+        return plan.window.isActive() && item.tier == Tier::PinnedHost ? item.bytes : 0;
+    case MemoryUse::UrgentState: // else it is published into the planes above
+        return plan.stateCodec == StateCodec::Compact ? item.bytes : 0;
     case MemoryUse::ColumnEnergies: // the running half
         return item.tier == Tier::Device ? item.bytes / 2 : 0;
     default:
@@ -64,7 +66,7 @@ std::uint64_t checkpointBytes(const RunSetup& setup)
     std::uint64_t bytes =
         static_cast<std::uint64_t>(setup.table.parameters) * sizeOf(setup.micro.compute); // model/
     for (const MemoryItem& item : setup.memory.items)
-        bytes += savedBytes(item, setup.memory.window.isActive());
+        bytes += savedBytes(item, setup.memory);
     const std::uint64_t tensors = setup.table.tensors.size() + 2 * kMostPerGroup * groups;
     return bytes + tensors * kEntryBytes + carriedBytes(setup) + kSmallFilesBytes;
 }

@@ -19,8 +19,10 @@ struct Stored {
     bool onDevice = false;
 };
 
-std::vector<Stored> partsOf(WindowMemory& window)
+std::vector<Stored> partsOf(RunMemory& memory)
 {
+    WindowMemory& window = *memory.window;
+    const bool isApart = memory.stateCodec() == StateCodec::Compact;
     std::vector<Stored> parts;
     const auto add = [&](const char* name, std::int32_t g, std::byte* data, std::size_t bytes,
                          bool onDevice) {
@@ -35,6 +37,9 @@ std::vector<Stored> partsOf(WindowMemory& window)
             window.bankBytes(id) * static_cast<std::size_t>(window.layout().banks), false);
         add("landed.", g, group.landed, packed * sizeOf(window.compute()), false);
         add("device_sums.", g, group.deviceSums, packed * sizeof(float), true);
+        if (isApart)
+            add("urgent_state.", g, group.state,
+                stateBytes(StateCodec::Plain, window.cut(id).dense, true), true);
         const TensorView sums = window.urgentSums(id);
         add("urgent_sums.", g, sums.data, sums.bytes(), true);
         const TensorView energies = window.runningEnergies(id);
@@ -70,7 +75,7 @@ Status checkColumns(WindowMemory& window, const fs::path& file)
 Status writeWindow(const CheckpointContext& context, const fs::path& file)
 {
     std::vector<SafetensorSource> sources;
-    for (const Stored& part : partsOf(*context.memory.window)) {
+    for (const Stored& part : partsOf(context.memory)) {
         SafetensorSource source;
         source.name = part.name;
         source.dtype = "U8";
@@ -96,7 +101,7 @@ Status loadWindow(
         return opened.status();
     const SafetensorsReader reader = std::move(opened).value();
     std::vector<std::byte> piece(kPieceBytes);
-    for (const Stored& part : partsOf(*context.memory.window)) {
+    for (const Stored& part : partsOf(context.memory)) {
         const auto entry = reader.entries().find(part.name);
         if (entry == reader.entries().end() ||
             entry->second.end - entry->second.begin != part.bytes)

@@ -33,6 +33,8 @@ struct Piece {
     }
 };
 
+} // namespace
+
 // Bits of F32 order as their values do within one sign, so the rest is a difference of integers. Of
 // the other sign is only what lies beyond a weight of 0: less than 2^-133.
 std::int16_t restOf(float master, std::uint16_t weight) noexcept
@@ -44,8 +46,6 @@ std::int16_t restOf(float master, std::uint16_t weight) noexcept
     const std::int64_t rest = bits - (static_cast<std::int64_t>(weight) << 16);
     return static_cast<std::int16_t>(std::clamp<std::int64_t>(rest, Limits::min(), Limits::max()));
 }
-
-} // namespace
 
 void encodeMaster(std::span<const std::uint16_t> high, std::span<const std::int16_t> low,
     std::span<std::uint16_t> weight, std::span<std::int8_t> remainder)

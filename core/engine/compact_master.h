@@ -22,4 +22,7 @@ void encodeMaster(std::span<const std::uint16_t> high, std::span<const std::int1
 void decodeMaster(std::span<const std::uint16_t> weight, std::span<const std::int8_t> remainder,
     std::span<std::uint16_t> high, std::span<std::int16_t> low);
 
+// The low half beside `weight` for a high one: the nearest there is.
+std::int16_t restOf(float master, std::uint16_t weight) noexcept;
+
 } // namespace mr

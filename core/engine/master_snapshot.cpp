@@ -70,6 +70,7 @@ Result<MasterSnapshot> MasterSnapshot::decode(StepExecutor& executor, const RunM
         decodeMaster(weight, remainder, view.high, view.low);
         snapshot.m_views.push_back(view);
     }
+    MR_TRY(executor.readColumns(snapshot.m_views)); // of which the host's planes hold nothing
     return snapshot;
 }
 
@@ -109,7 +110,7 @@ Status installMaster(
             MR_TRY(executor.writeMaster(id, views[g]));
         MR_TRY(executor.uploadWeights(id, views[g]));
     }
-    return executor.adoptColumns();
+    return executor.installColumns(views);
 }
 
 } // namespace mr

@@ -23,6 +23,20 @@ DType typeOf(StateCodec codec, StatePart part) noexcept
     return kTypes[static_cast<std::size_t>(codec)][static_cast<std::size_t>(part)];
 }
 
+CompactRange compactRange(const GroupMemory& group, std::int64_t first, std::int64_t count) noexcept
+{
+    const auto at = [&](StatePart part) {
+        const StatePlane& plane = planeOf(StateCodec::Compact, part);
+        return group.state[static_cast<std::size_t>(part)] + plane.bytes(first);
+    };
+    return {reinterpret_cast<std::uint16_t*>(at(StatePart::High)),
+        reinterpret_cast<std::int8_t*>(at(StatePart::Low)),
+        reinterpret_cast<std::int8_t*>(at(StatePart::FirstMoment)),
+        reinterpret_cast<std::uint8_t*>(at(StatePart::SecondMoment)),
+        reinterpret_cast<float*>(at(StatePart::FirstScale)),
+        reinterpret_cast<float*>(at(StatePart::SecondScale)), static_cast<std::size_t>(count)};
+}
+
 // NOLINTNEXTLINE(readability-function-size): seven facts of a run, no two of which belong together
 Result<std::unique_ptr<RunMemory>> RunMemory::create(const TierStore& tiers,
     const ModelConfig& config, const ParamTable& table, const MicroShape& shape,

@@ -14,6 +14,7 @@
 #include "core/model/block.h"
 #include "core/model/layout.h"
 #include "core/model/param_table.h"
+#include "core/optim/compact_state.h"
 #include "core/plan/plan.h"
 #include "core/tier/tier_store.h"
 
@@ -24,12 +25,6 @@
 #include <vector>
 
 namespace mr {
-
-// Of the plain codec, which is the only one with windows.
-constexpr std::size_t bytesPerElement(StatePart part) noexcept
-{
-    return planeOf(StateCodec::Plain, part).valueBytes;
-}
 
 // Of the values of a plane that exists.
 DType typeOf(StateCodec codec, StatePart part) noexcept;
@@ -66,6 +61,11 @@ struct GroupMemory {
     }
     bool streams() const noexcept { return !weights; } // of training
 };
+
+// Elements [first, first + count) of a group whose state is compact and on the host. Precondition:
+// `first` is a multiple of kCompactGroup.
+CompactRange compactRange(
+    const GroupMemory& group, std::int64_t first, std::int64_t count) noexcept;
 
 // A tile of optimizer state that visits the device, by part. Null where the codec has no such plane
 // and, in BF16, for High where no weights stream: those that stay are it. `gradient` is null there,

@@ -129,6 +129,17 @@ Status StepExecutor::adoptColumns()
     return m_window ? m_window->adopt(stream(Lane::Compute), m_copy, m_finish) : Status();
 }
 
+Status StepExecutor::installColumns(std::span<const MasterView> master)
+{
+    return m_window ? m_window->install(master, stream(Lane::Compute), m_copy, m_finish) : Status();
+}
+
+Status StepExecutor::readColumns(std::span<const MasterView> master)
+{
+    return m_window ? m_window->readMaster(master, stream(Lane::Compute), m_copy, m_finish)
+                    : Status();
+}
+
 Status StepExecutor::applyPending(const Carry& carry, const StepInputs& inputs)
 {
     if (!m_window)

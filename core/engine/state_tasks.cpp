@@ -26,14 +26,7 @@ HostUpdateRange StepExecutor::hostRange(GroupId group, std::int64_t first, std::
     range.gradType = m_memory.gradientType();
     range.count = static_cast<std::size_t>(count);
     if (m_memory.stateCodec() == StateCodec::Compact) {
-        const auto scale = [&](StatePart part) {
-            return reinterpret_cast<float*>(planeAt(group, part, first / kScaledElements));
-        };
-        out.compact = {reinterpret_cast<std::uint16_t*>(at(StatePart::High)),
-            reinterpret_cast<std::int8_t*>(at(StatePart::Low)),
-            reinterpret_cast<std::int8_t*>(at(StatePart::FirstMoment)),
-            reinterpret_cast<std::uint8_t*>(at(StatePart::SecondMoment)),
-            scale(StatePart::FirstScale), scale(StatePart::SecondScale), range.count};
+        out.compact = compactRange(memory, first, count);
         return out;
     }
     range.high = reinterpret_cast<std::uint16_t*>(at(StatePart::High));

@@ -101,10 +101,12 @@ public:
 
     // Null where the policy has no windows.
     WindowTasks* window() noexcept { return m_window.get(); }
-    // Makes the host's arrays hold the state of the whole model, until the next step; and the other
-    // way, after they were written. Nothing to do where the device owns no columns. Block.
+    // WindowTasks::publish and its neighbours: nothing to do where the device owns no columns.
+    // Block.
     Status publishColumns();
     Status adoptColumns();
+    Status installColumns(std::span<const MasterView> master);
+    Status readColumns(std::span<const MasterView> master);
     // For the final export, after which no step may follow: WindowTasks::applyPending.
     Status applyPending(const Carry& carry, const StepInputs& inputs);
     // Bytes between host memory and device; blocks.

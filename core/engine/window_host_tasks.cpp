@@ -7,24 +7,37 @@
 
 namespace mr {
 
-ComplementRows WindowTasks::rowsOf(const ComplementTile& tile, int bank) const
+// The state alone: sums are those of a bank.
+ComplementRows WindowTasks::stateRows(
+    GroupId id, const WeightCut& slot, std::int64_t firstRow, std::int64_t count) const
 {
-    const GroupMemory& group = m_memory.group(tile.group);
-    const WeightCut& slot = m_window.cut(tile.group).weights[static_cast<std::size_t>(tile.slot)];
+    const GroupMemory& group = m_memory.group(id);
     const auto part = [&](StatePart p) { return group.state[static_cast<std::size_t>(p)]; };
-    const std::int64_t first = tile.firstElement;
+    const std::int64_t first = slot.first + firstRow * slot.cols;
     ComplementRows rows;
     rows.high = reinterpret_cast<std::uint16_t*>(part(StatePart::High)) + first;
+    rows.rows = static_cast<std::size_t>(count);
+    rows.cols = static_cast<std::size_t>(slot.cols);
+    if (m_memory.stateCodec() == StateCodec::Compact) {
+        rows.compact = compactRange(group, first, count * slot.cols);
+        return rows;
+    }
     rows.low = reinterpret_cast<std::int16_t*>(part(StatePart::Low)) + first;
     rows.m = reinterpret_cast<float*>(part(StatePart::FirstMoment)) + first;
     rows.v = reinterpret_cast<float*>(part(StatePart::SecondMoment)) + first;
+    return rows;
+}
+
+ComplementRows WindowTasks::rowsOf(const ComplementTile& tile, int bank) const
+{
+    const WeightCut& slot = m_window.cut(tile.group).weights[static_cast<std::size_t>(tile.slot)];
+    ComplementRows rows = stateRows(tile.group, slot, (tile.firstElement - slot.first) / slot.cols,
+        tile.elementCount / slot.cols);
     rows.sums = m_window.bank(tile.group, bank) +
                 static_cast<std::size_t>(tile.packedFirst) * sizeOf(m_window.sumType());
     rows.sumType = m_window.sumType();
     rows.weightType = m_window.compute();
     rows.columns = std::as_const(m_window).hostList(tile.group, slot);
-    rows.rows = static_cast<std::size_t>(tile.elementCount / slot.cols);
-    rows.cols = static_cast<std::size_t>(slot.cols);
     rows.decayed = isDecayed(tile.group, slot);
     return rows;
 }

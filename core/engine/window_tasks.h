@@ -13,9 +13,11 @@
 
 #include "core/device/device.h"
 #include "core/device/ops.h"
+#include "core/engine/column_state.h"
 #include "core/engine/run_memory.h"
 #include "core/engine/window_work.h"
 #include "core/model/param_table.h"
+#include "core/model/weights.h"
 #include "core/plan/plan.h"
 
 #include <millrace/status.h>
@@ -65,9 +67,16 @@ public:
         Stream& stream, const Copy& copy, const Finish& finish, const AdamwFactors& betas);
 
     // The device's columns, copied into the host's arrays beside the others (so that these hold the
-    // state of the whole model), and the other way. Blocks.
+    // state of the whole model), and the other way. Blocks. Compact arrays would round them: they
+    // are left alone, and the device's columns have a place of their own in checkpoints.
     Status publish(Stream& stream, const Copy& copy, const Finish& finish);
     Status adopt(Stream& stream, const Copy& copy, const Finish& finish);
+    // Of the device's columns of a master of the whole model: what the device keeps, with moments
+    // at zero, becomes them; and they become what the device keeps. Blocks.
+    Status install(
+        std::span<const MasterView> master, Stream& stream, const Copy& copy, const Finish& finish);
+    Status readMaster(
+        std::span<const MasterView> master, Stream& stream, const Copy& copy, const Finish& finish);
     // All that windows have of a checkpoint beside bytes; and back, when the bytes are there: what
     // a job in flight has written over its sums goes to the host's master.
     WindowState capture() const;
@@ -93,20 +102,17 @@ private:
         std::vector<std::int32_t> positions;
         std::vector<std::int32_t> columns;
     };
-    struct Transfer { // how to move, and what moments are multiplied by on the way
-        Stream* stream = nullptr;
-        const Copy* copy = nullptr;
-        const Finish* finish = nullptr;
-        bool toHost = false;
-        float firstScale = 1.0F;
-        float secondScale = 1.0F;
+    struct Link {
+        Stream& stream;
+        const Copy& copy;
+        const Finish& finish;
     };
-    struct Plane {                 // one of the four of a weight's state
-        TensorView dense;          // (rows, urgent)
-        std::byte* host = nullptr; // (rows, cols)
-        std::int64_t cols = 0;
-        float scale = 1.0F;
-        TensorView positions; // device, I32
+    struct MovingRows { // of one weight, some columns of which are copied
+        GroupId group;
+        const WeightCut& slot;
+        std::int64_t first = 0;
+        std::int64_t count = 0;
+        TensorView positions; // device, I32: in the dense state
         std::byte* scratch = nullptr;
         std::int64_t room = 0; // bytes of it
     };
@@ -124,6 +130,8 @@ private:
     Status sendEnergies(Stream& stream);
     Status upload(const Task& task, Stream& stream);
     Status scatter(const Task& task, Stream& stream);
+    ComplementRows stateRows(
+        GroupId id, const WeightCut& slot, std::int64_t firstRow, std::int64_t count) const;
     ComplementRows rowsOf(const ComplementTile& tile, int bank) const;
     void closeOnHost(
         const CloseWindow& window, const AdamwFactors& factors, std::size_t firstTile, int bank);
@@ -133,12 +141,19 @@ private:
 
     void reserveMoves();
     void choose(GroupId id, const WeightCut& slot, const float* energies);
+    void orderLeaving(GroupId id, const WeightCut& slot);
     void changeLists(GroupId id, const WeightCut& slot);
-    Status movePlane(const Plane& plane, const Move& move, const Transfer& how);
-    Status moveColumns(GroupId id, const WeightCut& slot, const Move& move, const Transfer& how);
-    Status moveAll(const Transfer& how);
+    Status copyPlane(const TensorView& dense, std::byte* values, const MovingRows& rows,
+        bool toHost, const Link& link);
+    Status copyDense(const MovingRows& rows, ColumnValues& values, bool toHost, const Link& link);
+    template <typename F>
+    Status forRows(GroupId id, const WeightCut& slot, std::span<const std::int32_t> positions,
+        const Link& link, F&& fn);
+    template <typename F>
+    Status forAllUrgent(const Link& link, F&& fn);
+    Status exchange(GroupId id, const WeightCut& slot, const MomentScales& out,
+        const MomentScales& in, const Link& link);
     Status clearScratch(Stream& stream, const Finish& finish);
-    void clearMoments(GroupId id, const WeightCut& slot, std::span<const std::int32_t> columns);
     template <typename F>
     Status forUrgent(F&& fn);
 
@@ -147,8 +162,9 @@ private:
     WindowMemory& m_window;
     const ParamTable& m_table;
     bool m_isPublished = false;
-    // Of a selection
-    std::vector<std::byte> m_column; // host side of a move
+    // Of columns that move
+    ColumnValues m_values;
+    ColumnValues m_entered; // of a selection, and so the rest
     std::vector<std::int32_t> m_order;
     Move m_leaving;
     Move m_entering;

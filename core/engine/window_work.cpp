@@ -58,8 +58,8 @@ void update(const UpdateTile& work, std::size_t piece) noexcept
     // Grows with the widest weight a thread has met; after the first window it does not any more.
     thread_local std::vector<float> scratch;
     const ComplementRows& all = work.rows;
-    if (scratch.size() < all.cols)
-        scratch.resize(all.cols);
+    if (scratch.size() < scratchCount(all))
+        scratch.resize(scratchCount(all));
     const std::size_t first = piece * pieceRows(all.cols);
     const ComplementRows rows =
         rowsFrom(all, first, std::min(pieceRows(all.cols), all.rows - first));
@@ -73,7 +73,8 @@ void update(const UpdateTile& work, std::size_t piece) noexcept
 
 std::size_t pieceRows(std::size_t cols) noexcept
 {
-    return std::max<std::size_t>(1, kPiece / cols);
+    const std::size_t whole = rowsOfWholeGroups(cols);
+    return std::max(whole, kPiece / cols / whole * whole);
 }
 
 std::size_t WindowWork::open() noexcept

@@ -26,7 +26,7 @@ struct WindowBank {
     float scale = 1.0F; // clip factor / applied
 };
 
-// Rows of a weight that one piece of work is about.
+// Rows of a weight that one piece of work is about: whole groups of compact state.
 std::size_t pieceRows(std::size_t cols) noexcept;
 
 struct AddGradient {

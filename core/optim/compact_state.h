@@ -66,6 +66,14 @@ struct CompactRange {
     std::size_t count = 0;
 };
 
+// Elements [first, first + count) of a range; `first` is a multiple of kCompactGroup.
+inline CompactRange partOf(const CompactRange& all, std::size_t first, std::size_t count) noexcept
+{
+    const std::size_t group = first / kCompactGroup;
+    return {all.weight + first, all.remainder + first, all.m + first, all.v + first,
+        all.mScale + group, all.vScale + group, count};
+}
+
 // One update of a range. One thread; vectorised with run-time dispatch, the same bits with every
 // instruction set and for every cut at a multiple of kCompactGroup.
 // `grad`: (count), BF16 (as uint16) or F32, by `gradType`.

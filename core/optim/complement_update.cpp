@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cassert>
 #include <cmath>
 #include <cstring>
 
@@ -99,6 +100,23 @@ void unpackRow(const ComplementRows& rows, std::size_t row) noexcept
     }
 }
 
+// As many rows at a time as hold whole groups: where rows are no multiple of a group, groups lie in
+// two of them.
+void updateCompactRows(const ComplementRows& rows, const AdamwFactors& factors, float scale,
+    std::span<float> scratch) noexcept
+{
+    const std::size_t atOnce = rowsOfWholeGroups(rows.cols);
+    for (std::size_t first = 0; first < rows.rows; first += atOnce) {
+        const std::size_t end = std::min(rows.rows, first + atOnce);
+        for (std::size_t row = first; row < end; ++row)
+            expandRow(rows, row, scratch.data() + (row - first) * rows.cols);
+        adamwCompactUpdate(partOf(rows.compact, first * rows.cols, (end - first) * rows.cols),
+            scratch.data(), DType::F32, factors, scale, rows.decayed);
+        for (std::size_t row = first; row < end; ++row)
+            packRow(rows, row);
+    }
+}
+
 } // namespace
 
 void addGradient(
@@ -146,18 +164,30 @@ ComplementRows rowsFrom(const ComplementRows& all, std::size_t first, std::size_
 {
     ComplementRows rows = all;
     rows.rows = count;
+    rows.sums += first * all.columns.size() * sizeOf(all.sumType);
     rows.high += first * all.cols;
+    if (all.compact.weight) {
+        assert(first * all.cols % kCompactGroup == 0);
+        rows.compact = partOf(all.compact, first * all.cols, count * all.cols);
+        return rows;
+    }
     rows.low += first * all.cols;
     rows.m += first * all.cols;
     rows.v += first * all.cols;
-    rows.sums += first * all.columns.size() * sizeOf(all.sumType);
     return rows;
+}
+
+std::size_t scratchCount(const ComplementRows& rows) noexcept
+{
+    return rows.cols * (rows.compact.weight ? rowsOfWholeGroups(rows.cols) : 1);
 }
 
 void updateComplement(const ComplementRows& rows, const AdamwFactors& factors, float scale,
     std::span<float> scratch) noexcept
 {
-    std::fill_n(scratch.begin(), rows.cols, 0.0F); // columns of the device stay so
+    std::fill_n(scratch.begin(), scratchCount(rows), 0.0F); // columns of the device stay so
+    if (rows.compact.weight)
+        return updateCompactRows(rows, factors, scale, scratch);
     for (std::size_t row = 0; row < rows.rows; ++row) {
         expandRow(rows, row, scratch.data());
         AdamwRange range;

@@ -4,7 +4,8 @@
 // Master and moments lie in model layout, (rows, cols), for all columns; sums are packed, (rows,
 // columns of the host). The vectors of AdamW run over whole rows: state in columns that the device
 // owns is nobody's, so what becomes of it there means nothing, and it is written anew before the
-// host owns such a column.
+// host owns such a column. Of compact state its moments must be zero there: a group's scales are
+// those of all its elements, and zeros stay zeros and raise none.
 //
 // Threads  Pure functions over the ranges they are given; FTZ and DAZ must be off.
 // Errors   none.
@@ -12,9 +13,11 @@
 #pragma once
 
 #include "core/device/ops.h"
+#include "core/optim/compact_state.h"
 
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <span>
 
 namespace mr {
@@ -28,12 +31,21 @@ void squareBlocks(const void* x, DType type, std::size_t count, float* blockSums
 // The sum of NormJoinArgs before the root.
 double joinBlocks(std::span<const float> blockSums) noexcept;
 
+// The least number of rows that ends where a group of compact state does.
+constexpr std::size_t rowsOfWholeGroups(std::size_t cols) noexcept
+{
+    return kCompactGroup / std::gcd(cols, kCompactGroup);
+}
+
 // Rows of one weight.
 struct ComplementRows {
-    std::uint16_t* high = nullptr; // (rows, cols), and so the next three
+    std::uint16_t* high = nullptr; // (rows, cols), and so the next three; BF16 weights
     std::int16_t* low = nullptr;
     float* m = nullptr;
     float* v = nullptr;
+    // All of the rows, whose first begins a group; `high` is its weight then, and the other three
+    // are not read. Weight null: the state is the four above.
+    CompactRange compact = {};
     // (rows, columns), F32 or the gradient type. The new weights are written over it, densely from
     // its beginning, as BF16 or F32, which are not larger.
     std::byte* sums = nullptr;
@@ -45,11 +57,12 @@ struct ComplementRows {
     bool decayed = true;
 };
 
-// `count` of them, from row `first`.
+// `count` of them, from row `first`: of compact state a multiple of rowsOfWholeGroups().
 ComplementRows rowsFrom(const ComplementRows& all, std::size_t first, std::size_t count) noexcept;
 
 // One AdamW update with the gradient `scale` times the sum; the order of operations is that of
-// adamw.h with `scale` for the clip factor. `scratch` has room for a row.
+// adamw.h with `scale` for the clip factor. `scratch` has room for scratchCount(rows).
+std::size_t scratchCount(const ComplementRows& rows) noexcept;
 void updateComplement(const ComplementRows& rows, const AdamwFactors& factors, float scale,
     std::span<float> scratch) noexcept;
 

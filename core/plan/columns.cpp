@@ -21,13 +21,15 @@ std::int64_t urgentColumns(const WeightShape& slot, const GradientSplit& split)
     return std::min(slot.cols, static_cast<std::int64_t>(std::floor(columns + 1e-9)));
 }
 
-void addTiles(const GroupCut& cut, GroupId group, std::int64_t most, WindowLayout& layout)
+void addTiles(const GroupCut& cut, GroupId group, const OffloadPolicy& policy, WindowLayout& layout)
 {
     for (std::size_t s = 0; s < cut.weights.size(); ++s) {
         const WeightCut& slot = cut.weights[s];
         if (slot.packedCount() == 0)
             continue;
-        const std::int64_t rows = std::max<std::int64_t>(1, most / slot.cols);
+        const std::int64_t whole = rowsOfWholeGroups(policy.stateCodec, slot.cols);
+        assert(policy.stateCodec == StateCodec::Plain || slot.first % kScaledElements == 0);
+        const std::int64_t rows = std::max(whole, policy.tileElements / slot.cols / whole * whole);
         for (std::int64_t row = 0; row < slot.rows; row += rows) {
             const std::int64_t count = std::min(rows, slot.rows - row);
             layout.tiles.push_back({group, static_cast<std::int32_t>(s),
@@ -81,8 +83,7 @@ WindowLayout windowLayout(const ModelShape& shape, const OffloadPolicy& policy, 
     for (const GroupShape& group : shape.groups)
         layout.groups.push_back(cutByColumns(group, split));
     for (std::size_t g = layout.groups.size(); g-- > 0;)
-        addTiles(
-            layout.groups[g], GroupId{static_cast<std::int32_t>(g)}, policy.tileElements, layout);
+        addTiles(layout.groups[g], GroupId{static_cast<std::int32_t>(g)}, policy, layout);
     return layout;
 }
 

@@ -52,6 +52,7 @@ struct GroupCut {
 };
 
 // Whole rows of one slot, the host's part of them: what one host update and one upload are about.
+// Of compact state as many as end where a group of 32 does.
 struct ComplementTile {
     GroupId group;
     std::int32_t slot = 0;

@@ -31,17 +31,16 @@ constexpr WindowRule kDelayedUpdate = {1, 40, 0, true};
 constexpr WindowRule kZenFlow = {4, 8, 256, true};
 
 constexpr std::array<PolicyRow, 6> kRows = {{
-    {"resident", WorkOrder::ByMicroBatch, kAllOnDevice, 0.0, {}, 0.0, kOrder | kState},
-    {"zero-offload", WorkOrder::ByMicroBatch, kStateOnHost, 0.0, {}, 0.0,
-        kOrder | kTile | kLate | kState},
+    {"resident", WorkOrder::ByMicroBatch, kAllOnDevice, 0.0, {}, 0.0, kOrder},
+    {"zero-offload", WorkOrder::ByMicroBatch, kStateOnHost, 0.0, {}, 0.0, kOrder | kTile | kLate},
     {"zero-offload-dpu", WorkOrder::ByMicroBatch, kStateOnHost, 0.0, kDelayedUpdate, 0.0,
         kOrder | kTile | kWarmup},
     {"deep-optimizer-states", WorkOrder::ByMicroBatch, kStateOnHost, 0.0, {}, 0.0,
-        kOrder | kTile | kLate | kDeviceShare | kState},
+        kOrder | kTile | kLate | kDeviceShare},
     {"zenflow", WorkOrder::ByMicroBatch, kStateOnHost, 0.1, kZenFlow, 0.0,
         kOrder | kTile | kWarmup | kColumns},
     {"streamed", WorkOrder::ByLayer, kAllOnHost, 0.0, {}, 1.0,
-        kOrder | kTile | kLate | kDeviceShare | kState | kHomes},
+        kOrder | kTile | kLate | kDeviceShare | kHomes},
 }};
 
 std::string builtNames()

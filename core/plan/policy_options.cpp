@@ -34,8 +34,7 @@ std::string namesOf(unsigned takes)
         names += ", warmup, accumulate-on";
     if ((takes & kColumns) != 0)
         names += ", urgent, interval, select, overlap, energy, host-clock, host-lr";
-    if ((takes & kState) != 0)
-        names += ", state";
+    names += ", state";
     if ((takes & kHomes) != 0)
         names += ", weights-on-device, state-on-device, boundary, turns";
     return names;
@@ -93,20 +92,14 @@ Status checkClipMode(const std::string& value)
             (known ? "not built in this version" : "not known") + "; use clip-mode=exact");
 }
 
-// state=fp32 is what every policy has without the option.
-Result<StateCodec> parseState(const OptionTaker& taker, const std::string& value)
+Result<StateCodec> parseState(const std::string& value)
 {
     if (value == "fp32")
         return StateCodec::Plain;
-    if (value == "compact" && (taker.takes & kState) != 0)
+    if (value == "compact")
         return StateCodec::Compact;
-    return Status::error(ErrorKind::InvalidArgument,
-        value == "compact" ? "policy option state=compact is not built for this policy in this "
-                             "version ('" +
-                                 std::string(taker.policy) +
-                                 "'); resident, zero-offload, deep-optimizer-states and "
-                                 "streamed take it"
-                           : "policy option state=" + value + ": want fp32 or compact");
+    return Status::error(
+        ErrorKind::InvalidArgument, "policy option state=" + value + ": want fp32 or compact");
 }
 
 Result<std::int64_t> parseSteps(
@@ -251,7 +244,7 @@ Status applyOption(const OptionTaker& taker, const std::string& option, const st
     if (option == "clip-mode")
         return checkClipMode(value);
     if (option == "state") {
-        Result<StateCodec> codec = parseState(taker, value);
+        Result<StateCodec> codec = parseState(value);
         MR_TRY(codec.status());
         numbers.stateCodec = codec.value();
         return {};

@@ -15,7 +15,7 @@
 
 namespace mr {
 
-// Which options a policy takes, beside clip-mode.
+// Which options a policy takes, beside clip-mode and state.
 enum Takes : unsigned {
     kOrder = 1,
     kTile = 2,
@@ -23,8 +23,7 @@ enum Takes : unsigned {
     kDeviceShare = 8,
     kWarmup = 16,  // warmup, accumulate-on
     kColumns = 32, // urgent, select, interval, overlap, energy, host-lr
-    kState = 64,
-    kHomes = 128, // weights-on-device, state-on-device, boundary, turns
+    kHomes = 64,   // weights-on-device, state-on-device, boundary, turns
 };
 
 // The numbers of one policy, after its options.

@@ -13,13 +13,15 @@
 //
 // High is the uploaded weight in both.
 //
-// Units    Elements of a group. Groups of 32 divide kCutElements, so no cut parts them.
+// Units    Elements of a group. Groups of 32 divide kCutElements and where weights begin, and tiles
+//          of a window are whole rows that end where such a group does, so no cut parts them.
 
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 
 namespace mr {
 
@@ -56,6 +58,12 @@ struct StatePlane {
 };
 
 inline constexpr std::int64_t kScaledElements = 32; // with one scale
+
+// The least number of rows that parts no group, where the first of them begins one.
+constexpr std::int64_t rowsOfWholeGroups(StateCodec codec, std::int64_t cols) noexcept
+{
+    return codec == StateCodec::Plain ? 1 : kScaledElements / std::gcd(cols, kScaledElements);
+}
 
 inline constexpr std::array<std::array<StatePlane, kStateParts>, 2> kStatePlanes = {{
     {{{2, 1}, {2, 1}, {4, 1}, {4, 1}, {0, 1}, {0, 1}}},

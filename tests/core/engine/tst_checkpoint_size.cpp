@@ -47,6 +47,7 @@ void TestCheckpointSize::whatIsToldIsWhatIsWritten_data()
     QTest::newRow("resident, compact") << "resident compact" << true;
     QTest::newRow("zenflow, fp32") << "zenflow" << false;
     QTest::newRow("zenflow, bf16") << "zenflow" << true;
+    QTest::newRow("zenflow, compact") << "zenflow compact" << true;
     QTest::newRow("zero-offload-dpu, bf16") << "zero-offload-dpu" << true;
 }
 

@@ -154,6 +154,37 @@ private slots:
         }
     }
 
+    // Those of the device's columns are half up, as its plain state has them.
+    void installedTiesOfTheDevicesColumnsAreItsOwn()
+    {
+        auto device = makeCpuDevice(std::size_t{16} << 20);
+        PlainRunSpec spec = tinyCompact("zenflow");
+        spec.options["urgent"] = "0.5";
+        auto run = PlainRun::create(*device, spec);
+        QVERIFY2(run.ok(), run.status().message().c_str());
+        PlainRun& plain = *run.value();
+        const MasterBuffers master(plain.table());
+        for (const MasterView& view : master.views()) {
+            std::fill(view.high.begin(), view.high.end(), highHalf(1.00390625F));
+            std::fill(view.low.begin(), view.low.end(), lowHalf(1.00390625F));
+        }
+
+        const Status installed = installMaster(plain.executor(), plain.memory(), master.views());
+
+        QVERIFY2(installed.ok(), installed.message().c_str());
+        auto kept = MasterSnapshot::take(plain.executor(), plain.memory());
+        auto read = MasterSnapshot::takeWeights(plain.executor(), plain.memory());
+        QVERIFY(kept.ok() && read.ok());
+        for (std::size_t g = 0; g < master.views().size(); ++g)
+            for (const WeightCut& weight : plain.memory().window->layout().groups[g].weights)
+                for (std::int64_t i = 0; i < weight.rows * weight.cols; ++i) {
+                    const auto at = static_cast<std::size_t>(weight.first + i);
+                    const bool urgent = i % weight.cols < weight.urgent;
+                    QCOMPARE(kept.value().views()[g].high[at], urgent ? 0x3F81 : 0x3F80);
+                    QCOMPARE(read.value().views()[g].high[at], urgent ? 0x3F81 : 0x3F80);
+                }
+    }
+
     void weightsThatAreBf16HaveNoRemainder()
     {
         Halves master = someMaster();

@@ -200,8 +200,7 @@ private slots:
         row("deep-optimizer-states", "device-share", "half", "or auto");
         row("deep-optimizer-states", "tile", "1KiB", "want 2KiB to 16GiB");
         row("resident", "state", "half", "want fp32 or compact");
-        row("zenflow", "state", "compact", "is not built for this policy in this version");
-        row("zero-offload-dpu", "state", "compact", "is not built for this policy in this version");
+        row("zenflow", "state", "bf16", "want fp32 or compact");
     }
 
     void policiesAndOptionsThatDoNotExistAreRefusedByName()
@@ -222,10 +221,18 @@ private slots:
             status.message().c_str());
     }
 
+    void compactStateNeedsBf16AndTakesLessMemory_data()
+    {
+        QTest::addColumn<QString>("policy");
+        for (const char* policy : {"zero-offload", "zenflow", "zero-offload-dpu"})
+            QTest::newRow(policy) << QString::fromUtf8(policy);
+    }
+
     void compactStateNeedsBf16AndTakesLessMemory()
     {
+        QFETCH(QString, policy);
         RunSpec spec = usable();
-        spec.policy = "zero-offload";
+        spec.policy = policy.toStdString();
         const PlanReport plain = planRun(spec).value();
         spec.policyOptions["state"] = "compact";
 

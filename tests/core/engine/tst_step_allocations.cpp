@@ -117,8 +117,8 @@ void TestStepAllocations::noThreadAllocatesInAStepAfterWarmUp_data()
                               << "by-layer" << true << true;
     QTest::newRow("streamed, shared") << "streamed shared"
                                       << "by-layer" << true << true;
-    for (const char* policy :
-        {"zero-offload compact", "deep-optimizer-states compact", "zenflow", "zenflow device"})
+    for (const char* policy : {"zero-offload compact", "deep-optimizer-states compact", "zenflow",
+             "zenflow device", "zenflow compact"})
         QTest::addRow("%s", policy) << policy << "by-microbatch" << true << true;
 }
 
@@ -137,7 +137,7 @@ void TestStepAllocations::noThreadAllocatesInAStepAfterWarmUp()
     if (words.last() == QLatin1String("shared"))
         run.options["device-share"] = "0.5";
     else if (words.size() > 1)
-        run.options[run.policy == "zenflow" ? "accumulate-on" : "state"] =
+        run.options[words.last() == QLatin1String("device") ? "accumulate-on" : "state"] =
             words.last().toStdString();
     run.compute = bf16 ? DType::BF16 : DType::F32;
     run.recompute = true;

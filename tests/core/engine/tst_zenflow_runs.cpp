@@ -46,6 +46,12 @@ const Case kCases[] = {
         PrecisionChoice::BF16},
     {"zero-offload-dpu", "zero-offload-dpu",
         {{"warmup", "4"}, {"tile", "4KiB"}, {"accumulate-on", "device"}}, PrecisionChoice::BF16},
+    {"zenflow, compact state", "zenflow",
+        {{"interval", "3"}, {"warmup", "2"}, {"select", "6"}, {"urgent", "0.3"}, {"tile", "4KiB"},
+            {"state", "compact"}},
+        PrecisionChoice::BF16},
+    {"zero-offload-dpu, compact state", "zero-offload-dpu",
+        {{"warmup", "4"}, {"tile", "4KiB"}, {"state", "compact"}}, PrecisionChoice::BF16},
 };
 
 RunSpec specOf(const RunRig& rig, const Case& of, const std::string& name)
@@ -156,6 +162,7 @@ void TestZenflowRuns::theExportedModelHasWhatWasPending_data()
     QTest::newRow("zenflow, fp32") << 0;
     QTest::newRow("zenflow, bf16") << 1;
     QTest::newRow("zenflow, sums on the device") << 3;
+    QTest::newRow("zenflow, compact state") << 6;
 }
 
 MasterBuffers weightsOf(const fs::path& folder, const ParamTable& table, const ModelConfig& config)

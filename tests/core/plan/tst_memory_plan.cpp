@@ -287,6 +287,52 @@ private slots:
         QCOMPARE(resident.bytes(Tier::PinnedHost), kStagingBytes + 40 + 17);
     }
 
+    // The host's state alone is smaller: what the device keeps of its columns is plain.
+    void withWindowsCompactStateIsTheHosts()
+    {
+        const ModelShape shape = columnShape(2);
+        for (const char* name : {"zenflow", "zero-offload-dpu"}) {
+            const auto planOf = [&](const char* state) {
+                return planMemory(specOf(1, 1), shape, {}, {}, policyWith(name, {{"state", state}}))
+                    .value();
+            };
+            const MemoryPlan plain = planOf("fp32");
+            const MemoryPlan compact = planOf("compact");
+
+            QCOMPARE(compact.bytes(Tier::Device), plain.bytes(Tier::Device));
+            QCOMPARE(
+                compact.bytes(Tier::PinnedHost), plain.bytes(Tier::PinnedHost) - 27 * kAll / 4);
+        }
+    }
+
+    // Rows of 48 and of 10: two and 16 of them are whole groups.
+    void tilesOfAWindowPartNoGroupOfCompactState()
+    {
+        const ModelShape shape = columnShape(2);
+        const auto tilesOf = [&](const char* state) {
+            return planMemory(specOf(1, 1), shape, {}, {},
+                policyWith("zenflow", {{"state", state}, {"tile", "2KiB"}}))
+                .value()
+                .window.tiles;
+        };
+        const auto isWhole = [](const ComplementTile& tile) {
+            return tile.firstElement % kScaledElements == 0;
+        };
+
+        const std::vector<ComplementTile> compact = tilesOf("compact");
+        const std::vector<ComplementTile> plain = tilesOf("fp32");
+
+        QVERIFY(std::all_of(compact.begin(), compact.end(), isWhole));
+        QVERIFY(!std::all_of(plain.begin(), plain.end(), isWhole));
+        const auto elements = [](const std::vector<ComplementTile>& tiles) {
+            std::int64_t sum = 0;
+            for (const ComplementTile& tile : tiles)
+                sum += tile.elementCount;
+            return sum;
+        };
+        QCOMPARE(elements(compact), elements(plain));
+    }
+
     void compactStateNeedsBf16()
     {
         StepSpec spec = specOf(1, 1);

@@ -1,0 +1,57 @@
+// Columns of a weight in the host's arrays: taken out of them and put in, in either codec.
+//
+// Outside of the arrays the state of n columns is plain, (rows, n): the device keeps what it owns
+// so, because its columns are no groups of compact state.
+//
+// Compact state: a group of 32 lies along the rows, so a column is one element of many groups. To
+// take it is to decode. To put it is to decode the moments of its group, put the value in and
+// encode them anew, in which its 31 neighbours are rounded once more; their weights and remainders
+// are their own and stay. A weight never changes when its column moves, so nobody who has read it
+// must read it again: what is put keeps `high`, and what is taken has the weight as `high` and the
+// rest of the decoded master as `low` (decodeMaster).
+//
+// Threads  Pure functions over the ranges they are given.
+// Errors   none.
+// Units    Elements.
+
+#pragma once
+
+#include "core/optim/complement_update.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace mr {
+
+// (rows, n) each. resize() within what was reserved allocates nothing.
+struct ColumnValues {
+    std::vector<std::uint16_t> high;
+    std::vector<std::int16_t> low;
+    std::vector<float> m;
+    std::vector<float> v;
+
+    void reserve(std::size_t count);
+    void resize(std::size_t count);
+};
+
+// What moments are multiplied by on their way.
+struct MomentScales {
+    float first = 1.0F;
+    float second = 1.0F;
+};
+
+// Of all rows; sums of `from` are not looked at, nor are those of `to` below.
+void takeColumns(const ComplementRows& from, std::span<const std::int32_t> columns,
+    const MomentScales& scales, ColumnValues& values);
+
+// Of compact state the columns must ascend, so that every group is encoded once; and the rows,
+// where they are not the last of their weight, a multiple of rowsOfWholeGroups().
+void putColumns(const ColumnValues& values, std::span<const std::int32_t> columns,
+    const MomentScales& scales, const ComplementRows& to);
+
+// Moments to zero. Scales stay: what the neighbours are is not changed.
+void clearMoments(const ComplementRows& rows, std::span<const std::int32_t> columns);
+
+} // namespace mr
