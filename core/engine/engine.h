@@ -105,6 +105,7 @@ private:
 
     // engine_choice.cpp
     Status chooseWhileRunning();
+    Status chooseIntervalNow();
     Status lookAtShare();
     Result<bool> exchange(RunSetup next);
 

@@ -1,4 +1,4 @@
-// What a run chooses again while it runs, and the exchange of its plan that follows.
+// What a run chooses late or again, while it runs, and the exchange of its plan that follows.
 //
 // Between two steps the run is saved, its body torn down and made again by the new plan, and
 // training goes on from the checkpoint with the same bits. What is really used is written to the
@@ -8,10 +8,53 @@
 #include "core/engine/engine.h"
 #include "core/engine/replan.h"
 #include "core/engine/share_choice.h"
+#include "core/plan/magnitude_rule.h"
 
+#include <array>
+#include <cstdio>
 #include <utility>
+#include <vector>
 
 namespace mr {
+namespace {
+
+// Of all weights whose columns are split, by the running energies on the device and the columns it
+// owns now.
+Result<std::vector<ColumnMeans>> columnMeans(StepExecutor& executor, WindowMemory& window)
+{
+    std::vector<ColumnMeans> means;
+    std::vector<float> energies;
+    for (std::int32_t g = 0; g < window.groupCount(); ++g) {
+        const TensorView from = window.runningEnergies(GroupId{g});
+        energies.resize(static_cast<std::size_t>(from.count()));
+        MR_TRY(executor.copyBlocking(
+            reinterpret_cast<std::byte*>(energies.data()), from.data, from.bytes(), false));
+        for (const WeightCut& weight : window.cut(GroupId{g}).weights) {
+            if (!weight.isMovable())
+                continue;
+            const auto ofWeight = std::span<const float>(energies).subspan(
+                static_cast<std::size_t>(weight.listFirst), static_cast<std::size_t>(weight.cols));
+            means.push_back(meansOf(ofWeight, window.urgentList(GroupId{g}, weight), weight.rows));
+        }
+    }
+    return means;
+}
+
+std::string intervalWords(const IntervalChoice& choice)
+{
+    const bool agree = 100 * choice.votes >= 99 * choice.weights;
+    std::array<char, 400> text{};
+    (void)std::snprintf(text.data(), text.size(),
+        "The interval is %d from here on (interval=magnitude): %s for %lld of %lld weights "
+        "the gradients of so many steps of the other columns reach those of the urgent ones; mean "
+        "|g| %.3g and %.3g.",
+        choice.steps, agree ? "chosen because" : "the most there may be, although only",
+        static_cast<long long>(choice.votes), static_cast<long long>(choice.weights),
+        choice.means.complement, choice.means.urgent);
+    return text.data();
+}
+
+} // namespace
 
 // After a step. Nothing is chosen for a run that is about to end: who resumes it will.
 Status Engine::chooseWhileRunning()
@@ -19,7 +62,33 @@ Status Engine::chooseWhileRunning()
     const StepIndex done = m_progress.step;
     if (done == 0 || done >= m_setup.spec.steps || m_stopRequested)
         return {};
+    const OffloadPolicy& policy = m_setup.policy;
+    if (policy.intervalByMagnitude)
+        return done < policy.clock->warmup() ? Status() : chooseIntervalNow();
     return isShareOpen(m_setup) && m_watch.isDue(m_savedStep == done) ? lookAtShare() : Status();
+}
+
+// By what the checkpoint of this step has, so a run that is resumed here chooses the same.
+Status Engine::chooseIntervalNow()
+{
+    auto means = columnMeans(m_body->executor(), *m_body->memory().window);
+    MR_TRY(means.status());
+    const IntervalChoice choice = chooseInterval(means.value());
+    auto options = m_setup.spec.policyOptions;
+    options["interval"] = std::to_string(choice.steps);
+    auto next = withOptions(m_setup, options, m_setup.rates);
+    MR_TRY(next.status());
+    auto exchanged = exchange(std::move(next).value());
+    MR_TRY(exchanged.status());
+    if (!exchanged.value())
+        return Status::error(
+            ErrorKind::Io, "interval=magnitude: windows of " + std::to_string(choice.steps) +
+                               " steps begin from a checkpoint, and that of step " +
+                               std::to_string(m_progress.step) +
+                               " could not be written; free some space and resume the run");
+    m_recorder->message(
+        EventLevel::Info, "interval_chosen", m_progress.step, activeMs(), intervalWords(choice));
+    return {};
 }
 
 Status Engine::lookAtShare()

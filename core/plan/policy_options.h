@@ -38,6 +38,7 @@ struct PolicyNumbers {
     int turns = 2;
     double urgentShare = 0.0;
     WindowRule window;
+    bool intervalByMagnitude = false;
     double hostLearningRate = 1.0;
     ColumnEnergy columnEnergy = ColumnEnergy::Squares;
     Tier windowSums = Tier::PinnedHost;
