@@ -99,10 +99,13 @@ void SpecOptions::addMachine(CLI::App& command)
         "CPU device: every stream is a thread of its own, as on a GPU");
     command.add_option("--threads", m_spec.threads, "Compute threads");
     command.add_option("--policy", m_spec.policy,
-        "auto, resident, zero-offload, zero-offload-dpu, deep-optimizer-states, zenflow or streamed");
+        "auto, resident, zero-offload, zero-offload-dpu, deep-optimizer-states, zenflow or "
+        "streamed");
     command.add_option("--allow", m_allow,
         "auto: exact policies only (exact), or also those whose updates lag some steps (stale)");
-    command.add_option("--policy-option", m_policyOptions, "key=value; may be repeated");
+    command.add_option("--policy-option", m_policyOptions,
+        "key=value; may be repeated. deep-optimizer-states: device-share=0.5 or auto; zenflow: "
+        "interval=4, auto (by times) or magnitude (by gradients of the warm-up)");
     command.add_option("--device-memory", m_deviceMemory, "Budget, as 6GiB");
     command.add_option("--host-memory", m_hostMemory, "Budget, as 24GiB");
     command.add_option("--disk-space", m_diskSpace, "Budget, as 200GB");

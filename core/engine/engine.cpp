@@ -103,7 +103,7 @@ void Engine::startBatches()
 Status Engine::advance()
 {
     const RunSpec& spec = m_setup.spec;
-    const StepIndex done = m_progress.step;
+    StepIndex done = m_progress.step;
     if (m_evaluatedStep < done) {
         MR_TRY(evaluateIfDue(done));
         m_evaluatedStep = done;
@@ -111,6 +111,8 @@ Status Engine::advance()
     const bool isDue = done > 0 && spec.checkpointEvery > 0 && done % spec.checkpointEvery == 0;
     if (isDue && done < spec.steps && m_savedStep != done)
         MR_TRY(saveCheckpoint());
+    MR_TRY(chooseWhileRunning());
+    done = m_progress.step; // an older one if the checkpoint it went on from was broken
     if (done < spec.steps && !m_stopRequested)
         return trainStep(done + 1);
     m_batches->close();
@@ -147,6 +149,7 @@ Status Engine::saveCheckpoint()
     row.state = "complete";
     row.createdMs = wallClockMs();
     row.writeMs = (nowNs() - begin) / 1'000'000;
+    m_watch.saved(1e-9 * static_cast<double>(nowNs() - begin));
     MR_TRY(m_store.addCheckpoint(m_runId, row, written.value().manifestHash));
     m_recorder->message(EventLevel::Info, "checkpoint", m_progress.step, activeMs(),
         "Checkpoint of step " + std::to_string(m_progress.step) + " written.");

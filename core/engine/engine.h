@@ -20,6 +20,7 @@
 #include "core/engine/evaluator.h"
 #include "core/engine/run_body.h"
 #include "core/engine/run_setup.h"
+#include "core/engine/share_watch.h"
 #include "core/optim/lr_schedule.h"
 #include "core/telemetry/device_sampler.h"
 #include "core/telemetry/recorder.h"
@@ -43,6 +44,9 @@ struct EngineHooks {
     Session::Listener listener;
     RecorderHooks records;
     std::function<void(const CheckpointWritten&, const RunProgress&)> onCheckpoint;
+    // What the steps since the last look measured, before anything is chosen by it; may change it,
+    // so that a test does not depend on the clock.
+    std::function<void(Feedback&)> onRates;
 };
 
 class Engine final : public Session
@@ -95,7 +99,15 @@ private:
     Status planAgain(const Status& why, Tier lacking);
     Status recover(const Status& why);
     bool saveBeforeTeardown();
+    void tearDown();
+    Status reopen(StepIndex reached);
     void reportReplans(const std::string& after);
+
+    // engine_choice.cpp
+    Status chooseWhileRunning();
+    Status chooseIntervalNow();
+    Status lookAtShare();
+    Result<bool> exchange(RunSetup next);
 
     void run(const std::stop_token& stop);
     Status train(const std::stop_token& stop);
@@ -129,9 +141,10 @@ private:
     LrSchedule m_schedule;
 
     // Engine thread; before start(), whoever opens.
-    RunSetup m_setup; // another one after memory lacked
+    RunSetup m_setup; // another one after memory lacked, or something was chosen again
     std::unique_ptr<RunBody> m_body;
     std::vector<std::string> m_replans; // not yet reported
+    ShareWatch m_watch;
     std::unique_ptr<BatchStream> m_batches;
     std::unique_ptr<Recorder> m_recorder;
     Recorder::Producer* m_spans = nullptr;

@@ -4,9 +4,11 @@
 // budget means that somebody else took the memory: another plan is made for what is left. Later,
 // in a step or an evaluation, the run saves itself if no update of the step was begun, gives
 // everything back, and opens again from there; else it goes back to the last checkpoint. Exact
-// policies end with the bits they would have ended with.
+// policies end with the bits they would have ended with. Opening again is also how a running run
+// exchanges its plan (engine_choice.cpp).
 
 #include "core/base/bytes.h"
+#include "core/base/clock.h"
 #include "core/base/thread.h"
 #include "core/engine/engine.h"
 #include "core/engine/replan.h"
@@ -107,7 +109,7 @@ Status Engine::planAgain(const Status& why, Tier lacking)
 // Returns `why` unless it is memory that lacks.
 Status Engine::recover(const Status& why)
 {
-    if (why.kind() != ErrorKind::OutOfMemory)
+    if (!m_body || why.kind() != ErrorKind::OutOfMemory)
         return why;
     if (m_recoveries++ == kMostRecoveries)
         return Status::error(ErrorKind::OutOfMemory,
@@ -116,13 +118,26 @@ Status Engine::recover(const Status& why)
     const StepIndex reached = m_progress.step;
     if (!m_body->settle(reached) || !saveBeforeTeardown())
         m_body->abandon(why);
-    m_batches->close();
-    m_batches.reset();
-    m_body.reset();
+    tearDown();
     if (!planAgain(why, Tier::Device).ok())
         m_replans.push_back(
             "Out of memory: " + why.message() +
             ". Nothing smaller fits; the same plan is tried again: " + words(m_setup));
+    return reopen(reached);
+}
+
+void Engine::tearDown()
+{
+    m_batches->close();
+    m_batches.reset();
+    m_body.reset();
+}
+
+// The run goes on as m_setup says, from the newest checkpoint. `reached` is the step it had come
+// to.
+Status Engine::reopen(StepIndex reached)
+{
+    const std::int64_t begin = nowNs();
     MR_TRY(openBody(listCheckpoints(m_runDir).empty() ? Source::Model : Source::Checkpoint));
     m_evaluatedStep = std::min(m_evaluatedStep, m_progress.step);
     std::string after = ", from " + stepWords(m_progress.step);
@@ -135,6 +150,7 @@ Status Engine::recover(const Status& why)
     MR_TRY(recordPlan());
     startBatches();
     reportReplans(after);
+    m_watch.reopened(1e-9 * static_cast<double>(nowNs() - begin));
     return {};
 }
 

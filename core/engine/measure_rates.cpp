@@ -1,7 +1,7 @@
 #include "core/engine/measure_rates.h"
 
 #include "core/engine/plain_run_inputs.h"
-#include "core/plan/cost_model.h"
+#include "core/engine/rate_sheet.h"
 
 #include <algorithm>
 #include <vector>
@@ -11,135 +11,6 @@ namespace {
 
 constexpr int kWarmSteps = 1;
 constexpr int kSteps = 5;
-
-// The tasks of one kind (and place) of a run: the median of their seconds per unit of work.
-class Samples
-{
-public:
-    void add(double seconds, double work)
-    {
-        if (work > 0.0 && seconds > 0.0)
-            m_each.push_back(seconds / work);
-    }
-
-    double median()
-    {
-        if (m_each.empty())
-            return 0.0;
-        const auto middle = m_each.begin() + static_cast<std::ptrdiff_t>(m_each.size() / 2);
-        std::nth_element(m_each.begin(), middle, m_each.end());
-        return *middle;
-    }
-
-    double rate()
-    {
-        const double each = median();
-        return each > 0.0 ? 1.0 / each : 0.0;
-    }
-
-private:
-    std::vector<double> m_each;
-};
-
-// Small copies are latency, not rate; a tiny model has no others.
-class CopySamples
-{
-public:
-    void add(double seconds, double bytes)
-    {
-        constexpr double kSmall = 64.0 * 1024.0;
-        (bytes < kSmall ? m_small : m_large).add(seconds, bytes);
-    }
-
-    double rate()
-    {
-        const double rate = m_large.rate();
-        return rate > 0.0 ? rate : m_small.rate();
-    }
-
-private:
-    Samples m_small;
-    Samples m_large;
-};
-
-struct LayerSamples {
-    Samples forward;
-    Samples backward;
-
-    LayerSeconds seconds() { return {forward.median(), backward.median(), 0.0}; }
-};
-
-struct Sheet {
-    LayerSamples embedding;
-    LayerSamples block;
-    LayerSamples head;
-    Samples blockFlops; // seconds per flop, of forward and backward together
-    Samples gradient;
-    Samples deviceUpdate;
-    Samples hostUpdate;
-    CopySamples copyIn;
-    CopySamples copyOut;
-};
-
-void readWork(const PlainRun& run, const Task& task, double seconds, Sheet& sheet)
-{
-    const int last = run.shape().layers() - 1;
-    LayerSamples& layer = task.group.value == 0      ? sheet.embedding
-                          : task.group.value == last ? sheet.head
-                                                     : sheet.block;
-    const bool forward = task.kind == TaskKind::Forward;
-    (forward ? layer.forward : layer.backward).add(seconds, 1.0);
-    if (&layer != &sheet.block || run.spec().recompute)
-        return;
-    const GroupShape& shape = run.shape().groups[static_cast<std::size_t>(task.group.value)];
-    sheet.blockFlops.add(seconds, forward ? shape.forwardFlops : shape.backwardFlops);
-}
-
-void readTask(const PlainRun& run, const Task& task, double seconds, Sheet& sheet)
-{
-    const auto elements = static_cast<double>(task.elementCount);
-    switch (task.kind) {
-    case TaskKind::Forward:
-    case TaskKind::Backward:
-        return readWork(run, task, seconds, sheet);
-    case TaskKind::UpdateOnDevice:
-        return sheet.deviceUpdate.add(seconds, elements);
-    case TaskKind::UpdateOnHost:
-        return sheet.hostUpdate.add(seconds, elements);
-    default:
-        break;
-    }
-    const auto bytes =
-        static_cast<double>(copyBytes(run.stepPlan(), task, run.shape(), run.precision()));
-    if (task.lane == Lane::CopyIn)
-        sheet.copyIn.add(seconds, bytes);
-    else if (task.lane == Lane::CopyOut)
-        sheet.copyOut.add(seconds, bytes);
-}
-
-// Rounding and norm of a group stand side by side in the plan; they are one rate.
-void readGradients(const PlainRun& run, std::span<const Interval> tasks, Sheet& sheet)
-{
-    const StepPlan& plan = run.stepPlan();
-    double finish = 0.0;
-    for (std::size_t i = 0; i < plan.tasks.size(); ++i) {
-        const Task& task = plan.tasks[i];
-        const double seconds = 1e-9 * static_cast<double>(tasks[i].endNs - tasks[i].beginNs);
-        if (task.kind == TaskKind::FinishGradient)
-            finish = seconds;
-        else if (task.kind == TaskKind::NormPart)
-            sheet.gradient.add(finish + seconds, static_cast<double>(task.elementCount));
-    }
-}
-
-void readStep(const PlainRun& run, const StepResult& result, Sheet& sheet)
-{
-    const StepPlan& plan = run.stepPlan();
-    for (std::size_t i = 0; i < plan.tasks.size(); ++i)
-        readTask(run, plan.tasks[i],
-            1e-9 * static_cast<double>(result.tasks[i].endNs - result.tasks[i].beginNs), sheet);
-    readGradients(run, result.tasks, sheet);
-}
 
 PlainRunSpec runSpecOf(const RateSubject& subject, bool recompute)
 {
@@ -153,7 +24,7 @@ PlainRunSpec runSpecOf(const RateSubject& subject, bool recompute)
     return spec;
 }
 
-Status runSteps(Device& device, const RateSubject& subject, bool recompute, Sheet& sheet)
+Status runSteps(Device& device, const RateSubject& subject, bool recompute, RateSheet& sheet)
 {
     auto run = PlainRun::create(device, runSpecOf(subject, recompute));
     MR_TRY(run.status());
@@ -169,7 +40,8 @@ Status runSteps(Device& device, const RateSubject& subject, bool recompute, Shee
         auto result = run.value()->step(inputs);
         MR_TRY(result.status());
         if (s > kWarmSteps)
-            readStep(*run.value(), result.value(), sheet);
+            sheet.read(run.value()->stepPlan(), result.value().tasks,
+                {run.value()->shape(), run.value()->precision(), recompute});
     }
     return {};
 }
@@ -249,23 +121,16 @@ Result<RateSubject> rateSubject(
 
 Result<Feedback> measureRates(Device& device, const RateSubject& subject)
 {
-    Sheet sheet;
+    RateSheet sheet;
     MR_TRY(runSteps(device, subject, false, sheet));
-    Feedback rates;
-    rates.hostToDeviceBytesPerSecond = sheet.copyIn.rate();
-    rates.deviceToHostBytesPerSecond = sheet.copyOut.rate();
-    rates.hostAdamwElementsPerSecond = sheet.hostUpdate.rate();
-    rates.deviceAdamwElementsPerSecond = sheet.deviceUpdate.rate();
-    rates.deviceFlopsPerSecond = sheet.blockFlops.rate();
-    rates.deviceGradientElementsPerSecond = sheet.gradient.rate();
-    if (subject.standIn)
+    Feedback rates = sheet.rates({});
+    if (subject.standIn) { // the seconds are those of other layers
+        rates.embedding = rates.block = rates.head = {};
         return rates;
-    rates.embedding = sheet.embedding.seconds();
-    rates.block = sheet.block.seconds();
-    rates.head = sheet.head.seconds();
-    Sheet again;
+    }
+    RateSheet again;
     MR_TRY(runSteps(device, subject, true, again));
-    rates.block.recompute = std::max(0.0, again.block.backward.median() - rates.block.backward);
+    rates.block.recompute = std::max(0.0, again.rates({}).block.backward - rates.block.backward);
     return rates;
 }
 

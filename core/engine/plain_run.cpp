@@ -34,6 +34,10 @@ Status PlainRun::describe()
     auto policy = makePolicy(m_spec.policy, m_spec.options);
     MR_TRY(policy.status());
     m_policy = std::move(policy).value();
+    if (m_policy.intervalByMagnitude)
+        return Status::error(ErrorKind::InvalidArgument,
+            "policy option interval=magnitude: only a run that trains can choose it; give a number "
+            "of steps");
     auto plan = planMemory(m_step, m_shape, m_spec.budget, Feedback{}, m_policy);
     MR_TRY(plan.status());
     m_plan = std::move(plan).value();

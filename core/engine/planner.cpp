@@ -177,6 +177,10 @@ Result<PlanReport> planRun(const RunSpec& spec)
     if (!setup.ok())
         return setup.status();
     PlanReport report = reportOf(setup.value());
+    if (setup.value().policy.intervalByMagnitude)
+        report.advice.push_back("The interval is chosen when the warm-up ends; bytes and times are "
+                                "those of windows of " +
+                                std::to_string(setup.value().memory.window.steps) + " steps.");
     if (!report.fits)
         advise(setup.value(), report);
     else if (setup.value().forecast.known)

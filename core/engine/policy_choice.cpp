@@ -263,6 +263,8 @@ void keepChoice(RunSetup& setup, const PolicyTrial& trial)
     spec.policyOptions = trial.options;
     spec.recompute = trial.recompute ? RecomputeChoice::Block : RecomputeChoice::None;
     const auto interval = spec.policyOptions.find("interval");
+    if (interval != spec.policyOptions.end() && interval->second == "magnitude")
+        spec.policyOptions["energy"] = "l1"; // that it is chosen by, also of the run after
     if (interval != spec.policyOptions.end() && interval->second == "auto") // without rates
         interval->second = std::to_string(
             setup.policy.clock->rule(GroupId{0}, kWholeRun, setup.rates).windowSteps);

@@ -122,6 +122,17 @@ std::vector<PolicyTrial> otherTrials(const RunSetup& setup, ReplanScope scope)
 
 } // namespace
 
+Result<RunSetup> withOptions(const RunSetup& before,
+    const std::map<std::string, std::string>& options, const Feedback& rates)
+{
+    RunSetup setup = withoutPlan(before);
+    setup.spec.policyOptions = options;
+    setup.rates = rates;
+    setup.reason = before.reason;
+    MR_TRY(planWith(setup, {setup.spec.policy, options, setup.step.recompute}));
+    return setup;
+}
+
 Result<RunSetup> replan(const RunSetup& before, const MemoryShortage& shortage, ReplanScope scope)
 {
     RunSetup setup = withoutPlan(before);

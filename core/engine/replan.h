@@ -1,7 +1,8 @@
-// Another plan for a run that found less memory than the one it was planned with.
+// Another plan for a run that was begun: with other options, or because it found less memory than
+// the one it was planned with.
 //
-// First its own policy, with what the user left open; then other policies. What changes bits stays
-// as it was: the order of work that was asked for, the codec of the state.
+// Where memory lacks, first its own policy, with what the user left open; then other policies. What
+// changes bits stays as it was: the order of work that was asked for, the codec of the state.
 //
 // Threads  Pure but for the reading of rates.
 // Errors   OutOfMemory: nothing fits, with what lacks least.
@@ -15,7 +16,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <string>
 
 namespace mr {
 
@@ -34,5 +37,10 @@ enum class ReplanScope : std::uint8_t {
 // The plan of `before` with what `shortage` leaves: what is free, or, if that is not known or would
 // have been enough, a tenth less than was planned.
 Result<RunSetup> replan(const RunSetup& before, const MemoryShortage& shortage, ReplanScope scope);
+
+// The run as it is, with these options of its policy, of which none is left open, and by these
+// rates. That it does not fit is no error: see its `limit`.
+Result<RunSetup> withOptions(const RunSetup& before,
+    const std::map<std::string, std::string>& options, const Feedback& rates);
 
 } // namespace mr

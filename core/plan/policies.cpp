@@ -76,6 +76,26 @@ std::unique_ptr<const Placement> placementOf(const PolicyRow& row, const PolicyN
                                             : makeSharePlacement(numbers.deviceShare);
 }
 
+// What the magnitude rule compares must be there when it is asked.
+Status checkMagnitude(
+    const PolicyNumbers& numbers, const std::map<std::string, std::string>& options)
+{
+    if (!numbers.intervalByMagnitude)
+        return {};
+    const std::string option = "policy option interval=magnitude: ";
+    if (options.count("energy") > 0 && numbers.columnEnergy == ColumnEnergy::Squares)
+        return Status::error(ErrorKind::InvalidArgument,
+            option + "compares means of |g|, and energy=l2 keeps sums of squares; leave energy "
+                     "away or write energy=l1");
+    if (numbers.window.warmup < 1)
+        return Status::error(ErrorKind::InvalidArgument,
+            option + "is chosen by the gradients of the warm-up; want warmup=1 or more");
+    if (numbers.urgentShare <= 0.0 || numbers.urgentShare >= 1.0)
+        return Status::error(ErrorKind::InvalidArgument,
+            option + "compares urgent columns with the others; want urgent above 0 and below 1");
+    return {};
+}
+
 } // namespace
 
 Result<OffloadPolicy> makePolicy(
@@ -98,6 +118,7 @@ Result<OffloadPolicy> makePolicy(
         return Status::error(ErrorKind::InvalidArgument,
             "policy option state-on-device: state stays only where weights stay; make "
             "weights-on-device as large");
+    MR_TRY(checkMagnitude(numbers, options));
     OffloadPolicy policy;
     policy.name = row->name;
     policy.traversal = makeTraversal(numbers.order);
@@ -114,7 +135,9 @@ Result<OffloadPolicy> makePolicy(
     policy.turns = numbers.turns;
     policy.hostClock = numbers.hostClock;
     policy.hostLearningRate = numbers.hostLearningRate;
-    policy.columnEnergy = numbers.columnEnergy;
+    policy.columnEnergy =
+        numbers.intervalByMagnitude ? ColumnEnergy::Absolutes : numbers.columnEnergy;
+    policy.intervalByMagnitude = numbers.intervalByMagnitude;
     policy.windowSums = numbers.windowSums;
     policy.stateCodec = numbers.stateCodec;
     return policy;

@@ -137,6 +137,9 @@ struct OffloadPolicy {
     HostClock hostClock = HostClock::Steps;
     double hostLearningRate = 1.0;
     ColumnEnergy columnEnergy = ColumnEnergy::Squares;
+    // The clock's interval is a stand-in until the run is warm and its energies say what it is
+    // (magnitude_rule.h). Of a step of the warm-up nothing depends on it.
+    bool intervalByMagnitude = false;
     // Where the gradients of a window are summed. On the device the sum is rounded once to the
     // gradient type and crosses once: other numbers than the host's, except in windows of one step.
     Tier windowSums = Tier::PinnedHost;

@@ -113,7 +113,8 @@ Result<std::int64_t> parseSteps(
         return steps;
     return Status::error(ErrorKind::InvalidArgument,
         "policy option " + option + "=" + value + ": want a number of steps from " +
-            std::to_string(least) + " to " + std::to_string(kMost));
+            std::to_string(least) + " to " + std::to_string(kMost) +
+            (option == "interval" ? ", auto or magnitude" : ""));
 }
 
 Result<double> parseFactor(const std::string& option, const std::string& value)
@@ -188,6 +189,10 @@ Result<bool> applyWindowOption(const OptionTaker& taker, const std::string& opti
     const bool isSelect = option == "select" && columns;
     if (isInterval && value == "auto")
         return true; // whoever knows the rates has put a number here
+    if (isInterval && value == "magnitude") {
+        numbers.intervalByMagnitude = true;
+        return true;
+    }
     if (!isWarmup && !isInterval && !isSelect)
         return false;
     Result<std::int64_t> steps = parseSteps(option, value, isInterval ? 1 : 0);

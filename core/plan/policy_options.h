@@ -36,6 +36,7 @@ struct PolicyNumbers {
     double urgentShare = 0.0;
     WindowRule window;
     HostClock hostClock = HostClock::Steps;
+    bool intervalByMagnitude = false;
     double hostLearningRate = 1.0;
     ColumnEnergy columnEnergy = ColumnEnergy::Squares;
     Tier windowSums = Tier::PinnedHost;

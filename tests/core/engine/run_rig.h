@@ -121,6 +121,9 @@ struct RunRig {
         return spec;
     }
 
+    // Called on the engine thread when a run looks at what it measured (EngineHooks).
+    std::function<void(Feedback&)> onRates;
+
     // Called on the engine thread after the checkpoint of a step.
     using AtCheckpoint = std::function<void(Engine&, std::int64_t step)>;
 
@@ -161,6 +164,7 @@ private:
     EngineHooks hooks(const AtCheckpoint& at)
     {
         EngineHooks hooks;
+        hooks.onRates = onRates;
         if (at)
             hooks.onCheckpoint = [this, at](const CheckpointWritten&, const RunProgress& progress) {
                 at(*m_engine, progress.step);

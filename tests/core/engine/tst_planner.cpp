@@ -2,6 +2,7 @@
 
 #include "core/device/cpu/cpu_device.h"
 #include "core/engine/measure_rates.h"
+#include "core/engine/plain_run.h"
 #include "core/engine/rate_book.h"
 #include "core/engine/run_setup.h"
 
@@ -12,6 +13,8 @@
 #include <QFile>
 #include <QTemporaryDir>
 #include <QTest>
+
+#include <algorithm>
 
 using namespace mr;
 
@@ -178,6 +181,47 @@ private slots:
         QCOMPARE(toJson(again.value()), toJson(resolved.value()));
     }
 
+    void anIntervalThatTheRunWillChooseIsPlannedWithAStandIn()
+    {
+        RunSpec spec = usable();
+        spec.policy = "zenflow";
+        spec.policyOptions = {{"interval", "4"}};
+        const PlanReport known = planRun(spec).value();
+        spec.policyOptions = {{"interval", "magnitude"}};
+
+        Result<PlanReport> report = planRun(spec);
+        Result<RunSpec> resolved = resolveSpec(spec, 10);
+
+        QVERIFY2(report.ok(), report.status().message().c_str());
+        QCOMPARE(report.value().tiers[0].totalBytes, known.tiers[0].totalBytes);
+        QCOMPARE(report.value().tiers[1].totalBytes, known.tiers[1].totalBytes);
+        const auto says = [](const PlanReport& plan) {
+            return std::any_of(plan.advice.begin(), plan.advice.end(), [](const auto& advice) {
+                return advice.find("those of windows of 4 steps") != std::string::npos;
+            });
+        };
+        QVERIFY(says(report.value()));
+        QVERIFY(!says(known));
+        QCOMPARE(resolved.value().policyOptions.at("interval"), std::string("magnitude"));
+        QCOMPARE(resolved.value().policyOptions.at("energy"), std::string("l1"));
+    }
+
+    void aRunOfStepsAloneCannotChooseAnInterval()
+    {
+        PlainRunSpec spec;
+        spec.config = readModelConfig(usable().scratchConfig).value();
+        spec.micro = {16, 1, 1, DType::F32};
+        spec.policy = "zenflow";
+        QVERIFY(PlainRun::plan(spec).ok());
+        spec.options = {{"interval", "magnitude"}};
+
+        const auto plan = PlainRun::plan(spec);
+
+        QVERIFY(!plan.ok());
+        QVERIFY2(plan.status().message().find("give a number of steps") != std::string::npos,
+            plan.status().message().c_str());
+    }
+
     void policiesAndOptionsThatDoNotExistAreRefusedByName_data()
     {
         QTest::addColumn<QString>("policy");
@@ -201,6 +245,8 @@ private slots:
         row("deep-optimizer-states", "tile", "1KiB", "want 2KiB to 16GiB");
         row("resident", "state", "half", "want fp32 or compact");
         row("zenflow", "state", "bf16", "want fp32 or compact");
+        row("zenflow", "interval", "sometimes", "auto or magnitude");
+        row("resident", "interval", "magnitude", "is not of this policy");
     }
 
     void policiesAndOptionsThatDoNotExistAreRefusedByName()

@@ -164,6 +164,7 @@ void TestStepAllocations::theEngineThreadAllocatesNothingFromStepToStep_data()
     QTest::newRow("resident") << "resident";
     QTest::newRow("zero-offload") << "zero-offload";
     QTest::newRow("zenflow") << "zenflow";
+    QTest::newRow("deep-optimizer-states") << "deep-optimizer-states";
 }
 
 void TestStepAllocations::theEngineThreadAllocatesNothingFromStepToStep()
@@ -173,14 +174,24 @@ void TestStepAllocations::theEngineThreadAllocatesNothingFromStepToStep()
     RunSpec spec = rig.spec("run");
     spec.policy = policy.toStdString();
     const bool hasWindows = spec.policy == "zenflow";
+    // Every step measures rates. They are looked at after step 8, between two steps.
+    const bool measures = spec.policy == "deep-optimizer-states";
     if (hasWindows)
         spec.policyOptions = kWindows;
-    const int warmUp = hasWindows ? kWindowWarmUp : kWarmUp;
+    if (measures)
+        spec.policyOptions = {{"tile", "4KiB"}};
+    EngineHooks hooks;
+    int looks = 0;
+    hooks.onRates = [&](Feedback& measured) {
+        ++looks;
+        measured = {}; // so that nothing is chosen by them
+    };
+    const int warmUp = hasWindows || measures ? kWindowWarmUp : kWarmUp;
     spec.steps = warmUp + kMeasured;
     spec.evalEvery = 0;
     const auto inner = cpu(CpuDeviceOptions::Mode::Inline);
     WatchedDevice device(*inner);
-    auto engine = Engine::open(spec, device, *rig.store, {});
+    auto engine = Engine::open(spec, device, *rig.store, std::move(hooks));
     QVERIFY2(engine.ok(), engine.status().message().c_str());
 
     QVERIFY(engine.value()->start().ok());
@@ -189,6 +200,7 @@ void TestStepAllocations::theEngineThreadAllocatesNothingFromStepToStep()
     QVERIFY2(ended.ok(), ended.message().c_str());
     const auto& marks = device.engine();
     QCOMPARE(marks.size(), static_cast<std::size_t>(spec.steps));
+    QCOMPARE(looks, measures ? 1 : 0);
     QCOMPARE(marks.back().ours - marks[static_cast<std::size_t>(warmUp)].ours, std::uint64_t{0});
 }
 

@@ -206,6 +206,29 @@ private slots:
                     .startsWith(QStringLiteral("policy option 'energy' is not of this policy")));
     }
 
+    void theMagnitudeRuleComparesMeansOfTheWarmUp()
+    {
+        const OffloadPolicy policy = policyWith("zenflow", {{"interval", "magnitude"}});
+
+        QVERIFY(policy.intervalByMagnitude);
+        QVERIFY(policy.columnEnergy == ColumnEnergy::Absolutes);
+        QCOMPARE(policy.clock->rule(GroupId{0}, kWholeRun, {}).windowSteps, 4); // a stand-in
+        QVERIFY(!policyWith("zenflow", {{"interval", "auto"}}).intervalByMagnitude);
+        QVERIFY(!policyWith("zenflow", {{"interval", "4"}}).intervalByMagnitude);
+        QVERIFY(makePolicy("zenflow", {{"interval", "magnitude"}, {"energy", "l1"}}).ok());
+        const auto refused = [](const std::string& option, const std::string& value) {
+            return refusal("zenflow", {{"interval", "magnitude"}, {option, value}});
+        };
+        QVERIFY(refused("energy", "l2").contains(QStringLiteral("leave energy away")));
+        QVERIFY(refused("warmup", "0").contains(QStringLiteral("want warmup=1 or more")));
+        for (const char* share : {"0", "1"})
+            QVERIFY(refused("urgent", share).contains(QStringLiteral("above 0 and below 1")));
+        QVERIFY(refusal("zenflow", {{"interval", "often"}})
+                    .endsWith(QStringLiteral("to 1000000, auto or magnitude")));
+        QVERIFY(refusal("zero-offload-dpu", {{"interval", "magnitude"}})
+                    .contains(QStringLiteral("is not of this policy")));
+    }
+
     void windowsAreSummedOnTheHostUnlessAsked()
     {
         for (const char* name : {"zenflow", "zero-offload-dpu"}) {
