@@ -207,8 +207,9 @@ ScratchFolder describeScratchFolder(
                                   " lies in the layers of a container: what is below cannot be "
                                   "seen. A mounted volume is faster and outlives the container.");
     if (folder.rotational == true)
-        folder.warnings.push_back(folder.path.string() + " lies on a disk with moving heads (" +
-                                  folder.device + "): steps would wait for it. Choose an SSD.");
+        folder.warnings.push_back(folder.path.string() + " lies on " + folder.device +
+                                  ", which says that it has moving heads (virtual disks often say "
+                                  "so wrongly): steps would wait for it. Choose an SSD.");
     return folder;
 }
 
