@@ -204,6 +204,31 @@ private slots:
         QCOMPARE(orderOfTiles(rig), (std::vector<int>{2, 0, 1}));
     }
 
+    void aJobThatWaitsForItsEventKeepsNoOtherQueue()
+    {
+        const auto cpu = cpuDevice(CpuDeviceOptions::Mode::Threaded);
+        const auto stream = std::move(cpu->createStream("out")).value();
+        const auto event = std::move(cpu->createEvent()).value();
+        DiskRig rig(with(DiskEngine::Threads));
+        QVERIFY(rig.open().ok());
+        std::atomic<bool> go = false;
+        QVERIFY(static_cast<CpuStream&>(*stream).enqueue([&go] { go.wait(false); }).ok());
+        QVERIFY(stream->record(*event).ok());
+        cpu->submit();
+        DiskJob waiting = rig.job(DiskOp::Write, DiskQueue::Weights, 0);
+        waiting.after = event.get();
+
+        rig.store->submit(waiting);
+        rig.write(1, 1);
+        const bool passed = comesTrue([&] { return rig.gates[3]->isOpen(1); });
+        const bool tooEarly = rig.gates[0]->isOpen(1);
+        go = true;
+        go.notify_all();
+
+        QVERIFY(passed && !tooEarly);
+        QVERIFY(rig.wait(DiskQueue::Weights).ok());
+    }
+
     // The whole round: bytes are made on a stream, the write waits for their event, the read for
     // the write's gate, another stream for the read's. A missing edge is a race for
     // ThreadSanitizer.

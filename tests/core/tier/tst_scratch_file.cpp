@@ -116,7 +116,7 @@ private slots:
         QVERIFY(ScratchFile::open(place.spec(kBytes + 4096), larger.options()).ok());
         {
             std::fstream file(place.file(), std::ios::in | std::ios::out | std::ios::binary);
-            file.seekp(100);
+            file.seekp(90); // in a field that nothing else would notice
             file.put('x');
         }
         QVERIFY(ScratchFile::open(place.spec(kBytes + 4096), damaged.options()).ok());
@@ -185,6 +185,7 @@ private slots:
         const auto opened = ScratchFile::open(place.spec());
         auto list = listScratch(place.root());
         auto removed = removeStaleScratch(place.root());
+        const bool stillThere = std::filesystem::exists(place.file());
         (void)!::write(done[1], &byte, 1);
         ::waitpid(child, nullptr, 0);
 
@@ -195,6 +196,7 @@ private slots:
         auto found = std::move(list).value();
         QCOMPARE(found.size(), std::size_t{1});
         QVERIFY(found[0].inUse);
+        QVERIFY(stillThere);
         QVERIFY(std::move(removed).value().empty());
         for (const int end : {ready[0], ready[1], done[0], done[1]})
             ::close(end);
