@@ -28,7 +28,7 @@ struct alignas(kDiskPageBytes) Page {
     std::uint64_t layoutHash = 0;
     std::uint64_t filled = 0;
     std::uint64_t checksum = 0; // of the page with this field zero
-    std::array<std::byte, kDiskPageBytes - 8 - 4 - 4 - kRunIdBytes - 4 * 8> rest{};
+    std::array<std::byte, kDiskPageBytes - kRunIdBytes - 48> rest{};
 };
 static_assert(sizeof(Page) == kDiskPageBytes);
 
