@@ -11,6 +11,7 @@ build_packages=(
     libsqlite3-dev                                          # history
     libdnnl-dev libhwy-dev                                  # matrix products, SIMD
     libfmt-dev libcli11-dev libxxhash-dev
+    liburing-dev                                            # files on SSDs
     fontconfig fonts-dejavu-core fonts-noto-cjk             # without fonts every letter is a box
 )
 if grep -qs '^ID=ubuntu$' /etc/os-release; then

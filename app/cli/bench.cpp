@@ -2,6 +2,7 @@
 
 #include "core/device/bench.h"
 
+#include "app/cli/bench_disk.h"
 #include "app/cli/bench_step.h"
 #include "app/cli/commands.h"
 #include "app/compose.h"
@@ -23,6 +24,7 @@ struct Options {
     std::int64_t threads = 0;
     bool json = false;
     StepOptions step;
+    DiskBenchOptions disk;
 };
 
 Result<std::vector<BenchRow>> measure(const std::string& name, Device& device)
@@ -40,8 +42,7 @@ Result<std::vector<BenchRow>> measure(const std::string& name, Device& device)
     if (name == "step")
         return benchStep(device);
     return Status::error(ErrorKind::InvalidArgument,
-        "bench '" + name + "': choose copy, matmul, adamw, attention, elements or step" +
-            (name == "disk" ? " (disk comes with the SSD tier)" : ""));
+        "bench '" + name + "': choose copy, matmul, adamw, attention, elements, step or disk");
 }
 
 // Threads and memory that no option names: all cores, half of what is available.
@@ -86,6 +87,10 @@ Status benchRows(Device& device, const Options& options)
 
 int bench(const Options& options)
 {
+    if (options.name == "disk") {
+        const Status status = printDiskBench(options.disk, options.json);
+        return status.ok() ? 0 : fail(status, options.json);
+    }
     auto spec = deviceSpec(options);
     if (!spec.ok())
         return fail(spec.status(), options.json);
@@ -105,12 +110,15 @@ void addBench(CLI::App& app, Action& action)
 {
     auto options = std::make_shared<Options>();
     CLI::App* command = app.add_subcommand("bench", "Speed against the machine's limit");
-    command->add_option("name", options->name, "copy, matmul, adamw, attention, elements or step")
+    command
+        ->add_option(
+            "name", options->name, "copy, matmul, adamw, attention, elements, step or disk")
         ->required();
     command->add_option("--device", options->device, "cpu, cuda or auto");
     command->add_option("--threads", options->threads, "Compute threads of the CPU device");
     command->add_flag("--json", options->json, "JSON on stdout");
     addStepOptions(*command, options->step);
+    addDiskBenchOptions(*command, options->disk);
     command->callback([options, &action] { action = [options] { return bench(*options); }; });
 }
 

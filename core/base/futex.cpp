@@ -10,12 +10,12 @@
 namespace mr {
 
 void futexWait(const std::atomic<std::uint32_t>& word, std::uint32_t expected,
-    std::chrono::milliseconds limit) noexcept
+    std::chrono::microseconds limit) noexcept
 {
     static_assert(sizeof(word) == 4 && std::atomic<std::uint32_t>::is_always_lock_free);
     timespec timeout{};
-    timeout.tv_sec = static_cast<std::time_t>(limit.count() / 1000);
-    timeout.tv_nsec = static_cast<long>(limit.count() % 1000) * 1'000'000;
+    timeout.tv_sec = static_cast<std::time_t>(limit.count() / 1'000'000);
+    timeout.tv_nsec = static_cast<long>(limit.count() % 1'000'000) * 1000;
     syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected, &timeout, nullptr, 0);
 }
 

@@ -18,7 +18,7 @@ namespace mr {
 // Sleeps while `word` holds `expected`, at most `limit`; may return early for no reason, so
 // callers loop. Orders nothing.
 void futexWait(const std::atomic<std::uint32_t>& word, std::uint32_t expected,
-    std::chrono::milliseconds limit) noexcept;
+    std::chrono::microseconds limit) noexcept;
 
 // Wakes everyone who sleeps on `word`.
 void futexWakeAll(const std::atomic<std::uint32_t>& word) noexcept;

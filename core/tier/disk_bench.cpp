@@ -1,0 +1,308 @@
+#include "core/tier/disk_bench.h"
+
+#include "core/base/bytes.h"
+#include "core/base/clock.h"
+#include "core/device/cpu/cpu_device.h"
+#include "core/tier/disk_bare.h"
+#include "core/tier/disk_memory.h"
+#include "core/tier/disk_store.h"
+#include "core/tier/scratch_folder.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+namespace mr {
+namespace {
+
+constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+constexpr std::uint64_t kMostTileBytes = 16 * kMiB;
+constexpr std::size_t kBuffers = 6;                 // tiles under way each way
+constexpr std::uint64_t kLeastTiles = 2 * kBuffers; // no tile is under way twice, mixed either
+constexpr int kMostDepth = 128;
+constexpr double kGoodEnough = 0.97;     // of the best rate, for fewer bytes in flight
+constexpr double kMostTuneSeconds = 1.0; // of each setting
+
+double median(std::vector<double> values)
+{
+    std::ranges::sort(values);
+    return values[values.size() / 2];
+}
+
+using Gates = std::array<std::unique_ptr<Gate>, 2>; // by DiskOp; they outlive the store
+
+// The store under load: as many jobs as there are buffers, over and over.
+class StoreLoad
+{
+public:
+    StoreLoad(DiskStore& store, const Gates& gates, std::span<std::byte> memory)
+        : m_store(store)
+        , m_gates(gates)
+        , m_memory(memory)
+        , m_tiles(static_cast<int>(store.layout().tiles.size()))
+        , m_tileBytes(store.layout().tiles[0].bytes)
+    {
+    }
+
+    // Every tile, three times: the first two generations are always verified, and a rate shall be
+    // that of later steps.
+    Status warmUp()
+    {
+        for (int i = 0; i < 3 * m_tiles; ++i)
+            MR_TRY(submit(DiskOp::Write, 0, m_tiles));
+        return drain();
+    }
+
+    Result<DiskSample> sample(DiskMix mix, double seconds)
+    {
+        const double processorBegin = processorSeconds();
+        const std::int64_t begin = nowNs();
+        const std::int64_t until = begin + static_cast<std::int64_t>(1e9 * seconds);
+        const int half = m_tiles / 2;
+        const bool mixed = mix == DiskMix::Mixed;
+        std::uint64_t moved = 0;
+        while (nowNs() < until) {
+            if (mix != DiskMix::Write)
+                MR_TRY(submit(DiskOp::Read, 0, mixed ? half : m_tiles));
+            if (mix != DiskMix::Read)
+                MR_TRY(submit(DiskOp::Write, mixed ? half : 0, mixed ? m_tiles - half : m_tiles));
+            moved += m_tileBytes * (mixed ? 2 : 1);
+        }
+        MR_TRY(drain());
+        const double taken = 1e-9 * static_cast<double>(nowNs() - begin);
+        return DiskSample{
+            static_cast<double>(moved) / taken, (processorSeconds() - processorBegin) / taken};
+    }
+
+private:
+    // The next of `count` tiles from `first`, once a buffer of its direction is free.
+    Status submit(DiskOp op, int first, int count)
+    {
+        const auto way = static_cast<std::size_t>(op);
+        const std::uint64_t number = m_submitted[way]++;
+        if (number >= kBuffers)
+            MR_TRY(m_store.waitFor(*m_gates[way], number + 1 - kBuffers));
+        DiskJob job;
+        job.op = op;
+        job.queue = op == DiskOp::Read ? DiskQueue::StateIn : DiskQueue::Out;
+        job.tile = DiskTileId{first + static_cast<int>(number % static_cast<unsigned>(count))};
+        job.memory =
+            m_memory.subspan((way * kBuffers + number % kBuffers) * m_tileBytes, m_tileBytes);
+        job.gate = m_gates[way].get();
+        job.generation = number + 1;
+        m_store.submit(job);
+        return {};
+    }
+
+    Status drain()
+    {
+        for (std::size_t way = 0; way < m_gates.size(); ++way)
+            MR_TRY(m_store.waitFor(*m_gates[way], m_submitted[way]));
+        return {};
+    }
+
+    DiskStore& m_store;
+    const Gates& m_gates;
+    std::span<std::byte> m_memory;
+    int m_tiles;
+    std::uint64_t m_tileBytes;
+    std::array<std::uint64_t, 2> m_submitted{};
+};
+
+struct Halves {
+    DiskLayout layout;            // of the store's tiles
+    std::uint64_t bareOffset = 0; // where the bare loop's half begins
+    std::uint64_t bareBytes = 0;
+};
+
+Result<Halves> halvesOf(std::uint64_t bytes)
+{
+    const std::uint64_t tileBytes = std::min(kMostTileBytes, bytes / 2 / kLeastTiles / kMiB * kMiB);
+    if (tileBytes == 0)
+        return Status::error(ErrorKind::InvalidArgument,
+            "bench disk needs a file of at least " + formatBytes(2 * kLeastTiles * kMiB));
+    const std::uint64_t tiles = bytes / 2 / tileBytes;
+    const std::vector<DiskTileSpec> specs(tiles, {"bench", tileBytes});
+    const std::array<double, 1> speed = {1.0};
+    auto layout = layOutTiles(specs, speed);
+    MR_TRY(layout.status());
+    const std::uint64_t begin = layout.value().fileBytes[0];
+    return Halves{std::move(layout).value(), begin, tiles * tileBytes};
+}
+
+// A means of its own for the bare loop, of the kind the store chose.
+std::unique_ptr<DiskIo> bareIo(
+    int descriptor, bool uring, const std::vector<std::span<std::byte>>& memory)
+{
+    if (uring)
+        if (UringOpening opening = openUring({descriptor}, memory); opening.io)
+            return std::move(opening.io);
+    return makeThreadIo({descriptor});
+}
+
+DiskBareSpec bareSpec(const Halves& halves, const DiskBenchSpec& spec, std::byte* memory)
+{
+    DiskBareSpec bare;
+    bare.offset = halves.bareOffset;
+    bare.bytes = halves.bareBytes;
+    bare.requestBytes = spec.requestBytes;
+    bare.depth = spec.depth;
+    bare.memory = memory;
+    return bare;
+}
+
+// The setting with the best mix; of those nearly as good the one with the fewest bytes in flight.
+Status tune(DiskIo& io, const Halves& halves, DiskBenchSpec& spec, std::byte* memory)
+{
+    struct Tried {
+        std::uint32_t requestBytes;
+        int depth;
+        double rate;
+    };
+    std::vector<Tried> tried;
+    for (const std::uint32_t requestBytes : {1U << 18, 1U << 19, 1U << 20})
+        for (const int depth : {8, 16, 32, 64}) {
+            DiskBareSpec bare = bareSpec(halves, spec, memory);
+            bare.requestBytes = requestBytes;
+            bare.depth = depth;
+            bare.seconds = std::min(kMostTuneSeconds, spec.seconds / 15.0);
+            bare.mix = DiskMix::Mixed;
+            auto sample = runBare(io, bare);
+            MR_TRY(sample.status());
+            tried.push_back({requestBytes, depth, sample.value().bytesPerSecond});
+        }
+    const double best = std::ranges::max_element(tried, {}, &Tried::rate)->rate;
+    std::erase_if(tried, [best](const Tried& t) { return t.rate < kGoodEnough * best; });
+    const auto least = std::ranges::min_element(
+        tried, {}, [](const Tried& t) { return t.requestBytes * static_cast<unsigned>(t.depth); });
+    spec.requestBytes = least->requestBytes;
+    spec.depth = least->depth;
+    return {};
+}
+
+constexpr std::array kMixes = {std::pair{DiskMix::Read, "read"}, std::pair{DiskMix::Write, "write"},
+    std::pair{DiskMix::Mixed, "mixed"}};
+
+// Ours and the limit take turns.
+Status measure(StoreLoad& load, DiskIo& bare, const DiskBareSpec& bareSpec,
+    const DiskBenchSpec& spec, std::vector<DiskBenchRow>& rows)
+{
+    const int rounds = std::max(1, spec.rounds);
+    const double seconds = spec.seconds / static_cast<double>(kMixes.size()) / 2.0 / rounds;
+    for (const auto& [mix, name] : kMixes) {
+        std::array<std::vector<double>, 4> values;
+        for (int round = 0; round < rounds; ++round) {
+            auto ours = load.sample(mix, seconds);
+            MR_TRY(ours.status());
+            DiskBareSpec next = bareSpec;
+            next.mix = mix;
+            next.seconds = seconds;
+            auto limit = runBare(bare, next);
+            MR_TRY(limit.status());
+            values[0].push_back(ours.value().bytesPerSecond);
+            values[1].push_back(limit.value().bytesPerSecond);
+            values[2].push_back(ours.value().cores);
+            values[3].push_back(limit.value().cores);
+        }
+        rows.push_back(
+            {name, median(values[0]), median(values[1]), median(values[2]), median(values[3])});
+    }
+    return {};
+}
+
+Status checkSpec(const DiskBenchSpec& spec)
+{
+    if (spec.depth < 1 || spec.depth > kMostDepth || spec.requestBytes < kDiskPageBytes ||
+        spec.requestBytes > kDiskRequestBytes || spec.requestBytes % kDiskPageBytes != 0)
+        return Status::error(ErrorKind::InvalidArgument,
+            "bench disk: a depth of 1 to 128, requests of 4 KiB to 1 MiB in whole pages");
+    auto folder = inspectScratchFolder(spec.folder);
+    MR_TRY(folder.status());
+    if (folder.value().freeBytes < spec.bytes) // before a layout of as many tiles is made
+        return Status::error(
+            ErrorKind::OutOfMemory, "bench disk: " + spec.folder.string() + " has " +
+                                        formatBytes(folder.value().freeBytes) +
+                                        " free, less than " + formatBytes(spec.bytes));
+    return {};
+}
+
+Result<ScratchFile> openFile(const DiskBenchSpec& spec, const Halves& halves)
+{
+    auto file = ScratchFile::open({spec.folder, "bench-" + std::to_string(::getpid()), 0,
+        halves.bareOffset + halves.bareBytes, halves.layout.hash()});
+    if (file.ok())
+        file.value().removeOnClose();
+    return file;
+}
+
+Result<std::unique_ptr<DiskStore>> openStore(const DiskBenchSpec& spec, const Halves& halves,
+    ScratchFile file, std::span<std::byte> tiles, FailureLatch& latch)
+{
+    DiskOptions options;
+    options.engine = spec.engine;
+    options.requestBytes = spec.requestBytes;
+    options.readBytesInFlight = static_cast<std::uint64_t>(spec.depth) * spec.requestBytes;
+    options.writeBytesInFlight = options.readBytesInFlight;
+    options.memory = {tiles};
+    std::vector<ScratchFile> files;
+    files.push_back(std::move(file));
+    return DiskStore::open(halves.layout, std::move(files), latch, options);
+}
+
+DiskBenchResult resultOf(
+    std::vector<DiskBenchRow> rows, const DiskStore& store, const DiskBenchSpec& spec)
+{
+    DiskBenchResult result;
+    result.rates = {rows[0].ours, rows[1].ours, rows[2].ours, store.engineName()};
+    result.rows = std::move(rows);
+    result.about = store.about();
+    result.requestBytes = spec.requestBytes;
+    result.depth = spec.depth;
+    return result;
+}
+
+} // namespace
+
+Result<DiskBenchResult> benchDisk(const DiskBenchSpec& wanted)
+{
+    DiskBenchSpec spec = wanted;
+    MR_TRY(checkSpec(spec));
+    auto halves = halvesOf(spec.bytes);
+    MR_TRY(halves.status());
+    auto file = openFile(spec, halves.value());
+    MR_TRY(file.status());
+    const int descriptor = file.value().descriptor();
+    const DiskMemory tiles(2 * kBuffers * kMostTileBytes);
+    const DiskMemory blocks(std::uint64_t{2} * kMostDepth * kDiskRequestBytes);
+    std::memset(tiles.data(), 0x5A, tiles.all().size());
+    std::memset(blocks.data(), 0xA5, blocks.all().size());
+    if (spec.tune) {
+        const auto io = bareIo(descriptor, spec.engine != DiskEngine::Threads, {blocks.all()});
+        MR_TRY(tune(*io, halves.value(), spec, blocks.data()));
+    }
+
+    auto device = makeCpuDevice(CpuDeviceOptions{});
+    MR_TRY(device.status());
+    Gates gates;
+    for (auto& gate : gates) {
+        auto made = device.value()->createGate("bench");
+        MR_TRY(made.status());
+        gate = std::move(made).value();
+    }
+    FailureLatch latch;
+    auto store = openStore(spec, halves.value(), std::move(file).value(), tiles.all(), latch);
+    MR_TRY(store.status());
+    spec.requestBytes = store.value()->requestBytes();
+    const auto bare = bareIo(descriptor, store.value()->engineName() == "io_uring", {blocks.all()});
+    StoreLoad load(*store.value(), gates, tiles.all());
+    MR_TRY(load.warmUp());
+    std::vector<DiskBenchRow> rows;
+    MR_TRY(measure(load, *bare, bareSpec(halves.value(), spec, blocks.data()), spec, rows));
+    return resultOf(std::move(rows), *store.value(), spec);
+}
+
+} // namespace mr

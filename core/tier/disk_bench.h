@@ -1,0 +1,64 @@
+// What a folder's disk can do, measured on a real scratch file: through the DiskStore, and by a
+// bare loop over the same engine that is its limit.
+//
+// Data sheets give short bursts into an empty drive, one direction at a time. Training reads and
+// writes at once, for hours; so the mix is measured too, and as long as one asks.
+//
+// The file has two halves: the store's tiles, and as much for the bare loop. Both have the same
+// number of requests in flight, in the same size, and take turns, so that other load and the
+// drive's moods hit both alike; medians are reported.
+//
+// Threads  The caller's, which blocks; the store's; nothing else may use the disk.
+// Errors   Those of ScratchFile and DiskStore.
+// Units    Bytes per second; the mix is the sum of both directions.
+
+#pragma once
+
+#include "core/tier/disk_engine.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace mr {
+
+struct DiskBenchSpec {
+    std::filesystem::path folder = ".";
+    std::uint64_t bytes = std::uint64_t{1} << 30; // of the file
+    double seconds = 15.0;                        // of measuring, all samples together
+    int rounds = 5;
+    DiskEngine engine = DiskEngine::Auto;
+    std::uint32_t requestBytes = kDiskRequestBytes;
+    int depth = 16;    // requests in flight each way
+    bool tune = false; // try {256K, 512K, 1M} x {8, 16, 32, 64} first, and take the best mix
+};
+
+struct DiskBenchRow {
+    std::string name; // "read", "write", "mixed"
+    double ours = 0.0;
+    double limit = 0.0;
+    double ourCores = 0.0; // processor time of the whole process over the time of the sample
+    double limitCores = 0.0;
+};
+
+// For the planner.
+struct DiskRates {
+    double readBytesPerSecond = 0.0;
+    double writeBytesPerSecond = 0.0;
+    double mixedBytesPerSecond = 0.0;
+    std::string engine;
+};
+
+struct DiskBenchResult {
+    std::vector<DiskBenchRow> rows;
+    DiskRates rates;
+    std::string about;
+    std::uint32_t requestBytes = 0;
+    int depth = 0;
+};
+
+// The scratch file is removed at the end.
+Result<DiskBenchResult> benchDisk(const DiskBenchSpec& spec);
+
+} // namespace mr

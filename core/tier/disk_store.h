@@ -1,0 +1,127 @@
+// DiskStore: the disk thread, which moves tiles between files and memory while the device computes.
+//
+// One job moves a whole tile: it waits for an event or a gate, becomes requests of at most 1 MiB,
+// and opens its own gate when the last byte is there. A sibling of HostUpdater (core/optim).
+//
+// Threads  submit(), waitFor(): engine thread. open() and destruction: engine thread. The rest:
+// any.
+//          Its own thread is "disk-0".
+// Order    Within a queue jobs start in the order of submission, the next while the one before is
+//          still moving, and their gates open in that order, so the generations of one gate ascend
+//          if all its jobs are of one queue. Among queues: Weights, Boundaries, StateIn, Out.
+//          Requests are not ordered: a job that reads what another writes must wait for its gate.
+// Ownership Owns the files. What a job points to stays the caller's and must live, unchanged,
+//          until the gate is open at its generation and, after an error, until the store is gone.
+//          Nothing is allocated after open().
+// Errors   The first goes to the latch: Io, DataCorrupt (bytes read are not those written),
+//          Internal (a tile read before it was written, or while it is). It names file, offset and
+//          tile, and says the way on. Then nothing more is started; once nothing is in flight the
+//          gates of what is left open without a byte moved.
+// Lifetime The destructor finishes what was submitted, or drops it if the latch has failed, and
+//          joins. What jobs wait for must therefore be able to pass.
+// Units    Bytes; times are nanoseconds on the steady clock.
+
+#pragma once
+
+#include "core/base/failure_latch.h"
+#include "core/tier/disk_engine.h"
+#include "core/tier/disk_jobs.h"
+#include "core/tier/disk_layout.h"
+#include "core/tier/disk_tiles.h"
+#include "core/tier/disk_verdict.h"
+#include "core/tier/scratch_file.h"
+
+#include <array>
+#include <functional>
+#include <future>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace mr {
+
+struct DiskOptions {
+    DiskEngine engine = DiskEngine::Auto;
+    DiskVerify verify = DiskVerify::Sampled;
+    int threads = kDiskThreads; // of the engine that needs them
+    // At most kDiskRequestBytes; less where the block layer would split a request.
+    std::uint32_t requestBytes = kDiskRequestBytes;
+    std::uint64_t readBytesInFlight = 16 * std::uint64_t{kDiskRequestBytes}; // per file
+    std::uint64_t writeBytesInFlight = 16 * std::uint64_t{kDiskRequestBytes};
+    // What jobs read into and write from, to be registered with io_uring; other memory works too.
+    std::vector<std::span<std::byte>> memory = {};
+    UringCalls uringCalls = systemUringCalls();
+    // Put between the store and its engine, on the disk thread: a test's faults.
+    std::function<std::unique_ptr<DiskIo>(std::unique_ptr<DiskIo>)> wrapIo = {};
+};
+
+// Totals since open().
+struct DiskStats {
+    std::array<std::uint64_t, kDiskQueues> bytesRead{}; // by DiskQueue; whole pages
+    std::array<std::uint64_t, kDiskQueues> bytesWritten{};
+    std::int64_t busyNs = 0; // something was in flight
+    std::uint64_t mostInFlightBytes = 0;
+    std::uint64_t retries = 0;       // requests that were asked again, or for their rest
+    std::uint64_t verifiedTiles = 0; // reads whose hash was compared
+};
+
+class DiskStore
+{
+public:
+    static constexpr std::size_t kMostFiles = 32;
+
+    // `files` are those of `layout`, in order, at least of its sizes. Overwrites the beginning of
+    // each (the engine's self-test).
+    static Result<std::unique_ptr<DiskStore>> open(DiskLayout layout,
+        std::vector<ScratchFile> files, FailureLatch& latch, DiskOptions options = {});
+    ~DiskStore();
+    DiskStore(const DiskStore&) = delete;
+    DiskStore& operator=(const DiskStore&) = delete;
+
+    // Blocks while DiskJobRing::kMostJobs jobs of that queue are not done. A job that cannot be
+    // is an error like any other.
+    void submit(const DiskJob& job);
+
+    // Blocks until `gate` is open at `generation`, which a submitted job does; for a device whose
+    // streams cannot wait. Returns what the latch holds.
+    Status waitFor(const Gate& gate, std::uint64_t generation);
+
+    const DiskLayout& layout() const noexcept { return m_layout; }
+    // Which engine, why, and what would allow a better one.
+    const std::string& about() const noexcept { return m_about; }
+    std::string engineName() const { return m_engineName; }
+    std::uint32_t requestBytes() const noexcept { return m_limits.requestBytes; }
+    DiskStats stats() const noexcept;
+
+    // Io, if somebody deleted, cut or replaced a file.
+    Status checkFiles() const;
+    // The files are of no use after this run: remove them on destruction. Engine thread.
+    void removeFilesOnClose() noexcept;
+
+private:
+    DiskStore(DiskLayout layout, std::vector<ScratchFile> files, FailureLatch& latch,
+        DiskOptions options);
+    Status checkFit() const;
+    Status openEngine();
+    void threadMain(std::promise<Status> opened);
+
+    // Constant after open().
+    const DiskLayout m_layout;
+    std::vector<ScratchFile> m_files;
+    FailureLatch& m_latch;
+    DiskOptions m_options;
+    DiskNames m_names;
+    struct Limits {
+        std::uint32_t requestBytes = kDiskRequestBytes;
+    } m_limits;
+    std::string m_about;
+    std::string m_engineName;
+
+    std::unique_ptr<DiskIo> m_io; // made, used and destroyed on the disk thread; wake() by any
+    DiskShared m_shared;
+
+    std::jthread m_thread; // last: it uses everything above
+};
+
+} // namespace mr

@@ -1,0 +1,99 @@
+#include "core/tier/disk_tiles.h"
+
+// Compiled here, with AVX2: the system's library is built for any x86-64.
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace mr {
+namespace {
+
+constexpr std::uint64_t kAlwaysVerified = 2; // generations of each tile
+constexpr std::uint64_t kSampleOneOf = 16;
+
+Status planError(const std::string& where, const char* what)
+{
+    return Status::error(
+        ErrorKind::Internal, "disk " + where + ": " + what + ". Please report this.");
+}
+
+} // namespace
+
+std::uint64_t diskBlockHash(const std::byte* data, std::size_t bytes, std::uint64_t index) noexcept
+{
+    return XXH3_64bits_withSeed(data, bytes, index + 1);
+}
+
+bool DiskTiles::isVerified(DiskVerify verify, DiskTileId tile, std::uint64_t generation) noexcept
+{
+    if (verify == DiskVerify::All || generation <= kAlwaysVerified)
+        return true;
+    // Each generation looks at another sixteenth of the tiles, so every tile has its turn.
+    return (static_cast<std::uint64_t>(tile.value) + generation) % kSampleOneOf == 0;
+}
+
+Status DiskTiles::beginRead(DiskTileId tile, bool& hashed)
+{
+    Tile& entry = at(tile);
+    switch (entry.state) {
+    case State::NeverWritten:
+        return planError(m_names.words(DiskOp::Read, tile), "it was never written");
+    case State::Writing:
+        return planError(m_names.words(DiskOp::Read, tile), "it is being written at this moment");
+    case State::Bad:
+        return Status::error(ErrorKind::Io, "disk " + m_names.words(DiskOp::Read, tile) +
+                                                ": an earlier write of it failed." + diskWayOut());
+    case State::Clean:
+        break;
+    }
+    ++entry.readers;
+    hashed = entry.hashed;
+    return {};
+}
+
+Status DiskTiles::beginWrite(DiskTileId tile, bool& hashed)
+{
+    Tile& entry = at(tile);
+    if (entry.state == State::Writing || entry.readers > 0)
+        return planError(m_names.words(DiskOp::Write, tile),
+            entry.readers > 0 ? "it is being read at this moment"
+                              : "it is being written at this moment");
+    entry.state = State::Writing;
+    ++entry.generation;
+    hashed = isVerified(m_verify, tile, entry.generation);
+    return {};
+}
+
+Status DiskTiles::endRead(DiskTileId tile, bool hashed, std::uint64_t hash)
+{
+    Tile& entry = at(tile);
+    --entry.readers;
+    if (!hashed || hash == entry.hash)
+        return {};
+    entry.state = State::Bad;
+    return Status::error(ErrorKind::DataCorrupt,
+        "disk " + m_names.words(DiskOp::Read, tile) +
+            ": what was read is not what was written (write " + std::to_string(entry.generation) +
+            " of the tile). The drive, its cable or the memory is faulty, or another program wrote "
+            "to the file." +
+            diskWayOut());
+}
+
+void DiskTiles::endWrite(DiskTileId tile, bool hashed, std::uint64_t hash) noexcept
+{
+    Tile& entry = at(tile);
+    entry.state = State::Clean;
+    entry.hashed = hashed;
+    entry.hash = hash;
+}
+
+void DiskTiles::abandonRead(DiskTileId tile) noexcept
+{
+    --at(tile).readers;
+}
+
+void DiskTiles::poison(DiskTileId tile) noexcept
+{
+    at(tile).state = State::Bad;
+}
+
+} // namespace mr

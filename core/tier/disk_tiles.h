@@ -1,0 +1,82 @@
+// DiskTiles: what is known of each tile's bytes on the disk, kept in memory.
+//
+// The file itself holds no state: after a crash its tiles are of different steps and worthless, so
+// a format for them would only be more to write. The generations and hashes here catch what a
+// completion cannot tell: a write that was lost, or went elsewhere.
+//
+// Threads  One (the disk thread).
+// Errors   Internal: the plan reads what it never wrote, or overlaps. Io: the tile is lost.
+//          DataCorrupt: the bytes are not those that were written.
+// Units    Generations count the writes of a tile, from 1.
+
+#pragma once
+
+#include "core/tier/disk_layout.h"
+#include "core/tier/disk_verdict.h"
+
+#include <millrace/status.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace mr {
+
+enum class DiskVerify : std::uint8_t {
+    Sampled, // the first two generations of a tile, then one of 16
+    All,
+};
+
+class DiskTiles
+{
+public:
+    DiskTiles(const DiskNames& names, DiskVerify verify)
+        : m_names(names)
+        , m_states(names.layout->tiles.size())
+        , m_verify(verify)
+    {
+    }
+
+    // May a read or a write of it begin? Sets `hashed` if the job has to sum up the hashes of its
+    // blocks.
+    Status beginRead(DiskTileId tile, bool& hashed);
+    Status beginWrite(DiskTileId tile, bool& hashed);
+
+    // `hash` is looked at if the job was hashed. A tile that reads back wrong is lost.
+    Status endRead(DiskTileId tile, bool hashed, std::uint64_t hash);
+    void endWrite(DiskTileId tile, bool hashed, std::uint64_t hash) noexcept;
+
+    // The job that was at work on it did not end well.
+    void abandonRead(DiskTileId tile) noexcept;
+    void poison(DiskTileId tile) noexcept;
+
+    std::uint64_t generation(DiskTileId tile) const noexcept { return at(tile).generation; }
+
+    // Whether that generation is hashed: fixed by tile and number, so that runs agree.
+    static bool isVerified(DiskVerify verify, DiskTileId tile, std::uint64_t generation) noexcept;
+
+private:
+    enum class State : std::uint8_t { NeverWritten, Clean, Writing, Bad };
+    struct Tile {
+        std::uint64_t generation = 0;
+        std::uint64_t hash = 0; // of that generation, if hashed
+        int readers = 0;
+        State state = State::NeverWritten;
+        bool hashed = false;
+    };
+
+    Tile& at(DiskTileId tile) noexcept { return m_states[static_cast<std::size_t>(tile.value)]; }
+    const Tile& at(DiskTileId tile) const noexcept
+    {
+        return m_states[static_cast<std::size_t>(tile.value)];
+    }
+
+    const DiskNames& m_names; // outlives this
+    std::vector<Tile> m_states;
+    DiskVerify m_verify;
+};
+
+// Of one block of a tile. A tile's hash is the sum of its blocks' (modulo 2^64): blocks arrive in
+// any order, and the index in each keeps exchanged ones from passing.
+std::uint64_t diskBlockHash(const std::byte* data, std::size_t bytes, std::uint64_t index) noexcept;
+
+} // namespace mr
