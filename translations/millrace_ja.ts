@@ -494,6 +494,13 @@
         </message>
     </context>
     <context>
+        <name>mr::ui::NoticeBar</name>
+        <message>
+            <source>Dismiss the message</source>
+            <translation>メッセージを閉じる</translation>
+        </message>
+    </context>
+    <context>
         <name>mr::ui::MainWindow</name>
         <message>
             <source>A run is active. Stop it on the Live page before starting another.</source>
@@ -546,10 +553,6 @@
         <message>
             <source>Quit</source>
             <translation>終了</translation>
-        </message>
-        <message>
-            <source>Dismiss the message</source>
-            <translation>メッセージを閉じる</translation>
         </message>
         <message>
             <source>Opening the model and the dataset…</source>

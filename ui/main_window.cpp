@@ -10,8 +10,8 @@
 #include "pages/new_run_page.h"
 #include "theme.h"
 #include "widgets/look_menu.h"
-#include "widgets/message_label.h"
 #include "widgets/nav_rail.h"
+#include "widgets/notice_bar.h"
 #include "widgets/status_strip.h"
 #include "widgets/svg_icon.h"
 
@@ -22,7 +22,6 @@
 #include <QPushButton>
 #include <QSettings>
 #include <QStackedWidget>
-#include <QToolButton>
 #include <QVBoxLayout>
 
 namespace mr::ui {
@@ -80,23 +79,11 @@ void MainWindow::makePages()
              static_cast<QWidget*>(m_compare)})
         m_stack->addWidget(page);
 
-    m_noticeBar = new QWidget(this);
-    m_notice = new MessageLabel(m_noticeBar);
-    m_noticeClose = new QToolButton(m_noticeBar);
-    m_noticeClose->setIcon(svgIcon(QStringLiteral("error")));
-    m_noticeClose->setAutoRaise(true);
-    m_noticeClose->setFocusPolicy(Qt::StrongFocus);
-    auto* notice = new QHBoxLayout(m_noticeBar);
-    notice->setContentsMargins(16, 8, 16, 0);
-    notice->addWidget(m_notice, 1);
-    notice->addWidget(m_noticeClose);
-    m_noticeBar->hide();
-    connect(m_noticeClose, &QToolButton::clicked, m_noticeBar, &QWidget::hide);
-
+    m_notice = new NoticeBar(this);
     m_status = new StatusStrip(this);
     auto* right = new QVBoxLayout;
     right->setSpacing(0);
-    right->addWidget(m_noticeBar);
+    right->addWidget(m_notice);
     right->addWidget(m_stack, 1);
     auto* upper = new QHBoxLayout;
     upper->setSpacing(0);
@@ -204,13 +191,14 @@ void MainWindow::startRun(const RunSpec& spec)
     RunSpec own = spec;
     own.database = m_services.database;
     if (!m_controller->open(own)) {
-        setNotice(tr("A run is active. Stop it on the Live page before starting another."));
+        m_notice->showError(
+            tr("A run is active. Stop it on the Live page before starting another."));
         return;
     }
     m_startedFrom = page();
     m_live->showRun(0);
     showPage(Page::Live);
-    setBusyNotice(tr("Opening the model and the dataset…"));
+    m_notice->showBusy(tr("Opening the model and the dataset…"));
 }
 
 void MainWindow::startComparison(const std::vector<RunSpec>& runs)
@@ -219,7 +207,8 @@ void MainWindow::startComparison(const std::vector<RunSpec>& runs)
     for (RunSpec& spec : own)
         spec.database = m_services.database;
     if (!m_queue->start(std::move(own))) {
-        setNotice(tr("A run is active. Stop it on the Live page before starting another."));
+        m_notice->showError(
+            tr("A run is active. Stop it on the Live page before starting another."));
         return;
     }
     m_startedFrom = page();
@@ -227,7 +216,7 @@ void MainWindow::startComparison(const std::vector<RunSpec>& runs)
     m_live->showRun(0);
     m_compare->compare(0, 0, m_queue->nextName());
     showPage(Page::Compare);
-    setBusyNotice(tr("Opening the model and the dataset…"));
+    m_notice->showBusy(tr("Opening the model and the dataset…"));
 }
 
 void MainWindow::onQueueStarted(qint64 runId, int position)
@@ -250,20 +239,21 @@ void MainWindow::onDropped(
         sentence = tr("“%1” was not started, because another run was.").arg(next);
     else
         sentence = tr("“%1” was not started, because “%2” was stopped.").arg(next, before);
-    setNotice(sentence);
+    m_notice->showError(sentence);
     m_compare->showProblem(sentence);
 }
 
 void MainWindow::resumeRun(const QString& runDir)
 {
     if (!m_controller->resume(runDir)) {
-        setNotice(tr("A run is active. Stop it on the Live page before resuming another."));
+        m_notice->showError(
+            tr("A run is active. Stop it on the Live page before resuming another."));
         return;
     }
     m_startedFrom = page();
     m_live->showRun(0);
     showPage(Page::Live);
-    setBusyNotice(tr("Reading the last checkpoint…"));
+    m_notice->showBusy(tr("Reading the last checkpoint…"));
 }
 
 void MainWindow::openRun(qint64 runId, bool isLive)
@@ -279,7 +269,7 @@ void MainWindow::openRun(qint64 runId, bool isLive)
 
 void MainWindow::onRunStarted(qint64 runId)
 {
-    m_noticeBar->hide();
+    m_notice->hide();
     m_live->showRun(runId);
     m_feed->watch(runId);
     m_feed->refreshRuns();
@@ -288,7 +278,7 @@ void MainWindow::onRunStarted(qint64 runId)
 
 void MainWindow::onRunEnded(qint64 runId, RunState state, const QString& message)
 {
-    m_noticeBar->hide();
+    m_notice->hide();
     m_feed->watch(0);
     m_status->setSnapshot(nullptr);
     if (runId != 0)
@@ -296,14 +286,14 @@ void MainWindow::onRunEnded(qint64 runId, RunState state, const QString& message
     m_feed->refreshRuns();
     m_history->refresh();
     if (state == RunState::Failed)
-        setNotice(tr("The run failed. %1").arg(message));
+        m_notice->showError(tr("The run failed. %1").arg(message));
     if (m_closeAfterRun)
         close();
 }
 
 void MainWindow::onFailed(const QString& message)
 {
-    setNotice(message);
+    m_notice->showError(message);
     // The second of two runs may fail long after the user left the page it was started from.
     if (m_queue->active() && m_queue->nextName().isEmpty()) {
         m_compare->showProblem(message);
@@ -315,18 +305,6 @@ void MainWindow::onFailed(const QString& message)
     m_history->refresh();
     if (m_closeAfterRun)
         close();
-}
-
-void MainWindow::setNotice(const QString& message)
-{
-    m_notice->show(MessageLabel::Kind::Error, message);
-    m_noticeBar->show();
-}
-
-void MainWindow::setBusyNotice(const QString& message)
-{
-    m_notice->show(MessageLabel::Kind::Busy, message);
-    m_noticeBar->show();
 }
 
 void MainWindow::closeEvent(QCloseEvent* event)
@@ -342,7 +320,7 @@ void MainWindow::closeEvent(QCloseEvent* event)
     if (!m_closeAfterRun && confirmClose()) {
         m_closeAfterRun = true;
         m_controller->requestStop();
-        setBusyNotice(tr("Saving the run; the window closes when that is done."));
+        m_notice->showBusy(tr("Saving the run; the window closes when that is done."));
         if (!m_controller->busy())
             close();
     }
@@ -400,8 +378,6 @@ void MainWindow::retranslateUi()
     }
     m_rail->setAccessibleName(tr("Pages"));
     m_quit->setText(tr("Quit"));
-    m_noticeClose->setAccessibleName(tr("Dismiss the message"));
-    m_noticeClose->setToolTip(tr("Dismiss the message"));
 }
 
 } // namespace mr::ui

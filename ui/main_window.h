@@ -17,7 +17,6 @@
 
 class QAction;
 class QStackedWidget;
-class QToolButton;
 
 namespace mr::ui {
 
@@ -78,8 +77,6 @@ private:
     void onRunStarted(qint64 runId);
     void onRunEnded(qint64 runId, RunState state, const QString& message);
     void onFailed(const QString& message);
-    void setNotice(const QString& message); // an error, until it is dismissed
-    void setBusyNotice(const QString& message);
     bool confirmClose();
     void restoreState();
     void saveState() const;
@@ -98,9 +95,7 @@ private:
     LivePage* m_live = nullptr;
     HistoryPage* m_history = nullptr;
     ComparePage* m_compare = nullptr;
-    class MessageLabel* m_notice = nullptr; // what the last run ended with, until the next
-    QWidget* m_noticeBar = nullptr;
-    QToolButton* m_noticeClose = nullptr;
+    class NoticeBar* m_notice = nullptr; // what the last run ended with, until the next
     StatusStrip* m_status = nullptr;
     LookMenu* m_look = nullptr;
     QAction* m_quit = nullptr;

@@ -3,6 +3,7 @@
 #include "bridge/run_feed.h"
 #include "pages/compare_view.h"
 #include "widgets/card.h"
+#include "widgets/empty_state.h"
 
 #include <QEvent>
 #include <QLabel>
@@ -56,32 +57,13 @@ void ComparePage::build()
 
 QWidget* ComparePage::makeEmptyState()
 {
-    auto* page = new QWidget;
-    auto* sentence = new QLabel(tr("Nothing is compared yet."));
-    QFont large = sentence->font();
-    large.setPointSizeF(large.pointSizeF() * 1.4);
-    sentence->setFont(large);
-    auto* hint = makeMutedLabel();
-    hint->setText(tr("Tick “Compare with” on the New run page to train under two policies, one "
-                     "after the other, or choose two runs in History."));
-    hint->setAlignment(Qt::AlignCenter);
-    auto* start = new QPushButton(tr("New run"));
-    start->setDefault(true);
-    auto* history = new QPushButton(tr("History"));
-    connect(start, &QPushButton::clicked, this, &ComparePage::newRunRequested);
-    connect(history, &QPushButton::clicked, this, &ComparePage::historyRequested);
-    auto* buttons = new QHBoxLayout;
-    buttons->addStretch(1);
-    buttons->addWidget(start);
-    buttons->addWidget(history);
-    buttons->addStretch(1);
-    auto* layout = new QVBoxLayout(page);
-    layout->setSpacing(12);
-    layout->addStretch(1);
-    layout->addWidget(sentence, 0, Qt::AlignHCenter);
-    layout->addWidget(hint);
-    layout->addLayout(buttons);
-    layout->addStretch(2);
+    auto* page = new EmptyState(tr("Nothing is compared yet."),
+        tr("Tick “Compare with” on the New run page to train under two policies, one "
+           "after the other, or choose two runs in History."));
+    connect(
+        page->addButton(tr("New run")), &QPushButton::clicked, this, &ComparePage::newRunRequested);
+    connect(page->addButton(tr("History")), &QPushButton::clicked, this,
+        &ComparePage::historyRequested);
     return page;
 }
 

@@ -9,6 +9,7 @@
 #include "pages/run_header.h"
 #include "pages/run_view.h"
 #include "widgets/card.h"
+#include "widgets/empty_state.h"
 
 #include <QAction>
 #include <QApplication>
@@ -230,24 +231,11 @@ void HistoryPage::makeTable()
 
 QWidget* HistoryPage::makeEmptyState()
 {
-    auto* page = new QWidget;
-    auto* sentence = new QLabel(tr("No runs yet."));
-    QFont large = sentence->font();
-    large.setPointSizeF(large.pointSizeF() * 1.4);
-    sentence->setFont(large);
-    auto* hint = makeMutedLabel();
-    hint->setText(tr("Every run is kept here with its charts, also those that were started on the "
-                     "command line."));
-    hint->setAlignment(Qt::AlignCenter);
-    auto* start = new QPushButton(tr("New run"));
-    connect(start, &QPushButton::clicked, this, &HistoryPage::newRunRequested);
-    auto* layout = new QVBoxLayout(page);
-    layout->setSpacing(12);
-    layout->addStretch(1);
-    layout->addWidget(sentence, 0, Qt::AlignHCenter);
-    layout->addWidget(hint);
-    layout->addWidget(start, 0, Qt::AlignHCenter);
-    layout->addStretch(2);
+    auto* page = new EmptyState(tr("No runs yet."),
+        tr("Every run is kept here with its charts, also those that were started on the "
+           "command line."));
+    connect(
+        page->addButton(tr("New run")), &QPushButton::clicked, this, &HistoryPage::newRunRequested);
     return page;
 }
 

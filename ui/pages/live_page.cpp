@@ -3,6 +3,7 @@
 #include "bridge/run_feed.h"
 #include "pages/run_view.h"
 #include "widgets/card.h"
+#include "widgets/empty_state.h"
 
 #include <QEvent>
 #include <QLabel>
@@ -79,32 +80,13 @@ void LivePage::changeEvent(QEvent* event)
 
 QWidget* LivePage::makeEmptyState()
 {
-    auto* page = new QWidget;
-    auto* sentence = new QLabel(tr("No run is active."));
-    QFont large = sentence->font();
-    large.setPointSizeF(large.pointSizeF() * 1.4);
-    sentence->setFont(large);
-    auto* hint = makeMutedLabel();
-    hint->setText(tr("A run that is started here is shown with its loss, its speed and what every "
-                     "step waited for."));
-    hint->setAlignment(Qt::AlignCenter);
-    auto* start = new QPushButton(tr("New run"));
-    start->setDefault(true);
-    auto* history = new QPushButton(tr("History"));
-    connect(start, &QPushButton::clicked, this, &LivePage::newRunRequested);
-    connect(history, &QPushButton::clicked, this, &LivePage::historyRequested);
-    auto* buttons = new QHBoxLayout;
-    buttons->addStretch(1);
-    buttons->addWidget(start);
-    buttons->addWidget(history);
-    buttons->addStretch(1);
-    auto* layout = new QVBoxLayout(page);
-    layout->setSpacing(12);
-    layout->addStretch(1);
-    layout->addWidget(sentence, 0, Qt::AlignHCenter);
-    layout->addWidget(hint);
-    layout->addLayout(buttons);
-    layout->addStretch(2);
+    auto* page = new EmptyState(tr("No run is active."),
+        tr("A run that is started here is shown with its loss, its speed and what every "
+           "step waited for."));
+    connect(
+        page->addButton(tr("New run")), &QPushButton::clicked, this, &LivePage::newRunRequested);
+    connect(
+        page->addButton(tr("History")), &QPushButton::clicked, this, &LivePage::historyRequested);
     return page;
 }
 

@@ -166,8 +166,9 @@ void TestZenflowCompact::mastersOfCompactStateMoveWithTheirColumns()
 // Of every group: without the columns that leave the host, with those that come to it.
 void TestZenflowCompact::momentsOfCompactStateAreRoundedOnceInAMove()
 {
-    Rig rig(specOf("zenflow", {{"interval", "3"}, {"warmup", "0"}, {"select", "0"},
-                                  {"overlap", "off"}, {"urgent", "0.25"}, {"state", "compact"}}));
+    Rig rig(specOf(
+        "zenflow", {{"interval", "3"}, {"warmup", "0"}, {"select", "0"}, {"overlap", "off"},
+                       {"urgent", "0.25"}, {"state", "compact"}, {"host-clock", "updates"}}));
     installCoarseWeights(*rig.run);
     for (int s = 0; s < 6; ++s)
         rig.step();

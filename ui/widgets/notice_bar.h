@@ -1,0 +1,36 @@
+// NoticeBar: one message above the page, until it is dismissed or over.
+//
+// Threads  GUI.
+
+#pragma once
+
+#include <QString>
+#include <QWidget>
+
+class QToolButton;
+
+namespace mr::ui {
+
+class MessageLabel;
+
+class NoticeBar final : public QWidget
+{
+    Q_OBJECT
+
+public:
+    explicit NoticeBar(QWidget* parent = nullptr); // hidden
+
+    void showError(const QString& message);
+    void showBusy(const QString& message);
+
+protected:
+    void changeEvent(QEvent* event) override;
+
+private:
+    void retranslate();
+
+    MessageLabel* m_message;
+    QToolButton* m_close;
+};
+
+} // namespace mr::ui
