@@ -32,10 +32,11 @@ struct alignas(kDiskPageBytes) Page {
 };
 static_assert(sizeof(Page) == kDiskPageBytes);
 
-std::uint64_t checksumOf(Page page)
+std::uint64_t checksumOf(const Page& page)
 {
-    page.checksum = 0;
-    return XXH3_64bits(&page, sizeof(page));
+    Page copy = page;
+    copy.checksum = 0;
+    return XXH3_64bits(&copy, sizeof(copy));
 }
 
 std::array<char, kRunIdBytes> fixedRunId(const std::string& runId)

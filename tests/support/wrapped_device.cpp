@@ -24,14 +24,16 @@ public:
 
     Status waitFor(Event& event) override
     {
-        MR_TRY(m_device.onCall({name(), "wait", {}, 0, &event, nullptr}));
-        return m_inner->waitFor(event);
+        const DeviceCall call{name(), "wait", {}, 0, &event, nullptr};
+        MR_TRY(m_device.onCall(call));
+        return m_device.leavesOut(call) ? Status() : m_inner->waitFor(event);
     }
 
     Status waitFor(Gate& gate, std::uint64_t generation) override
     {
-        MR_TRY(m_device.onCall({name(), "wait", {}, generation, nullptr, &gate}));
-        return m_inner->waitFor(gate, generation);
+        const DeviceCall call{name(), "wait", {}, generation, nullptr, &gate};
+        MR_TRY(m_device.onCall(call));
+        return m_device.leavesOut(call) ? Status() : m_inner->waitFor(gate, generation);
     }
 
     Status copy(std::byte* to, std::span<const std::byte> from) override

@@ -49,6 +49,8 @@ public:
 
     // Before the call is made; an error here is what the caller gets instead.
     virtual Status onCall(const DeviceCall& call) = 0;
+    // Of a "wait": true, and the stream does not wait. Asked after onCall().
+    virtual bool leavesOut(const DeviceCall&) { return false; }
 
 protected:
     virtual void onEvent(const Event&) {}
