@@ -52,6 +52,7 @@ void WindowTasks::choose(GroupId id, const WeightCut& slot, const float* energie
     const auto hosts = m_window.hostList(id, slot);
     std::set_intersection(wanted.begin(), wanted.end(), hosts.begin(), hosts.end(),
         std::back_inserter(m_entering.columns));
+    orderLeaving(id, slot);
     m_entering.positions = m_leaving.positions;
 }
 
@@ -68,12 +69,9 @@ void WindowTasks::changeLists(GroupId id, const WeightCut& slot)
     std::sort(hosts.begin(), hosts.end());
 }
 
-// Compact state is put column by column in ascending order (column_state.h). Of plain state the
-// order is that of positions, which sums over the dense state have always been made in.
+// Compact state is put column by column in ascending order (column_state.h).
 void WindowTasks::orderLeaving(GroupId id, const WeightCut& slot)
 {
-    if (m_memory.stateCodec() != StateCodec::Compact)
-        return;
     std::vector<std::int32_t>& positionOf = m_order; // by column
     const auto owned = m_window.urgentList(id, slot);
     for (std::size_t position = 0; position < owned.size(); ++position)
@@ -81,7 +79,6 @@ void WindowTasks::orderLeaving(GroupId id, const WeightCut& slot)
     std::sort(m_leaving.columns.begin(), m_leaving.columns.end());
     std::transform(m_leaving.columns.begin(), m_leaving.columns.end(), m_leaving.positions.begin(),
         [&](std::int32_t column) { return positionOf[static_cast<std::size_t>(column)]; });
-    m_entering.positions = m_leaving.positions;
 }
 
 Status WindowTasks::selectColumns(
@@ -105,7 +102,6 @@ Status WindowTasks::selectColumns(
             if (m_leaving.columns.empty())
                 continue;
             movedColumns += static_cast<std::int64_t>(m_leaving.columns.size());
-            orderLeaving(id, slot);
             MR_TRY(exchange(id, slot, out, in, link));
             changeLists(id, slot);
         }

@@ -21,15 +21,14 @@ std::int64_t rowsAtOnce(const WeightCut& slot, std::int64_t n)
     return std::max(whole, kMostValues / n / whole * whole);
 }
 
-// Places of a weight's columns in a plane in model layout, row by row.
+// Places of a weight's columns in a plane of its group, row by row.
 template <typename F>
 void forPlaces(const WeightCut& slot, std::span<const std::int32_t> columns, std::int64_t firstRow,
-    std::int64_t rows, F&& fn)
+    std::int64_t rows, const F& fn)
 {
-    std::size_t index = 0;
-    for (std::int64_t row = firstRow; row < firstRow + rows; ++row)
-        for (const std::int32_t column : columns)
-            fn(static_cast<std::size_t>(slot.first + row * slot.cols + column), index++);
+    const auto base = static_cast<std::size_t>(slot.first + firstRow * slot.cols);
+    forColumns(static_cast<std::size_t>(rows), static_cast<std::size_t>(slot.cols), columns,
+        [&](std::size_t element, std::size_t i) { fn(base + element, i); });
 }
 
 } // namespace

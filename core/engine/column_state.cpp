@@ -76,21 +76,17 @@ private:
     std::uint32_t m_changed = 0; // by place
 };
 
-// Calls fn(element of the rows, index of the value) row by row.
 template <typename F>
-void forColumns(const ComplementRows& rows, std::span<const std::int32_t> columns, F&& fn)
+void forElements(const ComplementRows& rows, std::span<const std::int32_t> columns, F&& fn)
 {
-    std::size_t index = 0;
-    for (std::size_t row = 0; row < rows.rows; ++row)
-        for (const std::int32_t column : columns)
-            fn(row * rows.cols + static_cast<std::size_t>(column), index++);
+    forColumns(rows.rows, rows.cols, columns, fn);
 }
 
 void takeCompact(const ComplementRows& from, std::span<const std::int32_t> columns,
     const MomentScales& scales, ColumnValues& values)
 {
     OpenGroup group(from.compact);
-    forColumns(from, columns, [&](std::size_t element, std::size_t i) {
+    forElements(from, columns, [&](std::size_t element, std::size_t i) {
         const std::size_t place = group.open(element);
         values.high[i] = from.compact.weight[element];
         values.low[i] = restOf(group.values.master[place], values.high[i]);
@@ -104,7 +100,7 @@ void putCompact(const ColumnValues& values, std::span<const std::int32_t> column
 {
     assert(std::is_sorted(columns.begin(), columns.end()));
     OpenGroup group(to.compact);
-    forColumns(to, columns, [&](std::size_t element, std::size_t i) {
+    forElements(to, columns, [&](std::size_t element, std::size_t i) {
         const std::size_t place = group.open(element);
         group.values.master[place] = joinHalves(values.high[i], values.low[i]);
         group.values.m[place] = values.m[i] * scales.first;
@@ -137,7 +133,7 @@ void takeColumns(const ComplementRows& from, std::span<const std::int32_t> colum
     values.resize(from.rows * columns.size());
     if (from.compact.weight)
         return takeCompact(from, columns, scales, values);
-    forColumns(from, columns, [&](std::size_t element, std::size_t i) {
+    forElements(from, columns, [&](std::size_t element, std::size_t i) {
         values.high[i] = from.high[element];
         values.low[i] = from.low[element];
         values.m[i] = from.m[element] * scales.first;
@@ -151,7 +147,7 @@ void putColumns(const ColumnValues& values, std::span<const std::int32_t> column
     assert(values.m.size() == to.rows * columns.size());
     if (to.compact.weight)
         return putCompact(values, columns, scales, to);
-    forColumns(to, columns, [&](std::size_t element, std::size_t i) {
+    forElements(to, columns, [&](std::size_t element, std::size_t i) {
         to.high[element] = values.high[i];
         to.low[element] = values.low[i];
         to.m[element] = values.m[i] * scales.first;
@@ -162,7 +158,7 @@ void putColumns(const ColumnValues& values, std::span<const std::int32_t> column
 void clearMoments(const ComplementRows& rows, std::span<const std::int32_t> columns)
 {
     const CompactRange& compact = rows.compact;
-    forColumns(rows, columns, [&](std::size_t element, std::size_t) {
+    forElements(rows, columns, [&](std::size_t element, std::size_t) {
         if (compact.weight) {
             compact.m[element] = 0;
             compact.v[element] = 0;

@@ -36,6 +36,17 @@ struct ColumnValues {
     void resize(std::size_t count);
 };
 
+// Calls fn(element of the rows, index of the value) row by row.
+template <typename F>
+void forColumns(
+    std::size_t rows, std::size_t cols, std::span<const std::int32_t> columns, const F& fn)
+{
+    std::size_t index = 0;
+    for (std::size_t row = 0; row < rows; ++row)
+        for (const std::int32_t column : columns)
+            fn(row * cols + static_cast<std::size_t>(column), index++);
+}
+
 // What moments are multiplied by on their way.
 struct MomentScales {
     float first = 1.0F;

@@ -42,13 +42,12 @@ Result<std::vector<ColumnMeans>> columnMeans(StepExecutor& executor, WindowMemor
 
 std::string intervalWords(const IntervalChoice& choice)
 {
-    const bool agree = 100 * choice.votes >= 99 * choice.weights;
     std::array<char, 400> text{};
     (void)std::snprintf(text.data(), text.size(),
         "The interval is %d from here on (interval=magnitude): %s for %lld of %lld weights "
         "the gradients of so many steps of the other columns reach those of the urgent ones; mean "
         "|g| %.3g and %.3g.",
-        choice.steps, agree ? "chosen because" : "the most there may be, although only",
+        choice.steps, choice.isAgreed() ? "chosen because" : "the most there may be, although only",
         static_cast<long long>(choice.votes), static_cast<long long>(choice.weights),
         choice.means.complement, choice.means.urgent);
     return text.data();

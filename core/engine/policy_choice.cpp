@@ -151,14 +151,15 @@ void addStreams(
         all.insert(options.begin(), options.end());
         trials.push_back({"streamed", std::move(all), true});
     };
-    const auto tryShares = [&](const Options& options) {
+    const bool isShareOpen = ratesKnown && spec.policyOptions.count("device-share") == 0;
+    const auto tryShares = [&](Options options) {
         tryWith(options);
+        if (!isShareOpen)
+            return;
+        options["device-share"] = "auto";
         for (const char* late : {"1", "0"}) {
-            if (!ratesKnown || spec.policyOptions.count("device-share") > 0)
-                return;
-            Options shared = options;
-            shared.insert({{"device-share", "auto"}, {"late", late}});
-            tryWith(shared);
+            options["late"] = late;
+            tryWith(options);
         }
     };
     for (const char* share : {"0.75", "0.5", "0.25", "0"})
@@ -268,12 +269,8 @@ void keepChoice(RunSetup& setup, const PolicyTrial& trial)
     if (interval != spec.policyOptions.end() && interval->second == "auto") // without rates
         interval->second = std::to_string(
             setup.policy.clock->rule(GroupId{0}, kWholeRun, setup.rates).windowSteps);
-    const auto share = spec.policyOptions.find("device-share");
-    const bool isOpen = share == spec.policyOptions.end() ? spec.policy == "deep-optimizer-states"
-                                                          : share->second == "auto";
-    if (isOpen)
-        spec.policyOptions["device-share"] = std::to_string(balancedDeviceShare(
-            setup.rates, spec.policy == "streamed" ? kStreamedVisits : kStateVisits));
+    if (const auto share = setup.policy.placement->balancedShare(setup.rates))
+        spec.policyOptions["device-share"] = std::to_string(*share);
 }
 
 } // namespace
@@ -310,6 +307,7 @@ Status chooseAmong(RunSetup& setup, std::span<const PolicyTrial> trials)
     const PolicyTrial& chosen = tried.best ? *tried.best : last;
     if (tried.best)
         setup.reason = reasonOf(tried);
+    MR_TRY(planWith(setup, chosen)); // its answers are what is kept
     keepChoice(setup, chosen);
     return planWith(setup, {setup.spec.policy, setup.spec.policyOptions, chosen.recompute});
 }

@@ -128,17 +128,6 @@ Status findRates(RunSetup& setup, const MachineInfo& machine)
 
 } // namespace
 
-std::int64_t RunSetup::microsInFlight() const
-{
-    return microBatchesInFlight(
-        *policy.traversal, shape.layers(), static_cast<int>(micro.microBatches));
-}
-
-std::int64_t RunSetup::batchBuffers() const
-{
-    return mr::batchBuffers(policy, shape.layers(), static_cast<int>(micro.microBatches));
-}
-
 std::int64_t stepCount(const RunSpec& spec, std::int64_t trainSequences) noexcept
 {
     if (spec.steps > 0)

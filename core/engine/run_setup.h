@@ -41,9 +41,6 @@ struct RunSetup {
     StepForecast forecast;
     LinkTraffic traffic; // of a step in the middle of the run
     std::string reason;  // why `auto` chose this policy; empty if it was asked for
-
-    std::int64_t microsInFlight() const;
-    std::int64_t batchBuffers() const;
 };
 
 // `trainSequences` 0: not known yet; then steps stay 0 where they depend on it. Rates are those

@@ -33,7 +33,7 @@ IntervalChoice chooseInterval(std::span<const ColumnMeans> weights) noexcept
         choice.steps = steps;
         choice.votes = std::count_if(weights.begin(), weights.end(),
             [steps](const ColumnMeans& w) { return steps * w.complement >= w.urgent; });
-        if (100 * choice.votes >= 99 * choice.weights)
+        if (choice.isAgreed())
             break;
     }
     return choice;

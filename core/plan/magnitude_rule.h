@@ -46,6 +46,9 @@ struct IntervalChoice {
     std::int64_t weights = 0; // that were asked
     std::int64_t votes = 0;   // of these, for a window of `steps` or less
     ColumnMeans means;        // over all weights
+
+    // Are 99 % of the weights for it?
+    bool isAgreed() const noexcept { return 100 * votes >= 99 * weights; }
 };
 
 // By one entry for each weight that is split. Without any there is nothing to wait for: one step.

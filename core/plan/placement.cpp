@@ -64,7 +64,7 @@ public:
     std::vector<GroupPlacement> place(
         const ModelShape& shape, const Budget& /*budget*/, const Feedback& rates) const override
     {
-        ShareLine line(m_share >= 0.0 ? m_share : balancedDeviceShare(rates));
+        ShareLine line(balancedShare(rates).value_or(m_share));
         std::vector<GroupPlacement> placements;
         for (const GroupShape& group : shape.groups)
             placements.push_back(
@@ -72,8 +72,13 @@ public:
         return placements;
     }
 
+    std::optional<double> balancedShare(const Feedback& rates) const override
+    {
+        return m_share == kBalanced ? std::optional(balancedDeviceShare(rates)) : std::nullopt;
+    }
+
 private:
-    const double m_share; // negative: balanced
+    const double m_share; // or kBalanced
 };
 
 class UniformPlacement final : public Placement
@@ -111,8 +116,7 @@ public:
     std::vector<GroupPlacement> place(
         const ModelShape& shape, const Budget& /*budget*/, const Feedback& rates) const override
     {
-        ShareLine line(m_homes.deviceShare >= 0.0 ? m_homes.deviceShare
-                                                  : balancedDeviceShare(rates, kStreamedVisits));
+        ShareLine line(balancedShare(rates).value_or(m_homes.deviceShare));
         std::vector<GroupPlacement> placements;
         const int head = shape.layers() - 1;
         int kept = 0; // blocks whose weights stay
@@ -131,6 +135,13 @@ public:
             placements.push_back(home);
         }
         return placements;
+    }
+
+    std::optional<double> balancedShare(const Feedback& rates) const override
+    {
+        if (m_homes.deviceShare != kBalanced)
+            return {};
+        return balancedDeviceShare(rates, kStreamedVisits);
     }
 
 private:

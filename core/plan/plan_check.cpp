@@ -162,13 +162,37 @@ bool PlanUnderCheck::isCovered(
 {
     std::int64_t covered = 0;
     for (const TaskIndex other : tasks) {
-        if (!isBefore(other, index))
-            continue;
         const Piece piece = pieceOf(at(other));
+        if (piece.version != range.version || !isBefore(other, index))
+            continue;
         covered += std::max<std::int64_t>(
             0, std::min(piece.end, range.end) - std::max(piece.first, range.first));
     }
     return covered >= range.end - range.first;
+}
+
+Status PlanUnderCheck::needOver(
+    std::span<const TaskIndex> tasks, TaskIndex index, const char* what) const
+{
+    for (const TaskIndex other : tasks)
+        if (overlap(pieceOf(at(other)), pieceOf(at(index))) && !isBefore(other, index))
+            return broken(
+                PlanRule::HostBytes, index, "task " + std::to_string(other) + " may still " + what);
+    return {};
+}
+
+Status PlanUnderCheck::needCarriedOver(
+    std::initializer_list<TaskKind> kinds, TaskIndex index, const char* what) const
+{
+    for (std::size_t i = 0; i < in.unfinished.size(); ++i) {
+        const Task& carried = in.unfinished[i].task;
+        const bool isOne = std::find(kinds.begin(), kinds.end(), carried.kind) != kinds.end();
+        if (isOne && overlap(pieceOf(carried), pieceOf(at(index))) &&
+            !clocks.isBefore(Wait::onCarried(static_cast<TaskIndex>(i)), index))
+            return broken(PlanRule::HostBytes, index,
+                "task " + std::to_string(i) + " of the carry may still " + what);
+    }
+    return {};
 }
 
 Status PlanUnderCheck::broken(PlanRule rule, const std::string& why) const

@@ -14,6 +14,7 @@
 #include "core/plan/task_clocks.h"
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -101,8 +102,13 @@ struct PlanUnderCheck {
     {
         return first && isBefore(*first, second);
     }
-    // Do the tasks, all over before `index`, fill the range?
+    // Do the tasks of its version, all over before `index`, fill the range?
     bool isCovered(std::span<const TaskIndex> tasks, const Piece& range, TaskIndex index) const;
+    // HostBytes, unless each of the tasks that is about some of the same elements is over before
+    // `index`; `what` is what it "may still" do. And the same of tasks that an earlier step left.
+    Status needOver(std::span<const TaskIndex> tasks, TaskIndex index, const char* what) const;
+    Status needCarriedOver(
+        std::initializer_list<TaskKind> kinds, TaskIndex index, const char* what) const;
     const Task& at(TaskIndex index) const { return plan.tasks[index]; }
     std::int64_t elements(GroupId group) const
     {

@@ -100,26 +100,14 @@ private:
                 return m_check.broken(PlanRule::WeightsAtVersion, index,
                     "task " + std::to_string(other) + " writes a later version over it");
         }
-        for (std::size_t i = 0; i < m_check.in.unfinished.size(); ++i) {
-            const Task& carried = m_check.in.unfinished[i].task;
-            if (writesSource(carried) && overlap(pieceOf(carried), range) &&
-                !m_check.clocks.isBefore(Wait::onCarried(static_cast<TaskIndex>(i)), index))
-                return m_check.broken(PlanRule::HostBytes, index,
-                    "task " + std::to_string(i) + " of the carry may still write them");
-        }
-        return {};
+        return m_check.needCarriedOver(
+            {TaskKind::UpdateOnHost, TaskKind::StoreState}, index, "write them");
     }
 
     bool isUpdated(TaskIndex index, const Piece& range) const
     {
-        std::int64_t covered = 0;
-        for (const TaskIndex other : m_writes[static_cast<std::size_t>(range.group.value)]) {
-            const Piece piece = pieceOf(m_check.at(other));
-            if (piece.version == range.version && m_check.isBefore(other, index))
-                covered += std::max<std::int64_t>(
-                    0, std::min(piece.end, range.end) - std::max(piece.first, range.first));
-        }
-        return covered >= range.end - range.first;
+        return m_check.isCovered(
+            m_writes[static_cast<std::size_t>(range.group.value)], range, index);
     }
 
     Status read(TaskIndex index)

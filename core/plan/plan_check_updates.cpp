@@ -177,19 +177,7 @@ private:
                     "a pending update may still need the gradient that was there");
         }
         group.sends.push_back(index);
-        return needCarriedOver(index, TaskKind::UpdateOnHost);
-    }
-
-    Status needCarriedOver(TaskIndex index, TaskKind reader) const
-    {
-        for (std::size_t i = 0; i < m_check.in.unfinished.size(); ++i) {
-            const Task& carried = m_check.in.unfinished[i].task;
-            if (carried.kind == reader && overlap(pieceOf(carried), pieceOf(m_check.at(index))) &&
-                !m_check.clocks.isBefore(Wait::onCarried(static_cast<TaskIndex>(i)), index))
-                return m_check.broken(PlanRule::HostBytes, index,
-                    "task " + std::to_string(i) + " of the carry may still read them");
-        }
-        return {};
+        return m_check.needCarriedOver({TaskKind::UpdateOnHost}, index, "read them");
     }
 
     // The head computes losses: in a step its backward does, in an evaluation its forward.
@@ -228,12 +216,8 @@ private:
     {
         Group& group = groupOf(m_check.at(index));
         const Piece range = pieceOf(m_check.at(index));
-        for (const TaskIndex other : group.uploads) {
-            if (overlap(pieceOf(m_check.at(other)), range) && !m_check.isBefore(other, index))
-                return m_check.broken(PlanRule::HostBytes, index,
-                    "task " + std::to_string(other) + " may still copy the old weights");
-        }
-        MR_TRY(needCarriedOver(index, TaskKind::FetchWeights));
+        MR_TRY(m_check.needOver(group.uploads, index, "copy the old weights"));
+        MR_TRY(m_check.needCarriedOver({TaskKind::FetchWeights}, index, "read them"));
         group.hostUpdates.push_back(index);
         if (!isOfThisStep(index))
             return {};

@@ -47,7 +47,7 @@ private:
     struct Group {
         std::vector<TaskIndex> hostUpdates;
         std::vector<TaskIndex> sends;       // of gradients, to the host
-        std::vector<TaskIndex> fetches;     // of state
+        std::vector<TaskIndex> fetches;     // of state, so far
         std::vector<TaskIndex> weightReads; // of the host's copy
     };
 
@@ -58,8 +58,6 @@ private:
             groupOf(task).hostUpdates.push_back(index);
         else if (task.kind == TaskKind::SendGradient)
             groupOf(task).sends.push_back(index);
-        else if (task.kind == TaskKind::FetchState)
-            groupOf(task).fetches.push_back(index);
         else if (task.kind == TaskKind::FetchWeights)
             groupOf(task).weightReads.push_back(index);
     }
@@ -85,6 +83,7 @@ private:
                 return m_check.broken(PlanRule::SlotAfterLastReader, index,
                     "what was in the slot may not be home yet");
             slot = {index, {}, {}};
+            groupOf(task).fetches.push_back(index);
             MR_TRY(needHome(index));
             return needGradient(index);
         }
@@ -117,38 +116,16 @@ private:
         const Task& task = m_check.at(index);
         if (!m_check.streams(task.group))
             return {};
-        for (const TaskIndex fetch : groupOf(task).fetches) {
-            if (fetch < index && overlap(pieceOf(m_check.at(fetch)), pieceOf(task)) &&
-                !m_check.isBefore(fetch, index))
-                return m_check.broken(PlanRule::HostBytes, index,
-                    "task " + std::to_string(fetch) +
-                        " may still copy the gradient that was there");
-        }
-        return needCarriedOver(index, TaskKind::FetchState);
+        MR_TRY(m_check.needOver(groupOf(task).fetches, index, "copy the gradient that was there"));
+        return m_check.needCarriedOver({TaskKind::FetchState}, index, "copy them");
     }
 
     // The host's high half, which goes home: no fetch may still copy the old weights.
     Status needUnread(TaskIndex index)
     {
-        const Task& task = m_check.at(index);
-        for (const TaskIndex read : groupOf(task).weightReads) {
-            if (overlap(pieceOf(m_check.at(read)), pieceOf(task)) && !m_check.isBefore(read, index))
-                return m_check.broken(PlanRule::HostBytes, index,
-                    "task " + std::to_string(read) + " may still copy the old weights");
-        }
-        return needCarriedOver(index, TaskKind::FetchWeights);
-    }
-
-    Status needCarriedOver(TaskIndex index, TaskKind reader) const
-    {
-        for (std::size_t i = 0; i < m_check.in.unfinished.size(); ++i) {
-            const Task& carried = m_check.in.unfinished[i].task;
-            if (carried.kind == reader && overlap(pieceOf(carried), pieceOf(m_check.at(index))) &&
-                !m_check.clocks.isBefore(Wait::onCarried(static_cast<TaskIndex>(i)), index))
-                return m_check.broken(PlanRule::HostBytes, index,
-                    "task " + std::to_string(i) + " of the carry may still copy them");
-        }
-        return {};
+        MR_TRY(m_check.needOver(
+            groupOf(m_check.at(index)).weightReads, index, "copy the old weights"));
+        return m_check.needCarriedOver({TaskKind::FetchWeights}, index, "copy them");
     }
 
     bool visits(const Task& task) const
@@ -161,22 +138,9 @@ private:
     // this plan or carried in, and no store that an earlier step left.
     Status needHome(TaskIndex index)
     {
-        const Piece range = pieceOf(m_check.at(index));
-        for (const TaskIndex other : groupOf(m_check.at(index)).hostUpdates) {
-            if (overlap(pieceOf(m_check.at(other)), range) && !m_check.isBefore(other, index))
-                return m_check.broken(PlanRule::HostBytes, index,
-                    "task " + std::to_string(other) + " may still write them");
-        }
-        for (std::size_t i = 0; i < m_check.in.unfinished.size(); ++i) {
-            const Task& carried = m_check.in.unfinished[i].task;
-            const bool writes =
-                carried.kind == TaskKind::UpdateOnHost || carried.kind == TaskKind::StoreState;
-            if (writes && overlap(pieceOf(carried), range) &&
-                !m_check.clocks.isBefore(Wait::onCarried(static_cast<TaskIndex>(i)), index))
-                return m_check.broken(PlanRule::HostBytes, index,
-                    "task " + std::to_string(i) + " of the carry may still write them");
-        }
-        return {};
+        MR_TRY(m_check.needOver(groupOf(m_check.at(index)).hostUpdates, index, "write them"));
+        return m_check.needCarriedOver(
+            {TaskKind::UpdateOnHost, TaskKind::StoreState}, index, "write them");
     }
 
     // Is `before` about the same range, and over?

@@ -3,6 +3,7 @@
 
 #include "core/plan/columns.h"
 #include "core/plan/plan_check.h"
+#include "core/plan/window_job_check.h"
 
 #include <algorithm>
 #include <array>
@@ -11,26 +12,6 @@
 
 namespace mr {
 namespace {
-
-// The host's update of one window, as far as this plan makes it.
-struct JobUnderCheck {
-    bool exists = false;
-    StepIndex version = 0;
-    std::int64_t window = 0;
-    bool normKnown = false;  // before the plan
-    std::int32_t before = 0; // tiles done before the plan
-    MaybeTask norm;
-    std::vector<MaybeTask> updates; // by tile
-    std::vector<MaybeTask> uploads;
-    std::vector<MaybeTask> scatters;
-
-    void begin(std::size_t tiles)
-    {
-        updates.resize(tiles);
-        uploads.resize(tiles);
-        scatters.resize(tiles);
-    }
-};
 
 class WindowCheck
 {
@@ -60,8 +41,8 @@ public:
             MR_TRY(visit(i));
         for (std::size_t g = 0; g < m_groups.size(); ++g)
             MR_TRY(groupIsWhole(g));
-        MR_TRY(jobIsWhole(m_old, m_closes));
-        MR_TRY(jobIsWhole(m_new, true));
+        MR_TRY(m_old.isWhole(m_check, m_closes));
+        MR_TRY(m_new.isWhole(m_check, true));
         return carryFollows();
     }
 
@@ -323,27 +304,6 @@ private:
             return {};
         return m_check.broken(PlanRule::UpdatedOnce,
             "group " + std::to_string(g) + " is not packed, sent, summed or updated");
-    }
-
-    Status jobIsWhole(const JobUnderCheck& job, bool ends) const
-    {
-        if (!job.exists)
-            return {};
-        std::int32_t done = job.before;
-        bool gap = false;
-        for (std::size_t t = static_cast<std::size_t>(job.before); t < job.updates.size(); ++t) {
-            gap = gap || (job.updates[t] && static_cast<std::int32_t>(t) != done);
-            done += job.updates[t] ? 1 : 0;
-        }
-        const bool uploaded = std::all_of(job.scatters.begin(), job.scatters.end(),
-            [&](const MaybeTask& scatter) { return scatter.has_value() == ends; });
-        const bool complete = done == static_cast<std::int32_t>(job.updates.size());
-        const bool left = !ends && m_check.out.hostJob && m_check.out.hostJob->tilesDone == done;
-        if (gap || !uploaded || !(ends ? complete : left))
-            return m_check.broken(PlanRule::UpdatedOnce, "the window that ended with step " +
-                                                             std::to_string(job.version) +
-                                                             " is not updated and uploaded once");
-        return {};
     }
 
     Status carryFollows() const

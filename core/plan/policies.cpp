@@ -24,6 +24,7 @@ struct PolicyRow {
 constexpr GroupPlacement kAllOnDevice = {Tier::Device, Tier::Device, Tier::Device, 1.0};
 constexpr GroupPlacement kAllOnHost = {Tier::PinnedHost, Tier::PinnedHost, Tier::PinnedHost, 0.0};
 constexpr GroupPlacement kStateOnHost = {Tier::Device, Tier::PinnedHost, Tier::Device, 0.0};
+constexpr GroupPlacement kStateShared = {Tier::Device, Tier::PinnedHost, Tier::Device, kBalanced};
 // Warm-up: 40 synchronous steps before ZeRO-Offload's delayed update (its paper, section 4.3), 8
 // before ZenFlow's first choice of columns. Columns are chosen again every 256 steps: the window
 // before that is closed synchronously.
@@ -35,7 +36,7 @@ constexpr std::array<PolicyRow, 6> kRows = {{
     {"zero-offload", WorkOrder::ByMicroBatch, kStateOnHost, 0.0, {}, 0.0, kOrder | kTile | kLate},
     {"zero-offload-dpu", WorkOrder::ByMicroBatch, kStateOnHost, 0.0, kDelayedUpdate, 0.0,
         kOrder | kTile | kWarmup},
-    {"deep-optimizer-states", WorkOrder::ByMicroBatch, kStateOnHost, 0.0, {}, 0.0,
+    {"deep-optimizer-states", WorkOrder::ByMicroBatch, kStateShared, 0.0, {}, 0.0,
         kOrder | kTile | kLate | kDeviceShare},
     {"zenflow", WorkOrder::ByMicroBatch, kStateOnHost, 0.1, kZenFlow, 0.0,
         kOrder | kTile | kWarmup | kColumns},
@@ -110,8 +111,7 @@ Result<OffloadPolicy> makePolicy(
     numbers.urgentShare = row->urgentShare;
     numbers.window = row->window;
     numbers.lateShare = row->lateShare;
-    if ((row->takes & kHomes) != 0)
-        numbers.deviceShare = 0.0; // unless it is asked for
+    numbers.deviceShare = row->placement.deviceShare;
     for (const auto& [option, value] : options)
         MR_TRY(applyOption({row->name, row->takes}, option, value, numbers));
     if (numbers.homes.stateOnDevice > numbers.homes.weightsOnDevice)

@@ -20,6 +20,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -62,6 +63,8 @@ public:
     // One entry per group. The share may change from step to step; homes may not.
     virtual std::vector<GroupPlacement> place(
         const ModelShape& shape, const Budget& budget, const Feedback& last) const = 0;
+    // The device share, where it follows from these rates; nothing where it is given.
+    virtual std::optional<double> balancedShare(const Feedback& /*last*/) const { return {}; }
 };
 
 // 3. Which part of a gradient may not wait for the host?

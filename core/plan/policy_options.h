@@ -22,7 +22,7 @@ enum Takes : unsigned {
     kLate = 4,
     kDeviceShare = 8,
     kWarmup = 16,  // warmup, accumulate-on
-    kColumns = 32, // urgent, select, interval, overlap, energy, host-lr
+    kColumns = 32, // urgent, select, interval, overlap, energy, host-clock, host-lr
     kHomes = 64,   // weights-on-device, state-on-device, boundary, turns
 };
 
@@ -30,7 +30,7 @@ enum Takes : unsigned {
 struct PolicyNumbers {
     WorkOrder order{};
     double lateShare = 0.0;
-    double deviceShare = kBalanced; // follows from measured rates
+    double deviceShare = 0.0; // kBalanced: it follows from measured rates
     StreamedHomes homes;
     int turns = 2;
     double urgentShare = 0.0;

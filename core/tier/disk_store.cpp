@@ -42,7 +42,7 @@ DiskStore::DiskStore(
     m_names.layout = &m_layout;
     for (const ScratchFile& file : m_files)
         m_names.paths.push_back(file.path().string());
-    m_limits.requestBytes = requestBytesFor(m_files, m_options.requestBytes);
+    m_requestBytes = requestBytesFor(m_files, m_options.requestBytes);
 }
 
 Result<std::unique_ptr<DiskStore>> DiskStore::open(
@@ -88,7 +88,7 @@ void DiskStore::threadMain(std::promise<Status> opened)
     const Status status = guarded("opening the disk engine", [&]() -> Status {
         MR_TRY(openEngine());
         pump = std::make_unique<DiskPump>(DiskPumpParts{m_names, m_files, *m_io, m_latch, m_shared},
-            DiskPumpLimits{m_limits.requestBytes, m_options.readBytesInFlight,
+            DiskPumpLimits{m_requestBytes, m_options.readBytesInFlight,
                 m_options.writeBytesInFlight, m_options.verify});
         return {};
     });

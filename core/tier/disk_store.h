@@ -3,9 +3,9 @@
 // One job moves a whole tile: it waits for an event or a gate, becomes requests of at most 1 MiB,
 // and opens its own gate when the last byte is there. A sibling of HostUpdater (core/optim).
 //
-// Threads  submit(), waitFor(): engine thread. open() and destruction: engine thread. The rest:
-// any.
-//          Its own thread is "disk-0".
+// Threads  open(), submit(), waitFor(), destruction: engine thread. The rest: any. Its own thread
+// is
+//          "disk-0".
 // Order    Within a queue jobs start in the order of submission, the next while the one before is
 //          still moving, and their gates open in that order, so the generations of one gate ascend
 //          if all its jobs are of one queue. Among queues: Weights, Boundaries, StateIn, Out.
@@ -91,7 +91,7 @@ public:
     // Which engine, why, and what would allow a better one.
     const std::string& about() const noexcept { return m_about; }
     std::string engineName() const { return m_engineName; }
-    std::uint32_t requestBytes() const noexcept { return m_limits.requestBytes; }
+    std::uint32_t requestBytes() const noexcept { return m_requestBytes; }
     DiskStats stats() const noexcept;
 
     // Io, if somebody deleted, cut or replaced a file.
@@ -112,9 +112,7 @@ private:
     FailureLatch& m_latch;
     DiskOptions m_options;
     DiskNames m_names;
-    struct Limits {
-        std::uint32_t requestBytes = kDiskRequestBytes;
-    } m_limits;
+    std::uint32_t m_requestBytes = kDiskRequestBytes;
     std::string m_about;
     std::string m_engineName;
 

@@ -86,11 +86,6 @@ void DiskTiles::endWrite(DiskTileId tile, bool hashed, std::uint64_t hash) noexc
     entry.hash = hash;
 }
 
-void DiskTiles::abandonRead(DiskTileId tile) noexcept
-{
-    --at(tile).readers;
-}
-
 void DiskTiles::poison(DiskTileId tile) noexcept
 {
     at(tile).state = State::Bad;

@@ -45,8 +45,7 @@ public:
     Status endRead(DiskTileId tile, bool hashed, std::uint64_t hash);
     void endWrite(DiskTileId tile, bool hashed, std::uint64_t hash) noexcept;
 
-    // The job that was at work on it did not end well.
-    void abandonRead(DiskTileId tile) noexcept;
+    // The write that was at work on it did not end well.
     void poison(DiskTileId tile) noexcept;
 
     std::uint64_t generation(DiskTileId tile) const noexcept { return at(tile).generation; }

@@ -65,7 +65,7 @@ DiskVerdict judgeCompletion(
 }
 
 DiskScene DiskNames::scene(
-    DiskOp op, DiskTileId tile, std::uint64_t at, std::uint32_t bytes, const void* memory) const
+    DiskOp op, DiskTileId tile, std::uint64_t at, std::uint64_t bytes, const void* memory) const
 {
     const DiskTile& entry = layout->tiles[static_cast<std::size_t>(tile.value)];
     return {op, entry.name, paths[static_cast<std::size_t>(entry.file)], entry.offset + at, bytes,
@@ -74,11 +74,8 @@ DiskScene DiskNames::scene(
 
 std::string DiskNames::words(DiskOp op, DiskTileId tile) const
 {
-    const DiskTile& entry = layout->tiles[static_cast<std::size_t>(tile.value)];
-    return std::string(op == DiskOp::Read ? "read" : "write") + " of tile '" + entry.name +
-           "' at byte " + std::to_string(entry.offset) + " of " +
-           paths[static_cast<std::size_t>(entry.file)] + " (" + std::to_string(entry.bytes) +
-           " bytes)";
+    return diskSceneWords(
+        scene(op, tile, 0, layout->tiles[static_cast<std::size_t>(tile.value)].bytes, nullptr));
 }
 
 std::string diskSceneWords(const DiskScene& scene)

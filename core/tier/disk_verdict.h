@@ -32,7 +32,6 @@ struct DiskAttempts {
     int busy = 0;        // -EAGAIN
     int interrupted = 0; // -EINTR
     int media = 0;       // -EIO and its like
-    int total() const noexcept { return busy + interrupted + media; }
 };
 
 inline constexpr int kDiskBusyTries = 8;
@@ -54,7 +53,7 @@ struct DiskScene {
     std::string tile;
     std::string path;
     std::uint64_t offset = 0;
-    std::uint32_t bytes = 0;
+    std::uint64_t bytes = 0;
     const void* memory = nullptr;
 };
 
@@ -64,7 +63,7 @@ struct DiskNames {
     std::vector<std::string> paths;     // by file
 
     // Of `bytes` at `at` within the tile.
-    DiskScene scene(DiskOp op, DiskTileId tile, std::uint64_t at, std::uint32_t bytes,
+    DiskScene scene(DiskOp op, DiskTileId tile, std::uint64_t at, std::uint64_t bytes,
         const void* memory) const;
     std::string words(DiskOp op, DiskTileId tile) const; // of the whole tile
 };

@@ -11,6 +11,7 @@
 #include "core/model/safetensors.h"
 #include "core/optim/adamw.h"
 #include "core/plan/plan_builder.h"
+#include "core/plan/traversal.h"
 
 #include <QFile>
 #include <QJsonDocument>
@@ -104,7 +105,10 @@ struct Rig {
         spec.policy = "resident";
         spec.steps = 1;
         setup = valueOf(setUpRun(spec, golden.sequences));
-        allocate(setup.memory, setup.microsInFlight(), setup.batchBuffers(), setup.step.recompute);
+        const int layers = setup.shape.layers();
+        const int micros = setup.step.microBatches;
+        allocate(setup.memory, microBatchesInFlight(*setup.policy.traversal, layers, micros),
+            batchBuffers(setup.policy, layers, micros), setup.step.recompute);
         load(golden);
     }
 

@@ -55,3 +55,11 @@ struct Bench {
 };
 
 } // namespace mr::test
+
+// The bench's plan breaks the rule of this name.
+#define BREAKS(bench, rule)                                                                        \
+    do {                                                                                           \
+        const Status status = (bench).check();                                                     \
+        QVERIFY(!status.ok());                                                                     \
+        QVERIFY2(status.message().find(rule) != std::string::npos, status.message().c_str());      \
+    } while (false)

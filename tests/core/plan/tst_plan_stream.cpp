@@ -56,13 +56,6 @@ MemoryPlan memoryOf(const Bench& bench, int microBatches)
 
 } // namespace
 
-#define BREAKS(bench, rule)                                                                        \
-    do {                                                                                           \
-        const Status status = (bench).check();                                                     \
-        QVERIFY(!status.ok());                                                                     \
-        QVERIFY2(status.message().find(rule) != std::string::npos, status.message().c_str());      \
-    } while (false)
-
 class TestPlanStream : public QObject
 {
     Q_OBJECT

@@ -63,13 +63,6 @@ void insertAt(Bench& bench, TaskIndex index, Task task, TaskIndex wait)
 
 } // namespace
 
-#define BREAKS(bench, rule)                                                                        \
-    do {                                                                                           \
-        const Status status = (bench).check();                                                     \
-        QVERIFY(!status.ok());                                                                     \
-        QVERIFY2(status.message().find(rule) != std::string::npos, status.message().c_str());      \
-    } while (false)
-
 class TestPlanStreamVisits : public QObject
 {
     Q_OBJECT
