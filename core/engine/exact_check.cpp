@@ -44,6 +44,7 @@ PlainRunSpec specOf(const TinyRun& run)
     spec.updateThreads = run.updateThreads;
     spec.adamw = kAdamw;
     spec.learningRate = kLearningRate;
+    spec.disk = run.disk;
     return spec;
 }
 
@@ -79,9 +80,12 @@ Status train(Device& device, const TinyRun& run, PlainRun& plain, TinyResult& re
         result.h2dBytes = step.value().h2dBytes;
         result.d2hBytes = step.value().d2hBytes;
         result.movedBytes = step.value().movedBytes;
+        result.diskReadBytes = step.value().diskReadBytes;
+        result.diskWrittenBytes = step.value().diskWrittenBytes;
         if (s == 1)
             allocationsBefore = device.memoryUsage().allocations;
     }
+    result.plannedDisk = diskTraffic(plain.stepPlan(), plain.precision());
     MR_TRY(plain.finishLateParts());
     const LinkTraffic traffic = linkTraffic(plain.stepPlan(), plain.shape(), plain.precision());
     result.plannedH2dBytes = traffic.hostToDeviceBytes;

@@ -9,7 +9,9 @@
 #pragma once
 
 #include "core/device/device.h"
+#include "core/engine/run_disk.h"
 #include "core/model/model_config.h"
+#include "core/plan/cost_model.h"
 
 #include <millrace/status.h>
 
@@ -35,6 +37,7 @@ struct TinyRun {
     double clipNorm = 1.0;
     int steps = 4;
     int updateThreads = 2;
+    RunDiskSpec disk; // of policies that keep state there
 };
 
 struct TinyResult {
@@ -46,6 +49,9 @@ struct TinyResult {
     std::int64_t movedBytes = 0;      // of these, each way: columns that changed owner
     std::int64_t plannedH2dBytes = 0; // linkTraffic() of its plan
     std::int64_t plannedD2hBytes = 0;
+    std::int64_t diskReadBytes = 0; // of the last step
+    std::int64_t diskWrittenBytes = 0;
+    DiskTraffic plannedDisk; // diskTraffic() of its plan
     std::size_t plannedDeviceBytes = 0;
     std::size_t peakDeviceBytes = 0; // that the device counted, minus what it held before
     std::size_t plannedHostBytes = 0;

@@ -30,7 +30,7 @@ Result<MasterSnapshot> MasterSnapshot::take(StepExecutor& executor, const RunMem
         const GroupId id{static_cast<std::int32_t>(g)};
         const GroupMemory& group = memory.group(id);
         const auto count = static_cast<std::size_t>(group.elements);
-        if (!group.stateOnDevice) {
+        if (!group.stateOnDevice && group.diskFirst == group.elements) {
             const auto at = [&](StatePart p) { return group.state[static_cast<std::size_t>(p)]; };
             snapshot.m_views.push_back(
                 {{reinterpret_cast<std::uint16_t*>(at(StatePart::High)), count},

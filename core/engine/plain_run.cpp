@@ -41,7 +41,8 @@ Status PlainRun::describe()
     auto plan = planMemory(m_step, m_shape, m_spec.budget, Feedback{}, m_policy);
     MR_TRY(plan.status());
     m_plan = std::move(plan).value();
-    m_budget = {m_plan.bytes(Tier::Device), m_plan.bytes(Tier::PinnedHost), 0};
+    m_budget = {
+        m_plan.bytes(Tier::Device), m_plan.bytes(Tier::PinnedHost), m_plan.bytes(Tier::Disk)};
     MR_TRY(checkFits("device", m_budget.deviceBytes, m_spec.budget.deviceBytes));
     return checkFits("host", m_budget.hostBytes, m_spec.budget.hostBytes);
 }
@@ -51,8 +52,8 @@ Status PlainRun::build(Device& device)
     Tier lacking{}; // the budgets were compared
     auto body = RunBody::create(device,
         {m_spec.config, m_table, m_spec.micro, m_shape, m_step, m_policy, m_budget, m_rates, m_plan,
-            m_spec.updateThreads, m_spec.adamw,
-            {ScheduleKind::Constant, m_spec.learningRate, 0, 1}},
+            m_spec.updateThreads, m_spec.adamw, {ScheduleKind::Constant, m_spec.learningRate, 0, 1},
+            &m_spec.disk},
         lacking);
     MR_TRY(body.status());
     m_body = std::move(body).value();

@@ -34,7 +34,8 @@ struct PlainRunSpec {
     // What the host's updates of whole windows are made with.
     AdamwSettings adamw;
     double learningRate = 1e-3;
-    Budget budget; // bytes of 0: no limit
+    Budget budget;    // bytes of 0: no limit
+    RunDiskSpec disk; // of a plan that keeps something there
 };
 
 class PlainRun

@@ -59,8 +59,7 @@ public:
     const Carry& carry() const noexcept { return m_built.out; }    // what it left
 
 private:
-    void addWindowFactors(
-        int closing, const std::optional<HostJob>& job, StepInputs& inputs) const;
+    void addWindowFactors(int closing, const std::optional<HostJob>& job, StepInputs& inputs) const;
 
     PlanSequenceParts m_parts;
     AdamwSettings m_adamw;

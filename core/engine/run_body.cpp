@@ -33,10 +33,16 @@ Status RunBody::build(Device& device, const RunBodyParts& parts, Tier& lacking)
         batchBuffers(parts.policy, layers, micros), parts.step.recompute);
     MR_TRY(memory.status());
     m_memory = std::move(memory).value();
-    if (parts.memory.bytes(Tier::PinnedHost, MemoryUse::LowPlane) > 0)
+    if (parts.memory.bytes(Tier::PinnedHost, MemoryUse::HighPlane) > 0)
         m_updater = std::make_unique<HostUpdater>(parts.updateThreads, m_latch);
-    auto executor =
-        StepExecutor::create(device, *m_memory, parts.config, parts.table, m_updater.get());
+    if (parts.memory.disk.isActive()) {
+        auto disk = openRunDisk(
+            parts.memory, parts.disk ? *parts.disk : RunDiskSpec{}, m_memory->diskSlots(), m_latch);
+        MR_TRY(disk.status());
+        m_disk = std::move(disk).value();
+    }
+    auto executor = StepExecutor::create(
+        device, *m_memory, parts.config, parts.table, m_updater.get(), m_disk.get());
     MR_TRY(executor.status());
     m_executor = std::move(executor).value();
     MR_TRY(m_executor->prepareMemory());

@@ -13,6 +13,7 @@
 
 #include "core/base/failure_latch.h"
 #include "core/engine/plan_sequence.h"
+#include "core/engine/run_disk.h"
 #include "core/engine/run_memory.h"
 #include "core/engine/step_executor.h"
 #include "core/optim/host_updater.h"
@@ -24,7 +25,7 @@
 
 namespace mr {
 
-// All but the last three is lent and outlives the body.
+// All but numbers is lent; what is referred to outlives the body.
 struct RunBodyParts {
     const ModelConfig& config;
     const ParamTable& table;
@@ -38,6 +39,7 @@ struct RunBodyParts {
     int updateThreads = 1;
     AdamwSettings adamw;
     LrSchedule schedule;
+    const RunDiskSpec* disk = nullptr; // lent; needed where the plan keeps something on disk
 };
 
 class RunBody
@@ -51,6 +53,7 @@ public:
     RunMemory& memory() noexcept { return *m_memory; }
     StepExecutor& executor() noexcept { return *m_executor; }
     PlanSequence& plans() noexcept { return *m_plans; }
+    const DiskStore* disk() const noexcept { return m_disk.get(); } // null: nothing is on disk
 
     // After something failed: waits for what was enqueued. True: weights and state are those after
     // step `done`, and the run may go on from them or save them.
@@ -66,7 +69,10 @@ private:
     std::unique_ptr<TierStore> m_tiers;
     std::unique_ptr<RunMemory> m_memory;
     std::unique_ptr<StepExecutor> m_executor;
-    std::unique_ptr<HostUpdater> m_updater; // goes first: its jobs point to the executor's events
+    // These go first: their jobs point to the executor's events and gates, and the pool's wait for
+    // the disk.
+    std::unique_ptr<DiskStore> m_disk;
+    std::unique_ptr<HostUpdater> m_updater;
     std::optional<PlanSequence> m_plans;
 };
 

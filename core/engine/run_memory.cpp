@@ -23,18 +23,24 @@ DType typeOf(StateCodec codec, StatePart part) noexcept
     return kTypes[static_cast<std::size_t>(codec)][static_cast<std::size_t>(part)];
 }
 
+CompactRange compactRange(
+    const std::array<std::byte*, kStateParts>& at, std::int64_t count) noexcept
+{
+    const auto part = [&](StatePart p) { return at[static_cast<std::size_t>(p)]; };
+    return {reinterpret_cast<std::uint16_t*>(part(StatePart::High)),
+        reinterpret_cast<std::int8_t*>(part(StatePart::Low)),
+        reinterpret_cast<std::int8_t*>(part(StatePart::FirstMoment)),
+        reinterpret_cast<std::uint8_t*>(part(StatePart::SecondMoment)),
+        reinterpret_cast<float*>(part(StatePart::FirstScale)),
+        reinterpret_cast<float*>(part(StatePart::SecondScale)), static_cast<std::size_t>(count)};
+}
+
 CompactRange compactRange(const GroupMemory& group, std::int64_t first, std::int64_t count) noexcept
 {
-    const auto at = [&](StatePart part) {
-        const StatePlane& plane = planeOf(StateCodec::Compact, part);
-        return group.state[static_cast<std::size_t>(part)] + plane.bytes(first);
-    };
-    return {reinterpret_cast<std::uint16_t*>(at(StatePart::High)),
-        reinterpret_cast<std::int8_t*>(at(StatePart::Low)),
-        reinterpret_cast<std::int8_t*>(at(StatePart::FirstMoment)),
-        reinterpret_cast<std::uint8_t*>(at(StatePart::SecondMoment)),
-        reinterpret_cast<float*>(at(StatePart::FirstScale)),
-        reinterpret_cast<float*>(at(StatePart::SecondScale)), static_cast<std::size_t>(count)};
+    std::array<std::byte*, kStateParts> at = group.state;
+    for (const StatePart part : kPartsOfTile)
+        at[static_cast<std::size_t>(part)] += planeOf(StateCodec::Compact, part).bytes(first);
+    return compactRange(at, count);
 }
 
 // NOLINTNEXTLINE(readability-function-size): seven facts of a run, no two of which belong together
@@ -76,6 +82,7 @@ Status RunMemory::bindGroups(
         if (!group.weights && m_weightSlots.empty())
             return missing(MemoryUse::Weights);
         group.sentFirst = tiers.plan().sentFirst[g];
+        group.diskFirst = tiers.plan().diskFirst[g];
         bindGradient(tiers, id, group);
         group.hostGradient = tiers.find(Tier::PinnedHost, MemoryUse::Gradients, id).data();
         bindState(tiers, id, group);
@@ -90,6 +97,7 @@ Status RunMemory::bindGroups(
     }
     bindEnds(tiers, config, table);
     bindStateSlots(tiers);
+    bindDisk(tiers);
     const bool lacksSecond =
         config.tiedEmbedding && m_groups.front().accumulator && !secondAccumulator.data;
     return lacksSecond ? missing(MemoryUse::SecondAccumulator) : Status();
@@ -100,12 +108,13 @@ void RunMemory::bindState(const TierStore& tiers, GroupId id, GroupMemory& group
 {
     group.stateOnDevice = !tiers.find(Tier::Device, MemoryUse::LowPlane, id).empty();
     const Tier tier = group.stateOnDevice ? Tier::Device : Tier::PinnedHost;
+    const std::int64_t inMemory = group.stateOnDevice ? group.elements : group.diskFirst;
     const auto bind = [&](StatePart part, MemoryUse use, StatePart behind) {
         std::byte* plane = tiers.find(tier, use, id).data();
         group.state[static_cast<std::size_t>(part)] = plane;
         if (plane && behind != part && planeOf(m_codec, behind).exists())
             group.state[static_cast<std::size_t>(behind)] =
-                plane + planeOf(m_codec, part).bytes(group.elements);
+                plane + planeOf(m_codec, part).bytes(inMemory);
     };
     bind(StatePart::High, MemoryUse::HighPlane, StatePart::High);
     bind(StatePart::Low, MemoryUse::LowPlane, StatePart::Low);
@@ -166,6 +175,20 @@ void RunMemory::bindStateSlots(const TierStore& tiers)
         slot.gradient = at;
         at += static_cast<std::size_t>(elements) * sizeOf(gradientType());
     }
+}
+
+// The plan has a page more than the slots need, to begin at one.
+void RunMemory::bindDisk(const TierStore& tiers)
+{
+    m_disk = tiers.plan().disk;
+    m_diskParts = tiers.plan().diskParts;
+    m_diskSlotBytes = tiers.plan().diskSlotBytes;
+    const std::span<std::byte> all = tiers.find(Tier::PinnedHost, MemoryUse::DiskSlots);
+    if (all.empty())
+        return;
+    const auto address = reinterpret_cast<std::uintptr_t>(all.data());
+    m_diskSlots = all.subspan((kDiskAlign - address % kDiskAlign) % kDiskAlign,
+        static_cast<std::size_t>(m_disk.slots) * m_diskSlotBytes);
 }
 
 // Embedding and head, which the model reads apart from blocks.

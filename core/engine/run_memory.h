@@ -41,6 +41,7 @@ struct GroupMemory {
     std::byte* sentGradient = nullptr;
     std::byte* hostGradient = nullptr; // from sentFirst on
     bool stateOnDevice = false;
+    std::int64_t diskFirst = 0; // what a disk tile has of state ends here in memory
     std::array<std::byte*, kStateParts> state{}; // where stateOnDevice says
     // Of a block: where its weights stay, or in each of the slots they may come to.
     std::vector<BlockTensors> weightViews;
@@ -62,6 +63,9 @@ struct GroupMemory {
     bool streams() const noexcept { return !weights; } // of training
 };
 
+// Of compact state whose parts begin at these places, which all exist.
+CompactRange compactRange(
+    const std::array<std::byte*, kStateParts>& at, std::int64_t count) noexcept;
 // Elements [first, first + count) of a group whose state is compact and on the host. Precondition:
 // `first` is a multiple of kCompactGroup.
 CompactRange compactRange(
@@ -108,6 +112,16 @@ public:
     DType gradientType() const noexcept { return m_shape.compute; }
     StateCodec stateCodec() const noexcept { return m_codec; }
 
+    // State on disk, and the slots of host memory it passes through, which start at a page.
+    const DiskCuts& disk() const noexcept { return m_disk; }
+    const DiskParts& diskParts() const noexcept { return m_diskParts; }
+    std::span<std::byte> diskSlot(int stage) const noexcept
+    {
+        return m_diskSlots.subspan(
+            static_cast<std::size_t>(stage) * m_diskSlotBytes, m_diskSlotBytes);
+    }
+    std::span<std::byte> diskSlots() const noexcept { return m_diskSlots; }
+
     BlockScratch scratch;
     HeadScratch head;
     TensorView headProduct; // null data unless planned
@@ -135,11 +149,16 @@ private:
     void bindState(const TierStore& tiers, GroupId id, GroupMemory& group) const;
     void bindEnds(const TierStore& tiers, const ModelConfig& config, const ParamTable& table);
     void bindStateSlots(const TierStore& tiers);
+    void bindDisk(const TierStore& tiers);
     Status bindWork(const TierStore& tiers, const ModelConfig& config, const ParamTable& table);
     Status bindBatches(const TierStore& tiers, std::int64_t deviceBuffers);
 
     MicroShape m_shape;
     StateCodec m_codec = StateCodec::Plain;
+    DiskCuts m_disk;
+    DiskParts m_diskParts;
+    std::span<std::byte> m_diskSlots;
+    std::size_t m_diskSlotBytes = 0;
     std::int64_t m_hidden = 0;
     std::int64_t m_layers = 0; // blocks
     std::int64_t m_slots = 1;

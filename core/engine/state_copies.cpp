@@ -37,21 +37,42 @@ Status StepExecutor::copyThroughStaging(
 Status StepExecutor::readState(
     GroupId group, StatePart part, std::int64_t first, std::span<std::byte> out)
 {
-    const std::byte* from = planeAt(group, part, first);
     if (m_memory.group(group).stateOnDevice)
-        return copyThroughStaging(out.data(), from, out.size(), false);
-    std::memcpy(out.data(), from, out.size());
-    return {};
+        return copyThroughStaging(out.data(), planeAt(group, part, first), out.size(), false);
+    const std::size_t here = inMemory(group, part, first, out.size());
+    if (here > 0)
+        std::memcpy(out.data(), planeAt(group, part, first), here);
+    if (here == out.size())
+        return {};
+    const auto each = planeOf(m_memory.stateCodec(), part).valueBytes;
+    return m_disk->read(
+        group, part, first + static_cast<std::int64_t>(here / each), out.subspan(here));
 }
 
 Status StepExecutor::writeState(
     GroupId group, StatePart part, std::int64_t first, std::span<const std::byte> in)
 {
-    std::byte* to = planeAt(group, part, first);
     if (m_memory.group(group).stateOnDevice)
-        return copyThroughStaging(to, in.data(), in.size(), true);
-    std::memcpy(to, in.data(), in.size());
-    return {};
+        return copyThroughStaging(planeAt(group, part, first), in.data(), in.size(), true);
+    const std::size_t here = inMemory(group, part, first, in.size());
+    if (here > 0)
+        std::memcpy(planeAt(group, part, first), in.data(), here);
+    if (here == in.size())
+        return {};
+    const auto each = planeOf(m_memory.stateCodec(), part).valueBytes;
+    return m_disk->write(
+        group, part, first + static_cast<std::int64_t>(here / each), in.subspan(here));
+}
+
+std::size_t StepExecutor::inMemory(
+    GroupId group, StatePart part, std::int64_t first, std::size_t bytes) const
+{
+    if (!m_memory.diskParts().has(part))
+        return bytes;
+    const StatePlane& plane = planeOf(m_memory.stateCodec(), part);
+    const std::int64_t end = plane.values(m_memory.group(group).diskFirst);
+    const auto here = static_cast<std::size_t>(std::max<std::int64_t>(0, end - first));
+    return std::min(bytes, here * plane.valueBytes);
 }
 
 Status StepExecutor::writeMaster(GroupId group, const MasterView& master)
@@ -153,7 +174,7 @@ Status StepExecutor::copyBlocking(
     return copyThroughStaging(to, from, bytes, toDevice);
 }
 
-// Zero bytes are zero moments in either codec.
+// Zero bytes are zero moments in either codec. Tiles on disk are zero until they are written.
 Status StepExecutor::clearMoments(GroupId group)
 {
     for (const StatePart part : {StatePart::FirstMoment, StatePart::SecondMoment,
@@ -170,10 +191,10 @@ Status StepExecutor::clearPlane(GroupId group, StatePart part)
     if (memory.stateOnDevice && plane.exists() && typeOf(m_memory.stateCodec(), part) == DType::F32)
         return m_device.ops().fill(
             {vectorView(planeAt(group, part, 0), DType::F32, values), 0.0F}, stream(Lane::CopyIn));
-    const std::vector<std::byte> zeros(
-        std::min(m_memory.staging.size(), plane.bytes(memory.elements)));
-    for (std::size_t done = 0; done < plane.bytes(memory.elements); done += zeros.size()) {
-        const std::size_t bytes = std::min(zeros.size(), plane.bytes(memory.elements) - done);
+    const std::size_t all = inMemory(group, part, 0, plane.bytes(memory.elements));
+    const std::vector<std::byte> zeros(std::min(m_memory.staging.size(), all));
+    for (std::size_t done = 0; done < all; done += zeros.size()) {
+        const std::size_t bytes = std::min(zeros.size(), all - done);
         const auto first = static_cast<std::int64_t>(done / plane.valueBytes);
         MR_TRY(writeState(group, part, first, {zeros.data(), bytes}));
     }

@@ -15,18 +15,35 @@ std::byte* StepExecutor::planeAt(GroupId group, StatePart part, std::int64_t val
            static_cast<std::size_t>(value) * planeOf(m_memory.stateCodec(), part).valueBytes;
 }
 
-// What the host updates of one decay run. Precondition: `first` is a multiple of kScaledElements.
-HostUpdateRange StepExecutor::hostRange(GroupId group, std::int64_t first, std::int64_t count) const
+// Where the host finds a part of the state of `first`: in memory, or in the slot it came to from
+// disk. Precondition: the codec has the part.
+std::byte* StepExecutor::hostState(const Task& task, StatePart part, std::int64_t first) const
 {
-    const GroupMemory& memory = m_memory.group(group);
-    const auto at = [&](StatePart part) { return planeAt(group, part, first); };
+    const StatePlane& plane = planeOf(m_memory.stateCodec(), part);
+    const DiskParts& parts = m_memory.diskParts();
+    if (task.stage < 0 || !parts.has(part))
+        return planeAt(task.group, part, first / plane.elementsPerValue);
+    const std::int64_t value = (first - task.firstElement) / plane.elementsPerValue;
+    return m_memory.diskSlot(task.stage).data() + diskPlaneOffset(parts, part, task.elementCount) +
+           static_cast<std::size_t>(value) * plane.valueBytes;
+}
+
+// What the host updates of one decay run. Precondition: `first` is a multiple of kScaledElements.
+HostUpdateRange StepExecutor::hostRange(
+    const Task& task, std::int64_t first, std::int64_t count) const
+{
+    const GroupMemory& memory = m_memory.group(task.group);
+    const auto at = [&](StatePart part) { return hostState(task, part, first); };
     HostUpdateRange out;
     AdamwRange& range = out.range;
     range.grad = memory.gradientOnHost(m_memory.gradientType(), first);
     range.gradType = m_memory.gradientType();
     range.count = static_cast<std::size_t>(count);
     if (m_memory.stateCodec() == StateCodec::Compact) {
-        out.compact = compactRange(memory, first, count);
+        std::array<std::byte*, kStateParts> parts{};
+        for (const StatePart part : kPartsOfTile)
+            parts[static_cast<std::size_t>(part)] = at(part);
+        out.compact = compactRange(parts, count);
         return out;
     }
     range.high = reinterpret_cast<std::uint16_t*>(at(StatePart::High));
@@ -45,7 +62,7 @@ void StepExecutor::findHostRanges(const Task& task, std::vector<HostUpdateRange>
         const std::int64_t count = std::min(run.first + run.count, end) - first;
         if (count <= 0)
             continue;
-        ranges.push_back(hostRange(task.group, first, count));
+        ranges.push_back(hostRange(task, first, count));
         ranges.back().decayed = run.decayed;
     }
 }

@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::size_t kMostRanges = 16; // a block has ten slots
 // The device is told to begin after so many tasks, and again after as many more: it works while the
-// rest is enqueued. The pool holds kMaxJobs and then blocks, so those before them must be able to end.
+// rest is enqueued. The pool holds kMaxJobs and then blocks, so those before them must be able to
+// end.
 constexpr TaskIndex kTasksAhead = 32;
 static_assert(kTasksAhead < HostUpdater::kMaxJobs);
 
@@ -22,9 +23,9 @@ std::int64_t nowNs()
         .count();
 }
 
-bool isStreamLane(Lane lane)
+bool isStream(Lane lane)
 {
-    return lane == Lane::Compute || lane == Lane::CopyIn || lane == Lane::CopyOut;
+    return lane != Lane::Host && !isDisk(lane);
 }
 
 // Tasks that write activations, gradients and copies of what is unchanged elsewhere.
@@ -32,6 +33,7 @@ bool changesNothing(const Task& task, bool hasWindows)
 {
     switch (task.kind) {
     case TaskKind::FetchBatch:
+    case TaskKind::ReadFromDisk:
     case TaskKind::FetchWeights:
     case TaskKind::FetchState:
     case TaskKind::SaveBoundary:
@@ -84,7 +86,7 @@ StepExecutor::StepExecutor(Device& device, RunMemory& memory, const ModelConfig&
 StepExecutor::~StepExecutor() = default;
 
 Result<std::unique_ptr<StepExecutor>> StepExecutor::create(Device& device, RunMemory& memory,
-    const ModelConfig& config, const ParamTable& table, HostUpdater* updater)
+    const ModelConfig& config, const ParamTable& table, HostUpdater* updater, DiskStore* disk)
 {
     auto executor =
         std::unique_ptr<StepExecutor>(new StepExecutor(device, memory, config, table, updater));
@@ -111,6 +113,11 @@ Result<std::unique_ptr<StepExecutor>> StepExecutor::create(Device& device, RunMe
         return self->copyThroughStaging(to, from, bytes, toDevice);
     };
     executor->m_finish = [self = executor.get()](Stream& stream) { return self->finish(stream); };
+    if (disk) {
+        auto tasks = DiskTasks::create(device, memory, *disk);
+        MR_TRY(tasks.status());
+        executor->m_disk = std::move(tasks).value();
+    }
     if (memory.window)
         executor->m_window = std::make_unique<WindowTasks>(device, memory, table);
     return executor;
@@ -189,6 +196,10 @@ Result<StepResult> StepExecutor::run(const StepPlan& plan, const StepInputs& inp
     m_d2hBytes = 0;
     if (m_window)
         m_window->clearPublished();
+    if (m_disk) {
+        MR_TRY(m_disk->flush());
+        m_disk->takeMoved(); // which was between steps
+    }
     std::fill(m_accumulated.begin(), m_accumulated.end(), false);
     MR_TRY(fillHostBatches(inputs));
     for (TaskIndex i = 0; i < plan.tasks.size(); ++i) {
@@ -236,8 +247,8 @@ Status StepExecutor::enqueue(const StepPlan& plan, TaskIndex index, const StepIn
     m_mayHaveChanged = m_mayHaveChanged || !changesNothing(task, m_window != nullptr);
     if (task.lane == Lane::Host)
         return submitHostUpdate(plan, index, inputs);
-    if (!isStreamLane(task.lane))
-        return refuse(task);
+    if (isDisk(task.lane))
+        return submitDiskTask(plan, index);
     Stream& lane = stream(task.lane);
     MR_TRY(waitFor(plan, task, lane));
     MR_TRY(lane.record(*events.begin));
@@ -255,16 +266,64 @@ Status StepExecutor::waitFor(const StepPlan& plan, const Task& task, Stream& lan
         TaskEvents& events = m_events[wait.index()];
         if (other.lane == task.lane)
             continue; // in order by itself
-        if (other.lane != Lane::Host) {
+        if (isStream(other.lane)) {
             MR_TRY(lane.waitFor(*events.end));
             continue;
         }
         if (!m_device.info().waitsForGates) {
-            m_device.submit(); // the update may wait for what was enqueued
-            MR_TRY(m_updater->waitFor(*m_gate, events.generation));
+            m_device.submit(); // what opens the gate may wait for what was enqueued
+            MR_TRY(waitForGate(other.lane, events.generation));
         }
-        MR_TRY(lane.waitFor(*m_gate, events.generation));
+        MR_TRY(lane.waitFor(gateOf(other.lane), events.generation));
     }
+    return {};
+}
+
+Gate& StepExecutor::gateOf(Lane lane)
+{
+    return lane == Lane::Host ? *m_gate : m_disk->gate(lane);
+}
+
+Status StepExecutor::waitForGate(Lane lane, std::uint64_t generation)
+{
+    return lane == Lane::Host ? m_updater->waitFor(*m_gate, generation)
+                              : m_disk->waitFor(lane, generation);
+}
+
+// What work that is not on a stream waits for: one event and one gate. Waits ascend and lanes run
+// in order, so of each kind the last will do, if they are of one lane.
+Result<DiskAfter> StepExecutor::afterOf(const StepPlan& plan, const Task& task)
+{
+    DiskAfter after;
+    for (const Wait wait : plan.waitsOf(task)) {
+        const Task& other = plan.tasks[wait.index()];
+        const TaskEvents& events = m_events[wait.index()];
+        if (other.lane == task.lane)
+            continue; // in order by itself
+        if (isStream(other.lane)) {
+            after.event = events.end.get();
+            continue;
+        }
+        Gate* gate = &gateOf(other.lane);
+        if (after.gate && after.gate != gate)
+            return refuse(task);
+        after.gate = gate;
+        after.generation = events.generation;
+    }
+    return after;
+}
+
+Status StepExecutor::submitDiskTask(const StepPlan& plan, TaskIndex index)
+{
+    const Task& task = plan.tasks[index];
+    if (!m_disk)
+        return refuse(task);
+    TaskEvents& events = m_events[index];
+    Result<DiskAfter> after = afterOf(plan, task);
+    MR_TRY(after.status());
+    Result<std::uint64_t> generation = m_disk->submit(task, after.value(), &events.diskTimes);
+    MR_TRY(generation.status());
+    events.generation = generation.value();
     return {};
 }
 
@@ -276,12 +335,12 @@ Status StepExecutor::submitHostUpdate(
     if (!m_updater || (!isWindow && task.kind != TaskKind::UpdateOnHost))
         return refuse(task);
     TaskEvents& events = m_events[index];
+    Result<DiskAfter> after = afterOf(plan, task);
+    MR_TRY(after.status());
     HostUpdateJob job;
-    for (const Wait wait : plan.waitsOf(task)) {
-        const TaskEvents& other = m_events[wait.index()];
-        if (other.generation == 0)
-            job.after = other.end.get(); // waits ascend and lanes run in order: the last will do
-    }
+    job.after = after.value().event;
+    job.afterGate = after.value().gate;
+    job.afterGeneration = after.value().generation;
     if (isWindow) {
         MR_TRY(m_window->makeWork(plan, task, inputs, events.work));
         job.work = &events.work;
@@ -314,7 +373,7 @@ Status StepExecutor::awaitLanes(const StepPlan& plan)
     MR_TRY(idle.wait());
     for (TaskIndex i = 0; i < plan.tasks.size(); ++i)
         if (m_events[i].generation != 0)
-            MR_TRY(m_updater->waitFor(*m_gate, m_events[i].generation));
+            MR_TRY(waitForGate(plan.tasks[i].lane, m_events[i].generation));
     return {};
 }
 
@@ -335,7 +394,9 @@ void StepExecutor::collect(const StepPlan& plan, StepResult& result)
     m_intervals.clear();
     for (TaskIndex i = 0; i < plan.tasks.size(); ++i) {
         const TaskEvents& events = m_events[i];
-        if (events.generation != 0)
+        if (isDisk(plan.tasks[i].lane))
+            m_intervals.push_back({events.diskTimes.beginNs, events.diskTimes.endNs});
+        else if (events.generation != 0)
             m_intervals.push_back({events.hostTimes.beginNs, events.hostTimes.endNs});
         else
             m_intervals.push_back({events.begin->timeNs(), events.end->timeNs()});
@@ -343,6 +404,11 @@ void StepExecutor::collect(const StepPlan& plan, StepResult& result)
     result.tasks = m_intervals;
     result.h2dBytes = m_h2dBytes;
     result.d2hBytes = m_d2hBytes;
+    if (m_disk) {
+        const DiskTasks::Moved moved = m_disk->takeMoved();
+        result.diskReadBytes = moved.readBytes;
+        result.diskWrittenBytes = moved.writtenBytes;
+    }
     std::memcpy(&result.scalars, m_memory.hostScalars.scalars.data, sizeof(StepScalars));
     const auto* losses = m_memory.hostScalars.losses.as<const double>();
     for (std::int64_t m = 0; m < m_memory.hostScalars.losses.count(); ++m)

@@ -14,6 +14,7 @@
 #include "core/data/batch_stream.h"
 #include "core/device/device.h"
 #include "core/device/ops.h"
+#include "core/engine/disk_tasks.h"
 #include "core/engine/run_memory.h"
 #include "core/engine/window_tasks.h"
 #include "core/model/weights.h"
@@ -51,6 +52,8 @@ struct StepResult {
     // Of these, each way: columns that changed owner. Their lists, 4 bytes a column, are not
     // counted.
     std::int64_t movedBytes = 0;
+    std::int64_t diskReadBytes = 0; // whole pages
+    std::int64_t diskWrittenBytes = 0;
     std::span<const Interval> tasks; // by index of the plan; valid until the next run()
 };
 
@@ -67,9 +70,11 @@ struct StateViews {
 class StepExecutor
 {
 public:
-    // `updater` may be null where no plan has a task on the Host lane.
+    // `updater` may be null where no plan has a task on the Host lane, `disk` where none has one
+    // on the disk's.
     static Result<std::unique_ptr<StepExecutor>> create(Device& device, RunMemory& memory,
-        const ModelConfig& config, const ParamTable& table, HostUpdater* updater);
+        const ModelConfig& config, const ParamTable& table, HostUpdater* updater,
+        DiskStore* disk = nullptr);
     ~StepExecutor();
 
     // Makes the events a plan of this size needs.
@@ -129,11 +134,12 @@ private:
     struct TaskEvents {
         std::unique_ptr<Event> begin;
         std::unique_ptr<Event> end;
-        // Of a task on the Host lane.
+        // Of a task on the Host lane, or on the disk's.
         HostUpdateTimes hostTimes;
+        DiskTimes diskTimes;
         std::vector<HostUpdateRange> ranges; // lent to the updater until the gate opens
         WindowWork work;                     // the same, for policies with windows
-        std::uint64_t generation = 0;        // of the updater's gate; 0: not on the Host lane
+        std::uint64_t generation = 0;        // of the lane's gate; 0: its lane is a stream
     };
 
     StepExecutor(Device& device, RunMemory& memory, const ModelConfig& config,
@@ -146,6 +152,10 @@ private:
     Status fillHostBatches(const StepInputs& inputs);
     Status enqueue(const StepPlan& plan, TaskIndex index, const StepInputs& inputs);
     Status waitFor(const StepPlan& plan, const Task& task, Stream& stream);
+    Gate& gateOf(Lane lane);
+    Status waitForGate(Lane lane, std::uint64_t generation);
+    Status submitDiskTask(const StepPlan& plan, TaskIndex index);
+    Result<DiskAfter> afterOf(const StepPlan& plan, const Task& task);
     Status enqueueWork(const Task& task, const StepInputs& inputs, Stream& stream);
     Status enqueueForward(const Task& task, Stream& stream);
     Status enqueueBackward(const Task& task, const StepInputs& inputs, Stream& stream);
@@ -163,7 +173,11 @@ private:
     StateViews stateOnDevice(const Task& task, std::int64_t first, std::int64_t count) const;
     std::byte* planeAt(GroupId group, StatePart part, std::int64_t value) const;
     Status enqueueUpdate(const AdamwArgs& args, const StateViews& state, Stream& stream);
-    HostUpdateRange hostRange(GroupId group, std::int64_t first, std::int64_t count) const;
+    std::byte* hostState(const Task& task, StatePart part, std::int64_t first) const;
+    HostUpdateRange hostRange(const Task& task, std::int64_t first, std::int64_t count) const;
+    // How many of the bytes of a part, from a value on, are in memory; the rest is on disk.
+    std::size_t inMemory(
+        GroupId group, StatePart part, std::int64_t first, std::size_t bytes) const;
     Status moveState(const Task& task, Stream& stream);
     const AdamwFactors& factorsOf(const StepInputs& inputs, const Task& task) const
     {
@@ -192,6 +206,7 @@ private:
     HostUpdater* m_updater;
     std::array<std::unique_ptr<Stream>, 3> m_streams; // Compute, CopyIn, CopyOut
     std::unique_ptr<Gate> m_gate;                     // opened by the updater, task by task
+    std::unique_ptr<DiskTasks> m_disk;                // null: nothing is on disk
     std::unique_ptr<WindowTasks> m_window;            // null: the policy has none
     WindowTasks::Copy m_copy;                         // copyThroughStaging
     WindowTasks::Finish m_finish;

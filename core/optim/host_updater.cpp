@@ -13,6 +13,7 @@ namespace {
 
 // How soon a stop or a failure is seen where no word changes.
 constexpr std::chrono::milliseconds kPoll{20};
+constexpr std::chrono::microseconds kGatePoll{50};
 
 std::size_t tilesOf(const HostUpdateRange& part) noexcept
 {
@@ -155,7 +156,15 @@ bool HostUpdater::prepareJob()
     if (job.after && !m_latch.failed())
         if (const Status status = job.after->wait(); !status.ok())
             m_latch.fail(status);
+    awaitGate(job);
     return true;
+}
+
+// A gate cannot be slept on; what it waits for takes milliseconds.
+void HostUpdater::awaitGate(const HostUpdateJob& job) const
+{
+    while (job.afterGate && !job.afterGate->isOpen(job.afterGeneration) && !m_latch.failed())
+        std::this_thread::sleep_for(kGatePoll);
 }
 
 // How many tiles the job has; none where nothing may be updated.

@@ -1,8 +1,8 @@
 // HostUpdater: the pool that runs AdamW on host memory while the device computes.
 //
 // One job is the update of some ranges once their gradient has arrived: the pool waits for the
-// job's event, reads the step's scalars, cuts the ranges into tiles, works on them with all its
-// threads, and opens the job's gate at its generation. Bits do not depend on the number of
+// job's event and gate, reads the step's scalars, cuts the ranges into tiles, works on them with
+// all its threads, and opens the job's gate at its generation. Bits do not depend on the number of
 // threads: AdamW is elementwise.
 //
 // Threads  submit(), waitFor(): engine thread. The pool's own threads are named "update-0" ...
@@ -65,6 +65,8 @@ struct HostUpdateJob {
     std::uint64_t generation = 0;
     HostUpdateTimes* times = nullptr; // written before the gate opens; may be null
     HostWork* work = nullptr;         // if set, it is the job; the first three are not read
+    const Gate* afterGate = nullptr;  // null: none; who opens it does so after a failure, too
+    std::uint64_t afterGeneration = 0;
 };
 
 class HostUpdater
@@ -93,6 +95,7 @@ public:
 private:
     void threadLoop();
     bool prepareJob();
+    void awaitGate(const HostUpdateJob& job) const;
     std::size_t openJob(const HostUpdateJob& job);
     void finishJob() noexcept;
     void runTile(std::size_t tile) noexcept;

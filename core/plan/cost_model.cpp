@@ -1,6 +1,7 @@
 #include "core/plan/cost_model.h"
 
 #include "core/plan/columns.h"
+#include "core/plan/disk_cuts.h"
 #include "core/plan/task_clocks.h"
 
 #include <algorithm>
@@ -96,6 +97,10 @@ std::optional<double> durationOf(const StepPlan& plan, const Task& task, const C
     default:
         break;
     }
+    if (isDisk(task.lane))
+        return secondsOf(static_cast<double>(diskBytes(plan, task, input.precision)),
+            task.lane == Lane::DiskIn ? input.rates.diskReadBytesPerSecond
+                                      : input.rates.diskWriteBytesPerSecond);
     if (task.lane == Lane::CopyIn)
         return secondsOf(bytes, input.rates.hostToDeviceBytesPerSecond);
     if (task.lane == Lane::CopyOut)
@@ -121,7 +126,8 @@ StallCause causeOf(Lane lane) noexcept
         return StallCause::D2h;
     case Lane::Host:
         return StallCause::HostUpdate;
-    case Lane::Disk:
+    case Lane::DiskIn:
+    case Lane::DiskOut:
         return StallCause::Disk;
     case Lane::Compute:
         break;
@@ -179,6 +185,24 @@ LinkTraffic linkTraffic(const StepPlan& plan, const ModelShape& shape, Precision
             traffic.hostToDeviceBytes += bytes;
         else if (task.lane == Lane::CopyOut)
             traffic.deviceToHostBytes += bytes;
+    }
+    return traffic;
+}
+
+std::int64_t diskBytes(const StepPlan& plan, const Task& task, Precision precision) noexcept
+{
+    const DiskParts parts{plan.stateCodec, precision == Precision::BF16};
+    return static_cast<std::int64_t>(diskPages(diskTileBytes(parts, task.elementCount)));
+}
+
+DiskTraffic diskTraffic(const StepPlan& plan, Precision precision)
+{
+    DiskTraffic traffic;
+    for (const Task& task : plan.tasks) {
+        if (!isDisk(task.lane))
+            continue;
+        const std::int64_t bytes = diskBytes(plan, task, precision);
+        (task.lane == Lane::DiskIn ? traffic.readBytes : traffic.writtenBytes) += bytes;
     }
     return traffic;
 }

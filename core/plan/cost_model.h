@@ -66,6 +66,16 @@ struct LinkTraffic {
 };
 LinkTraffic linkTraffic(const StepPlan& plan, const ModelShape& shape, Precision precision);
 
+// What one plan moves between host and disk, in whole pages. Exact.
+struct DiskTraffic {
+    std::int64_t readBytes = 0;
+    std::int64_t writtenBytes = 0;
+};
+DiskTraffic diskTraffic(const StepPlan& plan, Precision precision);
+
+// Of one task on a disk lane.
+std::int64_t diskBytes(const StepPlan& plan, const Task& task, Precision precision) noexcept;
+
 // Of one task; 0 where it copies nothing between host and device. What moves when columns change
 // owner is not in a plan.
 std::int64_t copyBytes(

@@ -12,12 +12,13 @@ namespace mr {
 
 namespace {
 
-constexpr std::array<std::string_view, 31> kUseNames = {"weights", "high plane", "low plane",
+constexpr std::array<std::string_view, 33> kUseNames = {"weights", "high plane", "low plane",
     "first moments", "second moments", "accumulators", "second accumulator", "gradients",
     "boundaries", "activations", "workspace", "head", "head product", "batches", "constants",
     "scalars", "staging", "attention cache", "state slots", "upload landing", "urgent state",
     "urgent gradients", "urgent sums", "urgent scratch", "column energies", "column lists",
-    "packed gradients", "upload slots", "window sums", "window scalars", "weight slots"};
+    "packed gradients", "upload slots", "window sums", "window scalars", "weight slots",
+    "disk slots", "state on disk"};
 
 constexpr std::size_t kAccumulatorBytes = 4; // fp32
 
@@ -25,17 +26,19 @@ struct GroupInput {
     GroupId id;
     std::int64_t elements = 0;
     std::int64_t sentFirst = 0;
+    std::int64_t diskFirst = 0;
     Tier weights{};
     Tier state{};
     bool isBlock = false;
     bool byColumns = false;
-    StateCodec codec = StateCodec::Plain;
+    DiskParts disk;
 };
 
 void addState(ItemList& list, Tier tier, const GroupInput& group, bool withHigh)
 {
     const auto bytes = [&](StatePart part) {
-        return planeOf(group.codec, part).bytes(group.elements);
+        return planeOf(group.disk.codec, part)
+            .bytes(group.disk.has(part) ? group.diskFirst : group.elements);
     };
     if (withHigh)
         list.add(tier, MemoryUse::HighPlane, group.id, bytes(StatePart::High));
@@ -102,6 +105,24 @@ void addSlots(ItemList& list, MemoryPlan& cuts, const BlockParts& parts, const M
     if (input.precision == Precision::F32 && !input.byColumns)
         list.add(Tier::Device, MemoryUse::UploadLanding, kOfTheRun,
             bytes(4, 1, std::min(input.tileElements, largestUpload)));
+}
+
+void addDisk(ItemList& list, MemoryPlan& cuts)
+{
+    if (!cuts.disk.isActive())
+        return;
+    const auto pages = [&](std::int64_t count) {
+        return diskPages(diskTileBytes(cuts.diskParts, count));
+    };
+    std::vector<std::size_t> bytes(cuts.diskFirst.size());
+    for (const DiskRange& tile : cuts.disk.tiles)
+        bytes[static_cast<std::size_t>(tile.group.value)] += pages(tile.count);
+    for (std::size_t g = 0; g < bytes.size(); ++g)
+        list.add(Tier::Disk, MemoryUse::DiskState, GroupId{static_cast<std::int32_t>(g)}, bytes[g]);
+    list.add(Tier::Disk, MemoryUse::DiskState, kOfTheRun, kDiskAlign);
+    cuts.diskSlotBytes = pages(cuts.disk.tileElements);
+    list.add(Tier::PinnedHost, MemoryUse::DiskSlots, kOfTheRun,
+        static_cast<std::size_t>(cuts.disk.slots) * cuts.diskSlotBytes + kDiskAlign);
 }
 
 void addWeightSlots(ItemList& list, MemoryPlan& cuts, const ModelShape& shape,
@@ -171,6 +192,7 @@ std::int64_t cutGroups(
         const GroupPlacement& home = placements[g];
         const std::int64_t elements = shape.groups[g].elements;
         const std::int64_t first = firstHostElement(home.deviceShare, elements);
+        cuts.diskFirst.push_back(hostCuts(home, 0.0, elements).diskFirst);
         cuts.hostFirst.push_back(first);
         cuts.sentFirst.push_back(firstSentElement(home, elements));
         if (home.state == Tier::Device)
@@ -232,6 +254,8 @@ Result<MemoryPlan> planMemory(const StepSpec& spec, const ModelShape& shape, con
     cuts.stateCodec = policy.stateCodec;
     cuts.window = windowLayout(shape, policy, spec.clipNorm);
     const bool byColumns = cuts.window.isActive();
+    cuts.disk = diskCuts(shape, placements, policy, last);
+    cuts.diskParts = {policy.stateCodec, spec.precision == Precision::BF16};
     const std::int64_t largestVisit = cutGroups(shape, placements, cuts);
     const BlockParts parts = largestParts(shape, cuts.sentFirst);
     cuts.gradients =
@@ -241,14 +265,15 @@ Result<MemoryPlan> planMemory(const StepSpec& spec, const ModelShape& shape, con
     for (std::size_t g = 0; g < shape.groups.size(); ++g) {
         addGroup(list,
             {GroupId{static_cast<std::int32_t>(g)}, shape.groups[g].elements, cuts.sentFirst[g],
-                placements[g].weights, placements[g].state, isBlock(g, shape.groups.size()),
-                byColumns, cuts.stateCodec},
+                cuts.diskFirst[g], placements[g].weights, placements[g].state,
+                isBlock(g, shape.groups.size()), byColumns, cuts.diskParts},
             cuts.gradients, spec.precision);
     }
     addSlots(
         list, cuts, parts, shape, {largestVisit, spec.precision, policy.tileElements, byColumns});
     if (byColumns)
         addWindow(list, cuts.window, spec.precision);
+    addDisk(list, cuts);
     addWeightSlots(list, cuts, shape, placements, spec.precision, policy.turns);
     addBothSides(list, shape, batchBuffers(inFlight), spec.microBatches);
     cuts.savesBoundaries = savesBoundaries(placements);
@@ -273,6 +298,7 @@ MemoryPlan planInferenceMemory(const StepSpec& spec, const ModelShape& shape)
     MemoryPlan plan;
     plan.hostFirst.assign(shape.groups.size(), 0);
     plan.sentFirst = plan.hostFirst;
+    plan.diskFirst = plan.hostFirst;
     plan.items = list.take();
     return plan;
 }

@@ -34,14 +34,18 @@
 // SecondMoments 4 n each (also of what the device updates from there), Gradients c n of what the
 // host updates (where weights stream: of all); Batches (every micro-batch of the step), Scalars
 // (the step's results). With `resident` the host holds no state: checkpoints pass through one
-// staging tile (Staging). With windows: WindowSums, banks of 4 n" (c n" where a window comes as one
-// gradient, which then is sent there), Gradients c n" for what has landed and is not yet summed,
-// and WindowScalars: the window's norm, 4 bytes for every 1,024 elements of n".
+// staging tile (Staging). Where state is on disk (disk_cuts.h) LowPlane and moments end where that
+// begins, and DiskSlots are the slots it passes through, with a page to align them. Disk:
+// DiskState, tiles in whole pages, and of the run the page in front of them. With windows:
+// WindowSums, banks of 4 n" (c n" where a window comes as one gradient, which then is sent there),
+// Gradients c n" for what has landed and is not yet summed, and WindowScalars: the window's norm, 4
+// bytes for every 1,024 elements of n".
 
 #pragma once
 
 #include "core/base/ids.h"
 #include "core/plan/columns.h"
+#include "core/plan/disk_cuts.h"
 #include "core/plan/model_shape.h"
 #include "core/plan/policy.h"
 #include "core/plan/state_codec.h"
@@ -85,6 +89,8 @@ enum class MemoryUse : std::uint8_t {
     WindowSums,
     WindowScalars,
     WeightSlots,
+    DiskSlots,
+    DiskState,
 };
 
 std::string_view name(MemoryUse use) noexcept; // "weights", "low plane", ...
@@ -104,7 +110,11 @@ struct MemoryPlan {
     std::vector<std::int64_t> sentFirst; // by group: the host gets gradients from this element on
     std::int64_t stateTileElements = 0;  // of a state slot; 0: there are none
     WindowLayout window;
-    bool visitsStream = false;    // state slots have a high half and a gradient
+    bool visitsStream = false;           // state slots have a high half and a gradient
+    std::vector<std::int64_t> diskFirst; // by group: state is on disk from this element on
+    DiskCuts disk;
+    DiskParts diskParts;
+    std::size_t diskSlotBytes = 0;
     int weightSlots = 0;          // of blocks whose weights' home is the host
     bool savesBoundaries = false; // their home is the host
     StateCodec stateCodec = StateCodec::Plain;

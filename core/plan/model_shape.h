@@ -82,6 +82,8 @@ struct Feedback {
     double deviceAdamwElementsPerSecond = 0.0;
     double deviceFlopsPerSecond = 0.0;
     double deviceGradientElementsPerSecond = 0.0; // rounding and norm; 0: taken to be free
+    double diskReadBytesPerSecond = 0.0;          // while as much is written
+    double diskWriteBytesPerSecond = 0.0;         // while as much is read
     LayerSeconds embedding;
     LayerSeconds block;
     LayerSeconds head; // backward includes its losses, as in a step

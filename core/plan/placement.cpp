@@ -132,6 +132,7 @@ public:
             home.deviceShare =
                 stateStays ? 1.0
                            : line.next(shape.groups[static_cast<std::size_t>(layer)].elements);
+            home.diskShare = stateStays ? 0.0 : m_homes.diskShare;
             placements.push_back(home);
         }
         return placements;
@@ -205,6 +206,14 @@ std::int64_t firstHostElement(double deviceShare, std::int64_t elements) noexcep
         return elements;
     const auto wanted = static_cast<std::int64_t>(deviceShare * static_cast<double>(elements));
     return wanted / kCutElements * kCutElements;
+}
+
+std::int64_t firstOfLastShare(double share, std::int64_t first, std::int64_t end) noexcept
+{
+    const auto last = static_cast<std::int64_t>(share * static_cast<double>(end - first));
+    const std::int64_t before =
+        (end - first - last + kCutElements - 1) / kCutElements * kCutElements;
+    return std::min(end, first + before);
 }
 
 std::int64_t firstSentElement(const GroupPlacement& placement, std::int64_t elements) noexcept

@@ -30,12 +30,13 @@ inline constexpr double kBalanced = -1.0;
 // stay on the device, and one of those (at most as many) whose state does as well. Blocks that stay
 // are spread evenly, so that what streams has time to come. Embedding and head keep their weights,
 // and with all blocks their state. Of all groups whose state is on the host, a share is updated on
-// the device, cut as in makeSharePlacement().
+// the device, cut as in makeSharePlacement(), and of the rest a share has its state on disk.
 struct StreamedHomes {
     double weightsOnDevice = 0.0;
     double stateOnDevice = 0.0;
     Tier boundary = Tier::PinnedHost;
     double deviceShare = 0.0; // or kBalanced
+    double diskShare = 0.0;
 };
 std::unique_ptr<const Placement> makeStreamedPlacement(const StreamedHomes& homes);
 
@@ -63,6 +64,9 @@ double balancedDeviceShare(const Feedback& rates, const VisitBytes& bytes = kSta
 // The first element the host updates: `deviceShare` of the group, cut down to kCutElements; the
 // device updates those before it. A share of 1 is the whole group.
 std::int64_t firstHostElement(double deviceShare, std::int64_t elements) noexcept;
+
+// The first of the last `share` of elements [first, end), cut up to kCutElements.
+std::int64_t firstOfLastShare(double share, std::int64_t first, std::int64_t end) noexcept;
 
 // The first element whose gradient the host gets: the first it updates, or, where weights stream,
 // that of the group, because its places on the device are filled again before the norm is known.

@@ -37,15 +37,22 @@ namespace mr {
 enum class Tier : std::uint8_t { Device, PinnedHost, Disk };
 
 // Things that run in order by themselves and at the same time as each other. The first
-// three are device streams, Host is the update pool, Disk the I/O thread. A stream waits
-// for another by an Event, for Host or Disk by a Gate (device.h).
-enum class Lane : std::uint8_t { Compute, CopyIn, CopyOut, Host, Disk };
+// three are device streams, Host is the update pool, the others are queues of the I/O thread.
+// A stream waits for another by an Event, for Host or a disk lane by a Gate (device.h).
+enum class Lane : std::uint8_t { Compute, CopyIn, CopyOut, Host, DiskIn, DiskOut };
+inline constexpr std::size_t kLanes = 6;
+
+// Is it a queue of the I/O thread?
+constexpr bool isDisk(Lane lane) noexcept
+{
+    return lane == Lane::DiskIn || lane == Lane::DiskOut;
+}
 
 // Where there are two lanes the builder places the task on one of them.
 enum class TaskKind : std::uint8_t {
     FetchBatch,         // CopyIn           ids, targets, ... of one micro-batch
-    ReadFromDisk,       // Disk             weights or optimizer state, to pinned host
-    WriteToDisk,        // Disk             the other way
+    ReadFromDisk,       // DiskIn           a tile of optimizer state, to a slot of pinned host
+    WriteToDisk,        // DiskOut          the other way
     FetchWeights,       // CopyIn           pinned host to a slot
     FetchState,         // CopyIn           optimizer state for an update on the device
     StoreState,         // CopyOut          and back
@@ -131,7 +138,9 @@ struct Task {
     std::int64_t firstElement = 0; // the range of the group, counted over all columns
     std::int64_t elementCount = 0; // whatever `part` is
     std::uint32_t firstWait = 0;   // into StepPlan::waits
-    std::uint32_t waitCount = 0;   // all waits point to earlier tasks
+    std::uint16_t waitCount = 0;   // all waits point to earlier tasks
+    // Of the host's slots for state whose home is the disk: what fills, updates or saves one.
+    std::int16_t stage = -1;
 };
 
 // Plans are kept to be drawn, so a task is small, of fixed size, and owns nothing.
@@ -195,6 +204,7 @@ struct GroupAnswers {
     Tier state = Tier::PinnedHost;
     Tier boundary = Tier::Device;
     double deviceShare = 0.0;
+    double diskShare = 0.0;
     double urgentShare = 0.0;
     double lateShare = 0.0;
     int windowSteps = 1;
@@ -228,6 +238,8 @@ struct StepPlan {
     int batchBuffers = 2;              // micro m is fetched into batch buffer m % batchBuffers
     int stateSlots = 0;                // of Task::slot
     int weightSlots = 0;               // the same, for weights whose home is the host
+    int diskSlots = 0;                 // of Task::stage
+    std::int64_t diskTileElements = 0; // of what fills one, at most
     bool savesBoundaries = false;      // their home is the host; the device has two for each
                                        // micro-batch in flight, of layer l in place l % 2
     StateCodec stateCodec{};           // of what FetchState and StoreState move

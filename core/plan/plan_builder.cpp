@@ -39,15 +39,6 @@ bool isSameLayout(const StepSpec& a, const StepSpec& b)
            a.precision == b.precision && (a.clipNorm > 0.0) == (b.clipNorm > 0.0);
 }
 
-// The first element that may be late: `share` of the host's part, at its end.
-std::int64_t firstLateElement(double share, std::int64_t hostFirst, std::int64_t elements)
-{
-    const std::int64_t host = elements - hostFirst;
-    const auto late = static_cast<std::int64_t>(share * static_cast<double>(host));
-    const std::int64_t soon = (host - late + kCutElements - 1) / kCutElements * kCutElements;
-    return std::min(elements, hostFirst + soon);
-}
-
 // A carry may come from a checkpoint.
 Status checkPending(const PendingUpdate& update, const ModelShape& shape)
 {
@@ -77,6 +68,7 @@ PlanBuilder::PlanBuilder(const ModelShape& shape, const Budget& budget, const Fe
     , m_chosen(chosen)
     , m_policy(policy)
     , m_placements(policy.placement->place(shape, budget, chosen))
+    , m_disk(diskCuts(shape, m_placements, policy, chosen))
     , m_byColumns(windowLayout(shape, policy, 0.0).isActive())
     , m_streams(std::any_of(m_placements.begin(), m_placements.end(),
           [](const GroupPlacement& home) { return home.weights != Tier::Device; }))
@@ -109,6 +101,8 @@ Status PlanBuilder::checkAnswers() const
                             "updates it all, nor the host");
         if (m_byColumns && (placement.state != Tier::PinnedHost || placement.deviceShare > 0.0))
             return notBuilt("a window whose state is not the host's");
+        if (m_byColumns && placement.diskShare > 0.0)
+            return notBuilt("a window whose state is on disk");
     }
     return {};
 }
@@ -146,16 +140,16 @@ Status PlanBuilder::readAnswers(StepIndex step, StepPlan& plan)
         const UpdateRule rule = m_policy.clock->rule(group, step, m_chosen);
         if (m_byColumns && rule.lateShare > 0.0)
             return notBuilt("a late share beside a window");
-        plan.answers.push_back({placement.weights, placement.state, placement.boundary,
-            placement.deviceShare, split.urgentShare, rule.lateShare, rule.windowSteps,
-            rule.maxStaleSteps, rule.besideNext, m_byColumns, split.urgentVectors});
+        plan.answers.push_back(
+            {placement.weights, placement.state, placement.boundary, placement.deviceShare,
+                placement.diskShare, split.urgentShare, rule.lateShare, rule.windowSteps,
+                rule.maxStaleSteps, rule.besideNext, m_byColumns, split.urgentVectors});
         m_reselects = m_reselects || split.reselect;
         GroupState& state = m_groups.emplace_back();
         const std::int64_t elements = m_shape.groups[g].elements;
-        state.hostFirst = firstHostElement(placement.deviceShare, elements);
+        state.cuts = hostCuts(placement, rule.lateShare, elements);
         state.sentFirst = firstSentElement(placement, elements);
         state.stateVisits = placement.state != Tier::Device;
-        state.lateFirst = firstLateElement(rule.lateShare, state.hostFirst, elements);
     }
     return {};
 }
@@ -210,6 +204,8 @@ Status PlanBuilder::begin(StepIndex step, const Carry& in, StepPlan& plan)
     plan.batchBuffers = batchBuffers(1);
     plan.stateSlots = 0;
     plan.weightSlots = 0;
+    plan.diskSlots = m_disk.slots;
+    plan.diskTileElements = m_disk.tileElements;
     plan.savesBoundaries = false;
     plan.stateCodec = m_policy.stateCodec;
     plan.staleness = 0;
@@ -224,6 +220,8 @@ Status PlanBuilder::begin(StepIndex step, const Carry& in, StepPlan& plan)
     m_stateTiles.clear();
     m_hostTiles.clear();
     m_lateTiles.clear();
+    m_diskSlots.assign(static_cast<std::size_t>(m_disk.slots), std::nullopt);
+    m_diskTiles = 0;
     m_weightSlots.clear();
     m_boundarySlots.clear();
     m_savedBoundaries.clear();

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "core/plan/cost_model.h"
+#include "core/plan/disk_cuts.h"
 #include "core/plan/memory_plan.h"
 #include "core/plan/policy.h"
 #include "core/plan/task_clocks.h"
@@ -45,8 +46,7 @@ public:
 private:
     // Where a group is on its way through the step.
     struct GroupState {
-        std::int64_t hostFirst = 0; // the host updates from here on
-        std::int64_t lateFirst = 0; // of these, what may wait from here on
+        HostCuts cuts;
         std::int64_t sentFirst = 0; // the host gets gradients from here on
         bool stateVisits = false;   // the device updates its part with state fetched from the host
         int backwardLeft = 0;
@@ -122,6 +122,9 @@ private:
     void listTiles(std::int64_t stateTileElements, Carry& out);
     void cutForHost(const PendingUpdate& update);
     void emitHostTile(StepPlan& plan, const PendingUpdate& tile);
+    // State on disk comes to a slot, whose number it puts into `update`; nothing where it is not.
+    std::optional<Wait> emitRead(StepPlan& plan, Task& update);
+    void emitWrite(StepPlan& plan, const Task& update, Wait updated);
     void emitUpload(StepPlan& plan, const Task& update, Wait updated);
     void emitStateFetch(StepPlan& plan, std::size_t tile);
     void emitStateUpdate(StepPlan& plan, std::size_t tile);
@@ -167,6 +170,7 @@ private:
     const Feedback m_chosen;
     const OffloadPolicy& m_policy;
     const std::vector<GroupPlacement> m_placements;
+    const DiskCuts m_disk;
     const bool m_byColumns;
     const bool m_streams; // weights of some group
     Layout m_training;
@@ -186,6 +190,8 @@ private:
     std::vector<BoundarySlot> m_boundarySlots;
     std::vector<std::optional<Wait>> m_savedBoundaries; // the copies on the host
     std::vector<LateTile> m_lateTiles;                  // by group, then first element
+    std::vector<std::optional<Wait>> m_diskSlots;       // the last write from each
+    std::size_t m_diskTiles = 0;                        // that were read
     bool m_defersUploads = false;
     bool m_reselects = false;
     std::optional<Wait> m_hostReader;               // of scalars, the last

@@ -36,7 +36,7 @@ void PlanBuilder::emitWeightFetch(
 {
     WeightSlot& to = m_weightSlots[slot];
     const auto index = static_cast<std::size_t>(group.value);
-    const std::int64_t late = m_groups[index].lateFirst;
+    const std::int64_t late = m_groups[index].cuts.lateFirst;
     const std::int64_t elements = m_shape.groups[index].elements;
     std::int64_t first = 0;
     while (first < elements) {

@@ -55,7 +55,7 @@ Wait PlanBuilder::emit(StepPlan& plan, const Task& task)
     std::reverse(plan.waits.begin() + static_cast<std::ptrdiff_t>(firstWait), plan.waits.end());
     Task& added = plan.tasks.emplace_back(task);
     added.firstWait = static_cast<std::uint32_t>(firstWait);
-    added.waitCount = static_cast<std::uint32_t>(plan.waits.size() - firstWait);
+    added.waitCount = static_cast<std::uint16_t>(plan.waits.size() - firstWait);
     return Wait::onTask(static_cast<TaskIndex>(plan.tasks.size() - 1));
 }
 
@@ -68,7 +68,7 @@ void PlanBuilder::emitPending(StepPlan& plan, Carry& out, bool flush)
         if (!isNow(update))
             continue;
         const GroupState& group = m_groups[static_cast<std::size_t>(update.group.value)];
-        if (update.firstElement < group.hostFirst)
+        if (update.firstElement < group.cuts.hostFirst)
             emitDeviceUpdate(plan, update);
         else
             emitHostUpdate(plan, update);
@@ -96,11 +96,13 @@ void PlanBuilder::emitHostUpdate(StepPlan& plan, const PendingUpdate& update)
 
 void PlanBuilder::cutForHost(const PendingUpdate& update)
 {
+    const HostCuts& cuts = m_groups[static_cast<std::size_t>(update.group.value)].cuts;
     const std::int64_t end = update.firstElement + update.elementCount;
-    for (std::int64_t first = update.firstElement; first < end; first += m_policy.tileElements) {
+    for (std::int64_t first = update.firstElement; first < end;) {
         PendingUpdate& tile = m_hostTiles.emplace_back(update);
         tile.firstElement = first;
-        tile.elementCount = std::min(m_policy.tileElements, end - first);
+        tile.elementCount = hostTileElements(cuts, first, end, m_policy.tileElements);
+        first += tile.elementCount;
     }
 }
 
@@ -110,14 +112,43 @@ void PlanBuilder::emitHostTile(StepPlan& plan, const PendingUpdate& tile)
     Task task = make(TaskKind::UpdateOnHost, Lane::Host, tile.group, tile.version);
     task.firstElement = tile.firstElement;
     task.elementCount = tile.elementCount;
+    const std::optional<Wait> read = emitRead(plan, task);
+    waitFor(read);
     waitFor(m_scalars);
     waitFor(group.gradient);
     waitForCarried(tile.group);
     const Wait updated = emit(plan, task);
+    if (read)
+        emitWrite(plan, task, updated);
     if (m_defersUploads)
         m_lateTiles.push_back({task, updated});
     else if (!streams(tile.group))
         emitUpload(plan, task, updated);
+}
+
+// State whose home is the disk comes to a slot of the host, which was free once what was in it
+// before was written. Names the slot in `update`.
+std::optional<Wait> PlanBuilder::emitRead(StepPlan& plan, Task& update)
+{
+    if (update.firstElement < m_groups[static_cast<std::size_t>(update.group.value)].cuts.diskFirst)
+        return {};
+    const std::size_t slot = m_diskTiles++ % m_diskSlots.size();
+    update.stage = static_cast<std::int16_t>(slot);
+    Task task = update;
+    task.kind = TaskKind::ReadFromDisk;
+    task.lane = Lane::DiskIn;
+    waitFor(m_diskSlots[slot]);
+    waitForCarried(update.group);
+    return emit(plan, task);
+}
+
+void PlanBuilder::emitWrite(StepPlan& plan, const Task& update, Wait updated)
+{
+    Task task = update;
+    task.kind = TaskKind::WriteToDisk;
+    task.lane = Lane::DiskOut;
+    waitFor(updated);
+    m_diskSlots[static_cast<std::size_t>(update.stage)] = emit(plan, task);
 }
 
 // Of what `update` updated.
@@ -127,6 +158,7 @@ void PlanBuilder::emitUpload(StepPlan& plan, const Task& update, Wait updated)
     Task task = update;
     task.kind = TaskKind::FetchWeights;
     task.lane = Lane::CopyIn;
+    task.stage = -1;
     waitFor(updated);
     waitFor(group.reader);
     waitForCarried(update.group);
@@ -289,19 +321,19 @@ void PlanBuilder::listTiles(std::int64_t stateTileElements, Carry& out)
         const GroupState& group = m_groups[g];
         const GroupId id{static_cast<std::int32_t>(g)};
         const std::int64_t elements = m_shape.groups[g].elements;
-        for (std::int64_t first = 0; group.stateVisits && first < group.hostFirst;
+        for (std::int64_t first = 0; group.stateVisits && first < group.cuts.hostFirst;
              first += stateTileElements)
             m_stateTiles.push_back(
-                {id, first, std::min(stateTileElements, group.hostFirst - first), {}, {}});
+                {id, first, std::min(stateTileElements, group.cuts.hostFirst - first), {}, {}});
         PendingUpdate update;
         update.group = id;
         update.version = version;
         update.dueStep = version + 1;
-        update.firstElement = group.hostFirst;
-        update.elementCount = group.lateFirst - group.hostFirst;
+        update.firstElement = group.cuts.hostFirst;
+        update.elementCount = group.cuts.lateFirst - group.cuts.hostFirst;
         cutForHost(update);
-        update.firstElement = group.lateFirst;
-        update.elementCount = elements - group.lateFirst;
+        update.firstElement = group.cuts.lateFirst;
+        update.elementCount = elements - group.cuts.lateFirst;
         if (update.elementCount > 0)
             out.pending.push_back(update);
     }
@@ -317,12 +349,12 @@ void PlanBuilder::listTiles(std::int64_t stateTileElements, Carry& out)
 void PlanBuilder::emitUpdates(StepPlan& plan, Carry& out)
 {
     for (std::size_t g = 0; g < m_groups.size(); ++g) {
-        if (m_groups[g].stateVisits || m_groups[g].hostFirst == 0)
+        if (m_groups[g].stateVisits || m_groups[g].cuts.hostFirst == 0)
             continue;
         PendingUpdate update;
         update.group = GroupId{static_cast<std::int32_t>(g)};
         update.version = out.step;
-        update.elementCount = m_groups[g].hostFirst;
+        update.elementCount = m_groups[g].cuts.hostFirst;
         emitDeviceUpdate(plan, update);
     }
     const std::size_t onHost = m_hostTiles.size();

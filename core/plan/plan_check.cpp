@@ -9,7 +9,7 @@ namespace mr {
 
 namespace {
 
-constexpr std::array<std::string_view, 19> kRuleNames = {
+constexpr std::array<std::string_view, 20> kRuleNames = {
     "a task waits only for earlier ones",
     "a task runs on a lane of its kind",
     "ranges are cut at 1,024 elements or at the end of the group",
@@ -28,6 +28,7 @@ constexpr std::array<std::string_view, 19> kRuleNames = {
     "what the host updates is uploaded",
     "columns change owner only while no host job is in flight",
     "an activation between layers is at hand when a task reads it",
+    "state on disk comes before its update and goes back after",
     "the carry out is what the plan makes of the carry in",
 };
 
@@ -46,8 +47,9 @@ std::uint8_t lanesOf(TaskKind kind)
     case TaskKind::UploadComplement:
         return bit(Lane::CopyIn);
     case TaskKind::ReadFromDisk:
+        return bit(Lane::DiskIn);
     case TaskKind::WriteToDisk:
-        return bit(Lane::Disk);
+        return bit(Lane::DiskOut);
     case TaskKind::StoreState:
     case TaskKind::SaveBoundary:
     case TaskKind::SendGradient:
@@ -244,6 +246,7 @@ Status checkPlan(const StepPlan& plan, const Carry& carryIn, const Carry& carryO
     MR_TRY(checkReads(check));
     MR_TRY(checkStreams(check));
     MR_TRY(checkUpdates(check));
+    MR_TRY(checkDisk(check));
     MR_TRY(checkVisits(check));
     MR_TRY(checkWindows(check));
     MR_TRY(checkWindowSums(check));

@@ -14,8 +14,8 @@ constexpr std::array<std::string_view, 24> kKindNames = {"FetchBatch", "ReadFrom
     "UpdateOnHost"};
 static_assert(static_cast<std::size_t>(TaskKind::UpdateOnHost) == 23);
 
-constexpr std::array<std::string_view, 5> kLaneNames = {
-    "Compute", "CopyIn", "CopyOut", "Host", "Disk"};
+constexpr std::array<std::string_view, kLanes> kLaneNames = {
+    "Compute", "CopyIn", "CopyOut", "Host", "DiskIn", "DiskOut"};
 constexpr std::array<std::string_view, 3> kTierNames = {"device", "pinned host", "disk"};
 constexpr std::array<std::string_view, 3> kPartNames = {"", " urgent", " complement"};
 
@@ -32,6 +32,8 @@ void appendPlace(std::string& text, const Task& task)
     text += kPartNames[static_cast<std::size_t>(task.part)];
     if (task.ownership.value >= 0)
         text += " o" + std::to_string(task.ownership.value);
+    if (task.stage >= 0)
+        text += " s" + std::to_string(task.stage);
 }
 
 } // namespace

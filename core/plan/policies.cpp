@@ -23,6 +23,8 @@ struct PolicyRow {
 
 constexpr GroupPlacement kAllOnDevice = {Tier::Device, Tier::Device, Tier::Device, 1.0};
 constexpr GroupPlacement kAllOnHost = {Tier::PinnedHost, Tier::PinnedHost, Tier::PinnedHost, 0.0};
+constexpr GroupPlacement kAllOnDisk = {
+    Tier::PinnedHost, Tier::PinnedHost, Tier::PinnedHost, 0.0, 1.0};
 constexpr GroupPlacement kStateOnHost = {Tier::Device, Tier::PinnedHost, Tier::Device, 0.0};
 constexpr GroupPlacement kStateShared = {Tier::Device, Tier::PinnedHost, Tier::Device, kBalanced};
 // Warm-up: 40 synchronous steps before ZeRO-Offload's delayed update (its paper, section 4.3), 8
@@ -31,7 +33,7 @@ constexpr GroupPlacement kStateShared = {Tier::Device, Tier::PinnedHost, Tier::D
 constexpr WindowRule kDelayedUpdate = {1, 40, 0, true};
 constexpr WindowRule kZenFlow = {4, 8, 256, true};
 
-constexpr std::array<PolicyRow, 6> kRows = {{
+constexpr std::array<PolicyRow, 7> kRows = {{
     {"resident", WorkOrder::ByMicroBatch, kAllOnDevice, 0.0, {}, 0.0, kOrder},
     {"zero-offload", WorkOrder::ByMicroBatch, kStateOnHost, 0.0, {}, 0.0, kOrder | kTile | kLate},
     {"zero-offload-dpu", WorkOrder::ByMicroBatch, kStateOnHost, 0.0, kDelayedUpdate, 0.0,
@@ -42,6 +44,8 @@ constexpr std::array<PolicyRow, 6> kRows = {{
         kOrder | kTile | kWarmup | kColumns},
     {"streamed", WorkOrder::ByLayer, kAllOnHost, 0.0, {}, 1.0,
         kOrder | kTile | kLate | kDeviceShare | kHomes},
+    {"ssd-vertical", WorkOrder::ByLayerFlip, kAllOnDisk, 0.0, {}, 0.25,
+        kOrder | kTile | kLate | kDeviceShare | kHomes | kDisk},
 }};
 
 std::string builtNames()
@@ -69,6 +73,7 @@ std::unique_ptr<const Placement> placementOf(const PolicyRow& row, const PolicyN
     if ((row.takes & kHomes) != 0) {
         StreamedHomes homes = numbers.homes;
         homes.deviceShare = numbers.deviceShare;
+        homes.diskShare = numbers.diskShare;
         return makeStreamedPlacement(homes);
     }
     if ((row.takes & kDeviceShare) == 0)
@@ -112,6 +117,7 @@ Result<OffloadPolicy> makePolicy(
     numbers.window = row->window;
     numbers.lateShare = row->lateShare;
     numbers.deviceShare = row->placement.deviceShare;
+    numbers.diskShare = row->placement.diskShare;
     for (const auto& [option, value] : options)
         MR_TRY(applyOption({row->name, row->takes}, option, value, numbers));
     if (numbers.homes.stateOnDevice > numbers.homes.weightsOnDevice)
@@ -152,7 +158,7 @@ const std::vector<PolicyInfo>& policyTable()
         {"deep-optimizer-states", true, true},
         {"zenflow", true, false},
         {"streamed", true, true},
-        {"ssd-vertical", false, true},
+        {"ssd-vertical", true, true},
     };
     return table;
 }

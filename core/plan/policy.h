@@ -53,6 +53,7 @@ struct GroupPlacement {
     Tier state = Tier::PinnedHost;   // home of the AdamW moments
     Tier boundary = Tier::Device;    // home of the activation it hands to the next layer
     double deviceShare = 0.0;        // updated on the device; the host updates the rest
+    double diskShare = 0.0;          // of the host's part: its moments and low half live on disk
 };
 
 class Placement

@@ -10,17 +10,6 @@ namespace mr {
 
 namespace {
 
-struct OptionOwner {
-    std::string_view option;
-    std::string_view policies;
-};
-
-// Options of policies that are known and not built.
-constexpr std::array<OptionOwner, 2> kOtherOptions = {{
-    {"disk-share", "ssd-vertical"},
-    {"verify", "ssd-vertical"},
-}};
-
 std::string namesOf(unsigned takes)
 {
     std::string names = "order, clip-mode";
@@ -37,19 +26,18 @@ std::string namesOf(unsigned takes)
     names += ", state";
     if ((takes & kHomes) != 0)
         names += ", weights-on-device, state-on-device, boundary, turns";
+    if ((takes & kDisk) != 0)
+        names += ", disk-share, verify";
     return names;
 }
 
 Status refuseOption(const OptionTaker& taker, const std::string& option)
 {
     std::string why = "is not known";
-    for (const OptionOwner& owner : kOtherOptions) {
-        if (owner.option == option)
-            why = "belongs to " + std::string(owner.policies) + ", not built in this version";
-    }
-    constexpr std::array<std::string_view, 16> kKnown = {"late", "device-share", "tile", "warmup",
+    constexpr std::array<std::string_view, 18> kKnown = {"late", "device-share", "tile", "warmup",
         "accumulate-on", "urgent", "interval", "select", "overlap", "energy", "host-clock",
-        "host-lr", "weights-on-device", "state-on-device", "boundary", "turns"};
+        "host-lr", "weights-on-device", "state-on-device", "boundary", "turns", "disk-share",
+        "verify"};
     if (std::find(kKnown.begin(), kKnown.end(), option) != kKnown.end())
         why = "is not of this policy";
     return Status::error(ErrorKind::InvalidArgument, "policy option '" + option + "' " + why +
@@ -259,9 +247,12 @@ Status applyOption(const OptionTaker& taker, const std::string& option, const st
         if (!applied.ok() || applied.value())
             return applied.status();
     }
+    if (option == "verify" && (taker.takes & kDisk) != 0) // whoever opens the disk reads it
+        return parseEither(option, value, "sampled", "all").status();
     const bool late = option == "late" && (taker.takes & kLate) != 0;
     const bool share = option == "device-share" && (taker.takes & kDeviceShare) != 0;
-    if (!late && !share)
+    const bool onDisk = option == "disk-share" && (taker.takes & kDisk) != 0;
+    if (!late && !share && !onDisk)
         return refuseOption(taker, option);
     if (share && value == "auto") {
         numbers.deviceShare = kBalanced;
@@ -269,10 +260,7 @@ Status applyOption(const OptionTaker& taker, const std::string& option, const st
     }
     Result<double> parsed = parseShare(option, value);
     MR_TRY(parsed.status());
-    if (late)
-        numbers.lateShare = parsed.value();
-    else
-        numbers.deviceShare = parsed.value();
+    (late ? numbers.lateShare : onDisk ? numbers.diskShare : numbers.deviceShare) = parsed.value();
     return {};
 }
 

@@ -23,6 +23,7 @@ enum Takes : unsigned {
     kDeviceShare = 8,
     kWarmup = 16,  // warmup, accumulate-on
     kColumns = 32, // urgent, select, interval, overlap, energy, host-clock, host-lr
+    kDisk = 128,   // disk-share, verify
     kHomes = 64,   // weights-on-device, state-on-device, boundary, turns
 };
 
@@ -31,6 +32,7 @@ struct PolicyNumbers {
     WorkOrder order{};
     double lateShare = 0.0;
     double deviceShare = 0.0; // kBalanced: it follows from measured rates
+    double diskShare = 0.0;
     StreamedHomes homes;
     int turns = 2;
     double urgentShare = 0.0;

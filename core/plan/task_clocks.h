@@ -19,8 +19,6 @@
 
 namespace mr {
 
-inline constexpr std::size_t kLanes = 5;
-
 class TaskClocks
 {
 public:

@@ -13,8 +13,6 @@ bool ran(const Interval& interval) noexcept
     return interval.beginNs != 0 || interval.endNs != 0;
 }
 
-constexpr std::size_t kLanes = 5;
-
 } // namespace
 
 StallLedger::StallLedger(std::size_t tasks)

@@ -157,7 +157,6 @@ void TestCli::whatIsNotBuiltIsRefusedByName_data()
 {
     QTest::addColumn<QStringList>("more");
     QTest::addColumn<QString>("said");
-    QTest::newRow("ssd-vertical") << words("--policy ssd-vertical") << "ssd-vertical";
     QTest::newRow("lora") << words("--method lora") << "lora";
     QTest::newRow("compact state") << words("--policy-option state=compact") << "state";
     QTest::newRow("late where nothing is late")

@@ -344,12 +344,12 @@ void TestExactPolicies::anUnknownPolicyIsRefusedByName()
 {
     auto device = makeCpuDevice(std::size_t{1} << 20);
     TinyRun run;
-    run.policy = "ssd-vertical";
+    run.policy = "sideways";
 
     const auto result = runTiny(*device, run);
 
     QVERIFY(!result.ok());
-    QVERIFY(result.status().message().find("ssd-vertical") != std::string::npos);
+    QVERIFY(result.status().message().find("sideways") != std::string::npos);
 }
 
 } // namespace

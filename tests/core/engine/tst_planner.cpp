@@ -234,7 +234,6 @@ private slots:
                 << QString::fromUtf8(policy) << QString::fromUtf8(option)
                 << QString::fromUtf8(value) << QString::fromUtf8(words);
         };
-        row("ssd-vertical", "", "", "not built in this version");
         row("zeroff", "", "", "is not known");
         row("resident", "urgent", "0.1", "is not of this policy");
         row("auto", "ugrent", "0.1", "is not known");

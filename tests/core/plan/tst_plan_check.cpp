@@ -341,7 +341,7 @@ private slots:
         Bench bench;
         bench.build();
         // On a lane that orders it with nothing of the plan, and no task waits for it.
-        bench.in.unfinished = {leftRunning(TaskKind::FetchWeights, Lane::Disk, GroupId{0})};
+        bench.in.unfinished = {leftRunning(TaskKind::FetchWeights, Lane::DiskOut, GroupId{0})};
         COMPARE_RULE(bench, PlanRule::HostBytes);
 
         bench.build();
@@ -571,7 +571,7 @@ private slots:
     {
         Bench bench;
         bench.build();
-        bench.in.unfinished = {leftRunning(TaskKind::WriteToDisk, Lane::Disk, GroupId{})};
+        bench.in.unfinished = {leftRunning(TaskKind::WriteToDisk, Lane::DiskOut, GroupId{})};
         COMPARE_RULE(bench, PlanRule::CarryFollows);
     }
 

@@ -88,8 +88,8 @@ private slots:
     void optionsOfOtherPoliciesAreRefusedWithTheirOwner()
     {
         QCOMPARE(refusal("resident", {{"disk-share", "1"}}),
-            QStringLiteral("policy option 'disk-share' belongs to ssd-vertical, not built in this "
-                           "version; 'resident' takes order, clip-mode, state"));
+            QStringLiteral("policy option 'disk-share' is not of this policy; 'resident' takes "
+                           "order, clip-mode, state"));
         QCOMPARE(refusal("resident", {{"urgent", "0.1"}}),
             QStringLiteral("policy option 'urgent' is not of this policy; 'resident' takes order, "
                            "clip-mode, state"));

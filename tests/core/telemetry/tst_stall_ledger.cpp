@@ -28,7 +28,7 @@ struct Case {
         task.kind = kind;
         task.lane = lane;
         task.firstWait = static_cast<std::uint32_t>(plan.waits.size());
-        task.waitCount = static_cast<std::uint32_t>(waits.size());
+        task.waitCount = static_cast<std::uint16_t>(waits.size());
         plan.waits.insert(plan.waits.end(), waits.begin(), waits.end());
         plan.tasks.push_back(task);
         times.push_back(span);
@@ -94,9 +94,10 @@ private slots:
 
     void eachLaneHasItsOwnCause()
     {
-        const std::array<std::pair<Lane, StallCause>, 4> expected = {
+        const std::array<std::pair<Lane, StallCause>, 5> expected = {
             {{Lane::CopyIn, StallCause::H2d}, {Lane::CopyOut, StallCause::D2h},
-                {Lane::Host, StallCause::HostUpdate}, {Lane::Disk, StallCause::Disk}}};
+                {Lane::Host, StallCause::HostUpdate}, {Lane::DiskIn, StallCause::Disk},
+                {Lane::DiskOut, StallCause::Disk}}};
         for (const auto& [lane, cause] : expected) {
             Case c;
             c.add(Lane::Compute, {100, 200});
@@ -173,7 +174,7 @@ private slots:
     {
         Case c;
         const TaskIndex in = c.add(Lane::CopyIn, {100, 150});
-        const TaskIndex disk = c.add(Lane::Disk, {100, 170});
+        const TaskIndex disk = c.add(Lane::DiskIn, {100, 170});
         c.add(Lane::Compute, {170, 200}, {Wait::onTask(in), Wait::onTask(disk)});
         const StallSplit split = c.analyse(100, 100, 200);
         QCOMPARE(of(split, StallCause::Disk), 70);

@@ -1,0 +1,164 @@
+#include "core/engine/disk_tasks.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+namespace mr {
+
+DiskTasks::DiskTasks(const RunMemory& memory, DiskStore& store)
+    : m_memory(memory)
+    , m_store(store)
+    , m_written(memory.disk().tiles.size())
+{
+}
+
+Result<std::unique_ptr<DiskTasks>> DiskTasks::create(
+    Device& device, const RunMemory& memory, DiskStore& store)
+{
+    auto tasks = std::unique_ptr<DiskTasks>(new DiskTasks(memory, store));
+    constexpr std::array<std::string_view, 2> kNames = {"disk reads", "disk writes"};
+    for (std::size_t i = 0; i < kNames.size(); ++i) {
+        auto gate = device.createGate(kNames[i]);
+        MR_TRY(gate.status());
+        tasks->m_gates[i] = std::move(gate).value();
+    }
+    return tasks;
+}
+
+Result<std::uint64_t> DiskTasks::submit(const Task& task, const DiskAfter& after, DiskTimes* times)
+{
+    const std::int32_t tile = m_memory.disk().tileOf(task.group, task.firstElement);
+    if (tile < 0 || task.stage < 0)
+        return Status::error(ErrorKind::Internal,
+            "disk tasks: group " + std::to_string(task.group.value) + " has no tile at element " +
+                std::to_string(task.firstElement));
+    const std::size_t lane = isOut(task.lane);
+    DiskJob job;
+    job.op = lane == 1 ? DiskOp::Write : DiskOp::Read;
+    job.queue = lane == 1 ? DiskQueue::Out : DiskQueue::StateIn;
+    job.tile = DiskTileId{tile};
+    job.memory = m_memory.diskSlot(task.stage);
+    job.after = after.event;
+    job.afterGate = after.gate;
+    job.afterGeneration = after.generation;
+    job.gate = m_gates[lane].get();
+    job.generation = ++m_generations[lane];
+    job.times = times;
+    const DiskTile& placed = m_store.layout().tiles[static_cast<std::size_t>(tile)];
+    (lane == 1 ? m_moved.writtenBytes : m_moved.readBytes) +=
+        static_cast<std::int64_t>(diskPadded(placed.bytes));
+    m_store.submit(job);
+    return job.generation;
+}
+
+Status DiskTasks::waitFor(Lane lane, std::uint64_t generation)
+{
+    return m_store.waitFor(gate(lane), generation);
+}
+
+DiskTasks::Moved DiskTasks::takeMoved() noexcept
+{
+    return std::exchange(m_moved, {});
+}
+
+// A whole tile, from or to the first slot.
+Status DiskTasks::moveNow(Lane lane, std::int32_t tile)
+{
+    const DiskRange& range = m_memory.disk().tiles[static_cast<std::size_t>(tile)];
+    Task task;
+    task.lane = lane;
+    task.group = range.group;
+    task.firstElement = range.first;
+    task.stage = 0;
+    Result<std::uint64_t> generation = submit(task, {}, nullptr);
+    MR_TRY(generation.status());
+    return waitFor(lane, generation.value());
+}
+
+Status DiskTasks::closeTile()
+{
+    if (std::exchange(m_changed, false)) {
+        MR_TRY(moveNow(Lane::DiskOut, m_open));
+        m_written[static_cast<std::size_t>(m_open)] = true;
+    }
+    m_open = -1;
+    return {};
+}
+
+Status DiskTasks::openTile(std::int32_t tile)
+{
+    if (m_open == tile)
+        return {};
+    MR_TRY(closeTile());
+    if (m_written[static_cast<std::size_t>(tile)]) {
+        MR_TRY(moveNow(Lane::DiskIn, tile));
+    } else { // zero bytes are zero moments in either codec
+        const std::span<std::byte> slot = m_memory.diskSlot(0);
+        std::memset(slot.data(), 0, slot.size());
+        m_changed = true;
+    }
+    m_open = tile;
+    return {};
+}
+
+// Calls fn(bytes in the slot, offset in the range, count of bytes) for the parts of a range of
+// values that lie in one tile.
+template <typename F>
+Status DiskTasks::forTiles(
+    GroupId group, StatePart part, std::int64_t first, std::size_t bytes, F&& fn)
+{
+    const DiskParts& parts = m_memory.diskParts();
+    const StatePlane& plane = planeOf(parts.codec, part);
+    const std::int64_t end = first + static_cast<std::int64_t>(bytes / plane.valueBytes);
+    for (std::int64_t at = first; at < end;) {
+        const std::int32_t tile = m_memory.disk().tileOf(group, at * plane.elementsPerValue);
+        if (tile < 0)
+            return Status::error(ErrorKind::Internal,
+                "disk tasks: state outside of the tiles of group " + std::to_string(group.value));
+        MR_TRY(openTile(tile));
+        const DiskRange& range = m_memory.disk().tiles[static_cast<std::size_t>(tile)];
+        const std::int64_t begin = range.first / plane.elementsPerValue;
+        const std::int64_t count = std::min(end, begin + plane.values(range.count)) - at;
+        std::byte* here = m_memory.diskSlot(0).data() + diskPlaneOffset(parts, part, range.count) +
+                          static_cast<std::size_t>(at - begin) * plane.valueBytes;
+        fn(here, static_cast<std::size_t>(at - first) * plane.valueBytes,
+            static_cast<std::size_t>(count) * plane.valueBytes);
+        at += count;
+    }
+    return {};
+}
+
+Status DiskTasks::read(GroupId group, StatePart part, std::int64_t first, std::span<std::byte> out)
+{
+    return forTiles(group, part, first, out.size(),
+        [&](const std::byte* here, std::size_t offset, std::size_t bytes) {
+            std::memcpy(out.data() + offset, here, bytes);
+        });
+}
+
+Status DiskTasks::write(
+    GroupId group, StatePart part, std::int64_t first, std::span<const std::byte> in)
+{
+    return forTiles(
+        group, part, first, in.size(), [&](std::byte* here, std::size_t offset, std::size_t bytes) {
+            std::memcpy(here, in.data() + offset, bytes);
+            m_changed = true;
+        });
+}
+
+Status DiskTasks::flush()
+{
+    MR_TRY(closeTile());
+    const auto tiles = static_cast<std::int32_t>(m_written.size());
+    for (std::int32_t tile = 0; tile < tiles; ++tile) {
+        if (m_written[static_cast<std::size_t>(tile)])
+            continue;
+        MR_TRY(openTile(tile));
+        MR_TRY(closeTile());
+    }
+    return {};
+}
+
+} // namespace mr

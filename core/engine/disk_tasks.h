@@ -1,0 +1,80 @@
+// DiskTasks: what a plan's tasks on the disk lanes mean, and state on disk between steps.
+//
+// A part of StepExecutor. In a step, tiles come to slots of host memory and go back; between steps
+// one tile at a time is in the first slot, for whoever reads or writes state.
+//
+// Threads    Engine thread.
+// Ownership  Borrows memory and store, which outlive it, as do the events of what it was given.
+// Errors     Those of the store; Internal for a range that is not a tile.
+// Order      flush() before the next step: it brings home what was written between steps. Nothing
+//            is allocated in submit().
+
+#pragma once
+
+#include "core/device/device.h"
+#include "core/engine/run_memory.h"
+#include "core/plan/plan.h"
+#include "core/tier/disk_store.h"
+
+#include <millrace/status.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace mr {
+
+// What a task on a disk lane waits for, and where its times go.
+struct DiskAfter {
+    Event* event = nullptr;
+    const Gate* gate = nullptr;
+    std::uint64_t generation = 0;
+};
+
+class DiskTasks
+{
+public:
+    static Result<std::unique_ptr<DiskTasks>> create(
+        Device& device, const RunMemory& memory, DiskStore& store);
+
+    // Returns the generation at which the gate of the task's lane opens. `times` is written before.
+    Result<std::uint64_t> submit(const Task& task, const DiskAfter& after, DiskTimes* times);
+    Gate& gate(Lane lane) noexcept { return *m_gates[isOut(lane)]; }
+    Status waitFor(Lane lane, std::uint64_t generation);
+
+    // Values of a state part from `first` on, all on disk. Block. Not during a step.
+    Status read(GroupId group, StatePart part, std::int64_t first, std::span<std::byte> out);
+    Status write(GroupId group, StatePart part, std::int64_t first, std::span<const std::byte> in);
+    // Afterwards all tiles are on disk; those that nobody wrote are zero.
+    Status flush();
+
+    // Moved since the last call.
+    struct Moved {
+        std::int64_t readBytes = 0;
+        std::int64_t writtenBytes = 0;
+    };
+    Moved takeMoved() noexcept;
+
+private:
+    DiskTasks(const RunMemory& memory, DiskStore& store);
+    static std::size_t isOut(Lane lane) noexcept { return lane == Lane::DiskOut ? 1 : 0; }
+
+    Status moveNow(Lane lane, std::int32_t tile);
+    Status openTile(std::int32_t tile);
+    Status closeTile();
+    template <typename F>
+    Status forTiles(GroupId group, StatePart part, std::int64_t first, std::size_t bytes, F&& fn);
+
+    const RunMemory& m_memory;
+    DiskStore& m_store;
+    std::array<std::unique_ptr<Gate>, 2> m_gates; // DiskIn, DiskOut
+    std::array<std::uint64_t, 2> m_generations{};
+    Moved m_moved;
+    std::vector<bool> m_written; // by tile
+    std::int32_t m_open = -1;    // the tile in the first slot, between steps
+    bool m_changed = false;      // it is not as on disk
+};
+
+} // namespace mr

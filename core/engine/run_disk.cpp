@@ -1,0 +1,52 @@
+#include "core/engine/run_disk.h"
+
+#include <array>
+#include <utility>
+#include <vector>
+
+namespace mr {
+
+Result<DiskLayout> runDiskLayout(const MemoryPlan& plan)
+{
+    std::vector<DiskTileSpec> tiles;
+    int inGroup = 0;
+    for (std::size_t i = 0; i < plan.disk.tiles.size(); ++i) {
+        const DiskRange& tile = plan.disk.tiles[i];
+        const bool isFirst = i == 0 || plan.disk.tiles[i - 1].group != tile.group;
+        inGroup = isFirst ? 0 : inGroup + 1;
+        tiles.push_back(
+            {"layer " + std::to_string(tile.group.value) + " state " + std::to_string(inGroup),
+                diskTileBytes(plan.diskParts, tile.count)});
+    }
+    constexpr std::array<double, 1> kOneFile = {1.0};
+    return layOutTiles(tiles, kOneFile);
+}
+
+Result<std::unique_ptr<DiskStore>> openRunDisk(const MemoryPlan& plan, const RunDiskSpec& spec,
+    std::span<std::byte> slots, FailureLatch& latch)
+{
+    if (spec.folder.empty())
+        return Status::error(ErrorKind::InvalidArgument,
+            "this plan keeps optimizer state on disk and no folder is named for it; give one on an "
+            "SSD with --disk-path");
+    auto layout = runDiskLayout(plan);
+    MR_TRY(layout.status());
+    ScratchSpec file;
+    file.folder = spec.folder;
+    file.runId = spec.runId;
+    file.bytes = layout.value().fileBytes.front();
+    file.layoutHash = layout.value().hash();
+    auto opened = ScratchFile::open(file, spec.scratch);
+    MR_TRY(opened.status());
+    std::vector<ScratchFile> files;
+    files.push_back(std::move(opened).value());
+    DiskOptions options = spec.store;
+    options.memory = {slots};
+    auto store =
+        DiskStore::open(std::move(layout).value(), std::move(files), latch, std::move(options));
+    MR_TRY(store.status());
+    store.value()->removeFilesOnClose(); // what is in it is worthless without this process
+    return store;
+}
+
+} // namespace mr
