@@ -71,6 +71,7 @@ RunSpec everythingSet()
     s.hostMemoryBytes = 2;
     s.diskBytes = 3;
     s.diskPath = "/d";
+    s.maxDiskWriteBytes = 4;
     s.linkBytesPerSecond = 1.0 / 3.0;
     return s;
 }
@@ -93,6 +94,8 @@ private slots:
         const RunSpec& r = read.value();
         QCOMPARE(toJson(r), toJson(spec));
         QCOMPARE(r.seed, spec.seed);
+        QCOMPARE(r.diskPath, spec.diskPath);
+        QCOMPARE(r.maxDiskWriteBytes, std::uint64_t{4});
         QCOMPARE(r.data[0].columns, spec.data[0].columns);
         QCOMPARE(r.evalData.size(), std::size_t{2});
         QVERIFY(r.linkBytesPerSecond == spec.linkBytesPerSecond);
@@ -183,7 +186,22 @@ private slots:
             s.linkBytesPerSecond = 1e9;
         }),
             "leave it out with cuda"));
-        QVERIFY(names(refusal([](RunSpec& s) { s.diskPath = "/d"; }), "disk"));
+    }
+
+    void spaceOnADiskNeedsItsFolder()
+    {
+        const std::string message = refusal([](RunSpec& s) { s.diskBytes = 1; });
+        QVERIFY2(names(message, "disk-space") && names(message, "disk-path"), message.c_str());
+
+        QCOMPARE(refusal([](RunSpec& s) {
+            s.diskPath = "/d";
+            s.diskBytes = 1;
+            s.maxDiskWriteBytes = 1;
+        }),
+            std::string());
+        QCOMPARE(refusal([](RunSpec& s) { s.diskPath = "/d"; }), std::string());
+        // Checkpoints are written without a scratch folder, too.
+        QCOMPARE(refusal([](RunSpec& s) { s.maxDiskWriteBytes = 1; }), std::string());
     }
 
     void rangesNameTheirField()
