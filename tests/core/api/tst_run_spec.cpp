@@ -131,6 +131,10 @@ private slots:
         report.groups = {{"embedding", {{"device", "weights", 4}, {"host", "low plane", 3}}},
             {"shared", {{"device", "activations", 2}}}};
         report.parameters = 260032;
+        report.diskReadBytesPerStep = 7;
+        report.diskWriteBytesPerStep = 5;
+        report.diskWriteBytesOfRun = std::numeric_limits<std::uint64_t>::max();
+        report.wear = "The run writes 1 TB.";
         report.predictedStepMs = 0.1;
         report.predictedStallMs[2] = 3.25;
 
@@ -142,6 +146,10 @@ private slots:
         QCOMPARE(read.value().groups[0].bytes[1].kind, std::string("low plane"));
         QCOMPARE(read.value().groups[0].bytes[1].bytes, std::uint64_t{3});
         QVERIFY(read.value().predictedStallMs[2] == 3.25);
+        QCOMPARE(read.value().diskReadBytesPerStep, std::int64_t{7});
+        QCOMPARE(read.value().diskWriteBytesPerStep, std::int64_t{5});
+        QCOMPARE(read.value().diskWriteBytesOfRun, report.diskWriteBytesOfRun);
+        QCOMPARE(read.value().wear, report.wear);
         QVERIFY(!planReportFromJson(R"({"tiers":3})").ok());
     }
 
