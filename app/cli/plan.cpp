@@ -19,6 +19,17 @@ struct Options {
     bool json = false;
 };
 
+void printDisk(const PlanReport& report)
+{
+    if (report.diskReadBytesPerStep == 0 && report.diskWriteBytesPerStep == 0)
+        return;
+    std::printf("  a step reads %s from the disk and writes %s to it\n",
+        formatBytes(static_cast<std::uint64_t>(report.diskReadBytesPerStep)).c_str(),
+        formatBytes(static_cast<std::uint64_t>(report.diskWriteBytesPerStep)).c_str());
+    if (!report.wear.empty())
+        std::printf("  wear: %s\n", report.wear.c_str());
+}
+
 void printReport(const PlanReport& report)
 {
     std::printf("policy %s (%s), %s, recompute %s, %lld parameters: %s\n", report.policy.c_str(),
@@ -35,12 +46,16 @@ void printReport(const PlanReport& report)
         formatBytes(static_cast<std::uint64_t>(report.h2dBytesPerStep)).c_str(),
         formatBytes(static_cast<std::uint64_t>(report.d2hBytesPerStep)).c_str(),
         static_cast<long long>(report.tokensPerStep));
+    printDisk(report);
     if (report.predictedStepMs > 0.0)
         std::printf("  forecast: %.1f ms a step, of which %.1f ms compute\n",
             report.predictedStepMs, report.predictedComputeMs);
     if (!report.reason.empty())
         std::printf("  chosen: %s\n", report.reason.c_str());
-    std::printf("  a checkpoint takes %s\n", formatBytes(report.checkpointBytes).c_str());
+    std::printf("  a checkpoint takes %s", formatBytes(report.checkpointBytes).c_str());
+    if (report.diskWriteBytesOfRun > 0)
+        std::printf("; the run writes %s to disk", formatBytes(report.diskWriteBytesOfRun).c_str());
+    std::printf("\n");
     for (const std::string& advice : report.advice)
         std::printf("  advice: %s\n", advice.c_str());
 }

@@ -109,8 +109,11 @@ void SpecOptions::addMachine(CLI::App& command)
         "of the warm-up), host-clock=steps or updates");
     command.add_option("--device-memory", m_deviceMemory, "Budget, as 6GiB");
     command.add_option("--host-memory", m_hostMemory, "Budget, as 24GiB");
-    command.add_option("--disk-space", m_diskSpace, "Budget, as 200GB");
-    command.add_option("--disk-path", m_spec.diskPath, "Folder for the SSD tier");
+    command.add_option("--disk-space", m_diskSpace, "Budget in --disk-path, as 200GB");
+    command.add_option(
+        "--disk-path", m_spec.diskPath, "Folder on an SSD, for policies that keep state there");
+    command.add_option("--max-disk-writes", m_maxDiskWrites,
+        "Most that the run may write to disk, as 100TB; a run that would write more is refused");
     command.add_option("--link", m_link,
         "CPU device: slows copies down to this rate, as 12GB/s (results are a simulated link)");
 }
@@ -160,6 +163,7 @@ Status SpecOptions::readSizes(RunSpec& spec) const
     MR_TRY(takeBytes(m_deviceMemory, spec.deviceMemoryBytes));
     MR_TRY(takeBytes(m_hostMemory, spec.hostMemoryBytes));
     MR_TRY(takeBytes(m_diskSpace, spec.diskBytes));
+    MR_TRY(takeBytes(m_maxDiskWrites, spec.maxDiskWriteBytes));
     return m_link.empty() ? Status() : take(parseRate(m_link), spec.linkBytesPerSecond);
 }
 

@@ -41,6 +41,7 @@ private:
     std::string m_deviceMemory;
     std::string m_hostMemory;
     std::string m_diskSpace;
+    std::string m_maxDiskWrites;
     std::string m_link;
     std::string m_allow = "exact";
     std::vector<std::string> m_policyOptions;

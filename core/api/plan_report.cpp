@@ -132,6 +132,10 @@ PlanReport readReport(JsonFields& f)
     r.checkpointBytes = f.unsignedInteger("checkpoint_bytes", 0);
     r.h2dBytesPerStep = f.integer("h2d_bytes_per_step", kCount, 0);
     r.d2hBytesPerStep = f.integer("d2h_bytes_per_step", kCount, 0);
+    r.diskReadBytesPerStep = f.integer("disk_read_bytes_per_step", kCount, 0);
+    r.diskWriteBytesPerStep = f.integer("disk_write_bytes_per_step", kCount, 0);
+    r.diskWriteBytesOfRun = f.unsignedInteger("disk_write_bytes_of_run", 0);
+    r.wear = f.text("wear", "");
     r.predictedStepMs = f.number("predicted_step_ms", 0.0);
     r.predictedComputeMs = f.number("predicted_compute_ms", 0.0);
     readStalls(f, r.predictedStallMs);
@@ -159,8 +163,12 @@ std::string toJson(const PlanReport& report)
         {"parameters", r.parameters}, {"steps", r.steps}, {"tokens_per_step", r.tokensPerStep},
         {"tiers", std::move(tiers)}, {"groups", std::move(groups)},
         {"checkpoint_bytes", r.checkpointBytes}, {"h2d_bytes_per_step", r.h2dBytesPerStep},
-        {"d2h_bytes_per_step", r.d2hBytesPerStep}, {"predicted_step_ms", r.predictedStepMs},
-        {"predicted_compute_ms", r.predictedComputeMs}, {"predicted_stall_ms", std::move(stalls)}};
+        {"d2h_bytes_per_step", r.d2hBytesPerStep},
+        {"disk_read_bytes_per_step", r.diskReadBytesPerStep},
+        {"disk_write_bytes_per_step", r.diskWriteBytesPerStep},
+        {"disk_write_bytes_of_run", r.diskWriteBytesOfRun}, {"wear", r.wear},
+        {"predicted_step_ms", r.predictedStepMs}, {"predicted_compute_ms", r.predictedComputeMs},
+        {"predicted_stall_ms", std::move(stalls)}};
     return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

@@ -160,6 +160,7 @@ void readMachine(JsonFields& f, RunSpec& s)
     s.hostMemoryBytes = f.unsignedInteger("host_memory_bytes", s.hostMemoryBytes);
     s.diskBytes = f.unsignedInteger("disk_bytes", s.diskBytes);
     s.diskPath = f.text("disk_path", s.diskPath);
+    s.maxDiskWriteBytes = f.unsignedInteger("max_disk_write_bytes", s.maxDiskWriteBytes);
     s.linkBytesPerSecond = f.number("link_bytes_per_second", s.linkBytesPerSecond);
 }
 
@@ -230,7 +231,8 @@ std::string toJson(const RunSpec& spec)
         {"policy", s.policy}, {"policy_options", json(s.policyOptions)},
         {"allow_stale", s.allowStale}, {"device_memory_bytes", s.deviceMemoryBytes},
         {"host_memory_bytes", s.hostMemoryBytes}, {"disk_bytes", s.diskBytes},
-        {"disk_path", s.diskPath}, {"link_bytes_per_second", s.linkBytesPerSecond}};
+        {"disk_path", s.diskPath}, {"max_disk_write_bytes", s.maxDiskWriteBytes},
+        {"link_bytes_per_second", s.linkBytesPerSecond}};
     return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

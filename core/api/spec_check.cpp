@@ -132,9 +132,9 @@ Status checkDevice(const RunSpec& s)
                       " bytes/s; it must be above 0, or left out");
     if (s.device == DeviceChoice::Cuda && s.linkBytesPerSecond > 0.0)
         return refuse("link slows the copies of the CPU device down; leave it out with cuda");
-    if (s.diskBytes != 0 || !s.diskPath.empty())
-        return refuse("disk-space and disk-path are for policies that keep state on disk, and "
-                      "none is built yet; remove them");
+    if (s.diskBytes != 0 && s.diskPath.empty())
+        return refuse("disk-space says how much, but not where; name a folder on an SSD with "
+                      "disk-path, or leave disk-space out");
     return {};
 }
 

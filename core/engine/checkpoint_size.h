@@ -1,8 +1,8 @@
-// How large a checkpoint of a run will be, before the run begins.
+// How large the checkpoints of a run will be, before the run begins.
 //
 // Threads  Any; looks at the sizes of the files a model folder carries along.
 // Errors   None: a file that cannot be looked at is counted as empty.
-// Units    Bytes of all files of one checkpoint; a few KiB too many, for names, and never too few.
+// Units    Bytes of all files; a few KiB too many for each checkpoint, for names, and never too few.
 
 #pragma once
 
@@ -13,5 +13,9 @@
 namespace mr {
 
 std::uint64_t checkpointBytes(const RunSetup& setup);
+
+// That a whole run writes: checkpoints, the last one included, and the trained model. 0: its steps
+// are not known. Checkpoints that a choice or a lack of memory adds are not foreseen.
+std::uint64_t savedBytesOfRun(const RunSetup& setup);
 
 } // namespace mr

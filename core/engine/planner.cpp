@@ -4,6 +4,8 @@
 #include "core/engine/checkpoint_size.h"
 #include "core/engine/run_setup.h"
 #include "core/plan/cost_model.h"
+#include "core/tier/disk_wear.h"
+#include "core/tier/scratch_folder.h"
 
 #include <algorithm>
 #include <array>
@@ -114,6 +116,29 @@ void adviseFaster(const RunSetup& setup, PlanReport& report)
         [](RunSpec& s) { s.hostMemoryBytes = kEndless; });
 }
 
+DiskHealth scratchDrive(const std::string& folder)
+{
+    auto found = inspectScratchFolder(folder);
+    return readDiskHealth(found.ok() ? found.value().device : std::string());
+}
+
+// Filling the scratch file counts once, beside the steps.
+void describeDisk(const RunSetup& setup, PlanReport& report)
+{
+    const std::uint64_t held = setup.memory.bytes(Tier::Disk);
+    if (held > 0)
+        report.tiers.push_back(tierOf(setup, Tier::Disk, "disk", setup.budget.diskBytes));
+    report.diskReadBytesPerStep = 0; // no policy that is built has tasks on a disk
+    report.diskWriteBytesPerStep = 0;
+    const auto perStep = static_cast<std::uint64_t>(report.diskWriteBytesPerStep);
+    if (report.steps > 0)
+        report.diskWriteBytesOfRun =
+            held + static_cast<std::uint64_t>(report.steps) * perStep + savedBytesOfRun(setup);
+    if (perStep > 0)
+        report.wear = wearLine({perStep, report.steps, setup.forecast.stepSeconds, 0},
+            scratchDrive(setup.spec.diskPath));
+}
+
 } // namespace
 
 PlanReport reportOf(const RunSetup& setup)
@@ -139,6 +164,7 @@ PlanReport reportOf(const RunSetup& setup)
     report.reason = setup.reason;
     report.h2dBytesPerStep = setup.traffic.hostToDeviceBytes;
     report.d2hBytesPerStep = setup.traffic.deviceToHostBytes;
+    describeDisk(setup, report);
     constexpr double kMs = 1e3;
     report.predictedStepMs = kMs * setup.forecast.stepSeconds;
     report.predictedComputeMs = kMs * setup.forecast.computeSeconds;

@@ -138,6 +138,9 @@ void TestCli::wrongUseEndsWithTwoAndNamesTheOption_data()
                                   << "/nowhere/x.jsonl";
     QTest::newRow("no such evaluation file")
         << words("--steps 1 --eval-data /nowhere/y.jsonl") << "/nowhere/y.jsonl";
+    QTest::newRow("disk space nowhere")
+        << words("--steps 1 --disk-space 10GB") << "name a folder on an SSD with disk-path";
+    QTest::newRow("most disk writes") << words("--steps 1 --max-disk-writes 100Tb") << "100Tb";
     QTest::newRow("two models") << words("--steps 1 --from-scratch c.json") << "from scratch";
 }
 
@@ -162,7 +165,6 @@ void TestCli::whatIsNotBuiltIsRefusedByName_data()
     QTest::newRow("late where nothing is late")
         << words("--policy resident --policy-option late=0.25") << "late";
     QTest::newRow("clip mode") << words("--policy-option clip-mode=per-group") << "per-group";
-    QTest::newRow("disk") << words("--disk-space 10GB") << "disk-space";
 }
 
 void TestCli::whatIsNotBuiltIsRefusedByName()

@@ -107,6 +107,7 @@ void addMachine(Command& command, const RunSpec& spec, const RunSpec& usual)
     command.bytes("--disk-space", spec.diskBytes);
     if (!spec.diskPath.empty())
         command.text("--disk-path", spec.diskPath);
+    command.bytes("--max-disk-writes", spec.maxDiskWriteBytes);
     if (spec.linkBytesPerSecond > 0.0)
         command.text("--link",
             QLocale::c().toString(spec.linkBytesPerSecond / 1e9, 'g', 6).toStdString() + "GB/s");

@@ -63,6 +63,11 @@ struct PlanReport {
     std::uint64_t checkpointBytes = 0;
     std::int64_t h2dBytesPerStep = 0; // exact
     std::int64_t d2hBytesPerStep = 0;
+    std::int64_t diskReadBytesPerStep = 0; // exact; of policies that keep state on a disk
+    std::int64_t diskWriteBytesPerStep = 0;
+    std::uint64_t diskWriteBytesOfRun = 0; // the scratch file filled once, all steps, all
+                                           // checkpoints and the model; 0: steps are not known
+    std::string wear; // sentences: what the drive takes of it; empty: steps write nothing there
     double predictedStepMs = 0.0; // forecast; 0: no rates known
     double predictedComputeMs = 0.0;
     std::array<double, kStallCauses> predictedStallMs{};

@@ -76,9 +76,11 @@ struct RunSpec {
                              // of steps; false: exact ones only
     std::uint64_t deviceMemoryBytes = 0; // 0: DECISIONS 18
     std::uint64_t hostMemoryBytes = 0;
-    std::uint64_t diskBytes = 0;
+    // Where and how much policies that keep state on an SSD may write; others leave it alone.
     std::string diskPath;
-    double linkBytesPerSecond = 0.0; // CPU device only; 0: not throttled
+    std::uint64_t diskBytes = 0;         // needs diskPath; 0: what is free there
+    std::uint64_t maxDiskWriteBytes = 0; // of the whole run, checkpoints included; 0: no limit
+    double linkBytesPerSecond = 0.0;     // CPU device only; 0: not throttled
 };
 
 std::string toJson(const RunSpec& spec);

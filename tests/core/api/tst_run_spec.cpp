@@ -71,6 +71,7 @@ RunSpec everythingSet()
     s.hostMemoryBytes = 2;
     s.diskBytes = 3;
     s.diskPath = "/d";
+    s.maxDiskWriteBytes = 4;
     s.linkBytesPerSecond = 1.0 / 3.0;
     return s;
 }
@@ -93,6 +94,8 @@ private slots:
         const RunSpec& r = read.value();
         QCOMPARE(toJson(r), toJson(spec));
         QCOMPARE(r.seed, spec.seed);
+        QCOMPARE(r.diskPath, spec.diskPath);
+        QCOMPARE(r.maxDiskWriteBytes, std::uint64_t{4});
         QCOMPARE(r.data[0].columns, spec.data[0].columns);
         QCOMPARE(r.evalData.size(), std::size_t{2});
         QVERIFY(r.linkBytesPerSecond == spec.linkBytesPerSecond);
@@ -128,6 +131,10 @@ private slots:
         report.groups = {{"embedding", {{"device", "weights", 4}, {"host", "low plane", 3}}},
             {"shared", {{"device", "activations", 2}}}};
         report.parameters = 260032;
+        report.diskReadBytesPerStep = 7;
+        report.diskWriteBytesPerStep = 5;
+        report.diskWriteBytesOfRun = std::numeric_limits<std::uint64_t>::max();
+        report.wear = "The run writes 1 TB.";
         report.predictedStepMs = 0.1;
         report.predictedStallMs[2] = 3.25;
 
@@ -139,6 +146,10 @@ private slots:
         QCOMPARE(read.value().groups[0].bytes[1].kind, std::string("low plane"));
         QCOMPARE(read.value().groups[0].bytes[1].bytes, std::uint64_t{3});
         QVERIFY(read.value().predictedStallMs[2] == 3.25);
+        QCOMPARE(read.value().diskReadBytesPerStep, std::int64_t{7});
+        QCOMPARE(read.value().diskWriteBytesPerStep, std::int64_t{5});
+        QCOMPARE(read.value().diskWriteBytesOfRun, report.diskWriteBytesOfRun);
+        QCOMPARE(read.value().wear, report.wear);
         QVERIFY(!planReportFromJson(R"({"tiers":3})").ok());
     }
 
@@ -183,7 +194,22 @@ private slots:
             s.linkBytesPerSecond = 1e9;
         }),
             "leave it out with cuda"));
-        QVERIFY(names(refusal([](RunSpec& s) { s.diskPath = "/d"; }), "disk"));
+    }
+
+    void spaceOnADiskNeedsItsFolder()
+    {
+        const std::string message = refusal([](RunSpec& s) { s.diskBytes = 1; });
+        QVERIFY2(names(message, "disk-space") && names(message, "disk-path"), message.c_str());
+
+        QCOMPARE(refusal([](RunSpec& s) {
+            s.diskPath = "/d";
+            s.diskBytes = 1;
+            s.maxDiskWriteBytes = 1;
+        }),
+            std::string());
+        QCOMPARE(refusal([](RunSpec& s) { s.diskPath = "/d"; }), std::string());
+        // Checkpoints are written without a scratch folder, too.
+        QCOMPARE(refusal([](RunSpec& s) { s.maxDiskWriteBytes = 1; }), std::string());
     }
 
     void rangesNameTheirField()

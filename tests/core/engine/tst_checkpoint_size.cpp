@@ -31,6 +31,8 @@ class TestCheckpointSize : public QObject
 private slots:
     void whatIsToldIsWhatIsWritten_data();
     void whatIsToldIsWhatIsWritten();
+    void whatAWholeRunSavesIsTold_data();
+    void whatAWholeRunSavesIsTold();
 
 private:
     RunRig m_rig;
@@ -81,6 +83,44 @@ void TestCheckpointSize::whatIsToldIsWhatIsWritten()
         std::to_string(told) + " told, " + std::to_string(written) + " written";
     QVERIFY2(told >= written, text.c_str());
     QVERIFY2(told - written < kSpareBytes, text.c_str());
+}
+
+void TestCheckpointSize::whatAWholeRunSavesIsTold_data()
+{
+    QTest::addColumn<int>("every");
+    QTest::addColumn<int>("checkpoints");
+    QTest::newRow("at the end") << 0 << 1;
+    QTest::newRow("and between") << 2 << 3;
+    QTest::newRow("the last one is due") << 3 << 2;
+}
+
+void TestCheckpointSize::whatAWholeRunSavesIsTold()
+{
+    QFETCH(int, every);
+    QFETCH(int, checkpoints);
+    RunSpec spec = m_rig.spec("whole " + std::to_string(every));
+    spec.steps = 6;
+    spec.checkpointEvery = every;
+    spec.keepCheckpoints = 10;
+    const auto device = smallDevice();
+
+    const Outcome run = m_rig.train(spec, *device);
+
+    QVERIFY2(run.ended.ok(), run.ended.message().c_str());
+    auto setup = setUpRun(readRunSpec(spec.outDir).value(), 0);
+    QVERIFY2(setup.ok(), setup.status().message().c_str());
+    const auto told = static_cast<std::int64_t>(savedBytesOfRun(setup.value()));
+    const std::int64_t written =
+        bytesBelow(run.dir / "checkpoints") + bytesBelow(run.dir / "model");
+    const std::string text =
+        std::to_string(told) + " told, " + std::to_string(written) + " written";
+    QVERIFY2(told >= written, text.c_str());
+    QVERIFY2(told - written < (checkpoints + 1) * kSpareBytes, text.c_str());
+    const std::int64_t one = bytesBelow(run.dir / "checkpoints" / "step-00000006");
+    QVERIFY(one > (checkpoints + 1) * kSpareBytes); // one more or less would be seen
+    QCOMPARE(reportOf(setup.value()).diskWriteBytesOfRun, static_cast<std::uint64_t>(told));
+    setup.value().spec.steps = 0; // not known
+    QCOMPARE(reportOf(setup.value()).diskWriteBytesOfRun, std::uint64_t{0});
 }
 
 } // namespace

@@ -1,0 +1,52 @@
+// DiskHealth: what a drive says of itself: size, temperature, and what was written to it so far.
+//
+// The counters of NVMe's SMART log need privileges that a desktop does not have; the temperature is
+// there for all. So everything but the name may be absent, and `why` says why in words.
+//
+// What a host writes is not what the drive writes: it moves data about inside (NAND writes), and
+// only its maker can read how much. Percent used is the drive's own estimate of both.
+//
+// Threads  Any; values. readDiskHealth() blocks on /sys and one command to the drive.
+// Errors   None: what cannot be read is absent.
+// Units    Bytes, degrees Celsius, percent of the rated life.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace mr {
+
+// Of a drive's life, by the host's side.
+struct SmartCounters {
+    std::uint64_t readBytes = 0;
+    std::uint64_t writtenBytes = 0;
+    std::uint64_t mediaErrors = 0;
+    int percentUsed = 0; // of the rated life; may pass 100
+    double temperatureCelsius = 0.0;
+};
+
+inline constexpr std::size_t kSmartLogBytes = 512;
+
+// NVM Express Base Specification 2.0, figure 207: log page 02h. Counters beyond 64 bits are cut to
+// the largest number.
+SmartCounters parseSmartLog(std::span<const std::byte, kSmartLogBytes> log) noexcept;
+
+struct DiskHealth {
+    std::string drive;            // "nvme0n1": the whole disk; empty: not known
+    std::uint64_t driveBytes = 0; // 0: not known
+    std::optional<double> temperatureCelsius;
+    std::optional<SmartCounters> counters;
+    std::string why; // there are no counters; empty if there are
+};
+
+// `blockDevice` as in ScratchFolder::device, a partition or what a mapper lays over one: "dm-0".
+// `root` is where sys/ and dev/ lie.
+DiskHealth readDiskHealth(std::string_view blockDevice, const std::filesystem::path& root = "/");
+
+} // namespace mr
