@@ -43,6 +43,7 @@ std::uint64_t savedBytes(const MemoryItem& item, const MemoryPlan& plan)
     case MemoryUse::LowPlane:
     case MemoryUse::FirstMoments:
     case MemoryUse::SecondMoments:
+    case MemoryUse::DiskState:
     case MemoryUse::WindowSums:
     case MemoryUse::UrgentSums:
     case MemoryUse::ColumnLists:

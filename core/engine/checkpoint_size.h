@@ -2,7 +2,8 @@
 //
 // Threads  Any; looks at the sizes of the files a model folder carries along.
 // Errors   None: a file that cannot be looked at is counted as empty.
-// Units    Bytes of all files; a few KiB too many for each checkpoint, for names, and never too few.
+// Units    Bytes of all files; a few KiB too many for each checkpoint, for names, and never too
+// few.
 
 #pragma once
 

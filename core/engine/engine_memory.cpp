@@ -45,21 +45,27 @@ std::string repeatedWords(StepIndex first, StepIndex last)
     return "steps " + std::to_string(first) + " to " + std::to_string(last) + " are repeated";
 }
 
-RunBodyParts bodyOf(const RunSetup& setup)
+RunBodyParts bodyOf(const RunSetup& setup, const RunDiskSpec& disk)
 {
     const RunSpec& spec = setup.spec;
     return {setup.config, setup.table, setup.micro, setup.shape, setup.step, setup.policy,
         setup.budget, setup.rates, setup.memory,
         static_cast<int>(std::max<std::int64_t>(1, spec.threads / 2)),
         {spec.beta1, spec.beta2, spec.eps, spec.weightDecay},
-        {spec.schedule, spec.learningRate, spec.warmupSteps, spec.steps}};
+        {spec.schedule, spec.learningRate, spec.warmupSteps, spec.steps}, &disk};
 }
 
 } // namespace
 
 Status Engine::tryBody(Source source, Tier& lacking)
 {
-    auto body = RunBody::create(m_device, bodyOf(m_setup), lacking);
+    RunDiskSpec disk = m_hooks.disk;
+    disk.folder = m_setup.spec.diskPath;
+    disk.runId = m_uuid;
+    const auto verify = m_setup.spec.policyOptions.find("verify");
+    if (verify != m_setup.spec.policyOptions.end() && verify->second == "all")
+        disk.store.verify = DiskVerify::All;
+    auto body = RunBody::create(m_device, bodyOf(m_setup, disk), lacking);
     MR_TRY(body.status());
     m_body = std::move(body).value();
     if (source == Source::Checkpoint) {

@@ -6,6 +6,7 @@
 #include "core/engine/hold_out.h"
 #include "core/engine/run_files.h"
 #include "core/telemetry/run_folder.h"
+#include "core/tier/disk_wear.h"
 
 #include <millrace/library.h>
 #include <millrace/planner.h>
@@ -95,8 +96,10 @@ Result<std::unique_ptr<Engine>> Engine::open(
     engine->m_setup.spec.outDir = engine->m_runDir.string();
     MR_TRY(refuseIfFull(engine->m_runDir, checkpointBytes(engine->m_setup)));
     MR_TRY(engine->refuseIfTooLarge());
-    MR_TRY(engine->openBody(Source::Model));
+    const RunSetup& setup = engine->m_setup;
+    MR_TRY(checkDiskWrites(reportOf(setup).diskWriteBytesOfRun, setup.spec.maxDiskWriteBytes));
     engine->m_uuid = newUuid();
+    MR_TRY(engine->openBody(Source::Model));
     MR_TRY(saveRunRecord(engine->m_runDir.string(), engine->newRun()));
     MR_TRY(engine->registerRun());
     return engine;

@@ -96,7 +96,9 @@ void Engine::recordStep(StepIndex step, const StepResult& result, const StepTime
         event.step = step;
         event.beginNs = times.tasks[i].beginNs;
         event.endNs = times.tasks[i].endNs;
-        event.bytes = copyBytes(plan, task, m_setup.shape, m_setup.step.precision);
+        event.bytes = isDisk(task.lane)
+                          ? diskBytes(plan, task, m_setup.step.precision)
+                          : copyBytes(plan, task, m_setup.shape, m_setup.step.precision);
         m_spans->record(event);
     }
     StepRow row = toStepRow(split);
@@ -109,6 +111,8 @@ void Engine::recordStep(StepIndex step, const StepResult& result, const StepTime
     row.gradNorm = result.scalars.gradNorm;
     row.h2dBytes = result.h2dBytes;
     row.d2hBytes = result.d2hBytes;
+    row.diskReadBytes = result.diskReadBytes;
+    row.diskWriteBytes = result.diskWrittenBytes;
     const MemoryUsage usage = m_device.memoryUsage();
     row.devicePeakBytes = static_cast<std::int64_t>(usage.devicePeakBytes);
     row.hostPeakBytes = static_cast<std::int64_t>(usage.pinnedPeakBytes);

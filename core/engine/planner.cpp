@@ -2,6 +2,7 @@
 
 #include "core/base/bytes.h"
 #include "core/engine/checkpoint_size.h"
+#include "core/engine/policy_choice.h"
 #include "core/engine/run_setup.h"
 #include "core/plan/cost_model.h"
 #include "core/tier/disk_wear.h"
@@ -10,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <filesystem>
 #include <tuple>
 
 namespace mr {
@@ -87,6 +89,30 @@ void advise(const RunSetup& setup, PlanReport& report)
             });
 }
 
+// Where memory lacks and no folder was named: what the SSD would make of it.
+void adviseDisk(const RunSetup& setup, PlanReport& report)
+{
+    if (!setup.spec.diskPath.empty() || setup.limit.empty() || setup.spec.policy == kDiskPolicy)
+        return;
+    RunSpec other = setup.asked;
+    other.policy = kDiskPolicy;
+    other.diskPath = std::filesystem::temp_directory_path().string(); // any: only sizes are asked
+    auto changed = setUpRun(other, 0);
+    if (!changed.ok())
+        return;
+    RunSetup& disk = changed.value();
+    disk.budget.diskBytes = std::size_t{1} << 50;
+    const std::size_t needed = disk.memory.bytes(Tier::Disk);
+    if (disk.memory.bytes(Tier::Device) > disk.budget.deviceBytes ||
+        disk.memory.bytes(Tier::PinnedHost) > disk.budget.hostBytes)
+        return;
+    report.advice.push_back("Keep the optimizer state on an SSD: name a folder with --disk-path "
+                            "(policy ssd-vertical). It needs " +
+                            formatBytes(needed) + " there, and every step writes " +
+                            formatBytes(static_cast<std::size_t>(disk.diskTraffic.writtenBytes)) +
+                            " to it.");
+}
+
 // What one change would bring, by forecast; silent below a twentieth.
 void adviseFaster(const RunSetup& setup, PlanReport& report)
 {
@@ -128,8 +154,8 @@ void describeDisk(const RunSetup& setup, PlanReport& report)
     const std::uint64_t held = setup.memory.bytes(Tier::Disk);
     if (held > 0)
         report.tiers.push_back(tierOf(setup, Tier::Disk, "disk", setup.budget.diskBytes));
-    report.diskReadBytesPerStep = 0; // no policy that is built has tasks on a disk
-    report.diskWriteBytesPerStep = 0;
+    report.diskReadBytesPerStep = setup.diskTraffic.readBytes;
+    report.diskWriteBytesPerStep = setup.diskTraffic.writtenBytes;
     const auto perStep = static_cast<std::uint64_t>(report.diskWriteBytesPerStep);
     if (report.steps > 0)
         report.diskWriteBytesOfRun =
@@ -207,10 +233,12 @@ Result<PlanReport> planRun(const RunSpec& spec)
         report.advice.push_back("The interval is chosen when the warm-up ends; bytes and times are "
                                 "those of windows of " +
                                 std::to_string(setup.value().memory.window.steps) + " steps.");
-    if (!report.fits)
+    if (!report.fits) {
         advise(setup.value(), report);
-    else if (setup.value().forecast.known)
+        adviseDisk(setup.value(), report);
+    } else if (setup.value().forecast.known) {
         adviseFaster(setup.value(), report);
+    }
     return report;
 }
 

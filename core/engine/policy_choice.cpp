@@ -27,6 +27,13 @@ void findLimit(RunSetup& setup)
     setup.limit = shortOf("device", setup.memory.bytes(Tier::Device), setup.budget.deviceBytes);
     if (setup.limit.empty())
         setup.limit = shortOf("host", setup.memory.bytes(Tier::PinnedHost), setup.budget.hostBytes);
+    const std::size_t onDisk = setup.memory.bytes(Tier::Disk);
+    if (!setup.limit.empty() || onDisk == 0)
+        return;
+    setup.limit = setup.spec.diskPath.empty()
+                      ? "the optimizer state needs " + formatBytes(onDisk) +
+                            " on disk, and no folder is named for it (--disk-path)"
+                      : shortOf("disk", onDisk, setup.budget.diskBytes);
 }
 
 void add(const StepForecast& step, double share, StepForecast& sum)
@@ -62,6 +69,7 @@ Status forecast(RunSetup& setup)
         const LinkTraffic traffic = linkTraffic(built.plan, setup.shape, setup.step.precision);
         setup.traffic.hostToDeviceBytes += traffic.hostToDeviceBytes / window;
         setup.traffic.deviceToHostBytes += traffic.deviceToHostBytes / window;
+        setup.diskTraffic = diskTraffic(built.plan, setup.step.precision);
     }
     return {};
 }
@@ -170,6 +178,23 @@ void addStreams(
     tryWith({{"turns", "1"}, {"tile", smallTile(shape)}});
 }
 
+// From what writes least to what needs the least memory.
+void addDisk(const RunSpec& spec, const ModelShape& shape, std::vector<PolicyTrial>& trials)
+{
+    using Options = std::map<std::string, std::string>;
+    const auto tryWith = [&](const Options& options) {
+        Options all = spec.policyOptions;
+        all.insert(options.begin(), options.end());
+        trials.push_back({std::string(kDiskPolicy), std::move(all), true});
+    };
+    for (const char* share : {"0.25", "0.5", "0.75", "1"}) {
+        tryWith({{"disk-share", share}, {"weights-on-device", "1"}, {"boundary", "device"}});
+        tryWith({{"disk-share", share}});
+    }
+    tryWith({{"turns", "1"}});
+    tryWith({{"turns", "1"}, {"tile", smallTile(shape)}});
+}
+
 std::vector<PolicyTrial> trialsOf(const RunSpec& spec, const ModelShape& shape, bool ratesKnown)
 {
     std::vector<std::string> policies{spec.policy};
@@ -190,6 +215,8 @@ std::vector<PolicyTrial> trialsOf(const RunSpec& spec, const ModelShape& shape, 
         }
     if (spec.policy == "auto" && spec.recompute != RecomputeChoice::None)
         addStreams(spec, shape, ratesKnown, trials);
+    if (spec.policy == "auto" && spec.recompute != RecomputeChoice::None && !spec.diskPath.empty())
+        addDisk(spec, shape, trials);
     return trials;
 }
 
@@ -217,7 +244,8 @@ std::size_t shortage(const RunSetup& setup)
         return bytes > budget ? bytes - budget : 0;
     };
     return over(Tier::Device, setup.budget.deviceBytes) +
-           over(Tier::PinnedHost, setup.budget.hostBytes);
+           over(Tier::PinnedHost, setup.budget.hostBytes) +
+           over(Tier::Disk, setup.budget.diskBytes);
 }
 
 struct Tried {

@@ -13,6 +13,9 @@
 
 namespace mr {
 
+// Keeps optimizer state on disk, where the user named a folder for it.
+inline constexpr std::string_view kDiskPolicy = "ssd-vertical";
+
 // One way to do a run.
 struct PolicyTrial {
     std::string policy;

@@ -43,16 +43,27 @@ bool isOpen(const RunSetup& setup, const char* option)
     return setup.asked.policyOptions.count(option) == 0;
 }
 
+// Does a layer visit micro-batches from the last to the first? Their gradients are then summed in
+// another order, which changes bits.
+bool flips(const Traversal& traversal)
+{
+    constexpr int kLayers = 4;
+    for (const WorkItem& item : traversal.order(kLayers, 2))
+        if (item.pass == WorkItem::Pass::Backward && item.layer.value == 1)
+            return item.micro.value == 1;
+    return false;
+}
+
 // `options` and what may stand in their place without changing a number.
-std::vector<Options> variants(const RunSetup& setup, Options options)
+std::vector<Options> variants(const RunSetup& setup, bool flipped, Options options)
 {
     std::vector<Options> all{options};
-    for (const char* option :
-        {"late", "order", "weights-on-device", "state-on-device", "boundary", "device-share"})
+    for (const char* option : {"late", "order", "weights-on-device", "state-on-device", "boundary",
+             "device-share", "disk-share"})
         if (isOpen(setup, option))
             options.erase(option);
     all.push_back(options);
-    if (isOpen(setup, "order")) {
+    if (isOpen(setup, "order") && !flipped) {
         all.push_back(options);
         all.back()["order"] = "by-layer";
     }
@@ -63,16 +74,20 @@ std::vector<Options> variants(const RunSetup& setup, Options options)
     return all;
 }
 
-void addTrials(const RunSetup& setup, const std::string& policy, const std::vector<Options>& all,
-    std::vector<PolicyTrial>& trials)
+void addTrials(const RunSetup& setup, bool flipped, const std::string& policy,
+    const std::vector<Options>& all, std::vector<PolicyTrial>& trials)
 {
     for (const bool recompute : {false, true}) {
         const RecomputeChoice asked = setup.asked.recompute;
         if (recompute ? asked == RecomputeChoice::None : asked == RecomputeChoice::Block)
             continue;
-        for (const Options& options : all) {
+        for (Options options : all) {
+            if (flipped) // what the run began with stays
+                options["order"] = "by-layer-flip";
+            else if (policy == kDiskPolicy)
+                options.insert({"order", "by-layer"});
             trials.push_back({policy, options, recompute});
-            if (policy != "streamed" || !isOpen(setup, "turns"))
+            if ((policy != "streamed" && policy != kDiskPolicy) || !isOpen(setup, "turns"))
                 continue;
             trials.push_back(trials.back());
             trials.back().options["turns"] = "1";
@@ -93,17 +108,18 @@ std::optional<Options> taken(const std::string& policy, const Options& options)
     return kept;
 }
 
-std::vector<PolicyTrial> ownTrials(const RunSetup& setup, ReplanScope scope)
+std::vector<PolicyTrial> ownTrials(const RunSetup& setup, bool flipped, ReplanScope scope)
 {
     const Options& options = setup.spec.policyOptions;
     std::vector<PolicyTrial> trials;
     // A job in flight counts tiles.
-    addTrials(setup, setup.spec.policy,
-        scope == ReplanScope::SamePolicy ? std::vector{options} : variants(setup, options), trials);
+    addTrials(setup, flipped, setup.spec.policy,
+        scope == ReplanScope::SamePolicy ? std::vector{options} : variants(setup, flipped, options),
+        trials);
     return trials;
 }
 
-std::vector<PolicyTrial> otherTrials(const RunSetup& setup, ReplanScope scope)
+std::vector<PolicyTrial> otherTrials(const RunSetup& setup, bool flipped, ReplanScope scope)
 {
     const bool staleToo =
         scope == ReplanScope::Any && setup.asked.policy == "auto" && setup.asked.allowStale;
@@ -115,7 +131,7 @@ std::vector<PolicyTrial> otherTrials(const RunSetup& setup, ReplanScope scope)
         if (!info.built || policy == setup.spec.policy || (!info.exact && !staleToo))
             continue;
         if (const auto options = taken(policy, setup.asked.policyOptions))
-            addTrials(setup, policy, variants(setup, *options), trials);
+            addTrials(setup, flipped, policy, variants(setup, flipped, *options), trials);
     }
     return trials;
 }
@@ -135,10 +151,11 @@ Result<RunSetup> withOptions(const RunSetup& before,
 
 Result<RunSetup> replan(const RunSetup& before, const MemoryShortage& shortage, ReplanScope scope)
 {
+    const bool flipped = flips(*before.policy.traversal);
     RunSetup setup = withoutPlan(before);
     shrink(setup, before.memory.bytes(shortage.tier), shortage);
-    MR_TRY(chooseAmong(setup, ownTrials(setup, scope)));
-    const std::vector<PolicyTrial> others = otherTrials(before, scope);
+    MR_TRY(chooseAmong(setup, ownTrials(setup, flipped, scope)));
+    const std::vector<PolicyTrial> others = otherTrials(before, flipped, scope);
     if (!setup.limit.empty() && !others.empty())
         MR_TRY(chooseAmong(setup, others));
     if (!setup.limit.empty())

@@ -37,6 +37,10 @@ Result<std::unique_ptr<DiskStore>> openRunDisk(const MemoryPlan& plan, const Run
     file.bytes = layout.value().fileBytes.front();
     file.layoutHash = layout.value().hash();
     auto opened = ScratchFile::open(file, spec.scratch);
+    if (!opened.ok() && opened.status().kind() == ErrorKind::OutOfMemory) { // what crashed runs left is worthless
+        MR_TRY(removeStaleScratch(spec.folder).status());
+        opened = ScratchFile::open(file, spec.scratch);
+    }
     MR_TRY(opened.status());
     std::vector<ScratchFile> files;
     files.push_back(std::move(opened).value());

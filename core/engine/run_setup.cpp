@@ -3,6 +3,8 @@
 #include "core/engine/measure_rates.h"
 #include "core/engine/policy_choice.h"
 #include "core/plan/traversal.h"
+#include "core/tier/scratch_file.h"
+#include "core/tier/scratch_folder.h"
 
 #include <millrace/library.h>
 
@@ -101,6 +103,22 @@ Status resolveNumbers(RunSetup& setup, const MachineInfo& machine, std::int64_t 
     return {};
 }
 
+// A scratch file that fills the disk to the last byte would keep everybody else from writing.
+Result<std::uint64_t> diskBudget(const RunSpec& spec)
+{
+    if (spec.diskPath.empty())
+        return std::uint64_t{0};
+    auto folder = inspectScratchFolder(spec.diskPath);
+    MR_TRY(folder.status());
+    auto left = listScratch(spec.diskPath); // by runs that crashed: free, as good as
+    MR_TRY(left.status());
+    std::uint64_t free = folder.value().freeBytes;
+    for (const FoundScratch& file : left.value())
+        free += file.inUse ? 0 : file.bytes;
+    const std::uint64_t most = free / 20 * 19;
+    return spec.diskBytes == 0 ? most : std::min(spec.diskBytes, most);
+}
+
 Status resolveBudgets(RunSetup& setup, const MachineInfo& machine)
 {
     RunSpec& spec = setup.spec;
@@ -111,8 +129,10 @@ Status resolveBudgets(RunSetup& setup, const MachineInfo& machine)
     }
     if (spec.hostMemoryBytes == 0)
         spec.hostMemoryBytes = defaultHostBudget(machine.availableBytes);
+    auto disk = diskBudget(spec);
+    MR_TRY(disk.status());
     setup.budget = {static_cast<std::size_t>(spec.deviceMemoryBytes),
-        static_cast<std::size_t>(spec.hostMemoryBytes), 0};
+        static_cast<std::size_t>(spec.hostMemoryBytes), static_cast<std::size_t>(disk.value())};
     return {};
 }
 

@@ -40,7 +40,8 @@ struct RunSetup {
     Feedback rates;    // measured before (RateBook); 0 where not
     StepForecast forecast;
     LinkTraffic traffic; // of a step in the middle of the run
-    std::string reason;  // why `auto` chose this policy; empty if it was asked for
+    DiskTraffic diskTraffic;
+    std::string reason; // why `auto` chose this policy; empty if it was asked for
 };
 
 // `trainSequences` 0: not known yet; then steps stay 0 where they depend on it. Rates are those

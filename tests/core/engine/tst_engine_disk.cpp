@@ -1,0 +1,278 @@
+// Whole runs whose optimizer state is on disk: to the end, stopped, resumed, evaluated, refused.
+
+#include "core/engine/engine.h"
+#include "core/engine/replan.h"
+#include "core/engine/run_rig.h"
+#include "core/tier/scratch_file.h"
+
+#include <millrace/planner.h>
+
+#include <QtTest>
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+using namespace mr;
+using namespace mr::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+using Options = std::map<std::string, std::string>;
+
+struct Variant {
+    const char* name;
+    Options options;
+    PrecisionChoice precision = PrecisionChoice::F32;
+};
+
+const Variant kVariants[] = {
+    {"as it comes", {}},
+    {"half late", {{"late", "0.5"}, {"tile", "8KiB"}}},
+    {"half on disk, all late", {{"disk-share", "0.5"}, {"late", "1"}, {"tile", "8KiB"}}},
+    {"bf16, half late", {{"late", "0.5"}, {"tile", "8KiB"}}, PrecisionChoice::BF16},
+    {"a third visits", {{"device-share", "0.3"}, {"tile", "8KiB"}}, PrecisionChoice::BF16},
+    {"compact, 0.3 late", {{"late", "0.3"}, {"state", "compact"}, {"tile", "4KiB"}},
+        PrecisionChoice::BF16},
+};
+
+class TestEngineDisk : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void aStoppedRunResumesToTheHashOfResident_data();
+    void aStoppedRunResumesToTheHashOfResident();
+    void evaluatingMoreOftenChangesNothing();
+    void whatACrashLeftIsTakenOver();
+    void stepsSayWhatTheDiskMoved();
+    void itIsOfferedWhereMemoryLacks();
+    void autoTakesItWhereAFolderIsNamed();
+    void whatItCannotDoIsSaidBeforeItStarts();
+    void aReplanKeepsTheOrderInWhichGradientsAreSummed();
+
+private:
+    RunSpec onDisk(const std::string& name, const Variant& variant) const
+    {
+        RunSpec spec = m_rig.spec(name);
+        spec.policy = "ssd-vertical";
+        spec.policyOptions = variant.options;
+        spec.precision = variant.precision;
+        spec.diskPath = m_scratch.path();
+        return spec;
+    }
+
+    std::string residentHash(const Variant& variant)
+    {
+        std::string& hash = m_hashes[variant.name];
+        if (!hash.empty())
+            return hash;
+        RunSpec spec = m_rig.spec("resident " + std::string(variant.name));
+        spec.precision = variant.precision;
+        spec.policyOptions["order"] = "by-layer-flip";
+        if (variant.options.count("state") > 0)
+            spec.policyOptions["state"] = "compact";
+        const auto device = smallDevice();
+        hash = m_rig.train(spec, *device).progress.weightsHash;
+        return hash;
+    }
+
+    bool isScratchGone() const { return fs::is_empty(m_scratch.path()); }
+
+    RunRig m_rig;
+    Folder m_scratch;
+    std::map<std::string, std::string> m_hashes; // of resident runs
+};
+
+void TestEngineDisk::aStoppedRunResumesToTheHashOfResident_data()
+{
+    QTest::addColumn<int>("index");
+    for (int i = 0; i < static_cast<int>(std::size(kVariants)); ++i)
+        QTest::newRow(kVariants[i].name) << i;
+}
+
+void TestEngineDisk::aStoppedRunResumesToTheHashOfResident()
+{
+    QFETCH(int, index);
+    const Variant& variant = kVariants[index];
+    const std::string hash = residentHash(variant);
+    RunSpec spec = onDisk("stop " + std::string(variant.name), variant);
+    spec.checkpointEvery = 5;
+    const auto first = smallDevice();
+    const Outcome stopped =
+        m_rig.train(spec, *first, [](Engine& engine, std::int64_t) { engine.requestStop(); });
+    QVERIFY2(stopped.ended.ok(), stopped.ended.message().c_str());
+    QCOMPARE(stopped.progress.step, 5);
+    QVERIFY(isScratchGone());
+
+    const auto second = smallDevice(2, CpuDeviceOptions::Mode::Threaded);
+    const Outcome resumed = m_rig.resume(spec.outDir, *second);
+
+    QVERIFY2(resumed.opened.ok(), resumed.opened.message().c_str());
+    QVERIFY2(resumed.ended.ok(), resumed.ended.message().c_str());
+    QCOMPARE(resumed.state, RunState::Finished);
+    QCOMPARE(resumed.progress.weightsHash, hash);
+    QVERIFY(isScratchGone());
+}
+
+void TestEngineDisk::evaluatingMoreOftenChangesNothing()
+{
+    RunSpec spec = onDisk("evaluated", kVariants[1]);
+    spec.evalEvery = 1;
+    const auto device = smallDevice();
+
+    const Outcome run = m_rig.train(spec, *device);
+
+    QVERIFY2(run.ended.ok(), run.ended.message().c_str());
+    QCOMPARE(run.progress.weightsHash, residentHash(kVariants[1]));
+}
+
+// Its file still lies there, full of tiles of other steps.
+void TestEngineDisk::whatACrashLeftIsTakenOver()
+{
+    RunSpec spec = onDisk("crashed", kVariants[1]);
+    spec.checkpointEvery = 5;
+    const auto first = smallDevice();
+    fs::path left;
+    const Folder kept;
+    const Outcome stopped = m_rig.train(spec, *first, [&](Engine& engine, std::int64_t step) {
+        if (step != 10)
+            return;
+        left = listScratch(m_scratch.path()).value().at(0).path;
+        fs::copy_file(left, kept.path("copy"));
+        engine.requestStop();
+    });
+    QVERIFY2(stopped.ended.ok(), stopped.ended.message().c_str());
+    fs::copy_file(kept.path("copy"), left);
+
+    const auto second = smallDevice();
+    const Outcome resumed = m_rig.resume(spec.outDir, *second);
+
+    QVERIFY2(resumed.ended.ok(), resumed.ended.message().c_str());
+    QCOMPARE(resumed.progress.weightsHash, residentHash(kVariants[1]));
+    QVERIFY(isScratchGone());
+}
+
+void TestEngineDisk::stepsSayWhatTheDiskMoved()
+{
+    RunSpec spec = onDisk("traffic", kVariants[3]);
+    const auto device = smallDevice();
+    const PlanReport plan = planRun(spec).value();
+
+    const Outcome run = m_rig.train(spec, *device);
+
+    QVERIFY(plan.fits);
+    QVERIFY(plan.diskWriteBytesPerStep > 0);
+    const std::vector<StepRow> steps = m_rig.steps(run.id);
+    QCOMPARE(steps.size(), std::size_t{12});
+    for (const StepRow& step : steps) { // the first has nothing late to do
+        QCOMPARE(step.diskReadBytes, step.diskWriteBytes);
+        QVERIFY(step.diskReadBytes > 0);
+        QVERIFY(step.step == 1 || step.diskReadBytes == plan.diskReadBytesPerStep);
+        QVERIFY(step.step != 1 || step.diskReadBytes < plan.diskReadBytesPerStep);
+    }
+}
+
+void TestEngineDisk::itIsOfferedWhereMemoryLacks()
+{
+    RunSpec spec = m_rig.spec("offered");
+    spec.policy = "auto";
+    spec.policyOptions = {{"tile", "2KiB"}};
+    spec.precision = PrecisionChoice::BF16;
+    spec.recompute = RecomputeChoice::Block;
+    RunSpec disk = onDisk("offered", kVariants[3]);
+    disk.policyOptions = {{"tile", "2KiB"}};
+    disk.recompute = RecomputeChoice::Block;
+    const PlanReport needed = planRun(disk).value();
+    spec.deviceMemoryBytes = needed.tiers.at(0).totalBytes;
+    spec.hostMemoryBytes = needed.tiers.at(1).totalBytes;
+
+    const PlanReport report = planRun(spec).value();
+
+    QVERIFY(!report.fits);
+    std::string advice;
+    for (const std::string& sentence : report.advice)
+        advice += sentence + "\n";
+    QVERIFY2(advice.find("--disk-path") != std::string::npos, advice.c_str());
+    QVERIFY2(advice.find("every step writes") != std::string::npos, advice.c_str());
+}
+
+void TestEngineDisk::autoTakesItWhereAFolderIsNamed()
+{
+    RunSpec spec = onDisk("auto", kVariants[3]);
+    spec.policyOptions = {{"tile", "2KiB"}};
+    spec.recompute = RecomputeChoice::Block;
+    const PlanReport needed = planRun(spec).value();
+    spec.policy = "auto";
+    spec.deviceMemoryBytes = needed.tiers.at(0).totalBytes;
+    spec.hostMemoryBytes = needed.tiers.at(1).totalBytes;
+    const auto device = smallDevice();
+
+    const PlanReport report = planRun(spec).value();
+    const Outcome run = m_rig.train(spec, *device);
+
+    QVERIFY2(report.fits, report.limit.c_str());
+    QCOMPARE(report.policy, std::string("ssd-vertical"));
+    QVERIFY2(run.ended.ok(), run.ended.message().c_str());
+    QCOMPARE(run.state, RunState::Finished);
+    QVERIFY(m_rig.steps(run.id).back().diskReadBytes > 0);
+}
+
+void TestEngineDisk::whatItCannotDoIsSaidBeforeItStarts()
+{
+    const auto device = smallDevice();
+    const auto refusal = [&](const RunSpec& spec) {
+        const Outcome run = m_rig.train(spec, *device);
+        return run.opened.ok() ? QString() : QString::fromStdString(run.opened.message());
+    };
+    RunSpec spec = onDisk("refused", kVariants[3]);
+    spec.diskPath.clear();
+    QVERIFY(refusal(spec).contains(QStringLiteral("--disk-path")));
+    spec.diskPath = m_scratch.path("no such folder");
+    QVERIFY(refusal(spec).contains(QStringLiteral("no such folder")));
+    spec.diskPath = m_scratch.path();
+    spec.diskBytes = 8192;
+    QVERIFY(refusal(spec).contains(QStringLiteral("disk")));
+    spec.diskBytes = 0;
+    spec.maxDiskWriteBytes = 100'000;
+    QVERIFY(refusal(spec).contains(QStringLiteral("max-disk-writes")));
+    QVERIFY(isScratchGone());
+}
+
+// Else the run would go on with other bits.
+void TestEngineDisk::aReplanKeepsTheOrderInWhichGradientsAreSummed()
+{
+    const auto setUp = [](const RunSpec& spec) {
+        auto setup = setUpRun(spec, 0);
+        if (!setup.ok())
+            qFatal("%s", setup.status().message().c_str());
+        return std::move(setup).value();
+    };
+    RunSpec plain = m_rig.spec("plain");
+    plain.policy = "zero-offload";
+    plain.precision = PrecisionChoice::BF16;
+    plain.recompute = RecomputeChoice::Block;
+    plain.policyOptions = {{"tile", "2KiB"}};
+    plain.diskPath = m_scratch.path();
+    RunSetup onHost = setUp(plain);
+    onHost.budget.deviceBytes = onHost.memory.bytes(Tier::Device);
+    const RunSetup disk = setUp(onDisk("flipped", kVariants[3]));
+
+    auto toDisk = replan(onHost,
+        {Tier::PinnedHost, onHost.memory.bytes(Tier::PinnedHost, MemoryUse::HighPlane) * 3 +
+                               (std::size_t{8} << 20)},
+        ReplanScope::Exact);
+    auto less = replan(disk, {Tier::Device, {}}, ReplanScope::Exact);
+
+    QVERIFY2(toDisk.ok(), toDisk.status().message().c_str());
+    QCOMPARE(toDisk.value().spec.policy, std::string("ssd-vertical"));
+    QCOMPARE(toDisk.value().spec.policyOptions.at("order"), std::string("by-layer"));
+    QVERIFY2(less.ok(), less.status().message().c_str());
+    QCOMPARE(less.value().spec.policyOptions.at("order"), std::string("by-layer-flip"));
+}
+
+} // namespace
+
+QTEST_GUILESS_MAIN(TestEngineDisk)
+#include "tst_engine_disk.moc"
