@@ -259,10 +259,10 @@ void TestEngineDisk::aReplanKeepsTheOrderInWhichGradientsAreSummed()
     onHost.budget.deviceBytes = onHost.memory.bytes(Tier::Device);
     const RunSetup disk = setUp(onDisk("flipped", kVariants[3]));
 
-    auto toDisk = replan(onHost,
-        {Tier::PinnedHost, onHost.memory.bytes(Tier::PinnedHost, MemoryUse::HighPlane) * 3 +
-                               (std::size_t{8} << 20)},
-        ReplanScope::Exact);
+    plain.policy = "ssd-vertical";
+    const std::size_t enough = setUp(plain).memory.bytes(Tier::PinnedHost);
+
+    auto toDisk = replan(onHost, {Tier::PinnedHost, enough}, ReplanScope::Exact);
     auto less = replan(disk, {Tier::Device, {}}, ReplanScope::Exact);
 
     QVERIFY2(toDisk.ok(), toDisk.status().message().c_str());

@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# Real runs whose optimizer state is on disk: bytes against the formula, memory against the plan, step times against
+# the same run in memory, the same weights at the end. FOLDER is where the state goes; the host is given as little
+# memory as the plan needs, so that the state is at least 2.5 times as large.
+set -euo pipefail
+root=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.." && pwd)
+usage="tests/bench/ssd_runs.sh FOLDER    prints a table; STEPS=6, THREADS=1, CONFIG=model and MILLRACE=program may be given"
+[ $# -eq 1 ] && [ -d "$1" ] || { echo "$usage" && exit 2; }
+scratch=$1
+millrace=${MILLRACE:-$root/build/release/bin/millrace}
+shared=${MILLRACE_SHARED:-$root/../shared}
+config=${CONFIG:-$root/tests/bench/configs/280m.json}
+steps=${STEPS:-6}
+threads=${THREADS:-1}
+folder=$(mktemp -d "${TMPDIR:-/tmp}/millrace-ssd.XXXXXX")
+trap 'rm -rf "$folder"' EXIT
+export XDG_DATA_HOME=$folder # rates are measured afresh
+
+field() { sed -n "s/.*\"$1\":\(-\{0,1\}[0-9.e+-]*\).*/\1/p"; }
+# of a tier in a plan's JSON
+tier() { sed -n "s/.*{\"budget_bytes\":[0-9]*,\"kinds\":[^]]*\],\"tier\":\"$1\",\"total_bytes\":\([0-9]*\)}.*/\1/p"; }
+median() { sort -g | awk '{v[NR] = $1} END {print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2}'; }
+
+arguments() {
+    echo --data "$shared/data/datasets/tinyshakespeare.txt" --seq-len 64 --accumulate 4 --precision bf16 \
+        --recompute block --device cpu --threads "$threads" --device-memory 8GiB --json --policy "$@"
+}
+
+# row NAME POLICY [ARGUMENTS...]: from the second step on, when late parts are there.
+row() {
+    local name=$1 host
+    shift
+    # shellcheck disable=SC2046 # words
+    "$millrace" plan --model "$config" $(arguments "$@") >"$folder/plan"
+    host=$(tier host <"$folder/plan")
+    rm -rf "$folder/run"
+    # shellcheck disable=SC2046
+    /usr/bin/time -f '%M' -o "$folder/rss" "$millrace" train --from-scratch "$config" \
+        --tokenizer "$shared/data/models/stories260K/tokenizer.model" $(arguments "$@") \
+        --host-memory "$host" --threaded-device --steps "$steps" --eval-every 0 --hold-out 0 \
+        --out "$folder/run" --db "$folder/h.db" >"$folder/log"
+    grep '"event":"step"' "$folder/log" | tail -n +2 >"$folder/steps"
+    local device held read wrote parameters
+    device=$(tier device <"$folder/plan")
+    parameters=$(field parameters <"$folder/plan")
+    read=$(field disk_read_bytes <"$folder/steps" | median)
+    wrote=$(field disk_write_bytes <"$folder/steps" | median)
+    held=$(($(cat "$folder/rss") * 1024))
+    awk -v name="$name" -v wall="$(field wall_ms <"$folder/steps" | median)" \
+        -v compute="$(field compute_ms <"$folder/steps" | median)" -v disk="$(field disk <"$folder/steps" | median)" \
+        -v host="$host" -v device="$device" -v held="$held" -v read="$read" -v wrote="$wrote" -v p="$parameters" \
+        -v hash="$(sed -n 's/.*"weights_hash":"\([0-9a-f]\{8\}\).*/\1/p' "$folder/log" | tail -n 1)" 'BEGIN {
+        printf "| %s | %.0f | %.0f | %.0f | %.2f / %.2f | %.2f | %.1f | %.0f + %.0f | %.0f | %s |\n", name, wall, compute,
+            disk, read / p, wrote / p, host / p, 12 * p / host, host / 1e6, device / 1e6, held / 1e6, hash }'
+}
+
+echo "| policy | step ms | compute ms | stalled by disk ms | bytes read / written, per parameter | host bytes per parameter | state / host memory | planned: host + device MB | largest process MB | weights |"
+echo "|---|---|---|---|---|---|---|---|---|---|"
+row "resident" resident --policy-option order=by-layer-flip
+row "streamed, a quarter late, the same order" streamed --policy-option late=0.25 --policy-option order=by-layer-flip
+for late in 0 0.25 1; do
+    row "ssd-vertical, $late late" ssd-vertical --policy-option "late=$late" --policy-option tile=16MiB --disk-path "$scratch"
+done
+row "ssd-vertical, half on disk" ssd-vertical --policy-option disk-share=0.5 --policy-option tile=16MiB --disk-path "$scratch"
+row "ssd-vertical, compact state" ssd-vertical --policy-option state=compact --policy-option tile=16MiB --disk-path "$scratch"
