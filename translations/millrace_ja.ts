@@ -810,6 +810,18 @@
             <translation>デバイスからホストへ</translation>
         </message>
         <message>
+            <source>Disk to host</source>
+            <translation>ディスクからホストへ</translation>
+        </message>
+        <message>
+            <source>Host to disk</source>
+            <translation>ホストからディスクへ</translation>
+        </message>
+        <message>
+            <source>Written to disk by the run</source>
+            <translation>実行がディスクに書き込む量</translation>
+        </message>
+        <message>
             <source>Checkpoints</source>
             <translation>チェックポイント</translation>
         </message>
@@ -1271,6 +1283,100 @@
         <message>
             <source>Click: the kept step that lost most to it.</source>
             <translation>クリック: これに最も時間を使った保存済みステップを開きます。</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::ScratchSection</name>
+        <message>
+            <source>The scratch folder cannot be used: see its message.</source>
+            <translation>作業フォルダーは使えません。メッセージを確認してください。</translation>
+        </message>
+        <message>
+            <source>The scratch folder is still being looked at; try again in a moment.</source>
+            <translation>作業フォルダーを調べています。少し待ってからもう一度試してください。</translation>
+        </message>
+        <message>
+            <source>Looking at the folder…</source>
+            <translation>フォルダーを調べています…</translation>
+        </message>
+        <message>
+            <source>%1, %2 free</source>
+            <comment>file system</comment>
+            <translation>%1、空き %2</translation>
+        </message>
+        <message>
+            <source>%1 on %2, %3 free</source>
+            <comment>file system, drive</comment>
+            <translation>%2 上の %1、空き %3</translation>
+        </message>
+        <message>
+            <source>%1 °C</source>
+            <comment>of a drive</comment>
+            <translation>%1 °C</translation>
+        </message>
+        <message>
+            <source>Its speed is not known: measure it, and a plan can tell the time of a step that uses it.</source>
+            <translation>速度は不明です。測定すると、このフォルダーを使うステップの時間を計画で予測できます。</translation>
+        </message>
+        <message>
+            <source>Measured: reads %1, writes %2; both at once %3 and %4</source>
+            <translation>測定値: 読み込み %1、書き込み %2、同時では %3 と %4</translation>
+        </message>
+        <message>
+            <source>A file is filled, then read and written; it is removed at the end.</source>
+            <translation>ファイルを作って読み書きし、最後に削除します。</translation>
+        </message>
+        <message>
+            <source>Scratch folder (optional)</source>
+            <translation>作業フォルダー (省略可)</translation>
+        </message>
+        <message>
+            <source>Scratch folder</source>
+            <translation>作業フォルダー</translation>
+        </message>
+        <message>
+            <source>On an SSD, for policies that keep state there. Drop it here.</source>
+            <translation>SSD 上のフォルダー。状態をそこに置く方式が使います。ここにドロップできます。</translation>
+        </message>
+        <message>
+            <source>The run makes one file there and removes it at its end.</source>
+            <translation>実行はそこにファイルを 1 つ作り、終了時に削除します。</translation>
+        </message>
+        <message>
+            <source>Stop measuring</source>
+            <translation>測定を中止</translation>
+        </message>
+        <message>
+            <source>Measure its speed</source>
+            <translation>速度を測定</translation>
+        </message>
+        <message>
+            <source>Progress of the measurement</source>
+            <translation>測定の進み具合</translation>
+        </message>
+        <message>
+            <source>Scratch space</source>
+            <translation>作業フォルダーの容量</translation>
+        </message>
+        <message>
+            <source>The most bytes the run may hold in the scratch folder.</source>
+            <translation>実行が作業フォルダーで使えるバイト数の上限です。</translation>
+        </message>
+        <message>
+            <source>Automatic</source>
+            <translation>自動</translation>
+        </message>
+        <message>
+            <source>Disk writes</source>
+            <translation>ディスク書き込みの上限</translation>
+        </message>
+        <message>
+            <source>The most bytes the whole run may write to disk, checkpoints included: writing wears an SSD. A run that would write more is refused.</source>
+            <translation>チェックポイントも含め、実行全体がディスクに書き込めるバイト数の上限です。書き込みは SSD を消耗させます。これを超える実行は始められません。</translation>
+        </message>
+        <message>
+            <source>No limit</source>
+            <translation>上限なし</translation>
         </message>
     </context>
     <context>
@@ -1905,6 +2011,26 @@ Masked: read, not part of the loss</source>
             <translation>1 ステップで受け取ったバイト数をその時間で割った値です。</translation>
         </message>
         <message>
+            <source>Disk traffic (GB/s)</source>
+            <translation>ディスクの転送量 (GB/s)</translation>
+        </message>
+        <message>
+            <source>read</source>
+            <translation>読み込み</translation>
+        </message>
+        <message>
+            <source>written</source>
+            <translation>書き込み</translation>
+        </message>
+        <message>
+            <source>Bytes read from the disk in a step over its time.</source>
+            <translation>1 ステップでディスクから読んだバイト数をその時間で割った値です。</translation>
+        </message>
+        <message>
+            <source>Bytes written to the disk in a step over its time.</source>
+            <translation>1 ステップでディスクに書いたバイト数をその時間で割った値です。</translation>
+        </message>
+        <message>
             <source>Speed (tokens/s)</source>
             <translation>速度 (トークン/秒)</translation>
         </message>
@@ -2532,8 +2658,14 @@ Masked: read, not part of the loss</source>
             <translation>ホスト</translation>
         </message>
         <message>
-            <source>Disk</source>
-            <translation>ディスク</translation>
+            <source>Disk in</source>
+            <comment>reads from the disk</comment>
+            <translation>ディスク読</translation>
+        </message>
+        <message>
+            <source>Disk out</source>
+            <comment>writes to the disk</comment>
+            <translation>ディスク書</translation>
         </message>
         <message>
             <source>What the device computes; red where it waits.</source>
@@ -2552,8 +2684,12 @@ Masked: read, not part of the loss</source>
             <translation>ホストのコア上でのオプティマイザの処理。</translation>
         </message>
         <message>
-            <source>Reads from the disk and writes to it.</source>
-            <translation>ディスクの読み込みと書き込み。</translation>
+            <source>Reads from the disk to the host.</source>
+            <translation>ディスクからホストへの読み込み。</translation>
+        </message>
+        <message>
+            <source>Writes from the host to the disk.</source>
+            <translation>ホストからディスクへの書き込み。</translation>
         </message>
         <message>
             <source>What the engine does between the steps.</source>

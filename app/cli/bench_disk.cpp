@@ -2,6 +2,7 @@
 
 #include "app/cli/commands.h"
 #include "core/base/bytes.h"
+#include "core/engine/scratch_rates.h"
 #include "core/tier/disk_bench.h"
 #include "core/tier/scratch_folder.h"
 
@@ -100,6 +101,8 @@ Status printDiskBench(const DiskBenchOptions& options, bool asJson)
         formatBytes(result.value().requestBytes).c_str());
     for (const DiskBenchRow& row : result.value().rows)
         printRow(row, asJson);
+    if (spec.value().engine == DiskEngine::Auto) // what a run would use
+        MR_TRY(keepDiskRates(folder.value(), result.value().rates).status());
     return {};
 }
 

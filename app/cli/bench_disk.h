@@ -21,7 +21,8 @@ struct DiskBenchOptions {
 
 void addDiskBenchOptions(CLI::App& command, DiskBenchOptions& options);
 
-// Measures and prints a row for each of read, write and mixed.
+// Measures, prints a row for each of read, write and mixed, and keeps the rates for plans unless an
+// engine was asked for.
 Status printDiskBench(const DiskBenchOptions& options, bool json);
 
 } // namespace mr::app

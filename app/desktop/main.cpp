@@ -32,6 +32,8 @@ ui::UiServices makeServices(RunStore& store)
     services.inspectMachine = &inspectWithDevices;
     services.inspectModel = &inspectModel;
     services.inspectDataset = &inspectDataset;
+    services.inspectScratch = &inspectScratch;
+    services.measureScratch = &measureScratch;
     services.checkSpec = [](const RunSpec& spec) {
         const Status status = checkSpec(spec);
         return status.ok() ? checkPolicy(spec) : status;

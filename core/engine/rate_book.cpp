@@ -16,13 +16,14 @@ namespace {
 constexpr std::uint64_t kMostBytes = std::uint64_t{4} << 20;
 constexpr int kVersion = 1;
 
+template <typename Rates>
 struct Field {
     const char* name;
-    double& (*of)(Feedback&);
+    double& (*of)(Rates&);
 };
 
 // One row per number; both directions go through it.
-constexpr std::array<Field, 15> kFields = {{
+constexpr std::array<Field<Feedback>, 15> kFields = {{
     {"h2d_bytes_per_s", [](Feedback& f) -> double& { return f.hostToDeviceBytesPerSecond; }},
     {"d2h_bytes_per_s", [](Feedback& f) -> double& { return f.deviceToHostBytesPerSecond; }},
     {"host_adamw_per_s", [](Feedback& f) -> double& { return f.hostAdamwElementsPerSecond; }},
@@ -40,15 +41,53 @@ constexpr std::array<Field, 15> kFields = {{
     {"head_recompute_s", [](Feedback& f) -> double& { return f.head.recompute; }},
 }};
 
-Feedback ratesFrom(const json& entry)
+constexpr std::array<Field<ScratchSpeed>, 4> kDiskFields = {{
+    {"read_bytes_per_s", [](ScratchSpeed& s) -> double& { return s.readBytesPerSecond; }},
+    {"write_bytes_per_s", [](ScratchSpeed& s) -> double& { return s.writeBytesPerSecond; }},
+    {"mixed_read_bytes_per_s",
+        [](ScratchSpeed& s) -> double& { return s.mixedReadBytesPerSecond; }},
+    {"mixed_write_bytes_per_s",
+        [](ScratchSpeed& s) -> double& { return s.mixedWriteBytesPerSecond; }},
+}};
+
+// Every entry of the object at `name`.
+template <typename Rates, std::size_t N>
+void readEntries(const json& document, const char* name, const std::array<Field<Rates>, N>& fields,
+    std::map<std::string, Rates>& out)
 {
-    Feedback rates;
-    for (const Field& field : kFields) {
-        const auto found = entry.find(field.name);
-        if (found != entry.end() && found->is_number() && found->get<double>() > 0.0)
-            field.of(rates) = found->get<double>();
+    const auto entries = document.find(name);
+    if (entries == document.end() || !entries->is_object())
+        return;
+    for (const auto& [key, entry] : entries->items()) {
+        if (!entry.is_object())
+            continue;
+        Rates& rates = out[key];
+        for (const Field<Rates>& field : fields) {
+            const auto found = entry.find(field.name);
+            if (found != entry.end() && found->is_number() && found->template get<double>() > 0.0)
+                field.of(rates) = found->template get<double>();
+        }
     }
-    return rates;
+}
+
+template <typename Rates, std::size_t N>
+json entriesOf(const std::map<std::string, Rates>& all, const std::array<Field<Rates>, N>& fields)
+{
+    json entries = json::object();
+    for (const auto& [key, rates] : all) {
+        Rates copy = rates;
+        json& entry = entries[key] = json::object();
+        for (const Field<Rates>& field : fields)
+            entry[field.name] = field.of(copy);
+    }
+    return entries;
+}
+
+template <typename Rates>
+const Rates* findIn(const std::map<std::string, Rates>& all, const std::string& key)
+{
+    const auto found = all.find(key);
+    return found == all.end() ? nullptr : &found->second;
 }
 
 } // namespace
@@ -70,33 +109,28 @@ RateBook RateBook::load(const fs::path& path)
     const auto version = document.find("version");
     if (version == document.end() || *version != kVersion)
         return book;
-    const auto entries = document.find("entries");
-    if (entries == document.end() || !entries->is_object())
-        return book;
-    for (const auto& [key, entry] : entries->items())
-        if (entry.is_object())
-            book.put(key, ratesFrom(entry));
+    readEntries(document, "entries", kFields, book.m_entries);
+    readEntries(document, "disks", kDiskFields, book.m_disks);
     return book;
 }
 
 const Feedback* RateBook::find(const std::string& key) const
 {
-    const auto found = m_entries.find(key);
-    return found == m_entries.end() ? nullptr : &found->second;
+    return findIn(m_entries, key);
+}
+
+const ScratchSpeed* RateBook::findDisk(const std::string& key) const
+{
+    return findIn(m_disks, key);
 }
 
 Status RateBook::save(const fs::path& path) const
 {
-    json entries = json::object();
-    for (const auto& [key, rates] : m_entries) {
-        Feedback copy = rates;
-        json& entry = entries[key] = json::object();
-        for (const Field& field : kFields)
-            entry[field.name] = field.of(copy);
-    }
     std::error_code error;
     fs::create_directories(path.parent_path(), error);
-    return replaceFile(path, json{{"version", kVersion}, {"entries", entries}}.dump(1) + "\n");
+    const json document = {{"version", kVersion}, {"entries", entriesOf(m_entries, kFields)},
+        {"disks", entriesOf(m_disks, kDiskFields)}};
+    return replaceFile(path, document.dump(1) + "\n");
 }
 
 } // namespace mr

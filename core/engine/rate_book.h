@@ -1,7 +1,8 @@
 // RateBook: what was measured of this machine, kept in a file, so that a plan knows times at once.
 //
 // An entry belongs to one device with its threads and link, one compute type, and one shape of
-// layers and micro-batch (or a stand-in, for models too large to try here).
+// layers and micro-batch (or a stand-in, for models too large to try here). Disks have entries of
+// their own (scratch_rates.h), so a Feedback in here knows nothing of them.
 //
 // Threads  A value; load() and save() block (files).
 // Errors   A file that cannot be read or understood is an empty book: rates can be measured again.
@@ -11,6 +12,7 @@
 
 #include "core/plan/model_shape.h"
 
+#include <millrace/scratch.h>
 #include <millrace/status.h>
 
 #include <filesystem>
@@ -28,10 +30,13 @@ public:
     // Null if there is none.
     const Feedback* find(const std::string& key) const;
     void put(const std::string& key, const Feedback& rates) { m_entries[key] = rates; }
+    const ScratchSpeed* findDisk(const std::string& key) const;
+    void putDisk(const std::string& key, const ScratchSpeed& speed) { m_disks[key] = speed; }
     Status save(const std::filesystem::path& path) const;
 
 private:
     std::map<std::string, Feedback> m_entries;
+    std::map<std::string, ScratchSpeed> m_disks;
 };
 
 } // namespace mr

@@ -140,6 +140,8 @@ Feedback RateSheet::rates(const Feedback& known) const
         return knownOr(knownOr(seen.large.rate(), seen.small.rate()), before);
     };
     Feedback rates;
+    rates.diskReadBytesPerSecond = known.diskReadBytesPerSecond;
+    rates.diskWriteBytesPerSecond = known.diskWriteBytesPerSecond;
     rates.hostToDeviceBytesPerSecond = copies(m_copyIn, known.hostToDeviceBytesPerSecond);
     rates.deviceToHostBytesPerSecond = copies(m_copyOut, known.deviceToHostBytesPerSecond);
     rates.hostAdamwElementsPerSecond =

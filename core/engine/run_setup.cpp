@@ -2,6 +2,7 @@
 
 #include "core/engine/measure_rates.h"
 #include "core/engine/policy_choice.h"
+#include "core/engine/scratch_rates.h"
 #include "core/plan/traversal.h"
 #include "core/tier/scratch_file.h"
 #include "core/tier/scratch_folder.h"
@@ -143,6 +144,7 @@ Status findRates(RunSetup& setup, const MachineInfo& machine)
     const RateBook book = RateBook::load(RateBook::defaultPath());
     if (const Feedback* known = book.find(subject.value().key))
         setup.rates = *known;
+    fillDiskRates(book, setup.spec.diskPath, setup.rates);
     return {};
 }
 

@@ -24,10 +24,20 @@ constexpr std::uint64_t kMaxTraceBytes = 64U << 20U; // 65,536 spans are 13 MiB
 constexpr std::int64_t kRowStride = 100;
 constexpr std::size_t kWaitsRow = 5;
 constexpr std::size_t kEngineRow = 6;
+constexpr std::size_t kDiskOutRow = 7; // after what earlier programs had
 constexpr std::string_view kWaitPrefix = "waits for ";
 constexpr std::string_view kDataWait = "waits for data";
-constexpr std::array<std::string_view, 5> kLaneNames = {
-    "Compute", "CopyIn", "CopyOut", "Host", "Disk"};
+constexpr std::string_view kDiskWrite = "WriteToDisk";
+
+struct LaneName {
+    std::string_view name;
+    TimelineLane lane;
+};
+constexpr std::array kLaneNames = {LaneName{"Compute", TimelineLane::Compute},
+    LaneName{"CopyIn", TimelineLane::CopyIn}, LaneName{"CopyOut", TimelineLane::CopyOut},
+    LaneName{"Host", TimelineLane::Host}, LaneName{"DiskIn", TimelineLane::DiskIn},
+    LaneName{"DiskOut", TimelineLane::DiskOut},
+    LaneName{"Disk", TimelineLane::DiskIn}}; // of earlier programs, for reads and writes
 
 std::string textOf(const Json& object, const char* key)
 {
@@ -55,10 +65,18 @@ std::int64_t nanoseconds(const Json& object, const char* key)
 
 std::optional<TimelineLane> laneOf(std::string_view name)
 {
-    const auto found = std::find(kLaneNames.begin(), kLaneNames.end(), name);
+    const auto found = std::find_if(kLaneNames.begin(), kLaneNames.end(),
+        [name](const LaneName& known) { return known.name == name; });
     if (found == kLaneNames.end())
         return std::nullopt;
-    return static_cast<TimelineLane>(found - kLaneNames.begin());
+    return found->lane;
+}
+
+// One row held reads and writes in earlier programs.
+TimelineLane laneOfTask(std::size_t row, std::string_view task)
+{
+    return row == kDiskOutRow || task == kDiskWrite ? TimelineLane::DiskOut
+                                                    : static_cast<TimelineLane>(row);
 }
 
 StallCause causeOf(TimelineLane lane)
@@ -70,7 +88,8 @@ StallCause causeOf(TimelineLane lane)
         return StallCause::D2h;
     case TimelineLane::Host:
         return StallCause::HostUpdate;
-    case TimelineLane::Disk:
+    case TimelineLane::DiskIn:
+    case TimelineLane::DiskOut:
         return StallCause::Disk;
     case TimelineLane::Compute:
     case TimelineLane::Engine:
@@ -88,8 +107,8 @@ void readWait(TimelineSpan& span, const Json& args, const std::string& name)
     if (name.starts_with(kWaitPrefix))
         span.task = name.substr(kWaitPrefix.size());
     if (const auto lane = laneOf(textOf(args, "lane"))) {
-        span.lane = *lane;
-        span.cause = causeOf(*lane);
+        span.lane = span.task == kDiskWrite ? TimelineLane::DiskOut : *lane;
+        span.cause = causeOf(span.lane);
     }
 }
 
@@ -112,9 +131,9 @@ std::optional<TimelineSpan> readSlice(const Json& slice)
         span.kind = TimelineKind::Wait;
         span.lane = TimelineLane::Engine;
         span.cause = StallCause::Data;
-    } else if (row <= kEngineRow) {
+    } else if (row <= kDiskOutRow) {
         span.kind = row == kEngineRow ? TimelineKind::Work : TimelineKind::Task;
-        span.lane = row == kEngineRow ? TimelineLane::Engine : static_cast<TimelineLane>(row);
+        span.lane = row == kEngineRow ? TimelineLane::Engine : laneOfTask(row, name);
         span.task = name;
     } else {
         return std::nullopt;

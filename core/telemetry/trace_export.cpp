@@ -12,11 +12,14 @@
 namespace mr {
 namespace {
 
-// Rows of the picture, top to bottom: the lanes, then what is no task.
-constexpr std::array<std::string_view, 7> kRowNames = {
-    "Compute", "CopyIn", "CopyOut", "Host", "Disk", "Waits", "Engine"};
+// The lanes, then what is no task. Rows keep the thread numbers they had in earlier programs, where
+// one lane both read and wrote; so the one for writes came last.
+constexpr std::array<std::string_view, 8> kRowNames = {
+    "Compute", "CopyIn", "CopyOut", "Host", "DiskIn", "Waits", "Engine", "DiskOut"};
+constexpr std::size_t kDiskInRow = 4;
 constexpr std::size_t kWaitsRow = 5;
 constexpr std::size_t kEngineRow = 6;
+constexpr std::size_t kDiskOutRow = 7;
 constexpr int kRowStride = 100; // thread numbers kept free for overlapping spans of a row
 
 struct Slice {
@@ -28,7 +31,9 @@ std::size_t rowOf(const TraceEvent& event)
 {
     switch (event.kind) {
     case SpanKind::Task:
-        return std::min<std::size_t>(static_cast<std::size_t>(event.lane), 4);
+        if (event.lane == Lane::DiskOut)
+            return kDiskOutRow;
+        return std::min(static_cast<std::size_t>(event.lane), kDiskInRow);
     case SpanKind::Stall:
         return kWaitsRow;
     case SpanKind::BatchWait:
@@ -96,12 +101,17 @@ public:
 
     void threadName(int thread, std::string_view text)
     {
+        // Top to bottom; writes are shown below reads.
+        constexpr int kDiskOutThread = static_cast<int>(kDiskOutRow + 1) * kRowStride;
+        constexpr int kBelowReads = static_cast<int>(kDiskInRow + 1) * kRowStride + kRowStride / 2;
+        const int place =
+            thread < kDiskOutThread ? thread : kBelowReads + (thread - kDiskOutThread) / 2;
         add(fmt::format(
             R"({{"ph":"M","name":"thread_name","pid":1,"tid":{},"args":{{"name":"{}"}}}})", thread,
             text));
         add(fmt::format(
-            R"({{"ph":"M","name":"thread_sort_index","pid":1,"tid":{0},"args":{{"sort_index":{0}}}}})",
-            thread));
+            R"({{"ph":"M","name":"thread_sort_index","pid":1,"tid":{},"args":{{"sort_index":{}}}}})",
+            thread, place));
     }
 
     void slice(const Slice& s)

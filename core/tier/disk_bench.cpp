@@ -1,9 +1,9 @@
 #include "core/tier/disk_bench.h"
 
 #include "core/base/bytes.h"
-#include "core/base/clock.h"
 #include "core/device/cpu/cpu_device.h"
 #include "core/tier/disk_bare.h"
+#include "core/tier/disk_load.h"
 #include "core/tier/disk_memory.h"
 #include "core/tier/disk_store.h"
 #include "core/tier/scratch_folder.h"
@@ -21,8 +21,7 @@ namespace {
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 constexpr std::uint64_t kMostTileBytes = 16 * kMiB;
-constexpr std::size_t kBuffers = 6;                 // tiles under way each way
-constexpr std::uint64_t kLeastTiles = 2 * kBuffers; // no tile is under way twice, mixed either
+static_assert(kLeastDiskBenchBytes == 2 * kLeastDiskLoadTiles * kMiB);
 constexpr int kMostDepth = 128;
 constexpr double kGoodEnough = 0.97;     // of the best rate, for fewer bytes in flight
 constexpr double kMostTuneSeconds = 1.0; // of each setting
@@ -33,85 +32,9 @@ double median(std::vector<double> values)
     return values[values.size() / 2];
 }
 
-using Gates = std::array<std::unique_ptr<Gate>, 2>; // by DiskOp; they outlive the store
-
-// The store under load: as many jobs as there are buffers, over and over.
-class StoreLoad
-{
-public:
-    StoreLoad(DiskStore& store, const Gates& gates, std::span<std::byte> memory)
-        : m_store(store)
-        , m_gates(gates)
-        , m_memory(memory)
-        , m_tiles(static_cast<int>(store.layout().tiles.size()))
-        , m_tileBytes(store.layout().tiles[0].bytes)
-    {
-    }
-
-    // Every tile, three times: the first two generations are always verified, and a rate shall be
-    // that of later steps.
-    Status warmUp()
-    {
-        for (int i = 0; i < 3 * m_tiles; ++i)
-            MR_TRY(submit(DiskOp::Write, 0, m_tiles));
-        return drain();
-    }
-
-    Result<DiskSample> sample(DiskMix mix, double seconds)
-    {
-        const double processorBegin = processorSeconds();
-        const std::int64_t begin = nowNs();
-        const std::int64_t until = begin + static_cast<std::int64_t>(1e9 * seconds);
-        const int half = m_tiles / 2;
-        const bool mixed = mix == DiskMix::Mixed;
-        std::uint64_t moved = 0;
-        while (nowNs() < until) {
-            if (mix != DiskMix::Write)
-                MR_TRY(submit(DiskOp::Read, 0, mixed ? half : m_tiles));
-            if (mix != DiskMix::Read)
-                MR_TRY(submit(DiskOp::Write, mixed ? half : 0, mixed ? m_tiles - half : m_tiles));
-            moved += m_tileBytes * (mixed ? 2 : 1);
-        }
-        MR_TRY(drain());
-        const double taken = 1e-9 * static_cast<double>(nowNs() - begin);
-        return DiskSample{
-            static_cast<double>(moved) / taken, (processorSeconds() - processorBegin) / taken};
-    }
-
-private:
-    // The next of `count` tiles from `first`, once a buffer of its direction is free.
-    Status submit(DiskOp op, int first, int count)
-    {
-        const auto way = static_cast<std::size_t>(op);
-        const std::uint64_t number = m_submitted[way]++;
-        if (number >= kBuffers)
-            MR_TRY(m_store.waitFor(*m_gates[way], number + 1 - kBuffers));
-        DiskJob job;
-        job.op = op;
-        job.queue = op == DiskOp::Read ? DiskQueue::StateIn : DiskQueue::Out;
-        job.tile = DiskTileId{first + static_cast<int>(number % static_cast<unsigned>(count))};
-        job.memory =
-            m_memory.subspan((way * kBuffers + number % kBuffers) * m_tileBytes, m_tileBytes);
-        job.gate = m_gates[way].get();
-        job.generation = number + 1;
-        m_store.submit(job);
-        return {};
-    }
-
-    Status drain()
-    {
-        for (std::size_t way = 0; way < m_gates.size(); ++way)
-            MR_TRY(m_store.waitFor(*m_gates[way], m_submitted[way]));
-        return {};
-    }
-
-    DiskStore& m_store;
-    const Gates& m_gates;
-    std::span<std::byte> m_memory;
-    int m_tiles;
-    std::uint64_t m_tileBytes;
-    std::array<std::uint64_t, 2> m_submitted{};
-};
+// Where the stretches end: filling, warming up; the rest is measuring.
+constexpr double kFilled = 0.3;
+constexpr double kWarm = 0.6;
 
 struct Halves {
     DiskLayout layout;            // of the store's tiles
@@ -121,10 +44,11 @@ struct Halves {
 
 Result<Halves> halvesOf(std::uint64_t bytes)
 {
-    const std::uint64_t tileBytes = std::min(kMostTileBytes, bytes / 2 / kLeastTiles / kMiB * kMiB);
+    const std::uint64_t tileBytes =
+        std::min(kMostTileBytes, bytes / 2 / kLeastDiskLoadTiles / kMiB * kMiB);
     if (tileBytes == 0)
         return Status::error(ErrorKind::InvalidArgument,
-            "bench disk needs a file of at least " + formatBytes(2 * kLeastTiles * kMiB));
+            "bench disk needs a file of at least " + formatBytes(kLeastDiskBenchBytes));
     const std::uint64_t tiles = bytes / 2 / tileBytes;
     const std::vector<DiskTileSpec> specs(tiles, {"bench", tileBytes});
     const std::array<double, 1> speed = {1.0};
@@ -187,21 +111,26 @@ Status tune(DiskIo& io, const Halves& halves, DiskBenchSpec& spec, std::byte* me
 constexpr std::array kMixes = {std::pair{DiskMix::Read, "read"}, std::pair{DiskMix::Write, "write"},
     std::pair{DiskMix::Mixed, "mixed"}};
 
-// Ours and the limit take turns.
-Status measure(StoreLoad& load, DiskIo& bare, const DiskBareSpec& bareSpec,
-    const DiskBenchSpec& spec, std::vector<DiskBenchRow>& rows)
+// Ours and the limit, if it is asked for, take turns.
+Status measure(DiskLoad& load, DiskIo& bare, const DiskBareSpec& bareSpec,
+    const DiskBenchSpec& spec, DiskBenchWatch& watch, std::vector<DiskBenchRow>& rows)
 {
     const int rounds = std::max(1, spec.rounds);
-    const double seconds = spec.seconds / static_cast<double>(kMixes.size()) / 2.0 / rounds;
+    const double samples = static_cast<double>(kMixes.size()) * rounds;
+    const double seconds = spec.seconds / samples / (spec.limit ? 2.0 : 1.0);
+    const double stretch = (1.0 - kWarm) / samples;
+    double begin = kWarm;
     for (const auto& [mix, name] : kMixes) {
         std::array<std::vector<double>, 4> values;
         for (int round = 0; round < rounds; ++round) {
-            auto ours = load.sample(mix, seconds);
+            watch.enter(begin, begin + stretch);
+            begin += stretch;
+            auto ours = load.sample(mix, seconds, watch);
             MR_TRY(ours.status());
             DiskBareSpec next = bareSpec;
             next.mix = mix;
             next.seconds = seconds;
-            auto limit = runBare(bare, next);
+            auto limit = spec.limit ? runBare(bare, next) : Result<DiskSample>(DiskSample{});
             MR_TRY(limit.status());
             values[0].push_back(ours.value().bytesPerSecond);
             values[1].push_back(limit.value().bytesPerSecond);
@@ -230,10 +159,17 @@ Status checkSpec(const DiskBenchSpec& spec)
     return {};
 }
 
-Result<ScratchFile> openFile(const DiskBenchSpec& spec, const Halves& halves)
+Result<ScratchFile> openFile(
+    const DiskBenchSpec& spec, const Halves& halves, const DiskBenchWatch& watch)
 {
+    ScratchOptions options;
+    options.progress = [&watch](std::uint64_t done, std::uint64_t all) {
+        watch.at(static_cast<double>(done) / static_cast<double>(all));
+    };
+    options.cancelled = [&watch] { return watch.cancelled(); };
     auto file = ScratchFile::open({spec.folder, "bench-" + std::to_string(::getpid()), 0,
-        halves.bareOffset + halves.bareBytes, halves.layout.hash()});
+                                      halves.bareOffset + halves.bareBytes, halves.layout.hash()},
+        options);
     if (file.ok())
         file.value().removeOnClose();
     return file;
@@ -273,10 +209,12 @@ Result<DiskBenchResult> benchDisk(const DiskBenchSpec& wanted)
     MR_TRY(checkSpec(spec));
     auto halves = halvesOf(spec.bytes);
     MR_TRY(halves.status());
-    auto file = openFile(spec, halves.value());
+    DiskBenchWatch watch(wanted);
+    watch.enter(0.0, kFilled);
+    auto file = openFile(spec, halves.value(), watch);
     MR_TRY(file.status());
     const int descriptor = file.value().descriptor();
-    const DiskMemory tiles(2 * kBuffers * kMostTileBytes);
+    const DiskMemory tiles(2 * kDiskLoadBuffers * kMostTileBytes);
     const DiskMemory blocks(std::uint64_t{2} * kMostDepth * kDiskRequestBytes);
     std::memset(tiles.data(), 0x5A, tiles.all().size());
     std::memset(blocks.data(), 0xA5, blocks.all().size());
@@ -287,7 +225,7 @@ Result<DiskBenchResult> benchDisk(const DiskBenchSpec& wanted)
 
     auto device = makeCpuDevice(CpuDeviceOptions{});
     MR_TRY(device.status());
-    Gates gates;
+    DiskLoadGates gates;
     for (auto& gate : gates) {
         auto made = device.value()->createGate("bench");
         MR_TRY(made.status());
@@ -298,10 +236,11 @@ Result<DiskBenchResult> benchDisk(const DiskBenchSpec& wanted)
     MR_TRY(store.status());
     spec.requestBytes = store.value()->requestBytes();
     const auto bare = bareIo(descriptor, store.value()->engineName() == "io_uring", {blocks.all()});
-    StoreLoad load(*store.value(), gates, tiles.all());
-    MR_TRY(load.warmUp());
+    DiskLoad load(*store.value(), gates, tiles.all());
+    watch.enter(kFilled, kWarm);
+    MR_TRY(load.warmUp(watch));
     std::vector<DiskBenchRow> rows;
-    MR_TRY(measure(load, *bare, bareSpec(halves.value(), spec, blocks.data()), spec, rows));
+    MR_TRY(measure(load, *bare, bareSpec(halves.value(), spec, blocks.data()), spec, watch, rows));
     return resultOf(std::move(rows), *store.value(), spec);
 }
 

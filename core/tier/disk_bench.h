@@ -9,7 +9,7 @@
 // drive's moods hit both alike; medians are reported.
 //
 // Threads  The caller's, which blocks; the store's; nothing else may use the disk.
-// Errors   Those of ScratchFile and DiskStore.
+// Errors   Those of ScratchFile and DiskStore; Cancelled.
 // Units    Bytes per second; the mix is the sum of both directions.
 
 #pragma once
@@ -18,10 +18,13 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
 namespace mr {
+
+inline constexpr std::uint64_t kLeastDiskBenchBytes = std::uint64_t{24} << 20;
 
 struct DiskBenchSpec {
     std::filesystem::path folder = ".";
@@ -32,6 +35,10 @@ struct DiskBenchSpec {
     std::uint32_t requestBytes = kDiskRequestBytes;
     int depth = 16;    // requests in flight each way
     bool tune = false; // try {256K, 512K, 1M} x {8, 16, 32, 64} first, and take the best mix
+    bool limit = true; // false: the store only, with all of `seconds`; limits are 0
+    // Both are asked a few times a second at least, but not while `tune` tries.
+    std::function<void(double share)> progress = {};
+    std::function<bool()> cancelled = {};
 };
 
 struct DiskBenchRow {

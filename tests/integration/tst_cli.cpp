@@ -1,5 +1,6 @@
 // `millrace` as scripts see it: exit codes, JSON lines, refusals that name what is wrong.
 
+#include "core/engine/scratch_rates.h"
 #include "integration/cli_rig.h"
 
 #include <QtTest>
@@ -39,6 +40,7 @@ private slots:
     void aRunThatDoesNotFitEndsWithThree();
     void anInterruptSavesAndEndsWith130();
     void helpEndsWithZero();
+    void aDiskThatWasMeasuredIsKnownToPlans();
     void planTellsBytesOfTiersForEveryPolicy();
     void planWorksFromAConfigAlone();
     void inspectSaysWhatAThingIs();
@@ -140,7 +142,7 @@ void TestCli::wrongUseEndsWithTwoAndNamesTheOption_data()
         << words("--steps 1 --eval-data /nowhere/y.jsonl") << "/nowhere/y.jsonl";
     QTest::newRow("disk space nowhere")
         << words("--steps 1 --disk-space 10GB") << "name a folder on an SSD with disk-path";
-    QTest::newRow("most disk writes") << words("--steps 1 --max-disk-writes 100Tb") << "100Tb";
+    QTest::newRow("most disk writes") << words("--steps 1 --max-disk-writes 100XB") << "100XB";
     QTest::newRow("two models") << words("--steps 1 --from-scratch c.json") << "from scratch";
 }
 
@@ -248,6 +250,24 @@ void TestCli::helpEndsWithZero()
     QCOMPARE(m_rig->run(words("fly")).code, 2);
     QCOMPARE(m_rig->run(words("bench disk --disk-path /nowhere")).code, 2);
     QCOMPARE(m_rig->run(words("bench disk --bytes 900000TB")).code, 3);
+}
+
+void TestCli::aDiskThatWasMeasuredIsKnownToPlans()
+{
+    const std::string folder = m_rig->folder.path("disk");
+    std::filesystem::create_directories(folder);
+    const std::string place = rateKey(inspectScratchFolder(folder).value());
+    RateBook book = RateBook::load(RateBook::defaultPath());
+    book.putDisk(place, {});
+    QVERIFY(book.save(RateBook::defaultPath()).ok());
+
+    const Finished run = m_rig->run(words("bench disk --bytes 48MiB --seconds 0.3 --disk-path") +
+                                    QStringList{QString::fromStdString(folder)});
+
+    QVERIFY2(run.code == 0, run.errors.constData());
+    Feedback rates;
+    fillDiskRates(RateBook::load(RateBook::defaultPath()), folder, rates);
+    QVERIFY(rates.diskReadBytesPerSecond > 0.0 && rates.diskWriteBytesPerSecond > 0.0);
 }
 
 void TestCli::planTellsBytesOfTiersForEveryPolicy()

@@ -135,12 +135,16 @@ private slots:
         spec.learningRate = 2e-3;
         spec.schedule = ScheduleKind::Linear;
         spec.policy = "resident";
+        spec.diskPath = "/fast drive";
+        spec.diskBytes = 7;
+        spec.maxDiskWriteBytes = 100'000'000'000'000;
         spec.linkBytesPerSecond = 12e9;
 
         QCOMPARE(trainCommand(spec),
             QString("millrace train --model '/models/it'\\''s here' --data /data/a.jsonl "
                     "--map prompt=q --lr 0.002 --schedule linear --policy resident "
-                    "--link 12GB/s"));
+                    "--disk-space 7 --disk-path '/fast drive' "
+                    "--max-disk-writes 100000000000000 --link 12GB/s"));
     }
 
     void everyTextHasAJapaneseTranslationWithTheSamePlaces()

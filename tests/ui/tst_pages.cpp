@@ -236,6 +236,7 @@ private slots:
         NewRunPage page(fakeServices(std::make_shared<FakeRun>()));
         page.resize(900, 3000);
         page.show();
+        page.findChild<QAbstractButton*>("advanced")->setChecked(true);
         page.setSpec(goodSpec());
         QTRY_VERIFY(page.datasetSection()->info() && page.settled());
         QCoreApplication::processEvents();

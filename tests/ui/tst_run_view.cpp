@@ -1,6 +1,8 @@
 // RunView: from the ledger to the timeline of the step that explains it.
 
+#include "charts/chart_panel.h"
 #include "charts/forecast_panel.h"
+#include "charts/line_chart.h"
 #include "charts/step_timeline.h"
 #include "charts/tier_map.h"
 #include "charts/timeline_section.h"
@@ -15,6 +17,9 @@
 #include <QSignalSpy>
 #include <QTableView>
 #include <QTest>
+
+#include <span>
+#include <vector>
 
 using namespace mr;
 using namespace mr::ui;
@@ -112,6 +117,47 @@ private slots:
         QVERIFY(!view.forecast()->model()->hasForecast());
         QVERIFY(view.forecast()->table()->isRowHidden(ForecastModel::Difference));
         QCOMPARE(view.tierMap()->model()->rowCount(), 26);
+    }
+
+    // Shown from the first step that reads or writes, and gone with the run that did.
+    void diskTrafficIsShownWhereARunHasAny()
+    {
+        const auto without = demoSnapshot(30, 600);
+        const auto with = std::make_shared<RunSnapshot>(*without);
+        std::vector<StepRow> rows = demoSteps(31);
+        rows.back().diskReadBytes = 12'000'000'000;
+        rows.back().wallUs = 4'000'000;
+        with->steps.append(std::span(rows).last(1));
+        const auto another = std::make_shared<RunSnapshot>(*without);
+        another->generation = with->generation + 1;
+        RunView view;
+        view.resize(1200, 800);
+        view.show();
+        const auto panel = [&view] { return view.findChild<QWidget*>("disk-traffic"); };
+        const auto overlaps = [&view] {
+            const auto parts = view.findChildren<ChartPanel*>();
+            for (const ChartPanel* a : parts)
+                for (const ChartPanel* b : parts)
+                    if (a != b && a->isVisible() && b->isVisible() &&
+                        a->parentWidget() == b->parentWidget() &&
+                        a->geometry().intersects(b->geometry()))
+                        return true;
+            return false;
+        };
+        QVERIFY(panel() != nullptr); // it has an owner
+
+        view.setSnapshot(without);
+        QVERIFY(!panel()->isVisible());
+        view.setSnapshot(with);
+        QCoreApplication::processEvents();
+        QVERIFY(panel()->isVisible());
+        QVERIFY(!overlaps());
+        const auto* chart = panel()->findChild<LineChart*>();
+        QVERIFY(chart->csv().contains("\n31,3,0"));
+        view.setSnapshot(another);
+        QCoreApplication::processEvents();
+        QVERIFY(!panel()->isVisible());
+        QVERIFY(!overlaps());
     }
 
     void anotherRunTakesItsTimelineAway()

@@ -15,6 +15,7 @@
 #include "pages/new_run_page.h"
 #include "pages/policy_choice.h"
 #include "pages/run_view.h"
+#include "pages/scratch_section.h"
 #include "pages/settings_form.h"
 #include "theme.h"
 #include "ui/support/demo_pair.h"
@@ -31,6 +32,7 @@
 #include <QFontDatabase>
 #include <QImage>
 #include <QProcess>
+#include <QPushButton>
 #include <QScrollArea>
 #include <QScrollBar>
 #include <QSet>
@@ -70,6 +72,21 @@ RunSpec goodSpec()
     spec.modelDir = kGoodModel;
     spec.data.push_back({kGoodData, DataFormat::Auto, {}});
     return spec;
+}
+
+// A run that also moves its optimizer state to a disk and back.
+RunSnapshotPtr diskRun()
+{
+    auto run = std::make_shared<RunSnapshot>(*demoSnapshot(412, 600));
+    std::vector<StepRow> rows = demoSteps(412);
+    for (StepRow& row : rows) {
+        row.diskReadBytes = row.h2dBytes / 2;
+        row.diskWriteBytes = row.d2hBytes * 3 / 4;
+    }
+    run->generation = 2;
+    run->steps = {};
+    run->steps.append(rows);
+    return run;
 }
 
 } // namespace
@@ -127,6 +144,25 @@ private slots:
         auto* form = window.newRun()->formArea()->verticalScrollBar();
         form->setValue(form->maximum());
         save(window, MainWindow::Page::NewRun, "new-run-settings");
+        RunSpec scratch = goodSpec();
+        scratch.diskPath = kFastScratch;
+        window.newRun()->setSpec(scratch);
+        QTRY_VERIFY(window.newRun()->settled());
+        window.newRun()->scratch()->measureButton()->click();
+        QTRY_VERIFY(!window.newRun()->scratch()->measuring());
+        QTRY_VERIFY(window.newRun()->settled());
+        QCoreApplication::processEvents();
+        form->setValue(form->maximum());
+        auto* planBar = window.findChild<QScrollArea*>("plan")->verticalScrollBar();
+        planBar->setValue(planBar->maximum() / 2);
+        save(window, MainWindow::Page::NewRun, "new-run-scratch");
+        planBar->setValue(0);
+        scratch.diskPath = kMemoryScratch;
+        window.newRun()->setSpec(scratch);
+        QTRY_VERIFY(window.newRun()->settled());
+        QCoreApplication::processEvents();
+        form->setValue(form->maximum());
+        save(window, MainWindow::Page::NewRun, "new-run-scratch-warning");
         save(window, MainWindow::Page::Live, "live-empty");
         window.live()->showSnapshot(demoSnapshot(412, 600));
         window.findChild<StatusStrip*>("statusStrip")->setSnapshot(demoSnapshot(412, 600));
@@ -140,6 +176,10 @@ private slots:
         save(window, MainWindow::Page::Live, "live-timeline");
         view->scrollTo(view->tierMap());
         save(window, MainWindow::Page::Live, "live-tiers");
+        window.live()->showSnapshot(diskRun());
+        QCoreApplication::processEvents();
+        view->scrollTo(view->findChild<QWidget*>("disk-traffic"));
+        save(window, MainWindow::Page::Live, "live-disk");
         window.history()->setRuns(runs);
         save(window, MainWindow::Page::History, "history");
         window.history()->showSnapshot(demoSnapshot(180, 600, "stopped"));

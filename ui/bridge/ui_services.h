@@ -13,6 +13,7 @@
 #include <millrace/planner.h>
 #include <millrace/run_reader.h>
 #include <millrace/run_spec.h>
+#include <millrace/scratch.h>
 #include <millrace/session.h>
 
 #include <cstdint>
@@ -35,6 +36,9 @@ struct UiServices {
     std::function<Result<DatasetInfo>(
         const DataSource&, const std::string& modelDir, std::int64_t seqLen, int previewRows)>
         inspectDataset;
+    std::function<Result<ScratchInfo>(const std::string& path)> inspectScratch;
+    std::function<Result<ScratchSpeed>(const std::string& path, const ScratchMeasuring&)>
+        measureScratch;
     std::function<Status(const RunSpec&)> checkSpec;
     std::function<Result<RunSpec>(const RunSpec&, std::int64_t trainSequences)> resolveSpec;
     std::function<Result<PlanReport>(const RunSpec&)> planRun;

@@ -1,4 +1,5 @@
-// The small charts of a run over its steps: link traffic, speed, learning rate, gradient norm.
+// The small charts of a run over its steps: link and disk traffic, speed, learning rate, gradient
+// norm.
 //
 // Threads    GUI.
 // Ownership  The panels belong to whoever lays them out.
@@ -23,7 +24,7 @@ class StepCharts final : public QObject
     Q_OBJECT
 
 public:
-    enum Chart { Traffic, Speed, LearningRate, GradientNorm, ChartCount };
+    enum Chart { Traffic, DiskTraffic, Speed, LearningRate, GradientNorm, ChartCount };
 
     explicit StepCharts(QObject* parent = nullptr);
 
@@ -31,6 +32,8 @@ public:
     const std::array<LineChart*, ChartCount>& charts() const { return m_charts; }
     // Rows from `first` on are new.
     void append(const StepSeries& steps, std::size_t first);
+    // Any step read from a disk or wrote to it; else there is nothing to see in DiskTraffic.
+    bool usesDisk() const { return m_usesDisk; }
 
 private:
     void add(Chart chart, const QString& title, const QString& fileName);
@@ -39,6 +42,7 @@ private:
 
     std::array<ChartPanel*, ChartCount> m_panels{};
     std::array<LineChart*, ChartCount> m_charts{};
+    bool m_usesDisk = false;
 };
 
 } // namespace mr::ui

@@ -12,7 +12,7 @@ namespace mr::ui {
 namespace {
 
 constexpr std::array<std::string_view, kTimelineLanes> kLaneColumns = {
-    "compute", "in", "out", "host", "disk", "engine"};
+    "compute", "in", "out", "host", "disk_in", "disk_out", "engine"};
 
 double rateOf(const TimelineSpan& span)
 {

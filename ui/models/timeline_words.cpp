@@ -181,8 +181,10 @@ QString TimelineWords::lane(TimelineLane lane)
         return tr("Out", "copies to the host");
     case TimelineLane::Host:
         return tr("Host");
-    case TimelineLane::Disk:
-        return tr("Disk");
+    case TimelineLane::DiskIn:
+        return tr("Disk in", "reads from the disk");
+    case TimelineLane::DiskOut:
+        return tr("Disk out", "writes to the disk");
     case TimelineLane::Engine:
         break;
     }
@@ -200,8 +202,10 @@ QString TimelineWords::laneExplanation(TimelineLane lane)
         return tr("Copies from the device to the host.");
     case TimelineLane::Host:
         return tr("The optimizer's work on the host's cores.");
-    case TimelineLane::Disk:
-        return tr("Reads from the disk and writes to it.");
+    case TimelineLane::DiskIn:
+        return tr("Reads from the disk to the host.");
+    case TimelineLane::DiskOut:
+        return tr("Writes from the host to the disk.");
     case TimelineLane::Engine:
         break;
     }

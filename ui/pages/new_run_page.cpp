@@ -5,6 +5,7 @@
 #include "pages/model_section.h"
 #include "pages/policy_choice.h"
 #include "pages/run_command.h"
+#include "pages/scratch_section.h"
 #include "pages/settings_form.h"
 #include "widgets/card.h"
 #include "widgets/message_label.h"
@@ -66,6 +67,7 @@ NewRunPage::NewRunPage(const UiServices& services, QWidget* parent)
     connect(m_model, &ModelSection::changed, this, &NewRunPage::inputChanged);
     connect(m_dataset, &DatasetSection::changed, this, &NewRunPage::inputChanged);
     connect(m_settings, &SettingsForm::changed, this, &NewRunPage::inputChanged);
+    connect(m_scratch, &ScratchSection::changed, this, &NewRunPage::inputChanged);
     connect(m_folder, &PathEdit::pathChanged, this, &NewRunPage::inputChanged);
     retranslateUi();
     inputChanged();
@@ -77,6 +79,8 @@ QWidget* NewRunPage::makeForm()
     m_model = new ModelSection(m_services, form);
     m_dataset = new DatasetSection(m_services, form);
     m_settings = new SettingsForm(m_services.policies, form);
+    m_scratch = new ScratchSection(m_services, form);
+    m_settings->addAdvanced(m_scratch);
     m_outputCard = new Card(form);
     m_nameLabel = new QLabel(m_outputCard);
     m_name = new QLineEdit(m_outputCard);
@@ -115,6 +119,7 @@ QWidget* NewRunPage::makePlanSide()
     layout->addWidget(m_planCard);
     layout->addStretch(1);
     auto* area = makeScroll(side, this);
+    area->setObjectName(QStringLiteral("plan"));
     area->setFixedWidth(kPlanWidth);
     return area;
 }
@@ -151,6 +156,7 @@ RunSpec NewRunPage::spec() const
 {
     RunSpec spec;
     m_settings->writeTo(spec);
+    m_scratch->writeTo(spec);
     spec.modelDir = m_model->path().toStdString();
     if (!m_dataset->path().isEmpty())
         spec.data = {m_dataset->source()};
@@ -177,6 +183,7 @@ std::vector<RunSpec> NewRunPage::runs() const
 void NewRunPage::setSpec(const RunSpec& spec)
 {
     m_settings->readFrom(spec);
+    m_scratch->readFrom(spec);
     m_model->setPath(QString::fromStdString(spec.modelDir));
     m_dataset->setPath(
         spec.data.empty() ? QString() : QString::fromStdString(spec.data.front().path));
@@ -213,7 +220,8 @@ QString NewRunPage::commandLine() const
 
 bool NewRunPage::settled() const
 {
-    return m_model->settled() && m_dataset->settled() && !m_delay.isActive() && !m_question.busy();
+    return m_model->settled() && m_dataset->settled() && m_scratch->settled() &&
+           !m_delay.isActive() && !m_question.busy();
 }
 
 void NewRunPage::inputChanged()
@@ -277,6 +285,8 @@ std::optional<NewRunPage::Problem> NewRunPage::firstProblem() const
         return problem(tr("This dataset cannot be used: see its message."), m_dataset->pathEdit());
     if (!m_dataset->evalMessage()->text().isEmpty())
         return problem(m_dataset->evalMessage()->text(), m_dataset);
+    if (!m_scratch->problem().isEmpty())
+        return problem(m_scratch->problem(), m_scratch->pathEdit());
     if (!m_folderMessage->text().isEmpty())
         return problem(m_folderMessage->text(), m_folder);
     if (m_settings->secondPolicy() == m_settings->policies()->policy())

@@ -29,6 +29,7 @@ class DatasetSection;
 class MessageLabel;
 class ModelSection;
 class PathEdit;
+class ScratchSection;
 class SettingsForm;
 
 class NewRunPage final : public QWidget
@@ -51,6 +52,7 @@ public:
     ModelSection* modelSection() const { return m_model; }
     DatasetSection* datasetSection() const { return m_dataset; }
     SettingsForm* settings() const { return m_settings; }
+    ScratchSection* scratch() const { return m_scratch; }
     QPushButton* startButton() const { return m_start; }
     MessageLabel* startMessage() const { return m_message; }
     QString commandLine() const;
@@ -89,6 +91,7 @@ private:
     ModelSection* m_model;
     DatasetSection* m_dataset;
     SettingsForm* m_settings;
+    ScratchSection* m_scratch;
     Card* m_outputCard;
     QLabel* m_nameLabel;
     QLineEdit* m_name;

@@ -202,27 +202,40 @@ void RunView::makeLog()
     m_logPanel = new ChartPanel(tr("Log"), m_eventTable);
 }
 
+// From the top; disk traffic only where a run has any.
+std::vector<RunView::Place> RunView::places() const
+{
+    std::vector<Place> places = {{m_loss, false}, {m_ledgerPanel, false}, {m_stripPanel, true},
+        {m_timeline, true}, {m_forecast, true}, {m_tiers, false}, {m_memoryPanel, false},
+        {m_machine, true}, {m_small->panel(StepCharts::Traffic), false}};
+    if (m_diskShown)
+        places.push_back({m_small->panel(StepCharts::DiskTraffic), false});
+    places.insert(
+        places.end(), {{m_small->panel(StepCharts::Speed), false},
+                          {m_small->panel(StepCharts::LearningRate), false},
+                          {m_small->panel(StepCharts::GradientNorm), false}, {m_logPanel, true}});
+    return places;
+}
+
 void RunView::arrange(int columns)
 {
-    if (columns == m_columns)
+    if (columns == m_columns && m_small->usesDisk() == m_diskShown)
         return;
     m_columns = columns;
-    struct Place {
-        QWidget* panel;
-        bool wide;
-    };
-    const Place places[] = {{m_loss, false}, {m_ledgerPanel, false}, {m_stripPanel, true},
-        {m_timeline, true}, {m_forecast, true}, {m_tiers, false}, {m_memoryPanel, false},
-        {m_machine, true}, {m_small->panel(StepCharts::Traffic), false},
-        {m_small->panel(StepCharts::Speed), false},
-        {m_small->panel(StepCharts::LearningRate), false},
-        {m_small->panel(StepCharts::GradientNorm), false}, {m_logPanel, true}};
+    m_diskShown = m_small->usesDisk();
+    ChartPanel* disk = m_small->panel(StepCharts::DiskTraffic);
+    if (disk->parentWidget() == nullptr)
+        disk->setParent(m_panels);
+    m_grid->removeWidget(disk);
+    disk->setVisible(m_diskShown);
     int row = 0;
     int column = 0;
-    for (const Place& place : places) {
-        m_grid->removeWidget(place.panel);
-        const int span = place.wide ? columns : 1;
-        m_grid->addWidget(place.panel, row, column, 1, span);
+    const std::vector<Place> shown = places();
+    for (std::size_t i = 0; i < shown.size(); ++i) {
+        m_grid->removeWidget(shown[i].panel);
+        const bool alone = column == 0 && i + 1 < shown.size() && shown[i + 1].isWide;
+        const int span = shown[i].isWide || alone ? columns : 1;
+        m_grid->addWidget(shown[i].panel, row, column, 1, span);
         column += span;
         if (column >= columns) {
             column = 0;
@@ -268,6 +281,7 @@ void RunView::setSnapshot(const RunSnapshotPtr& snapshot)
     m_loss->append(snapshot->steps, m_stepsShown);
     m_loss->setEvaluations(snapshot->evalLoss);
     m_small->append(snapshot->steps, m_stepsShown);
+    arrange(m_columns);
     m_stepsShown = snapshot->steps.size();
     m_strip->setSteps(snapshot->steps);
     const double planned = snapshot->plan ? snapshot->plan->predictedStepMs : 0.0;

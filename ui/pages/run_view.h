@@ -73,6 +73,11 @@ protected:
     void resizeEvent(QResizeEvent* event) override;
 
 private:
+    struct Place {
+        QWidget* panel;
+        bool isWide; // takes a row
+    };
+
     void makeStepCharts();
     void makeStalls();
     void makeLedger();
@@ -81,6 +86,7 @@ private:
     void makeLog();
     void layOut();
     void showStripLegend(bool planned);
+    std::vector<Place> places() const;
     void arrange(int columns);
 
     void startOver();
@@ -104,6 +110,7 @@ private:
     QWidget* m_panels = nullptr;
     QGridLayout* m_grid = nullptr;
     int m_columns = 0;
+    bool m_diskShown = false;
     QPushButton* m_showAll = nullptr;
     LossPanel* m_loss = nullptr;
     StepCharts* m_small = nullptr;

@@ -240,13 +240,25 @@ void SettingsForm::connectEditors()
     connect(m_policies, &PolicyChoice::compareChanged, this, &SettingsForm::changed);
     connect(m_lengthUnit, &QComboBox::currentIndexChanged, this, &SettingsForm::setLengthUnit);
     connect(m_fold, &QToolButton::toggled, this, &SettingsForm::showAdvanced);
-    // The wheel scrolls the page; a number changes only where the user clicked first.
-    for (auto* widget : findChildren<QWidget*>()) {
+    keepTheWheelFrom(this);
+}
+
+// The wheel scrolls the page; a number changes only where the user clicked first.
+void SettingsForm::keepTheWheelFrom(QWidget* editors)
+{
+    for (auto* widget : editors->findChildren<QWidget*>()) {
         if (qobject_cast<QAbstractSpinBox*>(widget) || qobject_cast<QComboBox*>(widget)) {
             widget->setFocusPolicy(Qt::StrongFocus);
             widget->installEventFilter(this);
         }
     }
+}
+
+void SettingsForm::addAdvanced(QWidget* section)
+{
+    auto* grid = static_cast<QGridLayout*>(m_advanced->layout());
+    grid->addWidget(section, grid->rowCount(), 0, 1, 2);
+    keepTheWheelFrom(section);
 }
 
 void SettingsForm::setLengthUnit()

@@ -39,6 +39,8 @@ public:
     std::int64_t keepCheckpoints() const;
     std::string secondPolicy() const; // to compare with; empty: none
     PolicyChoice* policies() const { return m_policies; }
+    // Below the settings that are folded away; the form owns it from now on.
+    void addAdvanced(QWidget* section);
 
 signals:
     void changed();
@@ -63,6 +65,7 @@ private:
     void fillAdvanced(QGridLayout* grid);
     void setFocusOrder(); // as the eye reads
     void connectEditors();
+    void keepTheWheelFrom(QWidget* editors);
     void setLengthUnit();
     void showAdvanced(bool shown);
     void retranslateUi();

@@ -176,6 +176,7 @@ void PlanPanel::addView(QVBoxLayout* layout, const PlanView& view)
     if (!m_compared)
         addForecast(layout, view.report, 0.0);
     addTraffic(layout, view.report);
+    addWear(layout, view.report);
     addCheckpoints(layout, view);
     addAdvice(layout, view.report);
 }
@@ -235,7 +236,21 @@ void PlanPanel::addTraffic(QVBoxLayout* layout, const PlanReport& report)
     };
     line(0, tr("Host to device"), report.h2dBytesPerStep);
     line(1, tr("Device to host"), report.d2hBytesPerStep);
+    if (report.diskReadBytesPerStep > 0 || report.diskWriteBytesPerStep > 0) {
+        line(2, tr("Disk to host"), report.diskReadBytesPerStep);
+        line(3, tr("Host to disk"), report.diskWriteBytesPerStep);
+    }
     layout->addLayout(grid);
+}
+
+void PlanPanel::addWear(QVBoxLayout* layout, const PlanReport& report)
+{
+    if (report.wear.empty())
+        return;
+    PlanRows::addHeading(m_content, layout, tr("Written to disk by the run"),
+        report.diskWriteBytesOfRun > 0 ? memoryText(static_cast<double>(report.diskWriteBytesOfRun))
+                                       : QString());
+    layout->addWidget(PlanRows::wrapped(QString::fromStdString(report.wear), m_content));
 }
 
 void PlanPanel::addCheckpoints(QVBoxLayout* layout, const PlanView& view)

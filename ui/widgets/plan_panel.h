@@ -66,6 +66,7 @@ private:
     void addForecast(QVBoxLayout* layout, const PlanReport& report, double wholeMs);
     void addView(QVBoxLayout* layout, const PlanView& view);
     void addTraffic(QVBoxLayout* layout, const PlanReport& report);
+    void addWear(QVBoxLayout* layout, const PlanReport& report);
     void addCheckpoints(QVBoxLayout* layout, const PlanView& view);
     void addAdvice(QVBoxLayout* layout, const PlanReport& report);
 

@@ -17,8 +17,16 @@
 namespace mr {
 
 // In the order in which they are drawn.
-enum class TimelineLane : std::uint8_t { Compute, CopyIn, CopyOut, Host, Disk, Engine };
-inline constexpr std::size_t kTimelineLanes = 6;
+enum class TimelineLane : std::uint8_t {
+    Compute,
+    CopyIn,
+    CopyOut,
+    Host,
+    DiskIn,  // reads
+    DiskOut, // writes
+    Engine,
+};
+inline constexpr std::size_t kTimelineLanes = 7;
 
 enum class TimelineKind : std::uint8_t {
     Task, // of the plan

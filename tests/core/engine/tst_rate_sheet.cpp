@@ -118,6 +118,8 @@ private slots:
         known.deviceAdamwElementsPerSecond = 123.0;
         known.hostAdamwElementsPerSecond = 456.0;
         known.head.forward = 7.0;
+        known.diskReadBytesPerSecond = 8.0; // a measurement of its own says
+        known.diskWriteBytesPerSecond = 9.0;
         RateSheet sheet;
 
         sheet.read(step.plan, timesOf(step.plan, shape, truth()), {shape});
@@ -125,6 +127,8 @@ private slots:
         const Feedback seen = sheet.rates(known);
         QCOMPARE(seen.deviceAdamwElementsPerSecond, 123.0);
         QCOMPARE(seen.head.forward, 7.0);
+        QCOMPARE(seen.diskReadBytesPerSecond, 8.0);
+        QCOMPARE(seen.diskWriteBytesPerSecond, 9.0);
         COMPARE_RATE(seen.hostAdamwElementsPerSecond, 1e6);
     }
 

@@ -34,6 +34,8 @@ constexpr const char* kGroup3 = R"("group":3,"micro":-1,"bytes":4096)";
 constexpr const char* kWaitOf3 = R"("group":3,"micro":-1,"bytes":0)";
 constexpr const char* kWaitOf3In = R"("group":3,"micro":-1,"bytes":0,"lane":"CopyIn")";
 
+constexpr const char* kWaitOf3Disk = R"("group":3,"micro":-1,"bytes":0,"lane":"Disk")";
+
 } // namespace
 
 class TestTraceReader : public QObject
@@ -79,6 +81,36 @@ private slots:
         QVERIFY(timeline.spans[1].lane == TimelineLane::Host);
         QVERIFY(timeline.spans[1].cause == StallCause::HostUpdate);
         QCOMPARE(timeline.spans[1].source, 0);
+    }
+
+    // Files of programs with one lane for the disk.
+    void anOlderFilesDiskLaneIsTwo()
+    {
+        const auto read = timelineFromTrace(traceOf({slice("ReadFromDisk", 500, 0.0, 9.0, kGroup3),
+            slice("WriteToDisk", 501, 1.0, 8.0, kGroup3),
+            slice("waits for WriteToDisk", 600, 2.0, 7.0, kWaitOf3Disk),
+            slice("waits for ReadFromDisk", 600, 3.0, 6.0, kWaitOf3Disk)}));
+        const StepTimeline timeline = Result<StepTimeline>(read).value();
+        QVERIFY(timeline.spans[0].lane == TimelineLane::DiskIn);
+        QVERIFY(timeline.spans[1].lane == TimelineLane::DiskOut);
+        QVERIFY(timeline.spans[2].lane == TimelineLane::DiskOut);
+        QCOMPARE(timeline.spans[2].source, 1);
+        QVERIFY(timeline.spans[3].lane == TimelineLane::DiskIn);
+        QCOMPARE(timeline.spans[3].source, 0);
+        QVERIFY(timeline.spans[3].cause == StallCause::Disk);
+    }
+
+    void theLanesOfTheDiskAreReadByTheirNames()
+    {
+        const auto read = timelineFromTrace(traceOf({slice("WriteToDisk", 800, 0.0, 9.0, kGroup3),
+            slice("waits for Something", 600, 2.0, 7.0,
+                R"("group":3,"micro":-1,"bytes":0,"lane":"DiskOut")"),
+            slice("waits for Something", 600, 3.0, 6.0,
+                R"("group":3,"micro":-1,"bytes":0,"lane":"DiskIn")")}));
+        const StepTimeline timeline = Result<StepTimeline>(read).value();
+        QVERIFY(timeline.spans[0].lane == TimelineLane::DiskOut);
+        QVERIFY(timeline.spans[1].lane == TimelineLane::DiskOut);
+        QVERIFY(timeline.spans[2].lane == TimelineLane::DiskIn);
     }
 
     void aWaitForAnEarlierStepsWorkHasNoSource()

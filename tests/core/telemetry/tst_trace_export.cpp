@@ -121,6 +121,42 @@ private slots:
         QCOMPARE(timeline.spans[4].source, -1);
     }
 
+    void readsAndWritesOfTheDiskComeBackOnLanesOfTheirOwn()
+    {
+        const std::vector<TraceEvent> spans = {span(SpanKind::Task, Lane::Compute, 0, 10),
+            span(SpanKind::Task, Lane::DiskIn, 10, 100, TaskKind::ReadFromDisk),
+            span(SpanKind::Task, Lane::DiskOut, 20, 90, TaskKind::WriteToDisk),
+            span(SpanKind::Stall, Lane::DiskOut, 30, 90, TaskKind::WriteToDisk),
+            span(SpanKind::Stall, Lane::DiskIn, 90, 100, TaskKind::ReadFromDisk),
+            span(SpanKind::Checkpoint, Lane::Compute, 100, 110)};
+
+        const std::string text = toChromeTrace(spans);
+        const StepTimeline timeline = timelineFromTrace(text).value();
+
+        QCOMPARE(timeline.spans.size(), spans.size());
+        QVERIFY(timeline.spans[1].lane == TimelineLane::DiskIn);
+        QVERIFY(timeline.spans[2].lane == TimelineLane::DiskOut);
+        QVERIFY(timeline.spans[2].kind == TimelineKind::Task);
+        QVERIFY(timeline.spans[3].lane == TimelineLane::DiskOut);
+        QCOMPARE(timeline.spans[3].source, 2);
+        QVERIFY(timeline.spans[4].lane == TimelineLane::DiskIn);
+        QCOMPARE(timeline.spans[4].source, 1);
+        for (const std::size_t wait : {3U, 4U})
+            QVERIFY(timeline.spans[wait].cause == StallCause::Disk);
+        QVERIFY(timeline.spans[5].kind == TimelineKind::Work);
+        std::map<std::string, int> placeOf;
+        std::map<int, std::string> nameOf;
+        for (const Json& meta : eventsOf(text, "M")) {
+            if (meta["name"] == "thread_name")
+                nameOf[meta["tid"].get<int>()] = meta["args"]["name"].get<std::string>();
+            else
+                placeOf[nameOf.at(meta["tid"].get<int>())] = meta["args"]["sort_index"].get<int>();
+        }
+        QVERIFY(placeOf.at("Compute") < placeOf.at("DiskIn"));
+        QVERIFY(placeOf.at("DiskIn") < placeOf.at("DiskOut"));
+        QVERIFY(placeOf.at("DiskOut") < placeOf.at("Waits"));
+    }
+
     void theArrowStartsAtTheLayerThatWasWaitedFor()
     {
         TraceEvent first = span(SpanKind::Task, Lane::CopyIn, 0, 100, TaskKind::FetchWeights);

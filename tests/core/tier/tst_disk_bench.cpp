@@ -57,6 +57,19 @@ private slots:
         QVERIFY(std::filesystem::is_empty(folder.path().toStdString()));
     }
 
+    void withoutTheLimitTheStoreHasAllTheTime()
+    {
+        const QTemporaryDir folder;
+        DiskBenchSpec spec = smallSpec(folder, DiskEngine::Auto);
+        spec.limit = false;
+
+        auto made = benchDisk(spec);
+
+        QVERIFY2(made.ok(), made.status().message().c_str());
+        for (const DiskBenchRow& row : made.value().rows)
+            QVERIFY2(row.ours > 0.0 && row.limit == 0.0, row.name.c_str());
+    }
+
     void tuningChoosesASetting()
     {
         const QTemporaryDir folder;

@@ -19,7 +19,8 @@ constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 StallCause causeOf(TimelineLane lane)
 {
     constexpr std::array<StallCause, kTimelineLanes> kCauses = {StallCause::Other, StallCause::H2d,
-        StallCause::D2h, StallCause::HostUpdate, StallCause::Disk, StallCause::Other};
+        StallCause::D2h, StallCause::HostUpdate, StallCause::Disk, StallCause::Disk,
+        StallCause::Other};
     return kCauses.at(static_cast<std::size_t>(lane));
 }
 
@@ -229,7 +230,7 @@ void makeStreamed(Maker& maker)
     std::int32_t written = -1;
     for (std::int32_t group = 0; group < kGroups - 1; ++group) {
         const std::int32_t read =
-            maker.add({"ReadFromDisk", Lane::Disk, group, -1, 6900, 92 << 20});
+            maker.add({"ReadFromDisk", Lane::DiskIn, group, -1, 6900, 92 << 20});
         const std::int32_t here =
             maker.add({"FetchWeights", Lane::CopyIn, group, -1, 3900, 92 << 20}, read);
         for (std::int32_t micro = 0; micro < kMicros; ++micro) {
@@ -249,7 +250,7 @@ void makeStreamed(Maker& maker)
             maker.add({"SendGradient", Lane::CopyOut, group, -1, 3800, 92 << 20}, done);
         const std::int32_t updated =
             maker.addOnHost({"UpdateOnHost", Lane::Host, group, -1, 9400}, sent);
-        written = maker.add({"WriteToDisk", Lane::Disk, group, -1, 8200, 92 << 20}, updated);
+        written = maker.add({"WriteToDisk", Lane::DiskOut, group, -1, 8200, 92 << 20}, updated);
     }
     maker.add({"JoinNorm", Lane::Compute, -1, -1, 60}, written);
 }

@@ -178,6 +178,34 @@ Result<ModelInfo> fakeModel(const std::string& path)
     return info;
 }
 
+Result<ScratchInfo> fakeScratch(const std::string& path)
+{
+    ScratchInfo info;
+    info.path = path;
+    info.fileSystem = "ext4";
+    info.drive = "nvme0n1";
+    info.driveBytes = 2'000'000'000'000;
+    info.freeBytes = 820 * kGiB;
+    info.temperatureCelsius = 41.0;
+    if (path == kFastScratch)
+        return info;
+    info.drive.clear();
+    info.driveBytes = 0;
+    info.temperatureCelsius.reset();
+    info.fileSystem = "tmpfs";
+    info.freeBytes = 7 * kGiB;
+    info.warnings = {path + " lies on tmpfs, which is memory: what is put there does not save any. "
+                            "Choose a folder on an SSD."};
+    if (path == kMemoryScratch)
+        return info;
+    info.usable = false;
+    info.warnings = {path + " lies on ext4, and cannot be written."};
+    if (path == kFrozenScratch)
+        return info;
+    return Status::error(
+        ErrorKind::Io, "cannot look at the scratch folder " + path + ": No such file or directory");
+}
+
 PreviewRow previewRow(std::int64_t row, const std::vector<const char*>& prompt,
     const std::vector<const char*>& response)
 {
@@ -273,6 +301,19 @@ PlanReport fakePlan(bool fits)
     return plan;
 }
 
+void addDisk(PlanReport& plan)
+{
+    plan.tiers.push_back({"disk", 200 * kGiB, 9408 * kMiB,
+        {{"first moments", 4704 * kMiB}, {"second moments", 4704 * kMiB}}});
+    plan.diskReadBytesPerStep = static_cast<std::int64_t>(9408 * kMiB);
+    plan.diskWriteBytesPerStep = static_cast<std::int64_t>(9200 * kMiB);
+    plan.diskWriteBytesOfRun = 2310 * kGiB;
+    plan.wear = "The run writes 2.41 TB to nvme0n1, 9.65 GB a step. For a drive of 2.00 TB a "
+                "rating of 1.20 PB written is assumed (600 for each of its size; its data sheet "
+                "has the real one): 124,395 steps or 6.1 days, of which the run takes 0.2 %. These "
+                "are bytes given to the drive; inside it may write more.";
+}
+
 UiServices fakeServices(
     std::shared_ptr<FakeRun> run, std::shared_ptr<const std::vector<RunRow>> runs)
 {
@@ -306,6 +347,11 @@ UiServices fakeServices(
         broken.problems = {"line 12 is not valid JSON: missing quote at column 71"};
         return broken;
     };
+    services.inspectScratch = fakeScratch;
+    services.measureScratch = [](const std::string&,
+                                  const ScratchMeasuring&) -> Result<ScratchSpeed> {
+        return ScratchSpeed{3.2e9, 2.9e9, 1.6e9, 1.5e9};
+    };
     services.checkSpec = [](const RunSpec&) { return Status(); };
     services.resolveSpec = [](const RunSpec& spec, std::int64_t) -> Result<RunSpec> {
         return spec;
@@ -316,6 +362,8 @@ UiServices fakeServices(
             plan.policy = spec.policy;
             plan.reason.clear();
         }
+        if (!spec.diskPath.empty())
+            addDisk(plan);
         if (spec.policy == "zenflow") {
             plan.exact = false;
             plan.maxStaleSteps = 7;

@@ -19,6 +19,9 @@ inline const std::string kGoodModel = "/models/small-llama";
 inline const std::string kBadModel = "/models/not-a-model";
 inline const std::string kGoodData = "/data/questions.jsonl";
 inline const std::string kBadData = "/data/broken.jsonl";
+inline const std::string kFastScratch = "/fast/scratch";      // nothing speaks against it
+inline const std::string kMemoryScratch = "/dev/shm/scratch"; // a warning, but it can be used
+inline const std::string kFrozenScratch = "/frozen/scratch";  // cannot be written
 
 // What a test steers, and what it can look at afterwards: of the run that was opened last.
 // Thread-safe.
@@ -46,6 +49,8 @@ UiServices fakeServices(
     std::shared_ptr<FakeRun> run, std::shared_ptr<const std::vector<RunRow>> runs = nullptr);
 
 PlanReport fakePlan(bool fits);
+// What a plan that keeps state on a disk has besides.
+void addDisk(PlanReport& plan);
 DatasetInfo fakeDataset();
 // Empty files where the sample project has its own.
 bool makeSampleFolder(const QString& folder);

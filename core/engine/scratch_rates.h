@@ -1,0 +1,27 @@
+// The measured rates of scratch folders, as the planner asks for them.
+//
+// Threads  Any; blocks (files).
+// Errors   fillDiskRates(): none; a folder that cannot be looked at, or was not measured, has no
+//          rates. keepDiskRates(): those of RateBook::save().
+
+#pragma once
+
+#include "core/engine/rate_book.h"
+#include "core/tier/disk_bench.h"
+#include "core/tier/scratch_folder.h"
+
+#include <string>
+
+namespace mr {
+
+// What a folder's rates are kept by: file systems of one drive may differ in speed, and so may the
+// drives that one mount point has had.
+std::string rateKey(const ScratchFolder& folder);
+
+// In the user's book, for the plans to come. What is asked of a mix is half of it each way.
+Result<ScratchSpeed> keepDiskRates(const ScratchFolder& folder, const DiskRates& rates);
+
+// The disk's rates of `book` for the folder of that path; 0 where they are not known.
+void fillDiskRates(const RateBook& book, const std::string& folder, Feedback& rates);
+
+} // namespace mr

@@ -1,0 +1,76 @@
+// PlanPanel: what a plan has on a disk is shown where there is any.
+
+#include "ui/support/fake_services.h"
+#include "widgets/plan_panel.h"
+#include "widgets/stacked_bar.h"
+
+#include <QLabel>
+#include <QTest>
+
+#include <algorithm>
+
+using namespace mr;
+using namespace mr::ui;
+using namespace mr::ui::test;
+
+namespace {
+
+QString textOf(const PlanPanel& panel)
+{
+    QStringList texts;
+    for (const auto* label : panel.findChildren<QLabel*>())
+        texts << label->text();
+    return texts.join('\n').replace(QChar(0xa0), ' ');
+}
+
+bool hasDiskBar(const PlanPanel& panel)
+{
+    const auto bars = panel.findChildren<StackedBar*>();
+    return std::any_of(bars.begin(), bars.end(),
+        [](const StackedBar* bar) { return bar->accessibleName() == QString("Disk"); });
+}
+
+} // namespace
+
+class TestPlanPanel : public QObject
+{
+    Q_OBJECT
+
+private slots:
+
+    void initTestCase() { QLocale::setDefault(QLocale(QLocale::English)); }
+
+    void aPlanOnADiskShowsItsTierItsTrafficAndItsWear()
+    {
+        PlanReport plan = fakePlan(true);
+        addDisk(plan);
+        PlanPanel panel;
+
+        panel.setPlan({plan, std::uint64_t{1} << 40, 2});
+
+        const QString text = textOf(panel);
+        QVERIFY(hasDiskBar(panel));
+        // A line's number was made before its name, a heading's after.
+        for (const char* part :
+            {"Disk\n9.19 GiB of 200 GiB", "9.19 GiB\nDisk to host", "8.98 GiB\nHost to disk",
+                "Written to disk by the run\n2.26 TiB", "124,395 steps or 6.1 days"})
+            QVERIFY2(text.contains(QString(part)), qPrintable(text));
+    }
+
+    void aPlanWithoutADiskSaysNothingOfOne()
+    {
+        PlanReport plan = fakePlan(true);
+        plan.diskWriteBytesOfRun = 9'000'000; // checkpoints
+        PlanPanel panel;
+
+        panel.setPlan({plan, std::uint64_t{1} << 40, 2});
+
+        QVERIFY(!hasDiskBar(panel));
+        const QString text = textOf(panel);
+        QVERIFY(!text.contains("Disk to host") && !text.contains("Host to disk"));
+        QVERIFY(!text.contains("Written to disk"));
+    }
+};
+
+QTEST_MAIN(TestPlanPanel)
+#include "tst_plan_panel.moc"
