@@ -164,10 +164,4 @@ Status DiskStore::checkFiles() const
     return {};
 }
 
-void DiskStore::removeFilesOnClose() noexcept
-{
-    for (ScratchFile& file : m_files)
-        file.removeOnClose();
-}
-
 } // namespace mr
