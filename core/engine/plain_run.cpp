@@ -11,7 +11,7 @@ Status checkFits(const char* tier, std::size_t needed, std::size_t budget)
 {
     if (budget == 0 || needed <= budget)
         return {};
-    return Status::error(ErrorKind::OutOfMemory, std::string(tier) + " memory: the plan needs " +
+    return Status::error(ErrorKind::OutOfMemory, std::string(tier) + ": the plan needs " +
                                                      formatBytes(needed) + ", the budget is " +
                                                      formatBytes(budget));
 }
@@ -43,8 +43,9 @@ Status PlainRun::describe()
     m_plan = std::move(plan).value();
     m_budget = {
         m_plan.bytes(Tier::Device), m_plan.bytes(Tier::PinnedHost), m_plan.bytes(Tier::Disk)};
-    MR_TRY(checkFits("device", m_budget.deviceBytes, m_spec.budget.deviceBytes));
-    return checkFits("host", m_budget.hostBytes, m_spec.budget.hostBytes);
+    MR_TRY(checkFits("device memory", m_budget.deviceBytes, m_spec.budget.deviceBytes));
+    MR_TRY(checkFits("host memory", m_budget.hostBytes, m_spec.budget.hostBytes));
+    return checkFits("disk space", m_budget.diskBytes, m_spec.budget.diskBytes);
 }
 
 Status PlainRun::build(Device& device)

@@ -44,13 +44,10 @@ Result<std::unique_ptr<DiskStore>> openRunDisk(const MemoryPlan& plan, const Run
     MR_TRY(opened.status());
     std::vector<ScratchFile> files;
     files.push_back(std::move(opened).value());
+    files.back().removeOnClose(); // what is in it is worthless without this process
     DiskOptions options = spec.store;
     options.memory = {slots};
-    auto store =
-        DiskStore::open(std::move(layout).value(), std::move(files), latch, std::move(options));
-    MR_TRY(store.status());
-    store.value()->removeFilesOnClose(); // what is in it is worthless without this process
-    return store;
+    return DiskStore::open(std::move(layout).value(), std::move(files), latch, std::move(options));
 }
 
 } // namespace mr

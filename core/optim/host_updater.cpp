@@ -99,7 +99,7 @@ Status HostUpdater::waitFor(const Gate& gate, std::uint64_t generation)
     while (!m_latch.failed()) {
         const std::uint32_t done = m_done.load(std::memory_order_relaxed);
         if (gate.isOpen(generation))
-            return {};
+            break; // by the job, or since something failed meanwhile
         futexWait(m_done, done, kPoll);
     }
     return m_latch.status();

@@ -137,7 +137,7 @@ Status DiskStore::waitFor(const Gate& gate, std::uint64_t generation)
     while (!m_latch.failed()) {
         const std::uint32_t retired = m_shared.retired.load(std::memory_order_relaxed);
         if (gate.isOpen(generation))
-            return {};
+            break; // by the job, or since it failed meanwhile
         futexWait(m_shared.retired, retired, kPoll);
     }
     return m_latch.status();
@@ -162,12 +162,6 @@ Status DiskStore::checkFiles() const
     for (const ScratchFile& file : m_files)
         MR_TRY(file.check());
     return {};
-}
-
-void DiskStore::removeFilesOnClose() noexcept
-{
-    for (ScratchFile& file : m_files)
-        file.removeOnClose();
 }
 
 } // namespace mr

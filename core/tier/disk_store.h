@@ -96,8 +96,6 @@ public:
 
     // Io, if somebody deleted, cut or replaced a file.
     Status checkFiles() const;
-    // The files are of no use after this run: remove them on destruction. Engine thread.
-    void removeFilesOnClose() noexcept;
 
 private:
     DiskStore(DiskLayout layout, std::vector<ScratchFile> files, FailureLatch& latch,

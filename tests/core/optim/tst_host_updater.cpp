@@ -3,6 +3,7 @@
 #include "core/optim/adamw_state.h"
 #include "core/optim/compact_arrays.h"
 #include "core/optim/host_updater.h"
+#include "support/failing_gate.h"
 #include "support/heap_counter.h"
 
 #include <QTest>
@@ -48,6 +49,14 @@ class TestHostUpdater : public QObject
     Q_OBJECT
 
 private slots:
+
+    void aGateThatAFailureOpenedIsNoSuccess()
+    {
+        FailureLatch latch;
+        HostUpdater updater(1, latch);
+        const mr::test::FailingGate gate(latch);
+        QCOMPARE(updater.waitFor(gate, 1).kind(), ErrorKind::Io);
+    }
 
     void anyNumberOfThreadsGivesTheSameBits()
     {

@@ -2,10 +2,12 @@
 
 #pragma once
 
+#include "core/plan/plan_text.h"
 #include "tests/core/plan/plan_shapes.h"
 
 #include <QTest>
 
+#include <string>
 #include <utility>
 
 namespace mr::test {
@@ -19,10 +21,11 @@ struct Bench {
     Precision precision = Precision::BF16;
     BuiltStep built;
 
-    void build(int microBatches = 3)
+    void build(int microBatches = 3, double clipNorm = 0.0)
     {
         StepSpec spec = specOf(in.step + 1, microBatches);
         spec.precision = precision;
+        spec.clipNorm = clipNorm;
         Result<BuiltStep> made = buildPlan(spec, in, shape, budget, {}, policy);
         QVERIFY2(made.ok(), made.status().message().c_str());
         built = std::move(made).value();
@@ -53,6 +56,35 @@ struct Bench {
         }
     }
 };
+
+// Removes wait `nth` of a task; the wait stays in the plan and nobody names it.
+inline void dropWait(StepPlan& plan, Task& task, std::uint32_t nth)
+{
+    std::swap(plan.waits[task.firstWait], plan.waits[task.firstWait + nth]);
+    task.firstWait += 1;
+    task.waitCount -= 1;
+}
+
+// Tasks of the plan, of those `isMeant` names, of which a wait can be removed without breaking a
+// rule; as text.
+template <typename IsMeant>
+std::string needlessWaits(Bench& bench, IsMeant isMeant)
+{
+    std::string needless;
+    for (TaskIndex i = 0; i < bench.plan().tasks.size(); ++i) {
+        const Task whole = bench.plan().tasks[i];
+        if (!isMeant(whole))
+            continue;
+        for (std::uint32_t nth = 0; nth < whole.waitCount; ++nth) {
+            const std::string line = toText(bench.plan(), i) + "\n";
+            dropWait(bench.plan(), bench.plan().tasks[i], nth);
+            if (bench.check().ok())
+                needless += line;
+            bench.plan().tasks[i] = whole;
+        }
+    }
+    return needless;
+}
 
 } // namespace mr::test
 

@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include "core/plan/disk_cuts.h"
 #include "core/plan/placement.h"
 #include "core/plan/policies.h"
 #include "core/plan/policy.h"
@@ -107,6 +108,10 @@ inline Carry carryOf(StepIndex step)
 inline std::size_t heldSlots(const Carry& carry)
 {
     return carry.heldSlots.size();
+}
+inline int slotsOf(const DiskCuts& cuts)
+{
+    return cuts.slots;
 }
 inline void holdSlot(Carry& carry, HeldSlot slot)
 {

@@ -1,6 +1,7 @@
 // Every way a disk can fail ends in the right bytes or in a clear error, never in silence.
 
 #include "core/tier/disk_rig.h"
+#include "support/failing_gate.h"
 
 #include <cerrno>
 #include <fstream>
@@ -163,6 +164,14 @@ private slots:
         rig.store.reset();
         QCOMPARE(rig.faults.seen.size(), std::size_t{2}); // the first, and the one that failed
         QCOMPARE(rig.faults.inFlightAtEnd.load(), 0);
+    }
+
+    void aGateThatAFailureOpenedIsNoSuccess()
+    {
+        DiskRig rig({});
+        QVERIFY(rig.open().ok());
+        const FailingGate gate(rig.latch);
+        QCOMPARE(rig.store->waitFor(gate, 1).kind(), ErrorKind::Io);
     }
 
     // What is in flight may still be written to by the kernel: no gate says otherwise before.

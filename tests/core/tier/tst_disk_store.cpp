@@ -444,21 +444,6 @@ private slots:
         QVERIFY(!store.ok());
         QCOMPARE(store.status().kind(), ErrorKind::Internal);
     }
-
-    void filesGoAwayOnlyWhenTold()
-    {
-        DiskRig rig(with(DiskEngine::Threads));
-        const std::string path = rig.folder.path().toStdString() + "/millrace-test-0.scratch";
-        QVERIFY(rig.open().ok());
-        rig.store.reset();
-        QVERIFY(std::filesystem::exists(path));
-
-        QVERIFY(rig.open().ok());
-        rig.store->removeFilesOnClose();
-        rig.store.reset();
-
-        QVERIFY(!std::filesystem::exists(path));
-    }
 };
 
 QTEST_APPLESS_MAIN(TestDiskStore)

@@ -1,0 +1,348 @@
+// Optimizer state whose home is the disk: how a plan moves it, and what the checker sees when
+// a part of that is missing or out of place. (tst_plan_disk_bytes: what it costs.)
+
+#include "core/plan/plan_check.h"
+#include "core/plan/plan_text.h"
+#include "tests/core/plan/disk_bench.h"
+
+#include <QTest>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+using namespace mr;
+using namespace mr::test;
+
+namespace {
+
+constexpr const char* kAtHand = "state on disk comes before its update and goes back after";
+constexpr const char* kLastReader = "a slot is refilled only after its last reader";
+
+std::vector<TaskIndex> tasksOf(const StepPlan& plan, TaskKind kind)
+{
+    std::vector<TaskIndex> tasks;
+    for (TaskIndex i = 0; i < plan.tasks.size(); ++i)
+        if (plan.tasks[i].kind == kind)
+            tasks.push_back(i);
+    return tasks;
+}
+
+// An update of a tile that is on disk, by its turn.
+Task& updateOnDisk(Bench& bench, int nth)
+{
+    for (Task& task : bench.plan().tasks)
+        if (task.kind == TaskKind::UpdateOnHost && task.stage >= 0 && nth-- == 0)
+            return task;
+    qFatal("no such update");
+}
+
+// Of a task and its waits; tasks between them keep their order, and waits follow what they name.
+void moveTask(StepPlan& plan, TaskIndex from, TaskIndex to)
+{
+    const Task moved = plan.tasks[from];
+    plan.tasks.erase(plan.tasks.begin() + from);
+    plan.tasks.insert(plan.tasks.begin() + to, moved);
+    for (Wait& wait : plan.waits) {
+        if (wait.isCarried())
+            continue;
+        const TaskIndex old = wait.index();
+        TaskIndex now = old == from ? to : old;
+        if (old > from && old <= to)
+            now = old - 1;
+        if (old < from && old >= to)
+            now = old + 1;
+        wait = Wait::onTask(now);
+    }
+}
+
+bool isAboutDisk(const StepPlan& plan, const Task& task)
+{
+    const auto waits = plan.waitsOf(task);
+    return isDisk(task.lane) || task.stage >= 0 || std::ranges::any_of(waits, [&](Wait wait) {
+        return !wait.isCarried() && plan.tasks[wait.index()].stage >= 0;
+    });
+}
+
+// Waits that can be left out, of tasks that move or update what is on disk, or wait for that.
+std::string needlessDiskWaits(Bench& bench)
+{
+    return needlessWaits(bench, [&](const Task& task) { return isAboutDisk(bench.plan(), task); });
+}
+
+} // namespace
+
+class TestPlanDisk : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void everyPlanHoldsAndEveryWaitIsNeeded_data()
+    {
+        QTest::addColumn<QString>("late");
+        QTest::addColumn<QString>("disk");
+        QTest::addColumn<QString>("device");
+        for (const char* late : {"0", "0.1", "0.25", "0.5", "1"})
+            for (const char* disk : {"0", "0.3", "1"})
+                for (const char* device : {"0", "0.2"})
+                    QTest::addRow("%s late, %s on disk, %s visits", late, disk, device)
+                        << QString::fromUtf8(late) << QString::fromUtf8(disk)
+                        << QString::fromUtf8(device);
+    }
+
+    void everyPlanHoldsAndEveryWaitIsNeeded()
+    {
+        QFETCH(const QString, late);
+        QFETCH(const QString, disk);
+        QFETCH(const QString, device);
+        Bench bench = diskBench({{"late", late.toStdString()}, {"disk-share", disk.toStdString()},
+            {"device-share", device.toStdString()}});
+        for (const Precision precision : {Precision::BF16, Precision::F32})
+            for (const double clip : {0.0, 1.0})
+                for (const int microBatches : {1, 3}) {
+                    bench.precision = precision;
+                    bench.in = carryOf(6);
+                    for (int step = 0; step < 3; ++step) { // later ones make what was left
+                        bench.build(microBatches, clip);
+                        HOLDS(bench);
+                        const std::string needless = needlessDiskWaits(bench);
+                        QVERIFY2(needless.empty(), needless.c_str());
+                        if (step > 0)
+                            QCOMPARE(tasksOf(bench.plan(), TaskKind::ReadFromDisk).empty(),
+                                disk == QStringLiteral("0"));
+                        bench.in = bench.built.out;
+                    }
+                    flush(bench);
+                    HOLDS(bench);
+                    const std::string needless = needlessDiskWaits(bench);
+                    QVERIFY2(needless.empty(), needless.c_str());
+                    QVERIFY(bench.built.out.pending.empty());
+                }
+    }
+
+    void everyWaitOnWhatAnEarlierStepLeftIsNeeded()
+    {
+        for (const char* late : {"0", "1"}) {
+            Bench bench = diskBench({{"late", late}});
+            bench.in.unfinished = {leftRunning(TaskKind::UpdateOnHost, Lane::Host, GroupId{1}),
+                leftRunning(TaskKind::WriteToDisk, Lane::DiskOut, GroupId{2})};
+            bench.build();
+            HOLDS(bench);
+            const std::string needless = needlessDiskWaits(bench);
+            QVERIFY2(needless.empty(), needless.c_str());
+        }
+    }
+
+    // Read, updated, written, in turns of the slots; late ones in the next step.
+    void everyTileComesAndGoesOnceAStep()
+    {
+        Bench bench = diskBench({{"late", "0.25"}});
+        bench.build();
+        bench.in = bench.built.out;
+        bench.build();
+        const StepPlan& plan = bench.plan();
+        const MemoryPlan memory = memoryOf(bench);
+
+        const auto reads = tasksOf(plan, TaskKind::ReadFromDisk);
+        const auto writes = tasksOf(plan, TaskKind::WriteToDisk);
+        QCOMPARE(reads.size(), memory.disk.tiles.size());
+        QCOMPARE(writes.size(), reads.size());
+        std::vector<int> seen(reads.size());
+        for (std::size_t i = 0; i < reads.size(); ++i) {
+            const Task& read = plan.tasks[reads[i]];
+            const Task& write = plan.tasks[writes[i]];
+            QCOMPARE(static_cast<int>(read.stage), static_cast<int>(i % kDiskSlots));
+            QCOMPARE(write.stage, read.stage);
+            QVERIFY(pieceOf(read).key() == pieceOf(write).key());
+            const std::int32_t tile = memory.disk.tileOf(read.group, read.firstElement);
+            ++seen[static_cast<std::size_t>(tile)];
+        }
+        QCOMPARE(seen, std::vector<int>(reads.size(), 1));
+    }
+
+    // The next tile is on its way before the one before it is updated.
+    void readsDoNotWaitForTheGradient()
+    {
+        Bench bench = diskBench({{"late", "0"}});
+        bench.build();
+        const auto reads = tasksOf(bench.plan(), TaskKind::ReadFromDisk);
+        QVERIFY(reads.size() > kDiskSlots);
+        for (std::size_t i = 0; i < reads.size(); ++i) {
+            const auto waits = bench.plan().waitsOf(bench.plan().tasks[reads[i]]);
+            QCOMPARE(waits.size(), std::size_t{i < kDiskSlots ? 0U : 1U});
+            for (const Wait wait : waits)
+                QCOMPARE(bench.plan().tasks[wait.index()].kind, TaskKind::WriteToDisk);
+        }
+    }
+
+    void whatIsMissingIsFound_data()
+    {
+        QTest::addColumn<int>("kind");
+        QTest::addColumn<int>("nth");
+        QTest::addColumn<QString>("rule");
+        const auto row = [](const char* name, TaskKind kind, int nth, const char* rule) {
+            QTest::newRow(name) << static_cast<int>(kind) << nth << QString::fromUtf8(rule);
+        };
+        row("a read", TaskKind::ReadFromDisk, 1, kAtHand);
+        row("a later read", TaskKind::ReadFromDisk, 7, kAtHand);
+        row("an update", TaskKind::UpdateOnHost, 7, kAtHand); // of weights that stream
+        row("a write", TaskKind::WriteToDisk, 2, kLastReader);
+        row("the last write", TaskKind::WriteToDisk, 19, kAtHand);
+    }
+
+    void whatIsMissingIsFound()
+    {
+        QFETCH(const int, kind);
+        QFETCH(const int, nth);
+        QFETCH(const QString, rule);
+        Bench bench = diskBench({{"late", "0"}});
+        bench.build();
+        QCOMPARE(tasksOf(bench.plan(), TaskKind::WriteToDisk).size(), std::size_t{20});
+        bench.erase(static_cast<TaskKind>(kind), nth);
+
+        BREAKS(bench, rule.toStdString());
+    }
+
+    void whatIsInTheWrongPlaceIsFound()
+    {
+        Bench bench = diskBench({{"late", "0"}});
+        const auto broken = [&](TaskKind kind, int nth, auto change) {
+            bench.build();
+            change(bench.find(kind, nth));
+        };
+        const auto otherSlot = [](Task& task) { task.stage ^= 1; };
+        const auto noSlot = [](Task& task) { task.stage = kDiskSlots; };
+        const auto otherTile = [](Task& task) { task.firstElement += kCutElements; };
+        for (const TaskKind kind : {TaskKind::UpdateOnHost, TaskKind::WriteToDisk}) {
+            broken(kind, 2, otherSlot);
+            BREAKS(bench, kAtHand);
+        }
+        broken(TaskKind::ReadFromDisk, 2, otherSlot);
+        BREAKS(bench, kAtHand);
+        broken(TaskKind::ReadFromDisk, 6, otherSlot);
+        BREAKS(bench, kLastReader);
+        for (const TaskKind kind :
+            {TaskKind::ReadFromDisk, TaskKind::UpdateOnHost, TaskKind::WriteToDisk}) {
+            broken(kind, 2, noSlot);
+            BREAKS(bench, "there is no such slot");
+            broken(kind, 2, [](Task& task) { task.stage = -1; });
+            BREAKS(bench, "there is no such slot");
+        }
+        broken(TaskKind::WriteToDisk, 2, otherTile);
+        BREAKS(bench, kAtHand);
+        broken(TaskKind::ReadFromDisk, 2, otherTile);
+        BREAKS(bench, kAtHand);
+        broken(TaskKind::ReadFromDisk, 2, [](Task& task) { task.version -= 1; });
+        BREAKS(bench, kAtHand);
+    }
+
+    void aTileIsReadAndWrittenWhole()
+    {
+        Bench bench = diskBench({{"late", "0"}, {"tile", "16KiB"}}); // tiles of 2048 elements
+        for (const TaskKind kind : {TaskKind::ReadFromDisk, TaskKind::WriteToDisk}) {
+            bench.build();
+            Task& task = bench.find(kind, 1);
+            QCOMPARE(task.elementCount, std::int64_t{2048});
+            task.elementCount = 1024;
+            BREAKS(bench, "it is not one whole tile");
+            bench.build();
+            Task& both = bench.find(kind, 0);
+            both.elementCount = 4096;
+            BREAKS(bench, "it is not one whole tile");
+        }
+    }
+
+    void aTileIsReadOnce()
+    {
+        Bench bench = diskBench({{"late", "0"}});
+        bench.build();
+        // The fifth tile's round is about the first again, after that one's write.
+        const Task first = bench.find(TaskKind::ReadFromDisk, 0);
+        bench.find(TaskKind::ReadFromDisk, kDiskSlots).firstElement = first.firstElement;
+        bench.find(TaskKind::ReadFromDisk, kDiskSlots).elementCount = first.elementCount;
+        BREAKS(bench, "has had this tile");
+    }
+
+    // Nobody waits for anything, but the turns are wrong.
+    void whatComesInTheWrongOrderIsFound()
+    {
+        Bench bench = diskBench({{"late", "0"}});
+        const auto nth = [&](TaskKind kind, std::size_t index) {
+            return tasksOf(bench.plan(), kind).at(index);
+        };
+        bench.build();
+        const TaskIndex update = nth(TaskKind::UpdateOnHost, 1);
+        Task& late = bench.plan().tasks[nth(TaskKind::ReadFromDisk, 1)];
+        late.waitCount = 0;
+        bench.plan().tasks[update].waitCount -= 1; // of its read, which comes after it
+        QCOMPARE(bench.plan().waits[bench.plan().tasks[update].firstWait].index(), update - 1);
+        bench.plan().tasks[update].firstWait += 1;
+        moveTask(bench.plan(), update - 1, update);
+        BREAKS(bench, "its state may not have come from disk");
+
+        bench.build();
+        const TaskIndex write = nth(TaskKind::WriteToDisk, 1);
+        bench.plan().tasks[write].waitCount = 0;
+        moveTask(bench.plan(), write, write - 1);
+        BREAKS(bench, "what it writes may not be updated");
+    }
+
+    // A tile makes the same way, to the device and back.
+    void stateOnDiskIsNotUpdatedElsewhere()
+    {
+        Bench bench = diskBench({{"late", "0"}});
+        const auto visits = [&](TaskKind from, TaskKind kind, Lane lane) {
+            Task& task = bench.find(from, 7);
+            QCOMPARE(task.group, GroupId{1}); // whose weights stream, so that no upload follows
+            task.kind = kind;
+            task.lane = lane;
+            task.stage = -1;
+        };
+        bench.build();
+        visits(TaskKind::UpdateOnHost, TaskKind::UpdateOnDevice, Lane::Compute);
+        BREAKS(bench, "UpdateOnDevice Compute g1 [2048,3072) v7");
+        BREAKS(bench, "the state of what it is about is on disk");
+        visits(TaskKind::ReadFromDisk, TaskKind::FetchState, Lane::CopyIn);
+        BREAKS(bench, "FetchState CopyIn g1 [2048,3072) v7");
+        BREAKS(bench, "the state of what it is about is on disk");
+        bench.build();
+        visits(TaskKind::WriteToDisk, TaskKind::StoreState, Lane::CopyOut);
+        BREAKS(bench, "StoreState CopyOut g1 [2048,3072) v7");
+        BREAKS(bench, "the state of what it is about is on disk");
+    }
+
+    void stateInMemoryHasNoSlot()
+    {
+        Bench bench = diskBench({{"late", "0"}, {"disk-share", "0.5"}});
+        bench.build();
+        Task& update = bench.find(TaskKind::UpdateOnHost, 0);
+        QCOMPARE(static_cast<int>(update.stage), -1);
+        update.stage = 0;
+        BREAKS(bench, "its state is in memory, and it names a slot");
+    }
+
+    void anUpdateOnDiskLacksASlot()
+    {
+        Bench bench = diskBench({{"late", "0"}, {"disk-share", "0.5"}});
+        bench.build();
+        updateOnDisk(bench, 1).stage = -1;
+        BREAKS(bench, "there is no such slot");
+    }
+
+    void slotsAreThoseOfTheAnswers()
+    {
+        Bench bench = diskBench();
+        bench.build();
+        bench.plan().diskSlots = kDiskSlots + 1;
+        BREAKS(bench, "it has other slots than its answers need");
+        bench.build();
+        bench.plan().diskTileElements *= 2;
+        BREAKS(bench, "it has other slots than its answers need");
+        bench.build();
+        bench.plan().answers[1].diskShare = 0.5;
+        BREAKS(bench, kAtHand);
+    }
+};
+
+QTEST_APPLESS_MAIN(TestPlanDisk)
+#include "tst_plan_disk.moc"

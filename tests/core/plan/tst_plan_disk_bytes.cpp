@@ -1,0 +1,205 @@
+// Optimizer state whose home is the disk: what it needs of disk and host, to the byte, and what a
+// step moves.
+
+#include "core/plan/cost_model.h"
+#include "tests/core/plan/disk_bench.h"
+
+#include <QTest>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+using namespace mr;
+using namespace mr::test;
+
+namespace {
+
+using Options = std::map<std::string, std::string>;
+
+} // namespace
+
+class TestPlanDiskBytes : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void aDiskThatIsTooSmallBreaksThePlan()
+    {
+        Bench bench = diskBench();
+        bench.build();
+        const std::size_t needed = memoryOf(bench).bytes(Tier::Disk);
+        QCOMPARE(bench.plan().peakBytes[static_cast<std::size_t>(Tier::Disk)], needed);
+        bench.budget.diskBytes = needed;
+        HOLDS(bench);
+        bench.budget.diskBytes = needed - 1;
+        BREAKS(bench, "disk: " + std::to_string(needed) + " bytes planned");
+    }
+
+    void diskAndSlotsToTheByte_data()
+    {
+        QTest::addColumn<int>("type"); // 0 bf16, 1 fp32, 2 bf16 with compact state
+        QTest::newRow("bf16") << 0;
+        QTest::newRow("fp32") << 1;
+        QTest::newRow("compact") << 2;
+    }
+
+    void diskAndSlotsToTheByte()
+    {
+        QFETCH(const int, type);
+        Options options = {{"late", "0"}, {"tile", "16KiB"}};
+        if (type == 2)
+            options["state"] = "compact";
+        Bench bench = diskBench(options);
+        bench.precision = type == 1 ? Precision::F32 : Precision::BF16;
+
+        const MemoryPlan plan = memoryOf(bench);
+
+        // Tiles of 2048, 2048 and 904 elements: 10, 8 or 3.25 bytes each, in whole pages.
+        const std::size_t pages[3][3] = {{5, 5, 3}, {4, 4, 2}, {2, 2, 1}};
+        const std::size_t* of = pages[type];
+        for (std::int32_t g = 0; g < 4; ++g) {
+            const auto item = std::ranges::find_if(plan.items, [&](const MemoryItem& each) {
+                return each.use == MemoryUse::DiskState && each.group == GroupId{g};
+            });
+            QVERIFY(item != plan.items.end());
+            QCOMPARE(item->tier, Tier::Disk);
+            QCOMPARE(item->bytes, 4096 * (of[0] + of[1] + of[2]));
+        }
+        QCOMPARE(plan.bytes(Tier::Disk), 4096 * (1 + 4 * (of[0] + of[1] + of[2])));
+        QCOMPARE(plan.bytes(Tier::Disk, MemoryUse::DiskState), plan.bytes(Tier::Disk));
+        QCOMPARE(plan.diskSlotBytes, 4096 * of[0]);
+        QCOMPARE(plan.bytes(Tier::PinnedHost, MemoryUse::DiskSlots), 4096 * (4 * of[0] + 1));
+        QCOMPARE(plan.bytes(Tier::PinnedHost, MemoryUse::LowPlane),
+            std::size_t{type == 1 ? 2U : 0U} * 4 * 5000);
+        QCOMPARE(plan.bytes(Tier::PinnedHost, MemoryUse::HighPlane), std::size_t{2} * 4 * 5000);
+        QCOMPARE(plan.bytes(Tier::PinnedHost, MemoryUse::FirstMoments), std::size_t{0});
+        QCOMPARE(plan.bytes(Tier::PinnedHost, MemoryUse::SecondMoments), std::size_t{0});
+    }
+
+    // What the host is spared, but for the slots, is what is on disk.
+    void theHostIsSparedTenBytesAnElement()
+    {
+        const auto hostBytes = [](const Options& options) {
+            return memoryOf(diskBench(options)).bytes(Tier::PinnedHost);
+        };
+        const std::size_t slotBytes = (4 * 3 + 1) * 4096; // of 1024 elements
+        QCOMPARE(hostBytes({{"disk-share", "0"}}), hostBytes({}) - slotBytes + 10 * 4 * 5000);
+        // 0.6 of 5000 are 3000; they begin at the cut behind 2000.
+        QCOMPARE(hostBytes({{"disk-share", "0"}}),
+            hostBytes({{"disk-share", "0.6"}}) - slotBytes + 10 * 4 * (5000 - 2 * 1024));
+    }
+
+    void slotsDoNotGrowWithDepth()
+    {
+        Bench shallow = diskBench();
+        Bench deep = diskBench();
+        shallow.shape = smallShape(2);
+        deep.shape = smallShape(40);
+        const MemoryPlan few = memoryOf(shallow);
+        const MemoryPlan many = memoryOf(deep);
+
+        QVERIFY(few.bytes(Tier::PinnedHost, MemoryUse::DiskSlots) > 0);
+        QCOMPARE(many.bytes(Tier::PinnedHost, MemoryUse::DiskSlots),
+            few.bytes(Tier::PinnedHost, MemoryUse::DiskSlots));
+        QCOMPARE(many.disk.tiles.size(), few.disk.tiles.size() / 4 * 42);
+        // Of each block more the host has the high half and the gradient.
+        QCOMPARE(
+            many.bytes(Tier::PinnedHost), few.bytes(Tier::PinnedHost) + 38 * 4 * kGroupElements);
+    }
+
+    void aStepReadsAndWritesWhatIsOnDisk_data()
+    {
+        QTest::addColumn<QString>("late");
+        QTest::addColumn<QString>("share");
+        for (const char* late : {"0", "0.25", "1"})
+            for (const char* share : {"0.3", "1"})
+                QTest::addRow("%s late, %s on disk", late, share)
+                    << QString::fromUtf8(late) << QString::fromUtf8(share);
+    }
+
+    void aStepReadsAndWritesWhatIsOnDisk()
+    {
+        QFETCH(const QString, late);
+        QFETCH(const QString, share);
+        for (const Precision precision : {Precision::BF16, Precision::F32}) {
+            Bench bench =
+                diskBench({{"late", late.toStdString()}, {"disk-share", share.toStdString()}});
+            bench.precision = precision;
+            bench.build(); // the first leaves late parts, the second makes them
+            const DiskTraffic first = diskTraffic(bench.plan(), precision);
+            bench.in = bench.built.out;
+            bench.build();
+            const DiskTraffic second = diskTraffic(bench.plan(), precision);
+            bench.in = bench.built.out;
+            flush(bench);
+            const DiskTraffic last = diskTraffic(bench.plan(), precision);
+
+            const auto onDisk =
+                static_cast<std::int64_t>(memoryOf(bench).bytes(Tier::Disk) - kDiskAlign);
+            QCOMPARE(second.readBytes, onDisk);
+            QCOMPARE(second.writtenBytes, onDisk);
+            QCOMPARE(first.readBytes + last.readBytes, onDisk);
+            QCOMPARE(first.writtenBytes + last.writtenBytes, onDisk);
+        }
+    }
+
+    // Of 16 read and 14 written bytes an element, nothing late, those of state: 10 and 10. Weights
+    // and gradients stay in host memory.
+    void largeTilesMoveTenBytesAnElement()
+    {
+        Bench bench = diskBench({{"late", "0"}, {"tile", "128MiB"}});
+        for (GroupShape& group : bench.shape.groups)
+            group.elements = 100'000'000;
+        bench.build();
+
+        const DiskTraffic traffic = diskTraffic(bench.plan(), Precision::BF16);
+
+        const double state = 10.0 * 4 * 100e6;
+        QVERIFY(static_cast<double>(traffic.readBytes) >= state);
+        QVERIFY(static_cast<double>(traffic.readBytes) <= 1.001 * state);
+        QCOMPARE(traffic.writtenBytes, traffic.readBytes);
+    }
+
+    // Whole pages of the tile of a task on a disk lane, whatever its kind is.
+    void bytesOfOneTask()
+    {
+        Bench bench = diskBench({{"late", "0"}, {"tile", "16KiB"}});
+        bench.build();
+        const Task& read = bench.find(TaskKind::ReadFromDisk, 2);
+        QCOMPARE(read.elementCount, std::int64_t{904});
+        QCOMPARE(diskBytes(bench.plan(), read, Precision::BF16), std::int64_t{3 * 4096});
+        QCOMPARE(diskBytes(bench.plan(), read, Precision::F32), std::int64_t{2 * 4096});
+    }
+
+    void aForecastKnowsTheRatesOfTheDisk()
+    {
+        Bench bench = diskBench({{"late", "0"}});
+        bench.build();
+        Feedback known = rates(1e9, 1e9, 1e9, 1e9, 1e9);
+        StepForecaster forecaster;
+        const auto forecast = [&] {
+            return forecaster.forecast(bench.plan(), {bench.shape, known, Precision::BF16, true});
+        };
+        QVERIFY(!forecast().known);
+        known.diskReadBytesPerSecond = 1e6;
+        QVERIFY(!forecast().known);
+        known.diskWriteBytesPerSecond = 1e12;
+        const StepForecast byReads = forecast();
+        QVERIFY(byReads.known);
+        const auto seconds =
+            static_cast<double>(diskTraffic(bench.plan(), Precision::BF16).readBytes) / 1e6;
+        QVERIFY(byReads.stepSeconds >= seconds);
+        QVERIFY(byReads.stepSeconds < 1.01 * seconds);
+        QVERIFY(byReads.stallSeconds[static_cast<std::size_t>(StallCause::Disk)] > 0.9 * seconds);
+
+        std::swap(known.diskReadBytesPerSecond, known.diskWriteBytesPerSecond);
+        const StepForecast byWrites = forecast();
+        QVERIFY(byWrites.stepSeconds >= seconds);
+        QVERIFY(byWrites.stepSeconds < 1.01 * seconds);
+    }
+};
+
+QTEST_APPLESS_MAIN(TestPlanDiskBytes)
+#include "tst_plan_disk_bytes.moc"
