@@ -43,7 +43,7 @@ ui::UiServices makeServices(RunStore& store)
     services.planFromJson = [](const std::string& json) { return planReportFromJson(json); };
     services.policies = {"auto"};
     for (const PolicyInfo& policy : policyTable()) {
-        if (policy.built && policy.name != "auto")
+        if (policy.name != "auto")
             services.policies.emplace_back(policy.name);
     }
     services.database = store.path();

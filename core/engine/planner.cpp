@@ -205,8 +205,6 @@ Status checkPolicy(const RunSpec& spec)
         return makePolicy(spec.policy, spec.policyOptions).status();
     Status first;
     for (const PolicyInfo& info : policyTable()) {
-        if (!info.built)
-            continue;
         const Status status = makePolicy(info.name, spec.policyOptions).status();
         if (status.ok())
             return {};
@@ -246,8 +244,6 @@ Result<std::vector<PlanReport>> planAllPolicies(const RunSpec& spec)
 {
     std::vector<PlanReport> reports;
     for (const PolicyInfo& info : policyTable()) {
-        if (!info.built)
-            continue;
         RunSpec one = spec;
         one.policy = info.name;
         auto report = planRun(one);

@@ -128,7 +128,7 @@ std::vector<PolicyTrial> otherTrials(const RunSetup& setup, bool flipped, Replan
         return trials;
     for (const PolicyInfo& info : policyTable()) {
         const std::string policy(info.name);
-        if (!info.built || policy == setup.spec.policy || (!info.exact && !staleToo))
+        if (policy == setup.spec.policy || (!info.exact && !staleToo))
             continue;
         if (const auto options = taken(policy, setup.asked.policyOptions))
             addTrials(setup, flipped, policy, variants(setup, flipped, *options), trials);

@@ -48,24 +48,18 @@ constexpr std::array<PolicyRow, 7> kRows = {{
         kOrder | kTile | kLate | kDeviceShare | kHomes | kDisk},
 }};
 
-std::string builtNames()
+std::string knownNames()
 {
     std::string names;
-    for (const PolicyInfo& info : policyTable()) {
-        if (info.built)
-            names += (names.empty() ? "" : ", ") + std::string(info.name);
-    }
+    for (const PolicyInfo& info : policyTable())
+        names += (names.empty() ? "" : ", ") + std::string(info.name);
     return names;
 }
 
 Status refusePolicy(std::string_view policy)
 {
-    const auto& table = policyTable();
-    const bool known = std::any_of(
-        table.begin(), table.end(), [&](const PolicyInfo& info) { return info.name == policy; });
     return Status::error(ErrorKind::InvalidArgument,
-        "policy '" + std::string(policy) + "' is " +
-            (known ? "not built in this version" : "not known") + "; use " + builtNames());
+        "policy '" + std::string(policy) + "' is not known; use " + knownNames());
 }
 
 std::unique_ptr<const Placement> placementOf(const PolicyRow& row, const PolicyNumbers& numbers)
@@ -152,13 +146,13 @@ Result<OffloadPolicy> makePolicy(
 const std::vector<PolicyInfo>& policyTable()
 {
     static const std::vector<PolicyInfo> table = {
-        {"resident", true, true},
-        {"zero-offload", true, true},
-        {"zero-offload-dpu", true, false},
-        {"deep-optimizer-states", true, true},
-        {"zenflow", true, false},
-        {"streamed", true, true},
-        {"ssd-vertical", true, true},
+        {"resident", true},
+        {"zero-offload", true},
+        {"zero-offload-dpu", false},
+        {"deep-optimizer-states", true},
+        {"zenflow", false},
+        {"streamed", true},
+        {"ssd-vertical", true},
     };
     return table;
 }

@@ -20,7 +20,6 @@ Result<OffloadPolicy> makePolicy(
 
 struct PolicyInfo {
     std::string_view name;
-    bool built = false; // false: known, refused by name
     bool exact = true;
 };
 

@@ -88,7 +88,7 @@ void TestTierStore::whatIsOnDiskTakesNoMemory()
     MemoryPlan plan;
     plan.items = {{Tier::Disk, MemoryUse::Weights, GroupId{0}, 10}};
 
-    const auto store = TierStore::create(*device, plan);
+    auto store = TierStore::create(*device, plan);
 
     QVERIFY(store.ok());
     QVERIFY(store.value()->find(Tier::Disk, MemoryUse::Weights, GroupId{0}).empty());
