@@ -899,6 +899,14 @@
             <translation>一時配置のオプティマイザー状態</translation>
         </message>
         <message>
+            <source>State on its way from the disk</source>
+            <translation>ディスクとの間で移動中の状態</translation>
+        </message>
+        <message>
+            <source>Optimizer state on the disk</source>
+            <translation>ディスク上のオプティマイザー状態</translation>
+        </message>
+        <message>
             <source>Landing of uploads</source>
             <translation>アップロードの受け口</translation>
         </message>

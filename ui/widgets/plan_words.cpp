@@ -35,6 +35,8 @@ constexpr std::array kKinds = {
     Kind{"scalars", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Scalars"), 5},
     Kind{"staging", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Staging for copies"), 5},
     Kind{"state slots", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Visiting optimizer state"), 1},
+    Kind{"disk slots", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "State on its way from the disk"), 5},
+    Kind{"state on disk", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Optimizer state on the disk"), 1},
     Kind{"upload landing", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Landing of uploads"), 5},
     Kind{"urgent state", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "State of urgent columns"), 1},
     Kind{"urgent gradients", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Gradients of urgent columns"),
@@ -50,8 +52,8 @@ constexpr std::array kKinds = {
     Kind{
         "upload slots", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Landing of the host's columns"), 5},
     Kind{"window sums", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Gradient sums over a window"), 2},
-    Kind{"weight slots", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Weights while they are in use"),
-        0},
+    Kind{
+        "weight slots", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Weights while they are in use"), 0},
     Kind{"window scalars", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Norm of a window"), 5},
 };
 
