@@ -68,8 +68,9 @@ Status WindowTasks::takeMaster(MasterReader& master, const MovingRows& rows,
         return Status();
     };
     const std::int64_t atOnce = std::max<std::int64_t>(1, kMasterPiece / rows.slot.cols);
-    return forPieces(master, rows.group, rows.slot.first + rows.first * rows.slot.cols,
-        rows.count * rows.slot.cols, piece, take, atOnce * rows.slot.cols);
+    const MasterRange range{
+        rows.group, rows.slot.first + rows.first * rows.slot.cols, rows.count * rows.slot.cols};
+    return forPieces(master, range, piece, take, atOnce * rows.slot.cols);
 }
 
 // The weights that ops read were made for all columns as the host's codec rounds them.

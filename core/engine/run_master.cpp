@@ -102,7 +102,7 @@ Status installMaster(StepExecutor& executor, const RunMemory& memory, MasterRead
             // Where the device updates in BF16, the high half is the weight.
             return high == group.weights ? Status() : executor.uploadWeights(id, first, view);
         };
-        MR_TRY(forPieces(master, id, 0, group.elements, piece, put));
+        MR_TRY(forPieces(master, {id, 0, group.elements}, piece, put));
     }
     return executor.installColumns(master);
 }

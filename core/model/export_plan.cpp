@@ -42,7 +42,7 @@ SafetensorSource sourceOf(
                 group, begin, {{reinterpret_cast<std::uint16_t*>(out.data()), out.size() / 2}, {}});
         auto* to = reinterpret_cast<float*>(out.data());
         return forPieces(
-            master, group, begin, count, piece, [&to](std::int64_t, const MasterView& view) {
+            master, {group, begin, count}, piece, [&to](std::int64_t, const MasterView& view) {
                 to = std::transform(
                     view.high.begin(), view.high.end(), view.low.begin(), to, joinHalves);
                 return Status();

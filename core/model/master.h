@@ -61,16 +61,22 @@ private:
     std::vector<std::int16_t> m_low;
 };
 
-// Calls fn(first element, view) for the pieces of [first, first + count). They begin at `first` and
-// at multiples of `most` elements from there.
+struct MasterRange { // of a group
+    GroupId group;
+    std::int64_t first = 0;
+    std::int64_t count = 0;
+};
+
+// Calls fn(first element, view) for the pieces of a range. They begin at its first element and at
+// multiples of `most` elements from there.
 template <typename F>
-Status forPieces(MasterReader& master, GroupId group, std::int64_t first, std::int64_t count,
-    MasterPiece& piece, F&& fn, std::int64_t most = kMasterPiece)
+Status forPieces(MasterReader& master, const MasterRange& range, MasterPiece& piece, F&& fn,
+    std::int64_t most = kMasterPiece)
 {
-    for (std::int64_t done = 0; done < count; done += most) {
-        const MasterView view = piece.view(std::min(most, count - done));
-        MR_TRY(master.read(group, first + done, view));
-        MR_TRY(fn(first + done, view));
+    for (std::int64_t done = 0; done < range.count; done += most) {
+        const MasterView view = piece.view(std::min(most, range.count - done));
+        MR_TRY(master.read(range.group, range.first + done, view));
+        MR_TRY(fn(range.first + done, view));
     }
     return {};
 }

@@ -220,7 +220,7 @@ Result<std::string> weightsHash(const ParamTable& table, MasterReader& master)
     MasterPiece piece;
     std::vector<float> joined;
     for (const NamedTensor* tensor : order)
-        MR_TRY(forPieces(master, tensor->group, tensor->first, tensor->count(), piece,
+        MR_TRY(forPieces(master, {tensor->group, tensor->first, tensor->count()}, piece,
             [&](std::int64_t, const MasterView& view) {
                 joined.resize(view.high.size());
                 std::transform(view.high.begin(), view.high.end(), view.low.begin(), joined.begin(),

@@ -161,9 +161,9 @@ private slots:
                     return Status();
                 };
 
-                QVERIFY(forPieces(*reader, GroupId{static_cast<std::int32_t>(g)}, 1,
-                    f.table.groups[g].elements - 1, piece, append, 7)
-                            .ok());
+                const MasterRange range{
+                    GroupId{static_cast<std::int32_t>(g)}, 1, f.table.groups[g].elements - 1};
+                QVERIFY(forPieces(*reader, range, piece, append, 7).ok());
 
                 QVERIFY(std::ranges::equal(high, std::span(whole.high[g]).subspan(1)));
                 QVERIFY(std::ranges::equal(low, std::span(whole.low[g]).subspan(1)));
