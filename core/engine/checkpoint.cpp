@@ -2,7 +2,9 @@
 
 #include "core/base/file.h"
 #include "core/engine/checkpoint_window.h"
+#include "core/engine/run_master.h"
 #include "core/model/safetensors.h"
+#include "core/model/weights.h"
 
 #include <xxhash.h>
 
@@ -260,21 +262,20 @@ Status verify(const fs::path& folder)
 Result<std::string> writeInto(
     const CheckpointContext& context, const fs::path& folder, RunProgress& progress)
 {
-    auto snapshot = MasterSnapshot::take(context.executor, context.memory);
-    if (!snapshot.ok())
-        return snapshot.status();
-    const auto views = snapshot.value().views();
-    const bool wide = context.memory.compute() == DType::F32;
-    progress.weightsHash = weightsHash(context.table, views);
+    auto state = stateMaster(context.executor, context.memory);
+    MR_TRY(state.status());
+    auto hash = weightsHash(context.table, *state.value());
+    MR_TRY(hash.status());
+    progress.weightsHash = std::move(hash).value();
     WindowTasks* window = context.executor.window();
     if (window)
         progress.windows = window->capture();
+    const bool wide = context.memory.compute() == DType::F32;
     // A host that works on a window is ahead of the weights.
-    Result<MasterSnapshot> weights =
-        progress.carry.hostJob ? MasterSnapshot::takeWeights(context.executor, context.memory)
-                               : std::move(snapshot);
-    MR_TRY(weights.status());
-    MR_TRY(saveModel(folder / "model", context.config, context.table, weights.value().views(),
+    const std::unique_ptr<MasterReader> weights =
+        progress.carry.hostJob ? weightsInUse(context.executor, context.memory)
+                               : std::move(state).value();
+    MR_TRY(saveModel(folder / "model", context.config, context.table, *weights,
         wide ? ExportType::F32 : ExportType::BF16, context.carryFrom));
     std::error_code error;
     fs::create_directories(folder / "state", error);
@@ -327,12 +328,9 @@ Result<RunProgress> loadCheckpoint(const CheckpointContext& context, const fs::p
     auto progress = parseProgress(text.value(), checkpoint / "state" / "state.json");
     if (!progress.ok())
         return progress.status();
-    auto files = findWeights(checkpoint / "model", context.config, context.table);
-    if (!files.ok())
-        return files.status();
-    const MasterBuffers master(context.table);
-    MR_TRY(loadWeights(files.value(), context.table, master.views()));
-    MR_TRY(installMaster(context.executor, context.memory, master.views()));
+    auto weights = openWeights(checkpoint / "model", context.config, context.table);
+    MR_TRY(weights.status());
+    MR_TRY(installMaster(context.executor, context.memory, *weights.value()));
     MR_TRY(loadState(context, checkpoint / "state" / "state.safetensors"));
     if (context.executor.window())
         MR_TRY(loadWindow(context, checkpoint / "state" / "window.safetensors", progress.value()));

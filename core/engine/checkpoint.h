@@ -20,7 +20,8 @@
 
 #include "core/data/batch_stream.h"
 #include "core/engine/step_executor.h"
-#include "core/model/weights.h"
+#include "core/model/model_config.h"
+#include "core/model/param_table.h"
 
 #include <millrace/status.h>
 
@@ -48,39 +49,6 @@ struct RunProgress {
     // Of policies with windows: where the run stands in its window, and the counts of both owners.
     Carry carry;
     WindowState windows;
-};
-
-// Host memory for the master of a whole model, zeroed: what loading fills.
-class MasterBuffers
-{
-public:
-    explicit MasterBuffers(const ParamTable& table);
-    std::span<const MasterView> views() const noexcept { return m_views; }
-
-private:
-    std::vector<std::vector<std::uint16_t>> m_high;
-    std::vector<std::vector<std::int16_t>> m_low;
-    std::vector<MasterView> m_views;
-};
-
-// The master halves of all groups in host memory: copied off the device where they live there,
-// lent where the host has them, decoded where state is compact (compact_master.h); columns that the
-// device owns are its own, which are plain in either codec.
-class MasterSnapshot
-{
-public:
-    static Result<MasterSnapshot> take(StepExecutor& executor, const RunMemory& memory);
-    // What the next forward would read, where the host may be ahead: in BF16 the high halves alone.
-    static Result<MasterSnapshot> takeWeights(StepExecutor& executor, const RunMemory& memory);
-
-    std::span<const MasterView> views() const noexcept { return m_views; }
-
-private:
-    static Result<MasterSnapshot> decode(StepExecutor& executor, const RunMemory& memory);
-
-    std::vector<std::vector<std::uint16_t>> m_high;
-    std::vector<std::vector<std::int16_t>> m_low;
-    std::vector<MasterView> m_views;
 };
 
 struct CheckpointContext {
@@ -111,9 +79,5 @@ std::vector<std::filesystem::path> listCheckpoints(const std::filesystem::path& 
 // Removes all but the newest `keep`, and leftovers of interrupted writes. Returns what was removed.
 std::vector<std::filesystem::path> pruneCheckpoints(
     const std::filesystem::path& runDir, std::int64_t keep);
-
-// Puts loaded or initialised weights where the policy keeps them, moments zero.
-Status installMaster(
-    StepExecutor& executor, const RunMemory& memory, std::span<const MasterView> views);
 
 } // namespace mr

@@ -64,9 +64,9 @@ void encodeMaster(std::span<const std::uint16_t> high, std::span<const std::int1
 }
 
 void decodeMaster(std::span<const std::uint16_t> weight, std::span<const std::int8_t> remainder,
-    std::span<std::uint16_t> high, std::span<std::int16_t> low)
+    std::span<std::int16_t> low)
 {
-    assert(remainder.size() == weight.size() && high.size() == weight.size());
+    assert(remainder.size() == weight.size() && low.size() == weight.size());
     Piece piece;
     for (std::size_t at = 0; at < weight.size(); at += kPiece) {
         const std::size_t count = std::min(kPiece, weight.size() - at);
@@ -76,7 +76,6 @@ void decodeMaster(std::span<const std::uint16_t> weight, std::span<const std::in
             piece.secondMoment.data());
         for (std::size_t i = 0; i < count; ++i)
             low[at + i] = restOf(piece.master[i], weight[at + i]);
-        std::copy_n(weight.data() + at, count, high.data() + at);
     }
 }
 

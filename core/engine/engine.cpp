@@ -3,6 +3,8 @@
 #include "core/base/clock.h"
 #include "core/base/thread.h"
 #include "core/engine/run_files.h"
+#include "core/engine/run_master.h"
+#include "core/model/weights.h"
 
 #include <utility>
 
@@ -168,11 +170,10 @@ Status Engine::exportModel()
     PlanSequence& plans = m_body->plans();
     MR_TRY(plans.finishLateParts());
     MR_TRY(plans.applyPending(m_setup.spec.clipNorm)); // the checkpoint has them as pending
-    auto snapshot = MasterSnapshot::take(m_body->executor(), m_body->memory());
-    if (!snapshot.ok())
-        return snapshot.status();
+    auto state = stateMaster(m_body->executor(), m_body->memory());
+    MR_TRY(state.status());
     const CheckpointContext context = checkpointContext();
-    return saveModel(m_runDir / "model", m_setup.config, m_setup.table, snapshot.value().views(),
+    return saveModel(m_runDir / "model", m_setup.config, m_setup.table, *state.value(),
         m_body->memory().compute() == DType::F32 ? ExportType::F32 : ExportType::BF16,
         context.carryFrom);
 }

@@ -5,6 +5,8 @@
 #include "core/engine/engine.h"
 #include "core/engine/hold_out.h"
 #include "core/engine/run_files.h"
+#include "core/engine/run_master.h"
+#include "core/model/weights.h"
 #include "core/telemetry/run_folder.h"
 #include "core/tier/disk_wear.h"
 
@@ -242,16 +244,15 @@ RunProgress Engine::firstProgress() const
 Status Engine::prepareWeights()
 {
     const RunSpec& spec = m_setup.spec;
-    const MasterBuffers master(m_setup.table);
+    std::unique_ptr<MasterReader> weights;
     if (spec.modelDir.empty()) {
-        initializeWeights(m_setup.config, m_setup.table, spec.seed, master.views());
+        weights = initialWeights(m_setup.config, m_setup.table, spec.seed);
     } else {
-        auto files = findWeights(spec.modelDir, m_setup.config, m_setup.table);
-        if (!files.ok())
-            return files.status();
-        MR_TRY(loadWeights(files.value(), m_setup.table, master.views()));
+        auto opened = openWeights(spec.modelDir, m_setup.config, m_setup.table);
+        MR_TRY(opened.status());
+        weights = std::move(opened).value();
     }
-    return installMaster(m_body->executor(), m_body->memory(), master.views());
+    return installMaster(m_body->executor(), m_body->memory(), *weights);
 }
 
 } // namespace mr

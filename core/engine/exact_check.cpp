@@ -1,8 +1,9 @@
 #include "core/engine/exact_check.h"
 
 #include "core/base/philox.h"
-#include "core/engine/checkpoint.h"
 #include "core/engine/plain_run.h"
+#include "core/engine/run_master.h"
+#include "core/model/weights.h"
 #include "core/plan/cost_model.h"
 
 namespace mr {
@@ -121,19 +122,19 @@ Result<TinyResult> runTiny(Device& device, const TinyRun& run)
     auto created = PlainRun::create(device, specOf(run));
     MR_TRY(created.status());
     PlainRun& plain = *created.value();
-    const MasterBuffers master(plain.table());
-    initializeWeights(run.config, plain.table(), kSeed, master.views());
-    MR_TRY(installMaster(plain.executor(), plain.memory(), master.views()));
+    MR_TRY(installMaster(
+        plain.executor(), plain.memory(), *initialWeights(run.config, plain.table(), kSeed)));
     result.plannedDeviceBytes = plain.memoryPlan().bytes(Tier::Device);
     result.plannedHostBytes = plain.memoryPlan().bytes(Tier::PinnedHost);
     MR_TRY(train(device, run, plain, result));
     const MemoryUsage after = device.memoryUsage();
     result.peakDeviceBytes = after.devicePeakBytes - before.deviceBytes;
     result.peakHostBytes = after.pinnedPeakBytes - before.pinnedBytes;
-    auto snapshot = MasterSnapshot::take(plain.executor(), plain.memory());
-    if (!snapshot.ok())
-        return snapshot.status();
-    result.weightsHash = weightsHash(plain.table(), snapshot.value().views());
+    auto state = stateMaster(plain.executor(), plain.memory());
+    MR_TRY(state.status());
+    auto hash = weightsHash(plain.table(), *state.value());
+    MR_TRY(hash.status());
+    result.weightsHash = std::move(hash).value();
     return result;
 }
 

@@ -1,6 +1,6 @@
 #include "core/engine/inference.h"
 
-#include "core/engine/checkpoint.h"
+#include "core/engine/run_master.h"
 #include "core/engine/sampling.h"
 #include "core/model/weights.h"
 #include "core/plan/plan_builder.h"
@@ -84,9 +84,8 @@ Result<std::unique_ptr<InferenceModel>> InferenceModel::load(
 
 Status InferenceModel::loadWeightsOnto(const std::string& folder, Device& device)
 {
-    auto files = findWeights(folder, m_config, m_table);
-    if (!files.ok())
-        return files.status();
+    auto weights = openWeights(folder, m_config, m_table);
+    MR_TRY(weights.status());
     auto tiers = TierStore::create(device, m_plan);
     if (!tiers.ok())
         return tiers.status();
@@ -100,9 +99,7 @@ Status InferenceModel::loadWeightsOnto(const std::string& folder, Device& device
         return executor.status();
     m_executor = std::move(executor).value();
     MR_TRY(m_executor->prepareMemory());
-    const MasterBuffers master(m_table);
-    MR_TRY(loadWeights(files.value(), m_table, master.views()));
-    return installMaster(*m_executor, *m_memory, master.views());
+    return installMaster(*m_executor, *m_memory, *weights.value());
 }
 
 Result<EvalResult> InferenceModel::evaluate(const TokenSet& set)

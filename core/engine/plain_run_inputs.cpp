@@ -1,6 +1,8 @@
 #include "core/engine/plain_run_inputs.h"
 
 #include "core/base/philox.h"
+#include "core/engine/run_master.h"
+#include "core/model/weights.h"
 #include "core/optim/adamw.h"
 
 #include <algorithm>
@@ -13,11 +15,11 @@ namespace {
 constexpr std::uint64_t kSeed = 11;
 
 // Random weights at the rate of a copy: one block of numbers, again and again, from another place
-// in every slot. Sampling 7 billion normals one by one would take minutes.
-class CheapWeights
+// in every tensor. Sampling 7 billion normals one by one would take minutes.
+class CheapNumbers
 {
 public:
-    explicit CheapWeights(double range)
+    explicit CheapNumbers(double range)
         : m_high(kBlock)
         , m_low(kBlock)
     {
@@ -30,68 +32,33 @@ public:
         }
     }
 
-    // `view` has the group's elements, all zero between the slots.
-    void fill(const ParamGroup& group, const MasterView& view)
+    void operator()(const NamedTensor& tensor, std::int64_t first, const MasterView& out) const
     {
-        for (const ParamSlot& slot : group.paramSlots) {
-            const auto first = static_cast<std::size_t>(slot.first);
-            const auto count = static_cast<std::size_t>(slot.count());
-            if (slot.rank == 2)
-                repeat(view.high.subspan(first, count), view.low.subspan(first, count));
-            else if (isNorm(slot.kind))
-                std::fill_n(view.high.begin() + slot.first, count, highHalf(1.0F));
+        const std::int64_t place = tensor.group.value * kStride + tensor.first + first;
+        std::size_t next = static_cast<std::size_t>(place) % kBlock;
+        for (std::size_t at = 0; at < out.high.size(); next = 0) {
+            const std::size_t count = std::min(kBlock - next, out.high.size() - at);
+            const MasterView part = out.part(at, count);
+            std::copy_n(m_high.data() + next, count, part.high.data());
+            std::copy_n(m_low.data() + next, part.low.size(), part.low.data());
+            at += count;
         }
     }
 
 private:
     static constexpr std::size_t kBlock = (std::size_t{1} << 20) - 3;
-
-    static bool isNorm(SlotKind kind)
-    {
-        return kind == SlotKind::AttnNorm || kind == SlotKind::MlpNorm ||
-               kind == SlotKind::FinalNorm;
-    }
-
-    void repeat(std::span<std::uint16_t> high, std::span<std::int16_t> low)
-    {
-        for (std::size_t at = 0; at < high.size();) {
-            const std::size_t count = std::min(kBlock - m_next, high.size() - at);
-            std::copy_n(m_high.begin() + static_cast<std::ptrdiff_t>(m_next), count,
-                high.begin() + static_cast<std::ptrdiff_t>(at));
-            std::copy_n(m_low.begin() + static_cast<std::ptrdiff_t>(m_next), count,
-                low.begin() + static_cast<std::ptrdiff_t>(at));
-            at += count;
-            m_next = (m_next + count) % kBlock;
-        }
-    }
+    static constexpr std::int64_t kStride = 400'009; // between groups
 
     std::vector<std::uint16_t> m_high;
     std::vector<std::int16_t> m_low;
-    std::size_t m_next = 0;
 };
 
 } // namespace
 
 Status installCheapWeights(PlainRun& run)
 {
-    CheapWeights weights(run.spec().config.initializerRange);
-    std::vector<std::uint16_t> high;
-    std::vector<std::int16_t> low;
-    for (std::size_t g = 0; g < run.table().groups.size(); ++g) {
-        const ParamGroup& group = run.table().groups[g];
-        const GroupId id{static_cast<std::int32_t>(g)};
-        high.assign(static_cast<std::size_t>(group.elements), 0);
-        low.assign(static_cast<std::size_t>(group.elements), 0);
-        const MasterView view{high, low};
-        weights.fill(group, view);
-        StepExecutor& executor = run.executor();
-        if (run.memory().group(id).state[0])
-            MR_TRY(executor.writeMaster(id, view));
-        // Where the device updates in BF16, the high half is the weight.
-        if (run.memory().group(id).state[0] != run.memory().group(id).weights)
-            MR_TRY(executor.uploadWeights(id, view));
-    }
-    return {};
+    const auto weights = madeWeights(run.table(), CheapNumbers(run.spec().config.initializerRange));
+    return installMaster(run.executor(), run.memory(), *weights);
 }
 
 std::vector<MicroBatchData> randomBatch(std::int64_t vocab, const MicroShape& micro)

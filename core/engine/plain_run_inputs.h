@@ -11,8 +11,7 @@
 
 namespace mr {
 
-// Matrices random, norms 1, biases 0; the same in every run. Group by group: the master of a whole
-// model beside the run's own might not fit the host.
+// Matrices random, norms 1, biases 0; the same in every run.
 Status installCheapWeights(PlainRun& run);
 
 // One step of full sequences of random tokens, all trained.

@@ -75,44 +75,42 @@ std::size_t StepExecutor::inMemory(
     return std::min(bytes, here * plane.valueBytes);
 }
 
-Status StepExecutor::writeMaster(GroupId group, const MasterView& master)
+Status StepExecutor::writeMaster(GroupId group, std::int64_t first, const MasterView& master)
 {
     if (m_memory.stateCodec() == StateCodec::Plain) {
-        MR_TRY(writeState(group, StatePart::High, 0, std::as_bytes(master.high)));
-        return writeState(group, StatePart::Low, 0, std::as_bytes(master.low));
+        MR_TRY(writeState(group, StatePart::High, first, std::as_bytes(master.high)));
+        return writeState(group, StatePart::Low, first, std::as_bytes(master.low));
     }
     std::vector<std::uint16_t> weight(master.high.size());
     std::vector<std::int8_t> remainder(master.high.size());
     encodeMaster(master.high, master.low, weight, remainder);
-    MR_TRY(writeState(group, StatePart::High, 0, std::as_bytes(std::span(weight))));
-    return writeState(group, StatePart::Low, 0, std::as_bytes(std::span(remainder)));
+    MR_TRY(writeState(group, StatePart::High, first, std::as_bytes(std::span(weight))));
+    return writeState(group, StatePart::Low, first, std::as_bytes(std::span(remainder)));
 }
 
-Status StepExecutor::uploadWeights(GroupId group, const MasterView& master)
+Status StepExecutor::uploadWeights(GroupId group, std::int64_t first, const MasterView& master)
 {
-    const GroupMemory& memory = m_memory.group(group);
+    std::byte* weights = m_memory.group(group).weights;
+    if (!weights)
+        return {}; // they come from the master in every step
     const std::size_t count = master.high.size();
-    if (!memory.weights)
-        return {};                                      // they come from the master in every step
+    weights += static_cast<std::size_t>(first) * sizeOf(m_memory.compute());
+    const auto upload = [&](const auto& values) {
+        const auto bytes = std::as_bytes(std::span(values));
+        return copyThroughStaging(weights, bytes.data(), bytes.size(), true);
+    };
     if (m_memory.stateCodec() == StateCodec::Compact) { // rounded otherwise than `high`
         std::vector<std::uint16_t> weight(count);
         std::vector<std::int8_t> remainder(count);
         encodeMaster(master.high, master.low, weight, remainder);
-        return copyThroughStaging(
-            memory.weights, reinterpret_cast<const std::byte*>(weight.data()), 2 * count, true);
+        return upload(weight);
     }
     if (m_memory.compute() == DType::BF16)
-        return copyThroughStaging(memory.weights,
-            reinterpret_cast<const std::byte*>(master.high.data()), 2 * count, true);
-    std::vector<float> joined(std::min(count, m_memory.staging.size() / sizeof(float)));
-    for (std::size_t done = 0; done < count; done += joined.size()) {
-        const std::size_t piece = std::min(joined.size(), count - done);
-        for (std::size_t i = 0; i < piece; ++i)
-            joined[i] = joinHalves(master.high[done + i], master.low[done + i]);
-        MR_TRY(copyThroughStaging(memory.weights + 4 * done,
-            reinterpret_cast<const std::byte*>(joined.data()), 4 * piece, true));
-    }
-    return {};
+        return upload(master.high);
+    std::vector<float> joined(count);
+    std::transform(
+        master.high.begin(), master.high.end(), master.low.begin(), joined.begin(), joinHalves);
+    return upload(joined);
 }
 
 Status StepExecutor::prepareMemory()
@@ -150,15 +148,16 @@ Status StepExecutor::adoptColumns()
     return m_window ? m_window->adopt(stream(Lane::Compute), m_copy, m_finish) : Status();
 }
 
-Status StepExecutor::installColumns(std::span<const MasterView> master)
+Status StepExecutor::installColumns(MasterReader& master)
 {
     return m_window ? m_window->install(master, stream(Lane::Compute), m_copy, m_finish) : Status();
 }
 
-Status StepExecutor::readColumns(std::span<const MasterView> master)
+Status StepExecutor::readColumns(GroupId group, std::int64_t first, const MasterView& out)
 {
-    return m_window ? m_window->readMaster(master, stream(Lane::Compute), m_copy, m_finish)
-                    : Status();
+    if (!m_window)
+        return {};
+    return m_window->readMaster(group, first, out, stream(Lane::Compute), m_copy, m_finish);
 }
 
 Status StepExecutor::applyPending(const Carry& carry, const StepInputs& inputs)

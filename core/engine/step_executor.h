@@ -17,7 +17,7 @@
 #include "core/engine/disk_tasks.h"
 #include "core/engine/run_memory.h"
 #include "core/engine/window_tasks.h"
-#include "core/model/weights.h"
+#include "core/model/master.h"
 #include "core/optim/host_updater.h"
 #include "core/plan/plan.h"
 #include "core/telemetry/stall_ledger.h"
@@ -95,11 +95,11 @@ public:
     Status writeState(
         GroupId group, StatePart part, std::int64_t first, std::span<const std::byte> in);
 
-    // Puts the group's master (whole group) into the planes that keep it, by the run's codec.
-    // Blocks.
-    Status writeMaster(GroupId group, const MasterView& master);
-    // Makes the weights that ops read from the group's master (whole group). Blocks.
-    Status uploadWeights(GroupId group, const MasterView& master);
+    // Puts the group's master, from element `first` on (a multiple of kCutElements), into the
+    // planes that keep it, by the run's codec. Blocks.
+    Status writeMaster(GroupId group, std::int64_t first, const MasterView& master);
+    // Makes the weights that ops read from the same. Blocks.
+    Status uploadWeights(GroupId group, std::int64_t first, const MasterView& master);
     // What must hold before the first step: rope tables, moments and the gaps between slots of
     // gradients at zero. Blocks.
     Status prepareMemory();
@@ -110,8 +110,8 @@ public:
     // Block.
     Status publishColumns();
     Status adoptColumns();
-    Status installColumns(std::span<const MasterView> master);
-    Status readColumns(std::span<const MasterView> master);
+    Status installColumns(MasterReader& master);
+    Status readColumns(GroupId group, std::int64_t first, const MasterView& out);
     // For the final export, after which no step may follow: WindowTasks::applyPending.
     Status applyPending(const Carry& carry, const StepInputs& inputs);
     // Bytes between host memory and device; blocks.

@@ -16,8 +16,8 @@
 #include "core/engine/column_state.h"
 #include "core/engine/run_memory.h"
 #include "core/engine/window_work.h"
+#include "core/model/master.h"
 #include "core/model/param_table.h"
-#include "core/model/weights.h"
 #include "core/plan/plan.h"
 
 #include <millrace/status.h>
@@ -71,12 +71,11 @@ public:
     // are left alone, and the device's columns have a place of their own in checkpoints.
     Status publish(Stream& stream, const Copy& copy, const Finish& finish);
     Status adopt(Stream& stream, const Copy& copy, const Finish& finish);
-    // Of the device's columns of a master of the whole model: what the device keeps, with moments
-    // at zero, becomes them; and they become what the device keeps. Blocks.
-    Status install(
-        std::span<const MasterView> master, Stream& stream, const Copy& copy, const Finish& finish);
-    Status readMaster(
-        std::span<const MasterView> master, Stream& stream, const Copy& copy, const Finish& finish);
+    // Of the device's columns of a master: what the device keeps, with moments at zero, becomes
+    // them; and, of elements from `first` on, they become what the device keeps. Blocks.
+    Status install(MasterReader& master, Stream& stream, const Copy& copy, const Finish& finish);
+    Status readMaster(GroupId group, std::int64_t first, const MasterView& out, Stream& stream,
+        const Copy& copy, const Finish& finish);
     // All that windows have of a checkpoint beside bytes; and back, when the bytes are there: what
     // a job in flight has written over its sums goes to the host's master.
     WindowState capture() const;
@@ -106,6 +105,10 @@ private:
         Stream& stream;
         const Copy& copy;
         const Finish& finish;
+    };
+    struct RowRange { // half-open
+        std::int64_t first = 0;
+        std::int64_t end = 0;
     };
     struct MovingRows { // of one weight, some columns of which are copied
         GroupId group;
@@ -147,12 +150,18 @@ private:
         bool toHost, const Link& link);
     Status copyDense(const MovingRows& rows, ColumnValues& values, bool toHost, const Link& link);
     template <typename F>
-    Status forRows(GroupId id, const WeightCut& slot, std::span<const std::int32_t> positions,
-        const Link& link, F&& fn);
+    Status forRows(GroupId id, const WeightCut& slot, RowRange range,
+        std::span<const std::int32_t> positions, const Link& link, F&& fn);
+    template <typename F>
+    Status forUrgentRows(
+        GroupId id, const WeightCut& slot, RowRange range, const Link& link, F&& fn);
     template <typename F>
     Status forAllUrgent(const Link& link, F&& fn);
     Status exchange(GroupId id, const WeightCut& slot, const MomentScales& out,
         const MomentScales& in, const Link& link);
+    Status takeMaster(MasterReader& master, const MovingRows& rows,
+        std::span<const std::int32_t> columns, MasterPiece& piece);
+    Status clearScratch(GroupId id, Stream& stream);
     Status clearScratch(Stream& stream, const Finish& finish);
     template <typename F>
     Status forUrgent(F&& fn);

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <system_error>
@@ -26,26 +25,28 @@ std::uint64_t elementBytes(ExportType type)
     return type == ExportType::F32 ? 4 : 2;
 }
 
+// `master` and `piece` outlive it.
 SafetensorSource sourceOf(
-    const NamedTensor& tensor, std::span<const MasterView> views, ExportType type)
+    const NamedTensor& tensor, MasterReader& master, MasterPiece& piece, ExportType type)
 {
-    const MasterView& group = views[static_cast<std::size_t>(tensor.group.value)];
-    const auto first = static_cast<std::size_t>(tensor.first);
     const std::uint64_t width = elementBytes(type);
     SafetensorSource source{tensor.name, type == ExportType::F32 ? "F32" : "BF16", tensor.shape,
         static_cast<std::uint64_t>(tensor.count()) * width, {}};
     // The writer asks for pieces of 8 MiB, so every piece begins and ends with an element.
-    source.fill = [group, first, width](std::uint64_t offset, std::span<std::byte> out) -> Status {
-        const std::size_t begin = first + offset / width;
-        if (width == 2) {
-            std::memcpy(out.data(), group.high.data() + begin, out.size());
-            return {};
-        }
-        for (std::size_t i = 0; i < out.size() / 4; ++i) {
-            const float value = joinHalves(group.high[begin + i], group.low[begin + i]);
-            std::memcpy(out.data() + 4 * i, &value, 4);
-        }
-        return {};
+    source.fill = [group = tensor.group, first = tensor.first, width, &master, &piece](
+                      std::uint64_t offset, std::span<std::byte> out) {
+        const std::int64_t begin = first + static_cast<std::int64_t>(offset / width);
+        const auto count = static_cast<std::int64_t>(out.size() / width);
+        if (width == 2)
+            return master.read(
+                group, begin, {{reinterpret_cast<std::uint16_t*>(out.data()), out.size() / 2}, {}});
+        auto* to = reinterpret_cast<float*>(out.data());
+        return forPieces(
+            master, {group, begin, count}, piece, [&to](std::int64_t, const MasterView& view) {
+                to = std::transform(
+                    view.high.begin(), view.high.end(), view.low.begin(), to, joinHalves);
+                return Status();
+            });
     };
     return source;
 }
@@ -106,16 +107,17 @@ std::vector<std::vector<std::size_t>> cutShards(
     return shards;
 }
 
-Status writeShards(const fs::path& folder, const ParamTable& table,
-    std::span<const MasterView> views, ExportType type, std::uint64_t limitBytes)
+Status writeShards(const fs::path& folder, const ParamTable& table, MasterReader& master,
+    ExportType type, std::uint64_t limitBytes)
 {
     const std::vector<std::vector<std::size_t>> shards = cutShards(table, type, limitBytes);
     nlohmann::ordered_json map = nlohmann::ordered_json::object();
     std::uint64_t total = 0;
+    MasterPiece piece;
     for (std::size_t s = 0; s < shards.size(); ++s) {
         std::vector<SafetensorSource> sources;
         for (const std::size_t i : shards[s]) {
-            sources.push_back(sourceOf(table.tensors[i], views, type));
+            sources.push_back(sourceOf(table.tensors[i], master, piece, type));
             map[table.tensors[i].name] = shardName(s, shards.size());
             total += sources.back().bytes;
         }

@@ -1,7 +1,7 @@
 // What saveModel writes, apart from doing it: shards and the config's text.
 //
 // Threads  Pure, except writeShards, which blocks on files.
-// Errors   Io from the files.
+// Errors   Io from the files; those of the master that is read.
 
 #pragma once
 
@@ -9,7 +9,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,7 +26,7 @@ std::vector<std::vector<std::size_t>> cutShards(
 // model.safetensors, or shards and their index; a file of the other kind left over from an
 // earlier save is removed, because a loader would prefer or miss it.
 Status writeShards(const std::filesystem::path& folder, const ParamTable& table,
-    std::span<const MasterView> views, ExportType type, std::uint64_t limitBytes);
+    MasterReader& master, ExportType type, std::uint64_t limitBytes);
 
 // `text` (a JSON object) with its dtype field following `type`; every other byte stays. Where
 // it has none, "torch_dtype", which old and new loaders read, is put first.

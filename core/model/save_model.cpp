@@ -39,7 +39,7 @@ Status carryFiles(const fs::path& from, const fs::path& folder)
 } // namespace
 
 Status saveModel(const fs::path& folder, const ModelConfig& config, const ParamTable& table,
-    std::span<const MasterView> views, ExportType type, const fs::path& carryFrom)
+    MasterReader& master, ExportType type, const fs::path& carryFrom)
 {
     std::error_code error;
     fs::create_directories(folder, error);
@@ -51,7 +51,7 @@ Status saveModel(const fs::path& folder, const ModelConfig& config, const ParamT
         return Status::error(ErrorKind::InvalidArgument,
             folder.string() + ": saving here would overwrite the model it came from; choose "
                               "another folder");
-    MR_TRY(writeShards(folder, table, views, type, kShardBytes));
+    MR_TRY(writeShards(folder, table, master, type, kShardBytes));
     MR_TRY(carryFiles(carryFrom, folder));
     return replaceFile(folder / "config.json", withDtype(config.text, type));
 }

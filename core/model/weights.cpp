@@ -12,7 +12,6 @@
 #include <cstdio>
 #include <memory>
 #include <numbers>
-#include <numeric>
 #include <utility>
 
 namespace mr {
@@ -21,48 +20,49 @@ namespace {
 
 constexpr std::size_t kPieceElements = 1U << 20; // 4 MiB of F32
 
-// The part of a group's master that one tensor occupies.
-MasterView viewOf(const NamedTensor& tensor, std::span<const MasterView> views)
+// What tensors are made of; which of them a piece of a group meets is the same for all.
+class TensorReader : public MasterReader
 {
-    const MasterView& group = views[static_cast<std::size_t>(tensor.group.value)];
-    const auto first = static_cast<std::size_t>(tensor.first);
-    const auto count = static_cast<std::size_t>(tensor.count());
-    return {group.high.subspan(first, count), group.low.subspan(first, count)};
-}
-
-Status checkViews(const ParamTable& table, std::span<const MasterView> views)
-{
-    bool fits = views.size() == table.groups.size();
-    for (std::size_t i = 0; fits && i < views.size(); ++i) {
-        const auto elements = static_cast<std::size_t>(table.groups[i].elements);
-        fits = views[i].high.size() == elements && views[i].low.size() == elements;
+public:
+    explicit TensorReader(const ParamTable& table)
+        : m_table(table)
+        , m_inGroup(table.groups.size())
+    {
+        for (std::size_t i = 0; i < table.tensors.size(); ++i)
+            m_inGroup[static_cast<std::size_t>(table.tensors[i].group.value)].push_back(i);
     }
-    return fits ? Status()
-                : Status::error(ErrorKind::Internal,
-                      "the master does not have the layout of the parameter table");
-}
 
-// What lies between the slots is zero and stays so.
-void zeroPadding(const ParamTable& table, std::span<const MasterView> views)
-{
-    for (std::size_t g = 0; g < views.size(); ++g) {
-        const std::vector<ParamSlot>& slots = table.groups[g].paramSlots;
-        for (std::size_t s = 0; s < slots.size(); ++s) {
-            const auto begin = static_cast<std::size_t>(slots[s].first + slots[s].count());
-            const auto end = static_cast<std::size_t>(
-                s + 1 < slots.size() ? slots[s + 1].first : table.groups[g].elements);
-            std::fill(views[g].high.begin() + static_cast<std::ptrdiff_t>(begin),
-                views[g].high.begin() + static_cast<std::ptrdiff_t>(end), std::uint16_t{0});
-            std::fill(views[g].low.begin() + static_cast<std::ptrdiff_t>(begin),
-                views[g].low.begin() + static_cast<std::ptrdiff_t>(end), std::int16_t{0});
+    Status read(GroupId group, std::int64_t first, const MasterView& out) override
+    {
+        std::fill(out.high.begin(), out.high.end(), std::uint16_t{0});
+        std::fill(out.low.begin(), out.low.end(), std::int16_t{0});
+        const std::int64_t end = first + std::ssize(out.high);
+        for (const std::size_t i : m_inGroup[static_cast<std::size_t>(group.value)]) {
+            const NamedTensor& tensor = m_table.tensors[i];
+            const std::int64_t from = std::max(first, tensor.first);
+            const std::int64_t to = std::min(end, tensor.first + tensor.count());
+            if (from < to)
+                MR_TRY(readTensor(i, from - tensor.first,
+                    out.part(static_cast<std::size_t>(from - first),
+                        static_cast<std::size_t>(to - from))));
         }
+        return {};
     }
-}
+
+protected:
+    virtual Status readTensor(std::size_t index, std::int64_t first, const MasterView& out) = 0;
+
+    const ParamTable& m_table;
+
+private:
+    std::vector<std::vector<std::size_t>> m_inGroup; // into ParamTable::tensors
+};
 
 void store(float value, const MasterView& view, std::size_t i)
 {
     view.high[i] = highHalf(value);
-    view.low[i] = lowHalf(value);
+    if (!view.low.empty())
+        view.low[i] = lowHalf(value);
 }
 
 // NaN, infinite, or so large that its BF16 half would be infinite.
@@ -82,25 +82,71 @@ Status refuseValue(
             std::to_string(index) + "; the model is damaged, fetch or export it again");
 }
 
-Status loadTensor(const SafetensorsReader& reader, const std::string& name, const MasterView& view,
-    std::vector<float>& piece)
+class FileWeights final : public TensorReader
 {
-    for (std::size_t at = 0; at < view.high.size(); at += piece.size()) {
-        const auto part = std::span(piece).first(std::min(piece.size(), view.high.size() - at));
-        MR_TRY(reader.readFloats(name, static_cast<std::int64_t>(at), part));
-        bool usable = true;
-        for (std::size_t i = 0; i < part.size(); ++i) {
-            usable = usable && isUsable(part[i]);
-            store(part[i], view, at + i);
-        }
-        if (usable)
-            continue;
-        const auto bad = std::find_if_not(part.begin(), part.end(), isUsable);
-        return refuseValue(
-            reader.path(), name, static_cast<std::int64_t>(at) + (bad - part.begin()), *bad);
+public:
+    FileWeights(const ParamTable& table, std::vector<WeightFiles::Location> of,
+        std::vector<SafetensorsReader> readers)
+        : TensorReader(table)
+        , m_of(std::move(of))
+        , m_readers(std::move(readers))
+    {
     }
-    return {};
-}
+
+private:
+    Status readTensor(std::size_t index, std::int64_t first, const MasterView& out) override
+    {
+        const std::string& name = m_of[index].name;
+        const SafetensorsReader& reader = m_readers[m_of[index].file];
+        m_values.resize(std::min(out.high.size(), kPieceElements));
+        for (std::size_t at = 0; at < out.high.size(); at += m_values.size()) {
+            const auto part =
+                std::span(m_values).first(std::min(m_values.size(), out.high.size() - at));
+            const std::int64_t place = first + static_cast<std::int64_t>(at);
+            MR_TRY(reader.readFloats(name, place, part));
+            bool usable = true;
+            for (std::size_t i = 0; i < part.size(); ++i) {
+                usable = usable && isUsable(part[i]);
+                store(part[i], out, at + i);
+            }
+            if (usable)
+                continue;
+            const auto bad = std::find_if_not(part.begin(), part.end(), isUsable);
+            return refuseValue(reader.path(), name, place + (bad - part.begin()), *bad);
+        }
+        return {};
+    }
+
+    std::vector<WeightFiles::Location> m_of;
+    std::vector<SafetensorsReader> m_readers;
+    std::vector<float> m_values;
+};
+
+class MadeWeights final : public TensorReader
+{
+public:
+    MadeWeights(const ParamTable& table, MatrixFill fill)
+        : TensorReader(table)
+        , m_fill(std::move(fill))
+    {
+    }
+
+private:
+    Status readTensor(std::size_t index, std::int64_t first, const MasterView& out) override
+    {
+        const NamedTensor& tensor = m_table.tensors[index];
+        if (tensor.shape.size() == 2) {
+            m_fill(tensor, first, out);
+            return {};
+        }
+        const float value = tensor.name.ends_with(".bias") ? 0.0F : 1.0F;
+        for (std::size_t i = 0; i < out.high.size(); ++i)
+            store(value, out, i);
+        return {};
+    }
+
+    MatrixFill m_fill;
+};
 
 // A number in (0, 1] of 53 bits.
 double uniform(std::uint32_t high, std::uint32_t low)
@@ -119,56 +165,49 @@ std::array<double, 2> normalPair(std::uint64_t key, std::uint64_t block)
     return {radius * std::cos(angle), radius * std::sin(angle)};
 }
 
-void fillNormal(const std::string& name, std::uint64_t seed, double range, const MasterView& view)
+void fillNormal(std::uint64_t key, double range, std::int64_t first, const MasterView& out)
 {
-    const std::uint64_t key = XXH3_64bits(name.data(), name.size()) ^ seed;
-    for (std::size_t i = 0; i < view.high.size(); i += 2) {
-        const std::array<double, 2> pair = normalPair(key, i / 2);
-        for (std::size_t j = 0; j < 2 && i + j < view.high.size(); ++j)
-            store(static_cast<float>(range * pair[j]), view, i + j);
+    const std::int64_t end = first + std::ssize(out.high);
+    for (std::int64_t i = first; i < end;) {
+        const std::array<double, 2> pair = normalPair(key, static_cast<std::uint64_t>(i / 2));
+        for (auto j = static_cast<std::size_t>(i % 2); j < 2 && i < end; ++j, ++i)
+            store(static_cast<float>(range * pair[j]), out, static_cast<std::size_t>(i - first));
     }
 }
 
 } // namespace
 
-Status loadWeights(
-    const WeightFiles& files, const ParamTable& table, std::span<const MasterView> views)
+Result<std::unique_ptr<MasterReader>> openWeights(
+    const std::filesystem::path& folder, const ModelConfig& config, const ParamTable& table)
 {
-    MR_TRY(checkViews(table, views));
-    if (files.of.size() != table.tensors.size())
-        return Status::error(ErrorKind::Internal, "the files are not those of this model");
+    Result<WeightFiles> files = findWeights(folder, config, table);
+    MR_TRY(files.status());
     std::vector<SafetensorsReader> readers;
-    for (const std::filesystem::path& file : files.files) {
+    for (const std::filesystem::path& file : files.value().files) {
         Result<SafetensorsReader> reader = SafetensorsReader::open(file);
         MR_TRY(reader.status());
         readers.push_back(std::move(reader).value());
     }
-    zeroPadding(table, views);
-    std::vector<float> piece(kPieceElements);
-    for (std::size_t i = 0; i < table.tensors.size(); ++i) {
-        const WeightFiles::Location& at = files.of[i];
-        MR_TRY(loadTensor(readers[at.file], at.name, viewOf(table.tensors[i], views), piece));
-    }
-    return {};
+    return std::unique_ptr<MasterReader>(
+        std::make_unique<FileWeights>(table, std::move(files.value().of), std::move(readers)));
 }
 
-void initializeWeights(const ModelConfig& config, const ParamTable& table, std::uint64_t seed,
-    std::span<const MasterView> views)
+std::unique_ptr<MasterReader> madeWeights(const ParamTable& table, MatrixFill fill)
 {
-    zeroPadding(table, views);
-    for (const NamedTensor& tensor : table.tensors) {
-        const MasterView view = viewOf(tensor, views);
-        if (tensor.shape.size() == 2) {
-            fillNormal(tensor.name, seed, config.initializerRange, view);
-            continue;
-        }
-        const float value = tensor.name.ends_with(".bias") ? 0.0F : 1.0F;
-        for (std::size_t i = 0; i < view.high.size(); ++i)
-            store(value, view, i);
-    }
+    return std::make_unique<MadeWeights>(table, std::move(fill));
 }
 
-std::string weightsHash(const ParamTable& table, std::span<const MasterView> views)
+std::unique_ptr<MasterReader> initialWeights(
+    const ModelConfig& config, const ParamTable& table, std::uint64_t seed)
+{
+    return madeWeights(table, [seed, range = config.initializerRange](const NamedTensor& tensor,
+                                  std::int64_t first, const MasterView& out) {
+        const std::uint64_t key = XXH3_64bits(tensor.name.data(), tensor.name.size()) ^ seed;
+        fillNormal(key, range, first, out);
+    });
+}
+
+Result<std::string> weightsHash(const ParamTable& table, MasterReader& master)
 {
     std::vector<const NamedTensor*> order;
     for (const NamedTensor& tensor : table.tensors)
@@ -178,21 +217,22 @@ std::string weightsHash(const ParamTable& table, std::span<const MasterView> vie
     const std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> state(
         XXH3_createState(), XXH3_freeState);
     XXH3_128bits_reset(state.get());
-    std::vector<float> piece(kPieceElements);
-    for (const NamedTensor* tensor : order) {
-        const MasterView view = viewOf(*tensor, views);
-        for (std::size_t at = 0; at < view.high.size(); at += piece.size()) {
-            const std::size_t count = std::min(piece.size(), view.high.size() - at);
-            for (std::size_t i = 0; i < count; ++i)
-                piece[i] = joinHalves(view.high[at + i], view.low[at + i]);
-            XXH3_128bits_update(state.get(), piece.data(), count * sizeof(float));
-        }
-    }
+    MasterPiece piece;
+    std::vector<float> joined;
+    for (const NamedTensor* tensor : order)
+        MR_TRY(forPieces(master, {tensor->group, tensor->first, tensor->count()}, piece,
+            [&](std::int64_t, const MasterView& view) {
+                joined.resize(view.high.size());
+                std::transform(view.high.begin(), view.high.end(), view.low.begin(), joined.begin(),
+                    joinHalves);
+                XXH3_128bits_update(state.get(), joined.data(), joined.size() * sizeof(float));
+                return Status();
+            }));
     const XXH128_hash_t hash = XXH3_128bits_digest(state.get());
     std::array<char, 33> text{};
     std::snprintf(text.data(), text.size(), "%016llx%016llx",
         static_cast<unsigned long long>(hash.high64), static_cast<unsigned long long>(hash.low64));
-    return text.data();
+    return std::string(text.data());
 }
 
 } // namespace mr

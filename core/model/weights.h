@@ -1,5 +1,5 @@
 // Model folders in and out: weights from (sharded) safetensors to the halves of the master, and
-// back to a folder that any Llama loader opens.
+// back to a folder that any Llama loader opens. Piece by piece: no whole model is in memory.
 //
 // Threads  One thread; blocks on files.
 // Errors   InvalidArgument/DataCorrupt name the file and tensor: missing, surplus, misshapen,
@@ -7,6 +7,7 @@
 
 #pragma once
 
+#include "core/model/master.h"
 #include "core/model/model_config.h"
 #include "core/model/param_table.h"
 
@@ -15,17 +16,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <span>
+#include <memory>
 #include <string>
 #include <vector>
 
 namespace mr {
-
-// Where one group's master lies: `elements` entries each.
-struct MasterView {
-    std::span<std::uint16_t> high;
-    std::span<std::int16_t> low;
-};
 
 // What is known of a model folder without reading the weights. Everything expected is found
 // exactly once, with the right shape; everything else was reported.
@@ -43,18 +38,26 @@ struct WeightFiles {
 Result<WeightFiles> findWeights(
     const std::filesystem::path& folder, const ModelConfig& config, const ParamTable& table);
 
-// `views`: one per group, zeroed padding included. BF16 and F16 sources are exact in the master.
-Status loadWeights(
-    const WeightFiles& files, const ParamTable& table, std::span<const MasterView> views);
+// The master that a folder holds: findWeights, and then each tensor as it is asked for. BF16 and
+// F16 sources are exact. The table outlives it.
+Result<std::unique_ptr<MasterReader>> openWeights(
+    const std::filesystem::path& folder, const ModelConfig& config, const ParamTable& table);
 
-// normal(0, initializer_range) for matrices, 1 for norms, 0 for biases; Philox keyed by the
-// tensor's name and `seed`, so the values do not depend on order or threads.
-void initializeWeights(const ModelConfig& config, const ParamTable& table, std::uint64_t seed,
-    std::span<const MasterView> views);
+// Elements [first, first + out.high.size()) of a matrix.
+using MatrixFill =
+    std::function<void(const NamedTensor& tensor, std::int64_t first, const MasterView& out)>;
+
+// Matrices as `fill` makes them, 1 for norms, 0 for biases. The table outlives it.
+std::unique_ptr<MasterReader> madeWeights(const ParamTable& table, MatrixFill fill);
+
+// normal(0, initializer_range) for matrices; Philox keyed by the tensor's name and `seed`, so the
+// values do not depend on order, pieces or threads. The table outlives it.
+std::unique_ptr<MasterReader> initialWeights(
+    const ModelConfig& config, const ParamTable& table, std::uint64_t seed);
 
 // XXH3-128 of the F32 master, little-endian, tensors in bytewise name order, tied once
 // (DECISIONS 16). 32 hex digits.
-std::string weightsHash(const ParamTable& table, std::span<const MasterView> views);
+Result<std::string> weightsHash(const ParamTable& table, MasterReader& master);
 
 enum class ExportType : std::uint8_t { F32, BF16 };
 
@@ -62,7 +65,7 @@ enum class ExportType : std::uint8_t { F32, BF16 };
 // only its dtype field follows `type`), and every tokenizer and generation file of `carryFrom`
 // unchanged. Files are written whole (temporary file, fsync, rename); the folder is created.
 Status saveModel(const std::filesystem::path& folder, const ModelConfig& config,
-    const ParamTable& table, std::span<const MasterView> views, ExportType type,
+    const ParamTable& table, MasterReader& master, ExportType type,
     const std::filesystem::path& carryFrom);
 
 } // namespace mr

@@ -1,6 +1,7 @@
 #include "support/heap_counter.h"
 
 #include <link.h>
+#include <malloc.h>
 
 #include <atomic>
 #include <cstddef>
@@ -14,6 +15,8 @@ namespace {
 thread_local HeapCounts threadCounts;
 std::atomic<std::uint64_t> allOurs = 0;
 std::atomic<std::uint64_t> allOneDnn = 0;
+std::atomic<std::size_t> bytesNow = 0;
+std::atomic<std::size_t> bytesPeak = 0;
 
 struct Range {
     std::uintptr_t begin = 0;
@@ -64,7 +67,18 @@ void* allocate(std::size_t bytes, std::size_t alignment, void* caller)
         data = nullptr;
     if (!data)
         throw std::bad_alloc();
+    const std::size_t more = malloc_usable_size(data);
+    const std::size_t now = bytesNow.fetch_add(more, std::memory_order_relaxed) + more;
+    std::size_t peak = bytesPeak.load(std::memory_order_relaxed);
+    while (peak < now && !bytesPeak.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
+    }
     return data;
+}
+
+void release(void* data) noexcept
+{
+    bytesNow.fetch_sub(malloc_usable_size(data), std::memory_order_relaxed); // of null it is 0
+    std::free(data);
 }
 
 } // namespace
@@ -77,6 +91,21 @@ HeapCounts heapCountsOfThisThread() noexcept
 HeapCounts heapCountsOfAllThreads() noexcept
 {
     return {allOurs.load(std::memory_order_relaxed), allOneDnn.load(std::memory_order_relaxed)};
+}
+
+std::size_t heapBytes() noexcept
+{
+    return bytesNow.load(std::memory_order_relaxed);
+}
+
+std::size_t heapPeakBytes() noexcept
+{
+    return bytesPeak.load(std::memory_order_relaxed);
+}
+
+void resetHeapPeak() noexcept
+{
+    bytesPeak.store(heapBytes(), std::memory_order_relaxed);
 }
 
 } // namespace mr::test
@@ -125,50 +154,50 @@ void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept
 
 void operator delete(void* data) noexcept
 {
-    std::free(data);
+    mr::test::release(data);
 }
 
 void operator delete(void* data, std::size_t) noexcept
 {
-    std::free(data);
+    mr::test::release(data);
 }
 
 void operator delete(void* data, std::align_val_t) noexcept
 {
-    std::free(data);
+    mr::test::release(data);
 }
 
 void operator delete(void* data, std::size_t, std::align_val_t) noexcept
 {
-    std::free(data);
+    mr::test::release(data);
 }
 
 void operator delete(void* data, const std::nothrow_t&) noexcept
 {
-    std::free(data);
+    mr::test::release(data);
 }
 
 void operator delete[](void* data, const std::nothrow_t&) noexcept
 {
-    std::free(data);
+    mr::test::release(data);
 }
 
 void operator delete[](void* data) noexcept
 {
-    std::free(data);
+    mr::test::release(data);
 }
 
 void operator delete[](void* data, std::size_t) noexcept
 {
-    std::free(data);
+    mr::test::release(data);
 }
 
 void operator delete[](void* data, std::align_val_t) noexcept
 {
-    std::free(data);
+    mr::test::release(data);
 }
 
 void operator delete[](void* data, std::size_t, std::align_val_t) noexcept
 {
-    std::free(data);
+    mr::test::release(data);
 }

@@ -1,4 +1,5 @@
-// How often the heap was asked for memory, for "a step allocates nothing" tests.
+// How often the heap was asked for memory, and for how much: for "a step allocates nothing" and "no
+// copy of the model" tests.
 //
 // Link mr_test_heap_counter (it replaces operator new) into the test that counts, and no other.
 // What goes through malloc directly is not seen.
@@ -7,6 +8,7 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace mr::test {
@@ -18,5 +20,10 @@ struct HeapCounts {
 
 HeapCounts heapCountsOfThisThread() noexcept;
 HeapCounts heapCountsOfAllThreads() noexcept;
+
+// What is not given back yet, of all threads; and the most there was since the last reset.
+std::size_t heapBytes() noexcept;
+std::size_t heapPeakBytes() noexcept;
+void resetHeapPeak() noexcept;
 
 } // namespace mr::test

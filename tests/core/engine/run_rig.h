@@ -48,10 +48,8 @@ inline void writeSmallModel(const Folder& folder)
     const Folder out;
     const ModelConfig config = readModelConfig(folder.path()).value();
     const ParamTable table = buildParamTable(config);
-    const MasterBuffers master(table);
-    initializeWeights(config, table, 3, master.views());
-    const Status saved =
-        saveModel(out.path(), config, table, master.views(), ExportType::F32, folder.path());
+    const Status saved = saveModel(out.path(), config, table, *initialWeights(config, table, 3),
+        ExportType::F32, folder.path());
     if (!saved.ok())
         qFatal("writing a test model failed: %s", saved.message().c_str());
     std::filesystem::copy_file(out.path("model.safetensors"), folder.path("model.safetensors"));

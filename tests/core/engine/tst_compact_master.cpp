@@ -1,10 +1,10 @@
 // Halves of the master into compact planes and back.
 
 #include "core/device/cpu/cpu_device.h"
-#include "core/engine/checkpoint.h"
 #include "core/engine/compact_master.h"
 #include "core/engine/exact_check.h"
 #include "core/engine/plain_run.h"
+#include "core/engine/state_of.h"
 #include "core/optim/compact_reference.h"
 
 #include <QTest>
@@ -15,6 +15,8 @@
 #include <vector>
 
 using namespace mr;
+using mr::test::MasterBuffers;
+using mr::test::stateOf;
 
 namespace {
 
@@ -77,6 +79,17 @@ Planes encoded(const Halves& master)
     return planes;
 }
 
+// Everywhere the number between two BF16.
+Status installTies(PlainRun& run)
+{
+    MasterBuffers master(run.table());
+    for (std::size_t g = 0; g < master.high.size(); ++g) {
+        std::fill(master.high[g].begin(), master.high[g].end(), highHalf(1.00390625F));
+        std::fill(master.low[g].begin(), master.low[g].end(), lowHalf(1.00390625F));
+    }
+    return installMaster(run.executor(), run.memory(), master);
+}
+
 } // namespace
 
 class TestCompactMaster : public QObject
@@ -90,8 +103,9 @@ private slots:
         const Halves master = someMaster();
         const Planes planes = encoded(master);
         Halves back(kCount);
+        back.high = planes.weight;
 
-        decodeMaster(planes.weight, planes.remainder, back.high, back.low);
+        decodeMaster(planes.weight, planes.remainder, back.low);
 
         for (std::size_t i = 0; i < kCount; ++i) {
             const float unit = exponentUnit(bf16Value(planes.weight[i]));
@@ -108,10 +122,10 @@ private slots:
             planes.remainder[i] = static_cast<std::int8_t>(static_cast<int>(i) - 127 - (i == 255));
         }
         Halves back(256);
+        back.high = planes.weight;
 
-        decodeMaster(planes.weight, planes.remainder, back.high, back.low);
+        decodeMaster(planes.weight, planes.remainder, back.low);
 
-        QVERIFY(back.high == planes.weight);
         for (std::size_t i = 0; i < 256; ++i) {
             const float weight = bf16Value(planes.weight[i]);
             const float exact = std::fma(static_cast<float>(planes.remainder[i]),
@@ -131,26 +145,17 @@ private slots:
             auto run = PlainRun::create(*device, tinyCompact(policy));
             QVERIFY2(run.ok(), run.status().message().c_str());
             PlainRun& plain = *run.value();
-            const MasterBuffers master(plain.table());
-            for (const MasterView& view : master.views()) {
-                std::fill(view.high.begin(), view.high.end(), highHalf(1.00390625F));
-                std::fill(view.low.begin(), view.low.end(), lowHalf(1.00390625F));
-            }
 
-            const Status installed =
-                installMaster(plain.executor(), plain.memory(), master.views());
+            const Status installed = installTies(plain);
 
             QVERIFY2(installed.ok(), installed.message().c_str());
-            auto kept = MasterSnapshot::take(plain.executor(), plain.memory());
-            auto read = MasterSnapshot::takeWeights(plain.executor(), plain.memory());
-            QVERIFY(kept.ok() && read.ok());
+            const MasterBuffers kept = stateOf(plain);
+            MasterBuffers read(plain.table());
+            QVERIFY(read.fill(*weightsInUse(plain.executor(), plain.memory())).ok());
             const auto isOne = [](std::uint16_t weight) { return weight == 0x3F80; };
-            for (std::size_t g = 0; g < master.views().size(); ++g) {
-                const auto& state = kept.value().views()[g].high;
-                const auto& weights = read.value().views()[g].high;
-                QVERIFY(std::all_of(state.begin(), state.end(), isOne));
-                QVERIFY(std::all_of(weights.begin(), weights.end(), isOne));
-            }
+            for (const auto& groups : {kept.high, read.high})
+                for (const std::vector<std::uint16_t>& high : groups)
+                    QVERIFY(std::all_of(high.begin(), high.end(), isOne));
         }
     }
 
@@ -163,25 +168,20 @@ private slots:
         auto run = PlainRun::create(*device, spec);
         QVERIFY2(run.ok(), run.status().message().c_str());
         PlainRun& plain = *run.value();
-        const MasterBuffers master(plain.table());
-        for (const MasterView& view : master.views()) {
-            std::fill(view.high.begin(), view.high.end(), highHalf(1.00390625F));
-            std::fill(view.low.begin(), view.low.end(), lowHalf(1.00390625F));
-        }
 
-        const Status installed = installMaster(plain.executor(), plain.memory(), master.views());
+        const Status installed = installTies(plain);
 
         QVERIFY2(installed.ok(), installed.message().c_str());
-        auto kept = MasterSnapshot::take(plain.executor(), plain.memory());
-        auto read = MasterSnapshot::takeWeights(plain.executor(), plain.memory());
-        QVERIFY(kept.ok() && read.ok());
-        for (std::size_t g = 0; g < master.views().size(); ++g)
+        const MasterBuffers kept = stateOf(plain);
+        MasterBuffers read(plain.table());
+        QVERIFY(read.fill(*weightsInUse(plain.executor(), plain.memory())).ok());
+        for (std::size_t g = 0; g < kept.high.size(); ++g)
             for (const WeightCut& weight : plain.memory().window->layout().groups[g].weights)
                 for (std::int64_t i = 0; i < weight.rows * weight.cols; ++i) {
                     const auto at = static_cast<std::size_t>(weight.first + i);
                     const bool urgent = i % weight.cols < weight.urgent;
-                    QCOMPARE(kept.value().views()[g].high[at], urgent ? 0x3F81 : 0x3F80);
-                    QCOMPARE(read.value().views()[g].high[at], urgent ? 0x3F81 : 0x3F80);
+                    QCOMPARE(kept.high[g][at], urgent ? 0x3F81 : 0x3F80);
+                    QCOMPARE(read.high[g][at], urgent ? 0x3F81 : 0x3F80);
                 }
     }
 

@@ -2,6 +2,7 @@
 
 #include "core/engine/engine.h"
 #include "core/engine/run_rig.h"
+#include "support/master_buffers.h"
 
 #include <QtTest>
 
@@ -549,14 +550,12 @@ void TestEngine::theSavedModelHasTheTensorsOfTheRun()
     const fs::path model = fs::path(m_rig->folder.path("plain")) / "model";
     const ModelConfig config = readModelConfig(model).value();
     const ParamTable table = buildParamTable(config);
-    const MasterBuffers master(table);
 
-    const auto files = findWeights(model, config, table);
-    QVERIFY2(files.ok(), files.status().message().c_str());
-    QVERIFY(loadWeights(Result(files).value(), table, master.views()).ok());
+    auto weights = openWeights(model, config, table);
 
+    QVERIFY2(weights.ok(), weights.status().message().c_str());
     // fp32 files hold the whole master, so the hash of what was saved is that of the run.
-    QCOMPARE(weightsHash(table, master.views()), m_hash);
+    QCOMPARE(hashOf(table, *weights.value()), m_hash);
 }
 
 void TestEngine::aRunOfOtherHistoryIsEnteredThereOnResume()

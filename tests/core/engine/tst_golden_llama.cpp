@@ -5,10 +5,11 @@
 // max(1e-5, 3 times that error).
 
 #include "core/device/cpu/cpu_device.h"
-#include "core/engine/checkpoint.h"
 #include "core/engine/evaluator.h"
+#include "core/engine/run_master.h"
 #include "core/engine/run_setup.h"
 #include "core/model/safetensors.h"
+#include "core/model/weights.h"
 #include "core/optim/adamw.h"
 #include "core/plan/plan_builder.h"
 #include "core/plan/traversal.h"
@@ -143,10 +144,8 @@ struct Rig {
 
     void load(const Golden& golden)
     {
-        const MasterBuffers master(setup.table);
-        const auto files = valueOf(findWeights(golden.folder, setup.config, setup.table));
-        require(loadWeights(files, setup.table, master.views()));
-        require(installMaster(*executor, *memory, master.views()));
+        const auto weights = valueOf(openWeights(golden.folder, setup.config, setup.table));
+        require(installMaster(*executor, *memory, *weights));
     }
 
     // One training step at learning rate 0. Returns the loss; the gradients stay in memory.

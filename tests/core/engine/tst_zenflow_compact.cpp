@@ -1,5 +1,6 @@
 // The host's half of a window in compact state: bytes, weights, and columns that change owner.
 
+#include "core/engine/state_of.h"
 #include "core/engine/zenflow_rig.h"
 #include "core/optim/compact_arrays.h"
 
@@ -120,14 +121,6 @@ void TestZenflowCompact::weightsOfCompactStateAreThoseOnTheDevice()
     QVERIFY2(moved > 10, qPrintable(QString::number(moved)));
 }
 
-MasterSnapshot masterOf(PlainRun& run)
-{
-    auto snapshot = MasterSnapshot::take(run.executor(), run.memory());
-    if (!snapshot.ok())
-        qFatal("%s", snapshot.status().message().c_str());
-    return std::move(snapshot).value();
-}
-
 // What comes to the device is decoded and no more; what comes to the host is rounded to a
 // remainder, half of whose step is 1 / 65024 of the weight's unit, which is at most the weight.
 void TestZenflowCompact::mastersOfCompactStateMoveWithTheirColumns()
@@ -139,23 +132,21 @@ void TestZenflowCompact::mastersOfCompactStateMoveWithTheirColumns()
         rig.step();
     const GroupId id{0};
     const WeightCut weight = rig.run->memory().window->cut(id).weights.front();
-    const MasterSnapshot before = masterOf(*rig.run);
+    const test::MasterBuffers before = test::stateOf(*rig.run);
 
     selectLastColumns(rig, id, weight);
 
-    const MasterSnapshot after = masterOf(*rig.run);
-    const MasterView& was = before.views().front();
-    const MasterView& is = after.views().front();
+    const test::MasterBuffers after = test::stateOf(*rig.run);
     int changed = 0;
     for (std::int64_t i = 0; i < weight.rows * weight.cols; ++i) {
         const auto at = static_cast<std::size_t>(i);
-        QCOMPARE(is.high[at], was.high[at]);
+        QCOMPARE(after.high[0][at], before.high[0][at]);
         if (i % weight.cols >= weight.urgent) {
-            QCOMPARE(is.low[at], was.low[at]);
+            QCOMPARE(after.low[0][at], before.low[0][at]);
             continue;
         }
-        const float old = joinHalves(was.high[at], was.low[at]);
-        const float now = joinHalves(is.high[at], is.low[at]);
+        const float old = joinHalves(before.high[0][at], before.low[0][at]);
+        const float now = joinHalves(after.high[0][at], after.low[0][at]);
         QVERIFY(std::abs(now - old) <= std::abs(old) * (1.01F / 65024.0F));
         changed += now != old ? 1 : 0;
     }

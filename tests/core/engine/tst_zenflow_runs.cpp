@@ -2,6 +2,7 @@
 
 #include "core/engine/engine.h"
 #include "core/engine/run_rig.h"
+#include "support/master_buffers.h"
 
 #include <QtTest>
 
@@ -168,8 +169,8 @@ void TestZenflowRuns::theExportedModelHasWhatWasPending_data()
 MasterBuffers weightsOf(const fs::path& folder, const ParamTable& table, const ModelConfig& config)
 {
     MasterBuffers master(table);
-    auto files = findWeights(folder, config, table);
-    if (!files.ok() || !loadWeights(files.value(), table, master.views()).ok())
+    auto weights = openWeights(folder, config, table);
+    if (!weights.ok() || !master.fill(*weights.value()).ok())
         qFatal("%s cannot be loaded", folder.c_str());
     return master;
 }
@@ -208,9 +209,9 @@ void TestZenflowRuns::theExportedModelHasWhatWasPending()
                 if (i % slot.cols < urgent)
                     continue; // the device goes on with these
                 const auto at = static_cast<std::size_t>(slot.first + i);
-                QCOMPARE(exported.views()[g].high[at], applied.views()[g].high[at]);
-                QCOMPARE(exported.views()[g].low[at], applied.views()[g].low[at]);
-                pending += exported.views()[g].high[at] != before.views()[g].high[at] ? 1 : 0;
+                QCOMPARE(exported.high[g][at], applied.high[g][at]);
+                QCOMPARE(exported.low[g][at], applied.low[g][at]);
+                pending += exported.high[g][at] != before.high[g][at] ? 1 : 0;
             }
         }
     QVERIFY(pending > 100); // the checkpoint keeps it as pending
@@ -238,8 +239,8 @@ void TestZenflowRuns::inFp32EveryExportIsThatOfTheHostsSums()
         const MasterBuffers expected = weightsOf(host.dir / "model", table, config);
         const MasterBuffers exported = weightsOf(onDevice.dir / "model", table, config);
         for (std::size_t g = 0; g < table.groups.size(); ++g) {
-            QVERIFY(std::ranges::equal(exported.views()[g].high, expected.views()[g].high));
-            QVERIFY(std::ranges::equal(exported.views()[g].low, expected.views()[g].low));
+            QVERIFY(std::ranges::equal(exported.high[g], expected.high[g]));
+            QVERIFY(std::ranges::equal(exported.low[g], expected.low[g]));
         }
     }
 }

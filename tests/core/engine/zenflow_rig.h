@@ -4,11 +4,12 @@
 
 #include "core/base/philox.h"
 #include "core/device/cpu/cpu_device.h"
-#include "core/engine/checkpoint.h"
 #include "core/engine/exact_check.h"
 #include "core/engine/plain_run.h"
 #include "core/engine/plain_run_inputs.h"
+#include "core/engine/run_master.h"
 #include "core/plan/cost_model.h"
+#include "support/master_buffers.h"
 
 #include <QtTest>
 
@@ -87,15 +88,15 @@ struct Rig {
 // forward reads then stays the same for many steps, and so do gradients, while masters move.
 inline void installCoarseWeights(PlainRun& run)
 {
-    const MasterBuffers master(run.table());
     std::uint64_t n = 0;
-    for (const MasterView& view : master.views())
-        for (std::uint16_t& high : view.high) {
+    test::MasterBuffers master(run.table());
+    for (std::vector<std::uint16_t>& group : master.high)
+        for (std::uint16_t& high : group) {
             const auto random = philox(11, n++);
             const float size = 0.0625F * (1.0F + static_cast<float>(random[0] % 128) / 128.0F);
             high = highHalf(random[1] % 2 == 0 ? size : -size);
         }
-    QVERIFY(installMaster(run.executor(), run.memory(), master.views()).ok());
+    QVERIFY(installMaster(run.executor(), run.memory(), master).ok());
 }
 
 // All of a weight, as the host keeps it.

@@ -5,6 +5,7 @@
 #include "core/model/model_config.h"
 #include "core/model/param_table.h"
 #include "core/model/weights.h"
+#include "support/master_buffers.h"
 
 #include <QTemporaryDir>
 
@@ -106,23 +107,6 @@ inline ModelConfig config(const std::string& text)
 {
     return parseModelConfig(text, "config.json").value();
 }
-
-// A master for a table, filled with a value that nobody would write.
-struct Master {
-    explicit Master(const ParamTable& table)
-    {
-        for (const ParamGroup& group : table.groups) {
-            high.emplace_back(static_cast<std::size_t>(group.elements), std::uint16_t{0x7777});
-            low.emplace_back(static_cast<std::size_t>(group.elements), std::int16_t{0x7777});
-        }
-        for (std::size_t i = 0; i < high.size(); ++i)
-            views.push_back({high[i], low[i]});
-    }
-
-    std::vector<std::vector<std::uint16_t>> high;
-    std::vector<std::vector<std::int16_t>> low;
-    std::vector<MasterView> views;
-};
 
 // A tensor of the file format for every tensor of the table; values are exact in every dtype.
 inline std::map<std::string, RawTensor> tinyTensors(const ParamTable& table)

@@ -23,7 +23,7 @@ struct Model {
         , master(table)
         , path(dir.path().toStdString())
     {
-        initializeWeights(config, table, 5, master.views);
+        (void)master.fill(*initialWeights(config, table, 5)).ok();
         for (auto& low : master.low) // so that the lower halves are not zero anywhere
             for (std::size_t i = 0; i < low.size(); ++i)
                 low[i] = static_cast<std::int16_t>(i * 37 % 1000);
@@ -32,7 +32,7 @@ struct Model {
     QTemporaryDir dir;
     ModelConfig config;
     ParamTable table;
-    Master master;
+    MasterBuffers master;
     fs::path path;
 };
 
@@ -42,12 +42,8 @@ std::string hashOfFolder(const fs::path& folder)
     if (!config.ok())
         return config.status().message();
     const ParamTable table = buildParamTable(config.value());
-    Result<WeightFiles> files = findWeights(folder, config.value(), table);
-    if (!files.ok())
-        return files.status().message();
-    Master master(table);
-    const Status status = loadWeights(files.value(), table, master.views);
-    return status.ok() ? weightsHash(table, master.views) : status.message();
+    auto weights = openWeights(folder, config.value(), table);
+    return weights.ok() ? hashOf(table, *weights.value()) : weights.status().message();
 }
 
 } // namespace
@@ -63,10 +59,10 @@ private slots:
         Model m;
 
         const Status status =
-            saveModel(m.path / "out/deep", m.config, m.table, m.master.views, ExportType::F32, {});
+            saveModel(m.path / "out/deep", m.config, m.table, m.master, ExportType::F32, {});
 
         QVERIFY2(status.ok(), status.message().c_str());
-        QCOMPARE(hashOfFolder(m.path / "out/deep"), weightsHash(m.table, m.master.views));
+        QCOMPARE(hashOfFolder(m.path / "out/deep"), hashOf(m.table, m.master));
         QCOMPARE(contents(m.path / "out/deep/config.json"), tinyConfig());
     }
 
@@ -74,12 +70,11 @@ private slots:
     {
         Model m;
 
-        QVERIFY(saveModel(m.path / "out", m.config, m.table, m.master.views, ExportType::BF16, {})
-                    .ok());
+        QVERIFY(saveModel(m.path / "out", m.config, m.table, m.master, ExportType::BF16, {}).ok());
 
         for (auto& low : m.master.low)
             std::fill(low.begin(), low.end(), std::int16_t{0});
-        QCOMPARE(hashOfFolder(m.path / "out"), weightsHash(m.table, m.master.views));
+        QCOMPARE(hashOfFolder(m.path / "out"), hashOf(m.table, m.master));
         Result<ModelConfig> saved = readModelConfig(m.path / "out");
         QCOMPARE(saved.value().dtype, std::string("bfloat16"));
     }
@@ -91,10 +86,10 @@ private slots:
         put(m.path / "config.json", tinyConfig());
         const std::uint64_t limit = 2000;
 
-        const Status status = writeShards(m.path, m.table, m.master.views, ExportType::F32, limit);
+        const Status status = writeShards(m.path, m.table, m.master, ExportType::F32, limit);
 
         QVERIFY2(status.ok(), status.message().c_str());
-        QCOMPARE(hashOfFolder(m.path), weightsHash(m.table, m.master.views));
+        QCOMPARE(hashOfFolder(m.path), hashOf(m.table, m.master));
         const auto shards = cutShards(m.table, ExportType::F32, limit);
         QVERIFY(shards.size() > 2);
         for (const auto& shard : shards) {
@@ -113,7 +108,7 @@ private slots:
     void fileCarriesTheMetadataLoadersAskFor()
     {
         Model m;
-        QVERIFY(writeShards(m.path, m.table, m.master.views, ExportType::F32, kShardBytes).ok());
+        QVERIFY(writeShards(m.path, m.table, m.master, ExportType::F32, kShardBytes).ok());
 
         const std::string bytes = contents(m.path / "model.safetensors");
 
@@ -137,7 +132,7 @@ private slots:
             put(m.path / "from" / name, "x");
 
         const Status status = saveModel(
-            m.path / "out", m.config, m.table, m.master.views, ExportType::F32, m.path / "from");
+            m.path / "out", m.config, m.table, m.master, ExportType::F32, m.path / "from");
 
         QVERIFY2(status.ok(), status.message().c_str());
         for (const std::string& name : carried)
@@ -152,14 +147,14 @@ private slots:
         Model m;
         put(m.path / "my_own.spm", "pieces");
 
-        QVERIFY(saveModel(m.path / "out", m.config, m.table, m.master.views, ExportType::F32,
-            m.path / "my_own.spm")
+        QVERIFY(saveModel(
+            m.path / "out", m.config, m.table, m.master, ExportType::F32, m.path / "my_own.spm")
                     .ok());
 
         QCOMPARE(contents(m.path / "out/tokenizer.model"), std::string("pieces"));
-        QVERIFY(has(saveModel(m.path / "out", m.config, m.table, m.master.views, ExportType::F32,
-                        m.path / "none")
-                        .message(),
+        QVERIFY(has(
+            saveModel(m.path / "out", m.config, m.table, m.master, ExportType::F32, m.path / "none")
+                .message(),
             "none"));
     }
 
@@ -169,7 +164,7 @@ private slots:
         put(m.path / "model.safetensors", "precious");
 
         const Status status =
-            saveModel(m.path, m.config, m.table, m.master.views, ExportType::F32, m.path);
+            saveModel(m.path, m.config, m.table, m.master, ExportType::F32, m.path);
 
         QVERIFY(has(status.message(), "overwrite"));
         QCOMPARE(contents(m.path / "model.safetensors"), std::string("precious"));
@@ -203,12 +198,11 @@ private slots:
             Result<ModelConfig> c = readModelConfig(folder);
             QVERIFY(c.ok());
             const ParamTable table = buildParamTable(c.value());
-            Result<WeightFiles> files = findWeights(folder, c.value(), table);
-            QVERIFY(files.ok());
-            Master m(table);
-            QVERIFY(loadWeights(files.value(), table, m.views).ok());
+            auto weights = openWeights(folder, c.value(), table);
+            QVERIFY(weights.ok());
 
-            QVERIFY(saveModel(out, c.value(), table, m.views, ExportType::F32, folder).ok());
+            QVERIFY(
+                saveModel(out, c.value(), table, *weights.value(), ExportType::F32, folder).ok());
 
             for (const char* file : {"config.json", "tokenizer.model"})
                 QVERIFY(contents(out / file) == contents(folder / file));

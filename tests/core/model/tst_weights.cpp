@@ -28,11 +28,11 @@ struct Folder {
     Result<WeightFiles> find() { return findWeights(path, config, table); }
     std::string refusal() { return find().status().message(); }
 
-    Status load(Master& master)
+    Status load(MasterBuffers& master)
     {
-        Result<WeightFiles> files = find();
-        MR_TRY(files.status());
-        return loadWeights(files.value(), table, master.views);
+        auto weights = openWeights(path, config, table);
+        MR_TRY(weights.status());
+        return master.fill(*weights.value());
     }
 
     QTemporaryDir dir;
@@ -59,7 +59,7 @@ void writeSharded(Folder& f, const std::string& secondName = "b.safetensors")
     put(f.path / "model.safetensors.index.json", "{\"weight_map\":{" + map + "}}");
 }
 
-float at(const Master& m, const NamedTensor& t, std::int64_t i)
+float at(const MasterBuffers& m, const NamedTensor& t, std::int64_t i)
 {
     const auto g = static_cast<std::size_t>(t.group.value);
     const auto e = static_cast<std::size_t>(t.first + i);
@@ -99,7 +99,7 @@ private slots:
     {
         Folder f;
         f.write();
-        Master master(f.table);
+        MasterBuffers master(f.table);
 
         const Status status = f.load(master);
 
@@ -117,9 +117,9 @@ private slots:
         Folder f;
         f.write();
         for (int initialize = 0; initialize < 2; ++initialize) {
-            Master master(f.table);
+            MasterBuffers master(f.table, 0x7777);
             if (initialize == 1)
-                initializeWeights(f.config, f.table, 1, master.views);
+                QVERIFY(master.fill(*initialWeights(f.config, f.table, 1)).ok());
             else
                 QVERIFY(f.load(master).ok());
             for (const NamedTensor& t : f.table.tensors)
@@ -137,20 +137,54 @@ private slots:
         }
     }
 
+    // Wherever a piece begins: between slots, within a tensor, or with the second of two normals.
+    void piecesOfAMasterAreThoseOfTheWhole()
+    {
+        Folder f;
+        f.write();
+        for (const bool initialize : {false, true}) {
+            auto opened = openWeights(f.path, f.config, f.table);
+            QVERIFY(opened.ok());
+            const auto reader =
+                initialize ? initialWeights(f.config, f.table, 1) : std::move(opened).value();
+            MasterBuffers whole(f.table);
+            QVERIFY(whole.fill(*reader).ok());
+            for (std::size_t g = 0; g < whole.high.size(); ++g) {
+                std::vector<std::uint16_t> high;
+                std::vector<std::int16_t> low;
+                MasterPiece piece;
+                const auto append = [&](std::int64_t first, const MasterView& view) {
+                    if (first == std::ssize(high) + 1 && view.high.size() <= 7) {
+                        high.insert(high.end(), view.high.begin(), view.high.end());
+                        low.insert(low.end(), view.low.begin(), view.low.end());
+                    }
+                    return Status();
+                };
+
+                const MasterRange range{
+                    GroupId{static_cast<std::int32_t>(g)}, 1, f.table.groups[g].elements - 1};
+                QVERIFY(forPieces(*reader, range, piece, append, 7).ok());
+
+                QVERIFY(std::ranges::equal(high, std::span(whole.high[g]).subspan(1)));
+                QVERIFY(std::ranges::equal(low, std::span(whole.low[g]).subspan(1)));
+            }
+        }
+    }
+
     void halfPrecisionFilesGiveTheSameMaster()
     {
         Folder f;
         f.write();
-        Master full(f.table);
+        MasterBuffers full(f.table);
         QVERIFY(f.load(full).ok());
         for (const bool half : {false, true}) {
             Folder g;
             for (auto& [name, t] : g.tensors)
                 t = {half ? "F16" : "BF16", t.shape, narrowed(t.bytes, half)};
             g.write();
-            Master narrow(g.table);
+            MasterBuffers narrow(g.table);
             QVERIFY(g.load(narrow).ok());
-            QCOMPARE(weightsHash(g.table, narrow.views), weightsHash(f.table, full.views));
+            QCOMPARE(hashOf(g.table, narrow), hashOf(f.table, full));
         }
     }
 
@@ -160,14 +194,14 @@ private slots:
         one.write();
         Folder two;
         writeSharded(two);
-        Master a(one.table);
-        Master b(two.table);
+        MasterBuffers a(one.table);
+        MasterBuffers b(two.table);
 
         QVERIFY(one.load(a).ok());
         const Status status = two.load(b);
 
         QVERIFY2(status.ok(), status.message().c_str());
-        QCOMPARE(weightsHash(one.table, a.views), weightsHash(two.table, b.views));
+        QCOMPARE(hashOf(one.table, a), hashOf(two.table, b));
         QCOMPARE(two.find().value().files.size(), std::size_t{2});
     }
 
@@ -257,7 +291,7 @@ private slots:
             Folder f;
             std::memcpy(f.tensors[kNorm].bytes.data() + 4 * 7, &bad, 4);
             f.write();
-            Master master(f.table);
+            MasterBuffers master(f.table);
             const std::string message = f.load(master).message();
             QVERIFY2(has(message, kNorm) && has(message, "element 7"), message.c_str());
         }
@@ -266,18 +300,18 @@ private slots:
     void initialValuesDependOnNameAndSeedAlone()
     {
         Folder f;
-        Master a(f.table);
-        Master b(f.table);
-        Master c(f.table);
+        MasterBuffers a(f.table);
+        MasterBuffers b(f.table);
+        MasterBuffers c(f.table);
 
-        initializeWeights(f.config, f.table, 1, a.views);
-        initializeWeights(f.config, f.table, 1, b.views);
-        initializeWeights(f.config, f.table, 2, c.views);
+        QVERIFY(a.fill(*initialWeights(f.config, f.table, 1)).ok());
+        QVERIFY(b.fill(*initialWeights(f.config, f.table, 1)).ok());
+        QVERIFY(c.fill(*initialWeights(f.config, f.table, 2)).ok());
 
-        const std::string hash = weightsHash(f.table, a.views);
+        const std::string hash = hashOf(f.table, a);
         QCOMPARE(hash.size(), std::size_t{32});
-        QCOMPARE(weightsHash(f.table, b.views), hash);
-        QVERIFY(weightsHash(f.table, c.views) != hash);
+        QCOMPARE(hashOf(f.table, b), hash);
+        QVERIFY(hashOf(f.table, c) != hash);
     }
 
     void initialValuesHaveTheAskedSpread()
@@ -285,8 +319,8 @@ private slots:
         ModelConfig c = config(tinyConfig());
         c.vocab = 4000;
         const ParamTable table = buildParamTable(c);
-        Master m(table);
-        initializeWeights(c, table, 3, m.views);
+        MasterBuffers m(table);
+        QVERIFY(m.fill(*initialWeights(c, table, 3)).ok());
 
         const NamedTensor& embedding = table.tensors.front();
         double sum = 0.0;
@@ -308,14 +342,14 @@ private slots:
     void hashSeesEveryValueButNotThePadding()
     {
         Folder f;
-        Master m(f.table);
-        initializeWeights(f.config, f.table, 1, m.views);
-        const std::string hash = weightsHash(f.table, m.views);
+        MasterBuffers m(f.table);
+        QVERIFY(m.fill(*initialWeights(f.config, f.table, 1)).ok());
+        const std::string hash = hashOf(f.table, m);
 
         m.high[3][13] ^= 1; // between the final norm (12 elements) and the next slot
-        QCOMPARE(weightsHash(f.table, m.views), hash);
+        QCOMPARE(hashOf(f.table, m), hash);
         m.low[3][11] ^= 1;
-        QVERIFY(weightsHash(f.table, m.views) != hash);
+        QVERIFY(hashOf(f.table, m) != hash);
     }
 
     void publishedModelIsLoaded()
@@ -329,10 +363,10 @@ private slots:
         QVERIFY(c.ok());
         const ParamTable table = buildParamTable(c.value());
         QCOMPARE(table.parameters, std::int64_t{260'032});
-        Result<WeightFiles> files = findWeights(folder, c.value(), table);
-        QVERIFY2(files.ok(), files.status().message().c_str());
-        Master m(table);
-        QVERIFY(loadWeights(files.value(), table, m.views).ok());
+        auto weights = openWeights(folder, c.value(), table);
+        QVERIFY2(weights.ok(), weights.status().message().c_str());
+        MasterBuffers m(table);
+        QVERIFY(m.fill(*weights.value()).ok());
     }
 };
 
