@@ -441,6 +441,7 @@ void TestSsdFaults::aBudgetThatIsTooSmallSaysBothNumbers()
     spec.budget.diskBytes = needed - 1;
     const Status status = PlainRun::plan(spec).status();
 
+    QVERIFY(!status.ok());
     QCOMPARE(status.kind(), ErrorKind::OutOfMemory);
     QVERIFY2(contains(status, "disk space: the plan needs "), status.message().c_str());
 }
