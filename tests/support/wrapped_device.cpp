@@ -33,7 +33,8 @@ public:
     {
         const DeviceCall call{name(), "wait", {}, generation, nullptr, &gate};
         MR_TRY(m_device.onCall(call));
-        return m_device.leavesOut(call) ? Status() : m_inner->waitFor(gate, generation);
+        return m_device.leavesOut(call) ? Status()
+                                        : m_inner->waitFor(m_device.innerGate(gate), generation);
     }
 
     Status copy(std::byte* to, std::span<const std::byte> from) override

@@ -51,6 +51,8 @@ public:
     virtual Status onCall(const DeviceCall& call) = 0;
     // Of a "wait": true, and the stream does not wait. Asked after onCall().
     virtual bool leavesOut(const DeviceCall&) { return false; }
+    // Of a gate that createGate() returned: the wrapped device's own.
+    virtual Gate& innerGate(Gate& gate) { return gate; }
 
 protected:
     virtual void onEvent(const Event&) {}

@@ -2,12 +2,19 @@
 // means it is moved.
 
 #include "core/device/cpu/cpu_device.h"
+#include "core/engine/checkpoint.h"
 #include "core/engine/exact_check.h"
+#include "core/engine/plain_run.h"
 
 #include <QtTest>
 
+#include <algorithm>
 #include <map>
+#include <numeric>
+#include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 using namespace mr;
 
@@ -68,6 +75,7 @@ private slots:
     void bitsAreThoseOfResident_data();
     void bitsAreThoseOfResident();
     void whatMovesIsWhatWasPlanned();
+    void stateWrittenBetweenStepsIsThatOfTheNext();
 
 private:
     TinyRun ssd(const Variant& variant) const;
@@ -145,6 +153,82 @@ void TestExactSsd::whatMovesIsWhatWasPlanned()
         QCOMPARE(result.h2dBytes, result.plannedH2dBytes);
         QVERIFY((result.diskReadBytes > 0) == (std::string(variant.name) != "none on disk"));
     }
+}
+
+// Moments of every group, as a resumed run puts them there: all first ones, then all second ones,
+// so that tiles are opened again.
+Status writeMoments(PlainRun& run)
+{
+    for (const StatePart part : {StatePart::FirstMoment, StatePart::SecondMoment})
+        for (std::size_t g = 0; g < run.shape().groups.size(); ++g) {
+            std::vector<float> values(static_cast<std::size_t>(run.shape().groups[g].elements));
+            for (std::size_t i = 0; i < values.size(); ++i)
+                values[i] = 1e-4F * static_cast<float>(i % 100 + 1);
+            MR_TRY(run.executor().writeState(
+                GroupId{static_cast<std::int32_t>(g)}, part, 0, std::as_bytes(std::span(values))));
+        }
+    return {};
+}
+
+// All moments, one behind the other.
+Result<std::vector<float>> readMoments(PlainRun& run)
+{
+    std::vector<float> all;
+    for (std::size_t g = 0; g < run.shape().groups.size(); ++g)
+        for (const StatePart part : {StatePart::FirstMoment, StatePart::SecondMoment}) {
+            std::vector<float> values(static_cast<std::size_t>(run.shape().groups[g].elements));
+            MR_TRY(run.executor().readState(GroupId{static_cast<std::int32_t>(g)}, part, 0,
+                std::as_writable_bytes(std::span(values))));
+            all.insert(all.end(), values.begin(), values.end());
+        }
+    return all;
+}
+
+// Moments after a step that began with those of writeMoments().
+Result<std::vector<float>> momentsAfterAStep(const PlainRunSpec& spec)
+{
+    CpuDeviceOptions options;
+    options.memoryBytes = std::size_t{64} << 20;
+    const auto device = std::move(makeCpuDevice(options)).value();
+    auto created = PlainRun::create(*device, spec);
+    MR_TRY(created.status());
+    PlainRun& run = *created.value();
+    const MasterBuffers master(run.table());
+    initializeWeights(spec.config, run.table(), 3, master.views());
+    MR_TRY(installMaster(run.executor(), run.memory(), master.views()));
+    MR_TRY(writeMoments(run));
+    MicroBatchData micro;
+    const auto tokens = static_cast<std::size_t>(spec.micro.seqLen * spec.micro.microBatch);
+    for (auto* each : {&micro.ids, &micro.targets, &micro.positions, &micro.visibleFrom})
+        each->assign(tokens, 0);
+    micro.order.resize(tokens);
+    std::iota(micro.order.begin(), micro.order.end(), 0);
+    StepInputs inputs;
+    inputs.micros = {&micro, 1};
+    inputs.lossScale = 1.0F / static_cast<float>(tokens);
+    inputs.factors = adamwFactors({0.9, 0.99, 1e-8, 0.1}, 1e-2, 1);
+    MR_TRY(run.step(inputs).status());
+    MR_TRY(run.finishLateParts());
+    return readMoments(run);
+}
+
+void TestExactSsd::stateWrittenBetweenStepsIsThatOfTheNext()
+{
+    const TinyRun tiny = ssd({"", {{"tile", "8KiB"}}});
+    PlainRunSpec spec;
+    spec.config = tiny.config;
+    spec.micro = {tiny.seqLen, tiny.microBatch, 1, DType::BF16};
+    spec.policy = tiny.policy;
+    spec.options = tiny.options;
+    spec.disk = tiny.disk;
+    auto onDisk = momentsAfterAStep(spec);
+    spec.options["disk-share"] = "0";
+    auto inMemory = momentsAfterAStep(spec);
+
+    QVERIFY2(onDisk.ok(), onDisk.status().message().c_str());
+    QVERIFY2(inMemory.ok(), inMemory.status().message().c_str());
+    QVERIFY(onDisk.value() == inMemory.value());
+    QVERIFY(std::ranges::count(onDisk.value(), 0.0F) == 0);
 }
 
 } // namespace

@@ -292,6 +292,7 @@ void TestSsdFaults::bytesThatChangeUnderTheRunAreSeen()
 
     auto result = runOn(Mode::Threaded, run);
 
+    QVERIFY(!result.ok());
     QCOMPARE(result.status().kind(), ErrorKind::DataCorrupt);
     QVERIFY2(contains(result.status(), "not what was written"), result.status().message().c_str());
     QVERIFY2(contains(result.status(), kFileName), result.status().message().c_str());
@@ -306,6 +307,7 @@ void TestSsdFaults::aFileThatIsCutIsNamedAsTheCause()
 
     auto result = runOn(Mode::Threaded, run);
 
+    QVERIFY(!result.ok());
     QCOMPARE(result.status().kind(), ErrorKind::Io);
     for (const char* word : {"while the run used it", "ends before it", kFileName, "tile 'layer "})
         QVERIFY2(contains(result.status(), word), result.status().message().c_str());
@@ -355,6 +357,7 @@ void TestSsdFaults::aStepThatFailedIsNotDoneAndNothingGoesOn()
     const auto submitted = faults.submitted.load();
     const auto second = run.step(inputs);
 
+    QVERIFY(!first.ok() && !second.ok());
     QCOMPARE(first.status().kind(), ErrorKind::Io);
     QVERIFY2(contains(first.status(), "disk write of tile"), first.status().message().c_str());
     QVERIFY(mayHaveChanged); // so nothing of it is saved
@@ -441,6 +444,7 @@ void TestSsdFaults::aBudgetThatIsTooSmallSaysBothNumbers()
     spec.budget.diskBytes = needed - 1;
     const Status status = PlainRun::plan(spec).status();
 
+    QVERIFY(!status.ok());
     QCOMPARE(status.kind(), ErrorKind::OutOfMemory);
     QVERIFY2(contains(status, "disk space: the plan needs "), status.message().c_str());
 }

@@ -55,7 +55,9 @@ private slots:
         FailureLatch latch;
         HostUpdater updater(1, latch);
         const mr::test::FailingGate gate(latch);
-        QCOMPARE(updater.waitFor(gate, 1).kind(), ErrorKind::Io);
+        const Status status = updater.waitFor(gate, 1);
+        QVERIFY(!status.ok());
+        QCOMPARE(status.kind(), ErrorKind::Io);
     }
 
     void anyNumberOfThreadsGivesTheSameBits()

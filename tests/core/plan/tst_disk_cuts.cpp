@@ -124,7 +124,7 @@ private slots:
         QCOMPARE(hostCuts(homeOf(0.0, 0.0), 0.0, 5000).diskFirst, std::int64_t{5000});
         QCOMPARE(hostCuts(homeOf(1.0, 1.0), 0.0, 5000).diskFirst, std::int64_t{5000});
         // State that is on the device is nowhere else.
-        QCOMPARE(hostCuts(homeOf(1.0, 1.0, Tier::Device), 1.0, 5000).diskFirst, std::int64_t{5000});
+        QCOMPARE(hostCuts(homeOf(0.0, 1.0, Tier::Device), 1.0, 5000).diskFirst, std::int64_t{5000});
     }
 
     void aTileIsAQuarterOfAnUploadAndSlotsAreFew()

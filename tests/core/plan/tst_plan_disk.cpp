@@ -56,6 +56,16 @@ void moveTask(StepPlan& plan, TaskIndex from, TaskIndex to)
     }
 }
 
+// A task again, right behind itself, and waiting for the same.
+void repeat(StepPlan& plan, TaskIndex index)
+{
+    for (Wait& wait : plan.waits)
+        if (!wait.isCarried() && wait.index() > index)
+            wait = Wait::onTask(wait.index() + 1);
+    const Task again = plan.tasks[index];
+    plan.tasks.insert(plan.tasks.begin() + index, again);
+}
+
 bool isAboutDisk(const StepPlan& plan, const Task& task)
 {
     const auto waits = plan.waitsOf(task);
@@ -309,6 +319,20 @@ private slots:
         visits(TaskKind::WriteToDisk, TaskKind::StoreState, Lane::CopyOut);
         BREAKS(bench, "StoreState CopyOut g1 [2048,3072) v7");
         BREAKS(bench, "the state of what it is about is on disk");
+    }
+
+    void whatIsDoneTwiceIsFound()
+    {
+        Bench bench = diskBench({{"late", "0"}});
+        bench.build();
+        repeat(bench.plan(), tasksOf(bench.plan(), TaskKind::UpdateOnHost).at(7));
+        BREAKS(bench, "its state may not have come from disk");
+        bench.build();
+        repeat(bench.plan(), tasksOf(bench.plan(), TaskKind::WriteToDisk).at(7));
+        BREAKS(bench, "what it writes may not be updated");
+        bench.build();
+        repeat(bench.plan(), tasksOf(bench.plan(), TaskKind::ReadFromDisk).at(7));
+        BREAKS(bench, kLastReader);
     }
 
     void stateInMemoryHasNoSlot()

@@ -171,7 +171,9 @@ private slots:
         DiskRig rig({});
         QVERIFY(rig.open().ok());
         const FailingGate gate(rig.latch);
-        QCOMPARE(rig.store->waitFor(gate, 1).kind(), ErrorKind::Io);
+        const Status status = rig.store->waitFor(gate, 1);
+        QVERIFY(!status.ok());
+        QCOMPARE(status.kind(), ErrorKind::Io);
     }
 
     // What is in flight may still be written to by the kernel: no gate says otherwise before.
