@@ -295,12 +295,18 @@ Status StepExecutor::waitForGate(Lane lane, std::uint64_t generation)
 Result<DiskAfter> StepExecutor::afterOf(const StepPlan& plan, const Task& task)
 {
     DiskAfter after;
+    std::optional<Lane> stream;
     for (const Wait wait : plan.waitsOf(task)) {
+        if (wait.isCarried())
+            return refuse(task);
         const Task& other = plan.tasks[wait.index()];
         const TaskEvents& events = m_events[wait.index()];
         if (other.lane == task.lane)
             continue; // in order by itself
         if (isStream(other.lane)) {
+            if (stream.value_or(other.lane) != other.lane)
+                return refuse(task);
+            stream = other.lane;
             after.event = events.end.get();
             continue;
         }

@@ -2,9 +2,10 @@
 // means it is moved.
 
 #include "core/device/cpu/cpu_device.h"
-#include "core/engine/checkpoint.h"
 #include "core/engine/exact_check.h"
 #include "core/engine/plain_run.h"
+#include "core/engine/run_master.h"
+#include "core/model/weights.h"
 
 #include <QtTest>
 
@@ -193,9 +194,8 @@ Result<std::vector<float>> momentsAfterAStep(const PlainRunSpec& spec)
     auto created = PlainRun::create(*device, spec);
     MR_TRY(created.status());
     PlainRun& run = *created.value();
-    const MasterBuffers master(run.table());
-    initializeWeights(spec.config, run.table(), 3, master.views());
-    MR_TRY(installMaster(run.executor(), run.memory(), master.views()));
+    MR_TRY(
+        installMaster(run.executor(), run.memory(), *initialWeights(spec.config, run.table(), 3)));
     MR_TRY(writeMoments(run));
     MicroBatchData micro;
     const auto tokens = static_cast<std::size_t>(spec.micro.seqLen * spec.micro.microBatch);
