@@ -58,6 +58,12 @@ Status DiskTasks::waitFor(Lane lane, std::uint64_t generation)
     return m_store.waitFor(gate(lane), generation);
 }
 
+void DiskTasks::drain() noexcept
+{
+    for (const Lane lane : {Lane::DiskIn, Lane::DiskOut})
+        (void)waitFor(lane, m_generations[isOut(lane)]).ok();
+}
+
 DiskTasks::Moved DiskTasks::takeMoved() noexcept
 {
     return std::exchange(m_moved, {});

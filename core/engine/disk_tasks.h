@@ -43,6 +43,8 @@ public:
     Result<std::uint64_t> submit(const Task& task, const DiskAfter& after, DiskTimes* times);
     Gate& gate(Lane lane) noexcept { return *m_gates[isOut(lane)]; }
     Status waitFor(Lane lane, std::uint64_t generation);
+    // Waits for all that was submitted; errors of it are dropped.
+    void drain() noexcept;
 
     // Values of a state part from `first` on, all on disk. Block. Not during a step.
     Status read(GroupId group, StatePart part, std::int64_t first, std::span<std::byte> out);

@@ -75,6 +75,9 @@ Status Engine::startRecorder()
         m_resumedMs,
         resumed ? "Resumed after step " + std::to_string(m_progress.step) + "." : "Started.");
     reportReplans({});
+    if (const DiskStore* disk = m_body->disk())
+        m_recorder->message(
+            EventLevel::Info, "disk_engine", m_progress.step, m_resumedMs, disk->about());
     if (m_otherIsa)
         m_recorder->message(EventLevel::Warning, "instruction_set", m_progress.step, m_resumedMs,
             "The run began on a device with " + m_progress.instructionSet + ", this one has " +

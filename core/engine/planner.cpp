@@ -106,8 +106,8 @@ void adviseDisk(const RunSetup& setup, PlanReport& report)
     if (disk.memory.bytes(Tier::Device) > disk.budget.deviceBytes ||
         disk.memory.bytes(Tier::PinnedHost) > disk.budget.hostBytes)
         return;
-    report.advice.push_back("Keep the optimizer state on an SSD: name a folder with --disk-path "
-                            "(policy ssd-vertical). It needs " +
+    report.advice.push_back("Keep the optimizer state on an SSD (policy ssd-vertical): name a "
+                            "scratch folder there (--disk-path). It needs " +
                             formatBytes(needed) + " there, and every step writes " +
                             formatBytes(static_cast<std::size_t>(disk.diskTraffic.writtenBytes)) +
                             " to it.");

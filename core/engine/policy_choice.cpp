@@ -32,7 +32,7 @@ void findLimit(RunSetup& setup)
         return;
     setup.limit = setup.spec.diskPath.empty()
                       ? "the optimizer state needs " + formatBytes(onDisk) +
-                            " on disk, and no folder is named for it (--disk-path)"
+                            " on disk, and no scratch folder is named for it (--disk-path)"
                       : shortOf("disk", onDisk, setup.budget.diskBytes);
 }
 

@@ -27,8 +27,8 @@ Result<std::unique_ptr<DiskStore>> openRunDisk(const MemoryPlan& plan, const Run
 {
     if (spec.folder.empty())
         return Status::error(ErrorKind::InvalidArgument,
-            "this plan keeps optimizer state on disk and no folder is named for it; give one on an "
-            "SSD with --disk-path");
+            "this plan keeps optimizer state on disk and no scratch folder is named for it; give one "
+            "on an SSD (--disk-path)");
     auto layout = runDiskLayout(plan);
     MR_TRY(layout.status());
     ScratchSpec file;

@@ -392,6 +392,8 @@ void StepExecutor::drain() noexcept
         m_device.submit();
         (void)m_idle[i]->wait().ok();
     }
+    if (m_disk)
+        m_disk->drain(); // slots are read into
 }
 
 void StepExecutor::collect(const StepPlan& plan, StepResult& result)

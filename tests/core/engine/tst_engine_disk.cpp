@@ -166,6 +166,7 @@ void TestEngineDisk::stepsSayWhatTheDiskMoved()
     QVERIFY(plan.diskWriteBytesPerStep > 0);
     const std::vector<StepRow> steps = m_rig.steps(run.id);
     QCOMPARE(steps.size(), std::size_t{12});
+    QVERIFY(m_rig.messages(run.id).find("disk_engine: ") != std::string::npos);
     for (const StepRow& step : steps) { // the first has nothing late to do
         QCOMPARE(step.diskReadBytes, step.diskWriteBytes);
         QVERIFY(step.diskReadBytes > 0);

@@ -7,6 +7,7 @@
 #include <QtTest>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -65,8 +66,15 @@ void setPolicy(RunSpec& spec, const QString& words)
 {
     const QStringList parts = words.split(QLatin1Char(' '));
     spec.policy = parts.first().toStdString();
-    if (parts.size() > 1)
+    const bool late = parts.size() > 1;
+    if (late)
         spec.policyOptions = {{"late", "0.6"}, {"tile", "4KiB"}};
+    if (spec.policy != "ssd-vertical")
+        return;
+    spec.diskPath = std::filesystem::path(spec.outDir).parent_path().string();
+    spec.policyOptions["order"] = "by-layer"; // as in the others' hash
+    if (!late)
+        spec.policyOptions["late"] = "0";
 }
 
 constexpr const char* kReplanned = "memory_replanned";
@@ -194,6 +202,8 @@ void TestEngineMemory::aStepThatLacksMemoryIsDoneAgainWithTheSameBits_data()
     QTest::newRow("before late parts") << "zero-offload late" << true << 2 << "copy" << 0;
     QTest::newRow("before late parts on the device")
         << "deep-optimizer-states late" << true << 2 << "record" << 0;
+    QTest::newRow("state on disk") << "ssd-vertical" << true << 2 << "normJoin" << 0;
+    QTest::newRow("state on disk, inline") << "ssd-vertical" << false << 2 << "embed" << 1;
 }
 
 // The step is under way and has changed nothing; "embed" is the second micro-batch's first op.
@@ -243,6 +253,8 @@ void TestEngineMemory::aStepThatHadBegunItsUpdateGoesBackToTheLastCheckpoint_dat
                                                  << "adamw" << 3 << "from step 3";
     QTest::newRow("late parts") << "zero-offload late"
                                 << "embed" << 2 << "from step 2; step 3 is repeated";
+    QTest::newRow("late parts on disk") << "ssd-vertical late"
+                                        << "embed" << 2 << "from step 2; step 3 is repeated";
 }
 
 void TestEngineMemory::aStepThatHadBegunItsUpdateGoesBackToTheLastCheckpoint()
