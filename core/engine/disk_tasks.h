@@ -26,7 +26,7 @@
 
 namespace mr {
 
-// What a task on a disk lane waits for, and where its times go.
+// What work that is not on a stream waits for.
 struct DiskAfter {
     Event* event = nullptr;
     const Gate* gate = nullptr;

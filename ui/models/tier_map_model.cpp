@@ -37,6 +37,8 @@ constexpr std::array kKinds = {
     KindColumn{"second moments", TierMapModel::Moments},
     KindColumn{"optimizer state", TierMapModel::Moments},
     KindColumn{"state slots", TierMapModel::Moments},
+    KindColumn{"disk slots", TierMapModel::Moments},
+    KindColumn{"state on disk", TierMapModel::Moments},
     KindColumn{"urgent state", TierMapModel::Moments},
     KindColumn{"urgent gradients", TierMapModel::Gradients},
     KindColumn{"urgent sums", TierMapModel::Gradients},

@@ -17,8 +17,8 @@ using Log = std::array<std::byte, kSmartLogBytes>;
 
 void put(Log& log, std::size_t at, std::size_t count, std::uint64_t value)
 {
-    for (std::size_t i = 0; i < count; ++i)
-        log.at(at + i) = static_cast<std::byte>(value >> 8 * i);
+    for (std::size_t i = 0; i < count; ++i, value >>= 8)
+        log.at(at + i) = static_cast<std::byte>(value);
 }
 
 // An NVMe drive with two partitions, as /sys has it: links into devices/.

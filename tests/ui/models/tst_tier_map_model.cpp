@@ -43,6 +43,21 @@ private slots:
         }
     }
 
+    void stateOnDiskIsStateAndSoAreItsSlots()
+    {
+        PlanReport plan;
+        plan.groups = {{"block 0", {{"disk", "state on disk", 30}, {"host", "high plane", 4}}},
+            {"shared", {{"host", "disk slots", 8}, {"host", "batches", 1}}}};
+        TierMapModel model;
+
+        model.setPlan(std::make_shared<const PlanReport>(plan));
+
+        QCOMPARE(model.bytes(0, TierMapModel::Moments, TierMapModel::Disk), std::uint64_t{30});
+        QCOMPARE(model.bytes(0, TierMapModel::Master, TierMapModel::Host), std::uint64_t{4});
+        QCOMPARE(model.bytes(1, TierMapModel::Moments, TierMapModel::Host), std::uint64_t{8});
+        QCOMPARE(model.bytes(1, TierMapModel::Other, TierMapModel::Host), std::uint64_t{1});
+    }
+
     void aCellKnowsItsShareOfEachTier()
     {
         PlanReport plan;
