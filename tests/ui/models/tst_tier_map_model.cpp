@@ -53,7 +53,7 @@ private slots:
         model.setPlan(std::make_shared<const PlanReport>(plan));
 
         QCOMPARE(model.bytes(0, TierMapModel::Moments, TierMapModel::Disk), std::uint64_t{30});
-        QCOMPARE(model.bytes(0, TierMapModel::Master, TierMapModel::Host), std::uint64_t{4});
+        QCOMPARE(model.bytes(0, TierMapModel::Weights, TierMapModel::Host), std::uint64_t{4});
         QCOMPARE(model.bytes(1, TierMapModel::Moments, TierMapModel::Host), std::uint64_t{8});
         QCOMPARE(model.bytes(1, TierMapModel::Other, TierMapModel::Host), std::uint64_t{1});
     }
