@@ -47,7 +47,6 @@ struct EngineHooks {
     // What the steps since the last look measured, before anything is chosen by it; may change it,
     // so that a test does not depend on the clock.
     std::function<void(Feedback&)> onRates;
-    RunDiskSpec disk; // of its folder and name the run's own are taken
 };
 
 class Engine final : public Session

@@ -59,7 +59,7 @@ RunBodyParts bodyOf(const RunSetup& setup, const RunDiskSpec& disk)
 
 Status Engine::tryBody(Source source, Tier& lacking)
 {
-    RunDiskSpec disk = m_hooks.disk;
+    RunDiskSpec disk;
     disk.folder = m_setup.spec.diskPath;
     disk.runId = m_uuid;
     const auto verify = m_setup.spec.policyOptions.find("verify");

@@ -33,22 +33,6 @@ TokenSet randomTokens(std::int64_t vocab, std::int64_t seqLen)
     return set;
 }
 
-PlainRunSpec specOf(const TinyRun& run)
-{
-    PlainRunSpec spec;
-    spec.config = run.config;
-    spec.micro = {run.seqLen, run.microBatch, run.accumulate, run.compute};
-    spec.policy = run.policy;
-    spec.options = run.options;
-    spec.recompute = run.recompute;
-    spec.clipNorm = run.clipNorm;
-    spec.updateThreads = run.updateThreads;
-    spec.adamw = kAdamw;
-    spec.learningRate = kLearningRate;
-    spec.disk = run.disk;
-    return spec;
-}
-
 Status train(Device& device, const TinyRun& run, PlainRun& plain, TinyResult& result)
 {
     const TokenSet set = randomTokens(run.config.vocab, run.seqLen);
@@ -115,11 +99,27 @@ ModelConfig tinyConfig(bool tied)
     return config;
 }
 
+PlainRunSpec plainRunSpec(const TinyRun& run)
+{
+    PlainRunSpec spec;
+    spec.config = run.config;
+    spec.micro = {run.seqLen, run.microBatch, run.accumulate, run.compute};
+    spec.policy = run.policy;
+    spec.options = run.options;
+    spec.recompute = run.recompute;
+    spec.clipNorm = run.clipNorm;
+    spec.updateThreads = run.updateThreads;
+    spec.adamw = kAdamw;
+    spec.learningRate = kLearningRate;
+    spec.disk = run.disk;
+    return spec;
+}
+
 Result<TinyResult> runTiny(Device& device, const TinyRun& run)
 {
     TinyResult result;
     const MemoryUsage before = device.memoryUsage();
-    auto created = PlainRun::create(device, specOf(run));
+    auto created = PlainRun::create(device, plainRunSpec(run));
     MR_TRY(created.status());
     PlainRun& plain = *created.value();
     MR_TRY(installMaster(

@@ -9,7 +9,7 @@
 #pragma once
 
 #include "core/device/device.h"
-#include "core/engine/run_disk.h"
+#include "core/engine/plain_run.h"
 #include "core/model/model_config.h"
 #include "core/plan/cost_model.h"
 
@@ -59,6 +59,8 @@ struct TinyResult {
     std::size_t allocationsInSteps = 0; // Device::allocate() calls after the first step
 };
 
+// What it is a run of.
+PlainRunSpec plainRunSpec(const TinyRun& run);
 // Random weights and tokens by a fixed seed.
 Result<TinyResult> runTiny(Device& device, const TinyRun& run);
 

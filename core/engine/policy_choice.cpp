@@ -148,16 +148,22 @@ std::string smallTile(const ModelShape& shape)
     return std::to_string(2 * std::clamp(largest / 8, kCutElements, kTileElements));
 }
 
+using Options = std::map<std::string, std::string>;
+
+PolicyTrial recomputing(const RunSpec& spec, std::string_view policy, const Options& options)
+{
+    Options all = spec.policyOptions; // what was said holds
+    all.insert(options.begin(), options.end());
+    return {std::string(policy), std::move(all), true};
+}
+
 // From what streams least to what needs the least memory. Where rates are known a share of the
 // updates may be the device's, with the host's beside the next forward or beside them.
 void addStreams(
     const RunSpec& spec, const ModelShape& shape, bool ratesKnown, std::vector<PolicyTrial>& trials)
 {
-    using Options = std::map<std::string, std::string>;
     const auto tryWith = [&](const Options& options) {
-        Options all = spec.policyOptions; // what was said holds
-        all.insert(options.begin(), options.end());
-        trials.push_back({"streamed", std::move(all), true});
+        trials.push_back(recomputing(spec, "streamed", options));
     };
     const bool isShareOpen = ratesKnown && spec.policyOptions.count("device-share") == 0;
     const auto tryShares = [&](Options options) {
@@ -181,11 +187,8 @@ void addStreams(
 // From what writes least to what needs the least memory.
 void addDisk(const RunSpec& spec, const ModelShape& shape, std::vector<PolicyTrial>& trials)
 {
-    using Options = std::map<std::string, std::string>;
     const auto tryWith = [&](const Options& options) {
-        Options all = spec.policyOptions;
-        all.insert(options.begin(), options.end());
-        trials.push_back({std::string(kDiskPolicy), std::move(all), true});
+        trials.push_back(recomputing(spec, kDiskPolicy, options));
     };
     for (const char* share : {"0.25", "0.5", "0.75", "1"}) {
         tryWith({{"disk-share", share}, {"weights-on-device", "1"}, {"boundary", "device"}});

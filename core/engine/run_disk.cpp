@@ -6,6 +6,8 @@
 
 namespace mr {
 
+static_assert(kDiskAlign == kDiskPageBytes, "what a plan counts in pages is what a store moves");
+
 Result<DiskLayout> runDiskLayout(const MemoryPlan& plan)
 {
     std::vector<DiskTileSpec> tiles;
@@ -27,7 +29,8 @@ Result<std::unique_ptr<DiskStore>> openRunDisk(const MemoryPlan& plan, const Run
 {
     if (spec.folder.empty())
         return Status::error(ErrorKind::InvalidArgument,
-            "this plan keeps optimizer state on disk and no scratch folder is named for it; give one "
+            "this plan keeps optimizer state on disk and no scratch folder is named for it; give "
+            "one "
             "on an SSD (--disk-path)");
     auto layout = runDiskLayout(plan);
     MR_TRY(layout.status());
@@ -37,7 +40,8 @@ Result<std::unique_ptr<DiskStore>> openRunDisk(const MemoryPlan& plan, const Run
     file.bytes = layout.value().fileBytes.front();
     file.layoutHash = layout.value().hash();
     auto opened = ScratchFile::open(file, spec.scratch);
-    if (!opened.ok() && opened.status().kind() == ErrorKind::OutOfMemory) { // what crashed runs left is worthless
+    if (!opened.ok() && opened.status().kind() == ErrorKind::OutOfMemory) {
+        // What crashed runs left is worthless.
         MR_TRY(removeStaleScratch(spec.folder).status());
         opened = ScratchFile::open(file, spec.scratch);
     }

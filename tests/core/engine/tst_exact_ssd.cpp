@@ -215,12 +215,8 @@ Result<std::vector<float>> momentsAfterAStep(const PlainRunSpec& spec)
 void TestExactSsd::stateWrittenBetweenStepsIsThatOfTheNext()
 {
     const TinyRun tiny = ssd({"", {{"tile", "8KiB"}}});
-    PlainRunSpec spec;
-    spec.config = tiny.config;
+    PlainRunSpec spec = plainRunSpec(tiny);
     spec.micro = {tiny.seqLen, tiny.microBatch, 1, DType::BF16};
-    spec.policy = tiny.policy;
-    spec.options = tiny.options;
-    spec.disk = tiny.disk;
     auto onDisk = momentsAfterAStep(spec);
     spec.options["disk-share"] = "0";
     auto inMemory = momentsAfterAStep(spec);

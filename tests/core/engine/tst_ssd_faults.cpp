@@ -82,17 +82,6 @@ TinyRun ssdRun(const std::filesystem::path& folder)
     return run;
 }
 
-PlainRunSpec plainSpec(const TinyRun& run)
-{
-    PlainRunSpec spec;
-    spec.config = run.config;
-    spec.micro = {run.seqLen, run.microBatch, run.accumulate, run.compute};
-    spec.policy = run.policy;
-    spec.options = run.options;
-    spec.disk = run.disk;
-    return spec;
-}
-
 // How many tiles there are, and what is read and written before the first step reads one.
 struct Requests {
     int tiles = 0;
@@ -226,7 +215,7 @@ void TestSsdFaults::initTestCase()
     auto one = runOn(Mode::Inline, before);
     QVERIFY2(one.ok(), one.status().message().c_str());
     // Step and flush read each tile once, and so do the weights that are looked at in the end.
-    auto plan = PlainRun::plan(plainSpec(before));
+    auto plan = PlainRun::plan(plainRunSpec(before));
     QVERIFY(plan.ok());
     const auto tiles = static_cast<int>(plan.value().disk.tiles.size());
     QVERIFY(tiles > 10);
@@ -339,7 +328,7 @@ void TestSsdFaults::aStepThatFailedIsNotDoneAndNothingGoesOn()
     TinyRun tiny = faulty(faults, {result(DiskOp::Write, 1, -EIO)});
     tiny.accumulate = 1;
     faults.rules[0].nth = m_before.tiles + 1; // before the first step all are written once
-    auto created = PlainRun::create(*device, plainSpec(tiny));
+    auto created = PlainRun::create(*device, plainRunSpec(tiny));
     QVERIFY2(created.ok(), created.status().message().c_str());
     PlainRun& run = *created.value();
     MicroBatchData micro;
@@ -434,7 +423,7 @@ void TestSsdFaults::aRefusalLeavesNoFile()
 
 void TestSsdFaults::aBudgetThatIsTooSmallSaysBothNumbers()
 {
-    PlainRunSpec spec = plainSpec(run());
+    PlainRunSpec spec = plainRunSpec(run());
     auto planned = PlainRun::plan(spec);
     QVERIFY(planned.ok());
     const std::size_t needed = planned.value().bytes(Tier::Disk);
