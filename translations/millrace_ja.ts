@@ -2759,6 +2759,14 @@ Masked: read, not part of the loss</source>
             <translation>ディスクから読み込み</translation>
         </message>
         <message>
+            <source>Read weights from disk</source>
+            <translation>重みをディスクから読む</translation>
+        </message>
+        <message>
+            <source>Write gradient to disk</source>
+            <translation>勾配をディスクに書く</translation>
+        </message>
+        <message>
             <source>Write to disk</source>
             <translation>ディスクへ書き込み</translation>
         </message>

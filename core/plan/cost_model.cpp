@@ -128,6 +128,7 @@ StallCause causeOf(Lane lane) noexcept
         return StallCause::HostUpdate;
     case Lane::DiskIn:
     case Lane::DiskOut:
+    case Lane::DiskWeights:
         return StallCause::Disk;
     case Lane::Compute:
         break;

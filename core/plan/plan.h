@@ -37,22 +37,25 @@ namespace mr {
 enum class Tier : std::uint8_t { Device, PinnedHost, Disk };
 
 // Things that run in order by themselves and at the same time as each other. The first
-// three are device streams, Host is the update pool, the others are queues of the I/O thread.
+// three are device streams, Host is the update pool, the others are queues of the I/O thread: what
+// the next layer waits for must not stand behind what its update will need.
 // A stream waits for another by an Event, for Host or a disk lane by a Gate (device.h).
-enum class Lane : std::uint8_t { Compute, CopyIn, CopyOut, Host, DiskIn, DiskOut };
-inline constexpr std::size_t kLanes = 6;
+enum class Lane : std::uint8_t { Compute, CopyIn, CopyOut, Host, DiskIn, DiskOut, DiskWeights };
+inline constexpr std::size_t kLanes = 7;
 
 // Is it a queue of the I/O thread?
 constexpr bool isDisk(Lane lane) noexcept
 {
-    return lane == Lane::DiskIn || lane == Lane::DiskOut;
+    return lane == Lane::DiskIn || lane == Lane::DiskOut || lane == Lane::DiskWeights;
 }
 
 // Where there are two lanes the builder places the task on one of them.
 enum class TaskKind : std::uint8_t {
     FetchBatch,         // CopyIn           ids, targets, ... of one micro-batch
-    ReadFromDisk,       // DiskIn           a tile of optimizer state, to a slot of pinned host
-    WriteToDisk,        // DiskOut          the other way
+    ReadFromDisk,       // DiskIn           what an update of a tile needs, to a stage of the host
+    WriteToDisk,        // DiskOut          what it has changed, back
+    ReadWeights,        // DiskWeights      a tile of weights, to a stage of the host
+    SpillGradient,      // DiskOut          a tile of a gradient that was sent, from a stage
     FetchWeights,       // CopyIn           pinned host to a slot
     FetchState,         // CopyIn           optimizer state for an update on the device
     StoreState,         // CopyOut          and back
@@ -139,7 +142,8 @@ struct Task {
     std::int64_t elementCount = 0; // whatever `part` is
     std::uint32_t firstWait = 0;   // into StepPlan::waits
     std::uint16_t waitCount = 0;   // all waits point to earlier tasks
-    // Of the host's slots for state whose home is the disk: what fills, updates or saves one.
+    // Of the host's places for what lives on disk, which are numbered on: those of updates, of
+    // weights, of gradients. What fills, reads, changes or saves one.
     std::int16_t stage = -1;
 };
 
@@ -205,6 +209,8 @@ struct GroupAnswers {
     Tier boundary = Tier::Device;
     double deviceShare = 0.0;
     double diskShare = 0.0;
+    double weightsOnDisk = 0.0;
+    double gradientsOnDisk = 0.0;
     double urgentShare = 0.0;
     double lateShare = 0.0;
     int windowSteps = 1;
@@ -238,8 +244,10 @@ struct StepPlan {
     int batchBuffers = 2;              // micro m is fetched into batch buffer m % batchBuffers
     int stateSlots = 0;                // of Task::slot
     int weightSlots = 0;               // the same, for weights whose home is the host
-    int diskSlots = 0;                 // of Task::stage
-    std::int64_t diskTileElements = 0; // of what fills one, at most
+    int diskSlots = 0;                 // of Task::stage: places of updates
+    int weightStages = 0;              // behind them: of weights on their way to the device
+    int gradientStages = 0;            // behind those: of gradients on their way to the disk
+    std::int64_t diskTileElements = 0; // of what fills any of them, at most
     bool savesBoundaries = false;      // their home is the host; the device has two for each
                                        // micro-batch in flight, of layer l in place l % 2
     StateCodec stateCodec{};           // of what FetchState and StoreState move

@@ -140,10 +140,10 @@ Status PlanBuilder::readAnswers(StepIndex step, StepPlan& plan)
         const UpdateRule rule = m_policy.clock->rule(group, step, m_chosen);
         if (m_byColumns && rule.lateShare > 0.0)
             return notBuilt("a late share beside a window");
-        plan.answers.push_back(
-            {placement.weights, placement.state, placement.boundary, placement.deviceShare,
-                placement.diskShare, split.urgentShare, rule.lateShare, rule.windowSteps,
-                rule.maxStaleSteps, rule.besideNext, m_byColumns, split.urgentVectors});
+        plan.answers.push_back({placement.weights, placement.state, placement.boundary,
+            placement.deviceShare, placement.diskShare, placement.weightsOnDisk,
+            placement.gradientsOnDisk, split.urgentShare, rule.lateShare, rule.windowSteps,
+            rule.maxStaleSteps, rule.besideNext, m_byColumns, split.urgentVectors});
         m_reselects = m_reselects || split.reselect;
         GroupState& state = m_groups.emplace_back();
         const std::int64_t elements = m_shape.groups[g].elements;

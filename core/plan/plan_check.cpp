@@ -48,6 +48,9 @@ std::uint8_t lanesOf(TaskKind kind)
         return bit(Lane::CopyIn);
     case TaskKind::ReadFromDisk:
         return bit(Lane::DiskIn);
+    case TaskKind::ReadWeights:
+        return bit(Lane::DiskWeights);
+    case TaskKind::SpillGradient:
     case TaskKind::WriteToDisk:
         return bit(Lane::DiskOut);
     case TaskKind::StoreState:

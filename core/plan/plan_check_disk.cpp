@@ -48,7 +48,8 @@ private:
         for (std::size_t g = 0; g < check.plan.answers.size(); ++g) {
             const GroupAnswers& answers = check.plan.answers[g];
             const GroupPlacement home{answers.weights, answers.state, answers.boundary,
-                answers.deviceShare, answers.diskShare};
+                answers.deviceShare, answers.diskShare, answers.weightsOnDisk,
+                answers.gradientsOnDisk};
             cuts.push_back(hostCuts(home, answers.lateShare, check.shape.groups[g].elements));
         }
         return cuts;

@@ -54,6 +54,8 @@ struct GroupPlacement {
     Tier boundary = Tier::Device;    // home of the activation it hands to the next layer
     double deviceShare = 0.0;        // updated on the device; the host updates the rest
     double diskShare = 0.0;          // of the host's part: its moments and low half live on disk
+    double weightsOnDisk = 0.0;      // of that part: its weights as well, at most as much as that
+    double gradientsOnDisk = 0.0;    // and its finished gradients: the same
 };
 
 class Placement

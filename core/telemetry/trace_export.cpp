@@ -33,7 +33,7 @@ std::size_t rowOf(const TraceEvent& event)
     case SpanKind::Task:
         if (event.lane == Lane::DiskOut)
             return kDiskOutRow;
-        return std::min(static_cast<std::size_t>(event.lane), kDiskInRow);
+        return std::min(static_cast<std::size_t>(event.lane), kDiskInRow); // DiskWeights, too
     case SpanKind::Stall:
         return kWaitsRow;
     case SpanKind::BatchWait:
