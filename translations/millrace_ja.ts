@@ -907,6 +907,14 @@
             <translation>ディスク上のオプティマイザー状態</translation>
         </message>
         <message>
+            <source>Weights on the disk</source>
+            <translation>ディスク上の重み</translation>
+        </message>
+        <message>
+            <source>Gradients on the disk</source>
+            <translation>ディスク上の勾配</translation>
+        </message>
+        <message>
             <source>Landing of uploads</source>
             <translation>アップロードの受け口</translation>
         </message>

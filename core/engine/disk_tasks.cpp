@@ -18,7 +18,8 @@ Result<std::unique_ptr<DiskTasks>> DiskTasks::create(
     Device& device, const RunMemory& memory, DiskStore& store)
 {
     auto tasks = std::unique_ptr<DiskTasks>(new DiskTasks(memory, store));
-    constexpr std::array<std::string_view, 2> kNames = {"disk reads", "disk writes"};
+    constexpr std::array<std::string_view, 3> kNames = {
+        "disk reads", "disk writes", "disk weights"};
     for (std::size_t i = 0; i < kNames.size(); ++i) {
         auto gate = device.createGate(kNames[i]);
         MR_TRY(gate.status());
@@ -27,28 +28,70 @@ Result<std::unique_ptr<DiskTasks>> DiskTasks::create(
     return tasks;
 }
 
+namespace {
+
+// What of a tile a task moves. State is the most and comes last: its times are those of the task,
+// and its gate opens after the others'.
+std::span<const DiskRegion> regionsOf(TaskKind kind)
+{
+    static constexpr std::array<DiskRegion, 3> kAll = {
+        DiskRegion::Gradient, DiskRegion::Weights, DiskRegion::State};
+    switch (kind) {
+    case TaskKind::ReadFromDisk:
+        return kAll;
+    case TaskKind::WriteToDisk:
+        return std::span(kAll).last(2);
+    case TaskKind::ReadWeights:
+        return std::span(kAll).subspan(1, 1);
+    case TaskKind::SpillGradient:
+        return std::span(kAll).first(1);
+    default:
+        return {};
+    }
+}
+
+DiskQueue queueOf(Lane lane)
+{
+    return lane == Lane::DiskOut  ? DiskQueue::Out
+           : lane == Lane::DiskIn ? DiskQueue::StateIn
+                                  : DiskQueue::Weights;
+}
+
+} // namespace
+
 Result<std::uint64_t> DiskTasks::submit(const Task& task, const DiskAfter& after, DiskTimes* times)
 {
     const std::int32_t tile = m_memory.disk().tileOf(task.group, task.firstElement);
-    if (tile < 0 || task.stage < 0)
+    const std::span<const DiskRegion> regions = regionsOf(task.kind);
+    if (tile < 0 || task.stage < 0 || regions.empty())
         return Status::error(ErrorKind::Internal,
             "disk tasks: group " + std::to_string(task.group.value) + " has no tile at element " +
                 std::to_string(task.firstElement));
-    const std::size_t lane = isOut(task.lane);
+    std::uint64_t generation = 0;
+    for (const DiskRegion region : regions) {
+        if (m_memory.disk().tiles[static_cast<std::size_t>(tile)].has(region))
+            generation = submitMove({task.lane, task.stage, tile, region}, after, times);
+    }
+    return generation;
+}
+
+std::uint64_t DiskTasks::submitMove(const Move& move, const DiskAfter& after, DiskTimes* times)
+{
+    const std::size_t lane = indexOf(move.lane);
+    const bool isOut = move.lane == Lane::DiskOut;
     DiskJob job;
-    job.op = lane == 1 ? DiskOp::Write : DiskOp::Read;
-    job.queue = lane == 1 ? DiskQueue::Out : DiskQueue::StateIn;
-    job.tile = DiskTileId{tile};
-    job.memory = m_memory.diskSlot(task.stage);
+    job.op = isOut ? DiskOp::Write : DiskOp::Read;
+    job.queue = queueOf(move.lane);
+    job.tile = DiskTileId{m_memory.disk().stored(move.tile, move.region)};
+    job.memory = m_memory.diskRegion(move.stage, move.tile, move.region);
     job.after = after.event;
     job.afterGate = after.gate;
     job.afterGeneration = after.generation;
     job.gate = m_gates[lane].get();
     job.generation = ++m_generations[lane];
     job.times = times;
-    const DiskTile& placed = m_store.layout().tiles[static_cast<std::size_t>(tile)];
-    (lane == 1 ? m_moved.writtenBytes : m_moved.readBytes) +=
-        static_cast<std::int64_t>(diskPadded(placed.bytes));
+    (isOut ? m_moved.writtenBytes : m_moved.readBytes) +=
+        static_cast<std::int64_t>(job.memory.size());
     m_store.submit(job);
     return job.generation;
 }
@@ -60,8 +103,8 @@ Status DiskTasks::waitFor(Lane lane, std::uint64_t generation)
 
 void DiskTasks::drain() noexcept
 {
-    for (const Lane lane : {Lane::DiskIn, Lane::DiskOut})
-        (void)waitFor(lane, m_generations[isOut(lane)]).ok();
+    for (const Lane lane : kDiskLanes)
+        (void)waitFor(lane, m_generations[indexOf(lane)]).ok();
 }
 
 DiskTasks::Moved DiskTasks::takeMoved() noexcept
@@ -69,18 +112,16 @@ DiskTasks::Moved DiskTasks::takeMoved() noexcept
     return std::exchange(m_moved, {});
 }
 
-// A whole tile, from or to the first slot.
+// What is kept of a tile from step to step, from or to the first slot.
 Status DiskTasks::moveNow(Lane lane, std::int32_t tile)
 {
     const DiskRange& range = m_memory.disk().tiles[static_cast<std::size_t>(tile)];
-    Task task;
-    task.lane = lane;
-    task.group = range.group;
-    task.firstElement = range.first;
-    task.stage = 0;
-    Result<std::uint64_t> generation = submit(task, {}, nullptr);
-    MR_TRY(generation.status());
-    return waitFor(lane, generation.value());
+    std::uint64_t generation = 0;
+    for (const DiskRegion region : {DiskRegion::Weights, DiskRegion::State}) {
+        if (range.has(region))
+            generation = submitMove({lane, 0, tile, region}, {}, nullptr);
+    }
+    return waitFor(lane, generation);
 }
 
 Status DiskTasks::closeTile()
@@ -101,7 +142,7 @@ Status DiskTasks::openTile(std::int32_t tile)
     if (m_written[static_cast<std::size_t>(tile)]) {
         MR_TRY(moveNow(Lane::DiskIn, tile));
     } else { // zero bytes are zero moments in either codec
-        const std::span<std::byte> slot = m_memory.diskSlot(0);
+        const std::span<std::byte> slot = m_memory.diskStage(0);
         std::memset(slot.data(), 0, slot.size());
         m_changed = true;
     }
@@ -115,8 +156,7 @@ template <typename F>
 Status DiskTasks::forTiles(
     GroupId group, StatePart part, std::int64_t first, std::size_t bytes, F&& fn)
 {
-    const DiskParts& parts = m_memory.diskParts();
-    const StatePlane& plane = planeOf(parts.codec, part);
+    const StatePlane& plane = planeOf(m_memory.stateCodec(), part);
     const std::int64_t end = first + static_cast<std::int64_t>(bytes / plane.valueBytes);
     for (std::int64_t at = first; at < end;) {
         const std::int32_t tile = m_memory.disk().tileOf(group, at * plane.elementsPerValue);
@@ -127,8 +167,7 @@ Status DiskTasks::forTiles(
         const DiskRange& range = m_memory.disk().tiles[static_cast<std::size_t>(tile)];
         const std::int64_t begin = range.first / plane.elementsPerValue;
         const std::int64_t count = std::min(end, begin + plane.values(range.count)) - at;
-        std::byte* here = m_memory.diskSlot(0).data() + diskPlaneOffset(parts, part, range.count) +
-                          static_cast<std::size_t>(at - begin) * plane.valueBytes;
+        std::byte* here = m_memory.diskPlane(0, tile, part, at * plane.elementsPerValue);
         fn(here, static_cast<std::size_t>(at - first) * plane.valueBytes,
             static_cast<std::size_t>(count) * plane.valueBytes);
         at += count;

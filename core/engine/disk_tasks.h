@@ -1,7 +1,8 @@
 // DiskTasks: what a plan's tasks on the disk lanes mean, and state on disk between steps.
 //
-// A part of StepExecutor. In a step, tiles come to slots of host memory and go back; between steps
-// one tile at a time is in the first slot, for whoever reads or writes state.
+// A part of StepExecutor. In a step, tiles come to places of host memory and go back; between steps
+// one tile at a time is in the first slot, for whoever reads or writes state. A task moves the
+// regions of its tile that it is about, each as a job of the store.
 //
 // Threads    Engine thread.
 // Ownership  Borrows memory and store, which outlive it, as do the events of what it was given.
@@ -41,7 +42,7 @@ public:
 
     // Returns the generation at which the gate of the task's lane opens. `times` is written before.
     Result<std::uint64_t> submit(const Task& task, const DiskAfter& after, DiskTimes* times);
-    Gate& gate(Lane lane) noexcept { return *m_gates[isOut(lane)]; }
+    Gate& gate(Lane lane) noexcept { return *m_gates[indexOf(lane)]; }
     Status waitFor(Lane lane, std::uint64_t generation);
     // Waits for all that was submitted; errors of it are dropped.
     void drain() noexcept;
@@ -61,8 +62,20 @@ public:
 
 private:
     DiskTasks(const RunMemory& memory, DiskStore& store);
-    static std::size_t isOut(Lane lane) noexcept { return lane == Lane::DiskOut ? 1 : 0; }
+    static constexpr std::array<Lane, 3> kDiskLanes = {
+        Lane::DiskIn, Lane::DiskOut, Lane::DiskWeights};
+    static std::size_t indexOf(Lane lane) noexcept
+    {
+        return lane == Lane::DiskIn ? 0 : lane == Lane::DiskOut ? 1 : 2;
+    }
 
+    struct Move {
+        Lane lane{};
+        int stage = 0;
+        std::int32_t tile = 0;
+        DiskRegion region{};
+    };
+    std::uint64_t submitMove(const Move& move, const DiskAfter& after, DiskTimes* times);
     Status moveNow(Lane lane, std::int32_t tile);
     Status openTile(std::int32_t tile);
     Status closeTile();
@@ -71,8 +84,8 @@ private:
 
     const RunMemory& m_memory;
     DiskStore& m_store;
-    std::array<std::unique_ptr<Gate>, 2> m_gates; // DiskIn, DiskOut
-    std::array<std::uint64_t, 2> m_generations{};
+    std::array<std::unique_ptr<Gate>, 3> m_gates; // by lane
+    std::array<std::uint64_t, 3> m_generations{};
     Moved m_moved;
     std::vector<bool> m_written; // by tile
     std::int32_t m_open = -1;    // the tile in the first slot, between steps

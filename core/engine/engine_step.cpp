@@ -97,7 +97,7 @@ void Engine::recordStep(StepIndex step, const StepResult& result, const StepTime
         event.beginNs = times.tasks[i].beginNs;
         event.endNs = times.tasks[i].endNs;
         event.bytes = isDisk(task.lane)
-                          ? diskBytes(plan, task, m_setup.step.precision)
+                          ? diskBytes(plan, task, m_setup.shape, m_setup.step.precision)
                           : copyBytes(plan, task, m_setup.shape, m_setup.step.precision);
         m_spans->record(event);
     }

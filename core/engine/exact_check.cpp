@@ -70,7 +70,7 @@ Status train(Device& device, const TinyRun& run, PlainRun& plain, TinyResult& re
         if (s == 1)
             allocationsBefore = device.memoryUsage().allocations;
     }
-    result.plannedDisk = diskTraffic(plain.stepPlan(), plain.precision());
+    result.plannedDisk = diskTraffic(plain.stepPlan(), plain.shape(), plain.precision());
     MR_TRY(plain.finishLateParts());
     const LinkTraffic traffic = linkTraffic(plain.stepPlan(), plain.shape(), plain.precision());
     result.plannedH2dBytes = traffic.hostToDeviceBytes;

@@ -142,6 +142,40 @@ void adviseFaster(const RunSetup& setup, PlanReport& report)
         [](RunSpec& s) { s.hostMemoryBytes = kEndless; });
 }
 
+// What the disk moves in a step does not grow with its micro-batches: from how many on does the
+// device no longer wait for it?
+void adviseTokens(const RunSetup& setup, PlanReport& report)
+{
+    constexpr double kHidden = 0.05; // of a step
+    constexpr std::int64_t kMostTimes = 64;
+    const auto waits = [](const StepForecast& forecast) {
+        return forecast.stallSeconds[static_cast<std::size_t>(StallCause::Disk)] /
+               forecast.stepSeconds;
+    };
+    if (setup.diskTraffic.readBytes == 0 || waits(setup.forecast) < kHidden)
+        return;
+    for (std::int64_t times = 2; times <= kMostTimes; times *= 2) {
+        RunSpec other = setup.spec;
+        other.accumulate *= times;
+        auto changed = setUpRun(other, 0);
+        if (!changed.ok() || !changed.value().limit.empty() || !changed.value().forecast.known)
+            return;
+        const RunSetup& longer = changed.value();
+        if (waits(longer.forecast) >= kHidden)
+            continue;
+        const double gain =
+            static_cast<double>(times) * setup.forecast.stepSeconds / longer.forecast.stepSeconds;
+        std::array<char, 128> text{};
+        (void)std::snprintf(text.data(), text.size(),
+            "With %lld micro-batches a step (%lld tokens) the disk is hidden: %.1fx the tokens per "
+            "second.",
+            static_cast<long long>(other.accumulate),
+            static_cast<long long>(longer.micro.tokens() * longer.micro.microBatches), gain);
+        report.advice.emplace_back(text.data());
+        return;
+    }
+}
+
 DiskHealth scratchDrive(const std::string& folder)
 {
     auto found = inspectScratchFolder(folder);
@@ -236,6 +270,7 @@ Result<PlanReport> planRun(const RunSpec& spec)
         adviseDisk(setup.value(), report);
     } else if (setup.value().forecast.known) {
         adviseFaster(setup.value(), report);
+        adviseTokens(setup.value(), report);
     }
     return report;
 }

@@ -1,12 +1,14 @@
 #include "core/engine/policy_choice.h"
 
 #include "core/base/bytes.h"
+#include "core/engine/disk_choice.h"
 #include "core/plan/placement.h"
 #include "core/plan/plan_builder.h"
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <iterator>
 #include <span>
 #include <tuple>
 #include <vector>
@@ -69,7 +71,7 @@ Status forecast(RunSetup& setup)
         const LinkTraffic traffic = linkTraffic(built.plan, setup.shape, setup.step.precision);
         setup.traffic.hostToDeviceBytes += traffic.hostToDeviceBytes / window;
         setup.traffic.deviceToHostBytes += traffic.deviceToHostBytes / window;
-        setup.diskTraffic = diskTraffic(built.plan, setup.step.precision);
+        setup.diskTraffic = diskTraffic(built.plan, setup.shape, setup.step.precision);
     }
     return {};
 }
@@ -138,16 +140,6 @@ void addTrials(const RunSpec& spec, const std::string& policy, bool ratesKnown, 
     trials.push_back(trial);
 }
 
-// An eighth of the largest block, at most the usual tile: the fewer bytes land at once, the less
-// room they need (policies.cpp: bytes of an upload in BF16).
-std::string smallTile(const ModelShape& shape)
-{
-    std::int64_t largest = 0;
-    for (std::size_t g = 1; g + 1 < shape.groups.size(); ++g)
-        largest = std::max(largest, shape.groups[g].elements);
-    return std::to_string(2 * std::clamp(largest / 8, kCutElements, kTileElements));
-}
-
 using Options = std::map<std::string, std::string>;
 
 PolicyTrial recomputing(const RunSpec& spec, std::string_view policy, const Options& options)
@@ -184,22 +176,9 @@ void addStreams(
     tryWith({{"turns", "1"}, {"tile", smallTile(shape)}});
 }
 
-// From what writes least to what needs the least memory.
-void addDisk(const RunSpec& spec, const ModelShape& shape, std::vector<PolicyTrial>& trials)
+std::vector<PolicyTrial> trialsOf(const RunSetup& setup, bool ratesKnown)
 {
-    const auto tryWith = [&](const Options& options) {
-        trials.push_back(recomputing(spec, kDiskPolicy, options));
-    };
-    for (const char* share : {"0.25", "0.5", "0.75", "1"}) {
-        tryWith({{"disk-share", share}, {"weights-on-device", "1"}, {"boundary", "device"}});
-        tryWith({{"disk-share", share}});
-    }
-    tryWith({{"turns", "1"}});
-    tryWith({{"turns", "1"}, {"tile", smallTile(shape)}});
-}
-
-std::vector<PolicyTrial> trialsOf(const RunSpec& spec, const ModelShape& shape, bool ratesKnown)
-{
+    const RunSpec& spec = setup.spec;
     std::vector<std::string> policies{spec.policy};
     if (spec.policy == "auto") {
         policies = {"resident", "zero-offload"};
@@ -217,9 +196,15 @@ std::vector<PolicyTrial> trialsOf(const RunSpec& spec, const ModelShape& shape, 
                 addTrials(spec, policy, ratesKnown, recompute, trials);
         }
     if (spec.policy == "auto" && spec.recompute != RecomputeChoice::None)
-        addStreams(spec, shape, ratesKnown, trials);
-    if (spec.policy == "auto" && spec.recompute != RecomputeChoice::None && !spec.diskPath.empty())
-        addDisk(spec, shape, trials);
+        addStreams(spec, setup.shape, ratesKnown, trials);
+    if (spec.policy == "auto" && spec.recompute != RecomputeChoice::None &&
+        !spec.diskPath.empty()) {
+        std::vector<PolicyTrial> onDisk = diskTrials(setup);
+        std::move(onDisk.begin(), onDisk.end(), std::back_inserter(trials));
+    }
+    if (spec.policy == kDiskPolicy)
+        for (PolicyTrial& trial : trials)
+            trial = fittedToHost(setup, trial);
     return trials;
 }
 
@@ -306,6 +291,15 @@ void keepChoice(RunSetup& setup, const PolicyTrial& trial)
 
 } // namespace
 
+// Bytes of an upload in BF16 (policies.cpp).
+std::string smallTile(const ModelShape& shape)
+{
+    std::int64_t largest = 0;
+    for (std::size_t g = 1; g + 1 < shape.groups.size(); ++g)
+        largest = std::max(largest, shape.groups[g].elements);
+    return std::to_string(2 * std::clamp(largest / 8, kCutElements, kTileElements));
+}
+
 Status planWith(RunSetup& setup, const PolicyTrial& trial)
 {
     auto policy = makePolicy(trial.policy, trial.options);
@@ -346,10 +340,16 @@ Status chooseAmong(RunSetup& setup, std::span<const PolicyTrial> trials)
 Status choosePolicy(RunSetup& setup)
 {
     const bool automatic = setup.spec.policy == "auto";
+    const Options asked = setup.spec.policyOptions;
     const bool ratesKnown = setup.rates.hostAdamwElementsPerSecond > 0.0;
-    MR_TRY(chooseAmong(setup, trialsOf(setup.spec, setup.shape, ratesKnown)));
-    if (!automatic)
-        setup.reason.clear(); // it was asked for
+    MR_TRY(chooseAmong(setup, trialsOf(setup, ratesKnown)));
+    if (automatic)
+        return {};
+    setup.reason.clear(); // it was asked for
+    const bool isFitted = setup.spec.policy == kDiskPolicy && setup.spec.policyOptions != asked;
+    if (isFitted && setup.limit.empty())
+        setup.reason = "what host memory lacks is on disk: " +
+                       words({setup.spec.policy, setup.spec.policyOptions, false});
     return {};
 }
 

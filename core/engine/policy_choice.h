@@ -23,6 +23,10 @@ struct PolicyTrial {
     bool recompute = false;
 };
 
+// For policies that take `tile`: an eighth of the largest block, at most the usual tile. The fewer
+// bytes are on their way at once, the less room they need.
+std::string smallTile(const ModelShape& shape);
+
 // Sets policy, memory plan, limit, forecast and traffic of `setup` to those of `trial`.
 Status planWith(RunSetup& setup, const PolicyTrial& trial);
 

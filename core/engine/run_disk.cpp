@@ -10,15 +10,20 @@ static_assert(kDiskAlign == kDiskPageBytes, "what a plan counts in pages is what
 
 Result<DiskLayout> runDiskLayout(const MemoryPlan& plan)
 {
+    constexpr std::array<const char*, kDiskRegions> kNames = {" state ", " weights ", " gradient "};
     std::vector<DiskTileSpec> tiles;
-    int inGroup = 0;
-    for (std::size_t i = 0; i < plan.disk.tiles.size(); ++i) {
-        const DiskRange& tile = plan.disk.tiles[i];
-        const bool isFirst = i == 0 || plan.disk.tiles[i - 1].group != tile.group;
-        inGroup = isFirst ? 0 : inGroup + 1;
-        tiles.push_back(
-            {"layer " + std::to_string(tile.group.value) + " state " + std::to_string(inGroup),
-                diskTileBytes(plan.diskParts, tile.count)});
+    for (const DiskRegion region : {DiskRegion::State, DiskRegion::Weights, DiskRegion::Gradient}) {
+        int inGroup = 0;
+        for (std::size_t i = 0; i < plan.disk.tiles.size(); ++i) {
+            const DiskRange& tile = plan.disk.tiles[i];
+            const bool isFirst = i == 0 || plan.disk.tiles[i - 1].group != tile.group;
+            inGroup = isFirst ? 0 : inGroup + 1;
+            if (tile.has(region))
+                tiles.push_back(
+                    {"layer " + std::to_string(tile.group.value) +
+                            kNames[static_cast<std::size_t>(region)] + std::to_string(inGroup),
+                        diskRegionBytes(plan.diskParts, region, tile.count)});
+        }
     }
     constexpr std::array<double, 1> kOneFile = {1.0};
     return layOutTiles(tiles, kOneFile);

@@ -28,7 +28,7 @@ struct RunDiskSpec {
     ScratchOptions scratch;
 };
 
-// One tile for each of the plan's, in their order.
+// What is stored of each of the plan's tiles, numbered as DiskCuts::stored does.
 Result<DiskLayout> runDiskLayout(const MemoryPlan& plan);
 
 // Fills the file, which takes as long as writing it does. It is removed with the store.

@@ -96,8 +96,9 @@ Status installMaster(StepExecutor& executor, const RunMemory& memory, MasterRead
         const GroupId id{g};
         const GroupMemory& group = memory.group(id);
         const std::byte* high = group.state[static_cast<std::size_t>(StatePart::High)];
+        const bool onDisk = memory.disk().isActive() && group.diskEnds.weights < group.elements;
         const auto put = [&](std::int64_t first, const MasterView& view) -> Status {
-            if (high)
+            if (high || onDisk)
                 MR_TRY(executor.writeMaster(id, first, view));
             // Where the device updates in BF16, the high half is the weight.
             return high == group.weights ? Status() : executor.uploadWeights(id, first, view);

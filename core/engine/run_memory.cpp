@@ -82,7 +82,7 @@ Status RunMemory::bindGroups(
         if (!group.weights && m_weightSlots.empty())
             return missing(MemoryUse::Weights);
         group.sentFirst = tiers.plan().sentFirst[g];
-        group.diskFirst = tiers.plan().diskFirst[g];
+        group.diskEnds = tiers.plan().diskEnds[g];
         bindGradient(tiers, id, group);
         group.hostGradient = tiers.find(Tier::PinnedHost, MemoryUse::Gradients, id).data();
         bindState(tiers, id, group);
@@ -108,7 +108,7 @@ void RunMemory::bindState(const TierStore& tiers, GroupId id, GroupMemory& group
 {
     group.stateOnDevice = !tiers.find(Tier::Device, MemoryUse::LowPlane, id).empty();
     const Tier tier = group.stateOnDevice ? Tier::Device : Tier::PinnedHost;
-    const std::int64_t inMemory = group.stateOnDevice ? group.elements : group.diskFirst;
+    const std::int64_t inMemory = group.stateOnDevice ? group.elements : group.diskEnds.state;
     const auto bind = [&](StatePart part, MemoryUse use, StatePart behind) {
         std::byte* plane = tiers.find(tier, use, id).data();
         group.state[static_cast<std::size_t>(part)] = plane;
@@ -177,18 +177,43 @@ void RunMemory::bindStateSlots(const TierStore& tiers)
     }
 }
 
-// The plan has a page more than the slots need, to begin at one.
+// The plan has a page more than they need, to begin at one.
 void RunMemory::bindDisk(const TierStore& tiers)
 {
-    m_disk = tiers.plan().disk;
-    m_diskParts = tiers.plan().diskParts;
-    m_diskSlotBytes = tiers.plan().diskSlotBytes;
+    const MemoryPlan& plan = tiers.plan();
+    m_disk = plan.disk;
+    m_diskParts = plan.diskParts;
     const std::span<std::byte> all = tiers.find(Tier::PinnedHost, MemoryUse::DiskSlots);
     if (all.empty())
         return;
     const auto address = reinterpret_cast<std::uintptr_t>(all.data());
-    m_diskSlots = all.subspan((kDiskAlign - address % kDiskAlign) % kDiskAlign,
-        static_cast<std::size_t>(m_disk.slots) * m_diskSlotBytes);
+    m_allDiskStages = all.subspan(
+        (kDiskAlign - address % kDiskAlign) % kDiskAlign, plan.diskStage(m_disk.stages()));
+    for (int stage = 0; stage < m_disk.stages(); ++stage) {
+        const std::size_t begin = plan.diskStage(stage);
+        m_diskStages.push_back(m_allDiskStages.subspan(begin, plan.diskStage(stage + 1) - begin));
+    }
+}
+
+std::span<std::byte> RunMemory::diskRegion(
+    int stage, std::int32_t tile, DiskRegion region) const noexcept
+{
+    const DiskRange& range = m_disk.tiles[static_cast<std::size_t>(tile)];
+    const std::size_t bytes = diskPages(diskRegionBytes(m_diskParts, region, range.count));
+    const bool isSlot = stage < m_disk.slots;
+    return diskStage(stage).subspan(
+        isSlot ? diskRegionOffset(m_diskParts, range, region) : 0, bytes);
+}
+
+std::byte* RunMemory::diskPlane(
+    int stage, std::int32_t tile, StatePart part, std::int64_t element) const noexcept
+{
+    const DiskRange& range = m_disk.tiles[static_cast<std::size_t>(tile)];
+    const StatePlane& plane = planeOf(m_codec, part);
+    const std::int64_t value = (element - range.first) / plane.elementsPerValue;
+    return diskRegion(stage, tile, m_diskParts.regionOf(part)).data() +
+           diskPlaneOffset(m_diskParts, part, range.count) +
+           static_cast<std::size_t>(value) * plane.valueBytes;
 }
 
 // Embedding and head, which the model reads apart from blocks.

@@ -41,7 +41,7 @@ struct GroupMemory {
     std::byte* sentGradient = nullptr;
     std::byte* hostGradient = nullptr; // from sentFirst on
     bool stateOnDevice = false;
-    std::int64_t diskFirst = 0; // what a disk tile has of state ends here in memory
+    DiskEnds diskEnds;
     std::array<std::byte*, kStateParts> state{}; // where stateOnDevice says
     // Of a block: where its weights stay, or in each of the slots they may come to.
     std::vector<BlockTensors> weightViews;
@@ -112,15 +112,20 @@ public:
     DType gradientType() const noexcept { return m_shape.compute; }
     StateCodec stateCodec() const noexcept { return m_codec; }
 
-    // State on disk, and the slots of host memory it passes through, which start at a page.
+    // What is on disk, and the places of host memory it passes through (Task::stage), which start
+    // at a page.
     const DiskCuts& disk() const noexcept { return m_disk; }
     const DiskParts& diskParts() const noexcept { return m_diskParts; }
-    std::span<std::byte> diskSlot(int stage) const noexcept
+    std::span<std::byte> diskStage(int stage) const noexcept
     {
-        return m_diskSlots.subspan(
-            static_cast<std::size_t>(stage) * m_diskSlotBytes, m_diskSlotBytes);
+        return m_diskStages[static_cast<std::size_t>(stage)];
     }
-    std::span<std::byte> diskSlots() const noexcept { return m_diskSlots; }
+    std::span<std::byte> diskStages() const noexcept { return m_allDiskStages; }
+    // Of the tile, in this place: a region, and a plane at an element of it. Places of updates have
+    // all regions, the others theirs.
+    std::span<std::byte> diskRegion(int stage, std::int32_t tile, DiskRegion region) const noexcept;
+    std::byte* diskPlane(
+        int stage, std::int32_t tile, StatePart part, std::int64_t element) const noexcept;
 
     BlockScratch scratch;
     HeadScratch head;
@@ -157,8 +162,8 @@ private:
     StateCodec m_codec = StateCodec::Plain;
     DiskCuts m_disk;
     DiskParts m_diskParts;
-    std::span<std::byte> m_diskSlots;
-    std::size_t m_diskSlotBytes = 0;
+    std::span<std::byte> m_allDiskStages;
+    std::vector<std::span<std::byte>> m_diskStages;
     std::int64_t m_hidden = 0;
     std::int64_t m_layers = 0; // blocks
     std::int64_t m_slots = 1;

@@ -104,11 +104,13 @@ Status resolveNumbers(RunSetup& setup, const MachineInfo& machine, std::int64_t 
     return {};
 }
 
-// A scratch file that fills the disk to the last byte would keep everybody else from writing.
+// A scratch file that fills the disk to the last byte would keep everybody else from writing. What
+// was said is taken at its word, as of the other tiers: a plan may be for another machine, and
+// whoever opens the file finds out.
 Result<std::uint64_t> diskBudget(const RunSpec& spec)
 {
-    if (spec.diskPath.empty())
-        return std::uint64_t{0};
+    if (spec.diskPath.empty() || spec.diskBytes > 0)
+        return spec.diskPath.empty() ? std::uint64_t{0} : std::uint64_t{spec.diskBytes};
     auto folder = inspectScratchFolder(spec.diskPath);
     MR_TRY(folder.status());
     auto left = listScratch(spec.diskPath); // by runs that crashed: free, as good as
@@ -116,8 +118,7 @@ Result<std::uint64_t> diskBudget(const RunSpec& spec)
     std::uint64_t free = folder.value().freeBytes;
     for (const FoundScratch& file : left.value())
         free += file.inUse ? 0 : file.bytes;
-    const std::uint64_t most = free / 20 * 19;
-    return spec.diskBytes == 0 ? most : std::min(spec.diskBytes, most);
+    return free / 20 * 19;
 }
 
 Status resolveBudgets(RunSetup& setup, const MachineInfo& machine)

@@ -67,10 +67,9 @@ Status StepExecutor::writeState(
 std::size_t StepExecutor::inMemory(
     GroupId group, StatePart part, std::int64_t first, std::size_t bytes) const
 {
-    if (!m_memory.diskParts().has(part))
-        return bytes;
     const StatePlane& plane = planeOf(m_memory.stateCodec(), part);
-    const std::int64_t end = plane.values(m_memory.group(group).diskFirst);
+    const DiskRegion region = m_memory.diskParts().regionOf(part);
+    const std::int64_t end = plane.values(m_memory.group(group).diskEnds.of(region));
     const auto here = static_cast<std::size_t>(std::max<std::int64_t>(0, end - first));
     return std::min(bytes, here * plane.valueBytes);
 }

@@ -15,28 +15,38 @@ std::byte* StepExecutor::planeAt(GroupId group, StatePart part, std::int64_t val
            static_cast<std::size_t>(value) * planeOf(m_memory.stateCodec(), part).valueBytes;
 }
 
-// Where the host finds a part of the state of `first`: in memory, or in the slot it came to from
-// disk. Precondition: the codec has the part.
+// Where the host finds a part of the state of `first`: in memory, or in the place to which it came
+// from disk. Precondition: the codec has the part.
 std::byte* StepExecutor::hostState(const Task& task, StatePart part, std::int64_t first) const
 {
-    const StatePlane& plane = planeOf(m_memory.stateCodec(), part);
-    const DiskParts& parts = m_memory.diskParts();
-    if (task.stage < 0 || !parts.has(part))
-        return planeAt(task.group, part, first / plane.elementsPerValue);
-    const std::int64_t value = (first - task.firstElement) / plane.elementsPerValue;
-    return m_memory.diskSlot(task.stage).data() + diskPlaneOffset(parts, part, task.elementCount) +
-           static_cast<std::size_t>(value) * plane.valueBytes;
+    const std::int32_t tile = task.stage < 0 ? -1 : m_memory.disk().tileOf(task.group, first);
+    const DiskRegion region = m_memory.diskParts().regionOf(part);
+    if (tile < 0 || first < m_memory.group(task.group).diskEnds.of(region))
+        return planeAt(
+            task.group, part, first / planeOf(m_memory.stateCodec(), part).elementsPerValue);
+    return m_memory.diskPlane(task.stage, tile, part, first);
+}
+
+// The same of the finished gradient.
+std::byte* StepExecutor::hostGradient(const Task& task, std::int64_t first) const
+{
+    const GroupMemory& group = m_memory.group(task.group);
+    const DType type = m_memory.gradientType();
+    if (first < group.diskEnds.gradients)
+        return group.gradientOnHost(type, first);
+    const std::int32_t tile = m_memory.disk().tileOf(task.group, first);
+    return m_memory.diskRegion(task.stage, tile, DiskRegion::Gradient).data() +
+           static_cast<std::size_t>(first - task.firstElement) * sizeOf(type);
 }
 
 // What the host updates of one decay run. Precondition: `first` is a multiple of kScaledElements.
 HostUpdateRange StepExecutor::hostRange(
     const Task& task, std::int64_t first, std::int64_t count) const
 {
-    const GroupMemory& memory = m_memory.group(task.group);
     const auto at = [&](StatePart part) { return hostState(task, part, first); };
     HostUpdateRange out;
     AdamwRange& range = out.range;
-    range.grad = memory.gradientOnHost(m_memory.gradientType(), first);
+    range.grad = hostGradient(task, first);
     range.gradType = m_memory.gradientType();
     range.count = static_cast<std::size_t>(count);
     if (m_memory.stateCodec() == StateCodec::Compact) {

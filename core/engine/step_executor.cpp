@@ -23,6 +23,8 @@ bool changesNothing(const Task& task, bool hasWindows)
     switch (task.kind) {
     case TaskKind::FetchBatch:
     case TaskKind::ReadFromDisk:
+    case TaskKind::ReadWeights:
+    case TaskKind::SpillGradient:
     case TaskKind::FetchWeights:
     case TaskKind::FetchState:
     case TaskKind::SaveBoundary:

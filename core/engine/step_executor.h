@@ -174,6 +174,7 @@ private:
     std::byte* planeAt(GroupId group, StatePart part, std::int64_t value) const;
     Status enqueueUpdate(const AdamwArgs& args, const StateViews& state, Stream& stream);
     std::byte* hostState(const Task& task, StatePart part, std::int64_t first) const;
+    std::byte* hostGradient(const Task& task, std::int64_t first) const;
     HostUpdateRange hostRange(const Task& task, std::int64_t first, std::int64_t count) const;
     // How many of the bytes of a part, from a value on, are in memory; the rest is on disk.
     std::size_t inMemory(

@@ -173,8 +173,7 @@ Status StepExecutor::enqueueCopy(const Task& task, Stream& lane)
     const TensorView from =
         group.finished(m_memory.gradientType(), task.firstElement, task.elementCount);
     m_d2hBytes += static_cast<std::int64_t>(from.bytes());
-    return lane.copy(
-        group.gradientOnHost(from.dtype, task.firstElement), {from.data, from.bytes()});
+    return lane.copy(hostGradient(task, task.firstElement), {from.data, from.bytes()});
 }
 
 Status StepExecutor::moveBoundary(const Task& task, Stream& lane)
@@ -190,16 +189,15 @@ Status StepExecutor::moveBoundary(const Task& task, Stream& lane)
 
 Status StepExecutor::fetchWeights(const Task& task, Stream& lane)
 {
-    const GroupMemory& group = m_memory.group(task.group);
     std::byte* weights = m_memory.weightBytes(task);
     const auto first = static_cast<std::size_t>(task.firstElement);
     const auto count = static_cast<std::size_t>(task.elementCount);
-    const std::byte* high = group.state[static_cast<std::size_t>(StatePart::High)] + 2 * first;
+    const std::byte* high = hostState(task, StatePart::High, task.firstElement);
     m_h2dBytes += static_cast<std::int64_t>(2 * count);
     if (m_memory.compute() == DType::BF16)
         return lane.copy(weights + 2 * first, {high, 2 * count});
     // Both planes cross and are joined here. This lane runs in order, so one landing serves all.
-    const std::byte* low = group.state[static_cast<std::size_t>(StatePart::Low)] + 2 * first;
+    const std::byte* low = hostState(task, StatePart::Low, task.firstElement);
     std::byte* landing = m_memory.uploadLanding;
     m_h2dBytes += static_cast<std::int64_t>(2 * count);
     MR_TRY(lane.copy(landing, {high, 2 * count}));

@@ -98,9 +98,9 @@ std::optional<double> durationOf(const StepPlan& plan, const Task& task, const C
         break;
     }
     if (isDisk(task.lane))
-        return secondsOf(static_cast<double>(diskBytes(plan, task, input.precision)),
-            task.lane == Lane::DiskIn ? input.rates.diskReadBytesPerSecond
-                                      : input.rates.diskWriteBytesPerSecond);
+        return secondsOf(static_cast<double>(diskBytes(plan, task, input.shape, input.precision)),
+            task.lane == Lane::DiskOut ? input.rates.diskWriteBytesPerSecond
+                                       : input.rates.diskReadBytesPerSecond);
     if (task.lane == Lane::CopyIn)
         return secondsOf(bytes, input.rates.hostToDeviceBytesPerSecond);
     if (task.lane == Lane::CopyOut)
@@ -190,20 +190,41 @@ LinkTraffic linkTraffic(const StepPlan& plan, const ModelShape& shape, Precision
     return traffic;
 }
 
-std::int64_t diskBytes(const StepPlan& plan, const Task& task, Precision precision) noexcept
+std::int64_t diskBytes(
+    const StepPlan& plan, const Task& task, const ModelShape& shape, Precision precision) noexcept
 {
     const DiskParts parts{plan.stateCodec, precision == Precision::BF16};
-    return static_cast<std::int64_t>(diskPages(diskTileBytes(parts, task.elementCount)));
+    const auto group = static_cast<std::size_t>(task.group.value);
+    const HostCuts cuts = hostCuts(plan.answers[group], shape.groups[group].elements);
+    const auto bytes = [&](DiskRegion region, bool isThere) {
+        const std::size_t all = diskPages(diskRegionBytes(parts, region, task.elementCount));
+        return isThere ? static_cast<std::int64_t>(all) : 0;
+    };
+    const std::int64_t weights = bytes(DiskRegion::Weights, task.firstElement >= cuts.weightsFirst);
+    const std::int64_t gradient =
+        bytes(DiskRegion::Gradient, task.firstElement >= cuts.gradientsFirst);
+    switch (task.kind) {
+    case TaskKind::ReadFromDisk:
+        return bytes(DiskRegion::State, true) + weights + gradient;
+    case TaskKind::WriteToDisk:
+        return bytes(DiskRegion::State, true) + weights;
+    case TaskKind::ReadWeights:
+        return weights;
+    case TaskKind::SpillGradient:
+        return gradient;
+    default:
+        return 0;
+    }
 }
 
-DiskTraffic diskTraffic(const StepPlan& plan, Precision precision)
+DiskTraffic diskTraffic(const StepPlan& plan, const ModelShape& shape, Precision precision)
 {
     DiskTraffic traffic;
     for (const Task& task : plan.tasks) {
         if (!isDisk(task.lane))
             continue;
-        const std::int64_t bytes = diskBytes(plan, task, precision);
-        (task.lane == Lane::DiskIn ? traffic.readBytes : traffic.writtenBytes) += bytes;
+        const std::int64_t bytes = diskBytes(plan, task, shape, precision);
+        (task.lane == Lane::DiskOut ? traffic.writtenBytes : traffic.readBytes) += bytes;
     }
     return traffic;
 }
@@ -298,7 +319,22 @@ StepForecast StepForecaster::forecast(const StepPlan& plan, const CostInput& inp
         if (begin > computeEnd)
             attribute(plan, last, computeEnd, out);
     }
+    // Two lanes read from one disk.
+    const double more = readSeconds(plan) - out.stepSeconds;
+    if (more > 0.0) {
+        out.stepSeconds += more;
+        out.stallSeconds[static_cast<std::size_t>(StallCause::Disk)] += more;
+    }
     return out;
+}
+
+double StepForecaster::readSeconds(const StepPlan& plan) const
+{
+    double seconds = 0.0;
+    for (std::size_t i = 0; i < plan.tasks.size(); ++i)
+        if (isDisk(plan.tasks[i].lane) && plan.tasks[i].lane != Lane::DiskOut)
+            seconds += m_spans[i].end - m_spans[i].begin;
+    return seconds;
 }
 
 } // namespace mr

@@ -54,6 +54,7 @@ private:
 
     bool simulate(const StepPlan& plan, const CostInput& input);
     void attribute(const StepPlan& plan, std::int32_t late, double gapBegin, StepForecast& out);
+    double readSeconds(const StepPlan& plan) const; // from disk, one after the other
     std::int32_t lastBefore(const StepPlan& plan, std::int32_t task) const;
 
     std::vector<Span> m_spans; // by task
@@ -71,10 +72,11 @@ struct DiskTraffic {
     std::int64_t readBytes = 0;
     std::int64_t writtenBytes = 0;
 };
-DiskTraffic diskTraffic(const StepPlan& plan, Precision precision);
+DiskTraffic diskTraffic(const StepPlan& plan, const ModelShape& shape, Precision precision);
 
 // Of one task on a disk lane.
-std::int64_t diskBytes(const StepPlan& plan, const Task& task, Precision precision) noexcept;
+std::int64_t diskBytes(
+    const StepPlan& plan, const Task& task, const ModelShape& shape, Precision precision) noexcept;
 
 // Of one task; 0 where it copies nothing between host and device. What moves when columns change
 // owner is not in a plan.

@@ -23,13 +23,29 @@ std::int64_t diskTile(std::int64_t tileElements) noexcept
     return std::max(kCutElements, tileElements / kDiskTileShare / kCutElements * kCutElements);
 }
 
-void cutRange(
-    DiskCuts& cuts, GroupId group, std::int64_t first, std::int64_t end, std::int64_t tileElements)
+// Where the next tile must end: the first of the group's cuts behind `first`, or `end`.
+std::int64_t nextCut(const HostCuts& cuts, std::int64_t first, std::int64_t end) noexcept
 {
-    for (; first < end; first += tileElements) {
-        const std::int64_t count = std::min(tileElements, end - first);
-        cuts.tiles.push_back({group, first, count});
-        cuts.tileElements = std::max(cuts.tileElements, count);
+    for (const std::int64_t cut : {cuts.diskFirst, cuts.weightsFirst, cuts.gradientsFirst})
+        end = cut > first ? std::min(end, cut) : end;
+    return end;
+}
+
+void cutRange(DiskCuts& cuts, GroupId group, const HostCuts& at, std::int64_t first,
+    std::int64_t end, std::int64_t tileElements)
+{
+    while (first < end) {
+        DiskRange tile;
+        tile.group = group;
+        tile.first = first;
+        tile.count = hostTileElements(at, first, end, tileElements);
+        if (first >= at.weightsFirst)
+            tile.weights = cuts.weightTiles++;
+        if (first >= at.gradientsFirst)
+            tile.gradient = cuts.gradientTiles++;
+        cuts.tiles.push_back(tile);
+        cuts.tileElements = std::max(cuts.tileElements, tile.count);
+        first += tile.count;
     }
 }
 
@@ -47,36 +63,76 @@ std::int32_t DiskCuts::tileOf(GroupId group, std::int64_t element) const noexcep
     return has ? static_cast<std::int32_t>(after - 1 - tiles.begin()) : -1;
 }
 
+std::int32_t DiskCuts::stored(std::int32_t tile, DiskRegion region) const noexcept
+{
+    const DiskRange& range = tiles[static_cast<std::size_t>(tile)];
+    const auto all = static_cast<std::int32_t>(tiles.size());
+    switch (region) {
+    case DiskRegion::Weights:
+        return all + range.weights;
+    case DiskRegion::Gradient:
+        return all + weightTiles + range.gradient;
+    case DiskRegion::State:
+        break;
+    }
+    return tile;
+}
+
+bool DiskRange::has(DiskRegion region) const noexcept
+{
+    return region == DiskRegion::State || (region == DiskRegion::Weights && weights >= 0) ||
+           (region == DiskRegion::Gradient && gradient >= 0);
+}
+
 HostCuts hostCuts(const GroupPlacement& placement, double lateShare, std::int64_t elements) noexcept
 {
     HostCuts cuts;
     cuts.end = elements;
     cuts.hostFirst = firstHostElement(placement.deviceShare, elements);
     cuts.lateFirst = firstOfLastShare(lateShare, cuts.hostFirst, elements);
-    const double onDisk = placement.state == Tier::Device ? 0.0 : placement.diskShare;
-    cuts.diskFirst = firstOfLastShare(onDisk, cuts.hostFirst, elements);
+    const auto lastShare = [&](double share) {
+        return placement.state == Tier::Device ? elements
+                                               : firstOfLastShare(share, cuts.hostFirst, elements);
+    };
+    cuts.diskFirst = lastShare(placement.diskShare);
+    cuts.weightsFirst = std::max(cuts.diskFirst, lastShare(placement.weightsOnDisk));
+    cuts.gradientsFirst = std::max(cuts.diskFirst, lastShare(placement.gradientsOnDisk));
     return cuts;
+}
+
+HostCuts hostCuts(const GroupAnswers& answers, std::int64_t elements) noexcept
+{
+    GroupPlacement home;
+    home.state = answers.state;
+    home.deviceShare = answers.deviceShare;
+    home.diskShare = answers.diskShare;
+    home.weightsOnDisk = answers.weightsOnDisk;
+    home.gradientsOnDisk = answers.gradientsOnDisk;
+    return hostCuts(home, answers.lateShare, elements);
 }
 
 std::int64_t hostTileElements(
     const HostCuts& cuts, std::int64_t first, std::int64_t end, std::int64_t tileElements) noexcept
 {
-    if (first >= cuts.diskFirst)
-        return std::min(diskTile(tileElements), end - first);
-    return std::min(tileElements, std::min(end, cuts.diskFirst) - first);
+    const std::int64_t most = first >= cuts.diskFirst ? diskTile(tileElements) : tileElements;
+    return std::min(most, nextCut(cuts, first, end) - first);
 }
 
 DiskCuts diskCuts(std::span<const HostCuts> groups, std::int64_t tileElements)
 {
     DiskCuts cuts;
     for (std::size_t g = 0; g < groups.size(); ++g) {
-        const HostCuts& group = groups[g];
+        const HostCuts& at = groups[g];
         const GroupId id{static_cast<std::int32_t>(g)};
-        const std::int64_t tile = diskTile(tileElements);
-        cutRange(cuts, id, group.diskFirst, group.lateFirst, tile);
-        cutRange(cuts, id, std::max(group.diskFirst, group.lateFirst), group.end, tile);
+        cutRange(cuts, id, at, at.diskFirst, at.lateFirst, tileElements);
+        cutRange(cuts, id, at, std::max(at.diskFirst, at.lateFirst), at.end, tileElements);
     }
-    cuts.slots = static_cast<int>(std::min<std::size_t>(kDiskSlots, cuts.tiles.size()));
+    const auto places = [](int most, std::int64_t tiles) {
+        return static_cast<int>(std::min<std::int64_t>(most, tiles));
+    };
+    cuts.slots = places(kDiskSlots, static_cast<std::int64_t>(cuts.tiles.size()));
+    cuts.weightStages = places(kDiskStages, cuts.weightTiles);
+    cuts.gradientStages = places(kDiskStages, cuts.gradientTiles);
     return cuts;
 }
 
@@ -94,18 +150,19 @@ DiskCuts diskCuts(const ModelShape& shape, std::span<const GroupPlacement> place
     return diskCuts(groups, policy.tileElements);
 }
 
-bool DiskParts::has(StatePart part) const noexcept
+DiskRegion DiskParts::regionOf(StatePart part) const noexcept
 {
-    if (part == StatePart::High || (part == StatePart::Low && !low))
-        return false;
-    return planeOf(codec, part).exists();
+    const bool isMaster = part == StatePart::High || part == StatePart::Low;
+    return isMaster && !(part == StatePart::Low && low) ? DiskRegion::Weights : DiskRegion::State;
 }
 
-std::size_t diskTileBytes(const DiskParts& parts, std::int64_t count) noexcept
+std::size_t diskRegionBytes(const DiskParts& parts, DiskRegion region, std::int64_t count) noexcept
 {
+    if (region == DiskRegion::Gradient)
+        return static_cast<std::size_t>(count) * (parts.low ? 2 : 4);
     std::size_t bytes = 0;
     for (const StatePart part : kPartsOfTile)
-        bytes += skewedBytes(parts, part, count);
+        bytes += parts.regionOf(part) == region ? skewedBytes(parts, part, count) : 0;
     return bytes;
 }
 
@@ -115,9 +172,30 @@ std::size_t diskPlaneOffset(const DiskParts& parts, StatePart part, std::int64_t
     for (const StatePart before : kPartsOfTile) {
         if (before == part)
             break;
-        offset += skewedBytes(parts, before, count);
+        if (parts.regionOf(before) == parts.regionOf(part))
+            offset += skewedBytes(parts, before, count);
     }
     return offset;
+}
+
+std::size_t diskRegionOffset(
+    const DiskParts& parts, const DiskRange& tile, DiskRegion region) noexcept
+{
+    std::size_t offset = 0;
+    for (const DiskRegion before : {DiskRegion::State, DiskRegion::Weights}) {
+        if (before < region && tile.has(before))
+            offset += diskPages(diskRegionBytes(parts, before, tile.count));
+    }
+    return offset;
+}
+
+std::size_t diskSlotBytes(const DiskParts& parts, const DiskRange& tile) noexcept
+{
+    const std::size_t gradient =
+        tile.has(DiskRegion::Gradient)
+            ? diskPages(diskRegionBytes(parts, DiskRegion::Gradient, tile.count))
+            : 0;
+    return diskRegionOffset(parts, tile, DiskRegion::Gradient) + gradient;
 }
 
 } // namespace mr

@@ -1,9 +1,10 @@
-// DiskCuts: which state lives on disk, in which tiles, and how a tile is laid out.
+// DiskCuts: what lives on disk, in which tiles, and how a tile is laid out.
 //
-// Of a group the host updates, its share from `first` on has its moments on disk and, in BF16, its
-// low half; the planes that weights are fetched from stay in host memory. Tiles are what host
-// updates are cut into anyway, so each is read, updated and written as a whole, once a step: they
-// never cross the first late element.
+// Of a group the host updates, the elements from one on have their state on disk: moments and, in
+// BF16, the low half. From a later one on the planes that weights are fetched from are there as
+// well, and from another the finished gradient. Tiles are what host updates are cut into anyway,
+// so the state of each is read, updated and written as a whole, once a step: they cross none of
+// these elements, nor the first late one.
 //
 // Threads  Pure.
 // Units    Elements of a group; bytes.
@@ -22,32 +23,57 @@
 
 namespace mr {
 
+// What of a tile lies together on disk, because it moves together.
+enum class DiskRegion : std::uint8_t {
+    State,    // for an update, and back
+    Weights,  // the same, and for every use of the layer
+    Gradient, // there after backward, for an update
+};
+inline constexpr std::size_t kDiskRegions = 3;
+
 struct DiskRange {
     GroupId group;
     std::int64_t first = 0;
     std::int64_t count = 0;
+    // Which of those with weights, or with a gradient, on disk; -1: it has none there.
+    std::int32_t weights = -1;
+    std::int32_t gradient = -1;
+
+    bool has(DiskRegion region) const noexcept;
 };
 
 struct DiskCuts {
     std::vector<DiskRange> tiles;  // by group, then first element
     std::int64_t tileElements = 0; // of the largest; 0: nothing is on disk
-    int slots = 0;                 // of host memory that tiles pass through
+    std::int32_t weightTiles = 0;
+    std::int32_t gradientTiles = 0;
+    // Places of host memory (Task::stage) for tiles in an update, for weights on their way to the
+    // device, and for gradients on theirs to the disk.
+    int slots = 0;
+    int weightStages = 0;
+    int gradientStages = 0;
 
     bool isActive() const noexcept { return !tiles.empty(); }
+    int stages() const noexcept { return slots + weightStages + gradientStages; }
     // Index of the tile that has this element; -1: it is not on disk.
     std::int32_t tileOf(GroupId group, std::int64_t element) const noexcept;
+    // What is stored of a tile, numbered on: state, weights, gradients. Precondition: it has that.
+    std::int32_t stored(std::int32_t tile, DiskRegion region) const noexcept;
 };
 
 // Where the host's part of a group is cut.
 struct HostCuts {
-    std::int64_t hostFirst = 0; // the host updates from here on
-    std::int64_t lateFirst = 0; // of these, what may wait from here on
-    std::int64_t diskFirst = 0; // of these, what is on disk from here on
-    std::int64_t end = 0;       // of the group
+    std::int64_t hostFirst = 0;      // the host updates from here on
+    std::int64_t lateFirst = 0;      // of these, what may wait from here on
+    std::int64_t diskFirst = 0;      // of these, state is on disk from here on
+    std::int64_t weightsFirst = 0;   // of those, weights as well
+    std::int64_t gradientsFirst = 0; // of those, gradients as well
+    std::int64_t end = 0;            // of the group
 };
 
 HostCuts hostCuts(
     const GroupPlacement& placement, double lateShare, std::int64_t elements) noexcept;
+HostCuts hostCuts(const GroupAnswers& answers, std::int64_t elements) noexcept;
 
 // Elements of the tile that begins at `first` of the range that ends at `end`, which lies on one
 // side of the first late element.
@@ -62,20 +88,28 @@ DiskCuts diskCuts(const ModelShape& shape, std::span<const GroupPlacement> place
 // Slots and tiles begin at multiples of this.
 inline constexpr std::size_t kDiskAlign = 4096;
 
-// What of state a tile has. In F32 both halves of the master are what weights are fetched from.
+// What the regions are made of. In F32 both halves of the master are what weights are fetched from,
+// and gradients have 4 bytes.
 struct DiskParts {
     StateCodec codec = StateCodec::Plain;
-    bool low = true;
+    bool low = true; // is state: BF16
 
-    bool has(StatePart part) const noexcept;
+    bool has(StatePart part) const noexcept { return planeOf(codec, part).exists(); }
+    DiskRegion regionOf(StatePart part) const noexcept;
 };
 
-// Of a tile of `count` elements on disk and in its slot: planes one after the other in the order of
+// Of a region of `count` elements on disk and in memory: planes one after the other in the order of
 // kPartsOfTile. Planes of a MiB or more are skewed by a page, because arrays that begin 2^k bytes
 // apart alias in the cache.
-std::size_t diskTileBytes(const DiskParts& parts, std::int64_t count) noexcept;
-// Precondition: the tile has the plane.
+std::size_t diskRegionBytes(const DiskParts& parts, DiskRegion region, std::int64_t count) noexcept;
+// From the beginning of its region. Precondition: the codec has the plane.
 std::size_t diskPlaneOffset(const DiskParts& parts, StatePart part, std::int64_t count) noexcept;
+
+// Of all regions of a tile in the slot of its update: one after the other, in whole pages.
+std::size_t diskSlotBytes(const DiskParts& parts, const DiskRange& tile) noexcept;
+std::size_t diskRegionOffset(
+    const DiskParts& parts, const DiskRange& tile, DiskRegion region) noexcept;
+
 // To whole pages, which is what moves.
 constexpr std::size_t diskPages(std::size_t bytes) noexcept
 {
@@ -85,6 +119,9 @@ constexpr std::size_t diskPages(std::size_t bytes) noexcept
 // State on disk passes through this many slots of host memory: one is read, one is updated, one is
 // written, and one is ready before it is needed.
 inline constexpr int kDiskSlots = 4;
+// Weights and gradients through as many smaller ones: what a disk has in flight, and one that moves
+// between host and device.
+inline constexpr int kDiskStages = 4;
 // A slot is a quarter of an upload's tile: 80 MiB of state where that one has 64 of weights.
 inline constexpr std::int64_t kDiskTileShare = 4;
 } // namespace mr

@@ -12,13 +12,13 @@ namespace mr {
 
 namespace {
 
-constexpr std::array<std::string_view, 33> kUseNames = {"weights", "high plane", "low plane",
+constexpr std::array<std::string_view, 35> kUseNames = {"weights", "high plane", "low plane",
     "first moments", "second moments", "accumulators", "second accumulator", "gradients",
     "boundaries", "activations", "workspace", "head", "head product", "batches", "constants",
     "scalars", "staging", "attention cache", "state slots", "upload landing", "urgent state",
     "urgent gradients", "urgent sums", "urgent scratch", "column energies", "column lists",
     "packed gradients", "upload slots", "window sums", "window scalars", "weight slots",
-    "disk slots", "state on disk"};
+    "disk slots", "state on disk", "weights on disk", "gradients on disk"};
 
 constexpr std::size_t kAccumulatorBytes = 4; // fp32
 
@@ -26,7 +26,7 @@ struct GroupInput {
     GroupId id;
     std::int64_t elements = 0;
     std::int64_t sentFirst = 0;
-    std::int64_t diskFirst = 0;
+    DiskEnds ends;
     Tier weights{};
     Tier state{};
     bool isBlock = false;
@@ -37,8 +37,7 @@ struct GroupInput {
 void addState(ItemList& list, Tier tier, const GroupInput& group, bool withHigh)
 {
     const auto bytes = [&](StatePart part) {
-        return planeOf(group.disk.codec, part)
-            .bytes(group.disk.has(part) ? group.diskFirst : group.elements);
+        return planeOf(group.disk.codec, part).bytes(group.ends.of(group.disk.regionOf(part)));
     };
     if (withHigh)
         list.add(tier, MemoryUse::HighPlane, group.id, bytes(StatePart::High));
@@ -70,7 +69,8 @@ void addGroup(
         list.add(Tier::Device, MemoryUse::Gradients, group.id, compute * (shared ? onDevice : all));
     }
     if (!group.byColumns)
-        list.add(Tier::PinnedHost, MemoryUse::Gradients, group.id, compute * (all - onDevice));
+        list.add(Tier::PinnedHost, MemoryUse::Gradients, group.id,
+            compute * (static_cast<std::size_t>(group.ends.of(DiskRegion::Gradient)) - onDevice));
 }
 
 struct SlotInput {
@@ -111,18 +111,30 @@ void addDisk(ItemList& list, MemoryPlan& cuts)
 {
     if (!cuts.disk.isActive())
         return;
-    const auto pages = [&](std::int64_t count) {
-        return diskPages(diskTileBytes(cuts.diskParts, count));
+    constexpr std::array<MemoryUse, kDiskRegions> kUses = {
+        MemoryUse::DiskState, MemoryUse::DiskWeights, MemoryUse::DiskGradients};
+    const auto pages = [&](DiskRegion region, std::int64_t count) {
+        return diskPages(diskRegionBytes(cuts.diskParts, region, count));
     };
-    std::vector<std::size_t> bytes(cuts.diskFirst.size());
-    for (const DiskRange& tile : cuts.disk.tiles)
-        bytes[static_cast<std::size_t>(tile.group.value)] += pages(tile.count);
+    std::vector<std::array<std::size_t, kDiskRegions>> bytes(cuts.diskEnds.size());
+    std::array<std::size_t, kDiskRegions> stage{}; // of the largest tile
+    for (const DiskRange& tile : cuts.disk.tiles) {
+        cuts.diskSlotBytes = std::max(cuts.diskSlotBytes, diskSlotBytes(cuts.diskParts, tile));
+        for (std::size_t r = 0; r < kDiskRegions; ++r) {
+            const auto region = static_cast<DiskRegion>(r);
+            const std::size_t size = tile.has(region) ? pages(region, tile.count) : 0;
+            bytes[static_cast<std::size_t>(tile.group.value)][r] += size;
+            stage[r] = std::max(stage[r], size);
+        }
+    }
     for (std::size_t g = 0; g < bytes.size(); ++g)
-        list.add(Tier::Disk, MemoryUse::DiskState, GroupId{static_cast<std::int32_t>(g)}, bytes[g]);
+        for (std::size_t r = 0; r < kDiskRegions; ++r)
+            list.add(Tier::Disk, kUses[r], GroupId{static_cast<std::int32_t>(g)}, bytes[g][r]);
     list.add(Tier::Disk, MemoryUse::DiskState, kOfTheRun, kDiskAlign);
-    cuts.diskSlotBytes = pages(cuts.disk.tileElements);
+    cuts.weightStageBytes = stage[1];
+    cuts.gradientStageBytes = stage[2];
     list.add(Tier::PinnedHost, MemoryUse::DiskSlots, kOfTheRun,
-        static_cast<std::size_t>(cuts.disk.slots) * cuts.diskSlotBytes + kDiskAlign);
+        cuts.diskStage(cuts.disk.stages()) + kDiskAlign);
 }
 
 void addWeightSlots(ItemList& list, MemoryPlan& cuts, const ModelShape& shape,
@@ -192,7 +204,8 @@ std::int64_t cutGroups(
         const GroupPlacement& home = placements[g];
         const std::int64_t elements = shape.groups[g].elements;
         const std::int64_t first = firstHostElement(home.deviceShare, elements);
-        cuts.diskFirst.push_back(hostCuts(home, 0.0, elements).diskFirst);
+        const HostCuts host = hostCuts(home, 0.0, elements);
+        cuts.diskEnds.push_back({host.diskFirst, host.weightsFirst, host.gradientsFirst});
         cuts.hostFirst.push_back(first);
         cuts.sentFirst.push_back(firstSentElement(home, elements));
         if (home.state == Tier::Device)
@@ -244,6 +257,15 @@ std::size_t MemoryPlan::bytes(Tier tier, MemoryUse use) const noexcept
     return sum;
 }
 
+std::size_t MemoryPlan::diskStage(int stage) const noexcept
+{
+    const int weights = std::clamp(stage - disk.slots, 0, disk.weightStages);
+    const int behind = std::max(0, stage - disk.slots - disk.weightStages);
+    return static_cast<std::size_t>(std::min(stage, disk.slots)) * diskSlotBytes +
+           static_cast<std::size_t>(weights) * weightStageBytes +
+           static_cast<std::size_t>(behind) * gradientStageBytes;
+}
+
 Result<MemoryPlan> planMemory(const StepSpec& spec, const ModelShape& shape, const Budget& budget,
     const Feedback& last, const OffloadPolicy& policy)
 {
@@ -265,7 +287,7 @@ Result<MemoryPlan> planMemory(const StepSpec& spec, const ModelShape& shape, con
     for (std::size_t g = 0; g < shape.groups.size(); ++g) {
         addGroup(list,
             {GroupId{static_cast<std::int32_t>(g)}, shape.groups[g].elements, cuts.sentFirst[g],
-                cuts.diskFirst[g], placements[g].weights, placements[g].state,
+                cuts.diskEnds[g], placements[g].weights, placements[g].state,
                 isBlock(g, shape.groups.size()), byColumns, cuts.diskParts},
             cuts.gradients, spec.precision);
     }
@@ -298,7 +320,7 @@ MemoryPlan planInferenceMemory(const StepSpec& spec, const ModelShape& shape)
     MemoryPlan plan;
     plan.hostFirst.assign(shape.groups.size(), 0);
     plan.sentFirst = plan.hostFirst;
-    plan.diskFirst = plan.hostFirst;
+    plan.diskEnds.resize(shape.groups.size());
     plan.items = list.take();
     return plan;
 }

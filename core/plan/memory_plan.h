@@ -35,8 +35,10 @@
 // host updates (where weights stream: of all); Batches (every micro-batch of the step), Scalars
 // (the step's results). With `resident` the host holds no state: checkpoints pass through one
 // staging tile (Staging). Where state is on disk (disk_cuts.h) LowPlane and moments end where that
-// begins, and DiskSlots are the slots it passes through, with a page to align them. Disk:
-// DiskState, tiles in whole pages, and of the run the page in front of them. With windows:
+// begins; where weights are, HighPlane (in F32 LowPlane, too), and where gradients are, Gradients.
+// DiskSlots are the places of memory they pass through, with a page to align them. Disk: DiskState,
+// DiskWeights and DiskGradients, tiles in whole pages, and of the run the page in front of them.
+// With windows:
 // WindowSums, banks of 4 n" (c n" where a window comes as one gradient, which then is sent there),
 // Gradients c n" for what has landed and is not yet summed, and WindowScalars: the window's norm, 4
 // bytes for every 1,024 elements of n".
@@ -91,6 +93,8 @@ enum class MemoryUse : std::uint8_t {
     WeightSlots,
     DiskSlots,
     DiskState,
+    DiskWeights,
+    DiskGradients,
 };
 
 std::string_view name(MemoryUse use) noexcept; // "weights", "low plane", ...
@@ -102,6 +106,20 @@ struct MemoryItem {
     std::size_t bytes = 0;
 };
 
+// What memory has of a group's state, weights and gradients ends here; the rest is on disk.
+struct DiskEnds {
+    std::int64_t state = 0;
+    std::int64_t weights = 0;
+    std::int64_t gradients = 0;
+
+    constexpr std::int64_t of(DiskRegion region) const noexcept
+    {
+        return region == DiskRegion::State     ? state
+               : region == DiskRegion::Weights ? weights
+                                               : gradients;
+    }
+};
+
 struct MemoryPlan {
     std::vector<MemoryItem> items; // none of 0 bytes; by tier, use, group
     // How the items are cut, for whoever makes views of them.
@@ -110,15 +128,19 @@ struct MemoryPlan {
     std::vector<std::int64_t> sentFirst; // by group: the host gets gradients from this element on
     std::int64_t stateTileElements = 0;  // of a state slot; 0: there are none
     WindowLayout window;
-    bool visitsStream = false;           // state slots have a high half and a gradient
-    std::vector<std::int64_t> diskFirst; // by group: state is on disk from this element on
+    bool visitsStream = false;      // state slots have a high half and a gradient
+    std::vector<DiskEnds> diskEnds; // by group
     DiskCuts disk;
     DiskParts diskParts;
-    std::size_t diskSlotBytes = 0;
+    std::size_t diskSlotBytes = 0; // of one for updates, for weights, for gradients
+    std::size_t weightStageBytes = 0;
+    std::size_t gradientStageBytes = 0;
     int weightSlots = 0;          // of blocks whose weights' home is the host
     bool savesBoundaries = false; // their home is the host
     StateCodec stateCodec = StateCodec::Plain;
 
+    // Where Task::stage begins in DiskSlots, behind its alignment.
+    std::size_t diskStage(int stage) const noexcept;
     std::size_t bytes(Tier tier) const noexcept;
     std::size_t bytes(Tier tier, MemoryUse use) const noexcept;
 };

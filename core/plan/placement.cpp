@@ -133,6 +133,8 @@ public:
                 stateStays ? 1.0
                            : line.next(shape.groups[static_cast<std::size_t>(layer)].elements);
             home.diskShare = stateStays ? 0.0 : m_homes.diskShare;
+            home.weightsOnDisk = std::min(home.diskShare, m_homes.weightsOnDisk);
+            home.gradientsOnDisk = std::min(home.diskShare, m_homes.gradientsOnDisk);
             placements.push_back(home);
         }
         return placements;

@@ -37,6 +37,8 @@ struct StreamedHomes {
     Tier boundary = Tier::PinnedHost;
     double deviceShare = 0.0; // or kBalanced
     double diskShare = 0.0;
+    double weightsOnDisk = 0.0; // and gradients: at most as much as has its state there
+    double gradientsOnDisk = 0.0;
 };
 std::unique_ptr<const Placement> makeStreamedPlacement(const StreamedHomes& homes);
 

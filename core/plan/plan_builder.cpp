@@ -205,6 +205,8 @@ Status PlanBuilder::begin(StepIndex step, const Carry& in, StepPlan& plan)
     plan.stateSlots = 0;
     plan.weightSlots = 0;
     plan.diskSlots = m_disk.slots;
+    plan.weightStages = m_disk.weightStages;
+    plan.gradientStages = m_disk.gradientStages;
     plan.diskTileElements = m_disk.tileElements;
     plan.savesBoundaries = false;
     plan.stateCodec = m_policy.stateCodec;
@@ -220,8 +222,11 @@ Status PlanBuilder::begin(StepIndex step, const Carry& in, StepPlan& plan)
     m_stateTiles.clear();
     m_hostTiles.clear();
     m_lateTiles.clear();
-    m_diskSlots.assign(static_cast<std::size_t>(m_disk.slots), std::nullopt);
-    m_diskTiles = 0;
+    m_dueTiles.clear();
+    m_stages.assign(static_cast<std::size_t>(m_disk.stages()), {});
+    m_tileWrites.assign(m_disk.tiles.size(), std::nullopt);
+    m_tileSpills.assign(m_disk.tiles.size(), std::nullopt);
+    m_tilesRead = m_weightsRead = m_spilled = 0;
     m_weightSlots.clear();
     m_boundarySlots.clear();
     m_savedBoundaries.clear();
@@ -277,9 +282,7 @@ Status PlanBuilder::buildPlanInto(
     emitFirstFetches(plan); // before late uploads, so that the first forward waits for its own only
     if (m_byColumns)
         return finishWindowPlan(last, out);
-    m_defersUploads = m_streams;
     emitPending(plan, out.out, false);
-    m_defersUploads = false;
     MR_TRY(emitWork(plan, m_training.order, true));
     listTiles(m_training.stateTileElements, out.out);
     for (std::size_t tile = 0; tile < std::min<std::size_t>(kStateSlots, m_stateTiles.size());

@@ -49,6 +49,7 @@ private:
         HostCuts cuts;
         std::int64_t sentFirst = 0; // the host gets gradients from here on
         bool stateVisits = false;   // the device updates its part with state fetched from the host
+        bool begun = false;         // its first turn has come
         int backwardLeft = 0;
         std::optional<Wait> upload;      // the last
         std::optional<Wait> reader;      // of the weights, the last
@@ -86,6 +87,11 @@ private:
         Task update;
         Wait updated;
     };
+    // A place of the host for what is on its way between disk and device.
+    struct Stage {
+        std::optional<Wait> disk; // the last write to disk from there
+        std::optional<Wait> copy; // to the device
+    };
     // A part of a group's optimizer state on its way through the device.
     struct StateTile {
         GroupId group;
@@ -110,6 +116,7 @@ private:
     void waitForCarried(GroupId group);
 
     void emitPending(StepPlan& plan, Carry& out, bool flush);
+    void emitUpdate(StepPlan& plan, const PendingUpdate& update);
     void emitHostUpdate(StepPlan& plan, const PendingUpdate& update);
     void emitDeviceUpdate(StepPlan& plan, const PendingUpdate& update);
     Wait emitFetch(StepPlan& plan, std::optional<Wait> bufferReader);
@@ -121,10 +128,7 @@ private:
     void emitUpdates(StepPlan& plan, Carry& out);
     void listTiles(std::int64_t stateTileElements, Carry& out);
     void cutForHost(const PendingUpdate& update);
-    void emitHostTile(StepPlan& plan, const PendingUpdate& tile);
-    // State on disk comes to a slot, whose number it puts into `update`; nothing where it is not.
-    std::optional<Wait> emitRead(StepPlan& plan, Task& update);
-    void emitWrite(StepPlan& plan, const Task& update, Wait updated);
+    LateTile emitHostTile(StepPlan& plan, const PendingUpdate& tile);
     void emitUpload(StepPlan& plan, const Task& update, Wait updated);
     void emitStateFetch(StepPlan& plan, std::size_t tile);
     void emitStateUpdate(StepPlan& plan, std::size_t tile);
@@ -135,13 +139,22 @@ private:
     std::uint8_t bringWeights(StepPlan& plan, GroupId group, StepIndex version);
     void emitWeightFetch(StepPlan& plan, std::size_t slot, GroupId group, StepIndex version);
     std::span<const LateTile> lateTilesOf(GroupId group) const;
-    void emitLateUploads(StepPlan& plan, GroupId group);
+    void beginGroup(StepPlan& plan, GroupId group);
     std::optional<Wait> updateBefore(GroupId group, std::int64_t first, std::int64_t end) const;
     BoundarySlot& boundarySlot(const StepPlan& plan, int boundary, MicroBatch micro);
     std::optional<Wait>& savedBoundary(const StepPlan& plan, int boundary, MicroBatch micro);
     bool isSaved(const StepPlan& plan, int boundary) const;
     std::optional<Wait> bringBoundary(StepPlan& plan, const WorkItem& item);
     void leaveBoundary(StepPlan& plan, const WorkItem& item, Wait done);
+
+    // What lives on disk: plan_builder_disk.cpp
+    // State comes to a slot, whose number it puts into `update`; nothing where it is in memory.
+    std::optional<Wait> emitRead(StepPlan& plan, Task& update);
+    void emitWrite(StepPlan& plan, const Task& update, Wait updated);
+    void emitSpills(StepPlan& plan, GroupId group, Wait finished);
+    std::optional<Wait> bringTile(StepPlan& plan, Task& fetch);
+    Stage& stageOf(const Task& task) { return m_stages[static_cast<std::size_t>(task.stage)]; }
+    std::optional<Wait>& tileWait(std::vector<std::optional<Wait>>& of, const Task& task);
 
     // Windows: plan_builder_window.cpp
     Status finishWindowPlan(const Feedback& last, BuiltStep& out);
@@ -190,9 +203,13 @@ private:
     std::vector<BoundarySlot> m_boundarySlots;
     std::vector<std::optional<Wait>> m_savedBoundaries; // the copies on the host
     std::vector<LateTile> m_lateTiles;                  // by group, then first element
-    std::vector<std::optional<Wait>> m_diskSlots;       // the last write from each
-    std::size_t m_diskTiles = 0;                        // that were read
-    bool m_defersUploads = false;
+    std::vector<PendingUpdate> m_dueTiles;         // of weights on disk, until they are fetched
+    std::vector<Stage> m_stages;                   // by Task::stage
+    std::vector<std::optional<Wait>> m_tileWrites; // by tile on disk, of this step
+    std::vector<std::optional<Wait>> m_tileSpills; // the same, of gradients
+    std::size_t m_tilesRead = 0;
+    std::size_t m_weightsRead = 0;
+    std::size_t m_spilled = 0;
     bool m_reselects = false;
     std::optional<Wait> m_hostReader;               // of scalars, the last
     std::vector<std::optional<Wait>> m_tileUpdates; // by tile of the window

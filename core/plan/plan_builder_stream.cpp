@@ -4,6 +4,7 @@
 #include "core/plan/plan_builder.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace mr {
 
@@ -36,20 +37,27 @@ void PlanBuilder::emitWeightFetch(
 {
     WeightSlot& to = m_weightSlots[slot];
     const auto index = static_cast<std::size_t>(group.value);
-    const std::int64_t late = m_groups[index].cuts.lateFirst;
+    const HostCuts& cuts = m_groups[index].cuts;
     const std::int64_t elements = m_shape.groups[index].elements;
     std::int64_t first = 0;
     while (first < elements) {
+        const bool onDisk = first >= cuts.weightsFirst;
+        const std::int64_t end = first < cuts.lateFirst ? cuts.lateFirst : elements;
         Task task = make(TaskKind::FetchWeights, Lane::CopyIn, group, version);
         task.slot = static_cast<std::uint8_t>(slot);
         task.firstElement = first;
         task.elementCount =
-            std::min(m_policy.tileElements, (first < late ? late : elements) - first);
+            onDisk ? hostTileElements(cuts, first, end, m_policy.tileElements)
+                   : std::min(m_policy.tileElements, std::min(end, cuts.weightsFirst) - first);
         first += task.elementCount;
-        waitFor(updateBefore(group, task.firstElement, first));
+        const std::optional<Wait> there =
+            onDisk ? bringTile(plan, task) : updateBefore(group, task.firstElement, first);
+        waitFor(there);
         waitFor(to.reader);
         waitForCarried(group);
         to.fetch = emit(plan, task);
+        if (onDisk)
+            stageOf(task).copy = to.fetch;
     }
     to.group = group;
     to.reader.reset();
@@ -77,12 +85,31 @@ std::span<const PlanBuilder::LateTile> PlanBuilder::lateTilesOf(GroupId group) c
     return {begin, end};
 }
 
-// Of weights that stay, at the turn of their layer: the copy lane runs in order, and those of the
-// head are updated last.
-void PlanBuilder::emitLateUploads(StepPlan& plan, GroupId group)
+// Late updates come at the turn of their layer: the copy lane runs in order, and those of weights
+// on disk right before their fetch, because they have few places on their way.
+void PlanBuilder::beginGroup(StepPlan& plan, GroupId group)
 {
-    for (const LateTile& tile : lateTilesOf(group))
-        emitUpload(plan, tile.update, tile.updated);
+    GroupState& state = m_groups[static_cast<std::size_t>(group.value)];
+    if (std::exchange(state.begun, true) || !m_streams)
+        return;
+    for (const PendingUpdate& update : m_in.pending) {
+        if (update.group != group || update.dueStep > plan.step)
+            continue;
+        const bool waits = streams(group) && update.firstElement >= state.cuts.hostFirst;
+        if (!waits) {
+            emitUpdate(plan, update);
+            continue;
+        }
+        const std::size_t first = m_hostTiles.size();
+        cutForHost(update);
+        for (std::size_t tile = first; tile < m_hostTiles.size(); ++tile) {
+            if (m_hostTiles[tile].firstElement < state.cuts.weightsFirst)
+                emitHostTile(plan, m_hostTiles[tile]);
+            else
+                m_dueTiles.push_back(m_hostTiles[tile]);
+        }
+        m_hostTiles.resize(first);
+    }
 }
 
 // Backward reads the last two while they are still there.

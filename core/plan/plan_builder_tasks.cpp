@@ -64,16 +64,20 @@ void PlanBuilder::emitPending(StepPlan& plan, Carry& out, bool flush)
     const auto isNow = [&](const PendingUpdate& update) {
         return flush ? update.isExact() : update.dueStep <= plan.step;
     };
-    for (const PendingUpdate& update : m_in.pending) {
-        if (!isNow(update))
-            continue;
-        const GroupState& group = m_groups[static_cast<std::size_t>(update.group.value)];
-        if (update.firstElement < group.cuts.hostFirst)
-            emitDeviceUpdate(plan, update);
-        else
-            emitHostUpdate(plan, update);
-    }
+    const bool atOnce = flush || !m_streams; // else when the turn of the group comes
+    for (const PendingUpdate& update : m_in.pending)
+        if (atOnce && isNow(update))
+            emitUpdate(plan, update);
     std::erase_if(out.pending, isNow);
+}
+
+void PlanBuilder::emitUpdate(StepPlan& plan, const PendingUpdate& update)
+{
+    const GroupState& group = m_groups[static_cast<std::size_t>(update.group.value)];
+    if (update.firstElement < group.cuts.hostFirst)
+        emitDeviceUpdate(plan, update);
+    else
+        emitHostUpdate(plan, update);
 }
 
 void PlanBuilder::emitDeviceUpdate(StepPlan& plan, const PendingUpdate& update)
@@ -106,7 +110,7 @@ void PlanBuilder::cutForHost(const PendingUpdate& update)
     }
 }
 
-void PlanBuilder::emitHostTile(StepPlan& plan, const PendingUpdate& tile)
+PlanBuilder::LateTile PlanBuilder::emitHostTile(StepPlan& plan, const PendingUpdate& tile)
 {
     const GroupState& group = m_groups[static_cast<std::size_t>(tile.group.value)];
     Task task = make(TaskKind::UpdateOnHost, Lane::Host, tile.group, tile.version);
@@ -120,35 +124,11 @@ void PlanBuilder::emitHostTile(StepPlan& plan, const PendingUpdate& tile)
     const Wait updated = emit(plan, task);
     if (read)
         emitWrite(plan, task, updated);
-    if (m_defersUploads)
-        m_lateTiles.push_back({task, updated});
-    else if (!streams(tile.group))
+    if (!streams(tile.group))
         emitUpload(plan, task, updated);
-}
-
-// State whose home is the disk comes to a slot of the host, which was free once what was in it
-// before was written. Names the slot in `update`.
-std::optional<Wait> PlanBuilder::emitRead(StepPlan& plan, Task& update)
-{
-    if (update.firstElement < m_groups[static_cast<std::size_t>(update.group.value)].cuts.diskFirst)
-        return {};
-    const std::size_t slot = m_diskTiles++ % m_diskSlots.size();
-    update.stage = static_cast<std::int16_t>(slot);
-    Task task = update;
-    task.kind = TaskKind::ReadFromDisk;
-    task.lane = Lane::DiskIn;
-    waitFor(m_diskSlots[slot]);
-    waitForCarried(update.group);
-    return emit(plan, task);
-}
-
-void PlanBuilder::emitWrite(StepPlan& plan, const Task& update, Wait updated)
-{
-    Task task = update;
-    task.kind = TaskKind::WriteToDisk;
-    task.lane = Lane::DiskOut;
-    waitFor(updated);
-    m_diskSlots[static_cast<std::size_t>(update.stage)] = emit(plan, task);
+    else if (tile.version < plan.step)
+        m_lateTiles.push_back({task, updated});
+    return {task, updated};
 }
 
 // Of what `update` updated.
@@ -158,11 +138,14 @@ void PlanBuilder::emitUpload(StepPlan& plan, const Task& update, Wait updated)
     Task task = update;
     task.kind = TaskKind::FetchWeights;
     task.lane = Lane::CopyIn;
-    task.stage = -1;
+    if (update.firstElement < group.cuts.weightsFirst)
+        task.stage = -1;
     waitFor(updated);
     waitFor(group.reader);
     waitForCarried(update.group);
     group.upload = emit(plan, task);
+    if (task.stage >= 0)
+        stageOf(task).copy = group.upload;
 }
 
 // A slot is free again when the tile before in it is home. Where weights stream, the gradient comes
@@ -248,10 +231,9 @@ Wait PlanBuilder::emitLayer(StepPlan& plan, const WorkItem& item, StepIndex vers
     Task task = make(item.pass == WorkItem::Pass::Forward ? TaskKind::Forward : TaskKind::Backward,
         Lane::Compute, group, version);
     task.micro = item.micro;
+    beginGroup(plan, group);
     if (streams(group))
         task.slot = bringWeights(plan, group, version);
-    else if (m_streams && !own.reader)
-        emitLateUploads(plan, group);
     if (plan.savesBoundaries)
         waitFor(bringBoundary(plan, item));
     if (streams(group))
@@ -296,11 +278,12 @@ void PlanBuilder::emitFinishedGradient(StepPlan& plan, GroupId group)
         emit(plan, make(TaskKind::FinishGradient, Lane::Compute, group, plan.step));
     Task send = make(TaskKind::SendGradient, Lane::CopyOut, group, plan.step);
     send.firstElement = state.sentFirst;
-    send.elementCount -= state.sentFirst;
+    send.elementCount = state.cuts.gradientsFirst - state.sentFirst;
     if (send.elementCount > 0) {
         waitFor(finished);
         state.gradient = emit(plan, send);
     }
+    emitSpills(plan, group, finished);
     emit(plan, make(TaskKind::NormPart, Lane::Compute, group, plan.step));
 }
 

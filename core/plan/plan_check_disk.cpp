@@ -3,6 +3,9 @@
 #include "core/plan/disk_cuts.h"
 #include "core/plan/plan_check.h"
 
+#include <algorithm>
+#include <initializer_list>
+#include <string>
 #include <vector>
 
 namespace mr {
@@ -15,43 +18,54 @@ public:
     explicit DiskCheck(const PlanUnderCheck& check)
         : m_check(check)
         , m_cuts(cutsOf(check))
-        , m_tiles(diskCuts(m_cuts, check.policy.tileElements))
-        , m_read(m_tiles.tiles.size())
-        , m_slots(static_cast<std::size_t>(m_tiles.slots))
+        , m_disk(diskCuts(m_cuts, check.policy.tileElements))
+        , m_tiles(m_disk.tiles.size())
+        , m_places(static_cast<std::size_t>(m_disk.stages()))
     {
     }
 
     Status run()
     {
-        if (m_check.plan.diskSlots != m_tiles.slots ||
-            m_check.plan.diskTileElements != m_tiles.tileElements)
-            return m_check.broken(PlanRule::DiskAtHand, "it has other slots than its answers need");
-        for (TaskIndex i = 0; i < m_check.plan.tasks.size(); ++i)
+        const StepPlan& plan = m_check.plan;
+        if (plan.diskSlots != m_disk.slots || plan.weightStages != m_disk.weightStages ||
+            plan.gradientStages != m_disk.gradientStages ||
+            plan.diskTileElements != m_disk.tileElements)
+            return m_check.broken(
+                PlanRule::DiskAtHand, "it has other places than its answers need");
+        for (TaskIndex i = 0; i < plan.tasks.size(); ++i)
             MR_TRY(visit(i));
-        for (const Slot& slot : m_slots)
-            if (slot.read && !slot.write)
+        for (const Place& place : m_places) {
+            const bool isLost = place.filled &&
+                                m_check.at(*place.filled).kind != TaskKind::ReadWeights &&
+                                !place.written;
+            if (isLost)
                 return m_check.broken(
-                    PlanRule::DiskAtHand, *slot.read, "what came does not go back");
+                    PlanRule::DiskAtHand, *place.filled, "what came does not go to disk");
+        }
         return {};
     }
 
 private:
-    struct Slot {
-        MaybeTask read;
-        MaybeTask update;
-        MaybeTask write;
+    // Of the host, and what is in it.
+    struct Place {
+        MaybeTask filled;  // from disk, or, of a gradient, from the device
+        MaybeTask update;  // of what is in it
+        MaybeTask written; // to disk
+        MaybeTask copied;  // to the device
+    };
+    // On disk, in this step.
+    struct Tile {
+        MaybeTask state; // read for its update
+        MaybeTask written;
+        MaybeTask weights; // the last read of them alone
+        MaybeTask spill;
     };
 
     static std::vector<HostCuts> cutsOf(const PlanUnderCheck& check)
     {
         std::vector<HostCuts> cuts;
-        for (std::size_t g = 0; g < check.plan.answers.size(); ++g) {
-            const GroupAnswers& answers = check.plan.answers[g];
-            const GroupPlacement home{answers.weights, answers.state, answers.boundary,
-                answers.deviceShare, answers.diskShare, answers.weightsOnDisk,
-                answers.gradientsOnDisk};
-            cuts.push_back(hostCuts(home, answers.lateShare, check.shape.groups[g].elements));
-        }
+        for (std::size_t g = 0; g < check.plan.answers.size(); ++g)
+            cuts.push_back(hostCuts(check.plan.answers[g], check.shape.groups[g].elements));
         return cuts;
     }
 
@@ -63,105 +77,210 @@ private:
             return read(index);
         case TaskKind::WriteToDisk:
             return write(index);
+        case TaskKind::ReadWeights:
+            return readWeights(index);
+        case TaskKind::SpillGradient:
+            return spill(index);
         case TaskKind::UpdateOnHost:
             return update(index);
+        case TaskKind::FetchWeights:
+            return fetch(index);
+        case TaskKind::SendGradient:
+            return send(index);
         case TaskKind::UpdateOnDevice:
         case TaskKind::FetchState:
         case TaskKind::StoreState:
-            return isOnDisk(task) ? m_check.broken(PlanRule::DiskAtHand, index,
-                                        "the state of what it is about is on disk")
-                                  : Status();
+            return reaches(task, cutsOf(task).diskFirst)
+                       ? broken(index, "the state of what it is about is on disk")
+                       : Status();
         default:
             return {};
         }
     }
 
-    // Of its last element: what is on disk is the end of a group.
-    bool isOnDisk(const Task& task) const
+    const HostCuts& cutsOf(const Task& task) const
     {
-        const HostCuts& cuts = m_cuts[static_cast<std::size_t>(task.group.value)];
-        return task.firstElement + task.elementCount > cuts.diskFirst;
+        return m_cuts[static_cast<std::size_t>(task.group.value)];
     }
 
-    Status needTile(TaskIndex index) const
+    // Its last element: what is on disk is the end of a group.
+    static bool reaches(const Task& task, std::int64_t first)
+    {
+        return task.firstElement + task.elementCount > first;
+    }
+
+    Status broken(TaskIndex index, const std::string& why) const
+    {
+        return m_check.broken(PlanRule::DiskAtHand, index, why);
+    }
+
+    // The tile is whole and has the region on disk; the place is one of those for it.
+    Status need(TaskIndex index, DiskRegion region, int firstPlace, int places) const
     {
         const Task& task = m_check.at(index);
-        if (task.stage < 0 || static_cast<std::size_t>(task.stage) >= m_slots.size())
-            return m_check.broken(PlanRule::DiskAtHand, index, "there is no such slot");
-        const std::int32_t tile = m_tiles.tileOf(task.group, task.firstElement);
-        const bool isWhole =
-            tile >= 0 && at(tile).first == task.firstElement && at(tile).count == task.elementCount;
-        return isWhole ? Status()
-                       : m_check.broken(PlanRule::DiskAtHand, index, "it is not one whole tile");
+        if (task.stage < firstPlace || task.stage >= firstPlace + places)
+            return broken(index, "there is no such place");
+        const std::int32_t tile = m_disk.tileOf(task.group, task.firstElement);
+        const bool isWhole = tile >= 0 && range(tile).first == task.firstElement &&
+                             range(tile).count == task.elementCount;
+        if (!isWhole)
+            return broken(index, "it is not one whole tile");
+        return range(tile).has(region) ? Status()
+                                       : broken(index, "what it moves of the tile is in memory");
     }
 
-    const DiskRange& at(std::int32_t tile) const
+    Status needSlot(TaskIndex index) const
     {
-        return m_tiles.tiles[static_cast<std::size_t>(tile)];
+        return need(index, DiskRegion::State, 0, m_disk.slots);
     }
 
-    Slot& slotOf(TaskIndex index)
+    const DiskRange& range(std::int32_t tile) const
     {
-        return m_slots[static_cast<std::size_t>(m_check.at(index).stage)];
+        return m_disk.tiles[static_cast<std::size_t>(tile)];
     }
 
-    // All ends with its step, so the tile on disk is what the last step wrote.
-    Status read(TaskIndex index)
+    Place& placeOf(TaskIndex index)
     {
-        MR_TRY(needTile(index));
-        Slot& slot = slotOf(index);
-        if (slot.read && (!slot.write || !m_check.isBefore(*slot.write, index)))
+        return m_places[static_cast<std::size_t>(m_check.at(index).stage)];
+    }
+
+    Tile& tileOf(TaskIndex index)
+    {
+        const Task& task = m_check.at(index);
+        return m_tiles[static_cast<std::size_t>(m_disk.tileOf(task.group, task.firstElement))];
+    }
+
+    // Every one of them that is there is certainly over.
+    bool over(std::initializer_list<MaybeTask> tasks, TaskIndex index) const
+    {
+        return std::all_of(tasks.begin(), tasks.end(),
+            [&](const MaybeTask& task) { return !task || m_check.isBefore(*task, index); });
+    }
+
+    // What was in the place is no longer needed there.
+    Status refill(TaskIndex index)
+    {
+        Place& place = placeOf(index);
+        const bool mustBeWritten =
+            place.filled && m_check.at(*place.filled).kind != TaskKind::ReadWeights;
+        if ((mustBeWritten && !place.written) ||
+            !over({place.filled, place.written, place.copied}, index))
             return m_check.broken(PlanRule::SlotAfterLastReader, index,
-                "task " + std::to_string(*slot.read) + " brought what may not be back on disk");
-        const Task& task = m_check.at(index);
-        MaybeTask& before =
-            m_read[static_cast<std::size_t>(m_tiles.tileOf(task.group, task.firstElement))];
-        if (before)
-            return m_check.broken(PlanRule::DiskAtHand, index,
-                "task " + std::to_string(*before) + " has had this tile");
-        before = index;
-        slot = {index, {}, {}};
+                "task " + std::to_string(*place.filled) + " brought what may still be needed");
+        place = {index, {}, {}, {}};
         return {};
     }
 
-    // Does the slot hold this task's tile?
-    bool isIn(const Slot& slot, TaskIndex index) const
+    // All ends with its step, so what is on disk is what the last step wrote.
+    Status read(TaskIndex index)
     {
-        return slot.read &&
-               pieceOf(m_check.at(*slot.read)).key() == pieceOf(m_check.at(index)).key();
+        MR_TRY(needSlot(index));
+        MR_TRY(refill(index));
+        Tile& tile = tileOf(index);
+        if (tile.state)
+            return broken(index, "task " + std::to_string(*tile.state) + " has had this tile");
+        const Task& task = m_check.at(index);
+        const bool needsSpill =
+            task.version == m_check.plan.step && reaches(task, cutsOf(task).gradientsFirst);
+        if ((needsSpill && m_check.isTraining() && !tile.spill) || !over({tile.spill}, index))
+            return broken(index, "its gradient may not be on disk");
+        tile.state = index;
+        return {};
+    }
+
+    // Does the place hold this task's tile, and did it come?
+    bool isIn(const Place& place, TaskIndex index) const
+    {
+        return place.filled && m_check.isBefore(*place.filled, index) &&
+               pieceOf(m_check.at(*place.filled)).key() == pieceOf(m_check.at(index)).key();
     }
 
     Status update(TaskIndex index)
     {
         const Task& task = m_check.at(index);
-        if (task.part != Part::All || !isOnDisk(task))
+        if (task.part != Part::All || !reaches(task, cutsOf(task).diskFirst))
             return task.stage < 0 ? Status()
-                                  : m_check.broken(PlanRule::DiskAtHand, index,
-                                        "its state is in memory, and it names a slot");
-        MR_TRY(needTile(index));
-        Slot& slot = slotOf(index);
-        if (!isIn(slot, index) || slot.update || !m_check.isBefore(*slot.read, index))
-            return m_check.broken(
-                PlanRule::DiskAtHand, index, "its state may not have come from disk");
-        slot.update = index;
+                                  : broken(index, "its state is in memory, and it names a place");
+        MR_TRY(needSlot(index));
+        Place& place = placeOf(index);
+        if (!isIn(place, index) || place.update)
+            return broken(index, "its state may not have come from disk");
+        place.update = index;
         return {};
     }
 
     Status write(TaskIndex index)
     {
-        MR_TRY(needTile(index));
-        Slot& slot = slotOf(index);
-        if (!isIn(slot, index) || slot.write || !m_check.isBefore(slot.update, index))
-            return m_check.broken(PlanRule::DiskAtHand, index, "what it writes may not be updated");
-        slot.write = index;
+        MR_TRY(needSlot(index));
+        Place& place = placeOf(index);
+        if (!isIn(place, index) || place.written || !m_check.isBefore(place.update, index))
+            return broken(index, "what it writes may not be updated");
+        if (!over({tileOf(index).weights}, index))
+            return m_check.broken(PlanRule::SlotAfterLastReader, index,
+                "the old weights may still be read from disk");
+        place.written = tileOf(index).written = index;
+        return {};
+    }
+
+    Status readWeights(TaskIndex index)
+    {
+        MR_TRY(need(index, DiskRegion::Weights, m_disk.slots, m_disk.weightStages));
+        MR_TRY(refill(index));
+        Tile& tile = tileOf(index);
+        if (tile.state && !m_check.isBefore(tile.written, index))
+            return broken(index, "their update may not be on disk");
+        tile.weights = index;
+        return {};
+    }
+
+    // From the place of an update, where they are as soon as it is over, or from that of a read.
+    Status fetch(TaskIndex index)
+    {
+        const Task& task = m_check.at(index);
+        if (!reaches(task, cutsOf(task).weightsFirst))
+            return task.stage < 0
+                       ? Status()
+                       : broken(index, "its weights are in memory, and it names a place");
+        MR_TRY(need(index, DiskRegion::Weights, 0, m_disk.slots + m_disk.weightStages));
+        Place& place = placeOf(index);
+        const bool isSlot = task.stage < m_disk.slots;
+        if (!isIn(place, index) || (isSlot && !m_check.isBefore(place.update, index)))
+            return broken(index, "its weights may not have come from disk");
+        place.copied = index;
+        return {};
+    }
+
+    Status send(TaskIndex index)
+    {
+        const Task& task = m_check.at(index);
+        if (task.part != Part::All || !reaches(task, cutsOf(task).gradientsFirst))
+            return task.stage < 0 ? Status()
+                                  : broken(index, "its home is in memory, and it names a place");
+        MR_TRY(need(index, DiskRegion::Gradient, m_disk.slots + m_disk.weightStages,
+            m_disk.gradientStages));
+        return refill(index);
+    }
+
+    Status spill(TaskIndex index)
+    {
+        MR_TRY(need(index, DiskRegion::Gradient, m_disk.slots + m_disk.weightStages,
+            m_disk.gradientStages));
+        Place& place = placeOf(index);
+        if (!isIn(place, index) || place.written)
+            return broken(index, "the gradient may not have come from the device");
+        Tile& tile = tileOf(index);
+        if (tile.spill || !over({tile.state}, index))
+            return m_check.broken(PlanRule::HostBytes, index,
+                "a late update may still read the gradient that was there");
+        place.written = tile.spill = index;
         return {};
     }
 
     const PlanUnderCheck& m_check;
     const std::vector<HostCuts> m_cuts; // by group
-    const DiskCuts m_tiles;
-    std::vector<MaybeTask> m_read; // by tile
-    std::vector<Slot> m_slots;
+    const DiskCuts m_disk;
+    std::vector<Tile> m_tiles;   // by tile
+    std::vector<Place> m_places; // by Task::stage
 };
 
 } // namespace

@@ -118,6 +118,10 @@ Result<OffloadPolicy> makePolicy(
         return Status::error(ErrorKind::InvalidArgument,
             "policy option state-on-device: state stays only where weights stay; make "
             "weights-on-device as large");
+    if (std::max(numbers.homes.weightsOnDisk, numbers.homes.gradientsOnDisk) > numbers.diskShare)
+        return Status::error(ErrorKind::InvalidArgument,
+            "policy options weights-on-disk and gradients-on-disk: both live on disk only where "
+            "state does; make disk-share as large");
     MR_TRY(checkMagnitude(numbers, options));
     OffloadPolicy policy;
     policy.name = row->name;

@@ -27,17 +27,17 @@ std::string namesOf(unsigned takes)
     if ((takes & kHomes) != 0)
         names += ", weights-on-device, state-on-device, boundary, turns";
     if ((takes & kDisk) != 0)
-        names += ", disk-share, verify";
+        names += ", disk-share, weights-on-disk, gradients-on-disk, verify";
     return names;
 }
 
 Status refuseOption(const OptionTaker& taker, const std::string& option)
 {
     std::string why = "is not known";
-    constexpr std::array<std::string_view, 18> kKnown = {"late", "device-share", "tile", "warmup",
+    constexpr std::array<std::string_view, 20> kKnown = {"late", "device-share", "tile", "warmup",
         "accumulate-on", "urgent", "interval", "select", "overlap", "energy", "host-clock",
         "host-lr", "weights-on-device", "state-on-device", "boundary", "turns", "disk-share",
-        "verify"};
+        "weights-on-disk", "gradients-on-disk", "verify"};
     if (std::find(kKnown.begin(), kKnown.end(), option) != kKnown.end())
         why = "is not of this policy";
     return Status::error(ErrorKind::InvalidArgument, "policy option '" + option + "' " + why +
@@ -192,6 +192,27 @@ Result<bool> applyWindowOption(const OptionTaker& taker, const std::string& opti
     return true;
 }
 
+// The number that is a plain share; null: it is none, or not of this policy.
+double* shareOf(const OptionTaker& taker, const std::string& option, PolicyNumbers& numbers)
+{
+    struct Share {
+        std::string_view option;
+        Takes takes;
+        double* number;
+    };
+    const std::array<Share, 5> shares = {{
+        {"late", kLate, &numbers.lateShare},
+        {"device-share", kDeviceShare, &numbers.deviceShare},
+        {"disk-share", kDisk, &numbers.diskShare},
+        {"weights-on-disk", kDisk, &numbers.homes.weightsOnDisk},
+        {"gradients-on-disk", kDisk, &numbers.homes.gradientsOnDisk},
+    }};
+    for (const Share& share : shares)
+        if (share.option == option && (taker.takes & share.takes) != 0)
+            return share.number;
+    return nullptr;
+}
+
 // Where streamed weights and activations live. False: it is none of them.
 Result<bool> applyHomeOption(const OptionTaker& taker, const std::string& option,
     const std::string& value, PolicyNumbers& numbers)
@@ -249,18 +270,16 @@ Status applyOption(const OptionTaker& taker, const std::string& option, const st
     }
     if (option == "verify" && (taker.takes & kDisk) != 0) // whoever opens the disk reads it
         return parseEither(option, value, "sampled", "all").status();
-    const bool late = option == "late" && (taker.takes & kLate) != 0;
-    const bool share = option == "device-share" && (taker.takes & kDeviceShare) != 0;
-    const bool onDisk = option == "disk-share" && (taker.takes & kDisk) != 0;
-    if (!late && !share && !onDisk)
+    double* share = shareOf(taker, option, numbers);
+    if (!share)
         return refuseOption(taker, option);
-    if (share && value == "auto") {
-        numbers.deviceShare = kBalanced;
+    if (option == "device-share" && value == "auto") {
+        *share = kBalanced;
         return {};
     }
     Result<double> parsed = parseShare(option, value);
     MR_TRY(parsed.status());
-    (late ? numbers.lateShare : onDisk ? numbers.diskShare : numbers.deviceShare) = parsed.value();
+    *share = parsed.value();
     return {};
 }
 

@@ -62,4 +62,6 @@ for late in 0 0.25 1; do
     row "ssd-vertical, $late late" ssd-vertical --policy-option "late=$late" --policy-option tile=16MiB --disk-path "$scratch"
 done
 row "ssd-vertical, half on disk" ssd-vertical --policy-option disk-share=0.5 --policy-option tile=16MiB --disk-path "$scratch"
+row "ssd-vertical, weights too" ssd-vertical --policy-option weights-on-disk=1 --policy-option tile=16MiB --disk-path "$scratch"
+row "ssd-vertical, all on disk" ssd-vertical --policy-option weights-on-disk=1 --policy-option gradients-on-disk=1 --policy-option tile=16MiB --disk-path "$scratch"
 row "ssd-vertical, compact state" ssd-vertical --policy-option state=compact --policy-option tile=16MiB --disk-path "$scratch"

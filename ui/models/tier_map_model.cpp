@@ -39,6 +39,8 @@ constexpr std::array kKinds = {
     KindColumn{"state slots", TierMapModel::Moments},
     KindColumn{"disk slots", TierMapModel::Moments},
     KindColumn{"state on disk", TierMapModel::Moments},
+    KindColumn{"weights on disk", TierMapModel::Weights},
+    KindColumn{"gradients on disk", TierMapModel::Gradients},
     KindColumn{"urgent state", TierMapModel::Moments},
     KindColumn{"urgent gradients", TierMapModel::Gradients},
     KindColumn{"urgent sums", TierMapModel::Gradients},

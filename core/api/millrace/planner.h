@@ -50,7 +50,8 @@ struct PlanReport {
     bool fits = false;
     std::string limit;               // what binds: "device memory: 1.8 GiB short"; empty if it fits
     std::vector<std::string> advice; // sentences, each one change
-    std::string reason;              // why `auto` chose this policy; empty if it was asked for
+    std::string reason;              // why `auto` chose this policy, or what was fitted of one that
+                                     // was asked for; else empty
     std::string device;              // name
     bool simulatedLink = false;
     std::string precision; // "bf16" or "fp32"

@@ -20,7 +20,19 @@ constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 GroupPlacement homeOf(double deviceShare, double diskShare, Tier state = Tier::PinnedHost)
 {
-    return {Tier::PinnedHost, state, Tier::Device, deviceShare, diskShare};
+    GroupPlacement home;
+    home.state = state;
+    home.deviceShare = deviceShare;
+    home.diskShare = diskShare;
+    return home;
+}
+
+// The same with weights and gradients.
+GroupPlacement allOf(GroupPlacement home, double weights, double gradients)
+{
+    home.weightsOnDisk = weights;
+    home.gradientsOnDisk = gradients;
+    return home;
 }
 
 DiskCuts cut(const std::vector<HostCuts>& groups, std::int64_t tileElements)
@@ -54,7 +66,7 @@ void walk(const HostCuts& cuts, std::int64_t first, std::int64_t end, std::int64
         QVERIFY(count > 0 && count <= std::max(tile, kCutElements) && first + count <= end);
         QVERIFY(first >= cuts.diskFirst || first + count <= cuts.diskFirst);
         if (first >= cuts.diskFirst)
-            onDisk.push_back({GroupId{0}, first, count});
+            onDisk.push_back({GroupId{0}, first, count, -1, -1});
         first += count;
     }
 }
@@ -207,6 +219,8 @@ private slots:
             for (const StatePart part : kPartsOfTile) {
                 if (!row.parts.has(part))
                     continue;
+                if (row.parts.regionOf(part) != DiskRegion::State)
+                    continue;
                 const StatePlane& plane = planeOf(row.parts.codec, part);
                 const std::size_t offset = diskPlaneOffset(row.parts, part, count);
                 QCOMPARE(offset % plane.valueBytes, std::size_t{0});
@@ -214,9 +228,9 @@ private slots:
                 end = offset + plane.bytes(count);
                 gaps = plane.bytes(count) >= kMiB ? kDiskAlign : 0;
             }
-            QCOMPARE(diskTileBytes(row.parts, count), end + gaps);
+            QCOMPARE(diskRegionBytes(row.parts, DiskRegion::State, count), end + gaps);
         }
-        QCOMPARE(diskTileBytes(row.parts, 1024), 32 * row.bytesPer32);
+        QCOMPARE(diskRegionBytes(row.parts, DiskRegion::State, 1024), 32 * row.bytesPer32);
     }
 
     void planesAreSkewedFromAMiB()
@@ -227,17 +241,89 @@ private slots:
         };
         QCOMPARE(low(262'143), std::size_t{8} * 262'143);
         QCOMPARE(low(262'144), std::size_t{8} * 262'144 + 2 * 4096);
-        QCOMPARE(diskTileBytes(plain, 524'287), std::size_t{10} * 524'287 + 2 * 4096);
-        QCOMPARE(diskTileBytes(plain, 524'288), std::size_t{10} * 524'288 + 3 * 4096);
+        QCOMPARE(diskRegionBytes(plain, DiskRegion::State, 524'287),
+            std::size_t{10} * 524'287 + 2 * 4096);
+        QCOMPARE(diskRegionBytes(plain, DiskRegion::State, 524'288),
+            std::size_t{10} * 524'288 + 3 * 4096);
     }
 
-    void whatWeightsAreFetchedFromIsNotInATile()
+    void whatWeightsAreFetchedFromIsARegionOfItsOwn()
     {
-        QVERIFY(!DiskParts({StateCodec::Plain, true}).has(StatePart::High));
-        QVERIFY(!DiskParts({StateCodec::Plain, false}).has(StatePart::Low));
-        QVERIFY(DiskParts({StateCodec::Plain, true}).has(StatePart::Low));
-        QVERIFY(!DiskParts({StateCodec::Plain, true}).has(StatePart::FirstScale));
-        QVERIFY(DiskParts({StateCodec::Compact, true}).has(StatePart::SecondScale));
+        const DiskParts bf16{StateCodec::Plain, true};
+        const DiskParts fp32{StateCodec::Plain, false};
+        const DiskParts compact{StateCodec::Compact, true};
+        for (const DiskParts& parts : {bf16, fp32, compact}) {
+            QCOMPARE(parts.regionOf(StatePart::High), DiskRegion::Weights);
+            QCOMPARE(parts.regionOf(StatePart::FirstMoment), DiskRegion::State);
+            QCOMPARE(parts.regionOf(StatePart::SecondScale), DiskRegion::State);
+        }
+        QCOMPARE(bf16.regionOf(StatePart::Low), DiskRegion::State);
+        QCOMPARE(compact.regionOf(StatePart::Low), DiskRegion::State);
+        QCOMPARE(fp32.regionOf(StatePart::Low), DiskRegion::Weights);
+        QCOMPARE(diskPlaneOffset(fp32, StatePart::High, 1024), std::size_t{2 * 1024}); // behind low
+        QCOMPARE(diskPlaneOffset(bf16, StatePart::High, 1024), std::size_t{0});
+        QVERIFY(!bf16.has(StatePart::FirstScale));
+        QVERIFY(compact.has(StatePart::SecondScale));
+    }
+
+    void regionsOfASlotLieBehindEachOtherInWholePages()
+    {
+        const DiskParts bf16{StateCodec::Plain, true};
+        const DiskParts fp32{StateCodec::Plain, false};
+        const DiskRange all{GroupId{0}, 0, 1000, 0, 0};
+        const DiskRange noWeights{GroupId{0}, 0, 1000, -1, 0};
+        const DiskRange stateOnly{GroupId{0}, 0, 1000, -1, -1};
+        // 10 and 2 and 2 bytes an element; in F32 8 and 4 and 4.
+        QCOMPARE(diskRegionOffset(bf16, all, DiskRegion::Weights), std::size_t{3 * 4096});
+        QCOMPARE(diskRegionOffset(bf16, all, DiskRegion::Gradient), std::size_t{4 * 4096});
+        QCOMPARE(diskSlotBytes(bf16, all), std::size_t{5 * 4096});
+        QCOMPARE(diskRegionOffset(bf16, noWeights, DiskRegion::Gradient), std::size_t{3 * 4096});
+        QCOMPARE(diskSlotBytes(bf16, noWeights), std::size_t{4 * 4096});
+        QCOMPARE(diskSlotBytes(bf16, stateOnly), std::size_t{3 * 4096});
+        QCOMPARE(diskSlotBytes(fp32, all), std::size_t{4 * 4096});
+        QCOMPARE(diskRegionBytes(bf16, DiskRegion::Gradient, 1000), std::size_t{2000});
+        QCOMPARE(diskRegionBytes(fp32, DiskRegion::Gradient, 1000), std::size_t{4000});
+        QCOMPARE(diskRegionBytes(fp32, DiskRegion::Weights, 1000), std::size_t{4000});
+    }
+
+    // Tiles with weights and gradients on disk end where those begin, and are numbered on.
+    void weightsAndGradientsCutAsWell()
+    {
+        for (const double weights : kShares)
+            for (const double gradients : kShares) {
+                const HostCuts group =
+                    hostCuts(allOf(homeOf(0.0, 0.5), weights, gradients), 0.25, 40'000);
+                QVERIFY(group.weightsFirst >= group.diskFirst);
+                QVERIFY(group.gradientsFirst >= group.diskFirst);
+                const DiskCuts cuts = cut({group}, 16 * 1024);
+                const std::string wrong = wrongTiles(cuts, group, 4 * 1024);
+                QVERIFY2(wrong.empty(), wrong.c_str());
+                std::int32_t withWeights = 0;
+                std::int32_t withGradient = 0;
+                for (std::size_t i = 0; i < cuts.tiles.size(); ++i) {
+                    const DiskRange& tile = cuts.tiles[i];
+                    const auto index = static_cast<std::int32_t>(i);
+                    QCOMPARE(tile.weights, tile.first >= group.weightsFirst ? withWeights++ : -1);
+                    QCOMPARE(
+                        tile.gradient, tile.first >= group.gradientsFirst ? withGradient++ : -1);
+                    QVERIFY(tile.first >= group.weightsFirst ||
+                            tile.first + tile.count <= group.weightsFirst);
+                    QVERIFY(tile.first >= group.gradientsFirst ||
+                            tile.first + tile.count <= group.gradientsFirst);
+                    QCOMPARE(cuts.stored(index, DiskRegion::State), index);
+                }
+                QCOMPARE(cuts.weightTiles, withWeights);
+                QCOMPARE(cuts.gradientTiles, withGradient);
+                QCOMPARE(cuts.weightStages, std::min(kDiskStages, withWeights));
+                QCOMPARE(cuts.gradientStages, std::min(kDiskStages, withGradient));
+                const auto all = static_cast<std::int32_t>(cuts.tiles.size());
+                const std::int32_t last = all - 1;
+                if (withWeights > 0)
+                    QCOMPARE(cuts.stored(last, DiskRegion::Weights), all + withWeights - 1);
+                if (withGradient > 0)
+                    QCOMPARE(cuts.stored(last, DiskRegion::Gradient),
+                        all + withWeights + withGradient - 1);
+            }
     }
 
     void pagesAreWhole()

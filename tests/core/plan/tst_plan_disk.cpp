@@ -92,12 +92,23 @@ private slots:
         QTest::addColumn<QString>("late");
         QTest::addColumn<QString>("disk");
         QTest::addColumn<QString>("device");
+        QTest::addColumn<QString>("weights");
+        QTest::addColumn<QString>("gradients");
+        const auto text = [](const char* share) { return QString::fromUtf8(share); };
         for (const char* late : {"0", "0.1", "0.25", "0.5", "1"})
             for (const char* disk : {"0", "0.3", "1"})
-                for (const char* device : {"0", "0.2"})
+                for (const char* device : {"0", "0.2"}) {
                     QTest::addRow("%s late, %s on disk, %s visits", late, disk, device)
-                        << QString::fromUtf8(late) << QString::fromUtf8(disk)
-                        << QString::fromUtf8(device);
+                        << text(late) << text(disk) << text(device) << text("0") << text("0");
+                    if (*disk != '0' || disk[1] != '\0')
+                        QTest::addRow("%s late, %s on disk with all, %s visits", late, disk, device)
+                            << text(late) << text(disk) << text(device) << text(disk) << text(disk);
+                    if (*disk == '1')
+                        QTest::addRow(
+                            "%s late, weights half, gradients less, %s visits", late, device)
+                            << text(late) << text(disk) << text(device) << text("0.5")
+                            << text("0.3");
+                }
     }
 
     void everyPlanHoldsAndEveryWaitIsNeeded()
@@ -105,8 +116,11 @@ private slots:
         QFETCH(const QString, late);
         QFETCH(const QString, disk);
         QFETCH(const QString, device);
+        QFETCH(const QString, weights);
+        QFETCH(const QString, gradients);
         Bench bench = diskBench({{"late", late.toStdString()}, {"disk-share", disk.toStdString()},
-            {"device-share", device.toStdString()}});
+            {"device-share", device.toStdString()}, {"weights-on-disk", weights.toStdString()},
+            {"gradients-on-disk", gradients.toStdString()}});
         for (const Precision precision : {Precision::BF16, Precision::F32})
             for (const double clip : {0.0, 1.0})
                 for (const int microBatches : {1, 3}) {
@@ -234,9 +248,9 @@ private slots:
         for (const TaskKind kind :
             {TaskKind::ReadFromDisk, TaskKind::UpdateOnHost, TaskKind::WriteToDisk}) {
             broken(kind, 2, noSlot);
-            BREAKS(bench, "there is no such slot");
+            BREAKS(bench, "there is no such place");
             broken(kind, 2, [](Task& task) { task.stage = -1; });
-            BREAKS(bench, "there is no such slot");
+            BREAKS(bench, "there is no such place");
         }
         broken(TaskKind::WriteToDisk, 2, otherTile);
         BREAKS(bench, kAtHand);
@@ -342,7 +356,7 @@ private slots:
         Task& update = bench.find(TaskKind::UpdateOnHost, 0);
         QCOMPARE(static_cast<int>(update.stage), -1);
         update.stage = 0;
-        BREAKS(bench, "its state is in memory, and it names a slot");
+        BREAKS(bench, "its state is in memory, and it names a place");
     }
 
     void anUpdateOnDiskLacksASlot()
@@ -350,7 +364,92 @@ private slots:
         Bench bench = diskBench({{"late", "0"}, {"disk-share", "0.5"}});
         bench.build();
         updateOnDisk(bench, 1).stage = -1;
-        BREAKS(bench, "there is no such slot");
+        BREAKS(bench, "there is no such place");
+    }
+
+    // Weights and gradients on disk: what is missing, or names another place.
+    void whatIsMissingOfWeightsAndGradientsIsFound_data()
+    {
+        QTest::addColumn<int>("kind");
+        QTest::addColumn<int>("nth");
+        QTest::addColumn<bool>("erase"); // else it names the place next to its own
+        QTest::addColumn<QString>("rule");
+        const auto row = [](const char* name, TaskKind kind, int nth, bool erase,
+                             const char* rule) {
+            QTest::newRow(name) << static_cast<int>(kind) << nth << erase
+                                << QString::fromUtf8(rule);
+        };
+        constexpr const char* kNotThere = "its weights may not have come from disk";
+        row("a read of weights", TaskKind::ReadWeights, 2, true, kNotThere);
+        row("a later read of weights", TaskKind::ReadWeights, 9, true, kNotThere);
+        row("a read of weights, elsewhere", TaskKind::ReadWeights, 2, false, kNotThere);
+        row("a fetch, elsewhere", TaskKind::FetchWeights, 2, false, kNotThere);
+        row("a spill", TaskKind::SpillGradient, 1, true, kLastReader);
+        row("the last spill", TaskKind::SpillGradient, 19, true, "its gradient may not be on disk");
+        row("a spill, elsewhere", TaskKind::SpillGradient, 1, false,
+            "the gradient may not have come from the device");
+        row("a gradient, elsewhere", TaskKind::SendGradient, 1, false, kLastReader);
+    }
+
+    void whatIsMissingOfWeightsAndGradientsIsFound()
+    {
+        QFETCH(const int, kind);
+        QFETCH(const int, nth);
+        QFETCH(const bool, erase);
+        QFETCH(const QString, rule);
+        Bench bench = diskBench(
+            {{"late", "0"}, {"weights-on-disk", "1"}, {"gradients-on-disk", "1"}, {"turns", "1"}});
+        bench.build();
+        QCOMPARE(tasksOf(bench.plan(), TaskKind::SpillGradient).size(), std::size_t{20});
+        if (erase)
+            bench.erase(static_cast<TaskKind>(kind), nth);
+        else
+            bench.find(static_cast<TaskKind>(kind), nth).stage ^= 1;
+
+        BREAKS(bench, rule.toStdString());
+    }
+
+    void everyWaitOfWeightsAndGradientsIsNeeded()
+    {
+        Bench bench = diskBench({{"late", "0.5"}, {"weights-on-disk", "1"},
+            {"gradients-on-disk", "1"}, {"turns", "1"}});
+        bench.build();
+        bench.in = bench.built.out;
+        bench.build();
+        for (const TaskKind kind : {TaskKind::ReadWeights, TaskKind::SpillGradient})
+            QVERIFY(!tasksOf(bench.plan(), kind).empty());
+        HOLDS(bench);
+        const std::string needless = needlessDiskWaits(bench);
+        QVERIFY2(needless.empty(), needless.c_str());
+    }
+
+    void weightsInMemoryHaveNoPlace()
+    {
+        Bench bench = diskBench({{"late", "0"}, {"turns", "1"}});
+        bench.build();
+        bench.find(TaskKind::FetchWeights, 0).stage = 0;
+        BREAKS(bench, "its weights are in memory, and it names a place");
+        bench.build();
+        bench.find(TaskKind::SendGradient, 0).stage = 0;
+        BREAKS(bench, "its home is in memory, and it names a place");
+    }
+
+    // What was updated late is fetched from the place of its update, and not read again.
+    void lateWeightsAreFetchedFromTheirUpdate()
+    {
+        Bench bench = diskBench({{"late", "1"}, {"weights-on-disk", "1"}, {"turns", "1"}});
+        bench.build();
+        const std::size_t before = tasksOf(bench.plan(), TaskKind::ReadWeights).size();
+        bench.in = bench.built.out;
+        bench.build();
+        const std::size_t after = tasksOf(bench.plan(), TaskKind::ReadWeights).size();
+        int fromUpdates = 0;
+        for (const TaskIndex fetch : tasksOf(bench.plan(), TaskKind::FetchWeights)) {
+            const Task& task = bench.plan().tasks[fetch];
+            fromUpdates += task.stage >= 0 && task.stage < bench.plan().diskSlots ? 1 : 0;
+        }
+        QCOMPARE(before - after, std::size_t{10}); // tiles of the two blocks
+        QCOMPARE(fromUpdates, 20);                 // and of embedding and head, which stay
     }
 
     void slotsAreThoseOfTheAnswers()
@@ -358,10 +457,10 @@ private slots:
         Bench bench = diskBench();
         bench.build();
         bench.plan().diskSlots = kDiskSlots + 1;
-        BREAKS(bench, "it has other slots than its answers need");
+        BREAKS(bench, "it has other places than its answers need");
         bench.build();
         bench.plan().diskTileElements *= 2;
-        BREAKS(bench, "it has other slots than its answers need");
+        BREAKS(bench, "it has other places than its answers need");
         bench.build();
         bench.plan().answers[1].diskShare = 0.5;
         BREAKS(bench, kAtHand);

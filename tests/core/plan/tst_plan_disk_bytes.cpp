@@ -7,6 +7,7 @@
 #include <QTest>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <string>
 #include <utility>
@@ -128,13 +129,13 @@ private slots:
                 diskBench({{"late", late.toStdString()}, {"disk-share", share.toStdString()}});
             bench.precision = precision;
             bench.build(); // the first leaves late parts, the second makes them
-            const DiskTraffic first = diskTraffic(bench.plan(), precision);
+            const DiskTraffic first = diskTraffic(bench.plan(), bench.shape, precision);
             bench.in = bench.built.out;
             bench.build();
-            const DiskTraffic second = diskTraffic(bench.plan(), precision);
+            const DiskTraffic second = diskTraffic(bench.plan(), bench.shape, precision);
             bench.in = bench.built.out;
             flush(bench);
-            const DiskTraffic last = diskTraffic(bench.plan(), precision);
+            const DiskTraffic last = diskTraffic(bench.plan(), bench.shape, precision);
 
             const auto onDisk =
                 static_cast<std::int64_t>(memoryOf(bench).bytes(Tier::Disk) - kDiskAlign);
@@ -154,12 +155,77 @@ private slots:
             group.elements = 100'000'000;
         bench.build();
 
-        const DiskTraffic traffic = diskTraffic(bench.plan(), Precision::BF16);
+        const DiskTraffic traffic = diskTraffic(bench.plan(), bench.shape, Precision::BF16);
 
         const double state = 10.0 * 4 * 100e6;
         QVERIFY(static_cast<double>(traffic.readBytes) >= state);
         QVERIFY(static_cast<double>(traffic.readBytes) <= 1.001 * state);
         QCOMPARE(traffic.writtenBytes, traffic.readBytes);
+    }
+
+    // DECISIONS 14: with exact clipping (16 - 2 alpha) P are read and 12 P written where weights
+    // are on disk, and 2 P more each where finished gradients are.
+    void largeTilesOfAllMoveWhatTheLiteratureSays_data()
+    {
+        QTest::addColumn<double>("late");
+        QTest::addColumn<bool>("gradients");
+        for (const double late : {0.0, 0.25, 0.5})
+            for (const bool gradients : {false, true})
+                QTest::addRow("%g late, %s", late, gradients ? "gradients, too" : "weights")
+                    << late << gradients;
+    }
+
+    void largeTilesOfAllMoveWhatTheLiteratureSays()
+    {
+        QFETCH(const double, late);
+        QFETCH(const bool, gradients);
+        Bench bench =
+            diskBench({{"late", std::to_string(late)}, {"tile", "16MiB"}, {"weights-on-disk", "1"},
+                {"gradients-on-disk", gradients ? "1" : "0"}, {"turns", "1"}});
+        for (GroupShape& group : bench.shape.groups)
+            group.elements = 100'000'000;
+        bench.build();
+        bench.in = bench.built.out;
+        bench.build(); // the second makes late parts, too
+
+        const DiskTraffic traffic = diskTraffic(bench.plan(), bench.shape, Precision::BF16);
+
+        // Two groups stream and two stay, whose weights are read with their update only.
+        const double streamed = 200e6;
+        const double all = 400e6;
+        const double more = gradients ? 2.0 * all : 0.0;
+        // The last block of forward is the first of backward and still there where nothing is late.
+        const double kept = 2.0 * 100e6;
+        const double reads = 12.0 * all + (4.0 - 2.0 * late) * streamed + more - kept;
+        const double writes = 12.0 * all + more;
+        QVERIFY(std::abs(static_cast<double>(traffic.readBytes) / reads - 1.0) < 0.002);
+        QVERIFY(std::abs(static_cast<double>(traffic.writtenBytes) / writes - 1.0) < 0.002);
+    }
+
+    // Places of the host do not grow with the model, nor what else it needs for its state.
+    void withAllOnDiskTheHostHoldsPlacesOnly()
+    {
+        const Options all = {{"weights-on-disk", "1"}, {"gradients-on-disk", "1"}};
+        Bench shallow = diskBench(all);
+        Bench deep = diskBench(all);
+        shallow.shape = smallShape(2);
+        deep.shape = smallShape(40);
+        const MemoryPlan few = memoryOf(shallow);
+        const MemoryPlan many = memoryOf(deep);
+
+        for (const MemoryUse use : {MemoryUse::HighPlane, MemoryUse::LowPlane,
+                 MemoryUse::FirstMoments, MemoryUse::SecondMoments, MemoryUse::Gradients})
+            QCOMPARE(many.bytes(Tier::PinnedHost, use), std::size_t{0});
+        QCOMPARE(many.bytes(Tier::PinnedHost), few.bytes(Tier::PinnedHost));
+        QVERIFY(many.bytes(Tier::Disk, MemoryUse::DiskWeights) > 0);
+        QVERIFY(many.bytes(Tier::Disk, MemoryUse::DiskGradients) > 0);
+        // Of each place the bytes of the largest tile: 10, 2 and 2 an element, in pages.
+        QCOMPARE(many.diskStage(0), std::size_t{0});
+        QCOMPARE(many.diskStage(1), many.diskSlotBytes);
+        QCOMPARE(many.diskStage(many.disk.stages()),
+            4 * (many.diskSlotBytes + many.weightStageBytes + many.gradientStageBytes));
+        QCOMPARE(many.weightStageBytes, std::size_t{4096});
+        QCOMPARE(many.diskSlotBytes, std::size_t{3 + 1 + 1} * 4096);
     }
 
     // Whole pages of the tile of a task on a disk lane, whatever its kind is.
@@ -169,8 +235,10 @@ private slots:
         bench.build();
         const Task& read = bench.find(TaskKind::ReadFromDisk, 2);
         QCOMPARE(read.elementCount, std::int64_t{904});
-        QCOMPARE(diskBytes(bench.plan(), read, Precision::BF16), std::int64_t{3 * 4096});
-        QCOMPARE(diskBytes(bench.plan(), read, Precision::F32), std::int64_t{2 * 4096});
+        QCOMPARE(
+            diskBytes(bench.plan(), read, bench.shape, Precision::BF16), std::int64_t{3 * 4096});
+        QCOMPARE(
+            diskBytes(bench.plan(), read, bench.shape, Precision::F32), std::int64_t{2 * 4096});
     }
 
     void aForecastKnowsTheRatesOfTheDisk()
@@ -189,10 +257,29 @@ private slots:
         const StepForecast byReads = forecast();
         QVERIFY(byReads.known);
         const auto seconds =
-            static_cast<double>(diskTraffic(bench.plan(), Precision::BF16).readBytes) / 1e6;
+            static_cast<double>(diskTraffic(bench.plan(), bench.shape, Precision::BF16).readBytes) /
+            1e6;
         QVERIFY(byReads.stepSeconds >= seconds);
         QVERIFY(byReads.stepSeconds < 1.01 * seconds);
         QVERIFY(byReads.stallSeconds[static_cast<std::size_t>(StallCause::Disk)] > 0.9 * seconds);
+
+        // Weights are read beside state, and no faster for that.
+        bench.policy =
+            policyWith("ssd-vertical", {{"tile", "2KiB"}, {"late", "0"}, {"weights-on-disk", "1"}});
+        bench.build();
+        const StepForecast withWeights = forecast();
+        const double more =
+            static_cast<double>(diskTraffic(bench.plan(), bench.shape, Precision::BF16).readBytes) /
+            1e6;
+        QVERIFY(more > 1.2 * seconds);
+        QVERIFY(withWeights.stepSeconds >= more);
+        QVERIFY(withWeights.stepSeconds < 1.01 * more);
+        double explained = withWeights.computeSeconds;
+        for (const double stall : withWeights.stallSeconds)
+            explained += stall;
+        QVERIFY(std::abs(explained - withWeights.stepSeconds) < 1e-9 * more);
+        bench.policy = policyWith("ssd-vertical", {{"tile", "2KiB"}, {"late", "0"}});
+        bench.build();
 
         std::swap(known.diskReadBytesPerSecond, known.diskWriteBytesPerSecond);
         const StepForecast byWrites = forecast();

@@ -1,0 +1,166 @@
+// How much of a run lives on disk: no more than the host's memory makes necessary.
+
+#include "core/engine/disk_choice.h"
+#include "tests/core/plan/plan_shapes.h"
+
+#include <QtTest>
+
+#include <map>
+#include <string>
+#include <utility>
+
+using namespace mr;
+using namespace mr::test;
+
+namespace {
+
+using Options = std::map<std::string, std::string>;
+
+// A run whose host has this much memory; bytes of activations and batches do not count.
+RunSetup setupOf(std::size_t hostBytes, const std::string& policy, const Options& options = {})
+{
+    RunSetup setup;
+    setup.spec.policy = policy;
+    setup.spec.policyOptions = options;
+    setup.spec.policyOptions.insert({"tile", "8KiB"});
+    setup.spec.diskPath = "/";
+    setup.shape = smallShape(8);
+    for (GroupShape& group : setup.shape.groups)
+        group.elements = 100'000;
+    setup.step.microBatches = 1;
+    setup.budget = endless();
+    setup.budget.hostBytes = hostBytes;
+    return setup;
+}
+
+std::size_t hostBytesOf(const Options& options)
+{
+    RunSetup setup = setupOf(0, "ssd-vertical", options);
+    if (!planWith(setup, {"ssd-vertical", setup.spec.policyOptions, true}).ok())
+        qFatal("no plan");
+    return setup.memory.bytes(Tier::PinnedHost);
+}
+
+const Options kAllOnDisk = {{"weights-on-disk", "1"}, {"gradients-on-disk", "1"}};
+
+RunSetup chosen(RunSetup setup)
+{
+    const Status status = choosePolicy(setup);
+    if (!status.ok())
+        qFatal("no policy: %s", status.message().c_str());
+    return setup;
+}
+
+double shareOf(const RunSetup& setup, const std::string& name, double otherwise)
+{
+    const auto share = setup.spec.policyOptions.find(name);
+    return share == setup.spec.policyOptions.end() ? otherwise : std::stod(share->second);
+}
+
+double weightsOf(const RunSetup& setup)
+{
+    return shareOf(setup, "weights-on-disk", 0.0);
+}
+
+double gradientsOf(const RunSetup& setup)
+{
+    return shareOf(setup, "gradients-on-disk", 0.0);
+}
+
+class TestDiskChoice : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    // With a little more than what all on disk needs, and ever more from there.
+    void theMoreMemoryTheLessIsOnDisk()
+    {
+        const std::size_t least = hostBytesOf(kAllOnDisk);
+        const std::size_t stateOnly = hostBytesOf({});
+        QVERIFY(stateOnly > least + 3'000'000); // of some four bytes for each of a million
+        double weights = 1.0;
+        double gradients = 1.0;
+        std::int64_t moved = 0;
+        for (int part = 0; part <= 10; ++part) {
+            const std::size_t budget =
+                least + (stateOnly - least) / 10 * static_cast<std::size_t>(part);
+            const RunSetup setup = chosen(setupOf(budget, "ssd-vertical"));
+
+            QVERIFY2(setup.limit.empty(), setup.limit.c_str());
+            QVERIFY(setup.memory.bytes(Tier::PinnedHost) <= budget);
+            QVERIFY(weightsOf(setup) <= weights && gradientsOf(setup) <= gradients);
+            // Gradients leave before weights do.
+            QVERIFY(weightsOf(setup) == 0.0 || gradientsOf(setup) == 1.0);
+            const std::int64_t both = setup.diskTraffic.readBytes + setup.diskTraffic.writtenBytes;
+            QVERIFY(moved == 0 || both <= moved);
+            weights = weightsOf(setup);
+            gradients = gradientsOf(setup);
+            moved = both;
+        }
+        QVERIFY(weights == 0.0 && gradients < 0.1);
+    }
+
+    // A sixty-fourth less on disk would not fit.
+    void noMoreThanNecessary()
+    {
+        const std::size_t budget = (hostBytesOf(kAllOnDisk) + hostBytesOf({})) / 2;
+        const RunSetup setup = chosen(setupOf(budget, "ssd-vertical"));
+        QVERIFY(gradientsOf(setup) > 0.0 || weightsOf(setup) > 0.0);
+        Options less = setup.spec.policyOptions;
+        const std::string name = weightsOf(setup) > 0.0 ? "weights-on-disk" : "gradients-on-disk";
+        less[name] = std::to_string(std::stod(less[name]) - 1.0 / 64);
+
+        QVERIFY(hostBytesOf(less) > budget);
+    }
+
+    void whatFitsAsItIsStaysAsItIs()
+    {
+        const RunSetup setup = chosen(setupOf(hostBytesOf({}), "ssd-vertical"));
+        QCOMPARE(setup.spec.policyOptions.count("weights-on-disk"), std::size_t{0});
+        QVERIFY(setup.reason.empty());
+    }
+
+    void whatWasFittedIsSaid()
+    {
+        const RunSetup setup = chosen(setupOf(hostBytesOf(kAllOnDisk), "ssd-vertical"));
+        QVERIFY(setup.reason.find("weights-on-disk=1.0") != std::string::npos);
+    }
+
+    void whatTheUserSaidHolds()
+    {
+        const std::size_t budget = hostBytesOf(kAllOnDisk) + 100'000;
+        const RunSetup setup =
+            chosen(setupOf(budget, "ssd-vertical", {{"gradients-on-disk", "0.5"}}));
+        QCOMPARE(setup.spec.policyOptions.at("gradients-on-disk"), std::string("0.5"));
+        QVERIFY(!setup.limit.empty()); // and says what lacks
+    }
+
+    void whereNothingFitsAllIsOnDisk()
+    {
+        const RunSetup setup = chosen(setupOf(1000, "ssd-vertical"));
+        QVERIFY(setup.limit.find("host memory: needs") != std::string::npos);
+        QCOMPARE(weightsOf(setup), 1.0);
+        QCOMPARE(gradientsOf(setup), 1.0);
+    }
+
+    // `auto` takes the disk where streaming does not fit, and leaves in memory what has room.
+    void autoKeepsStateInMemoryWhileItCan()
+    {
+        // Half of ten bytes for each of a million elements.
+        const std::size_t budget = hostBytesOf({}) + 5'000'000;
+        RunSetup setup = setupOf(budget, "auto", {{"tile", "8KiB"}});
+        setup.budget.deviceBytes = 6'000'000; // not the whole model
+        const RunSetup half = chosen(std::move(setup));
+        QCOMPARE(half.spec.policy, std::string("ssd-vertical"));
+        const double share = shareOf(half, "disk-share", 1.0);
+        QVERIFY(share > 0.3 && share < 1.0);
+        QCOMPARE(weightsOf(half), 0.0);
+        QCOMPARE(gradientsOf(half), 0.0);
+        QVERIFY(half.memory.bytes(Tier::PinnedHost) > budget / 10 * 9);
+    }
+};
+
+} // namespace
+
+QTEST_GUILESS_MAIN(TestDiskChoice)
+#include "tst_disk_choice.moc"
