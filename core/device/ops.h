@@ -212,12 +212,12 @@ struct NormBlocksArgs {
     TensorView blockSums; // (ceil(n / 1024)), F32
 };
 
-// What a step knows once its gradients are finished. Lives in device memory; copied to the host
-// as it is.
+// What a step, or a group of it, knows once its gradients are finished. Lives in device memory;
+// copied to the host as it is.
 struct StepScalars {
     double gradNorm = 0.0;   // sqrt of the sum over blocks
     float clipFactor = 1.0F; // min(1, clip / (norm + 1e-6)); 1 without clipping
-    std::int32_t finite = 1; // 0: a NaN or infinity; every update of the step does nothing
+    std::int32_t finite = 1; // 0: a NaN or infinity; every update that reads this does nothing
 };
 static_assert(sizeof(StepScalars) == 16);
 

@@ -130,9 +130,15 @@ Status Engine::judgeStep(StepIndex step, const StepResult& result)
         return {};
     }
     ++m_progress.badSteps;
+    const int groups = m_setup.shape.layers();
+    const bool updatedSome = result.skippedGroups < groups;
+    m_progress.updateCount += updatedSome ? 1 : 0;
     m_recorder->message(EventLevel::Warning, "not_finite", step, activeMs(),
-        "Step " + std::to_string(step) +
-            ": the gradient has a NaN or infinity; the weights were left as they are.");
+        "Step " + std::to_string(step) + ": the gradient has a NaN or infinity; the weights " +
+            (updatedSome ? "of " + std::to_string(result.skippedGroups) + " of " +
+                               std::to_string(groups) + " groups "
+                         : "") +
+            "were left as they are.");
     if (m_progress.badSteps < kBadStepsAllowed)
         return {};
     return Status::error(ErrorKind::Internal,

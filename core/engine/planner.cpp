@@ -265,6 +265,9 @@ Result<PlanReport> planRun(const RunSpec& spec)
         report.advice.push_back("The interval is chosen when the warm-up ends; bytes and times are "
                                 "those of windows of " +
                                 std::to_string(setup.value().memory.window.steps) + " steps.");
+    if (setup.value().policy.clipMode == ClipMode::PerGroup && setup.value().spec.clipNorm > 0.0)
+        report.advice.push_back("Each group of weights is clipped by its own norm, so the results "
+                                "are not those of clip-mode=exact.");
     if (!report.fits) {
         advise(setup.value(), report);
         adviseDisk(setup.value(), report);

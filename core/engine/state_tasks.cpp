@@ -173,7 +173,7 @@ Status StepExecutor::updateOnDevice(const Task& task, const StepInputs& inputs, 
             continue;
         AdamwArgs args;
         args.grad = gradientOnDevice(task, first, count);
-        args.scalars = m_memory.scalars.scalars;
+        args.scalars = scalarsFor(m_memory.scalars, task.group);
         args.factors = factorsOf(inputs, task);
         args.decayed = run.decayed;
         MR_TRY(enqueueUpdate(args, stateOnDevice(task, first, count), lane));

@@ -181,6 +181,7 @@ Result<StepResult> StepExecutor::run(const StepPlan& plan, const StepInputs& inp
     m_mayHaveChanged = false;
     MR_TRY(prepare(plan));
     m_step = plan.step;
+    m_normByGroup = plan.normByGroup;
     StepResult result;
     result.beginNs = nowNs();
     m_h2dBytes = 0;
@@ -269,9 +270,24 @@ void StepExecutor::collect(const StepPlan& plan, StepResult& result)
         result.diskWrittenBytes = moved.writtenBytes;
     }
     std::memcpy(&result.scalars, m_memory.hostScalars.scalars.data, sizeof(StepScalars));
+    result.skippedGroups = countSkipped(result.scalars);
     const auto* losses = m_memory.hostScalars.losses.as<const double>();
     for (std::int64_t m = 0; m < m_memory.hostScalars.losses.count(); ++m)
         result.lossSum += losses[m];
+}
+
+int StepExecutor::countSkipped(const StepScalars& ofTheStep) const
+{
+    const auto groups = static_cast<std::int32_t>(m_memory.groupCount());
+    if (!m_normByGroup)
+        return ofTheStep.finite != 0 ? 0 : groups;
+    int skipped = 0;
+    for (GroupId group{0}; group.value < groups; ++group.value) {
+        StepScalars own;
+        std::memcpy(&own, m_memory.hostScalars.scalarsOf(group).data, sizeof own);
+        skipped += own.finite != 0 ? 0 : 1;
+    }
+    return skipped;
 }
 
 } // namespace mr

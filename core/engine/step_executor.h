@@ -45,8 +45,9 @@ struct StepInputs {
 struct StepResult {
     std::int64_t beginNs = 0;
     std::int64_t endNs = 0;
-    double lossSum = 0.0; // over trained tokens, by micro-batch index
-    StepScalars scalars;  // as the host received them
+    double lossSum = 0.0;  // over trained tokens, by micro-batch index
+    StepScalars scalars;   // as the host received them: of all groups
+    int skippedGroups = 0; // whose updates did nothing, because a gradient was not finite
     std::int64_t h2dBytes = 0;
     std::int64_t d2hBytes = 0;
     // Of these, each way: columns that changed owner. Their lists, 4 bytes a column, are not
@@ -162,12 +163,21 @@ private:
     Status backwardHeadTask(
         const Task& task, const StepInputs& inputs, const LayerContext& context);
     Status enqueueCopy(const Task& task, Stream& stream);
+    Status sendScalars(const Task& task, Stream& stream);
     Status moveBoundary(const Task& task, Stream& stream);
     Status fetchWeights(const Task& task, Stream& stream);
     template <typename F>
     static Status forParts(const GroupMemory& group, F&& fn);
     Status finishGradient(const Task& task, Stream& stream);
     Status normPart(const Task& task, Stream& stream);
+    Status joinNorm(const Task& task, const StepInputs& inputs, Stream& stream);
+    TensorView normBlocksOf(GroupId group, std::int64_t first, std::int64_t count) const;
+    // What an update of the group reads (StepPlan::normByGroup), on the device or on the host.
+    TensorView scalarsFor(const ScalarViews& views, GroupId group) const
+    {
+        return m_normByGroup ? views.scalarsOf(group) : views.scalars;
+    }
+    int countSkipped(const StepScalars& ofTheStep) const;
     bool isWeights(const GroupMemory& group, StatePart part) const;
     TensorView gradientOnDevice(const Task& task, std::int64_t first, std::int64_t count) const;
     StateViews stateOnDevice(const Task& task, std::int64_t first, std::int64_t count) const;
@@ -216,6 +226,7 @@ private:
 
     // Of the step that runs
     StepIndex m_step = 0;
+    bool m_normByGroup = false;
     std::vector<TaskEvents> m_events; // by task
     std::vector<Interval> m_intervals;
     bool m_mayHaveChanged = false;

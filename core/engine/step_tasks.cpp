@@ -10,7 +10,6 @@ Status StepExecutor::enqueueWork(const Task& task, const StepInputs& inputs, Str
 {
     if (m_window && WindowTasks::handles(task))
         return m_window->enqueue(task, inputs, lane);
-    Ops& ops = m_device.ops();
     switch (task.kind) {
     case TaskKind::Forward:
         return enqueueForward(task, lane);
@@ -21,8 +20,7 @@ Status StepExecutor::enqueueWork(const Task& task, const StepInputs& inputs, Str
     case TaskKind::NormPart:
         return normPart(task, lane);
     case TaskKind::JoinNorm:
-        return ops.normJoin(
-            {m_memory.scalars.normBlocks, m_memory.scalars.scalars, inputs.clipNorm}, lane);
+        return joinNorm(task, inputs, lane);
     case TaskKind::UpdateOnDevice:
         return updateOnDevice(task, inputs, lane);
     case TaskKind::FetchWeights:
@@ -141,17 +139,45 @@ Status StepExecutor::finishGradient(const Task& task, Stream& lane)
 Status StepExecutor::normPart(const Task& task, Stream& lane)
 {
     const GroupMemory& group = m_memory.group(task.group);
-    std::int64_t block = 0;
-    for (std::int32_t g = 0; g < task.group.value; ++g)
-        block += normBlockCount(m_memory.group(GroupId{g}).elements);
     // The parts are cut at a multiple of a block.
     return forParts(group, [&](std::int64_t first, std::int64_t count) {
-        return m_device.ops().normBlocks(
-            {group.finished(m_memory.gradientType(), first, count),
-                m_memory.scalars.normBlocks.rows(
-                    block + normBlockCount(first), normBlockCount(count))},
+        return m_device.ops().normBlocks({group.finished(m_memory.gradientType(), first, count),
+                                             normBlocksOf(task.group, first, count)},
             lane);
     });
+}
+
+TensorView StepExecutor::normBlocksOf(GroupId group, std::int64_t first, std::int64_t count) const
+{
+    std::int64_t block = normBlockCount(first);
+    for (GroupId before{0}; before < group; ++before.value)
+        block += normBlockCount(m_memory.group(before).elements);
+    return m_memory.scalars.normBlocks.rows(block, normBlockCount(count));
+}
+
+// Of the step, or of one group alone.
+Status StepExecutor::joinNorm(const Task& task, const StepInputs& inputs, Stream& lane)
+{
+    const ScalarViews& scalars = m_memory.scalars;
+    if (task.group.value < 0)
+        return m_device.ops().normJoin(
+            {scalars.normBlocks, scalars.scalars, inputs.clipNorm}, lane);
+    return m_device.ops().normJoin(
+        {normBlocksOf(task.group, 0, m_memory.group(task.group).elements),
+            scalars.scalarsOf(task.group), inputs.clipNorm},
+        lane);
+}
+
+Status StepExecutor::sendScalars(const Task& task, Stream& lane)
+{
+    const bool ofGroup = task.group.value >= 0;
+    const ScalarViews& here = m_memory.scalars;
+    const ScalarViews& there = m_memory.hostScalars;
+    const TensorView from = ofGroup ? here.scalarsOf(task.group) : here.losses;
+    const TensorView to = ofGroup ? there.scalarsOf(task.group) : there.losses;
+    const std::size_t bytes = ofGroup ? kGroupScalarBytes : here.sentBytes;
+    m_d2hBytes += static_cast<std::int64_t>(bytes);
+    return lane.copy(to.data, {from.data, bytes});
 }
 
 Status StepExecutor::enqueueCopy(const Task& task, Stream& lane)
@@ -162,11 +188,8 @@ Status StepExecutor::enqueueCopy(const Task& task, Stream& lane)
         m_h2dBytes += static_cast<std::int64_t>(m_memory.batchBytes);
         return lane.copy(to, {m_memory.hostBatches[micro].ids.data, m_memory.batchBytes});
     }
-    if (task.kind == TaskKind::SendScalars) {
-        m_d2hBytes += static_cast<std::int64_t>(m_memory.scalars.sentBytes);
-        return lane.copy(m_memory.hostScalars.losses.data,
-            {m_memory.scalars.losses.data, m_memory.scalars.sentBytes});
-    }
+    if (task.kind == TaskKind::SendScalars)
+        return sendScalars(task, lane);
     if (task.kind != TaskKind::SendGradient)
         return moveBoundary(task, lane);
     const GroupMemory& group = m_memory.group(task.group);

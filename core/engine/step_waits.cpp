@@ -113,7 +113,7 @@ Status StepExecutor::submitHostUpdate(
         findHostRanges(task, events.ranges);
         job.ranges = events.ranges;
         job.factors = factorsOf(inputs, task);
-        job.scalars = m_memory.hostScalars.scalars.as<const StepScalars>();
+        job.scalars = scalarsFor(m_memory.hostScalars, task.group).as<const StepScalars>();
     }
     job.gate = m_gate.get();
     job.generation = events.generation = ++m_generation;

@@ -154,6 +154,13 @@ std::size_t layoutRope(
     return carver.bytes();
 }
 
+TensorView ScalarViews::scalarsOf(GroupId group) const
+{
+    static_assert(kGroupScalarBytes == sizeof(StepScalars));
+    constexpr auto kEach = static_cast<std::int64_t>(kGroupScalarBytes);
+    return groupScalars.rows(kEach * group.value, kEach);
+}
+
 std::size_t layoutScalars(
     const ParamTable& table, const MicroShape& shape, std::byte* base, ScalarViews& out)
 {
@@ -164,6 +171,8 @@ std::size_t layoutScalars(
     out.losses = carver.vector(DType::F64, shape.microBatches);
     out.scalars = carver.vector(DType::U8, sizeof(StepScalars));
     out.sentBytes = carver.bytes();
+    out.groupScalars = carver.vector(
+        DType::U8, static_cast<std::int64_t>(kGroupScalarBytes * table.groups.size()));
     out.normBlocks = carver.vector(DType::F32, blocks);
     return carver.bytes();
 }

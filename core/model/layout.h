@@ -82,8 +82,12 @@ struct RopeTables {
 struct ScalarViews {
     TensorView losses;         // (microBatches), F64: sums by micro-batch
     TensorView scalars;        // (16), U8: StepScalars
+    TensorView groupScalars;   // (16 * groups), U8: of each group alone
     TensorView normBlocks;     // (blocks of all groups), F32
-    std::size_t sentBytes = 0; // losses and scalars: what SendScalars copies
+    std::size_t sentBytes = 0; // losses and scalars: what SendScalars of the step copies
+
+    // (16), U8
+    TensorView scalarsOf(GroupId group) const;
 };
 
 // Rows of logits held at a time: a function of T and V alone, because it decides bits.

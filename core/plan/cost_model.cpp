@@ -170,6 +170,8 @@ std::int64_t copyBytes(
     case TaskKind::LoadBoundary:
         return static_cast<std::int64_t>(shape.boundaryBytes);
     case TaskKind::SendScalars:
+        if (task.group.value >= 0)
+            return static_cast<std::int64_t>(kGroupScalarBytes);
         return static_cast<std::int64_t>(
             shape.sentScalarBytes + (task.part == Part::Urgent ? kSentWindowBytes : 0));
     default:

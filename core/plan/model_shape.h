@@ -33,6 +33,9 @@ struct GroupShape {
     std::vector<WeightShape> weights = {}; // ascending; for policies that split by columns
 };
 
+// StepScalars: what SendScalars of a group copies.
+inline constexpr std::size_t kGroupScalarBytes = 16;
+
 // Everything about one micro-batch of fixed size whose bytes the plan counts.
 struct ModelShape {
     std::vector<GroupShape> groups; // embedding, blocks, head: one layer of the traversal each
@@ -47,8 +50,9 @@ struct ModelShape {
                                       // micro-batches; 0 otherwise
     std::size_t batchBytes = 0;       // ids, targets, positions, visibility, order of a micro-batch
     std::size_t constantBytes = 0;    // rope tables
-    std::size_t scalarBytes = 0;      // losses, norm blocks, StepScalars
-    std::size_t sentScalarBytes = 0;  // of these, what SendScalars copies: losses and StepScalars
+    std::size_t scalarBytes = 0;      // losses, norm blocks, StepScalars of the step and of groups
+    std::size_t sentScalarBytes = 0;  // of these, what SendScalars of the step copies: losses and
+                                      // StepScalars
 
     std::int64_t elements() const noexcept
     {

@@ -76,8 +76,10 @@ enum class TaskKind : std::uint8_t {
     ScatterComplement,  // Compute          staged complement into the weights, around owned columns
     MoveOwnership,      // CopyIn, CopyOut  master, moments and update count of columns
     NormPart,           // Compute or Host  squared norm of a range, by blocks
-    JoinNorm,           // Compute or Host  adds the parts; after this the clip factor is known
-    SendScalars,        // CopyOut          norm, clip factor, losses: what the host must know
+    JoinNorm,           // Compute or Host  adds the parts; after this the clip factor is known.
+                        //                  Of one group where the task names one
+    SendScalars,        // CopyOut          norm, clip factor, losses: what the host must know; of
+                        //                  one group no losses
     UpdateOnDevice,     // Compute          AdamW
     UpdateOnHost,       // Host             AdamW
 };
@@ -200,6 +202,7 @@ struct Carry {
     bool landed = false;            // the last step's gradient is on the host and not yet summed
     OwnershipId ownership;          // of the urgent columns; value -1: none were chosen yet
     std::optional<HostJob> hostJob; // at most one in flight
+    bool normByGroup = false;       // of the step that left what is pending (StepPlan)
 };
 
 // What the policy answered for one group (policy.h says what each number means).
@@ -252,6 +255,9 @@ struct StepPlan {
                                        // micro-batch in flight, of layer l in place l % 2
     StateCodec stateCodec{};           // of what FetchState and StoreState move
     int staleness = 0;                 // forwards of this step's weights that miss a gradient
+    // An update waits for the JoinNorm and SendScalars that name its group, not for those of the
+    // step (group -1), which are there for the record: it follows its own gradient.
+    bool normByGroup = false;
     GradientHomes gradients;
     WindowPlace window;
     std::array<std::size_t, 3> peakBytes{}; // by Tier; exact, not an estimate

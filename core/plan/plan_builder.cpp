@@ -26,10 +26,6 @@ Status checkSpec(const StepSpec& spec)
         return Status::error(ErrorKind::InvalidArgument,
             "plan: a step has at least one micro-batch, not " + std::to_string(spec.microBatches));
     }
-    if (spec.clipMode == ClipMode::PreviousNorm)
-        return notBuilt("clip-mode=previous-norm");
-    if (spec.clipMode == ClipMode::PerGroup)
-        return notBuilt("clip-mode=per-group");
     return {};
 }
 
@@ -94,6 +90,7 @@ Status PlanBuilder::checkAnswers() const
                                      " groups, the model " + std::to_string(m_shape.groups.size()));
     }
     MR_TRY(checkHomes());
+    MR_TRY(checkClipping());
     for (const GroupPlacement& placement : m_placements) {
         const bool stays = placement.state == Tier::Device && placement.deviceShare >= 1.0;
         if (!stays && placement.state != Tier::PinnedHost)
@@ -211,6 +208,7 @@ Status PlanBuilder::begin(StepIndex step, const Carry& in, StepPlan& plan)
     plan.savesBoundaries = false;
     plan.stateCodec = m_policy.stateCodec;
     plan.staleness = 0;
+    plan.normByGroup = false;
     plan.gradients = {};
     plan.window = {};
     plan.peakBytes = {};
@@ -227,6 +225,7 @@ Status PlanBuilder::begin(StepIndex step, const Carry& in, StepPlan& plan)
     m_tileWrites.assign(m_disk.tiles.size(), std::nullopt);
     m_tileSpills.assign(m_disk.tiles.size(), std::nullopt);
     m_tilesRead = m_weightsRead = m_spilled = 0;
+    m_heldUploads.clear();
     m_weightSlots.clear();
     m_boundarySlots.clear();
     m_savedBoundaries.clear();
@@ -278,18 +277,18 @@ Status PlanBuilder::buildPlanInto(
     openSlots(m_training, plan);
     copyCarry(m_in, spec.step, out.out);
     out.out.unfinished.clear(); // this step waits for all of them
+    MR_TRY(chooseNorm(spec, out));
 
     emitFirstFetches(plan); // before late uploads, so that the first forward waits for its own only
     if (m_byColumns)
         return finishWindowPlan(last, out);
     emitPending(plan, out.out, false);
     MR_TRY(emitWork(plan, m_training.order, true));
-    listTiles(m_training.stateTileElements, out.out);
-    for (std::size_t tile = 0; tile < std::min<std::size_t>(kStateSlots, m_stateTiles.size());
-         ++tile)
-        emitStateFetch(plan, tile); // beside the last of backward: before the norm is known
-    emitScalars(plan, true);
-    emitUpdates(plan, out.out);
+    if (plan.normByGroup)
+        emitEagerEnd(plan);
+    else
+        emitUpdates(plan);
+    leavePending(out.out);
     ++out.out.window; // of one step
     apply(m_training, last, plan);
     return {};
@@ -316,6 +315,7 @@ Status PlanBuilder::buildFlushInto(const Carry& in, BuiltStep& out)
 {
     MR_TRY(begin(in.step, in, out.plan));
     copyCarry(m_in, m_in.step, out.out);
+    out.plan.normByGroup = m_in.normByGroup;
     for (std::size_t i = 0; i < out.out.unfinished.size(); ++i)
         out.out.unfinished[i].origin = Wait::onCarried(static_cast<TaskIndex>(i));
     emitPending(out.plan, out.out, true);

@@ -81,8 +81,8 @@ private:
         std::optional<Wait> save;   // the last from here
         std::optional<Wait> reader; // or writer, the last
     };
-    // What the host updates before a layer's forward, where the device gets the weights of a layer
-    // when its turn comes.
+    // What the host updates and the device gets later: before a layer's forward, where weights come
+    // when its turn comes, or at the end of the step.
     struct LateTile {
         Task update;
         Wait updated;
@@ -103,6 +103,7 @@ private:
 
     Status checkAnswers() const;
     Status checkHomes() const;
+    Status checkClipping() const;
     Status prepare(const StepSpec& spec, bool training, Layout& layout) const;
     Status begin(StepIndex step, const Carry& in, StepPlan& plan);
     Status readAnswers(StepIndex step, StepPlan& plan);
@@ -125,14 +126,27 @@ private:
     Wait emitLayer(StepPlan& plan, const WorkItem& item, StepIndex version);
     void emitFinishedGradient(StepPlan& plan, GroupId group);
     void emitScalars(StepPlan& plan, bool training);
-    void emitUpdates(StepPlan& plan, Carry& out);
-    void listTiles(std::int64_t stateTileElements, Carry& out);
     void cutForHost(const PendingUpdate& update);
     LateTile emitHostTile(StepPlan& plan, const PendingUpdate& tile);
     void emitUpload(StepPlan& plan, const Task& update, Wait updated);
     void emitStateFetch(StepPlan& plan, std::size_t tile);
     void emitStateUpdate(StepPlan& plan, std::size_t tile);
     std::optional<Wait> sendOfOccupant(GroupId group, int slots) const;
+
+    // What a step updates, and after which norm: plan_builder_updates.cpp
+    Status chooseNorm(const StepSpec& spec, BuiltStep& out) const;
+    void emitUpdates(StepPlan& plan);
+    void listHostTiles(const StepPlan& plan, GroupId group);
+    void listStateTiles(GroupId group);
+    void emitFirstStateFetches(StepPlan& plan, std::size_t firstTile);
+    void emitStayingUpdate(StepPlan& plan, GroupId group);
+    void emitTiles(StepPlan& plan, std::size_t firstHost, std::size_t firstVisit);
+    void leavePending(Carry& out) const;
+    bool holdsUploads() const;
+    bool isUpdatedLast(GroupId group) const;
+    void emitEagerUpdates(StepPlan& plan, GroupId group);
+    void emitGroupScalars(StepPlan& plan, GroupId group);
+    void emitEagerEnd(StepPlan& plan);
 
     // What lives on the host: plan_builder_stream.cpp
     bool streams(GroupId group) const;
@@ -203,6 +217,7 @@ private:
     std::vector<BoundarySlot> m_boundarySlots;
     std::vector<std::optional<Wait>> m_savedBoundaries; // the copies on the host
     std::vector<LateTile> m_lateTiles;                  // by group, then first element
+    std::vector<LateTile> m_heldUploads;                // in the order of the updates
     std::vector<PendingUpdate> m_dueTiles;         // of weights on disk, until they are fetched
     std::vector<Stage> m_stages;                   // by Task::stage
     std::vector<std::optional<Wait>> m_tileWrites; // by tile on disk, of this step
@@ -210,6 +225,7 @@ private:
     std::size_t m_tilesRead = 0;
     std::size_t m_weightsRead = 0;
     std::size_t m_spilled = 0;
+    bool m_holdsUploads = false;
     bool m_reselects = false;
     std::optional<Wait> m_hostReader;               // of scalars, the last
     std::vector<std::optional<Wait>> m_tileUpdates; // by tile of the window

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <string>
-#include <tuple>
 
 namespace mr {
 
@@ -124,7 +123,9 @@ PlanBuilder::LateTile PlanBuilder::emitHostTile(StepPlan& plan, const PendingUpd
     const Wait updated = emit(plan, task);
     if (read)
         emitWrite(plan, task, updated);
-    if (!streams(tile.group))
+    if (!streams(tile.group) && m_holdsUploads)
+        m_heldUploads.push_back({task, updated});
+    else if (!streams(tile.group))
         emitUpload(plan, task, updated);
     else if (tile.version < plan.step)
         m_lateTiles.push_back({task, updated});
@@ -217,8 +218,11 @@ Status PlanBuilder::emitWork(StepPlan& plan, std::span<const WorkItem> order, bo
             training ? backward && item.layer.value == 0 : item.layer.value == head;
         if (lastReader && static_cast<int>(m_fetches.size()) < plan.microBatches)
             emitFetch(plan, done);
-        if (backward && --m_groups[static_cast<std::size_t>(item.layer.value)].backwardLeft == 0)
+        if (backward && --m_groups[static_cast<std::size_t>(item.layer.value)].backwardLeft == 0) {
             emitFinishedGradient(plan, GroupId{item.layer.value});
+            if (plan.normByGroup)
+                emitEagerUpdates(plan, GroupId{item.layer.value});
+        }
     }
     return {};
 }
@@ -293,68 +297,6 @@ void PlanBuilder::emitScalars(StepPlan& plan, bool training)
         emit(plan, make(TaskKind::JoinNorm, Lane::Compute, GroupId{}, plan.step));
     waitFor(Wait::onTask(static_cast<TaskIndex>(plan.tasks.size() - 1)));
     m_scalars = emit(plan, make(TaskKind::SendScalars, Lane::CopyOut, GroupId{}, plan.step));
-}
-
-// What is updated in this step, and where; late parts are left to the next one. Ascending, so that
-// uploads come in the order the next forward reads them.
-void PlanBuilder::listTiles(std::int64_t stateTileElements, Carry& out)
-{
-    const StepIndex version = out.step;
-    for (std::size_t g = 0; g < m_groups.size(); ++g) {
-        const GroupState& group = m_groups[g];
-        const GroupId id{static_cast<std::int32_t>(g)};
-        const std::int64_t elements = m_shape.groups[g].elements;
-        for (std::int64_t first = 0; group.stateVisits && first < group.cuts.hostFirst;
-             first += stateTileElements)
-            m_stateTiles.push_back(
-                {id, first, std::min(stateTileElements, group.cuts.hostFirst - first), {}, {}});
-        PendingUpdate update;
-        update.group = id;
-        update.version = version;
-        update.dueStep = version + 1;
-        update.firstElement = group.cuts.hostFirst;
-        update.elementCount = group.cuts.lateFirst - group.cuts.hostFirst;
-        cutForHost(update);
-        update.firstElement = group.cuts.lateFirst;
-        update.elementCount = elements - group.cuts.lateFirst;
-        if (update.elementCount > 0)
-            out.pending.push_back(update);
-    }
-    std::sort(
-        out.pending.begin(), out.pending.end(), [](const PendingUpdate& a, const PendingUpdate& b) {
-            return std::tie(a.dueStep, a.group, a.firstElement) <
-                   std::tie(b.dueStep, b.group, b.firstElement);
-        });
-}
-
-// Host tiles and visiting tiles take turns in proportion, so that both sides are done at the same
-// time and the copy lane, which runs in order, serves both.
-void PlanBuilder::emitUpdates(StepPlan& plan, Carry& out)
-{
-    for (std::size_t g = 0; g < m_groups.size(); ++g) {
-        if (m_groups[g].stateVisits || m_groups[g].cuts.hostFirst == 0)
-            continue;
-        PendingUpdate update;
-        update.group = GroupId{static_cast<std::int32_t>(g)};
-        update.version = out.step;
-        update.elementCount = m_groups[g].cuts.hostFirst;
-        emitDeviceUpdate(plan, update);
-    }
-    const std::size_t onHost = m_hostTiles.size();
-    const std::size_t visiting = m_stateTiles.size();
-    std::size_t host = 0;
-    std::size_t visit = 0;
-    while (host < onHost || visit < visiting) {
-        if (visit == visiting ||
-            (host < onHost && (2 * host + 1) * visiting <= (2 * visit + 1) * onHost)) {
-            emitHostTile(plan, m_hostTiles[host++]);
-            continue;
-        }
-        emitStateUpdate(plan, visit);
-        if (visit + kStateSlots < visiting)
-            emitStateFetch(plan, visit + kStateSlots);
-        ++visit;
-    }
 }
 
 } // namespace mr

@@ -21,7 +21,7 @@ constexpr std::array<std::string_view, 20> kRuleNames = {
     "a slot is refilled only after its last reader",
     "a gradient is finished and at hand when a task reads it",
     "state is on the device when an update needs it, and goes home after",
-    "an update waits for the norm of its step",
+    "an update waits for the norm that it is clipped by",
     "losses are sent after all of them are there",
     "host bytes are rewritten only after their last copy or reader",
     "every element is updated once, and by its due step",

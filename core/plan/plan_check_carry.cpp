@@ -162,6 +162,8 @@ Status checkLeft(const PlanUnderCheck& check)
     if (out.step != check.plan.step)
         return check.broken(
             PlanRule::CarryFollows, "the carry is of step " + std::to_string(out.step));
+    if (out.normByGroup != (check.isTraining() ? check.plan.normByGroup : in.normByGroup))
+        return check.broken(PlanRule::CarryFollows, "the carry names another kind of norm");
     const int into = in.stepsIntoWindow + (check.isTraining() ? 1 : 0);
     const int length = check.plan.answers.front().windowSteps;
     const bool closed = check.isTraining() && into >= length;

@@ -21,8 +21,11 @@ public:
 
     Status run()
     {
+        MR_TRY(checkNorms());
         for (TaskIndex i = 0; i < m_check.plan.tasks.size(); ++i)
             MR_TRY(visit(i));
+        if (m_check.plan.normByGroup && m_check.isTraining() && (!m_join || !m_scalars))
+            return m_check.broken(PlanRule::NormFirst, "the norm of the step is not sent");
         return {};
     }
 
@@ -36,7 +39,22 @@ private:
         std::vector<TaskIndex> packs;
         std::vector<TaskIndex> uploads;
         std::vector<TaskIndex> hostUpdates;
+        MaybeTask join;    // of the group alone
+        MaybeTask scalars; // the same
     };
+
+    // Whether one norm or that of its group tells an update what to do.
+    Status checkNorms() const
+    {
+        const StepPlan& plan = m_check.plan;
+        if (plan.normByGroup && m_check.isByColumns())
+            return m_check.broken(PlanRule::NormFirst, "a window has one norm, not one by group");
+        const bool updates = m_check.isTraining() || plan.microBatches == 0;
+        if (updates && !m_check.in.pending.empty() && m_check.in.normByGroup != plan.normByGroup)
+            return m_check.broken(
+                PlanRule::NormFirst, "updates of the carry would read scalars of another kind");
+        return {};
+    }
 
     Status visit(TaskIndex index)
     {
@@ -66,9 +84,11 @@ private:
             MR_TRY(needFinished(index));
             return send(index);
         case TaskKind::JoinNorm:
+            if (task.group.value >= 0)
+                return joinOfGroup(index);
             return task.part == Part::All ? join(index) : Status();
         case TaskKind::SendScalars:
-            return sendScalars(index);
+            return task.group.value >= 0 ? sendScalarsOfGroup(index) : sendScalars(index);
         case TaskKind::UpdateOnDevice:
             return updateOnDevice(index);
         case TaskKind::UpdateOnHost:
@@ -152,17 +172,64 @@ private:
         return m_check.broken(PlanRule::GradientFinished, index, "it may not be rounded yet");
     }
 
+    Status needNormParts(GroupId id, TaskIndex index) const
+    {
+        const Piece whole{id, m_check.plan.step, 0, m_check.elements(id)};
+        if (m_check.isCovered(m_groups[static_cast<std::size_t>(id.value)].normParts, whole, index))
+            return {};
+        return m_check.broken(PlanRule::NormFirst, index,
+            "group " + std::to_string(id.value) + " may be missing in the norm");
+    }
+
     Status join(TaskIndex index)
     {
-        for (std::size_t g = 0; g < m_groups.size(); ++g) {
-            const GroupId id{static_cast<std::int32_t>(g)};
-            const Piece whole{id, m_check.plan.step, 0, m_check.elements(id)};
-            if (!m_check.isCovered(m_groups[g].normParts, whole, index))
-                return m_check.broken(PlanRule::NormFirst, index,
-                    "group " + std::to_string(g) + " may be missing in the norm");
-        }
+        for (GroupId id{0}; id.value < m_check.shape.layers(); ++id.value)
+            MR_TRY(needNormParts(id, index));
         m_join = index;
         return {};
+    }
+
+    Status needOwnNorms(TaskIndex index) const
+    {
+        if (m_check.plan.normByGroup && m_check.at(index).group.value < m_check.shape.layers())
+            return {};
+        return m_check.broken(PlanRule::NormFirst, index, "the step has no norm of this group");
+    }
+
+    Status joinOfGroup(TaskIndex index)
+    {
+        MR_TRY(needOwnNorms(index));
+        MR_TRY(needNormParts(m_check.at(index).group, index));
+        groupOf(m_check.at(index)).join = index;
+        return {};
+    }
+
+    // The host's bytes: a late update of the step before may still need what it judged by.
+    Status sendScalarsOfGroup(TaskIndex index)
+    {
+        MR_TRY(needOwnNorms(index));
+        const Task& task = m_check.at(index);
+        Group& group = groupOf(task);
+        for (const PendingUpdate& update : m_check.in.pending)
+            if (update.group == task.group && update.isExact() &&
+                !m_check.isCovered(group.hostUpdates, pieceOf(update), index))
+                return m_check.broken(PlanRule::HostBytes, index,
+                    "a pending update may still need the scalars of the step before");
+        if (!m_check.isBefore(group.join, index))
+            return m_check.broken(PlanRule::NormFirst, index, "the norm may not be known");
+        group.scalars = index;
+        return {};
+    }
+
+    // What tells the update of a task whether and how to use its gradient.
+    const MaybeTask& joinFor(const Task& task)
+    {
+        return m_check.plan.normByGroup ? groupOf(task).join : m_join;
+    }
+
+    const MaybeTask& scalarsFor(const Task& task)
+    {
+        return m_check.plan.normByGroup ? groupOf(task).scalars : m_scalars;
     }
 
     // The host's gradient bytes: nothing may still need the old ones.
@@ -207,7 +274,7 @@ private:
         if (!isOfThisStep(index))
             return {};
         MR_TRY(needFinished(index));
-        if (!m_join || !m_check.isBefore(*m_join, index))
+        if (!m_check.isBefore(joinFor(m_check.at(index)), index))
             return m_check.broken(PlanRule::NormFirst, index, "the norm may not be known");
         return {};
     }
@@ -224,8 +291,9 @@ private:
         if (!m_check.isCovered(group.sends, range, index))
             return m_check.broken(
                 PlanRule::GradientFinished, index, "the gradient may not have come to the host");
-        if (!m_join || !m_scalars || !m_check.isBefore(*m_join, *m_scalars) ||
-            !m_check.isBefore(*m_scalars, index))
+        const MaybeTask& scalars = scalarsFor(m_check.at(index));
+        if (!m_check.isBefore(scalars, index) ||
+            !m_check.isBefore(joinFor(m_check.at(index)), *scalars))
             return m_check.broken(
                 PlanRule::NormFirst, index, "the norm may not have come to the host");
         return {};

@@ -144,6 +144,7 @@ Result<OffloadPolicy> makePolicy(
     policy.intervalByMagnitude = numbers.intervalByMagnitude;
     policy.windowSums = numbers.windowSums;
     policy.stateCodec = numbers.stateCodec;
+    policy.clipMode = numbers.clipMode;
     return policy;
 }
 

@@ -128,6 +128,17 @@ enum class HostClock : std::uint8_t {
     Updates, // one, as ZenFlow was published: its columns make 1/S of the way of the others
 };
 
+// Which norm clips a step, and with it what keeps an update from being made.
+//
+// Where no norm of the whole step is needed (PerGroup, or a run that does not clip) an update
+// follows its own gradient, and a NaN or infinity skips the groups that have one, alike with every
+// policy. Exact clipping, and windows in any case, skip the step on all owners.
+enum class ClipMode : std::uint8_t {
+    Exact,        // its own, of all groups: every update waits for JoinNorm
+    PreviousNorm, // of the step before: an update follows its gradient at once
+    PerGroup,     // its own, of each group alone: an update waits for its group's JoinNorm
+};
+
 struct OffloadPolicy {
     std::string_view name; // "zero-offload"; what run files and the UI call it
     std::unique_ptr<const Traversal> traversal;
@@ -150,13 +161,7 @@ struct OffloadPolicy {
     // gradient type and crosses once: other numbers than the host's, except in windows of one step.
     Tier windowSums = Tier::PinnedHost;
     StateCodec stateCodec = StateCodec::Plain; // Compact changes numbers, on all routes alike
-};
-
-// Which norm clips a step.
-enum class ClipMode : std::uint8_t {
-    Exact,        // its own, of all groups: every update waits for JoinNorm
-    PreviousNorm, // of the step before: an update follows its gradient at once
-    PerGroup,     // its own, of each group alone: an update waits for its group's JoinNorm
+    ClipMode clipMode = ClipMode::Exact;       // the same
 };
 
 enum class Precision : std::uint8_t {
@@ -169,7 +174,6 @@ struct StepSpec {
     StepIndex step = 0;
     int microBatches = 1;
     double clipNorm = 0.0; // 0 does not clip
-    ClipMode clipMode = ClipMode::Exact;
     bool recompute = true; // forward keeps boundaries only; backward computes the rest again
     Precision precision = Precision::BF16;
 };

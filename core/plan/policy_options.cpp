@@ -70,14 +70,22 @@ Status parseTile(const std::string& value, std::int64_t& elements)
     return {};
 }
 
-Status checkClipMode(const std::string& value)
+Result<ClipMode> parseClipMode(const OptionTaker& taker, const std::string& value)
 {
     if (value == "exact")
-        return {};
-    const bool known = value == "previous-norm" || value == "per-group";
+        return ClipMode::Exact;
+    const bool hasWindows = (taker.takes & kWarmup) != 0;
+    if (value == "per-group" && !hasWindows)
+        return ClipMode::PerGroup;
+    if (value == "per-group")
+        return Status::error(ErrorKind::InvalidArgument,
+            "policy option clip-mode=per-group is not of '" + std::string(taker.policy) +
+                "': the update of a window is clipped by the norm of all groups; use "
+                "clip-mode=exact");
     return Status::error(ErrorKind::InvalidArgument,
         "policy option clip-mode=" + value + " is " +
-            (known ? "not built in this version" : "not known") + "; use clip-mode=exact");
+            (value == "previous-norm" ? "not built in this version" : "not known") +
+            "; use clip-mode=exact" + (hasWindows ? "" : " or per-group"));
 }
 
 Result<StateCodec> parseState(const std::string& value)
@@ -255,8 +263,12 @@ Status applyOption(const OptionTaker& taker, const std::string& option, const st
     }
     if (option == "tile" && (taker.takes & kTile) != 0)
         return parseTile(value, numbers.tileElements);
-    if (option == "clip-mode")
-        return checkClipMode(value);
+    if (option == "clip-mode") {
+        Result<ClipMode> mode = parseClipMode(taker, value);
+        MR_TRY(mode.status());
+        numbers.clipMode = mode.value();
+        return {};
+    }
     if (option == "state") {
         Result<StateCodec> codec = parseState(value);
         MR_TRY(codec.status());

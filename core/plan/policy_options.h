@@ -44,6 +44,7 @@ struct PolicyNumbers {
     Tier windowSums = Tier::PinnedHost;
     std::int64_t tileElements = kTileElements;
     StateCodec stateCodec = StateCodec::Plain;
+    ClipMode clipMode = ClipMode::Exact;
 };
 
 struct OptionTaker {

@@ -166,7 +166,7 @@ void TestCli::whatIsNotBuiltIsRefusedByName_data()
     QTest::newRow("compact state") << words("--policy-option state=compact") << "state";
     QTest::newRow("late where nothing is late")
         << words("--policy resident --policy-option late=0.25") << "late";
-    QTest::newRow("clip mode") << words("--policy-option clip-mode=per-group") << "per-group";
+    QTest::newRow("clip mode") << words("--policy-option clip-mode=previous-norm") << "previous-norm";
 }
 
 void TestCli::whatIsNotBuiltIsRefusedByName()

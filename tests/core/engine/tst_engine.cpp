@@ -85,6 +85,7 @@ private slots:
     void aFolderThatIsNoRunIsRefused();
     void otherDataIsRefusedOnResume_data();
     void otherDataIsRefusedOnResume();
+    void gradientsThatStayInfiniteStopTheRunAndKeepTheCheckpoints_data();
     void gradientsThatStayInfiniteStopTheRunAndKeepTheCheckpoints();
     void aBudgetThatIsTooSmallNamesTheTierAndWhatWouldHelp();
     void theSavedModelHasTheTensorsOfTheRun();
@@ -496,13 +497,24 @@ void TestEngine::otherDataIsRefusedOnResume()
     QVERIFY(contains(resumed.opened.message(), why.toStdString()));
 }
 
+void TestEngine::gradientsThatStayInfiniteStopTheRunAndKeepTheCheckpoints_data()
+{
+    QTest::addColumn<double>("clip");
+    QTest::addColumn<QString>("kept");
+    // The head is a norm alone, whose gradient is made of normalised numbers: it stays finite.
+    QTest::newRow("each group by itself") << 0.0 << "the weights of 3 of 4 groups were left";
+    QTest::newRow("all groups as one") << 1e6 << "the weights were left as they are";
+}
+
 void TestEngine::gradientsThatStayInfiniteStopTheRunAndKeepTheCheckpoints()
 {
-    RunSpec spec = m_rig->spec("nan");
-    spec.learningRate = 10.0; // the most that is allowed; without clipping and decay it explodes
+    QFETCH(double, clip);
+    QFETCH(QString, kept);
+    RunSpec spec = m_rig->spec("nan-" + std::to_string(clip));
+    spec.learningRate = 10.0; // the most that is allowed; with all that decay it explodes
     spec.schedule = ScheduleKind::Constant;
     spec.warmupSteps = 0;
-    spec.clipNorm = 0.0;
+    spec.clipNorm = clip;
     spec.beta1 = 0.0;
     spec.beta2 = 0.0;
     spec.weightDecay = 10.0; // -99 times the weight, every step
@@ -522,6 +534,10 @@ void TestEngine::gradientsThatStayInfiniteStopTheRunAndKeepTheCheckpoints()
     QVERIFY(contains(row.exitReason, "not finite"));
     QVERIFY(!listCheckpoints(run.dir).empty());
     QVERIFY(contains(m_rig->messages(run.id), "not_finite: Step"));
+    QVERIFY(contains(m_rig->messages(run.id), kept.toStdString()));
+    QCOMPARE(run.progress.badSteps, 5);
+    const std::int64_t unchanged = clip > 0.0 ? 5 : 0; // steps that updated nothing
+    QCOMPARE(run.progress.updateCount, run.progress.step - unchanged);
     const Outcome resumed = m_rig->resume(spec.outDir, *device); // its files are whole
     QVERIFY2(resumed.opened.ok(), resumed.opened.message().c_str());
 }

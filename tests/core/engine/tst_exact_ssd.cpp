@@ -118,12 +118,17 @@ void TestExactSsd::bitsAreThoseOfResident_data()
     QTest::addColumn<int>("type"); // 0 F32, 1 BF16, 2 BF16 with compact state
     QTest::addColumn<double>("clip");
     QTest::addColumn<int>("accumulate");
+    QTest::addColumn<bool>("byGroup");
     const char* types[] = {"fp32", "bf16", "compact"};
     for (int i = 0; i < static_cast<int>(std::size(kVariants)); ++i)
         for (const int type : {0, 1, 2}) {
-            QTest::addRow("%s, %s", kVariants[i].name, types[type]) << i << type << 0.25 << 3;
+            QTest::addRow("%s, %s", kVariants[i].name, types[type])
+                << i << type << 0.25 << 3 << false;
             QTest::addRow("%s, %s, no clipping, one micro-batch", kVariants[i].name, types[type])
-                << i << type << 0.0 << 1;
+                << i << type << 0.0 << 1 << false;
+            if (type == i % 3)
+                QTest::addRow("%s, %s, each group clipped", kVariants[i].name, types[type])
+                    << i << type << 0.1 << 3 << true;
         }
 }
 
@@ -133,6 +138,7 @@ void TestExactSsd::bitsAreThoseOfResident()
     QFETCH(int, type);
     QFETCH(double, clip);
     QFETCH(int, accumulate);
+    QFETCH(bool, byGroup);
     const auto with = [&](TinyRun run) {
         run.compute = type == 0 ? DType::F32 : DType::BF16;
         run.clipNorm = clip;
@@ -140,6 +146,8 @@ void TestExactSsd::bitsAreThoseOfResident()
         run.config = tinyConfig(index % 2 == 0);
         if (type == 2)
             run.options["state"] = "compact";
+        if (byGroup)
+            run.options["clip-mode"] = "per-group";
         return run;
     };
     TinyRun plain;

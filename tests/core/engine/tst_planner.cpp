@@ -206,6 +206,27 @@ private slots:
         QCOMPARE(resolved.value().policyOptions.at("energy"), std::string("l1"));
     }
 
+    void clippingByGroupIsPlannedAndSaysWhatItIs()
+    {
+        const auto says = [](const RunSpec& spec) {
+            const PlanReport plan = planRun(spec).value();
+            return std::any_of(plan.advice.begin(), plan.advice.end(), [](const auto& advice) {
+                return advice.find("not those of clip-mode=exact") != std::string::npos;
+            });
+        };
+        RunSpec spec = usable();
+        spec.policy = "zero-offload";
+        spec.policyOptions = {{"clip-mode", "exact"}};
+        QVERIFY(!says(spec));
+        spec.policyOptions = {{"clip-mode", "per-group"}};
+        QVERIFY(says(spec));
+        Result<RunSpec> resolved = resolveSpec(spec, 10);
+        QVERIFY2(resolved.ok(), resolved.status().message().c_str());
+        QCOMPARE(resolved.value().policyOptions.at("clip-mode"), std::string("per-group"));
+        spec.clipNorm = 0.0; // nothing is clipped
+        QVERIFY(!says(spec));
+    }
+
     void aRunOfStepsAloneCannotChooseAnInterval()
     {
         PlainRunSpec spec;
@@ -237,7 +258,8 @@ private slots:
         row("zeroff", "", "", "is not known");
         row("resident", "urgent", "0.1", "is not of this policy");
         row("auto", "ugrent", "0.1", "is not known");
-        row("zero-offload", "clip-mode", "per-group", "not built in this version");
+        row("zero-offload", "clip-mode", "previous-norm", "not built in this version");
+        row("zenflow", "clip-mode", "per-group", "clipped by the norm of all groups");
         row("zero-offload", "late", "1.5", "want a share from 0 to 1");
         row("zero-offload", "device-share", "0.5", "is not of this policy");
         row("deep-optimizer-states", "device-share", "half", "or auto");

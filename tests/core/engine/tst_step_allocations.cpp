@@ -117,6 +117,9 @@ void TestStepAllocations::noThreadAllocatesInAStepAfterWarmUp_data()
                               << "by-layer" << true << true;
     QTest::newRow("streamed, shared") << "streamed shared"
                                       << "by-layer" << true << true;
+    for (const char* policy : {"resident", "zero-offload", "streamed"})
+        QTest::addRow("%s, not clipped", policy)
+            << QString(QLatin1String(policy) + " unclipped") << "by-layer" << true << true;
     for (const char* policy : {"zero-offload compact", "deep-optimizer-states compact", "zenflow",
              "zenflow device", "zenflow compact"})
         QTest::addRow("%s", policy) << policy << "by-microbatch" << true << true;
@@ -134,7 +137,9 @@ void TestStepAllocations::noThreadAllocatesInAStepAfterWarmUp()
     if (run.policy == "zenflow")
         run.options = kWindows;
     run.options["order"] = order.toStdString();
-    if (words.last() == QLatin1String("shared"))
+    if (words.last() == QLatin1String("unclipped"))
+        run.clipNorm = 0.0;
+    else if (words.last() == QLatin1String("shared"))
         run.options["device-share"] = "0.5";
     else if (words.size() > 1)
         run.options[words.last() == QLatin1String("device") ? "accumulate-on" : "state"] =

@@ -114,6 +114,17 @@ void TestLayout::scalarsHoldALossForEachMicroBatchAndTheBlocksOfTheNorm()
     QCOMPARE(scalars.normBlocks.count(), blocks);
     QVERIFY(scalars.sentBytes >= std::size_t{4 * 8 + 16});
     QVERIFY(scalars.sentBytes <= bytes);
+    // One more for each group, apart from each other and from what is sent of the step.
+    std::vector<std::byte> memory(bytes + 256);
+    layoutScalars(table, kShape, memory.data(), scalars);
+    const auto groups = static_cast<std::int32_t>(table.groups.size());
+    QCOMPARE(scalars.groupScalars.count(), std::int64_t{16} * groups);
+    for (GroupId group{0}; group.value < groups; ++group.value) {
+        QCOMPARE(scalars.scalarsOf(group).count(), std::int64_t{16});
+        const std::ptrdiff_t at = scalars.scalarsOf(group).data - memory.data();
+        QCOMPARE(at, scalars.groupScalars.data - memory.data() + 16 * group.value);
+        QVERIFY(at >= static_cast<std::ptrdiff_t>(scalars.sentBytes));
+    }
     QCOMPARE(normBlockCount(1), std::int64_t{1});
     QCOMPARE(normBlockCount(1024), std::int64_t{1});
     QCOMPARE(normBlockCount(1025), std::int64_t{2});

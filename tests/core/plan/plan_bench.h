@@ -21,7 +21,7 @@ struct Bench {
     Precision precision = Precision::BF16;
     BuiltStep built;
 
-    void build(int microBatches = 3, double clipNorm = 0.0)
+    void build(int microBatches = 3, double clipNorm = 1.0)
     {
         StepSpec spec = specOf(in.step + 1, microBatches);
         spec.precision = precision;

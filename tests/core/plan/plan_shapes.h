@@ -88,9 +88,11 @@ inline OffloadPolicy latePolicy(double share)
     return policy;
 }
 
+// Steps of tests clip, so that updates wait for the norm of all groups.
 inline StepSpec specOf(StepIndex step, int microBatches)
 {
     StepSpec spec;
+    spec.clipNorm = 1.0;
     spec.step = step;
     spec.microBatches = microBatches;
     return spec;

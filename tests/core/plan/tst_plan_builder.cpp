@@ -272,8 +272,11 @@ private slots:
             makeUniformPlacement({Tier::PinnedHost, Tier::PinnedHost, Tier::Device, 0.0});
         QVERIFY(refusal(policy, spec).find("whose home is the host") != std::string::npos);
         policy = policyOf("resident");
-        spec.clipMode = ClipMode::PerGroup;
-        QVERIFY(refusal(policy, spec).find("clip-mode=per-group") != std::string::npos);
+        policy.clipMode = ClipMode::PreviousNorm;
+        QVERIFY(refusal(policy, spec).find("clip-mode=previous-norm") != std::string::npos);
+        policy = policyOf("zenflow");
+        policy.clipMode = ClipMode::PerGroup;
+        QVERIFY(refusal(policy, spec).find("needs a policy without windows") != std::string::npos);
         spec = specOf(7, 0);
         QVERIFY(refusal(policy, spec).find("micro-batch") != std::string::npos);
         spec = specOf(9, 1);
@@ -292,21 +295,28 @@ private slots:
                 {{"device-share", "0.5"}, {"late", "0.5"}, {"tile", "2KiB"}}),
             policyWith("streamed", {{"device-share", "0.5"}, {"late", "0.5"}, {"tile", "2KiB"}})};
         for (const OffloadPolicy& policy : policies) {
-            PlanBuilder builder(shape, endless(), unit, policy);
-            BuiltStep built;
-            built.out = carryOf(0);
-            constexpr StepIndex kFirst = 4; // of windows: until one was closed and uploaded
-            for (StepIndex step = 1; step <= kFirst; ++step)
-                QVERIFY(builder.buildPlanInto(specOf(step, 16), built.out, unit, built).ok());
+            for (const double clip : {1.0, 0.0}) {
+                const auto specOf = [&](StepIndex step) {
+                    StepSpec spec = test::specOf(step, 16);
+                    spec.clipNorm = clip;
+                    return spec;
+                };
+                PlanBuilder builder(shape, endless(), unit, policy);
+                BuiltStep built;
+                built.out = carryOf(0);
+                constexpr StepIndex kFirst = 4; // of windows: until one was closed and uploaded
+                for (StepIndex step = 1; step <= kFirst; ++step)
+                    QVERIFY(builder.buildPlanInto(specOf(step), built.out, unit, built).ok());
 
-            const int before = s_allocations;
-            bool ok = true;
-            for (StepIndex step = kFirst + 1; step <= kFirst + 2; ++step)
-                ok = builder.buildPlanInto(specOf(step, 16), built.out, unit, built).ok() && ok;
-            const int after = s_allocations;
+                const int before = s_allocations;
+                bool ok = true;
+                for (StepIndex step = kFirst + 1; step <= kFirst + 2; ++step)
+                    ok = builder.buildPlanInto(specOf(step), built.out, unit, built).ok() && ok;
+                const int after = s_allocations;
 
-            QVERIFY(ok);
-            QCOMPARE(after - before, 0);
+                QVERIFY(ok);
+                QCOMPARE(after - before, 0);
+            }
         }
     }
 

@@ -132,12 +132,14 @@ private slots:
             bench.shape.tiedHead = tied;
             bench.precision = full ? Precision::F32 : Precision::BF16;
             bench.policy = std::move(policy);
-            for (const int microBatches : {1, 3}) {
-                bench.in = carryOf(6);
-                for (int step = 0; step < 2; ++step) { // the second makes what the first left
-                    bench.build(microBatches);
-                    EVERY_WAIT_IS_NEEDED(bench);
-                    bench.in = bench.built.out;
+            for (const double clip : {1.0, 0.0}) { // after the norm; each after its own gradient
+                for (const int microBatches : {1, 3}) {
+                    bench.in = carryOf(6);
+                    for (int step = 0; step < 2; ++step) { // the second makes what the first left
+                        bench.build(microBatches, clip);
+                        EVERY_WAIT_IS_NEEDED(bench);
+                        bench.in = bench.built.out;
+                    }
                 }
             }
         }
@@ -165,12 +167,20 @@ private slots:
         }
     }
 
+    void everySingleWaitOfAFlushAndAnEvaluationIsNeeded_data()
+    {
+        QTest::addColumn<double>("clip");
+        QTest::newRow("clipped") << 1.0;
+        QTest::newRow("not clipped") << 0.0;
+    }
+
     void everySingleWaitOfAFlushAndAnEvaluationIsNeeded()
     {
+        QFETCH(const double, clip);
         for (OffloadPolicy& policy : policiesToMutate("by-microbatch")) {
             Bench bench;
             bench.policy = std::move(policy);
-            bench.build();
+            bench.build(3, clip);
             bench.in = bench.built.out;
             Result<BuiltStep> flush =
                 buildFlush(bench.in, bench.shape, bench.budget, {}, bench.policy);
@@ -194,8 +204,10 @@ private slots:
             bench.policy = std::move(policy);
             bench.in.unfinished = {leftRunning(TaskKind::UpdateOnHost, Lane::Host, GroupId{1}),
                 leftRunning(TaskKind::FetchWeights, Lane::CopyIn, GroupId{2})};
-            bench.build();
-            EVERY_WAIT_IS_NEEDED(bench);
+            for (const double clip : {1.0, 0.0}) {
+                bench.build(3, clip);
+                EVERY_WAIT_IS_NEEDED(bench);
+            }
         }
     }
 
@@ -207,8 +219,10 @@ private slots:
                 bench.policy = std::move(policy);
                 bench.in.unfinished = {leftRunning(TaskKind::StoreState, Lane::CopyOut, GroupId{1}),
                     leftRunning(TaskKind::FetchState, Lane::CopyIn, GroupId{2})};
-                bench.build();
-                EVERY_WAIT_IS_NEEDED(bench);
+                for (const double clip : {1.0, 0.0}) {
+                    bench.build(3, clip);
+                    EVERY_WAIT_IS_NEEDED(bench);
+                }
             }
         }
     }

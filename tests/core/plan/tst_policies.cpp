@@ -227,13 +227,25 @@ private slots:
                 .startsWith(QStringLiteral("policy option 'accumulate-on' is not of this policy")));
     }
 
-    void onlyTheExactClipModeIsTaken()
+    void clippingByGroupIsTakenWhereThereAreNoWindows()
     {
-        QVERIFY(makePolicy("resident", {{"clip-mode", "exact"}}).ok());
-        for (const char* value : {"previous-norm", "per-group"}) {
-            QVERIFY(refusal("resident", {{"clip-mode", value}})
-                        .contains(QStringLiteral("not built in this version")));
+        for (const PolicyInfo& info : policyTable()) {
+            auto exact = makePolicy(info.name, {{"clip-mode", "exact"}});
+            QVERIFY(exact.ok() && exact.value().clipMode == ClipMode::Exact);
+            auto byGroup = makePolicy(info.name, {{"clip-mode", "per-group"}});
+            QCOMPARE(byGroup.ok(), info.exact);
+            if (byGroup.ok())
+                QVERIFY(byGroup.value().clipMode == ClipMode::PerGroup);
+            else
+                QVERIFY(QString::fromStdString(byGroup.status().message())
+                            .contains(QStringLiteral("clipped by the norm of all groups")));
         }
+    }
+
+    void aClipModeThatIsNotBuiltIsRefusedByName()
+    {
+        QVERIFY(refusal("resident", {{"clip-mode", "previous-norm"}})
+                    .contains(QStringLiteral("not built in this version")));
         QVERIFY(refusal("resident", {{"clip-mode", "soft"}}).contains(QStringLiteral("not known")));
     }
 
