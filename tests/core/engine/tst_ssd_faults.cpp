@@ -14,6 +14,7 @@
 #include <fstream>
 #include <functional>
 #include <numeric>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -150,6 +151,7 @@ private slots:
     void initTestCase();
     void everyFaultEndsInTheSameBitsOrAClearError_data();
     void everyFaultEndsInTheSameBitsOrAClearError();
+    void everyRegionThatFailsIsNamed();
     void bytesThatChangeUnderTheRunAreSeen();
     void aFileThatIsCutIsNamedAsTheCause();
     void aFileThatIsDeletedServesToTheEnd();
@@ -269,6 +271,30 @@ void TestSsdFaults::everyFaultEndsInTheSameBitsOrAClearError()
     QVERIFY2(contains(status, "tile 'layer "), status.message().c_str());
     QVERIFY2(contains(status, file().string()), status.message().c_str());
     QVERIFY2(contains(status, "at byte "), status.message().c_str());
+}
+
+// Weights and gradients on disk fail as state does: the run ends, and says what was lost.
+void TestSsdFaults::everyRegionThatFailsIsNamed()
+{
+    std::set<std::string> named;
+    for (const DiskOp op : {DiskOp::Read, DiskOp::Write})
+        for (int nth = 0; nth < 150; nth += 11) {
+            DiskFaults faults;
+            TinyRun run = faulty(faults, {result(op, nth, -EIO, 2)});
+            run.options.insert({{"weights-on-disk", "1"}, {"gradients-on-disk", "1"}});
+
+            auto outcome = runOn(nth % 2 == 0 ? Mode::Threaded : Mode::Inline, run);
+
+            QVERIFY(isEmpty());
+            QVERIFY(!outcome.ok());
+            QCOMPARE(outcome.status().kind(), ErrorKind::Io);
+            QVERIFY2(contains(outcome.status(), "smartctl"), outcome.status().message().c_str());
+            for (const char* region : {" state ", " weights ", " gradient "})
+                if (contains(outcome.status(), region))
+                    named.insert(
+                        (op == DiskOp::Read ? "read of" : "write of") + std::string(region));
+        }
+    QCOMPARE(named.size(), std::size_t{6});
 }
 
 void TestSsdFaults::bytesThatChangeUnderTheRunAreSeen()
