@@ -295,6 +295,20 @@ private slots:
         QVERIFY(!listScratch(place.root() / "nowhere").ok());
     }
 
+    void theFilesOfOneRunCanBeKept()
+    {
+        const Place place;
+        for (const char* run : {"run_1", "run_11", "run_2"})
+            QVERIFY(ScratchFile::open({place.root(), run, 0, 8192, 1}).ok());
+
+        auto removed = std::move(removeStaleScratch(place.root(), "run_1")).value();
+
+        auto left = std::move(listScratch(place.root())).value();
+        QCOMPARE(removed.size(), std::size_t{2});
+        QCOMPARE(left.size(), std::size_t{1});
+        QCOMPARE(left[0].path.filename().string(), std::string("millrace-run_1-0.scratch"));
+    }
+
     void removingTakesOnlyOurOwnFile()
     {
         const Place place;
