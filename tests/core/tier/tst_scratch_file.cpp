@@ -138,6 +138,31 @@ private slots:
         QVERIFY(!std::filesystem::exists(place.file()));
     }
 
+    void aLargeFileIsStoppedHalfWay_data()
+    {
+        QTest::addColumn<bool>("direct");
+        QTest::newRow("direct, if it is offered") << true;
+        QTest::newRow("buffered") << false;
+    }
+
+    void aLargeFileIsStoppedHalfWay()
+    {
+        QFETCH(bool, direct);
+        const Place place;
+        constexpr std::uint64_t kLarge = std::uint64_t{256} << 20;
+        Filled filled;
+        ScratchOptions options = filled.options();
+        options.direct = direct;
+        options.cancelled = [&] { return filled.last >= kLarge / 2; };
+
+        const auto opened = ScratchFile::open(place.spec(kLarge), options);
+
+        QCOMPARE(opened.status().kind(), ErrorKind::Cancelled);
+        QVERIFY(contains(opened.status(), place.file().string()));
+        QVERIFY(filled.last < kLarge / 2 + (2U << 20));
+        QVERIFY(!std::filesystem::exists(place.file()));
+    }
+
     void aForeignFileIsLeftAsItIs()
     {
         const Place place;
