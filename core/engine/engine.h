@@ -84,6 +84,7 @@ private:
     Status prepareWeights();
     RunProgress firstProgress() const;
     Status prepareResume(const std::filesystem::path& runDir);
+    Status refuseIfDone();
     Status openFirst(Source source);
     void recordStopInOpening(const std::string& why);
     void removeLeftScratch() const;

@@ -13,6 +13,7 @@
 
 #include <millrace/library.h>
 #include <millrace/planner.h>
+#include <millrace/run_reader.h>
 
 #include <xxhash.h>
 
@@ -146,16 +147,30 @@ Status Engine::prepareResume(const fs::path& runDir)
         return Status::error(ErrorKind::InvalidArgument,
             datasetPath(m_setup.spec) +
                 ": is not the data the run began with (its tokens differ); put that back");
-    if (m_progress.step >= m_setup.spec.steps)
-        return Status::error(ErrorKind::InvalidArgument,
-            m_runDir.string() + ": this run has done all of its " +
-                std::to_string(m_setup.spec.steps) + " steps; there is nothing to resume");
+    MR_TRY(refuseIfDone());
     auto known = m_store.findRun(m_uuid);
     if (!known.ok())
         MR_TRY(registerRun()); // another history: the run is entered there from here on
     else
         m_runId = known.value();
     return m_replans.empty() ? Status() : recordPlan();
+}
+
+// One that has made its last step may still lack its model: it was killed before that was written.
+Status Engine::refuseIfDone()
+{
+    if (m_progress.step < m_setup.spec.steps)
+        return {};
+    auto known = m_store.findRun(m_uuid);
+    auto reader = RunReader::open(m_store.path());
+    if (!known.ok() || !reader.ok())
+        return {}; // another history: it is entered there, and its model written again
+    auto row = reader.value()->run(known.value());
+    if (!row.ok() || row.value().status != "done")
+        return {};
+    return Status::error(ErrorKind::InvalidArgument,
+        m_runDir.string() + ": this run has done all of its " + std::to_string(m_setup.spec.steps) +
+            " steps; there is nothing to resume");
 }
 
 // openBody() for a run that is not yet there.
