@@ -499,6 +499,10 @@
             <source>Dismiss the message</source>
             <translation>メッセージを閉じる</translation>
         </message>
+        <message>
+            <source>Stop</source>
+            <translation>停止</translation>
+        </message>
     </context>
     <context>
         <name>mr::ui::MainWindow</name>
@@ -561,6 +565,14 @@
         <message>
             <source>Reading the last checkpoint…</source>
             <translation>最後のチェックポイントを読み込んでいます…</translation>
+        </message>
+        <message>
+            <source>Writing the scratch file: %1 of %2</source>
+            <translation>スクラッチファイルを書き込んでいます: %1 / %2</translation>
+        </message>
+        <message>
+            <source>Stopping…</source>
+            <translation>停止しています…</translation>
         </message>
         <message>
             <source>Saving the run; the window closes when that is done.</source>

@@ -3,6 +3,7 @@
 #include "bridge/run_feed.h"
 #include "bridge/run_queue.h"
 #include "language.h"
+#include "models/units.h"
 #include "pages/compare_page.h"
 #include "pages/history_page.h"
 #include "pages/home_page.h"
@@ -153,6 +154,11 @@ void MainWindow::wireController()
     connect(m_controller, &SessionController::runStarted, this, &MainWindow::onRunStarted);
     connect(m_controller, &SessionController::runEnded, this, &MainWindow::onRunEnded);
     connect(m_controller, &SessionController::failed, this, &MainWindow::onFailed);
+    connect(m_controller, &SessionController::scratchFilled, this, &MainWindow::showFilling);
+    connect(m_notice, &NoticeBar::stopRequested, this, [this] {
+        m_controller->requestStop();
+        m_notice->showBusy(tr("Stopping…"));
+    });
     connect(m_controller, &SessionController::runChanged, m_live, &LivePage::notify);
     connect(m_controller, &SessionController::runChanged, m_history, &HistoryPage::notify);
     connect(m_controller, &SessionController::runChanged, m_compare, &ComparePage::notify);
@@ -198,7 +204,7 @@ void MainWindow::startRun(const RunSpec& spec)
     m_startedFrom = page();
     m_live->showRun(0);
     showPage(Page::Live);
-    m_notice->showBusy(tr("Opening the model and the dataset…"));
+    showOpening(tr("Opening the model and the dataset…"));
 }
 
 void MainWindow::startComparison(const std::vector<RunSpec>& runs)
@@ -216,7 +222,7 @@ void MainWindow::startComparison(const std::vector<RunSpec>& runs)
     m_live->showRun(0);
     m_compare->compare(0, 0, m_queue->nextName());
     showPage(Page::Compare);
-    m_notice->showBusy(tr("Opening the model and the dataset…"));
+    showOpening(tr("Opening the model and the dataset…"));
 }
 
 void MainWindow::onQueueStarted(qint64 runId, int position)
@@ -253,7 +259,29 @@ void MainWindow::resumeRun(const QString& runDir)
     m_startedFrom = page();
     m_live->showRun(0);
     showPage(Page::Live);
-    m_notice->showBusy(tr("Reading the last checkpoint…"));
+    showOpening(tr("Reading the last checkpoint…"));
+}
+
+void MainWindow::showOpening(const QString& text)
+{
+    m_opening = text;
+    m_notice->showStoppable(text);
+}
+
+// Also of a run that opens again while it goes on: then the Live page has its stop.
+void MainWindow::showFilling(quint64 doneBytes, quint64 allBytes)
+{
+    const SessionController::Phase phase = m_controller->phase();
+    const bool isDone = doneBytes >= allBytes;
+    const QString text = tr("Writing the scratch file: %1 of %2")
+                             .arg(memoryText(static_cast<double>(doneBytes)),
+                                 memoryText(static_cast<double>(allBytes)));
+    if (phase == SessionController::Phase::Opening)
+        m_notice->showStoppable(isDone ? m_opening : text);
+    else if (phase == SessionController::Phase::Running && isDone)
+        m_notice->hide();
+    else if (phase == SessionController::Phase::Running)
+        m_notice->showBusy(text);
 }
 
 void MainWindow::openRun(qint64 runId, bool isLive)

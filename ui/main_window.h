@@ -73,6 +73,8 @@ private:
     void onQueueStarted(qint64 runId, int position);
     void onDropped(
         const QString& next, const QString& before, RunState state, const QString& message);
+    void showOpening(const QString& text);
+    void showFilling(quint64 doneBytes, quint64 allBytes);
     void openRun(qint64 runId, bool isLive);
     void onRunStarted(qint64 runId);
     void onRunEnded(qint64 runId, RunState state, const QString& message);
@@ -96,6 +98,7 @@ private:
     HistoryPage* m_history = nullptr;
     ComparePage* m_compare = nullptr;
     class NoticeBar* m_notice = nullptr; // what the last run ended with, until the next
+    QString m_opening;                   // what it says while a run opens
     StatusStrip* m_status = nullptr;
     LookMenu* m_look = nullptr;
     QAction* m_quit = nullptr;

@@ -1,58 +1,22 @@
 // `millrace train` and `millrace resume`: one run, with its records as JSON lines or for people.
 
 #include "app/cli/commands.h"
+#include "app/cli/scratch_line.h"
 #include "app/cli/spec_options.h"
+#include "app/cli/stop_on_signal.h"
 #include "app/compose.h"
-#include "core/base/bytes.h"
+#include "core/base/clock.h"
 #include "core/engine/engine.h"
 #include "core/telemetry/step_json.h"
 
 #include <millrace/planner.h>
 
-#include <csignal>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 namespace mr::app {
 namespace {
-
-// SIGINT and SIGTERM become requestStop(): finish the step, save, end. A second one ends at once.
-class StopOnSignal
-{
-public:
-    StopOnSignal()
-    {
-        sigemptyset(&m_set);
-        sigaddset(&m_set, SIGINT);
-        sigaddset(&m_set, SIGTERM);
-        pthread_sigmask(SIG_BLOCK, &m_set, nullptr); // before any thread is made: all inherit it
-    }
-
-    void watch(Engine& engine)
-    {
-        m_thread = std::jthread([this, &engine](const std::stop_token& stop) {
-            const timespec tick{0, 100'000'000};
-            while (!stop.stop_requested()) {
-                if (sigtimedwait(&m_set, nullptr, &tick) < 0)
-                    continue;
-                m_seen = true;
-                (void)std::fputs("millrace: stopping after this step, then saving\n", stderr);
-                engine.requestStop();
-                pthread_sigmask(SIG_UNBLOCK, &m_set, nullptr);
-                return;
-            }
-        });
-    }
-
-    void end() { m_thread = {}; }
-
-private:
-    sigset_t m_set{};
-    std::atomic<bool> m_seen = false;
-    std::jthread m_thread;
-};
 
 std::string startLine(const Engine& engine, const Device& device)
 {
@@ -99,9 +63,40 @@ void printStep(const StepRow& row)
     (void)std::fflush(stdout);
 }
 
-EngineHooks hooksFor(bool json)
+// How a run is opened: what it tells, and what ends it. Outlives the engine.
+struct Opening {
+    explicit Opening(bool json)
+        : line(scratchLineKind(json), scratchLineWriter(scratchLineKind(json)))
+    {
+    }
+
+    OpeningWatch watch()
+    {
+        return {[this](std::uint64_t done, std::uint64_t all) { line.show(nowNs(), done, all); },
+            [this] { return signals.isSeen(); }};
+    }
+
+    StopOnSignal signals;
+    ScratchLine line;
+};
+
+int notOpened(const Status& status, Opening& opening, bool json)
+{
+    opening.line.end();
+    if (status.kind() != ErrorKind::Cancelled)
+        return fail(status, json);
+    (void)std::fprintf(stderr, "millrace: %s\n", status.message().c_str());
+    if (json)
+        printLine(
+            nlohmann::json{{"event", "end"}, {"status", "stopped"}, {"reason", status.message()}}
+                .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    return exitCode(status);
+}
+
+EngineHooks hooksFor(Opening& opening, bool json)
 {
     EngineHooks hooks;
+    hooks.opening = opening.watch();
     hooks.records.onStep = [json](const StepRow& row) {
         if (json)
             printLine(toJson(row));
@@ -133,8 +128,9 @@ EngineHooks hooksFor(bool json)
     return hooks;
 }
 
-int carryOut(Engine& engine, const Device& device, StopOnSignal& signals, bool json)
+int carryOut(Engine& engine, const Device& device, Opening& opening, bool json)
 {
+    opening.line.end();
     if (json)
         printLine(startLine(engine, device));
     else
@@ -142,11 +138,10 @@ int carryOut(Engine& engine, const Device& device, StopOnSignal& signals, bool j
             static_cast<long long>(engine.runId()), engine.runDir().c_str(),
             static_cast<long long>(engine.setup().table.parameters),
             engine.setup().spec.policy.c_str(), static_cast<long long>(engine.setup().spec.steps));
-    signals.watch(engine);
-    if (const Status started = engine.start(); !started.ok())
-        return fail(started, json);
-    const Status ended = engine.wait();
-    signals.end();
+    opening.signals.watch(engine);
+    const Status started = engine.start();
+    const Status ended = started.ok() ? engine.wait() : started;
+    opening.signals.end();
     if (!ended.ok())
         return fail(ended, json);
     const bool finished = engine.state() == RunState::Finished;
@@ -170,7 +165,7 @@ struct TrainOptions {
 
 int train(const TrainOptions& options)
 {
-    StopOnSignal signals;
+    Opening opening(options.json);
     auto asked = options.spec.spec();
     if (!asked.ok())
         return fail(asked.status(), options.json);
@@ -193,16 +188,16 @@ int train(const TrainOptions& options)
     auto store = openStore(spec.value().database);
     if (!store.ok())
         return fail(store.status(), options.json);
-    auto engine =
-        Engine::open(spec.value(), *device.value(), *store.value(), hooksFor(options.json));
+    auto engine = Engine::open(
+        spec.value(), *device.value(), *store.value(), hooksFor(opening, options.json));
     if (!engine.ok())
-        return fail(engine.status(), options.json);
-    return carryOut(*engine.value(), *device.value(), signals, options.json);
+        return notOpened(engine.status(), opening, options.json);
+    return carryOut(*engine.value(), *device.value(), opening, options.json);
 }
 
 int resume(const TrainOptions& options)
 {
-    StopOnSignal signals;
+    Opening opening(options.json);
     auto spec = readRunSpec(options.runDir);
     if (!spec.ok())
         return fail(spec.status(), options.json);
@@ -212,11 +207,11 @@ int resume(const TrainOptions& options)
     auto store = openStore(options.database.empty() ? spec.value().database : options.database);
     if (!store.ok())
         return fail(store.status(), options.json);
-    auto engine =
-        Engine::resume(options.runDir, *device.value(), *store.value(), hooksFor(options.json));
+    auto engine = Engine::resume(
+        options.runDir, *device.value(), *store.value(), hooksFor(opening, options.json));
     if (!engine.ok())
-        return fail(engine.status(), options.json);
-    return carryOut(*engine.value(), *device.value(), signals, options.json);
+        return notOpened(engine.status(), opening, options.json);
+    return carryOut(*engine.value(), *device.value(), opening, options.json);
 }
 
 } // namespace

@@ -42,7 +42,7 @@ Result<std::unique_ptr<Session>> together(
 } // namespace
 
 Result<std::unique_ptr<Session>> openOnDevice(
-    const RunSpec& spec, RunStore& store, Session::Listener listener)
+    const RunSpec& spec, RunStore& store, Session::Listener listener, OpeningWatch watch)
 {
     Result<RunSpec> complete = completeForMachine(spec);
     if (!complete.ok())
@@ -54,12 +54,13 @@ Result<std::unique_ptr<Session>> openOnDevice(
     if (!device.ok())
         return device.status();
     Device& borrowed = *device.value();
-    auto session = Session::open(complete.value(), borrowed, store, std::move(listener));
+    auto session =
+        Session::open(complete.value(), borrowed, store, std::move(listener), std::move(watch));
     return together(std::move(device).value(), std::move(session));
 }
 
 Result<std::unique_ptr<Session>> resumeOnDevice(
-    const std::string& runDir, RunStore& store, Session::Listener listener)
+    const std::string& runDir, RunStore& store, Session::Listener listener, OpeningWatch watch)
 {
     Result<RunSpec> spec = readRunSpec(runDir);
     if (!spec.ok())
@@ -68,7 +69,7 @@ Result<std::unique_ptr<Session>> resumeOnDevice(
     if (!device.ok())
         return device.status();
     Device& borrowed = *device.value();
-    auto session = Session::resume(runDir, borrowed, store, std::move(listener));
+    auto session = Session::resume(runDir, borrowed, store, std::move(listener), std::move(watch));
     return together(std::move(device).value(), std::move(session));
 }
 

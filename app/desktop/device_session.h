@@ -14,8 +14,8 @@ namespace mr::app {
 
 // Borrows `store`, which must outlive the session.
 Result<std::unique_ptr<Session>> openOnDevice(
-    const RunSpec& spec, RunStore& store, Session::Listener listener);
+    const RunSpec& spec, RunStore& store, Session::Listener listener, OpeningWatch watch);
 Result<std::unique_ptr<Session>> resumeOnDevice(
-    const std::string& runDir, RunStore& store, Session::Listener listener);
+    const std::string& runDir, RunStore& store, Session::Listener listener, OpeningWatch watch);
 
 } // namespace mr::app

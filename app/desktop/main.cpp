@@ -22,11 +22,12 @@ namespace {
 ui::UiServices makeServices(RunStore& store)
 {
     ui::UiServices services;
-    services.open = [&store](const RunSpec& spec, Session::Listener listener) {
-        return openOnDevice(spec, store, std::move(listener));
+    services.open = [&store](const RunSpec& spec, Session::Listener listener, OpeningWatch watch) {
+        return openOnDevice(spec, store, std::move(listener), std::move(watch));
     };
-    services.resume = [&store](const std::string& runDir, Session::Listener listener) {
-        return resumeOnDevice(runDir, store, std::move(listener));
+    services.resume = [&store](const std::string& runDir, Session::Listener listener,
+                          OpeningWatch watch) {
+        return resumeOnDevice(runDir, store, std::move(listener), std::move(watch));
     };
     services.openReader = &RunReader::open;
     services.inspectMachine = &inspectWithDevices;

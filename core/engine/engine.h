@@ -42,6 +42,7 @@ namespace mr {
 // What the command line adds to a Session: the same stream of records the store gets.
 struct EngineHooks {
     Session::Listener listener;
+    OpeningWatch opening;
     RecorderHooks records;
     std::function<void(const CheckpointWritten&, const RunProgress&)> onCheckpoint;
     // What the steps since the last look measured, before anything is chosen by it; may change it,
@@ -83,6 +84,10 @@ private:
     Status prepareWeights();
     RunProgress firstProgress() const;
     Status prepareResume(const std::filesystem::path& runDir);
+    Status refuseIfDone();
+    Status openFirst(Source source);
+    void recordStopInOpening(const std::string& why);
+    void removeLeftScratch() const;
     Status loadNewestCheckpoint();
 
     // engine_record.cpp
@@ -96,6 +101,8 @@ private:
     // engine_memory.cpp
     Status openBody(Source source);
     Status tryBody(Source source, Tier& lacking);
+    ScratchOptions scratchOptions();
+    bool isStopWanted() const;
     Status planAgain(const Status& why, Tier lacking);
     Status recover(const Status& why);
     bool saveBeforeTeardown();

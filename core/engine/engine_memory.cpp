@@ -21,6 +21,7 @@ namespace {
 
 constexpr int kMostReplans = 8;    // while a run opens: each takes a tenth
 constexpr int kMostRecoveries = 3; // without a completed step between them
+constexpr std::int64_t kShowNs = 100'000'000;
 
 std::string words(const RunSetup& setup)
 {
@@ -62,6 +63,7 @@ Status Engine::tryBody(Source source, Tier& lacking)
     RunDiskSpec disk;
     disk.folder = m_setup.spec.diskPath;
     disk.runId = m_uuid;
+    disk.scratch = scratchOptions();
     const auto verify = m_setup.spec.policyOptions.find("verify");
     if (verify != m_setup.spec.policyOptions.end() && verify->second == "all")
         disk.store.verify = DiskVerify::All;
@@ -78,6 +80,29 @@ Status Engine::tryBody(Source source, Tier& lacking)
     carry.step = m_progress.step;
     m_body->plans().startAfter(carry);
     return {};
+}
+
+// By a call, or by who waits for the run to open.
+bool Engine::isStopWanted() const
+{
+    const auto& isCancelled = m_hooks.opening.isCancelled;
+    return m_stopRequested || (isCancelled && isCancelled());
+}
+
+ScratchOptions Engine::scratchOptions()
+{
+    ScratchOptions options;
+    options.cancelled = [this] { return isStopWanted(); };
+    if (m_hooks.opening.onScratchFill)
+        options.progress = [this, shownNs = std::int64_t{0}](
+                               std::uint64_t done, std::uint64_t all) mutable {
+            const std::int64_t now = nowNs();
+            if (done < all && now - shownNs < kShowNs)
+                return;
+            shownNs = now;
+            m_hooks.opening.onScratchFill(done, all);
+        };
+    return options;
 }
 
 Status Engine::openBody(Source source)

@@ -9,9 +9,11 @@
 #include "core/model/weights.h"
 #include "core/telemetry/run_folder.h"
 #include "core/tier/disk_wear.h"
+#include "core/tier/scratch_file.h"
 
 #include <millrace/library.h>
 #include <millrace/planner.h>
+#include <millrace/run_reader.h>
 
 #include <xxhash.h>
 
@@ -65,21 +67,23 @@ Status refuseIfFull(const fs::path& runDir, std::uint64_t checkpoint)
 } // namespace
 
 Result<std::unique_ptr<Session>> Session::open(
-    const RunSpec& spec, Device& device, RunStore& store, Listener listener)
+    const RunSpec& spec, Device& device, RunStore& store, Listener listener, OpeningWatch watch)
 {
     EngineHooks hooks;
     hooks.listener = std::move(listener);
+    hooks.opening = std::move(watch);
     auto engine = Engine::open(spec, device, store, std::move(hooks));
     if (!engine.ok())
         return engine.status();
     return std::unique_ptr<Session>(std::move(engine).value());
 }
 
-Result<std::unique_ptr<Session>> Session::resume(
-    const std::string& runDir, Device& device, RunStore& store, Listener listener)
+Result<std::unique_ptr<Session>> Session::resume(const std::string& runDir, Device& device,
+    RunStore& store, Listener listener, OpeningWatch watch)
 {
     EngineHooks hooks;
     hooks.listener = std::move(listener);
+    hooks.opening = std::move(watch);
     auto engine = Engine::resume(runDir, device, store, std::move(hooks));
     if (!engine.ok())
         return engine.status();
@@ -101,7 +105,7 @@ Result<std::unique_ptr<Engine>> Engine::open(
     const RunSetup& setup = engine->m_setup;
     MR_TRY(checkDiskWrites(reportOf(setup).diskWriteBytesOfRun, setup.spec.maxDiskWriteBytes));
     engine->m_uuid = newUuid();
-    MR_TRY(engine->openBody(Source::Model));
+    MR_TRY(engine->openFirst(Source::Model));
     MR_TRY(saveRunRecord(engine->m_runDir.string(), engine->newRun()));
     MR_TRY(engine->registerRun());
     return engine;
@@ -130,7 +134,7 @@ Status Engine::prepareResume(const fs::path& runDir)
     // The record does not say who chose it, and it changes no number.
     m_setup.asked.recompute = RecomputeChoice::Auto;
     MR_TRY(refuseIfTooLarge());
-    MR_TRY(openBody(Source::Checkpoint));
+    MR_TRY(openFirst(Source::Checkpoint));
     m_resumedMs = m_progress.activeMs;
     m_evaluatedStep = m_progress.step;
     const auto sequences = static_cast<std::uint64_t>(m_trainSet.count());
@@ -143,16 +147,59 @@ Status Engine::prepareResume(const fs::path& runDir)
         return Status::error(ErrorKind::InvalidArgument,
             datasetPath(m_setup.spec) +
                 ": is not the data the run began with (its tokens differ); put that back");
-    if (m_progress.step >= m_setup.spec.steps)
-        return Status::error(ErrorKind::InvalidArgument,
-            m_runDir.string() + ": this run has done all of its " +
-                std::to_string(m_setup.spec.steps) + " steps; there is nothing to resume");
+    MR_TRY(refuseIfDone());
     auto known = m_store.findRun(m_uuid);
     if (!known.ok())
         MR_TRY(registerRun()); // another history: the run is entered there from here on
     else
         m_runId = known.value();
     return m_replans.empty() ? Status() : recordPlan();
+}
+
+// One that has made its last step may still lack its model: it was killed before that was written.
+Status Engine::refuseIfDone()
+{
+    if (m_progress.step < m_setup.spec.steps)
+        return {};
+    auto known = m_store.findRun(m_uuid);
+    auto reader = RunReader::open(m_store.path());
+    if (!known.ok() || !reader.ok())
+        return {}; // another history: it is entered there, and its model written again
+    auto row = reader.value()->run(known.value());
+    if (!row.ok() || row.value().status != "done")
+        return {};
+    return Status::error(ErrorKind::InvalidArgument,
+        m_runDir.string() + ": this run has done all of its " + std::to_string(m_setup.spec.steps) +
+            " steps; there is nothing to resume");
+}
+
+// openBody() for a run that is not yet there.
+Status Engine::openFirst(Source source)
+{
+    removeLeftScratch();
+    const Status opened = openBody(source);
+    if (!opened.ok() && opened.kind() == ErrorKind::Cancelled)
+        recordStopInOpening(opened.message());
+    return opened;
+}
+
+// Files of runs that crashed and were not resumed: nobody else would ever remove them. One that is
+// resumed later fills its file again. What this run's own crash left is taken over.
+void Engine::removeLeftScratch() const
+{
+    if (m_setup.memory.disk.isActive() && !m_setup.spec.diskPath.empty())
+        // A folder that cannot be read is refused when the file is made.
+        (void)removeStaleScratch(m_setup.spec.diskPath, m_uuid).ok();
+}
+
+// A run folder without a record: the run can be started there again.
+void Engine::recordStopInOpening(const std::string& why)
+{
+    auto known = m_store.findRun(m_uuid);
+    if (known.ok())
+        m_runId = known.value();
+    if (known.ok() || registerRun().ok())
+        (void)m_store.endRun(m_runId, "stopped", 0, why).ok(); // what was stopped stays so
 }
 
 Status Engine::loadNewestCheckpoint()

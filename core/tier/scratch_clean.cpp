@@ -43,13 +43,16 @@ std::optional<FoundScratch> visit(const std::filesystem::path& path, bool remove
     return found;
 }
 
-Result<std::vector<FoundScratch>> visitAll(const std::filesystem::path& folder, bool remove)
+// Files whose names begin with `keep` are left out; empty: none is.
+Result<std::vector<FoundScratch>> visitAll(
+    const std::filesystem::path& folder, bool remove, const std::string& keep = {})
 {
     std::error_code error;
     std::vector<FoundScratch> found;
     for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
          entry.increment(error))
-        if (hasOurName(entry->path()))
+        if (hasOurName(entry->path()) &&
+            (keep.empty() || !entry->path().filename().string().starts_with(keep)))
             if (auto one = visit(entry->path(), remove); one && !(remove && one->inUse))
                 found.push_back(std::move(*one));
     if (error)
@@ -65,9 +68,10 @@ Result<std::vector<FoundScratch>> listScratch(const std::filesystem::path& folde
     return visitAll(folder, false);
 }
 
-Result<std::vector<FoundScratch>> removeStaleScratch(const std::filesystem::path& folder)
+Result<std::vector<FoundScratch>> removeStaleScratch(
+    const std::filesystem::path& folder, const std::string& keep)
 {
-    return visitAll(folder, true);
+    return visitAll(folder, true, keep.empty() ? keep : "millrace-" + keep + "-");
 }
 
 } // namespace mr

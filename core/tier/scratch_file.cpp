@@ -24,6 +24,9 @@ namespace mr {
 namespace {
 
 constexpr std::uint64_t kFillBytes = std::uint64_t{1} << 20;
+// Without direct I/O: else the system would keep gigabytes back, and the fdatasync at the end could
+// neither be shown nor stopped.
+constexpr std::uint64_t kSyncBytes = std::uint64_t{32} << 20;
 constexpr std::size_t kMaxRunId = 64;
 constexpr int kClaimTries = 8; // a file that vanishes each time between open and lock
 
@@ -254,7 +257,9 @@ Status ScratchFile::fill(const ScratchOptions& options) const
     std::uint64_t done = kDiskPageBytes;
     while (done < m_bytes) {
         if (options.cancelled && options.cancelled())
-            return Status::error(ErrorKind::Cancelled, "filling " + m_path.string() + " stopped");
+            return Status::error(ErrorKind::Cancelled, "stopped while the scratch file " +
+                                                           m_path.string() +
+                                                           " was written; it was removed");
         std::memcpy(block.data(), &done, sizeof(done)); // no two blocks alike
         const std::uint64_t bytes = std::min(kFillBytes, m_bytes - done);
         const ssize_t put = ::pwrite(m_descriptor, block.data(), bytes, static_cast<off_t>(done));
@@ -265,7 +270,10 @@ Status ScratchFile::fill(const ScratchOptions& options) const
         if (whole == 0)
             return scratchError("cannot fill at byte " + std::to_string(done) + " of", m_path,
                 put < 0 ? errno : EIO);
+        const bool isSyncDue = !m_direct && done / kSyncBytes != (done + whole) / kSyncBytes;
         done += whole;
+        if (isSyncDue && ::fdatasync(m_descriptor) != 0)
+            return scratchError("cannot bring to the disk", m_path, errno);
         if (options.progress)
             options.progress(done, m_bytes);
     }

@@ -91,7 +91,8 @@ struct FoundScratch {
 
 // Foreign files are not listed, whatever they are called. Ascending by name.
 Result<std::vector<FoundScratch>> listScratch(const std::filesystem::path& folder);
-// Removes those that nobody uses, and returns them.
-Result<std::vector<FoundScratch>> removeStaleScratch(const std::filesystem::path& folder);
+// Removes those that nobody uses, but for the files of run `keep`, and returns them.
+Result<std::vector<FoundScratch>> removeStaleScratch(
+    const std::filesystem::path& folder, const std::string& keep = {});
 
 } // namespace mr

@@ -39,6 +39,7 @@ private slots:
     void aDeviceThatIsNotHereEndsWithTwo();
     void aRunThatDoesNotFitEndsWithThree();
     void anInterruptSavesAndEndsWith130();
+    void anInterruptWhileTheScratchFileIsWrittenRemovesIt();
     void helpEndsWithZero();
     void aDiskThatWasMeasuredIsKnownToPlans();
     void planTellsBytesOfTiersForEveryPolicy();
@@ -235,6 +236,39 @@ void TestCli::anInterruptSavesAndEndsWith130()
     QCOMPARE(whole.code, 0);
     QCOMPARE(resumed.hash(), whole.hash());
     QCOMPARE(m_rig->run(m_rig->resume("interrupted")).code, 2); // it is done
+}
+
+// Some hundred MB of it; nothing is trained.
+void TestCli::anInterruptWhileTheScratchFileIsWrittenRemovesIt()
+{
+    m_rig->folder.write("wide.json", R"({"architectures": ["LlamaForCausalLM"],
+        "model_type": "llama", "hidden_size": 1024, "intermediate_size": 2816,
+        "num_hidden_layers": 4, "num_attention_heads": 16, "num_key_value_heads": 8,
+        "vocab_size": 400, "max_position_embeddings": 64, "rms_norm_eps": 1e-05,
+        "tie_word_embeddings": true})");
+    const std::string disk = m_rig->folder.path("scratch");
+    std::filesystem::create_directories(disk);
+    QStringList arguments =
+        m_rig->train("filling", words("--steps 2 --policy ssd-vertical --device cpu --disk-path"));
+    arguments << QString::fromStdString(disk);
+    arguments[arguments.indexOf(key("--model"))] = key("--from-scratch");
+    arguments[arguments.indexOf(m_rig->modelPath())] = m_rig->path("wide.json");
+    arguments << key("--tokenizer") << m_rig->modelPath();
+    QProcess process;
+    CliRig::start(process, arguments);
+    while (std::filesystem::is_empty(disk))
+        QVERIFY2(!process.waitForFinished(1), process.readAllStandardError().constData());
+    ::kill(static_cast<pid_t>(process.processId()), SIGINT);
+
+    const Finished stopped = CliRig::finish(process);
+
+    QCOMPARE(stopped.code, 130);
+    QVERIFY2(stopped.events("start").empty(), stopped.errors.constData());
+    QCOMPARE(stopped.events("end")[0][key("status")].toString(), key("stopped"));
+    QVERIFY2(stopped.says("stopped while the scratch file"), stopped.errors.constData());
+    QVERIFY(std::filesystem::is_empty(disk));
+    const auto rows = m_rig->run(words("runs --json --db") + QStringList{m_rig->database()});
+    QCOMPARE(rows.lines()[0][key("status")].toString(), key("stopped"));
 }
 
 void TestCli::helpEndsWithZero()

@@ -2,6 +2,7 @@
 
 #include "language.h"
 #include "main_window.h"
+#include "models/units.h"
 #include "pages/dataset_section.h"
 #include "pages/history_page.h"
 #include "pages/home_page.h"
@@ -13,6 +14,7 @@
 #include "ui/support/demo_rows.h"
 #include "ui/support/fake_services.h"
 #include "widgets/message_label.h"
+#include "widgets/notice_bar.h"
 #include "widgets/path_edit.h"
 #include "widgets/token_preview.h"
 
@@ -287,6 +289,32 @@ private slots:
         QCOMPARE(run->openedWith.database, std::string("/nowhere/history.db"));
         run->finish();
         QTRY_VERIFY(!window.controller()->busy());
+    }
+
+    void aRunThatFillsItsFileSaysHowFarAndCanBeStopped()
+    {
+        const auto run = std::make_shared<FakeRun>();
+        run->fillsFirst = true;
+        Theme theme;
+        Language language;
+        MainWindow window(fakeServices(run), theme, language);
+        window.show();
+        auto* notice = window.findChild<NoticeBar*>();
+        auto* stop = notice->findChild<QPushButton*>("stopOpening");
+
+        window.startRun(goodSpec());
+        QVERIFY(stop->isVisible());
+        auto* message = notice->findChild<MessageLabel*>();
+        QTRY_COMPARE(
+            message->text(), QString("Writing the scratch file: %1 of %2")
+                                 .arg(memoryText(3.0 * 0x1p30), memoryText(12.0 * 0x1p30)));
+        stop->click();
+
+        QCOMPARE(message->text(), QString("Stopping…"));
+        QVERIFY(!stop->isVisible());
+        QTRY_VERIFY(!window.controller()->busy());
+        QVERIFY(!notice->isVisible());
+        QCOMPARE(window.page(), MainWindow::Page::Live);
     }
 
     void aRunThatCannotStartSaysWhy()

@@ -64,6 +64,27 @@ private slots:
         QCOMPARE(ended[0][1].value<RunState>(), RunState::Stopped);
     }
 
+    void aStopEndsAFileThatIsBeingFilled()
+    {
+        const auto run = std::make_shared<FakeRun>();
+        run->fillsFirst = true;
+        SessionController controller(fakeServices(run));
+        QSignalSpy filled(&controller, &SessionController::scratchFilled);
+        QSignalSpy ended(&controller, &SessionController::runEnded);
+        QSignalSpy failed(&controller, &SessionController::failed);
+        controller.open({});
+        QTRY_COMPARE(filled.count(), 1);
+        QCOMPARE(filled[0][0].toULongLong(), 3ULL << 30U);
+        QCOMPARE(filled[0][1].toULongLong(), 12ULL << 30U);
+
+        controller.requestStop();
+
+        QTRY_COMPARE(ended.count(), 1);
+        QCOMPARE(ended[0][1].value<RunState>(), RunState::Stopped);
+        QCOMPARE(failed.count(), 0);
+        QVERIFY(!controller.busy());
+    }
+
     void whatCannotBeOpenedIsReportedInItsOwnWords()
     {
         const auto run = std::make_shared<FakeRun>();

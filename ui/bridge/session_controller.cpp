@@ -20,14 +20,16 @@ SessionController::~SessionController()
 
 bool SessionController::open(const RunSpec& spec)
 {
-    return begin([open = m_services.open, spec](
-                     Session::Listener listener) { return open(spec, std::move(listener)); });
+    return begin([open = m_services.open, spec](Session::Listener listener, OpeningWatch watch) {
+        return open(spec, std::move(listener), std::move(watch));
+    });
 }
 
 bool SessionController::resume(const QString& runDir)
 {
-    return begin([resume = m_services.resume, dir = runDir.toStdString()](
-                     Session::Listener listener) { return resume(dir, std::move(listener)); });
+    return begin(
+        [resume = m_services.resume, dir = runDir.toStdString()](Session::Listener listener,
+            OpeningWatch watch) { return resume(dir, std::move(listener), std::move(watch)); });
 }
 
 void SessionController::requestStop()
@@ -71,6 +73,18 @@ Session::Listener SessionController::makeListener()
     };
 }
 
+// Called on m_thread, or on the engine's, which ends before this object does.
+OpeningWatch SessionController::makeWatch()
+{
+    OpeningWatch watch;
+    watch.isCancelled = [this] { return m_stopWanted.load(); };
+    watch.onScratchFill = [this](std::uint64_t done, std::uint64_t all) {
+        QMetaObject::invokeMethod(
+            this, [this, done, all] { emit scratchFilled(done, all); }, Qt::QueuedConnection);
+    };
+    return watch;
+}
+
 void SessionController::work(const Opener& opener)
 {
     const auto finish = [this](qint64 runId, RunState state, const Status& status) {
@@ -82,9 +96,10 @@ void SessionController::work(const Opener& opener)
             Qt::QueuedConnection);
     };
 
-    Result<std::unique_ptr<Session>> opened = opener(makeListener());
+    Result<std::unique_ptr<Session>> opened = opener(makeListener(), makeWatch());
     if (!opened.ok()) {
-        finish(0, RunState::Failed, opened.status());
+        const bool isStopped = opened.status().kind() == ErrorKind::Cancelled;
+        finish(0, isStopped ? RunState::Stopped : RunState::Failed, opened.status());
         return;
     }
     if (m_stopWanted) {

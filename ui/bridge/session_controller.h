@@ -41,22 +41,26 @@ public:
     // False, and nothing happens, while a run is active.
     bool open(const RunSpec& spec);
     bool resume(const QString& runDir);
-    // Finishes the current step, saves, ends: runEnded() follows. Does nothing when idle.
+    // Finishes the current step, saves, ends: runEnded() follows, of run 0 if it was not open yet.
+    // Does nothing when idle.
     void requestStop();
 
 signals:
     void phaseChanged(mr::ui::SessionController::Phase phase);
     void runStarted(qint64 runId);
     void runChanged(qint64 runId); // new rows are in the store; at most ten times a second
+    // Of the scratch file, while a run opens; at most ten times a second.
+    void scratchFilled(quint64 doneBytes, quint64 allBytes);
     void runEnded(qint64 runId, mr::RunState state, const QString& message);
     void failed(const QString& message);
 
 private:
-    using Opener = std::function<Result<std::unique_ptr<Session>>(Session::Listener)>;
+    using Opener = std::function<Result<std::unique_ptr<Session>>(Session::Listener, OpeningWatch)>;
 
     bool begin(Opener opener);
     void work(const Opener& opener); // on m_thread
     Session::Listener makeListener();
+    OpeningWatch makeWatch();
     void setPhase(Phase phase);
     void onStarted(qint64 runId);
     void onFinished(qint64 runId, RunState state, const QString& message);

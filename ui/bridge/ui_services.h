@@ -26,8 +26,10 @@ namespace mr::ui {
 
 struct UiServices {
     // A session on the device that fits the spec; not started yet.
-    std::function<Result<std::unique_ptr<Session>>(const RunSpec&, Session::Listener)> open;
-    std::function<Result<std::unique_ptr<Session>>(const std::string& runDir, Session::Listener)>
+    std::function<Result<std::unique_ptr<Session>>(const RunSpec&, Session::Listener, OpeningWatch)>
+        open;
+    std::function<Result<std::unique_ptr<Session>>(
+        const std::string& runDir, Session::Listener, OpeningWatch)>
         resume;
 
     std::function<Result<std::unique_ptr<RunReader>>(const std::string& database)> openReader;

@@ -7,6 +7,7 @@
 #include <QString>
 #include <QWidget>
 
+class QPushButton;
 class QToolButton;
 
 namespace mr::ui {
@@ -22,6 +23,11 @@ public:
 
     void showError(const QString& message);
     void showBusy(const QString& message);
+    // With a button to stop what is going on.
+    void showStoppable(const QString& message);
+
+signals:
+    void stopRequested();
 
 protected:
     void changeEvent(QEvent* event) override;
@@ -30,6 +36,7 @@ private:
     void retranslate();
 
     MessageLabel* m_message;
+    QPushButton* m_stop;
     QToolButton* m_close;
 };
 

@@ -28,6 +28,19 @@ class RunStore;
 
 enum class RunState : std::uint8_t { Ready, Running, Stopping, Finished, Stopped, Failed };
 
+// Opening a run, seen by whoever waits for it. Policies with state on disk fill their file first,
+// which takes as long as writing it does.
+//
+// Threads  Both are called by the thread that opens, and by the engine's if the run opens again
+//          while it goes on (another plan, memory that lacks). They must return quickly and may
+//          not call into the Session.
+struct OpeningWatch {
+    // Ten times a second at most, and when all is written.
+    std::function<void(std::uint64_t doneBytes, std::uint64_t allBytes)> onScratchFill = {};
+    // Asked after each MiB of it. True: the file is removed, and the run ends as stopped.
+    std::function<bool()> isCancelled = {};
+};
+
 class Session
 {
 public:
@@ -36,13 +49,14 @@ public:
     using Listener = std::function<void(std::int64_t runId)>;
 
     // Borrows `device` and `store`; both must outlive the Session. Blocks while the model and
-    // dataset are read: call it off the UI thread.
-    static Result<std::unique_ptr<Session>> open(
-        const RunSpec& spec, Device& device, RunStore& store, Listener listener);
+    // dataset are read: call it off the UI thread. Cancelled: the watch said so; the history has
+    // the run as stopped.
+    static Result<std::unique_ptr<Session>> open(const RunSpec& spec, Device& device,
+        RunStore& store, Listener listener, OpeningWatch watch = {});
 
     // Continues the run in `runDir` from its last good checkpoint.
-    static Result<std::unique_ptr<Session>> resume(
-        const std::string& runDir, Device& device, RunStore& store, Listener listener);
+    static Result<std::unique_ptr<Session>> resume(const std::string& runDir, Device& device,
+        RunStore& store, Listener listener, OpeningWatch watch = {});
 
     virtual ~Session() = default; // asks to stop and waits for the threads
 

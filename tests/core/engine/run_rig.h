@@ -122,6 +122,8 @@ struct RunRig {
     // Called on the engine thread when a run looks at what it measured (EngineHooks).
     std::function<void(Feedback&)> onRates;
 
+    OpeningWatch opening; // of the runs that follow
+
     // Called on the engine thread after the checkpoint of a step.
     using AtCheckpoint = std::function<void(Engine&, std::int64_t step)>;
 
@@ -163,6 +165,7 @@ private:
     {
         EngineHooks hooks;
         hooks.onRates = onRates;
+        hooks.opening = opening;
         if (at)
             hooks.onCheckpoint = [this, at](const CheckpointWritten&, const RunProgress& progress) {
                 at(*m_engine, progress.step);

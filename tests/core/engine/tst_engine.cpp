@@ -81,6 +81,8 @@ private slots:
     void aRunWithoutAGoodCheckpointSaysWhichFileIsBroken();
     void aManifestOfWrongTypesIsBrokenAndNoCrash();
     void aFinishedRunIsNotResumed();
+    void aRunKilledBeforeItsModelWasWrittenIsFinished_data();
+    void aRunKilledBeforeItsModelWasWrittenIsFinished();
     void aRunFolderIsNotUsedTwice();
     void aFolderThatIsNoRunIsRefused();
     void otherDataIsRefusedOnResume_data();
@@ -441,6 +443,47 @@ void TestEngine::aFinishedRunIsNotResumed()
     QVERIFY(!resumed.opened.ok());
     QCOMPARE(resumed.opened.kind(), ErrorKind::InvalidArgument);
     QVERIFY(contains(resumed.opened.message(), "all of its 12 steps"));
+}
+
+void TestEngine::aRunKilledBeforeItsModelWasWrittenIsFinished_data()
+{
+    QTest::addColumn<QString>("policy");
+    QTest::newRow("nothing pending") << "resident";
+    QTest::newRow("a window that is applied at the end") << "zenflow";
+}
+
+// Its last checkpoint is there.
+void TestEngine::aRunKilledBeforeItsModelWasWrittenIsFinished()
+{
+    QFETCH(QString, policy);
+    RunSpec spec = m_rig->spec("killed at the end " + policy.toStdString());
+    spec.policy = policy.toStdString();
+    if (spec.policy == "zenflow")
+        spec.policyOptions = {{"interval", "5"}, {"warmup", "1"}};
+    const auto device = smallDevice();
+    const Outcome whole = m_rig->train(spec, *device);
+    QVERIFY2(whole.ended.ok(), whole.ended.message().c_str());
+    const Folder kept;
+    const fs::path model = whole.dir / "model";
+    fs::rename(model, kept.path("model"));
+    QVERIFY(m_rig->store->setStatus(whole.id, "running").ok());
+
+    const Outcome resumed = m_rig->resume(spec.outDir, *device);
+
+    QVERIFY2(resumed.opened.ok(), resumed.opened.message().c_str());
+    QVERIFY2(resumed.ended.ok(), resumed.ended.message().c_str());
+    QCOMPARE(resumed.state, RunState::Finished);
+    QCOMPARE(resumed.progress.weightsHash, whole.progress.weightsHash);
+    const auto bytesOf = [](const std::string& path) {
+        QFile file(QString::fromStdString(path));
+        return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
+    };
+    const QByteArray weights = bytesOf(model / "model.safetensors");
+    QVERIFY(!weights.isEmpty());
+    QCOMPARE(weights, bytesOf(kept.path("model/model.safetensors")));
+    QCOMPARE(m_rig->steps(whole.id).size(), std::size_t{12});
+    QCOMPARE(m_rig->row(whole.id).status, std::string("done"));
+    QCOMPARE(m_rig->resume(spec.outDir, *device).opened.kind(), ErrorKind::InvalidArgument);
 }
 
 void TestEngine::aRunFolderIsNotUsedTwice()

@@ -46,11 +46,16 @@ private slots:
     void aStoppedRunResumesToTheHashOfResident();
     void evaluatingMoreOftenChangesNothing();
     void whatACrashLeftIsTakenOver();
+    void whatOthersLeftIsRemoved();
+    void aStopWhileTheFileIsFilledLeavesNothing();
+    void aStopWhileAResumedRunFillsItsFileIsNoFailure();
+    void aRunSaysHowFarItsFileIs();
     void stepsSayWhatTheDiskMoved();
     void itIsOfferedWhereMemoryLacks();
     void autoTakesItWhereAFolderIsNamed();
     void whatItCannotDoIsSaidBeforeItStarts();
     void aReplanKeepsTheOrderInWhichGradientsAreSummed();
+    void cleanup() { m_rig.opening = {}; }
 
 private:
     RunSpec onDisk(const std::string& name, const Variant& variant) const
@@ -152,6 +157,99 @@ void TestEngineDisk::whatACrashLeftIsTakenOver()
     QVERIFY2(resumed.ended.ok(), resumed.ended.message().c_str());
     QCOMPARE(resumed.progress.weightsHash, residentHash(kVariants[1]));
     QVERIFY(isScratchGone());
+}
+
+// A run that crashed before its first checkpoint is never resumed.
+void TestEngineDisk::whatOthersLeftIsRemoved()
+{
+    QVERIFY(ScratchFile::open({m_scratch.path(), "crashed", 0, 1 << 20, 1}).ok());
+    auto used = ScratchFile::open({m_scratch.path(), "goes-on", 0, 1 << 20, 1});
+    QVERIFY(used.ok());
+    used.value().removeOnClose();
+    const auto device = smallDevice();
+    std::size_t files = 0;
+    RunSpec spec = onDisk("after a crash", kVariants[1]);
+    spec.checkpointEvery = 5;
+
+    const Outcome run = m_rig.train(spec, *device,
+        [&](Engine&, std::int64_t) { files = listScratch(m_scratch.path()).value().size(); });
+    used = ScratchFile();
+
+    QVERIFY2(run.ended.ok(), run.ended.message().c_str());
+    QCOMPARE(files, std::size_t{2}); // its own, and the one that is in use
+    QVERIFY(isScratchGone());
+}
+
+void TestEngineDisk::aStopWhileTheFileIsFilledLeavesNothing()
+{
+    const RunSpec spec = onDisk("stopped early", kVariants[1]);
+    const auto device = smallDevice();
+    m_rig.opening.isCancelled = [this] { return !isScratchGone(); }; // true from the first MiB on
+
+    const Outcome stopped = m_rig.train(spec, *device);
+    m_rig.opening = {};
+    const Outcome again = m_rig.train(spec, *device); // nothing is in the way
+
+    QCOMPARE(stopped.opened.kind(), ErrorKind::Cancelled);
+    QVERIFY(isScratchGone());
+    QVERIFY2(again.ended.ok(), again.ended.message().c_str());
+    QCOMPARE(again.progress.weightsHash, residentHash(kVariants[1]));
+    const RunRow row = m_rig.row(again.id - 1);
+    QCOMPARE(row.status, std::string("stopped"));
+    QVERIFY(row.exitReason.find("scratch file") != std::string::npos);
+    QVERIFY(!row.resumable);
+}
+
+void TestEngineDisk::aStopWhileAResumedRunFillsItsFileIsNoFailure()
+{
+    RunSpec spec = onDisk("stopped again", kVariants[1]);
+    spec.checkpointEvery = 5;
+    const auto device = smallDevice();
+    const Outcome first =
+        m_rig.train(spec, *device, [](Engine& engine, std::int64_t) { engine.requestStop(); });
+    QVERIFY2(first.ended.ok(), first.ended.message().c_str());
+    QVERIFY(m_rig.store->endRun(first.id, "failed", 4, "of the test").ok());
+    m_rig.opening.isCancelled = [] { return true; };
+
+    const Outcome stopped = m_rig.resume(spec.outDir, *device);
+    m_rig.opening = {};
+    const RunRow row = m_rig.row(first.id);
+    const Outcome resumed = m_rig.resume(spec.outDir, *device);
+
+    QCOMPARE(stopped.opened.kind(), ErrorKind::Cancelled);
+    QCOMPARE(row.status, std::string("stopped"));
+    QVERIFY(row.resumable);
+    QCOMPARE(row.lastStep, std::int64_t{5});
+    QVERIFY2(resumed.ended.ok(), resumed.ended.message().c_str());
+    QCOMPARE(resumed.progress.weightsHash, residentHash(kVariants[1]));
+    QVERIFY(isScratchGone());
+}
+
+void TestEngineDisk::aRunSaysHowFarItsFileIs()
+{
+    std::string config = smallModelConfig(); // of a file of many MiB
+    config.replace(config.find(": 24"), 4, ": 256");
+    m_rig.folder.write("wide.json", config);
+    RunSpec spec = onDisk("told", kVariants[1]);
+    spec.modelDir.clear();
+    spec.scratchConfig = m_rig.folder.path("wide.json");
+    spec.scratchTokenizer = m_rig.model.path();
+    spec.steps = 1;
+    const auto device = smallDevice();
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> told;
+    std::uint64_t bytes = 0;
+    m_rig.opening.onScratchFill = [&](std::uint64_t done, std::uint64_t all) {
+        told.emplace_back(done, all);
+        bytes = listScratch(m_scratch.path()).value().at(0).bytes;
+    };
+
+    const Outcome run = m_rig.train(spec, *device);
+
+    QVERIFY2(run.ended.ok(), run.ended.message().c_str());
+    QVERIFY(told.size() >= 2); // ten times a second at most, but the first and the last
+    QVERIFY(told.front().first < told.front().second);
+    QCOMPARE(told.back().first, told.back().second);
+    QCOMPARE(told.back().second, bytes);
 }
 
 void TestEngineDisk::stepsSayWhatTheDiskMoved()

@@ -108,6 +108,7 @@ private slots:
     void memoryThatLacksInACopyDamagesNothing();
     void aRunResumedWithLessMemoryIsPlannedAgain();
     void windowsGoOnFromTheirCheckpoint();
+    void aStopWhileARunOpensAgainIsNoFailure();
 
 private:
     std::string hashOf(const RunSpec& spec) const;
@@ -421,6 +422,29 @@ void TestEngineMemory::windowsGoOnFromTheirCheckpoint()
     QCOMPARE(run.progress.weightsHash, hash);
     QVERIFY(contains(m_rig->messages(run.id), "from step 6; step 7 is repeated"));
     QCOMPARE(readRunSpec(spec.outDir).value().policy, std::string("zenflow"));
+}
+
+// Its body is gone and its new file is being filled.
+void TestEngineMemory::aStopWhileARunOpensAgainIsNoFailure()
+{
+    const auto inner = smallDevice(2, CpuDeviceOptions::Mode::Threaded);
+    ScarceDevice device(*inner, {{3, "embed", 1}});
+    RunSpec spec = m_rig->spec("stopped-again");
+    setPolicy(spec, QStringLiteral("ssd-vertical late"));
+    spec.checkpointEvery = 2;
+    int asked = 0;
+    m_rig->opening.isCancelled = [&asked] { return ++asked >= 2; }; // its second file
+
+    const Outcome stopped = m_rig->train(spec, device);
+    m_rig->opening = {};
+    const Outcome resumed = m_rig->resume(spec.outDir, *inner);
+
+    QCOMPARE(device.refused, 1);
+    QVERIFY2(stopped.ended.ok(), stopped.ended.message().c_str());
+    QCOMPARE(stopped.state, RunState::Stopped);
+    QVERIFY2(resumed.ended.ok(), resumed.ended.message().c_str());
+    QCOMPARE(resumed.progress.weightsHash, m_hash);
+    QCOMPARE(m_rig->steps(resumed.id).size(), std::size_t{12});
 }
 
 } // namespace

@@ -138,6 +138,31 @@ private slots:
         QVERIFY(!std::filesystem::exists(place.file()));
     }
 
+    void aLargeFileIsStoppedHalfWay_data()
+    {
+        QTest::addColumn<bool>("direct");
+        QTest::newRow("direct, if it is offered") << true;
+        QTest::newRow("buffered") << false;
+    }
+
+    void aLargeFileIsStoppedHalfWay()
+    {
+        QFETCH(bool, direct);
+        const Place place;
+        constexpr std::uint64_t kLarge = std::uint64_t{256} << 20;
+        Filled filled;
+        ScratchOptions options = filled.options();
+        options.direct = direct;
+        options.cancelled = [&] { return filled.last >= kLarge / 2; };
+
+        const auto opened = ScratchFile::open(place.spec(kLarge), options);
+
+        QCOMPARE(opened.status().kind(), ErrorKind::Cancelled);
+        QVERIFY(contains(opened.status(), place.file().string()));
+        QVERIFY(filled.last < kLarge / 2 + (2U << 20));
+        QVERIFY(!std::filesystem::exists(place.file()));
+    }
+
     void aForeignFileIsLeftAsItIs()
     {
         const Place place;
@@ -293,6 +318,20 @@ private slots:
         QVERIFY(!std::filesystem::exists(place.file()));
         QCOMPARE(contentOf(foreign), std::string("mine"));
         QVERIFY(!listScratch(place.root() / "nowhere").ok());
+    }
+
+    void theFilesOfOneRunCanBeKept()
+    {
+        const Place place;
+        for (const char* run : {"run_1", "run_11", "run_2"})
+            QVERIFY(ScratchFile::open({place.root(), run, 0, 8192, 1}).ok());
+
+        auto removed = std::move(removeStaleScratch(place.root(), "run_1")).value();
+
+        auto left = std::move(listScratch(place.root())).value();
+        QCOMPARE(removed.size(), std::size_t{2});
+        QCOMPARE(left.size(), std::size_t{1});
+        QCOMPARE(left[0].path.filename().string(), std::string("millrace-run_1-0.scratch"));
     }
 
     void removingTakesOnlyOurOwnFile()

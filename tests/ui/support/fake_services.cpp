@@ -5,6 +5,7 @@
 #include <QDir>
 #include <QFile>
 
+#include <thread>
 #include <utility>
 
 namespace mr::ui::test {
@@ -134,8 +135,14 @@ private:
 };
 
 Result<std::unique_ptr<Session>> makeSession(
-    const std::shared_ptr<FakeRun>& run, Session::Listener listener)
+    const std::shared_ptr<FakeRun>& run, Session::Listener listener, const OpeningWatch& watch)
 {
+    if (run->fillsFirst) {
+        watch.onScratchFill(3 * kGiB, 12 * kGiB);
+        while (!watch.isCancelled())
+            std::this_thread::yield();
+        return Status::error(ErrorKind::Cancelled, "stopped while the scratch file was written");
+    }
     const std::scoped_lock lock(run->mutex);
     if (!run->openFailure.ok())
         return run->openFailure;
@@ -318,20 +325,22 @@ UiServices fakeServices(
     std::shared_ptr<FakeRun> run, std::shared_ptr<const std::vector<RunRow>> runs)
 {
     UiServices services;
-    services.open = [run](const RunSpec& spec, Session::Listener listener) {
+    services.open = [run](const RunSpec& spec, Session::Listener listener,
+                        const OpeningWatch& watch) {
         {
             const std::scoped_lock lock(run->mutex);
             run->openedWith = spec;
             run->opened.push_back(spec);
         }
-        return makeSession(run, std::move(listener));
+        return makeSession(run, std::move(listener), watch);
     };
-    services.resume = [run](const std::string& dir, Session::Listener listener) {
+    services.resume = [run](const std::string& dir, Session::Listener listener,
+                          const OpeningWatch& watch) {
         {
             const std::scoped_lock lock(run->mutex);
             run->resumedDir = dir;
         }
-        return makeSession(run, std::move(listener));
+        return makeSession(run, std::move(listener), watch);
     };
     services.openReader = [runs](const std::string&) -> Result<std::unique_ptr<RunReader>> {
         return std::unique_ptr<RunReader>(new FakeReader(runs));

@@ -33,9 +33,10 @@ struct FakeRun {
     bool endNow = false;
     bool stopComesLate = false; // a stop finds the last step done: the run ends as finished
     bool destroyed = false;
-    Status openFailure;  // of open() and resume()
-    Status startFailure; // of start()
-    Status endFailure;   // of wait()
+    bool fillsFirst = false; // open() and resume() tell of half a file until they are stopped
+    Status openFailure;      // of open() and resume()
+    Status startFailure;     // of start()
+    Status endFailure;       // of wait()
     RunSpec openedWith;
     std::vector<RunSpec> opened; // all of them, in order; runs are numbered from 7
     std::string resumedDir;

@@ -1,0 +1,39 @@
+// StopOnSignal: SIGINT and SIGTERM stop a run: what is being opened ends at once, a step is
+// finished and saved. A second one ends the program.
+//
+// Threads    Made and destroyed by the main thread before and after all others.
+// Ownership  The engine is lent between watch() and end().
+
+#pragma once
+
+#include "core/engine/engine.h"
+
+#include <atomic>
+#include <csignal>
+#include <mutex>
+#include <thread>
+
+namespace mr::app {
+
+class StopOnSignal
+{
+public:
+    StopOnSignal();
+
+    bool isSeen() const noexcept { return m_isSeen; }
+    // Stops it at once if the signal has come already.
+    void watch(Engine& engine);
+    void end();
+
+private:
+    void run(const std::stop_token& stop);
+    void pass();
+
+    sigset_t m_set{};
+    std::atomic<bool> m_isSeen = false;
+    std::mutex m_mutex;
+    Engine* m_engine = nullptr; // guarded by m_mutex
+    std::jthread m_thread;      // last: joined before what it uses goes
+};
+
+} // namespace mr::app

@@ -1,0 +1,130 @@
+#!/usr/bin/env bash
+# Runs that are killed (SIGKILL) at random instants and resumed must end with the bits of one that was left alone:
+# every checkpoint's hash and the last one's, a history without a step twice, and nothing left lying about.
+set -euo pipefail
+root=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.." && pwd)
+
+usage() {
+    cat <<'TEXT'
+tests/bench/soak.sh [--kills N] [--policy P[,P...]] [--folder F] [--steps N] [--seed N]
+
+Trains the bundled sample under each policy, kills it N times (default 100), and prints a table.
+P is a policy and its options, as ssd-vertical:late=0.5:tile=64KiB; the default is all policies.
+F is a folder on the disk to be tested (default: the temporary folder); state on disk goes there.
+A run has --steps (default 60) and a checkpoint every three; where it ends before the last kill,
+another begins. Ends with 1 if anything differs. MILLRACE=program may be given.
+TEXT
+}
+
+kills=100
+steps=60
+seed=$((RANDOM * 32768 + RANDOM))
+place=${TMPDIR:-/tmp}
+policies=resident,zero-offload,zero-offload-dpu,deep-optimizer-states,zenflow:interval=2
+policies+=,zenflow:interval=3:state=compact,streamed:late=0.25
+policies+=,ssd-vertical:late=0.25:tile=256KiB,ssd-vertical:disk-share=0.5:state=compact:tile=64KiB
+while [ $# -gt 0 ]; do
+    case $1 in
+    -h | --help) usage && exit 0 ;;
+    esac
+    [ $# -ge 2 ] || { usage >&2 && exit 2; }
+    case $1 in
+    --kills) kills=$2 ;;
+    --policy) policies=$2 ;;
+    --folder) place=$2 ;;
+    --steps) steps=$2 ;;
+    --seed) seed=$2 ;;
+    *) usage >&2 && exit 2 ;;
+    esac
+    shift 2
+done
+[[ $kills =~ ^[1-9][0-9]*$ && $steps =~ ^[1-9][0-9]*$ && $seed =~ ^[0-9]+$ && -d $place ]] ||
+    { usage >&2 && exit 2; }
+
+millrace=${MILLRACE:-$root/build/release/bin/millrace}
+folder=$(mktemp -d "$place/millrace-soak.XXXXXX")
+disk=$folder/disk
+mkdir "$disk"
+export XDG_DATA_HOME=$folder # its own history and rates
+# shellcheck source=tests/bench/soak_life.sh
+. "$root/tests/bench/soak_life.sh"
+trap 'end_life; rm -rf "$folder"' EXIT
+RANDOM=$((seed % 32768))
+
+# command POLICY[:KEY=VALUE...]: sets `arguments`, all but where the run goes.
+command_of() {
+    local parts
+    IFS=: read -ra parts <<<"$1"
+    arguments=(--model "$root/resources/sample/model" --data "$root/resources/sample/train.jsonl"
+        --seq-len 48 --micro-batch 2 --accumulate 2 --lr 1e-3 --precision bf16 --device cpu
+        --threads 1 --steps "$steps" --eval-every 0 --hold-out 0 --checkpoint-every 3
+        --policy "${parts[0]}")
+    local option
+    for option in "${parts[@]:1}"; do
+        arguments+=(--policy-option "$option")
+    done
+    if [[ ${parts[0]} == ssd-* ]]; then
+        arguments+=(--disk-path "$disk")
+    fi
+}
+
+# The run that is left alone. Sets `span`: a life lasts up to a third of it.
+whole_run() {
+    local begin=${EPOCHREALTIME/./}
+    rm -rf "$folder/whole"
+    "$millrace" train "${arguments[@]}" --out "$folder/whole" --db "$folder/h.db" --json \
+        >"$folder/whole.log" 2>"$folder/errors" || { problem "the run that is left alone" && return 1; }
+    span=$(((${EPOCHREALTIME/./} - begin) / 3000)) # ms
+    [ "$span" -gt 0 ] || span=1
+}
+
+# Compares a run that ended with the one that was left alone.
+check_run() {
+    # Every line of the killed one's must be in the other's; the last is the end's.
+    hashes "$folder/run.log" >"$folder/run.hashes"
+    hashes "$folder/whole.log" >"$folder/whole.hashes"
+    if grep -vxF -f "$folder/whole.hashes" "$folder/run.hashes" >"$folder/errors" ||
+        [ "$(tail -n 1 "$folder/run.hashes")" != "$(tail -n 1 "$folder/whole.hashes")" ]; then
+        problem "other weights than those of the run that was left alone"
+    fi
+    curve "$(run_id "$folder/run.log")" >"$folder/run.curve"
+    curve "$(run_id "$folder/whole.log")" >"$folder/whole.curve"
+    [ "$(wc -l <"$folder/whole.curve")" -eq "$steps" ] || problem "a history without all steps"
+    diff "$folder/whole.curve" "$folder/run.curve" >"$folder/errors" || problem "another history"
+    cmp -s "$folder/whole/model/model.safetensors" "$run/model/model.safetensors" ||
+        problem "another model"
+    [ -z "$(ls -A "$disk")" ] || problem "left in the scratch folder: $(echo "$disk"/*)"
+    ! compgen -G "$run/checkpoints/.step-*" >/dev/null || problem "half a checkpoint was left"
+    runs=$((runs + 1))
+}
+
+# One policy: a row of the table.
+soak() {
+    killed=0 inside=0 opening=0 resumed=0 anew=0 runs=0 problems=0
+    command_of "$1"
+    whole_run || return 0
+    while [ "$problems" -eq 0 ]; do
+        fresh_run
+        until live; do
+            [ "$problems" -eq 0 ] || break 2
+        done
+        check_run
+        [ "$killed" -lt "$kills" ] || break
+    done
+}
+
+failed=0
+echo "seed $seed"
+echo "| policy | kills | inside a checkpoint | while opening | resumes | begun again | runs | equal |"
+echo "|---|---|---|---|---|---|---|---|"
+IFS=, read -ra list <<<"$policies"
+for policy in "${list[@]}"; do
+    soak "$policy"
+    equal=yes
+    if [ "$problems" -gt 0 ]; then
+        equal=NO
+        failed=1
+    fi
+    echo "| $policy | $killed | $inside | $opening | $resumed | $anew | $runs | $equal |"
+done
+exit $failed
