@@ -23,6 +23,7 @@ place=${TMPDIR:-/tmp}
 policies=resident,zero-offload,zero-offload-dpu,deep-optimizer-states,zenflow:interval=2
 policies+=,zenflow:interval=3:state=compact,streamed:late=0.25
 policies+=,ssd-vertical:late=0.25:tile=256KiB,ssd-vertical:disk-share=0.5:state=compact:tile=64KiB
+policies+=,ssd-vertical:weights-on-disk=1:gradients-on-disk=1:tile=64KiB
 while [ $# -gt 0 ]; do
     case $1 in
     -h | --help) usage && exit 0 ;;
