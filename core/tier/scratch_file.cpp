@@ -14,10 +14,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <sstream>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 namespace mr {
@@ -28,6 +30,8 @@ constexpr std::uint64_t kFillBytes = std::uint64_t{1} << 20;
 // neither be shown nor stopped.
 constexpr std::uint64_t kSyncBytes = std::uint64_t{32} << 20;
 constexpr std::size_t kMaxRunId = 64;
+constexpr auto kLockWait = std::chrono::milliseconds(20);
+constexpr int kLockTries = 150;
 constexpr int kClaimTries = 8; // a file that vanishes each time between open and lock
 
 Status checkSpec(const ScratchSpec& spec)
@@ -58,19 +62,20 @@ Status foreign(const std::filesystem::path& path)
                         "choose another folder.");
 }
 
-// "1: FLOCK  ADVISORY  WRITE 1234 fe:00:1234567 0 EOF" (proc(5)). Empty: not told.
-std::string lockHolder(std::uint64_t inode)
+// "1: FLOCK  ADVISORY  WRITE 1234 fe:00:1234567 0 EOF" (proc(5)). 0: not told.
+pid_t lockHolder(std::uint64_t inode)
 {
     std::ifstream locks("/proc/locks");
     std::string line;
     while (std::getline(locks, line)) {
         std::istringstream words(line);
-        std::string number, kind, mode, access, process, file;
+        std::string number, kind, mode, access, file;
+        pid_t process = 0;
         if ((words >> number >> kind >> mode >> access >> process >> file) && kind == "FLOCK" &&
             file.ends_with(":" + std::to_string(inode)))
-            return " (process " + process + ")";
+            return process;
     }
-    return {};
+    return 0;
 }
 
 // False, if the system says that no aligned page can go past its cache. Kernels before 6.1 are
@@ -140,13 +145,13 @@ Result<ScratchFile> ScratchFile::open(const ScratchSpec& spec, const ScratchOpti
     file.m_path =
         spec.folder / ("millrace-" + spec.runId + "-" + std::to_string(spec.index) + ".scratch");
     file.m_bytes = spec.bytes;
-    MR_TRY(file.claim(spec));
+    MR_TRY(file.claim(spec, options));
     MR_TRY(file.prepare(spec, options));
     return file;
 }
 
 // Opens and locks: from then on the file is ours alone, if it is ours.
-Status ScratchFile::claim(const ScratchSpec& spec)
+Status ScratchFile::claim(const ScratchSpec& spec, const ScratchOptions& options)
 {
     for (int i = 0; i < kClaimTries; ++i) {
         if (m_descriptor >= 0)
@@ -163,15 +168,35 @@ Status ScratchFile::claim(const ScratchSpec& spec)
             return foreign(m_path);
         m_inode = info.st_ino;
         m_deviceNumber = info.st_dev;
-        if (::flock(m_descriptor, LOCK_EX | LOCK_NB) != 0)
-            return Status::error(ErrorKind::Io,
-                m_path.string() + " is in use by another program" + lockHolder(m_inode) +
-                    ". Wait for it to end, or choose another folder than " + spec.folder.string() +
-                    ".");
+        MR_TRY(lock(spec, options));
         if (::stat(m_path.c_str(), &info) == 0 && info.st_ino == m_inode)
             return {};
     }
     return scratchError("cannot claim", m_path, EAGAIN);
+}
+
+// A program that was killed has its lock until the system has ended its requests: that is waited
+// for, a living one is not.
+Status ScratchFile::lock(const ScratchSpec& spec, const ScratchOptions& options) const
+{
+    pid_t holder = 0;
+    for (int i = 0; i < kLockTries; ++i) {
+        if (::flock(m_descriptor, LOCK_EX | LOCK_NB) == 0)
+            return {};
+        holder = lockHolder(m_inode);
+        // Not of one that has ended and was not waited for.
+        const std::string program = "/proc/" + std::to_string(holder) + "/exe";
+        if (holder > 0 && ::access(program.c_str(), F_OK) == 0)
+            break;
+        if (options.cancelled && options.cancelled())
+            return Status::error(
+                ErrorKind::Cancelled, "stopped while " + m_path.string() + " was in use");
+        std::this_thread::sleep_for(kLockWait);
+    }
+    const std::string who = holder > 0 ? " (process " + std::to_string(holder) + ")" : "";
+    return Status::error(ErrorKind::Io, m_path.string() + " is in use by another program" + who +
+                                            ". Wait for it to end, or choose another folder than " +
+                                            spec.folder.string() + ".");
 }
 
 Status ScratchFile::prepare(const ScratchSpec& spec, const ScratchOptions& options)

@@ -65,7 +65,8 @@ public:
     void removeOnClose() noexcept { m_remove = true; }
 
 private:
-    Status claim(const ScratchSpec& spec);
+    Status claim(const ScratchSpec& spec, const ScratchOptions& options);
+    Status lock(const ScratchSpec& spec, const ScratchOptions& options) const;
     Status prepare(const ScratchSpec& spec, const ScratchOptions& options);
     Status reserve(const ScratchSpec& spec) const;
     Status fill(const ScratchOptions& options) const;

@@ -125,6 +125,10 @@ live() {
     case $code in
     0) return 0 ;;
     137) after_kill ;;
+    2) # Killed when all was done but for saying so.
+        ! grep -q 'nothing to resume' "$folder/errors" || return 0
+        problem "a life ended with code 2"
+        ;;
     *) problem "a life ended with code $code" ;;
     esac
     return 1

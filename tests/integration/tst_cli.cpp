@@ -39,6 +39,7 @@ private slots:
     void aDeviceThatIsNotHereEndsWithTwo();
     void aRunThatDoesNotFitEndsWithThree();
     void anInterruptSavesAndEndsWith130();
+    void aSecondSignalEndsTheProgram();
     void anInterruptWhileTheScratchFileIsWrittenRemovesIt();
     void helpEndsWithZero();
     void aDiskThatWasMeasuredIsKnownToPlans();
@@ -236,6 +237,28 @@ void TestCli::anInterruptSavesAndEndsWith130()
     QCOMPARE(whole.code, 0);
     QCOMPARE(resumed.hash(), whole.hash());
     QCOMPARE(m_rig->run(m_rig->resume("interrupted")).code, 2); // it is done
+}
+
+// Without waiting for the step, which takes long enough.
+void TestCli::aSecondSignalEndsTheProgram()
+{
+    QStringList arguments = m_rig->train("impatient", words("--steps 4 --eval-every 0"));
+    arguments[arguments.indexOf(key("--accumulate")) + 1] = key("3000");
+    QProcess process;
+    CliRig::start(process, arguments);
+    while (!process.readLine().contains("\"event\":\"start\""))
+        QVERIFY(process.canReadLine() || process.waitForReadyRead(30'000));
+    process.setReadChannel(QProcess::StandardError);
+    ::kill(static_cast<pid_t>(process.processId()), SIGINT);
+    while (!process.readLine().contains("stopping"))
+        QVERIFY(process.canReadLine() || process.waitForReadyRead(30'000));
+    QVERIFY(!process.waitForFinished(50)); // it is in its step
+    ::kill(static_cast<pid_t>(process.processId()), SIGTERM);
+
+    QVERIFY(process.waitForFinished(60'000));
+
+    QCOMPARE(process.exitStatus(), QProcess::CrashExit);
+    QCOMPARE(process.exitCode(), SIGTERM);
 }
 
 // Some hundred MB of it; nothing is trained.

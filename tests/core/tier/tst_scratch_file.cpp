@@ -6,6 +6,7 @@
 #include <QtTest>
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -226,6 +227,32 @@ private slots:
         for (const int end : {ready[0], ready[1], done[0], done[1]})
             ::close(end);
         QVERIFY(ScratchFile::open(place.spec()).ok()); // the child is gone, and its lock with it
+    }
+
+    // The system ends its requests after the process.
+    void aLockThatOutlivesItsProcessIsWaitedFor()
+    {
+        const Place place;
+        QVERIFY(ScratchFile::open(place.spec()).ok());
+        const int shared = ::open(place.file().c_str(), O_RDWR | O_CLOEXEC);
+        const pid_t child = ::fork();
+        if (child == 0)
+            ::_exit(::flock(shared, LOCK_EX));
+        int code = -1;
+        ::waitpid(child, &code, 0);
+        QCOMPARE(code, 0);
+        ScratchOptions options;
+        int asked = 0;
+        options.cancelled = [&] {
+            if (++asked == 3)
+                ::close(shared);
+            return false;
+        };
+
+        const auto opened = ScratchFile::open(place.spec(), options);
+
+        QVERIFY2(opened.ok(), opened.status().message().c_str());
+        QCOMPARE(asked, 3);
     }
 
     void whatDoesNotFitIsSaidBeforeAByteIsWritten()
