@@ -13,6 +13,7 @@
 #include "core/data/small_tokenizer.h"
 // clang-format on
 
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -85,6 +86,8 @@ struct Outcome {
     RunProgress progress;
     std::int64_t id = 0;
     std::filesystem::path dir;
+    std::filesystem::path saveDir;
+    Status unsaved;
 };
 
 struct RunRig {
@@ -121,6 +124,13 @@ struct RunRig {
 
     // Called on the engine thread when a run looks at what it measured (EngineHooks).
     std::function<void(Feedback&)> onRates;
+
+    // Where there is no room for a checkpoint. Waiting needs somebody who answers.
+    OnDiskFull onDiskFull = OnDiskFull::Stop;
+    std::chrono::milliseconds pauseCheck{std::chrono::hours(1)};
+    std::string saveFolder;
+    // Called on the telemetry thread.
+    std::function<void(Engine&, const EventRow&)> onMessage;
 
     // Called on the engine thread after the checkpoint of a step.
     using AtCheckpoint = std::function<void(Engine&, std::int64_t step)>;
@@ -163,6 +173,11 @@ private:
     {
         EngineHooks hooks;
         hooks.onRates = onRates;
+        hooks.onDiskFull = onDiskFull;
+        hooks.pauseCheck = pauseCheck;
+        hooks.saveFolder = saveFolder;
+        if (onMessage)
+            hooks.records.onMessage = [this](const EventRow& row) { onMessage(*m_engine, row); };
         if (at)
             hooks.onCheckpoint = [this, at](const CheckpointWritten&, const RunProgress& progress) {
                 at(*m_engine, progress.step);
@@ -183,6 +198,8 @@ private:
         out.progress = m_engine->progress();
         out.id = m_engine->runId();
         out.dir = m_engine->runDir();
+        out.saveDir = m_engine->saveDir();
+        out.unsaved = m_engine->unsaved();
         return out;
     }
 
