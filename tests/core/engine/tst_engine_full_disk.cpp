@@ -325,6 +325,7 @@ void TestEngineFullDisk::checkpointsGoToAnotherFolderAndAreFoundThere()
     QVERIFY2(resumed.opened.ok(), resumed.opened.message().c_str());
     QVERIFY2(resumed.ended.ok(), resumed.ended.message().c_str());
     QCOMPARE(resumed.id, run.id);
+    QVERIFY(contains(m_rig->messages(run.id), "resumed: Resumed after step 8."));
     QCOMPARE(resumed.progress.weightsHash, m_hash);
     QCOMPARE(resumed.saveDir, run.saveDir);
     QCOMPARE(m_rig->steps(run.id).size(), std::size_t{12});
