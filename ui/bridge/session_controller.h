@@ -43,6 +43,7 @@ public:
     bool resume(const QString& runDir);
     // Finishes the current step, saves, ends: runEnded() follows. Does nothing when idle.
     void requestStop();
+    void answerPause(const mr::PauseAnswer& answer);
 
 signals:
     void phaseChanged(mr::ui::SessionController::Phase phase);
