@@ -1047,6 +1047,41 @@
         </message>
     </context>
     <context>
+        <name>mr::ui::PausePanel</name>
+        <message>
+            <source>Paused</source>
+            <translation>一時停止</translation>
+        </message>
+        <message>
+            <source>Try again</source>
+            <translation>もう一度試す</translation>
+        </message>
+        <message>
+            <source>Write it now; for when you have made some room.</source>
+            <translation>今すぐ書き込みます。空きを作ったあとに使います。</translation>
+        </message>
+        <message>
+            <source>Choose another folder…</source>
+            <translation>別のフォルダーを選ぶ…</translation>
+        </message>
+        <message>
+            <source>This and later checkpoints, and the trained model, are written there. Older checkpoints stay where they are.</source>
+            <translation>今回以降のチェックポイントと学習済みモデルをそこに書き込みます。以前のチェックポイントは元の場所に残ります。</translation>
+        </message>
+        <message>
+            <source>Go on without</source>
+            <translation>保存せずに続ける</translation>
+        </message>
+        <message>
+            <source>Train on without writing it. Should the run end before the next checkpoint, it goes on from the last one that was written.</source>
+            <translation>書き込まずに学習を続けます。次のチェックポイントの前に実行が終わった場合は、最後に書き込まれたものから続きます。</translation>
+        </message>
+        <message>
+            <source>Folder for checkpoints</source>
+            <translation>チェックポイントのフォルダー</translation>
+        </message>
+    </context>
+    <context>
         <name>mr::ui::RunHeader</name>
         <message>
             <source>%1 (at %2)</source>
@@ -1056,6 +1091,14 @@
         <message>
             <source>Simulated link</source>
             <translation>模擬リンク</translation>
+        </message>
+        <message>
+            <source>Stop</source>
+            <translation>停止</translation>
+        </message>
+        <message>
+            <source>End the run with what is saved already. It can be resumed from there.</source>
+            <translation>すでに保存されたところまでで実行を終えます。そこから再開できます。</translation>
         </message>
         <message>
             <source>Stop and save</source>
@@ -1141,6 +1184,37 @@
         <message>
             <source>Another run is active; stop it first.</source>
             <translation>別の実行が進行中です。先に停止してください。</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::RunPauseText</name>
+        <message>
+            <source>Paused: the disk is full</source>
+            <translation>一時停止: ディスクの空きがありません</translation>
+        </message>
+        <message>
+            <source>Paused: the folder cannot be written</source>
+            <translation>一時停止: フォルダーに書き込めません</translation>
+        </message>
+        <message>
+            <source>The trained model needs %1 in %2.</source>
+            <translation>学習済みモデルには %2 に %1 が必要です。</translation>
+        </message>
+        <message>
+            <source>The checkpoint of step %1 needs %2 in %3.</source>
+            <translation>ステップ %1 のチェックポイントには %3 に %2 が必要です。</translation>
+        </message>
+        <message>
+            <source>%1 are free there.</source>
+            <translation>空きは %1 です。</translation>
+        </message>
+        <message>
+            <source>It could not be written: %1.</source>
+            <translation>書き込めませんでした: %1。</translation>
+        </message>
+        <message>
+            <source>Nothing is lost: training waits, and goes on by itself when there is room.</source>
+            <translation>失われたものはありません。学習は待機し、空きができると自動的に続きます。</translation>
         </message>
     </context>
     <context>

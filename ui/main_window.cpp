@@ -130,6 +130,7 @@ void MainWindow::wirePages()
     connect(m_newRun, &NewRunPage::startRequested, this, &MainWindow::startRun);
     connect(m_newRun, &NewRunPage::comparisonRequested, this, &MainWindow::startComparison);
     connect(m_live, &LivePage::stopRequested, m_controller, &SessionController::requestStop);
+    connect(m_live, &LivePage::pauseAnswered, m_controller, &SessionController::answerPause);
     connect(m_live, &LivePage::resumeRequested, this, &MainWindow::resumeRun);
     connect(m_live, &LivePage::newRunRequested, this, [this] { showPage(Page::NewRun); });
     connect(m_live, &LivePage::historyRequested, this, [this] { showPage(Page::History); });

@@ -32,7 +32,7 @@ Result<Json> describeRun(const std::string& path)
         return spec.status();
     Json json{{"kind", "run"}, {"name", spec.value().name}, {"steps", spec.value().steps},
         {"policy", spec.value().policy}, {"checkpoints", Json::array()}};
-    for (const fs::path& checkpoint : listCheckpoints(path))
+    for (const fs::path& checkpoint : listCheckpoints(path, spec.value().saveDir))
         json["checkpoints"].push_back(checkpoint.string());
     return json;
 }

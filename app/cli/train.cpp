@@ -11,6 +11,9 @@
 
 #include <millrace/planner.h>
 
+#include <unistd.h>
+
+#include <csignal>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -47,7 +50,7 @@ std::string endLine(const Engine& engine, const char* status)
     json["final_loss"] = progress.lastLoss;
     json["weights_hash"] = progress.weightsHash;
     json["seconds"] = static_cast<double>(progress.activeMs) / 1000.0;
-    json["model"] = (engine.runDir() / "model").string();
+    json["model"] = (engine.saveDir() / "model").string();
     return json.dump();
 }
 
@@ -93,10 +96,44 @@ int notOpened(const Status& status, Opening& opening, bool json)
     return exitCode(status);
 }
 
-EngineHooks hooksFor(Opening& opening, bool json)
+struct TrainOptions {
+    SpecOptions spec;
+    std::string runDir;
+    std::string database;
+    std::string onDiskFull;
+    std::string checkpointDir;
+    bool json = false;
+    bool dryRun = false;
+};
+
+Result<OnDiskFull> parseOnDiskFull(const std::string& word)
 {
+    if (word.empty()) // somebody who sees the message can do something about it
+        return ::isatty(STDERR_FILENO) != 0 ? OnDiskFull::Wait : OnDiskFull::Stop;
+    if (word == "wait")
+        return OnDiskFull::Wait;
+    if (word == "stop")
+        return OnDiskFull::Stop;
+    if (word == "skip")
+        return OnDiskFull::Skip;
+    return Status::error(
+        ErrorKind::InvalidArgument, "--on-disk-full '" + word + "': want stop, wait or skip");
+}
+
+void sayHowToGoOn()
+{
+    (void)std::fputs("millrace: Ctrl-C ends the run with what is saved already; "
+                     "`millrace resume RUN --checkpoint-dir FOLDER` goes on with another folder\n",
+        stderr);
+}
+
+EngineHooks hooksFor(const TrainOptions& options, OnDiskFull onDiskFull, Opening& opening)
+{
+    const bool json = options.json;
     EngineHooks hooks;
     hooks.opening = opening.watch();
+    hooks.onDiskFull = onDiskFull;
+    hooks.saveFolder = options.checkpointDir;
     hooks.records.onStep = [json](const StepRow& row) {
         if (json)
             printLine(toJson(row));
@@ -117,6 +154,10 @@ EngineHooks hooksFor(Opening& opening, bool json)
             printLine(toJson(row));
         else if (!json || row.level != EventLevel::Info)
             (void)std::fprintf(stderr, "millrace: %s\n", row.text.c_str());
+        if (json && row.code == "paused") // in any case: somebody has to make room
+            (void)std::fprintf(stderr, "millrace: %s\n", row.text.c_str());
+        if (row.code == "paused")
+            sayHowToGoOn();
     };
     hooks.onCheckpoint = [json](const CheckpointWritten& written, const RunProgress& progress) {
         if (json)
@@ -126,6 +167,21 @@ EngineHooks hooksFor(Opening& opening, bool json)
                           .dump());
     };
     return hooks;
+}
+
+// It ended as it was asked to, but not everything is on the disk.
+int failUnsaved(const Engine& engine, bool json)
+{
+    if (json)
+        printLine(endLine(engine, "stopped"));
+    const bool canResume = !engine.checkpoints().empty();
+    return fail(Status::error(engine.unsaved().kind(),
+                    "stopped at step " + std::to_string(engine.progress().step) + ": " +
+                        engine.unsaved().message() +
+                        (canResume ? "; make room and continue from there with `millrace resume " +
+                                         engine.saveDir().string() + "`"
+                                   : "")),
+        json);
 }
 
 int carryOut(Engine& engine, const Device& device, Opening& opening, bool json)
@@ -142,30 +198,27 @@ int carryOut(Engine& engine, const Device& device, Opening& opening, bool json)
     const Status started = engine.start();
     const Status ended = started.ok() ? engine.wait() : started;
     opening.signals.end();
+    if (!engine.unsaved().ok())
+        return failUnsaved(engine, json);
     if (!ended.ok())
         return fail(ended, json);
     const bool finished = engine.state() == RunState::Finished;
     if (json)
         printLine(endLine(engine, finished ? "done" : "stopped"));
     else if (finished)
-        std::printf("done: the model is in %s\n", (engine.runDir() / "model").c_str());
+        std::printf("done: the model is in %s\n", (engine.saveDir() / "model").c_str());
     else
         std::printf(
             "stopped and saved: continue with `millrace resume %s`\n", engine.runDir().c_str());
     return finished ? 0 : 130;
 }
 
-struct TrainOptions {
-    SpecOptions spec;
-    std::string runDir;
-    std::string database;
-    bool json = false;
-    bool dryRun = false;
-};
-
 int train(const TrainOptions& options)
 {
     Opening opening(options.json);
+    auto onDiskFull = parseOnDiskFull(options.onDiskFull);
+    if (!onDiskFull.ok())
+        return fail(onDiskFull.status(), options.json);
     auto asked = options.spec.spec();
     if (!asked.ok())
         return fail(asked.status(), options.json);
@@ -188,8 +241,8 @@ int train(const TrainOptions& options)
     auto store = openStore(spec.value().database);
     if (!store.ok())
         return fail(store.status(), options.json);
-    auto engine = Engine::open(
-        spec.value(), *device.value(), *store.value(), hooksFor(opening, options.json));
+    auto engine = Engine::open(spec.value(), *device.value(), *store.value(),
+        hooksFor(options, onDiskFull.value(), opening));
     if (!engine.ok())
         return notOpened(engine.status(), opening, options.json);
     return carryOut(*engine.value(), *device.value(), opening, options.json);
@@ -198,6 +251,9 @@ int train(const TrainOptions& options)
 int resume(const TrainOptions& options)
 {
     Opening opening(options.json);
+    auto onDiskFull = parseOnDiskFull(options.onDiskFull);
+    if (!onDiskFull.ok())
+        return fail(onDiskFull.status(), options.json);
     auto spec = readRunSpec(options.runDir);
     if (!spec.ok())
         return fail(spec.status(), options.json);
@@ -207,8 +263,8 @@ int resume(const TrainOptions& options)
     auto store = openStore(options.database.empty() ? spec.value().database : options.database);
     if (!store.ok())
         return fail(store.status(), options.json);
-    auto engine = Engine::resume(
-        options.runDir, *device.value(), *store.value(), hooksFor(opening, options.json));
+    auto engine = Engine::resume(options.runDir, *device.value(), *store.value(),
+        hooksFor(options, onDiskFull.value(), opening));
     if (!engine.ok())
         return notOpened(engine.status(), opening, options.json);
     return carryOut(*engine.value(), *device.value(), opening, options.json);
@@ -216,11 +272,20 @@ int resume(const TrainOptions& options)
 
 } // namespace
 
+void addOnDiskFull(CLI::App& command, TrainOptions& options)
+{
+    command.add_option("--on-disk-full", options.onDiskFull,
+        "Where a checkpoint or the model finds no room or no folder: wait (pause, look every few "
+        "seconds, go on when there is room), stop (end; older checkpoints stay) or skip (go on "
+        "without). Default: wait on a terminal, else stop");
+}
+
 void addTrain(CLI::App& app, Action& action)
 {
     auto options = std::make_shared<TrainOptions>();
     CLI::App* command = app.add_subcommand("train", "Fine-tune a model");
     options->spec.addTo(*command, true);
+    addOnDiskFull(*command, *options);
     command->add_flag("--json", options->json, "One JSON object per line on stdout");
     command->add_flag("--dry-run", options->dryRun, "Plan only");
     command->callback([options, &action] { action = [options] { return train(*options); }; });
@@ -232,6 +297,10 @@ void addResume(CLI::App& app, Action& action)
     CLI::App* command = app.add_subcommand("resume", "Continue a stopped or killed run");
     command->add_option("run", options->runDir, "Run folder")->required();
     command->add_option("--db", options->database, "History database");
+    command->add_option("--checkpoint-dir", options->checkpointDir,
+        "Folder in which checkpoints and the model are put from here on, if the run folder has no "
+        "room for them");
+    addOnDiskFull(*command, *options);
     command->add_flag("--json", options->json, "One JSON object per line on stdout");
     command->callback([options, &action] { action = [options] { return resume(*options); }; });
 }

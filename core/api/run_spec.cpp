@@ -122,6 +122,7 @@ void readWhat(JsonFields& f, RunSpec& s)
     s.evalEvery = f.integer("eval_every", kAnyInteger, s.evalEvery);
     s.evalAnswers = f.integer("eval_answers", kAnyInteger, s.evalAnswers);
     s.outDir = f.text("out_dir", s.outDir);
+    s.saveDir = f.text("save_dir", s.saveDir);
     s.database = f.text("database", s.database);
 }
 
@@ -219,8 +220,8 @@ std::string toJson(const RunSpec& spec)
         {"scratch_config", s.scratchConfig}, {"scratch_tokenizer", s.scratchTokenizer},
         {"data", sourcesToJson(s.data)}, {"eval_data", sourcesToJson(s.evalData)},
         {"hold_out", s.holdOut}, {"split", s.split}, {"eval_every", s.evalEvery},
-        {"eval_answers", s.evalAnswers}, {"out_dir", s.outDir}, {"database", s.database},
-        {"steps", s.steps}, {"epochs", s.epochs}, {"seq_len", s.seqLen},
+        {"eval_answers", s.evalAnswers}, {"out_dir", s.outDir}, {"save_dir", s.saveDir},
+        {"database", s.database}, {"steps", s.steps}, {"epochs", s.epochs}, {"seq_len", s.seqLen},
         {"micro_batch", s.microBatch}, {"accumulate", s.accumulate},
         {"learning_rate", s.learningRate}, {"schedule", name(s.schedule)},
         {"warmup_steps", s.warmupSteps}, {"weight_decay", s.weightDecay}, {"beta1", s.beta1},

@@ -217,19 +217,25 @@ Result<CheckpointWritten> seal(const fs::path& folder)
 {
     CheckpointWritten written;
     Json files = Json::object();
-    for (const auto& entry : fs::recursive_directory_iterator(folder)) {
-        if (entry.is_directory()) {
-            MR_TRY(syncFolder(entry.path()));
+    std::error_code error; // not thrown: a disk that goes away is a failure like any other
+    fs::recursive_directory_iterator entry(folder, error);
+    for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
+        if (entry->is_directory(error)) {
+            MR_TRY(syncFolder(entry->path()));
             continue;
         }
-        auto hash = hashFile(entry.path());
+        auto hash = hashFile(entry->path());
         if (!hash.ok())
             return hash.status();
-        const std::uint64_t bytes = entry.file_size();
+        const std::uint64_t bytes = entry->file_size(error);
+        if (error)
+            break;
         written.bytes += bytes;
-        files[fs::relative(entry.path(), folder).generic_string()] = {
+        files[entry->path().lexically_relative(folder).generic_string()] = {
             {"bytes", bytes}, {"xxh3", hash.value()}};
     }
+    if (error)
+        return Status::error(ErrorKind::Io, "list " + folder.string() + ": " + error.message());
     MR_TRY(replaceFile(folder / kManifest, Json{{"version", 1}, {"files", files}}.dump(1)));
     auto hash = hashFile(folder / kManifest);
     if (!hash.ok())
@@ -279,11 +285,44 @@ Result<std::string> writeInto(
         wide ? ExportType::F32 : ExportType::BF16, context.carryFrom));
     std::error_code error;
     fs::create_directories(folder / "state", error);
+    if (error)
+        return Status::error(
+            ErrorKind::Io, "create " + (folder / "state").string() + ": " + error.message());
     MR_TRY(writeState(context, folder / "state" / "state.safetensors"));
     if (window)
         MR_TRY(writeWindow(context, folder / "state" / "window.safetensors"));
     MR_TRY(replaceFile(folder / "state" / "state.json", toJson(progress).dump(1)));
     return progress.weightsHash;
+}
+
+Result<CheckpointWritten> writeAndRename(const CheckpointContext& context,
+    const fs::path& temporary, const fs::path& final, RunProgress& progress)
+{
+    std::error_code error;
+    fs::create_directories(temporary, error);
+    if (error)
+        return Status::error(
+            ErrorKind::Io, "create " + temporary.string() + ": " + error.message());
+    MR_TRY(writeInto(context, temporary, progress).status());
+    auto sealed = seal(temporary);
+    MR_TRY(sealed.status());
+    fs::remove_all(final, error); // the same step written again after a resume
+    fs::rename(temporary, final, error);
+    if (error)
+        return Status::error(ErrorKind::Io,
+            "rename " + temporary.string() + " to " + final.string() + ": " + error.message());
+    MR_TRY(syncFolder(final.parent_path()));
+    CheckpointWritten result = std::move(sealed).value();
+    result.path = final;
+    return result;
+}
+
+// Of checkpoints; where a run moved to first.
+std::vector<fs::path> foldersOf(const fs::path& runDir, const fs::path& saveDir)
+{
+    if (saveDir.empty() || saveDir == runDir)
+        return {runDir / "checkpoints"};
+    return {saveDir / "checkpoints", runDir / "checkpoints"};
 }
 
 } // namespace
@@ -292,31 +331,13 @@ Result<CheckpointWritten> writeCheckpoint(
     const CheckpointContext& context, const fs::path& runDir, RunProgress& progress)
 {
     const fs::path folder = runDir / "checkpoints";
-    const fs::path final = folder / stepFolder(progress.step);
     const fs::path temporary = folder / ("." + stepFolder(progress.step));
     std::error_code error;
     fs::remove_all(temporary, error);
-    fs::create_directories(temporary, error);
-    if (error)
-        return Status::error(
-            ErrorKind::Io, "create " + temporary.string() + ": " + error.message());
-    const auto written = writeInto(context, temporary, progress);
-    if (!written.ok()) {
+    auto written = writeAndRename(context, temporary, folder / stepFolder(progress.step), progress);
+    if (!written.ok())
         fs::remove_all(temporary, error); // gives back the space; the run itself is untouched
-        return written.status();
-    }
-    auto sealed = seal(temporary);
-    if (!sealed.ok())
-        return sealed.status();
-    fs::remove_all(final, error); // the same step written again after a resume
-    fs::rename(temporary, final, error);
-    if (error)
-        return Status::error(ErrorKind::Io,
-            "rename " + temporary.string() + " to " + final.string() + ": " + error.message());
-    MR_TRY(syncFolder(folder));
-    CheckpointWritten result = std::move(sealed).value();
-    result.path = final;
-    return result;
+    return written;
 }
 
 Result<RunProgress> loadCheckpoint(const CheckpointContext& context, const fs::path& checkpoint)
@@ -337,26 +358,30 @@ Result<RunProgress> loadCheckpoint(const CheckpointContext& context, const fs::p
     return progress;
 }
 
-std::vector<fs::path> listCheckpoints(const fs::path& runDir)
+std::vector<fs::path> listCheckpoints(const fs::path& runDir, const fs::path& saveDir)
 {
     std::vector<fs::path> found;
     std::error_code error;
-    for (const auto& entry : fs::directory_iterator(runDir / "checkpoints", error))
-        if (entry.path().filename().string().starts_with("step-") &&
-            fs::exists(entry.path() / kManifest, error))
-            found.push_back(entry.path());
-    std::sort(found.begin(), found.end(), std::greater<>());
+    for (const fs::path& folder : foldersOf(runDir, saveDir))
+        for (const auto& entry : fs::directory_iterator(folder, error))
+            if (entry.path().filename().string().starts_with("step-") &&
+                fs::exists(entry.path() / kManifest, error))
+                found.push_back(entry.path());
+    std::stable_sort(found.begin(), found.end(),
+        [](const fs::path& a, const fs::path& b) { return a.filename() > b.filename(); });
     return found;
 }
 
-std::vector<fs::path> pruneCheckpoints(const fs::path& runDir, std::int64_t keep)
+std::vector<fs::path> pruneCheckpoints(
+    const fs::path& runDir, std::int64_t keep, const fs::path& saveDir)
 {
     std::vector<fs::path> removed;
     std::error_code error;
-    for (const auto& entry : fs::directory_iterator(runDir / "checkpoints", error))
-        if (entry.path().filename().string().starts_with(".step-"))
-            fs::remove_all(entry.path(), error); // what a crash left half written
-    const auto complete = listCheckpoints(runDir);
+    for (const fs::path& folder : foldersOf(runDir, saveDir))
+        for (const auto& entry : fs::directory_iterator(folder, error))
+            if (entry.path().filename().string().starts_with(".step-"))
+                fs::remove_all(entry.path(), error); // what a crash left half written
+    const auto complete = listCheckpoints(runDir, saveDir);
     for (std::size_t i = static_cast<std::size_t>(std::max<std::int64_t>(keep, 1));
          i < complete.size(); ++i) {
         if (fs::remove_all(complete[i], error) > 0)

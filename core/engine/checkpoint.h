@@ -73,11 +73,13 @@ Result<CheckpointWritten> writeCheckpoint(
 Result<RunProgress> loadCheckpoint(
     const CheckpointContext& context, const std::filesystem::path& checkpoint);
 
-// Complete checkpoint folders, newest first.
-std::vector<std::filesystem::path> listCheckpoints(const std::filesystem::path& runDir);
+// Complete checkpoint folders, newest first. `saveDir`: where the run writes them now, if that is
+// another folder (RunSpec).
+std::vector<std::filesystem::path> listCheckpoints(
+    const std::filesystem::path& runDir, const std::filesystem::path& saveDir = {});
 
 // Removes all but the newest `keep`, and leftovers of interrupted writes. Returns what was removed.
-std::vector<std::filesystem::path> pruneCheckpoints(
-    const std::filesystem::path& runDir, std::int64_t keep);
+std::vector<std::filesystem::path> pruneCheckpoints(const std::filesystem::path& runDir,
+    std::int64_t keep, const std::filesystem::path& saveDir = {});
 
 } // namespace mr

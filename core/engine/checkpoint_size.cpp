@@ -62,19 +62,19 @@ std::uint64_t savedBytes(const MemoryItem& item, const MemoryPlan& plan)
     }
 }
 
+} // namespace
+
 // The weights as any program loads them: model/ of a checkpoint and of the run.
-std::uint64_t modelBytes(const RunSetup& setup)
+std::uint64_t exportBytes(const RunSetup& setup)
 {
     return static_cast<std::uint64_t>(setup.table.parameters) * sizeOf(setup.micro.compute) +
            setup.table.tensors.size() * kEntryBytes + carriedBytes(setup);
 }
 
-} // namespace
-
 std::uint64_t checkpointBytes(const RunSetup& setup)
 {
     const std::uint64_t groups = setup.table.groups.size();
-    std::uint64_t bytes = modelBytes(setup);
+    std::uint64_t bytes = exportBytes(setup);
     for (const MemoryItem& item : setup.memory.items)
         bytes += savedBytes(item, setup.memory);
     return bytes + 2 * kMostPerGroup * groups * kEntryBytes + kSmallFilesBytes;
@@ -87,7 +87,7 @@ std::uint64_t savedBytesOfRun(const RunSetup& setup)
         return 0;
     const std::int64_t before = // the last step's
         spec.checkpointEvery > 0 ? (spec.steps - 1) / spec.checkpointEvery : 0;
-    return static_cast<std::uint64_t>(before + 1) * checkpointBytes(setup) + modelBytes(setup);
+    return static_cast<std::uint64_t>(before + 1) * checkpointBytes(setup) + exportBytes(setup);
 }
 
 } // namespace mr

@@ -15,6 +15,9 @@ namespace mr {
 
 std::uint64_t checkpointBytes(const RunSetup& setup);
 
+// Of the trained model, as it is exported at the end.
+std::uint64_t exportBytes(const RunSetup& setup);
+
 // That a whole run writes: checkpoints, the last one included, and the trained model. 0: its steps
 // are not known. Checkpoints that a choice or a lack of memory adds are not foreseen.
 std::uint64_t savedBytesOfRun(const RunSetup& setup);

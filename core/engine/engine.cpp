@@ -45,8 +45,14 @@ Status Engine::start()
 void Engine::requestStop() noexcept
 {
     m_stopRequested = true;
-    RunState running = RunState::Running;
-    m_state.compare_exchange_strong(running, RunState::Stopping);
+    for (RunState from : {RunState::Running, RunState::Paused})
+        m_state.compare_exchange_strong(from, RunState::Stopping);
+    m_gate.stop();
+}
+
+void Engine::answerPause(PauseAnswer answer)
+{
+    m_gate.answer(std::move(answer));
 }
 
 Status Engine::failure() const
@@ -87,6 +93,8 @@ void Engine::run(const std::stop_token& stop)
 Status Engine::train(const std::stop_token&)
 {
     MR_TRY(startRecorder());
+    if (!m_hooks.saveFolder.empty())
+        MR_TRY(useFolder(m_hooks.saveFolder));
     startBatches();
     while (!m_isComplete) {
         const Status status = guarded("engine", [this] { return advance(); });
@@ -115,71 +123,19 @@ Status Engine::advance()
         m_evaluatedStep = done;
     }
     const bool isDue = done > 0 && spec.checkpointEvery > 0 && done % spec.checkpointEvery == 0;
-    if (isDue && done < spec.steps && m_savedStep != done)
-        MR_TRY(saveCheckpoint());
+    if (isDue && done < spec.steps && m_savedStep != done && m_passedStep != done)
+        MR_TRY(saveCheckpoint(IfUnwritable::Pause));
     MR_TRY(chooseWhileRunning());
     done = m_progress.step; // an older one if the checkpoint it went on from was broken
     if (done < spec.steps && !m_stopRequested)
         return trainStep(done + 1);
     m_batches->close();
-    if (m_savedStep != done)
-        MR_TRY(saveCheckpoint());
-    if (done == spec.steps)
+    if (m_savedStep != done && m_unsaved.ok())
+        MR_TRY(saveCheckpoint(IfUnwritable::Pause));
+    if (done == spec.steps && (m_unsaved.ok() || !m_stopRequested))
         MR_TRY(exportModel());
     m_isComplete = true;
     return {};
-}
-
-Status Engine::saveCheckpoint()
-{
-    const std::int64_t begin = nowNs();
-    MR_TRY(m_body->plans().finishLateParts());
-    m_progress.activeMs = activeMs();
-    m_progress.carry = m_body->plans().carry();
-    // A killed run goes on from the checkpoint: the records up to it must be there too. A history
-    // that fails was reported, and is no reason to lose the checkpoint.
-    (void)m_recorder->flush().ok();
-    auto written = writeCheckpoint(checkpointContext(), m_runDir, m_progress);
-    if (!written.ok() && m_progress.step < m_setup.spec.steps && !m_stopRequested) {
-        // The run goes on: what it has learned is still in memory, and the older checkpoints stay.
-        m_recorder->message(EventLevel::Error, "checkpoint_failed", m_progress.step, activeMs(),
-            "The checkpoint could not be written: " + written.status().message());
-        return {};
-    }
-    if (!written.ok())
-        return written.status();
-    CheckpointRow row;
-    row.step = m_progress.step;
-    row.path = written.value().path.string();
-    row.bytes = static_cast<std::int64_t>(written.value().bytes);
-    row.state = "complete";
-    row.createdMs = wallClockMs();
-    row.writeMs = (nowNs() - begin) / 1'000'000;
-    m_watch.saved(1e-9 * static_cast<double>(nowNs() - begin));
-    MR_TRY(m_store.addCheckpoint(m_runId, row, written.value().manifestHash));
-    m_recorder->message(EventLevel::Info, "checkpoint", m_progress.step, activeMs(),
-        "Checkpoint of step " + std::to_string(m_progress.step) + " written.");
-    for (const fs::path& removed : pruneCheckpoints(m_runDir, m_setup.spec.keepCheckpoints))
-        // A history that the run was moved to never knew its older checkpoints.
-        (void)m_store.setCheckpointState(removed.string(), "deleted").ok();
-    m_savedStep = m_progress.step;
-    if (m_hooks.onCheckpoint) {
-        m_hooks.onCheckpoint(written.value(), m_progress);
-    }
-    return {};
-}
-
-Status Engine::exportModel()
-{
-    PlanSequence& plans = m_body->plans();
-    MR_TRY(plans.finishLateParts());
-    MR_TRY(plans.applyPending(m_setup.spec.clipNorm)); // the checkpoint has them as pending
-    auto state = stateMaster(m_body->executor(), m_body->memory());
-    MR_TRY(state.status());
-    const CheckpointContext context = checkpointContext();
-    return saveModel(m_runDir / "model", m_setup.config, m_setup.table, *state.value(),
-        m_body->memory().compute() == DType::F32 ? ExportType::F32 : ExportType::BF16,
-        context.carryFrom);
 }
 
 void Engine::closeRun(const Status& status)
@@ -188,16 +144,17 @@ void Engine::closeRun(const Status& status)
         m_batches->close();
     if (!status.ok() && m_body)
         m_body->abandon(status);
-    const bool finished = status.ok() && m_progress.step >= m_setup.spec.steps;
+    const bool finished = status.ok() && m_unsaved.ok() && m_progress.step >= m_setup.spec.steps;
+    const Status& reason = status.ok() ? m_unsaved : status;
     const char* word = !status.ok() ? "failed" : finished ? "done" : "stopped";
     m_sampler.reset(); // joined: nothing comes after the last message
     if (m_recorder) {
-        m_recorder->message(status.ok() ? EventLevel::Info : EventLevel::Error, word,
+        m_recorder->message(reason.ok() ? EventLevel::Info : EventLevel::Error, word,
             m_progress.step, activeMs(),
-            status.ok() ? std::string("The run is ") + word + "." : status.message());
+            reason.ok() ? std::string("The run is ") + word + "." : reason.message());
         (void)m_recorder->close().ok(); // a failed history was reported; the run folder has it all
     }
-    const Status closed = m_store.endRun(m_runId, word, status.ok() ? 0 : 4, status.message());
+    const Status closed = m_store.endRun(m_runId, word, reason.ok() ? 0 : 4, reason.message());
     {
         const std::lock_guard lock(m_mutex);
         m_failure = status.ok() ? closed : status;

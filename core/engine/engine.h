@@ -7,10 +7,11 @@
 //            thread, which is the only one that enqueues device work.
 // Ownership  Owns all it made; borrows Device and RunStore.
 // Errors     The first failure ends the run: streams are drained, the run is closed as failed in
-//            the store with its sentence, checkpoints stay. A full disk at a checkpoint is reported
-//            as a warning and training goes on. Where memory lacks, when the run opens or later, it
-//            is planned again with less and goes on (engine_memory.cpp); that ends it only if
-//            nothing fits, or if it happens again and again without a step in between.
+//            the store with its sentence, checkpoints stay. A checkpoint that finds no room or no
+//            folder pauses the run between two steps (engine_save.cpp). Where memory lacks, when
+//            the run opens or later, it is planned again with less and goes on (engine_memory.cpp);
+//            that ends it only if nothing fits, or if it happens again and again without a step in
+//            between.
 
 #pragma once
 
@@ -18,8 +19,10 @@
 #include "core/data/tokenizer.h"
 #include "core/engine/checkpoint.h"
 #include "core/engine/evaluator.h"
+#include "core/engine/pause_gate.h"
 #include "core/engine/run_body.h"
 #include "core/engine/run_setup.h"
+#include "core/engine/save_room.h"
 #include "core/engine/share_watch.h"
 #include "core/optim/lr_schedule.h"
 #include "core/telemetry/device_sampler.h"
@@ -29,8 +32,10 @@
 #include <millrace/session.h>
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <filesystem>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -38,6 +43,13 @@
 #include <vector>
 
 namespace mr {
+
+// What a run does when something it must save finds no room, or no folder.
+enum class OnDiskFull : std::uint8_t {
+    Wait, // pauses until there is room or somebody answers
+    Stop, // ends, as stopped; its older checkpoints stay
+    Skip, // goes on without
+};
 
 // What the command line adds to a Session: the same stream of records the store gets.
 struct EngineHooks {
@@ -48,6 +60,9 @@ struct EngineHooks {
     // What the steps since the last look measured, before anything is chosen by it; may change it,
     // so that a test does not depend on the clock.
     std::function<void(Feedback&)> onRates;
+    OnDiskFull onDiskFull = OnDiskFull::Wait;
+    std::chrono::milliseconds pauseCheck{5000}; // a paused run looks for room this often
+    std::filesystem::path saveFolder;           // resume: as PauseAnswer::folder, from the start
 };
 
 class Engine final : public Session
@@ -61,6 +76,7 @@ public:
 
     Status start() override;
     void requestStop() noexcept override;
+    void answerPause(PauseAnswer answer) override;
     RunState state() const noexcept override { return m_state.load(); }
     Status failure() const override;
     std::int64_t runId() const noexcept override { return m_runId; }
@@ -69,11 +85,23 @@ public:
     // Before start() and after the run has ended.
     const RunSetup& setup() const noexcept { return m_setup; }
     const std::filesystem::path& runDir() const noexcept { return m_runDir; }
-    // After the run has ended.
+    // After the run has ended. Where its checkpoints and its model are; and, not ok, what of it
+    // could not be saved, and which checkpoint is the last good one.
     const RunProgress& progress() const noexcept { return m_progress; }
+    std::vector<std::filesystem::path> checkpoints() const; // newest first
+    const std::filesystem::path& saveDir() const noexcept { return m_saveDir; }
+    const Status& unsaved() const noexcept { return m_unsaved; }
 
 private:
     Engine(Device& device, RunStore& store, EngineHooks hooks);
+
+    // Where nothing can be written: ask, or say so and go on.
+    enum class IfUnwritable : std::uint8_t { Pause, Report };
+    struct Saving {
+        bool isModel = false; // not a checkpoint
+        std::uint64_t bytes = 0;
+        std::function<Status()> write;
+    };
 
     // Where weights and state come from.
     enum class Source : std::uint8_t { Model, Checkpoint };
@@ -88,12 +116,14 @@ private:
     Status openFirst(Source source);
     void recordStopInOpening(const std::string& why);
     void removeLeftScratch() const;
+    Status findSaveDir(const RunSpec& spec);
     Status loadNewestCheckpoint();
 
     // engine_record.cpp
     NewRun newRun() const;
     Status registerRun();
     Status recordPlan();
+    Status saveRecordOf(const std::filesystem::path& saveDir) const;
     PlanReport planReport() const;
     Status startRecorder();
     void startSampler();
@@ -114,14 +144,30 @@ private:
     Status chooseWhileRunning();
     Status chooseIntervalNow();
     Status lookAtShare();
-    Result<bool> exchange(RunSetup next);
+    Result<bool> exchange(RunSetup next, IfUnwritable then);
+
+    // engine_save.cpp
+    Status saveCheckpoint(IfUnwritable then);
+    Status writeCheckpointNow();
+    Status exportModel();
+    Status writeModelNow();
+    Status save(const Saving& saving, IfUnwritable then);
+    Status trySave(const Saving& saving);
+    bool isOfDisk(const Status& why) const;
+    Status pauseUntilSaved(const Saving& saving, Status why);
+    Status tryAgain(const std::optional<PauseAnswer>& answer, const Saving& saving);
+    bool enterPause();
+    void leavePause(bool isSaved);
+    PauseReport reportOn(const Saving& saving, const Status& why) const;
+    void sayPaused(const Saving& saving, const Status& why);
+    void pass(const Saving& saving, const Status& why);
+    void noteUnsaved(const Saving& saving, const Status& why);
+    Status useFolder(const std::filesystem::path& folder);
 
     void run(const std::stop_token& stop);
     Status train(const std::stop_token& stop);
     Status advance();
     void startBatches();
-    Status saveCheckpoint();
-    Status exportModel();
     void closeRun(const Status& status);
     CheckpointContext checkpointContext();
     std::int64_t activeMs() const;
@@ -163,8 +209,12 @@ private:
     std::vector<TraceEvent> m_stalls;
     RunProgress m_progress;
     std::int64_t m_startNs = 0;
-    std::int64_t m_resumedMs = 0; // active time of earlier lives
+    std::int64_t m_resumedMs = 0;    // active time of earlier lives
+    std::filesystem::path m_saveDir; // of checkpoints and the model: m_runDir, or another folder
+    bool m_isFolderNoted = true;     // in the record of the run
     std::int64_t m_savedStep = -1;
+    std::int64_t m_passedStep = -1;    // went on without its checkpoint
+    Status m_unsaved;                  // what the end of the run could not save
     std::int64_t m_evaluatedStep = -1; // or passed, where none was due
     int m_recoveries = 0;              // since the last step that was completed
     bool m_isComplete = false;
@@ -172,6 +222,7 @@ private:
     bool m_otherIsa = false; // resumed on another instruction set
 
     // Any thread
+    PauseGate m_gate;
     std::atomic<RunState> m_state = RunState::Ready;
     std::atomic<bool> m_stopRequested = false;
     mutable std::mutex m_mutex;

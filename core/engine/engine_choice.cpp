@@ -77,8 +77,10 @@ Status Engine::chooseIntervalNow()
     options["interval"] = std::to_string(choice.steps);
     auto next = withOptions(m_setup, options, m_setup.rates);
     MR_TRY(next.status());
-    auto exchanged = exchange(std::move(next).value());
+    auto exchanged = exchange(std::move(next).value(), IfUnwritable::Pause);
     MR_TRY(exchanged.status());
+    if (!exchanged.value() && m_stopRequested)
+        return {}; // chosen again by who resumes it
     if (!exchanged.value())
         return Status::error(
             ErrorKind::Io, "interval=magnitude: windows of " + std::to_string(choice.steps) +
@@ -103,7 +105,7 @@ Status Engine::lookAtShare()
         return {};
     auto next = withShare(m_setup, decision.value().shareNew, measured);
     MR_TRY(next.status());
-    auto exchanged = exchange(std::move(next).value());
+    auto exchanged = exchange(std::move(next).value(), IfUnwritable::Report);
     MR_TRY(exchanged.status());
     if (exchanged.value())
         m_recorder->message(EventLevel::Info, "device_share_chosen", m_progress.step, activeMs(),
@@ -113,11 +115,11 @@ Status Engine::lookAtShare()
 
 // Goes on as `next` says, from a checkpoint of the last step. False: that could not be written, and
 // all is as it was.
-Result<bool> Engine::exchange(RunSetup next)
+Result<bool> Engine::exchange(RunSetup next, IfUnwritable then)
 {
     const StepIndex reached = m_progress.step;
     if (m_savedStep != reached)
-        MR_TRY(saveCheckpoint());
+        MR_TRY(saveCheckpoint(then));
     if (m_savedStep != reached)
         return false;
     tearDown();

@@ -126,7 +126,7 @@ Status Engine::planAgain(const Status& why, Tier lacking)
     if (lacking == Tier::Device)
         shortage.freeBytes = m_device.freeDeviceBytes();
     ReplanScope scope = ReplanScope::Any;
-    if (!listCheckpoints(m_runDir).empty())
+    if (!checkpoints().empty())
         scope = m_setup.memory.window.isActive() ? ReplanScope::SamePolicy : ReplanScope::Exact;
     auto next = replan(m_setup, shortage, scope);
     if (!next.ok())
@@ -169,7 +169,7 @@ void Engine::tearDown()
 Status Engine::reopen(StepIndex reached)
 {
     const std::int64_t begin = nowNs();
-    MR_TRY(openBody(listCheckpoints(m_runDir).empty() ? Source::Model : Source::Checkpoint));
+    MR_TRY(openBody(checkpoints().empty() ? Source::Model : Source::Checkpoint));
     m_evaluatedStep = std::min(m_evaluatedStep, m_progress.step);
     std::string after = ", from " + stepWords(m_progress.step);
     if (m_progress.step < reached) {
@@ -190,7 +190,8 @@ bool Engine::saveBeforeTeardown()
 {
     if (m_progress.step == 0 || m_savedStep == m_progress.step)
         return true; // the model it began with is on disk, too
-    const Status saved = guarded("checkpoint", [this] { return saveCheckpoint(); });
+    const Status saved =
+        guarded("checkpoint", [this] { return saveCheckpoint(IfUnwritable::Pause); });
     return saved.ok() && m_savedStep == m_progress.step;
 }
 

@@ -100,6 +100,8 @@ Result<std::unique_ptr<Engine>> Engine::open(
         return runDir.status();
     engine->m_runDir = std::move(runDir).value();
     engine->m_setup.spec.outDir = engine->m_runDir.string();
+    engine->m_setup.spec.saveDir.clear();
+    engine->m_saveDir = engine->m_runDir;
     MR_TRY(refuseIfFull(engine->m_runDir, checkpointBytes(engine->m_setup)));
     MR_TRY(engine->refuseIfTooLarge());
     const RunSetup& setup = engine->m_setup;
@@ -130,6 +132,7 @@ Status Engine::prepareResume(const fs::path& runDir)
     if (!record.ok())
         return record.status();
     m_uuid = record.value().uuid;
+    MR_TRY(findSaveDir(spec.value()));
     MR_TRY(prepareData(spec.value()));
     // The record does not say who chose it, and it changes no number.
     m_setup.asked.recompute = RecomputeChoice::Auto;
@@ -202,14 +205,25 @@ void Engine::recordStopInOpening(const std::string& why)
         (void)m_store.endRun(m_runId, "stopped", 0, why).ok(); // what was stopped stays so
 }
 
+Status Engine::findSaveDir(const RunSpec& spec)
+{
+    m_saveDir = spec.saveDir.empty() ? m_runDir : fs::path(spec.saveDir);
+    std::error_code error;
+    if (fs::is_directory(m_saveDir, error) || !m_hooks.saveFolder.empty())
+        return {};
+    return Status::error(ErrorKind::InvalidArgument,
+        m_runDir.string() + ": the newest checkpoints of this run are in " + m_saveDir.string() +
+            ", which is not there; bring it back, or go on from older ones with --checkpoint-dir");
+}
+
 Status Engine::loadNewestCheckpoint()
 {
-    const auto checkpoints = listCheckpoints(m_runDir);
-    if (checkpoints.empty())
+    const auto found = checkpoints();
+    if (found.empty())
         return Status::error(ErrorKind::InvalidArgument,
             m_runDir.string() + ": has no complete checkpoint to resume from; start it again");
     Status first;
-    for (const fs::path& checkpoint : checkpoints) {
+    for (const fs::path& checkpoint : found) {
         auto progress = loadCheckpoint(checkpointContext(), checkpoint);
         if (progress.ok()) {
             m_progress = std::move(progress).value();

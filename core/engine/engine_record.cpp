@@ -95,10 +95,24 @@ void Engine::startSampler()
         [recorder = m_recorder.get()](const MachineSample& sample) { recorder->sample(sample); });
 }
 
+// The record of the folder that a run saves to if that is not its own: as if it were.
+Status Engine::saveRecordOf(const std::filesystem::path& saveDir) const
+{
+    RunSpec spec = m_setup.spec;
+    spec.outDir = saveDir.string();
+    spec.saveDir.clear();
+    NewRun run = newRun();
+    run.configJson = toJson(spec);
+    run.dir = spec.outDir;
+    return saveRunRecord(run.dir, run);
+}
+
 // What the run record and the history say of the run from here on.
 Status Engine::recordPlan()
 {
     const NewRun run = newRun();
+    if (m_saveDir != m_runDir)
+        MR_TRY(saveRecordOf(m_saveDir));
     MR_TRY(saveRunRecord(m_runDir.string(), run));
     (void)m_store.setConfig(m_runId, run.configJson).ok();
     (void)m_store.setPlan(m_runId, run.planJson, run.totalSteps).ok();

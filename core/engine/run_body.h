@@ -53,6 +53,8 @@ public:
     RunMemory& memory() noexcept { return *m_memory; }
     StepExecutor& executor() noexcept { return *m_executor; }
     PlanSequence& plans() noexcept { return *m_plans; }
+    // Why nothing of this body can be trusted any more: its disk or its pool failed.
+    Status failure() const { return m_latch.status(); }
     const DiskStore* disk() const noexcept { return m_disk.get(); } // null: nothing is on disk
 
     // After something failed: waits for what was enqueued. True: weights and state are those after

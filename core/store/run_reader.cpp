@@ -141,11 +141,12 @@ public:
         MR_TRY(mustExist(runId));
         std::vector<EventRow> rows;
         MR_TRY(m_database->query(
-            "SELECT id,step,t_ms,level,code,text FROM event WHERE run_id=? AND id>? ORDER BY id",
+            "SELECT id,step,t_ms,level,code,text,coalesce(data_json,'') FROM event"
+            " WHERE run_id=? AND id>? ORDER BY id",
             [&](const Row& row) {
                 const std::int64_t level = std::clamp<std::int64_t>(row.integer(3), 0, 2);
                 rows.push_back({row.integer(0), row.integer(1), row.integer(2),
-                    static_cast<EventLevel>(level), row.text(4), row.text(5)});
+                    static_cast<EventLevel>(level), row.text(4), row.text(5), row.text(6)});
             },
             runId, afterId));
         return rows;

@@ -135,10 +135,12 @@ Status appendScalar(Database& db, std::int64_t runId, const NamedScalar& scalar)
 Status appendEvent(Database& db, std::int64_t runId, const EventRow& event)
 {
     return db.execute(
-        "INSERT INTO event(run_id,step,t_ms,level,code,text) SELECT ?1,?2,?3,?4,?5,?6"
+        "INSERT INTO event(run_id,step,t_ms,level,code,text,data_json)"
+        " SELECT ?1,?2,?3,?4,?5,?6,nullif(?7,'')"
         " WHERE NOT EXISTS(SELECT 1 FROM event WHERE run_id=?1 AND t_ms=?3 AND step=?2"
         " AND code=?5 AND text=?6)",
-        runId, event.step, event.timeMs, static_cast<int>(event.level), event.code, event.text);
+        runId, event.step, event.timeMs, static_cast<int>(event.level), event.code, event.text,
+        event.data);
 }
 
 } // namespace

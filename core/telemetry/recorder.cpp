@@ -63,7 +63,7 @@ public:
     void step(const StepRow& row) noexcept override;
     void scalar(std::string_view metric, const ScalarRow& row) override;
     void message(EventLevel level, std::string_view code, std::int64_t step, std::int64_t timeMs,
-        std::string text) override;
+        std::string text, std::string data) override;
     void sample(const MachineSample& sample) override;
     std::uint64_t droppedSpans() const noexcept override;
     Status flush() override;
@@ -146,10 +146,11 @@ void StoreRecorder::scalar(std::string_view metric, const ScalarRow& row)
 }
 
 void StoreRecorder::message(EventLevel level, std::string_view code, std::int64_t step,
-    std::int64_t timeMs, std::string text)
+    std::int64_t timeMs, std::string text, std::string data)
 {
     const std::lock_guard lock(m_mutex);
-    m_pending.events.push_back({0, step, timeMs, level, std::string(code), std::move(text)});
+    m_pending.events.push_back(
+        {0, step, timeMs, level, std::string(code), std::move(text), std::move(data)});
 }
 
 void StoreRecorder::sample(const MachineSample& sample)

@@ -60,7 +60,7 @@ public:
     virtual void step(const StepRow& row) noexcept = 0;
     virtual void scalar(std::string_view metric, const ScalarRow& row) = 0;
     virtual void message(EventLevel level, std::string_view code, std::int64_t step,
-        std::int64_t timeMs, std::string text) = 0;
+        std::int64_t timeMs, std::string text, std::string data = {}) = 0;
     virtual void sample(const MachineSample& sample) = 0;
     virtual std::uint64_t droppedSpans() const noexcept = 0;
 

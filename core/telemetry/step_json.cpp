@@ -165,8 +165,9 @@ Result<StepRow> stepFromJson(std::string_view line)
 std::string toJson(const EventRow& row)
 {
     const auto level = std::min<std::size_t>(static_cast<std::size_t>(row.level), 2);
-    return fmt::format(R"({{"event":"{}","code":{},"step":{},"time_ms":{},"text":{}}})",
-        kLevelNames.at(level), jsonText(row.code), row.step, row.timeMs, jsonText(row.text));
+    const std::string data = row.data.empty() ? std::string() : ",\"data\":" + row.data;
+    return fmt::format(R"({{"event":"{}","code":{},"step":{},"time_ms":{},"text":{}{}}})",
+        kLevelNames.at(level), jsonText(row.code), row.step, row.timeMs, jsonText(row.text), data);
 }
 
 std::string toJson(std::string_view metric, const ScalarRow& row)
@@ -222,6 +223,8 @@ Status eventFromJson(std::string_view line, StoreBatch& batch)
     }
     EventRow event{0, step, timeMs, EventLevel::Info, in.text("code"), in.text("text")};
     MR_TRY(in.status());
+    if (const auto data = parsed.value().find("data"); data != parsed.value().end())
+        event.data = data->dump(-1, ' ', false, Json::error_handler_t::replace);
     for (std::size_t i = 0; i < kLevelNames.size(); ++i) {
         if (kind == kLevelNames.at(i)) {
             event.level = static_cast<EventLevel>(i);

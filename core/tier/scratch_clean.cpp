@@ -1,5 +1,6 @@
 // Finding and removing scratch files that no program uses.
 
+#include "core/tier/file_lock.h"
 #include "core/tier/scratch_file.h"
 #include "core/tier/scratch_header.h"
 
@@ -21,6 +22,13 @@ bool hasOurName(const std::filesystem::path& path)
     return name.starts_with("millrace-") && name.ends_with(".scratch");
 }
 
+// Of a file that is locked. What a killed program still has it is done with.
+bool isUsed(std::uint64_t inode)
+{
+    const pid_t holder = lockHolder(inode);
+    return holder <= 0 || !isGone(holder);
+}
+
 // With `remove`, removes it if nobody uses it. Nothing: not one of ours.
 std::optional<FoundScratch> visit(const std::filesystem::path& path, bool remove)
 {
@@ -35,7 +43,7 @@ std::optional<FoundScratch> visit(const std::filesystem::path& path, bool remove
         header.value().kind != ScratchHeaderKind::Foreign &&
         header.value().kind != ScratchHeaderKind::Empty) {
         found = FoundScratch{path, static_cast<std::uint64_t>(info.st_size), false};
-        found->inUse = ::flock(descriptor, LOCK_EX | LOCK_NB) != 0;
+        found->inUse = ::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && isUsed(info.st_ino);
         if (remove && !found->inUse && ::unlink(path.c_str()) != 0)
             found.reset();
     }

@@ -3,6 +3,7 @@
 #include "core/base/bytes.h"
 #include "core/tier/disk_layout.h"
 #include "core/tier/disk_memory.h"
+#include "core/tier/file_lock.h"
 #include "core/tier/scratch_header.h"
 
 #include <fcntl.h>
@@ -16,8 +17,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <fstream>
-#include <sstream>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -60,22 +59,6 @@ Status foreign(const std::filesystem::path& path)
     return Status::error(ErrorKind::InvalidArgument,
         path.string() + " is not a scratch file of Millrace. It was left as it is; move it away or "
                         "choose another folder.");
-}
-
-// "1: FLOCK  ADVISORY  WRITE 1234 fe:00:1234567 0 EOF" (proc(5)). 0: not told.
-pid_t lockHolder(std::uint64_t inode)
-{
-    std::ifstream locks("/proc/locks");
-    std::string line;
-    while (std::getline(locks, line)) {
-        std::istringstream words(line);
-        std::string number, kind, mode, access, file;
-        pid_t process = 0;
-        if ((words >> number >> kind >> mode >> access >> process >> file) && kind == "FLOCK" &&
-            file.ends_with(":" + std::to_string(inode)))
-            return process;
-    }
-    return 0;
 }
 
 // False, if the system says that no aligned page can go past its cache. Kernels before 6.1 are
@@ -184,9 +167,7 @@ Status ScratchFile::lock(const ScratchSpec& spec, const ScratchOptions& options)
         if (::flock(m_descriptor, LOCK_EX | LOCK_NB) == 0)
             return {};
         holder = lockHolder(m_inode);
-        // Not of one that has ended and was not waited for.
-        const std::string program = "/proc/" + std::to_string(holder) + "/exe";
-        if (holder > 0 && ::access(program.c_str(), F_OK) == 0)
+        if (holder > 0 && !isGone(holder))
             break;
         if (options.cancelled && options.cancelled())
             return Status::error(

@@ -41,6 +41,9 @@ private slots:
     void anInterruptSavesAndEndsWith130();
     void aSecondSignalEndsTheProgram();
     void anInterruptWhileTheScratchFileIsWrittenRemovesIt();
+    void whatCannotBeSavedEndsWithFourAndSaysWhatIsSafe();
+    void aRunThatWaitsGoesOnByItself();
+    void anInterruptWhileItWaitsEndsWithFour();
     void helpEndsWithZero();
     void aDiskThatWasMeasuredIsKnownToPlans();
     void planTellsBytesOfTiersForEveryPolicy();
@@ -145,6 +148,8 @@ void TestCli::wrongUseEndsWithTwoAndNamesTheOption_data()
     QTest::newRow("disk space nowhere")
         << words("--steps 1 --disk-space 10GB") << "name a folder on an SSD with disk-path";
     QTest::newRow("most disk writes") << words("--steps 1 --max-disk-writes 100XB") << "100XB";
+    QTest::newRow("no such answer to a full disk")
+        << words("--steps 1 --on-disk-full panic") << "want stop, wait or skip";
     QTest::newRow("two models") << words("--steps 1 --from-scratch c.json") << "from scratch";
 }
 
@@ -168,7 +173,8 @@ void TestCli::whatIsNotBuiltIsRefusedByName_data()
     QTest::newRow("compact state") << words("--policy-option state=compact") << "state";
     QTest::newRow("late where nothing is late")
         << words("--policy resident --policy-option late=0.25") << "late";
-    QTest::newRow("clip mode") << words("--policy-option clip-mode=previous-norm") << "previous-norm";
+    QTest::newRow("clip mode") << words("--policy-option clip-mode=previous-norm")
+                               << "previous-norm";
 }
 
 void TestCli::whatIsNotBuiltIsRefusedByName()
@@ -292,6 +298,71 @@ void TestCli::anInterruptWhileTheScratchFileIsWrittenRemovesIt()
     QVERIFY(std::filesystem::is_empty(disk));
     const auto rows = m_rig->run(words("runs --json --db") + QStringList{m_rig->database()});
     QCOMPARE(rows.lines()[0][key("status")].toString(), key("stopped"));
+}
+
+// In the place of the folder of checkpoints lies a file: they cannot be written.
+QString inTheWay(const CliRig& rig, const char* out)
+{
+    const QString folder = rig.path(out);
+    QDir().mkpath(folder);
+    QFile file(folder + QStringLiteral("/checkpoints"));
+    if (!file.open(QIODevice::WriteOnly))
+        qFatal("cannot write %s", qPrintable(file.fileName()));
+    return file.fileName();
+}
+
+const char* const kSixSteps = "--steps 6 --checkpoint-every 3 --eval-every 0";
+
+// Starts a run that waits, and returns when it has said so.
+void startAndWaitForThePause(QProcess& process, const CliRig& rig, const char* out)
+{
+    CliRig::start(process, rig.train(out, words(kSixSteps) + words("--on-disk-full wait")));
+    process.setReadChannel(QProcess::StandardError);
+    while (!process.readLine().contains("Paused: the checkpoint of step 3 could not be written"))
+        if (!process.canReadLine() && !process.waitForReadyRead(30'000))
+            qFatal("%s does not say that it is paused", out);
+}
+
+void TestCli::whatCannotBeSavedEndsWithFourAndSaysWhatIsSafe()
+{
+    inTheWay(*m_rig, "unsaved");
+
+    const Finished run = m_rig->run(m_rig->train("unsaved", words(kSixSteps)));
+
+    QCOMPARE(run.code, 4); // not on a terminal: it does not wait for anybody
+    QVERIFY(run.says("stopped at step 3"));
+    QVERIFY(run.says("there is no checkpoint of this run"));
+    QCOMPARE(run.events("end")[0][key("status")].toString(), key("stopped"));
+    QCOMPARE(run.events("end")[0][key("steps")].toInt(), 3);
+}
+
+void TestCli::aRunThatWaitsGoesOnByItself()
+{
+    const QString file = inTheWay(*m_rig, "waits");
+    const Finished whole = m_rig->run(m_rig->train("did-not-wait", words(kSixSteps)));
+    QProcess process;
+    startAndWaitForThePause(process, *m_rig, "waits");
+    QVERIFY(QFile::remove(file));
+
+    const Finished run = CliRig::finish(process);
+
+    QVERIFY2(run.code == 0, run.errors.constData());
+    QVERIFY(!run.hash().empty());
+    QCOMPARE(run.hash(), whole.hash());
+}
+
+void TestCli::anInterruptWhileItWaitsEndsWithFour()
+{
+    inTheWay(*m_rig, "waits-in-vain");
+    QProcess process;
+    startAndWaitForThePause(process, *m_rig, "waits-in-vain");
+    ::kill(static_cast<pid_t>(process.processId()), SIGINT);
+
+    const Finished run = CliRig::finish(process);
+
+    QCOMPARE(run.code, 4);
+    QVERIFY(run.says("there is no checkpoint of this run"));
+    QCOMPARE(run.events("end")[0][key("status")].toString(), key("stopped"));
 }
 
 void TestCli::helpEndsWithZero()

@@ -7,13 +7,16 @@
 #include "charts/tier_map.h"
 #include "charts/timeline_section.h"
 #include "models/forecast_model.h"
+#include "models/run_progress.h"
 #include "models/stall_ledger_model.h"
 #include "models/tier_map_model.h"
+#include "pages/pause_panel.h"
 #include "pages/run_view.h"
 #include "ui/support/demo_rows.h"
 #include "ui/support/demo_timeline.h"
 
 #include <QLabel>
+#include <QPushButton>
 #include <QSignalSpy>
 #include <QTableView>
 #include <QTest>
@@ -72,6 +75,63 @@ private slots:
         QVERIFY(chart->selected() >= 0);
         QVERIFY(chart->timeline()->spans[static_cast<std::size_t>(chart->selected())].cause ==
                 StallCause::HostUpdate);
+    }
+
+    void aPausedRunSaysWhatItNeedsAndOffersThreeWaysOn()
+    {
+        RunView view;
+        view.resize(1200, 800);
+        view.show();
+        view.setSnapshot(demoSnapshot(412, 600));
+        auto* panel = view.findChild<PausePanel*>();
+        QVERIFY(panel->isHidden());
+        QSignalSpy answers(&view, &RunView::pauseAnswered);
+
+        view.setSnapshot(demoPaused(412, 600, true));
+
+        QVERIFY(panel->isVisible());
+        QString all;
+        for (const QLabel* label : panel->findChildren<QLabel*>())
+            all += label->text() + '\n';
+        all.replace(QChar::Nbsp, QChar(' ')); // before units
+        for (const char* part : {"the disk is full", "checkpoint of step 412 needs 4.10 GiB",
+                 "/data/runs/notes", "1.20 GiB are free", "Nothing is lost"})
+            QVERIFY2(all.contains(QLatin1String(part)), qPrintable(all));
+        QVERIFY(progressOf(*view.snapshot()).remainingSeconds < 0.0); // nobody knows
+        auto* again = panel->findChild<QPushButton*>("pause-again");
+        auto* without = panel->findChild<QPushButton*>("pause-without");
+        QVERIFY(panel->findChild<QPushButton*>("pause-folder")->isEnabled());
+        without->click();
+        QCOMPARE(answers.count(), 1);
+        QVERIFY(answers[0][0].value<PauseAnswer>().kind == PauseAnswer::Kind::GoOnWithout);
+        view.setSnapshot(demoPaused(412, 600, true)); // the same pause: an answer is on its way
+        QVERIFY(!again->isEnabled());
+        auto next = std::make_shared<RunSnapshot>(*demoPaused(412, 600, false));
+        next->events.back().id += 1; // it tried, and could not
+        view.setSnapshot(next);
+        QVERIFY(again->isEnabled());
+        again->click();
+        QVERIFY(answers[1][0].value<PauseAnswer>().kind == PauseAnswer::Kind::TryAgain);
+        view.setSnapshot(demoSnapshot(420, 600));
+        QVERIFY(panel->isHidden());
+    }
+
+    void whyAFolderCannotBeWrittenIsSaidAndAnOldRunHasNoButtons()
+    {
+        RunView view;
+        view.show();
+        view.setAnswerable(false);
+
+        view.setSnapshot(demoPaused(412, 600, false));
+
+        auto* panel = view.findChild<PausePanel*>();
+        QVERIFY(panel->isVisible());
+        QVERIFY(!panel->findChild<QPushButton*>("pause-again")->isVisible());
+        QString all;
+        for (const QLabel* label : panel->findChildren<QLabel*>())
+            all += label->text() + '\n';
+        QVERIFY2(all.contains("folder cannot be written"), qPrintable(all));
+        QVERIFY2(all.contains("Read-only file system"), qPrintable(all));
     }
 
     void aCauseWithoutAKeptStepIsSaidSo()

@@ -180,6 +180,8 @@ private slots:
         QCoreApplication::processEvents();
         view->scrollTo(view->findChild<QWidget*>("disk-traffic"));
         save(window, MainWindow::Page::Live, "live-disk");
+        window.live()->showSnapshot(demoPaused(412, 600, true));
+        save(window, MainWindow::Page::Live, "live-paused");
         window.history()->setRuns(runs);
         save(window, MainWindow::Page::History, "history");
         window.history()->showSnapshot(demoSnapshot(180, 600, "stopped"));

@@ -51,6 +51,24 @@ private slots:
         QCOMPARE(ended[0][1].value<RunState>(), RunState::Stopped);
     }
 
+    void anAnswerToAPauseReachesTheRun()
+    {
+        const auto run = std::make_shared<FakeRun>();
+        SessionController controller(fakeServices(run));
+        QSignalSpy started(&controller, &SessionController::runStarted);
+        QSignalSpy ended(&controller, &SessionController::runEnded);
+        controller.answerPause({PauseAnswer::Kind::TryAgain, {}}); // no run: nothing happens
+        controller.open({});
+        QTRY_COMPARE(started.count(), 1);
+
+        controller.answerPause({PauseAnswer::Kind::OtherFolder, "/elsewhere"});
+
+        run->finish();
+        QTRY_COMPARE(ended.count(), 1);
+        QCOMPARE(run->answers.size(), std::size_t{1});
+        QCOMPARE(run->answers[0].folder, std::string("/elsewhere"));
+    }
+
     void stopWhileOpeningIsNotLost()
     {
         const auto run = std::make_shared<FakeRun>();

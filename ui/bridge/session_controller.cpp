@@ -43,6 +43,13 @@ void SessionController::requestStop()
         m_session->requestStop();
 }
 
+void SessionController::answerPause(const PauseAnswer& answer)
+{
+    const std::scoped_lock lock(m_mutex);
+    if (m_session)
+        m_session->answerPause(answer);
+}
+
 bool SessionController::begin(Opener opener)
 {
     if (busy())

@@ -44,6 +44,7 @@ public:
     // Finishes the current step, saves, ends: runEnded() follows, of run 0 if it was not open yet.
     // Does nothing when idle.
     void requestStop();
+    void answerPause(const mr::PauseAnswer& answer);
 
 signals:
     void phaseChanged(mr::ui::SessionController::Phase phase);

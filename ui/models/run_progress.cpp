@@ -39,7 +39,8 @@ RunProgress progressOf(const RunSnapshot& snapshot)
     }
     if (wallUs > 0.0)
         progress.tokensPerSecond = tokens / wallUs * 1e6;
-    if (!isEnded(snapshot.run) && progress.totalSteps >= progress.step)
+    const bool isMoving = !isEnded(snapshot.run) && snapshot.run.status != "paused";
+    if (isMoving && progress.totalSteps >= progress.step)
         progress.remainingSeconds = wallUs / 1e6 / static_cast<double>(steps.size() - first) *
                                     static_cast<double>(progress.totalSteps - progress.step);
     return progress;

@@ -15,9 +15,9 @@ QString iconName(const std::string& status)
         return QStringLiteral("check");
     if (status == "failed")
         return QStringLiteral("error");
-    if (status == "lost")
+    if (status == "lost" || status == "paused")
         return QStringLiteral("warning");
-    if (status == "stopped" || status == "paused")
+    if (status == "stopped")
         return QStringLiteral("stop");
     return QStringLiteral("play");
 }
@@ -57,9 +57,9 @@ QColor RunStatusText::color(const std::string& status, const QPalette& palette)
         return colors.good;
     if (status == "failed")
         return colors.error;
-    if (status == "lost")
+    if (status == "lost" || status == "paused")
         return colors.warning;
-    if (status == "stopped" || status == "paused" || status == "draft" || status == "queued")
+    if (status == "stopped" || status == "draft" || status == "queued")
         return colors.muted;
     return colors.accent;
 }

@@ -89,6 +89,7 @@ void HistoryPage::build()
     listLayout->addWidget(m_table, 1);
     listLayout->addWidget(m_noMatch);
     m_view->header()->setClosable(true);
+    m_view->setAnswerable(false);
     m_view->hide();
     m_splitter->setChildrenCollapsible(false);
     m_splitter->addWidget(list);

@@ -41,6 +41,7 @@ public slots:
 signals:
     void stopRequested();
     void resumeRequested(const QString& runDir);
+    void pauseAnswered(const mr::PauseAnswer& answer);
     void newRunRequested();
     void historyRequested();
 

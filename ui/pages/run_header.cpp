@@ -66,8 +66,6 @@ RunHeader::RunHeader(QWidget* parent)
     m_progress->setTextVisible(false);
     m_progress->setFixedHeight(6);
     m_progress->setAccessibleName(tr("Progress of the run"));
-    m_stop->setToolTip(
-        tr("Finish this step, save a checkpoint and end the run. It can be resumed."));
     m_resume->setToolTip(tr("Continue this run from its last checkpoint"));
     m_stop->setMinimumWidth(m_stop->sizeHint().width() + kButtonRoom);
     connect(m_stop, &QPushButton::clicked, this, [this] {
@@ -208,7 +206,11 @@ void RunHeader::showState()
     m_link->setFrameShape(QFrame::StyledPanel);
     m_stop->setVisible(!ended && !m_closable);
     m_stop->setEnabled(!stopping);
-    m_stop->setText(stopping ? tr("Saving…") : tr("Stop and save"));
+    const bool paused = run.status == "paused"; // it cannot save: that is what it waits for
+    m_stop->setText(stopping ? tr("Saving…") : paused ? tr("Stop") : tr("Stop and save"));
+    m_stop->setToolTip(
+        paused ? tr("End the run with what is saved already. It can be resumed from there.")
+               : tr("Finish this step, save a checkpoint and end the run. It can be resumed."));
     m_resume->setVisible(ended && run.resumable);
     m_resume->setEnabled(m_resumeAllowed);
     m_resume->setToolTip(m_resumeAllowed ? tr("Continue this run from its last checkpoint")

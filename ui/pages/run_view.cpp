@@ -17,6 +17,7 @@
 #include "models/stall_words.h"
 #include "models/step_table_model.h"
 #include "models/units.h"
+#include "pages/pause_panel.h"
 #include "pages/run_header.h"
 #include "pages/run_tables.h"
 
@@ -41,6 +42,7 @@ constexpr int kTwoColumnsFrom = 860; // logical pixels
 RunView::RunView(QWidget* parent)
     : QWidget(parent)
     , m_header(new RunHeader)
+    , m_pause(new PausePanel)
     , m_scroll(new QScrollArea)
     , m_panels(new QWidget)
     , m_grid(new QGridLayout(m_panels))
@@ -55,6 +57,7 @@ RunView::RunView(QWidget* parent)
     connect(m_header, &RunHeader::stopRequested, this, &RunView::stopRequested);
     connect(m_header, &RunHeader::resumeRequested, this, &RunView::resumeRequested);
     connect(m_header, &RunHeader::closeRequested, this, &RunView::closeRequested);
+    connect(m_pause, &PausePanel::answered, this, &RunView::pauseAnswered);
     arrange(2);
 }
 
@@ -78,6 +81,7 @@ void RunView::layOut()
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(10);
     layout->addWidget(m_header);
+    layout->addWidget(m_pause);
     layout->addWidget(m_scroll, 1);
 }
 
@@ -253,6 +257,11 @@ void RunView::resizeEvent(QResizeEvent* event)
     arrange(event->size().width() >= kTwoColumnsFrom ? 2 : 1);
 }
 
+void RunView::setAnswerable(bool on)
+{
+    m_pause->setAnswerable(on);
+}
+
 void RunView::scrollTo(QWidget* part)
 {
     m_scroll->verticalScrollBar()->setValue(part->mapTo(m_panels, QPoint()).y());
@@ -277,6 +286,7 @@ void RunView::setSnapshot(const RunSnapshotPtr& snapshot)
         startOver();
     m_snapshot = snapshot;
     m_header->setSnapshot(snapshot);
+    m_pause->setSnapshot(snapshot);
     m_steps->setSteps(snapshot->steps, m_stepsShown > 0);
     m_loss->append(snapshot->steps, m_stepsShown);
     m_loss->setEvaluations(snapshot->evalLoss);

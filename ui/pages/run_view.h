@@ -12,6 +12,8 @@
 #include "models/run_snapshot.h"
 #include "models/step_timeline_ptr.h"
 
+#include <millrace/session.h>
+
 #include <QWidget>
 
 #include <vector>
@@ -30,6 +32,7 @@ class LineChart;
 class LossPanel;
 class MachineSection;
 class MemoryPanel;
+class PausePanel;
 class RunHeader;
 class StallLedgerModel;
 class StallStrip;
@@ -56,6 +59,8 @@ public:
     TimelineSection* timeline() const { return m_timeline; }
     ForecastPanel* forecast() const { return m_forecast; }
     TierMap* tierMap() const { return m_tiers; }
+    // Another program's run, or an old one: it is not answered here.
+    void setAnswerable(bool on);
     // What timelineRequested() brought.
     void setTimeline(const mr::ui::TimelinePtr& timeline);
     void setTimelineFailure(qint64 step, const QString& sentence);
@@ -67,6 +72,7 @@ signals:
     void stopRequested();
     void resumeRequested(const QString& runDir);
     void closeRequested();
+    void pauseAnswered(const mr::PauseAnswer& answer);
     void timelineRequested(qint64 step);
 
 protected:
@@ -106,6 +112,7 @@ private:
     bool m_forecastShown = false;
 
     RunHeader* m_header = nullptr;
+    PausePanel* m_pause = nullptr;
     QScrollArea* m_scroll = nullptr;
     QWidget* m_panels = nullptr;
     QGridLayout* m_grid = nullptr;

@@ -101,6 +101,9 @@ struct EventRow {
     EventLevel level = EventLevel::Info;
     std::string code; // "checkpoint", "eval", "nan", "started", ...
     std::string text;
+    // Of "paused", a JSON object, for who says it in other words: reason ("full": no room, or
+    // "unwritable"), what ("checkpoint" or "model"), step, folder, needed_bytes, free_bytes, why.
+    std::string data = {};
 };
 
 struct CheckpointRow {

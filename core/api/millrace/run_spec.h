@@ -45,6 +45,8 @@ struct RunSpec {
     std::int64_t evalAnswers = 0;     // evaluation pairs that are also answered, greedily, and
                                       // compared with the response; 0: none
     std::string outDir;               // run folder; empty: made below the data folder
+    std::string saveDir;              // where checkpoints and the model go if not to outDir, which
+                                      // had no room for them; empty: there
     std::string database;             // history; empty: the user's
 
     std::int64_t steps = 0; // 0: by epochs

@@ -8,8 +8,8 @@
 //          destructor return without waiting for the device. The listener is called on the
 //          telemetry thread, at most ten times a second.
 // Errors   open() reports what can be known before the first step: missing files, a
-//          plan that does not fit. Later failures end the run: state() becomes Failed
-//          and failure() says why.
+//          plan that does not fit. A checkpoint that finds no room, or no folder, pauses the
+//          run. Other failures end it: state() becomes Failed and failure() says why.
 
 #pragma once
 
@@ -26,7 +26,26 @@ namespace mr {
 class Device;
 class RunStore;
 
-enum class RunState : std::uint8_t { Ready, Running, Stopping, Finished, Stopped, Failed };
+enum class RunState : std::uint8_t {
+    Ready,
+    Running,
+    Paused, // something cannot be saved; see PauseAnswer. Nothing is lost
+    Stopping,
+    Finished,
+    Stopped,
+    Failed
+};
+
+// What a paused run shall do. It tries again by itself, too, as soon as there is room.
+struct PauseAnswer {
+    enum class Kind : std::uint8_t {
+        TryAgain,
+        OtherFolder, // checkpoints and the model go below `folder` from here on
+        GoOnWithout, // what could not be saved now
+    };
+    Kind kind = Kind::TryAgain;
+    std::string folder;
+};
 
 // Opening a run, seen by whoever waits for it. Policies with state on disk fill their file first,
 // which takes as long as writing it does.
@@ -61,7 +80,10 @@ public:
     virtual ~Session() = default; // asks to stop and waits for the threads
 
     virtual Status start() = 0;
-    virtual void requestStop() noexcept = 0; // finishes the current step, saves, ends
+    // Finishes the current step, saves, ends. What cannot be saved then is not waited for: the
+    // run ends as stopped, and its reason names the last good checkpoint.
+    virtual void requestStop() noexcept = 0;
+    virtual void answerPause(PauseAnswer answer) = 0; // nothing happens unless it is paused
     virtual RunState state() const noexcept = 0;
     virtual Status failure() const = 0; // ok unless state() is Failed
     virtual std::int64_t runId() const noexcept = 0;

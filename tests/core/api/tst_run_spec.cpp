@@ -43,6 +43,7 @@ RunSpec everythingSet()
     s.evalData = {{"/e.jsonl", DataFormat::Jsonl, {}}, {"/f", DataFormat::Text, {}}};
     s.evalEvery = 7;
     s.outDir = "/o";
+    s.saveDir = "/s";
     s.database = "/h.db";
     s.steps = 300;
     s.epochs = 0.1;

@@ -13,6 +13,7 @@
 #include "core/data/small_tokenizer.h"
 // clang-format on
 
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -85,6 +86,8 @@ struct Outcome {
     RunProgress progress;
     std::int64_t id = 0;
     std::filesystem::path dir;
+    std::filesystem::path saveDir;
+    Status unsaved;
 };
 
 struct RunRig {
@@ -123,6 +126,12 @@ struct RunRig {
     std::function<void(Feedback&)> onRates;
 
     OpeningWatch opening; // of the runs that follow
+    // Where there is no room for a checkpoint. Waiting needs somebody who answers.
+    OnDiskFull onDiskFull = OnDiskFull::Stop;
+    std::chrono::milliseconds pauseCheck{std::chrono::hours(1)};
+    std::string saveFolder;
+    // Called on the telemetry thread.
+    std::function<void(Engine&, const EventRow&)> onMessage;
 
     // Called on the engine thread after the checkpoint of a step.
     using AtCheckpoint = std::function<void(Engine&, std::int64_t step)>;
@@ -166,6 +175,11 @@ private:
         EngineHooks hooks;
         hooks.onRates = onRates;
         hooks.opening = opening;
+        hooks.onDiskFull = onDiskFull;
+        hooks.pauseCheck = pauseCheck;
+        hooks.saveFolder = saveFolder;
+        if (onMessage)
+            hooks.records.onMessage = [this](const EventRow& row) { onMessage(*m_engine, row); };
         if (at)
             hooks.onCheckpoint = [this, at](const CheckpointWritten&, const RunProgress& progress) {
                 at(*m_engine, progress.step);
@@ -186,6 +200,8 @@ private:
         out.progress = m_engine->progress();
         out.id = m_engine->runId();
         out.dir = m_engine->runDir();
+        out.saveDir = m_engine->saveDir();
+        out.unsaved = m_engine->unsaved();
         return out;
     }
 

@@ -175,9 +175,11 @@ void TestEngineInterval::anIntervalThatCannotBeSetEndsTheRunWithASentence()
         if (step == 3)
             std::ofstream(folder) << "in the way";
     };
+    m_rig->onDiskFull = OnDiskFull::Skip;
 
     const Outcome run = m_rig->train(spec, device);
 
+    m_rig->onDiskFull = OnDiskFull::Stop;
     QVERIFY(!run.ended.ok());
     QCOMPARE(run.ended.kind(), ErrorKind::Io);
     QVERIFY2(contains(run.ended.message(), "interval=magnitude") &&

@@ -76,6 +76,10 @@ private slots:
         QCOMPARE(batch.events.size(), std::size_t{1});
         QVERIFY(batch.events[0].level == EventLevel::Warning);
         QCOMPARE(batch.events[0].text, std::string("a \"quoted\"\nline \xef\xbf\xbd"));
+        QVERIFY(batch.events[0].data.empty());
+        const EventRow paused{0, 3, 41, EventLevel::Warning, "paused", "Paused", R"({"step":3})"};
+        QVERIFY(eventFromJson(toJson(paused), batch).ok());
+        QCOMPARE(batch.events[1].data, paused.data);
         QCOMPARE(batch.scalars[0].metric, std::string("eval_loss"));
         QCOMPARE(batch.scalars[0].row.value, 1.5);
     }

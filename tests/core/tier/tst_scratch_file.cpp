@@ -230,6 +230,31 @@ private slots:
     }
 
     // The system ends its requests after the process.
+    void aFileThatADeadProcessHasLockedIsStale()
+    {
+        const Place place;
+        {
+            auto made = ScratchFile::open(place.spec());
+            QVERIFY(made.ok());
+        }
+        const int shared = ::open(place.file().c_str(), O_RDWR | O_CLOEXEC);
+        const pid_t child = ::fork();
+        if (child == 0)
+            ::_exit(::flock(shared, LOCK_EX));
+        int code = -1;
+        ::waitpid(child, &code, 0);
+        QCOMPARE(code, 0);
+
+        const auto found = listScratch(place.root());
+        const auto removed = removeStaleScratch(place.root());
+        ::close(shared);
+
+        QCOMPARE(found.value().size(), std::size_t{1});
+        QVERIFY(!found.value()[0].inUse);
+        QCOMPARE(removed.value().size(), std::size_t{1});
+        QVERIFY(!std::filesystem::exists(place.file()));
+    }
+
     void aLockThatOutlivesItsProcessIsWaitedFor()
     {
         const Place place;

@@ -202,6 +202,20 @@ RunSnapshotPtr demoSnapshot(std::int64_t count, std::int64_t total, const std::s
     return snapshot;
 }
 
+RunSnapshotPtr demoPaused(std::int64_t count, std::int64_t total, bool isFull)
+{
+    auto run = std::make_shared<RunSnapshot>(*demoSnapshot(count, total, "paused"));
+    EventRow row{1'000, count, count * 620, EventLevel::Warning, "paused",
+        "Paused: the disk is full. In /data/runs/notes, the checkpoint of step " +
+            std::to_string(count) + " needs 4.1 GiB; 1.2 GiB are free."};
+    row.data = std::string(R"({"reason":")") + (isFull ? "full" : "unwritable") +
+               R"(","what":"checkpoint","step":)" + std::to_string(count) +
+               R"(,"folder":"/data/runs/notes","needed_bytes":4402341478,)"
+               R"("free_bytes":1288490188,"why":"Read-only file system"})";
+    run->events.push_back(std::move(row));
+    return run;
+}
+
 RunRowsPtr demoRuns()
 {
     struct Demo {

@@ -40,6 +40,7 @@ struct FakeRun {
     RunSpec openedWith;
     std::vector<RunSpec> opened; // all of them, in order; runs are numbered from 7
     std::string resumedDir;
+    std::vector<PauseAnswer> answers;
     Session::Listener listener;
 
     void finish();

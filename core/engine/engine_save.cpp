@@ -1,0 +1,257 @@
+// What a run saves, and what it does where that finds no room.
+//
+// Room is looked for before the first byte is written. Where it lacks, or the folder is gone, what
+// was begun is removed, the older checkpoints stay, and the run pauses between two steps: all it
+// has learned is in memory. It looks for room now and then, and takes answers; whatever comes of
+// it, the next step has the bits it would have had.
+
+#include "core/base/clock.h"
+#include "core/engine/checkpoint_size.h"
+#include "core/engine/engine.h"
+#include "core/engine/run_files.h"
+#include "core/engine/run_master.h"
+#include "core/model/weights.h"
+#include "core/telemetry/run_folder.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace mr {
+namespace fs = std::filesystem;
+namespace {
+
+// Where there is room and writing fails all the same (a quota, a worn disk), each try writes much
+// and is followed by twice the wait, up to 64 times the first.
+constexpr int kMostDoublings = 6;
+
+} // namespace
+
+std::vector<fs::path> Engine::checkpoints() const
+{
+    return listCheckpoints(m_runDir, m_saveDir);
+}
+
+Status Engine::saveCheckpoint(IfUnwritable then)
+{
+    MR_TRY(m_body->plans().finishLateParts());
+    m_progress.activeMs = activeMs();
+    m_progress.carry = m_body->plans().carry();
+    // A killed run goes on from the checkpoint: the records up to it must be there too. A history
+    // that fails was reported, and is no reason to lose the checkpoint.
+    (void)m_recorder->flush().ok();
+    return save({false, checkpointBytes(m_setup), [this] { return writeCheckpointNow(); }}, then);
+}
+
+Status Engine::writeCheckpointNow()
+{
+    const std::int64_t begin = nowNs();
+    auto written = writeCheckpoint(checkpointContext(), m_saveDir, m_progress);
+    MR_TRY(written.status());
+    CheckpointRow row;
+    row.step = m_progress.step;
+    row.path = written.value().path.string();
+    row.bytes = static_cast<std::int64_t>(written.value().bytes);
+    row.state = "complete";
+    row.createdMs = wallClockMs();
+    row.writeMs = (nowNs() - begin) / 1'000'000;
+    m_watch.saved(1e-9 * static_cast<double>(nowNs() - begin));
+    MR_TRY(m_store.addCheckpoint(m_runId, row, written.value().manifestHash));
+    m_recorder->message(EventLevel::Info, "checkpoint", m_progress.step, activeMs(),
+        "Checkpoint of step " + std::to_string(m_progress.step) + " written.");
+    for (const fs::path& removed :
+        pruneCheckpoints(m_runDir, m_setup.spec.keepCheckpoints, m_saveDir))
+        // A history that the run was moved to never knew its older checkpoints.
+        (void)m_store.setCheckpointState(removed.string(), "deleted").ok();
+    m_savedStep = m_progress.step;
+    if (!m_isFolderNoted)
+        m_isFolderNoted = saveRunRecord(m_runDir.string(), newRun()).ok();
+    if (m_hooks.onCheckpoint)
+        m_hooks.onCheckpoint(written.value(), m_progress);
+    return {};
+}
+
+Status Engine::exportModel()
+{
+    PlanSequence& plans = m_body->plans();
+    MR_TRY(plans.finishLateParts());
+    MR_TRY(plans.applyPending(m_setup.spec.clipNorm)); // the checkpoint has them as pending
+    return save(
+        {true, exportBytes(m_setup), [this] { return writeModelNow(); }}, IfUnwritable::Pause);
+}
+
+Status Engine::writeModelNow()
+{
+    auto state = stateMaster(m_body->executor(), m_body->memory());
+    MR_TRY(state.status());
+    const CheckpointContext context = checkpointContext();
+    Status written = saveModel(m_saveDir / "model", m_setup.config, m_setup.table, *state.value(),
+        m_body->memory().compute() == DType::F32 ? ExportType::F32 : ExportType::BF16,
+        context.carryFrom);
+    std::error_code error;
+    if (!written.ok() && !fs::exists(m_saveDir / "model" / "config.json", error))
+        fs::remove_all(m_saveDir / "model", error); // half a model: gives back the space
+    return written;
+}
+
+// ok: saved, gone on without it, or ended by a stop. Who must know looks at m_savedStep.
+Status Engine::save(const Saving& saving, IfUnwritable then)
+{
+    Status why = trySave(saving);
+    if (why.ok() || !isOfDisk(why))
+        return why;
+    const bool isAsked = then == IfUnwritable::Pause;
+    if (m_stopRequested || (isAsked && m_hooks.onDiskFull == OnDiskFull::Stop)) {
+        requestStop();
+        noteUnsaved(saving, why);
+        return {};
+    }
+    if (isAsked && m_hooks.onDiskFull == OnDiskFull::Wait)
+        return pauseUntilSaved(saving, std::move(why));
+    pass(saving, why);
+    return {};
+}
+
+Status Engine::trySave(const Saving& saving)
+{
+    // What a killed run left half written would else take the room.
+    (void)pruneCheckpoints(m_runDir, std::numeric_limits<std::int64_t>::max(), m_saveDir);
+    MR_TRY(roomFor(m_saveDir, saving.bytes));
+    MR_TRY(saving.write());
+    m_unsaved = {};
+    return {};
+}
+
+// Else the run itself has failed: waiting for room would not help.
+bool Engine::isOfDisk(const Status& why) const
+{
+    return why.kind() == ErrorKind::Io && m_body->failure().ok();
+}
+
+Status Engine::pauseUntilSaved(const Saving& saving, Status why)
+{
+    if (!enterPause()) {
+        noteUnsaved(saving, why);
+        return {};
+    }
+    sayPaused(saving, why);
+    for (int failedTries = 0; !why.ok();) { // of its own accord
+        const auto answer =
+            m_gate.wait(m_hooks.pauseCheck * (1 << std::min(failedTries, kMostDoublings)));
+        if (m_gate.isStopped()) {
+            noteUnsaved(saving, why);
+            break;
+        }
+        if (answer && answer->kind == PauseAnswer::Kind::GoOnWithout) {
+            pass(saving, why);
+            break;
+        }
+        if (!answer && !roomFor(m_saveDir, saving.bytes).ok())
+            continue;
+        why = tryAgain(answer, saving);
+        if (!why.ok() && !isOfDisk(why))
+            break;
+        failedTries = answer ? 0 : failedTries + 1;
+        if (!why.ok() && answer)
+            sayPaused(saving, why);
+    }
+    leavePause(why.ok());
+    return why.ok() || isOfDisk(why) ? Status() : why;
+}
+
+Status Engine::tryAgain(const std::optional<PauseAnswer>& answer, const Saving& saving)
+{
+    if (answer && answer->kind == PauseAnswer::Kind::OtherFolder)
+        MR_TRY(useFolder(answer->folder));
+    return trySave(saving);
+}
+
+// False: a stop was asked for.
+bool Engine::enterPause()
+{
+    m_gate.open();
+    RunState running = RunState::Running;
+    if (!m_state.compare_exchange_strong(running, RunState::Paused)) {
+        m_gate.close();
+        return false;
+    }
+    (void)m_store.setStatus(m_runId, "paused").ok(); // the history may be on the same disk
+    return true;
+}
+
+void Engine::leavePause(bool isSaved)
+{
+    m_gate.close();
+    RunState paused = RunState::Paused;
+    m_state.compare_exchange_strong(paused, RunState::Running);
+    (void)m_store.setStatus(m_runId, "running").ok();
+    if (isSaved)
+        m_recorder->message(EventLevel::Info, "continued", m_progress.step, activeMs(),
+            "Goes on: what it waited for is saved.");
+}
+
+PauseReport Engine::reportOn(const Saving& saving, const Status& why) const
+{
+    return pauseReport(saving.isModel, m_progress.step, m_saveDir, saving.bytes, why);
+}
+
+void Engine::sayPaused(const Saving& saving, const Status& why)
+{
+    const PauseReport report = reportOn(saving, why);
+    m_recorder->message(
+        EventLevel::Warning, "paused", m_progress.step, activeMs(), textOf(report), toJson(report));
+}
+
+// Goes on without: what it has learned is still in memory, and the older checkpoints stay.
+void Engine::pass(const Saving& saving, const Status& why)
+{
+    m_passedStep = m_progress.step;
+    m_recorder->message(EventLevel::Error, saving.isModel ? "model_failed" : "checkpoint_failed",
+        m_progress.step, activeMs(),
+        (saving.isModel ? "The trained model" : "The checkpoint") +
+            std::string(" could not be written: ") + why.message());
+    if (m_progress.step >= m_setup.spec.steps)
+        noteUnsaved(saving, why); // forgotten again if the model that follows is written
+}
+
+void Engine::noteUnsaved(const Saving& saving, const Status& why)
+{
+    const auto found = checkpoints();
+    m_unsaved = Status::error(
+        why.kind(), nameOf(reportOn(saving, why)) + " could not be written: " + why.message() +
+                        (found.empty() ? "; there is no checkpoint of this run"
+                                       : "; the last good checkpoint is " + found[0].string()));
+}
+
+// Checkpoints and the model go below `folder` from here on, to a folder of this run that can also
+// be resumed by itself, should the old one not come back.
+Status Engine::useFolder(const fs::path& folder)
+{
+    std::error_code error;
+    const fs::path place = fs::absolute(folder, error);
+    MR_TRY(roomFor(place, 0));
+    const fs::path dir = place / (m_runDir.filename().string() + "-" + m_uuid.substr(0, 8));
+    fs::create_directory(dir, error);
+    if (error)
+        return Status::error(ErrorKind::Io, "create " + dir.string() + ": " + error.message());
+    MR_TRY(roomFor(dir, 0));
+    const std::string before = std::exchange(m_setup.spec.saveDir, dir.string());
+    if (const Status saved = saveRecordOf(dir); !saved.ok()) {
+        m_setup.spec.saveDir = before;
+        return saved;
+    }
+    m_saveDir = dir;
+    const Status known = saveRunRecord(m_runDir.string(), newRun());
+    m_isFolderNoted = known.ok(); // else it is tried again with every checkpoint
+    (void)m_store.setConfig(m_runId, newRun().configJson).ok();
+    m_recorder->message(known.ok() ? EventLevel::Info : EventLevel::Warning, "folder_chosen",
+        m_progress.step, activeMs(),
+        "Checkpoints and the model go to " + dir.string() + " from here on" +
+            (known.ok()
+                    ? "."
+                    : "; that could not be noted in the run folder (" + known.message() +
+                          "), so continue the run with `millrace resume " + dir.string() + "`."));
+    return {};
+}
+
+} // namespace mr

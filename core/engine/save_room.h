@@ -1,0 +1,41 @@
+// Whether a folder has room for what a run is about to save, and what is said if it has not.
+//
+// Threads  Any; blocks on the file system for as long as it takes to ask.
+// Errors   Io: the folder is gone, may not be written, or has too little room; with both numbers.
+// Units    Bytes.
+
+#pragma once
+
+#include <millrace/status.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+namespace mr {
+
+// Looked at before the first byte is written: the usual full disk is met here, and nothing of it is
+// taken. `folder` itself must be there: a disk that was taken away would else be "made again" on
+// the one it was mounted to.
+Status roomFor(const std::filesystem::path& folder, std::uint64_t neededBytes);
+
+// Why a run is paused.
+struct PauseReport {
+    bool isModel = false; // not a checkpoint but the trained model
+    std::int64_t step = 0;
+    std::filesystem::path folder;
+    std::uint64_t neededBytes = 0;
+    std::uint64_t freeBytes = 0; // 0: also where nobody can say
+    bool isFull = false;         // else it is for another reason that it cannot be written
+    std::string why;
+};
+
+// `folder` is looked at now.
+PauseReport pauseReport(bool isModel, std::int64_t step, const std::filesystem::path& folder,
+    std::uint64_t neededBytes, const Status& why);
+
+std::string nameOf(const PauseReport& report); // "the checkpoint of step 300"
+std::string textOf(const PauseReport& report); // for a person, with the ways on
+std::string toJson(const PauseReport& report); // EventRow::data
+
+} // namespace mr
