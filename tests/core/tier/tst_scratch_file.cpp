@@ -245,8 +245,8 @@ private slots:
         ::waitpid(child, &code, 0);
         QCOMPARE(code, 0);
 
-        const auto found = listScratch(place.root());
-        const auto removed = removeStaleScratch(place.root());
+        auto found = listScratch(place.root());
+        auto removed = removeStaleScratch(place.root());
         ::close(shared);
 
         QCOMPARE(found.value().size(), std::size_t{1});
