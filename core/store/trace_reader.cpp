@@ -38,7 +38,7 @@ constexpr std::array kLaneNames = {LaneName{"Compute", TimelineLane::Compute},
     LaneName{"Host", TimelineLane::Host}, LaneName{"DiskIn", TimelineLane::DiskIn},
     LaneName{"DiskOut", TimelineLane::DiskOut},
     LaneName{"DiskWeights", TimelineLane::DiskIn}, // one row for all that is read
-    LaneName{"Disk", TimelineLane::DiskIn}}; // of earlier programs, for reads and writes
+    LaneName{"Disk", TimelineLane::DiskIn}};       // of earlier programs, for reads and writes
 
 std::string textOf(const Json& object, const char* key)
 {
