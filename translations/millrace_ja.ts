@@ -1929,6 +1929,10 @@
             <translation>%1: ステップ %2 / %3</translation>
         </message>
         <message>
+            <source>, paused</source>
+            <translation>、一時停止中</translation>
+        </message>
+        <message>
             <source>, %1 left</source>
             <translation>、残り %1</translation>
         </message>

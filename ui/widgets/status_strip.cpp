@@ -140,7 +140,9 @@ void StatusStrip::refresh()
     const QString name = QString::fromStdString(m_snapshot->run.name);
     QString text =
         tr("%1: step %2 of %3").arg(name, countText(progress.step), countText(progress.totalSteps));
-    if (progress.remainingSeconds >= 0.0)
+    if (m_snapshot->run.status == "paused")
+        text += tr(", paused");
+    else if (progress.remainingSeconds >= 0.0)
         text += tr(", %1 left").arg(durationText(progress.remainingSeconds));
     if (m_snapshot->run.simulatedLink)
         text += tr(" (simulated link)");
