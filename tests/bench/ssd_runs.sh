@@ -4,7 +4,7 @@
 # memory as the plan needs, so that the state is at least 2.5 times as large.
 set -euo pipefail
 root=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.." && pwd)
-usage="tests/bench/ssd_runs.sh FOLDER    prints a table; STEPS=6, THREADS=1, CONFIG=model and MILLRACE=program may be given"
+usage="tests/bench/ssd_runs.sh FOLDER    prints a table; STEPS=6, THREADS=1, MICROS=4, SEQ=64, ROWS=regex, CONFIG=model and MILLRACE=program may be given"
 [ $# -eq 1 ] && [ -d "$1" ] || { echo "$usage" && exit 2; }
 scratch=$1
 millrace=${MILLRACE:-$root/build/release/bin/millrace}
@@ -12,6 +12,9 @@ shared=${MILLRACE_SHARED:-$root/../shared}
 config=${CONFIG:-$root/tests/bench/configs/280m.json}
 steps=${STEPS:-6}
 threads=${THREADS:-1}
+micros=${MICROS:-4}
+seq=${SEQ:-64}
+rows=${ROWS:-.} # of the names
 folder=$(mktemp -d "${TMPDIR:-/tmp}/millrace-ssd.XXXXXX")
 trap 'rm -rf "$folder"' EXIT
 export XDG_DATA_HOME=$folder # rates are measured afresh
@@ -22,7 +25,7 @@ tier() { sed -n "s/.*{\"budget_bytes\":[0-9]*,\"kinds\":[^]]*\],\"tier\":\"$1\",
 median() { sort -g | awk '{v[NR] = $1} END {print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2}'; }
 
 arguments() {
-    echo --data "$shared/data/datasets/tinyshakespeare.txt" --seq-len 64 --accumulate 4 --precision bf16 \
+    echo --data "$shared/data/datasets/tinyshakespeare.txt" --seq-len "$seq" --accumulate "$micros" --precision bf16 \
         --recompute block --device cpu --threads "$threads" --device-memory 8GiB --json --policy "$@"
 }
 
@@ -30,6 +33,7 @@ arguments() {
 row() {
     local name=$1 host
     shift
+    [[ $name =~ $rows ]] || return 0
     # shellcheck disable=SC2046 # words
     "$millrace" plan --model "$config" $(arguments "$@") >"$folder/plan"
     host=$(tier host <"$folder/plan")
@@ -66,5 +70,6 @@ row "ssd-vertical, weights too" ssd-vertical --policy-option weights-on-disk=1 -
 row "ssd-vertical, all on disk" ssd-vertical --policy-option weights-on-disk=1 --policy-option gradients-on-disk=1 --policy-option tile=16MiB --disk-path "$scratch"
 row "ssd-vertical, no clipping" ssd-vertical --clip 0 --policy-option tile=16MiB --disk-path "$scratch"
 row "ssd-vertical, all on disk, no clipping" ssd-vertical --clip 0 --policy-option weights-on-disk=1 --policy-option gradients-on-disk=1 --policy-option tile=16MiB --disk-path "$scratch"
+row "the same, micro-batch by micro-batch" ssd-vertical --clip 0 --policy-option weights-on-disk=1 --policy-option gradients-on-disk=1 --policy-option order=by-microbatch --policy-option tile=16MiB --disk-path "$scratch"
 row "resident, no clipping" resident --clip 0 --policy-option order=by-layer-flip
 row "ssd-vertical, compact state" ssd-vertical --policy-option state=compact --policy-option tile=16MiB --disk-path "$scratch"
