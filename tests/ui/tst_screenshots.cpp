@@ -180,8 +180,11 @@ private slots:
         QCoreApplication::processEvents();
         view->scrollTo(view->findChild<QWidget*>("disk-traffic"));
         save(window, MainWindow::Page::Live, "live-disk");
+        auto* strip = window.findChild<StatusStrip*>("statusStrip");
         window.live()->showSnapshot(demoPaused(412, 600, true));
+        strip->setSnapshot(demoPaused(412, 600, true));
         save(window, MainWindow::Page::Live, "live-paused");
+        strip->setSnapshot(demoSnapshot(412, 600));
         window.history()->setRuns(runs);
         save(window, MainWindow::Page::History, "history");
         window.history()->showSnapshot(demoSnapshot(180, 600, "stopped"));

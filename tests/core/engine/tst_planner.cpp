@@ -5,6 +5,8 @@
 #include "core/engine/plain_run.h"
 #include "core/engine/rate_book.h"
 #include "core/engine/run_setup.h"
+#include "core/engine/scratch_rates.h"
+#include "core/tier/scratch_folder.h"
 
 #include <millrace/library.h>
 #include <millrace/planner.h>
@@ -204,6 +206,35 @@ private slots:
         QVERIFY(!says(known));
         QCOMPARE(resolved.value().policyOptions.at("interval"), std::string("magnitude"));
         QCOMPARE(resolved.value().policyOptions.at("energy"), std::string("l1"));
+    }
+
+    // A step moves the same bytes from and to the disk however many micro-batches it has.
+    void howManyTokensHideTheDiskIsSaid()
+    {
+        RunSpec spec = usable();
+        spec.policy = "ssd-vertical";
+        spec.clipNorm = 0.0; // updates begin beside backward
+        spec.diskPath = m_folder->path().toStdString();
+        spec.diskBytes = std::uint64_t{1} << 40;
+        Feedback fast = slowHost();
+        fast.hostAdamwElementsPerSecond = 1e10;
+        fast.deviceFlopsPerSecond = 1e11;
+        put(spec, fast);
+        const auto adviceWith = [&](double bytesPerSecond) {
+            RateBook book = RateBook::load(RateBook::defaultPath());
+            book.putDisk(rateKey(inspectScratchFolder(spec.diskPath).value()),
+                {bytesPerSecond, bytesPerSecond, bytesPerSecond, bytesPerSecond});
+            (void)book.save(RateBook::defaultPath()).ok();
+            const PlanReport plan = planRun(spec).value();
+            const auto said = std::find_if(plan.advice.begin(), plan.advice.end(),
+                [](const std::string& a) { return a.find("is hidden") != std::string::npos; });
+            return said == plan.advice.end() ? std::string() : *said;
+        };
+
+        const std::string slow = adviceWith(1e9);
+
+        QVERIFY2(slow.find("micro-batches a step") != std::string::npos, slow.c_str());
+        QVERIFY(adviceWith(1e13).empty());
     }
 
     void clippingByGroupIsPlannedAndSaysWhatItIs()
