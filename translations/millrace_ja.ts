@@ -1388,7 +1388,7 @@
         </message>
     </context>
     <context>
-        <name>mr::ui::ScratchSection</name>
+        <name>mr::ui::ScratchFolderEdit</name>
         <message>
             <source>The scratch folder cannot be used: see its message.</source>
             <translation>作業フォルダーは使えません。メッセージを確認してください。</translation>
@@ -1429,10 +1429,6 @@
             <translation>ファイルを作って読み書きし、最後に削除します。</translation>
         </message>
         <message>
-            <source>Scratch folder (optional)</source>
-            <translation>作業フォルダー (省略可)</translation>
-        </message>
-        <message>
             <source>Scratch folder</source>
             <translation>作業フォルダー</translation>
         </message>
@@ -1456,13 +1452,20 @@
             <source>Progress of the measurement</source>
             <translation>測定の進み具合</translation>
         </message>
+    </context>
+    <context>
+        <name>mr::ui::ScratchSection</name>
+        <message>
+            <source>Scratch folder (optional)</source>
+            <translation>作業フォルダー (省略可)</translation>
+        </message>
         <message>
             <source>Scratch space</source>
             <translation>作業フォルダーの容量</translation>
         </message>
         <message>
-            <source>The most bytes the run may hold in the scratch folder.</source>
-            <translation>実行が作業フォルダーで使えるバイト数の上限です。</translation>
+            <source>The most bytes the run may hold in all scratch folders together.</source>
+            <translation>実行がすべての作業フォルダーで合わせて使えるバイト数の上限です。</translation>
         </message>
         <message>
             <source>Automatic</source>
@@ -1479,6 +1482,22 @@
         <message>
             <source>No limit</source>
             <translation>上限なし</translation>
+        </message>
+        <message>
+            <source>Add a folder on another drive</source>
+            <translation>別のドライブのフォルダーを追加</translation>
+        </message>
+        <message>
+            <source>Drives work side by side: each holds as much as its speed allows.</source>
+            <translation>ドライブは並行して動き、それぞれの速度に応じた量を受け持ちます。</translation>
+        </message>
+        <message>
+            <source>The scratch folder %1 is named twice; name each folder once.</source>
+            <translation>作業フォルダー %1 が 2 回指定されています。1 回だけ指定してください。</translation>
+        </message>
+        <message>
+            <source>Two of these folders are on %1. A second drive makes a run faster, a second folder on the same one does not.</source>
+            <translation>このうち 2 つのフォルダーは %1 上にあります。ドライブが増えると速くなりますが、同じドライブのフォルダーを増やしても速くなりません。</translation>
         </message>
     </context>
     <context>
@@ -2346,6 +2365,14 @@ Masked: read, not part of the loss</source>
         <message>
             <source>The clock of its multiprocessors.</source>
             <translation>マルチプロセッサーのクロックです。</translation>
+        </message>
+        <message>
+            <source>SSD</source>
+            <translation>SSD</translation>
+        </message>
+        <message>
+            <source>The warmest drive with a scratch folder of the run. Many slow down above 70 or 80 °C.</source>
+            <translation>この学習の作業フォルダーがあるドライブのうち、最も温度の高いものです。多くは 70～80 °C を超えると遅くなります。</translation>
         </message>
     </context>
     <context>

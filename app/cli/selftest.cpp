@@ -167,7 +167,7 @@ Status checkAllPolicies(const Options& options, Tally& tally)
 {
     TinyRun run;
     run.compute = DType::F32;
-    run.disk.folder = std::filesystem::temp_directory_path();
+    run.disk.folders = {std::filesystem::temp_directory_path()};
     run.disk.runId = "selftest-" + std::to_string(::getpid());
     MR_TRY(checkPolicies(options, tally, run));
     if (!options.bf16)

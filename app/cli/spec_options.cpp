@@ -110,9 +110,10 @@ void SpecOptions::addMachine(CLI::App& command)
         "per-group, which waits for no other group");
     command.add_option("--device-memory", m_deviceMemory, "Budget, as 6GiB");
     command.add_option("--host-memory", m_hostMemory, "Budget, as 24GiB");
-    command.add_option("--disk-space", m_diskSpace, "Budget in --disk-path, as 200GB");
-    command.add_option(
-        "--disk-path", m_spec.diskPath, "Folder on an SSD, for policies that keep state there");
+    command.add_option("--disk-space", m_diskSpace, "Budget in all --disk-path together, as 200GB");
+    command.add_option("--disk-path", m_spec.diskPaths,
+        "Folder on an SSD, for policies that keep state there; may be repeated: drives work side "
+        "by side");
     command.add_option("--max-disk-writes", m_maxDiskWrites,
         "Most that the run may write to disk, as 100TB; a run that would write more is refused");
     command.add_option("--link", m_link,

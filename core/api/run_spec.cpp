@@ -89,6 +89,21 @@ void readTexts(JsonFields& fields, std::string_view key, std::map<std::string, s
     }
 }
 
+void readTextList(JsonFields& fields, std::string_view key, std::vector<std::string>& out)
+{
+    const json* value = fields.find(key);
+    if (value == nullptr)
+        return;
+    if (!value->is_array())
+        return fields.fail(key, "must be a list of strings");
+    out.clear();
+    for (const json& item : *value) {
+        if (!item.is_string())
+            return fields.fail(key, "must be a list of strings");
+        out.push_back(item.get<std::string>());
+    }
+}
+
 void readSources(JsonFields& fields, std::string_view key, std::vector<DataSource>& out)
 {
     const json* list = fields.find(key);
@@ -160,7 +175,9 @@ void readMachine(JsonFields& f, RunSpec& s)
     s.deviceMemoryBytes = f.unsignedInteger("device_memory_bytes", s.deviceMemoryBytes);
     s.hostMemoryBytes = f.unsignedInteger("host_memory_bytes", s.hostMemoryBytes);
     s.diskBytes = f.unsignedInteger("disk_bytes", s.diskBytes);
-    s.diskPath = f.text("disk_path", s.diskPath);
+    readTextList(f, "disk_paths", s.diskPaths);
+    if (const std::string one = f.text("disk_path", {}); !one.empty()) // of earlier programs
+        s.diskPaths = {one};
     s.maxDiskWriteBytes = f.unsignedInteger("max_disk_write_bytes", s.maxDiskWriteBytes);
     s.linkBytesPerSecond = f.number("link_bytes_per_second", s.linkBytesPerSecond);
 }
@@ -232,7 +249,7 @@ std::string toJson(const RunSpec& spec)
         {"policy", s.policy}, {"policy_options", json(s.policyOptions)},
         {"allow_stale", s.allowStale}, {"device_memory_bytes", s.deviceMemoryBytes},
         {"host_memory_bytes", s.hostMemoryBytes}, {"disk_bytes", s.diskBytes},
-        {"disk_path", s.diskPath}, {"max_disk_write_bytes", s.maxDiskWriteBytes},
+        {"disk_paths", s.diskPaths}, {"max_disk_write_bytes", s.maxDiskWriteBytes},
         {"link_bytes_per_second", s.linkBytesPerSecond}};
     return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }

@@ -18,6 +18,7 @@ constexpr std::int64_t kMostMicroBatch = 1 << 16;
 constexpr std::int64_t kMostAccumulate = 1 << 20;
 constexpr std::int64_t kMostThreads = 4096;
 constexpr double kMostEpochs = 1e6;
+constexpr std::size_t kMostDiskPaths = 32; // DiskStore::kMostFiles
 
 constexpr std::array<std::string_view, 5> kMethodsToCome = {
     "lora", "qlora", "dora", "galore", "mezo"};
@@ -125,6 +126,23 @@ Status checkMethod(const std::string& method)
     return refuse("method " + quoted(method) + " is not known; use full");
 }
 
+Status checkScratch(const RunSpec& s)
+{
+    if (s.diskBytes != 0 && s.diskPaths.empty())
+        return refuse("disk-space says how much, but not where; name a folder on an SSD with "
+                      "disk-path, or leave disk-space out");
+    if (s.diskPaths.size() > kMostDiskPaths)
+        return refuse("disk-path names " + std::to_string(s.diskPaths.size()) +
+                      " folders; at most " + std::to_string(kMostDiskPaths) + " can be used");
+    for (auto path = s.diskPaths.begin(); path != s.diskPaths.end(); ++path) {
+        if (path->empty())
+            return refuse("disk-path is empty; name a folder, or leave it out");
+        if (std::find(s.diskPaths.begin(), path, *path) != path)
+            return refuse("disk-path names " + *path + " twice; name each folder once");
+    }
+    return {};
+}
+
 Status checkDevice(const RunSpec& s)
 {
     if (!std::isfinite(s.linkBytesPerSecond) || s.linkBytesPerSecond < 0.0)
@@ -132,10 +150,7 @@ Status checkDevice(const RunSpec& s)
                       " bytes/s; it must be above 0, or left out");
     if (s.device == DeviceChoice::Cuda && s.linkBytesPerSecond > 0.0)
         return refuse("link slows the copies of the CPU device down; leave it out with cuda");
-    if (s.diskBytes != 0 && s.diskPath.empty())
-        return refuse("disk-space says how much, but not where; name a folder on an SSD with "
-                      "disk-path, or leave disk-space out");
-    return {};
+    return checkScratch(s);
 }
 
 } // namespace

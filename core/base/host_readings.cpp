@@ -166,6 +166,14 @@ std::optional<HostMemory> readHostMemory(const fs::path& root)
     return memory;
 }
 
+std::optional<double> readTemperature(const fs::path& sensor)
+{
+    constexpr double kMillidegrees = 1e3;
+    if (const auto reading = readNumber(sensor))
+        return static_cast<double>(*reading) / kMillidegrees;
+    return std::nullopt;
+}
+
 HostProbe::HostProbe(fs::path root)
     : m_root(std::move(root))
 {
@@ -249,11 +257,8 @@ HostNumbers HostProbe::read(std::int64_t nowNs)
     readProcessors(numbers);
     if (const auto memory = readHostMemory(m_root))
         numbers.availableBytes = static_cast<double>(memory->availableBytes);
-    if (!m_temperature.empty()) {
-        constexpr double kMillidegrees = 1e3;
-        if (const auto reading = readNumber(m_temperature))
-            numbers.temperatureCelsius = static_cast<double>(*reading) / kMillidegrees;
-    }
+    if (!m_temperature.empty())
+        numbers.temperatureCelsius = readTemperature(m_temperature);
     numbers.powerWatts = readPower(nowNs);
     m_lastNs = nowNs;
     return numbers;

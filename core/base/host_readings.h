@@ -39,6 +39,9 @@ struct HostMemory {
     std::uint64_t availableBytes = 0;
 };
 
+// Of a sensor's file, in thousandths of a degree; a sensor may fall silent at any time.
+std::optional<double> readTemperature(const std::filesystem::path& sensor);
+
 // A container's limit counts where it is lower than what the machine has. `root` is "/" but in
 // tests.
 std::optional<HostMemory> readHostMemory(const std::filesystem::path& root);

@@ -56,12 +56,26 @@ RunBodyParts bodyOf(const RunSetup& setup, const RunDiskSpec& disk)
         {spec.schedule, spec.learningRate, spec.warmupSteps, spec.steps}, &disk};
 }
 
+// Folders without room are left out; those that could not be looked at are refused where the files
+// are made.
+void nameFolders(const RunSetup& setup, RunDiskSpec& disk)
+{
+    const std::vector<double> parts = setup.scratch.divide(setup.memory.bytes(Tier::Disk));
+    for (std::size_t i = 0; i < parts.size(); ++i)
+        if (parts[i] > 0.0) {
+            disk.folders.push_back(setup.scratch.members[i].folder.path);
+            disk.shares.push_back(parts[i]);
+        }
+    if (disk.folders.empty())
+        disk.folders.assign(setup.spec.diskPaths.begin(), setup.spec.diskPaths.end());
+}
+
 } // namespace
 
 Status Engine::tryBody(Source source, Tier& lacking)
 {
     RunDiskSpec disk;
-    disk.folder = m_setup.spec.diskPath;
+    nameFolders(m_setup, disk);
     disk.runId = m_uuid;
     disk.scratch = scratchOptions();
     const auto verify = m_setup.spec.policyOptions.find("verify");

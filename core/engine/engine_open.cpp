@@ -190,9 +190,10 @@ Status Engine::openFirst(Source source)
 // resumed later fills its file again. What this run's own crash left is taken over.
 void Engine::removeLeftScratch() const
 {
-    if (m_setup.memory.disk.isActive() && !m_setup.spec.diskPath.empty())
-        // A folder that cannot be read is refused when the file is made.
-        (void)removeStaleScratch(m_setup.spec.diskPath, m_uuid).ok();
+    if (m_setup.memory.disk.isActive())
+        for (const std::string& folder : m_setup.spec.diskPaths)
+            // One that cannot be read is refused when the file is made.
+            (void)removeStaleScratch(folder, m_uuid).ok();
 }
 
 // A run folder without a record: the run can be started there again.

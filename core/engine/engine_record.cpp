@@ -3,6 +3,7 @@
 #include "core/engine/engine.h"
 #include "core/engine/run_files.h"
 #include "core/telemetry/run_folder.h"
+#include "core/tier/disk_health.h"
 
 #include <millrace/library.h>
 #include <millrace/planner.h>
@@ -91,6 +92,9 @@ void Engine::startSampler()
     DeviceSamplerOptions options;
     options.runBegan = steady_clock::time_point(nanoseconds(m_startNs)) - milliseconds(m_resumedMs);
     options.device = m_device.info().name;
+    if (m_setup.memory.disk.isActive())
+        for (const ScratchMember& member : m_setup.scratch.members)
+            options.driveSensors.push_back(driveSensor(member.folder.device));
     m_sampler = DeviceSampler::start(std::move(options),
         [recorder = m_recorder.get()](const MachineSample& sample) { recorder->sample(sample); });
 }

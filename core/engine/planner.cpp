@@ -5,13 +5,14 @@
 #include "core/engine/policy_choice.h"
 #include "core/engine/run_setup.h"
 #include "core/plan/cost_model.h"
+#include "core/tier/disk_health.h"
 #include "core/tier/disk_wear.h"
-#include "core/tier/scratch_folder.h"
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <tuple>
 
 namespace mr {
@@ -92,11 +93,12 @@ void advise(const RunSetup& setup, PlanReport& report)
 // Where memory lacks and no folder was named: what the SSD would make of it.
 void adviseDisk(const RunSetup& setup, PlanReport& report)
 {
-    if (!setup.spec.diskPath.empty() || setup.limit.empty() || setup.spec.policy == kDiskPolicy)
+    if (!setup.spec.diskPaths.empty() || setup.limit.empty() || setup.spec.policy == kDiskPolicy)
         return;
     RunSpec other = setup.asked;
     other.policy = kDiskPolicy;
-    other.diskPath = std::filesystem::temp_directory_path().string(); // any: only sizes are asked
+    other.diskPaths = {
+        std::filesystem::temp_directory_path().string()}; // any: only sizes are asked
     auto changed = setUpRun(other, 0);
     if (!changed.ok())
         return;
@@ -176,10 +178,30 @@ void adviseTokens(const RunSetup& setup, PlanReport& report)
     }
 }
 
-DiskHealth scratchDrive(const std::string& folder)
+// A line a drive, of what it gets of each step.
+std::string wearOf(const RunSetup& setup, double writtenPerStep)
 {
-    auto found = inspectScratchFolder(folder);
-    return readDiskHealth(found.ok() ? found.value().device : std::string());
+    const std::vector<double> parts = setup.scratch.divide(setup.memory.bytes(Tier::Disk));
+    std::map<std::string, std::pair<DiskHealth, double>> drives; // by name
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        DiskHealth health = readDiskHealth(setup.scratch.members[i].folder.device);
+        auto& drive = drives[health.drive];
+        drive.first = std::move(health);
+        drive.second += parts[i];
+    }
+    if (drives.empty())
+        drives[{}] = {DiskHealth{}, 1.0};
+    double all = 0.0;
+    for (const auto& [name, drive] : drives)
+        all += drive.second;
+    std::string lines;
+    for (const auto& [name, drive] : drives) {
+        const double share = all > 0.0 ? drive.second / all : 0.0;
+        const DiskWear wear{static_cast<std::uint64_t>(share * writtenPerStep), setup.spec.steps,
+            setup.forecast.stepSeconds, 0};
+        lines += (lines.empty() ? "" : "\n") + wearLine(wear, drive.first);
+    }
+    return lines;
 }
 
 // Filling the scratch file counts once, beside the steps.
@@ -195,8 +217,7 @@ void describeDisk(const RunSetup& setup, PlanReport& report)
         report.diskWriteBytesOfRun =
             held + static_cast<std::uint64_t>(report.steps) * perStep + savedBytesOfRun(setup);
     if (perStep > 0)
-        report.wear = wearLine({perStep, report.steps, setup.forecast.stepSeconds, 0},
-            scratchDrive(setup.spec.diskPath));
+        report.wear = wearOf(setup, static_cast<double>(perStep));
 }
 
 } // namespace

@@ -32,7 +32,7 @@ void findLimit(RunSetup& setup)
     const std::size_t onDisk = setup.memory.bytes(Tier::Disk);
     if (!setup.limit.empty() || onDisk == 0)
         return;
-    setup.limit = setup.spec.diskPath.empty()
+    setup.limit = setup.spec.diskPaths.empty()
                       ? "the optimizer state needs " + formatBytes(onDisk) +
                             " on disk, and no scratch folder is named for it (--disk-path)"
                       : shortOf("disk", onDisk, setup.budget.diskBytes);
@@ -51,6 +51,8 @@ void add(const StepForecast& step, double share, StepForecast& sum)
 // also does what the first left for it.
 Status forecast(RunSetup& setup)
 {
+    Feedback rates = setup.rates;
+    setup.scratch.addRates(setup.memory.bytes(Tier::Disk), rates);
     PlanBuilder builder(setup.shape, setup.budget, setup.rates, setup.policy);
     StepForecaster forecaster;
     BuiltStep built;
@@ -66,7 +68,7 @@ Status forecast(RunSetup& setup)
         if (n < window)
             continue;
         add(forecaster.forecast(
-                built.plan, {setup.shape, setup.rates, setup.step.precision, setup.step.recompute}),
+                built.plan, {setup.shape, rates, setup.step.precision, setup.step.recompute}),
             1.0 / window, setup.forecast);
         const LinkTraffic traffic = linkTraffic(built.plan, setup.shape, setup.step.precision);
         setup.traffic.hostToDeviceBytes += traffic.hostToDeviceBytes / window;
@@ -198,7 +200,7 @@ std::vector<PolicyTrial> trialsOf(const RunSetup& setup, bool ratesKnown)
     if (spec.policy == "auto" && spec.recompute != RecomputeChoice::None)
         addStreams(spec, setup.shape, ratesKnown, trials);
     if (spec.policy == "auto" && spec.recompute != RecomputeChoice::None &&
-        !spec.diskPath.empty()) {
+        !spec.diskPaths.empty()) {
         std::vector<PolicyTrial> onDisk = diskTrials(setup);
         std::move(onDisk.begin(), onDisk.end(), std::back_inserter(trials));
     }

@@ -1,5 +1,7 @@
 #include "core/engine/run_disk.h"
 
+#include "core/engine/scratch_files.h"
+
 #include <array>
 #include <utility>
 #include <vector>
@@ -8,7 +10,7 @@ namespace mr {
 
 static_assert(kDiskAlign == kDiskPageBytes, "what a plan counts in pages is what a store moves");
 
-Result<DiskLayout> runDiskLayout(const MemoryPlan& plan)
+Result<DiskLayout> runDiskLayout(const MemoryPlan& plan, std::span<const double> shares)
 {
     constexpr std::array<const char*, kDiskRegions> kNames = {" state ", " weights ", " gradient "};
     std::vector<DiskTileSpec> tiles;
@@ -25,38 +27,30 @@ Result<DiskLayout> runDiskLayout(const MemoryPlan& plan)
                         diskRegionBytes(plan.diskParts, region, tile.count)});
         }
     }
-    constexpr std::array<double, 1> kOneFile = {1.0};
-    return layOutTiles(tiles, kOneFile);
+    return layOutTiles(tiles, shares);
 }
 
 Result<std::unique_ptr<DiskStore>> openRunDisk(const MemoryPlan& plan, const RunDiskSpec& spec,
     std::span<std::byte> slots, FailureLatch& latch)
 {
-    if (spec.folder.empty())
+    if (spec.folders.empty())
         return Status::error(ErrorKind::InvalidArgument,
             "this plan keeps optimizer state on disk and no scratch folder is named for it; give "
-            "one "
-            "on an SSD (--disk-path)");
-    auto layout = runDiskLayout(plan);
+            "one on an SSD (--disk-path)");
+    std::vector<double> shares = spec.shares;
+    shares.resize(spec.folders.size(), 1.0);
+    auto layout = runDiskLayout(plan, shares);
     MR_TRY(layout.status());
-    ScratchSpec file;
-    file.folder = spec.folder;
-    file.runId = spec.runId;
-    file.bytes = layout.value().fileBytes.front();
-    file.layoutHash = layout.value().hash();
-    auto opened = ScratchFile::open(file, spec.scratch);
-    if (!opened.ok() && opened.status().kind() == ErrorKind::OutOfMemory) {
-        // What crashed runs left is worthless.
-        MR_TRY(removeStaleScratch(spec.folder).status());
-        opened = ScratchFile::open(file, spec.scratch);
-    }
-    MR_TRY(opened.status());
-    std::vector<ScratchFile> files;
-    files.push_back(std::move(opened).value());
-    files.back().removeOnClose(); // what is in it is worthless without this process
+    std::vector<ScratchSpec> wanted;
+    for (std::size_t i = 0; i < spec.folders.size(); ++i)
+        wanted.push_back({spec.folders[i], spec.runId, static_cast<int>(i),
+            layout.value().fileBytes[i], layout.value().hash()});
+    auto files = openScratchFiles(wanted, spec.scratch);
+    MR_TRY(files.status());
     DiskOptions options = spec.store;
     options.memory = {slots};
-    return DiskStore::open(std::move(layout).value(), std::move(files), latch, std::move(options));
+    return DiskStore::open(
+        std::move(layout).value(), std::move(files).value(), latch, std::move(options));
 }
 
 } // namespace mr

@@ -18,20 +18,24 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace mr {
 
 struct RunDiskSpec {
-    std::filesystem::path folder;
-    std::string runId = "run"; // names the file
-    DiskOptions store;         // but for its memory
-    ScratchOptions scratch;
+    std::vector<std::filesystem::path> folders; // a file in each
+    std::vector<double> shares;                 // of the bytes, one a folder; empty: equal ones
+    std::string runId = "run";                  // names the files
+    DiskOptions store;                          // but for its memory
+    ScratchOptions scratch; // asked and called on the calling thread; of all files together
 };
 
-// What is stored of each of the plan's tiles, numbered as DiskCuts::stored does.
-Result<DiskLayout> runDiskLayout(const MemoryPlan& plan);
+// What is stored of each of the plan's tiles, numbered as DiskCuts::stored does. Files get tiles in
+// proportion to `shares`.
+Result<DiskLayout> runDiskLayout(const MemoryPlan& plan, std::span<const double> shares);
 
-// Fills the file, which takes as long as writing it does. It is removed with the store.
+// Fills the files, all at once, which takes as long as writing them does. They are removed with the
+// store.
 Result<std::unique_ptr<DiskStore>> openRunDisk(const MemoryPlan& plan, const RunDiskSpec& spec,
     std::span<std::byte> slots, FailureLatch& latch);
 

@@ -2,10 +2,7 @@
 
 #include "core/engine/measure_rates.h"
 #include "core/engine/policy_choice.h"
-#include "core/engine/scratch_rates.h"
 #include "core/plan/traversal.h"
-#include "core/tier/scratch_file.h"
-#include "core/tier/scratch_folder.h"
 
 #include <millrace/library.h>
 
@@ -60,9 +57,11 @@ void makePathsAbsolute(RunSpec& spec)
         if (!path.empty())
             path = std::filesystem::absolute(path, error).lexically_normal().string();
     };
-    for (std::string* path : {&spec.modelDir, &spec.scratchConfig, &spec.scratchTokenizer,
-             &spec.outDir, &spec.database, &spec.diskPath})
+    for (std::string* path :
+        {&spec.modelDir, &spec.scratchConfig, &spec.scratchTokenizer, &spec.outDir, &spec.database})
         absolute(*path);
+    for (std::string& path : spec.diskPaths)
+        absolute(path);
     for (auto* sources : {&spec.data, &spec.evalData})
         for (DataSource& source : *sources)
             absolute(source.path);
@@ -104,21 +103,22 @@ Status resolveNumbers(RunSetup& setup, const MachineInfo& machine, std::int64_t 
     return {};
 }
 
-// A scratch file that fills the disk to the last byte would keep everybody else from writing. What
-// was said is taken at its word, as of the other tiers: a plan may be for another machine, and
-// whoever opens the file finds out.
-Result<std::uint64_t> diskBudget(const RunSpec& spec)
+// Of a run of that much space the folders need not be there: a plan may be for another machine.
+Status findScratch(RunSetup& setup, const RateBook& book)
 {
-    if (spec.diskPath.empty() || spec.diskBytes > 0)
-        return spec.diskPath.empty() ? std::uint64_t{0} : std::uint64_t{spec.diskBytes};
-    auto folder = inspectScratchFolder(spec.diskPath);
-    MR_TRY(folder.status());
-    auto left = listScratch(spec.diskPath); // by runs that crashed: free, as good as
-    MR_TRY(left.status());
-    std::uint64_t free = folder.value().freeBytes;
-    for (const FoundScratch& file : left.value())
-        free += file.inUse ? 0 : file.bytes;
-    return free / 20 * 19;
+    auto scratch = inspectScratchSet(setup.spec.diskPaths, book);
+    if (setup.spec.diskBytes == 0)
+        MR_TRY(scratch.status());
+    if (scratch.ok())
+        setup.scratch = std::move(scratch).value();
+    return {};
+}
+
+// Scratch files that fill the disk to the last byte would keep everybody else from writing. What
+// was said is taken at its word, as of the other tiers: whoever opens the files finds out.
+std::uint64_t diskBudget(const RunSetup& setup)
+{
+    return setup.spec.diskBytes > 0 ? setup.spec.diskBytes : setup.scratch.roomBytes() / 20 * 19;
 }
 
 Status resolveBudgets(RunSetup& setup, const MachineInfo& machine)
@@ -131,21 +131,19 @@ Status resolveBudgets(RunSetup& setup, const MachineInfo& machine)
     }
     if (spec.hostMemoryBytes == 0)
         spec.hostMemoryBytes = defaultHostBudget(machine.availableBytes);
-    auto disk = diskBudget(spec);
-    MR_TRY(disk.status());
     setup.budget = {static_cast<std::size_t>(spec.deviceMemoryBytes),
-        static_cast<std::size_t>(spec.hostMemoryBytes), static_cast<std::size_t>(disk.value())};
+        static_cast<std::size_t>(spec.hostMemoryBytes),
+        static_cast<std::size_t>(diskBudget(setup))};
     return {};
 }
 
-Status findRates(RunSetup& setup, const MachineInfo& machine)
+Status findRates(RunSetup& setup, const MachineInfo& machine, const RateBook& book)
 {
     auto subject = rateSubject(setup.spec, setup.config, machine);
     MR_TRY(subject.status());
-    const RateBook book = RateBook::load(RateBook::defaultPath());
     if (const Feedback* known = book.find(subject.value().key))
         setup.rates = *known;
-    fillDiskRates(book, setup.spec.diskPath, setup.rates);
+    setup.scratch.addRates(1, setup.rates); // until it is known how much there will be
     return {};
 }
 
@@ -175,8 +173,10 @@ Result<RunSetup> setUpRun(const RunSpec& spec, std::int64_t trainSequences)
     setup.table = buildParamTable(setup.config);
     const MachineInfo machine = inspectMachine();
     MR_TRY(resolveNumbers(setup, machine, trainSequences));
+    const RateBook book = RateBook::load(RateBook::defaultPath());
+    MR_TRY(findScratch(setup, book));
     MR_TRY(resolveBudgets(setup, machine));
-    MR_TRY(findRates(setup, machine));
+    MR_TRY(findRates(setup, machine, book));
     MR_TRY(choosePolicy(setup));
     // Only streams that are threads can overlap copies, updates and compute.
     if (setup.spec.policy != "resident" || setup.spec.linkBytesPerSecond > 0.0)

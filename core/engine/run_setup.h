@@ -9,6 +9,7 @@
 
 #pragma once
 
+#include "core/engine/scratch_set.h"
 #include "core/model/layout.h"
 #include "core/model/model_config.h"
 #include "core/model/param_table.h"
@@ -38,6 +39,7 @@ struct RunSetup {
     MemoryPlan memory;
     std::string limit; // which tier binds and by how much; empty if it fits
     Feedback rates;    // measured before (RateBook); 0 where not
+    ScratchSet scratch;
     StepForecast forecast;
     LinkTraffic traffic; // of a step in the middle of the run
     DiskTraffic diskTraffic;

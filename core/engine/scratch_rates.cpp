@@ -28,19 +28,6 @@ Result<ScratchSpeed> keepDiskRates(const ScratchFolder& folder, const DiskRates&
     return speed;
 }
 
-void fillDiskRates(const RateBook& book, const std::string& folder, Feedback& rates)
-{
-    if (folder.empty())
-        return;
-    auto found = inspectScratchFolder(folder);
-    if (!found.ok())
-        return;
-    if (const ScratchSpeed* speed = book.findDisk(rateKey(found.value()))) {
-        rates.diskReadBytesPerSecond = speed->mixedReadBytesPerSecond;
-        rates.diskWriteBytesPerSecond = speed->mixedWriteBytesPerSecond;
-    }
-}
-
 Result<ScratchInfo> inspectScratch(const std::string& path)
 {
     auto folder = inspectScratchFolder(path);

@@ -1,8 +1,7 @@
-// The measured rates of scratch folders, as the planner asks for them.
+// The measured rates of scratch folders, as the planner asks for them (scratch_set.h).
 //
 // Threads  Any; blocks (files).
-// Errors   fillDiskRates(): none; a folder that cannot be looked at, or was not measured, has no
-//          rates. keepDiskRates(): those of RateBook::save().
+// Errors   Those of RateBook::save().
 
 #pragma once
 
@@ -20,8 +19,5 @@ std::string rateKey(const ScratchFolder& folder);
 
 // In the user's book, for the plans to come. What is asked of a mix is half of it each way.
 Result<ScratchSpeed> keepDiskRates(const ScratchFolder& folder, const DiskRates& rates);
-
-// The disk's rates of `book` for the folder of that path; 0 where they are not known.
-void fillDiskRates(const RateBook& book, const std::string& folder, Feedback& rates);
 
 } // namespace mr

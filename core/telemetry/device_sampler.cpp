@@ -3,6 +3,7 @@
 #include "core/base/log.h"
 #include "core/base/thread.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace mr {
@@ -21,6 +22,7 @@ Clock::time_point nextSample(Clock::time_point runBegan, Clock::time_point now)
 
 MachineProbe::MachineProbe(const DeviceSamplerOptions& options)
     : m_runBegan(options.runBegan)
+    , m_driveSensors(options.driveSensors)
     , m_host(options.root)
     , m_nvml(Nvml::load(options.nvmlLibrary))
     , m_gpu(m_nvml ? m_nvml->find(options.device) : nullptr)
@@ -42,7 +44,16 @@ MachineSample MachineProbe::read(Clock::time_point now)
     sample[MachineMetric::HostPower] = host.powerWatts;
     if (m_gpu)
         readDevice(sample);
+    readDrives(sample);
     return sample;
+}
+
+void MachineProbe::readDrives(MachineSample& sample) const
+{
+    std::optional<double>& warmest = sample[MachineMetric::DiskTemperature];
+    for (const std::filesystem::path& sensor : m_driveSensors)
+        if (const auto celsius = readTemperature(sensor))
+            warmest = std::max(warmest.value_or(*celsius), *celsius);
 }
 
 void MachineProbe::readDevice(MachineSample& sample) const

@@ -22,6 +22,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace mr {
 
@@ -33,6 +34,8 @@ struct DeviceSamplerOptions {
     std::string device;
     std::string nvmlLibrary = kNvmlLibrary;
     std::filesystem::path root = "/"; // of /proc and /sys
+    // Of the drives the run works on, in thousandths of a degree; the warmest counts.
+    std::vector<std::filesystem::path> driveSensors;
 };
 
 // One look at everything.
@@ -45,8 +48,10 @@ public:
 
 private:
     void readDevice(MachineSample& sample) const;
+    void readDrives(MachineSample& sample) const;
 
     std::chrono::steady_clock::time_point m_runBegan;
+    std::vector<std::filesystem::path> m_driveSensors;
     HostProbe m_host;
     std::unique_ptr<Nvml> m_nvml; // null: no driver
     Nvml::Gpu m_gpu = nullptr;

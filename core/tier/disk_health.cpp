@@ -1,5 +1,7 @@
 #include "core/tier/disk_health.h"
 
+#include "core/base/host_readings.h"
+
 #include <fcntl.h>
 #include <linux/nvme_ioctl.h>
 #include <sys/ioctl.h>
@@ -76,30 +78,29 @@ fs::path diskFolder(std::string_view blockDevice, const fs::path& root)
 
 // The first sensor below `folder`, which is a controller's or the folder of its device: where it
 // lies has moved between kernels.
-std::optional<double> sensorBelow(const fs::path& folder)
+fs::path sensorBelow(const fs::path& folder)
 {
-    constexpr double kMilli = 1e-3;
     for (const char* below : {"", "hwmon", "device/hwmon"})
         for (const fs::path& sensor : entriesIn(folder / below)) {
             if (!sensor.filename().string().starts_with("hwmon"))
                 continue;
-            if (const auto milli = readNumber(sensor / "temp1_input"))
-                return kMilli * static_cast<double>(*milli);
+            if (fs::path input = sensor / "temp1_input"; readNumber(input))
+                return input;
         }
-    return std::nullopt;
+    return {};
 }
 
 // A disk's device is its controller; of an NVMe drive with several paths it is the subsystem, which
 // has the controllers below.
-std::optional<double> temperatureOf(const fs::path& disk)
+fs::path sensorOf(const fs::path& disk)
 {
-    if (const auto own = sensorBelow(disk / "device"))
+    if (fs::path own = sensorBelow(disk / "device"); !own.empty())
         return own;
     for (const fs::path& controller : entriesIn(disk / "device"))
         if (controller.filename().string().starts_with("nvme"))
-            if (const auto found = sensorBelow(controller))
+            if (fs::path found = sensorBelow(controller); !found.empty())
                 return found;
-    return std::nullopt;
+    return {};
 }
 
 using SmartLog = std::array<std::byte, kSmartLogBytes>;
@@ -171,11 +172,22 @@ DiskHealth readDiskHealth(std::string_view blockDevice, const fs::path& root)
     constexpr std::uint64_t kSector = 512; // of /sys, whatever the drive's are
     if (const auto sectors = readNumber(disk / "size"); sectors && *sectors > 0)
         health.driveBytes = kSector * static_cast<std::uint64_t>(*sectors);
-    health.temperatureCelsius = temperatureOf(disk);
+    health.temperatureCelsius = readTemperature(sensorOf(disk));
     readCounters(health, root);
     if (health.counters && !health.temperatureCelsius)
         health.temperatureCelsius = health.counters->temperatureCelsius;
     return health;
+}
+
+std::string driveOf(std::string_view blockDevice, const fs::path& root)
+{
+    return blockDevice.empty() ? std::string() : diskFolder(blockDevice, root).filename().string();
+}
+
+fs::path driveSensor(std::string_view blockDevice, const fs::path& root)
+{
+    const fs::path disk = blockDevice.empty() ? fs::path() : diskFolder(blockDevice, root);
+    return disk.empty() ? fs::path() : sensorOf(disk);
 }
 
 } // namespace mr

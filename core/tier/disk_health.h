@@ -49,4 +49,12 @@ struct DiskHealth {
 // `root` is where sys/ and dev/ lie.
 DiskHealth readDiskHealth(std::string_view blockDevice, const std::filesystem::path& root = "/");
 
+// The name of the whole disk: "nvme0n1"; empty: not known.
+std::string driveOf(std::string_view blockDevice, const std::filesystem::path& root = "/");
+
+// Where the kernel says how warm the drive is, in thousandths of a degree: cheap to read, again and
+// again. Empty: it has no sensor, or is not known.
+std::filesystem::path driveSensor(
+    std::string_view blockDevice, const std::filesystem::path& root = "/");
+
 } // namespace mr

@@ -135,7 +135,7 @@ private slots:
         spec.learningRate = 2e-3;
         spec.schedule = ScheduleKind::Linear;
         spec.policy = "resident";
-        spec.diskPath = "/fast drive";
+        spec.diskPaths = {"/fast drive"};
         spec.diskBytes = 7;
         spec.maxDiskWriteBytes = 100'000'000'000'000;
         spec.linkBytesPerSecond = 12e9;

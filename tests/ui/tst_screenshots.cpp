@@ -15,6 +15,7 @@
 #include "pages/new_run_page.h"
 #include "pages/policy_choice.h"
 #include "pages/run_view.h"
+#include "pages/scratch_folder.h"
 #include "pages/scratch_section.h"
 #include "pages/settings_form.h"
 #include "theme.h"
@@ -145,10 +146,10 @@ private slots:
         form->setValue(form->maximum());
         save(window, MainWindow::Page::NewRun, "new-run-settings");
         RunSpec scratch = goodSpec();
-        scratch.diskPath = kFastScratch;
+        scratch.diskPaths = {kFastScratch};
         window.newRun()->setSpec(scratch);
         QTRY_VERIFY(window.newRun()->settled());
-        window.newRun()->scratch()->measureButton()->click();
+        window.newRun()->scratch()->folder(0)->measureButton()->click();
         QTRY_VERIFY(!window.newRun()->scratch()->measuring());
         QTRY_VERIFY(window.newRun()->settled());
         QCoreApplication::processEvents();
@@ -157,7 +158,13 @@ private slots:
         planBar->setValue(planBar->maximum() / 2);
         save(window, MainWindow::Page::NewRun, "new-run-scratch");
         planBar->setValue(0);
-        scratch.diskPath = kMemoryScratch;
+        scratch.diskPaths = {kFastScratch, kOtherScratch, kOtherScratch + "/below"};
+        window.newRun()->setSpec(scratch);
+        QTRY_VERIFY(window.newRun()->settled());
+        QCoreApplication::processEvents();
+        form->setValue(form->maximum());
+        save(window, MainWindow::Page::NewRun, "new-run-scratch-drives");
+        scratch.diskPaths = {kMemoryScratch};
         window.newRun()->setSpec(scratch);
         QTRY_VERIFY(window.newRun()->settled());
         QCoreApplication::processEvents();

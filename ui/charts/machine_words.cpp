@@ -17,7 +17,7 @@ constexpr double kGiga = 1e9;
 constexpr double kPercents = 100.0;
 
 // A colour means the same in all charts.
-enum Color : std::size_t { Device = 0, DeviceMemory = 1, Millrace = 2, Processors = 3 };
+enum Color : std::size_t { Device = 0, DeviceMemory = 1, Millrace = 2, Processors = 3, Drive = 4 };
 
 std::function<QString(double)> withUnit(const QString& unit)
 {
@@ -89,7 +89,11 @@ MachineChart temperature()
              QStringLiteral("device_celsius"), Device},
             {MachineMetric::HostTemperature, Words::tr("processors"),
                 Words::tr("The first processor package."), QStringLiteral("host_celsius"),
-                Processors}}};
+                Processors},
+            {MachineMetric::DiskTemperature, Words::tr("SSD"),
+                Words::tr("The warmest drive with a scratch folder of the run. Many slow down "
+                          "above 70 or 80 °C."),
+                QStringLiteral("ssd_celsius"), Drive}}};
 }
 
 MachineChart clocks()

@@ -105,8 +105,8 @@ void addMachine(Command& command, const RunSpec& spec, const RunSpec& usual)
     command.bytes("--device-memory", spec.deviceMemoryBytes);
     command.bytes("--host-memory", spec.hostMemoryBytes);
     command.bytes("--disk-space", spec.diskBytes);
-    if (!spec.diskPath.empty())
-        command.text("--disk-path", spec.diskPath);
+    for (const std::string& folder : spec.diskPaths)
+        command.text("--disk-path", folder);
     command.bytes("--max-disk-writes", spec.maxDiskWriteBytes);
     if (spec.linkBytesPerSecond > 0.0)
         command.text("--link",

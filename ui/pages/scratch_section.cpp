@@ -1,6 +1,6 @@
 #include "pages/scratch_section.h"
 
-#include "models/units.h"
+#include "pages/scratch_folder.h"
 #include "widgets/byte_spin_box.h"
 #include "widgets/message_label.h"
 #include "widgets/path_edit.h"
@@ -10,19 +10,17 @@
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QLineEdit>
-#include <QProgressBar>
 #include <QPushButton>
 #include <QSignalBlocker>
+#include <QVBoxLayout>
 
-#include <cmath>
+#include <algorithm>
 
 namespace mr::ui {
 
 namespace {
 
-constexpr int kDelayMs = 150; // after the last key stroke
-constexpr int kPollMs = 100;
-constexpr int kProgressSteps = 1000;
+constexpr std::size_t kMostFolders = 8; // more drives than a PC has
 
 } // namespace
 
@@ -30,50 +28,37 @@ ScratchSection::ScratchSection(const UiServices& services, QWidget* parent)
     : QWidget(parent)
     , m_services(services)
     , m_pathLabel(new QLabel(this))
-    , m_path(new PathEdit(PathEdit::Want::Folder, this))
-    , m_facts(new MessageLabel(this))
-    , m_warnings(new MessageLabel(this))
-    , m_measure(new QPushButton(this))
-    , m_progress(new QProgressBar(this))
-    , m_measureMessage(new MessageLabel(this))
+    , m_list(new QVBoxLayout)
+    , m_hint(new MessageLabel(this))
+    , m_add(new QPushButton(this))
     , m_spaceLabel(new QLabel(this))
     , m_space(new ByteSpinBox(this))
     , m_writesLabel(new QLabel(this))
     , m_writes(new ByteSpinBox(this))
 {
-    m_path->setObjectName(QStringLiteral("scratchFolder"));
-    m_measure->setObjectName(QStringLiteral("measureScratch"));
-    m_pathLabel->setBuddy(m_path->edit());
+    m_add->setObjectName(QStringLiteral("addScratch"));
     m_spaceLabel->setBuddy(m_space);
     m_writesLabel->setBuddy(m_writes);
-    m_progress->setRange(0, kProgressSteps);
-    m_progress->setTextVisible(false);
     arrange();
-
-    m_delay.setSingleShot(true);
-    m_delay.setInterval(kDelayMs);
-    m_poll.setInterval(kPollMs);
-    connect(&m_delay, &QTimer::timeout, this, &ScratchSection::inspect);
-    connect(&m_poll, &QTimer::timeout, this, &ScratchSection::showMeasuring);
-    connect(m_path, &PathEdit::pathChanged, this, &ScratchSection::pathChanged);
-    connect(m_measure, &QPushButton::clicked, this, &ScratchSection::toggleMeasuring);
+    setCount(1);
+    m_pathLabel->setBuddy(m_folders.front()->pathEdit()->edit());
+    connect(m_add, &QPushButton::clicked, this, [this] {
+        setCount(m_folders.size() + 1);
+        m_folders.back()->pathEdit()->edit()->setFocus();
+        folderChanged();
+    });
     for (auto* box : {m_space, m_writes})
         connect(box, &QDoubleSpinBox::valueChanged, this, &ScratchSection::changed);
     retranslateUi();
-    showInfo();
-}
-
-ScratchSection::~ScratchSection()
-{
-    stopMeasuring();
+    folderChanged();
 }
 
 void ScratchSection::arrange()
 {
-    auto* measuring = new QHBoxLayout;
-    measuring->addWidget(m_measure);
-    measuring->addWidget(m_progress, 1);
-    measuring->addStretch(0);
+    m_list->setSpacing(8);
+    auto* adding = new QHBoxLayout;
+    adding->addWidget(m_add);
+    adding->addStretch(1);
     auto* amounts = new QGridLayout;
     amounts->setHorizontalSpacing(16);
     amounts->setVerticalSpacing(4);
@@ -83,177 +68,122 @@ void ScratchSection::arrange()
     amounts->addWidget(m_writes, 1, 1);
     amounts->setColumnStretch(0, 1);
     amounts->setColumnStretch(1, 1);
-    auto* layout = new QGridLayout(this);
+    auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
-    layout->setVerticalSpacing(4);
-    layout->addWidget(m_pathLabel, 0, 0);
-    layout->addWidget(m_path, 1, 0);
-    layout->addWidget(m_facts, 2, 0);
-    layout->addWidget(m_warnings, 3, 0);
-    layout->addLayout(measuring, 4, 0);
-    layout->addWidget(m_measureMessage, 5, 0);
-    layout->addLayout(amounts, 6, 0);
+    layout->setSpacing(4);
+    layout->addWidget(m_pathLabel);
+    layout->addLayout(m_list);
+    layout->addWidget(m_hint);
+    layout->addLayout(adding);
+    layout->addLayout(amounts);
+}
+
+void ScratchSection::setCount(std::size_t count)
+{
+    while (m_folders.size() > count) {
+        m_folders.back()->deleteLater();
+        m_folders.back()->hide();
+        m_folders.pop_back();
+    }
+    while (m_folders.size() < count) {
+        auto* folder = new ScratchFolderEdit(m_services, this);
+        connect(folder, &ScratchFolderEdit::changed, this, &ScratchSection::folderChanged);
+        connect(folder, &ScratchFolderEdit::changed, this, &ScratchSection::changed);
+        m_list->addWidget(folder);
+        m_folders.push_back(folder);
+    }
 }
 
 void ScratchSection::writeTo(RunSpec& spec) const
 {
-    spec.diskPath = m_path->path().toStdString();
-    spec.diskBytes = spec.diskPath.empty() ? 0 : m_space->bytes();
+    spec.diskPaths.clear();
+    for (const ScratchFolderEdit* folder : m_folders)
+        if (!folder->folder().empty())
+            spec.diskPaths.push_back(folder->folder());
+    spec.diskBytes = spec.diskPaths.empty() ? 0 : m_space->bytes();
     spec.maxDiskWriteBytes = m_writes->bytes();
 }
 
 void ScratchSection::readFrom(const RunSpec& spec)
 {
     const QSignalBlocker quiet(this);
-    m_path->setPath(QString::fromStdString(spec.diskPath));
+    setCount(std::max<std::size_t>(spec.diskPaths.size(), 1));
+    for (std::size_t i = 0; i < m_folders.size(); ++i)
+        m_folders[i]->setFolder(i < spec.diskPaths.size() ? spec.diskPaths[i] : std::string());
     m_space->setBytes(spec.diskBytes);
     m_writes->setBytes(spec.maxDiskWriteBytes);
+    folderChanged();
 }
 
 QString ScratchSection::problem() const
 {
-    if (m_path->path().isEmpty() || (m_info && m_info->usable))
-        return {};
-    return settled() ? tr("The scratch folder cannot be used: see its message.")
-                     : tr("The scratch folder is still being looked at; try again in a moment.");
+    for (const ScratchFolderEdit* folder : m_folders)
+        if (!folder->problem().isEmpty())
+            return folder->problem();
+    return twice();
 }
 
-void ScratchSection::pathChanged()
+bool ScratchSection::settled() const
 {
-    stopMeasuring();
-    m_info.reset();
-    m_measureMessage->clear();
-    m_delay.start();
-    showInfo();
-    emit changed();
+    return std::ranges::all_of(m_folders, [](const auto* folder) { return folder->settled(); });
 }
 
-void ScratchSection::inspect()
+bool ScratchSection::measuring() const
 {
-    const QString path = m_path->path();
-    if (path.isEmpty()) {
-        m_question.cancel();
-        m_facts->clear();
-        showInfo();
-        return;
-    }
-    m_facts->show(MessageLabel::Kind::Busy, tr("Looking at the folder…"));
-    m_question.ask([look = m_services.inspectScratch, p = path.toStdString()] { return look(p); },
-        [this](const Result<ScratchInfo>& result) { inspected(result); });
+    return std::ranges::any_of(m_folders, [](const auto* folder) { return folder->measuring(); });
 }
 
-void ScratchSection::inspected(const Result<ScratchInfo>& result)
+PathEdit* ScratchSection::pathEdit() const
 {
-    if (result.ok())
-        m_info = Result<ScratchInfo>(result).value();
+    for (const ScratchFolderEdit* folder : m_folders)
+        if (!folder->problem().isEmpty())
+            return folder->pathEdit();
+    return m_folders.front()->pathEdit();
+}
+
+// A folder is taken out by clearing its line.
+void ScratchSection::folderChanged()
+{
+    const bool isLastEmpty = m_folders.back()->folder().empty();
+    m_add->setVisible(!isLastEmpty && m_folders.size() < kMostFolders);
+    m_space->setEnabled(!m_folders.front()->folder().empty() || !isLastEmpty);
+    const QString same = twice();
+    const QString shared = same.isEmpty() ? sharedDrive() : same;
+    if (shared.isEmpty())
+        m_hint->clear();
     else
-        m_facts->show(MessageLabel::Kind::Error, QString::fromStdString(result.status().message()));
-    showInfo();
-    emit changed();
+        m_hint->show(
+            same.isEmpty() ? MessageLabel::Kind::Warning : MessageLabel::Kind::Error, shared);
 }
 
-void ScratchSection::showInfo()
+// Of the folders that were looked at, by what they really are.
+QString ScratchSection::twice() const
 {
-    const bool known = m_info.has_value();
-    m_measure->setVisible(known);
-    m_measure->setEnabled(known && m_info->usable);
-    m_progress->setVisible(measuring());
-    const bool named = !m_path->path().isEmpty();
-    m_space->setEnabled(named);
-    if (!known) {
-        m_warnings->clear();
-        if (!named)
-            m_facts->clear();
-        return;
+    for (auto folder = m_folders.begin(); folder != m_folders.end(); ++folder) {
+        const auto isSame = [&](const ScratchFolderEdit* other) {
+            return other->info() && (*folder)->info() &&
+                   other->info()->path == (*folder)->info()->path;
+        };
+        if (std::any_of(m_folders.begin(), folder, isSame))
+            return tr("The scratch folder %1 is named twice; name each folder once.")
+                .arg(QString::fromStdString((*folder)->info()->path));
     }
-    m_facts->showLines(MessageLabel::Kind::Info, factLines());
-    QStringList warnings;
-    for (const std::string& warning : m_info->warnings)
-        warnings << QString::fromStdString(warning);
-    m_warnings->showLines(
-        m_info->usable ? MessageLabel::Kind::Warning : MessageLabel::Kind::Error, warnings);
+    return {};
 }
 
-QStringList ScratchSection::factLines() const
+QString ScratchSection::sharedDrive() const
 {
-    const QString fileSystem = QString::fromStdString(m_info->fileSystem);
-    const QString free = memoryText(static_cast<double>(m_info->freeBytes));
-    QString first = m_info->drive.empty()
-                        ? tr("%1, %2 free", "file system").arg(fileSystem, free)
-                        : tr("%1 on %2, %3 free", "file system, drive")
-                              .arg(fileSystem, QString::fromStdString(m_info->drive), free);
-    if (m_info->temperatureCelsius)
-        first += QStringLiteral(" · ") +
-                 tr("%1 °C", "of a drive").arg(numberText(*m_info->temperatureCelsius, 0));
-    const ScratchSpeed& speed = m_info->speed;
-    if (speed.readBytesPerSecond <= 0.0)
-        return {first, tr("Its speed is not known: measure it, and a plan can tell the time of a "
-                          "step that uses it.")};
-    return {first,
-        tr("Measured: reads %1, writes %2; both at once %3 and %4")
-            .arg(linkText(speed.readBytesPerSecond), linkText(speed.writeBytesPerSecond),
-                linkText(speed.mixedReadBytesPerSecond), linkText(speed.mixedWriteBytesPerSecond))};
-}
-
-void ScratchSection::toggleMeasuring()
-{
-    if (measuring())
-        stopMeasuring();
-    else
-        startMeasuring();
-}
-
-void ScratchSection::startMeasuring()
-{
-    m_measuring = std::make_shared<Measuring>();
-    m_measureMessage->show(MessageLabel::Kind::Busy,
-        tr("A file is filled, then read and written; it is removed at the end."));
-    const auto work = [measure = m_services.measureScratch, state = m_measuring,
-                          path = m_path->path().toStdString()] {
-        ScratchMeasuring how;
-        how.progress = [state](double share) { state->share = share; };
-        how.cancelled = [state] { return state->stop.load(); };
-        return measure(path, how);
-    };
-    const auto done = [this, state = m_measuring](const Result<ScratchSpeed>& result) {
-        if (state == m_measuring) // not stopped meanwhile
-            measured(result);
-    };
-    background<Result<ScratchSpeed>>(this, work, done);
-    m_poll.start();
-    retranslateUi();
-    showMeasuring();
-    m_progress->show();
-}
-
-void ScratchSection::stopMeasuring()
-{
-    if (!measuring())
-        return;
-    m_measuring->stop = true;
-    m_measuring.reset();
-    m_poll.stop();
-    m_progress->hide();
-    m_measureMessage->clear();
-    retranslateUi();
-}
-
-void ScratchSection::measured(const Result<ScratchSpeed>& result)
-{
-    stopMeasuring();
-    if (!result.ok()) {
-        m_measureMessage->show(
-            MessageLabel::Kind::Error, QString::fromStdString(result.status().message()));
-        return;
+    for (auto folder = m_folders.begin(); folder != m_folders.end(); ++folder) {
+        const auto isSame = [&](const ScratchFolderEdit* other) {
+            return other->info() && (*folder)->info() && !other->info()->drive.empty() &&
+                   other->info()->drive == (*folder)->info()->drive;
+        };
+        if (std::any_of(m_folders.begin(), folder, isSame))
+            return tr("Two of these folders are on %1. A second drive makes a run faster, a second "
+                      "folder on the same one does not.")
+                .arg(QString::fromStdString((*folder)->info()->drive));
     }
-    m_info->speed = Result<ScratchSpeed>(result).value();
-    showInfo();
-    emit changed(); // the plan can tell times now
-}
-
-void ScratchSection::showMeasuring()
-{
-    m_progress->setValue(static_cast<int>(std::lround(kProgressSteps * m_measuring->share)));
+    return {};
 }
 
 void ScratchSection::changeEvent(QEvent* event)
@@ -261,21 +191,18 @@ void ScratchSection::changeEvent(QEvent* event)
     QWidget::changeEvent(event);
     if (event->type() == QEvent::LanguageChange) {
         retranslateUi();
-        showInfo();
+        folderChanged();
     }
 }
 
 void ScratchSection::retranslateUi()
 {
     m_pathLabel->setText(tr("Scratch folder (optional)"));
-    m_path->setTexts(
-        tr("Scratch folder"), tr("On an SSD, for policies that keep state there. Drop it here."));
-    m_path->setToolTip(tr("The run makes one file there and removes it at its end."));
-    m_measure->setText(measuring() ? tr("Stop measuring") : tr("Measure its speed"));
-    m_progress->setAccessibleName(tr("Progress of the measurement"));
+    m_add->setText(tr("Add a folder on another drive"));
+    m_add->setToolTip(tr("Drives work side by side: each holds as much as its speed allows."));
     m_spaceLabel->setText(tr("Scratch space"));
     m_space->setAccessibleName(tr("Scratch space"));
-    m_space->setToolTip(tr("The most bytes the run may hold in the scratch folder."));
+    m_space->setToolTip(tr("The most bytes the run may hold in all scratch folders together."));
     m_space->setSpecialValueText(tr("Automatic"));
     m_writesLabel->setText(tr("Disk writes"));
     m_writes->setAccessibleName(tr("Disk writes"));

@@ -1,30 +1,27 @@
-// ScratchSection: the folder on an SSD for policies that keep state there: what it lies on, what
-// speaks against it, how fast it is, and how much of it the run may use.
+// ScratchSection: the folders on SSDs for policies that keep state there, one a drive, and how much
+// of them the run may use.
 //
-// Threads  GUI; looking and measuring run on workers. A measurement stops when the section dies or
-//          another folder is named.
+// Threads  GUI.
 
 #pragma once
 
-#include "bridge/background.h"
 #include "bridge/ui_services.h"
 
-#include <QTimer>
 #include <QWidget>
 
-#include <atomic>
-#include <memory>
-#include <optional>
+#include <string>
+#include <vector>
 
 class QLabel;
-class QProgressBar;
 class QPushButton;
+class QVBoxLayout;
 
 namespace mr::ui {
 
 class ByteSpinBox;
 class MessageLabel;
 class PathEdit;
+class ScratchFolderEdit;
 
 class ScratchSection final : public QWidget
 {
@@ -32,20 +29,20 @@ class ScratchSection final : public QWidget
 
 public:
     explicit ScratchSection(const UiServices& services, QWidget* parent = nullptr);
-    ~ScratchSection() override;
 
     void writeTo(RunSpec& spec) const;
     void readFrom(const RunSpec& spec);
 
-    // Why no run can start with this folder; empty if one can, and if none is named.
+    // Why no run can start with these folders; empty if one can, and if none is named.
     QString problem() const;
     // Nothing is being looked at, nor about to be.
-    bool settled() const { return !m_delay.isActive() && !m_question.busy(); }
-    bool measuring() const { return m_measuring != nullptr; }
-    PathEdit* pathEdit() const { return m_path; }
-    MessageLabel* facts() const { return m_facts; }
-    MessageLabel* warnings() const { return m_warnings; }
-    QPushButton* measureButton() const { return m_measure; }
+    bool settled() const;
+    bool measuring() const;
+    PathEdit* pathEdit() const; // of the first that has a problem, else of the first
+    ScratchFolderEdit* folder(std::size_t index) const { return m_folders.at(index); }
+    std::size_t folderCount() const { return m_folders.size(); }
+    MessageLabel* hint() const { return m_hint; }
+    QPushButton* addButton() const { return m_add; }
 
 signals:
     void changed(); // what is entered, or what is known of it
@@ -54,42 +51,23 @@ protected:
     void changeEvent(QEvent* event) override;
 
 private:
-    // Shared with the worker.
-    struct Measuring {
-        std::atomic<double> share = 0.0;
-        std::atomic<bool> stop = false;
-    };
-
     void arrange();
-    void pathChanged();
-    void inspect();
-    void inspected(const Result<ScratchInfo>& result);
-    void showInfo();
-    void toggleMeasuring();
-    void startMeasuring();
-    void stopMeasuring();
-    void measured(const Result<ScratchSpeed>& result);
-    void showMeasuring();
-    QStringList factLines() const;
+    void setCount(std::size_t count);
+    void folderChanged();
+    QString twice() const;
+    QString sharedDrive() const;
     void retranslateUi();
 
     UiServices m_services;
     QLabel* m_pathLabel;
-    PathEdit* m_path;
-    MessageLabel* m_facts;
-    MessageLabel* m_warnings;
-    QPushButton* m_measure;
-    QProgressBar* m_progress;
-    MessageLabel* m_measureMessage;
+    QVBoxLayout* m_list;
+    std::vector<ScratchFolderEdit*> m_folders; // at least one; of the empty ones only the last
+    MessageLabel* m_hint;
+    QPushButton* m_add;
     QLabel* m_spaceLabel;
     ByteSpinBox* m_space;
     QLabel* m_writesLabel;
     ByteSpinBox* m_writes;
-    QTimer m_delay;
-    QTimer m_poll; // while measuring
-    LatestOnly<Result<ScratchInfo>> m_question;
-    std::optional<ScratchInfo> m_info; // of the path now shown
-    std::shared_ptr<Measuring> m_measuring;
 };
 
 } // namespace mr::ui

@@ -28,9 +28,10 @@ enum class MachineMetric : std::uint8_t {
     ProcessResident,
     HostMemoryAvailable,
     HostTemperature,
-    HostPower, // of the processor packages
+    HostPower,       // of the processor packages
+    DiskTemperature, // of the warmest drive that the run works on
 };
-inline constexpr std::size_t kMachineMetrics = 15;
+inline constexpr std::size_t kMachineMetrics = 16;
 
 struct MachineMetricInfo {
     std::string_view name; // in the history and in exported files
@@ -53,6 +54,7 @@ inline constexpr std::array<MachineMetricInfo, kMachineMetrics> kMachineMetricIn
     {"host.memory_available", "B"},
     {"host.temperature", "degC"},
     {"host.power", "W"},
+    {"disk.temperature", "degC"},
 }};
 
 constexpr const MachineMetricInfo& infoOf(MachineMetric metric)

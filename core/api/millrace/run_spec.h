@@ -79,8 +79,9 @@ struct RunSpec {
     std::uint64_t deviceMemoryBytes = 0; // 0: DECISIONS 18
     std::uint64_t hostMemoryBytes = 0;
     // Where and how much policies that keep state on an SSD may write; others leave it alone.
-    std::string diskPath;
-    std::uint64_t diskBytes = 0;         // needs diskPath; 0: what is free there
+    // With several folders, on drives of their own, a step takes from all of them at once.
+    std::vector<std::string> diskPaths;
+    std::uint64_t diskBytes = 0;         // all folders together, needs one; 0: what is free there
     std::uint64_t maxDiskWriteBytes = 0; // of the whole run, checkpoints included; 0: no limit
     double linkBytesPerSecond = 0.0;     // CPU device only; 0: not throttled
 };

@@ -71,7 +71,7 @@ RunSpec everythingSet()
     s.deviceMemoryBytes = 1;
     s.hostMemoryBytes = 2;
     s.diskBytes = 3;
-    s.diskPath = "/d";
+    s.diskPaths = {"/d", "/e"};
     s.maxDiskWriteBytes = 4;
     s.linkBytesPerSecond = 1.0 / 3.0;
     return s;
@@ -95,7 +95,7 @@ private slots:
         const RunSpec& r = read.value();
         QCOMPARE(toJson(r), toJson(spec));
         QCOMPARE(r.seed, spec.seed);
-        QCOMPARE(r.diskPath, spec.diskPath);
+        QCOMPARE(r.diskPaths, spec.diskPaths);
         QCOMPARE(r.maxDiskWriteBytes, std::uint64_t{4});
         QCOMPARE(r.data[0].columns, spec.data[0].columns);
         QCOMPARE(r.evalData.size(), std::size_t{2});
@@ -197,18 +197,40 @@ private slots:
             "leave it out with cuda"));
     }
 
+    void everyScratchFolderIsNamedOnce()
+    {
+        const std::string twice = refusal([](RunSpec& s) { s.diskPaths = {"/d", "/e", "/d"}; });
+        QVERIFY2(names(twice, "disk-path") && names(twice, "/d twice"), twice.c_str());
+        QVERIFY(names(refusal([](RunSpec& s) { s.diskPaths = {""}; }), "empty"));
+        QVERIFY(names(refusal([](RunSpec& s) {
+            for (int i = 0; i < 33; ++i)
+                s.diskPaths.push_back(std::to_string(i));
+        }),
+            "at most 32"));
+        QCOMPARE(refusal([](RunSpec& s) { s.diskPaths = {"/d", "/e"}; }), std::string());
+    }
+
+    // Runs of earlier programs are resumed, too.
+    void oneScratchFolderMayBeAText()
+    {
+        QCOMPARE(runSpecFromJson(R"({"disk_path":"/d"})").value().diskPaths,
+            std::vector<std::string>{"/d"});
+        const Status wrong = runSpecFromJson(R"({"disk_paths":["/d",1]})").status();
+        QVERIFY2(names(wrong.message(), "disk_paths"), wrong.message().c_str());
+    }
+
     void spaceOnADiskNeedsItsFolder()
     {
         const std::string message = refusal([](RunSpec& s) { s.diskBytes = 1; });
         QVERIFY2(names(message, "disk-space") && names(message, "disk-path"), message.c_str());
 
         QCOMPARE(refusal([](RunSpec& s) {
-            s.diskPath = "/d";
+            s.diskPaths = {"/d"};
             s.diskBytes = 1;
             s.maxDiskWriteBytes = 1;
         }),
             std::string());
-        QCOMPARE(refusal([](RunSpec& s) { s.diskPath = "/d"; }), std::string());
+        QCOMPARE(refusal([](RunSpec& s) { s.diskPaths = {"/d"}; }), std::string());
         // Checkpoints are written without a scratch folder, too.
         QCOMPARE(refusal([](RunSpec& s) { s.maxDiskWriteBytes = 1; }), std::string());
     }

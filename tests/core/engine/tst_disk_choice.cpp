@@ -23,7 +23,7 @@ RunSetup setupOf(std::size_t hostBytes, const std::string& policy, const Options
     setup.spec.policy = policy;
     setup.spec.policyOptions = options;
     setup.spec.policyOptions.insert({"tile", "8KiB"});
-    setup.spec.diskPath = "/";
+    setup.spec.diskPaths = {"/"};
     setup.shape = smallShape(8);
     for (GroupShape& group : setup.shape.groups)
         group.elements = 100'000;

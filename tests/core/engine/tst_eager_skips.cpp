@@ -179,7 +179,7 @@ void TestEagerSkips::everyPolicySkipsTheSameGroup()
     const Trained resident = train(specOf("resident", {{"clip-mode", "per-group"}}, clip));
     PlainRunSpec spec = specOf(policy.toStdString(),
         {{"clip-mode", "per-group"}, {"late", late.toStdString()}, {"tile", "4KiB"}}, clip);
-    spec.disk.folder = m_folder.path().toStdString();
+    spec.disk.folders = {m_folder.path().toStdString()};
 
     const Trained trained = train(spec);
 

@@ -45,6 +45,7 @@ private slots:
     void aStoppedRunResumesToTheHashOfResident_data();
     void aStoppedRunResumesToTheHashOfResident();
     void evaluatingMoreOftenChangesNothing();
+    void severalFoldersHoldTheTilesTogether();
     void whatACrashLeftIsTakenOver();
     void whatOthersLeftIsRemoved();
     void aStopWhileTheFileIsFilledLeavesNothing();
@@ -64,7 +65,7 @@ private:
         spec.policy = "ssd-vertical";
         spec.policyOptions = variant.options;
         spec.precision = variant.precision;
-        spec.diskPath = m_scratch.path();
+        spec.diskPaths = {m_scratch.path()};
         return spec;
     }
 
@@ -119,6 +120,33 @@ void TestEngineDisk::aStoppedRunResumesToTheHashOfResident()
     QCOMPARE(resumed.state, RunState::Finished);
     QCOMPARE(resumed.progress.weightsHash, hash);
     QVERIFY(isScratchGone());
+}
+
+void TestEngineDisk::severalFoldersHoldTheTilesTogether()
+{
+    const Folder second;
+    RunSpec spec = onDisk("two folders", kVariants[0]);
+    spec.diskPaths.push_back(second.path());
+    spec.checkpointEvery = 5;
+    std::vector<std::uintmax_t> bytes; // of the file in each folder, in the first step
+    const auto first = smallDevice();
+    const Outcome stopped = m_rig.train(spec, *first, [&](Engine& engine, std::int64_t) {
+        for (const std::string& folder : spec.diskPaths)
+            for (const fs::directory_entry& file : fs::directory_iterator(folder))
+                bytes.push_back(file.file_size());
+        engine.requestStop();
+    });
+    QVERIFY2(stopped.ended.ok(), stopped.ended.message().c_str());
+    QVERIFY(bytes.size() >= 2);
+    QVERIFY(bytes[0] > 4096 && bytes[1] > 4096); // tiles, beside the header page
+    QVERIFY(isScratchGone() && fs::is_empty(second.path()));
+
+    const auto again = smallDevice();
+    const Outcome resumed = m_rig.resume(spec.outDir, *again);
+
+    QVERIFY2(resumed.ended.ok(), resumed.ended.message().c_str());
+    QCOMPARE(resumed.progress.weightsHash, residentHash(kVariants[0]));
+    QVERIFY(isScratchGone() && fs::is_empty(second.path()));
 }
 
 void TestEngineDisk::evaluatingMoreOftenChangesNothing()
@@ -326,11 +354,11 @@ void TestEngineDisk::whatItCannotDoIsSaidBeforeItStarts()
         return run.opened.ok() ? QString() : QString::fromStdString(run.opened.message());
     };
     RunSpec spec = onDisk("refused", kVariants[3]);
-    spec.diskPath.clear();
+    spec.diskPaths.clear();
     QVERIFY(refusal(spec).contains(QStringLiteral("--disk-path")));
-    spec.diskPath = m_scratch.path("no such folder");
+    spec.diskPaths = {m_scratch.path("no such folder")};
     QVERIFY(refusal(spec).contains(QStringLiteral("no such folder")));
-    spec.diskPath = m_scratch.path();
+    spec.diskPaths = {m_scratch.path()};
     spec.diskBytes = 8192;
     QVERIFY(refusal(spec).contains(QStringLiteral("disk")));
     spec.diskBytes = 0;
@@ -353,7 +381,7 @@ void TestEngineDisk::aReplanKeepsTheOrderInWhichGradientsAreSummed()
     plain.precision = PrecisionChoice::BF16;
     plain.recompute = RecomputeChoice::Block;
     plain.policyOptions = {{"tile", "2KiB"}};
-    plain.diskPath = m_scratch.path();
+    plain.diskPaths = {m_scratch.path()};
     RunSetup onHost = setUp(plain);
     onHost.budget.deviceBytes = onHost.memory.bytes(Tier::Device);
     const RunSetup disk = setUp(onDisk("flipped", kVariants[3]));

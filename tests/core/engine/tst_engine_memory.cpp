@@ -71,7 +71,7 @@ void setPolicy(RunSpec& spec, const QString& words)
         spec.policyOptions = {{"late", "0.6"}, {"tile", "4KiB"}};
     if (spec.policy != "ssd-vertical")
         return;
-    spec.diskPath = std::filesystem::path(spec.outDir).parent_path().string();
+    spec.diskPaths = {std::filesystem::path(spec.outDir).parent_path().string()};
     spec.policyOptions["order"] = "by-layer"; // as in the others' hash
     if (!late)
         spec.policyOptions["late"] = "0";

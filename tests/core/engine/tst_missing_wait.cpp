@@ -262,7 +262,7 @@ TinyRun runOf(const std::string& policy, const std::string& folder)
         run.steps = 2; // what the first left on disk
         run.config.layers = 1;
         run.options = {{"tile", "2KiB"}}; // more of them than slots
-        run.disk.folder = folder;
+        run.disk.folders = {folder};
         run.disk.store.engine = DiskEngine::Threads; // the sanitizer sees these move bytes
     }
     return run;

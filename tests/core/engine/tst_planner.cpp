@@ -214,7 +214,7 @@ private slots:
         RunSpec spec = usable();
         spec.policy = "ssd-vertical";
         spec.clipNorm = 0.0; // updates begin beside backward
-        spec.diskPath = m_folder->path().toStdString();
+        spec.diskPaths = {m_folder->path().toStdString()};
         spec.diskBytes = std::uint64_t{1} << 40;
         Feedback fast = slowHost();
         fast.hostAdamwElementsPerSecond = 1e10;
@@ -222,7 +222,7 @@ private slots:
         put(spec, fast);
         const auto adviceWith = [&](double bytesPerSecond) {
             RateBook book = RateBook::load(RateBook::defaultPath());
-            book.putDisk(rateKey(inspectScratchFolder(spec.diskPath).value()),
+            book.putDisk(rateKey(inspectScratchFolder(spec.diskPaths.front()).value()),
                 {bytesPerSecond, bytesPerSecond, bytesPerSecond, bytesPerSecond});
             (void)book.save(RateBook::defaultPath()).ok();
             const PlanReport plan = planRun(spec).value();

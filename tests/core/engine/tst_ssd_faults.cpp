@@ -78,7 +78,7 @@ TinyRun ssdRun(const std::filesystem::path& folder)
     run.options = {{"tile", "8KiB"}};
     run.compute = DType::BF16;
     run.steps = 3;
-    run.disk.folder = folder;
+    run.disk.folders = {folder};
     run.disk.store.verify = DiskVerify::All;
     return run;
 }
@@ -423,12 +423,12 @@ void TestSsdFaults::aRefusalLeavesNoFile()
     QTemporaryDir elsewhere;
     TinyRun run = this->run();
     if (what == QStringLiteral("no folder"))
-        run.disk.folder.clear();
+        run.disk.folders.clear();
     if (what == QStringLiteral("a folder that is not there"))
-        run.disk.folder = elsewhere.path().toStdString() + "/nowhere";
+        run.disk.folders = {elsewhere.path().toStdString() + "/nowhere"};
     if (what == QStringLiteral("a file in place of a folder")) {
-        run.disk.folder = elsewhere.path().toStdString() + "/a-file";
-        std::ofstream(run.disk.folder) << "not a folder";
+        run.disk.folders = {elsewhere.path().toStdString() + "/a-file"};
+        std::ofstream(run.disk.folders.front()) << "not a folder";
     }
     if (what == QStringLiteral("a ring that is refused")) {
         run.disk.store.engine = DiskEngine::Uring;

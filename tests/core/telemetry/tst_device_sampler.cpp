@@ -92,6 +92,22 @@ private slots:
         QVERIFY(sample[MachineMetric::ProcessResident].has_value());
         QVERIFY(sample[MachineMetric::HostMemoryAvailable].has_value());
         QVERIFY(!sample[MachineMetric::HostTemperature] && !sample[MachineMetric::HostPower]);
+        QVERIFY(!sample[MachineMetric::DiskTemperature]);
+    }
+
+    void theWarmestDriveOfTheRunCounts()
+    {
+        HostFolder host;
+        host.writeBasics();
+        host.write("cool", "38850\n");
+        host.write("warm", "71850\n");
+        DeviceSamplerOptions options = withFakeDriver(host);
+        for (const char* sensor : {"cool", "warm", "silent"})
+            options.driveSensors.push_back(host.root() / sensor);
+        MachineProbe probe(options);
+
+        QCOMPARE(
+            probe.read(options.runBegan)[MachineMetric::DiskTemperature], std::optional(71.85));
     }
 
     void aGpuThatTheRunDoesNotUseIsNotSampled()

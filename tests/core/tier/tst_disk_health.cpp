@@ -1,6 +1,7 @@
 // DiskHealth: the SMART log by its offsets, and drives of a made-up /sys.
 
 #include "core/base/host_folder.h"
+#include "core/base/host_readings.h"
 #include "core/tier/disk_health.h"
 
 #include <QtTest>
@@ -150,6 +151,11 @@ private slots:
         const DiskHealth health = host.read("nvme1n1p2");
 
         QCOMPARE(health.temperatureCelsius.value_or(0.0), 38.85);
+        const fs::path found = driveSensor("nvme1n1p2", host.folder.root());
+        QCOMPARE(readTemperature(found).value_or(0.0), 38.85);
+        fs::remove(found);
+        QVERIFY(!readTemperature(found)); // and nothing else is found:
+        QCOMPARE(driveSensor("nvme1n1p2", host.folder.root()), fs::path());
     }
 
     // The node is a plain file: it is asked, and knows no such command.

@@ -27,7 +27,8 @@ mr::ui::MachineHistoryPtr onlyTheHost(std::int64_t count)
     auto history = std::make_shared<MachineHistory>(*demoMachine(count));
     for (std::size_t i = 0; i < kMachineMetrics; ++i) {
         const std::string_view name = kMachineMetricInfos[i].name;
-        if (name.starts_with("device.") || name == "host.power" || name == "host.temperature")
+        if (name.starts_with("device.") || name == "host.power" || name == "host.temperature" ||
+            name == "disk.temperature")
             history->series[i].entries.clear();
     }
     return history;

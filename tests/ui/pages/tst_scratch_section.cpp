@@ -4,6 +4,7 @@
 #include "language.h"
 #include "pages/dataset_section.h"
 #include "pages/new_run_page.h"
+#include "pages/scratch_folder.h"
 #include "pages/scratch_section.h"
 #include "pages/settings_form.h"
 #include "ui/support/fake_services.h"
@@ -66,7 +67,7 @@ QString plain(QString text)
 
 void name(ScratchSection& section, const std::string& folder)
 {
-    section.pathEdit()->setPath(QString::fromStdString(folder));
+    section.folder(0)->pathEdit()->setPath(QString::fromStdString(folder));
     QTRY_VERIFY(section.settled());
 }
 
@@ -84,16 +85,17 @@ private slots:
     {
         ScratchSection section(fakeServices(std::make_shared<FakeRun>()));
         section.show();
-        QVERIFY(!section.measureButton()->isVisible()); // nothing to measure yet
+        QVERIFY(!section.folder(0)->measureButton()->isVisible()); // nothing to measure yet
 
         name(section, kFastScratch);
 
-        const QString facts = plain(section.facts()->text());
+        const QString facts = plain(section.folder(0)->facts()->text());
         QVERIFY2(facts.contains("ext4 on nvme0n1, 820 GiB free"), qPrintable(facts));
         QVERIFY2(facts.contains("41 °C"), qPrintable(facts));
         QVERIFY2(facts.contains("Its speed is not known"), qPrintable(facts));
-        QVERIFY(section.warnings()->text().isEmpty());
-        QVERIFY(section.measureButton()->isVisible() && section.measureButton()->isEnabled());
+        QVERIFY(section.folder(0)->warnings()->text().isEmpty());
+        QVERIFY(section.folder(0)->measureButton()->isVisible() &&
+                section.folder(0)->measureButton()->isEnabled());
         QVERIFY(section.problem().isEmpty());
     }
 
@@ -103,12 +105,13 @@ private slots:
 
         name(section, kMemoryScratch);
 
-        QVERIFY(section.warnings()->kind() == MessageLabel::Kind::Warning);
-        QVERIFY(section.warnings()->text().contains("which is memory"));
-        QVERIFY(plain(section.facts()->text()).contains("tmpfs, 7.00 GiB free"));
+        QVERIFY(section.folder(0)->warnings()->kind() == MessageLabel::Kind::Warning);
+        QVERIFY(section.folder(0)->warnings()->text().contains("which is memory"));
+        QVERIFY(plain(section.folder(0)->facts()->text()).contains("tmpfs, 7.00 GiB free"));
         QVERIFY(section.problem().isEmpty());
         name(section, std::string());
-        QVERIFY(section.warnings()->text().isEmpty() && section.facts()->text().isEmpty());
+        QVERIFY(section.folder(0)->warnings()->text().isEmpty() &&
+                section.folder(0)->facts()->text().isEmpty());
     }
 
     void aFolderThatIsNotThereOrCannotBeWrittenStopsTheRun()
@@ -119,7 +122,7 @@ private slots:
         spec.modelDir = kGoodModel;
         spec.data.push_back({kGoodData, DataFormat::Auto, {}});
         for (const std::string& folder : {kFrozenScratch, std::string("/nowhere")}) {
-            spec.diskPath = folder;
+            spec.diskPaths = {folder};
             page.setSpec(spec);
             QVERIFY(page.scratch()->problem().contains("still being looked at"));
             QTRY_VERIFY(page.planPanel()->plan() && page.datasetSection()->info());
@@ -130,20 +133,71 @@ private slots:
             QCOMPARE(page.startMessage()->text(),
                 QString("The scratch folder cannot be used: see its message."));
         }
-        QVERIFY(page.scratch()->facts()->text().contains("/nowhere"));
-        spec.diskPath = kFastScratch;
+        QVERIFY(page.scratch()->folder(0)->facts()->text().contains("/nowhere"));
+        spec.diskPaths = {kFastScratch};
         page.setSpec(spec);
         QTRY_VERIFY(page.planPanel()->plan() && page.settled());
         page.start();
         QCOMPARE(started.count(), 1);
-        QCOMPARE(started[0][0].value<RunSpec>().diskPath, kFastScratch);
+        QCOMPARE(started[0][0].value<RunSpec>().diskPaths, std::vector{kFastScratch});
+    }
+
+    void aSecondDriveIsAdded()
+    {
+        ScratchSection section(fakeServices(std::make_shared<FakeRun>()));
+        section.show();
+        QVERIFY(!section.addButton()->isVisible()); // the first line is empty
+        name(section, kFastScratch);
+
+        section.addButton()->click();
+
+        QCOMPARE(section.folderCount(), std::size_t{2});
+        QVERIFY(!section.addButton()->isVisible());
+        RunSpec spec;
+        section.writeTo(spec);
+        QCOMPARE(spec.diskPaths, std::vector{kFastScratch}); // not the empty line
+        section.folder(1)->pathEdit()->setPath(QString::fromStdString(kOtherScratch));
+        QTRY_VERIFY(section.settled());
+        section.writeTo(spec);
+        QCOMPARE(spec.diskPaths, (std::vector{kFastScratch, kOtherScratch}));
+        QVERIFY(section.hint()->text().isEmpty() && section.problem().isEmpty());
+        ScratchSection copy(fakeServices(std::make_shared<FakeRun>()));
+        copy.readFrom(spec);
+        QCOMPARE(copy.folderCount(), std::size_t{2});
+        RunSpec back;
+        copy.writeTo(back);
+        QCOMPARE(back.diskPaths, spec.diskPaths);
+        copy.readFrom(RunSpec());
+        QCOMPARE(copy.folderCount(), std::size_t{1});
+        QVERIFY(copy.folder(0)->folder().empty());
+    }
+
+    void theSameDriveIsAHintAndTheSameFolderAnError()
+    {
+        ScratchSection section(fakeServices(std::make_shared<FakeRun>()));
+        RunSpec spec;
+        spec.diskPaths = {kFastScratch, kFastScratch + "/below"};
+        section.readFrom(spec);
+        QTRY_VERIFY(section.settled());
+        QVERIFY2(
+            section.hint()->text().contains("are on nvme0n1"), qPrintable(section.hint()->text()));
+        QVERIFY(section.problem().isEmpty());
+
+        spec.diskPaths = {kOtherScratch, kFastScratch, kFastScratch};
+        section.readFrom(spec);
+        QTRY_VERIFY(section.settled());
+
+        QVERIFY(section.hint()->kind() == MessageLabel::Kind::Error);
+        QVERIFY2(
+            section.problem().contains(QString::fromStdString(kFastScratch) + " is named twice"),
+            qPrintable(section.problem()));
     }
 
     void whatIsEnteredComesBack()
     {
         ScratchSection section(fakeServices(std::make_shared<FakeRun>()));
         RunSpec spec;
-        spec.diskPath = kFastScratch;
+        spec.diskPaths = {kFastScratch};
         spec.diskBytes = std::uint64_t{200'000'000'000};
         spec.maxDiskWriteBytes = std::uint64_t{100'000'000'000'000};
         QSignalSpy changed(&section, &ScratchSection::changed);
@@ -153,10 +207,10 @@ private slots:
         QCOMPARE(changed.count(), 0);
         RunSpec back;
         section.writeTo(back);
-        QCOMPARE(back.diskPath, spec.diskPath);
+        QCOMPARE(back.diskPaths, spec.diskPaths);
         QCOMPARE(back.diskBytes, spec.diskBytes);
         QCOMPARE(back.maxDiskWriteBytes, spec.maxDiskWriteBytes);
-        section.pathEdit()->setPath(QString());
+        section.folder(0)->pathEdit()->setPath(QString());
         section.writeTo(back);
         QCOMPARE(back.diskBytes, std::uint64_t{0}); // of no folder
         QVERIFY(changed.count() > 0);
@@ -170,18 +224,18 @@ private slots:
         name(section, kFastScratch);
         QSignalSpy changed(&section, &ScratchSection::changed);
 
-        section.measureButton()->click();
+        section.folder(0)->measureButton()->click();
 
         QVERIFY(section.measuring());
         const auto* bar = section.findChild<QProgressBar*>();
         QVERIFY(bar->isVisible());
         QTRY_COMPARE(bar->value(), 250); // the window lives on
-        QCOMPARE(section.measureButton()->text(), QString("Stop measuring"));
+        QCOMPARE(section.folder(0)->measureButton()->text(), QString("Stop measuring"));
         slow->release = true;
         QTRY_VERIFY(!section.measuring());
         QVERIFY(!bar->isVisible());
-        QCOMPARE(section.measureButton()->text(), QString("Measure its speed"));
-        const QString facts = plain(section.facts()->text());
+        QCOMPARE(section.folder(0)->measureButton()->text(), QString("Measure its speed"));
+        const QString facts = plain(section.folder(0)->facts()->text());
         QVERIFY2(facts.contains("reads 3.20 GB/s, writes 2.90 GB/s; both at once 1.60 GB/s and "
                                 "1.50 GB/s"),
             qPrintable(facts));
@@ -196,7 +250,7 @@ private slots:
         ScratchSection section(servicesWith(slow));
         name(section, kFastScratch);
 
-        section.measureButton()->click();
+        section.folder(0)->measureButton()->click();
 
         QTRY_VERIFY(!section.measuring());
         bool said = false;
@@ -204,7 +258,7 @@ private slots:
             said = said || (label->kind() == MessageLabel::Kind::Error &&
                                label->text() == QString("the disk is full"));
         QVERIFY(said);
-        section.measureButton()->click();
+        section.folder(0)->measureButton()->click();
         QTRY_COMPARE(slow->begun.load(), 2);
         QTRY_VERIFY(!section.measuring());
     }
@@ -222,13 +276,13 @@ private slots:
         const auto slow = std::make_shared<SlowMeasurement>();
         auto section = std::make_unique<ScratchSection>(servicesWith(slow));
         name(*section, kFastScratch);
-        section->measureButton()->click();
+        section->folder(0)->measureButton()->click();
         QTRY_COMPARE(slow->begun.load(), 1);
 
         if (how == 0)
-            section->measureButton()->click();
+            section->folder(0)->measureButton()->click();
         else if (how == 1)
-            section->pathEdit()->setPath(QString::fromStdString(kMemoryScratch));
+            section->folder(0)->pathEdit()->setPath(QString::fromStdString(kMemoryScratch));
         else
             section.reset();
 
@@ -237,7 +291,7 @@ private slots:
         if (section) {
             QVERIFY(!section->measuring());
             QTRY_VERIFY(section->settled());
-            QVERIFY(!section->facts()->text().contains("Measured"));
+            QVERIFY(!section->folder(0)->facts()->text().contains("Measured"));
         }
     }
 
@@ -246,13 +300,13 @@ private slots:
         Language language;
         ScratchSection section(fakeServices(std::make_shared<FakeRun>()));
         name(section, kFastScratch);
-        const QString english = section.facts()->text();
+        const QString english = section.folder(0)->facts()->text();
 
         language.choose("ja");
-        QTRY_VERIFY(section.facts()->text() != english);
+        QTRY_VERIFY(section.folder(0)->facts()->text() != english);
 
-        QVERIFY(section.facts()->text().contains(QStringLiteral("空き")));
-        QVERIFY(section.measureButton()->text().contains(QStringLiteral("測定")));
+        QVERIFY(section.folder(0)->facts()->text().contains(QStringLiteral("空き")));
+        QVERIFY(section.folder(0)->measureButton()->text().contains(QStringLiteral("測定")));
         language.choose("en");
     }
 };

@@ -150,6 +150,7 @@ std::vector<MachineSample> demoSamples(std::int64_t count)
         sample[MachineMetric::HostMemoryAvailable] = 37.5e9 + 2e8 * noise(random);
         sample[MachineMetric::HostTemperature] = std::round(61.0 + noise(random));
         sample[MachineMetric::HostPower] = 92.0 + 3.0 * noise(random);
+        sample[MachineMetric::DiskTemperature] = std::round(54.0 + noise(random));
         samples.push_back(sample);
     }
     return samples;

@@ -200,8 +200,13 @@ Result<ScratchInfo> fakeScratch(const std::string& path)
     info.driveBytes = 2'000'000'000'000;
     info.freeBytes = 820 * kGiB;
     info.temperatureCelsius = 41.0;
-    if (path == kFastScratch)
+    if (path.starts_with(kFastScratch))
         return info;
+    info.drive = "nvme1n1";
+    info.speed = {6.6e9, 5.1e9, 3.1e9, 2.8e9};
+    if (path.starts_with(kOtherScratch))
+        return info;
+    info.speed = {};
     info.drive.clear();
     info.driveBytes = 0;
     info.temperatureCelsius.reset();
@@ -377,7 +382,7 @@ UiServices fakeServices(
             plan.policy = spec.policy;
             plan.reason.clear();
         }
-        if (!spec.diskPath.empty())
+        if (!spec.diskPaths.empty())
             addDisk(plan);
         if (spec.policy == "zenflow") {
             plan.exact = false;

@@ -19,6 +19,7 @@ inline const std::string kGoodModel = "/models/small-llama";
 inline const std::string kBadModel = "/models/not-a-model";
 inline const std::string kGoodData = "/data/questions.jsonl";
 inline const std::string kBadData = "/data/broken.jsonl";
+inline const std::string kOtherScratch = "/other/scratch";    // the same, on another drive
 inline const std::string kFastScratch = "/fast/scratch";      // nothing speaks against it
 inline const std::string kMemoryScratch = "/dev/shm/scratch"; // a warning, but it can be used
 inline const std::string kFrozenScratch = "/frozen/scratch";  // cannot be written
