@@ -190,7 +190,7 @@ Status Engine::openFirst(Source source)
 // resumed later fills its file again. What this run's own crash left is taken over.
 void Engine::removeLeftScratch() const
 {
-    if (m_setup.memory.disk.isActive() && !m_setup.spec.diskPath.empty())
+    if (m_setup.memory.usesDisk() && !m_setup.spec.diskPath.empty())
         // A folder that cannot be read is refused when the file is made.
         (void)removeStaleScratch(m_setup.spec.diskPath, m_uuid).ok();
 }

@@ -25,6 +25,13 @@ Result<DiskLayout> runDiskLayout(const MemoryPlan& plan)
                         diskRegionBytes(plan.diskParts, region, tile.count)});
         }
     }
+    const auto layers = static_cast<int>(plan.boundaries.places.size()) / plan.boundaries.inFlight;
+    for (int layer = 0; layer < layers; ++layer)
+        for (int slot = 0; slot < plan.boundaries.inFlight; ++slot)
+            if (plan.boundaries.tileOf(layer, slot) >= 0)
+                tiles.push_back(
+                    {"layer " + std::to_string(layer) + " boundary " + std::to_string(slot),
+                        plan.boundaryStageBytes});
     constexpr std::array<double, 1> kOneFile = {1.0};
     return layOutTiles(tiles, kOneFile);
 }
@@ -34,9 +41,8 @@ Result<std::unique_ptr<DiskStore>> openRunDisk(const MemoryPlan& plan, const Run
 {
     if (spec.folder.empty())
         return Status::error(ErrorKind::InvalidArgument,
-            "this plan keeps optimizer state on disk and no scratch folder is named for it; give "
-            "one "
-            "on an SSD (--disk-path)");
+            "this plan keeps part of the run on disk and no scratch folder is named for it; give "
+            "one on an SSD (--disk-path)");
     auto layout = runDiskLayout(plan);
     MR_TRY(layout.status());
     ScratchSpec file;

@@ -28,7 +28,8 @@ struct RunDiskSpec {
     ScratchOptions scratch;
 };
 
-// What is stored of each of the plan's tiles, numbered as DiskCuts::stored does.
+// What is stored of each of the plan's tiles, numbered as DiskCuts::stored does, and behind that of
+// boundaries.
 Result<DiskLayout> runDiskLayout(const MemoryPlan& plan);
 
 // Fills the file, which takes as long as writing it does. It is removed with the store.

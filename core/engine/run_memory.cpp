@@ -183,13 +183,15 @@ void RunMemory::bindDisk(const TierStore& tiers)
     const MemoryPlan& plan = tiers.plan();
     m_disk = plan.disk;
     m_diskParts = plan.diskParts;
+    m_boundaryHomes = plan.boundaries;
+    m_firstBoundary = plan.firstBoundary();
     const std::span<std::byte> all = tiers.find(Tier::PinnedHost, MemoryUse::DiskSlots);
     if (all.empty())
         return;
     const auto address = reinterpret_cast<std::uintptr_t>(all.data());
     m_allDiskStages = all.subspan(
-        (kDiskAlign - address % kDiskAlign) % kDiskAlign, plan.diskStage(m_disk.stages()));
-    for (int stage = 0; stage < m_disk.stages(); ++stage) {
+        (kDiskAlign - address % kDiskAlign) % kDiskAlign, plan.diskStage(plan.diskStages()));
+    for (int stage = 0; stage < plan.diskStages(); ++stage) {
         const std::size_t begin = plan.diskStage(stage);
         m_diskStages.push_back(m_allDiskStages.subspan(begin, plan.diskStage(stage + 1) - begin));
     }
@@ -315,9 +317,17 @@ TensorView RunMemory::streamGradient(std::int64_t slot) const
 TensorView RunMemory::hostBoundary(std::int64_t slot, std::int64_t layer) const
 {
     TensorView view = matrixView(m_hostBoundaries, m_shape.compute, m_shape.tokens(), m_hidden);
-    const std::int64_t each = m_layers + 2 - m_boundariesEach;
-    view.data += static_cast<std::size_t>(slot * each + layer) * view.bytes();
+    view.data += static_cast<std::size_t>(
+                     m_boundaryHomes.copyOf(static_cast<int>(layer), static_cast<int>(slot))) *
+                 view.bytes();
     return view;
+}
+
+std::int32_t RunMemory::storedBoundary(std::int64_t slot, std::int64_t layer) const noexcept
+{
+    const std::int32_t tile =
+        m_boundaryHomes.tileOf(static_cast<int>(layer), static_cast<int>(slot));
+    return tile < 0 ? -1 : m_firstBoundary + tile;
 }
 
 const BlockTensors& RunMemory::weightsOf(const Task& task) const

@@ -95,8 +95,9 @@ public:
     // The activation that layer `layer` hands on, for the micro-batch in `slot`; (T, H), c.
     TensorView boundary(std::int64_t slot, std::int64_t layer) const;
     TensorView streamGradient(std::int64_t slot) const;
-    // Its copy on the host, where that is its home.
+    // Its copy on the host, where that is its home; and its tile of the store, where that is.
     TensorView hostBoundary(std::int64_t slot, std::int64_t layer) const;
+    std::int32_t storedBoundary(std::int64_t slot, std::int64_t layer) const noexcept;
     // Weights as ops read them, of a task that names a slot; and its bytes.
     const BlockTensors& weightsOf(const Task& task) const;
     std::byte* weightBytes(const Task& task) const;
@@ -162,6 +163,8 @@ private:
     StateCodec m_codec = StateCodec::Plain;
     DiskCuts m_disk;
     DiskParts m_diskParts;
+    BoundaryHomes m_boundaryHomes;
+    std::int32_t m_firstBoundary = 0; // of what is stored
     std::span<std::byte> m_allDiskStages;
     std::vector<std::span<std::byte>> m_diskStages;
     std::int64_t m_hidden = 0;

@@ -203,7 +203,8 @@ Status StepExecutor::moveBoundary(const Task& task, Stream& lane)
 {
     const std::int64_t slot = task.micro.value % m_memory.slotCount();
     const TensorView here = m_memory.boundary(slot, task.group.value);
-    std::byte* home = m_memory.hostBoundary(slot, task.group.value).data;
+    std::byte* home = task.stage >= 0 ? m_memory.diskStage(task.stage).data()
+                                      : m_memory.hostBoundary(slot, task.group.value).data;
     const bool load = task.kind == TaskKind::LoadBoundary;
     (load ? m_h2dBytes : m_d2hBytes) += static_cast<std::int64_t>(here.bytes());
     return load ? lane.copy(here.data, {home, here.bytes()})

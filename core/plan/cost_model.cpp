@@ -99,8 +99,8 @@ std::optional<double> durationOf(const StepPlan& plan, const Task& task, const C
     }
     if (isDisk(task.lane))
         return secondsOf(static_cast<double>(diskBytes(plan, task, input.shape, input.precision)),
-            task.lane == Lane::DiskOut ? input.rates.diskWriteBytesPerSecond
-                                       : input.rates.diskReadBytesPerSecond);
+            isDiskWrite(task.kind) ? input.rates.diskWriteBytesPerSecond
+                                   : input.rates.diskReadBytesPerSecond);
     if (task.lane == Lane::CopyIn)
         return secondsOf(bytes, input.rates.hostToDeviceBytesPerSecond);
     if (task.lane == Lane::CopyOut)
@@ -129,6 +129,7 @@ StallCause causeOf(Lane lane) noexcept
     case Lane::DiskIn:
     case Lane::DiskOut:
     case Lane::DiskWeights:
+    case Lane::DiskBoundaries:
         return StallCause::Disk;
     case Lane::Compute:
         break;
@@ -214,6 +215,9 @@ std::int64_t diskBytes(
         return weights;
     case TaskKind::SpillGradient:
         return gradient;
+    case TaskKind::WriteBoundary:
+    case TaskKind::ReadBoundary:
+        return static_cast<std::int64_t>(diskPages(shape.boundaryBytes));
     default:
         return 0;
     }
@@ -226,7 +230,7 @@ DiskTraffic diskTraffic(const StepPlan& plan, const ModelShape& shape, Precision
         if (!isDisk(task.lane))
             continue;
         const std::int64_t bytes = diskBytes(plan, task, shape, precision);
-        (task.lane == Lane::DiskOut ? traffic.writtenBytes : traffic.readBytes) += bytes;
+        (isDiskWrite(task.kind) ? traffic.writtenBytes : traffic.readBytes) += bytes;
     }
     return traffic;
 }
@@ -321,8 +325,8 @@ StepForecast StepForecaster::forecast(const StepPlan& plan, const CostInput& inp
         if (begin > computeEnd)
             attribute(plan, last, computeEnd, out);
     }
-    // Two lanes read from one disk.
-    const double more = readSeconds(plan) - out.stepSeconds;
+    // Several lanes share one disk's rate of reading, or of writing.
+    const double more = diskSeconds(plan) - out.stepSeconds;
     if (more > 0.0) {
         out.stepSeconds += more;
         out.stallSeconds[static_cast<std::size_t>(StallCause::Disk)] += more;
@@ -330,13 +334,15 @@ StepForecast StepForecaster::forecast(const StepPlan& plan, const CostInput& inp
     return out;
 }
 
-double StepForecaster::readSeconds(const StepPlan& plan) const
+// That it reads or writes, whichever is more.
+double StepForecaster::diskSeconds(const StepPlan& plan) const
 {
-    double seconds = 0.0;
+    double reads = 0.0;
+    double writes = 0.0;
     for (std::size_t i = 0; i < plan.tasks.size(); ++i)
-        if (isDisk(plan.tasks[i].lane) && plan.tasks[i].lane != Lane::DiskOut)
-            seconds += m_spans[i].end - m_spans[i].begin;
-    return seconds;
+        if (isDisk(plan.tasks[i].lane))
+            (isDiskWrite(plan.tasks[i].kind) ? writes : reads) += m_spans[i].end - m_spans[i].begin;
+    return std::max(reads, writes);
 }
 
 } // namespace mr

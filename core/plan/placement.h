@@ -39,6 +39,7 @@ struct StreamedHomes {
     double diskShare = 0.0;
     double weightsOnDisk = 0.0; // and gradients: at most as much as has its state there
     double gradientsOnDisk = 0.0;
+    double boundariesOnDisk = 0.0; // of those whose home is the host, those idle longest
 };
 std::unique_ptr<const Placement> makeStreamedPlacement(const StreamedHomes& homes);
 

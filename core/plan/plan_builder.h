@@ -69,6 +69,7 @@ private:
         WindowLayout window;
         int weightSlots = 0;
         bool savesBoundaries = false;
+        BoundaryHomes boundaries;
     };
     // Weights whose home is the host, while they are on the device.
     struct WeightSlot {
@@ -158,6 +159,7 @@ private:
     BoundarySlot& boundarySlot(const StepPlan& plan, int boundary, MicroBatch micro);
     std::optional<Wait>& savedBoundary(const StepPlan& plan, int boundary, MicroBatch micro);
     bool isSaved(const StepPlan& plan, int boundary) const;
+    std::int32_t boundaryTile(const StepPlan& plan, int boundary, MicroBatch micro) const;
     std::optional<Wait> bringBoundary(StepPlan& plan, const WorkItem& item);
     void leaveBoundary(StepPlan& plan, const WorkItem& item, Wait done);
 
@@ -167,6 +169,9 @@ private:
     void emitWrite(StepPlan& plan, const Task& update, Wait updated);
     void emitSpills(StepPlan& plan, GroupId group, Wait finished);
     std::optional<Wait> bringTile(StepPlan& plan, Task& fetch);
+    std::int16_t nextBoundaryStage(const StepPlan& plan);
+    Wait emitBoundaryWrite(StepPlan& plan, const Task& save, Wait saved);
+    Wait emitBoundaryRead(StepPlan& plan, Task& load, std::optional<Wait> written);
     Stage& stageOf(const Task& task) { return m_stages[static_cast<std::size_t>(task.stage)]; }
     std::optional<Wait>& tileWait(std::vector<std::optional<Wait>>& of, const Task& task);
 
@@ -215,7 +220,7 @@ private:
     std::optional<Wait> m_scalars;
     std::vector<WeightSlot> m_weightSlots;
     std::vector<BoundarySlot> m_boundarySlots;
-    std::vector<std::optional<Wait>> m_savedBoundaries; // the copies on the host
+    std::vector<std::optional<Wait>> m_savedBoundaries; // the copies on the host or on disk
     std::vector<LateTile> m_lateTiles;                  // by group, then first element
     std::vector<LateTile> m_heldUploads;                // in the order of the updates
     std::vector<PendingUpdate> m_dueTiles;         // of weights on disk, until they are fetched
@@ -225,6 +230,7 @@ private:
     std::size_t m_tilesRead = 0;
     std::size_t m_weightsRead = 0;
     std::size_t m_spilled = 0;
+    std::size_t m_boundariesMoved = 0;
     bool m_holdsUploads = false;
     bool m_reselects = false;
     std::optional<Wait> m_hostReader;               // of scalars, the last

@@ -50,6 +50,9 @@ std::uint8_t lanesOf(TaskKind kind)
         return bit(Lane::DiskIn);
     case TaskKind::ReadWeights:
         return bit(Lane::DiskWeights);
+    case TaskKind::WriteBoundary:
+    case TaskKind::ReadBoundary:
+        return bit(Lane::DiskBoundaries);
     case TaskKind::SpillGradient:
     case TaskKind::WriteToDisk:
         return bit(Lane::DiskOut);
@@ -88,6 +91,8 @@ bool hasRange(TaskKind kind)
     case TaskKind::SendScalars:
     case TaskKind::SaveBoundary:
     case TaskKind::LoadBoundary:
+    case TaskKind::WriteBoundary:
+    case TaskKind::ReadBoundary:
     case TaskKind::SelectColumns:
         return false;
     default:
@@ -99,7 +104,8 @@ bool hasMicroBatch(TaskKind kind)
 {
     return kind == TaskKind::FetchBatch || kind == TaskKind::Forward ||
            kind == TaskKind::Backward || kind == TaskKind::SaveBoundary ||
-           kind == TaskKind::LoadBoundary;
+           kind == TaskKind::LoadBoundary || kind == TaskKind::WriteBoundary ||
+           kind == TaskKind::ReadBoundary;
 }
 
 Status checkWaits(const PlanUnderCheck& check, TaskIndex index)
@@ -248,6 +254,7 @@ Status checkPlan(const StepPlan& plan, const Carry& carryIn, const Carry& carryO
     MR_TRY(checkTasks(check));
     MR_TRY(checkReads(check));
     MR_TRY(checkStreams(check));
+    MR_TRY(checkBoundaries(check));
     MR_TRY(checkUpdates(check));
     MR_TRY(checkDisk(check));
     MR_TRY(checkVisits(check));
