@@ -2869,6 +2869,14 @@ Masked: read, not part of the loss</source>
             <translation>勾配をディスクに書く</translation>
         </message>
         <message>
+            <source>Save activations of a block</source>
+            <translation>ブロックの活性値を保存</translation>
+        </message>
+        <message>
+            <source>Load activations of a block</source>
+            <translation>ブロックの活性値を読み戻し</translation>
+        </message>
+        <message>
             <source>Write layer input to disk</source>
             <translation>層の入力をディスクに書く</translation>
         </message>

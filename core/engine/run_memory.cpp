@@ -261,7 +261,11 @@ Status RunMemory::bindWork(
              MemoryUse::Head, MemoryUse::Constants, MemoryUse::Scalars})
         if (!device(use))
             return missing(use);
-    const std::int64_t sets = m_recompute ? 1 : m_slots * m_layers;
+    const std::int64_t sets = m_recompute ? tiers.plan().activations.sets : m_slots * m_layers;
+    m_allActivations = tiers.find(Tier::Device, MemoryUse::Activations);
+    m_hostActivations = tiers.find(Tier::PinnedHost, MemoryUse::Activations).data();
+    m_keptActivations = tiers.plan().keptActivations;
+    m_activationTurns = tiers.plan().activations;
     m_activations.resize(static_cast<std::size_t>(sets));
     for (BlockActivations& set : m_activations)
         kept += layoutActivations(config, m_shape, kept, set);
@@ -344,8 +348,35 @@ std::byte* RunMemory::weightBytes(const Task& task) const
 
 const BlockActivations& RunMemory::activations(std::int64_t slot, std::int64_t block) const
 {
-    const std::int64_t index = m_recompute ? 0 : slot * m_layers + block;
-    return m_activations[static_cast<std::size_t>(index)];
+    return m_activations[activationIndex(slot, block)];
+}
+
+std::size_t RunMemory::activationIndex(std::int64_t slot, std::int64_t block) const
+{
+    if (!m_recompute)
+        return static_cast<std::size_t>(slot * m_layers + block);
+    return static_cast<std::size_t>(
+        m_activationTurns.setOf(static_cast<int>(block), static_cast<int>(slot)));
+}
+
+std::span<std::byte> RunMemory::activationBytes(std::int64_t slot, std::int64_t block) const
+{
+    const std::size_t each = m_allActivations.size() / m_activations.size();
+    return m_allActivations.subspan(activationIndex(slot, block) * each, each);
+}
+
+bool RunMemory::keepsActivations(std::int64_t slot, std::int64_t layer) const noexcept
+{
+    return !m_keptActivations.empty() && slot < m_keptActivations[static_cast<std::size_t>(layer)];
+}
+
+std::byte* RunMemory::hostActivations(std::int64_t slot, std::int64_t layer) const noexcept
+{
+    std::int64_t before = slot;
+    for (std::int64_t other = 0; other < layer; ++other)
+        before += m_keptActivations[static_cast<std::size_t>(other)];
+    const std::size_t each = m_allActivations.size() / m_activations.size();
+    return m_hostActivations + static_cast<std::size_t>(before) * each;
 }
 
 TensorView RunMemory::keyValueCache(std::int64_t block) const

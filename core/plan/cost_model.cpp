@@ -11,7 +11,13 @@ namespace mr {
 
 namespace {
 
-double flopsOf(const Task& task, const CostInput& input)
+// Does backward make again what forward did not keep?
+bool makesAgain(const StepPlan& plan, const Task& task, const CostInput& input)
+{
+    return input.recompute && !plan.keepsActivations(task);
+}
+
+double flopsOf(const StepPlan& plan, const Task& task, const CostInput& input)
 {
     const GroupShape& group = input.shape.groups[static_cast<std::size_t>(task.group.value)];
     if (task.kind == TaskKind::Forward)
@@ -19,7 +25,7 @@ double flopsOf(const Task& task, const CostInput& input)
     // The head has no forward of its own in a step; the embedding has nothing to recompute.
     const bool isHead = task.group.value == input.shape.layers() - 1;
     const bool isBlock = !isHead && task.group.value > 0;
-    const bool again = isHead || (isBlock && input.recompute);
+    const bool again = isHead || (isBlock && makesAgain(plan, task, input));
     return group.backwardFlops + (again ? group.forwardFlops : 0.0);
 }
 
@@ -31,12 +37,12 @@ const LayerSeconds& measuredOf(const Task& task, const CostInput& input)
 }
 
 // 0: not measured.
-double measuredSeconds(const Task& task, const CostInput& input)
+double measuredSeconds(const StepPlan& plan, const Task& task, const CostInput& input)
 {
     const LayerSeconds& seconds = measuredOf(task, input);
     if (task.kind == TaskKind::Forward)
         return seconds.forward;
-    return seconds.backward + (input.recompute ? seconds.recompute : 0.0);
+    return seconds.backward + (makesAgain(plan, task, input) ? seconds.recompute : 0.0);
 }
 
 // Seconds for `amount` at `rate`; nothing if the rate is needed and not known.
@@ -71,9 +77,9 @@ std::optional<double> durationOf(const StepPlan& plan, const Task& task, const C
     switch (task.kind) {
     case TaskKind::Forward:
     case TaskKind::Backward:
-        if (const double seconds = measuredSeconds(task, input); seconds > 0.0)
+        if (const double seconds = measuredSeconds(plan, task, input); seconds > 0.0)
             return seconds;
-        return secondsOf(flopsOf(task, input), input.rates.deviceFlopsPerSecond);
+        return secondsOf(flopsOf(plan, task, input), input.rates.deviceFlopsPerSecond);
     case TaskKind::UpdateOnDevice:
         return secondsOf(elementsOf(plan, task, input), input.rates.deviceAdamwElementsPerSecond);
     case TaskKind::AccumulateOnHost:
@@ -170,6 +176,9 @@ std::int64_t copyBytes(
     case TaskKind::SaveBoundary:
     case TaskKind::LoadBoundary:
         return static_cast<std::int64_t>(shape.boundaryBytes);
+    case TaskKind::SaveActivations:
+    case TaskKind::LoadActivations:
+        return static_cast<std::int64_t>(shape.savedBytesPerBlock);
     case TaskKind::SendScalars:
         if (task.group.value >= 0)
             return static_cast<std::int64_t>(kGroupScalarBytes);

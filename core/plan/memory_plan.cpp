@@ -187,12 +187,50 @@ void addBoundaries(
         shape.boundaryBytes * static_cast<std::size_t>(cuts.boundaries.onHost));
 }
 
-void addActivations(ItemList& list, const StepSpec& spec, const ModelShape& shape, int inFlight)
+// How often work on a block finds the work before it in its own place.
+int samePlaces(const std::vector<WorkItem>& order, int layers, int inFlight, ActivationTurns turns)
+{
+    int same = 0;
+    int last = -1;
+    for (const WorkItem& item : order) {
+        if (item.layer.value == 0 || item.layer.value == layers - 1)
+            continue;
+        const int set = turns.setOf(item.layer.value - 1, item.micro.value % inFlight);
+        same += set == last ? 1 : 0;
+        last = set;
+    }
+    return same;
+}
+
+void keepActivations(const std::vector<GroupPlacement>& placements,
+    const std::vector<WorkItem>& order, int inFlight, MemoryPlan& cuts)
+{
+    for (const GroupPlacement& home : placements) {
+        cuts.keptActivations.push_back(keptMicroBatches(home.activationsOnHost, inFlight));
+        if (cuts.keptActivations.back() > 0)
+            cuts.activations.sets = 2;
+    }
+    const int layers = static_cast<int>(placements.size());
+    const auto same = [&](int stride) {
+        return samePlaces(order, layers, inFlight, {cuts.activations.sets, stride});
+    };
+    cuts.activations.stride = same(0) < same(1) ? 0 : 1;
+}
+
+void addActivations(ItemList& list, const StepSpec& spec, const ModelShape& shape, int inFlight,
+    const MemoryPlan& cuts)
 {
     const auto layers = static_cast<std::size_t>(shape.layers());
     const auto flying = static_cast<std::size_t>(inFlight);
     const std::size_t blocks = layers - 2;
-    const std::size_t kept = spec.recompute ? std::min<std::size_t>(blocks, 1) : blocks * flying;
+    const std::size_t kept = spec.recompute ? std::min<std::size_t>(blocks, 1) *
+                                                  static_cast<std::size_t>(cuts.activations.sets)
+                                            : blocks * flying;
+    std::size_t onHost = 0;
+    for (const std::int32_t copies : cuts.keptActivations)
+        onHost += static_cast<std::size_t>(copies);
+    list.add(
+        Tier::PinnedHost, MemoryUse::Activations, kOfTheRun, shape.savedBytesPerBlock * onHost);
     list.add(Tier::Device, MemoryUse::Activations, kOfTheRun, shape.savedBytesPerBlock * kept);
     list.add(Tier::Device, MemoryUse::HeadProduct, kOfTheRun, shape.headProductBytes);
     list.add(Tier::Device, MemoryUse::SecondAccumulator, GroupId{0},
@@ -328,7 +366,10 @@ Result<MemoryPlan> planMemory(const StepSpec& spec, const ModelShape& shape, con
     addWeightSlots(list, cuts, shape, placements, spec.precision, policy.turns);
     addBothSides(list, shape, batchBuffers(inFlight), spec.microBatches);
     addBoundaries(list, shape, static_cast<std::size_t>(inFlight), cuts);
-    addActivations(list, spec, shape, inFlight);
+    if (spec.recompute)
+        keepActivations(
+            placements, policy.traversal->order(shape.layers(), spec.microBatches), inFlight, cuts);
+    addActivations(list, spec, shape, inFlight, cuts);
     cuts.items = list.take();
     return cuts;
 }

@@ -29,7 +29,8 @@
 //   host, and which has no Weights of its own Boundaries (c of every layer's output and of the
 //   stream's gradient, for each micro-batch in flight; three in all where their home is the host,
 //   which then has all but the last two),
-//    Activations, Workspace, Head, Batches (two micro-batches), Constants, Scalars
+//    Activations (of one block where backward makes them again, of two where the host keeps some,
+//    which then has those), Workspace, Head, Batches (two micro-batches), Constants, Scalars
 // Pinned host, for groups the host updates: HighPlane 2 n, LowPlane 2 n, FirstMoments and
 // SecondMoments 4 n each (also of what the device updates from there), Gradients c n of what the
 // host updates (where weights stream: of all); Batches (every micro-batch of the step), Scalars
@@ -142,6 +143,9 @@ struct MemoryPlan {
     int weightSlots = 0;          // of blocks whose weights' home is the host
     bool savesBoundaries = false; // their home is the host, or the disk
     BoundaryHomes boundaries;     // of a step
+    ActivationTurns activations;  // where backward makes them again
+    // By group, of a step: how many copies of a block's activations the host keeps.
+    std::vector<std::int32_t> keptActivations;
     StateCodec stateCodec = StateCodec::Plain;
 
     bool usesDisk() const noexcept { return disk.isActive() || boundaries.onDisk > 0; }

@@ -141,6 +141,7 @@ public:
             const double saved = m_homes.boundariesOnDisk * savedLayers(shape.layers());
             if (layer < savedLayers(shape.layers()))
                 home.boundariesOnDisk = std::clamp(saved - layer, 0.0, 1.0);
+            home.activationsOnHost = isEnd ? 0.0 : m_homes.activationsOnHost;
             placements.push_back(home);
         }
         return placements;

@@ -139,11 +139,11 @@ Status PlanBuilder::readAnswers(StepIndex step, StepPlan& plan)
         const UpdateRule rule = m_policy.clock->rule(group, step, m_chosen);
         if (m_byColumns && rule.lateShare > 0.0)
             return notBuilt("a late share beside a window");
-        plan.answers.push_back(
-            {placement.weights, placement.state, placement.boundary, placement.deviceShare,
-                placement.diskShare, placement.weightsOnDisk, placement.gradientsOnDisk,
-                placement.boundariesOnDisk, split.urgentShare, rule.lateShare, rule.windowSteps,
-                rule.maxStaleSteps, rule.besideNext, m_byColumns, split.urgentVectors});
+        plan.answers.push_back({placement.weights, placement.state, placement.boundary,
+            placement.deviceShare, placement.diskShare, placement.weightsOnDisk,
+            placement.gradientsOnDisk, placement.boundariesOnDisk, placement.activationsOnHost,
+            split.urgentShare, rule.lateShare, rule.windowSteps, rule.maxStaleSteps,
+            rule.besideNext, m_byColumns, split.urgentVectors});
         m_reselects = m_reselects || split.reselect;
         GroupState& state = m_groups.emplace_back();
         const std::int64_t elements = m_shape.groups[g].elements;
@@ -183,6 +183,7 @@ Status PlanBuilder::prepare(const StepSpec& spec, bool training, Layout& layout)
     layout.weightSlots = memory.weightSlots;
     layout.savesBoundaries = memory.savesBoundaries;
     layout.boundaries = std::move(memory.boundaries);
+    layout.activations = memory.activations;
     layout.stateTileElements = memory.stateTileElements;
     layout.window = std::move(memory.window);
     for (const Tier tier : {Tier::Device, Tier::PinnedHost, Tier::Disk})
@@ -209,6 +210,7 @@ Status PlanBuilder::begin(StepIndex step, const Carry& in, StepPlan& plan)
     plan.weightStages = m_disk.weightStages;
     plan.gradientStages = m_disk.gradientStages;
     plan.boundaryStages = 0;
+    plan.activations = {};
     plan.diskTileElements = m_disk.tileElements;
     plan.savesBoundaries = false;
     plan.stateCodec = m_policy.stateCodec;
@@ -234,6 +236,8 @@ Status PlanBuilder::begin(StepIndex step, const Carry& in, StepPlan& plan)
     m_weightSlots.clear();
     m_boundarySlots.clear();
     m_savedBoundaries.clear();
+    m_activationSets.clear();
+    m_savedActivations.clear();
     m_hostReader.reset();
     m_tileUpdates.assign(m_training.window.tiles.size(), std::nullopt);
     m_scatters.fill(std::nullopt);
@@ -247,9 +251,14 @@ void PlanBuilder::openSlots(const Layout& layout, StepPlan& plan)
     plan.weightSlots = layout.weightSlots;
     plan.savesBoundaries = layout.savesBoundaries;
     m_weightSlots.resize(static_cast<std::size_t>(layout.weightSlots));
+    const auto inFlight = static_cast<std::size_t>(plan.inFlight);
+    if (plan.step != m_in.step && layout.activations.sets > 1) { // an evaluation keeps none
+        plan.activations = layout.activations;
+        m_activationSets.resize(static_cast<std::size_t>(layout.activations.sets));
+        m_savedActivations.resize(static_cast<std::size_t>(m_shape.layers()) * inFlight);
+    }
     if (!layout.savesBoundaries)
         return;
-    const auto inFlight = static_cast<std::size_t>(plan.inFlight);
     m_boundarySlots.resize(2 * inFlight);
     m_savedBoundaries.resize(static_cast<std::size_t>(m_shape.layers()) * inFlight);
     if (plan.step == m_in.step)

@@ -70,6 +70,7 @@ private:
         int weightSlots = 0;
         bool savesBoundaries = false;
         BoundaryHomes boundaries;
+        ActivationTurns activations;
     };
     // Weights whose home is the host, while they are on the device.
     struct WeightSlot {
@@ -81,6 +82,11 @@ private:
     struct BoundarySlot {
         std::optional<Wait> save;   // the last from here
         std::optional<Wait> reader; // or writer, the last
+    };
+    // A place of a block's activations, of which some are kept on the host.
+    struct ActivationSet {
+        std::optional<Wait> save; // the last from here
+        std::optional<Wait> user; // a layer, the last
     };
     // What the host updates and the device gets later: before a layer's forward, where weights come
     // when its turn comes, or at the end of the step.
@@ -163,6 +169,13 @@ private:
     std::optional<Wait> bringBoundary(StepPlan& plan, const WorkItem& item);
     void leaveBoundary(StepPlan& plan, const WorkItem& item, Wait done);
 
+    // Activations of blocks that the host keeps: plan_builder_activations.cpp
+    bool takesTurns(const StepPlan& plan, GroupId group) const;
+    ActivationSet& activationSet(const StepPlan& plan, const Task& task);
+    std::optional<Wait>& savedActivations(const StepPlan& plan, const Task& task);
+    std::optional<Wait> bringActivations(StepPlan& plan, const Task& work);
+    void leaveActivations(StepPlan& plan, const Task& work, Wait done);
+
     // What lives on disk: plan_builder_disk.cpp
     // State comes to a slot, whose number it puts into `update`; nothing where it is in memory.
     std::optional<Wait> emitRead(StepPlan& plan, Task& update);
@@ -221,8 +234,10 @@ private:
     std::vector<WeightSlot> m_weightSlots;
     std::vector<BoundarySlot> m_boundarySlots;
     std::vector<std::optional<Wait>> m_savedBoundaries; // the copies on the host or on disk
-    std::vector<LateTile> m_lateTiles;                  // by group, then first element
-    std::vector<LateTile> m_heldUploads;                // in the order of the updates
+    std::vector<ActivationSet> m_activationSets;
+    std::vector<std::optional<Wait>> m_savedActivations; // the copies on the host
+    std::vector<LateTile> m_lateTiles;                   // by group, then first element
+    std::vector<LateTile> m_heldUploads;                 // in the order of the updates
     std::vector<PendingUpdate> m_dueTiles;         // of weights on disk, until they are fetched
     std::vector<Stage> m_stages;                   // by Task::stage
     std::vector<std::optional<Wait>> m_tileWrites; // by tile on disk, of this step

@@ -9,7 +9,7 @@ namespace mr {
 
 namespace {
 
-constexpr std::array<std::string_view, 20> kRuleNames = {
+constexpr std::array<std::string_view, 21> kRuleNames = {
     "a task waits only for earlier ones",
     "a task runs on a lane of its kind",
     "ranges are cut at 1,024 elements or at the end of the group",
@@ -28,6 +28,7 @@ constexpr std::array<std::string_view, 20> kRuleNames = {
     "what the host updates is uploaded",
     "columns change owner only while no host job is in flight",
     "an activation between layers is at hand when a task reads it",
+    "activations of a block are at hand when its backward reads them",
     "state on disk comes before its update and goes back after",
     "the carry out is what the plan makes of the carry in",
 };
@@ -44,6 +45,7 @@ std::uint8_t lanesOf(TaskKind kind)
     case TaskKind::FetchWeights:
     case TaskKind::FetchState:
     case TaskKind::LoadBoundary:
+    case TaskKind::LoadActivations:
     case TaskKind::UploadComplement:
         return bit(Lane::CopyIn);
     case TaskKind::ReadFromDisk:
@@ -58,6 +60,7 @@ std::uint8_t lanesOf(TaskKind kind)
         return bit(Lane::DiskOut);
     case TaskKind::StoreState:
     case TaskKind::SaveBoundary:
+    case TaskKind::SaveActivations:
     case TaskKind::SendGradient:
     case TaskKind::SendScalars:
     case TaskKind::SelectColumns:
@@ -105,7 +108,8 @@ bool hasMicroBatch(TaskKind kind)
     return kind == TaskKind::FetchBatch || kind == TaskKind::Forward ||
            kind == TaskKind::Backward || kind == TaskKind::SaveBoundary ||
            kind == TaskKind::LoadBoundary || kind == TaskKind::WriteBoundary ||
-           kind == TaskKind::ReadBoundary;
+           kind == TaskKind::ReadBoundary || kind == TaskKind::SaveActivations ||
+           kind == TaskKind::LoadActivations;
 }
 
 Status checkWaits(const PlanUnderCheck& check, TaskIndex index)
@@ -255,6 +259,7 @@ Status checkPlan(const StepPlan& plan, const Carry& carryIn, const Carry& carryO
     MR_TRY(checkReads(check));
     MR_TRY(checkStreams(check));
     MR_TRY(checkBoundaries(check));
+    MR_TRY(checkActivations(check));
     MR_TRY(checkUpdates(check));
     MR_TRY(checkDisk(check));
     MR_TRY(checkVisits(check));

@@ -1,6 +1,6 @@
 // The rules a plan is checked against, and how a broken one is named.
 //
-// checkPlan (policy.h) runs ten parts one after the other: what each task is by itself, what it
+// checkPlan (policy.h) runs eleven parts one after the other: what each task is by itself, what it
 // reads, what comes from the host for it, weights and then activations, what becomes of gradients,
 // of state that is on disk or visits the device, of windows, of their sums on the device, and what
 // is left for the next step. Each assumes that the part before it found nothing.
@@ -42,6 +42,7 @@ enum class PlanRule : std::uint8_t {
     UploadFollows,
     OwnerStable,
     BoundaryAtHand,
+    ActivationsAtHand,
     DiskAtHand,
     CarryFollows,
 };
@@ -130,6 +131,7 @@ Status checkTasks(PlanUnderCheck& check);
 Status checkReads(const PlanUnderCheck& check);
 Status checkStreams(const PlanUnderCheck& check);
 Status checkBoundaries(const PlanUnderCheck& check);
+Status checkActivations(const PlanUnderCheck& check);
 Status checkUpdates(const PlanUnderCheck& check);
 Status checkDisk(const PlanUnderCheck& check);
 Status checkVisits(const PlanUnderCheck& check);

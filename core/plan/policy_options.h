@@ -24,7 +24,7 @@ enum Takes : unsigned {
     kWarmup = 16,  // warmup, accumulate-on
     kColumns = 32, // urgent, select, interval, overlap, energy, host-clock, host-lr
     kDisk = 128,   // disk-share, weights-, gradients- and boundaries-on-disk, verify
-    kHomes = 64,   // weights-on-device, state-on-device, boundary, turns
+    kHomes = 64,   // weights-on-device, state-on-device, boundary, activations-on-host, turns
 };
 
 // The numbers of one policy, after its options.
