@@ -927,6 +927,10 @@
             <translation>ディスク上の勾配</translation>
         </message>
         <message>
+            <source>Layer inputs on the disk</source>
+            <translation>ディスク上の層の入力</translation>
+        </message>
+        <message>
             <source>Landing of uploads</source>
             <translation>アップロードの受け口</translation>
         </message>
@@ -2890,6 +2894,22 @@ Masked: read, not part of the loss</source>
         <message>
             <source>Write gradient to disk</source>
             <translation>勾配をディスクに書く</translation>
+        </message>
+        <message>
+            <source>Save activations of a block</source>
+            <translation>ブロックの活性値を保存</translation>
+        </message>
+        <message>
+            <source>Load activations of a block</source>
+            <translation>ブロックの活性値を読み戻し</translation>
+        </message>
+        <message>
+            <source>Write layer input to disk</source>
+            <translation>層の入力をディスクに書く</translation>
+        </message>
+        <message>
+            <source>Read layer input from disk</source>
+            <translation>層の入力をディスクから読む</translation>
         </message>
         <message>
             <source>Write to disk</source>

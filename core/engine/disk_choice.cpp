@@ -43,19 +43,28 @@ int smallestShare(const RunSetup& setup, Options options, const std::string& wha
 }
 
 // In the order in which they come back to memory.
-constexpr std::array<const char*, 3> kShares = {
-    "weights-on-disk", "gradients-on-disk", "disk-share"};
+constexpr std::array<const char*, 4> kShares = {
+    "weights-on-disk", "gradients-on-disk", "boundaries-on-disk", "disk-share"};
+
+// Where boundaries stay on the device, none pass through the host.
+bool savesBoundaries(const Options& options)
+{
+    const auto home = options.find("boundary");
+    return home == options.end() || home->second == "host";
+}
 
 Options fitted(const RunSetup& setup, Options options)
 {
     const Options said = options;
-    const auto most = said.find("disk-share");
-    for (const char* share : kShares)
+    const auto most = said.find("disk-share"); // but of boundaries
+    for (const char* share : {"weights-on-disk", "gradients-on-disk", "disk-share"})
         options.insert({share, most == said.end() ? "1" : most->second});
+    if (savesBoundaries(options))
+        options.insert({"boundaries-on-disk", "1"});
     if (!fitsHost(setup, options))
         return options;
     for (const char* share : kShares) {
-        if (said.count(share) > 0)
+        if (said.count(share) > 0 || options.count(share) == 0)
             continue;
         const int parts = smallestShare(setup, options, share);
         options[share] = shareText(parts);

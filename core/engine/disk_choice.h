@@ -2,8 +2,10 @@
 //
 // What a byte of host memory saves in traffic a step decides what stays: of weights (2 bytes an
 // element) each saves 4, because they are read for forward, backward and their update and written
-// once; of gradients (2) and state (10, BF16) each saves 2, one read and one write. So weights
-// leave last; of the others gradients, because what is left then is read and written in one piece.
+// once; of boundaries, gradients (2) and state (10, BF16) each saves 2, one read and one write. So
+// weights leave last. State leaves first: it is the most, and is read and written in one piece.
+// Then boundaries: they are written in forward, where the disk has little to do, and with exact
+// clipping what gradients add is read at the end of the step, where everything waits for the disk.
 // Shares change no number.
 //
 // Threads  Pure.

@@ -18,8 +18,8 @@ Result<std::unique_ptr<DiskTasks>> DiskTasks::create(
     Device& device, const RunMemory& memory, DiskStore& store)
 {
     auto tasks = std::unique_ptr<DiskTasks>(new DiskTasks(memory, store));
-    constexpr std::array<std::string_view, 3> kNames = {
-        "disk reads", "disk writes", "disk weights"};
+    constexpr std::array<std::string_view, kDiskLanes> kNames = {
+        "disk reads", "disk writes", "disk weights", "disk boundaries"};
     for (std::size_t i = 0; i < kNames.size(); ++i) {
         auto gate = device.createGate(kNames[i]);
         MR_TRY(gate.status());
@@ -52,15 +52,24 @@ std::span<const DiskRegion> regionsOf(TaskKind kind)
 
 DiskQueue queueOf(Lane lane)
 {
-    return lane == Lane::DiskOut  ? DiskQueue::Out
-           : lane == Lane::DiskIn ? DiskQueue::StateIn
-                                  : DiskQueue::Weights;
+    switch (lane) {
+    case Lane::DiskOut:
+        return DiskQueue::Out;
+    case Lane::DiskWeights:
+        return DiskQueue::Weights;
+    case Lane::DiskBoundaries:
+        return DiskQueue::Boundaries;
+    default:
+        return DiskQueue::StateIn;
+    }
 }
 
 } // namespace
 
 Result<std::uint64_t> DiskTasks::submit(const Task& task, const DiskAfter& after, DiskTimes* times)
 {
+    if (task.lane == Lane::DiskBoundaries)
+        return submitBoundary(task, after, times);
     const std::int32_t tile = m_memory.disk().tileOf(task.group, task.firstElement);
     const std::span<const DiskRegion> regions = regionsOf(task.kind);
     if (tile < 0 || task.stage < 0 || regions.empty())
@@ -77,20 +86,48 @@ Result<std::uint64_t> DiskTasks::submit(const Task& task, const DiskAfter& after
 
 std::uint64_t DiskTasks::submitMove(const Move& move, const DiskAfter& after, DiskTimes* times)
 {
-    const std::size_t lane = indexOf(move.lane);
-    const bool isOut = move.lane == Lane::DiskOut;
+    return submitTransfer(
+        {move.lane, move.lane == Lane::DiskOut, m_memory.disk().stored(move.tile, move.region),
+            m_memory.diskRegion(move.stage, move.tile, move.region)},
+        after, times);
+}
+
+// The lane turns round once all before is over. Its tasks wait for no other gate.
+Result<std::uint64_t> DiskTasks::submitBoundary(
+    const Task& task, const DiskAfter& after, DiskTimes* times)
+{
+    const std::int64_t slot = task.micro.value % m_memory.slotCount();
+    const std::int32_t stored = m_memory.storedBoundary(slot, task.group.value);
+    if (stored < 0 || task.stage < 0 || after.gate)
+        return Status::error(ErrorKind::Internal,
+            "disk tasks: the output of layer " + std::to_string(task.group.value) +
+                " for micro-batch " + std::to_string(task.micro.value) +
+                " has no tile on disk, or waits for a lane that it must not wait for");
+    const bool isOut = isDiskWrite(task.kind);
+    DiskAfter turn = after;
+    if (std::exchange(m_boundariesGoOut, isOut) != isOut) {
+        turn.gate = &gate(task.lane);
+        turn.generation = m_generations[indexOf(task.lane)];
+    }
+    return submitTransfer({task.lane, isOut, stored, m_memory.diskStage(task.stage)}, turn, times);
+}
+
+std::uint64_t DiskTasks::submitTransfer(
+    const Transfer& transfer, const DiskAfter& after, DiskTimes* times)
+{
+    const std::size_t lane = indexOf(transfer.lane);
     DiskJob job;
-    job.op = isOut ? DiskOp::Write : DiskOp::Read;
-    job.queue = queueOf(move.lane);
-    job.tile = DiskTileId{m_memory.disk().stored(move.tile, move.region)};
-    job.memory = m_memory.diskRegion(move.stage, move.tile, move.region);
+    job.op = transfer.isOut ? DiskOp::Write : DiskOp::Read;
+    job.queue = queueOf(transfer.lane);
+    job.tile = DiskTileId{transfer.stored};
+    job.memory = transfer.memory;
     job.after = after.event;
     job.afterGate = after.gate;
     job.afterGeneration = after.generation;
     job.gate = m_gates[lane].get();
     job.generation = ++m_generations[lane];
     job.times = times;
-    (isOut ? m_moved.writtenBytes : m_moved.readBytes) +=
+    (transfer.isOut ? m_moved.writtenBytes : m_moved.readBytes) +=
         static_cast<std::int64_t>(job.memory.size());
     m_store.submit(job);
     return job.generation;
@@ -103,7 +140,7 @@ Status DiskTasks::waitFor(Lane lane, std::uint64_t generation)
 
 void DiskTasks::drain() noexcept
 {
-    for (const Lane lane : kDiskLanes)
+    for (const Lane lane : {Lane::DiskIn, Lane::DiskOut, Lane::DiskWeights, Lane::DiskBoundaries})
         (void)waitFor(lane, m_generations[indexOf(lane)]).ok();
 }
 

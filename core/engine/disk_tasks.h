@@ -8,7 +8,8 @@
 // Ownership  Borrows memory and store, which outlive it, as do the events of what it was given.
 // Errors     Those of the store; Internal for a range that is not a tile.
 // Order      flush() before the next step: it brings home what was written between steps. Nothing
-//            is allocated in submit().
+//            is allocated in submit(). Jobs of a lane overlap, but none that reads and one before
+//            it that writes: what one has written the other may read, from the same place.
 
 #pragma once
 
@@ -62,11 +63,10 @@ public:
 
 private:
     DiskTasks(const RunMemory& memory, DiskStore& store);
-    static constexpr std::array<Lane, 3> kDiskLanes = {
-        Lane::DiskIn, Lane::DiskOut, Lane::DiskWeights};
+    static constexpr std::size_t kDiskLanes = kLanes - static_cast<std::size_t>(Lane::DiskIn);
     static std::size_t indexOf(Lane lane) noexcept
     {
-        return lane == Lane::DiskIn ? 0 : lane == Lane::DiskOut ? 1 : 2;
+        return static_cast<std::size_t>(lane) - static_cast<std::size_t>(Lane::DiskIn);
     }
 
     struct Move {
@@ -75,7 +75,18 @@ private:
         std::int32_t tile = 0;
         DiskRegion region{};
     };
+    // Of what is stored, from or to its place.
+    struct Transfer {
+        Lane lane{};
+        bool isOut = false;
+        std::int32_t stored = 0;
+        std::span<std::byte> memory;
+    };
     std::uint64_t submitMove(const Move& move, const DiskAfter& after, DiskTimes* times);
+    Result<std::uint64_t> submitBoundary(
+        const Task& task, const DiskAfter& after, DiskTimes* times);
+    std::uint64_t submitTransfer(
+        const Transfer& transfer, const DiskAfter& after, DiskTimes* times);
     Status moveNow(Lane lane, std::int32_t tile);
     Status openTile(std::int32_t tile);
     Status closeTile();
@@ -84,8 +95,9 @@ private:
 
     const RunMemory& m_memory;
     DiskStore& m_store;
-    std::array<std::unique_ptr<Gate>, 3> m_gates; // by lane
-    std::array<std::uint64_t, 3> m_generations{};
+    std::array<std::unique_ptr<Gate>, kDiskLanes> m_gates; // by lane
+    std::array<std::uint64_t, kDiskLanes> m_generations{};
+    bool m_boundariesGoOut = false; // the last did
     Moved m_moved;
     std::vector<bool> m_written; // by tile
     std::int32_t m_open = -1;    // the tile in the first slot, between steps

@@ -190,7 +190,7 @@ Status Engine::openFirst(Source source)
 // resumed later fills its file again. What this run's own crash left is taken over.
 void Engine::removeLeftScratch() const
 {
-    if (m_setup.memory.disk.isActive())
+    if (m_setup.memory.usesDisk())
         for (const std::string& folder : m_setup.spec.diskPaths)
             // One that cannot be read is refused when the file is made.
             (void)removeStaleScratch(folder, m_uuid).ok();

@@ -92,7 +92,7 @@ void Engine::startSampler()
     DeviceSamplerOptions options;
     options.runBegan = steady_clock::time_point(nanoseconds(m_startNs)) - milliseconds(m_resumedMs);
     options.device = m_device.info().name;
-    if (m_setup.memory.disk.isActive())
+    if (m_setup.memory.usesDisk())
         for (const ScratchMember& member : m_setup.scratch.members)
             options.driveSensors.push_back(driveSensor(member.folder.device));
     m_sampler = DeviceSampler::start(std::move(options),

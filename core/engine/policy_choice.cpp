@@ -174,6 +174,10 @@ void addStreams(
         tryShares({{"weights-on-device", share}, {"boundary", "device"}});
     for (const char* share : {"1", "0.5", "0"})
         tryShares({{"weights-on-device", share}});
+    for (const char* kept : {"1", "0.5"}) // where the link brings them sooner than they are made
+        for (const char* share : {"1", "0"})
+            if (ratesKnown && spec.policyOptions.count("activations-on-host") == 0)
+                tryWith({{"weights-on-device", share}, {"activations-on-host", kept}});
     tryWith({{"turns", "1"}});
     tryWith({{"turns", "1"}, {"tile", smallTile(shape)}});
 }

@@ -55,14 +55,16 @@ double RateSamples::rate() const
     return each > 0.0 ? 1.0 / each : 0.0;
 }
 
-void RateSheet::readWork(const Task& task, double seconds, const RateReading& how)
+void RateSheet::readWork(
+    const StepPlan& plan, const Task& task, double seconds, const RateReading& how)
 {
     const int last = how.shape.layers() - 1;
     Layer& layer = task.group.value == 0      ? m_embedding
                    : task.group.value == last ? m_head
                                               : m_block;
     const bool forward = task.kind == TaskKind::Forward;
-    (forward ? layer.forward : layer.backward).add(seconds, 1.0);
+    const bool kept = !forward && &layer == &m_block && plan.keepsActivations(task);
+    (forward ? layer.forward : kept ? layer.keptBackward : layer.backward).add(seconds, 1.0);
     if (&layer != &m_block || how.recompute)
         return;
     const GroupShape& shape = how.shape.groups[static_cast<std::size_t>(task.group.value)];
@@ -76,7 +78,7 @@ void RateSheet::readTask(
     switch (task.kind) {
     case TaskKind::Forward:
     case TaskKind::Backward:
-        return readWork(task, seconds, how);
+        return readWork(plan, task, seconds, how);
     case TaskKind::UpdateOnDevice:
         return m_deviceUpdate.add(seconds, elements);
     case TaskKind::UpdateOnHost:
@@ -113,6 +115,7 @@ void RateSheet::clear() noexcept
     for (Layer* layer : {&m_embedding, &m_block, &m_head}) {
         layer->forward.clear();
         layer->backward.clear();
+        layer->keptBackward.clear();
     }
     for (RateSamples* samples : {&m_blockFlops, &m_gradient, &m_deviceUpdate, &m_hostUpdate,
              &m_copyIn.small, &m_copyIn.large, &m_copyOut.small, &m_copyOut.large})
@@ -120,12 +123,18 @@ void RateSheet::clear() noexcept
     m_steps = 0;
 }
 
-// A backward that recomputes is not seen apart from what that adds: this stays as it was known.
+// A backward that recomputes is not seen apart from what that adds: this stays as it was known, but
+// where others have their activations kept.
 LayerSeconds RateSheet::secondsOf(const Layer& layer, const LayerSeconds& known) const
 {
     LayerSeconds seconds = known;
     seconds.forward = knownOr(layer.forward.median(), known.forward);
     const double backward = layer.backward.median();
+    if (const double kept = layer.keptBackward.median(); kept > 0.0) {
+        seconds.backward = kept;
+        seconds.recompute = backward > 0.0 ? std::max(0.0, backward - kept) : known.recompute;
+        return seconds;
+    }
     if (backward <= 0.0)
         return seconds;
     if (m_recompute && known.recompute >= backward)

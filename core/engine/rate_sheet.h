@@ -61,6 +61,7 @@ private:
     struct Layer {
         RateSamples forward;
         RateSamples backward;
+        RateSamples keptBackward; // of a block whose activations the host kept
     };
     // Small copies are latency, not rate; a tiny model has no others.
     struct Copies {
@@ -69,7 +70,7 @@ private:
     };
 
     void readTask(const StepPlan& plan, const Task& task, double seconds, const RateReading& how);
-    void readWork(const Task& task, double seconds, const RateReading& how);
+    void readWork(const StepPlan& plan, const Task& task, double seconds, const RateReading& how);
     LayerSeconds secondsOf(const Layer& layer, const LayerSeconds& known) const;
 
     Layer m_embedding;

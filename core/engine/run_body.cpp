@@ -33,10 +33,9 @@ Status RunBody::build(Device& device, const RunBodyParts& parts, Tier& lacking)
         batchBuffers(parts.policy, layers, micros), parts.step.recompute);
     MR_TRY(memory.status());
     m_memory = std::move(memory).value();
-    if (parts.memory.bytes(Tier::PinnedHost, MemoryUse::HighPlane) > 0 ||
-        parts.memory.disk.isActive())
+    if (parts.memory.bytes(Tier::PinnedHost, MemoryUse::HighPlane) > 0 || parts.memory.usesDisk())
         m_updater = std::make_unique<HostUpdater>(parts.updateThreads, m_latch);
-    if (parts.memory.disk.isActive()) {
+    if (parts.memory.usesDisk()) {
         auto disk = openRunDisk(parts.memory, parts.disk ? *parts.disk : RunDiskSpec{},
             m_memory->diskStages(), m_latch);
         MR_TRY(disk.status());

@@ -27,6 +27,13 @@ Result<DiskLayout> runDiskLayout(const MemoryPlan& plan, std::span<const double>
                         diskRegionBytes(plan.diskParts, region, tile.count)});
         }
     }
+    const auto layers = static_cast<int>(plan.boundaries.places.size()) / plan.boundaries.inFlight;
+    for (int layer = 0; layer < layers; ++layer)
+        for (int slot = 0; slot < plan.boundaries.inFlight; ++slot)
+            if (plan.boundaries.tileOf(layer, slot) >= 0)
+                tiles.push_back(
+                    {"layer " + std::to_string(layer) + " boundary " + std::to_string(slot),
+                        plan.boundaryStageBytes});
     return layOutTiles(tiles, shares);
 }
 
@@ -35,7 +42,7 @@ Result<std::unique_ptr<DiskStore>> openRunDisk(const MemoryPlan& plan, const Run
 {
     if (spec.folders.empty())
         return Status::error(ErrorKind::InvalidArgument,
-            "this plan keeps optimizer state on disk and no scratch folder is named for it; give "
+            "this plan keeps part of the run on disk and no scratch folder is named for it; give "
             "one on an SSD (--disk-path)");
     std::vector<double> shares = spec.shares;
     shares.resize(spec.folders.size(), 1.0);

@@ -30,8 +30,8 @@ struct RunDiskSpec {
     ScratchOptions scratch; // asked and called on the calling thread; of all files together
 };
 
-// What is stored of each of the plan's tiles, numbered as DiskCuts::stored does. Files get tiles in
-// proportion to `shares`.
+// What is stored of each of the plan's tiles, numbered as DiskCuts::stored does, and behind that of
+// boundaries. Files get tiles in proportion to `shares`.
 Result<DiskLayout> runDiskLayout(const MemoryPlan& plan, std::span<const double> shares);
 
 // Fills the files, all at once, which takes as long as writing them does. They are removed with the

@@ -183,13 +183,15 @@ void RunMemory::bindDisk(const TierStore& tiers)
     const MemoryPlan& plan = tiers.plan();
     m_disk = plan.disk;
     m_diskParts = plan.diskParts;
+    m_boundaryHomes = plan.boundaries;
+    m_firstBoundary = plan.firstBoundary();
     const std::span<std::byte> all = tiers.find(Tier::PinnedHost, MemoryUse::DiskSlots);
     if (all.empty())
         return;
     const auto address = reinterpret_cast<std::uintptr_t>(all.data());
     m_allDiskStages = all.subspan(
-        (kDiskAlign - address % kDiskAlign) % kDiskAlign, plan.diskStage(m_disk.stages()));
-    for (int stage = 0; stage < m_disk.stages(); ++stage) {
+        (kDiskAlign - address % kDiskAlign) % kDiskAlign, plan.diskStage(plan.diskStages()));
+    for (int stage = 0; stage < plan.diskStages(); ++stage) {
         const std::size_t begin = plan.diskStage(stage);
         m_diskStages.push_back(m_allDiskStages.subspan(begin, plan.diskStage(stage + 1) - begin));
     }
@@ -259,7 +261,11 @@ Status RunMemory::bindWork(
              MemoryUse::Head, MemoryUse::Constants, MemoryUse::Scalars})
         if (!device(use))
             return missing(use);
-    const std::int64_t sets = m_recompute ? 1 : m_slots * m_layers;
+    const std::int64_t sets = m_recompute ? tiers.plan().activations.sets : m_slots * m_layers;
+    m_allActivations = tiers.find(Tier::Device, MemoryUse::Activations);
+    m_hostActivations = tiers.find(Tier::PinnedHost, MemoryUse::Activations).data();
+    m_keptActivations = tiers.plan().keptActivations;
+    m_activationTurns = tiers.plan().activations;
     m_activations.resize(static_cast<std::size_t>(sets));
     for (BlockActivations& set : m_activations)
         kept += layoutActivations(config, m_shape, kept, set);
@@ -315,9 +321,17 @@ TensorView RunMemory::streamGradient(std::int64_t slot) const
 TensorView RunMemory::hostBoundary(std::int64_t slot, std::int64_t layer) const
 {
     TensorView view = matrixView(m_hostBoundaries, m_shape.compute, m_shape.tokens(), m_hidden);
-    const std::int64_t each = m_layers + 2 - m_boundariesEach;
-    view.data += static_cast<std::size_t>(slot * each + layer) * view.bytes();
+    view.data += static_cast<std::size_t>(
+                     m_boundaryHomes.copyOf(static_cast<int>(layer), static_cast<int>(slot))) *
+                 view.bytes();
     return view;
+}
+
+std::int32_t RunMemory::storedBoundary(std::int64_t slot, std::int64_t layer) const noexcept
+{
+    const std::int32_t tile =
+        m_boundaryHomes.tileOf(static_cast<int>(layer), static_cast<int>(slot));
+    return tile < 0 ? -1 : m_firstBoundary + tile;
 }
 
 const BlockTensors& RunMemory::weightsOf(const Task& task) const
@@ -334,8 +348,35 @@ std::byte* RunMemory::weightBytes(const Task& task) const
 
 const BlockActivations& RunMemory::activations(std::int64_t slot, std::int64_t block) const
 {
-    const std::int64_t index = m_recompute ? 0 : slot * m_layers + block;
-    return m_activations[static_cast<std::size_t>(index)];
+    return m_activations[activationIndex(slot, block)];
+}
+
+std::size_t RunMemory::activationIndex(std::int64_t slot, std::int64_t block) const
+{
+    if (!m_recompute)
+        return static_cast<std::size_t>(slot * m_layers + block);
+    return static_cast<std::size_t>(
+        m_activationTurns.setOf(static_cast<int>(block), static_cast<int>(slot)));
+}
+
+std::span<std::byte> RunMemory::activationBytes(std::int64_t slot, std::int64_t block) const
+{
+    const std::size_t each = m_allActivations.size() / m_activations.size();
+    return m_allActivations.subspan(activationIndex(slot, block) * each, each);
+}
+
+bool RunMemory::keepsActivations(std::int64_t slot, std::int64_t layer) const noexcept
+{
+    return !m_keptActivations.empty() && slot < m_keptActivations[static_cast<std::size_t>(layer)];
+}
+
+std::byte* RunMemory::hostActivations(std::int64_t slot, std::int64_t layer) const noexcept
+{
+    std::int64_t before = slot;
+    for (std::int64_t other = 0; other < layer; ++other)
+        before += m_keptActivations[static_cast<std::size_t>(other)];
+    const std::size_t each = m_allActivations.size() / m_activations.size();
+    return m_hostActivations + static_cast<std::size_t>(before) * each;
 }
 
 TensorView RunMemory::keyValueCache(std::int64_t block) const

@@ -95,12 +95,17 @@ public:
     // The activation that layer `layer` hands on, for the micro-batch in `slot`; (T, H), c.
     TensorView boundary(std::int64_t slot, std::int64_t layer) const;
     TensorView streamGradient(std::int64_t slot) const;
-    // Its copy on the host, where that is its home.
+    // Its copy on the host, where that is its home; and its tile of the store, where that is.
     TensorView hostBoundary(std::int64_t slot, std::int64_t layer) const;
+    std::int32_t storedBoundary(std::int64_t slot, std::int64_t layer) const noexcept;
     // Weights as ops read them, of a task that names a slot; and its bytes.
     const BlockTensors& weightsOf(const Task& task) const;
     std::byte* weightBytes(const Task& task) const;
     const BlockActivations& activations(std::int64_t slot, std::int64_t block) const;
+    // Its bytes; whether a training step keeps them on the host, of a layer, and where.
+    std::span<std::byte> activationBytes(std::int64_t slot, std::int64_t block) const;
+    bool keepsActivations(std::int64_t slot, std::int64_t layer) const noexcept;
+    std::byte* hostActivations(std::int64_t slot, std::int64_t layer) const noexcept;
 
     // Where generation keeps the projections of one sequence for a block: (seqLen, Q), c. Of its
     // own where one was planned, else those that backward would read, else null (recomputation).
@@ -162,6 +167,8 @@ private:
     StateCodec m_codec = StateCodec::Plain;
     DiskCuts m_disk;
     DiskParts m_diskParts;
+    BoundaryHomes m_boundaryHomes;
+    std::int32_t m_firstBoundary = 0; // of what is stored
     std::span<std::byte> m_allDiskStages;
     std::vector<std::span<std::byte>> m_diskStages;
     std::int64_t m_hidden = 0;
@@ -175,7 +182,12 @@ private:
     std::size_t m_boundaryCount = 1;
     std::int64_t m_boundariesEach = 0; // of a micro-batch in flight: outputs, and the gradient
     std::vector<GroupMemory> m_groups;
-    std::vector<BlockActivations> m_activations; // by slot, then block; one entry with recompute
+    std::vector<BlockActivations> m_activations; // by slot, then block; with recompute in turns
+    std::size_t activationIndex(std::int64_t slot, std::int64_t block) const;
+    std::span<std::byte> m_allActivations;
+    std::byte* m_hostActivations = nullptr;
+    std::vector<std::int32_t> m_keptActivations; // MemoryPlan::keptActivations
+    ActivationTurns m_activationTurns;
 };
 
 } // namespace mr

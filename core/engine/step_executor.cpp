@@ -29,6 +29,10 @@ bool changesNothing(const Task& task, bool hasWindows)
     case TaskKind::FetchState:
     case TaskKind::SaveBoundary:
     case TaskKind::LoadBoundary:
+    case TaskKind::SaveActivations:
+    case TaskKind::LoadActivations:
+    case TaskKind::WriteBoundary:
+    case TaskKind::ReadBoundary:
     case TaskKind::Forward:
     case TaskKind::Backward:
     case TaskKind::FinishGradient:

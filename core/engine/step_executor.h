@@ -165,6 +165,7 @@ private:
     Status enqueueCopy(const Task& task, Stream& stream);
     Status sendScalars(const Task& task, Stream& stream);
     Status moveBoundary(const Task& task, Stream& stream);
+    Status moveActivations(const Task& task, Stream& stream);
     Status fetchWeights(const Task& task, Stream& stream);
     template <typename F>
     static Status forParts(const GroupMemory& group, F&& fn);

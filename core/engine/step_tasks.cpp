@@ -34,6 +34,9 @@ Status StepExecutor::enqueueWork(const Task& task, const StepInputs& inputs, Str
     case TaskKind::SendGradient:
     case TaskKind::SendScalars:
         return enqueueCopy(task, lane);
+    case TaskKind::SaveActivations:
+    case TaskKind::LoadActivations:
+        return moveActivations(task, lane);
     default:
         return refuse(task);
     }
@@ -78,7 +81,7 @@ Status StepExecutor::enqueueBackward(const Task& task, const StepInputs& inputs,
     const GroupMemory& memory = m_memory.group(task.group);
     const TensorView x = m_memory.boundary(slot, task.group.value - 1);
     const BlockActivations& kept = m_memory.activations(slot, task.group.value - 1);
-    if (m_memory.recomputes())
+    if (m_memory.recomputes() && !m_memory.keepsActivations(slot, task.group.value))
         MR_TRY(recomputeBlock(context, m_memory.weightsOf(task), x, kept, m_memory.scratch));
     return backwardBlock(context, m_memory.weightsOf(task), x, kept, m_memory.scratch,
         {memory.gradientViews, grad, accumulate});
@@ -203,11 +206,22 @@ Status StepExecutor::moveBoundary(const Task& task, Stream& lane)
 {
     const std::int64_t slot = task.micro.value % m_memory.slotCount();
     const TensorView here = m_memory.boundary(slot, task.group.value);
-    std::byte* home = m_memory.hostBoundary(slot, task.group.value).data;
+    std::byte* home = task.stage >= 0 ? m_memory.diskStage(task.stage).data()
+                                      : m_memory.hostBoundary(slot, task.group.value).data;
     const bool load = task.kind == TaskKind::LoadBoundary;
     (load ? m_h2dBytes : m_d2hBytes) += static_cast<std::int64_t>(here.bytes());
     return load ? lane.copy(here.data, {home, here.bytes()})
                 : lane.copy(home, {here.data, here.bytes()});
+}
+
+Status StepExecutor::moveActivations(const Task& task, Stream& lane)
+{
+    const std::int64_t slot = task.micro.value % m_memory.slotCount();
+    const std::span<std::byte> here = m_memory.activationBytes(slot, task.group.value - 1);
+    std::byte* home = m_memory.hostActivations(slot, task.group.value);
+    const bool load = task.kind == TaskKind::LoadActivations;
+    (load ? m_h2dBytes : m_d2hBytes) += static_cast<std::int64_t>(here.size());
+    return load ? lane.copy(here.data(), {home, here.size()}) : lane.copy(home, here);
 }
 
 Status StepExecutor::fetchWeights(const Task& task, Stream& lane)

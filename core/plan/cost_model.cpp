@@ -11,7 +11,13 @@ namespace mr {
 
 namespace {
 
-double flopsOf(const Task& task, const CostInput& input)
+// Does backward make again what forward did not keep?
+bool makesAgain(const StepPlan& plan, const Task& task, const CostInput& input)
+{
+    return input.recompute && !plan.keepsActivations(task);
+}
+
+double flopsOf(const StepPlan& plan, const Task& task, const CostInput& input)
 {
     const GroupShape& group = input.shape.groups[static_cast<std::size_t>(task.group.value)];
     if (task.kind == TaskKind::Forward)
@@ -19,7 +25,7 @@ double flopsOf(const Task& task, const CostInput& input)
     // The head has no forward of its own in a step; the embedding has nothing to recompute.
     const bool isHead = task.group.value == input.shape.layers() - 1;
     const bool isBlock = !isHead && task.group.value > 0;
-    const bool again = isHead || (isBlock && input.recompute);
+    const bool again = isHead || (isBlock && makesAgain(plan, task, input));
     return group.backwardFlops + (again ? group.forwardFlops : 0.0);
 }
 
@@ -31,12 +37,12 @@ const LayerSeconds& measuredOf(const Task& task, const CostInput& input)
 }
 
 // 0: not measured.
-double measuredSeconds(const Task& task, const CostInput& input)
+double measuredSeconds(const StepPlan& plan, const Task& task, const CostInput& input)
 {
     const LayerSeconds& seconds = measuredOf(task, input);
     if (task.kind == TaskKind::Forward)
         return seconds.forward;
-    return seconds.backward + (input.recompute ? seconds.recompute : 0.0);
+    return seconds.backward + (makesAgain(plan, task, input) ? seconds.recompute : 0.0);
 }
 
 // Seconds for `amount` at `rate`; nothing if the rate is needed and not known.
@@ -71,9 +77,9 @@ std::optional<double> durationOf(const StepPlan& plan, const Task& task, const C
     switch (task.kind) {
     case TaskKind::Forward:
     case TaskKind::Backward:
-        if (const double seconds = measuredSeconds(task, input); seconds > 0.0)
+        if (const double seconds = measuredSeconds(plan, task, input); seconds > 0.0)
             return seconds;
-        return secondsOf(flopsOf(task, input), input.rates.deviceFlopsPerSecond);
+        return secondsOf(flopsOf(plan, task, input), input.rates.deviceFlopsPerSecond);
     case TaskKind::UpdateOnDevice:
         return secondsOf(elementsOf(plan, task, input), input.rates.deviceAdamwElementsPerSecond);
     case TaskKind::AccumulateOnHost:
@@ -99,8 +105,8 @@ std::optional<double> durationOf(const StepPlan& plan, const Task& task, const C
     }
     if (isDisk(task.lane))
         return secondsOf(static_cast<double>(diskBytes(plan, task, input.shape, input.precision)),
-            task.lane == Lane::DiskOut ? input.rates.diskWriteBytesPerSecond
-                                       : input.rates.diskReadBytesPerSecond);
+            isDiskWrite(task.kind) ? input.rates.diskWriteBytesPerSecond
+                                   : input.rates.diskReadBytesPerSecond);
     if (task.lane == Lane::CopyIn)
         return secondsOf(bytes, input.rates.hostToDeviceBytesPerSecond);
     if (task.lane == Lane::CopyOut)
@@ -129,6 +135,7 @@ StallCause causeOf(Lane lane) noexcept
     case Lane::DiskIn:
     case Lane::DiskOut:
     case Lane::DiskWeights:
+    case Lane::DiskBoundaries:
         return StallCause::Disk;
     case Lane::Compute:
         break;
@@ -169,6 +176,9 @@ std::int64_t copyBytes(
     case TaskKind::SaveBoundary:
     case TaskKind::LoadBoundary:
         return static_cast<std::int64_t>(shape.boundaryBytes);
+    case TaskKind::SaveActivations:
+    case TaskKind::LoadActivations:
+        return static_cast<std::int64_t>(shape.savedBytesPerBlock);
     case TaskKind::SendScalars:
         if (task.group.value >= 0)
             return static_cast<std::int64_t>(kGroupScalarBytes);
@@ -214,6 +224,9 @@ std::int64_t diskBytes(
         return weights;
     case TaskKind::SpillGradient:
         return gradient;
+    case TaskKind::WriteBoundary:
+    case TaskKind::ReadBoundary:
+        return static_cast<std::int64_t>(diskPages(shape.boundaryBytes));
     default:
         return 0;
     }
@@ -226,7 +239,7 @@ DiskTraffic diskTraffic(const StepPlan& plan, const ModelShape& shape, Precision
         if (!isDisk(task.lane))
             continue;
         const std::int64_t bytes = diskBytes(plan, task, shape, precision);
-        (task.lane == Lane::DiskOut ? traffic.writtenBytes : traffic.readBytes) += bytes;
+        (isDiskWrite(task.kind) ? traffic.writtenBytes : traffic.readBytes) += bytes;
     }
     return traffic;
 }
@@ -321,8 +334,8 @@ StepForecast StepForecaster::forecast(const StepPlan& plan, const CostInput& inp
         if (begin > computeEnd)
             attribute(plan, last, computeEnd, out);
     }
-    // Two lanes read from one disk.
-    const double more = readSeconds(plan) - out.stepSeconds;
+    // Several lanes share one disk's rate of reading, or of writing.
+    const double more = diskSeconds(plan) - out.stepSeconds;
     if (more > 0.0) {
         out.stepSeconds += more;
         out.stallSeconds[static_cast<std::size_t>(StallCause::Disk)] += more;
@@ -330,13 +343,15 @@ StepForecast StepForecaster::forecast(const StepPlan& plan, const CostInput& inp
     return out;
 }
 
-double StepForecaster::readSeconds(const StepPlan& plan) const
+// That it reads or writes, whichever is more.
+double StepForecaster::diskSeconds(const StepPlan& plan) const
 {
-    double seconds = 0.0;
+    double reads = 0.0;
+    double writes = 0.0;
     for (std::size_t i = 0; i < plan.tasks.size(); ++i)
-        if (isDisk(plan.tasks[i].lane) && plan.tasks[i].lane != Lane::DiskOut)
-            seconds += m_spans[i].end - m_spans[i].begin;
-    return seconds;
+        if (isDisk(plan.tasks[i].lane))
+            (isDiskWrite(plan.tasks[i].kind) ? writes : reads) += m_spans[i].end - m_spans[i].begin;
+    return std::max(reads, writes);
 }
 
 } // namespace mr

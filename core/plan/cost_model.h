@@ -54,7 +54,7 @@ private:
 
     bool simulate(const StepPlan& plan, const CostInput& input);
     void attribute(const StepPlan& plan, std::int32_t late, double gapBegin, StepForecast& out);
-    double readSeconds(const StepPlan& plan) const; // from disk, one after the other
+    double diskSeconds(const StepPlan& plan) const; // one transfer of a kind after the other
     std::int32_t lastBefore(const StepPlan& plan, std::int32_t task) const;
 
     std::vector<Span> m_spans; // by task

@@ -12,13 +12,13 @@ namespace mr {
 
 namespace {
 
-constexpr std::array<std::string_view, 35> kUseNames = {"weights", "high plane", "low plane",
+constexpr std::array<std::string_view, 36> kUseNames = {"weights", "high plane", "low plane",
     "first moments", "second moments", "accumulators", "second accumulator", "gradients",
     "boundaries", "activations", "workspace", "head", "head product", "batches", "constants",
     "scalars", "staging", "attention cache", "state slots", "upload landing", "urgent state",
     "urgent gradients", "urgent sums", "urgent scratch", "column energies", "column lists",
     "packed gradients", "upload slots", "window sums", "window scalars", "weight slots",
-    "disk slots", "state on disk", "weights on disk", "gradients on disk"};
+    "disk slots", "state on disk", "weights on disk", "gradients on disk", "boundaries on disk"};
 
 constexpr std::size_t kAccumulatorBytes = 4; // fp32
 
@@ -107,9 +107,9 @@ void addSlots(ItemList& list, MemoryPlan& cuts, const BlockParts& parts, const M
             bytes(4, 1, std::min(input.tileElements, largestUpload)));
 }
 
-void addDisk(ItemList& list, MemoryPlan& cuts)
+void addDisk(ItemList& list, MemoryPlan& cuts, std::size_t boundaryBytes)
 {
-    if (!cuts.disk.isActive())
+    if (!cuts.usesDisk())
         return;
     constexpr std::array<MemoryUse, kDiskRegions> kUses = {
         MemoryUse::DiskState, MemoryUse::DiskWeights, MemoryUse::DiskGradients};
@@ -133,8 +133,11 @@ void addDisk(ItemList& list, MemoryPlan& cuts)
     list.add(Tier::Disk, MemoryUse::DiskState, kOfTheRun, kDiskAlign);
     cuts.weightStageBytes = stage[1];
     cuts.gradientStageBytes = stage[2];
+    cuts.boundaryStageBytes = cuts.boundaries.onDisk > 0 ? diskPages(boundaryBytes) : 0;
+    list.add(Tier::Disk, MemoryUse::DiskBoundaries, kOfTheRun,
+        cuts.boundaryStageBytes * static_cast<std::size_t>(cuts.boundaries.onDisk));
     list.add(Tier::PinnedHost, MemoryUse::DiskSlots, kOfTheRun,
-        cuts.diskStage(cuts.disk.stages()) + kDiskAlign);
+        cuts.diskStage(cuts.diskStages()) + kDiskAlign);
 }
 
 void addWeightSlots(ItemList& list, MemoryPlan& cuts, const ModelShape& shape,
@@ -171,23 +174,63 @@ void addBothSides(ItemList& list, const ModelShape& shape, int deviceBuffers, in
 }
 
 // The outputs of the embedding and of each block, and the gradient of the stream. Where their home
-// is the host, a layer reads one and writes the other; the last two stay until backward reads them.
-void addBoundaries(ItemList& list, const ModelShape& shape, std::size_t inFlight, bool saved)
+// is not there, a layer reads one and writes the other; the last two stay until backward reads
+// them.
+void addBoundaries(
+    ItemList& list, const ModelShape& shape, std::size_t inFlight, const MemoryPlan& cuts)
 {
     const auto layers = static_cast<std::size_t>(shape.layers());
-    const std::size_t onDevice = saved ? std::min<std::size_t>(layers, 3) : layers;
+    const std::size_t onDevice = cuts.savesBoundaries ? std::min<std::size_t>(layers, 3) : layers;
     list.add(
         Tier::Device, MemoryUse::Boundaries, kOfTheRun, shape.boundaryBytes * onDevice * inFlight);
     list.add(Tier::PinnedHost, MemoryUse::Boundaries, kOfTheRun,
-        shape.boundaryBytes * (layers - onDevice) * inFlight);
+        shape.boundaryBytes * static_cast<std::size_t>(cuts.boundaries.onHost));
 }
 
-void addActivations(ItemList& list, const StepSpec& spec, const ModelShape& shape, int inFlight)
+// How often work on a block finds the work before it in its own place.
+int samePlaces(const std::vector<WorkItem>& order, int layers, int inFlight, ActivationTurns turns)
+{
+    int same = 0;
+    int last = -1;
+    for (const WorkItem& item : order) {
+        if (item.layer.value == 0 || item.layer.value == layers - 1)
+            continue;
+        const int set = turns.setOf(item.layer.value - 1, item.micro.value % inFlight);
+        same += set == last ? 1 : 0;
+        last = set;
+    }
+    return same;
+}
+
+void keepActivations(const std::vector<GroupPlacement>& placements,
+    const std::vector<WorkItem>& order, int inFlight, MemoryPlan& cuts)
+{
+    for (const GroupPlacement& home : placements) {
+        cuts.keptActivations.push_back(keptMicroBatches(home.activationsOnHost, inFlight));
+        if (cuts.keptActivations.back() > 0)
+            cuts.activations.sets = 2;
+    }
+    const int layers = static_cast<int>(placements.size());
+    const auto same = [&](int stride) {
+        return samePlaces(order, layers, inFlight, {cuts.activations.sets, stride});
+    };
+    cuts.activations.stride = same(0) < same(1) ? 0 : 1;
+}
+
+void addActivations(ItemList& list, const StepSpec& spec, const ModelShape& shape, int inFlight,
+    const MemoryPlan& cuts)
 {
     const auto layers = static_cast<std::size_t>(shape.layers());
     const auto flying = static_cast<std::size_t>(inFlight);
     const std::size_t blocks = layers - 2;
-    const std::size_t kept = spec.recompute ? std::min<std::size_t>(blocks, 1) : blocks * flying;
+    const std::size_t kept = spec.recompute ? std::min<std::size_t>(blocks, 1) *
+                                                  static_cast<std::size_t>(cuts.activations.sets)
+                                            : blocks * flying;
+    std::size_t onHost = 0;
+    for (const std::int32_t copies : cuts.keptActivations)
+        onHost += static_cast<std::size_t>(copies);
+    list.add(
+        Tier::PinnedHost, MemoryUse::Activations, kOfTheRun, shape.savedBytesPerBlock * onHost);
     list.add(Tier::Device, MemoryUse::Activations, kOfTheRun, shape.savedBytesPerBlock * kept);
     list.add(Tier::Device, MemoryUse::HeadProduct, kOfTheRun, shape.headProductBytes);
     list.add(Tier::Device, MemoryUse::SecondAccumulator, GroupId{0},
@@ -214,6 +257,14 @@ std::int64_t cutGroups(
         cuts.visitsStream = cuts.visitsStream || (first > 0 && home.weights != Tier::Device);
     }
     return largestVisit;
+}
+
+std::vector<double> boundaryShares(const std::vector<GroupPlacement>& placements)
+{
+    std::vector<double> shares;
+    for (const GroupPlacement& placement : placements)
+        shares.push_back(placement.boundariesOnDisk);
+    return shares;
 }
 
 Status checkInput(const StepSpec& spec, const ModelShape& shape, StateCodec codec)
@@ -257,13 +308,25 @@ std::size_t MemoryPlan::bytes(Tier tier, MemoryUse use) const noexcept
     return sum;
 }
 
+std::int32_t MemoryPlan::firstBoundary() const noexcept
+{
+    return static_cast<std::int32_t>(disk.tiles.size()) + disk.weightTiles + disk.gradientTiles;
+}
+
 std::size_t MemoryPlan::diskStage(int stage) const noexcept
 {
-    const int weights = std::clamp(stage - disk.slots, 0, disk.weightStages);
-    const int behind = std::max(0, stage - disk.slots - disk.weightStages);
-    return static_cast<std::size_t>(std::min(stage, disk.slots)) * diskSlotBytes +
-           static_cast<std::size_t>(weights) * weightStageBytes +
-           static_cast<std::size_t>(behind) * gradientStageBytes;
+    std::size_t begin = 0;
+    int left = stage;
+    const auto pass = [&](int places, std::size_t bytes) {
+        const int passed = std::min(left, places);
+        begin += static_cast<std::size_t>(passed) * bytes;
+        left -= passed;
+    };
+    pass(disk.slots, diskSlotBytes);
+    pass(disk.weightStages, weightStageBytes);
+    pass(disk.gradientStages, gradientStageBytes);
+    pass(boundaries.stages, boundaryStageBytes);
+    return begin;
 }
 
 Result<MemoryPlan> planMemory(const StepSpec& spec, const ModelShape& shape, const Budget& budget,
@@ -295,12 +358,18 @@ Result<MemoryPlan> planMemory(const StepSpec& spec, const ModelShape& shape, con
         list, cuts, parts, shape, {largestVisit, spec.precision, policy.tileElements, byColumns});
     if (byColumns)
         addWindow(list, cuts.window, spec.precision);
-    addDisk(list, cuts);
+    cuts.savesBoundaries = savesBoundaries(placements);
+    if (cuts.savesBoundaries)
+        cuts.boundaries =
+            boundaryHomes(*policy.traversal, spec.microBatches, boundaryShares(placements));
+    addDisk(list, cuts, shape.boundaryBytes);
     addWeightSlots(list, cuts, shape, placements, spec.precision, policy.turns);
     addBothSides(list, shape, batchBuffers(inFlight), spec.microBatches);
-    cuts.savesBoundaries = savesBoundaries(placements);
-    addBoundaries(list, shape, static_cast<std::size_t>(inFlight), cuts.savesBoundaries);
-    addActivations(list, spec, shape, inFlight);
+    addBoundaries(list, shape, static_cast<std::size_t>(inFlight), cuts);
+    if (spec.recompute)
+        keepActivations(
+            placements, policy.traversal->order(shape.layers(), spec.microBatches), inFlight, cuts);
+    addActivations(list, spec, shape, inFlight, cuts);
     cuts.items = list.take();
     return cuts;
 }

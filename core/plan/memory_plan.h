@@ -29,15 +29,17 @@
 //   host, and which has no Weights of its own Boundaries (c of every layer's output and of the
 //   stream's gradient, for each micro-batch in flight; three in all where their home is the host,
 //   which then has all but the last two),
-//    Activations, Workspace, Head, Batches (two micro-batches), Constants, Scalars
+//    Activations (of one block where backward makes them again, of two where the host keeps some,
+//    which then has those), Workspace, Head, Batches (two micro-batches), Constants, Scalars
 // Pinned host, for groups the host updates: HighPlane 2 n, LowPlane 2 n, FirstMoments and
 // SecondMoments 4 n each (also of what the device updates from there), Gradients c n of what the
 // host updates (where weights stream: of all); Batches (every micro-batch of the step), Scalars
 // (the step's results). With `resident` the host holds no state: checkpoints pass through one
 // staging tile (Staging). Where state is on disk (disk_cuts.h) LowPlane and moments end where that
 // begins; where weights are, HighPlane (in F32 LowPlane, too), and where gradients are, Gradients.
-// DiskSlots are the places of memory they pass through, with a page to align them. Disk: DiskState,
-// DiskWeights and DiskGradients, tiles in whole pages, and of the run the page in front of them.
+// DiskSlots are the places of memory they pass through, with a page to align them, and Boundaries
+// are those of a home on the host (boundary_homes.h). Disk: DiskState, DiskWeights, DiskGradients
+// and DiskBoundaries, tiles in whole pages, and of the run the page in front of them.
 // With windows:
 // WindowSums, banks of 4 n" (c n" where a window comes as one gradient, which then is sent there),
 // Gradients c n" for what has landed and is not yet summed, and WindowScalars: the window's norm, 4
@@ -46,6 +48,7 @@
 #pragma once
 
 #include "core/base/ids.h"
+#include "core/plan/boundary_homes.h"
 #include "core/plan/columns.h"
 #include "core/plan/disk_cuts.h"
 #include "core/plan/model_shape.h"
@@ -95,6 +98,7 @@ enum class MemoryUse : std::uint8_t {
     DiskState,
     DiskWeights,
     DiskGradients,
+    DiskBoundaries,
 };
 
 std::string_view name(MemoryUse use) noexcept; // "weights", "low plane", ...
@@ -135,10 +139,19 @@ struct MemoryPlan {
     std::size_t diskSlotBytes = 0; // of one for updates, for weights, for gradients
     std::size_t weightStageBytes = 0;
     std::size_t gradientStageBytes = 0;
+    std::size_t boundaryStageBytes = 0;
     int weightSlots = 0;          // of blocks whose weights' home is the host
-    bool savesBoundaries = false; // their home is the host
+    bool savesBoundaries = false; // their home is the host, or the disk
+    BoundaryHomes boundaries;     // of a step
+    ActivationTurns activations;  // where backward makes them again
+    // By group, of a step: how many copies of a block's activations the host keeps.
+    std::vector<std::int32_t> keptActivations;
     StateCodec stateCodec = StateCodec::Plain;
 
+    bool usesDisk() const noexcept { return disk.isActive() || boundaries.onDisk > 0; }
+    int diskStages() const noexcept { return disk.stages() + boundaries.stages; }
+    // Of what is stored, the first boundary: they come behind all regions of tiles.
+    std::int32_t firstBoundary() const noexcept;
     // Where Task::stage begins in DiskSlots, behind its alignment.
     std::size_t diskStage(int stage) const noexcept;
     std::size_t bytes(Tier tier) const noexcept;

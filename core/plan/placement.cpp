@@ -1,5 +1,7 @@
 #include "core/plan/placement.h"
 
+#include "core/plan/boundary_homes.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -135,6 +137,11 @@ public:
             home.diskShare = stateStays ? 0.0 : m_homes.diskShare;
             home.weightsOnDisk = std::min(home.diskShare, m_homes.weightsOnDisk);
             home.gradientsOnDisk = std::min(home.diskShare, m_homes.gradientsOnDisk);
+            // From the lowest layer up.
+            const double saved = m_homes.boundariesOnDisk * savedLayers(shape.layers());
+            if (layer < savedLayers(shape.layers()))
+                home.boundariesOnDisk = std::clamp(saved - layer, 0.0, 1.0);
+            home.activationsOnHost = isEnd ? 0.0 : m_homes.activationsOnHost;
             placements.push_back(home);
         }
         return placements;

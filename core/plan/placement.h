@@ -39,6 +39,8 @@ struct StreamedHomes {
     double diskShare = 0.0;
     double weightsOnDisk = 0.0; // and gradients: at most as much as has its state there
     double gradientsOnDisk = 0.0;
+    double boundariesOnDisk = 0.0;  // of those whose home is the host, those idle longest
+    double activationsOnHost = 0.0; // of every block, instead of making them again
 };
 std::unique_ptr<const Placement> makeStreamedPlacement(const StreamedHomes& homes);
 

@@ -38,15 +38,25 @@ enum class Tier : std::uint8_t { Device, PinnedHost, Disk };
 
 // Things that run in order by themselves and at the same time as each other. The first
 // three are device streams, Host is the update pool, the others are queues of the I/O thread: what
-// the next layer waits for must not stand behind what its update will need.
-// A stream waits for another by an Event, for Host or a disk lane by a Gate (device.h).
-enum class Lane : std::uint8_t { Compute, CopyIn, CopyOut, Host, DiskIn, DiskOut, DiskWeights };
-inline constexpr std::size_t kLanes = 7;
+// the next layer waits for must not stand behind what its update will need. DiskBoundaries writes
+// in forward and reads in backward; it turns round once all before is over. A stream waits for
+// another by an Event, for Host or a disk lane by a Gate (device.h).
+enum class Lane : std::uint8_t {
+    Compute,
+    CopyIn,
+    CopyOut,
+    Host,
+    DiskIn,
+    DiskOut,
+    DiskWeights,
+    DiskBoundaries,
+};
+inline constexpr std::size_t kLanes = 8;
 
 // Is it a queue of the I/O thread?
 constexpr bool isDisk(Lane lane) noexcept
 {
-    return lane == Lane::DiskIn || lane == Lane::DiskOut || lane == Lane::DiskWeights;
+    return lane >= Lane::DiskIn;
 }
 
 // Where there are two lanes the builder places the task on one of them.
@@ -66,6 +76,10 @@ enum class TaskKind : std::uint8_t {
                         //                  Part::Complement the packed sum of a window
     SaveBoundary,       // CopyOut          the activation between two layers
     LoadBoundary,       // CopyIn
+    SaveActivations,    // CopyOut          what backward reads of a block, kept on the host
+    LoadActivations,    // CopyIn           in place of making it again
+    WriteBoundary,      // DiskBoundaries   one that was saved, from a stage
+    ReadBoundary,       // DiskBoundaries   to a stage, to be loaded
     SendGradient,       // CopyOut          to the host accumulator of the group
     SelectColumns,      // CopyOut          sends the energies by which the urgent columns are
                         //                  chosen and moved after the step; makes an OwnershipId
@@ -83,6 +97,13 @@ enum class TaskKind : std::uint8_t {
     UpdateOnDevice,     // Compute          AdamW
     UpdateOnHost,       // Host             AdamW
 };
+
+// Of what runs on a disk lane: does it write?
+constexpr bool isDiskWrite(TaskKind kind) noexcept
+{
+    return kind == TaskKind::WriteToDisk || kind == TaskKind::SpillGradient ||
+           kind == TaskKind::WriteBoundary;
+}
 
 // Which elements of its range a task is about.
 enum class Part : std::uint8_t {
@@ -145,7 +166,7 @@ struct Task {
     std::uint32_t firstWait = 0;   // into StepPlan::waits
     std::uint16_t waitCount = 0;   // all waits point to earlier tasks
     // Of the host's places for what lives on disk, which are numbered on: those of updates, of
-    // weights, of gradients. What fills, reads, changes or saves one.
+    // weights, of gradients, of boundaries. What fills, reads, changes or saves one.
     std::int16_t stage = -1;
 };
 
@@ -214,6 +235,8 @@ struct GroupAnswers {
     double diskShare = 0.0;
     double weightsOnDisk = 0.0;
     double gradientsOnDisk = 0.0;
+    double boundariesOnDisk = 0.0;
+    double activationsOnHost = 0.0;
     double urgentShare = 0.0;
     double lateShare = 0.0;
     int windowSteps = 1;
@@ -223,12 +246,31 @@ struct GroupAnswers {
     bool urgentVectors = false;
 };
 
+// Of a block's micro-batches in flight, the first ones whose activations are kept on the host.
+constexpr int keptMicroBatches(double share, int inFlight) noexcept
+{
+    return static_cast<int>(share * inFlight + 0.5);
+}
+
 // Where gradients lie on the device. The gradient of a block is of use for a short time, so blocks
 // take turns in a few slots (block g in slot (g - 1) modulo the count) where the order of work and
 // the policy let them; embedding and head, which are larger, have bytes of their own.
 struct GradientHomes {
     int sumSlots = 0;      // F32 sums of the micro-batches; 0: every block has its own
     int finishedSlots = 0; // BF16, the part the host updates; 0: none, or F32, where the sum is it
+};
+
+// Places on the device of a block's activations, where backward makes them again or the host keeps
+// some, which takes two: one is copied while the next is made. Work that follows other work goes to
+// the other place.
+struct ActivationTurns {
+    int sets = 1;
+    int stride = 1; // from a block to the next
+
+    constexpr int setOf(int block, int slot) const noexcept
+    {
+        return (stride * block + slot) % sets;
+    }
 };
 
 // Where a step stands in its window.
@@ -250,11 +292,13 @@ struct StepPlan {
     int diskSlots = 0;                 // of Task::stage: places of updates
     int weightStages = 0;              // behind them: of weights on their way to the device
     int gradientStages = 0;            // behind those: of gradients on their way to the disk
-    std::int64_t diskTileElements = 0; // of what fills any of them, at most
+    int boundaryStages = 0;            // and of boundaries, both ways
+    std::int64_t diskTileElements = 0; // of what fills any but the last, at most
     bool savesBoundaries = false;      // their home is the host; the device has two for each
                                        // micro-batch in flight, of layer l in place l % 2
-    StateCodec stateCodec{};           // of what FetchState and StoreState move
-    int staleness = 0;                 // forwards of this step's weights that miss a gradient
+    ActivationTurns activations;
+    StateCodec stateCodec{}; // of what FetchState and StoreState move
+    int staleness = 0;       // forwards of this step's weights that miss a gradient
     // An update waits for the JoinNorm and SendScalars that name its group, not for those of the
     // step (group -1), which are there for the record: it follows its own gradient.
     bool normByGroup = false;
@@ -262,6 +306,22 @@ struct StepPlan {
     WindowPlace window;
     std::array<std::size_t, 3> peakBytes{}; // by Tier; exact, not an estimate
     std::chrono::nanoseconds predicted{};   // from measured rates; a forecast
+
+    // Of work on a block: are its activations kept on the host, and not made again?
+    bool keepsActivations(const Task& task) const noexcept
+    {
+        return activations.sets > 1 &&
+               task.micro.value % inFlight <
+                   keptMicroBatches(
+                       answers[static_cast<std::size_t>(task.group.value)].activationsOnHost,
+                       inFlight);
+    }
+
+    // Of work on a block: the place of its activations.
+    int activationSet(const Task& task) const noexcept
+    {
+        return activations.setOf(task.group.value - 1, task.micro.value % inFlight);
+    }
 
     std::span<const Wait> waitsOf(const Task& task) const
     {

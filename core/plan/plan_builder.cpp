@@ -110,7 +110,9 @@ Status PlanBuilder::checkHomes() const
         const bool isEnd =
             &placement == &m_placements.front() || &placement == &m_placements.back();
         if (placement.weights == Tier::Disk || placement.boundary == Tier::Disk)
-            return notBuilt("a home of weights or boundaries on disk");
+            return notBuilt("a home of weights or boundaries on disk that is not a share of them");
+        if (placement.boundary == Tier::Device && placement.boundariesOnDisk > 0.0)
+            return notBuilt("a share on disk of boundaries that stay on the device");
         if (placement.boundary != m_placements.front().boundary)
             return notBuilt("a home of boundaries that is not the same for all layers");
         if (placement.weights == Tier::Device)
@@ -139,8 +141,9 @@ Status PlanBuilder::readAnswers(StepIndex step, StepPlan& plan)
             return notBuilt("a late share beside a window");
         plan.answers.push_back({placement.weights, placement.state, placement.boundary,
             placement.deviceShare, placement.diskShare, placement.weightsOnDisk,
-            placement.gradientsOnDisk, split.urgentShare, rule.lateShare, rule.windowSteps,
-            rule.maxStaleSteps, rule.besideNext, m_byColumns, split.urgentVectors});
+            placement.gradientsOnDisk, placement.boundariesOnDisk, placement.activationsOnHost,
+            split.urgentShare, rule.lateShare, rule.windowSteps, rule.maxStaleSteps,
+            rule.besideNext, m_byColumns, split.urgentVectors});
         m_reselects = m_reselects || split.reselect;
         GroupState& state = m_groups.emplace_back();
         const std::int64_t elements = m_shape.groups[g].elements;
@@ -179,6 +182,8 @@ Status PlanBuilder::prepare(const StepSpec& spec, bool training, Layout& layout)
     layout.gradients = memory.gradients;
     layout.weightSlots = memory.weightSlots;
     layout.savesBoundaries = memory.savesBoundaries;
+    layout.boundaries = std::move(memory.boundaries);
+    layout.activations = memory.activations;
     layout.stateTileElements = memory.stateTileElements;
     layout.window = std::move(memory.window);
     for (const Tier tier : {Tier::Device, Tier::PinnedHost, Tier::Disk})
@@ -204,6 +209,8 @@ Status PlanBuilder::begin(StepIndex step, const Carry& in, StepPlan& plan)
     plan.diskSlots = m_disk.slots;
     plan.weightStages = m_disk.weightStages;
     plan.gradientStages = m_disk.gradientStages;
+    plan.boundaryStages = 0;
+    plan.activations = {};
     plan.diskTileElements = m_disk.tileElements;
     plan.savesBoundaries = false;
     plan.stateCodec = m_policy.stateCodec;
@@ -224,11 +231,13 @@ Status PlanBuilder::begin(StepIndex step, const Carry& in, StepPlan& plan)
     m_stages.assign(static_cast<std::size_t>(m_disk.stages()), {});
     m_tileWrites.assign(m_disk.tiles.size(), std::nullopt);
     m_tileSpills.assign(m_disk.tiles.size(), std::nullopt);
-    m_tilesRead = m_weightsRead = m_spilled = 0;
+    m_tilesRead = m_weightsRead = m_spilled = m_boundariesMoved = 0;
     m_heldUploads.clear();
     m_weightSlots.clear();
     m_boundarySlots.clear();
     m_savedBoundaries.clear();
+    m_activationSets.clear();
+    m_savedActivations.clear();
     m_hostReader.reset();
     m_tileUpdates.assign(m_training.window.tiles.size(), std::nullopt);
     m_scatters.fill(std::nullopt);
@@ -242,11 +251,20 @@ void PlanBuilder::openSlots(const Layout& layout, StepPlan& plan)
     plan.weightSlots = layout.weightSlots;
     plan.savesBoundaries = layout.savesBoundaries;
     m_weightSlots.resize(static_cast<std::size_t>(layout.weightSlots));
+    const auto inFlight = static_cast<std::size_t>(plan.inFlight);
+    if (plan.step != m_in.step && layout.activations.sets > 1) { // an evaluation keeps none
+        plan.activations = layout.activations;
+        m_activationSets.resize(static_cast<std::size_t>(layout.activations.sets));
+        m_savedActivations.resize(static_cast<std::size_t>(m_shape.layers()) * inFlight);
+    }
     if (!layout.savesBoundaries)
         return;
-    const auto inFlight = static_cast<std::size_t>(plan.inFlight);
     m_boundarySlots.resize(2 * inFlight);
     m_savedBoundaries.resize(static_cast<std::size_t>(m_shape.layers()) * inFlight);
+    if (plan.step == m_in.step)
+        return; // an evaluation saves none
+    plan.boundaryStages = layout.boundaries.stages;
+    m_stages.resize(m_stages.size() + static_cast<std::size_t>(plan.boundaryStages));
 }
 
 void PlanBuilder::apply(const Layout& layout, const Feedback& last, StepPlan& plan)

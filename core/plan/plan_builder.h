@@ -69,6 +69,8 @@ private:
         WindowLayout window;
         int weightSlots = 0;
         bool savesBoundaries = false;
+        BoundaryHomes boundaries;
+        ActivationTurns activations;
     };
     // Weights whose home is the host, while they are on the device.
     struct WeightSlot {
@@ -80,6 +82,11 @@ private:
     struct BoundarySlot {
         std::optional<Wait> save;   // the last from here
         std::optional<Wait> reader; // or writer, the last
+    };
+    // A place of a block's activations, of which some are kept on the host.
+    struct ActivationSet {
+        std::optional<Wait> save; // the last from here
+        std::optional<Wait> user; // a layer, the last
     };
     // What the host updates and the device gets later: before a layer's forward, where weights come
     // when its turn comes, or at the end of the step.
@@ -158,8 +165,16 @@ private:
     BoundarySlot& boundarySlot(const StepPlan& plan, int boundary, MicroBatch micro);
     std::optional<Wait>& savedBoundary(const StepPlan& plan, int boundary, MicroBatch micro);
     bool isSaved(const StepPlan& plan, int boundary) const;
+    std::int32_t boundaryTile(const StepPlan& plan, int boundary, MicroBatch micro) const;
     std::optional<Wait> bringBoundary(StepPlan& plan, const WorkItem& item);
     void leaveBoundary(StepPlan& plan, const WorkItem& item, Wait done);
+
+    // Activations of blocks that the host keeps: plan_builder_activations.cpp
+    bool takesTurns(const StepPlan& plan, GroupId group) const;
+    ActivationSet& activationSet(const StepPlan& plan, const Task& task);
+    std::optional<Wait>& savedActivations(const StepPlan& plan, const Task& task);
+    std::optional<Wait> bringActivations(StepPlan& plan, const Task& work);
+    void leaveActivations(StepPlan& plan, const Task& work, Wait done);
 
     // What lives on disk: plan_builder_disk.cpp
     // State comes to a slot, whose number it puts into `update`; nothing where it is in memory.
@@ -167,6 +182,9 @@ private:
     void emitWrite(StepPlan& plan, const Task& update, Wait updated);
     void emitSpills(StepPlan& plan, GroupId group, Wait finished);
     std::optional<Wait> bringTile(StepPlan& plan, Task& fetch);
+    std::int16_t nextBoundaryStage(const StepPlan& plan);
+    Wait emitBoundaryWrite(StepPlan& plan, const Task& save, Wait saved);
+    Wait emitBoundaryRead(StepPlan& plan, Task& load, std::optional<Wait> written);
     Stage& stageOf(const Task& task) { return m_stages[static_cast<std::size_t>(task.stage)]; }
     std::optional<Wait>& tileWait(std::vector<std::optional<Wait>>& of, const Task& task);
 
@@ -215,9 +233,11 @@ private:
     std::optional<Wait> m_scalars;
     std::vector<WeightSlot> m_weightSlots;
     std::vector<BoundarySlot> m_boundarySlots;
-    std::vector<std::optional<Wait>> m_savedBoundaries; // the copies on the host
-    std::vector<LateTile> m_lateTiles;                  // by group, then first element
-    std::vector<LateTile> m_heldUploads;                // in the order of the updates
+    std::vector<std::optional<Wait>> m_savedBoundaries; // the copies on the host or on disk
+    std::vector<ActivationSet> m_activationSets;
+    std::vector<std::optional<Wait>> m_savedActivations; // the copies on the host
+    std::vector<LateTile> m_lateTiles;                   // by group, then first element
+    std::vector<LateTile> m_heldUploads;                 // in the order of the updates
     std::vector<PendingUpdate> m_dueTiles;         // of weights on disk, until they are fetched
     std::vector<Stage> m_stages;                   // by Task::stage
     std::vector<std::optional<Wait>> m_tileWrites; // by tile on disk, of this step
@@ -225,6 +245,7 @@ private:
     std::size_t m_tilesRead = 0;
     std::size_t m_weightsRead = 0;
     std::size_t m_spilled = 0;
+    std::size_t m_boundariesMoved = 0;
     bool m_holdsUploads = false;
     bool m_reselects = false;
     std::optional<Wait> m_hostReader;               // of scalars, the last

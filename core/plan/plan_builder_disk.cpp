@@ -91,4 +91,35 @@ std::optional<Wait> PlanBuilder::bringTile(StepPlan& plan, Task& fetch)
     return emit(plan, task);
 }
 
+std::int16_t PlanBuilder::nextBoundaryStage(const StepPlan& plan)
+{
+    const auto stages = static_cast<std::size_t>(plan.boundaryStages);
+    return static_cast<std::int16_t>(
+        m_disk.stages() + static_cast<int>(m_boundariesMoved++ % stages));
+}
+
+Wait PlanBuilder::emitBoundaryWrite(StepPlan& plan, const Task& save, Wait saved)
+{
+    Task task = save;
+    task.kind = TaskKind::WriteBoundary;
+    task.lane = Lane::DiskBoundaries;
+    waitFor(saved);
+    const Wait written = emit(plan, task);
+    stageOf(task).disk = written;
+    return written;
+}
+
+// To a place that what was there before has left for the disk or the device.
+Wait PlanBuilder::emitBoundaryRead(StepPlan& plan, Task& load, std::optional<Wait> written)
+{
+    load.stage = nextBoundaryStage(plan);
+    Task task = load;
+    task.kind = TaskKind::ReadBoundary;
+    task.lane = Lane::DiskBoundaries;
+    waitFor(stageOf(task).disk);
+    waitFor(stageOf(task).copy);
+    waitFor(written);
+    return emit(plan, task);
+}
+
 } // namespace mr

@@ -133,6 +133,12 @@ std::optional<Wait>& PlanBuilder::savedBoundary(
         m_shape.layers() * (micro.value % plan.inFlight) + boundary)];
 }
 
+// The number of its tile; -1: its home is the host.
+std::int32_t PlanBuilder::boundaryTile(const StepPlan& plan, int boundary, MicroBatch micro) const
+{
+    return m_training.boundaries.tileOf(boundary, micro.value % plan.inFlight);
+}
+
 // What the item must wait for before it reads its input and writes its output.
 std::optional<Wait> PlanBuilder::bringBoundary(StepPlan& plan, const WorkItem& item)
 {
@@ -145,9 +151,16 @@ std::optional<Wait> PlanBuilder::bringBoundary(StepPlan& plan, const WorkItem& i
     Task load = make(TaskKind::LoadBoundary, Lane::CopyIn, GroupId{layer - 1}, plan.step);
     load.micro = item.micro;
     load.elementCount = 0;
+    std::optional<Wait> there = savedBoundary(plan, layer - 1, item.micro);
+    const bool onDisk = boundaryTile(plan, layer - 1, item.micro) >= 0;
+    if (onDisk)
+        there = emitBoundaryRead(plan, load, there);
     waitFor(boundarySlot(plan, layer - 1, item.micro).reader);
-    waitFor(savedBoundary(plan, layer - 1, item.micro));
-    return emit(plan, load);
+    waitFor(there);
+    const Wait loaded = emit(plan, load);
+    if (onDisk)
+        stageOf(load).copy = loaded;
+    return loaded;
 }
 
 void PlanBuilder::leaveBoundary(StepPlan& plan, const WorkItem& item, Wait done)
@@ -164,8 +177,16 @@ void PlanBuilder::leaveBoundary(StepPlan& plan, const WorkItem& item, Wait done)
     Task save = make(TaskKind::SaveBoundary, Lane::CopyOut, GroupId{layer}, plan.step);
     save.micro = item.micro;
     save.elementCount = 0;
+    const bool onDisk = boundaryTile(plan, layer, item.micro) >= 0;
+    if (onDisk) {
+        save.stage = nextBoundaryStage(plan);
+        waitFor(stageOf(save).disk);
+        waitFor(stageOf(save).copy);
+    }
     waitFor(done);
-    slot.save = savedBoundary(plan, layer, item.micro) = emit(plan, save);
+    const Wait saved = emit(plan, save);
+    slot.save = saved;
+    savedBoundary(plan, layer, item.micro) = onDisk ? emitBoundaryWrite(plan, save, saved) : saved;
 }
 
 } // namespace mr

@@ -240,6 +240,8 @@ Wait PlanBuilder::emitLayer(StepPlan& plan, const WorkItem& item, StepIndex vers
         task.slot = bringWeights(plan, group, version);
     if (plan.savesBoundaries)
         waitFor(bringBoundary(plan, item));
+    if (takesTurns(plan, group))
+        waitFor(bringActivations(plan, task));
     if (streams(group))
         waitFor(m_weightSlots[task.slot].fetch);
     waitFor(m_fetches[static_cast<std::size_t>(item.micro.value)]);
@@ -258,6 +260,8 @@ Wait PlanBuilder::emitLayer(StepPlan& plan, const WorkItem& item, StepIndex vers
         m_weightSlots[task.slot].reader = done;
     if (plan.savesBoundaries)
         leaveBoundary(plan, item, done);
+    if (takesTurns(plan, group))
+        leaveActivations(plan, task, done);
     if (readsEmbedding)
         m_groups[0].reader = done;
     return done;

@@ -9,7 +9,7 @@ namespace mr {
 
 namespace {
 
-constexpr std::array<std::string_view, 20> kRuleNames = {
+constexpr std::array<std::string_view, 21> kRuleNames = {
     "a task waits only for earlier ones",
     "a task runs on a lane of its kind",
     "ranges are cut at 1,024 elements or at the end of the group",
@@ -28,6 +28,7 @@ constexpr std::array<std::string_view, 20> kRuleNames = {
     "what the host updates is uploaded",
     "columns change owner only while no host job is in flight",
     "an activation between layers is at hand when a task reads it",
+    "activations of a block are at hand when its backward reads them",
     "state on disk comes before its update and goes back after",
     "the carry out is what the plan makes of the carry in",
 };
@@ -44,17 +45,22 @@ std::uint8_t lanesOf(TaskKind kind)
     case TaskKind::FetchWeights:
     case TaskKind::FetchState:
     case TaskKind::LoadBoundary:
+    case TaskKind::LoadActivations:
     case TaskKind::UploadComplement:
         return bit(Lane::CopyIn);
     case TaskKind::ReadFromDisk:
         return bit(Lane::DiskIn);
     case TaskKind::ReadWeights:
         return bit(Lane::DiskWeights);
+    case TaskKind::WriteBoundary:
+    case TaskKind::ReadBoundary:
+        return bit(Lane::DiskBoundaries);
     case TaskKind::SpillGradient:
     case TaskKind::WriteToDisk:
         return bit(Lane::DiskOut);
     case TaskKind::StoreState:
     case TaskKind::SaveBoundary:
+    case TaskKind::SaveActivations:
     case TaskKind::SendGradient:
     case TaskKind::SendScalars:
     case TaskKind::SelectColumns:
@@ -88,6 +94,8 @@ bool hasRange(TaskKind kind)
     case TaskKind::SendScalars:
     case TaskKind::SaveBoundary:
     case TaskKind::LoadBoundary:
+    case TaskKind::WriteBoundary:
+    case TaskKind::ReadBoundary:
     case TaskKind::SelectColumns:
         return false;
     default:
@@ -99,7 +107,9 @@ bool hasMicroBatch(TaskKind kind)
 {
     return kind == TaskKind::FetchBatch || kind == TaskKind::Forward ||
            kind == TaskKind::Backward || kind == TaskKind::SaveBoundary ||
-           kind == TaskKind::LoadBoundary;
+           kind == TaskKind::LoadBoundary || kind == TaskKind::WriteBoundary ||
+           kind == TaskKind::ReadBoundary || kind == TaskKind::SaveActivations ||
+           kind == TaskKind::LoadActivations;
 }
 
 Status checkWaits(const PlanUnderCheck& check, TaskIndex index)
@@ -248,6 +258,8 @@ Status checkPlan(const StepPlan& plan, const Carry& carryIn, const Carry& carryO
     MR_TRY(checkTasks(check));
     MR_TRY(checkReads(check));
     MR_TRY(checkStreams(check));
+    MR_TRY(checkBoundaries(check));
+    MR_TRY(checkActivations(check));
     MR_TRY(checkUpdates(check));
     MR_TRY(checkDisk(check));
     MR_TRY(checkVisits(check));

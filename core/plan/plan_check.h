@@ -1,9 +1,9 @@
 // The rules a plan is checked against, and how a broken one is named.
 //
-// checkPlan (policy.h) runs nine parts one after the other: what each task is by itself, what it
-// reads, what comes from the host for it, what becomes of gradients, of state that is on disk or
-// visits the device, of windows, of their sums on the device, and what is left for the next step.
-// Each assumes that the part before it found nothing.
+// checkPlan (policy.h) runs eleven parts one after the other: what each task is by itself, what it
+// reads, what comes from the host for it, weights and then activations, what becomes of gradients,
+// of state that is on disk or visits the device, of windows, of their sums on the device, and what
+// is left for the next step. Each assumes that the part before it found nothing.
 //
 // Threads  A PlanUnderCheck has one owner.
 // Errors   Internal: the rule, the task as text, and what is wrong with it.
@@ -42,6 +42,7 @@ enum class PlanRule : std::uint8_t {
     UploadFollows,
     OwnerStable,
     BoundaryAtHand,
+    ActivationsAtHand,
     DiskAtHand,
     CarryFollows,
 };
@@ -129,6 +130,8 @@ struct PlanUnderCheck {
 Status checkTasks(PlanUnderCheck& check);
 Status checkReads(const PlanUnderCheck& check);
 Status checkStreams(const PlanUnderCheck& check);
+Status checkBoundaries(const PlanUnderCheck& check);
+Status checkActivations(const PlanUnderCheck& check);
 Status checkUpdates(const PlanUnderCheck& check);
 Status checkDisk(const PlanUnderCheck& check);
 Status checkVisits(const PlanUnderCheck& check);

@@ -1,5 +1,5 @@
-// Weights and activations whose home is the host: there when a layer reads them, at the version it
-// names, and no place on the device or the host filled again while it is needed.
+// Weights whose home is the host: there when a layer reads them, at the version it names, and no
+// place on the device filled again while it is needed.
 
 #include "core/plan/plan_check.h"
 
@@ -15,8 +15,6 @@ bool isWork(const Task& task)
 {
     return task.kind == TaskKind::Forward || task.kind == TaskKind::Backward;
 }
-
-// --- weights ---
 
 class StreamCheck
 {
@@ -127,134 +125,11 @@ private:
     std::vector<std::vector<TaskIndex>> m_writes; // by group
 };
 
-// --- activations between layers ---
-
-class BoundaryCheck
-{
-public:
-    explicit BoundaryCheck(const PlanUnderCheck& check)
-        : m_check(check)
-        , m_head(check.shape.layers() - 1)
-        , m_device(2 * static_cast<std::size_t>(check.plan.inFlight))
-        , m_host(static_cast<std::size_t>(check.plan.inFlight * check.shape.layers()))
-    {
-    }
-
-    Status run()
-    {
-        for (TaskIndex i = 0; i < m_check.plan.tasks.size(); ++i) {
-            const Task& task = m_check.at(i);
-            if (isWork(task))
-                MR_TRY(compute(i));
-            else if (task.kind == TaskKind::SaveBoundary)
-                MR_TRY(save(i));
-            else if (task.kind == TaskKind::LoadBoundary)
-                MR_TRY(load(i));
-        }
-        return {};
-    }
-
-private:
-    struct Place {
-        int layer = -1; // whose output it is
-        MicroBatch micro{-1};
-        std::optional<TaskIndex> writer; // a layer or a load; on the host: a save
-        std::optional<TaskIndex> reader; // a layer, the last; on the host: a load
-        std::optional<TaskIndex> save;
-
-        bool holds(int output, MicroBatch of) const { return layer == output && micro == of; }
-    };
-
-    Place& onDevice(int layer, MicroBatch micro)
-    {
-        return m_device[static_cast<std::size_t>(
-            2 * (micro.value % m_check.plan.inFlight) + layer % 2)];
-    }
-
-    Place& onHost(int layer, MicroBatch micro)
-    {
-        return m_host[static_cast<std::size_t>(
-            (micro.value % m_check.plan.inFlight) * m_check.shape.layers() + layer)];
-    }
-
-    bool isOver(const std::optional<TaskIndex>& task, TaskIndex index) const
-    {
-        return !task || m_check.isBefore(*task, index);
-    }
-
-    Status compute(TaskIndex index)
-    {
-        const Task& task = m_check.at(index);
-        const int layer = task.group.value;
-        if (layer > 0) {
-            Place& input = onDevice(layer - 1, task.micro);
-            if (!input.holds(layer - 1, task.micro) || !isOver(input.writer, index))
-                return missing(index, "the output of the layer before may not be there");
-            input.reader = index;
-        }
-        if (task.kind == TaskKind::Backward || layer == m_head)
-            return {};
-        return fill(index, layer);
-    }
-
-    // Something else was in the place: all that needed it must be over.
-    Status fill(TaskIndex index, int layer)
-    {
-        const Task& task = m_check.at(index);
-        Place& place = onDevice(layer, task.micro);
-        if (!isOver(place.writer, index) || !isOver(place.reader, index) ||
-            !isOver(place.save, index))
-            return m_check.broken(
-                PlanRule::SlotAfterLastReader, index, "what is there may still be read or copied");
-        place = {layer, task.micro, index, {}, {}};
-        return {};
-    }
-
-    Status save(TaskIndex index)
-    {
-        const Task& task = m_check.at(index);
-        Place& place = onDevice(task.group.value, task.micro);
-        if (!place.holds(task.group.value, task.micro) || !place.writer ||
-            !isOver(place.writer, index))
-            return missing(index, "it may not be written yet");
-        Place& home = onHost(task.group.value, task.micro);
-        if (!isOver(home.reader, index))
-            return m_check.broken(
-                PlanRule::HostBytes, index, "what is there may still be copied to the device");
-        place.save = index;
-        home = {task.group.value, task.micro, index, {}, {}};
-        return {};
-    }
-
-    Status load(TaskIndex index)
-    {
-        const Task& task = m_check.at(index);
-        Place& home = onHost(task.group.value, task.micro);
-        if (!home.holds(task.group.value, task.micro) || !isOver(home.writer, index))
-            return missing(index, "it may not be saved yet");
-        home.reader = index;
-        return fill(index, task.group.value);
-    }
-
-    Status missing(TaskIndex index, const char* why) const
-    {
-        return m_check.broken(PlanRule::BoundaryAtHand, index, why);
-    }
-
-    const PlanUnderCheck& m_check;
-    const int m_head;
-    std::vector<Place> m_device; // by micro-batch in flight, then layer's parity
-    std::vector<Place> m_host;   // by micro-batch in flight, then layer
-};
-
 } // namespace
 
 Status checkStreams(const PlanUnderCheck& check)
 {
-    MR_TRY(StreamCheck(check).run());
-    if (check.plan.savesBoundaries && check.plan.microBatches > 0)
-        return BoundaryCheck(check).run();
-    return {};
+    return StreamCheck(check).run();
 }
 
 } // namespace mr

@@ -6,16 +6,17 @@ namespace mr {
 
 namespace {
 
-constexpr std::array<std::string_view, 26> kKindNames = {"FetchBatch", "ReadFromDisk",
+constexpr std::array<std::string_view, 30> kKindNames = {"FetchBatch", "ReadFromDisk",
     "WriteToDisk", "ReadWeights", "SpillGradient", "FetchWeights", "FetchState", "StoreState",
-    "Forward", "Backward", "FinishGradient", "SaveBoundary", "LoadBoundary", "SendGradient",
-    "SelectColumns", "PackComplement", "AccumulateOnHost", "AccumulateOnDevice", "UploadComplement",
+    "Forward", "Backward", "FinishGradient", "SaveBoundary", "LoadBoundary", "SaveActivations",
+    "LoadActivations", "WriteBoundary", "ReadBoundary", "SendGradient", "SelectColumns",
+    "PackComplement", "AccumulateOnHost", "AccumulateOnDevice", "UploadComplement",
     "ScatterComplement", "MoveOwnership", "NormPart", "JoinNorm", "SendScalars", "UpdateOnDevice",
     "UpdateOnHost"};
-static_assert(static_cast<std::size_t>(TaskKind::UpdateOnHost) == 25);
+static_assert(static_cast<std::size_t>(TaskKind::UpdateOnHost) == 29);
 
 constexpr std::array<std::string_view, kLanes> kLaneNames = {
-    "Compute", "CopyIn", "CopyOut", "Host", "DiskIn", "DiskOut", "DiskWeights"};
+    "Compute", "CopyIn", "CopyOut", "Host", "DiskIn", "DiskOut", "DiskWeights", "DiskBoundaries"};
 constexpr std::array<std::string_view, 3> kTierNames = {"device", "pinned host", "disk"};
 constexpr std::array<std::string_view, 3> kPartNames = {"", " urgent", " complement"};
 

@@ -122,6 +122,9 @@ Result<OffloadPolicy> makePolicy(
         return Status::error(ErrorKind::InvalidArgument,
             "policy options weights-on-disk and gradients-on-disk: both live on disk only where "
             "state does; make disk-share as large");
+    if (numbers.homes.boundary == Tier::Device && numbers.homes.boundariesOnDisk > 0.0)
+        return Status::error(ErrorKind::InvalidArgument,
+            "policy option boundaries-on-disk: they come from the host; write boundary=host");
     MR_TRY(checkMagnitude(numbers, options));
     OffloadPolicy policy;
     policy.name = row->name;

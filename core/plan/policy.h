@@ -56,6 +56,8 @@ struct GroupPlacement {
     double diskShare = 0.0;          // of the host's part: its moments and low half live on disk
     double weightsOnDisk = 0.0;      // of that part: its weights as well, at most as much as that
     double gradientsOnDisk = 0.0;    // and its finished gradients: the same
+    double boundariesOnDisk = 0.0;   // of the micro-batches' boundaries whose home is the host
+    double activationsOnHost = 0.0;  // of a block's micro-batches: not made again for backward
 };
 
 class Placement

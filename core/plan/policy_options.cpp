@@ -25,19 +25,20 @@ std::string namesOf(unsigned takes)
         names += ", urgent, interval, select, overlap, energy, host-clock, host-lr";
     names += ", state";
     if ((takes & kHomes) != 0)
-        names += ", weights-on-device, state-on-device, boundary, turns";
+        names += ", weights-on-device, state-on-device, boundary, activations-on-host, turns";
     if ((takes & kDisk) != 0)
-        names += ", disk-share, weights-on-disk, gradients-on-disk, verify";
+        names += ", disk-share, weights-on-disk, gradients-on-disk, boundaries-on-disk, verify";
     return names;
 }
 
 Status refuseOption(const OptionTaker& taker, const std::string& option)
 {
     std::string why = "is not known";
-    constexpr std::array<std::string_view, 20> kKnown = {"late", "device-share", "tile", "warmup",
+    constexpr std::array<std::string_view, 22> kKnown = {"late", "device-share", "tile", "warmup",
         "accumulate-on", "urgent", "interval", "select", "overlap", "energy", "host-clock",
         "host-lr", "weights-on-device", "state-on-device", "boundary", "turns", "disk-share",
-        "weights-on-disk", "gradients-on-disk", "verify"};
+        "weights-on-disk", "gradients-on-disk", "boundaries-on-disk", "activations-on-host",
+        "verify"};
     if (std::find(kKnown.begin(), kKnown.end(), option) != kKnown.end())
         why = "is not of this policy";
     return Status::error(ErrorKind::InvalidArgument, "policy option '" + option + "' " + why +
@@ -208,12 +209,14 @@ double* shareOf(const OptionTaker& taker, const std::string& option, PolicyNumbe
         Takes takes;
         double* number;
     };
-    const std::array<Share, 5> shares = {{
+    const std::array<Share, 7> shares = {{
         {"late", kLate, &numbers.lateShare},
         {"device-share", kDeviceShare, &numbers.deviceShare},
         {"disk-share", kDisk, &numbers.diskShare},
         {"weights-on-disk", kDisk, &numbers.homes.weightsOnDisk},
         {"gradients-on-disk", kDisk, &numbers.homes.gradientsOnDisk},
+        {"boundaries-on-disk", kDisk, &numbers.homes.boundariesOnDisk},
+        {"activations-on-host", kHomes, &numbers.homes.activationsOnHost},
     }};
     for (const Share& share : shares)
         if (share.option == option && (taker.takes & share.takes) != 0)

@@ -28,6 +28,7 @@ constexpr std::size_t kDiskOutRow = 7; // after what earlier programs had
 constexpr std::string_view kWaitPrefix = "waits for ";
 constexpr std::string_view kDataWait = "waits for data";
 constexpr std::string_view kDiskWrite = "WriteToDisk";
+constexpr std::string_view kBoundaryWrite = "WriteBoundary"; // on a lane that reads, too
 
 struct LaneName {
     std::string_view name;
@@ -38,7 +39,8 @@ constexpr std::array kLaneNames = {LaneName{"Compute", TimelineLane::Compute},
     LaneName{"Host", TimelineLane::Host}, LaneName{"DiskIn", TimelineLane::DiskIn},
     LaneName{"DiskOut", TimelineLane::DiskOut},
     LaneName{"DiskWeights", TimelineLane::DiskIn}, // one row for all that is read
-    LaneName{"Disk", TimelineLane::DiskIn}};       // of earlier programs, for reads and writes
+    LaneName{"DiskBoundaries", TimelineLane::DiskIn},
+    LaneName{"Disk", TimelineLane::DiskIn}}; // of earlier programs, for reads and writes
 
 std::string textOf(const Json& object, const char* key)
 {
@@ -108,7 +110,8 @@ void readWait(TimelineSpan& span, const Json& args, const std::string& name)
     if (name.starts_with(kWaitPrefix))
         span.task = name.substr(kWaitPrefix.size());
     if (const auto lane = laneOf(textOf(args, "lane"))) {
-        span.lane = span.task == kDiskWrite ? TimelineLane::DiskOut : *lane;
+        const bool writes = span.task == kDiskWrite || span.task == kBoundaryWrite;
+        span.lane = writes ? TimelineLane::DiskOut : *lane;
         span.cause = causeOf(span.lane);
     }
 }

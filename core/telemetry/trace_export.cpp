@@ -31,9 +31,9 @@ std::size_t rowOf(const TraceEvent& event)
 {
     switch (event.kind) {
     case SpanKind::Task:
-        if (event.lane == Lane::DiskOut)
+        if (isDiskWrite(event.task))
             return kDiskOutRow;
-        return std::min(static_cast<std::size_t>(event.lane), kDiskInRow); // DiskWeights, too
+        return std::min(static_cast<std::size_t>(event.lane), kDiskInRow); // all that is read
     case SpanKind::Stall:
         return kWaitsRow;
     case SpanKind::BatchWait:

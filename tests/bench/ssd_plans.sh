@@ -27,18 +27,20 @@ row() {
         --disk-path "$scratch" --disk-space 2000GB --json "$@" || true)
     awk -v model="$model" -v name="$name" -v fits="$(sed -n 's/.*"fits":\([a-z]*\).*/\1/p' <<<"$plan")" \
         -v weights="$(kind 'weights on disk')" -v gradients="$(kind 'gradients on disk')" -v state="$(kind 'state on disk')" \
+        -v boundaries="$(kind 'boundaries on disk')" \
         -v onhost="$(tier host)" -v ondevice="$(tier device)" -v ondisk="$(tier disk)" \
         -v read="$(field disk_read_bytes_per_step)" -v wrote="$(field disk_write_bytes_per_step)" \
         -v p="$(field parameters)" 'BEGIN {
-        printf "| %s | %s | %s | %.0f, %.0f, %.0f %% | %.1f | %.1f | %.0f | %.0f / %.0f | %.1f / %.1f |\n", model, name,
-            fits == "true" ? "yes" : "no", 50 * weights / p, 50 * gradients / p, 10 * state / p, onhost / 1e9,
+        printf "| %s | %s | %s | %.0f, %.0f, %.0f %% | %.1f | %.1f | %.1f | %.0f | %.0f / %.0f | %.1f / %.1f |\n", model, name,
+            fits == "true" ? "yes" : "no", 50 * weights / p, 50 * gradients / p, 10 * state / p, boundaries / 1e9, onhost / 1e9,
             ondevice / 1e9, ondisk / 1e9, read / 1e9, wrote / 1e9, read / p, wrote / p }'
 }
 
-echo "| model | host GB | fits | of weights, gradients, state on disk | host GB planned | device GB | disk GB | read / written GB a step | bytes a parameter |"
-echo "|---|---|---|---|---|---|---|---|---|"
+echo "| model | host GB | fits | of weights, gradients, state on disk | activations on disk GB | host GB planned | device GB | disk GB | read / written GB a step | bytes a parameter |"
+echo "|---|---|---|---|---|---|---|---|---|---|"
 for model in 7b 13b 70b; do
-    row "$model" "all on disk" 120GB --policy-option weights-on-disk=1 --policy-option gradients-on-disk=1
+    row "$model" "all on disk" 120GB --policy-option weights-on-disk=1 --policy-option gradients-on-disk=1 \
+        --policy-option boundaries-on-disk=1
     for host in 32 64 128; do
         row "$model" "$host" "$((host - 4))GB" # a PC keeps 4 GB for itself
     done

@@ -68,8 +68,10 @@ done
 row "ssd-vertical, half on disk" ssd-vertical --policy-option disk-share=0.5 --policy-option tile=16MiB --disk-path "$scratch"
 row "ssd-vertical, weights too" ssd-vertical --policy-option weights-on-disk=1 --policy-option tile=16MiB --disk-path "$scratch"
 row "ssd-vertical, all on disk" ssd-vertical --policy-option weights-on-disk=1 --policy-option gradients-on-disk=1 --policy-option tile=16MiB --disk-path "$scratch"
+row "ssd-vertical, activations too" ssd-vertical --policy-option weights-on-disk=1 --policy-option gradients-on-disk=1 --policy-option boundaries-on-disk=1 --policy-option tile=16MiB --disk-path "$scratch"
 row "ssd-vertical, no clipping" ssd-vertical --clip 0 --policy-option tile=16MiB --disk-path "$scratch"
 row "ssd-vertical, all on disk, no clipping" ssd-vertical --clip 0 --policy-option weights-on-disk=1 --policy-option gradients-on-disk=1 --policy-option tile=16MiB --disk-path "$scratch"
+row "ssd-vertical, activations too, no clipping" ssd-vertical --clip 0 --policy-option weights-on-disk=1 --policy-option gradients-on-disk=1 --policy-option boundaries-on-disk=1 --policy-option tile=16MiB --disk-path "$scratch"
 row "the same, micro-batch by micro-batch" ssd-vertical --clip 0 --policy-option weights-on-disk=1 --policy-option gradients-on-disk=1 --policy-option order=by-microbatch --policy-option tile=16MiB --disk-path "$scratch"
 row "resident, no clipping" resident --clip 0 --policy-option order=by-layer-flip
 row "ssd-vertical, compact state" ssd-vertical --policy-option state=compact --policy-option tile=16MiB --disk-path "$scratch"

@@ -39,6 +39,8 @@ constexpr std::array kKinds = {
     Kind{"state on disk", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Optimizer state on the disk"), 1},
     Kind{"weights on disk", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Weights on the disk"), 0},
     Kind{"gradients on disk", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Gradients on the disk"), 2},
+    Kind{"boundaries on disk", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Layer inputs on the disk"),
+        7},
     Kind{"upload landing", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Landing of uploads"), 5},
     Kind{"urgent state", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "State of urgent columns"), 1},
     Kind{"urgent gradients", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Gradients of urgent columns"),

@@ -41,7 +41,8 @@ std::size_t hostBytesOf(const Options& options)
     return setup.memory.bytes(Tier::PinnedHost);
 }
 
-const Options kAllOnDisk = {{"weights-on-disk", "1"}, {"gradients-on-disk", "1"}};
+const Options kAllOnDisk = {
+    {"weights-on-disk", "1"}, {"gradients-on-disk", "1"}, {"boundaries-on-disk", "1"}};
 
 RunSetup chosen(RunSetup setup)
 {
@@ -65,6 +66,11 @@ double weightsOf(const RunSetup& setup)
 double gradientsOf(const RunSetup& setup)
 {
     return shareOf(setup, "gradients-on-disk", 0.0);
+}
+
+double boundariesOf(const RunSetup& setup)
+{
+    return shareOf(setup, "boundaries-on-disk", 0.0);
 }
 
 class TestDiskChoice : public QObject
@@ -141,6 +147,55 @@ private slots:
         QVERIFY(setup.limit.find("host memory: needs") != std::string::npos);
         QCOMPARE(weightsOf(setup), 1.0);
         QCOMPARE(gradientsOf(setup), 1.0);
+    }
+
+    // Of many micro-batches boundaries are the most. They leave the host after state, and before
+    // gradients and weights.
+    void boundariesLeaveBeforeGradientsAndWeights()
+    {
+        const auto setupWith = [](std::size_t hostBytes) {
+            RunSetup setup = setupOf(hostBytes, "ssd-vertical");
+            setup.shape.boundaryBytes = 100'000;
+            setup.step.microBatches = 16;
+            return setup;
+        };
+        const auto needed = [&](const Options& options) {
+            RunSetup setup = setupWith(0);
+            for (const auto& [option, value] : options)
+                setup.spec.policyOptions.insert_or_assign(option, value);
+            if (!planWith(setup, {"ssd-vertical", setup.spec.policyOptions, true}).ok())
+                qFatal("no plan");
+            return setup.memory.bytes(Tier::PinnedHost);
+        };
+        const std::size_t least = needed(kAllOnDisk);
+        const std::size_t withBoundaries = needed({{"boundaries-on-disk", "1"}});
+        const std::size_t most = needed({});
+        QVERIFY(most - withBoundaries > 10'000'000); // seven layers of 16 micro-batches are 11 MB
+        QVERIFY(withBoundaries - least > 3'000'000);
+
+        const RunSetup few = chosen(setupWith((most + withBoundaries) / 2));
+        QVERIFY(few.limit.empty());
+        QVERIFY(boundariesOf(few) > 0.4 && boundariesOf(few) < 0.6);
+        QCOMPARE(gradientsOf(few), 0.0);
+        QCOMPARE(weightsOf(few), 0.0);
+        const RunSetup some = chosen(setupWith((withBoundaries + least) / 2));
+        QVERIFY(some.limit.empty());
+        QCOMPARE(boundariesOf(some), 1.0);
+        QVERIFY(gradientsOf(some) > 0.0);
+        const RunSetup all = chosen(setupWith(least));
+        QVERIFY(all.limit.empty());
+        QCOMPARE(boundariesOf(all), 1.0);
+        QCOMPARE(weightsOf(all), 1.0);
+        QVERIFY(some.diskTraffic.readBytes < all.diskTraffic.readBytes);
+        QVERIFY(few.diskTraffic.readBytes < some.diskTraffic.readBytes);
+    }
+
+    void boundariesOfTheDeviceStayThere()
+    {
+        const RunSetup setup =
+            chosen(setupOf(hostBytesOf(kAllOnDisk), "ssd-vertical", {{"boundary", "device"}}));
+        QCOMPARE(setup.spec.policyOptions.count("boundaries-on-disk"), std::size_t{0});
+        QCOMPARE(weightsOf(setup), 1.0);
     }
 
     // `auto` takes the disk where streaming does not fit, and leaves in memory what has room.

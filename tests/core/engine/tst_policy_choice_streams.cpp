@@ -110,6 +110,36 @@ private slots:
         QCOMPARE(setup.spec.policyOptions.at("weights-on-device"), std::string("0.25"));
     }
 
+    // The device makes them again in a tenth of a second; the link brings them in 2 ms, or in 0.2
+    // s.
+    void activationsAreKeptWhereThatPays_data()
+    {
+        QTest::addColumn<double>("linkRate");
+        QTest::addColumn<bool>("pays");
+        QTest::newRow("a fast link") << 1e6 << true;
+        QTest::newRow("a slow link") << 1e4 << false;
+    }
+
+    void activationsAreKeptWhereThatPays()
+    {
+        QFETCH(const double, linkRate);
+        QFETCH(const bool, pays);
+        RunSetup asked = setupOf(1e9, {});
+        constexpr std::size_t kSaved = 2000;
+        asked.shape.savedBytesPerBlock = kSaved;
+        asked.budget.deviceBytes += 2 * kSaved;
+        asked.step.microBatches = 2;
+        asked.rates.block = {0.1, 0.2, 0.1};
+        asked.rates.hostToDeviceBytesPerSecond = linkRate;
+        asked.rates.deviceToHostBytesPerSecond = linkRate;
+        const RunSetup setup = chosen(std::move(asked));
+
+        QCOMPARE(setup.spec.policy, std::string("streamed"));
+        QCOMPARE(setup.spec.policyOptions.count("activations-on-host") > 0, pays);
+        QCOMPARE(setup.memory.bytes(Tier::PinnedHost, MemoryUse::Activations),
+            pays ? 8 * 2 * kSaved : std::size_t{0});
+    }
+
     // What was chosen stays chosen: the record has the number.
     void aBalancedShareIsWrittenDown()
     {

@@ -96,6 +96,39 @@ private slots:
         QCOMPARE(sheet.steps(), 1);
     }
 
+    // Steps that keep some activations on the host show both kinds of backward, so what making them
+    // again adds is no longer taken from before.
+    void whatRecomputingAddsIsSeenWhereSomeIsKept()
+    {
+        const ModelShape shape = smallShape(3);
+        const OffloadPolicy policy = policyWith("streamed", {{"activations-on-host", "0.5"}});
+        Result<BuiltStep> built = buildPlan(specOf(1, 3), {}, shape, endless(), {}, policy);
+        QVERIFY(built.ok());
+        const StepPlan& plan = built.value().plan;
+        Feedback rates = truth();
+        rates.block.recompute = 0.004;
+        std::vector<Interval> times = timesOf(plan, shape, rates);
+        int kept = 0;
+        for (std::size_t i = 0; i < plan.tasks.size(); ++i) {
+            if (plan.tasks[i].kind != TaskKind::Backward || !plan.keepsActivations(plan.tasks[i]))
+                continue;
+            times[i].endNs = times[i].beginNs + 9'000'000;
+            ++kept;
+        }
+        QCOMPARE(kept, 3 * 2); // two of three micro-batches
+        RateSheet sheet;
+
+        sheet.read(plan, times, {shape, Precision::BF16, true});
+
+        Feedback known;
+        known.block = {0.0, 0.0, 0.1};
+        const Feedback seen = sheet.rates(known);
+        COMPARE_RATE(seen.block.backward, 0.009);
+        COMPARE_RATE(seen.block.recompute, 0.004);
+        sheet.clear();
+        QCOMPARE(sheet.rates(known).block.recompute, 0.1);
+    }
+
     // A forward of a block has 100 flops, its backward 200, so their flops per second differ; the
     // median is one of the two.
     void flopsAreThoseOfBlocks()

@@ -306,6 +306,9 @@ private slots:
         GroupPlacement onDisk = stays;
         onDisk.weights = Tier::Disk;
         QVERIFY(refusal({stays, onDisk, stays}).find("on disk") != std::string::npos);
+        GroupPlacement waits = stays;
+        waits.boundariesOnDisk = 0.5;
+        QVERIFY(refusal({stays, waits, stays}).find("stay on the device") != std::string::npos);
     }
 };
 

@@ -53,6 +53,12 @@ std::vector<OffloadPolicy> policiesToMutate(const std::string& order)
         }
         for (OffloadPolicy& policy : streamedShares(common))
             policies.push_back(std::move(policy));
+        for (const char* share : {"0.5", "1"}) { // of activations that wait on disk
+            std::map<std::string, std::string> options = common;
+            options["disk-share"] = "0";
+            options["boundaries-on-disk"] = share;
+            policies.push_back(policyWith("ssd-vertical", options));
+        }
         for (const char* boundary : {"host", "device"}) {
             std::map<std::string, std::string> options = common;
             options["boundary"] = boundary;

@@ -121,6 +121,29 @@ private slots:
         QCOMPARE(timeline.spans[4].source, -1);
     }
 
+    // One lane takes both ways; its reads are shown with all that is read, its writes with all that
+    // is written.
+    void activationsOnDiskAreShownByTheirDirection()
+    {
+        const std::vector<TraceEvent> spans = {span(SpanKind::Task, Lane::Compute, 0, 10),
+            span(SpanKind::Task, Lane::DiskBoundaries, 10, 40, TaskKind::WriteBoundary),
+            span(SpanKind::Stall, Lane::DiskBoundaries, 20, 40, TaskKind::WriteBoundary),
+            span(SpanKind::Task, Lane::DiskBoundaries, 50, 100, TaskKind::ReadBoundary),
+            span(SpanKind::Stall, Lane::DiskBoundaries, 90, 100, TaskKind::ReadBoundary)};
+
+        const StepTimeline timeline = timelineFromTrace(toChromeTrace(spans)).value();
+
+        QCOMPARE(timeline.spans.size(), spans.size());
+        QVERIFY(timeline.spans[1].lane == TimelineLane::DiskOut);
+        QVERIFY(timeline.spans[2].lane == TimelineLane::DiskOut);
+        QCOMPARE(timeline.spans[2].source, 1);
+        QVERIFY(timeline.spans[3].lane == TimelineLane::DiskIn);
+        QVERIFY(timeline.spans[4].lane == TimelineLane::DiskIn);
+        QCOMPARE(timeline.spans[4].source, 3);
+        for (const std::size_t wait : {2U, 4U})
+            QVERIFY(timeline.spans[wait].cause == StallCause::Disk);
+    }
+
     void readsAndWritesOfTheDiskComeBackOnLanesOfTheirOwn()
     {
         const std::vector<TraceEvent> spans = {span(SpanKind::Task, Lane::Compute, 0, 10),

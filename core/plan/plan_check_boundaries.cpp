@@ -1,0 +1,273 @@
+// Activations between layers whose home is the host or the disk: there when a layer reads them, and
+// no place on the device, on the host or on disk filled again while it is needed.
+
+#include "core/plan/boundary_homes.h"
+#include "core/plan/disk_cuts.h"
+#include "core/plan/plan_check.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace mr {
+
+namespace {
+
+bool isWork(const Task& task)
+{
+    return task.kind == TaskKind::Forward || task.kind == TaskKind::Backward;
+}
+
+// Places of those on their way between disk and device come behind all others.
+int firstStage(const StepPlan& plan)
+{
+    return plan.diskSlots + plan.weightStages + plan.gradientStages;
+}
+
+BoundaryHomes homesOf(const PlanUnderCheck& check)
+{
+    const bool saves =
+        check.plan.savesBoundaries && check.plan.microBatches > 0 && check.isTraining();
+    if (!saves)
+        return {};
+    std::vector<double> shares;
+    for (const GroupAnswers& answers : check.plan.answers)
+        shares.push_back(answers.boundariesOnDisk);
+    return boundaryHomes(*check.policy.traversal, check.plan.microBatches, shares);
+}
+
+class BoundaryCheck
+{
+public:
+    explicit BoundaryCheck(const PlanUnderCheck& check)
+        : m_check(check)
+        , m_homes(homesOf(check))
+        , m_head(check.shape.layers() - 1)
+        , m_device(2 * static_cast<std::size_t>(check.plan.inFlight))
+        , m_home(static_cast<std::size_t>(check.plan.inFlight * check.shape.layers()))
+        , m_stages(static_cast<std::size_t>(m_homes.stages))
+    {
+    }
+
+    Status run()
+    {
+        const StepPlan& plan = m_check.plan;
+        if (plan.boundaryStages != m_homes.stages)
+            return m_check.broken(
+                PlanRule::BoundaryAtHand, "it has other places than its answers need");
+        for (TaskIndex i = 0; i < plan.tasks.size(); ++i)
+            MR_TRY(visit(i));
+        return {};
+    }
+
+private:
+    struct Place {
+        int layer = -1; // whose output it is
+        MicroBatch micro{-1};
+        MaybeTask writer; // a layer or a load; at home: what brought it there
+        MaybeTask reader; // a layer, the last; at home: what took it from there
+        MaybeTask save;
+
+        bool holds(int output, MicroBatch of) const { return layer == output && micro == of; }
+        bool holds(const Task& task) const { return holds(task.group.value, task.micro); }
+    };
+    // Of the host, on the way between device and disk.
+    struct Stage {
+        MaybeTask filled; // by a save or a read
+        MaybeTask moved;  // on, to disk or to the device
+    };
+
+    Status visit(TaskIndex index)
+    {
+        const Task& task = m_check.at(index);
+        if (isWork(task))
+            return m_check.plan.savesBoundaries ? compute(index) : Status();
+        switch (task.kind) {
+        case TaskKind::SaveBoundary:
+            return save(index);
+        case TaskKind::LoadBoundary:
+            return load(index);
+        case TaskKind::WriteBoundary:
+            return write(index);
+        case TaskKind::ReadBoundary:
+            return read(index);
+        default:
+            return {};
+        }
+    }
+
+    Place& onDevice(int layer, MicroBatch micro)
+    {
+        return m_device[static_cast<std::size_t>(
+            2 * (micro.value % m_check.plan.inFlight) + layer % 2)];
+    }
+
+    Place& homeOf(const Task& task)
+    {
+        return m_home[static_cast<std::size_t>(
+            (task.micro.value % m_check.plan.inFlight) * m_check.shape.layers() +
+            task.group.value)];
+    }
+
+    bool isOnDisk(const Task& task) const
+    {
+        return m_homes.tileOf(task.group.value, task.micro.value % m_check.plan.inFlight) >= 0;
+    }
+
+    Stage& stageOf(const Task& task)
+    {
+        return m_stages[static_cast<std::size_t>(task.stage - firstStage(m_check.plan))];
+    }
+
+    // It names a place between device and disk if, and only if, its home is the disk.
+    Status needStage(TaskIndex index) const
+    {
+        const Task& task = m_check.at(index);
+        const int stage = task.stage - firstStage(m_check.plan);
+        if (!isOnDisk(task))
+            return task.stage < 0 ? Status()
+                                  : missing(index, "its home is the host, and it names a place");
+        const bool isThere = stage >= 0 && stage < m_homes.stages;
+        return isThere ? Status() : missing(index, "there is no such place");
+    }
+
+    bool isOver(const MaybeTask& task, TaskIndex index) const
+    {
+        return !task || m_check.isBefore(*task, index);
+    }
+
+    Status compute(TaskIndex index)
+    {
+        const Task& task = m_check.at(index);
+        const int layer = task.group.value;
+        if (layer > 0) {
+            Place& input = onDevice(layer - 1, task.micro);
+            if (!input.holds(layer - 1, task.micro) || !isOver(input.writer, index))
+                return missing(index, "the output of the layer before may not be there");
+            input.reader = index;
+        }
+        if (task.kind == TaskKind::Backward || layer == m_head)
+            return {};
+        return fill(index, layer);
+    }
+
+    // Something else was in the place: all that needed it must be over.
+    Status fill(TaskIndex index, int layer)
+    {
+        const Task& task = m_check.at(index);
+        Place& place = onDevice(layer, task.micro);
+        if (!isOver(place.writer, index) || !isOver(place.reader, index) ||
+            !isOver(place.save, index))
+            return m_check.broken(
+                PlanRule::SlotAfterLastReader, index, "what is there may still be read or copied");
+        place = {layer, task.micro, index, {}, {}};
+        return {};
+    }
+
+    // The same of a place between device and disk: what was in it has gone on.
+    Status fillStage(TaskIndex index)
+    {
+        Stage& stage = stageOf(m_check.at(index));
+        if (stage.filled && !m_check.isBefore(stage.moved, index))
+            return m_check.broken(PlanRule::SlotAfterLastReader, index,
+                "task " + std::to_string(*stage.filled) + " brought what may still be needed");
+        stage = {index, {}};
+        return {};
+    }
+
+    // What a task of this kind brought to the stage, of the same layer and micro-batch.
+    bool isStaged(TaskIndex index, TaskKind kind)
+    {
+        const Task& task = m_check.at(index);
+        const Stage& stage = stageOf(task);
+        if (!stage.filled || stage.moved || !m_check.isBefore(*stage.filled, index))
+            return false;
+        const Task& filler = m_check.at(*stage.filled);
+        return filler.kind == kind && filler.group == task.group && filler.micro == task.micro;
+    }
+
+    Status save(TaskIndex index)
+    {
+        const Task& task = m_check.at(index);
+        Place& place = onDevice(task.group.value, task.micro);
+        if (!place.holds(task) || !place.writer || !isOver(place.writer, index))
+            return missing(index, "it may not be written yet");
+        place.save = index;
+        MR_TRY(needStage(index));
+        return isOnDisk(task) ? fillStage(index) : fillHome(index, "copied to the device");
+    }
+
+    // What was at home has been taken from there.
+    Status fillHome(TaskIndex index, const std::string& what)
+    {
+        const Task& task = m_check.at(index);
+        Place& home = homeOf(task);
+        if (home.writer && !m_check.isBefore(home.reader, index))
+            return m_check.broken(PlanRule::HostBytes, index, "what is there may still be " + what);
+        home = {task.group.value, task.micro, index, {}, {}};
+        return {};
+    }
+
+    Status write(TaskIndex index)
+    {
+        MR_TRY(needDisk(index));
+        if (!isStaged(index, TaskKind::SaveBoundary))
+            return missing(index, "it may not be saved yet");
+        stageOf(m_check.at(index)).moved = index;
+        return fillHome(index, "read from disk");
+    }
+
+    Status read(TaskIndex index)
+    {
+        MR_TRY(needDisk(index));
+        Place& home = homeOf(m_check.at(index));
+        if (!home.holds(m_check.at(index)) || !isOver(home.writer, index))
+            return missing(index, "it may not be on disk yet");
+        home.reader = index;
+        return fillStage(index);
+    }
+
+    Status needDisk(TaskIndex index) const
+    {
+        MR_TRY(needStage(index));
+        return isOnDisk(m_check.at(index)) ? Status() : missing(index, "its home is the host");
+    }
+
+    Status load(TaskIndex index)
+    {
+        const Task& task = m_check.at(index);
+        MR_TRY(needStage(index));
+        if (isOnDisk(task)) {
+            if (!isStaged(index, TaskKind::ReadBoundary))
+                return missing(index, "it may not have come from disk");
+            stageOf(task).moved = index;
+            return fill(index, task.group.value);
+        }
+        Place& home = homeOf(task);
+        if (!home.holds(task) || !isOver(home.writer, index))
+            return missing(index, "it may not be saved yet");
+        home.reader = index;
+        return fill(index, task.group.value);
+    }
+
+    Status missing(TaskIndex index, const char* why) const
+    {
+        return m_check.broken(PlanRule::BoundaryAtHand, index, why);
+    }
+
+    const PlanUnderCheck& m_check;
+    const BoundaryHomes m_homes;
+    const int m_head;
+    std::vector<Place> m_device; // by micro-batch in flight, then layer's parity
+    std::vector<Place> m_home;   // by micro-batch in flight, then layer: on the host or on disk
+    std::vector<Stage> m_stages;
+};
+
+} // namespace
+
+Status checkBoundaries(const PlanUnderCheck& check)
+{
+    return BoundaryCheck(check).run();
+}
+
+} // namespace mr
