@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
+#include <vector>
 
 namespace mr {
 namespace {
@@ -27,13 +29,29 @@ bool fitsHost(const RunSetup& setup, const Options& options)
     return memory.ok() && memory.value().bytes(Tier::PinnedHost) <= setup.budget.hostBytes;
 }
 
+// Do updates follow their gradients? Then those of what is not late are never on disk.
+bool followGradients(const RunSetup& setup, const Options& options)
+{
+    auto policy = makePolicy(kDiskPolicy, options);
+    return policy.ok() && updatesFollowGradients(policy.value(), setup.step, false);
+}
+
+// Shares that are set together.
+using Shares = std::vector<std::string>;
+
+void setTo(Options& options, const Shares& shares, int parts)
+{
+    for (const std::string& share : shares)
+        options[share] = shareText(parts);
+}
+
 // The smallest share of `what` that fits, where all of it does. More on disk needs less memory.
-int smallestShare(const RunSetup& setup, Options options, const std::string& what)
+int smallestShare(const RunSetup& setup, Options options, const Shares& what)
 {
     int fits = kParts;
     for (int low = 0; low < fits;) {
         const int middle = (low + fits) / 2;
-        options[what] = shareText(middle);
+        setTo(options, what, middle);
         if (fitsHost(setup, options))
             fits = middle;
         else
@@ -42,9 +60,27 @@ int smallestShare(const RunSetup& setup, Options options, const std::string& wha
     return fits;
 }
 
-// In the order in which they come back to memory.
 constexpr std::array<const char*, 3> kShares = {
     "weights-on-disk", "gradients-on-disk", "disk-share"};
+
+// In the order in which they come back to memory, but for what was said.
+std::vector<Shares> inOrder(const Options& said, bool follow)
+{
+    std::vector<Shares> order;
+    const auto add = [&](Shares shares) {
+        std::erase_if(shares, [&](const std::string& share) { return said.count(share) > 0; });
+        if (!shares.empty())
+            order.push_back(std::move(shares));
+    };
+    add({kShares[0]});
+    if (follow && said.count(kShares[2]) == 0) {
+        add({kShares[2], kShares[1]});
+        return order;
+    }
+    add({kShares[1]});
+    add({kShares[2]});
+    return order;
+}
 
 Options fitted(const RunSetup& setup, Options options)
 {
@@ -54,11 +90,9 @@ Options fitted(const RunSetup& setup, Options options)
         options.insert({share, most == said.end() ? "1" : most->second});
     if (!fitsHost(setup, options))
         return options;
-    for (const char* share : kShares) {
-        if (said.count(share) > 0)
-            continue;
-        const int parts = smallestShare(setup, options, share);
-        options[share] = shareText(parts);
+    for (const Shares& shares : inOrder(said, followGradients(setup, options))) {
+        const int parts = smallestShare(setup, options, shares);
+        setTo(options, shares, parts);
         if (parts > 0)
             break;
     }

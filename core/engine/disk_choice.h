@@ -4,7 +4,8 @@
 // element) each saves 4, because they are read for forward, backward and their update and written
 // once; of gradients (2) and state (10, BF16) each saves 2, one read and one write. So weights
 // leave last; of the others gradients, because what is left then is read and written in one piece.
-// Shares change no number.
+// Where updates follow their gradients, those pass by the disk (DiskSends) but for what is late, so
+// state comes back before them, and they with it. Shares change no number.
 //
 // Threads  Pure.
 

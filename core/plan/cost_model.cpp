@@ -150,6 +150,7 @@ std::int64_t copyBytes(
         return static_cast<std::int64_t>(shape.batchBytes);
     case TaskKind::FetchWeights:
     case TaskKind::SendGradient:
+    case TaskKind::SendWeights:
         return (task.part == Part::All ? task.elementCount : complement()) * elementBytes;
     case TaskKind::UploadComplement:
         return complement() * elementBytes;
@@ -198,22 +199,21 @@ std::int64_t diskBytes(
     const DiskParts parts{plan.stateCodec, precision == Precision::BF16};
     const auto group = static_cast<std::size_t>(task.group.value);
     const HostCuts cuts = hostCuts(plan.answers[group], shape.groups[group].elements);
-    const auto bytes = [&](DiskRegion region, bool isThere) {
+    const DiskRange tile = diskRangeAt(cuts, task.firstElement, task.elementCount, sendsOf(plan));
+    const auto bytes = [&](DiskRegion region, bool moves) {
         const std::size_t all = diskPages(diskRegionBytes(parts, region, task.elementCount));
-        return isThere ? static_cast<std::int64_t>(all) : 0;
+        return moves && tile.has(region) ? static_cast<std::int64_t>(all) : 0;
     };
-    const std::int64_t weights = bytes(DiskRegion::Weights, task.firstElement >= cuts.weightsFirst);
-    const std::int64_t gradient =
-        bytes(DiskRegion::Gradient, task.firstElement >= cuts.gradientsFirst);
+    const auto read = [&](DiskRegion region) { return bytes(region, tile.isRead(region)); };
     switch (task.kind) {
     case TaskKind::ReadFromDisk:
-        return bytes(DiskRegion::State, true) + weights + gradient;
+        return read(DiskRegion::State) + read(DiskRegion::Weights) + read(DiskRegion::Gradient);
     case TaskKind::WriteToDisk:
-        return bytes(DiskRegion::State, true) + weights;
+        return bytes(DiskRegion::State, true) + bytes(DiskRegion::Weights, true);
     case TaskKind::ReadWeights:
-        return weights;
+        return bytes(DiskRegion::Weights, true);
     case TaskKind::SpillGradient:
-        return gradient;
+        return bytes(DiskRegion::Gradient, true);
     default:
         return 0;
     }

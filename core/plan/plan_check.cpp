@@ -56,6 +56,7 @@ std::uint8_t lanesOf(TaskKind kind)
     case TaskKind::StoreState:
     case TaskKind::SaveBoundary:
     case TaskKind::SendGradient:
+    case TaskKind::SendWeights:
     case TaskKind::SendScalars:
     case TaskKind::SelectColumns:
         return bit(Lane::CopyOut);

@@ -6,13 +6,13 @@ namespace mr {
 
 namespace {
 
-constexpr std::array<std::string_view, 26> kKindNames = {"FetchBatch", "ReadFromDisk",
+constexpr std::array<std::string_view, 27> kKindNames = {"FetchBatch", "ReadFromDisk",
     "WriteToDisk", "ReadWeights", "SpillGradient", "FetchWeights", "FetchState", "StoreState",
     "Forward", "Backward", "FinishGradient", "SaveBoundary", "LoadBoundary", "SendGradient",
-    "SelectColumns", "PackComplement", "AccumulateOnHost", "AccumulateOnDevice", "UploadComplement",
-    "ScatterComplement", "MoveOwnership", "NormPart", "JoinNorm", "SendScalars", "UpdateOnDevice",
-    "UpdateOnHost"};
-static_assert(static_cast<std::size_t>(TaskKind::UpdateOnHost) == 25);
+    "SendWeights", "SelectColumns", "PackComplement", "AccumulateOnHost", "AccumulateOnDevice",
+    "UploadComplement", "ScatterComplement", "MoveOwnership", "NormPart", "JoinNorm", "SendScalars",
+    "UpdateOnDevice", "UpdateOnHost"};
+static_assert(static_cast<std::size_t>(TaskKind::UpdateOnHost) == 26);
 
 constexpr std::array<std::string_view, kLanes> kLaneNames = {
     "Compute", "CopyIn", "CopyOut", "Host", "DiskIn", "DiskOut", "DiskWeights"};

@@ -28,6 +28,7 @@ RunSetup setupOf(std::size_t hostBytes, const std::string& policy, const Options
     for (GroupShape& group : setup.shape.groups)
         group.elements = 100'000;
     setup.step.microBatches = 1;
+    setup.step.clipNorm = 1.0;
     setup.budget = endless();
     setup.budget.hostBytes = hostBytes;
     return setup;
@@ -141,6 +142,36 @@ private slots:
         QVERIFY(setup.limit.find("host memory: needs") != std::string::npos);
         QCOMPARE(weightsOf(setup), 1.0);
         QCOMPARE(gradientsOf(setup), 1.0);
+    }
+
+    // Gradients that their updates follow cost the disk nothing, so state has the memory first.
+    void whereNothingIsClippedStateComesBackBeforeGradients()
+    {
+        RunSetup eager = setupOf(0, "ssd-vertical", {{"late", "0"}});
+        eager.step.clipNorm = 0.0;
+        Options all = kAllOnDisk;
+        all.insert(eager.spec.policyOptions.begin(), eager.spec.policyOptions.end());
+        QVERIFY(planWith(eager, {"ssd-vertical", all, true}).ok());
+        const std::size_t least = eager.memory.bytes(Tier::PinnedHost);
+        const std::int64_t most = eager.diskTraffic.readBytes + eager.diskTraffic.writtenBytes;
+        std::int64_t moved = most;
+        double state = 1.0;
+        for (int part = 12; part <= 18; part += 2) {
+            // Of a million elements 2 bytes of weights; less than gradients in memory need.
+            eager = setupOf(
+                least + 200'000 * static_cast<std::size_t>(part), "ssd-vertical", {{"late", "0"}});
+            eager.step.clipNorm = 0.0;
+            const RunSetup setup = chosen(std::move(eager));
+            QVERIFY2(setup.limit.empty(), setup.limit.c_str());
+            QCOMPARE(weightsOf(setup), 0.0);
+            QCOMPARE(gradientsOf(setup), shareOf(setup, "disk-share", 1.0));
+            QVERIFY(gradientsOf(setup) < state);
+            state = gradientsOf(setup);
+            const std::int64_t both = setup.diskTraffic.readBytes + setup.diskTraffic.writtenBytes;
+            QVERIFY(both < moved);
+            moved = both;
+        }
+        QVERIFY(state < 0.9 && moved < most / 10 * 8);
     }
 
     // `auto` takes the disk where streaming does not fit, and leaves in memory what has room.
