@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -106,6 +107,23 @@ PolicyTrial fittedToHost(const RunSetup& setup, const PolicyTrial& asked)
     if (fitsHost(setup, asked.options))
         return asked;
     return {asked.policy, fitted(setup, asked.options), asked.recompute};
+}
+
+std::vector<PolicyTrial> lateTrials(const RunSetup& setup, const Options& said)
+{
+    const RunSpec& spec = setup.spec;
+    const bool isOpen = spec.policy == kDiskPolicy && said.count("late") == 0;
+    if (!isOpen || !setup.forecast.known || !setup.limit.empty())
+        return {};
+    const bool follow = updatesFollowGradients(setup.policy, setup.step, false);
+    std::vector<PolicyTrial> trials;
+    for (const char* late : {"0.25", "0", "0.1", "0.5", "1"}) {
+        if (follow && std::string_view(late) == "1")
+            continue; // backward would have no update beside it
+        trials.push_back({spec.policy, spec.policyOptions, setup.step.recompute});
+        trials.back().options["late"] = late;
+    }
+    return trials;
 }
 
 std::vector<PolicyTrial> diskTrials(const RunSetup& setup)

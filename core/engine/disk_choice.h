@@ -13,6 +13,8 @@
 
 #include "core/engine/policy_choice.h"
 
+#include <map>
+#include <string>
 #include <vector>
 
 namespace mr {
@@ -23,5 +25,11 @@ std::vector<PolicyTrial> diskTrials(const RunSetup& setup);
 
 // The policy as it was asked for, with shares that fit the host; as it is where it fits as it is.
 PolicyTrial fittedToHost(const RunSetup& setup, const PolicyTrial& asked);
+
+// The policy that was chosen with every late share that is worth a try, the usual one first: how
+// much of the disk's work is done beside the next forward. Nothing where one was said or where no
+// forecast compares them. Late shares change no number.
+std::vector<PolicyTrial> lateTrials(
+    const RunSetup& setup, const std::map<std::string, std::string>& said);
 
 } // namespace mr

@@ -6,6 +6,7 @@
 #include <QtTest>
 
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -172,6 +173,78 @@ private slots:
             moved = both;
         }
         QVERIFY(state < 0.9 && moved < most / 10 * 8);
+    }
+
+    // As fast as any of them, whatever is slow: the disk, the layers, or the host's updates.
+    void theLateShareIsTheFastestByForecast_data()
+    {
+        QTest::addColumn<double>("clip");
+        QTest::addColumn<double>("diskBytesPerSecond");
+        QTest::addColumn<double>("flops");
+        QTest::addColumn<QString>("policy");
+        for (const double clip : {0.0, 1.0})
+            for (const double disk : {1e6, 1e8})
+                for (const double flops : {1e3, 1e5})
+                    for (const char* policy : {"ssd-vertical", "auto"})
+                        QTest::addRow("clip %g, disk %g, flops %g, %s", clip, disk, flops, policy)
+                            << clip << disk << flops << QString::fromUtf8(policy);
+    }
+
+    void theLateShareIsTheFastestByForecast()
+    {
+        QFETCH(const double, clip);
+        QFETCH(const double, diskBytesPerSecond);
+        QFETCH(const double, flops);
+        QFETCH(const QString, policy);
+        RunSetup setup = setupOf(hostBytesOf(kAllOnDisk) + 200'000, policy.toStdString());
+        setup.budget.deviceBytes = 6'000'000; // not the whole model
+        setup.step.clipNorm = clip;
+        setup.rates = rates(1e9, 1e9, 1e8, 1e9, flops);
+        setup.rates.diskReadBytesPerSecond = diskBytesPerSecond;
+        setup.rates.diskWriteBytesPerSecond = diskBytesPerSecond;
+
+        setup = chosen(std::move(setup));
+
+        QCOMPARE(setup.spec.policy, std::string("ssd-vertical"));
+        QVERIFY2(setup.limit.empty(), setup.limit.c_str());
+        QVERIFY2(setup.reason.find("of the late shares tried") != std::string::npos,
+            setup.reason.c_str());
+        const double taken = setup.forecast.stepSeconds;
+        QVERIFY(taken > 0.0);
+        const std::string late = setup.spec.policyOptions.at("late");
+        QVERIFY(clip > 0.0 || late != "1");
+        for (const char* other : {"0", "0.1", "0.25", "0.5", "1"}) {
+            Options options = setup.spec.policyOptions;
+            options["late"] = other;
+            QVERIFY(planWith(setup, {"ssd-vertical", options, true}).ok());
+            const bool isOpen = clip > 0.0 || std::string(other) != "1";
+            QVERIFY(!isOpen || setup.forecast.stepSeconds > 0.989 * taken);
+        }
+    }
+
+    void lateSharesDifferByWhatIsSlow()
+    {
+        std::set<std::string> all;
+        for (const double clip : {0.0, 1.0})
+            for (const double disk : {1e6, 1e7, 1e8}) {
+                RunSetup setup = setupOf(hostBytesOf(kAllOnDisk) + 200'000, "ssd-vertical");
+                setup.step.clipNorm = clip;
+                setup.rates = rates(1e9, 1e9, 1e8, 1e9, 3e3);
+                setup.rates.diskReadBytesPerSecond = setup.rates.diskWriteBytesPerSecond = disk;
+                all.insert(chosen(std::move(setup)).spec.policyOptions.at("late"));
+            }
+        QVERIFY(all.size() > 1);
+    }
+
+    void aLateShareThatWasSaidHolds()
+    {
+        RunSetup setup =
+            setupOf(hostBytesOf(kAllOnDisk) + 200'000, "ssd-vertical", {{"late", "0.1"}});
+        setup.rates = rates(1e9, 1e9, 1e8, 1e9, 1e5);
+        setup.rates.diskReadBytesPerSecond = setup.rates.diskWriteBytesPerSecond = 1e7;
+        setup = chosen(std::move(setup));
+        QCOMPARE(setup.spec.policyOptions.at("late"), std::string("0.1"));
+        QVERIFY(setup.reason.find("late shares") == std::string::npos);
     }
 
     // `auto` takes the disk where streaming does not fit, and leaves in memory what has room.
