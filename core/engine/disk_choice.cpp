@@ -113,7 +113,7 @@ std::vector<PolicyTrial> lateTrials(const RunSetup& setup, const Options& said)
 {
     const RunSpec& spec = setup.spec;
     const bool isOpen = spec.policy == kDiskPolicy && said.count("late") == 0;
-    if (!isOpen || !setup.forecast.known || !setup.limit.empty())
+    if (!isOpen || !setup.forecast.known)
         return {};
     const bool follow = updatesFollowGradients(setup.policy, setup.step, false);
     std::vector<PolicyTrial> trials;

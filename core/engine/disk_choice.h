@@ -28,7 +28,8 @@ PolicyTrial fittedToHost(const RunSetup& setup, const PolicyTrial& asked);
 
 // The policy that was chosen with every late share that is worth a try, the usual one first: how
 // much of the disk's work is done beside the next forward. Nothing where one was said or where no
-// forecast compares them. Late shares change no number.
+// forecast compares them. One may fit where the usual one, whose gradients need places of their
+// own, does not. Late shares change no number.
 std::vector<PolicyTrial> lateTrials(
     const RunSetup& setup, const std::map<std::string, std::string>& said);
 

@@ -347,6 +347,8 @@ Status chooseLateShare(RunSetup& setup, const Options& said)
         return {};
     std::string before = setup.reason.empty() ? std::string() : setup.reason + "; ";
     MR_TRY(chooseAmong(setup, trials));
+    if (!setup.limit.empty())
+        return {};
     setup.reason = std::move(before) + "late=" + setup.spec.policyOptions.at("late") +
                    " is the fastest of the late shares tried, " +
                    seconds(setup.forecast.stepSeconds) + " a step";

@@ -236,6 +236,27 @@ private slots:
         QVERIFY(all.size() > 1);
     }
 
+    // The gradients of what is late need places on their way to the disk.
+    void wherePlacesForLateGradientsDoNotFitNothingIsLate()
+    {
+        const auto eager = [](std::size_t hostBytes) {
+            RunSetup setup = setupOf(hostBytes, "ssd-vertical");
+            setup.step.clipNorm = 0.0;
+            setup.rates = rates(1e9, 1e9, 1e8, 1e9, 1e5);
+            setup.rates.diskReadBytesPerSecond = setup.rates.diskWriteBytesPerSecond = 1e7;
+            return setup;
+        };
+        RunSetup least = eager(0);
+        Options all = kAllOnDisk;
+        all.insert({{"tile", "8KiB"}, {"late", "0"}});
+        QVERIFY(planWith(least, {"ssd-vertical", all, true}).ok());
+
+        const RunSetup setup = chosen(eager(least.memory.bytes(Tier::PinnedHost)));
+
+        QVERIFY2(setup.limit.empty(), setup.limit.c_str());
+        QCOMPARE(setup.spec.policyOptions.at("late"), std::string("0"));
+    }
+
     void aLateShareThatWasSaidHolds()
     {
         RunSetup setup =
