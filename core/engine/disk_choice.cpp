@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -116,10 +115,12 @@ std::vector<PolicyTrial> lateTrials(const RunSetup& setup, const Options& said)
     if (!isOpen || !setup.forecast.known)
         return {};
     const bool follow = updatesFollowGradients(setup.policy, setup.step, false);
+    // Late gradients may have to go to the disk where the others need not; with one norm for all, a
+    // late share saves reads.
+    const std::vector<const char*> shares = follow ? std::vector{"0", "0.1", "0.25", "0.5"}
+                                                   : std::vector{"0.25", "0", "0.1", "0.5", "1"};
     std::vector<PolicyTrial> trials;
-    for (const char* late : {"0.25", "0", "0.1", "0.5", "1"}) {
-        if (follow && std::string_view(late) == "1")
-            continue; // backward would have no update beside it
+    for (const char* late : shares) {
         trials.push_back({spec.policy, spec.policyOptions, setup.step.recompute});
         trials.back().options["late"] = late;
     }

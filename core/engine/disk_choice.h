@@ -26,8 +26,10 @@ std::vector<PolicyTrial> diskTrials(const RunSetup& setup);
 // The policy as it was asked for, with shares that fit the host; as it is where it fits as it is.
 PolicyTrial fittedToHost(const RunSetup& setup, const PolicyTrial& asked);
 
-// The policy that was chosen with every late share that is worth a try, the usual one first: how
-// much of the disk's work is done beside the next forward. Nothing where one was said or where no
+// The policy that was chosen with every late share that is worth a try, first the one that is taken
+// where none is faster: how much of the disk's work is done beside the next forward. With all of it
+// there backward would have none beside it, so that is for exact clipping, which has none anyway.
+// Nothing where one was said or where no
 // forecast compares them. One may fit where the usual one, whose gradients need places of their
 // own, does not. Late shares change no number.
 std::vector<PolicyTrial> lateTrials(

@@ -257,6 +257,16 @@ private slots:
         QCOMPARE(setup.spec.policyOptions.at("late"), std::string("0"));
     }
 
+    // Where the disk is hidden with or without, nothing is late that would have to be spilled.
+    void nothingIsLateForNothing()
+    {
+        RunSetup setup = setupOf(hostBytesOf(kAllOnDisk) + 200'000, "ssd-vertical");
+        setup.step.clipNorm = 0.0;
+        setup.rates = rates(1e12, 1e12, 1e12, 1e12, 1.0);
+        setup.rates.diskReadBytesPerSecond = setup.rates.diskWriteBytesPerSecond = 1e12;
+        QCOMPARE(chosen(std::move(setup)).spec.policyOptions.at("late"), std::string("0"));
+    }
+
     void aLateShareThatWasSaidHolds()
     {
         RunSetup setup =
