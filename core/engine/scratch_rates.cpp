@@ -38,6 +38,8 @@ void fillDiskRates(const RateBook& book, const std::string& folder, Feedback& ra
     if (const ScratchSpeed* speed = book.findDisk(rateKey(found.value()))) {
         rates.diskReadBytesPerSecond = speed->mixedReadBytesPerSecond;
         rates.diskWriteBytesPerSecond = speed->mixedWriteBytesPerSecond;
+        rates.diskReadAloneBytesPerSecond = speed->readBytesPerSecond;
+        rates.diskWriteAloneBytesPerSecond = speed->writeBytesPerSecond;
     }
 }
 
