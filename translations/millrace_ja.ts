@@ -2944,6 +2944,10 @@ Masked: read, not part of the loss</source>
             <translation>勾配の送出</translation>
         </message>
         <message>
+            <source>Send weights</source>
+            <translation>重みの送出</translation>
+        </message>
+        <message>
             <source>Select urgent columns</source>
             <translation>緊急列の選択</translation>
         </message>

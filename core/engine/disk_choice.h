@@ -6,7 +6,9 @@
 // weights leave last. State leaves first: it is the most, and is read and written in one piece.
 // Then boundaries: they are written in forward, where the disk has little to do, and with exact
 // clipping what gradients add is read at the end of the step, where everything waits for the disk.
-// Shares change no number.
+// Where updates follow their gradients, those pass by the disk (DiskSends) but for what is late; so
+// state comes back before boundaries, which take half of their traffic from forward, and gradients
+// with it. Shares change no number.
 //
 // Threads  Pure.
 
@@ -14,6 +16,8 @@
 
 #include "core/engine/policy_choice.h"
 
+#include <map>
+#include <string>
 #include <vector>
 
 namespace mr {
@@ -24,5 +28,14 @@ std::vector<PolicyTrial> diskTrials(const RunSetup& setup);
 
 // The policy as it was asked for, with shares that fit the host; as it is where it fits as it is.
 PolicyTrial fittedToHost(const RunSetup& setup, const PolicyTrial& asked);
+
+// The policy that was chosen with every late share that is worth a try, first the one that is taken
+// where none is faster: how much of the disk's work is done beside the next forward. With all of it
+// there backward would have none beside it, so that is for exact clipping, which has none anyway.
+// Nothing where one was said or where no
+// forecast compares them. One may fit where the usual one, whose gradients need places of their
+// own, does not. Late shares change no number.
+std::vector<PolicyTrial> lateTrials(
+    const RunSetup& setup, const std::map<std::string, std::string>& said);
 
 } // namespace mr

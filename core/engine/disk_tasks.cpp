@@ -76,9 +76,11 @@ Result<std::uint64_t> DiskTasks::submit(const Task& task, const DiskAfter& after
         return Status::error(ErrorKind::Internal,
             "disk tasks: group " + std::to_string(task.group.value) + " has no tile at element " +
                 std::to_string(task.firstElement));
+    const DiskRange& range = m_memory.disk().tiles[static_cast<std::size_t>(tile)];
     std::uint64_t generation = 0;
     for (const DiskRegion region : regions) {
-        if (m_memory.disk().tiles[static_cast<std::size_t>(tile)].has(region))
+        const bool isUpdate = task.kind == TaskKind::ReadFromDisk;
+        if (isUpdate ? range.isRead(region) : range.has(region))
             generation = submitMove({task.lane, task.stage, tile, region}, after, times);
     }
     return generation;

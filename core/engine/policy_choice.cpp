@@ -343,20 +343,39 @@ Status chooseAmong(RunSetup& setup, std::span<const PolicyTrial> trials)
     return planWith(setup, {setup.spec.policy, setup.spec.policyOptions, chosen.recompute});
 }
 
+namespace {
+
+// Beside what was chosen before, so that there are few plans to try.
+Status chooseLateShare(RunSetup& setup, const Options& said)
+{
+    const std::vector<PolicyTrial> trials = lateTrials(setup, said);
+    if (trials.empty())
+        return {};
+    std::string before = setup.reason.empty() ? std::string() : setup.reason + "; ";
+    MR_TRY(chooseAmong(setup, trials));
+    if (!setup.limit.empty())
+        return {};
+    setup.reason = std::move(before) + "late=" + setup.spec.policyOptions.at("late") +
+                   " is the fastest of the late shares tried, " +
+                   seconds(setup.forecast.stepSeconds) + " a step";
+    return {};
+}
+
+} // namespace
+
 Status choosePolicy(RunSetup& setup)
 {
     const bool automatic = setup.spec.policy == "auto";
     const Options asked = setup.spec.policyOptions;
     const bool ratesKnown = setup.rates.hostAdamwElementsPerSecond > 0.0;
     MR_TRY(chooseAmong(setup, trialsOf(setup, ratesKnown)));
-    if (automatic)
-        return {};
-    setup.reason.clear(); // it was asked for
     const bool isFitted = setup.spec.policy == kDiskPolicy && setup.spec.policyOptions != asked;
-    if (isFitted && setup.limit.empty())
+    if (!automatic)
+        setup.reason.clear(); // it was asked for
+    if (!automatic && isFitted && setup.limit.empty())
         setup.reason = "what host memory lacks is on disk: " +
                        words({setup.spec.policy, setup.spec.policyOptions, false});
-    return {};
+    return chooseLateShare(setup, asked);
 }
 
 } // namespace mr

@@ -151,6 +151,8 @@ Feedback RateSheet::rates(const Feedback& known) const
     Feedback rates;
     rates.diskReadBytesPerSecond = known.diskReadBytesPerSecond;
     rates.diskWriteBytesPerSecond = known.diskWriteBytesPerSecond;
+    rates.diskReadAloneBytesPerSecond = known.diskReadAloneBytesPerSecond;
+    rates.diskWriteAloneBytesPerSecond = known.diskWriteAloneBytesPerSecond;
     rates.hostToDeviceBytesPerSecond = copies(m_copyIn, known.hostToDeviceBytesPerSecond);
     rates.deviceToHostBytesPerSecond = copies(m_copyOut, known.deviceToHostBytesPerSecond);
     rates.hostAdamwElementsPerSecond =

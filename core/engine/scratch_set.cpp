@@ -5,6 +5,7 @@
 #include "core/tier/scratch_file.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 
 namespace mr {
@@ -13,10 +14,15 @@ namespace {
 // A drive with less is as good as full.
 constexpr std::uint64_t kLeastRoomBytes = std::uint64_t{64} << 20;
 
+constexpr std::array kRates = {&ScratchSpeed::readBytesPerSecond,
+    &ScratchSpeed::writeBytesPerSecond, &ScratchSpeed::mixedReadBytesPerSecond,
+    &ScratchSpeed::mixedWriteBytesPerSecond};
+
 double speedOf(const ScratchMember& member) noexcept
 {
     // Each byte is read once and written once, about.
-    return 1.0 / (1.0 / member.readRate + 1.0 / member.writeRate);
+    return 1.0 / (1.0 / member.speed.mixedReadBytesPerSecond +
+                     1.0 / member.speed.mixedWriteBytesPerSecond);
 }
 
 // Partitions of one drive share its speed.
@@ -39,8 +45,8 @@ void shareDrives(std::vector<ScratchMember>& members)
             [&](const ScratchFolder& other) { return driveKey(other) == driveKey(member.folder); });
         const auto rooms = with(
             [&](const ScratchFolder& other) { return rateKey(other) == rateKey(member.folder); });
-        member.readRate /= static_cast<double>(drives);
-        member.writeRate /= static_cast<double>(drives);
+        for (const auto rate : kRates)
+            member.speed.*rate /= static_cast<double>(drives);
         member.roomBytes /= static_cast<std::uint64_t>(rooms);
     }
 }
@@ -56,10 +62,8 @@ Result<ScratchMember> inspectMember(const std::string& path, const RateBook& boo
     member.roomBytes = member.folder.freeBytes;
     for (const FoundScratch& file : left.value())
         member.roomBytes += file.inUse ? 0 : file.bytes;
-    if (const ScratchSpeed* speed = book.findDisk(rateKey(member.folder))) {
-        member.readRate = speed->mixedReadBytesPerSecond;
-        member.writeRate = speed->mixedWriteBytesPerSecond;
-    }
+    if (const ScratchSpeed* speed = book.findDisk(rateKey(member.folder)))
+        member.speed = *speed;
     if (member.roomBytes < kLeastRoomBytes)
         member.roomBytes = 0;
     return member;
@@ -78,7 +82,8 @@ std::uint64_t ScratchSet::roomBytes() const noexcept
 bool ScratchSet::isMeasured() const noexcept
 {
     return !members.empty() && std::ranges::all_of(members, [](const ScratchMember& member) {
-        return member.readRate > 0.0 && member.writeRate > 0.0;
+        return member.speed.mixedReadBytesPerSecond > 0.0 &&
+               member.speed.mixedWriteBytesPerSecond > 0.0;
     });
 }
 
@@ -120,14 +125,16 @@ void ScratchSet::addRates(std::uint64_t bytes, Feedback& rates) const
     if (!isMeasured() || bytes == 0)
         return;
     const std::vector<double> parts = divide(bytes);
-    double readSeconds = 0.0;
-    double writeSeconds = 0.0;
-    for (std::size_t i = 0; i < members.size(); ++i) {
-        readSeconds = std::max(readSeconds, parts[i] / members[i].readRate);
-        writeSeconds = std::max(writeSeconds, parts[i] / members[i].writeRate);
-    }
-    rates.diskReadBytesPerSecond = static_cast<double>(bytes) / readSeconds;
-    rates.diskWriteBytesPerSecond = static_cast<double>(bytes) / writeSeconds;
+    const auto together = [&](double ScratchSpeed::*rate) {
+        double seconds = 0.0;
+        for (std::size_t i = 0; i < members.size(); ++i)
+            seconds = std::max(seconds, parts[i] / (members[i].speed.*rate));
+        return static_cast<double>(bytes) / seconds; // 0 where one rate is not known
+    };
+    rates.diskReadBytesPerSecond = together(&ScratchSpeed::mixedReadBytesPerSecond);
+    rates.diskWriteBytesPerSecond = together(&ScratchSpeed::mixedWriteBytesPerSecond);
+    rates.diskReadAloneBytesPerSecond = together(&ScratchSpeed::readBytesPerSecond);
+    rates.diskWriteAloneBytesPerSecond = together(&ScratchSpeed::writeBytesPerSecond);
 }
 
 Result<ScratchSet> inspectScratchSet(std::span<const std::string> folders, const RateBook& book)

@@ -6,13 +6,14 @@
 //
 // Threads  Any; values. inspectScratchSet() blocks on files.
 // Errors   Io: a folder cannot be looked at. InvalidArgument: one is named twice.
-// Units    Bytes; bytes per second of either direction while both are at work.
+// Units    Bytes; bytes per second.
 
 #pragma once
 
 #include "core/engine/rate_book.h"
 #include "core/tier/scratch_folder.h"
 
+#include <millrace/scratch.h>
 #include <millrace/status.h>
 
 #include <cstdint>
@@ -25,8 +26,7 @@ namespace mr {
 struct ScratchMember {
     ScratchFolder folder;
     std::uint64_t roomBytes = 0; // free, or held by files of runs that crashed
-    double readRate = 0.0;       // 0: not measured
-    double writeRate = 0.0;
+    ScratchSpeed speed;          // 0: not measured
 };
 
 struct ScratchSet {

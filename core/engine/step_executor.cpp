@@ -36,6 +36,7 @@ bool changesNothing(const Task& task, bool hasWindows)
     case TaskKind::Forward:
     case TaskKind::Backward:
     case TaskKind::FinishGradient:
+    case TaskKind::SendWeights:
     case TaskKind::SendScalars:
         return true;
     case TaskKind::NormPart:

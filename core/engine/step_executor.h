@@ -167,6 +167,7 @@ private:
     Status moveBoundary(const Task& task, Stream& stream);
     Status moveActivations(const Task& task, Stream& stream);
     Status fetchWeights(const Task& task, Stream& stream);
+    Status sendWeights(const Task& task, Stream& stream);
     template <typename F>
     static Status forParts(const GroupMemory& group, F&& fn);
     Status finishGradient(const Task& task, Stream& stream);

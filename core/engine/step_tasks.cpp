@@ -25,6 +25,8 @@ Status StepExecutor::enqueueWork(const Task& task, const StepInputs& inputs, Str
         return updateOnDevice(task, inputs, lane);
     case TaskKind::FetchWeights:
         return fetchWeights(task, lane);
+    case TaskKind::SendWeights:
+        return sendWeights(task, lane);
     case TaskKind::FetchState:
     case TaskKind::StoreState:
         return moveState(task, lane);
@@ -244,6 +246,18 @@ Status StepExecutor::fetchWeights(const Task& task, Stream& lane)
         {vectorView(landing, DType::U16, n), vectorView(landing + 2 * count, DType::I16, n),
             vectorView(weights + 4 * first, DType::F32, n)},
         lane);
+}
+
+// To the slot of their update. In F32 the host has two planes of them.
+Status StepExecutor::sendWeights(const Task& task, Stream& lane)
+{
+    if (m_memory.compute() != DType::BF16)
+        return refuse(task);
+    const std::size_t bytes = 2 * static_cast<std::size_t>(task.elementCount);
+    const std::byte* from =
+        m_memory.weightBytes(task) + 2 * static_cast<std::size_t>(task.firstElement);
+    m_d2hBytes += static_cast<std::int64_t>(bytes);
+    return lane.copy(hostState(task, StatePart::High, task.firstElement), {from, bytes});
 }
 
 } // namespace mr

@@ -103,15 +103,24 @@ std::optional<double> durationOf(const StepPlan& plan, const Task& task, const C
     default:
         break;
     }
-    if (isDisk(task.lane))
-        return secondsOf(static_cast<double>(diskBytes(plan, task, input.shape, input.precision)),
-            isDiskWrite(task.kind) ? input.rates.diskWriteBytesPerSecond
-                                   : input.rates.diskReadBytesPerSecond);
     if (task.lane == Lane::CopyIn)
         return secondsOf(bytes, input.rates.hostToDeviceBytesPerSecond);
     if (task.lane == Lane::CopyOut)
         return secondsOf(bytes, input.rates.deviceToHostBytesPerSecond);
     return 0.0;
+}
+
+// Of a task on a disk lane: a disk that both reads and writes does each more slowly.
+std::optional<double> diskSecondsOf(
+    const StepPlan& plan, const Task& task, const CostInput& input, bool bothWays)
+{
+    const Feedback& rates = input.rates;
+    const bool isOut = task.lane == Lane::DiskOut;
+    const double both = isOut ? rates.diskWriteBytesPerSecond : rates.diskReadBytesPerSecond;
+    const double alone =
+        isOut ? rates.diskWriteAloneBytesPerSecond : rates.diskReadAloneBytesPerSecond;
+    return secondsOf(static_cast<double>(diskBytes(plan, task, input.shape, input.precision)),
+        bothWays || both <= 0.0 ? both : std::max(both, alone));
 }
 
 // Is the home of its weights the host?
@@ -157,6 +166,7 @@ std::int64_t copyBytes(
         return static_cast<std::int64_t>(shape.batchBytes);
     case TaskKind::FetchWeights:
     case TaskKind::SendGradient:
+    case TaskKind::SendWeights:
         return (task.part == Part::All ? task.elementCount : complement()) * elementBytes;
     case TaskKind::UploadComplement:
         return complement() * elementBytes;
@@ -208,22 +218,21 @@ std::int64_t diskBytes(
     const DiskParts parts{plan.stateCodec, precision == Precision::BF16};
     const auto group = static_cast<std::size_t>(task.group.value);
     const HostCuts cuts = hostCuts(plan.answers[group], shape.groups[group].elements);
-    const auto bytes = [&](DiskRegion region, bool isThere) {
+    const DiskRange tile = diskRangeAt(cuts, task.firstElement, task.elementCount, sendsOf(plan));
+    const auto bytes = [&](DiskRegion region, bool moves) {
         const std::size_t all = diskPages(diskRegionBytes(parts, region, task.elementCount));
-        return isThere ? static_cast<std::int64_t>(all) : 0;
+        return moves && tile.has(region) ? static_cast<std::int64_t>(all) : 0;
     };
-    const std::int64_t weights = bytes(DiskRegion::Weights, task.firstElement >= cuts.weightsFirst);
-    const std::int64_t gradient =
-        bytes(DiskRegion::Gradient, task.firstElement >= cuts.gradientsFirst);
+    const auto read = [&](DiskRegion region) { return bytes(region, tile.isRead(region)); };
     switch (task.kind) {
     case TaskKind::ReadFromDisk:
-        return bytes(DiskRegion::State, true) + weights + gradient;
+        return read(DiskRegion::State) + read(DiskRegion::Weights) + read(DiskRegion::Gradient);
     case TaskKind::WriteToDisk:
-        return bytes(DiskRegion::State, true) + weights;
+        return bytes(DiskRegion::State, true) + bytes(DiskRegion::Weights, true);
     case TaskKind::ReadWeights:
-        return weights;
+        return bytes(DiskRegion::Weights, true);
     case TaskKind::SpillGradient:
-        return gradient;
+        return bytes(DiskRegion::Gradient, true);
     case TaskKind::WriteBoundary:
     case TaskKind::ReadBoundary:
         return static_cast<std::int64_t>(diskPages(shape.boundaryBytes));
@@ -244,15 +253,26 @@ DiskTraffic diskTraffic(const StepPlan& plan, const ModelShape& shape, Precision
     return traffic;
 }
 
+// Does the disk still move something the other way at this time, as far as the plan is simulated?
+bool StepForecaster::isOtherWay(
+    const std::array<std::int32_t, kLanes>& lastOnLane, Lane lane, double time) const
+{
+    const bool isOut = lane == Lane::DiskOut;
+    for (const Lane other : {Lane::DiskIn, Lane::DiskOut, Lane::DiskWeights}) {
+        const std::int32_t last = lastOnLane[static_cast<std::size_t>(other)];
+        if ((other == Lane::DiskOut) != isOut && last >= 0 &&
+            m_spans[static_cast<std::size_t>(last)].end > time)
+            return true;
+    }
+    return false;
+}
+
 bool StepForecaster::simulate(const StepPlan& plan, const CostInput& input)
 {
     std::array<std::int32_t, kLanes> lastOnLane{};
     lastOnLane.fill(-1);
     m_spans.clear();
     for (const Task& task : plan.tasks) {
-        const std::optional<double> duration = durationOf(plan, task, input);
-        if (!duration)
-            return false;
         std::int32_t& previous = lastOnLane[static_cast<std::size_t>(task.lane)];
         Span span;
         span.previous = previous;
@@ -262,6 +282,12 @@ bool StepForecaster::simulate(const StepPlan& plan, const CostInput& input)
             if (!wait.isCarried())
                 span.begin = std::max(span.begin, m_spans[wait.index()].end);
         }
+        const std::optional<double> duration =
+            isDisk(task.lane)
+                ? diskSecondsOf(plan, task, input, isOtherWay(lastOnLane, task.lane, span.begin))
+                : durationOf(plan, task, input);
+        if (!duration)
+            return false;
         span.end = span.begin + *duration;
         previous = static_cast<std::int32_t>(m_spans.size());
         m_spans.push_back(span);

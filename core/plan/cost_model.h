@@ -8,6 +8,9 @@
 // what the comparison after the run shows.
 //
 // Threads  A forecaster has one owner and keeps its memory; the functions are pure.
+// Disk     While it moves something the other way a task takes the rate of both ways at once, by
+// what
+//          is known when the task begins; else that of its own way alone.
 // Errors   none; a rate that is needed and not known makes the forecast unknown.
 // Units    Seconds, bytes.
 
@@ -53,6 +56,8 @@ private:
     };
 
     bool simulate(const StepPlan& plan, const CostInput& input);
+    bool isOtherWay(
+        const std::array<std::int32_t, kLanes>& lastOnLane, Lane lane, double time) const;
     void attribute(const StepPlan& plan, std::int32_t late, double gapBegin, StepForecast& out);
     double diskSeconds(const StepPlan& plan) const; // one transfer of a kind after the other
     std::int32_t lastBefore(const StepPlan& plan, std::int32_t task) const;

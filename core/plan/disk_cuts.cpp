@@ -31,17 +31,22 @@ std::int64_t nextCut(const HostCuts& cuts, std::int64_t first, std::int64_t end)
     return end;
 }
 
-void cutRange(DiskCuts& cuts, GroupId group, const HostCuts& at, std::int64_t first,
-    std::int64_t end, std::int64_t tileElements)
+struct CutInput {
+    GroupId group;
+    const HostCuts& at;
+    std::int64_t tileElements = 0;
+    DiskSends sends;
+};
+
+void cutRange(DiskCuts& cuts, const CutInput& input, std::int64_t first, std::int64_t end)
 {
     while (first < end) {
-        DiskRange tile;
-        tile.group = group;
-        tile.first = first;
-        tile.count = hostTileElements(at, first, end, tileElements);
-        if (first >= at.weightsFirst)
+        const std::int64_t count = hostTileElements(input.at, first, end, input.tileElements);
+        DiskRange tile = diskRangeAt(input.at, first, count, input.sends);
+        tile.group = input.group;
+        if (tile.has(DiskRegion::Weights))
             tile.weights = cuts.weightTiles++;
-        if (first >= at.gradientsFirst)
+        if (tile.has(DiskRegion::Gradient))
             tile.gradient = cuts.gradientTiles++;
         cuts.tiles.push_back(tile);
         cuts.tileElements = std::max(cuts.tileElements, tile.count);
@@ -84,6 +89,43 @@ bool DiskRange::has(DiskRegion region) const noexcept
            (region == DiskRegion::Gradient && gradient >= 0);
 }
 
+bool DiskRange::isRead(DiskRegion region) const noexcept
+{
+    return has(region) && !(region == DiskRegion::Weights && sendsWeights);
+}
+
+bool DiskRange::isInSlot(DiskRegion region) const noexcept
+{
+    return has(region) || (region == DiskRegion::Gradient && sendsGradient);
+}
+
+DiskSends sendsOf(const OffloadPolicy& policy, const StepSpec& spec, bool byColumns) noexcept
+{
+    const bool follow = updatesFollowGradients(policy, spec, byColumns);
+    return {follow, follow && spec.precision == Precision::BF16};
+}
+
+DiskSends sendsOf(const StepPlan& plan) noexcept
+{
+    return {plan.normByGroup, plan.sendsWeights};
+}
+
+DiskRange diskRangeAt(
+    const HostCuts& cuts, std::int64_t first, std::int64_t count, DiskSends sends) noexcept
+{
+    DiskRange tile;
+    tile.first = first;
+    tile.count = count;
+    const bool isLate = first >= cuts.lateFirst;
+    const bool hasWeights = first >= cuts.weightsFirst;
+    const bool hasGradient = first >= cuts.gradientsFirst;
+    tile.sendsWeights = hasWeights && sends.weights && !isLate;
+    tile.sendsGradient = hasGradient && sends.gradients && !isLate;
+    tile.weights = hasWeights ? 0 : -1;
+    tile.gradient = hasGradient && !tile.sendsGradient ? 0 : -1;
+    return tile;
+}
+
 HostCuts hostCuts(const GroupPlacement& placement, double lateShare, std::int64_t elements) noexcept
 {
     HostCuts cuts;
@@ -118,14 +160,14 @@ std::int64_t hostTileElements(
     return std::min(most, nextCut(cuts, first, end) - first);
 }
 
-DiskCuts diskCuts(std::span<const HostCuts> groups, std::int64_t tileElements)
+DiskCuts diskCuts(std::span<const HostCuts> groups, std::int64_t tileElements, DiskSends sends)
 {
     DiskCuts cuts;
     for (std::size_t g = 0; g < groups.size(); ++g) {
         const HostCuts& at = groups[g];
-        const GroupId id{static_cast<std::int32_t>(g)};
-        cutRange(cuts, id, at, at.diskFirst, at.lateFirst, tileElements);
-        cutRange(cuts, id, at, std::max(at.diskFirst, at.lateFirst), at.end, tileElements);
+        const CutInput input{GroupId{static_cast<std::int32_t>(g)}, at, tileElements, sends};
+        cutRange(cuts, input, at.diskFirst, at.lateFirst);
+        cutRange(cuts, input, std::max(at.diskFirst, at.lateFirst), at.end);
     }
     const auto places = [](int most, std::int64_t tiles) {
         return static_cast<int>(std::min<std::int64_t>(most, tiles));
@@ -137,7 +179,7 @@ DiskCuts diskCuts(std::span<const HostCuts> groups, std::int64_t tileElements)
 }
 
 DiskCuts diskCuts(const ModelShape& shape, std::span<const GroupPlacement> placements,
-    const OffloadPolicy& policy, const Feedback& rates)
+    const OffloadPolicy& policy, const Feedback& rates, DiskSends sends)
 {
     if (placements.size() != shape.groups.size())
         return {}; // refused by whoever asks for a plan
@@ -147,7 +189,7 @@ DiskCuts diskCuts(const ModelShape& shape, std::span<const GroupPlacement> place
             policy.clock->rule(GroupId{static_cast<std::int32_t>(g)}, kWholeRun, rates);
         groups.push_back(hostCuts(placements[g], rule.lateShare, shape.groups[g].elements));
     }
-    return diskCuts(groups, policy.tileElements);
+    return diskCuts(groups, policy.tileElements, sends);
 }
 
 DiskRegion DiskParts::regionOf(StatePart part) const noexcept
@@ -192,7 +234,7 @@ std::size_t diskRegionOffset(
 std::size_t diskSlotBytes(const DiskParts& parts, const DiskRange& tile) noexcept
 {
     const std::size_t gradient =
-        tile.has(DiskRegion::Gradient)
+        tile.isInSlot(DiskRegion::Gradient)
             ? diskPages(diskRegionBytes(parts, DiskRegion::Gradient, tile.count))
             : 0;
     return diskRegionOffset(parts, tile, DiskRegion::Gradient) + gradient;

@@ -6,6 +6,9 @@
 // so the state of each is read, updated and written as a whole, once a step: they cross none of
 // these elements, nor the first late one.
 //
+// Where updates follow their gradients, those that are not late get what the device has just had
+// from there (DiskSends): such a gradient is never on disk.
+//
 // Threads  Pure.
 // Units    Elements of a group; bytes.
 
@@ -31,6 +34,17 @@ enum class DiskRegion : std::uint8_t {
 };
 inline constexpr std::size_t kDiskRegions = 3;
 
+// What the device sends to the slots of updates that are made in the step of their gradient, where
+// it would else come from disk.
+struct DiskSends {
+    bool gradients = false; // StepPlan::normByGroup
+    bool weights = false;   // the same, in BF16; F32 has two planes on the host and their sum here
+
+    friend bool operator==(const DiskSends&, const DiskSends&) = default;
+};
+DiskSends sendsOf(const OffloadPolicy& policy, const StepSpec& spec, bool byColumns) noexcept;
+DiskSends sendsOf(const StepPlan& plan) noexcept;
+
 struct DiskRange {
     GroupId group;
     std::int64_t first = 0;
@@ -38,8 +52,14 @@ struct DiskRange {
     // Which of those with weights, or with a gradient, on disk; -1: it has none there.
     std::int32_t weights = -1;
     std::int32_t gradient = -1;
+    // Does its update get its gradient from the device, and its weights?
+    bool sendsGradient = false;
+    bool sendsWeights = false;
 
+    // Is it on disk? Does an update read it from there? Is there room for it in the update's slot?
     bool has(DiskRegion region) const noexcept;
+    bool isRead(DiskRegion region) const noexcept;
+    bool isInSlot(DiskRegion region) const noexcept;
 };
 
 struct DiskCuts {
@@ -80,10 +100,15 @@ HostCuts hostCuts(const GroupAnswers& answers, std::int64_t elements) noexcept;
 std::int64_t hostTileElements(
     const HostCuts& cuts, std::int64_t first, std::int64_t end, std::int64_t tileElements) noexcept;
 
+// The tile of these elements, which lie on one side of all cuts; what is on disk of it has index 0.
+DiskRange diskRangeAt(
+    const HostCuts& cuts, std::int64_t first, std::int64_t count, DiskSends sends) noexcept;
+
 // By group.
-DiskCuts diskCuts(std::span<const HostCuts> groups, std::int64_t tileElements);
+DiskCuts diskCuts(
+    std::span<const HostCuts> groups, std::int64_t tileElements, DiskSends sends = {});
 DiskCuts diskCuts(const ModelShape& shape, std::span<const GroupPlacement> placements,
-    const OffloadPolicy& policy, const Feedback& rates);
+    const OffloadPolicy& policy, const Feedback& rates, DiskSends sends = {});
 
 // Slots and tiles begin at multiples of this.
 inline constexpr std::size_t kDiskAlign = 4096;

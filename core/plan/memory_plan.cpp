@@ -339,7 +339,7 @@ Result<MemoryPlan> planMemory(const StepSpec& spec, const ModelShape& shape, con
     cuts.stateCodec = policy.stateCodec;
     cuts.window = windowLayout(shape, policy, spec.clipNorm);
     const bool byColumns = cuts.window.isActive();
-    cuts.disk = diskCuts(shape, placements, policy, last);
+    cuts.disk = diskCuts(shape, placements, policy, last, sendsOf(policy, spec, byColumns));
     cuts.diskParts = {policy.stateCodec, spec.precision == Precision::BF16};
     const std::int64_t largestVisit = cutGroups(shape, placements, cuts);
     const BlockParts parts = largestParts(shape, cuts.sentFirst);

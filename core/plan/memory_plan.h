@@ -36,7 +36,8 @@
 // host updates (where weights stream: of all); Batches (every micro-batch of the step), Scalars
 // (the step's results). With `resident` the host holds no state: checkpoints pass through one
 // staging tile (Staging). Where state is on disk (disk_cuts.h) LowPlane and moments end where that
-// begins; where weights are, HighPlane (in F32 LowPlane, too), and where gradients are, Gradients.
+// begins; where weights are, HighPlane (in F32 LowPlane, too), and where gradients are, Gradients
+// (of what follows its gradient at once those come to its slot, and neither tier has them).
 // DiskSlots are the places of memory they pass through, with a page to align them, and Boundaries
 // are those of a home on the host (boundary_homes.h). Disk: DiskState, DiskWeights, DiskGradients
 // and DiskBoundaries, tiles in whole pages, and of the run the page in front of them.

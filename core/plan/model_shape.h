@@ -88,6 +88,8 @@ struct Feedback {
     double deviceGradientElementsPerSecond = 0.0; // rounding and norm; 0: taken to be free
     double diskReadBytesPerSecond = 0.0;          // while as much is written
     double diskWriteBytesPerSecond = 0.0;         // while as much is read
+    double diskReadAloneBytesPerSecond = 0.0;     // while nothing is written; 0: as above
+    double diskWriteAloneBytesPerSecond = 0.0;    // while nothing is read; 0: as above
     LayerSeconds embedding;
     LayerSeconds block;
     LayerSeconds head; // backward includes its losses, as in a step

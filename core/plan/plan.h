@@ -81,6 +81,8 @@ enum class TaskKind : std::uint8_t {
     WriteBoundary,      // DiskBoundaries   one that was saved, from a stage
     ReadBoundary,       // DiskBoundaries   to a stage, to be loaded
     SendGradient,       // CopyOut          to the host accumulator of the group
+    SendWeights,        // CopyOut          to the stage of an update, which has them on disk and
+                        //                  needs no read where backward has just had them here
     SelectColumns,      // CopyOut          sends the energies by which the urgent columns are
                         //                  chosen and moved after the step; makes an OwnershipId
     PackComplement,     // Compute          the other columns of a gradient, side by side
@@ -302,6 +304,8 @@ struct StepPlan {
     // An update waits for the JoinNorm and SendScalars that name its group, not for those of the
     // step (group -1), which are there for the record: it follows its own gradient.
     bool normByGroup = false;
+    // Where it does and its weights are on disk, it gets them from the device (SendWeights).
+    bool sendsWeights = false;
     GradientHomes gradients;
     WindowPlace window;
     std::array<std::size_t, 3> peakBytes{}; // by Tier; exact, not an estimate

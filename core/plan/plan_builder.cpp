@@ -64,7 +64,7 @@ PlanBuilder::PlanBuilder(const ModelShape& shape, const Budget& budget, const Fe
     , m_chosen(chosen)
     , m_policy(policy)
     , m_placements(policy.placement->place(shape, budget, chosen))
-    , m_disk(diskCuts(shape, m_placements, policy, chosen))
+    , m_disk{diskCuts(shape, m_placements, policy, chosen), {}}
     , m_byColumns(windowLayout(shape, policy, 0.0).isActive())
     , m_streams(std::any_of(m_placements.begin(), m_placements.end(),
           [](const GroupPlacement& home) { return home.weights != Tier::Device; }))
@@ -193,9 +193,22 @@ Status PlanBuilder::prepare(const StepSpec& spec, bool training, Layout& layout)
     return {};
 }
 
-Status PlanBuilder::begin(StepIndex step, const Carry& in, StepPlan& plan)
+// The cuts of steps whose updates follow their gradients, made once: they are those of all steps of
+// a run or of none.
+void PlanBuilder::chooseCuts(DiskSends sends)
+{
+    m_follows = sends.gradients;
+    const bool isMade = m_sends == sends && m_disk[1].tiles.size() == m_disk[0].tiles.size();
+    if (!m_follows || isMade)
+        return;
+    m_sends = sends;
+    m_disk[1] = diskCuts(m_shape, m_placements, m_policy, m_chosen, sends);
+}
+
+Status PlanBuilder::begin(StepIndex step, const Carry& in, DiskSends sends, StepPlan& plan)
 {
     m_in = in;
+    chooseCuts(sends);
     for (const PendingUpdate& update : m_in.pending)
         MR_TRY(checkPending(update, m_shape));
     plan.step = step;
@@ -206,16 +219,17 @@ Status PlanBuilder::begin(StepIndex step, const Carry& in, StepPlan& plan)
     plan.batchBuffers = batchBuffers(1);
     plan.stateSlots = 0;
     plan.weightSlots = 0;
-    plan.diskSlots = m_disk.slots;
-    plan.weightStages = m_disk.weightStages;
-    plan.gradientStages = m_disk.gradientStages;
+    plan.diskSlots = disk().slots;
+    plan.weightStages = disk().weightStages;
+    plan.gradientStages = disk().gradientStages;
     plan.boundaryStages = 0;
     plan.activations = {};
-    plan.diskTileElements = m_disk.tileElements;
+    plan.diskTileElements = disk().tileElements;
     plan.savesBoundaries = false;
     plan.stateCodec = m_policy.stateCodec;
     plan.staleness = 0;
-    plan.normByGroup = false;
+    plan.normByGroup = sends.gradients;
+    plan.sendsWeights = sends.weights;
     plan.gradients = {};
     plan.window = {};
     plan.peakBytes = {};
@@ -228,9 +242,9 @@ Status PlanBuilder::begin(StepIndex step, const Carry& in, StepPlan& plan)
     m_hostTiles.clear();
     m_lateTiles.clear();
     m_dueTiles.clear();
-    m_stages.assign(static_cast<std::size_t>(m_disk.stages()), {});
-    m_tileWrites.assign(m_disk.tiles.size(), std::nullopt);
-    m_tileSpills.assign(m_disk.tiles.size(), std::nullopt);
+    m_stages.assign(static_cast<std::size_t>(disk().stages()), {});
+    m_tileWrites.assign(disk().tiles.size(), std::nullopt);
+    m_tileSpills.assign(disk().tiles.size(), std::nullopt);
     m_tilesRead = m_weightsRead = m_spilled = m_boundariesMoved = 0;
     m_heldUploads.clear();
     m_weightSlots.clear();
@@ -286,7 +300,7 @@ Status PlanBuilder::buildPlanInto(
     }
     MR_TRY(prepare(spec, true, m_training));
     StepPlan& plan = out.plan;
-    MR_TRY(begin(spec.step, in, plan));
+    MR_TRY(begin(spec.step, in, sendsOf(m_policy, spec, m_byColumns), plan));
     plan.microBatches = spec.microBatches;
     plan.inFlight = m_training.inFlight;
     plan.batchBuffers = batchBuffers(m_training.inFlight);
@@ -295,7 +309,7 @@ Status PlanBuilder::buildPlanInto(
     openSlots(m_training, plan);
     copyCarry(m_in, spec.step, out.out);
     out.out.unfinished.clear(); // this step waits for all of them
-    MR_TRY(chooseNorm(spec, out));
+    MR_TRY(keepNorm(spec, out));
 
     emitFirstFetches(plan); // before late uploads, so that the first forward waits for its own only
     if (m_byColumns)
@@ -331,9 +345,8 @@ Status PlanBuilder::finishWindowPlan(const Feedback& last, BuiltStep& out)
 
 Status PlanBuilder::buildFlushInto(const Carry& in, BuiltStep& out)
 {
-    MR_TRY(begin(in.step, in, out.plan));
+    MR_TRY(begin(in.step, in, {in.normByGroup, in.normByGroup && m_sends.weights}, out.plan));
     copyCarry(m_in, m_in.step, out.out);
-    out.plan.normByGroup = m_in.normByGroup;
     for (std::size_t i = 0; i < out.out.unfinished.size(); ++i)
         out.out.unfinished[i].origin = Wait::onCarried(static_cast<TaskIndex>(i));
     emitPending(out.plan, out.out, true);
@@ -352,7 +365,7 @@ Status PlanBuilder::buildEvaluationInto(
         }
     }
     MR_TRY(prepare(spec, false, m_evaluation));
-    MR_TRY(begin(in.step, in, out));
+    MR_TRY(begin(in.step, in, {}, out));
     out.microBatches = spec.microBatches;
     openSlots(m_evaluation, out);
     emitFirstFetches(out);

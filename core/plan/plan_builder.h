@@ -53,6 +53,7 @@ private:
         int backwardLeft = 0;
         std::optional<Wait> upload;      // the last
         std::optional<Wait> reader;      // of the weights, the last
+        std::optional<Wait> finished;    // its gradient
         std::optional<Wait> gradient;    // sent to the host
         std::optional<Wait> accumulated; // the one that was sent before
     };
@@ -77,6 +78,7 @@ private:
         GroupId group{-1};
         std::optional<Wait> fetch;  // the last tile
         std::optional<Wait> reader; // the last
+        std::optional<Wait> sent;   // to the host, the last tile
     };
     // An activation between two layers, whose home is the host, while it is on the device.
     struct BoundarySlot {
@@ -112,7 +114,8 @@ private:
     Status checkHomes() const;
     Status checkClipping() const;
     Status prepare(const StepSpec& spec, bool training, Layout& layout) const;
-    Status begin(StepIndex step, const Carry& in, StepPlan& plan);
+    void chooseCuts(DiskSends sends);
+    Status begin(StepIndex step, const Carry& in, DiskSends sends, StepPlan& plan);
     Status readAnswers(StepIndex step, StepPlan& plan);
     void openSlots(const Layout& layout, StepPlan& plan);
     void apply(const Layout& layout, const Feedback& last, StepPlan& plan);
@@ -141,7 +144,7 @@ private:
     std::optional<Wait> sendOfOccupant(GroupId group, int slots) const;
 
     // What a step updates, and after which norm: plan_builder_updates.cpp
-    Status chooseNorm(const StepSpec& spec, BuiltStep& out) const;
+    Status keepNorm(const StepSpec& spec, BuiltStep& out) const;
     void emitUpdates(StepPlan& plan);
     void listHostTiles(const StepPlan& plan, GroupId group);
     void listStateTiles(GroupId group);
@@ -150,7 +153,8 @@ private:
     void emitTiles(StepPlan& plan, std::size_t firstHost, std::size_t firstVisit);
     void leavePending(Carry& out) const;
     bool holdsUploads() const;
-    bool isUpdatedLast(GroupId group) const;
+    bool holdsUploads(GroupId group) const;
+    void emitHeldUpload(StepPlan& plan, const LateTile& tile);
     void emitEagerUpdates(StepPlan& plan, GroupId group);
     void emitGroupScalars(StepPlan& plan, GroupId group);
     void emitEagerEnd(StepPlan& plan);
@@ -180,11 +184,16 @@ private:
     // State comes to a slot, whose number it puts into `update`; nothing where it is in memory.
     std::optional<Wait> emitRead(StepPlan& plan, Task& update);
     void emitWrite(StepPlan& plan, const Task& update, Wait updated);
+    // What the update gets from the device; the last of it.
+    std::optional<Wait> emitSends(StepPlan& plan, const Task& update);
+    Wait emitSend(StepPlan& plan, const Task& send);
     void emitSpills(StepPlan& plan, GroupId group, Wait finished);
     std::optional<Wait> bringTile(StepPlan& plan, Task& fetch);
     std::int16_t nextBoundaryStage(const StepPlan& plan);
     Wait emitBoundaryWrite(StepPlan& plan, const Task& save, Wait saved);
     Wait emitBoundaryRead(StepPlan& plan, Task& load, std::optional<Wait> written);
+    const DiskCuts& disk() const noexcept { return m_disk[m_follows ? 1 : 0]; }
+    const DiskRange& tileAt(const Task& task) const;
     Stage& stageOf(const Task& task) { return m_stages[static_cast<std::size_t>(task.stage)]; }
     std::optional<Wait>& tileWait(std::vector<std::optional<Wait>>& of, const Task& task);
 
@@ -215,14 +224,17 @@ private:
     const Feedback m_chosen;
     const OffloadPolicy& m_policy;
     const std::vector<GroupPlacement> m_placements;
-    const DiskCuts m_disk;
+    std::array<DiskCuts, 2> m_disk; // of steps with one norm; of those whose updates follow
     const bool m_byColumns;
     const bool m_streams; // weights of some group
     Layout m_training;
     Layout m_evaluation;
     StepForecaster m_forecaster;
 
+    DiskSends m_sends; // of the second
+
     // Of the plan being built.
+    bool m_follows = false;
     Carry m_in; // a copy, so that `in` may be part of `out`
     TaskClocks m_clocks;
     std::vector<GroupState> m_groups;

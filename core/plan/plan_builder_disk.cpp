@@ -8,7 +8,12 @@ namespace mr {
 
 std::optional<Wait>& PlanBuilder::tileWait(std::vector<std::optional<Wait>>& of, const Task& task)
 {
-    return of[static_cast<std::size_t>(m_disk.tileOf(task.group, task.firstElement))];
+    return of[static_cast<std::size_t>(disk().tileOf(task.group, task.firstElement))];
+}
+
+const DiskRange& PlanBuilder::tileAt(const Task& task) const
+{
+    return disk().tiles[static_cast<std::size_t>(disk().tileOf(task.group, task.firstElement))];
 }
 
 // A slot is free once what was in it before is written and, of weights, copied.
@@ -16,7 +21,7 @@ std::optional<Wait> PlanBuilder::emitRead(StepPlan& plan, Task& update)
 {
     if (update.firstElement < m_groups[static_cast<std::size_t>(update.group.value)].cuts.diskFirst)
         return {};
-    const auto slots = static_cast<std::size_t>(m_disk.slots);
+    const auto slots = static_cast<std::size_t>(disk().slots);
     update.stage = static_cast<std::int16_t>(m_tilesRead++ % slots);
     Task task = update;
     task.kind = TaskKind::ReadFromDisk;
@@ -37,6 +42,41 @@ void PlanBuilder::emitWrite(StepPlan& plan, const Task& update, Wait updated)
     stageOf(task).disk = tileWait(m_tileWrites, task) = emit(plan, task);
 }
 
+// Straight to the slot of the update, which is free when its state may come. Nothing else of the
+// gradient's is kept on the host.
+std::optional<Wait> PlanBuilder::emitSends(StepPlan& plan, const Task& update)
+{
+    const DiskRange& tile = tileAt(update);
+    std::optional<Wait> sent;
+    Task send = update;
+    send.lane = Lane::CopyOut;
+    if (tile.sendsWeights) {
+        const auto slot = std::find_if(m_weightSlots.begin(), m_weightSlots.end(),
+            [&](const WeightSlot& each) { return each.group == update.group; });
+        const bool streams = slot != m_weightSlots.end();
+        send.kind = TaskKind::SendWeights;
+        send.slot = streams ? static_cast<std::uint8_t>(slot - m_weightSlots.begin()) : send.slot;
+        sent = emitSend(plan, send);
+        if (streams)
+            slot->sent = sent;
+    }
+    if (tile.sendsGradient) {
+        send.kind = TaskKind::SendGradient;
+        send.slot = update.slot;
+        sent = emitSend(plan, send);
+        m_groups[static_cast<std::size_t>(update.group.value)].gradient = sent;
+    }
+    return sent;
+}
+
+Wait PlanBuilder::emitSend(StepPlan& plan, const Task& send)
+{
+    waitFor(m_groups[static_cast<std::size_t>(send.group.value)].finished);
+    waitFor(stageOf(send).disk);
+    waitFor(stageOf(send).copy);
+    return emit(plan, send);
+}
+
 // The part of a finished gradient whose home is the disk, tile by tile. A place is free once what
 // was in it before is written.
 void PlanBuilder::emitSpills(StepPlan& plan, GroupId group, Wait finished)
@@ -44,15 +84,17 @@ void PlanBuilder::emitSpills(StepPlan& plan, GroupId group, Wait finished)
     GroupState& state = m_groups[static_cast<std::size_t>(group.value)];
     if (state.cuts.gradientsFirst >= state.cuts.end)
         return;
-    const auto first = static_cast<std::size_t>(m_disk.tileOf(group, state.cuts.gradientsFirst));
-    for (std::size_t tile = first; tile < m_disk.tiles.size() && m_disk.tiles[tile].group == group;
+    const auto first = static_cast<std::size_t>(disk().tileOf(group, state.cuts.gradientsFirst));
+    for (std::size_t tile = first; tile < disk().tiles.size() && disk().tiles[tile].group == group;
          ++tile) {
+        if (!disk().tiles[tile].has(DiskRegion::Gradient))
+            continue;
         Task task = make(TaskKind::SendGradient, Lane::CopyOut, group, plan.step);
-        task.firstElement = m_disk.tiles[tile].first;
-        task.elementCount = m_disk.tiles[tile].count;
+        task.firstElement = disk().tiles[tile].first;
+        task.elementCount = disk().tiles[tile].count;
         task.stage = static_cast<std::int16_t>(
-            m_disk.slots + m_disk.weightStages +
-            static_cast<int>(m_spilled++ % static_cast<std::size_t>(m_disk.gradientStages)));
+            disk().slots + disk().weightStages +
+            static_cast<int>(m_spilled++ % static_cast<std::size_t>(disk().gradientStages)));
         waitFor(finished);
         waitFor(stageOf(task).disk);
         state.gradient = emit(plan, task);
@@ -78,9 +120,9 @@ std::optional<Wait> PlanBuilder::bringTile(StepPlan& plan, Task& fetch)
         fetch.stage = late.update.stage;
         return late.updated;
     }
-    const auto stages = static_cast<std::size_t>(m_disk.weightStages);
+    const auto stages = static_cast<std::size_t>(disk().weightStages);
     fetch.stage =
-        static_cast<std::int16_t>(m_disk.slots + static_cast<int>(m_weightsRead++ % stages));
+        static_cast<std::int16_t>(disk().slots + static_cast<int>(m_weightsRead++ % stages));
     Task task = fetch;
     task.kind = TaskKind::ReadWeights;
     task.lane = Lane::DiskWeights;

@@ -54,6 +54,7 @@ void PlanBuilder::emitWeightFetch(
             onDisk ? bringTile(plan, task) : updateBefore(group, task.firstElement, first);
         waitFor(there);
         waitFor(to.reader);
+        waitFor(to.sent);
         waitForCarried(group);
         to.fetch = emit(plan, task);
         if (onDisk)
@@ -61,6 +62,7 @@ void PlanBuilder::emitWeightFetch(
     }
     to.group = group;
     to.reader.reset();
+    to.sent.reset();
 }
 
 // The last update of this step before its forward; those before it are over then, too.

@@ -116,7 +116,9 @@ PlanBuilder::LateTile PlanBuilder::emitHostTile(StepPlan& plan, const PendingUpd
     task.firstElement = tile.firstElement;
     task.elementCount = tile.elementCount;
     const std::optional<Wait> read = emitRead(plan, task);
+    const std::optional<Wait> sent = read ? emitSends(plan, task) : std::nullopt;
     waitFor(read);
+    waitFor(sent);
     waitFor(m_scalars);
     waitFor(group.gradient);
     waitForCarried(tile.group);
@@ -147,6 +149,18 @@ void PlanBuilder::emitUpload(StepPlan& plan, const Task& update, Wait updated)
     group.upload = emit(plan, task);
     if (task.stage >= 0)
         stageOf(task).copy = group.upload;
+}
+
+// An upload that comes when no layer needs the copy lane. Its update's slot has other tiles by
+// then: what is on disk comes from there.
+void PlanBuilder::emitHeldUpload(StepPlan& plan, const LateTile& tile)
+{
+    const GroupState& group = m_groups[static_cast<std::size_t>(tile.update.group.value)];
+    if (tile.update.firstElement < group.cuts.weightsFirst)
+        return emitUpload(plan, tile.update, tile.updated);
+    Task upload = tile.update;
+    const std::optional<Wait> there = bringTile(plan, upload);
+    emitUpload(plan, upload, there.value_or(tile.updated));
 }
 
 // A slot is free again when the tile before in it is home. Where weights stream, the gradient comes
@@ -284,6 +298,7 @@ void PlanBuilder::emitFinishedGradient(StepPlan& plan, GroupId group)
     waitFor(sendOfOccupant(group, plan.gradients.finishedSlots));
     const Wait finished =
         emit(plan, make(TaskKind::FinishGradient, Lane::Compute, group, plan.step));
+    state.finished = finished;
     Task send = make(TaskKind::SendGradient, Lane::CopyOut, group, plan.step);
     send.firstElement = state.sentFirst;
     send.elementCount = state.cuts.gradientsFirst - state.sentFirst;

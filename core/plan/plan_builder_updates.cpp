@@ -119,18 +119,21 @@ Status PlanBuilder::checkClipping() const
     return {};
 }
 
+bool updatesFollowGradients(
+    const OffloadPolicy& policy, const StepSpec& spec, bool byColumns) noexcept
+{
+    return !byColumns && (spec.clipNorm <= 0.0 || policy.clipMode == ClipMode::PerGroup);
+}
+
 // Which norm the step's updates wait for. Those that are pending read the scalars that their own
 // step left.
-Status PlanBuilder::chooseNorm(const StepSpec& spec, BuiltStep& out) const
+Status PlanBuilder::keepNorm(const StepSpec& spec, BuiltStep& out) const
 {
-    const bool clips = spec.clipNorm > 0.0;
-    const bool byGroup = !m_byColumns && (!clips || m_policy.clipMode == ClipMode::PerGroup);
-    if (!m_in.pending.empty() && m_in.normByGroup != byGroup)
+    if (!m_in.pending.empty() && m_in.normByGroup != out.plan.normByGroup)
         return Status::error(ErrorKind::Internal,
             "plan: step " + std::to_string(spec.step) +
                 " clips in another way than the step before, which left updates pending");
-    out.plan.normByGroup = byGroup;
-    out.out.normByGroup = byGroup;
+    out.out.normByGroup = out.plan.normByGroup;
     return {};
 }
 
@@ -150,11 +153,12 @@ bool PlanBuilder::holdsUploads() const
     return m_streams || m_training.stateTileElements > 0;
 }
 
-// An upload that is held and comes from a place of the disk's would hold that, too.
-bool PlanBuilder::isUpdatedLast(GroupId group) const
+// What is held after the last backward would hold a place of the disk's, and nothing stands behind
+// it.
+bool PlanBuilder::holdsUploads(GroupId group) const
 {
     const HostCuts& cuts = m_groups[static_cast<std::size_t>(group.value)].cuts;
-    return holdsUploads() && !streams(group) && cuts.weightsFirst < cuts.end;
+    return holdsUploads() && (group.value > 0 || cuts.weightsFirst == cuts.end);
 }
 
 // State that visits beside weights that stream comes at the end, as it does with exact clipping:
@@ -162,9 +166,7 @@ bool PlanBuilder::isUpdatedLast(GroupId group) const
 void PlanBuilder::emitEagerUpdates(StepPlan& plan, GroupId group)
 {
     emitGroupScalars(plan, group);
-    if (isUpdatedLast(group))
-        return;
-    m_holdsUploads = holdsUploads();
+    m_holdsUploads = holdsUploads(group);
     const std::size_t firstHost = m_hostTiles.size();
     const std::size_t firstVisit = m_stateTiles.size();
     listHostTiles(plan, group);
@@ -179,19 +181,14 @@ void PlanBuilder::emitEagerUpdates(StepPlan& plan, GroupId group)
 // What no group's own gradient could begin, and the norm of the step for the record.
 void PlanBuilder::emitEagerEnd(StepPlan& plan)
 {
-    const std::size_t firstHost = m_hostTiles.size();
     const std::size_t firstVisit = m_stateTiles.size();
-    for (GroupId group{0}; group.value < m_shape.layers(); ++group.value) {
-        if (isUpdatedLast(group))
-            listHostTiles(plan, group);
-        if (m_streams || isUpdatedLast(group))
-            listStateTiles(group);
-    }
+    for (GroupId group{0}; m_streams && group.value < m_shape.layers(); ++group.value)
+        listStateTiles(group);
     emitFirstStateFetches(plan, firstVisit);
     emitScalars(plan, true);
-    emitTiles(plan, firstHost, firstVisit);
+    emitTiles(plan, m_hostTiles.size(), firstVisit);
     for (const LateTile& tile : m_heldUploads)
-        emitUpload(plan, tile.update, tile.updated);
+        emitHeldUpload(plan, tile);
 }
 
 } // namespace mr

@@ -62,6 +62,7 @@ std::uint8_t lanesOf(TaskKind kind)
     case TaskKind::SaveBoundary:
     case TaskKind::SaveActivations:
     case TaskKind::SendGradient:
+    case TaskKind::SendWeights:
     case TaskKind::SendScalars:
     case TaskKind::SelectColumns:
         return bit(Lane::CopyOut);

@@ -4,7 +4,9 @@
 #include "core/plan/plan_check.h"
 
 #include <algorithm>
+#include <array>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,7 +20,7 @@ public:
     explicit DiskCheck(const PlanUnderCheck& check)
         : m_check(check)
         , m_cuts(cutsOf(check))
-        , m_disk(diskCuts(m_cuts, check.policy.tileElements))
+        , m_disk(diskCuts(m_cuts, check.policy.tileElements, sendsOf(check.plan)))
         , m_tiles(m_disk.tiles.size())
         , m_places(static_cast<std::size_t>(m_disk.stages()))
     {
@@ -32,6 +34,9 @@ public:
             plan.diskTileElements != m_disk.tileElements)
             return m_check.broken(
                 PlanRule::DiskAtHand, "it has other places than its answers need");
+        if (plan.sendsWeights && !plan.normByGroup)
+            return m_check.broken(
+                PlanRule::DiskAtHand, "it sends weights to updates that wait for all gradients");
         for (TaskIndex i = 0; i < plan.tasks.size(); ++i)
             MR_TRY(visit(i));
         for (const Place& place : m_places) {
@@ -48,10 +53,14 @@ public:
 private:
     // Of the host, and what is in it.
     struct Place {
-        MaybeTask filled;  // from disk, or, of a gradient, from the device
-        MaybeTask update;  // of what is in it
-        MaybeTask written; // to disk
-        MaybeTask copied;  // to the device
+        MaybeTask filled;   // from disk, or, of a gradient, from the device
+        MaybeTask update;   // of what is in it
+        MaybeTask written;  // to disk
+        MaybeTask copied;   // to the device
+        MaybeTask gradient; // from the device, for the update; and weights
+        MaybeTask weights;
+        // What was in it before: filled, written, copied.
+        std::array<MaybeTask, 3> before;
     };
     // On disk, in this step.
     struct Tile {
@@ -87,6 +96,8 @@ private:
             return fetch(index);
         case TaskKind::SendGradient:
             return send(index);
+        case TaskKind::SendWeights:
+            return sendWeights(index);
         case TaskKind::UpdateOnDevice:
         case TaskKind::FetchState:
         case TaskKind::StoreState:
@@ -134,6 +145,13 @@ private:
         return need(index, DiskRegion::State, 0, m_disk.slots);
     }
 
+    // Precondition: need() found its tile.
+    const DiskRange& rangeOf(TaskIndex index) const
+    {
+        const Task& task = m_check.at(index);
+        return range(m_disk.tileOf(task.group, task.firstElement));
+    }
+
     const DiskRange& range(std::int32_t tile) const
     {
         return m_disk.tiles[static_cast<std::size_t>(tile)];
@@ -151,10 +169,15 @@ private:
     }
 
     // Every one of them that is there is certainly over.
-    bool over(std::initializer_list<MaybeTask> tasks, TaskIndex index) const
+    bool over(std::span<const MaybeTask> tasks, TaskIndex index) const
     {
         return std::all_of(tasks.begin(), tasks.end(),
             [&](const MaybeTask& task) { return !task || m_check.isBefore(*task, index); });
+    }
+
+    bool over(std::initializer_list<MaybeTask> tasks, TaskIndex index) const
+    {
+        return over(std::span(tasks.begin(), tasks.size()), index);
     }
 
     // What was in the place is no longer needed there.
@@ -167,11 +190,19 @@ private:
             !over({place.filled, place.written, place.copied}, index))
             return m_check.broken(PlanRule::SlotAfterLastReader, index,
                 "task " + std::to_string(*place.filled) + " brought what may still be needed");
-        place = {index, {}, {}, {}};
+        place = {index, {}, {}, {}, {}, {}, {place.filled, place.written, place.copied}};
         return {};
     }
 
-    // All ends with its step, so what is on disk is what the last step wrote.
+    // What is on disk is what the last step wrote, and no place is in use, but for what it left
+    // running.
+    Status needCarriedOver(TaskIndex index) const
+    {
+        return m_check.needCarriedOver(
+            {TaskKind::UpdateOnHost, TaskKind::WriteToDisk, TaskKind::FetchWeights}, index,
+            "change it, or copy from a place");
+    }
+
     Status read(TaskIndex index)
     {
         MR_TRY(needSlot(index));
@@ -181,11 +212,11 @@ private:
             return broken(index, "task " + std::to_string(*tile.state) + " has had this tile");
         const Task& task = m_check.at(index);
         const bool needsSpill =
-            task.version == m_check.plan.step && reaches(task, cutsOf(task).gradientsFirst);
+            task.version == m_check.plan.step && rangeOf(index).has(DiskRegion::Gradient);
         if ((needsSpill && m_check.isTraining() && !tile.spill) || !over({tile.spill}, index))
             return broken(index, "its gradient may not be on disk");
         tile.state = index;
-        return {};
+        return needCarriedOver(index);
     }
 
     // Does the place hold this task's tile, and did it come?
@@ -205,6 +236,10 @@ private:
         Place& place = placeOf(index);
         if (!isIn(place, index) || place.update)
             return broken(index, "its state may not have come from disk");
+        if (rangeOf(index).sendsGradient && !m_check.isBefore(place.gradient, index))
+            return broken(index, "its gradient may not have come from the device");
+        if (rangeOf(index).sendsWeights && !m_check.isBefore(place.weights, index))
+            return broken(index, "its weights may not have come from the device");
         place.update = index;
         return {};
     }
@@ -230,7 +265,7 @@ private:
         if (tile.state && !m_check.isBefore(tile.written, index))
             return broken(index, "their update may not be on disk");
         tile.weights = index;
-        return {};
+        return needCarriedOver(index);
     }
 
     // From the place of an update, where they are as soon as it is over, or from that of a read.
@@ -256,9 +291,37 @@ private:
         if (task.part != Part::All || !reaches(task, cutsOf(task).gradientsFirst))
             return task.stage < 0 ? Status()
                                   : broken(index, "its home is in memory, and it names a place");
+        const std::int32_t tile = m_disk.tileOf(task.group, task.firstElement);
+        if (tile >= 0 && range(tile).sendsGradient)
+            return sendToSlot(index, &Place::gradient);
         MR_TRY(need(index, DiskRegion::Gradient, m_disk.slots + m_disk.weightStages,
             m_disk.gradientStages));
         return refill(index);
+    }
+
+    Status sendWeights(TaskIndex index)
+    {
+        MR_TRY(needSlot(index));
+        if (!rangeOf(index).sendsWeights)
+            return broken(index, "its update has its weights from elsewhere");
+        return sendToSlot(index, &Place::weights);
+    }
+
+    // Beside the state of its tile, which is there or on its way. What was there before is gone.
+    Status sendToSlot(TaskIndex index, MaybeTask Place::*part)
+    {
+        MR_TRY(needSlot(index));
+        Place& place = placeOf(index);
+        const bool isItsTile =
+            place.filled && !place.update && !(place.*part) &&
+            pieceOf(m_check.at(*place.filled)).key() == pieceOf(m_check.at(index)).key();
+        if (!isItsTile)
+            return broken(index, "the place is not that of its update");
+        if (!over(place.before, index))
+            return m_check.broken(PlanRule::SlotAfterLastReader, index,
+                "what was in the place before may still be needed");
+        place.*part = index;
+        return {};
     }
 
     Status spill(TaskIndex index)

@@ -125,6 +125,7 @@ public:
     explicit WeightsCheck(const PlanUnderCheck& check)
         : m_check(check)
         , m_writes(check.shape.groups.size())
+        , m_sends(check.shape.groups.size())
         , m_reader(check.shape.groups.size())
     {
     }
@@ -137,6 +138,8 @@ public:
                 MR_TRY(read(i));
             else if (writesWeights(task) && !m_check.streams(task.group))
                 MR_TRY(write(i));
+            else if (task.kind == TaskKind::SendWeights && !m_check.streams(task.group))
+                MR_TRY(send(i));
         }
         return {};
     }
@@ -154,54 +157,45 @@ private:
             const GroupId group{static_cast<std::int32_t>(g)};
             if (!m_check.concerns(task, group) || m_check.streams(group))
                 continue;
-            MR_TRY(readGroup(index, group));
+            MR_TRY(readRange(index, {group, task.version, 0, m_check.elements(group)}));
             m_reader[g] = index;
         }
         return {};
     }
 
-    Status readGroup(TaskIndex index, GroupId group) const
+    // Weights from before the update that they are sent to.
+    Status send(TaskIndex index)
     {
-        const StepIndex version = m_check.at(index).version;
-        for (const TaskIndex write : m_writes[static_cast<std::size_t>(group.value)]) {
-            if (m_check.at(write).version > version)
+        const Task& task = m_check.at(index);
+        m_sends[static_cast<std::size_t>(task.group.value)].push_back(index);
+        Piece range = pieceOf(task);
+        --range.version;
+        return readRange(index, range);
+    }
+
+    // At the version of the range.
+    Status readRange(TaskIndex index, const Piece& range) const
+    {
+        const auto& writes = m_writes[static_cast<std::size_t>(range.group.value)];
+        for (const TaskIndex write : writes) {
+            const Piece written = pieceOf(m_check.at(write));
+            if (written.version > range.version && overlap(written, range))
                 return m_check.broken(PlanRule::WeightsAtVersion, index,
                     "task " + std::to_string(write) + " wrote a later version over it");
         }
-        if (version > m_check.in.step &&
-            !isCovered(index, version, Range{group, 0, m_check.elements(group)}))
+        if (range.version > m_check.in.step && !m_check.isCovered(writes, range, index))
             return m_check.broken(
                 PlanRule::WeightsAtVersion, index, "nothing brought that version before");
         for (const PendingUpdate& update : m_check.in.pending) {
-            const bool needed = update.group == group && update.dueStep <= m_check.in.step + 1;
-            if (needed &&
-                !isCovered(index, update.version,
-                    Range{group, update.firstElement, update.firstElement + update.elementCount}))
+            const Piece due = pieceOf(update);
+            const bool needed = overlap(due, range) && update.dueStep <= m_check.in.step + 1;
+            const Piece both{due.group, due.version, std::max(due.first, range.first),
+                std::min(due.end, range.end)};
+            if (needed && !m_check.isCovered(writes, both, index))
                 return m_check.broken(PlanRule::WeightsAtVersion, index,
                     "an update of the carry that is due may not be in the weights");
         }
         return {};
-    }
-
-    struct Range {
-        GroupId group;
-        std::int64_t first = 0;
-        std::int64_t end = 0;
-    };
-
-    // Do writes of `version` that are over before the reader fill the range?
-    bool isCovered(TaskIndex reader, StepIndex version, const Range& range) const
-    {
-        std::int64_t covered = 0;
-        for (const TaskIndex write : m_writes[static_cast<std::size_t>(range.group.value)]) {
-            const Task& task = m_check.at(write);
-            if (task.version != version || !m_check.clocks.isBefore(Wait::onTask(write), reader))
-                continue;
-            const std::int64_t from = std::max(range.first, task.firstElement);
-            const std::int64_t to = std::min(range.end, task.firstElement + task.elementCount);
-            covered += std::max<std::int64_t>(0, to - from);
-        }
-        return covered >= range.end - range.first;
     }
 
     Status write(TaskIndex index)
@@ -212,11 +206,17 @@ private:
             return m_check.broken(PlanRule::SlotAfterLastReader, index,
                 "task " + std::to_string(*reader) + " may still read these weights");
         m_writes[group].push_back(index);
+        for (const TaskIndex send : m_sends[group])
+            if (overlap(pieceOf(m_check.at(send)), pieceOf(m_check.at(index))) &&
+                !m_check.isBefore(send, index))
+                return m_check.broken(PlanRule::SlotAfterLastReader, index,
+                    "task " + std::to_string(send) + " may still copy these weights");
         return {};
     }
 
     const PlanUnderCheck& m_check;
     std::vector<std::vector<TaskIndex>> m_writes;   // by group
+    std::vector<std::vector<TaskIndex>> m_sends;    // by group, to the host
     std::vector<std::optional<TaskIndex>> m_reader; // by group, the last; all run on Compute
 };
 

@@ -30,8 +30,9 @@ public:
     {
         for (TaskIndex i = 0; i < m_check.plan.tasks.size(); ++i) {
             const Task& task = m_check.at(i);
+            const bool sends = task.kind == TaskKind::SendWeights;
             const bool ranged =
-                task.kind == TaskKind::FetchWeights || isWork(task) || writesSource(task);
+                task.kind == TaskKind::FetchWeights || isWork(task) || sends || writesSource(task);
             if (!ranged || !m_check.streams(task.group))
                 continue;
             if (writesSource(task)) {
@@ -41,7 +42,7 @@ public:
             if (task.slot >= m_slots.size())
                 return m_check.broken(
                     PlanRule::WeightsAtVersion, i, "the plan has no such place for weights");
-            MR_TRY(isWork(task) ? read(i) : fetch(i));
+            MR_TRY(sends ? send(i) : isWork(task) ? read(i) : fetch(i));
         }
         return {};
     }
@@ -53,6 +54,7 @@ private:
         std::int64_t elements = 0;       // that have come, or are on their way
         std::optional<TaskIndex> fetch;  // the last; all run on CopyIn
         std::optional<TaskIndex> reader; // the last; all run on Compute
+        std::optional<TaskIndex> sent;   // to the host, the last; all run on CopyOut
     };
 
     Status fetch(TaskIndex index)
@@ -60,12 +62,15 @@ private:
         const Task& task = m_check.at(index);
         Slot& slot = m_slots[task.slot];
         const bool goesOn =
-            slot.group == task.group && slot.version == task.version && !slot.reader;
+            slot.group == task.group && slot.version == task.version && !slot.reader && !slot.sent;
         if (slot.reader && !m_check.isBefore(*slot.reader, index))
             return m_check.broken(PlanRule::SlotAfterLastReader, index,
                 "task " + std::to_string(*slot.reader) + " may still read these weights");
+        if (slot.sent && !m_check.isBefore(*slot.sent, index))
+            return m_check.broken(PlanRule::SlotAfterLastReader, index,
+                "task " + std::to_string(*slot.sent) + " may still copy these weights");
         if (!goesOn)
-            slot = {task.group, task.version, 0, {}, {}};
+            slot = {task.group, task.version, 0, {}, {}, {}};
         if (task.firstElement != slot.elements)
             return m_check.broken(PlanRule::WeightsAtVersion, index, "its tile is not the next");
         slot.elements += task.elementCount;
@@ -117,6 +122,19 @@ private:
             return m_check.broken(
                 PlanRule::WeightsAtVersion, index, "its weights may not have come");
         slot.reader = index;
+        return {};
+    }
+
+    // Those from before the update that it is for.
+    Status send(TaskIndex index)
+    {
+        const Task& task = m_check.at(index);
+        Slot& slot = m_slots[task.slot];
+        if (slot.group != task.group || slot.version != task.version - 1 ||
+            slot.elements != m_check.elements(task.group) || !m_check.isBefore(*slot.fetch, index))
+            return m_check.broken(
+                PlanRule::WeightsAtVersion, index, "its weights may not be on the device");
+        slot.sent = index;
         return {};
     }
 

@@ -16,6 +16,7 @@ public:
     explicit GradientCheck(const PlanUnderCheck& check)
         : m_check(check)
         , m_groups(check.shape.groups.size())
+        , m_places(static_cast<std::size_t>(std::max(0, placesOf(check.plan.gradients))), -1)
     {
     }
 
@@ -65,6 +66,8 @@ private:
             return {};
         case TaskKind::Backward:
             MR_TRY(checkSumSlot(index));
+            if (m_check.plan.gradients.finishedSlots == 0)
+                enter(task.group);
             noteBackward(index);
             noteLosses(index);
             return {};
@@ -114,6 +117,27 @@ private:
         return &m_groups[static_cast<std::size_t>(above)];
     }
 
+    // What is sent of a block's gradient is in one of so many places, in turns.
+    static int placesOf(const GradientHomes& homes)
+    {
+        return homes.finishedSlots > 0 ? homes.finishedSlots : homes.sumSlots;
+    }
+
+    // Null where the group has bytes of its own; in windows, where what is sent is packed.
+    std::int32_t* placeOf(GroupId group)
+    {
+        const bool shares = group.value > 0 && group.value < m_check.shape.layers() - 1;
+        if (!shares || m_places.empty() || m_check.isByColumns())
+            return nullptr;
+        return &m_places[static_cast<std::size_t>(group.value - 1) % m_places.size()];
+    }
+
+    void enter(GroupId group)
+    {
+        if (std::int32_t* place = placeOf(group))
+            *place = group.value;
+    }
+
     bool isOver(const Group& group, TaskIndex index, bool sent) const
     {
         if (!group.finish || !m_check.isBefore(*group.finish, index))
@@ -161,6 +185,7 @@ private:
             return m_check.broken(PlanRule::SlotAfterLastReader, index,
                 "another block's gradient may still be needed in the slot");
         group.finish = index;
+        enter(m_check.at(index).group);
         return {};
     }
 
@@ -243,6 +268,9 @@ private:
                 return m_check.broken(PlanRule::HostBytes, index,
                     "a pending update may still need the gradient that was there");
         }
+        if (const std::int32_t* place = placeOf(range.group); place && *place != range.group.value)
+            return m_check.broken(PlanRule::GradientFinished, index,
+                "group " + std::to_string(*place) + " has its place by then");
         group.sends.push_back(index);
         return m_check.needCarriedOver({TaskKind::UpdateOnHost}, index, "read them");
     }
@@ -319,7 +347,8 @@ private:
 
     const PlanUnderCheck& m_check;
     std::vector<Group> m_groups;
-    std::optional<TaskIndex> m_losses; // of the last micro-batch; all run on Compute
+    std::vector<std::int32_t> m_places; // which block's gradient is there
+    std::optional<TaskIndex> m_losses;  // of the last micro-batch; all run on Compute
     std::optional<TaskIndex> m_join;
     std::optional<TaskIndex> m_scalars;
 };

@@ -6,14 +6,14 @@ namespace mr {
 
 namespace {
 
-constexpr std::array<std::string_view, 30> kKindNames = {"FetchBatch", "ReadFromDisk",
+constexpr std::array<std::string_view, 31> kKindNames = {"FetchBatch", "ReadFromDisk",
     "WriteToDisk", "ReadWeights", "SpillGradient", "FetchWeights", "FetchState", "StoreState",
     "Forward", "Backward", "FinishGradient", "SaveBoundary", "LoadBoundary", "SaveActivations",
-    "LoadActivations", "WriteBoundary", "ReadBoundary", "SendGradient", "SelectColumns",
-    "PackComplement", "AccumulateOnHost", "AccumulateOnDevice", "UploadComplement",
+    "LoadActivations", "WriteBoundary", "ReadBoundary", "SendGradient", "SendWeights",
+    "SelectColumns", "PackComplement", "AccumulateOnHost", "AccumulateOnDevice", "UploadComplement",
     "ScatterComplement", "MoveOwnership", "NormPart", "JoinNorm", "SendScalars", "UpdateOnDevice",
     "UpdateOnHost"};
-static_assert(static_cast<std::size_t>(TaskKind::UpdateOnHost) == 29);
+static_assert(static_cast<std::size_t>(TaskKind::UpdateOnHost) == 30);
 
 constexpr std::array<std::string_view, kLanes> kLaneNames = {
     "Compute", "CopyIn", "CopyOut", "Host", "DiskIn", "DiskOut", "DiskWeights", "DiskBoundaries"};

@@ -180,6 +180,11 @@ struct StepSpec {
     Precision precision = Precision::BF16;
 };
 
+// Does an update follow its own gradient (StepPlan::normByGroup)? `byColumns`: with windows, whose
+// updates are not of one step's gradient, none does.
+bool updatesFollowGradients(
+    const OffloadPolicy& policy, const StepSpec& spec, bool byColumns) noexcept;
+
 struct BuiltStep {
     StepPlan plan;
     Carry out; // pass to the next buildPlan() or buildFlush()

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Real runs whose optimizer state is on disk: bytes against the formula, memory against the plan, step times against
-# the same run in memory, the same weights at the end. FOLDER is where the state goes; the host is given as little
+# the same run in memory and against their forecast, the same weights at the end. A forecast is made of rates that are
+# measured first: the disk's while it reads and writes at once, the layers' of two of them. FOLDER is where the state goes; the host is given as little
 # memory as the plan needs, so that the state is at least 2.5 times as large.
 set -euo pipefail
 root=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.." && pwd)
-usage="tests/bench/ssd_runs.sh FOLDER    prints a table; STEPS=6, THREADS=1, MICROS=4, SEQ=64, ROWS=regex, CONFIG=model and MILLRACE=program may be given"
+usage="tests/bench/ssd_runs.sh FOLDER    prints a table; STEPS=6, THREADS=1, MICROS=4, SEQ=64, ROWS=regex, CONFIG=model, DISK_SECONDS=10 and MILLRACE=program may be given"
 [ $# -eq 1 ] && [ -d "$1" ] || { echo "$usage" && exit 2; }
 scratch=$1
 millrace=${MILLRACE:-$root/build/release/bin/millrace}
@@ -15,6 +16,7 @@ threads=${THREADS:-1}
 micros=${MICROS:-4}
 seq=${SEQ:-64}
 rows=${ROWS:-.} # of the names
+disk_seconds=${DISK_SECONDS:-10}
 folder=$(mktemp -d "${TMPDIR:-/tmp}/millrace-ssd.XXXXXX")
 trap 'rm -rf "$folder"' EXIT
 export XDG_DATA_HOME=$folder # rates are measured afresh
@@ -34,6 +36,8 @@ row() {
     local name=$1 host
     shift
     [[ $name =~ $rows ]] || return 0
+    rm -rf "$folder/millrace" # what the machine does varies within minutes
+    "$millrace" bench disk --disk-path "$scratch" --bytes 1GiB --seconds "$disk_seconds" --json >>"$folder/disk"
     # shellcheck disable=SC2046 # words
     "$millrace" plan --model "$config" $(arguments "$@") >"$folder/plan"
     host=$(tier host <"$folder/plan")
@@ -51,27 +55,36 @@ row() {
     wrote=$(field disk_write_bytes <"$folder/steps" | median)
     held=$(($(cat "$folder/rss") * 1024))
     awk -v name="$name" -v wall="$(field wall_ms <"$folder/steps" | median)" \
+        -v forecast="$(planned predicted_step_ms)" -v planned="$(planned predicted_compute_ms)" \
+        -v waits="$(planned disk)" \
         -v compute="$(field compute_ms <"$folder/steps" | median)" -v disk="$(field disk <"$folder/steps" | median)" \
         -v host="$host" -v device="$device" -v held="$held" -v read="$read" -v wrote="$wrote" -v p="$parameters" \
         -v hash="$(sed -n 's/.*"weights_hash":"\([0-9a-f]\{8\}\).*/\1/p' "$folder/log" | tail -n 1)" 'BEGIN {
-        printf "| %s | %.0f | %.0f | %.0f | %.2f / %.2f | %.2f | %.1f | %.0f + %.0f | %.0f | %s |\n", name, wall, compute,
-            disk, read / p, wrote / p, host / p, 12 * p / host, host / 1e6, device / 1e6, held / 1e6, hash }'
+        printf "| %s | %.0f (%.0f, %+.0f %%) | %.0f (%.0f) | %.0f (%.0f) | %.2f / %.2f | %.2f | %.1f | %.0f + %.0f | %.0f | %s |\n", name,
+            wall, forecast, 100 * (forecast / wall - 1), compute, planned, disk, waits, read / p, wrote / p, host / p,
+            12 * p / host, host / 1e6, device / 1e6, held / 1e6, hash }'
 }
 
-echo "| policy | step ms | compute ms | stalled by disk ms | bytes read / written, per parameter | host bytes per parameter | state / host memory | planned: host + device MB | largest process MB | weights |"
+# Of the last plan.
+planned() { field "$1" <"$folder/plan" | tail -n 1; }
+
+echo "| policy | step ms (forecast, off by) | compute ms (forecast) | stalled by disk ms (forecast) | bytes read / written, per parameter | host bytes per parameter | state / host memory | planned: host + device MB | largest process MB | weights |"
 echo "|---|---|---|---|---|---|---|---|---|---|"
 row "resident" resident --policy-option order=by-layer-flip
 row "streamed, a quarter late, the same order" streamed --policy-option late=0.25 --policy-option order=by-layer-flip
 for late in 0 0.25 1; do
     row "ssd-vertical, $late late" ssd-vertical --policy-option "late=$late" --policy-option tile=16MiB --disk-path "$scratch"
 done
-row "ssd-vertical, half on disk" ssd-vertical --policy-option disk-share=0.5 --policy-option tile=16MiB --disk-path "$scratch"
-row "ssd-vertical, weights too" ssd-vertical --policy-option weights-on-disk=1 --policy-option tile=16MiB --disk-path "$scratch"
-row "ssd-vertical, all on disk" ssd-vertical --policy-option weights-on-disk=1 --policy-option gradients-on-disk=1 --policy-option tile=16MiB --disk-path "$scratch"
-row "ssd-vertical, activations too" ssd-vertical --policy-option weights-on-disk=1 --policy-option gradients-on-disk=1 --policy-option boundaries-on-disk=1 --policy-option tile=16MiB --disk-path "$scratch"
-row "ssd-vertical, no clipping" ssd-vertical --clip 0 --policy-option tile=16MiB --disk-path "$scratch"
-row "ssd-vertical, all on disk, no clipping" ssd-vertical --clip 0 --policy-option weights-on-disk=1 --policy-option gradients-on-disk=1 --policy-option tile=16MiB --disk-path "$scratch"
-row "ssd-vertical, activations too, no clipping" ssd-vertical --clip 0 --policy-option weights-on-disk=1 --policy-option gradients-on-disk=1 --policy-option boundaries-on-disk=1 --policy-option tile=16MiB --disk-path "$scratch"
-row "the same, micro-batch by micro-batch" ssd-vertical --clip 0 --policy-option weights-on-disk=1 --policy-option gradients-on-disk=1 --policy-option order=by-microbatch --policy-option tile=16MiB --disk-path "$scratch"
+row "ssd-vertical, half on disk" ssd-vertical --policy-option late=0.25 --policy-option disk-share=0.5 --policy-option tile=16MiB --disk-path "$scratch"
+row "ssd-vertical, weights too" ssd-vertical --policy-option late=0.25 --policy-option weights-on-disk=1 --policy-option tile=16MiB --disk-path "$scratch"
+row "ssd-vertical, all on disk" ssd-vertical --policy-option late=0.25 --policy-option weights-on-disk=1 --policy-option gradients-on-disk=1 --policy-option tile=16MiB --disk-path "$scratch"
+row "ssd-vertical, activations too" ssd-vertical --policy-option late=0.25 --policy-option weights-on-disk=1 --policy-option gradients-on-disk=1 --policy-option boundaries-on-disk=1 --policy-option tile=16MiB --disk-path "$scratch"
+row "ssd-vertical, no clipping" ssd-vertical --clip 0 --policy-option late=0.25 --policy-option tile=16MiB --disk-path "$scratch"
+row "ssd-vertical, all on disk, no clipping" ssd-vertical --clip 0 --policy-option late=0.25 --policy-option weights-on-disk=1 --policy-option gradients-on-disk=1 --policy-option tile=16MiB --disk-path "$scratch"
+for late in 0 0.5; do
+    row "ssd-vertical, all on disk, no clipping, $late late" ssd-vertical --clip 0 --policy-option "late=$late" --policy-option weights-on-disk=1 --policy-option gradients-on-disk=1 --policy-option tile=16MiB --disk-path "$scratch"
+done
+row "ssd-vertical, activations too, no clipping" ssd-vertical --clip 0 --policy-option late=0.25 --policy-option weights-on-disk=1 --policy-option gradients-on-disk=1 --policy-option boundaries-on-disk=1 --policy-option tile=16MiB --disk-path "$scratch"
+row "the same, micro-batch by micro-batch" ssd-vertical --clip 0 --policy-option late=0.25 --policy-option weights-on-disk=1 --policy-option gradients-on-disk=1 --policy-option order=by-microbatch --policy-option tile=16MiB --disk-path "$scratch"
 row "resident, no clipping" resident --clip 0 --policy-option order=by-layer-flip
-row "ssd-vertical, compact state" ssd-vertical --policy-option state=compact --policy-option tile=16MiB --disk-path "$scratch"
+row "ssd-vertical, compact state" ssd-vertical --policy-option late=0.25 --policy-option state=compact --policy-option tile=16MiB --disk-path "$scratch"

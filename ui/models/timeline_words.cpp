@@ -62,6 +62,8 @@ constexpr std::array kTasks = {
         TimelineClass::DiskRead},
     TaskWord{"SendGradient", QT_TRANSLATE_NOOP("mr::ui::TimelineWords", "Send gradient"),
         TimelineClass::Gradients},
+    TaskWord{"SendWeights", QT_TRANSLATE_NOOP("mr::ui::TimelineWords", "Send weights"),
+        TimelineClass::Weights},
     TaskWord{"SelectColumns", QT_TRANSLATE_NOOP("mr::ui::TimelineWords", "Select urgent columns"),
         TimelineClass::Optimizer},
     TaskWord{"PackComplement", QT_TRANSLATE_NOOP("mr::ui::TimelineWords", "Pack other columns"),

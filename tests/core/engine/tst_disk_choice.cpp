@@ -6,6 +6,7 @@
 #include <QtTest>
 
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -28,6 +29,7 @@ RunSetup setupOf(std::size_t hostBytes, const std::string& policy, const Options
     for (GroupShape& group : setup.shape.groups)
         group.elements = 100'000;
     setup.step.microBatches = 1;
+    setup.step.clipNorm = 1.0;
     setup.budget = endless();
     setup.budget.hostBytes = hostBytes;
     return setup;
@@ -196,6 +198,139 @@ private slots:
             chosen(setupOf(hostBytesOf(kAllOnDisk), "ssd-vertical", {{"boundary", "device"}}));
         QCOMPARE(setup.spec.policyOptions.count("boundaries-on-disk"), std::size_t{0});
         QCOMPARE(weightsOf(setup), 1.0);
+    }
+
+    // Gradients that their updates follow cost the disk nothing, so state has the memory first.
+    void whereNothingIsClippedStateComesBackBeforeGradients()
+    {
+        RunSetup eager = setupOf(0, "ssd-vertical", {{"late", "0"}});
+        eager.step.clipNorm = 0.0;
+        Options all = kAllOnDisk;
+        all.insert(eager.spec.policyOptions.begin(), eager.spec.policyOptions.end());
+        QVERIFY(planWith(eager, {"ssd-vertical", all, true}).ok());
+        const std::size_t least = eager.memory.bytes(Tier::PinnedHost);
+        const std::int64_t most = eager.diskTraffic.readBytes + eager.diskTraffic.writtenBytes;
+        std::int64_t moved = most;
+        double state = 1.0;
+        for (int part = 12; part <= 18; part += 2) {
+            // Of a million elements 2 bytes of weights; less than gradients in memory need.
+            eager = setupOf(
+                least + 200'000 * static_cast<std::size_t>(part), "ssd-vertical", {{"late", "0"}});
+            eager.step.clipNorm = 0.0;
+            const RunSetup setup = chosen(std::move(eager));
+            QVERIFY2(setup.limit.empty(), setup.limit.c_str());
+            QCOMPARE(weightsOf(setup), 0.0);
+            QCOMPARE(gradientsOf(setup), shareOf(setup, "disk-share", 1.0));
+            QVERIFY(gradientsOf(setup) < state);
+            state = gradientsOf(setup);
+            const std::int64_t both = setup.diskTraffic.readBytes + setup.diskTraffic.writtenBytes;
+            QVERIFY(both < moved);
+            moved = both;
+        }
+        QVERIFY(state < 0.9 && moved < most / 10 * 8);
+    }
+
+    // As fast as any of them, whatever is slow: the disk, the layers, or the host's updates.
+    void theLateShareIsTheFastestByForecast_data()
+    {
+        QTest::addColumn<double>("clip");
+        QTest::addColumn<double>("diskBytesPerSecond");
+        QTest::addColumn<double>("flops");
+        QTest::addColumn<QString>("policy");
+        for (const double clip : {0.0, 1.0})
+            for (const double disk : {1e6, 1e8})
+                for (const double flops : {1e3, 1e5})
+                    for (const char* policy : {"ssd-vertical", "auto"})
+                        QTest::addRow("clip %g, disk %g, flops %g, %s", clip, disk, flops, policy)
+                            << clip << disk << flops << QString::fromUtf8(policy);
+    }
+
+    void theLateShareIsTheFastestByForecast()
+    {
+        QFETCH(const double, clip);
+        QFETCH(const double, diskBytesPerSecond);
+        QFETCH(const double, flops);
+        QFETCH(const QString, policy);
+        RunSetup setup = setupOf(hostBytesOf(kAllOnDisk) + 200'000, policy.toStdString());
+        setup.budget.deviceBytes = 6'000'000; // not the whole model
+        setup.step.clipNorm = clip;
+        setup.rates = rates(1e9, 1e9, 1e8, 1e9, flops);
+        setup.rates.diskReadBytesPerSecond = diskBytesPerSecond;
+        setup.rates.diskWriteBytesPerSecond = diskBytesPerSecond;
+
+        setup = chosen(std::move(setup));
+
+        QCOMPARE(setup.spec.policy, std::string("ssd-vertical"));
+        QVERIFY2(setup.limit.empty(), setup.limit.c_str());
+        QVERIFY2(setup.reason.find("of the late shares tried") != std::string::npos,
+            setup.reason.c_str());
+        const double taken = setup.forecast.stepSeconds;
+        QVERIFY(taken > 0.0);
+        const std::string late = setup.spec.policyOptions.at("late");
+        QVERIFY(clip > 0.0 || late != "1");
+        for (const char* other : {"0", "0.1", "0.25", "0.5", "1"}) {
+            Options options = setup.spec.policyOptions;
+            options["late"] = other;
+            QVERIFY(planWith(setup, {"ssd-vertical", options, true}).ok());
+            const bool isOpen = clip > 0.0 || std::string(other) != "1";
+            QVERIFY(!isOpen || setup.forecast.stepSeconds > 0.989 * taken);
+        }
+    }
+
+    void lateSharesDifferByWhatIsSlow()
+    {
+        std::set<std::string> all;
+        for (const double clip : {0.0, 1.0})
+            for (const double disk : {1e6, 1e7, 1e8}) {
+                RunSetup setup = setupOf(hostBytesOf(kAllOnDisk) + 200'000, "ssd-vertical");
+                setup.step.clipNorm = clip;
+                setup.rates = rates(1e9, 1e9, 1e8, 1e9, 3e3);
+                setup.rates.diskReadBytesPerSecond = setup.rates.diskWriteBytesPerSecond = disk;
+                all.insert(chosen(std::move(setup)).spec.policyOptions.at("late"));
+            }
+        QVERIFY(all.size() > 1);
+    }
+
+    // The gradients of what is late need places on their way to the disk.
+    void wherePlacesForLateGradientsDoNotFitNothingIsLate()
+    {
+        const auto eager = [](std::size_t hostBytes) {
+            RunSetup setup = setupOf(hostBytes, "ssd-vertical");
+            setup.step.clipNorm = 0.0;
+            setup.rates = rates(1e9, 1e9, 1e8, 1e9, 1e5);
+            setup.rates.diskReadBytesPerSecond = setup.rates.diskWriteBytesPerSecond = 1e7;
+            return setup;
+        };
+        RunSetup least = eager(0);
+        Options all = kAllOnDisk;
+        all.insert({{"tile", "8KiB"}, {"late", "0"}});
+        QVERIFY(planWith(least, {"ssd-vertical", all, true}).ok());
+
+        const RunSetup setup = chosen(eager(least.memory.bytes(Tier::PinnedHost)));
+
+        QVERIFY2(setup.limit.empty(), setup.limit.c_str());
+        QCOMPARE(setup.spec.policyOptions.at("late"), std::string("0"));
+    }
+
+    // Where the disk is hidden with or without, nothing is late that would have to be spilled.
+    void nothingIsLateForNothing()
+    {
+        RunSetup setup = setupOf(hostBytesOf(kAllOnDisk) + 200'000, "ssd-vertical");
+        setup.step.clipNorm = 0.0;
+        setup.rates = rates(1e12, 1e12, 1e12, 1e12, 1.0);
+        setup.rates.diskReadBytesPerSecond = setup.rates.diskWriteBytesPerSecond = 1e12;
+        QCOMPARE(chosen(std::move(setup)).spec.policyOptions.at("late"), std::string("0"));
+    }
+
+    void aLateShareThatWasSaidHolds()
+    {
+        RunSetup setup =
+            setupOf(hostBytesOf(kAllOnDisk) + 200'000, "ssd-vertical", {{"late", "0.1"}});
+        setup.rates = rates(1e9, 1e9, 1e8, 1e9, 1e5);
+        setup.rates.diskReadBytesPerSecond = setup.rates.diskWriteBytesPerSecond = 1e7;
+        setup = chosen(std::move(setup));
+        QCOMPARE(setup.spec.policyOptions.at("late"), std::string("0.1"));
+        QVERIFY(setup.reason.find("late shares") == std::string::npos);
     }
 
     // `auto` takes the disk where streaming does not fit, and leaves in memory what has room.

@@ -153,6 +153,8 @@ private slots:
         known.head.forward = 7.0;
         known.diskReadBytesPerSecond = 8.0; // a measurement of its own says
         known.diskWriteBytesPerSecond = 9.0;
+        known.diskReadAloneBytesPerSecond = 10.0;
+        known.diskWriteAloneBytesPerSecond = 11.0;
         RateSheet sheet;
 
         sheet.read(step.plan, timesOf(step.plan, shape, truth()), {shape});
@@ -162,6 +164,8 @@ private slots:
         QCOMPARE(seen.head.forward, 7.0);
         QCOMPARE(seen.diskReadBytesPerSecond, 8.0);
         QCOMPARE(seen.diskWriteBytesPerSecond, 9.0);
+        QCOMPARE(seen.diskReadAloneBytesPerSecond, 10.0);
+        QCOMPARE(seen.diskWriteAloneBytesPerSecond, 11.0);
         COMPARE_RATE(seen.hostAdamwElementsPerSecond, 1e6);
     }
 

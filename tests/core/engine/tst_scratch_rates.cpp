@@ -59,7 +59,7 @@ private slots:
         QVERIFY(again.findDisk("another") == nullptr);
     }
 
-    void thePlannerTakesTheRatesOfTheMix()
+    void thePlannerTakesTheRatesOfTheMixAndOfEachWayAlone()
     {
         RateBook book;
         book.putDisk(rateKey(inspectScratchFolder(scratch()).value()), kSpeed);
@@ -70,6 +70,8 @@ private slots:
 
         QCOMPARE(rates.diskReadBytesPerSecond, 2e9);
         QCOMPARE(rates.diskWriteBytesPerSecond, 1e9);
+        QCOMPARE(rates.diskReadAloneBytesPerSecond, kSpeed.readBytesPerSecond);
+        QCOMPARE(rates.diskWriteAloneBytesPerSecond, kSpeed.writeBytesPerSecond);
         QCOMPARE(rates.deviceFlopsPerSecond, 5.0);
     }
 

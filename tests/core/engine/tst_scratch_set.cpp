@@ -20,8 +20,7 @@ constexpr std::uint64_t kPlenty = std::uint64_t{1} << 40;
 ScratchMember member(double readRate, double writeRate, std::uint64_t room = kPlenty)
 {
     ScratchMember member;
-    member.readRate = readRate;
-    member.writeRate = writeRate;
+    member.speed = {2.0 * readRate, 3.0 * writeRate, readRate, writeRate};
     member.roomBytes = room;
     return member;
 }
@@ -51,6 +50,8 @@ private slots:
         set.addRates(8000, rates);
         QVERIFY(isNear(rates.diskReadBytesPerSecond, 8e9)); // both at full speed
         QVERIFY(isNear(rates.diskWriteBytesPerSecond, 8e9));
+        QVERIFY(isNear(rates.diskReadAloneBytesPerSecond, 16e9));
+        QVERIFY(isNear(rates.diskWriteAloneBytesPerSecond, 24e9));
     }
 
     void aByteIsReadOnceAndWrittenOnce()
@@ -133,11 +134,11 @@ private slots:
         const ScratchSet alone = inspectScratchSet(one, book).value();
         const ScratchSet set = inspectScratchSet(both, book).value();
 
-        QCOMPARE(alone.members[0].readRate, 2e9);
-        QCOMPARE(alone.members[0].writeRate, 1e9);
+        QCOMPARE(alone.members[0].speed.mixedReadBytesPerSecond, 2e9);
+        QCOMPARE(alone.members[0].speed.mixedWriteBytesPerSecond, 1e9);
         for (const ScratchMember& half : set.members) {
-            QCOMPARE(half.readRate, 1e9);
-            QCOMPARE(half.writeRate, 0.5e9);
+            QCOMPARE(half.speed.mixedReadBytesPerSecond, 1e9);
+            QCOMPARE(half.speed.mixedWriteBytesPerSecond, 0.5e9);
         }
         const double room = static_cast<double>(set.roomBytes()); // others may be writing
         QVERIFY(room < 1.2 * static_cast<double>(alone.roomBytes()));

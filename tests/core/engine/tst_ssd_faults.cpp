@@ -151,6 +151,7 @@ private slots:
     void initTestCase();
     void everyFaultEndsInTheSameBitsOrAClearError_data();
     void everyFaultEndsInTheSameBitsOrAClearError();
+    void everyRegionThatFailsIsNamed_data();
     void everyRegionThatFailsIsNamed();
     void bytesThatChangeUnderTheRunAreSeen();
     void aFileThatIsCutIsNamedAsTheCause();
@@ -273,15 +274,25 @@ void TestSsdFaults::everyFaultEndsInTheSameBitsOrAClearError()
     QVERIFY2(contains(status, "at byte "), status.message().c_str());
 }
 
+void TestSsdFaults::everyRegionThatFailsIsNamed_data()
+{
+    QTest::addColumn<double>("clip");
+    QTest::newRow("clipped") << 1.0;
+    QTest::newRow("updates that follow their gradients") << 0.0; // late ones are on disk
+}
+
 // Weights and gradients on disk fail as state does: the run ends, and says what was lost.
 void TestSsdFaults::everyRegionThatFailsIsNamed()
 {
+    QFETCH(const double, clip);
     std::set<std::string> named;
     for (const DiskOp op : {DiskOp::Read, DiskOp::Write})
-        for (int nth = 0; nth < 150; nth += 11) {
+        for (int nth = 0; nth < 150; nth += 7) {
             DiskFaults faults;
             TinyRun run = faulty(faults, {result(op, nth, -EIO, 2)});
-            run.options.insert({{"weights-on-disk", "1"}, {"gradients-on-disk", "1"}});
+            run.clipNorm = clip;
+            run.options.insert(
+                {{"weights-on-disk", "1"}, {"gradients-on-disk", "1"}, {"late", "0.5"}});
 
             auto outcome = runOn(nth % 2 == 0 ? Mode::Threaded : Mode::Inline, run);
 

@@ -65,6 +65,25 @@ inline void dropWait(StepPlan& plan, Task& task, std::uint32_t nth)
     task.waitCount -= 1;
 }
 
+// Of a task and its waits; tasks between them keep their order, and waits follow what they name.
+inline void moveTask(StepPlan& plan, TaskIndex from, TaskIndex to)
+{
+    const Task moved = plan.tasks[from];
+    plan.tasks.erase(plan.tasks.begin() + from);
+    plan.tasks.insert(plan.tasks.begin() + to, moved);
+    for (Wait& wait : plan.waits) {
+        if (wait.isCarried())
+            continue;
+        const TaskIndex old = wait.index();
+        TaskIndex now = old == from ? to : old;
+        if (old > from && old <= to)
+            now = old - 1;
+        if (old < from && old >= to)
+            now = old + 1;
+        wait = Wait::onTask(now);
+    }
+}
+
 // Tasks of the plan, of those `isMeant` names, of which a wait can be removed without breaking a
 // rule; as text.
 template <typename IsMeant>

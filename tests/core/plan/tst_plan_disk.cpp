@@ -37,25 +37,6 @@ Task& updateOnDisk(Bench& bench, int nth)
     qFatal("no such update");
 }
 
-// Of a task and its waits; tasks between them keep their order, and waits follow what they name.
-void moveTask(StepPlan& plan, TaskIndex from, TaskIndex to)
-{
-    const Task moved = plan.tasks[from];
-    plan.tasks.erase(plan.tasks.begin() + from);
-    plan.tasks.insert(plan.tasks.begin() + to, moved);
-    for (Wait& wait : plan.waits) {
-        if (wait.isCarried())
-            continue;
-        const TaskIndex old = wait.index();
-        TaskIndex now = old == from ? to : old;
-        if (old > from && old <= to)
-            now = old - 1;
-        if (old < from && old >= to)
-            now = old + 1;
-        wait = Wait::onTask(now);
-    }
-}
-
 // A task again, right behind itself, and waiting for the same.
 void repeat(StepPlan& plan, TaskIndex index)
 {

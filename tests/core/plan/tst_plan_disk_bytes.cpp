@@ -241,6 +241,35 @@ private slots:
             diskBytes(bench.plan(), read, bench.shape, Precision::F32), std::int64_t{2 * 4096});
     }
 
+    // An evaluation only reads; a step's updates read and write at once, but for the first reads.
+    void aDiskThatMovesOneWayIsFaster()
+    {
+        Bench bench = diskBench({{"late", "0"}, {"weights-on-disk", "1"}, {"turns", "1"}});
+        Feedback known = rates(1e9, 1e9, 1e9, 1e9, 1e9);
+        known.diskReadBytesPerSecond = known.diskWriteBytesPerSecond = 1e6;
+        StepForecaster forecaster;
+        const auto seconds = [&](const StepPlan& plan) {
+            return forecaster.forecast(plan, {bench.shape, known, Precision::BF16, true})
+                .stepSeconds;
+        };
+        auto evaluation =
+            buildEvaluation(specOf(6, 1), bench.in, bench.shape, bench.budget, {}, bench.policy);
+        QVERIFY(evaluation.ok());
+        bench.policy = policyWith("ssd-vertical", {{"tile", "2KiB"}, {"late", "0"}});
+        bench.build();
+        const double reading = seconds(evaluation.value());
+        const double updating = seconds(bench.plan());
+
+        known.diskReadAloneBytesPerSecond = 4e6;
+        known.diskWriteAloneBytesPerSecond = 2e6;
+
+        QVERIFY(std::abs(seconds(evaluation.value()) / reading - 0.25) < 0.01);
+        QVERIFY(seconds(bench.plan()) < 0.95 * updating);
+        QVERIFY(seconds(bench.plan()) > 0.75 * updating); // 16 of 20 tiles
+        known.diskReadAloneBytesPerSecond = 1e5;          // nonsense: alone is no slower
+        QVERIFY(std::abs(seconds(evaluation.value()) / reading - 1.0) < 0.01);
+    }
+
     void aForecastKnowsTheRatesOfTheDisk()
     {
         Bench bench = diskBench({{"late", "0"}});

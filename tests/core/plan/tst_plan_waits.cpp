@@ -69,6 +69,14 @@ std::vector<OffloadPolicy> policiesToMutate(const std::string& order)
             options["state-on-device"] = "0.25";
             policies.push_back(policyWith("streamed", options));
         }
+        for (const char* gradients : {"0", "1"}) {
+            std::map<std::string, std::string> options = common;
+            options.insert({{"weights-on-disk", "1"}, {"gradients-on-disk", gradients}});
+            policies.push_back(policyWith("ssd-vertical", options));
+            options["turns"] = "1";
+            options["device-share"] = "0.25";
+            policies.push_back(policyWith("ssd-vertical", options));
+        }
     }
     return policies;
 }
