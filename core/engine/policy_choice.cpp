@@ -59,6 +59,7 @@ Status forecast(RunSetup& setup)
     const int window = setup.policy.clock->rule(GroupId{0}, kWholeRun, setup.rates).windowSteps;
     setup.forecast = {};
     setup.traffic = {};
+    setup.diskTraffic = {};
     for (int n = 0; n < 2 * window; ++n) {
         const Carry in = built.out;
         step.step = in.step + 1;
@@ -71,8 +72,12 @@ Status forecast(RunSetup& setup)
         const LinkTraffic traffic = linkTraffic(built.plan, setup.shape, setup.step.precision);
         setup.traffic.hostToDeviceBytes += traffic.hostToDeviceBytes / window;
         setup.traffic.deviceToHostBytes += traffic.deviceToHostBytes / window;
-        setup.diskTraffic = diskTraffic(built.plan, setup.shape, setup.step.precision);
+        const DiskTraffic disk = diskTraffic(built.plan, setup.shape, setup.step.precision);
+        setup.diskTraffic.readBytes += disk.readBytes;
+        setup.diskTraffic.writtenBytes += disk.writtenBytes;
     }
+    setup.diskTraffic.readBytes /= window;
+    setup.diskTraffic.writtenBytes /= window;
     return {};
 }
 

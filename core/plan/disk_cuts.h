@@ -4,7 +4,8 @@
 // BF16, the low half. From a later one on the planes that weights are fetched from are there as
 // well, and from another the finished gradient. Tiles are what host updates are cut into anyway,
 // so the state of each is read, updated and written as a whole, once a step: they cross none of
-// these elements, nor the first late one.
+// these elements, nor the first late one. Policies with windows have the state alone there, in
+// tiles of their own (columns.h).
 //
 // Threads  Pure.
 // Units    Elements of a group; bytes.
@@ -79,6 +80,9 @@ HostCuts hostCuts(const GroupAnswers& answers, std::int64_t elements) noexcept;
 // side of the first late element.
 std::int64_t hostTileElements(
     const HostCuts& cuts, std::int64_t first, std::int64_t end, std::int64_t tileElements) noexcept;
+
+// Elements of a tile on disk, at most, where those of an upload are so many.
+std::int64_t diskTileElements(std::int64_t tileElements) noexcept;
 
 // By group.
 DiskCuts diskCuts(std::span<const HostCuts> groups, std::int64_t tileElements);

@@ -11,19 +11,23 @@ std::optional<Wait>& PlanBuilder::tileWait(std::vector<std::optional<Wait>>& of,
     return of[static_cast<std::size_t>(m_disk.tileOf(task.group, task.firstElement))];
 }
 
-// A slot is free once what was in it before is written and, of weights, copied.
+// A slot is free once what was in it before is written and, of weights, copied. In a step that ends
+// two windows a tile comes twice; that it is written in between is what turns of the slots imply.
 std::optional<Wait> PlanBuilder::emitRead(StepPlan& plan, Task& update)
 {
-    if (update.firstElement < m_groups[static_cast<std::size_t>(update.group.value)].cuts.diskFirst)
+    const std::int32_t tile = m_disk.tileOf(update.group, update.firstElement);
+    if (tile < 0)
         return {};
     const auto slots = static_cast<std::size_t>(m_disk.slots);
     update.stage = static_cast<std::int16_t>(m_tilesRead++ % slots);
     Task task = update;
     task.kind = TaskKind::ReadFromDisk;
     task.lane = Lane::DiskIn;
+    task.elementCount = m_disk.tiles[static_cast<std::size_t>(tile)].count;
     waitFor(stageOf(task).disk);
     waitFor(stageOf(task).copy);
     waitFor(tileWait(m_tileSpills, task));
+    waitFor(tileWait(m_tileWrites, task));
     waitForCarried(update.group);
     return emit(plan, task);
 }
@@ -33,6 +37,8 @@ void PlanBuilder::emitWrite(StepPlan& plan, const Task& update, Wait updated)
     Task task = update;
     task.kind = TaskKind::WriteToDisk;
     task.lane = Lane::DiskOut;
+    const std::int32_t tile = m_disk.tileOf(update.group, update.firstElement);
+    task.elementCount = m_disk.tiles[static_cast<std::size_t>(tile)].count;
     waitFor(updated);
     stageOf(task).disk = tileWait(m_tileWrites, task) = emit(plan, task);
 }

@@ -25,6 +25,7 @@ enum Takes : unsigned {
     kColumns = 32, // urgent, select, interval, overlap, energy, host-clock, host-lr
     kDisk = 128,   // disk-share, verify
     kHomes = 64,   // weights-on-device, state-on-device, boundary, turns
+    kAllDisk = 256 // weights-on-disk, gradients-on-disk
 };
 
 // The numbers of one policy, after its options.
