@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
+#include <vector>
 
 namespace mr {
 namespace {
@@ -16,25 +18,25 @@ std::string shareText(int parts)
 }
 
 // Does it fit host memory? Nothing of an allocation is tried.
-bool fitsHost(const RunSetup& setup, const Options& options)
+bool fitsHost(const RunSetup& setup, const PolicyTrial& trial)
 {
-    auto policy = makePolicy(kDiskPolicy, options);
+    auto policy = makePolicy(trial.policy, trial.options);
     if (!policy.ok())
         return false;
     StepSpec step = setup.step;
-    step.recompute = true;
+    step.recompute = trial.recompute;
     auto memory = planMemory(step, setup.shape, setup.budget, setup.rates, policy.value());
     return memory.ok() && memory.value().bytes(Tier::PinnedHost) <= setup.budget.hostBytes;
 }
 
 // The smallest share of `what` that fits, where all of it does. More on disk needs less memory.
-int smallestShare(const RunSetup& setup, Options options, const std::string& what)
+int smallestShare(const RunSetup& setup, PolicyTrial trial, const std::string& what)
 {
     int fits = kParts;
     for (int low = 0; low < fits;) {
         const int middle = (low + fits) / 2;
-        options[what] = shareText(middle);
-        if (fitsHost(setup, options))
+        trial.options[what] = shareText(middle);
+        if (fitsHost(setup, trial))
             fits = middle;
         else
             low = middle + 1;
@@ -42,36 +44,46 @@ int smallestShare(const RunSetup& setup, Options options, const std::string& wha
     return fits;
 }
 
-// In the order in which they come back to memory.
-constexpr std::array<const char*, 3> kShares = {
-    "weights-on-disk", "gradients-on-disk", "disk-share"};
-
-Options fitted(const RunSetup& setup, Options options)
+// Of those that the policy takes, in the order in which they come back to memory.
+std::vector<std::string> sharesOf(const std::string& policy)
 {
-    const Options said = options;
+    std::vector<std::string> shares;
+    for (const char* share : {"weights-on-disk", "gradients-on-disk", "disk-share"})
+        if (makePolicy(policy, {{share, "0"}}).ok())
+            shares.emplace_back(share);
+    return shares;
+}
+
+PolicyTrial fitted(const RunSetup& setup, PolicyTrial trial)
+{
+    const Options said = trial.options;
     const auto most = said.find("disk-share");
-    for (const char* share : kShares)
-        options.insert({share, most == said.end() ? "1" : most->second});
-    if (!fitsHost(setup, options))
-        return options;
-    for (const char* share : kShares) {
+    const std::vector<std::string> shares = sharesOf(trial.policy);
+    for (const std::string& share : shares)
+        trial.options.insert({share, most == said.end() ? "1" : most->second});
+    if (!fitsHost(setup, trial))
+        return trial;
+    for (const std::string& share : shares) {
         if (said.count(share) > 0)
             continue;
-        const int parts = smallestShare(setup, options, share);
-        options[share] = shareText(parts);
+        const int parts = smallestShare(setup, trial, share);
+        trial.options[share] = shareText(parts);
         if (parts > 0)
             break;
     }
-    return options;
+    return trial;
 }
 
 } // namespace
 
+bool takesDisk(const RunSpec& spec)
+{
+    return !spec.diskPath.empty() && makePolicy(spec.policy, {{"disk-share", "0"}}).ok();
+}
+
 PolicyTrial fittedToHost(const RunSetup& setup, const PolicyTrial& asked)
 {
-    if (fitsHost(setup, asked.options))
-        return asked;
-    return {asked.policy, fitted(setup, asked.options), asked.recompute};
+    return fitsHost(setup, asked) ? asked : fitted(setup, asked);
 }
 
 std::vector<PolicyTrial> diskTrials(const RunSetup& setup)
@@ -86,7 +98,7 @@ std::vector<PolicyTrial> diskTrials(const RunSetup& setup)
     for (const Options& shape : shapes) {
         Options options = setup.spec.policyOptions; // what was said holds
         options.insert(shape.begin(), shape.end());
-        trials.push_back({std::string(kDiskPolicy), fitted(setup, std::move(options)), true});
+        trials.push_back(fitted(setup, {std::string(kDiskPolicy), std::move(options), true}));
     }
     return trials;
 }

@@ -6,6 +6,8 @@
 // leave last; of the others gradients, because what is left then is read and written in one piece.
 // Shares change no number.
 //
+// Policies with windows have their state alone there, and move it once a window.
+//
 // Threads  Pure.
 
 #pragma once
@@ -19,6 +21,9 @@ namespace mr {
 // Trials of ssd-vertical that fit the host, from what needs the most device memory to what needs
 // the least; where nothing fits, those with all on disk. What the user said holds.
 std::vector<PolicyTrial> diskTrials(const RunSetup& setup);
+
+// Was a folder named, for a policy that can keep state there?
+bool takesDisk(const RunSpec& spec);
 
 // The policy as it was asked for, with shares that fit the host; as it is where it fits as it is.
 PolicyTrial fittedToHost(const RunSetup& setup, const PolicyTrial& asked);

@@ -181,6 +181,19 @@ void addStreams(
     tryWith({{"turns", "1"}, {"tile", smallTile(shape)}});
 }
 
+// Windows whose state does not all fit the host; those that do are tried already.
+void addWindowsOnDisk(const RunSetup& setup, std::vector<PolicyTrial>& trials)
+{
+    std::vector<PolicyTrial> windows;
+    for (const char* policy : {"zero-offload-dpu", "zenflow"})
+        addTrials(setup.spec, policy, true, true, windows);
+    for (const PolicyTrial& trial : windows) {
+        PolicyTrial onDisk = fittedToHost(setup, trial);
+        if (onDisk.options != trial.options)
+            trials.push_back(std::move(onDisk));
+    }
+}
+
 std::vector<PolicyTrial> trialsOf(const RunSetup& setup, bool ratesKnown)
 {
     const RunSpec& spec = setup.spec;
@@ -206,8 +219,10 @@ std::vector<PolicyTrial> trialsOf(const RunSetup& setup, bool ratesKnown)
         !spec.diskPath.empty()) {
         std::vector<PolicyTrial> onDisk = diskTrials(setup);
         std::move(onDisk.begin(), onDisk.end(), std::back_inserter(trials));
+        if (spec.allowStale && ratesKnown)
+            addWindowsOnDisk(setup, trials);
     }
-    if (spec.policy == kDiskPolicy)
+    if (spec.policy == kDiskPolicy || takesDisk(spec))
         for (PolicyTrial& trial : trials)
             trial = fittedToHost(setup, trial);
     return trials;
@@ -351,7 +366,10 @@ Status choosePolicy(RunSetup& setup)
     if (automatic)
         return {};
     setup.reason.clear(); // it was asked for
-    const bool isFitted = setup.spec.policy == kDiskPolicy && setup.spec.policyOptions != asked;
+    const bool isFitted =
+        setup.spec.policy == kDiskPolicy
+            ? setup.spec.policyOptions != asked
+            : setup.spec.policyOptions.count("disk-share") > asked.count("disk-share");
     if (isFitted && setup.limit.empty())
         setup.reason = "what host memory lacks is on disk: " +
                        words({setup.spec.policy, setup.spec.policyOptions, false});
