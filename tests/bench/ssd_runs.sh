@@ -80,5 +80,7 @@ row "the same, micro-batch by micro-batch" ssd-vertical --clip 0 --policy-option
 row "resident, no clipping" resident --clip 0 --policy-option order=by-layer-flip
 row "ssd-vertical, compact state" ssd-vertical --policy-option state=compact --policy-option tile=16MiB --disk-path "$scratch"
 for interval in 4 16; do # a warm-up step, and three windows: what the last moves is what every later one does
-    steps=$((1 + 3 * interval)) window=$interval row "zenflow, windows of $interval, state on disk" zenflow --policy-option disk-share=1 --policy-option "interval=$interval" --policy-option warmup=1 --policy-option tile=16MiB --disk-path "$scratch"
+    for site in host device; do
+        steps=$((1 + 3 * interval)) window=$interval row "zenflow, windows of $interval, sums on the $site" zenflow --policy-option disk-share=1 --policy-option "interval=$interval" --policy-option "accumulate-on=$site" --policy-option warmup=1 --policy-option tile=16MiB --disk-path "$scratch"
+    done
 done

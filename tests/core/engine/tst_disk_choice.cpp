@@ -1,6 +1,7 @@
 // How much of a run lives on disk: no more than the host's memory makes necessary.
 
 #include "core/engine/disk_choice.h"
+#include "core/engine/replan.h"
 #include "tests/core/plan/plan_shapes.h"
 
 #include <QtTest>
@@ -202,6 +203,27 @@ private slots:
         const RunSetup lacks = chosen(std::move(setup));
         QVERIFY(lacks.limit.find("host memory: needs") != std::string::npos);
         QCOMPARE(lacks.spec.policyOptions.count("disk-share"), std::size_t{0});
+    }
+
+    // Before there is a checkpoint, within which the host's job counts tiles.
+    void aHostThatIsShortKeepsMoreOfAWindowOnDisk()
+    {
+        const std::size_t all = windowBytesOf("0");
+        const std::size_t least = windowBytesOf("1");
+        RunSetup before = windowSetup(least + (all - least) / 4 * 3);
+        before.asked = before.spec;
+        before = chosen(std::move(before));
+        const double share = shareOf(before, "disk-share", 0.0);
+        QVERIFY(share > 0.0 && share < 0.5);
+        const MemoryShortage shortage{Tier::PinnedHost, least + (all - least) / 4};
+
+        auto more = replan(before, shortage, ReplanScope::Any);
+        const auto same = replan(before, shortage, ReplanScope::SamePolicy);
+
+        QVERIFY2(more.ok(), more.status().message().c_str());
+        QCOMPARE(more.value().spec.policy, std::string("zenflow"));
+        QVERIFY(shareOf(more.value(), "disk-share", 0.0) > share);
+        QVERIFY(!same.ok());
     }
 
     // A step of a window of four writes a quarter of what every step of an exact policy does.
