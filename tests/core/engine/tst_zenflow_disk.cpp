@@ -104,9 +104,12 @@ void TestZenflowDisk::numbersAreThoseOfStateInMemory_data()
     const char* types[] = {"fp32", "bf16", "compact"};
     for (int i = 0; i < static_cast<int>(std::size(kVariants)); ++i)
         for (const int type : {0, 1, 2})
-            for (const double clip : {0.0, 0.25})
+            for (const double clip : {0.0, 0.25}) {
+                if (clip == 0.0 && type != i % 3)
+                    continue;
                 QTest::addRow("%s, %s, clip %g", kVariants[i].name, types[type], clip)
                     << i << type << clip;
+            }
 }
 
 void TestZenflowDisk::numbersAreThoseOfStateInMemory()
