@@ -139,9 +139,13 @@ std::vector<std::pair<std::string, PolicyOptions>> exactPolicies(const PolicyOpt
             if (policy.name == "ssd-vertical") // it would visit micro-batches in another order
                 policies.back().second["order"] = "by-layer";
         }
-    if (state.empty())
-        policies.emplace_back("zenflow", PolicyOptions{{"interval", "1"}, {"overlap", "off"},
-                                             {"urgent", "0.25"}, {"warmup", "1"}, {"select", "2"}});
+    if (!state.empty())
+        return policies;
+    PolicyOptions single = {{"interval", "1"}, {"overlap", "off"}, {"urgent", "0.25"},
+        {"warmup", "1"}, {"select", "2"}};
+    policies.emplace_back("zenflow", single);
+    single.insert({{"disk-share", "0.5"}, {"tile", "8KiB"}});
+    policies.emplace_back("zenflow", std::move(single));
     return policies;
 }
 

@@ -106,8 +106,9 @@ void SpecOptions::addMachine(CLI::App& command)
     command.add_option("--policy-option", m_policyOptions,
         "key=value; may be repeated. All: state=fp32 or compact; deep-optimizer-states, streamed: "
         "device-share=0.5 or auto; zenflow: interval=4, auto (by times) or magnitude (by gradients "
-        "of the warm-up), host-clock=steps or updates; without windows: clip-mode=exact or "
-        "per-group, which waits for no other group");
+        "of the warm-up), host-clock=steps or updates; zenflow, zero-offload-dpu, ssd-vertical: "
+        "disk-share=0.5; without windows: clip-mode=exact or per-group, which waits for no other "
+        "group");
     command.add_option("--device-memory", m_deviceMemory, "Budget, as 6GiB");
     command.add_option("--host-memory", m_hostMemory, "Budget, as 24GiB");
     command.add_option("--disk-space", m_diskSpace, "Budget in all --disk-path together, as 200GB");

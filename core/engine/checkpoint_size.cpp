@@ -54,7 +54,7 @@ std::uint64_t savedBytes(const MemoryItem& item, const MemoryPlan& plan)
     case MemoryUse::Gradients: // landed on the host and not yet summed
         return plan.window.isActive() && item.tier == Tier::PinnedHost ? item.bytes : 0;
     case MemoryUse::UrgentState: // else it is published into the planes above
-        return plan.stateCodec == StateCodec::Compact ? item.bytes : 0;
+        return plan.stateCodec == StateCodec::Compact || plan.disk.isActive() ? item.bytes : 0;
     case MemoryUse::ColumnEnergies: // the running half
         return item.tier == Tier::Device ? item.bytes / 2 : 0;
     default:

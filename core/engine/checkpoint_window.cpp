@@ -19,10 +19,10 @@ struct Stored {
     bool onDevice = false;
 };
 
-std::vector<Stored> partsOf(RunMemory& memory)
+// `isApart`: with the state of the device's columns.
+std::vector<Stored> partsOf(RunMemory& memory, bool isApart)
 {
     WindowMemory& window = *memory.window;
-    const bool isApart = memory.stateCodec() == StateCodec::Compact;
     std::vector<Stored> parts;
     const auto add = [&](const char* name, std::int32_t g, std::byte* data, std::size_t bytes,
                          bool onDevice) {
@@ -63,6 +63,15 @@ bool isSum(const Stored& part)
     return part.name.find("sums.") != std::string::npos || part.name.starts_with("landed.");
 }
 
+// Does the file? Plain state may have been elsewhere when it was written: on disk, where columns
+// are kept apart, or in memory, where they are not.
+bool keepsColumnsApart(const RunMemory& memory, const SafetensorsReader& reader)
+{
+    return memory.stateCodec() == StateCodec::Compact ||
+           std::any_of(reader.entries().begin(), reader.entries().end(),
+               [](const auto& entry) { return entry.first.starts_with("urgent_state."); });
+}
+
 // What was read must be a choice of columns, or indices would leave their rows.
 Status checkColumns(WindowMemory& window, const fs::path& file)
 {
@@ -87,7 +96,7 @@ Status checkColumns(WindowMemory& window, const fs::path& file)
 Status writeWindow(const CheckpointContext& context, const fs::path& file)
 {
     std::vector<SafetensorSource> sources;
-    for (const Stored& part : partsOf(context.memory)) {
+    for (const Stored& part : partsOf(context.memory, context.memory.keepsColumnsApart())) {
         SafetensorSource source;
         source.name = part.name;
         source.dtype = "U8";
@@ -114,7 +123,8 @@ Status loadWindow(
     const SafetensorsReader reader = std::move(opened).value();
     std::vector<std::byte> piece(kPieceBytes);
     const bool isBetween = isBetweenWindows(progress.carry);
-    for (const Stored& part : partsOf(context.memory)) {
+    const bool isApart = keepsColumnsApart(context.memory, reader);
+    for (const Stored& part : partsOf(context.memory, isApart)) {
         const auto entry = reader.entries().find(part.name);
         const bool isThere = entry != reader.entries().end() &&
                              entry->second.end - entry->second.begin == part.bytes;
@@ -135,7 +145,7 @@ Status loadWindow(
     MR_TRY(checkColumns(*context.memory.window, file));
     WindowTasks& tasks = *context.executor.window();
     tasks.restore(progress.windows, progress.carry);
-    return context.executor.adoptColumns();
+    return context.executor.adoptColumns(isApart);
 }
 
 } // namespace mr

@@ -3,9 +3,9 @@
 //     state/window.safetensors   by group: both banks of sums (of a job in flight: partly the new
 //                                weights that are written over them), what has landed and is not
 //                                summed, the device's sums, energies, and whose the columns are;
-//                                of a run with compact state also the device's columns of master
-//                                and moments, which in other runs are published into the host's
-//                                arrays and saved there
+//                                of a run whose state is compact or on disk also the device's
+//                                columns of master and moments, which in other runs are published
+//                                into the host's arrays and saved there
 //
 // Threads  Engine thread, between steps; blocks on files.
 // Errors   As checkpoint.h.

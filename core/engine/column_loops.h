@@ -35,7 +35,8 @@ Status WindowTasks::forUrgent(F&& fn)
     return {};
 }
 
-// Calls fn(rows) for rows of a weight, as many at a time as are copied at once.
+// Calls fn(rows) for rows of a weight, as many at a time as are copied at once and whose state is
+// together in memory or in one tile on disk.
 template <typename F>
 Status WindowTasks::forRows(GroupId id, const WeightCut& slot, RowRange range,
     std::span<const std::int32_t> positions, const Link& link, F&& fn)
@@ -49,8 +50,8 @@ Status WindowTasks::forRows(GroupId id, const WeightCut& slot, RowRange range,
         scratch + positions.size_bytes(),
         static_cast<std::int64_t>(bytes - positions.size_bytes())};
     const std::int64_t atOnce = rowsAtOnce(slot, n);
-    for (; rows.first < range.end; rows.first += atOnce) {
-        rows.count = std::min(atOnce, range.end - rows.first);
+    for (; rows.first < range.end; rows.first += rows.count) {
+        rows.count = rowsTogether(id, slot, rows.first, std::min(atOnce, range.end - rows.first));
         MR_TRY(fn(std::as_const(rows)));
     }
     return {};

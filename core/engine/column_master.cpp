@@ -21,7 +21,7 @@ void forPlaces(const WeightCut& slot, std::span<const std::int32_t> columns, std
 
 Status WindowTasks::publish(Stream& stream, const Copy& copy, const Finish& finish)
 {
-    if (m_memory.stateCodec() == StateCodec::Compact)
+    if (m_memory.keepsColumnsApart())
         return {};
     m_isPublished = true;
     const Link link{stream, copy, finish};
@@ -37,12 +37,11 @@ Status WindowTasks::publish(Stream& stream, const Copy& copy, const Finish& fini
 Status WindowTasks::adopt(Stream& stream, const Copy& copy, const Finish& finish)
 {
     MR_TRY(uploadLists(copy));
-    if (m_memory.stateCodec() == StateCodec::Compact)
-        return {};
     m_isPublished = true;
     const Link link{stream, copy, finish};
     return forAllUrgent(
         link, [&](const MovingRows& rows, std::span<const std::int32_t> columns) -> Status {
+            MR_TRY(openRow(rows.group, rows.slot, rows.first));
             takeColumns(
                 stateRows(rows.group, rows.slot, rows.first, rows.count), columns, {}, m_values);
             return copyDense(rows, m_values, false, link);
@@ -119,15 +118,20 @@ Status WindowTasks::readMaster(GroupId id, std::int64_t first, const MasterView&
 }
 
 // Moments that nobody owns would fade into denormal numbers, which are slow; zeros stay zeros.
-void WindowTasks::clearPublished()
+Status WindowTasks::clearPublished()
 {
     if (!m_isPublished)
-        return;
+        return {};
     m_isPublished = false;
-    (void)forUrgent([&](GroupId id, const WeightCut& slot) {
-        clearMoments(stateRows(id, slot, 0, slot.rows), m_window.urgentList(id, slot));
-        return Status();
-    }).ok();
+    return forUrgent([&](GroupId id, const WeightCut& slot) -> Status {
+        for (std::int64_t row = 0; row < slot.rows;) {
+            const std::int64_t count = rowsTogether(id, slot, row, slot.rows - row);
+            MR_TRY(openRow(id, slot, row));
+            clearMoments(stateRows(id, slot, row, count), m_window.urgentList(id, slot));
+            row += count;
+        }
+        return {};
+    });
 }
 
 } // namespace mr

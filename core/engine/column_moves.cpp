@@ -53,11 +53,13 @@ Status WindowTasks::copyDense(
 }
 
 // Who enters leaves the host before anybody comes: a group that loses its largest moment is encoded
-// without it, and what enters is not rounded once more.
+// without it, and what enters is not rounded once more. Rows ascend, as tiles on disk do: each
+// comes once and goes once.
 Status WindowTasks::exchange(GroupId id, const WeightCut& slot, const MomentScales& out,
     const MomentScales& in, const Link& link)
 {
     const auto swap = [&](const MovingRows& rows) -> Status {
+        MR_TRY(openRow(id, slot, rows.first));
         const ComplementRows host = stateRows(id, slot, rows.first, rows.count);
         MR_TRY(copyDense(rows, m_values, true, link));
         takeColumns(host, m_entering.columns, in, m_entered);

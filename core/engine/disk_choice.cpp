@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -18,22 +19,23 @@ std::string shareText(int parts)
 }
 
 // Does it fit host memory? Nothing of an allocation is tried.
-bool fitsHost(const RunSetup& setup, const Options& options)
+bool fitsHost(const RunSetup& setup, const PolicyTrial& trial)
 {
-    auto policy = makePolicy(kDiskPolicy, options);
+    auto policy = makePolicy(trial.policy, trial.options);
     if (!policy.ok())
         return false;
     StepSpec step = setup.step;
-    step.recompute = true;
+    step.recompute = trial.recompute;
     auto memory = planMemory(step, setup.shape, setup.budget, setup.rates, policy.value());
     return memory.ok() && memory.value().bytes(Tier::PinnedHost) <= setup.budget.hostBytes;
 }
 
 // Do updates follow their gradients? Then those of what is not late are never on disk.
-bool followGradients(const RunSetup& setup, const Options& options)
+bool followGradients(const RunSetup& setup, const PolicyTrial& trial)
 {
-    auto policy = makePolicy(kDiskPolicy, options);
-    return policy.ok() && updatesFollowGradients(policy.value(), setup.step, false);
+    auto policy = makePolicy(trial.policy, trial.options);
+    return trial.policy == kDiskPolicy && policy.ok() &&
+           updatesFollowGradients(policy.value(), setup.step, false);
 }
 
 // Shares that are set together.
@@ -46,13 +48,13 @@ void setTo(Options& options, const Shares& shares, int parts)
 }
 
 // The smallest share of `what` that fits, where all of it does. More on disk needs less memory.
-int smallestShare(const RunSetup& setup, Options options, const Shares& what)
+int smallestShare(const RunSetup& setup, PolicyTrial trial, const Shares& what)
 {
     int fits = kParts;
     for (int low = 0; low < fits;) {
         const int middle = (low + fits) / 2;
-        setTo(options, what, middle);
-        if (fitsHost(setup, options))
+        setTo(trial.options, what, middle);
+        if (fitsHost(setup, trial))
             fits = middle;
         else
             low = middle + 1;
@@ -70,6 +72,17 @@ bool savesBoundaries(const Options& options)
 {
     const auto home = options.find("boundary");
     return home == options.end() || home->second == "host";
+}
+
+// All that the policy takes and nobody has said is on disk; boundaries are apart from the rest.
+void putAllOnDisk(PolicyTrial& trial)
+{
+    const auto said = trial.options.find(kState);
+    const std::string most = said == trial.options.end() ? "1" : said->second;
+    for (const std::string& share : {kWeights, kGradients, kBoundaries, kState})
+        if (makePolicy(trial.policy, {{share, "0"}}).ok() &&
+            (share != kBoundaries || savesBoundaries(trial.options)))
+            trial.options.insert({share, share == kBoundaries ? "1" : most});
 }
 
 // In the order in which they come back to memory, but for what was said.
@@ -90,32 +103,31 @@ std::vector<Shares> inOrder(const Options& said, const Options& options, bool fo
     return order;
 }
 
-Options fitted(const RunSetup& setup, Options options)
+PolicyTrial fitted(const RunSetup& setup, PolicyTrial trial)
 {
-    const Options said = options;
-    const auto most = said.find(kState); // but of boundaries
-    for (const std::string& share : {kWeights, kGradients, kState})
-        options.insert({share, most == said.end() ? "1" : most->second});
-    if (savesBoundaries(options))
-        options.insert({kBoundaries, "1"});
-    if (!fitsHost(setup, options))
-        return options;
-    for (const Shares& shares : inOrder(said, options, followGradients(setup, options))) {
-        const int parts = smallestShare(setup, options, shares);
-        setTo(options, shares, parts);
+    const Options said = trial.options;
+    putAllOnDisk(trial);
+    if (!fitsHost(setup, trial))
+        return trial;
+    for (const Shares& shares : inOrder(said, trial.options, followGradients(setup, trial))) {
+        const int parts = smallestShare(setup, trial, shares);
+        setTo(trial.options, shares, parts);
         if (parts > 0)
             break;
     }
-    return options;
+    return trial;
 }
 
 } // namespace
 
+bool takesDisk(const RunSpec& spec)
+{
+    return !spec.diskPaths.empty() && makePolicy(spec.policy, {{"disk-share", "0"}}).ok();
+}
+
 PolicyTrial fittedToHost(const RunSetup& setup, const PolicyTrial& asked)
 {
-    if (fitsHost(setup, asked.options))
-        return asked;
-    return {asked.policy, fitted(setup, asked.options), asked.recompute};
+    return fitsHost(setup, asked) ? asked : fitted(setup, asked);
 }
 
 std::vector<PolicyTrial> lateTrials(const RunSetup& setup, const Options& said)
@@ -149,7 +161,7 @@ std::vector<PolicyTrial> diskTrials(const RunSetup& setup)
     for (const Options& shape : shapes) {
         Options options = setup.spec.policyOptions; // what was said holds
         options.insert(shape.begin(), shape.end());
-        trials.push_back({std::string(kDiskPolicy), fitted(setup, std::move(options)), true});
+        trials.push_back(fitted(setup, {std::string(kDiskPolicy), std::move(options), true}));
     }
     return trials;
 }

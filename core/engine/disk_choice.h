@@ -10,6 +10,8 @@
 // state comes back before boundaries, which take half of their traffic from forward, and gradients
 // with it. Shares change no number.
 //
+// Policies with windows have their state alone there, and move it once a window.
+//
 // Threads  Pure.
 
 #pragma once
@@ -25,6 +27,9 @@ namespace mr {
 // Trials of ssd-vertical that fit the host, from what needs the most device memory to what needs
 // the least; where nothing fits, those with all on disk. What the user said holds.
 std::vector<PolicyTrial> diskTrials(const RunSetup& setup);
+
+// Was a folder named, for a policy that can keep state there?
+bool takesDisk(const RunSpec& spec);
 
 // The policy as it was asked for, with shares that fit the host; as it is where it fits as it is.
 PolicyTrial fittedToHost(const RunSetup& setup, const PolicyTrial& asked);

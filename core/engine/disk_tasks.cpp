@@ -232,6 +232,17 @@ Status DiskTasks::write(
         });
 }
 
+Status DiskTasks::openForChange(GroupId group, std::int64_t element)
+{
+    const std::int32_t tile = m_memory.disk().tileOf(group, element);
+    if (tile < 0)
+        return Status::error(ErrorKind::Internal,
+            "disk tasks: state outside of the tiles of group " + std::to_string(group.value));
+    MR_TRY(openTile(tile));
+    m_changed = true;
+    return {};
+}
+
 Status DiskTasks::flush()
 {
     MR_TRY(closeTile());

@@ -51,6 +51,9 @@ public:
     // Values of a state part from `first` on, all on disk. Block. Not during a step.
     Status read(GroupId group, StatePart part, std::int64_t first, std::span<std::byte> out);
     Status write(GroupId group, StatePart part, std::int64_t first, std::span<const std::byte> in);
+    // The tile that has the element comes to the first slot, where whoever calls reads and changes
+    // the host's state of it until another is asked for. Blocks. Not during a step.
+    Status openForChange(GroupId group, std::int64_t element);
     // Afterwards all tiles are on disk; those that nobody wrote are zero.
     Status flush();
 

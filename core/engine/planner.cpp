@@ -2,6 +2,7 @@
 
 #include "core/base/bytes.h"
 #include "core/engine/checkpoint_size.h"
+#include "core/engine/disk_choice.h"
 #include "core/engine/policy_choice.h"
 #include "core/engine/run_setup.h"
 #include "core/plan/cost_model.h"
@@ -96,9 +97,10 @@ void adviseDisk(const RunSetup& setup, PlanReport& report)
     if (!setup.spec.diskPaths.empty() || setup.limit.empty() || setup.spec.policy == kDiskPolicy)
         return;
     RunSpec other = setup.asked;
-    other.policy = kDiskPolicy;
     other.diskPaths = {
         std::filesystem::temp_directory_path().string()}; // any: only sizes are asked
+    if (!takesDisk(other))
+        other.policy = kDiskPolicy;
     auto changed = setUpRun(other, 0);
     if (!changed.ok())
         return;
@@ -108,8 +110,8 @@ void adviseDisk(const RunSetup& setup, PlanReport& report)
     if (disk.memory.bytes(Tier::Device) > disk.budget.deviceBytes ||
         disk.memory.bytes(Tier::PinnedHost) > disk.budget.hostBytes)
         return;
-    report.advice.push_back("Keep the optimizer state on an SSD (policy ssd-vertical): name a "
-                            "scratch folder there (--disk-path). It needs " +
+    report.advice.push_back("Keep the optimizer state on an SSD (policy " + other.policy +
+                            "): name a scratch folder there (--disk-path). It needs " +
                             formatBytes(needed) + " there, and every step writes " +
                             formatBytes(static_cast<std::size_t>(disk.diskTraffic.writtenBytes)) +
                             " to it.");

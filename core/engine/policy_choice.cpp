@@ -61,6 +61,7 @@ Status forecast(RunSetup& setup)
     const int window = setup.policy.clock->rule(GroupId{0}, kWholeRun, setup.rates).windowSteps;
     setup.forecast = {};
     setup.traffic = {};
+    setup.diskTraffic = {};
     for (int n = 0; n < 2 * window; ++n) {
         const Carry in = built.out;
         step.step = in.step + 1;
@@ -73,8 +74,12 @@ Status forecast(RunSetup& setup)
         const LinkTraffic traffic = linkTraffic(built.plan, setup.shape, setup.step.precision);
         setup.traffic.hostToDeviceBytes += traffic.hostToDeviceBytes / window;
         setup.traffic.deviceToHostBytes += traffic.deviceToHostBytes / window;
-        setup.diskTraffic = diskTraffic(built.plan, setup.shape, setup.step.precision);
+        const DiskTraffic disk = diskTraffic(built.plan, setup.shape, setup.step.precision);
+        setup.diskTraffic.readBytes += disk.readBytes;
+        setup.diskTraffic.writtenBytes += disk.writtenBytes;
     }
+    setup.diskTraffic.readBytes /= window;
+    setup.diskTraffic.writtenBytes /= window;
     return {};
 }
 
@@ -182,6 +187,19 @@ void addStreams(
     tryWith({{"turns", "1"}, {"tile", smallTile(shape)}});
 }
 
+// Windows whose state does not all fit the host; those that do are tried already.
+void addWindowsOnDisk(const RunSetup& setup, std::vector<PolicyTrial>& trials)
+{
+    std::vector<PolicyTrial> windows;
+    for (const char* policy : {"zero-offload-dpu", "zenflow"})
+        addTrials(setup.spec, policy, true, true, windows);
+    for (const PolicyTrial& trial : windows) {
+        PolicyTrial onDisk = fittedToHost(setup, trial);
+        if (onDisk.options != trial.options)
+            trials.push_back(std::move(onDisk));
+    }
+}
+
 std::vector<PolicyTrial> trialsOf(const RunSetup& setup, bool ratesKnown)
 {
     const RunSpec& spec = setup.spec;
@@ -207,8 +225,10 @@ std::vector<PolicyTrial> trialsOf(const RunSetup& setup, bool ratesKnown)
         !spec.diskPaths.empty()) {
         std::vector<PolicyTrial> onDisk = diskTrials(setup);
         std::move(onDisk.begin(), onDisk.end(), std::back_inserter(trials));
+        if (spec.allowStale && ratesKnown)
+            addWindowsOnDisk(setup, trials);
     }
-    if (spec.policy == kDiskPolicy)
+    if (spec.policy == kDiskPolicy || takesDisk(spec))
         for (PolicyTrial& trial : trials)
             trial = fittedToHost(setup, trial);
     return trials;
@@ -369,10 +389,14 @@ Status choosePolicy(RunSetup& setup)
     const Options asked = setup.spec.policyOptions;
     const bool ratesKnown = setup.rates.hostAdamwElementsPerSecond > 0.0;
     MR_TRY(chooseAmong(setup, trialsOf(setup, ratesKnown)));
-    const bool isFitted = setup.spec.policy == kDiskPolicy && setup.spec.policyOptions != asked;
-    if (!automatic)
-        setup.reason.clear(); // it was asked for
-    if (!automatic && isFitted && setup.limit.empty())
+    if (automatic)
+        return chooseLateShare(setup, asked);
+    setup.reason.clear(); // it was asked for
+    const bool isFitted =
+        setup.spec.policy == kDiskPolicy
+            ? setup.spec.policyOptions != asked
+            : setup.spec.policyOptions.count("disk-share") > asked.count("disk-share");
+    if (isFitted && setup.limit.empty())
         setup.reason = "what host memory lacks is on disk: " +
                        words({setup.spec.policy, setup.spec.policyOptions, false});
     return chooseLateShare(setup, asked);

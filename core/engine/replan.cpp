@@ -1,5 +1,6 @@
 #include "core/engine/replan.h"
 
+#include "core/engine/disk_choice.h"
 #include "core/engine/policy_choice.h"
 
 #include <algorithm>
@@ -116,6 +117,12 @@ std::vector<PolicyTrial> ownTrials(const RunSetup& setup, bool flipped, ReplanSc
     addTrials(setup, flipped, setup.spec.policy,
         scope == ReplanScope::SamePolicy ? std::vector{options} : variants(setup, flipped, options),
         trials);
+    // What is left of the host may need more on disk; of the exact policy all is tried there
+    // anyway.
+    const bool isFitted = setup.spec.policy != kDiskPolicy && takesDisk(setup.spec);
+    if (isFitted && scope != ReplanScope::SamePolicy)
+        for (PolicyTrial& trial : trials)
+            trial = fittedToHost(setup, trial);
     return trials;
 }
 

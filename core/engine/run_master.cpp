@@ -12,9 +12,10 @@ namespace {
 class StateMaster final : public MasterReader
 {
 public:
-    StateMaster(StepExecutor& executor, StateCodec codec)
+    StateMaster(StepExecutor& executor, const RunMemory& memory)
         : m_executor(executor)
-        , m_codec(codec)
+        , m_codec(memory.stateCodec())
+        , m_isApart(memory.keepsColumnsApart())
     {
     }
 
@@ -24,19 +25,21 @@ public:
             return m_executor.readState(group, which, first, std::as_writable_bytes(values));
         };
         MR_TRY(part(StatePart::High, out.high));
-        if (m_codec == StateCodec::Plain)
-            return out.low.empty() ? Status() : part(StatePart::Low, out.low);
-        if (!out.low.empty()) {
+        if (!out.low.empty() && m_codec == StateCodec::Plain) {
+            MR_TRY(part(StatePart::Low, out.low));
+        } else if (!out.low.empty()) {
             m_remainder.resize(out.low.size());
             MR_TRY(part(StatePart::Low, std::span(m_remainder)));
             decodeMaster(out.high, m_remainder, out.low);
         }
-        return m_executor.readColumns(group, first, out); // of which the host's planes hold nothing
+        // Of which the host's planes hold nothing.
+        return m_isApart ? m_executor.readColumns(group, first, out) : Status();
     }
 
 private:
     StepExecutor& m_executor;
     StateCodec m_codec;
+    bool m_isApart;
     std::vector<std::int8_t> m_remainder;
 };
 
@@ -80,8 +83,7 @@ private:
 Result<std::unique_ptr<MasterReader>> stateMaster(StepExecutor& executor, const RunMemory& memory)
 {
     MR_TRY(executor.publishColumns());
-    return std::unique_ptr<MasterReader>(
-        std::make_unique<StateMaster>(executor, memory.stateCodec()));
+    return std::unique_ptr<MasterReader>(std::make_unique<StateMaster>(executor, memory));
 }
 
 std::unique_ptr<MasterReader> weightsInUse(StepExecutor& executor, const RunMemory& memory)

@@ -218,6 +218,18 @@ std::byte* RunMemory::diskPlane(
            static_cast<std::size_t>(value) * plane.valueBytes;
 }
 
+std::byte* RunMemory::hostState(
+    GroupId id, StatePart part, std::int64_t element, int stage) const noexcept
+{
+    const GroupMemory& group = this->group(id);
+    const std::int32_t tile = stage < 0 ? -1 : m_disk.tileOf(id, element);
+    if (tile >= 0 && element >= group.diskEnds.of(m_diskParts.regionOf(part)))
+        return diskPlane(stage, tile, part, element);
+    const StatePlane& plane = planeOf(m_codec, part);
+    return group.state[static_cast<std::size_t>(part)] +
+           static_cast<std::size_t>(element / plane.elementsPerValue) * plane.valueBytes;
+}
+
 // Embedding and head, which the model reads apart from blocks.
 void RunMemory::bindEnds(const TierStore& tiers, const ModelConfig& config, const ParamTable& table)
 {

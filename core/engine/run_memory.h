@@ -131,6 +131,16 @@ public:
     std::span<std::byte> diskRegion(int stage, std::int32_t tile, DiskRegion region) const noexcept;
     std::byte* diskPlane(
         int stage, std::int32_t tile, StatePart part, std::int64_t element) const noexcept;
+    // Where the host finds a part of the state of an element: in memory, or in the place to which
+    // its tile came from disk (below 0: to none). Precondition: the codec has the part.
+    std::byte* hostState(
+        GroupId id, StatePart part, std::int64_t element, int stage) const noexcept;
+    // With windows: are the columns that the device owns never in the host's arrays? Compact ones
+    // would round them, and those on disk would have to come and go for it.
+    bool keepsColumnsApart() const noexcept
+    {
+        return m_codec == StateCodec::Compact || m_disk.isActive();
+    }
 
     BlockScratch scratch;
     HeadScratch head;

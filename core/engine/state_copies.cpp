@@ -142,9 +142,12 @@ Status StepExecutor::publishColumns()
     return m_window ? m_window->publish(stream(Lane::Compute), m_copy, m_finish) : Status();
 }
 
-Status StepExecutor::adoptColumns()
+Status StepExecutor::adoptColumns(bool areApart)
 {
-    return m_window ? m_window->adopt(stream(Lane::Compute), m_copy, m_finish) : Status();
+    if (!m_window)
+        return {};
+    return areApart ? m_window->adoptApart(m_copy)
+                    : m_window->adopt(stream(Lane::Compute), m_copy, m_finish);
 }
 
 Status StepExecutor::installColumns(MasterReader& master)

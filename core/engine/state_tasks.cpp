@@ -15,19 +15,7 @@ std::byte* StepExecutor::planeAt(GroupId group, StatePart part, std::int64_t val
            static_cast<std::size_t>(value) * planeOf(m_memory.stateCodec(), part).valueBytes;
 }
 
-// Where the host finds a part of the state of `first`: in memory, or in the place to which it came
-// from disk. Precondition: the codec has the part.
-std::byte* StepExecutor::hostState(const Task& task, StatePart part, std::int64_t first) const
-{
-    const std::int32_t tile = task.stage < 0 ? -1 : m_memory.disk().tileOf(task.group, first);
-    const DiskRegion region = m_memory.diskParts().regionOf(part);
-    if (tile < 0 || first < m_memory.group(task.group).diskEnds.of(region))
-        return planeAt(
-            task.group, part, first / planeOf(m_memory.stateCodec(), part).elementsPerValue);
-    return m_memory.diskPlane(task.stage, tile, part, first);
-}
-
-// The same of the finished gradient.
+// Where the host finds the finished gradient of `first`: as RunMemory::hostState.
 std::byte* StepExecutor::hostGradient(const Task& task, std::int64_t first) const
 {
     const GroupMemory& group = m_memory.group(task.group);
@@ -43,7 +31,9 @@ std::byte* StepExecutor::hostGradient(const Task& task, std::int64_t first) cons
 HostUpdateRange StepExecutor::hostRange(
     const Task& task, std::int64_t first, std::int64_t count) const
 {
-    const auto at = [&](StatePart part) { return hostState(task, part, first); };
+    const auto at = [&](StatePart part) {
+        return m_memory.hostState(task.group, part, first, task.stage);
+    };
     HostUpdateRange out;
     AdamwRange& range = out.range;
     range.grad = hostGradient(task, first);

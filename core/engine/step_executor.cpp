@@ -115,7 +115,8 @@ Result<std::unique_ptr<StepExecutor>> StepExecutor::create(Device& device, RunMe
         executor->m_disk = std::move(tasks).value();
     }
     if (memory.window)
-        executor->m_window = std::make_unique<WindowTasks>(device, memory, table);
+        executor->m_window =
+            std::make_unique<WindowTasks>(device, memory, table, executor->m_disk.get());
     return executor;
 }
 
@@ -192,7 +193,7 @@ Result<StepResult> StepExecutor::run(const StepPlan& plan, const StepInputs& inp
     m_h2dBytes = 0;
     m_d2hBytes = 0;
     if (m_window)
-        m_window->clearPublished();
+        MR_TRY(m_window->clearPublished());
     if (m_disk) {
         MR_TRY(m_disk->flush());
         m_disk->takeMoved(); // which was between steps
@@ -219,6 +220,10 @@ Status StepExecutor::finishWindow(
     if (selects) {
         const std::int64_t before = m_window->h2dBytes;
         MR_TRY(m_window->selectColumns(stream(Lane::Compute), m_copy, m_finish, inputs.factors));
+        if (m_disk) {
+            MR_TRY(m_disk->flush());
+            countDisk(result);
+        }
         result.endNs = nowNs();
         result.movedBytes = m_window->h2dBytes - before;
     }
@@ -269,16 +274,20 @@ void StepExecutor::collect(const StepPlan& plan, StepResult& result)
     result.tasks = m_intervals;
     result.h2dBytes = m_h2dBytes;
     result.d2hBytes = m_d2hBytes;
-    if (m_disk) {
-        const DiskTasks::Moved moved = m_disk->takeMoved();
-        result.diskReadBytes = moved.readBytes;
-        result.diskWrittenBytes = moved.writtenBytes;
-    }
+    if (m_disk)
+        countDisk(result);
     std::memcpy(&result.scalars, m_memory.hostScalars.scalars.data, sizeof(StepScalars));
     result.skippedGroups = countSkipped(result.scalars);
     const auto* losses = m_memory.hostScalars.losses.as<const double>();
     for (std::int64_t m = 0; m < m_memory.hostScalars.losses.count(); ++m)
         result.lossSum += losses[m];
+}
+
+void StepExecutor::countDisk(StepResult& result)
+{
+    const DiskTasks::Moved moved = m_disk->takeMoved();
+    result.diskReadBytes += moved.readBytes;
+    result.diskWrittenBytes += moved.writtenBytes;
 }
 
 int StepExecutor::countSkipped(const StepScalars& ofTheStep) const

@@ -53,7 +53,8 @@ struct StepResult {
     // Of these, each way: columns that changed owner. Their lists, 4 bytes a column, are not
     // counted.
     std::int64_t movedBytes = 0;
-    std::int64_t diskReadBytes = 0; // whole pages
+    // Whole pages, those of tiles that came and went because columns changed owner among them.
+    std::int64_t diskReadBytes = 0;
     std::int64_t diskWrittenBytes = 0;
     std::span<const Interval> tasks; // by index of the plan; valid until the next run()
 };
@@ -110,7 +111,7 @@ public:
     // WindowTasks::publish and its neighbours: nothing to do where the device owns no columns.
     // Block.
     Status publishColumns();
-    Status adoptColumns();
+    Status adoptColumns(bool areApart);
     Status installColumns(MasterReader& master);
     Status readColumns(GroupId group, std::int64_t first, const MasterView& out);
     // For the final export, after which no step may follow: WindowTasks::applyPending.
@@ -185,7 +186,6 @@ private:
     StateViews stateOnDevice(const Task& task, std::int64_t first, std::int64_t count) const;
     std::byte* planeAt(GroupId group, StatePart part, std::int64_t value) const;
     Status enqueueUpdate(const AdamwArgs& args, const StateViews& state, Stream& stream);
-    std::byte* hostState(const Task& task, StatePart part, std::int64_t first) const;
     std::byte* hostGradient(const Task& task, std::int64_t first) const;
     HostUpdateRange hostRange(const Task& task, std::int64_t first, std::int64_t count) const;
     // How many of the bytes of a part, from a value on, are in memory; the rest is on disk.
@@ -202,6 +202,7 @@ private:
     Status awaitLanes(const StepPlan& plan);
     Status finishWindow(const StepPlan& plan, const StepInputs& inputs, StepResult& result);
     void collect(const StepPlan& plan, StepResult& result);
+    void countDisk(StepResult& result);
     LayerContext contextOf(const Task& task, Stream& stream) const;
     Status copyThroughStaging(std::byte* to, const std::byte* from, std::size_t bytes,
         bool toDevice, Stream* on = nullptr); // null: the copy lane of that direction

@@ -231,12 +231,14 @@ Status StepExecutor::fetchWeights(const Task& task, Stream& lane)
     std::byte* weights = m_memory.weightBytes(task);
     const auto first = static_cast<std::size_t>(task.firstElement);
     const auto count = static_cast<std::size_t>(task.elementCount);
-    const std::byte* high = hostState(task, StatePart::High, task.firstElement);
+    const std::byte* high =
+        m_memory.hostState(task.group, StatePart::High, task.firstElement, task.stage);
     m_h2dBytes += static_cast<std::int64_t>(2 * count);
     if (m_memory.compute() == DType::BF16)
         return lane.copy(weights + 2 * first, {high, 2 * count});
     // Both planes cross and are joined here. This lane runs in order, so one landing serves all.
-    const std::byte* low = hostState(task, StatePart::Low, task.firstElement);
+    const std::byte* low =
+        m_memory.hostState(task.group, StatePart::Low, task.firstElement, task.stage);
     std::byte* landing = m_memory.uploadLanding;
     m_h2dBytes += static_cast<std::int64_t>(2 * count);
     MR_TRY(lane.copy(landing, {high, 2 * count}));
@@ -257,7 +259,8 @@ Status StepExecutor::sendWeights(const Task& task, Stream& lane)
     const std::byte* from =
         m_memory.weightBytes(task) + 2 * static_cast<std::size_t>(task.firstElement);
     m_d2hBytes += static_cast<std::int64_t>(bytes);
-    return lane.copy(hostState(task, StatePart::High, task.firstElement), {from, bytes});
+    return lane.copy(m_memory.hostState(task.group, StatePart::High, task.firstElement, task.stage),
+        {from, bytes});
 }
 
 } // namespace mr

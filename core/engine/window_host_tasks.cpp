@@ -3,36 +3,62 @@
 #include "core/engine/step_executor.h"
 #include "core/engine/window_tasks.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace mr {
 
 // The state alone: sums are those of a bank.
 ComplementRows WindowTasks::stateRows(
-    GroupId id, const WeightCut& slot, std::int64_t firstRow, std::int64_t count) const
+    GroupId id, const WeightCut& slot, std::int64_t firstRow, std::int64_t count, int stage) const
 {
-    const GroupMemory& group = m_memory.group(id);
-    const auto part = [&](StatePart p) { return group.state[static_cast<std::size_t>(p)]; };
     const std::int64_t first = slot.first + firstRow * slot.cols;
+    std::array<std::byte*, kStateParts> parts{};
+    for (const StatePart part : kPartsOfTile)
+        if (planeOf(m_memory.stateCodec(), part).exists())
+            parts[static_cast<std::size_t>(part)] = m_memory.hostState(id, part, first, stage);
+    const auto at = [&](StatePart part) { return parts[static_cast<std::size_t>(part)]; };
     ComplementRows rows;
-    rows.high = reinterpret_cast<std::uint16_t*>(part(StatePart::High)) + first;
+    rows.high = reinterpret_cast<std::uint16_t*>(at(StatePart::High));
     rows.rows = static_cast<std::size_t>(count);
     rows.cols = static_cast<std::size_t>(slot.cols);
     if (m_memory.stateCodec() == StateCodec::Compact) {
-        rows.compact = compactRange(group, first, count * slot.cols);
+        rows.compact = compactRange(parts, count * slot.cols);
         return rows;
     }
-    rows.low = reinterpret_cast<std::int16_t*>(part(StatePart::Low)) + first;
-    rows.m = reinterpret_cast<float*>(part(StatePart::FirstMoment)) + first;
-    rows.v = reinterpret_cast<float*>(part(StatePart::SecondMoment)) + first;
+    rows.low = reinterpret_cast<std::int16_t*>(at(StatePart::Low));
+    rows.m = reinterpret_cast<float*>(at(StatePart::FirstMoment));
+    rows.v = reinterpret_cast<float*>(at(StatePart::SecondMoment));
     return rows;
 }
 
-ComplementRows WindowTasks::rowsOf(const ComplementTile& tile, int bank) const
+Status WindowTasks::openRow(GroupId id, const WeightCut& slot, std::int64_t row)
+{
+    const std::int64_t element = slot.first + row * slot.cols;
+    const bool isOnDisk = m_memory.disk().tileOf(id, element) >= 0;
+    return isOnDisk ? m_disk->openForChange(id, element) : Status();
+}
+
+// What is on disk begins with a row, and so does each of its tiles.
+std::int64_t WindowTasks::rowsTogether(
+    GroupId id, const WeightCut& slot, std::int64_t row, std::int64_t most) const
+{
+    const DiskCuts& disk = m_memory.disk();
+    const std::int64_t element = slot.first + row * slot.cols;
+    const std::int32_t tile = disk.tileOf(id, element);
+    std::int64_t end = m_window.cut(id).diskFirst;
+    if (tile >= 0) {
+        const DiskRange& range = disk.tiles[static_cast<std::size_t>(tile)];
+        end = range.first + range.count;
+    }
+    return std::min(most, (end - element + slot.cols - 1) / slot.cols);
+}
+
+ComplementRows WindowTasks::rowsOf(const ComplementTile& tile, int bank, int stage) const
 {
     const WeightCut& slot = m_window.cut(tile.group).weights[static_cast<std::size_t>(tile.slot)];
     ComplementRows rows = stateRows(tile.group, slot, (tile.firstElement - slot.first) / slot.cols,
-        tile.elementCount / slot.cols);
+        tile.elementCount / slot.cols, stage);
     rows.sums = m_window.bank(tile.group, bank) +
                 static_cast<std::size_t>(tile.packedFirst) * sizeOf(m_window.sumType());
     rows.sumType = m_window.sumType();
@@ -98,7 +124,8 @@ Status WindowTasks::makeWork(
     if (task.kind != TaskKind::UpdateOnHost)
         return Status::error(ErrorKind::Internal, "window tasks: no work of the host");
     UpdateTile update;
-    update.rows = rowsOf(tileAt(m_window.layout(), task.group, task.firstElement), task.slot);
+    update.rows =
+        rowsOf(tileAt(m_window.layout(), task.group, task.firstElement), task.slot, task.stage);
     update.bank = &state.banks[task.slot];
     update.factors = task.version == plan.step ? inputs.closing : inputs.job;
     work.what = update;

@@ -38,14 +38,14 @@ void WindowTasks::restore(const WindowState& saved, const Carry& carry)
     const auto& tiles = m_window.layout().tiles;
     const int bank = static_cast<int>(carry.hostJob->window % m_window.layout().banks);
     for (std::size_t t = 0; t < static_cast<std::size_t>(carry.hostJob->tilesDone); ++t) {
-        const ComplementRows all = rowsOf(tiles[t], bank);
+        const ComplementRows all = rowsOf(tiles[t], bank, 0); // of which only the master is written
         const std::size_t atOnce = pieceRows(all.cols);
         for (std::size_t first = 0; first < all.rows; first += atOnce)
             unpackWeights(rowsFrom(all, first, std::min(atOnce, all.rows - first)));
     }
 }
 
-void WindowTasks::closeOnHost(
+Status WindowTasks::closeOnHost(
     const CloseWindow& window, const AdamwFactors& factors, std::size_t firstTile, int bank)
 {
     WindowWork work;
@@ -55,13 +55,18 @@ void WindowTasks::closeOnHost(
     }
     const auto& tiles = m_window.layout().tiles;
     for (std::size_t t = firstTile; t < tiles.size(); ++t) {
+        const ComplementTile& tile = tiles[t];
+        const WeightCut& slot =
+            m_window.cut(tile.group).weights[static_cast<std::size_t>(tile.slot)];
+        MR_TRY(openRow(tile.group, slot, (tile.firstElement - slot.first) / slot.cols));
         UpdateTile update;
-        update.rows = rowsOf(tiles[t], bank);
+        update.rows = rowsOf(tile, bank, 0);
         update.bank = window.bank;
         update.factors = factors;
         work.what = update;
         runAll(work);
     }
+    return {};
 }
 
 // The sum of a window comes to its bank as the next step would send it.
@@ -107,8 +112,8 @@ Status WindowTasks::applyPending(const Carry& carry, const StepInputs& inputs, S
         task.slot = static_cast<std::uint8_t>(carry.hostJob->window % banks);
         if (!carry.hostJob->sent)
             MR_TRY(fetchSums(task.slot, stream, copy, finish));
-        closeOnHost(closing(last, task, inputs), inputs.job,
-            static_cast<std::size_t>(carry.hostJob->tilesDone), task.slot);
+        MR_TRY(closeOnHost(closing(last, task, inputs), inputs.job,
+            static_cast<std::size_t>(carry.hostJob->tilesDone), task.slot));
     }
     if (isFirst)
         return {};
@@ -122,8 +127,7 @@ Status WindowTasks::applyPending(const Carry& carry, const StepInputs& inputs, S
         MR_TRY(copy(
             m_window.hostUrgentScalars, m_window.urgentScalars().data, kSentWindowBytes, false));
     }
-    closeOnHost(closing(last, task, inputs), inputs.closing, 0, task.slot);
-    return {};
+    return closeOnHost(closing(last, task, inputs), inputs.closing, 0, task.slot);
 }
 
 } // namespace mr

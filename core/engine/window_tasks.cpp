@@ -17,11 +17,13 @@ TensorView asBf16(TensorView view, std::int64_t rows, std::int64_t cols)
 
 } // namespace
 
-WindowTasks::WindowTasks(Device& device, RunMemory& memory, const ParamTable& table)
+WindowTasks::WindowTasks(
+    Device& device, RunMemory& memory, const ParamTable& table, DiskTasks* disk)
     : m_device(device)
     , m_memory(memory)
     , m_window(*memory.window)
     , m_table(table)
+    , m_disk(disk)
 {
 }
 

@@ -14,6 +14,7 @@
 #include "core/device/device.h"
 #include "core/device/ops.h"
 #include "core/engine/column_state.h"
+#include "core/engine/disk_tasks.h"
 #include "core/engine/run_memory.h"
 #include "core/engine/window_work.h"
 #include "core/model/master.h"
@@ -50,7 +51,8 @@ public:
     // Waits for what was enqueued on the stream.
     using Finish = std::function<Status(Stream&)>;
 
-    WindowTasks(Device& device, RunMemory& memory, const ParamTable& table);
+    // `disk` may be null where nothing is on disk; it outlives this.
+    WindowTasks(Device& device, RunMemory& memory, const ParamTable& table, DiskTasks* disk);
 
     // Zeroes and first column lists; blocks.
     Status prepare(Stream& stream, const Copy& copy, const Finish& finish);
@@ -67,10 +69,12 @@ public:
         Stream& stream, const Copy& copy, const Finish& finish, const AdamwFactors& betas);
 
     // The device's columns, copied into the host's arrays beside the others (so that these hold the
-    // state of the whole model), and the other way. Blocks. Compact arrays would round them: they
-    // are left alone, and the device's columns have a place of their own in checkpoints.
+    // state of the whole model), and the other way. Blocks. Where the memory keeps them apart
+    // (RunMemory::keepsColumnsApart) these are left alone, and the device's columns have a place of
+    // their own in checkpoints: adoptApart(), once they are where the device keeps them.
     Status publish(Stream& stream, const Copy& copy, const Finish& finish);
     Status adopt(Stream& stream, const Copy& copy, const Finish& finish);
+    Status adoptApart(const Copy& copy) { return uploadLists(copy); }
     // Of the device's columns of a master: what the device keeps, with moments at zero, becomes
     // them; and, of elements from `first` on, they become what the device keeps. Blocks.
     Status install(MasterReader& master, Stream& stream, const Copy& copy, const Finish& finish);
@@ -88,7 +92,7 @@ public:
         const Copy& copy, const Finish& finish);
 
     // Before the next step: what publish() or adopt() left in the host's arrays goes.
-    void clearPublished();
+    Status clearPublished();
 
     WindowState state;
     // Copied by tasks since they were last set to 0.
@@ -133,10 +137,16 @@ private:
     Status sendEnergies(Stream& stream);
     Status upload(const Task& task, Stream& stream);
     Status scatter(const Task& task, Stream& stream);
-    ComplementRows stateRows(
-        GroupId id, const WeightCut& slot, std::int64_t firstRow, std::int64_t count) const;
-    ComplementRows rowsOf(const ComplementTile& tile, int bank) const;
-    void closeOnHost(
+    // Where they are on disk: in this place of the host, to which their tile has come.
+    ComplementRows stateRows(GroupId id, const WeightCut& slot, std::int64_t firstRow,
+        std::int64_t count, int stage = 0) const;
+    ComplementRows rowsOf(const ComplementTile& tile, int bank, int stage) const;
+    // Between steps: brings the state of the row to the first place, if it is on disk, and back
+    // once another tile is asked for; and how many rows from there on, of `most`, came with it.
+    Status openRow(GroupId id, const WeightCut& slot, std::int64_t row);
+    std::int64_t rowsTogether(
+        GroupId id, const WeightCut& slot, std::int64_t row, std::int64_t most) const;
+    Status closeOnHost(
         const CloseWindow& window, const AdamwFactors& factors, std::size_t firstTile, int bank);
     CloseWindow closing(const StepPlan& plan, const Task& task, const StepInputs& inputs);
     TensorView weightOf(GroupId id, const WeightCut& slot) const; // (rows, cols), c
@@ -170,6 +180,7 @@ private:
     RunMemory& m_memory;
     WindowMemory& m_window;
     const ParamTable& m_table;
+    DiskTasks* m_disk;
     bool m_isPublished = false;
     // Of columns that move
     ColumnValues m_values;

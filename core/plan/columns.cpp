@@ -1,5 +1,7 @@
 #include "core/plan/columns.h"
 
+#include "core/plan/placement.h"
+
 #include <algorithm>
 #include <cassert>
 #include <cmath>
@@ -21,23 +23,57 @@ std::int64_t urgentColumns(const WeightShape& slot, const GradientSplit& split)
     return std::min(slot.cols, static_cast<std::int64_t>(std::floor(columns + 1e-9)));
 }
 
-void addTiles(const GroupCut& cut, GroupId group, const OffloadPolicy& policy, WindowLayout& layout)
+struct TileCut {
+    std::int64_t elements = 0;  // of a tile, at most, but for a row that is longer
+    std::int64_t diskFirst = 0; // whole rows from here on have their state on disk
+};
+
+// The first row of a weight that lies behind the cut, of those where a group of 32 may begin.
+std::int64_t firstRowOnDisk(const WeightCut& slot, std::int64_t diskFirst, std::int64_t whole)
 {
+    const std::int64_t before = std::max<std::int64_t>(0, diskFirst - slot.first);
+    return std::min(slot.rows, roundUp((before + slot.cols - 1) / slot.cols, whole));
+}
+
+void addTiles(const TileCut& at, StateCodec codec, GroupId group, WindowLayout& layout)
+{
+    GroupCut& cut = layout.groups[static_cast<std::size_t>(group.value)];
     for (std::size_t s = 0; s < cut.weights.size(); ++s) {
         const WeightCut& slot = cut.weights[s];
         if (slot.packedCount() == 0)
             continue;
-        const std::int64_t whole = rowsOfWholeGroups(policy.stateCodec, slot.cols);
-        assert(policy.stateCodec == StateCodec::Plain || slot.first % kScaledElements == 0);
-        const std::int64_t rows = std::max(whole, policy.tileElements / slot.cols / whole * whole);
-        for (std::int64_t row = 0; row < slot.rows; row += rows) {
-            const std::int64_t count = std::min(rows, slot.rows - row);
+        const std::int64_t whole = rowsOfWholeGroups(codec, slot.cols);
+        assert(codec == StateCodec::Plain || slot.first % kScaledElements == 0);
+        const std::int64_t rows = std::max(whole, at.elements / slot.cols / whole * whole);
+        const std::int64_t onDisk = firstRowOnDisk(slot, at.diskFirst, whole);
+        for (std::int64_t row = 0; row < slot.rows;) {
+            const std::int64_t end = row < onDisk ? onDisk : slot.rows;
+            const std::int64_t count = std::min(rows, end - row);
             layout.tiles.push_back({group, static_cast<std::int32_t>(s),
                 slot.first + row * slot.cols, count * slot.cols,
                 slot.packedFirst + row * slot.complement(), count * slot.complement()});
             layout.uploadElements =
                 std::max(layout.uploadElements, layout.tiles.back().packedCount);
+            if (row >= onDisk)
+                cut.diskFirst = std::min(cut.diskFirst, layout.tiles.back().firstElement);
+            row += count;
         }
+    }
+}
+
+// Where any state is on disk all tiles are as large as those there, because a slice of the host's
+// update counts tiles.
+void cutTiles(const ModelShape& shape, const OffloadPolicy& policy, WindowLayout& layout)
+{
+    std::vector<GroupPlacement> homes = policy.placement->place(shape, {}, {});
+    homes.resize(shape.groups.size());
+    const bool anyOnDisk = std::any_of(homes.begin(), homes.end(),
+        [](const GroupPlacement& home) { return home.diskShare > 0.0; });
+    TileCut at;
+    at.elements = anyOnDisk ? diskTileElements(policy.tileElements) : policy.tileElements;
+    for (std::size_t g = layout.groups.size(); g-- > 0;) {
+        at.diskFirst = firstOfLastShare(homes[g].diskShare, 0, shape.groups[g].elements);
+        addTiles(at, policy.stateCodec, GroupId{static_cast<std::int32_t>(g)}, layout);
     }
 }
 
@@ -61,6 +97,7 @@ GroupCut cutByColumns(const GroupShape& shape, const GradientSplit& split)
         cut.widest = std::max(cut.widest, out.urgent);
     }
     cut.dense = roundUp(cut.dense, kDenseAlign);
+    cut.diskFirst = shape.elements;
     return cut;
 }
 
@@ -82,9 +119,30 @@ WindowLayout windowLayout(const ModelShape& shape, const OffloadPolicy& policy, 
     layout.hasNorm = clipNorm > 0.0 && rule.windowSteps > 1;
     for (const GroupShape& group : shape.groups)
         layout.groups.push_back(cutByColumns(group, split));
-    for (std::size_t g = layout.groups.size(); g-- > 0;)
-        addTiles(layout.groups[g], GroupId{static_cast<std::int32_t>(g)}, policy, layout);
+    cutTiles(shape, policy, layout);
     return layout;
+}
+
+DiskCuts diskCuts(const WindowLayout& layout, const ModelShape& shape)
+{
+    DiskCuts cuts;
+    for (const ComplementTile& tile : layout.tiles)
+        if (tile.firstElement >=
+            layout.groups[static_cast<std::size_t>(tile.group.value)].diskFirst)
+            cuts.tiles.push_back({tile.group, tile.firstElement, 0});
+    std::sort(cuts.tiles.begin(), cuts.tiles.end(), [](const DiskRange& a, const DiskRange& b) {
+        return a.group == b.group ? a.first < b.first : a.group < b.group;
+    });
+    for (std::size_t i = 0; i < cuts.tiles.size(); ++i) {
+        DiskRange& tile = cuts.tiles[i];
+        const bool isLast = i + 1 == cuts.tiles.size() || cuts.tiles[i + 1].group != tile.group;
+        const auto group = static_cast<std::size_t>(tile.group.value);
+        const std::int64_t end = isLast ? shape.groups[group].elements : cuts.tiles[i + 1].first;
+        tile.count = end - tile.first;
+        cuts.tileElements = std::max(cuts.tileElements, tile.count);
+    }
+    cuts.slots = static_cast<int>(std::min<std::size_t>(kDiskSlots, cuts.tiles.size()));
+    return cuts;
 }
 
 std::optional<std::size_t> findTile(

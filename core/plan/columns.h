@@ -16,6 +16,7 @@
 
 #pragma once
 
+#include "core/plan/disk_cuts.h"
 #include "core/plan/model_shape.h"
 #include "core/plan/policy.h"
 
@@ -49,6 +50,8 @@ struct GroupCut {
     std::int64_t dense = 0;   // with the gaps of kDenseAlign
     std::int64_t columns = 0; // of all weights
     std::int64_t widest = 0;  // urgent columns of one weight, at most
+    // The host's state of elements from here on is on disk. Where a tile begins, or the end.
+    std::int64_t diskFirst = 0;
 };
 
 // Whole rows of one slot, the host's part of them: what one host update and one upload are about.
@@ -101,7 +104,8 @@ struct WindowLayout {
 GroupCut cutByColumns(const GroupShape& shape, const GradientSplit& split);
 
 // The layout a policy has for the whole run. Not active unless its rule or its split asks for
-// windows, delay or urgent columns.
+// windows, delay or urgent columns. What of the state is on disk is a share that the placement of
+// such a policy gives whatever budget and rates are.
 WindowLayout windowLayout(const ModelShape& shape, const OffloadPolicy& policy, double clipNorm);
 
 // The tile whose rows begin at this element, as an index of the layout's tiles; nothing if there is
@@ -110,6 +114,10 @@ std::optional<std::size_t> findTile(
     const WindowLayout& layout, GroupId group, std::int64_t firstElement) noexcept;
 // The same. Precondition: there is one.
 const ComplementTile& tileAt(const WindowLayout& layout, GroupId group, std::int64_t firstElement);
+
+// What of the host's state is on disk: tiles of the layout, each with what lies between it and the
+// next, which are gaps and weights of which the host updates nothing.
+DiskCuts diskCuts(const WindowLayout& layout, const ModelShape& shape);
 
 // Bytes of the urgent gradients of a group, which between steps must also take a list of a weight's
 // urgent columns and one row of their state.

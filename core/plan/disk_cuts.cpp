@@ -1,5 +1,6 @@
 #include "core/plan/disk_cuts.h"
 
+#include "core/plan/columns.h"
 #include "core/plan/placement.h"
 #include "core/plan/update_clock.h"
 
@@ -16,11 +17,6 @@ std::size_t skewedBytes(const DiskParts& parts, StatePart part, std::int64_t cou
 {
     const std::size_t bytes = parts.has(part) ? planeOf(parts.codec, part).bytes(count) : 0;
     return bytes + (bytes >= kSkewFrom ? kDiskAlign : 0);
-}
-
-std::int64_t diskTile(std::int64_t tileElements) noexcept
-{
-    return std::max(kCutElements, tileElements / kDiskTileShare / kCutElements * kCutElements);
 }
 
 // Where the next tile must end: the first of the group's cuts behind `first`, or `end`.
@@ -55,6 +51,11 @@ void cutRange(DiskCuts& cuts, const CutInput& input, std::int64_t first, std::in
 }
 
 } // namespace
+
+std::int64_t diskTileElements(std::int64_t tileElements) noexcept
+{
+    return std::max(kCutElements, tileElements / kDiskTileShare / kCutElements * kCutElements);
+}
 
 std::int32_t DiskCuts::tileOf(GroupId group, std::int64_t element) const noexcept
 {
@@ -156,7 +157,8 @@ HostCuts hostCuts(const GroupAnswers& answers, std::int64_t elements) noexcept
 std::int64_t hostTileElements(
     const HostCuts& cuts, std::int64_t first, std::int64_t end, std::int64_t tileElements) noexcept
 {
-    const std::int64_t most = first >= cuts.diskFirst ? diskTile(tileElements) : tileElements;
+    const std::int64_t most =
+        first >= cuts.diskFirst ? diskTileElements(tileElements) : tileElements;
     return std::min(most, nextCut(cuts, first, end) - first);
 }
 
@@ -183,6 +185,9 @@ DiskCuts diskCuts(const ModelShape& shape, std::span<const GroupPlacement> place
 {
     if (placements.size() != shape.groups.size())
         return {}; // refused by whoever asks for a plan
+    const WindowLayout window = windowLayout(shape, policy, 0.0);
+    if (window.isActive())
+        return diskCuts(window, shape);
     std::vector<HostCuts> groups;
     for (std::size_t g = 0; g < placements.size(); ++g) {
         const UpdateRule rule =

@@ -4,7 +4,8 @@
 // BF16, the low half. From a later one on the planes that weights are fetched from are there as
 // well, and from another the finished gradient. Tiles are what host updates are cut into anyway,
 // so the state of each is read, updated and written as a whole, once a step: they cross none of
-// these elements, nor the first late one.
+// these elements, nor the first late one. Policies with windows have the state alone there, in
+// tiles of their own (columns.h).
 //
 // Where updates follow their gradients, those that are not late get what the device has just had
 // from there (DiskSends): such a gradient is never on disk.
@@ -103,6 +104,8 @@ std::int64_t hostTileElements(
 // The tile of these elements, which lie on one side of all cuts; what is on disk of it has index 0.
 DiskRange diskRangeAt(
     const HostCuts& cuts, std::int64_t first, std::int64_t count, DiskSends sends) noexcept;
+// Elements of a tile on disk, at most, where those of an upload are so many.
+std::int64_t diskTileElements(std::int64_t tileElements) noexcept;
 
 // By group.
 DiskCuts diskCuts(

@@ -248,7 +248,9 @@ std::int64_t cutGroups(
         const std::int64_t elements = shape.groups[g].elements;
         const std::int64_t first = firstHostElement(home.deviceShare, elements);
         const HostCuts host = hostCuts(home, 0.0, elements);
-        cuts.diskEnds.push_back({host.diskFirst, host.weightsFirst, host.gradientsFirst});
+        cuts.diskEnds.push_back(
+            {cuts.window.isActive() ? cuts.window.groups[g].diskFirst : host.diskFirst,
+                host.weightsFirst, host.gradientsFirst});
         cuts.hostFirst.push_back(first);
         cuts.sentFirst.push_back(firstSentElement(home, elements));
         if (home.state == Tier::Device)

@@ -98,8 +98,8 @@ Status PlanBuilder::checkAnswers() const
                             "updates it all, nor the host");
         if (m_byColumns && (placement.state != Tier::PinnedHost || placement.deviceShare > 0.0))
             return notBuilt("a window whose state is not the host's");
-        if (m_byColumns && placement.diskShare > 0.0)
-            return notBuilt("a window whose state is on disk");
+        if (m_byColumns && std::max(placement.weightsOnDisk, placement.gradientsOnDisk) > 0.0)
+            return notBuilt("a window whose weights or gradients are on disk");
     }
     return {};
 }

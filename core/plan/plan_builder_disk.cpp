@@ -16,19 +16,23 @@ const DiskRange& PlanBuilder::tileAt(const Task& task) const
     return disk().tiles[static_cast<std::size_t>(disk().tileOf(task.group, task.firstElement))];
 }
 
-// A slot is free once what was in it before is written and, of weights, copied.
+// A slot is free once what was in it before is written and, of weights, copied. In a step that ends
+// two windows a tile comes twice; that it is written in between is what turns of the slots imply.
 std::optional<Wait> PlanBuilder::emitRead(StepPlan& plan, Task& update)
 {
-    if (update.firstElement < m_groups[static_cast<std::size_t>(update.group.value)].cuts.diskFirst)
+    const std::int32_t tile = disk().tileOf(update.group, update.firstElement);
+    if (tile < 0)
         return {};
     const auto slots = static_cast<std::size_t>(disk().slots);
     update.stage = static_cast<std::int16_t>(m_tilesRead++ % slots);
     Task task = update;
     task.kind = TaskKind::ReadFromDisk;
     task.lane = Lane::DiskIn;
+    task.elementCount = disk().tiles[static_cast<std::size_t>(tile)].count;
     waitFor(stageOf(task).disk);
     waitFor(stageOf(task).copy);
     waitFor(tileWait(m_tileSpills, task));
+    waitFor(tileWait(m_tileWrites, task));
     waitForCarried(update.group);
     return emit(plan, task);
 }
@@ -38,6 +42,8 @@ void PlanBuilder::emitWrite(StepPlan& plan, const Task& update, Wait updated)
     Task task = update;
     task.kind = TaskKind::WriteToDisk;
     task.lane = Lane::DiskOut;
+    const std::int32_t tile = disk().tileOf(update.group, update.firstElement);
+    task.elementCount = disk().tiles[static_cast<std::size_t>(tile)].count;
     waitFor(updated);
     stageOf(task).disk = tileWait(m_tileWrites, task) = emit(plan, task);
 }
@@ -137,7 +143,7 @@ std::int16_t PlanBuilder::nextBoundaryStage(const StepPlan& plan)
 {
     const auto stages = static_cast<std::size_t>(plan.boundaryStages);
     return static_cast<std::int16_t>(
-        m_disk.stages() + static_cast<int>(m_boundariesMoved++ % stages));
+        disk().stages() + static_cast<int>(m_boundariesMoved++ % stages));
 }
 
 Wait PlanBuilder::emitBoundaryWrite(StepPlan& plan, const Task& save, Wait saved)

@@ -10,6 +10,7 @@
 #include "core/plan/plan_builder.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace mr {
 
@@ -124,10 +125,15 @@ void PlanBuilder::emitTileUpdate(StepPlan& plan, std::size_t index, StepIndex ve
     task.firstElement = tile.firstElement;
     task.elementCount = tile.elementCount;
     task.slot = static_cast<std::uint8_t>(bank);
+    const std::optional<Wait> read = emitRead(plan, task);
+    waitFor(read);
     waitFor(m_scalars);
     if (m_training.window.direct)
         waitFor(m_groups[static_cast<std::size_t>(tile.group.value)].gradient);
-    m_tileUpdates[index] = emit(plan, task);
+    const Wait updated = emit(plan, task);
+    m_tileUpdates[index] = updated;
+    if (read)
+        emitWrite(plan, task, updated);
 }
 
 // A staging slot is free again when what was in it is in the weights.

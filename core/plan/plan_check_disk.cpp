@@ -1,5 +1,6 @@
 // What passes through the host's slots on its way from disk and back.
 
+#include "core/plan/columns.h"
 #include "core/plan/disk_cuts.h"
 #include "core/plan/plan_check.h"
 
@@ -19,8 +20,11 @@ class DiskCheck
 public:
     explicit DiskCheck(const PlanUnderCheck& check)
         : m_check(check)
-        , m_cuts(cutsOf(check))
-        , m_disk(diskCuts(m_cuts, check.policy.tileElements, sendsOf(check.plan)))
+        , m_window(windowLayout(check.shape, check.policy, 0.0))
+        , m_cuts(cutsOf(check, m_window))
+        , m_disk(m_window.isActive()
+                     ? diskCuts(m_window, check.shape)
+                     : diskCuts(m_cuts, check.policy.tileElements, sendsOf(check.plan)))
         , m_tiles(m_disk.tiles.size())
         , m_places(static_cast<std::size_t>(m_disk.stages()))
     {
@@ -70,11 +74,14 @@ private:
         MaybeTask spill;
     };
 
-    static std::vector<HostCuts> cutsOf(const PlanUnderCheck& check)
+    static std::vector<HostCuts> cutsOf(const PlanUnderCheck& check, const WindowLayout& window)
     {
         std::vector<HostCuts> cuts;
-        for (std::size_t g = 0; g < check.plan.answers.size(); ++g)
+        for (std::size_t g = 0; g < check.plan.answers.size(); ++g) {
             cuts.push_back(hostCuts(check.plan.answers[g], check.shape.groups[g].elements));
+            if (window.isActive()) // whole rows
+                cuts.back().diskFirst = window.groups[g].diskFirst;
+        }
         return cuts;
     }
 
@@ -101,7 +108,7 @@ private:
         case TaskKind::UpdateOnDevice:
         case TaskKind::FetchState:
         case TaskKind::StoreState:
-            return reaches(task, cutsOf(task).diskFirst)
+            return task.part == Part::All && reaches(task, cutsOf(task).diskFirst)
                        ? broken(index, "the state of what it is about is on disk")
                        : Status();
         default:
@@ -125,6 +132,15 @@ private:
         return m_check.broken(PlanRule::DiskAtHand, index, why);
     }
 
+    // Is the task about all of what it moves or updates? An update of a window leaves out what lies
+    // behind its rows; that these are a tile of the window is another rule.
+    bool isAboutAll(const Task& task, const DiskRange& tile) const
+    {
+        const bool leavesGap = task.kind == TaskKind::UpdateOnHost && task.part == Part::Complement;
+        return tile.first == task.firstElement &&
+               (leavesGap ? task.elementCount <= tile.count : task.elementCount == tile.count);
+    }
+
     // The tile is whole and has the region on disk; the place is one of those for it.
     Status need(TaskIndex index, DiskRegion region, int firstPlace, int places) const
     {
@@ -132,8 +148,7 @@ private:
         if (task.stage < firstPlace || task.stage >= firstPlace + places)
             return broken(index, "there is no such place");
         const std::int32_t tile = m_disk.tileOf(task.group, task.firstElement);
-        const bool isWhole = tile >= 0 && range(tile).first == task.firstElement &&
-                             range(tile).count == task.elementCount;
+        const bool isWhole = tile >= 0 && isAboutAll(task, range(tile));
         if (!isWhole)
             return broken(index, "it is not one whole tile");
         return range(tile).has(region) ? Status()
@@ -208,8 +223,7 @@ private:
         MR_TRY(needSlot(index));
         MR_TRY(refill(index));
         Tile& tile = tileOf(index);
-        if (tile.state)
-            return broken(index, "task " + std::to_string(*tile.state) + " has had this tile");
+        MR_TRY(mayRead(index, tile));
         const Task& task = m_check.at(index);
         const bool needsSpill =
             task.version == m_check.plan.step && rangeOf(index).has(DiskRegion::Gradient);
@@ -219,17 +233,34 @@ private:
         return needCarriedOver(index);
     }
 
-    // Does the place hold this task's tile, and did it come?
+    // Once a step; but a step may make the updates of two windows.
+    Status mayRead(TaskIndex index, const Tile& tile) const
+    {
+        if (!tile.state)
+            return {};
+        const Task& before = m_check.at(*tile.state);
+        if (!m_window.isActive() || before.version == m_check.at(index).version)
+            return broken(index, "task " + std::to_string(*tile.state) + " has had this tile");
+        return m_check.isBefore(tile.written, index)
+                   ? Status()
+                   : broken(index, "the update of the window before may not be on disk");
+    }
+
+    // Does the place hold this task's tile, and did it come? (Tasks about one tile begin alike.)
     bool isIn(const Place& place, TaskIndex index) const
     {
-        return place.filled && m_check.isBefore(*place.filled, index) &&
-               pieceOf(m_check.at(*place.filled)).key() == pieceOf(m_check.at(index)).key();
+        if (!place.filled || !m_check.isBefore(*place.filled, index))
+            return false;
+        const Task& filled = m_check.at(*place.filled);
+        const Task& task = m_check.at(index);
+        return filled.group == task.group && filled.version == task.version &&
+               filled.firstElement == task.firstElement;
     }
 
     Status update(TaskIndex index)
     {
         const Task& task = m_check.at(index);
-        if (task.part != Part::All || !reaches(task, cutsOf(task).diskFirst))
+        if (!reaches(task, cutsOf(task).diskFirst))
             return task.stage < 0 ? Status()
                                   : broken(index, "its state is in memory, and it names a place");
         MR_TRY(needSlot(index));
@@ -340,6 +371,7 @@ private:
     }
 
     const PlanUnderCheck& m_check;
+    const WindowLayout m_window;
     const std::vector<HostCuts> m_cuts; // by group
     const DiskCuts m_disk;
     std::vector<Tile> m_tiles;   // by tile

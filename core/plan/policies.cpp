@@ -37,15 +37,15 @@ constexpr std::array<PolicyRow, 7> kRows = {{
     {"resident", WorkOrder::ByMicroBatch, kAllOnDevice, 0.0, {}, 0.0, kOrder},
     {"zero-offload", WorkOrder::ByMicroBatch, kStateOnHost, 0.0, {}, 0.0, kOrder | kTile | kLate},
     {"zero-offload-dpu", WorkOrder::ByMicroBatch, kStateOnHost, 0.0, kDelayedUpdate, 0.0,
-        kOrder | kTile | kWarmup},
+        kOrder | kTile | kWarmup | kDisk},
     {"deep-optimizer-states", WorkOrder::ByMicroBatch, kStateShared, 0.0, {}, 0.0,
         kOrder | kTile | kLate | kDeviceShare},
     {"zenflow", WorkOrder::ByMicroBatch, kStateOnHost, 0.1, kZenFlow, 0.0,
-        kOrder | kTile | kWarmup | kColumns},
+        kOrder | kTile | kWarmup | kColumns | kDisk},
     {"streamed", WorkOrder::ByLayer, kAllOnHost, 0.0, {}, 1.0,
         kOrder | kTile | kLate | kDeviceShare | kHomes},
     {"ssd-vertical", WorkOrder::ByLayerFlip, kAllOnDisk, 0.0, {}, 0.25,
-        kOrder | kTile | kLate | kDeviceShare | kHomes | kDisk},
+        kOrder | kTile | kLate | kDeviceShare | kHomes | kDisk | kAllDisk},
 }};
 
 std::string knownNames()
@@ -70,8 +70,11 @@ std::unique_ptr<const Placement> placementOf(const PolicyRow& row, const PolicyN
         homes.diskShare = numbers.diskShare;
         return makeStreamedPlacement(homes);
     }
-    if ((row.takes & kDeviceShare) == 0)
-        return makeUniformPlacement(row.placement);
+    if ((row.takes & kDeviceShare) == 0) {
+        GroupPlacement home = row.placement;
+        home.diskShare = numbers.diskShare;
+        return makeUniformPlacement(home);
+    }
     return numbers.deviceShare == kBalanced ? makeBalancedPlacement()
                                             : makeSharePlacement(numbers.deviceShare);
 }

@@ -27,7 +27,11 @@ std::string namesOf(unsigned takes)
     if ((takes & kHomes) != 0)
         names += ", weights-on-device, state-on-device, boundary, activations-on-host, turns";
     if ((takes & kDisk) != 0)
-        names += ", disk-share, weights-on-disk, gradients-on-disk, boundaries-on-disk, verify";
+        names += ", disk-share";
+    if ((takes & kAllDisk) != 0)
+        names += ", weights-on-disk, gradients-on-disk, boundaries-on-disk";
+    if ((takes & kDisk) != 0)
+        names += ", verify";
     return names;
 }
 
@@ -213,9 +217,9 @@ double* shareOf(const OptionTaker& taker, const std::string& option, PolicyNumbe
         {"late", kLate, &numbers.lateShare},
         {"device-share", kDeviceShare, &numbers.deviceShare},
         {"disk-share", kDisk, &numbers.diskShare},
-        {"weights-on-disk", kDisk, &numbers.homes.weightsOnDisk},
-        {"gradients-on-disk", kDisk, &numbers.homes.gradientsOnDisk},
-        {"boundaries-on-disk", kDisk, &numbers.homes.boundariesOnDisk},
+        {"weights-on-disk", kAllDisk, &numbers.homes.weightsOnDisk},
+        {"gradients-on-disk", kAllDisk, &numbers.homes.gradientsOnDisk},
+        {"boundaries-on-disk", kAllDisk, &numbers.homes.boundariesOnDisk},
         {"activations-on-host", kHomes, &numbers.homes.activationsOnHost},
     }};
     for (const Share& share : shares)

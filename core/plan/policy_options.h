@@ -23,8 +23,9 @@ enum Takes : unsigned {
     kDeviceShare = 8,
     kWarmup = 16,  // warmup, accumulate-on
     kColumns = 32, // urgent, select, interval, overlap, energy, host-clock, host-lr
-    kDisk = 128,   // disk-share, weights-, gradients- and boundaries-on-disk, verify
+    kDisk = 128,   // disk-share, verify
     kHomes = 64,   // weights-on-device, state-on-device, boundary, activations-on-host, turns
+    kAllDisk = 256 // weights-, gradients- and boundaries-on-disk
 };
 
 // The numbers of one policy, after its options.

@@ -21,7 +21,7 @@ steps=60
 seed=$((RANDOM * 32768 + RANDOM))
 place=${TMPDIR:-/tmp}
 policies=resident,zero-offload,zero-offload-dpu,deep-optimizer-states,zenflow:interval=2
-policies+=,zenflow:interval=3:state=compact,streamed:late=0.25
+policies+=,zenflow:interval=3:state=compact,zenflow:interval=3:disk-share=0.5:tile=64KiB,streamed:late=0.25
 policies+=,ssd-vertical:late=0.25:tile=256KiB,ssd-vertical:disk-share=0.5:state=compact:tile=64KiB
 policies+=,ssd-vertical:weights-on-disk=1:gradients-on-disk=1:tile=64KiB
 while [ $# -gt 0 ]; do
@@ -64,7 +64,7 @@ command_of() {
     for option in "${parts[@]:1}"; do
         arguments+=(--policy-option "$option")
     done
-    if [[ ${parts[0]} == ssd-* ]]; then
+    if [[ ${parts[0]} == ssd-* || $1 == *disk-share=* ]]; then
         arguments+=(--disk-path "$disk")
     fi
 }

@@ -25,6 +25,8 @@ field() { sed -n "s/.*\"$1\":\(-\{0,1\}[0-9.e+-]*\).*/\1/p"; }
 # of a tier in a plan's JSON
 tier() { sed -n "s/.*{\"budget_bytes\":[0-9]*,\"kinds\":[^]]*\],\"tier\":\"$1\",\"total_bytes\":\([0-9]*\)}.*/\1/p"; }
 median() { sort -g | awk '{v[NR] = $1} END {print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2}'; }
+# of the last N
+mean() { tail -n "$1" | awk '{sum += $1} END {print sum / NR}'; }
 
 arguments() {
     echo --data "$shared/data/datasets/tinyshakespeare.txt" --seq-len "$seq" --accumulate "$micros" --precision bf16 \
@@ -53,6 +55,10 @@ row() {
     parameters=$(field parameters <"$folder/plan")
     read=$(field disk_read_bytes <"$folder/steps" | median)
     wrote=$(field disk_write_bytes <"$folder/steps" | median)
+    if [ -n "${window:-}" ]; then # what a step moves depends on its place in it: the mean of the last
+        read=$(field disk_read_bytes <"$folder/steps" | mean "$window")
+        wrote=$(field disk_write_bytes <"$folder/steps" | mean "$window")
+    fi
     held=$(($(cat "$folder/rss") * 1024))
     awk -v name="$name" -v wall="$(field wall_ms <"$folder/steps" | median)" \
         -v forecast="$(planned predicted_step_ms)" -v planned="$(planned predicted_compute_ms)" \
@@ -88,3 +94,8 @@ row "ssd-vertical, activations too, no clipping" ssd-vertical --clip 0 --policy-
 row "the same, micro-batch by micro-batch" ssd-vertical --clip 0 --policy-option late=0.25 --policy-option weights-on-disk=1 --policy-option gradients-on-disk=1 --policy-option order=by-microbatch --policy-option tile=16MiB --disk-path "$scratch"
 row "resident, no clipping" resident --clip 0 --policy-option order=by-layer-flip
 row "ssd-vertical, compact state" ssd-vertical --policy-option late=0.25 --policy-option state=compact --policy-option tile=16MiB --disk-path "$scratch"
+for interval in 4 16; do # a warm-up step, and three windows: what the last moves is what every later one does
+    for site in host device; do
+        steps=$((1 + 3 * interval)) window=$interval row "zenflow, windows of $interval, sums on the $site" zenflow --policy-option disk-share=1 --policy-option "interval=$interval" --policy-option "accumulate-on=$site" --policy-option warmup=1 --policy-option tile=16MiB --disk-path "$scratch"
+    done
+done

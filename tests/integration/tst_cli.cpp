@@ -393,9 +393,10 @@ void TestCli::aDiskThatWasMeasuredIsKnownToPlans()
                                     QStringList{QString::fromStdString(folder)});
 
     QVERIFY2(run.code == 0, run.errors.constData());
-    Feedback rates;
-    fillDiskRates(RateBook::load(RateBook::defaultPath()), folder, rates);
-    QVERIFY(rates.diskReadBytesPerSecond > 0.0 && rates.diskWriteBytesPerSecond > 0.0);
+    const RateBook measured = RateBook::load(RateBook::defaultPath());
+    const ScratchSpeed* speed = measured.findDisk(place);
+    QVERIFY(speed != nullptr && speed->mixedReadBytesPerSecond > 0.0);
+    QVERIFY(speed->mixedWriteBytesPerSecond > 0.0);
 }
 
 void TestCli::planTellsBytesOfTiersForEveryPolicy()

@@ -1,6 +1,7 @@
 // How much of a run lives on disk: no more than the host's memory makes necessary.
 
 #include "core/engine/disk_choice.h"
+#include "core/engine/replan.h"
 #include "tests/core/plan/plan_shapes.h"
 
 #include <QtTest>
@@ -58,6 +59,27 @@ double shareOf(const RunSetup& setup, const std::string& name, double otherwise)
 {
     const auto share = setup.spec.policyOptions.find(name);
     return share == setup.spec.policyOptions.end() ? otherwise : std::stod(share->second);
+}
+
+// The same with weights that have columns, for policies with windows.
+RunSetup windowSetup(
+    std::size_t hostBytes, const std::string& policy = "zenflow", Options options = {})
+{
+    options.insert({"warmup", "1"});
+    if (policy == "zenflow")
+        options.insert({"interval", "4"});
+    RunSetup setup = setupOf(hostBytes, policy, options);
+    for (GroupShape& group : setup.shape.groups)
+        group.weights = {{0, 1000, 100, false}};
+    return setup;
+}
+
+std::size_t windowBytesOf(const std::string& share, const std::string& policy = "zenflow")
+{
+    RunSetup setup = windowSetup(0, policy, {{"disk-share", share}});
+    if (!planWith(setup, {policy, setup.spec.policyOptions, true}).ok())
+        qFatal("no plan");
+    return setup.memory.bytes(Tier::PinnedHost);
 }
 
 double weightsOf(const RunSetup& setup)
@@ -331,6 +353,108 @@ private slots:
         setup = chosen(std::move(setup));
         QCOMPARE(setup.spec.policyOptions.at("late"), std::string("0.1"));
         QVERIFY(setup.reason.find("late shares") == std::string::npos);
+    }
+
+    void windowsKeepOnDiskWhatTheHostLacks_data()
+    {
+        QTest::addColumn<QString>("policy");
+        QTest::newRow("zenflow") << "zenflow";
+        QTest::newRow("zero-offload-dpu") << "zero-offload-dpu";
+    }
+
+    void windowsKeepOnDiskWhatTheHostLacks()
+    {
+        QFETCH(const QString, policy);
+        const std::string name = policy.toStdString();
+        const std::size_t all = windowBytesOf("0", name);
+        const std::size_t least = windowBytesOf("1", name);
+        QVERIFY(all > least + 5'000'000); // of ten bytes for each of a million
+        const std::size_t budget = least + (all - least) / 2;
+
+        const RunSetup fits = chosen(windowSetup(all, name));
+        const RunSetup half = chosen(windowSetup(budget, name));
+        const RunSetup none = chosen(windowSetup(least, name));
+        const RunSetup lacks = chosen(windowSetup(least - 1, name));
+
+        QCOMPARE(fits.spec.policyOptions.count("disk-share"), std::size_t{0});
+        QVERIFY(half.limit.empty() && none.limit.empty());
+        const double share = shareOf(half, "disk-share", 0.0);
+        QVERIFY(share > 0.4 && share < 0.7);
+        QVERIFY(windowBytesOf(std::to_string(share - 1.0 / 64), name) > budget);
+        QCOMPARE(shareOf(none, "disk-share", 0.0), 1.0);
+        QVERIFY(half.reason.find("what host memory lacks is on disk") == 0);
+        QVERIFY(lacks.limit.find("host memory: needs") != std::string::npos);
+    }
+
+    void withoutAFolderWindowsStayInMemory()
+    {
+        RunSetup setup = windowSetup(windowBytesOf("1"));
+        setup.spec.diskPaths.clear();
+        const RunSetup lacks = chosen(std::move(setup));
+        QVERIFY(lacks.limit.find("host memory: needs") != std::string::npos);
+        QCOMPARE(lacks.spec.policyOptions.count("disk-share"), std::size_t{0});
+    }
+
+    // Before there is a checkpoint, within which the host's job counts tiles.
+    void aHostThatIsShortKeepsMoreOfAWindowOnDisk()
+    {
+        const std::size_t all = windowBytesOf("0");
+        const std::size_t least = windowBytesOf("1");
+        RunSetup before = windowSetup(least + (all - least) / 4 * 3);
+        before.asked = before.spec;
+        before = chosen(std::move(before));
+        const double share = shareOf(before, "disk-share", 0.0);
+        QVERIFY(share > 0.0 && share < 0.5);
+        const MemoryShortage shortage{Tier::PinnedHost, least + (all - least) / 4};
+
+        auto more = replan(before, shortage, ReplanScope::Any);
+        const auto same = replan(before, shortage, ReplanScope::SamePolicy);
+
+        QVERIFY2(more.ok(), more.status().message().c_str());
+        QCOMPARE(more.value().spec.policy, std::string("zenflow"));
+        QVERIFY(shareOf(more.value(), "disk-share", 0.0) > share);
+        QVERIFY(!same.ok());
+    }
+
+    // A step of a window of four writes a quarter of what every step of an exact policy does.
+    void aStepWritesItsPartOfAWindow()
+    {
+        const auto writtenBy = [](const std::string& interval) {
+            const RunSetup setup = chosen(windowSetup(
+                endless().hostBytes, "zenflow", {{"interval", interval}, {"disk-share", "1"}}));
+            return setup.diskTraffic.writtenBytes;
+        };
+        const auto once = writtenBy("1");
+        QVERIFY(once > 10 * 1'000'000);
+        QCOMPARE(writtenBy("4"), once / 4);
+        QCOMPARE(writtenBy("8"), once / 8);
+    }
+
+    // Where stale policies are allowed and the disk is what a step waits for.
+    void autoTakesWindowsOverASlowDisk()
+    {
+        const auto choose = [](bool allowStale) {
+            RunSetup setup = windowSetup(windowBytesOf("1"), "auto");
+            setup.spec.allowStale = allowStale;
+            setup.spec.policyOptions = {{"tile", "8KiB"}};
+            setup.budget.deviceBytes = 20'000'000; // weights and sums, but no state
+            setup.rates.hostAdamwElementsPerSecond = 1e9;
+            setup.rates.deviceAdamwElementsPerSecond = 1e10;
+            setup.rates.deviceFlopsPerSecond = 1e12;
+            setup.rates.hostToDeviceBytesPerSecond = 1e10;
+            setup.rates.deviceToHostBytesPerSecond = 1e10;
+            setup.rates.diskReadBytesPerSecond = 1e8;
+            setup.rates.diskWriteBytesPerSecond = 1e8;
+            return chosen(std::move(setup));
+        };
+
+        const RunSetup exact = choose(false);
+        const RunSetup windows = choose(true);
+
+        QCOMPARE(exact.spec.policy, std::string("ssd-vertical"));
+        QCOMPARE(windows.spec.policy, std::string("zenflow"));
+        QVERIFY(shareOf(windows, "disk-share", 0.0) > 0.0);
+        QVERIFY(windows.forecast.stepSeconds < exact.forecast.stepSeconds / 2);
     }
 
     // `auto` takes the disk where streaming does not fit, and leaves in memory what has room.

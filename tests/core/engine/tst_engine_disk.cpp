@@ -9,9 +9,11 @@
 
 #include <QtTest>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <string>
+#include <vector>
 
 using namespace mr;
 using namespace mr::test;
@@ -54,6 +56,7 @@ private slots:
     void stepsSayWhatTheDiskMoved();
     void itIsOfferedWhereMemoryLacks();
     void autoTakesItWhereAFolderIsNamed();
+    void windowsTakeItWhereTheHostLacks();
     void whatItCannotDoIsSaidBeforeItStarts();
     void aReplanKeepsTheOrderInWhichGradientsAreSummed();
     void cleanup() { m_rig.opening = {}; }
@@ -344,6 +347,41 @@ void TestEngineDisk::autoTakesItWhereAFolderIsNamed()
     QVERIFY2(run.ended.ok(), run.ended.message().c_str());
     QCOMPARE(run.state, RunState::Finished);
     QVERIFY(m_rig.steps(run.id).back().diskReadBytes > 0);
+}
+
+// As offered without a folder. Losses are those of a host that has the memory.
+void TestEngineDisk::windowsTakeItWhereTheHostLacks()
+{
+    RunSpec spec = onDisk("windows", kVariants[3]);
+    spec.policy = "zenflow";
+    spec.policyOptions = {{"warmup", "2"}, {"interval", "3"}, {"select", "6"}, {"tile", "2KiB"}};
+    const auto device = smallDevice();
+    const Outcome roomy = m_rig.train(spec, *device);
+    QVERIFY2(roomy.ended.ok(), roomy.ended.message().c_str());
+    QCOMPARE(m_rig.steps(roomy.id).back().diskReadBytes, 0);
+    spec.policyOptions["disk-share"] = "1";
+    spec.hostMemoryBytes = planRun(spec).value().tiers.at(1).totalBytes;
+    spec.policyOptions.erase("disk-share");
+    spec.outDir = m_rig.folder.path("narrow windows");
+    RunSpec homeless = spec;
+    homeless.diskPaths.clear();
+
+    const Outcome narrow = m_rig.train(spec, *device);
+    const PlanReport offer = planRun(homeless).value();
+
+    QVERIFY2(narrow.ended.ok(), narrow.ended.message().c_str());
+    const std::vector<StepRow> expected = m_rig.steps(roomy.id);
+    const std::vector<StepRow> steps = m_rig.steps(narrow.id);
+    QCOMPARE(steps.size(), expected.size());
+    for (std::size_t s = 0; s < steps.size(); ++s)
+        QCOMPARE(steps[s].loss, expected[s].loss);
+    QVERIFY(steps.back().diskReadBytes > 0);
+    QVERIFY(isScratchGone());
+    QVERIFY(!offer.fits);
+    const auto isOffer = [](const std::string& advice) {
+        return advice.find("on an SSD (policy zenflow)") != std::string::npos;
+    };
+    QVERIFY(std::any_of(offer.advice.begin(), offer.advice.end(), isOffer));
 }
 
 void TestEngineDisk::whatItCannotDoIsSaidBeforeItStarts()

@@ -107,6 +107,7 @@ private slots:
     void memoryThatLacksInACopyDamagesNothing_data();
     void memoryThatLacksInACopyDamagesNothing();
     void aRunResumedWithLessMemoryIsPlannedAgain();
+    void windowsGoOnFromTheirCheckpoint_data();
     void windowsGoOnFromTheirCheckpoint();
     void aStopWhileARunOpensAgainIsNoFailure();
 
@@ -403,17 +404,27 @@ void TestEngineMemory::aRunResumedWithLessMemoryIsPlannedAgain()
     QCOMPARE(m_rig->row(run.id).createdMs, m_rig->row(stopped.id).createdMs);
 }
 
+void TestEngineMemory::windowsGoOnFromTheirCheckpoint_data()
+{
+    QTest::addColumn<QString>("share");
+    QTest::newRow("in memory") << "0";
+    QTest::newRow("on disk") << "1";
+}
+
 // Sums and the job in flight mean something to this policy alone, so it stays.
 void TestEngineMemory::windowsGoOnFromTheirCheckpoint()
 {
-    RunSpec spec = m_rig->spec("windows-plain");
+    QFETCH(QString, share);
+    const std::string name = "windows " + share.toStdString();
+    RunSpec spec = m_rig->spec(name + " plain");
     spec.policy = "zenflow";
-    spec.policyOptions = {{"warmup", "2"}, {"interval", "3"}};
+    spec.policyOptions = {{"warmup", "2"}, {"interval", "3"}, {"disk-share", share.toStdString()}};
+    spec.diskPaths = {m_rig->folder.path()};
     spec.checkpointEvery = 3;
     const std::string hash = hashOf(spec);
     const auto inner = smallDevice(2, CpuDeviceOptions::Mode::Threaded);
     ScarceDevice device(*inner, {{7, "embed", 1}});
-    spec.outDir = m_rig->folder.path("windows");
+    spec.outDir = m_rig->folder.path(name);
 
     const Outcome run = m_rig->train(spec, device);
 

@@ -131,7 +131,7 @@ void TestExactSsdEager::bitsAreThoseOfResident()
     run.recompute = true;
     run.options.insert(options.begin(), options.end());
     run.options["late"] = kLate[late];
-    run.disk.folder = m_folder.path().toStdString();
+    run.disk.folders = {m_folder.path().toStdString()};
     run.disk.store.verify = DiskVerify::All;
 
     const TinyResult result = runOn(late % 2 == 0 ? Mode::Threaded : Mode::Inline, run);

@@ -59,35 +59,6 @@ private slots:
         QVERIFY(again.findDisk("another") == nullptr);
     }
 
-    void thePlannerTakesTheRatesOfTheMixAndOfEachWayAlone()
-    {
-        RateBook book;
-        book.putDisk(rateKey(inspectScratchFolder(scratch()).value()), kSpeed);
-        Feedback rates;
-        rates.deviceFlopsPerSecond = 5.0;
-
-        fillDiskRates(book, scratch(), rates);
-
-        QCOMPARE(rates.diskReadBytesPerSecond, 2e9);
-        QCOMPARE(rates.diskWriteBytesPerSecond, 1e9);
-        QCOMPARE(rates.diskReadAloneBytesPerSecond, kSpeed.readBytesPerSecond);
-        QCOMPARE(rates.diskWriteAloneBytesPerSecond, kSpeed.writeBytesPerSecond);
-        QCOMPARE(rates.deviceFlopsPerSecond, 5.0);
-    }
-
-    void withoutAFolderOrAMeasurementNothingIsKnown()
-    {
-        RateBook book;
-        book.putDisk(rateKey(inspectScratchFolder("/proc").value()), kSpeed);
-
-        for (const std::string& folder : {std::string(), scratch(), scratch() + "/nowhere"}) {
-            Feedback rates;
-            fillDiskRates(book, folder, rates);
-            QCOMPARE(rates.diskReadBytesPerSecond, 0.0);
-            QCOMPARE(rates.diskWriteBytesPerSecond, 0.0);
-        }
-    }
-
     void aMeasurementIsKeptAndFoundAgain()
     {
         QCOMPARE(inspectScratch(scratch()).value().speed.readBytesPerSecond, 0.0);

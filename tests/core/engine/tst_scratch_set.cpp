@@ -116,6 +116,8 @@ private slots:
         Feedback rates;
         rates.diskReadBytesPerSecond = 7.0;
         set.addRates(100, rates);
+        ScratchSet{}.addRates(100, rates);                 // no folder
+        ScratchSet{{member(1e9, 1e9)}}.addRates(0, rates); // no bytes
         QCOMPARE(rates.diskReadBytesPerSecond, 7.0);
     }
 

@@ -53,6 +53,16 @@ const Case kCases[] = {
         PrecisionChoice::BF16},
     {"zero-offload-dpu, compact state", "zero-offload-dpu",
         {{"warmup", "4"}, {"tile", "4KiB"}, {"state", "compact"}}, PrecisionChoice::BF16},
+    {"zenflow, 0.4 on disk, compact state, sums on the device", "zenflow",
+        {{"interval", "3"}, {"warmup", "2"}, {"select", "6"}, {"urgent", "0.3"}, {"tile", "4KiB"},
+            {"disk-share", "0.4"}, {"state", "compact"}, {"accumulate-on", "device"}},
+        PrecisionChoice::BF16},
+    {"zenflow, interval by magnitude, state on disk", "zenflow",
+        {{"interval", "magnitude"}, {"warmup", "3"}, {"select", "6"}, {"urgent", "0.3"},
+            {"tile", "4KiB"}, {"disk-share", "1"}},
+        PrecisionChoice::BF16},
+    {"zero-offload-dpu, fp32, state on disk", "zero-offload-dpu",
+        {{"warmup", "4"}, {"tile", "4KiB"}, {"disk-share", "1"}}, PrecisionChoice::F32},
 };
 
 RunSpec specOf(const RunRig& rig, const Case& of, const std::string& name)
@@ -61,6 +71,8 @@ RunSpec specOf(const RunRig& rig, const Case& of, const std::string& name)
     spec.policy = of.policy;
     spec.policyOptions = of.options;
     spec.precision = of.precision;
+    if (of.options.count("disk-share") > 0)
+        spec.diskPaths = {rig.folder.path()};
     spec.clipNorm = 0.5;
     spec.schedule = ScheduleKind::Constant;
     spec.warmupSteps = 0;
@@ -77,6 +89,8 @@ private slots:
     void aRunStoppedAtAnyStepResumesToTheHashOfTheUninterruptedOne();
     void evaluatingMoreOftenChangesNothing_data() { addCases(); }
     void evaluatingMoreOftenChangesNothing();
+    void onDiskARunIsTheOneInMemory_data() { addCases(); }
+    void onDiskARunIsTheOneInMemory();
     void theStepRecordHasTheStalenessOfThePlan();
     void theExportedModelHasWhatWasPending_data();
     void theExportedModelHasWhatWasPending();
@@ -142,6 +156,36 @@ void TestZenflowRuns::evaluatingMoreOftenChangesNothing()
 
     QVERIFY2(often.ended.ok(), often.ended.message().c_str());
     QCOMPARE(often.progress.weightsHash, never.progress.weightsHash);
+}
+
+// And its exported model, with what was pending in it.
+void TestZenflowRuns::onDiskARunIsTheOneInMemory()
+{
+    QFETCH(int, index);
+    Case of = kCases[index];
+    of.options.insert({"disk-share", "0.7"});
+    const auto first = smallDevice();
+    const Outcome onDisk = m_rig->train(specOf(*m_rig, of, "on disk"), *first);
+    QVERIFY2(onDisk.ended.ok(), onDisk.ended.message().c_str());
+    of.options.erase("disk-share");
+    const auto second = smallDevice(2, CpuDeviceOptions::Mode::Threaded);
+
+    const Outcome inMemory = m_rig->train(specOf(*m_rig, of, "in memory"), *second);
+
+    QVERIFY2(inMemory.ended.ok(), inMemory.ended.message().c_str());
+    if (!inMemory.progress.carry.hostJob) // else the host has got as far as its tiles are cut
+        QCOMPARE(onDisk.progress.weightsHash, inMemory.progress.weightsHash);
+    const std::vector<StepRow> expected = m_rig->steps(inMemory.id);
+    const std::vector<StepRow> steps = m_rig->steps(onDisk.id);
+    QCOMPARE(steps.size(), expected.size());
+    for (std::size_t s = 0; s < steps.size(); ++s)
+        QCOMPARE(steps[s].loss, expected[s].loss);
+    const auto exported = [](const Outcome& run) {
+        QFile file(QString::fromStdString((run.dir / "model" / "model.safetensors").string()));
+        return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
+    };
+    QVERIFY(!exported(onDisk).isEmpty());
+    QVERIFY(exported(onDisk) == exported(inMemory));
 }
 
 void TestZenflowRuns::theStepRecordHasTheStalenessOfThePlan()

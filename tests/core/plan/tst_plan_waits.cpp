@@ -82,11 +82,11 @@ std::vector<OffloadPolicy> policiesToMutate(const std::string& order)
 }
 
 // Policies with windows, whose plans differ from step to step of a window.
-std::vector<OffloadPolicy> windowPolicies(const std::string& order)
+std::vector<OffloadPolicy> windowPolicies(const std::string& order, const std::string& disk)
 {
     std::vector<OffloadPolicy> policies;
     const std::map<std::string, std::string> common = {
-        {"order", order}, {"tile", "2KiB"}, {"warmup", "1"}};
+        {"order", order}, {"tile", "2KiB"}, {"warmup", "1"}, {"disk-share", disk}};
     policies.push_back(policyWith("zero-offload-dpu", common));
     for (const char* interval : {"1", "3"}) {
         for (const char* overlap : {"on", "off"}) {
@@ -159,14 +159,28 @@ private slots:
         }
     }
 
-    void everySingleWaitOfAWindowIsNeeded_data() { everySingleWaitOfAStepIsNeeded_data(); }
+    void everySingleWaitOfAWindowIsNeeded_data()
+    {
+        QTest::addColumn<QString>("order");
+        QTest::addColumn<bool>("full");
+        QTest::addColumn<bool>("tied");
+        QTest::addColumn<QString>("disk");
+        for (const char* order : {"by-microbatch", "by-layer", "by-layer-flip"})
+            for (const bool full : {false, true})
+                for (const bool tied : {false, true})
+                    for (const char* disk : {"0", "0.4", "1"})
+                        QTest::addRow("%s %s %s, %s on disk", order, full ? "fp32" : "bf16",
+                            tied ? "tied" : "", disk)
+                            << QString::fromUtf8(order) << full << tied << QString::fromUtf8(disk);
+    }
 
     void everySingleWaitOfAWindowIsNeeded()
     {
         QFETCH(const QString, order);
         QFETCH(const bool, full);
         QFETCH(const bool, tied);
-        for (OffloadPolicy& policy : windowPolicies(order.toStdString())) {
+        QFETCH(const QString, disk);
+        for (OffloadPolicy& policy : windowPolicies(order.toStdString(), disk.toStdString())) {
             Bench bench;
             bench.shape = columnShape(4);
             bench.shape.tiedHead = tied;
