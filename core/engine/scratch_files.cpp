@@ -58,6 +58,11 @@ public:
     // Until all have ended.
     void wait(std::uint64_t all, const ScratchOptions& options)
     {
+        const auto ask = [&] {
+            if (options.cancelled && options.cancelled())
+                m_cancelled = true;
+        };
+        ask();
         for (bool last = false; !last;) {
             std::unique_lock lock(m_mutex);
             last = m_oneEnded.wait_for(lock, kLook, [&] { return m_ended == m_fillings.size(); });
@@ -67,8 +72,7 @@ public:
                 done += filling.done;
             if (options.progress)
                 options.progress(done, all);
-            if (options.cancelled && options.cancelled())
-                m_cancelled = true;
+            ask();
         }
     }
 
@@ -79,6 +83,8 @@ public:
             if (!filling.file->ok() && (failure.ok() || failure.kind() == ErrorKind::Cancelled))
                 failure = filling.file->status();
         MR_TRY(failure);
+        if (m_cancelled) // all the same, as small files may be
+            return Status::error(ErrorKind::Cancelled, "stopped while scratch files were filled");
         std::vector<ScratchFile> files;
         for (Filling& filling : m_fillings)
             files.push_back(std::move(*filling.file).value());
@@ -103,6 +109,13 @@ private:
 Result<std::vector<ScratchFile>> openScratchFiles(
     std::span<const ScratchSpec> wanted, const ScratchOptions& options)
 {
+    std::vector<ScratchFile> files;
+    if (wanted.size() == 1) { // nothing to wait for meanwhile: asked at every MiB
+        auto file = openOne(wanted.front(), options);
+        MR_TRY(file.status());
+        files.push_back(std::move(file).value());
+        return files;
+    }
     Watch watch(wanted.size());
     std::uint64_t all = 0;
     std::vector<std::jthread> threads;

@@ -1,5 +1,5 @@
-// openScratchFiles(): the scratch files of a run, filled side by side, each by a thread of its own,
-// because each is to lie on another drive.
+// openScratchFiles(): the scratch files of a run, several side by side, each filled by a thread of
+// its own, because each is to lie on another drive.
 //
 // Threads  Blocks; `options` are asked and called on the calling thread, for all files together.
 // Errors   Those of ScratchFile::open; of several, the first in order. Then none is left behind.

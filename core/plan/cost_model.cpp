@@ -115,7 +115,7 @@ std::optional<double> diskSecondsOf(
     const StepPlan& plan, const Task& task, const CostInput& input, bool bothWays)
 {
     const Feedback& rates = input.rates;
-    const bool isOut = task.lane == Lane::DiskOut;
+    const bool isOut = isDiskWrite(task.kind);
     const double both = isOut ? rates.diskWriteBytesPerSecond : rates.diskReadBytesPerSecond;
     const double alone =
         isOut ? rates.diskWriteAloneBytesPerSecond : rates.diskReadAloneBytesPerSecond;
@@ -255,21 +255,21 @@ DiskTraffic diskTraffic(const StepPlan& plan, const ModelShape& shape, Precision
 
 // Does the disk still move something the other way at this time, as far as the plan is simulated?
 bool StepForecaster::isOtherWay(
-    const std::array<std::int32_t, kLanes>& lastOnLane, Lane lane, double time) const
+    const StepPlan& plan, const LastOnLane& lastOnLane, TaskKind kind, double time) const
 {
-    const bool isOut = lane == Lane::DiskOut;
-    for (const Lane other : {Lane::DiskIn, Lane::DiskOut, Lane::DiskWeights}) {
-        const std::int32_t last = lastOnLane[static_cast<std::size_t>(other)];
-        if ((other == Lane::DiskOut) != isOut && last >= 0 &&
-            m_spans[static_cast<std::size_t>(last)].end > time)
-            return true;
-    }
-    return false;
+    return std::ranges::any_of(lastOnLane, [&](std::int32_t last) {
+        if (last < 0)
+            return false;
+        const auto index = static_cast<std::size_t>(last);
+        const Task& other = plan.tasks[index];
+        return isDisk(other.lane) && isDiskWrite(other.kind) != isDiskWrite(kind) &&
+               m_spans[index].end > time;
+    });
 }
 
 bool StepForecaster::simulate(const StepPlan& plan, const CostInput& input)
 {
-    std::array<std::int32_t, kLanes> lastOnLane{};
+    LastOnLane lastOnLane{};
     lastOnLane.fill(-1);
     m_spans.clear();
     for (const Task& task : plan.tasks) {
@@ -283,9 +283,9 @@ bool StepForecaster::simulate(const StepPlan& plan, const CostInput& input)
                 span.begin = std::max(span.begin, m_spans[wait.index()].end);
         }
         const std::optional<double> duration =
-            isDisk(task.lane)
-                ? diskSecondsOf(plan, task, input, isOtherWay(lastOnLane, task.lane, span.begin))
-                : durationOf(plan, task, input);
+            isDisk(task.lane) ? diskSecondsOf(plan, task, input,
+                                    isOtherWay(plan, lastOnLane, task.kind, span.begin))
+                              : durationOf(plan, task, input);
         if (!duration)
             return false;
         span.end = span.begin + *duration;

@@ -56,8 +56,9 @@ private:
     };
 
     bool simulate(const StepPlan& plan, const CostInput& input);
+    using LastOnLane = std::array<std::int32_t, kLanes>; // tasks; -1: none yet
     bool isOtherWay(
-        const std::array<std::int32_t, kLanes>& lastOnLane, Lane lane, double time) const;
+        const StepPlan& plan, const LastOnLane& lastOnLane, TaskKind kind, double time) const;
     void attribute(const StepPlan& plan, std::int32_t late, double gapBegin, StepForecast& out);
     double diskSeconds(const StepPlan& plan) const; // one transfer of a kind after the other
     std::int32_t lastBefore(const StepPlan& plan, std::int32_t task) const;

@@ -1,7 +1,6 @@
 // Activations that the host keeps are those that would have been made again: no bit changes.
 
-#include "core/device/cpu/cpu_device.h"
-#include "core/engine/exact_check.h"
+#include "core/engine/tiny_device.h"
 
 #include <QtTest>
 
@@ -15,17 +14,6 @@ namespace {
 
 using Mode = CpuDeviceOptions::Mode;
 using Options = std::map<std::string, std::string>;
-
-Result<TinyResult> runOn(Mode mode, const TinyRun& run)
-{
-    CpuDeviceOptions options;
-    options.memoryBytes = std::size_t{64} << 20;
-    options.threads = 2;
-    options.mode = mode;
-    auto device = makeCpuDevice(options);
-    MR_TRY(device.status());
-    return runTiny(*device.value(), run);
-}
 
 struct Variant {
     const char* name;

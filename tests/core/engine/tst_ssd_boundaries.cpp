@@ -1,8 +1,7 @@
 // Activations between layers on disk change no bit, whatever share of them and by whichever means
 // they move; and what goes wrong with one of them ends the run with a clear error.
 
-#include "core/device/cpu/cpu_device.h"
-#include "core/engine/exact_check.h"
+#include "core/engine/tiny_device.h"
 #include "core/engine/plain_run.h"
 #include "core/tier/faulty_io.h"
 
@@ -23,17 +22,6 @@ namespace {
 
 using Mode = CpuDeviceOptions::Mode;
 using Options = std::map<std::string, std::string>;
-
-Result<TinyResult> runOn(Mode mode, const TinyRun& run)
-{
-    CpuDeviceOptions options;
-    options.memoryBytes = std::size_t{64} << 20;
-    options.threads = 2;
-    options.mode = mode;
-    auto device = makeCpuDevice(options);
-    MR_TRY(device.status());
-    return runTiny(*device.value(), run);
-}
 
 struct Variant {
     const char* name;

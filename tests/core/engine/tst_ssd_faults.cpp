@@ -1,8 +1,7 @@
 // What goes wrong on a disk while a run has its optimizer state there: the same bits, or an error
 // that says what, where and which way on.
 
-#include "core/device/cpu/cpu_device.h"
-#include "core/engine/exact_check.h"
+#include "core/engine/tiny_device.h"
 #include "core/engine/plain_run.h"
 #include "core/tier/faulty_io.h"
 
@@ -59,17 +58,6 @@ private:
     int m_left;
     std::function<void(const DiskRequest&)> m_act;
 };
-
-Result<TinyResult> runOn(Mode mode, const TinyRun& run)
-{
-    CpuDeviceOptions options;
-    options.memoryBytes = std::size_t{64} << 20;
-    options.threads = 2;
-    options.mode = mode;
-    auto device = makeCpuDevice(options);
-    MR_TRY(device.status());
-    return runTiny(*device.value(), run);
-}
 
 TinyRun ssdRun(const std::filesystem::path& folder)
 {

@@ -3,6 +3,7 @@
 
 #include "core/engine/checkpoint.h"
 #include "core/engine/state_of.h"
+#include "core/engine/tiny_device.h"
 #include "core/engine/zenflow_rig.h"
 #include "core/model/weights.h"
 #include "core/tier/faulty_io.h"
@@ -23,17 +24,6 @@ using namespace mr::test;
 namespace {
 
 using Mode = CpuDeviceOptions::Mode;
-
-Result<TinyResult> runOn(Mode mode, const TinyRun& run)
-{
-    CpuDeviceOptions options;
-    options.memoryBytes = std::size_t{64} << 20;
-    options.threads = 2;
-    options.mode = mode;
-    auto device = makeCpuDevice(options);
-    MR_TRY(device.status());
-    return runTiny(*device.value(), run);
-}
 
 struct Variant {
     const char* name;
