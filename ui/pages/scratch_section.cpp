@@ -92,6 +92,26 @@ void ScratchSection::setCount(std::size_t count)
         m_list->addWidget(folder);
         m_folders.push_back(folder);
     }
+    orderTabs();
+}
+
+// Down the section: what was made last would come last.
+void ScratchSection::orderTabs()
+{
+    QWidget* last = nullptr;
+    const auto next = [&](QWidget* widget) {
+        if (last != nullptr)
+            setTabOrder(last, widget);
+        last = widget;
+    };
+    for (ScratchFolderEdit* folder : m_folders)
+        for (auto* widget : {static_cast<QWidget*>(folder->pathEdit()->edit()),
+                 folder->pathEdit()->lastInFocusOrder(),
+                 static_cast<QWidget*>(folder->measureButton())})
+            next(widget);
+    for (auto* widget : {static_cast<QWidget*>(m_add), static_cast<QWidget*>(m_space),
+             static_cast<QWidget*>(m_writes)})
+        next(widget);
 }
 
 void ScratchSection::writeTo(RunSpec& spec) const

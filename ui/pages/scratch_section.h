@@ -53,6 +53,7 @@ protected:
 private:
     void arrange();
     void setCount(std::size_t count);
+    void orderTabs();
     void folderChanged();
     QString twice() const;
     QString sharedDrive() const;

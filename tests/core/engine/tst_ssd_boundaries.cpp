@@ -1,8 +1,8 @@
 // Activations between layers on disk change no bit, whatever share of them and by whichever means
 // they move; and what goes wrong with one of them ends the run with a clear error.
 
-#include "core/engine/tiny_device.h"
 #include "core/engine/plain_run.h"
+#include "core/engine/tiny_device.h"
 #include "core/tier/faulty_io.h"
 
 #include <QtTest>

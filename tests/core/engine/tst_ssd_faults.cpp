@@ -1,8 +1,8 @@
 // What goes wrong on a disk while a run has its optimizer state there: the same bits, or an error
 // that says what, where and which way on.
 
-#include "core/engine/tiny_device.h"
 #include "core/engine/plain_run.h"
+#include "core/engine/tiny_device.h"
 #include "core/tier/faulty_io.h"
 
 #include <QtTest>
