@@ -42,6 +42,9 @@ const Homes kHomes[] = {
             {"state-on-device", "0.35"}, {"tile", "4KiB"}}},
     {"all weights stay", {{"weights-on-disk", "1"}, {"gradients-on-disk", "1"},
                              {"weights-on-device", "1"}, {"boundary", "device"}, {"tile", "8KiB"}}},
+    {"activations wait, too",
+        {{"weights-on-disk", "1"}, {"gradients-on-disk", "1"}, {"boundaries-on-disk", "1"},
+            {"activations-on-host", "0.5"}, {"tile", "4KiB"}}},
     {"micro-batch by micro-batch", {{"weights-on-disk", "1"}, {"gradients-on-disk", "1"},
                                        {"order", "by-microbatch"}, {"tile", "4KiB"}}},
 };
@@ -88,6 +91,7 @@ TinyRun TestExactSsdEager::ofType(
     run.options = {{"order", order}};
     run.compute = type == 0 ? DType::F32 : DType::BF16;
     run.config = tinyConfig(byGroup);
+    run.config.layers = 4;
     run.clipNorm = byGroup ? 0.1 : 0.0;
     run.accumulate = accumulate;
     if (type == 2)

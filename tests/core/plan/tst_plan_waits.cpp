@@ -55,8 +55,13 @@ std::vector<OffloadPolicy> policiesToMutate(const std::string& order)
             policies.push_back(std::move(policy));
         for (const char* share : {"0.5", "1"}) { // of activations that wait on disk
             std::map<std::string, std::string> options = common;
-            options["disk-share"] = "0";
             options["boundaries-on-disk"] = share;
+            for (const char* state : {"0", "1"}) {
+                options["disk-share"] = state;
+                policies.push_back(policyWith("ssd-vertical", options));
+            }
+            options.insert({{"weights-on-disk", "1"}, {"gradients-on-disk", "1"},
+                {"activations-on-host", "0.5"}});
             policies.push_back(policyWith("ssd-vertical", options));
         }
         for (const char* boundary : {"host", "device"}) {
@@ -127,10 +132,10 @@ private slots:
         QTest::addColumn<bool>("full");
         QTest::addColumn<bool>("tied");
         for (const char* order : {"by-microbatch", "by-layer", "by-layer-flip"}) {
-            for (const bool full : {false, true}) {
-                for (const bool tied : {false, true})
-                    QTest::addRow("%s %s %s", order, full ? "fp32" : "bf16", tied ? "tied" : "")
-                        << QString::fromUtf8(order) << full << tied;
+            for (const bool tied : {false, true}) {
+                const bool full = tied; // the two have nothing to do with each other
+                QTest::addRow("%s %s %s", order, full ? "fp32" : "bf16", tied ? "tied" : "")
+                    << QString::fromUtf8(order) << full << tied;
             }
         }
     }
@@ -166,12 +171,13 @@ private slots:
         QTest::addColumn<bool>("tied");
         QTest::addColumn<QString>("disk");
         for (const char* order : {"by-microbatch", "by-layer", "by-layer-flip"})
-            for (const bool full : {false, true})
-                for (const bool tied : {false, true})
-                    for (const char* disk : {"0", "0.4", "1"})
-                        QTest::addRow("%s %s %s, %s on disk", order, full ? "fp32" : "bf16",
-                            tied ? "tied" : "", disk)
-                            << QString::fromUtf8(order) << full << tied << QString::fromUtf8(disk);
+            for (const bool tied : {false, true})
+                for (const char* disk : {"0", "0.4", "1"}) {
+                    const bool full = tied;
+                    QTest::addRow("%s %s %s, %s on disk", order, full ? "fp32" : "bf16",
+                        tied ? "tied" : "", disk)
+                        << QString::fromUtf8(order) << full << tied << QString::fromUtf8(disk);
+                }
     }
 
     void everySingleWaitOfAWindowIsNeeded()
