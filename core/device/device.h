@@ -113,9 +113,9 @@ public:
 // thread wrote before open() is seen by the work behind waitFor().
 //
 // The CUDA device waits by a stream memory operation on a pinned word where the driver
-// offers it, else the engine polls; the CPU device waits by a condition variable. A
-// FailureLatch opens all gates for good, so that nobody waits for ever; what then runs
-// behind them reads unfinished bytes, and the engine keeps none of its results.
+// offers it, else the engine polls; the CPU device waits by a condition variable. After
+// a failure gates are opened in their turn, though nothing was done, so that nobody waits
+// for ever; what runs behind them reads unfinished bytes, and no result is kept.
 class Gate
 {
 public:

@@ -153,17 +153,19 @@ bool HostUpdater::prepareJob()
         futexWait(m_submitted, current, kPoll);
     }
     const HostUpdateJob& job = currentJob();
-    if (job.after && !m_latch.failed())
+    if (job.after)
         if (const Status status = job.after->wait(); !status.ok())
             m_latch.fail(status);
     awaitGate(job);
     return true;
 }
 
-// A gate cannot be slept on; what it waits for takes milliseconds.
+// A gate cannot be slept on; what it waits for takes milliseconds. It is waited for after a
+// failure, too: streams that run on must not meet in the same memory.
 void HostUpdater::awaitGate(const HostUpdateJob& job) const
 {
-    while (job.afterGate && !job.afterGate->isOpen(job.afterGeneration) && !m_latch.failed())
+    const auto isOver = [this] { return m_stopping.load() && m_latch.failed(); };
+    while (job.afterGate && !job.afterGate->isOpen(job.afterGeneration) && !isOver())
         std::this_thread::sleep_for(kGatePoll);
 }
 

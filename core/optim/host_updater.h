@@ -11,7 +11,7 @@
 // Ownership What a job points to stays the caller's and must live, unchanged, until the gate is
 //          open at its generation. Nothing is allocated after construction.
 // Errors   An event that fails is posted to the latch; the pool then opens the gates of what is
-//          left without touching a weight. Register the gates with the latch all the same.
+//          left without touching a weight, each in its turn.
 // Lifetime The destructor finishes what was submitted, or drops it if the latch has failed,
 //          and joins. Events of jobs must therefore be able to pass: submit the device first.
 // Units    Times are nanoseconds on the steady clock.

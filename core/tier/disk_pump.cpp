@@ -46,7 +46,7 @@ void DiskPump::run()
                 issueQueue(queue);
         }
         if (m_failed && m_requests == 0)
-            dropRest();
+            dropRest(stopping);
         for (std::size_t queue = 0; queue < kDiskQueues; ++queue)
             retire(queue);
         if (stopping && isIdle())

@@ -98,7 +98,7 @@ private:
     void failPiece(const Piece& piece, std::int64_t result);
 
     void fail(const Status& status) noexcept;
-    void dropRest() noexcept;
+    void dropRest(bool stopping) noexcept;
     void retire(std::size_t queue) noexcept;
     bool isIdle() const noexcept;
     void countBusy() noexcept;

@@ -41,7 +41,7 @@ microseconds DiskPump::patience() noexcept
 void DiskPump::reap()
 {
     if (m_broken) {
-        std::this_thread::sleep_for(kIdlePoll);
+        std::this_thread::sleep_for(m_blocked ? kBlockedPoll : kIdlePoll);
         return;
     }
     const microseconds limit = patience();
@@ -144,23 +144,30 @@ void DiskPump::fail(const Status& status) noexcept
     m_failed = true;
 }
 
-// After an error and once nothing is in flight: nobody waits for what will not come.
-void DiskPump::dropRest() noexcept
+// After an error and once nothing is in flight: nobody waits for what will not come. Jobs are
+// dropped when their turn has come, so that streams that run on keep out of each other's memory;
+// at the end nobody may come any more whom they wait for.
+void DiskPump::dropRest(bool stopping) noexcept
 {
     for (std::size_t queue = 0; queue < kDiskQueues; ++queue) {
         const DiskJobRing& ring = m_parts.shared.rings[queue];
         Queue& state = m_queues[queue];
-        for (std::uint32_t i = ring.done(); i != state.seen; ++i) {
+        std::uint32_t i = ring.done();
+        for (; i != state.seen; ++i) {
             const DiskJob& job = ring.at(i);
             Active& active = activeOf(queue, i);
             const bool begun = static_cast<std::int32_t>(i - state.started) < 0;
+            if (!begun && !stopping && !isReady(job)) {
+                m_blocked = true;
+                break;
+            }
             if (begun && !active.complete && job.op == DiskOp::Write)
                 m_tiles.poison(job.tile);
             if (job.times)
                 job.times->endNs = nowNs();
             active.complete = true;
         }
-        state.started = state.unissued = state.seen;
+        state.started = state.unissued = i;
     }
 }
 

@@ -16,7 +16,7 @@
 // Errors   The first goes to the latch: Io, DataCorrupt (bytes read are not those written),
 //          Internal (a tile read before it was written, or while it is). It names file, offset and
 //          tile, and says the way on. Then nothing more is started; once nothing is in flight the
-//          gates of what is left open without a byte moved.
+//          gates of what is left open, each in its turn, without a byte moved.
 // Lifetime The destructor finishes what was submitted, or drops it if the latch has failed, and
 //          joins. What jobs wait for must therefore be able to pass.
 // Units    Bytes; times are nanoseconds on the steady clock.

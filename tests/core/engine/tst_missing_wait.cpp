@@ -12,6 +12,7 @@
 // threads that move bytes share a lock, which orders what they do. So what was to be waited for is
 // held until whoever does not wait is past it, and other bits or an error must come of that.
 
+#include "core/base/clock.h"
 #include "core/device/cpu/cpu_device.h"
 #include "core/engine/exact_check.h"
 #include "support/wrapped_device.h"
@@ -95,10 +96,10 @@ public:
             m_first.compare_exchange_strong(none, number, std::memory_order_relaxed);
     }
     // Is the read or write with this number, from 1, to be held?
-    bool holds(DiskOp op, std::uint64_t number) const noexcept
+    bool holds(DiskOp op, std::uint64_t number) noexcept
     {
         return m_forgotten.of == (op == DiskOp::Read ? kReads : kWrites) &&
-               number == m_forgotten.number && !m_isOver.load(std::memory_order_relaxed);
+               number == m_forgotten.number && !isOver();
     }
     const std::set<Asked>& asked() const noexcept { return m_asked; }
 
@@ -117,9 +118,17 @@ private:
             return false;
         if (m_lastRead.exchange(generation, std::memory_order_relaxed) != generation)
             m_updates.fetch_add(1, std::memory_order_relaxed);
-        return m_updates.load(std::memory_order_relaxed) == m_forgotten.number &&
-               !m_isOver.load(std::memory_order_relaxed);
+        return m_updates.load(std::memory_order_relaxed) == m_forgotten.number && !isOver();
     }
+    // Past it, or held for so long that an error came before: then nobody begins any more.
+    bool isOver() noexcept
+    {
+        std::int64_t never = 0;
+        m_heldSinceNs.compare_exchange_strong(never, nowNs(), std::memory_order_relaxed);
+        return m_isOver.load(std::memory_order_relaxed) ||
+               nowNs() - m_heldSinceNs.load(std::memory_order_relaxed) > kLongestHoldNs;
+    }
+    static constexpr std::int64_t kLongestHoldNs = 3'000'000'000;
 
     const Forgotten m_forgotten;
     const std::thread::id m_engine = std::this_thread::get_id();
@@ -128,6 +137,7 @@ private:
     std::atomic<std::uint64_t> m_first = 0; // read or write that began after that
     std::atomic<std::uint64_t> m_lastRead = 0;
     std::atomic<std::uint64_t> m_updates = 0;
+    std::atomic<std::int64_t> m_heldSinceNs = 0;
     std::mutex m_mutex;
     std::set<Asked> m_asked; // guarded by m_mutex
 };
