@@ -2,10 +2,12 @@
 
 #include "app/cli/commands.h"
 #include "core/base/cpu_features.h"
+#include "core/base/heap.h"
 
 // NOLINTNEXTLINE(bugprone-exception-escape): without memory for its options it may as well end
 int main(int argc, char** argv)
 {
+    mr::returnFreedMemory();
     if (const mr::Status status = mr::checkProcessor(); !status.ok())
         return mr::app::fail(status);
     CLI::App app("Fine-tunes language models larger than the memory of one GPU.", "millrace");

@@ -4,6 +4,7 @@
 
 #include "app/compose.h"
 #include "app/desktop/device_session.h"
+#include "core/base/heap.h"
 #include "core/plan/policies.h"
 #include "language.h"
 #include "main_window.h"
@@ -95,5 +96,6 @@ int runWorkstation(int argc, char** argv)
 
 int main(int argc, char** argv)
 {
+    mr::returnFreedMemory();
     return mr::app::runWorkstation(argc, argv);
 }
