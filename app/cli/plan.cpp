@@ -42,6 +42,8 @@ void printReport(const PlanReport& report)
             std::printf("    %-20s %12s  (%llu bytes)\n", kind.kind.c_str(),
                 formatBytes(kind.bytes).c_str(), static_cast<unsigned long long>(kind.bytes));
     }
+    std::printf("  the program will hold %s of the machine's memory in all\n",
+        formatBytes(report.processBytes).c_str());
     std::printf("  a step moves %s to the device and %s back, for %lld tokens\n",
         formatBytes(static_cast<std::uint64_t>(report.h2dBytesPerStep)).c_str(),
         formatBytes(static_cast<std::uint64_t>(report.d2hBytesPerStep)).c_str(),

@@ -129,6 +129,7 @@ PlanReport readReport(JsonFields& f)
     r.tokensPerStep = f.integer("tokens_per_step", kCount, 0);
     readList(f, "tiers", r.tiers, readTier);
     readList(f, "groups", r.groups, readGroup);
+    r.processBytes = f.unsignedInteger("process_bytes", 0);
     r.checkpointBytes = f.unsignedInteger("checkpoint_bytes", 0);
     r.h2dBytesPerStep = f.integer("h2d_bytes_per_step", kCount, 0);
     r.d2hBytesPerStep = f.integer("d2h_bytes_per_step", kCount, 0);
@@ -162,8 +163,8 @@ std::string toJson(const PlanReport& report)
         {"simulated_link", r.simulatedLink}, {"precision", r.precision}, {"recompute", r.recompute},
         {"parameters", r.parameters}, {"steps", r.steps}, {"tokens_per_step", r.tokensPerStep},
         {"tiers", std::move(tiers)}, {"groups", std::move(groups)},
-        {"checkpoint_bytes", r.checkpointBytes}, {"h2d_bytes_per_step", r.h2dBytesPerStep},
-        {"d2h_bytes_per_step", r.d2hBytesPerStep},
+        {"process_bytes", r.processBytes}, {"checkpoint_bytes", r.checkpointBytes},
+        {"h2d_bytes_per_step", r.h2dBytesPerStep}, {"d2h_bytes_per_step", r.d2hBytesPerStep},
         {"disk_read_bytes_per_step", r.diskReadBytesPerStep},
         {"disk_write_bytes_per_step", r.diskWriteBytesPerStep},
         {"disk_write_bytes_of_run", r.diskWriteBytesOfRun}, {"wear", r.wear},

@@ -1,6 +1,8 @@
 // The public planner: RunSetup put into the words of PlanReport.
 
 #include "core/base/bytes.h"
+#include "core/base/clock.h"
+#include "core/base/host_readings.h"
 #include "core/engine/checkpoint_size.h"
 #include "core/engine/disk_choice.h"
 #include "core/engine/policy_choice.h"
@@ -222,6 +224,21 @@ void describeDisk(const RunSetup& setup, PlanReport& report)
         report.wear = wearOf(setup, static_cast<double>(perStep));
 }
 
+// Pieces of files, masters and hashes; tst_heap_of_runs holds runs to it.
+constexpr std::uint64_t kPiecesBytes = std::uint64_t{18} << 20;
+// Stacks of threads, and code, that a plan has not touched yet. Measured (tests/bench/ssd.md).
+constexpr std::uint64_t kThreadsBytes = std::uint64_t{10} << 20;
+
+// A CPU device's memory is the machine's. Asked before the run holds anything.
+std::uint64_t processBytesOf(const RunSetup& setup)
+{
+    std::uint64_t bytes = setup.memory.bytes(Tier::PinnedHost) + kPiecesBytes + kThreadsBytes;
+    if (setup.spec.device == DeviceChoice::Cpu)
+        bytes += setup.memory.bytes(Tier::Device);
+    HostProbe probe;
+    return bytes + static_cast<std::uint64_t>(probe.read(nowNs()).residentBytes.value_or(0.0));
+}
+
 } // namespace
 
 PlanReport reportOf(const RunSetup& setup)
@@ -284,6 +301,7 @@ Result<PlanReport> planRun(const RunSpec& spec)
     if (!setup.ok())
         return setup.status();
     PlanReport report = reportOf(setup.value());
+    report.processBytes = processBytesOf(setup.value());
     if (setup.value().policy.intervalByMagnitude)
         report.advice.push_back("The interval is chosen when the warm-up ends; bytes and times are "
                                 "those of windows of " +

@@ -64,17 +64,18 @@ row() {
         -v forecast="$(planned predicted_step_ms)" -v planned="$(planned predicted_compute_ms)" \
         -v waits="$(planned disk)" \
         -v compute="$(field compute_ms <"$folder/steps" | median)" -v disk="$(field disk <"$folder/steps" | median)" \
-        -v host="$host" -v device="$device" -v held="$held" -v read="$read" -v wrote="$wrote" -v p="$parameters" \
+        -v host="$host" -v device="$device" -v held="$held" -v foreseen="$(planned process_bytes)" -v read="$read" -v wrote="$wrote" -v p="$parameters" \
         -v hash="$(sed -n 's/.*"weights_hash":"\([0-9a-f]\{8\}\).*/\1/p' "$folder/log" | tail -n 1)" 'BEGIN {
-        printf "| %s | %.0f (%.0f, %+.0f %%) | %.0f (%.0f) | %.0f (%.0f) | %.2f / %.2f | %.2f | %.1f | %.0f + %.0f | %.0f | %s |\n", name,
+        printf "| %s | %.0f (%.0f, %+.0f %%) | %.0f (%.0f) | %.0f (%.0f) | %.2f / %.2f | %.2f | %.1f | %.0f + %.0f | %.0f (%.0f, %+.1f %%) | %s |\n", name,
             wall, forecast, 100 * (forecast / wall - 1), compute, planned, disk, waits, read / p, wrote / p, host / p,
-            12 * p / host, host / 1e6, device / 1e6, held / 1e6, hash }'
+            12 * p / host, host / 1e6, device / 1e6, held / 1e6, foreseen / 1e6,
+            100 * (foreseen / held - 1), hash }'
 }
 
 # Of the last plan.
 planned() { field "$1" <"$folder/plan" | tail -n 1; }
 
-echo "| policy | step ms (forecast, off by) | compute ms (forecast) | stalled by disk ms (forecast) | bytes read / written, per parameter | host bytes per parameter | state / host memory | planned: host + device MB | largest process MB | weights |"
+echo "| policy | step ms (forecast, off by) | compute ms (forecast) | stalled by disk ms (forecast) | bytes read / written, per parameter | host bytes per parameter | state / host memory | planned: host + device MB | largest process MB (planned, off by) | weights |"
 echo "|---|---|---|---|---|---|---|---|---|---|"
 row "resident" resident --policy-option order=by-layer-flip
 row "streamed, a quarter late, the same order" streamed --policy-option late=0.25 --policy-option order=by-layer-flip

@@ -61,6 +61,9 @@ struct PlanReport {
     std::int64_t tokensPerStep = 0; // without padding known: seqLen * microBatch * accumulate
     std::vector<PlanTier> tiers;
     std::vector<PlanGroup> groups; // in the order of the traversal; empty: an earlier program's
+    // The most that the program will hold: the tiers in the machine's memory, what it holds now,
+    // and the pieces that loading, checkpoints and hashes go through. 0: an earlier program's.
+    std::uint64_t processBytes = 0;
     std::uint64_t checkpointBytes = 0;
     std::int64_t h2dBytesPerStep = 0; // exact
     std::int64_t d2hBytesPerStep = 0;

@@ -132,6 +132,7 @@ private slots:
         report.groups = {{"embedding", {{"device", "weights", 4}, {"host", "low plane", 3}}},
             {"shared", {{"device", "activations", 2}}}};
         report.parameters = 260032;
+        report.processBytes = 11;
         report.diskReadBytesPerStep = 7;
         report.diskWriteBytesPerStep = 5;
         report.diskWriteBytesOfRun = std::numeric_limits<std::uint64_t>::max();
@@ -151,6 +152,7 @@ private slots:
         QCOMPARE(read.value().diskWriteBytesPerStep, std::int64_t{5});
         QCOMPARE(read.value().diskWriteBytesOfRun, report.diskWriteBytesOfRun);
         QCOMPARE(read.value().wear, report.wear);
+        QCOMPARE(read.value().processBytes, report.processBytes);
         QVERIFY(!planReportFromJson(R"({"tiers":3})").ok());
     }
 
