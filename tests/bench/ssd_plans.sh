@@ -6,6 +6,7 @@ root=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.." && pwd)
 usage="tests/bench/ssd_plans.sh FOLDER    prints a table; SEQ=4096, MICROS=8 and MILLRACE=program may be given"
 [ $# -eq 1 ] && [ -d "$1" ] || { echo "$usage" && exit 2; }
 millrace=${MILLRACE:-$root/build/release/bin/millrace}
+[ -x "$millrace" ] || { echo "$millrace is missing: app/run builds it. $usage" && exit 2; }
 scratch=$1
 seq=${SEQ:-4096}
 micros=${MICROS:-8}
