@@ -24,7 +24,7 @@ Status StepExecutor::advance(
     std::span<const TokenId> tokens, std::int64_t first, std::span<float> logits)
 {
     const auto count = static_cast<std::int64_t>(tokens.size());
-    const std::int64_t seqLen = m_memory.rope.cosTable.dims[0];
+    const std::int64_t seqLen = m_memory.constants.cosTable.dims[0];
     if (count < 1 || first + count > seqLen || !m_memory.keyValueCache(0).data)
         return Status::error(ErrorKind::Internal, "generation: no room for these tokens");
     MicroBatchData data;
@@ -40,9 +40,8 @@ Status StepExecutor::advance(
     Stream& lane = stream(Lane::Compute);
     const BatchViews& batch = m_memory.batches[0];
     MR_TRY(lane.copy(batch.ids.data, {m_memory.hostBatches[0].ids.data, m_memory.batchBytes}));
-    LayerContext context{&m_device.ops(), &lane, &m_config, batch, m_memory.rope, first};
+    LayerContext context{&m_device.ops(), &lane, &m_config, batch, m_memory.constants, first};
     context.batch.positions = batch.positions.rows(0, count);
-    context.batch.visibleFrom = batch.visibleFrom.rows(0, first + count);
     MR_TRY(m_device.ops().embed(
         {batch.ids.rows(0, count), m_memory.embedding, m_memory.boundary(0, 0).rows(0, count)},
         lane));
@@ -53,6 +52,8 @@ Status StepExecutor::advance(
         kept.visibleQkv = m_memory.keyValueCache(block).rows(0, first + count);
         kept.qkv = kept.visibleQkv.rows(first, count);
         const GroupId group{static_cast<std::int32_t>(block + 1)};
+        context.batch.visibleFrom =
+            batchOfBlock(m_config, block, batch).visibleFrom.rows(0, first + count);
         MR_TRY(forwardBlock(context, m_memory.group(group).weightViews.front(),
             m_memory.boundary(0, block).rows(0, count),
             m_memory.boundary(0, block + 1).rows(0, count), kept, scratch));

@@ -57,7 +57,7 @@ Result<std::unique_ptr<RunMemory>> RunMemory::create(const TierStore& tiers,
     memory->m_recompute = recompute;
     MR_TRY(memory->bindGroups(tiers, config, table));
     MR_TRY(memory->bindWork(tiers, config, table));
-    MR_TRY(memory->bindBatches(tiers, batchBuffers));
+    MR_TRY(memory->bindBatches(tiers, config, batchBuffers));
     if (tiers.plan().window.isActive()) {
         auto window = WindowMemory::create(tiers, shape.compute);
         MR_TRY(window.status());
@@ -288,7 +288,7 @@ Status RunMemory::bindWork(
     if (std::byte* cache = device(MemoryUse::KeyValueCache))
         m_cache =
             matrixView(cache, m_shape.compute, config.layers * m_shape.seqLen, config.qkvColumns());
-    layoutRope(config, m_shape, device(MemoryUse::Constants), rope);
+    layoutConstants(config, m_shape, device(MemoryUse::Constants), constants);
     layoutScalars(table, m_shape, device(MemoryUse::Scalars), scalars);
     const auto hostScalarBytes = tiers.find(Tier::PinnedHost, MemoryUse::Scalars);
     if (hostScalarBytes.empty())
@@ -298,7 +298,8 @@ Status RunMemory::bindWork(
     return staging.empty() ? missing(MemoryUse::Staging) : Status();
 }
 
-Status RunMemory::bindBatches(const TierStore& tiers, std::int64_t deviceBuffers)
+Status RunMemory::bindBatches(
+    const TierStore& tiers, const ModelConfig& config, std::int64_t deviceBuffers)
 {
     std::byte* device = tiers.find(Tier::Device, MemoryUse::Batches).data();
     std::byte* host = tiers.find(Tier::PinnedHost, MemoryUse::Batches).data();
@@ -307,9 +308,9 @@ Status RunMemory::bindBatches(const TierStore& tiers, std::int64_t deviceBuffers
     batches.resize(static_cast<std::size_t>(deviceBuffers));
     hostBatches.resize(static_cast<std::size_t>(m_shape.microBatches));
     for (BatchViews& views : batches)
-        device += layoutBatch(m_shape, device, views);
+        device += layoutBatch(config, m_shape, device, views);
     for (BatchViews& views : hostBatches)
-        host += batchBytes = layoutBatch(m_shape, host, views);
+        host += batchBytes = layoutBatch(config, m_shape, host, views);
     return {};
 }
 

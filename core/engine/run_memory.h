@@ -145,7 +145,7 @@ public:
     BlockScratch scratch;
     HeadScratch head;
     TensorView headProduct; // null data unless planned
-    RopeTables rope;
+    ModelConstants constants;
     ScalarViews scalars;
     ScalarViews hostScalars;
     TensorView secondAccumulator; // (V, H), F32, of a tied head; null otherwise
@@ -171,7 +171,8 @@ private:
     void bindStateSlots(const TierStore& tiers);
     void bindDisk(const TierStore& tiers);
     Status bindWork(const TierStore& tiers, const ModelConfig& config, const ParamTable& table);
-    Status bindBatches(const TierStore& tiers, std::int64_t deviceBuffers);
+    Status bindBatches(
+        const TierStore& tiers, const ModelConfig& config, std::int64_t deviceBuffers);
 
     MicroShape m_shape;
     StateCodec m_codec = StateCodec::Plain;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 namespace mr {
@@ -112,19 +113,29 @@ Status StepExecutor::uploadWeights(GroupId group, std::int64_t first, const Mast
     return upload(joined);
 }
 
-Status StepExecutor::prepareMemory()
+Status StepExecutor::copyConstants()
 {
-    const RopeTables& device = m_memory.rope;
+    const ModelConstants& device = m_memory.constants;
     std::vector<float> cosines(static_cast<std::size_t>(device.cosTable.count()));
     std::vector<float> sines(cosines.size());
-    RopeTables host = device;
+    std::vector<std::int32_t> columns(static_cast<std::size_t>(device.headColumns.count()));
+    ModelConstants host = device;
     host.cosTable.data = reinterpret_cast<std::byte*>(cosines.data());
     host.sinTable.data = reinterpret_cast<std::byte*>(sines.data());
-    fillRopeTables(m_config, host);
-    MR_TRY(copyThroughStaging(
-        device.cosTable.data, host.cosTable.data, device.cosTable.bytes(), true));
-    MR_TRY(copyThroughStaging(
-        device.sinTable.data, host.sinTable.data, device.sinTable.bytes(), true));
+    if (device.headColumns.data != nullptr)
+        host.headColumns.data = reinterpret_cast<std::byte*>(columns.data());
+    fillConstants(m_config, host);
+    for (const auto& [to, from] :
+        {std::pair{device.cosTable, host.cosTable}, std::pair{device.sinTable, host.sinTable},
+            std::pair{device.headColumns, host.headColumns}})
+        if (to.data != nullptr)
+            MR_TRY(copyThroughStaging(to.data, from.data, to.bytes(), true));
+    return {};
+}
+
+Status StepExecutor::prepareMemory()
+{
+    MR_TRY(copyConstants());
     for (std::int64_t g = 0; g < m_memory.groupCount(); ++g) {
         const GroupId id{static_cast<std::int32_t>(g)};
         const GroupMemory& group = m_memory.group(id);

@@ -48,7 +48,7 @@ bool changesNothing(const Task& task, bool hasWindows)
     }
 }
 
-void copyBatch(const MicroBatchData& from, const BatchViews& to)
+void copyBatch(const ModelConfig& config, const MicroBatchData& from, const BatchViews& to)
 {
     const auto put = [](const std::vector<std::int32_t>& values, const TensorView& view) {
         std::memcpy(view.data, values.data(), view.bytes());
@@ -58,6 +58,7 @@ void copyBatch(const MicroBatchData& from, const BatchViews& to)
     put(from.positions, to.positions);
     put(from.visibleFrom, to.visibleFrom);
     put(from.order, to.order);
+    fillWindow(config, to);
 }
 
 } // namespace
@@ -237,7 +238,7 @@ Status StepExecutor::fillHostBatches(const StepInputs& inputs)
     if (inputs.micros.size() > m_memory.hostBatches.size())
         return Status::error(ErrorKind::Internal, "step executor: more micro-batches than planned");
     for (std::size_t m = 0; m < inputs.micros.size(); ++m)
-        copyBatch(inputs.micros[m], m_memory.hostBatches[m]);
+        copyBatch(m_config, inputs.micros[m], m_memory.hostBatches[m]);
     return {};
 }
 

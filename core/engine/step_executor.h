@@ -148,6 +148,7 @@ private:
         const ParamTable& table, HostUpdater* updater);
     void findDecayRuns();
     void findGaps();
+    Status copyConstants();
     Status clearGaps(GroupId group, Stream& stream);
     static Status refuse(const Task& task);
 

@@ -47,7 +47,8 @@ Status StepExecutor::enqueueWork(const Task& task, const StepInputs& inputs, Str
 LayerContext StepExecutor::contextOf(const Task& task, Stream& lane) const
 {
     const auto buffer = static_cast<std::size_t>(task.micro.value) % m_memory.batches.size();
-    return {&m_device.ops(), &lane, &m_config, m_memory.batches[buffer], m_memory.rope};
+    const BatchViews seen = batchOfBlock(m_config, task.group.value - 1, m_memory.batches[buffer]);
+    return {&m_device.ops(), &lane, &m_config, seen, m_memory.constants};
 }
 
 Status StepExecutor::enqueueForward(const Task& task, Stream& lane)

@@ -1,6 +1,7 @@
 #include "core/model/block.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace mr {
@@ -18,9 +19,79 @@ float attentionScale(const ModelConfig& config)
 
 RopeArgs ropeArgs(const LayerContext& c, const TensorView& x, bool inverse)
 {
-    return {x, c.batch.positions, c.rope.cosTable, c.rope.sinTable,
+    return {x, c.batch.positions, c.constants.cosTable, c.constants.sinTable,
         static_cast<int>(c.config->heads + c.config->kvHeads), static_cast<int>(c.config->headDim),
         inverse};
+}
+
+// Queries or keys: a range of columns of a packed row that are heads with one norm.
+struct HeadGroup {
+    TensorView columns;    // (n), I32
+    TensorView projected;  // (T, n), c
+    TensorView rstd;       // (T * n / headDim), F32
+    TensorView weight;     // (headDim), c
+    TensorView gradWeight; // (headDim), F32
+};
+
+std::array<HeadGroup, 2> headGroups(const LayerContext& c, const BlockTensors& w,
+    const BlockTensors& g, const BlockActivations& kept)
+{
+    const std::int64_t q = c.config->heads * c.config->headDim;
+    const std::int64_t k = c.config->kvHeads * c.config->headDim;
+    const TensorView& columns = c.constants.headColumns;
+    return {{{columns.rows(0, q), kept.queries, kept.queryRstd, w.queryNorm, g.queryNorm},
+        {columns.rows(q, k), kept.keys, kept.keyRstd, w.keyNorm, g.keyNorm}}};
+}
+
+// The first elements of `memory` as (rows, cols).
+TensorView shaped(const TensorView& memory, std::int64_t rows, std::int64_t cols)
+{
+    return matrixView(memory.data, memory.dtype, rows, cols);
+}
+
+// Each head of q and k in place of itself, normed.
+Status normHeads(const LayerContext& c, const BlockTensors& w, const BlockActivations& kept,
+    const BlockScratch& scratch)
+{
+    const std::int64_t tokens = kept.qkv.dims[0];
+    const std::int64_t dim = c.config->headDim;
+    for (const HeadGroup& group : headGroups(c, w, {}, kept)) {
+        const std::int64_t cols = group.columns.count();
+        const std::int64_t heads = tokens * cols / dim;
+        const TensorView apart = shaped(group.projected, tokens, cols);
+        const TensorView normed = shaped(scratch.headRows, heads, dim);
+        MR_TRY(c.ops->gatherColumns({kept.qkv, group.columns, apart}, *c.stream));
+        MR_TRY(c.ops->rmsNorm({shaped(apart, heads, dim), {}, group.weight, {}, normed,
+                                  vectorView(group.rstd.data, DType::F32, heads), epsOf(*c.config)},
+            *c.stream));
+        MR_TRY(c.ops->scatterColumns(
+            {shaped(normed, tokens, cols), group.columns, kept.qkv}, *c.stream));
+    }
+    return {};
+}
+
+// gradQkv: of the normed heads on entry, of the projected ones on exit. gradAttention is free.
+Status backwardHeads(const LayerContext& c, const BlockTensors& w, const BlockActivations& kept,
+    const BlockScratch& scratch, const BlockBackward& backward)
+{
+    const std::int64_t tokens = kept.qkv.dims[0];
+    const std::int64_t dim = c.config->headDim;
+    for (const HeadGroup& group : headGroups(c, w, backward.gradients, kept)) {
+        const std::int64_t cols = group.columns.count();
+        const std::int64_t heads = tokens * cols / dim;
+        const TensorView gradOut = shaped(scratch.headRows, tokens, cols);
+        const TensorView gradX = shaped(scratch.gradAttention, heads, dim);
+        MR_TRY(c.ops->gatherColumns({scratch.gradQkv, group.columns, gradOut}, *c.stream));
+        MR_TRY(c.ops->rmsNormBackward(
+            {shaped(gradOut, heads, dim), shaped(group.projected, heads, dim), group.weight,
+                vectorView(group.rstd.data, DType::F32, heads), {}, gradX, group.gradWeight,
+                scratch.headPartial.rows(0, (heads + kNormRowBlock - 1) / kNormRowBlock),
+                backward.accumulate},
+            *c.stream));
+        MR_TRY(c.ops->scatterColumns(
+            {shaped(gradX, tokens, cols), group.columns, scratch.gradQkv}, *c.stream));
+    }
+    return {};
 }
 
 // Up to `mid`, the residual stream after attention.
@@ -32,6 +103,8 @@ Status forwardAttention(const LayerContext& c, const BlockTensors& w, const Tens
     const ModelConfig& config = *c.config;
     MR_TRY(ops.rmsNorm({x, {}, w.attnNorm, {}, kept.normed1, kept.rstd1, epsOf(config)}, stream));
     MR_TRY(ops.linear({kept.normed1, w.qkv, w.qkvBias, kept.qkv}, stream));
+    if (config.queryKeyNorm)
+        MR_TRY(normHeads(c, w, kept, scratch));
     MR_TRY(ops.rope(ropeArgs(c, kept.qkv, false), stream));
     MR_TRY(
         ops.attention({kept.visibleQkv, c.batch.visibleFrom, kept.attention, kept.lse,
@@ -91,6 +164,8 @@ Status backwardAttention(const LayerContext& c, const BlockTensors& w, const Blo
                                   static_cast<int>(config.headDim), attentionScale(config)},
             stream));
     MR_TRY(ops.rope(ropeArgs(c, scratch.gradQkv, true), stream));
+    if (config.queryKeyNorm)
+        MR_TRY(backwardHeads(c, w, kept, scratch, backward));
     MR_TRY(ops.linearBackwardWeight(
         {scratch.gradQkv, kept.normed1, g.qkv, g.qkvBias, {}, backward.accumulate}, stream));
     return ops.linearBackwardInput({scratch.gradQkv, w.qkv, scratch.gradNormed}, stream);
@@ -151,9 +226,9 @@ BlockTensors blockTensors(const ParamTable& table, GroupId group, std::byte* gro
 {
     const auto view = [&](SlotKind kind) { return slotView(table, group, kind, groupData, dtype); };
     return {view(SlotKind::AttnNorm), view(SlotKind::Qkv), view(SlotKind::QkvBias),
-        view(SlotKind::AttnOut), view(SlotKind::AttnOutBias), view(SlotKind::MlpNorm),
-        view(SlotKind::GateUp), view(SlotKind::GateUpBias), view(SlotKind::Down),
-        view(SlotKind::DownBias)};
+        view(SlotKind::QueryNorm), view(SlotKind::KeyNorm), view(SlotKind::AttnOut),
+        view(SlotKind::AttnOutBias), view(SlotKind::MlpNorm), view(SlotKind::GateUp),
+        view(SlotKind::GateUpBias), view(SlotKind::Down), view(SlotKind::DownBias)};
 }
 
 Status forwardBlock(const LayerContext& context, const BlockTensors& weights, const TensorView& x,

@@ -1,9 +1,13 @@
-// The Llama layers as sequences of ops: embedding, transformer block, head; forward and backward.
+// The layers of the Llama kind as sequences of ops: embedding, transformer block, head; forward and
+// backward.
 //
 //     block:  x -> norm -> qkv -> rope -> attention -> out --+-> norm -> gate,up -> swiglu -> down
 //     --+->
 //             |_____________________________________________|
 //             |_____________________________________|
+//
+// Models that norm q and k do so before rope, each head a row: gathered from the packed row,
+// normed, scattered back.
 //
 // Nothing here allocates or waits: views in, ops on a stream out. Which memory the views lie in,
 // and when, is the plan's business.
@@ -29,6 +33,8 @@ struct BlockTensors {
     TensorView attnNorm; // (H)
     TensorView qkv;      // (Q, H)
     TensorView qkvBias;
+    TensorView queryNorm; // (headDim)
+    TensorView keyNorm;
     TensorView attnOut; // (H, A)
     TensorView attnOutBias;
     TensorView mlpNorm; // (H)
@@ -44,13 +50,13 @@ TensorView slotView(
 BlockTensors blockTensors(
     const ParamTable& table, GroupId group, std::byte* groupData, DType dtype);
 
-// What every layer call shares.
+// What every layer call shares. For a block, `batch` is that of batchOfBlock().
 struct LayerContext {
     Ops* ops = nullptr;
     Stream* stream = nullptr;
     const ModelConfig* config = nullptr;
     BatchViews batch;
-    RopeTables rope;
+    ModelConstants constants;
     std::int64_t firstQuery = 0; // rows of keys before the first of x; 0 in training
 };
 

@@ -35,11 +35,13 @@ struct Known {
 };
 
 // Known to change the model, so the sentence can say how.
-constexpr std::array<Known, 8> kRefused = {
+constexpr std::array<Known, 9> kRefused = {
     {{"quantization_config", "quantised weights are not supported; use the unquantised model"},
         {"auto_map", "models that bring their own program code are not run"},
         {"text_config", "models with a nested text_config are not supported"},
-        {"sliding_window", "sliding-window attention is not supported yet"},
+        {"partial_rotary_factor", "positions that turn a part of each head are not supported"},
+        {"sliding_window", "this architecture has no sliding window; remove the field if the model "
+                           "was made without"},
         {"attention_dropout", "dropout is not supported; set it to 0"},
         {"hidden_dropout", "dropout is not supported; set it to 0"},
         {"resid_pdrop", "dropout is not supported; set it to 0"},

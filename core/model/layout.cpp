@@ -73,6 +73,17 @@ double matrixFlops(const ParamGroup& group, std::int64_t tokens)
     return flops;
 }
 
+// Keys a query of the block sees, on average over a sequence: half the sequence, or the window
+// less the corner it lacks at the start.
+double meanKeys(const ModelConfig& config, std::int64_t block, std::int64_t seqLen)
+{
+    const auto length = static_cast<double>(seqLen);
+    const auto window = static_cast<double>(config.window);
+    if (!config.isWindowed(block) || config.window >= seqLen)
+        return 0.5 * length;
+    return window - 0.5 * window * window / length;
+}
+
 } // namespace
 
 std::int64_t headChunkRows(std::int64_t tokens, std::int64_t vocab) noexcept
@@ -95,6 +106,12 @@ std::size_t layoutActivations(
     out.rstd1 = carver.vector(DType::F32, tokens);
     out.qkv = carver.matrix(shape.compute, tokens, config.qkvColumns());
     out.visibleQkv = out.qkv;
+    if (config.queryKeyNorm) {
+        out.queries = carver.matrix(shape.compute, tokens, config.attentionColumns());
+        out.keys = carver.matrix(shape.compute, tokens, config.kvHeads * config.headDim);
+        out.queryRstd = carver.matrix(DType::F32, tokens, config.heads);
+        out.keyRstd = carver.matrix(DType::F32, tokens, config.kvHeads);
+    }
     out.attention = carver.matrix(shape.compute, tokens, config.attentionColumns());
     out.lse = carver.matrix(DType::F32, tokens, config.heads);
     out.mid = carver.matrix(shape.compute, tokens, config.hidden);
@@ -115,6 +132,11 @@ std::size_t layoutScratch(
     out.gradActivated = carver.matrix(shape.compute, tokens, config.intermediate);
     out.gradAttention = carver.matrix(shape.compute, tokens, config.attentionColumns());
     out.gradQkv = carver.matrix(shape.compute, tokens, config.qkvColumns());
+    if (config.queryKeyNorm) {
+        out.headRows = carver.matrix(shape.compute, tokens, config.attentionColumns());
+        out.headPartial =
+            carver.matrix(DType::F32, normPartialRows(tokens * config.heads), config.headDim);
+    }
     out.delta = carver.matrix(DType::F32, tokens, config.heads);
     out.normPartial = carver.matrix(DType::F32, normPartialRows(tokens), config.hidden);
     return carver.bytes();
@@ -137,20 +159,26 @@ std::size_t layoutHead(
     return carver.bytes();
 }
 
-std::size_t layoutBatch(const MicroShape& shape, std::byte* base, BatchViews& out)
+std::size_t layoutBatch(
+    const ModelConfig& config, const MicroShape& shape, std::byte* base, BatchViews& out)
 {
     Carver carver(base);
     for (TensorView* view : {&out.ids, &out.targets, &out.positions, &out.visibleFrom, &out.order})
         *view = carver.vector(DType::I32, shape.tokens());
+    if (config.window > 0 && config.window < shape.seqLen)
+        out.windowFrom = carver.vector(DType::I32, shape.tokens());
     return carver.bytes();
 }
 
-std::size_t layoutRope(
-    const ModelConfig& config, const MicroShape& shape, std::byte* base, RopeTables& out)
+std::size_t layoutConstants(
+    const ModelConfig& config, const MicroShape& shape, std::byte* base, ModelConstants& out)
 {
     Carver carver(base);
     out.cosTable = carver.matrix(DType::F32, shape.seqLen, config.headDim / 2);
     out.sinTable = carver.matrix(DType::F32, shape.seqLen, config.headDim / 2);
+    if (config.queryKeyNorm)
+        out.headColumns =
+            carver.vector(DType::I32, (config.heads + config.kvHeads) * config.headDim);
     return carver.bytes();
 }
 
@@ -185,22 +213,42 @@ std::size_t headProductBytes(const ModelConfig& config, const MicroShape& shape)
     return static_cast<std::size_t>(config.vocab * config.hidden) * sizeof(float);
 }
 
-void fillRopeTables(const ModelConfig& config, const RopeTables& host)
+void fillConstants(const ModelConfig& config, const ModelConstants& host)
 {
     const std::int64_t positions = host.cosTable.dims[0];
     const std::int64_t half = config.headDim / 2;
     auto* cosines = host.cosTable.as<float>();
     auto* sines = host.sinTable.as<float>();
+    const RopeFrequencies rope = ropeFrequencies(config.ropeScaling, config.ropeShape(), positions);
     for (std::int64_t i = 0; i < half; ++i) {
-        const float exponent = static_cast<float>(2 * i) / static_cast<float>(config.headDim);
-        const float inverse =
-            1.0F / static_cast<float>(std::pow(config.ropeTheta, static_cast<double>(exponent)));
+        const float inverse = rope.inverse[static_cast<std::size_t>(i)];
         for (std::int64_t p = 0; p < positions; ++p) {
             const auto angle = static_cast<double>(static_cast<float>(p) * inverse);
-            cosines[p * half + i] = static_cast<float>(std::cos(angle));
-            sines[p * half + i] = static_cast<float>(std::sin(angle));
+            cosines[p * half + i] = static_cast<float>(rope.attentionFactor * std::cos(angle));
+            sines[p * half + i] = static_cast<float>(rope.attentionFactor * std::sin(angle));
         }
     }
+    auto* columns = host.headColumns.as<std::int32_t>();
+    for (std::int64_t c = 0; columns != nullptr && c < host.headColumns.count(); ++c)
+        columns[c] = static_cast<std::int32_t>(c);
+}
+
+void fillWindow(const ModelConfig& config, const BatchViews& host)
+{
+    if (host.windowFrom.data == nullptr)
+        return;
+    const auto* from = host.visibleFrom.as<const std::int32_t>();
+    auto* windowed = host.windowFrom.as<std::int32_t>();
+    for (std::int64_t t = 0; t < host.visibleFrom.dims[0]; ++t)
+        windowed[t] = std::max(from[t], static_cast<std::int32_t>(t - config.window + 1));
+}
+
+BatchViews batchOfBlock(const ModelConfig& config, std::int64_t block, const BatchViews& batch)
+{
+    BatchViews seen = batch;
+    if (batch.windowFrom.data != nullptr && config.isWindowed(block))
+        seen.visibleFrom = batch.windowFrom;
+    return seen;
 }
 
 ModelShape modelShape(const ModelConfig& config, const ParamTable& table, const MicroShape& shape)
@@ -213,8 +261,9 @@ ModelShape modelShape(const ModelConfig& config, const ParamTable& table, const 
         double flops = matrixFlops(group, tokens);
         if (g == last && config.tiedEmbedding) // its matrix is in group 0
             flops += 2.0 * static_cast<double>(config.vocab * config.hidden * tokens);
-        if (g != 0 && g != last) // scores and values, each half of T x T
-            flops += 2.0 * static_cast<double>(config.attentionColumns() * shape.seqLen * tokens);
+        if (g != 0 && g != last) // scores and values
+            flops += 4.0 * static_cast<double>(config.attentionColumns() * tokens) *
+                     meanKeys(config, static_cast<std::int64_t>(g) - 1, shape.seqLen);
         out.groups.push_back({group.name, group.elements, flops, 2.0 * flops, weightShapes(group)});
     }
     out.tiedHead = config.tiedEmbedding;
@@ -224,14 +273,14 @@ ModelShape modelShape(const ModelConfig& config, const ParamTable& table, const 
     BlockScratch scratch;
     HeadScratch head;
     BatchViews batch;
-    RopeTables rope;
+    ModelConstants constants;
     ScalarViews scalars;
     out.savedBytesPerBlock = layoutActivations(config, shape, nullptr, activations);
     out.backwardScratchBytes = layoutScratch(config, shape, nullptr, scratch);
     out.headScratchBytes = layoutHead(config, shape, nullptr, head);
     out.headProductBytes = headProductBytes(config, shape);
-    out.batchBytes = layoutBatch(shape, nullptr, batch);
-    out.constantBytes = layoutRope(config, shape, nullptr, rope);
+    out.batchBytes = layoutBatch(config, shape, nullptr, batch);
+    out.constantBytes = layoutConstants(config, shape, nullptr, constants);
     out.scalarBytes = layoutScalars(table, shape, nullptr, scalars);
     out.sentScalarBytes = scalars.sentBytes;
     return out;

@@ -32,9 +32,13 @@ struct MicroShape {
 
 // What backward reads of a block's forward.
 struct BlockActivations {
-    TensorView normed1;    // (T, H), c
-    TensorView rstd1;      // (T), F32
-    TensorView qkv;        // (T, Q), c, after RoPE
+    TensorView normed1; // (T, H), c
+    TensorView rstd1;   // (T), F32
+    TensorView qkv;     // (T, Q), c, after RoPE
+    TensorView queries; // (T, A), c, and keys (T, kvHeads * headDim): as projected, and rstd of
+    TensorView keys;    // their heads (T, heads), F32; data null unless q and k are normed
+    TensorView queryRstd;
+    TensorView keyRstd;
     TensorView visibleQkv; // (firstQuery + T, Q), c: all rows attention reads; qkv in training
     TensorView attention;  // (T, A), c
     TensorView lse;        // (T, heads), F32
@@ -52,6 +56,8 @@ struct BlockScratch {
     TensorView gradActivated; // (T, I), c
     TensorView gradAttention; // (T, A), c
     TensorView gradQkv;       // (T, Q), c
+    TensorView headRows;      // (T, A), c: q or k apart from the packed row; only if normed
+    TensorView headPartial;   // (ceil(T * heads / kNormRowBlock), headDim), F32; the same
     TensorView delta;         // (T, heads), F32
     TensorView normPartial;   // (ceil(T / kNormRowBlock), H), F32
 };
@@ -72,11 +78,15 @@ struct BatchViews {
     TensorView positions;
     TensorView visibleFrom;
     TensorView order;
+    TensorView windowFrom; // visibleFrom of windowed blocks; data null where no window cuts
 };
 
-struct RopeTables {
+// What the ops of every block read and no step changes.
+struct ModelConstants {
     TensorView cosTable; // (seqLen, headDim / 2), F32
     TensorView sinTable;
+    TensorView headColumns; // (A + kvHeads * headDim), I32: 0, 1, ...; data null unless q and k are
+                            // normed
 };
 
 struct ScalarViews {
@@ -103,9 +113,10 @@ std::size_t layoutScratch(
     const ModelConfig& config, const MicroShape& shape, std::byte* base, BlockScratch& out);
 std::size_t layoutHead(
     const ModelConfig& config, const MicroShape& shape, std::byte* base, HeadScratch& out);
-std::size_t layoutBatch(const MicroShape& shape, std::byte* base, BatchViews& out);
-std::size_t layoutRope(
-    const ModelConfig& config, const MicroShape& shape, std::byte* base, RopeTables& out);
+std::size_t layoutBatch(
+    const ModelConfig& config, const MicroShape& shape, std::byte* base, BatchViews& out);
+std::size_t layoutConstants(
+    const ModelConfig& config, const MicroShape& shape, std::byte* base, ModelConstants& out);
 std::size_t layoutScalars(
     const ParamTable& table, const MicroShape& shape, std::byte* base, ScalarViews& out);
 
@@ -113,8 +124,15 @@ std::size_t layoutScalars(
 // bytes; 0 if it needs none.
 std::size_t headProductBytes(const ModelConfig& config, const MicroShape& shape) noexcept;
 
-// Fills host tables: angle = position * theta^(-2i/headDim), formed in F32 as published models do.
-void fillRopeTables(const ModelConfig& config, const RopeTables& host);
+// Fills host memory. Angle = position * ropeFrequencies() for sequences as long as the tables,
+// formed in F32 as published models do; cos and sin carry the attention factor.
+void fillConstants(const ModelConfig& config, const ModelConstants& host);
+
+// Host memory: windowFrom from visibleFrom.
+void fillWindow(const ModelConfig& config, const BatchViews& host);
+
+// The batch as this block attends to it: visibleFrom is that of its window, if it has one.
+BatchViews batchOfBlock(const ModelConfig& config, std::int64_t block, const BatchViews& batch);
 
 // Everything planning wants to know of this model at this size. Flops: 2 per multiply-add of the
 // matrix products and of attention's lower triangle.

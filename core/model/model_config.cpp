@@ -3,9 +3,10 @@
 #include "core/api/json_fields.h"
 #include "core/api/json_text.h"
 #include "core/base/file.h"
+#include "core/model/architecture.h"
 #include "core/model/config_fields.h"
 
-#include <array>
+#include <algorithm>
 #include <limits>
 #include <system_error>
 
@@ -16,7 +17,6 @@ using nlohmann::json;
 namespace {
 
 constexpr std::uint64_t kMostConfigBytes = 1U << 20;
-constexpr std::string_view kLlama = "LlamaForCausalLM";
 
 // Far above any model, far below where a product of three overflows.
 constexpr IntRange kWidths{1, 1 << 24};
@@ -30,38 +30,48 @@ Status refuse(const std::string& source, const std::string& why)
     return Status::error(ErrorKind::InvalidArgument, source + ": " + why);
 }
 
-Status readArchitecture(JsonFields& fields, const std::string& source, ModelConfig& config)
+// architectures[0], or what model_type stands for; empty with the fault in `fields`.
+std::string namedArchitecture(
+    JsonFields& fields, const std::string& type, const std::string& source)
 {
-    const std::string type = fields.text("model_type", "");
-    std::string found = type.empty() || type == "llama" ? std::string(kLlama) : type;
-    if (const json* list = fields.find("architectures")) {
-        if (!list->is_array() || list->size() > 1 || (list->size() == 1 && !(*list)[0].is_string()))
-            return refuse(source, "field \"architectures\" must be a list of one name");
-        if (!list->empty())
-            found = (*list)[0].get<std::string>();
-        else if (type.empty())
-            return refuse(source, R"(fields "architectures" and "model_type" name no model)");
-    } else if (type.empty()) {
-        return refuse(source, R"(fields "architectures" and "model_type" are missing)");
-    }
-    if (found != kLlama)
-        return refuse(source, "architecture " + shown(json(found)) +
-                                  " is not supported yet; supported: " + std::string(kLlama));
-    if (!type.empty() && type != "llama")
-        return refuse(source, "field \"model_type\" is " + shown(json(type)) +
-                                  ", which contradicts architecture " + found);
-    config.architecture = found;
-    return fields.status();
+    const json* list = fields.find("architectures");
+    const bool names = list != nullptr && list->is_array() && !list->empty();
+    if (list != nullptr &&
+        (!list->is_array() || list->size() > 1 || (names && !(*list)[0].is_string())))
+        fields.fail("architectures", "must be a list of one name");
+    else if (names)
+        return (*list)[0].get<std::string>();
+    else if (type.empty())
+        fields.take(refuse(source, R"(fields "architectures" and "model_type" name no model)"));
+    const ArchitectureTraits* traits = findModelType(type);
+    return traits == nullptr ? type : std::string(traits->name);
 }
 
-void readGeometry(JsonFields& f, ModelConfig& c)
+// Null with the fault in `fields`.
+const ArchitectureTraits* readArchitecture(JsonFields& fields, const std::string& source)
+{
+    const std::string type = fields.text("model_type", "");
+    const std::string found = namedArchitecture(fields, type, source);
+    if (!fields.status().ok())
+        return nullptr;
+    const ArchitectureTraits* traits = findArchitecture(found);
+    if (traits == nullptr)
+        fields.take(
+            refuse(source, "architecture " + shown(json(found)) + " " + unsupportedWords(found)));
+    else if (!type.empty() && type != traits->modelType)
+        fields.take(refuse(source, "field \"model_type\" is " + shown(json(type)) +
+                                       ", which contradicts architecture " + found));
+    return fields.status().ok() ? traits : nullptr;
+}
+
+void readGeometry(JsonFields& f, const ArchitectureTraits& traits, ModelConfig& c)
 {
     c.hidden = f.requiredInteger("hidden_size", kWidths);
     c.intermediate = f.requiredInteger("intermediate_size", kWidths);
     c.layers = f.requiredInteger("num_hidden_layers", kLayers);
     c.heads = f.requiredInteger("num_attention_heads", kHeads);
     c.kvHeads = f.integer("num_key_value_heads", kHeads, c.heads);
-    c.headDim = f.integer("head_dim", kHeads, 0);
+    c.headDim = f.integer("head_dim", kHeads, traits.missingHeadDim);
     c.vocab = f.requiredInteger("vocab_size", kIds);
     c.maxPositions = f.requiredInteger("max_position_embeddings", kIds);
     if (!f.status().ok())
@@ -98,26 +108,37 @@ void checkParameterCount(JsonFields& f, const ModelConfig& c)
                                   "be counted");
 }
 
-// `key`: "rope_scaling" or, newer, "rope_parameters". Returns its rope_theta, or 0.
-double readRope(JsonFields& fields, std::string_view key, const std::string& source)
+// rope_theta, and what "rope_scaling" or, newer, "rope_parameters" adds. Some configs carry both
+// forms; they must agree.
+void readRope(JsonFields& f, const std::string& source, ModelConfig& c)
 {
-    const json* value = fields.find(key);
-    if (value == nullptr)
-        return 0.0;
-    JsonFields rope(*value, source + ", " + std::string(key));
-    const std::string older = rope.text("type", "default");
-    const std::string type = rope.text("rope_type", older);
-    if (type != "default" || (older != "default" && older != type))
-        fields.take(
-            refuse(source, std::string(key) + " type '" + (type != "default" ? type : older) +
-                               "' is not supported yet"));
-    const double theta = rope.number("rope_theta", 0.0);
-    if (rope.find("rope_theta") != nullptr && !(theta > 0.0))
-        rope.fail("rope_theta", "must be above 0");
-    fields.take(rope.status());
-    for (const std::string& name : rope.unknown())
-        fields.take(checkOtherField(name, (*value)[name], source + ", " + std::string(key)));
-    return theta;
+    bool hasTheta = f.find("rope_theta") != nullptr;
+    bool hasScaling = false;
+    c.ropeTheta = f.number("rope_theta", 10000.0);
+    for (const char* key : {"rope_scaling", "rope_parameters"}) {
+        const json* value = f.find(key);
+        if (value == nullptr)
+            continue;
+        Result<RopeFields> read = readRopeFields(*value, source + ", " + key);
+        if (!read.ok())
+            return f.take(read.status());
+        const auto& [scaling, theta] = read.value();
+        if (hasTheta && theta != 0.0 && theta != c.ropeTheta)
+            f.fail("rope_theta", "is given twice with different values");
+        if (hasScaling && !(scaling == c.ropeScaling))
+            f.fail(key, "says otherwise than rope_scaling");
+        c.ropeTheta = theta != 0.0 ? theta : c.ropeTheta;
+        hasTheta = hasTheta || theta != 0.0;
+        c.ropeScaling = scaling;
+        hasScaling = true;
+    }
+    if (!(c.ropeTheta > 0.0))
+        return f.fail("rope_theta", "must be above 0");
+    // Phi-3 has it at the top; where scaling does not ask for it, it changes nothing.
+    const std::int64_t original = f.integer("original_max_position_embeddings", kIds, 0);
+    if (original != 0 && c.ropeScaling.originalPositions == 0.0)
+        c.ropeScaling.originalPositions = static_cast<double>(original);
+    f.take(checkRope(c.ropeScaling, c.ropeShape(), source));
 }
 
 void readNumbers(JsonFields& f, const std::string& source, ModelConfig& c)
@@ -128,27 +149,69 @@ void readNumbers(JsonFields& f, const std::string& source, ModelConfig& c)
     c.initializerRange = f.number("initializer_range", 0.02);
     if (!(c.initializerRange >= 0.0 && c.initializerRange <= 1e3))
         f.fail("initializer_range", "must be from 0 to 1000");
-    const bool hasTheta = f.find("rope_theta") != nullptr;
-    c.ropeTheta = f.number("rope_theta", 10000.0);
-    bool nested = false;
-    for (const std::string_view key : {"rope_scaling", "rope_parameters"}) {
-        const double theta = readRope(f, key, source);
-        if (theta == 0.0)
-            continue;
-        if ((hasTheta || nested) && theta != c.ropeTheta)
-            f.fail("rope_theta", "is given twice with different values");
-        c.ropeTheta = theta;
-        nested = true;
+    readRope(f, source, c);
+}
+
+void readBiases(JsonFields& f, const ArchitectureTraits& traits, ModelConfig& c)
+{
+    if (traits.attentionBias == BiasRule::Field)
+        c.attnOutBias = c.qkvBias = f.boolean("attention_bias", false);
+    else
+        c.qkvBias = traits.attentionBias == BiasRule::QkvOnly;
+    if (traits.mlpBias == BiasRule::Field)
+        c.mlpBias = f.boolean("mlp_bias", false);
+}
+
+// layer_types, where it is given, decides; else the rule of the architecture.
+void chooseWindowedBlocks(
+    JsonFields& f, const ArchitectureTraits& traits, std::int64_t firstWindowed, ModelConfig& c)
+{
+    const json* types = f.find("layer_types");
+    if (types == nullptr) {
+        if (traits.window == WindowRule::UpperLayers)
+            for (std::int64_t block = 0; block < c.layers; ++block)
+                c.windowedBlocks.push_back(block >= firstWindowed ? 1 : 0);
+        return;
     }
-    if (!(c.ropeTheta > 0.0))
-        f.fail("rope_theta", "must be above 0");
+    if (!types->is_array() || types->size() != static_cast<std::size_t>(c.layers))
+        return f.fail("layer_types", "must be a list of one name for each layer");
+    for (const json& type : *types) {
+        if (type != "full_attention" && type != "sliding_attention")
+            return f.fail("layer_types",
+                "holds " + shown(type) + "; full_attention and sliding_attention are known");
+        c.windowedBlocks.push_back(type == "sliding_attention" ? 1 : 0);
+    }
+}
+
+// Which layers see how far back. `object` tells a missing sliding_window from one that is null.
+void readWindow(JsonFields& f, const json& object, const ArchitectureTraits& traits, ModelConfig& c)
+{
+    if (traits.window == WindowRule::None)
+        return;
+    const bool given = object.contains("sliding_window");
+    c.window = f.integer("sliding_window", kIds, given ? 0 : traits.missingWindow);
+    std::int64_t firstWindowed = 0;
+    if (traits.window == WindowRule::UpperLayers) {
+        constexpr std::int64_t kDefaultFirst = 28;
+        firstWindowed = f.integer("max_window_layers", {0, 10'000}, kDefaultFirst);
+        if (!f.boolean("use_sliding_window", false))
+            c.window = 0;
+    }
+    chooseWindowedBlocks(f, traits, firstWindowed, c);
+    const auto& blocks = c.windowedBlocks;
+    const bool anyWindowed =
+        blocks.empty() || std::find(blocks.begin(), blocks.end(), 1) != blocks.end();
+    if (c.window == 0 && !blocks.empty() && anyWindowed && f.find("layer_types") != nullptr)
+        return f.fail("layer_types", "has sliding_attention, but there is no sliding_window");
+    if (!anyWindowed || c.window == 0) {
+        c.window = 0;
+        c.windowedBlocks.clear();
+    }
 }
 
 void readSwitches(JsonFields& f, const std::string& source, ModelConfig& c)
 {
     c.tiedEmbedding = f.boolean("tie_word_embeddings", false);
-    c.attentionBias = f.boolean("attention_bias", false);
-    c.mlpBias = f.boolean("mlp_bias", false);
     const std::string act = f.text("hidden_act", "silu");
     if (act != "silu" && act != "swish")
         f.take(refuse(source, "hidden_act '" + act + "' is not supported; only silu is"));
@@ -185,19 +248,34 @@ void readTokenIds(JsonFields& f, ModelConfig& c)
 
 } // namespace
 
+bool ModelConfig::isWindowed(std::int64_t block) const noexcept
+{
+    if (window == 0 || block < 0 || block >= layers)
+        return false;
+    return windowedBlocks.empty() || windowedBlocks[static_cast<std::size_t>(block)] != 0;
+}
+
 Result<ModelConfig> parseModelConfig(std::string_view text, const std::string& source)
 {
     Result<json> value = parseJson(text, source);
     MR_TRY(value.status());
     JsonFields fields(value.value(), source);
     MR_TRY(fields.status());
+    const ArchitectureTraits* traits = readArchitecture(fields, source);
+    MR_TRY(fields.status());
     ModelConfig config;
-    MR_TRY(readArchitecture(fields, source, config));
-    readGeometry(fields, config);
+    config.architecture = traits->name;
+    config.queryKeyNorm = traits->queryKeyNorm;
+    config.fusedProjections = traits->fusedProjections;
+    readGeometry(fields, *traits, config);
     MR_TRY(fields.status());
     checkParameterCount(fields, config);
     readNumbers(fields, source, config);
+    readBiases(fields, *traits, config);
+    readWindow(fields, value.value(), *traits, config);
     readSwitches(fields, source, config);
+    if (traits->ownCode) // what it points to is what this program does itself
+        fields.find("auto_map");
     readTokenIds(fields, config);
     MR_TRY(fields.status());
     for (const std::string& name : fields.unknown())

@@ -4,12 +4,17 @@
 // ignored; neutral ones (dropout 0, use_cache, ...) pass. The text as it was read is kept, so a
 // saved model carries its own config unchanged.
 //
+// What an architecture implies (core/model/architecture.h) is resolved here: layers and layout ask
+// these fields and know no names.
+//
 // Threads  Values.
 // Errors   InvalidArgument names the file, the field, what it holds and what is supported;
 //          DataCorrupt for text that is not JSON.
-// Source   reference: model_semantics sections 1.1 to 1.5, 1.9, 1.11.
+// Source   reference: model_semantics sections 1.1 to 1.5, 1.7 to 1.11.
 
 #pragma once
+
+#include "core/model/rope_scaling.h"
 
 #include <millrace/status.h>
 
@@ -34,16 +39,27 @@ struct ModelConfig {
     std::int64_t maxPositions = 0;
     double rmsNormEps = 0.0;
     double ropeTheta = 10000.0;
+    RopeScaling ropeScaling;
     double initializerRange = 0.02;
     bool tiedEmbedding = false;
-    bool attentionBias = false; // q, k, v and o have one
-    bool mlpBias = false;       // gate, up and down have one
-    std::int64_t bosToken = -1; // -1: none
+    bool qkvBias = false;          // q, k and v have one
+    bool attnOutBias = false;      // o has one
+    bool mlpBias = false;          // gate, up and down have one
+    bool queryKeyNorm = false;     // RMSNorm of each head of q and k, before the rotation
+    bool fusedProjections = false; // files hold qkv_proj and gate_up_proj
+    std::int64_t window = 0;       // keys a query sees, itself included; 0: all before it
+    std::vector<std::uint8_t> windowedBlocks; // (layers): 1 where `window` holds; empty: in all
+    std::int64_t bosToken = -1;               // -1: none
     std::vector<std::int64_t> eosTokens;
     std::string text; // config.json as read
 
     std::int64_t qkvColumns() const noexcept { return (heads + 2 * kvHeads) * headDim; }
     std::int64_t attentionColumns() const noexcept { return heads * headDim; }
+
+    RopeShape ropeShape() const noexcept { return {ropeTheta, headDim, maxPositions}; }
+
+    // False for what is no block, too: embedding and head see no keys.
+    bool isWindowed(std::int64_t block) const noexcept;
 };
 
 // `source` names the text in messages ("/models/x/config.json").

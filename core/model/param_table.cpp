@@ -68,10 +68,14 @@ void addBlockSlots(Builder& b, const ModelConfig& c)
 {
     b.vector(SlotKind::AttnNorm, c.hidden);
     b.matrix(SlotKind::Qkv, c.qkvColumns(), c.hidden);
-    if (c.attentionBias)
+    if (c.qkvBias)
         b.vector(SlotKind::QkvBias, c.qkvColumns());
+    if (c.queryKeyNorm) {
+        b.vector(SlotKind::QueryNorm, c.headDim);
+        b.vector(SlotKind::KeyNorm, c.headDim);
+    }
     b.matrix(SlotKind::AttnOut, c.hidden, c.attentionColumns());
-    if (c.attentionBias)
+    if (c.attnOutBias)
         b.vector(SlotKind::AttnOutBias, c.hidden);
     b.vector(SlotKind::MlpNorm, c.hidden);
     b.matrix(SlotKind::GateUp, 2 * c.intermediate, c.hidden);
@@ -82,19 +86,39 @@ void addBlockSlots(Builder& b, const ModelConfig& c)
         b.vector(SlotKind::DownBias, c.hidden);
 }
 
-void addBlockTensors(Builder& b, const ModelConfig& c, const std::string& prefix)
+void addAttentionTensors(Builder& b, const ModelConfig& c, const std::string& prefix)
 {
     const std::int64_t q = c.heads * c.headDim;
     const std::int64_t kv = c.kvHeads * c.headDim;
     const std::pair qkv{SlotKind::Qkv, SlotKind::QkvBias};
+    if (c.fusedProjections) {
+        b.linear(prefix + "qkv_proj", qkv, 0, c.qkvColumns());
+    } else {
+        b.linear(prefix + "q_proj", qkv, 0, q);
+        b.linear(prefix + "k_proj", qkv, q, kv);
+        b.linear(prefix + "v_proj", qkv, q + kv, kv);
+    }
+    b.linear(prefix + "o_proj", {SlotKind::AttnOut, SlotKind::AttnOutBias}, 0, c.hidden);
+    b.tensor(prefix + "q_norm.weight", SlotKind::QueryNorm, 0, c.headDim);
+    b.tensor(prefix + "k_norm.weight", SlotKind::KeyNorm, 0, c.headDim);
+}
+
+void addMlpTensors(Builder& b, const ModelConfig& c, const std::string& prefix)
+{
     const std::pair gateUp{SlotKind::GateUp, SlotKind::GateUpBias};
-    b.linear(prefix + "self_attn.q_proj", qkv, 0, q);
-    b.linear(prefix + "self_attn.k_proj", qkv, q, kv);
-    b.linear(prefix + "self_attn.v_proj", qkv, q + kv, kv);
-    b.linear(prefix + "self_attn.o_proj", {SlotKind::AttnOut, SlotKind::AttnOutBias}, 0, c.hidden);
-    b.linear(prefix + "mlp.gate_proj", gateUp, 0, c.intermediate);
-    b.linear(prefix + "mlp.up_proj", gateUp, c.intermediate, c.intermediate);
-    b.linear(prefix + "mlp.down_proj", {SlotKind::Down, SlotKind::DownBias}, 0, c.hidden);
+    if (c.fusedProjections) {
+        b.linear(prefix + "gate_up_proj", gateUp, 0, 2 * c.intermediate);
+    } else {
+        b.linear(prefix + "gate_proj", gateUp, 0, c.intermediate);
+        b.linear(prefix + "up_proj", gateUp, c.intermediate, c.intermediate);
+    }
+    b.linear(prefix + "down_proj", {SlotKind::Down, SlotKind::DownBias}, 0, c.hidden);
+}
+
+void addBlockTensors(Builder& b, const ModelConfig& c, const std::string& prefix)
+{
+    addAttentionTensors(b, c, prefix + "self_attn.");
+    addMlpTensors(b, c, prefix + "mlp.");
     b.tensor(prefix + "input_layernorm.weight", SlotKind::AttnNorm, 0, c.hidden);
     b.tensor(prefix + "post_attention_layernorm.weight", SlotKind::MlpNorm, 0, c.hidden);
 }

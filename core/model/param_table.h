@@ -4,7 +4,7 @@
 // the transformer blocks, L + 1 the head (final norm; lm_head if it is not tied). A group is one
 // flat range of elements, cut into slots that ops read whole: q, k and v are one matrix, gate
 // and up another, so that each is one product. A published tensor ("model.layers.0.self_attn.
-// k_proj.weight") is a range of rows of a slot.
+// k_proj.weight") is a range of rows of a slot, or, where files hold fused projections, all of it.
 //
 // A tied head has no slot of its own: it reads the embedding and adds to a second accumulator.
 //
@@ -31,6 +31,8 @@ enum class SlotKind : std::uint8_t {
     AttnNorm,  // (H)
     Qkv,       // (Q, H)
     QkvBias,   // (Q)
+    QueryNorm, // (headDim), shared by the heads; absent unless the model has it
+    KeyNorm,   // (headDim)
     AttnOut,   // (H, heads * headDim)
     AttnOutBias,
     MlpNorm, // (H)

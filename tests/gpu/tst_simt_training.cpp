@@ -23,10 +23,11 @@ constexpr std::size_t kMemoryBytes = std::size_t{64} << 20;
 
 using Options = std::map<std::string, std::string>;
 
-Result<TinyResult> trained(
-    Device& device, DType compute, const char* policy, const Options& options = {})
+Result<TinyResult> trained(Device& device, DType compute, const char* policy,
+    const Options& options = {}, const ModelConfig& config = tinyConfig(true))
 {
     TinyRun run;
+    run.config = config;
     run.compute = compute;
     run.policy = policy;
     run.options = options;
@@ -46,13 +47,24 @@ class TestSimtTraining : public QObject
 
 private slots:
 
+    void lossesFollowTheCpuDevice_data()
+    {
+        QTest::addColumn<bool>("normedHeads");
+        QTest::newRow("plain") << false;
+        QTest::newRow("normed heads and a window") << true;
+    }
+
     void lossesFollowTheCpuDevice()
     {
+        QFETCH(bool, normedHeads);
+        ModelConfig config = tinyConfig(true);
+        config.queryKeyNorm = normedHeads;
+        config.window = normedHeads ? 7 : 0;
         const auto cpu = makeCpuDevice(kMemoryBytes);
         const auto gpu = simt::makeSimtDevice(kMemoryBytes);
 
-        auto reference = trained(*cpu, DType::F32, "resident");
-        auto run = trained(*gpu, DType::F32, "resident");
+        auto reference = trained(*cpu, DType::F32, "resident", {}, config);
+        auto run = trained(*gpu, DType::F32, "resident", {}, config);
 
         QVERIFY2(reference.ok(), why(reference));
         QVERIFY2(run.ok(), why(run));

@@ -4,7 +4,7 @@
     python eval_reference.py DATA        DATA: the folder with models/ and datasets/
 
 Prints what `millrace eval --precision fp32` has to give, to 1e-4: cross-entropy in nats per
-predicted token. RMSNorm and softmax are kept in float64 (see make_llama_goldens.py).
+predicted token. RMSNorm and softmax are kept in float64 (see make_goldens.py).
 """
 
 import pathlib
@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from transformers import LlamaForCausalLM
 from transformers.models.llama import modeling_llama
 
-from make_llama_goldens import Float64RMSNorm
+from make_goldens import Float64RMSNorm
 
 
 def load(folder):

@@ -44,7 +44,9 @@ class TestLayout : public QObject
 private slots:
     void activationsLieApartAndFillWhatWasCounted_data();
     void activationsLieApartAndFillWhatWasCounted();
+    void normedHeadsHaveRowsAndScratchOfTheirOwn();
     void batchesHoldFiveColumnsOfAnIndexEach();
+    void aWindowThatCutsHasAColumnOfItsOwn();
     void scalarsHoldALossForEachMicroBatchAndTheBlocksOfTheNorm();
     void headChunksCoverAllRowsAndDependOnNothingElse();
     void ropeTablesHoldTheAnglesOfPublishedModels();
@@ -87,15 +89,80 @@ void TestLayout::activationsLieApartAndFillWhatWasCounted()
     QCOMPARE(a.rstd1.dtype, DType::F32);
 }
 
+void TestLayout::normedHeadsHaveRowsAndScratchOfTheirOwn()
+{
+    ModelConfig config = test::config(test::tinyConfig());
+    BlockActivations a;
+    BlockScratch s;
+    ModelConstants constants;
+    const std::size_t plain = layoutActivations(config, kShape, nullptr, a);
+    const std::size_t plainConstants = layoutConstants(config, kShape, nullptr, constants);
+    QCOMPARE(a.queries.rank, 0);
+    QCOMPARE(constants.headColumns.rank, 0);
+    config.queryKeyNorm = true;
+
+    const std::size_t counted = layoutActivations(config, kShape, nullptr, a);
+    const std::size_t scratchBytes = layoutScratch(config, kShape, nullptr, s);
+    const std::size_t constantBytes = layoutConstants(config, kShape, nullptr, constants);
+
+    // 60 tokens: 4 heads and 2 of keys, of 6 columns; an rstd each.
+    QCOMPARE(a.queries.count() + a.keys.count(), std::int64_t{60 * 6 * 6});
+    QCOMPARE(a.queryRstd.count() + a.keyRstd.count(), std::int64_t{60 * 6});
+    QVERIFY(counted >= plain + std::size_t{4 * (60 * 36 + 60 * 6)});
+    QVERIFY(counted < plain + 4 * (60 * 36 + 60 * 6) + 4 * kAlign);
+    QCOMPARE(s.headRows.count(), std::int64_t{60 * 24});
+    QCOMPARE(s.headPartial.count(), std::int64_t{4 * 6}); // 240 rows in blocks of 64
+    QVERIFY(scratchBytes > 0);
+    std::vector<std::byte> memory(constantBytes + kAlign);
+    void* aligned = memory.data();
+    std::size_t room = memory.size();
+    layoutConstants(config, kShape,
+        static_cast<std::byte*>(std::align(kAlign, constantBytes, aligned, room)), constants);
+    fillConstants(config, constants);
+    QCOMPARE(constants.headColumns.count(), std::int64_t{36});
+    QVERIFY(constantBytes >= plainConstants + 36 * sizeof(std::int32_t));
+    for (std::int32_t c = 0; c < 36; ++c)
+        QCOMPARE(constants.headColumns.as<const std::int32_t>()[c], c);
+}
+
 void TestLayout::batchesHoldFiveColumnsOfAnIndexEach()
 {
     BatchViews batch;
 
-    const std::size_t bytes = layoutBatch(kShape, nullptr, batch);
+    const std::size_t bytes = layoutBatch(test::config(test::tinyConfig()), kShape, nullptr, batch);
 
     QCOMPARE(batch.ids.count(), std::int64_t{60});
     QVERIFY(bytes >= std::size_t{5 * 60 * 4});
     QVERIFY(bytes < 5 * (60 * 4 + kAlign));
+}
+
+void TestLayout::aWindowThatCutsHasAColumnOfItsOwn()
+{
+    ModelConfig config = test::config(test::tinyConfig());
+    BatchViews batch;
+    const std::size_t plain = layoutBatch(config, kShape, nullptr, batch);
+    config.window = kShape.seqLen; // as long as the sequences: cuts nothing
+    QCOMPARE(layoutBatch(config, kShape, nullptr, batch), plain);
+    config.window = 3;
+    config.windowedBlocks = {0, 1};
+
+    const std::size_t bytes = layoutBatch(config, kShape, nullptr, batch);
+
+    QCOMPARE(bytes, plain + kAlign); // 60 indices
+    std::vector<std::byte> memory(bytes);
+    layoutBatch(config, kShape, memory.data(), batch);
+    auto* from = batch.visibleFrom.as<std::int32_t>();
+    std::fill(from, from + 60, 0);
+    std::fill(from + 20, from + 60, 20); // another document
+    from[59] = 59;                       // padding
+    fillWindow(config, batch);
+    const auto* seen = batchOfBlock(config, 1, batch).visibleFrom.as<const std::int32_t>();
+    const std::vector<std::pair<int, std::int32_t>> wanted = {
+        {0, 0}, {2, 0}, {3, 1}, {19, 17}, {20, 20}, {22, 20}, {23, 21}, {58, 56}, {59, 59}};
+    for (const auto& [row, first] : wanted)
+        QCOMPARE(seen[row], first);
+    for (const std::int64_t block : {std::int64_t{-1}, std::int64_t{0}, std::int64_t{2}})
+        QCOMPARE(batchOfBlock(config, block, batch).visibleFrom.data, batch.visibleFrom.data);
 }
 
 void TestLayout::scalarsHoldALossForEachMicroBatchAndTheBlocksOfTheNorm()
@@ -144,15 +211,15 @@ void TestLayout::headChunksCoverAllRowsAndDependOnNothingElse()
 void TestLayout::ropeTablesHoldTheAnglesOfPublishedModels()
 {
     const ModelConfig config = test::config(test::tinyConfig());
-    RopeTables tables;
-    const std::size_t bytes = layoutRope(config, kShape, nullptr, tables);
+    ModelConstants tables;
+    const std::size_t bytes = layoutConstants(config, kShape, nullptr, tables);
     std::vector<float> memory(bytes / sizeof(float) + kAlign);
     void* aligned = memory.data();
     std::size_t room = memory.size() * sizeof(float);
-    layoutRope(
+    layoutConstants(
         config, kShape, static_cast<std::byte*>(std::align(kAlign, bytes, aligned, room)), tables);
 
-    fillRopeTables(config, tables);
+    fillConstants(config, tables);
 
     const auto* cosines = tables.cosTable.as<const float>();
     const auto* sines = tables.sinTable.as<const float>();
@@ -189,6 +256,16 @@ void TestLayout::aModelShapeCountsEveryParameterAndItsWork()
         QCOMPARE(forward, expected);
         QCOMPARE(backward, 2.0 * expected);
     }
+    // A window of 5: rows see 1, 2, 3, 4, then 5 keys; the formula counts half a key less a row.
+    ModelConfig config = test::config(test::tinyConfig());
+    const ParamTable table = buildParamTable(config);
+    const ModelShape whole = modelShape(config, table, kShape);
+    config.window = 5;
+    config.windowedBlocks = {0, 1};
+    const ModelShape cut = modelShape(config, table, kShape);
+    QCOMPARE(cut.groups[1].forwardFlops, whole.groups[1].forwardFlops);
+    const double keys = 0.5 * 20 - (5 - 0.5 * 25.0 / 20);
+    QCOMPARE(cut.groups[2].forwardFlops, whole.groups[2].forwardFlops - 4.0 * 24 * 60 * keys);
 }
 
 } // namespace

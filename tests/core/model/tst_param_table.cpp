@@ -7,6 +7,8 @@
 
 #include <QTest>
 
+#include <algorithm>
+
 using namespace mr;
 using namespace mr::test;
 
@@ -63,6 +65,46 @@ private Q_SLOTS:
             if (t.name == "model.layers.0.self_attn.v_proj.weight")
                 QCOMPARE(t.first, qkv->first + 36 * 12);
         }
+    }
+
+    void fusedProjectionsAreWholeSlots()
+    {
+        ModelConfig fused = config(tinyConfig());
+        fused.fusedProjections = true;
+        const ParamTable table = buildParamTable(fused);
+        const ParamTable apart = buildParamTable(config(tinyConfig()));
+
+        QCOMPARE(table.parameters, apart.parameters);
+        QCOMPARE(table.groups[1].elements, apart.groups[1].elements);
+        const std::vector<std::int64_t> qkv{48, 12};
+        const std::vector<std::int64_t> gateUp{20, 12};
+        for (const NamedTensor& t : table.tensors) {
+            QVERIFY(t.name.find("q_proj") == std::string::npos);
+            if (t.name == "model.layers.1.self_attn.qkv_proj.weight")
+                QCOMPARE(t.shape, qkv);
+            if (t.name == "model.layers.1.mlp.gate_up_proj.weight")
+                QCOMPARE(t.shape, gateUp);
+        }
+        QCOMPARE(std::count_if(table.tensors.begin(), table.tensors.end(),
+                     [](const NamedTensor& t) { return t.name.ends_with("_proj.weight"); }),
+            std::ptrdiff_t{2 * 4});
+    }
+
+    void normsOfHeadsAreVectorsOfAHead()
+    {
+        ModelConfig normed = config(tinyConfig());
+        normed.queryKeyNorm = true;
+        const ParamTable table = buildParamTable(normed);
+
+        QCOMPARE(table.parameters, buildParamTable(config(tinyConfig())).parameters + 2 * 2 * 6);
+        const ParamSlot* keyNorm = table.find(GroupId{2}, SlotKind::KeyNorm);
+        QVERIFY(keyNorm != nullptr && keyNorm->rank == 1 && keyNorm->rows == 6);
+        QCOMPARE(std::count_if(table.tensors.begin(), table.tensors.end(),
+                     [&](const NamedTensor& t) {
+                         return t.name == "model.layers.1.self_attn.k_norm.weight" &&
+                                t.first == keyNorm->first && t.group == GroupId{2};
+                     }),
+            std::ptrdiff_t{1});
     }
 
     void onlyMatricesAreDecayed()

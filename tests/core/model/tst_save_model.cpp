@@ -46,6 +46,34 @@ std::string hashOfFolder(const fs::path& folder)
     return weights.ok() ? hashOf(table, *weights.value()) : weights.status().message();
 }
 
+// Saved again: the same files, the same tensors to the byte.
+void expectTheSameModel(const fs::path& folder, const std::vector<const char*>& files)
+{
+    QTemporaryDir dir;
+    const fs::path out = fs::path(dir.path().toStdString()) / "out";
+    Result<ModelConfig> c = readModelConfig(folder);
+    QVERIFY2(c.ok(), c.status().message().c_str());
+    const ParamTable table = buildParamTable(c.value());
+    auto weights = openWeights(folder, c.value(), table);
+    QVERIFY2(weights.ok(), weights.status().message().c_str());
+
+    QVERIFY(saveModel(out, c.value(), table, *weights.value(), ExportType::F32, folder).ok());
+
+    for (const char* file : files)
+        QVERIFY(contents(out / file) == contents(folder / file));
+    Result<SafetensorsReader> a = SafetensorsReader::open(folder / "model.safetensors");
+    Result<SafetensorsReader> b = SafetensorsReader::open(out / "model.safetensors");
+    QVERIFY(a.ok() && b.ok());
+    QCOMPARE(a.value().entries().size(), b.value().entries().size());
+    for (const auto& [tensor, entry] : a.value().entries()) {
+        std::vector<std::byte> before(entry.end - entry.begin);
+        std::vector<std::byte> after(before.size());
+        QVERIFY(a.value().readBytes(tensor, 0, before).ok());
+        QVERIFY(b.value().readBytes(tensor, 0, after).ok());
+        QVERIFY2(before == after, tensor.c_str());
+    }
+}
+
 } // namespace
 
 class TestSaveModel : public QObject
@@ -193,31 +221,17 @@ private slots:
                 qInfo("skipped: no shared data (MILLRACE_SHARED)");
                 return;
             }
-            QTemporaryDir dir;
-            const fs::path out = fs::path(dir.path().toStdString()) / "out";
-            Result<ModelConfig> c = readModelConfig(folder);
-            QVERIFY(c.ok());
-            const ParamTable table = buildParamTable(c.value());
-            auto weights = openWeights(folder, c.value(), table);
-            QVERIFY(weights.ok());
-
-            QVERIFY(
-                saveModel(out, c.value(), table, *weights.value(), ExportType::F32, folder).ok());
-
-            for (const char* file : {"config.json", "tokenizer.model"})
-                QVERIFY(contents(out / file) == contents(folder / file));
-            Result<SafetensorsReader> a = SafetensorsReader::open(folder / "model.safetensors");
-            Result<SafetensorsReader> b = SafetensorsReader::open(out / "model.safetensors");
-            QVERIFY(a.ok() && b.ok());
-            QCOMPARE(a.value().entries().size(), b.value().entries().size());
-            for (const auto& [tensor, entry] : a.value().entries()) {
-                std::vector<std::byte> before(entry.end - entry.begin);
-                std::vector<std::byte> after(before.size());
-                QVERIFY(a.value().readBytes(tensor, 0, before).ok());
-                QVERIFY(b.value().readBytes(tensor, 0, after).ok());
-                QVERIFY2(before == after, tensor.c_str());
-            }
+            expectTheSameModel(folder, {"config.json", "tokenizer.model"});
         }
+    }
+
+    void everyFamilyComesBackInItsOwnForm()
+    {
+        const char* source = std::getenv("MILLRACE_SOURCE");
+        const fs::path goldens =
+            fs::path(source == nullptr ? "." : source) / "tests/core/engine/goldens";
+        for (const char* name : {"llama3_rope", "mistral_window", "qwen2", "qwen3", "phi3"})
+            expectTheSameModel(goldens / name, {"config.json"});
     }
 };
 

@@ -1,6 +1,7 @@
-// Loss, logits and every gradient tensor of tiny random Llama models, against PyTorch in float64.
+// Loss, logits and every gradient tensor of tiny random models of every family, against PyTorch in
+// float64.
 //
-// The goldens are made by tests/reference/make_llama_goldens.py; each carries the error that
+// The goldens are made by tests/reference/make_goldens.py; each carries the error that
 // PyTorch itself makes in float32, and that is the yardstick: relative L2 per tensor at most
 // max(1e-5, 3 times that error).
 
@@ -255,13 +256,14 @@ QString compareGradients(const Golden& golden, const Rig& rig)
 void addModels()
 {
     QTest::addColumn<QString>("model");
-    for (const char* name : {"gqa_tied", "head_dim_untied", "mha_untied", "biases", "batch"})
+    for (const char* name : {"gqa_tied", "head_dim_untied", "mha_untied", "biases", "batch",
+             "llama3_rope", "mistral_window", "qwen2", "qwen3", "phi3"})
         QTest::newRow(name) << QString(name);
 }
 
 } // namespace
 
-class TestGoldenLlama : public QObject
+class TestGoldenModels : public QObject
 {
     Q_OBJECT
 
@@ -327,5 +329,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestGoldenLlama)
-#include "tst_golden_llama.moc"
+QTEST_APPLESS_MAIN(TestGoldenModels)
+#include "tst_golden_models.moc"

@@ -1,0 +1,54 @@
+// The table of architectures: what the class named in config.json means, as data.
+//
+// What a family has of its own (which products have a bias, whether queries and keys are normed,
+// how tensors are named, who has a window) is looked up here once, when the config is read. Layers
+// and layout ask ModelConfig and know no names.
+//
+// Threads  Pure functions over constants.
+// Source   reference: model_semantics sections 1.2 to 1.10; the defaults are those of the
+//          transformers config class of each architecture.
+
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace mr {
+
+enum class BiasRule : std::uint8_t {
+    None,   // a field that asks for one is refused
+    Field,  // attention_bias: q, k, v and o; mlp_bias: gate, up and down
+    QkvOnly // q, k and v always, no field
+};
+
+enum class WindowRule : std::uint8_t {
+    None,       // every layer sees everything before it
+    AllLayers,  // sliding_window, in every layer
+    UpperLayers // sliding_window if use_sliding_window, in layers from max_window_layers on
+};
+
+struct ArchitectureTraits {
+    std::string_view name;      // architectures[0]
+    std::string_view modelType; // model_type
+    BiasRule attentionBias = BiasRule::None;
+    BiasRule mlpBias = BiasRule::None;
+    bool queryKeyNorm = false;     // RMSNorm of each head of q and k, before the rotation
+    bool fusedProjections = false; // files hold qkv_proj and gate_up_proj
+    bool ownCode = false;          // published with an auto_map to code this table replaces
+    WindowRule window = WindowRule::None;
+    std::int64_t missingWindow = 0;  // sliding_window where the field is missing; 0: none
+    std::int64_t missingHeadDim = 0; // head_dim where it is missing; 0: hidden / heads
+};
+
+std::span<const ArchitectureTraits> architectures() noexcept;
+
+// Null if there is no such row.
+const ArchitectureTraits* findArchitecture(std::string_view name) noexcept;
+const ArchitectureTraits* findModelType(std::string_view modelType) noexcept;
+
+// Why a name that is no row is not trained, and what to take instead. One sentence.
+std::string unsupportedWords(std::string_view name);
+
+} // namespace mr

@@ -1,0 +1,68 @@
+// Rotary positions: what config.json says of their scaling, and the frequencies that follow.
+//
+// The frequencies are made once per run, for the longest sequence it can hold: `dynamic` and
+// `longrope` depend on a length, and a choice by micro-batch would change the model under way.
+//
+// Threads  Values and pure functions.
+// Errors   InvalidArgument names source and field.
+// Source   reference: model_semantics sections 1.3 and 1.4. Peng et al., "YaRN" (yarn); Ding et
+//          al., "LongRoPE" (longrope).
+
+#pragma once
+
+#include <millrace/status.h>
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+namespace mr {
+
+enum class RopeType : std::uint8_t { Default, Linear, Dynamic, Llama3, Yarn, LongRope };
+
+struct RopeScaling {
+    RopeType type = RopeType::Default;
+    double factor = 1.0;
+    double originalPositions = 0.0;   // length the unscaled model was trained for; 0: not given
+    double lowFrequencyFactor = 1.0;  // llama3
+    double highFrequencyFactor = 4.0; // llama3
+    double betaFast = 32.0;           // yarn: turns over the original length
+    double betaSlow = 1.0;
+    bool truncate = true;         // yarn: whole bounds of the ramp
+    double attentionFactor = 0.0; // of cos and sin; 0: that of the type
+    double mscale = 0.0;          // yarn; 0: not given
+    double mscaleAllDim = 0.0;
+    std::vector<float> shortFactors; // longrope, (headDim / 2)
+    std::vector<float> longFactors;
+
+    bool operator==(const RopeScaling&) const = default;
+};
+
+// What "rope_scaling" or, newer, "rope_parameters" holds.
+struct RopeFields {
+    RopeScaling scaling;
+    double theta = 0.0; // 0: not given there
+};
+Result<RopeFields> readRopeFields(const nlohmann::json& value, const std::string& source);
+
+// What the frequencies are made of. maxPositions: max_position_embeddings.
+struct RopeShape {
+    double theta = 10000.0;
+    std::int64_t headDim = 0;
+    std::int64_t maxPositions = 0;
+};
+
+// InvalidArgument if the scaling lacks what its type needs, or does not fit the shape.
+Status checkRope(const RopeScaling& scaling, const RopeShape& shape, const std::string& source);
+
+struct RopeFrequencies {
+    std::vector<float> inverse;   // (headDim / 2): radians per position
+    double attentionFactor = 1.0; // of cos and sin
+};
+
+// `longest`: tokens of the longest sequence of the run. Precondition: checkRope() is ok.
+RopeFrequencies ropeFrequencies(
+    const RopeScaling& scaling, const RopeShape& shape, std::int64_t longest);
+
+} // namespace mr

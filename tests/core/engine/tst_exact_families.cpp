@@ -1,0 +1,147 @@
+// What a family of models has of its own (biases, normed heads, windows, scaled positions) is the
+// same bits under every exact policy, in the planned bytes.
+
+#include "core/device/cpu/cpu_device.h"
+#include "core/engine/exact_check.h"
+
+#include <QtTest>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+using namespace mr;
+
+namespace {
+
+using Mode = CpuDeviceOptions::Mode;
+
+TinyResult runOn(Mode mode, const TinyRun& run)
+{
+    CpuDeviceOptions options;
+    options.memoryBytes = std::size_t{64} << 20;
+    options.threads = mode == Mode::Inline ? 1 : 2;
+    options.mode = mode;
+    auto device = makeCpuDevice(options);
+    if (!device.ok())
+        qFatal("device: %s", device.status().message().c_str());
+    auto result = runTiny(*device.value(), run);
+    if (!result.ok())
+        qFatal("%s: %s", run.policy.c_str(), result.status().message().c_str());
+    return std::move(result).value();
+}
+
+// Three blocks, sequences of 20 tokens: the windows cut.
+ModelConfig familyConfig(const QString& family)
+{
+    ModelConfig config = tinyConfig(family.startsWith("qwen"));
+    if (family == "llama3") {
+        config.ropeScaling.type = RopeType::Llama3;
+        config.ropeScaling.factor = 8.0;
+        config.ropeScaling.originalPositions = 64.0;
+    } else if (family == "mistral") {
+        config.window = 7;
+    } else if (family == "qwen2") {
+        config.qkvBias = true;
+        config.window = 5;
+        config.windowedBlocks = {0, 1, 1};
+    } else if (family == "qwen3") {
+        config.queryKeyNorm = true;
+        config.headDim = 8;
+    } else if (family == "phi3") {
+        config.fusedProjections = true;
+        config.window = 9;
+        config.ropeScaling.type = RopeType::LongRope;
+        config.ropeScaling.originalPositions = 16.0;
+        config.ropeScaling.factor = 2.0;
+        config.ropeScaling.shortFactors = {1.0F, 1.5F, 2.0F};
+        config.ropeScaling.longFactors = {2.0F, 3.0F, 5.0F};
+    }
+    return config;
+}
+
+struct Variant {
+    const char* policy;
+    const char* order;
+    Mode mode = Mode::Threaded;
+    bool recompute = false;
+    std::map<std::string, std::string> options = {};
+};
+
+const Variant kVariants[] = {
+    {"resident", "by-layer", Mode::Threaded, true},
+    {"zero-offload", "by-microbatch", Mode::Threaded, false, {{"late", "0.3"}}},
+    {"deep-optimizer-states", "by-layer", Mode::Threaded, true,
+        {{"device-share", "0.5"}, {"tile", "4KiB"}}},
+    {"zenflow", "by-layer", Mode::Threaded, false, {{"interval", "1"}, {"overlap", "off"}}},
+    {"streamed", "by-layer", Mode::Inline, true, {{"late", "0.3"}, {"tile", "4KiB"}}},
+    {"streamed", "by-layer", Mode::Threaded, false, {{"late", "0.3"}, {"tile", "4KiB"}}},
+};
+
+class TestExactFamilies : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void everyExactPolicyGivesTheBitsOfResident_data();
+    void everyExactPolicyGivesTheBitsOfResident();
+    void everyFamilyIsAModelOfItsOwn();
+};
+
+void TestExactFamilies::everyExactPolicyGivesTheBitsOfResident_data()
+{
+    QTest::addColumn<QString>("family");
+    QTest::addColumn<bool>("bf16");
+    for (const char* family : {"llama3", "mistral", "qwen2", "qwen3", "phi3"})
+        for (const bool bf16 : {false, true})
+            QTest::addRow("%s, %s", family, bf16 ? "bf16" : "fp32") << QString(family) << bf16;
+}
+
+void TestExactFamilies::everyExactPolicyGivesTheBitsOfResident()
+{
+    QFETCH(QString, family);
+    QFETCH(bool, bf16);
+    TinyRun base;
+    base.config = familyConfig(family);
+    base.compute = bf16 ? DType::BF16 : DType::F32;
+    base.clipNorm = 0.25;
+    const TinyResult plain = runOn(Mode::Inline, base);
+    for (const double norm : plain.norms)
+        QVERIFY(std::isfinite(norm) && norm > 0.0);
+
+    for (const Variant& variant : kVariants) {
+        TinyRun run = base;
+        run.policy = variant.policy;
+        run.options = variant.options;
+        run.options["order"] = variant.order;
+        run.recompute = variant.recompute;
+        const TinyResult result = runOn(variant.mode, run);
+
+        QCOMPARE(result.weightsHash, plain.weightsHash);
+        QCOMPARE(result.losses, plain.losses);
+        QCOMPARE(result.peakDeviceBytes, result.plannedDeviceBytes);
+        QCOMPARE(result.peakHostBytes, result.plannedHostBytes);
+        QCOMPARE(result.allocationsInSteps, std::size_t{0});
+    }
+}
+
+// Without this, a family whose own part is never reached would pass above.
+void TestExactFamilies::everyFamilyIsAModelOfItsOwn()
+{
+    for (const QString family : {"llama3", "mistral", "qwen2", "qwen3", "phi3"}) {
+        TinyRun run;
+        run.config = familyConfig(family);
+        const TinyResult own = runOn(Mode::Inline, run);
+        run.config = tinyConfig(family.startsWith("qwen"));
+        run.config.headDim = family == "qwen3" ? 8 : run.config.headDim;
+
+        const TinyResult plain = runOn(Mode::Inline, run);
+
+        QVERIFY2(own.losses != plain.losses, qPrintable(family));
+    }
+}
+
+} // namespace
+
+QTEST_APPLESS_MAIN(TestExactFamilies)
+#include "tst_exact_families.moc"
