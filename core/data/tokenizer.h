@@ -21,6 +21,13 @@ namespace mr {
 
 using TokenId = std::int32_t;
 
+// A part of a text. Control tokens ("<|im_end|>", "<s>") are found only in parts that say so:
+// a chat template's own words, never what a person wrote.
+struct TextPart {
+    std::string_view text;
+    bool controls = false;
+};
+
 class Tokenizer
 {
 public:
@@ -43,6 +50,14 @@ public:
     // Appends the ids of `text`, without BOS or EOS. Equal to encoding the text whole, however
     // long it is (long text is cut at line ends where that is provably the same).
     virtual Status encode(std::string_view text, std::vector<TokenId>& out) const = 0;
+
+    // Appends the ids of the parts joined: control tokens are cut out first, what lies between two
+    // of them is encoded as one text. A control token counts only if all its bytes lie in parts
+    // with controls; added tokens that are not special count in all text, here and in encode().
+    // `ends`: for each id appended, the offset in the joined text behind its last byte; it never
+    // falls, and a token that stands for no byte of its own ends with the one after it.
+    virtual Status encodeParts(std::span<const TextPart> parts, std::vector<TokenId>& ids,
+        std::vector<std::size_t>& ends) const = 0;
 
     // Control tokens are left out; ids outside the vocabulary are InvalidArgument.
     virtual Result<std::string> decode(std::span<const TokenId> ids) const = 0;

@@ -87,6 +87,9 @@ private slots:
     void decodingRefusesIdsOutsideTheVocabulary();
     void habitsComeFromTheConfig();
     void addedTokensGoOnTop();
+    void controlsAreFoundInTheirPartsOnly();
+    void endsOfPartsFollowTheText();
+    void prefixOfLaterRunsFollowsTheConfig();
     void brokenConfigsAreNamed();
     void foldersWithoutAModelSayWhatIsThere();
     void filesThatAreNoModelAreRefused();
@@ -270,8 +273,76 @@ void TstSentencepieceTokenizer::addedTokensGoOnTop()
     all.insert(all.end(), more.begin(), more.end());
     all.push_back(own);
     QCOMPARE(tokenizer->decode(all).value(), std::string("The miller<think> counts"));
-    for (const TokenId token : ids(*tokenizer, "<|end|><think>"))
+    for (const TokenId token : ids(*tokenizer, "<|end|>"))
         QVERIFY(token < own);
+    QCOMPARE(ids(*tokenizer, "<think>"), std::vector<TokenId>{own + 1}); // not special: ordinary
+}
+
+void TstSentencepieceTokenizer::controlsAreFoundInTheirPartsOnly()
+{
+    const Folder folder;
+    trainTokenizer(folder);
+    const auto tokenizer = openOrFail(folder.path());
+    const auto controls = [&](std::vector<TextPart> parts) {
+        std::vector<TokenId> got;
+        std::vector<std::size_t> ends;
+        if (!tokenizer->encodeParts(parts, got, ends).ok() || got.size() != ends.size())
+            qFatal("parts cannot be encoded");
+        return std::count_if(got.begin(), got.end(), [&](TokenId id) { return id <= 2; });
+    };
+
+    QCOMPARE(controls({{"<s>a</s>", true}}), 2);
+    QCOMPARE(controls({{"<s>a</s>", false}}), 0);
+    QCOMPARE(controls({{"<s>", true}, {"a </s> b", false}, {"</s>", true}}), 2);
+    QCOMPARE(controls({{"<", true}, {"s>", true}, {"a</", false}, {"s>", true}}), 1);
+    QCOMPARE(controls({{"<", false}, {"s>", true}, {"</s", true}, {">", false}}), 0);
+    QCOMPARE(controls({{"</s", false}, {"<s>", true}}), 1);
+}
+
+void TstSentencepieceTokenizer::endsOfPartsFollowTheText()
+{
+    const Folder folder;
+    trainTokenizer(folder);
+    const auto tokenizer = openOrFail(folder.path());
+    const std::string text = "The miller \xE7\xB2\x89 counts";
+    const std::vector<TextPart> parts = {{"<s>", true}, {text, false}, {"</s>", true}};
+    std::vector<TokenId> got;
+    std::vector<std::size_t> ends;
+
+    QVERIFY(tokenizer->encodeParts(parts, got, ends).ok());
+
+    QCOMPARE(ends.size(), got.size());
+    QVERIFY(std::is_sorted(ends.begin(), ends.end()));
+    QCOMPARE(ends.front(), 3U);
+    QCOMPARE(*(ends.end() - 2), 3 + text.size());
+    QCOMPARE(ends.back(), 7 + text.size());
+    QVERIFY(ends.at(1) > 3); // the prefix belongs to what follows
+    const std::size_t character = 3 + text.find('\xE7') + 3;
+    QCOMPARE(std::count(ends.begin(), ends.end(), character), 3); // its three bytes
+    std::vector<TokenId> whole{tokenizer->bos()};
+    QVERIFY(tokenizer->encode(text, whole).ok());
+    whole.push_back(tokenizer->eos());
+    QCOMPARE(got, whole);
+}
+
+void TstSentencepieceTokenizer::prefixOfLaterRunsFollowsTheConfig()
+{
+    const Folder folder;
+    trainTokenizer(folder);
+    const auto second = [&](const char* config) {
+        folder.write("tokenizer_config.json", config);
+        const auto tokenizer = openOrFail(folder.path());
+        std::vector<TokenId> got;
+        std::vector<std::size_t> ends;
+        const std::vector<TextPart> parts = {{"<s>The miller", true}};
+        if (!tokenizer->encodeParts(parts, got, ends).ok())
+            qFatal("parts cannot be encoded");
+        return tokenizer->piece(got.at(1));
+    };
+
+    QVERIFY(second("{}").starts_with("\xE2\x96\x81"));
+    QVERIFY(second(R"({"legacy": true})").starts_with("\xE2\x96\x81"));
+    QVERIFY(second(R"({"legacy": false})").starts_with("T"));
 }
 
 void TstSentencepieceTokenizer::brokenConfigsAreNamed()
