@@ -1,3 +1,5 @@
+#include "core/data/sentencepiece_tokenizer.h"
+
 #include "core/base/file.h"
 #include "core/data/spm_model.h"
 #include "core/data/tokenizer_habits.h"
@@ -293,56 +295,20 @@ std::string SentencePieceTokenizer::piece(TokenId id) const
     return added == m_added.end() ? "<id " + std::to_string(id) + ">" : added->second.text;
 }
 
-// The tokenizer file in a folder, or a sentence that says what is there instead.
-Result<fs::path> modelFile(const fs::path& path)
-{
-    std::error_code ignored;
-    if (!fs::is_directory(path, ignored)) {
-        if (path.extension() == ".json")
-            return badTokenizer(path, "tokenizer.json files are not supported yet; a SentencePiece "
-                                      "tokenizer.model is needed");
-        return path;
-    }
-    if (fs::path file = path / "tokenizer.model"; fs::exists(file, ignored))
-        return file;
-    for (const char* other : {"tokenizer.json", "tekken.json", "vocab.json"})
-        if (fs::exists(path / other, ignored))
-            return badTokenizer(
-                path, std::string("has ") + other +
-                          " but no tokenizer.model; only SentencePiece tokenizers are "
-                          "supported yet");
-    return badTokenizer(path,
-        "has no tokenizer.model, so its text cannot be turned into tokens; put the "
-        "model's tokenizer file into the folder");
-}
-
-Status checkBytes(const fs::path& file, std::string_view bytes)
-{
-    if (bytes.empty())
-        return badTokenizer(file, "is empty");
-    if (bytes.starts_with("version https://git-lfs"))
-        return badTokenizer(file,
-            "is a git-lfs pointer, not the file itself; run \"git lfs pull\" in the "
-            "folder, or download the file again");
-    return {};
-}
-
 } // namespace
 
-Result<std::unique_ptr<Tokenizer>> Tokenizer::open(const fs::path& path)
+Result<std::unique_ptr<Tokenizer>> openSentencePiece(const fs::path& file)
 {
-    Result<fs::path> file = modelFile(path);
-    if (!file.ok())
-        return file.status();
-    Result<std::string> bytes = readWholeFile(file.value(), kMaxModelBytes);
+    Result<std::string> bytes = readWholeFile(file, kMaxModelBytes);
     if (!bytes.ok())
         return bytes.status();
-    MR_TRY(checkBytes(file.value(), bytes.value()));
-    Result<TokenizerHabits> habits = readTokenizerHabits(file.value().parent_path());
+    if (bytes.value().empty())
+        return badTokenizer(file, "is empty");
+    Result<TokenizerHabits> habits = readTokenizerHabits(file.parent_path());
     if (!habits.ok())
         return habits.status();
     auto tokenizer = std::make_unique<SentencePieceTokenizer>();
-    MR_TRY(tokenizer->open(file.value(), bytes.value(), std::move(habits).value()));
+    MR_TRY(tokenizer->open(file, bytes.value(), std::move(habits).value()));
     return std::unique_ptr<Tokenizer>(std::move(tokenizer));
 }
 

@@ -1,4 +1,5 @@
-// Tokenizer: text to ids and back. One implementation per family; SentencePiece here.
+// Tokenizer: text to ids and back. Two implementations: SentencePiece's files through its library,
+// and BPE of our own for tokenizer.json and GPT-2's vocab.json with merges.txt.
 //
 // Text never turns into control tokens: "</s>" in a document is four or so ordinary pieces.
 //
@@ -32,13 +33,14 @@ class Tokenizer
 {
 public:
     // `path`: a model folder, or a tokenizer file. BOS and EOS habits come from
-    // tokenizer_config.json (add_bos_token, add_eos_token) where it exists; without it BOS is
-    // added and EOS is not, as Llama's tokenizer does.
+    // tokenizer_config.json (add_bos_token, add_eos_token) where it exists; without it a
+    // SentencePiece model adds BOS and not EOS, as Llama's tokenizer does. The post-processor of a
+    // tokenizer.json comes before tokenizer_config.json, as upstream.
     static Result<std::unique_ptr<Tokenizer>> open(const std::filesystem::path& path);
 
     virtual ~Tokenizer() = default;
 
-    virtual std::string_view kind() const noexcept = 0; // "sentencepiece"
+    virtual std::string_view kind() const noexcept = 0; // "sentencepiece", "bpe"
     virtual std::int64_t vocabulary() const noexcept = 0;
     virtual TokenId bos() const noexcept = 0; // -1: none
     virtual TokenId eos() const noexcept = 0; // -1: none

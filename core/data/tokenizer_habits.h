@@ -23,7 +23,7 @@ struct TokenizerHabits {
     std::map<TokenId, AddedToken> added; // above the model file's own ids, or the same
 };
 
-inline constexpr std::int64_t kMaxTokenId = std::int64_t{1} << 24;
+inline constexpr std::int64_t kMaxTokenId = std::int64_t{1} << 21; // published: 262144
 
 Status badTokenizer(const std::filesystem::path& file, const std::string& message);
 // A JSON object of at most 64 MiB.

@@ -39,15 +39,17 @@ void appendCharacter(std::int32_t code, std::string& out)
     out.append(reinterpret_cast<const char*>(bytes.data()), static_cast<std::size_t>(count));
 }
 
+bool isUtf8(std::string_view text) noexcept
+{
+    return simdjson::validate_utf8(text.data(), text.size());
+}
+
 std::size_t validBytes(std::string_view text, std::size_t at) noexcept
 {
-    const std::string_view rest = text.substr(at);
-    if (simdjson::validate_utf8(rest.data(), rest.size()))
-        return rest.size();
-    std::size_t bytes = 0;
-    for (Character c = characterAt(rest, 0); c.code >= 0; c = characterAt(rest, bytes))
-        bytes += c.bytes;
-    return bytes;
+    std::size_t end = at;
+    for (Character c = characterAt(text, end); c.code >= 0; c = characterAt(text, end))
+        end += c.bytes;
+    return end - at;
 }
 
 bool isSpace(std::int32_t code) noexcept

@@ -41,7 +41,7 @@ std::vector<TokenId> ids(const Tokenizer& tokenizer, const std::string& text)
 
 std::string refusal(const std::string& path)
 {
-    const Result<std::unique_ptr<Tokenizer>> tokenizer = Tokenizer::open(path);
+    Result<std::unique_ptr<Tokenizer>> tokenizer = Tokenizer::open(path);
     return tokenizer.ok() ? std::string("it was accepted") : tokenizer.status().message();
 }
 
@@ -230,7 +230,7 @@ void TstSentencepieceTokenizer::decodingRefusesIdsOutsideTheVocabulary()
     trainTokenizer(folder);
     const auto tokenizer = openOrFail(folder.path());
     for (const TokenId id : {-1, static_cast<TokenId>(tokenizer->vocabulary())}) {
-        const Result<std::string> text = tokenizer->decode(std::vector<TokenId>{id});
+        Result<std::string> text = tokenizer->decode(std::vector<TokenId>{id});
         QVERIFY(!text.ok());
         QVERIFY(contains(text.status().message(), std::to_string(id)));
         QVERIFY(!tokenizer->piece(id).empty());
@@ -361,10 +361,11 @@ void TstSentencepieceTokenizer::brokenConfigsAreNamed()
 void TstSentencepieceTokenizer::foldersWithoutAModelSayWhatIsThere()
 {
     const Folder folder;
-    QVERIFY(contains(refusal(folder.path()), "has no tokenizer.model"));
+    QVERIFY(contains(refusal(folder.path()), "has no tokenizer.json and no tokenizer.model"));
+    folder.write("tekken.json", "{}");
+    QVERIFY(contains(refusal(folder.path()), "has tekken.json but none of"));
     folder.write("tokenizer.json", "{}");
-    QVERIFY(contains(refusal(folder.path()), "tokenizer.json but no tokenizer.model"));
-    QVERIFY(contains(refusal(folder.path("tokenizer.json")), "not supported yet"));
+    QVERIFY(contains(refusal(folder.path()), "tokenizer.json: model is missing"));
     QVERIFY(contains(refusal(folder.path("absent.model")), "absent.model"));
 }
 
