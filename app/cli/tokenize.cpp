@@ -29,6 +29,8 @@ Status printIds(const Tokenizer& tokenizer, std::string_view text, bool specials
     if (specials && tokenizer.addsBos() && tokenizer.bos() >= 0)
         ids.push_back(tokenizer.bos());
     MR_TRY(tokenizer.encode(text, ids));
+    if (specials && tokenizer.addsEos() && tokenizer.eos() >= 0)
+        ids.push_back(tokenizer.eos());
     printLine(nlohmann::json{{"ids", ids}}.dump());
     return {};
 }
@@ -71,7 +73,7 @@ void addTokenize(CLI::App& app, Action& action)
     command->add_option("--text-file", options->textFile, "A file, or - for standard input")
         ->excludes(text);
     command->add_flag("--lines", options->lines, "One input per line");
-    command->add_flag("--no-special", options->noSpecial, "Without BOS");
+    command->add_flag("--no-special", options->noSpecial, "Without BOS and EOS");
     command->add_flag("--json", options->json, "The output is JSON in any case");
     command->callback([options, &action] {
         action = [options] {

@@ -1,14 +1,14 @@
+#include "core/data/sentencepiece_tokenizer.h"
+
 #include "core/base/file.h"
 #include "core/data/spm_model.h"
-#include "core/data/tokenizer.h"
+#include "core/data/tokenizer_habits.h"
 
 #include <sentencepiece_processor.h>
 
 #include <algorithm>
 #include <exception>
 #include <map>
-#include <nlohmann/json.hpp>
-#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -16,120 +16,11 @@ namespace mr {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
-
 constexpr std::uint64_t kMaxModelBytes = std::uint64_t{256} << 20; // the largest published: 5 MB
-constexpr std::uint64_t kMaxConfigBytes = std::uint64_t{64} << 20;
 // Pieces of text this long are cheap for the library's heap of merges; one long string is slower.
 constexpr std::size_t kChunkBytes = std::size_t{1} << 14;
 // The library counts positions in int.
 constexpr std::size_t kMaxUncutBytes = std::size_t{1} << 30;
-constexpr std::int64_t kMaxAddedId = std::int64_t{1} << 24;
-
-Status bad(const fs::path& path, const std::string& message)
-{
-    return Status::error(ErrorKind::InvalidArgument, path.string() + ": " + message);
-}
-
-struct AddedToken {
-    std::string text;
-    bool special = true;
-};
-
-struct Habits {
-    std::optional<bool> addBos;
-    std::optional<bool> addEos;
-    std::string bosText; // empty: what the model file says
-    std::string eosText;
-    std::map<TokenId, AddedToken> added; // above the model file's own ids, or the same
-};
-
-std::string tokenText(const json& value)
-{
-    if (value.is_string())
-        return value.get<std::string>();
-    if (value.is_object() && value.contains("content") && value["content"].is_string())
-        return value["content"].get<std::string>();
-    return {};
-}
-
-Status addToken(const fs::path& file, std::int64_t id, AddedToken token, Habits& habits)
-{
-    if (id < 0 || id > kMaxAddedId)
-        return bad(file, "added token \"" + token.text + "\" has the id " + std::to_string(id));
-    habits.added[static_cast<TokenId>(id)] = std::move(token);
-    return {};
-}
-
-Result<json> readObject(const fs::path& file)
-{
-    Result<std::string> text = readWholeFile(file, kMaxConfigBytes);
-    if (!text.ok())
-        return text.status();
-    json parsed = json::parse(text.value(), nullptr, false);
-    if (!parsed.is_object())
-        return bad(file, "not a JSON object");
-    return parsed;
-}
-
-Status readBool(
-    const fs::path& file, const json& object, const char* name, std::optional<bool>& out)
-{
-    const auto found = object.find(name);
-    if (found == object.end() || found->is_null())
-        return {};
-    if (!found->is_boolean())
-        return bad(file, std::string(name) + " must be true or false");
-    out = found->get<bool>();
-    return {};
-}
-
-Status readAddedDecoder(const fs::path& file, const json& object, Habits& habits)
-{
-    const auto decoder = object.find("added_tokens_decoder");
-    if (decoder == object.end() || !decoder->is_object())
-        return {};
-    for (const auto& [key, value] : decoder->items()) {
-        const bool digits =
-            !key.empty() && key.size() < 10 &&
-            std::all_of(key.begin(), key.end(), [](char c) { return c >= '0' && c <= '9'; });
-        if (!digits)
-            return bad(file, "added_tokens_decoder has the key \"" + key + "\", not an id");
-        const bool special =
-            !value.is_object() || !value.contains("special") || value["special"] != json(false);
-        MR_TRY(addToken(file, std::stoll(key), {tokenText(value), special}, habits));
-    }
-    return {};
-}
-
-// tokenizer_config.json and added_tokens.json; both may be absent.
-Result<Habits> readHabits(const fs::path& folder)
-{
-    Habits habits;
-    std::error_code ignored;
-    if (const fs::path file = folder / "added_tokens.json"; fs::exists(file, ignored)) {
-        Result<json> object = readObject(file);
-        if (!object.ok())
-            return object.status();
-        for (const auto& [text, id] : object.value().items()) {
-            if (!id.is_number_integer())
-                return bad(file, "\"" + text + "\" has no integer id");
-            MR_TRY(addToken(file, id.get<std::int64_t>(), {text, true}, habits));
-        }
-    }
-    const fs::path file = folder / "tokenizer_config.json";
-    if (!fs::exists(file, ignored))
-        return habits;
-    Result<json> object = readObject(file);
-    if (!object.ok())
-        return object.status();
-    MR_TRY(readBool(file, object.value(), "add_bos_token", habits.addBos));
-    MR_TRY(readBool(file, object.value(), "add_eos_token", habits.addEos));
-    habits.bosText = tokenText(object.value().value("bos_token", json()));
-    habits.eosText = tokenText(object.value().value("eos_token", json()));
-    MR_TRY(readAddedDecoder(file, object.value(), habits));
-    return habits;
-}
 
 using Processor = sentencepiece::SentencePieceProcessor;
 
@@ -149,18 +40,18 @@ Status load(Processor& processor, std::string_view bytes)
 class SentencePieceTokenizer final : public Tokenizer
 {
 public:
-    Status open(const fs::path& file, std::string_view bytes, Habits habits)
+    Status open(const fs::path& file, std::string_view bytes, TokenizerHabits habits)
     {
         Result<SpmModel> model = readSpmModel(bytes);
         if (!model.ok())
-            return bad(file, model.status().message());
+            return badTokenizer(file, model.status().message());
         m_model = model.value();
         Status loaded = load(m_processor, bytes);
         if (loaded.ok())
             loaded = load(m_continuation,
                 m_model.addDummyPrefix ? withoutDummyPrefix(bytes) : std::string(bytes));
         if (!loaded.ok())
-            return bad(file, "SentencePiece cannot use it: " + loaded.message());
+            return badTokenizer(file, "SentencePiece cannot use it: " + loaded.message());
         m_vocabulary = m_processor.GetPieceSize();
         return applyHabits(file, std::move(habits));
     }
@@ -173,19 +64,30 @@ public:
     bool addsEos() const noexcept override { return m_addsEos; }
 
     Status encode(std::string_view text, std::vector<TokenId>& out) const override;
+    Status encodeParts(std::span<const TextPart> parts, std::vector<TokenId>& ids,
+        std::vector<std::size_t>& ends) const override;
     Result<std::string> decode(std::span<const TokenId> ids) const override;
     std::string piece(TokenId id) const override;
 
 private:
-    Status applyHabits(const fs::path& file, Habits&& habits);
+    Status applyHabits(const fs::path& file, TokenizerHabits&& habits);
     Status findSpecial(const fs::path& file, const char* name, const std::string& text,
         TokenId fallback, TokenId& out) const;
+    // The ids of a text and, if `ends` is given, where each ends; controls are looked for in
+    // `controls` only.
+    Status encodeCut(std::string_view text, const ControlRanges& controls,
+        std::vector<TokenId>& out, std::vector<std::size_t>* ends) const;
+    Status encodeRun(std::string_view text, bool first, std::vector<TokenId>& out) const;
+    Status encodeRunWithEnds(std::string_view text, bool first, std::size_t base,
+        std::vector<TokenId>& out, std::vector<std::size_t>& ends) const;
     Status decodeRun(const std::vector<int>& ids, bool first, std::string& out) const;
 
     SpmModel m_model;
     Processor m_processor;
     Processor m_continuation; // the same model for text that is not at the start: no dummy prefix
     std::map<TokenId, AddedToken> m_added; // ids from GetPieceSize() on
+    AddedTokens m_cut;                     // cut out of a text before the library sees it
+    bool m_prefixEach = true; // the dummy prefix begins every run between cuts, not only the first
     std::int64_t m_vocabulary = 0;
     TokenId m_bos = -1;
     TokenId m_eos = -1;
@@ -210,20 +112,26 @@ Status SentencePieceTokenizer::findSpecial(const fs::path& file, const char* nam
             return {};
         }
     }
-    return bad(file.parent_path() / "tokenizer_config.json",
+    return badTokenizer(file.parent_path() / "tokenizer_config.json",
         std::string(name) + " \"" + text + "\" is neither in " + file.filename().string() +
             " nor among the added tokens");
 }
 
-Status SentencePieceTokenizer::applyHabits(const fs::path& file, Habits&& habits)
+Status SentencePieceTokenizer::applyHabits(const fs::path& file, TokenizerHabits&& habits)
 {
     const TokenId own = m_processor.GetPieceSize();
+    for (TokenId id = 0; id < own; ++id)
+        if (m_processor.IsControl(id))
+            m_cut.add({id, m_processor.IdToPiece(id)}, m_processor.IdToPiece(id));
     for (auto& [id, token] : habits.added) {
+        if (id >= own || token.special)
+            m_cut.add(token, token.text);
         if (id < own)
             continue; // a second name for a piece of the model file
         m_vocabulary = std::max<std::int64_t>(m_vocabulary, std::int64_t{id} + 1);
         m_added.emplace(id, std::move(token));
     }
+    m_prefixEach = habits.legacy.value_or(true);
     MR_TRY(findSpecial(file, "bos_token", habits.bosText, m_processor.bos_id(), m_bos));
     MR_TRY(findSpecial(file, "eos_token", habits.eosText, m_processor.eos_id(), m_eos));
     m_addsBos = habits.addBos.value_or(true) && m_bos >= 0;
@@ -245,28 +153,98 @@ std::size_t chunkBytes(std::string_view text)
     return text.size();
 }
 
-Status SentencePieceTokenizer::encode(std::string_view text, std::vector<TokenId>& out) const
+Status tooLong(std::size_t bytes)
+{
+    return Status::error(ErrorKind::InvalidArgument,
+        "a text of " + std::to_string(bytes) +
+            " bytes cannot be encoded in one piece; split it into documents of at most 1 GiB "
+            "(--split)");
+}
+
+Status cannotEncode(const sentencepiece::util::Status& status)
+{
+    return Status::error(
+        ErrorKind::Internal, std::string("SentencePiece cannot encode: ") + status.error_message());
+}
+
+Status SentencePieceTokenizer::encodeRun(
+    std::string_view text, bool first, std::vector<TokenId>& out) const
 {
     std::vector<int> ids;
-    for (bool first = true; !text.empty(); first = false) {
+    for (bool begins = true; !text.empty(); begins = first = false) {
         const std::string_view chunk =
             m_model.linesAreIndependent() ? text.substr(0, chunkBytes(text)) : text;
         text.remove_prefix(chunk.size());
         if (chunk.size() > kMaxUncutBytes)
-            return Status::error(ErrorKind::InvalidArgument,
-                "a text of " + std::to_string(chunk.size()) +
-                    " bytes cannot be encoded in one piece; split it into documents of at most 1 "
-                    "GiB (--split)");
+            return tooLong(chunk.size());
         const auto status = (first ? m_processor : m_continuation).Encode(chunk, &ids);
         if (!status.ok())
-            return Status::error(ErrorKind::Internal,
-                std::string("SentencePiece cannot encode: ") + status.error_message());
+            return cannotEncode(status);
         // Without byte fallback neighbouring unknown characters are one token, also across a cut.
-        const bool joined = !first && !m_model.byteFallback && !ids.empty() && !out.empty() &&
+        const bool joined = !begins && !m_model.byteFallback && !ids.empty() && !out.empty() &&
                             ids.front() == m_processor.unk_id() && out.back() == ids.front();
         out.insert(out.end(), ids.begin() + (joined ? 1 : 0), ids.end());
     }
     return {};
+}
+
+// The library leaves the span of a token empty that stands for no byte (the dummy prefix) or for
+// part of a character (byte fallback): it ends with the next one.
+Status SentencePieceTokenizer::encodeRunWithEnds(std::string_view text, bool first,
+    std::size_t base, std::vector<TokenId>& out, std::vector<std::size_t>& ends) const
+{
+    if (text.size() > kMaxUncutBytes)
+        return tooLong(text.size());
+    sentencepiece::ImmutableSentencePieceText spans;
+    const auto status = (first ? m_processor : m_continuation).Encode(text, spans.mutable_proto());
+    if (!status.ok())
+        return cannotEncode(status);
+    const std::size_t begin = out.size();
+    for (std::size_t i = 0; i < spans.pieces_size(); ++i) {
+        const auto piece = spans.pieces(static_cast<int>(i));
+        out.push_back(static_cast<TokenId>(piece.id()));
+        ends.push_back(base + piece.end());
+    }
+    for (std::size_t i = out.size() - begin; i-- > 1;) {
+        const auto piece = spans.pieces(static_cast<int>(i) - 1);
+        std::size_t& end = ends[ends.size() - (out.size() - begin) + i - 1];
+        if (piece.begin() == piece.end())
+            end = *(&end + 1);
+    }
+    return {};
+}
+
+Status SentencePieceTokenizer::encodeCut(std::string_view text, const ControlRanges& controls,
+    std::vector<TokenId>& out, std::vector<std::size_t>* ends) const
+{
+    AddedTokens::Match match;
+    for (std::size_t at = 0; at < text.size(); at = match.end) {
+        const bool found = m_cut.find(text, at, controls, {}, match);
+        if (!found)
+            match = {text.size(), text.size(), nullptr};
+        const std::string_view run = text.substr(at, match.begin - at);
+        const bool first = at == 0 || m_prefixEach;
+        if (!run.empty())
+            MR_TRY(ends == nullptr ? encodeRun(run, first, out)
+                                   : encodeRunWithEnds(run, first, at, out, *ends));
+        if (found)
+            out.push_back(match.token->id);
+        if (found && ends != nullptr)
+            ends->push_back(match.end);
+    }
+    return {};
+}
+
+Status SentencePieceTokenizer::encode(std::string_view text, std::vector<TokenId>& out) const
+{
+    return encodeCut(text, {}, out, nullptr);
+}
+
+Status SentencePieceTokenizer::encodeParts(std::span<const TextPart> parts,
+    std::vector<TokenId>& ids, std::vector<std::size_t>& ends) const
+{
+    const JoinedParts joined(parts);
+    return encodeCut(joined.text, joined.controls, ids, &ends);
 }
 
 Status SentencePieceTokenizer::decodeRun(
@@ -317,53 +295,20 @@ std::string SentencePieceTokenizer::piece(TokenId id) const
     return added == m_added.end() ? "<id " + std::to_string(id) + ">" : added->second.text;
 }
 
-// The tokenizer file in a folder, or a sentence that says what is there instead.
-Result<fs::path> modelFile(const fs::path& path)
-{
-    std::error_code ignored;
-    if (!fs::is_directory(path, ignored)) {
-        if (path.extension() == ".json")
-            return bad(path, "tokenizer.json files are not supported yet; a SentencePiece "
-                             "tokenizer.model is needed");
-        return path;
-    }
-    if (fs::path file = path / "tokenizer.model"; fs::exists(file, ignored))
-        return file;
-    for (const char* other : {"tokenizer.json", "tekken.json", "vocab.json"})
-        if (fs::exists(path / other, ignored))
-            return bad(path, std::string("has ") + other +
-                                 " but no tokenizer.model; only SentencePiece tokenizers are "
-                                 "supported yet");
-    return bad(path, "has no tokenizer.model, so its text cannot be turned into tokens; put the "
-                     "model's tokenizer file into the folder");
-}
-
-Status checkBytes(const fs::path& file, std::string_view bytes)
-{
-    if (bytes.empty())
-        return bad(file, "is empty");
-    if (bytes.starts_with("version https://git-lfs"))
-        return bad(file, "is a git-lfs pointer, not the file itself; run \"git lfs pull\" in the "
-                         "folder, or download the file again");
-    return {};
-}
-
 } // namespace
 
-Result<std::unique_ptr<Tokenizer>> Tokenizer::open(const fs::path& path)
+Result<std::unique_ptr<Tokenizer>> openSentencePiece(const fs::path& file)
 {
-    Result<fs::path> file = modelFile(path);
-    if (!file.ok())
-        return file.status();
-    Result<std::string> bytes = readWholeFile(file.value(), kMaxModelBytes);
+    Result<std::string> bytes = readWholeFile(file, kMaxModelBytes);
     if (!bytes.ok())
         return bytes.status();
-    MR_TRY(checkBytes(file.value(), bytes.value()));
-    Result<Habits> habits = readHabits(file.value().parent_path());
+    if (bytes.value().empty())
+        return badTokenizer(file, "is empty");
+    Result<TokenizerHabits> habits = readTokenizerHabits(file.parent_path());
     if (!habits.ok())
         return habits.status();
     auto tokenizer = std::make_unique<SentencePieceTokenizer>();
-    MR_TRY(tokenizer->open(file.value(), bytes.value(), std::move(habits).value()));
+    MR_TRY(tokenizer->open(file, bytes.value(), std::move(habits).value()));
     return std::unique_ptr<Tokenizer>(std::move(tokenizer));
 }
 

@@ -1,4 +1,5 @@
-// Tokenizer: text to ids and back. One implementation per family; SentencePiece here.
+// Tokenizer: text to ids and back. Two implementations: SentencePiece's files through its library,
+// and BPE of our own for tokenizer.json and GPT-2's vocab.json with merges.txt.
 //
 // Text never turns into control tokens: "</s>" in a document is four or so ordinary pieces.
 //
@@ -21,17 +22,25 @@ namespace mr {
 
 using TokenId = std::int32_t;
 
+// A part of a text. Control tokens ("<|im_end|>", "<s>") are found only in parts that say so:
+// a chat template's own words, never what a person wrote.
+struct TextPart {
+    std::string_view text;
+    bool controls = false;
+};
+
 class Tokenizer
 {
 public:
     // `path`: a model folder, or a tokenizer file. BOS and EOS habits come from
-    // tokenizer_config.json (add_bos_token, add_eos_token) where it exists; without it BOS is
-    // added and EOS is not, as Llama's tokenizer does.
+    // tokenizer_config.json (add_bos_token, add_eos_token) where it exists; without it a
+    // SentencePiece model adds BOS and not EOS, as Llama's tokenizer does. The post-processor of a
+    // tokenizer.json comes before tokenizer_config.json, as upstream.
     static Result<std::unique_ptr<Tokenizer>> open(const std::filesystem::path& path);
 
     virtual ~Tokenizer() = default;
 
-    virtual std::string_view kind() const noexcept = 0; // "sentencepiece"
+    virtual std::string_view kind() const noexcept = 0; // "sentencepiece", "bpe"
     virtual std::int64_t vocabulary() const noexcept = 0;
     virtual TokenId bos() const noexcept = 0; // -1: none
     virtual TokenId eos() const noexcept = 0; // -1: none
@@ -43,6 +52,14 @@ public:
     // Appends the ids of `text`, without BOS or EOS. Equal to encoding the text whole, however
     // long it is (long text is cut at line ends where that is provably the same).
     virtual Status encode(std::string_view text, std::vector<TokenId>& out) const = 0;
+
+    // Appends the ids of the parts joined: control tokens are cut out first, what lies between two
+    // of them is encoded as one text. A control token counts only if all its bytes lie in parts
+    // with controls; added tokens that are not special count in all text, here and in encode().
+    // `ends`: for each id appended, the offset in the joined text behind its last byte; it never
+    // falls, and a token that stands for no byte of its own ends with the one after it.
+    virtual Status encodeParts(std::span<const TextPart> parts, std::vector<TokenId>& ids,
+        std::vector<std::size_t>& ends) const = 0;
 
     // Control tokens are left out; ids outside the vocabulary are InvalidArgument.
     virtual Result<std::string> decode(std::span<const TokenId> ids) const = 0;

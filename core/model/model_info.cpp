@@ -32,20 +32,21 @@ bool isPointer(const fs::path& path)
 // Which files lie there; whether the tokenizer can be read is known when it is opened.
 void lookForTokenizer(const fs::path& folder, ModelInfo& info)
 {
+    constexpr std::array<std::array<std::string_view, 2>, 3> kKinds = {
+        {{"tokenizer.json", "bpe"}, {"tokenizer.model", "sentencepiece"}, {"vocab.json", "bpe"}}};
     std::error_code error;
-    const fs::path file = folder / "tokenizer.model";
-    if (fs::is_regular_file(file, error)) {
-        info.tokenizerKind = "sentencepiece";
+    for (const auto& [name, kind] : kKinds) {
+        const fs::path file = folder / name;
+        if (!fs::is_regular_file(file, error))
+            continue;
+        info.tokenizerKind = kind;
         if (isPointer(file))
             info.problems.push_back(file.string() + ": git-lfs pointer: run `git lfs pull` in the "
                                                     "folder to fetch the file itself");
-    } else if (fs::exists(folder / "tokenizer.json", error)) {
-        info.tokenizerKind = "tokenizer.json";
-        info.problems.emplace_back(
-            "tokenizer.json is not supported yet; this model needs tokenizer.model");
-    } else {
-        info.problems.push_back(folder.string() + ": no tokenizer; tokenizer.model is missing");
+        return;
     }
+    info.problems.push_back(
+        folder.string() + ": no tokenizer; tokenizer.json or tokenizer.model is missing");
 }
 
 void describe(const ModelConfig& config, const ParamTable& table, ModelInfo& info)

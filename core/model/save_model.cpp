@@ -18,6 +18,10 @@ Status carryFiles(const fs::path& from, const fs::path& folder)
     std::error_code error;
     if (from.empty())
         return {};
+    if (from.filename() == "vocab.json") {
+        MR_TRY(copyWholeFile(from, folder / "vocab.json"));
+        return copyWholeFile(from.parent_path() / "merges.txt", folder / "merges.txt");
+    }
     if (fs::is_regular_file(from, error))
         return copyWholeFile(
             from, folder / (from.extension() == ".json" ? "tokenizer.json" : "tokenizer.model"));

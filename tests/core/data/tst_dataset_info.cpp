@@ -106,14 +106,14 @@ void TstDatasetInfo::aModelWithoutATokenizerIsAProblem()
     const DatasetInfo info =
         look(m_folder.write("m.jsonl", "{\"prompt\":\"a\",\"response\":\"b\"}\n"), empty.path());
     QCOMPARE(info.rows, 1);
-    QVERIFY(contains(info.problems.at(0), "has no tokenizer.model"));
+    QVERIFY(contains(info.problems.at(0), "has no tokenizer.json and no tokenizer.model"));
 }
 
 void TstDatasetInfo::filesThatAreNotThereAreAStatus()
 {
     DataSource source;
     source.path = m_folder.path("absent.jsonl");
-    const Result<DatasetInfo> info = inspectDataset(source, {}, 32, 3);
+    Result<DatasetInfo> info = inspectDataset(source, {}, 32, 3);
     QVERIFY(!info.ok());
     QVERIFY(contains(info.status().message(), "absent.jsonl"));
     QVERIFY(info.status().kind() == ErrorKind::Io);

@@ -41,7 +41,7 @@ std::vector<TokenId> ids(const Tokenizer& tokenizer, const std::string& text)
 
 std::string refusal(const std::string& path)
 {
-    const Result<std::unique_ptr<Tokenizer>> tokenizer = Tokenizer::open(path);
+    Result<std::unique_ptr<Tokenizer>> tokenizer = Tokenizer::open(path);
     return tokenizer.ok() ? std::string("it was accepted") : tokenizer.status().message();
 }
 
@@ -87,6 +87,9 @@ private slots:
     void decodingRefusesIdsOutsideTheVocabulary();
     void habitsComeFromTheConfig();
     void addedTokensGoOnTop();
+    void controlsAreFoundInTheirPartsOnly();
+    void endsOfPartsFollowTheText();
+    void prefixOfLaterRunsFollowsTheConfig();
     void brokenConfigsAreNamed();
     void foldersWithoutAModelSayWhatIsThere();
     void filesThatAreNoModelAreRefused();
@@ -227,7 +230,7 @@ void TstSentencepieceTokenizer::decodingRefusesIdsOutsideTheVocabulary()
     trainTokenizer(folder);
     const auto tokenizer = openOrFail(folder.path());
     for (const TokenId id : {-1, static_cast<TokenId>(tokenizer->vocabulary())}) {
-        const Result<std::string> text = tokenizer->decode(std::vector<TokenId>{id});
+        Result<std::string> text = tokenizer->decode(std::vector<TokenId>{id});
         QVERIFY(!text.ok());
         QVERIFY(contains(text.status().message(), std::to_string(id)));
         QVERIFY(!tokenizer->piece(id).empty());
@@ -270,8 +273,76 @@ void TstSentencepieceTokenizer::addedTokensGoOnTop()
     all.insert(all.end(), more.begin(), more.end());
     all.push_back(own);
     QCOMPARE(tokenizer->decode(all).value(), std::string("The miller<think> counts"));
-    for (const TokenId token : ids(*tokenizer, "<|end|><think>"))
+    for (const TokenId token : ids(*tokenizer, "<|end|>"))
         QVERIFY(token < own);
+    QCOMPARE(ids(*tokenizer, "<think>"), std::vector<TokenId>{own + 1}); // not special: ordinary
+}
+
+void TstSentencepieceTokenizer::controlsAreFoundInTheirPartsOnly()
+{
+    const Folder folder;
+    trainTokenizer(folder);
+    const auto tokenizer = openOrFail(folder.path());
+    const auto controls = [&](std::vector<TextPart> parts) {
+        std::vector<TokenId> got;
+        std::vector<std::size_t> ends;
+        if (!tokenizer->encodeParts(parts, got, ends).ok() || got.size() != ends.size())
+            qFatal("parts cannot be encoded");
+        return std::count_if(got.begin(), got.end(), [&](TokenId id) { return id <= 2; });
+    };
+
+    QCOMPARE(controls({{"<s>a</s>", true}}), 2);
+    QCOMPARE(controls({{"<s>a</s>", false}}), 0);
+    QCOMPARE(controls({{"<s>", true}, {"a </s> b", false}, {"</s>", true}}), 2);
+    QCOMPARE(controls({{"<", true}, {"s>", true}, {"a</", false}, {"s>", true}}), 1);
+    QCOMPARE(controls({{"<", false}, {"s>", true}, {"</s", true}, {">", false}}), 0);
+    QCOMPARE(controls({{"</s", false}, {"<s>", true}}), 1);
+}
+
+void TstSentencepieceTokenizer::endsOfPartsFollowTheText()
+{
+    const Folder folder;
+    trainTokenizer(folder);
+    const auto tokenizer = openOrFail(folder.path());
+    const std::string text = "The miller \xE7\xB2\x89 counts";
+    const std::vector<TextPart> parts = {{"<s>", true}, {text, false}, {"</s>", true}};
+    std::vector<TokenId> got;
+    std::vector<std::size_t> ends;
+
+    QVERIFY(tokenizer->encodeParts(parts, got, ends).ok());
+
+    QCOMPARE(ends.size(), got.size());
+    QVERIFY(std::is_sorted(ends.begin(), ends.end()));
+    QCOMPARE(ends.front(), 3U);
+    QCOMPARE(*(ends.end() - 2), 3 + text.size());
+    QCOMPARE(ends.back(), 7 + text.size());
+    QVERIFY(ends.at(1) > 3); // the prefix belongs to what follows
+    const std::size_t character = 3 + text.find('\xE7') + 3;
+    QCOMPARE(std::count(ends.begin(), ends.end(), character), 3); // its three bytes
+    std::vector<TokenId> whole{tokenizer->bos()};
+    QVERIFY(tokenizer->encode(text, whole).ok());
+    whole.push_back(tokenizer->eos());
+    QCOMPARE(got, whole);
+}
+
+void TstSentencepieceTokenizer::prefixOfLaterRunsFollowsTheConfig()
+{
+    const Folder folder;
+    trainTokenizer(folder);
+    const auto second = [&](const char* config) {
+        folder.write("tokenizer_config.json", config);
+        const auto tokenizer = openOrFail(folder.path());
+        std::vector<TokenId> got;
+        std::vector<std::size_t> ends;
+        const std::vector<TextPart> parts = {{"<s>The miller", true}};
+        if (!tokenizer->encodeParts(parts, got, ends).ok())
+            qFatal("parts cannot be encoded");
+        return tokenizer->piece(got.at(1));
+    };
+
+    QVERIFY(second("{}").starts_with("\xE2\x96\x81"));
+    QVERIFY(second(R"({"legacy": true})").starts_with("\xE2\x96\x81"));
+    QVERIFY(second(R"({"legacy": false})").starts_with("T"));
 }
 
 void TstSentencepieceTokenizer::brokenConfigsAreNamed()
@@ -290,10 +361,11 @@ void TstSentencepieceTokenizer::brokenConfigsAreNamed()
 void TstSentencepieceTokenizer::foldersWithoutAModelSayWhatIsThere()
 {
     const Folder folder;
-    QVERIFY(contains(refusal(folder.path()), "has no tokenizer.model"));
+    QVERIFY(contains(refusal(folder.path()), "has no tokenizer.json and no tokenizer.model"));
+    folder.write("tekken.json", "{}");
+    QVERIFY(contains(refusal(folder.path()), "has tekken.json but none of"));
     folder.write("tokenizer.json", "{}");
-    QVERIFY(contains(refusal(folder.path()), "tokenizer.json but no tokenizer.model"));
-    QVERIFY(contains(refusal(folder.path("tokenizer.json")), "not supported yet"));
+    QVERIFY(contains(refusal(folder.path()), "tokenizer.json: model is missing"));
     QVERIFY(contains(refusal(folder.path("absent.model")), "absent.model"));
 }
 

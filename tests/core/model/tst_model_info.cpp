@@ -78,8 +78,9 @@ private slots:
         QVERIFY(has(f.problems(), "git lfs pull"));
         std::filesystem::remove(f.path / "tokenizer.model");
         QVERIFY(has(f.problems(), "no tokenizer"));
-        put(f.path / "tokenizer.json", "{}");
-        QVERIFY(has(f.problems(), "tokenizer.json is not supported yet"));
+        put(f.path / "tokenizer.json", "version https://git-lfs.github.com/spec/v1\n");
+        QVERIFY(has(f.problems(), "git lfs pull"));
+        QCOMPARE(f.inspect().value().tokenizerKind, std::string("bpe"));
     }
 
     void problemsOfWeightsAndConfigAreShownTogetherWithTheRest()

@@ -1,0 +1,129 @@
+#include "core/data/pre_tokenizer.h"
+
+#include "core/data/unicode_text.h"
+
+namespace mr {
+
+struct PreTokenizer::Job {
+    bool tracked;
+    Buffer& buffer;
+    WordSink& sink;
+};
+
+PreTokenizer::Buffer::Buffer(const PreTokenizer& owner)
+    : m_stages(owner.m_stages.size())
+{
+    for (std::size_t i = 0; i < m_stages.size(); ++i)
+        if (owner.m_stages[i].regex)
+            m_stages[i].matcher.emplace(*owner.m_stages[i].regex);
+}
+
+Status PreTokenizer::split(
+    const TextPiece& piece, bool tracked, Buffer& buffer, WordSink& sink) const
+{
+    Job job{tracked, buffer, sink};
+    return run(0, piece, job);
+}
+
+Status PreTokenizer::run(std::size_t stage, TextPiece piece, Job& job) const
+{
+    if (piece.text.empty())
+        return {};
+    if (stage == m_stages.size())
+        return job.sink.word(piece);
+    const Stage& what = m_stages[stage];
+    if (!what.replacement.empty() || !what.prefixText.empty())
+        piece = change(what, piece, job.tracked, job.buffer.m_stages[stage].text);
+    return what.regex ? cut(stage, piece, job) : run(stage + 1, piece, job);
+}
+
+TextPiece PreTokenizer::change(
+    const Stage& stage, const TextPiece& piece, bool tracked, ChangedText& to)
+{
+    const std::string_view text = piece.text;
+    const bool prefixed = stage.prefix == Prefix::Always ||
+                          (stage.prefix == Prefix::First && piece.origin.at(0) == 0);
+    const bool there =
+        text.starts_with(stage.prefixText) || (!stage.replacement.empty() && text.starts_with(' '));
+    const bool replaces = !stage.replacement.empty() && text.find(' ') != std::string_view::npos;
+    if ((!prefixed || there) && !replaces)
+        return piece;
+    TextChanger out(piece.origin, tracked, to);
+    if (prefixed && !there)
+        out.put(stage.prefixText, characterAt(text, 0).bytes); // goes with the first character
+    std::size_t at = 0;
+    while (replaces) {
+        const std::size_t space = text.find(' ', at);
+        if (space == std::string_view::npos)
+            break;
+        out.copy(text, at, space);
+        out.put(stage.replacement, space + 1);
+        at = space + 1;
+    }
+    out.copy(text, at, text.size());
+    return {to.text, to.origin(piece.origin)};
+}
+
+Status PreTokenizer::cut(std::size_t stage, const TextPiece& piece, Job& job) const
+{
+    RegexMatcher& matcher = *job.buffer.m_stages[stage].matcher;
+    const bool invert = m_stages[stage].invert;
+    Pending pending;
+    std::size_t at = 0;
+    while (at < piece.text.size()) {
+        TextRange match;
+        Result<bool> found = matcher.next(piece.text, at, match);
+        if (!found.ok())
+            return found.status();
+        if (!found.value())
+            break;
+        if (match.begin > at)
+            MR_TRY(take(stage, piece, {at, match.begin}, invert, pending, job));
+        MR_TRY(take(stage, piece, match, !invert, pending, job));
+        at = match.end;
+    }
+    if (at < piece.text.size())
+        MR_TRY(take(stage, piece, {at, piece.text.size()}, invert, pending, job));
+    return flush(stage, piece, pending, job);
+}
+
+Status PreTokenizer::take(std::size_t stage, const TextPiece& piece, TextRange range, bool match,
+    Pending& pending, Job& job) const
+{
+    const Behaviour behaviour = m_stages[stage].behaviour;
+    const bool after = pending.lastMatched;
+    pending.lastMatched = match;
+    if (behaviour == Behaviour::Removed && match)
+        return {};
+    const bool joins =
+        pending.held && ((behaviour == Behaviour::MergedWithPrevious && match && !after) ||
+                            (behaviour == Behaviour::MergedWithNext && !match && pending.match) ||
+                            (behaviour == Behaviour::Contiguous && match == after));
+    if (joins) {
+        pending.range.end = range.end;
+        pending.match = false;
+        return {};
+    }
+    MR_TRY(flush(stage, piece, pending, job));
+    pending.range = range;
+    pending.held = true;
+    pending.match = match;
+    return {};
+}
+
+Status PreTokenizer::flush(
+    std::size_t stage, const TextPiece& piece, Pending& pending, Job& job) const
+{
+    if (!pending.held)
+        return {};
+    pending.held = false;
+    const auto [begin, end] = pending.range;
+    Origin origin = piece.origin;
+    if (origin.ends != nullptr && begin > 0)
+        origin = {origin.ends + begin, origin.at(begin)};
+    else
+        origin.base += origin.ends == nullptr ? begin : 0;
+    return run(stage + 1, {piece.text.substr(begin, end - begin), origin}, job);
+}
+
+} // namespace mr

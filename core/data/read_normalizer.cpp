@@ -1,0 +1,82 @@
+// TextNormalizer from its JSON.
+
+#include "core/data/text_normalizer.h"
+
+#include <utf8proc.h>
+
+#include <utility>
+
+namespace mr {
+
+Result<TextNormalizer> TextNormalizer::read(const JsonNode& node)
+{
+    TextNormalizer out;
+    MR_TRY(out.readInto(node, 0));
+    return out;
+}
+
+Result<std::string> readPattern(const JsonNode& node)
+{
+    std::string text;
+    if (!node.has("pattern") || !node.at("pattern").value().is_object())
+        return node.fail("pattern must be {\"String\": ...} or {\"Regex\": ...}");
+    const JsonNode pattern = node.at("pattern");
+    MR_TRY(pattern.read("Regex", text));
+    if (pattern.has("Regex"))
+        return text;
+    MR_TRY(pattern.require("String", text));
+    if (text.empty())
+        return pattern.fail("String is empty");
+    return escapeRegex(text);
+}
+
+Status TextNormalizer::readInto(const JsonNode& node, int depth)
+{
+    constexpr int kCompose = UTF8PROC_STABLE | UTF8PROC_COMPOSE;
+    constexpr int kDecompose = UTF8PROC_STABLE | UTF8PROC_DECOMPOSE;
+    constexpr std::pair<const char*, int> kForms[] = {{"NFC", kCompose}, {"NFD", kDecompose},
+        {"NFKC", kCompose | UTF8PROC_COMPAT}, {"NFKD", kDecompose | UTF8PROC_COMPAT}};
+    std::string type;
+    MR_TRY(node.require("type", type));
+    for (const auto& [name, options] : kForms)
+        if (type == name)
+            return m_steps.emplace_back(makeForm(options)), Status();
+    if (type == "Sequence") {
+        std::vector<JsonNode> parts;
+        MR_TRY(node.elements("normalizers", parts));
+        if (depth == kMaxSequenceDepth)
+            return node.fail("Sequence within Sequence too often");
+        for (const JsonNode& part : parts)
+            MR_TRY(readInto(part, depth + 1));
+        return {};
+    }
+    if (type == "Lowercase")
+        return m_steps.emplace_back(Lowercase{}), Status();
+    if (type == "StripAccents")
+        return m_steps.emplace_back(StripAccents{}), Status();
+    if (type == "Strip") {
+        Strip strip;
+        MR_TRY(node.read("strip_left", strip.left));
+        MR_TRY(node.read("strip_right", strip.right));
+        return m_steps.emplace_back(strip), Status();
+    }
+    if (type == "Prepend") {
+        Prepend prepend;
+        MR_TRY(node.require("prepend", prepend.text));
+        return m_steps.emplace_back(std::move(prepend)), Status();
+    }
+    if (type != "Replace")
+        return node.fail("type \"" + type + "\" is not supported");
+    Result<std::string> pattern = readPattern(node);
+    if (!pattern.ok())
+        return pattern.status();
+    Replace replace;
+    MR_TRY(node.require("content", replace.with));
+    Result<TextRegex> regex = TextRegex::compile(pattern.value());
+    if (!regex.ok())
+        return node.fail(regex.status().message());
+    replace.regex = std::move(regex).value();
+    return m_steps.emplace_back(std::move(replace)), Status();
+}
+
+} // namespace mr

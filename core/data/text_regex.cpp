@@ -1,0 +1,108 @@
+#include "core/data/text_regex.h"
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <new>
+
+namespace mr {
+namespace {
+
+constexpr std::size_t kMaxPatternBytes = 64 << 10;
+// Steps from one place: going back over white space takes some per byte, a harmful expression grows
+// with a power of them.
+constexpr std::size_t kMatchSteps = 1'000'000;
+constexpr std::size_t kMatchStepsPerByte = 16;
+constexpr std::size_t kStackBytes = 32 << 10;
+constexpr std::size_t kMaxStackBytes = 8 << 20;
+
+std::string pcreMessage(int code)
+{
+    std::array<PCRE2_UCHAR, 256> text{};
+    pcre2_get_error_message(code, text.data(), text.size());
+    return reinterpret_cast<const char*>(text.data());
+}
+
+template <typename T>
+T* orThrow(T* made)
+{
+    if (made == nullptr)
+        throw std::bad_alloc();
+    return made;
+}
+
+} // namespace
+
+void TextRegex::FreeCode::operator()(pcre2_code* code) const noexcept
+{
+    pcre2_code_free(code);
+}
+
+Result<TextRegex> TextRegex::compile(std::string_view pattern)
+{
+    if (pattern.size() > kMaxPatternBytes)
+        return Status::error(ErrorKind::InvalidArgument,
+            "an expression of " + std::to_string(pattern.size()) + " bytes");
+    Result<std::string> ours = translateRegex(pattern);
+    if (!ours.ok())
+        return ours.status();
+    int code = 0;
+    PCRE2_SIZE at = 0;
+    TextRegex out;
+    out.m_pattern = pattern;
+    out.m_code.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(ours.value().data()),
+        ours.value().size(), PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C,
+        &code, &at, nullptr));
+    if (!out.m_code)
+        return Status::error(ErrorKind::InvalidArgument,
+            "the expression \"" + out.m_pattern + "\" cannot be used: " + pcreMessage(code));
+    pcre2_jit_compile(out.m_code.get(), PCRE2_JIT_COMPLETE); // without it: the same, slower
+    return out;
+}
+
+void RegexMatcher::Free::operator()(pcre2_match_context* context) const noexcept
+{
+    pcre2_match_context_free(context);
+}
+
+void RegexMatcher::Free::operator()(pcre2_match_data* data) const noexcept
+{
+    pcre2_match_data_free(data);
+}
+
+void RegexMatcher::Free::operator()(pcre2_jit_stack* stack) const noexcept
+{
+    pcre2_jit_stack_free(stack);
+}
+
+RegexMatcher::RegexMatcher(const TextRegex& regex)
+    : m_regex(&regex)
+    , m_stack(orThrow(pcre2_jit_stack_create(kStackBytes, kMaxStackBytes, nullptr)))
+    , m_context(orThrow(pcre2_match_context_create(nullptr)))
+    , m_data(orThrow(pcre2_match_data_create(1, nullptr)))
+{
+    pcre2_jit_stack_assign(m_context.get(), nullptr, m_stack.get());
+}
+
+Result<bool> RegexMatcher::next(std::string_view text, std::size_t from, TextRange& out)
+{
+    const std::size_t steps = kMatchSteps + kMatchStepsPerByte * (text.size() - from);
+    pcre2_set_match_limit(
+        m_context.get(), static_cast<std::uint32_t>(std::min<std::size_t>(steps, UINT32_MAX)));
+    const int found = pcre2_match(m_regex->m_code.get(), reinterpret_cast<PCRE2_SPTR>(text.data()),
+        text.size(), from, PCRE2_NO_UTF_CHECK | PCRE2_NOTEMPTY, m_data.get(), m_context.get());
+    if (found == PCRE2_ERROR_NOMATCH)
+        return false;
+    if (found < 0)
+        return Status::error(ErrorKind::InvalidArgument,
+            "the expression \"" + m_regex->m_pattern + "\" gives up on this text at byte " +
+                std::to_string(from) + ": " + pcreMessage(found));
+    const PCRE2_SIZE* range = pcre2_get_ovector_pointer(m_data.get());
+    out = {range[0], range[1]};
+    return true;
+}
+
+} // namespace mr

@@ -1,0 +1,73 @@
+// TextRegex: the regular expressions of tokenizer.json, on PCRE2 with its compiler.
+//
+// The files are written for Oniguruma. What both read alike is passed on, what differs is spelled
+// out (\s, \w, scripts), and what is left is refused by name: a pattern that means something else
+// here would train on other tokens than the model knows.
+//
+// Threads    TextRegex: any number at once. RegexMatcher: one thread at a time.
+// Ownership  A matcher borrows its expression.
+// Errors     compile(): InvalidArgument with the pattern. next(): InvalidArgument when the
+//            expression needs too many steps on this text, so none hangs.
+// Units      Bytes.
+
+#pragma once
+
+#include <millrace/status.h>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+struct pcre2_real_code_8;
+struct pcre2_real_match_context_8;
+struct pcre2_real_match_data_8;
+struct pcre2_real_jit_stack_8;
+
+namespace mr {
+
+struct TextRange {
+    std::size_t begin = 0; // half-open
+    std::size_t end = 0;
+};
+
+// The same expression in PCRE2's words.
+Result<std::string> translateRegex(std::string_view pattern);
+// An expression that matches exactly this text.
+std::string escapeRegex(std::string_view literal);
+
+class TextRegex
+{
+public:
+    static Result<TextRegex> compile(std::string_view pattern);
+
+private:
+    friend class RegexMatcher;
+    struct FreeCode {
+        void operator()(pcre2_real_code_8* code) const noexcept;
+    };
+    std::unique_ptr<pcre2_real_code_8, FreeCode> m_code;
+    std::string m_pattern;
+};
+
+class RegexMatcher
+{
+public:
+    explicit RegexMatcher(const TextRegex& regex);
+
+    // The first match in text[from, end) that is not empty, or false. `text` is UTF-8.
+    Result<bool> next(std::string_view text, std::size_t from, TextRange& out);
+
+private:
+    struct Free {
+        void operator()(pcre2_real_match_context_8* context) const noexcept;
+        void operator()(pcre2_real_match_data_8* data) const noexcept;
+        void operator()(pcre2_real_jit_stack_8* stack) const noexcept;
+    };
+    const TextRegex* m_regex;
+    std::unique_ptr<pcre2_real_jit_stack_8, Free> m_stack;
+    std::unique_ptr<pcre2_real_match_context_8, Free> m_context;
+    std::unique_ptr<pcre2_real_match_data_8, Free> m_data;
+};
+
+} // namespace mr
