@@ -82,6 +82,9 @@ std::string modelWords(const RateSubject& subject)
     for (const std::int64_t number : {c.hidden, c.intermediate, c.heads, c.kvHeads, c.headDim,
              c.vocab, subject.seqLen, subject.microBatch})
         words += " " + std::to_string(number);
+    words += c.queryKeyNorm ? " normed heads" : "";
+    if (c.window > 0 && c.window < subject.seqLen)
+        words += " window " + std::to_string(c.window);
     return words + (c.tiedEmbedding ? " tied" : "") + (subject.standIn ? " stand-in" : "");
 }
 

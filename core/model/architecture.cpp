@@ -48,8 +48,8 @@ constexpr std::array<Kind, 6> kKinds = {{
     {"Mixtral", "mixtures of experts are not supported; take a dense model such as Mistral 7B"},
     {"GPT2", "learned positions and LayerNorm are not supported; take a model with rotary "
              "positions and RMSNorm"},
-    {"Gemma", "its soft-caps, embedding scale and norms are not supported yet; take a model of "
-              "a supported family"},
+    {"Gemma", "it needs soft-caps, a scale of embeddings and norms of its own; take a model of a "
+              "supported family"},
     {"ConditionalGeneration", "models of pictures and text are not supported; take the text "
                               "model they are built on"},
     {"SequenceClassification", "classifiers are not supported; take the causal language model"},
