@@ -391,7 +391,7 @@ def compare(data, program, count, seed):
     failed = 0
     rng = random.Random(seed)
     strings = varied(rng, count, newlines=False)
-    joined = ["".join(varied(rng, 200, newlines=True)) for _ in range(max(1, count // 4000))]
+    joined = ["".join(varied(rng, 200, newlines=True)) for _ in range(max(1, count // 20000))]
     with tempfile.TemporaryDirectory() as name:
         scratch = pathlib.Path(name)
         subjects = [(f, open_shared(f)) for f in sorted((data / "tokenizers/bpe").iterdir())]
