@@ -256,6 +256,7 @@ void TstChatFormat::badConversationsNameFileLineAndMessage()
 
     QVERIFY(says(row({message("user", "a"), message("narrator", "b")}), "\"narrator\""));
     QVERIFY(says(row({message("assistant", "a")}), "message 1"));
+    QVERIFY(says(row({message("system", "s"), message("assistant", "a")}), "message 2"));
     QVERIFY(says(row({message("user", "a")}), "no answer"));
     QVERIFY(says(row({message("user", "a"), message("system", "b"), message("assistant", "c")}),
         "message 2 of the conversation is a system message"));
