@@ -35,6 +35,7 @@ TokenSetOptions setOptions(const EvalOptions& options, std::int64_t seqLen)
     TokenSetOptions set;
     set.seqLen = seqLen;
     set.split = options.split;
+    set.modelFolder = options.model;
     set.perLine = options.perLine;
     set.overlapTarget = false;
     set.endOfDocument = false;

@@ -56,7 +56,8 @@ void SpecOptions::addModelAndData(CLI::App& command, bool needsData)
     if (needsData)
         data->required();
     command.add_option("--format", m_format, "auto, text, jsonl, json or csv");
-    command.add_option("--map", m_map, "Columns: prompt=question,response=answer or text=body");
+    command.add_option(
+        "--map", m_map, "Columns: prompt=question,response=answer, text=body or messages=chat");
     command.add_option("--split", m_spec.split, "Text files: cut into documents at this string");
     command.add_option("--eval-data", m_evalData, "Evaluation file; may be repeated");
     command.add_option("--hold-out", m_spec.holdOut,

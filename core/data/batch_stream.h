@@ -51,6 +51,7 @@ struct TokenSetOptions {
     bool firstBlockOnly = false; // text: a document longer than a block is cut, not continued
     std::string split{};         // text: cut a file into documents here; empty: a file is one
     bool perLine = false;        // text: every line is a document
+    std::string modelFolder{};   // whose chat template writes conversations
     bool overlapTarget = true;   // text blocks share one token with the next, so that each block
                                // trains seqLen targets; false: blocks of seqLen tokens, seqLen - 1
                                // targets (what a plain PyTorch loop over blocks does)

@@ -61,34 +61,47 @@ Result<ColumnMap> asked(const DataSource& source, const std::vector<ColumnFacts>
 {
     ColumnMap map;
     const std::map<std::string_view, std::string*> roles{{"prompt", &map.prompt},
-        {"response", &map.response}, {"text", &map.text}, {"input", &map.input}};
+        {"response", &map.response}, {"text", &map.text}, {"input", &map.input},
+        {"messages", &map.messages}, {"tools", &map.tools}, {"system", &map.system}};
     for (const auto& [role, column] : source.columns) {
         const auto found = roles.find(role);
         if (found == roles.end())
-            return bad(
-                source, "--map knows prompt, response, input and text, not \"" + role + "\"");
+            return bad(source,
+                "--map knows prompt, response, input, text, messages, tools and system, not \"" +
+                    role + "\"");
         if (!has(facts, column))
             return bad(source, "--map names the column \"" + column +
                                    "\", which is not there; the columns are " + list(facts));
         *found->second = column;
     }
+    if (map.isChat() && !(map.prompt + map.response + map.input + map.text).empty())
+        return bad(source, "--map messages=... stands alone, but for tools and system: a row is a "
+                           "conversation or a pair");
     if (!map.text.empty() && source.columns.size() > 1)
         return bad(source, "--map text=... stands alone: a row is either plain text or a prompt "
                            "with its response");
     return map;
 }
 
-Status refuseChat(const DataSource& source, const std::vector<ColumnFacts>& facts)
+// A column of conversations, with what belongs to it. Two answers to choose between are no
+// conversation to learn by heart.
+Status findChat(const DataSource& source, const std::vector<ColumnFacts>& facts, ColumnMap& map)
 {
     for (const ColumnFacts& column : facts) {
         const bool chat =
             std::find(kChatNames.begin(), kChatNames.end(), lower(column.name)) != kChatNames.end();
-        if (chat && column.nested)
-            return bad(source,
-                "holds chats (column \"" + column.name +
-                    "\"), which are not supported yet; turn each chat into a row with the text "
-                    "columns \"prompt\" and \"response\"");
+        if (chat && column.nested && map.messages.empty())
+            map.messages = column.name;
     }
+    if (!map.isChat())
+        return {};
+    if (has(facts, "chosen") && has(facts, "rejected"))
+        return bad(source, "holds preferences (columns \"chosen\" and \"rejected\"), which are not "
+                           "supported; conversations and pairs are");
+    if (map.tools.empty() && has(facts, "tools"))
+        map.tools = "tools";
+    if (map.system.empty() && has(facts, "system"))
+        map.system = "system";
     return {};
 }
 
@@ -120,6 +133,9 @@ std::map<std::string, std::string> ColumnMap::asMap() const
     put("input", input);
     put("response", response);
     put("text", text);
+    put("messages", messages);
+    put("tools", tools);
+    put("system", system);
     return out;
 }
 
@@ -144,8 +160,11 @@ Result<ColumnMap> chooseColumns(const DataSource& source, const std::vector<Colu
     if (!map.text.empty())
         return result;
     if (map.prompt.empty() || map.response.empty()) {
-        MR_TRY(refuseChat(source, facts));
         const bool nothingAsked = source.columns.empty();
+        if (nothingAsked || map.isChat())
+            MR_TRY(findChat(source, facts, map));
+        if (map.isChat())
+            return result;
         if (map.prompt.empty())
             map.prompt = known(facts, kPromptNames);
         if (map.response.empty())

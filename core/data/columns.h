@@ -20,14 +20,18 @@ struct ColumnFacts {
     bool nested = false; // some row holds a list or an object
 };
 
-// Either prompt and response (and perhaps input, which is put between them), or text.
+// Prompt and response (and perhaps input, which is put between them), or text, or a conversation.
 struct ColumnMap {
     std::string prompt;
     std::string input;
     std::string response;
     std::string text;
+    std::string messages;
+    std::string tools;  // of a conversation, where there is such a column
+    std::string system; // the same
 
     bool isPairs() const noexcept { return !response.empty(); }
+    bool isChat() const noexcept { return !messages.empty(); }
     std::map<std::string, std::string> asMap() const;
 };
 
@@ -36,7 +40,7 @@ void noteColumns(const Record& record, std::vector<ColumnFacts>& facts);
 
 // `source.columns` wins; then known names; then, with exactly two text columns, the first is the
 // prompt and the second the response, and a single text column is plain text.
-// InvalidArgument: unknown role or column, chats (not supported yet), nothing that fits.
+// InvalidArgument: unknown role or column, preference data, nothing that fits.
 Result<ColumnMap> chooseColumns(const DataSource& source, const std::vector<ColumnFacts>& facts);
 
 } // namespace mr

@@ -94,6 +94,7 @@ Result<DatasetInfo> inspectDataset(
     info.path = source.path;
     TokenSetOptions options;
     options.seqLen = seqLen;
+    options.modelFolder = modelDir;
     const auto rows = static_cast<std::size_t>(previewRows > 0 ? previewRows : 0);
     std::error_code error;
     info.bytes = std::filesystem::file_size(source.path, error);

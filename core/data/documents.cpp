@@ -1,6 +1,9 @@
 #include "core/data/documents.h"
 
+#include "core/data/conversation.h"
 #include "core/data/pair_format.h"
+
+#include <nlohmann/json.hpp>
 
 namespace mr {
 namespace {
@@ -35,12 +38,31 @@ Status cellText(const DataSource& source, const Record& record, const std::strin
     return {};
 }
 
+std::string cellOr(const Record& record, const std::string& name)
+{
+    const Cell* const cell = record.find(name);
+    return cell != nullptr ? cell->text : std::string();
+}
+
+Status toChat(
+    const DataSource& source, const ColumnMap& map, const Record& record, std::string& out)
+{
+    const Result<nlohmann::ordered_json> read = readConversation(
+        {cellOr(record, map.messages), cellOr(record, map.tools), cellOr(record, map.system)});
+    if (!read.ok())
+        return dataError(source.path, record.line, read.status().message());
+    out = Result<nlohmann::ordered_json>(read).value().dump();
+    return {};
+}
+
 Status toDocument(
     const DataSource& source, const ColumnMap& map, const Record& record, Document& out)
 {
     out.row = record.row;
     out.line = record.line;
     out.isPair = map.isPairs();
+    if (map.isChat())
+        return toChat(source, map, record, out.chat);
     if (!out.isPair)
         return cellText(source, record, map.text, false, out.text);
     MR_TRY(cellText(source, record, map.prompt, false, out.prompt));
@@ -99,7 +121,11 @@ Status readDocuments(const DataSource& source, const DatasetShape& shape, const 
     Document document;
     return readRecords(source.path, options, [&](const Record& record) {
         MR_TRY(toDocument(source, shape.map, record, document));
-        return sink(document);
+        const Status taken = sink(document);
+        const bool ofTheRow = !taken.ok() && taken.kind() == ErrorKind::InvalidArgument;
+        return ofTheRow && !document.chat.empty()
+                   ? dataError(source.path, record.line, taken.message())
+                   : taken;
     });
 }
 

@@ -1,4 +1,4 @@
-// Rows of a dataset as what is trained on: plain text, or a prompt with its response.
+// Rows of a dataset as what is trained on: plain text, a prompt with its response, a conversation.
 //
 // Threads  Functions of their arguments.
 // Errors   As in record_reader.h and columns.h.
@@ -21,6 +21,7 @@ struct Document {
     bool isPair = false;
     std::string prompt;   // instruction and input joined; may be empty
     std::string response; // of a pair
+    std::string chat;     // a conversation: JSON of what readConversation() makes; else empty
     std::string text;     // otherwise
 };
 

@@ -96,6 +96,7 @@ private:
         case element_type::ARRAY:
         case element_type::OBJECT:
             cell.kind = CellKind::Nested;
+            cell.text = simdjson::minify(value);
             return;
         default:
             cell.kind = CellKind::Number;

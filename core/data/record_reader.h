@@ -28,7 +28,7 @@ enum class CellKind : std::uint8_t { Text, Number, Null, Nested }; // Nested: a 
 
 struct Cell {
     std::string name;
-    std::string text; // of numbers and booleans the characters of the file
+    std::string text; // of numbers and booleans the characters of the file; of Nested its JSON
     CellKind kind = CellKind::Text;
 };
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <nlohmann/json.hpp>
 
 namespace mr {
 
@@ -71,11 +72,60 @@ Status TokenSetBuilder::addText(const std::string& text)
     return {};
 }
 
+// As many sequences as the template needs to write every turn as at its time; a row counts as cut
+// or empty once.
+Status TokenSetBuilder::addChat(const std::string& conversation)
+{
+    if (!m_chat.has_value()) {
+        Result<ChatFormat> format = ChatFormat::open(m_options.modelFolder);
+        if (!format.ok())
+            return format.status();
+        m_chat.emplace(std::move(format).value());
+    }
+    Result<std::vector<TrainedChat>> chats =
+        m_chat->render(nlohmann::ordered_json::parse(conversation));
+    if (!chats.ok())
+        return chats.status();
+    const std::int64_t before = m_set.count();
+    bool cut = false;
+    for (const TrainedChat& chat : chats.value()) {
+        Result<ChatTokens> tokens = encodeChat(chat, m_tokenizer);
+        if (!tokens.ok())
+            return tokens.status();
+        cut |= tokens.value().ids.size() > static_cast<std::size_t>(m_options.seqLen) + 1;
+        addChatTokens(tokens.value());
+    }
+    m_set.cutRows += cut ? 1 : 0;
+    m_set.emptyRows += m_set.count() == before ? 1 : 0;
+    return {};
+}
+
+void TokenSetBuilder::addChatTokens(const ChatTokens& tokens)
+{
+    const std::size_t end =
+        std::min(static_cast<std::size_t>(m_options.seqLen) + 1, tokens.ids.size());
+    const auto count = end < 2 ? 0
+                               : std::count(tokens.trained.begin() + 1,
+                                     tokens.trained.begin() + static_cast<std::ptrdiff_t>(end), 1);
+    if (count == 0)
+        return;
+    m_set.tokens.insert(m_set.tokens.end(), tokens.ids.begin(),
+        tokens.ids.begin() + static_cast<std::ptrdiff_t>(end));
+    m_set.trained.push_back(0); // nothing before the first token could predict it
+    m_set.trained.insert(m_set.trained.end(), tokens.trained.begin() + 1,
+        tokens.trained.begin() + static_cast<std::ptrdiff_t>(end));
+    m_set.trainedTokens += static_cast<std::uint64_t>(count);
+    m_set.starts.push_back(m_set.tokens.size());
+}
+
 Status TokenSetBuilder::add(const Document& document)
 {
     ++m_set.rows;
     m_ids.clear();
-    MR_TRY(document.isPair ? addPair(document) : addText(document.text));
+    if (!document.chat.empty())
+        MR_TRY(addChat(document.chat));
+    else
+        MR_TRY(document.isPair ? addPair(document) : addText(document.text));
     if (m_set.starts.size() > std::numeric_limits<std::uint32_t>::max())
         return Status::error(ErrorKind::InvalidArgument,
             "the dataset makes more than 4,294,967,294 sequences; use a part of it");

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "core/data/batch_stream.h"
+#include "core/data/chat_format.h"
 #include "core/data/documents.h"
 
 namespace mr {
@@ -28,13 +29,16 @@ public:
 private:
     Status addPair(const Document& document);
     Status addText(const std::string& text);
+    Status addChat(const std::string& conversation);
+    void addChatTokens(const ChatTokens& tokens);
     // Appends ids [begin, end) of m_ids as one sequence; targets from `firstTrained` on.
     void addSequence(std::size_t begin, std::size_t end, std::size_t firstTrained);
 
     const Tokenizer& m_tokenizer;
     const TokenSetOptions& m_options;
     TokenSet m_set;
-    std::vector<TokenId> m_ids; // of one document
+    std::vector<TokenId> m_ids;       // of one document
+    std::optional<ChatFormat> m_chat; // once a conversation came
 };
 
 } // namespace mr

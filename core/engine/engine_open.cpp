@@ -33,6 +33,7 @@ Result<TokenSet> tokens(
     TokenSetOptions options;
     options.seqLen = spec.seqLen;
     options.split = spec.split;
+    options.modelFolder = spec.modelDir.empty() ? spec.scratchTokenizer : spec.modelDir;
     return buildTokenSet(sources, tokenizer, options);
 }
 

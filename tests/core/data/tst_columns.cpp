@@ -41,7 +41,7 @@ private slots:
     void unknownNamesArePairedByShape();
     void mapsOverrideNames();
     void mapsThatCannotBeMeantAreRefused();
-    void chatsAreRefusedByName();
+    void conversationsAreFoundByName();
     void unclearColumnsAreListed();
     void factsComeFromAllRowsSeen();
 };
@@ -89,10 +89,20 @@ void TstColumns::mapsThatCannotBeMeantAreRefused()
     QVERIFY(contains(refusal(facts, {{"prompt", "answer"}}), "the same column"));
 }
 
-void TstColumns::chatsAreRefusedByName()
+void TstColumns::conversationsAreFoundByName()
 {
     const ColumnFacts chat{"messages", false, true};
-    QVERIFY(contains(refusal({chat}), "holds chats (column \"messages\")"));
+    QCOMPARE(chosen({chat}), (Map{{"messages", "messages"}}));
+    QCOMPARE(chosen({{"talk", false, true}}, {{"messages", "talk"}}), (Map{{"messages", "talk"}}));
+    const Map all{{"messages", "messages"}, {"tools", "tools"}, {"system", "system"}};
+    const std::vector<ColumnFacts> full{chat, {"tools", false, true}, {"system"}};
+    QCOMPARE(chosen(full), all);
+    QCOMPARE(chosen(full, all), all);
+    QVERIFY(contains(
+        refusal({chat, {"chosen", false, true}, {"rejected", false, true}}), "holds preferences"));
+    QVERIFY(
+        contains(refusal({chat, {"question"}}, {{"messages", "messages"}, {"prompt", "question"}}),
+            "stands alone"));
     QCOMPARE(
         chosen({chat, {"question"}, {"answer"}}, {{"prompt", "question"}, {"response", "answer"}}),
         (Map{{"prompt", "question"}, {"response", "answer"}}));

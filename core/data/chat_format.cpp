@@ -1,0 +1,241 @@
+#include "core/data/chat_format.h"
+
+#include "core/base/file.h"
+#include "core/data/tokenizer_habits.h"
+
+#include <ctime>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+namespace mr {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr std::uintmax_t kMaxTemplateBytes = std::uintmax_t{8} << 20;
+
+Status bad(const std::string& message)
+{
+    return Status::error(ErrorKind::InvalidArgument, message);
+}
+
+// Sources by name; one that stands alone is "default".
+using Sources = std::map<std::string, std::string>;
+
+Status readTemplateFile(const fs::path& path, Sources& out)
+{
+    std::error_code error;
+    const std::uintmax_t bytes = fs::file_size(path, error);
+    if (error || bytes > kMaxTemplateBytes)
+        return bad(path.string() + ": cannot be read, or is larger than 8 MiB");
+    std::ifstream file(path, std::ios::binary);
+    std::string text{std::istreambuf_iterator<char>(file), {}};
+    if (!file.good() && !file.eof())
+        return Status::error(ErrorKind::Io, path.string() + ": cannot be read");
+    out["default"] = std::move(text);
+    return {};
+}
+
+Status readTemplateField(const fs::path& path, Sources& out)
+{
+    std::error_code ignored;
+    if (!out.empty() || !fs::exists(path, ignored))
+        return {};
+    Result<nlohmann::json> config = readJsonObject(path);
+    if (!config.ok())
+        return config.status();
+    const auto found = config.value().find("chat_template");
+    if (found == config.value().end() || found->is_null())
+        return {};
+    if (found->is_string()) {
+        out["default"] = found->get<std::string>();
+        return {};
+    }
+    for (const auto& named : found->is_array() ? *found : nlohmann::json::array()) {
+        const bool sound = named.is_object() && named.contains("name") &&
+                           named["name"].is_string() && named.contains("template") &&
+                           named["template"].is_string();
+        if (!sound)
+            return bad(
+                path.string() + R"(: "chat_template" holds something without name and template)");
+        out[named["name"].get<std::string>()] = named["template"].get<std::string>();
+    }
+    return {};
+}
+
+Status readSources(const fs::path& folder, Sources& out)
+{
+    std::error_code ignored;
+    if (fs::exists(folder / "chat_template.jinja", ignored))
+        MR_TRY(readTemplateFile(folder / "chat_template.jinja", out));
+    MR_TRY(readTemplateField(folder / "chat_template.json", out));
+    MR_TRY(readTemplateField(folder / "tokenizer_config.json", out));
+    if (!out.contains("default"))
+        return bad(
+            folder.string() +
+            ": the model has no chat template, so conversations cannot be trained with it; "
+            "put a chat_template.jinja into its folder, or turn each conversation into a row "
+            "with the text columns \"prompt\" and \"response\"");
+    return {};
+}
+
+// A special token is a text, or an object that holds it.
+std::string specialToken(const fs::path& folder, const char* name)
+{
+    std::error_code ignored;
+    const fs::path path = folder / "tokenizer_config.json";
+    if (!fs::exists(path, ignored))
+        return {};
+    Result<nlohmann::json> config = readJsonObject(path);
+    if (!config.ok() || !config.value().contains(name))
+        return {};
+    const nlohmann::json& token = config.value()[name];
+    const nlohmann::json& text =
+        token.is_object() && token.contains("content") ? token["content"] : token;
+    return text.is_string() ? text.get<std::string>() : std::string();
+}
+
+// Dates make a run that cannot be repeated; a resumed run must see the same tokens.
+std::tm fixedDay()
+{
+    std::tm day{};
+    day.tm_year = 124;
+    day.tm_mon = 6;
+    day.tm_mday = 26;
+    day.tm_wday = 5;
+    day.tm_yday = 207;
+    return day;
+}
+
+// White space behind the end token belongs to the next turn.
+std::size_t endOfTurn(const std::string& text, std::size_t begin, std::size_t end)
+{
+    const std::size_t last = std::string_view(text).substr(0, end).find_last_not_of(" \t\r\n");
+    return last == std::string::npos || last < begin ? end : last + 1;
+}
+
+} // namespace
+
+Result<ChatFormat> ChatFormat::open(const fs::path& modelFolder)
+{
+    Sources sources;
+    MR_TRY(readSources(modelFolder, sources));
+    Result<ChatTemplate> plain = ChatTemplate::parse(sources["default"]);
+    if (!plain.ok())
+        return bad(modelFolder.string() + ": " + plain.status().message());
+    std::optional<ChatTemplate> withTools;
+    if (sources.contains("tool_use")) {
+        Result<ChatTemplate> parsed = ChatTemplate::parse(sources["tool_use"]);
+        if (!parsed.ok())
+            return bad(modelFolder.string() + ", \"tool_use\": " + parsed.status().message());
+        withTools = std::move(parsed).value();
+    }
+    ChatOptions options;
+    options.bosToken = specialToken(modelFolder, "bos_token");
+    options.eosToken = specialToken(modelFolder, "eos_token");
+    options.now = fixedDay();
+    return ChatFormat(std::move(plain).value(), std::move(withTools), std::move(options));
+}
+
+// The first `messages` of a conversation.
+Result<RenderedChat> ChatFormat::first(
+    const Json& variables, std::size_t messages, bool prompt) const
+{
+    Json part = variables;
+    Json& list = part["messages"];
+    list.erase(list.begin() + static_cast<std::ptrdiff_t>(messages), list.end());
+    ChatOptions options = m_options;
+    options.addGenerationPrompt = prompt;
+    const bool tools = m_withTools.has_value() && variables.contains("tools");
+    return (tools ? *m_withTools : m_plain).render(part, options);
+}
+
+// The assistant's turns in `whole`; empty where a prefix renders differently than it does in it.
+Result<std::vector<TextSpan>> ChatFormat::turns(
+    const Json& variables, const std::string& whole) const
+{
+    std::vector<TextSpan> out;
+    const Json& messages = variables["messages"];
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+        if (messages[i]["role"] != "assistant")
+            continue;
+        Result<RenderedChat> before = first(variables, i, true);
+        Result<RenderedChat> after = first(variables, i + 1, false);
+        if (!before.ok() || !after.ok()) // templates may refuse half a conversation
+            return std::vector<TextSpan>();
+        const std::string begin = before.value().text();
+        std::string end = after.value().text();
+        const bool ends = !m_options.eosToken.empty() && end.ends_with(m_options.eosToken);
+        if (ends && !whole.starts_with(end)) // an end of text that only the last message has
+            end.resize(end.size() - m_options.eosToken.size());
+        if (!whole.starts_with(begin) || !whole.starts_with(end) || end.size() <= begin.size())
+            return std::vector<TextSpan>();
+        out.push_back({begin.size(), endOfTurn(whole, begin.size(), end.size())});
+    }
+    return out;
+}
+
+Result<std::vector<TrainedChat>> ChatFormat::apart(const Json& variables) const
+{
+    std::vector<TrainedChat> out;
+    const Json& messages = variables["messages"];
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+        if (messages[i]["role"] != "assistant")
+            continue;
+        Result<RenderedChat> before = first(variables, i, true);
+        Result<RenderedChat> whole = first(variables, i + 1, false);
+        if (!before.ok() || !whole.ok())
+            return before.ok() ? whole.status() : before.status();
+        const std::string prompt = before.value().text();
+        const std::string text = whole.value().text();
+        if (!text.starts_with(prompt) || text.size() == prompt.size())
+            return bad("the chat template writes message " + std::to_string(i + 1) +
+                       " without the prompt that asks for it, so what is to be trained cannot be "
+                       "told from the prompt");
+        const TextSpan turn{prompt.size(), endOfTurn(text, prompt.size(), text.size())};
+        out.push_back({std::move(whole).value(), {turn}});
+    }
+    return out;
+}
+
+Result<std::vector<TrainedChat>> ChatFormat::render(const Json& variables) const
+{
+    Result<RenderedChat> whole = first(variables, variables["messages"].size(), false);
+    if (!whole.ok())
+        return whole.status();
+    const bool tools = m_withTools.has_value() && variables.contains("tools");
+    std::vector<TrainedChat> out;
+    if ((tools ? *m_withTools : m_plain).marksGeneration()) {
+        std::vector<TextSpan> spans = whole.value().generated;
+        out.push_back({std::move(whole).value(), std::move(spans)});
+        return out;
+    }
+    Result<std::vector<TextSpan>> spans = turns(variables, whole.value().text());
+    if (!spans.ok())
+        return spans.status();
+    if (spans.value().empty())
+        return apart(variables);
+    out.push_back({std::move(whole).value(), std::move(spans).value()});
+    return out;
+}
+
+Result<ChatTokens> encodeChat(const TrainedChat& chat, const Tokenizer& tokenizer)
+{
+    std::vector<TextPart> parts;
+    for (const ChatPiece& piece : chat.chat.pieces)
+        parts.push_back({piece.text, piece.controls});
+    ChatTokens out;
+    std::vector<std::size_t> ends;
+    MR_TRY(tokenizer.encodeParts(parts, out.ids, ends));
+    auto span = chat.trained.begin();
+    for (const std::size_t end : ends) {
+        while (span != chat.trained.end() && span->end < end)
+            ++span;
+        out.trained.push_back(span != chat.trained.end() && span->begin < end ? 1 : 0);
+    }
+    return out;
+}
+
+} // namespace mr

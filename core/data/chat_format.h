@@ -1,0 +1,68 @@
+// A conversation as the sequences that are trained: rendered by the model's own template, with the
+// assistant's turns marked and only those.
+//
+// Where the template marks them itself ({% generation %}) its word counts. Else a turn begins where
+// the prompt for it ends (the messages before it with the generation prompt) and ends with its end
+// token; both are found by rendering prefixes. Many templates render old turns differently once new
+// ones follow (thinking is dropped): there each turn becomes a sequence of its own, rendered as it
+// would be at its time, and trains only its last turn.
+//
+// Threads    const functions may be called from any number of threads at once.
+// Errors     InvalidArgument: a template that cannot be read, or refuses a conversation, or renders
+//            a turn without the prompt for it.
+
+#pragma once
+
+#include "core/data/chat_template.h"
+#include "core/data/tokenizer.h"
+
+#include <filesystem>
+#include <optional>
+
+namespace mr {
+
+struct TrainedChat {
+    RenderedChat chat;
+    std::vector<TextSpan> trained; // ascending and apart
+};
+
+// The tokens of one sequence, and which of them are trained.
+struct ChatTokens {
+    std::vector<TokenId> ids;
+    std::vector<std::uint8_t> trained;
+};
+
+class ChatFormat
+{
+public:
+    // The template in a model's folder: chat_template.jinja, else chat_template.json, else
+    // tokenizer_config.json ("default" and "tool_use" of a list). InvalidArgument: there is none.
+    static Result<ChatFormat> open(const std::filesystem::path& modelFolder);
+
+    ChatFormat(ChatTemplate plain, std::optional<ChatTemplate> withTools, ChatOptions options)
+        : m_plain(std::move(plain))
+        , m_withTools(std::move(withTools))
+        , m_options(std::move(options))
+    {
+    }
+
+    // `variables` as readConversation() makes them.
+    Result<std::vector<TrainedChat>> render(const nlohmann::ordered_json& variables) const;
+
+private:
+    Result<RenderedChat> first(
+        const nlohmann::ordered_json& variables, std::size_t messages, bool prompt) const;
+    Result<std::vector<TextSpan>> turns(
+        const nlohmann::ordered_json& variables, const std::string& whole) const;
+    Result<std::vector<TrainedChat>> apart(const nlohmann::ordered_json& variables) const;
+
+    ChatTemplate m_plain;
+    std::optional<ChatTemplate> m_withTools;
+    ChatOptions m_options;
+};
+
+// The template says everything: no BOS and no EOS is added to what it writes. A token is trained
+// when its last byte is in a trained span.
+Result<ChatTokens> encodeChat(const TrainedChat& chat, const Tokenizer& tokenizer);
+
+} // namespace mr

@@ -1,0 +1,78 @@
+// Chat templates: how the model that is trained wants a conversation to be written.
+//
+// Published models carry a Jinja program for it. Millrace runs the subset of Jinja that such
+// programs use (template_*.h) and refuses the rest by name and line, because a conversation that is
+// written a little differently trains the wrong thing without any sign of it.
+//
+// Threads    const functions may be called from any number of threads at once.
+// Ownership  Owns the parsed template.
+// Errors     InvalidArgument names the line of the template and what is not supported, or carries
+//            the words of the template's raise_exception().
+
+#pragma once
+
+#include <millrace/status.h>
+
+#include <cstddef>
+#include <ctime>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mr {
+
+// A run of text from one source. What the template itself wrote may hold control tokens
+// ("<|im_end|>"); what came from the data never does, whatever it looks like.
+struct ChatPiece {
+    std::string text;
+    bool controls = false;
+};
+
+struct TextSpan {
+    std::size_t begin = 0; // bytes of the joined text
+    std::size_t end = 0;   // not included
+};
+
+struct RenderedChat {
+    std::vector<ChatPiece> pieces;
+    std::vector<TextSpan> generated; // inside {% generation %}, ascending and apart
+
+    std::string text() const;
+};
+
+struct ChatOptions {
+    bool addGenerationPrompt = false;
+    std::string bosToken;
+    std::string eosToken;
+    std::tm now{}; // what strftime_now() tells; fixed for a run, so that it can be repeated
+};
+
+class ChatTemplate
+{
+public:
+    static Result<ChatTemplate> parse(std::string_view source);
+
+    ChatTemplate(ChatTemplate&&) noexcept;
+    ChatTemplate& operator=(ChatTemplate&&) noexcept;
+    ~ChatTemplate();
+
+    // `variables` is an object: "messages", perhaps "tools", and whatever else the template asks
+    // for. The role of a message counts as the template's word: templates build control tokens out
+    // of it ('<|' + role + '|>'), so those that are known are let through
+    // as such, and any other stays data.
+    Result<RenderedChat> render(
+        const nlohmann::ordered_json& variables, const ChatOptions& options) const;
+
+    // Whether the template says itself, by {% generation %}, what is trained.
+    bool marksGeneration() const noexcept;
+
+private:
+    struct Tree;
+    explicit ChatTemplate(std::unique_ptr<const Tree> tree);
+
+    std::unique_ptr<const Tree> m_tree;
+};
+
+} // namespace mr

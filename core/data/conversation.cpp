@@ -1,0 +1,159 @@
+#include "core/data/conversation.h"
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace mr {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kRoles{
+    {{"system", "system"}, {"developer", "system"}, {"user", "user"}, {"human", "user"},
+        {"assistant", "assistant"}, {"gpt", "assistant"}, {"bot", "assistant"},
+        {"chatgpt", "assistant"}, {"model", "assistant"}, {"function_call", "call"},
+        {"tool_call", "call"}, {"tool", "tool"}, {"observation", "tool"}, {"function", "tool"}}};
+
+Status bad(const std::string& message)
+{
+    return Status::error(ErrorKind::InvalidArgument, message);
+}
+
+Status badMessage(std::size_t index, const std::string& message)
+{
+    return bad("message " + std::to_string(index + 1) + " of the conversation " + message);
+}
+
+const Json* field(const Json& message, std::string_view name, std::string_view other)
+{
+    for (const std::string_view key : {name, other})
+        if (const auto found = message.find(key); found != message.end())
+            return &*found;
+    return nullptr;
+}
+
+// A text, nothing, or a list of parts that are all text: templates for text read the joined text.
+Status readContent(const Json& content, std::size_t index, std::string& out)
+{
+    if (content.is_null())
+        return {};
+    if (content.is_string()) {
+        out = content.get<std::string>();
+        return {};
+    }
+    if (!content.is_array())
+        return badMessage(index, "has content that is not text");
+    for (const Json& part : content) {
+        const Json* const text = part.is_object() ? field(part, "text", "value") : nullptr;
+        if (text == nullptr || !text->is_string() || part.value("type", "text") != "text")
+            return badMessage(index, "has a part that is not text; only text can be trained");
+        out += text->get<std::string>();
+    }
+    return {};
+}
+
+// Arguments that are JSON inside a text become what the text says, as templates write them as JSON.
+Json plainArguments(const Json& call)
+{
+    Json out = call;
+    Json& inner = out.contains("function") ? out["function"] : out;
+    if (!inner.is_object() || !inner.contains("arguments") || !inner["arguments"].is_string())
+        return out;
+    Json parsed = Json::parse(inner["arguments"].get<std::string>(), nullptr, false);
+    if (parsed.is_object())
+        inner["arguments"] = std::move(parsed);
+    return out;
+}
+
+// ShareGPT's function_call: its text is the call as JSON.
+Status readCall(const std::string& text, std::size_t index, Json& out)
+{
+    Json call = Json::parse(text, nullptr, false);
+    const Json calls = call.is_array() ? call : Json::array({call});
+    for (const Json& one : calls) {
+        if (!one.is_object() || !one.contains("name"))
+            return badMessage(index, R"(should call a tool ({"name": ..., "arguments": ...}))");
+        out["tool_calls"].push_back({{"type", "function"}, {"function", plainArguments(one)}});
+    }
+    return {};
+}
+
+Status readMessage(const Json& message, std::size_t index, Json& out)
+{
+    const Json* const role = message.is_object() ? field(message, "role", "from") : nullptr;
+    if (role == nullptr || !role->is_string())
+        return badMessage(index, R"(has no "role" (or "from"))");
+    std::string_view known;
+    for (const auto& [name, meaning] : kRoles)
+        if (*role == name)
+            known = meaning;
+    if (known.empty())
+        return badMessage(index, "has the role \"" + role->get<std::string>() +
+                                     "\"; known are system, user, assistant and tool");
+    const Json* const content = field(message, "content", "value");
+    const bool calls = message.contains("tool_calls") && message["tool_calls"].is_array();
+    if (content == nullptr && !calls)
+        return badMessage(index, R"(has no "content" (or "value"))");
+    std::string text;
+    if (content != nullptr)
+        MR_TRY(readContent(*content, index, text));
+    out = {
+        {"role", known == "call" ? "assistant" : known}, {"content", known == "call" ? "" : text}};
+    if (known == "call")
+        return readCall(text, index, out);
+    for (const auto& [name, value] : message.items())
+        if (!out.contains(name) && name != "from" && name != "value" && name != "tool_calls")
+            out[name] = value;
+    if (calls)
+        for (const Json& call : message["tool_calls"])
+            out["tool_calls"].push_back(plainArguments(call));
+    return {};
+}
+
+// Somebody asks first, and somebody answers.
+Status checkOrder(const Json& messages)
+{
+    bool asked = false;
+    bool answered = false;
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+        const std::string role = messages[i]["role"].get<std::string>();
+        if (role == "system" && i > 0)
+            return badMessage(i, "is a system message, which can only be the first");
+        if ((role == "assistant" || role == "tool") && !asked)
+            return badMessage(i,
+                "is of \"" + role + "\" before anything of the user; an answer needs a question");
+        asked |= role == "user";
+        answered |= role == "assistant";
+    }
+    return answered ? Status() : bad("the conversation has no answer of an assistant to train on");
+}
+
+} // namespace
+
+Result<Json> readConversation(const ConversationCells& cells)
+{
+    const Json given = Json::parse(cells.messages, nullptr, false);
+    if (!given.is_array() || given.empty())
+        return bad("the conversation is not a list of messages, or an empty one");
+    Json out = {{"messages", Json::array()}};
+    Json& messages = out["messages"];
+    if (!cells.system.empty())
+        messages.push_back({{"role", "system"}, {"content", cells.system}});
+    for (std::size_t i = 0; i < given.size(); ++i) {
+        Json message;
+        MR_TRY(readMessage(given[i], i, message));
+        messages.push_back(std::move(message));
+    }
+    MR_TRY(checkOrder(messages));
+    if (cells.tools.empty())
+        return out;
+    Json tools = Json::parse(cells.tools, nullptr, false);
+    if (!tools.is_array())
+        return bad("the tools of the conversation are not a list");
+    if (!tools.empty())
+        out["tools"] = std::move(tools);
+    return out;
+}
+
+} // namespace mr

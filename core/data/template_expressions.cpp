@@ -1,0 +1,470 @@
+#include "core/data/template_expressions.h"
+
+#include "core/data/template_evaluator.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <string>
+
+namespace mr::tpl {
+
+Token ExpressionParser::take()
+{
+    const Token& token = peek();
+    m_at = std::min(m_at + 1, m_tokens.size() - 1);
+    return token;
+}
+
+bool ExpressionParser::skip(Type type, std::string_view text)
+{
+    if (!m_status.ok() || !peek().is(type, text))
+        return false;
+    take();
+    return true;
+}
+
+void ExpressionParser::expectSign(std::string_view text)
+{
+    if (m_status.ok() && !skipSign(text))
+        fail("\"" + std::string(text) + "\" is missing before \"" + peek().text + "\"");
+}
+
+std::string ExpressionParser::takeName(const char* what)
+{
+    if (m_status.ok() && peek().type != Type::Name)
+        fail(std::string("the name of ") + what + " is missing");
+    return m_status.ok() ? take().text : std::string();
+}
+
+NodePtr ExpressionParser::fail(const std::string& message)
+{
+    if (m_status.ok())
+        m_status = templateError(peek().line, message);
+    return nullptr;
+}
+
+NodePtr ExpressionParser::make(Op op, int line)
+{
+    auto node = std::make_unique<Node>();
+    node->op = op;
+    node->line = line;
+    return node;
+}
+
+void ExpressionParser::add(Node& parent, NodePtr child)
+{
+    if (child != nullptr)
+        parent.depth = std::max(parent.depth, child->depth + 1);
+    if (parent.depth > kMaxDepth)
+        fail("nested too deeply");
+    parent.children.push_back(std::move(child));
+}
+
+NodePtr ExpressionParser::constant(Value value, int line)
+{
+    NodePtr node = make(Op::Constant, line);
+    node->value = std::move(value);
+    return node;
+}
+
+// What is nested in brackets comes back here, so this is where the stack is guarded.
+NodePtr ExpressionParser::expression()
+{
+    if (++m_open > kMaxDepth)
+        fail("nested too deeply");
+    if (!m_status.ok())
+        return nullptr;
+    NodePtr node = either();
+    while (m_status.ok() && peek().is(Type::Name, "if")) {
+        const int line = take().line;
+        NodePtr condition = either();
+        NodePtr otherwise = skipName("else") ? expression() : nullptr;
+        node = make(Op::Choice, line, std::move(condition), std::move(node), std::move(otherwise));
+    }
+    --m_open;
+    return node;
+}
+
+NodePtr ExpressionParser::tuple(bool withChoice)
+{
+    const int line = peek().line;
+    NodePtr first = withChoice ? expression() : either();
+    if (!peek().is(Type::Sign, ","))
+        return first;
+    NodePtr node = make(Op::Tuple, line, std::move(first));
+    while (skipSign(",")) {
+        const Token& next = peek();
+        const bool ends = next.type == Type::TagEnd || next.type == Type::PrintEnd ||
+                          next.is(Type::Sign, ")") || next.is(Type::Sign, "=") ||
+                          next.is(Type::Name, "in");
+        if (ends)
+            break;
+        add(*node, withChoice ? expression() : either());
+    }
+    return node;
+}
+
+NodePtr ExpressionParser::target()
+{
+    const int line = peek().line;
+    const bool bracket = skipSign("(");
+    NodePtr node = make(Op::Name, line);
+    node->text = takeName("a variable");
+    if (!bracket && skipSign(".")) {
+        NodePtr attribute = make(Op::Attribute, line, std::move(node));
+        attribute->text = takeName("an attribute");
+        return attribute;
+    }
+    if (peek().is(Type::Sign, ",")) {
+        NodePtr list = make(Op::Tuple, line, std::move(node));
+        while (skipSign(",")) {
+            NodePtr next = make(Op::Name, line);
+            next->text = takeName("a variable");
+            add(*list, std::move(next));
+        }
+        node = std::move(list);
+    }
+    if (bracket)
+        expectSign(")");
+    return node;
+}
+
+NodePtr ExpressionParser::either()
+{
+    NodePtr node = both();
+    while (m_status.ok() && peek().is(Type::Name, "or")) {
+        const int line = take().line;
+        NodePtr right = both();
+        node = make(Op::Or, line, std::move(node), std::move(right));
+    }
+    return node;
+}
+
+NodePtr ExpressionParser::both()
+{
+    NodePtr node = negation();
+    while (m_status.ok() && peek().is(Type::Name, "and")) {
+        const int line = take().line;
+        NodePtr right = negation();
+        node = make(Op::And, line, std::move(node), std::move(right));
+    }
+    return node;
+}
+
+NodePtr ExpressionParser::negation()
+{
+    std::vector<int> lines;
+    while (peek().is(Type::Name, "not") && m_status.ok())
+        lines.push_back(take().line);
+    NodePtr node = comparison();
+    for (; !lines.empty() && m_status.ok(); lines.pop_back())
+        node = make(Op::Not, lines.back(), std::move(node));
+    return node;
+}
+
+NodePtr ExpressionParser::comparison()
+{
+    static constexpr std::array<std::string_view, 6> kSigns{"==", "!=", "<=", ">=", "<", ">"};
+    const int line = peek().line;
+    NodePtr node = make(Op::Compare, line, sum());
+    while (m_status.ok()) {
+        const bool sign = peek().type == Type::Sign &&
+                          std::find(kSigns.begin(), kSigns.end(), peek().text) != kSigns.end();
+        const bool notIn = peek().is(Type::Name, "not") && peek(1).is(Type::Name, "in");
+        if (!sign && !notIn && !peek().is(Type::Name, "in"))
+            break;
+        std::string op = take().text;
+        if (notIn)
+            op += " " + take().text;
+        node->names.push_back(op);
+        add(*node, sum());
+    }
+    if (node->names.empty())
+        return std::move(node->children.front());
+    return node;
+}
+
+NodePtr ExpressionParser::arithmetic(
+    NodePtr (ExpressionParser::*next)(), std::initializer_list<std::string_view> signs)
+{
+    NodePtr node = (this->*next)();
+    while (m_status.ok() && peek().type == Type::Sign &&
+           std::find(signs.begin(), signs.end(), peek().text) != signs.end()) {
+        const Token sign = take();
+        NodePtr right = (this->*next)();
+        node = make(Op::Arithmetic, sign.line, std::move(node), std::move(right));
+        node->text = sign.text;
+    }
+    return node;
+}
+
+NodePtr ExpressionParser::sum()
+{
+    return arithmetic(&ExpressionParser::concatenation, {"+", "-"});
+}
+
+NodePtr ExpressionParser::concatenation()
+{
+    const int line = peek().line;
+    NodePtr first = product();
+    if (!peek().is(Type::Sign, "~"))
+        return first;
+    NodePtr node = make(Op::Concat, line, std::move(first));
+    while (skipSign("~"))
+        add(*node, product());
+    return node;
+}
+
+NodePtr ExpressionParser::product()
+{
+    return arithmetic(&ExpressionParser::power, {"*", "/", "//", "%"});
+}
+
+NodePtr ExpressionParser::power()
+{
+    NodePtr node = unary(true);
+    while (m_status.ok() && peek().is(Type::Sign, "**")) {
+        const int line = take().line;
+        NodePtr right = unary(true);
+        node = make(Op::Arithmetic, line, std::move(node), std::move(right));
+        node->text = "**";
+    }
+    return node;
+}
+
+NodePtr ExpressionParser::unary(bool withFilter)
+{
+    const int line = peek().line;
+    if (++m_open > kMaxDepth)
+        fail("nested too deeply");
+    NodePtr node;
+    if (skipSign("-"))
+        node = make(Op::Negate, line, unary(false));
+    else if (skipSign("+"))
+        node = make(Op::Plus, line, unary(false));
+    else
+        node = primary();
+    node = postfix(std::move(node));
+    if (withFilter)
+        node = suffixes(std::move(node));
+    --m_open;
+    return node;
+}
+
+NodePtr ExpressionParser::primary()
+{
+    if (!m_status.ok())
+        return nullptr;
+    const Token& token = peek();
+    const int line = token.line;
+    if (token.type == Type::Name)
+        return nameOrConstant();
+    if (token.type == Type::Number)
+        return number();
+    if (token.type == Type::String) {
+        std::string text;
+        while (peek().type == Type::String)
+            text += take().text;
+        return constant(Value::string(text), line);
+    }
+    if (skipSign("(")) {
+        if (skipSign(")"))
+            return make(Op::Tuple, line);
+        NodePtr node = tuple();
+        expectSign(")");
+        return node;
+    }
+    if (skipSign("["))
+        return listOf();
+    if (skipSign("{"))
+        return dictOf();
+    return fail(token.text.empty() ? "an expression is missing"
+                                   : "\"" + token.text + "\" is not an expression");
+}
+
+NodePtr ExpressionParser::nameOrConstant()
+{
+    const Token token = take();
+    if (token.text == "true" || token.text == "True")
+        return constant(Value::boolean(true), token.line);
+    if (token.text == "false" || token.text == "False")
+        return constant(Value::boolean(false), token.line);
+    if (token.text == "none" || token.text == "None")
+        return constant(Value::none(), token.line);
+    NodePtr node = make(Op::Name, token.line);
+    node->text = token.text;
+    return node;
+}
+
+NodePtr ExpressionParser::number()
+{
+    const Token token = take();
+    const std::string& text = token.text;
+    const char* const end = text.data() + text.size();
+    const bool prefixed =
+        text.size() > 2 && text[0] == '0' && text[1] > '9' && text[1] != 'e' && text[1] != 'E';
+    if (!prefixed && text.find_first_of(".eE") != std::string::npos) {
+        double real = 0;
+        std::from_chars(text.data(), end, real);
+        return constant(Value::real(real), token.line);
+    }
+    const char kind = prefixed ? static_cast<char>(text[1] | 0x20) : 'd';
+    const int base = kind == 'x' ? 16 : kind == 'b' ? 2 : kind == 'o' ? 8 : 10;
+    std::int64_t value = 0;
+    const auto read = std::from_chars(text.data() + (prefixed ? 2 : 0), end, value, base);
+    if (read.ec != std::errc() || read.ptr != end)
+        return fail("the number " + text + " is not one of 64 bits");
+    return constant(Value::integer(value), token.line);
+}
+
+NodePtr ExpressionParser::listOf()
+{
+    NodePtr node = make(Op::List, peek().line);
+    while (m_status.ok() && !skipSign("]")) {
+        add(*node, expression());
+        if (!peek().is(Type::Sign, "]"))
+            expectSign(",");
+    }
+    return node;
+}
+
+NodePtr ExpressionParser::dictOf()
+{
+    NodePtr node = make(Op::Dict, peek().line);
+    while (m_status.ok() && !skipSign("}")) {
+        add(*node, expression());
+        expectSign(":");
+        add(*node, expression());
+        if (!peek().is(Type::Sign, "}"))
+            expectSign(",");
+    }
+    return node;
+}
+
+NodePtr ExpressionParser::postfix(NodePtr node)
+{
+    while (m_status.ok()) {
+        const int line = peek().line;
+        if (peek().is(Type::Sign, "(")) {
+            node = make(Op::Call, line, std::move(node));
+            arguments(*node);
+        } else if (skipSign("[")) {
+            node = subscript(std::move(node));
+        } else if (skipSign(".")) {
+            if (peek().type == Type::Number) {
+                node = make(Op::Subscript, line, std::move(node), number());
+                continue;
+            }
+            node = make(Op::Attribute, line, std::move(node));
+            node->text = takeName("an attribute");
+        } else {
+            break;
+        }
+    }
+    return node;
+}
+
+NodePtr ExpressionParser::subscript(NodePtr node)
+{
+    const int line = peek().line;
+    NodePtr at = index();
+    expectSign("]");
+    return make(Op::Subscript, line, std::move(node), std::move(at));
+}
+
+NodePtr ExpressionParser::index()
+{
+    const int line = peek().line;
+    const auto ends = [this] { return peek().is(Type::Sign, "]") || peek().is(Type::Sign, ":"); };
+    NodePtr begin = ends() ? nullptr : expression();
+    if (!skipSign(":"))
+        return begin != nullptr ? std::move(begin) : fail("an index is missing");
+    NodePtr end = ends() ? nullptr : expression();
+    NodePtr step = skipSign(":") && !ends() ? expression() : nullptr;
+    return make(Op::Slice, line, std::move(begin), std::move(end), std::move(step));
+}
+
+NodePtr ExpressionParser::suffixes(NodePtr node)
+{
+    while (m_status.ok()) {
+        if (peek().is(Type::Sign, "|"))
+            node = filter(std::move(node));
+        else if (peek().is(Type::Name, "is"))
+            node = test(std::move(node));
+        else if (peek().is(Type::Sign, "(")) // calls and subscripts of what a filter gave
+            node = postfix(std::move(node));
+        else
+            break;
+    }
+    return node;
+}
+
+NodePtr ExpressionParser::filters(NodePtr input)
+{
+    while (m_status.ok() && peek().is(Type::Sign, "|"))
+        input = filter(std::move(input));
+    return input;
+}
+
+NodePtr ExpressionParser::filter(NodePtr input)
+{
+    expectSign("|");
+    NodePtr node = make(Op::Filter, peek().line, std::move(input));
+    node->text = takeName("a filter");
+    if (m_status.ok() && !isFilter(node->text))
+        return fail("the filter \"" + node->text + "\" is not supported");
+    if (peek().is(Type::Sign, "("))
+        arguments(*node);
+    return node;
+}
+
+// What may follow the name of a test as its argument without brackets: `is divisibleby 3`.
+bool ExpressionParser::startsTestArgument() const
+{
+    const Token& token = peek();
+    if (token.type == Type::Name)
+        return token.text != "else" && token.text != "or" && token.text != "and" &&
+               token.text != "is" && token.text != "if" && token.text != "in" &&
+               token.text != "not";
+    return token.type == Type::String || token.type == Type::Number || token.is(Type::Sign, "[") ||
+           token.is(Type::Sign, "{");
+}
+
+NodePtr ExpressionParser::test(NodePtr input)
+{
+    const int line = take().line; // is
+    const bool negated = skipName("not");
+    NodePtr node = make(Op::Test, line, std::move(input));
+    node->text = takeName("a test");
+    if (m_status.ok() && !isTest(node->text))
+        return fail("the test \"" + node->text + "\" is not supported");
+    if (peek().is(Type::Sign, "(")) {
+        arguments(*node);
+    } else if (m_status.ok() && startsTestArgument()) {
+        NodePtr argument = primary();
+        add(*node, postfix(std::move(argument)));
+    }
+    return negated ? make(Op::Not, line, std::move(node)) : std::move(node);
+}
+
+void ExpressionParser::arguments(Node& call)
+{
+    expectSign("(");
+    while (m_status.ok() && !skipSign(")")) {
+        const bool named = peek().type == Type::Name && peek(1).is(Type::Sign, "=");
+        if (peek().is(Type::Sign, "*") || peek().is(Type::Sign, "**"))
+            fail("arguments spread out with * are not supported");
+        if (named) {
+            call.names.push_back(take().text);
+            take();
+        } else if (!call.names.empty()) {
+            fail("an argument without a name follows one with a name");
+        }
+        add(call, expression());
+        if (!peek().is(Type::Sign, ")"))
+            expectSign(",");
+    }
+}
+
+} // namespace mr::tpl

@@ -1,0 +1,513 @@
+// The filters of chat templates.
+
+#include "core/data/template_evaluator.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+namespace mr::tpl {
+namespace {
+
+using Bound = std::vector<const Value*>;
+using Run = Value (*)(Evaluator&, const Value& input, const Bound&);
+
+bool on(const Value* value)
+{
+    return value != nullptr && value->truth();
+}
+
+Text textOr(const Value* value, std::string_view otherwise)
+{
+    return value != nullptr ? asText(*value) : Text(otherwise);
+}
+
+Value trim(Evaluator& evaluator, const Value& input, const Bound& in)
+{
+    if (!evaluator.spend(input.weight()))
+        return {};
+    const Text text = asText(input);
+    const bool all = in[0] == nullptr || in[0]->is(Kind::None);
+    const std::string set = textOr(in[0], "").bytes();
+    const Range range = stripped(text.bytes(), true, true, all ? nullptr : &set);
+    return evaluator.makeString(text.slice(range.begin, range.end));
+}
+
+Value length(Evaluator& evaluator, const Value& input, const Bound&)
+{
+    std::size_t count = 0;
+    if (input.is(Kind::String))
+        count = evaluator.spend(input.weight()) ? input.text().characterCount() : 0;
+    else if (input.isSequence())
+        count = input.items().size();
+    else if (input.is(Kind::Dict))
+        count = input.pairs().size();
+    else if (!input.is(Kind::Undefined))
+        return evaluator.fail(
+            std::string("a value of type ") + input.typeName() + " has no length");
+    return Value::integer(static_cast<std::int64_t>(count));
+}
+
+bool jsonStyle(Evaluator& evaluator, const Bound& in, JsonStyle& style)
+{
+    style.ascii = on(in[0]);
+    style.sortKeys = on(in[3]);
+    style.hasIndent = in[1] != nullptr && !in[1]->is(Kind::None);
+    if (style.hasIndent) {
+        if (in[1]->is(Kind::String))
+            style.indent = in[1]->text().bytes();
+        else if (in[1]->isIntegral() && in[1]->asInt() <= 64)
+            style.indent = std::string(
+                static_cast<std::size_t>(std::max<std::int64_t>(in[1]->asInt(), 0)), ' ');
+        else
+            return evaluator.fail("tojson takes an indent of at most 64 spaces, or a text").truth();
+        style.itemSeparator = ",";
+    }
+    if (in[2] == nullptr || in[2]->is(Kind::None))
+        return true;
+    const bool pair = in[2]->isSequence() && in[2]->items().size() == 2 &&
+                      in[2]->items()[0].is(Kind::String) && in[2]->items()[1].is(Kind::String);
+    if (!pair)
+        return evaluator.fail("tojson takes two texts as separators").truth();
+    style.itemSeparator = in[2]->items()[0].text().bytes();
+    style.keySeparator = in[2]->items()[1].text().bytes();
+    return true;
+}
+
+Value toJson(Evaluator& evaluator, const Value& input, const Bound& in)
+{
+    JsonStyle style;
+    if (!jsonStyle(evaluator, in, style))
+        return {};
+    const std::size_t each =
+        1 + style.itemSeparator.size() + style.keySeparator.size() + 10 * style.indent.size();
+    if (!evaluator.spend(input.weight() * each))
+        return {};
+    std::string out;
+    const Status written = writeJson(input, style, out);
+    if (!written.ok())
+        return evaluator.fail(written.message());
+    const bool plain = !input.isSequence() && !input.is(Kind::Dict);
+    const std::uint8_t flags = !plain                   ? std::uint8_t{kFromData}
+                               : input.is(Kind::String) ? input.text().anyFlags()
+                                                        : std::uint8_t{0};
+    return evaluator.makeString(Text(out, flags));
+}
+
+// The attribute that filters name: "function.name" goes down, "0" is an index.
+Value reach(Evaluator& evaluator, const Value& item, const Value& path, const Value* otherwise)
+{
+    if (path.isIntegral())
+        return evaluator.item(item, path);
+    const std::string& text = path.text().bytes();
+    Value out = item;
+    for (std::size_t at = 0; at <= text.size() && !evaluator.failed();) {
+        const std::size_t end = std::min(text.find('.', at), text.size());
+        const std::string part = text.substr(at, end - at);
+        std::int64_t index = 0;
+        const auto read = std::from_chars(part.data(), part.data() + part.size(), index);
+        const bool number =
+            !part.empty() && read.ec == std::errc() && read.ptr == part.data() + part.size();
+        out = evaluator.item(out, number ? Value::integer(index) : Value::string(part));
+        if (out.is(Kind::Undefined) && otherwise != nullptr)
+            return *otherwise;
+        at = end + 1;
+    }
+    return out;
+}
+
+Value reached(Evaluator& evaluator, const Value& item, const Value* path)
+{
+    if (path == nullptr || path->is(Kind::None))
+        return item;
+    return path->is(Kind::String) || path->isIntegral() ? reach(evaluator, item, *path, nullptr)
+                                                        : evaluator.fail("an attribute is a text");
+}
+
+Value joinFilter(Evaluator& evaluator, const Value& input, const Bound& in)
+{
+    const Text between = textOr(in[0], "");
+    std::vector<Text> texts;
+    for (const Value& item : evaluator.iterate(input)) {
+        const Value part = reached(evaluator, item, in[1]);
+        if (!evaluator.spend(part.weight() + between.byteCount() / 8))
+            return {};
+        texts.push_back(asText(part));
+    }
+    return evaluator.makeString(join(texts, between));
+}
+
+template <Letters how>
+Value letters(Evaluator& evaluator, const Value& input, const Bound&)
+{
+    return evaluator.spend(8 * input.weight())
+               ? evaluator.makeString(changeCase(asText(input), how))
+               : Value();
+}
+
+Value replace(Evaluator& evaluator, const Value& input, const Bound& in)
+{
+    if (in[0] == nullptr || in[1] == nullptr ||
+        (in[2] != nullptr && !in[2]->isIntegral() && !in[2]->is(Kind::None)))
+        return evaluator.fail("replace takes two texts, and perhaps how often");
+    if (!evaluator.spend(input.weight()))
+        return {};
+    const Text text = asText(input);
+    const std::string what = asText(*in[0]).bytes();
+    const Text with = asText(*in[1]);
+    const std::size_t most = text.byteCount() / std::max<std::size_t>(what.size(), 1) + 1;
+    const std::int64_t times = in[2] == nullptr || in[2]->is(Kind::None) ? -1 : in[2]->asInt();
+    return evaluator.spend(most * (1 + with.byteCount() / 8))
+               ? evaluator.makeString(replaced(text, what, with, times))
+               : Value();
+}
+
+Value otherwise(Evaluator&, const Value& input, const Bound& in)
+{
+    const bool use = input.is(Kind::Undefined) || (on(in[1]) && !input.truth());
+    return !use ? input : in[0] != nullptr ? *in[0] : Value::string("");
+}
+
+Value first(Evaluator& evaluator, const Value& input, const Bound&)
+{
+    if (input.is(Kind::Lazy)) {
+        LazyItems& lazy = input.lazyItems();
+        return lazy.next < lazy.items.size() ? lazy.items[lazy.next++]
+                                             : Value::undefined("first item");
+    }
+    const Items items = evaluator.iterate(input);
+    return items.empty() ? Value::undefined("the first item of nothing") : items.front();
+}
+
+Value last(Evaluator& evaluator, const Value& input, const Bound&)
+{
+    if (input.is(Kind::Lazy))
+        return evaluator.fail("last needs a list; put |list before it");
+    const Items items = evaluator.iterate(input);
+    return items.empty() ? Value::undefined("the last item of nothing") : items.back();
+}
+
+Value list(Evaluator& evaluator, const Value& input, const Bound&)
+{
+    return evaluator.makeList(evaluator.iterate(input));
+}
+
+Value pairsOf(Evaluator& evaluator, const Value& input, const Bound&)
+{
+    if (!input.is(Kind::Dict) && !input.is(Kind::Undefined))
+        return evaluator.fail(std::string("items needs a dict, not a ") + input.typeName());
+    Items out;
+    for (const auto& [key, value] : input.is(Kind::Dict) ? input.pairs() : Pairs())
+        out.push_back(evaluator.makeList({key, value}, Kind::Tuple));
+    return evaluator.checked(Value::lazy(std::move(out)));
+}
+
+Value folded(Evaluator& evaluator, const Value& value, bool caseSensitive)
+{
+    if (caseSensitive || !value.is(Kind::String))
+        return value;
+    return evaluator.spend(value.weight() * 8)
+               ? Value::string(changeCase(value.text(), Letters::Lower))
+               : Value();
+}
+
+struct Keyed {
+    Value key;
+    Value item;
+};
+
+// Stable, and stable backwards too, as Python sorts.
+Items sorted(Evaluator& evaluator, std::vector<Keyed> keyed, bool reverse)
+{
+    bool orderless = false;
+    std::size_t weight = 0;
+    for (const Keyed& k : keyed)
+        weight += k.key.weight();
+    if (!evaluator.spend(weight * 20))
+        return {};
+    for (std::size_t i = 1; i < keyed.size() && !orderless; ++i) // an order needs one kind of keys
+        orderless = compare(keyed[0].key, keyed[i].key) == Order::None;
+    if (orderless || (keyed.size() > 1 && compare(keyed[0].key, keyed[0].key) == Order::None)) {
+        evaluator.fail("values of different types cannot be sorted");
+        return {};
+    }
+    std::stable_sort(keyed.begin(), keyed.end(), [reverse](const Keyed& a, const Keyed& b) {
+        return compare(a.key, b.key) == (reverse ? Order::Greater : Order::Less);
+    });
+    Items out;
+    for (Keyed& k : keyed)
+        out.push_back(std::move(k.item));
+    return out;
+}
+
+Value sort(Evaluator& evaluator, const Value& input, const Bound& in)
+{
+    std::vector<Keyed> keyed;
+    for (const Value& item : evaluator.iterate(input))
+        keyed.push_back({folded(evaluator, reached(evaluator, item, in[2]), on(in[1])), item});
+    return evaluator.makeList(sorted(evaluator, std::move(keyed), on(in[0])));
+}
+
+Value dictSort(Evaluator& evaluator, const Value& input, const Bound& in)
+{
+    const std::string by = textOr(in[1], "key").bytes();
+    if (!input.is(Kind::Dict) || (by != "key" && by != "value"))
+        return evaluator.fail("dictsort needs a dict, sorted by \"key\" or \"value\"");
+    std::vector<Keyed> keyed;
+    for (const auto& [key, value] : input.pairs())
+        keyed.push_back({folded(evaluator, by == "key" ? key : value, on(in[0])),
+            evaluator.makeList({key, value}, Kind::Tuple)});
+    return evaluator.makeList(sorted(evaluator, std::move(keyed), on(in[2])));
+}
+
+Value unique(Evaluator& evaluator, const Value& input, const Bound& in)
+{
+    Items seen;
+    Items out;
+    for (const Value& item : evaluator.iterate(input)) {
+        const Value key = folded(evaluator, reached(evaluator, item, in[1]), on(in[0]));
+        if (!evaluator.spend(seen.size() + key.weight()))
+            return {};
+        if (std::any_of(seen.begin(), seen.end(), [&key](const Value& s) { return equal(s, key); }))
+            continue;
+        seen.push_back(key);
+        out.push_back(item);
+    }
+    return evaluator.checked(Value::lazy(std::move(out)));
+}
+
+Value reverse(Evaluator& evaluator, const Value& input, const Bound&)
+{
+    Items items = evaluator.iterate(input);
+    std::reverse(items.begin(), items.end());
+    if (!input.is(Kind::String))
+        return input.is(Kind::Lazy) ? evaluator.makeList(std::move(items))
+                                    : evaluator.checked(Value::lazy(std::move(items)));
+    Text out;
+    for (const Value& item : items)
+        out.append(item.text());
+    return evaluator.makeString(std::move(out));
+}
+
+Value string(Evaluator& evaluator, const Value& input, const Bound&)
+{
+    return evaluator.spend(input.weight()) ? evaluator.makeString(asText(input)) : Value();
+}
+
+bool readReal(std::string text, double& out)
+{
+    const Range range = stripped(text, true, true);
+    text = text.substr(range.begin, range.end - range.begin);
+    if (text.size() > 1 && text[0] == '+' && text[1] != '-')
+        text.erase(0, 1);
+    const auto read = std::from_chars(text.data(), text.data() + text.size(), out);
+    return !text.empty() && read.ec == std::errc() && read.ptr == text.data() + text.size();
+}
+
+Value toInt(Evaluator& evaluator, const Value& input, const Bound& in)
+{
+    const Value fallback = in[0] != nullptr ? *in[0] : Value::integer(0);
+    if (input.is(Kind::Undefined))
+        return evaluator.fail("\"" + input.name() + "\" is undefined");
+    if (input.isIntegral())
+        return Value::integer(input.asInt());
+    if (input.is(Kind::String)) {
+        const std::string& text = input.text().bytes();
+        const Range range = stripped(text, true, true);
+        const char* const end = text.data() + range.end;
+        const std::size_t plus = range.begin + 1 < range.end && text[range.begin] == '+' ? 1 : 0;
+        std::int64_t whole = 0;
+        const auto read = std::from_chars(text.data() + range.begin + plus, end, whole);
+        if (range.begin < range.end && read.ec == std::errc() && read.ptr == end)
+            return Value::integer(whole);
+    }
+    double real = 0;
+    if (input.is(Kind::Float))
+        real = input.asReal();
+    else if (!input.is(Kind::String) || !readReal(input.text().bytes(), real))
+        return fallback;
+    if (std::isnan(real) || std::isinf(real))
+        return fallback;
+    return std::abs(real) < 9e18 ? Value::integer(static_cast<std::int64_t>(real))
+                                 : evaluator.fail("a number is larger than 64 bits");
+}
+
+Value toFloat(Evaluator& evaluator, const Value& input, const Bound& in)
+{
+    if (input.is(Kind::Undefined))
+        return evaluator.fail("\"" + input.name() + "\" is undefined");
+    double real = 0;
+    if (input.isNumber())
+        return Value::real(input.asReal());
+    if (input.is(Kind::String) && readReal(input.text().bytes(), real))
+        return Value::real(real);
+    return in[0] != nullptr ? *in[0] : Value::real(0);
+}
+
+Value absolute(Evaluator& evaluator, const Value& input, const Bound&)
+{
+    if (input.is(Kind::Float))
+        return Value::real(std::abs(input.asReal()));
+    if (!input.isIntegral() || input.asInt() == std::numeric_limits<std::int64_t>::min())
+        return evaluator.fail(std::string("abs needs a number, not a ") + input.typeName());
+    return Value::integer(std::abs(input.asInt()));
+}
+
+Value indent(Evaluator& evaluator, const Value& input, const Bound& in)
+{
+    const bool spaces = in[0] == nullptr || in[0]->isIntegral();
+    const std::int64_t width = in[0] != nullptr && spaces ? in[0]->asInt() : 4;
+    if (!input.is(Kind::String) || width > 1000)
+        return evaluator.fail("indent needs a text and a width of at most 1000");
+    const Text mark =
+        spaces ? Text(std::string(static_cast<std::size_t>(std::max<std::int64_t>(width, 0)), ' '))
+               : asText(*in[0]);
+    Text whole = input.text();
+    whole.append("\n", 0); // so that a line feed at the end has an empty line behind it
+    const std::vector<Text> parts = lines(whole, false);
+    if (!evaluator.spend(input.weight() * 8 + parts.size() * (1 + mark.byteCount() / 8)))
+        return {};
+    Text out;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        if (i > 0)
+            out.append("\n", 0);
+        if (i == 0 ? on(in[1]) : on(in[2]) || !parts[i].empty())
+            out.append(mark);
+        out.append(parts[i]);
+    }
+    return evaluator.makeString(std::move(out));
+}
+
+Value same(Evaluator&, const Value& input, const Bound&)
+{
+    return input;
+}
+
+Value sum(Evaluator& evaluator, const Value& input, const Bound& in)
+{
+    double real = 0;
+    std::int64_t whole = 0;
+    bool isWhole = true;
+    for (const Value& item : evaluator.iterate(input)) {
+        const Value part = reached(evaluator, item, in[0]);
+        if (evaluator.failed() || !part.isNumber())
+            return evaluator.fail("sum needs numbers");
+        isWhole &= part.isIntegral();
+        real += part.asReal();
+        if (part.isIntegral() && __builtin_add_overflow(whole, part.asInt(), &whole))
+            return evaluator.fail("a number is larger than 64 bits");
+    }
+    return isWhole ? Value::integer(whole) : Value::real(real);
+}
+
+struct FilterEntry {
+    std::string_view name;
+    std::string_view parameters;
+    Run run;
+};
+
+constexpr std::array<FilterEntry, 27> kFilters{{{"trim", "chars", &trim}, {"length", "", &length},
+    {"count", "", &length}, {"tojson", "ensure_ascii indent separators sort_keys", &toJson},
+    {"join", "d attribute", &joinFilter}, {"upper", "", &letters<Letters::Upper>},
+    {"lower", "", &letters<Letters::Lower>}, {"title", "", &letters<Letters::WordTitle>},
+    {"capitalize", "", &letters<Letters::Capital>}, {"replace", "old new count", &replace},
+    {"default", "default_value boolean", &otherwise}, {"d", "default_value boolean", &otherwise},
+    {"first", "", &first}, {"last", "", &last}, {"list", "", &list}, {"items", "", &pairsOf},
+    {"dictsort", "case_sensitive by reverse", &dictSort},
+    {"sort", "reverse case_sensitive attribute", &sort},
+    {"unique", "case_sensitive attribute", &unique}, {"reverse", "", &reverse},
+    {"string", "", &string}, {"int", "default", &toInt}, {"float", "default", &toFloat},
+    {"abs", "", &absolute}, {"indent", "width first blank", &indent}, {"safe", "", &same},
+    {"sum", "attribute", &sum}}};
+
+// Filters that take another filter or test, with its own arguments behind.
+constexpr std::array<std::string_view, 5> kOuter{
+    "map", "select", "reject", "selectattr", "rejectattr"};
+
+const FilterEntry* entry(std::string_view name)
+{
+    const auto found = std::find_if(
+        kFilters.begin(), kFilters.end(), [name](const FilterEntry& e) { return e.name == name; });
+    return found == kFilters.end() ? nullptr : &*found;
+}
+
+// What `arguments` holds from the given one on: what the inner filter or test gets.
+Arguments from(const Arguments& arguments, std::size_t begin)
+{
+    Arguments out;
+    out.named = arguments.named;
+    for (std::size_t i = begin; i < arguments.positional.size(); ++i)
+        out.positional.push_back(arguments.positional[i]);
+    return out;
+}
+
+Value mapped(Evaluator& evaluator, const Value& input, const Arguments& arguments)
+{
+    const Bound given = arguments.positional.empty()
+                            ? evaluator.bind("map", "attribute default", arguments)
+                            : Bound{nullptr, nullptr};
+    const bool byName = !arguments.positional.empty() && arguments.positional[0].is(Kind::String);
+    if (!byName &&
+        (given[0] == nullptr || (!given[0]->is(Kind::String) && !given[0]->isIntegral())))
+        return evaluator.fail("map takes attribute=NAME, or the name of a filter");
+    Items out;
+    for (const Value& item : evaluator.iterate(input)) {
+        out.push_back(byName ? evaluator.filter(
+                                   arguments.positional[0].text().bytes(), item, from(arguments, 1))
+                             : reach(evaluator, item, *given[0], given[1]));
+        if (evaluator.failed())
+            return {};
+    }
+    return evaluator.checked(Value::lazy(std::move(out)));
+}
+
+Value chosen(
+    Evaluator& evaluator, const std::string& name, const Value& input, const Arguments& arguments)
+{
+    const bool byAttribute = name.ends_with("attr");
+    const std::size_t skip = byAttribute ? 1 : 0;
+    const Items& given = arguments.positional;
+    if (given.size() < skip ||
+        (byAttribute && !given[0].is(Kind::String) && !given[0].isIntegral()))
+        return evaluator.fail("\"" + name + "\" takes the name of an attribute first");
+    const bool tested = given.size() > skip;
+    if (tested && !given[skip].is(Kind::String))
+        return evaluator.fail("\"" + name + "\" takes the name of a test");
+    Items out;
+    for (const Value& item : evaluator.iterate(input)) {
+        Value value = byAttribute ? reach(evaluator, item, given[0], nullptr) : item;
+        if (tested && !evaluator.failed())
+            value = evaluator.test(given[skip].text().bytes(), value, from(arguments, skip + 1));
+        if (evaluator.failed())
+            return {};
+        if (value.truth() == name.starts_with("select"))
+            out.push_back(item);
+    }
+    return evaluator.checked(Value::lazy(std::move(out)));
+}
+
+} // namespace
+
+bool isFilter(std::string_view name) noexcept
+{
+    return entry(name) != nullptr || std::find(kOuter.begin(), kOuter.end(), name) != kOuter.end();
+}
+
+Value Evaluator::filter(const std::string& name, const Value& input, const Arguments& arguments)
+{
+    if (!spend(1))
+        return {};
+    if (name == "map")
+        return mapped(*this, input, arguments);
+    if (isFilter(name) && entry(name) == nullptr)
+        return chosen(*this, name, input, arguments);
+    const FilterEntry* const found = entry(name);
+    if (found == nullptr)
+        return fail("the filter \"" + name + "\" is not supported");
+    const Bound given = bind(name, found->parameters, arguments);
+    return failed() ? Value() : found->run(*this, input, given);
+}
+
+} // namespace mr::tpl
