@@ -58,6 +58,22 @@
             <translation>テキストの列</translation>
         </message>
         <message>
+            <source>Column added to the prompt</source>
+            <translation>プロンプトに加える列</translation>
+        </message>
+        <message>
+            <source>Conversation column (answers are trained)</source>
+            <translation>会話の列 (回答が学習対象)</translation>
+        </message>
+        <message>
+            <source>System prompt column</source>
+            <translation>システムプロンプトの列</translation>
+        </message>
+        <message>
+            <source>Tools column</source>
+            <translation>ツールの列</translation>
+        </message>
+        <message>
             <source>Looking at the dataset…</source>
             <translation>データセットを調べています…</translation>
         </message>

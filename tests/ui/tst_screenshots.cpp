@@ -139,6 +139,14 @@ private slots:
 
         save(window, MainWindow::Page::Home, "home");
         save(window, MainWindow::Page::NewRun, "new-run");
+        RunSpec chats = goodSpec();
+        chats.data[0].path = kChatData;
+        window.newRun()->setSpec(chats);
+        QTRY_VERIFY(window.newRun()->datasetSection()->info());
+        QTRY_VERIFY(window.newRun()->settled());
+        save(window, MainWindow::Page::NewRun, "new-run-chats");
+        window.newRun()->setSpec(goodSpec());
+        QTRY_VERIFY(window.newRun()->settled());
         window.findChild<QAbstractButton*>("advanced")->setChecked(true);
         QCoreApplication::processEvents();
         QCoreApplication::processEvents();

@@ -17,6 +17,9 @@
 #include <QScrollArea>
 #include <QVBoxLayout>
 
+#include <map>
+#include <string_view>
+
 namespace mr::ui {
 
 namespace {
@@ -27,13 +30,16 @@ constexpr int kPreviewHeight = 190;
 
 QString roleText(const std::string& role)
 {
-    if (role == "prompt")
-        return DatasetSection::tr("Prompt column");
-    if (role == "response")
-        return DatasetSection::tr("Response column (trained)");
-    if (role == "text")
-        return DatasetSection::tr("Text column");
-    return QString::fromStdString(role);
+    const std::map<std::string_view, QString> texts = {
+        {"prompt", DatasetSection::tr("Prompt column")},
+        {"input", DatasetSection::tr("Column added to the prompt")},
+        {"response", DatasetSection::tr("Response column (trained)")},
+        {"text", DatasetSection::tr("Text column")},
+        {"messages", DatasetSection::tr("Conversation column (answers are trained)")},
+        {"system", DatasetSection::tr("System prompt column")},
+        {"tools", DatasetSection::tr("Tools column")}};
+    const auto found = texts.find(role);
+    return found == texts.end() ? QString::fromStdString(role) : found->second;
 }
 
 } // namespace

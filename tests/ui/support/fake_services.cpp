@@ -273,6 +273,27 @@ DatasetInfo fakeDataset()
     return info;
 }
 
+DatasetInfo fakeChats()
+{
+    DatasetInfo info = fakeDataset();
+    info.path = kChatData;
+    info.columns = {"id", "messages", "tools"};
+    info.mapping = {{"messages", "messages"}, {"tools", "tools"}};
+    info.cutRows = 0;
+    info.emptyRows = 2;
+    PreviewRow chat = previewRow(1,
+        {"<|im_start|>", "user", "\n", "How", " many", " eggs", "?", "<|im_end|>", "\n",
+            "<|im_start|>", "assistant", "\n"},
+        {"Four", " boxes", " of", " six", ":", " 24", ".", "<|im_end|>"});
+    const PreviewRow next = previewRow(1,
+        {"\n", "<|im_start|>", "user", "\n", "And", " five", "?", "<|im_end|>", "\n",
+            "<|im_start|>", "assistant", "\n"},
+        {"30", ".", "<|im_end|>"});
+    chat.tokens.insert(chat.tokens.end(), next.tokens.begin(), next.tokens.end());
+    info.preview = {chat};
+    return info;
+}
+
 bool makeSampleFolder(const QString& folder)
 {
     const QDir dir(folder);
@@ -362,6 +383,8 @@ UiServices fakeServices(
                                   int) -> Result<DatasetInfo> {
         if (source.path == kGoodData)
             return fakeDataset();
+        if (source.path == kChatData)
+            return fakeChats();
         DatasetInfo broken;
         broken.path = source.path;
         broken.problems = {"line 12 is not valid JSON: missing quote at column 71"};

@@ -18,6 +18,7 @@ namespace mr::ui::test {
 inline const std::string kGoodModel = "/models/small-llama";
 inline const std::string kBadModel = "/models/not-a-model";
 inline const std::string kGoodData = "/data/questions.jsonl";
+inline const std::string kChatData = "/data/chats.jsonl"; // conversations
 inline const std::string kBadData = "/data/broken.jsonl";
 inline const std::string kOtherScratch = "/other/scratch";    // the same, on another drive
 inline const std::string kFastScratch = "/fast/scratch";      // nothing speaks against it
@@ -55,6 +56,7 @@ PlanReport fakePlan(bool fits);
 // What a plan that keeps state on a disk has besides.
 void addDisk(PlanReport& plan);
 DatasetInfo fakeDataset();
+DatasetInfo fakeChats();
 // Empty files where the sample project has its own.
 bool makeSampleFolder(const QString& folder);
 
