@@ -258,7 +258,10 @@ Status TextNormalizer::run(
     (void)step, (void)buffer;
     for (std::size_t at = 0; at < text.size();) {
         const Character c = characterAt(text, at);
-        if (utf8proc_category(c.code) != UTF8PROC_CATEGORY_MN)
+        const auto category = utf8proc_category(c.code);
+        // Upstream takes all marks for accents.
+        if (category != UTF8PROC_CATEGORY_MN && category != UTF8PROC_CATEGORY_MC &&
+            category != UTF8PROC_CATEGORY_ME)
             out.copy(text, at, at + c.bytes);
         at += c.bytes;
     }

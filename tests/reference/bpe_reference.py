@@ -4,7 +4,7 @@
     bpe_reference.py compare SHARED_DATA MILLRACE [--count N] [--seed N]
 
 Special tokens are encoded as text on both sides (encode_special_tokens): the program never lets a text
-become one. Made with tokenizers 0.22.
+become one. Made with tokenizers 0.23.
 """
 
 import argparse
@@ -254,7 +254,7 @@ def texts():
         "\x00\x01\x7f\ufffd\ufeffx",
         "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
         "(the wheel)(the wheel)(the wheel)(the wheel) x_17 = x_17 + 170 # ok",
-        "▁x ▁▁ y▁",
+        "▁x ▁▁ y▁ \u0915\u093e A\u20dd",
         "a-b_c.d,e;f:g!h?i\"j'k(l)m[n]o{p}q/r\\s|t~u^v`w@x#y$z%0&1*2+3=4<5>6",
     ]
     return fixed + varied(random.Random(5), 43, newlines=True)

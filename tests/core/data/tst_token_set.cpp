@@ -287,8 +287,8 @@ void TstTokenSet::realPairsAreTokenised()
                  {{"prompt", "column1"}, {"response", "column6"}})
                  .rows,
         150U);
-    for (const char* chat : {"v1_sft_demo.jsonl", "glaive_toolcall_en_demo.json",
-             "sharegpt_dummy_conversation.json"}) {
+    for (const char* chat :
+        {"v1_sft_demo.jsonl", "glaive_toolcall_en_demo.json", "sharegpt_dummy_conversation.json"}) {
         Result<TokenSet> set =
             buildTokenSet({file(data + "/datasets/" + chat)}, *tokenizer, {.seqLen = 256});
         QVERIFY(!set.ok());
