@@ -48,9 +48,7 @@ void keepFirst(TokenSet& set, std::int64_t sequences)
 {
     if (sequences == 0 || sequences >= set.count())
         return;
-    set.starts.resize(static_cast<std::size_t>(sequences) + 1);
-    set.tokens.resize(set.starts.back());
-    set.trained.resize(set.starts.back());
+    set.sequences = set.sequences.firstOnes(sequences);
 }
 
 Result<TokenSet> readData(const EvalOptions& options, const InferenceModel& model)

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <system_error>
 #include <utility>
 
@@ -88,6 +89,23 @@ Result<File> File::openAppend(const std::filesystem::path& path)
     file.m_descriptor = openRetrying(path, O_WRONLY | O_CREAT | O_APPEND);
     if (file.m_descriptor < 0)
         return ioError("cannot open", path, errno);
+    return file;
+}
+
+Result<File> File::createUnnamed(const std::filesystem::path& folder)
+{
+    File file;
+    file.m_path = folder;
+    file.m_descriptor = openRetrying(folder, O_RDWR | O_TMPFILE);
+    if (file.m_descriptor < 0 && (errno == EOPNOTSUPP || errno == EISDIR)) {
+        // File systems without O_TMPFILE: a name for a moment.
+        std::string name = (folder / ".millrace-XXXXXX").string();
+        file.m_descriptor = ::mkostemp(name.data(), O_CLOEXEC);
+        if (file.m_descriptor >= 0)
+            (void)::unlink(name.c_str());
+    }
+    if (file.m_descriptor < 0)
+        return ioError("cannot create a file in", folder, errno);
     return file;
 }
 

@@ -29,6 +29,9 @@ public:
     static Result<File> create(const std::filesystem::path& path);
     // Creates or opens at its end; every write is appended.
     static Result<File> openAppend(const std::filesystem::path& path);
+    // In `folder`, to be written and read, without a name: gone when it is closed or the process
+    // ends. path() is the folder.
+    static Result<File> createUnnamed(const std::filesystem::path& folder);
 
     bool isOpen() const noexcept { return m_descriptor >= 0; }
     const std::filesystem::path& path() const noexcept { return m_path; }

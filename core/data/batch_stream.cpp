@@ -25,17 +25,15 @@ void padRows(std::size_t begin, std::size_t end, MicroBatchData& out)
 
 // Rows of one sequence from `begin` on; returns the first row it does not use. The one shift of
 // the program is here: row t gets token t as input and token t + 1 as target.
-std::size_t fillSequence(const TokenSet& set, std::int64_t sequence, std::size_t begin,
-    std::size_t rows, MicroBatchData& out)
+std::size_t fillSequence(
+    const TokenSequence& sequence, std::size_t begin, std::size_t rows, MicroBatchData& out)
 {
-    const std::uint64_t first = set.starts[static_cast<std::size_t>(sequence)];
-    const std::uint64_t last = set.starts[static_cast<std::size_t>(sequence) + 1];
-    assert(last >= first + 1 && last - first <= rows + 1);
-    const std::size_t count = std::min<std::size_t>(last - first - 1, rows);
+    assert(!sequence.tokens.empty() && sequence.tokens.size() <= rows + 1);
+    const std::size_t count = std::min(sequence.tokens.size() - 1, rows);
     for (std::size_t i = 0; i < count; ++i) {
         const std::size_t t = begin + i;
-        out.ids[t] = set.tokens[first + i];
-        out.targets[t] = set.trained[first + i + 1] != 0 ? set.tokens[first + i + 1] : -1;
+        out.ids[t] = sequence.tokens[i];
+        out.targets[t] = sequence.trained[i + 1] != 0 ? sequence.tokens[i + 1] : -1;
         out.positions[t] = static_cast<std::int32_t>(i);
         out.visibleFrom[t] = static_cast<std::int32_t>(begin);
     }
@@ -51,10 +49,16 @@ public:
         , m_shape(shape)
         , m_sampler(state)
         , m_sequences(static_cast<std::size_t>(shape.microBatch))
+        , m_read(m_sequences.size())
     {
+        // The longest sequence may come at any step.
+        for (TokenSequence& sequence : m_read) {
+            sequence.tokens.reserve(static_cast<std::size_t>(shape.seqLen) + 1);
+            sequence.trained.reserve(static_cast<std::size_t>(shape.seqLen) + 1);
+        }
     }
 
-    void fill(StepBatch& step)
+    Status fill(StepBatch& step)
     {
         step.micros.resize(static_cast<std::size_t>(m_shape.accumulate));
         step.tokens = 0;
@@ -62,28 +66,23 @@ public:
         for (MicroBatchData& micro : step.micros) {
             for (std::int64_t& sequence : m_sequences) {
                 sequence = m_sampler.next();
-                count(sequence, step);
+                step.tokens +=
+                    static_cast<std::int64_t>(m_set.sequences.length(sequence)) - 1;
             }
-            fillMicroBatch(m_set, m_sequences, m_shape, micro);
+            MR_TRY(readMicroBatch(m_set, m_sequences, m_shape, m_read, micro));
+            step.trainedTokens += std::count_if(
+                micro.targets.begin(), micro.targets.end(), [](std::int32_t t) { return t >= 0; });
         }
         step.after = m_sampler.state();
+        return {};
     }
 
 private:
-    void count(std::int64_t sequence, StepBatch& step) const
-    {
-        const auto i = static_cast<std::size_t>(sequence);
-        const auto first = static_cast<std::ptrdiff_t>(m_set.starts[i]);
-        const auto last = static_cast<std::ptrdiff_t>(m_set.starts[i + 1]);
-        step.tokens += last - first - 1;
-        step.trainedTokens += std::count_if(m_set.trained.begin() + first + 1,
-            m_set.trained.begin() + last, [](std::uint8_t t) { return t != 0; });
-    }
-
     const TokenSet& m_set;
     const BatchShape m_shape;
     Sampler m_sampler;
     std::vector<std::int64_t> m_sequences;
+    std::vector<TokenSequence> m_read;
 };
 
 class ThreadedStream final : public BatchStream
@@ -148,7 +147,7 @@ private:
                     return {};
             }
             // The slot at the tail is this thread's until it is counted as ready.
-            m_maker.fill(m_slots.at(tail));
+            MR_TRY(m_maker.fill(m_slots.at(tail)));
             const std::scoped_lock lock(m_mutex);
             ++m_ready;
             m_changed.notify_all();
@@ -181,8 +180,8 @@ private:
 
 } // namespace
 
-void fillMicroBatch(const TokenSet& set, std::span<const std::int64_t> sequences,
-    const BatchShape& shape, MicroBatchData& out)
+void fillMicroBatch(
+    std::span<const TokenSequence> sequences, const BatchShape& shape, MicroBatchData& out)
 {
     const auto rows = static_cast<std::size_t>(shape.seqLen);
     const std::size_t total = rows * static_cast<std::size_t>(shape.microBatch);
@@ -190,9 +189,8 @@ void fillMicroBatch(const TokenSet& set, std::span<const std::int64_t> sequences
         column->resize(total);
     for (std::size_t b = 0; b < static_cast<std::size_t>(shape.microBatch); ++b) {
         const std::size_t begin = b * rows;
-        const bool have = b < sequences.size() && sequences[b] >= 0;
-        padRows(
-            have ? fillSequence(set, sequences[b], begin, rows, out) : begin, begin + rows, out);
+        const bool have = b < sequences.size() && !sequences[b].tokens.empty();
+        padRows(have ? fillSequence(sequences[b], begin, rows, out) : begin, begin + rows, out);
     }
     std::iota(out.order.begin(), out.order.end(), 0);
     // The index decides ties, which makes std::sort stable without std::stable_sort's memory.
@@ -201,6 +199,19 @@ void fillMicroBatch(const TokenSet& set, std::span<const std::int64_t> sequences
         const std::int32_t idB = out.ids[static_cast<std::size_t>(b)];
         return idA != idB ? idA < idB : a < b;
     });
+}
+
+Status readMicroBatch(const TokenSet& set, std::span<const std::int64_t> sequences,
+    const BatchShape& shape, std::vector<TokenSequence>& scratch, MicroBatchData& out)
+{
+    scratch.resize(sequences.size());
+    for (std::size_t i = 0; i < sequences.size(); ++i) {
+        scratch[i].tokens.clear();
+        if (sequences[i] >= 0)
+            MR_TRY(set.sequences.read(sequences[i], scratch[i]));
+    }
+    fillMicroBatch(scratch, shape, out);
+    return {};
 }
 
 std::unique_ptr<BatchStream> BatchStream::start(

@@ -12,6 +12,7 @@
 
 #pragma once
 
+#include "core/data/sequence_store.h"
 #include "core/data/tokenizer.h"
 
 #include <millrace/run_spec.h>
@@ -26,22 +27,16 @@
 
 namespace mr {
 
-// Every sequence of a dataset, tokenised once. Sequence i is tokens [begin(i), end(i)); trained[t]
-// tells whether token t is a target (its prediction is trained). Sequences are at most seqLen + 1
-// tokens: inputs are all but the last, targets all but the first: one shift, done in BatchStream.
+// Every sequence of a dataset, tokenised once. Sequences are at most seqLen + 1 tokens: inputs are
+// all but the last, targets all but the first: one shift, done in BatchStream.
 struct TokenSet {
-    std::vector<TokenId> tokens;
-    std::vector<std::uint8_t> trained;
-    std::vector<std::uint64_t> starts; // count() + 1 entries
-    std::uint64_t rows = 0;            // read from files
-    std::uint64_t cutRows = 0;         // longer than seqLen, cut
-    std::uint64_t emptyRows = 0;       // nothing to train, left out
+    SequenceStore sequences;
+    std::uint64_t rows = 0;      // read from files
+    std::uint64_t cutRows = 0;   // longer than seqLen, cut
+    std::uint64_t emptyRows = 0; // nothing to train, left out
     std::uint64_t trainedTokens = 0;
 
-    std::int64_t count() const noexcept
-    {
-        return starts.empty() ? 0 : static_cast<std::int64_t>(starts.size()) - 1;
-    }
+    std::int64_t count() const noexcept { return sequences.count(); }
 };
 
 struct TokenSetOptions {
@@ -107,10 +102,14 @@ struct BatchShape {
     std::int64_t accumulate = 1; // micro-batches
 };
 
-// Fills `out` (resized once, then reused without allocation) with `sequences` of `set`, from
-// `first` on; missing ones are padding. Used by evaluation too.
-void fillMicroBatch(const TokenSet& set, std::span<const std::int64_t> sequences,
-    const BatchShape& shape, MicroBatchData& out);
+// Fills `out` with `sequences`; missing or empty ones are padding. `out` grows at first, then is
+// reused without allocation.
+void fillMicroBatch(
+    std::span<const TokenSequence> sequences, const BatchShape& shape, MicroBatchData& out);
+
+// The same with sequences of `set` by number, -1 being padding. `scratch` is reused like `out`.
+Status readMicroBatch(const TokenSet& set, std::span<const std::int64_t> sequences,
+    const BatchShape& shape, std::vector<TokenSequence>& scratch, MicroBatchData& out);
 
 class BatchStream
 {

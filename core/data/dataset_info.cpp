@@ -14,12 +14,13 @@ std::int64_t asCount(std::uint64_t n)
     return static_cast<std::int64_t>(n);
 }
 
-PreviewRow previewOf(const TokenSet& set, std::int64_t sequence, const Tokenizer& tokenizer)
+PreviewRow previewOf(const TokenSequence& sequence, const Tokenizer& tokenizer)
 {
     PreviewRow out;
-    const auto i = static_cast<std::size_t>(sequence);
-    for (std::uint64_t t = set.starts[i]; t < set.starts[i + 1]; ++t)
-        out.tokens.push_back({tokenizer.piece(set.tokens[t]), set.tokens[t], set.trained[t] != 0});
+    for (std::size_t t = 0; t < sequence.tokens.size(); ++t) {
+        const TokenId id = sequence.tokens[t];
+        out.tokens.push_back({tokenizer.piece(id), id, sequence.trained[t] != 0});
+    }
     return out;
 }
 
@@ -29,12 +30,14 @@ Status countTokens(const DataSource& source, const DatasetShape& shape, const To
 {
     TokenSetBuilder builder(tokenizer, options);
     const TokenSet& set = builder.set();
+    TokenSequence sequence;
     const Status read = readDocuments(source, shape, {}, [&](const Document& document) {
         const std::int64_t first = set.count();
         const std::uint64_t cutBefore = set.cutRows;
         MR_TRY(builder.add(document));
         for (std::int64_t s = first; s < set.count() && info.preview.size() < previewRows; ++s) {
-            info.preview.push_back(previewOf(set, s, tokenizer));
+            MR_TRY(set.sequences.read(s, sequence));
+            info.preview.push_back(previewOf(sequence, tokenizer));
             info.preview.back().row = document.row;
             info.preview.back().cut = set.cutRows > cutBefore;
         }
@@ -42,7 +45,7 @@ Status countTokens(const DataSource& source, const DatasetShape& shape, const To
     });
     info.rows = asCount(set.rows);
     info.sequences = set.count();
-    info.tokens = asCount(set.tokens.size());
+    info.tokens = asCount(set.sequences.tokens());
     info.trainedTokens = asCount(set.trainedTokens);
     info.cutRows = asCount(set.cutRows);
     info.emptyRows = asCount(set.emptyRows);

@@ -7,17 +7,14 @@
 
 namespace mr {
 
-void TokenSetBuilder::addSequence(std::size_t begin, std::size_t end, std::size_t firstTrained)
+Status TokenSetBuilder::addSequence(std::size_t begin, std::size_t end, std::size_t firstTrained)
 {
-    const auto at = [this](
-                        std::size_t i) { return m_ids.begin() + static_cast<std::ptrdiff_t>(i); };
-    m_set.tokens.insert(m_set.tokens.end(), at(begin), at(end));
     // The first token of a sequence has nothing before it that could predict it.
     const std::size_t from = std::clamp(firstTrained, begin + 1, end);
-    m_set.trained.resize(m_set.trained.size() + (from - begin), 0);
-    m_set.trained.resize(m_set.tokens.size(), 1);
+    m_trained.assign(end - begin, 1);
+    std::fill_n(m_trained.begin(), from - begin, std::uint8_t{0});
     m_set.trainedTokens += end - from;
-    m_set.starts.push_back(m_set.tokens.size());
+    return m_set.sequences.add(std::span(m_ids).subspan(begin, end - begin), m_trained);
 }
 
 Status TokenSetBuilder::addPair(const Document& document)
@@ -38,7 +35,7 @@ Status TokenSetBuilder::addPair(const Document& document)
     if (border >= end || end < 2)
         ++m_set.emptyRows;
     else
-        addSequence(0, end, border);
+        return addSequence(0, end, border);
     return {};
 }
 
@@ -61,7 +58,7 @@ Status TokenSetBuilder::addText(const std::string& text)
         const std::size_t end = std::min(begin + length, m_ids.size());
         if (end - begin < 2)
             break; // one token left: no target
-        addSequence(begin, end, begin + 1);
+        MR_TRY(addSequence(begin, end, begin + 1));
         any = true;
         if (m_options.firstBlockOnly) {
             m_set.cutRows += end < m_ids.size() ? 1 : 0;
@@ -93,14 +90,14 @@ Status TokenSetBuilder::addChat(const std::string& conversation)
         if (!tokens.ok())
             return tokens.status();
         cut |= tokens.value().ids.size() > static_cast<std::size_t>(m_options.seqLen) + 1;
-        addChatTokens(tokens.value());
+        MR_TRY(addChatTokens(tokens.value()));
     }
     m_set.cutRows += cut ? 1 : 0;
     m_set.emptyRows += m_set.count() == before ? 1 : 0;
     return {};
 }
 
-void TokenSetBuilder::addChatTokens(const ChatTokens& tokens)
+Status TokenSetBuilder::addChatTokens(const ChatTokens& tokens)
 {
     const std::size_t end =
         std::min(static_cast<std::size_t>(m_options.seqLen) + 1, tokens.ids.size());
@@ -108,14 +105,12 @@ void TokenSetBuilder::addChatTokens(const ChatTokens& tokens)
                                : std::count(tokens.trained.begin() + 1,
                                      tokens.trained.begin() + static_cast<std::ptrdiff_t>(end), 1);
     if (count == 0)
-        return;
-    m_set.tokens.insert(m_set.tokens.end(), tokens.ids.begin(),
-        tokens.ids.begin() + static_cast<std::ptrdiff_t>(end));
-    m_set.trained.push_back(0); // nothing before the first token could predict it
-    m_set.trained.insert(m_set.trained.end(), tokens.trained.begin() + 1,
-        tokens.trained.begin() + static_cast<std::ptrdiff_t>(end));
+        return {};
+    m_trained.assign(
+        tokens.trained.begin(), tokens.trained.begin() + static_cast<std::ptrdiff_t>(end));
+    m_trained.front() = 0; // nothing before the first token could predict it
     m_set.trainedTokens += static_cast<std::uint64_t>(count);
-    m_set.starts.push_back(m_set.tokens.size());
+    return m_set.sequences.add(std::span(tokens.ids).first(end), m_trained);
 }
 
 Status TokenSetBuilder::add(const Document& document)
@@ -126,7 +121,7 @@ Status TokenSetBuilder::add(const Document& document)
         MR_TRY(addChat(document.chat));
     else
         MR_TRY(document.isPair ? addPair(document) : addText(document.text));
-    if (m_set.starts.size() > std::numeric_limits<std::uint32_t>::max())
+    if (m_set.count() >= std::numeric_limits<std::uint32_t>::max())
         return Status::error(ErrorKind::InvalidArgument,
             "the dataset makes more than 4,294,967,294 sequences; use a part of it");
     return {};

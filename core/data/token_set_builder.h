@@ -2,7 +2,8 @@
 //
 // Threads    Confined to its owner.
 // Ownership  Borrows tokenizer and options.
-// Errors     InvalidArgument: an id outside what a sequence can hold; what encode() reports.
+// Errors     InvalidArgument: an id outside what a sequence can hold; what encode() and
+//            SequenceStore report.
 
 #pragma once
 
@@ -19,7 +20,6 @@ public:
         : m_tokenizer(tokenizer)
         , m_options(options)
     {
-        m_set.starts.push_back(0);
     }
 
     Status add(const Document& document);
@@ -30,14 +30,15 @@ private:
     Status addPair(const Document& document);
     Status addText(const std::string& text);
     Status addChat(const std::string& conversation);
-    void addChatTokens(const ChatTokens& tokens);
+    Status addChatTokens(const ChatTokens& tokens);
     // Appends ids [begin, end) of m_ids as one sequence; targets from `firstTrained` on.
-    void addSequence(std::size_t begin, std::size_t end, std::size_t firstTrained);
+    Status addSequence(std::size_t begin, std::size_t end, std::size_t firstTrained);
 
     const Tokenizer& m_tokenizer;
     const TokenSetOptions& m_options;
     TokenSet m_set;
-    std::vector<TokenId> m_ids;       // of one document
+    std::vector<TokenId> m_ids;          // of one document
+    std::vector<std::uint8_t> m_trained; // of one sequence
     std::optional<ChatFormat> m_chat; // once a conversation came
 };
 

@@ -191,6 +191,7 @@ private:
     std::unique_ptr<Tokenizer> m_tokenizer;
     TokenSet m_trainSet;
     TokenSet m_evalSet;
+    std::string m_dataHash; // of the training tokens, in order
     LrSchedule m_schedule;
 
     // Engine thread; before start(), whoever opens.

@@ -38,16 +38,36 @@ Result<TokenSet> tokens(
 }
 
 // What the sampler draws from, so that a resumed run sees what it would have seen.
-std::string hashOf(const TokenSet& set)
+Result<std::string> hashOf(const TokenSet& set)
 {
-    const auto add = [](const auto& values, XXH64_hash_t seed) {
+    const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(
+        XXH3_createState(), &XXH3_freeState);
+    const auto add = [&state](const auto& values) {
         const auto bytes = std::as_bytes(std::span(values));
-        return XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed);
+        (void)XXH3_64bits_update(state.get(), bytes.data(), bytes.size());
     };
-    const XXH64_hash_t hash = add(set.starts, add(set.trained, add(set.tokens, 0)));
+    // All tokens, then all flags, then where sequences begin, each seeded by the hash before.
+    XXH64_hash_t hash = 0;
+    TokenSequence sequence;
+    for (const bool flags : {false, true}) {
+        (void)XXH3_64bits_reset_withSeed(state.get(), hash);
+        for (std::int64_t i = 0; i < set.count(); ++i) {
+            MR_TRY(set.sequences.read(i, sequence));
+            flags ? add(sequence.trained) : add(sequence.tokens);
+        }
+        hash = XXH3_64bits_digest(state.get());
+    }
+    (void)XXH3_64bits_reset_withSeed(state.get(), hash);
+    std::array<std::uint64_t, 1> start{};
+    add(start);
+    for (std::int64_t i = 0; i < set.count(); ++i) {
+        start[0] += set.sequences.length(i);
+        add(start);
+    }
+    hash = XXH3_64bits_digest(state.get());
     std::array<char, 17> text{};
     (void)std::snprintf(text.data(), text.size(), "%016" PRIx64, hash);
-    return text.data();
+    return std::string(text.data());
 }
 
 Status refuseIfFull(const fs::path& runDir, std::uint64_t checkpoint)
@@ -147,7 +167,7 @@ Status Engine::prepareResume(const fs::path& runDir)
             datasetPath(m_setup.spec) + ": gives " + std::to_string(sequences) +
                 " sequences, the run began with " + std::to_string(m_progress.sampler.count) +
                 "; put back the data it was started with");
-    if (m_progress.dataHash != hashOf(m_trainSet))
+    if (m_progress.dataHash != m_dataHash)
         return Status::error(ErrorKind::InvalidArgument,
             datasetPath(m_setup.spec) +
                 ": is not the data the run began with (its tokens differ); put that back");
@@ -268,11 +288,16 @@ Status Engine::prepareData(const RunSpec& spec)
             return eval.status();
         m_evalSet = std::move(eval).value();
     } else if (const std::int64_t held = holdOutCount(m_trainSet.count(), spec.holdOut); held > 0) {
-        std::tie(m_trainSet, m_evalSet) = holdOut(m_trainSet, held);
+        auto parts = holdOut(m_trainSet, held);
+        MR_TRY(parts.status());
+        std::tie(m_trainSet, m_evalSet) = std::move(parts).value();
     }
     if (m_trainSet.count() == 0 || m_trainSet.trainedTokens == 0)
         return Status::error(ErrorKind::InvalidArgument,
             datasetPath(spec) + ": has no token to train on; look at it with `millrace inspect`");
+    auto dataHash = hashOf(m_trainSet);
+    MR_TRY(dataHash.status());
+    m_dataHash = std::move(dataHash).value();
     auto setup = setUpRun(spec, m_trainSet.count());
     if (!setup.ok())
         return setup.status();
@@ -298,7 +323,7 @@ RunProgress Engine::firstProgress() const
 {
     RunProgress progress;
     progress.sampler = {m_setup.spec.seed, 0, 0, static_cast<std::uint64_t>(m_trainSet.count())};
-    progress.dataHash = hashOf(m_trainSet);
+    progress.dataHash = m_dataHash;
     progress.instructionSet = m_device.info().instructionSet;
     progress.precision = std::string(name(m_setup.spec.precision));
     return progress;

@@ -17,12 +17,14 @@ Result<EvalResult> evaluate(
     std::vector<std::int64_t> sequences(static_cast<std::size_t>(set.count()));
     std::iota(sequences.begin(), sequences.end(), std::int64_t{0});
     std::vector<MicroBatchData> micros(static_cast<std::size_t>(shape.accumulate));
+    std::vector<TokenSequence> scratch;
     std::size_t next = 0;
     while (next < sequences.size()) {
         for (MicroBatchData& micro : micros) {
             const std::size_t count =
                 std::min(static_cast<std::size_t>(shape.microBatch), sequences.size() - next);
-            fillMicroBatch(set, std::span(sequences).subspan(next, count), shape, micro);
+            MR_TRY(readMicroBatch(
+                set, std::span(sequences).subspan(next, count), shape, scratch, micro));
             next += count;
             result.tokens += static_cast<std::int64_t>(micro.targets.size()) -
                              std::count(micro.targets.begin(), micro.targets.end(), -1);
@@ -46,22 +48,23 @@ Result<AnswerScore> scoreAnswers(StepExecutor& executor, const TokenSet& set, st
 {
     AnswerScore score;
     std::vector<float> logits(static_cast<std::size_t>(vocab));
+    TokenSequence sequence;
     for (std::int64_t i = 0; i < set.count() && score.asked < limit; ++i) {
-        const std::uint64_t begin = set.starts[static_cast<std::size_t>(i)];
-        const std::uint64_t end = set.starts[static_cast<std::size_t>(i) + 1];
-        std::uint64_t response = begin + 1;
-        while (response < end && set.trained[response] == 0)
+        MR_TRY(set.sequences.read(i, sequence));
+        const std::size_t end = sequence.tokens.size();
+        std::size_t response = 1;
+        while (response < end && sequence.trained[response] == 0)
             ++response;
-        const bool isPair = response > begin + 1 && response < end;
-        if (!isPair || static_cast<std::int64_t>(end - begin) > room)
+        const bool isPair = response > 1 && response < end;
+        if (!isPair || static_cast<std::int64_t>(end) > room)
             continue;
         ++score.asked;
-        std::uint64_t done = begin;
-        std::uint64_t at = response;
+        std::size_t done = 0;
+        std::size_t at = response;
         while (at < end) {
-            MR_TRY(executor.advance(std::span(set.tokens).subspan(done, at - done),
-                static_cast<std::int64_t>(done - begin), logits));
-            if (sampleToken(logits, 0.0, 1.0, 0, 0) != set.tokens[at])
+            MR_TRY(executor.advance(std::span(sequence.tokens).subspan(done, at - done),
+                static_cast<std::int64_t>(done), logits));
+            if (sampleToken(logits, 0.0, 1.0, 0, 0) != sequence.tokens[at])
                 break;
             done = at++;
         }

@@ -14,31 +14,29 @@ constexpr std::uint64_t kSeed = 7;
 constexpr AdamwSettings kAdamw{0.9, 0.99, 1e-8, 0.1};
 constexpr double kLearningRate = 1e-2;
 
-TokenSet randomTokens(std::int64_t vocab, std::int64_t seqLen)
+std::vector<TokenSequence> randomTokens(std::int64_t vocab, std::int64_t seqLen)
 {
-    TokenSet set;
-    set.starts.push_back(0);
+    std::vector<TokenSequence> set(kSequences);
     for (std::int64_t s = 0; s < kSequences; ++s) {
+        TokenSequence& sequence = set[static_cast<std::size_t>(s)];
         const std::int64_t length = seqLen + 1 - s % 5; // some are padded
         for (std::int64_t t = 0; t < length; ++t) {
             const auto random = philox(kSeed, static_cast<std::uint64_t>(s * seqLen * 2 + t));
-            set.tokens.push_back(
+            sequence.tokens.push_back(
                 static_cast<TokenId>(random[0] % static_cast<std::uint32_t>(vocab)));
             const bool trained = t > 0 && (s % 3 != 0 || t > length / 2);
-            set.trained.push_back(trained ? 1 : 0);
-            set.trainedTokens += trained ? 1 : 0;
+            sequence.trained.push_back(trained ? 1 : 0);
         }
-        set.starts.push_back(set.tokens.size());
     }
     return set;
 }
 
 Status train(Device& device, const TinyRun& run, PlainRun& plain, TinyResult& result)
 {
-    const TokenSet set = randomTokens(run.config.vocab, run.seqLen);
+    const auto set = randomTokens(run.config.vocab, run.seqLen);
     const BatchShape shape{run.seqLen, run.microBatch, run.accumulate};
-    std::vector<std::int64_t> sequences(static_cast<std::size_t>(run.microBatch));
-    Sampler sampler({kSeed, 0, 0, static_cast<std::uint64_t>(set.count())});
+    std::vector<TokenSequence> sequences(static_cast<std::size_t>(run.microBatch));
+    Sampler sampler({kSeed, 0, 0, set.size()});
     result.losses.reserve(static_cast<std::size_t>(run.steps));
     result.norms.reserve(static_cast<std::size_t>(run.steps));
     std::vector<MicroBatchData> micros(static_cast<std::size_t>(run.accumulate));
@@ -46,9 +44,9 @@ Status train(Device& device, const TinyRun& run, PlainRun& plain, TinyResult& re
     for (int s = 1; s <= run.steps; ++s) {
         double trained = 0.0;
         for (MicroBatchData& micro : micros) {
-            for (std::int64_t& sequence : sequences)
-                sequence = sampler.next();
-            fillMicroBatch(set, sequences, shape, micro);
+            for (TokenSequence& sequence : sequences)
+                sequence = set[static_cast<std::size_t>(sampler.next())];
+            fillMicroBatch(sequences, shape, micro);
             for (const std::int32_t target : micro.targets)
                 trained += target >= 0 ? 1.0 : 0.0;
         }

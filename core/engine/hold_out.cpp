@@ -1,24 +1,14 @@
 #include "core/engine/hold_out.h"
 
 #include <algorithm>
+#include <tuple>
+#include <vector>
 
 namespace mr {
 namespace {
 
 constexpr std::int64_t kMostHeldOut = 200;
 constexpr std::int64_t kFewestToSplit = 20;
-
-void append(const TokenSet& from, std::int64_t index, TokenSet& to)
-{
-    const auto begin = static_cast<std::ptrdiff_t>(from.starts[static_cast<std::size_t>(index)]);
-    const auto end = static_cast<std::ptrdiff_t>(from.starts[static_cast<std::size_t>(index) + 1]);
-    to.tokens.insert(to.tokens.end(), from.tokens.begin() + begin, from.tokens.begin() + end);
-    to.trained.insert(to.trained.end(), from.trained.begin() + begin, from.trained.begin() + end);
-    to.starts.push_back(to.tokens.size());
-    // The first token of a sequence is no target: nothing comes before it.
-    to.trainedTokens += static_cast<std::uint64_t>(
-        std::count(from.trained.begin() + begin + 1, from.trained.begin() + end, std::uint8_t{1}));
-}
 
 } // namespace
 
@@ -30,23 +20,25 @@ std::int64_t holdOutCount(std::int64_t sequences, double share) noexcept
         kMostHeldOut, static_cast<std::int64_t>(share * static_cast<double>(sequences)));
 }
 
-std::pair<TokenSet, TokenSet> holdOut(const TokenSet& set, std::int64_t count)
+Result<std::pair<TokenSet, TokenSet>> holdOut(const TokenSet& set, std::int64_t count)
 {
-    TokenSet train;
+    std::vector<std::uint32_t> held(static_cast<std::size_t>(count));
+    // The middle of each of `count` equal stretches.
+    for (std::int64_t k = 0; k < count; ++k)
+        held[static_cast<std::size_t>(k)] =
+            static_cast<std::uint32_t>((2 * k + 1) * set.count() / (2 * count));
+    TokenSet train = set;
     TokenSet eval;
-    train.rows = set.rows;
-    train.cutRows = set.cutRows;
-    train.emptyRows = set.emptyRows;
-    train.starts.push_back(0);
-    eval.starts.push_back(0);
-    std::int64_t taken = 0;
-    for (std::int64_t i = 0; i < set.count(); ++i) {
-        // The middle of each of `count` equal stretches.
-        const bool held = taken < count && i == (2 * taken + 1) * set.count() / (2 * count);
-        append(set, i, held ? eval : train);
-        taken += held ? 1 : 0;
+    std::tie(train.sequences, eval.sequences) = set.sequences.split(held);
+    TokenSequence sequence;
+    for (std::int64_t i = 0; i < eval.count(); ++i) {
+        MR_TRY(eval.sequences.read(i, sequence));
+        // The first token of a sequence is no target: nothing comes before it.
+        eval.trainedTokens += static_cast<std::uint64_t>(
+            std::count(sequence.trained.begin() + 1, sequence.trained.end(), std::uint8_t{1}));
     }
-    return {std::move(train), std::move(eval)};
+    train.trainedTokens -= eval.trainedTokens;
+    return std::pair{std::move(train), std::move(eval)};
 }
 
 } // namespace mr

@@ -1,6 +1,7 @@
 // Holding out a share of a token set for evaluation.
 //
-// Threads  Pure.
+// Threads  Functions of their arguments.
+// Errors   What SequenceStore::read() reports.
 
 #pragma once
 
@@ -13,8 +14,8 @@ namespace mr {
 // At most 200 sequences and never more than the share (DECISIONS 17); none of fewer than 20.
 std::int64_t holdOutCount(std::int64_t sequences, double share) noexcept;
 
-// {training, evaluation}: `count` sequences at equal distances become the evaluation set. The
+// {training, evaluation}, which share what `set` stores: `count` sequences at equal distances become the evaluation set. The
 // choice depends on nothing else, so evaluating more or less often trains on the same data.
-std::pair<TokenSet, TokenSet> holdOut(const TokenSet& set, std::int64_t count);
+Result<std::pair<TokenSet, TokenSet>> holdOut(const TokenSet& set, std::int64_t count);
 
 } // namespace mr

@@ -63,22 +63,20 @@ Status installCheapWeights(PlainRun& run)
 
 std::vector<MicroBatchData> randomBatch(std::int64_t vocab, const MicroShape& micro)
 {
-    const std::int64_t sequences = micro.microBatch * micro.microBatches;
-    const std::int64_t length = micro.seqLen + 1;
-    TokenSet set;
-    for (std::int64_t t = 0; t < sequences * length; ++t) {
-        const std::uint32_t word = philox(kSeed + 1, static_cast<std::uint64_t>(t))[0];
-        set.tokens.push_back(static_cast<TokenId>(word % static_cast<std::uint32_t>(vocab)));
-        set.trained.push_back(1);
-    }
-    for (std::int64_t s = 0; s <= sequences; ++s)
-        set.starts.push_back(static_cast<std::uint64_t>(s * length));
+    const auto length = static_cast<std::size_t>(micro.seqLen) + 1;
     std::vector<MicroBatchData> micros(static_cast<std::size_t>(micro.microBatches));
-    std::vector<std::int64_t> picked(static_cast<std::size_t>(micro.microBatch));
-    for (std::size_t m = 0; m < micros.size(); ++m) {
-        std::iota(picked.begin(), picked.end(), static_cast<std::int64_t>(m) * micro.microBatch);
-        fillMicroBatch(
-            set, picked, {micro.seqLen, micro.microBatch, micro.microBatches}, micros[m]);
+    std::vector<TokenSequence> sequences(static_cast<std::size_t>(micro.microBatch));
+    std::uint64_t number = 0;
+    for (MicroBatchData& data : micros) {
+        for (TokenSequence& sequence : sequences) {
+            sequence.tokens.resize(length);
+            sequence.trained.assign(length, 1);
+            for (TokenId& id : sequence.tokens) {
+                const std::uint32_t word = philox(kSeed + 1, number++)[0];
+                id = static_cast<TokenId>(word % static_cast<std::uint32_t>(vocab));
+            }
+        }
+        fillMicroBatch(sequences, {micro.seqLen, micro.microBatch, micro.microBatches}, data);
     }
     return micros;
 }

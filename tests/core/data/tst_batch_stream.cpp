@@ -61,13 +61,14 @@ namespace {
 TokenSet makeSet(const std::vector<std::size_t>& lengths)
 {
     TokenSet set;
-    set.starts.push_back(0);
     for (std::size_t i = 0; i < lengths.size(); ++i) {
+        TokenSequence sequence;
         for (std::size_t t = 0; t < lengths[i]; ++t) {
-            set.tokens.push_back(static_cast<TokenId>(100 * i + t));
-            set.trained.push_back(t % 3 == 0 ? 0 : 1);
+            sequence.tokens.push_back(static_cast<TokenId>(100 * i + t));
+            sequence.trained.push_back(t % 3 == 0 ? 0 : 1);
         }
-        set.starts.push_back(set.tokens.size());
+        if (!set.sequences.add(sequence.tokens, sequence.trained).ok())
+            qFatal("a set in memory");
     }
     return set;
 }
@@ -175,9 +176,10 @@ void TstBatchStream::rowsAreShiftedOnceAndStandAlone()
 {
     const TokenSet set = makeSet({5, 3});
     const std::array<std::int64_t, 2> sequences{1, 0};
+    std::vector<TokenSequence> scratch;
     MicroBatchData got;
 
-    fillMicroBatch(set, sequences, {4, 2, 1}, got);
+    QVERIFY(readMicroBatch(set, sequences, {4, 2, 1}, scratch, got).ok());
 
     using Row = std::vector<std::int32_t>;
     QCOMPARE(got.ids, (Row{100, 101, 0, 0, 0, 1, 2, 3}));
@@ -188,17 +190,16 @@ void TstBatchStream::rowsAreShiftedOnceAndStandAlone()
 
 void TstBatchStream::orderIsAStableSortOfTheIds()
 {
-    TokenSet set;
+    std::array<TokenSequence, 1> sequences;
     std::uint32_t noise = 1;
     for (int t = 0; t < 257; ++t) {
         noise = noise * 1664525U + 1013904223U;
-        set.tokens.push_back(static_cast<TokenId>(noise >> 28));
-        set.trained.push_back(1);
+        sequences[0].tokens.push_back(static_cast<TokenId>(noise >> 28));
+        sequences[0].trained.push_back(1);
     }
-    set.starts = {0, 257};
     MicroBatchData got;
 
-    fillMicroBatch(set, std::array<std::int64_t, 1>{0}, {256, 1, 1}, got);
+    fillMicroBatch(sequences, {256, 1, 1}, got);
 
     std::vector<std::int32_t> expected(256);
     for (std::size_t i = 0; i < 256; ++i)
@@ -212,12 +213,15 @@ void TstBatchStream::orderIsAStableSortOfTheIds()
 void TstBatchStream::missingSequencesArePadding()
 {
     const TokenSet set = makeSet({3});
+    std::vector<TokenSequence> scratch;
     MicroBatchData got;
-    fillMicroBatch(set, std::array<std::int64_t, 1>{0}, {2, 3, 1}, got);
+    QVERIFY(readMicroBatch(set, std::array<std::int64_t, 1>{0}, {2, 3, 1}, scratch, got).ok());
     using Row = std::vector<std::int32_t>;
     QCOMPARE(got.targets, (Row{1, 2, -1, -1, -1, -1}));
     QCOMPARE(got.visibleFrom, (Row{0, 0, 2, 3, 4, 5}));
-    fillMicroBatch(set, {}, {2, 3, 1}, got);
+    QVERIFY(readMicroBatch(set, std::array<std::int64_t, 1>{-1}, {2, 3, 1}, scratch, got).ok());
+    QCOMPARE(got.targets, Row(6, -1));
+    fillMicroBatch({}, {2, 3, 1}, got);
     QCOMPARE(got.targets, Row(6, -1));
 }
 
@@ -303,8 +307,7 @@ void TstBatchStream::closingWithReadyStepsJoins()
 
 void TstBatchStream::anEmptySetIsAnError()
 {
-    TokenSet set;
-    set.starts.push_back(0);
+    const TokenSet set;
     const auto stream = BatchStream::start(set, {8, 1, 1}, {3, 0, 0, 0});
     StepBatch step;
     const Status status = stream->next(step);

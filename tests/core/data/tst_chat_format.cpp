@@ -108,13 +108,16 @@ std::string shown(Result<TokenSet> result)
         return result.status().message();
     const TokenSet& set = result.value();
     std::string out;
-    for (std::size_t s = 0; s + 1 < set.starts.size(); ++s) {
+    TokenSequence sequence;
+    for (std::int64_t s = 0; s < set.count(); ++s) {
         bool on = false;
-        for (std::size_t t = set.starts[s]; t < set.starts[s + 1]; ++t) {
-            if ((set.trained[t] != 0) != on)
+        if (const Status read = set.sequences.read(s, sequence); !read.ok())
+            return read.message();
+        for (std::size_t t = 0; t < sequence.tokens.size(); ++t) {
+            if ((sequence.trained[t] != 0) != on)
                 out += on ? "}" : "{";
-            on = set.trained[t] != 0;
-            const std::string piece = ByteTokenizer().piece(set.tokens[t]);
+            on = sequence.trained[t] != 0;
+            const std::string piece = ByteTokenizer().piece(sequence.tokens[t]);
             out += piece == "\n" ? "~" : piece;
         }
         out += on ? "}|" : "|";
@@ -294,7 +297,7 @@ void TstChatFormat::cutAndEmptyRowsAreCounted()
     QCOMPARE(set.value().cutRows, 2U);
     QCOMPARE(set.value().emptyRows, 1U);
     QCOMPARE(set.value().count(), 1);
-    QCOMPARE(set.value().tokens.size(), 25U);
+    QCOMPARE(set.value().sequences.tokens(), 25U);
     QCOMPARE(set.value().trainedTokens, 2U);
 }
 
@@ -339,7 +342,7 @@ void TstChatFormat::realChatsAreRead()
         QVERIFY(set.value().rows > 10);
         QCOMPARE(set.value().emptyRows, 0U);
         QVERIFY(set.value().trainedTokens > 0);
-        QVERIFY(set.value().trainedTokens < set.value().tokens.size());
+        QVERIFY(set.value().trainedTokens < set.value().sequences.tokens());
     }
     QVERIFY(contains(of("dpo_en_demo.json").status().message(), "holds preferences"));
 }

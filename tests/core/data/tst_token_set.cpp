@@ -16,18 +16,12 @@ DataSource file(const std::string& path)
     return source;
 }
 
-struct Sequence {
-    std::vector<TokenId> tokens;
-    std::vector<std::uint8_t> trained;
-};
-
-Sequence sequence(const TokenSet& set, std::int64_t index)
+TokenSequence sequence(const TokenSet& set, std::int64_t index)
 {
-    const auto i = static_cast<std::size_t>(index);
-    const auto begin = static_cast<std::ptrdiff_t>(set.starts[i]);
-    const auto end = static_cast<std::ptrdiff_t>(set.starts[i + 1]);
-    return {{set.tokens.begin() + begin, set.tokens.begin() + end},
-        {set.trained.begin() + begin, set.trained.begin() + end}};
+    TokenSequence out;
+    if (const Status status = set.sequences.read(index, out); !status.ok())
+        qFatal("%s", status.message().c_str());
+    return out;
 }
 
 TokenSet build(const Tokenizer& tokenizer, const DataSource& source, const TokenSetOptions& options)
@@ -42,7 +36,7 @@ std::uint64_t trainedIn(const TokenSet& set)
 {
     std::uint64_t count = 0;
     for (std::int64_t i = 0; i < set.count(); ++i) {
-        const Sequence s = sequence(set, i);
+        const TokenSequence s = sequence(set, i);
         for (std::size_t t = 1; t < s.trained.size(); ++t)
             count += s.trained[t];
     }
@@ -104,7 +98,7 @@ void TstTokenSet::onlyTheResponseAndItsEndAreTrained()
     const TokenSet set = build(*m_tokenizer, file(path), {.seqLen = 64});
 
     QCOMPARE(set.count(), 1);
-    const Sequence got = sequence(set, 0);
+    const TokenSequence got = sequence(set, 0);
     QCOMPARE(got.tokens, expected);
     for (std::size_t t = 0; t < got.trained.size(); ++t)
         QCOMPARE(got.trained[t] != 0, t >= border);
@@ -132,7 +126,7 @@ void TstTokenSet::promptsAreThoseOfGeneration()
 {
     const std::string path =
         m_folder.write("g.jsonl", "{\"prompt\":\"Water runs\",\"response\":\"!\"}\n");
-    const Sequence trained = sequence(build(*m_tokenizer, file(path), {.seqLen = 64}), 0);
+    const TokenSequence trained = sequence(build(*m_tokenizer, file(path), {.seqLen = 64}), 0);
     std::vector<TokenId> prompt;
 
     QVERIFY(encodePrompt(*m_tokenizer, "Water runs", prompt).ok());
@@ -188,7 +182,7 @@ void TstTokenSet::blocksShareOneTokenSoEveryTargetCountsOnce()
     QCOMPARE(set.trainedTokens, trainedIn(set));
     std::vector<TokenId> joined{whole[0]};
     for (std::int64_t i = 0; i < set.count(); ++i) {
-        const Sequence s = sequence(set, i);
+        const TokenSequence s = sequence(set, i);
         QVERIFY(s.tokens.size() <= 33 && s.tokens.size() >= 2);
         QCOMPARE(s.tokens[0], joined.back());
         QCOMPARE(s.trained[0], 0);
@@ -207,7 +201,7 @@ void TstTokenSet::standaloneBlocksPartitionTheText()
 
     std::vector<TokenId> joined;
     for (std::int64_t i = 0; i < set.count(); ++i) {
-        const Sequence s = sequence(set, i);
+        const TokenSequence s = sequence(set, i);
         QVERIFY(s.tokens.size() == 32 || i + 1 == set.count());
         joined.insert(joined.end(), s.tokens.begin(), s.tokens.end());
     }
@@ -226,7 +220,7 @@ void TstTokenSet::documentsAreSplitWithSpecialsEach()
 
     QCOMPARE(set.count(), 2);
     for (std::int64_t i = 0; i < 2; ++i) {
-        const Sequence s = sequence(set, i);
+        const TokenSequence s = sequence(set, i);
         QCOMPARE(s.tokens.front(), m_tokenizer->bos());
         QCOMPARE(s.tokens.back(), m_tokenizer->eos());
         QCOMPARE(m_tokenizer->decode(s.tokens).value(), std::string(i == 0 ? "one" : "two"));
@@ -316,7 +310,7 @@ void TstTokenSet::storiesHaveThePublishedCounts()
         QCOMPARE(sequence(set, i).tokens.size(), expected[i]);
     const TokenSet blocks = build(*tokenizer, file(data + "/datasets/tinystories_197k.txt"),
         {.seqLen = 512, .specials = false, .overlapTarget = false});
-    QCOMPARE(blocks.tokens.size(), 100702U);
+    QCOMPARE(blocks.sequences.tokens(), 100702U);
 }
 
 QTEST_APPLESS_MAIN(TstTokenSet)

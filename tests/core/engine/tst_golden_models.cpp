@@ -73,15 +73,18 @@ struct Golden {
         return values;
     }
 
-    TokenSet tokens() const
+    std::vector<TokenSequence> tokens() const
     {
-        TokenSet set;
-        for (const float id : read("ids"))
-            set.tokens.push_back(static_cast<TokenId>(id));
-        for (const float flag : read("trained"))
-            set.trained.push_back(flag != 0.0F);
-        for (std::int64_t s = 0; s <= sequences; ++s)
-            set.starts.push_back(static_cast<std::uint64_t>(s * (seqLen + 1)));
+        const std::vector<float> ids = read("ids");
+        const std::vector<float> flags = read("trained");
+        std::vector<TokenSequence> set(static_cast<std::size_t>(sequences));
+        std::size_t at = 0;
+        for (TokenSequence& sequence : set) {
+            for (std::int64_t t = 0; t <= seqLen; ++t, ++at) {
+                sequence.tokens.push_back(static_cast<TokenId>(ids[at]));
+                sequence.trained.push_back(flags[at] != 0.0F);
+            }
+        }
         return set;
     }
 
@@ -150,16 +153,13 @@ struct Rig {
     }
 
     // One training step at learning rate 0. Returns the loss; the gradients stay in memory.
-    double step(const TokenSet& set)
+    double step(const std::vector<TokenSequence>& set)
     {
         std::vector<MicroBatchData> micros(static_cast<std::size_t>(shape.accumulate));
-        std::vector<std::int64_t> order(static_cast<std::size_t>(set.count()));
         std::int64_t trained = 0;
-        for (std::size_t s = 0; s < order.size(); ++s)
-            order[s] = static_cast<std::int64_t>(s);
         for (std::size_t m = 0; m < micros.size(); ++m) {
             const auto each = static_cast<std::size_t>(shape.microBatch);
-            fillMicroBatch(set, std::span(order).subspan(m * each, each), shape, micros[m]);
+            fillMicroBatch(std::span(set).subspan(m * each, each), shape, micros[m]);
             trained += std::count_if(micros[m].targets.begin(), micros[m].targets.end(),
                 [](std::int32_t target) { return target >= 0; });
         }
@@ -306,7 +306,7 @@ private slots:
         QFETCH(QString, model);
         const Golden golden(model.toStdString());
         Rig rig(golden);
-        const TokenSet set = golden.tokens();
+        const std::vector<TokenSequence> set = golden.tokens();
         const auto vocab = static_cast<std::size_t>(rig.setup.config.vocab);
         const std::vector<float> expected = golden.read("logits");
         std::vector<float> logits(expected.size());
@@ -314,7 +314,7 @@ private slots:
         // The first tokens at once, the others one by one: both ways generation takes.
         constexpr std::int64_t kPrompt = 3;
         for (std::int64_t s = 0; s < golden.sequences; ++s) {
-            const auto* ids = set.tokens.data() + s * (golden.seqLen + 1);
+            const auto* ids = set[static_cast<std::size_t>(s)].tokens.data();
             for (std::int64_t t = 0; t < golden.seqLen; ++t) {
                 const std::int64_t first = t < kPrompt ? 0 : t;
                 const auto at = static_cast<std::size_t>(s * golden.seqLen + t) * vocab;

@@ -1,0 +1,64 @@
+// The sequences of a dataset: in memory up to a limit, beyond it in a file without a name.
+//
+// A gigabyte of JSON lines makes some 300 million tokens, more than the whole of a small model's
+// training: they need not be in memory to be drawn one sequence at a time.
+//
+// Threads    add() by one thread, before anything is read elsewhere; const functions by any number.
+// Ownership  Copies and parts share what is stored; the last of them gives it back.
+// Errors     Io with the folder and the system's reason: the file cannot be made, written or read.
+
+#pragma once
+
+#include "core/data/tokenizer.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace mr {
+
+// trained[t]: token t is a target. Reused from sequence to sequence.
+struct TokenSequence {
+    std::vector<TokenId> tokens;
+    std::vector<std::uint8_t> trained;
+};
+
+struct SequenceSpill {
+    std::filesystem::path folder{}; // of the file; empty: $XDG_CACHE_HOME/millrace, ~/.cache/...
+    std::size_t memoryTokens = std::size_t{16} << 20; // 4 bytes each
+};
+
+class SequenceStore
+{
+public:
+    SequenceStore();
+    explicit SequenceStore(SequenceSpill spill);
+
+    // A sequence more; both have its length. Not for a part. Ids are not negative.
+    Status add(std::span<const TokenId> tokens, std::span<const std::uint8_t> trained);
+
+    std::int64_t count() const noexcept;
+    std::uint64_t tokens() const noexcept; // of all its sequences
+    std::size_t length(std::int64_t index) const noexcept;
+    Status read(std::int64_t index, TokenSequence& out) const;
+
+    // {the others, these}, each in its order. `these` ascends.
+    std::pair<SequenceStore, SequenceStore> split(std::span<const std::uint32_t> these) const;
+    SequenceStore firstOnes(std::int64_t count) const;
+
+private:
+    struct Bulk;
+
+    SequenceStore(std::shared_ptr<Bulk> bulk, std::vector<std::uint32_t> picks);
+    std::size_t stored(std::int64_t index) const noexcept; // its number among all that are stored
+
+    std::shared_ptr<Bulk> m_bulk;
+    bool m_isPart = false;
+    std::vector<std::uint32_t> m_picks; // of a part
+};
+
+} // namespace mr
