@@ -66,8 +66,7 @@ public:
         for (MicroBatchData& micro : step.micros) {
             for (std::int64_t& sequence : m_sequences) {
                 sequence = m_sampler.next();
-                step.tokens +=
-                    static_cast<std::int64_t>(m_set.sequences.length(sequence)) - 1;
+                step.tokens += static_cast<std::int64_t>(m_set.sequences.length(sequence)) - 1;
             }
             MR_TRY(readMicroBatch(m_set, m_sequences, m_shape, m_read, micro));
             step.trainedTokens += std::count_if(

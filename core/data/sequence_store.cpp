@@ -33,10 +33,9 @@ Result<fs::path> spillFolder(const fs::path& asked)
     std::error_code error;
     fs::create_directories(folder, error);
     if (error)
-        return Status::error(ErrorKind::Io, "cannot make the folder " + folder.string() +
-                                                " for the tokens of a large dataset: " +
-                                                error.message() +
-                                                "; name another one in XDG_CACHE_HOME");
+        return Status::error(ErrorKind::Io,
+            "cannot make the folder " + folder.string() + " for the tokens of a large dataset: " +
+                error.message() + "; name another one in XDG_CACHE_HOME");
     return folder;
 }
 
@@ -84,14 +83,12 @@ SequenceStore::SequenceStore(std::shared_ptr<Bulk> bulk, std::vector<std::uint32
 {
 }
 
-Status SequenceStore::add(
-    std::span<const TokenId> tokens, std::span<const std::uint8_t> trained)
+Status SequenceStore::add(std::span<const TokenId> tokens, std::span<const std::uint8_t> trained)
 {
     assert(!m_isPart && m_bulk.use_count() == 1 && tokens.size() == trained.size());
     Bulk& bulk = *m_bulk;
-    const std::size_t limit = bulk.file.isOpen()
-                                  ? kBufferedWords
-                                  : std::max(bulk.spill.memoryTokens, std::size_t{1});
+    const std::size_t limit =
+        bulk.file.isOpen() ? kBufferedWords : std::max(bulk.spill.memoryTokens, std::size_t{1});
     // Before and not after: a sequence lies in the file or in memory, never in both.
     if (!bulk.words.empty() && bulk.words.size() + tokens.size() > limit)
         MR_TRY(bulk.write());

@@ -39,7 +39,7 @@ private:
     TokenSet m_set;
     std::vector<TokenId> m_ids;          // of one document
     std::vector<std::uint8_t> m_trained; // of one sequence
-    std::optional<ChatFormat> m_chat; // once a conversation came
+    std::optional<ChatFormat> m_chat;    // once a conversation came
 };
 
 } // namespace mr
