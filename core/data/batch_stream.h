@@ -50,6 +50,7 @@ struct TokenSetOptions {
     bool overlapTarget = true;   // text blocks share one token with the next, so that each block
                                // trains seqLen targets; false: blocks of seqLen tokens, seqLen - 1
                                // targets (what a plain PyTorch loop over blocks does)
+    int threads = 0; // that encode; the set does not depend on it; 0: one a core
 };
 
 // Reads and tokenises all sources.

@@ -1,4 +1,6 @@
+#include "core/base/thread.h"
 #include "core/data/pair_format.h"
+#include "core/data/parallel_token_set.h"
 #include "core/data/token_set_builder.h"
 
 #include <algorithm>
@@ -133,14 +135,23 @@ Result<TokenSet> buildTokenSet(const std::vector<DataSource>& sources, const Tok
     if (options.seqLen < 1)
         return Status::error(ErrorKind::InvalidArgument,
             "the sequence length must be at least 1, not " + std::to_string(options.seqLen));
-    TokenSetBuilder builder(tokenizer, options);
+    const int threads =
+        options.threads > 0 ? options.threads : static_cast<int>(physicalCores().size());
+    ParallelTokenSet set(tokenizer, options, threads);
     for (const DataSource& source : sources) {
         DatasetShape shape;
         MR_TRY(findShape(source, shape));
-        MR_TRY(readDocuments(source, shape, {options.split, options.perLine},
-            [&](const Document& document) { return builder.add(document); }));
+        const Status read = readDocuments(source, shape, {options.split, options.perLine},
+            [&](const Document& document) { return set.add(source, document); });
+        if (!read.ok() && read.kind() != ErrorKind::Cancelled) {
+            // A row before the one that could not be read may be wrong, too.
+            auto before = set.finish();
+            return before.ok() ? read : before.status();
+        }
+        if (!read.ok())
+            break;
     }
-    return std::move(builder).take();
+    return set.finish();
 }
 
 } // namespace mr

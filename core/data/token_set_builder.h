@@ -11,6 +11,8 @@
 #include "core/data/chat_format.h"
 #include "core/data/documents.h"
 
+#include <utility>
+
 namespace mr {
 
 class TokenSetBuilder
@@ -24,7 +26,8 @@ public:
 
     Status add(const Document& document);
     const TokenSet& set() const noexcept { return m_set; }
-    TokenSet take() && { return std::move(m_set); }
+    // What was added since the last call.
+    TokenSet takeSet() { return std::exchange(m_set, TokenSet()); }
 
 private:
     Status addPair(const Document& document);

@@ -1,0 +1,110 @@
+#include "core/data/parallel_token_set.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace mr {
+namespace {
+
+constexpr std::size_t kRowsOfAPiece = 32;
+constexpr std::size_t kMostRows = 8192;
+constexpr std::size_t kMostBytes = std::size_t{2} << 20; // a hundred milliseconds for a slow thread
+
+std::size_t bytesOf(const Document& document)
+{
+    return document.prompt.size() + document.response.size() + document.chat.size() +
+           document.text.size();
+}
+
+} // namespace
+
+ParallelTokenSet::ParallelTokenSet(
+    const Tokenizer& tokenizer, const TokenSetOptions& options, int threads)
+    : m_rows(kMostRows)
+    , m_paths(kMostRows)
+{
+    for (int i = 0; i < threads; ++i)
+        m_builders.emplace_back(tokenizer, options);
+}
+
+Status ParallelTokenSet::add(const DataSource& source, const Document& document)
+{
+    const std::size_t bytes = bytesOf(document);
+    if (bytes >= kMostBytes || m_builders.size() == 1) {
+        // Work enough by itself, and not copied.
+        MR_TRY(flush());
+        return keep(encode({&source.path, 1}, {&document, 1}, m_builders.front()));
+    }
+    m_paths[m_waiting] = source.path;
+    m_rows[m_waiting++] = document;
+    m_waitingBytes += bytes;
+    return m_waiting == kMostRows || m_waitingBytes >= kMostBytes ? flush() : Status();
+}
+
+ParallelTokenSet::Piece ParallelTokenSet::encode(
+    std::span<const std::string> paths, std::span<const Document> rows, TokenSetBuilder& builder)
+{
+    Piece piece;
+    for (std::size_t i = 0; i < rows.size() && piece.status.ok(); ++i) {
+        piece.status = builder.add(rows[i]);
+        if (!piece.status.ok() && piece.status.kind() == ErrorKind::InvalidArgument)
+            piece.status = dataError(paths[i], rows[i].line, piece.status.message());
+    }
+    piece.set = builder.takeSet();
+    return piece;
+}
+
+Status ParallelTokenSet::flush()
+{
+    if (m_waiting == 0)
+        return {};
+    if (!m_pool)
+        m_pool = std::make_unique<ThreadPool>(static_cast<int>(m_builders.size()), "tokens");
+    m_pieces.resize((m_waiting + kRowsOfAPiece - 1) / kRowsOfAPiece);
+    const std::span rows = std::span<const Document>(m_rows).first(m_waiting);
+    const std::span paths = std::span<const std::string>(m_paths).first(m_waiting);
+    m_pool->parallelFor(
+        static_cast<std::int64_t>(m_pieces.size()), [&](std::int64_t index, int worker) {
+            const auto piece = static_cast<std::size_t>(index);
+            const std::size_t begin = piece * kRowsOfAPiece;
+            const std::size_t count = std::min(kRowsOfAPiece, rows.size() - begin);
+            m_pieces[piece] = encode(paths.subspan(begin, count), rows.subspan(begin, count),
+                m_builders[static_cast<std::size_t>(worker)]);
+        });
+    m_waiting = m_waitingBytes = 0;
+    for (const Piece& piece : m_pieces)
+        MR_TRY(keep(piece));
+    return {};
+}
+
+Status ParallelTokenSet::keep(const Piece& piece)
+{
+    m_failure = piece.status.ok() ? append(piece.set) : piece.status;
+    return m_failure.ok() ? Status() : Status::error(ErrorKind::Cancelled, m_failure.message());
+}
+
+Status ParallelTokenSet::append(const TokenSet& piece)
+{
+    m_set.rows += piece.rows;
+    m_set.cutRows += piece.cutRows;
+    m_set.emptyRows += piece.emptyRows;
+    m_set.trainedTokens += piece.trainedTokens;
+    for (std::int64_t i = 0; i < piece.count(); ++i) {
+        MR_TRY(piece.sequences.read(i, m_sequence));
+        MR_TRY(m_set.sequences.add(m_sequence.tokens, m_sequence.trained));
+    }
+    if (m_set.count() >= std::numeric_limits<std::uint32_t>::max())
+        return Status::error(ErrorKind::InvalidArgument,
+            "the dataset makes more than 4,294,967,294 sequences; use a part of it");
+    return {};
+}
+
+Result<TokenSet> ParallelTokenSet::finish()
+{
+    if (m_failure.ok())
+        (void)flush().ok(); // kept in m_failure
+    MR_TRY(m_failure);
+    return std::move(m_set);
+}
+
+} // namespace mr
