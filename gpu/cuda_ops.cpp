@@ -113,6 +113,13 @@ public:
         return launchSwigluBackward(args, streamHandle(stream));
     }
 
+    Status softcap(const SoftcapArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkSoftcap(args));
+        const TraceRange range("softcap");
+        return launchSoftcap(args, streamHandle(stream));
+    }
+
     Status crossEntropy(const CrossEntropyArgs& args, Stream& stream) override
     {
         MR_TRY(checkCrossEntropy(args));

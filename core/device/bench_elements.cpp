@@ -99,6 +99,7 @@ Call rope(BenchRig& rig, const Sizes& s)
     args.sinTable = rig.random(DType::F32, positions, Sizes::kHeadDim / 2);
     args.heads = static_cast<int>(s.hidden / Sizes::kHeadDim / 4 * 3);
     args.headDim = Sizes::kHeadDim;
+    args.rotaryDim = Sizes::kHeadDim;
     return {[&rig, args](int) { return rig.ops().rope(args, rig.stream()); },
         2.0 * 0.75 * s.bytes() + 4.0 * static_cast<double>(s.tokens)};
 }

@@ -257,6 +257,7 @@ Table wholeTable()
     addMatrixCases(table);
     addAttentionCases(table);
     addRowCases(table);
+    addLossCases(table);
     addLookupCases(table);
     addColumnCases(table);
     addElementCases(table);

@@ -8,6 +8,10 @@
 // backward pass takes lse and out as they were stored, in the reference too, so its errors are
 // those of its own arithmetic; they are written where they are summed.
 //
+// A soft-cap c tanh(s / c) never falls faster than s, so E only shrinks, and adds 8 u of the score
+// (tanh within 5 u, its quotient and its product). The slope 1 - (s / c)^2 is a difference to 1:
+// its error is 4 u absolute, and twice that of the score over c.
+//
 // BF16: a device with matrix units, which take both operands in BF16, may round the left operand of
 // a second product: p before p v and p dO, the gradient of a score before it meets q or k. That is
 // one relative error of at most u = 2^-8 a term, so it moves a sum of terms w x by at most
@@ -30,6 +34,7 @@ struct Shape {
     std::int64_t window = 0;           // 0: none
     std::int64_t padding = 0;          // rows at the end that see only themselves
     std::int64_t firstQuery = 0;
+    float softcap = 0.0F; // small, so that most scores are bent
 };
 
 const std::vector<Shape>& shapes()
@@ -60,6 +65,11 @@ const std::vector<Shape>& shapes()
         {"last query only", 193, 4, 2, 64, {}, 0, 0, 192},
         {"queries from the middle", 197, 2, 1, 128, {100, 97}, 0, 0, 67},
         {"queries from the middle, window", 90, 1, 1, 256, {}, 37, 0, 33},
+        {"soft-cap, odd head", 70, 4, 2, 10, {}, 0, 0, 0, 0.7F},
+        {"soft-cap, documents, padding", 150, 4, 2, 64, {64, 50}, 0, 36, 0, 2.0F},
+        {"soft-cap, window", 133, 2, 1, 128, {40, 93}, 21, 0, 0, 1.0F},
+        {"soft-cap", 70, 2, 1, 256, {}, 0, 0, 0, 1.5F},
+        {"soft-cap, queries from the middle", 90, 2, 1, 64, {}, 0, 0, 33, 1.0F},
     };
     return all;
 }
@@ -88,7 +98,8 @@ struct Row {
     std::int64_t count = 0;
     double scoreError = 0.0; // E of the file comment
     double lse = 0.0;
-    Values scores;        // scaled
+    Values scores;        // scaled and capped
+    Values slopes;        // of scores by products
     Values probabilities; // exp(score - lse)
 };
 
@@ -115,6 +126,26 @@ struct Geometry {
         return keyAt(row, head) + std::int64_t{s.kvHeads} * s.headDim;
     }
 
+    double capped(double score) const
+    {
+        const auto cap = static_cast<double>(s.softcap);
+        return cap > 0.0 ? cap * std::tanh(score / cap) : score;
+    }
+
+    // 1 without a cap.
+    double slope(double score) const
+    {
+        const auto cap = static_cast<double>(s.softcap);
+        return cap > 0.0 ? 1.0 - score / cap * (score / cap) : 1.0;
+    }
+
+    // Of slope(), where scores are off by at most `scoreError`.
+    double slopeError(double scoreError) const
+    {
+        const auto cap = static_cast<double>(s.softcap);
+        return cap > 0.0 ? 4.0 * kU + 2.0 * scoreError / cap : 0.0;
+    }
+
     Row row(std::int64_t t, int head) const
     {
         Row r;
@@ -129,9 +160,12 @@ struct Geometry {
                 dot += product;
                 magnitude += std::abs(product);
             }
-            r.scores.push_back(dot * scale);
-            r.scoreError = std::max(r.scoreError, (s.headDim + 4) * kU * scale * magnitude);
-            top = std::max(top, dot * scale);
+            r.scores.push_back(capped(dot * scale));
+            r.slopes.push_back(scale * slope(r.scores.back()));
+            const double capError = s.softcap > 0.0F ? 8.0 * kU * std::abs(r.scores.back()) : 0.0;
+            r.scoreError =
+                std::max(r.scoreError, (s.headDim + 4) * kU * scale * magnitude + capError);
+            top = std::max(top, r.scores.back());
         }
         double total = 0.0;
         for (const double score : r.scores)
@@ -161,7 +195,7 @@ void attention(CaseRun& run, DType type, const Shape& s)
     const Input from = run.given(DType::I32, {s.tokens}, visibleFrom(s));
     const auto scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(s.headDim)));
     AttentionArgs args{
-        qkv.view, from.view, {}, {}, s.heads, s.kvHeads, s.headDim, scale, s.firstQuery};
+        qkv.view, from.view, {}, {}, s.heads, s.kvHeads, s.headDim, scale, s.firstQuery, s.softcap};
     const std::int64_t rows = s.tokens - s.firstQuery;
     args.out = run.blank(type, {rows, std::int64_t{s.heads} * s.headDim});
     args.lse = run.blank(DType::F32, {rows, s.heads});
@@ -248,9 +282,12 @@ void addBackwardRow(
             gradP += product;
             gradPSize += std::abs(product);
         }
-        const double gradScore = g.scale * p * (gradP - delta);
-        const double gradScoreError = g.scale * (pError * std::abs(gradP - delta) +
-                                                    p * (dim + 8.0) * kU * (gradPSize + deltaSize));
+        const double slope = r.slopes[static_cast<std::size_t>(k)];
+        const double gradScore = slope * p * (gradP - delta);
+        const double gradScoreError =
+            slope * (pError * std::abs(gradP - delta) +
+                        p * (dim + 8.0) * kU * (gradPSize + deltaSize)) +
+            g.scale * g.slopeError(r.scoreError) * p * std::abs(gradP - delta);
         for (int d = 0; d < dim; ++d) {
             sums.add(g.valueAt(j, head) + d, p, pError, in.gradOut(at + d));
             sums.add(
@@ -293,7 +330,7 @@ void attentionBackward(CaseRun& run, DType type, const Shape& s)
     const Input gradOut = run.random(type, {s.tokens, outColumns});
     const AttentionBackwardArgs args{qkv.view, from.view, out.view, lse.view, gradOut.view,
         run.blank(DType::F32, {s.tokens, s.heads}), run.blank(type, {s.tokens, columns}), s.heads,
-        s.kvHeads, s.headDim, scale};
+        s.kvHeads, s.headDim, scale, s.softcap};
     run.call(run.ops().attentionBackward(args, run.stream()));
     Gradients sums(static_cast<std::size_t>(s.tokens * columns));
     for (std::int64_t t = 0; t < s.tokens; ++t)

@@ -21,21 +21,34 @@ Values someIds(std::int64_t tokens)
     return ids;
 }
 
-void embed(CaseRun& run, DType type, const RowShape& s)
+// No number of BF16: it is rounded to one.
+constexpr float kScale = 1.4142135F;
+
+double scaleOf(DType type, bool scaled)
+{
+    return scaled ? static_cast<double>(roundTo(type, kScale)) : 1.0;
+}
+
+void embed(CaseRun& run, DType type, const RowShape& s, bool scaled)
 {
     const Input table = run.random(type, {kVocabulary, s.cols});
     const Input ids = run.given(DType::I32, {s.rows}, someIds(s.rows));
-    const EmbedArgs args{ids.view, table.view, run.blank(type, {s.rows, s.cols})};
+    const EmbedArgs args{
+        ids.view, table.view, run.blank(type, {s.rows, s.cols}), scaled ? kScale : 1.0F};
     run.call(run.ops().embed(args, run.stream()));
     Values want;
     for (std::int64_t t = 0; t < s.rows; ++t)
         for (std::int64_t c = 0; c < s.cols; ++c)
-            want.push_back(table(static_cast<std::int64_t>(ids(t)) * s.cols + c));
+            want.push_back(static_cast<double>(roundTo(
+                type, static_cast<float>(scaleOf(type, scaled) *
+                                         table(static_cast<std::int64_t>(ids(t)) * s.cols + c)))));
     run.expectExactly("out", args.out, want);
 }
 
-void embedBackward(CaseRun& run, DType type, const RowShape& s, bool accumulate)
+// With `more`: added to what is there, and scaled.
+void embedBackward(CaseRun& run, DType type, const RowShape& s, bool more)
 {
+    const bool accumulate = more;
     const Input ids = run.given(DType::I32, {s.rows}, someIds(s.rows));
     Values order(static_cast<std::size_t>(s.rows));
     std::iota(order.begin(), order.end(), 0.0);
@@ -45,7 +58,8 @@ void embedBackward(CaseRun& run, DType type, const RowShape& s, bool accumulate)
     const Input sorted = run.given(DType::I32, {s.rows}, order);
     const Input gradOut = run.random(type, {s.rows, s.cols});
     const Input before = run.random(DType::F32, {kVocabulary, s.cols});
-    const EmbedBackwardArgs args{ids.view, sorted.view, gradOut.view, before.view, accumulate};
+    const EmbedBackwardArgs args{
+        ids.view, sorted.view, gradOut.view, before.view, accumulate, more ? kScale : 1.0F};
     run.call(run.ops().embedBackward(args, run.stream()));
     const auto count = static_cast<std::size_t>(kVocabulary * s.cols);
     Values want(count, 0.0);
@@ -54,15 +68,16 @@ void embedBackward(CaseRun& run, DType type, const RowShape& s, bool accumulate)
         for (std::int64_t c = 0; c < s.cols; ++c) {
             const auto at =
                 static_cast<std::size_t>(static_cast<std::int64_t>(ids(t)) * s.cols + c);
-            want[at] += gradOut(t * s.cols + c);
-            magnitude[at] += std::abs(gradOut(t * s.cols + c));
+            const double grad = scaleOf(type, more) * gradOut(t * s.cols + c);
+            want[at] += grad;
+            magnitude[at] += std::abs(grad);
         }
-    Values tolerance; // at most `rows` additions of floats
+    Values tolerance; // at most `rows` additions of floats, and the scale
     for (std::size_t i = 0; i < count; ++i) {
         if (accumulate)
             want[i] += before.values[i];
         const double size = magnitude[i] + (accumulate ? std::abs(before.values[i]) : 0.0);
-        tolerance.push_back(static_cast<double>(s.rows + 1) * kU * size);
+        tolerance.push_back(static_cast<double>(s.rows + 2) * kU * size);
     }
     run.expect("gradTable", args.gradTable, want, tolerance);
 }
@@ -73,9 +88,11 @@ void addLookupCases(Table& table)
 {
     for (const DType type : kBothTypes)
         for (const RowShape& s : kRowShapes) {
-            push(table, "embed", type, s, "", [=](CaseRun& run) { embed(run, type, s); });
+            push(table, "embed", type, s, "", [=](CaseRun& run) { embed(run, type, s, false); });
+            push(table, "embed", type, s, " scaled",
+                [=](CaseRun& run) { embed(run, type, s, true); });
             for (const bool on : {false, true})
-                push(table, "embedBackward", type, s, on ? " accumulate" : "",
+                push(table, "embedBackward", type, s, on ? " accumulate, scaled" : "",
                     [=](CaseRun& run) { embedBackward(run, type, s, on); });
         }
 }

@@ -1,22 +1,35 @@
-// Ops on rows: rmsNorm, rope, swiglu, crossEntropy; against double precision.
+// Ops on rows: rmsNorm, rope, swiglu; against double precision.
 //
 // Tolerances count roundings of the formulas in ops.h; u is the unit roundoff of F32, s that of
 // the stored type. Each is written where it is used.
 
 #include "core/device/conformance_shapes.h"
 
-#include <algorithm>
+#include <numbers>
 
 namespace mr::conformance {
 
 namespace {
 
-void rmsNorm(CaseRun& run, DType type, const RowShape& s, bool residual)
+double offsetOf(NormGain gain)
+{
+    return gain == NormGain::OnePlusWeight ? 1.0 : 0.0;
+}
+
+const double kGelu = 2.0 * std::sqrt(2.0 / std::numbers::pi);
+
+// Of the exponential of u: four roundings of a number as large as u.
+double innerError(GateActivation activation, double inner)
+{
+    return activation == GateActivation::Silu ? 0.0 : 4.0 * kU * std::abs(inner);
+}
+
+void rmsNorm(CaseRun& run, DType type, const RowShape& s, bool residual, NormGain gain)
 {
     const Input x = run.random(type, {s.rows, s.cols});
     const Input r = residual ? run.random(type, {s.rows, s.cols}) : Input{};
     const Input weight = run.random(type, {s.cols});
-    RmsNormArgs args{x.view, r.view, weight.view, {}, {}, {}, 1e-5F};
+    RmsNormArgs args{x.view, r.view, weight.view, {}, {}, {}, 1e-5F, gain};
     args.sum = residual ? run.blank(type, {s.rows, s.cols}) : TensorView{};
     args.out = run.blank(type, {s.rows, s.cols});
     args.rstd = run.blank(DType::F32, {s.rows});
@@ -27,7 +40,8 @@ void rmsNorm(CaseRun& run, DType type, const RowShape& s, bool residual)
             roundTo(type, static_cast<float>(x.values[i]) + static_cast<float>(r.values[i])));
     // The mean of n squares: (n + 2) u relative; eps, root and quotient: halved, then 4 u more.
     const double relative = (0.5 * static_cast<double>(s.cols) + 6.0) * kU;
-    // The normed value is rounded to the type before the product, the product after it.
+    // The normed value is rounded to the type before the product, the product after it; 1 + weight
+    // is rounded once, to an F32.
     const double outRelative = relative + 2.0 * kU + 2.01 * unitOf(type);
     Values out, outTolerance, rstd, rstdTolerance;
     for (std::int64_t t = 0; t < s.rows; ++t) {
@@ -38,7 +52,8 @@ void rmsNorm(CaseRun& run, DType type, const RowShape& s, bool residual)
             1.0 / std::sqrt(squares / static_cast<double>(s.cols) + static_cast<double>(args.eps)));
         rstdTolerance.push_back(relative * rstd.back());
         for (std::int64_t c = 0; c < s.cols; ++c) {
-            out.push_back(weight(c) * sum[static_cast<std::size_t>(t * s.cols + c)] * rstd.back());
+            out.push_back((weight(c) + offsetOf(gain)) *
+                          sum[static_cast<std::size_t>(t * s.cols + c)] * rstd.back());
             outTolerance.push_back(outRelative * std::abs(out.back()));
         }
     }
@@ -50,19 +65,23 @@ void rmsNorm(CaseRun& run, DType type, const RowShape& s, bool residual)
 
 struct NormInputs {
     Input gradOut, x, weight, rstd, residual, before;
+    NormGain gain = NormGain::Weight;
 };
 
 void expectNormInputGradient(CaseRun& run, const TensorView& gradX, const NormInputs& in,
     DType type, const RowShape& s, bool residual)
 {
-    // sum of g w n: (n + 4) u of the sum of magnitudes; the rest of the formula: 6 roundings.
-    const double relative = (static_cast<double>(s.cols) + 10.0) * kU;
+    // sum of g w n: (n + 4) u of the sum of magnitudes; the rest of the formula: 6 roundings; 1 +
+    // w: 2, one in the sum and one outside.
+    const double relative = (static_cast<double>(s.cols) + 12.0) * kU;
     Values want, tolerance;
     for (std::int64_t t = 0; t < s.rows; ++t) {
         double mean = 0.0;
         double size = 0.0;
         const auto normed = [&](std::int64_t c) { return in.x(t * s.cols + c) * in.rstd(t); };
-        const auto grad = [&](std::int64_t c) { return in.gradOut(t * s.cols + c) * in.weight(c); };
+        const auto grad = [&](std::int64_t c) {
+            return in.gradOut(t * s.cols + c) * (in.weight(c) + offsetOf(in.gain));
+        };
         for (std::int64_t c = 0; c < s.cols; ++c) {
             mean += grad(c) * normed(c) / static_cast<double>(s.cols);
             size += std::abs(grad(c) * normed(c)) / static_cast<double>(s.cols);
@@ -79,9 +98,13 @@ void expectNormInputGradient(CaseRun& run, const TensorView& gradX, const NormIn
     run.expect("gradX", gradX, want, tolerance);
 }
 
-void rmsNormBackward(CaseRun& run, DType type, const RowShape& s, bool residual, bool accumulate)
+// With a residual in place and a sum to add to, or without either.
+void rmsNormBackward(CaseRun& run, DType type, const RowShape& s, bool both, NormGain gain)
 {
+    const bool residual = both;
+    const bool accumulate = both;
     NormInputs in;
+    in.gain = gain;
     in.gradOut = run.random(type, {s.rows, s.cols});
     in.x = run.random(type, {s.rows, s.cols});
     in.weight = run.random(type, {s.cols});
@@ -92,7 +115,7 @@ void rmsNormBackward(CaseRun& run, DType type, const RowShape& s, bool residual,
     in.residual = residual ? run.random(type, {s.rows, s.cols}) : Input{};
     in.before = run.random(DType::F32, {s.cols});
     RmsNormBackwardArgs args{in.gradOut.view, in.x.view, in.weight.view, in.rstd.view,
-        in.residual.view, {}, in.before.view, {}, accumulate};
+        in.residual.view, {}, in.before.view, {}, accumulate, gain};
     args.gradX = residual ? in.residual.view : run.blank(type, {s.rows, s.cols}); // in place
     args.partial = run.blank(DType::F32, {(s.rows + kNormRowBlock - 1) / kNormRowBlock, s.cols});
     run.call(run.ops().rmsNormBackward(args, run.stream()));
@@ -115,12 +138,14 @@ void rmsNormBackward(CaseRun& run, DType type, const RowShape& s, bool residual,
     run.expect("gradWeight", args.gradWeight, want, tolerance);
 }
 
-void rope(CaseRun& run, DType type, const RowShape& s, bool inverse)
+// `still`: elements at the end of each head that do not turn.
+void rope(CaseRun& run, DType type, const RowShape& s, bool inverse, int still)
 {
     constexpr int kHeads = 3;
     constexpr std::int64_t kPositions = 50;
-    const int headDim = 2 * static_cast<int>((s.cols + 1) / 2);
-    const std::int64_t half = headDim / 2;
+    const int rotaryDim = 2 * static_cast<int>((s.cols + 1) / 2);
+    const int headDim = rotaryDim + still;
+    const std::int64_t half = rotaryDim / 2;
     const std::int64_t columns = (kHeads + 1) * std::int64_t{headDim}; // the last head stays
     const Input x = run.random(type, {s.rows, columns});
     Values positions;
@@ -129,7 +154,8 @@ void rope(CaseRun& run, DType type, const RowShape& s, bool inverse)
     const Input at = run.given(DType::I32, {s.rows}, positions);
     const Input cosine = run.random(DType::F32, {kPositions, half});
     const Input sine = run.random(DType::F32, {kPositions, half});
-    const RopeArgs args{x.view, at.view, cosine.view, sine.view, kHeads, headDim, inverse};
+    const RopeArgs args{
+        x.view, at.view, cosine.view, sine.view, kHeads, headDim, rotaryDim, inverse};
     run.call(run.ops().rope(args, run.stream()));
     Values want = x.values;
     Values tolerance(want.size(), 0.0);
@@ -153,33 +179,52 @@ void rope(CaseRun& run, DType type, const RowShape& s, bool inverse)
     run.expect("x", args.x, want, tolerance);
 }
 
+// u(x) of GateActivation and its derivative.
+double innerOf(GateActivation activation, double x)
+{
+    return activation == GateActivation::Silu ? x : kGelu * (x + 0.044715 * x * x * x);
+}
+
+double slopeOf(GateActivation activation, double x)
+{
+    return activation == GateActivation::Silu ? 1.0 : kGelu * (1.0 + 3.0 * 0.044715 * x * x);
+}
+
+// Below exp's range, at -u near 88, a sigmoid is 0 instead of what is left of it.
+constexpr double kFlushed = 1e-38;
+
 double sigmoid(double x)
 {
     return 1.0 / (1.0 + std::exp(-x));
 }
 
-void swiglu(CaseRun& run, DType type, const RowShape& s)
+void swiglu(CaseRun& run, DType type, const RowShape& s, GateActivation activation)
 {
     const Input gateUp = run.random(type, {s.rows, 2 * s.cols}, 4.0);
-    const SwigluArgs args{gateUp.view, run.blank(type, {s.rows, s.cols})};
+    const SwigluArgs args{gateUp.view, run.blank(type, {s.rows, s.cols}), activation};
     run.call(run.ops().swiglu(args, run.stream()));
     Values want, tolerance;
     for (std::int64_t t = 0; t < s.rows; ++t)
         for (std::int64_t c = 0; c < s.cols; ++c) {
             const double gate = gateUp(t * 2 * s.cols + c);
-            want.push_back(gate * sigmoid(gate) * gateUp(t * 2 * s.cols + s.cols + c));
-            // exp 4 u, its sum, quotient and two products.
-            tolerance.push_back((10.0 * kU + 1.01 * unitOf(type)) * std::abs(want.back()));
+            const double inner = innerOf(activation, gate);
+            const double product = gate * gateUp(t * 2 * s.cols + s.cols + c);
+            want.push_back(product * sigmoid(inner));
+            // exp 4 u, its sum, quotient and two products; exp makes 4 u of u a relative error.
+            tolerance.push_back((10.0 * kU + innerError(activation, inner) + 1.01 * unitOf(type)) *
+                                    std::abs(want.back()) +
+                                kFlushed * (1.0 + std::abs(product)));
         }
     run.expect("out", args.out, want, tolerance);
 }
 
-void swigluBackward(CaseRun& run, DType type, const RowShape& s, bool inPlace)
+void swigluBackward(
+    CaseRun& run, DType type, const RowShape& s, bool inPlace, GateActivation activation)
 {
     const Input gateUp = run.random(type, {s.rows, 2 * s.cols}, 4.0);
     const Input gradOut = run.random(type, {s.rows, s.cols});
-    const SwigluBackwardArgs args{
-        gateUp.view, gradOut.view, inPlace ? gateUp.view : run.blank(type, {s.rows, 2 * s.cols})};
+    const SwigluBackwardArgs args{gateUp.view, gradOut.view,
+        inPlace ? gateUp.view : run.blank(type, {s.rows, 2 * s.cols}), activation};
     run.call(run.ops().swigluBackward(args, run.stream()));
     Values want(gateUp.values.size());
     Values tolerance(want.size());
@@ -189,93 +234,56 @@ void swigluBackward(CaseRun& run, DType type, const RowShape& s, bool inPlace)
             const double g = gateUp(at);
             const double u = gateUp(at + s.cols);
             const double grad = gradOut(t * s.cols + c);
-            const double sg = sigmoid(g);
-            const auto put = [&](std::int64_t where, double value, double size) {
+            const double inner = innerOf(activation, g);
+            const double steep = g * slopeOf(activation, g);
+            const double sg = sigmoid(inner);
+            const double unit = 16.0 * kU + 2.0 * innerError(activation, inner);
+            // `whole`: the magnitude of what the sigmoid is a factor of.
+            const auto put = [&](std::int64_t where, double value, double whole) {
+                const double size = sg * whole;
                 want[static_cast<std::size_t>(where)] = value;
                 tolerance[static_cast<std::size_t>(where)] =
-                    16.0 * kU * size + unitOf(type) * (std::abs(value) + 16.0 * kU * size);
+                    unit * size + unitOf(type) * (std::abs(value) + unit * size) +
+                    kFlushed * (1.0 + whole);
             };
-            // 1 - sigmoid cancels: its error is that of sigmoid, so the bound has |g| whole.
-            put(at, grad * u * sg * (1.0 + g * (1.0 - sg)),
-                std::abs(grad * u) * sg * (1.0 + std::abs(g)));
-            put(at + s.cols, grad * g * sg, std::abs(grad * g * sg));
+            // 1 - sigmoid cancels: its error is that of sigmoid, so the bound has |g u'| whole.
+            put(at, grad * u * sg * (1.0 + steep * (1.0 - sg)),
+                std::abs(grad * u) * (1.0 + std::abs(steep)));
+            put(at + s.cols, grad * g * sg, std::abs(grad * g));
         }
     run.expect("gradGateUp", args.gradGateUp, want, tolerance);
 }
 
-enum class LossGradient { None, Bf16, F32, InPlace };
-
-struct LossRow {
-    double top = -1e300;
-    double total = 0.0;
-};
-
-LossRow lossRow(const Input& logits, std::int64_t row, std::int64_t cols)
-{
-    LossRow r;
-    for (std::int64_t c = 0; c < cols; ++c)
-        r.top = std::max(r.top, logits(row * cols + c));
-    for (std::int64_t c = 0; c < cols; ++c)
-        r.total += std::exp(logits(row * cols + c) - r.top);
-    return r;
-}
-
-void crossEntropy(CaseRun& run, const RowShape& s, LossGradient kind)
-{
-    const Input logits = run.random(DType::F32, {s.rows, s.cols}, 4.0);
-    Values targets;
-    for (std::int64_t t = 0; t < s.rows; ++t)
-        targets.push_back(t % 4 == 3 ? -1.0 : static_cast<double>(t * 5 % s.cols));
-    const Input target = run.given(DType::I32, {s.rows}, targets);
-    const DType type = kind == LossGradient::Bf16 ? DType::BF16 : DType::F32;
-    CrossEntropyArgs args{logits.view, target.view, run.blank(DType::F32, {s.rows}), {}, 0.125F};
-    if (kind == LossGradient::InPlace)
-        args.gradLogits = logits.view;
-    else if (kind != LossGradient::None)
-        args.gradLogits = run.blank(type, {s.rows, s.cols});
-    run.call(run.ops().crossEntropy(args, run.stream()));
-    const auto scale = static_cast<double>(args.scale);
-    // Terms in lanes and chunks: cols / 16 + 64 additions cover every tree of 16 lanes or more.
-    const double sumError = (static_cast<double>(s.cols) / 16.0 + 64.0) * kU;
-    Values loss, lossTolerance, grad, gradTolerance;
-    for (std::int64_t t = 0; t < s.rows; ++t) {
-        const LossRow r = lossRow(logits, t, s.cols);
-        const auto at = static_cast<std::int64_t>(target(t));
-        const double wanted = at < 0 ? 0.0 : logits(t * s.cols + at);
-        loss.push_back(at < 0 ? 0.0 : std::log(r.total) + r.top - wanted);
-        // Each exponent is a rounded difference, of at most top - lowest, about 40.
-        lossTolerance.push_back(
-            at < 0 ? 0.0
-                   : sumError + 40.0 * kU + 3.0 * kU * (std::abs(loss.back()) + r.top - wanted));
-        for (std::int64_t c = 0; c < s.cols; ++c) {
-            const double distance = r.top - logits(t * s.cols + c);
-            const double p = at < 0 ? 0.0 : std::exp(-distance) / r.total;
-            grad.push_back(at < 0 ? 0.0 : scale * (p - (c == at ? 1.0 : 0.0)));
-            const double error =
-                scale * (p * (sumError + (distance + 48.0) * kU) + (c == at ? 2.0 * kU : 0.0));
-            gradTolerance.push_back(
-                at < 0 ? 0.0 : error + unitOf(type) * (std::abs(grad.back()) + error) + 1e-38);
-        }
-    }
-    run.expect("losses", args.losses, loss, lossTolerance);
-    if (kind != LossGradient::None)
-        run.expect("gradLogits", args.gradLogits, grad, gradTolerance);
-}
-
 void addTypedCases(Table& table, DType type, const RowShape& s)
 {
-    push(table, "rmsNorm", type, s, "", [=](CaseRun& run) { rmsNorm(run, type, s, false); });
-    push(
-        table, "rmsNorm", type, s, " residual", [=](CaseRun& run) { rmsNorm(run, type, s, true); });
     for (const bool on : {false, true}) {
-        push(table, "rmsNormBackward", type, s, on ? " residual in place, accumulate" : "",
-            [=](CaseRun& run) { rmsNormBackward(run, type, s, on, on); });
         push(table, "rope", type, s, on ? " inverse" : "",
-            [=](CaseRun& run) { rope(run, type, s, on); });
-        push(table, "swigluBackward", type, s, on ? " in place" : "",
-            [=](CaseRun& run) { swigluBackward(run, type, s, on); });
+            [=](CaseRun& run) { rope(run, type, s, on, 0); });
+        push(table, "rope", type, s, on ? " inverse, half turns" : " all but one turn",
+            [=](CaseRun& run) { rope(run, type, s, on, on ? static_cast<int>(s.cols) : 1); });
     }
-    push(table, "swiglu", type, s, "", [=](CaseRun& run) { swiglu(run, type, s); });
+}
+
+void addNormCases(Table& table, DType type, const RowShape& s, NormGain gain)
+{
+    const std::string more = gain == NormGain::OnePlusWeight ? " one plus weight" : "";
+    for (const bool on : {false, true}) {
+        push(table, "rmsNorm", type, s, (more + (on ? " residual" : "")).c_str(),
+            [=](CaseRun& run) { rmsNorm(run, type, s, on, gain); });
+        push(table, "rmsNormBackward", type, s,
+            (more + (on ? " residual in place, accumulate" : "")).c_str(),
+            [=](CaseRun& run) { rmsNormBackward(run, type, s, on, gain); });
+    }
+}
+
+void addGateCases(Table& table, DType type, const RowShape& s, GateActivation activation)
+{
+    const std::string more = activation == GateActivation::GeluTanh ? " gelu" : "";
+    push(table, "swiglu", type, s, more.c_str(),
+        [=](CaseRun& run) { swiglu(run, type, s, activation); });
+    for (const bool on : {false, true})
+        push(table, "swigluBackward", type, s, (more + (on ? " in place" : "")).c_str(),
+            [=](CaseRun& run) { swigluBackward(run, type, s, on, activation); });
 }
 
 } // namespace
@@ -283,16 +291,13 @@ void addTypedCases(Table& table, DType type, const RowShape& s)
 void addRowCases(Table& table)
 {
     for (const DType type : kBothTypes)
-        for (const RowShape& s : kRowShapes)
+        for (const RowShape& s : kRowShapes) {
             addTypedCases(table, type, s);
-    constexpr RowShape kLogits[] = {{1, 1}, {5, 7}, {9, 517}, {3, 2050}, {0, 24}};
-    constexpr std::pair<LossGradient, const char*> kKinds[] = {{LossGradient::None, " losses only"},
-        {LossGradient::F32, ""}, {LossGradient::Bf16, " gradient bf16"},
-        {LossGradient::InPlace, " in place"}};
-    for (const RowShape& s : kLogits)
-        for (const auto& [kind, words] : kKinds)
-            push(table, "crossEntropy", DType::F32, s, words,
-                [s = s, kind = kind](CaseRun& run) { crossEntropy(run, s, kind); });
+            for (const NormGain gain : {NormGain::Weight, NormGain::OnePlusWeight})
+                addNormCases(table, type, s, gain);
+            for (const auto activation : {GateActivation::Silu, GateActivation::GeluTanh})
+                addGateCases(table, type, s, activation);
+        }
 }
 
 } // namespace mr::conformance

@@ -9,6 +9,12 @@ using checks::isCompute;
 using checks::kHeadWords;
 using checks::packedColumns;
 
+namespace {
+
+constexpr const char* kCapWords = "softcap must not be negative";
+
+} // namespace
+
 Status checkEmbed(const EmbedArgs& a)
 {
     const std::int64_t tokens = a.ids.dims[0];
@@ -107,12 +113,12 @@ Status checkRope(const RopeArgs& a)
     return Checker("rope")
         .leads("x", a.x, 2)
         .tensor("positions", a.positions, DType::I32, {a.x.dims[0]})
-        .holds(a.heads >= 0 && a.headDim > 0 && a.headDim % 2 == 0,
-            "want heads not negative, and headDim even and above 0")
+        .holds(a.heads >= 0 && a.rotaryDim > 0 && a.rotaryDim % 2 == 0 && a.rotaryDim <= a.headDim,
+            "want heads not negative, and rotaryDim even, above 0 and at most headDim")
         .holds(static_cast<std::int64_t>(a.heads) * a.headDim <= a.x.dims[1],
             "x has fewer columns than heads * headDim")
-        .tensor("cosTable", a.cosTable, DType::F32, {positions, a.headDim / 2})
-        .tensor("sinTable", a.sinTable, DType::F32, {positions, a.headDim / 2})
+        .tensor("cosTable", a.cosTable, DType::F32, {positions, a.rotaryDim / 2})
+        .tensor("sinTable", a.sinTable, DType::F32, {positions, a.rotaryDim / 2})
         .status();
 }
 
@@ -126,6 +132,7 @@ Status checkAttention(const AttentionArgs& a)
         .holds(columns > 0, kHeadWords)
         .tensor("qkv", a.qkv, a.qkv.dtype, {tokens, columns})
         .holds(a.firstQuery >= 0 && a.firstQuery <= tokens, "firstQuery is outside the rows")
+        .holds(a.softcap >= 0.0F, kCapWords)
         .tensor("visibleFrom", a.visibleFrom, DType::I32, {tokens})
         .tensor(
             "out", a.out, a.qkv.dtype, {queries, static_cast<std::int64_t>(a.heads) * a.headDim})
@@ -150,6 +157,7 @@ Status checkAttentionBackward(const AttentionBackwardArgs& a)
         .tensor("delta", a.delta, DType::F32, {tokens, a.heads})
         .tensor("gradQkv", a.gradQkv, type, {tokens, columns})
         .holds(a.gradQkv.data != a.qkv.data || tokens == 0, "gradQkv must not be qkv")
+        .holds(a.softcap >= 0.0F, kCapWords)
         .status();
 }
 
@@ -186,6 +194,7 @@ Status checkCrossEntropy(const CrossEntropyArgs& a)
         .optional("gradLogits", a.gradLogits, a.gradLogits.dtype, {rows, a.logits.dims[1]})
         .holds(a.gradLogits.data != a.logits.data || a.gradLogits.dtype == DType::F32 || rows == 0,
             "gradLogits may be logits only as F32")
+        .holds(a.softcap >= 0.0F, kCapWords)
         .status();
 }
 

@@ -22,6 +22,7 @@ Status checkAttention(const AttentionArgs& args);
 Status checkAttentionBackward(const AttentionBackwardArgs& args);
 Status checkSwiglu(const SwigluArgs& args);
 Status checkSwigluBackward(const SwigluBackwardArgs& args);
+Status checkSoftcap(const SoftcapArgs& args);
 Status checkCrossEntropy(const CrossEntropyArgs& args);
 Status checkSum(const SumArgs& args);
 Status checkAdd(const AddArgs& args);

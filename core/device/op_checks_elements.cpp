@@ -126,6 +126,14 @@ Status checkFill(const FillArgs& a)
     return Checker("fill").leads("out", a.out, a.out.rank, true).status();
 }
 
+Status checkSoftcap(const SoftcapArgs& a)
+{
+    return Checker("softcap")
+        .leads("x", a.x, a.x.rank, true)
+        .holds(a.cap > 0.0F, "cap must be above 0")
+        .status();
+}
+
 Status checkColumnEnergy(const ColumnEnergyArgs& a)
 {
     return Checker("columnEnergy")

@@ -32,25 +32,32 @@ namespace mr {
 
 class Stream;
 
-// out[t] = table[ids[t]]
+// out[t] = scale table[ids[t]]
 struct EmbedArgs {
-    TensorView ids;   // (T), I32, each in [0, V): checked by whoever made the batch
-    TensorView table; // (V, H), A
-    TensorView out;   // (T, H), A
+    TensorView ids;     // (T), I32, each in [0, V): checked by whoever made the batch
+    TensorView table;   // (V, H), A
+    TensorView out;     // (T, H), A
+    float scale = 1.0F; // rounded to A first
 };
 
-// gradTable[v] (+)= sum over t with ids[t] == v, t ascending, of gradOut[t]
+// gradTable[v] (+)= scale times the sum over t with ids[t] == v, t ascending, of gradOut[t]
 struct EmbedBackwardArgs {
     TensorView ids;       // (T), I32
     TensorView order;     // (T), I32: 0 .. T-1 sorted by ids, ties ascending; made with the batch
     TensorView gradOut;   // (T, H), A
     TensorView gradTable; // (V, H), F32
     bool accumulate = false; // false: rows without a token become 0
+    float scale = 1.0F;      // rounded to A first
 };
 
-// y = weight * x / sqrt(mean(x^2) + eps) by rows, mean and rsqrt in F32, x normed rounded to A
-// before the product (Llama's order). With `residual`, x is x + residual, rounded to A, and is
-// stored in `sum`.
+// What a normed value is multiplied by.
+enum class NormGain : std::uint8_t {
+    Weight,       // the normed value is rounded to A before the product (Llama's order)
+    OnePlusWeight // 1 + weight in F32, and the product alone is rounded (Gemma's)
+};
+
+// y = gain * x / sqrt(mean(x^2) + eps) by rows, mean and rsqrt in F32. With `residual`, x is
+// x + residual, rounded to A, and is stored in `sum`.
 struct RmsNormArgs {
     TensorView x;        // (T, H), A
     TensorView residual; // (T, H), A; data null: none
@@ -59,6 +66,7 @@ struct RmsNormArgs {
     TensorView out;      // (T, H), A; not x
     TensorView rstd;     // (T), F32: 1 / sqrt(mean + eps), kept for backward
     float eps = 1e-5F;
+    NormGain gain = NormGain::Weight;
 };
 
 // gradX = gradResidual + d(out)/d(x)^T gradOut; gradWeight (+)= sum over rows.
@@ -73,6 +81,7 @@ struct RmsNormBackwardArgs {
     TensorView gradWeight;   // (H), F32
     TensorView partial;      // (ceil(T / kNormRowBlock), H), F32, scratch
     bool accumulate = false; // into gradWeight
+    NormGain gain = NormGain::Weight;
 };
 inline constexpr std::int64_t kNormRowBlock = 64;
 
@@ -105,16 +114,17 @@ struct LinearBackwardWeightArgs {
     bool accumulate = false;
 };
 
-// Rotates the first `heads` heads of every row by the angle positions[t] * inv_freq (half-split
-// pairs: i with i + headDim/2). For q and k of a packed row: heads + kvHeads.
-// inverse rotates back, which is the backward pass.
+// Rotates the first `heads` heads of every row by the angle positions[t] * inv_freq, of each the
+// first rotaryDim elements (half-split pairs: i with i + rotaryDim/2); the others stay. For q and k
+// of a packed row: heads + kvHeads. inverse rotates back, which is the backward pass.
 struct RopeArgs {
     TensorView x;         // (T, Q), A; in place
     TensorView positions; // (T), I32
-    TensorView cosTable;  // (maxPosition, headDim / 2), F32
+    TensorView cosTable;  // (maxPosition, rotaryDim / 2), F32
     TensorView sinTable;  // the same
     int heads = 0;
     int headDim = 0;
+    int rotaryDim = 0; // even, at most headDim
     bool inverse = false;
 };
 
@@ -122,6 +132,7 @@ struct RopeArgs {
 // floor(h / (heads / kvHeads)). Key j is visible to query i iff visibleFrom[i] <= j <= i: that
 // one array holds batch borders, documents of a packed row, and a sliding window. It never falls
 // from row to row, which lets a device skip whole tiles.
+// With softcap c a score s becomes c tanh(s / c) before it is masked (Gemma 2).
 // Softmax in F32. Memory O(T): no (T, T) tensor. A row nothing may be asked of (padding) has
 // visibleFrom[i] = i.
 struct AttentionArgs {
@@ -134,6 +145,7 @@ struct AttentionArgs {
     int headDim = 0;
     float scale = 0.0F;          // of the logits: 1 / sqrt(headDim) in Llama
     std::int64_t firstQuery = 0; // rows before it are keys only (generation, one token a time)
+    float softcap = 0.0F;        // 0: none
 };
 
 struct AttentionBackwardArgs {
@@ -148,28 +160,47 @@ struct AttentionBackwardArgs {
     int kvHeads = 0;
     int headDim = 0;
     float scale = 0.0F;
+    float softcap = 0.0F;
 };
 
-// out = silu(gate) * up, gateUp = [gate | up] by rows; silu(x) = x / (1 + exp(-x))
+// Both are x sigmoid(u): silu(x) with u = x, the tanh form of GELU, x (1 + tanh(u / 2)) / 2, with
+// u = 2 sqrt(2 / pi) (x + 0.044715 x^3) (Hendrycks and Gimpel, arXiv 1606.08415).
+enum class GateActivation : std::uint8_t { Silu, GeluTanh };
+
+// The constants of u and of its derivative: u = kGeluLinear x + kGeluCubic x^3.
+inline constexpr float kGeluLinear = 1.59576912160573071F;  // 2 sqrt(2 / pi)
+inline constexpr float kGeluCubic = 0.0713548162726002527F; // 0.044715 of it
+
+// out = activation(gate) * up, gateUp = [gate | up] by rows
 struct SwigluArgs {
     TensorView gateUp; // (T, 2 I), A
     TensorView out;    // (T, I), A
+    GateActivation activation = GateActivation::Silu;
 };
 
 struct SwigluBackwardArgs {
     TensorView gateUp;     // (T, 2 I), A
     TensorView gradOut;    // (T, I), A
     TensorView gradGateUp; // (T, 2 I), A; may be gateUp
+    GateActivation activation = GateActivation::Silu;
+};
+
+// x = cap tanh(x / cap), in place
+struct SoftcapArgs {
+    TensorView x;     // any shape, F32
+    float cap = 0.0F; // above 0
 };
 
 // Per row: loss = logsumexp(logits) - logits[target], gradLogits = scale (softmax - onehot).
-// target < 0: the row is not trained, loss 0, gradient 0.
+// target < 0: the row is not trained, loss 0, gradient 0. Where the logits are what softcap() made,
+// the gradient is that of its input: times 1 - (logits / softcap)^2.
 struct CrossEntropyArgs {
     TensorView logits;     // (C, V), F32
     TensorView targets;    // (C), I32, -1 or in [0, V)
     TensorView losses;     // (C), F32
     TensorView gradLogits; // (C, V), A; data null: only the losses; may be logits if A is F32
     float scale = 1.0F;    // 1 / trained tokens of the whole optimizer step
+    float softcap = 0.0F;  // 0: none
 };
 
 // total[index] = sum of values in double, in an order that depends on n alone. One call per
@@ -336,6 +367,7 @@ public:
     virtual Status attentionBackward(const AttentionBackwardArgs& args, Stream& stream) = 0;
     virtual Status swiglu(const SwigluArgs& args, Stream& stream) = 0;
     virtual Status swigluBackward(const SwigluBackwardArgs& args, Stream& stream) = 0;
+    virtual Status softcap(const SoftcapArgs& args, Stream& stream) = 0;
     virtual Status crossEntropy(const CrossEntropyArgs& args, Stream& stream) = 0;
     virtual Status sum(const SumArgs& args, Stream& stream) = 0;
     virtual Status add(const AddArgs& args, Stream& stream) = 0;

@@ -15,6 +15,10 @@ BlockActivations firstRows(const BlockActivations& whole, std::int64_t count)
     for (TensorView* view : {&part.normed1, &part.rstd1, &part.attention, &part.lse, &part.mid,
              &part.normed2, &part.rstd2, &part.gateUp, &part.activated})
         *view = view->rows(0, count);
+    for (TensorView* view :
+        {&part.attnBranch, &part.mlpBranch, &part.attnBranchRstd, &part.mlpBranchRstd})
+        if (view->data != nullptr)
+            *view = view->rows(0, count);
     return part;
 }
 
@@ -42,8 +46,8 @@ Status StepExecutor::advance(
     MR_TRY(lane.copy(batch.ids.data, {m_memory.hostBatches[0].ids.data, m_memory.batchBytes}));
     LayerContext context{&m_device.ops(), &lane, &m_config, batch, m_memory.constants, first};
     context.batch.positions = batch.positions.rows(0, count);
-    MR_TRY(m_device.ops().embed(
-        {batch.ids.rows(0, count), m_memory.embedding, m_memory.boundary(0, 0).rows(0, count)},
+    MR_TRY(m_device.ops().embed({batch.ids.rows(0, count), m_memory.embedding,
+                                    m_memory.boundary(0, 0).rows(0, count), embeddingScale()},
         lane));
     BlockScratch scratch = m_memory.scratch;
     scratch.branch = scratch.branch.rows(0, count);
@@ -54,6 +58,7 @@ Status StepExecutor::advance(
         const GroupId group{static_cast<std::int32_t>(block + 1)};
         context.batch.visibleFrom =
             batchOfBlock(m_config, block, batch).visibleFrom.rows(0, first + count);
+        context.constants = constantsOfBlock(m_config, block, m_memory.constants);
         MR_TRY(forwardBlock(context, m_memory.group(group).weightViews.front(),
             m_memory.boundary(0, block).rows(0, count),
             m_memory.boundary(0, block + 1).rows(0, count), kept, scratch));

@@ -83,6 +83,12 @@ std::string modelWords(const RateSubject& subject)
              c.vocab, subject.seqLen, subject.microBatch})
         words += " " + std::to_string(number);
     words += c.queryKeyNorm ? " normed heads" : "";
+    words += c.branchNorms ? " normed branches" : "";
+    words += c.geluGate ? " gelu" : "";
+    words += c.attentionCap > 0.0 ? " capped scores" : "";
+    words += c.logitCap > 0.0 ? " capped logits" : "";
+    if (c.rotaryDim > 0)
+        words += " turning " + std::to_string(c.rotaryDim);
     if (c.window > 0 && c.window < subject.seqLen)
         words += " window " + std::to_string(c.window);
     return words + (c.tiedEmbedding ? " tied" : "") + (subject.standIn ? " stand-in" : "");

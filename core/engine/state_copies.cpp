@@ -4,6 +4,7 @@
 #include "core/engine/step_executor.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -116,20 +117,21 @@ Status StepExecutor::uploadWeights(GroupId group, std::int64_t first, const Mast
 Status StepExecutor::copyConstants()
 {
     const ModelConstants& device = m_memory.constants;
-    std::vector<float> cosines(static_cast<std::size_t>(device.cosTable.count()));
-    std::vector<float> sines(cosines.size());
-    std::vector<std::int32_t> columns(static_cast<std::size_t>(device.headColumns.count()));
     ModelConstants host = device;
-    host.cosTable.data = reinterpret_cast<std::byte*>(cosines.data());
-    host.sinTable.data = reinterpret_cast<std::byte*>(sines.data());
-    if (device.headColumns.data != nullptr)
-        host.headColumns.data = reinterpret_cast<std::byte*>(columns.data());
+    const std::array<std::pair<const TensorView*, TensorView*>, 5> tables = {{{&device.cosTable,
+                                                                                  &host.cosTable},
+        {&device.sinTable, &host.sinTable}, {&device.localCosTable, &host.localCosTable},
+        {&device.localSinTable, &host.localSinTable}, {&device.headColumns, &host.headColumns}}};
+    std::array<std::vector<std::byte>, 5> bytes;
+    for (std::size_t i = 0; i < tables.size(); ++i)
+        if (tables[i].first->data != nullptr) {
+            bytes[i].resize(tables[i].first->bytes());
+            tables[i].second->data = bytes[i].data();
+        }
     fillConstants(m_config, host);
-    for (const auto& [to, from] :
-        {std::pair{device.cosTable, host.cosTable}, std::pair{device.sinTable, host.sinTable},
-            std::pair{device.headColumns, host.headColumns}})
-        if (to.data != nullptr)
-            MR_TRY(copyThroughStaging(to.data, from.data, to.bytes(), true));
+    for (const auto& [to, from] : tables)
+        if (to->data != nullptr)
+            MR_TRY(copyThroughStaging(to->data, from->data, to->bytes(), true));
     return {};
 }
 

@@ -205,6 +205,7 @@ private:
     void collect(const StepPlan& plan, StepResult& result);
     void countDisk(StepResult& result);
     LayerContext contextOf(const Task& task, Stream& stream) const;
+    float embeddingScale() const noexcept;
     Status copyThroughStaging(std::byte* to, const std::byte* from, std::size_t bytes,
         bool toDevice, Stream* on = nullptr); // null: the copy lane of that direction
     Status clearMoments(GroupId group);

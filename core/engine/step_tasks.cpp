@@ -44,11 +44,17 @@ Status StepExecutor::enqueueWork(const Task& task, const StepInputs& inputs, Str
     }
 }
 
+float StepExecutor::embeddingScale() const noexcept
+{
+    return static_cast<float>(m_config.embeddingScale);
+}
+
 LayerContext StepExecutor::contextOf(const Task& task, Stream& lane) const
 {
     const auto buffer = static_cast<std::size_t>(task.micro.value) % m_memory.batches.size();
     const BatchViews seen = batchOfBlock(m_config, task.group.value - 1, m_memory.batches[buffer]);
-    return {&m_device.ops(), &lane, &m_config, seen, m_memory.constants};
+    return {&m_device.ops(), &lane, &m_config, seen,
+        constantsOfBlock(m_config, task.group.value - 1, m_memory.constants)};
 }
 
 Status StepExecutor::enqueueForward(const Task& task, Stream& lane)
@@ -58,7 +64,8 @@ Status StepExecutor::enqueueForward(const Task& task, Stream& lane)
     const std::int64_t layer = task.group.value;
     if (layer == 0)
         return m_device.ops().embed(
-            {context.batch.ids, m_memory.embedding, m_memory.boundary(slot, 0)}, lane);
+            {context.batch.ids, m_memory.embedding, m_memory.boundary(slot, 0), embeddingScale()},
+            lane);
     const TensorView x = m_memory.boundary(slot, layer - 1);
     if (layer + 1 == m_memory.groupCount())
         return forwardHead(context, m_memory.headWeights, x, m_memory.head, m_memory.scalars.losses,
@@ -79,7 +86,8 @@ Status StepExecutor::enqueueBackward(const Task& task, const StepInputs& inputs,
     m_accumulated[group] = true;
     if (group == 0)
         return m_device.ops().embedBackward(
-            {context.batch.ids, context.batch.order, grad, m_memory.embeddingGradient, accumulate},
+            {context.batch.ids, context.batch.order, grad, m_memory.embeddingGradient, accumulate,
+                embeddingScale()},
             lane);
     const GroupMemory& memory = m_memory.group(task.group);
     const TensorView x = m_memory.boundary(slot, task.group.value - 1);

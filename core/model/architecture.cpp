@@ -9,7 +9,48 @@ namespace {
 
 using Traits = ArchitectureTraits;
 
-constexpr std::array<Traits, 5> kArchitectures = {{
+constexpr std::array<Traits, 8> kArchitectures = {{
+    {.name = "GemmaForCausalLM",
+        .modelType = "gemma",
+        .attentionBias = BiasRule::Field,
+        .missingHeadDim = 256,
+        .tiedByDefault = true,
+        .geluGate = true,
+        .onePlusNorms = true,
+        .scaledEmbedding = true},
+    {.name = "Gemma2ForCausalLM",
+        .modelType = "gemma2",
+        .attentionBias = BiasRule::Field,
+        .window = WindowRule::Pattern,
+        .missingWindow = 4096,
+        .missingHeadDim = 256,
+        .missingPattern = 2,
+        .tiedByDefault = true,
+        .geluGate = true,
+        .onePlusNorms = true,
+        .branchNorms = true,
+        .scaledEmbedding = true,
+        .missingQueryScalar = 256.0,
+        .missingAttentionCap = 50.0,
+        .missingLogitCap = 30.0},
+    {.name = "Gemma3ForCausalLM",
+        .modelType = "gemma3_text",
+        .attentionBias = BiasRule::Field,
+        .queryKeyNorm = true,
+        .window = WindowRule::Pattern,
+        .missingWindow = 4096,
+        .missingHeadDim = 256,
+        .missingPattern = 6,
+        .patternField = true,
+        .tiedByDefault = true,
+        .geluGate = true,
+        .onePlusNorms = true,
+        .branchNorms = true,
+        .scaledEmbedding = true,
+        .missingTheta = 1e6,
+        .missingLocalTheta = 10000.0,
+        .missingQueryScalar = 256.0,
+        .missingLogitCap = 0.0},
     {.name = "LlamaForCausalLM",
         .modelType = "llama",
         .attentionBias = BiasRule::Field,
@@ -22,7 +63,8 @@ constexpr std::array<Traits, 5> kArchitectures = {{
         .modelType = "phi3",
         .fusedProjections = true,
         .ownCode = true,
-        .window = WindowRule::AllLayers},
+        .window = WindowRule::AllLayers,
+        .partialRotary = true},
     {.name = "Qwen2ForCausalLM",
         .modelType = "qwen2",
         .attentionBias = BiasRule::QkvOnly,
@@ -43,13 +85,11 @@ struct Kind {
     std::string_view why;
 };
 
-constexpr std::array<Kind, 6> kKinds = {{
+constexpr std::array<Kind, 5> kKinds = {{
     {"Moe", "mixtures of experts are not supported; take a dense model of the family"},
     {"Mixtral", "mixtures of experts are not supported; take a dense model such as Mistral 7B"},
     {"GPT2", "learned positions and LayerNorm are not supported; take a model with rotary "
              "positions and RMSNorm"},
-    {"Gemma", "it needs soft-caps, a scale of embeddings and norms of its own; take a model of a "
-              "supported family"},
     {"ConditionalGeneration", "models of pictures and text are not supported; take the text "
                               "model they are built on"},
     {"SequenceClassification", "classifiers are not supported; take the causal language model"},

@@ -24,9 +24,10 @@ enum class BiasRule : std::uint8_t {
 };
 
 enum class WindowRule : std::uint8_t {
-    None,       // every layer sees everything before it
-    AllLayers,  // sliding_window, in every layer
-    UpperLayers // sliding_window if use_sliding_window, in layers from max_window_layers on
+    None,        // every layer sees everything before it
+    AllLayers,   // sliding_window, in every layer
+    UpperLayers, // sliding_window if use_sliding_window, in layers from max_window_layers on
+    Pattern      // sliding_window, in all but every n-th layer
 };
 
 struct ArchitectureTraits {
@@ -38,8 +39,21 @@ struct ArchitectureTraits {
     bool fusedProjections = false; // files hold qkv_proj and gate_up_proj
     bool ownCode = false;          // published with an auto_map to code this table replaces
     WindowRule window = WindowRule::None;
-    std::int64_t missingWindow = 0;  // sliding_window where the field is missing; 0: none
-    std::int64_t missingHeadDim = 0; // head_dim where it is missing; 0: hidden / heads
+    std::int64_t missingWindow = 0;    // sliding_window where the field is missing; 0: none
+    std::int64_t missingHeadDim = 0;   // head_dim where it is missing; 0: hidden / heads
+    std::int64_t missingPattern = 0;   // n of WindowRule::Pattern
+    bool patternField = false;         // sliding_window_pattern may say otherwise
+    bool tiedByDefault = false;        // where tie_word_embeddings is missing
+    bool partialRotary = false;        // partial_rotary_factor is understood
+    bool geluGate = false;             // the tanh form of GELU; else silu
+    bool onePlusNorms = false;         // norms multiply by 1 + weight
+    bool branchNorms = false;          // attention's and the MLP's output are normed, too
+    bool scaledEmbedding = false;      // times the root of hidden_size
+    double missingTheta = 10000.0;     // rope_theta where it is missing
+    double missingLocalTheta = 0.0;    // of windowed layers; 0: as all others
+    double missingQueryScalar = 0.0;   // query_pre_attn_scalar; 0: no such field, head_dim
+    double missingAttentionCap = -1.0; // attn_logit_softcapping; 0: none, below: no such field
+    double missingLogitCap = -1.0;     // final_logit_softcapping; the same
 };
 
 std::span<const ArchitectureTraits> architectures() noexcept;

@@ -1,27 +1,35 @@
 #include "core/model/block.h"
 
-#include <algorithm>
+#include "core/model/norm_of.h"
+
 #include <array>
 #include <cmath>
 
 namespace mr {
 namespace {
 
-float epsOf(const ModelConfig& config)
-{
-    return static_cast<float>(config.rmsNormEps);
-}
-
 float attentionScale(const ModelConfig& config)
 {
-    return static_cast<float>(1.0 / std::sqrt(static_cast<double>(config.headDim)));
+    const double scalar =
+        config.queryScalar > 0.0 ? config.queryScalar : static_cast<double>(config.headDim);
+    return static_cast<float>(1.0 / std::sqrt(scalar));
+}
+
+float attentionCap(const ModelConfig& config)
+{
+    return static_cast<float>(config.attentionCap);
+}
+
+GateActivation activationOf(const ModelConfig& config)
+{
+    return config.geluGate ? GateActivation::GeluTanh : GateActivation::Silu;
 }
 
 RopeArgs ropeArgs(const LayerContext& c, const TensorView& x, bool inverse)
 {
     return {x, c.batch.positions, c.constants.cosTable, c.constants.sinTable,
         static_cast<int>(c.config->heads + c.config->kvHeads), static_cast<int>(c.config->headDim),
-        inverse};
+        static_cast<int>(c.config->turnedColumns()), inverse};
 }
 
 // Queries or keys: a range of columns of a packed row that are heads with one norm.
@@ -62,7 +70,8 @@ Status normHeads(const LayerContext& c, const BlockTensors& w, const BlockActiva
         const TensorView normed = shaped(scratch.headRows, heads, dim);
         MR_TRY(c.ops->gatherColumns({kept.qkv, group.columns, apart}, *c.stream));
         MR_TRY(c.ops->rmsNorm({shaped(apart, heads, dim), {}, group.weight, {}, normed,
-                                  vectorView(group.rstd.data, DType::F32, heads), epsOf(*c.config)},
+                                  vectorView(group.rstd.data, DType::F32, heads), epsOf(*c.config),
+                                  gainOf(*c.config)},
             *c.stream));
         MR_TRY(c.ops->scatterColumns(
             {shaped(normed, tokens, cols), group.columns, kept.qkv}, *c.stream));
@@ -86,7 +95,7 @@ Status backwardHeads(const LayerContext& c, const BlockTensors& w, const BlockAc
             {shaped(gradOut, heads, dim), shaped(group.projected, heads, dim), group.weight,
                 vectorView(group.rstd.data, DType::F32, heads), {}, gradX, group.gradWeight,
                 scratch.headPartial.rows(0, (heads + kNormRowBlock - 1) / kNormRowBlock),
-                backward.accumulate},
+                backward.accumulate, gainOf(*c.config)},
             *c.stream));
         MR_TRY(c.ops->scatterColumns(
             {shaped(gradX, tokens, cols), group.columns, scratch.gradQkv}, *c.stream));
@@ -94,24 +103,58 @@ Status backwardHeads(const LayerContext& c, const BlockTensors& w, const BlockAc
     return {};
 }
 
-// Up to `mid`, the residual stream after attention.
+// The norm of what attention or the MLP adds to the residual stream.
+struct BranchNorm {
+    TensorView branch;     // (T, H), c
+    TensorView weight;     // (H), c
+    TensorView rstd;       // (T), F32
+    TensorView gradWeight; // (H), F32
+};
+
+// Into scratch.branch.
+Status normBranch(const LayerContext& c, const BranchNorm& norm, const BlockScratch& scratch)
+{
+    return c.ops->rmsNorm({norm.branch, {}, norm.weight, {}, scratch.branch, norm.rstd,
+                              epsOf(*c.config), gainOf(*c.config)},
+        *c.stream);
+}
+
+// `gradient`: that of the branch before its norm; without one, the stream's own.
+Status branchGradient(const LayerContext& c, const BranchNorm& norm, const BlockScratch& scratch,
+    const BlockBackward& backward, TensorView& gradient)
+{
+    gradient = c.config->branchNorms ? scratch.branch : backward.grad;
+    if (!c.config->branchNorms)
+        return {};
+    return c.ops->rmsNormBackward(
+        {backward.grad, norm.branch, norm.weight, norm.rstd, {}, gradient, norm.gradWeight,
+            scratch.normPartial, backward.accumulate, gainOf(*c.config)},
+        *c.stream);
+}
+
+// Up to what is added to the residual stream.
 Status forwardAttention(const LayerContext& c, const BlockTensors& w, const TensorView& x,
     const BlockActivations& kept, const BlockScratch& scratch)
 {
     Ops& ops = *c.ops;
     Stream& stream = *c.stream;
     const ModelConfig& config = *c.config;
-    MR_TRY(ops.rmsNorm({x, {}, w.attnNorm, {}, kept.normed1, kept.rstd1, epsOf(config)}, stream));
+    MR_TRY(ops.rmsNorm(
+        {x, {}, w.attnNorm, {}, kept.normed1, kept.rstd1, epsOf(config), gainOf(config)}, stream));
     MR_TRY(ops.linear({kept.normed1, w.qkv, w.qkvBias, kept.qkv}, stream));
     if (config.queryKeyNorm)
         MR_TRY(normHeads(c, w, kept, scratch));
     MR_TRY(ops.rope(ropeArgs(c, kept.qkv, false), stream));
-    MR_TRY(
-        ops.attention({kept.visibleQkv, c.batch.visibleFrom, kept.attention, kept.lse,
-                          static_cast<int>(config.heads), static_cast<int>(config.kvHeads),
-                          static_cast<int>(config.headDim), attentionScale(config), c.firstQuery},
-            stream));
-    return ops.linear({kept.attention, w.attnOut, w.attnOutBias, scratch.branch}, stream);
+    MR_TRY(ops.attention({kept.visibleQkv, c.batch.visibleFrom, kept.attention, kept.lse,
+                             static_cast<int>(config.heads), static_cast<int>(config.kvHeads),
+                             static_cast<int>(config.headDim), attentionScale(config), c.firstQuery,
+                             attentionCap(config)},
+        stream));
+    const TensorView& branch = config.branchNorms ? kept.attnBranch : scratch.branch;
+    MR_TRY(ops.linear({kept.attention, w.attnOut, w.attnOutBias, branch}, stream));
+    if (!config.branchNorms)
+        return {};
+    return normBranch(c, {kept.attnBranch, w.attnBranchNorm, kept.attnBranchRstd, {}}, scratch);
 }
 
 // From `mid` to the activation that the last product reads. The norm adds the residual.
@@ -120,11 +163,11 @@ Status forwardMlp(const LayerContext& c, const BlockTensors& w, const TensorView
 {
     Ops& ops = *c.ops;
     Stream& stream = *c.stream;
-    MR_TRY(ops.rmsNorm(
-        {scratch.branch, x, w.mlpNorm, kept.mid, kept.normed2, kept.rstd2, epsOf(*c.config)},
+    MR_TRY(ops.rmsNorm({scratch.branch, x, w.mlpNorm, kept.mid, kept.normed2, kept.rstd2,
+                           epsOf(*c.config), gainOf(*c.config)},
         stream));
     MR_TRY(ops.linear({kept.normed2, w.gateUp, w.gateUpBias, kept.gateUp}, stream));
-    return ops.swiglu({kept.gateUp, kept.activated}, stream);
+    return ops.swiglu({kept.gateUp, kept.activated, activationOf(*c.config)}, stream);
 }
 
 Status backwardMlp(const LayerContext& c, const BlockTensors& w, const BlockActivations& kept,
@@ -134,15 +177,20 @@ Status backwardMlp(const LayerContext& c, const BlockTensors& w, const BlockActi
     const TensorView& grad = backward.grad;
     Ops& ops = *c.ops;
     Stream& stream = *c.stream;
+    TensorView branch;
+    MR_TRY(branchGradient(c, {kept.mlpBranch, w.mlpBranchNorm, kept.mlpBranchRstd, g.mlpBranchNorm},
+        scratch, backward, branch));
     MR_TRY(ops.linearBackwardWeight(
-        {grad, kept.activated, g.down, g.downBias, {}, backward.accumulate}, stream));
-    MR_TRY(ops.linearBackwardInput({grad, w.down, scratch.gradActivated}, stream));
-    MR_TRY(ops.swigluBackward({kept.gateUp, scratch.gradActivated, kept.gateUp}, stream));
+        {branch, kept.activated, g.down, g.downBias, {}, backward.accumulate}, stream));
+    MR_TRY(ops.linearBackwardInput({branch, w.down, scratch.gradActivated}, stream));
+    MR_TRY(ops.swigluBackward(
+        {kept.gateUp, scratch.gradActivated, kept.gateUp, activationOf(*c.config)}, stream));
     MR_TRY(ops.linearBackwardWeight(
         {kept.gateUp, kept.normed2, g.gateUp, g.gateUpBias, {}, backward.accumulate}, stream));
     MR_TRY(ops.linearBackwardInput({kept.gateUp, w.gateUp, scratch.gradNormed}, stream));
-    return ops.rmsNormBackward({scratch.gradNormed, kept.mid, w.mlpNorm, kept.rstd2, grad, grad,
-                                   g.mlpNorm, scratch.normPartial, backward.accumulate},
+    return ops.rmsNormBackward(
+        {scratch.gradNormed, kept.mid, w.mlpNorm, kept.rstd2, grad, grad, g.mlpNorm,
+            scratch.normPartial, backward.accumulate, gainOf(*c.config)},
         stream);
 }
 
@@ -150,63 +198,28 @@ Status backwardAttention(const LayerContext& c, const BlockTensors& w, const Blo
     const BlockScratch& scratch, const BlockBackward& backward)
 {
     const BlockTensors& g = backward.gradients;
-    const TensorView& grad = backward.grad;
     Ops& ops = *c.ops;
     Stream& stream = *c.stream;
     const ModelConfig& config = *c.config;
+    TensorView branch;
+    MR_TRY(branchGradient(c,
+        {kept.attnBranch, w.attnBranchNorm, kept.attnBranchRstd, g.attnBranchNorm}, scratch,
+        backward, branch));
     MR_TRY(ops.linearBackwardWeight(
-        {grad, kept.attention, g.attnOut, g.attnOutBias, {}, backward.accumulate}, stream));
-    MR_TRY(ops.linearBackwardInput({grad, w.attnOut, scratch.gradAttention}, stream));
-    MR_TRY(
-        ops.attentionBackward({kept.qkv, c.batch.visibleFrom, kept.attention, kept.lse,
-                                  scratch.gradAttention, scratch.delta, scratch.gradQkv,
-                                  static_cast<int>(config.heads), static_cast<int>(config.kvHeads),
-                                  static_cast<int>(config.headDim), attentionScale(config)},
-            stream));
+        {branch, kept.attention, g.attnOut, g.attnOutBias, {}, backward.accumulate}, stream));
+    MR_TRY(ops.linearBackwardInput({branch, w.attnOut, scratch.gradAttention}, stream));
+    MR_TRY(ops.attentionBackward(
+        {kept.qkv, c.batch.visibleFrom, kept.attention, kept.lse, scratch.gradAttention,
+            scratch.delta, scratch.gradQkv, static_cast<int>(config.heads),
+            static_cast<int>(config.kvHeads), static_cast<int>(config.headDim),
+            attentionScale(config), attentionCap(config)},
+        stream));
     MR_TRY(ops.rope(ropeArgs(c, scratch.gradQkv, true), stream));
     if (config.queryKeyNorm)
         MR_TRY(backwardHeads(c, w, kept, scratch, backward));
     MR_TRY(ops.linearBackwardWeight(
         {scratch.gradQkv, kept.normed1, g.qkv, g.qkvBias, {}, backward.accumulate}, stream));
     return ops.linearBackwardInput({scratch.gradQkv, w.qkv, scratch.gradNormed}, stream);
-}
-
-// The rows [first, first + count) of the head: logits, losses and, with `backward`, gradients.
-Status headChunk(const LayerContext& c, const HeadTensors& w, const HeadScratch& s,
-    std::int64_t first, std::int64_t count, const HeadBackward* backward)
-{
-    Ops& ops = *c.ops;
-    Stream& stream = *c.stream;
-    const TensorView normed = s.normed.rows(first, count);
-    const TensorView logits = s.logits.rows(0, count);
-    const TensorView gradLogits = backward ? s.gradLogits.rows(0, count) : TensorView{};
-    MR_TRY(ops.linear({normed, w.matrix, {}, logits}, stream));
-    MR_TRY(
-        ops.crossEntropy({logits, c.batch.targets.rows(first, count), s.losses.rows(first, count),
-                             gradLogits, backward ? backward->lossScale : 1.0F},
-            stream));
-    if (!backward)
-        return {};
-    // Chunks are summed on their own before the micro-batch's gradient is added to the sum of the
-    // step, so that it may as well be added elsewhere (DECISIONS 8).
-    const bool ownSum = backward->product.data != nullptr && backward->accumulateMatrix;
-    const bool addToSum = first > 0 || (backward->accumulateMatrix && !ownSum);
-    MR_TRY(ops.linearBackwardWeight(
-        {gradLogits, normed, ownSum ? backward->product : backward->gradients.matrix, {}, {},
-            addToSum},
-        stream));
-    return ops.linearBackwardInput({gradLogits, w.matrix, s.gradNormed.rows(first, count)}, stream);
-}
-
-Status runHead(const LayerContext& c, const HeadTensors& w, const TensorView& x,
-    const HeadScratch& s, const HeadBackward* backward)
-{
-    MR_TRY(c.ops->rmsNorm({x, {}, w.norm, {}, s.normed, s.rstd, epsOf(*c.config)}, *c.stream));
-    const std::int64_t tokens = x.dims[0];
-    const std::int64_t rows = s.logits.dims[0];
-    for (std::int64_t first = 0; first < tokens; first += rows)
-        MR_TRY(headChunk(c, w, s, first, std::min(rows, tokens - first), backward));
-    return {};
 }
 
 } // namespace
@@ -227,24 +240,33 @@ BlockTensors blockTensors(const ParamTable& table, GroupId group, std::byte* gro
     const auto view = [&](SlotKind kind) { return slotView(table, group, kind, groupData, dtype); };
     return {view(SlotKind::AttnNorm), view(SlotKind::Qkv), view(SlotKind::QkvBias),
         view(SlotKind::QueryNorm), view(SlotKind::KeyNorm), view(SlotKind::AttnOut),
-        view(SlotKind::AttnOutBias), view(SlotKind::MlpNorm), view(SlotKind::GateUp),
-        view(SlotKind::GateUpBias), view(SlotKind::Down), view(SlotKind::DownBias)};
+        view(SlotKind::AttnOutBias), view(SlotKind::AttnBranchNorm), view(SlotKind::MlpNorm),
+        view(SlotKind::GateUp), view(SlotKind::GateUpBias), view(SlotKind::Down),
+        view(SlotKind::DownBias), view(SlotKind::MlpBranchNorm)};
 }
 
 Status forwardBlock(const LayerContext& context, const BlockTensors& weights, const TensorView& x,
     const TensorView& out, const BlockActivations& kept, const BlockScratch& scratch)
 {
     MR_TRY(recomputeBlock(context, weights, x, kept, scratch));
-    MR_TRY(context.ops->linear(
-        {kept.activated, weights.down, weights.downBias, scratch.branch}, *context.stream));
+    if (!context.config->branchNorms)
+        MR_TRY(context.ops->linear(
+            {kept.activated, weights.down, weights.downBias, scratch.branch}, *context.stream));
     return context.ops->add({kept.mid, scratch.branch, out}, *context.stream);
 }
 
+// The norm of the MLP's branch keeps something, too, so it is made again with its product.
 Status recomputeBlock(const LayerContext& context, const BlockTensors& weights, const TensorView& x,
     const BlockActivations& kept, const BlockScratch& scratch)
 {
     MR_TRY(forwardAttention(context, weights, x, kept, scratch));
-    return forwardMlp(context, weights, x, kept, scratch);
+    MR_TRY(forwardMlp(context, weights, x, kept, scratch));
+    if (!context.config->branchNorms)
+        return {};
+    MR_TRY(context.ops->linear(
+        {kept.activated, weights.down, weights.downBias, kept.mlpBranch}, *context.stream));
+    return normBranch(
+        context, {kept.mlpBranch, weights.mlpBranchNorm, kept.mlpBranchRstd, {}}, scratch);
 }
 
 Status backwardBlock(const LayerContext& context, const BlockTensors& weights, const TensorView& x,
@@ -253,45 +275,10 @@ Status backwardBlock(const LayerContext& context, const BlockTensors& weights, c
     const TensorView& grad = backward.grad;
     MR_TRY(backwardMlp(context, weights, kept, scratch, backward));
     MR_TRY(backwardAttention(context, weights, kept, scratch, backward));
-    return context.ops->rmsNormBackward(
-        {scratch.gradNormed, x, weights.attnNorm, kept.rstd1, grad, grad,
-            backward.gradients.attnNorm, scratch.normPartial, backward.accumulate},
+    return context.ops->rmsNormBackward({scratch.gradNormed, x, weights.attnNorm, kept.rstd1, grad,
+                                            grad, backward.gradients.attnNorm, scratch.normPartial,
+                                            backward.accumulate, gainOf(*context.config)},
         *context.stream);
-}
-
-Status forwardHead(const LayerContext& context, const HeadTensors& weights, const TensorView& x,
-    const HeadScratch& scratch, const TensorView& losses, std::int64_t micro)
-{
-    MR_TRY(runHead(context, weights, x, scratch, nullptr));
-    return context.ops->sum({scratch.losses, losses, micro}, *context.stream);
-}
-
-Status headLogits(const LayerContext& context, const HeadTensors& weights, const TensorView& x,
-    const HeadScratch& scratch)
-{
-    const TensorView normed = scratch.normed.rows(0, 1);
-    MR_TRY(context.ops->rmsNorm(
-        {x, {}, weights.norm, {}, normed, scratch.rstd.rows(0, 1), epsOf(*context.config)},
-        *context.stream));
-    return context.ops->linear(
-        {normed, weights.matrix, {}, scratch.logits.rows(0, 1)}, *context.stream);
-}
-
-Status backwardHead(const LayerContext& context, const HeadTensors& weights, const TensorView& x,
-    const HeadScratch& scratch, const HeadBackward& backward)
-{
-    Ops& ops = *context.ops;
-    Stream& stream = *context.stream;
-    MR_TRY(runHead(context, weights, x, scratch, &backward));
-    MR_TRY(ops.sum({scratch.losses, backward.losses, backward.micro}, stream));
-    if (backward.product.data && backward.accumulateMatrix) {
-        const TensorView& sum = backward.gradients.matrix;
-        MR_TRY(ops.add({sum, backward.product, sum}, stream));
-    }
-    return ops.rmsNormBackward(
-        {scratch.gradNormed, x, weights.norm, scratch.rstd, {}, backward.gradX,
-            backward.gradients.norm, scratch.normPartial, backward.accumulate},
-        stream);
 }
 
 } // namespace mr

@@ -7,7 +7,7 @@
 //             |_____________________________________|
 //
 // Models that norm q and k do so before rope, each head a row: gathered from the packed row,
-// normed, scattered back.
+// normed, scattered back. Models that norm branches do so before they are added.
 //
 // Nothing here allocates or waits: views in, ops on a stream out. Which memory the views lie in,
 // and when, is the plan's business.
@@ -37,11 +37,13 @@ struct BlockTensors {
     TensorView keyNorm;
     TensorView attnOut; // (H, A)
     TensorView attnOutBias;
-    TensorView mlpNorm; // (H)
-    TensorView gateUp;  // (2 I, H)
+    TensorView attnBranchNorm; // (H)
+    TensorView mlpNorm;        // (H)
+    TensorView gateUp;         // (2 I, H)
     TensorView gateUpBias;
     TensorView down; // (H, I)
     TensorView downBias;
+    TensorView mlpBranchNorm; // (H)
 };
 
 // View of one slot inside its group's memory; null data if the group has no such slot.
@@ -50,7 +52,8 @@ TensorView slotView(
 BlockTensors blockTensors(
     const ParamTable& table, GroupId group, std::byte* groupData, DType dtype);
 
-// What every layer call shares. For a block, `batch` is that of batchOfBlock().
+// What every layer call shares. For a block, `batch` is that of batchOfBlock(), `constants` those
+// of constantsOfBlock().
 struct LayerContext {
     Ops* ops = nullptr;
     Stream* stream = nullptr;

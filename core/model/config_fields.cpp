@@ -13,10 +13,10 @@ using nlohmann::json;
 namespace {
 
 // Bookkeeping: where the model comes from, how text is sampled, what a pipeline prints.
-constexpr std::array<std::string_view, 45> kHarmless = {"_attn_implementation",
+constexpr std::array<std::string_view, 46> kHarmless = {"_attn_implementation",
     "_attn_implementation_autoset", "_commit_hash", "_flash_attn_2_enabled", "_name_or_path",
-    "bad_words_ids", "begin_suppress_tokens", "decoder_start_token_id", "diversity_penalty",
-    "do_sample", "early_stopping", "encoder_no_repeat_ngram_size",
+    "bad_words_ids", "begin_suppress_tokens", "cache_implementation", "decoder_start_token_id",
+    "diversity_penalty", "do_sample", "early_stopping", "encoder_no_repeat_ngram_size",
     "exponential_decay_length_penalty", "finetuning_task", "forced_bos_token_id",
     "forced_eos_token_id", "id2label", "is_decoder", "label2id", "length_penalty", "max_length",
     "min_length", "no_repeat_ngram_size", "num_beam_groups", "num_beams", "num_return_sequences",
@@ -26,8 +26,8 @@ constexpr std::array<std::string_view, 45> kHarmless = {"_attn_implementation",
     "temperature", "tokenizer_class", "top_k", "top_p", "transformers_version", "use_cache"};
 static_assert(std::is_sorted(kHarmless.begin(), kHarmless.end()));
 
-constexpr std::array<std::string_view, 3> kNeutralAtOne = {
-    "partial_rotary_factor", "pretraining_tp", "typical_p"};
+constexpr std::array<std::string_view, 5> kNeutralAtOne = {
+    "full_attn_mod", "interpolate_factor", "partial_rotary_factor", "pretraining_tp", "typical_p"};
 
 struct Known {
     std::string_view name;
@@ -39,7 +39,8 @@ constexpr std::array<Known, 9> kRefused = {
     {{"quantization_config", "quantised weights are not supported; use the unquantised model"},
         {"auto_map", "models that bring their own program code are not run"},
         {"text_config", "models with a nested text_config are not supported"},
-        {"partial_rotary_factor", "positions that turn a part of each head are not supported"},
+        {"partial_rotary_factor", "this architecture turns all of each head; remove the field if "
+                                  "the model was made without"},
         {"sliding_window", "this architecture has no sliding window; remove the field if the model "
                            "was made without"},
         {"attention_dropout", "dropout is not supported; set it to 0"},

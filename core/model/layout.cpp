@@ -84,6 +84,22 @@ double meanKeys(const ModelConfig& config, std::int64_t block, std::int64_t seqL
     return window - 0.5 * window * window / length;
 }
 
+void fillTables(const RopeFrequencies& rope, const TensorView& cosTable, const TensorView& sinTable)
+{
+    const std::int64_t positions = cosTable.dims[0];
+    const std::int64_t half = cosTable.dims[1];
+    auto* cosines = cosTable.as<float>();
+    auto* sines = sinTable.as<float>();
+    for (std::int64_t i = 0; i < half; ++i) {
+        const float inverse = rope.inverse[static_cast<std::size_t>(i)];
+        for (std::int64_t p = 0; p < positions; ++p) {
+            const auto angle = static_cast<double>(static_cast<float>(p) * inverse);
+            cosines[p * half + i] = static_cast<float>(rope.attentionFactor * std::cos(angle));
+            sines[p * half + i] = static_cast<float>(rope.attentionFactor * std::sin(angle));
+        }
+    }
+}
+
 } // namespace
 
 std::int64_t headChunkRows(std::int64_t tokens, std::int64_t vocab) noexcept
@@ -114,6 +130,12 @@ std::size_t layoutActivations(
     }
     out.attention = carver.matrix(shape.compute, tokens, config.attentionColumns());
     out.lse = carver.matrix(DType::F32, tokens, config.heads);
+    if (config.branchNorms) {
+        out.attnBranch = carver.matrix(shape.compute, tokens, config.hidden);
+        out.mlpBranch = carver.matrix(shape.compute, tokens, config.hidden);
+        out.attnBranchRstd = carver.vector(DType::F32, tokens);
+        out.mlpBranchRstd = carver.vector(DType::F32, tokens);
+    }
     out.mid = carver.matrix(shape.compute, tokens, config.hidden);
     out.normed2 = carver.matrix(shape.compute, tokens, config.hidden);
     out.rstd2 = carver.vector(DType::F32, tokens);
@@ -174,8 +196,13 @@ std::size_t layoutConstants(
     const ModelConfig& config, const MicroShape& shape, std::byte* base, ModelConstants& out)
 {
     Carver carver(base);
-    out.cosTable = carver.matrix(DType::F32, shape.seqLen, config.headDim / 2);
-    out.sinTable = carver.matrix(DType::F32, shape.seqLen, config.headDim / 2);
+    const std::int64_t half = config.turnedColumns() / 2;
+    out.cosTable = carver.matrix(DType::F32, shape.seqLen, half);
+    out.sinTable = carver.matrix(DType::F32, shape.seqLen, half);
+    if (config.localTheta > 0.0) {
+        out.localCosTable = carver.matrix(DType::F32, shape.seqLen, half);
+        out.localSinTable = carver.matrix(DType::F32, shape.seqLen, half);
+    }
     if (config.queryKeyNorm)
         out.headColumns =
             carver.vector(DType::I32, (config.heads + config.kvHeads) * config.headDim);
@@ -216,18 +243,11 @@ std::size_t headProductBytes(const ModelConfig& config, const MicroShape& shape)
 void fillConstants(const ModelConfig& config, const ModelConstants& host)
 {
     const std::int64_t positions = host.cosTable.dims[0];
-    const std::int64_t half = config.headDim / 2;
-    auto* cosines = host.cosTable.as<float>();
-    auto* sines = host.sinTable.as<float>();
-    const RopeFrequencies rope = ropeFrequencies(config.ropeScaling, config.ropeShape(), positions);
-    for (std::int64_t i = 0; i < half; ++i) {
-        const float inverse = rope.inverse[static_cast<std::size_t>(i)];
-        for (std::int64_t p = 0; p < positions; ++p) {
-            const auto angle = static_cast<double>(static_cast<float>(p) * inverse);
-            cosines[p * half + i] = static_cast<float>(rope.attentionFactor * std::cos(angle));
-            sines[p * half + i] = static_cast<float>(rope.attentionFactor * std::sin(angle));
-        }
-    }
+    fillTables(ropeFrequencies(config.ropeScaling, config.ropeShape(), positions), host.cosTable,
+        host.sinTable);
+    if (host.localCosTable.data != nullptr)
+        fillTables(ropeFrequencies({}, config.localRopeShape(), positions), host.localCosTable,
+            host.localSinTable);
     auto* columns = host.headColumns.as<std::int32_t>();
     for (std::int64_t c = 0; columns != nullptr && c < host.headColumns.count(); ++c)
         columns[c] = static_cast<std::int32_t>(c);
@@ -248,6 +268,17 @@ BatchViews batchOfBlock(const ModelConfig& config, std::int64_t block, const Bat
     BatchViews seen = batch;
     if (batch.windowFrom.data != nullptr && config.isWindowed(block))
         seen.visibleFrom = batch.windowFrom;
+    return seen;
+}
+
+ModelConstants constantsOfBlock(
+    const ModelConfig& config, std::int64_t block, const ModelConstants& constants)
+{
+    ModelConstants seen = constants;
+    if (constants.localCosTable.data != nullptr && config.isWindowed(block)) {
+        seen.cosTable = constants.localCosTable;
+        seen.sinTable = constants.localSinTable;
+    }
     return seen;
 }
 

@@ -42,16 +42,21 @@ struct BlockActivations {
     TensorView visibleQkv; // (firstQuery + T, Q), c: all rows attention reads; qkv in training
     TensorView attention;  // (T, A), c
     TensorView lse;        // (T, heads), F32
-    TensorView mid;        // (T, H), c: the residual stream after attention
-    TensorView normed2;    // (T, H), c
-    TensorView rstd2;      // (T), F32
-    TensorView gateUp;     // (T, 2 I), c; backward turns it into its gradient
-    TensorView activated;  // (T, I), c
+    TensorView attnBranch; // (T, H), c, and mlpBranch: outputs of attention and MLP before their
+    TensorView mlpBranch;  // norms, and rstd of these (T), F32; data null unless they are normed
+    TensorView attnBranchRstd;
+    TensorView mlpBranchRstd;
+    TensorView mid;       // (T, H), c: the residual stream after attention
+    TensorView normed2;   // (T, H), c
+    TensorView rstd2;     // (T), F32
+    TensorView gateUp;    // (T, 2 I), c; backward turns it into its gradient
+    TensorView activated; // (T, I), c
 };
 
 // Scratch of one block at a time, forward and backward.
 struct BlockScratch {
-    TensorView branch;        // (T, H), c: output of attention or MLP before it is added
+    TensorView branch;        // (T, H), c: output of attention or MLP as it is added; backward, the
+                              // gradient of one that is normed
     TensorView gradNormed;    // (T, H), c
     TensorView gradActivated; // (T, I), c
     TensorView gradAttention; // (T, A), c
@@ -83,8 +88,10 @@ struct BatchViews {
 
 // What the ops of every block read and no step changes.
 struct ModelConstants {
-    TensorView cosTable; // (seqLen, headDim / 2), F32
+    TensorView cosTable; // (seqLen, rotaryDim / 2), F32
     TensorView sinTable;
+    TensorView localCosTable; // those of windowed blocks; data null unless they turn otherwise
+    TensorView localSinTable;
     TensorView headColumns; // (A + kvHeads * headDim), I32: 0, 1, ...; data null unless q and k are
                             // normed
 };
@@ -133,6 +140,10 @@ void fillWindow(const ModelConfig& config, const BatchViews& host);
 
 // The batch as this block attends to it: visibleFrom is that of its window, if it has one.
 BatchViews batchOfBlock(const ModelConfig& config, std::int64_t block, const BatchViews& batch);
+
+// The constants of this block: its tables are cosTable and sinTable.
+ModelConstants constantsOfBlock(
+    const ModelConfig& config, std::int64_t block, const ModelConstants& constants);
 
 // Everything planning wants to know of this model at this size. Flops: 2 per multiply-add of the
 // matrix products and of attention's lower triangle.

@@ -5,6 +5,7 @@
 #include "core/base/file.h"
 #include "core/model/architecture.h"
 #include "core/model/config_fields.h"
+#include "core/model/family_fields.h"
 
 #include <algorithm>
 #include <limits>
@@ -108,40 +109,7 @@ void checkParameterCount(JsonFields& f, const ModelConfig& c)
                                   "be counted");
 }
 
-// rope_theta, and what "rope_scaling" or, newer, "rope_parameters" adds. Some configs carry both
-// forms; they must agree.
-void readRope(JsonFields& f, const std::string& source, ModelConfig& c)
-{
-    bool hasTheta = f.find("rope_theta") != nullptr;
-    bool hasScaling = false;
-    c.ropeTheta = f.number("rope_theta", 10000.0);
-    for (const char* key : {"rope_scaling", "rope_parameters"}) {
-        const json* value = f.find(key);
-        if (value == nullptr)
-            continue;
-        Result<RopeFields> read = readRopeFields(*value, source + ", " + key);
-        if (!read.ok())
-            return f.take(read.status());
-        const auto& [scaling, theta] = read.value();
-        if (hasTheta && theta != 0.0 && theta != c.ropeTheta)
-            f.fail("rope_theta", "is given twice with different values");
-        if (hasScaling && !(scaling == c.ropeScaling))
-            f.fail(key, "says otherwise than rope_scaling");
-        c.ropeTheta = theta != 0.0 ? theta : c.ropeTheta;
-        hasTheta = hasTheta || theta != 0.0;
-        c.ropeScaling = scaling;
-        hasScaling = true;
-    }
-    if (!(c.ropeTheta > 0.0))
-        return f.fail("rope_theta", "must be above 0");
-    // Phi-3 has it at the top; where scaling does not ask for it, it changes nothing.
-    const std::int64_t original = f.integer("original_max_position_embeddings", kIds, 0);
-    if (original != 0 && c.ropeScaling.originalPositions == 0.0)
-        c.ropeScaling.originalPositions = static_cast<double>(original);
-    f.take(checkRope(c.ropeScaling, c.ropeShape(), source));
-}
-
-void readNumbers(JsonFields& f, const std::string& source, ModelConfig& c)
+void readNumbers(JsonFields& f, ModelConfig& c)
 {
     c.rmsNormEps = f.requiredNumber("rms_norm_eps");
     if (f.status().ok() && !(c.rmsNormEps > 0.0 && c.rmsNormEps < 1.0))
@@ -149,72 +117,10 @@ void readNumbers(JsonFields& f, const std::string& source, ModelConfig& c)
     c.initializerRange = f.number("initializer_range", 0.02);
     if (!(c.initializerRange >= 0.0 && c.initializerRange <= 1e3))
         f.fail("initializer_range", "must be from 0 to 1000");
-    readRope(f, source, c);
 }
 
-void readBiases(JsonFields& f, const ArchitectureTraits& traits, ModelConfig& c)
+void readDtype(JsonFields& f, const std::string& source, ModelConfig& c)
 {
-    if (traits.attentionBias == BiasRule::Field)
-        c.attnOutBias = c.qkvBias = f.boolean("attention_bias", false);
-    else
-        c.qkvBias = traits.attentionBias == BiasRule::QkvOnly;
-    if (traits.mlpBias == BiasRule::Field)
-        c.mlpBias = f.boolean("mlp_bias", false);
-}
-
-// layer_types, where it is given, decides; else the rule of the architecture.
-void chooseWindowedBlocks(
-    JsonFields& f, const ArchitectureTraits& traits, std::int64_t firstWindowed, ModelConfig& c)
-{
-    const json* types = f.find("layer_types");
-    if (types == nullptr) {
-        if (traits.window == WindowRule::UpperLayers)
-            for (std::int64_t block = 0; block < c.layers; ++block)
-                c.windowedBlocks.push_back(block >= firstWindowed ? 1 : 0);
-        return;
-    }
-    if (!types->is_array() || types->size() != static_cast<std::size_t>(c.layers))
-        return f.fail("layer_types", "must be a list of one name for each layer");
-    for (const json& type : *types) {
-        if (type != "full_attention" && type != "sliding_attention")
-            return f.fail("layer_types",
-                "holds " + shown(type) + "; full_attention and sliding_attention are known");
-        c.windowedBlocks.push_back(type == "sliding_attention" ? 1 : 0);
-    }
-}
-
-// Which layers see how far back. `object` tells a missing sliding_window from one that is null.
-void readWindow(JsonFields& f, const json& object, const ArchitectureTraits& traits, ModelConfig& c)
-{
-    if (traits.window == WindowRule::None)
-        return;
-    const bool given = object.contains("sliding_window");
-    c.window = f.integer("sliding_window", kIds, given ? 0 : traits.missingWindow);
-    std::int64_t firstWindowed = 0;
-    if (traits.window == WindowRule::UpperLayers) {
-        constexpr std::int64_t kDefaultFirst = 28;
-        firstWindowed = f.integer("max_window_layers", {0, 10'000}, kDefaultFirst);
-        if (!f.boolean("use_sliding_window", false))
-            c.window = 0;
-    }
-    chooseWindowedBlocks(f, traits, firstWindowed, c);
-    const auto& blocks = c.windowedBlocks;
-    const bool anyWindowed =
-        blocks.empty() || std::find(blocks.begin(), blocks.end(), 1) != blocks.end();
-    if (c.window == 0 && !blocks.empty() && anyWindowed && f.find("layer_types") != nullptr)
-        return f.fail("layer_types", "has sliding_attention, but there is no sliding_window");
-    if (!anyWindowed || c.window == 0) {
-        c.window = 0;
-        c.windowedBlocks.clear();
-    }
-}
-
-void readSwitches(JsonFields& f, const std::string& source, ModelConfig& c)
-{
-    c.tiedEmbedding = f.boolean("tie_word_embeddings", false);
-    const std::string act = f.text("hidden_act", "silu");
-    if (act != "silu" && act != "swish")
-        f.take(refuse(source, "hidden_act '" + act + "' is not supported; only silu is"));
     const std::string older = f.text("torch_dtype", "");
     c.dtype = f.text("dtype", older);
     for (const std::string_view known : {"", "float32", "float16", "bfloat16"})
@@ -265,17 +171,12 @@ Result<ModelConfig> parseModelConfig(std::string_view text, const std::string& s
     MR_TRY(fields.status());
     ModelConfig config;
     config.architecture = traits->name;
-    config.queryKeyNorm = traits->queryKeyNorm;
-    config.fusedProjections = traits->fusedProjections;
     readGeometry(fields, *traits, config);
     MR_TRY(fields.status());
     checkParameterCount(fields, config);
-    readNumbers(fields, source, config);
-    readBiases(fields, *traits, config);
-    readWindow(fields, value.value(), *traits, config);
-    readSwitches(fields, source, config);
-    if (traits->ownCode) // what it points to is what this program does itself
-        fields.find("auto_map");
+    readNumbers(fields, config);
+    readFamily(fields, {*traits, value.value(), source}, config);
+    readDtype(fields, source, config);
     readTokenIds(fields, config);
     MR_TRY(fields.status());
     for (const std::string& name : fields.unknown())

@@ -39,6 +39,8 @@ struct ModelConfig {
     std::int64_t maxPositions = 0;
     double rmsNormEps = 0.0;
     double ropeTheta = 10000.0;
+    double localTheta = 0.0;    // of windowed blocks, unscaled; 0: as the others
+    std::int64_t rotaryDim = 0; // elements of a head that turn; 0: all
     RopeScaling ropeScaling;
     double initializerRange = 0.02;
     bool tiedEmbedding = false;
@@ -47,7 +49,14 @@ struct ModelConfig {
     bool mlpBias = false;          // gate, up and down have one
     bool queryKeyNorm = false;     // RMSNorm of each head of q and k, before the rotation
     bool fusedProjections = false; // files hold qkv_proj and gate_up_proj
-    std::int64_t window = 0;       // keys a query sees, itself included; 0: all before it
+    bool geluGate = false;         // GateActivation::GeluTanh; else silu
+    bool onePlusNorms = false;     // NormGain::OnePlusWeight
+    bool branchNorms = false; // attention's and the MLP's output are normed before they are added
+    double embeddingScale = 1.0;
+    double queryScalar = 0.0;  // scores are scaled by 1 / its root; 0: headDim
+    double attentionCap = 0.0; // soft-cap of scores; 0: none
+    double logitCap = 0.0;     // and of logits
+    std::int64_t window = 0;   // keys a query sees, itself included; 0: all before it
     std::vector<std::uint8_t> windowedBlocks; // (layers): 1 where `window` holds; empty: in all
     std::int64_t bosToken = -1;               // -1: none
     std::vector<std::int64_t> eosTokens;
@@ -56,7 +65,14 @@ struct ModelConfig {
     std::int64_t qkvColumns() const noexcept { return (heads + 2 * kvHeads) * headDim; }
     std::int64_t attentionColumns() const noexcept { return heads * headDim; }
 
-    RopeShape ropeShape() const noexcept { return {ropeTheta, headDim, maxPositions}; }
+    std::int64_t turnedColumns() const noexcept { return rotaryDim > 0 ? rotaryDim : headDim; }
+
+    RopeShape ropeShape() const noexcept { return {ropeTheta, turnedColumns(), maxPositions}; }
+
+    RopeShape localRopeShape() const noexcept
+    {
+        return {localTheta, turnedColumns(), maxPositions};
+    }
 
     // False for what is no block, too: embedding and head see no keys.
     bool isWindowed(std::int64_t block) const noexcept;

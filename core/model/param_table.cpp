@@ -77,6 +77,8 @@ void addBlockSlots(Builder& b, const ModelConfig& c)
     b.matrix(SlotKind::AttnOut, c.hidden, c.attentionColumns());
     if (c.attnOutBias)
         b.vector(SlotKind::AttnOutBias, c.hidden);
+    if (c.branchNorms)
+        b.vector(SlotKind::AttnBranchNorm, c.hidden);
     b.vector(SlotKind::MlpNorm, c.hidden);
     b.matrix(SlotKind::GateUp, 2 * c.intermediate, c.hidden);
     if (c.mlpBias)
@@ -84,6 +86,8 @@ void addBlockSlots(Builder& b, const ModelConfig& c)
     b.matrix(SlotKind::Down, c.hidden, c.intermediate);
     if (c.mlpBias)
         b.vector(SlotKind::DownBias, c.hidden);
+    if (c.branchNorms)
+        b.vector(SlotKind::MlpBranchNorm, c.hidden);
 }
 
 void addAttentionTensors(Builder& b, const ModelConfig& c, const std::string& prefix)
@@ -120,7 +124,12 @@ void addBlockTensors(Builder& b, const ModelConfig& c, const std::string& prefix
     addAttentionTensors(b, c, prefix + "self_attn.");
     addMlpTensors(b, c, prefix + "mlp.");
     b.tensor(prefix + "input_layernorm.weight", SlotKind::AttnNorm, 0, c.hidden);
-    b.tensor(prefix + "post_attention_layernorm.weight", SlotKind::MlpNorm, 0, c.hidden);
+    // The older name became that of attention's own output norm.
+    const char* mlpNorm =
+        c.branchNorms ? "pre_feedforward_layernorm.weight" : "post_attention_layernorm.weight";
+    b.tensor(prefix + "post_attention_layernorm.weight", SlotKind::AttnBranchNorm, 0, c.hidden);
+    b.tensor(prefix + mlpNorm, SlotKind::MlpNorm, 0, c.hidden);
+    b.tensor(prefix + "post_feedforward_layernorm.weight", SlotKind::MlpBranchNorm, 0, c.hidden);
 }
 
 } // namespace
@@ -143,6 +152,7 @@ const ParamSlot* ParamTable::find(GroupId group, SlotKind kind) const noexcept
 ParamTable buildParamTable(const ModelConfig& config)
 {
     Builder b;
+    b.table.firstNorm = config.onePlusNorms ? 0.0F : 1.0F;
     b.group("embedding");
     b.matrix(SlotKind::Embedding, config.vocab, config.hidden);
     b.tensor("model.embed_tokens.weight", SlotKind::Embedding, 0, config.vocab);

@@ -35,13 +35,15 @@ enum class SlotKind : std::uint8_t {
     KeyNorm,   // (headDim)
     AttnOut,   // (H, heads * headDim)
     AttnOutBias,
-    MlpNorm, // (H)
-    GateUp,  // (2 I, H)
+    AttnBranchNorm, // (H): of attention's output; absent unless the model has it
+    MlpNorm,        // (H)
+    GateUp,         // (2 I, H)
     GateUpBias,
     Down, // (H, I)
     DownBias,
-    FinalNorm, // (H)
-    Head,      // (V, H); absent if tied
+    MlpBranchNorm, // (H): of the MLP's output
+    FinalNorm,     // (H)
+    Head,          // (V, H); absent if tied
 };
 
 struct ParamSlot {
@@ -75,6 +77,7 @@ struct ParamTable {
     std::vector<ParamGroup> groups;
     std::vector<NamedTensor> tensors; // in file order of upstream; a tied head is not listed
     std::int64_t parameters = 0;      // without padding, tied once
+    float firstNorm = 1.0F;           // what norms begin with; 0 where their gain is 1 + weight
 
     // Null if the group has no such slot.
     const ParamSlot* find(GroupId group, SlotKind kind) const noexcept;

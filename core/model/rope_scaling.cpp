@@ -54,6 +54,19 @@ double positive(JsonFields& fields, std::string_view key, double fallback)
     return value;
 }
 
+} // namespace
+
+double readRotaryShare(JsonFields& fields)
+{
+    constexpr std::string_view kKey = "partial_rotary_factor";
+    const double share = positive(fields, kKey, 0.0);
+    if (share > 1.0)
+        fields.fail(kKey, "must be at most 1");
+    return share;
+}
+
+namespace {
+
 double required(JsonFields& fields, std::string_view key)
 {
     if (fields.find(key) == nullptr)
@@ -121,18 +134,18 @@ void readOfType(JsonFields& fields, RopeScaling& s)
     }
 }
 
-// theta^(2i / headDim), the exponent and the power rounded to F32 as published models do.
-float powerOf(double theta, std::int64_t i, std::int64_t headDim)
+// theta^(2i / rotaryDim), the exponent and the power rounded to F32 as published models do.
+float powerOf(double theta, std::int64_t i, std::int64_t rotaryDim)
 {
-    const float exponent = static_cast<float>(2 * i) / static_cast<float>(headDim);
+    const float exponent = static_cast<float>(2 * i) / static_cast<float>(rotaryDim);
     return static_cast<float>(std::pow(theta, static_cast<double>(exponent)));
 }
 
-std::vector<float> plainFrequencies(double theta, std::int64_t headDim)
+std::vector<float> plainFrequencies(double theta, std::int64_t rotaryDim)
 {
-    std::vector<float> inverse(static_cast<std::size_t>(headDim / 2));
-    for (std::int64_t i = 0; i < headDim / 2; ++i)
-        inverse[static_cast<std::size_t>(i)] = 1.0F / powerOf(theta, i, headDim);
+    std::vector<float> inverse(static_cast<std::size_t>(rotaryDim / 2));
+    for (std::int64_t i = 0; i < rotaryDim / 2; ++i)
+        inverse[static_cast<std::size_t>(i)] = 1.0F / powerOf(theta, i, rotaryDim);
     return inverse;
 }
 
@@ -141,7 +154,7 @@ double dynamicTheta(const RopeScaling& s, const RopeShape& shape, std::int64_t l
 {
     const auto limit = static_cast<double>(shape.maxPositions);
     const double length = std::max(limit, static_cast<double>(longest));
-    const auto d = static_cast<double>(shape.headDim);
+    const auto d = static_cast<double>(shape.rotaryDim);
     const double stretch = s.factor * length / limit - (s.factor - 1.0);
     return shape.theta * std::pow(stretch, d / (d - 2.0));
 }
@@ -168,7 +181,7 @@ double originalLength(const RopeScaling& s, const RopeShape& shape)
 double yarnPair(double turns, const RopeScaling& s, const RopeShape& shape)
 {
     const double waves = originalLength(s, shape) / (turns * 2.0 * std::numbers::pi);
-    return static_cast<double>(shape.headDim) * std::log(waves) / (2.0 * std::log(shape.theta));
+    return static_cast<double>(shape.rotaryDim) * std::log(waves) / (2.0 * std::log(shape.theta));
 }
 
 void scaleYarn(const RopeScaling& s, const RopeShape& shape, std::vector<float>& inverse)
@@ -180,7 +193,7 @@ void scaleYarn(const RopeScaling& s, const RopeShape& shape, std::vector<float>&
         high = std::ceil(high);
     }
     low = std::max(low, 0.0);
-    high = std::min(high, static_cast<double>(shape.headDim - 1));
+    high = std::min(high, static_cast<double>(shape.rotaryDim - 1));
     if (low == high)
         high += 0.001;
     for (std::size_t i = 0; i < inverse.size(); ++i) {
@@ -227,6 +240,7 @@ Result<RopeFields> readRopeFields(const json& value, const std::string& source)
     RopeFields read;
     read.scaling.type = readType(fields, source);
     read.theta = positive(fields, "rope_theta", 0.0);
+    read.rotaryShare = readRotaryShare(fields);
     if (fields.status().ok())
         readOfType(fields, read.scaling);
     MR_TRY(fields.status());
@@ -237,10 +251,10 @@ Result<RopeFields> readRopeFields(const json& value, const std::string& source)
 
 Status checkRope(const RopeScaling& s, const RopeShape& shape, const std::string& source)
 {
-    const auto half = static_cast<std::size_t>(shape.headDim / 2);
+    const auto half = static_cast<std::size_t>(shape.rotaryDim / 2);
     if (!(shape.theta > 1.0) && s.type != RopeType::Default)
         return refuse(source, "a scaled rope_theta must be above 1");
-    if (s.type == RopeType::Dynamic && shape.headDim <= 2)
+    if (s.type == RopeType::Dynamic && shape.rotaryDim <= 2)
         return refuse(source, "type 'dynamic' needs heads of more than two dimensions");
     if (s.type == RopeType::Llama3 && !(s.highFrequencyFactor > s.lowFrequencyFactor))
         return refuse(source, "high_freq_factor must be above low_freq_factor");
@@ -248,7 +262,7 @@ Status checkRope(const RopeScaling& s, const RopeShape& shape, const std::string
         return {};
     if (s.shortFactors.size() != half || s.longFactors.size() != half)
         return refuse(source, "short_factor and long_factor must have " + std::to_string(half) +
-                                  " numbers each, one for each pair of a head");
+                                  " numbers each, one for each pair that turns");
     if (s.originalPositions == 0.0 && s.factor == 0.0)
         return refuse(source, "type 'longrope' needs factor or original_max_position_embeddings");
     if (!(originalLength(s, shape) > 1.0))
@@ -260,7 +274,7 @@ RopeFrequencies ropeFrequencies(const RopeScaling& s, const RopeShape& shape, st
 {
     const double theta =
         s.type == RopeType::Dynamic ? dynamicTheta(s, shape, longest) : shape.theta;
-    RopeFrequencies out{plainFrequencies(theta, shape.headDim), attentionFactor(s, shape)};
+    RopeFrequencies out{plainFrequencies(theta, shape.rotaryDim), attentionFactor(s, shape)};
     const bool isLong = static_cast<double>(longest) > originalLength(s, shape);
     const std::vector<float>& factors = isLong ? s.longFactors : s.shortFactors;
     for (std::size_t i = 0; i < out.inverse.size(); ++i) {
@@ -271,7 +285,7 @@ RopeFrequencies ropeFrequencies(const RopeScaling& s, const RopeShape& shape, st
             inverse = static_cast<float>(llama3Frequency(s, static_cast<double>(inverse)));
         else if (s.type == RopeType::LongRope)
             inverse =
-                1.0F / (factors[i] * powerOf(theta, static_cast<std::int64_t>(i), shape.headDim));
+                1.0F / (factors[i] * powerOf(theta, static_cast<std::int64_t>(i), shape.rotaryDim));
     }
     if (s.type == RopeType::Yarn)
         scaleYarn(s, shape, out.inverse);

@@ -19,6 +19,8 @@
 
 namespace mr {
 
+class JsonFields;
+
 enum class RopeType : std::uint8_t { Default, Linear, Dynamic, Llama3, Yarn, LongRope };
 
 struct RopeScaling {
@@ -33,7 +35,7 @@ struct RopeScaling {
     double attentionFactor = 0.0; // of cos and sin; 0: that of the type
     double mscale = 0.0;          // yarn; 0: not given
     double mscaleAllDim = 0.0;
-    std::vector<float> shortFactors; // longrope, (headDim / 2)
+    std::vector<float> shortFactors; // longrope, (rotaryDim / 2)
     std::vector<float> longFactors;
 
     bool operator==(const RopeScaling&) const = default;
@@ -42,14 +44,18 @@ struct RopeScaling {
 // What "rope_scaling" or, newer, "rope_parameters" holds.
 struct RopeFields {
     RopeScaling scaling;
-    double theta = 0.0; // 0: not given there
+    double theta = 0.0;       // 0: not given there
+    double rotaryShare = 0.0; // partial_rotary_factor; the same
 };
+// partial_rotary_factor in (0, 1]; 0 if it is not given.
+double readRotaryShare(JsonFields& fields);
+
 Result<RopeFields> readRopeFields(const nlohmann::json& value, const std::string& source);
 
 // What the frequencies are made of. maxPositions: max_position_embeddings.
 struct RopeShape {
     double theta = 10000.0;
-    std::int64_t headDim = 0;
+    std::int64_t rotaryDim = 0; // elements of a head that turn
     std::int64_t maxPositions = 0;
 };
 
@@ -57,7 +63,7 @@ struct RopeShape {
 Status checkRope(const RopeScaling& scaling, const RopeShape& shape, const std::string& source);
 
 struct RopeFrequencies {
-    std::vector<float> inverse;   // (headDim / 2): radians per position
+    std::vector<float> inverse;   // (rotaryDim / 2): radians per position
     double attentionFactor = 1.0; // of cos and sin
 };
 

@@ -139,7 +139,7 @@ private:
             m_fill(tensor, first, out);
             return {};
         }
-        const float value = tensor.name.ends_with(".bias") ? 0.0F : 1.0F;
+        const float value = tensor.name.ends_with(".bias") ? 0.0F : m_table.firstNorm;
         for (std::size_t i = 0; i < out.high.size(); ++i)
             store(value, out, i);
         return {};

@@ -47,7 +47,8 @@ Result<std::unique_ptr<MasterReader>> openWeights(
 using MatrixFill =
     std::function<void(const NamedTensor& tensor, std::int64_t first, const MasterView& out)>;
 
-// Matrices as `fill` makes them, 1 for norms, 0 for biases. The table outlives it.
+// Matrices as `fill` makes them, the table's first value for norms, 0 for biases. The table
+// outlives it.
 std::unique_ptr<MasterReader> madeWeights(const ParamTable& table, MatrixFill fill);
 
 // normal(0, initializer_range) for matrices; Philox keyed by the tensor's name and `seed`, so the

@@ -74,7 +74,8 @@ __device__ void addScores(Softmax<kDim>& softmax, const AttentionLayout& layout,
     for (int r = 0; r < kRows; ++r) {
         const int row = min(first + r, layout.tokens - 1);
         const bool visible = at + lane <= row && at + lane >= layout.visibleFrom[row];
-        const float score = visible ? scores[r] * layout.scale : __uint_as_float(0xff800000U);
+        const float score =
+            visible ? layout.bent(scores[r]) * layout.scale : __uint_as_float(0xff800000U);
         weights[r * kColumns + lane] = softmax.add(r, score);
     }
     __syncwarp(); // all lanes read all weights of the warp

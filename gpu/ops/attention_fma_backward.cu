@@ -90,9 +90,10 @@ struct GradientRows {
                 q = queryRow(p, row + r, head);
             const int query = kSide == Side::Keys ? at + lane : row + r;
             const int key = kSide == Side::Keys ? row + r : at + lane;
-            const Weight weight = weightOf(q, query, key, scores[r] * p.layout.scale, gradients[r]);
+            const float score = p.layout.bent(scores[r]);
+            const Weight weight = weightOf(q, query, key, score * p.layout.scale, gradients[r]);
             weights[r * kColumns + lane] = weight.p;
-            gradients[r] = weight.gradient;
+            gradients[r] = weight.gradient * p.layout.slope(score);
         }
         __syncwarp(); // all lanes read all weights of the warp
         if (kSide == Side::Keys)

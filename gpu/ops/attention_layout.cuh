@@ -29,6 +29,22 @@ struct AttentionLayout {
     int kvHeads = 0;
     int headDim = 0;
     float scale = 0.0F;
+    float capOverScale = 0.0F; // of a soft-cap; 0: none
+    float scaleOverCap = 0.0F;
+
+    // A dot product as the softmax takes it before it is scaled: with a soft-cap c, the d whose
+    // scale d is c tanh(scale dot / c). So whatever follows knows no cap.
+    __device__ float bent(float dot) const
+    {
+        return capOverScale != 0.0F ? capOverScale * tanhf(dot * scaleOverCap) : dot;
+    }
+
+    // d(bent) / d(dot), of bent.
+    __device__ float slope(float bent) const
+    {
+        const float t = bent * scaleOverCap;
+        return fmaf(-t, t, 1.0F);
+    }
 
     __host__ __device__ int group() const { return heads / kvHeads; }
 
@@ -83,7 +99,9 @@ template <typename Args>
 AttentionLayout attentionLayout(const Args& args)
 {
     return {args.visibleFrom.template as<const std::int32_t>(), static_cast<int>(args.qkv.dims[0]),
-        args.heads, args.kvHeads, args.headDim, args.scale};
+        args.heads, args.kvHeads, args.headDim, args.scale,
+        args.softcap > 0.0F ? args.softcap / args.scale : 0.0F,
+        args.softcap > 0.0F ? args.scale / args.softcap : 0.0F};
 }
 
 template <typename T>

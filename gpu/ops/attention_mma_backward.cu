@@ -142,6 +142,7 @@ private:
     {
         if (T::kFirst)
             multiply<kDim>(gradients, m_secondKept + m_warpRow * kDim, m_second, m_places);
+        pairs.template bend<T::kFirst>(scores, gradients, m_queries, m_p.layout);
         pairs.weigh(
             scores, m_queries, m_p.layout.scale * kLog2E, pairs.masked(m_p.layout, m_queries));
         if (T::kValue)

@@ -129,6 +129,7 @@ private:
         const float scale2 = m_p.layout.scale * kLog2E;
 #pragma unroll
         for (int s = 0; s < T::kSlabs; ++s) {
+            m_slabs[s].bend(m_p.layout);
             if (!m_rows.seesAll(at, T::kKeys))
                 m_slabs[s].mask(m_p.layout, m_rows.first + s * kSlab + lane / 4, at + lane % 4 * 2);
             m_slabs[s].exponentials(0, scale2);

@@ -113,6 +113,27 @@ struct Pairs {
         return at + kColumns - 1 > row || (row <= last && layout.visibleFrom[last] > at);
     }
 
+    // Takes a soft-cap into the scores, and its slope into the gradients of probabilities, which it
+    // draws towards delta: what descend() subtracts leaves the difference times the slope.
+    template <bool kGradients>
+    __device__ void bend(Tile& scores, Tile& gradients, const PairQueries<kSide>& queries,
+        const AttentionLayout& layout) const
+    {
+        if (layout.capOverScale == 0.0F)
+            return;
+        const int lane = static_cast<int>(threadIdx.x % kWarp);
+#pragma unroll
+        for (int n = 0; n < kColumns / 8; ++n)
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                scores[n][i] = layout.bent(scores[n][i]);
+                const float delta = queries.of(8 * n + lane % 4 * 2 + i % 2, i / 2).delta;
+                if (kGradients)
+                    gradients[n][i] =
+                        fmaf(gradients[n][i] - delta, layout.slope(scores[n][i]), delta);
+            }
+    }
+
     // Scores become probabilities.
     __device__ void weigh(
         Tile& scores, const PairQueries<kSide>& queries, float scale2, bool masks) const

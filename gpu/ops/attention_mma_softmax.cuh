@@ -63,6 +63,18 @@ struct Softmax {
                     scores[n][i] = __uint_as_float(0xff800000U);
     }
 
+    // Takes a soft-cap into the scores.
+    __device__ void bend(const AttentionLayout& layout)
+    {
+        if (layout.capOverScale == 0.0F)
+            return;
+#pragma unroll
+        for (int n = 0; n < T::kKeys / 8; ++n)
+#pragma unroll
+            for (int i = 0; i < 4; ++i)
+                scores[n][i] = layout.bent(scores[n][i]);
+    }
+
     // Scores become exp2(scale2 (score - new top)); what was summed before is brought to the new
     // top. A row that has seen no key yet keeps -infinity, and 0 stands in for it: else the
     // difference of two infinities would be NaN.

@@ -32,7 +32,15 @@ struct Rows {
     T* gradLogits; // null: only the losses
     std::int64_t cols;
     float scale;
+    float inverseCap; // 0: the logits have no cap
 };
+
+// d(softcap(x)) / dx where the logit is softcap(x); 1 without a cap.
+__device__ float slopeOf(float logit, float inverseCap)
+{
+    const float t = logit * inverseCap;
+    return __fmaf_rn(-t, t, 1.0F);
+}
 
 // exp(x - shiftOf(top)) added over what was seen; top is the largest x.
 struct Online {
@@ -109,7 +117,8 @@ struct Gradient {
     T* row;
     std::int64_t cols;
     std::int64_t target;
-    float factor;   // scale / sum of exponentials
+    float factor; // scale / sum of exponentials
+    float inverseCap;
     float atTarget; // formed in one piece: softmax - 1 would cancel if the first were stored
 };
 
@@ -124,7 +133,7 @@ __device__ void storeRound(
             continue;
         float grad[kPack];
         for (int k = 0; k < kPack; ++k) {
-            grad[k] = to.factor * expf(held[u].at[k] - top);
+            grad[k] = to.factor * expf(held[u].at[k] - top) * slopeOf(held[u].at[k], to.inverseCap);
             grad[k] = c + k == to.target ? to.atTarget : grad[k];
         }
         storePack(to.row + c, roundPack<T>(grad));
@@ -165,7 +174,9 @@ __global__ void __launch_bounds__(kMaxThreads) crossEntropyKernel(Rows<T> a)
     if (!a.gradLogits)
         return;
     const Gradient<T> to{a.gradLogits + row * a.cols, a.cols, target, __fdiv_rn(a.scale, whole.sum),
-        a.scale * (__fdiv_rn(expf(targetLogit - whole.top), whole.sum) - 1.0F)};
+        a.inverseCap,
+        a.scale * (__fdiv_rn(expf(targetLogit - whole.top), whole.sum) - 1.0F) *
+            slopeOf(targetLogit, a.inverseCap)};
     for (std::int64_t round = rounds - 1; round >= 0; --round) {
         Pack<float, kPack> held[kUnroll];
         loadRound(logits, a.cols, round, held);
@@ -177,7 +188,8 @@ template <typename T>
 Status launch(const CrossEntropyArgs& args, cudaStream_t stream)
 {
     const Rows<T> rows{args.logits.as<const float>(), args.targets.as<const std::int32_t>(),
-        args.losses.as<float>(), args.gradLogits.as<T>(), args.logits.dims[1], args.scale};
+        args.losses.as<float>(), args.gradLogits.as<T>(), args.logits.dims[1], args.scale,
+        args.softcap > 0.0F ? 1.0F / args.softcap : 0.0F};
     constexpr int kPack = kPackOf<float>;
     const bool packed = rows.cols % kPack == 0 && fitsPacks(kPack, args.logits, args.gradLogits);
     const std::int64_t perWarp = std::int64_t{kWarp} * kUnroll * (packed ? kPack : 1);

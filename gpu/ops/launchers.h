@@ -38,6 +38,9 @@ Status launchAttentionBackward(const AttentionBackwardArgs& args, cudaStream_t s
 Status launchSwiglu(const SwigluArgs& args, cudaStream_t stream);
 Status launchSwigluBackward(const SwigluBackwardArgs& args, cudaStream_t stream);
 
+// softcap.cu
+Status launchSoftcap(const SoftcapArgs& args, cudaStream_t stream);
+
 // cross_entropy.cu
 Status launchCrossEntropy(const CrossEntropyArgs& args, cudaStream_t stream);
 

@@ -22,11 +22,23 @@ namespace {
 
 constexpr int kCopies = 4; // packs of a thread
 
+// `scale` rounded to T, times x. A scale of 1 leaves all bits as they are, those of a NaN, too.
+template <typename T, int kPack>
+__device__ Pack<T, kPack> scaled(const Pack<T, kPack>& x, float scale)
+{
+    if (scale == 1.0F)
+        return x;
+    float out[kPack];
+    for (int i = 0; i < kPack; ++i)
+        out[i] = toFloat(x.at[i]) * toFloat(fromFloat<T>(scale));
+    return roundPack<T>(out);
+}
+
 // ids (tokens), table (V, cols), out (tokens, cols). rowShape(tokens, cols / kPack, kCopies).
 template <typename T, int kPack>
 __global__ void __launch_bounds__(kRowBlockThreads)
     embedKernel(const std::int32_t* __restrict__ ids, const T* __restrict__ table,
-        T* __restrict__ out, std::int64_t tokens, std::int64_t cols)
+        T* __restrict__ out, std::int64_t tokens, std::int64_t cols, float scale)
 {
     const std::int64_t token = rowOfThread();
     if (token >= tokens)
@@ -43,7 +55,7 @@ __global__ void __launch_bounds__(kRowBlockThreads)
     for (int u = 0; u < kCopies; ++u) {
         const std::int64_t c = itemOfThread(kCopies, u) * kPack;
         if (c < cols)
-            storePack(out + token * cols + c, held[u]);
+            storePack(out + token * cols + c, scaled(held[u], scale));
     }
 }
 
@@ -58,6 +70,7 @@ struct Runs {
     float* gradTable;          // (V, cols)
     std::int64_t tokens, cols;
     bool accumulate;
+    float scale;
 };
 
 // Adds the rows of the tokens that the warp's lanes hold, lane order, as far as `inRun` has bits.
@@ -102,6 +115,8 @@ __global__ void __launch_bounds__(kSumThreads) embedBackwardKernel(Runs<T> a)
     if (col >= a.cols)
         return;
     float* to = a.gradTable + std::int64_t{id} * a.cols + col;
+    for (int k = 0; k < kPack; ++k)
+        sum[k] = toFloat(fromFloat<T>(a.scale)) * sum[k];
     if (a.accumulate) {
         const auto before = loadPack<kPack>(to);
         for (int k = 0; k < kPack; ++k)
@@ -117,7 +132,7 @@ Status embed(const EmbedArgs& args, cudaStream_t stream)
     const std::int64_t cols = args.out.dims[1];
     return launchKernel("embed", embedKernel<T, kPack>, rowShape(tokens, cols / kPack, kCopies),
         stream, args.ids.as<const std::int32_t>(), args.table.as<const T>(), args.out.as<T>(),
-        tokens, cols);
+        tokens, cols, args.scale);
 }
 
 template <typename T>
@@ -133,7 +148,7 @@ Status embedBackward(const EmbedBackwardArgs& args, cudaStream_t stream)
 {
     const Runs<T> runs{args.ids.as<const std::int32_t>(), args.order.as<const std::int32_t>(),
         args.gradOut.as<const T>(), args.gradTable.as<float>(), args.gradOut.dims[0],
-        args.gradOut.dims[1], args.accumulate};
+        args.gradOut.dims[1], args.accumulate, args.scale};
     constexpr int kPack = kPackOf<float>;
     const bool packed = runs.cols % kPack == 0 && fitsPacks(kPack, args.gradOut, args.gradTable);
     LaunchShape shape;

@@ -34,4 +34,11 @@ __device__ void roundTo(float (&x)[kPack])
         x[i] = toFloat(pack.at[i]);
 }
 
+// What a normed value is multiplied by.
+template <typename T>
+__device__ float gainOf(T weight, bool onePlus)
+{
+    return onePlus ? 1.0F + toFloat(weight) : toFloat(weight);
+}
+
 } // namespace mr::gpu

@@ -22,6 +22,7 @@ struct NormRows {
     float* rstd;
     std::int64_t cols;
     float eps;
+    bool onePlus; // NormGain::OnePlusWeight
 };
 
 // x + residual, rounded to T and stored. Else x.
@@ -63,14 +64,15 @@ __device__ float rowRstd(const NormRows<T>& a, float squares)
 
 template <typename T, int kPack>
 __device__ void storeNormed(
-    T* to, const Pack<T, kPack>& x, const Pack<T, kPack>& weight, float rstd)
+    T* to, const Pack<T, kPack>& x, const Pack<T, kPack>& weight, float rstd, bool onePlus)
 {
     float out[kPack];
     for (int i = 0; i < kPack; ++i)
         out[i] = toFloat(x.at[i]) * rstd;
-    roundTo<T>(out); // Llama's order: the normed value is stored as T before the product
+    if (!onePlus)
+        roundTo<T>(out); // the normed value is stored as T before the product
     for (int i = 0; i < kPack; ++i)
-        out[i] = toFloat(weight.at[i]) * out[i];
+        out[i] = gainOf(weight.at[i], onePlus) * out[i];
     storePack(to, roundPack<T>(out));
 }
 
@@ -106,7 +108,7 @@ __global__ void __launch_bounds__(kMaxNormThreads) rmsNormKernel(NormRows<T> a)
 #pragma unroll
     for (int u = 0; u < kNormHeld; ++u)
         if (column(u) < a.cols)
-            storeNormed(a.out + row + column(u), x[u], weight[u], rstd);
+            storeNormed(a.out + row + column(u), x[u], weight[u], rstd, a.onePlus);
 }
 
 // The same for rows that are read twice.
@@ -125,8 +127,8 @@ __global__ void __launch_bounds__(kMaxNormThreads) rmsNormLongKernel(NormRows<T>
     const float rstd = rowRstd(a, squares);
     const T* normed = (a.residual ? a.sum : a.x) + row; // this thread wrote what it reads
     for (std::int64_t c = first; c < a.cols; c += step)
-        storeNormed(
-            a.out + row + c, loadPack<kPack>(normed + c), loadPack<kPack>(a.weight + c), rstd);
+        storeNormed(a.out + row + c, loadPack<kPack>(normed + c), loadPack<kPack>(a.weight + c),
+            rstd, a.onePlus);
 }
 
 template <typename T>
@@ -134,7 +136,7 @@ Status launch(const RmsNormArgs& args, cudaStream_t stream)
 {
     const NormRows<T> rows{args.x.as<const T>(), args.residual.as<const T>(),
         args.weight.as<const T>(), args.sum.as<T>(), args.out.as<T>(), args.rstd.as<float>(),
-        args.x.dims[1], args.eps};
+        args.x.dims[1], args.eps, args.gain == NormGain::OnePlusWeight};
     constexpr int kPack = kPackOf<T>;
     const bool packed = rows.cols % kPack == 0 &&
                         fitsPacks(kPack, args.x, args.residual, args.weight, args.sum, args.out);

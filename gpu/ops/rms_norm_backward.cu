@@ -31,6 +31,7 @@ struct Tensors {
     float* partial;
     std::int64_t rows, cols;
     int columnBlocks; // that sum the columns of kNormRowBlock rows
+    bool onePlus;     // NormGain::OnePlusWeight
 };
 
 template <typename T, int kPack>
@@ -57,8 +58,8 @@ __device__ float addTriples(
 {
     const auto weight = loadPack<kPack>(a.weight + c);
     for (int i = 0; i < kPack; ++i)
-        sum =
-            __fmaf_rn(toFloat(held.grad.at[i]) * toFloat(weight.at[i]), toFloat(held.x.at[i]), sum);
+        sum = __fmaf_rn(
+            toFloat(held.grad.at[i]) * gainOf(weight.at[i], a.onePlus), toFloat(held.x.at[i]), sum);
     return sum;
 }
 
@@ -72,7 +73,7 @@ __device__ void storeGradient(const Tensors<T>& a, std::int64_t row, std::int64_
     for (int i = 0; i < kPack; ++i) {
         const float normed = toFloat(held.x.at[i]) * rstd;
         const float inner =
-            __fmaf_rn(toFloat(held.grad.at[i]), toFloat(weight.at[i]), -(normed * mean));
+            __fmaf_rn(toFloat(held.grad.at[i]), gainOf(weight.at[i], a.onePlus), -(normed * mean));
         out[i] =
             a.gradResidual ? __fmaf_rn(rstd, inner, toFloat(held.residual.at[i])) : rstd * inner;
     }
@@ -147,7 +148,8 @@ __device__ void addColumnTerms(
         float normed[kPack];
         for (int k = 0; k < kPack; ++k)
             normed[k] = toFloat(x[i].at[k]) * a.rstd[row + i];
-        roundTo<T>(normed);
+        if (!a.onePlus)
+            roundTo<T>(normed);
         for (int k = 0; k < kPack; ++k)
             sums[k] = __fmaf_rn(toFloat(grad[i].at[k]), normed[k], sums[k]);
     }
@@ -220,7 +222,8 @@ Status launchRows(const RmsNormBackwardArgs& args, cudaStream_t stream)
 {
     Tensors<T> a{args.gradOut.as<const T>(), args.x.as<const T>(), args.weight.as<const T>(),
         args.rstd.as<const float>(), args.gradResidual.as<const T>(), args.gradX.as<T>(),
-        args.partial.as<float>(), args.x.dims[0], args.x.dims[1], 0};
+        args.partial.as<float>(), args.x.dims[0], args.x.dims[1], 0,
+        args.gain == NormGain::OnePlusWeight};
     constexpr int kPack = kPackOf<T>;
     const bool packed = a.cols % kPack == 0 && fitsPacks(kPack, args.gradOut, args.x, args.weight,
                                                    args.gradResidual, args.gradX);

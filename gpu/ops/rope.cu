@@ -1,9 +1,9 @@
 // Rotary positions, in place on packed rows.
 //
-// An item is one pack of the lower half of a head and its partner half a head on. Two items a
-// thread: with the table's packs about 96 bytes in flight. The tables are read once a head by
-// neighbouring threads, so all but the first reading come from the first cache. Columns past the
-// rotated heads are not touched.
+// An item is one pack of the lower half of what turns of a head, and its partner as much further
+// on. Two items a thread: with the table's packs about 96 bytes in flight. The tables are read once
+// a head by neighbouring threads, so all but the first reading come from the first cache. Columns
+// past the rotated heads are not touched.
 
 #include "gpu/ops/launchers.h"
 #include "gpu/ops/packs.cuh"
@@ -20,7 +20,8 @@ struct Rotation {
     const float* cosTable;         // (maxPosition, half)
     const float* sinTable;         // the same
     std::int64_t rows, cols;
-    int half; // elements of half a head
+    int half; // elements of half of what turns
+    int headDim;
     int heads;
     float sign; // -1 rotates back
 };
@@ -78,7 +79,7 @@ __global__ void __launch_bounds__(kRowBlockThreads) ropeKernel(Rotation<T> a)
         const int item = static_cast<int>(itemOfThread(kItems, u));
         const int head = item / perHead;
         const int at = (item - head * perHead) * kPack;
-        lows[u] = a.x + row * a.cols + std::int64_t{head} * 2 * a.half + at;
+        lows[u] = a.x + row * a.cols + std::int64_t{head} * a.headDim + at;
         if (item < items) {
             held[u].low = loadPack<kPack>(lows[u]);
             held[u].high = loadPack<kPack>(lows[u] + a.half);
@@ -96,12 +97,13 @@ template <typename T>
 Status launch(const RopeArgs& args, cudaStream_t stream)
 {
     const std::int64_t cols = args.x.dims[1];
-    const int half = args.headDim / 2;
+    const int half = args.rotaryDim / 2;
     const Rotation<T> rotation{args.x.as<T>(), args.positions.as<const std::int32_t>(),
         args.cosTable.as<const float>(), args.sinTable.as<const float>(), args.x.dims[0], cols,
-        half, args.heads, args.inverse ? -1.0F : 1.0F};
+        half, args.headDim, args.heads, args.inverse ? -1.0F : 1.0F};
     constexpr int kPack = kPackOf<T>;
-    const bool packed = half % kPack == 0 && cols % kPack == 0 && fitsPacks(kPack, args.x) &&
+    const bool packed = half % kPack == 0 && args.headDim % kPack == 0 && cols % kPack == 0 &&
+                        fitsPacks(kPack, args.x) &&
                         fitsPacks(kPackOf<float>, args.cosTable, args.sinTable);
     const std::int64_t pairs = std::int64_t{args.heads} * half; // of a row
     if (packed)

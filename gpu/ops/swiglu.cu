@@ -18,21 +18,32 @@ __device__ float sigmoid(float x)
     return 1.0F / (1.0F + expf(-x));
 }
 
+// u(x) of GateActivation, and x times its derivative.
+__device__ float innerOf(float x, bool gelu)
+{
+    return gelu ? x * __fmaf_rn(kGeluCubic, x * x, kGeluLinear) : x;
+}
+
+__device__ float steepnessOf(float x, bool gelu)
+{
+    return gelu ? x * __fmaf_rn(3.0F * kGeluCubic, x * x, kGeluLinear) : x;
+}
+
 template <typename T, int kPack>
-__device__ Pack<T, kPack> product(const Pack<T, kPack>& gate, const Pack<T, kPack>& up)
+__device__ Pack<T, kPack> product(const Pack<T, kPack>& gate, const Pack<T, kPack>& up, bool gelu)
 {
     float out[kPack];
     for (int i = 0; i < kPack; ++i) {
         const float g = toFloat(gate.at[i]);
-        out[i] = g * sigmoid(g) * toFloat(up.at[i]);
+        out[i] = g * sigmoid(innerOf(g, gelu)) * toFloat(up.at[i]);
     }
     return roundPack<T>(out);
 }
 
 // gateUp (rows, 2 cols), out (rows, cols). rowShape(rows, cols / kPack, kPacks).
 template <typename T, int kPack>
-__global__ void __launch_bounds__(kRowBlockThreads, 4) swigluKernel(
-    const T* __restrict__ gateUp, T* __restrict__ out, std::int64_t rows, std::int64_t cols)
+__global__ void __launch_bounds__(kRowBlockThreads, 4) swigluKernel(const T* __restrict__ gateUp,
+    T* __restrict__ out, std::int64_t rows, std::int64_t cols, bool gelu)
 {
     const std::int64_t row = rowOfThread();
     if (row >= rows)
@@ -51,11 +62,11 @@ __global__ void __launch_bounds__(kRowBlockThreads, 4) swigluKernel(
     for (int u = 0; u < kPacks; ++u) {
         const std::int64_t c = itemOfThread(kPacks, u) * kPack;
         if (c < cols)
-            storePack(out + row * cols + c, product(gate[u], up[u]));
+            storePack(out + row * cols + c, product(gate[u], up[u], gelu));
     }
 }
 
-// With s = sigmoid(gate): gradUp = grad gate s; gradGate = grad up s (1 + gate (1 - s)).
+// With s = sigmoid(u(gate)): gradUp = grad gate s; gradGate = grad up s (1 + gate u' (1 - s)).
 template <typename T, int kPack>
 struct Gradients {
     Pack<T, kPack> gate, up;
@@ -63,15 +74,16 @@ struct Gradients {
 
 template <typename T, int kPack>
 __device__ Gradients<T, kPack> gradients(
-    const Pack<T, kPack>& gate, const Pack<T, kPack>& up, const Pack<T, kPack>& gradOut)
+    const Pack<T, kPack>& gate, const Pack<T, kPack>& up, const Pack<T, kPack>& gradOut, bool gelu)
 {
     float gradGate[kPack];
     float gradUp[kPack];
     for (int i = 0; i < kPack; ++i) {
         const float g = toFloat(gate.at[i]);
         const float grad = toFloat(gradOut.at[i]);
-        const float s = sigmoid(g);
-        gradGate[i] = grad * toFloat(up.at[i]) * (s * (1.0F + g * (1.0F - s)));
+        const float s = sigmoid(innerOf(g, gelu));
+        const float steepness = steepnessOf(g, gelu);
+        gradGate[i] = grad * toFloat(up.at[i]) * (s * (1.0F + steepness * (1.0F - s)));
         gradUp[i] = grad * (g * s);
     }
     return {roundPack<T>(gradGate), roundPack<T>(gradUp)};
@@ -81,7 +93,7 @@ __device__ Gradients<T, kPack> gradients(
 // rowShape(rows, cols / kPack, kPacks).
 template <typename T, int kPack>
 __global__ void __launch_bounds__(kRowBlockThreads) swigluBackwardKernel(const T* gateUp,
-    const T* __restrict__ gradOut, T* gradGateUp, std::int64_t rows, std::int64_t cols)
+    const T* __restrict__ gradOut, T* gradGateUp, std::int64_t rows, std::int64_t cols, bool gelu)
 {
     const std::int64_t row = rowOfThread();
     if (row >= rows)
@@ -102,7 +114,7 @@ __global__ void __launch_bounds__(kRowBlockThreads) swigluBackwardKernel(const T
     for (int u = 0; u < kPacks; ++u) {
         const std::int64_t c = itemOfThread(kPacks, u) * kPack;
         if (c < cols) {
-            const auto result = gradients(gate[u], up[u], grad[u]);
+            const auto result = gradients(gate[u], up[u], grad[u], gelu);
             storePack(gradGateUp + row * 2 * cols + c, result.gate);
             storePack(gradGateUp + row * 2 * cols + cols + c, result.up);
         }
@@ -115,7 +127,8 @@ Status forward(const SwigluArgs& args, cudaStream_t stream)
     const std::int64_t rows = args.out.dims[0];
     const std::int64_t cols = args.out.dims[1];
     return launchKernel("swiglu", swigluKernel<T, kPack>, rowShape(rows, cols / kPack, kPacks),
-        stream, args.gateUp.as<const T>(), args.out.as<T>(), rows, cols);
+        stream, args.gateUp.as<const T>(), args.out.as<T>(), rows, cols,
+        args.activation == GateActivation::GeluTanh);
 }
 
 template <typename T, int kPack>
@@ -125,7 +138,8 @@ Status backward(const SwigluBackwardArgs& args, cudaStream_t stream)
     const std::int64_t cols = args.gradOut.dims[1];
     return launchKernel("swigluBackward", swigluBackwardKernel<T, kPack>,
         rowShape(rows, cols / kPack, kPacks), stream, args.gateUp.as<const T>(),
-        args.gradOut.as<const T>(), args.gradGateUp.as<T>(), rows, cols);
+        args.gradOut.as<const T>(), args.gradGateUp.as<T>(), rows, cols,
+        args.activation == GateActivation::GeluTanh);
 }
 
 template <typename T>

@@ -34,6 +34,27 @@ Result<TinyResult> trained(Device& device, DType compute, const char* policy,
     return runTiny(device, run);
 }
 
+ModelConfig familyConfig(const QString& family)
+{
+    ModelConfig config = tinyConfig(true);
+    config.queryKeyNorm = family == QStringLiteral("normed") || family == QStringLiteral("gemma3");
+    config.window = family.isEmpty() ? 0 : 7;
+    if (!family.startsWith(QStringLiteral("gemma")))
+        return config;
+    config.geluGate = config.onePlusNorms = config.branchNorms = true;
+    config.embeddingScale = 4.9;
+    config.queryScalar = 7.0;
+    config.windowedBlocks = {1, 0, 1};
+    if (config.queryKeyNorm) {
+        config.localTheta = 100.0;
+        config.rotaryDim = 4;
+    } else {
+        config.attentionCap = 0.05;
+        config.logitCap = 2.0;
+    }
+    return config;
+}
+
 const char* why(const Result<TinyResult>& result)
 {
     return result.ok() ? "" : result.status().message().c_str();
@@ -49,17 +70,17 @@ private slots:
 
     void lossesFollowTheCpuDevice_data()
     {
-        QTest::addColumn<bool>("normedHeads");
-        QTest::newRow("plain") << false;
-        QTest::newRow("normed heads and a window") << true;
+        QTest::addColumn<QString>("family");
+        QTest::newRow("plain") << QString();
+        QTest::newRow("normed heads and a window") << QStringLiteral("normed");
+        QTest::newRow("gemma 2") << QStringLiteral("gemma2");
+        QTest::newRow("gemma 3, a part of each head turns") << QStringLiteral("gemma3");
     }
 
     void lossesFollowTheCpuDevice()
     {
-        QFETCH(bool, normedHeads);
-        ModelConfig config = tinyConfig(true);
-        config.queryKeyNorm = normedHeads;
-        config.window = normedHeads ? 7 : 0;
+        QFETCH(const QString, family);
+        const ModelConfig config = familyConfig(family);
         const auto cpu = makeCpuDevice(kMemoryBytes);
         const auto gpu = simt::makeSimtDevice(kMemoryBytes);
 

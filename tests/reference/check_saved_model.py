@@ -19,13 +19,13 @@ import sentencepiece
 import torch
 import torch.nn.functional as F
 from safetensors.torch import load_file
-from transformers import LlamaForCausalLM
+from transformers import AutoModelForCausalLM
 
 TOLERANCE = 1e-5
 
 
 def load(folder):
-    model, info = LlamaForCausalLM.from_pretrained(
+    model, info = AutoModelForCausalLM.from_pretrained(
         folder, dtype=torch.float32, output_loading_info=True)
     wrong = {k: v for k, v in info.items() if v}
     if wrong:

@@ -4,7 +4,7 @@ tests/core/model/goldens/rope.json: rotary frequencies of every kind of scaling.
 
 The reference is transformers in float64. Three places of it compute in float32 whatever the
 model's type, and are lifted here: RMSNorm, the cast of the logits, and the softmax of "eager"
-attention ("sdpa" is used). The rotary tables stay as published: angles formed in float32.
+attention ("sdpa" is used, and for soft-caps an attention of this script). The rotary tables stay as published: angles formed in float32.
 
     python make_goldens.py [--out OUT] NAME...        # "rope" is the name of the frequencies
 
@@ -27,7 +27,9 @@ import torch
 import torch.nn.functional as F
 import transformers
 from safetensors.torch import save_file
+from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, eager_mask
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 COMMON = dict(max_position_embeddings=64, bos_token_id=1, eos_token_id=2)
 SMALL = dict(vocab_size=48, hidden_size=32, intermediate_size=40, num_hidden_layers=2,
@@ -68,6 +70,32 @@ CASES = [
                                                short_factor=[1.0, 1.1, 1.3, 2.0],
                                                long_factor=[1.2, 1.9, 3.5, 7.0])),
      1, 14, 0.0, False),
+    ("phi3_partial", "Phi3", dict(SMALL, rms_norm_eps=1e-5, sliding_window=None, pad_token_id=0,
+                                  original_max_position_embeddings=8, tie_word_embeddings=True,
+                                  rope_parameters=dict(rope_type="longrope",
+                                                       partial_rotary_factor=0.75,
+                                                       short_factor=[1.0, 1.1, 1.3],
+                                                       long_factor=[1.2, 1.9, 3.5])),
+     2, 11, 0.2, False),
+    ("gemma", "Gemma", dict(SMALL, head_dim=12, rms_norm_eps=1e-6), 2, 12, 0.3, False),
+    ("gemma2", "Gemma2", dict(SMALL, num_hidden_layers=3, head_dim=10, rms_norm_eps=1e-6,
+                              sliding_window=5, query_pre_attn_scalar=20,
+                              attn_logit_softcapping=2.0, final_logit_softcapping=4.0),
+     2, 13, 0.2, False),
+    ("gemma3", "Gemma3", dict(SMALL, num_hidden_layers=3, head_dim=14, rms_norm_eps=1e-6,
+                              sliding_window=4, query_pre_attn_scalar=24,
+                              layer_types=["sliding_attention", "sliding_attention",
+                                           "full_attention"],
+                              rope_parameters=dict(
+                                  full_attention=dict(rope_type="linear", factor=8.0,
+                                                      rope_theta=1e6),
+                                  sliding_attention=dict(rope_type="default",
+                                                         rope_theta=1e4))),
+     2, 13, 0.3, True),
+    ("gemma3_older", "Gemma3", dict(SMALL, num_hidden_layers=4, head_dim=16, rms_norm_eps=1e-6,
+                                    sliding_window=4, sliding_window_pattern=2,
+                                    query_pre_attn_scalar=16),
+     1, 15, 0.2, False),
 ]
 
 # name, length of the sequence, max_position_embeddings, rope_theta, rope_scaling
@@ -96,15 +124,33 @@ ROPE_CASES = [
 
 
 class Float64RMSNorm(torch.nn.Module):
-    """RMSNorm of Llama, Mistral, Qwen and Phi-3 without its cast to float32."""
+    """RMSNorm without its cast to float32; Gemma's multiplies by 1 + weight."""
 
     def __init__(self, like):
         super().__init__()
         self.weight = like.weight
-        self.eps = like.variance_epsilon
+        self.offset = 1.0 if type(like).__name__.startswith("Gemma") else 0.0
+        self.eps = like.eps if self.offset else like.variance_epsilon
 
     def forward(self, x):
-        return self.weight * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps))
+        normed = x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps)
+        return (self.offset + self.weight) * normed
+
+
+def attention(module, query, key, value, mask, scaling=None, softcap=None, **_):
+    """"eager" attention without its softmax in float32, for the soft-caps that "sdpa" lacks."""
+    repeat = query.shape[1] // key.shape[1]
+    key, value = (x.repeat_interleave(repeat, dim=1) for x in (key, value))
+    scores = query @ key.transpose(2, 3) * scaling
+    if softcap is not None:
+        scores = softcap * torch.tanh(scores / softcap)
+    if mask is not None:
+        scores = scores + mask.to(scores.dtype)
+    return (scores.softmax(-1) @ value).transpose(1, 2).contiguous(), None
+
+
+ALL_ATTENTION_FUNCTIONS.register("in_its_type", attention)
+ALL_MASK_ATTENTION_FUNCTIONS.register("in_its_type", eager_mask)
 
 
 def randomise(model, generator):
@@ -112,7 +158,7 @@ def randomise(model, generator):
     for name, p in model.named_parameters():
         noise = torch.randn(p.shape, generator=generator)
         if name.endswith("norm.weight"):
-            p.data = 1.0 + 0.2 * noise
+            p.data = (0.0 if type(model).__name__.startswith("Gemma") else 1.0) + 0.2 * noise
         elif p.dim() == 1:
             p.data = 0.3 * noise
         elif "embed_tokens" in name or "lm_head" in name:
@@ -123,7 +169,8 @@ def randomise(model, generator):
 
 def classes(family):
     """-> config class, model class."""
-    return (getattr(transformers, family + "Config"),
+    text = "TextConfig" if family == "Gemma3" else "Config"
+    return (getattr(transformers, family + text),
             getattr(transformers, family + "ForCausalLM"))
 
 
@@ -150,8 +197,13 @@ def older_spelling(config):
     """config.json as transformers 4 wrote it: rope_theta, rope_scaling and torch_dtype."""
     config = dict(config)
     rope = dict(config.pop("rope_parameters"))
+    if config["model_type"] == "gemma3_text":
+        config["rope_local_base_freq"] = rope["sliding_attention"]["rope_theta"]
+        rope = dict(rope["full_attention"])
     config["rope_theta"] = rope.pop("rope_theta")
-    rope.pop("partial_rotary_factor", None)
+    share = rope.pop("partial_rotary_factor", 1.0)
+    if share != 1.0:
+        config["partial_rotary_factor"] = share
     config["rope_scaling"] = None if rope["rope_type"] == "default" else rope
     if config["model_type"] == "phi3" and rope.pop("original_max_position_embeddings", None):
         rope["type"] = rope.pop("rope_type")
@@ -162,13 +214,16 @@ def older_spelling(config):
 
 def config_text(config, family, newer):
     text = json.loads(config.to_json_string(use_diff=False))
-    keep = ["architectures", "attention_bias", "attention_dropout", "bos_token_id", "dtype",
-            "embd_pdrop", "eos_token_id", "head_dim", "hidden_act", "hidden_size",
+    if hasattr(config, "_sliding_window_pattern"):
+        text["sliding_window_pattern"] = config._sliding_window_pattern
+    keep = ["architectures", "attention_bias", "attention_dropout", "attn_logit_softcapping",
+            "bos_token_id", "dtype", "embd_pdrop", "eos_token_id", "final_logit_softcapping",
+            "head_dim", "hidden_act", "hidden_activation", "hidden_size",
             "initializer_range", "intermediate_size", "layer_types", "max_position_embeddings",
             "max_window_layers", "mlp_bias", "model_type", "num_attention_heads",
             "num_hidden_layers", "num_key_value_heads", "original_max_position_embeddings",
-            "pad_token_id", "resid_pdrop", "rms_norm_eps", "rope_parameters", "sliding_window",
-            "tie_word_embeddings", "use_cache", "use_sliding_window", "vocab_size"]
+            "pad_token_id", "query_pre_attn_scalar", "resid_pdrop", "rms_norm_eps",
+            "rope_parameters", "sliding_window", "sliding_window_pattern", "tie_word_embeddings", "use_cache", "use_sliding_window", "vocab_size"]
     text = {k: text[k] for k in keep if k in text}
     text["architectures"] = [family + "ForCausalLM"]
     text["dtype"] = "float32"
@@ -188,7 +243,9 @@ def make(out, index):
     name, family, arguments, batch, tokens, masked, newer = CASES[index]
     generator = torch.Generator().manual_seed(20 + index)
     config_class, model_class = classes(family)
-    config = config_class(**COMMON, **arguments, attn_implementation="sdpa")
+    capped = family == "Gemma2"
+    config = config_class(**COMMON, **arguments,
+                          attn_implementation="in_its_type" if capped else "sdpa")
     model = model_class(config)
     randomise(model, generator)
     model.tie_weights()

@@ -118,6 +118,11 @@ public:
         return forward("swigluBackward", &Ops::swigluBackward, args, stream);
     }
 
+    Status softcap(const SoftcapArgs& args, Stream& stream) override
+    {
+        return forward("softcap", &Ops::softcap, args, stream);
+    }
+
     Status crossEntropy(const CrossEntropyArgs& args, Stream& stream) override
     {
         return forward("crossEntropy", &Ops::crossEntropy, args, stream);

@@ -157,6 +157,12 @@ public:
         return on(stream).enqueue([this, args] { cpu::swigluBackward(args, m_pool); });
     }
 
+    Status softcap(const SoftcapArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkSoftcap(args));
+        return on(stream).enqueue([this, args] { cpu::softcap(args, m_pool); });
+    }
+
     Status crossEntropy(const CrossEntropyArgs& args, Stream& stream) override
     {
         MR_TRY(checkCrossEntropy(args));

@@ -1,5 +1,5 @@
-// What a family of models has of its own (biases, normed heads, windows, scaled positions) is the
-// same bits under every exact policy, in the planned bytes.
+// What a family of models has of its own (biases, normed heads and branches, windows, scaled
+// positions, soft-caps) is the same bits under every exact policy, in the planned bytes.
 
 #include "core/device/cpu/cpu_device.h"
 #include "core/engine/exact_check.h"
@@ -31,11 +31,45 @@ TinyResult runOn(Mode mode, const TinyRun& run)
     return std::move(result).value();
 }
 
+constexpr const char* kFamilies[] = {
+    "llama3", "mistral", "qwen2", "qwen3", "phi3", "phi4", "gemma", "gemma2", "gemma3"};
+
+bool isTied(const QString& family)
+{
+    return family.startsWith("qwen") || family.startsWith("gemma");
+}
+
+void addGemma(const QString& family, ModelConfig& config)
+{
+    config.headDim = 10;
+    config.geluGate = true;
+    config.onePlusNorms = true;
+    config.embeddingScale = std::sqrt(static_cast<double>(config.hidden));
+    if (family == "gemma")
+        return;
+    config.branchNorms = true;
+    config.queryScalar = 7.0;
+    config.window = 6;
+    if (family == "gemma2") {
+        config.windowedBlocks = {1, 0, 1};
+        config.attentionCap = 0.05;
+        config.logitCap = 2.0;
+    } else {
+        config.windowedBlocks = {1, 1, 0};
+        config.queryKeyNorm = true;
+        config.localTheta = 100.0;
+        config.ropeScaling.type = RopeType::Linear;
+        config.ropeScaling.factor = 8.0;
+    }
+}
+
 // Three blocks, sequences of 20 tokens: the windows cut.
 ModelConfig familyConfig(const QString& family)
 {
-    ModelConfig config = tinyConfig(family.startsWith("qwen"));
-    if (family == "llama3") {
+    ModelConfig config = tinyConfig(isTied(family));
+    if (family.startsWith("gemma")) {
+        addGemma(family, config);
+    } else if (family == "llama3") {
         config.ropeScaling.type = RopeType::Llama3;
         config.ropeScaling.factor = 8.0;
         config.ropeScaling.originalPositions = 64.0;
@@ -48,6 +82,9 @@ ModelConfig familyConfig(const QString& family)
     } else if (family == "qwen3") {
         config.queryKeyNorm = true;
         config.headDim = 8;
+    } else if (family == "phi4") {
+        config.fusedProjections = true;
+        config.rotaryDim = 4;
     } else if (family == "phi3") {
         config.fusedProjections = true;
         config.window = 9;
@@ -66,6 +103,15 @@ struct Variant {
     Mode mode = Mode::Threaded;
     bool recompute = false;
     std::map<std::string, std::string> options = {};
+    bool disk = false;
+
+    std::string name() const
+    {
+        std::string words = std::string(policy) + (mode == Mode::Inline ? " inline" : "");
+        for (const auto& [key, value] : options)
+            words += " " + key + "=" + value;
+        return words;
+    }
 };
 
 const Variant kVariants[] = {
@@ -76,6 +122,10 @@ const Variant kVariants[] = {
     {"zenflow", "by-layer", Mode::Threaded, false, {{"interval", "1"}, {"overlap", "off"}}},
     {"streamed", "by-layer", Mode::Inline, true, {{"late", "0.3"}, {"tile", "4KiB"}}},
     {"streamed", "by-layer", Mode::Threaded, false, {{"late", "0.3"}, {"tile", "4KiB"}}},
+    {"ssd-vertical", "by-layer", Mode::Threaded, true,
+        {{"disk-share", "0.5"}, {"late", "0.3"}, {"tile", "4KiB"}}, true},
+    {"ssd-vertical", "by-layer", Mode::Inline, true,
+        {{"weights-on-disk", "1"}, {"gradients-on-disk", "1"}, {"tile", "4KiB"}}, true},
 };
 
 class TestExactFamilies : public QObject
@@ -86,13 +136,16 @@ private slots:
     void everyExactPolicyGivesTheBitsOfResident_data();
     void everyExactPolicyGivesTheBitsOfResident();
     void everyFamilyIsAModelOfItsOwn();
+
+private:
+    QTemporaryDir m_folder;
 };
 
 void TestExactFamilies::everyExactPolicyGivesTheBitsOfResident_data()
 {
     QTest::addColumn<QString>("family");
     QTest::addColumn<bool>("bf16");
-    for (const char* family : {"llama3", "mistral", "qwen2", "qwen3", "phi3"})
+    for (const char* family : kFamilies)
         for (const bool bf16 : {false, true})
             QTest::addRow("%s, %s", family, bf16 ? "bf16" : "fp32") << QString(family) << bf16;
 }
@@ -115,9 +168,11 @@ void TestExactFamilies::everyExactPolicyGivesTheBitsOfResident()
         run.options = variant.options;
         run.options["order"] = variant.order;
         run.recompute = variant.recompute;
+        if (variant.disk)
+            run.disk.folders = {m_folder.path().toStdString()};
         const TinyResult result = runOn(variant.mode, run);
 
-        QCOMPARE(result.weightsHash, plain.weightsHash);
+        QVERIFY2(result.weightsHash == plain.weightsHash, variant.name().c_str());
         QCOMPARE(result.losses, plain.losses);
         QCOMPARE(result.peakDeviceBytes, result.plannedDeviceBytes);
         QCOMPARE(result.peakHostBytes, result.plannedHostBytes);
@@ -128,12 +183,13 @@ void TestExactFamilies::everyExactPolicyGivesTheBitsOfResident()
 // Without this, a family whose own part is never reached would pass above.
 void TestExactFamilies::everyFamilyIsAModelOfItsOwn()
 {
-    for (const QString family : {"llama3", "mistral", "qwen2", "qwen3", "phi3"}) {
+    for (const QString family : kFamilies) {
         TinyRun run;
         run.config = familyConfig(family);
         const TinyResult own = runOn(Mode::Inline, run);
-        run.config = tinyConfig(family.startsWith("qwen"));
-        run.config.headDim = family == "qwen3" ? 8 : run.config.headDim;
+        const std::int64_t headDim = run.config.headDim;
+        run.config = tinyConfig(isTied(family));
+        run.config.headDim = headDim;
 
         const TinyResult plain = runOn(Mode::Inline, run);
 

@@ -257,7 +257,8 @@ void addModels()
 {
     QTest::addColumn<QString>("model");
     for (const char* name : {"gqa_tied", "head_dim_untied", "mha_untied", "biases", "batch",
-             "llama3_rope", "mistral_window", "qwen2", "qwen3", "phi3"})
+             "llama3_rope", "mistral_window", "qwen2", "qwen3", "phi3", "phi3_partial", "gemma",
+             "gemma2", "gemma3", "gemma3_older"})
         QTest::newRow(name) << QString(name);
 }
 

@@ -45,6 +45,8 @@ private slots:
     void activationsLieApartAndFillWhatWasCounted_data();
     void activationsLieApartAndFillWhatWasCounted();
     void normedHeadsHaveRowsAndScratchOfTheirOwn();
+    void normedBranchesAreKeptAsTheyWere();
+    void windowedBlocksMayTurnByTablesOfTheirOwn();
     void batchesHoldFiveColumnsOfAnIndexEach();
     void aWindowThatCutsHasAColumnOfItsOwn();
     void scalarsHoldALossForEachMicroBatchAndTheBlocksOfTheNorm();
@@ -123,6 +125,51 @@ void TestLayout::normedHeadsHaveRowsAndScratchOfTheirOwn()
     QVERIFY(constantBytes >= plainConstants + 36 * sizeof(std::int32_t));
     for (std::int32_t c = 0; c < 36; ++c)
         QCOMPARE(constants.headColumns.as<const std::int32_t>()[c], c);
+}
+
+void TestLayout::normedBranchesAreKeptAsTheyWere()
+{
+    ModelConfig config = test::config(test::tinyConfig());
+    BlockActivations a;
+    const std::size_t plain = layoutActivations(config, kShape, nullptr, a);
+    QCOMPARE(a.attnBranch.rank, 0);
+    config.branchNorms = true;
+
+    const std::size_t counted = layoutActivations(config, kShape, nullptr, a);
+
+    QCOMPARE(a.attnBranch.count() + a.mlpBranch.count(), 2 * 60 * config.hidden);
+    QCOMPARE(a.attnBranchRstd.count() + a.mlpBranchRstd.count(), std::int64_t{2 * 60});
+    QVERIFY(counted >= plain + static_cast<std::size_t>(4 * 2 * 60 * (config.hidden + 1)));
+}
+
+void TestLayout::windowedBlocksMayTurnByTablesOfTheirOwn()
+{
+    ModelConfig config = test::config(test::tinyConfig());
+    config.window = 5;
+    config.windowedBlocks = {1, 0, 1};
+    config.localTheta = 50.0;
+    config.rotaryDim = 4;
+    config.ropeScaling.type = RopeType::Linear;
+    config.ropeScaling.factor = 8.0;
+    ModelConstants tables;
+    const std::size_t bytes = layoutConstants(config, kShape, nullptr, tables);
+    std::vector<std::byte> memory(bytes + kAlign);
+    void* aligned = memory.data();
+    std::size_t room = memory.size();
+    layoutConstants(
+        config, kShape, static_cast<std::byte*>(std::align(kAlign, bytes, aligned, room)), tables);
+
+    fillConstants(config, tables);
+
+    QCOMPARE(tables.localCosTable.dims[1], std::int64_t{2}); // pairs of what turns
+    const ModelConstants local = constantsOfBlock(config, 0, tables);
+    const ModelConstants global = constantsOfBlock(config, 1, tables);
+    QCOMPARE(constantsOfBlock(config, -1, tables).cosTable.data, tables.cosTable.data);
+    // Position 3, second pair: 3 theta^(-1/2), globally an eighth of it by the other base.
+    QCOMPARE(local.sinTable.as<const float>()[3 * 2 + 1],
+        static_cast<float>(std::sin(static_cast<double>(3.0F * (1.0F / std::sqrt(50.0F))))));
+    QCOMPARE(global.sinTable.as<const float>()[3 * 2],
+        static_cast<float>(std::sin(static_cast<double>(3.0F * 0.125F))));
 }
 
 void TestLayout::batchesHoldFiveColumnsOfAnIndexEach()

@@ -4,6 +4,8 @@
 
 #include <QTest>
 
+#include <cmath>
+
 using namespace mr;
 using namespace mr::test;
 
@@ -208,6 +210,111 @@ private slots:
         QCOMPARE(c.ropeScaling.longFactors, (std::vector<float>{2.0F, 3.0F}));
     }
 
+    void gemmaSaysLittleAndMeansMuch()
+    {
+        const ModelConfig c = family("GemmaForCausalLM", "gemma", R"("hidden_act": "gelu")");
+
+        QVERIFY(c.tiedEmbedding && c.geluGate && c.onePlusNorms && !c.branchNorms);
+        QCOMPARE(c.headDim, 256);
+        QCOMPARE(c.embeddingScale, std::sqrt(8.0));
+        QVERIFY(
+            c.window == 0 && c.queryScalar == 0.0 && c.attentionCap == 0.0 && c.logitCap == 0.0);
+        QVERIFY(family("GemmaForCausalLM", "gemma", R"("attention_bias": true)").attnOutBias);
+        QVERIFY(
+            !family("GemmaForCausalLM", "gemma", R"("tie_word_embeddings": false)").tiedEmbedding);
+    }
+
+    void gemma2HasItsCapsUnlessTheyAreNull()
+    {
+        const ModelConfig c = family("Gemma2ForCausalLM", "gemma2");
+        QVERIFY(c.attentionCap == 50.0 && c.logitCap == 30.0 && c.queryScalar == 256.0);
+        QVERIFY(c.branchNorms && c.window == 4096 && c.isWindowed(0) && !c.isWindowed(1));
+        const ModelConfig own = family("Gemma2ForCausalLM", "gemma2",
+            R"("attn_logit_softcapping": null, "final_logit_softcapping": 7.5,
+               "query_pre_attn_scalar": 144, "sliding_window": 9, "sliding_window_size": 9, "cache_implementation": "hybrid",
+               "hidden_act": "gelu_pytorch_tanh", "hidden_activation": "gelu_pytorch_tanh",
+               "layer_types": ["full_attention", "sliding_attention"])");
+
+        QVERIFY(own.attentionCap == 0.0 && own.logitCap == 7.5 && own.queryScalar == 144.0);
+        QVERIFY(own.window == 9 && !own.isWindowed(0) && own.isWindowed(1));
+    }
+
+    void gemma3TurnsWindowedLayersByABaseOfTheirOwn()
+    {
+        const ModelConfig c = family("Gemma3ForCausalLM", "gemma3_text");
+        QVERIFY(c.ropeTheta == 1e6 && c.localTheta == 1e4 && c.queryKeyNorm);
+        QVERIFY(c.attentionCap == 0.0 && c.logitCap == 0.0);
+        QVERIFY(c.isWindowed(0) && c.isWindowed(1)); // the sixth of six sees everything
+        const ModelConfig older = family("Gemma3ForCausalLM", "gemma3_text",
+            R"("sliding_window_pattern": 2, "rope_local_base_freq": 5e3, "rope_theta": 2e6,
+               "rope_scaling": {"rope_type": "linear", "factor": 8.0})");
+        QVERIFY(older.isWindowed(0) && !older.isWindowed(1));
+        const ModelConfig newer = family("Gemma3ForCausalLM", "gemma3_text",
+            R"("layer_types": ["sliding_attention", "full_attention"],
+               "_sliding_window_pattern": 2, "rope_parameters": {
+                 "full_attention": {"rope_theta": 2e6, "rope_type": "linear", "factor": 8.0},
+                 "sliding_attention": {"rope_theta": 5e3, "rope_type": "default"}})");
+
+        for (const ModelConfig& each : {older, newer}) {
+            QVERIFY(each.ropeTheta == 2e6 && each.localTheta == 5e3);
+            QVERIFY(each.ropeScaling.type == RopeType::Linear && each.ropeScaling.factor == 8.0);
+        }
+    }
+
+    void gemmaFieldsThatAreNotUnderstoodAreRefusedByName()
+    {
+        const std::pair<const char*, const char*> cases[] = {
+            {"hidden_activation", R"("hidden_activation": "gelu")"},
+            {"hidden_act", R"("hidden_act": "silu")"},
+            {"final_logit_softcapping", R"("final_logit_softcapping": 0)"},
+            {"attn_logit_softcapping", R"("attn_logit_softcapping": 50.0)"},
+            {"query_pre_attn_scalar", R"("query_pre_attn_scalar": -1)"},
+            {"sliding_window", R"("sliding_window": null)"},
+            {"sliding_window_size", R"("sliding_window_size": 7)"},
+            {"use_bidirectional_attention", R"("use_bidirectional_attention": true)"},
+            {"rope_local_base_freq", R"("rope_local_base_freq": 0)"},
+            {"sliding_window_pattern", R"("sliding_window_pattern": 0)"},
+            {"sliding_attention", R"("rope_parameters": {"sliding_attention":
+                {"rope_type": "linear", "factor": 2.0}})"},
+            {"chunked", R"("rope_parameters": {"full_attention": {}, "chunked": {"a": 1}})"}};
+        for (const auto& [name, fields] : cases)
+            QVERIFY2(has(refusal(familyConfig("Gemma3ForCausalLM", "gemma3_text", fields)), name),
+                fields);
+        QVERIFY(has(
+            refusal(familyConfig("Gemma2ForCausalLM", "gemma2", R"("sliding_window_pattern": 3)")),
+            "sliding_window_pattern"));
+        const std::string pictures =
+            refusal(familyConfig("Gemma3ForConditionalGeneration", "gemma3", ""));
+        QVERIFY(has(pictures, "Gemma3ForConditionalGeneration") && has(pictures, "pictures"));
+    }
+
+    void phi4TurnsAPartOfEachHead()
+    {
+        const auto fields = [](const char* share) {
+            return R"("full_attn_mod": 1, "interpolate_factor": 1, "head_dim": 16, "partial_rotary_factor": )" +
+                   std::string(share);
+        };
+        const ModelConfig c = family("Phi3ForCausalLM", "phi3", fields("0.75"));
+        QVERIFY(c.rotaryDim == 12 && c.turnedColumns() == 12 && c.ropeShape().rotaryDim == 12);
+        QCOMPARE(family("Phi3ForCausalLM", "phi3", fields("1.0")).turnedColumns(), 16);
+        const ModelConfig newer = family("Phi3ForCausalLM", "phi3",
+            R"("head_dim": 16, "rope_parameters": {"rope_type": "longrope", "rope_theta": 1e4,
+               "original_max_position_embeddings": 8, "partial_rotary_factor": 0.25,
+               "short_factor": [1, 1], "long_factor": [2, 3]})");
+        QVERIFY(newer.rotaryDim == 4 && newer.ropeScaling.type == RopeType::LongRope);
+
+        for (const char* share : {"0.2", "0.01", "1.5", "-1", "0"})
+            QVERIFY2(has(refusal(familyConfig("Phi3ForCausalLM", "phi3", fields(share))),
+                         "partial_rotary_factor"),
+                share);
+        QVERIFY(has(refusal(familyConfig("Phi3ForCausalLM", "phi3",
+                        fields("0.5") + R"(, "rope_parameters": {"partial_rotary_factor": 0.25})")),
+            "partial_rotary_factor"));
+        QVERIFY(has(refusal(familyConfig("Qwen3ForCausalLM", "qwen3",
+                        R"("rope_parameters": {"partial_rotary_factor": 0.5})")),
+            "partial_rotary_factor"));
+    }
+
     void impossibleSizesNameTheirField()
     {
         const std::pair<const char*, const char*> cases[] = {
@@ -275,7 +382,8 @@ private slots:
         checkParameters("qwen3-4b.config.json", 4'022'468'096);
         checkParameters("qwen3-8b.config.json", 8'190'735'360);
         checkParameters("phi-3-mini-4k.config.json", 3'821'079'552);
-        for (const char* file : {"gemma-2-2b", "gpt2-large", "qwen3-30b-a3b.moe"}) {
+        checkParameters("gemma-2-2b.config.json", 2'614'341'888);
+        for (const char* file : {"gpt2-large", "qwen3-30b-a3b.moe"}) {
             const auto path = sharedData() / "configs" / (std::string(file) + ".config.json");
             QVERIFY2(has(readModelConfig(path).status().message(), "is not supported yet: "), file);
         }

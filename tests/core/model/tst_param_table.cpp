@@ -107,6 +107,26 @@ private Q_SLOTS:
             std::ptrdiff_t{1});
     }
 
+    void normsOfBranchesTakeTheOlderName()
+    {
+        ModelConfig normed = config(tinyConfig());
+        normed.branchNorms = true;
+        const ParamTable table = buildParamTable(normed);
+        const auto slotOf = [&](const std::string& name) {
+            const auto t = std::find_if(table.tensors.begin(), table.tensors.end(),
+                [&](const NamedTensor& each) { return each.name == "model.layers.1." + name; });
+            for (const ParamSlot& slot : table.groups[2].paramSlots)
+                if (t != table.tensors.end() && slot.first == t->first)
+                    return slot.kind;
+            return SlotKind::Embedding;
+        };
+
+        QVERIFY(slotOf("post_attention_layernorm.weight") == SlotKind::AttnBranchNorm);
+        QVERIFY(slotOf("pre_feedforward_layernorm.weight") == SlotKind::MlpNorm);
+        QVERIFY(slotOf("post_feedforward_layernorm.weight") == SlotKind::MlpBranchNorm);
+        QCOMPARE(table.parameters, buildParamTable(config(tinyConfig())).parameters + 2 * 2 * 12);
+    }
+
     void onlyMatricesAreDecayed()
     {
         for (const ParamGroup& g : buildParamTable(config(tinyConfig())).groups)

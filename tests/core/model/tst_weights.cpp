@@ -314,6 +314,22 @@ private slots:
         QVERIFY(hashOf(f.table, c) != hash);
     }
 
+    void normsBeginWhereTheirGainIsOne()
+    {
+        for (const bool onePlus : {false, true}) {
+            ModelConfig c = config(tinyConfig());
+            c.onePlusNorms = onePlus;
+            const ParamTable table = buildParamTable(c);
+            MasterBuffers m(table);
+
+            QVERIFY(m.fill(*initialWeights(c, table, 3)).ok());
+
+            const ParamSlot* norm = table.find(GroupId{1}, SlotKind::MlpNorm);
+            const auto at = static_cast<std::size_t>(norm->first);
+            QCOMPARE(joinHalves(m.high[1][at], m.low[1][at]), onePlus ? 0.0F : 1.0F);
+        }
+    }
+
     void initialValuesHaveTheAskedSpread()
     {
         ModelConfig c = config(tinyConfig());

@@ -41,15 +41,19 @@ struct ForwardBuffers {
 
 // Scores of one row become exp(score - new maximum), invisible ones 0; the running sums of the
 // row are brought to the new maximum.
-void softmaxRow(float* scores, Visible visible, float scale, std::span<float> out, float& top,
-    float& total) noexcept
+void softmaxRow(float* scores, Visible visible, const ScoreRule& rule, std::span<float> out,
+    float& top, float& total) noexcept
 {
     if (visible.from == visible.to) {
         std::fill(scores, scores + kKeyBlock, 0.0F);
         return;
     }
-    for (std::int64_t j = visible.from; j < visible.to; ++j)
-        scores[j] *= scale;
+    if (rule.cap > 0.0F)
+        for (std::int64_t j = visible.from; j < visible.to; ++j)
+            scores[j] = rule.score<true>(scores[j]);
+    else
+        for (std::int64_t j = visible.from; j < visible.to; ++j)
+            scores[j] = rule.score<false>(scores[j]);
     const float newTop = std::max(top, maxOf(scores + visible.from, visible.to - visible.from));
     std::fill(scores, scores + visible.from, 0.0F);
     for (std::int64_t j = visible.from; j < visible.to; ++j)
@@ -132,8 +136,8 @@ private:
         for (std::int64_t r = 0; r < used; ++r) {
             const std::int64_t row = first + skipped + r;
             softmaxRow(m_b.scores + r * kKeyBlock, visibleKeys(row, m_visibleFrom[row], key, keys),
-                m_args.scale, {out + r * ld, static_cast<std::size_t>(ld)}, m_b.top[at + r],
-                m_b.total[at + r]);
+                {m_args.scale, m_args.softcap}, {out + r * ld, static_cast<std::size_t>(ld)},
+                m_b.top[at + r], m_b.total[at + r]);
         }
         gemmBlock({m_b.scores, kKeyBlock, 1, m_b.value, kKeyBlock * kPanel, out, ld, used,
             m_s.headDim, keys, true});

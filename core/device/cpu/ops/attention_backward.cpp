@@ -47,17 +47,19 @@ struct BackwardBuffers {
     }
 };
 
-// prob holds scores and becomes exp(scale score - lse); gradScores holds dP and becomes
-// scale P (dP - delta). Invisible keys become 0 in both.
-void gradientRow(
-    float* prob, float* gradScores, Visible visible, float scale, float lse, float delta) noexcept
+// prob holds dot products and becomes exp(score - lse); gradScores holds dP and becomes
+// slope P (dP - delta). Invisible keys become 0 in both.
+template <bool kCapped>
+void gradientRow(float* prob, float* gradScores, Visible visible, const ScoreRule& rule, float lse,
+    float delta) noexcept
 {
     std::fill(prob, prob + visible.from, 0.0F);
     std::fill(gradScores, gradScores + visible.from, 0.0F);
     for (std::int64_t j = visible.from; j < visible.to; ++j) {
-        const float p = expOf(prob[j] * scale - lse);
+        const float score = rule.score<kCapped>(prob[j]);
+        const float p = expOf(score - lse);
         prob[j] = p;
-        gradScores[j] = scale * (p * (gradScores[j] - delta));
+        gradScores[j] = rule.slope<kCapped>(score) * (p * (gradScores[j] - delta));
     }
     std::fill(prob + visible.to, prob + kKeyBlock, 0.0F);
     std::fill(gradScores + visible.to, gradScores + kKeyBlock, 0.0F);
@@ -141,11 +143,13 @@ private:
             kKeyBlock, used, keys, d, false});
         gemmBlock({m_b.gradOut + skipped * ld, ld, 1, m_b.valueT + at * d, d * kPanel,
             m_b.gradScores, kKeyBlock, used, keys, d, false});
+        const ScoreRule rule{m_args.scale, m_args.softcap};
+        const auto gradient = rule.cap > 0.0F ? gradientRow<true> : gradientRow<false>;
         for (std::int64_t r = 0; r < used; ++r) {
             const std::int64_t row = first + skipped + r;
             const std::int64_t of = row * m_s.heads + head;
-            gradientRow(m_b.prob + r * kKeyBlock, m_b.gradScores + r * kKeyBlock,
-                visibleKeys(row, m_visibleFrom[row], key, keys), m_args.scale,
+            gradient(m_b.prob + r * kKeyBlock, m_b.gradScores + r * kKeyBlock,
+                visibleKeys(row, m_visibleFrom[row], key, keys), rule,
                 m_args.lse.as<const float>()[of], m_args.delta.as<const float>()[of]);
         }
         const std::int64_t stride = kQueryBlock * kPanel;

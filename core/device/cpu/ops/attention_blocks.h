@@ -37,6 +37,28 @@ struct AttentionShape {
     }
 };
 
+// What a dot product is as a score: scaled, and with a cap pressed into (-cap, cap).
+struct ScoreRule {
+    float scale = 0.0F;
+    float cap = 0.0F; // 0: none
+
+    template <bool kCapped>
+    float score(float dot) const noexcept
+    {
+        return kCapped ? cap * tanhOf(dot * scale / cap) : dot * scale;
+    }
+
+    // d(score) / d(dot), of a score.
+    template <bool kCapped>
+    float slope(float score) const noexcept
+    {
+        if constexpr (!kCapped)
+            return scale;
+        const float t = score / cap;
+        return scale * std::fma(-t, t, 1.0F);
+    }
+};
+
 // Rows [first, end) that see nothing before `segment`.
 struct QueryBlock {
     std::int64_t segment = 0;

@@ -52,6 +52,7 @@ void swiglu(const SwigluArgs& args, ThreadPool& pool);
 void swigluBackward(const SwigluBackwardArgs& args, ThreadPool& pool);
 
 // loss.cpp
+void softcap(const SoftcapArgs& args, ThreadPool& pool);
 void crossEntropy(const CrossEntropyArgs& args, ThreadPool& pool);
 void sumValues(const SumArgs& args);
 

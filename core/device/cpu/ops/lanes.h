@@ -103,20 +103,22 @@ float sumProducts(const T* x, const U* y, std::int64_t n) noexcept
     return joinLanes(lanes);
 }
 
-// sum of x[i] y[i] z[i], x y rounded first
+// sum of x[i] (y[i] + offset) z[i], the factors before the last rounded first
 template <typename T>
-float sumTriples(const T* x, const T* y, const T* z, std::int64_t n) noexcept
+float sumTriples(const T* x, const T* y, float offset, const T* z, std::int64_t n) noexcept
 {
+    const Vec offsets = hn::Set(Simd(), offset);
     LaneSum sum;
     std::int64_t i = 0;
     for (; i + kLanes <= n; i += kLanes)
         for (std::int64_t v = 0; v < LaneSum::kVecs; ++v) {
             const std::int64_t at = i + v * kVecLanes;
-            sum.addProduct(hn::Mul(loadLanes(x + at), loadLanes(y + at)), loadLanes(z + at), v);
+            const Vec gains = hn::Add(loadLanes(y + at), offsets);
+            sum.addProduct(hn::Mul(loadLanes(x + at), gains), loadLanes(z + at), v);
         }
     auto lanes = sum.lanes();
     for (std::size_t l = 0; l < kLanes && i < n; ++i, ++l)
-        lanes[l] = std::fma(toFloat(x[i]) * toFloat(y[i]), toFloat(z[i]), lanes[l]);
+        lanes[l] = std::fma(toFloat(x[i]) * (toFloat(y[i]) + offset), toFloat(z[i]), lanes[l]);
     return joinLanes(lanes);
 }
 

@@ -1,7 +1,7 @@
 #include "core/device/cpu/ops/kernels.h"
 #include "core/device/cpu/ops/number.h"
 
-#include <cstring>
+#include <algorithm>
 
 namespace mr::cpu {
 
@@ -22,8 +22,9 @@ void sumRows(const EmbedBackwardArgs& args, const std::int32_t* at, const std::i
             sum[c] += toFloat(in[c]);
     }
     float* out = args.gradTable.as<float>() + row * cols;
+    const float scale = rounded<T>(args.scale);
     for (std::int64_t c = 0; c < cols; ++c)
-        out[c] = args.accumulate ? out[c] + sum[c] : sum[c];
+        out[c] = args.accumulate ? out[c] + scale * sum[c] : scale * sum[c];
 }
 
 template <typename T>
@@ -50,20 +51,30 @@ void embedBackwardRows(
     }
 }
 
+template <typename T>
+void copyRow(const T* from, T* to, std::int64_t cols, float scale) noexcept
+{
+    if (scale == 1.0F) {
+        std::copy(from, from + cols, to);
+        return;
+    }
+    for (std::int64_t c = 0; c < cols; ++c)
+        to[c] = fromFloat<T>(toFloat(from[c]) * rounded<T>(scale));
+}
+
 } // namespace
 
 void embed(const EmbedArgs& args, ThreadPool& pool)
 {
     const std::int64_t cols = args.table.dims[1];
-    const std::size_t rowBytes = static_cast<std::size_t>(cols) * sizeOf(args.table.dtype);
-    forBlocks(pool, args.ids.dims[0], rowsPerItem(cols), [&](std::int64_t first, std::int64_t end) {
-        if (rowBytes == 0)
-            return;
-        for (std::int64_t t = first; t < end; ++t) {
-            const auto id = static_cast<std::size_t>(args.ids.as<const std::int32_t>()[t]);
-            std::memcpy(args.out.data + static_cast<std::size_t>(t) * rowBytes,
-                args.table.data + id * rowBytes, rowBytes);
-        }
+    const auto* ids = args.ids.as<const std::int32_t>();
+    withType(args.table.dtype, [&](auto* tag) {
+        using T = std::remove_pointer_t<decltype(tag)>;
+        forBlocks(pool, args.ids.dims[0], rowsPerItem(cols), [&](std::int64_t t, std::int64_t end) {
+            for (; t < end; ++t)
+                copyRow(args.table.as<const T>() + ids[t] * cols, args.out.as<T>() + t * cols, cols,
+                    args.scale);
+        });
     });
 }
 

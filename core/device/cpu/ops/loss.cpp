@@ -21,12 +21,22 @@ float sumOfExponentials(const float* logits, std::int64_t n, float top) noexcept
     return total;
 }
 
-template <typename T>
-void gradientRow(const float* logits, T* grad, std::int64_t n, float top, float factor) noexcept
+// d(softcap(x)) / dx where the logit is softcap(x); 1 without a cap.
+float slopeOf(float logit, float inverseCap) noexcept
 {
+    const float t = logit * inverseCap;
+    return std::fma(-t, t, 1.0F);
+}
+
+template <typename T>
+void gradientRow(
+    const CrossEntropyArgs& args, const float* logits, T* grad, float top, float factor) noexcept
+{
+    const std::int64_t n = args.logits.dims[1];
+    const float inverseCap = args.softcap > 0.0F ? 1.0F / args.softcap : 0.0F;
 #pragma GCC ivdep // grad may be logits, element for element
     for (std::int64_t i = 0; i < n; ++i)
-        grad[i] = fromFloat<T>(factor * expOf(logits[i] - top));
+        grad[i] = fromFloat<T>(factor * expOf(logits[i] - top) * slopeOf(logits[i], inverseCap));
 }
 
 template <typename T>
@@ -50,12 +60,24 @@ void lossRow(const CrossEntropyArgs& args, std::int64_t row) noexcept
     if (!grad)
         return;
     // softmax - 1 of the target would cancel if it were stored first: form it in one piece.
-    const float atTarget = args.scale * (expOf(targetLogit - top) / total - 1.0F);
-    gradientRow(logits, grad, n, top, args.scale / total);
+    const float inverseCap = args.softcap > 0.0F ? 1.0F / args.softcap : 0.0F;
+    const float atTarget =
+        args.scale * (expOf(targetLogit - top) / total - 1.0F) * slopeOf(targetLogit, inverseCap);
+    gradientRow(args, logits, grad, top, args.scale / total);
     grad[target] = fromFloat<T>(atTarget);
 }
 
 } // namespace
+
+void softcap(const SoftcapArgs& args, ThreadPool& pool)
+{
+    auto* x = args.x.as<float>();
+    const float cap = args.cap;
+    forBlocks(pool, args.x.count(), kElementBlock, [&](std::int64_t first, std::int64_t end) {
+        for (std::int64_t i = first; i < end; ++i)
+            x[i] = cap * tanhOf(x[i] / cap);
+    });
+}
 
 void crossEntropy(const CrossEntropyArgs& args, ThreadPool& pool)
 {

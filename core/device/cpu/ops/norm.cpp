@@ -1,11 +1,24 @@
 #include "core/device/cpu/ops/kernels.h"
 #include "core/device/cpu/ops/lanes.h"
 
+#include <type_traits>
+
 namespace mr::cpu {
 
 namespace {
 
-template <typename T>
+// The normed value as the weight meets it: see NormGain.
+template <NormGain kGain, typename T>
+float storedNorm(float normed) noexcept
+{
+    return kGain == NormGain::Weight ? rounded<T>(normed) : normed;
+}
+
+// What the weight's gain has over the weight.
+template <NormGain kGain>
+inline constexpr float kOffset = kGain == NormGain::Weight ? 0.0F : 1.0F;
+
+template <NormGain kGain, typename T>
 void normRow(const RmsNormArgs& args, std::int64_t row) noexcept
 {
     const std::int64_t cols = args.x.dims[1];
@@ -24,11 +37,12 @@ void normRow(const RmsNormArgs& args, std::int64_t row) noexcept
     const T* weight = args.weight.as<const T>();
     T* out = args.out.as<T>() + row * cols;
     for (std::int64_t c = 0; c < cols; ++c)
-        out[c] = fromFloat<T>(toFloat(weight[c]) * rounded<T>(toFloat(x[c]) * rstd));
+        out[c] = fromFloat<T>(
+            (toFloat(weight[c]) + kOffset<kGain>)*storedNorm<kGain, T>(toFloat(x[c]) * rstd));
 }
 
 // With n = x rstd: gradX = rstd (g w - n mean(g w n)) + gradResidual; partial += g n.
-template <typename T>
+template <NormGain kGain, typename T>
 void normBackwardRow(const RmsNormBackwardArgs& args, std::int64_t row, float* partial) noexcept
 {
     const std::int64_t cols = args.x.dims[1];
@@ -36,16 +50,19 @@ void normBackwardRow(const RmsNormBackwardArgs& args, std::int64_t row, float* p
     const T* grad = args.gradOut.as<const T>() + row * cols;
     const T* weight = args.weight.as<const T>();
     const float rstd = args.rstd.as<const float>()[row];
-    const float mean = sumTriples(grad, weight, x, cols) * rstd / static_cast<float>(cols);
+    const float mean =
+        sumTriples(grad, weight, kOffset<kGain>, x, cols) * rstd / static_cast<float>(cols);
     for (std::int64_t c = 0; c < cols; ++c)
-        partial[c] = std::fma(toFloat(grad[c]), rounded<T>(toFloat(x[c]) * rstd), partial[c]);
+        partial[c] =
+            std::fma(toFloat(grad[c]), storedNorm<kGain, T>(toFloat(x[c]) * rstd), partial[c]);
     T* out = args.gradX.as<T>() + row * cols;
     const T* residual =
         args.gradResidual.data ? args.gradResidual.as<const T>() + row * cols : nullptr;
 #pragma GCC ivdep // gradX may be gradResidual, element for element
     for (std::int64_t c = 0; c < cols; ++c) {
         const float normed = toFloat(x[c]) * rstd;
-        const float inner = std::fma(toFloat(grad[c]), toFloat(weight[c]), -(normed * mean));
+        const float gain = toFloat(weight[c]) + kOffset<kGain>;
+        const float inner = std::fma(toFloat(grad[c]), gain, -(normed * mean));
         out[c] =
             fromFloat<T>(residual ? std::fma(rstd, inner, toFloat(residual[c])) : rstd * inner);
     }
@@ -66,35 +83,54 @@ void joinPartials(const RmsNormBackwardArgs& args, std::int64_t first, std::int6
     }
 }
 
+// Calls fn with the gain as a constant: f([](auto tag) ...).
+template <typename F>
+void withGain(NormGain gain, F&& fn)
+{
+    if (gain == NormGain::OnePlusWeight)
+        fn(std::integral_constant<NormGain, NormGain::OnePlusWeight>());
+    else
+        fn(std::integral_constant<NormGain, NormGain::Weight>());
+}
+
+// One block of rows and its partial sums.
+template <NormGain kGain, typename T>
+void backwardBlock(const RmsNormBackwardArgs& args, std::int64_t block) noexcept
+{
+    const std::int64_t cols = args.x.dims[1];
+    float* partial = args.partial.as<float>() + block * cols;
+    std::fill(partial, partial + cols, 0.0F);
+    const std::int64_t end = std::min(args.x.dims[0], (block + 1) * kNormRowBlock);
+    for (std::int64_t r = block * kNormRowBlock; r < end; ++r)
+        normBackwardRow<kGain, T>(args, r, partial);
+}
+
 } // namespace
 
 void rmsNorm(const RmsNormArgs& args, ThreadPool& pool)
 {
-    const std::int64_t cols = args.x.dims[1];
+    const std::int64_t perItem = rowsPerItem(args.x.dims[1]);
     withType(args.x.dtype, [&](auto* tag) {
         using T = std::remove_pointer_t<decltype(tag)>;
-        forBlocks(pool, args.x.dims[0], rowsPerItem(cols), [&](std::int64_t r, std::int64_t end) {
-            for (; r < end; ++r)
-                normRow<T>(args, r);
+        withGain(args.gain, [&](auto gain) {
+            forBlocks(pool, args.x.dims[0], perItem, [&](std::int64_t r, std::int64_t end) {
+                for (; r < end; ++r)
+                    normRow<gain(), T>(args, r);
+            });
         });
     });
 }
 
 void rmsNormBackward(const RmsNormBackwardArgs& args, ThreadPool& pool)
 {
-    const std::int64_t rows = args.x.dims[0];
-    const std::int64_t cols = args.x.dims[1];
     withType(args.x.dtype, [&](auto* tag) {
         using T = std::remove_pointer_t<decltype(tag)>;
-        pool.parallelFor(args.partial.dims[0], [&](std::int64_t block) {
-            float* partial = args.partial.as<float>() + block * cols;
-            std::fill(partial, partial + cols, 0.0F);
-            const std::int64_t end = std::min(rows, (block + 1) * kNormRowBlock);
-            for (std::int64_t r = block * kNormRowBlock; r < end; ++r)
-                normBackwardRow<T>(args, r, partial);
+        withGain(args.gain, [&](auto gain) {
+            pool.parallelFor(args.partial.dims[0],
+                [&](std::int64_t block) { backwardBlock<gain(), T>(args, block); });
         });
     });
-    forBlocks(pool, cols, 1024,
+    forBlocks(pool, args.x.dims[1], 1024,
         [&](std::int64_t first, std::int64_t end) { joinPartials(args, first, end); });
 }
 

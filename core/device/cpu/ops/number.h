@@ -91,6 +91,19 @@ inline float sigmoid(float x) noexcept
     return 1.0F / (1.0F + expOf(-x));
 }
 
+// tanh(x), relative error under 3e-7. Near 0, where 1 - 2 / (1 + exp(2 x)) would cancel, Lambert's
+// continued fraction to its fifth level: past |x| = 0.625 it is off by more than 1e-9.
+inline float tanhOf(float x) noexcept
+{
+    const float square = x * x;
+    const float over = std::fma(square + 105.0F, square, 945.0F);
+    const float under = std::fma(std::fma(15.0F, square, 420.0F), square, 945.0F);
+    const float near = x * (over / under);
+    const float size = std::fabs(x);
+    const float far = std::copysign(1.0F - 2.0F / (1.0F + expOf(2.0F * size)), x);
+    return size < 0.625F ? near : far;
+}
+
 // Calls fn with a null pointer of the type that holds `dtype`: f([](auto* tag) ...).
 template <typename F>
 void withType(DType dtype, F&& fn)

@@ -1,0 +1,29 @@
+// The fields of config.json in which families differ: rotary positions, biases, windows, gates,
+// norms and soft-caps, by the row of the table of architectures.
+//
+// Threads  Pure.
+// Errors   Kept in the JsonFields: InvalidArgument names the field, what it holds and what is
+//          supported.
+// Source   reference: model_semantics sections 1.3 to 1.9.
+
+#pragma once
+
+#include "core/api/json_fields.h"
+#include "core/model/architecture.h"
+#include "core/model/model_config.h"
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+namespace mr {
+
+struct FamilySource {
+    const ArchitectureTraits& traits;
+    const nlohmann::json& object; // config.json: tells a missing field from one that is null
+    const std::string& source;
+};
+
+// Precondition: the geometry of `config` is read.
+void readFamily(JsonFields& fields, const FamilySource& from, ModelConfig& config);
+
+} // namespace mr
