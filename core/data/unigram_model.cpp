@@ -4,6 +4,9 @@
 #include "core/data/unicode_text.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
 #include <limits>
 
 namespace mr {
@@ -11,6 +14,34 @@ namespace {
 
 // Below the lowest score of a piece. Source: unigram_model.cc of SentencePiece.
 constexpr double kUnknownPenalty = 10.0;
+
+// A score as the tokenizers package reads it: its JSON parser divides all digits, taken as one
+// number, by a power of ten, so the last bit can differ from the nearest double. Sums of the same
+// pieces in another order are ties, and that bit decides them ("!!!!!!!").
+double scoreAsUpstream(double exact)
+{
+    std::array<char, 32> text{};
+    const auto written = std::to_chars(
+        text.data(), text.data() + text.size(), std::abs(exact), std::chars_format::scientific);
+    const std::string_view all(text.data(), static_cast<std::size_t>(written.ptr - text.data()));
+    const std::size_t mark = std::min(all.find('e'), all.size());
+    std::uint64_t digits = 0; // 17 at most
+    int exponent = 0;
+    for (const char c : all.substr(0, mark))
+        digits = c == '.' ? digits : digits * 10 + static_cast<std::uint64_t>(c - '0');
+    const std::size_t sign = mark + 1;
+    const std::size_t number = sign + (sign < all.size() && all[sign] == '+' ? 1 : 0);
+    if (number < all.size())
+        (void)std::from_chars(all.data() + number, all.data() + all.size(), exponent);
+    exponent -= mark > 1 ? static_cast<int>(mark) - 2 : 0; // digits behind the point
+    if (std::abs(exponent) > std::numeric_limits<double>::max_exponent10)
+        return exact;
+    double power = 1;
+    const std::string name = "1e" + std::to_string(std::abs(exponent));
+    (void)std::from_chars(name.data(), name.data() + name.size(), power);
+    const double size = static_cast<double>(digits);
+    return std::copysign(exponent < 0 ? size / power : size * power, exact);
+}
 
 } // namespace
 
@@ -37,7 +68,7 @@ Status UnigramModel::loadVocabulary(const JsonNode& node)
         if (!item.is_array() || item.size() != 2 || !item[0].is_string() || !item[1].is_number())
             return vocab.at(i).fail("must be a text and its score");
         m_ids.insert_or_assign(item[0].get<std::string>(), static_cast<TokenId>(i));
-        m_scores.push_back(item[1].get<double>());
+        m_scores.push_back(scoreAsUpstream(item[1].get<double>()));
         lowest = std::min(lowest, m_scores.back());
     }
     m_unknownScore = lowest - kUnknownPenalty;

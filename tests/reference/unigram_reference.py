@@ -102,7 +102,11 @@ def train(lines, size, with_bytes):
     )
     tokenizer.train_from_iterator(lines, trainer)
     model = json.loads(tokenizer.to_str())["model"]
-    vocab = [[text, round(score, 4)] for text, score in model["vocab"]]
+    # Runs of one character, of lengths that make ties.
+    rng = random.Random(11)
+    known = {text for text, _ in model["vocab"]}
+    runs = [c * n for c in "a!-7" for n in (2, 3, 5, 8) if c * n not in known]
+    vocab = model["vocab"] + [[run, -1.3 * len(run) - rng.random()] for run in runs]
     return {"type": "Unigram", "unk_id": 3, "vocab": vocab, "byte_fallback": False}
 
 
@@ -155,7 +159,7 @@ def variants(charsmap):
             "decoder": shared.spm_decoder(),
             "model": fall,
         }
-    added = [shared.token(500, "<think>"), shared.token(501, "\n\n"), shared.token(502, "mill", single_word=True)]
+    added = [shared.token(516, "<think>"), shared.token(517, "\n\n"), shared.token(518, "mill", single_word=True)]
     yield "added", decoder | {
         "normalizer": precompiled(charsmap),
         "pre_tokenizer": meta("first", True),
@@ -181,7 +185,8 @@ def cluster_texts():
 
 
 def texts():
-    return [t for t in shared.texts() if is_plain(t)] + cluster_texts()
+    runs = [c * n + t for c in "a!-7" for n in (7, 19, 26, 31, 44, 77) for t in ("", " x")]
+    return [t for t in shared.texts() if is_plain(t)] + cluster_texts() + runs
 
 
 def open_variant(base, variant):
