@@ -27,9 +27,13 @@ public:
     TokenSet take() && { return std::move(m_set); }
 
 private:
+    Status addRow(const Document& document);
     Status addPair(const Document& document);
     Status addText(const std::string& text);
-    Status addChat(const std::string& conversation);
+    Status addChat(const nlohmann::ordered_json& conversation);
+    Status addChatMl(const std::string& text);
+    // Whether the row is written by the model's chat template.
+    bool takesTemplate(const Document& document);
     void addChatTokens(const ChatTokens& tokens);
     // Appends ids [begin, end) of m_ids as one sequence; targets from `firstTrained` on.
     void addSequence(std::size_t begin, std::size_t end, std::size_t firstTrained);
@@ -37,8 +41,9 @@ private:
     const Tokenizer& m_tokenizer;
     const TokenSetOptions& m_options;
     TokenSet m_set;
-    std::vector<TokenId> m_ids;       // of one document
-    std::optional<ChatFormat> m_chat; // once a conversation came
+    std::vector<TokenId> m_ids;        // of one document
+    std::optional<ChatFormat> m_chat;  // once a conversation came
+    std::optional<bool> m_hasTemplate; // once it was looked for
 };
 
 } // namespace mr
