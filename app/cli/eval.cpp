@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -17,6 +18,7 @@ struct EvalOptions {
     std::string model;
     std::vector<std::string> data;
     std::string format = "auto";
+    std::string pairs = "auto";
     std::string split;
     bool perLine = false;
     std::int64_t blocks = 0;
@@ -56,9 +58,12 @@ Result<TokenSet> readData(const EvalOptions& options, const InferenceModel& mode
     auto format = parseDataFormat(options.format);
     if (!format.ok())
         return format.status();
+    std::map<std::string, std::string> columns;
+    if (options.pairs != "auto")
+        columns["style"] = options.pairs;
     std::vector<DataSource> sources;
     for (const std::string& path : options.data)
-        sources.push_back({path, format.value(), {}});
+        sources.push_back({path, format.value(), columns});
     auto set = buildTokenSet(sources, model.tokenizer(), setOptions(options, model.seqLen()));
     if (!set.ok())
         return set.status();
@@ -145,6 +150,8 @@ void addEval(CLI::App& app, Action& action)
     CLI::App* command = app.add_subcommand("eval", "Mean cross-entropy on data");
     command->add_option("--model", options->model, "Model folder")->required();
     command->add_option("--data", options->data, "Dataset file; may be repeated")->required();
+    command->add_option("--pairs", options->pairs,
+        "Pairs and ChatML texts: template, plain, or auto (template where the model has one)");
     command->add_option("--format", options->format, "auto, text, jsonl, json or csv");
     auto* blocks = command->add_option(
         "--blocks", options->blocks, "First N non-overlapping blocks of --seq-len, without BOS");

@@ -22,6 +22,7 @@ using Json = nlohmann::json;
 struct Options {
     std::string path;
     std::string model;
+    std::string pairs = "auto";
     bool json = false;
 };
 
@@ -65,6 +66,8 @@ Result<Json> describeDataset(const Options& options)
 {
     DataSource source;
     source.path = options.path;
+    if (options.pairs != "auto")
+        source.columns["style"] = options.pairs;
     auto dataset = inspectDataset(source, options.model, 1024, 3);
     if (!dataset.ok())
         return dataset.status();
@@ -118,6 +121,8 @@ void addInspect(CLI::App& app, Action& action)
     command->add_option("path", options->path, "Model folder, dataset, run folder or history")
         ->required();
     command->add_option("--model", options->model, "Tokenizer to count a dataset's tokens with");
+    command->add_option("--pairs", options->pairs,
+        "Pairs and ChatML texts: template, plain, or auto (template where the model has one)");
     command->add_flag("--json", options->json, "One line of JSON");
     command->callback([options, &action] { action = [options] { return inspect(*options); }; });
 }

@@ -58,6 +58,9 @@ void SpecOptions::addModelAndData(CLI::App& command, bool needsData)
     command.add_option("--format", m_format, "auto, text, jsonl, json or csv");
     command.add_option(
         "--map", m_map, "Columns: prompt=question,response=answer, text=body or messages=chat");
+    command.add_option("--pairs", m_pairs,
+        "Pairs and ChatML texts: template (as the model's chat template writes them), plain (as "
+        "they stand) or auto (template where the model has one)");
     command.add_option("--split", m_spec.split, "Text files: cut into documents at this string");
     command.add_option("--eval-data", m_evalData, "Evaluation file; may be repeated");
     command.add_option("--hold-out", m_spec.holdOut,
@@ -138,6 +141,8 @@ Status SpecOptions::readSources(RunSpec& spec) const
     MR_TRY(take(parseDataFormat(m_format), format));
     std::map<std::string, std::string> columns;
     MR_TRY(readPairs(m_map, "--map", columns));
+    if (m_pairs != "auto")
+        columns["style"] = m_pairs;
     MR_TRY(requireFiles(m_data, "--data"));
     MR_TRY(requireFiles(m_evalData, "--eval-data"));
     for (const std::string& path : m_data)

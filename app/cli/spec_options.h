@@ -34,6 +34,7 @@ private:
     std::vector<std::string> m_evalData;
     std::string m_format = "auto";
     std::string m_map;
+    std::string m_pairs = "auto";
     std::string m_schedule = "cosine";
     std::string m_precision = "auto";
     std::string m_recompute = "auto";

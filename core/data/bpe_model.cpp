@@ -3,7 +3,6 @@
 #include "core/data/unicode_text.h"
 
 #include <algorithm>
-#include <cstring>
 #include <functional>
 
 namespace mr {
@@ -14,14 +13,20 @@ constexpr std::size_t kShortSymbols = 32;
 
 } // namespace
 
-BpeModel::Scratch::Scratch()
-    : m_cache(kEntries)
-{
-}
+struct BpeModel::Merging final : public WordModel::Scratch {
+    struct Node {
+        Symbol symbol;
+        std::uint32_t before = UINT32_MAX;
+        std::uint32_t after = UINT32_MAX;
+    };
+    std::vector<PairTable::Merge> ranks; // of a short word: what symbol i and the next become
+    std::vector<Node> nodes;             // of a long one
+    std::vector<std::uint64_t> heap;     // rank << 32 | node
+};
 
-std::size_t BpeModel::Scratch::place(std::string_view word) noexcept
+std::unique_ptr<WordModel::Scratch> BpeModel::makeScratch() const
 {
-    return std::hash<std::string_view>()(word) % kEntries;
+    return std::make_unique<Merging>();
 }
 
 BpeModel::Initial BpeModel::initial(std::string_view character) const
@@ -48,9 +53,8 @@ TokenId BpeModel::ofCharacter(std::int32_t code) const noexcept
 
 // One symbol per byte or character. Unknown ones become the unknown token, neighbours together
 // where the file says so, or nothing where it has none.
-void BpeModel::begin(std::string_view word, Scratch& scratch) const
+void BpeModel::begin(std::string_view word, std::vector<Symbol>& out) const
 {
-    std::vector<Symbol>& out = scratch.m_word;
     out.clear();
     Symbol unknown;
     const auto flush = [&] {
@@ -86,11 +90,11 @@ void BpeModel::begin(std::string_view word, Scratch& scratch) const
     flush();
 }
 
-void BpeModel::merge(std::vector<Symbol>& word, Scratch& scratch) const
+void BpeModel::merge(std::vector<Symbol>& word, Merging& scratch) const
 {
     if (word.size() > kShortSymbols)
         return mergeLong(word, scratch);
-    std::vector<PairTable::Merge>& ranks = scratch.m_ranks;
+    std::vector<PairTable::Merge>& ranks = scratch.ranks;
     ranks.clear();
     for (std::size_t i = 0; i + 1 < word.size(); ++i)
         ranks.push_back(m_merges.get(word[i].id, word[i + 1].id));
@@ -110,11 +114,11 @@ void BpeModel::merge(std::vector<Symbol>& word, Scratch& scratch) const
     }
 }
 
-void BpeModel::mergeLong(std::vector<Symbol>& word, Scratch& scratch) const
+void BpeModel::mergeLong(std::vector<Symbol>& word, Merging& scratch) const
 {
     constexpr std::uint32_t kNone = UINT32_MAX;
-    auto& nodes = scratch.m_nodes;
-    auto& heap = scratch.m_heap;
+    auto& nodes = scratch.nodes;
+    auto& heap = scratch.heap;
     const auto pairOf = [&](std::uint32_t at) {
         return m_merges.get(nodes[at].symbol.id, nodes[nodes[at].after].symbol.id);
     };
@@ -139,11 +143,11 @@ void BpeModel::mergeLong(std::vector<Symbol>& word, Scratch& scratch) const
         const std::uint64_t top = heap.back();
         heap.pop_back();
         const auto at = static_cast<std::uint32_t>(top);
-        Scratch::Node& left = nodes[at];
+        Merging::Node& left = nodes[at];
         // An older entry: its pair is gone, or has become another.
         if (left.symbol.id < 0 || left.after == kNone || key(at) != top)
             continue;
-        Scratch::Node& right = nodes[left.after];
+        Merging::Node& right = nodes[left.after];
         left.symbol = {pairOf(at).id, left.symbol.bytes + right.symbol.bytes};
         right.symbol.id = -1;
         left.after = right.after;
@@ -159,29 +163,18 @@ void BpeModel::mergeLong(std::vector<Symbol>& word, Scratch& scratch) const
         word.push_back(nodes[at].symbol);
 }
 
-std::span<const BpeModel::Symbol> BpeModel::encode(std::string_view word, Scratch& scratch) const
+Status BpeModel::tokenize(std::string_view word, WordModel::Scratch& scratch) const
 {
-    const bool cached = !word.empty() && word.size() <= Scratch::kCachedBytes;
-    Scratch::Entry* entry = cached ? &scratch.m_cache[Scratch::place(word)] : nullptr;
-    if (cached && entry->bytes == word.size() &&
-        std::memcmp(entry->text.data(), word.data(), word.size()) == 0)
-        return {entry->symbols.data(), entry->count};
-    std::vector<Symbol>& out = scratch.m_word;
+    std::vector<Symbol>& out = scratch.word;
     const auto whole = m_ignoreMerges ? m_whole.find(word) : m_whole.end();
     if (whole != m_whole.end()) {
         out.assign(1, {whole->second, static_cast<std::uint32_t>(word.size())});
-    } else {
-        begin(word, scratch);
-        if (out.size() > 1)
-            merge(out, scratch);
+        return {};
     }
-    if (cached && out.size() <= Scratch::kCachedSymbols) {
-        entry->bytes = static_cast<std::uint8_t>(word.size());
-        entry->count = static_cast<std::uint8_t>(out.size());
-        std::copy(word.begin(), word.end(), entry->text.begin());
-        std::copy(out.begin(), out.end(), entry->symbols.begin());
-    }
-    return out;
+    begin(word, out);
+    if (out.size() > 1)
+        merge(out, static_cast<Merging&>(scratch));
+    return {};
 }
 
 std::size_t BpeModel::wordBytes(std::string_view text) const noexcept
@@ -192,12 +185,6 @@ std::size_t BpeModel::wordBytes(std::string_view text) const noexcept
     while (text.substr(at).starts_with(kSpaceMark))
         at += kSpaceMark.size();
     return std::min(text.find(kSpaceMark, at), text.size());
-}
-
-TokenId BpeModel::find(std::string_view piece) const
-{
-    const auto found = m_ids.find(piece);
-    return found == m_ids.end() ? -1 : found->second;
 }
 
 } // namespace mr

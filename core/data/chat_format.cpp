@@ -3,6 +3,7 @@
 #include "core/base/file.h"
 #include "core/data/tokenizer_habits.h"
 
+#include <algorithm>
 #include <ctime>
 #include <fstream>
 #include <iterator>
@@ -116,7 +117,39 @@ std::size_t endOfTurn(const std::string& text, std::size_t begin, std::size_t en
     return last == std::string::npos || last < begin ? end : last + 1;
 }
 
+// An answer, and one that counts.
+bool isTrained(const Json& variables, std::size_t message)
+{
+    if (variables["messages"][message]["role"] != "assistant")
+        return false;
+    const auto untrained = variables.find("untrained");
+    return untrained == variables.end() ||
+           std::find(untrained->begin(), untrained->end(), message) == untrained->end();
+}
+
+// Leaves the spans of answers that count. Precondition: there is one of an answer that does not.
+Status keepTrained(const Json& variables, std::vector<TextSpan>& spans)
+{
+    std::vector<bool> kept;
+    for (std::size_t i = 0; i < variables["messages"].size(); ++i)
+        if (variables["messages"][i]["role"] == "assistant")
+            kept.push_back(isTrained(variables, i));
+    if (kept.size() != spans.size())
+        return bad("the chat template marks " + std::to_string(spans.size()) + " spans for " +
+                   std::to_string(kept.size()) +
+                   " answers, so it cannot be told which of them has the weight 0");
+    std::size_t index = 0;
+    std::erase_if(spans, [&](const TextSpan&) { return !kept[index++]; });
+    return {};
+}
+
 } // namespace
+
+bool ChatFormat::isIn(const fs::path& modelFolder)
+{
+    Sources sources;
+    return readSources(modelFolder, sources).ok();
+}
 
 Result<ChatFormat> ChatFormat::open(const fs::path& modelFolder)
 {
@@ -152,37 +185,35 @@ Result<RenderedChat> ChatFormat::first(
     return (tools ? *m_withTools : m_plain).render(part, options);
 }
 
-// The assistant's turns in `whole`; empty where a prefix renders differently than it does in it.
-Result<std::vector<TextSpan>> ChatFormat::turns(
+// The assistant's turns in `whole`; none where a prefix renders differently than it does in it.
+Result<std::optional<std::vector<TextSpan>>> ChatFormat::turns(
     const Json& variables, const std::string& whole) const
 {
     std::vector<TextSpan> out;
-    const Json& messages = variables["messages"];
-    for (std::size_t i = 0; i < messages.size(); ++i) {
-        if (messages[i]["role"] != "assistant")
+    for (std::size_t i = 0; i < variables["messages"].size(); ++i) {
+        if (!isTrained(variables, i))
             continue;
         Result<RenderedChat> before = first(variables, i, true);
         Result<RenderedChat> after = first(variables, i + 1, false);
         if (!before.ok() || !after.ok()) // templates may refuse half a conversation
-            return std::vector<TextSpan>();
+            return std::optional<std::vector<TextSpan>>();
         const std::string begin = before.value().text();
         std::string end = after.value().text();
         const bool ends = !m_options.eosToken.empty() && end.ends_with(m_options.eosToken);
         if (ends && !whole.starts_with(end)) // an end of text that only the last message has
             end.resize(end.size() - m_options.eosToken.size());
         if (!whole.starts_with(begin) || !whole.starts_with(end) || end.size() <= begin.size())
-            return std::vector<TextSpan>();
+            return std::optional<std::vector<TextSpan>>();
         out.push_back({begin.size(), endOfTurn(whole, begin.size(), end.size())});
     }
-    return out;
+    return std::optional(std::move(out));
 }
 
 Result<std::vector<TrainedChat>> ChatFormat::apart(const Json& variables) const
 {
     std::vector<TrainedChat> out;
-    const Json& messages = variables["messages"];
-    for (std::size_t i = 0; i < messages.size(); ++i) {
-        if (messages[i]["role"] != "assistant")
+    for (std::size_t i = 0; i < variables["messages"].size(); ++i) {
+        if (!isTrained(variables, i))
             continue;
         Result<RenderedChat> before = first(variables, i, true);
         Result<RenderedChat> whole = first(variables, i + 1, false);
@@ -209,15 +240,17 @@ Result<std::vector<TrainedChat>> ChatFormat::render(const Json& variables) const
     std::vector<TrainedChat> out;
     if ((tools ? *m_withTools : m_plain).marksGeneration()) {
         std::vector<TextSpan> spans = whole.value().generated;
+        if (variables.contains("untrained"))
+            MR_TRY(keepTrained(variables, spans));
         out.push_back({std::move(whole).value(), std::move(spans)});
         return out;
     }
-    Result<std::vector<TextSpan>> spans = turns(variables, whole.value().text());
+    Result<std::optional<std::vector<TextSpan>>> spans = turns(variables, whole.value().text());
     if (!spans.ok())
         return spans.status();
-    if (spans.value().empty())
+    if (!spans.value().has_value())
         return apart(variables);
-    out.push_back({std::move(whole).value(), std::move(spans).value()});
+    out.push_back({std::move(whole).value(), std::move(*spans.value())});
     return out;
 }
 

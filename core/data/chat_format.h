@@ -39,6 +39,9 @@ public:
     // tokenizer_config.json ("default" and "tool_use" of a list). InvalidArgument: there is none.
     static Result<ChatFormat> open(const std::filesystem::path& modelFolder);
 
+    // Whether there is a template in a model's folder, readable or not.
+    static bool isIn(const std::filesystem::path& modelFolder);
+
     ChatFormat(ChatTemplate plain, std::optional<ChatTemplate> withTools, ChatOptions options)
         : m_plain(std::move(plain))
         , m_withTools(std::move(withTools))
@@ -46,13 +49,14 @@ public:
     {
     }
 
-    // `variables` as readConversation() makes them.
+    // `variables` as readConversation() makes them; messages that "untrained" lists are written and
+    // not trained.
     Result<std::vector<TrainedChat>> render(const nlohmann::ordered_json& variables) const;
 
 private:
     Result<RenderedChat> first(
         const nlohmann::ordered_json& variables, std::size_t messages, bool prompt) const;
-    Result<std::vector<TextSpan>> turns(
+    Result<std::optional<std::vector<TextSpan>>> turns(
         const nlohmann::ordered_json& variables, const std::string& whole) const;
     Result<std::vector<TrainedChat>> apart(const nlohmann::ordered_json& variables) const;
 

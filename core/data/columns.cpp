@@ -57,17 +57,33 @@ bool has(const std::vector<ColumnFacts>& facts, std::string_view name)
         facts.begin(), facts.end(), [&](const ColumnFacts& c) { return c.name == name; });
 }
 
+Status readStyle(const DataSource& source, RowStyle& out)
+{
+    const auto found = source.columns.find(std::string(kStyleKey));
+    if (found == source.columns.end())
+        return {};
+    if (found->second != "template" && found->second != "plain")
+        return bad(source, "--map style=" + found->second +
+                               " is not known; use style=template (rows are written as the "
+                               "model's chat template wants) or style=plain (as they stand)");
+    out = found->second == "plain" ? RowStyle::Plain : RowStyle::Template;
+    return {};
+}
+
 Result<ColumnMap> asked(const DataSource& source, const std::vector<ColumnFacts>& facts)
 {
     ColumnMap map;
+    MR_TRY(readStyle(source, map.style));
+    const auto columns = columnsAsked(source);
     const std::map<std::string_view, std::string*> roles{{"prompt", &map.prompt},
         {"response", &map.response}, {"text", &map.text}, {"input", &map.input},
         {"messages", &map.messages}, {"tools", &map.tools}, {"system", &map.system}};
-    for (const auto& [role, column] : source.columns) {
+    for (const auto& [role, column] : columns) {
         const auto found = roles.find(role);
         if (found == roles.end())
             return bad(source,
-                "--map knows prompt, response, input, text, messages, tools and system, not \"" +
+                "--map knows prompt, response, input, text, messages, tools, system and style, "
+                "not \"" +
                     role + "\"");
         if (!has(facts, column))
             return bad(source, "--map names the column \"" + column +
@@ -77,7 +93,7 @@ Result<ColumnMap> asked(const DataSource& source, const std::vector<ColumnFacts>
     if (map.isChat() && !(map.prompt + map.response + map.input + map.text).empty())
         return bad(source, "--map messages=... stands alone, but for tools and system: a row is a "
                            "conversation or a pair");
-    if (!map.text.empty() && source.columns.size() > 1)
+    if (!map.text.empty() && columns.size() > 1)
         return bad(source, "--map text=... stands alone: a row is either plain text or a prompt "
                            "with its response");
     return map;
@@ -122,6 +138,19 @@ void byShape(const std::vector<ColumnFacts>& facts, ColumnMap& map)
 
 } // namespace
 
+std::map<std::string, std::string> columnsAsked(const DataSource& source)
+{
+    auto columns = source.columns;
+    columns.erase(std::string(kStyleKey));
+    return columns;
+}
+
+void settleStyle(DataSource& source, RowStyle style)
+{
+    source.columns.try_emplace(
+        std::string(kStyleKey), style == RowStyle::Template ? "template" : "plain");
+}
+
 std::map<std::string, std::string> ColumnMap::asMap() const
 {
     std::map<std::string, std::string> out;
@@ -159,8 +188,8 @@ Result<ColumnMap> chooseColumns(const DataSource& source, const std::vector<Colu
     ColumnMap& map = result.value();
     if (!map.text.empty())
         return result;
+    const bool nothingAsked = columnsAsked(source).empty();
     if (map.prompt.empty() || map.response.empty()) {
-        const bool nothingAsked = source.columns.empty();
         if (nothingAsked || map.isChat())
             MR_TRY(findChat(source, facts, map));
         if (map.isChat())
@@ -170,7 +199,8 @@ Result<ColumnMap> chooseColumns(const DataSource& source, const std::vector<Colu
         if (map.response.empty())
             map.response = known(facts, kResponseNames);
         if (nothingAsked && (map.prompt.empty() || map.response.empty())) {
-            map = {};
+            map.prompt.clear();
+            map.response.clear();
             map.text = known(facts, kTextNames);
             if (map.text.empty())
                 byShape(facts, map);
@@ -184,7 +214,7 @@ Result<ColumnMap> chooseColumns(const DataSource& source, const std::vector<Colu
     if (map.isPairs() && map.prompt == map.response)
         return bad(source, "prompt and response are the same column, \"" + map.prompt + "\"");
     const std::string input = known(facts, kInputNames);
-    if (map.isPairs() && source.columns.empty() && input != map.prompt && input != map.response)
+    if (map.isPairs() && nothingAsked && input != map.prompt && input != map.response)
         map.input = input;
     return result;
 }

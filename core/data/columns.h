@@ -7,8 +7,10 @@
 
 #include "core/data/record_reader.h"
 
+#include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace mr {
@@ -20,6 +22,17 @@ struct ColumnFacts {
     bool nested = false; // some row holds a list or an object
 };
 
+// What is trained of a row whose model has a chat template.
+enum class RowStyle : std::uint8_t {
+    Auto,     // Template where the model has one
+    Template, // pairs and ChatML texts are conversations, written as the model's template wants
+    Plain,    // pairs are prompt and response as they stand, texts are texts
+};
+
+// The key of DataSource::columns that holds the style: "style" -> "template" or "plain". It goes
+// the way of the columns, so run records and command lines carry it.
+inline constexpr std::string_view kStyleKey = "style";
+
 // Prompt and response (and perhaps input, which is put between them), or text, or a conversation.
 struct ColumnMap {
     std::string prompt;
@@ -29,11 +42,17 @@ struct ColumnMap {
     std::string messages;
     std::string tools;  // of a conversation, where there is such a column
     std::string system; // the same
+    RowStyle style = RowStyle::Auto;
 
     bool isPairs() const noexcept { return !response.empty(); }
     bool isChat() const noexcept { return !messages.empty(); }
-    std::map<std::string, std::string> asMap() const;
+    std::map<std::string, std::string> asMap() const; // of the columns; without the style
 };
+
+// The columns of a source without its style.
+std::map<std::string, std::string> columnsAsked(const DataSource& source);
+// "template" or "plain" of a source that says nothing: `style` is what it gets.
+void settleStyle(DataSource& source, RowStyle style);
 
 // Adds what `record` shows to `facts`, in order of first appearance.
 void noteColumns(const Record& record, std::vector<ColumnFacts>& facts);

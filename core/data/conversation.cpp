@@ -79,6 +79,24 @@ Status readCall(const std::string& text, std::size_t index, Json& out)
     return {};
 }
 
+// What a message counts for in the loss: 0 or 1; 1 where nothing is said.
+Status readWeight(const Json& message, std::size_t index, bool& trained)
+{
+    trained = true;
+    const Json* const weight = field(message, "weight", "loss_weight");
+    if (weight == nullptr || weight->is_null())
+        return {};
+    const bool flag = weight->is_boolean();
+    const double value = flag                  ? (weight->get<bool>() ? 1.0 : 0.0)
+                         : weight->is_number() ? weight->get<double>()
+                                               : -1.0;
+    if (value != 0.0 && value != 1.0)
+        return badMessage(index,
+            "has the weight " + weight->dump() + "; 0 (not trained) and 1 (trained) are supported");
+    trained = value == 1.0;
+    return {};
+}
+
 Status readMessage(const Json& message, std::size_t index, Json& out)
 {
     const Json* const role = message.is_object() ? field(message, "role", "from") : nullptr;
@@ -103,7 +121,8 @@ Status readMessage(const Json& message, std::size_t index, Json& out)
     if (known == "call")
         return readCall(text, index, out);
     for (const auto& [name, value] : message.items())
-        if (!out.contains(name) && name != "from" && name != "value" && name != "tool_calls")
+        if (!out.contains(name) && name != "from" && name != "value" && name != "tool_calls" &&
+            name != "weight" && name != "loss_weight")
             out[name] = value;
     if (calls)
         for (const Json& call : message["tool_calls"])
@@ -137,15 +156,22 @@ Result<Json> readConversation(const ConversationCells& cells)
     if (!given.is_array() || given.empty())
         return bad("the conversation is not a list of messages, or an empty one");
     Json out = {{"messages", Json::array()}};
-    Json& messages = out["messages"];
+    Json& messages = out["messages"]; // until something else is put into `out`
+    Json untrained = Json::array();
     if (!cells.system.empty())
         messages.push_back({{"role", "system"}, {"content", cells.system}});
     for (std::size_t i = 0; i < given.size(); ++i) {
         Json message;
         MR_TRY(readMessage(given[i], i, message));
+        bool trained = true;
+        MR_TRY(readWeight(given[i], i, trained));
+        if (!trained && message["role"] == "assistant")
+            untrained.push_back(messages.size());
         messages.push_back(std::move(message));
     }
     MR_TRY(checkOrder(messages));
+    if (!untrained.empty())
+        out["untrained"] = std::move(untrained);
     if (cells.tools.empty())
         return out;
     Json tools = Json::parse(cells.tools, nullptr, false);
@@ -154,6 +180,14 @@ Result<Json> readConversation(const ConversationCells& cells)
     if (!tools.empty())
         out["tools"] = std::move(tools);
     return out;
+}
+
+Json pairConversation(const std::string& prompt, const std::string& response)
+{
+    Json messages = Json::array();
+    messages.push_back({{"role", "user"}, {"content", prompt}});
+    messages.push_back({{"role", "assistant"}, {"content", response}});
+    return {{"messages", std::move(messages)}};
 }
 
 } // namespace mr

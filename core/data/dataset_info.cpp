@@ -77,6 +77,9 @@ Status look(const DataSource& source, const std::string& modelDir, const TokenSe
     info.mapping = shape.map.asMap();
     if (modelDir.empty())
         return countRows(source, shape, info);
+    if (ChatFormat::isIn(modelDir) && !shape.map.isChat())
+        info.mapping[std::string(kStyleKey)] =
+            shape.map.style == RowStyle::Plain ? "plain" : "template";
     Result<std::unique_ptr<Tokenizer>> tokenizer = Tokenizer::open(modelDir);
     if (!tokenizer.ok()) {
         info.problems.push_back(tokenizer.status().message());

@@ -14,7 +14,7 @@ RecordOptions recordOptions(const DataSource& source, DataFormat format)
 {
     RecordOptions options;
     options.format = format;
-    for (const auto& [role, column] : source.columns)
+    for (const auto& [role, column] : columnsAsked(source))
         options.wanted.push_back(column);
     return options;
 }
@@ -47,11 +47,13 @@ std::string cellOr(const Record& record, const std::string& name)
 Status toChat(
     const DataSource& source, const ColumnMap& map, const Record& record, std::string& out)
 {
-    const Result<nlohmann::ordered_json> read = readConversation(
+    Result<nlohmann::ordered_json> read = readConversation(
         {cellOr(record, map.messages), cellOr(record, map.tools), cellOr(record, map.system)});
     if (!read.ok())
         return dataError(source.path, record.line, read.status().message());
-    out = Result<nlohmann::ordered_json>(read).value().dump();
+    if (map.style == RowStyle::Plain)
+        read.value().erase("untrained"); // runs recorded before weights counted
+    out = read.value().dump();
     return {};
 }
 
@@ -61,6 +63,7 @@ Status toDocument(
     out.row = record.row;
     out.line = record.line;
     out.isPair = map.isPairs();
+    out.style = map.style;
     if (map.isChat())
         return toChat(source, map, record, out.chat);
     if (!out.isPair)
@@ -87,11 +90,14 @@ Status findShape(const DataSource& source, DatasetShape& shape)
         return format.status();
     shape.format = format.value();
     if (shape.format == DataFormat::Text) {
-        if (!source.columns.empty())
+        if (!columnsAsked(source).empty())
             return Status::error(ErrorKind::InvalidArgument,
                 source.path + ": --map is for files with columns; this one is plain text");
         shape.columns = {{"text"}};
-        shape.map.text = "text";
+        Result<ColumnMap> map = chooseColumns(source, shape.columns);
+        if (!map.ok())
+            return map.status();
+        shape.map = map.value();
         return {};
     }
     bool enough = false;
@@ -123,9 +129,7 @@ Status readDocuments(const DataSource& source, const DatasetShape& shape, const 
         MR_TRY(toDocument(source, shape.map, record, document));
         const Status taken = sink(document);
         const bool ofTheRow = !taken.ok() && taken.kind() == ErrorKind::InvalidArgument;
-        return ofTheRow && !document.chat.empty()
-                   ? dataError(source.path, record.line, taken.message())
-                   : taken;
+        return ofTheRow ? dataError(source.path, record.line, taken.message()) : taken;
     });
 }
 

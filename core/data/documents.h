@@ -23,6 +23,7 @@ struct Document {
     std::string response; // of a pair
     std::string chat;     // a conversation: JSON of what readConversation() makes; else empty
     std::string text;     // otherwise
+    RowStyle style = RowStyle::Auto;
 };
 
 // What the beginning of a file says about all of it.

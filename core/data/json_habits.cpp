@@ -14,7 +14,7 @@ struct Frame {
     TokenId after = -1;
 };
 
-Status addToken(AddedToken token, const BpeModel& model, JsonHabits& habits)
+Status addToken(AddedToken token, const WordModel& model, JsonHabits& habits)
 {
     if (token.id < 0 || token.id > kMaxTokenId)
         return Status::error(ErrorKind::InvalidArgument,
@@ -30,7 +30,7 @@ Status addToken(AddedToken token, const BpeModel& model, JsonHabits& habits)
     return {};
 }
 
-Status readAddedTokens(const JsonNode& root, const BpeModel& model, JsonHabits& habits)
+Status readAddedTokens(const JsonNode& root, const WordModel& model, JsonHabits& habits)
 {
     if (!root.has("added_tokens"))
         return {};
@@ -58,7 +58,7 @@ Status readAddedTokens(const JsonNode& root, const BpeModel& model, JsonHabits& 
     return {};
 }
 
-TokenId idOf(const std::string& text, const BpeModel& model, const JsonHabits& habits)
+TokenId idOf(const std::string& text, const WordModel& model, const JsonHabits& habits)
 {
     for (const auto& [id, token] : habits.added)
         if (token.text == text)
@@ -86,6 +86,24 @@ Status readFrameToken(const JsonNode& processor, const JsonNode& item, TokenId& 
     return {};
 }
 
+// {"cls": ["<s>", 0], "sep": ["</s>", 2]}: older words for the token before and the one after.
+Status readPairFrame(const JsonNode& node, Frame& out)
+{
+    out.known = true;
+    for (const auto& [name, id] : {std::pair{"cls", &out.before}, std::pair{"sep", &out.after}}) {
+        if (!node.has(name))
+            return node.fail(std::string(name) + " is missing");
+        const auto& value = node.at(name).value();
+        const bool sound = value.is_array() && value.size() == 2 && value[1].is_number_integer() &&
+                           value[1].get<std::int64_t>() >= 0 &&
+                           value[1].get<std::int64_t>() <= kMaxTokenId;
+        if (!sound)
+            return node.at(name).fail("must be a text and its id");
+        *id = value[1].get<TokenId>();
+    }
+    return {};
+}
+
 Status readFrame(const JsonNode& node, int depth, Frame& out)
 {
     std::string type;
@@ -101,6 +119,8 @@ Status readFrame(const JsonNode& node, int depth, Frame& out)
             MR_TRY(readFrame(part, depth + 1, out));
         return {};
     }
+    if (type == "RobertaProcessing" || type == "BertProcessing")
+        return readPairFrame(node, out);
     if (type != "TemplateProcessing")
         return node.fail("type \"" + type + "\" is not supported");
     MR_TRY(node.elements("single", parts));
@@ -158,7 +178,7 @@ TokenId idOfConfig(const fs::path& folder, const char* name)
 }
 
 Status findNamed(const fs::path& folder, const char* name, const std::string& text,
-    const BpeModel& model, const JsonHabits& habits, TokenId& out)
+    const WordModel& model, const JsonHabits& habits, TokenId& out)
 {
     if (text.empty()) {
         out = idOfConfig(folder, (std::string(name) + "_id").c_str());
@@ -175,7 +195,7 @@ Status findNamed(const fs::path& folder, const char* name, const std::string& te
 } // namespace
 
 Result<JsonHabits> readJsonHabits(
-    const JsonNode& root, const BpeModel& model, const fs::path& folder)
+    const JsonNode& root, const WordModel& model, const fs::path& folder)
 {
     JsonHabits habits;
     MR_TRY(readAddedTokens(root, model, habits));

@@ -5,8 +5,8 @@
 
 #pragma once
 
-#include "core/data/bpe_model.h"
 #include "core/data/tokenizer_habits.h"
+#include "core/data/word_model.h"
 
 namespace mr {
 
@@ -20,6 +20,6 @@ struct JsonHabits {
 
 // `folder`: of tokenizer_config.json, special_tokens_map.json and config.json; all may be absent.
 Result<JsonHabits> readJsonHabits(
-    const JsonNode& root, const BpeModel& model, const std::filesystem::path& folder);
+    const JsonNode& root, const WordModel& model, const std::filesystem::path& folder);
 
 } // namespace mr

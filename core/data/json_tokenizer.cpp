@@ -1,12 +1,12 @@
 #include "core/data/json_tokenizer.h"
 
 #include "core/base/file.h"
-#include "core/data/bpe_model.h"
 #include "core/data/json_habits.h"
 #include "core/data/pre_tokenizer.h"
 #include "core/data/text_normalizer.h"
 #include "core/data/token_decoder.h"
 #include "core/data/unicode_text.h"
+#include "core/data/word_model.h"
 
 #include <mutex>
 
@@ -17,15 +17,17 @@ namespace fs = std::filesystem;
 
 // What one thread needs while it encodes.
 struct EncodeScratch {
-    EncodeScratch(const TextNormalizer& normalizer, const PreTokenizer& preTokenizer)
+    EncodeScratch(
+        const TextNormalizer& normalizer, const PreTokenizer& preTokenizer, const WordModel& model)
         : normalized(normalizer)
         , pieces(preTokenizer)
+        , words(model.makeScratch())
     {
     }
 
     TextNormalizer::Buffer normalized;
     PreTokenizer::Buffer pieces;
-    BpeModel::Scratch words;
+    std::unique_ptr<WordModel::Scratch> words;
 };
 
 class JsonTokenizer final : public Tokenizer
@@ -33,7 +35,7 @@ class JsonTokenizer final : public Tokenizer
 public:
     Status load(const fs::path& file, const nlohmann::json& content);
 
-    std::string_view kind() const noexcept override { return "bpe"; }
+    std::string_view kind() const noexcept override { return m_model->kind(); }
     std::int64_t vocabulary() const noexcept override
     {
         return static_cast<std::int64_t>(m_pieces.size());
@@ -77,12 +79,13 @@ private:
     Status encodeText(std::string_view text, const ControlRanges& controls,
         std::vector<TokenId>& ids, std::vector<std::size_t>* ends) const;
     Status loadStages(const JsonNode& root);
+    Status loadModel(const JsonNode& root, const fs::path& folder);
     Status loadAdded();
     std::unique_ptr<EncodeScratch> takeScratch() const;
 
     TextNormalizer m_normalizer;
     PreTokenizer m_preTokenizer;
-    BpeModel m_model;
+    std::unique_ptr<const WordModel> m_model;
     TokenDecoder m_decoder;
     JsonHabits m_habits;
     AddedTokens m_rawTokens;           // looked for in the text as it is
@@ -168,15 +171,17 @@ Status JsonTokenizer::Encoding::validSection(TextPiece piece)
 
 Status JsonTokenizer::Encoding::word(const TextPiece& piece)
 {
+    const WordModel& model = *m_owner.m_model;
+    std::span<const WordModel::Symbol> symbols;
     for (std::size_t at = 0; at < piece.text.size();) {
-        const std::size_t bytes = m_owner.m_model.wordBytes(piece.text.substr(at));
-        if (bytes > BpeModel::kMaxWordBytes)
+        const std::size_t bytes = model.wordBytes(piece.text.substr(at));
+        if (bytes > model.maxWordBytes())
             return Status::error(ErrorKind::InvalidArgument,
                 "a word of " + std::to_string(bytes) +
                     " bytes cannot be encoded; split the text into documents (--split)");
-        const auto symbols = m_owner.m_model.encode(piece.text.substr(at, bytes), m_scratch.words);
+        MR_TRY(model.encode(piece.text.substr(at, bytes), *m_scratch.words, symbols));
         std::size_t end = at;
-        for (const BpeModel::Symbol& symbol : symbols) {
+        for (const WordModel::Symbol& symbol : symbols) {
             m_ids.push_back(symbol.id);
             end += symbol.bytes;
             if (m_ends != nullptr)
@@ -197,7 +202,7 @@ std::unique_ptr<EncodeScratch> JsonTokenizer::takeScratch() const
             return taken;
         }
     }
-    return std::make_unique<EncodeScratch>(m_normalizer, m_preTokenizer);
+    return std::make_unique<EncodeScratch>(m_normalizer, m_preTokenizer, *m_model);
 }
 
 Status JsonTokenizer::encodeText(std::string_view text, const ControlRanges& controls,
@@ -266,20 +271,37 @@ Status JsonTokenizer::loadStages(const JsonNode& root)
             return read.status();
         m_decoder = std::move(read).value();
     }
+    return {};
+}
+
+// Pieces that are control tokens never come out of a text, whatever it spells.
+Status JsonTokenizer::loadModel(const JsonNode& root, const fs::path& folder)
+{
     if (!root.has("model"))
         return root.fail("model is missing: this is no tokenizer.json");
-    return m_model.load(root.at("model"), m_preTokenizer.byteLevel());
+    auto model = WordModel::read(root.at("model"), m_preTokenizer.byteLevel());
+    if (!model.ok())
+        return model.status();
+    Result<JsonHabits> habits = readJsonHabits(root, *model.value(), folder);
+    if (!habits.ok())
+        return habits.status();
+    m_habits = std::move(habits).value();
+    for (const auto& [id, token] : m_habits.added)
+        if (token.special)
+            model.value()->hide(token.text);
+    m_model = std::move(model).value();
+    return {};
 }
 
 Status JsonTokenizer::loadAdded()
 {
     TokenId last = 0;
-    for (const auto& [text, id] : m_model.vocabulary())
+    for (const auto& [text, id] : m_model->vocabulary())
         last = std::max(last, id);
     for (const auto& [id, token] : m_habits.added)
         last = std::max(last, id);
     m_pieces.resize(static_cast<std::size_t>(last) + 1);
-    for (const auto& [text, id] : m_model.vocabulary())
+    for (const auto& [text, id] : m_model->vocabulary())
         m_pieces[static_cast<std::size_t>(id)] = text;
     TextNormalizer::Buffer buffer(m_normalizer);
     for (const auto& [id, token] : m_habits.added) {
@@ -302,10 +324,7 @@ Status JsonTokenizer::load(const fs::path& file, const nlohmann::json& content)
 {
     const JsonNode root(content, "");
     MR_TRY(loadStages(root));
-    Result<JsonHabits> habits = readJsonHabits(root, m_model, file.parent_path());
-    if (!habits.ok())
-        return habits.status();
-    m_habits = std::move(habits).value();
+    MR_TRY(loadModel(root, file.parent_path()));
     if (std::max(m_habits.bos, m_habits.eos) >= kMaxTokenId)
         return root.fail("the id of BOS or EOS is out of range");
     return loadAdded();

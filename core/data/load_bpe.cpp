@@ -4,13 +4,10 @@
 #include "core/data/tokenizer_habits.h"
 #include "core/data/unicode_text.h"
 
+#include <algorithm>
+
 namespace mr {
 namespace {
-
-std::string inQuotes(std::string_view text)
-{
-    return "\"" + std::string(text) + "\"";
-}
 
 // A "▁" somewhere behind another character.
 bool hasMarkInside(std::string_view text)
@@ -35,10 +32,6 @@ std::array<std::int32_t, 256> byteLetters()
 
 Status BpeModel::checkSettings(const JsonNode& node) const
 {
-    std::string type = "BPE"; // older files do not say
-    MR_TRY(node.read("type", type));
-    if (type != "BPE")
-        return node.fail("type " + inQuotes(type) + " is not supported; supported: BPE");
     for (const char* name : {"continuing_subword_prefix", "end_of_word_suffix"}) {
         std::string text;
         MR_TRY(node.read(name, text));
@@ -55,53 +48,69 @@ Status BpeModel::loadVocabulary(const JsonNode& node)
     if (!node.has("vocab") || !node.at("vocab").value().is_object())
         return node.fail("vocab must be an object of ids by text");
     const JsonNode vocab = node.at("vocab");
-    std::unordered_map<TokenId, std::string_view> seen;
+    std::vector<std::string_view> seen; // by id; no piece has the null text
+    m_ids.reserve(vocab.value().size());
     for (const auto& [text, value] : vocab.value().items()) {
         const std::int64_t id = value.is_number_integer() ? value.get<std::int64_t>() : -1;
         if (id < 0 || id > kMaxTokenId)
             return vocab.fail(inQuotes(text) + " has the id " + value.dump());
-        const auto [other, isNew] = seen.emplace(static_cast<TokenId>(id), text);
-        if (!isNew)
-            return vocab.fail(inQuotes(text) + " and " + inQuotes(other->second) +
+        const auto index = static_cast<std::size_t>(id);
+        seen.resize(std::max(seen.size(), index + 1));
+        if (seen[index].data() != nullptr)
+            return vocab.fail(inQuotes(text) + " and " + inQuotes(seen[index]) +
                               " both have the id " + std::to_string(id));
+        seen[index] = text;
         m_ids.emplace(text, static_cast<TokenId>(id));
     }
     return m_ids.empty() ? vocab.fail("is empty") : Status();
 }
 
-Status BpeModel::addMerge(
-    const JsonNode& node, std::string_view left, std::string_view right, std::uint32_t rank)
+Status BpeModel::addMerge(const JsonNode& list, std::size_t rank, TextPair texts)
 {
-    const std::string joined = std::string(left) + std::string(right);
-    for (const std::string_view text : {left, right, std::string_view(joined)})
-        if (find(text) < 0)
-            return node.fail("merges " + inQuotes(left) + " and " + inQuotes(right) + ", but " +
-                             inQuotes(text) + " is not in the vocabulary");
-    m_merges.put(find(left), find(right), {rank, find(joined)});
-    m_wordsAreApart &= !hasMarkInside(joined);
+    const std::string joined = std::string(texts.left) + std::string(texts.right);
+    const std::array<std::string_view, 3> pieces{texts.left, texts.right, joined};
+    std::array<TokenId, 3> ids{};
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+        ids.at(i) = find(pieces.at(i));
+        if (ids.at(i) < 0)
+            return list.at(rank).fail("merges " + inQuotes(texts.left) + " and " +
+                                      inQuotes(texts.right) + ", but " + inQuotes(pieces.at(i)) +
+                                      " is not in the vocabulary");
+    }
+    m_merges.put(ids[0], ids[1], {static_cast<std::uint32_t>(rank), ids[2]});
+    m_wordsAreApart = m_wordsAreApart && !hasMarkInside(joined);
     return {};
+}
+
+// ["a", "b"], or in older files "a b".
+bool BpeModel::readMerge(const nlohmann::json& value, TextPair& out)
+{
+    if (value.is_array() && value.size() == 2 && value[0].is_string() && value[1].is_string()) {
+        out = {value[0].get_ref<const std::string&>(), value[1].get_ref<const std::string&>()};
+        return true;
+    }
+    if (!value.is_string())
+        return false;
+    const std::string_view text = value.get_ref<const std::string&>();
+    const std::size_t space = text.find(' ');
+    if (space == std::string_view::npos || text.find(' ', space + 1) != std::string_view::npos)
+        return false;
+    out = {text.substr(0, space), text.substr(space + 1)};
+    return true;
 }
 
 Status BpeModel::loadMerges(const JsonNode& node)
 {
-    std::vector<JsonNode> merges;
-    MR_TRY(node.elements("merges", merges));
-    m_merges.reserve(merges.size());
+    if (!node.has("merges") || !node.at("merges").value().is_array())
+        return node.fail("merges must be a list");
+    const JsonNode merges = node.at("merges");
+    m_merges.reserve(merges.value().size());
     m_wordsAreApart = !m_byteLevel && !m_ignoreMerges && find(kSpaceMark) >= 0;
-    for (std::size_t i = 0; i < merges.size(); ++i) {
-        const auto& value = merges[i].value();
-        const auto rank = static_cast<std::uint32_t>(i);
-        if (value.is_array() && value.size() == 2 && value[0].is_string() && value[1].is_string()) {
-            MR_TRY(addMerge(merges[i], value[0].get_ref<const std::string&>(),
-                value[1].get_ref<const std::string&>(), rank));
-            continue;
-        }
-        const std::string_view text =
-            value.is_string() ? std::string_view(value.get_ref<const std::string&>()) : "";
-        const std::size_t space = text.find(' ');
-        if (space == std::string_view::npos || text.find(' ', space + 1) != std::string_view::npos)
-            return merges[i].fail("must be two texts with a space between them, or a pair");
-        MR_TRY(addMerge(merges[i], text.substr(0, space), text.substr(space + 1), rank));
+    TextPair texts;
+    for (std::size_t rank = 0; rank < merges.value().size(); ++rank) {
+        if (!readMerge(merges.value()[rank], texts))
+            return merges.at(rank).fail("must be two texts with a space between them, or a pair");
+        MR_TRY(addMerge(merges, rank, texts));
     }
     return {};
 }
@@ -119,9 +128,7 @@ Status BpeModel::loadUnknown(const JsonNode& node)
 
 void BpeModel::loadBytes()
 {
-    constexpr std::string_view kDigits = "0123456789ABCDEF";
-    for (std::size_t byte = 0; byte < 256; ++byte)
-        m_byteIds[byte] = find(std::string("<0x") + kDigits[byte / 16] + kDigits[byte % 16] + ">");
+    m_byteIds = byteTokens();
     const auto letters = byteLetters();
     std::unordered_map<std::int32_t, char> byteOf;
     for (std::size_t byte = 0; byte < 256; ++byte) {

@@ -1,7 +1,7 @@
 // PreTokenizer from its JSON.
 
-#include "core/data/bpe_model.h"
 #include "core/data/pre_tokenizer.h"
+#include "core/data/word_model.h"
 
 #include <array>
 #include <utility>

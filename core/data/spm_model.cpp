@@ -1,5 +1,7 @@
 #include "core/data/spm_model.h"
 
+#include "core/data/precompiled_charsmap.h"
+
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -149,35 +151,6 @@ Status readTrainer(std::string_view message, SpmModel& model)
             model.byteFallback = field.value != 0;
     }
     return walker.broken() ? bad("its trainer settings are damaged") : Status();
-}
-
-// The charsmap is [bytes of the trie: u32][trie: u32 units of a Darts-clone double array]
-// [replacement texts]. A step from unit i goes to (i ^ offset(i)) ^ label, a leaf holds an offset
-// into the texts; both are followed by the library without a check, so check all of them here.
-// Source: darts.h of Darts-clone (DoubleArrayUnit).
-Status checkCharsmap(std::string_view blob)
-{
-    if (blob.empty())
-        return {};
-    std::uint32_t trieBytes = 0;
-    if (blob.size() > sizeof trieBytes)
-        std::memcpy(&trieBytes, blob.data(), sizeof trieBytes);
-    if (trieBytes == 0 || trieBytes % 4 != 0 || trieBytes >= blob.size() - sizeof trieBytes)
-        return bad("its normalisation table is damaged");
-    const char* trie = blob.data() + sizeof trieBytes;
-    const std::uint64_t units = trieBytes / 4;
-    const std::uint64_t textBytes = blob.size() - sizeof trieBytes - trieBytes;
-    for (std::uint64_t i = 0; i < units; ++i) {
-        std::uint32_t unit = 0;
-        std::memcpy(&unit, trie + 4 * i, sizeof unit);
-        const bool leaf = (unit >> 31) != 0;
-        const std::uint64_t offset = (unit >> 10) << ((unit & (1U << 9)) >> 6);
-        const bool inside =
-            leaf ? (unit & 0x7FFFFFFFU) < textBytes : ((i ^ offset) | 0xFFU) < units;
-        if (!inside)
-            return bad("its normalisation table points outside itself");
-    }
-    return {};
 }
 
 Status readNormalizer(std::string_view message, bool denormalizer, SpmModel& model)

@@ -11,6 +11,7 @@
 
 #include "core/data/added_tokens.h"
 #include "core/data/json_node.h"
+#include "core/data/precompiled_charsmap.h"
 #include "core/data/text_regex.h"
 
 #include <bitset>
@@ -79,10 +80,19 @@ private:
     };
     struct StripAccents {
     };
-    using Step =
-        std::variant<std::unique_ptr<Form>, Lowercase, Replace, Prepend, Strip, StripAccents>;
+    struct Precompiled {
+        explicit Precompiled(PrecompiledCharsmap charsmap);
+
+        PrecompiledCharsmap map;
+        std::bitset<0x80> changed;
+    };
+    struct Nmt {
+    };
+    using Step = std::variant<std::unique_ptr<Form>, Lowercase, Replace, Prepend, Strip,
+        StripAccents, Precompiled, Nmt>;
 
     Status readInto(const JsonNode& node, int depth);
+    Status readPrecompiled(const JsonNode& node);
     static std::unique_ptr<Form> makeForm(int options);
     static bool independent(const Form& form, std::int32_t code, std::vector<std::int32_t>& codes);
     static void putStretch(std::string_view text, std::size_t begin, std::size_t end,
@@ -97,6 +107,9 @@ private:
     Status run(const Strip& step, std::string_view text, TextChanger& out, Buffer& buffer) const;
     Status run(
         const StripAccents& step, std::string_view text, TextChanger& out, Buffer& buffer) const;
+    Status run(
+        const Precompiled& step, std::string_view text, TextChanger& out, Buffer& buffer) const;
+    Status run(const Nmt& step, std::string_view text, TextChanger& out, Buffer& buffer) const;
 
     std::vector<Step> m_steps;
 };

@@ -1,4 +1,5 @@
 #include "core/base/thread.h"
+#include "core/data/conversation.h"
 #include "core/data/pair_format.h"
 #include "core/data/parallel_token_set.h"
 #include "core/data/token_set_builder.h"
@@ -73,7 +74,7 @@ Status TokenSetBuilder::addText(const std::string& text)
 
 // As many sequences as the template needs to write every turn as at its time; a row counts as cut
 // or empty once.
-Status TokenSetBuilder::addChat(const std::string& conversation)
+Status TokenSetBuilder::addChat(const nlohmann::ordered_json& conversation)
 {
     if (!m_chat.has_value()) {
         Result<ChatFormat> format = ChatFormat::open(m_options.modelFolder);
@@ -81,8 +82,7 @@ Status TokenSetBuilder::addChat(const std::string& conversation)
             return format.status();
         m_chat.emplace(std::move(format).value());
     }
-    Result<std::vector<TrainedChat>> chats =
-        m_chat->render(nlohmann::ordered_json::parse(conversation));
+    Result<std::vector<TrainedChat>> chats = m_chat->render(conversation);
     if (!chats.ok())
         return chats.status();
     const std::int64_t before = m_set.count();
@@ -115,14 +115,43 @@ Status TokenSetBuilder::addChatTokens(const ChatTokens& tokens)
     return m_set.sequences.add(std::span(tokens.ids).first(end), m_trained);
 }
 
+// A text of several conversations counts as that many rows.
+Status TokenSetBuilder::addChatMl(const std::string& text)
+{
+    Result<std::vector<nlohmann::ordered_json>> read = readChatMl(text);
+    if (!read.ok())
+        return read.status();
+    m_set.rows += read.value().size() - 1;
+    for (const nlohmann::ordered_json& conversation : read.value())
+        MR_TRY(addChat(conversation));
+    return {};
+}
+
+bool TokenSetBuilder::takesTemplate(const Document& document)
+{
+    if (document.style != RowStyle::Auto || !m_options.specials)
+        return document.style == RowStyle::Template;
+    if (!m_hasTemplate.has_value())
+        m_hasTemplate = ChatFormat::isIn(m_options.modelFolder);
+    return *m_hasTemplate;
+}
+
+Status TokenSetBuilder::addRow(const Document& document)
+{
+    if (!document.chat.empty())
+        return addChat(nlohmann::ordered_json::parse(document.chat));
+    const bool plain = document.isPair ? document.response.empty() : !isChatMl(document.text);
+    if (plain || !takesTemplate(document))
+        return document.isPair ? addPair(document) : addText(document.text);
+    return document.isPair ? addChat(pairConversation(document.prompt, document.response))
+                           : addChatMl(document.text);
+}
+
 Status TokenSetBuilder::add(const Document& document)
 {
     ++m_set.rows;
     m_ids.clear();
-    if (!document.chat.empty())
-        MR_TRY(addChat(document.chat));
-    else
-        MR_TRY(document.isPair ? addPair(document) : addText(document.text));
+    MR_TRY(addRow(document));
     if (m_set.count() >= std::numeric_limits<std::uint32_t>::max())
         return Status::error(ErrorKind::InvalidArgument,
             "the dataset makes more than 4,294,967,294 sequences; use a part of it");

@@ -30,9 +30,13 @@ public:
     TokenSet takeSet() { return std::exchange(m_set, TokenSet()); }
 
 private:
+    Status addRow(const Document& document);
     Status addPair(const Document& document);
     Status addText(const std::string& text);
-    Status addChat(const std::string& conversation);
+    Status addChat(const nlohmann::ordered_json& conversation);
+    Status addChatMl(const std::string& text);
+    // Whether the row is written by the model's chat template.
+    bool takesTemplate(const Document& document);
     Status addChatTokens(const ChatTokens& tokens);
     // Appends ids [begin, end) of m_ids as one sequence; targets from `firstTrained` on.
     Status addSequence(std::size_t begin, std::size_t end, std::size_t firstTrained);
@@ -43,6 +47,7 @@ private:
     std::vector<TokenId> m_ids;          // of one document
     std::vector<std::uint8_t> m_trained; // of one sequence
     std::optional<ChatFormat> m_chat;    // once a conversation came
+    std::optional<bool> m_hasTemplate;   // once it was looked for
 };
 
 } // namespace mr

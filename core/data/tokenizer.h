@@ -1,5 +1,5 @@
 // Tokenizer: text to ids and back. Two implementations: SentencePiece's files through its library,
-// and BPE of our own for tokenizer.json and GPT-2's vocab.json with merges.txt.
+// and BPE and Unigram of our own for tokenizer.json and GPT-2's vocab.json with merges.txt.
 //
 // Text never turns into control tokens: "</s>" in a document is four or so ordinary pieces.
 //
@@ -40,7 +40,7 @@ public:
 
     virtual ~Tokenizer() = default;
 
-    virtual std::string_view kind() const noexcept = 0; // "sentencepiece", "bpe"
+    virtual std::string_view kind() const noexcept = 0; // "sentencepiece", "bpe", "unigram"
     virtual std::int64_t vocabulary() const noexcept = 0;
     virtual TokenId bos() const noexcept = 0; // -1: none
     virtual TokenId eos() const noexcept = 0; // -1: none

@@ -32,6 +32,21 @@ Character characterBefore(std::string_view text, std::size_t end) noexcept
     return end == 0 ? Character{} : Character{-1, 1};
 }
 
+std::size_t clusterBytes(std::string_view text, std::size_t at) noexcept
+{
+    Character last = characterAt(text, at);
+    std::size_t end = at + last.bytes;
+    utf8proc_int32_t state = 0;
+    for (Character next = characterAt(text, end); last.code >= 0 && next.code >= 0;
+         next = characterAt(text, end)) {
+        if (utf8proc_grapheme_break_stateful(last.code, next.code, &state))
+            break;
+        end += next.bytes;
+        last = next;
+    }
+    return end - at;
+}
+
 void appendCharacter(std::int32_t code, std::string& out)
 {
     std::array<utf8proc_uint8_t, 4> bytes{};

@@ -21,6 +21,8 @@ struct Character {
 Character characterAt(std::string_view text, std::size_t at) noexcept;
 // The last character of text[0, end).
 Character characterBefore(std::string_view text, std::size_t end) noexcept;
+// Bytes of the character and those that a reader takes for a part of it (TR 29, extended clusters).
+std::size_t clusterBytes(std::string_view text, std::size_t at) noexcept;
 void appendCharacter(std::int32_t code, std::string& out);
 bool isUtf8(std::string_view text) noexcept; // as fast as the memory
 // Bytes from `at` that are UTF-8.

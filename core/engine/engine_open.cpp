@@ -1,6 +1,8 @@
 // How a run comes to be: from a spec, or from the folder of an earlier life.
 
 #include "core/base/file.h"
+#include "core/data/chat_format.h"
+#include "core/data/columns.h"
 #include "core/engine/checkpoint_size.h"
 #include "core/engine/engine.h"
 #include "core/engine/hold_out.h"
@@ -27,13 +29,27 @@ namespace mr {
 namespace fs = std::filesystem;
 namespace {
 
+std::string modelFolder(const RunSpec& spec)
+{
+    return spec.modelDir.empty() ? spec.scratchTokenizer : spec.modelDir;
+}
+
+// How rows are written is decided when a run begins and kept in its record.
+RunSpec withStyle(RunSpec spec, RowStyle style)
+{
+    for (auto* sources : {&spec.data, &spec.evalData})
+        for (DataSource& source : *sources)
+            settleStyle(source, style);
+    return spec;
+}
+
 Result<TokenSet> tokens(
     const std::vector<DataSource>& sources, const Tokenizer& tokenizer, const RunSpec& spec)
 {
     TokenSetOptions options;
     options.seqLen = spec.seqLen;
     options.split = spec.split;
-    options.modelFolder = spec.modelDir.empty() ? spec.scratchTokenizer : spec.modelDir;
+    options.modelFolder = modelFolder(spec);
     return buildTokenSet(sources, tokenizer, options);
 }
 
@@ -115,7 +131,8 @@ Result<std::unique_ptr<Engine>> Engine::open(
     const RunSpec& spec, Device& device, RunStore& store, EngineHooks hooks)
 {
     auto engine = std::unique_ptr<Engine>(new Engine(device, store, std::move(hooks)));
-    MR_TRY(engine->prepareData(spec));
+    const bool hasTemplate = ChatFormat::isIn(modelFolder(spec));
+    MR_TRY(engine->prepareData(hasTemplate ? withStyle(spec, RowStyle::Template) : spec));
     auto runDir = makeRunDir(engine->m_setup.spec);
     if (!runDir.ok())
         return runDir.status();
@@ -154,7 +171,8 @@ Status Engine::prepareResume(const fs::path& runDir)
         return record.status();
     m_uuid = record.value().uuid;
     MR_TRY(findSaveDir(spec.value()));
-    MR_TRY(prepareData(spec.value()));
+    // A record that does not say is of a run without a template, or from before there was a choice.
+    MR_TRY(prepareData(withStyle(spec.value(), RowStyle::Plain)));
     // The record does not say who chose it, and it changes no number.
     m_setup.asked.recompute = RecomputeChoice::Auto;
     MR_TRY(refuseIfTooLarge());
@@ -269,7 +287,7 @@ Status Engine::prepareData(const RunSpec& spec)
     if (!early.ok())
         return early.status();
     const RunSpec& sized = early.value().spec;
-    auto tokenizer = Tokenizer::open(spec.modelDir.empty() ? spec.scratchTokenizer : spec.modelDir);
+    auto tokenizer = Tokenizer::open(modelFolder(spec));
     if (!tokenizer.ok())
         return tokenizer.status();
     m_tokenizer = std::move(tokenizer).value();

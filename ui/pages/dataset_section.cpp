@@ -214,6 +214,8 @@ void DatasetSection::showMapping()
     int row = 0;
     QWidget* before = m_path->lastInFocusOrder();
     for (const auto& [role, column] : m_info->mapping) {
+        if (role == "style")
+            continue; // how rows are written: not a column
         auto* label = new QLabel(roleText(role), m_mapping);
         auto* combo = new QComboBox(m_mapping);
         combo->setAccessibleName(roleText(role));
