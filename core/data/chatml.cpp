@@ -101,7 +101,7 @@ Result<std::vector<Json>> readChatMl(std::string_view text)
     while (!reader.atEnd()) {
         Json message;
         MR_TRY(reader.next(message));
-        if (anew || message["role"] == "system")
+        if (anew || message["role"].get<std::string>() == "system")
             lists.push_back(Json::array());
         lists.back().push_back(std::move(message));
         anew = reader.startsAnew();
