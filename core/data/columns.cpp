@@ -40,9 +40,12 @@ std::string known(const std::vector<ColumnFacts>& facts, std::span<const std::st
 
 std::string list(const std::vector<ColumnFacts>& facts)
 {
+    constexpr std::size_t kShownColumns = 20;
     std::string out;
-    for (const ColumnFacts& column : facts)
-        out += (out.empty() ? "\"" : ", \"") + column.name + "\"";
+    for (std::size_t i = 0; i < std::min(facts.size(), kShownColumns); ++i)
+        out += (out.empty() ? "" : ", ") + shownName(facts[i].name);
+    if (facts.size() > kShownColumns)
+        out += " and " + std::to_string(facts.size() - kShownColumns) + " more";
     return out;
 }
 
@@ -70,8 +73,8 @@ Result<ColumnMap> asked(const DataSource& source, const std::vector<ColumnFacts>
                 "--map knows prompt, response, input, text, messages, tools and system, not \"" +
                     role + "\"");
         if (!has(facts, column))
-            return bad(source, "--map names the column \"" + column +
-                                   "\", which is not there; the columns are " + list(facts));
+            return bad(source, "--map names the column " + shownName(column) +
+                                   ", which is not there; the columns are " + list(facts));
         *found->second = column;
     }
     if (map.isChat() && !(map.prompt + map.response + map.input + map.text).empty())
@@ -121,6 +124,17 @@ void byShape(const std::vector<ColumnFacts>& facts, ColumnMap& map)
 }
 
 } // namespace
+
+std::string shownName(std::string_view name)
+{
+    constexpr std::size_t kShownBytes = 60;
+    if (name.size() <= kShownBytes)
+        return "\"" + std::string(name) + "\"";
+    std::size_t bytes = kShownBytes;
+    while (bytes > 0 && (static_cast<unsigned char>(name[bytes]) & 0xC0U) == 0x80U)
+        --bytes; // not within a character
+    return "\"" + std::string(name.substr(0, bytes)) + "...\"";
+}
 
 std::map<std::string, std::string> ColumnMap::asMap() const
 {

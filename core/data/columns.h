@@ -35,6 +35,9 @@ struct ColumnMap {
     std::map<std::string, std::string> asMap() const;
 };
 
+// The name of a column as it should stand in a message: in quotes, and not longer than a line.
+std::string shownName(std::string_view name);
+
 // Adds what `record` shows to `facts`, in order of first appearance.
 void noteColumns(const Record& record, std::vector<ColumnFacts>& facts);
 
