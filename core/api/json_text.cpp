@@ -70,6 +70,26 @@ private:
 
 } // namespace
 
+bool nestsTooDeeply(std::string_view text) noexcept
+{
+    std::size_t depth = 0;
+    bool inText = false;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const char c = text[i];
+        if (c == '"')
+            inText = !inText;
+        else if (inText)
+            i += c == '\\' ? 1 : 0;
+        else if (c == '{' || c == '[')
+            ++depth;
+        else if (c == '}' || c == ']')
+            depth -= depth > 0 ? 1 : 0;
+        if (depth > kJsonDepth)
+            return true;
+    }
+    return false;
+}
+
 std::string jsonPlace(std::string_view text, std::size_t position)
 {
     const std::string_view before = text.substr(0, std::min(position, text.size()));

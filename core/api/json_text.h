@@ -23,6 +23,10 @@ inline constexpr std::size_t kJsonDepth = 64;
 // `source` names the text in messages.
 Result<nlohmann::json> parseJson(std::string_view text, const std::string& source);
 
+// Whether brackets nest deeper than kJsonDepth, JSON or not: what is copied or written again is
+// followed by recursion. For texts that are parsed without parseJson().
+bool nestsTooDeeply(std::string_view text) noexcept;
+
 // "line 3, column 14" of a byte position.
 std::string jsonPlace(std::string_view text, std::size_t position);
 

@@ -60,7 +60,7 @@ Result<File> File::openRead(const std::filesystem::path& path)
 {
     File file;
     file.m_path = path;
-    file.m_descriptor = openRetrying(path, O_RDONLY);
+    file.m_descriptor = openRetrying(path, O_RDONLY | O_NONBLOCK); // a pipe would wait for a writer
     if (file.m_descriptor < 0)
         return ioError("cannot open", path, errno);
     struct stat info {
@@ -69,6 +69,9 @@ Result<File> File::openRead(const std::filesystem::path& path)
         return ioError("cannot look at", path, errno);
     if (S_ISDIR(info.st_mode))
         return ioError("cannot read", path, EISDIR);
+    if (!S_ISREG(info.st_mode))
+        return Status::error(ErrorKind::Io,
+            "cannot read " + path.string() + ": it is a device or a pipe; name a regular file");
     return file;
 }
 

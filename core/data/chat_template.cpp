@@ -122,7 +122,8 @@ Result<RenderedChat> ChatTemplate::render(const Json& variables, const ChatOptio
     for (const char* absent : {"tools", "documents"})
         if (!variables.contains(absent))
             names.emplace_back(absent, tpl::Value::none());
-    const tpl::Limits limits;
+    tpl::Limits limits;
+    limits.work = 10'000'000; // a conversation may be rendered once per turn
     tpl::Evaluator evaluator(limits, options.now);
     tpl::Text out;
     MR_TRY(evaluator.render(*m_tree->root, std::move(names), out));

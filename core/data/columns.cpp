@@ -40,9 +40,12 @@ std::string known(const std::vector<ColumnFacts>& facts, std::span<const std::st
 
 std::string list(const std::vector<ColumnFacts>& facts)
 {
+    constexpr std::size_t kShownColumns = 20;
     std::string out;
-    for (const ColumnFacts& column : facts)
-        out += (out.empty() ? "\"" : ", \"") + column.name + "\"";
+    for (std::size_t i = 0; i < std::min(facts.size(), kShownColumns); ++i)
+        out += (out.empty() ? "" : ", ") + shownName(facts[i].name);
+    if (facts.size() > kShownColumns)
+        out += " and " + std::to_string(facts.size() - kShownColumns) + " more";
     return out;
 }
 
@@ -86,8 +89,8 @@ Result<ColumnMap> asked(const DataSource& source, const std::vector<ColumnFacts>
                 "not \"" +
                     role + "\"");
         if (!has(facts, column))
-            return bad(source, "--map names the column \"" + column +
-                                   "\", which is not there; the columns are " + list(facts));
+            return bad(source, "--map names the column " + shownName(column) +
+                                   ", which is not there; the columns are " + list(facts));
         *found->second = column;
     }
     if (map.isChat() && !(map.prompt + map.response + map.input + map.text).empty())
@@ -149,6 +152,17 @@ void settleStyle(DataSource& source, RowStyle style)
 {
     source.columns.try_emplace(
         std::string(kStyleKey), style == RowStyle::Template ? "template" : "plain");
+}
+
+std::string shownName(std::string_view name)
+{
+    constexpr std::size_t kShownBytes = 60;
+    if (name.size() <= kShownBytes)
+        return "\"" + std::string(name) + "\"";
+    std::size_t bytes = kShownBytes;
+    while (bytes > 0 && (static_cast<unsigned char>(name[bytes]) & 0xC0U) == 0x80U)
+        --bytes; // not within a character
+    return "\"" + std::string(name.substr(0, bytes)) + "...\"";
 }
 
 std::map<std::string, std::string> ColumnMap::asMap() const

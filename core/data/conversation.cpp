@@ -1,5 +1,8 @@
 #include "core/data/conversation.h"
 
+#include "core/api/json_text.h"
+#include "core/data/columns.h"
+
 #include <array>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -46,11 +49,19 @@ Status readContent(const Json& content, std::size_t index, std::string& out)
         return badMessage(index, "has content that is not text");
     for (const Json& part : content) {
         const Json* const text = part.is_object() ? field(part, "text", "value") : nullptr;
-        if (text == nullptr || !text->is_string() || part.value("type", "text") != "text")
+        const Json* const type = part.is_object() ? field(part, "type", "type") : nullptr;
+        if (text == nullptr || !text->is_string() || (type != nullptr && *type != "text"))
             return badMessage(index, "has a part that is not text; only text can be trained");
         out += text->get<std::string>();
     }
     return {};
+}
+
+// JSON inside a text; discarded where it is none, or nests without measure.
+Json parseInner(const std::string& text)
+{
+    return nestsTooDeeply(text) ? Json(Json::value_t::discarded)
+                                : Json::parse(text, nullptr, false);
 }
 
 // Arguments that are JSON inside a text become what the text says, as templates write them as JSON.
@@ -60,7 +71,7 @@ Json plainArguments(const Json& call)
     Json& inner = out.contains("function") ? out["function"] : out;
     if (!inner.is_object() || !inner.contains("arguments") || !inner["arguments"].is_string())
         return out;
-    Json parsed = Json::parse(inner["arguments"].get<std::string>(), nullptr, false);
+    Json parsed = parseInner(inner["arguments"].get<std::string>());
     if (parsed.is_object())
         inner["arguments"] = std::move(parsed);
     return out;
@@ -69,7 +80,7 @@ Json plainArguments(const Json& call)
 // ShareGPT's function_call: its text is the call as JSON.
 Status readCall(const std::string& text, std::size_t index, Json& out)
 {
-    Json call = Json::parse(text, nullptr, false);
+    Json call = parseInner(text);
     const Json calls = call.is_array() ? call : Json::array({call});
     for (const Json& one : calls) {
         if (!one.is_object() || !one.contains("name"))
@@ -107,8 +118,8 @@ Status readMessage(const Json& message, std::size_t index, Json& out)
         if (*role == name)
             known = meaning;
     if (known.empty())
-        return badMessage(index, "has the role \"" + role->get<std::string>() +
-                                     "\"; known are system, user, assistant and tool");
+        return badMessage(index, "has the role " + shownName(role->get<std::string>()) +
+                                     "; known are system, user, assistant and tool");
     const Json* const content = field(message, "content", "value");
     const bool calls = message.contains("tool_calls") && message["tool_calls"].is_array();
     if (content == nullptr && !calls)
@@ -152,7 +163,7 @@ Status checkOrder(const Json& messages)
 
 Result<Json> readConversation(const ConversationCells& cells)
 {
-    const Json given = Json::parse(cells.messages, nullptr, false);
+    const Json given = parseInner(cells.messages);
     if (!given.is_array() || given.empty())
         return bad("the conversation is not a list of messages, or an empty one");
     Json out = {{"messages", Json::array()}};
@@ -174,7 +185,7 @@ Result<Json> readConversation(const ConversationCells& cells)
         out["untrained"] = std::move(untrained);
     if (cells.tools.empty())
         return out;
-    Json tools = Json::parse(cells.tools, nullptr, false);
+    Json tools = parseInner(cells.tools);
     if (!tools.is_array())
         return bad("the tools of the conversation are not a list");
     if (!tools.empty())

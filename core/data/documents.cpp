@@ -29,10 +29,10 @@ Status cellText(const DataSource& source, const Record& record, const std::strin
         return {};
     if (cell == nullptr)
         return dataError(source.path, record.line,
-            "row " + std::to_string(record.row) + " has no \"" + name + "\"");
+            "row " + std::to_string(record.row) + " has no " + shownName(name));
     if (cell->kind == CellKind::Nested)
         return dataError(source.path, record.line,
-            "\"" + name + "\" of row " + std::to_string(record.row) +
+            shownName(name) + " of row " + std::to_string(record.row) +
                 " is a list or an object, not text");
     out = cell->text; // empty for null
     return {};

@@ -49,9 +49,12 @@ TextPiece PreTokenizer::change(
     if ((!prefixed || there) && !replaces)
         return piece;
     TextChanger out(piece.origin, tracked, to);
-    if (prefixed && !there)
-        out.put(stage.prefixText, characterAt(text, 0).bytes); // goes with the first character
     std::size_t at = 0;
+    if (prefixed && !there) { // goes with the first character, whose bytes must not end before it
+        at = characterAt(text, 0).bytes;
+        out.put(stage.prefixText, at);
+        out.put(text.substr(0, at), at);
+    }
     while (replaces) {
         const std::size_t space = text.find(' ', at);
         if (space == std::string_view::npos)

@@ -218,6 +218,8 @@ Status TextNormalizer::run(
         if (!found.value())
             break;
         out.copy(text, at, match.begin);
+        if (out.bytes() + step.with.size() > buffer.m_mostBytes)
+            return replacedTooLong(out.bytes() + step.with.size(), buffer.m_mostBytes);
         out.put(step.with, match.end);
         at = match.end;
     }
@@ -228,10 +230,15 @@ Status TextNormalizer::run(
 Status TextNormalizer::run(
     const Prepend& step, std::string_view text, TextChanger& out, Buffer& buffer) const
 {
-    (void)buffer;
-    if (!text.empty())
-        out.put(step.text, characterAt(text, 0).bytes); // goes with the first character
-    out.copy(text, 0, text.size());
+    if (step.text.size() > buffer.m_mostBytes)
+        return replacedTooLong(step.text.size(), buffer.m_mostBytes);
+    // It goes with the first character, whose own bytes must not end before it.
+    const std::size_t first = characterAt(text, 0).bytes;
+    if (first > 0) {
+        out.put(step.text, first);
+        out.put(text.substr(0, first), first);
+    }
+    out.copy(text, first, text.size());
     return {};
 }
 
@@ -271,6 +278,7 @@ Status TextNormalizer::run(
 Status TextNormalizer::apply(
     std::string_view& text, Origin& origin, bool tracked, Buffer& buffer) const
 {
+    buffer.m_mostBytes = mostReplacedBytes(text.size());
     for (std::size_t i = 0; i < m_steps.size(); ++i) {
         ChangedText& to = buffer.m_texts[i % 2];
         TextChanger out(origin, tracked, to);
@@ -278,6 +286,8 @@ Status TextNormalizer::apply(
         MR_TRY(
             std::visit([&](const auto& step) { return run(step, text, out, buffer); }, m_steps[i]));
         text = to.text;
+        if (text.size() > buffer.m_mostBytes)
+            return replacedTooLong(text.size(), buffer.m_mostBytes);
         if (tracked)
             origin = {to.ends.data(), origin.base};
     }

@@ -5,7 +5,9 @@
 //
 // Source   Unicode TR 15; the tables are utf8proc's.
 // Threads  Read-only after read(); a Buffer belongs to one thread.
-// Errors   read(): InvalidArgument names the field. apply(): what an expression reports.
+// Errors   read(): InvalidArgument names the field. apply(): what an expression reports, or that
+// the
+//          text grows without measure.
 
 #pragma once
 
@@ -41,6 +43,7 @@ public:
     void copy(std::string_view text, std::size_t begin, std::size_t end);
     // `sourceEnd`: the offset behind what this stands for.
     void put(std::string_view text, std::size_t sourceEnd);
+    std::size_t bytes() const noexcept { return m_out->text.size(); }
 
 private:
     const Origin* m_from;
@@ -124,6 +127,7 @@ private:
     ChangedText m_texts[2];                              // a step reads one and writes the other
     std::vector<std::optional<RegexMatcher>> m_matchers; // by step
     RegexMatcher* m_matcher = nullptr;                   // of the step that runs
+    std::size_t m_mostBytes = 0;                         // of the text that is being changed
     std::vector<std::int32_t> m_codes;
 };
 

@@ -34,7 +34,22 @@ T* orThrow(T* made)
     return made;
 }
 
+// An expression in a message.
+std::string quoted(const std::string& pattern)
+{
+    constexpr std::size_t kShownBytes = 200;
+    const bool whole = pattern.size() <= kShownBytes;
+    return "\"" + (whole ? pattern : pattern.substr(0, kShownBytes) + "...") + "\"";
+}
+
 } // namespace
+
+Status replacedTooLong(std::size_t bytes, std::size_t most)
+{
+    return Status::error(ErrorKind::InvalidArgument,
+        "replacements make " + std::to_string(bytes) + " bytes of this text, more than the " +
+            std::to_string(most) + " that are allowed; they are not those of a published model");
+}
 
 void TextRegex::FreeCode::operator()(pcre2_code* code) const noexcept
 {
@@ -58,7 +73,7 @@ Result<TextRegex> TextRegex::compile(std::string_view pattern)
         &code, &at, nullptr));
     if (!out.m_code)
         return Status::error(ErrorKind::InvalidArgument,
-            "the expression \"" + out.m_pattern + "\" cannot be used: " + pcreMessage(code));
+            "the expression " + quoted(out.m_pattern) + " cannot be used: " + pcreMessage(code));
     pcre2_jit_compile(out.m_code.get(), PCRE2_JIT_COMPLETE); // without it: the same, slower
     return out;
 }
@@ -98,7 +113,7 @@ Result<bool> RegexMatcher::next(std::string_view text, std::size_t from, TextRan
         return false;
     if (found < 0)
         return Status::error(ErrorKind::InvalidArgument,
-            "the expression \"" + m_regex->m_pattern + "\" gives up on this text at byte " +
+            "the expression " + quoted(m_regex->m_pattern) + " gives up on this text at byte " +
                 std::to_string(from) + ": " + pcreMessage(found));
     const PCRE2_SIZE* range = pcre2_get_ovector_pointer(m_data.get());
     out = {range[0], range[1]};

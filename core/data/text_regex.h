@@ -31,6 +31,14 @@ struct TextRange {
     std::size_t end = 0;
 };
 
+// What the replacements of a tokenizer.json may make of a text of that many bytes. Published ones
+// write three bytes for a space; a chain of replacements that feed each other has no end.
+constexpr std::size_t mostReplacedBytes(std::size_t bytes) noexcept
+{
+    return 64 * bytes + (std::size_t{64} << 10);
+}
+Status replacedTooLong(std::size_t bytes, std::size_t most);
+
 // The same expression in PCRE2's words.
 Result<std::string> translateRegex(std::string_view pattern);
 // An expression that matches exactly this text.

@@ -18,17 +18,29 @@ int byteOf(std::string_view text)
     return error == std::errc() && end == text.data() + 5 ? value : -1;
 }
 
-void replaceAll(std::string& text, std::string_view from, std::string_view to)
+std::string replaceAll(std::string_view text, std::string_view from, std::string_view to)
 {
-    for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at)) {
-        text.replace(at, from.size(), to);
-        at += to.size();
+    std::string out;
+    std::size_t at = 0;
+    for (std::size_t next = text.find(from); next != std::string_view::npos;
+         next = text.find(from, at)) {
+        out.append(text.substr(at, next - at)).append(to);
+        at = next + from.size();
     }
+    return out.append(text.substr(at));
+}
+
+std::size_t bytesOf(const std::vector<TokenDecoder::Token>& tokens)
+{
+    std::size_t bytes = 0;
+    for (const TokenDecoder::Token& token : tokens)
+        bytes += token.text.size();
+    return bytes;
 }
 
 } // namespace
 
-Status TokenDecoder::run(const ByteLevel& step, std::vector<Token>& tokens)
+Status TokenDecoder::run(const ByteLevel& step, std::vector<Token>& tokens, std::size_t)
 {
     for (Token& token : tokens) {
         std::string raw;
@@ -46,7 +58,7 @@ Status TokenDecoder::run(const ByteLevel& step, std::vector<Token>& tokens)
     return {};
 }
 
-Status TokenDecoder::run(const ByteFallback&, std::vector<Token>& tokens)
+Status TokenDecoder::run(const ByteFallback&, std::vector<Token>& tokens, std::size_t)
 {
     bool joins = false; // the bytes of one character stay together, for what comes after
     std::vector<Token> out;
@@ -64,7 +76,7 @@ Status TokenDecoder::run(const ByteFallback&, std::vector<Token>& tokens)
     return {};
 }
 
-Status TokenDecoder::run(const Fuse&, std::vector<Token>& tokens)
+Status TokenDecoder::run(const Fuse&, std::vector<Token>& tokens, std::size_t)
 {
     Token all;
     for (const Token& token : tokens)
@@ -73,7 +85,7 @@ Status TokenDecoder::run(const Fuse&, std::vector<Token>& tokens)
     return {};
 }
 
-Status TokenDecoder::run(const Strip& step, std::vector<Token>& tokens)
+Status TokenDecoder::run(const Strip& step, std::vector<Token>& tokens, std::size_t)
 {
     for (Token& token : tokens) {
         std::string_view text = token.text;
@@ -86,41 +98,48 @@ Status TokenDecoder::run(const Strip& step, std::vector<Token>& tokens)
     return {};
 }
 
-Status TokenDecoder::run(const Replace& step, std::vector<Token>& tokens)
+Status TokenDecoder::run(const Replace& step, std::vector<Token>& tokens, std::size_t mostBytes)
 {
     RegexMatcher matcher(step.regex);
+    std::size_t made = 0;
     for (Token& token : tokens) {
+        const std::string_view text = token.text;
         std::string out;
         std::size_t at = 0;
         TextRange match;
-        while (at < token.text.size() && isUtf8(token.text)) {
-            Result<bool> found = matcher.next(token.text, at, match);
+        while (at < text.size() && (at > 0 || isUtf8(text))) {
+            Result<bool> found = matcher.next(text, at, match);
             if (!found.ok())
                 return found.status();
             if (!found.value())
                 break;
-            out += token.text.substr(at, match.begin - at) + step.with;
+            out.append(text.substr(at, match.begin - at)).append(step.with);
             at = match.end;
+            if (made + out.size() > mostBytes)
+                return replacedTooLong(made + out.size(), mostBytes);
         }
-        token.text = out + token.text.substr(at);
+        out.append(text.substr(at));
+        token.text = std::move(out);
+        made += token.text.size();
     }
     return {};
 }
 
-Status TokenDecoder::run(const Metaspace& step, std::vector<Token>& tokens)
+Status TokenDecoder::run(const Metaspace& step, std::vector<Token>& tokens, std::size_t)
 {
     for (std::size_t i = 0; i < tokens.size(); ++i) {
         if (i == 0 && step.prefix && tokens[i].text.starts_with(step.replacement))
             tokens[i].text.erase(0, step.replacement.size());
-        replaceAll(tokens[i].text, step.replacement, " ");
+        tokens[i].text = replaceAll(tokens[i].text, step.replacement, " ");
     }
     return {};
 }
 
 Result<std::string> TokenDecoder::decode(std::vector<Token> tokens) const
 {
+    const std::size_t mostBytes = mostReplacedBytes(bytesOf(tokens));
     for (const Step& step : m_steps)
-        MR_TRY(std::visit([&](const auto& s) { return run(s, tokens); }, step));
+        MR_TRY(std::visit([&](const auto& s) { return run(s, tokens, mostBytes); }, step));
     std::string out;
     for (std::size_t i = 0; i < tokens.size(); ++i) {
         if (i > 0 && m_steps.empty())

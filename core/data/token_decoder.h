@@ -4,7 +4,9 @@
 // kept, so decoding gives every text back that the model can spell.
 //
 // Threads  Read-only after read().
-// Errors   read(): InvalidArgument names the field.
+// Errors   read(): InvalidArgument names the field. decode(): what an expression reports, or that
+// the
+//          text grows without measure.
 
 #pragma once
 
@@ -55,12 +57,13 @@ private:
     Status readReplace(const JsonNode& node);
     Status readMetaspace(const JsonNode& node);
 
-    static Status run(const ByteLevel& step, std::vector<Token>& tokens);
-    static Status run(const ByteFallback& step, std::vector<Token>& tokens);
-    static Status run(const Fuse& step, std::vector<Token>& tokens);
-    static Status run(const Strip& step, std::vector<Token>& tokens);
-    static Status run(const Replace& step, std::vector<Token>& tokens);
-    static Status run(const Metaspace& step, std::vector<Token>& tokens);
+    // `mostBytes`: what all tokens together may have after a step that replaces.
+    static Status run(const ByteLevel& step, std::vector<Token>& tokens, std::size_t mostBytes);
+    static Status run(const ByteFallback& step, std::vector<Token>& tokens, std::size_t mostBytes);
+    static Status run(const Fuse& step, std::vector<Token>& tokens, std::size_t mostBytes);
+    static Status run(const Strip& step, std::vector<Token>& tokens, std::size_t mostBytes);
+    static Status run(const Replace& step, std::vector<Token>& tokens, std::size_t mostBytes);
+    static Status run(const Metaspace& step, std::vector<Token>& tokens, std::size_t mostBytes);
 
     std::vector<Step> m_steps;
 };

@@ -1,5 +1,6 @@
 #include "core/data/tokenizer_habits.h"
 
+#include "core/api/json_text.h"
 #include "core/base/file.h"
 
 #include <algorithm>
@@ -88,7 +89,12 @@ Result<json> readJsonObject(const fs::path& file)
     Result<std::string> text = readWholeFile(file, kMaxConfigBytes);
     if (!text.ok())
         return text.status();
+    if (nestsTooDeeply(text.value()))
+        return badTokenizer(file, "nested deeper than " + std::to_string(kJsonDepth) + " levels");
     json parsed = json::parse(text.value(), nullptr, false);
+    if (parsed.is_discarded()) // says where
+        return Status::error(
+            ErrorKind::InvalidArgument, parseJson(text.value(), file.string()).status().message());
     if (!parsed.is_object())
         return badTokenizer(file, "not a JSON object");
     return parsed;

@@ -1,6 +1,7 @@
 #include "core/engine/checkpoint.h"
 
 #include "core/base/file.h"
+#include "core/engine/checkpoint_text.h"
 #include "core/engine/checkpoint_window.h"
 #include "core/engine/run_master.h"
 #include "core/model/safetensors.h"
@@ -128,8 +129,11 @@ Json toJson(const RunProgress& p)
 
 Result<RunProgress> parseProgress(const std::string& text, const fs::path& path)
 {
+    auto checked = parseStateText(text, path.string());
+    if (!checked.ok())
+        return checked.status();
     try {
-        const Json json = Json::parse(text);
+        const Json& json = checked.value();
         RunProgress p;
         p.step = json.at("step");
         p.updateCount = json.at("update_count");
@@ -250,15 +254,14 @@ Status verify(const fs::path& folder)
     auto text = readWholeFile(folder / kManifest, 16 << 20);
     if (!text.ok())
         return text.status();
-    const Json manifest = Json::parse(text.value(), nullptr, false);
-    if (!manifest.is_object() || !manifest.contains("files") || !manifest["files"].is_object())
-        return Status::error(
-            ErrorKind::DataCorrupt, (folder / kManifest).string() + ": is not a manifest");
-    for (const auto& [name, entry] : manifest["files"].items()) {
+    auto manifest = parseManifestText(text.value(), (folder / kManifest).string());
+    if (!manifest.ok())
+        return manifest.status();
+    for (const auto& [name, entry] : manifest.value()["files"].items()) {
         auto hash = hashFile(folder / name);
         if (!hash.ok())
             return hash.status();
-        if (!entry.is_object() || entry.value("xxh3", Json()) != hash.value())
+        if (entry["xxh3"] != hash.value())
             return Status::error(ErrorKind::DataCorrupt,
                 (folder / name).string() + ": the bytes are not those that were written");
     }
@@ -355,6 +358,10 @@ Result<RunProgress> loadCheckpoint(const CheckpointContext& context, const fs::p
     MR_TRY(loadState(context, checkpoint / "state" / "state.safetensors"));
     if (context.executor.window())
         MR_TRY(loadWindow(context, checkpoint / "state" / "window.safetensors", progress.value()));
+    else if (progress.value().carry.hostJob)
+        return Status::error(ErrorKind::DataCorrupt,
+            (checkpoint / "state" / "state.json").string() +
+                ": field \"job\" is of a policy with windows, this run has none");
     return progress;
 }
 

@@ -91,6 +91,17 @@ Status checkColumns(WindowMemory& window, const fs::path& file)
     return {};
 }
 
+// What is done of a job in flight is unpacked tile by tile.
+Status checkJob(const WindowMemory& window, const Carry& carry, const fs::path& file)
+{
+    const std::size_t tiles = window.layout().tiles.size();
+    if (!carry.hostJob || static_cast<std::size_t>(carry.hostJob->tilesDone) <= tiles)
+        return {};
+    return Status::error(ErrorKind::DataCorrupt,
+        file.string() + ": its state.json speaks of " + std::to_string(carry.hostJob->tilesDone) +
+            " tiles of the update in flight, there are " + std::to_string(tiles));
+}
+
 } // namespace
 
 Status writeWindow(const CheckpointContext& context, const fs::path& file)
@@ -143,6 +154,7 @@ Status loadWindow(
         }
     }
     MR_TRY(checkColumns(*context.memory.window, file));
+    MR_TRY(checkJob(*context.memory.window, progress.carry, file));
     WindowTasks& tasks = *context.executor.window();
     tasks.restore(progress.windows, progress.carry);
     return context.executor.adoptColumns(isApart);

@@ -253,7 +253,11 @@ std::string describeForeignFile(std::string_view head)
         return "a PyTorch pickle, which can run code and is not read; convert it to safetensors";
     if (head.starts_with("GGUF"))
         return "a GGUF file; training needs the model in safetensors";
-    if (start.starts_with("<"))
+    // A header may be '<' bytes long.
+    const char second = start.size() > 1 ? start[1] : '\0';
+    const bool isMarkup = second == '!' || second == '?' || (second >= 'A' && second <= 'Z') ||
+                          (second >= 'a' && second <= 'z');
+    if (start.starts_with("<") && isMarkup)
         return "a web page or XML, not a model; the download went wrong, fetch it again";
     if (start.starts_with("{"))
         return "JSON text, not a safetensors file; the download may have gone wrong";

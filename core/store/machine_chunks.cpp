@@ -13,6 +13,8 @@ namespace {
 constexpr std::int64_t kEntries = 256; // in a row, on every level
 constexpr int kLevels = 3;
 constexpr std::array<std::int64_t, kLevels> kSlotsPerEntry = {1, 16, 256};
+// A file may claim any time; later arithmetic must stay within 64 bits.
+constexpr std::int64_t kMostMs = std::int64_t{1} << 53;
 constexpr float kNothing = std::numeric_limits<float>::quiet_NaN();
 
 constexpr std::int64_t entryMs(int level)
@@ -258,7 +260,8 @@ Result<std::vector<CounterInfo>> readCounters(Database& database, std::int64_t r
         " metric_id=metric.id AND lod=0 ORDER BY t0_ms DESC LIMIT 1) AS end_ms FROM metric"
         " WHERE kind='counter' AND end_ms IS NOT NULL ORDER BY id",
         [&](const Row& row) {
-            counters.push_back({row.text(0), row.text(1), row.integer(2)});
+            const std::int64_t endMs = std::clamp<std::int64_t>(row.integer(2), 0, kMostMs);
+            counters.push_back({row.text(0), row.text(1), endMs});
         },
         runId));
     return counters;
@@ -280,10 +283,11 @@ Result<CounterSeries> readCounter(
                 series.entries.push_back(entry);
         }
     };
-    MR_TRY(database.query("SELECT t0_ms,data FROM chunk WHERE run_id=? AND lod=? AND t0_ms>?"
-                          " AND t0_ms<? AND metric_id=(SELECT id FROM metric WHERE name=?)"
-                          " ORDER BY t0_ms",
-        take, runId, level, window.fromMs - rowMs(level), window.toMs, metric));
+    MR_TRY(database.query(
+        "SELECT t0_ms,data FROM chunk WHERE run_id=? AND lod=? AND t0_ms>?"
+        " AND t0_ms<? AND t0_ms BETWEEN 0 AND ? AND metric_id=(SELECT id FROM metric WHERE name=?)"
+        " ORDER BY t0_ms",
+        take, runId, level, window.fromMs - rowMs(level), window.toMs, kMostMs, metric));
     return series;
 }
 

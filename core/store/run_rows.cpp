@@ -1,5 +1,7 @@
 #include "core/store/run_rows.h"
 
+#include "core/api/json_text.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -68,12 +70,16 @@ Result<std::optional<std::int64_t>> datasetId(
 
 Status insertParameters(Database& database, std::int64_t runId, const std::string& configJson)
 {
-    const nlohmann::json config = nlohmann::json::parse(configJson, nullptr, false);
+    const nlohmann::json config = nestsTooDeeply(configJson)
+                                      ? nlohmann::json()
+                                      : nlohmann::json::parse(configJson, nullptr, false);
     if (!config.is_object())
         return Status::error(
             ErrorKind::InvalidArgument, "the configuration of a run must be a JSON object");
     const nlohmann::json leaves = config.flatten();
     for (const auto& [pointer, leaf] : leaves.items()) {
+        if (pointer.empty()) // of an object without fields
+            continue;
         std::string key = pointer.substr(1);
         std::replace(key.begin(), key.end(), '/', '.');
         const std::string text =

@@ -148,6 +148,14 @@ Result<FileState> inspectFile(Database& database)
     MR_TRY(application.status());
     Result<std::int64_t> tables = database.integer("SELECT count(*) FROM sqlite_schema");
     MR_TRY(tables.status());
+    Result<std::int64_t> programs =
+        database.integer("SELECT count(*) FROM sqlite_schema WHERE type IN ('view','trigger')");
+    MR_TRY(programs.status());
+    if (programs.value() > 0) // one that never ends would run in place of a table
+        return Status::error(ErrorKind::DataCorrupt,
+            fmt::format("history {} holds views or triggers, which Millrace never makes; move it "
+                        "away or restore a backup, run folders keep their own records",
+                database.path()));
     state.version = version.value();
     state.application = application.value();
     state.tables = tables.value();

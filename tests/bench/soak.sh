@@ -7,6 +7,7 @@ root=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.." && pwd)
 usage() {
     cat <<'TEXT'
 tests/bench/soak.sh [--kills N] [--policy P[,P...]] [--folder F] [--steps N] [--seed N]
+tests/bench/soak.sh --fuzz [options of fuzz.sh]    the fuzz targets instead, 20 minutes each
 
 Trains the bundled sample under each policy, kills it N times (default 100), and prints a table.
 P is a policy and its options, as ssd-vertical:late=0.5:tile=64KiB; the default is all policies.
@@ -24,6 +25,10 @@ policies=resident,zero-offload,zero-offload-dpu,deep-optimizer-states,zenflow:in
 policies+=,zenflow:interval=3:state=compact,zenflow:interval=3:disk-share=0.5:tile=64KiB,streamed:late=0.25
 policies+=,ssd-vertical:late=0.25:tile=256KiB,ssd-vertical:disk-share=0.5:state=compact:tile=64KiB
 policies+=,ssd-vertical:weights-on-disk=1:gradients-on-disk=1:tile=64KiB
+if [ "${1:-}" = --fuzz ]; then
+    shift
+    exec "$root/tests/bench/fuzz.sh" "$@"
+fi
 while [ $# -gt 0 ]; do
     case $1 in
     -h | --help) usage && exit 0 ;;

@@ -1,0 +1,41 @@
+// The fuzz targets: each takes any bytes, and what reads them must end in a value or a Status.
+//
+// A target is one function, so that libFuzzer drives it (fuzz_main.cpp) and a plain test replays
+// the committed inputs (tst_corpus.cpp). It aborts where an answer makes no sense: a refusal
+// without words, an id outside the vocabulary, bytes outside the file.
+//
+// Threads  One at a time: targets keep a folder of their own.
+// Files    Inputs of several files are cut at lines that hold nothing but "%%%%".
+
+#pragma once
+
+#include <array>
+#include <string_view>
+
+namespace mr::fuzz {
+
+void safetensors(std::string_view bytes);   // a model's weights, or an index of shards
+void config(std::string_view bytes);        // config.json -> parameters, memory plan, steps
+void tokenizerJson(std::string_view bytes); // tokenizer.json, tokenizer_config.json, text
+void gpt2Files(std::string_view bytes);     // vocab.json, merges.txt, tokenizer_config.json
+void sentencePiece(std::string_view bytes); // tokenizer.model
+void chatTemplate(std::string_view bytes);  // Jinja; the conversations are fixed
+void regex(std::string_view bytes);         // a pattern of tokenizer.json, text
+void records(std::string_view bytes);       // a letter for the format, then a data file
+void checkpoint(std::string_view bytes);    // state.json, state.safetensors
+void manifest(std::string_view bytes);      // manifest.json of a checkpoint
+void history(std::string_view bytes);       // an SQLite file
+void trace(std::string_view bytes);         // the timeline of a step
+
+struct Target {
+    const char* name; // of its folder in corpus/ and of its program
+    void (*run)(std::string_view bytes);
+};
+
+inline constexpr std::array<Target, 12> kTargets = {{{"safetensors", safetensors},
+    {"config", config}, {"tokenizer_json", tokenizerJson}, {"gpt2_files", gpt2Files},
+    {"sentencepiece", sentencePiece}, {"chat_template", chatTemplate}, {"regex", regex},
+    {"records", records}, {"checkpoint", checkpoint}, {"manifest", manifest}, {"history", history},
+    {"trace", trace}}};
+
+} // namespace mr::fuzz
