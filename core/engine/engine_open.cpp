@@ -1,4 +1,4 @@
-// How a run comes to be: from a spec, or from the folder of an earlier life.
+// How a run comes to be from a spec. From the folder of an earlier life: engine_resume.cpp.
 
 #include "core/base/file.h"
 #include "core/engine/checkpoint_size.h"
@@ -35,19 +35,6 @@ Result<TokenSet> tokens(
     options.split = spec.split;
     options.modelFolder = spec.modelDir.empty() ? spec.scratchTokenizer : spec.modelDir;
     return buildTokenSet(sources, tokenizer, options);
-}
-
-// What the sampler draws from, so that a resumed run sees what it would have seen.
-std::string hashOf(const TokenSet& set)
-{
-    const auto add = [](const auto& values, XXH64_hash_t seed) {
-        const auto bytes = std::as_bytes(std::span(values));
-        return XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed);
-    };
-    const XXH64_hash_t hash = add(set.starts, add(set.trained, add(set.tokens, 0)));
-    std::array<char, 17> text{};
-    (void)std::snprintf(text.data(), text.size(), "%016" PRIx64, hash);
-    return text.data();
 }
 
 Status refuseIfFull(const fs::path& runDir, std::uint64_t checkpoint)
@@ -96,10 +83,11 @@ Result<std::unique_ptr<Engine>> Engine::open(
 {
     auto engine = std::unique_ptr<Engine>(new Engine(device, store, std::move(hooks)));
     MR_TRY(engine->prepareData(spec));
-    auto runDir = makeRunDir(engine->m_setup.spec);
-    if (!runDir.ok())
-        return runDir.status();
-    engine->m_runDir = std::move(runDir).value();
+    auto place = makeRunDir(engine->m_setup.spec);
+    if (!place.ok())
+        return place.status();
+    engine->m_runDir = place.value().dir;
+    MR_TRY(engine->takeOver(place.value().uuidBefore));
     engine->m_setup.spec.outDir = engine->m_runDir.string();
     engine->m_setup.spec.saveDir.clear();
     engine->m_saveDir = engine->m_runDir;
@@ -109,6 +97,8 @@ Result<std::unique_ptr<Engine>> Engine::open(
     MR_TRY(checkDiskWrites(reportOf(setup).diskWriteBytesOfRun, setup.spec.maxDiskWriteBytes));
     engine->m_uuid = newUuid();
     MR_TRY(engine->openFirst(Source::Model));
+    if (!place.value().uuidBefore.empty())
+        engine->removeOldRecords();
     MR_TRY(saveRunRecord(engine->m_runDir.string(), engine->newRun()));
     MR_TRY(engine->registerRun());
     return engine;
@@ -122,59 +112,38 @@ Result<std::unique_ptr<Engine>> Engine::resume(
     return engine;
 }
 
-Status Engine::prepareResume(const fs::path& runDir)
+// A new run in the folder of one that ended before its first checkpoint. Empty: there is none.
+Status Engine::takeOver(const std::string& uuid)
 {
-    std::error_code error;
-    m_runDir = fs::absolute(runDir, error);
-    auto spec = readRunSpec(m_runDir.string());
-    if (!spec.ok())
-        return spec.status();
-    auto record = readRunRecord(m_runDir.string());
-    if (!record.ok())
-        return record.status();
-    m_uuid = record.value().uuid;
-    MR_TRY(findSaveDir(spec.value()));
-    MR_TRY(prepareData(spec.value()));
-    // The record does not say who chose it, and it changes no number.
-    m_setup.asked.recompute = RecomputeChoice::Auto;
-    MR_TRY(refuseIfTooLarge());
-    MR_TRY(openFirst(Source::Checkpoint));
-    m_resumedMs = m_progress.activeMs;
-    m_evaluatedStep = m_progress.step;
-    const auto sequences = static_cast<std::uint64_t>(m_trainSet.count());
-    if (m_progress.sampler.count != sequences)
+    if (uuid.empty())
+        return {};
+    auto known = m_store.findRun(uuid);
+    auto reader = RunReader::open(m_store.path());
+    auto row =
+        known.ok() && reader.ok() ? reader.value()->run(known.value()) : Result<RunRow>(RunRow{});
+    const std::string status = row.ok() ? row.value().status : std::string();
+    constexpr std::array<std::string_view, 5> kEnded = {"", "lost", "stopped", "failed", "done"};
+    // The reader calls one whose process died lost.
+    if (std::find(kEnded.begin(), kEnded.end(), status) == kEnded.end())
         return Status::error(ErrorKind::InvalidArgument,
-            datasetPath(m_setup.spec) + ": gives " + std::to_string(sequences) +
-                " sequences, the run began with " + std::to_string(m_progress.sampler.count) +
-                "; put back the data it was started with");
-    if (m_progress.dataHash != hashOf(m_trainSet))
-        return Status::error(ErrorKind::InvalidArgument,
-            datasetPath(m_setup.spec) +
-                ": is not the data the run began with (its tokens differ); put that back");
-    MR_TRY(refuseIfDone());
-    auto known = m_store.findRun(m_uuid);
-    if (!known.ok())
-        MR_TRY(registerRun()); // another history: the run is entered there from here on
-    else
-        m_runId = known.value();
-    return m_replans.empty() ? Status() : recordPlan();
+            m_runDir.string() + ": a run is being trained there (" + row.value().name +
+                "); wait for it or choose another folder");
+    m_startedAgain = "The run that was in this folder ended before its first checkpoint; this one "
+                     "takes its place.";
+    return {};
 }
 
-// One that has made its last step may still lack its model: it was killed before that was written.
-Status Engine::refuseIfDone()
+void Engine::removeOldRecords() const
 {
-    if (m_progress.step < m_setup.spec.steps)
-        return {};
-    auto known = m_store.findRun(m_uuid);
-    auto reader = RunReader::open(m_store.path());
-    if (!known.ok() || !reader.ok())
-        return {}; // another history: it is entered there, and its model written again
-    auto row = reader.value()->run(known.value());
-    if (!row.ok() || row.value().status != "done")
-        return {};
-    return Status::error(ErrorKind::InvalidArgument,
-        m_runDir.string() + ": this run has done all of its " + std::to_string(m_setup.spec.steps) +
-            " steps; there is nothing to resume");
+    std::error_code error; // what stays is only read to rebuild a lost history
+    std::vector<fs::path> old;
+    for (const auto& entry : fs::directory_iterator(m_runDir, error)) {
+        const std::string name = entry.path().filename().string();
+        if (name.ends_with(".jsonl") || (name.starts_with("trace-") && name.ends_with(".json")))
+            old.push_back(entry.path());
+    }
+    for (const fs::path& path : old)
+        fs::remove(path, error);
 }
 
 // openBody() for a run that is not yet there.
@@ -205,42 +174,6 @@ void Engine::recordStopInOpening(const std::string& why)
         m_runId = known.value();
     if (known.ok() || registerRun().ok())
         (void)m_store.endRun(m_runId, "stopped", 0, why).ok(); // what was stopped stays so
-}
-
-Status Engine::findSaveDir(const RunSpec& spec)
-{
-    m_saveDir = spec.saveDir.empty() ? m_runDir : fs::path(spec.saveDir);
-    std::error_code error;
-    if (fs::is_directory(m_saveDir, error) || !m_hooks.saveFolder.empty())
-        return {};
-    return Status::error(ErrorKind::InvalidArgument,
-        m_runDir.string() + ": the newest checkpoints of this run are in " + m_saveDir.string() +
-            ", which is not there; bring it back, or go on from older ones with --checkpoint-dir");
-}
-
-Status Engine::loadNewestCheckpoint()
-{
-    const auto found = checkpoints();
-    if (found.empty())
-        return Status::error(ErrorKind::InvalidArgument,
-            m_runDir.string() + ": has no complete checkpoint to resume from; start it again");
-    Status first;
-    for (const fs::path& checkpoint : found) {
-        auto progress = loadCheckpoint(checkpointContext(), checkpoint);
-        if (progress.ok()) {
-            m_progress = std::move(progress).value();
-            m_savedStep = m_progress.step;
-            m_fallback = first;
-            m_otherIsa = m_progress.instructionSet != m_device.info().instructionSet;
-            return {};
-        }
-        if (progress.status().kind() == ErrorKind::OutOfMemory)
-            return progress.status(); // nothing is wrong with its files
-        (void)m_store.setCheckpointState(checkpoint.string(), "broken").ok();
-        if (first.ok())
-            first = progress.status();
-    }
-    return first;
 }
 
 Status Engine::prepareData(const RunSpec& spec)
@@ -282,6 +215,20 @@ Status Engine::prepareData(const RunSpec& spec)
     return {};
 }
 
+// What the sampler draws from, so that a resumed run sees what it would have seen.
+std::string Engine::dataHash() const
+{
+    const TokenSet& set = m_trainSet;
+    const auto add = [](const auto& values, XXH64_hash_t seed) {
+        const auto bytes = std::as_bytes(std::span(values));
+        return XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed);
+    };
+    const XXH64_hash_t hash = add(set.starts, add(set.trained, add(set.tokens, 0)));
+    std::array<char, 17> text{};
+    (void)std::snprintf(text.data(), text.size(), "%016" PRIx64, hash);
+    return text.data();
+}
+
 Status Engine::refuseIfTooLarge() const
 {
     if (m_setup.limit.empty())
@@ -298,7 +245,7 @@ RunProgress Engine::firstProgress() const
 {
     RunProgress progress;
     progress.sampler = {m_setup.spec.seed, 0, 0, static_cast<std::uint64_t>(m_trainSet.count())};
-    progress.dataHash = hashOf(m_trainSet);
+    progress.dataHash = dataHash();
     progress.instructionSet = m_device.info().instructionSet;
     progress.precision = std::string(name(m_setup.spec.precision));
     return progress;
