@@ -55,6 +55,12 @@ void printReport(const PlanReport& report)
     if (!report.reason.empty())
         std::printf("  chosen: %s\n", report.reason.c_str());
     std::printf("  a checkpoint takes %s", formatBytes(report.checkpointBytes).c_str());
+    if (report.checkpointsKept > 0)
+        std::printf("; at most %lld are kept, %s with the one being written",
+            static_cast<long long>(report.checkpointsKept),
+            formatBytes(
+                static_cast<std::uint64_t>(report.checkpointsKept + 1) * report.checkpointBytes)
+                .c_str());
     if (report.diskWriteBytesOfRun > 0)
         std::printf("; the run writes %s to disk", formatBytes(report.diskWriteBytesOfRun).c_str());
     std::printf("\n");

@@ -42,11 +42,11 @@ Json describe(const RunRow& run)
     return {{"id", run.id}, {"name", run.name}, {"status", run.status}, {"model", run.modelName},
         {"dataset", run.datasetName}, {"steps", run.lastStep}, {"total_steps", run.totalSteps},
         {"tokens", run.tokens}, {"last_loss", run.lastLoss}, {"best_eval", run.bestEval},
-        {"active_ms", run.activeUs / 1000}, {"compute_ms", run.computeUs / 1000},
-        {"stall_ms", run.stallUs / 1000}, {"device_peak_bytes", run.devicePeakBytes},
-        {"host_peak_bytes", run.hostPeakBytes}, {"energy_j", run.energyJ},
-        {"simulated_link", run.simulatedLink}, {"dir", run.dir}, {"resumable", run.resumable},
-        {"exit_reason", run.exitReason}};
+        {"best_checkpoint_step", run.bestCheckpointStep}, {"active_ms", run.activeUs / 1000},
+        {"compute_ms", run.computeUs / 1000}, {"stall_ms", run.stallUs / 1000},
+        {"device_peak_bytes", run.devicePeakBytes}, {"host_peak_bytes", run.hostPeakBytes},
+        {"energy_j", run.energyJ}, {"simulated_link", run.simulatedLink}, {"dir", run.dir},
+        {"resumable", run.resumable}, {"exit_reason", run.exitReason}};
 }
 
 int list(const Options& options)

@@ -93,7 +93,11 @@ void SpecOptions::addTraining(CLI::App& command)
     command.add_option("--method", m_spec.method, "full");
     command.add_option("--recompute", m_recompute, "none or block");
     command.add_option("--checkpoint-every", m_spec.checkpointEvery, "Steps (0: at the end)");
-    command.add_option("--keep", m_spec.keepCheckpoints, "Checkpoints to keep");
+    command.add_option("--keep", m_spec.keepCheckpoints,
+        "Newest checkpoints to keep; the best by evaluation loss is kept, too");
+    command.add_flag("--keep-best", m_spec.keepBest,
+        "Make a checkpoint whenever an evaluation is the best so far, not only where both fall on "
+        "one step");
 }
 
 void SpecOptions::addMachine(CLI::App& command)

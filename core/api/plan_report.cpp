@@ -131,6 +131,7 @@ PlanReport readReport(JsonFields& f)
     readList(f, "groups", r.groups, readGroup);
     r.processBytes = f.unsignedInteger("process_bytes", 0);
     r.checkpointBytes = f.unsignedInteger("checkpoint_bytes", 0);
+    r.checkpointsKept = f.integer("checkpoints_kept", kCount, 0);
     r.h2dBytesPerStep = f.integer("h2d_bytes_per_step", kCount, 0);
     r.d2hBytesPerStep = f.integer("d2h_bytes_per_step", kCount, 0);
     r.diskReadBytesPerStep = f.integer("disk_read_bytes_per_step", kCount, 0);
@@ -164,7 +165,8 @@ std::string toJson(const PlanReport& report)
         {"parameters", r.parameters}, {"steps", r.steps}, {"tokens_per_step", r.tokensPerStep},
         {"tiers", std::move(tiers)}, {"groups", std::move(groups)},
         {"process_bytes", r.processBytes}, {"checkpoint_bytes", r.checkpointBytes},
-        {"h2d_bytes_per_step", r.h2dBytesPerStep}, {"d2h_bytes_per_step", r.d2hBytesPerStep},
+        {"checkpoints_kept", r.checkpointsKept}, {"h2d_bytes_per_step", r.h2dBytesPerStep},
+        {"d2h_bytes_per_step", r.d2hBytesPerStep},
         {"disk_read_bytes_per_step", r.diskReadBytesPerStep},
         {"disk_write_bytes_per_step", r.diskWriteBytesPerStep},
         {"disk_write_bytes_of_run", r.diskWriteBytesOfRun}, {"wear", r.wear},

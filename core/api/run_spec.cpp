@@ -162,6 +162,7 @@ void readTraining(JsonFields& f, RunSpec& s)
     readWord(f, "recompute", parseRecompute, s.recompute);
     s.checkpointEvery = f.integer("checkpoint_every", kAnyInteger, s.checkpointEvery);
     s.keepCheckpoints = f.integer("keep_checkpoints", kAnyInteger, s.keepCheckpoints);
+    s.keepBest = f.boolean("keep_best", s.keepBest);
 }
 
 void readMachine(JsonFields& f, RunSpec& s)
@@ -245,11 +246,12 @@ std::string toJson(const RunSpec& spec)
         {"beta2", s.beta2}, {"eps", s.eps}, {"clip_norm", s.clipNorm}, {"seed", s.seed},
         {"precision", name(s.precision)}, {"method", s.method}, {"recompute", name(s.recompute)},
         {"checkpoint_every", s.checkpointEvery}, {"keep_checkpoints", s.keepCheckpoints},
-        {"device", name(s.device)}, {"threaded_device", s.threadedDevice}, {"threads", s.threads},
-        {"policy", s.policy}, {"policy_options", json(s.policyOptions)},
-        {"allow_stale", s.allowStale}, {"device_memory_bytes", s.deviceMemoryBytes},
-        {"host_memory_bytes", s.hostMemoryBytes}, {"disk_bytes", s.diskBytes},
-        {"disk_paths", s.diskPaths}, {"max_disk_write_bytes", s.maxDiskWriteBytes},
+        {"keep_best", s.keepBest}, {"device", name(s.device)},
+        {"threaded_device", s.threadedDevice}, {"threads", s.threads}, {"policy", s.policy},
+        {"policy_options", json(s.policyOptions)}, {"allow_stale", s.allowStale},
+        {"device_memory_bytes", s.deviceMemoryBytes}, {"host_memory_bytes", s.hostMemoryBytes},
+        {"disk_bytes", s.diskBytes}, {"disk_paths", s.diskPaths},
+        {"max_disk_write_bytes", s.maxDiskWriteBytes},
         {"link_bytes_per_second", s.linkBytesPerSecond}};
     return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }

@@ -3,6 +3,7 @@
 #include "core/model/export_plan.h"
 
 #include <filesystem>
+#include <numeric>
 
 namespace mr {
 namespace fs = std::filesystem;
@@ -62,6 +63,12 @@ std::uint64_t savedBytes(const MemoryItem& item, const MemoryPlan& plan)
     }
 }
 
+// Is there an evaluation before that of the last step?
+bool evaluates(const RunSpec& spec)
+{
+    return spec.evalEvery != 0 && (!spec.evalData.empty() || spec.holdOut > 0.0);
+}
+
 } // namespace
 
 // The weights as any program loads them: model/ of a checkpoint and of the run.
@@ -80,13 +87,29 @@ std::uint64_t checkpointBytes(const RunSetup& setup)
     return bytes + 2 * kMostPerGroup * groups * kEntryBytes + kSmallFilesBytes;
 }
 
+std::int64_t checkpointsKept(const RunSetup& setup)
+{
+    const RunSpec& spec = setup.spec;
+    const bool meet = spec.checkpointEvery > 0 &&
+                      (spec.steps == 0 || spec.evalEvery <= 0 ||
+                          std::lcm(spec.checkpointEvery, spec.evalEvery) < spec.steps);
+    return spec.keepCheckpoints + (evaluates(spec) && (meet || spec.keepBest) ? 1 : 0);
+}
+
 std::uint64_t savedBytesOfRun(const RunSetup& setup)
 {
     const RunSpec& spec = setup.spec;
     if (spec.steps == 0)
         return 0;
-    const std::int64_t before = // the last step's
-        spec.checkpointEvery > 0 ? (spec.steps - 1) / spec.checkpointEvery : 0;
+    const auto between = [&](std::int64_t every) { // the last step is not counted
+        return every > 0 ? (spec.steps - 1) / every : 0;
+    };
+    std::int64_t before = between(spec.checkpointEvery);
+    if (spec.keepBest && evaluates(spec)) // each may be the best so far
+        before += between(spec.evalEvery) -
+                  (spec.checkpointEvery > 0 && spec.evalEvery > 0
+                          ? between(std::lcm(spec.checkpointEvery, spec.evalEvery))
+                          : 0);
     return static_cast<std::uint64_t>(before + 1) * checkpointBytes(setup) + exportBytes(setup);
 }
 

@@ -18,8 +18,13 @@ std::uint64_t checkpointBytes(const RunSetup& setup);
 // Of the trained model, as it is exported at the end.
 std::uint64_t exportBytes(const RunSetup& setup);
 
-// That a whole run writes: checkpoints, the last one included, and the trained model. 0: its steps
-// are not known. Checkpoints that a choice or a lack of memory adds are not foreseen.
+// The most that lie on disk between two writes: as many as are kept, and the best by evaluation
+// where that may be an older one. While one is written it is one more.
+std::int64_t checkpointsKept(const RunSetup& setup);
+
+// That a whole run writes at most: checkpoints, the last one and the best ones included, and the
+// trained model. 0: its steps are not known. Checkpoints that a choice or a lack of memory adds are
+// not foreseen.
 std::uint64_t savedBytesOfRun(const RunSetup& setup);
 
 } // namespace mr

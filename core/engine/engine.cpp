@@ -77,7 +77,7 @@ CheckpointContext Engine::checkpointContext()
 {
     const RunSpec& spec = m_setup.spec;
     return {m_setup.config, m_setup.table, m_body->memory(), m_body->executor(),
-        spec.modelDir.empty() ? spec.scratchTokenizer : spec.modelDir};
+        spec.modelDir.empty() ? spec.scratchTokenizer : spec.modelDir, m_uuid};
 }
 
 void Engine::run(const std::stop_token& stop)
@@ -122,8 +122,7 @@ Status Engine::advance()
         MR_TRY(evaluateIfDue(done));
         m_evaluatedStep = done;
     }
-    const bool isDue = done > 0 && spec.checkpointEvery > 0 && done % spec.checkpointEvery == 0;
-    if (isDue && done < spec.steps && m_savedStep != done && m_passedStep != done)
+    if (isCheckpointDue(done))
         MR_TRY(saveCheckpoint(IfUnwritable::Pause));
     MR_TRY(chooseWhileRunning());
     done = m_progress.step; // an older one if the checkpoint it went on from was broken

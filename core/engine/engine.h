@@ -21,6 +21,7 @@
 #include "core/engine/evaluator.h"
 #include "core/engine/pause_gate.h"
 #include "core/engine/run_body.h"
+#include "core/engine/run_files.h"
 #include "core/engine/run_setup.h"
 #include "core/engine/save_room.h"
 #include "core/engine/share_watch.h"
@@ -53,6 +54,7 @@ enum class OnDiskFull : std::uint8_t {
 
 // What the command line adds to a Session: the same stream of records the store gets.
 struct EngineHooks {
+    ResumeChanges changes; // of a run that is resumed
     Session::Listener listener;
     OpeningWatch opening;
     RecorderHooks records;
@@ -111,13 +113,30 @@ private:
     Status refuseIfTooLarge() const;
     Status prepareWeights();
     RunProgress firstProgress() const;
-    Status prepareResume(const std::filesystem::path& runDir);
-    Status refuseIfDone();
     Status openFirst(Source source);
     void recordStopInOpening(const std::string& why);
     void removeLeftScratch() const;
+    Status takeOver(const std::string& uuid);
+    void removeOldRecords() const;
+
+    // engine_resume.cpp
+    Status prepareResume(const std::filesystem::path& runDir);
+    Status startAgain();
+    Status refuseOtherData() const;
+    Status fitToBudget();
+    Status refuseIfDone();
     Status findSaveDir(const RunSpec& spec);
+
+    // engine_fallback.cpp
+    struct BrokenCheckpoint {
+        std::filesystem::path path;
+        Status why;
+    };
+    bool hasCheckpoint() const; // also one that is damaged
     Status loadNewestCheckpoint();
+    Status noneIsWhole(const std::vector<BrokenCheckpoint>& broken) const;
+    void reportBroken(std::int64_t timeMs);
+    void reportBroken(const BrokenCheckpoint& broken, std::int64_t timeMs);
 
     // engine_record.cpp
     NewRun newRun() const;
@@ -147,8 +166,11 @@ private:
     Result<bool> exchange(RunSetup next, IfUnwritable then);
 
     // engine_save.cpp
+    bool isCheckpointDue(StepIndex done) const;
+    bool isBestSoFar() const;
     Status saveCheckpoint(IfUnwritable then);
     Status writeCheckpointNow();
+    void prune();
     Status exportModel();
     Status writeModelNow();
     Status save(const Saving& saving, IfUnwritable then);
@@ -219,8 +241,9 @@ private:
     std::int64_t m_evaluatedStep = -1; // or passed, where none was due
     int m_recoveries = 0;              // since the last step that was completed
     bool m_isComplete = false;
-    Status m_fallback;       // why the newest checkpoint was not used; ok: it was
-    bool m_otherIsa = false; // resumed on another instruction set
+    std::vector<BrokenCheckpoint> m_broken; // newer than the one that was used; not yet reported
+    std::string m_startedAgain;             // why, of a run that has no checkpoint to go on from
+    bool m_otherIsa = false;                // resumed on another instruction set
 
     // Any thread
     PauseGate m_gate;

@@ -89,6 +89,7 @@ Status Engine::tryBody(Source source, Tier& lacking)
     } else {
         MR_TRY(prepareWeights());
         m_progress = firstProgress();
+        m_savedStep = -1;
     }
     Carry carry = m_progress.carry;
     carry.step = m_progress.step;
@@ -140,7 +141,7 @@ Status Engine::planAgain(const Status& why, Tier lacking)
     if (lacking == Tier::Device)
         shortage.freeBytes = m_device.freeDeviceBytes();
     ReplanScope scope = ReplanScope::Any;
-    if (!checkpoints().empty())
+    if (hasCheckpoint())
         scope = m_setup.memory.window.isActive() ? ReplanScope::SamePolicy : ReplanScope::Exact;
     auto next = replan(m_setup, shortage, scope);
     if (!next.ok())
@@ -183,7 +184,7 @@ void Engine::tearDown()
 Status Engine::reopen(StepIndex reached)
 {
     const std::int64_t begin = nowNs();
-    MR_TRY(openBody(checkpoints().empty() ? Source::Model : Source::Checkpoint));
+    MR_TRY(openBody(hasCheckpoint() ? Source::Checkpoint : Source::Model));
     m_evaluatedStep = std::min(m_evaluatedStep, m_progress.step);
     std::string after = ", from " + stepWords(m_progress.step);
     if (m_progress.step < reached) {
@@ -215,11 +216,7 @@ void Engine::reportReplans(const std::string& after)
     for (const std::string& text : std::exchange(m_replans, {}))
         m_recorder->message(
             EventLevel::Warning, "memory_replanned", m_progress.step, timeMs, text + after + ".");
-    if (!m_fallback.ok())
-        m_recorder->message(EventLevel::Warning, "checkpoint_broken", m_progress.step, timeMs,
-            "The newest checkpoint is broken (" + m_fallback.message() + "); the one of step " +
-                std::to_string(m_progress.step) + " was used.");
-    m_fallback = {};
+    reportBroken(timeMs);
 }
 
 } // namespace mr

@@ -1,11 +1,11 @@
-// How a run comes to be: from a spec, or from the folder of an earlier life.
+// How a run comes to be from a spec. From the folder of an earlier life: engine_resume.cpp.
 
 #include "core/base/file.h"
 #include "core/data/chat_format.h"
-#include "core/data/columns.h"
 #include "core/engine/checkpoint_size.h"
 #include "core/engine/engine.h"
 #include "core/engine/hold_out.h"
+#include "core/engine/run_data.h"
 #include "core/engine/run_files.h"
 #include "core/engine/run_master.h"
 #include "core/model/weights.h"
@@ -17,74 +17,12 @@
 #include <millrace/planner.h>
 #include <millrace/run_reader.h>
 
-#include <xxhash.h>
-
 #include <algorithm>
 #include <array>
-#include <cinttypes>
-#include <cstdio>
-#include <span>
 
 namespace mr {
 namespace fs = std::filesystem;
 namespace {
-
-std::string modelFolder(const RunSpec& spec)
-{
-    return spec.modelDir.empty() ? spec.scratchTokenizer : spec.modelDir;
-}
-
-// How rows are written is decided when a run begins and kept in its record.
-RunSpec withStyle(RunSpec spec, RowStyle style)
-{
-    for (auto* sources : {&spec.data, &spec.evalData})
-        for (DataSource& source : *sources)
-            settleStyle(source, style);
-    return spec;
-}
-
-Result<TokenSet> tokens(
-    const std::vector<DataSource>& sources, const Tokenizer& tokenizer, const RunSpec& spec)
-{
-    TokenSetOptions options;
-    options.seqLen = spec.seqLen;
-    options.split = spec.split;
-    options.modelFolder = modelFolder(spec);
-    return buildTokenSet(sources, tokenizer, options);
-}
-
-// What the sampler draws from, so that a resumed run sees what it would have seen.
-Result<std::string> hashOf(const TokenSet& set)
-{
-    const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(
-        XXH3_createState(), &XXH3_freeState);
-    const auto add = [&state](const auto& values) {
-        const auto bytes = std::as_bytes(std::span(values));
-        (void)XXH3_64bits_update(state.get(), bytes.data(), bytes.size());
-    };
-    // All tokens, then all flags, then where sequences begin, each seeded by the hash before.
-    XXH64_hash_t hash = 0;
-    TokenSequence sequence;
-    for (const bool flags : {false, true}) {
-        (void)XXH3_64bits_reset_withSeed(state.get(), hash);
-        for (std::int64_t i = 0; i < set.count(); ++i) {
-            MR_TRY(set.sequences.read(i, sequence));
-            flags ? add(sequence.trained) : add(sequence.tokens);
-        }
-        hash = XXH3_64bits_digest(state.get());
-    }
-    (void)XXH3_64bits_reset_withSeed(state.get(), hash);
-    std::array<std::uint64_t, 1> start{};
-    add(start);
-    for (std::int64_t i = 0; i < set.count(); ++i) {
-        start[0] += set.sequences.length(i);
-        add(start);
-    }
-    hash = XXH3_64bits_digest(state.get());
-    std::array<char, 17> text{};
-    (void)std::snprintf(text.data(), text.size(), "%016" PRIx64, hash);
-    return std::string(text.data());
-}
 
 Status refuseIfFull(const fs::path& runDir, std::uint64_t checkpoint)
 {
@@ -133,10 +71,11 @@ Result<std::unique_ptr<Engine>> Engine::open(
     auto engine = std::unique_ptr<Engine>(new Engine(device, store, std::move(hooks)));
     const bool hasTemplate = ChatFormat::isIn(modelFolder(spec));
     MR_TRY(engine->prepareData(hasTemplate ? withStyle(spec, RowStyle::Template) : spec));
-    auto runDir = makeRunDir(engine->m_setup.spec);
-    if (!runDir.ok())
-        return runDir.status();
-    engine->m_runDir = std::move(runDir).value();
+    auto place = makeRunDir(engine->m_setup.spec);
+    if (!place.ok())
+        return place.status();
+    engine->m_runDir = place.value().dir;
+    MR_TRY(engine->takeOver(place.value().uuidBefore));
     engine->m_setup.spec.outDir = engine->m_runDir.string();
     engine->m_setup.spec.saveDir.clear();
     engine->m_saveDir = engine->m_runDir;
@@ -146,6 +85,8 @@ Result<std::unique_ptr<Engine>> Engine::open(
     MR_TRY(checkDiskWrites(reportOf(setup).diskWriteBytesOfRun, setup.spec.maxDiskWriteBytes));
     engine->m_uuid = newUuid();
     MR_TRY(engine->openFirst(Source::Model));
+    if (!place.value().uuidBefore.empty())
+        engine->removeOldRecords();
     MR_TRY(saveRunRecord(engine->m_runDir.string(), engine->newRun()));
     MR_TRY(engine->registerRun());
     return engine;
@@ -159,60 +100,38 @@ Result<std::unique_ptr<Engine>> Engine::resume(
     return engine;
 }
 
-Status Engine::prepareResume(const fs::path& runDir)
+// A new run in the folder of one that ended before its first checkpoint. Empty: there is none.
+Status Engine::takeOver(const std::string& uuid)
 {
-    std::error_code error;
-    m_runDir = fs::absolute(runDir, error);
-    auto spec = readRunSpec(m_runDir.string());
-    if (!spec.ok())
-        return spec.status();
-    auto record = readRunRecord(m_runDir.string());
-    if (!record.ok())
-        return record.status();
-    m_uuid = record.value().uuid;
-    MR_TRY(findSaveDir(spec.value()));
-    // A record that does not say is of a run without a template, or from before there was a choice.
-    MR_TRY(prepareData(withStyle(spec.value(), RowStyle::Plain)));
-    // The record does not say who chose it, and it changes no number.
-    m_setup.asked.recompute = RecomputeChoice::Auto;
-    MR_TRY(refuseIfTooLarge());
-    MR_TRY(openFirst(Source::Checkpoint));
-    m_resumedMs = m_progress.activeMs;
-    m_evaluatedStep = m_progress.step;
-    const auto sequences = static_cast<std::uint64_t>(m_trainSet.count());
-    if (m_progress.sampler.count != sequences)
+    if (uuid.empty())
+        return {};
+    auto known = m_store.findRun(uuid);
+    auto reader = RunReader::open(m_store.path());
+    auto row =
+        known.ok() && reader.ok() ? reader.value()->run(known.value()) : Result<RunRow>(RunRow{});
+    const std::string status = row.ok() ? row.value().status : std::string();
+    constexpr std::array<std::string_view, 5> kEnded = {"", "lost", "stopped", "failed", "done"};
+    // The reader calls one whose process died lost.
+    if (std::find(kEnded.begin(), kEnded.end(), status) == kEnded.end())
         return Status::error(ErrorKind::InvalidArgument,
-            datasetPath(m_setup.spec) + ": gives " + std::to_string(sequences) +
-                " sequences, the run began with " + std::to_string(m_progress.sampler.count) +
-                "; put back the data it was started with");
-    if (m_progress.dataHash != m_dataHash)
-        return Status::error(ErrorKind::InvalidArgument,
-            datasetPath(m_setup.spec) +
-                ": is not the data the run began with (its tokens differ); put that back");
-    MR_TRY(refuseIfDone());
-    auto known = m_store.findRun(m_uuid);
-    if (!known.ok())
-        MR_TRY(registerRun()); // another history: the run is entered there from here on
-    else
-        m_runId = known.value();
-    return m_replans.empty() ? Status() : recordPlan();
+            m_runDir.string() + ": a run is being trained there (" + row.value().name +
+                "); wait for it or choose another folder");
+    m_startedAgain = "The run that was in this folder ended before its first checkpoint; this one "
+                     "takes its place.";
+    return {};
 }
 
-// One that has made its last step may still lack its model: it was killed before that was written.
-Status Engine::refuseIfDone()
+void Engine::removeOldRecords() const
 {
-    if (m_progress.step < m_setup.spec.steps)
-        return {};
-    auto known = m_store.findRun(m_uuid);
-    auto reader = RunReader::open(m_store.path());
-    if (!known.ok() || !reader.ok())
-        return {}; // another history: it is entered there, and its model written again
-    auto row = reader.value()->run(known.value());
-    if (!row.ok() || row.value().status != "done")
-        return {};
-    return Status::error(ErrorKind::InvalidArgument,
-        m_runDir.string() + ": this run has done all of its " + std::to_string(m_setup.spec.steps) +
-            " steps; there is nothing to resume");
+    std::error_code error; // what stays is only read to rebuild a lost history
+    std::vector<fs::path> old;
+    for (const auto& entry : fs::directory_iterator(m_runDir, error)) {
+        const std::string name = entry.path().filename().string();
+        if (name.ends_with(".jsonl") || (name.starts_with("trace-") && name.ends_with(".json")))
+            old.push_back(entry.path());
+    }
+    for (const fs::path& path : old)
+        fs::remove(path, error);
 }
 
 // openBody() for a run that is not yet there.
@@ -243,42 +162,6 @@ void Engine::recordStopInOpening(const std::string& why)
         m_runId = known.value();
     if (known.ok() || registerRun().ok())
         (void)m_store.endRun(m_runId, "stopped", 0, why).ok(); // what was stopped stays so
-}
-
-Status Engine::findSaveDir(const RunSpec& spec)
-{
-    m_saveDir = spec.saveDir.empty() ? m_runDir : fs::path(spec.saveDir);
-    std::error_code error;
-    if (fs::is_directory(m_saveDir, error) || !m_hooks.saveFolder.empty())
-        return {};
-    return Status::error(ErrorKind::InvalidArgument,
-        m_runDir.string() + ": the newest checkpoints of this run are in " + m_saveDir.string() +
-            ", which is not there; bring it back, or go on from older ones with --checkpoint-dir");
-}
-
-Status Engine::loadNewestCheckpoint()
-{
-    const auto found = checkpoints();
-    if (found.empty())
-        return Status::error(ErrorKind::InvalidArgument,
-            m_runDir.string() + ": has no complete checkpoint to resume from; start it again");
-    Status first;
-    for (const fs::path& checkpoint : found) {
-        auto progress = loadCheckpoint(checkpointContext(), checkpoint);
-        if (progress.ok()) {
-            m_progress = std::move(progress).value();
-            m_savedStep = m_progress.step;
-            m_fallback = first;
-            m_otherIsa = m_progress.instructionSet != m_device.info().instructionSet;
-            return {};
-        }
-        if (progress.status().kind() == ErrorKind::OutOfMemory)
-            return progress.status(); // nothing is wrong with its files
-        (void)m_store.setCheckpointState(checkpoint.string(), "broken").ok();
-        if (first.ok())
-            first = progress.status();
-    }
-    return first;
 }
 
 Status Engine::prepareData(const RunSpec& spec)
@@ -313,9 +196,9 @@ Status Engine::prepareData(const RunSpec& spec)
     if (m_trainSet.count() == 0 || m_trainSet.trainedTokens == 0)
         return Status::error(ErrorKind::InvalidArgument,
             datasetPath(spec) + ": has no token to train on; look at it with `millrace inspect`");
-    auto dataHash = hashOf(m_trainSet);
-    MR_TRY(dataHash.status());
-    m_dataHash = std::move(dataHash).value();
+    auto hash = dataHash(m_trainSet);
+    MR_TRY(hash.status());
+    m_dataHash = std::move(hash).value();
     auto setup = setUpRun(spec, m_trainSet.count());
     if (!setup.ok())
         return setup.status();

@@ -75,6 +75,8 @@ Status Engine::startRecorder()
     m_recorder->message(EventLevel::Info, resumed ? "resumed" : "started", m_progress.step,
         m_resumedMs,
         resumed ? "Resumed after step " + std::to_string(m_progress.step) + "." : "Started.");
+    if (!m_startedAgain.empty())
+        m_recorder->message(EventLevel::Warning, "started_again", 0, m_resumedMs, m_startedAgain);
     reportReplans({});
     if (const DiskStore* disk = m_body->disk())
         m_recorder->message(

@@ -14,7 +14,7 @@
 #include "core/telemetry/run_folder.h"
 
 #include <algorithm>
-#include <limits>
+#include <cmath>
 #include <utility>
 
 namespace mr {
@@ -30,6 +30,23 @@ constexpr int kMostDoublings = 6;
 std::vector<fs::path> Engine::checkpoints() const
 {
     return listCheckpoints(m_runDir, m_saveDir);
+}
+
+// Between two steps; that of the last one is always written.
+bool Engine::isCheckpointDue(StepIndex done) const
+{
+    const RunSpec& spec = m_setup.spec;
+    if (done == 0 || done >= spec.steps || m_savedStep == done || m_passedStep == done)
+        return false;
+    return (spec.checkpointEvery > 0 && done % spec.checkpointEvery == 0) ||
+           (spec.keepBest && isBestSoFar());
+}
+
+// Of those that have a checkpoint: what is on disk decides, so a run that was killed decides alike.
+bool Engine::isBestSoFar() const
+{
+    const double best = bestEvalLoss(m_runDir, m_saveDir);
+    return std::isfinite(m_progress.evalLoss) && (std::isnan(best) || m_progress.evalLoss < best);
 }
 
 Status Engine::saveCheckpoint(IfUnwritable then)
@@ -48,6 +65,7 @@ Status Engine::writeCheckpointNow()
     const std::int64_t begin = nowNs();
     auto written = writeCheckpoint(checkpointContext(), m_saveDir, m_progress);
     MR_TRY(written.status());
+    m_watch.saved(1e-9 * static_cast<double>(nowNs() - begin));
     CheckpointRow row;
     row.step = m_progress.step;
     row.path = written.value().path.string();
@@ -55,20 +73,30 @@ Status Engine::writeCheckpointNow()
     row.state = "complete";
     row.createdMs = wallClockMs();
     row.writeMs = (nowNs() - begin) / 1'000'000;
-    m_watch.saved(1e-9 * static_cast<double>(nowNs() - begin));
+    row.evalLoss = m_progress.evalLoss;
     MR_TRY(m_store.addCheckpoint(m_runId, row, written.value().manifestHash));
     m_recorder->message(EventLevel::Info, "checkpoint", m_progress.step, activeMs(),
         "Checkpoint of step " + std::to_string(m_progress.step) + " written.");
-    for (const fs::path& removed :
-        pruneCheckpoints(m_runDir, m_setup.spec.keepCheckpoints, m_saveDir))
-        // A history that the run was moved to never knew its older checkpoints.
-        (void)m_store.setCheckpointState(removed.string(), "deleted").ok();
+    prune();
     m_savedStep = m_progress.step;
     if (!m_isFolderNoted)
         m_isFolderNoted = saveRunRecord(m_runDir.string(), newRun()).ok();
     if (m_hooks.onCheckpoint)
         m_hooks.onCheckpoint(written.value(), m_progress);
     return {};
+}
+
+// After a newer one was written.
+void Engine::prune()
+{
+    const Pruned pruned = pruneCheckpoints(m_runDir, m_setup.spec.keepCheckpoints, m_saveDir);
+    for (const fs::path& older : pruned.older)
+        // A history that the run was moved to never knew its older checkpoints.
+        (void)m_store.setCheckpointState(older.string(), "deleted").ok();
+    for (const fs::path& broken : pruned.broken)
+        m_recorder->message(EventLevel::Info, "checkpoint_removed", m_progress.step, activeMs(),
+            "The broken checkpoint in " + broken.string() +
+                " was removed: a newer whole one is there.");
 }
 
 Status Engine::exportModel()
@@ -115,7 +143,7 @@ Status Engine::save(const Saving& saving, IfUnwritable then)
 Status Engine::trySave(const Saving& saving)
 {
     // What a killed run left half written would else take the room.
-    (void)pruneCheckpoints(m_runDir, std::numeric_limits<std::int64_t>::max(), m_saveDir);
+    removeLeftovers(m_runDir, m_saveDir);
     MR_TRY(roomFor(m_saveDir, saving.bytes));
     MR_TRY(saving.write());
     m_unsaved = {};

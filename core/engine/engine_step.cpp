@@ -5,12 +5,14 @@
 #include "core/engine/share_choice.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace mr {
 namespace {
 
 constexpr int kBadStepsAllowed = 5; // in a row, then the run stops (DECISIONS 10)
 constexpr std::size_t kStallPieces = 4096;
+constexpr double kNotEvaluated = std::numeric_limits<double>::quiet_NaN();
 
 } // namespace
 
@@ -55,6 +57,7 @@ Status Engine::trainStep(StepIndex step)
         m_watch.addStep(m_body->plans().plan(), times.tasks,
             {m_setup.shape, m_setup.step.precision, m_setup.step.recompute});
     m_progress.step = step;
+    m_progress.evalLoss = kNotEvaluated;
     m_progress.tokens += m_batch.tokens;
     m_progress.sampler = m_batch.after;
     m_recoveries = 0;
@@ -72,6 +75,7 @@ Status Engine::skipStep(StepIndex step, std::int64_t beginNs)
     m_recorder->step(row);
     m_body->plans().skipStep(step);
     m_progress.step = step;
+    m_progress.evalLoss = kNotEvaluated;
     m_progress.sampler = m_batch.after;
     m_recorder->message(EventLevel::Warning, "no_trained_tokens", step, row.timeMs,
         "Step " + std::to_string(step) + " has no trained token and was skipped.");
@@ -162,6 +166,9 @@ Status Engine::evaluateIfDue(StepIndex step)
     if (!result.ok())
         return result.status();
     m_recorder->scalar("eval_loss", {step, activeMs(), result.value().loss});
+    m_progress.evalLoss = result.value().loss;
+    if (m_savedStep == step) // before it was evaluated, because memory lacked then
+        m_savedStep = -1;
     return answerQuestions(step);
 }
 

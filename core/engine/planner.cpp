@@ -261,6 +261,7 @@ PlanReport reportOf(const RunSetup& setup)
         tierOf(setup, Tier::PinnedHost, "host", setup.budget.hostBytes)};
     report.groups = groupsOf(setup);
     report.checkpointBytes = checkpointBytes(setup);
+    report.checkpointsKept = checkpointsKept(setup);
     report.reason = setup.reason;
     report.h2dBytesPerStep = setup.traffic.hostToDeviceBytes;
     report.d2hBytesPerStep = setup.traffic.deviceToHostBytes;

@@ -1,5 +1,6 @@
 #include "core/engine/run_files.h"
 
+#include "core/engine/checkpoint_folder.h"
 #include "core/telemetry/run_folder.h"
 
 #include <millrace/run_reader.h>
@@ -41,6 +42,17 @@ std::string timeStamp()
     return text.data();
 }
 
+// Of the run that lies there: what could be gone on from, or used.
+bool hasWork(const fs::path& dir, const std::string& configJson)
+{
+    auto spec = runSpecFromJson(configJson);
+    const fs::path saveDir = spec.ok() ? fs::path(spec.value().saveDir) : fs::path();
+    std::error_code error;
+    return !namedCheckpoints(dir, saveDir).empty() || !asideCheckpoints(dir, saveDir).empty() ||
+           fs::exists(dir / "model", error) ||
+           (!saveDir.empty() && fs::exists(saveDir / "model", error));
+}
+
 } // namespace
 
 std::string newUuid()
@@ -67,14 +79,20 @@ std::int64_t wallClockMs()
         .count();
 }
 
-Result<fs::path> makeRunDir(const RunSpec& spec)
+Result<RunPlace> makeRunDir(const RunSpec& spec)
 {
     fs::path dir = spec.outDir;
     if (dir.empty())
         dir = fs::path(defaultRunsFolder()) / (timeStamp() + "-" + slug(spec.name));
     std::error_code error;
     dir = fs::absolute(dir, error);
-    if (fs::exists(dir / kRunFile, error))
+    RunPlace place{dir, {}};
+    if (fs::exists(dir / kRunFile, error)) {
+        auto record = readRunRecord(dir.string());
+        if (record.ok() && !hasWork(dir, record.value().configJson))
+            place.uuidBefore = record.value().uuid;
+    }
+    if (fs::exists(dir / kRunFile, error) && place.uuidBefore.empty())
         return Status::error(ErrorKind::InvalidArgument,
             dir.string() + ": already holds a run; continue it with `millrace resume " +
                 dir.string() + "`, or choose another folder");
@@ -82,7 +100,25 @@ Result<fs::path> makeRunDir(const RunSpec& spec)
     if (error)
         return Status::error(
             ErrorKind::Io, "create run folder " + dir.string() + ": " + error.message());
-    return dir;
+    return place;
+}
+
+bool isChanged(const ResumeChanges& changes) noexcept
+{
+    return changes.threads > 0 || changes.deviceMemoryBytes > 0 || changes.hostMemoryBytes > 0 ||
+           changes.threadedDevice;
+}
+
+RunSpec changed(RunSpec spec, const ResumeChanges& changes)
+{
+    if (changes.threads > 0)
+        spec.threads = changes.threads;
+    if (changes.deviceMemoryBytes > 0)
+        spec.deviceMemoryBytes = changes.deviceMemoryBytes;
+    if (changes.hostMemoryBytes > 0)
+        spec.hostMemoryBytes = changes.hostMemoryBytes;
+    spec.threadedDevice = changes.threadedDevice.value_or(spec.threadedDevice);
+    return spec;
 }
 
 Result<RunSpec> readRunSpec(const std::string& runDir)

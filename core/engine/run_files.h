@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 namespace mr {
@@ -20,8 +21,25 @@ std::string newUuid();
 std::string datasetPath(const RunSpec& spec);
 std::int64_t wallClockMs(); // since the epoch, UTC
 
-// Creates the folder a run is kept in. An existing run there is refused: it is continued by
-// resume, not written over.
-Result<std::filesystem::path> makeRunDir(const RunSpec& spec);
+// Where a run is kept.
+struct RunPlace {
+    std::filesystem::path dir;
+    std::string uuidBefore; // of a run that lies there and has nothing to go on from; else empty
+};
+
+// Creates the folder. A run that is there and has a checkpoint or a model is refused: it is
+// continued by resume, not written over.
+Result<RunPlace> makeRunDir(const RunSpec& spec);
+
+// What a resumed run does otherwise than its record says: none of it changes a bit.
+struct ResumeChanges {
+    std::int64_t threads = 0; // 0: as in the record, and so on
+    std::uint64_t deviceMemoryBytes = 0;
+    std::uint64_t hostMemoryBytes = 0;
+    std::optional<bool> threadedDevice;
+};
+
+bool isChanged(const ResumeChanges& changes) noexcept;
+RunSpec changed(RunSpec spec, const ResumeChanges& changes);
 
 } // namespace mr

@@ -26,7 +26,10 @@ constexpr std::string_view kSelectRuns =
     "dir,notes,"
     "(SELECT count(*) FROM checkpoint c WHERE c.run_id=run.id AND state IN"
     " ('complete','verified')),"
-    "s.pid,s.boot_id,s.run_id IS NOT NULL AND s.end_reason IS NULL,energy_j "
+    "s.pid,s.boot_id,s.run_id IS NOT NULL AND s.end_reason IS NULL,energy_j,"
+    "coalesce((SELECT step FROM checkpoint c WHERE c.run_id=run.id AND state IN"
+    " ('complete','verified') AND eval_loss IS NOT NULL"
+    " ORDER BY eval_loss,step DESC LIMIT 1),-1) "
     "FROM run LEFT JOIN model ON model.id=model_id LEFT JOIN dataset ON dataset.id=dataset_id "
     "LEFT JOIN segment s ON s.run_id=run.id AND s.seg="
     "(SELECT max(seg) FROM segment WHERE run_id=run.id) "
@@ -63,6 +66,7 @@ void readNumbers(const Row& row, RunRow& run)
     run.hostPeakBytes = row.integer(25);
     run.simulatedLink = row.integer(26) != 0;
     run.energyJ = row.real(34);
+    run.bestCheckpointStep = row.integer(35);
 }
 
 RunRow runFrom(const Row& row)
@@ -157,11 +161,13 @@ public:
         MR_TRY(mustExist(runId));
         std::vector<CheckpointRow> rows;
         MR_TRY(m_database->query(
-            "SELECT step,path,bytes,state,created_at,write_ms FROM checkpoint WHERE run_id=?"
-            " ORDER BY step,id",
+            "SELECT step,path,bytes,state,created_at,write_ms,eval_loss,"
+            "id IS (SELECT id FROM checkpoint WHERE run_id=?1 AND state IN ('complete','verified')"
+            " AND eval_loss IS NOT NULL ORDER BY eval_loss,step DESC,id DESC LIMIT 1)"
+            " FROM checkpoint WHERE run_id=?1 ORDER BY step,id",
             [&](const Row& row) {
                 rows.push_back({row.integer(0), row.text(1), row.integer(2), row.text(3),
-                    row.integer(4), row.integer(5)});
+                    row.integer(4), row.integer(5), row.real(6), row.integer(7) != 0});
             },
             runId));
         return rows;

@@ -248,11 +248,12 @@ Status SqliteRunStore::addCheckpoint(
         // A resumed run writes some of its checkpoints again, at the same place.
         return m_database->execute(
             "INSERT INTO checkpoint(run_id,step,kind,path,bytes,hash,has_optimizer,state,"
-            "created_at,write_ms) VALUES(?,?,'full',?,?,?,1,?,?,?) ON CONFLICT(path) DO UPDATE SET"
-            " run_id=excluded.run_id, step=excluded.step, bytes=excluded.bytes,"
+            "created_at,write_ms,eval_loss) VALUES(?,?,'full',?,?,?,1,?,?,?,?) ON CONFLICT(path) DO"
+            " UPDATE SET run_id=excluded.run_id, step=excluded.step, bytes=excluded.bytes,"
             " hash=excluded.hash, state=excluded.state, created_at=excluded.created_at,"
-            " write_ms=excluded.write_ms",
-            runId, row.step, row.path, row.bytes, hash, row.state, row.createdMs, row.writeMs);
+            " write_ms=excluded.write_ms, eval_loss=excluded.eval_loss",
+            runId, row.step, row.path, row.bytes, hash, row.state, row.createdMs, row.writeMs,
+            row.evalLoss);
     });
 }
 

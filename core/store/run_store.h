@@ -94,8 +94,9 @@ public:
     // Closes the segment; `status` is done, stopped or failed. synchronous=FULL.
     virtual Status endRun(
         std::int64_t runId, std::string_view status, int exitCode, std::string_view reason) = 0;
-    virtual Status addCheckpoint(std::int64_t runId, const CheckpointRow& row,
-        std::string_view hash) = 0; // synchronous=FULL
+    // Which one is the best is found out, not taken from `row`. synchronous=FULL.
+    virtual Status addCheckpoint(
+        std::int64_t runId, const CheckpointRow& row, std::string_view hash) = 0;
     virtual Status setCheckpointState(std::string_view path, std::string_view state) = 0;
     virtual Status addTrace(std::int64_t runId, const TraceRow& row) = 0;
 

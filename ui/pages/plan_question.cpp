@@ -30,7 +30,7 @@ Result<PlanView> planOne(const UiServices& services, const RunSpec& spec, std::i
     MR_TRY(report.status());
     PlanView view;
     view.report = std::move(report).value();
-    view.keepCheckpoints = resolved.value().keepCheckpoints;
+    view.keepCheckpoints = std::max(resolved.value().keepCheckpoints, view.report.checkpointsKept);
     view.diskFreeBytes = freeBytes(spec.outDir.empty() ? services.runsFolder : spec.outDir);
     return view;
 }

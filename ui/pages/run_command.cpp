@@ -34,6 +34,8 @@ public:
 
     void word(const char* option, std::string_view value) { text(option, std::string(value)); }
 
+    void flag(const char* option) { m_words << QLatin1String(option); }
+
     void integer(const char* option, std::int64_t value, std::int64_t usual)
     {
         if (value != usual)
@@ -144,6 +146,8 @@ QString trainCommand(const RunSpec& spec)
     command.integer("--eval-answers", spec.evalAnswers, usual.evalAnswers);
     command.integer("--checkpoint-every", spec.checkpointEvery, usual.checkpointEvery);
     command.integer("--keep", spec.keepCheckpoints, usual.keepCheckpoints);
+    if (spec.keepBest)
+        command.flag("--keep-best");
     addMachine(command, spec, usual);
     return command.line();
 }

@@ -65,6 +65,9 @@ struct PlanReport {
     // and the pieces that loading, checkpoints and hashes go through. 0: an earlier program's.
     std::uint64_t processBytes = 0;
     std::uint64_t checkpointBytes = 0;
+    // The most that lie there at once, the best one included; while one is written it is one more.
+    // 0: an earlier program's.
+    std::int64_t checkpointsKept = 0;
     std::int64_t h2dBytesPerStep = 0; // exact
     std::int64_t d2hBytesPerStep = 0;
     std::int64_t diskReadBytesPerStep = 0; // exact; of policies that keep state on a disk

@@ -76,6 +76,7 @@ struct RunRow {
     double lastLoss = std::numeric_limits<double>::quiet_NaN();
     double bestEval = std::numeric_limits<double>::quiet_NaN();
     std::int64_t bestEvalStep = -1;
+    std::int64_t bestCheckpointStep = -1; // of those kept; -1: none has an evaluation at its step
     double energyJ = std::numeric_limits<double>::quiet_NaN(); // of the device; NaN: not measured
     std::int64_t devicePeakBytes = 0;
     std::int64_t hostPeakBytes = 0;
@@ -101,8 +102,10 @@ struct EventRow {
     EventLevel level = EventLevel::Info;
     std::string code; // "checkpoint", "eval", "nan", "started", ...
     std::string text;
-    // Of "paused", a JSON object, for who says it in other words: reason ("full": no room, or
+    // A JSON object, for who says it in other words. Of "paused": reason ("full": no room, or
     // "unwritable"), what ("checkpoint" or "model"), step, folder, needed_bytes, free_bytes, why.
+    // Of "checkpoint_broken": checkpoint, why, step (that the run goes on from), set_aside (where
+    // it lies now; empty: as before).
     std::string data = {};
 };
 
@@ -113,6 +116,9 @@ struct CheckpointRow {
     std::string state; // writing, complete, verified, broken, deleted
     std::int64_t createdMs = 0;
     std::int64_t writeMs = 0;
+    // Of the evaluation after this very step; NaN: there was none.
+    double evalLoss = std::numeric_limits<double>::quiet_NaN();
+    bool best = false; // the lowest of those kept; of equal ones the newest. Set by the reader
 };
 
 // A series that was measured at a fixed period, as machine_metrics.h names them.

@@ -67,7 +67,8 @@ struct RunSpec {
     std::string method = "full";
     RecomputeChoice recompute = RecomputeChoice::Auto;
     std::int64_t checkpointEvery = 0; // steps; 0: at the end only
-    std::int64_t keepCheckpoints = 2;
+    std::int64_t keepCheckpoints = 2; // the newest; the best by evaluation stays, too
+    bool keepBest = false; // an evaluation that is the best so far makes a checkpoint of its step
 
     DeviceChoice device = DeviceChoice::Auto;
     bool threadedDevice = false; // CPU device: streams are threads (see core/device)

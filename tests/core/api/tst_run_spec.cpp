@@ -63,6 +63,7 @@ RunSpec everythingSet()
     s.recompute = RecomputeChoice::Block;
     s.checkpointEvery = 50;
     s.keepCheckpoints = 5;
+    s.keepBest = true;
     s.device = DeviceChoice::Cpu;
     s.threadedDevice = true;
     s.threads = 6;

@@ -130,6 +130,7 @@ struct RunRig {
     OnDiskFull onDiskFull = OnDiskFull::Stop;
     std::chrono::milliseconds pauseCheck{std::chrono::hours(1)};
     std::string saveFolder;
+    ResumeChanges changes;
     // Called on the telemetry thread.
     std::function<void(Engine&, const EventRow&)> onMessage;
 
@@ -178,6 +179,7 @@ private:
         hooks.onDiskFull = onDiskFull;
         hooks.pauseCheck = pauseCheck;
         hooks.saveFolder = saveFolder;
+        hooks.changes = changes;
         if (onMessage)
             hooks.records.onMessage = [this](const EventRow& row) { onMessage(*m_engine, row); };
         if (at)

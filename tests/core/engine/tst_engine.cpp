@@ -392,7 +392,7 @@ void TestEngine::aDamagedNewestCheckpointFallsBackToTheOneBeforeAndSaysSo()
     QVERIFY2(resumed.opened.ok(), resumed.opened.message().c_str());
     QCOMPARE(resumed.progress.weightsHash, m_hash);
     const std::string messages = m_rig->messages(resumed.id);
-    QVERIFY(contains(messages, "checkpoint_broken: The newest checkpoint is broken"));
+    QVERIFY(contains(messages, "checkpoint_broken: The checkpoint step-00000008 is broken"));
     QVERIFY(contains(messages, "step-00000008"));
     QVERIFY(contains(messages, "the one of step 4 was used"));
 }

@@ -245,6 +245,34 @@ private slots:
         QCOMPARE(rows[0].writeMs, 9);
     }
 
+    void theBestCheckpointIsTheLowestOfThoseThatAreKept()
+    {
+        StoreRig rig;
+        const std::int64_t id = rig.begin("u1");
+        const double none = std::numeric_limits<double>::quiet_NaN();
+        const auto best = [&] {
+            std::int64_t step = -1;
+            const std::vector<CheckpointRow> rows = rig.openReader()->checkpoints(id).value();
+            for (const CheckpointRow& row : rows)
+                if (row.best)
+                    step = step < 0 ? row.step : -2;
+            return step == rig.openReader()->run(id).value().bestCheckpointStep ? step : -3;
+        };
+        QCOMPARE(best(), -1);
+        QVERIFY(rig.store->addCheckpoint(id, {5, "/c/5", 1, "complete", 1, 0, none}, "").ok());
+        QCOMPARE(best(), -1);
+        QVERIFY(rig.store->addCheckpoint(id, {10, "/c/10", 1, "complete", 1, 0, 2.5}, "").ok());
+        QVERIFY(rig.store->addCheckpoint(id, {20, "/c/20", 1, "complete", 1, 0, 2.0}, "").ok());
+        QVERIFY(rig.store->addCheckpoint(id, {30, "/c/30", 1, "complete", 1, 0, 2.0}, "").ok());
+        QCOMPARE(best(), 30); // of equal ones the newest
+        QVERIFY(rig.store->setCheckpointState("/c/30", "broken").ok());
+        QCOMPARE(best(), 20);
+        QVERIFY(rig.store->setCheckpointState("/c/20", "deleted").ok());
+        QCOMPARE(best(), 10);
+        QVERIFY(rig.store->addCheckpoint(id, {10, "/c/10", 1, "complete", 1, 0, none}, "").ok());
+        QCOMPARE(best(), -1); // written again without an evaluation
+    }
+
     void searchFollowsNameAndNotes()
     {
         StoreRig rig;

@@ -1,0 +1,81 @@
+// The checkpoints of a run on disk: which there are, which is the best, which are kept.
+//
+//     <run>/checkpoints/
+//         step-00000300/         a checkpoint
+//         .step-00000310/        being written, or removed: what a crash leaves of it goes with the
+//                                next write
+//         broken-step-00000290/  was damaged when the run was resumed; goes when a newer whole one
+//                                is there
+//         other-step-00000280/   lay there, but is not of this run: never removed
+//
+// A name is given and taken by a rename, so no crash leaves half a checkpoint under it.
+//
+// Threads  Engine thread, between steps; whoever only reads: any. Blocks on files.
+// Errors   Io with the folder. A folder that cannot be listed is one without checkpoints.
+
+#pragma once
+
+#include <millrace/status.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace mr {
+
+struct CheckpointInfo {
+    std::filesystem::path path;
+    std::int64_t step = 0;
+    double evalLoss = std::numeric_limits<double>::quiet_NaN(); // at that step; NaN: none, or it
+                                                                // cannot be read
+    bool isBest = false; // the lowest; of equal ones the newest
+};
+
+std::string checkpointName(std::int64_t step); // "step-00000300"
+
+// Complete checkpoint folders, newest first. `saveDir`: where the run writes them now, if that is
+// another folder (RunSpec).
+std::vector<std::filesystem::path> listCheckpoints(
+    const std::filesystem::path& runDir, const std::filesystem::path& saveDir = {});
+
+// All that bear the name of one, newest first: also those whose manifest is gone.
+std::vector<std::filesystem::path> namedCheckpoints(
+    const std::filesystem::path& runDir, const std::filesystem::path& saveDir = {});
+
+// What was set aside.
+std::vector<std::filesystem::path> asideCheckpoints(
+    const std::filesystem::path& runDir, const std::filesystem::path& saveDir = {});
+
+// The complete ones, newest first, and the best of them. Tensors are not read.
+std::vector<CheckpointInfo> describeCheckpoints(
+    const std::filesystem::path& runDir, const std::filesystem::path& saveDir = {});
+
+// Of the best; NaN: none has an evaluation.
+double bestEvalLoss(const std::filesystem::path& runDir, const std::filesystem::path& saveDir = {});
+
+// Gives a sealed folder its name. What lies there is replaced at once if it is of the same run,
+// and else set aside.
+Status installCheckpoint(const std::filesystem::path& sealed, const std::filesystem::path& final);
+
+enum class SetAside : std::uint8_t { Broken, Other };
+
+// Returns where it lies now. With something else in it than a checkpoint has, it is Other.
+Result<std::filesystem::path> setAside(const std::filesystem::path& checkpoint, SetAside why);
+
+struct Pruned {
+    std::vector<std::filesystem::path> older;  // were complete
+    std::vector<std::filesystem::path> broken; // had been set aside
+};
+
+// Removes all but the newest `keep` and the best, broken ones that a newer one has taken the place
+// of, and leftovers. After the newest was written.
+Pruned pruneCheckpoints(const std::filesystem::path& runDir, std::int64_t keep,
+    const std::filesystem::path& saveDir = {});
+
+// What a crash left half written or half removed.
+void removeLeftovers(
+    const std::filesystem::path& runDir, const std::filesystem::path& saveDir = {});
+
+} // namespace mr

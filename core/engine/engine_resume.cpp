@@ -1,0 +1,144 @@
+// How a run goes on in the folder of an earlier life.
+
+#include "core/engine/engine.h"
+#include "core/engine/replan.h"
+#include "core/engine/run_data.h"
+#include "core/engine/run_files.h"
+#include "core/telemetry/run_folder.h"
+
+#include <millrace/run_reader.h>
+
+#include <cmath>
+#include <utility>
+
+namespace mr {
+namespace fs = std::filesystem;
+
+Status Engine::prepareResume(const fs::path& runDir)
+{
+    std::error_code error;
+    m_runDir = fs::absolute(runDir, error);
+    auto recorded = readRunSpec(m_runDir.string());
+    if (!recorded.ok())
+        return recorded.status();
+    const RunSpec spec = changed(std::move(recorded).value(), m_hooks.changes);
+    auto record = readRunRecord(m_runDir.string());
+    if (!record.ok())
+        return record.status();
+    m_uuid = record.value().uuid;
+    MR_TRY(findSaveDir(spec));
+    // A record that does not say is of a run without a template, or from before there was a choice.
+    MR_TRY(prepareData(withStyle(spec, RowStyle::Plain)));
+    // The record does not say who chose it, and it changes no number.
+    m_setup.asked.recompute = RecomputeChoice::Auto;
+    MR_TRY(fitToBudget());
+    const bool isBegun = hasCheckpoint();
+    if (!isBegun)
+        MR_TRY(startAgain());
+    MR_TRY(openFirst(isBegun ? Source::Checkpoint : Source::Model));
+    m_resumedMs = m_progress.activeMs;
+    m_evaluatedStep = m_progress.step - (std::isfinite(m_progress.evalLoss) ? 0 : 1);
+    MR_TRY(refuseOtherData());
+    MR_TRY(refuseIfDone());
+    auto known = m_store.findRun(m_uuid);
+    if (!known.ok())
+        MR_TRY(registerRun()); // another history: the run is entered there from here on
+    else
+        m_runId = known.value();
+    return m_replans.empty() && !isChanged(m_hooks.changes) ? Status() : recordPlan();
+}
+
+// A run that has no checkpoint yet. One whose checkpoints were there, and are not, is refused: its
+// disk may be back tomorrow.
+Status Engine::startAgain()
+{
+    std::error_code error;
+    for (const fs::path& dir : {m_runDir, m_saveDir})
+        if (fs::exists(dir / "model", error))
+            return Status::error(ErrorKind::InvalidArgument,
+                dir.string() +
+                    ": has its model and no checkpoint any more; there is nothing to "
+                    "resume. Train on with --model " +
+                    (dir / "model").string());
+    auto known = m_store.findRun(m_uuid);
+    auto reader = RunReader::open(m_store.path());
+    if (known.ok() && reader.ok()) {
+        auto rows = reader.value()->checkpoints(known.value());
+        MR_TRY(rows.status());
+        for (const CheckpointRow& row : rows.value())
+            if (row.state != "deleted")
+                return Status::error(ErrorKind::InvalidArgument,
+                    m_runDir.string() + ": the checkpoints of this run are gone (the history has " +
+                        row.path +
+                        "); bring them back, or train again from the beginning with "
+                        "`millrace train --out`");
+    }
+    m_startedAgain = "The run ended before its first checkpoint: it starts again from the "
+                     "beginning, as it was asked for then.";
+    return {};
+}
+
+Status Engine::refuseOtherData() const
+{
+    const auto sequences = static_cast<std::uint64_t>(m_trainSet.count());
+    if (m_progress.sampler.count != sequences)
+        return Status::error(ErrorKind::InvalidArgument,
+            datasetPath(m_setup.spec) + ": gives " + std::to_string(sequences) +
+                " sequences, the run began with " + std::to_string(m_progress.sampler.count) +
+                "; put back the data it was started with");
+    if (m_progress.dataHash != m_dataHash)
+        return Status::error(ErrorKind::InvalidArgument,
+            datasetPath(m_setup.spec) +
+                ": is not the data the run began with (its tokens differ); put that back");
+    return {};
+}
+
+// A resumed run may be given less than it was planned with: whatever goes on with the same bits.
+Status Engine::fitToBudget()
+{
+    if (m_setup.limit.empty() || !isChanged(m_hooks.changes))
+        return refuseIfTooLarge();
+    const MemoryPlan& plan = m_setup.memory;
+    const bool isDevice = plan.bytes(Tier::Device) > m_setup.budget.deviceBytes;
+    const Tier tier = isDevice ? Tier::Device : Tier::PinnedHost;
+    const auto budget = isDevice ? m_setup.budget.deviceBytes : m_setup.budget.hostBytes;
+    const ReplanScope scope = plan.window.isActive() ? ReplanScope::SamePolicy : ReplanScope::Exact;
+    auto next = replan(m_setup, {tier, budget}, scope);
+    if (!next.ok())
+        return refuseIfTooLarge();
+    m_replans.push_back("Resumed with another budget, which " + m_setup.spec.policy +
+                        " as it was planned does not fit; goes on as policy " +
+                        next.value().spec.policy);
+    m_setup = std::move(next).value();
+    return {};
+}
+
+// One that has made its last step may still lack its model: it was killed before that was written.
+Status Engine::refuseIfDone()
+{
+    if (m_progress.step < m_setup.spec.steps)
+        return {};
+    auto known = m_store.findRun(m_uuid);
+    auto reader = RunReader::open(m_store.path());
+    if (!known.ok() || !reader.ok())
+        return {}; // another history: it is entered there, and its model written again
+    auto row = reader.value()->run(known.value());
+    if (!row.ok() || row.value().status != "done")
+        return {};
+    return Status::error(ErrorKind::InvalidArgument,
+        m_runDir.string() + ": this run has done all of its " + std::to_string(m_setup.spec.steps) +
+            " steps; there is nothing to resume");
+}
+
+Status Engine::findSaveDir(const RunSpec& spec)
+{
+    m_saveDir = spec.saveDir.empty() ? m_runDir : fs::path(spec.saveDir);
+    std::error_code error;
+    if (fs::is_directory(m_saveDir, error) || !m_hooks.saveFolder.empty())
+        return {};
+    return Status::error(ErrorKind::InvalidArgument,
+        m_runDir.string() + ": the newest checkpoints of this run are in " + m_saveDir.string() +
+            ", which is not there; bring it back, or go on from older ones with --checkpoint-dir");
+}
+
+} // namespace mr
