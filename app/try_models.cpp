@@ -3,6 +3,7 @@
 #include "app/compose.h"
 #include "core/base/bytes.h"
 #include "core/base/clock.h"
+#include "core/base/thread.h"
 #include "core/engine/model_folder.h"
 
 #include <algorithm>
@@ -19,7 +20,7 @@ constexpr std::int64_t kUsualRoom = 1024; // tokens: most prompts need no second
 fs::file_time_type writtenAt(const std::string& folder)
 {
     std::error_code ignored;
-    fs::file_time_type newest{};
+    fs::file_time_type newest = fs::file_time_type::min(); // not {}: that lies in the future
     for (const auto& entry : fs::directory_iterator(folder, ignored))
         newest = std::max(newest, fs::last_write_time(entry.path(), ignored));
     return newest;
@@ -88,8 +89,17 @@ Result<InferenceModel*> TryModels::find(const std::string& folder, std::int64_t 
     return m_loaded.front().model.get();
 }
 
+// A model that is too large for the machine is no reason for the window to end.
 Result<Answer> TryModels::answer(
     const std::string& path, const Prompt& prompt, const AnswerWatch& watch)
+{
+    Answer out;
+    MR_TRY(guarded("answer", [&] { return answerInto(path, prompt, watch, out); }));
+    return out;
+}
+
+Status TryModels::answerInto(
+    const std::string& path, const Prompt& prompt, const AnswerWatch& watch, Answer& out)
 {
     MR_TRY(checkPrompt(prompt));
     auto folder = modelFolderOf(path);
@@ -100,7 +110,6 @@ Result<Answer> TryModels::answer(
     MR_TRY(tokenizer.status());
     auto read = readPrompt(prompt, *tokenizer.value(), config.value(), folder.value());
     MR_TRY(read.status());
-    Answer out;
     out.read = read.value().text;
     out.byTemplate = read.value().byTemplate;
     out.promptTokens = static_cast<std::int64_t>(read.value().tokens.size());
@@ -118,7 +127,7 @@ Result<Answer> TryModels::answer(
     out.text = made.value().text;
     out.tokens = static_cast<std::int64_t>(made.value().tokens.size());
     out.ended = made.value().ended;
-    return out;
+    return {};
 }
 
 void TryModels::release()

@@ -39,6 +39,8 @@ private:
         std::unique_ptr<InferenceModel> model;
     };
 
+    Status answerInto(
+        const std::string& path, const Prompt& prompt, const AnswerWatch& watch, Answer& out);
     Result<InferenceModel*> find(const std::string& folder, std::int64_t tokens);
     Result<Loaded> load(const std::string& folder, std::int64_t room);
 

@@ -50,12 +50,15 @@ Result<Generated> continueTokens(Continuation what, const GenerateOptions& optio
     MR_TRY(shown.status());
     std::size_t before = shown.value().size();
     std::vector<float> logits(static_cast<std::size_t>(what.vocab));
+    // Models round their vocabulary up; ids beyond the tokenizer's are no text.
+    const auto choices = std::span<const float>(logits).first(static_cast<std::size_t>(
+        std::min(what.vocab, std::max<std::int64_t>(what.tokenizer.vocabulary(), 1))));
     std::int64_t done = 0;
     while (tokens.size() < most) {
         MR_TRY(what.next(tokens, done, logits));
         done = static_cast<std::int64_t>(tokens.size());
         const TokenId token =
-            sampleToken(logits, options.temperature, options.topP, options.seed, done);
+            sampleToken(choices, options.temperature, options.topP, options.seed, done);
         out.ended = std::find(what.ends.begin(), what.ends.end(), token) != what.ends.end();
         if (out.ended)
             break;

@@ -25,6 +25,15 @@ Prompt somePrompt()
     return prompt;
 }
 
+Answer asked(
+    TryModels& models, const Folder& folder, const Prompt& prompt, const AnswerWatch& watch = {})
+{
+    Result<Answer> answer = models.answer(folder.path(), prompt, watch);
+    if (!answer.ok())
+        qFatal("%s", answer.status().message().c_str());
+    return std::move(answer).value();
+}
+
 } // namespace
 
 class TestTryModels : public QObject
@@ -36,7 +45,7 @@ private slots:
     void initTestCase()
     {
         writeSmallModel(m_first);
-        fs::copy(m_first.path(), m_second.path(), fs::copy_options::overwrite_existing);
+        fs::copy(m_first.path(), m_second.path(), fs::copy_options::recursive);
     }
 
     void theSamePromptAndSeedGiveTheSameAnswerEveryTime()
@@ -51,11 +60,11 @@ private slots:
             return true;
         };
 
-        const Answer first = models.answer(m_first.path(), somePrompt(), watch).value();
-        const Answer other = models.answer(m_second.path(), somePrompt(), {}).value();
-        const Answer again = models.answer(m_first.path(), somePrompt(), {}).value();
+        const Answer first = asked(models, m_first, somePrompt(), watch);
+        const Answer other = asked(models, m_second, somePrompt());
+        const Answer again = asked(models, m_first, somePrompt());
         models.release();
-        const Answer loaded = models.answer(m_first.path(), somePrompt(), {}).value();
+        const Answer loaded = asked(models, m_first, somePrompt());
 
         QCOMPARE(begun.read, std::string("The miller counts\n"));
         QVERIFY(!first.byTemplate);
@@ -65,7 +74,7 @@ private slots:
             QCOMPARE(answer.text, first.text);
         Prompt seeded = somePrompt();
         seeded.seed = 5;
-        QVERIFY(models.answer(m_first.path(), seeded, {}).value().text != first.text);
+        QVERIFY(asked(models, m_first, seeded).text != first.text);
     }
 
     void anAnswerStopsWhenItsWatcherSaysSo()
@@ -74,7 +83,7 @@ private slots:
         AnswerWatch watch;
         watch.onText = [](std::string_view) { return false; };
 
-        const Answer answer = models.answer(m_first.path(), somePrompt(), watch).value();
+        const Answer answer = asked(models, m_first, somePrompt(), watch);
 
         QVERIFY(!answer.ended && answer.tokens < 8);
     }
@@ -82,7 +91,7 @@ private slots:
     void weightsThatWereReplacedAreReadAgain()
     {
         TryModels models;
-        const Answer before = models.answer(m_second.path(), somePrompt(), {}).value();
+        const Answer before = asked(models, m_second, somePrompt());
         const ModelConfig config = readModelConfig(m_second.path()).value();
         const ParamTable table = buildParamTable(config);
         const Folder out;
@@ -95,7 +104,7 @@ private slots:
         fs::last_write_time(m_second.path("model.safetensors"),
             fs::file_time_type::clock::now() + std::chrono::hours(1));
 
-        const Answer after = models.answer(m_second.path(), somePrompt(), {}).value();
+        const Answer after = asked(models, m_second, somePrompt());
 
         QVERIFY(after.text != before.text);
     }
