@@ -3,6 +3,7 @@
 #include "app/cli/commands.h"
 #include "app/compose.h"
 #include "core/engine/inference.h"
+#include "core/engine/model_folder.h"
 
 #include <algorithm>
 #include <cmath>
@@ -104,10 +105,14 @@ Status check(const EvalOptions& options)
     return requireFiles(options.data, "--data");
 }
 
-int eval(const EvalOptions& options)
+int eval(EvalOptions options)
 {
     if (const Status status = check(options); !status.ok())
         return fail(status, options.json);
+    auto folder = modelFolderOf(options.model);
+    if (!folder.ok())
+        return fail(folder.status(), options.json);
+    options.model = std::move(folder).value();
     auto precision = parsePrecision(options.precision);
     if (!precision.ok())
         return fail(precision.status(), options.json);
@@ -148,7 +153,8 @@ void addEval(CLI::App& app, Action& action)
 {
     auto options = std::make_shared<EvalOptions>();
     CLI::App* command = app.add_subcommand("eval", "Mean cross-entropy on data");
-    command->add_option("--model", options->model, "Model folder")->required();
+    command->add_option("--model", options->model, "Folder of a model, a checkpoint or a run")
+        ->required();
     command->add_option("--data", options->data, "Dataset file; may be repeated")->required();
     command->add_option("--pairs", options->pairs,
         "Pairs and ChatML texts: template, plain, or auto (template where the model has one)");

@@ -3,6 +3,7 @@
 #include "app/cli/commands.h"
 #include "app/compose.h"
 #include "core/engine/inference.h"
+#include "core/engine/model_folder.h"
 
 #include <millrace/run_spec.h>
 
@@ -15,74 +16,97 @@ namespace {
 
 struct Options {
     std::string model;
-    std::string prompt;
+    Prompt prompt;
     std::string device = "auto";
     std::string precision = "fp32";
-    GenerateOptions generate;
     std::int64_t threads = 0;
     bool greedy = false;
     bool chat = false;
     bool json = false;
 };
 
-Result<Generated> run(const Options& options)
+struct Asked {
+    ReadPrompt prompt;
+    Generated answer;
+};
+
+// What is read, and how much room it needs with its answer, before the weights are.
+Status readFirst(const Options& options, const std::string& folder, InferenceOptions& inference,
+    ReadPrompt& read)
 {
-    if (options.chat)
-        return Status::error(ErrorKind::InvalidArgument,
-            "--chat is not built yet: chat templates come later; give the prompt as text");
-    const bool inRange = options.generate.temperature >= 0.0 && options.generate.topP >= 0.0 &&
-                         options.generate.topP <= 1.0; // false for NaN
-    if (!inRange)
-        return Status::error(ErrorKind::InvalidArgument,
-            "--temperature must be at least 0 and --top-p between 0 and 1");
-    if (options.generate.maxTokens < 1)
-        return Status::error(ErrorKind::InvalidArgument,
-            "--max-tokens " + std::to_string(options.generate.maxTokens) + ": must be at least 1");
-    auto precision = parsePrecision(options.precision);
-    if (!precision.ok())
-        return precision.status();
-    auto choice = parseDevice(options.device);
-    if (!choice.ok())
-        return choice.status();
-    InferenceOptions inference;
-    inference.cache = true;
-    inference.compute = precision.value() == PrecisionChoice::BF16 ? DType::BF16 : DType::F32;
-    auto bytes = InferenceModel::deviceBytes(options.model, inference);
-    if (!bytes.ok())
-        return bytes.status();
-    auto device =
-        makeInferenceDevice({choice.value(), bytes.value(), options.threads, inference.compute});
-    if (!device.ok())
-        return device.status();
-    auto model = InferenceModel::load(options.model, inference, *device.value());
-    if (!model.ok())
-        return model.status();
-    GenerateOptions generate = options.generate;
-    if (options.greedy)
-        generate.temperature = 0.0;
-    if (!options.json) {
-        (void)std::fputs(options.prompt.c_str(), stdout);
+    auto config = readModelConfig(folder);
+    MR_TRY(config.status());
+    auto tokenizer = Tokenizer::open(folder);
+    MR_TRY(tokenizer.status());
+    auto prompt = readPrompt(options.prompt, *tokenizer.value(), config.value(), folder);
+    MR_TRY(prompt.status());
+    read = std::move(prompt).value();
+    inference.seqLen =
+        roomFor(static_cast<std::int64_t>(read.tokens.size()) + options.prompt.maxTokens,
+            config.value().maxPositions);
+    return {};
+}
+
+GenerateOptions generateOptions(const Options& options)
+{
+    const Prompt& prompt = options.prompt;
+    GenerateOptions generate{prompt.maxTokens, prompt.temperature, prompt.topP, prompt.seed, {}};
+    if (!options.json)
         generate.onText = [](std::string_view piece) {
             (void)std::fwrite(piece.data(), 1, piece.size(), stdout);
             (void)std::fflush(stdout);
             return true;
         };
-    }
-    return model.value()->generate(options.prompt, generate);
+    return generate;
 }
 
-int generate(const Options& options)
+Result<Asked> run(const Options& options)
 {
+    MR_TRY(checkPrompt(options.prompt));
+    auto precision = parsePrecision(options.precision);
+    MR_TRY(precision.status());
+    auto choice = parseDevice(options.device);
+    MR_TRY(choice.status());
+    auto folder = modelFolderOf(options.model);
+    MR_TRY(folder.status());
+    InferenceOptions inference;
+    inference.cache = true;
+    inference.compute = precision.value() == PrecisionChoice::BF16 ? DType::BF16 : DType::F32;
+    Asked out;
+    MR_TRY(readFirst(options, folder.value(), inference, out.prompt));
+    auto bytes = InferenceModel::deviceBytes(folder.value(), inference);
+    MR_TRY(bytes.status());
+    auto device =
+        makeInferenceDevice({choice.value(), bytes.value(), options.threads, inference.compute});
+    MR_TRY(device.status());
+    auto model = InferenceModel::load(folder.value(), inference, *device.value());
+    MR_TRY(model.status());
+    if (!options.json && !options.chat)
+        (void)std::fputs(options.prompt.text.c_str(), stdout);
+    auto answer = model.value()->generate(out.prompt, generateOptions(options));
+    MR_TRY(answer.status());
+    out.answer = std::move(answer).value();
+    return out;
+}
+
+int generate(Options options)
+{
+    options.prompt.form = options.chat ? PromptForm::Chat : PromptForm::Text;
+    if (options.greedy)
+        options.prompt.temperature = 0.0;
     auto result = run(options);
     if (!result.ok())
         return fail(result.status(), options.json);
-    const Generated& out = result.value();
-    if (options.json)
-        printLine(nlohmann::json{{"text", out.text}, {"ids", out.tokens},
-            {"prompt_tokens", out.promptTokens}, {"ended", out.ended}}
-                      .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-    else
+    if (!options.json) {
         printLine("");
+        return 0;
+    }
+    const Generated& out = result.value().answer;
+    nlohmann::json json{{"text", out.text}, {"ids", out.tokens},
+        {"prompt_tokens", out.promptTokens}, {"ended", out.ended}};
+    if (options.chat)
+        json["prompt"] = result.value().prompt.text;
+    printLine(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     return 0;
 }
 
@@ -92,14 +116,17 @@ void addGenerate(CLI::App& app, Action& action)
 {
     auto options = std::make_shared<Options>();
     CLI::App* command = app.add_subcommand("generate", "Text from a model");
-    command->add_option("--model", options->model, "Model folder")->required();
-    command->add_option("--prompt", options->prompt, "Prompt");
+    command->add_option("--model", options->model, "Folder of a model, a checkpoint or a run")
+        ->required();
+    command->add_option("--prompt", options->prompt.text, "Prompt");
+    command->add_option("--system", options->prompt.system, "System text before it, with --chat");
     command->add_flag("--greedy", options->greedy, "Always the most likely token");
-    command->add_option("--temperature", options->generate.temperature, "0 is greedy");
-    command->add_option("--top-p", options->generate.topP, "Share of probability that is kept");
-    command->add_option("--max-tokens", options->generate.maxTokens, "Most new tokens");
-    command->add_option("--seed", options->generate.seed, "Seed of the choice");
-    command->add_flag("--chat", options->chat, "Use the model's chat template");
+    command->add_option("--temperature", options->prompt.temperature, "0 is greedy");
+    command->add_option("--top-p", options->prompt.topP, "Share of probability that is kept");
+    command->add_option("--max-tokens", options->prompt.maxTokens, "Most new tokens");
+    command->add_option("--seed", options->prompt.seed, "Seed of the choice");
+    command->add_flag(
+        "--chat", options->chat, "Through the model's chat template; prints only the answer");
     command->add_option("--device", options->device, "auto, cpu or cuda");
     command->add_option("--precision", options->precision, "fp32 or bf16");
     command->add_option("--threads", options->threads, "Compute threads");

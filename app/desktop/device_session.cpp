@@ -21,6 +21,8 @@ public:
     Status start() override { return m_session->start(); }
     void requestStop() noexcept override { m_session->requestStop(); }
     void answerPause(PauseAnswer answer) override { m_session->answerPause(std::move(answer)); }
+    Status ask(Question question) override { return m_session->ask(std::move(question)); }
+    void stopAnswer() noexcept override { m_session->stopAnswer(); }
     RunState state() const noexcept override { return m_session->state(); }
     Status failure() const override { return m_session->failure(); }
     std::int64_t runId() const noexcept override { return m_session->runId(); }

@@ -4,6 +4,7 @@
 
 #include "app/compose.h"
 #include "app/desktop/device_session.h"
+#include "app/try_models.h"
 #include "core/base/heap.h"
 #include "core/plan/policies.h"
 #include "language.h"
@@ -20,17 +21,22 @@
 namespace mr::app {
 namespace {
 
-ui::UiServices makeServices(RunStore& store)
+ui::UiServices makeServices(RunStore& store, TryModels& models)
 {
     ui::UiServices services;
-    services.open = [&store](const RunSpec& spec, Session::Listener listener, OpeningWatch watch) {
+    services.open = [&store, &models](
+                        const RunSpec& spec, Session::Listener listener, OpeningWatch watch) {
+        models.release(); // their memory is the run's
         return openOnDevice(spec, store, std::move(listener), std::move(watch));
     };
-    services.resume = [&store](const std::string& runDir, Session::Listener listener,
+    services.resume = [&store, &models](const std::string& runDir, Session::Listener listener,
                           OpeningWatch watch) {
+        models.release();
         return resumeOnDevice(runDir, store, std::move(listener), std::move(watch));
     };
     services.openReader = &RunReader::open;
+    services.answer = [&models](const std::string& path, const Prompt& prompt,
+                          const AnswerWatch& watch) { return models.answer(path, prompt, watch); };
     services.inspectMachine = &inspectWithDevices;
     services.inspectModel = &inspectModel;
     services.inspectDataset = &inspectDataset;
@@ -83,7 +89,8 @@ int runWorkstation(int argc, char** argv)
     }
     ui::Theme theme;
     ui::Language language;
-    const ui::UiServices services = makeServices(*store.value());
+    TryModels models;
+    const ui::UiServices services = makeServices(*store.value(), models);
     ui::MainWindow window(services, theme, language);
     window.show();
     if (parser.isSet(demo))

@@ -72,14 +72,7 @@ Status readSources(const fs::path& folder, Sources& out)
     if (fs::exists(folder / "chat_template.jinja", ignored))
         MR_TRY(readTemplateFile(folder / "chat_template.jinja", out));
     MR_TRY(readTemplateField(folder / "chat_template.json", out));
-    MR_TRY(readTemplateField(folder / "tokenizer_config.json", out));
-    if (!out.contains("default"))
-        return bad(
-            folder.string() +
-            ": the model has no chat template, so conversations cannot be trained with it; "
-            "put a chat_template.jinja into its folder, or turn each conversation into a row "
-            "with the text columns \"prompt\" and \"response\"");
-    return {};
+    return readTemplateField(folder / "tokenizer_config.json", out);
 }
 
 // A special token is a text, or an object that holds it.
@@ -153,8 +146,23 @@ bool ChatFormat::isIn(const fs::path& modelFolder)
 
 Result<ChatFormat> ChatFormat::open(const fs::path& modelFolder)
 {
+    auto found = find(modelFolder);
+    MR_TRY(found.status());
+    if (!found.value())
+        return bad(
+            modelFolder.string() +
+            ": the model has no chat template, so conversations cannot be trained with it; "
+            "put a chat_template.jinja into its folder, or turn each conversation into a row "
+            "with the text columns \"prompt\" and \"response\"");
+    return *std::move(found).value();
+}
+
+Result<std::optional<ChatFormat>> ChatFormat::find(const fs::path& modelFolder)
+{
     Sources sources;
     MR_TRY(readSources(modelFolder, sources));
+    if (!sources.contains("default"))
+        return std::optional<ChatFormat>();
     Result<ChatTemplate> plain = ChatTemplate::parse(sources["default"]);
     if (!plain.ok())
         return bad(modelFolder.string() + ": " + plain.status().message());
@@ -169,7 +177,13 @@ Result<ChatFormat> ChatFormat::open(const fs::path& modelFolder)
     options.bosToken = specialToken(modelFolder, "bos_token");
     options.eosToken = specialToken(modelFolder, "eos_token");
     options.now = fixedDay();
-    return ChatFormat(std::move(plain).value(), std::move(withTools), std::move(options));
+    return std::optional<ChatFormat>(
+        ChatFormat(std::move(plain).value(), std::move(withTools), std::move(options)));
+}
+
+Result<RenderedChat> ChatFormat::write(const Json& variables, bool prompt) const
+{
+    return first(variables, variables["messages"].size(), prompt);
 }
 
 // The first `messages` of a conversation.

@@ -38,6 +38,8 @@ public:
     // The template in a model's folder: chat_template.jinja, else chat_template.json, else
     // tokenizer_config.json ("default" and "tool_use" of a list). InvalidArgument: there is none.
     static Result<ChatFormat> open(const std::filesystem::path& modelFolder);
+    // The same; nothing where there is none.
+    static Result<std::optional<ChatFormat>> find(const std::filesystem::path& modelFolder);
 
     // Whether there is a template in a model's folder, readable or not.
     static bool isIn(const std::filesystem::path& modelFolder);
@@ -52,6 +54,8 @@ public:
     // `variables` as readConversation() makes them; messages that "untrained" lists are written and
     // not trained.
     Result<std::vector<TrainedChat>> render(const nlohmann::ordered_json& variables) const;
+    // The conversation as it is; with `prompt` up to where the model goes on.
+    Result<RenderedChat> write(const nlohmann::ordered_json& variables, bool prompt) const;
 
 private:
     Result<RenderedChat> first(

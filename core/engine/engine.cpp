@@ -122,6 +122,7 @@ Status Engine::advance()
         MR_TRY(evaluateIfDue(done));
         m_evaluatedStep = done;
     }
+    MR_TRY(answerQuestionsAsked());
     if (isCheckpointDue(done))
         MR_TRY(saveCheckpoint(IfUnwritable::Pause));
     MR_TRY(chooseWhileRunning());
@@ -146,6 +147,7 @@ void Engine::closeRun(const Status& status)
     const bool finished = status.ok() && m_unsaved.ok() && m_progress.step >= m_setup.spec.steps;
     const Status& reason = status.ok() ? m_unsaved : status;
     const char* word = !status.ok() ? "failed" : finished ? "done" : "stopped";
+    dropQuestions();
     m_sampler.reset(); // joined: nothing comes after the last message
     if (m_recorder) {
         m_recorder->message(reason.ok() ? EventLevel::Info : EventLevel::Error, word,

@@ -20,6 +20,7 @@
 #include "core/engine/checkpoint.h"
 #include "core/engine/evaluator.h"
 #include "core/engine/pause_gate.h"
+#include "core/engine/question_queue.h"
 #include "core/engine/run_body.h"
 #include "core/engine/run_files.h"
 #include "core/engine/run_setup.h"
@@ -79,6 +80,8 @@ public:
     Status start() override;
     void requestStop() noexcept override;
     void answerPause(PauseAnswer answer) override;
+    Status ask(Question question) override;
+    void stopAnswer() noexcept override;
     RunState state() const noexcept override { return m_state.load(); }
     Status failure() const override;
     std::int64_t runId() const noexcept override { return m_runId; }
@@ -186,6 +189,13 @@ private:
     void noteUnsaved(const Saving& saving, const Status& why);
     Status useFolder(const std::filesystem::path& folder);
 
+    // engine_answer.cpp
+    Status answerQuestionsAsked();
+    Status answerQuestion(const Question& question);
+    Status answerInto(AnswerRow& row);
+    Status nextLogits(std::span<const TokenId> tokens, std::int64_t done, std::span<float> out);
+    void dropQuestions();
+
     void run(const std::stop_token& stop);
     Status train(const std::stop_token& stop);
     Status advance();
@@ -226,6 +236,7 @@ private:
     Recorder::Producer* m_spans = nullptr;
     std::unique_ptr<DeviceSampler> m_sampler; // after the recorder: it is joined before that goes
     StepPlan m_evalPlan;
+    StepPlan m_answerPlan; // of one token
     StepBatch m_batch;
     std::optional<StallLedger> m_ledger;
     std::size_t m_mostTasks = 0;
@@ -247,6 +258,7 @@ private:
 
     // Any thread
     PauseGate m_gate;
+    QuestionQueue m_questions;
     std::atomic<RunState> m_state = RunState::Ready;
     std::atomic<bool> m_stopRequested = false;
     mutable std::mutex m_mutex;

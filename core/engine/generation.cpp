@@ -1,4 +1,4 @@
-// StepExecutor::advance: the blocks of training, one stretch of new tokens at a time.
+// StepExecutor::advance and logitsAt: the blocks of training, one stretch of new tokens at a time.
 
 #include "core/engine/step_executor.h"
 
@@ -63,7 +63,15 @@ Status StepExecutor::advance(
             m_memory.boundary(0, block).rows(0, count),
             m_memory.boundary(0, block + 1).rows(0, count), kept, scratch));
     }
-    const TensorView last = m_memory.boundary(0, m_config.layers).rows(count - 1, 1);
+    return logitsAt(count - 1, logits);
+}
+
+Status StepExecutor::logitsAt(std::int64_t row, std::span<float> logits)
+{
+    Stream& lane = stream(Lane::Compute);
+    const LayerContext context{
+        &m_device.ops(), &lane, &m_config, m_memory.batches[0], m_memory.constants};
+    const TensorView last = m_memory.boundary(0, m_config.layers).rows(row, 1);
     MR_TRY(headLogits(context, m_memory.headWeights, last, m_memory.head));
     return copyThroughStaging(reinterpret_cast<std::byte*>(logits.data()),
         m_memory.head.logits.data, logits.size() * sizeof(float), false, &lane);

@@ -1,35 +1,14 @@
 #include "core/engine/inference.h"
 
 #include "core/engine/run_master.h"
-#include "core/engine/sampling.h"
 #include "core/model/weights.h"
 #include "core/plan/plan_builder.h"
 #include "core/plan/policies.h"
 
 #include <algorithm>
-#include <cstring>
+#include <utility>
 
 namespace mr {
-namespace {
-
-// Whole UTF-8 characters at the front of `text`; what is left waits for the next token.
-std::size_t wholeCharacters(std::string_view text)
-{
-    std::size_t end = text.size();
-    for (std::size_t back = 1; back <= 4 && back <= text.size(); ++back) {
-        const auto byte = static_cast<unsigned char>(text[text.size() - back]);
-        if ((byte & 0xC0U) == 0x80U)
-            continue; // inside a character
-        const std::size_t length = byte < 0x80U ? 1 : byte >= 0xF0U ? 4 : byte >= 0xE0U ? 3 : 2;
-        if (length > back)
-            end = text.size() - back;
-        break;
-    }
-    return end;
-}
-
-} // namespace
-
 Result<std::unique_ptr<InferenceModel>> InferenceModel::describe(
     const std::string& folder, const InferenceOptions& options)
 {
@@ -118,55 +97,19 @@ Result<AnswerScore> InferenceModel::scoreAnswers(const TokenSet& set, std::int64
     return mr::scoreAnswers(*m_executor, set, m_config.vocab, m_micro.seqLen, limit);
 }
 
-Result<Generated> InferenceModel::generate(std::string_view prompt, const GenerateOptions& options)
+Result<Generated> InferenceModel::generate(const ReadPrompt& prompt, const GenerateOptions& options)
 {
-    std::vector<TokenId> tokens;
-    if (m_tokenizer->addsBos() && m_tokenizer->bos() >= 0)
-        tokens.push_back(m_tokenizer->bos());
-    MR_TRY(m_tokenizer->encode(prompt, tokens));
-    if (tokens.empty())
-        return Status::error(ErrorKind::InvalidArgument, "generate: the prompt has no token");
-    if (static_cast<std::int64_t>(tokens.size()) >= m_micro.seqLen)
-        return Status::error(ErrorKind::InvalidArgument,
-            "generate: the prompt has " + std::to_string(tokens.size()) +
-                " tokens, the model has room for " + std::to_string(m_micro.seqLen - 1));
-    Generated out;
-    out.promptTokens = static_cast<std::int64_t>(tokens.size());
-    const std::size_t most =
-        static_cast<std::size_t>(std::min(m_micro.seqLen, out.promptTokens + options.maxTokens));
-    auto shown = m_tokenizer->decode(tokens);
-    if (!shown.ok())
-        return shown.status();
-    std::string before = std::move(shown).value();
-    const std::string promptText = before;
-    std::vector<float> logits(static_cast<std::size_t>(m_config.vocab));
-    std::int64_t done = 0;
-    while (tokens.size() < most) {
-        MR_TRY(m_executor->advance(
-            std::span(tokens).subspan(static_cast<std::size_t>(done)), done, logits));
-        done = static_cast<std::int64_t>(tokens.size());
-        const TokenId next =
-            sampleToken(logits, options.temperature, options.topP, options.seed, done);
-        const auto& ends = m_config.eosTokens;
-        out.ended =
-            next == m_tokenizer->eos() || std::find(ends.begin(), ends.end(), next) != ends.end();
-        if (out.ended)
-            break;
-        tokens.push_back(next);
-        out.tokens.push_back(next);
-        auto text = m_tokenizer->decode(tokens);
-        if (!text.ok())
-            return text.status();
-        const std::size_t whole = wholeCharacters(text.value());
-        if (whole <= before.size())
-            continue;
-        const std::string piece = text.value().substr(before.size(), whole - before.size());
-        before = text.value().substr(0, whole);
-        out.text += piece;
-        if (options.onText && !options.onText(piece))
-            break;
-    }
-    return out;
+    Continuation what{*m_tokenizer, prompt.tokens, prompt.ends, m_micro.seqLen, m_config.vocab, {}};
+    what.next = [this](std::span<const TokenId> tokens, std::int64_t done, std::span<float> out) {
+        return m_executor->advance(tokens.subspan(static_cast<std::size_t>(done)), done, out);
+    };
+    return continueTokens(std::move(what), options);
+}
+
+std::int64_t roomFor(std::int64_t tokens, std::int64_t most)
+{
+    constexpr std::int64_t kStep = 256; // so that prompts of like length need the same memory
+    return std::min(most, (tokens + kStep - 1) / kStep * kStep);
 }
 
 } // namespace mr

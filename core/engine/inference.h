@@ -7,16 +7,16 @@
 #pragma once
 
 #include "core/data/tokenizer.h"
+#include "core/engine/continuation.h"
 #include "core/engine/evaluator.h"
+#include "core/engine/prompt_reader.h"
 #include "core/engine/run_memory.h"
 #include "core/engine/step_executor.h"
 
 #include <millrace/status.h>
 
-#include <functional>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace mr {
@@ -28,21 +28,9 @@ struct InferenceOptions {
     bool cache = false; // keys and values of a sequence are kept: generation
 };
 
-struct GenerateOptions {
-    std::int64_t maxTokens = 256;
-    double temperature = 1.0; // 0: greedy
-    double topP = 1.0;
-    std::uint64_t seed = 1;
-    // Each new piece of text as it is decided; false stops.
-    std::function<bool(std::string_view piece)> onText;
-};
-
-struct Generated {
-    std::string text; // of the new tokens
-    std::vector<TokenId> tokens;
-    std::int64_t promptTokens = 0;
-    bool ended = false; // by an end token, not by the limit
-};
+// Positions to ask for where a sequence of so many tokens is all there will be: models allow far
+// more than fits. Units: tokens; `most` is ModelConfig::maxPositions.
+std::int64_t roomFor(std::int64_t tokens, std::int64_t most);
 
 class InferenceModel
 {
@@ -63,8 +51,8 @@ public:
     // Precondition: options.cache, or limit 0.
     Result<AnswerScore> scoreAnswers(const TokenSet& set, std::int64_t limit);
 
-    // Precondition: options.cache. The prompt is text; BOS is added where the tokenizer does.
-    Result<Generated> generate(std::string_view prompt, const GenerateOptions& options);
+    // Precondition: options.cache.
+    Result<Generated> generate(const ReadPrompt& prompt, const GenerateOptions& options);
 
 private:
     InferenceModel() = default;

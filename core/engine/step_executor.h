@@ -122,6 +122,8 @@ public:
     // Generation: runs `tokens` at positions first, first + 1, ... through the model, keeping
     // projections in the memory's keyValueCache, and returns the logits of the last. Blocks.
     Status advance(std::span<const TokenId> tokens, std::int64_t first, std::span<float> logits);
+    // After run() of an evaluation of one micro-batch: the logits behind a row of it. Blocks.
+    Status logitsAt(std::int64_t row, std::span<float> logits);
 
 private:
     struct DecayRun { // a range of a group in which weight decay is the same

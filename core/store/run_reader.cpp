@@ -1,3 +1,4 @@
+#include "core/store/answer_rows.h"
 #include "core/store/machine_chunks.h"
 #include "core/store/process_identity.h"
 #include "core/store/run_series.h"
@@ -184,6 +185,12 @@ public:
     {
         MR_TRY(mustExist(runId));
         return readCounter(*m_database, runId, metric, window);
+    }
+
+    Result<std::vector<AnswerRow>> answers(std::int64_t runId) override
+    {
+        MR_TRY(mustExist(runId));
+        return readAnswers(*m_database, runId);
     }
 
     Result<std::vector<TraceInfo>> traces(std::int64_t runId) override

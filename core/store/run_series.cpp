@@ -1,5 +1,6 @@
 #include "core/store/run_series.h"
 
+#include "core/store/answer_rows.h"
 #include "core/store/machine_chunks.h"
 
 #include <fmt/format.h>
@@ -162,6 +163,8 @@ Status appendBatch(Database& database, std::int64_t runId, const StoreBatch& bat
         MR_TRY(appendScalar(database, runId, scalar));
     for (const EventRow& event : batch.events)
         MR_TRY(appendEvent(database, runId, event));
+    for (const AnswerRow& answer : batch.answers)
+        MR_TRY(writeAnswer(database, runId, answer));
     return appendSamples(database, runId, batch.samples);
 }
 
@@ -183,6 +186,7 @@ Status removeAfter(Database& database, std::int64_t runId, std::int64_t step)
         database.execute("DELETE FROM step WHERE id>? AND id<=?", stepId(runId, 0) + step, last));
     MR_TRY(database.execute("DELETE FROM scalar WHERE run_id=? AND step>?", runId, step));
     MR_TRY(database.execute("DELETE FROM trace WHERE run_id=? AND step>?", runId, step));
+    MR_TRY(database.execute("DELETE FROM sample WHERE run_id=? AND step>?", runId, step));
     const std::int64_t first = stepId(runId, 0);
     MR_TRY(database.execute(
         "UPDATE run SET (last_step,tokens,compute_us,stall_us,active_us,device_peak_bytes,"

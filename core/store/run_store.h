@@ -58,10 +58,12 @@ struct StoreBatch {
     std::vector<NamedScalar> scalars;
     std::vector<EventRow> events; // ids are given by the store
     std::vector<MachineSample> samples;
+    std::vector<AnswerRow> answers; // the last of a question counts
 
     bool empty() const
     {
-        return steps.empty() && scalars.empty() && events.empty() && samples.empty();
+        return steps.empty() && scalars.empty() && events.empty() && samples.empty() &&
+               answers.empty();
     }
 };
 

@@ -65,6 +65,7 @@ public:
     void message(EventLevel level, std::string_view code, std::int64_t step, std::int64_t timeMs,
         std::string text, std::string data) override;
     void sample(const MachineSample& sample) override;
+    void answer(const AnswerRow& row) override;
     std::uint64_t droppedSpans() const noexcept override;
     Status flush() override;
     Status close() override;
@@ -157,6 +158,12 @@ void StoreRecorder::sample(const MachineSample& sample)
 {
     const std::lock_guard lock(m_mutex);
     m_pending.samples.push_back(sample);
+}
+
+void StoreRecorder::answer(const AnswerRow& row)
+{
+    const std::lock_guard lock(m_mutex);
+    m_pending.answers.push_back(row);
 }
 
 std::uint64_t StoreRecorder::droppedSpans() const noexcept
@@ -301,6 +308,7 @@ bool StoreRecorder::commit(StoreBatch batch)
         append(m_unsaved.steps, batch.steps);
         append(m_unsaved.scalars, batch.scalars);
         append(m_unsaved.events, batch.events);
+        append(m_unsaved.answers, batch.answers);
     }
     if (m_unsaved.samples.size() < kMaxUnsaved)
         append(m_unsaved.samples, batch.samples);

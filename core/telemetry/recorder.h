@@ -9,7 +9,7 @@
 //
 // Threads  record(): any thread that took a Producer, wait-free, allocates nothing. step(): engine
 //          thread, allocates nothing; with 4,096 records waiting it blocks for one drain rather
-//          than lose one. scalar(), message(), checkpoint(), status(): engine thread, outside a
+//          than lose one. scalar(), message(), answer(): engine thread, outside a
 //          step (they copy text). sample(): any thread, never blocks for long.
 // Errors   A database that fails is reported once to stderr, training goes on, the run folder
 //          still has everything; what it missed is offered again with every drain. close() returns
@@ -62,6 +62,7 @@ public:
     virtual void message(EventLevel level, std::string_view code, std::int64_t step,
         std::int64_t timeMs, std::string text, std::string data = {}) = 0;
     virtual void sample(const MachineSample& sample) = 0;
+    virtual void answer(const AnswerRow& row) = 0;
     virtual std::uint64_t droppedSpans() const noexcept = 0;
 
     // Blocks until everything given so far is committed.

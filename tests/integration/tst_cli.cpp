@@ -53,6 +53,8 @@ private slots:
     void runsListsShowsComparesAndExports();
     void tokenizePrintsAnObjectForEachInput();
     void generateIsTheSameEveryTime();
+    void aChatGoesThroughTheTemplateAndPrintsTheAnswerAlone();
+    void aRunFolderIsAskedForItsNewestModel();
     void evalReachesTheKnownFigures_data();
     void evalReachesTheKnownFigures();
     void greedyTextIsTheKnownStory();
@@ -546,7 +548,56 @@ void TestCli::generateIsTheSameEveryTime()
     QCOMPARE(greedy.out, m_rig->run(base + words("--greedy --threads 3")).out);
     QCOMPARE(sampled.out, m_rig->run(base + words("--seed 3 --top-p 0.9")).out);
     QVERIFY(sampled.out != greedy.out);
-    QCOMPARE(m_rig->run(base + words("--chat")).code, 2);
+    const Finished chat = m_rig->run(base + words("--chat"));
+    QCOMPARE(chat.code, 2);
+    QVERIFY(chat.says("no chat template") && chat.says("without --chat"));
+}
+
+void TestCli::aChatGoesThroughTheTemplateAndPrintsTheAnswerAlone()
+{
+    const Folder model;
+    for (const char* name : {"config.json", "model.safetensors", "tokenizer.model"})
+        std::filesystem::copy_file(m_rig->model.path(name), model.path(name));
+    model.write("chat_template.jinja",
+        "{% for m in messages %}{{ '[' + m.role + '] ' + m.content + '\\n' }}{% endfor %}"
+        "{% if add_generation_prompt %}{{ '[assistant] ' }}{% endif %}");
+    const QStringList base{key("generate"), key("--model"), QString::fromStdString(model.path()),
+        key("--prompt"), key("How many sacks?"), key("--max-tokens"), key("6"), key("--greedy")};
+
+    const Finished json = m_rig->run(
+        base + QStringList{key("--json"), key("--chat"), key("--system"), key("Count.")});
+    const Finished text = m_rig->run(base + words("--chat"));
+    const Finished noChat = m_rig->run(base + QStringList{key("--system"), key("Count.")});
+
+    QVERIFY2(json.code == 0, json.errors.constData());
+    QCOMPARE(json.lines()[0][key("prompt")].toString(),
+        key("[system] Count.\n[user] How many sacks?\n[assistant] "));
+    QCOMPARE(text.code, 0);
+    QVERIFY(!text.out.contains("How many sacks?"));
+    QVERIFY(text.out.endsWith('\n'));
+    QCOMPARE(noChat.code, 2);
+    QVERIFY(noChat.says("--chat"));
+}
+
+void TestCli::aRunFolderIsAskedForItsNewestModel()
+{
+    const Finished trained =
+        m_rig->run(m_rig->train("asked", words("--steps 2 --eval-every 0 --checkpoint-every 1")));
+    QVERIFY2(trained.code == 0, trained.errors.constData());
+    const auto asked = [&](const char* folder) {
+        return m_rig->run({key("generate"), key("--json"), key("--greedy"), key("--prompt"),
+            key("The miller"), key("--max-tokens"), key("5"), key("--model"), m_rig->path(folder)});
+    };
+
+    const Finished run = asked("asked");
+
+    QVERIFY2(run.code == 0, run.errors.constData());
+    QCOMPARE(run.out, asked("asked/model").out);
+    QVERIFY2(asked("asked/checkpoints/step-00000001").code == 0, run.errors.constData());
+    QVERIFY(m_rig
+                ->run({key("eval"), key("--model"), m_rig->path("asked"), key("--data"),
+                    m_rig->path("pairs.jsonl"), key("--json")})
+                .code == 0);
 }
 
 void TestCli::badFiguresAreRefusedByEveryCommand_data()

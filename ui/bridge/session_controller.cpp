@@ -50,6 +50,21 @@ void SessionController::answerPause(const PauseAnswer& answer)
         m_session->answerPause(answer);
 }
 
+Status SessionController::ask(const Question& question)
+{
+    const std::scoped_lock lock(m_mutex);
+    if (m_session)
+        return m_session->ask(question);
+    return Status::error(ErrorKind::InvalidArgument, tr("The run has ended.").toStdString());
+}
+
+void SessionController::stopAnswer()
+{
+    const std::scoped_lock lock(m_mutex);
+    if (m_session)
+        m_session->stopAnswer();
+}
+
 bool SessionController::begin(Opener opener)
 {
     if (busy())

@@ -45,6 +45,9 @@ public:
     // Does nothing when idle.
     void requestStop();
     void answerPause(const mr::PauseAnswer& answer);
+    // InvalidArgument while no run goes on; else as Session::ask().
+    Status ask(const mr::Question& question);
+    void stopAnswer();
 
 signals:
     void phaseChanged(mr::ui::SessionController::Phase phase);

@@ -15,6 +15,7 @@
 #include <millrace/run_spec.h>
 #include <millrace/scratch.h>
 #include <millrace/session.h>
+#include <millrace/try_it.h>
 
 #include <cstdint>
 #include <functional>
@@ -33,6 +34,9 @@ struct UiServices {
         resume;
 
     std::function<Result<std::unique_ptr<RunReader>>(const std::string& database)> openReader;
+    // `path` is the folder of a model, a checkpoint or a run.
+    std::function<Result<Answer>(const std::string& path, const Prompt&, const AnswerWatch&)>
+        answer;
     std::function<MachineInfo()> inspectMachine;
     std::function<Result<ModelInfo>(const std::string& path)> inspectModel;
     std::function<Result<DatasetInfo>(

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <millrace/status.h>
+#include <millrace/try_it.h>
 
 #include <array>
 #include <cstdint>
@@ -155,6 +156,18 @@ struct TraceInfo {
     std::string why; // "every 50th step", "slowest so far"
 };
 
+enum class AnswerState : std::uint8_t { Running, Done, Stopped, Failed };
+
+// What a run answered while it went on (Session::ask), as far as it has come.
+struct AnswerRow {
+    std::int64_t step = 0; // after it
+    std::int64_t id = 0;   // Question::id
+    Prompt prompt;
+    Answer answer;
+    AnswerState state = AnswerState::Running;
+    std::string message; // of Failed
+};
+
 struct StepTimeline; // step_timeline.h
 
 class RunReader
@@ -178,6 +191,8 @@ public:
     virtual Result<std::vector<CounterInfo>> counters(std::int64_t runId) = 0;
     virtual Result<CounterSeries> counter(
         std::int64_t runId, std::string_view metric, const CounterWindow& window) = 0;
+    // By step. Of the same text asked again after the same step, the last.
+    virtual Result<std::vector<AnswerRow>> answers(std::int64_t runId) = 0;
     // The steps whose timelines were kept, ascending, and what happened in one of them, read from
     // its file: InvalidArgument for a step that was not kept.
     virtual Result<std::vector<TraceInfo>> traces(std::int64_t runId) = 0;

@@ -15,6 +15,7 @@
 
 #include <millrace/run_spec.h>
 #include <millrace/status.h>
+#include <millrace/try_it.h>
 
 #include <cstdint>
 #include <functional>
@@ -46,6 +47,15 @@ struct PauseAnswer {
     Kind kind = Kind::TryAgain;
     std::string folder;
 };
+
+// Something asked of a run while it goes on. `id` is the caller's, to know the answer by.
+struct Question {
+    std::int64_t id = 0;
+    Prompt prompt;
+};
+
+// A run gives no longer answers: meanwhile it does not train.
+inline constexpr std::int64_t kMostAnswerTokens = 512;
 
 // Opening a run, seen by whoever waits for it. Policies with state on disk fill their file first,
 // which takes as long as writing it does.
@@ -84,6 +94,13 @@ public:
     // run ends as stopped, and its reason names the last good checkpoint.
     virtual void requestStop() noexcept = 0;
     virtual void answerPause(PauseAnswer answer) = 0; // nothing happens unless it is paused
+    // Asked between two steps, of the weights the next forward reads; training ends with the bits
+    // it would have ended with. What comes out is in RunReader::answers(). The sequence length of
+    // the run is the room for prompt and answer together. InvalidArgument: a figure of the prompt,
+    // a run that has ended, or too many questions that wait.
+    virtual Status ask(Question question) = 0;
+    // Ends the answer that is being given, and drops the questions that wait.
+    virtual void stopAnswer() noexcept = 0;
     virtual RunState state() const noexcept = 0;
     virtual Status failure() const = 0; // ok unless state() is Failed
     virtual std::int64_t runId() const noexcept = 0;

@@ -31,6 +31,54 @@ private slots:
         QVERIFY(!rig.store->beginRun(StoreRig::newRun("u1")).ok());
     }
 
+    void anAnswerComesBackAsItWasGivenAndTheLastCounts()
+    {
+        StoreRig rig;
+        const std::int64_t id = rig.begin("u1");
+        QVERIFY(rig.store->beginSegment(id, 0).ok());
+        AnswerRow row;
+        row.step = 5;
+        row.id = 77;
+        row.prompt = {"What?", "Be brief.", PromptForm::Chat, 31, 0.5, 0.9, ~std::uint64_t{0}};
+        row.answer = {"<s>What?", true, "So", 3, 1, false, 0.25};
+        StoreBatch batch;
+        batch.answers = {row};
+        QVERIFY(rig.store->append(id, batch).ok());
+        row.answer = {"<s>What?", true, "So it is.\xFF", 3, 4, true, 1.5};
+        row.state = AnswerState::Failed;
+        row.message = "no room";
+        AnswerRow later = row;
+        later.step = 9;
+        batch.answers = {row, later};
+
+        QVERIFY(rig.store->append(id, batch).ok());
+
+        const std::vector<AnswerRow> rows = rig.openReader()->answers(id).value();
+        QCOMPARE(rows.size(), std::size_t{2});
+        const AnswerRow& read = rows[0];
+        QCOMPARE(read.step, 5);
+        QCOMPARE(read.id, 77);
+        QCOMPARE(read.prompt.text, row.prompt.text);
+        QCOMPARE(read.prompt.system, row.prompt.system);
+        QVERIFY(read.prompt.form == row.prompt.form);
+        QCOMPARE(read.prompt.maxTokens, row.prompt.maxTokens);
+        QCOMPARE(read.prompt.temperature, row.prompt.temperature);
+        QCOMPARE(read.prompt.topP, row.prompt.topP);
+        QCOMPARE(read.prompt.seed, row.prompt.seed);
+        QCOMPARE(read.answer.read, row.answer.read);
+        QCOMPARE(read.answer.byTemplate, true);
+        QCOMPARE(read.answer.text, row.answer.text);
+        QCOMPARE(read.answer.tokens, 4);
+        QCOMPARE(read.answer.promptTokens, 3);
+        QCOMPARE(read.answer.ended, true);
+        QCOMPARE(read.answer.seconds, 1.5);
+        QVERIFY(read.state == AnswerState::Failed);
+        QCOMPARE(read.message, row.message);
+        QCOMPARE(rig.number("SELECT count(*) FROM prompt"), 1); // the same text is one
+        QVERIFY(rig.store->rewind(id, 5).ok());
+        QCOMPARE(rig.openReader()->answers(id).value().size(), std::size_t{1});
+    }
+
     void configurationIsFlattened()
     {
         StoreRig rig;

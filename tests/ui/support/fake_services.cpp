@@ -51,6 +51,19 @@ public:
         m_run->answers.push_back(std::move(answer));
     }
 
+    Status ask(Question question) override
+    {
+        const std::scoped_lock lock(m_run->mutex);
+        m_run->questions.push_back(std::move(question));
+        return m_run->askFailure;
+    }
+
+    void stopAnswer() noexcept override
+    {
+        const std::scoped_lock lock(m_run->mutex);
+        m_run->answerStopped = true;
+    }
+
     RunState state() const noexcept override
     {
         const std::scoped_lock lock(m_run->mutex);
@@ -75,8 +88,9 @@ private:
 class FakeReader final : public RunReader
 {
 public:
-    explicit FakeReader(std::shared_ptr<const std::vector<RunRow>> runs)
-        : m_runs(std::move(runs))
+    FakeReader(std::shared_ptr<FakeRun> run, std::shared_ptr<const std::vector<RunRow>> runs)
+        : m_run(std::move(run))
+        , m_runs(std::move(runs))
     {
     }
 
@@ -113,6 +127,12 @@ public:
         return std::vector<CheckpointRow>();
     }
 
+    Result<std::vector<AnswerRow>> answers(std::int64_t) override
+    {
+        const std::scoped_lock lock(m_run->mutex);
+        return m_run->answers;
+    }
+
     Result<std::vector<CounterInfo>> counters(std::int64_t) override
     {
         return std::vector<CounterInfo>();
@@ -137,6 +157,7 @@ public:
     }
 
 private:
+    std::shared_ptr<FakeRun> m_run;
     std::shared_ptr<const std::vector<RunRow>> m_runs;
 };
 
@@ -222,6 +243,42 @@ Result<ScratchInfo> fakeScratch(const std::string& path)
         return info;
     return Status::error(
         ErrorKind::Io, "cannot look at the scratch folder " + path + ": No such file or directory");
+}
+
+Result<Answer> fakeAnswer(
+    FakeRun& run, const std::string& path, const Prompt& prompt, const AnswerWatch& watch)
+{
+    {
+        const std::scoped_lock lock(run.mutex);
+        run.asked.emplace_back(path, prompt);
+    }
+    if (path == kBadModel)
+        return Status::error(ErrorKind::InvalidArgument, path + " has no config.json");
+    const bool isTuned = path != kGoodModel && path != kPlainModel;
+    Answer answer;
+    answer.byTemplate = path != kPlainModel;
+    answer.read = answer.byTemplate
+                      ? "<|im_start|>user\n" + prompt.text + "<|im_end|>\n<|im_start|>assistant\n"
+                      : prompt.text + "\n";
+    answer.promptTokens = 18;
+    watch.onRead(answer);
+    const std::vector<const char*> pieces =
+        isTuned ? std::vector<const char*>{"Four", " boxes", " of", " six", " eggs", " are", " 24",
+                      " eggs", "."}
+                : std::vector<const char*>{"Eggs", " are", " sold", " in", " boxes", ",", " and",
+                      " boxes", " are", " sold", " in", " shops", ","};
+    for (const char* piece : pieces) {
+        answer.text += piece;
+        ++answer.tokens;
+        bool goesOn = watch.onText(piece);
+        while (goesOn && run.holdAnswer)
+            goesOn = watch.onText("");
+        if (!goesOn)
+            return answer;
+    }
+    answer.ended = isTuned;
+    answer.seconds = 0.5;
+    return answer;
 }
 
 PreviewRow previewRow(std::int64_t row, const std::vector<const char*>& prompt,
@@ -374,8 +431,12 @@ UiServices fakeServices(
         }
         return makeSession(run, std::move(listener), watch);
     };
-    services.openReader = [runs](const std::string&) -> Result<std::unique_ptr<RunReader>> {
-        return std::unique_ptr<RunReader>(new FakeReader(runs));
+    services.openReader = [run, runs](const std::string&) -> Result<std::unique_ptr<RunReader>> {
+        return std::unique_ptr<RunReader>(new FakeReader(run, runs));
+    };
+    services.answer = [run](
+                          const std::string& path, const Prompt& prompt, const AnswerWatch& watch) {
+        return fakeAnswer(*run, path, prompt, watch);
     };
     services.inspectMachine = fakeMachine;
     services.inspectModel = fakeModel;

@@ -17,6 +17,7 @@ namespace mr::ui::test {
 
 inline const std::string kGoodModel = "/models/small-llama";
 inline const std::string kBadModel = "/models/not-a-model";
+inline const std::string kPlainModel = "/models/no-template";
 inline const std::string kGoodData = "/data/questions.jsonl";
 inline const std::string kChatData = "/data/chats.jsonl"; // conversations
 inline const std::string kBadData = "/data/broken.jsonl";
@@ -44,6 +45,14 @@ struct FakeRun {
     std::string resumedDir;
     std::vector<PauseAnswer> answers;
     Session::Listener listener;
+    std::vector<Question> questions; // of the run
+    Status askFailure;
+    bool answerStopped = false;
+    std::vector<AnswerRow> answers; // what the history has of any run
+    // Of model folders: who was asked what, in order. `holdAnswer`: the second token is not given
+    // until it is false, or the answer is stopped.
+    std::vector<std::pair<std::string, Prompt>> asked;
+    std::atomic<bool> holdAnswer = false;
 
     void finish();
 };

@@ -1,0 +1,139 @@
+#include "app/try_models.h"
+
+#include "app/compose.h"
+#include "core/base/bytes.h"
+#include "core/base/clock.h"
+#include "core/base/thread.h"
+#include "core/engine/model_folder.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace mr::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMostLoaded = 2;
+constexpr std::int64_t kUsualRoom = 1024; // tokens: most prompts need no second loading
+
+fs::file_time_type writtenAt(const std::string& folder)
+{
+    std::error_code ignored;
+    fs::file_time_type newest = fs::file_time_type::min(); // not {}: that lies in the future
+    for (const auto& entry : fs::directory_iterator(folder, ignored))
+        newest = std::max(newest, fs::last_write_time(entry.path(), ignored));
+    return newest;
+}
+
+// In the type its weights are kept in, so that a large model needs no more memory than that.
+DType computeOf(const ModelConfig& config)
+{
+    return config.dtype == "bfloat16" || config.dtype == "float16" ? DType::BF16 : DType::F32;
+}
+
+// A card refuses what it has no room for; the processor's memory would be taken from other
+// programs.
+Status refuseIfHostLacks(const std::string& folder, const Device& device, std::size_t bytes)
+{
+    const std::uint64_t available = inspectMachine().availableBytes;
+    if (device.info().threads == 0 || bytes <= available)
+        return {};
+    return Status::error(ErrorKind::OutOfMemory,
+        folder + ": needs " + formatBytes(bytes) + " to answer, " + formatBytes(available) +
+            " are available; end other programs or choose a smaller model");
+}
+
+} // namespace
+
+Result<TryModels::Loaded> TryModels::load(const std::string& folder, std::int64_t room)
+{
+    auto config = readModelConfig(folder);
+    MR_TRY(config.status());
+    InferenceOptions options;
+    options.cache = true;
+    options.seqLen = std::min(room, config.value().maxPositions);
+    options.compute = computeOf(config.value());
+    auto bytes = InferenceModel::deviceBytes(folder, options);
+    MR_TRY(bytes.status());
+    const InferenceDevice wanted{DeviceChoice::Auto, bytes.value(), 0, options.compute};
+    auto device = makeInferenceDevice(wanted);
+    MR_TRY(device.status());
+    if (!refuseIfHostLacks(folder, *device.value(), bytes.value()).ok())
+        m_loaded.clear(); // what is kept may be in the way
+    MR_TRY(refuseIfHostLacks(folder, *device.value(), bytes.value()));
+    auto model = InferenceModel::load(folder, options, *device.value());
+    MR_TRY(model.status());
+    return Loaded{folder, writtenAt(folder), options.seqLen, std::move(device).value(),
+        std::move(model).value()};
+}
+
+Result<InferenceModel*> TryModels::find(const std::string& folder, std::int64_t tokens)
+{
+    const fs::file_time_type written = writtenAt(folder);
+    const auto isUsable = [&](const Loaded& kept) {
+        const bool hasRoom = kept.room >= tokens || kept.room == kept.model->config().maxPositions;
+        return kept.folder == folder && kept.written == written && hasRoom;
+    };
+    const auto found = std::find_if(m_loaded.begin(), m_loaded.end(), isUsable);
+    if (found != m_loaded.end()) {
+        m_loaded.splice(m_loaded.begin(), m_loaded, found);
+        return m_loaded.front().model.get();
+    }
+    m_loaded.remove_if([&](const Loaded& kept) { return kept.folder == folder; });
+    while (m_loaded.size() >= kMostLoaded)
+        m_loaded.pop_back();
+    auto loaded = load(folder, std::max(kUsualRoom, roomFor(tokens, tokens + kUsualRoom)));
+    MR_TRY(loaded.status());
+    m_loaded.push_front(std::move(loaded).value());
+    return m_loaded.front().model.get();
+}
+
+// A model that is too large for the machine is no reason for the window to end.
+Result<Answer> TryModels::answer(
+    const std::string& path, const Prompt& prompt, const AnswerWatch& watch)
+{
+    Answer out;
+    MR_TRY(guarded("answer", [&] { return answerInto(path, prompt, watch, out); }));
+    return out;
+}
+
+Status TryModels::answerInto(
+    const std::string& path, const Prompt& prompt, const AnswerWatch& watch, Answer& out)
+{
+    MR_TRY(checkPrompt(prompt));
+    auto folder = modelFolderOf(path);
+    MR_TRY(folder.status());
+    auto config = readModelConfig(folder.value());
+    MR_TRY(config.status());
+    auto tokenizer = Tokenizer::open(folder.value());
+    MR_TRY(tokenizer.status());
+    auto read = readPrompt(prompt, *tokenizer.value(), config.value(), folder.value());
+    MR_TRY(read.status());
+    out.read = read.value().text;
+    out.byTemplate = read.value().byTemplate;
+    out.promptTokens = static_cast<std::int64_t>(read.value().tokens.size());
+    if (watch.onRead)
+        watch.onRead(out);
+    const std::lock_guard lock(m_mutex);
+    auto model = find(folder.value(), out.promptTokens + prompt.maxTokens);
+    MR_TRY(model.status());
+    const std::int64_t beginNs = nowNs();
+    const GenerateOptions options{
+        prompt.maxTokens, prompt.temperature, prompt.topP, prompt.seed, watch.onText};
+    auto made = model.value()->generate(read.value(), options);
+    MR_TRY(made.status());
+    out.seconds = 1e-9 * static_cast<double>(nowNs() - beginNs);
+    out.text = made.value().text;
+    out.tokens = static_cast<std::int64_t>(made.value().tokens.size());
+    out.ended = made.value().ended;
+    return {};
+}
+
+void TryModels::release()
+{
+    const std::lock_guard lock(m_mutex);
+    m_loaded.clear();
+}
+
+} // namespace mr::app

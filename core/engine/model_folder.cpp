@@ -1,0 +1,48 @@
+#include "core/engine/model_folder.h"
+
+#include "core/engine/checkpoint.h"
+
+#include <millrace/session.h>
+
+#include <filesystem>
+
+namespace mr {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool isModel(const fs::path& folder)
+{
+    std::error_code ignored;
+    return fs::exists(folder / "config.json", ignored);
+}
+
+} // namespace
+
+Result<std::string> modelFolderOf(const std::string& path)
+{
+    const fs::path folder = path;
+    std::error_code ignored;
+    if (isModel(folder))
+        return path;
+    const bool isRun = fs::exists(folder / "run.json", ignored);
+    fs::path saved; // where the run saves to if that is another folder
+    if (isRun) {
+        const auto spec = readRunSpec(path);
+        MR_TRY(spec.status());
+        saved = Result(spec).value().saveDir;
+    }
+    for (const fs::path& place : {saved, folder})
+        if (!place.empty() && isModel(place / "model"))
+            return (place / "model").string();
+    const auto checkpoints = listCheckpoints(folder, saved);
+    if (!checkpoints.empty())
+        return (checkpoints.front() / "model").string();
+    if (isRun)
+        return Status::error(
+            ErrorKind::InvalidArgument, path + ": this run has no model yet; it writes one with "
+                                               "every checkpoint and at its end");
+    return path;
+}
+
+} // namespace mr
