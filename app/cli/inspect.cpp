@@ -2,11 +2,13 @@
 
 #include "app/cli/commands.h"
 #include "core/engine/checkpoint.h"
+#include "core/telemetry/run_folder.h"
 
 #include <millrace/library.h>
 #include <millrace/run_reader.h>
 #include <millrace/session.h>
 
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -23,18 +25,38 @@ struct Options {
     std::string path;
     std::string model;
     std::string pairs = "auto";
+    bool verify = false;
     bool json = false;
 };
 
-Result<Json> describeRun(const std::string& path)
+// Each is looked at, and read whole if that was asked for.
+Result<Json> describeRun(const Options& options)
 {
-    auto spec = readRunSpec(path);
+    auto spec = readRunSpec(options.path);
     if (!spec.ok())
         return spec.status();
+    auto record = readRunRecord(options.path);
+    if (!record.ok())
+        return record.status();
+    const VerifyDepth depth = options.verify ? VerifyDepth::Bytes : VerifyDepth::Lengths;
+    const std::string& saveDir = spec.value().saveDir;
     Json json{{"kind", "run"}, {"name", spec.value().name}, {"steps", spec.value().steps},
-        {"policy", spec.value().policy}, {"checkpoints", Json::array()}};
-    for (const fs::path& checkpoint : listCheckpoints(path, spec.value().saveDir))
-        json["checkpoints"].push_back(checkpoint.string());
+        {"policy", spec.value().policy}, {"checkpoints", Json::array()},
+        {"checkpoint_details", Json::array()}, {"problems", Json::array()}};
+    for (const CheckpointInfo& one : describeCheckpoints(options.path, saveDir)) {
+        json["checkpoints"].push_back(one.path.string());
+        Json details{{"path", one.path.string()}, {"step", one.step}, {"best", one.isBest}};
+        if (std::isfinite(one.evalLoss))
+            details["eval_loss"] = one.evalLoss;
+        if (one.isBest)
+            json["best_checkpoint"] = details;
+        json["checkpoint_details"].push_back(details);
+    }
+    for (const fs::path& path : namedCheckpoints(options.path, saveDir))
+        if (auto whole = examineCheckpoint(path, record.value().uuid, depth); !whole.ok())
+            json["problems"].push_back(whole.status().message());
+    for (const fs::path& path : asideCheckpoints(options.path, saveDir))
+        json["problems"].push_back(path.string() + ": is broken or not of this run, and set aside");
     return json;
 }
 
@@ -94,7 +116,7 @@ Result<Json> describe(const Options& options)
     if (!fs::exists(path, error))
         return Status::error(ErrorKind::InvalidArgument, options.path + ": does not exist");
     if (fs::is_directory(path, error))
-        return fs::exists(path / "run.json", error) ? describeRun(options.path)
+        return fs::exists(path / "run.json", error) ? describeRun(options)
                                                     : describeModel(options.path);
     if (path.filename() == "config.json")
         return describeModel(path.parent_path().empty() ? "." : path.parent_path().string());
@@ -123,6 +145,8 @@ void addInspect(CLI::App& app, Action& action)
     command->add_option("--model", options->model, "Tokenizer to count a dataset's tokens with");
     command->add_option("--pairs", options->pairs,
         "Pairs and ChatML texts: template, plain, or auto (template where the model has one)");
+    command->add_flag(
+        "--verify", options->verify, "Run folder: read every byte of its checkpoints");
     command->add_flag("--json", options->json, "One line of JSON");
     command->callback([options, &action] { action = [options] { return inspect(*options); }; });
 }

@@ -13,6 +13,7 @@
 
 #include <unistd.h>
 
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <memory>
@@ -102,6 +103,10 @@ struct TrainOptions {
     std::string database;
     std::string onDiskFull;
     std::string checkpointDir;
+    ResumeChanges changes;
+    std::string deviceMemory;
+    std::string hostMemory;
+    bool threadedDevice = false;
     bool json = false;
     bool dryRun = false;
 };
@@ -160,11 +165,14 @@ EngineHooks hooksFor(const TrainOptions& options, OnDiskFull onDiskFull, Opening
             sayHowToGoOn();
     };
     hooks.onCheckpoint = [json](const CheckpointWritten& written, const RunProgress& progress) {
-        if (json)
-            printLine(nlohmann::json{{"event", "checkpoint"}, {"step", progress.step},
-                {"path", written.path.string()}, {"bytes", written.bytes},
-                {"weights_hash", progress.weightsHash}}
-                          .dump());
+        if (!json)
+            return;
+        nlohmann::json line{{"event", "checkpoint"}, {"step", progress.step},
+            {"path", written.path.string()}, {"bytes", written.bytes},
+            {"weights_hash", progress.weightsHash}};
+        if (std::isfinite(progress.evalLoss))
+            line["eval_loss"] = progress.evalLoss;
+        printLine(line.dump());
     };
     return hooks;
 }
@@ -248,23 +256,43 @@ int train(const TrainOptions& options)
     return carryOut(*engine.value(), *device.value(), opening, options.json);
 }
 
+Result<ResumeChanges> changesOf(const TrainOptions& options)
+{
+    ResumeChanges changes = options.changes;
+    for (const auto& [text, bytes] : {std::pair{&options.deviceMemory, &changes.deviceMemoryBytes},
+             {&options.hostMemory, &changes.hostMemoryBytes}}) {
+        if (text->empty())
+            continue;
+        auto parsed = parseBytes(*text);
+        MR_TRY(parsed.status());
+        *bytes = parsed.value();
+    }
+    if (options.threadedDevice)
+        changes.threadedDevice = true;
+    return changes;
+}
+
 int resume(const TrainOptions& options)
 {
     Opening opening(options.json);
     auto onDiskFull = parseOnDiskFull(options.onDiskFull);
     if (!onDiskFull.ok())
         return fail(onDiskFull.status(), options.json);
+    auto changes = changesOf(options);
+    if (!changes.ok())
+        return fail(changes.status(), options.json);
     auto spec = readRunSpec(options.runDir);
     if (!spec.ok())
         return fail(spec.status(), options.json);
-    auto device = makeDevice(spec.value());
+    auto device = makeDevice(changed(spec.value(), changes.value()));
     if (!device.ok())
         return fail(device.status(), options.json);
     auto store = openStore(options.database.empty() ? spec.value().database : options.database);
     if (!store.ok())
         return fail(store.status(), options.json);
-    auto engine = Engine::resume(options.runDir, *device.value(), *store.value(),
-        hooksFor(options, onDiskFull.value(), opening));
+    EngineHooks hooks = hooksFor(options, onDiskFull.value(), opening);
+    hooks.changes = changes.value();
+    auto engine = Engine::resume(options.runDir, *device.value(), *store.value(), std::move(hooks));
     if (!engine.ok())
         return notOpened(engine.status(), opening, options.json);
     return carryOut(*engine.value(), *device.value(), opening, options.json);
@@ -300,6 +328,14 @@ void addResume(CLI::App& app, Action& action)
     command->add_option("--checkpoint-dir", options->checkpointDir,
         "Folder in which checkpoints and the model are put from here on, if the run folder has no "
         "room for them");
+    command
+        ->add_option("--threads", options->changes.threads,
+            "Compute threads from here on; the result is the same")
+        ->check(CLI::PositiveNumber);
+    command->add_option("--device-memory", options->deviceMemory, "Another budget, as 6GiB");
+    command->add_option("--host-memory", options->hostMemory, "Another budget, as 24GiB");
+    command->add_flag("--threaded-device", options->threadedDevice,
+        "CPU device: every stream is a thread of its own from here on");
     addOnDiskFull(*command, *options);
     command->add_flag("--json", options->json, "One JSON object per line on stdout");
     command->callback([options, &action] { action = [options] { return resume(*options); }; });
