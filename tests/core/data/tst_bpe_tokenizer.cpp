@@ -386,7 +386,7 @@ void TstBpeTokenizer::damagedFilesNeverCrash()
     }
     QVERIFY(refused >= 200); // every truncation
     folder.write("tokenizer.json", std::string(100000, '['));
-    QVERIFY(contains(refusal(folder.path()), "not a JSON object"));
+    QVERIFY(contains(refusal(folder.path()), "nested deeper than 64 levels"));
 }
 
 QTEST_APPLESS_MAIN(TstBpeTokenizer)
