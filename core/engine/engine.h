@@ -76,6 +76,7 @@ public:
 
     Status start() override;
     void requestStop() noexcept override;
+    void saveNow() noexcept override { m_saveRequested = true; }
     void answerPause(PauseAnswer answer) override;
     RunState state() const noexcept override { return m_state.load(); }
     Status failure() const override;
@@ -225,6 +226,7 @@ private:
     PauseGate m_gate;
     std::atomic<RunState> m_state = RunState::Ready;
     std::atomic<bool> m_stopRequested = false;
+    std::atomic<bool> m_saveRequested = false;
     mutable std::mutex m_mutex;
     std::condition_variable m_ended;
     Status m_failure;      // guarded by m_mutex

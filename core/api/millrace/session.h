@@ -83,6 +83,9 @@ public:
     // Finishes the current step, saves, ends. What cannot be saved then is not waited for: the
     // run ends as stopped, and its reason names the last good checkpoint.
     virtual void requestStop() noexcept = 0;
+    // Writes a checkpoint after the step that is under way, and goes on. Best effort: one that
+    // finds no room is reported in the log, and does not pause the run.
+    virtual void saveNow() noexcept {}
     virtual void answerPause(PauseAnswer answer) = 0; // nothing happens unless it is paused
     virtual RunState state() const noexcept = 0;
     virtual Status failure() const = 0; // ok unless state() is Failed
