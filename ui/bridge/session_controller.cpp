@@ -50,6 +50,13 @@ void SessionController::answerPause(const PauseAnswer& answer)
         m_session->answerPause(answer);
 }
 
+void SessionController::saveNow()
+{
+    const std::scoped_lock lock(m_mutex);
+    if (m_session)
+        m_session->saveNow();
+}
+
 bool SessionController::begin(Opener opener)
 {
     if (busy())

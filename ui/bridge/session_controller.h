@@ -45,6 +45,7 @@ public:
     // Does nothing when idle.
     void requestStop();
     void answerPause(const mr::PauseAnswer& answer);
+    void saveNow(); // a checkpoint after this step; the run goes on
 
 signals:
     void phaseChanged(mr::ui::SessionController::Phase phase);
