@@ -2,6 +2,40 @@
 <!DOCTYPE TS>
 <TS version="2.1" language="en" sourcelanguage="en">
     <context>
+        <name>mr::ui::BinView</name>
+        <message numerus="yes">
+            <source>Checkpoints, models and records in %n folder(s) go with it.</source>
+            <translation>
+                <numerusform>Checkpoints, models and records in %n folder go with it.</numerusform>
+                <numerusform>Checkpoints, models and records in %n folders go with them.</numerusform>
+            </translation>
+        </message>
+        <message numerus="yes">
+            <source>Delete %n run(s) for good?</source>
+            <translation>
+                <numerusform>Delete %n run for good?</numerusform>
+                <numerusform>Delete %n runs for good?</numerusform>
+            </translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::CompareView</name>
+        <message numerus="yes">
+            <source>All %n setting(s) are the same</source>
+            <translation>
+                <numerusform>The one setting (%n) is the same</numerusform>
+                <numerusform>All %n settings are the same</numerusform>
+            </translation>
+        </message>
+        <message numerus="yes">
+            <source>%1 of %n setting(s)</source>
+            <translation>
+                <numerusform>%1 of %n setting</numerusform>
+                <numerusform>%1 of %n settings</numerusform>
+            </translation>
+        </message>
+    </context>
+    <context>
         <name>mr::ui::DatasetSection</name>
         <message numerus="yes">
             <source>%n row(s) are longer than the sequence length and are cut.</source>
@@ -52,6 +86,33 @@
             <translation>
                 <numerusform>%n kept and one being written, %1 each; %2 free on the disk.</numerusform>
                 <numerusform>%n kept and one being written, %1 each; %2 free on the disk.</numerusform>
+            </translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::RunEditor</name>
+        <message numerus="yes">
+            <source>Deleted %n run(s).</source>
+            <translation>
+                <numerusform>Deleted %n run.</numerusform>
+                <numerusform>Deleted %n runs.</numerusform>
+            </translation>
+        </message>
+        <message numerus="yes">
+            <source>Restored %n run(s).</source>
+            <translation>
+                <numerusform>Restored %n run.</numerusform>
+                <numerusform>Restored %n runs.</numerusform>
+            </translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::RunNotes</name>
+        <message numerus="yes">
+            <source>%n run(s)</source>
+            <translation>
+                <numerusform>%n run</numerusform>
+                <numerusform>%n runs</numerusform>
             </translation>
         </message>
     </context>

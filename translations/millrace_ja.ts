@@ -2,6 +2,65 @@
 <!DOCTYPE TS>
 <TS version="2.1" language="ja" sourcelanguage="en">
     <context>
+        <name>mr::ui::BinView</name>
+        <message>
+            <source>Restore</source>
+            <translation>元に戻す</translation>
+        </message>
+        <message>
+            <source>Delete for good…</source>
+            <translation>完全に削除…</translation>
+        </message>
+        <message>
+            <source>Back to the runs</source>
+            <translation>実行の一覧に戻る</translation>
+        </message>
+        <message>
+            <source>Deleted runs</source>
+            <translation>削除した実行</translation>
+        </message>
+        <message>
+            <source>Deleted runs can be restored for 30 days; then the history forgets them. Their files stay until they are deleted for good.</source>
+            <translation>削除した実行は 30 日間元に戻せます。その後は履歴から消えます。ファイルは完全に削除するまで残ります。</translation>
+        </message>
+        <message>
+            <source>There are no files of it on the disk any more.</source>
+            <translation>ディスクにこの実行のファイルはもうありません。</translation>
+        </message>
+        <message numerus="yes">
+            <source>Checkpoints, models and records in %n folder(s) go with it.</source>
+            <translation>
+                <numerusform>%n 個のフォルダーにあるチェックポイント、モデル、記録も削除されます。</numerusform>
+            </translation>
+        </message>
+        <message>
+            <source>Other runs were trained from it: %1.</source>
+            <translation>これをもとに学習した実行があります: %1。</translation>
+        </message>
+        <message>
+            <source>This cannot be undone.</source>
+            <translation>この操作は元に戻せません。</translation>
+        </message>
+        <message numerus="yes">
+            <source>Delete %n run(s) for good?</source>
+            <translation>
+                <numerusform>%n 件の実行を完全に削除しますか?</numerusform>
+            </translation>
+        </message>
+        <message>
+            <source>Delete</source>
+            <translation>削除</translation>
+        </message>
+        <message>
+            <source>Delete %1</source>
+            <translation>%1 を削除</translation>
+        </message>
+        <message>
+            <source>Cancel</source>
+            <translation>キャンセル</translation>
+        </message>
+    </context>
+    <context>
         <name>mr::ui::ChartExport</name>
         <message>
             <source>Save</source>
@@ -41,6 +100,37 @@
         <message>
             <source>Copy or save this chart</source>
             <translation>このグラフをコピーまたは保存</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::CloseQuestion</name>
+        <message>
+            <source>A run is active.</source>
+            <translation>実行中です。</translation>
+        </message>
+        <message>
+            <source>It can go on without the window; the tray shows how far it is. Or it is saved now and can be resumed from there; the window closes when that is done.</source>
+            <translation>ウィンドウを閉じても続けられ、進み具合はトレイに表示されます。または今の状態を保存し、後でそこから再開できます。保存が終わるとウィンドウが閉じます。</translation>
+        </message>
+        <message>
+            <source>It can go on with the window minimised. Or it is saved now and can be resumed from there; the window closes when that is done.</source>
+            <translation>ウィンドウを最小化して続けられます。または今の状態を保存し、後でそこから再開できます。保存が終わるとウィンドウが閉じます。</translation>
+        </message>
+        <message>
+            <source>Keep training in the tray</source>
+            <translation>トレイで学習を続ける</translation>
+        </message>
+        <message>
+            <source>Keep training, minimised</source>
+            <translation>最小化して学習を続ける</translation>
+        </message>
+        <message>
+            <source>Save and stop</source>
+            <translation>保存して停止</translation>
+        </message>
+        <message>
+            <source>Cancel</source>
+            <translation>キャンセル</translation>
         </message>
     </context>
     <context>
@@ -147,6 +237,49 @@
         </message>
     </context>
     <context>
+        <name>mr::ui::DesktopPresence</name>
+        <message>
+            <source>A model is being trained.</source>
+            <translation>モデルを学習しています。</translation>
+        </message>
+        <message>
+            <source>The run</source>
+            <translation>実行</translation>
+        </message>
+        <message>
+            <source>“%1” is paused</source>
+            <translation>「%1」は一時停止中です</translation>
+        </message>
+        <message>
+            <source>It cannot save, and waits for you. Nothing is lost.</source>
+            <translation>保存できないため、操作を待っています。失われたものはありません。</translation>
+        </message>
+        <message>
+            <source>“%1” failed</source>
+            <translation>「%1」は失敗しました</translation>
+        </message>
+        <message>
+            <source>All %1 steps are done.</source>
+            <translation>%1 ステップすべてが完了しました。</translation>
+        </message>
+        <message>
+            <source>Best evaluation: %1.</source>
+            <translation>最良の評価: %1。</translation>
+        </message>
+        <message>
+            <source>“%1” is done</source>
+            <translation>「%1」が完了しました</translation>
+        </message>
+        <message>
+            <source>“%1” was stopped</source>
+            <translation>「%1」は停止しました</translation>
+        </message>
+        <message>
+            <source>The run could not be started</source>
+            <translation>実行を開始できませんでした</translation>
+        </message>
+    </context>
+    <context>
         <name>mr::ui::EventTableModel</name>
         <message>
             <source>Info</source>
@@ -212,10 +345,6 @@
         <message>
             <source>The history cannot be read: %1</source>
             <translation>履歴を読み込めません: %1</translation>
-        </message>
-        <message>
-            <source>Filter by name, model, dataset, policy or note (Ctrl+F)</source>
-            <translation>名前、モデル、データセット、方式、メモで絞り込み (Ctrl+F)</translation>
         </message>
         <message>
             <source>Filter</source>
@@ -324,6 +453,42 @@
         <message>
             <source>Choose two runs first (click, then Ctrl+click)</source>
             <translation>先に 2 つの実行を選んでください (クリック、続けて Ctrl+クリック)</translation>
+        </message>
+        <message>
+            <source>Filter by name, tag, note, model, dataset or policy (Ctrl+F)</source>
+            <translation>名前、タグ、メモ、モデル、データセット、方式で絞り込み (Ctrl+F)</translation>
+        </message>
+        <message>
+            <source>Notes</source>
+            <translation>メモ</translation>
+        </message>
+        <message>
+            <source>Bin</source>
+            <translation>ごみ箱</translation>
+        </message>
+        <message>
+            <source>Rename</source>
+            <translation>名前を変更</translation>
+        </message>
+        <message>
+            <source>Tags…</source>
+            <translation>タグ…</translation>
+        </message>
+        <message>
+            <source>Note…</source>
+            <translation>メモ…</translation>
+        </message>
+        <message>
+            <source>Delete</source>
+            <translation>削除</translation>
+        </message>
+        <message>
+            <source>Show tags and note beside the runs (F9)</source>
+            <translation>一覧の横にタグとメモを表示 (F9)</translation>
+        </message>
+        <message>
+            <source>Show the runs that were deleted</source>
+            <translation>削除した実行を表示</translation>
         </message>
     </context>
     <context>
@@ -508,6 +673,14 @@
             <source>History</source>
             <translation>履歴</translation>
         </message>
+        <message>
+            <source>While this run goes on, the machine does not fall asleep by itself.</source>
+            <translation>この実行が続く間、コンピューターは自動的にスリープしません。</translation>
+        </message>
+        <message>
+            <source>This system offers no way to keep the machine awake: it may fall asleep by itself while the run goes on.</source>
+            <translation>このシステムではスリープを抑止できません。実行中でも自動的にスリープすることがあります。</translation>
+        </message>
     </context>
     <context>
         <name>mr::ui::NoticeBar</name>
@@ -533,22 +706,6 @@
         <message>
             <source>The run failed. %1</source>
             <translation>実行は失敗しました。%1</translation>
-        </message>
-        <message>
-            <source>A run is active.</source>
-            <translation>実行中です。</translation>
-        </message>
-        <message>
-            <source>It can be saved now and resumed later from where it stands. The window closes when the checkpoint is written.</source>
-            <translation>今の状態を保存し、後でそこから再開できます。チェックポイントの書き込みが終わるとウィンドウが閉じます。</translation>
-        </message>
-        <message>
-            <source>Save and stop</source>
-            <translation>保存して停止</translation>
-        </message>
-        <message>
-            <source>Keep training</source>
-            <translation>学習を続ける</translation>
         </message>
         <message>
             <source>Home</source>
@@ -762,6 +919,13 @@
         <message>
             <source>Choose another policy to compare with.</source>
             <translation>比較には別の方式を選んでください。</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::Notifier</name>
+        <message>
+            <source>Open</source>
+            <translation>開く</translation>
         </message>
     </context>
     <context>
@@ -1102,6 +1266,45 @@
         </message>
     </context>
     <context>
+        <name>mr::ui::RunEditor</name>
+        <message>
+            <source>Undone: %1</source>
+            <translation>元に戻しました: %1</translation>
+        </message>
+        <message>
+            <source>Done again: %1</source>
+            <translation>やり直しました: %1</translation>
+        </message>
+        <message>
+            <source>Renamed to “%1”</source>
+            <translation>名前を「%1」に変更</translation>
+        </message>
+        <message>
+            <source>Changed a note</source>
+            <translation>メモを変更</translation>
+        </message>
+        <message>
+            <source>Added the tag “%1”</source>
+            <translation>タグ「%1」を追加</translation>
+        </message>
+        <message>
+            <source>Removed the tag “%1”</source>
+            <translation>タグ「%1」を削除</translation>
+        </message>
+        <message numerus="yes">
+            <source>Deleted %n run(s).</source>
+            <translation>
+                <numerusform>%n 件の実行を削除しました。</numerusform>
+            </translation>
+        </message>
+        <message numerus="yes">
+            <source>Restored %n run(s).</source>
+            <translation>
+                <numerusform>%n 件の実行を元に戻しました。</numerusform>
+            </translation>
+        </message>
+    </context>
+    <context>
         <name>mr::ui::RunHeader</name>
         <message>
             <source>%1 (at %2)</source>
@@ -1204,6 +1407,51 @@
         <message>
             <source>Another run is active; stop it first.</source>
             <translation>別の実行が進行中です。先に停止してください。</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::RunNotes</name>
+        <message>
+            <source>Tags and note</source>
+            <translation>タグとメモ</translation>
+        </message>
+        <message>
+            <source>Words that runs have in common, with commas between them. “tag:word” in the filter finds them.</source>
+            <translation>実行をまとめる言葉です。コンマで区切ります。絞り込みに「tag:言葉」と書くと見つかります。</translation>
+        </message>
+        <message>
+            <source>&amp;Tags</source>
+            <translation>タグ(&amp;T)</translation>
+        </message>
+        <message>
+            <source>N&amp;ote</source>
+            <translation>メモ(&amp;O)</translation>
+        </message>
+        <message>
+            <source>Tags</source>
+            <translation>タグ</translation>
+        </message>
+        <message>
+            <source>Note</source>
+            <translation>メモ</translation>
+        </message>
+        <message>
+            <source>No run is chosen.</source>
+            <translation>実行が選ばれていません。</translation>
+        </message>
+        <message numerus="yes">
+            <source>%n run(s)</source>
+            <translation>
+                <numerusform>%n 件の実行</numerusform>
+            </translation>
+        </message>
+        <message>
+            <source>keep, baseline</source>
+            <translation>保存, 基準</translation>
+        </message>
+        <message>
+            <source>Choose one run to write a note.</source>
+            <translation>メモを書くには実行を 1 件選んでください。</translation>
         </message>
     </context>
     <context>
@@ -1346,6 +1594,37 @@
         <message>
             <source>Date</source>
             <translation>日時</translation>
+        </message>
+        <message>
+            <source>Tags</source>
+            <translation>タグ</translation>
+        </message>
+        <message>
+            <source>Note</source>
+            <translation>メモ</translation>
+        </message>
+        <message>
+            <source>Kept until</source>
+            <translation>保管期限</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::RunTray</name>
+        <message>
+            <source>No run is active.</source>
+            <translation>進行中の実行はありません。</translation>
+        </message>
+        <message>
+            <source>Open</source>
+            <translation>開く</translation>
+        </message>
+        <message>
+            <source>Save and stop</source>
+            <translation>保存して停止</translation>
+        </message>
+        <message>
+            <source>Quit</source>
+            <translation>終了</translation>
         </message>
     </context>
     <context>
@@ -1828,6 +2107,17 @@
         </message>
     </context>
     <context>
+        <name>mr::ui::SettingsModel</name>
+        <message>
+            <source>not set</source>
+            <translation>未設定</translation>
+        </message>
+        <message>
+            <source>Setting</source>
+            <translation>設定</translation>
+        </message>
+    </context>
+    <context>
         <name>mr::ui::StallLedgerModel</name>
         <message>
             <source>Total</source>
@@ -2022,6 +2312,17 @@
             <source>%1 (ms)</source>
             <comment>where time went</comment>
             <translation>%1 (ms)</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::Toast</name>
+        <message>
+            <source>Undo</source>
+            <translation>元に戻す</translation>
+        </message>
+        <message>
+            <source>Dismiss the message</source>
+            <translation>メッセージを閉じる</translation>
         </message>
     </context>
     <context>
@@ -2229,6 +2530,10 @@ Masked: read, not part of the loss</source>
         <message>
             <source>Figures of both runs</source>
             <translation>両方の実行の数値</translation>
+        </message>
+        <message>
+            <source>Settings of both runs</source>
+            <translation>両方の実行の設定</translation>
         </message>
     </context>
     <context>
@@ -3246,6 +3551,22 @@ Masked: read, not part of the loss</source>
             <source>The loss on held-out data, in the colour of its run.</source>
             <translation>評価用データの損失です。色は実行ごとに同じです。</translation>
         </message>
+        <message>
+            <source>What the horizontal axis counts</source>
+            <translation>横軸の単位</translation>
+        </message>
+        <message>
+            <source>Steps</source>
+            <translation>ステップ</translation>
+        </message>
+        <message>
+            <source>Time</source>
+            <translation>時間</translation>
+        </message>
+        <message>
+            <source>Active time since each run began, without pauses</source>
+            <translation>各実行の開始からの経過時間 (休止を除く)</translation>
+        </message>
     </context>
     <context>
         <name>mr::ui::CompareHeader</name>
@@ -3311,6 +3632,34 @@ Masked: read, not part of the loss</source>
         <message>
             <source>%1 · all %2 steps</source>
             <translation>%1 · 全 %2 ステップ</translation>
+        </message>
+        <message>
+            <source>Settings that differ</source>
+            <translation>異なる設定</translation>
+        </message>
+        <message>
+            <source>Show all</source>
+            <translation>すべて表示</translation>
+        </message>
+        <message>
+            <source>Show all settings</source>
+            <translation>すべての設定を表示</translation>
+        </message>
+        <message>
+            <source>Also those that are the same in both runs</source>
+            <translation>両方の実行で同じ設定も表示します</translation>
+        </message>
+        <message numerus="yes">
+            <source>All %n setting(s) are the same</source>
+            <translation>
+                <numerusform>%n 項目の設定はすべて同じです</numerusform>
+            </translation>
+        </message>
+        <message numerus="yes">
+            <source>%1 of %n setting(s)</source>
+            <translation>
+                <numerusform>%n 項目中 %1 項目</numerusform>
+            </translation>
         </message>
     </context>
     <context>

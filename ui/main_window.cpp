@@ -1,9 +1,11 @@
 #include "main_window.h"
 
+#include "bridge/desktop_presence.h"
 #include "bridge/run_feed.h"
 #include "bridge/run_queue.h"
 #include "language.h"
 #include "models/units.h"
+#include "pages/close_question.h"
 #include "pages/compare_page.h"
 #include "pages/history_page.h"
 #include "pages/home_page.h"
@@ -13,13 +15,13 @@
 #include "widgets/look_menu.h"
 #include "widgets/nav_rail.h"
 #include "widgets/notice_bar.h"
+#include "widgets/run_tray.h"
 #include "widgets/status_strip.h"
 #include "widgets/svg_icon.h"
 
 #include <QAction>
 #include <QCloseEvent>
 #include <QHBoxLayout>
-#include <QMessageBox>
 #include <QPushButton>
 #include <QSettings>
 #include <QStackedWidget>
@@ -44,6 +46,8 @@ MainWindow::MainWindow(
     , m_controller(new SessionController(services, this))
     , m_queue(new RunQueue(*m_controller, this))
     , m_feed(new RunFeed(services, this))
+    , m_presence(new DesktopPresence(*m_controller, this))
+    , m_tray(new RunTray(this))
     , m_rail(new NavRail(this))
     , m_stack(new QStackedWidget(this))
 {
@@ -55,6 +59,7 @@ MainWindow::MainWindow(
     wirePages();
     wireController();
     wireQueue();
+    wirePresence();
     retranslateUi();
     showPage(Page::Home);
     m_feed->refreshRuns();
@@ -140,6 +145,7 @@ void MainWindow::wirePages()
         m_compare->compare(first, second);
         showPage(Page::Compare);
     });
+    connect(m_history, &HistoryPage::edited, m_feed, &RunFeed::refreshRuns);
     connect(m_compare, &ComparePage::openRequested, this, &MainWindow::openRun);
     connect(m_compare, &ComparePage::newRunRequested, this, [this] { showPage(Page::NewRun); });
     connect(m_compare, &ComparePage::historyRequested, this, [this] { showPage(Page::History); });
@@ -167,7 +173,10 @@ void MainWindow::wireController()
     connect(m_feed, &RunFeed::runsReady, m_home, &HomePage::setRuns);
     connect(m_feed, &RunFeed::snapshotReady, this, [this](const RunSnapshotPtr& snapshot) {
         // One that was on its way when the run ended is not shown again.
-        m_status->setSnapshot(m_feed->runId() == 0 ? nullptr : snapshot);
+        const RunSnapshotPtr shown = m_feed->runId() == 0 ? nullptr : snapshot;
+        m_status->setSnapshot(shown);
+        m_tray->setSnapshot(shown);
+        m_presence->setSnapshot(shown);
     });
 }
 
@@ -310,6 +319,7 @@ void MainWindow::onRunEnded(qint64 runId, RunState state, const QString& message
     m_notice->hide();
     m_feed->watch(0);
     m_status->setSnapshot(nullptr);
+    m_tray->setSnapshot(nullptr);
     if (runId != 0)
         m_live->notify(runId);
     m_feed->refreshRuns();
@@ -345,30 +355,8 @@ void MainWindow::closeEvent(QCloseEvent* event)
         return;
     }
     event->ignore();
-    // The window closes itself once the run has saved; it stays responsive until then.
-    if (!m_closeAfterRun && confirmClose()) {
-        m_closeAfterRun = true;
-        m_controller->requestStop();
-        m_notice->showBusy(tr("Saving the run; the window closes when that is done."));
-        if (!m_controller->busy())
-            close();
-    }
-}
-
-bool MainWindow::confirmClose()
-{
-    QMessageBox box(this);
-    box.setIcon(QMessageBox::Question);
-    box.setWindowTitle(QStringLiteral("Millrace"));
-    box.setText(tr("A run is active."));
-    box.setInformativeText(
-        tr("It can be saved now and resumed later from where it stands. The window closes when "
-           "the checkpoint is written."));
-    auto* save = box.addButton(tr("Save and stop"), QMessageBox::AcceptRole);
-    box.addButton(tr("Keep training"), QMessageBox::RejectRole);
-    box.setDefaultButton(save);
-    box.exec();
-    return box.clickedButton() == save;
+    if (!m_closeAfterRun)
+        askBeforeClosing();
 }
 
 void MainWindow::restoreState()

@@ -13,6 +13,7 @@
 #include <QMainWindow>
 
 #include <array>
+#include <optional>
 #include <vector>
 
 class QAction;
@@ -20,7 +21,9 @@ class QStackedWidget;
 
 namespace mr::ui {
 
+class CloseQuestion;
 class ComparePage;
+class DesktopPresence;
 class HistoryPage;
 class HomePage;
 class Language;
@@ -30,6 +33,7 @@ class NavRail;
 class NewRunPage;
 class RunFeed;
 class RunQueue;
+class RunTray;
 class StatusStrip;
 class Theme;
 
@@ -53,6 +57,10 @@ public:
     LivePage* live() const { return m_live; }
     HistoryPage* history() const { return m_history; }
     ComparePage* compare() const { return m_compare; }
+    RunTray* tray() const { return m_tray; }
+    DesktopPresence* presence() const { return m_presence; }
+    // Whether the desktop has a tray is looked up when it is asked; tests say it.
+    void setTrayThere(bool on) { m_isTrayThere = on; }
 
 public slots:
     void startRun(const mr::RunSpec& spec);
@@ -79,7 +87,12 @@ private:
     void onRunStarted(qint64 runId);
     void onRunEnded(qint64 runId, RunState state, const QString& message);
     void onFailed(const QString& message);
-    bool confirmClose();
+    void wirePresence();
+    void askBeforeClosing();
+    void keepTraining();
+    void saveAndClose();
+    // From the tray, from minimised, from behind other windows.
+    void bringBack();
     void restoreState();
     void saveState() const;
     void retranslateUi();
@@ -90,6 +103,8 @@ private:
     SessionController* m_controller;
     RunQueue* m_queue;
     RunFeed* m_feed;
+    DesktopPresence* m_presence;
+    RunTray* m_tray;
     NavRail* m_rail;
     QStackedWidget* m_stack;
     HomePage* m_home = nullptr;
@@ -106,6 +121,8 @@ private:
     qint64 m_queueFirst = 0;         // of the comparison that is going on
     Page m_startedFrom = Page::Home; // where to go back to if the run cannot start
     bool m_closeAfterRun = false;
+    std::optional<bool> m_isTrayThere;
+    CloseQuestion* m_closeQuestion = nullptr; // while it is open
 };
 
 } // namespace mr::ui

@@ -20,6 +20,7 @@ public:
 
     Status start() override { return m_session->start(); }
     void requestStop() noexcept override { m_session->requestStop(); }
+    void saveNow() noexcept override { m_session->saveNow(); }
     void answerPause(PauseAnswer answer) override { m_session->answerPause(std::move(answer)); }
     Status ask(Question question) override { return m_session->ask(std::move(question)); }
     void stopAnswer() noexcept override { m_session->stopAnswer(); }

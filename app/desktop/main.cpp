@@ -49,6 +49,7 @@ ui::UiServices makeServices(RunStore& store, TryModels& models)
     services.resolveSpec = &resolveForMachine;
     services.planRun = &planForMachine;
     services.planFromJson = [](const std::string& json) { return planReportFromJson(json); };
+    services.edits = &store.edits();
     services.policies = {"auto"};
     for (const PolicyInfo& policy : policyTable()) {
         if (policy.name != "auto")

@@ -125,6 +125,10 @@ Status Engine::advance()
     MR_TRY(answerQuestionsAsked());
     if (isCheckpointDue(done))
         MR_TRY(saveCheckpoint(IfUnwritable::Pause));
+    // Asked for before the first step it waits for that; with nothing to save it is done.
+    const bool isAsked = done > 0 && m_saveRequested.exchange(false);
+    if (isAsked && done < spec.steps && m_savedStep != done)
+        MR_TRY(saveCheckpoint(IfUnwritable::Report));
     MR_TRY(chooseWhileRunning());
     done = m_progress.step; // an older one if the checkpoint it went on from was broken
     if (done < spec.steps && !m_stopRequested)

@@ -79,6 +79,7 @@ public:
 
     Status start() override;
     void requestStop() noexcept override;
+    void saveNow() noexcept override { m_saveRequested = true; }
     void answerPause(PauseAnswer answer) override;
     Status ask(Question question) override;
     void stopAnswer() noexcept override;
@@ -261,6 +262,7 @@ private:
     QuestionQueue m_questions;
     std::atomic<RunState> m_state = RunState::Ready;
     std::atomic<bool> m_stopRequested = false;
+    std::atomic<bool> m_saveRequested = false;
     mutable std::mutex m_mutex;
     std::condition_variable m_ended;
     Status m_failure;      // guarded by m_mutex

@@ -30,12 +30,14 @@ constexpr std::string_view kSelectRuns =
     "s.pid,s.boot_id,s.run_id IS NOT NULL AND s.end_reason IS NULL,energy_j,"
     "coalesce((SELECT step FROM checkpoint c WHERE c.run_id=run.id AND state IN"
     " ('complete','verified') AND eval_loss IS NOT NULL"
-    " ORDER BY eval_loss,step DESC LIMIT 1),-1) "
+    " ORDER BY eval_loss,step DESC LIMIT 1),-1),"
+    "(SELECT group_concat(name,char(10)) FROM (SELECT tag.name FROM run_tag JOIN tag ON"
+    " tag.id=tag_id WHERE run_id=run.id ORDER BY tag.name COLLATE NOCASE)),run.deleted_at "
     "FROM run LEFT JOIN model ON model.id=model_id LEFT JOIN dataset ON dataset.id=dataset_id "
     "LEFT JOIN segment s ON s.run_id=run.id AND s.seg="
     "(SELECT max(seg) FROM segment WHERE run_id=run.id) "
-    "WHERE run.deleted_at IS NULL AND (?1=0 OR run.id=?1) "
-    "ORDER BY created_at DESC, run.id DESC";
+    "WHERE (run.deleted_at IS NOT NULL)=?2 AND (?1=0 OR run.id=?1) "
+    "ORDER BY run.deleted_at DESC, created_at DESC, run.id DESC";
 
 bool isLive(std::string_view status)
 {
@@ -70,6 +72,17 @@ void readNumbers(const Row& row, RunRow& run)
     run.bestCheckpointStep = row.integer(35);
 }
 
+std::vector<std::string> linesOf(const std::string& text)
+{
+    std::vector<std::string> lines;
+    for (std::size_t at = 0; at < text.size();) {
+        const std::size_t end = std::min(text.find('\n', at), text.size());
+        lines.push_back(text.substr(at, end - at));
+        at = end + 1;
+    }
+    return lines;
+}
+
 RunRow runFrom(const Row& row)
 {
     RunRow run;
@@ -89,6 +102,8 @@ RunRow runFrom(const Row& row)
     run.exitReason = row.text(27);
     run.dir = row.text(28);
     run.notes = row.text(29);
+    run.tags = linesOf(row.text(36));
+    run.deletedMs = row.integer(37);
     const bool isOpen = row.integer(33) != 0;
     if (isLive(run.status) && isOpen && !isAlive({row.integer(31), row.text(32)})) {
         run.status = "lost";
@@ -106,13 +121,14 @@ public:
     {
     }
 
-    Result<std::vector<RunRow>> runs() override { return select(0); }
+    Result<std::vector<RunRow>> runs() override { return select(0, false); }
+    Result<std::vector<RunRow>> deletedRuns() override { return select(0, true); }
 
     Result<RunRow> run(std::int64_t id) override
     {
         if (id <= 0)
             return unknown(id);
-        Result<std::vector<RunRow>> rows = select(id);
+        Result<std::vector<RunRow>> rows = select(id, false);
         MR_TRY(rows.status());
         if (rows.value().empty())
             return unknown(id);
@@ -222,11 +238,11 @@ private:
     }
 
     // `id` 0: all of them.
-    Result<std::vector<RunRow>> select(std::int64_t id)
+    Result<std::vector<RunRow>> select(std::int64_t id, bool deleted)
     {
         std::vector<RunRow> rows;
         MR_TRY(m_database->query(
-            kSelectRuns, [&](const Row& row) { rows.push_back(runFrom(row)); }, id));
+            kSelectRuns, [&](const Row& row) { rows.push_back(runFrom(row)); }, id, deleted));
         return rows;
     }
 

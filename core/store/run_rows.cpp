@@ -137,4 +137,27 @@ Result<std::int64_t> insertRun(Database& database, const NewRun& run, std::int64
     return database.lastInsertId();
 }
 
+Status runMustExist(Database& database, std::int64_t runId)
+{
+    Result<std::int64_t> count = database.integer("SELECT count(*) FROM run WHERE id=?", runId);
+    MR_TRY(count.status());
+    if (count.value() == 0)
+        return Status::error(ErrorKind::InvalidArgument,
+            fmt::format("history {} has no run {}", database.path(), runId));
+    return {};
+}
+
+Result<std::optional<OpenSegment>> openSegment(Database& database, std::int64_t runId)
+{
+    std::optional<OpenSegment> open;
+    MR_TRY(database.query(
+        "SELECT seg,pid,boot_id,first_step IS NOT NULL FROM segment WHERE run_id=? AND"
+        " end_reason IS NULL ORDER BY seg DESC LIMIT 1",
+        [&](const Row& row) {
+            open = OpenSegment{row.integer(0), {row.integer(1), row.text(2)}, row.integer(3) != 0};
+        },
+        runId));
+    return open;
+}
+
 } // namespace mr

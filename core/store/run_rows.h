@@ -8,10 +8,12 @@
 
 #pragma once
 
+#include "core/store/process_identity.h"
 #include "core/store/run_store.h"
 #include "core/store/sqlite.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace mr {
@@ -24,5 +26,15 @@ Status insertParameters(Database& database, std::int64_t runId, const std::strin
 Status replaceConfig(Database& database, std::int64_t runId, const std::string& configJson);
 // After a change of what the search looks at.
 Status refreshSearch(Database& database, std::int64_t runId);
+Status runMustExist(Database& database, std::int64_t runId);
+
+// The last segment of a run, if it was never closed.
+struct OpenSegment {
+    std::int64_t number = 0;
+    ProcessIdentity process;
+    bool begun = false; // beginSegment() was called
+};
+
+Result<std::optional<OpenSegment>> openSegment(Database& database, std::int64_t runId);
 
 } // namespace mr

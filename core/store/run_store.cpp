@@ -5,13 +5,14 @@
 #include "core/store/run_series.h"
 #include "core/store/schema.h"
 #include "core/store/sqlite.h"
+#include "core/store/store_connection.h"
+#include "core/store/store_edits.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <filesystem>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -30,7 +31,9 @@ class SqliteRunStore final : public RunStore
 public:
     explicit SqliteRunStore(std::unique_ptr<Database> database)
         : m_path(database->path())
-        , m_database(std::move(database))
+        , m_database(database.get())
+        , m_connection{{}, std::move(database)}
+        , m_edits(makeRunEdits(m_connection))
     {
     }
 
@@ -60,49 +63,23 @@ public:
         std::int64_t runId, const CheckpointRow& row, std::string_view hash) override;
     Status setCheckpointState(std::string_view path, std::string_view state) override;
     Status addTrace(std::int64_t runId, const TraceRow& row) override;
-    Status setName(std::int64_t runId, std::string_view name) override;
-    Status setNotes(std::int64_t runId, std::string_view notes) override;
-    Status setDeleted(std::int64_t runId, bool deleted) override;
-    Status purge() override;
+    RunEdits& edits() noexcept override { return *m_edits; }
 
 private:
-    // The last segment of a run, if it was never closed.
-    struct OpenSegment {
-        std::int64_t number = 0;
-        ProcessIdentity process;
-        bool begun = false; // beginSegment() was called
-    };
-
-    // Runs `change` (a callable giving Status) as one transaction.
     template <typename Change>
     Status transact(Durability durability, Change&& change)
     {
-        const std::lock_guard lock(m_mutex);
-        Result<Transaction> transaction = Transaction::begin(*m_database, durability);
-        MR_TRY(transaction.status());
-        MR_TRY(change());
-        return transaction.value().commit();
+        return m_connection.transact(durability, std::forward<Change>(change));
     }
 
-    Status mustExist(std::int64_t runId);
-    Result<std::optional<OpenSegment>> openSegment(std::int64_t runId);
+    Status mustExist(std::int64_t runId) { return runMustExist(*m_database, runId); }
     Status takeSegment(std::int64_t runId, std::int64_t fromStep);
-    Status purgeRun(std::int64_t runId);
 
     const std::string m_path;
-    std::mutex m_mutex;
-    std::unique_ptr<Database> m_database; // guarded by m_mutex
+    Database* const m_database; // the connection's
+    StoreConnection m_connection;
+    std::unique_ptr<RunEdits> m_edits; // borrows the connection
 };
-
-Status SqliteRunStore::mustExist(std::int64_t runId)
-{
-    Result<std::int64_t> count = m_database->integer("SELECT count(*) FROM run WHERE id=?", runId);
-    MR_TRY(count.status());
-    if (count.value() == 0)
-        return Status::error(
-            ErrorKind::InvalidArgument, fmt::format("history {} has no run {}", m_path, runId));
-    return {};
-}
 
 Result<std::int64_t> SqliteRunStore::beginRun(const NewRun& run)
 {
@@ -125,7 +102,7 @@ Result<std::int64_t> SqliteRunStore::beginRun(const NewRun& run)
 
 Result<std::int64_t> SqliteRunStore::findRun(std::string_view uuid)
 {
-    const std::lock_guard lock(m_mutex);
+    const std::lock_guard lock(m_connection.mutex);
     Result<std::int64_t> id = m_database->integer("SELECT id FROM run WHERE uuid=?", uuid);
     MR_TRY(id.status());
     if (id.value() == 0)
@@ -134,23 +111,10 @@ Result<std::int64_t> SqliteRunStore::findRun(std::string_view uuid)
     return id;
 }
 
-Result<std::optional<SqliteRunStore::OpenSegment>> SqliteRunStore::openSegment(std::int64_t runId)
-{
-    std::optional<OpenSegment> open;
-    MR_TRY(m_database->query(
-        "SELECT seg,pid,boot_id,first_step IS NOT NULL FROM segment WHERE run_id=? AND"
-        " end_reason IS NULL ORDER BY seg DESC LIMIT 1",
-        [&](const Row& row) {
-            open = OpenSegment{row.integer(0), {row.integer(1), row.text(2)}, row.integer(3) != 0};
-        },
-        runId));
-    return open;
-}
-
 // Takes over the segment that beginRun() opened, or closes a lost one and opens the next.
 Status SqliteRunStore::takeSegment(std::int64_t runId, std::int64_t fromStep)
 {
-    Result<std::optional<OpenSegment>> found = openSegment(runId);
+    Result<std::optional<OpenSegment>> found = openSegment(*m_database, runId);
     MR_TRY(found.status());
     const ProcessIdentity self = thisProcess();
     if (const auto& open = found.value()) {
@@ -276,88 +240,6 @@ Status SqliteRunStore::addTrace(std::int64_t runId, const TraceRow& row)
             "INSERT OR REPLACE INTO trace(run_id,step,path,bytes,why) VALUES(?,?,?,?,?)", runId,
             row.step, row.path, row.bytes, row.why);
     });
-}
-
-Status SqliteRunStore::setName(std::int64_t runId, std::string_view name)
-{
-    return transact(Durability::Normal, [&]() -> Status {
-        MR_TRY(mustExist(runId));
-        MR_TRY(m_database->execute("UPDATE run SET name=? WHERE id=?", name, runId));
-        return refreshSearch(*m_database, runId);
-    });
-}
-
-Status SqliteRunStore::setNotes(std::int64_t runId, std::string_view notes)
-{
-    return transact(Durability::Normal, [&]() -> Status {
-        MR_TRY(mustExist(runId));
-        MR_TRY(m_database->execute("UPDATE run SET notes=? WHERE id=?", notes, runId));
-        return refreshSearch(*m_database, runId);
-    });
-}
-
-Status SqliteRunStore::setDeleted(std::int64_t runId, bool deleted)
-{
-    return transact(Durability::Normal, [&]() -> Status {
-        MR_TRY(mustExist(runId));
-        return m_database->execute("UPDATE run SET deleted_at=nullif(?,0) WHERE id=?",
-            deleted ? nowMs() : std::int64_t{0}, runId);
-    });
-}
-
-// The run itself goes too, unless a checkpoint of it still lies on the disk: then the hidden row
-// stays as the record of whose it is.
-Status SqliteRunStore::purgeRun(std::int64_t runId)
-{
-    for (bool more = true; more;) {
-        const Status done = transact(Durability::Normal, [&]() -> Status {
-            Result<bool> removed = removeSeriesBatch(*m_database, runId);
-            MR_TRY(removed.status());
-            more = removed.value();
-            return {};
-        });
-        MR_TRY(done);
-    }
-    return transact(Durability::Normal, [&]() -> Status {
-        std::vector<std::string> gone;
-        MR_TRY(m_database->query(
-            "SELECT path FROM checkpoint WHERE run_id=?",
-            [&](const Row& row) {
-                std::error_code failed;
-                const bool isThere = std::filesystem::exists(row.text(0), failed);
-                if (!isThere && !failed)
-                    gone.push_back(row.text(0));
-            },
-            runId));
-        for (const std::string& path : gone)
-            MR_TRY(m_database->execute("DELETE FROM checkpoint WHERE path=?", path));
-        MR_TRY(m_database->execute("DELETE FROM run_fts WHERE rowid=?", runId));
-        return m_database->execute("DELETE FROM run WHERE id=?1 AND NOT EXISTS"
-                                   " (SELECT 1 FROM checkpoint WHERE run_id=?1)",
-            runId);
-    });
-}
-
-Status SqliteRunStore::purge()
-{
-    std::vector<std::int64_t> hidden;
-    {
-        const std::lock_guard lock(m_mutex);
-        MR_TRY(m_database->query("SELECT id FROM run WHERE deleted_at IS NOT NULL",
-            [&](const Row& row) { hidden.push_back(row.integer(0)); }));
-        // A run that is being trained is left alone until it has ended.
-        for (std::int64_t& runId : hidden) {
-            Result<std::optional<OpenSegment>> open = openSegment(runId);
-            MR_TRY(open.status());
-            if (open.value() && isAlive(open.value()->process))
-                runId = 0;
-        }
-    }
-    std::erase(hidden, 0);
-    for (const std::int64_t runId : hidden)
-        MR_TRY(purgeRun(runId));
-    const std::lock_guard lock(m_mutex);
-    return m_database->query("PRAGMA incremental_vacuum", [](const Row&) {});
 }
 
 } // namespace

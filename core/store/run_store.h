@@ -1,7 +1,7 @@
 // RunStore: the only writer of the history database (schema.h).
 //
 // Threads  Thread-safe: one mutex around one connection. Callers are the telemetry thread, ten
-//          times a second, and whoever begins or ends a run; never the UI thread.
+//          times a second, whoever begins or ends a run, and edits(); never the UI thread.
 // Errors   Io and DataCorrupt with the file. A database of a newer program is refused; an older one
 //          is migrated after a backup beside it (history-v1-<time>.db).
 // Units    Milliseconds since the epoch in *Ms, microseconds in *Us.
@@ -9,6 +9,7 @@
 #pragma once
 
 #include <millrace/machine_metrics.h>
+#include <millrace/run_edits.h>
 #include <millrace/run_reader.h>
 #include <millrace/status.h>
 
@@ -102,12 +103,8 @@ public:
     virtual Status setCheckpointState(std::string_view path, std::string_view state) = 0;
     virtual Status addTrace(std::int64_t runId, const TraceRow& row) = 0;
 
-    // Rename, note: what the history page edits.
-    virtual Status setName(std::int64_t runId, std::string_view name) = 0;
-    virtual Status setNotes(std::int64_t runId, std::string_view notes) = 0;
-    // Hides a run (deletedAt); purge() removes step, scalar and chunk rows of hidden ones for good.
-    virtual Status setDeleted(std::int64_t runId, bool deleted) = 0;
-    virtual Status purge() = 0;
+    // What a person changes, through this connection: there is no second writer to wait for.
+    virtual RunEdits& edits() noexcept = 0;
 };
 
 } // namespace mr

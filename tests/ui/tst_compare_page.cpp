@@ -7,6 +7,7 @@
 #include "charts/step_bars_panel.h"
 #include "language.h"
 #include "main_window.h"
+#include "models/settings_model.h"
 #include "models/stall_ledger_model.h"
 #include "pages/compare_header.h"
 #include "pages/compare_page.h"
@@ -30,6 +31,9 @@
 #include <QStackedWidget>
 #include <QTemporaryDir>
 #include <QTest>
+
+#include <algorithm>
+#include <cmath>
 
 using namespace mr;
 using namespace mr::ui;
@@ -235,6 +239,47 @@ private slots:
         QVERIFY2(csv.startsWith("step,loss_ema_1,loss_ema_2,eval_loss_1,eval_loss_2\n"),
             csv.left(100).constData());
         QVERIFY(page.view()->losses()->chart()->readout().contains("zenflow, held out"));
+    }
+
+    // Of different lengths: the shorter one ends where it ended, and time is not steps.
+    void theLossesAreComparedOverStepsOrTime()
+    {
+        ComparePage page(fakeServices(std::make_shared<FakeRun>()));
+        const auto [first, second] = demoPair(120, 300);
+        page.showSnapshot(0, first);
+        page.showSnapshot(1, second);
+        LossOverlay* losses = page.view()->losses();
+
+        losses->axis()->setCurrentIndex(1);
+
+        const QList<QByteArray> lines = losses->chart()->csv().split('\n');
+        QVERIFY2(lines[0].startsWith("time_s,"), lines[0].constData());
+        double last = 0.0;
+        for (const QByteArray& line : lines)
+            last = std::max(last, line.split(',').first().toDouble());
+        const double firstEnd = static_cast<double>(first->evalLoss.back().timeMs) / 1e3;
+        const double expected =
+            std::max(firstEnd, static_cast<double>(first->steps.back().timeMs) / 1e3);
+        QVERIFY2(std::abs(last - expected) < 0.01, qPrintable(QString::number(last)));
+        losses->axis()->setCurrentIndex(0);
+        QVERIFY(losses->chart()->csv().startsWith("step,"));
+    }
+
+    void theSettingsThatDifferAreListed()
+    {
+        ComparePage page(fakeServices(std::make_shared<FakeRun>()));
+        const auto [first, second] = demoPair(300, 300);
+        auto failed = std::make_shared<RunSnapshot>(*second);
+        failed->run.status = "failed";
+        failed->run.configJson = R"({"seed":2,"steps":300,"policy":"zenflow"})";
+        page.showSnapshot(0, first);
+        page.showSnapshot(1, failed);
+        const SettingsModel* settings = page.view()->settings();
+
+        QCOMPARE(settings->rowCount(), 2); // policy and seed
+        page.view()->allSettings()->setChecked(true);
+
+        QCOMPARE(settings->rowCount(), 3);
     }
 
     void whatDiffersBesideThePolicyIsSaid()

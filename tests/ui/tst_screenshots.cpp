@@ -7,6 +7,8 @@
 #include "charts/timeline_section.h"
 #include "language.h"
 #include "main_window.h"
+#include "pages/bin_view.h"
+#include "pages/close_question.h"
 #include "pages/compare_page.h"
 #include "pages/dataset_section.h"
 #include "pages/history_page.h"
@@ -14,6 +16,7 @@
 #include "pages/live_page.h"
 #include "pages/new_run_page.h"
 #include "pages/policy_choice.h"
+#include "pages/run_list.h"
 #include "pages/run_view.h"
 #include "pages/scratch_folder.h"
 #include "pages/scratch_section.h"
@@ -24,6 +27,7 @@
 #include "ui/support/demo_timeline.h"
 #include "ui/support/fake_services.h"
 #include "widgets/status_strip.h"
+#include "widgets/toast.h"
 
 #include <QAbstractButton>
 #include <QApplication>
@@ -32,6 +36,7 @@
 #include <QDir>
 #include <QFontDatabase>
 #include <QImage>
+#include <QMessageBox>
 #include <QProcess>
 #include <QPushButton>
 #include <QScrollArea>
@@ -90,6 +95,47 @@ RunSnapshotPtr diskRun()
     return run;
 }
 
+// Runs that somebody has worked with.
+RunRowsPtr editedRuns()
+{
+    auto runs = std::make_shared<std::vector<RunRow>>(*demoRuns());
+    (*runs)[0].tags = {"notes"};
+    (*runs)[1].tags = {"notes"};
+    (*runs)[2].tags = {"baseline", "keep"};
+    (*runs)[2].notes = "The one to beat.\nLearning rate 2e-5, nothing frozen; the answers get "
+                       "longer from step 200 on.";
+    (*runs)[4].notes = "Diverged: try 1e-5";
+    return runs;
+}
+
+RunRowsPtr binnedRuns()
+{
+    const RunRowsPtr all = editedRuns();
+    auto runs = std::make_shared<std::vector<RunRow>>(all->begin() + 3, all->begin() + 5);
+    for (RunRow& run : *runs)
+        run.deletedMs = 1'700'000'000'000 + run.id * 60'000;
+    return runs;
+}
+
+// Takes every edit and does nothing, so that the pages offer them.
+class NoEdits final : public RunEdits
+{
+public:
+    Result<std::string> rename(std::int64_t, std::string_view) override { return std::string(); }
+    Result<std::string> setNote(std::int64_t, std::string_view) override { return std::string(); }
+    Result<std::vector<std::int64_t>> addTag(Ids, std::string_view) override { return none(); }
+    Result<std::vector<std::int64_t>> removeTag(Ids, std::string_view) override { return none(); }
+    Result<std::vector<std::string>> tags() override { return std::vector<std::string>(); }
+    Result<std::vector<std::int64_t>> remove(Ids) override { return none(); }
+    Status restore(Ids) override { return {}; }
+    Result<RunFiles> filesOf(Ids) override { return RunFiles(); }
+    Status erase(Ids, std::uint64_t) override { return {}; }
+    Status expire(std::int64_t) override { return {}; }
+
+private:
+    static std::vector<std::int64_t> none() { return {}; }
+};
+
 } // namespace
 
 class TestScreenshots : public QObject
@@ -125,7 +171,10 @@ private slots:
         Theme theme;
         Language words;
         const auto runs = demoRuns();
-        UiServices services = fakeServices(std::make_shared<FakeRun>(), runs);
+        const auto edited = editedRuns();
+        NoEdits edits;
+        UiServices services = fakeServices(std::make_shared<FakeRun>(), edited);
+        services.edits = &edits;
         services.sampleDir = m_sample.path().toStdString();
         MainWindow window(services, theme, words);
         theme.setChoice(dark ? ThemeChoice::Dark : ThemeChoice::Light);
@@ -200,10 +249,26 @@ private slots:
         strip->setSnapshot(demoPaused(412, 600, true));
         save(window, MainWindow::Page::Live, "live-paused");
         strip->setSnapshot(demoSnapshot(412, 600));
-        window.history()->setRuns(runs);
+        window.history()->setRuns(edited);
         save(window, MainWindow::Page::History, "history");
+        window.history()->table()->selectRow(2);
+        window.history()->toast()->say("Deleted 3 runs.", true);
+        save(window, MainWindow::Page::History, "history-notes");
+        window.history()->toast()->hide();
         window.history()->showSnapshot(demoSnapshot(180, 600, "stopped"));
         save(window, MainWindow::Page::History, "history-run");
+        window.history()->showBin(true);
+        QCoreApplication::processEvents();
+        window.history()->setDeletedRuns(binnedRuns());
+        window.history()->bin()->list()->selectAll();
+        save(window, MainWindow::Page::History, "history-bin");
+        window.history()->bin()->askToErase(
+            {2, 3}, {15'247'000'000U, 31, {"/runs/2", "/runs/3"}, {}});
+        savePicture(*window.findChild<QMessageBox*>("eraseQuestion"), "erase-question");
+        delete window.findChild<QMessageBox*>("eraseQuestion");
+        CloseQuestion question(true, nullptr);
+        question.show();
+        savePicture(question, "close-question");
     }
 
     void comparisons_data() { everyPage_data(); }

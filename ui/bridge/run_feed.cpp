@@ -18,6 +18,7 @@ RunFeed::RunFeed(const UiServices& services, QObject* parent)
     connect(&m_thread, &QThread::finished, m_worker, &QObject::deleteLater);
     connect(m_worker, &RunFeedWorker::snapshotReady, this, &RunFeed::deliver);
     connect(m_worker, &RunFeedWorker::runsReady, this, &RunFeed::runsReady);
+    connect(m_worker, &RunFeedWorker::deletedReady, this, &RunFeed::deletedReady);
     connect(m_worker, &RunFeedWorker::failed, this, &RunFeed::failed);
     connect(m_worker, &RunFeedWorker::timelineReady, this,
         [this](quint64 token, const TimelinePtr& timeline) {
@@ -71,6 +72,11 @@ void RunFeed::refreshRuns()
         m_runsWait = false;
         worker->readRuns();
     });
+}
+
+void RunFeed::refreshDeleted()
+{
+    QMetaObject::invokeMethod(m_worker, [worker = m_worker] { worker->readDeleted(); });
 }
 
 void RunFeed::readTimeline(qint64 step)

@@ -43,12 +43,15 @@ public slots:
     void notify(qint64 runId);
     // Asks for runsReady().
     void refreshRuns();
+    // Asks for deletedReady().
+    void refreshDeleted();
     // Asks for timelineReady() or timelineFailed() of a kept step of the watched run.
     void readTimeline(qint64 step);
 
 signals:
     void snapshotReady(mr::ui::RunSnapshotPtr snapshot);
     void runsReady(mr::ui::RunRowsPtr runs);
+    void deletedReady(mr::ui::RunRowsPtr runs);
     void timelineReady(mr::ui::TimelinePtr timeline);
     void timelineFailed(qint64 step, const QString& sentence);
     void failed(const QString& sentence);

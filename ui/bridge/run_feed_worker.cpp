@@ -36,7 +36,7 @@ bool sameStep(const StepRow& a, const StepRow& b)
 
 bool sameHead(const RunRow& a, const RunRow& b)
 {
-    return a.id == b.id && a.status == b.status && a.name == b.name && a.notes == b.notes &&
+    return a.id == b.id && a.status == b.status && a.name == b.name && a.notes == b.notes && a.tags == b.tags &&
            a.totalSteps == b.totalSteps && a.lastStep == b.lastStep && a.endedMs == b.endedMs &&
            a.activeUs == b.activeUs && a.exitReason == b.exitReason && a.resumable == b.resumable &&
            a.planJson == b.planJson && sameBits(a.bestEval, b.bestEval) &&
@@ -232,6 +232,20 @@ void RunFeedWorker::readRuns()
         Result<std::vector<RunRow>> runs = m_reader->runs();
         if (runs.ok()) {
             emit runsReady(std::make_shared<const std::vector<RunRow>>(std::move(runs).value()));
+            return;
+        }
+        status = runs.status();
+    }
+    report(status);
+}
+
+void RunFeedWorker::readDeleted()
+{
+    Status status = open();
+    if (status.ok()) {
+        Result<std::vector<RunRow>> runs = m_reader->deletedRuns();
+        if (runs.ok()) {
+            emit deletedReady(std::make_shared<const std::vector<RunRow>>(std::move(runs).value()));
             return;
         }
         status = runs.status();

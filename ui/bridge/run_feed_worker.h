@@ -28,11 +28,13 @@ public:
     void watch(quint64 token, qint64 runId);
     void poll();
     void readRuns();
+    void readDeleted();
     void readTimeline(quint64 token, qint64 step);
 
 signals:
     void snapshotReady(quint64 token, mr::ui::RunSnapshotPtr snapshot);
     void runsReady(mr::ui::RunRowsPtr runs);
+    void deletedReady(mr::ui::RunRowsPtr runs);
     void timelineReady(quint64 token, mr::ui::TimelinePtr timeline);
     void timelineFailed(quint64 token, qint64 step, const QString& sentence);
     void failed(const QString& sentence);

@@ -65,6 +65,13 @@ void SessionController::stopAnswer()
         m_session->stopAnswer();
 }
 
+void SessionController::saveNow()
+{
+    const std::scoped_lock lock(m_mutex);
+    if (m_session)
+        m_session->saveNow();
+}
+
 bool SessionController::begin(Opener opener)
 {
     if (busy())

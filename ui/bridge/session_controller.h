@@ -48,6 +48,7 @@ public:
     // InvalidArgument while no run goes on; else as Session::ask().
     Status ask(const mr::Question& question);
     void stopAnswer();
+    void saveNow(); // a checkpoint after this step; the run goes on
 
 signals:
     void phaseChanged(mr::ui::SessionController::Phase phase);

@@ -11,6 +11,7 @@
 
 #include <millrace/library.h>
 #include <millrace/planner.h>
+#include <millrace/run_edits.h>
 #include <millrace/run_reader.h>
 #include <millrace/run_spec.h>
 #include <millrace/scratch.h>
@@ -49,6 +50,9 @@ struct UiServices {
     std::function<Result<RunSpec>(const RunSpec&, std::int64_t trainSequences)> resolveSpec;
     std::function<Result<PlanReport>(const RunSpec&)> planRun;
     std::function<Result<PlanReport>(const std::string& json)> planFromJson;
+
+    // Of the history; null: it can only be read. Borrowed, as what the functions capture.
+    RunEdits* edits = nullptr;
 
     std::vector<std::string> policies = {"auto"}; // those that are built, "auto" first
     std::string database;                         // history

@@ -9,12 +9,17 @@
 #include "theme.h"
 
 #include <QCheckBox>
+#include <QComboBox>
+
+#include <algorithm>
 
 namespace mr::ui {
 
 namespace {
 
 constexpr int kRuns = 2;
+constexpr double kLeastSeconds = 10.0;
+constexpr double kEndRoom = 0.008; // of the range, for the markers at both ends
 
 // Series of the chart: both lines, then both rows of markers.
 int smoothed(int run)
@@ -25,6 +30,13 @@ int smoothed(int run)
 int evaluated(int run)
 {
     return kRuns + run;
+}
+
+// Of a step or an evaluation, on the horizontal axis.
+template <typename Row>
+double placeOf(const Row& row, bool overTime)
+{
+    return overTime ? static_cast<double>(row.timeMs) / 1e3 : static_cast<double>(row.step);
 }
 
 } // namespace
@@ -40,22 +52,54 @@ LossOverlay::LossOverlay(LineChart* chart, QWidget* parent)
 {
     dressLinePanel(*this, *chart, QStringLiteral("losses"));
     makeSeries();
-    auto* log = new QCheckBox(tr("Log"));
-    log->setToolTip(tr("Log axis (L)"));
-    log->setAccessibleName(tr("Log axis for the loss"));
-    connect(log, &QCheckBox::toggled, m_chart, &LineChart::setLogScale);
-    connect(m_chart, &LineChart::logScaleChanged, log, &QCheckBox::setChecked);
-    addTool(log);
+    makeTools();
     connect(m_chart, &LineChart::rangePicked, this, [this](double lower, double upper) {
-        if (const RunSnapshot* run = longer())
+        if (overTime())
+            m_seconds = RunRange::Ends{lower, upper};
+        else if (const RunSnapshot* run = longer())
             m_range.pickSteps(run->steps, {lower, upper});
         showRange();
     });
     connect(m_chart, &LineChart::allPicked, this, [this] {
         m_range.showAll();
+        m_seconds.reset();
         showRange();
     });
     connect(m_chart, &LineChart::cursorMoved, m_chart, &LineChart::setCursor);
+}
+
+void LossOverlay::makeTools()
+{
+    m_axis = new QComboBox;
+    m_axis->setAccessibleName(tr("What the horizontal axis counts"));
+    m_axis->addItem(tr("Steps"), static_cast<int>(XAxis::Kind::Step));
+    m_axis->addItem(tr("Time"), static_cast<int>(XAxis::Kind::Time));
+    m_axis->setItemData(1, tr("Active time since each run began, without pauses"), Qt::ToolTipRole);
+    connect(m_axis, &QComboBox::currentIndexChanged, this, &LossOverlay::changeAxis);
+    auto* log = new QCheckBox(tr("Log"));
+    log->setToolTip(tr("Log axis (L)"));
+    log->setAccessibleName(tr("Log axis for the loss"));
+    connect(log, &QCheckBox::toggled, m_chart, &LineChart::setLogScale);
+    connect(m_chart, &LineChart::logScaleChanged, log, &QCheckBox::setChecked);
+    addTool(m_axis);
+    addTool(log);
+}
+
+bool LossOverlay::overTime() const
+{
+    return m_axis->currentData().toInt() == static_cast<int>(XAxis::Kind::Time);
+}
+
+void LossOverlay::changeAxis()
+{
+    XAxis axis;
+    axis.kind = overTime() ? XAxis::Kind::Time : XAxis::Kind::Step;
+    m_chart->setXAxis(axis);
+    m_seconds.reset();
+    m_range.showAll();
+    for (int run = 0; run < kRuns; ++run)
+        showRun(run);
+    showRange();
 }
 
 void LossOverlay::makeSeries()
@@ -100,11 +144,11 @@ void LossOverlay::showRun(int run)
     if (snapshot) {
         Ema ema(kLossWindow);
         for (std::size_t i = 0; i < snapshot->steps.size(); ++i) {
-            loss.x.push_back(static_cast<double>(snapshot->steps[i].step));
+            loss.x.push_back(placeOf(snapshot->steps[i], overTime()));
             loss.y.push_back(ema.push(snapshot->steps[i].loss));
         }
         for (const ScalarRow& row : snapshot->evalLoss) {
-            evaluations.x.push_back(static_cast<double>(row.step));
+            evaluations.x.push_back(placeOf(row, overTime()));
             evaluations.y.push_back(row.value);
         }
     }
@@ -137,11 +181,24 @@ const RunSnapshot* LossOverlay::longer() const
     return longest;
 }
 
+// The run that took longer may be the one with fewer steps.
+RunRange::Ends LossOverlay::wholeTime() const
+{
+    double last = kLeastSeconds;
+    for (const RunSnapshotPtr& run : m_runs) {
+        if (run && !run->steps.empty())
+            last = std::max(last, placeOf(run->steps.back(), true));
+        if (run && !run->evalLoss.empty())
+            last = std::max(last, placeOf(run->evalLoss.back(), true));
+    }
+    return {-kEndRoom * last, last * (1.0 + kEndRoom)};
+}
+
 void LossOverlay::showRange()
 {
     if (const RunSnapshot* run = longer())
         m_range.follow(run->steps, run->evalLoss);
-    const RunRange::Ends shown = m_range.steps();
+    const RunRange::Ends shown = overTime() ? m_seconds.value_or(wholeTime()) : m_range.steps();
     m_chart->setRange(shown.lower, shown.upper);
     m_chart->refresh();
 }

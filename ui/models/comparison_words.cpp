@@ -32,7 +32,12 @@ std::array<QString, 2> ComparisonWords::labels(const RunFigures& first, const Ru
 {
     if (!first.policy.isEmpty() && !second.policy.isEmpty() && first.policy != second.policy)
         return {first.policy, second.policy};
-    return {QString::fromStdString(first.name), QString::fromStdString(second.name)};
+    const QString a = QString::fromStdString(first.name);
+    const QString b = QString::fromStdString(second.name);
+    if (a == b && second.runId != 0)
+        return {QStringLiteral("%1 (%2)").arg(a).arg(first.runId),
+            QStringLiteral("%1 (%2)").arg(b).arg(second.runId)};
+    return {a, b};
 }
 
 QString ComparisonWords::exactness(const RunFigures& run)

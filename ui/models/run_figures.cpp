@@ -2,14 +2,12 @@
 
 #include "charts/series_math.h"
 #include "models/run_progress.h"
-#include "models/units.h"
+#include "models/settings_model.h"
 
-#include <QJsonArray>
 #include <QJsonDocument>
 #include <QJsonObject>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 
@@ -19,40 +17,15 @@ namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
-// What two runs of a comparison differ in by intent, or only in where they are kept.
-constexpr std::array kOwnSettings = {"name", "policy", "policy_options", "out_dir", "database"};
+// What two runs of a comparison differ in by intent.
+bool isOfPolicy(const QString& key)
+{
+    return key == QLatin1String("policy") || key.startsWith(QLatin1String("policy_options"));
+}
 
 QJsonObject objectOf(const std::string& json)
 {
     return QJsonDocument::fromJson(QByteArray::fromStdString(json)).object();
-}
-
-// Budgets that were not given follow what is free when a run starts, which is never twice the same.
-constexpr double kSameBudget = 0.1;
-
-bool isBudget(const QString& key)
-{
-    return key.endsWith(QLatin1String("_bytes"));
-}
-
-bool sameSetting(const QString& key, const QJsonValue& a, const QJsonValue& b)
-{
-    if (!isBudget(key))
-        return a == b;
-    return std::abs(a.toDouble() - b.toDouble()) <=
-           kSameBudget * std::max(a.toDouble(), b.toDouble());
-}
-
-QString shortText(const QString& key, const QJsonValue& value)
-{
-    if (isBudget(key))
-        return memoryText(value.toDouble());
-    if (value.isArray() || value.isObject()) {
-        const QJsonDocument document =
-            value.isArray() ? QJsonDocument(value.toArray()) : QJsonDocument(value.toObject());
-        return QString::fromUtf8(document.toJson(QJsonDocument::Compact));
-    }
-    return value.toVariant().toString();
 }
 
 // Smoothed over all steps up to and including `step`.
@@ -146,18 +119,10 @@ CommonLoss commonLoss(const RunSnapshot& first, const RunSnapshot& second)
 
 QStringList otherDifferences(const RunRow& first, const RunRow& second)
 {
-    const QJsonObject a = objectOf(first.configJson);
-    const QJsonObject b = objectOf(second.configJson);
     QStringList differences;
-    for (auto entry = a.begin(); entry != a.end(); ++entry) {
-        const bool own = std::any_of(kOwnSettings.begin(), kOwnSettings.end(),
-            [&entry](const char* key) { return entry.key() == QLatin1String(key); });
-        const QJsonValue other = b.value(entry.key());
-        if (own || other.isUndefined() || sameSetting(entry.key(), entry.value(), other))
-            continue;
-        differences << QStringLiteral("%1: %2, %3")
-                           .arg(entry.key(), shortText(entry.key(), entry.value()),
-                               shortText(entry.key(), other));
+    for (const SettingRow& row : settingRows(first, second)) {
+        if (row.differs && row.isInBoth() && !isOfPolicy(row.key))
+            differences << QStringLiteral("%1: %2, %3").arg(row.key, row.text(0), row.text(1));
     }
     return differences;
 }

@@ -2,9 +2,13 @@
 
 #include "models/run_table_model.h"
 
+#include <algorithm>
+
 namespace mr::ui {
 
 namespace {
+
+const QString kTag = QStringLiteral("tag:");
 
 RunFilterModel::States statesOf(const QString& status)
 {
@@ -45,11 +49,11 @@ bool RunFilterModel::filterAcceptsRow(int row, const QModelIndex& parent) const
         statesOf(cell.data(RunTableModel::StatusRole).toString()) != m_states)
         return false;
     const QString text = cell.data(RunTableModel::SearchRole).toString();
-    for (const QString& word : m_words) {
-        if (!text.contains(word, Qt::CaseInsensitive))
-            return false;
-    }
-    return true;
+    const QStringList tags = cell.data(RunTableModel::TagsRole).toStringList();
+    return std::all_of(m_words.begin(), m_words.end(), [&](const QString& word) {
+        return word.startsWith(kTag) ? tags.contains(word.mid(kTag.size()), Qt::CaseInsensitive)
+                                     : text.contains(word, Qt::CaseInsensitive);
+    });
 }
 
 bool RunFilterModel::lessThan(const QModelIndex& left, const QModelIndex& right) const

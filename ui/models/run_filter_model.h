@@ -1,4 +1,5 @@
 // Sorts and filters the runs: all words of the text must occur, the state must be the chosen one.
+// "tag:keep" is a run that has this tag.
 
 #pragma once
 

@@ -4,7 +4,10 @@
 #include "models/run_status.h"
 #include "models/units.h"
 
+#include <millrace/run_edits.h>
+
 #include <QGuiApplication>
+#include <QStringList>
 
 #include <algorithm>
 #include <cmath>
@@ -38,7 +41,16 @@ bool sameRun(const RunRow& a, const RunRow& b)
     return a.status == b.status && a.name == b.name && a.lastStep == b.lastStep &&
            a.totalSteps == b.totalSteps && a.tokens == b.tokens && a.activeUs == b.activeUs &&
            a.endedMs == b.endedMs && a.resumable == b.resumable &&
-           a.planJson.size() == b.planJson.size() && a.bestEvalStep == b.bestEvalStep;
+           a.planJson.size() == b.planJson.size() && a.bestEvalStep == b.bestEvalStep &&
+           a.notes == b.notes && a.tags == b.tags && a.deletedMs == b.deletedMs;
+}
+
+QStringList tagsOf(const RunRow& run)
+{
+    QStringList tags;
+    for (const std::string& tag : run.tags)
+        tags << QString::fromStdString(tag);
+    return tags;
 }
 
 bool isText(int column)
@@ -50,6 +62,9 @@ bool isText(int column)
     case RunTableModel::Model:
     case RunTableModel::Dataset:
     case RunTableModel::Policy:
+    case RunTableModel::Tags:
+    case RunTableModel::Note:
+    case RunTableModel::KeptUntil:
         return true;
     default:
         return false;
@@ -103,6 +118,12 @@ QVariant RunTableModel::text(const Row& row, int column) const
         return row.policy;
     case Date:
         return momentText(run.createdMs);
+    case Tags:
+        return tagsOf(run).join(QStringLiteral(", "));
+    case Note:
+        return QString::fromStdString(run.notes).section(QLatin1Char('\n'), 0, 0);
+    case KeptUntil:
+        return run.deletedMs > 0 ? momentText(run.deletedMs + kBinMs) : QString();
     case ColumnCount:
         break;
     }
@@ -131,6 +152,8 @@ QVariant RunTableModel::sortValue(const Row& row, int column) const
         return static_cast<qlonglong>(run.devicePeakBytes);
     case Date:
         return static_cast<qlonglong>(run.createdMs);
+    case KeptUntil:
+        return static_cast<qlonglong>(run.deletedMs);
     default:
         return text(row, column);
     }
@@ -152,10 +175,11 @@ QVariant RunTableModel::data(const QModelIndex& index, int role) const
     case StatusRole:
         return QString::fromStdString(row.run.status);
     case SearchRole:
-        return QStringList{text(row, Status).toString(), text(row, Name).toString(),
-            text(row, Model).toString(), text(row, Dataset).toString(), row.policy,
-            QString::fromStdString(row.run.notes)}
-            .join(QLatin1Char('\n'));
+        return searchText(row);
+    case TagsRole:
+        return tagsOf(row.run);
+    case Qt::EditRole:
+        return column == Name ? text(row, column) : QVariant();
     case Qt::DecorationRole:
         if (column == Status)
             return RunStatusText::icon(row.run.status, QGuiApplication::palette(), kIconExtent,
@@ -166,6 +190,8 @@ QVariant RunTableModel::data(const QModelIndex& index, int role) const
             return QString::fromStdString(row.run.exitReason);
         if (column == Name)
             return QString::fromStdString(row.run.dir);
+        if (column == Note && !row.run.notes.empty())
+            return QString::fromStdString(row.run.notes);
         return {};
     case Qt::TextAlignmentRole:
         return QVariant::fromValue(
@@ -173,6 +199,30 @@ QVariant RunTableModel::data(const QModelIndex& index, int role) const
     default:
         return {};
     }
+}
+
+QString RunTableModel::searchText(const Row& row) const
+{
+    return QStringList{text(row, Status).toString(), text(row, Name).toString(),
+        text(row, Model).toString(), text(row, Dataset).toString(), row.policy,
+        text(row, Tags).toString(), QString::fromStdString(row.run.notes)}
+        .join(QLatin1Char('\n'));
+}
+
+Qt::ItemFlags RunTableModel::flags(const QModelIndex& index) const
+{
+    const Qt::ItemFlags flags = QAbstractTableModel::flags(index);
+    return m_isRenameable && index.column() == Name ? flags | Qt::ItemIsEditable : flags;
+}
+
+bool RunTableModel::setData(const QModelIndex& index, const QVariant& value, int role)
+{
+    if (role != Qt::EditRole || !(flags(index) & Qt::ItemIsEditable))
+        return false;
+    const RunRow& run = m_rows[static_cast<std::size_t>(index.row())].run;
+    if (const QString name = value.toString(); name != QString::fromStdString(run.name))
+        emit renameRequested(run.id, name);
+    return false;
 }
 
 QVariant RunTableModel::headerData(int section, Qt::Orientation orientation, int role) const
@@ -213,6 +263,12 @@ QVariant RunTableModel::headerData(int section, Qt::Orientation orientation, int
         return tr("Policy");
     case Date:
         return tr("Date");
+    case Tags:
+        return tr("Tags");
+    case Note:
+        return tr("Note");
+    case KeptUntil:
+        return tr("Kept until");
     default:
         return {};
     }

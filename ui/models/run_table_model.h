@@ -30,13 +30,17 @@ public:
         Model,
         Dataset,
         Policy,
+        Tags,
+        Note,      // its first line
+        KeptUntil, // of a deleted run
         ColumnCount
     };
     enum Role {
         SortRole = Qt::UserRole, // number, or text for text columns; invalid: not known
         IdRole,
         StatusRole, // the store's word
-        SearchRole  // all texts a filter looks at
+        SearchRole, // all texts a filter looks at
+        TagsRole    // QStringList
     };
 
     using QAbstractTableModel::QAbstractTableModel;
@@ -45,12 +49,19 @@ public:
     int columnCount(const QModelIndex& parent = {}) const override;
     QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
     QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+    Qt::ItemFlags flags(const QModelIndex& index) const override;
+    // Of a name: asks for it, and stays as it is until the history has it.
+    bool setData(const QModelIndex& index, const QVariant& value, int role = Qt::EditRole) override;
 
+    void setRenameable(bool on) { m_isRenameable = on; }
     // Keeps selection and position: rows are inserted, removed and changed one by one.
     void setRuns(const RunRowsPtr& runs);
     // Null: out of range.
     const RunRow* run(int row) const;
     int rowOf(std::int64_t id) const; // -1: none
+
+signals:
+    void renameRequested(qint64 runId, const QString& name);
 
 private:
     struct Row {
@@ -61,7 +72,10 @@ private:
     QVariant text(const Row& row, int column) const;
     QVariant sortValue(const Row& row, int column) const;
 
+    QString searchText(const Row& row) const;
+
     std::vector<Row> m_rows;
+    bool m_isRenameable = false;
 };
 
 } // namespace mr::ui

@@ -5,12 +5,14 @@
 #include "charts/step_bars_panel.h"
 #include "models/comparison_model.h"
 #include "models/comparison_words.h"
+#include "models/settings_model.h"
 #include "models/stall_ledger_model.h"
 #include "models/units.h"
 #include "pages/compare_header.h"
 #include "pages/run_tables.h"
 #include "widgets/message_label.h"
 
+#include <QCheckBox>
 #include <QGridLayout>
 #include <QResizeEvent>
 #include <QScrollArea>
@@ -71,6 +73,22 @@ void CompareView::makePanels()
     figures.baseName = QStringLiteral("comparison");
     figures.csv = [this] { return m_figures->csv(); };
     m_figuresPanel->setExport(std::move(figures));
+    makeSettings();
+}
+
+void CompareView::makeSettings()
+{
+    m_settings = new SettingsModel(this);
+    m_settingsPanel = new ChartPanel(tr("Settings that differ"), RunTables::settings(*m_settings));
+    m_allSettings = new QCheckBox(tr("Show all"));
+    m_allSettings->setAccessibleName(tr("Show all settings"));
+    m_allSettings->setToolTip(tr("Also those that are the same in both runs"));
+    connect(m_allSettings, &QCheckBox::toggled, m_settings, &SettingsModel::setAllShown);
+    m_settingsPanel->addTool(m_allSettings);
+    ChartExport settings;
+    settings.baseName = QStringLiteral("settings");
+    settings.csv = [this] { return m_settings->csv(); };
+    m_settingsPanel->setExport(std::move(settings));
 }
 
 void CompareView::arrange(int columns)
@@ -78,8 +96,8 @@ void CompareView::arrange(int columns)
     if (columns == m_columns)
         return;
     m_columns = columns;
-    for (QWidget* panel : std::initializer_list<QWidget*>{
-             m_bars, m_ledgerPanels[0], m_ledgerPanels[1], m_losses, m_figuresPanel})
+    for (QWidget* panel : std::initializer_list<QWidget*>{m_bars, m_ledgerPanels[0],
+             m_ledgerPanels[1], m_losses, m_figuresPanel, m_settingsPanel})
         m_grid->removeWidget(panel);
     m_grid->addWidget(m_bars, 0, 0, 1, columns);
     const bool wide = columns == 2;
@@ -87,7 +105,8 @@ void CompareView::arrange(int columns)
     m_grid->addWidget(m_ledgerPanels[1], wide ? 1 : 2, wide ? 1 : 0);
     m_grid->addWidget(m_losses, 3, 0);
     m_grid->addWidget(m_figuresPanel, wide ? 3 : 4, wide ? 1 : 0);
-    m_grid->setRowStretch(5, 1);
+    m_grid->addWidget(m_settingsPanel, 5, 0, 1, columns);
+    m_grid->setRowStretch(6, 1);
     // Equal, so that the two ledgers are.
     m_grid->setColumnStretch(0, 1);
     m_grid->setColumnStretch(1, wide ? 1 : 0);
@@ -120,6 +139,20 @@ void CompareView::setRuns(const Runs& runs, const QString& waitingName)
             labels.at(static_cast<std::size_t>(run)));
     m_losses->setRuns(runs, labels);
     m_figures->setRuns(figures[0], figures[1]);
+    showSettings(labels);
+}
+
+void CompareView::showSettings(const std::array<QString, 2>& labels)
+{
+    const auto& [first, second] = m_runs;
+    m_settingsPanel->setVisible(first && second);
+    if (!first || !second)
+        return;
+    m_settings->setSettings(settingRows(first->run, second->run), labels);
+    const int differing = m_settings->differing();
+    m_settingsPanel->setReadout(
+        differing == 0 ? tr("All %n setting(s) are the same", nullptr, m_settings->count())
+                       : tr("%1 of %n setting(s)", nullptr, m_settings->count()).arg(differing));
 }
 
 void CompareView::setProblem(const QString& sentence)

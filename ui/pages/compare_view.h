@@ -1,4 +1,5 @@
-// Two runs beside each other: in a sentence, as bars of a step, as ledgers, as losses, as figures.
+// Two runs beside each other: in a sentence, as bars of a step, as ledgers, as losses, as figures,
+// and the settings that differ.
 //
 // The second may not have begun, and either may still be going on: what is known is shown.
 //
@@ -15,6 +16,7 @@
 
 #include <array>
 
+class QCheckBox;
 class QGridLayout;
 class QScrollArea;
 
@@ -24,6 +26,7 @@ class ChartPanel;
 class CompareHeader;
 class ComparisonModel;
 class LossOverlay;
+class SettingsModel;
 class StallLedgerModel;
 class StepBarsPanel;
 
@@ -45,6 +48,8 @@ public:
     StallLedgerModel* ledger(int run) const { return m_ledgers.at(static_cast<std::size_t>(run)); }
     ComparisonModel* figures() const { return m_figures; }
     LossOverlay* losses() const { return m_losses; }
+    SettingsModel* settings() const { return m_settings; }
+    QCheckBox* allSettings() const { return m_allSettings; }
 
 signals:
     void openRequested(qint64 runId, bool isLive);
@@ -54,6 +59,8 @@ protected:
 
 private:
     void makePanels();
+    void makeSettings();
+    void showSettings(const std::array<QString, 2>& labels);
     void arrange(int columns);
     void showSentence(const std::array<RunFigures, 2>& figures);
     void showLedger(int run, const RunFigures& figures, const QString& label);
@@ -72,6 +79,9 @@ private:
     LossOverlay* m_losses = nullptr;
     ComparisonModel* m_figures = nullptr;
     ChartPanel* m_figuresPanel = nullptr;
+    SettingsModel* m_settings = nullptr;
+    ChartPanel* m_settingsPanel = nullptr;
+    QCheckBox* m_allSettings = nullptr;
 };
 
 } // namespace mr::ui

@@ -1,32 +1,32 @@
 #include "pages/history_page.h"
 
+#include "bridge/run_editor.h"
 #include "bridge/run_feed.h"
 #include "models/run_filter_model.h"
-#include "models/run_status.h"
 #include "models/run_table_model.h"
-#include "models/table_text.h"
-#include "models/units.h"
+#include "pages/bin_view.h"
 #include "pages/run_header.h"
+#include "pages/run_list.h"
+#include "pages/run_notes.h"
 #include "pages/run_view.h"
 #include "widgets/card.h"
 #include "widgets/empty_state.h"
+#include "widgets/toast.h"
 
 #include <QAction>
-#include <QApplication>
-#include <QClipboard>
 #include <QComboBox>
-#include <QDateTime>
 #include <QDesktopServices>
 #include <QHBoxLayout>
-#include <QHeaderView>
 #include <QLabel>
 #include <QLineEdit>
 #include <QMenu>
+#include <QPlainTextEdit>
 #include <QPushButton>
 #include <QSettings>
 #include <QSplitter>
 #include <QStackedWidget>
 #include <QTableView>
+#include <QToolButton>
 #include <QUrl>
 #include <QVBoxLayout>
 
@@ -36,24 +36,23 @@ namespace mr::ui {
 
 namespace {
 
-const QString kColumnsKey = QStringLiteral("history/columns-v1");
+const QString kNotesKey = QStringLiteral("history/notes");
 const QString kSplitterKey = QStringLiteral("history/splitter-v1");
 constexpr int kMargin = 12;
-constexpr int kNameWidth = 170;
 
 } // namespace
 
 HistoryPage::HistoryPage(const UiServices& services, QWidget* parent)
     : QWidget(parent)
     , m_feed(new RunFeed(services, this))
-    , m_runs(new RunTableModel(this))
-    , m_filtered(new RunFilterModel(this))
+    , m_editor(new RunEditor(services.edits, this))
 {
-    m_filtered->setSourceModel(m_runs);
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(kMargin, kMargin, kMargin, kMargin);
     build();
+    wireEditor();
     connect(m_feed, &RunFeed::runsReady, this, &HistoryPage::setRuns);
+    connect(m_feed, &RunFeed::deletedReady, this, &HistoryPage::setDeletedRuns);
     connect(m_feed, &RunFeed::snapshotReady, this, &HistoryPage::showSnapshot);
     connect(m_feed, &RunFeed::timelineReady, this,
         [this](const TimelinePtr& timeline) { m_view->setTimeline(timeline); });
@@ -72,21 +71,28 @@ void HistoryPage::build()
     m_body = new QWidget;
     m_problem = makeMutedLabel();
     m_bar = new QWidget;
-    m_table = new QTableView;
+    m_table = new RunList(RunList::Place::History);
     m_noMatch = makeMutedLabel();
     m_stack = new QStackedWidget;
     m_splitter = new QSplitter(Qt::Vertical);
     m_view = new RunView;
+    m_notes = new RunNotes;
+    m_bin = new BinView;
+    m_toast = new Toast;
     makeFilterBar();
     makeTable();
+    makeEditing();
     m_noMatch->setAlignment(Qt::AlignCenter);
     m_problem->hide();
 
+    auto* rows = new QHBoxLayout;
+    rows->addWidget(m_table, 1);
+    rows->addWidget(m_notes);
     auto* list = new QWidget;
     auto* listLayout = new QVBoxLayout(list);
     listLayout->setContentsMargins(0, 0, 0, 0);
     listLayout->addWidget(m_bar);
-    listLayout->addWidget(m_table, 1);
+    listLayout->addLayout(rows, 1);
     listLayout->addWidget(m_noMatch);
     m_view->header()->setClosable(true);
     m_view->setAnswerable(false);
@@ -97,10 +103,12 @@ void HistoryPage::build()
     m_splitterRestored = m_splitter->restoreState(QSettings().value(kSplitterKey).toByteArray());
     m_stack->addWidget(makeEmptyState());
     m_stack->addWidget(m_splitter);
+    m_stack->addWidget(m_bin);
     auto* body = new QVBoxLayout(m_body);
     body->setContentsMargins(0, 0, 0, 0);
     body->addWidget(m_problem);
     body->addWidget(m_stack, 1);
+    body->addWidget(m_toast);
     layout()->addWidget(m_body);
     connect(m_view, &RunView::resumeRequested, this, &HistoryPage::resumeRequested);
     connect(m_view, &RunView::timelineRequested, m_feed, &RunFeed::readTimeline);
@@ -114,10 +122,10 @@ void HistoryPage::changeEvent(QEvent* event)
     if (event->type() != QEvent::LanguageChange)
         return;
     saveLayout();
+    m_notes->commit();
     const RunSnapshotPtr shown = m_view->isHidden() ? nullptr : m_view->snapshot();
-    m_filtered->setText({});
-    m_filtered->setStates(RunFilterModel::States::All);
     build();
+    refresh();
     if (shown)
         showSnapshot(shown);
 }
@@ -130,7 +138,7 @@ HistoryPage::~HistoryPage()
 void HistoryPage::makeFilterBar()
 {
     m_text = new QLineEdit;
-    m_text->setPlaceholderText(tr("Filter by name, model, dataset, policy or note (Ctrl+F)"));
+    m_text->setPlaceholderText(tr("Filter by name, tag, note, model, dataset or policy (Ctrl+F)"));
     m_text->setAccessibleName(tr("Filter"));
     m_text->setClearButtonEnabled(true);
     m_text->setObjectName(QStringLiteral("historyFilter"));
@@ -150,11 +158,12 @@ void HistoryPage::makeFilterBar()
     m_compare->setObjectName(QStringLiteral("historyCompare"));
     connect(m_compare, &QPushButton::clicked, this, &HistoryPage::compareSelected);
     connect(m_text, &QLineEdit::textChanged, this, [this](const QString& text) {
-        m_filtered->setText(text);
+        m_table->filter()->setText(text);
         updateState();
     });
     connect(m_status, &QComboBox::currentIndexChanged, this, [this] {
-        m_filtered->setStates(static_cast<RunFilterModel::States>(m_status->currentData().toInt()));
+        m_table->filter()->setStates(
+            static_cast<RunFilterModel::States>(m_status->currentData().toInt()));
         updateState();
     });
     connect(m_open, &QPushButton::clicked, this, &HistoryPage::openSelected);
@@ -168,6 +177,15 @@ void HistoryPage::makeFilterBar()
     });
     m_body->addAction(find);
 
+    m_notesShown = new QToolButton;
+    m_notesShown->setText(tr("Notes"));
+    m_notesShown->setCheckable(true);
+    m_notesShown->setChecked(QSettings().value(kNotesKey, true).toBool());
+    m_notesShown->setFocusPolicy(Qt::StrongFocus);
+    m_binShown = new QPushButton(tr("Bin"));
+    m_binShown->setObjectName(QStringLiteral("historyBin"));
+    m_binShown->setCheckable(true);
+
     auto* layout = new QHBoxLayout(m_bar);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->addWidget(m_text, 1);
@@ -177,57 +195,23 @@ void HistoryPage::makeFilterBar()
     layout->addWidget(m_open);
     layout->addWidget(m_resume);
     layout->addWidget(m_compare);
+    layout->addWidget(m_notesShown);
+    layout->addWidget(m_binShown);
 }
 
 void HistoryPage::makeTable()
 {
-    m_table->setModel(m_filtered);
     m_table->setAccessibleName(tr("Runs"));
-    m_table->setSelectionBehavior(QAbstractItemView::SelectRows);
-    m_table->setEditTriggers(QAbstractItemView::NoEditTriggers);
-    m_table->setAlternatingRowColors(true);
-    m_table->setShowGrid(false);
-    m_table->setWordWrap(false);
-    m_table->setTabKeyNavigation(false);
-    m_table->setSortingEnabled(true);
-    m_table->setHorizontalScrollMode(QAbstractItemView::ScrollPerPixel);
-    m_table->verticalHeader()->hide();
-    m_table->verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 10);
-    m_table->setContextMenuPolicy(Qt::CustomContextMenu);
-    m_table->setMinimumHeight(fontMetrics().height() * 7);
-    QHeaderView* header = m_table->horizontalHeader();
-    header->setSectionsMovable(true);
-    header->setHighlightSections(false);
-    for (int column = 0; column < RunTableModel::ColumnCount; ++column) {
-        const QString title =
-            m_runs->headerData(column, Qt::Horizontal, Qt::DisplayRole).toString();
-        const int least = fontMetrics().horizontalAdvance(title) + 34; // with the sort arrow
-        header->resizeSection(column,
-            std::max(least, fontMetrics().horizontalAdvance(QStringLiteral("000,000,000"))));
-    }
-    const auto fit = [&](RunTableModel::Column column, const QString& longest) {
-        header->resizeSection(column, fontMetrics().horizontalAdvance(longest) + 18);
-    };
-    fit(RunTableModel::Status, RunStatusText::word("lost") + QStringLiteral("MMM"));
-    fit(RunTableModel::Steps, QStringLiteral("10,000 / 10,000"));
-    header->resizeSection(RunTableModel::Name, kNameWidth);
-    header->resizeSection(RunTableModel::Dataset, kNameWidth);
-    fit(RunTableModel::Model, QStringLiteral("Llama-3.2-1B-Instruct"));
-    fit(RunTableModel::Policy, QStringLiteral("deep-optimizer-states"));
-    fit(RunTableModel::Date,
-        momentText(QDateTime::currentMSecsSinceEpoch()) + QStringLiteral("00"));
-    m_table->sortByColumn(RunTableModel::Date, Qt::DescendingOrder);
-    header->restoreState(QSettings().value(kColumnsKey).toByteArray());
-
+    m_table->runs()->setRenameable(m_editor->canEdit());
     connect(m_table, &QTableView::activated, this, &HistoryPage::openSelected);
     connect(m_table, &QTableView::customContextMenuRequested, this, &HistoryPage::showContextMenu);
     connect(m_table->selectionModel(), &QItemSelectionModel::selectionChanged, this,
         &HistoryPage::updateState);
-    auto* copy = new QAction(m_table);
-    copy->setShortcut(QKeySequence::Copy);
-    copy->setShortcutContext(Qt::WidgetShortcut);
-    connect(copy, &QAction::triggered, this, [this] { copySelection(QLatin1Char('\t')); });
-    m_table->addAction(copy);
+}
+
+QTableView* HistoryPage::table() const
+{
+    return m_table;
 }
 
 QWidget* HistoryPage::makeEmptyState()
@@ -237,13 +221,16 @@ QWidget* HistoryPage::makeEmptyState()
            "command line."));
     connect(
         page->addButton(tr("New run")), &QPushButton::clicked, this, &HistoryPage::newRunRequested);
+    m_emptyBin = page->addButton(tr("Bin"));
+    m_emptyBin->hide();
+    connect(m_emptyBin, &QPushButton::clicked, this, [this] { showBin(true); });
     return page;
 }
 
 void HistoryPage::setRuns(const RunRowsPtr& runs)
 {
     m_problem->hide();
-    m_runs->setRuns(runs);
+    m_table->setRuns(runs);
     updateState();
 }
 
@@ -258,11 +245,7 @@ void HistoryPage::showSnapshot(const RunSnapshotPtr& snapshot)
         m_splitter->setSizes({height * 2 / 5, height * 3 / 5});
         m_splitterRestored = true; // from now on the user's
     }
-    const int row = m_runs->rowOf(snapshot->run.id);
-    const QModelIndex shown = m_filtered->mapFromSource(m_runs->index(row, 0));
-    if (row >= 0 && shown.isValid())
-        m_table->selectionModel()->setCurrentIndex(
-            shown, QItemSelectionModel::ClearAndSelect | QItemSelectionModel::Rows);
+    m_table->choose(snapshot->run.id);
 }
 
 void HistoryPage::openRun(qint64 runId)
@@ -280,6 +263,10 @@ void HistoryPage::closeRun()
 void HistoryPage::refresh()
 {
     m_feed->refreshRuns();
+    if (m_editor->canEdit()) {
+        m_feed->refreshDeleted();
+        m_editor->readTags();
+    }
 }
 
 void HistoryPage::notify(qint64 runId)
@@ -290,53 +277,39 @@ void HistoryPage::notify(qint64 runId)
     m_feed->refreshRuns();
 }
 
-const RunRow* HistoryPage::selectedRun() const
-{
-    const QModelIndexList rows = m_table->selectionModel()->selectedRows();
-    return rows.size() == 1 ? m_runs->run(m_filtered->mapToSource(rows.first()).row()) : nullptr;
-}
-
 void HistoryPage::openSelected()
 {
-    if (const RunRow* run = selectedRun())
+    if (const RunRow* run = m_table->selectedRun())
         openRun(run->id);
 }
 
 void HistoryPage::resumeSelected()
 {
-    const RunRow* run = selectedRun();
+    const RunRow* run = m_table->selectedRun();
     if (run != nullptr && run->resumable)
         emit resumeRequested(QString::fromStdString(run->dir));
 }
 
-std::vector<qint64> HistoryPage::selectedIds() const
-{
-    std::vector<qint64> ids;
-    for (const QModelIndex& row : m_table->selectionModel()->selectedRows())
-        ids.push_back(row.data(RunTableModel::IdRole).toLongLong());
-    std::sort(ids.begin(), ids.end());
-    return ids;
-}
-
 void HistoryPage::compareSelected()
 {
-    if (const std::vector<qint64> ids = selectedIds(); ids.size() == 2)
+    if (const std::vector<std::int64_t> ids = m_table->selectedIds(); ids.size() == 2)
         emit compareRequested(ids[0], ids[1]);
 }
 
 void HistoryPage::updateState()
 {
-    const int all = m_runs->rowCount();
-    const int shown = m_filtered->rowCount();
-    m_stack->setCurrentIndex(all == 0 ? 0 : 1);
+    const int all = m_table->runs()->rowCount();
+    const int shown = m_table->filter()->rowCount();
+    m_stack->setCurrentIndex(m_binShown->isChecked() ? 2 : all == 0 ? 0 : 1);
+    m_notes->setRuns(m_table->selectedRuns());
     m_count->setText(shown == all ? tr("%n run(s)", nullptr, all)
                                   : tr("%1 of %n run(s)", nullptr, all).arg(shown));
     m_noMatch->setVisible(all > 0 && shown == 0);
     m_noMatch->setText(m_text->text().isEmpty() ? tr("No run is in this state.")
                                                 : tr("No run matches “%1”.").arg(m_text->text()));
-    const RunRow* run = selectedRun();
+    const RunRow* run = m_table->selectedRun();
     m_open->setEnabled(run != nullptr);
-    m_compare->setEnabled(selectedIds().size() == 2);
+    m_compare->setEnabled(m_table->selectedIds().size() == 2);
     m_compare->setToolTip(m_compare->isEnabled()
                               ? tr("Show both runs beside each other")
                               : tr("Choose two runs first (click, then Ctrl+click)"));
@@ -349,7 +322,7 @@ void HistoryPage::updateState()
 
 void HistoryPage::showContextMenu(const QPoint& at)
 {
-    const RunRow* run = selectedRun();
+    const RunRow* run = m_table->selectedRun();
     const bool any = m_table->selectionModel()->hasSelection();
     QMenu menu(this);
     QAction* open = menu.addAction(tr("Open"), this, &HistoryPage::openSelected);
@@ -359,28 +332,34 @@ void HistoryPage::showContextMenu(const QPoint& at)
     menu.addAction(tr("Compare"), this, &HistoryPage::compareSelected)
         ->setEnabled(m_compare->isEnabled());
     menu.addSeparator();
-    menu.addAction(tr("Copy"), this, [this] { copySelection(QLatin1Char('\t')); })->setEnabled(any);
-    menu.addAction(tr("Copy as CSV"), this, [this] { copySelection(QLatin1Char(',')); })
+    menu.addAction(tr("Copy"), this, [this] { m_table->copySelection(QLatin1Char('\t')); })
+        ->setEnabled(any);
+    menu.addAction(tr("Copy as CSV"), this, [this] { m_table->copySelection(QLatin1Char(',')); })
         ->setEnabled(any);
     menu.addSeparator();
     QAction* reveal = menu.addAction(tr("Show folder"), this, [this] {
-        if (const RunRow* chosen = selectedRun())
+        if (const RunRow* chosen = m_table->selectedRun())
             QDesktopServices::openUrl(QUrl::fromLocalFile(QString::fromStdString(chosen->dir)));
     });
     reveal->setEnabled(run != nullptr && !run->dir.empty());
+    if (m_editor->canEdit()) {
+        menu.addSeparator();
+        menu.addAction(tr("Rename"), m_table, &RunList::renameSelected)->setEnabled(run != nullptr);
+        menu.addAction(tr("Tags…"), this, [this] { editNote(m_notes->tags()); })->setEnabled(any);
+        menu.addAction(tr("Note…"), this, [this] { editNote(m_notes->note()); })
+            ->setEnabled(run != nullptr);
+        menu.addSeparator();
+        menu.addAction(tr("Delete"), this, &HistoryPage::deleteSelected)->setEnabled(any);
+    }
     menu.exec(m_table->viewport()->mapToGlobal(at));
-}
-
-void HistoryPage::copySelection(QChar separator) const
-{
-    QApplication::clipboard()->setText(
-        tableText(*m_filtered, m_table->selectionModel()->selectedRows(), separator));
 }
 
 void HistoryPage::saveLayout() const
 {
     QSettings settings;
-    settings.setValue(kColumnsKey, m_table->horizontalHeader()->saveState());
+    m_table->saveColumns();
+    m_bin->list()->saveColumns();
+    settings.setValue(kNotesKey, m_notesShown->isChecked());
     if (!m_view->isHidden())
         settings.setValue(kSplitterKey, m_splitter->saveState());
 }

@@ -1,8 +1,8 @@
-// The History page: every run as a table; one of them opened below with the charts of the Live
-// page.
+// The History page: every run as a table; tags and note of the chosen ones beside it; one of them
+// opened below with the charts of the Live page; the bin in place of the table.
 //
 // Threads    GUI.
-// Ownership  Owns its RunFeed, its models and its RunView. Columns are kept in QSettings.
+// Ownership  Owns its RunFeed, its RunEditor and its RunView.
 
 #pragma once
 
@@ -21,13 +21,17 @@ class QPushButton;
 class QSplitter;
 class QStackedWidget;
 class QTableView;
+class QToolButton;
 
 namespace mr::ui {
 
+class BinView;
+class RunEditor;
 class RunFeed;
-class RunFilterModel;
-class RunTableModel;
+class RunList;
+class RunNotes;
 class RunView;
+class Toast;
 
 class HistoryPage final : public QWidget
 {
@@ -41,8 +45,14 @@ public:
     // What the feed delivers; tests call them directly.
     void setRuns(const mr::ui::RunRowsPtr& runs);
     void showSnapshot(const mr::ui::RunSnapshotPtr& snapshot);
-    QTableView* table() const { return m_table; }
+    void setDeletedRuns(const mr::ui::RunRowsPtr& runs);
+    QTableView* table() const;
     RunView* view() const { return m_view; }
+    RunNotes* notes() const { return m_notes; }
+    BinView* bin() const { return m_bin; }
+    Toast* toast() const { return m_toast; }
+    RunEditor* editor() const { return m_editor; }
+    void showBin(bool on);
 
 public slots:
     void refresh(); // reads the list again
@@ -53,6 +63,7 @@ signals:
     void resumeRequested(const QString& runDir);
     void newRunRequested();
     void compareRequested(qint64 first, qint64 second); // the older first
+    void edited(); // names or what is there at all: lists of runs elsewhere are old
 
 protected:
     void changeEvent(QEvent* event) override;
@@ -64,6 +75,9 @@ private:
     void build();
     void makeFilterBar();
     void makeTable();
+    void makeEditing();
+    void makeKeys();
+    void wireEditor();
     QWidget* makeEmptyState();
     void showContextMenu(const QPoint& at);
     void updateState();
@@ -71,14 +85,13 @@ private:
     void openSelected();
     void resumeSelected();
     void compareSelected();
-    std::vector<qint64> selectedIds() const; // ascending
-    void copySelection(QChar separator) const;
+    void deleteSelected();
+    void editNote(QWidget* field);
+    void onEdited();
     void saveLayout() const;
-    const RunRow* selectedRun() const;
 
     RunFeed* m_feed = nullptr;
-    RunTableModel* m_runs = nullptr;
-    RunFilterModel* m_filtered = nullptr;
+    RunEditor* m_editor = nullptr;
     QLabel* m_problem = nullptr;
     QLineEdit* m_text = nullptr;
     QComboBox* m_status = nullptr;
@@ -88,7 +101,13 @@ private:
     QPushButton* m_compare = nullptr;
     QWidget* m_body = nullptr;
     QWidget* m_bar = nullptr;
-    QTableView* m_table = nullptr;
+    RunList* m_table = nullptr;
+    QToolButton* m_notesShown = nullptr;
+    QPushButton* m_binShown = nullptr;
+    QPushButton* m_emptyBin = nullptr; // the way there if nothing else is left
+    RunNotes* m_notes = nullptr;
+    BinView* m_bin = nullptr;
+    Toast* m_toast = nullptr;
     QLabel* m_noMatch = nullptr;
     QStackedWidget* m_stack = nullptr;
     QSplitter* m_splitter = nullptr;

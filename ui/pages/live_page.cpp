@@ -1,6 +1,7 @@
 #include "pages/live_page.h"
 
 #include "bridge/run_feed.h"
+#include "pages/run_header.h"
 #include "pages/run_view.h"
 #include "widgets/card.h"
 #include "widgets/empty_state.h"
@@ -59,6 +60,19 @@ void LivePage::build()
     connect(m_view, &RunView::resumeRequested, this, &LivePage::resumeRequested);
     connect(m_view, &RunView::pauseAnswered, this, &LivePage::pauseAnswered);
     connect(m_view, &RunView::timelineRequested, m_feed, &RunFeed::readTimeline);
+    setSleepState(m_sleep);
+}
+
+void LivePage::setSleepState(SleepGuard::State state)
+{
+    m_sleep = state;
+    QString note;
+    if (state == SleepGuard::State::Held)
+        note = tr("While this run goes on, the machine does not fall asleep by itself.");
+    else if (state == SleepGuard::State::Unavailable)
+        note = tr("This system offers no way to keep the machine awake: it may fall asleep by "
+                  "itself while the run goes on.");
+    m_view->header()->setStateNote(note);
 }
 
 void LivePage::showSnapshot(const RunSnapshotPtr& snapshot)

@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include "bridge/sleep_guard.h"
 #include "bridge/ui_services.h"
 #include "models/run_snapshot.h"
 
@@ -35,6 +36,8 @@ public:
     RunView* view() const { return m_view; }
 
 public slots:
+    // Of the run that goes on here: is the machine kept from falling asleep?
+    void setSleepState(mr::ui::SleepGuard::State state);
     // New rows of this run were committed (Session's listener, brought to the GUI thread).
     void notify(qint64 runId);
 
@@ -57,6 +60,7 @@ private:
     QWidget* m_body = nullptr;
     RunView* m_view = nullptr;
     QStackedWidget* m_stack = nullptr;
+    SleepGuard::State m_sleep = SleepGuard::State::Off;
     QLabel* m_problem = nullptr;
 };
 

@@ -129,6 +129,17 @@ void RunHeader::setClosable(bool on)
     m_close->setVisible(on);
 }
 
+void RunHeader::setStateNote(const QString& note)
+{
+    m_stateNote = note;
+    showState();
+}
+
+QString RunHeader::stateNote() const
+{
+    return m_state->toolTip();
+}
+
 void RunHeader::setResumeAllowed(bool on)
 {
     m_resumeAllowed = on;
@@ -194,6 +205,8 @@ void RunHeader::showState()
     m_icon->setPixmap(
         RunStatusText::picture(run.status, palette(), kIconExtent, devicePixelRatioF()));
     m_state->setText(stopping ? tr("Stopping") : RunStatusText::word(run.status));
+    for (QLabel* label : {m_icon, m_state})
+        label->setToolTip(ended ? QString() : m_stateNote);
     QPalette colored = palette();
     colored.setColor(QPalette::WindowText, RunStatusText::color(run.status, palette()));
     m_state->setPalette(colored);

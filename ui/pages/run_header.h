@@ -27,6 +27,9 @@ public:
 
     void setSnapshot(const RunSnapshotPtr& snapshot);
     void setClosable(bool on);
+    // The tool tip of the state while the run goes on.
+    void setStateNote(const QString& note);
+    QString stateNote() const;
     // Another run is active in this program: this one cannot be resumed now.
     void setResumeAllowed(bool on);
 
@@ -53,6 +56,7 @@ private:
     void showState();
 
     RunSnapshotPtr m_snapshot;
+    QString m_stateNote;
     QLabel* m_icon = nullptr;
     QLabel* m_state = nullptr;
     QLabel* m_name = nullptr;

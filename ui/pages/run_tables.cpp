@@ -2,6 +2,7 @@
 
 #include "models/comparison_model.h"
 #include "models/event_table_model.h"
+#include "models/settings_model.h"
 #include "models/stall_ledger_model.h"
 #include "models/step_table_model.h"
 #include "models/table_text.h"
@@ -26,6 +27,7 @@ constexpr int kLeastColumn = 50;
 constexpr int kColumnRoom = 20;
 constexpr int kCellRoom = 12;
 constexpr int kMeasuredRows = 100;
+constexpr int kMostSettings = 12; // seen at once
 constexpr QSize kTableSize(900, 500);
 
 struct Words {
@@ -138,6 +140,26 @@ QTableView* RunTables::figures(ComparisonModel& model)
     header->setSectionResizeMode(ComparisonModel::What, QHeaderView::Stretch);
     const int rowHeight = table->verticalHeader()->defaultSectionSize();
     table->setMinimumHeight(rowHeight * (model.rowCount() + 1) + 6);
+    return table;
+}
+
+QTableView* RunTables::settings(SettingsModel& model)
+{
+    auto* table = new QTableView;
+    table->setModel(&model);
+    makePlain(table);
+    addCopy(table);
+    table->setAccessibleName(Words::tr("Settings of both runs"));
+    table->setHorizontalScrollMode(QAbstractItemView::ScrollPerPixel);
+    table->horizontalHeader()->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
+    table->horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);
+    const auto fit = [table, &model] {
+        const int rows = std::clamp(model.rowCount(), 1, kMostSettings);
+        const int rowHeight = table->verticalHeader()->defaultSectionSize();
+        table->setFixedHeight(rowHeight * (rows + 1) + 8);
+    };
+    QObject::connect(&model, &QAbstractItemModel::modelReset, table, fit);
+    fit();
     return table;
 }
 

@@ -14,6 +14,7 @@ namespace mr::ui {
 
 class ComparisonModel;
 class EventTableModel;
+class SettingsModel;
 class StallLedgerModel;
 class StepTableModel;
 class TimelineTableModel;
@@ -22,6 +23,8 @@ struct RunTables {
     // As high as its rows, without frame: a part of its panel.
     static QTableView* ledger(StallLedgerModel& model);
     static QTableView* figures(ComparisonModel& model);
+    // As high as its rows, up to a dozen; follows them.
+    static QTableView* settings(SettingsModel& model);
     static QTableView* log(EventTableModel& model);
     // Windows are not modal, and delete themselves when they are closed. That of the steps fills
     // while the run goes on; that of the tasks follows the timeline to another step.

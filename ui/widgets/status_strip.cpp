@@ -127,6 +127,21 @@ void StatusStrip::show(bool active)
     }
 }
 
+QString StatusStrip::line(const RunSnapshot& snapshot)
+{
+    const RunProgress progress = progressOf(snapshot);
+    const QString name = QString::fromStdString(snapshot.run.name);
+    QString text =
+        tr("%1: step %2 of %3").arg(name, countText(progress.step), countText(progress.totalSteps));
+    if (snapshot.run.status == "paused")
+        text += tr(", paused");
+    else if (progress.remainingSeconds >= 0.0)
+        text += tr(", %1 left").arg(durationText(progress.remainingSeconds));
+    if (snapshot.run.simulatedLink)
+        text += tr(" (simulated link)");
+    return text;
+}
+
 void StatusStrip::refresh()
 {
     show(m_snapshot != nullptr);
@@ -136,16 +151,7 @@ void StatusStrip::refresh()
         setToolTip(tr("Open the Live page"));
         return;
     }
-    const RunProgress progress = progressOf(*m_snapshot);
-    const QString name = QString::fromStdString(m_snapshot->run.name);
-    QString text =
-        tr("%1: step %2 of %3").arg(name, countText(progress.step), countText(progress.totalSteps));
-    if (m_snapshot->run.status == "paused")
-        text += tr(", paused");
-    else if (progress.remainingSeconds >= 0.0)
-        text += tr(", %1 left").arg(durationText(progress.remainingSeconds));
-    if (m_snapshot->run.simulatedLink)
-        text += tr(" (simulated link)");
+    const QString text = line(*m_snapshot);
     m_run->setText(text);
     const double stall = recentStallPercent(m_snapshot->steps, kMinuteMs);
     m_stall->setText(std::isfinite(stall)

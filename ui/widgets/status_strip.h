@@ -30,6 +30,8 @@ public:
 
     QSize sizeHint() const override;
     QString runText() const;
+    // "Notes: step 412 of 600, 4 min left"
+    static QString line(const RunSnapshot& snapshot);
 
 protected:
     void changeEvent(QEvent* event) override;

@@ -85,7 +85,9 @@ struct RunRow {
     std::string exitReason; // why it failed or stopped, for a person
     std::string dir;        // run folder
     std::string notes;
-    bool resumable = false; // ended early, and a complete checkpoint is there
+    std::vector<std::string> tags; // by name
+    std::int64_t deletedMs = 0;    // 0: it is not; then deletedRuns() has it, and runs() has not
+    bool resumable = false;        // ended early, and a complete checkpoint is there
 };
 
 struct ScalarRow {
@@ -179,6 +181,9 @@ public:
     // Newest first. Runs whose process died are reported as "lost".
     virtual Result<std::vector<RunRow>> runs() = 0;
     virtual Result<RunRow> run(std::int64_t id) = 0;
+    // What run_edits.h hid and did not erase yet, the last one deleted first. For all other
+    // functions these runs are not there.
+    virtual Result<std::vector<RunRow>> deletedRuns() { return std::vector<RunRow>(); }
     // Steps after `afterStep`, ascending, at most `limit`.
     virtual Result<std::vector<StepRow>> steps(
         std::int64_t runId, std::int64_t afterStep, std::int64_t limit) = 0;

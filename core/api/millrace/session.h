@@ -93,6 +93,9 @@ public:
     // Finishes the current step, saves, ends. What cannot be saved then is not waited for: the
     // run ends as stopped, and its reason names the last good checkpoint.
     virtual void requestStop() noexcept = 0;
+    // Writes a checkpoint after the step that is under way, and goes on. Best effort: one that
+    // finds no room is reported in the log, and does not pause the run.
+    virtual void saveNow() noexcept {}
     virtual void answerPause(PauseAnswer answer) = 0; // nothing happens unless it is paused
     // Asked between two steps, of the weights the next forward reads; training ends with the bits
     // it would have ended with. What comes out is in RunReader::answers(). The sequence length of

@@ -75,6 +75,7 @@ private slots:
     void evaluatingMoreOftenChangesNothing_data();
     void evaluatingMoreOftenChangesNothing();
     void asManyCheckpointsAreKeptAsWereAskedFor();
+    void aCheckpointThatIsAskedForIsWrittenAndChangesNothing();
     void leftoversOfACrashAreRemovedWithTheNextCheckpoint();
     void aDamagedNewestCheckpointFallsBackToTheOneBeforeAndSaysSo_data();
     void aDamagedNewestCheckpointFallsBackToTheOneBeforeAndSaysSo();
@@ -353,6 +354,23 @@ void TestEngine::asManyCheckpointsAreKeptAsWereAskedFor()
     for (const CheckpointRow& row : rows)
         complete += row.state == "complete" ? 1 : 0;
     QCOMPARE(complete, std::size_t{3});
+}
+
+void TestEngine::aCheckpointThatIsAskedForIsWrittenAndChangesNothing()
+{
+    const auto device = smallDevice();
+    RunSpec spec = m_rig->spec("asked");
+    spec.checkpointEvery = 0;
+    auto engine = Engine::open(spec, *device, *m_rig->store, {});
+    QVERIFY2(engine.ok(), engine.status().message().c_str());
+
+    engine.value()->saveNow(); // there is nothing yet: after the first step
+    QVERIFY(engine.value()->start().ok());
+    QVERIFY(engine.value()->wait().ok());
+
+    QCOMPARE(engine.value()->progress().weightsHash, m_hash);
+    const std::vector<std::string> expected{"step-00000012", "step-00000001"};
+    QCOMPARE(checkpointNames(m_rig->folder.path("asked")), expected);
 }
 
 void TestEngine::leftoversOfACrashAreRemovedWithTheNextCheckpoint()

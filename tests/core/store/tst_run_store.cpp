@@ -272,7 +272,6 @@ private slots:
         StoreRig rig;
         const std::int64_t id = rig.begin("u1");
         QCOMPARE(rig.store->setStatus(77, "running").kind(), ErrorKind::InvalidArgument);
-        QCOMPARE(rig.store->setName(77, "x").kind(), ErrorKind::InvalidArgument);
         QCOMPARE(rig.store->beginSegment(77, 0).kind(), ErrorKind::InvalidArgument);
         QVERIFY(!rig.store->setStatus(id, "sleeping").ok());
         QCOMPARE(rig.store->setCheckpointState("/no", "broken").kind(), ErrorKind::InvalidArgument);
@@ -319,73 +318,6 @@ private slots:
         QCOMPARE(best(), 10);
         QVERIFY(rig.store->addCheckpoint(id, {10, "/c/10", 1, "complete", 1, 0, none}, "").ok());
         QCOMPARE(best(), -1); // written again without an evaluation
-    }
-
-    void searchFollowsNameAndNotes()
-    {
-        StoreRig rig;
-        const std::int64_t id = rig.begin("u1");
-        QCOMPARE(rig.number("SELECT count(*) FROM run_fts WHERE run_fts MATCH 'tiny'"), 1);
-        QVERIFY(rig.store->setName(id, "Übung").ok());
-        QVERIFY(rig.store->setNotes(id, "second try").ok());
-        QCOMPARE(
-            rig.number("SELECT rowid FROM run_fts WHERE run_fts MATCH 'ubung AND second'"), id);
-        QCOMPARE(rig.number("SELECT count(*) FROM run_fts WHERE run_fts MATCH 'name:u1'"), 0);
-    }
-
-    void purgeRemovesOnlyHiddenRuns()
-    {
-        StoreRig rig;
-        const std::int64_t gone = rig.begin("u1");
-        const std::int64_t kept = rig.begin("u2");
-        StoreBatch batch = StoreRig::steps(1, 6000); // more than one batch of the purge
-        batch.scalars.push_back({"eval_loss", {1, 1, 2.0}});
-        batch.events.push_back({0, 1, 1, EventLevel::Info, "a", "b"});
-        QVERIFY(rig.store->append(gone, batch).ok());
-        QVERIFY(rig.store->append(kept, batch).ok());
-        QVERIFY(rig.store->endRun(gone, "done", 0, "").ok());
-        QVERIFY(rig.change("INSERT INTO chunk VALUES(1,1,0,0,1000,1,0,0,0,x'00')").ok());
-        QVERIFY(rig.store->setDeleted(gone, true).ok());
-        QCOMPARE(rig.openReader()->runs().value().size(), std::size_t{1});
-        const std::int64_t pagesBefore = rig.number("PRAGMA page_count");
-
-        QVERIFY(rig.store->purge().ok());
-        QCOMPARE(rig.number("SELECT count(*) FROM step"), 6000);
-        QCOMPARE(rig.number("SELECT count(*) FROM scalar"), 1);
-        QCOMPARE(rig.number("SELECT count(*) FROM chunk"), 0);
-        QCOMPARE(rig.number("SELECT count(*) FROM event"), 1);
-        QCOMPARE(rig.number("SELECT count(*) FROM run"), 1);
-        QCOMPARE(rig.number("SELECT count(*) FROM run_fts"), 1);
-        QCOMPARE(rig.number("PRAGMA freelist_count"), 0);
-        QVERIFY(rig.number("PRAGMA page_count") < pagesBefore);
-        QVERIFY(rig.openReader()->run(kept).ok());
-    }
-
-    void purgeLeavesARunThatIsBeingTrained()
-    {
-        StoreRig rig;
-        const std::int64_t id = rig.begin("u1");
-        QVERIFY(rig.store->beginSegment(id, 0).ok());
-        QVERIFY(rig.store->append(id, StoreRig::steps(1, 3)).ok());
-        QVERIFY(rig.store->setDeleted(id, true).ok());
-        QVERIFY(rig.store->purge().ok());
-        QCOMPARE(rig.number("SELECT count(*) FROM step"), 3);
-        QVERIFY(rig.store->setDeleted(id, false).ok());
-        QCOMPARE(rig.openReader()->runs().value().size(), std::size_t{1});
-    }
-
-    void purgeKeepsTheRecordOfCheckpointsOnDisk()
-    {
-        StoreRig rig;
-        const std::int64_t id = rig.begin("u1");
-        const std::string there = rig.folder.path().toStdString();
-        QVERIFY(rig.store->addCheckpoint(id, {1, there, 1, "complete", 1, 1}, "").ok());
-        QVERIFY(rig.store->addCheckpoint(id, {2, there + "/gone", 1, "complete", 1, 1}, "").ok());
-        QVERIFY(rig.store->endRun(id, "done", 0, "").ok());
-        QVERIFY(rig.store->setDeleted(id, true).ok());
-        QVERIFY(rig.store->purge().ok());
-        QCOMPARE(rig.number("SELECT count(*) FROM run"), 1);
-        QCOMPARE(rig.number("SELECT count(*) FROM checkpoint"), 1);
     }
 
     void manyThreadsMayWrite()

@@ -45,6 +45,12 @@ public:
         m_run->changed.notify_all();
     }
 
+    void saveNow() noexcept override
+    {
+        const std::scoped_lock lock(m_run->mutex);
+        ++m_run->savesAsked;
+    }
+
     void answerPause(PauseAnswer answer) override
     {
         const std::scoped_lock lock(m_run->mutex);

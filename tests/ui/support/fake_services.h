@@ -33,6 +33,7 @@ struct FakeRun {
     std::condition_variable changed;
     bool started = false;
     bool stopAsked = false;
+    int savesAsked = 0;
     bool endNow = false;
     bool stopComesLate = false; // a stop finds the last step done: the run ends as finished
     bool destroyed = false;

@@ -1,0 +1,35 @@
+// What a run left on the disk, found and removed by name: a run folder may be one that the user
+// chose, with other things in it.
+//
+// A folder is the run's own if its run.json says so. Of a folder that lost it, or of another run by
+// now, only the checkpoints that the history has as this run's are touched. Links are removed, what
+// they lead to is not.
+//
+// Threads  Any; blocks on files.
+// Errors   Io with the file that could not be removed; what was removed by then is gone.
+// Order    run.json goes last, so what was interrupted can be done again.
+
+#pragma once
+
+#include <millrace/run_edits.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace mr {
+
+struct RunPlaces {
+    std::string uuid;
+    std::filesystem::path runFolder;                // empty: it has none
+    std::vector<std::filesystem::path> checkpoints; // as in the history
+};
+
+// Folders that a model of this run may be in: its own, and those its checkpoints were moved to.
+std::vector<std::filesystem::path> runFolders(const RunPlaces& places);
+// Adds to `files`.
+void measureLeftovers(const RunPlaces& places, RunFiles& files);
+// Folders go too where nothing else is in them.
+Status removeLeftovers(const RunPlaces& places);
+
+} // namespace mr

@@ -1,0 +1,32 @@
+// The one connection of a store that writes, and its lock: shared by what the engine writes of runs
+// (run_store) and what people change of them (run_edits).
+//
+// Threads    Whoever uses `database` holds `mutex`; transact() takes it.
+// Errors     Those of the database, and those of the change, which is then rolled back.
+
+#pragma once
+
+#include "core/store/sqlite.h"
+
+#include <memory>
+#include <mutex>
+
+namespace mr {
+
+struct StoreConnection {
+    std::mutex mutex;
+    std::unique_ptr<Database> database; // guarded by mutex
+
+    // Runs `change` (a callable giving Status) as one transaction.
+    template <typename Change>
+    Status transact(Durability durability, Change&& change)
+    {
+        const std::lock_guard lock(mutex);
+        Result<Transaction> transaction = Transaction::begin(*database, durability);
+        MR_TRY(transaction.status());
+        MR_TRY(change());
+        return transaction.value().commit();
+    }
+};
+
+} // namespace mr

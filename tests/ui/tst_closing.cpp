@@ -1,0 +1,228 @@
+// Closing the window while a run is active: it is asked what shall become of the run, and that is
+// what happens.
+
+#include "bridge/desktop_presence.h"
+#include "language.h"
+#include "main_window.h"
+#include "pages/close_question.h"
+#include "pages/live_page.h"
+#include "pages/run_header.h"
+#include "pages/run_view.h"
+#include "theme.h"
+#include "ui/support/demo_rows.h"
+#include "ui/support/fake_services.h"
+#include "widgets/run_tray.h"
+
+#include <QAction>
+#include <QApplication>
+#include <QPushButton>
+#include <QSettings>
+#include <QSignalSpy>
+#include <QTemporaryDir>
+#include <QTest>
+
+using namespace mr;
+using namespace mr::ui;
+using namespace mr::ui::test;
+
+class TestClosing : public QObject
+{
+    Q_OBJECT
+
+private slots:
+
+    void initTestCase()
+    {
+        QVERIFY(m_folder.isValid());
+        QSettings::setDefaultFormat(QSettings::IniFormat);
+        QSettings::setPath(QSettings::IniFormat, QSettings::UserScope, m_folder.path());
+        QCoreApplication::setOrganizationName("millrace-test");
+        QLocale::setDefault(QLocale(QLocale::English));
+    }
+
+    void init()
+    {
+        m_run = std::make_shared<FakeRun>();
+        m_window = std::make_unique<MainWindow>(fakeServices(m_run), m_theme, m_words);
+        m_window->setTrayThere(true);
+        m_window->show();
+    }
+
+    void cleanup()
+    {
+        m_window.reset();
+        QApplication::setQuitOnLastWindowClosed(true);
+    }
+
+    void withoutARunTheWindowCloses()
+    {
+        QVERIFY(m_window->close());
+
+        QVERIFY(!m_window->isVisible());
+        QVERIFY(question() == nullptr);
+    }
+
+    void cancelKeepsTheWindowAndTheRun()
+    {
+        startRun();
+
+        QVERIFY(!m_window->close());
+        QVERIFY(question() != nullptr);
+        press("Cancel");
+
+        QTRY_VERIFY(question() == nullptr);
+        QVERIFY(m_window->isVisible());
+        QCOMPARE(m_window->controller()->phase(), SessionController::Phase::Running);
+    }
+
+    void askingTwiceIsOneQuestion()
+    {
+        startRun();
+
+        m_window->close();
+        m_window->close();
+
+        QCOMPARE(m_window->findChildren<CloseQuestion*>().size(), 1);
+    }
+
+    void keepingGoesToTheTrayAndBack()
+    {
+        startRun();
+        m_window->close();
+
+        press("Keep training in the tray");
+
+        QVERIFY(!m_window->isVisible());
+        QVERIFY(m_window->tray()->isShown());
+        QVERIFY(!QApplication::quitOnLastWindowClosed());
+        QCOMPARE(m_window->controller()->phase(), SessionController::Phase::Running);
+        m_window->tray()->menu()->actions().first()->trigger(); // Open
+        QVERIFY(m_window->isVisible());
+        QVERIFY(!m_window->tray()->isShown());
+        QVERIFY(QApplication::quitOnLastWindowClosed());
+        QCOMPARE(m_window->page(), MainWindow::Page::Live);
+    }
+
+    void withoutATrayTheWindowIsMinimised()
+    {
+        m_window->setTrayThere(false);
+        startRun();
+        m_window->close();
+
+        press("Keep training, minimised");
+
+        QVERIFY(m_window->isMinimized());
+        QVERIFY(!m_window->tray()->isShown());
+        QVERIFY(m_window->controller()->busy());
+    }
+
+    void saveAndStopClosesWhenTheRunHasEnded()
+    {
+        startRun();
+        m_window->close();
+
+        press("Save and stop");
+
+        QTRY_VERIFY(!m_window->isVisible());
+        const std::scoped_lock lock(m_run->mutex);
+        QVERIFY(m_run->stopAsked && m_run->destroyed);
+    }
+
+    void aRunThatEndsWhileItIsAskedAboutIsNoObstacle()
+    {
+        startRun();
+        m_window->close();
+        m_run->finish();
+        QTRY_VERIFY(!m_window->controller()->busy());
+        QVERIFY(m_window->isVisible());
+
+        press("Save and stop");
+
+        QTRY_VERIFY(!m_window->isVisible());
+    }
+
+    void theTrayStopsTheRunAndStays()
+    {
+        startRun();
+        m_window->close();
+        press("Keep training in the tray");
+        m_window->tray()->setSnapshot(demoSnapshot(412, 600));
+        QVERIFY2(m_window->tray()->toolTip().contains("Notes, second try: step 412 of 600"),
+            qPrintable(m_window->tray()->toolTip()));
+
+        trayAction("Save and stop")->trigger();
+
+        QTRY_VERIFY(!m_window->controller()->busy());
+        QVERIFY(m_window->tray()->isShown());
+        QVERIFY(m_window->tray()->toolTip().contains("No run is active."));
+        QVERIFY(!trayAction("Save and stop")->isEnabled());
+    }
+
+    void quittingFromTheTrayAsksToo()
+    {
+        startRun();
+        m_window->close();
+        press("Keep training in the tray");
+
+        trayAction("Quit")->trigger();
+
+        QVERIFY(m_window->isVisible());
+        QTRY_VERIFY(question() != nullptr);
+        QVERIFY(m_window->controller()->busy());
+    }
+
+    void theLivePageSaysWhetherTheMachineStaysAwake()
+    {
+        m_window->live()->showSnapshot(demoSnapshot(412, 600));
+
+        m_window->live()->setSleepState(SleepGuard::State::Held);
+        QVERIFY(note().contains("does not fall asleep"));
+        m_window->live()->setSleepState(SleepGuard::State::Unavailable);
+        QVERIFY(note().contains("may fall asleep"));
+        m_window->live()->setSleepState(SleepGuard::State::Off);
+
+        QCOMPARE(note(), QString());
+    }
+
+private:
+    void startRun()
+    {
+        QSignalSpy started(m_window->controller(), &SessionController::runStarted);
+        m_window->startRun({});
+        QTRY_COMPARE(started.count(), 1);
+    }
+
+    CloseQuestion* question() const { return m_window->findChild<CloseQuestion*>(); }
+
+    void press(const QString& text) const
+    {
+        QVERIFY(question() != nullptr);
+        for (auto* button : question()->findChildren<QPushButton*>()) {
+            if (button->text() == text) {
+                button->click();
+                return;
+            }
+        }
+        QFAIL(qPrintable("there is no button " + text));
+    }
+
+    QAction* trayAction(const QString& text) const
+    {
+        for (QAction* action : m_window->tray()->menu()->actions()) {
+            if (action->text() == text)
+                return action;
+        }
+        return nullptr;
+    }
+
+    QString note() const { return m_window->live()->view()->header()->stateNote(); }
+
+    QTemporaryDir m_folder;
+    Theme m_theme;
+    Language m_words;
+    std::shared_ptr<FakeRun> m_run;
+    std::unique_ptr<MainWindow> m_window;
+};
+
+QTEST_MAIN(TestClosing)
+#include "tst_closing.moc"

@@ -1,0 +1,202 @@
+#include "models/settings_model.h"
+
+#include "models/units.h"
+
+#include <QFont>
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+namespace mr::ui {
+
+namespace {
+
+using Leaves = std::map<QString, QJsonValue>;
+
+constexpr std::array kPlaces = {"name", "out_dir", "database"};
+// Budgets that were not given follow what is free when a run starts, which is never twice the same.
+constexpr double kSameBudget = 0.1;
+
+bool isBudget(const QString& key)
+{
+    return key.endsWith(QLatin1String("_bytes"));
+}
+
+bool sameSetting(const QString& key, const QJsonValue& a, const QJsonValue& b)
+{
+    if (!isBudget(key) || !a.isDouble() || !b.isDouble())
+        return a == b;
+    return std::abs(a.toDouble() - b.toDouble()) <=
+           kSameBudget * std::max(a.toDouble(), b.toDouble());
+}
+
+void addLeaves(const QJsonObject& object, const QString& prefix, Leaves& leaves)
+{
+    for (auto entry = object.begin(); entry != object.end(); ++entry) {
+        const bool isBranch = entry.value().isObject() && !entry.value().toObject().isEmpty();
+        if (isBranch)
+            addLeaves(entry.value().toObject(), prefix + entry.key() + QLatin1Char('.'), leaves);
+        else
+            leaves.emplace(prefix + entry.key(), entry.value());
+    }
+}
+
+Leaves leavesOf(const RunRow& run)
+{
+    Leaves leaves;
+    const auto document = QJsonDocument::fromJson(QByteArray::fromStdString(run.configJson));
+    addLeaves(document.object(), {}, leaves);
+    return leaves;
+}
+
+QJsonValue valueIn(const Leaves& leaves, const QString& key)
+{
+    const auto found = leaves.find(key);
+    return found == leaves.end() ? QJsonValue(QJsonValue::Undefined) : found->second;
+}
+
+QByteArray quoted(const QString& text)
+{
+    return '"' + text.toUtf8().replace("\"", "\"\"") + '"';
+}
+
+} // namespace
+
+QString SettingRow::text(int run) const
+{
+    const QJsonValue& value = values.at(static_cast<std::size_t>(run));
+    if (value.isUndefined())
+        return {};
+    if (isBudget(key) && value.isDouble())
+        return memoryText(value.toDouble());
+    if (value.isArray())
+        return QString::fromUtf8(QJsonDocument(value.toArray()).toJson(QJsonDocument::Compact));
+    if (value.isObject())
+        return QStringLiteral("{}");
+    if (value.isNull())
+        return QStringLiteral("null");
+    const QString text = value.toVariant().toString();
+    return text.isEmpty() ? QStringLiteral("\"\"") : text;
+}
+
+std::vector<SettingRow> settingRows(const RunRow& first, const RunRow& second)
+{
+    const Leaves a = leavesOf(first);
+    const Leaves b = leavesOf(second);
+    Leaves all = a;
+    all.insert(b.begin(), b.end());
+    std::vector<SettingRow> rows;
+    for (const auto& leaf : all) {
+        SettingRow row{leaf.first, {valueIn(a, leaf.first), valueIn(b, leaf.first)}, false};
+        const bool isPlace = std::any_of(kPlaces.begin(), kPlaces.end(),
+            [&row](const char* place) { return row.key == QLatin1String(place); });
+        row.differs =
+            !isPlace && !(row.isInBoth() && sameSetting(row.key, row.values[0], row.values[1]));
+        rows.push_back(std::move(row));
+    }
+    return rows;
+}
+
+int SettingsModel::rowCount(const QModelIndex& parent) const
+{
+    return parent.isValid() ? 0 : static_cast<int>(m_shown.size());
+}
+
+int SettingsModel::columnCount(const QModelIndex& parent) const
+{
+    return parent.isValid() ? 0 : ColumnCount;
+}
+
+QVariant SettingsModel::data(const QModelIndex& index, int role) const
+{
+    if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid))
+        return {};
+    const SettingRow& row = m_rows[m_shown[static_cast<std::size_t>(index.row())]];
+    const int column = index.column();
+    switch (role) {
+    case Qt::DisplayRole:
+    case Qt::ToolTipRole: {
+        if (column == What)
+            return row.key;
+        const QString text = row.text(column - First);
+        return text.isEmpty() ? tr("not set") : text;
+    }
+    case Qt::FontRole: {
+        QFont font;
+        font.setItalic(column != What && row.text(column - First).isEmpty());
+        font.setBold(m_allShown && row.differs); // among those that are the same
+        return font;
+    }
+    case Qt::TextAlignmentRole:
+        return QVariant::fromValue(Qt::AlignLeft | Qt::AlignVCenter);
+    default:
+        return {};
+    }
+}
+
+QVariant SettingsModel::headerData(int section, Qt::Orientation orientation, int role) const
+{
+    if (orientation != Qt::Horizontal)
+        return {};
+    if (role == Qt::TextAlignmentRole)
+        return QVariant::fromValue(Qt::AlignLeft | Qt::AlignVCenter);
+    if (role != Qt::DisplayRole)
+        return {};
+    return section == What ? tr("Setting") : m_labels.at(static_cast<std::size_t>(section - First));
+}
+
+void SettingsModel::setSettings(std::vector<SettingRow> rows, const std::array<QString, 2>& labels)
+{
+    const bool isSame =
+        labels == m_labels && std::equal(rows.begin(), rows.end(), m_rows.begin(), m_rows.end(),
+                                  [](const SettingRow& a, const SettingRow& b) {
+                                      return a.key == b.key && a.values == b.values;
+                                  });
+    if (isSame)
+        return; // a run that goes on brings them again and again
+    beginResetModel();
+    m_rows = std::move(rows);
+    m_labels = labels;
+    choose();
+    endResetModel();
+}
+
+void SettingsModel::setAllShown(bool on)
+{
+    if (on == m_allShown)
+        return;
+    beginResetModel();
+    m_allShown = on;
+    choose();
+    endResetModel();
+}
+
+void SettingsModel::choose()
+{
+    m_shown.clear();
+    for (std::size_t i = 0; i < m_rows.size(); ++i) {
+        if (m_allShown || m_rows[i].differs)
+            m_shown.push_back(i);
+    }
+}
+
+int SettingsModel::differing() const
+{
+    return static_cast<int>(std::count_if(
+        m_rows.begin(), m_rows.end(), [](const SettingRow& row) { return row.differs; }));
+}
+
+QByteArray SettingsModel::csv() const
+{
+    QByteArray text("setting,first,second\n");
+    for (const SettingRow& row : m_rows)
+        text += quoted(row.key) + ',' + quoted(row.text(0)) + ',' + quoted(row.text(1)) + '\n';
+    return text;
+}
+
+} // namespace mr::ui

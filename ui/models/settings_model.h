@@ -1,0 +1,66 @@
+// The settings of two runs beside each other: those that differ, or all.
+//
+// Settings inside of others have their way as a name, "policy_options.urgent". What one of the two
+// does not have is said to be not set, which is another thing than false, 0 or an empty text.
+//
+// Threads  settingRows(): any. The model: GUI.
+
+#pragma once
+
+#include <millrace/run_reader.h>
+
+#include <QAbstractTableModel>
+#include <QByteArray>
+#include <QJsonValue>
+#include <QString>
+
+#include <array>
+#include <vector>
+
+namespace mr::ui {
+
+struct SettingRow {
+    QString key;
+    std::array<QJsonValue, 2> values; // Undefined: not set
+    // Names and places differ always and are no difference; memory that follows what is free only
+    // if it is far apart.
+    bool differs = false;
+
+    bool isInBoth() const { return !values[0].isUndefined() && !values[1].isUndefined(); }
+    QString text(int run) const; // empty: not set
+};
+
+// By name.
+std::vector<SettingRow> settingRows(const RunRow& first, const RunRow& second);
+
+class SettingsModel final : public QAbstractTableModel
+{
+    Q_OBJECT
+
+public:
+    enum Column { What, First, Second, ColumnCount };
+
+    using QAbstractTableModel::QAbstractTableModel;
+
+    int rowCount(const QModelIndex& parent = {}) const override;
+    int columnCount(const QModelIndex& parent = {}) const override;
+    QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
+    QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+
+    void setSettings(std::vector<SettingRow> rows, const std::array<QString, 2>& labels);
+    void setAllShown(bool on);
+    bool allShown() const { return m_allShown; }
+    int differing() const;
+    int count() const { return static_cast<int>(m_rows.size()); }
+    QByteArray csv() const; // of all
+
+private:
+    void choose();
+
+    std::vector<SettingRow> m_rows;
+    std::vector<std::size_t> m_shown;
+    std::array<QString, 2> m_labels;
+    bool m_allShown = false;
+};
+
+} // namespace mr::ui

@@ -1,0 +1,36 @@
+#include "pages/close_question.h"
+
+#include <QPushButton>
+
+namespace mr::ui {
+
+CloseQuestion::CloseQuestion(bool hasTray, QWidget* parent)
+    : QMessageBox(parent)
+{
+    setObjectName(QStringLiteral("closeQuestion"));
+    setAttribute(Qt::WA_DeleteOnClose);
+    setIcon(QMessageBox::Question);
+    setWindowTitle(QStringLiteral("Millrace"));
+    setText(tr("A run is active."));
+    setInformativeText(
+        hasTray
+            ? tr("It can go on without the window; the tray shows how far it is. Or it is "
+                 "saved now and can be resumed from there; the window closes when that is done.")
+            : tr("It can go on with the window minimised. Or it is saved now and can be "
+                 "resumed from there; the window closes when that is done."));
+    auto* keep = addButton(
+        hasTray ? tr("Keep training in the tray") : tr("Keep training, minimised"), AcceptRole);
+    auto* save = addButton(tr("Save and stop"), DestructiveRole);
+    auto* cancel = addButton(tr("Cancel"), RejectRole);
+    keep->setObjectName(QStringLiteral("keepTraining"));
+    save->setObjectName(QStringLiteral("saveAndStop"));
+    setDefaultButton(keep);
+    setEscapeButton(cancel);
+    connect(this, &QMessageBox::buttonClicked, this, [this, keep, save](QAbstractButton* clicked) {
+        emit answered(clicked == keep   ? Answer::KeepTraining
+                      : clicked == save ? Answer::SaveAndStop
+                                        : Answer::Cancel);
+    });
+}
+
+} // namespace mr::ui
