@@ -6,23 +6,26 @@ root=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.." && pwd)
 
 usage() {
     cat <<'TEXT'
-tests/bench/soak.sh [--kills N] [--policy P[,P...]] [--folder F] [--steps N] [--seed N]
+tests/bench/soak.sh [--kills N] [--policy P[,P...]] [--folder F] [--steps N] [--every N] [--seed N]
 tests/bench/soak.sh --fuzz [options of fuzz.sh]    the fuzz targets instead, 20 minutes each
 
 Trains the bundled sample under each policy, kills it N times (default 100), and prints a table.
 P is a policy and its options, as ssd-vertical:late=0.5:tile=64KiB; the default is all policies.
 F is a folder on the disk to be tested (default: the temporary folder); state on disk goes there.
-A run has --steps (default 60) and a checkpoint every three; where it ends before the last kill,
-another begins. Ends with 1 if anything differs. MILLRACE=program may be given.
+A run has --steps (default 60), a checkpoint every --every of them (default 2) and an evaluation
+every fourth, and keeps two checkpoints and the best; where it ends before the last kill, another
+begins. Ends with 1 if anything differs. MILLRACE=program may be given.
 TEXT
 }
 
 kills=100
 steps=60
+every=2
 seed=$((RANDOM * 32768 + RANDOM))
 place=${TMPDIR:-/tmp}
-policies=resident,zero-offload,zero-offload-dpu,deep-optimizer-states,zenflow:interval=2
+policies=resident,resident:state=compact,zero-offload,zero-offload:late=0.5,zero-offload-dpu,deep-optimizer-states,zenflow:interval=2
 policies+=,zenflow:interval=3:state=compact,zenflow:interval=3:disk-share=0.5:tile=64KiB,streamed:late=0.25
+policies+=,streamed:device-share=0.5:state=compact
 policies+=,ssd-vertical:late=0.25:tile=256KiB,ssd-vertical:disk-share=0.5:state=compact:tile=64KiB
 policies+=,ssd-vertical:weights-on-disk=1:gradients-on-disk=1:tile=64KiB
 if [ "${1:-}" = --fuzz ]; then
@@ -39,12 +42,13 @@ while [ $# -gt 0 ]; do
     --policy) policies=$2 ;;
     --folder) place=$2 ;;
     --steps) steps=$2 ;;
+    --every) every=$2 ;;
     --seed) seed=$2 ;;
     *) usage >&2 && exit 2 ;;
     esac
     shift 2
 done
-[[ $kills =~ ^[1-9][0-9]*$ && $steps =~ ^[1-9][0-9]*$ && $seed =~ ^[0-9]+$ && -d $place ]] ||
+[[ $kills =~ ^[1-9][0-9]*$ && $steps =~ ^[1-9][0-9]*$ && $every =~ ^[1-9][0-9]*$ && $seed =~ ^[0-9]+$ && -d $place ]] ||
     { usage >&2 && exit 2; }
 
 millrace=${MILLRACE:-$root/build/release/bin/millrace}
@@ -63,7 +67,7 @@ command_of() {
     IFS=: read -ra parts <<<"$1"
     arguments=(--model "$root/resources/sample/model" --data "$root/resources/sample/train.jsonl"
         --seq-len 48 --micro-batch 2 --accumulate 2 --lr 1e-3 --precision bf16 --device cpu
-        --threads 1 --steps "$steps" --eval-every 0 --hold-out 0 --checkpoint-every 3
+        --threads 1 --steps "$steps" --eval-every 4 --hold-out 0.01 --checkpoint-every "$every"
         --policy "${parts[0]}")
     local option
     for option in "${parts[@]:1}"; do
@@ -101,6 +105,9 @@ check_run() {
         problem "another model"
     [ -z "$(ls -A "$disk")" ] || problem "left in the scratch folder: $(echo "$disk"/*)"
     ! compgen -G "$run/checkpoints/.step-*" >/dev/null || problem "half a checkpoint was left"
+    diff <(ls "$folder/whole/checkpoints") <(ls "$run/checkpoints") >"$folder/errors" ||
+        problem "other checkpoints were kept"
+    ! grep -q checkpoint_broken "$folder/run.log" || problem "a kill broke a checkpoint"
     runs=$((runs + 1))
 }
 

@@ -70,10 +70,12 @@ begin_life() {
     if has_checkpoint; then
         resumed=$((resumed + 1))
         set -- resume "$run"
+    elif [ -e "$run/run.json" ]; then # killed before its first checkpoint: it starts again
+        anew=$((anew + 1))
+        set -- resume "$run"
     else
-        # Killed before its first checkpoint: nothing can be resumed.
+        # Killed while it opened: it is not yet a run.
         [ ! -e "$run" ] || anew=$((anew + 1))
-        fresh_run
         set -- train "${arguments[@]}" --out "$run"
     fi
     : >"$folder/begun"

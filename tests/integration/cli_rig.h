@@ -4,6 +4,7 @@
 
 #include "core/engine/run_rig.h"
 
+#include <QJsonArray>
 #include <QJsonDocument>
 #include <QJsonObject>
 #include <QProcess>

@@ -50,6 +50,7 @@ private slots:
     void planWorksFromAConfigAlone();
     void inspectSaysWhatAThingIs();
     void inspectSaysWhatIsWrong();
+    void inspectNamesTheBestCheckpointAndTheBrokenOnes();
     void runsListsShowsComparesAndExports();
     void tokenizePrintsAnObjectForEachInput();
     void generateIsTheSameEveryTime();
@@ -456,6 +457,41 @@ void TestCli::inspectSaysWhatAThingIs()
     QCOMPARE(kindOf(m_rig->path("first")), key("run"));
     QCOMPARE(kindOf(m_rig->database()), key("history"));
     QCOMPARE(kindOf(m_rig->path("first") + key("/model")), key("model"));
+}
+
+void TestCli::inspectNamesTheBestCheckpointAndTheBrokenOnes()
+{
+    const QStringList steps =
+        words("--steps 8 --eval-every 2 --checkpoint-every 2 --hold-out 0.1 --keep 2");
+    const Finished run = m_rig->run(m_rig->train("inspected", steps));
+    QCOMPARE(run.code, 0);
+    double lowest = 1e9;
+    int best = -1;
+    for (const QJsonObject& line : run.events("checkpoint"))
+        if (line[key("eval_loss")].toDouble() < lowest) {
+            lowest = line[key("eval_loss")].toDouble();
+            best = line[key("step")].toInt();
+        }
+    const QStringList ask{key("inspect"), m_rig->path("inspected"), key("--json")};
+    const Finished whole = m_rig->run(ask);
+    const QString file = m_rig->path("inspected/checkpoints/step-00000008/state/state.safetensors");
+    QFile state(file);
+    QVERIFY(state.open(QIODevice::ReadWrite));
+    QVERIFY(state.seek(state.size() / 2));
+    QVERIFY(state.putChar(static_cast<char>(~state.peek(1).at(0))));
+    state.close();
+
+    const Finished quick = m_rig->run(ask);
+    const Finished thorough = m_rig->run(ask + words("--verify"));
+
+    QCOMPARE(whole.code, 0);
+    QVERIFY(best > 0);
+    const QJsonObject named = whole.lines()[0][key("best_checkpoint")].toObject();
+    QCOMPARE(named[key("step")].toInt(), best);
+    QCOMPARE(named[key("eval_loss")].toDouble(), lowest);
+    QCOMPARE(quick.code, 0); // lengths are as they were
+    QCOMPARE(thorough.code, 2);
+    QVERIFY(thorough.lines()[0][key("problems")].toArray().at(0).toString().startsWith(file));
 }
 
 void TestCli::inspectSaysWhatIsWrong()

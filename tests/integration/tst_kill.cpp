@@ -18,6 +18,8 @@ class TestKill : public QObject
 
 private slots:
     void aRunKilledTenTimesEndsWithTheHashOfTheUninterruptedOne();
+    void aRunKilledBeforeItsFirstCheckpointStartsAgain_data();
+    void aRunKilledBeforeItsFirstCheckpointStartsAgain();
 };
 
 // Lets the process go on until it has told of `checkpoints` more, and for a random moment
@@ -59,6 +61,39 @@ void TestKill::aRunKilledTenTimesEndsWithTheHashOfTheUninterruptedOne()
     QCOMPARE(last.hash(), whole.hash());
     const Finished shown = rig.run(words("runs export 2 --db") + QStringList{rig.database()});
     QCOMPARE(shown.lines().size(), std::size_t{90}); // one curve, no step twice
+}
+
+void TestKill::aRunKilledBeforeItsFirstCheckpointStartsAgain_data()
+{
+    QTest::addColumn<bool>("isResumed");
+    QTest::newRow("resumed") << true;
+    QTest::newRow("trained again in its folder") << false;
+}
+
+void TestKill::aRunKilledBeforeItsFirstCheckpointStartsAgain()
+{
+    QFETCH(bool, isResumed);
+    const CliRig rig;
+    const QStringList steps = words("--steps 60 --eval-every 0");
+    const Finished whole = rig.run(rig.train("whole", steps));
+    QVERIFY2(whole.code == 0, whole.errors.constData());
+    QProcess process;
+    CliRig::start(process, rig.train("killed", steps));
+    while (!process.readLine().contains("\"step\":3,"))
+        QVERIFY(process.canReadLine() || process.waitForReadyRead(30'000));
+    process.kill();
+    QVERIFY(process.waitForFinished(30'000));
+    QCOMPARE(process.exitStatus(), QProcess::CrashExit);
+
+    const Finished last = rig.run(
+        isResumed ? rig.resume("killed") + words("--threads 2") : rig.train("killed", steps));
+
+    QVERIFY2(last.code == 0, last.errors.constData());
+    QCOMPARE(last.hash(), whole.hash());
+    QVERIFY(contains(
+        last.out.toStdString(), isResumed ? "starts again from the beginning" : "takes its place"));
+    QCOMPARE(last.events("step").size(), std::size_t{60});
+    QCOMPARE(rig.run(rig.train("killed", steps)).code, 2); // now there is work in it
 }
 
 } // namespace
