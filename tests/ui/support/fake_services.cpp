@@ -86,7 +86,8 @@ public:
     {
     }
 
-    Result<std::vector<RunRow>> runs() override { return m_runs ? *m_runs : std::vector<RunRow>(); }
+    Result<std::vector<RunRow>> runs() override { return those(false); }
+    Result<std::vector<RunRow>> deletedRuns() override { return those(true); }
 
     Result<RunRow> run(std::int64_t id) override
     {
@@ -143,6 +144,16 @@ public:
     }
 
 private:
+    std::vector<RunRow> those(bool deleted) const
+    {
+        std::vector<RunRow> rows;
+        for (const RunRow& row : m_runs ? *m_runs : std::vector<RunRow>()) {
+            if ((row.deletedMs > 0) == deleted)
+                rows.push_back(row);
+        }
+        return rows;
+    }
+
     std::shared_ptr<const std::vector<RunRow>> m_runs;
 };
 
