@@ -173,7 +173,10 @@ private slots:
         const auto runs = demoRuns();
         const auto edited = editedRuns();
         NoEdits edits;
-        UiServices services = fakeServices(std::make_shared<FakeRun>(), edited);
+        auto all = std::make_shared<std::vector<RunRow>>(*edited);
+        const auto binned = binnedRuns();
+        all->insert(all->end(), binned->begin(), binned->end());
+        UiServices services = fakeServices(std::make_shared<FakeRun>(), all);
         services.edits = &edits;
         services.sampleDir = m_sample.path().toStdString();
         MainWindow window(services, theme, words);
@@ -258,8 +261,7 @@ private slots:
         window.history()->showSnapshot(demoSnapshot(180, 600, "stopped"));
         save(window, MainWindow::Page::History, "history-run");
         window.history()->showBin(true);
-        QCoreApplication::processEvents();
-        window.history()->setDeletedRuns(binnedRuns());
+        QTRY_COMPARE(window.history()->bin()->list()->model()->rowCount(), 2);
         window.history()->bin()->list()->selectAll();
         save(window, MainWindow::Page::History, "history-bin");
         window.history()->bin()->askToErase(

@@ -100,7 +100,8 @@ public:
     {
     }
 
-    Result<std::vector<RunRow>> runs() override { return m_runs ? *m_runs : std::vector<RunRow>(); }
+    Result<std::vector<RunRow>> runs() override { return those(false); }
+    Result<std::vector<RunRow>> deletedRuns() override { return those(true); }
 
     Result<RunRow> run(std::int64_t id) override
     {
@@ -163,7 +164,20 @@ public:
     }
 
 private:
+<<<<<<< HEAD
     std::shared_ptr<FakeRun> m_run;
+=======
+    std::vector<RunRow> those(bool deleted) const
+    {
+        std::vector<RunRow> rows;
+        for (const RunRow& row : m_runs ? *m_runs : std::vector<RunRow>()) {
+            if ((row.deletedMs > 0) == deleted)
+                rows.push_back(row);
+        }
+        return rows;
+    }
+
+>>>>>>> wH
     std::shared_ptr<const std::vector<RunRow>> m_runs;
 };
 
