@@ -194,4 +194,14 @@
             </translation>
         </message>
     </context>
+    <context>
+        <name>mr::ui::TryColumn</name>
+        <message numerus="yes">
+            <source>%n token(s)</source>
+            <translation>
+                <numerusform>%n token</numerusform>
+                <numerusform>%n tokens</numerusform>
+            </translation>
+        </message>
+    </context>
 </TS>

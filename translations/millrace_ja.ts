@@ -696,6 +696,10 @@
     <context>
         <name>mr::ui::MainWindow</name>
         <message>
+            <source>Try it</source>
+            <translation>試す</translation>
+        </message>
+        <message>
             <source>A run is active. Stop it on the Live page before starting another.</source>
             <translation>実行中です。別の実行を始める前に「ライブ」ページで停止してください。</translation>
         </message>
@@ -1306,6 +1310,14 @@
     </context>
     <context>
         <name>mr::ui::RunHeader</name>
+        <message>
+            <source>Try it</source>
+            <translation>試す</translation>
+        </message>
+        <message>
+            <source>Ask this run and the model it began with the same</source>
+            <translation>この実行と元のモデルに同じ質問をします</translation>
+        </message>
         <message>
             <source>%1 (at %2)</source>
             <comment>time left, clock time</comment>
@@ -3714,6 +3726,206 @@ Masked: read, not part of the loss</source>
         <message>
             <source>Dark</source>
             <translation>ダーク</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::TryChoices</name>
+        <message>
+            <source>%1, as it is now</source>
+            <translation>%1（現在の状態）</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::TryAsker</name>
+        <message>
+            <source>The run has ended.</source>
+            <translation>実行は終了しました。</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::SessionController</name>
+        <message>
+            <source>The run has ended.</source>
+            <translation>実行は終了しました。</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::TryForm</name>
+        <message>
+            <source>Prompt</source>
+            <translation>プロンプト</translation>
+        </message>
+        <message>
+            <source>System text</source>
+            <translation>システム文</translation>
+        </message>
+        <message>
+            <source>Temperature</source>
+            <translation>温度</translation>
+        </message>
+        <message>
+            <source>Top-p</source>
+            <translation>Top-p</translation>
+        </message>
+        <message>
+            <source>Most tokens</source>
+            <translation>最大トークン数</translation>
+        </message>
+        <message>
+            <source>Seed</source>
+            <translation>シード</translation>
+        </message>
+        <message>
+            <source>What both models are asked</source>
+            <translation>両方のモデルへの質問</translation>
+        </message>
+        <message>
+            <source>Optional: how the model shall answer</source>
+            <translation>省略可: モデルの答え方</translation>
+        </message>
+        <message>
+            <source>0: always the most likely token</source>
+            <translation>0: 常に最も確率の高いトークン</translation>
+        </message>
+        <message>
+            <source>The share of probability that is kept</source>
+            <translation>残す確率の割合</translation>
+        </message>
+        <message>
+            <source>The same seed gives the same answer</source>
+            <translation>同じシードなら同じ答えになります</translation>
+        </message>
+        <message>
+            <source>Ask</source>
+            <translation>質問する</translation>
+        </message>
+        <message>
+            <source>Ask both, one after the other (Ctrl+Return)</source>
+            <translation>両方に順番に質問します（Ctrl+Return）</translation>
+        </message>
+        <message>
+            <source>Stop</source>
+            <translation>停止</translation>
+        </message>
+        <message>
+            <source>Stop answering (Esc)</source>
+            <translation>回答を止めます（Esc）</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::TryColumn</name>
+        <message>
+            <source>Last</source>
+            <translation>最新</translation>
+        </message>
+        <message>
+            <source>Step %1, the best</source>
+            <translation>ステップ %1（最良）</translation>
+        </message>
+        <message>
+            <source>Step %1</source>
+            <translation>ステップ %1</translation>
+        </message>
+        <message>
+            <source>No model yet: choose the folder of one.</source>
+            <translation>モデルがまだありません。フォルダーを選んでください。</translation>
+        </message>
+        <message>
+            <source>No tuned model yet: try the base model, or finish a run.</source>
+            <translation>調整済みモデルがまだありません。ベースモデルを試すか、実行を完了してください。</translation>
+        </message>
+        <message>
+            <source>The model has no chat template: it read plain text.</source>
+            <translation>このモデルにはチャットテンプレートがないため、プレーンテキストを読みました。</translation>
+        </message>
+        <message>
+            <source>Waiting for the end of a step…</source>
+            <translation>ステップの終わりを待っています…</translation>
+        </message>
+        <message>
+            <source>Waiting for its turn…</source>
+            <translation>順番を待っています…</translation>
+        </message>
+        <message>
+            <source>Loading the model…</source>
+            <translation>モデルを読み込んでいます…</translation>
+        </message>
+        <message>
+            <source>Answering…</source>
+            <translation>回答しています…</translation>
+        </message>
+        <message>
+            <source>Stopped.</source>
+            <translation>停止しました。</translation>
+        </message>
+        <message numerus="yes">
+            <source>%n token(s)</source>
+            <translation>
+                <numerusform>%n トークン</numerusform>
+            </translation>
+        </message>
+        <message>
+            <source>%1 tokens/s</source>
+            <translation>%1 トークン/秒</translation>
+        </message>
+        <message>
+            <source>cut at the most tokens</source>
+            <translation>最大トークン数で打ち切り</translation>
+        </message>
+        <message>
+            <source>answered after step %1</source>
+            <translation>ステップ %1 の後に回答</translation>
+        </message>
+        <message>
+            <source>Choose a model folder</source>
+            <translation>モデルのフォルダーを選ぶ</translation>
+        </message>
+        <message>
+            <source>Base</source>
+            <translation>ベース</translation>
+        </message>
+        <message>
+            <source>Tuned</source>
+            <translation>調整済み</translation>
+        </message>
+        <message>
+            <source>%1: model or run</source>
+            <translation>%1: モデルまたは実行</translation>
+        </message>
+        <message>
+            <source>%1: weights</source>
+            <translation>%1: 重み</translation>
+        </message>
+        <message>
+            <source>%1: answer</source>
+            <translation>%1: 回答</translation>
+        </message>
+        <message>
+            <source>%1: what the model reads</source>
+            <translation>%1: モデルが読む文</translation>
+        </message>
+        <message>
+            <source>%1: choose a model folder</source>
+            <translation>%1: モデルのフォルダーを選ぶ</translation>
+        </message>
+        <message>
+            <source>The answer appears here.</source>
+            <translation>ここに回答が表示されます。</translation>
+        </message>
+        <message>
+            <source>What the model reads</source>
+            <translation>モデルが読む文</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::TryPage</name>
+        <message>
+            <source>Try it</source>
+            <translation>試す</translation>
+        </message>
+        <message>
+            <source>One prompt, asked of two models one after the other with the same seed. A run that goes on answers between two steps and trains on as before.</source>
+            <translation>同じプロンプトと同じシードで、二つのモデルに順番に質問します。実行中のものはステップの合間に答え、学習はそのまま続きます。</translation>
         </message>
     </context>
 </TS>

@@ -11,6 +11,7 @@
 #include "pages/home_page.h"
 #include "pages/live_page.h"
 #include "pages/new_run_page.h"
+#include "pages/try_page.h"
 #include "theme.h"
 #include "widgets/look_menu.h"
 #include "widgets/nav_rail.h"
@@ -60,6 +61,7 @@ MainWindow::MainWindow(
     wireController();
     wireQueue();
     wirePresence();
+    wireTry();
     retranslateUi();
     showPage(Page::Home);
     m_feed->refreshRuns();
@@ -80,9 +82,10 @@ void MainWindow::makePages()
     m_live = new LivePage(m_services, m_stack);
     m_history = new HistoryPage(m_services, m_stack);
     m_compare = new ComparePage(m_services, m_stack);
+    m_try = new TryPage(m_services, m_stack);
     for (QWidget* page : {static_cast<QWidget*>(m_home), static_cast<QWidget*>(m_newRun),
              static_cast<QWidget*>(m_live), static_cast<QWidget*>(m_history),
-             static_cast<QWidget*>(m_compare)})
+             static_cast<QWidget*>(m_compare), static_cast<QWidget*>(m_try)})
         m_stack->addWidget(page);
 
     m_notice = new NoticeBar(this);
@@ -106,8 +109,8 @@ void MainWindow::makePages()
 
 void MainWindow::makeRail()
 {
-    static constexpr std::array<const char*, 5> kIcons = {
-        "home", "new-run", "live", "history", "compare"};
+    static constexpr std::array<const char*, 6> kIcons = {
+        "home", "new-run", "live", "history", "compare", "try"};
     for (std::size_t i = 0; i < kIcons.size(); ++i) {
         auto* action = new QAction(svgIcon(QLatin1String(kIcons[i])), QString(), this);
         action->setShortcut(QKeySequence(
@@ -186,11 +189,30 @@ void MainWindow::wireQueue()
     connect(m_queue, &RunQueue::dropped, this, &MainWindow::onDropped);
 }
 
+void MainWindow::wireTry()
+{
+    LiveRun live;
+    live.ask = [this](const Question& question) { return m_controller->ask(question); };
+    live.stop = [this] { m_controller->stopAnswer(); };
+    m_try->setLiveRun(std::move(live));
+    const auto show = [this](qint64 runId) {
+        m_try->tryRun(runId);
+        showPage(Page::Try);
+    };
+    connect(m_live, &LivePage::tryRequested, this, show);
+    connect(m_history, &HistoryPage::tryRequested, this, show);
+    connect(m_feed, &RunFeed::runsReady, m_try, &TryPage::setRuns);
+    connect(m_controller, &SessionController::runStarted, m_try, &TryPage::setLive);
+    connect(m_controller, &SessionController::runEnded, m_try, [this] { m_try->setLive(0); });
+}
+
 void MainWindow::showPage(Page page)
 {
     const auto index = static_cast<std::size_t>(page);
     m_stack->setCurrentIndex(static_cast<int>(index));
     m_pageActions[index]->setChecked(true);
+    if (page == Page::Try)
+        m_feed->refreshRuns();
     if (page == Page::Home) {
         m_home->refreshMachine();
         m_feed->refreshRuns();
@@ -386,8 +408,8 @@ void MainWindow::retranslateUi()
 {
     if (!m_look)
         return; // the language is chosen before the pages are made
-    const std::array<QString, 5> names = {
-        tr("Home"), tr("New run"), tr("Live"), tr("History"), tr("Compare")};
+    const std::array<QString, 6> names = {
+        tr("Home"), tr("New run"), tr("Live"), tr("History"), tr("Compare"), tr("Try it")};
     for (std::size_t i = 0; i < names.size(); ++i) {
         m_pageActions[i]->setText(names[i]);
         m_pageActions[i]->setToolTip(QStringLiteral("%1 (%2)").arg(

@@ -1,4 +1,4 @@
-// MainWindow: the rail, the five pages and the status line, wired to the session controller.
+// MainWindow: the rail, the six pages and the status line, wired to the session controller.
 //
 // Threads    UI thread.
 // Ownership  Owns its pages, the controller and the feed of the status line. Destroy it before
@@ -36,13 +36,14 @@ class RunQueue;
 class RunTray;
 class StatusStrip;
 class Theme;
+class TryPage;
 
 class MainWindow final : public QMainWindow
 {
     Q_OBJECT
 
 public:
-    enum class Page { Home, NewRun, Live, History, Compare };
+    enum class Page { Home, NewRun, Live, History, Compare, Try };
 
     // Theme and language are the application's and outlive the window.
     MainWindow(
@@ -61,6 +62,7 @@ public:
     DesktopPresence* presence() const { return m_presence; }
     // Whether the desktop has a tray is looked up when it is asked; tests say it.
     void setTrayThere(bool on) { m_isTrayThere = on; }
+    TryPage* tryIt() const { return m_try; }
 
 public slots:
     void startRun(const mr::RunSpec& spec);
@@ -78,6 +80,7 @@ private:
     void wirePages();
     void wireController();
     void wireQueue();
+    void wireTry();
     void onQueueStarted(qint64 runId, int position);
     void onDropped(
         const QString& next, const QString& before, RunState state, const QString& message);
@@ -112,12 +115,13 @@ private:
     LivePage* m_live = nullptr;
     HistoryPage* m_history = nullptr;
     ComparePage* m_compare = nullptr;
+    TryPage* m_try = nullptr;
     class NoticeBar* m_notice = nullptr; // what the last run ended with, until the next
     QString m_opening;                   // what it says while a run opens
     StatusStrip* m_status = nullptr;
     LookMenu* m_look = nullptr;
     QAction* m_quit = nullptr;
-    std::array<QAction*, 5> m_pageActions{};
+    std::array<QAction*, 6> m_pageActions{};
     qint64 m_queueFirst = 0;         // of the comparison that is going on
     Page m_startedFrom = Page::Home; // where to go back to if the run cannot start
     bool m_closeAfterRun = false;

@@ -21,6 +21,9 @@
 #include "pages/scratch_folder.h"
 #include "pages/scratch_section.h"
 #include "pages/settings_form.h"
+#include "pages/try_column.h"
+#include "pages/try_form.h"
+#include "pages/try_page.h"
 #include "theme.h"
 #include "ui/support/demo_pair.h"
 #include "ui/support/demo_rows.h"
@@ -46,6 +49,7 @@
 #include <QTableView>
 #include <QTemporaryDir>
 #include <QTest>
+#include <QToolButton>
 
 using namespace mr;
 using namespace mr::ui;
@@ -271,6 +275,7 @@ private slots:
         CloseQuestion question(true, nullptr);
         question.show();
         savePicture(question, "close-question");
+        tryIt(window, runs);
     }
 
     void comparisons_data() { everyPage_data(); }
@@ -400,6 +405,36 @@ private slots:
     }
 
 private:
+    static void tryIt(MainWindow& window, const RunRowsPtr& runs)
+    {
+        TryPage* page = window.tryIt();
+        save(window, MainWindow::Page::Try, "try-empty");
+        auto rows = std::make_shared<std::vector<RunRow>>(*runs);
+        for (RunRow& row : *rows)
+            row.dir = "/runs/" + std::to_string(row.id);
+        page->setRuns(rows);
+        page->base()->addFolder(QString::fromStdString(kPlainModel));
+        page->form()->setText(
+            "A shop sells eggs in boxes of six. How many eggs are in four boxes?");
+        page->form()->askButton()->click();
+        QTRY_VERIFY(!page->asker()->busy());
+        for (auto* fold : page->tuned()->findChildren<QToolButton*>())
+            if (fold->isCheckable())
+                fold->setChecked(true);
+        save(window, MainWindow::Page::Try, "try");
+        window.resize(900, 640);
+        TryProgress live = {TryProgress::State::Answering, {}, 412, {}};
+        live.answer.text = "There are 24";
+        live.answer.tokens = 4;
+        live.answer.seconds = 0.4;
+        page->tuned()->setProgress(live);
+        live.state = TryProgress::State::Failed;
+        live.error = "/models/x: the weights have a tensor of another shape; get them again";
+        page->base()->setProgress(live);
+        save(window, MainWindow::Page::Try, "try-narrow");
+        window.resize(kWindow);
+    }
+
     static void save(MainWindow& window, MainWindow::Page page, const char* name)
     {
         window.showPage(page);

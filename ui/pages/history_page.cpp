@@ -111,6 +111,7 @@ void HistoryPage::build()
     body->addWidget(m_toast);
     layout()->addWidget(m_body);
     connect(m_view, &RunView::resumeRequested, this, &HistoryPage::resumeRequested);
+    connect(m_view, &RunView::tryRequested, this, &HistoryPage::tryRequested);
     connect(m_view, &RunView::timelineRequested, m_feed, &RunFeed::readTimeline);
     connect(m_view, &RunView::closeRequested, this, &HistoryPage::closeRun);
     updateState();

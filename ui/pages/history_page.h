@@ -61,6 +61,7 @@ public slots:
 
 signals:
     void resumeRequested(const QString& runDir);
+    void tryRequested(qint64 runId);
     void newRunRequested();
     void compareRequested(qint64 first, qint64 second); // the older first
     void edited(); // names or what is there at all: lists of runs elsewhere are old

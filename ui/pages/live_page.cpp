@@ -58,6 +58,7 @@ void LivePage::build()
     layout()->addWidget(m_body);
     connect(m_view, &RunView::stopRequested, this, &LivePage::stopRequested);
     connect(m_view, &RunView::resumeRequested, this, &LivePage::resumeRequested);
+    connect(m_view, &RunView::tryRequested, this, &LivePage::tryRequested);
     connect(m_view, &RunView::pauseAnswered, this, &LivePage::pauseAnswered);
     connect(m_view, &RunView::timelineRequested, m_feed, &RunFeed::readTimeline);
     setSleepState(m_sleep);

@@ -44,6 +44,7 @@ public slots:
 signals:
     void stopRequested();
     void resumeRequested(const QString& runDir);
+    void tryRequested(qint64 runId);
     void pauseAnswered(const mr::PauseAnswer& answer);
     void newRunRequested();
     void historyRequested();

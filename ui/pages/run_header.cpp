@@ -49,6 +49,7 @@ RunHeader::RunHeader(QWidget* parent)
     , m_progress(new QProgressBar)
     , m_stop(new QPushButton(tr("Stop and save")))
     , m_resume(new QPushButton(tr("Resume")))
+    , m_try(new QPushButton(tr("Try it")))
     , m_close(new QPushButton(tr("Close")))
 {
     setAccessibleName(tr("Run"));
@@ -75,6 +76,9 @@ RunHeader::RunHeader(QWidget* parent)
     });
     connect(m_resume, &QPushButton::clicked, this,
         [this] { emit resumeRequested(QString::fromStdString(m_snapshot->run.dir)); });
+    m_try->setObjectName(QStringLiteral("tryRun"));
+    m_try->setToolTip(tr("Ask this run and the model it began with the same"));
+    connect(m_try, &QPushButton::clicked, this, [this] { emit tryRequested(m_snapshot->run.id); });
     connect(m_close, &QPushButton::clicked, this, &RunHeader::closeRequested);
 
     auto* layout = new QVBoxLayout(this);
@@ -94,7 +98,8 @@ QHBoxLayout* RunHeader::makeTop()
     for (QWidget* widget : std::initializer_list<QWidget*>{m_icon, m_state})
         top->addWidget(widget);
     top->addWidget(m_name, 1);
-    for (QWidget* widget : std::initializer_list<QWidget*>{m_link, m_stop, m_resume, m_close})
+    for (QWidget* widget :
+        std::initializer_list<QWidget*>{m_link, m_try, m_stop, m_resume, m_close})
         top->addWidget(widget);
     return top;
 }
@@ -225,6 +230,7 @@ void RunHeader::showState()
         paused ? tr("End the run with what is saved already. It can be resumed from there.")
                : tr("Finish this step, save a checkpoint and end the run. It can be resumed."));
     m_resume->setVisible(ended && run.resumable);
+    m_try->setVisible((!ended && !m_closable) || run.resumable || run.status == "done");
     m_resume->setEnabled(m_resumeAllowed);
     m_resume->setToolTip(m_resumeAllowed ? tr("Continue this run from its last checkpoint")
                                          : tr("Another run is active; stop it first."));

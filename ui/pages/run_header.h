@@ -36,6 +36,7 @@ public:
 signals:
     void stopRequested();
     void resumeRequested(const QString& runDir);
+    void tryRequested(qint64 runId);
     void closeRequested();
 
 protected:
@@ -65,6 +66,7 @@ private:
     QProgressBar* m_progress = nullptr;
     QPushButton* m_stop = nullptr;
     QPushButton* m_resume = nullptr;
+    QPushButton* m_try = nullptr;
     QPushButton* m_close = nullptr;
     std::vector<Metric> m_metrics;
     bool m_resumeAllowed = true;

@@ -56,6 +56,7 @@ RunView::RunView(QWidget* parent)
     layOut();
     connect(m_header, &RunHeader::stopRequested, this, &RunView::stopRequested);
     connect(m_header, &RunHeader::resumeRequested, this, &RunView::resumeRequested);
+    connect(m_header, &RunHeader::tryRequested, this, &RunView::tryRequested);
     connect(m_header, &RunHeader::closeRequested, this, &RunView::closeRequested);
     connect(m_pause, &PausePanel::answered, this, &RunView::pauseAnswered);
     arrange(2);

@@ -71,6 +71,7 @@ public:
 signals:
     void stopRequested();
     void resumeRequested(const QString& runDir);
+    void tryRequested(qint64 runId);
     void closeRequested();
     void pauseAnswered(const mr::PauseAnswer& answer);
     void timelineRequested(qint64 step);

@@ -164,9 +164,6 @@ public:
     }
 
 private:
-<<<<<<< HEAD
-    std::shared_ptr<FakeRun> m_run;
-=======
     std::vector<RunRow> those(bool deleted) const
     {
         std::vector<RunRow> rows;
@@ -177,7 +174,7 @@ private:
         return rows;
     }
 
->>>>>>> wH
+    std::shared_ptr<FakeRun> m_run;
     std::shared_ptr<const std::vector<RunRow>> m_runs;
 };
 
