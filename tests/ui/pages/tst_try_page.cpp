@@ -11,6 +11,7 @@
 
 #include <QAccessible>
 #include <QComboBox>
+#include <QLabel>
 #include <QPlainTextEdit>
 #include <QPushButton>
 #include <QSettings>
@@ -315,7 +316,8 @@ private slots:
 
         for (QWidget* widget : rig.page.findChildren<QWidget*>()) {
             const bool isPopup = widget->window() != rig.page.window(); // of a combo box
-            if (isPopup || widget->focusPolicy() == Qt::NoFocus ||
+            const bool isLabel = qobject_cast<QLabel*>(widget);         // its text is its name
+            if (isPopup || isLabel || widget->focusPolicy() == Qt::NoFocus ||
                 widget->objectName().startsWith("qt_"))
                 continue;
             auto* face = QAccessible::queryAccessibleInterface(widget);
