@@ -125,15 +125,13 @@ Status Engine::nextLogits(std::span<const TokenId> tokens, std::int64_t done, st
     if (m_body->memory().keyValueCache(0).data)
         return executor.advance(tokens.subspan(static_cast<std::size_t>(done)), done, out);
     // One sequence in one micro-batch. A sequence of data ends with a target, which is not read.
-    TokenSet set;
-    set.tokens.assign(tokens.begin(), tokens.end());
-    set.tokens.push_back(0);
-    set.trained.assign(set.tokens.size(), 0);
-    set.starts = {0, set.tokens.size()};
-    const std::int64_t sequence = 0;
+    TokenSequence sequence;
+    sequence.tokens.assign(tokens.begin(), tokens.end());
+    sequence.tokens.push_back(0);
+    sequence.trained.assign(sequence.tokens.size(), 0);
     const BatchShape shape{m_setup.micro.seqLen, m_setup.micro.microBatch, 1};
     MicroBatchData micro;
-    fillMicroBatch(set, {&sequence, 1}, shape, micro);
+    fillMicroBatch({&sequence, 1}, shape, micro);
     StepSpec step = m_setup.step;
     step.step = m_progress.step;
     step.microBatches = 1;

@@ -137,7 +137,7 @@ public:
     Result<std::vector<AnswerRow>> answers(std::int64_t) override
     {
         const std::scoped_lock lock(m_run->mutex);
-        return m_run->answers;
+        return m_run->runAnswers;
     }
 
     Result<std::vector<CounterInfo>> counters(std::int64_t) override
@@ -288,8 +288,10 @@ Result<Answer> fakeAnswer(
         answer.text += piece;
         ++answer.tokens;
         bool goesOn = watch.onText(piece);
-        while (goesOn && run.holdAnswer)
+        while (goesOn && run.holdAnswer) {
+            std::this_thread::yield();
             goesOn = watch.onText("");
+        }
         if (!goesOn)
             return answer;
     }

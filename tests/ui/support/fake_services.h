@@ -49,7 +49,7 @@ struct FakeRun {
     std::vector<Question> questions; // of the run
     Status askFailure;
     bool answerStopped = false;
-    std::vector<AnswerRow> answers; // what the history has of any run
+    std::vector<AnswerRow> runAnswers; // what the history has of any run
     // Of model folders: who was asked what, in order. `holdAnswer`: the second token is not given
     // until it is false, or the answer is stopped.
     std::vector<std::pair<std::string, Prompt>> asked;
