@@ -4,6 +4,7 @@
 #include "pages/try_form.h"
 #include "widgets/card.h"
 
+#include <QComboBox>
 #include <QEvent>
 #include <QHBoxLayout>
 #include <QLabel>
