@@ -141,7 +141,7 @@ Status keepTrained(const Json& variables, std::vector<TextSpan>& spans)
 bool ChatFormat::isIn(const fs::path& modelFolder)
 {
     Sources sources;
-    return readSources(modelFolder, sources).ok();
+    return !readSources(modelFolder, sources).ok() || sources.contains("default");
 }
 
 Result<ChatFormat> ChatFormat::open(const fs::path& modelFolder)

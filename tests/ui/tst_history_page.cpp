@@ -57,6 +57,10 @@ public:
     {
         return std::vector<mr::CheckpointRow>{};
     }
+    mr::Result<std::vector<mr::AnswerRow>> answers(std::int64_t) override
+    {
+        return std::vector<mr::AnswerRow>{};
+    }
 
     mr::Result<std::vector<mr::CounterInfo>> counters(std::int64_t) override
     {

@@ -114,13 +114,13 @@ void TestCheckpointFolder::whatIsWrongIsNamed_data()
     }
     QTest::newRow("the manifest is cut") << "cut"
                                          << "manifest.json"
-                                         << "is not a manifest" << true;
+                                         << "not JSON" << true;
     QTest::newRow("the manifest is gone") << "gone"
                                           << "manifest.json"
                                           << "is missing" << true;
     QTest::newRow("the manifest is empty") << "empty"
                                            << "manifest.json"
-                                           << "is not a manifest" << true;
+                                           << "not JSON" << true;
     QTest::newRow("an empty folder") << "emptied"
                                      << ""
                                      << "manifest.json: is missing" << true;
