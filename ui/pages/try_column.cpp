@@ -5,6 +5,7 @@
 #include "widgets/message_label.h"
 #include "widgets/svg_icon.h"
 
+#include <QAbstractItemView>
 #include <QComboBox>
 #include <QEvent>
 #include <QFileDialog>
@@ -322,6 +323,8 @@ void TryColumn::retranslateUi()
     m_card->setTitle(title);
     m_models->setAccessibleName(tr("%1: model or run").arg(title));
     m_weights->setAccessibleName(tr("%1: weights").arg(title));
+    for (QComboBox* box : {m_models, m_weights}) // its list takes the focus when it is open
+        box->view()->setAccessibleName(box->accessibleName());
     m_answer->setAccessibleName(tr("%1: answer").arg(title));
     m_read->setAccessibleName(tr("%1: what the model reads").arg(title));
     m_folder->setAccessibleName(tr("%1: choose a model folder").arg(title));
