@@ -123,7 +123,7 @@ Result<RenderedChat> ChatTemplate::render(const Json& variables, const ChatOptio
         if (!variables.contains(absent))
             names.emplace_back(absent, tpl::Value::none());
     tpl::Limits limits;
-    limits.work = 10'000'000; // a conversation may be rendered once per turn
+    limits.work = options.work;
     tpl::Evaluator evaluator(limits, options.now);
     tpl::Text out;
     MR_TRY(evaluator.render(*m_tree->root, std::move(names), out));

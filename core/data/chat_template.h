@@ -46,7 +46,8 @@ struct ChatOptions {
     bool addGenerationPrompt = false;
     std::string bosToken;
     std::string eosToken;
-    std::tm now{}; // what strftime_now() tells; fixed for a run, so that it can be repeated
+    std::tm now{};         // what strftime_now() tells; fixed for a run, so that it can be repeated
+    int work = 10'000'000; // steps of one rendering; a conversation may be rendered once per turn
 };
 
 class ChatTemplate
