@@ -2,12 +2,12 @@
 
 #include "charts/legend.h"
 #include "theme.h"
+#include "widgets/card.h"
 
 #include <QContextMenuEvent>
 #include <QEvent>
 #include <QHBoxLayout>
 #include <QLabel>
-#include <QPainter>
 #include <QToolButton>
 #include <QVBoxLayout>
 
@@ -129,12 +129,7 @@ void ChartPanel::applyPalette()
 
 void ChartPanel::paintEvent(QPaintEvent*)
 {
-    const ThemeColors& colors = themeColors(palette());
-    QPainter painter(this);
-    painter.setRenderHint(QPainter::Antialiasing);
-    painter.setPen(colors.border);
-    painter.setBrush(colors.card);
-    painter.drawRoundedRect(QRectF(rect()).adjusted(0.5, 0.5, -0.5, -0.5), 8.0, 8.0);
+    paintCard(*this, themeColors(palette()).border);
 }
 
 } // namespace mr::ui

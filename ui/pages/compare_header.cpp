@@ -5,12 +5,12 @@
 #include "models/run_status.h"
 #include "models/units.h"
 #include "theme.h"
+#include "widgets/card.h"
 #include "widgets/message_label.h"
 
 #include <QEvent>
 #include <QGridLayout>
 #include <QLabel>
-#include <QPainter>
 #include <QPushButton>
 #include <QVBoxLayout>
 
@@ -154,12 +154,7 @@ void CompareHeader::changeEvent(QEvent* event)
 
 void CompareHeader::paintEvent(QPaintEvent*)
 {
-    const ThemeColors& colors = themeColors(palette());
-    QPainter painter(this);
-    painter.setRenderHint(QPainter::Antialiasing);
-    painter.setPen(colors.border);
-    painter.setBrush(colors.card);
-    painter.drawRoundedRect(QRectF(rect()).adjusted(0.5, 0.5, -0.5, -0.5), 8.0, 8.0);
+    paintCard(*this, themeColors(palette()).border);
 }
 
 } // namespace mr::ui

@@ -2,12 +2,12 @@
 
 #include "models/run_pause.h"
 #include "theme.h"
+#include "widgets/card.h"
 #include "widgets/message_label.h"
 
 #include <QFileDialog>
 #include <QHBoxLayout>
 #include <QLabel>
-#include <QPainter>
 #include <QPushButton>
 #include <QVBoxLayout>
 
@@ -112,12 +112,7 @@ void PausePanel::chooseFolder()
 
 void PausePanel::paintEvent(QPaintEvent*)
 {
-    const ThemeColors& colors = themeColors(palette());
-    QPainter painter(this);
-    painter.setRenderHint(QPainter::Antialiasing);
-    painter.setPen(colors.warning);
-    painter.setBrush(colors.card);
-    painter.drawRoundedRect(QRectF(rect()).adjusted(0.5, 0.5, -0.5, -0.5), 8.0, 8.0);
+    paintCard(*this, themeColors(palette()).warning);
 }
 
 } // namespace mr::ui

@@ -11,7 +11,6 @@
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QLocale>
-#include <QPainter>
 #include <QProgressBar>
 #include <QPushButton>
 #include <QVBoxLayout>
@@ -252,12 +251,7 @@ void RunHeader::changeEvent(QEvent* event)
 
 void RunHeader::paintEvent(QPaintEvent*)
 {
-    const ThemeColors& colors = themeColors(palette());
-    QPainter painter(this);
-    painter.setRenderHint(QPainter::Antialiasing);
-    painter.setPen(colors.border);
-    painter.setBrush(colors.card);
-    painter.drawRoundedRect(QRectF(rect()).adjusted(0.5, 0.5, -0.5, -0.5), 8.0, 8.0);
+    paintCard(*this, themeColors(palette()).border);
 }
 
 } // namespace mr::ui

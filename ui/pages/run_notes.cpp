@@ -7,7 +7,6 @@
 #include <QKeyEvent>
 #include <QLabel>
 #include <QLineEdit>
-#include <QPainter>
 #include <QPlainTextEdit>
 #include <QStringListModel>
 #include <QVBoxLayout>
@@ -203,12 +202,7 @@ bool RunNotes::handleKey(QObject* watched, QEvent* event)
 
 void RunNotes::paintEvent(QPaintEvent*)
 {
-    const ThemeColors& colors = themeColors(palette());
-    QPainter painter(this);
-    painter.setRenderHint(QPainter::Antialiasing);
-    painter.setPen(colors.border);
-    painter.setBrush(colors.card);
-    painter.drawRoundedRect(QRectF(rect()).adjusted(0.5, 0.5, -0.5, -0.5), 8.0, 8.0);
+    paintCard(*this, themeColors(palette()).border);
 }
 
 } // namespace mr::ui

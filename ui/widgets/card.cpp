@@ -78,14 +78,18 @@ void Card::setTitle(const QString& title)
     setAccessibleName(title);
 }
 
+void paintCard(QWidget& widget, const QColor& border)
+{
+    QPainter painter(&widget);
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setPen(border);
+    painter.setBrush(themeColors(widget.palette()).card);
+    painter.drawRoundedRect(QRectF(widget.rect()).adjusted(0.5, 0.5, -0.5, -0.5), kRadius, kRadius);
+}
+
 void Card::paintEvent(QPaintEvent*)
 {
-    const ThemeColors& colors = themeColors(palette());
-    QPainter painter(this);
-    painter.setRenderHint(QPainter::Antialiasing);
-    painter.setPen(colors.border);
-    painter.setBrush(colors.card);
-    painter.drawRoundedRect(QRectF(rect()).adjusted(0.5, 0.5, -0.5, -0.5), kRadius, kRadius);
+    paintCard(*this, themeColors(palette()).border);
 }
 
 QLabel* makeMutedLabel(QWidget* parent)

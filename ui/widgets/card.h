@@ -4,6 +4,7 @@
 
 #include <QFrame>
 
+class QColor;
 class QHBoxLayout;
 class QLabel;
 class QVBoxLayout;
@@ -31,6 +32,9 @@ private:
     QHBoxLayout* m_header;
     QVBoxLayout* m_body;
 };
+
+// The ground and border of a card, for widgets that are one themselves. Within their paintEvent().
+void paintCard(QWidget& widget, const QColor& border);
 
 // Secondary text in the muted colour of the theme, wrapped; follows theme changes.
 QLabel* makeMutedLabel(QWidget* parent = nullptr);

@@ -1,6 +1,7 @@
 #include "widgets/toast.h"
 
 #include "theme.h"
+#include "widgets/card.h"
 #include "widgets/svg_icon.h"
 
 #include <QAccessible>
@@ -8,7 +9,6 @@
 #include <QHBoxLayout>
 #include <QKeySequence>
 #include <QLabel>
-#include <QPainter>
 #include <QPushButton>
 #include <QTimer>
 #include <QToolButton>
@@ -93,12 +93,7 @@ void Toast::retranslate()
 
 void Toast::paintEvent(QPaintEvent*)
 {
-    const ThemeColors& colors = themeColors(palette());
-    QPainter painter(this);
-    painter.setRenderHint(QPainter::Antialiasing);
-    painter.setPen(colors.accent);
-    painter.setBrush(colors.card);
-    painter.drawRoundedRect(QRectF(rect()).adjusted(0.5, 0.5, -0.5, -0.5), 8.0, 8.0);
+    paintCard(*this, themeColors(palette()).accent);
 }
 
 } // namespace mr::ui
