@@ -32,7 +32,8 @@ Status StepExecutor::advance(
     if (count < 1 || first + count > seqLen || !m_memory.keyValueCache(0).data)
         return Status::error(ErrorKind::Internal, "generation: no room for these tokens");
     MicroBatchData data;
-    const auto whole = static_cast<std::size_t>(seqLen);
+    // A micro-batch of a run may hold several sequences; the batch is copied whole.
+    const std::size_t whole = m_memory.hostBatches[0].ids.bytes() / sizeof(std::int32_t);
     for (auto* field : {&data.ids, &data.targets, &data.positions, &data.visibleFrom, &data.order})
         field->assign(whole, 0);
     std::copy(tokens.begin(), tokens.end(), data.ids.begin());

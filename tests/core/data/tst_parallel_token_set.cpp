@@ -17,10 +17,11 @@ std::string words(int count, int seed)
 {
     static constexpr std::array kWords{"the", "miller", "counts", "grain", "water", "?", "3"};
     std::string out;
-    for (int i = 0; i < count; ++i)
-        out +=
-            std::string(kWords[static_cast<std::size_t>(seed * 31 + i * i + i) % kWords.size()]) +
-            " ";
+    auto at = static_cast<std::size_t>(seed);
+    for (int i = 0; i < count; ++i) {
+        at = at * 31 + 7; // wraps
+        out += std::string(kWords[at / 64 % kWords.size()]) + " ";
+    }
     return out;
 }
 
