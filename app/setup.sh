@@ -18,7 +18,7 @@ build_packages=(
 if grep -qs '^ID=ubuntu$' /etc/os-release; then
     build_packages+=(libprotobuf-dev) # Ubuntu's sentencepiece.pc asks for it, Debian's does not
 fi
-test_packages=() # the tests need nothing more: windows are drawn offscreen
+test_packages=(dbus-daemon) # a bus of their own for what the desktop is told; windows are drawn offscreen
 fuzz_packages=(clang libclang-rt-dev) # libFuzzer; where they cannot be had the targets are left out
 
 step_number=0

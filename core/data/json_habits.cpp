@@ -1,5 +1,7 @@
 #include "core/data/json_habits.h"
 
+#include "core/data/replacement.h"
+
 #include <system_error>
 
 namespace mr {
@@ -108,21 +110,16 @@ Status readFrame(const JsonNode& node, int depth, Frame& out)
 {
     std::string type;
     MR_TRY(node.require("type", type));
-    std::vector<JsonNode> parts;
     if (type == "ByteLevel")
         return {}; // changes offsets only
-    if (type == "Sequence") {
-        MR_TRY(node.elements("processors", parts));
-        if (depth == kMaxSequenceDepth)
-            return node.fail("Sequence within Sequence too often");
-        for (const JsonNode& part : parts)
-            MR_TRY(readFrame(part, depth + 1, out));
-        return {};
-    }
+    if (type == "Sequence")
+        return readSequence(node, "processors", depth,
+            [&out](const JsonNode& part, int at) { return readFrame(part, at, out); });
     if (type == "RobertaProcessing" || type == "BertProcessing")
         return readPairFrame(node, out);
     if (type != "TemplateProcessing")
         return node.fail("type \"" + type + "\" is not supported");
+    std::vector<JsonNode> parts;
     MR_TRY(node.elements("single", parts));
     out.known = true;
     bool behind = false;

@@ -85,10 +85,4 @@ private:
     std::string m_where;
 };
 
-// "pattern" of a Replace or Split as an expression: {"Regex": ...} or {"String": ...}.
-Result<std::string> readPattern(const JsonNode& node);
-
-// How deep a Sequence may hold others: published files use two.
-inline constexpr int kMaxSequenceDepth = 8;
-
 } // namespace mr

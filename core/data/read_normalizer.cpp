@@ -61,21 +61,6 @@ Result<TextNormalizer> TextNormalizer::read(const JsonNode& node)
     return out;
 }
 
-Result<std::string> readPattern(const JsonNode& node)
-{
-    std::string text;
-    if (!node.has("pattern") || !node.at("pattern").value().is_object())
-        return node.fail("pattern must be {\"String\": ...} or {\"Regex\": ...}");
-    const JsonNode pattern = node.at("pattern");
-    MR_TRY(pattern.read("Regex", text));
-    if (pattern.has("Regex"))
-        return text;
-    MR_TRY(pattern.require("String", text));
-    if (text.empty())
-        return pattern.fail("String is empty");
-    return escapeRegex(text);
-}
-
 Status TextNormalizer::readInto(const JsonNode& node, int depth)
 {
     constexpr int kCompose = UTF8PROC_STABLE | UTF8PROC_COMPOSE;
@@ -87,15 +72,9 @@ Status TextNormalizer::readInto(const JsonNode& node, int depth)
     for (const auto& [name, options] : kForms)
         if (type == name)
             return m_steps.emplace_back(makeForm(options)), Status();
-    if (type == "Sequence") {
-        std::vector<JsonNode> parts;
-        MR_TRY(node.elements("normalizers", parts));
-        if (depth == kMaxSequenceDepth)
-            return node.fail("Sequence within Sequence too often");
-        for (const JsonNode& part : parts)
-            MR_TRY(readInto(part, depth + 1));
-        return {};
-    }
+    if (type == "Sequence")
+        return readSequence(node, "normalizers", depth,
+            [this](const JsonNode& part, int at) { return readInto(part, at); });
     if (type == "Lowercase")
         return m_steps.emplace_back(Lowercase{}), Status();
     if (type == "StripAccents")
@@ -117,16 +96,9 @@ Status TextNormalizer::readInto(const JsonNode& node, int depth)
     }
     if (type != "Replace")
         return node.fail("type \"" + type + "\" is not supported");
-    Result<std::string> pattern = readPattern(node);
-    if (!pattern.ok())
-        return pattern.status();
-    Replace replace;
-    MR_TRY(node.require("content", replace.with));
-    Result<TextRegex> regex = TextRegex::compile(pattern.value());
-    if (!regex.ok())
-        return node.fail(regex.status().message());
-    replace.regex = std::move(regex).value();
-    return m_steps.emplace_back(std::move(replace)), Status();
+    Result<Replacement> replacement = readReplacement(node);
+    MR_TRY(replacement.status());
+    return m_steps.emplace_back(std::move(replacement).value()), Status();
 }
 
 } // namespace mr

@@ -152,13 +152,8 @@ Status PreTokenizer::readInto(const JsonNode& node, int depth)
         return readByteLevel(node);
     if (type != "Sequence")
         return readSimple(node, type);
-    std::vector<JsonNode> parts;
-    MR_TRY(node.elements("pretokenizers", parts));
-    if (depth == kMaxSequenceDepth)
-        return node.fail("Sequence within Sequence too often");
-    for (const JsonNode& part : parts)
-        MR_TRY(readInto(part, depth + 1));
-    return {};
+    return readSequence(node, "pretokenizers", depth,
+        [this](const JsonNode& part, int at) { return readInto(part, at); });
 }
 
 } // namespace mr

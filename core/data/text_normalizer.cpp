@@ -125,7 +125,7 @@ TextNormalizer::Buffer::Buffer(const TextNormalizer& normalizer)
 {
     for (const Step& step : normalizer.m_steps) {
         m_matchers.emplace_back();
-        if (const auto* replace = std::get_if<Replace>(&step))
+        if (const auto* replace = std::get_if<Replacement>(&step))
             m_matchers.back().emplace(replace->regex);
     }
 }
@@ -207,7 +207,7 @@ Status TextNormalizer::run(
 }
 
 Status TextNormalizer::run(
-    const Replace& step, std::string_view text, TextChanger& out, Buffer& buffer) const
+    const Replacement& step, std::string_view text, TextChanger& out, Buffer& buffer) const
 {
     std::size_t at = 0;
     while (at < text.size()) {

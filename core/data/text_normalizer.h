@@ -14,7 +14,7 @@
 #include "core/data/added_tokens.h"
 #include "core/data/json_node.h"
 #include "core/data/precompiled_charsmap.h"
-#include "core/data/text_regex.h"
+#include "core/data/replacement.h"
 
 #include <bitset>
 #include <optional>
@@ -70,10 +70,6 @@ private:
     };
     struct Lowercase {
     };
-    struct Replace {
-        TextRegex regex;
-        std::string with;
-    };
     struct Prepend {
         std::string text;
     };
@@ -91,7 +87,7 @@ private:
     };
     struct Nmt {
     };
-    using Step = std::variant<std::unique_ptr<Form>, Lowercase, Replace, Prepend, Strip,
+    using Step = std::variant<std::unique_ptr<Form>, Lowercase, Replacement, Prepend, Strip,
         StripAccents, Precompiled, Nmt>;
 
     Status readInto(const JsonNode& node, int depth);
@@ -105,7 +101,8 @@ private:
         Buffer& buffer) const;
     Status run(
         const Lowercase& step, std::string_view text, TextChanger& out, Buffer& buffer) const;
-    Status run(const Replace& step, std::string_view text, TextChanger& out, Buffer& buffer) const;
+    Status run(
+        const Replacement& step, std::string_view text, TextChanger& out, Buffer& buffer) const;
     Status run(const Prepend& step, std::string_view text, TextChanger& out, Buffer& buffer) const;
     Status run(const Strip& step, std::string_view text, TextChanger& out, Buffer& buffer) const;
     Status run(

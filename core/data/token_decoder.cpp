@@ -98,7 +98,7 @@ Status TokenDecoder::run(const Strip& step, std::vector<Token>& tokens, std::siz
     return {};
 }
 
-Status TokenDecoder::run(const Replace& step, std::vector<Token>& tokens, std::size_t mostBytes)
+Status TokenDecoder::run(const Replacement& step, std::vector<Token>& tokens, std::size_t mostBytes)
 {
     RegexMatcher matcher(step.regex);
     std::size_t made = 0;
@@ -169,20 +169,6 @@ Status TokenDecoder::readStrip(const JsonNode& node)
     return m_steps.emplace_back(std::move(strip)), Status();
 }
 
-Status TokenDecoder::readReplace(const JsonNode& node)
-{
-    Result<std::string> pattern = readPattern(node);
-    if (!pattern.ok())
-        return pattern.status();
-    Replace replace;
-    MR_TRY(node.require("content", replace.with));
-    Result<TextRegex> regex = TextRegex::compile(pattern.value());
-    if (!regex.ok())
-        return node.fail(regex.status().message());
-    replace.regex = std::move(regex).value();
-    return m_steps.emplace_back(std::move(replace)), Status();
-}
-
 Status TokenDecoder::readMetaspace(const JsonNode& node)
 {
     Metaspace step{std::string(kSpaceMark), true};
@@ -213,19 +199,17 @@ Status TokenDecoder::readInto(const JsonNode& node, int depth)
         return m_steps.emplace_back(Fuse{}), Status();
     if (type == "Strip")
         return readStrip(node);
-    if (type == "Replace")
-        return readReplace(node);
+    if (type == "Replace") {
+        Result<Replacement> replacement = readReplacement(node);
+        MR_TRY(replacement.status());
+        return m_steps.emplace_back(std::move(replacement).value()), Status();
+    }
     if (type == "Metaspace")
         return readMetaspace(node);
     if (type != "Sequence")
         return node.fail("type \"" + type + "\" is not supported");
-    std::vector<JsonNode> parts;
-    MR_TRY(node.elements("decoders", parts));
-    if (depth == kMaxSequenceDepth)
-        return node.fail("Sequence within Sequence too often");
-    for (const JsonNode& part : parts)
-        MR_TRY(readInto(part, depth + 1));
-    return {};
+    return readSequence(node, "decoders", depth,
+        [this](const JsonNode& part, int at) { return readInto(part, at); });
 }
 
 } // namespace mr

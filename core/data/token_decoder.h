@@ -10,8 +10,7 @@
 
 #pragma once
 
-#include "core/data/json_node.h"
-#include "core/data/text_regex.h"
+#include "core/data/replacement.h"
 
 #include <unordered_map>
 #include <variant>
@@ -42,19 +41,14 @@ private:
         std::size_t start = 0;
         std::size_t stop = 0;
     };
-    struct Replace {
-        TextRegex regex;
-        std::string with;
-    };
     struct Metaspace {
         std::string replacement;
         bool prefix = true;
     };
-    using Step = std::variant<ByteLevel, ByteFallback, Fuse, Strip, Replace, Metaspace>;
+    using Step = std::variant<ByteLevel, ByteFallback, Fuse, Strip, Replacement, Metaspace>;
 
     Status readInto(const JsonNode& node, int depth);
     Status readStrip(const JsonNode& node);
-    Status readReplace(const JsonNode& node);
     Status readMetaspace(const JsonNode& node);
 
     // `mostBytes`: what all tokens together may have after a step that replaces.
@@ -62,7 +56,7 @@ private:
     static Status run(const ByteFallback& step, std::vector<Token>& tokens, std::size_t mostBytes);
     static Status run(const Fuse& step, std::vector<Token>& tokens, std::size_t mostBytes);
     static Status run(const Strip& step, std::vector<Token>& tokens, std::size_t mostBytes);
-    static Status run(const Replace& step, std::vector<Token>& tokens, std::size_t mostBytes);
+    static Status run(const Replacement& step, std::vector<Token>& tokens, std::size_t mostBytes);
     static Status run(const Metaspace& step, std::vector<Token>& tokens, std::size_t mostBytes);
 
     std::vector<Step> m_steps;

@@ -147,6 +147,21 @@ Status runMustExist(Database& database, std::int64_t runId)
     return {};
 }
 
+Result<std::string> nameOfRun(Database& database, std::int64_t runId)
+{
+    MR_TRY(runMustExist(database, runId));
+    std::string name;
+    MR_TRY(database.query(
+        "SELECT name FROM run WHERE id=?", [&](const Row& row) { name = row.text(0); }, runId));
+    return name;
+}
+
+Status dropUnusedTags(Database& database)
+{
+    return database.execute(
+        "DELETE FROM tag WHERE NOT EXISTS (SELECT 1 FROM run_tag WHERE tag_id=tag.id)");
+}
+
 Result<std::optional<OpenSegment>> openSegment(Database& database, std::int64_t runId)
 {
     std::optional<OpenSegment> open;

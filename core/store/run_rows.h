@@ -27,6 +27,9 @@ Status replaceConfig(Database& database, std::int64_t runId, const std::string& 
 // After a change of what the search looks at.
 Status refreshSearch(Database& database, std::int64_t runId);
 Status runMustExist(Database& database, std::int64_t runId);
+Result<std::string> nameOfRun(Database& database, std::int64_t runId); // which must exist
+// A tag that nobody has is not offered.
+Status dropUnusedTags(Database& database);
 
 // The last segment of a run, if it was never closed.
 struct OpenSegment {

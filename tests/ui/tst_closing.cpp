@@ -11,12 +11,12 @@
 #include "theme.h"
 #include "ui/support/demo_rows.h"
 #include "ui/support/fake_services.h"
+#include "ui/support/own_settings.h"
 #include "widgets/run_tray.h"
 
 #include <QAction>
 #include <QApplication>
 #include <QPushButton>
-#include <QSettings>
 #include <QSignalSpy>
 #include <QTemporaryDir>
 #include <QTest>
@@ -34,10 +34,7 @@ private slots:
     void initTestCase()
     {
         QVERIFY(m_folder.isValid());
-        QSettings::setDefaultFormat(QSettings::IniFormat);
-        QSettings::setPath(QSettings::IniFormat, QSettings::UserScope, m_folder.path());
-        QCoreApplication::setOrganizationName("millrace-test");
-        QLocale::setDefault(QLocale(QLocale::English));
+        keepSettingsIn(m_folder.path());
     }
 
     void init()

@@ -20,13 +20,13 @@
 #include "ui/support/demo_pair.h"
 #include "ui/support/demo_rows.h"
 #include "ui/support/fake_services.h"
+#include "ui/support/own_settings.h"
 #include "widgets/message_label.h"
 
 #include <QCheckBox>
 #include <QComboBox>
 #include <QLabel>
 #include <QPushButton>
-#include <QSettings>
 #include <QSignalSpy>
 #include <QStackedWidget>
 #include <QTemporaryDir>
@@ -94,10 +94,7 @@ private slots:
     void initTestCase()
     {
         QVERIFY(m_folder.isValid());
-        QSettings::setDefaultFormat(QSettings::IniFormat);
-        QSettings::setPath(QSettings::IniFormat, QSettings::UserScope, m_folder.path());
-        QCoreApplication::setOrganizationName("millrace-test");
-        QLocale::setDefault(QLocale(QLocale::English));
+        keepSettingsIn(m_folder.path());
     }
 
     void theNewRunPagePlansAndStartsBoth()

@@ -13,6 +13,7 @@
 #include "theme.h"
 #include "ui/support/demo_rows.h"
 #include "ui/support/fake_services.h"
+#include "ui/support/own_settings.h"
 #include "widgets/message_label.h"
 #include "widgets/notice_bar.h"
 #include "widgets/path_edit.h"
@@ -24,7 +25,6 @@
 #include <QLineEdit>
 #include <QPushButton>
 #include <QScrollArea>
-#include <QSettings>
 #include <QSignalSpy>
 #include <QSpinBox>
 #include <QTemporaryDir>
@@ -63,10 +63,7 @@ private slots:
     void initTestCase()
     {
         QVERIFY(m_folder.isValid());
-        QSettings::setDefaultFormat(QSettings::IniFormat);
-        QSettings::setPath(QSettings::IniFormat, QSettings::UserScope, m_folder.path());
-        QCoreApplication::setOrganizationName("millrace-test");
-        QLocale::setDefault(QLocale(QLocale::English));
+        keepSettingsIn(m_folder.path());
     }
 
     void aFolderThatIsNoModelSaysSoBesideTheField()

@@ -29,6 +29,7 @@
 #include "ui/support/demo_rows.h"
 #include "ui/support/demo_timeline.h"
 #include "ui/support/fake_services.h"
+#include "ui/support/own_settings.h"
 #include "widgets/status_strip.h"
 #include "widgets/toast.h"
 
@@ -45,7 +46,6 @@
 #include <QScrollArea>
 #include <QScrollBar>
 #include <QSet>
-#include <QSettings>
 #include <QTableView>
 #include <QTemporaryDir>
 #include <QTest>
@@ -152,9 +152,7 @@ private slots:
     {
         QVERIFY(QDir().mkpath(folder()));
         QVERIFY(m_settings.isValid());
-        QSettings::setDefaultFormat(QSettings::IniFormat);
-        QSettings::setPath(QSettings::IniFormat, QSettings::UserScope, m_settings.path());
-        QCoreApplication::setOrganizationName("millrace-test");
+        keepSettingsIn(m_settings.path());
         QApplication::setFont(QFont("DejaVu Sans", 10));
         QVERIFY(makeSampleFolder(m_sample.path()));
     }

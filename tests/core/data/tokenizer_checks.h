@@ -90,4 +90,18 @@ inline nlohmann::json assemble(const nlohmann::json& goldens, const nlohmann::js
     return out;
 }
 
+// Rows of a test that puts `value` at `pointer` of a tokenizer.json and looks for `message`.
+inline void addRefusalColumns()
+{
+    QTest::addColumn<QByteArray>("pointer");
+    QTest::addColumn<QByteArray>("value");
+    QTest::addColumn<QByteArray>("message");
+}
+
+inline void addRefusal(const char* pointer, const char* value, const char* message)
+{
+    QTest::newRow((std::string(pointer) + " " + value).c_str())
+        << QByteArray(pointer) << QByteArray(value) << QByteArray(message);
+}
+
 } // namespace mr::test

@@ -293,13 +293,8 @@ void TstBpeTokenizer::threadsEncodeAtOnce()
 
 void TstBpeTokenizer::whatIsNotKnownIsNamed_data()
 {
-    QTest::addColumn<QByteArray>("pointer");
-    QTest::addColumn<QByteArray>("value");
-    QTest::addColumn<QByteArray>("message");
-    const auto row = [](const char* pointer, const char* value, const char* message) {
-        QTest::newRow((std::string(pointer) + " " + value).c_str())
-            << QByteArray(pointer) << QByteArray(value) << QByteArray(message);
-    };
+    addRefusalColumns();
+    const auto row = addRefusal;
     row("/model/type", "\"WordPiece\"", "model: type \"WordPiece\" is not supported");
     row("/model/type", "\"Unigram\"", "model: type \"Unigram\" after ByteLevel");
     row("/model/dropout", "0.1", "model: dropout");

@@ -247,13 +247,8 @@ void TstUnigramTokenizer::damagedTablesAreRefused()
 
 void TstUnigramTokenizer::whatIsNotKnownIsNamed_data()
 {
-    QTest::addColumn<QByteArray>("pointer");
-    QTest::addColumn<QByteArray>("value");
-    QTest::addColumn<QByteArray>("message");
-    const auto row = [](const char* pointer, const char* value, const char* message) {
-        QTest::newRow((std::string(pointer) + " " + value).c_str())
-            << QByteArray(pointer) << QByteArray(value) << QByteArray(message);
-    };
+    addRefusalColumns();
+    const auto row = addRefusal;
     row("/model/vocab", "{}", "model: vocab must be a list of pieces");
     row("/model/vocab", "[]", "model.vocab: has 0 pieces");
     row("/model/vocab/3", "[\"a\"]", "model.vocab[3]: must be a text and its score");

@@ -210,4 +210,13 @@ private:
     Engine* m_engine = nullptr;
 };
 
+// Ends a run as a person does, once the checkpoint of `step` is written.
+inline RunRig::AtCheckpoint stopAt(std::int64_t step)
+{
+    return [step](Engine& engine, std::int64_t at) {
+        if (at == step)
+            engine.requestStop();
+    };
+}
+
 } // namespace mr::test

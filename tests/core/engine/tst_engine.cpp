@@ -49,14 +49,6 @@ std::string bytesOf(const fs::path& path)
 }
 
 // The state after which the run is asked to stop.
-RunRig::AtCheckpoint stopAt(std::int64_t step)
-{
-    return [step](Engine& engine, std::int64_t at) {
-        if (at == step)
-            engine.requestStop();
-    };
-}
-
 class TestEngine : public QObject
 {
     Q_OBJECT

@@ -26,14 +26,6 @@ Steps stepsOf(const fs::path& runDir)
     return steps;
 }
 
-RunRig::AtCheckpoint stopAt(std::int64_t step)
-{
-    return [step](Engine& engine, std::int64_t at) {
-        if (at == step)
-            engine.requestStop();
-    };
-}
-
 class TestEngineBest : public QObject
 {
     Q_OBJECT

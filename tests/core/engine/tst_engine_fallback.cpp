@@ -47,14 +47,6 @@ private:
     mutable int m_steps = 0;
 };
 
-RunRig::AtCheckpoint stopAt(std::int64_t step)
-{
-    return [step](Engine& engine, std::int64_t at) {
-        if (at == step)
-            engine.requestStop();
-    };
-}
-
 class TestEngineFallback : public QObject
 {
     Q_OBJECT

@@ -14,14 +14,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-RunRig::AtCheckpoint stopAt(std::int64_t step)
-{
-    return [step](Engine& engine, std::int64_t at) {
-        if (at == step)
-            engine.requestStop();
-    };
-}
-
 class TestEngineResume : public QObject
 {
     Q_OBJECT

@@ -7,6 +7,7 @@
 #include "pages/try_page.h"
 #include "theme.h"
 #include "ui/support/fake_services.h"
+#include "ui/support/own_settings.h"
 #include "widgets/message_label.h"
 
 #include <QAccessible>
@@ -14,7 +15,6 @@
 #include <QLabel>
 #include <QPlainTextEdit>
 #include <QPushButton>
-#include <QSettings>
 #include <QSignalSpy>
 #include <QSpinBox>
 #include <QTemporaryDir>
@@ -279,9 +279,7 @@ private slots:
     void theWindowAsksTheRunThatGoesOn()
     {
         QTemporaryDir settings;
-        QSettings::setDefaultFormat(QSettings::IniFormat);
-        QSettings::setPath(QSettings::IniFormat, QSettings::UserScope, settings.path());
-        QCoreApplication::setOrganizationName("millrace-test");
+        keepSettingsIn(settings.path());
         const auto run = std::make_shared<FakeRun>();
         const auto rows =
             std::make_shared<const std::vector<RunRow>>(std::vector<RunRow>{runOf(7, "running")});
