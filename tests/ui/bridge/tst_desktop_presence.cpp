@@ -254,7 +254,7 @@ private slots:
         QCOMPARE(logind.last("idle")->mode, QString("block"));
         QCOMPARE(logind.last("sleep")->mode, QString("delay")); // who asks for sleep gets it
         QTRY_COMPARE(screen.given, QList<uint>{7});
-        QCOMPARE(presence.sleep()->state(), SleepGuard::State::Held);
+        QTRY_COMPARE(presence.sleep()->state(), SleepGuard::State::Held); // its answers arrived
         m_run->finish();
         QTRY_VERIFY(!logind.holds("idle") && !logind.holds("sleep"));
         QTRY_COMPARE(screen.back, QList<uint>{7});
