@@ -1,6 +1,7 @@
 // Conversations written as ChatML in a text.
 
 #include "core/data/conversation.h"
+#include "core/data/unicode_text.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -70,14 +71,10 @@ private:
         return Status::error(ErrorKind::InvalidArgument,
             "message " + std::to_string(m_count) + " of the ChatML text " + message);
     }
-    // Up to 24 bytes of what is left, not cutting a character.
     std::string excerpt() const
     {
-        std::size_t bytes = std::min<std::size_t>(m_rest.size(), 24);
-        while (bytes < m_rest.size() && bytes > 0 &&
-               (static_cast<unsigned char>(m_rest[bytes]) & 0xC0U) == 0x80U)
-            --bytes;
-        return std::string(m_rest.substr(0, bytes));
+        constexpr std::size_t kShownBytes = 24;
+        return std::string(firstBytes(m_rest, kShownBytes));
     }
 
     std::string_view m_rest;

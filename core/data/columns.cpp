@@ -1,5 +1,7 @@
 #include "core/data/columns.h"
 
+#include "core/data/unicode_text.h"
+
 #include <algorithm>
 #include <array>
 #include <span>
@@ -159,10 +161,7 @@ std::string shownName(std::string_view name)
     constexpr std::size_t kShownBytes = 60;
     if (name.size() <= kShownBytes)
         return "\"" + std::string(name) + "\"";
-    std::size_t bytes = kShownBytes;
-    while (bytes > 0 && (static_cast<unsigned char>(name[bytes]) & 0xC0U) == 0x80U)
-        --bytes; // not within a character
-    return "\"" + std::string(name.substr(0, bytes)) + "...\"";
+    return "\"" + std::string(firstBytes(name, kShownBytes)) + "...\"";
 }
 
 std::map<std::string, std::string> ColumnMap::asMap() const

@@ -67,6 +67,15 @@ std::size_t validBytes(std::string_view text, std::size_t at) noexcept
     return end - at;
 }
 
+std::string_view firstBytes(std::string_view text, std::size_t most) noexcept
+{
+    std::size_t bytes = std::min(most, text.size());
+    while (bytes > 0 && bytes < text.size() &&
+           (static_cast<unsigned char>(text[bytes]) & 0xC0U) == 0x80U)
+        --bytes;
+    return text.substr(0, bytes);
+}
+
 bool isSpace(std::int32_t code) noexcept
 {
     if (code < 0x80)

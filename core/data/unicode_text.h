@@ -27,6 +27,8 @@ void appendCharacter(std::int32_t code, std::string& out);
 bool isUtf8(std::string_view text) noexcept; // as fast as the memory
 // Bytes from `at` that are UTF-8.
 std::size_t validBytes(std::string_view text, std::size_t at) noexcept;
+// At most so many bytes from the front, without a part of a character at their end.
+std::string_view firstBytes(std::string_view text, std::size_t most) noexcept;
 
 bool isSpace(std::int32_t code) noexcept;
 bool isWord(std::int32_t code) noexcept;
