@@ -11,6 +11,7 @@
 #include "models/run_snapshot.h"
 
 #include <QMainWindow>
+#include <QPointer>
 
 #include <array>
 #include <optional>
@@ -126,7 +127,7 @@ private:
     Page m_startedFrom = Page::Home; // where to go back to if the run cannot start
     bool m_closeAfterRun = false;
     std::optional<bool> m_isTrayThere;
-    CloseQuestion* m_closeQuestion = nullptr; // while it is open
+    QPointer<CloseQuestion> m_closeQuestion; // while it is open
 };
 
 } // namespace mr::ui

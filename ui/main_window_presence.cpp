@@ -43,7 +43,6 @@ void MainWindow::askBeforeClosing()
         return;
     }
     m_closeQuestion = new CloseQuestion(m_isTrayThere.value_or(RunTray::isAvailable()), this);
-    connect(m_closeQuestion, &QObject::destroyed, this, [this] { m_closeQuestion = nullptr; });
     connect(m_closeQuestion, &CloseQuestion::answered, this, [this](CloseQuestion::Answer answer) {
         if (answer == CloseQuestion::Answer::KeepTraining)
             keepTraining();
