@@ -93,6 +93,9 @@ for late in 0 0.5; do
 done
 row "ssd-vertical, activations too, no clipping" ssd-vertical --clip 0 --policy-option late=0.25 --policy-option weights-on-disk=1 --policy-option gradients-on-disk=1 --policy-option boundaries-on-disk=1 --policy-option tile=16MiB --disk-path "$scratch"
 row "the same, micro-batch by micro-batch" ssd-vertical --clip 0 --policy-option late=0.25 --policy-option weights-on-disk=1 --policy-option gradients-on-disk=1 --policy-option order=by-microbatch --policy-option tile=16MiB --disk-path "$scratch"
+for order in by-layer-flip by-microbatch; do
+    row "compact state, all on disk, no clipping, $order" ssd-vertical --clip 0 --policy-option late=0.25 --policy-option state=compact --policy-option weights-on-disk=1 --policy-option gradients-on-disk=1 --policy-option "order=$order" --policy-option tile=16MiB --disk-path "$scratch"
+done
 row "resident, no clipping" resident --clip 0 --policy-option order=by-layer-flip
 row "ssd-vertical, compact state" ssd-vertical --policy-option late=0.25 --policy-option state=compact --policy-option tile=16MiB --disk-path "$scratch"
 for interval in 4 16; do # a warm-up step, and three windows: what the last moves is what every later one does
