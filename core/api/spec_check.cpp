@@ -34,7 +34,7 @@ Status refuse(std::string message)
     return Status::error(ErrorKind::InvalidArgument, std::move(message));
 }
 
-std::string quoted(std::string_view text)
+std::string inQuotes(std::string_view text)
 {
     return "'" + std::string(text) + "'";
 }
@@ -122,8 +122,8 @@ Status checkMethod(const std::string& method)
     if (method == "full")
         return {};
     if (contains(kMethodsToCome, method))
-        return refuse("method " + quoted(method) + " is known but not built yet; use full");
-    return refuse("method " + quoted(method) + " is not known; use full");
+        return refuse("method " + inQuotes(method) + " is known but not built yet; use full");
+    return refuse("method " + inQuotes(method) + " is not known; use full");
 }
 
 Status checkScratch(const RunSpec& s)

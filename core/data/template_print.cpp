@@ -21,7 +21,7 @@ std::string hex(char32_t c, int digits)
     return out;
 }
 
-std::string quoted(const std::string& bytes)
+std::string pythonQuoted(const std::string& bytes)
 {
     const bool twice =
         bytes.find('\'') != std::string::npos && bytes.find('"') == std::string::npos;
@@ -186,7 +186,7 @@ std::string repr(const Value& value)
     case Kind::Float:
         return numberText(value.asReal());
     case Kind::String:
-        return quoted(value.text().bytes());
+        return pythonQuoted(value.text().bytes());
     case Kind::List:
     case Kind::Tuple:
         return reprItems(value);

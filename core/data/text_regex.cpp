@@ -35,7 +35,7 @@ T* orThrow(T* made)
 }
 
 // An expression in a message.
-std::string quoted(const std::string& pattern)
+std::string inQuotes(const std::string& pattern)
 {
     constexpr std::size_t kShownBytes = 200;
     const bool whole = pattern.size() <= kShownBytes;
@@ -73,7 +73,7 @@ Result<TextRegex> TextRegex::compile(std::string_view pattern)
         &code, &at, nullptr));
     if (!out.m_code)
         return Status::error(ErrorKind::InvalidArgument,
-            "the expression " + quoted(out.m_pattern) + " cannot be used: " + pcreMessage(code));
+            "the expression " + inQuotes(out.m_pattern) + " cannot be used: " + pcreMessage(code));
     pcre2_jit_compile(out.m_code.get(), PCRE2_JIT_COMPLETE); // without it: the same, slower
     return out;
 }
@@ -113,7 +113,7 @@ Result<bool> RegexMatcher::next(std::string_view text, std::size_t from, TextRan
         return false;
     if (found < 0)
         return Status::error(ErrorKind::InvalidArgument,
-            "the expression " + quoted(m_regex->m_pattern) + " gives up on this text at byte " +
+            "the expression " + inQuotes(m_regex->m_pattern) + " gives up on this text at byte " +
                 std::to_string(from) + ": " + pcreMessage(found));
     const PCRE2_SIZE* range = pcre2_get_ovector_pointer(m_data.get());
     out = {range[0], range[1]};
