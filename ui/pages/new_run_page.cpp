@@ -157,6 +157,7 @@ RunSpec NewRunPage::spec() const
     RunSpec spec;
     m_settings->writeTo(spec);
     m_scratch->writeTo(spec);
+    spec.pack = m_dataset->pack();
     spec.modelDir = m_model->path().toStdString();
     if (!m_dataset->path().isEmpty())
         spec.data = {m_dataset->source()};
@@ -189,6 +190,7 @@ void NewRunPage::setSpec(const RunSpec& spec)
         spec.data.empty() ? QString() : QString::fromStdString(spec.data.front().path));
     m_dataset->setEvalPath(
         spec.evalData.empty() ? QString() : QString::fromStdString(spec.evalData.front().path));
+    m_dataset->setPack(spec.pack);
     m_name->setText(QString::fromStdString(spec.name));
     m_folder->setPath(QString::fromStdString(spec.outDir));
     inputChanged();
@@ -250,9 +252,9 @@ void NewRunPage::ask()
         return;
     }
     m_plan->setBusy(true);
-    const std::int64_t sequences = m_dataset->info() ? m_dataset->info()->sequences : 0;
-    const auto work = [services = m_services, runs = runs(), sequences] {
-        return planAnswer(services, runs, sequences);
+    const std::int64_t rows = m_dataset->batchRows();
+    const auto work = [services = m_services, runs = runs(), rows] {
+        return planAnswer(services, runs, rows);
     };
     m_question.ask(work, [this](const PlanAnswer& answer) { showAnswer(answer); });
 }

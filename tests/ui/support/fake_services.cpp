@@ -334,6 +334,8 @@ DatasetInfo fakeDataset()
     info.tokens = 61234;
     info.trainedTokens = 20480;
     info.cutRows = 3;
+    info.seqLen = 64;
+    info.packedRows = 931;
     info.bytes = 260 * 1024;
     info.preview = {
         previewRow(1, {"<s>", " What", " is", " 12", " plus", " 30", "?", "\n"},
