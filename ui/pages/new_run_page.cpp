@@ -26,6 +26,8 @@
 #include <QScrollArea>
 #include <QVBoxLayout>
 
+#include <algorithm>
+
 namespace mr::ui {
 
 namespace {
@@ -33,6 +35,7 @@ namespace {
 constexpr int kDelayMs = 150;
 constexpr int kMargin = 16;
 constexpr int kPlanWidth = 396;
+constexpr std::int64_t kUsualSeqLen = 1024;
 
 QScrollArea* makeScroll(QWidget* content, QWidget* parent)
 {
@@ -229,7 +232,7 @@ bool NewRunPage::settled() const
 void NewRunPage::inputChanged()
 {
     m_planCurrent = false;
-    m_dataset->setModel(m_model->info() ? m_model->path() : QString(), m_settings->seqLen());
+    m_dataset->setModel(m_model->info() ? m_model->path() : QString(), dataSeqLen());
     m_name->setPlaceholderText(suggestedName());
     const QString folder = m_folder->path();
     if (!folder.isEmpty() && QFileInfo::exists(folder) &&
@@ -241,6 +244,15 @@ void NewRunPage::inputChanged()
         m_folderMessage->clear();
     m_message->clear();
     m_delay.start();
+}
+
+// What rows are cut to: chosen, or as RunSpec::seqLen says of 0.
+std::int64_t NewRunPage::dataSeqLen() const
+{
+    const std::int64_t chosen = m_settings->seqLen();
+    if (chosen > 0 || !m_model->info())
+        return chosen;
+    return std::clamp<std::int64_t>(m_model->info()->maxPositions, 1, kUsualSeqLen);
 }
 
 void NewRunPage::ask()

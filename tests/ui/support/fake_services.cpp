@@ -461,8 +461,11 @@ UiServices fakeServices(
     };
     services.inspectMachine = fakeMachine;
     services.inspectModel = fakeModel;
-    services.inspectDataset = [](const DataSource& source, const std::string&, std::int64_t,
-                                  int) -> Result<DatasetInfo> {
+    services.inspectDataset = [](const DataSource& source, const std::string& model,
+                                  std::int64_t seqLen, int) -> Result<DatasetInfo> {
+        if (!model.empty() && seqLen < 1)
+            return Status::error(
+                ErrorKind::InvalidArgument, "the sequence length must be at least 1");
         if (source.path == kGoodData)
             return fakeDataset();
         if (source.path == kChatData)
