@@ -27,7 +27,7 @@ namespace mr::app {
 Result<RunSpec> completeForMachine(const RunSpec& spec);
 
 // resolveSpec(), planRun() and planAllPolicies() of the completed spec.
-Result<RunSpec> resolveForMachine(const RunSpec& spec, std::int64_t trainSequences);
+Result<RunSpec> resolveForMachine(const RunSpec& spec, std::int64_t trainRows);
 Result<PlanReport> planForMachine(const RunSpec& spec);
 Result<std::vector<PlanReport>> planAllForMachine(const RunSpec& spec);
 

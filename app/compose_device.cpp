@@ -100,14 +100,14 @@ Result<RunSpec> completeForMachine(const RunSpec& spec)
     return onCpu;
 }
 
-Result<RunSpec> resolveForMachine(const RunSpec& spec, std::int64_t trainSequences)
+Result<RunSpec> resolveForMachine(const RunSpec& spec, std::int64_t trainRows)
 {
     auto complete = completeForMachine(spec);
     MR_TRY(complete.status());
     const bool asksRates = spec.policy == "auto" || spec.policy == "deep-optimizer-states";
     if (asksRates)
         (void)measureIfMissing(complete.value()).ok(); // the run goes without a forecast then
-    return resolveSpec(complete.value(), trainSequences);
+    return resolveSpec(complete.value(), trainRows);
 }
 
 Result<PlanReport> planForMachine(const RunSpec& spec)

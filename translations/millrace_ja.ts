@@ -175,6 +175,22 @@
             <source>%1 tokens, %2 of them trained (%3)</source>
             <translation>%1 トークン、うち %2 が学習対象 (%3)</translation>
         </message>
+        <message>
+            <source>%4 of every step is padding. Packed: rows %1 instead of %2, %3 padding.</source>
+            <translation>各ステップの %4 がパディングです。パックすると %2 行が %1 行に、パディングは %3 になります。</translation>
+        </message>
+        <message>
+            <source>Rows %1 instead of %2, %3 padding instead of %4.</source>
+            <translation>%2 行が %1 行に、パディングは %4 から %3 になります。</translation>
+        </message>
+        <message>
+            <source>Pac&amp;k short sequences</source>
+            <translation>短いシーケンスをパックする(&amp;K)</translation>
+        </message>
+        <message>
+            <source>Several share a row and none sees another: fewer steps in an epoch, more sequences in each, so that another learning rate may suit.</source>
+            <translation>複数のシーケンスが 1 行を共有しますが、互いには見えません。エポックあたりのステップは減り、1 ステップのシーケンスは増えるため、適した学習率が変わることがあります。</translation>
+        </message>
         <message numerus="yes">
             <source>%n row(s) are longer than the sequence length and are cut.</source>
             <translation>

@@ -97,7 +97,8 @@ Result<Json> describeDataset(const Options& options)
     Json json{{"kind", "dataset"}, {"format", name(info.format)}, {"columns", info.columns},
         {"mapping", info.mapping}, {"rows", info.rows}, {"sequences", info.sequences},
         {"tokens", info.tokens}, {"trained_tokens", info.trainedTokens}, {"cut_rows", info.cutRows},
-        {"empty_rows", info.emptyRows}, {"bytes", info.bytes}, {"problems", info.problems}};
+        {"empty_rows", info.emptyRows}, {"seq_len", info.seqLen}, {"packed_rows", info.packedRows},
+        {"bytes", info.bytes}, {"problems", info.problems}};
     return json;
 }
 

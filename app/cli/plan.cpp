@@ -4,11 +4,16 @@
 #include "app/cli/spec_options.h"
 #include "app/compose.h"
 #include "core/base/bytes.h"
+#include "core/engine/run_setup.h"
 
+#include <millrace/library.h>
 #include <millrace/planner.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
 
 namespace mr::app {
 namespace {
@@ -30,7 +35,21 @@ void printDisk(const PlanReport& report)
         std::printf("  wear: %s\n", report.wear.c_str());
 }
 
-void printReport(const PlanReport& report)
+void printSaved(const PlanReport& report)
+{
+    std::printf("  a checkpoint takes %s", formatBytes(report.checkpointBytes).c_str());
+    if (report.checkpointsKept > 0)
+        std::printf("; at most %lld are kept, %s with the one being written",
+            static_cast<long long>(report.checkpointsKept),
+            formatBytes(
+                static_cast<std::uint64_t>(report.checkpointsKept + 1) * report.checkpointBytes)
+                .c_str());
+    if (report.diskWriteBytesOfRun > 0)
+        std::printf("; the run writes %s to disk", formatBytes(report.diskWriteBytesOfRun).c_str());
+    std::printf("\n");
+}
+
+void printReport(const PlanReport& report, const std::optional<DataReport>& data)
 {
     std::printf("policy %s (%s), %s, recompute %s, %lld parameters: %s\n", report.policy.c_str(),
         report.exact ? "exact" : "not exact", report.precision.c_str(), report.recompute.c_str(),
@@ -49,49 +68,86 @@ void printReport(const PlanReport& report)
         formatBytes(static_cast<std::uint64_t>(report.d2hBytesPerStep)).c_str(),
         static_cast<long long>(report.tokensPerStep));
     printDisk(report);
+    if (data)
+        std::printf("  data: %s\n", describeData(*data).c_str());
     if (report.predictedStepMs > 0.0)
         std::printf("  forecast: %.1f ms a step, of which %.1f ms compute\n",
             report.predictedStepMs, report.predictedComputeMs);
     if (!report.reason.empty())
         std::printf("  chosen: %s\n", report.reason.c_str());
-    std::printf("  a checkpoint takes %s", formatBytes(report.checkpointBytes).c_str());
-    if (report.checkpointsKept > 0)
-        std::printf("; at most %lld are kept, %s with the one being written",
-            static_cast<long long>(report.checkpointsKept),
-            formatBytes(
-                static_cast<std::uint64_t>(report.checkpointsKept + 1) * report.checkpointBytes)
-                .c_str());
-    if (report.diskWriteBytesOfRun > 0)
-        std::printf("; the run writes %s to disk", formatBytes(report.diskWriteBytesOfRun).c_str());
-    std::printf("\n");
+    printSaved(report);
     for (const std::string& advice : report.advice)
         std::printf("  advice: %s\n", advice.c_str());
 }
 
+// A plan looks at data it can read in a few seconds.
+constexpr std::uint64_t kMostDataBytes = std::uint64_t{64} << 20;
+
+bool isReadable(const RunSpec& spec)
+{
+    std::uint64_t bytes = 0;
+    for (const auto* sources : {&spec.data, &spec.evalData})
+        for (const DataSource& source : *sources) {
+            std::error_code error;
+            const auto size = std::filesystem::file_size(source.path, error);
+            if (error)
+                return false;
+            bytes += size;
+        }
+    return !spec.data.empty() && bytes <= kMostDataBytes;
+}
+
+// What the data is and, where the run is told in epochs, its steps. Data that cannot be read, or
+// would take long, leaves the plan as it is without.
+std::optional<DataReport> takeData(RunSpec& spec)
+{
+    if (!isReadable(spec))
+        return std::nullopt;
+    auto complete = completeForMachine(spec);
+    if (!complete.ok())
+        return std::nullopt;
+    auto data = inspectRunData(complete.value());
+    if (!data.ok())
+        return std::nullopt;
+    spec.steps = stepCount(spec, data.value().batchRows());
+    return data.value();
+}
+
+void show(const PlanReport& report, const std::optional<DataReport>& data, bool asJson)
+{
+    if (!asJson)
+        return printReport(report, data);
+    auto json = nlohmann::json::parse(toJson(report));
+    if (data)
+        json["data"] = nlohmann::json::parse(toJson(*data));
+    printLine(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
 int plan(const Options& options)
 {
-    auto spec = options.spec.spec();
-    if (!spec.ok())
-        return fail(spec.status(), options.json);
+    auto asked = options.spec.spec();
+    if (!asked.ok())
+        return fail(asked.status(), options.json);
+    RunSpec spec = std::move(asked).value();
+    const std::optional<DataReport> data = takeData(spec);
     std::vector<PlanReport> reports;
     if (options.allPolicies) {
-        auto all = planAllForMachine(spec.value());
+        auto all = planAllForMachine(spec);
         if (!all.ok())
             return fail(all.status(), options.json);
         reports = std::move(all).value();
     } else {
-        auto one = planForMachine(spec.value());
+        auto one = planForMachine(spec);
         if (!one.ok())
             return fail(one.status(), options.json);
         reports.push_back(std::move(one).value());
     }
     bool fits = false;
-    for (const PlanReport& report : reports) {
+    for (PlanReport& report : reports) {
         fits = fits || report.fits;
-        if (options.json)
-            printLine(toJson(report));
-        else
-            printReport(report);
+        if (const std::string advice = data ? packingAdvice(*data) : ""; !advice.empty())
+            report.advice.push_back(advice);
+        show(report, data, options.json);
     }
     return fits ? 0 : 3;
 }

@@ -62,6 +62,9 @@ void SpecOptions::addModelAndData(CLI::App& command, bool needsData)
         "Pairs and ChatML texts: template (as the model's chat template writes them), plain (as "
         "they stand) or auto (template where the model has one)");
     command.add_option("--split", m_spec.split, "Text files: cut into documents at this string");
+    command.add_flag("--pack", m_spec.pack,
+        "Short sequences share rows of the micro-batches, each seeing itself alone: fewer steps an "
+        "epoch, more sequences a step");
     command.add_option("--eval-data", m_evalData, "Evaluation file; may be repeated");
     command.add_option("--hold-out", m_spec.holdOut,
         "Share of the data held out for evaluation without --eval-data (0: none)");

@@ -9,6 +9,7 @@
 #include "core/engine/engine.h"
 #include "core/telemetry/step_json.h"
 
+#include <millrace/library.h>
 #include <millrace/planner.h>
 
 #include <unistd.h>
@@ -38,6 +39,9 @@ std::string startLine(const Engine& engine, const Device& device)
     json["exact"] = report.exact;
     json["parameters"] = setup.table.parameters;
     json["plan"] = nlohmann::json::parse(toJson(report));
+    json["data"] = nlohmann::json::parse(toJson(engine.data()));
+    if (const std::string advice = packingAdvice(engine.data()); !advice.empty())
+        json["advice"] = {advice};
     return json.dump();
 }
 
@@ -192,16 +196,25 @@ int failUnsaved(const Engine& engine, bool json)
         json);
 }
 
+void printStart(const Engine& engine)
+{
+    std::printf("run %lld in %s: %lld parameters, policy %s, %lld steps\n",
+        static_cast<long long>(engine.runId()), engine.runDir().c_str(),
+        static_cast<long long>(engine.setup().table.parameters), engine.setup().spec.policy.c_str(),
+        static_cast<long long>(engine.setup().spec.steps));
+    std::printf("data: %s\n", describeData(engine.data()).c_str());
+    if (const std::string advice = packingAdvice(engine.data()); !advice.empty())
+        std::printf("advice: %s\n", advice.c_str());
+    (void)std::fflush(stdout);
+}
+
 int carryOut(Engine& engine, const Device& device, Opening& opening, bool json)
 {
     opening.line.end();
     if (json)
         printLine(startLine(engine, device));
     else
-        std::printf("run %lld in %s: %lld parameters, policy %s, %lld steps\n",
-            static_cast<long long>(engine.runId()), engine.runDir().c_str(),
-            static_cast<long long>(engine.setup().table.parameters),
-            engine.setup().spec.policy.c_str(), static_cast<long long>(engine.setup().spec.steps));
+        printStart(engine);
     opening.signals.watch(engine);
     const Status started = engine.start();
     const Status ended = started.ok() ? engine.wait() : started;

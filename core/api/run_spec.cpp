@@ -134,6 +134,7 @@ void readWhat(JsonFields& f, RunSpec& s)
     readSources(f, "eval_data", s.evalData);
     s.holdOut = f.number("hold_out", s.holdOut);
     s.split = f.text("split", s.split);
+    s.pack = f.boolean("pack", s.pack);
     s.evalEvery = f.integer("eval_every", kAnyInteger, s.evalEvery);
     s.evalAnswers = f.integer("eval_answers", kAnyInteger, s.evalAnswers);
     s.outDir = f.text("out_dir", s.outDir);
@@ -237,7 +238,7 @@ std::string toJson(const RunSpec& spec)
     const json value = {{"name", s.name}, {"model_dir", s.modelDir},
         {"scratch_config", s.scratchConfig}, {"scratch_tokenizer", s.scratchTokenizer},
         {"data", sourcesToJson(s.data)}, {"eval_data", sourcesToJson(s.evalData)},
-        {"hold_out", s.holdOut}, {"split", s.split}, {"eval_every", s.evalEvery},
+        {"hold_out", s.holdOut}, {"split", s.split}, {"pack", s.pack}, {"eval_every", s.evalEvery},
         {"eval_answers", s.evalAnswers}, {"out_dir", s.outDir}, {"save_dir", s.saveDir},
         {"database", s.database}, {"steps", s.steps}, {"epochs", s.epochs}, {"seq_len", s.seqLen},
         {"micro_batch", s.microBatch}, {"accumulate", s.accumulate},

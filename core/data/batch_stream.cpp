@@ -23,13 +23,14 @@ void padRows(std::size_t begin, std::size_t end, MicroBatchData& out)
     }
 }
 
-// Rows of one sequence from `begin` on; returns the first row it does not use. The one shift of
-// the program is here: row t gets token t as input and token t + 1 as target.
-std::size_t fillSequence(
-    const TokenSequence& sequence, std::size_t begin, std::size_t rows, MicroBatchData& out)
+// Lays one sequence down from place `begin` on; returns the first place it does not use. The one
+// shift of the program is here: place t gets token t as input and token t + 1 as target. So the
+// last token is only a target, and the first one of the sequence behind it is none of this one.
+std::size_t placeSequence(
+    const TokenSequence& sequence, std::size_t begin, std::size_t end, MicroBatchData& out)
 {
-    assert(!sequence.tokens.empty() && sequence.tokens.size() <= rows + 1);
-    const std::size_t count = std::min(sequence.tokens.size() - 1, rows);
+    assert(!sequence.tokens.empty() && sequence.tokens.size() <= end - begin + 1);
+    const std::size_t count = std::min(sequence.tokens.size() - 1, end - begin);
     for (std::size_t i = 0; i < count; ++i) {
         const std::size_t t = begin + i;
         out.ids[t] = sequence.tokens[i];
@@ -40,6 +41,51 @@ std::size_t fillSequence(
     return begin + count;
 }
 
+std::size_t resizeMicroBatch(const BatchShape& shape, MicroBatchData& out)
+{
+    const auto total = static_cast<std::size_t>(shape.seqLen * shape.microBatch);
+    for (auto* column : {&out.ids, &out.targets, &out.positions, &out.visibleFrom, &out.order})
+        column->resize(total);
+    return total;
+}
+
+void sortByIds(MicroBatchData& out)
+{
+    std::iota(out.order.begin(), out.order.end(), 0);
+    // The index decides ties, which makes std::sort stable without std::stable_sort's memory.
+    std::sort(out.order.begin(), out.order.end(), [&](std::int32_t a, std::int32_t b) {
+        const std::int32_t idA = out.ids[static_cast<std::size_t>(a)];
+        const std::int32_t idB = out.ids[static_cast<std::size_t>(b)];
+        return idA != idB ? idA < idB : a < b;
+    });
+}
+
+std::span<const std::uint32_t> sequencesOfRow(const TokenSet& set, const std::uint32_t& row)
+{
+    return set.packing.count() > 0 ? set.packing.row(row) : std::span(&row, 1);
+}
+
+std::int64_t inputsOfRow(const TokenSet& set, std::uint32_t row)
+{
+    std::int64_t inputs = 0;
+    for (const std::uint32_t sequence : sequencesOfRow(set, row))
+        inputs += static_cast<std::int64_t>(set.sequences.length(sequence)) - 1;
+    return inputs;
+}
+
+// The sequences of a row of `set` from place `begin` on; the rest up to `end` is padding.
+Status readRow(const TokenSet& set, std::uint32_t row, std::size_t begin, std::size_t end,
+    TokenSequence& scratch, MicroBatchData& out)
+{
+    for (const std::uint32_t sequence : sequencesOfRow(set, row)) {
+        MR_TRY(set.sequences.read(sequence, scratch));
+        if (!scratch.tokens.empty())
+            begin = placeSequence(scratch, begin, end, out);
+    }
+    padRows(begin, end, out);
+    return {};
+}
+
 // Draws whole steps from a sampler.
 class StepMaker
 {
@@ -48,14 +94,11 @@ public:
         : m_set(set)
         , m_shape(shape)
         , m_sampler(state)
-        , m_sequences(static_cast<std::size_t>(shape.microBatch))
-        , m_read(m_sequences.size())
+        , m_rows(static_cast<std::size_t>(shape.microBatch))
     {
         // The longest sequence may come at any step.
-        for (TokenSequence& sequence : m_read) {
-            sequence.tokens.reserve(static_cast<std::size_t>(shape.seqLen) + 1);
-            sequence.trained.reserve(static_cast<std::size_t>(shape.seqLen) + 1);
-        }
+        m_read.tokens.reserve(static_cast<std::size_t>(shape.seqLen) + 1);
+        m_read.trained.reserve(static_cast<std::size_t>(shape.seqLen) + 1);
     }
 
     Status fill(StepBatch& step)
@@ -64,11 +107,11 @@ public:
         step.tokens = 0;
         step.trainedTokens = 0;
         for (MicroBatchData& micro : step.micros) {
-            for (std::int64_t& sequence : m_sequences) {
-                sequence = m_sampler.next();
-                step.tokens += static_cast<std::int64_t>(m_set.sequences.length(sequence)) - 1;
+            for (std::int64_t& row : m_rows) {
+                row = m_sampler.next();
+                step.tokens += inputsOfRow(m_set, static_cast<std::uint32_t>(row));
             }
-            MR_TRY(readMicroBatch(m_set, m_sequences, m_shape, m_read, micro));
+            MR_TRY(readMicroBatch(m_set, m_rows, m_shape, m_read, micro));
             step.trainedTokens += std::count_if(
                 micro.targets.begin(), micro.targets.end(), [](std::int32_t t) { return t >= 0; });
         }
@@ -80,8 +123,8 @@ private:
     const TokenSet& m_set;
     const BatchShape m_shape;
     Sampler m_sampler;
-    std::vector<std::int64_t> m_sequences;
-    std::vector<TokenSequence> m_read;
+    std::vector<std::int64_t> m_rows;
+    TokenSequence m_read;
 };
 
 class ThreadedStream final : public BatchStream
@@ -182,41 +225,36 @@ private:
 void fillMicroBatch(
     std::span<const TokenSequence> sequences, const BatchShape& shape, MicroBatchData& out)
 {
-    const auto rows = static_cast<std::size_t>(shape.seqLen);
-    const std::size_t total = rows * static_cast<std::size_t>(shape.microBatch);
-    for (auto* column : {&out.ids, &out.targets, &out.positions, &out.visibleFrom, &out.order})
-        column->resize(total);
-    for (std::size_t b = 0; b < static_cast<std::size_t>(shape.microBatch); ++b) {
-        const std::size_t begin = b * rows;
+    const auto places = static_cast<std::size_t>(shape.seqLen);
+    const std::size_t total = resizeMicroBatch(shape, out);
+    for (std::size_t begin = 0, b = 0; begin < total; begin += places, ++b) {
         const bool have = b < sequences.size() && !sequences[b].tokens.empty();
-        padRows(have ? fillSequence(sequences[b], begin, rows, out) : begin, begin + rows, out);
+        const std::size_t end = begin + places;
+        padRows(have ? placeSequence(sequences[b], begin, end, out) : begin, end, out);
     }
-    std::iota(out.order.begin(), out.order.end(), 0);
-    // The index decides ties, which makes std::sort stable without std::stable_sort's memory.
-    std::sort(out.order.begin(), out.order.end(), [&](std::int32_t a, std::int32_t b) {
-        const std::int32_t idA = out.ids[static_cast<std::size_t>(a)];
-        const std::int32_t idB = out.ids[static_cast<std::size_t>(b)];
-        return idA != idB ? idA < idB : a < b;
-    });
+    sortByIds(out);
 }
 
-Status readMicroBatch(const TokenSet& set, std::span<const std::int64_t> sequences,
-    const BatchShape& shape, std::vector<TokenSequence>& scratch, MicroBatchData& out)
+Status readMicroBatch(const TokenSet& set, std::span<const std::int64_t> rows,
+    const BatchShape& shape, TokenSequence& scratch, MicroBatchData& out)
 {
-    scratch.resize(sequences.size());
-    for (std::size_t i = 0; i < sequences.size(); ++i) {
-        scratch[i].tokens.clear();
-        if (sequences[i] >= 0)
-            MR_TRY(set.sequences.read(sequences[i], scratch[i]));
+    const auto places = static_cast<std::size_t>(shape.seqLen);
+    const std::size_t total = resizeMicroBatch(shape, out);
+    for (std::size_t begin = 0, b = 0; begin < total; begin += places, ++b) {
+        const std::size_t end = begin + places;
+        if (b < rows.size() && rows[b] >= 0)
+            MR_TRY(readRow(set, static_cast<std::uint32_t>(rows[b]), begin, end, scratch, out));
+        else
+            padRows(begin, end, out);
     }
-    fillMicroBatch(scratch, shape, out);
+    sortByIds(out);
     return {};
 }
 
 std::unique_ptr<BatchStream> BatchStream::start(
     const TokenSet& set, const BatchShape& shape, SamplerState state)
 {
-    state.count = static_cast<std::uint64_t>(set.count());
+    state.count = static_cast<std::uint64_t>(set.batchRows());
     auto stream = std::make_unique<ThreadedStream>(set, shape, state);
     stream->run();
     return stream;

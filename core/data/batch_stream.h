@@ -1,7 +1,7 @@
 // Datasets become whole optimizer steps of micro-batches.
 //
-//     files -> rows (record_reader) -> token sequences with a mask (TokenSet) -> Sampler ->
-//     StepBatch
+//     files -> rows (record_reader) -> token sequences with a mask (TokenSet), short ones together
+//     (PackedRows) where that is asked for -> Sampler -> StepBatch
 //
 // The count comes with the step (DECISIONS 5): the number of trained tokens of the whole step is
 // known before its first backward, because the loss scale needs it.
@@ -12,6 +12,7 @@
 
 #pragma once
 
+#include "core/data/packed_rows.h"
 #include "core/data/sequence_store.h"
 #include "core/data/tokenizer.h"
 
@@ -35,8 +36,14 @@ struct TokenSet {
     std::uint64_t cutRows = 0;   // longer than seqLen, cut
     std::uint64_t emptyRows = 0; // nothing to train, left out
     std::uint64_t trainedTokens = 0;
+    PackedRows packing; // empty: every sequence is a row of a micro-batch
 
     std::int64_t count() const noexcept { return sequences.count(); }
+    // Rows of micro-batches: what a sampler draws.
+    std::int64_t batchRows() const noexcept
+    {
+        return packing.count() > 0 ? packing.count() : count();
+    }
 };
 
 struct TokenSetOptions {
@@ -57,12 +64,12 @@ struct TokenSetOptions {
 Result<TokenSet> buildTokenSet(const std::vector<DataSource>& sources, const Tokenizer& tokenizer,
     const TokenSetOptions& options);
 
-// Which sequence comes when. Its whole state is these four numbers (DECISIONS, checkpoint).
+// Which row comes when. Its whole state is these four numbers (DECISIONS, checkpoint).
 struct SamplerState {
     std::uint64_t seed = 1;
     std::uint64_t epoch = 0;
     std::uint64_t position = 0; // in this epoch's order
-    std::uint64_t count = 0;    // sequences of the set, to notice another dataset
+    std::uint64_t count = 0;    // rows of the set, to notice another dataset
 };
 
 class Sampler
@@ -70,7 +77,7 @@ class Sampler
 public:
     explicit Sampler(SamplerState state);
 
-    // The next sequence; a new epoch has a new order (Philox by seed and epoch; Fisher-Yates).
+    // The next row; a new epoch has a new order (Philox by seed and epoch; Fisher-Yates).
     std::int64_t next();
     const SamplerState& state() const noexcept { return m_state; }
 
@@ -80,8 +87,10 @@ private:
     std::vector<std::uint32_t> m_order;
 };
 
-// One micro-batch: `batch` sequences of seqLen tokens each, laid end to end, T = batch * seqLen.
-// Rows beyond a sequence's end are padding: id 0, target -1, visibleFrom of themselves.
+// One micro-batch: `microBatch` rows of seqLen tokens each, laid end to end, T = microBatch *
+// seqLen. A row has one sequence or, packed, several one behind the other: each counts its
+// positions from 0 and sees nothing before its own first token. Places beyond the last one's end
+// are padding: id 0, target -1, visibleFrom of themselves.
 struct MicroBatchData {
     std::vector<std::int32_t> ids;         // (T)
     std::vector<std::int32_t> targets;     // (T), -1: not trained
@@ -99,18 +108,18 @@ struct StepBatch {
 
 struct BatchShape {
     std::int64_t seqLen = 0;
-    std::int64_t microBatch = 1; // sequences
+    std::int64_t microBatch = 1; // rows
     std::int64_t accumulate = 1; // micro-batches
 };
 
-// Fills `out` with `sequences`; missing or empty ones are padding. `out` grows at first, then is
-// reused without allocation.
+// Fills `out` with a row for each of `sequences`; missing or empty ones are padding. `out` grows at
+// first, then is reused without allocation.
 void fillMicroBatch(
     std::span<const TokenSequence> sequences, const BatchShape& shape, MicroBatchData& out);
 
-// The same with sequences of `set` by number, -1 being padding. `scratch` is reused like `out`.
-Status readMicroBatch(const TokenSet& set, std::span<const std::int64_t> sequences,
-    const BatchShape& shape, std::vector<TokenSequence>& scratch, MicroBatchData& out);
+// The same with rows of `set` by number, -1 being padding. `scratch` is reused like `out`.
+Status readMicroBatch(const TokenSet& set, std::span<const std::int64_t> rows,
+    const BatchShape& shape, TokenSequence& scratch, MicroBatchData& out);
 
 class BatchStream
 {

@@ -44,6 +44,8 @@ Status countTokens(const DataSource& source, const DatasetShape& shape, const To
         return Status();
     });
     info.rows = asCount(set.rows);
+    info.seqLen = options.seqLen;
+    info.packedRows = PackedRows::pack(set.sequences, options.seqLen).count();
     info.sequences = set.count();
     info.tokens = asCount(set.sequences.tokens());
     info.trainedTokens = asCount(set.trainedTokens);

@@ -59,6 +59,8 @@ const std::vector<Shape>& shapes()
         {"sliding window", 150, 2, 1, 96, {131, 19}, 50},
         {"group of 2, one past a tile", 129, 4, 2, 128, {}},
         {"window, documents, padding", 200, 2, 1, 128, {7, 170}, 65, 23},
+        {"packed row, window longer than most", 90, 4, 2, 64, {1, 1, 2, 9, 30, 3, 20, 12}, 8, 12},
+        {"packed row, soft-cap, window", 77, 2, 1, 128, {5, 1, 40, 2, 20}, 11, 9, 0, 1.0F},
         {"window of one row", 66, 1, 1, 128, {}, 1},
         {"documents", 81, 2, 1, 256, {30, 51}},
         {"window and padding", 70, 1, 1, 256, {63}, 20, 7},

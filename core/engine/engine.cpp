@@ -109,7 +109,7 @@ void Engine::startBatches()
 {
     const RunSpec& spec = m_setup.spec;
     m_batches = BatchStream::start(
-        m_trainSet, {spec.seqLen, spec.microBatch, spec.accumulate}, m_progress.sampler);
+        m_data.train, {spec.seqLen, spec.microBatch, spec.accumulate}, m_progress.sampler);
 }
 
 // What is due after the last step that was done, and the next one or the end of the run. May be

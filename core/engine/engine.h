@@ -22,6 +22,7 @@
 #include "core/engine/pause_gate.h"
 #include "core/engine/question_queue.h"
 #include "core/engine/run_body.h"
+#include "core/engine/run_data.h"
 #include "core/engine/run_files.h"
 #include "core/engine/run_setup.h"
 #include "core/engine/save_room.h"
@@ -90,6 +91,7 @@ public:
 
     // Before start() and after the run has ended.
     const RunSetup& setup() const noexcept { return m_setup; }
+    const DataReport& data() const noexcept { return m_data.report; }
     const std::filesystem::path& runDir() const noexcept { return m_runDir; }
     // After the run has ended. Where its checkpoints and its model are; and, not ok, what of it
     // could not be saved, and which checkpoint is the last good one.
@@ -149,6 +151,7 @@ private:
     Status saveRecordOf(const std::filesystem::path& saveDir) const;
     PlanReport planReport() const;
     Status startRecorder();
+    void reportData();
     void startSampler();
 
     // engine_memory.cpp
@@ -221,9 +224,7 @@ private:
     std::filesystem::path m_runDir;
     std::string m_uuid;
     std::int64_t m_runId = 0;
-    std::unique_ptr<Tokenizer> m_tokenizer;
-    TokenSet m_trainSet;
-    TokenSet m_evalSet;
+    RunData m_data;
     std::string m_dataHash; // of the training tokens, in order
     LrSchedule m_schedule;
 

@@ -82,7 +82,7 @@ Status Engine::answerQuestion(const Question& question)
 Status Engine::answerInto(AnswerRow& row)
 {
     const RunSpec& spec = m_setup.spec;
-    auto read = readPrompt(row.prompt, *m_tokenizer, m_setup.config,
+    auto read = readPrompt(row.prompt, *m_data.tokenizer, m_setup.config,
         spec.modelDir.empty() ? spec.scratchTokenizer : spec.modelDir);
     MR_TRY(read.status());
     row.answer.read = read.value().text;
@@ -104,8 +104,8 @@ Status Engine::answerInto(AnswerRow& row)
             return !m_stopRequested && !m_questions.isCancelled();
         }};
     auto result =
-        continueTokens({*m_tokenizer, read.value().tokens, read.value().ends, m_setup.micro.seqLen,
-                           m_setup.config.vocab,
+        continueTokens({*m_data.tokenizer, read.value().tokens, read.value().ends,
+                           m_setup.micro.seqLen, m_setup.config.vocab,
                            [this](std::span<const TokenId> tokens, std::int64_t done,
                                std::span<float> out) { return nextLogits(tokens, done, out); }},
             options);

@@ -4,7 +4,6 @@
 #include "core/data/chat_format.h"
 #include "core/engine/checkpoint_size.h"
 #include "core/engine/engine.h"
-#include "core/engine/hold_out.h"
 #include "core/engine/run_data.h"
 #include "core/engine/run_files.h"
 #include "core/engine/run_master.h"
@@ -169,37 +168,14 @@ Status Engine::prepareData(const RunSpec& spec)
     auto early = setUpRun(spec, 0); // refuses a bad model or setting before the data is read
     if (!early.ok())
         return early.status();
-    const RunSpec& sized = early.value().spec;
-    auto tokenizer = Tokenizer::open(modelFolder(spec));
-    if (!tokenizer.ok())
-        return tokenizer.status();
-    m_tokenizer = std::move(tokenizer).value();
-    if (m_tokenizer->vocabulary() > early.value().config.vocab)
-        return Status::error(ErrorKind::InvalidArgument,
-            "the tokenizer has " + std::to_string(m_tokenizer->vocabulary()) +
-                " tokens, the model only " + std::to_string(early.value().config.vocab) +
-                " (vocab_size): they do not belong together");
-    auto train = tokens(sized.data, *m_tokenizer, sized);
-    if (!train.ok())
-        return train.status();
-    m_trainSet = std::move(train).value();
-    if (!spec.evalData.empty()) {
-        auto eval = tokens(sized.evalData, *m_tokenizer, sized);
-        if (!eval.ok())
-            return eval.status();
-        m_evalSet = std::move(eval).value();
-    } else if (const std::int64_t held = holdOutCount(m_trainSet.count(), spec.holdOut); held > 0) {
-        auto parts = holdOut(m_trainSet, held);
-        MR_TRY(parts.status());
-        std::tie(m_trainSet, m_evalSet) = std::move(parts).value();
-    }
-    if (m_trainSet.count() == 0 || m_trainSet.trainedTokens == 0)
-        return Status::error(ErrorKind::InvalidArgument,
-            datasetPath(spec) + ": has no token to train on; look at it with `millrace inspect`");
-    auto hash = dataHash(m_trainSet);
+    auto data = readRunData(early.value().spec, early.value().config.vocab);
+    if (!data.ok())
+        return data.status();
+    m_data = std::move(data).value();
+    auto hash = dataHash(m_data.train);
     MR_TRY(hash.status());
     m_dataHash = std::move(hash).value();
-    auto setup = setUpRun(spec, m_trainSet.count());
+    auto setup = setUpRun(spec, m_data.train.batchRows());
     if (!setup.ok())
         return setup.status();
     m_setup = std::move(setup).value();
@@ -223,7 +199,8 @@ Status Engine::refuseIfTooLarge() const
 RunProgress Engine::firstProgress() const
 {
     RunProgress progress;
-    progress.sampler = {m_setup.spec.seed, 0, 0, static_cast<std::uint64_t>(m_trainSet.count())};
+    progress.sampler = {
+        m_setup.spec.seed, 0, 0, static_cast<std::uint64_t>(m_data.train.batchRows())};
     progress.dataHash = m_dataHash;
     progress.instructionSet = m_device.info().instructionSet;
     progress.precision = std::string(name(m_setup.spec.precision));

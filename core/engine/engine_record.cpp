@@ -75,6 +75,8 @@ Status Engine::startRecorder()
     m_recorder->message(EventLevel::Info, resumed ? "resumed" : "started", m_progress.step,
         m_resumedMs,
         resumed ? "Resumed after step " + std::to_string(m_progress.step) + "." : "Started.");
+    if (!resumed)
+        reportData();
     if (!m_startedAgain.empty())
         m_recorder->message(EventLevel::Warning, "started_again", 0, m_resumedMs, m_startedAgain);
     reportReplans({});
@@ -86,6 +88,16 @@ Status Engine::startRecorder()
             "The run began on a device with " + m_progress.instructionSet + ", this one has " +
                 m_device.info().instructionSet + ": the last bits may differ.");
     return {};
+}
+
+void Engine::reportData()
+{
+    const auto say = [this](const char* code, const std::string& text) {
+        m_recorder->message(EventLevel::Info, code, 0, m_resumedMs, text);
+    };
+    say("data", "Data: " + describeData(m_data.report) + ".");
+    if (const std::string advice = packingAdvice(m_data.report); !advice.empty())
+        say("packing", advice);
 }
 
 void Engine::startSampler()

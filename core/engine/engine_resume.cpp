@@ -80,11 +80,12 @@ Status Engine::startAgain()
 
 Status Engine::refuseOtherData() const
 {
-    const auto sequences = static_cast<std::uint64_t>(m_trainSet.count());
-    if (m_progress.sampler.count != sequences)
+    const auto rows = static_cast<std::uint64_t>(m_data.train.batchRows());
+    if (m_progress.sampler.count != rows)
         return Status::error(ErrorKind::InvalidArgument,
-            datasetPath(m_setup.spec) + ": gives " + std::to_string(sequences) +
-                " sequences, the run began with " + std::to_string(m_progress.sampler.count) +
+            datasetPath(m_setup.spec) + ": gives " + std::to_string(rows) +
+                (m_setup.spec.pack ? " packed rows" : " sequences") + ", the run began with " +
+                std::to_string(m_progress.sampler.count) +
                 "; put back the data it was started with");
     if (m_progress.dataHash != m_dataHash)
         return Status::error(ErrorKind::InvalidArgument,

@@ -154,15 +154,15 @@ Status Engine::judgeStep(StepIndex step, const StepResult& result)
 Status Engine::evaluateIfDue(StepIndex step)
 {
     const RunSpec& spec = m_setup.spec;
-    if (m_evalSet.count() == 0 || spec.evalEvery == 0)
+    if (m_data.eval.count() == 0 || spec.evalEvery == 0)
         return {};
     if (step % spec.evalEvery != 0 && step != spec.steps)
         return {};
     MR_TRY(m_body->plans().finishLateParts());
     m_setup.step.step = step;
     MR_TRY(m_body->plans().planEvaluation(m_setup.step, m_evalPlan));
-    auto result = evaluate(
-        m_body->executor(), m_evalPlan, m_evalSet, {spec.seqLen, spec.microBatch, spec.accumulate});
+    auto result = evaluate(m_body->executor(), m_evalPlan, m_data.eval,
+        {spec.seqLen, spec.microBatch, spec.accumulate});
     if (!result.ok())
         return result.status();
     m_recorder->scalar("eval_loss", {step, activeMs(), result.value().loss});
@@ -176,7 +176,7 @@ Status Engine::answerQuestions(StepIndex step)
 {
     if (m_setup.spec.evalAnswers == 0 || !m_body->memory().keyValueCache(0).data)
         return {};
-    auto score = scoreAnswers(m_body->executor(), m_evalSet, m_setup.config.vocab,
+    auto score = scoreAnswers(m_body->executor(), m_data.eval, m_setup.config.vocab,
         m_setup.micro.seqLen, m_setup.spec.evalAnswers);
     if (!score.ok())
         return score.status();

@@ -17,7 +17,7 @@ Result<EvalResult> evaluate(
     std::vector<std::int64_t> sequences(static_cast<std::size_t>(set.count()));
     std::iota(sequences.begin(), sequences.end(), std::int64_t{0});
     std::vector<MicroBatchData> micros(static_cast<std::size_t>(shape.accumulate));
-    std::vector<TokenSequence> scratch;
+    TokenSequence scratch;
     std::size_t next = 0;
     while (next < sequences.size()) {
         for (MicroBatchData& micro : micros) {

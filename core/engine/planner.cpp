@@ -288,9 +288,9 @@ Status checkPolicy(const RunSpec& spec)
     return first;
 }
 
-Result<RunSpec> resolveSpec(const RunSpec& spec, std::int64_t trainSequences)
+Result<RunSpec> resolveSpec(const RunSpec& spec, std::int64_t trainRows)
 {
-    auto setup = setUpRun(spec, trainSequences);
+    auto setup = setUpRun(spec, trainRows);
     if (!setup.ok())
         return setup.status();
     return std::move(setup).value().spec;

@@ -1,5 +1,11 @@
 #include "core/engine/run_data.h"
 
+#include "core/engine/hold_out.h"
+#include "core/engine/run_files.h"
+#include "core/engine/run_setup.h"
+
+#include <millrace/planner.h>
+
 #include <xxhash.h>
 
 #include <array>
@@ -7,6 +13,9 @@
 #include <cstdio>
 #include <memory>
 #include <span>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 namespace mr {
 
@@ -23,6 +32,8 @@ RunSpec withStyle(RunSpec spec, RowStyle style)
     return spec;
 }
 
+namespace {
+
 Result<TokenSet> tokens(
     const std::vector<DataSource>& sources, const Tokenizer& tokenizer, const RunSpec& spec)
 {
@@ -31,6 +42,92 @@ Result<TokenSet> tokens(
     options.split = spec.split;
     options.modelFolder = modelFolder(spec);
     return buildTokenSet(sources, tokenizer, options);
+}
+
+// Nothing of a set that is not packed.
+template <typename Add>
+void addRows(const PackedRows& rows, Add add)
+{
+    for (std::int64_t i = 0; i < rows.count(); ++i) {
+        const std::array<std::uint64_t, 1> size{rows.row(i).size()};
+        add(size);
+        add(rows.row(i));
+    }
+}
+
+Result<std::unique_ptr<Tokenizer>> tokenizerOf(const RunSpec& spec, std::int64_t vocab)
+{
+    auto tokenizer = Tokenizer::open(modelFolder(spec));
+    if (tokenizer.ok() && tokenizer.value()->vocabulary() > vocab)
+        return Status::error(ErrorKind::InvalidArgument,
+            "the tokenizer has " + std::to_string(tokenizer.value()->vocabulary()) +
+                " tokens, the model only " + std::to_string(vocab) +
+                " (vocab_size): they do not belong together");
+    return tokenizer;
+}
+
+// Given, or held out of the training set.
+Status findEvalSet(const RunSpec& spec, RunData& data)
+{
+    if (!spec.evalData.empty()) {
+        auto eval = tokens(spec.evalData, *data.tokenizer, spec);
+        MR_TRY(eval.status());
+        data.eval = std::move(eval).value();
+    } else if (const auto held = holdOutCount(data.train.count(), spec.holdOut); held > 0) {
+        auto parts = holdOut(data.train, held);
+        MR_TRY(parts.status());
+        std::tie(data.train, data.eval) = std::move(parts).value();
+    }
+    return {};
+}
+
+// Packs where that is asked for, and where it would save much, to say so.
+void packRows(const RunSpec& spec, RunData& data)
+{
+    TokenSet& train = data.train;
+    DataReport& r = data.report;
+    r.rows = static_cast<std::int64_t>(train.rows);
+    r.cutRows = static_cast<std::int64_t>(train.cutRows);
+    r.emptyRows = static_cast<std::int64_t>(train.emptyRows);
+    r.sequences = train.count();
+    r.evalSequences = data.eval.count();
+    r.inputs = static_cast<std::int64_t>(train.sequences.tokens()) - r.sequences;
+    r.seqLen = spec.seqLen;
+    r.pack = spec.pack;
+    if (!spec.pack && !isMostlyPadded(paddingShare(r.inputs, r.sequences, r.seqLen)))
+        return;
+    PackedRows packed = PackedRows::pack(train.sequences, spec.seqLen);
+    r.packedRows = packed.count();
+    if (spec.pack)
+        train.packing = std::move(packed);
+}
+
+} // namespace
+
+Result<RunData> readRunData(const RunSpec& spec, std::int64_t vocab)
+{
+    RunData data;
+    auto tokenizer = tokenizerOf(spec, vocab);
+    MR_TRY(tokenizer.status());
+    data.tokenizer = std::move(tokenizer).value();
+    auto train = tokens(spec.data, *data.tokenizer, spec);
+    MR_TRY(train.status());
+    data.train = std::move(train).value();
+    MR_TRY(findEvalSet(spec, data));
+    if (data.train.count() == 0 || data.train.trainedTokens == 0)
+        return Status::error(ErrorKind::InvalidArgument,
+            datasetPath(spec) + ": has no token to train on; look at it with `millrace inspect`");
+    packRows(spec, data);
+    return data;
+}
+
+Result<DataReport> inspectRunData(const RunSpec& spec)
+{
+    auto setup = setUpRun(spec, 0);
+    MR_TRY(setup.status());
+    auto data = readRunData(setup.value().spec, setup.value().config.vocab);
+    MR_TRY(data.status());
+    return data.value().report;
 }
 
 Result<std::string> dataHash(const TokenSet& set)
@@ -59,6 +156,7 @@ Result<std::string> dataHash(const TokenSet& set)
         start[0] += set.sequences.length(i);
         add(start);
     }
+    addRows(set.packing, add);
     hash = XXH3_64bits_digest(state.get());
     std::array<char, 17> text{};
     (void)std::snprintf(text.data(), text.size(), "%016" PRIx64, hash);

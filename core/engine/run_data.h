@@ -1,17 +1,23 @@
 // The data of a run: its tokens, and what tells them apart from others.
 //
-// Threads  Functions of their arguments; tokens() blocks on files and starts threads of its own.
-// Errors   tokens(): as buildTokenSet(). dataHash(): as SequenceStore::read().
+// Threads  Functions of their arguments; readRunData() blocks on files and starts threads of its
+//          own.
+// Errors   readRunData(): as Tokenizer::open() and buildTokenSet(); InvalidArgument for a tokenizer
+//          of another model, and for data with nothing to train. dataHash(): as
+//          SequenceStore::read().
 
 #pragma once
 
 #include "core/data/batch_stream.h"
 #include "core/data/columns.h"
+#include "core/data/tokenizer.h"
 
+#include <millrace/library.h>
 #include <millrace/run_spec.h>
 
+#include <cstdint>
+#include <memory>
 #include <string>
-#include <vector>
 
 namespace mr {
 
@@ -22,8 +28,15 @@ std::string modelFolder(const RunSpec& spec);
 // nothing gets `style`.
 RunSpec withStyle(RunSpec spec, RowStyle style);
 
-Result<TokenSet> tokens(
-    const std::vector<DataSource>& sources, const Tokenizer& tokenizer, const RunSpec& spec);
+struct RunData {
+    std::unique_ptr<Tokenizer> tokenizer;
+    TokenSet train; // packed, if the spec asks for it
+    TokenSet eval;  // never packed: its loss is that of any other run
+    DataReport report;
+};
+
+// Of a resolved spec. `vocab` of the model, which the tokenizer must fit.
+Result<RunData> readRunData(const RunSpec& spec, std::int64_t vocab);
 
 // What the sampler draws from, so that a resumed run sees what it would have seen.
 Result<std::string> dataHash(const TokenSet& set);

@@ -68,7 +68,7 @@ void makePathsAbsolute(RunSpec& spec)
 }
 
 // All that needs the model but not the memory plan.
-Status resolveNumbers(RunSetup& setup, const MachineInfo& machine, std::int64_t trainSequences)
+Status resolveNumbers(RunSetup& setup, const MachineInfo& machine, std::int64_t trainRows)
 {
     RunSpec& spec = setup.spec;
     const std::int64_t most = setup.config.maxPositions;
@@ -89,7 +89,7 @@ Status resolveNumbers(RunSetup& setup, const MachineInfo& machine, std::int64_t 
     if (spec.name.empty())
         spec.name = defaultName(spec);
     if (spec.steps == 0)
-        spec.steps = stepCount(spec, trainSequences);
+        spec.steps = stepCount(spec, trainRows);
     if (spec.warmupSteps < 0)
         spec.warmupSteps = std::llround(kDefaultWarmup * static_cast<double>(spec.steps));
     if (spec.evalEvery < 0)
@@ -149,16 +149,16 @@ Status findRates(RunSetup& setup, const MachineInfo& machine, const RateBook& bo
 
 } // namespace
 
-std::int64_t stepCount(const RunSpec& spec, std::int64_t trainSequences) noexcept
+std::int64_t stepCount(const RunSpec& spec, std::int64_t trainRows) noexcept
 {
     if (spec.steps > 0)
         return spec.steps;
     const std::int64_t perStep = spec.microBatch * spec.accumulate;
-    const double sequences = spec.epochs * static_cast<double>(trainSequences);
-    return static_cast<std::int64_t>(std::ceil(sequences / static_cast<double>(perStep)));
+    const double rows = spec.epochs * static_cast<double>(trainRows);
+    return static_cast<std::int64_t>(std::ceil(rows / static_cast<double>(perStep)));
 }
 
-Result<RunSetup> setUpRun(const RunSpec& spec, std::int64_t trainSequences)
+Result<RunSetup> setUpRun(const RunSpec& spec, std::int64_t trainRows)
 {
     MR_TRY(checkSpec(spec));
     MR_TRY(checkPolicy(spec));
@@ -172,7 +172,7 @@ Result<RunSetup> setUpRun(const RunSpec& spec, std::int64_t trainSequences)
     setup.config = std::move(config).value();
     setup.table = buildParamTable(setup.config);
     const MachineInfo machine = inspectMachine();
-    MR_TRY(resolveNumbers(setup, machine, trainSequences));
+    MR_TRY(resolveNumbers(setup, machine, trainRows));
     const RateBook book = RateBook::load(RateBook::defaultPath());
     MR_TRY(findScratch(setup, book));
     MR_TRY(resolveBudgets(setup, machine));

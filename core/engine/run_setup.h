@@ -46,12 +46,13 @@ struct RunSetup {
     std::string reason; // why `auto` chose this policy; empty if it was asked for
 };
 
-// `trainSequences` 0: not known yet; then steps stay 0 where they depend on it. Rates are those
-// the user's RateBook has; nothing is measured here.
-Result<RunSetup> setUpRun(const RunSpec& spec, std::int64_t trainSequences);
+// `trainRows` of micro-batches in an epoch: sequences, or what they are packed into. 0: not known
+// yet; then steps stay 0 where they depend on it. Rates are those the user's RateBook has; nothing
+// is measured here.
+Result<RunSetup> setUpRun(const RunSpec& spec, std::int64_t trainRows);
 
 // Optimizer steps of the run a resolved spec asks for.
-std::int64_t stepCount(const RunSpec& spec, std::int64_t trainSequences) noexcept;
+std::int64_t stepCount(const RunSpec& spec, std::int64_t trainRows) noexcept;
 
 PlanReport reportOf(const RunSetup& setup);
 

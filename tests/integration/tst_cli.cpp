@@ -47,6 +47,8 @@ private slots:
     void helpEndsWithZero();
     void aDiskThatWasMeasuredIsKnownToPlans();
     void planTellsBytesOfTiersForEveryPolicy();
+    void planReadsTheDataAndSaysWhatPackingWouldSave();
+    void aPackedRunSaysSoAndIsRecorded();
     void planWorksFromAConfigAlone();
     void inspectSaysWhatAThingIs();
     void inspectSaysWhatIsWrong();
@@ -121,6 +123,7 @@ void TestCli::withoutJsonItSpeaksToPeople()
     const Finished run = m_rig->run(arguments);
 
     QCOMPARE(run.code, 0);
+    QVERIFY(contains(run.out.toStdString(), "data: 60 rows, 0 of them cut, 0 with nothing"));
     QVERIFY(contains(run.out.toStdString(), "step     2  loss"));
     QVERIFY(contains(run.out.toStdString(), "done: the model is in"));
 }
@@ -431,6 +434,54 @@ void TestCli::planTellsBytesOfTiersForEveryPolicy()
         const double beside = number(report, "process_bytes") - inMemory;
         QVERIFY2(beside > 8e6 && beside < 128e6, qPrintable(QString::number(beside)));
     }
+}
+
+// Pairs of some ten tokens in rows of 60.
+QStringList planOf(const CliRig& rig, const char* more)
+{
+    return words("plan --json --seq-len 60 --precision fp32 --threads 1 --policy resident") +
+           words(more) +
+           QStringList{key("--model"), rig.modelPath(), key("--data"), rig.path("short.jsonl")};
+}
+
+void TestCli::planReadsTheDataAndSaysWhatPackingWouldSave()
+{
+    std::string text;
+    for (int i = 0; i < 30; ++i)
+        text += "{\"prompt\": \"" + std::to_string(i) + "\", \"response\": \"sacks\"}\n";
+    m_rig->folder.write("short.jsonl", text + "{\"prompt\": \"a\", \"response\": \"\"}\n");
+
+    const Finished plain = m_rig->run(planOf(*m_rig, "--accumulate 1"));
+    const Finished packed = m_rig->run(planOf(*m_rig, "--accumulate 1 --pack"));
+
+    QVERIFY2(plain.code == 0 && packed.code == 0, plain.errors.constData());
+    const QJsonObject before = plain.lines()[0];
+    const QJsonObject after = packed.lines()[0];
+    const QJsonObject data = before[key("data")].toObject();
+    QCOMPARE(data[key("rows")].toInt(), 31);
+    QCOMPARE(data[key("empty_rows")].toInt(), 1);
+    QCOMPARE(before[key("steps")].toInt(), data[key("sequences")].toInt());
+    const int rows = data[key("packed_rows")].toInt();
+    QVERIFY(rows > 0 && rows < 10);
+    const QString advice = QStringLiteral("Pack short sequences (--pack): rows %1 instead of %2")
+                               .arg(rows)
+                               .arg(data[key("sequences")].toInt());
+    QVERIFY(plain.out.contains(advice.toUtf8()));
+    QCOMPARE(after[key("steps")].toInt(), rows);
+    QVERIFY(after[key("data")].toObject()[key("pack")].toBool());
+    QVERIFY(!packed.out.contains("--pack"));
+}
+
+void TestCli::aPackedRunSaysSoAndIsRecorded()
+{
+    const Finished run = m_rig->run(m_rig->train("packed", words("--steps 2 --pack")));
+
+    QVERIFY2(run.code == 0, run.errors.constData());
+    const QJsonObject data = run.events("start")[0][key("data")].toObject();
+    QVERIFY(data[key("pack")].toBool());
+    QVERIFY(data[key("batch_rows")].toInt() <= data[key("sequences")].toInt());
+    const auto spec = readRunSpec(m_rig->folder.path("packed"));
+    QVERIFY(spec.ok() && Result(spec).value().pack);
 }
 
 void TestCli::planWorksFromAConfigAlone()

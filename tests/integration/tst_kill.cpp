@@ -18,6 +18,7 @@ class TestKill : public QObject
 
 private slots:
     void aRunKilledTenTimesEndsWithTheHashOfTheUninterruptedOne();
+    void aPackedRunThatWasKilledEndsWithTheSameHash();
     void aRunKilledBeforeItsFirstCheckpointStartsAgain_data();
     void aRunKilledBeforeItsFirstCheckpointStartsAgain();
 };
@@ -61,6 +62,32 @@ void TestKill::aRunKilledTenTimesEndsWithTheHashOfTheUninterruptedOne()
     QCOMPARE(last.hash(), whole.hash());
     const Finished shown = rig.run(words("runs export 2 --db") + QStringList{rig.database()});
     QCOMPARE(shown.lines().size(), std::size_t{90}); // one curve, no step twice
+}
+
+// Rows of 60 tokens that two or three of the pairs share; killed within an epoch.
+void TestKill::aPackedRunThatWasKilledEndsWithTheSameHash()
+{
+    const CliRig rig;
+    const QStringList steps = words("--pack --steps 40 --eval-every 0 --checkpoint-every 3");
+    const auto train = [&](const char* out) {
+        QStringList arguments = rig.train(out, steps);
+        arguments[arguments.indexOf(QStringLiteral("--seq-len")) + 1] = QStringLiteral("60");
+        return arguments;
+    };
+    const Finished whole = rig.run(train("whole"));
+    QVERIFY2(whole.code == 0, whole.errors.constData());
+    const QJsonObject data = whole.events("start")[0][QStringLiteral("data")].toObject();
+    QVERIFY(data[QStringLiteral("batch_rows")].toInt() < data[QStringLiteral("sequences")].toInt());
+    for (int killed = 0; killed < 3; ++killed) {
+        QProcess process;
+        CliRig::start(process, killed == 0 ? train("killed") : rig.resume("killed"));
+        QVERIFY(killAfter(process, 1 + killed, 2));
+    }
+
+    const Finished last = rig.run(rig.resume("killed"));
+
+    QVERIFY2(last.code == 0, last.errors.constData());
+    QCOMPARE(last.hash(), whole.hash());
 }
 
 void TestKill::aRunKilledBeforeItsFirstCheckpointStartsAgain_data()

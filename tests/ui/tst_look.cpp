@@ -132,6 +132,7 @@ private slots:
         RunSpec spec;
         spec.modelDir = "/models/it's here";
         spec.data.push_back({"/data/a.jsonl", DataFormat::Auto, {{"prompt", "q"}}});
+        spec.pack = true;
         spec.learningRate = 2e-3;
         spec.schedule = ScheduleKind::Linear;
         spec.policy = "resident";
@@ -142,7 +143,7 @@ private slots:
 
         QCOMPARE(trainCommand(spec),
             QString("millrace train --model '/models/it'\\''s here' --data /data/a.jsonl "
-                    "--map prompt=q --lr 0.002 --schedule linear --policy resident "
+                    "--map prompt=q --pack --lr 0.002 --schedule linear --policy resident "
                     "--disk-space 7 --disk-path '/fast drive' "
                     "--max-disk-writes 100000000000000 --link 12GB/s"));
     }

@@ -21,6 +21,7 @@
 
 #include <QAbstractButton>
 #include <QAccessible>
+#include <QCheckBox>
 #include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
@@ -123,6 +124,37 @@ private slots:
         QVERIFY(labelTexts(*page.planPanel()).join(' ').contains("sequence length of 512"));
         QCOMPARE(started.count(), 0);
         QVERIFY(!page.startMessage()->text().isEmpty());
+    }
+
+    void packingSaysWhatItBringsAndGoesIntoTheRun()
+    {
+        NewRunPage page(fakeServices(std::make_shared<FakeRun>()));
+        QSignalSpy started(&page, &NewRunPage::startRequested);
+        DatasetSection* data = page.datasetSection();
+        page.setSpec(goodSpec());
+        QTRY_VERIFY(page.planPanel()->plan() && data->info());
+        const auto said = [data] {
+            return data->packMessage()->text().replace(QChar(0xa0), QLatin1Char(' '));
+        };
+
+        // 59,234 tokens are computed, in rows of 64: 2,000, or 931 of them.
+        QVERIFY(!page.spec().pack);
+        QCOMPARE(data->batchRows(), 2000);
+        QVERIFY2(said().contains("Packed: rows 931 instead of 2,000"), qPrintable(said()));
+        auto* box = data->findChild<QCheckBox*>("pack");
+        box->click();
+        QVERIFY2(said().startsWith("Rows 931 instead of 2,000"), qPrintable(said()));
+        QVERIFY2(said().contains("instead of 53"), qPrintable(said()));
+
+        QVERIFY(page.spec().pack);
+        QCOMPARE(data->batchRows(), 931);
+        QVERIFY(page.commandLine().contains("--pack"));
+        QTRY_VERIFY(page.settled());
+        page.start();
+        QCOMPARE(started.count(), 1);
+        QVERIFY(started.front().front().value<RunSpec>().pack);
+        page.setSpec(goodSpec());
+        QVERIFY(!box->isChecked());
     }
 
     void startWithNothingChosenLeadsToTheFirstField()

@@ -47,7 +47,7 @@ struct UiServices {
     std::function<Result<ScratchSpeed>(const std::string& path, const ScratchMeasuring&)>
         measureScratch;
     std::function<Status(const RunSpec&)> checkSpec;
-    std::function<Result<RunSpec>(const RunSpec&, std::int64_t trainSequences)> resolveSpec;
+    std::function<Result<RunSpec>(const RunSpec&, std::int64_t trainRows)> resolveSpec;
     std::function<Result<PlanReport>(const RunSpec&)> planRun;
     std::function<Result<PlanReport>(const std::string& json)> planFromJson;
 

@@ -8,6 +8,7 @@
 #include "widgets/path_edit.h"
 #include "widgets/token_preview.h"
 
+#include <QCheckBox>
 #include <QComboBox>
 #include <QEvent>
 #include <QFileInfo>
@@ -57,6 +58,8 @@ DatasetSection::DatasetSection(const UiServices& services, QWidget* parent)
     , m_legend(new Legend(this))
     , m_previewArea(new QScrollArea(this))
     , m_preview(new TokenPreview)
+    , m_pack(new QCheckBox(this))
+    , m_packMessage(new MessageLabel(this))
     , m_evalLabel(new QLabel(this))
     , m_evalPath(new PathEdit(PathEdit::Want::File, this))
     , m_evalMessage(new MessageLabel(this))
@@ -68,7 +71,12 @@ DatasetSection::DatasetSection(const UiServices& services, QWidget* parent)
     connect(m_path, &PathEdit::pathChanged, this, [this] {
         m_info.reset();
         m_columns.clear();
+        m_packMessage->clear();
         m_delay.start();
+        emit changed();
+    });
+    connect(m_pack, &QCheckBox::toggled, this, [this] {
+        showPacking();
         emit changed();
     });
     connect(m_evalPath, &PathEdit::pathChanged, this, [this] {
@@ -82,6 +90,7 @@ DatasetSection::DatasetSection(const UiServices& services, QWidget* parent)
 void DatasetSection::build()
 {
     m_path->setObjectName(QStringLiteral("dataPath"));
+    m_pack->setObjectName(QStringLiteral("pack"));
     m_evalPath->setObjectName(QStringLiteral("evalPath"));
     m_label->setBuddy(m_path->edit());
     m_evalLabel->setBuddy(m_evalPath->edit());
@@ -104,6 +113,8 @@ void DatasetSection::build()
     body->addWidget(m_previewTitle);
     body->addWidget(m_legend);
     body->addWidget(m_previewArea);
+    body->addWidget(m_pack);
+    body->addWidget(m_packMessage);
     body->addSpacing(4);
     body->addWidget(m_evalLabel);
     body->addWidget(m_evalPath);
@@ -131,6 +142,23 @@ QString DatasetSection::evalPath() const
 void DatasetSection::setEvalPath(const QString& path)
 {
     m_evalPath->setPath(path);
+}
+
+bool DatasetSection::pack() const
+{
+    return m_pack->isChecked();
+}
+
+void DatasetSection::setPack(bool pack)
+{
+    m_pack->setChecked(pack);
+}
+
+std::int64_t DatasetSection::batchRows() const
+{
+    if (!m_info)
+        return 0;
+    return pack() ? m_info->packedRows : m_info->sequences;
 }
 
 DataSource DatasetSection::source() const
@@ -188,7 +216,25 @@ void DatasetSection::show(const Result<DatasetInfo>& result)
         widget->setVisible(hasRows);
     if (!m_info->problems.empty())
         m_info.reset();
+    showPacking();
     emit changed();
+}
+
+// One line: what packing brings, or what is lost without.
+void DatasetSection::showPacking()
+{
+    if (!m_info || m_info->packedRows == 0)
+        return m_packMessage->clear();
+    const std::int64_t inputs = m_info->tokens - m_info->sequences;
+    const double alone = paddingShare(inputs, m_info->sequences, m_info->seqLen);
+    const double packed = paddingShare(inputs, m_info->packedRows, m_info->seqLen);
+    const QString line = !pack() && isMostlyPadded(alone)
+                             ? tr("%4 of every step is padding. Packed: rows %1 instead of %2, %3 "
+                                  "padding.")
+                             : tr("Rows %1 instead of %2, %3 padding instead of %4.");
+    m_packMessage->show(MessageLabel::Kind::Info,
+        line.arg(countText(m_info->packedRows), countText(m_info->sequences),
+            percentText(100.0 * packed), percentText(100.0 * alone)));
 }
 
 void DatasetSection::showInfo()
@@ -246,6 +292,7 @@ void DatasetSection::showMapping()
 
 void DatasetSection::clearPreview()
 {
+    m_packMessage->clear();
     m_preview->setRows({});
     m_mapping->hide();
     m_previewTitle->hide();
@@ -295,6 +342,10 @@ void DatasetSection::retranslateUi()
     m_card->setTitle(tr("Data"));
     m_label->setText(tr("Training &file"));
     m_path->setTexts(tr("Training file"), tr("JSONL, JSON, CSV or plain text. Drop it here."));
+    m_pack->setText(tr("Pac&k short sequences"));
+    m_pack->setToolTip(
+        tr("Several share a row and none sees another: fewer steps in an epoch, more "
+           "sequences in each, so that another learning rate may suit."));
     m_evalLabel->setText(tr("&Evaluation file (optional)"));
     m_evalPath->setTexts(tr("Evaluation file"),
         tr("Empty: 5 % of the training sequences are held out, at most 200"));
@@ -307,6 +358,7 @@ void DatasetSection::retranslateUi()
     if (m_info) {
         showInfo();
         showMapping();
+        showPacking();
     }
 }
 

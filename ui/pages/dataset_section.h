@@ -12,6 +12,7 @@
 
 #include <optional>
 
+class QCheckBox;
 class QComboBox;
 class QGridLayout;
 class QLabel;
@@ -36,6 +37,11 @@ public:
     QString evalPath() const;
     void setEvalPath(const QString& path);
     DataSource source() const; // with the columns chosen
+    // Short sequences share rows of micro-batches.
+    bool pack() const;
+    void setPack(bool pack);
+    // Of micro-batches in an epoch; 0: not known.
+    std::int64_t batchRows() const;
     // What the rows are turned into depends on both; a change looks at the file again.
     void setModel(const QString& modelDir, std::int64_t seqLen);
 
@@ -43,6 +49,7 @@ public:
     // Nothing is being looked at, nor about to be.
     bool settled() const { return !m_delay.isActive() && !m_question.busy(); }
     MessageLabel* message() const { return m_message; }
+    MessageLabel* packMessage() const { return m_packMessage; }
     MessageLabel* evalMessage() const { return m_evalMessage; }
     PathEdit* pathEdit() const { return m_path; }
     TokenPreview* preview() const { return m_preview; }
@@ -59,6 +66,7 @@ private:
     void show(const Result<DatasetInfo>& result);
     void showInfo();
     void showMapping();
+    void showPacking();
     void clearPreview();
     QString summary(const DatasetInfo& info) const;
     void checkEvalPath();
@@ -79,6 +87,8 @@ private:
     Legend* m_legend;
     QScrollArea* m_previewArea;
     TokenPreview* m_preview;
+    QCheckBox* m_pack;
+    MessageLabel* m_packMessage;
     QLabel* m_evalLabel;
     PathEdit* m_evalPath;
     MessageLabel* m_evalMessage;

@@ -26,6 +26,8 @@
 #include <QScrollArea>
 #include <QVBoxLayout>
 
+#include <algorithm>
+
 namespace mr::ui {
 
 namespace {
@@ -33,6 +35,7 @@ namespace {
 constexpr int kDelayMs = 150;
 constexpr int kMargin = 16;
 constexpr int kPlanWidth = 396;
+constexpr std::int64_t kUsualSeqLen = 1024;
 
 QScrollArea* makeScroll(QWidget* content, QWidget* parent)
 {
@@ -157,6 +160,7 @@ RunSpec NewRunPage::spec() const
     RunSpec spec;
     m_settings->writeTo(spec);
     m_scratch->writeTo(spec);
+    spec.pack = m_dataset->pack();
     spec.modelDir = m_model->path().toStdString();
     if (!m_dataset->path().isEmpty())
         spec.data = {m_dataset->source()};
@@ -189,6 +193,7 @@ void NewRunPage::setSpec(const RunSpec& spec)
         spec.data.empty() ? QString() : QString::fromStdString(spec.data.front().path));
     m_dataset->setEvalPath(
         spec.evalData.empty() ? QString() : QString::fromStdString(spec.evalData.front().path));
+    m_dataset->setPack(spec.pack);
     m_name->setText(QString::fromStdString(spec.name));
     m_folder->setPath(QString::fromStdString(spec.outDir));
     inputChanged();
@@ -227,7 +232,7 @@ bool NewRunPage::settled() const
 void NewRunPage::inputChanged()
 {
     m_planCurrent = false;
-    m_dataset->setModel(m_model->info() ? m_model->path() : QString(), m_settings->seqLen());
+    m_dataset->setModel(m_model->info() ? m_model->path() : QString(), dataSeqLen());
     m_name->setPlaceholderText(suggestedName());
     const QString folder = m_folder->path();
     if (!folder.isEmpty() && QFileInfo::exists(folder) &&
@@ -241,6 +246,15 @@ void NewRunPage::inputChanged()
     m_delay.start();
 }
 
+// What rows are cut to: chosen, or as RunSpec::seqLen says of 0.
+std::int64_t NewRunPage::dataSeqLen() const
+{
+    const std::int64_t chosen = m_settings->seqLen();
+    if (chosen > 0 || !m_model->info())
+        return chosen;
+    return std::clamp<std::int64_t>(m_model->info()->maxPositions, 1, kUsualSeqLen);
+}
+
 void NewRunPage::ask()
 {
     if (!m_model->info()) {
@@ -250,9 +264,9 @@ void NewRunPage::ask()
         return;
     }
     m_plan->setBusy(true);
-    const std::int64_t sequences = m_dataset->info() ? m_dataset->info()->sequences : 0;
-    const auto work = [services = m_services, runs = runs(), sequences] {
-        return planAnswer(services, runs, sequences);
+    const std::int64_t rows = m_dataset->batchRows();
+    const auto work = [services = m_services, runs = runs(), rows] {
+        return planAnswer(services, runs, rows);
     };
     m_question.ask(work, [this](const PlanAnswer& answer) { showAnswer(answer); });
 }

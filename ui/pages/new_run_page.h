@@ -80,6 +80,7 @@ private:
     QWidget* makePlanSide();
     QWidget* makeBottomBar();
     void inputChanged();
+    std::int64_t dataSeqLen() const;
     void ask();
     void showAnswer(const PlanAnswer& answer);
     std::optional<Problem> firstProblem() const;

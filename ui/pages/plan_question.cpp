@@ -21,10 +21,10 @@ std::uint64_t freeBytes(const std::string& folder)
     return error ? 0 : space.available;
 }
 
-Result<PlanView> planOne(const UiServices& services, const RunSpec& spec, std::int64_t sequences)
+Result<PlanView> planOne(const UiServices& services, const RunSpec& spec, std::int64_t trainRows)
 {
     MR_TRY(services.checkSpec(spec));
-    Result<RunSpec> resolved = services.resolveSpec(spec, sequences);
+    Result<RunSpec> resolved = services.resolveSpec(spec, trainRows);
     MR_TRY(resolved.status());
     Result<PlanReport> report = services.planRun(resolved.value());
     MR_TRY(report.status());
@@ -38,12 +38,12 @@ Result<PlanView> planOne(const UiServices& services, const RunSpec& spec, std::i
 } // namespace
 
 PlanAnswer planAnswer(
-    const UiServices& services, const std::vector<RunSpec>& runs, std::int64_t sequences)
+    const UiServices& services, const std::vector<RunSpec>& runs, std::int64_t trainRows)
 {
     PlanAnswer answer;
     std::uint64_t taken = 0;
     for (const RunSpec& spec : runs) {
-        Result<PlanView> view = planOne(services, spec, sequences);
+        Result<PlanView> view = planOne(services, spec, trainRows);
         if (!view.ok()) {
             answer.problem = view.status();
             return answer;

@@ -22,9 +22,9 @@ struct PlanAnswer {
     std::vector<PlanView> views; // one for each run
 };
 
-// `sequences` of the training data; 0: not known. Each run finds the disk as those before it leave
-// it.
+// `trainRows` of micro-batches in an epoch, as in resolveSpec(). Each run finds the disk as those
+// before it leave it.
 PlanAnswer planAnswer(
-    const UiServices& services, const std::vector<RunSpec>& runs, std::int64_t sequences);
+    const UiServices& services, const std::vector<RunSpec>& runs, std::int64_t trainRows);
 
 } // namespace mr::ui

@@ -125,6 +125,8 @@ QString trainCommand(const RunSpec& spec)
         command.text("--model", spec.modelDir);
     addData(command, "--data", spec.data);
     addMap(command, spec);
+    if (spec.pack)
+        command.flag("--pack");
     addData(command, "--eval-data", spec.evalData);
     if (!spec.name.empty())
         command.text("--name", spec.name);

@@ -78,6 +78,8 @@ struct DatasetInfo {
     std::int64_t trainedTokens = 0;
     std::int64_t cutRows = 0;
     std::int64_t emptyRows = 0;
+    std::int64_t seqLen = 0;     // that rows were cut to
+    std::int64_t packedRows = 0; // of micro-batches if short sequences share them; else `sequences`
     std::uint64_t bytes = 0;
     std::vector<PreviewRow> preview;
     std::vector<std::string> problems; // empty: can be used
@@ -86,5 +88,31 @@ struct DatasetInfo {
 // `modelDir` may be empty: then only rows and columns are known. At most `previewRows` are shown.
 Result<DatasetInfo> inspectDataset(
     const DataSource& source, const std::string& modelDir, std::int64_t seqLen, int previewRows);
+
+// What a run reads of its training data, and what that takes in micro-batches.
+struct DataReport {
+    std::int64_t rows = 0; // of the files
+    std::int64_t cutRows = 0;
+    std::int64_t emptyRows = 0; // nothing to train, left out
+    std::int64_t sequences = 0; // to train on
+    std::int64_t evalSequences = 0;
+    std::int64_t inputs = 0; // tokens of an epoch that are computed, padding aside
+    std::int64_t seqLen = 0;
+    bool pack = false;
+    std::int64_t packedRows = 0; // that short sequences share; 0: not packed, nor worth it
+
+    std::int64_t batchRows() const noexcept { return pack ? packedRows : sequences; }
+};
+
+// Of `batchRows` rows of `seqLen` places, the share that holds none of `inputs`; 0 of no rows.
+double paddingShare(std::int64_t inputs, std::int64_t batchRows, std::int64_t seqLen) noexcept;
+
+// More than a third of what is computed is padding: somebody should hear of it.
+bool isMostlyPadded(double share) noexcept;
+
+// A sentence each: what was read, and, where packing is off and would save much, what it would.
+std::string describeData(const DataReport& report);
+std::string packingAdvice(const DataReport& report);
+std::string toJson(const DataReport& report);
 
 } // namespace mr

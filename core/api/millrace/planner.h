@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <millrace/library.h>
 #include <millrace/run_reader.h>
 #include <millrace/run_spec.h>
 #include <millrace/status.h>
@@ -85,8 +86,12 @@ struct PlanReport {
 Status checkPolicy(const RunSpec& spec);
 
 // Chooses what is Auto or zero in `spec` (DECISIONS 17, 18), needing the model's config and the
-// machine. `trainSequences` 0: unknown, then steps stays 0 when it depends on it.
-Result<RunSpec> resolveSpec(const RunSpec& spec, std::int64_t trainSequences);
+// machine. `trainRows` of micro-batches in an epoch: sequences, or what they are packed into; 0:
+// unknown, then steps stays 0 when it depends on it.
+Result<RunSpec> resolveSpec(const RunSpec& spec, std::int64_t trainRows);
+
+// Reads and tokenises the data of a run as the run will. InvalidArgument and Io as of the run.
+Result<DataReport> inspectRunData(const RunSpec& spec);
 
 // Of a resolved or unresolved spec.
 Result<PlanReport> planRun(const RunSpec& spec);

@@ -41,13 +41,15 @@ struct RunSpec {
     std::vector<DataSource> evalData; // empty: a share of the sequences is held out
     double holdOut = 0.05;            // that share, at most 200 sequences; 0: train on everything
     std::string split;                // text: cut files into documents at this string
-    std::int64_t evalEvery = -1;      // steps; 0: never; -1: ten times a run
-    std::int64_t evalAnswers = 0;     // evaluation pairs that are also answered, greedily, and
-                                      // compared with the response; 0: none
-    std::string outDir;               // run folder; empty: made below the data folder
-    std::string saveDir;              // where checkpoints and the model go if not to outDir, which
-                                      // had no room for them; empty: there
-    std::string database;             // history; empty: the user's
+    bool pack = false; // short sequences share rows, each by itself; a step then trains more of
+                       // them, so another learning rate may suit
+    std::int64_t evalEvery = -1;  // steps; 0: never; -1: ten times a run
+    std::int64_t evalAnswers = 0; // evaluation pairs that are also answered, greedily, and
+                                  // compared with the response; 0: none
+    std::string outDir;           // run folder; empty: made below the data folder
+    std::string saveDir;          // where checkpoints and the model go if not to outDir, which
+                                  // had no room for them; empty: there
+    std::string database;         // history; empty: the user's
 
     std::int64_t steps = 0; // 0: by epochs
     double epochs = 1.0;

@@ -41,6 +41,7 @@ RunSpec everythingSet()
     s.scratchTokenizer = "/t.model";
     s.data = {{"/a.csv", DataFormat::Csv, {{"prompt", "q"}, {"response", "a"}}}};
     s.evalData = {{"/e.jsonl", DataFormat::Jsonl, {}}, {"/f", DataFormat::Text, {}}};
+    s.pack = true;
     s.evalEvery = 7;
     s.outDir = "/o";
     s.saveDir = "/s";
@@ -96,6 +97,7 @@ private slots:
         const RunSpec& r = read.value();
         QCOMPARE(toJson(r), toJson(spec));
         QCOMPARE(r.seed, spec.seed);
+        QVERIFY(r.pack);
         QCOMPARE(r.diskPaths, spec.diskPaths);
         QCOMPARE(r.maxDiskWriteBytes, std::uint64_t{4});
         QCOMPARE(r.data[0].columns, spec.data[0].columns);

@@ -91,6 +91,21 @@ bool same(const StepBatch& a, const StepBatch& b)
            std::equal(a.micros.begin(), a.micros.end(), b.micros.begin(), b.micros.end(), equal);
 }
 
+// In rows of 8 places.
+TokenSet packedSet(const std::vector<std::size_t>& lengths)
+{
+    TokenSet set = makeSet(lengths);
+    set.packing = PackedRows::pack(set.sequences, 8);
+    return set;
+}
+
+void packedOrNot()
+{
+    QTest::addColumn<bool>("packed");
+    QTest::newRow("a sequence a row") << false;
+    QTest::newRow("packed") << true;
+}
+
 StepBatch nextOrFail(BatchStream& stream)
 {
     StepBatch step;
@@ -111,10 +126,14 @@ private slots:
     void ordersAreUniform();
     void aSamplerContinuesFromItsFourNumbers();
     void rowsAreShiftedOnceAndStandAlone();
+    void packedSequencesCountFromZeroAndSeeThemselvesAlone();
+    void packedStepsHaveEverySequenceOnceAnEpoch();
     void orderIsAStableSortOfTheIds();
     void missingSequencesArePadding();
     void stepsKnowTheirTrainedTokens();
+    void aStreamContinuesFromTheStateOfAStep_data() { packedOrNot(); }
     void aStreamContinuesFromTheStateOfAStep();
+    void aRunningStreamAllocatesNothing_data() { packedOrNot(); }
     void aRunningStreamAllocatesNothing();
     void closingWakesAWaiter();
     void closingWithReadyStepsJoins();
@@ -176,7 +195,7 @@ void TstBatchStream::rowsAreShiftedOnceAndStandAlone()
 {
     const TokenSet set = makeSet({5, 3});
     const std::array<std::int64_t, 2> sequences{1, 0};
-    std::vector<TokenSequence> scratch;
+    TokenSequence scratch;
     MicroBatchData got;
 
     QVERIFY(readMicroBatch(set, sequences, {4, 2, 1}, scratch, got).ok());
@@ -186,6 +205,56 @@ void TstBatchStream::rowsAreShiftedOnceAndStandAlone()
     QCOMPARE(got.targets, (Row{101, 102, -1, -1, 1, 2, -1, 4}));
     QCOMPARE(got.positions, (Row{0, 1, 0, 0, 0, 1, 2, 3}));
     QCOMPARE(got.visibleFrom, (Row{0, 0, 2, 3, 4, 4, 4, 4}));
+}
+
+void TstBatchStream::packedSequencesCountFromZeroAndSeeThemselvesAlone()
+{
+    // Inputs: 4, 2, 1 and 8 places. The first row is the long one's.
+    const TokenSet set = packedSet({5, 3, 2, 9});
+    TokenSequence scratch;
+    MicroBatchData got;
+
+    QVERIFY(readMicroBatch(set, std::array<std::int64_t, 2>{1, 0}, {8, 2, 1}, scratch, got).ok());
+
+    using Row = std::vector<std::int32_t>;
+    QCOMPARE(set.batchRows(), 2);
+    QCOMPARE(got.ids, (Row{0, 1, 2, 3, 100, 101, 200, 0, 300, 301, 302, 303, 304, 305, 306, 307}));
+    // What is not trained stays so, and nobody predicts the first token of the next.
+    QCOMPARE(
+        got.targets, (Row{1, 2, -1, 4, 101, 102, 201, -1, 301, 302, -1, 304, 305, -1, 307, 308}));
+    QCOMPARE(got.positions, (Row{0, 1, 2, 3, 0, 1, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7}));
+    QCOMPARE(got.visibleFrom, (Row{0, 0, 0, 0, 4, 4, 6, 7, 8, 8, 8, 8, 8, 8, 8, 8}));
+}
+
+void TstBatchStream::packedStepsHaveEverySequenceOnceAnEpoch()
+{
+    const std::vector<std::size_t> lengths{5, 3, 9, 2, 7, 4, 4, 6, 8, 2, 3};
+    const TokenSet set = packedSet(lengths);
+    const auto rows = static_cast<std::size_t>(set.batchRows());
+    QVERIFY(rows < lengths.size());
+    const auto stream = BatchStream::start(set, {8, 1, 1}, {3, 0, 0, 0});
+    std::int64_t all = 0;
+    for (const std::size_t length : lengths)
+        all += static_cast<std::int64_t>(length) - 1;
+    for (std::uint64_t epoch = 0; epoch < 3; ++epoch) {
+        std::multiset<std::int32_t> firsts;
+        std::int64_t tokens = 0;
+        StepBatch step;
+        for (std::size_t i = 0; i < rows; ++i) {
+            step = nextOrFail(*stream);
+            tokens += step.tokens;
+            const MicroBatchData& micro = step.micros[0];
+            for (std::size_t t = 0; t < 8; ++t)
+                if (micro.visibleFrom[t] == static_cast<std::int32_t>(t) && micro.ids[t] % 100 == 0)
+                    firsts.insert(micro.ids[t]);
+        }
+        QCOMPARE(tokens, all);
+        for (std::size_t i = 1; i < lengths.size(); ++i) // 0 is also padding
+            QCOMPARE(firsts.count(static_cast<std::int32_t>(100 * i)), 1U);
+        QCOMPARE(step.after.epoch, epoch);
+        QCOMPARE(step.after.position, std::uint64_t{rows});
+        QCOMPARE(step.after.count, std::uint64_t{rows});
+    }
 }
 
 void TstBatchStream::orderIsAStableSortOfTheIds()
@@ -213,7 +282,7 @@ void TstBatchStream::orderIsAStableSortOfTheIds()
 void TstBatchStream::missingSequencesArePadding()
 {
     const TokenSet set = makeSet({3});
-    std::vector<TokenSequence> scratch;
+    TokenSequence scratch;
     MicroBatchData got;
     QVERIFY(readMicroBatch(set, std::array<std::int64_t, 1>{0}, {2, 3, 1}, scratch, got).ok());
     using Row = std::vector<std::int32_t>;
@@ -243,7 +312,8 @@ void TstBatchStream::stepsKnowTheirTrainedTokens()
 
 void TstBatchStream::aStreamContinuesFromTheStateOfAStep()
 {
-    const TokenSet set = makeSet({5, 3, 9, 2, 7});
+    QFETCH(bool, packed);
+    const TokenSet set = packed ? packedSet({5, 3, 9, 2, 7, 4, 2}) : makeSet({5, 3, 9, 2, 7});
     const BatchShape shape{8, 2, 2};
     const auto whole = BatchStream::start(set, shape, {3, 0, 0, 0});
     std::vector<StepBatch> expected;
@@ -254,12 +324,13 @@ void TstBatchStream::aStreamContinuesFromTheStateOfAStep()
         for (std::size_t i = stop + 1; i < expected.size(); ++i)
             QVERIFY(same(nextOrFail(*rest), expected[i]));
     }
-    QCOMPARE(expected[0].after.count, 5U);
+    QCOMPARE(expected[0].after.count, packed ? 4U : 5U);
 }
 
 void TstBatchStream::aRunningStreamAllocatesNothing()
 {
-    const TokenSet set = makeSet({5, 3, 9, 2, 7});
+    QFETCH(bool, packed);
+    const TokenSet set = packed ? packedSet({5, 3, 9, 2, 7, 4, 2}) : makeSet({5, 3, 9, 2, 7});
     const auto stream = BatchStream::start(set, {8, 2, 3}, {3, 0, 0, 0});
     StepBatch step;
     // Two steps are always under way, so after six the three sets of buffers have all been filled.

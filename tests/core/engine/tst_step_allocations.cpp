@@ -175,6 +175,7 @@ void TestStepAllocations::theEngineThreadAllocatesNothingFromStepToStep_data()
 {
     QTest::addColumn<QString>("policy");
     QTest::newRow("resident") << "resident";
+    QTest::newRow("resident, packed") << "resident packed";
     QTest::newRow("zero-offload") << "zero-offload";
     QTest::newRow("zenflow") << "zenflow";
     QTest::newRow("deep-optimizer-states") << "deep-optimizer-states";
@@ -185,7 +186,10 @@ void TestStepAllocations::theEngineThreadAllocatesNothingFromStepToStep()
     QFETCH(QString, policy);
     mr::test::RunRig rig;
     RunSpec spec = rig.spec("run");
-    spec.policy = policy.toStdString();
+    spec.policy = policy.section(QLatin1Char(' '), 0, 0).toStdString();
+    spec.pack = policy.endsWith(QLatin1String("packed"));
+    if (spec.pack)
+        spec.seqLen = 60; // two or three sequences
     const bool hasWindows = spec.policy == "zenflow";
     // Every step measures rates. They are looked at after step 8, between two steps.
     const bool measures = spec.policy == "deep-optimizer-states";

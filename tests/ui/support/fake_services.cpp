@@ -334,6 +334,8 @@ DatasetInfo fakeDataset()
     info.tokens = 61234;
     info.trainedTokens = 20480;
     info.cutRows = 3;
+    info.seqLen = 64;
+    info.packedRows = 931;
     info.bytes = 260 * 1024;
     info.preview = {
         previewRow(1, {"<s>", " What", " is", " 12", " plus", " 30", "?", "\n"},
@@ -459,8 +461,11 @@ UiServices fakeServices(
     };
     services.inspectMachine = fakeMachine;
     services.inspectModel = fakeModel;
-    services.inspectDataset = [](const DataSource& source, const std::string&, std::int64_t,
-                                  int) -> Result<DatasetInfo> {
+    services.inspectDataset = [](const DataSource& source, const std::string& model,
+                                  std::int64_t seqLen, int) -> Result<DatasetInfo> {
+        if (!model.empty() && seqLen < 1)
+            return Status::error(
+                ErrorKind::InvalidArgument, "the sequence length must be at least 1");
         if (source.path == kGoodData)
             return fakeDataset();
         if (source.path == kChatData)

@@ -1,0 +1,72 @@
+// DataReport in words and as JSON.
+
+#include <millrace/library.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace mr {
+namespace {
+
+constexpr double kMuchPadding = 1.0 / 3.0;
+
+double paddingOf(const DataReport& report, std::int64_t batchRows)
+{
+    return paddingShare(report.inputs, batchRows, report.seqLen);
+}
+
+std::string percent(double share)
+{
+    return std::to_string(std::llround(100.0 * share)) + " %";
+}
+
+} // namespace
+
+double paddingShare(std::int64_t inputs, std::int64_t batchRows, std::int64_t seqLen) noexcept
+{
+    const double places = static_cast<double>(batchRows) * static_cast<double>(seqLen);
+    return places > 0.0 ? 1.0 - static_cast<double>(inputs) / places : 0.0;
+}
+
+bool isMostlyPadded(double share) noexcept
+{
+    return share > kMuchPadding;
+}
+
+std::string describeData(const DataReport& report)
+{
+    const auto count = [](std::int64_t n) { return std::to_string(n); };
+    return count(report.rows) + " rows, " + count(report.cutRows) + " of them cut, " +
+           count(report.emptyRows) + " with nothing to train and skipped; " +
+           count(report.sequences) + " sequences to train on, " + count(report.evalSequences) +
+           " to evaluate; an epoch is " + count(report.batchRows()) +
+           (report.pack ? " packed" : "") + " rows of " + count(report.seqLen) + " tokens, " +
+           percent(paddingOf(report, report.batchRows())) + " padding";
+}
+
+std::string packingAdvice(const DataReport& report)
+{
+    const double now = paddingOf(report, report.sequences);
+    if (report.pack || report.packedRows == 0 || !isMostlyPadded(now))
+        return {};
+    return "Pack short sequences (--pack): rows " + std::to_string(report.packedRows) +
+           " instead of " + std::to_string(report.sequences) + ", " +
+           percent(paddingOf(report, report.packedRows)) + " padding instead of " + percent(now) +
+           ".";
+}
+
+std::string toJson(const DataReport& report)
+{
+    const DataReport& r = report;
+    nlohmann::json json = {{"rows", r.rows}, {"cut_rows", r.cutRows}, {"empty_rows", r.emptyRows},
+        {"sequences", r.sequences}, {"eval_sequences", r.evalSequences}, {"inputs", r.inputs},
+        {"seq_len", r.seqLen}, {"pack", r.pack}, {"batch_rows", r.batchRows()},
+        {"padding", paddingOf(r, r.batchRows())}};
+    if (r.packedRows > 0) {
+        json["packed_rows"] = r.packedRows;
+        json["packed_padding"] = paddingOf(r, r.packedRows);
+    }
+    return json.dump();
+}
+
+} // namespace mr
