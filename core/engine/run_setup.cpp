@@ -71,9 +71,9 @@ void makePathsAbsolute(RunSpec& spec)
 Status resolveNumbers(RunSetup& setup, const MachineInfo& machine, std::int64_t trainSequences)
 {
     RunSpec& spec = setup.spec;
-    const std::int64_t most = setup.config.maxPositions;
+    const std::int64_t most = setup.config.longestSequence();
     if (spec.seqLen == 0)
-        spec.seqLen = std::min(kDefaultSeqLen, most);
+        spec.seqLen = std::min(kDefaultSeqLen, setup.config.maxPositions);
     if (spec.seqLen > most)
         return Status::error(ErrorKind::InvalidArgument,
             "seq-len " + std::to_string(spec.seqLen) + " is longer than the model allows (" +

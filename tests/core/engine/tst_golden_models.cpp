@@ -258,7 +258,7 @@ void addModels()
     QTest::addColumn<QString>("model");
     for (const char* name : {"gqa_tied", "head_dim_untied", "mha_untied", "biases", "batch",
              "llama3_rope", "mistral_window", "qwen2", "qwen3", "phi3", "phi3_partial", "gemma",
-             "gemma2", "gemma3", "gemma3_older"})
+             "gemma2", "gemma3", "gemma3_older", "padding", "dynamic_rope"})
         QTest::newRow(name) << QString(name);
 }
 
