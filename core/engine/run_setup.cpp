@@ -125,7 +125,10 @@ Status resolveBudgets(RunSetup& setup, const MachineInfo& machine)
 {
     RunSpec& spec = setup.spec;
     if (spec.deviceMemoryBytes == 0) {
-        MR_TRY(planWith(setup, {"resident", {}, spec.recompute == RecomputeChoice::Block}));
+        PolicyTrial resident{"resident", {}, spec.recompute == RecomputeChoice::Block};
+        if (spec.policy == resident.policy) // by layer, boundaries of every micro-batch are kept
+            resident.options = spec.policyOptions;
+        MR_TRY(planWith(setup, resident));
         spec.deviceMemoryBytes =
             std::min<std::uint64_t>(setup.memory.bytes(Tier::Device), machine.availableBytes / 2);
     }
