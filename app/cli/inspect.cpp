@@ -121,6 +121,8 @@ Result<Json> describe(const Options& options)
                                                     : describeModel(options.path);
     if (path.filename() == "config.json")
         return describeModel(path.parent_path().empty() ? "." : path.parent_path().string());
+    if (path.filename().string().ends_with("config.json")) // one kept without its folder
+        return describeModel(options.path);
     return isDatabase(path) ? describeHistory(options.path) : describeDataset(options);
 }
 

@@ -45,8 +45,8 @@ void embed(CaseRun& run, DType type, const RowShape& s, bool scaled)
     run.expectExactly("out", args.out, want);
 }
 
-// With `more`: added to what is there, and scaled.
-void embedBackward(CaseRun& run, DType type, const RowShape& s, bool more)
+// With `more`: added to what is there, and scaled. Nothing is added to `untrained`.
+void embedBackward(CaseRun& run, DType type, const RowShape& s, bool more, std::int64_t untrained)
 {
     const bool accumulate = more;
     const Input ids = run.given(DType::I32, {s.rows}, someIds(s.rows));
@@ -58,16 +58,18 @@ void embedBackward(CaseRun& run, DType type, const RowShape& s, bool more)
     const Input sorted = run.given(DType::I32, {s.rows}, order);
     const Input gradOut = run.random(type, {s.rows, s.cols});
     const Input before = run.random(DType::F32, {kVocabulary, s.cols});
-    const EmbedBackwardArgs args{
-        ids.view, sorted.view, gradOut.view, before.view, accumulate, more ? kScale : 1.0F};
+    const EmbedBackwardArgs args{ids.view, sorted.view, gradOut.view, before.view, accumulate,
+        more ? kScale : 1.0F, untrained};
     run.call(run.ops().embedBackward(args, run.stream()));
     const auto count = static_cast<std::size_t>(kVocabulary * s.cols);
     Values want(count, 0.0);
     Values magnitude(count, 0.0);
     for (std::int64_t t = 0; t < s.rows; ++t)
         for (std::int64_t c = 0; c < s.cols; ++c) {
-            const auto at =
-                static_cast<std::size_t>(static_cast<std::int64_t>(ids(t)) * s.cols + c);
+            const auto row = static_cast<std::int64_t>(ids(t));
+            const auto at = static_cast<std::size_t>(row * s.cols + c);
+            if (row == untrained)
+                continue;
             const double grad = scaleOf(type, more) * gradOut(t * s.cols + c);
             want[at] += grad;
             magnitude[at] += std::abs(grad);
@@ -91,9 +93,13 @@ void addLookupCases(Table& table)
             push(table, "embed", type, s, "", [=](CaseRun& run) { embed(run, type, s, false); });
             push(table, "embed", type, s, " scaled",
                 [=](CaseRun& run) { embed(run, type, s, true); });
-            for (const bool on : {false, true})
+            for (const bool on : {false, true}) {
                 push(table, "embedBackward", type, s, on ? " accumulate, scaled" : "",
-                    [=](CaseRun& run) { embedBackward(run, type, s, on); });
+                    [=](CaseRun& run) { embedBackward(run, type, s, on, -1); });
+                push(table, "embedBackward", type, s,
+                    on ? " accumulate, scaled, a row untrained" : " a row untrained",
+                    [=](CaseRun& run) { embedBackward(run, type, s, on, kVocabulary - 1); });
+            }
         }
 }
 

@@ -40,14 +40,16 @@ struct EmbedArgs {
     float scale = 1.0F; // rounded to A first
 };
 
-// gradTable[v] (+)= scale times the sum over t with ids[t] == v, t ascending, of gradOut[t]
+// gradTable[v] (+)= scale times the sum over t with ids[t] == v, t ascending, of gradOut[t]; of
+// nothing where v is untrainedRow
 struct EmbedBackwardArgs {
     TensorView ids;       // (T), I32
     TensorView order;     // (T), I32: 0 .. T-1 sorted by ids, ties ascending; made with the batch
     TensorView gradOut;   // (T, H), A
     TensorView gradTable; // (V, H), F32
-    bool accumulate = false; // false: rows without a token become 0
-    float scale = 1.0F;      // rounded to A first
+    bool accumulate = false;        // false: rows without a token become 0
+    float scale = 1.0F;             // rounded to A first
+    std::int64_t untrainedRow = -1; // as if no token had it; -1: none
 };
 
 // What a normed value is multiplied by.

@@ -17,8 +17,8 @@ Result<std::unique_ptr<InferenceModel>> InferenceModel::describe(
     if (!config.ok())
         return config.status();
     model->m_config = std::move(config).value();
-    const std::int64_t most = model->m_config.maxPositions;
-    const std::int64_t seqLen = options.seqLen == 0 ? most : options.seqLen;
+    const std::int64_t most = model->m_config.longestSequence();
+    const std::int64_t seqLen = options.seqLen == 0 ? model->m_config.maxPositions : options.seqLen;
     if (seqLen > most)
         return Status::error(
             ErrorKind::InvalidArgument, folder + ": the model allows " + std::to_string(most) +

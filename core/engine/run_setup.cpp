@@ -71,9 +71,9 @@ void makePathsAbsolute(RunSpec& spec)
 Status resolveNumbers(RunSetup& setup, const MachineInfo& machine, std::int64_t trainRows)
 {
     RunSpec& spec = setup.spec;
-    const std::int64_t most = setup.config.maxPositions;
+    const std::int64_t most = setup.config.longestSequence();
     if (spec.seqLen == 0)
-        spec.seqLen = std::min(kDefaultSeqLen, most);
+        spec.seqLen = std::min(kDefaultSeqLen, setup.config.maxPositions);
     if (spec.seqLen > most)
         return Status::error(ErrorKind::InvalidArgument,
             "seq-len " + std::to_string(spec.seqLen) + " is longer than the model allows (" +
@@ -125,7 +125,10 @@ Status resolveBudgets(RunSetup& setup, const MachineInfo& machine)
 {
     RunSpec& spec = setup.spec;
     if (spec.deviceMemoryBytes == 0) {
-        MR_TRY(planWith(setup, {"resident", {}, spec.recompute == RecomputeChoice::Block}));
+        PolicyTrial resident{"resident", {}, spec.recompute == RecomputeChoice::Block};
+        if (spec.policy == resident.policy) // by layer, boundaries of every micro-batch are kept
+            resident.options = spec.policyOptions;
+        MR_TRY(planWith(setup, resident));
         spec.deviceMemoryBytes =
             std::min<std::uint64_t>(setup.memory.bytes(Tier::Device), machine.availableBytes / 2);
     }

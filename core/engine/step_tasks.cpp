@@ -87,7 +87,7 @@ Status StepExecutor::enqueueBackward(const Task& task, const StepInputs& inputs,
     if (group == 0)
         return m_device.ops().embedBackward(
             {context.batch.ids, context.batch.order, grad, m_memory.embeddingGradient, accumulate,
-                embeddingScale()},
+                embeddingScale(), m_config.padToken},
             lane);
     const GroupMemory& memory = m_memory.group(task.group);
     const TensorView x = m_memory.boundary(slot, task.group.value - 1);

@@ -14,6 +14,8 @@ constexpr std::array<Traits, 8> kArchitectures = {{
         .modelType = "gemma",
         .attentionBias = BiasRule::Field,
         .missingHeadDim = 256,
+        .missingKvHeads = 16,
+        .missingPad = 0,
         .tiedByDefault = true,
         .geluGate = true,
         .onePlusNorms = true,
@@ -24,6 +26,8 @@ constexpr std::array<Traits, 8> kArchitectures = {{
         .window = WindowRule::Pattern,
         .missingWindow = 4096,
         .missingHeadDim = 256,
+        .missingKvHeads = 4,
+        .missingPad = 0,
         .missingPattern = 2,
         .tiedByDefault = true,
         .geluGate = true,
@@ -40,6 +44,8 @@ constexpr std::array<Traits, 8> kArchitectures = {{
         .window = WindowRule::Pattern,
         .missingWindow = 4096,
         .missingHeadDim = 256,
+        .missingKvHeads = 4,
+        .missingPad = 0,
         .missingPattern = 6,
         .patternField = true,
         .tiedByDefault = true,
@@ -58,41 +64,57 @@ constexpr std::array<Traits, 8> kArchitectures = {{
     {.name = "MistralForCausalLM",
         .modelType = "mistral",
         .window = WindowRule::AllLayers,
-        .missingWindow = 4096},
+        .missingWindow = 4096,
+        .missingKvHeads = 8},
     {.name = "Phi3ForCausalLM",
         .modelType = "phi3",
         .fusedProjections = true,
         .ownCode = true,
         .window = WindowRule::AllLayers,
+        .missingPad = 32000,
+        .missingOriginal = 4096,
         .partialRotary = true},
     {.name = "Qwen2ForCausalLM",
         .modelType = "qwen2",
         .attentionBias = BiasRule::QkvOnly,
         .window = WindowRule::UpperLayers,
-        .missingWindow = 4096},
+        .missingWindow = 4096,
+        .missingKvHeads = 32},
     {.name = "Qwen3ForCausalLM",
         .modelType = "qwen3",
         .attentionBias = BiasRule::Field,
         .queryKeyNorm = true,
         .window = WindowRule::UpperLayers,
         .missingWindow = 4096,
-        .missingHeadDim = 128},
+        .missingHeadDim = 128,
+        .missingKvHeads = 32},
 }};
 
-// The first row of which a part stands in the name says why.
+// The first row of which a part stands in the name, in small letters, says why.
 struct Kind {
     std::string_view part;
     std::string_view why;
 };
 
-constexpr std::array<Kind, 5> kKinds = {{
-    {"Moe", "mixtures of experts are not supported; take a dense model of the family"},
-    {"Mixtral", "mixtures of experts are not supported; take a dense model such as Mistral 7B"},
-    {"GPT2", "learned positions and LayerNorm are not supported; take a model with rotary "
+constexpr std::string_view kExperts =
+    "mixtures of experts are not supported; take a dense model of the family";
+
+constexpr std::array<Kind, 13> kKinds = {{
+    {"moe", kExperts},
+    {"mixtral", "mixtures of experts are not supported; take a dense model such as Mistral 7B"},
+    {"deepseekv", kExperts},
+    {"deepseek_v", kExperts},
+    {"gptoss", kExperts},
+    {"gpt_oss", kExperts},
+    {"llama4", "mixtures of experts are not supported; take Llama 3"},
+    {"gpt2", "learned positions and LayerNorm are not supported; take a model with rotary "
              "positions and RMSNorm"},
-    {"ConditionalGeneration", "models of pictures and text are not supported; take the text "
+    {"gemma3n", "layers of its own kind are not supported; take Gemma 3"},
+    {"conditionalgeneration", "models of pictures and text are not supported; take the text "
                               "model they are built on"},
-    {"SequenceClassification", "classifiers are not supported; take the causal language model"},
+    {"sequenceclassification", "classifiers are not supported; take the causal language model"},
+    {"rewardmodel", "classifiers are not supported; take the causal language model"},
+    {"textmodel", "models without a head are not supported; take the causal language model"},
 }};
 
 } // namespace
@@ -118,9 +140,12 @@ const ArchitectureTraits* findModelType(std::string_view modelType) noexcept
 
 std::string unsupportedWords(std::string_view name)
 {
+    std::string small(name); // published names are spelled "Moe", "MoE" and "moe"
+    std::transform(small.begin(), small.end(), small.begin(),
+        [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
     std::string words = "is not supported yet";
     for (const Kind& kind : kKinds)
-        if (name.find(kind.part) != std::string_view::npos) {
+        if (small.find(kind.part) != std::string::npos) {
             words += ": " + std::string(kind.why);
             break;
         }

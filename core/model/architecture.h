@@ -41,6 +41,9 @@ struct ArchitectureTraits {
     WindowRule window = WindowRule::None;
     std::int64_t missingWindow = 0;    // sliding_window where the field is missing; 0: none
     std::int64_t missingHeadDim = 0;   // head_dim where it is missing; 0: hidden / heads
+    std::int64_t missingKvHeads = 0;   // num_key_value_heads; 0: as many as there are heads
+    std::int64_t missingPad = -1;      // pad_token_id; -1: none
+    std::int64_t missingOriginal = 0;  // original_max_position_embeddings of longrope; 0: none
     std::int64_t missingPattern = 0;   // n of WindowRule::Pattern
     bool patternField = false;         // sliding_window_pattern may say otherwise
     bool tiedByDefault = false;        // where tie_word_embeddings is missing

@@ -13,21 +13,26 @@ using nlohmann::json;
 namespace {
 
 // Bookkeeping: where the model comes from, how text is sampled, what a pipeline prints.
-constexpr std::array<std::string_view, 46> kHarmless = {"_attn_implementation",
+constexpr std::array<std::string_view, 52> kHarmless = {"_attn_implementation",
     "_attn_implementation_autoset", "_commit_hash", "_flash_attn_2_enabled", "_name_or_path",
-    "bad_words_ids", "begin_suppress_tokens", "cache_implementation", "decoder_start_token_id",
-    "diversity_penalty", "do_sample", "early_stopping", "encoder_no_repeat_ngram_size",
-    "exponential_decay_length_penalty", "finetuning_task", "forced_bos_token_id",
-    "forced_eos_token_id", "id2label", "is_decoder", "label2id", "length_penalty", "max_length",
-    "min_length", "no_repeat_ngram_size", "num_beam_groups", "num_beams", "num_return_sequences",
-    "output_attentions", "output_hidden_states", "output_scores", "pad_token_id", "prefix",
+    "attn_implementation", "bad_words_ids", "begin_suppress_tokens", "cache_implementation",
+    "decoder_start_token_id", "diversity_penalty", "do_sample", "early_stopping",
+    "encoder_no_repeat_ngram_size", "exponential_decay_length_penalty", "finetuning_task",
+    "forced_bos_token_id", "forced_eos_token_id", "id2label", "is_decoder", "is_llama_config",
+    "label2id", "length_penalty", "max_length", "max_sequence_length", "min_length",
+    "model_max_length", "no_repeat_ngram_size", "num_beam_groups", "num_beams",
+    "num_return_sequences", "output_attentions", "output_hidden_states", "output_scores", "prefix",
     "problem_type", "remove_invalid_values", "repetition_penalty", "return_dict",
     "return_dict_in_generate", "sep_token_id", "suppress_tokens", "task_specific_params",
-    "temperature", "tokenizer_class", "top_k", "top_p", "transformers_version", "use_cache"};
+    "temperature", "tokenizer_class", "top_k", "top_p", "transformers.js_config",
+    "transformers_version", "unsloth_fixed", "unsloth_version", "use_cache"};
 static_assert(std::is_sorted(kHarmless.begin(), kHarmless.end()));
 
 constexpr std::array<std::string_view, 5> kNeutralAtOne = {
     "full_attn_mod", "interpolate_factor", "partial_rotary_factor", "pretraining_tp", "typical_p"};
+
+// True where it is not said: off, it changes the model.
+constexpr std::string_view kCausal = "is_causal";
 
 struct Known {
     std::string_view name;
@@ -35,8 +40,9 @@ struct Known {
 };
 
 // Known to change the model, so the sentence can say how.
-constexpr std::array<Known, 9> kRefused = {
-    {{"quantization_config", "quantised weights are not supported; use the unquantised model"},
+constexpr std::array<Known, 10> kRefused = {
+    {{kCausal, "models that see what follows are not supported; take a causal language model"},
+        {"quantization_config", "quantised weights are not supported; use the unquantised model"},
         {"auto_map", "models that bring their own program code are not run"},
         {"text_config", "models with a nested text_config are not supported"},
         {"partial_rotary_factor", "this architecture turns all of each head; remove the field if "
@@ -72,7 +78,8 @@ bool isFullAttention(const json& types)
 
 Status checkOtherField(const std::string& key, const json& value, const std::string& source)
 {
-    if (isOff(value) || std::binary_search(kHarmless.begin(), kHarmless.end(), key))
+    const bool isDefault = key == kCausal ? value.is_null() || value == true : isOff(value);
+    if (isDefault || std::binary_search(kHarmless.begin(), kHarmless.end(), key))
         return {};
     if (std::find(kNeutralAtOne.begin(), kNeutralAtOne.end(), key) != kNeutralAtOne.end() &&
         value.is_number() && value.get<double>() == 1.0)

@@ -101,6 +101,16 @@ void chooseRotaryDim(JsonFields& f, const FamilySource& from, double share, Mode
                                             "because positions turn pairs");
 }
 
+// Phi-3 has it at the top; where scaling does not ask for it, it changes nothing.
+void readOriginalLength(JsonFields& f, const FamilySource& from, RopeScaling& scaling)
+{
+    constexpr const char* kKey = "original_max_position_embeddings";
+    const auto top = static_cast<double>(f.integer(kKey, kLengths, 0));
+    agree(f, kKey, top, scaling.originalPositions);
+    if (scaling.originalPositions == 0.0 && scaling.type == RopeType::LongRope)
+        scaling.originalPositions = static_cast<double>(from.traits.missingOriginal);
+}
+
 void readRope(JsonFields& f, const FamilySource& from, ModelConfig& c)
 {
     const bool hasLocal = from.traits.missingLocalTheta > 0.0;
@@ -125,10 +135,7 @@ void readRope(JsonFields& f, const FamilySource& from, ModelConfig& c)
     c.ropeTheta = rope.theta != 0.0 ? rope.theta : from.traits.missingTheta;
     c.localTheta = rope.localTheta != 0.0 ? rope.localTheta : from.traits.missingLocalTheta;
     chooseRotaryDim(f, from, rope.share, c);
-    // Phi-3 has it at the top; where scaling does not ask for it, it changes nothing.
-    const std::int64_t original = f.integer("original_max_position_embeddings", kLengths, 0);
-    if (original != 0 && c.ropeScaling.originalPositions == 0.0)
-        c.ropeScaling.originalPositions = static_cast<double>(original);
+    readOriginalLength(f, from, c.ropeScaling);
     f.take(checkRope(c.ropeScaling, c.ropeShape(), from.source));
 }
 
@@ -173,6 +180,11 @@ void chooseWindowedBlocks(JsonFields& f, const ArchitectureTraits& traits,
             return f.fail("layer_types",
                 "holds " + shown(type) + "; full_attention and sliding_attention are known");
         c.windowedBlocks.push_back(type == "sliding_attention" ? 1 : 0);
+        const bool isSaid = c.windowedBlocks.back() != 0 || c.window == 0;
+        if (traits.window == WindowRule::AllLayers && !isSaid)
+            return f.fail("layer_types", "holds " + shown(type) +
+                                             ", but sliding_window is of every layer of this "
+                                             "architecture; remove one of the two");
     }
 }
 
@@ -217,6 +229,9 @@ void readGate(JsonFields& f, const FamilySource& from, ModelConfig& c)
             std::string(key) + " '" + name + "' is not supported; only " + only + " is"));
     };
     const std::string act = f.text("hidden_act", "");
+    const json* shape = f.find("activation"); // of some Llama models: what the class does
+    if (shape != nullptr && *shape != "swiglu")
+        f.take(checkOtherField("activation", *shape, from.source));
     c.geluGate = from.traits.geluGate;
     if (!c.geluGate) {
         if (!act.empty() && act != "silu" && act != "swish")
@@ -256,6 +271,18 @@ void readScales(JsonFields& f, const FamilySource& from, ModelConfig& c)
         f.fail("query_pre_attn_scalar", "must be above 0");
 }
 
+// The padding token's row of the embedding is not trained by being looked up: transformers says
+// so to its embedding. A number that names no row means that there is none.
+void readPadding(JsonFields& f, const FamilySource& from, ModelConfig& c)
+{
+    constexpr const char* kKey = "pad_token_id";
+    const json* pad = f.find(kKey);
+    std::int64_t token = from.object.contains(kKey) ? -1 : from.traits.missingPad;
+    if (pad != nullptr && pad->is_number_integer())
+        token = pad->get<std::int64_t>();
+    c.padToken = token >= 0 && token < c.vocab ? token : -1;
+}
+
 } // namespace
 
 void readFamily(JsonFields& fields, const FamilySource& from, ModelConfig& config)
@@ -271,6 +298,7 @@ void readFamily(JsonFields& fields, const FamilySource& from, ModelConfig& confi
     readWindow(fields, from, config);
     readGate(fields, from, config);
     readScales(fields, from, config);
+    readPadding(fields, from, config);
     if (traits.ownCode) // what it points to is what this program does itself
         fields.find("auto_map");
 }

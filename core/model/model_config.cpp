@@ -65,13 +65,16 @@ const ArchitectureTraits* readArchitecture(JsonFields& fields, const std::string
     return fields.status().ok() ? traits : nullptr;
 }
 
-void readGeometry(JsonFields& f, const ArchitectureTraits& traits, ModelConfig& c)
+void readGeometry(
+    JsonFields& f, const ArchitectureTraits& traits, const json& object, ModelConfig& c)
 {
     c.hidden = f.requiredInteger("hidden_size", kWidths);
     c.intermediate = f.requiredInteger("intermediate_size", kWidths);
     c.layers = f.requiredInteger("num_hidden_layers", kLayers);
     c.heads = f.requiredInteger("num_attention_heads", kHeads);
-    c.kvHeads = f.integer("num_key_value_heads", kHeads, c.heads);
+    constexpr const char* kKvHeads = "num_key_value_heads";
+    const bool isClassDefault = traits.missingKvHeads != 0 && !object.contains(kKvHeads);
+    c.kvHeads = f.integer(kKvHeads, kHeads, isClassDefault ? traits.missingKvHeads : c.heads);
     c.headDim = f.integer("head_dim", kHeads, traits.missingHeadDim);
     c.vocab = f.requiredInteger("vocab_size", kIds);
     c.maxPositions = f.requiredInteger("max_position_embeddings", kIds);
@@ -79,9 +82,8 @@ void readGeometry(JsonFields& f, const ArchitectureTraits& traits, ModelConfig& 
         return;
     const std::string heads = std::to_string(c.heads);
     if (c.heads % c.kvHeads != 0)
-        f.fail("num_key_value_heads", "is " + std::to_string(c.kvHeads) +
-                                          "; num_attention_heads (" + heads +
-                                          ") must be a multiple of it");
+        f.fail(kKvHeads, "is " + std::to_string(c.kvHeads) + "; num_attention_heads (" + heads +
+                             ") must be a multiple of it");
     if (c.headDim == 0) {
         if (c.hidden % c.heads != 0)
             f.fail("hidden_size", "is " + std::to_string(c.hidden) +
@@ -154,6 +156,18 @@ void readTokenIds(JsonFields& f, ModelConfig& c)
 
 } // namespace
 
+std::int64_t ModelConfig::longestSequence() const noexcept
+{
+    const double given = ropeScaling.originalPositions;
+    double base = static_cast<double>(maxPositions);
+    if (ropeScaling.type == RopeType::Yarn)
+        base = given;
+    else if (ropeScaling.type != RopeType::Dynamic)
+        base = 0.0;
+    const double most = std::min(base * ropeScaling.factor, static_cast<double>(kIds.most));
+    return std::max(maxPositions, static_cast<std::int64_t>(most));
+}
+
 bool ModelConfig::isWindowed(std::int64_t block) const noexcept
 {
     if (window == 0 || block < 0 || block >= layers)
@@ -171,7 +185,7 @@ Result<ModelConfig> parseModelConfig(std::string_view text, const std::string& s
     MR_TRY(fields.status());
     ModelConfig config;
     config.architecture = traits->name;
-    readGeometry(fields, *traits, config);
+    readGeometry(fields, *traits, value.value(), config);
     MR_TRY(fields.status());
     checkParameterCount(fields, config);
     readNumbers(fields, config);

@@ -59,6 +59,7 @@ struct ModelConfig {
     std::int64_t window = 0;   // keys a query sees, itself included; 0: all before it
     std::vector<std::uint8_t> windowedBlocks; // (layers): 1 where `window` holds; empty: in all
     std::int64_t bosToken = -1;               // -1: none
+    std::int64_t padToken = -1; // its row of the embedding is not trained by lookups; -1: none
     std::vector<std::int64_t> eosTokens;
     std::string text; // config.json as read
 
@@ -73,6 +74,10 @@ struct ModelConfig {
     {
         return {localTheta, turnedColumns(), maxPositions};
     }
+
+    // Tokens of the longest sequence the positions are made for: scaling that stretches them as
+    // far as its factor says goes beyond max_position_embeddings.
+    std::int64_t longestSequence() const noexcept;
 
     // False for what is no block, too: embedding and head see no keys.
     bool isWindowed(std::int64_t block) const noexcept;

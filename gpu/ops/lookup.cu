@@ -71,6 +71,7 @@ struct Runs {
     std::int64_t tokens, cols;
     bool accumulate;
     float scale;
+    std::int64_t untrainedRow;
 };
 
 // Adds the rows of the tokens that the warp's lanes hold, lane order, as far as `inRun` has bits.
@@ -100,7 +101,7 @@ __global__ void __launch_bounds__(kSumThreads) embedBackwardKernel(Runs<T> a)
 {
     const std::int64_t start = blockIdx.x;
     const std::int32_t id = a.ids[a.order[start]];
-    if (start > 0 && a.ids[a.order[start - 1]] == id)
+    if (id == a.untrainedRow || (start > 0 && a.ids[a.order[start - 1]] == id))
         return; // the whole block
     const int lane = static_cast<int>(threadIdx.x) % kWarp;
     const std::int64_t col = (std::int64_t{blockIdx.y} * kSumThreads + threadIdx.x) * kPack;
@@ -148,7 +149,7 @@ Status embedBackward(const EmbedBackwardArgs& args, cudaStream_t stream)
 {
     const Runs<T> runs{args.ids.as<const std::int32_t>(), args.order.as<const std::int32_t>(),
         args.gradOut.as<const T>(), args.gradTable.as<float>(), args.gradOut.dims[0],
-        args.gradOut.dims[1], args.accumulate, args.scale};
+        args.gradOut.dims[1], args.accumulate, args.scale, args.untrainedRow};
     constexpr int kPack = kPackOf<float>;
     const bool packed = runs.cols % kPack == 0 && fitsPacks(kPack, args.gradOut, args.gradTable);
     LaunchShape shape;

@@ -508,6 +508,13 @@ void TestCli::inspectSaysWhatAThingIs()
     QCOMPARE(kindOf(m_rig->path("first")), key("run"));
     QCOMPARE(kindOf(m_rig->database()), key("history"));
     QCOMPARE(kindOf(m_rig->path("first") + key("/model")), key("model"));
+
+    const QString alone = m_rig->path("tiny.config.json"); // told to have no weights, not no rows
+    QVERIFY(QFile::copy(m_rig->modelPath() + key("/config.json"), alone));
+    const Finished seen = m_rig->run({key("inspect"), alone, key("--json")});
+    QCOMPARE(seen.code, 2);
+    QCOMPARE(seen.lines()[0][key("kind")].toString(), key("model"));
+    QVERIFY(seen.lines()[0][key("parameters")].toInteger() > 0);
 }
 
 void TestCli::inspectNamesTheBestCheckpointAndTheBrokenOnes()

@@ -96,6 +96,11 @@ CASES = [
                                     sliding_window=4, sliding_window_pattern=2,
                                     query_pre_attn_scalar=16),
      1, 15, 0.2, False),
+    ("padding", "Qwen2", dict(SMALL, rms_norm_eps=1e-6, pad_token_id=7, tie_word_embeddings=False),
+     2, 9, 0.2, True),
+    ("dynamic_rope", "Llama", dict(SMALL, rms_norm_eps=1e-5, max_position_embeddings=8,
+                                   rope_parameters=dict(rope_type="dynamic", factor=2.5),
+                                   tie_word_embeddings=True), 2, 17, 0.3, False),
 ]
 
 # name, length of the sequence, max_position_embeddings, rope_theta, rope_scaling
@@ -244,13 +249,15 @@ def make(out, index):
     generator = torch.Generator().manual_seed(20 + index)
     config_class, model_class = classes(family)
     capped = family == "Gemma2"
-    config = config_class(**COMMON, **arguments,
+    config = config_class(**dict(COMMON, **arguments),
                           attn_implementation="in_its_type" if capped else "sdpa")
     model = model_class(config)
     randomise(model, generator)
     model.tie_weights()
     weights = {n: p.data.clone() for n, p in model.named_parameters()}
     ids = torch.randint(3, config.vocab_size, (batch, tokens + 1), generator=generator)
+    if config.pad_token_id:  # its embedding has no gradient of the lookup
+        ids[:, 2] = config.pad_token_id
     ids[:, 3] = ids[:, 1]  # a token that occurs twice: its embedding's gradient is a sum
     trained = (torch.rand(batch, tokens + 1, generator=generator) >= masked).long()
     trained[:, -1] = 1

@@ -25,6 +25,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -109,14 +110,16 @@ struct Golden {
 
 // A model with its memory and executor, as a run puts them together.
 struct GoldenRig {
-    GoldenRig(const Golden& golden, std::int64_t accumulate, RecomputeChoice recompute)
-        : GoldenRig(
-              golden.folder, {golden.seqLen, golden.sequences / accumulate, accumulate}, recompute)
+    GoldenRig(const Golden& golden, std::int64_t accumulate, RecomputeChoice recompute,
+        std::map<std::string, std::string> options = {})
+        : GoldenRig(golden.folder, {golden.seqLen, golden.sequences / accumulate, accumulate},
+              recompute, std::move(options))
     {
     }
 
     GoldenRig(const std::filesystem::path& model, const BatchShape& batch,
-        RecomputeChoice recompute = RecomputeChoice::None)
+        RecomputeChoice recompute = RecomputeChoice::None,
+        std::map<std::string, std::string> options = {})
         : shape(batch)
     {
         RunSpec spec;
@@ -127,6 +130,7 @@ struct GoldenRig {
         spec.precision = PrecisionChoice::F32;
         spec.recompute = recompute;
         spec.policy = "resident";
+        spec.policyOptions = std::move(options);
         spec.steps = 1;
         setup = valueOf(setUpRun(spec, 1));
         const int layers = setup.shape.layers();

@@ -1,6 +1,6 @@
 // config.json: published ones, both spellings, and every refusal with the field it names.
 
-#include "model_folder.h"
+#include "config_texts.h"
 
 #include <QTest>
 
@@ -10,39 +10,6 @@ using namespace mr;
 using namespace mr::test;
 
 namespace {
-
-// tinyConfig with `from` replaced by `to`.
-std::string changed(const std::string& from, const std::string& to)
-{
-    std::string text = tinyConfig();
-    const std::size_t at = text.find(from);
-    return at == std::string::npos ? "not found: " + from : text.replace(at, from.size(), to);
-}
-
-std::string added(const std::string& field)
-{
-    return changed("\"model_type\"", field + ",\n \"model_type\"");
-}
-
-std::string refusal(const std::string& text)
-{
-    return parseModelConfig(text, "/m/config.json").status().message();
-}
-
-// Two layers, two heads of four.
-std::string familyConfig(const char* name, const char* type, const std::string& fields)
-{
-    return std::string(R"({"architectures":[")") + name + R"("],"model_type":")" + type +
-           R"(","hidden_size":8,"intermediate_size":4,"num_hidden_layers":2,
-            "num_attention_heads":2,"vocab_size":5,"max_position_embeddings":16,
-            "rms_norm_eps":1e-6)" +
-           (fields.empty() ? "" : "," + fields) + "}";
-}
-
-ModelConfig family(const char* name, const char* type, const std::string& fields = "")
-{
-    return config(familyConfig(name, type, fields));
-}
 
 void checkParameters(const std::string& file, std::int64_t expected)
 {
@@ -112,7 +79,12 @@ private slots:
                  "\"use_cache\": true", "\"_name_or_path\": \"x\"", "\"unknown_thing\": null",
                  "\"unknown_switch\": false", "\"unknown_list\": []", "\"sliding_window\": null",
                  "\"layer_types\": [\"full_attention\", \"full_attention\"]",
-                 "\"rope_scaling\": {\"type\": \"default\"}", "\"partial_rotary_factor\": 1.0"})
+                 "\"rope_scaling\": {\"type\": \"default\"}", "\"partial_rotary_factor\": 1.0",
+                 "\"is_llama_config\": true", "\"rope_interleaved\": false",
+                 "\"transformers.js_config\": {\"kv_cache_dtype\": {\"fp16\": \"float16\"}}",
+                 "\"unsloth_fixed\": true", "\"unsloth_version\": \"2024.11\"",
+                 "\"max_sequence_length\": 16384", "\"activation\": \"swiglu\"",
+                 "\"is_causal\": true", "\"pad_token_id\": 99"})
             QCOMPARE(refusal(added(field)), std::string());
     }
 
@@ -121,7 +93,8 @@ private slots:
         for (const char* field : {"\"attention_dropout\": 0.1", "\"pretraining_tp\": 2",
                  "\"quantization_config\": {\"bits\": 4}", "\"auto_map\": {\"AutoModel\": \"x\"}",
                  "\"sliding_window\": 4096", "\"text_config\": {\"a\": 1}", "\"logit_softcap\": 30",
-                 "\"partial_rotary_factor\": 0.5", "\"layer_types\": [\"sliding_attention\"]"}) {
+                 "\"partial_rotary_factor\": 0.5", "\"layer_types\": [\"sliding_attention\"]",
+                 "\"is_causal\": false", "\"activation\": \"geglu\"", "\"logits_scaling\": 8"}) {
             const std::string name(field, std::string_view(field).find('"', 1) + 1);
             const std::string message = refusal(added(field));
             QVERIFY2(has(message, name) && message.starts_with("/m/config.json: "), field);
@@ -145,25 +118,28 @@ private slots:
         QVERIFY(has(message, "learned positions") && has(message, "Qwen3ForCausalLM"));
         QVERIFY(has(refusal(changed("\"llama\"", "\"mistral\"")), "mistral"));
         QVERIFY(has(refusal(changed("LlamaForCausalLM", "Qwen2MoeForCausalLM")), "dense"));
+        for (const char* experts : {"PhiMoEForCausalLM", "OlmoeForCausalLM", "GptOssForCausalLM"})
+            QVERIFY2(has(refusal(changed("LlamaForCausalLM", experts)), "experts"), experts);
+        QVERIFY(has(refusal("{\"model_type\": \"gpt2\"}"), "learned positions"));
         QVERIFY(has(refusal("{}"), "architectures"));
         QVERIFY(has(refusal(added("\"hidden_act\": \"gelu\"")), "gelu"));
     }
 
-    void anArchitectureImpliesWhatItsConfigDoesNotSay()
+    void scalingThatStretchesAllowsLongerSequences()
     {
-        const ModelConfig qwen2 = family("Qwen2ForCausalLM", "qwen2");
-        QVERIFY(qwen2.qkvBias && !qwen2.attnOutBias && !qwen2.mlpBias && !qwen2.queryKeyNorm);
-        QCOMPARE(qwen2.window, 0);
-        const ModelConfig qwen3 = family("Qwen3ForCausalLM", "qwen3");
-        QVERIFY(qwen3.queryKeyNorm && !qwen3.qkvBias);
-        QCOMPARE(qwen3.headDim, 128);
-        QVERIFY(family("Qwen3ForCausalLM", "qwen3", R"("attention_bias": true)").attnOutBias);
-        const ModelConfig mistral = family("MistralForCausalLM", "mistral");
-        QCOMPARE(mistral.window, 4096);
-        QVERIFY(mistral.isWindowed(0) && mistral.isWindowed(1) && !mistral.isWindowed(2));
-        QVERIFY(family("Phi3ForCausalLM", "phi3").fusedProjections);
-        // Null is an answer: no window.
-        QCOMPARE(family("MistralForCausalLM", "mistral", R"("sliding_window": null)").window, 0);
+        const auto longest = [](const char* scaling) {
+            return config(added("\"rope_scaling\": " + std::string(scaling))).longestSequence();
+        };
+        const std::int64_t most = config(tinyConfig()).maxPositions;
+        QCOMPARE(config(tinyConfig()).longestSequence(), most);
+        QCOMPARE(longest(R"({"type": "dynamic", "factor": 2.5})"), most * 5 / 2);
+        QCOMPARE(longest(R"({"type": "linear", "factor": 4.0})"), most);
+        QCOMPARE(longest(R"({"type": "yarn", "factor": 4.0,
+            "original_max_position_embeddings": 1000})"),
+            4000);
+        QCOMPARE(longest(R"({"type": "yarn", "factor": 4.0,
+            "original_max_position_embeddings": 1})"),
+            most);
     }
 
     void modelTypeAloneNamesTheArchitecture()
@@ -173,146 +149,6 @@ private slots:
         text.replace(text.find(named), named.size(), "");
 
         QCOMPARE(config(text).architecture, std::string("Qwen3ForCausalLM"));
-    }
-
-    void windowsFollowTheRuleOfTheFamilyOrTheListOfLayers()
-    {
-        const std::string on = R"("use_sliding_window": true, "sliding_window": 6, )";
-        const ModelConfig upper =
-            family("Qwen2ForCausalLM", "qwen2", on + R"("max_window_layers": 1)");
-        QCOMPARE(upper.window, 6);
-        QVERIFY(!upper.isWindowed(0) && upper.isWindowed(1));
-        const ModelConfig listed = family("Qwen3ForCausalLM", "qwen3",
-            on + R"("layer_types": ["sliding_attention", "full_attention"])");
-        QVERIFY(listed.isWindowed(0) && !listed.isWindowed(1) && !listed.isWindowed(-1));
-        QCOMPARE(family("Qwen2ForCausalLM", "qwen2", R"("sliding_window": 6)").window, 0);
-        const auto fault = [&](const char* fields) {
-            return refusal(familyConfig("Qwen3ForCausalLM", "qwen3", fields));
-        };
-        QVERIFY(has(fault(R"("layer_types": ["sliding_attention", "full_attention"])"),
-            "no sliding_window"));
-        QVERIFY(has(fault(R"("layer_types": ["full_attention"])"), "layer_types"));
-        QVERIFY(has(
-            fault(R"("layer_types": ["linear_attention", "full_attention"])"), "linear_attention"));
-        QVERIFY(
-            has(refusal(familyConfig("MistralForCausalLM", "mistral", R"("attention_bias": true)")),
-                "attention_bias"));
-    }
-
-    void phi3HasItsLengthAtTheTopAndItsOwnCodeReplaced()
-    {
-        const ModelConfig c = family("Phi3ForCausalLM", "phi3",
-            R"("original_max_position_embeddings": 8, "auto_map": {"AutoConfig": "x"},
-               "rope_scaling": {"type": "su", "short_factor": [1, 1], "long_factor": [2, 3]})");
-
-        QVERIFY(c.ropeScaling.type == RopeType::LongRope);
-        QCOMPARE(c.ropeScaling.originalPositions, 8.0);
-        QCOMPARE(c.ropeScaling.longFactors, (std::vector<float>{2.0F, 3.0F}));
-    }
-
-    void gemmaSaysLittleAndMeansMuch()
-    {
-        const ModelConfig c = family("GemmaForCausalLM", "gemma", R"("hidden_act": "gelu")");
-
-        QVERIFY(c.tiedEmbedding && c.geluGate && c.onePlusNorms && !c.branchNorms);
-        QCOMPARE(c.headDim, 256);
-        QCOMPARE(c.embeddingScale, std::sqrt(8.0));
-        QVERIFY(
-            c.window == 0 && c.queryScalar == 0.0 && c.attentionCap == 0.0 && c.logitCap == 0.0);
-        QVERIFY(family("GemmaForCausalLM", "gemma", R"("attention_bias": true)").attnOutBias);
-        QVERIFY(
-            !family("GemmaForCausalLM", "gemma", R"("tie_word_embeddings": false)").tiedEmbedding);
-    }
-
-    void gemma2HasItsCapsUnlessTheyAreNull()
-    {
-        const ModelConfig c = family("Gemma2ForCausalLM", "gemma2");
-        QVERIFY(c.attentionCap == 50.0 && c.logitCap == 30.0 && c.queryScalar == 256.0);
-        QVERIFY(c.branchNorms && c.window == 4096 && c.isWindowed(0) && !c.isWindowed(1));
-        const ModelConfig own = family("Gemma2ForCausalLM", "gemma2",
-            R"("attn_logit_softcapping": null, "final_logit_softcapping": 7.5,
-               "query_pre_attn_scalar": 144, "sliding_window": 9, "sliding_window_size": 9, "cache_implementation": "hybrid",
-               "hidden_act": "gelu_pytorch_tanh", "hidden_activation": "gelu_pytorch_tanh",
-               "layer_types": ["full_attention", "sliding_attention"])");
-
-        QVERIFY(own.attentionCap == 0.0 && own.logitCap == 7.5 && own.queryScalar == 144.0);
-        QVERIFY(own.window == 9 && !own.isWindowed(0) && own.isWindowed(1));
-    }
-
-    void gemma3TurnsWindowedLayersByABaseOfTheirOwn()
-    {
-        const ModelConfig c = family("Gemma3ForCausalLM", "gemma3_text");
-        QVERIFY(c.ropeTheta == 1e6 && c.localTheta == 1e4 && c.queryKeyNorm);
-        QVERIFY(c.attentionCap == 0.0 && c.logitCap == 0.0);
-        QVERIFY(c.isWindowed(0) && c.isWindowed(1)); // the sixth of six sees everything
-        const ModelConfig older = family("Gemma3ForCausalLM", "gemma3_text",
-            R"("sliding_window_pattern": 2, "rope_local_base_freq": 5e3, "rope_theta": 2e6,
-               "rope_scaling": {"rope_type": "linear", "factor": 8.0})");
-        QVERIFY(older.isWindowed(0) && !older.isWindowed(1));
-        const ModelConfig newer = family("Gemma3ForCausalLM", "gemma3_text",
-            R"("layer_types": ["sliding_attention", "full_attention"],
-               "_sliding_window_pattern": 2, "rope_parameters": {
-                 "full_attention": {"rope_theta": 2e6, "rope_type": "linear", "factor": 8.0},
-                 "sliding_attention": {"rope_theta": 5e3, "rope_type": "default"}})");
-
-        for (const ModelConfig& each : {older, newer}) {
-            QVERIFY(each.ropeTheta == 2e6 && each.localTheta == 5e3);
-            QVERIFY(each.ropeScaling.type == RopeType::Linear && each.ropeScaling.factor == 8.0);
-        }
-    }
-
-    void gemmaFieldsThatAreNotUnderstoodAreRefusedByName()
-    {
-        const std::pair<const char*, const char*> cases[] = {
-            {"hidden_activation", R"("hidden_activation": "gelu")"},
-            {"hidden_act", R"("hidden_act": "silu")"},
-            {"final_logit_softcapping", R"("final_logit_softcapping": 0)"},
-            {"attn_logit_softcapping", R"("attn_logit_softcapping": 50.0)"},
-            {"query_pre_attn_scalar", R"("query_pre_attn_scalar": -1)"},
-            {"sliding_window", R"("sliding_window": null)"},
-            {"sliding_window_size", R"("sliding_window_size": 7)"},
-            {"use_bidirectional_attention", R"("use_bidirectional_attention": true)"},
-            {"rope_local_base_freq", R"("rope_local_base_freq": 0)"},
-            {"sliding_window_pattern", R"("sliding_window_pattern": 0)"},
-            {"sliding_attention", R"("rope_parameters": {"sliding_attention":
-                {"rope_type": "linear", "factor": 2.0}})"},
-            {"chunked", R"("rope_parameters": {"full_attention": {}, "chunked": {"a": 1}})"}};
-        for (const auto& [name, fields] : cases)
-            QVERIFY2(has(refusal(familyConfig("Gemma3ForCausalLM", "gemma3_text", fields)), name),
-                fields);
-        QVERIFY(has(
-            refusal(familyConfig("Gemma2ForCausalLM", "gemma2", R"("sliding_window_pattern": 3)")),
-            "sliding_window_pattern"));
-        const std::string pictures =
-            refusal(familyConfig("Gemma3ForConditionalGeneration", "gemma3", ""));
-        QVERIFY(has(pictures, "Gemma3ForConditionalGeneration") && has(pictures, "pictures"));
-    }
-
-    void phi4TurnsAPartOfEachHead()
-    {
-        const auto fields = [](const char* share) {
-            return R"("full_attn_mod": 1, "interpolate_factor": 1, "head_dim": 16, "partial_rotary_factor": )" +
-                   std::string(share);
-        };
-        const ModelConfig c = family("Phi3ForCausalLM", "phi3", fields("0.75"));
-        QVERIFY(c.rotaryDim == 12 && c.turnedColumns() == 12 && c.ropeShape().rotaryDim == 12);
-        QCOMPARE(family("Phi3ForCausalLM", "phi3", fields("1.0")).turnedColumns(), 16);
-        const ModelConfig newer = family("Phi3ForCausalLM", "phi3",
-            R"("head_dim": 16, "rope_parameters": {"rope_type": "longrope", "rope_theta": 1e4,
-               "original_max_position_embeddings": 8, "partial_rotary_factor": 0.25,
-               "short_factor": [1, 1], "long_factor": [2, 3]})");
-        QVERIFY(newer.rotaryDim == 4 && newer.ropeScaling.type == RopeType::LongRope);
-
-        for (const char* share : {"0.2", "0.01", "1.5", "-1", "0"})
-            QVERIFY2(has(refusal(familyConfig("Phi3ForCausalLM", "phi3", fields(share))),
-                         "partial_rotary_factor"),
-                share);
-        QVERIFY(has(refusal(familyConfig("Phi3ForCausalLM", "phi3",
-                        fields("0.5") + R"(, "rope_parameters": {"partial_rotary_factor": 0.25})")),
-            "partial_rotary_factor"));
-        QVERIFY(has(refusal(familyConfig("Qwen3ForCausalLM", "qwen3",
-                        R"("rope_parameters": {"partial_rotary_factor": 0.5})")),
-            "partial_rotary_factor"));
     }
 
     void impossibleSizesNameTheirField()

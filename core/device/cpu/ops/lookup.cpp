@@ -41,7 +41,7 @@ void embedBackwardRows(
         const std::int32_t* next = at;
         while (next != orderEnd && ids[*next] == row)
             ++next;
-        if (next != at) {
+        if (next != at && row != args.untrainedRow) {
             sumRows<T>(args, at, next, row, sum);
         } else if (!args.accumulate) {
             float* out = args.gradTable.as<float>() + row * cols;

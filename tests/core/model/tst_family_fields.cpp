@@ -1,0 +1,227 @@
+// What families have of their own: fields, defaults of missing ones, and refusals by name.
+
+#include "config_texts.h"
+
+#include <QTest>
+
+#include <cmath>
+
+using namespace mr;
+using namespace mr::test;
+
+class TestFamilyFields : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void anArchitectureImpliesWhatItsConfigDoesNotSay()
+    {
+        const ModelConfig qwen2 = family("Qwen2ForCausalLM", "qwen2");
+        QVERIFY(qwen2.qkvBias && !qwen2.attnOutBias && !qwen2.mlpBias && !qwen2.queryKeyNorm);
+        QCOMPARE(qwen2.window, 0);
+        const ModelConfig qwen3 = family("Qwen3ForCausalLM", "qwen3");
+        QVERIFY(qwen3.queryKeyNorm && !qwen3.qkvBias);
+        QCOMPARE(qwen3.headDim, 128);
+        QVERIFY(family("Qwen3ForCausalLM", "qwen3", R"("attention_bias": true)").attnOutBias);
+        const ModelConfig mistral = family("MistralForCausalLM", "mistral");
+        QCOMPARE(mistral.window, 4096);
+        QVERIFY(mistral.isWindowed(0) && mistral.isWindowed(1) && !mistral.isWindowed(2));
+        QVERIFY(family("Phi3ForCausalLM", "phi3").fusedProjections);
+        // Null is an answer: no window.
+        QCOMPARE(family("MistralForCausalLM", "mistral", R"("sliding_window": null)").window, 0);
+    }
+
+    void missingHeadsOfKeysAreThoseOfTheClass()
+    {
+        const auto without = [](const char* name, const char* type, int heads) {
+            std::string text = familyConfig(name, type, "");
+            text.replace(text.find("\"num_attention_heads\":2"), 23,
+                "\"head_dim\":4,\"num_attention_heads\":" + std::to_string(heads));
+            return text.erase(text.find("\"num_key_value_heads\":2,"), 24);
+        };
+        QCOMPARE(config(without("MistralForCausalLM", "mistral", 16)).kvHeads, 8);
+        QCOMPARE(config(without("Gemma2ForCausalLM", "gemma2", 8)).kvHeads, 4);
+        QCOMPARE(config(without("Phi3ForCausalLM", "phi3", 6)).kvHeads, 6);
+        QVERIFY(has(refusal(without("Qwen2ForCausalLM", "qwen2", 14)), "num_key_value_heads"));
+    }
+
+    void paddingIsTheTokenThatIsNamedOrThatOfTheClass()
+    {
+        QCOMPARE(config(tinyConfig()).padToken, -1);
+        QCOMPARE(config(added("\"pad_token_id\": 4")).padToken, 4);
+        for (const char* none : {"-1", "null", "17", "18446744073709551615"})
+            QCOMPARE(config(added("\"pad_token_id\": " + std::string(none))).padToken, -1);
+        QCOMPARE(family("GemmaForCausalLM", "gemma").padToken, 0);
+        QCOMPARE(family("GemmaForCausalLM", "gemma", R"("pad_token_id": null)").padToken, -1);
+        QCOMPARE(family("Phi3ForCausalLM", "phi3").padToken, -1); // 32000, of which it has no row
+    }
+
+    void listsOfLayersThatContradictTheWindowOfAllAreRefused()
+    {
+        const auto mistral = [](const char* window, const char* types) {
+            return familyConfig("MistralForCausalLM", "mistral",
+                std::string("\"sliding_window\": ") + window + ", \"layer_types\": " + types);
+        };
+        const char* mixed = R"(["sliding_attention", "full_attention"])";
+        const char* full = R"(["full_attention", "full_attention"])";
+        const char* sliding = R"(["sliding_attention", "sliding_attention"])";
+
+        QVERIFY(has(refusal(mistral("4", mixed)), "layer_types"));
+        QVERIFY(has(refusal(mistral("4", full)), "layer_types"));
+        QVERIFY(has(refusal(mistral("null", sliding)), "layer_types"));
+        QCOMPARE(config(mistral("4", sliding)).window, 4);
+        QCOMPARE(config(mistral("null", full)).window, 0);
+    }
+
+    void windowsFollowTheRuleOfTheFamilyOrTheListOfLayers()
+    {
+        const std::string on = R"("use_sliding_window": true, "sliding_window": 6, )";
+        const ModelConfig upper =
+            family("Qwen2ForCausalLM", "qwen2", on + R"("max_window_layers": 1)");
+        QCOMPARE(upper.window, 6);
+        QVERIFY(!upper.isWindowed(0) && upper.isWindowed(1));
+        const ModelConfig listed = family("Qwen3ForCausalLM", "qwen3",
+            on + R"("layer_types": ["sliding_attention", "full_attention"])");
+        QVERIFY(listed.isWindowed(0) && !listed.isWindowed(1) && !listed.isWindowed(-1));
+        QCOMPARE(family("Qwen2ForCausalLM", "qwen2", R"("sliding_window": 6)").window, 0);
+        const auto fault = [&](const char* fields) {
+            return refusal(familyConfig("Qwen3ForCausalLM", "qwen3", fields));
+        };
+        QVERIFY(has(fault(R"("layer_types": ["sliding_attention", "full_attention"])"),
+            "no sliding_window"));
+        QVERIFY(has(fault(R"("layer_types": ["full_attention"])"), "layer_types"));
+        QVERIFY(has(
+            fault(R"("layer_types": ["linear_attention", "full_attention"])"), "linear_attention"));
+        QVERIFY(
+            has(refusal(familyConfig("MistralForCausalLM", "mistral", R"("attention_bias": true)")),
+                "attention_bias"));
+    }
+
+    void phi3HasItsLengthAtTheTopAndItsOwnCodeReplaced()
+    {
+        const ModelConfig c = family("Phi3ForCausalLM", "phi3",
+            R"("original_max_position_embeddings": 8, "auto_map": {"AutoConfig": "x"},
+               "rope_scaling": {"type": "su", "short_factor": [1, 1], "long_factor": [2, 3]})");
+
+        QVERIFY(c.ropeScaling.type == RopeType::LongRope);
+        QCOMPARE(c.ropeScaling.originalPositions, 8.0);
+        QCOMPARE(c.ropeScaling.longFactors, (std::vector<float>{2.0F, 3.0F}));
+        const std::string factors = R"("short_factor": [1, 1], "long_factor": [2, 3])";
+        const ModelConfig silent = family(
+            "Phi3ForCausalLM", "phi3", R"("rope_scaling": {"type": "longrope", )" + factors + "}");
+        QCOMPARE(silent.ropeScaling.originalPositions, 4096.0);
+        QVERIFY(has(refusal(familyConfig("Phi3ForCausalLM", "phi3",
+                        R"("original_max_position_embeddings": 8, "rope_scaling": {"type": "su",
+                           "original_max_position_embeddings": 9, )" +
+                            factors + "}")),
+            "original_max_position_embeddings"));
+    }
+
+    void gemmaSaysLittleAndMeansMuch()
+    {
+        const ModelConfig c = family("GemmaForCausalLM", "gemma", R"("hidden_act": "gelu")");
+
+        QVERIFY(c.tiedEmbedding && c.geluGate && c.onePlusNorms && !c.branchNorms);
+        QCOMPARE(c.headDim, 256);
+        QCOMPARE(c.embeddingScale, std::sqrt(8.0));
+        QVERIFY(
+            c.window == 0 && c.queryScalar == 0.0 && c.attentionCap == 0.0 && c.logitCap == 0.0);
+        QVERIFY(family("GemmaForCausalLM", "gemma", R"("attention_bias": true)").attnOutBias);
+        QVERIFY(
+            !family("GemmaForCausalLM", "gemma", R"("tie_word_embeddings": false)").tiedEmbedding);
+    }
+
+    void gemma2HasItsCapsUnlessTheyAreNull()
+    {
+        const ModelConfig c = family("Gemma2ForCausalLM", "gemma2");
+        QVERIFY(c.attentionCap == 50.0 && c.logitCap == 30.0 && c.queryScalar == 256.0);
+        QVERIFY(c.branchNorms && c.window == 4096 && c.isWindowed(0) && !c.isWindowed(1));
+        const ModelConfig own = family("Gemma2ForCausalLM", "gemma2",
+            R"("attn_logit_softcapping": null, "final_logit_softcapping": 7.5,
+               "query_pre_attn_scalar": 144, "sliding_window": 9, "sliding_window_size": 9, "cache_implementation": "hybrid",
+               "hidden_act": "gelu_pytorch_tanh", "hidden_activation": "gelu_pytorch_tanh",
+               "layer_types": ["full_attention", "sliding_attention"])");
+
+        QVERIFY(own.attentionCap == 0.0 && own.logitCap == 7.5 && own.queryScalar == 144.0);
+        QVERIFY(own.window == 9 && !own.isWindowed(0) && own.isWindowed(1));
+    }
+
+    void gemma3TurnsWindowedLayersByABaseOfTheirOwn()
+    {
+        const ModelConfig c = family("Gemma3ForCausalLM", "gemma3_text");
+        QVERIFY(c.ropeTheta == 1e6 && c.localTheta == 1e4 && c.queryKeyNorm);
+        QVERIFY(c.attentionCap == 0.0 && c.logitCap == 0.0);
+        QVERIFY(c.isWindowed(0) && c.isWindowed(1)); // the sixth of six sees everything
+        const ModelConfig older = family("Gemma3ForCausalLM", "gemma3_text",
+            R"("sliding_window_pattern": 2, "rope_local_base_freq": 5e3, "rope_theta": 2e6,
+               "rope_scaling": {"rope_type": "linear", "factor": 8.0})");
+        QVERIFY(older.isWindowed(0) && !older.isWindowed(1));
+        const ModelConfig newer = family("Gemma3ForCausalLM", "gemma3_text",
+            R"("layer_types": ["sliding_attention", "full_attention"],
+               "_sliding_window_pattern": 2, "rope_parameters": {
+                 "full_attention": {"rope_theta": 2e6, "rope_type": "linear", "factor": 8.0},
+                 "sliding_attention": {"rope_theta": 5e3, "rope_type": "default"}})");
+
+        for (const ModelConfig& each : {older, newer}) {
+            QVERIFY(each.ropeTheta == 2e6 && each.localTheta == 5e3);
+            QVERIFY(each.ropeScaling.type == RopeType::Linear && each.ropeScaling.factor == 8.0);
+        }
+    }
+
+    void gemmaFieldsThatAreNotUnderstoodAreRefusedByName()
+    {
+        const std::pair<const char*, const char*> cases[] = {
+            {"hidden_activation", R"("hidden_activation": "gelu")"},
+            {"hidden_act", R"("hidden_act": "silu")"},
+            {"final_logit_softcapping", R"("final_logit_softcapping": 0)"},
+            {"attn_logit_softcapping", R"("attn_logit_softcapping": 50.0)"},
+            {"query_pre_attn_scalar", R"("query_pre_attn_scalar": -1)"},
+            {"sliding_window", R"("sliding_window": null)"},
+            {"sliding_window_size", R"("sliding_window_size": 7)"},
+            {"use_bidirectional_attention", R"("use_bidirectional_attention": true)"},
+            {"rope_local_base_freq", R"("rope_local_base_freq": 0)"},
+            {"sliding_window_pattern", R"("sliding_window_pattern": 0)"},
+            {"sliding_attention", R"("rope_parameters": {"sliding_attention":
+                {"rope_type": "linear", "factor": 2.0}})"},
+            {"chunked", R"("rope_parameters": {"full_attention": {}, "chunked": {"a": 1}})"}};
+        for (const auto& [name, fields] : cases)
+            QVERIFY2(has(refusal(familyConfig("Gemma3ForCausalLM", "gemma3_text", fields)), name),
+                fields);
+        QVERIFY(has(
+            refusal(familyConfig("Gemma2ForCausalLM", "gemma2", R"("sliding_window_pattern": 3)")),
+            "sliding_window_pattern"));
+        const std::string pictures =
+            refusal(familyConfig("Gemma3ForConditionalGeneration", "gemma3", ""));
+        QVERIFY(has(pictures, "Gemma3ForConditionalGeneration") && has(pictures, "pictures"));
+    }
+
+    void phi4TurnsAPartOfEachHead()
+    {
+        const auto fields = [](const char* share) {
+            return R"("full_attn_mod": 1, "interpolate_factor": 1, "head_dim": 16, "partial_rotary_factor": )" +
+                   std::string(share);
+        };
+        const ModelConfig c = family("Phi3ForCausalLM", "phi3", fields("0.75"));
+        QVERIFY(c.rotaryDim == 12 && c.turnedColumns() == 12 && c.ropeShape().rotaryDim == 12);
+        QCOMPARE(family("Phi3ForCausalLM", "phi3", fields("1.0")).turnedColumns(), 16);
+        const ModelConfig newer = family("Phi3ForCausalLM", "phi3",
+            R"("head_dim": 16, "rope_parameters": {"rope_type": "longrope", "rope_theta": 1e4,
+               "original_max_position_embeddings": 8, "partial_rotary_factor": 0.25,
+               "short_factor": [1, 1], "long_factor": [2, 3]})");
+        QVERIFY(newer.rotaryDim == 4 && newer.ropeScaling.type == RopeType::LongRope);
+
+        for (const char* share : {"0.2", "0.01", "1.5", "-1", "0"})
+            QVERIFY2(has(refusal(familyConfig("Phi3ForCausalLM", "phi3", fields(share))),
+                         "partial_rotary_factor"),
+                share);
+        QVERIFY(has(refusal(familyConfig("Phi3ForCausalLM", "phi3",
+                        fields("0.5") + R"(, "rope_parameters": {"partial_rotary_factor": 0.25})")),
+            "partial_rotary_factor"));
+        QVERIFY(has(refusal(familyConfig("Qwen3ForCausalLM", "qwen3",
+                        R"("rope_parameters": {"partial_rotary_factor": 0.5})")),
+            "partial_rotary_factor"));
+    }
+};
+
+QTEST_APPLESS_MAIN(TestFamilyFields)
+#include "tst_family_fields.moc"
