@@ -160,6 +160,10 @@
             <translation>システムプロンプトの列</translation>
         </message>
         <message>
+            <source>Earlier turns column</source>
+            <translation>以前のやり取りの列</translation>
+        </message>
+        <message>
             <source>Tools column</source>
             <translation>ツールの列</translation>
         </message>

@@ -104,12 +104,12 @@ void AddedTokens::strip(std::string_view text, std::size_t from, Match& match)
             match.end += c.bytes;
 }
 
-bool AddedTokens::find(std::string_view text, std::size_t from, const ControlRanges& controls,
+bool AddedTokens::find(std::string_view text, const Match& last, const ControlRanges& controls,
     const Origin& origin, Match& out) const
 {
     if (m_tokens.empty())
         return false;
-    for (std::size_t at = from; at < text.size();) {
+    for (std::size_t at = last.next; at < text.size();) {
         if (!m_begins[static_cast<unsigned char>(text[at])]) {
             ++at;
             continue;
@@ -122,8 +122,8 @@ bool AddedTokens::find(std::string_view text, std::size_t from, const ControlRan
                                 !controls.touch(origin.at(at), origin.at(longestEnd));
         const AddedToken* token = passedOver ? nullptr : found.allowed.token;
         if (token != nullptr && (!token->singleWord || standsAlone(text, at, found.allowed.end))) {
-            out = {at, found.allowed.end, token};
-            strip(text, from, out);
+            out = {at, found.allowed.end, found.allowed.end, token};
+            strip(text, last.end, out);
             return true;
         }
         at = passedOver ? longestEnd : token != nullptr ? found.allowed.end : at + 1;

@@ -73,14 +73,16 @@ public:
     struct Match {
         std::size_t begin = 0; // half-open, white space that goes along included
         std::size_t end = 0;
+        std::size_t next = 0; // where the search goes on: behind the token's own characters
         const AddedToken* token = nullptr;
     };
 
     // `spelling` is what the text must hold; a token whose spelling is there already is ignored.
     void add(AddedToken token, std::string_view spelling);
     bool empty() const noexcept { return m_tokens.empty(); }
-    // The next match from `from` on, or false.
-    bool find(std::string_view text, std::size_t from, const ControlRanges& controls,
+    // The match behind `last` (Match() at the beginning), or false. As upstream, white space that
+    // went along with the last one may itself be a token, and then comes twice.
+    bool find(std::string_view text, const Match& last, const ControlRanges& controls,
         const Origin& origin, Match& out) const;
 
 private:

@@ -186,6 +186,16 @@ Result<RenderedChat> ChatFormat::write(const Json& variables, bool prompt) const
     return first(variables, variables["messages"].size(), prompt);
 }
 
+bool ChatFormat::takesSystem() const
+{
+    constexpr const char* kProbe = "system-text-that-no-template-holds";
+    const Json messages = {{{"role", "system"}, {"content", kProbe}},
+        {{"role", "user"}, {"content", "question"}},
+        {{"role", "assistant"}, {"content", "answer"}}};
+    Result<RenderedChat> written = write({{"messages", messages}}, false);
+    return written.ok() && written.value().text().find(kProbe) != std::string::npos;
+}
+
 // The first `messages` of a conversation.
 Result<RenderedChat> ChatFormat::first(
     const Json& variables, std::size_t messages, bool prompt) const

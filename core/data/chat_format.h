@@ -57,6 +57,9 @@ public:
     // The conversation as it is; with `prompt` up to where the model goes on.
     Result<RenderedChat> write(const nlohmann::ordered_json& variables, bool prompt) const;
 
+    // Whether a system message is written: templates refuse it, or leave it out.
+    bool takesSystem() const;
+
 private:
     Result<RenderedChat> first(
         const nlohmann::ordered_json& variables, std::size_t messages, bool prompt) const;

@@ -19,6 +19,8 @@ constexpr std::array<std::string_view, 15> kResponseNames{"response", "answer", 
 constexpr std::array<std::string_view, 2> kInputNames{"input", "context"};
 constexpr std::array<std::string_view, 7> kTextNames{
     "text", "content", "document", "story", "body", "sentence", "本文"};
+constexpr std::array<std::string_view, 3> kSystemNames{"system", "system_prompt", "system_message"};
+constexpr std::array<std::string_view, 1> kHistoryNames{"history"};
 constexpr std::array<std::string_view, 4> kChatNames{
     "messages", "conversations", "conversation", "dialogue"};
 
@@ -31,13 +33,24 @@ std::string lower(std::string_view text)
 }
 
 // The column with one of `names`, whatever its capitals; empty when there is none.
-std::string known(const std::vector<ColumnFacts>& facts, std::span<const std::string_view> names)
+std::string known(const std::vector<ColumnFacts>& facts, std::span<const std::string_view> names,
+    bool nested = false)
 {
     for (const std::string_view name : names)
         for (const ColumnFacts& column : facts)
-            if (!column.nested && lower(column.name) == name)
+            if (column.nested == nested && lower(column.name) == name)
                 return column.name;
     return {};
+}
+
+bool beginsAsList(std::string_view text)
+{
+    constexpr std::string_view kWhite = " \t\r\n";
+    text.remove_prefix(std::min(text.find_first_not_of(kWhite), text.size()));
+    if (!text.starts_with('['))
+        return false;
+    const std::size_t next = text.find_first_not_of(kWhite, 1);
+    return next != std::string_view::npos && text[next] == '{';
 }
 
 std::string list(const std::vector<ColumnFacts>& facts)
@@ -82,20 +95,21 @@ Result<ColumnMap> asked(const DataSource& source, const std::vector<ColumnFacts>
     const auto columns = columnsAsked(source);
     const std::map<std::string_view, std::string*> roles{{"prompt", &map.prompt},
         {"response", &map.response}, {"text", &map.text}, {"input", &map.input},
-        {"messages", &map.messages}, {"tools", &map.tools}, {"system", &map.system}};
+        {"messages", &map.messages}, {"tools", &map.tools}, {"system", &map.system},
+        {"history", &map.history}};
     for (const auto& [role, column] : columns) {
         const auto found = roles.find(role);
         if (found == roles.end())
             return bad(source,
-                "--map knows prompt, response, input, text, messages, tools, system and style, "
-                "not \"" +
+                "--map knows prompt, response, input, text, messages, tools, system, history and "
+                "style, not \"" +
                     role + "\"");
         if (!has(facts, column))
             return bad(source, "--map names the column " + shownName(column) +
                                    ", which is not there; the columns are " + list(facts));
         *found->second = column;
     }
-    if (map.isChat() && !(map.prompt + map.response + map.input + map.text).empty())
+    if (map.isChat() && !(map.prompt + map.response + map.input + map.text + map.history).empty())
         return bad(source, "--map messages=... stands alone, but for tools and system: a row is a "
                            "conversation or a pair");
     if (!map.text.empty() && columns.size() > 1)
@@ -111,7 +125,7 @@ Status findChat(const DataSource& source, const std::vector<ColumnFacts>& facts,
     for (const ColumnFacts& column : facts) {
         const bool chat =
             std::find(kChatNames.begin(), kChatNames.end(), lower(column.name)) != kChatNames.end();
-        if (chat && column.nested && map.messages.empty())
+        if (chat && (column.nested || column.listed) && map.messages.empty())
             map.messages = column.name;
     }
     if (!map.isChat())
@@ -121,9 +135,32 @@ Status findChat(const DataSource& source, const std::vector<ColumnFacts>& facts,
                            "supported; conversations and pairs are");
     if (map.tools.empty() && has(facts, "tools"))
         map.tools = "tools";
-    if (map.system.empty() && has(facts, "system"))
-        map.system = "system";
+    if (map.system.empty())
+        map.system = known(facts, kSystemNames);
     return {};
+}
+
+// What belongs to a pair besides its two sides.
+void findCompany(const std::vector<ColumnFacts>& facts, ColumnMap& map)
+{
+    const std::string input = known(facts, kInputNames);
+    if (input != map.prompt && input != map.response)
+        map.input = input;
+    map.system = known(facts, kSystemNames);
+    map.history = known(facts, kHistoryNames, true);
+}
+
+// Both sides of a pair as lists of messages.
+void findLists(const std::vector<ColumnFacts>& facts, ColumnMap& map)
+{
+    const std::string prompt = known(facts, kPromptNames, true);
+    const std::string response = known(facts, kResponseNames, true);
+    if (prompt.empty() || response.empty())
+        return;
+    map.prompt = prompt;
+    map.response = response;
+    if (has(facts, "tools"))
+        map.tools = "tools";
 }
 
 // Without a name that is known: two text columns are a pair, one is plain text.
@@ -178,6 +215,7 @@ std::map<std::string, std::string> ColumnMap::asMap() const
     put("messages", messages);
     put("tools", tools);
     put("system", system);
+    put("history", history);
     return out;
 }
 
@@ -190,6 +228,7 @@ void noteColumns(const Record& record, std::vector<ColumnFacts>& facts)
             found = facts.insert(facts.end(), {cell.name});
         found->text &= cell.kind == CellKind::Text || cell.kind == CellKind::Null;
         found->nested |= cell.kind == CellKind::Nested;
+        found->listed |= cell.kind == CellKind::Text && beginsAsList(cell.text);
     }
 }
 
@@ -214,8 +253,10 @@ Result<ColumnMap> chooseColumns(const DataSource& source, const std::vector<Colu
         if (nothingAsked && (map.prompt.empty() || map.response.empty())) {
             map.prompt.clear();
             map.response.clear();
-            map.text = known(facts, kTextNames);
-            if (map.text.empty())
+            findLists(facts, map);
+            if (!map.isPairs())
+                map.text = known(facts, kTextNames);
+            if (!map.isPairs() && map.text.empty())
                 byShape(facts, map);
         }
     }
@@ -226,9 +267,8 @@ Result<ColumnMap> chooseColumns(const DataSource& source, const std::vector<Colu
                 list(facts) + "; say it with --map prompt=COLUMN,response=COLUMN (or text=COLUMN)");
     if (map.isPairs() && map.prompt == map.response)
         return bad(source, "prompt and response are the same column, \"" + map.prompt + "\"");
-    const std::string input = known(facts, kInputNames);
-    if (map.isPairs() && nothingAsked && input != map.prompt && input != map.response)
-        map.input = input;
+    if (map.isPairs() && nothingAsked)
+        findCompany(facts, map);
     return result;
 }
 

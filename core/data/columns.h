@@ -20,6 +20,7 @@ struct ColumnFacts {
     std::string name;
     bool text = true;    // no row holds anything but text or null
     bool nested = false; // some row holds a list or an object
+    bool listed = false; // some row holds a text that begins as a JSON list of objects
 };
 
 // What is trained of a row whose model has a chat template.
@@ -34,14 +35,16 @@ enum class RowStyle : std::uint8_t {
 inline constexpr std::string_view kStyleKey = "style";
 
 // Prompt and response (and perhaps input, which is put between them), or text, or a conversation.
+// Prompt and response may be lists of messages, which then are one conversation.
 struct ColumnMap {
     std::string prompt;
     std::string input;
     std::string response;
     std::string text;
     std::string messages;
-    std::string tools;  // of a conversation, where there is such a column
-    std::string system; // the same
+    std::string tools;   // of a conversation, where there is such a column
+    std::string system;  // of a conversation or a pair, the same
+    std::string history; // of a pair: the turns before it, [[question, answer], ...]
     RowStyle style = RowStyle::Auto;
 
     bool isPairs() const noexcept { return !response.empty(); }

@@ -141,11 +141,10 @@ Status readMessage(const Json& message, std::size_t index, Json& out)
     return {};
 }
 
-// Somebody asks first, and somebody answers.
+// Somebody asks first.
 Status checkOrder(const Json& messages)
 {
     bool asked = false;
-    bool answered = false;
     for (std::size_t i = 0; i < messages.size(); ++i) {
         const std::string role = messages[i]["role"].get<std::string>();
         if (role == "system" && i > 0)
@@ -154,9 +153,8 @@ Status checkOrder(const Json& messages)
             return badMessage(i,
                 "is of \"" + role + "\" before anything of the user; an answer needs a question");
         asked |= role == "user";
-        answered |= role == "assistant";
     }
-    return answered ? Status() : bad("the conversation has no answer of an assistant to train on");
+    return {};
 }
 
 } // namespace
@@ -164,8 +162,8 @@ Status checkOrder(const Json& messages)
 Result<Json> readConversation(const ConversationCells& cells)
 {
     const Json given = parseInner(cells.messages);
-    if (!given.is_array() || given.empty())
-        return bad("the conversation is not a list of messages, or an empty one");
+    if (!given.is_array())
+        return bad("the conversation is not a list of messages");
     Json out = {{"messages", Json::array()}};
     Json& messages = out["messages"]; // until something else is put into `out`
     Json untrained = Json::array();
@@ -193,12 +191,54 @@ Result<Json> readConversation(const ConversationCells& cells)
     return out;
 }
 
-Json pairConversation(const std::string& prompt, const std::string& response)
+Json pairConversation(const std::string& system, const std::vector<ChatTurn>& turns)
 {
     Json messages = Json::array();
-    messages.push_back({{"role", "user"}, {"content", prompt}});
-    messages.push_back({{"role", "assistant"}, {"content", response}});
+    if (!system.empty())
+        messages.push_back({{"role", "system"}, {"content", system}});
+    for (const ChatTurn& turn : turns) {
+        messages.push_back({{"role", "user"}, {"content", turn.question}});
+        messages.push_back({{"role", "assistant"}, {"content", turn.answer}});
+    }
     return {{"messages", std::move(messages)}};
+}
+
+Result<std::vector<ChatTurn>> readHistory(const std::string& text)
+{
+    std::vector<ChatTurn> out;
+    if (text.find_first_not_of(" \t\r\n") == std::string::npos)
+        return out;
+    const Json given = parseInner(text);
+    if (!given.is_array())
+        return bad("is not a list of turns");
+    for (const Json& turn : given) {
+        if (!turn.is_array() || turn.size() != 2 || !turn[0].is_string() || !turn[1].is_string())
+            return bad("has turn " + std::to_string(out.size() + 1) +
+                       " in another form than [question, answer]");
+        out.push_back({turn[0].get<std::string>(), turn[1].get<std::string>()});
+    }
+    return out;
+}
+
+Result<Json> joinSides(const PairSide& prompt, const PairSide& response, const std::string& tools)
+{
+    Json all = Json::array();
+    for (const PairSide* side : {&prompt, &response}) {
+        const bool isPrompt = side == &prompt;
+        Json list =
+            Json::array({{{"role", isPrompt ? "user" : "assistant"}, {"content", side->text}}});
+        if (side->isList)
+            list = parseInner(side->text);
+        if (!list.is_array())
+            return bad(std::string("the ") + (isPrompt ? "prompt" : "response") +
+                       " is neither a text nor a list of messages");
+        for (Json& message : list) {
+            if (isPrompt && message.is_object())
+                message["weight"] = 0;
+            all.push_back(std::move(message));
+        }
+    }
+    return readConversation({all.dump(), tools, {}});
 }
 
 } // namespace mr

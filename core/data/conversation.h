@@ -29,13 +29,31 @@ struct ConversationCells {
 
 // {"messages": [...], "tools": [...]} as chat templates expect it: roles system, user, assistant
 // and tool, content a text, calls of tools with their arguments as objects. Refuses roles that are
-// not known, a system message in the middle, an answer without a question before it, content that
-// is not text, and a conversation in which nobody answers. "weight" or "loss_weight" 0 of an
-// answer puts its index into "untrained"; weights other than 0 and 1 are refused.
+// not known, a system message in the middle, an answer without a question before it, and content
+// that is not text. A conversation may be empty, or nobody may answer: then nothing is trained.
+// "weight" or "loss_weight" 0 of an answer puts its index into "untrained"; weights other than 0
+// and 1 are refused.
 Result<nlohmann::ordered_json> readConversation(const ConversationCells& cells);
 
-// One question and its answer.
-nlohmann::ordered_json pairConversation(const std::string& prompt, const std::string& response);
+// A question and its answer.
+struct ChatTurn {
+    std::string question;
+    std::string answer;
+};
+
+// Turns as a conversation; `system` may be empty.
+nlohmann::ordered_json pairConversation(
+    const std::string& system, const std::vector<ChatTurn>& turns);
+// [[question, answer], ...] as JSON; an empty text is no turn. InvalidArgument: something else.
+Result<std::vector<ChatTurn>> readHistory(const std::string& text);
+// The messages of both sides of a pair as one list; a text is one message of the user, or of the
+// assistant. Answers of the prompt's side are written and not trained.
+struct PairSide {
+    std::string text;
+    bool isList = false; // JSON
+};
+Result<nlohmann::ordered_json> joinSides(
+    const PairSide& prompt, const PairSide& response, const std::string& tools);
 
 // Whether a text begins with a message of ChatML, white space and ends of text apart.
 bool isChatMl(std::string_view text) noexcept;

@@ -1,6 +1,5 @@
 #include "core/data/documents.h"
 
-#include "core/data/conversation.h"
 #include "core/data/pair_format.h"
 
 #include <nlohmann/json.hpp>
@@ -57,6 +56,46 @@ Status toChat(
     return {};
 }
 
+bool isList(const Record& record, const std::string& name)
+{
+    const Cell* const cell = record.find(name);
+    return cell != nullptr && cell->kind == CellKind::Nested;
+}
+
+// A pair whose sides are lists of messages.
+Status toChatOfSides(
+    const DataSource& source, const ColumnMap& map, const Record& record, std::string& out)
+{
+    const auto side = [&](const std::string& name) {
+        return PairSide{cellOr(record, name), isList(record, name)};
+    };
+    Result<nlohmann::ordered_json> read =
+        joinSides(side(map.prompt), side(map.response), cellOr(record, map.tools));
+    if (!read.ok())
+        return dataError(source.path, record.line, read.status().message());
+    out = read.value().dump();
+    return {};
+}
+
+// System text and turns before a pair.
+Status readCompany(
+    const DataSource& source, const ColumnMap& map, const Record& record, Document& out)
+{
+    out.system.clear();
+    out.history.clear();
+    if (!map.system.empty())
+        MR_TRY(cellText(source, record, map.system, true, out.system));
+    if (map.history.empty())
+        return {};
+    Result<std::vector<ChatTurn>> turns = readHistory(cellOr(record, map.history));
+    if (!turns.ok())
+        return dataError(source.path, record.line,
+            shownName(map.history) + " of row " + std::to_string(record.row) + " " +
+                turns.status().message());
+    out.history = std::move(turns).value();
+    return {};
+}
+
 Status toDocument(
     const DataSource& source, const ColumnMap& map, const Record& record, Document& out)
 {
@@ -68,6 +107,10 @@ Status toDocument(
         return toChat(source, map, record, out.chat);
     if (!out.isPair)
         return cellText(source, record, map.text, false, out.text);
+    out.chat.clear();
+    if (isList(record, map.prompt) || isList(record, map.response))
+        return toChatOfSides(source, map, record, out.chat);
+    MR_TRY(readCompany(source, map, record, out));
     MR_TRY(cellText(source, record, map.prompt, false, out.prompt));
     MR_TRY(cellText(source, record, map.response, false, out.response));
     if (map.input.empty())

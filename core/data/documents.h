@@ -6,6 +6,7 @@
 #pragma once
 
 #include "core/data/columns.h"
+#include "core/data/conversation.h"
 #include "core/data/record_reader.h"
 
 #include <functional>
@@ -19,10 +20,12 @@ struct Document {
     std::int64_t row = 0; // in the file, from 1
     std::int64_t line = 0;
     bool isPair = false;
-    std::string prompt;   // instruction and input joined; may be empty
-    std::string response; // of a pair
-    std::string chat;     // a conversation: JSON of what readConversation() makes; else empty
-    std::string text;     // otherwise
+    std::string prompt;            // instruction and input joined; may be empty
+    std::string response;          // of a pair
+    std::string system;            // of a pair, perhaps
+    std::vector<ChatTurn> history; // of a pair: the turns before it
+    std::string chat; // a conversation: JSON of what readConversation() makes; else empty
+    std::string text; // otherwise
     RowStyle style = RowStyle::Auto;
 };
 

@@ -8,6 +8,7 @@
 #include "core/data/unicode_text.h"
 #include "core/data/word_model.h"
 
+#include <algorithm>
 #include <mutex>
 
 namespace mr {
@@ -65,6 +66,12 @@ private:
     private:
         Status section(const TextPiece& piece);
         Status validSection(TextPiece piece);
+        // Ends never fall, though white space may belong to two tokens.
+        void putEnd(std::size_t end)
+        {
+            m_lastEnd = std::max(m_lastEnd, end);
+            m_ends->push_back(m_lastEnd);
+        }
         // Cuts `tokens` out and hands what is between them to `between`.
         template <typename Between>
         Status cut(const AddedTokens& tokens, const TextPiece& piece, const Between& between);
@@ -74,6 +81,7 @@ private:
         const ControlRanges& m_controls;
         std::vector<TokenId>& m_ids;
         std::vector<std::size_t>* m_ends; // null: nobody asks
+        std::size_t m_lastEnd = 0;
     };
 
     Status encodeText(std::string_view text, const ControlRanges& controls,
@@ -119,19 +127,18 @@ template <typename Between>
 Status JsonTokenizer::Encoding::cut(
     const AddedTokens& tokens, const TextPiece& piece, const Between& between)
 {
+    AddedTokens::Match last;
     AddedTokens::Match match;
-    for (std::size_t at = 0; at < piece.text.size(); at = match.end) {
-        const bool found = tokens.find(piece.text, at, m_controls, piece.origin, match);
-        if (!found)
-            match = {piece.text.size(), piece.text.size(), nullptr};
-        if (match.begin > at)
-            MR_TRY(between(partOf(piece, at, match.begin)));
-        if (found)
-            m_ids.push_back(match.token->id);
-        if (found && m_ends != nullptr)
-            m_ends->push_back(piece.origin.at(match.end));
+    while (tokens.find(piece.text, last, m_controls, piece.origin, match)) {
+        if (match.begin > last.end)
+            MR_TRY(between(partOf(piece, last.end, match.begin)));
+        m_ids.push_back(match.token->id);
+        if (m_ends != nullptr)
+            putEnd(piece.origin.at(match.end));
+        last = match;
     }
-    return {};
+    return last.end < piece.text.size() ? between(partOf(piece, last.end, piece.text.size()))
+                                        : Status();
 }
 
 Status JsonTokenizer::Encoding::text(std::string_view text)
@@ -185,7 +192,7 @@ Status JsonTokenizer::Encoding::word(const TextPiece& piece)
             m_ids.push_back(symbol.id);
             end += symbol.bytes;
             if (m_ends != nullptr)
-                m_ends->push_back(piece.origin.at(end));
+                putEnd(piece.origin.at(end));
         }
         at += bytes;
     }
@@ -304,7 +311,7 @@ Status JsonTokenizer::loadAdded()
     for (const auto& [text, id] : m_model->vocabulary())
         m_pieces[static_cast<std::size_t>(id)] = text;
     TextNormalizer::Buffer buffer(m_normalizer);
-    for (const auto& [id, token] : m_habits.added) {
+    for (auto& [id, token] : m_habits.added) {
         std::string& piece = m_pieces[static_cast<std::size_t>(id)];
         if (!piece.empty() && piece != token.text)
             return Status::error(ErrorKind::InvalidArgument,
@@ -316,6 +323,8 @@ Status JsonTokenizer::loadAdded()
         if (token.normalized)
             MR_TRY(m_normalizer.apply(spelling, origin, false, buffer));
         (token.normalized ? m_normalizedTokens : m_rawTokens).add(token, spelling);
+        if (!spelling.empty())
+            token.text = std::string(spelling); // what decoding gives back, as upstream
     }
     return {};
 }

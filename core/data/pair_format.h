@@ -9,6 +9,7 @@
 
 #pragma once
 
+#include "core/data/documents.h"
 #include "core/data/tokenizer.h"
 
 #include <string>
@@ -22,6 +23,20 @@ inline void closePrompt(std::string& prompt)
     if (!prompt.empty() &&
         std::string_view(" \t\r\n").find(prompt.back()) == std::string_view::npos)
         prompt.push_back('\n');
+}
+
+// What stands before the response where there is no chat template: system text and earlier turns
+// come first, each on lines of their own.
+inline std::string joinedPrompt(const Document& document)
+{
+    std::string out = document.system;
+    closePrompt(out);
+    for (const ChatTurn& turn : document.history)
+        for (const std::string* text : {&turn.question, &turn.answer}) {
+            out += *text;
+            closePrompt(out);
+        }
+    return out + document.prompt;
 }
 
 // Appends BOS (where the tokenizer adds it) and the closed prompt: what generation starts from to

@@ -12,8 +12,11 @@ constexpr std::size_t kMostBytes = std::size_t{2} << 20; // a hundred millisecon
 
 std::size_t bytesOf(const Document& document)
 {
-    return document.prompt.size() + document.response.size() + document.chat.size() +
-           document.text.size();
+    std::size_t bytes = document.prompt.size() + document.response.size() + document.chat.size() +
+                        document.text.size() + document.system.size();
+    for (const ChatTurn& turn : document.history)
+        bytes += turn.question.size() + turn.answer.size();
+    return bytes;
 }
 
 } // namespace

@@ -2,6 +2,8 @@
 
 #include "core/data/unicode_text.h"
 
+#include <algorithm>
+
 namespace mr {
 
 struct PreTokenizer::Job {
@@ -32,6 +34,9 @@ Status PreTokenizer::run(std::size_t stage, TextPiece piece, Job& job) const
     if (stage == m_stages.size())
         return job.sink.word(piece);
     const Stage& what = m_stages[stage];
+    if (what.letters != Letters::None)
+        return run(stage + 1,
+            rewrite(what.letters, piece, job.tracked, job.buffer.m_stages[stage].text), job);
     if (!what.replacement.empty() || !what.prefixText.empty())
         piece = change(what, piece, job.tracked, job.buffer.m_stages[stage].text);
     return what.regex ? cut(stage, piece, job) : run(stage + 1, piece, job);
@@ -67,15 +72,36 @@ TextPiece PreTokenizer::change(
     return {to.text, to.origin(piece.origin)};
 }
 
+TextPiece PreTokenizer::rewrite(
+    Letters letters, const TextPiece& piece, bool tracked, ChangedText& to) const
+{
+    TextChanger out(piece.origin, tracked, to);
+    std::string one;
+    for (std::size_t at = 0; at < piece.text.size();) {
+        one.clear();
+        if (letters == Letters::Spell) {
+            appendCharacter(m_letters[static_cast<unsigned char>(piece.text[at++])], one);
+        } else {
+            const Character c = characterAt(piece.text, at);
+            const auto byte = std::find(m_letters.begin(), m_letters.end(), c.code);
+            one.push_back(static_cast<char>(byte - m_letters.begin()));
+            at += c.bytes;
+        }
+        out.put(one, at);
+    }
+    return {to.text, to.origin(piece.origin)};
+}
+
 Status PreTokenizer::cut(std::size_t stage, const TextPiece& piece, Job& job) const
 {
     RegexMatcher& matcher = *job.buffer.m_stages[stage].matcher;
     const bool invert = m_stages[stage].invert;
     Pending pending;
+    RegexMatcher::Cursor cursor;
     std::size_t at = 0;
-    while (at < piece.text.size()) {
+    while (true) {
         TextRange match;
-        Result<bool> found = matcher.next(piece.text, at, match);
+        Result<bool> found = matcher.next(piece.text, cursor, match);
         if (!found.ok())
             return found.status();
         if (!found.value())

@@ -2,8 +2,8 @@
 // are looked for.
 //
 // Stages work piece by piece and hand each on at once, so nothing is kept per word. ByteLevel must
-// be last: its words are handed on as the bytes they are, not spelled in the 256 letters that
-// stand for bytes in the file.
+// hands its words on as the bytes they are, not spelled in the 256 letters that stand for bytes in
+// the file; only for stages behind it are they spelled, and read again at the end.
 //
 // Threads  Read-only after read(); a Buffer belongs to one thread.
 // Errors   read(): InvalidArgument names the field. split(): what an expression or the sink
@@ -15,6 +15,7 @@
 #include "core/data/text_normalizer.h"
 #include "core/data/text_regex.h"
 
+#include <array>
 #include <optional>
 
 namespace mr {
@@ -48,9 +49,11 @@ public:
 private:
     enum class Behaviour { Removed, Isolated, MergedWithPrevious, MergedWithNext, Contiguous };
     enum class Prefix { Never, First, Always };
+    enum class Letters { None, Spell, Read };
     // In this order: spaces become `replacement`, the prefix is put in front, the text is cut.
     struct Stage {
-        std::string replacement; // empty: spaces stay
+        Letters letters = Letters::None; // bytes become letters or letters bytes, and that is all
+        std::string replacement;         // empty: spaces stay
         std::string prefixText;
         Prefix prefix = Prefix::Never;
         std::optional<TextRegex> regex; // none: not cut
@@ -77,6 +80,7 @@ private:
     Status run(std::size_t stage, TextPiece piece, Job& job) const;
     static TextPiece change(
         const Stage& stage, const TextPiece& piece, bool tracked, ChangedText& to);
+    TextPiece rewrite(Letters letters, const TextPiece& piece, bool tracked, ChangedText& to) const;
     Status cut(std::size_t stage, const TextPiece& piece, Job& job) const;
     Status take(std::size_t stage, const TextPiece& piece, TextRange range, bool match,
         Pending& pending, Job& job) const;
@@ -84,6 +88,8 @@ private:
 
     std::vector<Stage> m_stages;
     bool m_byteLevel = false;
+    bool m_spelled = false; // there are stages behind ByteLevel
+    std::array<std::int32_t, 256> m_letters{};
 };
 
 class PreTokenizer::Buffer

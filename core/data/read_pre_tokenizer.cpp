@@ -1,5 +1,6 @@
 // PreTokenizer from its JSON.
 
+#include "core/data/bpe_model.h"
 #include "core/data/pre_tokenizer.h"
 #include "core/data/word_model.h"
 
@@ -20,6 +21,8 @@ Result<PreTokenizer> PreTokenizer::read(const JsonNode& node)
 {
     PreTokenizer out;
     MR_TRY(out.readInto(node, 0));
+    if (out.m_spelled)
+        out.m_stages.emplace_back().letters = Letters::Read;
     return out;
 }
 
@@ -142,8 +145,13 @@ Status PreTokenizer::readInto(const JsonNode& node, int depth)
 {
     std::string type;
     MR_TRY(node.require("type", type));
-    if (m_byteLevel)
+    if (m_byteLevel && (type == "ByteLevel" || type == "Metaspace"))
         return node.fail("type \"" + type + "\" after ByteLevel is not supported");
+    if (m_byteLevel && !m_spelled && type != "Sequence") {
+        m_spelled = true;
+        m_letters = byteLetters();
+        m_stages.emplace_back().letters = Letters::Spell;
+    }
     if (type == "Split")
         return readSplit(node);
     if (type == "Metaspace")

@@ -3,6 +3,8 @@
 #include "core/data/text_regex.h"
 
 #include <cctype>
+#include <utility>
+#include <vector>
 
 namespace mr {
 namespace {
@@ -28,9 +30,7 @@ public:
     Result<std::string> run()
     {
         while (m_at < m_in.size())
-            MR_TRY(m_in[m_at] == '\\' ? escape() : m_inClass ? insideClass() : outsideClass());
-        if (m_inClass)
-            return refuse("a [ without its ]");
+            MR_TRY(m_in[m_at] == '\\' ? escape() : outsideClass());
         return std::move(m_out);
     }
 
@@ -65,6 +65,8 @@ private:
             shorthand(kWord);
         else if (c == 'W' && !m_inClass)
             replace(2, "[^" + std::string(kWord) + "]");
+        else if ((c == 'b' || c == 'B') && !m_inClass)
+            replace(2, boundary(c == 'b'));
         else if (c == 'v') // a character in Oniguruma, a class in PCRE2
             replace(2, "\\x{B}");
         else if (c == 'p' || c == 'P')
@@ -72,11 +74,22 @@ private:
         else if (c == 'u' && m_at + 6 <= m_in.size())
             replace(6, "\\x{" + std::string(m_in.substr(m_at + 2, 4)) + "}");
         else if (std::isalnum(static_cast<unsigned char>(c)) == 0 ||
-                 std::string_view("dDnrtfaex").find(c) != std::string_view::npos)
+                 std::string_view(m_inClass ? "dDnrtfaex" : "dDnrtfaexAzZ").find(c) !=
+                     std::string_view::npos)
             copy(2);
         else
             return refuse("\\" + std::string(1, c));
         return {};
+    }
+
+    // Between a character of a word and none, or at neither.
+    static std::string boundary(bool isOne)
+    {
+        const std::string word = "[" + std::string(kWord) + "])";
+        const std::string before = "(?<=" + word;
+        const std::string none = "(?<!" + word;
+        return isOne ? "(?:" + before + "(?!" + word + "|" + none + "(?=" + word + ")"
+                     : "(?:" + before + "(?=" + word + "|" + none + "(?!" + word + ")";
     }
 
     void shorthand(std::string_view ranges)
@@ -94,28 +107,120 @@ private:
         std::string_view name = m_in.substr(m_at + 3, close - m_at - 3);
         const bool inverted = name.starts_with('^');
         name.remove_prefix(inverted ? 1 : 0);
-        replace(close + 1 - m_at, head + (inverted ? "^" : "") + (name.size() > 2 ? "sc:" : "") +
-                                      std::string(name) + "}");
+        const std::string one =
+            head + (inverted ? "^" : "") + (name.size() > 2 ? "sc:" : "") + std::string(name) + "}";
+        const std::string_view later = laterCharacters(name);
+        const bool none = inverted != head.starts_with("\\P");
+        if (later.empty() || (m_inClass && none))
+            replace(close + 1 - m_at, one);
+        else if (m_inClass)
+            replace(close + 1 - m_at, one + std::string(later));
+        else if (none)
+            replace(close + 1 - m_at, "(?:(?![" + std::string(later) + "])" + one + ")");
+        else
+            replace(close + 1 - m_at, "[" + one + std::string(later) + "]");
         return {};
     }
 
-    Status insideClass()
+    // One of the characters, or one that an expression of its own allows.
+    struct OneOf {
+        std::string characters;
+        std::vector<std::string> others;
+    };
+    // A class in [ ]: what all of its operands (between &&) hold.
+    struct Class {
+        bool inverted = false;
+        std::vector<OneOf> operands;
+
+        bool isPlain() const noexcept { return operands.size() == 1 && operands[0].others.empty(); }
+    };
+
+    static std::string spelled(const OneOf& choice)
     {
-        const char c = m_in[m_at];
-        if (c == '[')
-            return refuse("a [ inside of [ ]");
-        if (m_in.substr(m_at).starts_with("&&"))
-            return refuse("&& inside of [ ]");
-        m_inClass = c != ']';
-        copy(1);
+        std::string out = choice.characters.empty() ? "" : "[" + choice.characters + "]";
+        for (const std::string& other : choice.others)
+            out += (out.empty() ? "" : "|") + other;
+        return choice.others.empty() ? out : "(?:" + out + ")";
+    }
+
+    static std::string spelled(const Class& value)
+    {
+        if (value.isPlain())
+            return (value.inverted ? "[^" : "[") + value.operands[0].characters + "]";
+        std::string inside;
+        for (std::size_t i = 0; i < value.operands.size(); ++i) {
+            const std::string one = spelled(value.operands[i]);
+            inside += i + 1 < value.operands.size() ? "(?=" + one + ")" : one;
+        }
+        return value.inverted ? "(?:(?!" + inside + ")[\\x{0}-\\x{10FFFF}])" : "(?:" + inside + ")";
+    }
+
+    // A class inside of a class: its characters come along, where they cannot become a range.
+    Status nestedClass(OneOf& choice, int depth)
+    {
+        if (m_in.substr(m_at).starts_with("[:"))
+            return refuse("[: inside of [ ]");
+        if (m_out.ends_with('-') && !m_out.ends_with("\\-"))
+            return refuse("a - before [ inside of [ ]");
+        Class inner;
+        const std::string outside = std::exchange(m_out, std::string());
+        MR_TRY(readClass(inner, depth + 1));
+        m_out = outside;
+        const bool joins =
+            inner.isPlain() && !inner.inverted && !inner.operands[0].characters.starts_with('-');
+        if (joins)
+            m_out += inner.operands[0].characters;
+        else
+            choice.others.push_back(spelled(inner));
+        if (m_at < m_in.size() && m_in[m_at] == '-')
+            replace(1, "\\-");
         return {};
+    }
+
+    // From the [ to behind its ]; m_out holds the characters of the operand that is being read.
+    Status readClass(Class& out, int depth)
+    {
+        constexpr int kMaxDepth = 8;
+        if (depth == kMaxDepth)
+            return refuse("[ inside of [ ] too often");
+        out.inverted = m_in.substr(m_at).starts_with("[^");
+        m_at += out.inverted ? 2 : 1;
+        m_inClass = true;
+        OneOf choice;
+        const auto close = [&] {
+            choice.characters = std::exchange(m_out, std::string());
+            const bool empty = choice.characters.empty() && choice.others.empty();
+            out.operands.push_back(std::exchange(choice, OneOf()));
+            return empty ? refuse("an empty [ ]") : Status();
+        };
+        if (m_at < m_in.size() && m_in[m_at] == ']')
+            replace(1, "\\]"); // the first one is a character
+        while (m_at < m_in.size() && m_in[m_at] != ']') {
+            if (m_in[m_at] == '[') {
+                MR_TRY(nestedClass(choice, depth));
+            } else if (m_in.substr(m_at).starts_with("&&")) {
+                MR_TRY(close());
+                m_at += 2;
+            } else if (m_in[m_at] == '\\') {
+                MR_TRY(escape());
+            } else {
+                copy(1);
+            }
+        }
+        if (m_at >= m_in.size())
+            return refuse("a [ without its ]");
+        ++m_at;
+        m_inClass = depth > 0;
+        return close();
     }
 
     Status outsideClass()
     {
         if (m_in[m_at] == '[') {
-            m_inClass = true;
-            copy(m_in.substr(m_at).starts_with("[^") ? 2 : 1);
+            Class value;
+            const std::string before = std::exchange(m_out, std::string());
+            MR_TRY(readClass(value, 0));
+            m_out = before + spelled(value);
             return {};
         }
         if (m_in[m_at] == '{')
@@ -138,6 +243,9 @@ private:
             return refuse("a { that is no repetition");
         if (close + 1 < m_in.size() && m_in[close + 1] == '+')
             return refuse("{ }+"); // possessive in one, repeated again in the other
+        if (close + 1 < m_in.size() && m_in[close + 1] == '?' &&
+            inside.find(',') == std::string_view::npos)
+            return refuse("{ }?"); // optional in one, as it is in the other
         if (inside.front() == ',')
             replace(1, "{0");
         copy(close + 1 - m_at);

@@ -219,9 +219,9 @@ Status SentencePieceTokenizer::encodeCut(std::string_view text, const ControlRan
 {
     AddedTokens::Match match;
     for (std::size_t at = 0; at < text.size(); at = match.end) {
-        const bool found = m_cut.find(text, at, controls, {}, match);
+        const bool found = m_cut.find(text, {at, at, at, nullptr}, controls, {}, match);
         if (!found)
-            match = {text.size(), text.size(), nullptr};
+            match = {text.size(), text.size(), text.size(), nullptr};
         const std::string_view run = text.substr(at, match.begin - at);
         const bool first = at == 0 || m_prefixEach;
         if (!run.empty())

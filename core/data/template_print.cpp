@@ -2,6 +2,8 @@
 
 #include "core/data/template_value.h"
 
+#include <utf8proc.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -21,6 +23,25 @@ std::string hex(char32_t c, int digits)
     return out;
 }
 
+// As Python's str.isprintable(): spaces but U+0020, controls and what is not assigned are escaped.
+bool isPrintable(char32_t c)
+{
+    switch (utf8proc_category(static_cast<utf8proc_int32_t>(c))) {
+    case UTF8PROC_CATEGORY_CN:
+    case UTF8PROC_CATEGORY_CC:
+    case UTF8PROC_CATEGORY_CF:
+    case UTF8PROC_CATEGORY_CS:
+    case UTF8PROC_CATEGORY_CO:
+    case UTF8PROC_CATEGORY_ZL:
+    case UTF8PROC_CATEGORY_ZP:
+        return false;
+    case UTF8PROC_CATEGORY_ZS:
+        return c == ' ';
+    default:
+        return true;
+    }
+}
+
 std::string pythonQuoted(const std::string& bytes)
 {
     const bool twice =
@@ -35,8 +56,10 @@ std::string pythonQuoted(const std::string& bytes)
             out += "\\r";
         else if (c == '\t')
             out += "\\t";
-        else if (c < 32 || (c >= 127 && c <= 160) || c == 173)
-            out += "\\x" + hex(c, 2);
+        else if (!isPrintable(c))
+            out += c < 0x100     ? "\\x" + hex(c, 2)
+                   : c < 0x10000 ? "\\u" + hex(c, 4)
+                                 : "\\U" + hex(c, 8);
         else if (c == '\\' || c == static_cast<char32_t>(quote))
             (out += '\\') += static_cast<char>(c);
         else

@@ -1,5 +1,6 @@
 #include "core/data/text_normalizer.h"
 
+#include "core/data/unicode_age.h"
 #include "core/data/unicode_text.h"
 
 #include <utf8proc.h>
@@ -21,6 +22,8 @@ utf8proc_option_t optionsOf(int options)
 // Appends the full decomposition of one character.
 void decompose(std::int32_t code, int options, std::vector<std::int32_t>& out)
 {
+    if (isLaterForm(code))
+        return out.push_back(code);
     std::array<std::int32_t, 64> codes{}; // the longest there is has 18
     int last = 0;
     const auto count =
@@ -33,7 +36,9 @@ void decompose(std::int32_t code, int options, std::vector<std::int32_t>& out)
 
 std::uint32_t combiningClass(std::int32_t code)
 {
-    return static_cast<std::uint32_t>(utf8proc_get_property(code)->combining_class);
+    return isLaterMark(code)
+               ? 0
+               : static_cast<std::uint32_t>(utf8proc_get_property(code)->combining_class);
 }
 
 // Marks in the order of their classes; equal ones keep theirs.
@@ -63,6 +68,8 @@ std::string_view encodeCodes(std::vector<std::int32_t>& codes, int options)
 // Whether what a character decomposes to begins with one that joins nothing before it.
 bool startsFresh(std::int32_t code, int options, std::vector<std::int32_t>& codes)
 {
+    if (isLaterMark(code))
+        return true;
     codes.clear();
     decompose(code, options, codes);
     const auto* first = utf8proc_get_property(codes.front());
@@ -209,10 +216,11 @@ Status TextNormalizer::run(
 Status TextNormalizer::run(
     const Replacement& step, std::string_view text, TextChanger& out, Buffer& buffer) const
 {
+    RegexMatcher::Cursor cursor;
     std::size_t at = 0;
-    while (at < text.size()) {
+    while (!text.empty()) {
         TextRange match;
-        Result<bool> found = buffer.m_matcher->next(text, at, match);
+        Result<bool> found = buffer.m_matcher->next(text, cursor, match);
         if (!found.ok())
             return found.status();
         if (!found.value())
@@ -266,9 +274,10 @@ Status TextNormalizer::run(
     for (std::size_t at = 0; at < text.size();) {
         const Character c = characterAt(text, at);
         const auto category = utf8proc_category(c.code);
-        // Upstream takes all marks for accents.
-        if (category != UTF8PROC_CATEGORY_MN && category != UTF8PROC_CATEGORY_MC &&
-            category != UTF8PROC_CATEGORY_ME)
+        // Upstream takes all marks that it knows for accents.
+        if (isLaterMark(c.code) ||
+            (category != UTF8PROC_CATEGORY_MN && category != UTF8PROC_CATEGORY_MC &&
+                category != UTF8PROC_CATEGORY_ME))
             out.copy(text, at, at + c.bytes);
         at += c.bytes;
     }

@@ -1,5 +1,7 @@
 #include "core/data/text_regex.h"
 
+#include "core/data/unicode_text.h"
+
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
@@ -102,13 +104,13 @@ RegexMatcher::RegexMatcher(const TextRegex& regex)
     pcre2_jit_stack_assign(m_context.get(), nullptr, m_stack.get());
 }
 
-Result<bool> RegexMatcher::next(std::string_view text, std::size_t from, TextRange& out)
+Result<bool> RegexMatcher::search(std::string_view text, std::size_t from, TextRange& out)
 {
     const std::size_t steps = kMatchSteps + kMatchStepsPerByte * (text.size() - from);
     pcre2_set_match_limit(
         m_context.get(), static_cast<std::uint32_t>(std::min<std::size_t>(steps, UINT32_MAX)));
     const int found = pcre2_match(m_regex->m_code.get(), reinterpret_cast<PCRE2_SPTR>(text.data()),
-        text.size(), from, PCRE2_NO_UTF_CHECK | PCRE2_NOTEMPTY, m_data.get(), m_context.get());
+        text.size(), from, PCRE2_NO_UTF_CHECK, m_data.get(), m_context.get());
     if (found == PCRE2_ERROR_NOMATCH)
         return false;
     if (found < 0)
@@ -118,6 +120,22 @@ Result<bool> RegexMatcher::next(std::string_view text, std::size_t from, TextRan
     const PCRE2_SIZE* range = pcre2_get_ovector_pointer(m_data.get());
     out = {range[0], range[1]};
     return true;
+}
+
+Result<bool> RegexMatcher::next(std::string_view text, Cursor& at, TextRange& out)
+{
+    while (at.from <= text.size()) {
+        Result<bool> found = search(text, at.from, out);
+        if (!found.ok() || !found.value())
+            return found;
+        if (out.begin == out.end && out.end == at.lastEnd) {
+            at.from += std::max<std::size_t>(characterAt(text, at.from).bytes, 1);
+            continue;
+        }
+        at = {out.end, out.end};
+        return true;
+    }
+    return false;
 }
 
 } // namespace mr

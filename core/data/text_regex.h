@@ -41,6 +41,8 @@ Status replacedTooLong(std::size_t bytes, std::size_t most);
 
 // The same expression in PCRE2's words.
 Result<std::string> translateRegex(std::string_view pattern);
+// What belongs to a class ("L", "Nd", "Han") and is not in PCRE2's tables, as ranges; perhaps none.
+std::string_view laterCharacters(std::string_view className) noexcept;
 // An expression that matches exactly this text.
 std::string escapeRegex(std::string_view literal);
 
@@ -63,10 +65,18 @@ class RegexMatcher
 public:
     explicit RegexMatcher(const TextRegex& regex);
 
-    // The first match in text[from, end) that is not empty, or false. `text` is UTF-8.
-    Result<bool> next(std::string_view text, std::size_t from, TextRange& out);
+    // Where a search goes on.
+    struct Cursor {
+        std::size_t from = 0;
+        std::size_t lastEnd = SIZE_MAX; // of the match before; none yet
+    };
+    // The next match from `at` on, or false. It may be empty, as that of "(?=[A-Z])", but not right
+    // behind the one before. `text` is UTF-8.
+    Result<bool> next(std::string_view text, Cursor& at, TextRange& out);
 
 private:
+    Result<bool> search(std::string_view text, std::size_t from, TextRange& out);
+
     struct Free {
         void operator()(pcre2_real_match_context_8* context) const noexcept;
         void operator()(pcre2_real_match_data_8* data) const noexcept;

@@ -106,9 +106,10 @@ Status TokenDecoder::run(const Replacement& step, std::vector<Token>& tokens, st
         const std::string_view text = token.text;
         std::string out;
         std::size_t at = 0;
+        RegexMatcher::Cursor cursor;
         TextRange match;
-        while (at < text.size() && (at > 0 || isUtf8(text))) {
-            Result<bool> found = matcher.next(text, at, match);
+        while (!text.empty() && (at > 0 || isUtf8(text))) {
+            Result<bool> found = matcher.next(text, cursor, match);
             if (!found.ok())
                 return found.status();
             if (!found.value())

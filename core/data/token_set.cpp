@@ -24,9 +24,9 @@ Status TokenSetBuilder::addPair(const Document& document)
 {
     const auto limit = static_cast<std::size_t>(m_options.seqLen) + 1;
     if (m_options.specials)
-        MR_TRY(encodePrompt(m_tokenizer, document.prompt, m_ids));
+        MR_TRY(encodePrompt(m_tokenizer, joinedPrompt(document), m_ids));
     else
-        MR_TRY(m_tokenizer.encode(document.prompt, m_ids));
+        MR_TRY(m_tokenizer.encode(joinedPrompt(document), m_ids));
     const std::size_t border = m_ids.size();
     if (!document.response.empty()) {
         MR_TRY(m_tokenizer.encode(document.response, m_ids));
@@ -72,16 +72,44 @@ Status TokenSetBuilder::addText(const std::string& text)
     return {};
 }
 
+Status TokenSetBuilder::openChat()
+{
+    if (m_chat.has_value())
+        return {};
+    Result<ChatFormat> format = ChatFormat::open(m_options.modelFolder);
+    if (!format.ok())
+        return format.status();
+    m_chat.emplace(std::move(format).value());
+    m_takesSystem = m_chat->takesSystem();
+    return {};
+}
+
+// The system text goes before the first question where the template has no turn for it.
+Status TokenSetBuilder::addPairChat(const Document& document)
+{
+    MR_TRY(openChat());
+    std::vector<ChatTurn> turns = document.history;
+    turns.push_back({document.prompt, document.response});
+    if (document.system.empty() || m_takesSystem)
+        return addChat(pairConversation(document.system, turns));
+    std::string first = document.system;
+    closePrompt(first);
+    turns.front().question.insert(0, first);
+    return addChat(pairConversation({}, turns));
+}
+
 // As many sequences as the template needs to write every turn as at its time; a row counts as cut
 // or empty once.
 Status TokenSetBuilder::addChat(const nlohmann::ordered_json& conversation)
 {
-    if (!m_chat.has_value()) {
-        Result<ChatFormat> format = ChatFormat::open(m_options.modelFolder);
-        if (!format.ok())
-            return format.status();
-        m_chat.emplace(std::move(format).value());
+    const auto& messages = conversation["messages"];
+    const bool answered = std::any_of(messages.begin(), messages.end(),
+        [](const auto& message) { return message["role"] == "assistant"; });
+    if (!answered) {
+        ++m_set.emptyRows;
+        return {};
     }
+    MR_TRY(openChat());
     Result<std::vector<TrainedChat>> chats = m_chat->render(conversation);
     if (!chats.ok())
         return chats.status();
@@ -143,8 +171,7 @@ Status TokenSetBuilder::addRow(const Document& document)
     const bool plain = document.isPair ? document.response.empty() : !isChatMl(document.text);
     if (plain || !takesTemplate(document))
         return document.isPair ? addPair(document) : addText(document.text);
-    return document.isPair ? addChat(pairConversation(document.prompt, document.response))
-                           : addChatMl(document.text);
+    return document.isPair ? addPairChat(document) : addChatMl(document.text);
 }
 
 Status TokenSetBuilder::add(const Document& document)

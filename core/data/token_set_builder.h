@@ -33,6 +33,8 @@ private:
     Status addRow(const Document& document);
     Status addPair(const Document& document);
     Status addText(const std::string& text);
+    Status openChat();
+    Status addPairChat(const Document& document);
     Status addChat(const nlohmann::ordered_json& conversation);
     Status addChatMl(const std::string& text);
     // Whether the row is written by the model's chat template.
@@ -47,6 +49,7 @@ private:
     std::vector<TokenId> m_ids;          // of one document
     std::vector<std::uint8_t> m_trained; // of one sequence
     std::optional<ChatFormat> m_chat;    // once a conversation came
+    bool m_takesSystem = false;          // m_chat has a turn for a system text
     std::optional<bool> m_hasTemplate;   // once it was looked for
 };
 

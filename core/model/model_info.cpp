@@ -1,6 +1,6 @@
 // inspectModel: a model folder as a user should see it, with everything that is wrong with it.
 
-#include "core/base/file.h"
+#include "core/data/tokenizer.h"
 #include "core/model/model_config.h"
 #include "core/model/param_table.h"
 #include "core/model/weights.h"
@@ -19,34 +19,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kPointer = "version https://git-lfs";
-
-bool isPointer(const fs::path& path)
-{
-    Result<File> file = File::openRead(path);
-    std::array<char, kPointer.size()> head{};
-    return file.ok() && file.value().readAt(0, std::as_writable_bytes(std::span(head))).ok() &&
-           std::string_view(head.data(), head.size()) == kPointer;
-}
-
-// Which files lie there; whether the tokenizer can be read is known when it is opened.
+// Opened, for what its file is called does not say what it is, nor whether it can be used.
 void lookForTokenizer(const fs::path& folder, ModelInfo& info)
 {
-    constexpr std::array<std::array<std::string_view, 2>, 3> kKinds = {
-        {{"tokenizer.json", "bpe"}, {"tokenizer.model", "sentencepiece"}, {"vocab.json", "bpe"}}};
-    std::error_code error;
-    for (const auto& [name, kind] : kKinds) {
-        const fs::path file = folder / name;
-        if (!fs::is_regular_file(file, error))
-            continue;
-        info.tokenizerKind = kind;
-        if (isPointer(file))
-            info.problems.push_back(file.string() + ": git-lfs pointer: run `git lfs pull` in the "
-                                                    "folder to fetch the file itself");
-        return;
-    }
-    info.problems.push_back(
-        folder.string() + ": no tokenizer; tokenizer.json or tokenizer.model is missing");
+    Result<std::unique_ptr<Tokenizer>> opened = Tokenizer::open(folder);
+    if (opened.ok())
+        info.tokenizerKind = opened.value()->kind();
+    else
+        info.problems.push_back(opened.status().message());
 }
 
 void describe(const ModelConfig& config, const ParamTable& table, ModelInfo& info)

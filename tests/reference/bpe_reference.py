@@ -179,6 +179,20 @@ def byte_variants():
         yield f"punctuation {behavior}", {"pre_tokenizer": sequence(stage, no_regex)}
     for kind in ["Whitespace", "WhitespaceSplit"]:
         yield kind, {"pre_tokenizer": sequence({"type": kind}, no_regex)}
+    for name, stages in [
+        ("falcon", [byte_level(), {"type": "Digits", "individual_digits": False}, split(r"[0-9][0-9][0-9]", "Isolated")]),
+        ("letters", [byte_level(add_prefix_space=True), split(r"Ġ|[½à-ö]", "MergedWithNext")]),
+        ("bloom", [split(r" ?[^(\s|[.,!?…。，、।۔،])]+", "Isolated"), no_regex]),
+        ("and", [split(r"[\p{L}\p{M}&&[^\p{Han}]]+|[^a-z[\d\s]&&[^水-粉]]|[[x]-z]", "Isolated"), no_regex]),
+        ("first bracket", [split(r"[](]+|[^]a-f]", "MergedWithPrevious"), no_regex]),
+        ("boundaries", [split(r"\b|\B(?=s)", "Isolated"), no_regex]),
+        ("empty before", [split(r"(?=[A-Z])|(?<=\d)(?=(?:\d{3})+(?!\d))", "Isolated"), no_regex]),
+        ("empty often", [split(r"\d*", "MergedWithPrevious"), no_regex]),
+        ("empty, next", [split(r"(?=\s)|x*", "MergedWithNext", True), no_regex]),
+    ]:
+        yield name, {"pre_tokenizer": sequence(*stages)}
+    between = {"type": "Replace", "pattern": {"Regex": r"(?<=l)(?=e)"}, "content": "~"}
+    yield "between", {"normalizer": between, "pre_tokenizer": byte_level()}
     added = [
         token(600, "<|end|>", special=True),
         token(601, "<think>"),
@@ -189,6 +203,7 @@ def byte_variants():
         token(606, "[RIGHT]", rstrip=True),
         token(607, "don't", normalized=True),
         token(608, "<|end|><think>"),
+        token(609, "\n\n"),
     ]
     yield "added", {"pre_tokenizer": byte_level(), "added_tokens": added}
     lower = {"type": "Lowercase"}
@@ -255,6 +270,9 @@ def texts():
         "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
         "(the wheel)(the wheel)(the wheel)(the wheel) x_17 = x_17 + 170 # ok",
         "▁x ▁▁ y▁ \u0915\u093e A\u20dd",
+        "[RIGHT]\n\n\n x[RIGHT]   y [RIGHT]  <think>[RIGHT] \n\n\r[LEFT]\n\n [LEFT]",
+        "\u32ff \u337e e\u1acc\u0316\u0301 \u0898\u0315b \U00011938 \ua7f2 1234567 CamelCaseHTTP2Go",
+        "(a)]b[c]! [x-z] \u0928\u092e\u0938\u094d\u0924\u0947 \u6c34a\u7c89b\u888b miles aless",
         "a-b_c.d,e;f:g!h?i\"j'k(l)m[n]o{p}q/r\\s|t~u^v`w@x#y$z%0&1*2+3=4<5>6",
     ]
     return fixed + varied(random.Random(5), 43, newlines=True)

@@ -38,6 +38,7 @@ QString roleText(const std::string& role)
         {"text", DatasetSection::tr("Text column")},
         {"messages", DatasetSection::tr("Conversation column (answers are trained)")},
         {"system", DatasetSection::tr("System prompt column")},
+        {"history", DatasetSection::tr("Earlier turns column")},
         {"tools", DatasetSection::tr("Tools column")}};
     const auto found = texts.find(role);
     return found == texts.end() ? QString::fromStdString(role) : found->second;

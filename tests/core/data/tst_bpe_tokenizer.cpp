@@ -317,8 +317,8 @@ void TstBpeTokenizer::whatIsNotKnownIsNamed_data()
         R"({"type": "Split", "pattern": {"String": "a"}, "behavior": "Sideways"})",
         "pre_tokenizer: behavior \"Sideways\"");
     row("/pre_tokenizer",
-        R"({"type": "Sequence", "pretokenizers": [{"type": "ByteLevel"}, {"type": "Digits"}]})",
-        "pre_tokenizer.pretokenizers[1]: type \"Digits\" after ByteLevel");
+        R"({"type": "Sequence", "pretokenizers": [{"type": "ByteLevel"}, {"type": "Metaspace"}]})",
+        "pre_tokenizer.pretokenizers[1]: type \"Metaspace\" after ByteLevel");
     row("/decoder", R"({"type": "WordPiece"})", "decoder: type \"WordPiece\"");
     row("/post_processor", R"({"type": "BertProcessing"})", "post_processor: cls is missing");
     row("/added_tokens/0/id", "5", "added_tokens[0]: the added token \"<s>\" has the id 5");

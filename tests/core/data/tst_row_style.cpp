@@ -17,6 +17,8 @@ const std::string kPairByTemplate =
     "[|im_start|]user~a~i[|im_end|]~[|im_start|]assistant~{b[|im_end|]}~|";
 const std::string kPairPlain = "[s]a~i~{b[/s]}|";
 
+const std::string kShortPair = "[|im_start|]user~a[|im_end|]~[|im_start|]assistant~{b[|im_end|]}~|";
+
 std::string textRow(const std::string& text)
 {
     return Json{{"text", text}}.dump() + "\n";
@@ -63,6 +65,14 @@ private slots:
     void weightsBetweenAreRefused();
     void plainRunsOfOldIgnoreWeights();
     void inspectionTellsTheStyle();
+    void systemTextOfAPairIsTheSystemTurn();
+    void systemTextGoesIntoTheQuestionWhereThereIsNoTurnForIt_data();
+    void systemTextGoesIntoTheQuestionWhereThereIsNoTurnForIt();
+    void historyIsEarlierTurns();
+    void badHistoryNamesLineAndColumn();
+    void sidesMayBeListsOfMessages();
+    void messagesMayStandInATextColumn();
+    void conversationsWithoutAnswerAreCounted();
 };
 
 void TstRowStyle::pairsGoThroughTheTemplateOfAModelThatHasOne()
@@ -195,7 +205,6 @@ void TstRowStyle::badChatMlNamesLineAndMessage_data()
         "message 1 of the ChatML text has no line feed behind its role");
     add("wrong role", QStringLiteral("<|im_start|>narrator\na<|im_end|>\n") + answer,
         "message 1 of the conversation has the role \"narrator\"");
-    add("no answer", user, "no answer of an assistant");
     add("not cut in a character", user + QStringLiteral("あいうえおかきくけこ"),
         "but \"あいうえおかきく\" stands there");
 }
@@ -294,6 +303,108 @@ void TstRowStyle::inspectionTellsTheStyle()
     removeTemplate(chat);
     QCOMPARE(inspectDataset(source, chat.folder.path(), 64, 1).value().mapping.count("style"),
         std::size_t{0});
+}
+
+void TstRowStyle::systemTextOfAPairIsTheSystemTurn()
+{
+    Case chat(kChatMl);
+    for (const char* name : {"system", "System_Prompt", "system_message"}) {
+        const std::string one = R"({"instruction":"a","output":"b",")" + std::string(name) + "\":";
+        QCOMPARE(shown(chat.build(one + "\"s\"}\n" + one + "null}\n" + one + "\"\"}\n")),
+            "[|im_start|]system~s[|im_end|]~" + kShortPair + kShortPair + kShortPair);
+    }
+    QCOMPARE(shown(chat.build("p.jsonl", R"({"prompt":"a","response":"b","system":"s"})", "plain")),
+        std::string("[s]s~a~{b[/s]}|"));
+    const DataSource mapped{chat.folder.write("m.jsonl", R"({"x":"a","y":"b","z":"s"})"),
+        DataFormat::Auto, {{"prompt", "x"}, {"response", "y"}, {"system", "z"}}};
+    QCOMPARE(shown(buildTokenSet({mapped}, ByteTokenizer(), chat.options)),
+        "[|im_start|]system~s[|im_end|]~" + kShortPair);
+}
+
+void TstRowStyle::systemTextGoesIntoTheQuestionWhereThereIsNoTurnForIt_data()
+{
+    QTest::addColumn<QString>("begin");
+    QTest::newRow("refused") << QStringLiteral("{% for m in messages %}{% if m.role == 'system' "
+                                               "%}{{ raise_exception('none') }}{% endif %}");
+    QTest::newRow("left out") << QStringLiteral("{% for m in messages if m.role != 'system' %}");
+}
+
+void TstRowStyle::systemTextGoesIntoTheQuestionWhereThereIsNoTurnForIt()
+{
+    QFETCH(QString, begin);
+    const Case chat(begin.toStdString() +
+                    std::string(kChatMl).substr(std::string("{% for m in messages %}").size()));
+    QCOMPARE(shown(chat.build(R"({"prompt":"a","response":"b","system":"s"})")),
+        std::string("[|im_start|]user~s~a[|im_end|]~[|im_start|]assistant~{b[|im_end|]}~|"));
+}
+
+void TstRowStyle::historyIsEarlierTurns()
+{
+    const Case chat(kChatMl);
+    const std::string data = R"({"instruction":"a","output":"b","history":[["c","d"],["e","f"]]})"
+                             "\n"
+                             R"({"instruction":"a","output":"b","history":[]})"
+                             "\n"
+                             R"({"instruction":"a","output":"b","history":null})";
+    std::string turns;
+    for (const auto& [question, answer] : {std::pair{"c", "d"}, std::pair{"e", "f"}})
+        turns += "[|im_start|]user~" + std::string(question) +
+                 "[|im_end|]~[|im_start|]assistant~{" + answer + "[|im_end|]}~";
+    QCOMPARE(shown(chat.build(data)), turns + kShortPair + kShortPair + kShortPair);
+    QCOMPARE(shown(chat.build("p.jsonl", data, "plain")),
+        std::string("[s]c~d~e~f~a~{b[/s]}|[s]a~{b[/s]}|[s]a~{b[/s]}|"));
+}
+
+void TstRowStyle::badHistoryNamesLineAndColumn()
+{
+    const Case chat(kChatMl);
+    for (const char* bad : {R"([["c"]])", R"([{"role":"user"}])", R"([["c",1]])", R"({"a":1})"}) {
+        const std::string error = chat.error(R"({"instruction":"a","output":"b","history":[]})"
+                                             "\n"
+                                             R"({"instruction":"a","output":"b","history":)" +
+                                             std::string(bad) + "}");
+        QVERIFY(contains(error, "chat.jsonl, line 2: \"history\" of row 2 "));
+    }
+}
+
+void TstRowStyle::sidesMayBeListsOfMessages()
+{
+    const Case chat(kChatMl);
+    const std::string turns = R"({"prompt":[{"role":"user","content":"c"},{"role":"assistant",)"
+                              R"("content":"d"},{"role":"user","content":"a"}],)"
+                              R"("completion":[{"role":"assistant","content":"b"}]})"
+                              "\n";
+    const std::string mixed = R"({"prompt":"a","completion":[{"role":"assistant","content":"b"}]})"
+                              "\n";
+    QCOMPARE(shown(chat.build(turns + mixed)),
+        "[|im_start|]user~c[|im_end|]~[|im_start|]assistant~d[|im_end|]~" + kShortPair +
+            kShortPair);
+    QVERIFY(contains(chat.error(turns + R"({"prompt":{"a":1},"completion":"b"})"),
+        "chat.jsonl, line 2: the prompt is neither a text nor a list"));
+}
+
+void TstRowStyle::messagesMayStandInATextColumn()
+{
+    const Case chat(kChatMl);
+    QCOMPARE(
+        shown(chat.build("chat.csv", "id,messages\n1,\"[{\"\"role\"\":\"\"user\"\",\"\"content\"\":"
+                                     "\"\"a\"\"},{\"\"role\"\":\"\"assistant\"\",\"\"content\"\":"
+                                     "\"\"b\"\"}]\"\n")),
+        kShortPair);
+    QVERIFY(contains(
+        chat.build("chat.csv", "id,messages\n1,\"[{'role': 'user'}]\"\n").status().message(),
+        "line 2: the conversation is not a list of messages"));
+}
+
+void TstRowStyle::conversationsWithoutAnswerAreCounted()
+{
+    const Case chat(kChatMl);
+    const std::string good = row({message("user", "a"), message("assistant", "b")});
+    Result<TokenSet> set = chat.build(good + "{\"messages\":[]}\n" + row({message("user", "a")}));
+    QVERIFY2(set.ok(), set.status().message().c_str());
+    QCOMPARE(set.value().rows, std::uint64_t{3});
+    QCOMPARE(set.value().emptyRows, std::uint64_t{2});
+    QCOMPARE(chat.build(textRow(chatMl("user", "a"))).value().emptyRows, std::uint64_t{1});
 }
 
 QTEST_APPLESS_MAIN(TstRowStyle)

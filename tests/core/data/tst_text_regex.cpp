@@ -18,7 +18,8 @@ std::vector<std::string> matches(const std::string& pattern, const std::string& 
     RegexMatcher matcher(regex.value());
     std::vector<std::string> out;
     TextRange found;
-    for (std::size_t at = 0; at < text.size(); at = found.end) {
+    RegexMatcher::Cursor at;
+    while (true) {
         Result<bool> more = matcher.next(text, at, found);
         if (!more.ok())
             qFatal("%s", more.status().message().c_str());
@@ -75,6 +76,41 @@ private slots:
         QCOMPARE(matches(R"(\p{^Han}+)", "a\xE6\xB0\xB4"), Texts{"a"});
     }
 
+    void classesHoldClasses()
+    {
+        QCOMPARE(matches("[a[bc]d]+", "xabcdx"), Texts{"abcd"});
+        QCOMPARE(matches("[a[^b-z]]+", "zaA1bz"), Texts{"aA1"});
+        QCOMPARE(matches("[^a[bc]]+", "abcxyc"), Texts{"xy"});
+        QCOMPARE(matches("[^a[^b-d]]+", "abcdxa"), Texts{"bcd"});
+        QCOMPARE(matches("[a-d&&[^b]&&[^d]]+", "abcda"), (Texts{"a", "c", "a"}));
+        QCOMPARE(matches("[^a-d&&[^b]]+", "abxcd"), Texts{"bx"});
+        QCOMPARE(matches("[[a]-z]+", "abz-"), (Texts{"a", "z-"}));
+        QCOMPARE(matches("[]a]+|[^]b]", "a]bc"), (Texts{"a]", "c"}));
+        QVERIFY(!TextRegex::compile(std::string(9, '[') + "a" + std::string(9, ']')).ok());
+    }
+
+    void charactersOfLaterUnicodeAreInTheirClasses()
+    {
+        const std::string later = "\xF0\xB1\x8D\x90"; // U+31350, Unicode 15
+        QCOMPARE(matches(R"(\p{L}+)", "a" + later + "b1"), Texts{"a" + later + "b"});
+        QCOMPARE(matches(R"([^\s\p{L}]+)", "!" + later), Texts{"!"});
+        QCOMPARE(matches(R"(\P{L}+|[\p{Han}x]+)", "1" + later), (Texts{"1", later}));
+    }
+
+    void boundariesAreThoseOfOurWords()
+    {
+        QCOMPARE(matches(R"(\b\S+\b)", "e\xCC\x81_1, b"), (Texts{"e\xCC\x81_1", "b"}));
+        QCOMPARE(matches(R"(\Bs)", "s as"), Texts{"s"});
+    }
+
+    void emptyMatchesComeButNotBehindAnother()
+    {
+        QCOMPARE(
+            matches(R"((?=[A-Z])|\d*)", "aB12").size(), std::size_t{3}); // before a, B and at 12
+        QCOMPARE(matches("x*", "axb"), (Texts{"", "x", ""}));
+        QCOMPARE(matches("$", "\xE3\x80\x80"), Texts{""});
+    }
+
     void literalsAreEscaped()
     {
         const std::string all = "a.b*c[d]^e$f\\g|h(i){j}?+ -\xE2\x96\x81";
@@ -83,8 +119,9 @@ private slots:
 
     void whatMeansSomethingElseIsRefused()
     {
-        for (const char* pattern : {R"(\h)", R"(\R)", R"(\1)", R"(\b)", "[a[b]]", "[a&&b]", "a{2}+",
-                 "(?m:a)", "(?R)", "(*UTF)", "[a", "a{", "\\", "\\p", "a{x}", "(?s)a"}) {
+        for (const char* pattern : {R"(\h)", R"(\R)", R"(\1)", R"([\b])", "[[:alpha:]]", "[a-[b]]",
+                 "a{2}+", "a{2}?", "[a&&]", "[]", "(?m:a)", "(?R)", "(*UTF)", "[a", "a{", "\\",
+                 "\\p", "a{x}", "(?s)a"}) {
             Result<TextRegex> regex = TextRegex::compile(pattern);
             QVERIFY2(!regex.ok(), pattern);
             QVERIFY(regex.status().message().find(pattern) != std::string::npos);
@@ -96,9 +133,10 @@ private slots:
     {
         Result<TextRegex> regex = TextRegex::compile("(a|a|aa)+[bc]");
         RegexMatcher matcher(regex.value());
+        RegexMatcher::Cursor at;
         TextRange found;
 
-        Result<bool> more = matcher.next(std::string(200, 'a'), 0, found);
+        Result<bool> more = matcher.next(std::string(200, 'a'), at, found);
 
         QVERIFY(!more.ok());
         QVERIFY(more.status().message().find("gives up on this text") != std::string::npos);

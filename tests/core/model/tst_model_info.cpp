@@ -13,6 +13,10 @@ using namespace mr::test;
 
 namespace {
 
+constexpr const char* kBpe = R"({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}})";
+constexpr const char* kUnigram =
+    R"({"model": {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0], ["a", -1]]}})";
+
 struct Folder {
     Folder()
         : path(std::filesystem::path(dir.path().toStdString()) / "my-model")
@@ -21,7 +25,7 @@ struct Folder {
         put(path / "config.json", tinyConfig());
         const ParamTable table = buildParamTable(config(tinyConfig()));
         put(path / "model.safetensors", safetensors(tinyTensors(table)));
-        put(path / "tokenizer.model", "pieces");
+        put(path / "tokenizer.json", kBpe);
     }
 
     Result<ModelInfo> inspect() { return inspectModel(path.string()); }
@@ -57,7 +61,7 @@ private slots:
         QCOMPARE(f.problems(), std::string());
         QCOMPARE(info.value().name, std::string("my-model"));
         QCOMPARE(info.value().parameters, buildParamTable(config(tinyConfig())).parameters);
-        QCOMPARE(info.value().tokenizerKind, std::string("sentencepiece"));
+        QCOMPARE(info.value().tokenizerKind, std::string("bpe"));
         QCOMPARE(info.value().dtype, std::string("float32"));
         QCOMPARE(info.value().bytes, std::filesystem::file_size(f.path / "model.safetensors"));
     }
@@ -74,13 +78,22 @@ private slots:
     void tokenizerThatCannotBeUsedIsAProblem()
     {
         Folder f;
-        put(f.path / "tokenizer.model", "version https://git-lfs.github.com/spec/v1\n");
-        QVERIFY(has(f.problems(), "git lfs pull"));
-        std::filesystem::remove(f.path / "tokenizer.model");
+        std::filesystem::remove(f.path / "tokenizer.json");
         QVERIFY(has(f.problems(), "no tokenizer"));
-        put(f.path / "tokenizer.json", "version https://git-lfs.github.com/spec/v1\n");
-        QVERIFY(has(f.problems(), "git lfs pull"));
-        QCOMPARE(f.inspect().value().tokenizerKind, std::string("bpe"));
+        for (const char* name : {"tokenizer.model", "tokenizer.json"}) {
+            put(f.path / name, "version https://git-lfs.github.com/spec/v1\n");
+            QVERIFY(has(f.problems(), "git lfs pull"));
+            QCOMPARE(f.inspect().value().tokenizerKind, std::string());
+        }
+    }
+
+    void kindOfTheTokenizerIsWhatItsFileSays()
+    {
+        Folder f;
+        put(f.path / "tokenizer.json", kUnigram);
+        QCOMPARE(f.inspect().value().tokenizerKind, std::string("unigram"));
+        put(f.path / "tokenizer.json", R"({"model": {"type": "WordPiece"}})");
+        QVERIFY(has(f.problems(), "type \"WordPiece\" is not supported"));
     }
 
     void problemsOfWeightsAndConfigAreShownTogetherWithTheRest()
