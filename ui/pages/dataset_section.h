@@ -36,6 +36,7 @@ public:
     QString evalPath() const;
     void setEvalPath(const QString& path);
     DataSource source() const; // with the columns chosen
+    void setSource(const DataSource& source);
     // What the rows are turned into depends on both; a change looks at the file again.
     void setModel(const QString& modelDir, std::int64_t seqLen);
 
@@ -67,6 +68,7 @@ private:
     UiServices m_services;
     std::string m_modelDir;
     std::int64_t m_seqLen = 0;
+    DataFormat m_format = DataFormat::Auto;
     std::map<std::string, std::string> m_columns; // chosen by the user; empty: found by name
 
     Card* m_card;
