@@ -399,10 +399,6 @@
             <translation>開く</translation>
         </message>
         <message>
-            <source>Resume</source>
-            <translation>再開</translation>
-        </message>
-        <message>
             <source>Runs</source>
             <translation>実行の一覧</translation>
         </message>
@@ -441,10 +437,6 @@
         <message>
             <source>Choose a run first</source>
             <translation>先に実行を選んでください</translation>
-        </message>
-        <message>
-            <source>Continue this run from its last checkpoint</source>
-            <translation>この実行を最後のチェックポイントから続けます</translation>
         </message>
         <message>
             <source>This run is finished, active, or has no checkpoint</source>
@@ -509,6 +501,10 @@
         <message>
             <source>Show the runs that were deleted</source>
             <translation>削除した実行を表示</translation>
+        </message>
+        <message>
+            <source>New run like this</source>
+            <translation>この実行と同じ設定で新規実行</translation>
         </message>
     </context>
     <context>
@@ -586,10 +582,6 @@
             <translation>%1 はステップ %2 / %3 で停止されました。</translation>
         </message>
         <message>
-            <source>Resume</source>
-            <translation>再開</translation>
-        </message>
-        <message>
             <source>Resume %1</source>
             <translation>%1 を再開</translation>
         </message>
@@ -644,6 +636,10 @@
         <message>
             <source>All runs</source>
             <translation>すべての実行</translation>
+        </message>
+        <message>
+            <source>Start %1 again</source>
+            <translation>%1 を最初から開始</translation>
         </message>
     </context>
     <context>
@@ -760,10 +756,6 @@
             <translation>モデルとデータセットを開いています…</translation>
         </message>
         <message>
-            <source>Reading the last checkpoint…</source>
-            <translation>最後のチェックポイントを読み込んでいます…</translation>
-        </message>
-        <message>
             <source>Writing the scratch file: %1 of %2</source>
             <translation>スクラッチファイルを書き込んでいます: %1 / %2</translation>
         </message>
@@ -790,6 +782,14 @@
         <message>
             <source>“%1” was not started, because “%2” was stopped.</source>
             <translation>“%2” が停止されたため、“%1” は開始しませんでした。</translation>
+        </message>
+        <message>
+            <source>Opening the run…</source>
+            <translation>実行を開いています…</translation>
+        </message>
+        <message>
+            <source>The settings of this run cannot be read. %1</source>
+            <translation>この実行の設定を読み取れません。%1</translation>
         </message>
     </context>
     <context>
@@ -943,6 +943,10 @@
         <message>
             <source>Choose another policy to compare with.</source>
             <translation>比較には別の方式を選んでください。</translation>
+        </message>
+        <message>
+            <source>Also set for this run: %1</source>
+            <translation>この実行にはほかに次の設定があります: %1</translation>
         </message>
     </context>
     <context>
@@ -1253,6 +1257,10 @@
             <comment>a policy, how exact it is</comment>
             <translation>%1 (%2)</translation>
         </message>
+        <message>
+            <source>clipped by groups</source>
+            <translation>グループごとにクリップ</translation>
+        </message>
     </context>
     <context>
         <name>mr::ui::PausePanel</name>
@@ -1360,10 +1368,6 @@
             <translation>停止して保存</translation>
         </message>
         <message>
-            <source>Resume</source>
-            <translation>再開</translation>
-        </message>
-        <message>
             <source>Close</source>
             <translation>閉じる</translation>
         </message>
@@ -1382,10 +1386,6 @@
         <message>
             <source>Finish this step, save a checkpoint and end the run. It can be resumed.</source>
             <translation>このステップを終え、チェックポイントを保存して実行を終えます。後で再開できます。</translation>
-        </message>
-        <message>
-            <source>Continue this run from its last checkpoint</source>
-            <translation>この実行を最後のチェックポイントから続けます</translation>
         </message>
         <message>
             <source>Step</source>
@@ -1515,6 +1515,14 @@
         <message>
             <source>Nothing is lost: training waits, and goes on by itself when there is room.</source>
             <translation>失われたものはありません。学習は待機し、空きができると自動的に続きます。</translation>
+        </message>
+        <message>
+            <source>Paused: your quota on this disk is reached</source>
+            <translation>一時停止中: このディスクのクォータ (割り当て) に達しました</translation>
+        </message>
+        <message>
+            <source>The system gives you no more space there.</source>
+            <translation>そこではこれ以上の容量が割り当てられません。</translation>
         </message>
     </context>
     <context>
@@ -2136,6 +2144,18 @@
             <translation>
                 <numerusform> ステップ</numerusform>
             </translation>
+        </message>
+        <message>
+            <source>Best checkpoint</source>
+            <translation>最良のチェックポイント</translation>
+        </message>
+        <message>
+            <source>An evaluation that is the best so far saves a checkpoint of its step. Without, the best of those that were saved anyway is kept.</source>
+            <translation>評価がこれまでで最良のとき、そのステップのチェックポイントを保存します。オフの場合は、保存されたもののうち最良のものが残ります。</translation>
+        </message>
+        <message>
+            <source>Keep the best by evaluation loss</source>
+            <translation>評価損失が最良のものを残す</translation>
         </message>
     </context>
     <context>
@@ -3946,6 +3966,37 @@ Masked: read, not part of the loss</source>
         <message>
             <source>One prompt, asked of two models one after the other with the same seed. A run that goes on answers between two steps and trains on as before.</source>
             <translation>同じプロンプトと同じシードで、二つのモデルに順番に質問します。実行中のものはステップの合間に答え、学習はそのまま続きます。</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::ResumeWords</name>
+        <message>
+            <source>Resume</source>
+            <translation>再開</translation>
+        </message>
+        <message>
+            <source>Start again</source>
+            <translation>最初から開始</translation>
+        </message>
+        <message>
+            <source>Continue this run from its last checkpoint</source>
+            <translation>この実行を最後のチェックポイントから続けます</translation>
+        </message>
+        <message>
+            <source>It ended before its first checkpoint: it starts again from the beginning, as it was asked for then</source>
+            <translation>最初のチェックポイントの前に終わった実行です。当時の指定のまま最初から開始します</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::PlanSentences</name>
+        <message>
+            <source>The optimizer state needs %1 on disk, and no scratch folder is named for it.</source>
+            <translation>オプティマイザーの状態にはディスク上で %1 が必要ですが、そのための作業フォルダーが指定されていません。</translation>
+        </message>
+        <message>
+            <source>%1: needs %2, the budget is %3, %4 short.</source>
+            <comment>a tier of memory</comment>
+            <translation>%1: %2 が必要ですが、上限は %3 で、%4 足りません。</translation>
         </message>
     </context>
 </TS>

@@ -144,6 +144,7 @@ void MainWindow::wirePages()
     connect(m_live, &LivePage::historyRequested, this, [this] { showPage(Page::History); });
     connect(m_history, &HistoryPage::resumeRequested, this, &MainWindow::resumeRun);
     connect(m_history, &HistoryPage::newRunRequested, this, [this] { showPage(Page::NewRun); });
+    connect(m_history, &HistoryPage::newRunLikeRequested, this, &MainWindow::newRunLike);
     connect(m_history, &HistoryPage::compareRequested, this, [this](qint64 first, qint64 second) {
         m_compare->compare(first, second);
         showPage(Page::Compare);

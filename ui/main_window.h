@@ -70,6 +70,7 @@ public slots:
     // One after the other; the Compare page shows both.
     void startComparison(const std::vector<mr::RunSpec>& runs);
     void resumeRun(const QString& runDir);
+    void newRunLike(const QString& configJson);
 
 protected:
     void changeEvent(QEvent* event) override;

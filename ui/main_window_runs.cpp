@@ -84,7 +84,24 @@ void MainWindow::resumeRun(const QString& runDir)
     m_startedFrom = page();
     m_live->showRun(0);
     showPage(Page::Live);
-    showOpening(tr("Reading the last checkpoint…"));
+    showOpening(tr("Opening the run…"));
+}
+
+// All of its settings but its places: it gets a folder of its own.
+void MainWindow::newRunLike(const QString& configJson)
+{
+    Result<RunSpec> read = runSpecFromJson(configJson.toStdString());
+    if (!read.ok()) {
+        m_notice->showError(tr("The settings of this run cannot be read. %1")
+                                .arg(QString::fromStdString(read.status().message())));
+        return;
+    }
+    RunSpec spec = std::move(read).value();
+    spec.outDir.clear();
+    spec.saveDir.clear();
+    spec.database.clear();
+    m_newRun->setSpec(spec);
+    showPage(Page::NewRun);
 }
 
 void MainWindow::showOpening(const QString& text)

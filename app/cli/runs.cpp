@@ -46,8 +46,8 @@ Json describe(const RunRow& run)
         {"compute_ms", run.computeUs / 1000}, {"stall_ms", run.stallUs / 1000},
         {"device_peak_bytes", run.devicePeakBytes}, {"host_peak_bytes", run.hostPeakBytes},
         {"energy_j", run.energyJ}, {"simulated_link", run.simulatedLink}, {"dir", run.dir},
-        {"resumable", run.resumable}, {"exit_reason", run.exitReason}, {"note", run.notes},
-        {"tags", run.tags}};
+        {"resumable", run.resumable}, {"starts_again", run.startsAgain},
+        {"exit_reason", run.exitReason}, {"note", run.notes}, {"tags", run.tags}};
 }
 
 int list(const Options& options)

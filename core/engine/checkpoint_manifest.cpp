@@ -57,6 +57,29 @@ Result<std::string> hashFile(const fs::path& path)
     return words(XXH3_64bits_digest(state.get()));
 }
 
+// A checkpoint has files of its own: a link would lead out of it, a pipe may never end. The folder
+// itself may be a link, to another disk.
+Status mustBeOwnFile(const fs::path& folder, const fs::path& name)
+{
+    std::error_code error;
+    fs::path at = folder;
+    fs::file_type type = fs::file_type::directory;
+    for (const fs::path& part : name) {
+        if (type != fs::file_type::directory)
+            return damaged(at, "is no folder");
+        at /= part;
+        type = fs::symlink_status(at, error).type();
+        if (type == fs::file_type::symlink)
+            return damaged(at, "is a link; a checkpoint has files of its own");
+        if (type == fs::file_type::not_found)
+            return damaged(at, "is missing");
+        if (error)
+            return Status::error(
+                ErrorKind::Io, at.string() + ": cannot be looked at: " + error.message());
+    }
+    return type == fs::file_type::regular ? Status() : damaged(at, "is no file");
+}
+
 std::string hashOf(const Json& manifest)
 {
     const std::string text = manifest.dump(1);
@@ -79,9 +102,7 @@ bool isWhole(Json manifest, const std::string& text)
 Result<Json> readFiles(const fs::path& folder)
 {
     const fs::path path = folder / kManifestFile;
-    std::error_code error;
-    if (!fs::exists(path, error) && !error)
-        return damaged(path, "is missing");
+    MR_TRY(mustBeOwnFile(folder, kManifestFile));
     auto text = readWholeFile(path, kMostManifestBytes);
     if (!text.ok())
         return Status::error(ErrorKind::DataCorrupt, text.status().message());
@@ -97,11 +118,12 @@ Result<Json> readFiles(const fs::path& folder)
     return manifest["files"];
 }
 
-Status verifyFile(const fs::path& path, const Json& entry, VerifyDepth depth)
+Status verifyFile(
+    const fs::path& folder, const std::string& name, const Json& entry, VerifyDepth depth)
 {
+    MR_TRY(mustBeOwnFile(folder, name));
+    const fs::path path = folder / name;
     std::error_code error;
-    if (!fs::exists(path, error) && !error)
-        return damaged(path, "is missing");
     const std::uintmax_t bytes = fs::file_size(path, error);
     if (error)
         return Status::error(
@@ -188,7 +210,7 @@ Status verifyCheckpoint(const fs::path& folder, VerifyDepth depth, std::string_v
     for (const VerifyDepth now : {VerifyDepth::Lengths, VerifyDepth::Bytes})
         for (const auto& [name, entry] : files.value().items())
             if (now <= depth && std::string_view(name).starts_with(below))
-                MR_TRY(verifyFile(folder / name, entry, now));
+                MR_TRY(verifyFile(folder, name, entry, now));
     return refuseAdded(folder, files.value());
 }
 

@@ -5,10 +5,15 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <charconv>
+#include <cinttypes>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <type_traits>
 #include <utility>
 
 namespace mr {
@@ -65,13 +70,12 @@ public:
             wrong("must hold whole numbers that are not negative");
     }
 
-    // What was no number when it was written is null.
-    void number(bool mayBeNull)
+    template <typename Number>
+    void exact()
     {
         const Json* value = next();
-        const bool isNull = value != nullptr && value->is_null() && mayBeNull;
-        if (value != nullptr && !isNull && !value->is_number())
-            wrong("must hold numbers");
+        if (value != nullptr && !readExact<Number>(*value))
+            wrong("must hold numbers, or the bits of what is none");
     }
 
     void single()
@@ -132,8 +136,8 @@ Status checkWindow(const Json& json, const std::string& source)
     ListCheck scalars(fields, "scalars", fields.find("scalars"));
     for (int i = 0; i < 2; ++i) {
         ListCheck scalar(fields, "scalars", scalars.next());
-        scalar.number(true);    // norm
-        scalar.single();        // clip factor
+        scalar.exact<double>(); // norm
+        scalar.exact<float>();  // clip factor
         scalar.integer({0, 1}); // finite
     }
     if (const Json* job = fields.find("job"))
@@ -146,8 +150,9 @@ void checkCounts(JsonFields& fields)
     for (const char* name : {"step", "update_count", "tokens", "active_ms"})
         (void)fields.requiredInteger(name, kCounts);
     (void)fields.requiredInteger("bad_steps", kInts);
-    for (const char* name : {"last_grad_norm", "last_loss"})
-        (void)fields.number(name, 0.0);
+    for (const char* name : {"last_grad_norm", "last_loss", "eval_loss"})
+        if (const Json* value = fields.find(name); value != nullptr && !readExact<double>(*value))
+            fields.fail(name, "is " + shown(*value) + "; it must be a number");
     for (const char* name : {"instruction_set", "precision", "weights_hash", "data_hash"}) {
         if (fields.find(name) == nullptr)
             fields.fail(name, "is missing");
@@ -162,6 +167,16 @@ void checkCounts(JsonFields& fields)
         fields.fail("sampler", "stands behind its last sequence");
 }
 
+template <typename Number>
+using Bits = std::conditional_t<sizeof(Number) == 4, std::uint32_t, std::uint64_t>;
+
+template <typename Number>
+bool isUsualNan(Number value)
+{
+    return std::bit_cast<Bits<Number>>(value) ==
+           std::bit_cast<Bits<Number>>(std::numeric_limits<Number>::quiet_NaN());
+}
+
 // A manifest speaks of files below its folder and of no others.
 bool staysInside(const std::string& name)
 {
@@ -171,6 +186,48 @@ bool staysInside(const std::string& name)
 }
 
 } // namespace
+
+template <typename Number>
+Json exactly(Number value)
+{
+    if (std::isfinite(value))
+        return value;
+    if (isUsualNan(value))
+        return {};
+    std::array<char, 2 + 2 * sizeof(Number) + 1> text{};
+    (void)std::snprintf(text.data(), text.size(), "0x%0*" PRIx64,
+        static_cast<int>(2 * sizeof(Number)),
+        static_cast<std::uint64_t>(std::bit_cast<Bits<Number>>(value)));
+    return text.data();
+}
+
+template <typename Number>
+std::optional<Number> readExact(const Json& json)
+{
+    if (json.is_null())
+        return std::numeric_limits<Number>::quiet_NaN();
+    if (json.is_number()) {
+        const double value = json.get<double>();
+        const bool fits =
+            std::abs(value) <= static_cast<double>(std::numeric_limits<Number>::max());
+        return fits ? std::optional(static_cast<Number>(value)) : std::nullopt;
+    }
+    if (!json.is_string())
+        return std::nullopt;
+    const auto& text = json.get_ref<const std::string&>();
+    Bits<Number> bits = 0;
+    const char* end = text.data() + text.size();
+    if (text.size() != 2 + 2 * sizeof(Number) || !text.starts_with("0x") ||
+        std::from_chars(text.data() + 2, end, bits, 16).ptr != end)
+        return std::nullopt;
+    const auto value = std::bit_cast<Number>(bits);
+    return std::isfinite(value) ? std::nullopt : std::optional(value);
+}
+
+template Json exactly(double value);
+template Json exactly(float value);
+template std::optional<double> readExact(const Json& json);
+template std::optional<float> readExact(const Json& json);
 
 Result<Json> parseStateText(std::string_view text, const std::string& source)
 {

@@ -9,6 +9,7 @@
 #include <millrace/status.h>
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -21,5 +22,13 @@ Result<nlohmann::json> parseStateText(std::string_view text, const std::string& 
 // "files" is an object of files below the folder, each with the hash it was written with; those of
 // the state are listed.
 Result<nlohmann::json> parseManifestText(std::string_view text, const std::string& source);
+
+// A number to the last bit, of type double or float. JSON has no infinities: they are written as
+// their bits, "0x7ff0000000000000", and so is a NaN other than the usual one, which is null.
+template <typename Number>
+nlohmann::json exactly(Number value);
+// None: it is neither, or is larger than the type holds.
+template <typename Number>
+std::optional<Number> readExact(const nlohmann::json& json);
 
 } // namespace mr

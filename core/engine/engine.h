@@ -184,6 +184,7 @@ private:
     Status trySave(const Saving& saving);
     bool isOfDisk(const Status& why) const;
     Status pauseUntilSaved(const Saving& saving, Status why);
+    bool mightFit(const Saving& saving) const;
     Status tryAgain(const std::optional<PauseAnswer>& answer, const Saving& saving);
     bool enterPause();
     void leavePause(bool isSaved);

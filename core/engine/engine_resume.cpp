@@ -4,6 +4,7 @@
 #include "core/engine/replan.h"
 #include "core/engine/run_data.h"
 #include "core/engine/run_files.h"
+#include "core/store/resume_answer.h"
 #include "core/telemetry/run_folder.h"
 
 #include <millrace/run_reader.h>
@@ -48,18 +49,10 @@ Status Engine::prepareResume(const fs::path& runDir)
     return m_replans.empty() && !isChanged(m_hooks.changes) ? Status() : recordPlan();
 }
 
-// A run that has no checkpoint yet. One whose checkpoints were there, and are not, is refused: its
-// disk may be back tomorrow.
+// A run that has no checkpoint yet.
 Status Engine::startAgain()
 {
-    std::error_code error;
-    for (const fs::path& dir : {m_runDir, m_saveDir})
-        if (fs::exists(dir / "model", error))
-            return Status::error(ErrorKind::InvalidArgument,
-                dir.string() +
-                    ": has its model and no checkpoint any more; there is nothing to "
-                    "resume. Train on with --model " +
-                    (dir / "model").string());
+    RunPlaces places{m_uuid, m_runDir, {}};
     auto known = m_store.findRun(m_uuid);
     auto reader = RunReader::open(m_store.path());
     if (known.ok() && reader.ok()) {
@@ -67,12 +60,9 @@ Status Engine::startAgain()
         MR_TRY(rows.status());
         for (const CheckpointRow& row : rows.value())
             if (row.state != "deleted")
-                return Status::error(ErrorKind::InvalidArgument,
-                    m_runDir.string() + ": the checkpoints of this run are gone (the history has " +
-                        row.path +
-                        "); bring them back, or train again from the beginning with "
-                        "`millrace train --out`");
+                places.checkpoints.emplace_back(row.path);
     }
+    MR_TRY(mayStartAgain(places, m_saveDir));
     m_startedAgain = "The run ended before its first checkpoint: it starts again from the "
                      "beginning, as it was asked for then.";
     return {};

@@ -25,6 +25,21 @@ namespace {
 // and is followed by twice the wait, up to 64 times the first.
 constexpr int kMostDoublings = 6;
 
+// Of what is on disk and what is not.
+std::string savedWords(const std::vector<fs::path>& found, StepIndex saved, StepIndex last)
+{
+    if (found.empty())
+        return "; there is no checkpoint of this run: resumed, it starts again from the beginning, "
+               "with the same bits";
+    const std::string text = "; the last good checkpoint is " + found[0].string();
+    if (saved < 0 || saved >= last)
+        return text;
+    const std::string steps = saved + 1 == last ? "step " + std::to_string(last) + " is"
+                                                : "steps " + std::to_string(saved + 1) + " to " +
+                                                      std::to_string(last) + " are";
+    return text + ": resumed, " + steps + " made again with the same bits";
+}
+
 } // namespace
 
 std::vector<fs::path> Engine::checkpoints() const
@@ -166,15 +181,19 @@ Status Engine::pauseUntilSaved(const Saving& saving, Status why)
     for (int failedTries = 0; !why.ok();) { // of its own accord
         const auto answer =
             m_gate.wait(m_hooks.pauseCheck * (1 << std::min(failedTries, kMostDoublings)));
-        if (m_gate.isStopped()) {
-            noteUnsaved(saving, why);
+        const bool mayFit = answer || mightFit(saving);
+        if (m_gate.isStopped()) { // there may be room since it was last looked for
+            if (mayFit)
+                why = trySave(saving);
+            if (!why.ok())
+                noteUnsaved(saving, why);
             break;
         }
         if (answer && answer->kind == PauseAnswer::Kind::GoOnWithout) {
             pass(saving, why);
             break;
         }
-        if (!answer && !roomFor(m_saveDir, saving.bytes).ok())
+        if (!mayFit)
             continue;
         why = tryAgain(answer, saving);
         if (!why.ok() && !isOfDisk(why))
@@ -185,6 +204,12 @@ Status Engine::pauseUntilSaved(const Saving& saving, Status why)
     }
     leavePause(why.ok());
     return why.ok() || isOfDisk(why) ? Status() : why;
+}
+
+bool Engine::mightFit(const Saving& saving) const
+{
+    return roomFor(m_saveDir, saving.bytes).ok() &&
+           lackOfSpace(m_saveDir, saving.bytes) == SpaceLack::None;
 }
 
 Status Engine::tryAgain(const std::optional<PauseAnswer>& answer, const Saving& saving)
@@ -244,11 +269,9 @@ void Engine::pass(const Saving& saving, const Status& why)
 
 void Engine::noteUnsaved(const Saving& saving, const Status& why)
 {
-    const auto found = checkpoints();
     m_unsaved = Status::error(
         why.kind(), nameOf(reportOn(saving, why)) + " could not be written: " + why.message() +
-                        (found.empty() ? "; there is no checkpoint of this run"
-                                       : "; the last good checkpoint is " + found[0].string()));
+                        savedWords(checkpoints(), m_savedStep, m_progress.step));
 }
 
 // Checkpoints and the model go below `folder` from here on, to a folder of this run that can also

@@ -60,6 +60,7 @@ public:
     StepExecutor& executor() noexcept { return m_body->executor(); }
     // Of the last step.
     const StepPlan& stepPlan() const noexcept { return m_body->plans().plan(); }
+    const Carry& carry() const noexcept { return m_body->plans().carry(); } // that it left
     Precision precision() const noexcept { return m_step.precision; }
 
 private:

@@ -239,6 +239,13 @@ std::uint64_t processBytesOf(const RunSetup& setup)
     return bytes + static_cast<std::uint64_t>(probe.read(nowNs()).residentBytes.value_or(0.0));
 }
 
+// Each group by its own norm: the same bits under every policy, but others than those of the norm
+// of all.
+bool clipsByGroup(const RunSetup& setup)
+{
+    return setup.policy.clipMode == ClipMode::PerGroup && setup.spec.clipNorm > 0.0;
+}
+
 } // namespace
 
 PlanReport reportOf(const RunSetup& setup)
@@ -248,6 +255,8 @@ PlanReport reportOf(const RunSetup& setup)
     for (const PolicyInfo& info : policyTable())
         if (info.name == report.policy)
             report.exact = info.exact;
+    if (clipsByGroup(setup))
+        report.exact = false; // DECISIONS 14
     report.fits = setup.limit.empty();
     report.limit = setup.limit;
     report.device = std::string(name(setup.spec.device));
@@ -307,7 +316,7 @@ Result<PlanReport> planRun(const RunSpec& spec)
         report.advice.push_back("The interval is chosen when the warm-up ends; bytes and times are "
                                 "those of windows of " +
                                 std::to_string(setup.value().memory.window.steps) + " steps.");
-    if (setup.value().policy.clipMode == ClipMode::PerGroup && setup.value().spec.clipNorm > 0.0)
+    if (clipsByGroup(setup.value()))
         report.advice.push_back("Each group of weights is clipped by its own norm, so the results "
                                 "are not those of clip-mode=exact.");
     if (!report.fits) {

@@ -2,7 +2,6 @@
 
 #include "core/engine/checkpoint_text.h"
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 namespace mr {
@@ -18,7 +17,8 @@ Json toJson(const Carry& carry, const WindowState& state)
     for (const WindowBank& bank : state.banks)
         json["banks"].push_back({bank.gradients, bank.applied, bank.scale});
     for (const StepScalars& scalars : {state.step, state.urgent})
-        json["scalars"].push_back({scalars.gradNorm, scalars.clipFactor, scalars.finite});
+        json["scalars"].push_back(
+            {exactly(scalars.gradNorm), exactly(scalars.clipFactor), scalars.finite});
     if (const auto& job = carry.hostJob)
         json["job"] = {
             job->window, job->version, job->dueStep, job->tilesDone, job->normJoined, job->sent};
@@ -39,8 +39,8 @@ void parseWindow(const Json& json, Carry& carry, WindowState& state)
     }
     const auto scalars = [&](std::size_t i) {
         const Json& from = json.at("scalars").at(i);
-        const double norm = from.at(0).is_null() ? std::nan("") : from.at(0).get<double>();
-        return StepScalars{norm, from.at(1), from.at(2)};
+        return StepScalars{readExact<double>(from.at(0)).value(),
+            readExact<float>(from.at(1)).value(), from.at(2)};
     };
     state.step = scalars(0);
     state.urgent = scalars(1);
@@ -57,8 +57,9 @@ std::string toJson(const RunProgress& progress)
 {
     const RunProgress& p = progress;
     const Json json = {{"step", p.step}, {"update_count", p.updateCount}, {"tokens", p.tokens},
-        {"active_ms", p.activeMs}, {"bad_steps", p.badSteps}, {"last_grad_norm", p.lastGradNorm},
-        {"last_loss", p.lastLoss}, {"eval_loss", p.evalLoss}, {"run", p.runId},
+        {"active_ms", p.activeMs}, {"bad_steps", p.badSteps},
+        {"last_grad_norm", exactly(p.lastGradNorm)}, {"last_loss", exactly(p.lastLoss)},
+        {"eval_loss", exactly(p.evalLoss)}, {"run", p.runId},
         {"sampler", {p.sampler.seed, p.sampler.epoch, p.sampler.position, p.sampler.count}},
         {"instruction_set", p.instructionSet}, {"precision", p.precision},
         {"weights_hash", p.weightsHash}, {"data_hash", p.dataHash},
@@ -79,13 +80,10 @@ Result<RunProgress> progressFromJson(std::string_view text, const std::filesyste
         p.tokens = json.at("tokens");
         p.activeMs = json.at("active_ms");
         p.badSteps = json.at("bad_steps");
-        const auto number = [&](const char* key) { // NaN is written as null
-            return json.at(key).is_null() ? 0.0 : json.at(key).get<double>();
-        };
-        p.lastGradNorm = number("last_grad_norm");
-        p.lastLoss = number("last_loss");
-        if (json.contains("eval_loss") && !json.at("eval_loss").is_null())
-            p.evalLoss = json.at("eval_loss");
+        p.lastGradNorm = readExact<double>(json.at("last_grad_norm")).value();
+        p.lastLoss = readExact<double>(json.at("last_loss")).value();
+        if (json.contains("eval_loss"))
+            p.evalLoss = readExact<double>(json.at("eval_loss")).value();
         p.runId = json.value("run", std::string());
         const Json& sampler = json.at("sampler");
         p.sampler = {sampler.at(0), sampler.at(1), sampler.at(2), sampler.at(3)};

@@ -3,8 +3,10 @@
 #include "core/base/bytes.h"
 #include "core/base/file.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <nlohmann/json.hpp>
 #include <system_error>
@@ -30,14 +32,41 @@ Status roomFor(const fs::path& folder, std::uint64_t neededBytes)
                                             " are free");
 }
 
+SpaceLack lackOfSpace(const fs::path& folder, std::uint64_t bytes)
+{
+    const auto lack = [](int error) {
+        return error == EDQUOT   ? SpaceLack::Quota
+               : error == ENOSPC ? SpaceLack::Disk
+                                 : SpaceLack::None; // or a file system that cannot say
+    };
+    std::error_code error;
+    const fs::path checkpoints = folder / "checkpoints"; // may have a quota of its own
+    const fs::path file = (fs::is_directory(checkpoints, error) ? checkpoints : folder) / ".room";
+    const int descriptor = ::open(file.c_str(), O_CREAT | O_RDWR | O_TRUNC | O_CLOEXEC, 0600);
+    if (descriptor < 0)
+        return lack(errno);
+    const auto length = static_cast<off_t>(std::max<std::uint64_t>(bytes, 1));
+    const SpaceLack found =
+        ::fallocate(descriptor, 0, 0, length) == 0 ? SpaceLack::None : lack(errno);
+    (void)::close(descriptor);
+    (void)::unlink(file.c_str());
+    return found;
+}
+
 PauseReport pauseReport(bool isModel, std::int64_t step, const fs::path& folder,
     std::uint64_t neededBytes, const Status& why)
 {
     std::error_code error;
     auto free = freeBytes(folder);
     const std::uint64_t bytes = free.ok() ? free.value() : 0;
-    const bool isFull = fs::is_directory(folder, error) && bytes < neededBytes;
-    return {isModel, step, folder, neededBytes, bytes, isFull, why.message()};
+    PauseReport report{isModel, step, folder, neededBytes, bytes, false, false, why.message()};
+    if (!fs::is_directory(folder, error))
+        return report;
+    const bool isShort = bytes < neededBytes;
+    const SpaceLack lack = isShort ? SpaceLack::Disk : lackOfSpace(folder, neededBytes);
+    report.isFull = lack != SpaceLack::None;
+    report.isQuota = lack == SpaceLack::Quota;
+    return report;
 }
 
 std::string nameOf(const PauseReport& report)
@@ -49,7 +78,12 @@ std::string nameOf(const PauseReport& report)
 std::string textOf(const PauseReport& report)
 {
     std::string text = "Paused: ";
-    if (report.isFull)
+    if (report.isFull && report.freeBytes >= report.neededBytes) // but not for this user
+        text += std::string("the disk is full") +
+                (report.isQuota ? " for this user, whose quota is reached: " : ": ") +
+                nameOf(report) + " could not be written: " + report.why + ". It needs " +
+                formatBytes(report.neededBytes) + " in " + report.folder.string() + ".";
+    else if (report.isFull)
         text += "the disk is full. In " + report.folder.string() + ", " + nameOf(report) +
                 " needs " + formatBytes(report.neededBytes) + "; " + formatBytes(report.freeBytes) +
                 " are free.";
@@ -66,7 +100,7 @@ std::string toJson(const PauseReport& report)
     const nlohmann::json json = {{"reason", report.isFull ? "full" : "unwritable"},
         {"what", report.isModel ? "model" : "checkpoint"}, {"step", report.step},
         {"folder", report.folder.string()}, {"needed_bytes", report.neededBytes},
-        {"free_bytes", report.freeBytes}, {"why", report.why}};
+        {"free_bytes", report.freeBytes}, {"quota", report.isQuota}, {"why", report.why}};
     return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 

@@ -19,6 +19,11 @@ namespace mr {
 // the one it was mounted to.
 Status roomFor(const std::filesystem::path& folder, std::uint64_t neededBytes);
 
+// What the system says if it is asked to set the bytes aside, which nothing is written for. That is
+// how a quota shows: by free bytes alone there is room. Looked at after a write has failed.
+enum class SpaceLack : std::uint8_t { None, Disk, Quota };
+SpaceLack lackOfSpace(const std::filesystem::path& folder, std::uint64_t bytes);
+
 // Why a run is paused.
 struct PauseReport {
     bool isModel = false; // not a checkpoint but the trained model
@@ -27,6 +32,7 @@ struct PauseReport {
     std::uint64_t neededBytes = 0;
     std::uint64_t freeBytes = 0; // 0: also where nobody can say
     bool isFull = false;         // else it is for another reason that it cannot be written
+    bool isQuota = false;        // full for this user alone: what is free is not theirs
     std::string why;
 };
 

@@ -3,6 +3,7 @@
 #include "core/device/ops.h"
 #include "core/model/layout.h"
 
+#include <cstring>
 #include <numeric>
 #include <string>
 
@@ -86,6 +87,8 @@ Status WindowMemory::bindRun(const TierStore& tiers)
     m_urgentNorms = vectorView(scalars.data() + kWindowScalarBytes, DType::F32,
         static_cast<std::int64_t>((scalars.size() - kWindowScalarBytes) / sizeof(float)));
     hostUrgentScalars = host.data();
+    const StepScalars none; // as in RunMemory
+    std::memcpy(hostUrgentScalars, &none, sizeof none);
     hostNormBlocks = {reinterpret_cast<float*>(host.data() + kWindowScalarBytes),
         (host.size() - kWindowScalarBytes) / sizeof(float)};
     std::size_t at = 0;

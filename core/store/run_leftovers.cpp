@@ -12,17 +12,6 @@ namespace {
 
 constexpr std::uint64_t kMaxRecordBytes = std::uint64_t{64} << 20;
 constexpr const char* kRecord = "run.json";
-constexpr const char* kCheckpoints = "checkpoints";
-
-bool isOwn(const fs::path& folder, const std::string& uuid)
-{
-    Result<std::string> text = readWholeFile(folder / kRecord, kMaxRecordBytes);
-    if (!text.ok())
-        return false;
-    const nlohmann::json record = nlohmann::json::parse(text.value(), nullptr, false);
-    const auto found = record.is_object() ? record.find("uuid") : record.end();
-    return found != record.end() && found->is_string() && found->get<std::string>() == uuid;
-}
 
 bool isPart(const std::string& name)
 {
@@ -57,9 +46,9 @@ std::vector<fs::path> partsOf(const RunPlaces& places)
             parts.push_back(checkpoint);
     }
     for (const fs::path& folder : runFolders(places)) {
-        if (!isOwn(folder, places.uuid))
+        if (!isOwnFolder(folder, places.uuid))
             continue;
-        addThose(folder / kCheckpoints, &isCheckpoint, parts);
+        addThose(folder / kCheckpointsFolder, &isCheckpoint, parts);
         addThose(folder, &isPart, parts);
         parts.push_back(folder / kRecord);
     }
@@ -83,6 +72,16 @@ void addFile(const fs::directory_entry& entry, RunFiles& files)
 }
 
 } // namespace
+
+bool isOwnFolder(const fs::path& folder, const std::string& uuid)
+{
+    Result<std::string> text = readWholeFile(folder / kRecord, kMaxRecordBytes);
+    if (!text.ok())
+        return false;
+    const nlohmann::json record = nlohmann::json::parse(text.value(), nullptr, false);
+    const auto found = record.is_object() ? record.find("uuid") : record.end();
+    return found != record.end() && found->is_string() && found->get<std::string>() == uuid;
+}
 
 std::vector<fs::path> runFolders(const RunPlaces& places)
 {
@@ -124,7 +123,7 @@ Status removeLeftovers(const RunPlaces& places)
                                                     "; the run stays in the bin");
     }
     for (const fs::path& folder : runFolders(places)) {
-        fs::remove(folder / kCheckpoints, failed); // only if empty
+        fs::remove(folder / kCheckpointsFolder, failed); // only if empty
         fs::remove(folder, failed);
     }
     return {};

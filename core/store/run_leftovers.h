@@ -19,12 +19,16 @@
 
 namespace mr {
 
+constexpr const char* kCheckpointsFolder = "checkpoints"; // in a run folder
+
 struct RunPlaces {
     std::string uuid;
     std::filesystem::path runFolder;                // empty: it has none
     std::vector<std::filesystem::path> checkpoints; // as in the history
 };
 
+// By its run.json.
+bool isOwnFolder(const std::filesystem::path& folder, const std::string& uuid);
 // Folders that a model of this run may be in: its own, and those its checkpoints were moved to.
 std::vector<std::filesystem::path> runFolders(const RunPlaces& places);
 // Adds to `files`.

@@ -1,6 +1,7 @@
 #include "core/store/answer_rows.h"
 #include "core/store/machine_chunks.h"
 #include "core/store/process_identity.h"
+#include "core/store/resume_answer.h"
 #include "core/store/run_series.h"
 #include "core/store/schema.h"
 #include "core/store/sqlite.h"
@@ -32,7 +33,9 @@ constexpr std::string_view kSelectRuns =
     " ('complete','verified') AND eval_loss IS NOT NULL"
     " ORDER BY eval_loss,step DESC LIMIT 1),-1),"
     "(SELECT group_concat(name,char(10)) FROM (SELECT tag.name FROM run_tag JOIN tag ON"
-    " tag.id=tag_id WHERE run_id=run.id ORDER BY tag.name COLLATE NOCASE)),run.deleted_at "
+    " tag.id=tag_id WHERE run_id=run.id ORDER BY tag.name COLLATE NOCASE)),run.deleted_at,"
+    "(SELECT group_concat(path,char(10)) FROM checkpoint c WHERE c.run_id=run.id AND"
+    " state<>'deleted') "
     "FROM run LEFT JOIN model ON model.id=model_id LEFT JOIN dataset ON dataset.id=dataset_id "
     "LEFT JOIN segment s ON s.run_id=run.id AND s.seg="
     "(SELECT max(seg) FROM segment WHERE run_id=run.id) "
@@ -44,11 +47,6 @@ bool isLive(std::string_view status)
     constexpr std::array<std::string_view, 5> kLive = {
         "starting", "running", "pausing", "paused", "saving"};
     return std::find(kLive.begin(), kLive.end(), status) != kLive.end();
-}
-
-bool endedEarly(std::string_view status)
-{
-    return status == "stopped" || status == "failed" || status == "lost";
 }
 
 void readNumbers(const Row& row, RunRow& run)
@@ -83,6 +81,18 @@ std::vector<std::string> linesOf(const std::string& text)
     return lines;
 }
 
+ResumeFacts factsOf(const RunRow& run, const Row& row)
+{
+    ResumeFacts facts;
+    facts.status = run.status;
+    facts.hasCheckpoint = row.integer(30) > 0;
+    facts.places = {run.uuid, run.dir, {}};
+    for (std::string& path : linesOf(row.text(38)))
+        facts.places.checkpoints.emplace_back(std::move(path));
+    facts.configJson = run.configJson;
+    return facts;
+}
+
 RunRow runFrom(const Row& row)
 {
     RunRow run;
@@ -109,7 +119,9 @@ RunRow runFrom(const Row& row)
         run.status = "lost";
         run.exitReason = "the program ended without closing the run";
     }
-    run.resumable = endedEarly(run.status) && row.integer(30) > 0;
+    const ResumeAnswer answer = resumeAnswer(factsOf(run, row));
+    run.resumable = answer != ResumeAnswer::Refused;
+    run.startsAgain = answer == ResumeAnswer::StartsAgain;
     return run;
 }
 

@@ -39,7 +39,9 @@ done
 [[ $seconds =~ ^[1-9][0-9]*$ && $jobs =~ ^[1-9][0-9]*$ ]] || { usage >&2 && exit 2; }
 [ -n "$keep" ] || keep=$build/found
 if [ -z "$targets" ]; then
-    targets=$(cd "$root/tests/fuzz/corpus" && printf '%s,' *)
+    targets=$(cd "$root/tests/fuzz/corpus" && for t in *; do
+        [ "$t" = checkpoint_folder ] || printf '%s,' "$t" # a program of its own
+    done)
 fi
 IFS=, read -ra list <<<"${targets%,}"
 mkdir -p "$keep" "$build/logs"

@@ -14,28 +14,29 @@
 
 namespace mr::fuzz {
 
-void safetensors(std::string_view bytes);   // a model's weights, or an index of shards
-void config(std::string_view bytes);        // config.json -> parameters, memory plan, steps
-void tokenizerJson(std::string_view bytes); // tokenizer.json, tokenizer_config.json, text
-void gpt2Files(std::string_view bytes);     // vocab.json, merges.txt, tokenizer_config.json
-void sentencePiece(std::string_view bytes); // tokenizer.model
-void chatTemplate(std::string_view bytes);  // Jinja; the conversations are fixed
-void regex(std::string_view bytes);         // a pattern of tokenizer.json, text
-void records(std::string_view bytes);       // a letter for the format, then a data file
-void checkpoint(std::string_view bytes);    // state.json, state.safetensors
-void manifest(std::string_view bytes);      // manifest.json of a checkpoint
-void history(std::string_view bytes);       // an SQLite file
-void trace(std::string_view bytes);         // the timeline of a step
+void safetensors(std::string_view bytes);      // a model's weights, or an index of shards
+void config(std::string_view bytes);           // config.json -> parameters, memory plan, steps
+void tokenizerJson(std::string_view bytes);    // tokenizer.json, tokenizer_config.json, text
+void gpt2Files(std::string_view bytes);        // vocab.json, merges.txt, tokenizer_config.json
+void sentencePiece(std::string_view bytes);    // tokenizer.model
+void chatTemplate(std::string_view bytes);     // Jinja; the conversations are fixed
+void regex(std::string_view bytes);            // a pattern of tokenizer.json, text
+void records(std::string_view bytes);          // a letter for the format, then a data file
+void checkpoint(std::string_view bytes);       // state.json, state.safetensors
+void manifest(std::string_view bytes);         // manifest.json of a checkpoint
+void checkpointFolder(std::string_view bytes); // what is done to the folder of a checkpoint
+void history(std::string_view bytes);          // an SQLite file
+void trace(std::string_view bytes);            // the timeline of a step
 
 struct Target {
     const char* name; // of its folder in corpus/ and of its program
     void (*run)(std::string_view bytes);
 };
 
-inline constexpr std::array<Target, 12> kTargets = {{{"safetensors", safetensors},
+inline constexpr std::array<Target, 13> kTargets = {{{"safetensors", safetensors},
     {"config", config}, {"tokenizer_json", tokenizerJson}, {"gpt2_files", gpt2Files},
     {"sentencepiece", sentencePiece}, {"chat_template", chatTemplate}, {"regex", regex},
-    {"records", records}, {"checkpoint", checkpoint}, {"manifest", manifest}, {"history", history},
-    {"trace", trace}}};
+    {"records", records}, {"checkpoint", checkpoint}, {"manifest", manifest},
+    {"checkpoint_folder", checkpointFolder}, {"history", history}, {"trace", trace}}};
 
 } // namespace mr::fuzz

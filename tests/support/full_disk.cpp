@@ -106,6 +106,18 @@ extern "C" ssize_t write(int descriptor, const void* data, std::size_t bytes)
     return done;
 }
 
+// Takes nothing: what is asked for is given back at once.
+extern "C" int fallocate(int descriptor, int mode, off_t offset, off_t bytes)
+{
+    using namespace mr::test;
+    const std::int64_t left = g_left;
+    if (left != kNoLimit && isInside(descriptor)) {
+        errno = g_error;
+        return bytes > left ? -1 : 0;
+    }
+    return static_cast<int>(::syscall(SYS_fallocate, descriptor, mode, offset, bytes));
+}
+
 extern "C" int statvfs(const char* path, struct statvfs* out) noexcept
 {
     using namespace mr::test;

@@ -1,6 +1,7 @@
 // FullDisk: a folder on a disk that runs full, or fails, when a test says so.
 //
-// Link mr_test_full_disk (it stands before write() and statvfs() of the C library) into the test
+// Link mr_test_full_disk (it stands before write(), fallocate() and statvfs() of the C
+// library) into the test
 // that needs it, and no other. What is outside of the folder is left alone.
 //
 // Threads  Any. One object at a time.

@@ -36,9 +36,10 @@ bool sameStep(const StepRow& a, const StepRow& b)
 
 bool sameHead(const RunRow& a, const RunRow& b)
 {
-    return a.id == b.id && a.status == b.status && a.name == b.name && a.notes == b.notes && a.tags == b.tags &&
-           a.totalSteps == b.totalSteps && a.lastStep == b.lastStep && a.endedMs == b.endedMs &&
-           a.activeUs == b.activeUs && a.exitReason == b.exitReason && a.resumable == b.resumable &&
+    return a.id == b.id && a.status == b.status && a.name == b.name && a.notes == b.notes &&
+           a.tags == b.tags && a.totalSteps == b.totalSteps && a.lastStep == b.lastStep &&
+           a.endedMs == b.endedMs && a.activeUs == b.activeUs && a.exitReason == b.exitReason &&
+           a.resumable == b.resumable && a.startsAgain == b.startsAgain &&
            a.planJson == b.planJson && sameBits(a.bestEval, b.bestEval) &&
            sameBits(a.energyJ, b.energyJ);
 }

@@ -15,6 +15,7 @@ RunPause parse(const QJsonObject& data)
 {
     RunPause pause;
     pause.isFull = data[QLatin1String("reason")].toString() == QLatin1String("full");
+    pause.isQuota = data[QLatin1String("quota")].toBool();
     pause.isModel = data[QLatin1String("what")].toString() == QLatin1String("model");
     pause.step = data[QLatin1String("step")].toInteger();
     pause.folder = data[QLatin1String("folder")].toString();
@@ -42,6 +43,8 @@ std::optional<RunPause> pauseOf(const RunSnapshot& snapshot)
 
 QString RunPauseText::title(const RunPause& pause)
 {
+    if (pause.isQuota)
+        return tr("Paused: your quota on this disk is reached");
     return pause.isFull ? tr("Paused: the disk is full")
                         : tr("Paused: the folder cannot be written");
 }
@@ -53,7 +56,9 @@ QString RunPauseText::sentence(const RunPause& pause)
                                  : tr("The checkpoint of step %1 needs %2 in %3.")
                                        .arg(countText(pause.step), needed, pause.folder);
     text += QLatin1Char(' ');
-    if (pause.isFull)
+    if (pause.isQuota) // what is free there is not for this user
+        text += tr("The system gives you no more space there.");
+    else if (pause.isFull)
         text += tr("%1 are free there.").arg(memoryText(pause.freeBytes));
     else
         text += tr("It could not be written: %1.").arg(pause.why);

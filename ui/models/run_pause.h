@@ -15,6 +15,7 @@
 namespace mr::ui {
 
 struct RunPause {
+    bool isQuota = false; // full for this user
     bool isFull = false;  // else it is for another reason that nothing can be written
     bool isModel = false; // the trained model, not a checkpoint
     std::int64_t step = 0;

@@ -40,7 +40,7 @@ bool sameRun(const RunRow& a, const RunRow& b)
 {
     return a.status == b.status && a.name == b.name && a.lastStep == b.lastStep &&
            a.totalSteps == b.totalSteps && a.tokens == b.tokens && a.activeUs == b.activeUs &&
-           a.endedMs == b.endedMs && a.resumable == b.resumable &&
+           a.endedMs == b.endedMs && a.resumable == b.resumable && a.startsAgain == b.startsAgain &&
            a.planJson.size() == b.planJson.size() && a.bestEvalStep == b.bestEvalStep &&
            a.notes == b.notes && a.tags == b.tags && a.deletedMs == b.deletedMs;
 }

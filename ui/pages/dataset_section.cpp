@@ -71,6 +71,7 @@ DatasetSection::DatasetSection(const UiServices& services, QWidget* parent)
     connect(&m_delay, &QTimer::timeout, this, &DatasetSection::inspect);
     connect(m_path, &PathEdit::pathChanged, this, [this] {
         m_info.reset();
+        m_format = DataFormat::Auto;
         m_columns.clear();
         m_packMessage->clear();
         m_delay.start();
@@ -166,8 +167,20 @@ DataSource DatasetSection::source() const
 {
     DataSource source;
     source.path = m_path->path().toStdString();
+    source.format = m_format;
     source.columns = m_columns;
     return source;
+}
+
+void DatasetSection::setSource(const DataSource& source)
+{
+    m_path->setPath(QString::fromStdString(source.path));
+    if (m_format == source.format && m_columns == source.columns)
+        return;
+    m_format = source.format;
+    m_columns = source.columns;
+    m_info.reset();
+    m_delay.start();
 }
 
 void DatasetSection::setModel(const QString& modelDir, std::int64_t seqLen)

@@ -37,6 +37,7 @@ public:
     QString evalPath() const;
     void setEvalPath(const QString& path);
     DataSource source() const; // with the columns chosen
+    void setSource(const DataSource& source);
     // Short sequences share rows of micro-batches.
     bool pack() const;
     void setPack(bool pack);
@@ -75,6 +76,7 @@ private:
     UiServices m_services;
     std::string m_modelDir;
     std::int64_t m_seqLen = 0;
+    DataFormat m_format = DataFormat::Auto;
     std::map<std::string, std::string> m_columns; // chosen by the user; empty: found by name
 
     Card* m_card;

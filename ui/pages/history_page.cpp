@@ -2,6 +2,7 @@
 
 #include "bridge/run_editor.h"
 #include "bridge/run_feed.h"
+#include "models/resume_words.h"
 #include "models/run_filter_model.h"
 #include "models/run_table_model.h"
 #include "pages/bin_view.h"
@@ -153,7 +154,7 @@ void HistoryPage::makeFilterBar()
         tr("Failed or interrupted"), static_cast<int>(RunFilterModel::States::Failed));
     m_count = new QLabel;
     m_open = new QPushButton(tr("Open"));
-    m_resume = new QPushButton(tr("Resume"));
+    m_resume = new QPushButton(ResumeWords::action(false));
     m_resume->setObjectName(QStringLiteral("historyResume"));
     m_compare = new QPushButton(tr("Compare"));
     m_compare->setObjectName(QStringLiteral("historyCompare"));
@@ -291,6 +292,12 @@ void HistoryPage::resumeSelected()
         emit resumeRequested(QString::fromStdString(run->dir));
 }
 
+void HistoryPage::repeatSelected()
+{
+    if (const RunRow* run = m_table->selectedRun())
+        emit newRunLikeRequested(QString::fromStdString(run->configJson));
+}
+
 void HistoryPage::compareSelected()
 {
     if (const std::vector<std::int64_t> ids = m_table->selectedIds(); ids.size() == 2)
@@ -317,8 +324,9 @@ void HistoryPage::updateState()
     m_resume->setEnabled(run != nullptr && run->resumable);
     m_resume->setToolTip(run == nullptr ? tr("Choose a run first")
                          : run->resumable
-                             ? tr("Continue this run from its last checkpoint")
+                             ? ResumeWords::help(run->startsAgain)
                              : tr("This run is finished, active, or has no checkpoint"));
+    m_resume->setText(ResumeWords::action(run != nullptr && run->startsAgain));
 }
 
 void HistoryPage::showContextMenu(const QPoint& at)
@@ -327,9 +335,12 @@ void HistoryPage::showContextMenu(const QPoint& at)
     const bool any = m_table->selectionModel()->hasSelection();
     QMenu menu(this);
     QAction* open = menu.addAction(tr("Open"), this, &HistoryPage::openSelected);
-    QAction* resume = menu.addAction(tr("Resume"), this, &HistoryPage::resumeSelected);
+    QAction* resume = menu.addAction(ResumeWords::action(run != nullptr && run->startsAgain), this,
+        &HistoryPage::resumeSelected);
     open->setEnabled(run != nullptr);
     resume->setEnabled(run != nullptr && run->resumable);
+    menu.addAction(tr("New run like this"), this, &HistoryPage::repeatSelected)
+        ->setEnabled(run != nullptr);
     menu.addAction(tr("Compare"), this, &HistoryPage::compareSelected)
         ->setEnabled(m_compare->isEnabled());
     menu.addSeparator();

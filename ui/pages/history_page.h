@@ -63,6 +63,7 @@ signals:
     void resumeRequested(const QString& runDir);
     void tryRequested(qint64 runId);
     void newRunRequested();
+    void newRunLikeRequested(const QString& configJson);
     void compareRequested(qint64 first, qint64 second); // the older first
     void edited(); // names or what is there at all: lists of runs elsewhere are old
 
@@ -85,6 +86,7 @@ private:
     void closeRun();
     void openSelected();
     void resumeSelected();
+    void repeatSelected();
     void compareSelected();
     void deleteSelected();
     void editNote(QWidget* field);

@@ -1,6 +1,7 @@
 #include "pages/home_page.h"
 
 #include "bridge/background.h"
+#include "models/resume_words.h"
 #include "models/run_progress.h"
 #include "models/run_status.h"
 #include "models/units.h"
@@ -298,7 +299,9 @@ void HomePage::addAttention(QVBoxLayout* layout, const RunRow& run)
         return made;
     };
     if (run.resumable) {
-        auto* resume = button(tr("Resume"), tr("Resume %1").arg(name));
+        auto* resume = button(ResumeWords::action(run.startsAgain),
+            run.startsAgain ? tr("Start %1 again").arg(name) : tr("Resume %1").arg(name));
+        resume->setToolTip(ResumeWords::help(run.startsAgain));
         resume->setEnabled(!m_runActive);
         connect(resume, &QPushButton::clicked, this,
             [this, dir = QString::fromStdString(run.dir)] { emit resumeRequested(dir); });

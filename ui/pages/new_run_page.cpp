@@ -72,6 +72,7 @@ NewRunPage::NewRunPage(const UiServices& services, QWidget* parent)
     connect(m_settings, &SettingsForm::changed, this, &NewRunPage::inputChanged);
     connect(m_scratch, &ScratchSection::changed, this, &NewRunPage::inputChanged);
     connect(m_folder, &PathEdit::pathChanged, this, &NewRunPage::inputChanged);
+    m_shown = m_given = shown();
     retranslateUi();
     inputChanged();
 }
@@ -84,6 +85,8 @@ QWidget* NewRunPage::makeForm()
     m_settings = new SettingsForm(m_services.policies, form);
     m_scratch = new ScratchSection(m_services, form);
     m_settings->addAdvanced(m_scratch);
+    m_kept = new MessageLabel(form);
+    m_kept->setObjectName(QStringLiteral("keptSettings"));
     m_outputCard = new Card(form);
     m_nameLabel = new QLabel(m_outputCard);
     m_name = new QLineEdit(m_outputCard);
@@ -105,6 +108,7 @@ QWidget* NewRunPage::makeForm()
     layout->addWidget(m_model);
     layout->addWidget(m_dataset);
     layout->addWidget(m_settings);
+    layout->addWidget(m_kept);
     layout->addWidget(m_outputCard);
     layout->addStretch(1);
     m_formArea = makeScroll(form, this);
@@ -155,7 +159,7 @@ QWidget* NewRunPage::makeBottomBar()
     return bar;
 }
 
-RunSpec NewRunPage::spec() const
+RunSpec NewRunPage::shown() const
 {
     RunSpec spec;
     m_settings->writeTo(spec);
@@ -175,6 +179,17 @@ RunSpec NewRunPage::spec() const
     return spec;
 }
 
+RunSpec NewRunPage::spec() const
+{
+    const RunSpec now = shown();
+    RunSpec spec = edited(m_given, m_shown, now);
+    if (now.policy != m_shown.policy)
+        spec.policyOptions.clear(); // they belong to the policy they were given for
+    if (now.modelDir != m_shown.modelDir && !now.modelDir.empty())
+        spec.scratchConfig = spec.scratchTokenizer = {};
+    return spec;
+}
+
 std::vector<RunSpec> NewRunPage::runs() const
 {
     RunSpec wanted = spec();
@@ -189,13 +204,16 @@ void NewRunPage::setSpec(const RunSpec& spec)
     m_settings->readFrom(spec);
     m_scratch->readFrom(spec);
     m_model->setPath(QString::fromStdString(spec.modelDir));
-    m_dataset->setPath(
-        spec.data.empty() ? QString() : QString::fromStdString(spec.data.front().path));
+    m_dataset->setSource(spec.data.empty() ? DataSource() : spec.data.front());
     m_dataset->setEvalPath(
         spec.evalData.empty() ? QString() : QString::fromStdString(spec.evalData.front().path));
     m_dataset->setPack(spec.pack);
     m_name->setText(QString::fromStdString(spec.name));
     m_folder->setPath(QString::fromStdString(spec.outDir));
+    m_given = spec;
+    if (m_given.database.empty())
+        m_given.database = m_services.database;
+    m_shown = shown();
     inputChanged();
 }
 
@@ -234,6 +252,8 @@ void NewRunPage::inputChanged()
     m_planCurrent = false;
     m_dataset->setModel(m_model->info() ? m_model->path() : QString(), dataSeqLen());
     m_name->setPlaceholderText(suggestedName());
+    m_settings->setEvaluated(!m_dataset->evalPath().isEmpty() || m_given.holdOut > 0.0);
+    showKept();
     const QString folder = m_folder->path();
     if (!folder.isEmpty() && QFileInfo::exists(folder) &&
         !QDir(folder).isEmpty(QDir::AllEntries | QDir::NoDotAndDotDot))
@@ -253,6 +273,15 @@ std::int64_t NewRunPage::dataSeqLen() const
     if (chosen > 0 || !m_model->info())
         return chosen;
     return std::clamp<std::int64_t>(m_model->info()->maxPositions, 1, kUsualSeqLen);
+}
+
+void NewRunPage::showKept()
+{
+    const QString kept = keptSettings(spec());
+    if (kept.isEmpty())
+        m_kept->clear();
+    else
+        m_kept->show(MessageLabel::Kind::Info, tr("Also set for this run: %1").arg(kept));
 }
 
 void NewRunPage::ask()

@@ -39,7 +39,8 @@ class NewRunPage final : public QWidget
 public:
     explicit NewRunPage(const UiServices& services, QWidget* parent = nullptr);
 
-    RunSpec spec() const; // as the page shows it, not resolved
+    // Not resolved. What it was filled with, and what was changed on the page since.
+    RunSpec spec() const;
     // What Start starts: one run, or two that are compared; named.
     std::vector<RunSpec> runs() const;
     void setSpec(const RunSpec& spec);
@@ -77,6 +78,8 @@ private:
     };
 
     QWidget* makeForm();
+    RunSpec shown() const; // what the editors say, and no more
+    void showKept();
     QWidget* makePlanSide();
     QWidget* makeBottomBar();
     void inputChanged();
@@ -93,6 +96,7 @@ private:
     DatasetSection* m_dataset;
     SettingsForm* m_settings;
     ScratchSection* m_scratch;
+    MessageLabel* m_kept; // settings that have no editor here
     Card* m_outputCard;
     QLabel* m_nameLabel;
     QLineEdit* m_name;
@@ -106,6 +110,8 @@ private:
     QPushButton* m_copy;
     QPushButton* m_start;
     QAction* m_startAction;
+    RunSpec m_given; // filled with
+    RunSpec m_shown; // what the editors said then
     QTimer m_delay;
     LatestOnly<PlanAnswer> m_question;
     bool m_runActive = false;

@@ -47,7 +47,10 @@ std::string PolicyChoice::secondPolicy() const
 
 void PolicyChoice::setPolicy(const std::string& policy)
 {
-    m_first->setCurrentIndex(std::max(0, m_first->findData(QString::fromStdString(policy))));
+    const QString name = QString::fromStdString(policy);
+    if (m_first->findData(name) < 0) // of another program: it is said by whoever plans
+        m_first->addItem(name, name);
+    m_first->setCurrentIndex(m_first->findData(name));
     m_compare->setChecked(false);
 }
 

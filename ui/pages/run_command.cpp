@@ -45,7 +45,8 @@ public:
     void number(const char* option, double value, double usual)
     {
         if (value != usual)
-            m_words << QLatin1String(option) << QLocale::c().toString(value, 'g', 12);
+            m_words << QLatin1String(option)
+                    << QLocale::c().toString(value, 'g', QLocale::FloatingPointShortest);
     }
 
     void bytes(const char* option, std::uint64_t value)
@@ -57,7 +58,7 @@ public:
     QString line() const { return m_words.join(QLatin1Char(' ')); }
 
 private:
-    QStringList m_words{QStringLiteral("millrace"), QStringLiteral("train")};
+    QStringList m_words;
 };
 
 void addData(Command& command, const char* option, const std::vector<DataSource>& sources)
@@ -72,12 +73,17 @@ void addMap(Command& command, const RunSpec& spec)
         return;
     std::string map;
     for (const auto& [role, column] : spec.data.front().columns) {
+        if (role == "style") {
+            command.text("--pairs", column);
+            continue;
+        }
         map += map.empty() ? "" : ",";
         map += role;
         map += '=';
         map += column;
     }
-    command.text("--map", map);
+    if (!map.empty())
+        command.text("--map", map);
 }
 
 void addOptimizer(Command& command, const RunSpec& spec, const RunSpec& usual)
@@ -93,10 +99,22 @@ void addOptimizer(Command& command, const RunSpec& spec, const RunSpec& usual)
     command.number("--clip", spec.clipNorm, usual.clipNorm);
 }
 
+std::string rate(double bytesPerSecond)
+{
+    const double giga = bytesPerSecond / 1e9;
+    const bool isExact = giga * 1e9 == bytesPerSecond;
+    return QLocale::c()
+               .toString(isExact ? giga : bytesPerSecond, 'g', QLocale::FloatingPointShortest)
+               .toStdString() +
+           (isExact ? "GB/s" : "B/s");
+}
+
 void addMachine(Command& command, const RunSpec& spec, const RunSpec& usual)
 {
     if (spec.device != usual.device)
         command.word("--device", name(spec.device));
+    if (spec.threadedDevice)
+        command.flag("--threaded-device");
     command.integer("--threads", spec.threads, usual.threads);
     if (spec.policy != usual.policy)
         command.text("--policy", spec.policy);
@@ -111,23 +129,49 @@ void addMachine(Command& command, const RunSpec& spec, const RunSpec& usual)
         command.text("--disk-path", folder);
     command.bytes("--max-disk-writes", spec.maxDiskWriteBytes);
     if (spec.linkBytesPerSecond > 0.0)
-        command.text("--link",
-            QLocale::c().toString(spec.linkBytesPerSecond / 1e9, 'g', 6).toStdString() + "GB/s");
+        command.text("--link", rate(spec.linkBytesPerSecond));
 }
 
-} // namespace
-
-QString trainCommand(const RunSpec& spec)
+void addModel(Command& command, const RunSpec& spec)
 {
-    const RunSpec usual;
-    Command command;
     if (!spec.modelDir.empty())
         command.text("--model", spec.modelDir);
+    if (!spec.scratchConfig.empty())
+        command.text("--from-scratch", spec.scratchConfig);
+    if (!spec.scratchTokenizer.empty())
+        command.text("--tokenizer", spec.scratchTokenizer);
+}
+
+void addSources(Command& command, const RunSpec& spec, const RunSpec& usual)
+{
     addData(command, "--data", spec.data);
+    if (!spec.data.empty() && spec.data.front().format != DataFormat::Auto)
+        command.word("--format", name(spec.data.front().format));
     addMap(command, spec);
+    if (!spec.split.empty())
+        command.text("--split", spec.split);
     if (spec.pack)
         command.flag("--pack");
     addData(command, "--eval-data", spec.evalData);
+    command.number("--hold-out", spec.holdOut, usual.holdOut);
+}
+
+void addSaving(Command& command, const RunSpec& spec, const RunSpec& usual)
+{
+    command.integer("--eval-every", spec.evalEvery, usual.evalEvery);
+    command.integer("--eval-answers", spec.evalAnswers, usual.evalAnswers);
+    command.integer("--checkpoint-every", spec.checkpointEvery, usual.checkpointEvery);
+    command.integer("--keep", spec.keepCheckpoints, usual.keepCheckpoints);
+    if (spec.keepBest)
+        command.flag("--keep-best");
+}
+
+QString options(const RunSpec& spec)
+{
+    const RunSpec usual;
+    Command command;
+    addModel(command, spec);
+    addSources(command, spec, usual);
     if (!spec.name.empty())
         command.text("--name", spec.name);
     if (!spec.outDir.empty())
@@ -139,19 +183,47 @@ QString trainCommand(const RunSpec& spec)
     command.integer("--micro-batch", spec.microBatch, usual.microBatch);
     command.integer("--accumulate", spec.accumulate, usual.accumulate);
     addOptimizer(command, spec, usual);
-    command.integer("--seed", static_cast<std::int64_t>(spec.seed), 1);
+    if (spec.seed != usual.seed)
+        command.text("--seed", std::to_string(spec.seed));
     if (spec.precision != usual.precision)
         command.word("--precision", name(spec.precision));
+    if (spec.method != usual.method)
+        command.text("--method", spec.method);
     if (spec.recompute != usual.recompute)
         command.word("--recompute", name(spec.recompute));
-    command.integer("--eval-every", spec.evalEvery, usual.evalEvery);
-    command.integer("--eval-answers", spec.evalAnswers, usual.evalAnswers);
-    command.integer("--checkpoint-every", spec.checkpointEvery, usual.checkpointEvery);
-    command.integer("--keep", spec.keepCheckpoints, usual.keepCheckpoints);
-    if (spec.keepBest)
-        command.flag("--keep-best");
+    addSaving(command, spec, usual);
     addMachine(command, spec, usual);
     return command.line();
+}
+
+} // namespace
+
+QString trainCommand(const RunSpec& spec)
+{
+    return QStringLiteral("millrace train ") + options(spec);
+}
+
+QString keptSettings(const RunSpec& spec)
+{
+    RunSpec kept;
+    if (spec.data.size() > 1)
+        kept.data.assign(spec.data.begin() + 1, spec.data.end());
+    if (spec.evalData.size() > 1)
+        kept.evalData.assign(spec.evalData.begin() + 1, spec.evalData.end());
+    for (DataSource& source : kept.data)
+        source = {source.path, DataFormat::Auto, {}};
+    if (spec.modelDir.empty()) {
+        kept.scratchConfig = spec.scratchConfig;
+        kept.scratchTokenizer = spec.scratchTokenizer;
+    }
+    kept.holdOut = spec.holdOut;
+    kept.split = spec.split;
+    kept.evalAnswers = spec.evalAnswers;
+    kept.eps = spec.eps;
+    kept.method = spec.method;
+    kept.threadedDevice = spec.threadedDevice;
+    kept.policyOptions = spec.policyOptions;
+    return options(kept);
 }
 
 } // namespace mr::ui

@@ -1,5 +1,6 @@
 #include "pages/run_header.h"
 
+#include "models/resume_words.h"
 #include "models/run_progress.h"
 #include "models/run_status.h"
 #include "models/units.h"
@@ -47,7 +48,7 @@ RunHeader::RunHeader(QWidget* parent)
     , m_reason(new QLabel)
     , m_progress(new QProgressBar)
     , m_stop(new QPushButton(tr("Stop and save")))
-    , m_resume(new QPushButton(tr("Resume")))
+    , m_resume(new QPushButton(ResumeWords::action(false)))
     , m_try(new QPushButton(tr("Try it")))
     , m_close(new QPushButton(tr("Close")))
 {
@@ -66,7 +67,6 @@ RunHeader::RunHeader(QWidget* parent)
     m_progress->setTextVisible(false);
     m_progress->setFixedHeight(6);
     m_progress->setAccessibleName(tr("Progress of the run"));
-    m_resume->setToolTip(tr("Continue this run from its last checkpoint"));
     m_stop->setMinimumWidth(m_stop->sizeHint().width() + kButtonRoom);
     connect(m_stop, &QPushButton::clicked, this, [this] {
         m_stopAsked = true;
@@ -229,9 +229,11 @@ void RunHeader::showState()
         paused ? tr("End the run with what is saved already. It can be resumed from there.")
                : tr("Finish this step, save a checkpoint and end the run. It can be resumed."));
     m_resume->setVisible(ended && run.resumable);
-    m_try->setVisible((!ended && !m_closable) || run.resumable || run.status == "done");
+    m_try->setVisible(
+        (!ended && !m_closable) || (run.resumable && !run.startsAgain) || run.status == "done");
     m_resume->setEnabled(m_resumeAllowed);
-    m_resume->setToolTip(m_resumeAllowed ? tr("Continue this run from its last checkpoint")
+    m_resume->setText(ResumeWords::action(run.startsAgain));
+    m_resume->setToolTip(m_resumeAllowed ? ResumeWords::help(run.startsAgain)
                                          : tr("Another run is active; stop it first."));
     m_reason->setVisible(!run.exitReason.empty());
     m_reason->setText(QString::fromStdString(run.exitReason));

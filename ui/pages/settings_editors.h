@@ -44,7 +44,8 @@ inline void choose(QComboBox* box, int value)
 // As a spin box can show it.
 inline int clamped(std::int64_t value)
 {
-    return static_cast<int>(std::min<std::int64_t>(value, std::numeric_limits<int>::max()));
+    return static_cast<int>(std::clamp<std::int64_t>(
+        value, std::numeric_limits<int>::min(), std::numeric_limits<int>::max()));
 }
 
 } // namespace mr::ui

@@ -112,6 +112,8 @@ void SettingsForm::makeEditors()
     m_checkpointEvery = makeInteger(this, 0, 100 * kMillion, 0);
     m_evalEvery = makeInteger(this, -1, 100 * kMillion, -1);
     m_keep = makeInteger(this, 1, 1000, 2);
+    m_keepBest = new QCheckBox(this);
+    m_keepBest->setObjectName(QStringLiteral("keepBest"));
     m_hostMemory = new ByteSpinBox(this);
     m_link = makeNumber(this, 10000.0, 2, 1.0, 0.0);
 }
@@ -191,6 +193,10 @@ void SettingsForm::fillAdvanced(QGridLayout* grid)
     add(QT_TR_NOOP("Checkpoint every"), QT_TR_NOOP("Steps between checkpoints."),
         m_checkpointEvery);
     add(QT_TR_NOOP("Checkpoints kept"), QT_TR_NOOP("Older ones are deleted."), m_keep);
+    add(QT_TR_NOOP("Best checkpoint"),
+        QT_TR_NOOP("An evaluation that is the best so far saves a checkpoint of its step. Without, "
+                   "the best of those that were saved anyway is kept."),
+        m_keepBest);
     add(QT_TR_NOOP("Host memory"), QT_TR_NOOP("The most pinned memory the run may hold."),
         m_hostMemory);
     add(QT_TR_NOOP("Simulated link"),
@@ -236,6 +242,8 @@ void SettingsForm::connectEditors()
         connect(box, &QDoubleSpinBox::valueChanged, this, &SettingsForm::changed);
     for (auto* box : findChildren<QComboBox*>())
         connect(box, &QComboBox::currentIndexChanged, this, &SettingsForm::changed);
+    connect(m_keepBest, &QCheckBox::toggled, this, &SettingsForm::changed);
+    connect(m_evalEvery, &QSpinBox::valueChanged, this, &SettingsForm::updateKeepBest);
     connect(m_learningRate, &QLineEdit::editingFinished, this, &SettingsForm::changed);
     connect(m_policies, &PolicyChoice::compareChanged, this, &SettingsForm::changed);
     connect(m_lengthUnit, &QComboBox::currentIndexChanged, this, &SettingsForm::setLengthUnit);
@@ -267,6 +275,17 @@ void SettingsForm::setLengthUnit()
     m_steps->setVisible(steps);
     m_epochs->setVisible(!steps);
     m_length->setFocusProxy(steps ? static_cast<QWidget*>(m_steps) : m_epochs);
+}
+
+void SettingsForm::setEvaluated(bool on)
+{
+    m_evaluated = on;
+    updateKeepBest();
+}
+
+void SettingsForm::updateKeepBest()
+{
+    m_keepBest->setEnabled(m_evaluated && m_evalEvery->value() != 0);
 }
 
 void SettingsForm::showAdvanced(bool shown)
@@ -317,6 +336,7 @@ void SettingsForm::writeTo(RunSpec& spec) const
     spec.checkpointEvery = m_checkpointEvery->value();
     spec.evalEvery = m_evalEvery->value();
     spec.keepCheckpoints = m_keep->value();
+    spec.keepBest = m_keepBest->isChecked();
     spec.hostMemoryBytes = m_hostMemory->bytes();
     spec.linkBytesPerSecond = m_link->value() * 1e9;
 }
@@ -350,6 +370,7 @@ void SettingsForm::readFrom(const RunSpec& spec)
     m_checkpointEvery->setValue(clamped(spec.checkpointEvery));
     m_evalEvery->setValue(clamped(spec.evalEvery));
     m_keep->setValue(clamped(spec.keepCheckpoints));
+    m_keepBest->setChecked(spec.keepBest);
     m_hostMemory->setBytes(spec.hostMemoryBytes);
     m_link->setValue(spec.linkBytesPerSecond / 1e9);
 }

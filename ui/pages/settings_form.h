@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+class QCheckBox;
 class QComboBox;
 class QDoubleSpinBox;
 class QGridLayout;
@@ -37,6 +38,8 @@ public:
     void readFrom(const RunSpec& spec);
     std::int64_t seqLen() const; // 0: chosen by the program
     std::int64_t keepCheckpoints() const;
+    // Without, no evaluation can be the best.
+    void setEvaluated(bool on);
     std::string secondPolicy() const; // to compare with; empty: none
     PolicyChoice* policies() const { return m_policies; }
     // Below the settings that are folded away; the form owns it from now on.
@@ -67,6 +70,7 @@ private:
     void connectEditors();
     void keepTheWheelFrom(QWidget* editors);
     void setLengthUnit();
+    void updateKeepBest();
     void showAdvanced(bool shown);
     void retranslateUi();
     void retranslateChoices();
@@ -103,6 +107,8 @@ private:
     QSpinBox* m_checkpointEvery;
     QSpinBox* m_evalEvery;
     QSpinBox* m_keep;
+    QCheckBox* m_keepBest;
+    bool m_evaluated = true;
     ByteSpinBox* m_hostMemory;
     QDoubleSpinBox* m_link;
 };

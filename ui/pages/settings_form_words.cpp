@@ -4,6 +4,7 @@
 #include "pages/settings_form.h"
 #include "widgets/byte_spin_box.h"
 
+#include <QCheckBox>
 #include <QComboBox>
 #include <QDoubleSpinBox>
 #include <QLabel>
@@ -49,6 +50,7 @@ void SettingsForm::retranslateChoices()
     m_schedule->setItemText(0, tr("Cosine to zero"));
     m_schedule->setItemText(1, tr("Linear to zero"));
     m_schedule->setItemText(2, tr("Constant"));
+    m_keepBest->setText(tr("Keep the best by evaluation loss"));
     m_learningRate->setPlaceholderText(tr("Automatic (2e-5)"));
 }
 

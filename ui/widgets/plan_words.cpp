@@ -84,6 +84,8 @@ QColor PlanWords::kindColor(const std::string& name, const ThemeColors& colors)
 
 QString PlanWords::exactness(bool exact, int maxStaleSteps)
 {
+    if (!exact && maxStaleSteps == 0)
+        return tr("clipped by groups"); // what else makes other bits
     return exact ? tr("exact") : tr("at most %n step(s) stale", nullptr, maxStaleSteps);
 }
 

@@ -87,7 +87,8 @@ struct RunRow {
     std::string notes;
     std::vector<std::string> tags; // by name
     std::int64_t deletedMs = 0;    // 0: it is not; then deletedRuns() has it, and runs() has not
-    bool resumable = false;        // ended early, and a complete checkpoint is there
+    bool resumable = false;        // ended early, and `resume` takes it
+    bool startsAgain = false;      // then from the beginning: it has no checkpoint yet
 };
 
 struct ScalarRow {

@@ -92,6 +92,11 @@ struct RunSpec {
 std::string toJson(const RunSpec& spec);
 Result<RunSpec> runSpecFromJson(std::string_view json);
 
+// What an editor that shows a part of a spec, and that with fewer digits, has made of `given`: the
+// fields in which `now` differs from `shown` are now's, the others stay to the bit. `shown`: what
+// the editor said right after it was filled from `given`.
+RunSpec edited(const RunSpec& given, const RunSpec& shown, const RunSpec& now);
+
 // Words of the command line and the run record, both ways.
 std::string_view name(DataFormat v) noexcept;
 std::string_view name(PrecisionChoice v) noexcept;

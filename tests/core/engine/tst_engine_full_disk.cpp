@@ -10,6 +10,7 @@
 
 #include <cerrno>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 namespace mr {
 namespace {
@@ -46,6 +47,8 @@ private slots:
     void itGoesOnByItselfWhenThereIsRoom();
     void aPausedRunDoesNotSpin();
     void aStopWhilePausedKeepsTheLastGoodCheckpoint();
+    void aStopWhilePausedSavesIfThereIsRoomByThen();
+    void aQuotaIsWaitedForWithoutWriting();
     void checkpointsGoToAnotherFolderAndAreFoundThere_data();
     void checkpointsGoToAnotherFolderAndAreFoundThere();
     void aFolderThatIsNotThereIsNotTaken();
@@ -168,6 +171,9 @@ void TestEngineFullDisk::aCheckpointThatFailsAnywherePausesTheRunAndLosesNothing
     QVERIFY2(contains(m_text, "the checkpoint of step 8 could not be written"), m_text.c_str());
     QVERIFY2(
         contains(m_text, error == EIO ? "Input/output error" : "no space left"), m_text.c_str());
+    QVERIFY2(contains(m_text, "Paused: the disk is full") == (error != EIO), m_text.c_str());
+    QVERIFY2(contains(m_text, "quota is reached") == (error == EDQUOT), m_text.c_str());
+    QCOMPARE(m_data["quota"].get<bool>(), error == EDQUOT);
     QVERIFY(contains(m_rig->messages(run.id), "continued: "));
     QCOMPARE(m_rig->row(run.id).status, std::string("done"));
 }
@@ -282,6 +288,57 @@ void TestEngineFullDisk::aStopWhilePausedKeepsTheLastGoodCheckpoint()
     const Outcome resumed = m_rig->resume(spec.outDir, *m_device);
     QVERIFY2(resumed.opened.ok(), resumed.opened.message().c_str());
     QCOMPARE(resumed.progress.weightsHash, m_hash);
+}
+
+void TestEngineFullDisk::aStopWhilePausedSavesIfThereIsRoomByThen()
+{
+    const RunSpec spec = this->spec("stopped with room");
+    FullDisk disk(spec.outDir);
+    onPause({[&](Engine& engine) {
+        disk.heal();
+        engine.requestStop();
+    }});
+
+    const Outcome run = m_rig->train(spec, *m_device, [&](Engine&, std::int64_t step) {
+        if (step == 4)
+            disk.sayFree(0);
+    });
+
+    QVERIFY2(run.ended.ok(), run.ended.message().c_str());
+    QCOMPARE(run.state, RunState::Stopped);
+    QVERIFY2(run.unsaved.ok(), run.unsaved.message().c_str());
+    QCOMPARE(
+        namesIn(fs::path(spec.outDir) / "checkpoints"), (Names{"step-00000004", "step-00000008"}));
+    QCOMPARE(m_rig->resume(spec.outDir, *m_device).progress.weightsHash, m_hash);
+}
+
+void TestEngineFullDisk::aQuotaIsWaitedForWithoutWriting()
+{
+    const RunSpec spec = this->spec("quota");
+    FullDisk disk(spec.outDir);
+    m_rig->pauseCheck = std::chrono::milliseconds(1);
+    std::uint64_t asked = 0;
+    std::uint64_t written = 0;
+    onPause({[&](Engine& engine) {
+        asked = disk.timesAsked();
+        written = disk.bytesWritten();
+        while (disk.timesAsked() < asked + 20) // it looks, and looks again
+            std::this_thread::yield();
+        written = disk.bytesWritten() - written;
+        engine.requestStop();
+    }});
+
+    const Outcome run = m_rig->train(spec, *m_device, [&](Engine&, std::int64_t step) {
+        if (step == 4)
+            disk.failAfter(100, EDQUOT);
+    });
+
+    QCOMPARE(run.state, RunState::Stopped);
+    QVERIFY2(written < 4096, std::to_string(written).c_str()); // the records, at most
+    QVERIFY(contains(run.unsaved.message(), "steps 5 to 8 are made again with the same bits"));
+    QCOMPARE(m_rig->row(run.id).status, std::string("stopped"));
+    disk.heal();
+    QCOMPARE(m_rig->resume(spec.outDir, *m_device).progress.weightsHash, m_hash);
 }
 
 void TestEngineFullDisk::checkpointsGoToAnotherFolderAndAreFoundThere_data()

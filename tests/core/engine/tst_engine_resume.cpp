@@ -154,7 +154,9 @@ void TestEngineResume::aBudgetNothingFitsIsRefusedWithAdvice()
 
 void TestEngineResume::aRunWithoutACheckpointStartsAgain()
 {
-    const RunSpec spec = killedRun("without", "running");
+    const RunSpec spec = killedRun("without", "failed");
+    const auto runs = RunReader::open(m_rig->database).value()->runs().value();
+    QVERIFY(runs.front().resumable && runs.front().startsAgain);
 
     const Outcome resumed = m_rig->resume(spec.outDir, *m_device);
 

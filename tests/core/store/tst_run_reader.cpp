@@ -1,7 +1,10 @@
 #include "core/store/store_rig.h"
 
 #include <millrace/run_reader.h>
+#include <millrace/run_spec.h>
 
+#include <QDir>
+#include <QFile>
 #include <QtTest>
 
 #include <cmath>
@@ -13,6 +16,21 @@ using namespace mr;
 class TestRunReader : public QObject
 {
     Q_OBJECT
+
+    // In the folder "run", with its record.
+    static std::int64_t beginIn(const StoreRig& rig, const std::string& uuid)
+    {
+        NewRun run = StoreRig::newRun(uuid);
+        run.dir = rig.folder.filePath("run").toStdString();
+        RunSpec spec;
+        spec.saveDir = rig.folder.filePath("elsewhere").toStdString();
+        run.configJson = toJson(spec);
+        QDir(rig.folder.path()).mkpath("run");
+        QFile record(rig.folder.filePath("run/run.json"));
+        if (record.open(QIODevice::WriteOnly))
+            record.write(R"({"uuid":")" + QByteArray::fromStdString(uuid) + R"("})");
+        return rig.store->beginRun(run).value();
+    }
 
 private slots:
     void stepComesBackAsItWasWritten()
@@ -135,6 +153,80 @@ private slots:
         QVERIFY(rig.openReader()->run(id).value().resumable);
         QVERIFY(rig.store->setCheckpointState("/c/5", "broken").ok());
         QVERIFY(!rig.openReader()->run(id).value().resumable);
+    }
+
+    // What lies in the run folder decides where the history has no checkpoint.
+    void aRunThatEndedBeforeItsFirstCheckpointStartsAgain_data()
+    {
+        QTest::addColumn<QStringList>("lies"); // below the run folder, or "elsewhere"
+        QTest::addColumn<QString>("status");
+        QTest::addColumn<QString>("kept"); // state of the checkpoint in the history; empty: none
+        QTest::addColumn<bool>("resumable");
+        QTest::addColumn<bool>("startsAgain");
+        const QString checkpoint = QStringLiteral("checkpoints/step-00000005");
+        QTest::newRow("killed") << QStringList{} << "failed"
+                                << "" << true << true;
+        QTest::newRow("stopped") << QStringList{} << "stopped"
+                                 << "" << true << true;
+        QTest::newRow("killed while it wrote its first")
+            << QStringList{"checkpoints/.step-00000005"} << "failed"
+            << "" << true << true;
+        QTest::newRow("done") << QStringList{} << "done"
+                              << "" << false << false;
+        QTest::newRow("has its model") << QStringList{"model"} << "failed"
+                                       << "" << false << false;
+        QTest::newRow("has its model elsewhere") << QStringList{"elsewhere/model"} << "failed"
+                                                 << "" << false << false;
+        QTest::newRow("its checkpoint is broken") << QStringList{} << "failed"
+                                                  << "broken" << false << false;
+        QTest::newRow("its checkpoint was set aside")
+            << QStringList{"checkpoints/broken-step-00000005"} << "failed"
+            << "" << false << false;
+        QTest::newRow("its checkpoint was removed") << QStringList{} << "failed"
+                                                    << "deleted" << true << true;
+        QTest::newRow("a checkpoint the history does not have")
+            << QStringList{checkpoint} << "failed"
+            << "" << true << false;
+        QTest::newRow("one in another folder") << QStringList{"elsewhere/" + checkpoint} << "failed"
+                                               << "" << true << false;
+    }
+
+    void aRunThatEndedBeforeItsFirstCheckpointStartsAgain()
+    {
+        QFETCH(QStringList, lies);
+        QFETCH(QString, status);
+        QFETCH(QString, kept);
+        QFETCH(bool, resumable);
+        QFETCH(bool, startsAgain);
+        StoreRig rig;
+        const std::int64_t id = beginIn(rig, "u1");
+        for (const QString& folder : lies)
+            QVERIFY(QDir(rig.folder.path())
+                        .mkpath(folder.startsWith("elsewhere") ? folder : "run/" + folder));
+        if (!kept.isEmpty()) {
+            const std::string state = kept.toStdString();
+            QVERIFY(rig.store->addCheckpoint(id, {5, "/c/5", 1, state, 1, 1}, "").ok());
+        }
+        QVERIFY(rig.store->endRun(id, status.toStdString(), 1, "").ok());
+
+        const RunRow row = rig.openReader()->run(id).value();
+
+        QCOMPARE(row.resumable, resumable);
+        QCOMPARE(row.startsAgain, startsAgain);
+    }
+
+    void aRunWhoseFolderAnotherHasTakenDoesNotStartAgain()
+    {
+        StoreRig rig;
+        const std::int64_t first = beginIn(rig, "u1");
+        QVERIFY(rig.store->endRun(first, "failed", 1, "").ok());
+        QVERIFY(rig.openReader()->run(first).value().startsAgain);
+
+        const std::int64_t second = beginIn(rig, "u2");
+        QVERIFY(rig.store->endRun(second, "failed", 1, "").ok());
+
+        QVERIFY(!rig.openReader()->run(first).value().resumable);
+        QVERIFY(rig.openReader()->run(second).value().startsAgain);
     }
 
     void eventsAndScalarsAreReadAfterAPoint()

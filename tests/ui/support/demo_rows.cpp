@@ -239,8 +239,7 @@ RunRowsPtr demoRuns()
         {"tinyshakespeare", "done", "stories260K", "tinyshakespeare.txt", 300, 300, 2.2143, 2.2264,
             ""},
         {"Long context", "failed", "Llama-3.2-1B", "books.txt", 37, 900, 3.0218, std::nan(""),
-            "The loss became not a number at step 38. Resume from the checkpoint of step 30 with a "
-            "lower learning rate."},
+            "The loss became not a number at step 38. Start with a lower learning rate."},
         {"Over night", "lost", "Llama-3.2-1B", "books.txt", 733, 900, 2.4871, 2.5512,
             "The program ended without saying goodbye (power loss?)."},
         {"Support tickets", "done", "SmolLM2-360M", "tickets.csv", 1240, 1240, 1.1026, 1.2250, ""},
@@ -273,6 +272,8 @@ RunRowsPtr demoRuns()
         run.resumable = run.status == "stopped" || run.status == "lost" || run.status == "failed";
         runs->push_back(run);
     }
+    for (RunRow& run : *runs)
+        run.startsAgain = run.status == "failed";
     (*runs)[0].devicePeakBytes = kDevicePeak;
     (*runs)[0].hostPeakBytes = kHostPeak;
     (*runs)[0].simulatedLink = true;

@@ -390,9 +390,10 @@ PlanReport fakePlan(bool fits)
                        : "";
     plan.fits = fits;
     plan.limit = fits ? "" : "device memory: 1.8 GiB short";
-    if (!fits)
-        plan.advice = {"A sequence length of 512 would need 3.1 GiB less.",
-            "The policy zero-offload would move 8.2 GiB to the host."};
+    if (!fits) {
+        plan.advice = {"Halve the sequence length to 512.",
+            "Keep the optimizer state in host memory: policy zero-offload."};
+    }
     plan.device = "CPU (2 threads)";
     plan.precision = "bf16";
     plan.recompute = "block";

@@ -1,5 +1,7 @@
 // PlanPanel: what a plan has on a disk is shown where there is any.
 
+#include "language.h"
+#include "models/plan_sentences.h"
 #include "ui/support/fake_services.h"
 #include "widgets/plan_panel.h"
 #include "widgets/stacked_bar.h"
@@ -55,6 +57,34 @@ private slots:
             {"Disk\n9.19 GiB of 200 GiB", "9.19 GiB\nDisk to host", "8.98 GiB\nHost to disk",
                 "Written to disk by the run\n2.26 TiB", "124,395 steps or 6.1 days"})
             QVERIFY2(text.contains(QString(part)), qPrintable(text));
+    }
+
+    void whatBindsIsSaidInJapanese()
+    {
+        PlanReport plan = fakePlan(false);
+        Language language;
+        language.choose("ja");
+
+        QString said = PlanSentences::limit(plan);
+        plan.tiers[0].budgetBytes = plan.tiers[0].totalBytes;
+        plan.tiers.push_back({"disk", 0, std::uint64_t{5} << 30, {}});
+        const QString disk = PlanSentences::limit(plan);
+        language.choose("en");
+
+        said.replace(QChar(0xa0), ' ');
+        QCOMPARE(said, QString::fromUtf8("デバイスメモリ: 4.80 GiB が必要ですが、上限は 3.00 GiB "
+                                         "で、1.80 GiB 足りません。"));
+        QVERIFY(disk.contains(QString::fromUtf8("作業フォルダーが指定されていません")));
+    }
+
+    void whatIsNotKnownIsSaidInTheEnginesWords()
+    {
+        PlanReport plan = fakePlan(false);
+        plan.tiers.clear();
+
+        QCOMPARE(PlanSentences::limit(plan), QString("device memory: 1.8 GiB short"));
+        plan.limit.clear();
+        QVERIFY(PlanSentences::limit(plan).isEmpty());
     }
 
     void aPlanWithoutADiskSaysNothingOfOne()

@@ -1,0 +1,38 @@
+// What `millrace resume` does with a run, decided in one place: for the lists of runs, which offer
+// it, and for the engine, which does it.
+//
+// Threads  Any; blocks on files, of runs without a checkpoint in the history only.
+// Errors   A refusal names the folder and the way out.
+
+#pragma once
+
+#include "core/store/run_leftovers.h"
+
+#include <millrace/status.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <string_view>
+
+namespace mr {
+
+enum class ResumeAnswer : std::uint8_t {
+    Refused,
+    Continues,   // from its last checkpoint
+    StartsAgain, // from the beginning: it ended before its first
+};
+
+struct ResumeFacts {
+    std::string_view status;
+    bool hasCheckpoint = false;  // a complete one, by the history
+    RunPlaces places;            // with those checkpoints that the history has not as removed
+    std::string_view configJson; // RunSpec, which may name another folder for checkpoints
+};
+
+ResumeAnswer resumeAnswer(const ResumeFacts& facts);
+
+// Of a run in whose folders no checkpoint lies. Refused if there was one: its disk may be back
+// tomorrow.
+Status mayStartAgain(const RunPlaces& places, const std::filesystem::path& saveDir);
+
+} // namespace mr
