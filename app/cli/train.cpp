@@ -196,25 +196,16 @@ int failUnsaved(const Engine& engine, bool json)
         json);
 }
 
-void printStart(const Engine& engine)
-{
-    std::printf("run %lld in %s: %lld parameters, policy %s, %lld steps\n",
-        static_cast<long long>(engine.runId()), engine.runDir().c_str(),
-        static_cast<long long>(engine.setup().table.parameters), engine.setup().spec.policy.c_str(),
-        static_cast<long long>(engine.setup().spec.steps));
-    std::printf("data: %s\n", describeData(engine.data()).c_str());
-    if (const std::string advice = packingAdvice(engine.data()); !advice.empty())
-        std::printf("advice: %s\n", advice.c_str());
-    (void)std::fflush(stdout);
-}
-
 int carryOut(Engine& engine, const Device& device, Opening& opening, bool json)
 {
     opening.line.end();
     if (json)
         printLine(startLine(engine, device));
     else
-        printStart(engine);
+        std::printf("run %lld in %s: %lld parameters, policy %s, %lld steps\n",
+            static_cast<long long>(engine.runId()), engine.runDir().c_str(),
+            static_cast<long long>(engine.setup().table.parameters),
+            engine.setup().spec.policy.c_str(), static_cast<long long>(engine.setup().spec.steps));
     opening.signals.watch(engine);
     const Status started = engine.start();
     const Status ended = started.ok() ? engine.wait() : started;

@@ -123,7 +123,7 @@ void TestCli::withoutJsonItSpeaksToPeople()
     const Finished run = m_rig->run(arguments);
 
     QCOMPARE(run.code, 0);
-    QVERIFY(contains(run.out.toStdString(), "data: 60 rows, 0 of them cut, 0 with nothing"));
+    QVERIFY(run.says("Data: 60 rows, 0 of them cut, 0 with nothing"));
     QVERIFY(contains(run.out.toStdString(), "step     2  loss"));
     QVERIFY(contains(run.out.toStdString(), "done: the model is in"));
 }
