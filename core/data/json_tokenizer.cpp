@@ -243,10 +243,11 @@ Result<std::string> JsonTokenizer::decode(std::span<const TokenId> ids) const
                                                                  " is outside the vocabulary of " +
                                                                  std::to_string(vocabulary()));
         const auto added = m_habits.added.find(id);
+        const std::string& piece = m_pieces[static_cast<std::size_t>(id)];
         if (added == m_habits.added.end())
-            tokens.push_back({m_pieces[static_cast<std::size_t>(id)], false});
-        else if (!added->second.special)
-            tokens.push_back({added->second.text, true});
+            tokens.push_back({piece, false});
+        else if (!added->second.special) // a piece of the model, too, may come out of a word
+            tokens.push_back({added->second.text, m_model->find(piece) < 0});
     }
     return m_decoder.decode(std::move(tokens));
 }

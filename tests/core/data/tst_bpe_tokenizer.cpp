@@ -25,6 +25,7 @@ private slots:
     void mergesFollowTheirRanks();
     void longWordsHaveTheIdsOfShortOnes();
     void decodingGivesEveryByteBack();
+    void addedTokenThatIsALetterStaysAByte();
     void controlsAreFoundInTheirPartsOnly();
     void endsOfPartsFollowTheText();
     void endsFollowTheTextThroughNormalisation();
@@ -182,6 +183,21 @@ void TstBpeTokenizer::decodingGivesEveryByteBack()
         QVERIFY(!tokenizer->decode(std::vector<TokenId>{id}).ok());
     QCOMPARE(tokenizer->decode(std::vector<TokenId>{'a', kSmallBpeEnd, kSmallBpeThink}).value(),
         std::string("a<think>"));
+}
+
+// "é" is the letter of the byte 0xE9, with which the other character begins.
+void TstBpeTokenizer::addedTokenThatIsALetterStaysAByte()
+{
+    const Folder folder;
+    json content = smallBpe();
+    content["added_tokens"].push_back(
+        {{"id", 0xE9}, {"content", "\xC3\xA9"}, {"special", false}, {"normalized", true}});
+    writeSmallBpe(folder, content);
+    const auto tokenizer = openOrFail(folder.path());
+
+    const std::vector<TokenId> all = ids(*tokenizer, "x\xE9\x83\xA8");
+
+    QCOMPARE(tokenizer->decode(all).value(), std::string("x\xE9\x83\xA8"));
 }
 
 void TstBpeTokenizer::controlsAreFoundInTheirPartsOnly()
