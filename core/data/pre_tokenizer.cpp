@@ -2,8 +2,6 @@
 
 #include "core/data/unicode_text.h"
 
-#include <algorithm>
-
 namespace mr {
 
 struct PreTokenizer::Job {
@@ -83,8 +81,7 @@ TextPiece PreTokenizer::rewrite(
             appendCharacter(m_letters[static_cast<unsigned char>(piece.text[at++])], one);
         } else {
             const Character c = characterAt(piece.text, at);
-            const auto byte = std::find(m_letters.begin(), m_letters.end(), c.code);
-            one.push_back(static_cast<char>(byte - m_letters.begin()));
+            one.push_back(m_byteOf[static_cast<std::size_t>(c.code)]);
             at += c.bytes;
         }
         out.put(one, at);

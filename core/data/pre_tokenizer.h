@@ -88,8 +88,9 @@ private:
 
     std::vector<Stage> m_stages;
     bool m_byteLevel = false;
-    bool m_spelled = false; // there are stages behind ByteLevel
-    std::array<std::int32_t, 256> m_letters{};
+    bool m_spelled = false;                    // there are stages behind ByteLevel
+    std::array<std::int32_t, 256> m_letters{}; // by byte
+    std::vector<char> m_byteOf;                // by letter
 };
 
 class PreTokenizer::Buffer

@@ -4,6 +4,7 @@
 #include "core/data/pre_tokenizer.h"
 #include "core/data/word_model.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -150,6 +151,9 @@ Status PreTokenizer::readInto(const JsonNode& node, int depth)
     if (m_byteLevel && !m_spelled && type != "Sequence") {
         m_spelled = true;
         m_letters = byteLetters();
+        m_byteOf.resize(1 + static_cast<std::size_t>(*std::ranges::max_element(m_letters)));
+        for (std::size_t byte = 0; byte < m_letters.size(); ++byte)
+            m_byteOf[static_cast<std::size_t>(m_letters[byte])] = static_cast<char>(byte);
         m_stages.emplace_back().letters = Letters::Spell;
     }
     if (type == "Split")
