@@ -11,15 +11,17 @@ constexpr int kMostMatches = 2000;
 void matchAll(const TextRegex& regex, std::string_view text)
 {
     RegexMatcher matcher(regex);
-    std::size_t from = 0;
+    RegexMatcher::Cursor at;
+    std::size_t end = 0;
     for (int i = 0; i < kMostMatches; ++i) {
         TextRange range;
-        Result<bool> found = matcher.next(text, from, range);
+        Result<bool> found = matcher.next(text, at, range);
         if (!check(found) || !found.value())
             return;
-        require(from <= range.begin && range.begin < range.end && range.end <= text.size(),
+        require(end <= range.begin && range.begin <= range.end && range.end <= text.size(),
             "a match outside the text");
-        from = range.end;
+        require(i == 0 || range.end > end || range.begin > end, "a match that does not go on");
+        end = range.end;
     }
 }
 
