@@ -120,6 +120,8 @@ std::unique_ptr<TextNormalizer::Form> TextNormalizer::makeForm(int options)
             continue;
         const auto index = static_cast<std::size_t>(code);
         form->independent[index] = startsFresh(code, options, codes);
+        codes.clear();
+        decompose(code, options, codes);
         text.clear();
         appendCharacter(code, text);
         order(codes);
