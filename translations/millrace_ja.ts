@@ -1087,6 +1087,15 @@
     <context>
         <name>mr::ui::PlanWords</name>
         <message>
+            <source>The optimizer state needs %1 on disk, and no scratch folder is named for it.</source>
+            <translation>オプティマイザーの状態にはディスク上で %1 が必要ですが、そのための作業フォルダーが指定されていません。</translation>
+        </message>
+        <message>
+            <source>%1: needs %2, the budget is %3, %4 short.</source>
+            <comment>a tier of memory</comment>
+            <translation>%1: %2 が必要ですが、上限は %3 で、%4 足りません。</translation>
+        </message>
+        <message>
             <source>Weights</source>
             <translation>重み</translation>
         </message>
@@ -3985,18 +3994,6 @@ Masked: read, not part of the loss</source>
         <message>
             <source>It ended before its first checkpoint: it starts again from the beginning, as it was asked for then</source>
             <translation>最初のチェックポイントの前に終わった実行です。当時の指定のまま最初から開始します</translation>
-        </message>
-    </context>
-    <context>
-        <name>mr::ui::PlanSentences</name>
-        <message>
-            <source>The optimizer state needs %1 on disk, and no scratch folder is named for it.</source>
-            <translation>オプティマイザーの状態にはディスク上で %1 が必要ですが、そのための作業フォルダーが指定されていません。</translation>
-        </message>
-        <message>
-            <source>%1: needs %2, the budget is %3, %4 short.</source>
-            <comment>a tier of memory</comment>
-            <translation>%1: %2 が必要ですが、上限は %3 で、%4 足りません。</translation>
         </message>
     </context>
 </TS>

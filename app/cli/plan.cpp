@@ -83,7 +83,7 @@ void printReport(const PlanReport& report, const std::optional<DataReport>& data
 // A plan looks at data it can read in a few seconds.
 constexpr std::uint64_t kMostDataBytes = std::uint64_t{64} << 20;
 
-bool isReadable(const RunSpec& spec)
+Status mayBeRead(const RunSpec& spec)
 {
     std::uint64_t bytes = 0;
     for (const auto* sources : {&spec.data, &spec.evalData})
@@ -91,24 +91,36 @@ bool isReadable(const RunSpec& spec)
             std::error_code error;
             const auto size = std::filesystem::file_size(source.path, error);
             if (error)
-                return false;
+                return Status::error(ErrorKind::Io, source.path + ": " + error.message());
             bytes += size;
         }
-    return !spec.data.empty() && bytes <= kMostDataBytes;
+    return bytes <= kMostDataBytes
+               ? Status()
+               : Status::error(ErrorKind::InvalidArgument,
+                     formatBytes(bytes) + " are more than the " + formatBytes(kMostDataBytes) +
+                         " that a plan reads; `train` says what is in them");
 }
 
-// What the data is and, where the run is told in epochs, its steps. Data that cannot be read, or
-// would take long, leaves the plan as it is without.
-std::optional<DataReport> takeData(RunSpec& spec)
+Result<DataReport> readData(const RunSpec& spec)
 {
-    if (!isReadable(spec))
-        return std::nullopt;
+    MR_TRY(mayBeRead(spec));
     auto complete = completeForMachine(spec);
-    if (!complete.ok())
+    MR_TRY(complete.status());
+    return inspectRunData(complete.value());
+}
+
+// What the data is and, where the run is told in epochs, its steps. Without it the plan stays as it
+// is, and the advice says why.
+std::optional<DataReport> takeData(RunSpec& spec, std::string& advice)
+{
+    if (spec.data.empty())
         return std::nullopt;
-    auto data = inspectRunData(complete.value());
-    if (!data.ok())
+    Result<DataReport> data = readData(spec);
+    if (!data.ok()) {
+        advice = "The data was not looked at: " + data.status().message() + ".";
         return std::nullopt;
+    }
+    advice = packingAdvice(data.value());
     spec.steps = stepCount(spec, data.value().batchRows());
     return data.value();
 }
@@ -129,7 +141,8 @@ int plan(const Options& options)
     if (!asked.ok())
         return fail(asked.status(), options.json);
     RunSpec spec = std::move(asked).value();
-    const std::optional<DataReport> data = takeData(spec);
+    std::string advice;
+    const std::optional<DataReport> data = takeData(spec, advice);
     std::vector<PlanReport> reports;
     if (options.allPolicies) {
         auto all = planAllForMachine(spec);
@@ -145,7 +158,7 @@ int plan(const Options& options)
     bool fits = false;
     for (PlanReport& report : reports) {
         fits = fits || report.fits;
-        if (const std::string advice = data ? packingAdvice(*data) : ""; !advice.empty())
+        if (!advice.empty())
             report.advice.push_back(advice);
         show(report, data, options.json);
     }

@@ -1,7 +1,7 @@
 // PreTokenizer: the "pre_tokenizer" of tokenizer.json: cuts a text into the words in which tokens
 // are looked for.
 //
-// Stages work piece by piece and hand each on at once, so nothing is kept per word. ByteLevel must
+// Stages work piece by piece and hand each on at once, so nothing is kept per word. ByteLevel
 // hands its words on as the bytes they are, not spelled in the 256 letters that stand for bytes in
 // the file; only for stages behind it are they spelled, and read again at the end.
 //

@@ -65,13 +65,17 @@ std::string_view encodeCodes(std::vector<std::int32_t>& codes, int options)
         static_cast<std::size_t>(std::max<utf8proc_ssize_t>(bytes, 0))};
 }
 
-// Whether what a character decomposes to begins with one that joins nothing before it.
-bool startsFresh(std::int32_t code, int options, std::vector<std::int32_t>& codes)
+void decomposeAlone(std::int32_t code, int options, std::vector<std::int32_t>& out)
+{
+    out.clear();
+    decompose(code, options, out);
+}
+
+// Whether a character that decomposes to `codes` begins with one that joins nothing before it.
+bool startsFresh(std::int32_t code, const std::vector<std::int32_t>& codes)
 {
     if (isLaterMark(code))
         return true;
-    codes.clear();
-    decompose(code, options, codes);
     const auto* first = utf8proc_get_property(codes.front());
     switch (first->boundclass) {
     case UTF8PROC_BOUNDCLASS_EXTEND:
@@ -119,9 +123,8 @@ std::unique_ptr<TextNormalizer::Form> TextNormalizer::makeForm(int options)
         if (!utf8proc_codepoint_valid(code))
             continue;
         const auto index = static_cast<std::size_t>(code);
-        form->independent[index] = startsFresh(code, options, codes);
-        codes.clear();
-        decompose(code, options, codes);
+        decomposeAlone(code, options, codes);
+        form->independent[index] = startsFresh(code, codes);
         text.clear();
         appendCharacter(code, text);
         order(codes);
@@ -146,7 +149,8 @@ bool TextNormalizer::independent(
         return true;
     if (code < 0x10000)
         return form.independent[static_cast<std::size_t>(code)];
-    return startsFresh(code, form.options, codes);
+    decomposeAlone(code, form.options, codes);
+    return startsFresh(code, codes);
 }
 
 void TextNormalizer::putStretch(std::string_view text, std::size_t begin, std::size_t end,

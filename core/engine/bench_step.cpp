@@ -8,6 +8,7 @@
 #include "core/telemetry/stall_ledger.h"
 
 #include <millrace/library.h>
+#include <millrace/run_spec.h>
 
 #include <algorithm>
 #include <chrono>
@@ -18,7 +19,6 @@ namespace {
 
 constexpr int kWarmUpSteps = 2;
 constexpr int kTracedSteps = 3;
-constexpr std::int64_t kDefaultSeqLen = 1024;
 
 std::int64_t nowNs()
 {
@@ -60,7 +60,7 @@ Result<PlainRunSpec> describe(const StepBenchSpec& spec, const Device& device)
     run.config = spec.config;
     const std::int64_t most = spec.config.longestSequence();
     run.micro.seqLen =
-        spec.seqLen > 0 ? spec.seqLen : std::min(kDefaultSeqLen, spec.config.maxPositions);
+        spec.seqLen > 0 ? spec.seqLen : defaultSeqLen(spec.config.maxPositions);
     if (run.micro.seqLen > most)
         return Status::error(ErrorKind::InvalidArgument,
             "seq-len " + std::to_string(run.micro.seqLen) + ": the model allows " +

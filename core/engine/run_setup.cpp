@@ -14,7 +14,6 @@ namespace mr {
 namespace {
 
 constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
-constexpr std::int64_t kDefaultSeqLen = 1024;
 constexpr double kDefaultLearningRate = 2e-5;
 constexpr double kDefaultWarmup = 0.03;
 constexpr std::int64_t kDefaultEvaluations = 10;
@@ -73,7 +72,7 @@ Status resolveNumbers(RunSetup& setup, const MachineInfo& machine, std::int64_t 
     RunSpec& spec = setup.spec;
     const std::int64_t most = setup.config.longestSequence();
     if (spec.seqLen == 0)
-        spec.seqLen = std::min(kDefaultSeqLen, setup.config.maxPositions);
+        spec.seqLen = defaultSeqLen(setup.config.maxPositions);
     if (spec.seqLen > most)
         return Status::error(ErrorKind::InvalidArgument,
             "seq-len " + std::to_string(spec.seqLen) + " is longer than the model allows (" +

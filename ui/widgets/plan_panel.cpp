@@ -1,6 +1,5 @@
 #include "widgets/plan_panel.h"
 
-#include "models/plan_sentences.h"
 #include "models/units.h"
 #include "theme.h"
 #include "widgets/card.h"
@@ -131,7 +130,7 @@ void PlanPanel::rebuild()
 
 void PlanPanel::showVerdict(const PlanView& view)
 {
-    const QString limit = PlanSentences::limit(view.report);
+    const QString limit = PlanWords::limit(view.report);
     if (!view.report.fits && m_compared)
         m_headline->show(MessageLabel::Kind::Error,
             tr("%1 does not fit. %2").arg(QString::fromStdString(view.report.policy), limit));

@@ -1,7 +1,10 @@
 #include "widgets/plan_words.h"
 
+#include "models/units.h"
+
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <string_view>
 
 namespace mr::ui {
@@ -104,6 +107,25 @@ QString PlanWords::tier(const std::string& name)
     if (name == "disk")
         return tr("Disk");
     return QString::fromStdString(name);
+}
+
+QString PlanWords::limit(const PlanReport& plan)
+{
+    if (plan.limit.empty())
+        return {};
+    const auto memory = [](std::uint64_t bytes) { return memoryText(static_cast<double>(bytes)); };
+    for (const PlanTier& full : plan.tiers) {
+        if (full.totalBytes <= full.budgetBytes)
+            continue;
+        if (full.tier == "disk" && full.budgetBytes == 0)
+            return tr(
+                "The optimizer state needs %1 on disk, and no scratch folder is named for it.")
+                .arg(memory(full.totalBytes));
+        return tr("%1: needs %2, the budget is %3, %4 short.", "a tier of memory")
+            .arg(tier(full.tier), memory(full.totalBytes), memory(full.budgetBytes),
+                memory(full.totalBytes - full.budgetBytes));
+    }
+    return QString::fromStdString(plan.limit);
 }
 
 } // namespace mr::ui

@@ -1,4 +1,4 @@
-// The words and colours of what a plan counts: kinds of bytes, tiers.
+// The words and colours of what a plan counts: kinds of bytes, tiers, what binds.
 
 #pragma once
 
@@ -23,6 +23,8 @@ public:
     static QString exactness(bool exact, int maxStaleSteps); // "exact", "at most 7 steps stale"
     static QString policy(const PlanReport& plan);           // "zenflow, at most 7 steps stale"
     static QString tier(const std::string& name);            // "Device memory"
+    // What binds; empty: it fits. Where the tiers do not tell, the engine's words.
+    static QString limit(const PlanReport& plan);
 };
 
 } // namespace mr::ui

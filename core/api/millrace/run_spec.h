@@ -97,6 +97,13 @@ Result<RunSpec> runSpecFromJson(std::string_view json);
 // the editor said right after it was filled from `given`.
 RunSpec edited(const RunSpec& given, const RunSpec& shown, const RunSpec& now);
 
+// RunSpec::seqLen where it is 0, of a model that knows `maxPositions` of them.
+constexpr std::int64_t defaultSeqLen(std::int64_t maxPositions) noexcept
+{
+    constexpr std::int64_t kUsual = 1024;
+    return maxPositions < kUsual ? maxPositions : kUsual;
+}
+
 // Words of the command line and the run record, both ways.
 std::string_view name(DataFormat v) noexcept;
 std::string_view name(PrecisionChoice v) noexcept;

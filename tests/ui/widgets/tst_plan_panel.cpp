@@ -1,9 +1,9 @@
 // PlanPanel: what a plan has on a disk is shown where there is any.
 
 #include "language.h"
-#include "models/plan_sentences.h"
 #include "ui/support/fake_services.h"
 #include "widgets/plan_panel.h"
+#include "widgets/plan_words.h"
 #include "widgets/stacked_bar.h"
 
 #include <QLabel>
@@ -65,10 +65,10 @@ private slots:
         Language language;
         language.choose("ja");
 
-        QString said = PlanSentences::limit(plan);
+        QString said = PlanWords::limit(plan);
         plan.tiers[0].budgetBytes = plan.tiers[0].totalBytes;
         plan.tiers.push_back({"disk", 0, std::uint64_t{5} << 30, {}});
-        const QString disk = PlanSentences::limit(plan);
+        const QString disk = PlanWords::limit(plan);
         language.choose("en");
 
         said.replace(QChar(0xa0), ' ');
@@ -82,9 +82,9 @@ private slots:
         PlanReport plan = fakePlan(false);
         plan.tiers.clear();
 
-        QCOMPARE(PlanSentences::limit(plan), QString("device memory: 1.8 GiB short"));
+        QCOMPARE(PlanWords::limit(plan), QString("device memory: 1.8 GiB short"));
         plan.limit.clear();
-        QVERIFY(PlanSentences::limit(plan).isEmpty());
+        QVERIFY(PlanWords::limit(plan).isEmpty());
     }
 
     void aPlanWithoutADiskSaysNothingOfOne()
