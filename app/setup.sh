@@ -18,11 +18,16 @@ build_packages=(
 if grep -qs '^ID=ubuntu$' /etc/os-release; then
     build_packages+=(libprotobuf-dev) # Ubuntu's sentencepiece.pc asks for it, Debian's does not
 fi
-test_packages=(dbus-daemon) # a bus of their own for what the desktop is told; windows are drawn offscreen
-fuzz_packages=(clang libclang-rt-dev) # libFuzzer; where they cannot be had the targets are left out
+test_packages=(
+    dbus-daemon           # a bus of their own for what the desktop is told; windows are drawn offscreen
+    clang libclang-rt-dev # the address sanitizer's build and libFuzzer
+    clang-format-14
+)
 
 step_number=0
 step_began=0
+step_name=
+step_times=() # "seconds name" of each step that ended
 
 # say TEXT: one line of ours, told apart from what other programs print.
 say() { printf '%s\n' "== $*"; }
@@ -31,11 +36,23 @@ say() { printf '%s\n' "== $*"; }
 begin() {
     step_number=$((step_number + 1))
     step_began=$SECONDS
+    step_name=$*
     say "[$step_number/$steps] $*"
 }
 
 # finish [TEXT]: ends the step and prints how long it took.
-finish() { say "      ${*:-done} ($((SECONDS - step_began)) s)"; }
+finish() {
+    step_times+=("$((SECONDS - step_began)) $step_name")
+    say "      ${*:-done} ($((SECONDS - step_began)) s)"
+}
+
+# How long each step took, longest first.
+print_times() {
+    local line
+    printf '%s\n' "${step_times[@]}" | sort -rn | while read -r line; do
+        say "$(printf '%5d s  %s' "${line%% *}" "${line#* }")"
+    done
+}
 
 stop() {
     printf '%s\n' "== stopped: $*" >&2

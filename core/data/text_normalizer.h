@@ -6,8 +6,7 @@
 // Source   Unicode TR 15; the tables are utf8proc's.
 // Threads  Read-only after read(); a Buffer belongs to one thread.
 // Errors   read(): InvalidArgument names the field. apply(): what an expression reports, or that
-// the
-//          text grows without measure.
+//          the text grows without measure.
 
 #pragma once
 

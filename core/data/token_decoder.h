@@ -5,8 +5,7 @@
 //
 // Threads  Read-only after read().
 // Errors   read(): InvalidArgument names the field. decode(): what an expression reports, or that
-// the
-//          text grows without measure.
+//          the text grows without measure.
 
 #pragma once
 

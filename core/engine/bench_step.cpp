@@ -59,8 +59,7 @@ Result<PlainRunSpec> describe(const StepBenchSpec& spec, const Device& device)
     PlainRunSpec run;
     run.config = spec.config;
     const std::int64_t most = spec.config.longestSequence();
-    run.micro.seqLen =
-        spec.seqLen > 0 ? spec.seqLen : defaultSeqLen(spec.config.maxPositions);
+    run.micro.seqLen = spec.seqLen > 0 ? spec.seqLen : defaultSeqLen(spec.config.maxPositions);
     if (run.micro.seqLen > most)
         return Status::error(ErrorKind::InvalidArgument,
             "seq-len " + std::to_string(run.micro.seqLen) + ": the model allows " +

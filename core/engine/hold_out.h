@@ -14,8 +14,9 @@ namespace mr {
 // At most 200 sequences and never more than the share (DECISIONS 17); none of fewer than 20.
 std::int64_t holdOutCount(std::int64_t sequences, double share) noexcept;
 
-// {training, evaluation}, which share what `set` stores: `count` sequences at equal distances become the evaluation set. The
-// choice depends on nothing else, so evaluating more or less often trains on the same data.
+// {training, evaluation}, which share what `set` stores: `count` sequences at equal distances
+// become the evaluation set. The choice depends on nothing else, so evaluating more or less often
+// trains on the same data.
 Result<std::pair<TokenSet, TokenSet>> holdOut(const TokenSet& set, std::int64_t count);
 
 } // namespace mr

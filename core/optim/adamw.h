@@ -37,9 +37,10 @@ struct AdamwSettings {
 };
 
 // `count`: this update is the count-th of its owner, from 1. `stride`: it stands for so many of
-// them, and `count` is that of the last: moments fade by beta^stride. The learning rate is as given.
-AdamwFactors adamwFactors(const AdamwSettings& settings, double learningRate, std::int64_t count,
-    int stride = 1);
+// them, and `count` is that of the last: moments fade by beta^stride. The learning rate is as
+// given.
+AdamwFactors adamwFactors(
+    const AdamwSettings& settings, double learningRate, std::int64_t count, int stride = 1);
 
 inline std::uint16_t highHalf(float master) noexcept
 {

@@ -9,8 +9,7 @@
 //
 // Threads  A forecaster has one owner and keeps its memory; the functions are pure.
 // Disk     While it moves something the other way a task takes the rate of both ways at once, by
-// what
-//          is known when the task begins; else that of its own way alone.
+//          what is known when the task begins; else that of its own way alone.
 // Errors   none; a rate that is needed and not known makes the forecast unknown.
 // Units    Seconds, bytes.
 

@@ -26,10 +26,10 @@
 //   finite is known only after all of them
 //   UploadLanding F32 only: one tile of 4 bytes, where both planes land to be joined
 //   WeightSlots   OffloadPolicy::turns times c n of the largest block whose weights' home is the
-//   host, and which has no Weights of its own Boundaries (c of every layer's output and of the
-//   stream's gradient, for each micro-batch in flight; three in all where their home is the host,
-//   which then has all but the last two),
-//    Activations (of one block where backward makes them again, of two where the host keeps some,
+//   host, and which has no Weights of its own
+//   Boundaries (c of every layer's output and of the stream's gradient, for each micro-batch in
+//   flight; three in all where their home is the host, which then has all but the last two),
+//   Activations (of one block where backward makes them again, of two where the host keeps some,
 //    which then has those), Workspace, Head, Batches (two micro-batches), Constants, Scalars
 // Pinned host, for groups the host updates: HighPlane 2 n, LowPlane 2 n, FirstMoments and
 // SecondMoments 4 n each (also of what the device updates from there), Gradients c n of what the

@@ -4,8 +4,7 @@
 // and opens its own gate when the last byte is there. A sibling of HostUpdater (core/optim).
 //
 // Threads  open(), submit(), waitFor(), destruction: engine thread. The rest: any. Its own thread
-// is
-//          "disk-0".
+//          is "disk-0".
 // Order    Within a queue jobs start in the order of submission, the next while the one before is
 //          still moving, and their gates open in that order, so the generations of one gate ascend
 //          if all its jobs are of one queue. Among queues: Weights, Boundaries, StateIn, Out.

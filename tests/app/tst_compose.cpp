@@ -2,6 +2,7 @@
 // compute capability 7.5, so without bf16.
 
 #include "app/compose.h"
+#include "support/test_room.h"
 
 #include <QTest>
 
@@ -22,7 +23,7 @@ class TestCompose : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void initTestCase()
     {
         qputenv("MILLRACE_CUDA_PLUGIN", MR_FAKE_PLUGINS "/libfake_plugin_good.so");
@@ -85,5 +86,5 @@ private slots:
     }
 };
 
-QTEST_GUILESS_MAIN(TestCompose)
+MR_TEST_WITH_APP(TestCompose)
 #include "tst_compose.moc"

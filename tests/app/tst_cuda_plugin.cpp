@@ -1,4 +1,5 @@
 #include "app/cuda_plugin.h"
+#include "support/test_room.h"
 
 #include <QFile>
 #include <QProcess>
@@ -36,7 +37,7 @@ class TestCudaPlugin : public QObject
         return false;
     }
 
-private slots:
+private Q_SLOTS:
     void aPluginOfThisBuildIsUsed()
     {
         auto plugin = mr::app::loadCudaPlugin(fake("good"));
@@ -177,5 +178,5 @@ private slots:
     }
 };
 
-QTEST_GUILESS_MAIN(TestCudaPlugin)
+MR_TEST_WITH_APP(TestCudaPlugin)
 #include "tst_cuda_plugin.moc"

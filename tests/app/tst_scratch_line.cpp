@@ -1,6 +1,7 @@
 // ScratchLine: seldom, and only where somebody looks.
 
 #include "app/cli/scratch_line.h"
+#include "support/test_room.h"
 
 #include <QtTest>
 
@@ -35,7 +36,7 @@ class TestScratchLine : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
 
     void aTerminalSeesOneLineThatIsWrittenOver()
     {
@@ -110,5 +111,5 @@ private slots:
 
 } // namespace
 
-QTEST_APPLESS_MAIN(TestScratchLine)
+MR_TEST(TestScratchLine)
 #include "tst_scratch_line.moc"

@@ -2,6 +2,7 @@
 // clang-format off
 #include "app/try_models.h"
 #include "core/engine/run_rig.h"
+#include "support/test_room.h"
 // clang-format on
 
 #include <QtTest>
@@ -40,7 +41,7 @@ class TestTryModels : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
 
     void initTestCase()
     {
@@ -128,5 +129,5 @@ private:
     Folder m_second;
 };
 
-QTEST_APPLESS_MAIN(TestTryModels)
+MR_TEST(TestTryModels)
 #include "tst_try_models.moc"

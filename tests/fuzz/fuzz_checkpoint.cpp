@@ -2,10 +2,9 @@
 #include "fuzz/fuzz_rig.h"
 #include "fuzz/targets.h"
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 namespace mr::fuzz {
 

@@ -1,6 +1,7 @@
 // Every committed input of every target, in every build: what once broke something stays mended.
 
 #include "fuzz/targets.h"
+#include "support/test_room.h"
 
 #include <QtTest>
 
@@ -43,7 +44,7 @@ class TestCorpus : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void everyInputEndsInAnAnswer_data()
     {
         QTest::addColumn<int>("index");
@@ -81,5 +82,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestCorpus)
+MR_TEST(TestCorpus)
 #include "tst_corpus.moc"

@@ -11,6 +11,7 @@
 #include "core/engine/checkpoint_text.h"
 #include "core/store/run_store.h"
 #include "core/telemetry/run_folder.h"
+#include "support/test_room.h"
 
 #include <millrace/run_reader.h>
 
@@ -61,7 +62,7 @@ class TestHostile : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void depthIsCountedOutsideTexts();
     void deepValuesInTokenizerFilesAreRefused_data();
     void deepValuesInTokenizerFilesAreRefused();
@@ -337,5 +338,5 @@ void TestHostile::statesOfStrangersAreRefused()
     QVERIFY(pointer.isEmpty() || contains(status.message(), "state.json"));
 }
 
-QTEST_APPLESS_MAIN(TestHostile)
+MR_TEST(TestHostile)
 #include "tst_hostile.moc"

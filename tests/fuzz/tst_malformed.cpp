@@ -6,6 +6,7 @@
 #include "core/data/tokenizer.h"
 #include "core/model/safetensors.h"
 #include "core/model/weights.h"
+#include "support/test_room.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -82,7 +83,7 @@ class TestMalformed : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void everyFileIsKnown();
     void jsonCasesAreNoModelFiles();
     void jsonCasesAsLines();
@@ -258,5 +259,5 @@ void TestMalformed::naughtyTextIsText()
     }
 }
 
-QTEST_APPLESS_MAIN(TestMalformed)
+MR_TEST(TestMalformed)
 #include "tst_malformed.moc"

@@ -3,6 +3,7 @@
 #include "core/device/conformance_case.h"
 #include "gpu/simt/grid.h"
 #include "gpu/simt/simt_device.h"
+#include "support/test_room.h"
 
 #include <QObject>
 #include <QTest>
@@ -61,7 +62,7 @@ class TestKernels : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
 
     void everyOpMatchesDoubleUnderEverySchedule_data()
     {
@@ -96,5 +97,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestKernels)
+MR_TEST(TestKernels)
 #include "tst_kernels.moc"

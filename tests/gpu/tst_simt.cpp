@@ -2,6 +2,7 @@
 
 #include "gpu/sample_kernels.h"
 #include "gpu/simt/grid.h"
+#include "support/test_room.h"
 
 #include <QObject>
 #include <QTest>
@@ -62,7 +63,7 @@ class TestSimt : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
 
     void init() { simt::setSchedule({}); }
 
@@ -239,5 +240,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestSimt)
+MR_TEST(TestSimt)
 #include "tst_simt.moc"

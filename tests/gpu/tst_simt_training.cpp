@@ -5,6 +5,7 @@
 #include "core/engine/exact_check.h"
 #include "gpu/simt/grid.h"
 #include "gpu/simt/simt_device.h"
+#include "support/test_room.h"
 
 #include <QObject>
 #include <QTest>
@@ -66,7 +67,7 @@ class TestSimtTraining : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
 
     void lossesFollowTheCpuDevice_data()
     {
@@ -198,5 +199,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestSimtTraining)
+MR_TEST(TestSimtTraining)
 #include "tst_simt_training.moc"

@@ -2,6 +2,7 @@
 
 #include "core/engine/scratch_rates.h"
 #include "integration/cli_rig.h"
+#include "support/test_room.h"
 
 #include <QtTest>
 
@@ -28,7 +29,7 @@ class TestCli : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void initTestCase();
     void trainSaysWhatItDoesInOneJsonObjectALine();
     void withoutJsonItSpeaksToPeople();
@@ -824,5 +825,5 @@ void TestCli::trainingFromScratchNeedsNoWeights()
 
 } // namespace
 
-QTEST_GUILESS_MAIN(TestCli)
+MR_TEST_WITH_APP(TestCli)
 #include "tst_cli.moc"

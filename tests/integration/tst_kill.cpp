@@ -1,6 +1,7 @@
 // A run that is killed, however often and wherever, ends with the bits of one that was not.
 
 #include "integration/cli_rig.h"
+#include "support/test_room.h"
 
 #include <QtTest>
 
@@ -16,7 +17,7 @@ class TestKill : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void aRunKilledTenTimesEndsWithTheHashOfTheUninterruptedOne();
     void aPackedRunThatWasKilledEndsWithTheSameHash();
     void aRunKilledBeforeItsFirstCheckpointStartsAgain_data();
@@ -125,5 +126,5 @@ void TestKill::aRunKilledBeforeItsFirstCheckpointStartsAgain()
 
 } // namespace
 
-QTEST_GUILESS_MAIN(TestKill)
+MR_TEST_WITH_APP(TestKill)
 #include "tst_kill.moc"

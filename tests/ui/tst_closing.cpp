@@ -8,6 +8,7 @@
 #include "pages/live_page.h"
 #include "pages/run_header.h"
 #include "pages/run_view.h"
+#include "support/test_room.h"
 #include "theme.h"
 #include "ui/support/demo_rows.h"
 #include "ui/support/fake_services.h"
@@ -221,5 +222,5 @@ private:
     std::unique_ptr<MainWindow> m_window;
 };
 
-QTEST_MAIN(TestClosing)
+MR_TEST_WITH_WINDOWS(TestClosing)
 #include "tst_closing.moc"

@@ -16,6 +16,7 @@
 #include "pages/new_run_page.h"
 #include "pages/policy_choice.h"
 #include "pages/settings_form.h"
+#include "support/test_room.h"
 #include "theme.h"
 #include "ui/support/demo_pair.h"
 #include "ui/support/demo_rows.h"
@@ -399,5 +400,5 @@ private:
     QTemporaryDir m_folder;
 };
 
-QTEST_MAIN(TestComparePage)
+MR_TEST_WITH_WINDOWS(TestComparePage)
 #include "tst_compare_page.moc"

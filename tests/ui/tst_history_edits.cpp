@@ -8,6 +8,7 @@
 #include "pages/run_list.h"
 #include "pages/run_notes.h"
 #include "pages/run_view.h"
+#include "support/test_room.h"
 #include "ui/support/demo_run.h"
 #include "widgets/toast.h"
 
@@ -404,5 +405,5 @@ private:
     }
 };
 
-QTEST_MAIN(TestHistoryEdits)
+MR_TEST_WITH_WINDOWS(TestHistoryEdits)
 #include "tst_history_edits.moc"

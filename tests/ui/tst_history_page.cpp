@@ -3,6 +3,7 @@
 #include "models/run_table_model.h"
 #include "pages/history_page.h"
 #include "pages/run_view.h"
+#include "support/test_room.h"
 #include "ui/support/demo_rows.h"
 
 #include <millrace/step_timeline.h>
@@ -277,5 +278,5 @@ private slots:
     }
 };
 
-QTEST_MAIN(TestHistoryPage)
+MR_TEST_WITH_WINDOWS(TestHistoryPage)
 #include "tst_history_page.moc"

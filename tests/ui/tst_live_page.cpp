@@ -8,6 +8,7 @@
 #include "pages/live_page.h"
 #include "pages/run_header.h"
 #include "pages/run_view.h"
+#include "support/test_room.h"
 #include "ui/support/demo_rows.h"
 
 #include <QAccessible>
@@ -283,5 +284,5 @@ private slots:
     }
 };
 
-QTEST_MAIN(TestLivePage)
+MR_TEST_WITH_WINDOWS(TestLivePage)
 #include "tst_live_page.moc"

@@ -2,6 +2,7 @@
 
 #include "language.h"
 #include "pages/run_command.h"
+#include "support/test_room.h"
 #include "theme.h"
 #include "ui/support/fake_services.h"
 #include "widgets/stacked_bar.h"
@@ -179,5 +180,5 @@ private slots:
     }
 };
 
-QTEST_MAIN(TestLook)
+MR_TEST_WITH_WINDOWS(TestLook)
 #include "tst_look.moc"

@@ -10,6 +10,7 @@
 #include "pages/model_section.h"
 #include "pages/new_run_page.h"
 #include "pages/settings_form.h"
+#include "support/test_room.h"
 #include "theme.h"
 #include "ui/support/demo_rows.h"
 #include "ui/support/fake_services.h"
@@ -395,5 +396,5 @@ private:
     QTemporaryDir m_folder;
 };
 
-QTEST_MAIN(TestPages)
+MR_TEST_WITH_WINDOWS(TestPages)
 #include "tst_pages.moc"

@@ -10,6 +10,7 @@
 #include "pages/history_page.h"
 #include "pages/live_page.h"
 #include "pages/run_view.h"
+#include "support/test_room.h"
 #include "theme.h"
 #include "ui/support/demo_rows.h"
 #include "ui/support/demo_run.h"
@@ -245,5 +246,5 @@ private:
     qint64 m_run = 0;
 };
 
-QTEST_MAIN(TestResponsive)
+MR_TEST_WITH_WINDOWS(TestResponsive)
 #include "tst_responsive.moc"

@@ -12,6 +12,7 @@
 #include "models/tier_map_model.h"
 #include "pages/pause_panel.h"
 #include "pages/run_view.h"
+#include "support/test_room.h"
 #include "ui/support/demo_rows.h"
 #include "ui/support/demo_timeline.h"
 
@@ -235,5 +236,5 @@ private slots:
     }
 };
 
-QTEST_MAIN(TestRunView)
+MR_TEST_WITH_WINDOWS(TestRunView)
 #include "tst_run_view.moc"

@@ -24,6 +24,7 @@
 #include "pages/try_column.h"
 #include "pages/try_form.h"
 #include "pages/try_page.h"
+#include "support/test_room.h"
 #include "theme.h"
 #include "ui/support/demo_pair.h"
 #include "ui/support/demo_rows.h"
@@ -343,7 +344,7 @@ private slots:
         Language words;
         theme.setChoice(dark ? ThemeChoice::Dark : ThemeChoice::Light);
         words.choose(language);
-        const auto show = [this](DemoPolicy policy, const char* name, bool near) {
+        const auto show = [](DemoPolicy policy, const char* name, bool near) {
             const auto run = std::make_shared<RunSnapshot>(*demoSnapshot(412, 600));
             auto plan = std::make_shared<PlanReport>(demoPlan());
             plan->groups = demoGroups(policy);
@@ -396,7 +397,7 @@ private slots:
         scaled.setProcessEnvironment(environment);
 
         scaled.start(QCoreApplication::applicationFilePath(),
-            {"everyPage:light", "comparisons:light", "timelinesAndTierMaps:light"});
+            {"screenshots", "everyPage:light", "comparisons:light", "timelinesAndTierMaps:light"});
 
         QVERIFY(scaled.waitForFinished(100'000));
         QVERIFY2(scaled.exitCode() == 0, scaled.readAllStandardOutput().constData());
@@ -457,5 +458,5 @@ private:
     QTemporaryDir m_sample;
 };
 
-QTEST_MAIN(TestScreenshots)
+MR_TEST_WITH_WINDOWS(TestScreenshots)
 #include "tst_screenshots.moc"

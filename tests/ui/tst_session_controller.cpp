@@ -1,6 +1,7 @@
 // SessionController opens, ends and stops a run without holding up the UI thread.
 
 #include "bridge/session_controller.h"
+#include "support/test_room.h"
 #include "ui/support/fake_services.h"
 
 #include <QSignalSpy>
@@ -159,5 +160,5 @@ private slots:
     }
 };
 
-QTEST_GUILESS_MAIN(TestSessionController)
+MR_TEST_WITH_APP(TestSessionController)
 #include "tst_session_controller.moc"

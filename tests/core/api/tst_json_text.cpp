@@ -1,6 +1,7 @@
 // Strict JSON: the published test suite where it is present, and what we refuse beyond it.
 
 #include "core/api/json_text.h"
+#include "support/test_room.h"
 
 #include <QTest>
 
@@ -34,7 +35,7 @@ class TestJsonText : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
 
     void wellFormedTextIsRead()
     {
@@ -94,5 +95,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestJsonText)
+MR_TEST(TestJsonText)
 #include "tst_json_text.moc"

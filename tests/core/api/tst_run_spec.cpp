@@ -1,5 +1,7 @@
 // RunSpec and PlanReport as JSON, their words and units, and what checkSpec refuses.
 
+#include "support/test_room.h"
+
 #include <millrace/planner.h>
 #include <millrace/run_spec.h>
 
@@ -85,7 +87,7 @@ class TestRunSpec : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
 
     void specComesBackFromItsJson()
     {
@@ -265,5 +267,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestRunSpec)
+MR_TEST(TestRunSpec)
 #include "tst_run_spec.moc"

@@ -1,4 +1,5 @@
 #include "core/base/bounded_queue.h"
+#include "support/test_room.h"
 
 #include <QTest>
 
@@ -11,7 +12,7 @@ class TestBoundedQueue : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
 
     void handsValuesOutInOrderThroughASmallQueue()
     {
@@ -72,5 +73,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestBoundedQueue)
+MR_TEST(TestBoundedQueue)
 #include "tst_bounded_queue.moc"

@@ -1,4 +1,5 @@
 #include "core/base/failure_latch.h"
+#include "support/test_room.h"
 
 #include <QTest>
 
@@ -10,7 +11,7 @@ class TestFailureLatch : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
 
     void theFirstErrorWinsAndWakesEverybodyOnce()
     {
@@ -65,5 +66,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestFailureLatch)
+MR_TEST(TestFailureLatch)
 #include "tst_failure_latch.moc"

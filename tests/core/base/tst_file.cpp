@@ -1,5 +1,6 @@
 #include "core/base/bytes.h"
 #include "core/base/file.h"
+#include "support/test_room.h"
 
 #include <QTemporaryDir>
 #include <QTest>
@@ -30,7 +31,7 @@ private:
         return std::filesystem::path(m_folder.path().toStdString()) / name;
     }
 
-private slots:
+private Q_SLOTS:
 
     void writesAppendsAndReadsBack()
     {
@@ -130,5 +131,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestFile)
+MR_TEST(TestFile)
 #include "tst_file.moc"

@@ -1,6 +1,7 @@
 // Blocks that are freed leave the process.
 
 #include "core/base/heap.h"
+#include "support/test_room.h"
 
 #include <QtTest>
 
@@ -43,7 +44,7 @@ class TestHeap : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void freedBlocksLeaveTheProcess()
     {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -63,5 +64,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestHeap)
+MR_TEST(TestHeap)
 #include "tst_heap.moc"

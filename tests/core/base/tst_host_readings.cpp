@@ -2,6 +2,7 @@
 
 #include "core/base/host_folder.h"
 #include "core/base/host_readings.h"
+#include "support/test_room.h"
 
 #include <QTest>
 
@@ -20,7 +21,7 @@ class TestHostReadings : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
 
     void waitingForTheDiskIsIdleAndGuestsAreCountedOnce()
     {
@@ -182,5 +183,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestHostReadings)
+MR_TEST(TestHostReadings)
 #include "tst_host_readings.moc"

@@ -1,4 +1,5 @@
 #include "core/base/cpu_features.h"
+#include "support/test_room.h"
 
 #include <millrace/library.h>
 
@@ -10,7 +11,7 @@ class TestMachine : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
 
     void thisMachineHasPlausibleNumbers()
     {
@@ -33,5 +34,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestMachine)
+MR_TEST(TestMachine)
 #include "tst_machine.moc"

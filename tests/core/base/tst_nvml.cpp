@@ -2,6 +2,7 @@
 // (fake_nvml.cpp): no test needs a GPU.
 
 #include "core/base/nvml.h"
+#include "support/test_room.h"
 
 #include <QTest>
 
@@ -11,7 +12,7 @@ class TestNvml : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
 
     void aMachineWithoutADriverHasNone() { QVERIFY(!Nvml::load("libmillrace-none.so.1")); }
 
@@ -75,5 +76,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestNvml)
+MR_TEST(TestNvml)
 #include "tst_nvml.moc"

@@ -1,4 +1,5 @@
 #include "core/base/parallel.h"
+#include "support/test_room.h"
 
 #include <QTest>
 
@@ -10,7 +11,7 @@ class TestParallel : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
 
     // Plain ints: an item that ran twice, or a result seen too early, is also a race for
     // ThreadSanitizer.
@@ -77,5 +78,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestParallel)
+MR_TEST(TestParallel)
 #include "tst_parallel.moc"

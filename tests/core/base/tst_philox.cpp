@@ -1,4 +1,5 @@
 #include "core/base/philox.h"
+#include "support/test_room.h"
 
 #include <QTest>
 
@@ -8,7 +9,7 @@ class TestPhilox : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
 
     // The known answers of Random123 (kat_vectors, philox4x32 10).
     void agreesWithThePublishedVectors()
@@ -24,5 +25,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestPhilox)
+MR_TEST(TestPhilox)
 #include "tst_philox.moc"

@@ -1,4 +1,5 @@
 #include "core/base/spsc_ring.h"
+#include "support/test_room.h"
 
 #include <QTest>
 
@@ -10,7 +11,7 @@ class TestSpscRing : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
 
     void aFullRingDropsAndCounts()
     {
@@ -51,5 +52,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestSpscRing)
+MR_TEST(TestSpscRing)
 #include "tst_spsc_ring.moc"

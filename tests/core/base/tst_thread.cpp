@@ -1,4 +1,5 @@
 #include "core/base/thread.h"
+#include "support/test_room.h"
 
 #include <QTest>
 
@@ -25,7 +26,7 @@ class TestThread : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
 
     void whatIsThrownBecomesAStatus()
     {
@@ -81,5 +82,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestThread)
+MR_TEST(TestThread)
 #include "tst_thread.moc"

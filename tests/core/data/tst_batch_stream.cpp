@@ -1,6 +1,7 @@
 // The sampler's four numbers, micro-batches laid out for the ops, and the thread that makes them.
 
 #include "core/data/batch_stream.h"
+#include "support/test_room.h"
 
 #include <QtTest>
 
@@ -120,7 +121,7 @@ class TstBatchStream : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void everyEpochVisitsEverySequenceOnceInANewOrder();
     void ordersDependOnTheSeedAndNothingElse();
     void ordersAreUniform();
@@ -388,5 +389,5 @@ void TstBatchStream::anEmptySetIsAnError()
     QCOMPARE(none.next(), -1);
 }
 
-QTEST_APPLESS_MAIN(TstBatchStream)
+MR_TEST(TstBatchStream)
 #include "tst_batch_stream.moc"

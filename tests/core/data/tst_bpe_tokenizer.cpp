@@ -4,6 +4,7 @@
 #include "core/data/small_bpe.h"
 #include "core/data/small_tokenizer.h"
 #include "core/data/tokenizer_checks.h"
+#include "support/test_room.h"
 
 #include <random>
 #include <thread>
@@ -16,7 +17,7 @@ class TstBpeTokenizer : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void everyStageHasUpstreamsIds_data();
     void everyStageHasUpstreamsIds();
     void sharedTokenizersHaveUpstreamsIds_data();
@@ -400,5 +401,5 @@ void TstBpeTokenizer::damagedFilesNeverCrash()
     QVERIFY(contains(refusal(folder.path()), "nested deeper than 64 levels"));
 }
 
-QTEST_APPLESS_MAIN(TstBpeTokenizer)
+MR_TEST(TstBpeTokenizer)
 #include "tst_bpe_tokenizer.moc"

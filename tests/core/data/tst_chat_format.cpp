@@ -1,6 +1,7 @@
 #include "core/data/chat_case.h"
 #include "core/data/chat_format.h"
 #include "core/data/conversation.h"
+#include "support/test_room.h"
 
 using namespace mr;
 using namespace mr::test;
@@ -22,7 +23,7 @@ class TstChatFormat : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void answersAndTheirEndTokensAreTrained();
     void bothFormsOfAConversationReadAlike();
     void controlTokensInContentStayText();
@@ -214,5 +215,5 @@ void TstChatFormat::realChatsAreRead()
     QVERIFY(contains(of("dpo_en_demo.json").status().message(), "holds preferences"));
 }
 
-QTEST_APPLESS_MAIN(TstChatFormat)
+MR_TEST(TstChatFormat)
 #include "tst_chat_format.moc"

@@ -1,5 +1,6 @@
 #include "core/data/chat_template.h"
 #include "core/data/data_files.h"
+#include "support/test_room.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -99,7 +100,7 @@ class TestChatTemplate : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void expressionsMeanWhatTheyMeanInJinja();
     void chatsAreWrittenAsJinjaWritesThem();
     void contentNeverBecomesAControlToken();
@@ -254,5 +255,5 @@ void TestChatTemplate::damagedTemplatesNeverCrash()
     QVERIFY(refused > static_cast<int>(whole.size()) / 2);
 }
 
-QTEST_APPLESS_MAIN(TestChatTemplate)
+MR_TEST(TestChatTemplate)
 #include "tst_chat_template.moc"

@@ -2,6 +2,7 @@
 
 #include "core/data/columns.h"
 #include "core/data/data_files.h"
+#include "support/test_room.h"
 
 using namespace mr;
 using namespace mr::test;
@@ -36,7 +37,7 @@ class TstColumns : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void knownNamesArePairs();
     void unknownNamesArePairedByShape();
     void mapsOverrideNames();
@@ -127,5 +128,5 @@ void TstColumns::factsComeFromAllRowsSeen()
     QVERIFY(!facts[0].nested && !facts[1].nested && facts[2].nested);
 }
 
-QTEST_APPLESS_MAIN(TstColumns)
+MR_TEST(TstColumns)
 #include "tst_columns.moc"

@@ -1,6 +1,7 @@
 // What the New run page and `inspect` show of a dataset, good or broken.
 
 #include "core/data/small_tokenizer.h"
+#include "support/test_room.h"
 
 #include <millrace/library.h>
 
@@ -25,7 +26,7 @@ class TstDatasetInfo : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void initTestCase() { trainTokenizer(m_folder); }
     void rowsAndColumnsAreKnownWithoutAModel();
     void previewsShowTheTrainedTokens();
@@ -119,5 +120,5 @@ void TstDatasetInfo::filesThatAreNotThereAreAStatus()
     QVERIFY(info.status().kind() == ErrorKind::Io);
 }
 
-QTEST_APPLESS_MAIN(TstDatasetInfo)
+MR_TEST(TstDatasetInfo)
 #include "tst_dataset_info.moc"

@@ -1,6 +1,7 @@
 // Which sequences share a row: each once, none too many, the same every time, and few rows.
 
 #include "core/data/packed_rows.h"
+#include "support/test_room.h"
 
 #include <QtTest>
 
@@ -65,7 +66,7 @@ class TstPackedRows : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void longestComeFirstAndGoWhereTheyFitBest();
     void equalLengthsKeepTheOrderOfTheFile();
     void everySequenceIsInOneRowAndNoRowIsTooLong();
@@ -150,5 +151,5 @@ void TstPackedRows::nothingMakesNoRows()
     QCOMPARE(PackedRows().count(), 0);
 }
 
-QTEST_APPLESS_MAIN(TstPackedRows)
+MR_TEST(TstPackedRows)
 #include "tst_packed_rows.moc"

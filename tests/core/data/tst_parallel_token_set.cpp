@@ -3,6 +3,7 @@
 #include "core/data/batch_stream.h"
 #include "core/data/data_files.h"
 #include "core/data/small_tokenizer.h"
+#include "support/test_room.h"
 
 #include <nlohmann/json.hpp>
 
@@ -50,7 +51,7 @@ class TstParallelTokenSet : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void initTestCase();
     void theSetDoesNotDependOnTheThreads();
     void theFirstBadRowIsNamed();
@@ -133,5 +134,5 @@ void TstParallelTokenSet::aBadRowComesBeforeAnUnreadableOneBehindIt()
     }
 }
 
-QTEST_APPLESS_MAIN(TstParallelTokenSet)
+MR_TEST(TstParallelTokenSet)
 #include "tst_parallel_token_set.moc"

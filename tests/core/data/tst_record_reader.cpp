@@ -2,6 +2,7 @@
 
 #include "core/data/data_files.h"
 #include "core/data/record_reader.h"
+#include "support/test_room.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -39,7 +40,7 @@ class TstRecordReader : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void jsonLinesGiveRowsWithTheirLines();
     void jsonListsGiveRowsWithTheirLines();
     void kindsOfCellsAreTold();
@@ -356,5 +357,5 @@ void TstRecordReader::sharedDatasetsAreRead()
         QVERIFY2(read(data + "/datasets/" + file).records.size() > 100, file);
 }
 
-QTEST_APPLESS_MAIN(TstRecordReader)
+MR_TEST(TstRecordReader)
 #include "tst_record_reader.moc"

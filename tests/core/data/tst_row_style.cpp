@@ -3,6 +3,7 @@
 
 #include "core/data/chat_case.h"
 #include "core/data/columns.h"
+#include "support/test_room.h"
 
 #include <millrace/library.h>
 
@@ -46,7 +47,7 @@ class TstRowStyle : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void pairsGoThroughTheTemplateOfAModelThatHasOne();
     void pairsStandAsTheyAreWhereThatIsAskedOrThereIsNoTemplate();
     void controlTokensInPairsStayText();
@@ -407,5 +408,5 @@ void TstRowStyle::conversationsWithoutAnswerAreCounted()
     QCOMPARE(chat.build(textRow(chatMl("user", "a"))).value().emptyRows, std::uint64_t{1});
 }
 
-QTEST_APPLESS_MAIN(TstRowStyle)
+MR_TEST(TstRowStyle)
 #include "tst_row_style.moc"

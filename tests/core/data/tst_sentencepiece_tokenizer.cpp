@@ -3,6 +3,7 @@
 #include "core/data/small_tokenizer.h"
 #include "core/data/spm_model.h"
 #include "core/data/tokenizer.h"
+#include "support/test_room.h"
 
 #include <sentencepiece_processor.h>
 
@@ -75,7 +76,7 @@ class TstSentencepieceTokenizer : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void longTextHasTheIdsOfTheWholeText_data();
     void longTextHasTheIdsOfTheWholeText();
     void onlyLocalModelsAreCut();
@@ -430,5 +431,5 @@ void TstSentencepieceTokenizer::damagedNormalisationTablesNeverCrash()
     }
 }
 
-QTEST_APPLESS_MAIN(TstSentencepieceTokenizer)
+MR_TEST(TstSentencepieceTokenizer)
 #include "tst_sentencepiece_tokenizer.moc"

@@ -1,6 +1,7 @@
 // SequenceStore: the same sequences from memory and from a file, whole and in parts.
 
 #include "core/data/sequence_store.h"
+#include "support/test_room.h"
 
 #include <QTemporaryDir>
 #include <QTest>
@@ -50,7 +51,7 @@ class TstSequenceStore : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void everySequenceComesBackAsItWas_data();
     void everySequenceComesBackAsItWas();
     void partsShareWhatIsStored();
@@ -126,5 +127,5 @@ void TstSequenceStore::aFolderThatCannotBeMadeIsNamed()
     QVERIFY(status.message().find("XDG_CACHE_HOME") != std::string::npos);
 }
 
-QTEST_APPLESS_MAIN(TstSequenceStore)
+MR_TEST(TstSequenceStore)
 #include "tst_sequence_store.moc"

@@ -1,6 +1,7 @@
 // Regular expressions of tokenizer.json: what Oniguruma and PCRE2 read differently, and limits.
 
 #include "core/data/text_regex.h"
+#include "support/test_room.h"
 
 #include <QtTest>
 
@@ -38,7 +39,7 @@ class TstTextRegex : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void whiteSpaceIsUnicodes()
     {
         const std::string separator = "\xE1\xA0\x8E"; // U+180E, white space to PCRE2 alone
@@ -149,5 +150,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TstTextRegex)
+MR_TEST(TstTextRegex)
 #include "tst_text_regex.moc"

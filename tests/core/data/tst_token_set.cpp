@@ -3,6 +3,7 @@
 #include "core/data/batch_stream.h"
 #include "core/data/pair_format.h"
 #include "core/data/small_tokenizer.h"
+#include "support/test_room.h"
 
 using namespace mr;
 using namespace mr::test;
@@ -49,7 +50,7 @@ class TstTokenSet : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void initTestCase();
     void onlyTheResponseAndItsEndAreTrained();
     void inputsStandBetweenPromptAndResponse();
@@ -313,5 +314,5 @@ void TstTokenSet::storiesHaveThePublishedCounts()
     QCOMPARE(blocks.sequences.tokens(), 100702U);
 }
 
-QTEST_APPLESS_MAIN(TstTokenSet)
+MR_TEST(TstTokenSet)
 #include "tst_token_set.moc"

@@ -4,6 +4,7 @@
 #include "core/data/precompiled_charsmap.h"
 #include "core/data/prefix_tree.h"
 #include "core/data/tokenizer_checks.h"
+#include "support/test_room.h"
 
 #include <random>
 
@@ -43,7 +44,7 @@ class TstUnigramTokenizer : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void everyStageHasUpstreamsIds_data();
     void everyStageHasUpstreamsIds();
     void highestSumOfScoresWins();
@@ -301,5 +302,5 @@ void TstUnigramTokenizer::damagedFilesNeverCrash()
     }
 }
 
-QTEST_APPLESS_MAIN(TstUnigramTokenizer)
+MR_TEST(TstUnigramTokenizer)
 #include "tst_unigram_tokenizer.moc"

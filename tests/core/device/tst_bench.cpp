@@ -3,6 +3,7 @@
 #include "core/device/bench.h"
 #include "core/device/bench_rig.h"
 #include "core/device/cpu/cpu_device.h"
+#include "support/test_room.h"
 
 #include <QObject>
 #include <QTest>
@@ -38,7 +39,7 @@ class TestBench : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
 
     void everyRowHasAFigureAndALimit_data()
     {
@@ -136,5 +137,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestBench)
+MR_TEST(TestBench)
 #include "tst_bench.moc"

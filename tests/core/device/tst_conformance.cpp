@@ -3,6 +3,7 @@
 #include "core/device/conformance.h"
 #include "core/device/conformance_case.h"
 #include "core/device/cpu/cpu_device.h"
+#include "support/test_room.h"
 
 #include <QObject>
 #include <QTest>
@@ -28,7 +29,7 @@ class TestConformance : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
 
     void everyOpMatchesDouble_data()
     {
@@ -85,5 +86,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestConformance)
+MR_TEST(TestConformance)
 #include "tst_conformance.moc"

@@ -3,6 +3,7 @@
 #include "core/base/clock.h"
 #include "core/device/cpu/cpu_device.h"
 #include "core/device/cpu/cpu_stream.h"
+#include "support/test_room.h"
 
 #include <QTest>
 
@@ -46,7 +47,7 @@ class TestCpuDevice : public QObject
         QTest::newRow("threaded") << CpuDeviceOptions::Mode::Threaded;
     }
 
-private slots:
+private Q_SLOTS:
 
     void optionsThatCannotWorkAreRefused()
     {
@@ -214,5 +215,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestCpuDevice)
+MR_TEST(TestCpuDevice)
 #include "tst_cpu_device.moc"

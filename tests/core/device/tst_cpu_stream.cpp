@@ -3,6 +3,7 @@
 #include "core/device/cpu/cpu_device.h"
 #include "core/device/cpu/cpu_stream.h"
 #include "support/heap_counter.h"
+#include "support/test_room.h"
 
 #include <QTest>
 
@@ -69,7 +70,7 @@ class TestCpuStream : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
 
     void nothingRunsBeforeSubmit()
     {
@@ -241,8 +242,8 @@ private slots:
 #ifdef __SANITIZE_THREAD__
         std::array<char, 4096> self{};
         QVERIFY(readlink("/proc/self/exe", self.data(), self.size() - 1) > 0);
-        const std::string command =
-            "TSAN_OPTIONS=exitcode=66 '" + std::string(self.data()) + "' --forget-to-wait 2>&1";
+        const std::string command = "TSAN_OPTIONS=exitcode=66 '" + std::string(self.data()) +
+                                    "' cpu_stream --forget-to-wait 2>&1";
         for (int i = 0; i < 10; ++i) {
             const int status = std::system((command + " >/dev/null").c_str());
             QCOMPARE(WEXITSTATUS(status), 66);
@@ -253,12 +254,14 @@ private slots:
     }
 };
 
-int main(int argc, char** argv)
+namespace {
+
+int otherMain(int argc, char** argv)
 {
-    if (argc == 2 && std::strcmp(argv[1], "--forget-to-wait") == 0)
-        return forgetToWait();
-    TestCpuStream test;
-    return QTest::qExec(&test, argc, argv);
+    return argc == 2 && std::strcmp(argv[1], "--forget-to-wait") == 0 ? forgetToWait() : -1;
 }
 
+} // namespace
+
+MR_TEST_OR_MAIN(TestCpuStream, None, otherMain)
 #include "tst_cpu_stream.moc"

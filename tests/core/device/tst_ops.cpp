@@ -6,6 +6,7 @@
 #include "core/device/cpu/ops/matmul.h"
 #include "core/device/op_checks.h"
 #include "support/heap_counter.h"
+#include "support/test_room.h"
 
 #include <QObject>
 #include <QTest>
@@ -41,7 +42,7 @@ class TestOps : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
 
     void refusesShapesThatDoNotFitAndNamesTheOp()
     {
@@ -219,5 +220,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestOps)
+MR_TEST(TestOps)
 #include "tst_ops.moc"

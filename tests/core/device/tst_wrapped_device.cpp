@@ -1,4 +1,5 @@
 #include "core/device/cpu/cpu_device.h"
+#include "support/test_room.h"
 #include "support/wrapped_device.h"
 
 #include <QTest>
@@ -37,7 +38,7 @@ class TestWrappedDevice : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
 
     void recordingWritesEveryCallDown()
     {
@@ -89,5 +90,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestWrappedDevice)
+MR_TEST(TestWrappedDevice)
 #include "tst_wrapped_device.moc"

@@ -6,6 +6,7 @@
 #include "core/engine/inference.h"
 #include "core/engine/model_folder.h"
 #include "core/engine/run_rig.h"
+#include "support/test_room.h"
 // clang-format on
 
 #include <QtTest>
@@ -72,7 +73,7 @@ class TestAnswers : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void initTestCase() { m_rig.emplace(); }
 
     void anAnswerIsThatOfTheWeightsAndChangesNothing_data();
@@ -243,5 +244,5 @@ void TestAnswers::tooManyQuestionsAreRefused()
     QVERIFY(!queue.push({3, someQuestion()}).ok());
 }
 
-QTEST_APPLESS_MAIN(TestAnswers)
+MR_TEST(TestAnswers)
 #include "tst_answers.moc"

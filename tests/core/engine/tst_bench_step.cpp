@@ -2,8 +2,9 @@
 
 #include "core/device/cpu/cpu_device.h"
 #include "core/engine/bench_step.h"
-#include "core/engine/plain_run_inputs.h"
 #include "core/engine/exact_check.h"
+#include "core/engine/plain_run_inputs.h"
+#include "support/test_room.h"
 
 #include <QtTest>
 
@@ -69,7 +70,7 @@ class TestBenchStep : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void theColumnsOfAStepAddUp_data();
     void theColumnsOfAStepAddUp();
     void recomputationIsNotCredited();
@@ -220,5 +221,5 @@ void TestBenchStep::theBuiltInModelsHaveALimit()
 
 } // namespace
 
-QTEST_APPLESS_MAIN(TestBenchStep)
+MR_TEST(TestBenchStep)
 #include "tst_bench_step.moc"

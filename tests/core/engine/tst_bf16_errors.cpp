@@ -12,6 +12,7 @@
 #include "core/engine/run_master.h"
 #include "core/model/master.h"
 #include "core/optim/adamw.h"
+#include "support/test_room.h"
 
 #include <QFile>
 #include <QJsonArray>
@@ -231,7 +232,7 @@ class TestBf16Errors : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void rootMeanSquareOverSeedsIsNearThatOfPyTorch_data()
     {
         QTest::addColumn<QString>("model");
@@ -275,5 +276,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestBf16Errors)
+MR_TEST(TestBf16Errors)
 #include "tst_bf16_errors.moc"

@@ -4,6 +4,7 @@
 // clang-format off
 #include "core/engine/run_rig.h"
 #include "core/data/small_bpe.h"
+#include "support/test_room.h"
 // clang-format on
 
 #include <QtTest>
@@ -16,7 +17,7 @@ class TestBpeRun : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void aModelWithTokenizerJsonTrains();
 };
 
@@ -43,5 +44,5 @@ void TestBpeRun::aModelWithTokenizerJsonTrains()
     QCOMPARE(saved.value()->eos(), kSmallBpeEos);
 }
 
-QTEST_APPLESS_MAIN(TestBpeRun)
+MR_TEST(TestBpeRun)
 #include "tst_bpe_run.moc"

@@ -2,6 +2,7 @@
 
 #include "core/engine/checkpoint.h"
 #include "core/engine/damage.h"
+#include "support/test_room.h"
 
 #include <QTemporaryDir>
 #include <QTest>
@@ -25,7 +26,7 @@ class TestCheckpointFolder : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void init() { m_run = std::make_unique<QTemporaryDir>(); }
     void everyBitOfAManifestCounts();
     void whatIsWrongIsNamed_data();
@@ -294,5 +295,5 @@ void TestCheckpointFolder::whatAnotherRunHasThereIsSetAsideForTheNewOne()
 
 } // namespace
 
-QTEST_APPLESS_MAIN(TestCheckpointFolder)
+MR_TEST(TestCheckpointFolder)
 #include "tst_checkpoint_folder.moc"

@@ -3,6 +3,7 @@
 #include "core/engine/checkpoint_text.h"
 #include "core/engine/run_progress.h"
 #include "core/engine/run_rig.h"
+#include "support/test_room.h"
 #include "support/wrapped_device.h"
 
 #include <QtTest>
@@ -45,7 +46,7 @@ class TestCheckpointNumbers : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void everyNumberComesBackToTheLastBit_data();
     void everyNumberComesBackToTheLastBit();
     void whatIsNoNumberIsRefused_data();
@@ -167,5 +168,5 @@ void TestCheckpointNumbers::aCheckpointBeforeTheFirstWindowHoldsNoneOfTheMemoryB
 
 } // namespace
 
-QTEST_GUILESS_MAIN(TestCheckpointNumbers)
+MR_TEST_WITH_APP(TestCheckpointNumbers)
 #include "tst_checkpoint_numbers.moc"

@@ -2,6 +2,7 @@
 
 #include "core/engine/checkpoint_size.h"
 #include "core/engine/run_rig.h"
+#include "support/test_room.h"
 
 #include <QtTest>
 
@@ -28,7 +29,7 @@ class TestCheckpointSize : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void whatIsToldIsWhatIsWritten_data();
     void whatIsToldIsWhatIsWritten();
     void whatAWholeRunSavesIsTold_data();
@@ -125,5 +126,5 @@ void TestCheckpointSize::whatAWholeRunSavesIsTold()
 
 } // namespace
 
-QTEST_APPLESS_MAIN(TestCheckpointSize)
+MR_TEST(TestCheckpointSize)
 #include "tst_checkpoint_size.moc"

@@ -2,6 +2,7 @@
 
 #include "core/engine/column_state.h"
 #include "core/optim/compact_arrays.h"
+#include "support/test_room.h"
 
 #include <QTest>
 
@@ -64,7 +65,7 @@ class TestColumnState : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void whatIsTakenIsWhatIsDecoded();
     void whatIsPutIsEncodedWithItsGroup();
     void weightsNeverChangeWhenTheirColumnMoves();
@@ -232,5 +233,5 @@ void TestColumnState::plainColumnsMoveToTheBit()
     QVERIFY(state.m == before.m && state.v == before.v);
 }
 
-QTEST_APPLESS_MAIN(TestColumnState)
+MR_TEST(TestColumnState)
 #include "tst_column_state.moc"

@@ -6,6 +6,7 @@
 #include "core/engine/plain_run.h"
 #include "core/engine/state_of.h"
 #include "core/optim/compact_reference.h"
+#include "support/test_room.h"
 
 #include <QTest>
 
@@ -96,7 +97,7 @@ class TestCompactMaster : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     // The largest error of the remainder is half of its step, unit / 65024.
     void whatComesBackIsTheMasterWithinTheCodec()
     {
@@ -198,5 +199,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestCompactMaster)
+MR_TEST(TestCompactMaster)
 #include "tst_compact_master.moc"

@@ -2,6 +2,7 @@
 
 #include "core/engine/disk_choice.h"
 #include "core/engine/replan.h"
+#include "support/test_room.h"
 #include "tests/core/plan/plan_shapes.h"
 
 #include <QtTest>
@@ -101,7 +102,7 @@ class TestDiskChoice : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     // With a little more than what all on disk needs, and ever more from there.
     void theMoreMemoryTheLessIsOnDisk()
     {
@@ -476,5 +477,5 @@ private slots:
 
 } // namespace
 
-QTEST_GUILESS_MAIN(TestDiskChoice)
+MR_TEST_WITH_APP(TestDiskChoice)
 #include "tst_disk_choice.moc"

@@ -6,6 +6,7 @@
 #include "core/engine/plain_run.h"
 #include "core/engine/plain_run_inputs.h"
 #include "state_of.h"
+#include "support/test_room.h"
 #include "support/wrapped_device.h"
 
 #include <QtTest>
@@ -123,7 +124,7 @@ class TestEagerSkips : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void onlyTheGroupThatIsNotFiniteIsSkipped_data();
     void onlyTheGroupThatIsNotFiniteIsSkipped();
     void everyPolicySkipsTheSameGroup_data();
@@ -204,5 +205,5 @@ void TestEagerSkips::exactClippingSkipsAllGroups()
 
 } // namespace
 
-QTEST_GUILESS_MAIN(TestEagerSkips)
+MR_TEST_WITH_APP(TestEagerSkips)
 #include "tst_eager_skips.moc"

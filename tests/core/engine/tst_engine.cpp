@@ -3,6 +3,7 @@
 #include "core/engine/engine.h"
 #include "core/engine/run_rig.h"
 #include "support/master_buffers.h"
+#include "support/test_room.h"
 
 #include <QtTest>
 
@@ -53,7 +54,7 @@ class TestEngine : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void initTestCase();
     void aRunEndsWithAModelAndItsHistory();
     void computeAndStallsAddUpToTheWallTimeOfEveryStep_data();
@@ -652,5 +653,5 @@ void TestEngine::aRunOfOtherHistoryIsEnteredThereOnResume()
 
 } // namespace
 
-QTEST_APPLESS_MAIN(TestEngine)
+MR_TEST(TestEngine)
 #include "tst_engine.moc"

@@ -3,6 +3,7 @@
 #include "core/engine/checkpoint_size.h"
 #include "core/engine/damage.h"
 #include "core/engine/run_rig.h"
+#include "support/test_room.h"
 
 #include <QtTest>
 
@@ -30,7 +31,7 @@ class TestEngineBest : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void initTestCase();
     void theBestStaysBesideTheNewest();
     void historyAndFolderSayWhichIsTheBest();
@@ -272,5 +273,5 @@ void TestEngineBest::thePlanCountsTheBest()
 
 } // namespace
 
-QTEST_APPLESS_MAIN(TestEngineBest)
+MR_TEST(TestEngineBest)
 #include "tst_engine_best.moc"

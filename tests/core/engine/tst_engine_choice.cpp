@@ -5,6 +5,7 @@
 #include "core/engine/rate_book.h"
 #include "core/engine/run_rig.h"
 #include "core/engine/stepped_device.h"
+#include "support/test_room.h"
 
 #include <millrace/library.h>
 #include <millrace/planner.h>
@@ -50,7 +51,7 @@ class TestEngineChoice : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void initTestCase();
     void cleanup() { m_rig->onRates = nullptr; }
     void aWrongShareIsExchangedAndNoBitChanges_data();
@@ -304,5 +305,5 @@ void TestEngineChoice::aRightShareStays()
 
 } // namespace
 
-QTEST_APPLESS_MAIN(TestEngineChoice)
+MR_TEST(TestEngineChoice)
 #include "tst_engine_choice.moc"

@@ -4,6 +4,7 @@
 #include "core/engine/replan.h"
 #include "core/engine/run_rig.h"
 #include "core/tier/scratch_file.h"
+#include "support/test_room.h"
 
 #include <millrace/planner.h>
 
@@ -43,7 +44,7 @@ class TestEngineDisk : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void aStoppedRunResumesToTheHashOfResident_data();
     void aStoppedRunResumesToTheHashOfResident();
     void evaluatingMoreOftenChangesNothing();
@@ -439,5 +440,5 @@ void TestEngineDisk::aReplanKeepsTheOrderInWhichGradientsAreSummed()
 
 } // namespace
 
-QTEST_GUILESS_MAIN(TestEngineDisk)
+MR_TEST_WITH_APP(TestEngineDisk)
 #include "tst_engine_disk.moc"

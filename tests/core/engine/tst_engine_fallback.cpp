@@ -2,6 +2,7 @@
 
 #include "core/engine/damage.h"
 #include "core/engine/run_rig.h"
+#include "support/test_room.h"
 #include "support/wrapped_device.h"
 
 #include <QtTest>
@@ -51,7 +52,7 @@ class TestEngineFallback : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void initTestCase();
     void whateverIsDamagedTheOneBeforeGoesOnWithTheSameBits_data();
     void whateverIsDamagedTheOneBeforeGoesOnWithTheSameBits();
@@ -319,5 +320,5 @@ void TestEngineFallback::aBrokenOneIsRemovedOnceANewerOneIsThere()
 
 } // namespace
 
-QTEST_APPLESS_MAIN(TestEngineFallback)
+MR_TEST(TestEngineFallback)
 #include "tst_engine_fallback.moc"

@@ -5,6 +5,7 @@
 
 #include "core/engine/run_rig.h"
 #include "support/full_disk.h"
+#include "support/test_room.h"
 
 #include <QTest>
 
@@ -38,7 +39,7 @@ class TestEngineFullDisk : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void initTestCase();
     void cleanup();
     void aCheckpointThatFailsAnywherePausesTheRunAndLosesNothing_data();
@@ -511,5 +512,5 @@ void TestEngineFullDisk::whoDoesNotWaitStopsOrSkips()
 } // namespace
 } // namespace mr
 
-QTEST_APPLESS_MAIN(mr::TestEngineFullDisk)
+MR_TEST(mr::TestEngineFullDisk)
 #include "tst_engine_full_disk.moc"

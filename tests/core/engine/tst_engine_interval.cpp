@@ -4,6 +4,7 @@
 #include "core/engine/run_rig.h"
 #include "core/engine/stepped_device.h"
 #include "core/telemetry/run_folder.h"
+#include "support/test_room.h"
 
 #include <QtTest>
 
@@ -24,7 +25,7 @@ class TestEngineInterval : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void initTestCase() { m_rig = std::make_unique<RunRig>(); }
     void theIntervalOfTheWarmUpIsThatOfARunThatKnewIt_data();
     void theIntervalOfTheWarmUpIsThatOfARunThatKnewIt();
@@ -190,5 +191,5 @@ void TestEngineInterval::anIntervalThatCannotBeSetEndsTheRunWithASentence()
 
 } // namespace
 
-QTEST_APPLESS_MAIN(TestEngineInterval)
+MR_TEST(TestEngineInterval)
 #include "tst_engine_interval.moc"

@@ -2,6 +2,7 @@
 
 #include "core/engine/engine.h"
 #include "core/engine/run_rig.h"
+#include "support/test_room.h"
 #include "support/wrapped_device.h"
 
 #include <QtTest>
@@ -91,7 +92,7 @@ class TestEngineMemory : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void initTestCase();
     void aRunThatFindsLessThanItPlannedOpensWithAnotherPlan();
     void aRunThatFindsNothingFails();
@@ -460,5 +461,5 @@ void TestEngineMemory::aStopWhileARunOpensAgainIsNoFailure()
 
 } // namespace
 
-QTEST_APPLESS_MAIN(TestEngineMemory)
+MR_TEST(TestEngineMemory)
 #include "tst_engine_memory.moc"

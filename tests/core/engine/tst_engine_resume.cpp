@@ -3,6 +3,7 @@
 
 #include "core/engine/run_rig.h"
 #include "core/telemetry/run_folder.h"
+#include "support/test_room.h"
 
 #include <millrace/planner.h>
 
@@ -18,7 +19,7 @@ class TestEngineResume : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void initTestCase();
     void cleanup() { m_rig->changes = {}; }
     void otherThreadsBudgetsAndModesGiveTheSameBits_data();
@@ -232,5 +233,5 @@ void TestEngineResume::theFolderOfARunThatGoesOnIsNotTaken()
 
 } // namespace
 
-QTEST_APPLESS_MAIN(TestEngineResume)
+MR_TEST(TestEngineResume)
 #include "tst_engine_resume.moc"

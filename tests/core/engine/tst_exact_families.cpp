@@ -3,6 +3,7 @@
 
 #include "core/device/cpu/cpu_device.h"
 #include "core/engine/exact_check.h"
+#include "support/test_room.h"
 
 #include <QtTest>
 
@@ -132,7 +133,7 @@ class TestExactFamilies : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void everyExactPolicyGivesTheBitsOfResident_data();
     void everyExactPolicyGivesTheBitsOfResident();
     void everyFamilyIsAModelOfItsOwn();
@@ -199,5 +200,5 @@ void TestExactFamilies::everyFamilyIsAModelOfItsOwn()
 
 } // namespace
 
-QTEST_APPLESS_MAIN(TestExactFamilies)
+MR_TEST(TestExactFamilies)
 #include "tst_exact_families.moc"

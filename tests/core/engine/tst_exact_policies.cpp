@@ -2,6 +2,7 @@
 
 #include "core/device/cpu/cpu_device.h"
 #include "core/engine/exact_check.h"
+#include "support/test_room.h"
 
 #include <QtTest>
 
@@ -185,7 +186,7 @@ class TestExactPolicies : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void everyExactPolicyGivesTheBitsOfResident_data();
     void everyExactPolicyGivesTheBitsOfResident();
     void theFlippedOrderIsAnOrderOfItsOwn();
@@ -374,5 +375,5 @@ void TestExactPolicies::anUnknownPolicyIsRefusedByName()
 
 } // namespace
 
-QTEST_APPLESS_MAIN(TestExactPolicies)
+MR_TEST(TestExactPolicies)
 #include "tst_exact_policies.moc"

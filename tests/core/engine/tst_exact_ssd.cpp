@@ -6,6 +6,7 @@
 #include "core/engine/plain_run.h"
 #include "core/engine/run_master.h"
 #include "core/model/weights.h"
+#include "support/test_room.h"
 
 #include <QtTest>
 
@@ -88,7 +89,7 @@ class TestExactSsd : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void bitsAreThoseOfResident_data();
     void bitsAreThoseOfResident();
     void whatMovesIsWhatWasPlanned();
@@ -261,5 +262,5 @@ void TestExactSsd::stateWrittenBetweenStepsIsThatOfTheNext()
 
 } // namespace
 
-QTEST_GUILESS_MAIN(TestExactSsd)
+MR_TEST_WITH_APP(TestExactSsd)
 #include "tst_exact_ssd.moc"

@@ -4,6 +4,7 @@
 
 #include "core/device/cpu/cpu_device.h"
 #include "core/engine/exact_check.h"
+#include "support/test_room.h"
 
 #include <QtTest>
 
@@ -74,7 +75,7 @@ class TestExactSsdEager : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void bitsAreThoseOfResident_data();
     void bitsAreThoseOfResident();
 
@@ -153,5 +154,5 @@ void TestExactSsdEager::bitsAreThoseOfResident()
     QVERIFY(result.diskReadBytes > 0);
 }
 
-QTEST_GUILESS_MAIN(TestExactSsdEager)
+MR_TEST_WITH_APP(TestExactSsdEager)
 #include "tst_exact_ssd_eager.moc"

@@ -2,6 +2,7 @@
 // float64.
 
 #include "core/engine/golden_rig.h"
+#include "support/test_room.h"
 
 using namespace mr;
 using namespace mr::test;
@@ -23,7 +24,7 @@ class TestGoldenModels : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void lossAndEveryGradientAgreeWithFloat64_data() { addModels(); }
 
     void lossAndEveryGradientAgreeWithFloat64()
@@ -59,7 +60,8 @@ private slots:
     void gradientsSummedInTheFlippedOrderAgreeToo()
     {
         const Golden golden("mha_untied");
-        GoldenRig rig(golden, golden.sequences, RecomputeChoice::None, {{"order", "by-layer-flip"}});
+        GoldenRig rig(
+            golden, golden.sequences, RecomputeChoice::None, {{"order", "by-layer-flip"}});
 
         rig.step(golden.tokens());
 
@@ -97,5 +99,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestGoldenModels)
+MR_TEST(TestGoldenModels)
 #include "tst_golden_models.moc"

@@ -4,6 +4,7 @@
 #include "core/engine/engine.h"
 #include "core/engine/run_rig.h"
 #include "support/heap_counter.h"
+#include "support/test_room.h"
 
 #include <QtTest>
 
@@ -62,7 +63,7 @@ class TestHeapOfRuns : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void initTestCase()
     {
         m_rig = std::make_unique<RunRig>();
@@ -123,5 +124,5 @@ private:
     std::unique_ptr<RunRig> m_rig;
 };
 
-QTEST_APPLESS_MAIN(TestHeapOfRuns)
+MR_TEST(TestHeapOfRuns)
 #include "tst_heap_of_runs.moc"

@@ -1,6 +1,7 @@
 // Activations that the host keeps are those that would have been made again: no bit changes.
 
 #include "core/engine/tiny_device.h"
+#include "support/test_room.h"
 
 #include <QtTest>
 
@@ -42,7 +43,7 @@ class TestKeptActivations : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void bitsAreThoseOfResident_data();
     void bitsAreThoseOfResident();
 
@@ -108,5 +109,5 @@ void TestKeptActivations::bitsAreThoseOfResident()
 
 } // namespace
 
-QTEST_GUILESS_MAIN(TestKeptActivations)
+MR_TEST_WITH_APP(TestKeptActivations)
 #include "tst_kept_activations.moc"

@@ -15,6 +15,7 @@
 #include "core/base/clock.h"
 #include "core/device/cpu/cpu_device.h"
 #include "core/engine/exact_check.h"
+#include "support/test_room.h"
 #include "support/wrapped_device.h"
 
 #include <QtTest>
@@ -316,7 +317,7 @@ class TestMissingWait : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void waitsThatAreLeftOutAreRaces_data();
     void waitsThatAreLeftOutAreRaces();
     void waitsOfPoolAndDiskAreNoticed_data();
@@ -334,7 +335,7 @@ Outcome TestMissingWait::trainApart(
 {
     QProcess child;
     child.start(QCoreApplication::applicationFilePath(),
-        {QStringLiteral("--leave-out"), policy, of, number, m_folder.path()});
+        {"missing_wait", "--leave-out", policy, of, number, m_folder.path()});
     if (!child.waitForFinished(60'000))
         return {};
     return {child.exitCode(),
@@ -407,15 +408,14 @@ void TestMissingWait::waitsOfPoolAndDiskAreNoticed()
     QVERIFY2(unseen.isEmpty(), qPrintable(report));
 }
 
-} // namespace
-
-int main(int argc, char** argv)
+int otherMain(int argc, char** argv)
 {
-    if (argc == 6 && std::string_view(argv[1]) == "--leave-out")
-        return train(argv[2], {argv[3], std::strtoull(argv[4], nullptr, 10)}, argv[5]);
-    const QCoreApplication application(argc, argv);
-    TestMissingWait test;
-    return QTest::qExec(&test, argc, argv);
+    if (argc != 6 || std::string_view(argv[1]) != "--leave-out")
+        return -1;
+    return train(argv[2], {argv[3], std::strtoull(argv[4], nullptr, 10)}, argv[5]);
 }
 
+} // namespace
+
+MR_TEST_OR_MAIN(TestMissingWait, Core, otherMain)
 #include "tst_missing_wait.moc"

@@ -2,6 +2,7 @@
 // PyTorch's own packed rows, against rows of their own, and by bits.
 
 #include "core/engine/golden_rig.h"
+#include "support/test_room.h"
 
 #include <array>
 
@@ -31,7 +32,8 @@ TokenSequence document(std::size_t tokens, TokenId first, std::uint8_t trained)
 {
     TokenSequence made;
     for (std::size_t t = 0; t < tokens; ++t) {
-        made.tokens.push_back(static_cast<TokenId>((first + 7 * t) % 40 + 3));
+        made.tokens.push_back(
+            static_cast<TokenId>((static_cast<std::size_t>(first) + 7 * t) % 40 + 3));
         made.trained.push_back(t % 3 == 2 ? 0 : trained);
     }
     return made;
@@ -80,7 +82,7 @@ class TestPackedModels : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void aSharedRowAgreesWithTransformersInFloat64_data()
     {
         QTest::addColumn<QString>("model");
@@ -150,5 +152,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestPackedModels)
+MR_TEST(TestPackedModels)
 #include "tst_packed_models.moc"

@@ -3,6 +3,7 @@
 
 #include "core/engine/run_rig.h"
 #include "core/telemetry/run_folder.h"
+#include "support/test_room.h"
 
 #include <millrace/planner.h>
 
@@ -39,7 +40,7 @@ class TestPackedRuns : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void initTestCase();
     void anEpochHasTheStepsOfItsRows();
     void exactPoliciesGiveTheBitsOfResident_data();
@@ -222,5 +223,5 @@ void TestPackedRuns::anotherAssignmentIsAnotherData()
 
 } // namespace
 
-QTEST_APPLESS_MAIN(TestPackedRuns)
+MR_TEST(TestPackedRuns)
 #include "tst_packed_runs.moc"

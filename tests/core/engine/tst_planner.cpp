@@ -7,6 +7,7 @@
 #include "core/engine/run_setup.h"
 #include "core/engine/scratch_rates.h"
 #include "core/tier/scratch_folder.h"
+#include "support/test_room.h"
 
 #include <millrace/library.h>
 #include <millrace/planner.h>
@@ -46,7 +47,7 @@ class TestPlanner : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void init()
     {
         m_folder = std::make_unique<QTemporaryDir>();
@@ -449,5 +450,5 @@ private:
     std::unique_ptr<QTemporaryDir> m_folder;
 };
 
-QTEST_GUILESS_MAIN(TestPlanner)
+MR_TEST_WITH_APP(TestPlanner)
 #include "tst_planner.moc"

@@ -1,6 +1,7 @@
 // Where windows are summed: chosen by bytes and forecast, once, and only if it was left open.
 
 #include "core/engine/policy_choice.h"
+#include "support/test_room.h"
 #include "tests/core/plan/plan_shapes.h"
 
 #include <QtTest>
@@ -43,7 +44,7 @@ class TestPolicyChoiceSites : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void sumsStayOnTheHostWhereTheLinkKeepsUp()
     {
         QCOMPARE(siteOf(setupOf(0.01, {{"accumulate-on", "auto"}})), std::string("host"));
@@ -108,5 +109,5 @@ private slots:
 
 } // namespace
 
-QTEST_APPLESS_MAIN(TestPolicyChoiceSites)
+MR_TEST(TestPolicyChoiceSites)
 #include "tst_policy_choice_sites.moc"

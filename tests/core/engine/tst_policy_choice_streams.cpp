@@ -2,6 +2,7 @@
 
 #include "core/engine/policy_choice.h"
 #include "core/plan/placement.h"
+#include "support/test_room.h"
 #include "tests/core/plan/plan_shapes.h"
 
 #include <QtTest>
@@ -60,7 +61,7 @@ class TestPolicyChoiceStreams : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void aSlowHostGivesAShareToTheDevice()
     {
         const RunSetup setup = chosen(setupOf(1e4, {}));
@@ -156,5 +157,5 @@ private slots:
 
 } // namespace
 
-QTEST_APPLESS_MAIN(TestPolicyChoiceStreams)
+MR_TEST(TestPolicyChoiceStreams)
 #include "tst_policy_choice_streams.moc"

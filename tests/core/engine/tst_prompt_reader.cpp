@@ -1,6 +1,7 @@
 #include "core/data/small_bpe.h"
 #include "core/engine/model_folder.h"
 #include "core/engine/prompt_reader.h"
+#include "support/test_room.h"
 
 #include <QtTest>
 
@@ -51,7 +52,7 @@ class TestPromptReader : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
 
     void aChatIsWhatTheTemplateWritesAndNoMore()
     {
@@ -175,5 +176,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestPromptReader)
+MR_TEST(TestPromptReader)
 #include "tst_prompt_reader.moc"

@@ -3,6 +3,7 @@
 #include "core/engine/rate_sheet.h"
 #include "core/plan/cost_model.h"
 #include "core/plan/plan_builder.h"
+#include "support/test_room.h"
 #include "tests/core/plan/plan_shapes.h"
 
 #include <QtTest>
@@ -72,7 +73,7 @@ class TestRateSheet : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void everyRateIsReadOffTheTasksOfItsKind()
     {
         const ModelShape shape = smallShape(3);
@@ -265,5 +266,5 @@ private slots:
 
 } // namespace
 
-QTEST_APPLESS_MAIN(TestRateSheet)
+MR_TEST(TestRateSheet)
 #include "tst_rate_sheet.moc"

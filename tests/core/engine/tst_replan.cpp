@@ -2,6 +2,7 @@
 
 #include "core/engine/replan.h"
 #include "core/engine/run_rig.h"
+#include "support/test_room.h"
 
 #include <QtTest>
 
@@ -16,7 +17,7 @@ class TestReplan : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void itsOwnPolicyComesFirst();
     void whatStreamsIsTheLastResort();
     void aShareOfTheDeviceGoesWhereNobodyAskedForIt();
@@ -245,5 +246,5 @@ void TestReplan::aPolicyWithWindowsIsNotReplacedOnceItHasTrained()
 
 } // namespace
 
-QTEST_APPLESS_MAIN(TestReplan)
+MR_TEST(TestReplan)
 #include "tst_replan.moc"

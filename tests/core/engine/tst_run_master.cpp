@@ -4,6 +4,7 @@
 #include "core/engine/compact_master.h"
 #include "core/engine/exact_check.h"
 #include "core/engine/state_of.h"
+#include "support/test_room.h"
 
 #include <QtTest>
 
@@ -69,7 +70,7 @@ class TestRunMaster : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void initTestCase_data()
     {
         QTest::addColumn<PlainRunSpec>("spec");
@@ -188,5 +189,5 @@ private:
     std::unique_ptr<PlainRun> m_run;
 };
 
-QTEST_APPLESS_MAIN(TestRunMaster)
+MR_TEST(TestRunMaster)
 #include "tst_run_master.moc"

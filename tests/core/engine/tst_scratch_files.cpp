@@ -1,6 +1,7 @@
 // openScratchFiles(): several files filled at once, watched as one.
 
 #include "core/engine/scratch_files.h"
+#include "support/test_room.h"
 
 #include <QTemporaryDir>
 #include <QtTest>
@@ -43,7 +44,7 @@ class TestScratchFiles : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
 
     void bothAreFilledAndWatchedAsOne()
     {
@@ -102,5 +103,5 @@ private slots:
     }
 };
 
-QTEST_GUILESS_MAIN(TestScratchFiles)
+MR_TEST_WITH_APP(TestScratchFiles)
 #include "tst_scratch_files.moc"

@@ -1,6 +1,7 @@
 // Rates of scratch folders: measured once, kept by drive and mount, found again by the planner.
 
 #include "core/engine/scratch_rates.h"
+#include "support/test_room.h"
 
 #include <QTemporaryDir>
 #include <QtTest>
@@ -31,7 +32,7 @@ class TestScratchRates : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void init()
     {
         m_data = std::make_unique<QTemporaryDir>();
@@ -121,5 +122,5 @@ private:
     QTemporaryDir m_scratch;
 };
 
-QTEST_APPLESS_MAIN(TestScratchRates)
+MR_TEST(TestScratchRates)
 #include "tst_scratch_rates.moc"

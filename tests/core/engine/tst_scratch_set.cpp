@@ -2,6 +2,7 @@
 
 #include "core/engine/scratch_rates.h"
 #include "core/engine/scratch_set.h"
+#include "support/test_room.h"
 
 #include <QTemporaryDir>
 #include <QtTest>
@@ -36,7 +37,7 @@ class TestScratchSet : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
 
     void theFasterFolderHoldsMore()
     {
@@ -165,5 +166,5 @@ private slots:
     }
 };
 
-QTEST_GUILESS_MAIN(TestScratchSet)
+MR_TEST_WITH_APP(TestScratchSet)
 #include "tst_scratch_set.moc"

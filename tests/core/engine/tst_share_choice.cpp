@@ -2,6 +2,7 @@
 
 #include "core/engine/policy_choice.h"
 #include "core/engine/share_choice.h"
+#include "support/test_room.h"
 #include "tests/core/plan/plan_shapes.h"
 
 #include <QtTest>
@@ -52,7 +53,7 @@ class TestShareChoice : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void onlyAShareThatWasLeftOpenIsChosenAgain()
     {
         QVERIFY(isShareOpen(setupOf(kSlowHost)));
@@ -178,5 +179,5 @@ private slots:
 
 } // namespace
 
-QTEST_APPLESS_MAIN(TestShareChoice)
+MR_TEST(TestShareChoice)
 #include "tst_share_choice.moc"

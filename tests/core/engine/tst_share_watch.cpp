@@ -2,6 +2,7 @@
 
 #include "core/engine/share_watch.h"
 #include "core/plan/plan_builder.h"
+#include "support/test_room.h"
 #include "tests/core/plan/plan_shapes.h"
 
 #include <QtTest>
@@ -17,7 +18,7 @@ class TestShareWatch : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void initTestCase()
     {
         auto built =
@@ -120,5 +121,5 @@ private:
 
 } // namespace
 
-QTEST_APPLESS_MAIN(TestShareWatch)
+MR_TEST(TestShareWatch)
 #include "tst_share_watch.moc"

@@ -4,6 +4,7 @@
 #include "core/engine/plain_run.h"
 #include "core/engine/tiny_device.h"
 #include "core/tier/faulty_io.h"
+#include "support/test_room.h"
 
 #include <QtTest>
 
@@ -63,7 +64,7 @@ class TestSsdBoundaries : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void bitsAreThoseOfResident_data();
     void bitsAreThoseOfResident();
     void aFaultNamesTheActivation();
@@ -165,5 +166,5 @@ void TestSsdBoundaries::aFaultNamesTheActivation()
 
 } // namespace
 
-QTEST_GUILESS_MAIN(TestSsdBoundaries)
+MR_TEST_WITH_APP(TestSsdBoundaries)
 #include "tst_ssd_boundaries.moc"

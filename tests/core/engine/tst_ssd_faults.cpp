@@ -4,6 +4,7 @@
 #include "core/engine/plain_run.h"
 #include "core/engine/tiny_device.h"
 #include "core/tier/faulty_io.h"
+#include "support/test_room.h"
 
 #include <QtTest>
 
@@ -135,7 +136,7 @@ class TestSsdFaults : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void initTestCase();
     void everyFaultEndsInTheSameBitsOrAClearError_data();
     void everyFaultEndsInTheSameBitsOrAClearError();
@@ -463,5 +464,5 @@ void TestSsdFaults::aBudgetThatIsTooSmallSaysBothNumbers()
     QVERIFY2(contains(status, "disk space: the plan needs "), status.message().c_str());
 }
 
-QTEST_GUILESS_MAIN(TestSsdFaults)
+MR_TEST_WITH_APP(TestSsdFaults)
 #include "tst_ssd_faults.moc"

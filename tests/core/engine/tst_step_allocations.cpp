@@ -4,6 +4,7 @@
 #include "core/engine/exact_check.h"
 #include "core/engine/run_rig.h"
 #include "support/heap_counter.h"
+#include "support/test_room.h"
 #include "support/wrapped_device.h"
 
 #include <QtTest>
@@ -94,7 +95,7 @@ class TestStepAllocations : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void noThreadAllocatesInAStepAfterWarmUp_data();
     void noThreadAllocatesInAStepAfterWarmUp();
     void theEngineThreadAllocatesNothingFromStepToStep_data();
@@ -162,7 +163,8 @@ void TestStepAllocations::noThreadAllocatesInAStepAfterWarmUp()
 
     if (longRun.oneDnn > shortRun.oneDnn)
         qInfo("oneDNN itself allocated %llu times a step",
-            static_cast<unsigned long long>((longRun.oneDnn - shortRun.oneDnn) / moreSteps));
+            static_cast<unsigned long long>(
+                (longRun.oneDnn - shortRun.oneDnn) / static_cast<std::uint64_t>(moreSteps)));
     // On a busy machine a pool thread may start as late as in the second step, and starting takes
     // one allocation a thread. A step that allocates would show in every step.
     const auto more = static_cast<std::int64_t>(longRun.ours - shortRun.ours);
@@ -223,5 +225,5 @@ void TestStepAllocations::theEngineThreadAllocatesNothingFromStepToStep()
 
 } // namespace
 
-QTEST_APPLESS_MAIN(TestStepAllocations)
+MR_TEST(TestStepAllocations)
 #include "tst_step_allocations.moc"

@@ -4,6 +4,7 @@
 #include "core/engine/exact_check.h"
 #include "core/engine/plain_run.h"
 #include "core/optim/host_updater.h"
+#include "support/test_room.h"
 
 #include <QtTest>
 
@@ -41,7 +42,7 @@ class TestStepExecutor : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void aPlanWithMoreHostJobsThanThePoolHoldsEnds_data();
     void aPlanWithMoreHostJobsThanThePoolHoldsEnds();
 };
@@ -76,5 +77,5 @@ void TestStepExecutor::aPlanWithMoreHostJobsThanThePoolHoldsEnds()
 
 } // namespace
 
-QTEST_APPLESS_MAIN(TestStepExecutor)
+MR_TEST(TestStepExecutor)
 #include "tst_step_executor.moc"

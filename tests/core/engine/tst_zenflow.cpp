@@ -2,6 +2,7 @@
 // columns are, and a gradient that is not finite.
 
 #include "core/engine/zenflow_rig.h"
+#include "support/test_room.h"
 
 #include <QtTest>
 
@@ -52,7 +53,7 @@ class TestZenflow : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void overlapShiftsTheHostsUpdatesByOneWindow_data();
     void overlapShiftsTheHostsUpdatesByOneWindow();
     void delayedUpdateIsAWindowOfOneStep();
@@ -588,5 +589,5 @@ void TestZenflow::movedMomentsKeepWhatBiasCorrectionMakesOfThem()
 
 } // namespace
 
-QTEST_APPLESS_MAIN(TestZenflow)
+MR_TEST(TestZenflow)
 #include "tst_zenflow.moc"

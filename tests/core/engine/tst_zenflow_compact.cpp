@@ -3,6 +3,7 @@
 #include "core/engine/state_of.h"
 #include "core/engine/zenflow_rig.h"
 #include "core/optim/compact_arrays.h"
+#include "support/test_room.h"
 
 #include <QtTest>
 
@@ -18,7 +19,7 @@ class TestZenflowCompact : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void compactStateIsPlannedToTheByteAndTheSameInAnyMode_data();
     void compactStateIsPlannedToTheByteAndTheSameInAnyMode();
     void piecesOfATilePartNoGroupOfCompactState();
@@ -74,7 +75,7 @@ void TestZenflowCompact::compactStateIsPlannedToTheByteAndTheSameInAnyMode()
 
 void TestZenflowCompact::piecesOfATilePartNoGroupOfCompactState()
 {
-    for (const std::size_t cols : {1, 24, 33, 100, 4096, 14336, 1'000'001}) {
+    for (const std::size_t cols : {1U, 24U, 33U, 100U, 4096U, 14336U, 1'000'001U}) {
         QCOMPARE(pieceRows(cols) * cols % kCompactGroup, std::size_t{0});
         QVERIFY(pieceRows(cols) > 0);
     }
@@ -196,5 +197,5 @@ void TestZenflowCompact::momentsOfCompactStateAreRoundedOnceInAMove()
 
 } // namespace
 
-QTEST_APPLESS_MAIN(TestZenflowCompact)
+MR_TEST(TestZenflowCompact)
 #include "tst_zenflow_compact.moc"

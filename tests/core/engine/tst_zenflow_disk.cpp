@@ -7,6 +7,7 @@
 #include "core/engine/zenflow_rig.h"
 #include "core/model/weights.h"
 #include "core/tier/faulty_io.h"
+#include "support/test_room.h"
 
 #include <QtTest>
 
@@ -68,7 +69,7 @@ class TestZenflowDisk : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void numbersAreThoseOfStateInMemory_data();
     void numbersAreThoseOfStateInMemory();
     void everyStepMovesWhatWasPlanned_data();
@@ -341,5 +342,5 @@ void TestZenflowDisk::aDiskThatFailsInAWindowEndsTheRun()
 
 } // namespace
 
-QTEST_GUILESS_MAIN(TestZenflowDisk)
+MR_TEST_WITH_APP(TestZenflowDisk)
 #include "tst_zenflow_disk.moc"

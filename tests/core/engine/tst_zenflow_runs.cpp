@@ -3,6 +3,7 @@
 #include "core/engine/engine.h"
 #include "core/engine/run_rig.h"
 #include "support/master_buffers.h"
+#include "support/test_room.h"
 
 #include <QtTest>
 
@@ -83,7 +84,7 @@ class TestZenflowRuns : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void initTestCase() { m_rig = std::make_unique<RunRig>(); }
     void aRunStoppedAtAnyStepResumesToTheHashOfTheUninterruptedOne_data() { addCases(); }
     void aRunStoppedAtAnyStepResumesToTheHashOfTheUninterruptedOne();
@@ -312,5 +313,5 @@ void TestZenflowRuns::aDamagedWindowFileIsNoticed()
 
 } // namespace
 
-QTEST_APPLESS_MAIN(TestZenflowRuns)
+MR_TEST(TestZenflowRuns)
 #include "tst_zenflow_runs.moc"

@@ -1,6 +1,7 @@
 // What families have of their own: fields, defaults of missing ones, and refusals by name.
 
 #include "config_texts.h"
+#include "support/test_room.h"
 
 #include <QTest>
 
@@ -13,7 +14,7 @@ class TestFamilyFields : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void anArchitectureImpliesWhatItsConfigDoesNotSay()
     {
         const ModelConfig qwen2 = family("Qwen2ForCausalLM", "qwen2");
@@ -223,5 +224,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestFamilyFields)
+MR_TEST(TestFamilyFields)
 #include "tst_family_fields.moc"

@@ -5,6 +5,7 @@
 #include "core/model/model_config.h"
 #include "core/model/model_folder.h"
 #include "core/model/param_table.h"
+#include "support/test_room.h"
 
 #include <QtTest>
 
@@ -41,7 +42,7 @@ class TestLayout : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void activationsLieApartAndFillWhatWasCounted_data();
     void activationsLieApartAndFillWhatWasCounted();
     void normedHeadsHaveRowsAndScratchOfTheirOwn();
@@ -317,5 +318,5 @@ void TestLayout::aModelShapeCountsEveryParameterAndItsWork()
 
 } // namespace
 
-QTEST_APPLESS_MAIN(TestLayout)
+MR_TEST(TestLayout)
 #include "tst_layout.moc"

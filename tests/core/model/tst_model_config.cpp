@@ -1,6 +1,7 @@
 // config.json: published ones, both spellings, and every refusal with the field it names.
 
 #include "config_texts.h"
+#include "support/test_room.h"
 
 #include <QTest>
 
@@ -24,7 +25,7 @@ class TestModelConfig : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
 
     void everyFieldArrives()
     {
@@ -226,5 +227,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestModelConfig)
+MR_TEST(TestModelConfig)
 #include "tst_model_config.moc"

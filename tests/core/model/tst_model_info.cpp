@@ -1,6 +1,7 @@
 // What a user sees of a model folder, sound or not.
 
 #include "model_folder.h"
+#include "support/test_room.h"
 
 #include <millrace/library.h>
 
@@ -49,7 +50,7 @@ class TestModelInfo : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
 
     void soundFolderHasItsFiguresAndNoProblem()
     {
@@ -118,5 +119,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestModelInfo)
+MR_TEST(TestModelInfo)
 #include "tst_model_info.moc"

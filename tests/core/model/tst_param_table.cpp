@@ -1,9 +1,7 @@
 // Where parameters lie: slots in order, aligned, and every element of a slot named once.
 
-// ParamGroup has a member called slots, which Qt would take for its keyword.
-#define QT_NO_KEYWORDS
-
 #include "model_folder.h"
+#include "support/test_room.h"
 
 #include <QTest>
 
@@ -146,5 +144,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(TestParamTable)
+MR_TEST(TestParamTable)
 #include "tst_param_table.moc"

@@ -7,6 +7,7 @@
 #include "core/model/model_config.h"
 #include "core/model/model_folder.h"
 #include "core/model/rope_scaling.h"
+#include "support/test_room.h"
 
 #include <QFile>
 #include <QJsonArray>
@@ -49,7 +50,7 @@ class TestRopeScaling : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void frequenciesAreThoseOfPublishedModels_data()
     {
         QTest::addColumn<QJsonObject>("golden");
@@ -116,5 +117,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestRopeScaling)
+MR_TEST(TestRopeScaling)
 #include "tst_rope_scaling.moc"

@@ -2,6 +2,7 @@
 
 #include "core/model/safetensors.h"
 #include "model_folder.h"
+#include "support/test_room.h"
 
 #include <QTest>
 
@@ -36,7 +37,7 @@ class TestSafetensors : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
 
     void soundFilesOpen()
     {
@@ -214,5 +215,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestSafetensors)
+MR_TEST(TestSafetensors)
 #include "tst_safetensors.moc"

@@ -4,6 +4,7 @@
 #include "core/model/safetensors.h"
 #include "core/optim/adamw.h"
 #include "model_folder.h"
+#include "support/test_room.h"
 
 #include <QTest>
 
@@ -80,7 +81,7 @@ class TestSaveModel : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
 
     void savedF32ModelIsTheMasterToTheBit()
     {
@@ -235,5 +236,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestSaveModel)
+MR_TEST(TestSaveModel)
 #include "tst_save_model.moc"

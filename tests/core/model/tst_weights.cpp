@@ -4,6 +4,7 @@
 #include "core/model/weights.h"
 #include "core/optim/adamw.h"
 #include "model_folder.h"
+#include "support/test_room.h"
 
 #include <QTest>
 
@@ -93,7 +94,7 @@ class TestWeights : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
 
     void everyTensorArrivesWhereTheTableSays()
     {
@@ -386,5 +387,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestWeights)
+MR_TEST(TestWeights)
 #include "tst_weights.moc"

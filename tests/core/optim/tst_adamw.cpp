@@ -1,5 +1,6 @@
 #include "core/optim/adamw.h"
 #include "core/optim/adamw_state.h"
+#include "support/test_room.h"
 
 #include <QTest>
 
@@ -20,7 +21,7 @@ class TestAdamw : public QObject
 
     static constexpr AdamwSettings kSettings{0.9, 0.999, 1e-8, 0.01};
 
-private slots:
+private Q_SLOTS:
 
     void cleanup()
     {
@@ -174,5 +175,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestAdamw)
+MR_TEST(TestAdamw)
 #include "tst_adamw.moc"

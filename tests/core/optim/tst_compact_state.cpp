@@ -1,5 +1,6 @@
 #include "core/optim/compact_arrays.h"
 #include "core/optim/side_by_side.h"
+#include "support/test_room.h"
 
 #include <QTest>
 
@@ -23,7 +24,7 @@ class TestCompactState : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
 
     void cleanup()
     {
@@ -310,5 +311,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestCompactState)
+MR_TEST(TestCompactState)
 #include "tst_compact_state.moc"

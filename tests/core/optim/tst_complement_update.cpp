@@ -3,6 +3,7 @@
 
 #include "core/optim/compact_arrays.h"
 #include "core/optim/complement_update.h"
+#include "support/test_room.h"
 
 #include <QTest>
 
@@ -113,7 +114,7 @@ class TestComplementUpdate : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void allColumnsAreTheUpdateOfAWholeRange_data() { addSizes(); }
     void allColumnsAreTheUpdateOfAWholeRange();
     void columnsOfTheDeviceAreGradientsOfZero_data() { addSizes(); }
@@ -233,5 +234,5 @@ void TestComplementUpdate::packedWeightsComeBackIntoThePlane()
     QVERIFY(weight.state.equals(before));
 }
 
-QTEST_APPLESS_MAIN(TestComplementUpdate)
+MR_TEST(TestComplementUpdate)
 #include "tst_complement_update.moc"

@@ -5,6 +5,7 @@
 #include "core/optim/host_updater.h"
 #include "support/failing_gate.h"
 #include "support/heap_counter.h"
+#include "support/test_room.h"
 
 #include <QTest>
 
@@ -48,7 +49,7 @@ class TestHostUpdater : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
 
     void aGateThatAFailureOpenedIsNoSuccess()
     {
@@ -251,5 +252,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestHostUpdater)
+MR_TEST(TestHostUpdater)
 #include "tst_host_updater.moc"

@@ -1,4 +1,5 @@
 #include "core/optim/lr_schedule.h"
+#include "support/test_room.h"
 
 #include <QFile>
 #include <QJsonArray>
@@ -38,7 +39,7 @@ class TestLrSchedule : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
 
     void agreesWithTransformers()
     {
@@ -85,5 +86,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestLrSchedule)
+MR_TEST(TestLrSchedule)
 #include "tst_lr_schedule.moc"

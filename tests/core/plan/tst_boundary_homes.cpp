@@ -2,6 +2,7 @@
 
 #include "core/plan/boundary_homes.h"
 #include "core/plan/traversal.h"
+#include "support/test_room.h"
 
 #include <QTest>
 
@@ -39,7 +40,7 @@ class TestBoundaryHomes : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     // Odd layers are gone through from the last micro-batch to the first.
     void whatWaitsLongestGoesFirst()
     {
@@ -98,5 +99,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestBoundaryHomes)
+MR_TEST(TestBoundaryHomes)
 #include "tst_boundary_homes.moc"

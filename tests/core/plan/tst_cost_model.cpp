@@ -1,6 +1,7 @@
 // Forecasts of plans small enough to be worked out by hand.
 
 #include "core/plan/cost_model.h"
+#include "support/test_room.h"
 #include "tests/core/plan/plan_shapes.h"
 
 #include <QTest>
@@ -34,7 +35,7 @@ class TestCostModel : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void residentStepIsBatchComputeAndUpdate()
     {
         ModelShape shape = smallShape(1);
@@ -303,5 +304,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestCostModel)
+MR_TEST(TestCostModel)
 #include "tst_cost_model.moc"

@@ -1,6 +1,7 @@
 // Where state on disk is cut into tiles, and where the planes of a tile lie.
 
 #include "core/plan/disk_cuts.h"
+#include "support/test_room.h"
 #include "tests/core/plan/plan_shapes.h"
 
 #include <QTest>
@@ -95,7 +96,7 @@ class TestDiskCuts : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void tilesCoverWhatIsOnDiskAndNothingElse_data()
     {
         QTest::addColumn<qint64>("elements");
@@ -335,5 +336,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestDiskCuts)
+MR_TEST(TestDiskCuts)
 #include "tst_disk_cuts.moc"

@@ -1,6 +1,7 @@
 // The length of a window, from energies made by hand.
 
 #include "core/plan/magnitude_rule.h"
+#include "support/test_room.h"
 
 #include <QTest>
 
@@ -23,7 +24,7 @@ private:
         return chooseInterval(weights);
     }
 
-private slots:
+private Q_SLOTS:
     void meansAreByElementWhateverTheOrderOfTheColumns()
     {
         const std::vector<float> energies{1.0F, 12.0F, 2.0F, 18.0F, 3.0F};
@@ -87,5 +88,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestMagnitudeRule)
+MR_TEST(TestMagnitudeRule)
 #include "tst_magnitude_rule.moc"

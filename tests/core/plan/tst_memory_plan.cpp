@@ -1,6 +1,7 @@
 // Bytes by tier, kind and group, against sums written out by hand.
 
 #include "core/plan/memory_plan.h"
+#include "support/test_room.h"
 #include "tests/core/plan/plan_shapes.h"
 
 #include <QTest>
@@ -82,7 +83,7 @@ std::int64_t blocksBefore(const Row& row)
 std::int64_t largestBlockOnHost(const Row& row)
 {
     std::int64_t most = 0;
-    for (const std::size_t g : {1, 2, 3})
+    for (const std::size_t g : {1U, 2U, 3U})
         most = std::max(most, kSizes[g] - row.hostFirst[g]);
     return most;
 }
@@ -237,7 +238,7 @@ private:
         QCOMPARE(static_cast<std::int64_t>(plan.bytes(tier)), sum);
     }
 
-private slots:
+private Q_SLOTS:
     void residentHoldsAllStateOnTheDevice()
     {
         const MemoryPlan plan = planned(policyOf("resident"), specOf(1, 1));
@@ -567,5 +568,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestMemoryPlan)
+MR_TEST(TestMemoryPlan)
 #include "tst_memory_plan.moc"

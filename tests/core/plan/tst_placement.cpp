@@ -1,6 +1,7 @@
 // Shares of groups and where they are cut; the share at which both sides are done at once.
 
 #include "core/plan/placement.h"
+#include "support/test_room.h"
 #include "tests/core/plan/plan_shapes.h"
 
 #include <QTest>
@@ -62,7 +63,7 @@ class TestPlacement : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void uniformPlacementGivesEveryGroupTheSame()
     {
         const auto placement =
@@ -234,5 +235,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestPlacement)
+MR_TEST(TestPlacement)
 #include "tst_placement.moc"

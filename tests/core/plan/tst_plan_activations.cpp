@@ -3,6 +3,7 @@
 
 #include "core/plan/cost_model.h"
 #include "core/plan/plan_text.h"
+#include "support/test_room.h"
 #include "tests/core/plan/disk_bench.h"
 
 #include <QTest>
@@ -49,7 +50,7 @@ class TestPlanActivations : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void everyPlanHoldsAndEveryWaitIsNeeded_data()
     {
         QTest::addColumn<QString>("policy");
@@ -276,5 +277,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestPlanActivations)
+MR_TEST(TestPlanActivations)
 #include "tst_plan_activations.moc"

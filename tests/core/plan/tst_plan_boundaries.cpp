@@ -3,6 +3,7 @@
 
 #include "core/plan/cost_model.h"
 #include "core/plan/plan_text.h"
+#include "support/test_room.h"
 #include "tests/core/plan/disk_bench.h"
 
 #include <QTest>
@@ -66,7 +67,7 @@ class TestPlanBoundaries : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void everyPlanHoldsAndEveryWaitIsNeeded_data()
     {
         QTest::addColumn<QString>("order");
@@ -382,5 +383,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestPlanBoundaries)
+MR_TEST(TestPlanBoundaries)
 #include "tst_plan_boundaries.moc"

@@ -3,6 +3,7 @@
 #include "core/plan/memory_plan.h"
 #include "core/plan/plan_builder.h"
 #include "core/plan/plan_text.h"
+#include "support/test_room.h"
 #include "tests/core/plan/plan_shapes.h"
 
 #include <QTest>
@@ -66,7 +67,7 @@ class TestPlanBuilder : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     // Forward passes only, one micro-batch after the other whatever the policy's order.
     void evaluationReadsTheVersionTheNextForwardReads()
     {
@@ -348,5 +349,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestPlanBuilder)
+MR_TEST(TestPlanBuilder)
 #include "tst_plan_builder.moc"

@@ -1,6 +1,7 @@
 // Every rule: a correct plan passes, and the same plan with one thing broken names that rule.
 
 #include "core/plan/plan_check.h"
+#include "support/test_room.h"
 #include "tests/core/plan/plan_bench.h"
 
 #include <QTest>
@@ -51,7 +52,7 @@ class TestPlanCheck : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void correctPlansOfAllPoliciesAndOrdersPass()
     {
         for (const PolicyInfo& info : policyTable()) {
@@ -582,5 +583,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestPlanCheck)
+MR_TEST(TestPlanCheck)
 #include "tst_plan_check.moc"

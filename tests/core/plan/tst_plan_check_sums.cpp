@@ -2,6 +2,7 @@
 
 #include "core/plan/plan_check.h"
 #include "core/plan/plan_text.h"
+#include "support/test_room.h"
 #include "tests/core/plan/plan_bench.h"
 
 #include <QTest>
@@ -113,7 +114,7 @@ class TestPlanCheckSums : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     // In the middle of a window nothing is sent.
     void aStepWithinAWindowAddsOnly()
     {
@@ -324,5 +325,5 @@ private slots:
 
 } // namespace
 
-QTEST_APPLESS_MAIN(TestPlanCheckSums)
+MR_TEST(TestPlanCheckSums)
 #include "tst_plan_check_sums.moc"

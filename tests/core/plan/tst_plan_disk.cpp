@@ -3,6 +3,7 @@
 
 #include "core/plan/plan_check.h"
 #include "core/plan/plan_text.h"
+#include "support/test_room.h"
 #include "tests/core/plan/disk_bench.h"
 
 #include <QTest>
@@ -67,7 +68,7 @@ class TestPlanDisk : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void everyPlanHoldsAndEveryWaitIsNeeded_data()
     {
         QTest::addColumn<QString>("late");
@@ -448,5 +449,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestPlanDisk)
+MR_TEST(TestPlanDisk)
 #include "tst_plan_disk.moc"

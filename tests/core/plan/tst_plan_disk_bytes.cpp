@@ -2,6 +2,7 @@
 // step moves.
 
 #include "core/plan/cost_model.h"
+#include "support/test_room.h"
 #include "tests/core/plan/disk_bench.h"
 
 #include <QTest>
@@ -25,7 +26,7 @@ class TestPlanDiskBytes : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void aDiskThatIsTooSmallBreaksThePlan()
     {
         Bench bench = diskBench();
@@ -317,5 +318,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestPlanDiskBytes)
+MR_TEST(TestPlanDiskBytes)
 #include "tst_plan_disk_bytes.moc"

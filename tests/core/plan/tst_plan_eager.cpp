@@ -4,6 +4,7 @@
 #include "core/plan/cost_model.h"
 #include "core/plan/plan_check.h"
 #include "core/plan/task_clocks.h"
+#include "support/test_room.h"
 #include "tests/core/plan/disk_bench.h"
 
 #include <QTest>
@@ -112,7 +113,7 @@ class TestPlanEager : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     // Nobody waits for the embedding's gradient but the embedding.
     void anUpdateFollowsItsOwnGradient()
     {
@@ -396,5 +397,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestPlanEager)
+MR_TEST(TestPlanEager)
 #include "tst_plan_eager.moc"

@@ -4,6 +4,7 @@
 #include "core/plan/cost_model.h"
 #include "core/plan/plan_check.h"
 #include "core/plan/plan_text.h"
+#include "support/test_room.h"
 #include "tests/core/plan/disk_bench.h"
 
 #include <QTest>
@@ -77,7 +78,7 @@ class TestPlanSends : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     // One tile of the block: its weights and its gradient go from the device to where its state
     // has come, and neither is read from disk.
     void anUpdateGetsFromTheDeviceWhatItHas()
@@ -412,5 +413,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestPlanSends)
+MR_TEST(TestPlanSends)
 #include "tst_plan_sends.moc"

@@ -4,6 +4,7 @@
 #include "core/plan/cost_model.h"
 #include "core/plan/memory_plan.h"
 #include "core/plan/plan_text.h"
+#include "support/test_room.h"
 #include "tests/core/plan/plan_bench.h"
 
 #include <QTest>
@@ -60,7 +61,7 @@ class TestPlanStream : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void deviceBytesDoNotDependOnDepth_data()
     {
         QTest::addColumn<bool>("full");
@@ -312,5 +313,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestPlanStream)
+MR_TEST(TestPlanStream)
 #include "tst_plan_stream.moc"

@@ -4,6 +4,7 @@
 #include "core/plan/cost_model.h"
 #include "core/plan/memory_plan.h"
 #include "core/plan/plan_text.h"
+#include "support/test_room.h"
 #include "tests/core/plan/plan_bench.h"
 
 #include <QTest>
@@ -67,7 +68,7 @@ class TestPlanStreamVisits : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     // Half of every group on each side, none late. The gradient of the block leaves whole, those of
     // embedding and head from their cut on; state of the block waits for its gradient.
     void halfOfAStreamedStep()
@@ -295,5 +296,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestPlanStreamVisits)
+MR_TEST(TestPlanStreamVisits)
 #include "tst_plan_stream_visits.moc"

@@ -1,6 +1,7 @@
 // What each policy does in each order of work, as text.
 
 #include "core/plan/plan_text.h"
+#include "support/test_room.h"
 #include "tests/core/plan/plan_shapes.h"
 
 #include <QTest>
@@ -31,7 +32,7 @@ class TestPlanText : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void residentOneMicroBatch()
     {
         const BuiltStep built = step7(policyOf("resident", "by-microbatch"), 2, 1);
@@ -602,5 +603,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestPlanText)
+MR_TEST(TestPlanText)
 #include "tst_plan_text.moc"

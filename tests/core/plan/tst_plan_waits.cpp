@@ -1,5 +1,6 @@
 // Every single wait of a plan is needed: without it the checker refuses the plan.
 
+#include "support/test_room.h"
 #include "tests/core/plan/plan_bench.h"
 
 #include <QTest>
@@ -124,7 +125,7 @@ class TestPlanWaits : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     // The builder writes no wait that another one implies, so none may be missed unnoticed.
     void everySingleWaitOfAStepIsNeeded_data()
     {
@@ -262,5 +263,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestPlanWaits)
+MR_TEST(TestPlanWaits)
 #include "tst_plan_waits.moc"

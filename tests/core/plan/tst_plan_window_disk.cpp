@@ -2,6 +2,7 @@
 
 #include "core/plan/columns.h"
 #include "core/plan/cost_model.h"
+#include "support/test_room.h"
 #include "tests/core/plan/disk_bench.h"
 
 #include <QTest>
@@ -70,7 +71,7 @@ class TestPlanWindowDisk : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void tilesOnDiskAreTheLastOfTheWindow_data()
     {
         QTest::addColumn<QString>("share");
@@ -280,5 +281,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestPlanWindowDisk)
+MR_TEST(TestPlanWindowDisk)
 #include "tst_plan_window_disk.moc"

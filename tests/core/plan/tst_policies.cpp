@@ -2,6 +2,7 @@
 
 #include "core/plan/placement.h"
 #include "core/plan/policies.h"
+#include "support/test_room.h"
 #include "tests/core/plan/plan_shapes.h"
 
 #include <QTest>
@@ -28,7 +29,7 @@ private:
         return QString::fromStdString(made.status().message());
     }
 
-private slots:
+private Q_SLOTS:
     void everyBuiltPolicyOfTheTableIsMadeWithFourAnswers()
     {
         int built = 0;
@@ -382,5 +383,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestPolicies)
+MR_TEST(TestPolicies)
 #include "tst_policies.moc"

@@ -1,6 +1,7 @@
 // Orders of work: every item once, layers up and then down, and how many buffers that takes.
 
 #include "core/plan/traversal.h"
+#include "support/test_room.h"
 
 #include <QTest>
 
@@ -29,7 +30,7 @@ class TestTraversal : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void everyOrderVisitsEveryItemOnceAndLayersUpAndThenDown()
     {
         for (const WorkOrder kind :
@@ -89,5 +90,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestTraversal)
+MR_TEST(TestTraversal)
 #include "tst_traversal.moc"

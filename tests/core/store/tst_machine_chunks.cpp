@@ -2,6 +2,7 @@
 // as many entries as it needs.
 
 #include "core/store/store_rig.h"
+#include "support/test_room.h"
 
 #include <QtTest>
 
@@ -49,7 +50,7 @@ class TestMachineChunks : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
 
     void samplesComeBackAsTheyWereWritten()
     {
@@ -265,5 +266,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestMachineChunks)
+MR_TEST(TestMachineChunks)
 #include "tst_machine_chunks.moc"

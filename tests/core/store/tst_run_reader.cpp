@@ -1,4 +1,5 @@
 #include "core/store/store_rig.h"
+#include "support/test_room.h"
 
 #include <millrace/run_reader.h>
 #include <millrace/run_spec.h>
@@ -32,7 +33,7 @@ class TestRunReader : public QObject
         return rig.store->beginRun(run).value();
     }
 
-private slots:
+private Q_SLOTS:
     void stepComesBackAsItWasWritten()
     {
         StoreRig rig;
@@ -273,5 +274,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestRunReader)
+MR_TEST(TestRunReader)
 #include "tst_run_reader.moc"

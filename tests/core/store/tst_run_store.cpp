@@ -1,5 +1,6 @@
 #include "core/store/run_store.h"
 #include "core/store/store_rig.h"
+#include "support/test_room.h"
 
 #include <QtTest>
 
@@ -13,7 +14,7 @@ class TestRunStore : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void beginRunKeepsEverythingItWasGiven()
     {
         StoreRig rig;
@@ -340,5 +341,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestRunStore)
+MR_TEST(TestRunStore)
 #include "tst_run_store.moc"

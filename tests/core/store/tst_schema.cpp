@@ -1,5 +1,6 @@
 #include "core/store/run_store.h"
 #include "core/store/schema.h"
+#include "support/test_room.h"
 
 #include <QDir>
 #include <QFile>
@@ -42,7 +43,7 @@ private:
         file.write(content);
     }
 
-private slots:
+private Q_SLOTS:
     void newFileHasTheVersionAndThePragmas()
     {
         QTemporaryDir dir;
@@ -190,5 +191,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestSchema)
+MR_TEST(TestSchema)
 #include "tst_schema.moc"

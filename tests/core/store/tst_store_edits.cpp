@@ -2,6 +2,7 @@
 // what is thrown away for good is what was agreed to and nothing beside it.
 
 #include "core/store/store_rig.h"
+#include "support/test_room.h"
 
 #include <millrace/run_edits.h>
 
@@ -63,7 +64,7 @@ class TestStoreEdits : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void aNameIsTrimmedFoundAndGivesBackTheOldOne()
     {
         StoreRig rig;
@@ -379,5 +380,5 @@ private slots:
     }
 };
 
-QTEST_GUILESS_MAIN(TestStoreEdits)
+MR_TEST_WITH_APP(TestStoreEdits)
 #include "tst_store_edits.moc"

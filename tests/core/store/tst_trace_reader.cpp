@@ -1,5 +1,6 @@
 #include "core/store/store_rig.h"
 #include "core/store/trace_reader.h"
+#include "support/test_room.h"
 
 #include <millrace/step_timeline.h>
 
@@ -42,7 +43,7 @@ class TestTraceReader : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void tasksComeBackWithLaneTimesAndBytes()
     {
         const auto read = timelineFromTrace(traceOf({slice("FetchWeights", 201, 1.5, 2.25, kGroup3),
@@ -169,5 +170,5 @@ private slots:
     }
 };
 
-QTEST_GUILESS_MAIN(TestTraceReader)
+MR_TEST_WITH_APP(TestTraceReader)
 #include "tst_trace_reader.moc"

@@ -2,6 +2,7 @@
 
 #include "core/base/host_folder.h"
 #include "core/telemetry/device_sampler.h"
+#include "support/test_room.h"
 
 #include <QTest>
 
@@ -63,7 +64,7 @@ class TestDeviceSampler : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
 
     void aSampleHasAllThatTheMachineSays()
     {
@@ -169,5 +170,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestDeviceSampler)
+MR_TEST(TestDeviceSampler)
 #include "tst_device_sampler.moc"

@@ -3,6 +3,7 @@
 #include "core/telemetry/run_folder.h"
 #include "core/telemetry/step_json.h"
 #include "core/telemetry/trace_sampler.h"
+#include "support/test_room.h"
 
 #include <QDir>
 #include <QFile>
@@ -67,7 +68,7 @@ class TestRecorder : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void flushedRecordsAreInTheStoreAndInTheFolder()
     {
         RecorderRig rig;
@@ -364,5 +365,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestRecorder)
+MR_TEST(TestRecorder)
 #include "tst_recorder.moc"

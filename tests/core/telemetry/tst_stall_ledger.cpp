@@ -1,5 +1,6 @@
 #include "core/base/philox.h"
 #include "core/telemetry/stall_ledger.h"
+#include "support/test_room.h"
 
 #include <QtTest>
 
@@ -81,7 +82,7 @@ class TestStallLedger : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void computeWithoutGapsHasNoStall()
     {
         Case c;
@@ -310,5 +311,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestStallLedger)
+MR_TEST(TestStallLedger)
 #include "tst_stall_ledger.moc"

@@ -1,5 +1,6 @@
 #include "core/store/store_rig.h"
 #include "core/telemetry/step_json.h"
+#include "support/test_room.h"
 
 #include <QtTest>
 
@@ -13,7 +14,7 @@ class TestStepJson : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void stepIsWrittenAsTheCommandLinePromises()
     {
         StepRow row = StoreRig::step(7, 2.5);
@@ -114,5 +115,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestStepJson)
+MR_TEST(TestStepJson)
 #include "tst_step_json.moc"

@@ -1,5 +1,6 @@
 #include "core/store/trace_reader.h"
 #include "core/telemetry/trace_export.h"
+#include "support/test_room.h"
 
 #include <QtTest>
 
@@ -42,7 +43,7 @@ class TestTraceExport : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void emptyTraceIsValid() { QVERIFY(Json::parse(toChromeTrace({}))["traceEvents"].empty()); }
 
     void slicesHaveTimesSinceTheFirst()
@@ -198,5 +199,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestTraceExport)
+MR_TEST(TestTraceExport)
 #include "tst_trace_export.moc"

@@ -2,6 +2,7 @@
 // refused.
 
 #include "core/tier/disk_bench.h"
+#include "support/test_room.h"
 
 #include <QTemporaryDir>
 #include <QtTest>
@@ -29,7 +30,7 @@ class TestDiskBench : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
 
     void everyRowHasOursAndTheLimit_data()
     {
@@ -108,5 +109,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestDiskBench)
+MR_TEST(TestDiskBench)
 #include "tst_disk_bench.moc"

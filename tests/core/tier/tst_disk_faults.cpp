@@ -2,6 +2,7 @@
 
 #include "core/tier/disk_rig.h"
 #include "support/failing_gate.h"
+#include "support/test_room.h"
 
 #include <cerrno>
 #include <fstream>
@@ -93,7 +94,7 @@ class TestDiskFaults : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
 
     void everyFaultEndsInRightBytesOrAClearError_data()
     {
@@ -276,5 +277,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestDiskFaults)
+MR_TEST(TestDiskFaults)
 #include "tst_disk_faults.moc"

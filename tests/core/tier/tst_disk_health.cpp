@@ -3,6 +3,7 @@
 #include "core/base/host_folder.h"
 #include "core/base/host_readings.h"
 #include "core/tier/disk_health.h"
+#include "support/test_room.h"
 
 #include <QtTest>
 
@@ -65,7 +66,7 @@ class TestDiskHealth : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
 
     void theLogIsReadAtItsOffsets()
     {
@@ -187,5 +188,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestDiskHealth)
+MR_TEST(TestDiskHealth)
 #include "tst_disk_health.moc"

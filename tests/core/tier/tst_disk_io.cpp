@@ -1,6 +1,7 @@
 // DiskIo: the same cases for io_uring and for threads, and io_uring's ladder step by step.
 
 #include "core/tier/disk_rig.h"
+#include "support/test_room.h"
 
 #include <liburing.h>
 
@@ -97,7 +98,7 @@ class TestDiskIo : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
 
     void manyRequestsComeBackOnceEach_data()
     {
@@ -353,5 +354,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestDiskIo)
+MR_TEST(TestDiskIo)
 #include "tst_disk_io.moc"

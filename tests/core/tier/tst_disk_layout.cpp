@@ -1,6 +1,7 @@
 // DiskLayout: aligned, in access order, over the files by their speed.
 
 #include "core/tier/disk_layout.h"
+#include "support/test_room.h"
 
 #include <QtTest>
 
@@ -37,7 +38,7 @@ class TestDiskLayout : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
 
     void tilesLieInAccessOrderBehindTheHeaderPage()
     {
@@ -118,5 +119,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestDiskLayout)
+MR_TEST(TestDiskLayout)
 #include "tst_disk_layout.moc"

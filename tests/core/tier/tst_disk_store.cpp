@@ -3,6 +3,7 @@
 #include "core/device/cpu/cpu_stream.h"
 #include "core/tier/disk_rig.h"
 #include "support/heap_counter.h"
+#include "support/test_room.h"
 
 using namespace mr;
 using namespace mr::test;
@@ -34,7 +35,7 @@ class TestDiskStore : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
 
     void tilesOfAnySizeComeBackAsTheyWere_data() { engineRows(); }
     void tilesOfAnySizeComeBackAsTheyWere()
@@ -446,5 +447,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestDiskStore)
+MR_TEST(TestDiskStore)
 #include "tst_disk_store.moc"

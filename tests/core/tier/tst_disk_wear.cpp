@@ -1,6 +1,7 @@
 // What a run writes, in words: steps and time to the rating, the run's share, and the refusal.
 
 #include "core/tier/disk_wear.h"
+#include "support/test_room.h"
 
 #include <QtTest>
 
@@ -32,7 +33,7 @@ class TestDiskWear : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
 
     // The reference's 70B: 958 GB a step, 1,250 steps to the 1200 TB of a 2 TB drive.
     void theRatingIsAssumedFromTheSizeAndSaysSo()
@@ -117,5 +118,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestDiskWear)
+MR_TEST(TestDiskWear)
 #include "tst_disk_wear.moc"

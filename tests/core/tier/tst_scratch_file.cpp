@@ -1,6 +1,7 @@
 // ScratchFile: claimed, filled once, ours or left alone.
 
 #include "core/tier/scratch_file.h"
+#include "support/test_room.h"
 
 #include <QTemporaryDir>
 #include <QtTest>
@@ -79,7 +80,7 @@ class TestScratchFile : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
 
     void everyByteIsWrittenOnce()
     {
@@ -402,5 +403,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestScratchFile)
+MR_TEST(TestScratchFile)
 #include "tst_scratch_file.moc"

@@ -2,6 +2,7 @@
 
 #include "core/base/host_folder.h"
 #include "core/tier/scratch_folder.h"
+#include "support/test_room.h"
 
 #include <QtTest>
 
@@ -48,7 +49,7 @@ class TestScratchFolder : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
 
     void everyPlaceIsToldApart_data()
     {
@@ -142,5 +143,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestScratchFolder)
+MR_TEST(TestScratchFolder)
 #include "tst_scratch_folder.moc"

@@ -2,6 +2,7 @@
 
 #include "core/device/cpu/cpu_device.h"
 #include "core/tier/tier_store.h"
+#include "support/test_room.h"
 
 #include <QtTest>
 
@@ -28,7 +29,7 @@ class TestTierStore : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void holdsExactlyWhatWasPlannedAndGivesItBack();
     void findsByTierUseAndGroup();
     void whatTheDeviceCannotHoldIsNamed();
@@ -97,5 +98,5 @@ void TestTierStore::whatIsOnDiskTakesNoMemory()
 
 } // namespace
 
-QTEST_APPLESS_MAIN(TestTierStore)
+MR_TEST(TestTierStore)
 #include "tst_tier_store.moc"

@@ -3,6 +3,7 @@
 
 #include "gpu/cuda_stream.h"
 #include "gpu/runtime/fake_cudart.h"
+#include "support/test_room.h"
 
 #include <QTest>
 
@@ -88,7 +89,7 @@ class TestCudaStreams : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void init() { test::resetFakeCard(); }
 
     void memoryIsZeroedAndComesOffTheBudget()
@@ -351,5 +352,5 @@ private slots:
     }
 };
 
-QTEST_GUILESS_MAIN(TestCudaStreams)
+MR_TEST_WITH_APP(TestCudaStreams)
 #include "tst_cuda_streams.moc"

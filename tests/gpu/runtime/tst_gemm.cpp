@@ -4,6 +4,7 @@
 #include "gpu/cublaslt_gemm.h"
 #include "gpu/runtime/fake_cublaslt.h"
 #include "gpu/runtime/fake_cudart.h"
+#include "support/test_room.h"
 
 #include <QTest>
 
@@ -85,7 +86,7 @@ class TestGemm : public QObject
 {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void everyTransposeIsTheRowMajorProduct_data()
     {
         QTest::addColumn<bool>("transposeA");
@@ -215,5 +216,5 @@ private slots:
     }
 };
 
-QTEST_GUILESS_MAIN(TestGemm)
+MR_TEST_WITH_APP(TestGemm)
 #include "tst_gemm.moc"

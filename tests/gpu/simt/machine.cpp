@@ -28,9 +28,9 @@ std::string tuple(const uint3& i)
            ")";
 }
 
-std::string lineOf(const std::source_location& where)
+std::string lineOf(const CallSite& where)
 {
-    const std::string_view path = where.file_name();
+    const std::string_view path = where.fileName();
     return std::string(path.substr(path.rfind('/') + 1)) + ":" + std::to_string(where.line());
 }
 
@@ -40,9 +40,9 @@ bool sameText(const char* a, const char* b)
     return a == b || std::string_view(a) == b;
 }
 
-bool sameLine(const std::source_location& a, const std::source_location& b)
+bool sameLine(const CallSite& a, const CallSite& b)
 {
-    return a.line() == b.line() && sameText(a.file_name(), b.file_name());
+    return a.line() == b.line() && sameText(a.fileName(), b.fileName());
 }
 
 bool sameMeeting(const Meeting& a, const Meeting& b)
@@ -180,7 +180,7 @@ void Machine::stop(std::string&& what)
     std::abort(); // nobody resumes a fiber of a block that failed
 }
 
-void Machine::waitForBlock(const std::source_location& where)
+void Machine::waitForBlock(const CallSite& where)
 {
     Thread& thread = current();
     thread.where = &where;
@@ -194,7 +194,7 @@ void Machine::waitForBlock(const std::source_location& where)
 
 void Machine::openBarrier()
 {
-    const std::source_location& here = *current().where;
+    const CallSite& here = *current().where;
     for (const Thread& other : m_threads) {
         if (sameLine(*other.where, here))
             continue;

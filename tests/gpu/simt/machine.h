@@ -31,7 +31,7 @@ struct Thread {
     State state = State::Fresh;
     uint3 index{};
     Fiber* fiber = nullptr;
-    const std::source_location* where = nullptr; // of the barrier or meeting it waits at
+    const CallSite* where = nullptr; // of the barrier or meeting it waits at
     const Meeting* meeting = nullptr;
     void* operand = nullptr;
     std::vector<AsyncCopy> copies; // that have not arrived
@@ -70,7 +70,7 @@ public:
 
     unsigned char* shared() noexcept { return m_shared.get(); }
 
-    void waitForBlock(const std::source_location& where);
+    void waitForBlock(const CallSite& where);
     void waitForWarp(const Meeting& meeting, void* operand, Apply apply);
     void runCurrent();
     // Nothing on the fiber's stack is destroyed, so the caller may hold no memory but `what`.

@@ -13,7 +13,7 @@ namespace mr::simt {
 namespace {
 
 // The CPU device leaves at least so many bytes behind each allocation.
-constexpr std::size_t kGapBytes = 16;
+[[maybe_unused]] constexpr std::size_t kGapBytes = 16;
 
 // Without this, a kernel could read a few elements past a tensor unseen.
 void closeGap([[maybe_unused]] const Buffer& buffer) noexcept

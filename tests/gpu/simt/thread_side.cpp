@@ -161,7 +161,7 @@ unsigned char* dynamicSharedMemory()
     return machine().shared();
 }
 
-void syncBlock(const std::source_location& where)
+void syncBlock(const CallSite& where)
 {
     machine().waitForBlock(where);
 }
@@ -171,7 +171,7 @@ void meet(const Meeting& meeting, void* operand, Apply apply)
     machine().waitForWarp(meeting, operand, apply);
 }
 
-void syncWarp(unsigned mask, const std::source_location& where)
+void syncWarp(unsigned mask, const CallSite& where)
 {
     meet({"__syncwarp", mask, where}, nullptr, [](void* const*, unsigned) {});
 }
@@ -190,8 +190,7 @@ std::uint64_t shuffleBits(const Meeting& meeting, std::uint64_t bits, int source
     return mine.result;
 }
 
-void loadMatrices(
-    std::uint32_t* r, const void* row, bool transpose, const std::source_location& where)
+void loadMatrices(std::uint32_t* r, const void* row, bool transpose, const CallSite& where)
 {
     requireAligned("ldmatrix", row);
     LoadOperand mine{row, transpose, r};
@@ -199,7 +198,7 @@ void loadMatrices(
 }
 
 void multiplyFragments(
-    float* d, const std::uint32_t* a, const std::uint32_t* b, const std::source_location& where)
+    float* d, const std::uint32_t* a, const std::uint32_t* b, const CallSite& where)
 {
     MultiplyOperand mine{d, a, b};
     meet({"mma", kAllLanes, where}, &mine, &multiplyForWarp);

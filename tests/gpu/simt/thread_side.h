@@ -6,11 +6,11 @@
 
 #pragma once
 
+#include "gpu/simt/call_site.h"
 #include "gpu/simt/vector_types.h"
 
 #include <cstdint>
 #include <cstring>
-#include <source_location>
 
 // Of the thread that runs; set at each switch.
 extern uint3 threadIdx;
@@ -27,13 +27,13 @@ int laneIndex() noexcept;
 // The bytes of Launch::sharedBytes, aligned to 128.
 unsigned char* dynamicSharedMemory();
 
-void syncBlock(const std::source_location& where);
+void syncBlock(const CallSite& where);
 
 // A call that all lanes of `mask` make together, from one line.
 struct Meeting {
     const char* what;
     unsigned mask;
-    const std::source_location& where;
+    const CallSite& where;
 };
 
 // `operands` by lane; those of lanes outside `mask` are not to be touched.
@@ -42,7 +42,7 @@ using Apply = void (*)(void* const* operands, unsigned mask);
 // Returns when all lanes of the mask came, after the last of them ran `apply` for all.
 void meet(const Meeting& meeting, void* operand, Apply apply);
 
-void syncWarp(unsigned mask, const std::source_location& where);
+void syncWarp(unsigned mask, const CallSite& where);
 unsigned ballot(const Meeting& meeting, bool predicate);
 
 // `bits` of the lane `source`.
@@ -60,10 +60,9 @@ T shuffle(const Meeting& meeting, T value, const SourceOf& sourceOf)
 }
 
 // As documented in gpu/ptx.cuh; the whole warp.
-void loadMatrices(
-    std::uint32_t* r, const void* row, bool transpose, const std::source_location& where);
+void loadMatrices(std::uint32_t* r, const void* row, bool transpose, const CallSite& where);
 void multiplyFragments(
-    float* d, const std::uint32_t* a, const std::uint32_t* b, const std::source_location& where);
+    float* d, const std::uint32_t* a, const std::uint32_t* b, const CallSite& where);
 
 // 16 bytes, zeros if not `valid`. They arrive when their group is waited for.
 void copyAsync(void* to, const void* from, bool valid);

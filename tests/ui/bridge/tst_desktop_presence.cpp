@@ -3,6 +3,7 @@
 
 #include "bridge/desktop_presence.h"
 #include "bridge/notifier.h"
+#include "support/test_room.h"
 #include "ui/support/demo_rows.h"
 #include "ui/support/fake_services.h"
 #include "ui/support/private_bus.h"
@@ -370,5 +371,5 @@ private:
     std::unique_ptr<SessionController> m_controller;
 };
 
-QTEST_MAIN(TestDesktopPresence)
+MR_TEST_WITH_WINDOWS(TestDesktopPresence)
 #include "tst_desktop_presence.moc"

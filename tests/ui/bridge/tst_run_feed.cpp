@@ -1,6 +1,7 @@
 // RunFeed brings rows of the history database to the GUI thread, once each, of the right run.
 
 #include "bridge/run_feed.h"
+#include "support/test_room.h"
 #include "ui/support/demo_rows.h"
 #include "ui/support/demo_run.h"
 
@@ -248,5 +249,5 @@ private:
     UiServices m_services;
 };
 
-QTEST_GUILESS_MAIN(TestRunFeed)
+MR_TEST_WITH_APP(TestRunFeed)
 #include "tst_run_feed.moc"

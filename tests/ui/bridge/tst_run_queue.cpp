@@ -1,6 +1,7 @@
 // RunQueue: two runs of a comparison follow each other, and the second only a first that is done.
 
 #include "bridge/run_queue.h"
+#include "support/test_room.h"
 #include "ui/support/fake_services.h"
 
 #include <QSignalSpy>
@@ -176,5 +177,5 @@ private slots:
     }
 };
 
-QTEST_GUILESS_MAIN(TestRunQueue)
+MR_TEST_WITH_APP(TestRunQueue)
 #include "tst_run_queue.moc"

@@ -1,6 +1,7 @@
 // The colours of compute and the six causes can be told apart, also by colour-blind eyes.
 
 #include "charts/cause_colors.h"
+#include "support/test_room.h"
 
 #include <QTest>
 
@@ -86,5 +87,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestCauseColors)
+MR_TEST(TestCauseColors)
 #include "tst_cause_colors.moc"

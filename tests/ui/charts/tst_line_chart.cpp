@@ -1,6 +1,7 @@
 // LineChart hands few vertices to the painter however long the run, and can be read without eyes.
 
 #include "charts/line_chart.h"
+#include "support/test_room.h"
 
 #include <QSignalSpy>
 #include <QTest>
@@ -158,5 +159,5 @@ private slots:
     }
 };
 
-QTEST_MAIN(TestLineChart)
+MR_TEST_WITH_WINDOWS(TestLineChart)
 #include "tst_line_chart.moc"

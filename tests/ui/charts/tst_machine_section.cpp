@@ -2,6 +2,7 @@
 
 #include "charts/line_chart.h"
 #include "charts/machine_section.h"
+#include "support/test_room.h"
 #include "ui/support/demo_rows.h"
 
 #include <QSignalSpy>
@@ -180,5 +181,5 @@ private slots:
     }
 };
 
-QTEST_MAIN(TestMachineSection)
+MR_TEST_WITH_WINDOWS(TestMachineSection)
 #include "tst_machine_section.moc"

@@ -1,6 +1,7 @@
 // Smoothing never rewrites the past; decimation keeps every spike and every gap.
 
 #include "charts/series_math.h"
+#include "support/test_room.h"
 
 #include <QTest>
 
@@ -162,5 +163,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestSeriesMath)
+MR_TEST(TestSeriesMath)
 #include "tst_series_math.moc"

@@ -1,6 +1,7 @@
 // Pieces of a cell's bar cover its whole width, and nothing that is there disappears.
 
 #include "charts/share_bar.h"
+#include "support/test_room.h"
 
 #include <QTest>
 
@@ -47,5 +48,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestShareBar)
+MR_TEST(TestShareBar)
 #include "tst_share_bar.moc"

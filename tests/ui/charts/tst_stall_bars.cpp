@@ -1,6 +1,7 @@
 // The strip shows the worst step of a pixel; the ledger adds up to exactly everything.
 
 #include "charts/stall_bars.h"
+#include "support/test_room.h"
 #include "ui/support/demo_rows.h"
 
 #include <QTest>
@@ -140,5 +141,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestStallBars)
+MR_TEST(TestStallBars)
 #include "tst_stall_bars.moc"

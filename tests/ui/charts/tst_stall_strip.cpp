@@ -1,6 +1,7 @@
 // StallStrip says in words what it shows in colours, and stays cheap when zoomed out.
 
 #include "charts/stall_strip.h"
+#include "support/test_room.h"
 #include "ui/support/demo_rows.h"
 
 #include <QSignalSpy>
@@ -95,5 +96,5 @@ private slots:
     }
 };
 
-QTEST_MAIN(TestStallStrip)
+MR_TEST_WITH_WINDOWS(TestStallStrip)
 #include "tst_stall_strip.moc"

@@ -1,6 +1,7 @@
 // StepTimelineChart: pointing, keys, words, and what painting thousands of tasks costs.
 
 #include "charts/step_timeline.h"
+#include "support/test_room.h"
 #include "ui/support/demo_timeline.h"
 
 #include <QAccessible>
@@ -273,5 +274,5 @@ private slots:
     }
 };
 
-QTEST_MAIN(TestStepTimeline)
+MR_TEST_WITH_WINDOWS(TestStepTimeline)
 #include "tst_step_timeline.moc"

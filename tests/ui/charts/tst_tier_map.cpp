@@ -3,6 +3,7 @@
 #include "charts/legend.h"
 #include "charts/tier_map.h"
 #include "models/tier_map_model.h"
+#include "support/test_room.h"
 #include "ui/support/demo_rows.h"
 
 #include <QLabel>
@@ -65,5 +66,5 @@ private slots:
     }
 };
 
-QTEST_MAIN(TestTierMap)
+MR_TEST_WITH_WINDOWS(TestTierMap)
 #include "tst_tier_map.moc"

@@ -1,6 +1,7 @@
 // The arithmetic of the step timeline.
 
 #include "charts/timeline_layout.h"
+#include "support/test_room.h"
 #include "ui/support/demo_timeline.h"
 
 #include <QTest>
@@ -213,5 +214,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestTimelineLayout)
+MR_TEST(TestTimelineLayout)
 #include "tst_timeline_layout.moc"

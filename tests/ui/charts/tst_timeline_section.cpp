@@ -3,6 +3,7 @@
 #include "charts/step_timeline.h"
 #include "charts/timeline_section.h"
 #include "models/timeline_table_model.h"
+#include "support/test_room.h"
 #include "ui/support/demo_rows.h"
 #include "ui/support/demo_timeline.h"
 
@@ -130,5 +131,5 @@ private slots:
     }
 };
 
-QTEST_MAIN(TestTimelineSection)
+MR_TEST_WITH_WINDOWS(TestTimelineSection)
 #include "tst_timeline_section.moc"

@@ -1,6 +1,7 @@
 // The sentence of a comparison says what the rows say: faster or slower, waiting, loss.
 
 #include "models/comparison_words.h"
+#include "support/test_room.h"
 
 #include <QLocale>
 #include <QTest>
@@ -105,5 +106,5 @@ private slots:
     }
 };
 
-QTEST_MAIN(TestComparisonWords)
+MR_TEST_WITH_WINDOWS(TestComparisonWords)
 #include "tst_comparison_words.moc"

@@ -1,6 +1,7 @@
 // Forecast against truth: medians of what was measured, and no number where none is known.
 
 #include "models/forecast_model.h"
+#include "support/test_room.h"
 #include "ui/support/demo_rows.h"
 
 #include <QAbstractItemModelTester>
@@ -113,5 +114,5 @@ private slots:
     }
 };
 
-QTEST_MAIN(TestForecastModel)
+MR_TEST_WITH_WINDOWS(TestForecastModel)
 #include "tst_forecast_model.moc"

@@ -2,6 +2,7 @@
 
 #include "models/comparison_model.h"
 #include "models/run_figures.h"
+#include "support/test_room.h"
 #include "ui/support/demo_pair.h"
 
 #include <QAbstractItemModelTester>
@@ -199,5 +200,5 @@ private slots:
     }
 };
 
-QTEST_MAIN(TestRunFigures)
+MR_TEST_WITH_WINDOWS(TestRunFigures)
 #include "tst_run_figures.moc"

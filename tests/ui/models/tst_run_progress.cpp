@@ -1,6 +1,7 @@
 // What the head of a run says about its progress.
 
 #include "models/run_progress.h"
+#include "support/test_room.h"
 #include "ui/support/demo_rows.h"
 
 #include <QTest>
@@ -46,5 +47,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestRunProgress)
+MR_TEST(TestRunProgress)
 #include "tst_run_progress.moc"

@@ -1,6 +1,7 @@
 // What is picked in steps is found in time, and the other way round.
 
 #include "models/run_range.h"
+#include "support/test_room.h"
 
 #include <QTest>
 
@@ -113,5 +114,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestRunRange)
+MR_TEST(TestRunRange)
 #include "tst_run_range.moc"

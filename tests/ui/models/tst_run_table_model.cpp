@@ -3,6 +3,7 @@
 #include "models/run_filter_model.h"
 #include "models/run_table_model.h"
 #include "models/table_text.h"
+#include "support/test_room.h"
 #include "ui/support/demo_rows.h"
 
 #include <QAbstractItemModelTester>
@@ -143,5 +144,5 @@ private slots:
     }
 };
 
-QTEST_MAIN(TestRunTableModel)
+MR_TEST_WITH_WINDOWS(TestRunTableModel)
 #include "tst_run_table_model.moc"

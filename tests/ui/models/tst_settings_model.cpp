@@ -1,6 +1,7 @@
 // Settings of two runs: only what differs, and what is not set is not false, 0 or empty.
 
 #include "models/settings_model.h"
+#include "support/test_room.h"
 
 #include <QAbstractItemModelTester>
 #include <QTest>
@@ -103,5 +104,5 @@ private slots:
     }
 };
 
-QTEST_MAIN(TestSettingsModel)
+MR_TEST_WITH_WINDOWS(TestSettingsModel)
 #include "tst_settings_model.moc"

@@ -2,6 +2,7 @@
 
 #include "models/event_table_model.h"
 #include "models/stall_ledger_model.h"
+#include "support/test_room.h"
 #include "ui/support/demo_rows.h"
 
 #include <QAbstractItemModelTester>
@@ -76,5 +77,5 @@ private slots:
     }
 };
 
-QTEST_MAIN(TestStallLedgerModel)
+MR_TEST_WITH_WINDOWS(TestStallLedgerModel)
 #include "tst_stall_ledger_model.moc"

@@ -2,6 +2,7 @@
 
 #include "charts/share_bar.h"
 #include "models/step_bars_model.h"
+#include "support/test_room.h"
 
 #include <QAbstractItemModelTester>
 #include <QLocale>
@@ -86,5 +87,5 @@ private slots:
     }
 };
 
-QTEST_MAIN(TestStepBarsModel)
+MR_TEST_WITH_WINDOWS(TestStepBarsModel)
 #include "tst_step_bars_model.moc"

@@ -1,6 +1,7 @@
 // StepSeries copies cheaply: what one version shows is not touched by the next.
 
 #include "models/step_series.h"
+#include "support/test_room.h"
 #include "ui/support/demo_rows.h"
 
 #include <QTest>
@@ -69,5 +70,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestStepSeries)
+MR_TEST(TestStepSeries)
 #include "tst_step_series.moc"

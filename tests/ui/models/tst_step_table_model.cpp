@@ -1,6 +1,7 @@
 // StepTableModel keeps Qt's model contract while rows arrive.
 
 #include "models/step_table_model.h"
+#include "support/test_room.h"
 #include "ui/support/demo_rows.h"
 
 #include <QAbstractItemModelTester>
@@ -94,5 +95,5 @@ private slots:
     }
 };
 
-QTEST_GUILESS_MAIN(TestStepTableModel)
+MR_TEST_WITH_APP(TestStepTableModel)
 #include "tst_step_table_model.moc"

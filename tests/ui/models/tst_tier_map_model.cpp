@@ -2,6 +2,7 @@
 
 #include "charts/share_bar.h"
 #include "models/tier_map_model.h"
+#include "support/test_room.h"
 #include "ui/support/demo_rows.h"
 #include "ui/support/demo_timeline.h"
 
@@ -80,9 +81,8 @@ private slots:
     void weightsThatStreamAreTheHighHalfOfTheMaster()
     {
         PlanReport plan;
-        plan.groups = {{"embedding",
-                           {{"device", "weights", 20}, {"host", "high plane", 20},
-                               {"host", "low plane", 20}}},
+        plan.groups = {{"embedding", {{"device", "weights", 20}, {"host", "high plane", 20},
+                                         {"host", "low plane", 20}}},
             {"block 0", {{"host", "high plane", 30}, {"host", "low plane", 30}}}};
         TierMapModel model;
         model.setPlan(std::make_shared<const PlanReport>(plan));
@@ -122,5 +122,5 @@ private slots:
     }
 };
 
-QTEST_MAIN(TestTierMapModel)
+MR_TEST_WITH_WINDOWS(TestTierMapModel)
 #include "tst_tier_map_model.moc"

@@ -1,6 +1,7 @@
 // TimelineTableModel: the tasks of a step as rows.
 
 #include "models/timeline_table_model.h"
+#include "support/test_room.h"
 #include "ui/support/demo_timeline.h"
 
 #include <QAbstractItemModelTester>
@@ -77,5 +78,5 @@ private slots:
     }
 };
 
-QTEST_MAIN(TestTimelineTableModel)
+MR_TEST_WITH_WINDOWS(TestTimelineTableModel)
 #include "tst_timeline_table_model.moc"

@@ -1,6 +1,7 @@
 // The words of a timeline.
 
 #include "models/timeline_words.h"
+#include "support/test_room.h"
 
 #include <QTest>
 
@@ -69,5 +70,5 @@ private slots:
     }
 };
 
-QTEST_MAIN(TestTimelineWords)
+MR_TEST_WITH_WINDOWS(TestTimelineWords)
 #include "tst_timeline_words.moc"

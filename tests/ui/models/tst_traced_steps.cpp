@@ -1,6 +1,7 @@
 // Which kept step a row of the ledger opens.
 
 #include "models/traced_steps.h"
+#include "support/test_room.h"
 
 #include <QTest>
 
@@ -63,5 +64,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestTracedSteps)
+MR_TEST(TestTracedSteps)
 #include "tst_traced_steps.moc"

@@ -7,6 +7,7 @@
 #include "pages/new_run_page.h"
 #include "pages/run_command.h"
 #include "pages/settings_form.h"
+#include "support/test_room.h"
 #include "theme.h"
 #include "ui/support/fake_services.h"
 #include "ui/support/own_settings.h"
@@ -225,5 +226,5 @@ private:
     QTemporaryDir m_folder;
 };
 
-QTEST_MAIN(TestNewRunSettings)
+MR_TEST_WITH_WINDOWS(TestNewRunSettings)
 #include "tst_new_run_settings.moc"

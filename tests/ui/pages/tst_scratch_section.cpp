@@ -7,6 +7,7 @@
 #include "pages/scratch_folder.h"
 #include "pages/scratch_section.h"
 #include "pages/settings_form.h"
+#include "support/test_room.h"
 #include "ui/support/fake_services.h"
 #include "widgets/message_label.h"
 #include "widgets/path_edit.h"
@@ -311,5 +312,5 @@ private slots:
     }
 };
 
-QTEST_MAIN(TestScratchSection)
+MR_TEST_WITH_WINDOWS(TestScratchSection)
 #include "tst_scratch_section.moc"

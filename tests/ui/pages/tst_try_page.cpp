@@ -5,6 +5,7 @@
 #include "pages/try_column.h"
 #include "pages/try_form.h"
 #include "pages/try_page.h"
+#include "support/test_room.h"
 #include "theme.h"
 #include "ui/support/fake_services.h"
 #include "ui/support/own_settings.h"
@@ -325,5 +326,5 @@ private slots:
     }
 };
 
-QTEST_MAIN(TestTryPage)
+MR_TEST_WITH_WINDOWS(TestTryPage)
 #include "tst_try_page.moc"

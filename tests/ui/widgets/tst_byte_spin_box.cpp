@@ -1,5 +1,6 @@
 // ByteSpinBox: amounts of memory from kilobytes to terabytes, as people write them.
 
+#include "support/test_room.h"
 #include "widgets/byte_spin_box.h"
 
 #include <QLocale>
@@ -114,5 +115,5 @@ private slots:
     }
 };
 
-QTEST_MAIN(TestByteSpinBox)
+MR_TEST_WITH_WINDOWS(TestByteSpinBox)
 #include "tst_byte_spin_box.moc"

@@ -1,6 +1,7 @@
 // PlanPanel: what a plan has on a disk is shown where there is any.
 
 #include "language.h"
+#include "support/test_room.h"
 #include "ui/support/fake_services.h"
 #include "widgets/plan_panel.h"
 #include "widgets/plan_words.h"
@@ -102,5 +103,5 @@ private slots:
     }
 };
 
-QTEST_MAIN(TestPlanPanel)
+MR_TEST_WITH_WINDOWS(TestPlanPanel)
 #include "tst_plan_panel.moc"

@@ -35,7 +35,7 @@ private:
     struct Cache;
 
     std::unique_ptr<Cache> m_cache;
-    const int m_threads;
+    [[maybe_unused]] const int m_threads; // where oneDNN is not compiled in
     std::atomic<bool> m_failed = false;
 };
 

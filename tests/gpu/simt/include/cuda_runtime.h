@@ -17,11 +17,10 @@
 
 #include <bit>
 #include <cstdint>
-#include <source_location>
 #include <utility>
 
 // Where a call stands: threads that meet must have come from the same line.
-#define MR_SIMT_HERE const std::source_location& where = std::source_location::current()
+#define MR_SIMT_HERE const mr::simt::CallSite& where = mr::simt::CallSite::current()
 
 inline void __syncthreads(MR_SIMT_HERE)
 {

@@ -9,7 +9,6 @@
 
 #include <bit>
 #include <cstdint>
-#include <source_location>
 
 namespace mr::gpu {
 
@@ -30,19 +29,19 @@ inline void cpAsyncWait()
 }
 
 inline void ldmatrix4(std::uint32_t (&r)[4], const void* shared,
-    const std::source_location& where = std::source_location::current())
+    const mr::simt::CallSite& where = mr::simt::CallSite::current())
 {
     simt::loadMatrices(r, shared, false, where);
 }
 
 inline void ldmatrix4Trans(std::uint32_t (&r)[4], const void* shared,
-    const std::source_location& where = std::source_location::current())
+    const mr::simt::CallSite& where = mr::simt::CallSite::current())
 {
     simt::loadMatrices(r, shared, true, where);
 }
 
 inline void mmaBf16(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
-    const std::source_location& where = std::source_location::current())
+    const mr::simt::CallSite& where = mr::simt::CallSite::current())
 {
     simt::multiplyFragments(d, a, b, where);
 }
