@@ -1,6 +1,7 @@
 // `millrace runs`: the history, on the command line.
 
 #include "app/cli/commands.h"
+#include "core/engine/run_history.h"
 #include "core/telemetry/step_json.h"
 
 #include <millrace/run_reader.h>
@@ -24,6 +25,7 @@ constexpr std::int64_t kAllSteps = std::numeric_limits<std::int64_t>::max();
 
 struct Options {
     std::string database;
+    std::string runDir;
     std::int64_t first = 0;
     std::int64_t second = 0;
     bool json = false;
@@ -219,6 +221,30 @@ int exportRun(const Options& options)
     return 0;
 }
 
+// Enters what a run folder has of its run.
+int rebuild(const Options& options)
+{
+    const std::string database =
+        options.database.empty() ? defaultDatabasePath() : options.database;
+    auto store = RunStore::open(database);
+    if (!store.ok())
+        return fail(store.status(), options.json);
+    auto id = rebuildHistory(*store.value(), options.runDir);
+    if (!id.ok())
+        return fail(id.status(), options.json);
+    auto reader = RunReader::open(database);
+    auto run = reader.ok() ? reader.value()->run(id.value()) : Result<RunRow>(reader.status());
+    if (!run.ok())
+        return fail(run.status(), options.json);
+    if (options.json)
+        printLine(describe(run.value()).dump(-1, ' ', false, Json::error_handler_t::replace));
+    else
+        std::printf("run %lld: %lld of %lld steps, %s\n", static_cast<long long>(id.value()),
+            static_cast<long long>(run.value().lastStep),
+            static_cast<long long>(run.value().totalSteps), run.value().status.c_str());
+    return 0;
+}
+
 } // namespace
 
 void addRuns(CLI::App& app, Action& action)
@@ -247,6 +273,10 @@ void addRuns(CLI::App& app, Action& action)
     out->add_flag("--trace", options->trace, "Chrome/Perfetto trace of a step");
     out->add_flag("--machine", options->machine, "The machine, once a second, instead of steps");
     out->callback([options, &action] { action = [options] { return exportRun(*options); }; });
+    CLI::App* made = command->add_subcommand(
+        "rebuild", "Enter a run in the history from its folder, where the history lost it");
+    made->add_option("run", options->runDir, "Run folder")->required();
+    made->callback([options, &action] { action = [options] { return rebuild(*options); }; });
 }
 
 } // namespace mr::app

@@ -7,6 +7,7 @@
 #include "app/compose.h"
 #include "core/base/clock.h"
 #include "core/engine/engine.h"
+#include "core/engine/run_guard.h"
 #include "core/telemetry/step_json.h"
 
 #include <millrace/library.h>
@@ -53,7 +54,9 @@ std::string endLine(const Engine& engine, const char* status)
     json["status"] = status;
     json["steps"] = progress.step;
     json["final_loss"] = progress.lastLoss;
-    json["weights_hash"] = progress.weightsHash;
+    // None: the last steps were made after the last checkpoint, and that is of other weights.
+    json["weights_hash"] = progress.weightsHash.empty() ? nlohmann::json(nullptr)
+                                                        : nlohmann::json(progress.weightsHash);
     json["seconds"] = static_cast<double>(progress.activeMs) / 1000.0;
     json["model"] = (engine.saveDir() / "model").string();
     return json.dump();
@@ -190,7 +193,9 @@ int failUnsaved(const Engine& engine, bool json)
     return fail(Status::error(engine.unsaved().kind(),
                     "stopped at step " + std::to_string(engine.progress().step) + ": " +
                         engine.unsaved().message() +
-                        (canResume ? "; make room and continue from there with `millrace resume " +
+                        (canResume ? std::string(engine.lacksSpace() ? "; make room and continue"
+                                                                     : "; mend that and continue") +
+                                         " from there with `millrace resume " +
                                          engine.saveDir().string() + "`"
                                    : "")),
         json);
@@ -291,6 +296,10 @@ int resume(const TrainOptions& options)
     auto device = makeDevice(changed(spec.value(), changes.value()));
     if (!device.ok())
         return fail(device.status(), options.json);
+    const Status known =
+        options.database.empty() ? mayUseDatabase(spec.value(), options.runDir) : Status();
+    if (!known.ok())
+        return fail(known, options.json);
     auto store = openStore(options.database.empty() ? spec.value().database : options.database);
     if (!store.ok())
         return fail(store.status(), options.json);

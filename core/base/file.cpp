@@ -34,6 +34,28 @@ int openRetrying(const std::filesystem::path& path, int flags)
     return descriptor;
 }
 
+// A file of our own: through a link, bytes would go to somebody else's, and a pipe may wait for
+// ever.
+Status mustBeOwnFile(int descriptor, const std::filesystem::path& path)
+{
+    struct stat info {
+    };
+    if (::fstat(descriptor, &info) != 0)
+        return ioError("cannot look at", path, errno);
+    if (!S_ISREG(info.st_mode))
+        return Status::error(ErrorKind::Io,
+            "cannot write " + path.string() + ": it is a device or a pipe; remove it");
+    return {};
+}
+
+Status notOpened(const char* what, const std::filesystem::path& path, int error)
+{
+    if (error == ELOOP || error == ENXIO) // O_NOFOLLOW; a pipe that nobody reads
+        return Status::error(ErrorKind::Io,
+            std::string(what) + " " + path.string() + ": it is a link or a pipe; remove it");
+    return ioError(what, path, error);
+}
+
 } // namespace
 
 File::File(File&& other) noexcept
@@ -79,9 +101,10 @@ Result<File> File::create(const std::filesystem::path& path)
 {
     File file;
     file.m_path = path;
-    file.m_descriptor = openRetrying(path, O_WRONLY | O_CREAT | O_TRUNC);
+    file.m_descriptor = openRetrying(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK);
     if (file.m_descriptor < 0)
-        return ioError("cannot create", path, errno);
+        return notOpened("cannot create", path, errno);
+    MR_TRY(mustBeOwnFile(file.m_descriptor, path));
     return file;
 }
 
@@ -89,9 +112,10 @@ Result<File> File::openAppend(const std::filesystem::path& path)
 {
     File file;
     file.m_path = path;
-    file.m_descriptor = openRetrying(path, O_WRONLY | O_CREAT | O_APPEND);
+    file.m_descriptor = openRetrying(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK);
     if (file.m_descriptor < 0)
-        return ioError("cannot open", path, errno);
+        return notOpened("cannot open", path, errno);
+    MR_TRY(mustBeOwnFile(file.m_descriptor, path));
     return file;
 }
 

@@ -25,7 +25,7 @@ public:
     ~File();
 
     static Result<File> openRead(const std::filesystem::path& path);
-    // Creates or truncates.
+    // Creates or truncates. A link, a pipe or a device in its place is refused; so below.
     static Result<File> create(const std::filesystem::path& path);
     // Creates or opens at its end; every write is appended.
     static Result<File> openAppend(const std::filesystem::path& path);

@@ -202,6 +202,21 @@ Result<Sealed> sealCheckpoint(const fs::path& folder)
     return sealed;
 }
 
+Result<Sealed> readSeal(const fs::path& folder)
+{
+    auto files = readFiles(folder);
+    MR_TRY(files.status());
+    auto text = readWholeFile(folder / kManifestFile, kMostManifestBytes);
+    MR_TRY(text.status());
+    Sealed sealed;
+    for (const Json& entry : files.value())
+        if (entry.is_object())
+            if (const Json& bytes = entry.value("bytes", Json()); bytes.is_number_unsigned())
+                sealed.bytes += bytes.get<std::uint64_t>();
+    sealed.manifestHash = words(XXH3_64bits(text.value().data(), text.value().size()));
+    return sealed;
+}
+
 Status verifyCheckpoint(const fs::path& folder, VerifyDepth depth, std::string_view below)
 {
     auto files = readFiles(folder);

@@ -29,6 +29,9 @@ struct Sealed {
 // Lists every file below `folder` with its hash, fsyncs the folders, writes the manifest last.
 Result<Sealed> sealCheckpoint(const std::filesystem::path& folder);
 
+// As it was given when the folder was sealed, from a manifest that is whole. No other file is read.
+Result<Sealed> readSeal(const std::filesystem::path& folder);
+
 enum class VerifyDepth : std::uint8_t {
     Lengths, // the manifest is whole, and every file is there with its length
     Bytes,   // and has the bytes that were written: reads all of them

@@ -1,6 +1,7 @@
 #include "core/engine/engine.h"
 
 #include "core/base/clock.h"
+#include "core/base/log.h"
 #include "core/base/thread.h"
 #include "core/engine/run_files.h"
 #include "core/engine/run_master.h"
@@ -136,6 +137,8 @@ Status Engine::advance()
     m_batches->close();
     if (m_savedStep != done && m_unsaved.ok())
         MR_TRY(saveCheckpoint(IfUnwritable::Pause));
+    else if (m_savedStep == done)
+        prune(); // one that was killed between its last checkpoint and this
     if (done == spec.steps && (m_unsaved.ok() || !m_stopRequested))
         MR_TRY(exportModel());
     m_isComplete = true;
@@ -159,10 +162,16 @@ void Engine::closeRun(const Status& status)
             reason.ok() ? std::string("The run is ") + word + "." : reason.message());
         (void)m_recorder->close().ok(); // a failed history was reported; the run folder has it all
     }
-    const Status closed = m_store.endRun(m_runId, word, reason.ok() ? 0 : 4, reason.message());
+    // What the run made is safe, whatever becomes of the history.
+    if (const Status told = endHistory(word, reason.ok() ? 0 : 4, reason.message()); !told.ok())
+        log(LogLevel::Warning, told.message() + "; that the run is " + word +
+                                   " is not in the history. `millrace resume " + m_runDir.string() +
+                                   "` brings it up to date");
+    m_saveLock = {};
+    m_lock = {};
     {
         const std::lock_guard lock(m_mutex);
-        m_failure = status.ok() ? closed : status;
+        m_failure = status;
         // Before wait() can return: who waited asks for the state next.
         m_state = !m_failure.ok() ? RunState::Failed
                   : finished      ? RunState::Finished

@@ -99,6 +99,7 @@ public:
     std::vector<std::filesystem::path> checkpoints() const; // newest first
     const std::filesystem::path& saveDir() const noexcept { return m_saveDir; }
     const Status& unsaved() const noexcept { return m_unsaved; }
+    bool lacksSpace() const noexcept { return m_lacksSpace; } // that is why
 
 private:
     Engine(Device& device, RunStore& store, EngineHooks hooks);
@@ -132,6 +133,7 @@ private:
     Status fitToBudget();
     Status refuseIfDone();
     Status findSaveDir(const RunSpec& spec);
+    Status enterInHistory();
 
     // engine_fallback.cpp
     struct BrokenCheckpoint {
@@ -153,6 +155,7 @@ private:
     Status startRecorder();
     void reportData();
     void startSampler();
+    Status endHistory(const std::string& word, int exitCode, const std::string& reason);
 
     // engine_memory.cpp
     Status openBody(Source source);
@@ -223,6 +226,8 @@ private:
     RunStore& m_store;
     EngineHooks m_hooks;
     std::filesystem::path m_runDir;
+    FolderLock m_lock;     // of m_runDir, until the run has ended
+    FolderLock m_saveLock; // of m_saveDir, if that is another folder
     std::string m_uuid;
     std::int64_t m_runId = 0;
     RunData m_data;
@@ -252,6 +257,7 @@ private:
     std::int64_t m_savedStep = -1;
     std::int64_t m_passedStep = -1;    // went on without its checkpoint
     Status m_unsaved;                  // what the end of the run could not save
+    bool m_lacksSpace = false;         // for want of room, not for another reason
     std::int64_t m_evaluatedStep = -1; // or passed, where none was due
     int m_recoveries = 0;              // since the last step that was completed
     bool m_isComplete = false;

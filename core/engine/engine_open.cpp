@@ -1,5 +1,6 @@
 // How a run comes to be from a spec. From the folder of an earlier life: engine_resume.cpp.
 
+#include "core/base/bytes.h"
 #include "core/base/file.h"
 #include "core/data/chat_format.h"
 #include "core/engine/checkpoint_size.h"
@@ -33,9 +34,9 @@ Status refuseIfFull(const fs::path& runDir, std::uint64_t checkpoint)
     if (free.value() >= needed)
         return {};
     return Status::error(ErrorKind::OutOfMemory,
-        runDir.string() + ": " + std::to_string(free.value() >> 20) +
-            " MiB are free, checkpoints of this run need " + std::to_string(needed >> 20) +
-            " MiB; free some space or choose another folder with --out");
+        runDir.string() + ": " + formatBytes(free.value()) +
+            " are free, checkpoints of this run need " + formatBytes(needed) +
+            "; free some space or choose another folder with --out");
 }
 
 } // namespace
@@ -74,6 +75,7 @@ Result<std::unique_ptr<Engine>> Engine::open(
     if (!place.ok())
         return place.status();
     engine->m_runDir = place.value().dir;
+    engine->m_lock = std::move(place.value().lock);
     MR_TRY(engine->takeOver(place.value().uuidBefore));
     engine->m_setup.spec.outDir = engine->m_runDir.string();
     engine->m_setup.spec.saveDir.clear();

@@ -2,6 +2,7 @@
 
 #include "core/engine/engine.h"
 #include "core/engine/run_files.h"
+#include "core/engine/run_history.h"
 #include "core/telemetry/run_folder.h"
 #include "core/tier/disk_health.h"
 
@@ -111,6 +112,19 @@ void Engine::startSampler()
             options.driveSensors.push_back(driveSensor(member.folder.device));
     m_sampler = DeviceSampler::start(std::move(options),
         [recorder = m_recorder.get()](const MachineSample& sample) { recorder->sample(sample); });
+}
+
+// A history that was deleted under the run is made again from the run folder.
+Status Engine::endHistory(const std::string& word, int exitCode, const std::string& reason)
+{
+    if (!m_store.isGone())
+        return m_store.endRun(m_runId, word, exitCode, reason);
+    auto store = RunStore::open(m_store.path());
+    MR_TRY(store.status());
+    auto id = rebuildFromRunFolder(*store.value(), m_runDir.string());
+    MR_TRY(id.status());
+    MR_TRY(enterCheckpoints(*store.value(), id.value(), m_runDir, m_saveDir));
+    return store.value()->endRun(id.value(), word, exitCode, reason);
 }
 
 // The record of the folder that a run saves to if that is not its own: as if it were.

@@ -1,9 +1,12 @@
 // How a run goes on in the folder of an earlier life.
 
+#include "core/base/log.h"
 #include "core/engine/engine.h"
 #include "core/engine/replan.h"
 #include "core/engine/run_data.h"
 #include "core/engine/run_files.h"
+#include "core/engine/run_guard.h"
+#include "core/engine/run_history.h"
 #include "core/store/resume_answer.h"
 #include "core/telemetry/run_folder.h"
 
@@ -19,6 +22,11 @@ Status Engine::prepareResume(const fs::path& runDir)
 {
     std::error_code error;
     m_runDir = fs::absolute(runDir, error);
+    if (fs::exists(m_runDir / "run.json", error)) { // else it is no run folder, as is said below
+        auto lock = claimRunFolder(m_runDir);
+        MR_TRY(lock.status());
+        m_lock = std::move(lock).value();
+    }
     auto recorded = readRunSpec(m_runDir.string());
     if (!recorded.ok())
         return recorded.status();
@@ -41,12 +49,25 @@ Status Engine::prepareResume(const fs::path& runDir)
     m_evaluatedStep = m_progress.step - (std::isfinite(m_progress.evalLoss) ? 0 : 1);
     MR_TRY(refuseOtherData());
     MR_TRY(refuseIfDone());
+    MR_TRY(enterInHistory());
+    return m_replans.empty() && !isChanged(m_hooks.changes) ? Status() : recordPlan();
+}
+
+// The folder is the truth: a loss of power, a kill between two files, or another history leave the
+// history behind it.
+Status Engine::enterInHistory()
+{
     auto known = m_store.findRun(m_uuid);
     if (!known.ok())
         MR_TRY(registerRun()); // another history: the run is entered there from here on
     else
         m_runId = known.value();
-    return m_replans.empty() && !isChanged(m_hooks.changes) ? Status() : recordPlan();
+    Status entered = enterMissingSteps(m_store, m_runId, m_runDir, m_progress.step);
+    if (entered.ok() && m_progress.step > 0)
+        entered = enterCheckpoints(m_store, m_runId, m_runDir, m_saveDir);
+    if (!entered.ok())
+        log(LogLevel::Warning, "the history lacks what the run folder has: " + entered.message());
+    return {};
 }
 
 // A run that has no checkpoint yet.
@@ -125,8 +146,27 @@ Status Engine::findSaveDir(const RunSpec& spec)
 {
     m_saveDir = spec.saveDir.empty() ? m_runDir : fs::path(spec.saveDir);
     std::error_code error;
-    if (fs::is_directory(m_saveDir, error) || !m_hooks.saveFolder.empty())
+    const bool isThere = fs::is_directory(m_saveDir, error);
+    if (m_saveDir == m_runDir)
         return {};
+    if (isThere && mayUseSaveDir(m_saveDir, m_runDir, m_uuid)) {
+        auto lock = claimRunFolder(m_saveDir);
+        MR_TRY(lock.status());
+        m_saveLock = std::move(lock).value();
+        return {};
+    }
+    if (!m_hooks.saveFolder.empty()) {
+        if (isThere)
+            m_saveDir = m_runDir;
+        return {};
+    }
+    if (isThere)
+        return Status::error(ErrorKind::InvalidArgument,
+            (m_runDir / "run.json").string() + ": field \"save_dir\" names the folder " +
+                m_saveDir.string() +
+                ", which has no run.json of this run. If checkpoints are to be written there, "
+                "say so with --checkpoint-dir " +
+                m_saveDir.string() + ", or name another folder");
     return Status::error(ErrorKind::InvalidArgument,
         m_runDir.string() + ": the newest checkpoints of this run are in " + m_saveDir.string() +
             ", which is not there; bring it back, or go on from older ones with --checkpoint-dir");

@@ -9,6 +9,7 @@
 #include "core/engine/checkpoint_size.h"
 #include "core/engine/engine.h"
 #include "core/engine/run_files.h"
+#include "core/engine/run_guard.h"
 #include "core/engine/run_master.h"
 #include "core/model/weights.h"
 #include "core/telemetry/run_folder.h"
@@ -69,8 +70,9 @@ Status Engine::saveCheckpoint(IfUnwritable then)
     MR_TRY(m_body->plans().finishLateParts());
     m_progress.activeMs = activeMs();
     m_progress.carry = m_body->plans().carry();
-    // A killed run goes on from the checkpoint: the records up to it must be there too. A history
-    // that fails was reported, and is no reason to lose the checkpoint.
+    // A run that is killed, or loses its power, goes on from the checkpoint: the records up to it
+    // must be on the disk before it. A history that fails was reported, and is no reason to lose
+    // the checkpoint.
     (void)m_recorder->flush().ok();
     return save({false, checkpointBytes(m_setup), [this] { return writeCheckpointNow(); }}, then);
 }
@@ -89,11 +91,12 @@ Status Engine::writeCheckpointNow()
     row.createdMs = wallClockMs();
     row.writeMs = (nowNs() - begin) / 1'000'000;
     row.evalLoss = m_progress.evalLoss;
-    MR_TRY(m_store.addCheckpoint(m_runId, row, written.value().manifestHash));
+    m_savedStep = m_progress.step; // whatever becomes of its row
+    m_recorder->checkpoint(row, written.value().manifestHash);
     m_recorder->message(EventLevel::Info, "checkpoint", m_progress.step, activeMs(),
         "Checkpoint of step " + std::to_string(m_progress.step) + " written.");
     prune();
-    m_savedStep = m_progress.step;
+    (void)m_recorder->flush().ok();
     if (!m_isFolderNoted)
         m_isFolderNoted = saveRunRecord(m_runDir.string(), newRun()).ok();
     if (m_hooks.onCheckpoint)
@@ -106,8 +109,7 @@ void Engine::prune()
 {
     const Pruned pruned = pruneCheckpoints(m_runDir, m_setup.spec.keepCheckpoints, m_saveDir);
     for (const fs::path& older : pruned.older)
-        // A history that the run was moved to never knew its older checkpoints.
-        (void)m_store.setCheckpointState(older.string(), "deleted").ok();
+        m_recorder->checkpointState(older.string(), "deleted");
     for (const fs::path& broken : pruned.broken)
         m_recorder->message(EventLevel::Info, "checkpoint_removed", m_progress.step, activeMs(),
             "The broken checkpoint in " + broken.string() +
@@ -128,6 +130,7 @@ Status Engine::writeModelNow()
     auto state = stateMaster(m_body->executor(), m_body->memory());
     MR_TRY(state.status());
     const CheckpointContext context = checkpointContext();
+    removeTemporaries(m_saveDir);
     Status written = saveModel(m_saveDir / "model", m_setup.config, m_setup.table, *state.value(),
         m_body->memory().compute() == DType::F32 ? ExportType::F32 : ExportType::BF16,
         context.carryFrom);
@@ -269,9 +272,15 @@ void Engine::pass(const Saving& saving, const Status& why)
 
 void Engine::noteUnsaved(const Saving& saving, const Status& why)
 {
-    m_unsaved = Status::error(
-        why.kind(), nameOf(reportOn(saving, why)) + " could not be written: " + why.message() +
-                        savedWords(checkpoints(), m_savedStep, m_progress.step));
+    const PauseReport report = reportOn(saving, why);
+    std::error_code error;
+    const bool isFolderGone = !fs::exists(m_runDir / "run.json", error) && m_saveDir == m_runDir;
+    m_lacksSpace = report.isFull;
+    m_unsaved = Status::error(why.kind(),
+        nameOf(report) + " could not be written: " + why.message() +
+            (isFolderGone ? "; the run folder is gone, and with it what the run had saved: "
+                            "train again with --out"
+                          : savedWords(checkpoints(), m_savedStep, m_progress.step)));
 }
 
 // Checkpoints and the model go below `folder` from here on, to a folder of this run that can also
@@ -282,16 +291,22 @@ Status Engine::useFolder(const fs::path& folder)
     const fs::path place = fs::absolute(folder, error);
     MR_TRY(roomFor(place, 0));
     const fs::path dir = place / (m_runDir.filename().string() + "-" + m_uuid.substr(0, 8));
-    fs::create_directory(dir, error);
+    if (fs::create_directory(dir, error))
+        fs::permissions(dir, fs::perms::owner_all, error);
     if (error)
         return Status::error(ErrorKind::Io, "create " + dir.string() + ": " + error.message());
     MR_TRY(roomFor(dir, 0));
+    const bool isHeld = dir == m_saveDir; // chosen again
+    auto lock = isHeld ? Result<FolderLock>(FolderLock()) : claimRunFolder(dir);
+    MR_TRY(lock.status());
     const std::string before = std::exchange(m_setup.spec.saveDir, dir.string());
     if (const Status saved = saveRecordOf(dir); !saved.ok()) {
         m_setup.spec.saveDir = before;
         return saved;
     }
     m_saveDir = dir;
+    if (!isHeld)
+        m_saveLock = std::move(lock).value();
     const Status known = saveRunRecord(m_runDir.string(), newRun());
     m_isFolderNoted = known.ok(); // else it is tried again with every checkpoint
     (void)m_store.setConfig(m_runId, newRun().configJson).ok();

@@ -58,6 +58,7 @@ Status Engine::trainStep(StepIndex step)
             {m_setup.shape, m_setup.step.precision, m_setup.step.recompute});
     m_progress.step = step;
     m_progress.evalLoss = kNotEvaluated;
+    m_progress.weightsHash.clear(); // was that of an older step
     m_progress.tokens += m_batch.tokens;
     m_progress.sampler = m_batch.after;
     m_recoveries = 0;

@@ -1,6 +1,7 @@
 #include "core/engine/run_files.h"
 
 #include "core/engine/checkpoint_folder.h"
+#include "core/engine/run_guard.h"
 #include "core/telemetry/run_folder.h"
 
 #include <millrace/run_reader.h>
@@ -86,7 +87,14 @@ Result<RunPlace> makeRunDir(const RunSpec& spec)
         dir = fs::path(defaultRunsFolder()) / (timeStamp() + "-" + slug(spec.name));
     std::error_code error;
     dir = fs::absolute(dir, error);
-    RunPlace place{dir, {}};
+    if (fs::create_directories(dir, error))
+        fs::permissions(dir, fs::perms::owner_all, error);
+    if (error)
+        return Status::error(
+            ErrorKind::Io, "create run folder " + dir.string() + ": " + error.message());
+    auto lock = claimRunFolder(dir);
+    MR_TRY(lock.status());
+    RunPlace place{dir, std::move(lock).value(), {}};
     if (fs::exists(dir / kRunFile, error)) {
         auto record = readRunRecord(dir.string());
         if (record.ok() && !hasWork(dir, record.value().configJson))
@@ -96,10 +104,6 @@ Result<RunPlace> makeRunDir(const RunSpec& spec)
         return Status::error(ErrorKind::InvalidArgument,
             dir.string() + ": already holds a run; continue it with `millrace resume " +
                 dir.string() + "`, or choose another folder");
-    fs::create_directories(dir, error);
-    if (error)
-        return Status::error(
-            ErrorKind::Io, "create run folder " + dir.string() + ": " + error.message());
     return place;
 }
 

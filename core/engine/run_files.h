@@ -5,6 +5,8 @@
 
 #pragma once
 
+#include "core/base/folder_lock.h"
+
 #include <millrace/run_spec.h>
 #include <millrace/status.h>
 
@@ -24,11 +26,12 @@ std::int64_t wallClockMs(); // since the epoch, UTC
 // Where a run is kept.
 struct RunPlace {
     std::filesystem::path dir;
+    FolderLock lock;        // taken before anything there was read
     std::string uuidBefore; // of a run that lies there and has nothing to go on from; else empty
 };
 
-// Creates the folder. A run that is there and has a checkpoint or a model is refused: it is
-// continued by resume, not written over.
+// Creates the folder, for its owner alone: data, prompts and answers are private. A run that is
+// there and has a checkpoint or a model is refused: it is continued by resume, not written over.
 Result<RunPlace> makeRunDir(const RunSpec& spec);
 
 // What a resumed run does otherwise than its record says: none of it changes a bit.

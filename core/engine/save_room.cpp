@@ -42,7 +42,8 @@ SpaceLack lackOfSpace(const fs::path& folder, std::uint64_t bytes)
     std::error_code error;
     const fs::path checkpoints = folder / "checkpoints"; // may have a quota of its own
     const fs::path file = (fs::is_directory(checkpoints, error) ? checkpoints : folder) / ".room";
-    const int descriptor = ::open(file.c_str(), O_CREAT | O_RDWR | O_TRUNC | O_CLOEXEC, 0600);
+    (void)::unlink(file.c_str()); // of a killed run; a link in its place is not followed
+    const int descriptor = ::open(file.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
     if (descriptor < 0)
         return lack(errno);
     const auto length = static_cast<off_t>(std::max<std::uint64_t>(bytes, 1));

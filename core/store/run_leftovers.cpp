@@ -1,6 +1,7 @@
 #include "core/store/run_leftovers.h"
 
 #include "core/base/file.h"
+#include "core/base/folder_lock.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -15,7 +16,8 @@ constexpr const char* kRecord = "run.json";
 
 bool isPart(const std::string& name)
 {
-    for (const char* own : {"steps.jsonl", "events.jsonl", "samples.jsonl", "model"}) {
+    for (const char* own :
+        {"steps.jsonl", "events.jsonl", "samples.jsonl", "model", FolderLock::kFile}) {
         if (name == own)
             return true;
     }
@@ -115,6 +117,14 @@ void measureLeftovers(const RunPlaces& places, RunFiles& files)
 Status removeLeftovers(const RunPlaces& places)
 {
     std::error_code failed;
+    std::vector<FolderLock> locks; // a run that another history knows may go on there
+    for (const fs::path& folder : runFolders(places)) {
+        if (!isOwnFolder(folder, places.uuid))
+            continue;
+        Result<FolderLock> lock = FolderLock::take(folder);
+        MR_TRY(lock.status());
+        locks.push_back(std::move(lock).value());
+    }
     for (const fs::path& part : partsOf(places)) {
         fs::remove_all(part, failed);
         if (failed)

@@ -9,6 +9,7 @@
 #include "core/store/store_edits.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
@@ -16,6 +17,7 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
 namespace mr {
 namespace {
@@ -24,6 +26,16 @@ std::int64_t nowMs()
 {
     using namespace std::chrono;
     return duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count();
+}
+
+using FileId = std::pair<dev_t, ino_t>;
+
+// Of the file that bears the name now; zeros: none does.
+FileId idOf(const std::string& path) noexcept
+{
+    struct stat info {
+    };
+    return ::stat(path.c_str(), &info) == 0 ? FileId{info.st_dev, info.st_ino} : FileId{};
 }
 
 class SqliteRunStore final : public RunStore
@@ -62,6 +74,9 @@ public:
     Status addCheckpoint(
         std::int64_t runId, const CheckpointRow& row, std::string_view hash) override;
     Status setCheckpointState(std::string_view path, std::string_view state) override;
+    Status sync(std::int64_t runId) override;
+    Result<std::int64_t> countSteps(std::int64_t runId, std::int64_t toStep) override;
+    bool isGone() const noexcept override { return idOf(m_path) != m_file; }
     Status addTrace(std::int64_t runId, const TraceRow& row) override;
     RunEdits& edits() noexcept override { return *m_edits; }
 
@@ -76,7 +91,8 @@ private:
     Status takeSegment(std::int64_t runId, std::int64_t fromStep);
 
     const std::string m_path;
-    Database* const m_database; // the connection's
+    const FileId m_file = idOf(m_path); // as it was opened
+    Database* const m_database;         // the connection's
     StoreConnection m_connection;
     std::unique_ptr<RunEdits> m_edits; // borrows the connection
 };
@@ -230,6 +246,21 @@ Status SqliteRunStore::setCheckpointState(std::string_view path, std::string_vie
                 fmt::format("history {} has no checkpoint {}", m_path, path));
         return {};
     });
+}
+
+// A commit that waits for the disk brings those before it there, too: they are in one log.
+Status SqliteRunStore::sync(std::int64_t runId)
+{
+    return transact(Durability::Full, [&] {
+        return m_database->execute("UPDATE run SET last_step=last_step WHERE id=?", runId);
+    });
+}
+
+Result<std::int64_t> SqliteRunStore::countSteps(std::int64_t runId, std::int64_t toStep)
+{
+    const std::lock_guard lock(m_connection.mutex);
+    return m_database->integer(
+        "SELECT count(*) FROM step WHERE id>? AND id<=?", stepId(runId, 0), stepId(runId, toStep));
 }
 
 Status SqliteRunStore::addTrace(std::int64_t runId, const TraceRow& row)

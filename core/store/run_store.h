@@ -101,6 +101,12 @@ public:
     virtual Status addCheckpoint(
         std::int64_t runId, const CheckpointRow& row, std::string_view hash) = 0;
     virtual Status setCheckpointState(std::string_view path, std::string_view state) = 0;
+    // What was appended so far is on the disk.
+    virtual Status sync(std::int64_t runId) = 0;
+    // Of the steps 1 to `toStep`, how many there are.
+    virtual Result<std::int64_t> countSteps(std::int64_t runId, std::int64_t toStep) = 0;
+    // Was the file deleted or replaced while it was open? What is written then, nobody reads.
+    virtual bool isGone() const noexcept = 0;
     virtual Status addTrace(std::int64_t runId, const TraceRow& row) = 0;
 
     // What a person changes, through this connection: there is no second writer to wait for.

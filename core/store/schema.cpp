@@ -1,8 +1,10 @@
 #include "core/store/schema.h"
 
+#include <fcntl.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 #include <array>
 #include <chrono>
@@ -191,7 +193,9 @@ Status backUp(Database& database, std::int64_t version)
     std::error_code ignored;
     for (int i = 2; fs::exists(copy, ignored); ++i) // VACUUM INTO refuses a file that exists
         copy = folder / fmt::format("{}-{}.db", base, i);
-    return database.execute("VACUUM INTO ?", copy.string());
+    MR_TRY(database.execute("VACUUM INTO ?", copy.string()));
+    fs::permissions(copy, fs::status(database.path(), ignored).permissions(), ignored);
+    return {};
 }
 
 Status applyMigration(Database& database, const Migration& migration)
@@ -262,6 +266,16 @@ Status prepareFolder(const std::string& path)
     return {};
 }
 
+// A new one is its owner's alone: it holds notes, prompts and answers. SQLite gives the files
+// beside it the same mode. Whatever fails here, opening it says so.
+void makePrivate(const std::string& path)
+{
+    const int made =
+        ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (made >= 0)
+        ::close(made);
+}
+
 } // namespace
 
 FileSystemKind fileSystemKind(const std::string& path)
@@ -312,6 +326,7 @@ Result<std::unique_ptr<Database>> openForWriting(const std::string& path)
     std::error_code missing;
     const std::uintmax_t walBytes = fs::file_size(path + "-wal", missing);
     const bool wasClean = static_cast<bool>(missing) || walBytes == 0;
+    makePrivate(path);
     Result<std::unique_ptr<Database>> opened = Database::open(path, OpenMode::ReadWriteCreate);
     MR_TRY(opened.status());
     Database& database = *opened.value();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -34,6 +35,13 @@ Status describe(const std::string& path, int code, std::string_view what, std::s
     default:
         return Status::error(ErrorKind::Io, fmt::format("history {}: {}: {}", path, what, reason));
     }
+}
+
+// Of the statements: their first line, or what of it fits into a sentence.
+std::string_view firstLine(std::string_view sql)
+{
+    sql.remove_prefix(std::min(sql.find_first_not_of(" \n"), sql.size()));
+    return sql.substr(0, std::min<std::size_t>(sql.find_first_of(";\n"), 60));
 }
 
 } // namespace
@@ -110,7 +118,7 @@ Status Database::script(const char* sql)
 {
     const int code = sqlite3_exec(m_handle, sql, nullptr, nullptr, nullptr);
     if (code != SQLITE_OK)
-        return failure(code, std::string_view(sql).substr(0, 60));
+        return failure(code, firstLine(sql));
     return {};
 }
 

@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <deque>
 #include <filesystem>
+#include <functional>
 #include <iterator>
 #include <limits>
 #include <mutex>
@@ -25,6 +27,9 @@ namespace fs = std::filesystem;
 constexpr std::size_t kSpansPerProducer = 4096;
 constexpr std::size_t kQueuedSteps = 4096; // 0.1 s of steps of 25 us: waiting is the exception
 constexpr std::size_t kMaxUnsaved = 100'000;
+// A history on a busy disk may take its time; a locked one keeps its thread for five seconds.
+constexpr std::chrono::milliseconds kHistoryWait{2000};
+constexpr std::chrono::milliseconds kFailingHistoryWait{500};
 constexpr std::chrono::milliseconds kPeriod{100};
 // A sample rewrites rows of some KiB, so a long run collects some: then a chart of it is behind by
 // a thirtieth of its width at most, and ten seconds.
@@ -41,6 +46,14 @@ public:
 
 private:
     SpscRing<TraceEvent> m_ring{kSpansPerProducer};
+};
+
+// What a drain is for.
+struct Request {
+    bool isAsked = false; // somebody waits for it
+    bool isLast = false;
+    bool durably = false;
+    std::uint64_t ticket = 0;
 };
 
 class StoreRecorder final : public Recorder
@@ -66,19 +79,26 @@ public:
         std::string text, std::string data) override;
     void sample(const MachineSample& sample) override;
     void answer(const AnswerRow& row) override;
+    void checkpoint(const CheckpointRow& row, std::string_view hash) override;
+    void checkpointState(std::string_view path, std::string_view state) override;
     std::uint64_t droppedSpans() const noexcept override;
     Status flush() override;
     Status close() override;
 
 private:
+    using Change = std::function<Status()>; // to a row of the history that no batch has
+
     Status telemetryLoop(const std::stop_token& stop);
-    void drain(bool isAsked);
+    void drain(const Request& asked);
     void holdSamples(StoreBatch& batch, bool isAsked);
     void takeSpans();
     void callHooks(const StoreBatch& batch);
-    bool commit(StoreBatch batch);
+    void keep(StoreBatch batch);
+    Status offer(bool durably);
+    Status gone() const;
+    void noteHistory(const Status& offered, bool isLast);
     void keepTraces(const std::vector<StepRow>& steps);
-    void remember(const Status& failure, bool fromDatabase);
+    void remember(const Status& failure);
 
     RunStore& m_store;
     const std::int64_t m_runId;
@@ -90,16 +110,23 @@ private:
     TraceSampler m_sampler;
     StoreBatch m_unsaved; // what the database did not take yet
     std::vector<MachineSample> m_held;
-    bool m_databaseFailed = false;
+    std::deque<Change> m_changes; // in their order, after m_unsaved
+    bool m_committed = false;     // something, in this drain
+    StepRow m_last;               // where the run was, for messages of this thread
 
     // Guarded by m_mutex.
     mutable std::mutex m_mutex;
     std::condition_variable_any m_wake;
     std::condition_variable m_drained;
     std::vector<std::unique_ptr<RingProducer>> m_producers;
-    StoreBatch m_pending;          // scalars, messages and samples
+    StoreBatch m_pending; // scalars, messages and samples
+    std::vector<Change> m_pendingChanges;
     std::uint64_t m_requested = 0; // drains asked for
+    std::uint64_t m_durable = 0;   // the last of them that is to reach the disk
+    std::uint64_t m_logged = 0;    // in the run folder
     std::uint64_t m_completed = 0; // and finished
+    bool m_isFailing = false;      // the history took nothing the last time
+    bool m_isSlow = false;         // it was waited for in vain, and has not answered since
     bool m_closed = false;
     Status m_firstFailure;
 
@@ -166,6 +193,24 @@ void StoreRecorder::answer(const AnswerRow& row)
     m_pending.answers.push_back(row);
 }
 
+void StoreRecorder::checkpoint(const CheckpointRow& row, std::string_view hash)
+{
+    const std::lock_guard lock(m_mutex);
+    m_pendingChanges.emplace_back([this, row, hash = std::string(hash)] {
+        return m_store.addCheckpoint(m_runId, row, hash);
+    });
+}
+
+void StoreRecorder::checkpointState(std::string_view path, std::string_view state)
+{
+    const std::lock_guard lock(m_mutex);
+    m_pendingChanges.emplace_back([this, path = std::string(path), state = std::string(state)] {
+        const Status set = m_store.setCheckpointState(path, state);
+        // A history that the run was moved to never knew its older checkpoints.
+        return !set.ok() && set.kind() == ErrorKind::InvalidArgument ? Status() : set;
+    });
+}
+
 std::uint64_t StoreRecorder::droppedSpans() const noexcept
 {
     const std::lock_guard lock(m_mutex);
@@ -180,8 +225,14 @@ Status StoreRecorder::flush()
     std::unique_lock lock(m_mutex);
     if (!m_closed) {
         const std::uint64_t ticket = ++m_requested;
+        m_durable = ticket;
         m_wake.notify_one();
-        m_drained.wait(lock, [&] { return m_completed >= ticket || m_closed; });
+        const auto isDone = [&] {
+            return (m_isFailing ? m_logged : m_completed) >= ticket || m_closed;
+        };
+        if (!m_isSlow)
+            m_isSlow =
+                !m_drained.wait_for(lock, m_isFailing ? kFailingHistoryWait : kHistoryWait, isDone);
     }
     return m_firstFailure;
 }
@@ -199,48 +250,61 @@ Status StoreRecorder::close()
 Status StoreRecorder::telemetryLoop(const std::stop_token& stop)
 {
     while (true) {
-        std::uint64_t ticket = 0;
-        bool isLast = false;
-        bool isAsked = false;
+        Request asked;
         {
             std::unique_lock lock(m_mutex);
             m_wake.wait_for(lock, stop, kPeriod, [&] { return m_requested > m_completed; });
-            isLast = stop.stop_requested();
-            isAsked = isLast || m_requested > m_completed;
-            ticket = m_requested;
+            asked.isLast = stop.stop_requested();
+            asked.isAsked = asked.isLast || m_requested > m_completed;
+            asked.durably = m_durable > m_completed;
+            asked.ticket = m_requested;
         }
-        drain(isAsked);
+        drain(asked);
         const std::lock_guard lock(m_mutex);
-        m_completed = ticket;
-        m_closed = m_closed || isLast;
+        m_completed = asked.ticket;
+        m_isSlow = false;
+        m_closed = m_closed || asked.isLast;
         m_drained.notify_all();
-        if (isLast)
+        if (asked.isLast)
             return {};
     }
 }
 
-void StoreRecorder::drain(bool isAsked)
+void StoreRecorder::drain(const Request& asked)
 {
     StoreBatch batch;
     {
         // Before the steps: a message given after its step is then never read before it.
         const std::lock_guard lock(m_mutex);
         std::swap(batch, m_pending);
+        std::move(m_pendingChanges.begin(), m_pendingChanges.end(), std::back_inserter(m_changes));
+        m_pendingChanges.clear();
     }
     StepRow row;
     while (m_steps.pop(row))
         batch.steps.push_back(row);
+    if (!batch.steps.empty())
+        m_last = batch.steps.back();
     takeSpans();
     if (!batch.empty()) {
         if (const Status written = m_logs.append(batch); !written.ok())
-            remember(written, false);
+            remember(written);
         callHooks(batch);
     }
-    holdSamples(batch, isAsked);
-    const std::vector<StepRow> steps = batch.steps;
-    const bool committed = commit(std::move(batch));
-    keepTraces(steps);
-    if (committed && m_hooks.onCommitted)
+    if (asked.durably)
+        if (const Status synced = m_logs.sync(); !synced.ok())
+            remember(synced);
+    {
+        const std::lock_guard lock(m_mutex);
+        m_logged = asked.ticket;
+        m_drained.notify_all();
+    }
+    holdSamples(batch, asked.isAsked);
+    keepTraces(batch.steps);
+    keep(std::move(batch));
+    m_committed = false;
+    noteHistory(offer(asked.durably), asked.isLast);
+    if (m_committed && m_hooks.onCommitted)
         m_hooks.onCommitted();
 }
 
@@ -298,7 +362,7 @@ void StoreRecorder::callHooks(const StoreBatch& batch)
 
 // What the database refuses is kept and offered again with the next batch; appending is
 // idempotent. Beyond a bound only the run folder has it.
-bool StoreRecorder::commit(StoreBatch batch)
+void StoreRecorder::keep(StoreBatch batch)
 {
     const auto append = [](auto& to, auto& from) {
         to.insert(
@@ -312,33 +376,63 @@ bool StoreRecorder::commit(StoreBatch batch)
     }
     if (m_unsaved.samples.size() < kMaxUnsaved)
         append(m_unsaved.samples, batch.samples);
-    if (m_unsaved.empty())
-        return false;
-    if (const Status stored = m_store.append(m_runId, m_unsaved); !stored.ok()) {
-        remember(stored, true);
-        return false;
-    }
+}
+
+Status StoreRecorder::offer(bool durably)
+{
+    const bool isNew = !m_unsaved.empty() || !m_changes.empty();
+    if (!isNew && !durably)
+        return m_store.isGone() ? gone() : Status();
+    if (!m_unsaved.empty())
+        MR_TRY(m_store.append(m_runId, m_unsaved));
+    m_committed = !m_unsaved.empty();
     m_unsaved = {};
-    return true;
+    while (!m_changes.empty()) {
+        MR_TRY(m_changes.front()());
+        m_changes.pop_front();
+        m_committed = true;
+    }
+    if (durably)
+        MR_TRY(m_store.sync(m_runId));
+    return m_store.isGone() ? gone() : Status();
+}
+
+Status StoreRecorder::gone() const
+{
+    return Status::error(ErrorKind::Io, "history " + m_store.path() +
+                                            " was deleted or replaced while the run goes on; it "
+                                            "is made again from the run folder when the run ends");
+}
+
+// Said once, and once more when it is over.
+void StoreRecorder::noteHistory(const Status& offered, bool isLast)
+{
+    std::unique_lock lock(m_mutex);
+    if (std::exchange(m_isFailing, !offered.ok()) == !offered.ok())
+        return;
+    if (!offered.ok() && m_firstFailure.ok())
+        m_firstFailure = offered;
+    const std::string text =
+        offered.ok() ? "The history takes records again, and has those that it missed."
+                     : offered.message() + "; training goes on, the run folder keeps the records";
+    m_pending.events.push_back(
+        {0, m_last.step, m_last.timeMs, offered.ok() ? EventLevel::Info : EventLevel::Warning,
+            offered.ok() ? "history_back" : "history_failed", text, {}});
+    lock.unlock();
+    if (!offered.ok() && (isLast || !m_hooks.onMessage)) // nobody else tells
+        log(LogLevel::Error, text);
 }
 
 void StoreRecorder::keepTraces(const std::vector<StepRow>& steps)
 {
-    for (const StepRow& step : steps) {
-        if (const std::optional<TraceRow> row = m_sampler.stepEnded(step)) {
-            if (const Status stored = m_store.addTrace(m_runId, *row); !stored.ok())
-                remember(stored, true);
-        }
-    }
+    for (const StepRow& step : steps)
+        if (const std::optional<TraceRow> row = m_sampler.stepEnded(step))
+            m_changes.emplace_back([this, row = *row] { return m_store.addTrace(m_runId, row); });
 }
 
-void StoreRecorder::remember(const Status& failure, bool fromDatabase)
+void StoreRecorder::remember(const Status& failure)
 {
-    if (fromDatabase && !std::exchange(m_databaseFailed, true))
-        log(LogLevel::Error,
-            failure.message() + "; training goes on, the run folder keeps the records");
-    else if (!fromDatabase)
-        log(LogLevel::Error, failure.message() + "; training goes on");
+    log(LogLevel::Error, failure.message() + "; training goes on");
     const std::lock_guard lock(m_mutex);
     if (m_firstFailure.ok())
         m_firstFailure = failure;

@@ -11,9 +11,10 @@
 //          thread, allocates nothing; with 4,096 records waiting it blocks for one drain rather
 //          than lose one. scalar(), message(), answer(): engine thread, outside a
 //          step (they copy text). sample(): any thread, never blocks for long.
-// Errors   A database that fails is reported once to stderr, training goes on, the run folder
-//          still has everything; what it missed is offered again with every drain. close() returns
-//          the first failure.
+// Errors   A database that fails, or was deleted, is reported once by an event ("history_failed"),
+//          training goes on, the run folder still has everything; what it missed is offered again
+//          with every drain, and when it is taken there is another event ("history_back"). close()
+//          returns the first failure.
 // Lifetime Borrows the store. close() drains and joins; the destructor closes.
 
 #pragma once
@@ -63,9 +64,13 @@ public:
         std::int64_t timeMs, std::string text, std::string data = {}) = 0;
     virtual void sample(const MachineSample& sample) = 0;
     virtual void answer(const AnswerRow& row) = 0;
+    // In this order, after the steps that were given before.
+    virtual void checkpoint(const CheckpointRow& row, std::string_view hash) = 0;
+    virtual void checkpointState(std::string_view path, std::string_view state) = 0;
     virtual std::uint64_t droppedSpans() const noexcept = 0;
 
-    // Blocks until everything given so far is committed.
+    // Blocks until everything given so far is on the disk, in the run folder and in the history.
+    // Not for long where the history does not answer: training does not wait for it.
     virtual Status flush() = 0;
     virtual Status close() = 0;
 };

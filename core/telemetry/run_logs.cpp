@@ -70,4 +70,15 @@ Status RunLogs::append(const StoreBatch& batch)
     return written;
 }
 
+Status RunLogs::sync()
+{
+    if (m_failed)
+        return {};
+    Status synced = m_steps.sync();
+    if (synced.ok())
+        synced = m_events.sync();
+    m_failed = !synced.ok();
+    return synced;
+}
+
 } // namespace mr

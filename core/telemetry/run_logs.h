@@ -22,6 +22,8 @@ public:
     Status open(const std::filesystem::path& runDir);
     // A line for each record. The first failure is returned once.
     Status append(const StoreBatch& batch);
+    // Steps and messages are on the disk.
+    Status sync();
 
 private:
     File m_steps;

@@ -43,6 +43,8 @@ private Q_SLOTS:
     void aSecondSignalEndsTheProgram();
     void anInterruptWhileTheScratchFileIsWrittenRemovesIt();
     void whatCannotBeSavedEndsWithFourAndSaysWhatIsSafe();
+    void aRunFolderIsWrittenByOneProcess();
+    void aLostHistoryIsRebuiltFromARunFolder();
     void aRunThatWaitsGoesOnByItself();
     void anInterruptWhileItWaitsEndsWithFour();
     void helpEndsWithZero();
@@ -341,6 +343,49 @@ void TestCli::whatCannotBeSavedEndsWithFourAndSaysWhatIsSafe()
     QVERIFY(run.says("there is no checkpoint of this run"));
     QCOMPARE(run.events("end")[0][key("status")].toString(), key("stopped"));
     QCOMPARE(run.events("end")[0][key("steps")].toInt(), 3);
+}
+
+void TestCli::aRunFolderIsWrittenByOneProcess()
+{
+    QProcess live;
+    CliRig::start(live, m_rig->train("live", words("--steps 100000 --eval-every 0")));
+    while (!live.readLine().contains("\"event\":\"step\""))
+        QVERIFY(live.canReadLine() || live.waitForReadyRead(30'000));
+    const QStringList other = {key("--db"), m_rig->path("another.db")};
+
+    const Finished resumed = m_rig->run(QStringList{key("resume"), m_rig->path("live")} + other);
+    const Finished trained = m_rig->run(m_rig->train("live", words("--steps 3")));
+
+    const std::string pid = "(process " + std::to_string(live.processId()) + ")";
+    for (const Finished& refused : {resumed, trained}) {
+        QCOMPARE(refused.code, 2);
+        QVERIFY2(refused.says(pid), refused.errors.constData());
+    }
+    ::kill(static_cast<pid_t>(live.processId()), SIGINT);
+    QCOMPARE(CliRig::finish(live).code, 130); // stopped and saved
+}
+
+void TestCli::aLostHistoryIsRebuiltFromARunFolder()
+{
+    const QString database = m_rig->path("lost.db");
+    QStringList train = m_rig->train("forgotten", words(kSixSteps));
+    train[train.indexOf(key("--db")) + 1] = database;
+    const Finished run = m_rig->run(train);
+    QVERIFY2(run.code == 0, run.errors.constData());
+    QVERIFY(QFile::remove(database));
+    const Finished unasked = m_rig->run({key("resume"), m_rig->path("forgotten")});
+    QCOMPARE(unasked.code, 2);
+    QVERIFY2(unasked.says("--db " + database.toStdString()), unasked.errors.constData());
+    QVERIFY(!QFile::exists(database));
+
+    const Finished made =
+        m_rig->run({key("runs"), key("rebuild"), m_rig->path("forgotten"), key("--db"), database});
+
+    QVERIFY2(made.code == 0, made.errors.constData());
+    QVERIFY2(made.out.contains("6 of 6 steps, done"), made.out.constData());
+    const Finished resumed =
+        m_rig->run({key("resume"), m_rig->path("forgotten"), key("--db"), database});
+    QVERIFY2(resumed.says("nothing to resume"), resumed.errors.constData());
 }
 
 void TestCli::aRunThatWaitsGoesOnByItself()

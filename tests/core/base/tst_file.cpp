@@ -5,6 +5,8 @@
 #include <QTemporaryDir>
 #include <QTest>
 
+#include <sys/stat.h>
+
 #include <array>
 #include <cstring>
 
@@ -52,6 +54,23 @@ private Q_SLOTS:
         QCOMPARE(file.bytes().value(), std::uint64_t{7});
         QCOMPARE(std::memcmp(tail.data(), "two", 3), 0);
         QCOMPARE(readWholeFile(path("a"), 100).value(), std::string("one two"));
+    }
+
+    void nothingIsWrittenThroughALinkOrIntoAPipe()
+    {
+        QVERIFY(replaceFile(path("theirs"), "theirs").ok());
+        std::filesystem::create_symlink(path("theirs"), path("link"));
+        QCOMPARE(::mkfifo(path("pipe").c_str(), 0600), 0);
+
+        for (const char* name : {"link", "pipe"})
+            for (const Status& refused :
+                {File::openAppend(path(name)).status(), File::create(path(name)).status()}) {
+                QCOMPARE(refused.kind(), ErrorKind::Io);
+                QVERIFY2(refused.message().find(path(name).string()) != std::string::npos,
+                    refused.message().c_str());
+            }
+
+        QCOMPARE(readWholeFile(path("theirs"), 100).value(), std::string("theirs"));
     }
 
     void readingPastTheEndNamesFileAndOffset()

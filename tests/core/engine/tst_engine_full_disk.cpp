@@ -4,6 +4,7 @@
 // looks for room once an hour, so what goes on does so because of an answer.
 
 #include "core/engine/run_rig.h"
+#include "core/store/sqlite.h"
 #include "support/full_disk.h"
 #include "support/test_room.h"
 
@@ -56,6 +57,8 @@ private Q_SLOTS:
     void itGoesOnWithoutTheCheckpointIfItMay();
     void aModelWithoutRoomIsWrittenByWhoResumes();
     void aRunFolderThatIsGoneIsWaitedFor();
+    void aLockedHistoryEndsNothing();
+    void theHashOfAnOlderStepIsNotThatOfTheLast();
     void whoDoesNotWaitStopsOrSkips_data();
     void whoDoesNotWaitStopsOrSkips();
 
@@ -480,6 +483,56 @@ void TestEngineFullDisk::aRunFolderThatIsGoneIsWaitedFor()
     QCOMPARE(m_data["reason"], "unwritable");
     QCOMPARE(run.state, RunState::Finished);
     QCOMPARE(run.progress.weightsHash, m_hash);
+}
+
+void TestEngineFullDisk::aLockedHistoryEndsNothing()
+{
+    auto other = Database::open(m_rig->database, OpenMode::ReadWriteCreate);
+    QVERIFY(other.ok());
+    std::string said;
+    m_rig->onMessage = [&](Engine&, const EventRow& row) {
+        if (row.code != "history_failed")
+            return;
+        said = row.text;
+        (void)other.value()->script("ROLLBACK").ok();
+    };
+
+    const Outcome run =
+        m_rig->train(spec("locked history"), *m_device, [&](Engine&, std::int64_t step) {
+            if (step == 4)
+                (void)other.value()->script("BEGIN EXCLUSIVE").ok();
+        });
+    (void)other.value()->script("ROLLBACK").ok(); // only if nobody said that it is locked
+
+    QVERIFY2(run.ended.ok(), run.ended.message().c_str());
+    QVERIFY2(run.unsaved.ok(), run.unsaved.message().c_str());
+    QCOMPARE(run.state, RunState::Finished);
+    QCOMPARE(run.progress.weightsHash, m_hash);
+    QVERIFY2(contains(said, "is locked by another program"), said.c_str());
+    QCOMPARE(m_rig->row(run.id).status, std::string("done"));
+    QCOMPARE(m_rig->steps(run.id).size(), std::size_t{12});
+    const auto rows = RunReader::open(m_rig->database).value()->checkpoints(run.id).value();
+    QCOMPARE(rows.size(), std::size_t{3});
+    QCOMPARE(rows[0].state, std::string("deleted"));
+    QCOMPARE(rows[2].state, std::string("complete"));
+}
+
+void TestEngineFullDisk::theHashOfAnOlderStepIsNotThatOfTheLast()
+{
+    const RunSpec spec = this->spec("older hash");
+    FullDisk disk(spec.outDir);
+    m_rig->onDiskFull = OnDiskFull::Skip;
+    std::string older;
+
+    const Outcome run = m_rig->train(spec, *m_device, [&](Engine& engine, std::int64_t step) {
+        older = engine.progress().weightsHash;
+        if (step == 4)
+            disk.sayFree(10'000);
+    });
+
+    QCOMPARE(run.progress.step, 12);
+    QVERIFY(!older.empty());
+    QCOMPARE(run.progress.weightsHash, std::string());
 }
 
 void TestEngineFullDisk::whoDoesNotWaitStopsOrSkips_data()

@@ -2,12 +2,19 @@
 // without any checkpoint yet.
 
 #include "core/engine/run_rig.h"
+#include "core/store/sqlite.h"
 #include "core/telemetry/run_folder.h"
 #include "support/test_room.h"
 
 #include <millrace/planner.h>
 
 #include <QtTest>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <map>
 
 using namespace mr;
 using namespace mr::test;
@@ -21,7 +28,11 @@ class TestEngineResume : public QObject
 
 private Q_SLOTS:
     void initTestCase();
-    void cleanup() { m_rig->changes = {}; }
+    void cleanup()
+    {
+        m_rig->changes = {};
+        m_rig->saveFolder.clear();
+    }
     void otherThreadsBudgetsAndModesGiveTheSameBits_data();
     void otherThreadsBudgetsAndModesGiveTheSameBits();
     void aSmallerBudgetIsPlannedFor_data();
@@ -32,10 +43,25 @@ private Q_SLOTS:
     void aRunWhoseCheckpointsAreGoneDoesNotStartAgain();
     void anotherRunMayTakeTheFolderOfOneWithoutACheckpoint();
     void theFolderOfARunThatGoesOnIsNotTaken();
+    void aFolderIsWrittenByOneRunAtATime();
+    void aHoleInTheHistoryIsFilledFromTheFolder();
+    void checkpointsOfHistoryAndFolderAgreeAfterAResume();
+    void aHistoryThatIsDeletedUnderTheRunIsMadeAgain();
+    void leftoversOfAKilledProcessAreRemoved();
+    void noMoreAreKeptAfterAKillAtTheLastStep();
+    void whatIsNotTheFoldersOwnIsRefused_data();
+    void whatIsNotTheFoldersOwnIsRefused();
+    void aFolderThatARecordNamesIsNotUsedUnasked();
+    void aRunFolderIsItsOwnersAlone();
 
 private:
     // Left as a run that was killed before its first checkpoint, which has done some steps.
     RunSpec killedRun(const std::string& name, const char* status);
+
+    // Stopped after its checkpoint of step 8; the one of step 4 is there, too.
+    RunSpec stoppedRun(const std::string& name);
+    std::int64_t idOf(const RunSpec& spec) const;
+    Status change(const std::string& sql) const;
 
     std::unique_ptr<RunRig> m_rig;
     std::unique_ptr<Device> m_device = smallDevice();
@@ -229,6 +255,241 @@ void TestEngineResume::theFolderOfARunThatGoesOnIsNotTaken()
 
     QCOMPARE(again.opened.kind(), ErrorKind::InvalidArgument);
     QVERIFY(contains(again.opened.message(), "a run is being trained there"));
+}
+
+RunSpec TestEngineResume::stoppedRun(const std::string& name)
+{
+    RunSpec spec = m_rig->spec(name);
+    spec.checkpointEvery = 4;
+    if (m_rig->train(spec, *m_device, stopAt(8)).progress.step != 8)
+        qFatal("%s did not stop", name.c_str());
+    return spec;
+}
+
+std::int64_t TestEngineResume::idOf(const RunSpec& spec) const
+{
+    return m_rig->store->findRun(readRunRecord(spec.outDir).value().uuid).value();
+}
+
+Status TestEngineResume::change(const std::string& sql) const
+{
+    auto database = Database::open(m_rig->database, OpenMode::ReadWriteCreate);
+    MR_TRY(database.status());
+    return database.value()->script(sql.c_str());
+}
+
+void TestEngineResume::aFolderIsWrittenByOneRunAtATime()
+{
+    RunSpec spec = m_rig->spec("one at a time");
+    spec.checkpointEvery = 4;
+    const auto other = std::move(RunStore::open(m_rig->folder.path("other.db"))).value();
+    const auto device = smallDevice();
+    std::vector<Status> refused;
+
+    const Outcome run = m_rig->train(spec, *m_device, [&](Engine&, std::int64_t step) {
+        if (step != 4)
+            return;
+        refused.push_back(Engine::resume(spec.outDir, *device, *other, {}).status());
+        refused.push_back(Engine::open(spec, *device, *other, {}).status());
+    });
+
+    QVERIFY2(run.ended.ok(), run.ended.message().c_str());
+    QCOMPARE(run.progress.weightsHash, m_hash);
+    QCOMPARE(refused.size(), std::size_t{2});
+    const std::string pid = "process " + std::to_string(::getpid());
+    for (const Status& status : refused) {
+        QVERIFY(!status.ok());
+        QCOMPARE(status.kind(), ErrorKind::InvalidArgument);
+        QVERIFY2(contains(status.message(), spec.outDir) && contains(status.message(), pid),
+            status.message().c_str());
+    }
+}
+
+void TestEngineResume::aHoleInTheHistoryIsFilledFromTheFolder()
+{
+    const RunSpec spec = stoppedRun("hole");
+    const std::int64_t id = idOf(spec);
+    const std::vector<StepRow> before = m_rig->steps(id);
+    const std::string first = "(" + std::to_string(id) + "<<40)";
+    QVERIFY(change("DELETE FROM step WHERE id>=" + first + "+3 AND id<=" + first + "+6").ok());
+    QCOMPARE(m_rig->steps(id).size(), std::size_t{4});
+
+    const Outcome resumed = m_rig->resume(spec.outDir, *m_device);
+
+    QVERIFY2(resumed.ended.ok(), resumed.ended.message().c_str());
+    const std::vector<StepRow> steps = m_rig->steps(id);
+    QCOMPARE(steps.size(), std::size_t{12});
+    for (std::size_t i = 0; i < before.size(); ++i)
+        QCOMPARE(steps[i].loss, before[i].loss);
+    QCOMPARE(m_rig->row(id).status, std::string("done"));
+}
+
+void TestEngineResume::checkpointsOfHistoryAndFolderAgreeAfterAResume()
+{
+    const RunSpec spec = stoppedRun("agree");
+    const std::string folder = spec.outDir + "/checkpoints/";
+    const std::int64_t id = idOf(spec);
+    const auto rows = RunReader::open(m_rig->database).value()->checkpoints(id).value();
+    const std::string gone = folder + checkpointName(2);
+    const std::string older = folder + checkpointName(4);
+    QVERIFY(change("DELETE FROM checkpoint WHERE path='" + rows.back().path + "'").ok());
+    QVERIFY(change("UPDATE checkpoint SET path='" + gone + "', step=2 WHERE path='" + older + "'")
+                .ok());
+
+    const Outcome resumed = m_rig->resume(spec.outDir, *m_device);
+
+    QVERIFY2(resumed.ended.ok(), resumed.ended.message().c_str());
+    std::map<std::string, CheckpointRow> after;
+    const auto now = RunReader::open(m_rig->database).value()->checkpoints(id).value();
+    for (const CheckpointRow& row : now)
+        after[row.path] = row;
+    QCOMPARE(after[gone].state, std::string("deleted"));
+    const CheckpointRow& entered = after[rows.back().path];
+    QCOMPARE(entered.state, std::string("complete"));
+    QCOMPARE(entered.step, 8);
+    QCOMPARE(entered.bytes, rows.back().bytes);
+    QCOMPARE(after[older].state, std::string("deleted")); // two are kept
+    QCOMPARE(after[folder + checkpointName(12)].state, std::string("complete"));
+}
+
+void TestEngineResume::aHistoryThatIsDeletedUnderTheRunIsMadeAgain()
+{
+    RunRig rig;
+    RunSpec spec = rig.spec("history gone");
+    spec.checkpointEvery = 4;
+
+    const Outcome run = rig.train(spec, *m_device, [&rig](Engine&, std::int64_t step) {
+        if (step == 4)
+            fs::remove(rig.database);
+    });
+
+    QVERIFY2(run.ended.ok(), run.ended.message().c_str());
+    QCOMPARE(run.state, RunState::Finished);
+    QVERIFY(fs::exists(rig.database));
+    const auto reader = std::move(RunReader::open(rig.database)).value();
+    const std::vector<RunRow> runs = reader->runs().value();
+    QCOMPARE(runs.size(), std::size_t{1});
+    QCOMPARE(runs[0].status, std::string("done"));
+    QCOMPARE(reader->steps(runs[0].id, -1, 1000).value().size(), std::size_t{12});
+    QCOMPARE(reader->checkpoints(runs[0].id).value().size(), std::size_t{2});
+}
+
+void TestEngineResume::leftoversOfAKilledProcessAreRemoved()
+{
+    const RunSpec spec = stoppedRun("leftovers");
+    const fs::path dir = spec.outDir;
+    fs::create_directory(dir / "model");
+    const std::vector<fs::path> left = {dir / "run.json.tmp-99999", dir / "trace-8.json.tmp-1",
+        dir / "model" / "config.json.tmp-99999", dir / "model" / ".model.safetensors.part"};
+    const std::vector<fs::path> own = {dir / "notes.tmp-1", dir / "thesis.json.tmp-x"};
+    for (const auto* paths : {&left, &own})
+        for (const fs::path& path : *paths)
+            std::ofstream(path) << "{}";
+
+    const Outcome resumed = m_rig->resume(spec.outDir, *m_device);
+
+    QVERIFY2(resumed.ended.ok(), resumed.ended.message().c_str());
+    for (const fs::path& path : left)
+        QVERIFY2(!fs::exists(path), path.c_str());
+    for (const fs::path& path : own)
+        QVERIFY2(fs::exists(path), path.c_str());
+}
+
+void TestEngineResume::noMoreAreKeptAfterAKillAtTheLastStep()
+{
+    RunSpec spec = m_rig->spec("kept one");
+    spec.checkpointEvery = 8;
+    spec.keepCheckpoints = 1;
+    const fs::path copy = m_rig->folder.path("copy of the older one");
+    const fs::path folder = fs::path(spec.outDir) / "checkpoints";
+    const Outcome run = m_rig->train(spec, *m_device, [&](Engine&, std::int64_t step) {
+        if (step == 8)
+            fs::copy(folder / checkpointName(8), copy, fs::copy_options::recursive);
+    });
+    fs::rename(copy, folder / checkpointName(8)); // killed before it was removed
+    fs::remove_all(run.dir / "model");
+    QVERIFY(m_rig->store->setStatus(run.id, "lost").ok());
+
+    const Outcome resumed = m_rig->resume(spec.outDir, *m_device);
+
+    QVERIFY2(resumed.ended.ok(), resumed.ended.message().c_str());
+    QVERIFY(fs::exists(run.dir / "model" / "config.json"));
+    QVERIFY(!fs::exists(folder / checkpointName(8)));
+    QVERIFY(fs::exists(folder / checkpointName(12)));
+}
+
+void TestEngineResume::whatIsNotTheFoldersOwnIsRefused_data()
+{
+    QTest::addColumn<bool>("isPipe");
+    for (const char* name :
+        {"model", "checkpoints", ".lock", "steps.jsonl", "events.jsonl", "samples.jsonl"})
+        QTest::addRow("%s", name) << false;
+    for (const char* name : {"steps.jsonl", "events.jsonl", "samples.jsonl"})
+        QTest::addRow("%s as a pipe", name) << true;
+}
+
+void TestEngineResume::whatIsNotTheFoldersOwnIsRefused()
+{
+    QFETCH(bool, isPipe);
+    const std::string tag = QTest::currentDataTag();
+    const RunSpec spec = stoppedRun("foreign " + tag);
+    const fs::path path = fs::path(spec.outDir) / tag.substr(0, tag.find(' '));
+    const fs::path theirs = m_rig->folder.path("theirs " + tag);
+    if (fs::exists(path))
+        fs::rename(path, theirs);
+    else
+        fs::create_directory(theirs);
+    if (isPipe)
+        QCOMPARE(::mkfifo(path.c_str(), 0600), 0);
+    else
+        fs::create_symlink(theirs, path);
+    const bool isFile = fs::is_regular_file(theirs);
+    const auto bytes = isFile ? fs::file_size(theirs) : 0;
+
+    const Outcome resumed = m_rig->resume(spec.outDir, *m_device);
+
+    QVERIFY(!resumed.opened.ok());
+    QCOMPARE(resumed.opened.kind(), ErrorKind::InvalidArgument);
+    QVERIFY2(contains(resumed.opened.message(), path.string()), resumed.opened.message().c_str());
+    if (isFile)
+        QCOMPARE(fs::file_size(theirs), bytes);
+    fs::remove(path);
+    fs::rename(theirs, path);
+    QCOMPARE(m_rig->resume(spec.outDir, *m_device).progress.weightsHash, m_hash);
+}
+
+void TestEngineResume::aFolderThatARecordNamesIsNotUsedUnasked()
+{
+    const RunSpec spec = stoppedRun("names a folder");
+    const fs::path theirs = m_rig->folder.path("somebody's");
+    fs::create_directories(theirs / "checkpoints" / ".step-00000001");
+    NewRun record = readRunRecord(spec.outDir).value();
+    RunSpec forged = runSpecFromJson(record.configJson).value();
+    forged.saveDir = theirs.string();
+    record.configJson = toJson(forged);
+    QVERIFY(saveRunRecord(spec.outDir, record).ok());
+
+    const Outcome refused = m_rig->resume(spec.outDir, *m_device);
+
+    QVERIFY(!refused.opened.ok());
+    QCOMPARE(refused.opened.kind(), ErrorKind::InvalidArgument);
+    QVERIFY2(contains(refused.opened.message(), "save_dir") &&
+                 contains(refused.opened.message(), "--checkpoint-dir " + theirs.string()),
+        refused.opened.message().c_str());
+    fs::create_directory(m_rig->folder.path("mine"));
+    m_rig->saveFolder = m_rig->folder.path("mine");
+    const Outcome resumed = m_rig->resume(spec.outDir, *m_device);
+    QVERIFY2(resumed.ended.ok(), resumed.ended.message().c_str());
+    QCOMPARE(resumed.progress.weightsHash, m_hash);
+    QVERIFY(fs::exists(theirs / "checkpoints" / ".step-00000001"));
+    QCOMPARE(std::distance(fs::directory_iterator(theirs), {}), std::ptrdiff_t{1});
+}
+
+void TestEngineResume::aRunFolderIsItsOwnersAlone()
+{
+    const RunSpec spec = m_rig->spec("private");
+    QVERIFY(m_rig->train(spec, *m_device).ended.ok());
+    QCOMPARE(fs::status(spec.outDir).permissions(), fs::perms::owner_all);
 }
 
 } // namespace

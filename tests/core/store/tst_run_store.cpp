@@ -32,6 +32,44 @@ private Q_SLOTS:
         QVERIFY(!rig.store->beginRun(StoreRig::newRun("u1")).ok());
     }
 
+    void aNewHistoryIsItsOwnersAlone()
+    {
+        StoreRig rig;
+        QVERIFY(rig.begin("u1") > 0);
+        const QFile::Permissions others =
+            QFile::ReadGroup | QFile::WriteGroup | QFile::ReadOther | QFile::WriteOther;
+        for (const char* beside : {"", "-wal"})
+            QCOMPARE(QFile::permissions(QString::fromStdString(rig.path + beside)) & others,
+                QFile::Permissions());
+    }
+
+    void aFileThatWasDeletedOrReplacedIsNoticed()
+    {
+        StoreRig rig;
+        const QString file = QString::fromStdString(rig.path);
+        QVERIFY(!rig.store->isGone());
+        QVERIFY(QFile::rename(file, file + QStringLiteral("-moved")));
+        QVERIFY(rig.store->isGone());
+        QVERIFY(QFile::copy(file + QStringLiteral("-moved"), file));
+        QVERIFY(rig.store->isGone());
+        QVERIFY(QFile::remove(file));
+        QVERIFY(QFile::rename(file + QStringLiteral("-moved"), file));
+        QVERIFY(!rig.store->isGone());
+    }
+
+    void stepsThatAreThereAreCounted()
+    {
+        StoreRig rig;
+        const std::int64_t id = rig.begin("u1");
+        StoreBatch batch;
+        batch.steps = {StoreRig::step(1, 1.0), StoreRig::step(2, 1.0), StoreRig::step(5, 1.0)};
+        QVERIFY(rig.store->append(rig.begin("u2"), batch).ok());
+        QVERIFY(rig.store->append(id, batch).ok());
+        QVERIFY(rig.store->sync(id).ok());
+        QCOMPARE(rig.store->countSteps(id, 4).value(), 2);
+        QCOMPARE(rig.store->countSteps(id, 5).value(), 3);
+    }
+
     void anAnswerComesBackAsItWasGivenAndTheLastCounts()
     {
         StoreRig rig;

@@ -235,6 +235,84 @@ private Q_SLOTS:
         QCOMPARE(rig.openReader()->steps(rig.runId, 0, 9).value().size(), std::size_t{3});
     }
 
+    void aFailureOfTheHistoryAndItsEndAreSaidOnce()
+    {
+        RecorderRig rig;
+        auto recorder = rig.start();
+        QVERIFY(rig.change("ALTER TABLE step RENAME TO hidden").ok());
+        for (std::int64_t s = 1; s <= 3; ++s) {
+            recorder->step(StoreRig::step(s, 1.0));
+            QVERIFY(!recorder->flush().ok());
+        }
+        QVERIFY(rig.change("ALTER TABLE hidden RENAME TO step").ok());
+        recorder->step(StoreRig::step(4, 1.0));
+        (void)recorder->flush().ok();
+        QVERIFY(!recorder->close().ok());
+
+        QCOMPARE(rig.file("events.jsonl").count("history_failed"), 1);
+        QCOMPARE(rig.file("events.jsonl").count("history_back"), 1);
+        QCOMPARE(rig.openReader()->events(rig.runId, 0).value().size(), std::size_t{2});
+    }
+
+    void checkpointsWaitForAHistoryThatFails()
+    {
+        RecorderRig rig;
+        auto recorder = rig.start();
+        QVERIFY(rig.change("ALTER TABLE checkpoint RENAME TO hidden").ok());
+        CheckpointRow row;
+        row.path = "/runs/u1/checkpoints/step-00000001";
+        row.state = "complete";
+        row.step = 1;
+        recorder->checkpoint(row, "h");
+        row.path = "/runs/u1/checkpoints/step-00000002";
+        row.step = 2;
+        recorder->checkpoint(row, "h");
+        recorder->checkpointState("/runs/u1/checkpoints/step-00000001", "deleted");
+        recorder->checkpointState("/runs/u1/never", "deleted"); // is no reason to stop
+        QVERIFY(!recorder->flush().ok());
+        QVERIFY(rig.change("ALTER TABLE hidden RENAME TO checkpoint").ok());
+        (void)recorder->close().ok();
+
+        const auto rows = rig.openReader()->checkpoints(rig.runId).value();
+        QCOMPARE(rows.size(), std::size_t{2});
+        QCOMPARE(rows[0].state, std::string("deleted"));
+        QCOMPARE(rows[1].state, std::string("complete"));
+    }
+
+    void aLockedHistoryIsNotWaitedForLong()
+    {
+        RecorderRig rig;
+        auto recorder = rig.start();
+        auto other = Database::open(rig.path, OpenMode::ReadWriteCreate);
+        QVERIFY(other.ok() && other.value()->script("BEGIN EXCLUSIVE").ok());
+        recorder->step(StoreRig::step(1, 1.0));
+        QElapsedTimer timer;
+        timer.start();
+        for (int i = 0; i < 20; ++i)
+            (void)recorder->flush().ok();
+        const qint64 waitedMs = timer.elapsed();
+        QVERIFY(other.value()->script("ROLLBACK").ok());
+        (void)recorder->close().ok();
+
+        QVERIFY2(waitedMs < 4500, QByteArray::number(waitedMs).constData()); // SQLite waits 5 s
+        QCOMPARE(rig.openReader()->steps(rig.runId, 0, 9).value().size(), std::size_t{1});
+    }
+
+    void aHistoryThatIsDeletedIsSaidOnce()
+    {
+        RecorderRig rig;
+        auto recorder = rig.start();
+        QVERIFY(QFile::remove(QString::fromStdString(rig.path)));
+        for (std::int64_t s = 1; s <= 3; ++s) {
+            recorder->step(StoreRig::step(s, 1.0));
+            (void)recorder->flush().ok();
+        }
+        (void)recorder->close().ok();
+
+        QCOMPARE(rig.file("events.jsonl").count("was deleted or replaced"), 1);
+        QCOMPARE(rig.file("steps.jsonl").count('\n'), 3);
+    }
+
     void folderThatIsNotThereIsRefused()
     {
         RecorderRig rig;

@@ -1,0 +1,31 @@
+// What a history and a run folder say of the same run, brought to agree: the folder is the truth.
+//
+// Threads  Any; blocks on files.
+// Errors   Io and DataCorrupt with the file; InvalidArgument from claimRunFolder().
+
+#pragma once
+
+#include "core/store/run_store.h"
+
+#include <millrace/status.h>
+
+#include <cstdint>
+#include <filesystem>
+
+namespace mr {
+
+// Enters the checkpoints that lie there and are not in the history, and marks as deleted those it
+// has whose folder is gone from among the others. A folder whose parent is gone stays as it is: its
+// disk may be back tomorrow.
+Status enterCheckpoints(RunStore& store, std::int64_t runId, const std::filesystem::path& runDir,
+    const std::filesystem::path& saveDir);
+
+// Enters the steps, messages and samples of the folder if the history lacks any step up to `step`.
+Status enterMissingSteps(
+    RunStore& store, std::int64_t runId, const std::filesystem::path& runDir, std::int64_t step);
+
+// The whole run, as `millrace runs rebuild` does it: also one that the history does not know.
+// Returns its id there.
+Result<std::int64_t> rebuildHistory(RunStore& store, const std::filesystem::path& runDir);
+
+} // namespace mr
