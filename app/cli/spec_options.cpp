@@ -95,7 +95,10 @@ void SpecOptions::addTraining(CLI::App& command)
     command.add_option("--precision", m_precision, "bf16 or fp32");
     command.add_option("--method", m_spec.method, "full");
     command.add_option("--recompute", m_recompute, "none or block");
-    command.add_option("--checkpoint-every", m_spec.checkpointEvery, "Steps (0: at the end)");
+    command.add_option("--checkpoint-every", m_spec.checkpointEvery,
+        "Steps between checkpoints (0: not by steps); there is one at the end in any case");
+    command.add_option("--checkpoint-minutes", m_spec.checkpointMinutes,
+        "Minutes after which a checkpoint follows the last one (0: not by time)");
     command.add_option("--keep", m_spec.keepCheckpoints,
         "Newest checkpoints to keep; the best by evaluation loss is kept, too");
     command.add_flag("--keep-best", m_spec.keepBest,
