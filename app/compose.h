@@ -34,6 +34,9 @@ Result<std::vector<PlanReport>> planAllForMachine(const RunSpec& spec);
 // inspectMachine(), with a note on each card that is not used.
 MachineInfo inspectWithDevices();
 
+// Compute threads as they were asked for; 0: `otherwise`. InvalidArgument for what no machine has.
+Result<int> computeThreads(std::int64_t asked, int otherwise);
+
 // The device a resolved spec asks for, with the memory it was planned with.
 Result<std::unique_ptr<Device>> makeDevice(const RunSpec& resolved);
 

@@ -67,10 +67,11 @@ Result<RunSpec> completeWithoutCard(RunSpec spec, const Status& why)
 Result<std::unique_ptr<Device>> makeCpu(std::size_t bytes, std::int64_t threads)
 {
     const MachineInfo machine = inspectMachine();
+    auto count = computeThreads(threads, std::min(machine.physicalCores, machine.threads));
+    MR_TRY(count.status());
     CpuDeviceOptions options;
     options.memoryBytes = bytes;
-    options.threads = static_cast<int>(
-        threads > 0 ? threads : std::max(1, std::min(machine.physicalCores, machine.threads)));
+    options.threads = count.value();
     return makeCpuDevice(options);
 }
 
@@ -152,13 +153,25 @@ MachineInfo inspectWithDevices()
     return machine;
 }
 
+Result<int> computeThreads(std::int64_t asked, int otherwise)
+{
+    constexpr int kMost = CpuDeviceOptions::kMostThreads;
+    if (asked < 0 || asked > kMost)
+        return Status::error(ErrorKind::InvalidArgument, "threads is " + std::to_string(asked) +
+                                                             "; it must be from 0 to " +
+                                                             std::to_string(kMost));
+    return asked > 0 ? static_cast<int>(asked) : std::max(1, otherwise);
+}
+
 Result<std::unique_ptr<Device>> makeDevice(const RunSpec& resolved)
 {
     if (resolved.device == DeviceChoice::Cuda)
         return makeCudaDevice(resolved.deviceMemoryBytes);
     CpuDeviceOptions options;
     options.memoryBytes = static_cast<std::size_t>(resolved.deviceMemoryBytes);
-    options.threads = static_cast<int>(std::max<std::int64_t>(resolved.threads, 1));
+    auto threads = computeThreads(resolved.threads, 1);
+    MR_TRY(threads.status());
+    options.threads = threads.value();
     options.mode =
         resolved.threadedDevice ? CpuDeviceOptions::Mode::Threaded : CpuDeviceOptions::Mode::Inline;
     options.linkBytesPerSecond = resolved.linkBytesPerSecond;

@@ -140,6 +140,13 @@
             </translation>
         </message>
         <message numerus="yes">
+            <source> minute(s)</source>
+            <translation>
+                <numerusform> minute</numerusform>
+                <numerusform> minutes</numerusform>
+            </translation>
+        </message>
+        <message numerus="yes">
             <source> step(s)</source>
             <translation>
                 <numerusform> step</numerusform>

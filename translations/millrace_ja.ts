@@ -2027,6 +2027,14 @@
             <translation>チェックポイントの間のステップ数です。</translation>
         </message>
         <message>
+            <source>Checkpoint after</source>
+            <translation>チェックポイントまでの時間</translation>
+        </message>
+        <message>
+            <source>Writes a checkpoint when this much time has passed since the last one.</source>
+            <translation>前のチェックポイントからこの時間がたつと、チェックポイントを保存します。</translation>
+        </message>
+        <message>
             <source>Checkpoints kept</source>
             <translation>保持するチェックポイント</translation>
         </message>
@@ -2127,8 +2135,18 @@
             <translation>自動 (実行中に 10 回)</translation>
         </message>
         <message>
-            <source>At the end only</source>
-            <translation>最後のみ</translation>
+            <source>Not by steps</source>
+            <translation>ステップでは保存しない</translation>
+        </message>
+        <message>
+            <source>Not by time</source>
+            <translation>時間では保存しない</translation>
+        </message>
+        <message numerus="yes">
+            <source> minute(s)</source>
+            <translation>
+                <numerusform> 分</numerusform>
+            </translation>
         </message>
         <message numerus="yes">
             <source> token(s)</source>

@@ -59,7 +59,9 @@ Result<RunSpec> deviceSpec(const Options& options)
         return resolved;
     resolved.device = DeviceChoice::Cpu;
     const MachineInfo machine = inspectMachine();
-    resolved.threads = options.threads > 0 ? options.threads : std::max(1, machine.physicalCores);
+    auto threads = computeThreads(options.threads, machine.physicalCores);
+    MR_TRY(threads.status());
+    resolved.threads = threads.value();
     if (resolved.deviceMemoryBytes == 0)
         resolved.deviceMemoryBytes = machine.availableBytes / 2;
     return resolved;
@@ -68,11 +70,10 @@ Result<RunSpec> deviceSpec(const Options& options)
 void printRow(const BenchRow& row, bool json)
 {
     if (json)
-        printLine(nlohmann::json{{"name", row.name}, {"ours", row.ours}, {"limit", row.limit},
-            {"unit", row.unit}, {"ratio", row.ratio}}
-                      .dump());
+        printJson({{"name", row.name}, {"ours", row.ours}, {"limit", row.limit}, {"unit", row.unit},
+            {"ratio", row.ratio}});
     else
-        std::printf("%-52s %10.1f of %10.1f %-8s %5.1f %%\n", row.name.c_str(), row.ours, row.limit,
+        printText("%-52s %10.1f of %10.1f %-8s %5.1f %%", row.name.c_str(), row.ours, row.limit,
             row.unit.c_str(), 100.0 * row.ratio);
 }
 

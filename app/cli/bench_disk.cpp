@@ -60,12 +60,11 @@ void printRow(const DiskBenchRow& row, bool asJson)
 {
     const double ratio = row.limit > 0.0 ? row.ours / row.limit : 0.0;
     if (asJson)
-        printLine(json{{"name", "disk " + row.name}, {"ours", megabytes(row.ours)},
+        printJson({{"name", "disk " + row.name}, {"ours", megabytes(row.ours)},
             {"limit", megabytes(row.limit)}, {"unit", "MB/s"}, {"ratio", ratio},
-            {"cores", row.ourCores}, {"limit_cores", row.limitCores}}
-                      .dump());
+            {"cores", row.ourCores}, {"limit_cores", row.limitCores}});
     else
-        std::printf("disk %-10s %10.1f of %10.1f MB/s %6.1f %%   %.2f cores, the bare loop %.2f\n",
+        printText("disk %-10s %10.1f of %10.1f MB/s %6.1f %%   %.2f cores, the bare loop %.2f",
             row.name.c_str(), megabytes(row.ours), megabytes(row.limit), 100.0 * ratio,
             row.ourCores, row.limitCores);
 }
@@ -91,14 +90,14 @@ Status printDiskBench(const DiskBenchOptions& options, bool asJson)
     auto folder = inspectScratchFolder(spec.value().folder);
     MR_TRY(folder.status());
     for (const std::string& warning : folder.value().warnings)
-        std::fprintf(stderr, "%s\n", warning.c_str());
+        say(warning);
     auto result = benchDisk(spec.value());
     MR_TRY(result.status());
-    std::fprintf(stderr, "%s on %s%s%s, by %s, %d requests of %s in flight each way\n",
-        folder.value().path.c_str(), folder.value().fileSystem.c_str(),
-        folder.value().device.empty() ? "" : " of ", folder.value().device.c_str(),
-        result.value().about.c_str(), result.value().depth,
-        formatBytes(result.value().requestBytes).c_str());
+    const ScratchFolder& place = folder.value();
+    say(place.path.string() + " on " + place.fileSystem +
+        (place.device.empty() ? "" : " of " + place.device) + ", by " + result.value().about +
+        ", " + std::to_string(result.value().depth) + " requests of " +
+        formatBytes(result.value().requestBytes) + " in flight each way");
     for (const DiskBenchRow& row : result.value().rows)
         printRow(row, asJson);
     if (spec.value().engine == DiskEngine::Auto) // what a run would use

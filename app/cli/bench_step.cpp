@@ -5,7 +5,7 @@
 #include "core/base/bytes.h"
 #include "core/engine/bench_step.h"
 
-#include <cstdio>
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -110,17 +110,18 @@ json summaryJson(const StepBenchReport& r, const Device& device)
 
 void printSteps(const StepBenchReport& r)
 {
-    std::printf("%6s %10s %10s", "step", "wall ms", "compute");
+    std::string head = "  step    wall ms    compute";
     for (const std::string_view cause : kStallCauseNames)
-        std::printf(" %11.*s", static_cast<int>(cause.size()), cause.data());
-    std::printf(" %10s\n", "tokens/s");
+        head += std::string(12 - std::min<std::size_t>(cause.size(), 11), ' ') + std::string(cause);
+    printLine(head + "   tokens/s");
     for (const StepRow& row : r.steps) {
-        std::printf("%6lld %10.2f %10.2f", static_cast<long long>(row.step),
-            milliseconds(row.wallUs), milliseconds(row.computeUs));
+        std::string line = formatted("%6lld", static_cast<long long>(row.step)) +
+                           formatted(" %10.2f", milliseconds(row.wallUs)) +
+                           formatted(" %10.2f", milliseconds(row.computeUs));
         for (const std::int64_t stall : row.stallUs)
-            std::printf(" %11.2f", milliseconds(stall));
-        std::printf(" %10.0f\n", 1e6 * static_cast<double>(row.tokens) /
-                                     static_cast<double>(std::max<std::int64_t>(row.wallUs, 1)));
+            line += formatted(" %11.2f", milliseconds(stall));
+        const auto wallUs = static_cast<double>(std::max<std::int64_t>(row.wallUs, 1));
+        printLine(line + formatted(" %10.0f", 1e6 * static_cast<double>(row.tokens) / wallUs));
     }
 }
 
@@ -129,30 +130,29 @@ void printSummary(const StepBenchReport& r, const Device& device)
     constexpr double kTera = 1e12;
     const StepRow typical = r.typical();
     const auto other = typical.stallUs[static_cast<std::size_t>(StallCause::Other)];
-    std::printf("typical step: %.2f ms, %.0f tokens/s, %.3f of %.3f TFLOP/s, %.1f %% of the peak\n",
+    printText("typical step: %.2f ms, %.0f tokens/s, %.3f of %.3f TFLOP/s, %.1f %% of the peak",
         milliseconds(typical.wallUs), r.tokensPerSecond(), r.flopsPerSecond() / kTera,
         r.peakFlops / kTera, 100.0 * r.flopsPerSecond() / r.peakFlops);
-    std::printf(
-        "  idle with nothing to wait for (launches, planning): %.2f ms\n", milliseconds(other));
-    std::printf("  link%s: %s to the device, %s to the host a step\n",
+    printText("  idle with nothing to wait for (launches, planning): %.2f ms", milliseconds(other));
+    printText("  link%s: %s to the device, %s to the host a step",
         device.info().simulatedLink ? " (simulated)" : "",
         formatBytes(static_cast<std::uint64_t>(typical.h2dBytes)).c_str(),
         formatBytes(static_cast<std::uint64_t>(typical.d2hBytes)).c_str());
-    std::printf("  device memory: %s planned, %s held; host: %s planned, %s held\n",
+    printText("  device memory: %s planned, %s held; host: %s planned, %s held",
         formatBytes(r.plannedDeviceBytes).c_str(), formatBytes(r.peakDeviceBytes).c_str(),
         formatBytes(r.plannedHostBytes).c_str(), formatBytes(r.peakHostBytes).c_str());
 }
 
 void printTrace(const TraceComparison& t)
 {
-    std::printf("CUPTI over %d more steps, %lld kernels, %lld records lost:\n", t.steps,
+    printText("CUPTI over %d more steps, %lld kernels, %lld records lost:", t.steps,
         static_cast<long long>(t.seen.kernels), static_cast<long long>(t.seen.dropped));
-    std::printf("  busy: ours %.3f ms, CUPTI %.3f ms, %+.2f %%\n", milliseconds(t.computeNs / 1000),
+    printText("  busy: ours %.3f ms, CUPTI %.3f ms, %+.2f %%", milliseconds(t.computeNs / 1000),
         milliseconds(t.seen.busyNs / 1000), percentOff(t.computeNs, t.seen.busyNs));
-    std::printf("  to the device: ours %lld bytes, CUPTI %lld, %+.3f %%\n",
+    printText("  to the device: ours %lld bytes, CUPTI %lld, %+.3f %%",
         static_cast<long long>(t.h2dBytes), static_cast<long long>(t.seen.hostToDeviceBytes),
         percentOff(t.h2dBytes, t.seen.hostToDeviceBytes));
-    std::printf("  to the host: ours %lld bytes, CUPTI %lld, %+.3f %%\n",
+    printText("  to the host: ours %lld bytes, CUPTI %lld, %+.3f %%",
         static_cast<long long>(t.d2hBytes), static_cast<long long>(t.seen.deviceToHostBytes),
         percentOff(t.d2hBytes, t.seen.deviceToHostBytes));
 }
@@ -161,14 +161,14 @@ void print(const StepBenchReport& r, const Device& device, bool asJson)
 {
     if (asJson) {
         for (const StepRow& row : r.steps)
-            printLine(stepJson(row).dump());
-        printLine(summaryJson(r, device).dump());
+            printJson(stepJson(row));
+        printJson(summaryJson(r, device));
         if (r.trace)
-            printLine(traceJson(*r.trace).dump());
+            printJson(traceJson(*r.trace));
         return;
     }
-    std::printf("%s on %s: %lld parameters, %s, %s, recompute %s, %lld tokens a step; ready in "
-                "%.1f s\n",
+    printText("%s on %s: %lld parameters, %s, %s, recompute %s, %lld tokens a step; ready in "
+              "%.1f s",
         r.name.c_str(), device.info().name.c_str(), static_cast<long long>(r.parameters),
         r.policy.c_str(), r.precision.c_str(), r.recompute ? "block" : "none",
         static_cast<long long>(r.tokensPerStep), r.prepareSeconds);
@@ -182,13 +182,13 @@ void print(const StepBenchReport& r, const Device& device, bool asJson)
 std::unique_ptr<ActivityTrace> openTrace(const Device& device)
 {
     if (device.info().threads > 0) {
-        std::fputs("--cupti: the CPU device has no profiling library; nothing is traced\n", stderr);
+        say("--cupti: the CPU device has no profiling library; nothing is traced");
         return nullptr;
     }
     auto trace = makeCudaTrace();
     if (trace.ok())
         return std::move(trace).value();
-    std::fprintf(stderr, "%s\n", trace.status().message().c_str());
+    say(trace.status().message());
     return nullptr;
 }
 

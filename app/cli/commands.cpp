@@ -1,6 +1,5 @@
 #include "app/cli/commands.h"
 
-#include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -28,10 +27,9 @@ int exitCode(const Status& status) noexcept
 
 int fail(const Status& status, bool json)
 {
-    (void)std::fprintf(stderr, "millrace: %s\n", status.message().c_str());
+    say(status.message());
     if (json)
-        printLine(nlohmann::json{{"event", "error"}, {"message", status.message()}}.dump(
-            -1, ' ', false, nlohmann::json::error_handler_t::replace));
+        printJson({{"event", "error"}, {"message", status.message()}});
     return exitCode(status);
 }
 
@@ -44,15 +42,6 @@ Status requireFiles(const std::vector<std::string>& paths, std::string_view opti
                 std::string(option) + " " + path + ": there is no such file");
     }
     return {};
-}
-
-void printLine(std::string_view line)
-{
-    flockfile(stdout); // records come from more than one thread, and a line stays whole
-    (void)std::fwrite(line.data(), 1, line.size(), stdout);
-    (void)std::fputc('\n', stdout);
-    (void)std::fflush(stdout);
-    funlockfile(stdout);
 }
 
 } // namespace mr::app

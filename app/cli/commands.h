@@ -6,6 +6,8 @@
 
 #pragma once
 
+#include "app/cli/output.h"
+
 #include <millrace/status.h>
 
 #include <CLI/CLI.hpp>
@@ -38,8 +40,5 @@ int fail(const Status& status, bool json = false);
 // InvalidArgument if one of the files a command was given is not there: bad input, no failure of
 // the disk.
 Status requireFiles(const std::vector<std::string>& paths, std::string_view option);
-
-// One line to stdout, flushed.
-void printLine(std::string_view line);
 
 } // namespace mr::app

@@ -86,14 +86,14 @@ void print(const EvalOptions& options, const EvalResult& figures, const AnswerSc
             json["answers"] = score.asked;
             json["answers_right"] = score.right;
         }
-        printLine(json.dump());
+        printJson(json);
         return;
     }
-    std::printf("loss %.6f  perplexity %.3f  over %lld tokens in %lld sequences\n", figures.loss,
+    printText("loss %.6f  perplexity %.3f  over %lld tokens in %lld sequences", figures.loss,
         std::exp(figures.loss), static_cast<long long>(figures.tokens),
         static_cast<long long>(figures.sequences));
     if (options.answers > 0)
-        std::printf("answers right: %lld of %lld\n", static_cast<long long>(score.right),
+        printText("answers right: %lld of %lld", static_cast<long long>(score.right),
             static_cast<long long>(score.asked));
 }
 

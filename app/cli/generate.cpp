@@ -53,8 +53,7 @@ GenerateOptions generateOptions(const Options& options)
     GenerateOptions generate{prompt.maxTokens, prompt.temperature, prompt.topP, prompt.seed, {}};
     if (!options.json)
         generate.onText = [](std::string_view piece) {
-            (void)std::fwrite(piece.data(), 1, piece.size(), stdout);
-            (void)std::fflush(stdout);
+            printPiece(piece);
             return true;
         };
     return generate;
@@ -82,7 +81,7 @@ Result<Asked> run(const Options& options)
     auto model = InferenceModel::load(folder.value(), inference, *device.value());
     MR_TRY(model.status());
     if (!options.json && !options.chat)
-        (void)std::fputs(options.prompt.text.c_str(), stdout);
+        printPiece(options.prompt.text);
     auto answer = model.value()->generate(out.prompt, generateOptions(options));
     MR_TRY(answer.status());
     out.answer = std::move(answer).value();
@@ -106,7 +105,7 @@ int generate(Options options)
         {"prompt_tokens", out.promptTokens}, {"ended", out.ended}};
     if (options.chat)
         json["prompt"] = result.value().prompt.text;
-    printLine(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    printJson(json);
     return 0;
 }
 

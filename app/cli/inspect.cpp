@@ -131,8 +131,7 @@ int inspect(const Options& options)
     auto json = describe(options);
     if (!json.ok())
         return fail(json.status(), options.json);
-    constexpr auto kReplace = Json::error_handler_t::replace;
-    printLine(json.value().dump(options.json ? -1 : 2, ' ', false, kReplace));
+    printJson(json.value(), options.json ? -1 : 2);
     const Json& problems = json.value().value("problems", Json::array());
     return problems.empty() ? 0 : 2;
 }

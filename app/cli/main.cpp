@@ -1,13 +1,29 @@
 // millrace: the engine on the command line.
 
 #include "app/cli/commands.h"
+#include "app/cli/parse_errors.h"
 #include "core/base/cpu_features.h"
 #include "core/base/heap.h"
+#include "core/base/thread.h"
 
-// NOLINTNEXTLINE(bugprone-exception-escape): without memory for its options it may as well end
-int main(int argc, char** argv)
+#include <algorithm>
+#include <string_view>
+
+namespace {
+
+// An action's own errors are its exit code; this is for memory and threads that run out below it.
+int carryOut(const mr::app::Action& action, const std::string& name, bool json)
 {
-    mr::returnFreedMemory();
+    int code = 0;
+    const mr::Status status = mr::guarded(name, [&] {
+        code = action();
+        return mr::Status();
+    });
+    return status.ok() ? code : mr::app::fail(status, json);
+}
+
+int run(int argc, char** argv)
+{
     if (const mr::Status status = mr::checkProcessor(); !status.ok())
         return mr::app::fail(status);
     CLI::App app("Fine-tunes language models larger than the memory of one GPU.", "millrace");
@@ -27,7 +43,20 @@ int main(int argc, char** argv)
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
-        return app.exit(error) == 0 ? 0 : 2;
+        return mr::app::reportParseError(app, error, argc > 1 ? argv[1] : "");
     }
-    return action();
+    const bool json = std::any_of(
+        argv + 1, argv + argc, [](const char* word) { return word == std::string_view("--json"); });
+    return carryOut(action, app.get_subcommands().front()->get_name(), json);
+}
+
+} // namespace
+
+// NOLINTNEXTLINE(bugprone-exception-escape): without memory for its options it may as well end
+int main(int argc, char** argv)
+{
+    mr::app::prepareOutput();
+    mr::returnFreedMemory();
+    mr::loadUnwinder();
+    return mr::app::finishOutput(run(argc, argv));
 }

@@ -9,11 +9,11 @@
 #include <millrace/library.h>
 #include <millrace/planner.h>
 
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <sstream>
 
 namespace mr::app {
 namespace {
@@ -28,56 +28,56 @@ void printDisk(const PlanReport& report)
 {
     if (report.diskReadBytesPerStep == 0 && report.diskWriteBytesPerStep == 0)
         return;
-    std::printf("  a step reads %s from the disk and writes %s to it\n",
+    printText("  a step reads %s from the disk and writes %s to it",
         formatBytes(static_cast<std::uint64_t>(report.diskReadBytesPerStep)).c_str(),
         formatBytes(static_cast<std::uint64_t>(report.diskWriteBytesPerStep)).c_str());
-    if (!report.wear.empty())
-        std::printf("  wear: %s\n", report.wear.c_str());
+    std::istringstream wear(report.wear); // a line a drive
+    for (std::string line; std::getline(wear, line);)
+        printText("  wear: %s", line.c_str());
 }
 
 void printSaved(const PlanReport& report)
 {
-    std::printf("  a checkpoint takes %s", formatBytes(report.checkpointBytes).c_str());
+    std::string text = "  a checkpoint takes " + formatBytes(report.checkpointBytes);
     if (report.checkpointsKept > 0)
-        std::printf("; at most %lld are kept, %s with the one being written",
-            static_cast<long long>(report.checkpointsKept),
-            formatBytes(
-                static_cast<std::uint64_t>(report.checkpointsKept + 1) * report.checkpointBytes)
-                .c_str());
+        text += "; at most " + std::to_string(report.checkpointsKept) + " are kept, " +
+                formatBytes(static_cast<std::uint64_t>(report.checkpointsKept + 1) *
+                            report.checkpointBytes) +
+                " with the one being written";
     if (report.diskWriteBytesOfRun > 0)
-        std::printf("; the run writes %s to disk", formatBytes(report.diskWriteBytesOfRun).c_str());
-    std::printf("\n");
+        text += "; the run writes " + formatBytes(report.diskWriteBytesOfRun) + " to disk";
+    printText("%s", text.c_str());
 }
 
 void printReport(const PlanReport& report, const std::optional<DataReport>& data)
 {
-    std::printf("policy %s (%s), %s, recompute %s, %lld parameters: %s\n", report.policy.c_str(),
+    printText("policy %s (%s), %s, recompute %s, %lld parameters: %s", report.policy.c_str(),
         report.exact ? "exact" : "not exact", report.precision.c_str(), report.recompute.c_str(),
         static_cast<long long>(report.parameters), report.fits ? "fits" : report.limit.c_str());
     for (const PlanTier& tier : report.tiers) {
-        std::printf("  %-7s %12s of %s\n", tier.tier.c_str(), formatBytes(tier.totalBytes).c_str(),
+        printText("  %-7s %12s of %s", tier.tier.c_str(), formatBytes(tier.totalBytes).c_str(),
             formatBytes(tier.budgetBytes).c_str());
         for (const PlanBytes& kind : tier.kinds)
-            std::printf("    %-20s %12s  (%llu bytes)\n", kind.kind.c_str(),
+            printText("    %-20s %12s  (%llu bytes)", kind.kind.c_str(),
                 formatBytes(kind.bytes).c_str(), static_cast<unsigned long long>(kind.bytes));
     }
-    std::printf("  the program will hold %s of the machine's memory in all\n",
+    printText("  the program will hold %s of the machine's memory in all",
         formatBytes(report.processBytes).c_str());
-    std::printf("  a step moves %s to the device and %s back, for %lld tokens\n",
+    printText("  a step moves %s to the device and %s back, for %lld tokens",
         formatBytes(static_cast<std::uint64_t>(report.h2dBytesPerStep)).c_str(),
         formatBytes(static_cast<std::uint64_t>(report.d2hBytesPerStep)).c_str(),
         static_cast<long long>(report.tokensPerStep));
     printDisk(report);
     if (data)
-        std::printf("  data: %s\n", describeData(*data).c_str());
+        printText("  data: %s", describeData(*data).c_str());
     if (report.predictedStepMs > 0.0)
-        std::printf("  forecast: %.1f ms a step, of which %.1f ms compute\n",
-            report.predictedStepMs, report.predictedComputeMs);
+        printText("  forecast: %.1f ms a step, of which %.1f ms compute", report.predictedStepMs,
+            report.predictedComputeMs);
     if (!report.reason.empty())
-        std::printf("  chosen: %s\n", report.reason.c_str());
+        printText("  chosen: %s", report.reason.c_str());
     printSaved(report);
     for (const std::string& advice : report.advice)
-        std::printf("  advice: %s\n", advice.c_str());
+        printText("  advice: %s", advice.c_str());
 }
 
 // A plan looks at data it can read in a few seconds.
@@ -132,7 +132,7 @@ void show(const PlanReport& report, const std::optional<DataReport>& data, bool 
     auto json = nlohmann::json::parse(toJson(report));
     if (data)
         json["data"] = nlohmann::json::parse(toJson(*data));
-    printLine(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    printJson(json);
 }
 
 int plan(const Options& options)

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -64,9 +63,9 @@ int list(const Options& options)
         printLine("No runs yet. Start one with `millrace train`.");
     for (const RunRow& run : runs.value()) {
         if (options.json)
-            printLine(describe(run).dump(-1, ' ', false, Json::error_handler_t::replace));
+            printJson(describe(run));
         else
-            std::printf("%4lld  %-8s %6lld/%-6lld loss %-8.4f %s\n", static_cast<long long>(run.id),
+            printText("%4lld  %-8s %6lld/%-6lld loss %-8.4f %s", static_cast<long long>(run.id),
                 run.status.c_str(), static_cast<long long>(run.lastStep),
                 static_cast<long long>(run.totalSteps), run.lastLoss, run.name.c_str());
     }
@@ -88,7 +87,7 @@ int show(const Options& options)
     if (evals.ok())
         for (const ScalarRow& row : evals.value())
             json["eval_loss"].push_back({{"step", row.step}, {"loss", row.value}});
-    printLine(json.dump(options.json ? -1 : 2, ' ', false, Json::error_handler_t::replace));
+    printJson(json, options.json ? -1 : 2);
     return 0;
 }
 
@@ -113,7 +112,7 @@ int compare(const Options& options)
                 differences[key] = {left.value(key, Json()), right.value(key, Json())};
     const Json json{
         {"runs", {describe(a.value()), describe(b.value())}}, {"differences", differences}};
-    printLine(json.dump(options.json ? -1 : 2, ' ', false, Json::error_handler_t::replace));
+    printJson(json, options.json ? -1 : 2);
     return 0;
 }
 
@@ -124,14 +123,16 @@ void printCsv(const std::vector<StepRow>& steps)
         head += ",stall_" + std::string(cause) + "_us";
     printLine(head + ",h2d_bytes,d2h_bytes,device_peak_bytes,host_peak_bytes");
     for (const StepRow& row : steps) {
-        std::printf("%lld,%.9g,%.9g,%.9g,%lld,%lld,%lld", static_cast<long long>(row.step),
-            row.loss, row.learningRate, row.gradNorm, static_cast<long long>(row.tokens),
-            static_cast<long long>(row.wallUs), static_cast<long long>(row.computeUs));
+        std::string line =
+            formatted("%lld,%.9g,%.9g,%.9g,%lld,%lld,%lld", static_cast<long long>(row.step),
+                row.loss, row.learningRate, row.gradNorm, static_cast<long long>(row.tokens),
+                static_cast<long long>(row.wallUs), static_cast<long long>(row.computeUs));
         for (const std::int64_t stall : row.stallUs)
-            std::printf(",%lld", static_cast<long long>(stall));
-        std::printf(",%lld,%lld,%lld,%lld\n", static_cast<long long>(row.h2dBytes),
-            static_cast<long long>(row.d2hBytes), static_cast<long long>(row.devicePeakBytes),
-            static_cast<long long>(row.hostPeakBytes));
+            line += "," + std::to_string(stall);
+        for (const std::int64_t bytes :
+            {row.h2dBytes, row.d2hBytes, row.devicePeakBytes, row.hostPeakBytes})
+            line += "," + std::to_string(bytes);
+        printLine(line);
     }
 }
 
@@ -170,10 +171,10 @@ int printMachine(RunReader& reader, const Options& options)
             printLine(toJson(sample));
             continue;
         }
-        std::printf("%lld", static_cast<long long>(timeMs));
+        std::string line = std::to_string(timeMs);
         for (const std::optional<double>& value : sample.values)
-            std::printf(value ? ",%.7g" : ",", value.value_or(0.0));
-        std::printf("\n");
+            line += value ? formatted(",%.7g", *value) : ",";
+        printLine(line);
     }
     return 0;
 }

@@ -55,7 +55,7 @@ void ScratchLine::show(std::int64_t nowNs, std::uint64_t doneBytes, std::uint64_
     if (m_kind == ScratchLineKind::Json) {
         m_write(nlohmann::json{
             {"event", "scratch"}, {"done_bytes", doneBytes}, {"total_bytes", allBytes}}
-                    .dump());
+                    .dump()); // ASCII
         return;
     }
     m_write(kToLineStart + ("Writing the scratch file: " + formatBytes(doneBytes)) + " of " +

@@ -46,10 +46,9 @@ void report(const Options& options, Tally& tally, const std::string& name, bool 
     ++tally.cases;
     tally.passed += pass ? 1 : 0;
     if (options.json)
-        printLine(nlohmann::json{{"case", name}, {"pass", pass}, {"detail", detail}}.dump(
-            -1, ' ', false, nlohmann::json::error_handler_t::replace));
+        printJson({{"case", name}, {"pass", pass}, {"detail", detail}});
     else
-        std::printf("%s  %-60s %s\n", pass ? "ok  " : "FAIL", name.c_str(), detail.c_str());
+        printText("%s  %-60s %s", pass ? "ok  " : "FAIL", name.c_str(), detail.c_str());
 }
 
 Result<std::unique_ptr<Device>> makeTestDevice(const Options& options, CpuDeviceOptions::Mode mode)
@@ -58,8 +57,9 @@ Result<std::unique_ptr<Device>> makeTestDevice(const Options& options, CpuDevice
         return makeWholeCudaDevice();
     CpuDeviceOptions cpu;
     cpu.memoryBytes = std::size_t{1} << 30;
-    cpu.threads = options.threads > 0 ? static_cast<int>(options.threads)
-                                      : std::max(1, inspectMachine().physicalCores);
+    auto threads = computeThreads(options.threads, inspectMachine().physicalCores);
+    MR_TRY(threads.status());
+    cpu.threads = threads.value();
     cpu.mode = mode;
     return makeCpuDevice(cpu);
 }
@@ -70,7 +70,7 @@ Status checkOps(const Options& options, Tally& tally)
     if (!device.ok())
         return device.status();
     if (options.choice == DeviceChoice::Cuda && !options.json)
-        std::printf("%s, %s, %s held by CUDA itself\n", device.value()->info().name.c_str(),
+        printText("%s, %s, %s held by CUDA itself", device.value()->info().name.c_str(),
             device.value()->info().instructionSet.c_str(),
             formatBytes(cudaBaselineBytes(*device.value())).c_str());
     const auto each = [&](const ConformanceResult& result) {
@@ -194,7 +194,7 @@ int selftest(Options options)
             return fail(facts.status(), options.json);
         options.bf16 = facts.value().bf16;
         if (!options.bf16 && !options.json)
-            std::printf("this card has no bf16 arithmetic: those cases are left out\n");
+            printText("this card has no bf16 arithmetic: those cases are left out");
     }
     Tally tally;
     if (const Status status = checkOps(options, tally); !status.ok())
@@ -203,9 +203,9 @@ int selftest(Options options)
         if (const Status status = checkAllPolicies(options, tally); !status.ok())
             return fail(status, options.json);
     if (options.json)
-        printLine(nlohmann::json{{"cases", tally.cases}, {"passed", tally.passed}}.dump());
+        printJson({{"cases", tally.cases}, {"passed", tally.passed}});
     else
-        std::printf("%d of %d cases passed\n", tally.passed, tally.cases);
+        printText("%d of %d cases passed", tally.passed, tally.cases);
     return tally.passed == tally.cases && tally.cases > 0 ? 0 : 5;
 }
 

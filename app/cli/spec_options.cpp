@@ -1,6 +1,7 @@
 #include "app/cli/spec_options.h"
 
 #include "app/cli/commands.h"
+#include "core/plan/policies.h"
 
 namespace mr::app {
 namespace {
@@ -21,6 +22,16 @@ Status readPairs(
         begin = end + 1;
     }
     return {};
+}
+
+// "auto, a, b or c"; what else the last one needs is said with it.
+std::string policyHelp()
+{
+    std::string text = "auto";
+    const std::vector<PolicyInfo>& table = policyTable();
+    for (std::size_t i = 0; i < table.size(); ++i)
+        text.append(i + 1 == table.size() ? " or " : ", ").append(table[i].name);
+    return text + "; ssd-vertical needs --disk-path";
 }
 
 template <typename T>
@@ -95,7 +106,10 @@ void SpecOptions::addTraining(CLI::App& command)
     command.add_option("--precision", m_precision, "bf16 or fp32");
     command.add_option("--method", m_spec.method, "full");
     command.add_option("--recompute", m_recompute, "none or block");
-    command.add_option("--checkpoint-every", m_spec.checkpointEvery, "Steps (0: at the end)");
+    command.add_option("--checkpoint-every", m_spec.checkpointEvery,
+        "Steps between checkpoints (0: not by steps); there is one at the end in any case");
+    command.add_option("--checkpoint-minutes", m_spec.checkpointMinutes,
+        "Minutes after which a checkpoint follows the last one (0: not by time)");
     command.add_option("--keep", m_spec.keepCheckpoints,
         "Newest checkpoints to keep; the best by evaluation loss is kept, too");
     command.add_flag("--keep-best", m_spec.keepBest,
@@ -109,9 +123,7 @@ void SpecOptions::addMachine(CLI::App& command)
     command.add_flag("--threaded-device", m_spec.threadedDevice,
         "CPU device: every stream is a thread of its own, as on a GPU");
     command.add_option("--threads", m_spec.threads, "Compute threads");
-    command.add_option("--policy", m_spec.policy,
-        "auto, resident, zero-offload, zero-offload-dpu, deep-optimizer-states, zenflow or "
-        "streamed");
+    command.add_option("--policy", m_spec.policy, policyHelp());
     command.add_option("--allow", m_allow,
         "auto: exact policies only (exact), or also those whose updates lag some steps (stale)");
     command.add_option("--policy-option", m_policyOptions,

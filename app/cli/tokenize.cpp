@@ -31,7 +31,7 @@ Status printIds(const Tokenizer& tokenizer, std::string_view text, bool specials
     MR_TRY(tokenizer.encode(text, ids));
     if (specials && tokenizer.addsEos() && tokenizer.eos() >= 0)
         ids.push_back(tokenizer.eos());
-    printLine(nlohmann::json{{"ids", ids}}.dump());
+    printJson({{"ids", ids}});
     return {};
 }
 

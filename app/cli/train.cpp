@@ -6,6 +6,7 @@
 #include "app/cli/stop_on_signal.h"
 #include "app/compose.h"
 #include "core/base/clock.h"
+#include "core/data/unicode_text.h"
 #include "core/engine/engine.h"
 #include "core/engine/run_guard.h"
 #include "core/telemetry/step_json.h"
@@ -24,7 +25,7 @@
 namespace mr::app {
 namespace {
 
-std::string startLine(const Engine& engine, const Device& device)
+nlohmann::json startLine(const Engine& engine, const Device& device)
 {
     const RunSetup& setup = engine.setup();
     PlanReport report = reportOf(setup);
@@ -43,10 +44,10 @@ std::string startLine(const Engine& engine, const Device& device)
     json["data"] = nlohmann::json::parse(toJson(engine.data()));
     if (const std::string advice = packingAdvice(engine.data()); !advice.empty())
         json["advice"] = {advice};
-    return json.dump();
+    return json;
 }
 
-std::string endLine(const Engine& engine, const char* status)
+nlohmann::json endLine(const Engine& engine, const char* status)
 {
     const RunProgress& progress = engine.progress();
     nlohmann::json json;
@@ -59,7 +60,7 @@ std::string endLine(const Engine& engine, const char* status)
                                                         : nlohmann::json(progress.weightsHash);
     json["seconds"] = static_cast<double>(progress.activeMs) / 1000.0;
     json["model"] = (engine.saveDir() / "model").string();
-    return json.dump();
+    return json;
 }
 
 void printStep(const StepRow& row)
@@ -68,10 +69,9 @@ void printStep(const StepRow& row)
                                ? 100.0 * static_cast<double>(row.wallUs - row.computeUs) /
                                      static_cast<double>(row.wallUs)
                                : 0.0;
-    std::printf("step %5lld  loss %.4f  lr %.2e  norm %.3f  %.0f ms  waiting %.1f %%\n",
+    printText("step %5lld  loss %.4f  lr %.2e  norm %.3f  %.0f ms  waiting %.1f %%",
         static_cast<long long>(row.step), row.loss, row.learningRate, row.gradNorm,
         static_cast<double>(row.wallUs) / 1000.0, stalled);
-    (void)std::fflush(stdout);
 }
 
 // How a run is opened: what it tells, and what ends it. Outlives the engine.
@@ -96,11 +96,9 @@ int notOpened(const Status& status, Opening& opening, bool json)
     opening.line.end();
     if (status.kind() != ErrorKind::Cancelled)
         return fail(status, json);
-    (void)std::fprintf(stderr, "millrace: %s\n", status.message().c_str());
+    say(status.message());
     if (json)
-        printLine(
-            nlohmann::json{{"event", "end"}, {"status", "stopped"}, {"reason", status.message()}}
-                .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+        printJson({{"event", "end"}, {"status", "stopped"}, {"reason", status.message()}});
     return exitCode(status);
 }
 
@@ -134,9 +132,8 @@ Result<OnDiskFull> parseOnDiskFull(const std::string& word)
 
 void sayHowToGoOn()
 {
-    (void)std::fputs("millrace: Ctrl-C ends the run with what is saved already; "
-                     "`millrace resume RUN --checkpoint-dir FOLDER` goes on with another folder\n",
-        stderr);
+    say("Ctrl-C ends the run with what is saved already; `millrace resume RUN --checkpoint-dir "
+        "FOLDER` goes on with another folder");
 }
 
 EngineHooks hooksFor(const TrainOptions& options, OnDiskFull onDiskFull, Opening& opening)
@@ -154,20 +151,19 @@ EngineHooks hooksFor(const TrainOptions& options, OnDiskFull onDiskFull, Opening
     };
     hooks.records.onScalar = [json](std::string_view metric, const ScalarRow& row) {
         if (json)
-            printLine(nlohmann::json{
-                {"event", "eval"}, {"step", row.step}, {"metric", metric}, {"loss", row.value}}
-                          .dump());
+            printJson(
+                {{"event", "eval"}, {"step", row.step}, {"metric", metric}, {"loss", row.value}});
         else
-            std::printf("step %5lld  %s %.4f\n", static_cast<long long>(row.step),
+            printText("step %5lld  %s %.4f", static_cast<long long>(row.step),
                 std::string(metric).c_str(), row.value);
     };
     hooks.records.onMessage = [json](const EventRow& row) {
         if (json && row.level != EventLevel::Info)
             printLine(toJson(row));
         else if (!json || row.level != EventLevel::Info)
-            (void)std::fprintf(stderr, "millrace: %s\n", row.text.c_str());
+            say(row.text);
         if (json && row.code == "paused") // in any case: somebody has to make room
-            (void)std::fprintf(stderr, "millrace: %s\n", row.text.c_str());
+            say(row.text);
         if (row.code == "paused")
             sayHowToGoOn();
     };
@@ -179,7 +175,7 @@ EngineHooks hooksFor(const TrainOptions& options, OnDiskFull onDiskFull, Opening
             {"weights_hash", progress.weightsHash}};
         if (std::isfinite(progress.evalLoss))
             line["eval_loss"] = progress.evalLoss;
-        printLine(line.dump());
+        printJson(line);
     };
     return hooks;
 }
@@ -188,7 +184,7 @@ EngineHooks hooksFor(const TrainOptions& options, OnDiskFull onDiskFull, Opening
 int failUnsaved(const Engine& engine, bool json)
 {
     if (json)
-        printLine(endLine(engine, "stopped"));
+        printJson(endLine(engine, "stopped"));
     const bool canResume = !engine.checkpoints().empty();
     return fail(Status::error(engine.unsaved().kind(),
                     "stopped at step " + std::to_string(engine.progress().step) + ": " +
@@ -205,9 +201,9 @@ int carryOut(Engine& engine, const Device& device, Opening& opening, bool json)
 {
     opening.line.end();
     if (json)
-        printLine(startLine(engine, device));
+        printJson(startLine(engine, device));
     else
-        std::printf("run %lld in %s: %lld parameters, policy %s, %lld steps\n",
+        printText("run %lld in %s: %lld parameters, policy %s, %lld steps",
             static_cast<long long>(engine.runId()), engine.runDir().c_str(),
             static_cast<long long>(engine.setup().table.parameters),
             engine.setup().spec.policy.c_str(), static_cast<long long>(engine.setup().spec.steps));
@@ -221,12 +217,11 @@ int carryOut(Engine& engine, const Device& device, Opening& opening, bool json)
         return fail(ended, json);
     const bool finished = engine.state() == RunState::Finished;
     if (json)
-        printLine(endLine(engine, finished ? "done" : "stopped"));
+        printJson(endLine(engine, finished ? "done" : "stopped"));
     else if (finished)
-        std::printf("done: the model is in %s\n", (engine.saveDir() / "model").c_str());
+        printText("done: the model is in %s", (engine.saveDir() / "model").c_str());
     else
-        std::printf(
-            "stopped and saved: continue with `millrace resume %s`\n", engine.runDir().c_str());
+        printText("stopped and saved: continue with `millrace resume %s`", engine.runDir().c_str());
     return finished ? 0 : 130;
 }
 
@@ -290,10 +285,19 @@ int resume(const TrainOptions& options)
     auto changes = changesOf(options);
     if (!changes.ok())
         return fail(changes.status(), options.json);
+    if (!isUtf8(options.checkpointDir))
+        return fail(Status::error(ErrorKind::InvalidArgument,
+                        "--checkpoint-dir " + options.checkpointDir +
+                            ": this path is not UTF-8, so the run could not find it again; rename "
+                            "it, or give a link to it"),
+            options.json);
     auto spec = readRunSpec(options.runDir);
     if (!spec.ok())
         return fail(spec.status(), options.json);
-    auto device = makeDevice(changed(spec.value(), changes.value()));
+    const RunSpec wanted = changed(spec.value(), changes.value());
+    if (const Status status = checkSpec(wanted); !status.ok()) // the folder may be a stranger's
+        return fail(status, options.json);
+    auto device = makeDevice(wanted);
     if (!device.ok())
         return fail(device.status(), options.json);
     const Status known =

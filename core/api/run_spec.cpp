@@ -162,6 +162,7 @@ void readTraining(JsonFields& f, RunSpec& s)
     s.method = f.text("method", s.method);
     readWord(f, "recompute", parseRecompute, s.recompute);
     s.checkpointEvery = f.integer("checkpoint_every", kAnyInteger, s.checkpointEvery);
+    s.checkpointMinutes = f.integer("checkpoint_minutes", kAnyInteger, s.checkpointMinutes);
     s.keepCheckpoints = f.integer("keep_checkpoints", kAnyInteger, s.keepCheckpoints);
     s.keepBest = f.boolean("keep_best", s.keepBest);
 }
@@ -246,13 +247,13 @@ std::string toJson(const RunSpec& spec)
         {"warmup_steps", s.warmupSteps}, {"weight_decay", s.weightDecay}, {"beta1", s.beta1},
         {"beta2", s.beta2}, {"eps", s.eps}, {"clip_norm", s.clipNorm}, {"seed", s.seed},
         {"precision", name(s.precision)}, {"method", s.method}, {"recompute", name(s.recompute)},
-        {"checkpoint_every", s.checkpointEvery}, {"keep_checkpoints", s.keepCheckpoints},
-        {"keep_best", s.keepBest}, {"device", name(s.device)},
-        {"threaded_device", s.threadedDevice}, {"threads", s.threads}, {"policy", s.policy},
-        {"policy_options", json(s.policyOptions)}, {"allow_stale", s.allowStale},
-        {"device_memory_bytes", s.deviceMemoryBytes}, {"host_memory_bytes", s.hostMemoryBytes},
-        {"disk_bytes", s.diskBytes}, {"disk_paths", s.diskPaths},
-        {"max_disk_write_bytes", s.maxDiskWriteBytes},
+        {"checkpoint_every", s.checkpointEvery}, {"checkpoint_minutes", s.checkpointMinutes},
+        {"keep_checkpoints", s.keepCheckpoints}, {"keep_best", s.keepBest},
+        {"device", name(s.device)}, {"threaded_device", s.threadedDevice}, {"threads", s.threads},
+        {"policy", s.policy}, {"policy_options", json(s.policyOptions)},
+        {"allow_stale", s.allowStale}, {"device_memory_bytes", s.deviceMemoryBytes},
+        {"host_memory_bytes", s.hostMemoryBytes}, {"disk_bytes", s.diskBytes},
+        {"disk_paths", s.diskPaths}, {"max_disk_write_bytes", s.maxDiskWriteBytes},
         {"link_bytes_per_second", s.linkBytesPerSecond}};
     return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }

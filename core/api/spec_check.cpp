@@ -17,6 +17,7 @@ constexpr std::int64_t kMostSeqLen = 1 << 24;
 constexpr std::int64_t kMostMicroBatch = 1 << 16;
 constexpr std::int64_t kMostAccumulate = 1 << 20;
 constexpr std::int64_t kMostThreads = 4096;
+constexpr std::int64_t kMostMinutes = 30 * 24 * 60;
 constexpr double kMostEpochs = 1e6;
 constexpr std::size_t kMostDiskPaths = 32; // DiskStore::kMostFiles
 
@@ -103,6 +104,7 @@ Status checkRun(const RunSpec& s)
     MR_TRY(inRange("accumulate", s.accumulate, 1, kMostAccumulate));
     MR_TRY(inRange("warmup", s.warmupSteps, -1, kMostSteps));
     MR_TRY(inRange("checkpoint-every", s.checkpointEvery, 0, kMostSteps));
+    MR_TRY(inRange("checkpoint-minutes", s.checkpointMinutes, 0, kMostMinutes));
     MR_TRY(inRange("keep", s.keepCheckpoints, 1, kMostSteps));
     return inRange("threads", s.threads, 0, kMostThreads);
 }

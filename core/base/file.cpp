@@ -22,6 +22,10 @@ Status ioError(const std::string& what, const std::filesystem::path& path, int e
     std::string reason = std::generic_category().message(error);
     if (error == ENOSPC || error == EDQUOT)
         reason = "no space left on the disk; free some or choose another folder (" + reason + ")";
+    if (error == EFBIG)
+        reason = "no file may become that large here; raise the limit (`ulimit -f`) or choose "
+                 "another folder (" +
+                 reason + ")";
     return Status::error(ErrorKind::Io, what + " " + path.string() + ": " + reason);
 }
 

@@ -1,8 +1,12 @@
 #include "core/base/log.h"
 
+#include "core/base/shown_text.h"
+
 #include <sys/uio.h>
 
 #include <array>
+#include <new>
+#include <string>
 
 namespace mr {
 
@@ -15,6 +19,13 @@ void log(LogLevel level, std::string_view message) noexcept
         prefix = "millrace: error: ";
     std::string_view end = "\n";
     std::array<iovec, 3> parts{};
+    std::string safe;
+    try {
+        safe = terminalText(message); // it may hold a stranger's name
+        message = safe;
+    } catch (const std::bad_alloc&) {
+        message = "out of memory";
+    }
     const std::array<std::string_view, 3> texts{prefix, message, end};
     for (std::size_t i = 0; i < parts.size(); ++i)
         parts.at(i) = {const_cast<char*>(texts.at(i).data()), texts.at(i).size()};

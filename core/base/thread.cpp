@@ -1,5 +1,6 @@
 #include "core/base/thread.h"
 
+#include <execinfo.h>
 #include <immintrin.h>
 #include <pthread.h>
 #include <sched.h>
@@ -8,6 +9,7 @@
 #include <fstream>
 #include <new>
 #include <set>
+#include <system_error>
 #include <utility>
 
 namespace mr {
@@ -28,6 +30,12 @@ Status guarded(const std::string& what, const std::function<Status()>& body)
         return body();
     } catch (const std::bad_alloc&) {
         return Status::error(ErrorKind::OutOfMemory, what + ": the system has no memory left");
+    } catch (const std::system_error& e) {
+        if (e.code() == std::errc::resource_unavailable_try_again)
+            return Status::error(ErrorKind::Internal,
+                what + ": the system starts no more threads or is out of memory (" + e.what() +
+                    "); use fewer threads, or end other programs");
+        return Status::error(ErrorKind::Internal, what + ": " + e.what());
     } catch (const std::exception& e) {
         return Status::error(ErrorKind::Internal, what + ": " + e.what());
     } catch (...) {
@@ -48,6 +56,12 @@ std::jthread startThread(ThreadOptions options, std::function<Status(const std::
         if (!status.ok() && onError)
             onError(status);
     });
+}
+
+void loadUnwinder() noexcept
+{
+    void* frame = nullptr;
+    (void)::backtrace(&frame, 1); // its manual names this side effect
 }
 
 void keepDenormals() noexcept

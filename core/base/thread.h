@@ -28,6 +28,10 @@ std::jthread startThread(ThreadOptions options, std::function<Status(const std::
 // Runs `body` with the same translation of exceptions, on this thread.
 Status guarded(const std::string& what, const std::function<Status()>& body);
 
+// Loads the library that unwinds a thread's stack, which the system else loads when a thread ends;
+// a program that is out of memory then would be ended for it. Call once, at the start.
+void loadUnwinder() noexcept;
+
 // IEEE arithmetic on this thread: AdamW's bits are promised with denormals.
 void keepDenormals() noexcept;
 

@@ -193,14 +193,6 @@ void settleStyle(DataSource& source, RowStyle style)
         std::string(kStyleKey), style == RowStyle::Template ? "template" : "plain");
 }
 
-std::string shownName(std::string_view name)
-{
-    constexpr std::size_t kShownBytes = 60;
-    if (name.size() <= kShownBytes)
-        return "\"" + std::string(name) + "\"";
-    return "\"" + std::string(firstBytes(name, kShownBytes)) + "...\"";
-}
-
 std::map<std::string, std::string> ColumnMap::asMap() const
 {
     std::map<std::string, std::string> out;

@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include "core/base/shown_text.h"
 #include "core/data/record_reader.h"
 
 #include <cstdint>
@@ -56,8 +57,6 @@ struct ColumnMap {
 std::map<std::string, std::string> columnsAsked(const DataSource& source);
 // "template" or "plain" of a source that says nothing: `style` is what it gets.
 void settleStyle(DataSource& source, RowStyle style);
-// The name of a column as it should stand in a message: in quotes, and not longer than a line.
-std::string shownName(std::string_view name);
 
 // Adds what `record` shows to `facts`, in order of first appearance.
 void noteColumns(const Record& record, std::vector<ColumnFacts>& facts);

@@ -1,5 +1,6 @@
 #include "core/data/json_habits.h"
 
+#include "core/base/shown_text.h"
 #include "core/data/replacement.h"
 
 #include <system_error>
@@ -20,13 +21,13 @@ Status addToken(AddedToken token, const WordModel& model, JsonHabits& habits)
 {
     if (token.id < 0 || token.id > kMaxTokenId)
         return Status::error(ErrorKind::InvalidArgument,
-            "the added token \"" + token.text + "\" has the id " + std::to_string(token.id));
+            "the added token " + shownName(token.text) + " has the id " + std::to_string(token.id));
     if (token.text.empty())
         return {};
     const TokenId known = model.find(token.text);
     if (known >= 0 && known != token.id)
         return Status::error(ErrorKind::InvalidArgument,
-            "the added token \"" + token.text + "\" has the id " + std::to_string(token.id) +
+            "the added token " + shownName(token.text) + " has the id " + std::to_string(token.id) +
                 ", but the vocabulary gives it " + std::to_string(known));
     habits.added.emplace(token.id, std::move(token)); // the first word counts
     return {};
@@ -78,7 +79,7 @@ Status readFrameToken(const JsonNode& processor, const JsonNode& item, TokenId& 
     const JsonNode tokens =
         processor.has("special_tokens") ? processor.at("special_tokens") : processor;
     if (!tokens.has(name.c_str()) || !tokens.at(name.c_str()).has("ids"))
-        return tokens.fail("has no ids for \"" + name + "\"");
+        return tokens.fail("has no ids for " + shownName(name));
     const JsonNode ids = tokens.at(name.c_str()).at("ids");
     const auto& value = ids.value();
     if (!value.is_array() || value.size() != 1 || !value[0].is_number_integer() ||
@@ -118,7 +119,7 @@ Status readFrame(const JsonNode& node, int depth, Frame& out)
     if (type == "RobertaProcessing" || type == "BertProcessing")
         return readPairFrame(node, out);
     if (type != "TemplateProcessing")
-        return node.fail("type \"" + type + "\" is not supported");
+        return node.fail("type " + shownName(type) + " is not supported");
     std::vector<JsonNode> parts;
     MR_TRY(node.elements("single", parts));
     out.known = true;
@@ -182,11 +183,12 @@ Status findNamed(const fs::path& folder, const char* name, const std::string& te
         return {};
     }
     out = idOf(text, model, habits);
-    return out >= 0 ? Status()
-                    : Status::error(ErrorKind::InvalidArgument,
-                          std::string(name) + " \"" + text + "\" (tokenizer_config.json or " +
-                              "special_tokens_map.json) is neither in the vocabulary nor among " +
-                              "the added tokens");
+    return out >= 0
+               ? Status()
+               : Status::error(ErrorKind::InvalidArgument,
+                     std::string(name) + " " + shownName(text) + " (tokenizer_config.json or " +
+                         "special_tokens_map.json) is neither in the vocabulary nor among " +
+                         "the added tokens");
 }
 
 } // namespace

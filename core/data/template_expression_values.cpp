@@ -1,5 +1,6 @@
 // Expressions of a chat template: names, subscripts, calls.
 
+#include "core/base/shown_text.h"
 #include "core/data/template_evaluator.h"
 
 #include <algorithm>
@@ -206,7 +207,7 @@ Value Evaluator::call(const Value& callee, const Arguments& arguments)
 {
     switch (callee.kind()) {
     case Kind::Undefined:
-        return fail("\"" + callee.name() + "\" is not a function that is known here");
+        return fail(shownName(callee.name()) + " is not a function that is known here");
     case Kind::Macro:
         return callMacro(*callee.macro(), arguments);
     case Kind::Function:
@@ -258,7 +259,7 @@ std::vector<const Value*> Evaluator::bind(
     }
     std::vector<const Value*> out(names.size(), nullptr);
     if (arguments.positional.size() > names.size())
-        fail("\"" + std::string(callee) + "\" takes at most " + std::to_string(names.size()) +
+        fail(shownName(callee) + " takes at most " + std::to_string(names.size()) +
              " arguments, not " + std::to_string(arguments.positional.size()));
     for (std::size_t i = 0; i < arguments.positional.size() && i < out.size(); ++i)
         out[i] = &arguments.positional[i];
@@ -266,9 +267,9 @@ std::vector<const Value*> Evaluator::bind(
         const auto found = std::find(names.begin(), names.end(), name);
         const auto at = static_cast<std::size_t>(found - names.begin());
         if (found == names.end())
-            fail("\"" + std::string(callee) + "\" has no argument \"" + name + "\"");
+            fail(shownName(callee) + " has no argument " + shownName(name));
         else if (out[at] != nullptr)
-            fail("\"" + std::string(callee) + "\" is given \"" + name + "\" twice");
+            fail(shownName(callee) + " is given " + shownName(name) + " twice");
         else
             out[at] = &value;
     }

@@ -1,5 +1,6 @@
 // The filters of chat templates.
 
+#include "core/base/shown_text.h"
 #include "core/data/template_list_filters.h"
 
 #include <algorithm>
@@ -135,7 +136,7 @@ Value toInt(Evaluator& evaluator, const Value& input, const Bound& in)
 {
     const Value fallback = in[0] != nullptr ? *in[0] : Value::integer(0);
     if (input.is(Kind::Undefined))
-        return evaluator.fail("\"" + input.name() + "\" is undefined");
+        return evaluator.fail(shownName(input.name()) + " is undefined");
     if (input.isIntegral())
         return Value::integer(input.asInt());
     if (input.is(Kind::String)) {
@@ -162,7 +163,7 @@ Value toInt(Evaluator& evaluator, const Value& input, const Bound& in)
 Value toFloat(Evaluator& evaluator, const Value& input, const Bound& in)
 {
     if (input.is(Kind::Undefined))
-        return evaluator.fail("\"" + input.name() + "\" is undefined");
+        return evaluator.fail(shownName(input.name()) + " is undefined");
     double real = 0;
     if (input.isNumber())
         return Value::real(input.asReal());
@@ -279,10 +280,10 @@ Value chosen(
     const Items& given = arguments.positional;
     if (given.size() < skip ||
         (byAttribute && !given[0].is(Kind::String) && !given[0].isIntegral()))
-        return evaluator.fail("\"" + name + "\" takes the name of an attribute first");
+        return evaluator.fail(shownName(name) + " takes the name of an attribute first");
     const bool tested = given.size() > skip;
     if (tested && !given[skip].is(Kind::String))
-        return evaluator.fail("\"" + name + "\" takes the name of a test");
+        return evaluator.fail(shownName(name) + " takes the name of a test");
     Items out;
     for (const Value& item : evaluator.iterate(input)) {
         Value value = byAttribute ? reach(evaluator, item, given[0], nullptr) : item;
@@ -313,7 +314,7 @@ Value Evaluator::filter(const std::string& name, const Value& input, const Argum
         return chosen(*this, name, input, arguments);
     const FilterEntry* const found = entry(name);
     if (found == nullptr)
-        return fail("the filter \"" + name + "\" is not supported");
+        return fail("the filter " + shownName(name) + " is not supported");
     const Bound given = bind(name, found->parameters, arguments);
     return failed() ? Value() : found->run(*this, input, given);
 }

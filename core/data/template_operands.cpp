@@ -1,5 +1,6 @@
 // The operands of expressions: names, numbers, lists, and what stands behind them.
 
+#include "core/base/shown_text.h"
 #include "core/data/template_evaluator.h"
 #include "core/data/template_expressions.h"
 
@@ -38,7 +39,7 @@ NodePtr ExpressionParser::primary()
     if (skipSign("{"))
         return dictOf();
     return fail(token.text.empty() ? "an expression is missing"
-                                   : "\"" + token.text + "\" is not an expression");
+                                   : shownName(token.text) + " is not an expression");
 }
 
 NodePtr ExpressionParser::nameOrConstant()
@@ -171,7 +172,7 @@ NodePtr ExpressionParser::filter(NodePtr input)
     NodePtr node = make(Op::Filter, peek().line, std::move(input));
     node->text = takeName("a filter");
     if (m_status.ok() && !isFilter(node->text))
-        return fail("the filter \"" + node->text + "\" is not supported");
+        return fail("the filter " + shownName(node->text) + " is not supported");
     if (peek().is(Type::Sign, "("))
         arguments(*node);
     return node;
@@ -196,7 +197,7 @@ NodePtr ExpressionParser::test(NodePtr input)
     NodePtr node = make(Op::Test, line, std::move(input));
     node->text = takeName("a test");
     if (m_status.ok() && !isTest(node->text))
-        return fail("the test \"" + node->text + "\" is not supported");
+        return fail("the test " + shownName(node->text) + " is not supported");
     if (peek().is(Type::Sign, "(")) {
         arguments(*node);
     } else if (m_status.ok() && startsTestArgument()) {

@@ -1,5 +1,6 @@
 // What operators, attributes and subscripts mean for the values of a chat template.
 
+#include "core/base/shown_text.h"
 #include "core/data/template_evaluator.h"
 
 #include <algorithm>
@@ -44,7 +45,7 @@ std::vector<std::size_t> sliced(
 Value Evaluator::arithmetic(const std::string& op, const Value& a, const Value& b)
 {
     if (a.is(Kind::Undefined) || b.is(Kind::Undefined))
-        return fail("\"" + (a.is(Kind::Undefined) ? a : b).name() + "\" is undefined");
+        return fail(shownName((a.is(Kind::Undefined) ? a : b).name()) + " is undefined");
     if (a.isIntegral() && b.isIntegral() && op != "/")
         return integers(op, a.asInt(), b.asInt());
     if (a.isNumber() && b.isNumber())
@@ -56,7 +57,8 @@ Value Evaluator::arithmetic(const std::string& op, const Value& a, const Value& 
         return repeated(a, b.asInt());
     if (times && a.isIntegral() && (b.is(Kind::String) || b.isSequence()))
         return repeated(b, a.asInt());
-    return fail("\"" + op + "\" is not possible between " + a.typeName() + " and " + b.typeName());
+    return fail(
+        shownName(op) + " is not possible between " + a.typeName() + " and " + b.typeName());
 }
 
 Value Evaluator::integers(const std::string& op, std::int64_t a, std::int64_t b)
@@ -165,7 +167,7 @@ Value Evaluator::slice(const Value& object, const Value& begin, const Value& end
     }
     if (!object.isSequence())
         return object.is(Kind::Undefined)
-                   ? fail("\"" + object.name() + "\" is undefined")
+                   ? fail(shownName(object.name()) + " is undefined")
                    : Value::undefined(std::string("a slice of a ") + object.typeName());
     Items items;
     for (const std::size_t i :
@@ -177,7 +179,7 @@ Value Evaluator::slice(const Value& object, const Value& begin, const Value& end
 Value Evaluator::item(const Value& object, const Value& key)
 {
     if (object.is(Kind::Undefined))
-        return fail("\"" + object.name() + "\" is undefined");
+        return fail(shownName(object.name()) + " is undefined");
     if (object.is(Kind::Dict)) {
         if (!spend(object.pairs().size()))
             return {};
@@ -212,7 +214,7 @@ Value Evaluator::attribute(const Value& object, const std::string& name)
     if (failed())
         return {};
     if (object.is(Kind::Undefined))
-        return fail("\"" + object.name() + "\" is undefined, so it has no \"" + name + "\"");
+        return fail(shownName(object.name()) + " is undefined, so it has no " + shownName(name));
     if (object.is(Kind::Loop))
         return loopAttribute(*object.loop(), name);
     if (object.is(Kind::Namespace)) {
@@ -222,7 +224,7 @@ Value Evaluator::attribute(const Value& object, const std::string& name)
     bool known = true;
     if (isMethod(object.kind(), name, known))
         return known ? Value::method(object, name)
-                     : fail("the method \"" + name + "\" of a " + object.typeName() +
+                     : fail("the method " + shownName(name) + " of a " + object.typeName() +
                             " is not supported");
     if (object.is(Kind::Dict) && spend(object.pairs().size()))
         if (const Value* found = object.find(name); found != nullptr)
@@ -295,12 +297,12 @@ Value Evaluator::compared(const std::string& op, const Value& a, const Value& b)
     if (op == "in" || op == "not in")
         return Value::boolean(contains(b, a) == (op == "in"));
     if (a.is(Kind::Undefined) || b.is(Kind::Undefined))
-        return fail("\"" + (a.is(Kind::Undefined) ? a : b).name() + "\" is undefined");
+        return fail(shownName((a.is(Kind::Undefined) ? a : b).name()) + " is undefined");
     const bool nan = a.isNumber() && b.isNumber();
     const Order order = compare(a, b);
     if (order == Order::None && !nan)
         return fail(
-            "\"" + op + "\" is not possible between " + a.typeName() + " and " + b.typeName());
+            shownName(op) + " is not possible between " + a.typeName() + " and " + b.typeName());
     const bool less = op[0] == '<';
     const bool holds =
         order == (less ? Order::Less : Order::Greater) || (op.size() == 2 && order == Order::Equal);

@@ -1,5 +1,6 @@
 // The statements of a chat template.
 
+#include "core/base/shown_text.h"
 #include "core/data/template_evaluator.h"
 #include "core/data/template_expressions.h"
 
@@ -41,8 +42,7 @@ private:
             add(*node, statement());
         }
         if (ends.size() > 0 && peek().type == Type::End)
-            fail(
-                "\"" + std::string(*(ends.end() - 1)) + "\" is missing at the end of the template");
+            fail(shownName(*(ends.end() - 1)) + " is missing at the end of the template");
         m_depth -= 1;
         return node;
     }
@@ -64,7 +64,7 @@ private:
     void endTag()
     {
         if (status().ok() && peek().type != Type::TagEnd)
-            fail("\"" + peek().text + "\" is not expected here");
+            fail(shownName(peek().text) + " is not expected here");
         if (status().ok())
             take();
     }
@@ -111,10 +111,10 @@ private:
         if (name.text == "break" || name.text == "continue") {
             endTag();
             if (m_loops == 0)
-                return fail("\"" + name.text + "\" stands outside of a loop");
+                return fail(shownName(name.text) + " stands outside of a loop");
             return make(name.text == "break" ? Op::Break : Op::Continue, line);
         }
-        return fail("the tag \"" + name.text + "\" is not supported");
+        return fail("the tag " + shownName(name.text) + " is not supported");
     }
 
     NodePtr choice(int line)
@@ -190,7 +190,7 @@ private:
     {
         node->text = takeName("a filter");
         if (status().ok() && !isFilter(node->text))
-            return fail("the filter \"" + node->text + "\" is not supported");
+            return fail("the filter " + shownName(node->text) + " is not supported");
         if (peek().is(Type::Sign, "("))
             arguments(*node);
         return filters(std::move(node));

@@ -1,5 +1,6 @@
 // The tests of chat templates: `is defined`, `is string`, ...
 
+#include "core/base/shown_text.h"
 #include "core/data/template_evaluator.h"
 
 #include <algorithm>
@@ -91,10 +92,10 @@ Value Evaluator::test(const std::string& name, const Value& input, const Argumen
     }
     const Alias* const found = comparison(name);
     if (found == nullptr)
-        return fail("the test \"" + name + "\" is not supported");
+        return fail("the test " + shownName(name) + " is not supported");
     const auto given = bind(name, "other", arguments);
     if (failed() || given[0] == nullptr)
-        return fail("the test \"" + name + "\" takes one argument");
+        return fail("the test " + shownName(name) + " takes one argument");
     if (found->op == "%") {
         const Value rest = arithmetic("%", input, *given[0]);
         return failed() ? Value() : Value::boolean(!rest.truth());

@@ -2,6 +2,7 @@
 
 #include "core/api/json_text.h"
 #include "core/base/file.h"
+#include "core/base/shown_text.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -36,7 +37,7 @@ Status addToken(const fs::path& file, std::int64_t id, AddedToken token, Tokeniz
 {
     if (id < 0 || id > kMaxTokenId)
         return badTokenizer(
-            file, "added token \"" + token.text + "\" has the id " + std::to_string(id));
+            file, "added token " + shownName(token.text) + " has the id " + std::to_string(id));
     token.id = static_cast<TokenId>(id);
     habits.added[token.id] = std::move(token);
     return {};
@@ -65,7 +66,7 @@ Status readAddedDecoder(const fs::path& file, const json& object, TokenizerHabit
             std::all_of(key.begin(), key.end(), [](char c) { return c >= '0' && c <= '9'; });
         if (!digits)
             return badTokenizer(
-                file, "added_tokens_decoder has the key \"" + key + "\", not an id");
+                file, "added_tokens_decoder has the key " + shownName(key) + ", not an id");
         AddedToken token{-1, tokenText(value)};
         token.special = flag(value, "special", true);
         token.normalized = flag(value, "normalized", !token.special);
@@ -110,7 +111,7 @@ Result<TokenizerHabits> readTokenizerHabits(const fs::path& folder)
             return object.status();
         for (const auto& [text, id] : object.value().items()) {
             if (!id.is_number_integer())
-                return badTokenizer(file, "\"" + text + "\" has no integer id");
+                return badTokenizer(file, shownName(text) + " has no integer id");
             MR_TRY(addToken(file, id.get<std::int64_t>(), {-1, text}, habits));
         }
     }

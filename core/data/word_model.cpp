@@ -1,5 +1,6 @@
 #include "core/data/word_model.h"
 
+#include "core/base/shown_text.h"
 #include "core/data/bpe_model.h"
 #include "core/data/unigram_model.h"
 
@@ -10,7 +11,7 @@ namespace mr {
 
 std::string inQuotes(std::string_view text)
 {
-    return "\"" + std::string(text) + "\"";
+    return shownName(text);
 }
 
 WordModel::Scratch::Scratch()

@@ -69,6 +69,22 @@ bool evaluates(const RunSpec& spec)
     return spec.evalEvery != 0 && (!spec.evalData.empty() || spec.holdOut > 0.0);
 }
 
+// By the forecast, if there is one. Those by steps put off those by time.
+std::int64_t timedCheckpoints(const RunSetup& setup)
+{
+    const RunSpec& spec = setup.spec;
+    if (spec.checkpointMinutes == 0 || !setup.forecast.known)
+        return 0;
+    const auto within = [&](std::int64_t steps) {
+        const double minutes = static_cast<double>(steps) * setup.forecast.stepSeconds / 60.0;
+        return static_cast<std::int64_t>(minutes / static_cast<double>(spec.checkpointMinutes));
+    };
+    if (spec.checkpointEvery == 0)
+        return within(spec.steps);
+    return spec.steps / spec.checkpointEvery * within(spec.checkpointEvery) +
+           within(spec.steps % spec.checkpointEvery);
+}
+
 } // namespace
 
 // The weights as any program loads them: model/ of a checkpoint and of the run.
@@ -90,9 +106,10 @@ std::uint64_t checkpointBytes(const RunSetup& setup)
 std::int64_t checkpointsKept(const RunSetup& setup)
 {
     const RunSpec& spec = setup.spec;
-    const bool meet = spec.checkpointEvery > 0 &&
-                      (spec.steps == 0 || spec.evalEvery <= 0 ||
-                          std::lcm(spec.checkpointEvery, spec.evalEvery) < spec.steps);
+    const bool meet = (spec.checkpointMinutes > 0 && spec.evalEvery == 1) ||
+                      (spec.checkpointEvery > 0 &&
+                          (spec.steps == 0 || spec.evalEvery <= 0 ||
+                              std::lcm(spec.checkpointEvery, spec.evalEvery) < spec.steps));
     return spec.keepCheckpoints + (evaluates(spec) && (meet || spec.keepBest) ? 1 : 0);
 }
 
@@ -110,6 +127,7 @@ std::uint64_t savedBytesOfRun(const RunSetup& setup)
                   (spec.checkpointEvery > 0 && spec.evalEvery > 0
                           ? between(std::lcm(spec.checkpointEvery, spec.evalEvery))
                           : 0);
+    before += timedCheckpoints(setup);
     return static_cast<std::uint64_t>(before + 1) * checkpointBytes(setup) + exportBytes(setup);
 }
 

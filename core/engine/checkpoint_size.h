@@ -23,7 +23,8 @@ std::uint64_t exportBytes(const RunSetup& setup);
 std::int64_t checkpointsKept(const RunSetup& setup);
 
 // That a whole run writes at most: checkpoints, the last one and the best ones included, and the
-// trained model. 0: its steps are not known. Checkpoints that a choice or a lack of memory adds are
+// trained model. 0: its steps are not known. Those by time are counted by the forecast of a step,
+// where there is one. Checkpoints that a choice or a lack of memory adds are
 // not foreseen.
 std::uint64_t savedBytesOfRun(const RunSetup& setup);
 

@@ -84,6 +84,7 @@ CheckpointContext Engine::checkpointContext()
 void Engine::run(const std::stop_token& stop)
 {
     m_startNs = nowNs();
+    m_checkpointNs = checkpointClockNs();
     Status ended = guarded("engine", [&] { return train(stop); });
     // A stop while the run was opened again: what it would have gone on from is on disk.
     if (!ended.ok() && ended.kind() == ErrorKind::Cancelled && isStopWanted())

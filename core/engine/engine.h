@@ -64,6 +64,8 @@ struct EngineHooks {
     // What the steps since the last look measured, before anything is chosen by it; may change it,
     // so that a test does not depend on the clock.
     std::function<void(Feedback&)> onRates;
+    // Nanoseconds on the clock by which checkpoints are due; empty: nowNs().
+    std::function<std::int64_t()> checkpointClock;
     OnDiskFull onDiskFull = OnDiskFull::Wait;
     std::chrono::milliseconds pauseCheck{5000}; // a paused run looks for room this often
     std::filesystem::path saveFolder;           // resume: as PauseAnswer::folder, from the start
@@ -177,6 +179,8 @@ private:
 
     // engine_save.cpp
     bool isCheckpointDue(StepIndex done) const;
+    bool isCheckpointDueByTime() const;
+    std::int64_t checkpointClockNs() const;
     bool isBestSoFar() const;
     Status saveCheckpoint(IfUnwritable then);
     Status writeCheckpointNow();
@@ -256,6 +260,7 @@ private:
     bool m_isFolderNoted = true;     // in the record of the run
     std::int64_t m_savedStep = -1;
     std::int64_t m_passedStep = -1;    // went on without its checkpoint
+    std::int64_t m_checkpointNs = 0;   // when the last one was written or tried
     Status m_unsaved;                  // what the end of the run could not save
     bool m_lacksSpace = false;         // for want of room, not for another reason
     std::int64_t m_evaluatedStep = -1; // or passed, where none was due

@@ -55,7 +55,24 @@ bool Engine::isCheckpointDue(StepIndex done) const
     if (done == 0 || done >= spec.steps || m_savedStep == done || m_passedStep == done)
         return false;
     return (spec.checkpointEvery > 0 && done % spec.checkpointEvery == 0) ||
-           (spec.keepBest && isBestSoFar());
+           (spec.keepBest && isBestSoFar()) || isCheckpointDueByTime();
+}
+
+// Where a step was just evaluated the next step is taken instead, unless every step is evaluated:
+// else chance would decide whether a run keeps one checkpoint more as its best, and its plan would
+// have to reserve room for it.
+bool Engine::isCheckpointDueByTime() const
+{
+    constexpr std::int64_t kNsPerMinute = 60'000'000'000;
+    const RunSpec& spec = m_setup.spec;
+    if (spec.checkpointMinutes == 0 || (std::isfinite(m_progress.evalLoss) && spec.evalEvery != 1))
+        return false;
+    return checkpointClockNs() - m_checkpointNs >= spec.checkpointMinutes * kNsPerMinute;
+}
+
+std::int64_t Engine::checkpointClockNs() const
+{
+    return m_hooks.checkpointClock ? m_hooks.checkpointClock() : nowNs();
 }
 
 // Of those that have a checkpoint: what is on disk decides, so a run that was killed decides alike.
@@ -74,7 +91,10 @@ Status Engine::saveCheckpoint(IfUnwritable then)
     // must be on the disk before it. A history that fails was reported, and is no reason to lose
     // the checkpoint.
     (void)m_recorder->flush().ok();
-    return save({false, checkpointBytes(m_setup), [this] { return writeCheckpointNow(); }}, then);
+    const Status saved =
+        save({false, checkpointBytes(m_setup), [this] { return writeCheckpointNow(); }}, then);
+    m_checkpointNs = checkpointClockNs(); // also of one that was passed: no try at every step
+    return saved;
 }
 
 Status Engine::writeCheckpointNow()

@@ -32,10 +32,15 @@ void findLimit(RunSetup& setup)
     const std::size_t onDisk = setup.memory.bytes(Tier::Disk);
     if (!setup.limit.empty() || onDisk == 0)
         return;
-    setup.limit = setup.spec.diskPaths.empty()
-                      ? "the optimizer state needs " + formatBytes(onDisk) +
-                            " on disk, and no scratch folder is named for it (--disk-path)"
-                      : shortOf("disk", onDisk, setup.budget.diskBytes);
+    if (setup.spec.diskPaths.empty())
+        setup.limit = "the optimizer state needs " + formatBytes(onDisk) +
+                      " on disk, and no scratch folder is named for it (--disk-path)";
+    else if (setup.budget.diskBytes == 0)
+        setup.limit = "disk: needs " + formatBytes(onDisk) + ", and nothing is free in " +
+                      setup.spec.diskPaths.front() +
+                      "; free some space or name another folder (--disk-path)";
+    else
+        setup.limit = shortOf("disk", onDisk, setup.budget.diskBytes);
 }
 
 void add(const StepForecast& step, double share, StepForecast& sum)

@@ -1,5 +1,6 @@
 #include "core/engine/prompt_reader.h"
 
+#include "core/api/json_fields.h"
 #include "core/data/chat_format.h"
 #include "core/data/pair_format.h"
 #include "core/data/tokenizer_habits.h"
@@ -83,7 +84,7 @@ Status addEndsOf(const fs::path& folder, std::vector<TokenId>& ends)
             ends.push_back(id.get<TokenId>());
         else if (!id.is_null())
             return Status::error(ErrorKind::InvalidArgument,
-                file.string() + ": \"eos_token_id\" holds " + id.dump() +
+                file.string() + ": \"eos_token_id\" holds " + shown(id) +
                     "; it must be a token id or a list of them");
     }
     return {};

@@ -3,6 +3,7 @@
 #include "core/engine/hold_out.h"
 #include "core/engine/run_files.h"
 #include "core/engine/run_setup.h"
+#include "core/model/weights.h"
 
 #include <millrace/planner.h>
 
@@ -57,6 +58,7 @@ void addRows(const PackedRows& rows, Add add)
 
 Result<std::unique_ptr<Tokenizer>> tokenizerOf(const RunSpec& spec, std::int64_t vocab)
 {
+    MR_TRY(checkCarriedFiles(modelFolder(spec)));
     auto tokenizer = Tokenizer::open(modelFolder(spec));
     if (tokenizer.ok() && tokenizer.value()->vocabulary() > vocab)
         return Status::error(ErrorKind::InvalidArgument,

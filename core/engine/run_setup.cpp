@@ -1,5 +1,6 @@
 #include "core/engine/run_setup.h"
 
+#include "core/data/unicode_text.h"
 #include "core/engine/measure_rates.h"
 #include "core/engine/policy_choice.h"
 #include "core/plan/traversal.h"
@@ -64,6 +65,23 @@ void makePathsAbsolute(RunSpec& spec)
     for (auto* sources : {&spec.data, &spec.evalData})
         for (DataSource& source : *sources)
             absolute(source.path);
+}
+
+// The record of a run is JSON, which holds UTF-8 only: a run could not find such a path again.
+Status refuseUnrecordablePaths(const RunSpec& spec)
+{
+    std::vector<std::string_view> paths = {
+        spec.modelDir, spec.scratchConfig, spec.scratchTokenizer, spec.database};
+    paths.insert(paths.end(), spec.diskPaths.begin(), spec.diskPaths.end());
+    for (const auto* sources : {&spec.data, &spec.evalData})
+        for (const DataSource& source : *sources)
+            paths.emplace_back(source.path);
+    for (const std::string_view path : paths)
+        if (!isUtf8(path))
+            return Status::error(ErrorKind::InvalidArgument,
+                std::string(path) + ": this path is not UTF-8, so a stopped run could not find it "
+                                    "again; rename it, or give a link to it");
+    return {};
 }
 
 // All that needs the model but not the memory plan.
@@ -168,6 +186,7 @@ Result<RunSetup> setUpRun(const RunSpec& spec, std::int64_t trainRows)
     setup.spec = spec;
     setup.asked = spec;
     makePathsAbsolute(setup.spec);
+    MR_TRY(refuseUnrecordablePaths(setup.spec));
     auto config = readModelConfig(spec.modelDir.empty() ? spec.scratchConfig : spec.modelDir);
     if (!config.ok())
         return config.status();

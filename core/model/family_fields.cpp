@@ -1,5 +1,6 @@
 #include "core/model/family_fields.h"
 
+#include "core/base/shown_text.h"
 #include "core/model/config_fields.h"
 
 #include <algorithm>
@@ -226,7 +227,7 @@ void readGate(JsonFields& f, const FamilySource& from, ModelConfig& c)
 {
     const auto refuseActivation = [&](const char* key, const std::string& name, const char* only) {
         f.take(refuse(from.source,
-            std::string(key) + " '" + name + "' is not supported; only " + only + " is"));
+            std::string(key) + " " + shownName(name) + " is not supported; only " + only + " is"));
     };
     const std::string act = f.text("hidden_act", "");
     const json* shape = f.find("activation"); // of some Llama models: what the class does

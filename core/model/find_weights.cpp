@@ -3,6 +3,7 @@
 #include "core/api/json_fields.h"
 #include "core/api/json_text.h"
 #include "core/base/file.h"
+#include "core/base/shown_text.h"
 #include "core/model/safetensors.h"
 #include "core/model/safetensors_header.h"
 #include "core/model/weights.h"
@@ -28,6 +29,7 @@ constexpr std::string_view kHead = "lm_head.weight";
 constexpr std::string_view kEmbedding = "model.embed_tokens.weight";
 constexpr std::uint64_t kMostIndexBytes = 16U << 20;
 constexpr std::size_t kMostShards = 4096;
+constexpr std::size_t kMostNameBytes = 255;
 constexpr std::size_t kNamed = 5; // of a kind of fault; the rest is counted
 constexpr std::size_t kPieceBytes = 1U << 20;
 
@@ -71,7 +73,7 @@ Status explainAbsence(const fs::path& folder)
         const std::string extension = it->path().extension().string();
         for (const char* known : {".bin", ".pt", ".pth", ".ckpt", ".gguf", ".safetensors", ".h5"})
             if (extension == known)
-                others.insert(it->path().filename().string());
+                others.insert(shownName(it->path().filename().string()));
     }
     const std::string wanted =
         "no " + std::string(kSingle) + " and no " + std::string(kIndex) + " in this folder";
@@ -83,12 +85,13 @@ Status explainAbsence(const fs::path& folder)
                               "first");
 }
 
-// File names come from a stranger: they may not leave the folder.
+// File names come from a stranger: they may not leave the folder, and no file system has longer
+// ones.
 bool isPlainName(const std::string& name)
 {
     const fs::path path(name);
-    if (name.empty() || name.find('\0') != std::string::npos || path.is_absolute() ||
-        path.extension() != ".safetensors")
+    if (name.empty() || name.size() > kMostNameBytes || name.find('\0') != std::string::npos ||
+        path.is_absolute() || path.extension() != ".safetensors")
         return false;
     return std::none_of(
         path.begin(), path.end(), [](const fs::path& part) { return part == ".."; });
@@ -111,7 +114,7 @@ Result<std::map<std::string, std::string>> readIndex(const fs::path& file)
     std::map<std::string, std::string> out;
     for (const auto& item : map->items()) {
         if (!item.value().is_string() || !isPlainName(item.value().get<std::string>()))
-            return refuse(file, "tensor " + shown(json(item.key())) + " is said to lie in " +
+            return refuse(file, "tensor " + shownName(item.key()) + " is said to lie in " +
                                     shown(item.value()) +
                                     ", which is not a .safetensors file inside the folder");
         out[item.key()] = item.value().get<std::string>();
@@ -132,7 +135,7 @@ Status openFile(const fs::path& path, Found& found)
         const auto [at, added] = found.fileOf.emplace(name, found.files.size());
         if (!added)
             return refuse(path,
-                "tensor " + shown(json(name)) + " is also in " + found.files[at->second].string());
+                "tensor " + shownName(name) + " is also in " + found.files[at->second].string());
     }
     found.files.push_back(path);
     found.readers.push_back(std::move(reader).value());
@@ -154,8 +157,8 @@ Status openShards(const fs::path& folder, Found& found)
     for (const auto& [tensor, file] : map.value()) {
         const auto at = found.fileOf.find(tensor);
         if (at == found.fileOf.end() || found.files[at->second] != folder / file)
-            return refuse(index, "tensor " + shown(json(tensor)) + " is said to lie in " + file +
-                                     ", but it does not");
+            return refuse(index, "tensor " + shownName(tensor) + " is said to lie in " +
+                                     shownName(file) + ", but it does not");
     }
     return {};
 }
@@ -241,7 +244,7 @@ Result<WeightFiles> matchTensors(
     }
     for (const auto& [name, file] : found.fileOf)
         if (!name.ends_with("rotary_emb.inv_freq") && !(config.tiedEmbedding && name == kHead))
-            faults.surplus.push_back(shown(json(name)));
+            faults.surplus.push_back(shownName(name));
     MR_TRY(faults.status(folder, config.tiedEmbedding));
     out.dtypes.assign(dtypes.begin(), dtypes.end());
     return out;

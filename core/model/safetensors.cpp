@@ -1,6 +1,6 @@
 #include "core/model/safetensors.h"
 
-#include "core/api/json_fields.h"
+#include "core/base/shown_text.h"
 #include "core/model/safetensors_header.h"
 #include "core/model/whole_file.h"
 
@@ -8,6 +8,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 namespace mr {
@@ -93,8 +94,8 @@ Result<std::string> makeHeader(const std::vector<SafetensorSource>& tensors, std
             shape += (shape.empty() ? "" : ",") + std::to_string(n);
         }
         if (bits == 0 ? t.bytes != 0 : bits / 8 != t.bytes)
-            return Status::error(
-                ErrorKind::Internal, "tensor " + t.name + ": shape and bytes to write disagree");
+            return Status::error(ErrorKind::Internal,
+                "tensor " + shownName(t.name) + ": shape and bytes to write disagree");
         json += "," + nlohmann::json(t.name).dump() + R"(:{"dtype":")" + t.dtype +
                 R"(","shape":[)" + shape + R"(],"data_offsets":[)" + std::to_string(total) + "," +
                 std::to_string(total + t.bytes) + "]}";
@@ -147,12 +148,13 @@ Status SafetensorsReader::readBytes(
 {
     const auto at = m_entries.find(name);
     if (at == m_entries.end())
-        return Status::error(ErrorKind::InvalidArgument,
-            m_path.string() + ": has no tensor " + shown(nlohmann::json(name)));
+        return Status::error(
+            ErrorKind::InvalidArgument, m_path.string() + ": has no tensor " + shownName(name));
     const std::uint64_t bytes = at->second.end - at->second.begin;
     if (offset > bytes || out.size() > bytes - offset)
-        return Status::error(ErrorKind::InvalidArgument,
-            m_path.string() + ": tensor " + name + " has only " + std::to_string(bytes) + " bytes");
+        return Status::error(ErrorKind::InvalidArgument, m_path.string() + ": tensor " +
+                                                             shownName(name) + " has only " +
+                                                             std::to_string(bytes) + " bytes");
     return m_file.readAt(at->second.begin + offset, out);
 }
 
@@ -162,15 +164,15 @@ Status SafetensorsReader::readFloats(
     const auto at = m_entries.find(name);
     const std::string dtype = at == m_entries.end() ? "F32" : at->second.dtype;
     if (first < 0 || first > kMostElements)
-        return Status::error(
-            ErrorKind::InvalidArgument, "tensor " + name + ": no element " + std::to_string(first));
+        return Status::error(ErrorKind::InvalidArgument,
+            "tensor " + shownName(name) + ": no element " + std::to_string(first));
     const auto position = static_cast<std::uint64_t>(first);
     if (dtype == "F32")
         return readBytes(name, position * sizeof(float), std::as_writable_bytes(out));
     if (dtype != "F16" && dtype != "BF16")
-        return Status::error(ErrorKind::InvalidArgument, m_path.string() + ": tensor " + name +
-                                                             " has dtype " + dtype +
-                                                             "; F32, F16 and BF16 are read");
+        return Status::error(
+            ErrorKind::InvalidArgument, m_path.string() + ": tensor " + shownName(name) +
+                                            " has dtype " + dtype + "; F32, F16 and BF16 are read");
     std::vector<std::uint16_t> piece(std::min(kPieceElements, out.size()));
     for (std::size_t done = 0; done < out.size(); done += piece.size()) {
         const auto part = std::span(piece).first(std::min(piece.size(), out.size() - done));

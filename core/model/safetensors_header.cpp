@@ -1,11 +1,12 @@
 #include "core/model/safetensors_header.h"
 
-#include "core/api/json_fields.h"
 #include "core/api/json_text.h"
+#include "core/base/shown_text.h"
 
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
@@ -67,7 +68,7 @@ public:
         if (m_depth != 2 || m_field != "dtype")
             return unexpected("a string");
         if (safetensorBits(value) == 0)
-            return fail("has the unknown dtype " + shown(value));
+            return fail("has the unknown dtype " + shownName(value));
         m_entry.dtype = value;
         return true;
     }
@@ -83,10 +84,10 @@ public:
         }
         m_field = name;
         if (!m_fields.insert(name).second)
-            return fail("has the field " + shown(name) + " twice");
+            return fail("has the field " + shownName(name) + " twice");
         if (m_metadata || name == "dtype" || name == "shape" || name == "data_offsets")
             return true;
-        return fail("has the unknown field " + shown(name));
+        return fail("has the unknown field " + shownName(name));
     }
 
     bool start_object(std::size_t) override
@@ -142,7 +143,7 @@ public:
 private:
     bool fail(const std::string& what)
     {
-        why = (m_metadata ? "__metadata__ " : "tensor " + shown(m_name) + " ") + what;
+        why = (m_metadata ? "__metadata__ " : "tensor " + shownName(m_name) + " ") + what;
         return false;
     }
 
@@ -199,7 +200,7 @@ Status checkTiling(const std::map<std::string, SafetensorEntry>& entries, const 
     for (const auto& [name, entry] : order) {
         if (entry->begin != at)
             return Status::error(ErrorKind::DataCorrupt,
-                source + ": tensor " + shown(*name) + " begins at byte " +
+                source + ": tensor " + shownName(*name) + " begins at byte " +
                     std::to_string(entry->begin) + " of the data, but the one before it ends at " +
                     std::to_string(at) + (entry->begin < at ? " (overlap)" : " (hole)"));
         at = entry->end;

@@ -1,6 +1,7 @@
 #include "core/model/weights.h"
 
 #include "core/base/philox.h"
+#include "core/base/shown_text.h"
 #include "core/model/safetensors.h"
 #include "core/optim/adamw.h"
 
@@ -78,7 +79,7 @@ Status refuseValue(
                              : std::isnan(value)  ? "NaN"
                                                   : "infinity";
     return Status::error(ErrorKind::DataCorrupt,
-        file.string() + ": tensor " + name + " holds " + what + " at element " +
+        file.string() + ": tensor " + shownName(name) + " holds " + what + " at element " +
             std::to_string(index) + "; the model is damaged, fetch or export it again");
 }
 

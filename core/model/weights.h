@@ -69,4 +69,10 @@ Status saveModel(const std::filesystem::path& folder, const ModelConfig& config,
     const ParamTable& table, MasterReader& master, ExportType type,
     const std::filesystem::path& carryFrom);
 
+// InvalidArgument names a file that saveModel() would refuse to carry from there: a link that leads
+// out of the folder (or the cache it is a part of), so that a private file would be published with
+// the model, and a .json that is none. To be asked before a run; also says ok where nothing is
+// carried.
+Status checkCarriedFiles(const std::filesystem::path& carryFrom);
+
 } // namespace mr

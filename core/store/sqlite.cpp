@@ -29,6 +29,11 @@ Status describe(const std::string& path, int code, std::string_view what, std::s
     case SQLITE_LOCKED:
         return Status::error(
             ErrorKind::Io, fmt::format("history {} is locked by another program ({})", path, what));
+    case SQLITE_CANTOPEN:
+        return Status::error(ErrorKind::Io,
+            fmt::format("history {} cannot be opened or made: its folder is missing, may not be "
+                        "written, or the name is too long; name another file",
+                path));
     case SQLITE_FULL:
         return Status::error(
             ErrorKind::Io, fmt::format("history {}: the disk is full ({})", path, what));

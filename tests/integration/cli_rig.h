@@ -87,6 +87,17 @@ struct CliRig {
         return finish(process);
     }
 
+    // The program as "$0" and its arguments as "$@" of a script for sh.
+    static Finished shell(const char* script, const QStringList& arguments)
+    {
+        QProcess process;
+        process.start(QStringLiteral("/bin/sh"),
+            QStringList{QStringLiteral("-c"), QString::fromLatin1(script),
+                QStringLiteral(MR_MILLRACE)} +
+                arguments);
+        return finish(process);
+    }
+
     QString path(const char* name) const { return QString::fromStdString(folder.path(name)); }
     QString modelPath() const { return QString::fromStdString(model.path()); }
     QString database() const { return path("history.db"); }

@@ -1,6 +1,7 @@
 // `millrace` as scripts see it: exit codes, JSON lines, refusals that name what is wrong.
 
 #include "core/engine/scratch_rates.h"
+#include "core/plan/policies.h"
 #include "integration/cli_rig.h"
 #include "support/test_room.h"
 
@@ -41,6 +42,23 @@ private Q_SLOTS:
     void aRunThatDoesNotFitEndsWithThree();
     void anInterruptSavesAndEndsWith130();
     void aSecondSignalEndsTheProgram();
+    void aClosedTerminalSavesHoweverOftenItSays();
+    void underNohupAClosedTerminalStopsNothing();
+    void aReaderThatHasGoneEndsNoRun();
+    void outputThatCannotBeWrittenIsSaid_data();
+    void outputThatCannotBeWrittenIsSaid();
+    void withoutStandardOutputNoFileTakesItsPlace();
+    void aLimitOfFileSizesIsTakenAsAFullDisk();
+    void aRunFolderNeedNotBeUtf8();
+    void aPathThatTheRecordCannotHoldIsRefused_data();
+    void aPathThatTheRecordCannotHoldIsRefused();
+    void moreThreadsThanAnyMachineHasAreRefused_data();
+    void moreThreadsThanAnyMachineHasAreRefused();
+    void aHistoryWhoseNameIsTooLongIsRefusedInASentence();
+    void aNameCommandsNoTerminal();
+    void aConfigCommandsNoTerminal();
+    void aMistypedWordIsAnsweredWithTheOneThatWasMeant_data();
+    void aMistypedWordIsAnsweredWithTheOneThatWasMeant();
     void anInterruptWhileTheScratchFileIsWrittenRemovesIt();
     void whatCannotBeSavedEndsWithFourAndSaysWhatIsSafe();
     void aRunFolderIsWrittenByOneProcess();
@@ -276,6 +294,265 @@ void TestCli::aSecondSignalEndsTheProgram()
     QCOMPARE(process.exitCode(), SIGTERM);
 }
 
+// A step that takes long, so that signals come within it.
+QStringList longSteps(const CliRig& rig, const char* out)
+{
+    QStringList arguments = rig.train(out, words("--steps 2 --eval-every 0"));
+    arguments[arguments.indexOf(key("--accumulate")) + 1] = key("2000");
+    return arguments;
+}
+
+// With SIGHUP as a terminal leaves it, or as nohup does.
+void startWith(QProcess& process, void (*hangUp)(int), const QStringList& arguments)
+{
+    process.setChildProcessModifier([hangUp] { (void)::signal(SIGHUP, hangUp); });
+    CliRig::start(process, arguments);
+    while (!process.readLine().contains("\"event\":\"start\""))
+        if (!process.canReadLine() && !process.waitForReadyRead(30'000))
+            qFatal("the run does not start");
+}
+
+// The shell and the kernel both send one, and a session that ends sends SIGTERM beside them.
+void TestCli::aClosedTerminalSavesHoweverOftenItSays()
+{
+    QProcess process;
+    startWith(process, SIG_DFL, longSteps(*m_rig, "hung-up"));
+    process.setReadChannel(QProcess::StandardError);
+    const auto id = static_cast<pid_t>(process.processId());
+    ::kill(id, SIGHUP);
+    while (!process.readLine().contains("stopping"))
+        QVERIFY(process.canReadLine() || process.waitForReadyRead(30'000));
+    ::kill(id, SIGHUP);
+    ::kill(id, SIGTERM);
+
+    const Finished stopped = CliRig::finish(process);
+
+    QCOMPARE(stopped.code, 130);
+    QCOMPARE(stopped.events("end")[0][key("status")].toString(), key("stopped"));
+    QCOMPARE(stopped.events("checkpoint").size(), std::size_t{1});
+    QVERIFY(!stopped.errors.contains("stopping")); // once
+}
+
+void TestCli::underNohupAClosedTerminalStopsNothing()
+{
+    QProcess process;
+    startWith(process, SIG_IGN, m_rig->train("nohup", words("--steps 20 --eval-every 0")));
+    ::kill(static_cast<pid_t>(process.processId()), SIGHUP);
+
+    const Finished run = CliRig::finish(process);
+
+    QCOMPARE(run.code, 0);
+    QCOMPARE(run.events("end")[0][key("steps")].toInt(), 20);
+}
+
+void TestCli::aReaderThatHasGoneEndsNoRun()
+{
+    const Finished run = m_rig->shell("{ \"$0\" \"$@\"; echo \"code $?\" >&2; } | head -n 1",
+        m_rig->train("headed", words("--steps 6 --eval-every 0")));
+
+    QCOMPARE(run.lines().size(), std::size_t{1});
+    QVERIFY2(run.says("code 0"), run.errors.constData());
+    QVERIFY(!run.errors.contains("standard output"));
+    QVERIFY(std::filesystem::exists(m_rig->folder.path("headed") + "/model/model.safetensors"));
+}
+
+void TestCli::outputThatCannotBeWrittenIsSaid_data()
+{
+    QTest::addColumn<QStringList>("arguments");
+    QTest::newRow("train") << m_rig->train("full", words("--steps 2 --eval-every 0"));
+    QTest::newRow("runs") << words("runs --db") + QStringList{m_rig->database()};
+    QTest::newRow("inspect") << QStringList{key("inspect"), m_rig->modelPath()};
+    QTest::newRow("help") << words("train --help");
+}
+
+void TestCli::outputThatCannotBeWrittenIsSaid()
+{
+    QFETCH(QStringList, arguments);
+
+    const Finished run = m_rig->shell("exec \"$0\" \"$@\" > /dev/full", arguments);
+
+    QCOMPARE(run.code, 4);
+    QVERIFY2(run.says("standard output could not be written (No space left"), run.errors);
+}
+
+// The database would be the next file that is opened, and would get the lines.
+void TestCli::withoutStandardOutputNoFileTakesItsPlace()
+{
+    QStringList arguments = m_rig->train("closed", words("--steps 2 --eval-every 0"));
+    arguments[arguments.indexOf(m_rig->database())] = m_rig->path("closed.db");
+
+    const Finished run = m_rig->shell("exec \"$0\" \"$@\" >&- <&-", arguments);
+
+    QVERIFY2(run.code == 0, run.errors.constData());
+    const auto rows = m_rig->run(words("runs --json --db") + QStringList{m_rig->path("closed.db")});
+    QCOMPARE(rows.lines()[0][key("status")].toString(), key("done"));
+}
+
+void TestCli::aLimitOfFileSizesIsTakenAsAFullDisk()
+{
+    m_rig->folder.write("large.json", R"({"architectures": ["LlamaForCausalLM"],
+        "model_type": "llama", "hidden_size": 256, "intermediate_size": 512,
+        "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 4,
+        "vocab_size": 400, "max_position_embeddings": 64, "rms_norm_eps": 1e-05,
+        "tie_word_embeddings": true})");
+    QStringList arguments = m_rig->train(
+        "limited", words("--steps 4 --checkpoint-every 3 --eval-every 0 --policy resident"));
+    arguments[arguments.indexOf(key("--model"))] = key("--from-scratch");
+    arguments[arguments.indexOf(m_rig->modelPath())] = m_rig->path("large.json");
+    arguments << key("--tokenizer") << m_rig->modelPath();
+
+    const Finished run = m_rig->shell("ulimit -f 4096; exec \"$0\" \"$@\"", arguments); // 2 MiB
+
+    QCOMPARE(run.code, 4);
+    QVERIFY2(run.says("stopped at step 3"), run.errors.constData());
+    QVERIFY2(run.says("ulimit -f"), run.errors.constData());
+    QCOMPARE(run.events("end")[0][key("status")].toString(), key("stopped"));
+}
+
+// $D holds the folder of the test, and 377 a byte that no UTF-8 has.
+void TestCli::aRunFolderNeedNotBeUtf8()
+{
+    qputenv("D", QByteArray::fromStdString(m_rig->folder.path("")));
+    QStringList arguments = m_rig->train("", words("--steps 2 --eval-every 0"));
+    arguments.remove(arguments.indexOf(key("--out")), 2);
+
+    const Finished run =
+        m_rig->shell("exec \"$0\" \"$@\" --out \"$D/$(printf 'run\\377')\"", arguments);
+    const Finished again =
+        m_rig->shell("exec \"$0\" resume --json \"$D/$(printf 'run\\377')\"", {});
+
+    QVERIFY2(run.code == 0, run.errors.constData());
+    QCOMPARE(run.events("end")[0][key("status")].toString(), key("done"));
+    QCOMPARE(again.code, 2);
+    QVERIFY2(again.says("has done all of its 2 steps"), again.errors.constData());
+    std::filesystem::remove_all(m_rig->folder.path("run\xff")); // Qt cannot name it
+}
+
+void TestCli::aPathThatTheRecordCannotHoldIsRefused_data()
+{
+    QTest::addColumn<QString>("option");
+    QTest::newRow("data") << "--data";
+    QTest::newRow("evaluation") << "--eval-data";
+    QTest::newRow("database") << "--db";
+    QTest::newRow("disk") << "--disk-path";
+}
+
+void TestCli::aPathThatTheRecordCannotHoldIsRefused()
+{
+    QFETCH(QString, option);
+    qputenv("D", QByteArray::fromStdString(m_rig->folder.path("")));
+    qputenv("O", option.toLatin1());
+    QStringList arguments = m_rig->train("unrecordable", words("--steps 2"));
+    if (arguments.contains(option) && option != key("--data"))
+        arguments.remove(arguments.indexOf(option), 2);
+
+    const Finished run = m_rig->shell("x=\"$D/$(printf 'x\\377')\"; cp \"$D/pairs.jsonl\" \"$x\"; "
+                                      "exec \"$0\" \"$@\" \"$O\" \"$x\"",
+        arguments);
+
+    QCOMPARE(run.code, 2);
+    QVERIFY2(run.says("x\\xff: this path is not UTF-8"), run.errors.constData());
+    QVERIFY(std::filesystem::remove(m_rig->folder.path("x\xff"))); // Qt cannot name it
+    QVERIFY(!std::filesystem::exists(m_rig->folder.path("unrecordable")));
+}
+
+void TestCli::moreThreadsThanAnyMachineHasAreRefused_data()
+{
+    QTest::addColumn<QStringList>("arguments");
+    const QStringList model{key("--model"), m_rig->modelPath()};
+    QTest::newRow("resume") << m_rig->resume("first") + words("--threads 100000");
+    QTest::newRow("eval") << words("eval --threads 100000 --data") +
+                                 QStringList{m_rig->path("pairs.jsonl")} + model;
+    QTest::newRow("generate") << words("generate --threads 100000 --prompt a") + model;
+    QTest::newRow("bench") << words("bench matmul --threads 100000");
+    QTest::newRow("selftest") << words("selftest --threads 100000");
+    QTest::newRow("beyond 32 bits") << words("bench matmul --threads 4294967297");
+    QTest::newRow("a stranger's folder") << m_rig->resume("strange");
+}
+
+void TestCli::moreThreadsThanAnyMachineHasAreRefused()
+{
+    QFETCH(QStringList, arguments);
+    std::string record = readFile(m_rig->folder.path("first") + "/run.json");
+    const std::string_view one = "\\\"threads\\\":1,";
+    QVERIFY(record.find(one) != std::string::npos);
+    record.replace(record.find(one), one.size(), "\\\"threads\\\":100000,");
+    std::filesystem::create_directories(m_rig->folder.path("strange"));
+    m_rig->folder.write("strange/run.json", record);
+
+    const Finished run = m_rig->run(arguments);
+
+    QCOMPARE(run.code, 2);
+    QVERIFY2(run.says("it must be from 0 to 4096"), run.errors.constData());
+}
+
+void TestCli::aHistoryWhoseNameIsTooLongIsRefusedInASentence()
+{
+    QStringList arguments = m_rig->train("long-history", words("--steps 1 --eval-every 0"));
+    const std::string name(250, 'h'); // what SQLite puts beside it has a longer one
+    arguments[arguments.indexOf(m_rig->database())] = m_rig->path(name.c_str());
+
+    const Finished run = m_rig->run(arguments);
+
+    QCOMPARE(run.code, 4);
+    QVERIFY2(run.says("the name is too long; name another file"), run.errors.constData());
+    QVERIFY(!run.errors.contains("PRAGMA"));
+}
+
+// A title of the window, and a row of its own.
+void TestCli::aNameCommandsNoTerminal()
+{
+    QStringList arguments = m_rig->train("named", words("--steps 1 --eval-every 0 --name"));
+    arguments << key("a\x1b]0;b\x07\n   9  done");
+    arguments[arguments.indexOf(m_rig->database())] = m_rig->path("named.db");
+    QVERIFY(m_rig->run(arguments).code == 0);
+
+    const Finished runs = m_rig->run(words("runs --db") + QStringList{m_rig->path("named.db")});
+
+    QCOMPARE(runs.out.count('\n'), 1);
+    QVERIFY2(runs.out.contains("a\\x1b]0;b\\x07\\n   9  done"), runs.out.constData());
+}
+
+void TestCli::aConfigCommandsNoTerminal()
+{
+    const Folder model;
+    std::string config = smallModelConfig();
+    config.insert(config.find('{') + 1, R"("hidden_act": "\u001b[2J\u009b2J", )");
+    model.write("config.json", config);
+
+    const Finished run = m_rig->run({key("eval"), key("--data"), m_rig->path("pairs.jsonl"),
+        key("--model"), QString::fromStdString(model.path())});
+
+    QCOMPARE(run.code, 2);
+    QVERIFY2(run.says(R"(\x1b[2J\u009b2J)"), run.errors.constData());
+    QVERIFY(!run.errors.contains('\x1b'));
+}
+
+void TestCli::aMistypedWordIsAnsweredWithTheOneThatWasMeant_data()
+{
+    QTest::addColumn<QStringList>("arguments");
+    QTest::addColumn<QString>("said");
+    QTest::newRow("command") << words("trian") << "no command trian; did you mean train?";
+    QTest::newRow("nothing like it") << words("fly --json") << "no command fly\n";
+    QTest::newRow("begun") << words("train --data x --epoch 2")
+                           << "train has no option --epoch; did you mean --epochs?";
+    QTest::newRow("below another")
+        << words("runs export 1 --cvs") << "export has no option --cvs; did you mean --csv?";
+    QTest::newRow("with its value")
+        << words("plan --see=3") << "plan has no option --see; did you mean --seed?";
+}
+
+void TestCli::aMistypedWordIsAnsweredWithTheOneThatWasMeant()
+{
+    QFETCH(QStringList, arguments);
+    QFETCH(QString, said);
+
+    const Finished run = m_rig->run(arguments);
+
+    QCOMPARE(run.code, 2);
+    QVERIFY2(run.says(said.toStdString()), run.errors.constData());
+}
+
 // Some hundred MB of it; nothing is trained.
 void TestCli::anInterruptWhileTheScratchFileIsWrittenRemovesIt()
 {
@@ -426,6 +703,10 @@ void TestCli::helpEndsWithZero()
         const Finished help = m_rig->run({key(command), key("--help")});
         QVERIFY2(help.code == 0 && !help.out.isEmpty(), command);
     }
+    const Finished train = m_rig->run(words("train --help"));
+    for (const PolicyInfo& policy : policyTable())
+        QVERIFY2(train.out.contains(std::string(policy.name).c_str()), policy.name.data());
+    QVERIFY(train.out.contains("--checkpoint-minutes"));
     QCOMPARE(m_rig->run({}).code, 2);
     QCOMPARE(m_rig->run(words("fly")).code, 2);
     QCOMPARE(m_rig->run(words("bench disk --disk-path /nowhere")).code, 2);

@@ -161,6 +161,7 @@ void addSaving(Command& command, const RunSpec& spec, const RunSpec& usual)
     command.integer("--eval-every", spec.evalEvery, usual.evalEvery);
     command.integer("--eval-answers", spec.evalAnswers, usual.evalAnswers);
     command.integer("--checkpoint-every", spec.checkpointEvery, usual.checkpointEvery);
+    command.integer("--checkpoint-minutes", spec.checkpointMinutes, usual.checkpointMinutes);
     command.integer("--keep", spec.keepCheckpoints, usual.keepCheckpoints);
     if (spec.keepBest)
         command.flag("--keep-best");

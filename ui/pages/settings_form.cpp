@@ -26,6 +26,7 @@ namespace mr::ui {
 namespace {
 
 constexpr int kMillion = 1'000'000;
+constexpr int kMostMinutes = 30 * 24 * 60;
 constexpr int kExactOnly = 0;
 constexpr int kMayLag = 1;
 
@@ -110,6 +111,8 @@ void SettingsForm::makeEditors()
     m_seed = makeInteger(this, 0, std::numeric_limits<int>::max(), 1);
     m_seed->setGroupSeparatorShown(false);
     m_checkpointEvery = makeInteger(this, 0, 100 * kMillion, 0);
+    m_checkpointMinutes = makeInteger(this, 0, kMostMinutes, 15);
+    m_checkpointMinutes->setObjectName(QStringLiteral("checkpointMinutes"));
     m_evalEvery = makeInteger(this, -1, 100 * kMillion, -1);
     m_keep = makeInteger(this, 1, 1000, 2);
     m_keepBest = new QCheckBox(this);
@@ -192,6 +195,9 @@ void SettingsForm::fillAdvanced(QGridLayout* grid)
     add(QT_TR_NOOP("Evaluate every"), QT_TR_NOOP("Steps between evaluations."), m_evalEvery);
     add(QT_TR_NOOP("Checkpoint every"), QT_TR_NOOP("Steps between checkpoints."),
         m_checkpointEvery);
+    add(QT_TR_NOOP("Checkpoint after"),
+        QT_TR_NOOP("Writes a checkpoint when this much time has passed since the last one."),
+        m_checkpointMinutes);
     add(QT_TR_NOOP("Checkpoints kept"), QT_TR_NOOP("Older ones are deleted."), m_keep);
     add(QT_TR_NOOP("Best checkpoint"),
         QT_TR_NOOP("An evaluation that is the best so far saves a checkpoint of its step. Without, "
@@ -235,8 +241,8 @@ void SettingsForm::connectEditors()
     for (auto* box : findChildren<QSpinBox*>())
         connect(box, &QSpinBox::valueChanged, this, &SettingsForm::changed);
     // "1 step", "2 steps"
-    for (auto* box :
-        {m_seqLen, m_microBatch, m_accumulate, m_warmup, m_evalEvery, m_checkpointEvery})
+    for (auto* box : {m_seqLen, m_microBatch, m_accumulate, m_warmup, m_evalEvery,
+             m_checkpointEvery, m_checkpointMinutes})
         connect(box, &QSpinBox::valueChanged, this, &SettingsForm::retranslateUnits);
     for (auto* box : findChildren<QDoubleSpinBox*>())
         connect(box, &QDoubleSpinBox::valueChanged, this, &SettingsForm::changed);
@@ -334,6 +340,7 @@ void SettingsForm::writeTo(RunSpec& spec) const
     spec.clipNorm = m_clip->value();
     spec.seed = static_cast<std::uint64_t>(m_seed->value());
     spec.checkpointEvery = m_checkpointEvery->value();
+    spec.checkpointMinutes = m_checkpointMinutes->value();
     spec.evalEvery = m_evalEvery->value();
     spec.keepCheckpoints = m_keep->value();
     spec.keepBest = m_keepBest->isChecked();
@@ -368,6 +375,7 @@ void SettingsForm::readFrom(const RunSpec& spec)
     m_clip->setValue(spec.clipNorm);
     m_seed->setValue(clamped(static_cast<std::int64_t>(spec.seed)));
     m_checkpointEvery->setValue(clamped(spec.checkpointEvery));
+    m_checkpointMinutes->setValue(clamped(spec.checkpointMinutes));
     m_evalEvery->setValue(clamped(spec.evalEvery));
     m_keep->setValue(clamped(spec.keepCheckpoints));
     m_keepBest->setChecked(spec.keepBest);

@@ -105,6 +105,7 @@ private:
     QDoubleSpinBox* m_clip;
     QSpinBox* m_seed;
     QSpinBox* m_checkpointEvery;
+    QSpinBox* m_checkpointMinutes;
     QSpinBox* m_evalEvery;
     QSpinBox* m_keep;
     QCheckBox* m_keepBest;

@@ -69,8 +69,10 @@ void SettingsForm::retranslateUnits()
     m_clip->setSpecialValueText(tr("Off"));
     m_evalEvery->setSpecialValueText(tr("Automatic (ten times a run)"));
     m_evalEvery->setSuffix(tr(" step(s)", nullptr, m_evalEvery->value()));
-    m_checkpointEvery->setSpecialValueText(tr("At the end only"));
+    m_checkpointEvery->setSpecialValueText(tr("Not by steps"));
     m_checkpointEvery->setSuffix(tr(" step(s)", nullptr, m_checkpointEvery->value()));
+    m_checkpointMinutes->setSpecialValueText(tr("Not by time"));
+    m_checkpointMinutes->setSuffix(tr(" minute(s)", nullptr, m_checkpointMinutes->value()));
     m_link->setSpecialValueText(tr("Off"));
     m_link->setSuffix(QStringLiteral(" GB/s"));
 }

@@ -68,8 +68,9 @@ struct RunSpec {
     PrecisionChoice precision = PrecisionChoice::Auto;
     std::string method = "full";
     RecomputeChoice recompute = RecomputeChoice::Auto;
-    std::int64_t checkpointEvery = 0; // steps; 0: at the end only
-    std::int64_t keepCheckpoints = 2; // the newest; the best by evaluation stays, too
+    std::int64_t checkpointEvery = 0;    // steps; 0: not by steps
+    std::int64_t checkpointMinutes = 15; // after the last one; 0: not by time
+    std::int64_t keepCheckpoints = 2;    // the newest; the best by evaluation stays, too
     bool keepBest = false; // an evaluation that is the best so far makes a checkpoint of its step
 
     DeviceChoice device = DeviceChoice::Auto;

@@ -2,6 +2,7 @@
 
 #include "core/base/cpu_features.h"
 #include "core/base/parallel.h"
+#include "core/base/thread.h"
 #include "core/device/cpu/cpu_ops.h"
 #include "core/device/cpu/cpu_streams.h"
 
@@ -78,13 +79,19 @@ private:
 
 Result<std::unique_ptr<Device>> makeCpuDevice(const CpuDeviceOptions& options)
 {
-    if (options.threads < 1)
+    if (options.threads < 1 || options.threads > CpuDeviceOptions::kMostThreads)
         return Status::error(ErrorKind::InvalidArgument,
-            "cpu device: " + std::to_string(options.threads) + " threads; at least 1 is needed");
+            "cpu device: " + std::to_string(options.threads) + " threads; it must be from 1 to " +
+                std::to_string(CpuDeviceOptions::kMostThreads));
     if (!(options.linkBytesPerSecond >= 0.0))
         return Status::error(ErrorKind::InvalidArgument,
             "cpu device: the link rate must be positive, or 0 for no limit");
-    return std::unique_ptr<Device>(new CpuDevice(options));
+    std::unique_ptr<Device> device;
+    MR_TRY(guarded("cpu device with " + std::to_string(options.threads) + " threads", [&] {
+        device = std::make_unique<CpuDevice>(options);
+        return Status();
+    }));
+    return device;
 }
 
 std::unique_ptr<Device> makeCpuDevice(std::size_t memoryBytes)

@@ -29,6 +29,8 @@
 namespace mr {
 
 struct CpuDeviceOptions {
+    static constexpr int kMostThreads = 4096;
+
     enum class Mode : std::uint8_t { Inline, Threaded };
 
     std::size_t memoryBytes = 0; // budget of device memory
@@ -38,7 +40,8 @@ struct CpuDeviceOptions {
     int firstCore = -1;              // pin compute threads to physical cores from this one on
 };
 
-// InvalidArgument for threads < 1 or a negative link rate.
+// InvalidArgument for threads below 1 or above kMostThreads and for a negative link rate; Internal
+// where the system starts no more threads.
 Result<std::unique_ptr<Device>> makeCpuDevice(const CpuDeviceOptions& options);
 
 // Inline, one thread, no throttle: the shortest way to the reference.

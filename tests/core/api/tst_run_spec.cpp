@@ -65,6 +65,7 @@ RunSpec everythingSet()
     s.precision = PrecisionChoice::F32;
     s.recompute = RecomputeChoice::Block;
     s.checkpointEvery = 50;
+    s.checkpointMinutes = 7;
     s.keepCheckpoints = 5;
     s.keepBest = true;
     s.device = DeviceChoice::Cpu;
@@ -100,6 +101,7 @@ private Q_SLOTS:
         QCOMPARE(toJson(r), toJson(spec));
         QCOMPARE(r.seed, spec.seed);
         QVERIFY(r.pack);
+        QCOMPARE(r.checkpointMinutes, std::int64_t{7});
         QCOMPARE(r.diskPaths, spec.diskPaths);
         QCOMPARE(r.maxDiskWriteBytes, std::uint64_t{4});
         QCOMPARE(r.data[0].columns, spec.data[0].columns);
@@ -253,6 +255,9 @@ private Q_SLOTS:
         QVERIFY(names(refusal([](RunSpec& s) { s.beta2 = 1.0; }), "beta2"));
         QVERIFY(names(refusal([](RunSpec& s) { s.eps = 0.0; }), "eps"));
         QVERIFY(names(refusal([](RunSpec& s) { s.keepCheckpoints = 0; }), "keep"));
+        QVERIFY(names(refusal([](RunSpec& s) { s.checkpointMinutes = -1; }), "checkpoint-minutes"));
+        QVERIFY(
+            names(refusal([](RunSpec& s) { s.checkpointMinutes = 43'201; }), "from 0 to 43200"));
         const double nan = std::numeric_limits<double>::quiet_NaN();
         QVERIFY(names(refusal([=](RunSpec& s) { s.clipNorm = nan; }), "clip"));
         QVERIFY(names(refusal([=](RunSpec& s) { s.linkBytesPerSecond = nan; }), "link"));

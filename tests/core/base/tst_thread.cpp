@@ -8,6 +8,7 @@
 #include <array>
 #include <new>
 #include <stdexcept>
+#include <system_error>
 
 using namespace mr;
 
@@ -44,6 +45,17 @@ private Q_SLOTS:
         QVERIFY(other.message().find("boom") != std::string::npos);
         QCOMPARE(plain.kind(), ErrorKind::Io);
         QVERIFY(none.ok());
+    }
+
+    void aSystemWithoutMoreThreadsSaysWhatToDo()
+    {
+        const Status status = errorOf([](const std::stop_token&) -> Status {
+            throw std::system_error(
+                std::make_error_code(std::errc::resource_unavailable_try_again));
+        });
+
+        QCOMPARE(status.kind(), ErrorKind::Internal);
+        QVERIFY(status.message().find("use fewer threads") != std::string::npos);
     }
 
     void theThreadHasItsNameAndKeepsDenormals()

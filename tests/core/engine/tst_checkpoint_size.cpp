@@ -34,6 +34,8 @@ private Q_SLOTS:
     void whatIsToldIsWhatIsWritten();
     void whatAWholeRunSavesIsTold_data();
     void whatAWholeRunSavesIsTold();
+    void checkpointsByTimeAreCountedByTheForecast_data();
+    void checkpointsByTimeAreCountedByTheForecast();
 
 private:
     RunRig m_rig;
@@ -122,6 +124,40 @@ void TestCheckpointSize::whatAWholeRunSavesIsTold()
     QCOMPARE(reportOf(setup.value()).diskWriteBytesOfRun, static_cast<std::uint64_t>(told));
     setup.value().spec.steps = 0; // not known
     QCOMPARE(reportOf(setup.value()).diskWriteBytesOfRun, std::uint64_t{0});
+}
+
+void TestCheckpointSize::checkpointsByTimeAreCountedByTheForecast_data()
+{
+    QTest::addColumn<int>("every");
+    QTest::addColumn<int>("minutes");
+    QTest::addColumn<bool>("isForecast");
+    QTest::addColumn<int>("checkpoints"); // of 100 steps, a minute each
+    QTest::newRow("by time alone") << 0 << 15 << true << 7;
+    QTest::newRow("one between two by steps") << 20 << 15 << true << 10;
+    QTest::newRow("those by steps come first") << 10 << 15 << true << 10;
+    QTest::newRow("not by time") << 0 << 0 << true << 1;
+    QTest::newRow("without a forecast") << 0 << 15 << false << 1;
+}
+
+void TestCheckpointSize::checkpointsByTimeAreCountedByTheForecast()
+{
+    QFETCH(int, every);
+    QFETCH(int, minutes);
+    QFETCH(bool, isForecast);
+    QFETCH(int, checkpoints);
+    RunSpec spec = m_rig.spec("by time");
+    spec.steps = 100;
+    spec.checkpointEvery = every;
+    spec.checkpointMinutes = minutes;
+    auto setup = setUpRun(spec, 60);
+    QVERIFY2(setup.ok(), setup.status().message().c_str());
+    setup.value().forecast.known = isForecast;
+    setup.value().forecast.stepSeconds = isForecast ? 60.0 : 0.0;
+
+    const std::uint64_t told = savedBytesOfRun(setup.value());
+
+    QCOMPARE(told, static_cast<std::uint64_t>(checkpoints) * checkpointBytes(setup.value()) +
+                       exportBytes(setup.value()));
 }
 
 } // namespace

@@ -69,6 +69,8 @@ private Q_SLOTS:
     void evaluatingMoreOftenChangesNothing();
     void asManyCheckpointsAreKeptAsWereAskedFor();
     void aCheckpointThatIsAskedForIsWrittenAndChangesNothing();
+    void checkpointsByTimeComeWhenDueAndChangeNothing_data();
+    void checkpointsByTimeComeWhenDueAndChangeNothing();
     void leftoversOfACrashAreRemovedWithTheNextCheckpoint();
     void aDamagedNewestCheckpointFallsBackToTheOneBeforeAndSaysSo_data();
     void aDamagedNewestCheckpointFallsBackToTheOneBeforeAndSaysSo();
@@ -364,6 +366,50 @@ void TestEngine::aCheckpointThatIsAskedForIsWrittenAndChangesNothing()
     QCOMPARE(engine.value()->progress().weightsHash, m_hash);
     const std::vector<std::string> expected{"step-00000012", "step-00000001"};
     QCOMPARE(checkpointNames(m_rig->folder.path("asked")), expected);
+}
+
+void TestEngine::checkpointsByTimeComeWhenDueAndChangeNothing_data()
+{
+    QTest::addColumn<QString>("policy");
+    QTest::addColumn<int>("minutes");
+    QTest::addColumn<int>("evalEvery");
+    QTest::addColumn<std::vector<std::string>>("names");
+    using Names = std::vector<std::string>;
+    const std::string end = "step-00000012";
+    QTest::newRow("every third step")
+        << "resident" << 15 << 0 << Names{end, "step-00000009", "step-00000006", "step-00000003"};
+    QTest::newRow("not where a step was evaluated")
+        << "resident" << 15 << 3 << Names{end, "step-00000008", "step-00000004"};
+    QTest::newRow("late updates") << "zero-offload" << 25 << 0
+                                  << Names{end, "step-00000010", "step-00000005"};
+    QTest::newRow("never") << "resident" << 0 << 0 << Names{end};
+}
+
+// Each look at the clock is five minutes after the one before.
+void TestEngine::checkpointsByTimeComeWhenDueAndChangeNothing()
+{
+    QFETCH(QString, policy);
+    QFETCH(int, minutes);
+    QFETCH(int, evalEvery);
+    QFETCH(std::vector<std::string>, names);
+    constexpr std::int64_t kFiveMinutes = 300'000'000'000;
+    RunSpec spec = m_rig->spec("timed " + std::string(QTest::currentDataTag()));
+    spec.policy = policy.toStdString();
+    if (policy == QLatin1String("zero-offload"))
+        spec.policyOptions = {{"late", "0.6"}, {"tile", "4KiB"}};
+    spec.checkpointMinutes = minutes;
+    spec.keepCheckpoints = 10;
+    spec.evalEvery = evalEvery;
+    std::int64_t looks = 0;
+    m_rig->checkpointClock = [&looks] { return kFiveMinutes * looks++; };
+    const auto device = smallDevice();
+
+    const Outcome run = m_rig->train(spec, *device);
+
+    m_rig->checkpointClock = {};
+    QVERIFY2(run.ended.ok(), run.ended.message().c_str());
+    QCOMPARE(checkpointNames(run.dir), names);
+    QCOMPARE(run.progress.weightsHash, m_hash);
 }
 
 void TestEngine::leftoversOfACrashAreRemovedWithTheNextCheckpoint()

@@ -155,7 +155,9 @@ private Q_SLOTS:
             "tokenizer_config.json", "special_tokens_map.json", "generation_config.json",
             "chat_template.jinja", "added_tokens.json", "vocab.json", "merges.txt", "LICENSE.txt"};
         for (const std::string& name : carried)
-            put(m.path / "from" / name, "content of " + name + std::string("\0\n", 2));
+            put(m.path / "from" / name, name.ends_with(".json")
+                                            ? "[\"content of " + name + "\"]\n "
+                                            : "content of " + name + std::string("\0\n", 2));
         put(m.path / "from/LICENSE", "");
         for (const char* name : {"README.md", "pytorch_model.bin", "other.txt"})
             put(m.path / "from" / name, "x");
@@ -169,6 +171,73 @@ private Q_SLOTS:
         QVERIFY(fs::exists(m.path / "out/LICENSE"));
         for (const char* name : {"README.md", "pytorch_model.bin", "other.txt", "tokenizer_folder"})
             QVERIFY(!fs::exists(m.path / "out" / name));
+    }
+
+    void aLinkOutOfTheFolderIsNotCarried_data()
+    {
+        QTest::addColumn<QString>("name");
+        QTest::newRow("settings") << "generation_config.json";
+        QTest::newRow("licence") << "LICENSE";
+        QTest::newRow("tokens") << "special_tokens_map.json";
+    }
+
+    // To what only its owner may read.
+    void aLinkOutOfTheFolderIsNotCarried()
+    {
+        QFETCH(QString, name);
+        Model m;
+        const fs::path file = m.path / "models--a--b/snapshots/1" / name.toStdString();
+        fs::create_directories(file.parent_path());
+        put(m.path / "private", "[1]");
+        fs::create_symlink(m.path / "private", file);
+        fs::create_directory_symlink(m.path, m.path / "models--a--b/blobs"); // nor by that way
+
+        const Status asked = checkCarriedFiles(file.parent_path());
+        const Status saved = saveModel(
+            m.path / "out", m.config, m.table, m.master, ExportType::F32, file.parent_path());
+
+        QCOMPARE(asked.kind(), ErrorKind::InvalidArgument);
+        QVERIFY2(has(asked.message(), "leads out of the model folder"), asked.message().c_str());
+        QVERIFY(has(asked.message(), name.toStdString()));
+        QCOMPARE(saved.message(), asked.message());
+        QVERIFY(!fs::exists(m.path / "out" / name.toStdString()));
+    }
+
+    void linksWithinTheFolderAndItsCacheAreCarried()
+    {
+        Model m;
+        const fs::path snapshot = m.path / "models--a--b/snapshots/1";
+        fs::create_directories(snapshot / "more");
+        fs::create_directories(m.path / "models--a--b/blobs");
+        put(m.path / "models--a--b/blobs/0123", "[1]");
+        put(snapshot / "more/licence", "free");
+        fs::create_symlink("../../blobs/0123", snapshot / "generation_config.json");
+        fs::create_symlink("more/licence", snapshot / "LICENSE");
+
+        const Status asked = checkCarriedFiles(snapshot);
+        const Status saved =
+            saveModel(m.path / "out", m.config, m.table, m.master, ExportType::F32, snapshot);
+
+        QVERIFY2(asked.ok(), asked.message().c_str());
+        QVERIFY2(saved.ok(), saved.message().c_str());
+        QCOMPARE(contents(m.path / "out/generation_config.json"), std::string("[1]"));
+        QCOMPARE(contents(m.path / "out/LICENSE"), std::string("free"));
+        QVERIFY(!fs::is_symlink(m.path / "out/LICENSE"));
+    }
+
+    void whatIsNamedJsonAndIsNoneIsNotCarried()
+    {
+        Model m;
+        fs::create_directories(m.path / "from");
+        put(m.path / "from/added_tokens.json", "-----BEGIN OPENSSH PRIVATE KEY-----");
+
+        const Status asked = checkCarriedFiles(m.path / "from");
+        const Status saved = saveModel(
+            m.path / "out", m.config, m.table, m.master, ExportType::F32, m.path / "from");
+
+        QVERIFY2(has(asked.message(), "is not JSON"), asked.message().c_str());
+        QCOMPARE(saved.message(), asked.message());
+        QVERIFY(!fs::exists(m.path / "out/added_tokens.json"));
     }
 
     void tokenizerFileOfAScratchModelGetsTheNameLoadersLookFor()

@@ -1,0 +1,135 @@
+#include "app/cli/output.h"
+
+#include "core/base/shown_text.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdarg>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <system_error>
+
+namespace mr::app {
+namespace {
+
+constexpr int kOutputMissing = 4;
+
+// The first error of stdout; 0: none. What comes after it is not written: a reader would miss the
+// lines between.
+std::atomic<int> firstError = 0;
+
+void note(int error)
+{
+    int none = 0;
+    firstError.compare_exchange_strong(none, error == 0 ? EIO : error);
+}
+
+void write(std::string_view text, bool isLine)
+{
+    if (firstError != 0)
+        return;
+    flockfile(stdout); // records come from more than one thread, and a line stays whole
+    errno = 0;
+    const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() &&
+                         (!isLine || std::fputc('\n', stdout) != EOF) && std::fflush(stdout) == 0;
+    if (!written)
+        note(errno);
+    funlockfile(stdout);
+}
+
+[[gnu::format(printf, 1, 0)]] std::string formattedList(const char* format, std::va_list list)
+{
+    std::va_list again;
+    va_copy(again, list);
+    const int bytes = std::vsnprintf(nullptr, 0, format, list);
+    std::string text(static_cast<std::size_t>(std::max(bytes, 0)), '\0');
+    (void)std::vsnprintf(text.data(), text.size() + 1, format, again);
+    va_end(again);
+    return text;
+}
+
+// Lines and columns stay; no terminal takes a command from what is left.
+std::string withoutCommands(std::string_view piece)
+{
+    std::string out;
+    while (!piece.empty()) {
+        const std::size_t bytes = std::min(piece.find_first_of("\n\t"), piece.size());
+        out += terminalText(piece.substr(0, bytes));
+        out += piece.substr(bytes, 1);
+        piece.remove_prefix(std::min(bytes + 1, piece.size()));
+    }
+    return out;
+}
+
+} // namespace
+
+void prepareOutput()
+{
+    for (int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+        while (::fcntl(descriptor, F_GETFD) < 0 && errno == EBADF)
+            if (::open("/dev/null", O_RDWR) < 0) // takes the lowest that is free
+                break;
+    (void)std::signal(SIGPIPE, SIG_IGN);
+    (void)std::signal(SIGXFSZ, SIG_IGN);
+}
+
+void printLine(std::string_view line)
+{
+    write(line, true);
+}
+
+void printJson(const nlohmann::json& value, int indent)
+{
+    printLine(value.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+std::string formatted(const char* format, ...)
+{
+    std::va_list arguments;
+    va_start(arguments, format);
+    std::string text = formattedList(format, arguments);
+    va_end(arguments);
+    return text;
+}
+
+void printText(const char* format, ...)
+{
+    std::va_list arguments;
+    va_start(arguments, format);
+    const std::string text = formattedList(format, arguments);
+    va_end(arguments);
+    printLine(terminalText(text));
+}
+
+void printPiece(std::string_view piece)
+{
+    static const bool isTerminal = ::isatty(STDOUT_FILENO) == 1;
+    write(isTerminal ? withoutCommands(piece) : std::string(piece), false);
+}
+
+void say(std::string_view text)
+{
+    const std::string line = "millrace: " + terminalText(text) + "\n";
+    (void)std::fwrite(line.data(), 1, line.size(), stderr);
+    (void)std::fflush(stderr);
+}
+
+int finishOutput(int code)
+{
+    if (firstError == 0 && std::fflush(stdout) != 0)
+        note(errno);
+    const int error = firstError;
+    if (error == 0 || error == EPIPE)
+        return code;
+    say("standard output could not be written (" + std::generic_category().message(error) +
+        "); its last lines are missing");
+    return code == 0 ? kOutputMissing : code;
+}
+
+} // namespace mr::app

@@ -1,0 +1,44 @@
+// What the program writes to the terminal or a pipe: the one border every line crosses.
+//
+// Names come from strangers (a model's config, a run's name, a path), so a line for people is
+// written without control characters. JSON is written with bytes that are not UTF-8 replaced.
+//
+// Threads  Any; a line stays whole.
+// Errors   A line that cannot be written is remembered, and finishOutput() reports it. A reader
+//          that has gone (`| head`) is no error: the rest is not written, and the command goes on.
+
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+namespace mr::app {
+
+// Before anything else: descriptors 0 to 2 are open, so that no file of the run takes their place,
+// and a write to a closed pipe or beyond a file size limit fails instead of ending the program.
+void prepareOutput();
+
+// One line to stdout as it is, flushed: CSV, or JSON that was made as text.
+void printLine(std::string_view line);
+
+// The same of a value; `indent` as of nlohmann's dump().
+void printJson(const nlohmann::json& value, int indent = -1);
+
+// What printf() would write.
+[[gnu::format(printf, 1, 2)]] std::string formatted(const char* format, ...);
+
+// The same as one line for people, to stdout; the format has no line end.
+[[gnu::format(printf, 1, 2)]] void printText(const char* format, ...);
+
+// Text to stdout as it comes, whole characters with their own line ends, as a model answers. On a
+// terminal other control characters are spelled out.
+void printPiece(std::string_view piece);
+
+// "millrace: TEXT" to stderr.
+void say(std::string_view text);
+
+// The exit code of the program: `code`, or 4 where that is 0 and output is missing, which it says.
+int finishOutput(int code);
+
+} // namespace mr::app
