@@ -1434,10 +1434,6 @@
             <translation>50 ステップ前と比べて %1</translation>
         </message>
         <message>
-            <source>%1 (step %2)</source>
-            <translation>%1 (ステップ %2)</translation>
-        </message>
-        <message>
             <source>Stopping</source>
             <translation>停止中</translation>
         </message>
@@ -1579,6 +1575,10 @@
         <message>
             <source>Interrupted</source>
             <translation>中断</translation>
+        </message>
+        <message>
+            <source>Done, worse</source>
+            <translation>完了 (悪化)</translation>
         </message>
     </context>
     <context>
@@ -3775,6 +3775,38 @@ Masked: read, not part of the loss</source>
         <message>
             <source>Dark</source>
             <translation>ダーク</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::OutcomeWords</name>
+        <message>
+            <source>not a number</source>
+            <translation>非数</translation>
+        </message>
+        <message>
+            <source>Worse than before training: %1 against %2 at step 0.</source>
+            <translation>学習前より悪化しました: ステップ 0 の %2 に対して %1 です。</translation>
+        </message>
+        <message>
+            <source>The learning rate is probably too high.</source>
+            <translation>学習率が高すぎると思われます。</translation>
+        </message>
+        <message>
+            <source>It was best at step %1 (%2): train for fewer steps.</source>
+            <translation>最も良かったのはステップ %1 (%2) です。ステップ数を減らしてください。</translation>
+        </message>
+        <message>
+            <source>%1 %2</source>
+            <comment>what happened, why</comment>
+            <translation>%1%2</translation>
+        </message>
+        <message>
+            <source>%1 (step %2)</source>
+            <translation>%1 (ステップ %2)</translation>
+        </message>
+        <message>
+            <source>Before training: %1</source>
+            <translation>学習前: %1</translation>
         </message>
     </context>
     <context>

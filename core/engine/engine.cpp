@@ -154,6 +154,8 @@ void Engine::closeRun(const Status& status)
     dropQuestions();
     m_sampler.reset(); // joined: nothing comes after the last message
     if (m_recorder) {
+        if (finished)
+            reportOutcome();
         m_recorder->message(reason.ok() ? EventLevel::Info : EventLevel::Error, word,
             m_progress.step, activeMs(),
             reason.ok() ? std::string("The run is ") + word + "." : reason.message());

@@ -46,6 +46,7 @@ Status Engine::prepareResume(const fs::path& runDir)
         MR_TRY(registerRun()); // another history: the run is entered there from here on
     else
         m_runId = known.value();
+    readEvaluations();
     return m_replans.empty() && !isChanged(m_hooks.changes) ? Status() : recordPlan();
 }
 

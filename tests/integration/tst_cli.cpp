@@ -24,6 +24,13 @@ double number(const QJsonObject& object, const char* field)
     return object[key(field)].toDouble(std::nan(""));
 }
 
+// `arguments` with another value of an option that they have.
+QStringList with(QStringList arguments, const char* option, const QString& value)
+{
+    arguments[arguments.indexOf(key(option)) + 1] = value;
+    return arguments;
+}
+
 class TestCli : public QObject
 {
     Q_OBJECT
@@ -32,6 +39,7 @@ private slots:
     void initTestCase();
     void trainSaysWhatItDoesInOneJsonObjectALine();
     void withoutJsonItSpeaksToPeople();
+    void aRunThatMadeTheModelWorseSaysSo();
     void wrongUseEndsWithTwoAndNamesTheOption_data();
     void wrongUseEndsWithTwoAndNamesTheOption();
     void whatIsNotBuiltIsRefusedByName_data();
@@ -126,6 +134,28 @@ void TestCli::withoutJsonItSpeaksToPeople()
     QVERIFY(run.says("Data: 60 rows, 0 of them cut, 0 with nothing"));
     QVERIFY(contains(run.out.toStdString(), "step     2  loss"));
     QVERIFY(contains(run.out.toStdString(), "done: the model is in"));
+}
+
+void TestCli::aRunThatMadeTheModelWorseSaysSo()
+{
+    const QStringList ruinous =
+        with(m_rig->train("ruined", words("--steps 6 --eval-every 3 --hold-out 0.1")), "--lr",
+            key("10"));
+    QStringList plain = with(ruinous, "--out", m_rig->path("ruined_too"));
+    plain.removeAll(key("--json"));
+
+    const Finished json = m_rig->run(ruinous);
+    const Finished people = m_rig->run(plain);
+    const Finished list = m_rig->run({key("runs"), key("--db"), m_rig->database()});
+
+    QVERIFY2(json.code == 0, json.errors.constData());
+    const QJsonObject end = json.events("end").at(0);
+    QVERIFY(number(end, "eval_after") > number(end, "eval_before"));
+    const QString worse = end[key("worse")].toString();
+    QVERIFY2(worse.startsWith(key("Worse than before training: ")), qPrintable(worse));
+    QVERIFY(people.says(worse.toStdString()));
+    QVERIFY(list.out.contains(worse.toUtf8()));
+    QVERIFY(!m_first.events("end").at(0).contains(key("worse")));
 }
 
 void TestCli::wrongUseEndsWithTwoAndNamesTheOption_data()

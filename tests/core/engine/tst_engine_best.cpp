@@ -40,6 +40,8 @@ private slots:
     void aStoppedRunKeepsItsBest();
     void aRunFallsBackToTheBestIfThatIsTheNewestWhole();
     void theModelAtTheEndIsThatOfTheLastStep();
+    void aRunThatRuinedTheModelSaysSo();
+    void aResumedRunKnowsWhatTheModelWasLike();
     void thePlanCountsTheBest_data();
     void thePlanCountsTheBest();
 
@@ -227,6 +229,51 @@ void TestEngineBest::theModelAtTheEndIsThatOfTheLastStep()
     QVERIFY(!exported.isEmpty());
     QCOMPARE(exported, bytes(folder / checkpointName(16) / "model"));
     QVERIFY(exported != bytes(folder / checkpointName(bestStep(m_whole.id, 2)) / "model"));
+}
+
+int countOf(const std::string& text, const std::string& part)
+{
+    int count = 0;
+    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
+        ++count;
+    return count;
+}
+
+void TestEngineBest::aRunThatRuinedTheModelSaysSo()
+{
+    RunSpec ruinous = spec("ruined");
+    ruinous.learningRate = 10.0;
+
+    const Outcome run = m_rig->train(ruinous, *m_device);
+
+    QVERIFY2(run.opened.ok(), run.opened.message().c_str());
+    QVERIFY2(run.ended.ok(), run.ended.message().c_str());
+    const RunRow row = m_rig->row(run.id);
+    QCOMPARE(row.status, std::string("done"));
+    const RunOutcome outcome = judge(evaluationsOf(row));
+    QCOMPARE(outcome.verdict, RunVerdict::Worse);
+    const std::string messages = m_rig->messages(run.id);
+    QCOMPARE(countOf(messages, "worse: " + describeOutcome(outcome)), 1);
+    QCOMPARE(countOf(messages, "loss_spike: "), 1);
+    const Outcome good = m_rig->train(m_rig->spec("not_evaluated"), *m_device);
+    QCOMPARE(countOf(m_rig->messages(good.id), "worse: "), 0);
+    QCOMPARE(countOf(m_rig->messages(good.id), "loss_spike: "), 0);
+}
+
+void TestEngineBest::aResumedRunKnowsWhatTheModelWasLike()
+{
+    RunSpec ruinous = spec("ruined_and_resumed");
+    ruinous.learningRate = 10.0;
+    const Outcome stopped = m_rig->train(ruinous, *m_device, [](Engine& engine, std::int64_t step) {
+        if (step == 4)
+            engine.requestStop();
+    });
+    QCOMPARE(stopped.state, RunState::Stopped);
+
+    const Outcome run = m_rig->resume(stopped.dir.string(), *m_device);
+
+    QVERIFY2(run.ended.ok(), run.ended.message().c_str());
+    QCOMPARE(countOf(m_rig->messages(run.id), "worse: "), 1);
 }
 
 void TestEngineBest::thePlanCountsTheBest_data()
