@@ -849,6 +849,10 @@
             <source>A folder with config.json and *.safetensors. Drop it here.</source>
             <translation>config.json と *.safetensors のあるフォルダー。ここにドロップできます。</translation>
         </message>
+        <message>
+            <source>The plan shows what training it would need.</source>
+            <translation>学習に必要なものは計画に表示されます。</translation>
+        </message>
     </context>
     <context>
         <name>mr::ui::NewRunPage</name>

@@ -131,6 +131,42 @@ private slots:
         QVERIFY(!page.startMessage()->text().isEmpty());
     }
 
+    void aModelThatCanOnlyBePlannedShowsItsPlan()
+    {
+        UiServices services = fakeServices(std::make_shared<FakeRun>());
+        services.inspectModel = [look = services.inspectModel](const std::string&) {
+            ModelInfo info = look(kGoodModel).value();
+            info.canBePlanned = true;
+            info.problems = {"this is a config without weights and tokenizer"};
+            return Result<ModelInfo>(info);
+        };
+        NewRunPage page(services);
+        QSignalSpy started(&page, &NewRunPage::startRequested);
+
+        page.setSpec(goodSpec());
+
+        QTRY_VERIFY(page.planPanel()->plan());
+        QVERIFY(page.modelSection()->message()->text().contains("without weights"));
+        page.start();
+        QCOMPARE(started.count(), 0);
+    }
+
+    void thePlanSaysWhyItsPolicyWasChosen()
+    {
+        UiServices services = fakeServices(std::make_shared<FakeRun>());
+        services.resolveSpec = [](RunSpec spec, std::int64_t) -> Result<RunSpec> {
+            spec.policy = "zero-offload"; // as the engine's does
+            spec.steps = 250;
+            return spec;
+        };
+        NewRunPage page(services);
+
+        page.setSpec(goodSpec());
+
+        QTRY_VERIFY(page.planPanel()->plan());
+        QVERIFY(labelTexts(*page.planPanel()).join(' ').contains("Chosen: "));
+    }
+
     void packingSaysWhatItBringsAndGoesIntoTheRun()
     {
         NewRunPage page(fakeServices(std::make_shared<FakeRun>()));

@@ -50,6 +50,7 @@ struct ModelInfo {
     std::uint64_t bytes = 0;   // of the weight files
     std::string tokenizerKind; // "bpe", "unigram", "sentencepiece"; empty: none that can be used
     std::vector<std::string> problems; // empty: can be trained
+    bool canBePlanned = false; // its config is known; without problems it can be trained, too
 };
 
 // Reads config, headers of the weight files and the tokenizer; not the weights.
