@@ -4,6 +4,7 @@
 #include "core/engine/run_history.h"
 #include "core/telemetry/step_json.h"
 
+#include <millrace/run_outcome.h>
 #include <millrace/run_reader.h>
 
 #include <algorithm>
@@ -38,11 +39,19 @@ Result<std::unique_ptr<RunReader>> openReader(const Options& options)
     return RunReader::open(options.database.empty() ? defaultDatabasePath() : options.database);
 }
 
+// A sentence for a run that reached its last step and made the model worse; else empty.
+std::string worseThanBefore(const RunRow& run)
+{
+    return run.status == "done" ? describeOutcome(judge(evaluationsOf(run))) : std::string();
+}
+
 Json describe(const RunRow& run)
 {
     return {{"id", run.id}, {"name", run.name}, {"status", run.status}, {"model", run.modelName},
         {"dataset", run.datasetName}, {"steps", run.lastStep}, {"total_steps", run.totalSteps},
         {"tokens", run.tokens}, {"last_loss", run.lastLoss}, {"best_eval", run.bestEval},
+        {"best_eval_step", run.bestEvalStep}, {"eval_before", run.firstEval},
+        {"eval_after", run.lastEval}, {"worse", worseThanBefore(run)},
         {"best_checkpoint_step", run.bestCheckpointStep}, {"active_ms", run.activeUs / 1000},
         {"compute_ms", run.computeUs / 1000}, {"stall_ms", run.stallUs / 1000},
         {"device_peak_bytes", run.devicePeakBytes}, {"host_peak_bytes", run.hostPeakBytes},
@@ -68,6 +77,8 @@ int list(const Options& options)
             printText("%4lld  %-8s %6lld/%-6lld loss %-8.4f %s", static_cast<long long>(run.id),
                 run.status.c_str(), static_cast<long long>(run.lastStep),
                 static_cast<long long>(run.totalSteps), run.lastLoss, run.name.c_str());
+        if (const std::string worse = worseThanBefore(run); !options.json && !worse.empty())
+            printLine("      " + worse);
     }
     return 0;
 }

@@ -60,6 +60,13 @@ nlohmann::json endLine(const Engine& engine, const char* status)
                                                         : nlohmann::json(progress.weightsHash);
     json["seconds"] = static_cast<double>(progress.activeMs) / 1000.0;
     json["model"] = (engine.saveDir() / "model").string();
+    const RunOutcome outcome = engine.outcome();
+    if (std::isfinite(outcome.evaluations.before))
+        json["eval_before"] = outcome.evaluations.before;
+    if (outcome.evaluations.lastStep > 0)
+        json["eval_after"] = outcome.evaluations.last;
+    if (const std::string worse = describeOutcome(outcome); !worse.empty())
+        json["worse"] = worse;
     return json;
 }
 

@@ -78,7 +78,7 @@ CheckpointContext Engine::checkpointContext()
 {
     const RunSpec& spec = m_setup.spec;
     return {m_setup.config, m_setup.table, m_body->memory(), m_body->executor(),
-        spec.modelDir.empty() ? spec.scratchTokenizer : spec.modelDir, m_uuid};
+        spec.modelDir.empty() ? spec.scratchTokenizer : spec.modelDir, m_uuid, m_data.chatTemplate};
 }
 
 void Engine::run(const std::stop_token& stop)
@@ -158,6 +158,8 @@ void Engine::closeRun(const Status& status)
     dropQuestions();
     m_sampler.reset(); // joined: nothing comes after the last message
     if (m_recorder) {
+        if (finished)
+            reportOutcome();
         m_recorder->message(reason.ok() ? EventLevel::Info : EventLevel::Error, word,
             m_progress.step, activeMs(),
             reason.ok() ? std::string("The run is ") + word + "." : reason.message());

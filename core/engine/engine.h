@@ -19,6 +19,7 @@
 #include "core/data/tokenizer.h"
 #include "core/engine/checkpoint.h"
 #include "core/engine/evaluator.h"
+#include "core/engine/loss_watch.h"
 #include "core/engine/pause_gate.h"
 #include "core/engine/question_queue.h"
 #include "core/engine/run_body.h"
@@ -32,6 +33,7 @@
 #include "core/telemetry/recorder.h"
 #include "core/telemetry/stall_ledger.h"
 
+#include <millrace/run_outcome.h>
 #include <millrace/session.h>
 
 #include <atomic>
@@ -102,6 +104,8 @@ public:
     const std::filesystem::path& saveDir() const noexcept { return m_saveDir; }
     const Status& unsaved() const noexcept { return m_unsaved; }
     bool lacksSpace() const noexcept { return m_lacksSpace; } // that is why
+    // After the run has ended: whether training made the model better.
+    RunOutcome outcome() const { return judge(m_evaluations); }
 
 private:
     Engine(Device& device, RunStore& store, EngineHooks hooks);
@@ -223,6 +227,10 @@ private:
     void recordStep(StepIndex step, const StepResult& result, const StepTimes& times);
     Status judgeStep(StepIndex step, const StepResult& result);
     Status evaluateIfDue(StepIndex step);
+    void noteEvaluation(StepIndex step, double loss);
+    void watchLoss(StepIndex step, double loss);
+    void readEvaluations();
+    void reportOutcome();
     Status answerQuestions(StepIndex step);
 
     // Constant after open()
@@ -254,6 +262,8 @@ private:
     std::size_t m_mostTasks = 0;
     std::vector<TraceEvent> m_stalls;
     RunProgress m_progress;
+    LossWatch m_lossWatch;
+    Evaluations m_evaluations; // of earlier lives, too
     std::int64_t m_startNs = 0;
     std::int64_t m_resumedMs = 0;    // active time of earlier lives
     std::filesystem::path m_saveDir; // of checkpoints and the model: m_runDir, or another folder

@@ -67,6 +67,7 @@ Status Engine::enterInHistory()
         entered = enterCheckpoints(m_store, m_runId, m_runDir, m_saveDir);
     if (!entered.ok())
         log(LogLevel::Warning, "the history lacks what the run folder has: " + entered.message());
+    readEvaluations();
     return {};
 }
 

@@ -62,6 +62,7 @@ Status Engine::trainStep(StepIndex step)
     m_progress.tokens += m_batch.tokens;
     m_progress.sampler = m_batch.after;
     m_recoveries = 0;
+    watchLoss(step, m_progress.lastLoss);
     return judgeStep(step, result.value());
 }
 
@@ -168,6 +169,7 @@ Status Engine::evaluateIfDue(StepIndex step)
         return result.status();
     m_recorder->scalar("eval_loss", {step, activeMs(), result.value().loss});
     m_progress.evalLoss = result.value().loss;
+    noteEvaluation(step, result.value().loss);
     if (m_savedStep == step) // before it was evaluated, because memory lacked then
         m_savedStep = -1;
     return answerQuestions(step);

@@ -75,6 +75,7 @@ Result<ModelInfo> inspectModel(const std::string& path)
     if (config.ok()) {
         const ParamTable table = buildParamTable(config.value());
         describe(config.value(), table, info);
+        info.canBePlanned = true;
         if (folder)
             lookForWeights(at, config.value(), table, info);
     } else {

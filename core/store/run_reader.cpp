@@ -19,12 +19,18 @@
 namespace mr {
 namespace {
 
-// The last segment tells whether the process that writes the run still lives.
+// The last segment tells whether the process that writes the run still lives. The base, step 0, is
+// no result of a run: earlier programs kept it as the best evaluation where nothing was better.
 constexpr std::string_view kSelectRuns =
     "SELECT run.id,uuid,run.name,status,model.name,model.path,dataset.name,dataset.path,"
     "config_json,plan_json,host_json,engine_version,created_at,run.started_at,run.ended_at,"
-    "active_us,compute_us,stall_us,run.last_step,total_steps,tokens,last_loss,best_eval,"
-    "coalesce(best_eval_step,-1),device_peak_bytes,host_peak_bytes,simulated_link,exit_reason,"
+    "active_us,compute_us,stall_us,run.last_step,total_steps,tokens,last_loss,"
+    "CASE best_eval_step WHEN 0 THEN (SELECT value FROM scalar e WHERE e.run_id=run.id"
+    " AND e.metric_id=m.id AND step>0 AND value IS NOT NULL ORDER BY value,step LIMIT 1)"
+    " ELSE best_eval END,"
+    "coalesce(CASE best_eval_step WHEN 0 THEN (SELECT step FROM scalar e WHERE e.run_id=run.id"
+    " AND e.metric_id=m.id AND step>0 AND value IS NOT NULL ORDER BY value,step LIMIT 1)"
+    " ELSE best_eval_step END,-1),device_peak_bytes,host_peak_bytes,simulated_link,exit_reason,"
     "dir,notes,"
     "(SELECT count(*) FROM checkpoint c WHERE c.run_id=run.id AND state IN"
     " ('complete','verified')),"
@@ -35,8 +41,14 @@ constexpr std::string_view kSelectRuns =
     "(SELECT group_concat(name,char(10)) FROM (SELECT tag.name FROM run_tag JOIN tag ON"
     " tag.id=tag_id WHERE run_id=run.id ORDER BY tag.name COLLATE NOCASE)),run.deleted_at,"
     "(SELECT group_concat(path,char(10)) FROM checkpoint c WHERE c.run_id=run.id AND"
-    " state<>'deleted') "
+    " state<>'deleted'),"
+    "(SELECT value FROM scalar e WHERE e.run_id=run.id AND e.metric_id=m.id AND step=0),"
+    "(SELECT value FROM scalar e WHERE e.run_id=run.id AND e.metric_id=m.id AND step>0"
+    " ORDER BY step DESC LIMIT 1),"
+    "coalesce((SELECT max(step) FROM scalar e WHERE e.run_id=run.id AND e.metric_id=m.id"
+    " AND step>0),-1) "
     "FROM run LEFT JOIN model ON model.id=model_id LEFT JOIN dataset ON dataset.id=dataset_id "
+    "LEFT JOIN metric m ON m.name='eval_loss' "
     "LEFT JOIN segment s ON s.run_id=run.id AND s.seg="
     "(SELECT max(seg) FROM segment WHERE run_id=run.id) "
     "WHERE (run.deleted_at IS NOT NULL)=?2 AND (?1=0 OR run.id=?1) "
@@ -68,6 +80,9 @@ void readNumbers(const Row& row, RunRow& run)
     run.simulatedLink = row.integer(26) != 0;
     run.energyJ = row.real(34);
     run.bestCheckpointStep = row.integer(35);
+    run.firstEval = row.real(39);
+    run.lastEval = row.real(40);
+    run.lastEvalStep = row.integer(41);
 }
 
 std::vector<std::string> linesOf(const std::string& text)

@@ -125,7 +125,8 @@ Status appendScalar(Database& db, std::int64_t runId, const NamedScalar& scalar)
                       " ON CONFLICT(run_id,metric_id,step)"
                       " DO UPDATE SET t_ms=excluded.t_ms, value=excluded.value",
         runId, metric.value(), row.step, row.timeMs, row.value));
-    if (scalar.metric != "eval_loss" || !std::isfinite(row.value))
+    const bool isBase = row.step == 0; // of the model before training
+    if (scalar.metric != "eval_loss" || isBase || !std::isfinite(row.value))
         return {};
     return db.execute("UPDATE run SET best_eval=?2, best_eval_step=?3"
                       " WHERE id=?1 AND (best_eval IS NULL OR best_eval>?2)",
@@ -202,7 +203,8 @@ Status removeAfter(Database& database, std::int64_t runId, std::int64_t step)
     MR_TRY(removeSamplesAfter(database, runId, lastMs.value()));
     MR_TRY(database.execute(
         "UPDATE run SET (best_eval,best_eval_step)=(SELECT value,step FROM scalar JOIN metric"
-        " ON metric.id=metric_id WHERE run_id=?1 AND name='eval_loss' AND value IS NOT NULL"
+        " ON metric.id=metric_id WHERE run_id=?1 AND name='eval_loss' AND step>0 AND value IS NOT "
+        "NULL"
         " ORDER BY value,step LIMIT 1) WHERE id=?1",
         runId));
     return updateSpark(database, runId);

@@ -26,6 +26,13 @@ double number(const QJsonObject& object, const char* field)
     return object[key(field)].toDouble(std::nan(""));
 }
 
+// `arguments` with another value of an option that they have.
+QStringList with(QStringList arguments, const char* option, const QString& value)
+{
+    arguments[arguments.indexOf(key(option)) + 1] = value;
+    return arguments;
+}
+
 class TestCli : public QObject
 {
     Q_OBJECT
@@ -34,6 +41,9 @@ private Q_SLOTS:
     void initTestCase();
     void trainSaysWhatItDoesInOneJsonObjectALine();
     void withoutJsonItSpeaksToPeople();
+    void aRunThatMadeTheModelWorseSaysSo();
+    void columnsThatAreNotUsedAreNamed();
+    void aModelWithoutATemplateIsTaughtToChat();
     void wrongUseEndsWithTwoAndNamesTheOption_data();
     void wrongUseEndsWithTwoAndNamesTheOption();
     void whatIsNotBuiltIsRefusedByName_data();
@@ -147,6 +157,70 @@ void TestCli::withoutJsonItSpeaksToPeople()
     QVERIFY(run.says("Data: 60 rows, 0 of them cut, 0 with nothing"));
     QVERIFY(contains(run.out.toStdString(), "step     2  loss"));
     QVERIFY(contains(run.out.toStdString(), "done: the model is in"));
+}
+
+void TestCli::aRunThatMadeTheModelWorseSaysSo()
+{
+    const QStringList ruinous =
+        with(m_rig->train("ruined", words("--steps 6 --eval-every 3 --hold-out 0.1")), "--lr",
+            key("10"));
+    QStringList plain = with(ruinous, "--out", m_rig->path("ruined_too"));
+    plain.removeAll(key("--json"));
+
+    const Finished json = m_rig->run(ruinous);
+    const Finished people = m_rig->run(plain);
+    const Finished list = m_rig->run({key("runs"), key("--db"), m_rig->database()});
+
+    QVERIFY2(json.code == 0, json.errors.constData());
+    const QJsonObject end = json.events("end").at(0);
+    QVERIFY(number(end, "eval_after") > number(end, "eval_before"));
+    const QString worse = end[key("worse")].toString();
+    QVERIFY2(worse.startsWith(key("Worse than before training: ")), qPrintable(worse));
+    QVERIFY(people.says(worse.toStdString()));
+    QVERIFY(list.out.contains(worse.toUtf8()));
+    QVERIFY(!m_first.events("end").at(0).contains(key("worse")));
+}
+
+void TestCli::columnsThatAreNotUsedAreNamed()
+{
+    m_rig->folder.write("more.jsonl",
+        R"({"id":"1","prompt":"How many?","response":"Four sacks.","source":"x"})"
+        "\n");
+    const QStringList asked =
+        with(m_rig->train("unused", words("--steps 1")), "--data", m_rig->path("more.jsonl"));
+    QStringList plain = with(asked, "--out", m_rig->path("unused_too"));
+    plain.removeAll(key("--json"));
+
+    const Finished json = m_rig->run(asked);
+    const Finished people = m_rig->run(plain);
+
+    QVERIFY2(json.code == 0, json.errors.constData());
+    const QJsonObject data = json.events("start").at(0)[key("data")].toObject();
+    QCOMPARE(data[key("unused_columns")].toArray(), (QJsonArray{key("id"), key("source")}));
+    QVERIFY(people.says("Columns that are not used: \"id\", \"source\"."));
+}
+
+void TestCli::aModelWithoutATemplateIsTaughtToChat()
+{
+    m_rig->folder.write("chats.jsonl",
+        R"({"conversations":[{"from":"human","value":"Hi"},{"from":"gpt","value":"Four"}]})"
+        "\n");
+    const QStringList asked =
+        with(with(m_rig->train("taught", words("--steps 1")), "--seq-len", key("64")), "--data",
+            m_rig->path("chats.jsonl"));
+
+    const Finished refused = m_rig->run(asked);
+    const Finished unknown = m_rig->run(asked + words("--chat-template nonesuch"));
+    const Finished taught = m_rig->run(asked + words("--chat-template chatml"));
+    const Finished answer = m_rig->run({key("generate"), key("--model"), m_rig->path("taught"),
+        key("--prompt"), key("Hi"), key("--max-tokens"), key("2"), key("--chat")});
+
+    QCOMPARE(refused.code, 2);
+    QVERIFY2(refused.says("--chat-template chatml"), refused.errors.constData());
+    QVERIFY(!refused.says("line 1"));
+    QVERIFY(unknown.code == 2 && unknown.says("want chatml, llama3 or a file"));
+    QVERIFY2(taught.code == 0, taught.errors.constData());
+    QVERIFY2(answer.code == 0, answer.errors.constData());
 }
 
 void TestCli::wrongUseEndsWithTwoAndNamesTheOption_data()

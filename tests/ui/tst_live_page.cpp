@@ -3,6 +3,7 @@
 #include "charts/line_chart.h"
 #include "charts/machine_section.h"
 #include "charts/stall_strip.h"
+#include "models/run_snapshot.h"
 #include "models/stall_ledger_model.h"
 #include "models/units.h"
 #include "pages/live_page.h"
@@ -94,6 +95,28 @@ private slots:
         for (const char* text : {"Running", "Notes, second try", "412 / 600", "tokens/s", "(at ",
                  "Simulated link", "(step 360)"})
             QVERIFY2(shows(view, QString::fromUtf8(text)), text);
+    }
+
+    void aRunThatMadeTheModelWorseSaysSoInItsHead()
+    {
+        auto run = std::make_shared<mr::ui::RunSnapshot>(*demoSnapshot(600, 600, "done"));
+        run->run.firstEval = 1.8344;
+        run->run.lastEval = 2403.4;
+        run->run.lastEvalStep = 600;
+        run->run.bestEval = 25.1;
+        run->run.bestEvalStep = 60;
+        RunView view;
+
+        view.setSnapshot(run);
+
+        for (const char* text : {"Done, worse", "2,403 against 1.83 at step 0",
+                 "The learning rate is probably too high.", "25.1000 (step 60)"})
+            QVERIFY2(shows(view, QString::fromUtf8(text)), text);
+        run = std::make_shared<mr::ui::RunSnapshot>(*run);
+        run->run.lastEval = 1.2;
+        view.setSnapshot(run);
+        QVERIFY(shows(view, QStringLiteral("Done")));
+        QVERIFY(!shows(view, QStringLiteral("worse")) && !shows(view, QStringLiteral("Worse")));
     }
 
     void stopIsAskedOnceAndThenSaysSo()

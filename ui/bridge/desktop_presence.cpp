@@ -1,6 +1,7 @@
 #include "bridge/desktop_presence.h"
 
 #include "bridge/notifier.h"
+#include "models/outcome_words.h"
 #include "models/units.h"
 
 #include <QDateTime>
@@ -14,6 +15,13 @@ namespace mr::ui {
 namespace {
 
 constexpr int kLossDigits = 4;
+
+// Of a run that has just reached its last step; the history may not say so yet.
+QString worseSentence(RunRow run)
+{
+    run.status = "done";
+    return OutcomeWords::sentence(run);
+}
 
 } // namespace
 
@@ -83,7 +91,10 @@ void DesktopPresence::onEnded(qint64 runId, RunState state, const QString& messa
         QString text;
         if (m_snapshot && m_snapshot->run.totalSteps > 0)
             text = tr("All %1 steps are done.").arg(countText(m_snapshot->run.totalSteps));
-        if (m_snapshot && std::isfinite(m_snapshot->run.bestEval))
+        const QString worse = m_snapshot ? worseSentence(m_snapshot->run) : QString();
+        if (!worse.isEmpty())
+            text += QLatin1Char(' ') + worse;
+        else if (m_snapshot && std::isfinite(m_snapshot->run.bestEval))
             text +=
                 QLatin1Char(' ') +
                 tr("Best evaluation: %1.").arg(numberText(m_snapshot->run.bestEval, kLossDigits));

@@ -41,6 +41,7 @@ bool sameHead(const RunRow& a, const RunRow& b)
            a.endedMs == b.endedMs && a.activeUs == b.activeUs && a.exitReason == b.exitReason &&
            a.resumable == b.resumable && a.startsAgain == b.startsAgain &&
            a.planJson == b.planJson && sameBits(a.bestEval, b.bestEval) &&
+           sameBits(a.firstEval, b.firstEval) && sameBits(a.lastEval, b.lastEval) &&
            sameBits(a.energyJ, b.energyJ);
 }
 

@@ -15,7 +15,7 @@ QString iconName(const std::string& status)
         return QStringLiteral("check");
     if (status == "failed")
         return QStringLiteral("error");
-    if (status == "lost" || status == "paused")
+    if (status == "lost" || status == "paused" || status == "done_worse")
         return QStringLiteral("warning");
     if (status == "stopped")
         return QStringLiteral("stop");
@@ -39,6 +39,7 @@ QString RunStatusText::word(const std::string& status)
         {"paused", QT_TR_NOOP("Paused")},
         {"saving", QT_TR_NOOP("Saving")},
         {"done", QT_TR_NOOP("Done")},
+        {"done_worse", QT_TR_NOOP("Done, worse")},
         {"stopped", QT_TR_NOOP("Stopped")},
         {"failed", QT_TR_NOOP("Failed")},
         {"lost", QT_TR_NOOP("Interrupted")},
@@ -57,7 +58,7 @@ QColor RunStatusText::color(const std::string& status, const QPalette& palette)
         return colors.good;
     if (status == "failed")
         return colors.error;
-    if (status == "lost" || status == "paused")
+    if (status == "lost" || status == "paused" || status == "done_worse")
         return colors.warning;
     if (status == "stopped" || status == "draft" || status == "queued")
         return colors.muted;

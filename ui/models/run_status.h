@@ -16,7 +16,7 @@ struct RunStatusText {
     Q_DECLARE_TR_FUNCTIONS(mr::ui::RunStatusText)
 
 public:
-    // `status` as in RunRow; an unknown one is shown as it is.
+    // `status` as in RunRow, or as OutcomeWords says of it; an unknown one is shown as it is.
     static QString word(const std::string& status);
     static QColor color(const std::string& status, const QPalette& palette);
     static QPixmap picture(

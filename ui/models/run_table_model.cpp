@@ -1,5 +1,6 @@
 #include "models/run_table_model.h"
 
+#include "models/outcome_words.h"
 #include "models/run_figures.h"
 #include "models/run_status.h"
 #include "models/units.h"
@@ -42,7 +43,8 @@ bool sameRun(const RunRow& a, const RunRow& b)
            a.totalSteps == b.totalSteps && a.tokens == b.tokens && a.activeUs == b.activeUs &&
            a.endedMs == b.endedMs && a.resumable == b.resumable && a.startsAgain == b.startsAgain &&
            a.planJson.size() == b.planJson.size() && a.bestEvalStep == b.bestEvalStep &&
-           a.notes == b.notes && a.tags == b.tags && a.deletedMs == b.deletedMs;
+           a.lastEvalStep == b.lastEvalStep && a.notes == b.notes && a.tags == b.tags &&
+           a.deletedMs == b.deletedMs;
 }
 
 QStringList tagsOf(const RunRow& run)
@@ -88,7 +90,7 @@ QVariant RunTableModel::text(const Row& row, int column) const
     const RunRow& run = row.run;
     switch (static_cast<Column>(column)) {
     case Status:
-        return RunStatusText::word(run.status);
+        return RunStatusText::word(OutcomeWords::status(run));
     case Name:
         return QString::fromStdString(run.name);
     case BestEval:
@@ -182,12 +184,17 @@ QVariant RunTableModel::data(const QModelIndex& index, int role) const
         return column == Name ? text(row, column) : QVariant();
     case Qt::DecorationRole:
         if (column == Status)
-            return RunStatusText::icon(row.run.status, QGuiApplication::palette(), kIconExtent,
-                qGuiApp->devicePixelRatio());
+            return RunStatusText::icon(OutcomeWords::status(row.run), QGuiApplication::palette(),
+                kIconExtent, qGuiApp->devicePixelRatio());
         return {};
     case Qt::ToolTipRole:
         if (column == Status && !row.run.exitReason.empty())
             return QString::fromStdString(row.run.exitReason);
+        if (const QString worse = OutcomeWords::sentence(row.run);
+            column == Status && !worse.isEmpty())
+            return worse;
+        if (column == BestEval)
+            return OutcomeWords::before(row.run);
         if (column == Name)
             return QString::fromStdString(row.run.dir);
         if (column == Note && !row.run.notes.empty())

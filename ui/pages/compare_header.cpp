@@ -1,5 +1,6 @@
 #include "pages/compare_header.h"
 
+#include "models/outcome_words.h"
 #include "models/run_figures.h"
 #include "models/run_progress.h"
 #include "models/run_status.h"
@@ -91,7 +92,9 @@ void CompareHeader::showLine(int run)
     const RunSnapshotPtr& snapshot = m_runs.at(static_cast<std::size_t>(run));
     const Line& line = m_lines.at(static_cast<std::size_t>(run));
     const bool dropped = !snapshot && !m_problem->text().isEmpty();
-    const std::string& status = snapshot ? snapshot->run.status : dropped ? kStopped : kQueued;
+    const std::string status = snapshot  ? OutcomeWords::status(snapshot->run)
+                               : dropped ? kStopped
+                                         : kQueued;
     const QString name = snapshot ? QString::fromStdString(snapshot->run.name) : m_waitingName;
     line.icon->setPixmap(
         RunStatusText::picture(status, palette(), kIconExtent, devicePixelRatioF()));
@@ -99,6 +102,7 @@ void CompareHeader::showLine(int run)
     colored.setColor(QPalette::WindowText, RunStatusText::color(status, palette()));
     line.state->setPalette(colored);
     line.state->setText(dropped ? tr("Not started") : RunStatusText::word(status));
+    line.state->setToolTip(snapshot ? OutcomeWords::sentence(snapshot->run) : QString());
     line.name->setText(name);
     line.name->setToolTip(name);
     line.progress->setText(snapshot ? tr("step %1 of %2")

@@ -1,6 +1,7 @@
 #include "pages/home_page.h"
 
 #include "bridge/background.h"
+#include "models/outcome_words.h"
 #include "models/resume_words.h"
 #include "models/run_progress.h"
 #include "models/run_status.h"
@@ -316,13 +317,14 @@ void HomePage::addRunRow(QGridLayout* grid, const RunRow& run)
 {
     const int row = grid->rowCount();
     const bool live = !isEnded(run);
+    const std::string status = OutcomeWords::status(run);
     auto* icon = new QLabel(m_recent);
-    icon->setPixmap(
-        RunStatusText::picture(run.status, palette(), kIconExtent, devicePixelRatioF()));
+    icon->setPixmap(RunStatusText::picture(status, palette(), kIconExtent, devicePixelRatioF()));
     const QString name = QString::fromStdString(run.name);
     auto* title = new QLabel(name, m_recent);
     title->setTextFormat(Qt::PlainText);
-    auto* word = new QLabel(RunStatusText::word(run.status), m_recent);
+    auto* word = new QLabel(RunStatusText::word(status), m_recent);
+    word->setToolTip(OutcomeWords::sentence(run));
     auto* steps = new QLabel(
         tr("step %1 of %2").arg(countText(run.lastStep), countText(run.totalSteps)), m_recent);
     auto* loss = new QLabel(

@@ -40,6 +40,7 @@ ModelSection::ModelSection(const UiServices& services, QWidget* parent)
     connect(&m_delay, &QTimer::timeout, this, &ModelSection::inspect);
     connect(m_path, &PathEdit::pathChanged, this, [this] {
         m_info.reset();
+        m_canBePlanned = false;
         m_delay.start();
         emit changed();
     });
@@ -80,16 +81,24 @@ void ModelSection::show(const Result<ModelInfo>& result)
     }
     Result<ModelInfo> copy = result;
     ModelInfo info = std::move(copy).value();
+    m_canBePlanned = info.canBePlanned;
     if (info.problems.empty()) {
         m_message->show(MessageLabel::Kind::Good, summary(info));
         m_info = std::move(info);
     } else {
-        QStringList lines;
-        for (const std::string& problem : info.problems)
-            lines << QString::fromStdString(problem);
-        m_message->showLines(MessageLabel::Kind::Error, lines);
+        showProblems(info);
     }
     emit changed();
+}
+
+void ModelSection::showProblems(const ModelInfo& info)
+{
+    QStringList lines;
+    for (const std::string& problem : info.problems)
+        lines << QString::fromStdString(problem);
+    if (info.canBePlanned)
+        lines << tr("The plan shows what training it would need.");
+    m_message->showLines(MessageLabel::Kind::Error, lines);
 }
 
 QString ModelSection::summary(const ModelInfo& info) const

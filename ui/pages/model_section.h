@@ -29,6 +29,8 @@ public:
     void setPath(const QString& path);
     // Of the path now shown; empty while it is looked at, and if it cannot be trained.
     const std::optional<ModelInfo>& info() const { return m_info; }
+    // A plan can be made, even if it cannot be trained.
+    bool canBePlanned() const { return m_canBePlanned; }
     // Nothing is being looked at, nor about to be.
     bool settled() const { return !m_delay.isActive() && !m_question.busy(); }
     MessageLabel* message() const { return m_message; }
@@ -43,6 +45,7 @@ protected:
 private:
     void inspect();
     void show(const Result<ModelInfo>& result);
+    void showProblems(const ModelInfo& info);
     QString summary(const ModelInfo& info) const;
     void retranslateUi();
 
@@ -54,6 +57,7 @@ private:
     QTimer m_delay;
     LatestOnly<Result<ModelInfo>> m_question;
     std::optional<ModelInfo> m_info;
+    bool m_canBePlanned = false;
 };
 
 } // namespace mr::ui

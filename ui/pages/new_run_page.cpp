@@ -192,7 +192,7 @@ void NewRunPage::inputChanged()
 
 void NewRunPage::ask()
 {
-    if (!m_model->info()) {
+    if (!m_model->info() && !m_model->canBePlanned()) {
         m_question.cancel();
         m_plan->setWaiting(tr("Choose a model folder, and the plan appears here: how many bytes "
                               "each memory would hold, and what binds."));

@@ -26,7 +26,10 @@ Result<PlanView> planOne(const UiServices& services, const RunSpec& spec, std::i
     MR_TRY(services.checkSpec(spec));
     Result<RunSpec> resolved = services.resolveSpec(spec, trainRows);
     MR_TRY(resolved.status());
-    Result<PlanReport> report = services.planRun(resolved.value());
+    // As it was asked for: of a resolved one nobody knows any more why its policy was chosen.
+    RunSpec asked = spec;
+    asked.steps = resolved.value().steps;
+    Result<PlanReport> report = services.planRun(asked);
     MR_TRY(report.status());
     PlanView view;
     view.report = std::move(report).value();

@@ -1,5 +1,6 @@
 #include "pages/run_header.h"
 
+#include "models/outcome_words.h"
 #include "models/resume_words.h"
 #include "models/run_progress.h"
 #include "models/run_status.h"
@@ -190,10 +191,7 @@ void RunHeader::showNumbers()
         change = tr("%1 against 50 steps earlier").arg(sign + numberText(difference, 4));
     }
     setMetric(Loss, numberText(now.lossNow, 4), change);
-    setMetric(Eval,
-        run.bestEvalStep < 0
-            ? QString(QChar(0x2013))
-            : tr("%1 (step %2)").arg(numberText(run.bestEval, 4), countText(run.bestEvalStep)));
+    setMetric(Eval, OutcomeWords::best(run), OutcomeWords::before(run));
     const auto total = static_cast<int>(std::max<std::int64_t>(now.totalSteps, 1));
     m_progress->setMaximum(total);
     m_progress->setValue(static_cast<int>(std::min<std::int64_t>(now.step, total)));
@@ -206,13 +204,13 @@ void RunHeader::showState()
     const RunRow& run = m_snapshot->run;
     const bool ended = isEnded(run);
     const bool stopping = m_stopAsked && !ended;
-    m_icon->setPixmap(
-        RunStatusText::picture(run.status, palette(), kIconExtent, devicePixelRatioF()));
-    m_state->setText(stopping ? tr("Stopping") : RunStatusText::word(run.status));
+    const std::string status = OutcomeWords::status(run);
+    m_icon->setPixmap(RunStatusText::picture(status, palette(), kIconExtent, devicePixelRatioF()));
+    m_state->setText(stopping ? tr("Stopping") : RunStatusText::word(status));
     for (QLabel* label : {m_icon, m_state})
         label->setToolTip(ended ? QString() : m_stateNote);
     QPalette colored = palette();
-    colored.setColor(QPalette::WindowText, RunStatusText::color(run.status, palette()));
+    colored.setColor(QPalette::WindowText, RunStatusText::color(status, palette()));
     m_state->setPalette(colored);
     m_name->setText(QString::fromStdString(run.name));
     m_name->setToolTip(QString::fromStdString(run.dir));
@@ -235,11 +233,12 @@ void RunHeader::showState()
     m_resume->setText(ResumeWords::action(run.startsAgain));
     m_resume->setToolTip(m_resumeAllowed ? ResumeWords::help(run.startsAgain)
                                          : tr("Another run is active; stop it first."));
-    m_reason->setVisible(!run.exitReason.empty());
-    m_reason->setText(QString::fromStdString(run.exitReason));
+    const QString worse = OutcomeWords::sentence(run);
+    m_reason->setText(worse.isEmpty() ? QString::fromStdString(run.exitReason) : worse);
+    m_reason->setVisible(!m_reason->text().isEmpty());
     QPalette reason = palette();
-    if (run.status == "failed" || run.status == "lost")
-        reason.setColor(QPalette::WindowText, RunStatusText::color(run.status, palette()));
+    if (run.status == "failed" || run.status == "lost" || !worse.isEmpty())
+        reason.setColor(QPalette::WindowText, RunStatusText::color(status, palette()));
     m_reason->setPalette(reason);
     m_progress->setVisible(!ended || m_progress->value() < m_progress->maximum());
 }

@@ -75,6 +75,11 @@ struct RunRow {
     std::int64_t totalSteps = 0;
     std::int64_t tokens = 0;
     double lastLoss = std::numeric_limits<double>::quiet_NaN();
+    // Of the model before training (step 0); NaN: there was none.
+    double firstEval = std::numeric_limits<double>::quiet_NaN();
+    double lastEval = std::numeric_limits<double>::quiet_NaN();
+    std::int64_t lastEvalStep = -1; // -1: none after step 0
+    // After step 0: the base is not a result of the run.
     double bestEval = std::numeric_limits<double>::quiet_NaN();
     std::int64_t bestEvalStep = -1;
     std::int64_t bestCheckpointStep = -1; // of those kept; -1: none has an evaluation at its step

@@ -1,7 +1,9 @@
 // The best checkpoint by evaluation: which one it is, and that it stays.
 
+#include "core/data/chat_format.h"
 #include "core/engine/checkpoint_size.h"
 #include "core/engine/damage.h"
+#include "core/engine/prompt_reader.h"
 #include "core/engine/run_rig.h"
 #include "support/test_room.h"
 
@@ -41,6 +43,9 @@ private Q_SLOTS:
     void aStoppedRunKeepsItsBest();
     void aRunFallsBackToTheBestIfThatIsTheNewestWhole();
     void theModelAtTheEndIsThatOfTheLastStep();
+    void aRunThatRuinedTheModelSaysSo();
+    void aChatTemplateThatIsTaughtIsSavedWithTheModel();
+    void aResumedRunKnowsWhatTheModelWasLike();
     void thePlanCountsTheBest_data();
     void thePlanCountsTheBest();
 
@@ -228,6 +233,78 @@ void TestEngineBest::theModelAtTheEndIsThatOfTheLastStep()
     QVERIFY(!exported.isEmpty());
     QCOMPARE(exported, bytes(folder / checkpointName(16) / "model"));
     QVERIFY(exported != bytes(folder / checkpointName(bestStep(m_whole.id, 2)) / "model"));
+}
+
+int countOf(const std::string& text, const std::string& part)
+{
+    int count = 0;
+    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
+        ++count;
+    return count;
+}
+
+void TestEngineBest::aRunThatRuinedTheModelSaysSo()
+{
+    RunSpec ruinous = spec("ruined");
+    ruinous.learningRate = 10.0;
+
+    const Outcome run = m_rig->train(ruinous, *m_device);
+
+    QVERIFY2(run.opened.ok(), run.opened.message().c_str());
+    QVERIFY2(run.ended.ok(), run.ended.message().c_str());
+    const RunRow row = m_rig->row(run.id);
+    QCOMPARE(row.status, std::string("done"));
+    const RunOutcome outcome = judge(evaluationsOf(row));
+    QCOMPARE(outcome.verdict, RunVerdict::Worse);
+    const std::string messages = m_rig->messages(run.id);
+    QCOMPARE(countOf(messages, "worse: " + describeOutcome(outcome)), 1);
+    QCOMPARE(countOf(messages, "loss_spike: "), 1);
+    const Outcome good = m_rig->train(m_rig->spec("not_evaluated"), *m_device);
+    QCOMPARE(countOf(m_rig->messages(good.id), "worse: "), 0);
+    QCOMPARE(countOf(m_rig->messages(good.id), "loss_spike: "), 0);
+}
+
+void TestEngineBest::aChatTemplateThatIsTaughtIsSavedWithTheModel()
+{
+    RunSpec taught = m_rig->spec("taught");
+    taught.data.front().columns["chat_template"] = m_rig->folder.write("own.jinja",
+        "{% for m in messages %}{{ m.role + ': ' + m.content + '\n' }}{% endfor %}"
+        "{% if add_generation_prompt %}{{ 'assistant: ' }}{% endif %}");
+    taught.checkpointEvery = 4;
+
+    const Outcome stopped = m_rig->train(taught, *m_device, [](Engine& engine, std::int64_t step) {
+        if (step == 4)
+            engine.requestStop();
+    });
+    fs::remove(m_rig->folder.path("own.jinja")); // its text is in the record of the run
+    const Outcome run = m_rig->resume(stopped.dir.string(), *m_device);
+
+    QVERIFY2(run.ended.ok(), run.ended.message().c_str());
+    for (const fs::path& model : {run.dir / "model", listCheckpoints(run.dir, {}).at(0) / "model"})
+        QVERIFY(ChatFormat::isIn(model));
+    const auto config = readModelConfig(run.dir / "model").value();
+    const auto tokenizer = Tokenizer::open(run.dir / "model").value();
+    Prompt prompt;
+    prompt.form = PromptForm::Chat;
+    prompt.text = "Hello";
+    auto read = readPrompt(prompt, *tokenizer, config, run.dir / "model");
+    QCOMPARE(read.value().text, std::string("user: Hello\nassistant: "));
+}
+
+void TestEngineBest::aResumedRunKnowsWhatTheModelWasLike()
+{
+    RunSpec ruinous = spec("ruined_and_resumed");
+    ruinous.learningRate = 10.0;
+    const Outcome stopped = m_rig->train(ruinous, *m_device, [](Engine& engine, std::int64_t step) {
+        if (step == 4)
+            engine.requestStop();
+    });
+    QCOMPARE(stopped.state, RunState::Stopped);
+
+    const Outcome run = m_rig->resume(stopped.dir.string(), *m_device);
+
+    QVERIFY2(run.ended.ok(), run.ended.message().c_str());
+    QCOMPARE(countOf(m_rig->messages(run.id), "worse: "), 1);
 }
 
 void TestEngineBest::thePlanCountsTheBest_data()

@@ -222,6 +222,35 @@ private Q_SLOTS:
         QCOMPARE(run.bestEvalStep, 20);
     }
 
+    void theBaseIsNoResultOfTheRun()
+    {
+        StoreRig rig;
+        const std::int64_t id = rig.begin("u1");
+        QVERIFY(rig.store->beginSegment(id, 0).ok());
+        StoreBatch batch = StoreRig::steps(1, 8);
+        batch.scalars = {
+            {"eval_loss", {0, 1, 1.5}}, {"eval_loss", {4, 8, 3.0}}, {"eval_loss", {8, 16, 4.0}}};
+        QVERIFY(rig.store->append(id, batch).ok());
+
+        RunRow run = rig.openReader()->run(id).value();
+        QCOMPARE(run.firstEval, 1.5);
+        QCOMPARE(run.bestEval, 3.0);
+        QCOMPARE(run.bestEvalStep, 4);
+        QCOMPARE(run.lastEval, 4.0);
+        QCOMPARE(run.lastEvalStep, 8);
+        // As earlier programs kept it.
+        QVERIFY(rig.change("UPDATE run SET best_eval=1.5, best_eval_step=0").ok());
+        run = rig.openReader()->run(id).value();
+        QCOMPARE(run.bestEval, 3.0);
+        QCOMPARE(run.bestEvalStep, 4);
+        QVERIFY(rig.store->rewind(id, 3).ok());
+        run = rig.openReader()->run(id).value();
+        QVERIFY(std::isnan(run.bestEval) && std::isnan(run.lastEval));
+        QCOMPARE(run.bestEvalStep, -1);
+        QCOMPARE(run.lastEvalStep, -1);
+        QCOMPARE(run.firstEval, 1.5);
+    }
+
     void goingBackRemovesWhatCameAfterAndStaysInTheSegment()
     {
         StoreRig rig;

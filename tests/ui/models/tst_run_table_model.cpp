@@ -70,6 +70,26 @@ private slots:
         QCOMPARE(removed.count(), 1);
     }
 
+    void aRunThatMadeTheModelWorseIsNotSimplyDone()
+    {
+        std::vector<RunRow> rows = *demoRuns();
+        rows[2].firstEval = 1.83; // it is done
+        rows[2].lastEval = 2.4;
+        rows[2].lastEvalStep = 300;
+        RunTableModel model;
+        model.setRuns(shared(rows));
+
+        const QModelIndex state = model.index(2, RunTableModel::Status);
+        QCOMPARE(state.data().toString(), QStringLiteral("Done, worse"));
+        QVERIFY(state.data(Qt::ToolTipRole).toString().contains("2.4 against 1.83"));
+        QCOMPARE(state.data(RunTableModel::StatusRole).toString(), QStringLiteral("done"));
+        QCOMPARE(model.index(3, RunTableModel::Status).data().toString(), QStringLiteral("Done"));
+        QVERIFY(model.index(2, RunTableModel::BestEval)
+                    .data(Qt::ToolTipRole)
+                    .toString()
+                    .contains("Before training: 1.83"));
+    }
+
     void anotherOrderOfTheStoreIsFollowed()
     {
         RunTableModel model;

@@ -1,0 +1,30 @@
+// What a run that made its model worse is called, and the sentence that says so with its figures.
+
+#pragma once
+
+#include <millrace/run_outcome.h>
+
+#include <QCoreApplication>
+#include <QString>
+
+#include <string>
+
+namespace mr::ui {
+
+class OutcomeWords
+{
+    Q_DECLARE_TR_FUNCTIONS(mr::ui::OutcomeWords)
+
+public:
+    // "done_worse" for a run that is done and made the model worse; else its status. Both are words
+    // of RunStatusText.
+    static std::string status(const RunRow& run);
+    // Empty unless that is "done_worse".
+    static QString sentence(const RunRow& run);
+    // "1.2289 (step 300)", or a dash.
+    static QString best(const RunRow& run);
+    // The loss before training that `best` is to be compared with; empty where it is not known.
+    static QString before(const RunRow& run);
+};
+
+} // namespace mr::ui
