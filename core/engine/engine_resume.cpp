@@ -148,7 +148,7 @@ Status Engine::findSaveDir(const RunSpec& spec)
     m_saveDir = spec.saveDir.empty() ? m_runDir : fs::path(spec.saveDir);
     std::error_code error;
     const bool isThere = fs::is_directory(m_saveDir, error);
-    if (m_saveDir == m_runDir)
+    if (m_saveDir == m_runDir || fs::equivalent(m_saveDir, m_runDir, error))
         return {};
     if (isThere && mayUseSaveDir(m_saveDir, m_runDir, m_uuid)) {
         auto lock = claimRunFolder(m_saveDir);

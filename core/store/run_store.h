@@ -102,7 +102,7 @@ public:
         std::int64_t runId, const CheckpointRow& row, std::string_view hash) = 0;
     virtual Status setCheckpointState(std::string_view path, std::string_view state) = 0;
     // What was appended so far is on the disk.
-    virtual Status sync(std::int64_t runId) = 0;
+    virtual Status sync() = 0;
     // Of the steps 1 to `toStep`, how many there are.
     virtual Result<std::int64_t> countSteps(std::int64_t runId, std::int64_t toStep) = 0;
     // Was the file deleted or replaced while it was open? What is written then, nobody reads.

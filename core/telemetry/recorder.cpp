@@ -393,7 +393,7 @@ Status StoreRecorder::offer(bool durably)
         m_committed = true;
     }
     if (durably)
-        MR_TRY(m_store.sync(m_runId));
+        MR_TRY(m_store.sync());
     return m_store.isGone() ? gone() : Status();
 }
 

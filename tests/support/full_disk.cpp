@@ -9,6 +9,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <mutex>
 #include <string_view>
 #include <utility>
 
@@ -24,20 +25,33 @@ std::atomic<std::int64_t> g_left = kNoLimit;
 std::atomic<int> g_error = 0;
 std::atomic<std::uint64_t> g_written = 0;
 std::atomic<std::uint64_t> g_asked = 0;
+std::mutex g_mutex;
+std::vector<std::string> g_synced; // guarded by g_mutex
 
 bool isInside(std::string_view path)
 {
     return path.starts_with(g_folder);
 }
 
-bool isInside(int descriptor)
+std::string pathOf(int descriptor)
 {
-    if (!g_isActive)
-        return false;
     std::array<char, 4096> path{};
     const std::string link = "/proc/self/fd/" + std::to_string(descriptor);
     const ssize_t length = ::readlink(link.c_str(), path.data(), path.size());
-    return length > 0 && isInside(std::string_view(path.data(), static_cast<std::size_t>(length)));
+    return {path.data(), length > 0 ? static_cast<std::size_t>(length) : 0};
+}
+
+bool isInside(int descriptor)
+{
+    return g_isActive && isInside(std::string_view(pathOf(descriptor)));
+}
+
+void noteSync(int descriptor)
+{
+    if (!isInside(descriptor))
+        return;
+    const std::lock_guard lock(g_mutex);
+    g_synced.push_back(pathOf(descriptor));
 }
 
 } // namespace
@@ -48,6 +62,10 @@ FullDisk::FullDisk(std::string folder)
     heal();
     g_written = 0;
     g_asked = 0;
+    {
+        const std::lock_guard lock(g_mutex);
+        g_synced.clear();
+    }
     g_isActive = true;
 }
 
@@ -83,7 +101,25 @@ std::uint64_t FullDisk::timesAsked() const noexcept
     return g_asked;
 }
 
+std::vector<std::string> FullDisk::synced() const
+{
+    const std::lock_guard lock(g_mutex);
+    return g_synced;
+}
+
 } // namespace mr::test
+
+extern "C" int fsync(int descriptor)
+{
+    mr::test::noteSync(descriptor);
+    return static_cast<int>(::syscall(SYS_fsync, descriptor));
+}
+
+extern "C" int fdatasync(int descriptor)
+{
+    mr::test::noteSync(descriptor);
+    return static_cast<int>(::syscall(SYS_fdatasync, descriptor));
+}
 
 // A last write that still fits in part is cut short, as a disk does it.
 extern "C" ssize_t write(int descriptor, const void* data, std::size_t bytes)

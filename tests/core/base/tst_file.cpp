@@ -1,11 +1,13 @@
 #include "core/base/bytes.h"
 #include "core/base/file.h"
+#include "core/base/folder_lock.h"
 #include "support/test_room.h"
 
 #include <QTemporaryDir>
 #include <QTest>
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstring>
@@ -54,6 +56,30 @@ private Q_SLOTS:
         QCOMPARE(file.bytes().value(), std::uint64_t{7});
         QCOMPARE(std::memcmp(tail.data(), "two", 3), 0);
         QCOMPARE(readWholeFile(path("a"), 100).value(), std::string("one two"));
+    }
+
+    void aFolderHasOneWriter()
+    {
+        std::filesystem::create_directory(path("run"));
+        {
+            const Result<FolderLock> one = FolderLock::take(path("run"));
+            QVERIFY(one.ok());
+            const Status other = FolderLock::take(path("run")).status();
+            QCOMPARE(other.kind(), ErrorKind::InvalidArgument);
+            const std::string pid = "(process " + std::to_string(::getpid()) + ")";
+            QVERIFY2(other.message().find(pid) != std::string::npos, other.message().c_str());
+        }
+        QVERIFY(FolderLock::take(path("run")).ok());
+        QCOMPARE(FolderLock::take(path("nowhere")).status().kind(), ErrorKind::Io);
+    }
+
+    void aLockThatLeadsElsewhereIsNotTaken()
+    {
+        std::filesystem::create_directory(path("forged"));
+        QVERIFY(replaceFile(path("precious"), "precious").ok());
+        std::filesystem::create_symlink(path("precious"), path("forged") / FolderLock::kFile);
+        QCOMPARE(FolderLock::take(path("forged")).status().kind(), ErrorKind::InvalidArgument);
+        QCOMPARE(readWholeFile(path("precious"), 100).value(), std::string("precious"));
     }
 
     void nothingIsWrittenThroughALinkOrIntoAPipe()

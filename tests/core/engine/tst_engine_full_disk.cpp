@@ -58,6 +58,7 @@ private Q_SLOTS:
     void aModelWithoutRoomIsWrittenByWhoResumes();
     void aRunFolderThatIsGoneIsWaitedFor();
     void aLockedHistoryEndsNothing();
+    void theRecordsOfACheckpointAreOnTheDiskBeforeIt();
     void theHashOfAnOlderStepIsNotThatOfTheLast();
     void whoDoesNotWaitStopsOrSkips_data();
     void whoDoesNotWaitStopsOrSkips();
@@ -515,6 +516,27 @@ void TestEngineFullDisk::aLockedHistoryEndsNothing()
     QCOMPARE(rows.size(), std::size_t{3});
     QCOMPARE(rows[0].state, std::string("deleted"));
     QCOMPARE(rows[2].state, std::string("complete"));
+}
+
+void TestEngineFullDisk::theRecordsOfACheckpointAreOnTheDiskBeforeIt()
+{
+    const RunSpec spec = this->spec("order");
+    FullDisk disk(m_rig->folder.path());
+    std::vector<std::string> order;
+
+    const Outcome run = m_rig->train(spec, *m_device, [&](Engine&, std::int64_t step) {
+        if (step == 4)
+            order = disk.synced();
+    });
+
+    QVERIFY2(run.ended.ok(), run.ended.message().c_str());
+    const auto steps = std::find(order.begin(), order.end(), spec.outDir + "/steps.jsonl");
+    const auto log = std::find(steps, order.end(), m_rig->database + "-wal");
+    const auto checkpoint = std::find_if(order.begin(), order.end(),
+        [](const std::string& path) { return contains(path, "checkpoints/.step-00000004"); });
+    QVERIFY(checkpoint != order.end());
+    QVERIFY(steps < log);
+    QVERIFY(log < checkpoint);
 }
 
 void TestEngineFullDisk::theHashOfAnOlderStepIsNotThatOfTheLast()

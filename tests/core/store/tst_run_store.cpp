@@ -65,7 +65,7 @@ private Q_SLOTS:
         batch.steps = {StoreRig::step(1, 1.0), StoreRig::step(2, 1.0), StoreRig::step(5, 1.0)};
         QVERIFY(rig.store->append(rig.begin("u2"), batch).ok());
         QVERIFY(rig.store->append(id, batch).ok());
-        QVERIFY(rig.store->sync(id).ok());
+        QVERIFY(rig.store->sync().ok());
         QCOMPARE(rig.store->countSteps(id, 4).value(), 2);
         QCOMPARE(rig.store->countSteps(id, 5).value(), 3);
     }

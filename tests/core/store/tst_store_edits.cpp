@@ -1,6 +1,7 @@
 // What people change of the history: it is there afterwards, it is found, it can be taken back, and
 // what is thrown away for good is what was agreed to and nothing beside it.
 
+#include "core/base/folder_lock.h"
 #include "core/store/store_rig.h"
 #include "support/test_room.h"
 
@@ -244,6 +245,29 @@ private Q_SLOTS:
         QVERIFY(rig.store->edits().erase(Ids{id}, kFilled).ok());
 
         QVERIFY(!QFile::exists(rig.folder.filePath("u1")));
+    }
+
+    // By a run that another history knows, or that a restored one has forgotten.
+    void aFolderThatIsWrittenIsNotErased()
+    {
+        StoreRig rig;
+        const std::int64_t id = runWithFolder(rig, "u1");
+        const QString folder = rig.folder.filePath("u1");
+        fillFolder(folder, "u1");
+        QVERIFY(rig.store->edits().remove(Ids{id}).ok());
+        auto lock = FolderLock::take(folder.toStdString());
+        QVERIFY(lock.ok());
+
+        const Status refused = rig.store->edits().erase(Ids{id}, 2 * kFilled);
+
+        QVERIFY(!refused.ok());
+        QCOMPARE(refused.kind(), ErrorKind::InvalidArgument);
+        QVERIFY2(refused.message().find(folder.toStdString()) != std::string::npos,
+            refused.message().c_str());
+        QVERIFY(QFile::exists(folder + "/model/model.safetensors"));
+        lock.value() = FolderLock();
+        QVERIFY(rig.store->edits().erase(Ids{id}, 2 * kFilled).ok());
+        QVERIFY(!QFile::exists(folder));
     }
 
     void moreThanWasAgreedToIsNotErased()
