@@ -134,7 +134,7 @@
         </message>
     </context>
     <context>
-        <name>mr::ui::DatasetSection</name>
+        <name>mr::ui::ColumnForm</name>
         <message>
             <source>Prompt column</source>
             <translation>プロンプトの列</translation>
@@ -167,6 +167,37 @@
             <source>Tools column</source>
             <translation>ツールの列</translation>
         </message>
+        <message>
+            <source>Choose a column…</source>
+            <translation>列を選択…</translation>
+        </message>
+        <message>
+            <source>(none)</source>
+            <translation>(なし)</translation>
+        </message>
+        <message>
+            <source>Each row is</source>
+            <translation>各行の内容</translation>
+        </message>
+        <message>
+            <source>What each row of the file is</source>
+            <translation>ファイルの各行の内容</translation>
+        </message>
+        <message>
+            <source>Plain text</source>
+            <translation>プレーンテキスト</translation>
+        </message>
+        <message>
+            <source>Prompt and response</source>
+            <translation>プロンプトと応答</translation>
+        </message>
+        <message>
+            <source>Conversation</source>
+            <translation>会話</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::DatasetSection</name>
         <message>
             <source>Looking at the dataset…</source>
             <translation>データセットを調べています…</translation>
@@ -254,6 +285,26 @@
         <message>
             <source>Masked: read, not part of the loss</source>
             <translation>マスク: 読むだけで損失に含まれない</translation>
+        </message>
+        <message>
+            <source>The names of the columns do not tell which of them hold what. Choose them here.</source>
+            <translation>列の名前からは、どの列に何が入っているか判断できません。ここで選んでください。</translation>
+        </message>
+        <message>
+            <source>This file holds preferences: answers that are to be compared, good and bad. They cannot be trained as such. To train the good answers alone, choose their columns here.</source>
+            <translation>このファイルは選好データ (良い回答と悪い回答の比較) です。そのままでは学習できません。良い回答だけを学習するには、その列をここで選んでください。</translation>
+        </message>
+        <message>
+            <source>This file holds conversations, and the model has no chat template: it does not know how they are written. Choose one to teach it; it is saved with the trained model.</source>
+            <translation>このファイルは会話データですが、モデルにチャットテンプレートがなく、会話の書き方がわかりません。教えるテンプレートを選んでください。学習したモデルと一緒に保存されます。</translation>
+        </message>
+        <message>
+            <source>Choose the columns.</source>
+            <translation>列を選んでください。</translation>
+        </message>
+        <message>
+            <source>Columns that are not used: %1</source>
+            <translation>使われない列: %1</translation>
         </message>
     </context>
     <context>
@@ -3811,6 +3862,57 @@ Masked: read, not part of the loss</source>
         <message>
             <source>Before training: %1</source>
             <translation>学習前: %1</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::TemplateChoice</name>
+        <message>
+            <source>Chat template</source>
+            <translation>チャットテンプレート</translation>
+        </message>
+        <message>
+            <source>Jinja templates (*.jinja *.jinja2 *.j2 *.txt);;All files (*)</source>
+            <translation>Jinja テンプレート (*.jinja *.jinja2 *.j2 *.txt);;すべてのファイル (*)</translation>
+        </message>
+        <message>
+            <source>ChatML</source>
+            <translation>ChatML</translation>
+        </message>
+        <message>
+            <source>Llama 3</source>
+            <translation>Llama 3</translation>
+        </message>
+        <message>
+            <source>a template of your own</source>
+            <translation>独自のテンプレート</translation>
+        </message>
+        <message>
+            <source>The model is taught to chat with %1.</source>
+            <translation>モデルに %1 での会話を教えます。</translation>
+        </message>
+        <message>
+            <source>Chat template:</source>
+            <translation>チャットテンプレート:</translation>
+        </message>
+        <message>
+            <source>The form of Qwen and many others; right if in doubt</source>
+            <translation>Qwen など多くのモデルの形式。迷ったらこれを選んでください</translation>
+        </message>
+        <message>
+            <source>The form of Llama 3; right for its base models</source>
+            <translation>Llama 3 の形式。そのベースモデルに適しています</translation>
+        </message>
+        <message>
+            <source>From a file…</source>
+            <translation>ファイルから…</translation>
+        </message>
+        <message>
+            <source>A Jinja chat template, as another model has in its folder</source>
+            <translation>ほかのモデルのフォルダーにあるような Jinja のチャットテンプレート</translation>
+        </message>
+        <message>
+            <source>Choose another</source>
+            <translation>選び直す</translation>
         </message>
     </context>
     <context>

@@ -25,6 +25,7 @@ struct Options {
     std::string path;
     std::string model;
     std::string pairs = "auto";
+    std::string chatTemplate;
     bool verify = false;
     bool json = false;
 };
@@ -90,15 +91,22 @@ Result<Json> describeDataset(const Options& options)
     source.path = options.path;
     if (options.pairs != "auto")
         source.columns["style"] = options.pairs;
+    if (!options.chatTemplate.empty())
+        source.columns["chat_template"] = options.chatTemplate;
     auto dataset = inspectDataset(source, options.model, 1024, 3);
     if (!dataset.ok())
         return dataset.status();
     const DatasetInfo& info = dataset.value();
     Json json{{"kind", "dataset"}, {"format", name(info.format)}, {"columns", info.columns},
-        {"mapping", info.mapping}, {"rows", info.rows}, {"sequences", info.sequences},
-        {"tokens", info.tokens}, {"trained_tokens", info.trainedTokens}, {"cut_rows", info.cutRows},
+        {"mapping", info.mapping}, {"unused_columns", info.unusedColumns}, {"rows", info.rows},
+        {"sequences", info.sequences}, {"tokens", info.tokens},
+        {"trained_tokens", info.trainedTokens}, {"cut_rows", info.cutRows},
         {"empty_rows", info.emptyRows}, {"seq_len", info.seqLen}, {"packed_rows", info.packedRows},
         {"bytes", info.bytes}, {"problems", info.problems}};
+    if (info.refusal != DataRefusal::None)
+        json["refusal"] = name(info.refusal);
+    if (!info.chatTemplate.empty())
+        json["chat_template"] = info.chatTemplate;
     return json;
 }
 
@@ -148,6 +156,9 @@ void addInspect(CLI::App& app, Action& action)
     command->add_option("--model", options->model, "Tokenizer to count a dataset's tokens with");
     command->add_option("--pairs", options->pairs,
         "Pairs and ChatML texts: template, plain, or auto (template where the model has one)");
+    command->add_option("--chat-template", options->chatTemplate,
+        "Dataset: what conversations are written with in place of the model's own template: "
+        "chatml, llama3 or a file");
     command->add_flag(
         "--verify", options->verify, "Run folder: read every byte of its checkpoints");
     command->add_flag("--json", options->json, "One line of JSON");

@@ -61,6 +61,10 @@ void SpecOptions::addModelAndData(CLI::App& command, bool needsData)
     command.add_option("--pairs", m_pairs,
         "Pairs and ChatML texts: template (as the model's chat template writes them), plain (as "
         "they stand) or auto (template where the model has one)");
+    command.add_option("--chat-template", m_chatTemplate,
+        "What conversations and pairs are written with in place of the model's own template, as "
+        "for a base model that has none: chatml, llama3 or a file with a Jinja template. It is "
+        "saved with the trained model");
     command.add_option("--split", m_spec.split, "Text files: cut into documents at this string");
     command.add_flag("--pack", m_spec.pack,
         "Short sequences share rows of the micro-batches, each seeing itself alone: fewer steps an "
@@ -150,6 +154,8 @@ Status SpecOptions::readSources(RunSpec& spec) const
     MR_TRY(readPairs(m_map, "--map", columns));
     if (m_pairs != "auto")
         columns["style"] = m_pairs;
+    if (!m_chatTemplate.empty())
+        columns["chat_template"] = m_chatTemplate;
     MR_TRY(requireFiles(m_data, "--data"));
     MR_TRY(requireFiles(m_evalData, "--eval-data"));
     for (const std::string& path : m_data)

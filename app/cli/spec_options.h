@@ -35,6 +35,7 @@ private:
     std::string m_format = "auto";
     std::string m_map;
     std::string m_pairs = "auto";
+    std::string m_chatTemplate;
     std::string m_schedule = "cosine";
     std::string m_precision = "auto";
     std::string m_recompute = "auto";

@@ -2,6 +2,8 @@
 
 #include <millrace/library.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -13,6 +15,18 @@ constexpr double kMuchPadding = 1.0 / 3.0;
 double paddingOf(const DataReport& report, std::int64_t batchRows)
 {
     return paddingShare(report.inputs, batchRows, report.seqLen);
+}
+
+// A name that somebody else gave, on one line.
+std::string shortened(const std::string& name)
+{
+    constexpr std::size_t kMostBytes = 60;
+    if (name.size() <= kMostBytes)
+        return name;
+    std::size_t end = kMostBytes;
+    while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xc0U) == 0x80U)
+        --end; // not inside a character
+    return name.substr(0, end) + "...";
 }
 
 std::string percent(double share)
@@ -55,6 +69,25 @@ std::string packingAdvice(const DataReport& report)
            ".";
 }
 
+std::string unusedColumnsNote(const DataReport& report)
+{
+    constexpr std::size_t kMostColumns = 20;
+    const std::vector<std::string>& columns = report.unusedColumns;
+    std::string names;
+    for (std::size_t i = 0; i < std::min(columns.size(), kMostColumns); ++i)
+        names += (names.empty() ? "\"" : ", \"") + shortened(columns[i]) + "\"";
+    if (columns.size() > kMostColumns)
+        names += " and " + std::to_string(columns.size() - kMostColumns) + " more";
+    return names.empty() ? names : "Columns that are not used: " + names + ".";
+}
+
+std::string_view name(DataRefusal refusal) noexcept
+{
+    constexpr std::array<std::string_view, 6> kNames{
+        "", "unknown-columns", "preferences", "bad-answers", "media", "no-template"};
+    return kNames.at(static_cast<std::size_t>(refusal));
+}
+
 std::string toJson(const DataReport& report)
 {
     const DataReport& r = report;
@@ -66,7 +99,8 @@ std::string toJson(const DataReport& report)
         json["packed_rows"] = r.packedRows;
         json["packed_padding"] = paddingOf(r, r.packedRows);
     }
-    return json.dump();
+    json["unused_columns"] = r.unusedColumns;
+    return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 } // namespace mr

@@ -36,7 +36,8 @@ struct TokenSet {
     std::uint64_t cutRows = 0;   // longer than seqLen, cut
     std::uint64_t emptyRows = 0; // nothing to train, left out
     std::uint64_t trainedTokens = 0;
-    PackedRows packing; // empty: every sequence is a row of a micro-batch
+    std::vector<std::string> unusedColumns; // of the files: nothing is trained of them
+    PackedRows packing;                     // empty: every sequence is a row of a micro-batch
 
     std::int64_t count() const noexcept { return sequences.count(); }
     // Rows of micro-batches: what a sampler draws.
@@ -54,6 +55,7 @@ struct TokenSetOptions {
     std::string split{};         // text: cut a file into documents here; empty: a file is one
     bool perLine = false;        // text: every line is a document
     std::string modelFolder{};   // whose chat template writes conversations
+    std::string chatTemplate{};  // in place of that (chat_templates.h); empty: as the sources say
     bool overlapTarget = true;   // text blocks share one token with the next, so that each block
                                // trains seqLen targets; false: blocks of seqLen tokens, seqLen - 1
                                // targets (what a plain PyTorch loop over blocks does)

@@ -1,6 +1,7 @@
 #include "core/data/chat_format.h"
 
 #include "core/base/file.h"
+#include "core/data/chat_templates.h"
 #include "core/data/tokenizer_habits.h"
 
 #include <algorithm>
@@ -136,6 +137,15 @@ Status keepTrained(const Json& variables, std::vector<TextSpan>& spans)
     return {};
 }
 
+ChatOptions optionsOf(const fs::path& modelFolder)
+{
+    ChatOptions options;
+    options.bosToken = specialToken(modelFolder, "bos_token");
+    options.eosToken = specialToken(modelFolder, "eos_token");
+    options.now = fixedDay();
+    return options;
+}
+
 } // namespace
 
 bool ChatFormat::isIn(const fs::path& modelFolder)
@@ -151,10 +161,24 @@ Result<ChatFormat> ChatFormat::open(const fs::path& modelFolder)
     if (!found.value())
         return bad(
             modelFolder.string() +
-            ": the model has no chat template, so conversations cannot be trained with it; "
-            "put a chat_template.jinja into its folder, or turn each conversation into a row "
-            "with the text columns \"prompt\" and \"response\"");
+            ": the model has no chat template, so it does not know how conversations are written; "
+            "teach it one with --chat-template chatml (or llama3, or a file), put a "
+            "chat_template.jinja into its folder, or turn each conversation into a row with the "
+            "text columns \"prompt\" and \"response\"");
     return *std::move(found).value();
+}
+
+Result<ChatFormat> ChatFormat::open(
+    const fs::path& modelFolder, const std::string& choice, const Tokenizer& tokenizer)
+{
+    if (choice.empty())
+        return open(modelFolder);
+    auto text = templateText(choice, tokenizer);
+    MR_TRY(text.status());
+    Result<ChatTemplate> parsed = ChatTemplate::parse(text.value());
+    if (!parsed.ok())
+        return bad("the chosen chat template: " + parsed.status().message());
+    return ChatFormat(std::move(parsed).value(), std::nullopt, optionsOf(modelFolder));
 }
 
 Result<std::optional<ChatFormat>> ChatFormat::find(const fs::path& modelFolder)
@@ -173,12 +197,8 @@ Result<std::optional<ChatFormat>> ChatFormat::find(const fs::path& modelFolder)
             return bad(modelFolder.string() + ", \"tool_use\": " + parsed.status().message());
         withTools = std::move(parsed).value();
     }
-    ChatOptions options;
-    options.bosToken = specialToken(modelFolder, "bos_token");
-    options.eosToken = specialToken(modelFolder, "eos_token");
-    options.now = fixedDay();
     return std::optional<ChatFormat>(
-        ChatFormat(std::move(plain).value(), std::move(withTools), std::move(options)));
+        ChatFormat(std::move(plain).value(), std::move(withTools), optionsOf(modelFolder)));
 }
 
 Result<RenderedChat> ChatFormat::write(const Json& variables, bool prompt) const

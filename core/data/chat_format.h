@@ -41,6 +41,10 @@ public:
     // The same; nothing where there is none.
     static Result<std::optional<ChatFormat>> find(const std::filesystem::path& modelFolder);
 
+    // `choice` as in chat_templates.h, in place of the folder's own; empty: that.
+    static Result<ChatFormat> open(const std::filesystem::path& modelFolder,
+        const std::string& choice, const Tokenizer& tokenizer);
+
     // Whether there is a template in a model's folder, readable or not.
     static bool isIn(const std::filesystem::path& modelFolder);
 

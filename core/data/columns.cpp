@@ -1,6 +1,7 @@
 #include "core/data/columns.h"
 
 #include "core/data/unicode_text.h"
+#include "core/data/untrainable.h"
 
 #include <algorithm>
 #include <array>
@@ -23,34 +24,15 @@ constexpr std::array<std::string_view, 3> kSystemNames{"system", "system_prompt"
 constexpr std::array<std::string_view, 1> kHistoryNames{"history"};
 constexpr std::array<std::string_view, 4> kChatNames{
     "messages", "conversations", "conversation", "dialogue"};
-
-std::string lower(std::string_view text)
-{
-    std::string out(text);
-    for (char& c : out)
-        c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    return out;
-}
-
 // The column with one of `names`, whatever its capitals; empty when there is none.
 std::string known(const std::vector<ColumnFacts>& facts, std::span<const std::string_view> names,
     bool nested = false)
 {
     for (const std::string_view name : names)
         for (const ColumnFacts& column : facts)
-            if (column.nested == nested && lower(column.name) == name)
+            if (column.nested == nested && lowerAscii(column.name) == name)
                 return column.name;
     return {};
-}
-
-bool beginsAsList(std::string_view text)
-{
-    constexpr std::string_view kWhite = " \t\r\n";
-    text.remove_prefix(std::min(text.find_first_not_of(kWhite), text.size()));
-    if (!text.starts_with('['))
-        return false;
-    const std::size_t next = text.find_first_not_of(kWhite, 1);
-    return next != std::string_view::npos && text[next] == '{';
 }
 
 std::string list(const std::vector<ColumnFacts>& facts)
@@ -67,6 +49,13 @@ std::string list(const std::vector<ColumnFacts>& facts)
 Status bad(const DataSource& source, const std::string& message)
 {
     return Status::error(ErrorKind::InvalidArgument, source.path + ": " + message);
+}
+
+Status refuse(const DataSource& source, const Refusal& refusal, DataRefusal* kind)
+{
+    if (kind != nullptr)
+        *kind = refusal.kind;
+    return bad(source, refusal.message);
 }
 
 bool has(const std::vector<ColumnFacts>& facts, std::string_view name)
@@ -118,26 +107,21 @@ Result<ColumnMap> asked(const DataSource& source, const std::vector<ColumnFacts>
     return map;
 }
 
-// A column of conversations, with what belongs to it. Two answers to choose between are no
-// conversation to learn by heart.
-Status findChat(const DataSource& source, const std::vector<ColumnFacts>& facts, ColumnMap& map)
+// A column of conversations, with what belongs to it.
+void findChat(const std::vector<ColumnFacts>& facts, ColumnMap& map)
 {
     for (const ColumnFacts& column : facts) {
-        const bool chat =
-            std::find(kChatNames.begin(), kChatNames.end(), lower(column.name)) != kChatNames.end();
+        const bool chat = std::find(kChatNames.begin(), kChatNames.end(),
+                              lowerAscii(column.name)) != kChatNames.end();
         if (chat && (column.nested || column.listed) && map.messages.empty())
             map.messages = column.name;
     }
     if (!map.isChat())
-        return {};
-    if (has(facts, "chosen") && has(facts, "rejected"))
-        return bad(source, "holds preferences (columns \"chosen\" and \"rejected\"), which are not "
-                           "supported; conversations and pairs are");
+        return;
     if (map.tools.empty() && has(facts, "tools"))
         map.tools = "tools";
     if (map.system.empty())
         map.system = known(facts, kSystemNames);
-    return {};
 }
 
 // What belongs to a pair besides its two sides.
@@ -178,13 +162,52 @@ void byShape(const std::vector<ColumnFacts>& facts, ColumnMap& map)
     map.response = texts[1];
 }
 
+std::optional<Refusal> findPreferences(const std::vector<ColumnFacts>& facts)
+{
+    ColumnMap found;
+    findChat(facts, found);
+    const std::string text = known(facts, kPromptNames);
+    return preferencesIn(
+        facts, text.empty() ? known(facts, kPromptNames, true) : text, found.messages);
+}
+
+// By the names of the columns, and where they say nothing by their shape. What is not found stays
+// empty.
+void findColumns(const std::vector<ColumnFacts>& facts, bool nothingAsked, ColumnMap& map)
+{
+    if (nothingAsked || map.isChat())
+        findChat(facts, map);
+    if (map.isChat())
+        return;
+    if (map.prompt.empty())
+        map.prompt = known(facts, kPromptNames);
+    if (map.response.empty())
+        map.response = known(facts, kResponseNames);
+    if (!nothingAsked || (!map.prompt.empty() && !map.response.empty()))
+        return;
+    map.prompt.clear();
+    map.response.clear();
+    findLists(facts, map);
+    if (!map.isPairs())
+        map.text = known(facts, kTextNames);
+    if (!map.isPairs() && map.text.empty())
+        byShape(facts, map);
+}
+
 } // namespace
 
 std::map<std::string, std::string> columnsAsked(const DataSource& source)
 {
     auto columns = source.columns;
     columns.erase(std::string(kStyleKey));
+    columns.erase(std::string(kTemplateKey));
     return columns;
+}
+
+std::string templateAsked(const DataSource& source)
+{
+    const auto found = source.columns.find(std::string(kTemplateKey));
+    return found == source.columns.end() ? std::string() : found->second;
 }
 
 void settleStyle(DataSource& source, RowStyle style)
@@ -219,20 +242,19 @@ std::map<std::string, std::string> ColumnMap::asMap() const
     return out;
 }
 
-void noteColumns(const Record& record, std::vector<ColumnFacts>& facts)
+std::vector<std::string> unusedColumns(const std::vector<ColumnFacts>& facts, const ColumnMap& map)
 {
-    for (const Cell& cell : record.cells) {
-        auto found = std::find_if(
-            facts.begin(), facts.end(), [&](const ColumnFacts& c) { return c.name == cell.name; });
-        if (found == facts.end())
-            found = facts.insert(facts.end(), {cell.name});
-        found->text &= cell.kind == CellKind::Text || cell.kind == CellKind::Null;
-        found->nested |= cell.kind == CellKind::Nested;
-        found->listed |= cell.kind == CellKind::Text && beginsAsList(cell.text);
-    }
+    const auto used = map.asMap();
+    std::vector<std::string> out;
+    for (const ColumnFacts& column : facts)
+        if (std::none_of(used.begin(), used.end(),
+                [&](const auto& role) { return role.second == column.name; }))
+            out.push_back(column.name);
+    return out;
 }
 
-Result<ColumnMap> chooseColumns(const DataSource& source, const std::vector<ColumnFacts>& facts)
+Result<ColumnMap> chooseColumns(
+    const DataSource& source, const std::vector<ColumnFacts>& facts, DataRefusal* refusal)
 {
     Result<ColumnMap> result = asked(source, facts);
     if (!result.ok())
@@ -241,34 +263,24 @@ Result<ColumnMap> chooseColumns(const DataSource& source, const std::vector<Colu
     if (!map.text.empty())
         return result;
     const bool nothingAsked = columnsAsked(source).empty();
-    if (map.prompt.empty() || map.response.empty()) {
-        if (nothingAsked || map.isChat())
-            MR_TRY(findChat(source, facts, map));
-        if (map.isChat())
-            return result;
-        if (map.prompt.empty())
-            map.prompt = known(facts, kPromptNames);
-        if (map.response.empty())
-            map.response = known(facts, kResponseNames);
-        if (nothingAsked && (map.prompt.empty() || map.response.empty())) {
-            map.prompt.clear();
-            map.response.clear();
-            findLists(facts, map);
-            if (!map.isPairs())
-                map.text = known(facts, kTextNames);
-            if (!map.isPairs() && map.text.empty())
-                byShape(facts, map);
-        }
-    }
-    if (map.text.empty() && (map.prompt.empty() || map.response.empty()))
-        return bad(source,
-            "cannot tell which columns hold the prompt and the response; the "
-            "columns are " +
-                list(facts) + "; say it with --map prompt=COLUMN,response=COLUMN (or text=COLUMN)");
+    if (nothingAsked)
+        if (const auto preferences = findPreferences(facts))
+            return refuse(source, *preferences, refusal);
+    if (map.prompt.empty() || map.response.empty())
+        findColumns(facts, nothingAsked, map);
+    if (!map.isChat() && map.text.empty() && (map.prompt.empty() || map.response.empty()))
+        return refuse(source,
+            {DataRefusal::UnknownColumns,
+                "cannot tell which columns hold the prompt and the response; the columns are " +
+                    list(facts) +
+                    "; say it with --map prompt=COLUMN,response=COLUMN (or text=COLUMN)"},
+            refusal);
     if (map.isPairs() && map.prompt == map.response)
         return bad(source, "prompt and response are the same column, \"" + map.prompt + "\"");
     if (map.isPairs() && nothingAsked)
         findCompany(facts, map);
+    if (const auto refused = map.text.empty() ? untrainableIn(facts, map) : std::nullopt)
+        return refuse(source, *refused, refusal);
     return result;
 }
 

@@ -1,5 +1,6 @@
 // inspectDataset() of <millrace/library.h>: a dataset as the New run page and `inspect` show it.
 
+#include "core/data/chat_templates.h"
 #include "core/data/token_set_builder.h"
 
 #include <millrace/library.h>
@@ -73,15 +74,24 @@ Status look(const DataSource& source, const std::string& modelDir, const TokenSe
     DatasetShape shape;
     const Status found = findShape(source, shape);
     info.format = shape.format;
+    info.refusal = shape.refusal;
     for (const ColumnFacts& column : shape.columns)
         info.columns.push_back(column.name);
     MR_TRY(found);
     info.mapping = shape.map.asMap();
+    info.unusedColumns = unusedColumns(shape.columns, shape.map);
+    info.chatTemplate = templateName(options.chatTemplate);
     if (modelDir.empty())
         return countRows(source, shape, info);
-    if (ChatFormat::isIn(modelDir) && !shape.map.isChat())
+    const bool hasTemplate = !options.chatTemplate.empty() || ChatFormat::isIn(modelDir);
+    if (hasTemplate && !shape.map.isChat())
         info.mapping[std::string(kStyleKey)] =
             shape.map.style == RowStyle::Plain ? "plain" : "template";
+    if (const Status missing = requireTemplate(source.path, shape, options); !missing.ok()) {
+        info.refusal = DataRefusal::NoTemplate;
+        info.problems.push_back(missing.message());
+        return countRows(source, shape, info);
+    }
     Result<std::unique_ptr<Tokenizer>> tokenizer = Tokenizer::open(modelDir);
     if (!tokenizer.ok()) {
         info.problems.push_back(tokenizer.status().message());
@@ -103,6 +113,7 @@ Result<DatasetInfo> inspectDataset(
     TokenSetOptions options;
     options.seqLen = seqLen;
     options.modelFolder = modelDir;
+    options.chatTemplate = templateAsked(source);
     const auto rows = static_cast<std::size_t>(previewRows > 0 ? previewRows : 0);
     std::error_code error;
     info.bytes = std::filesystem::file_size(source.path, error);

@@ -1,7 +1,9 @@
 #include "core/data/documents.h"
 
 #include "core/data/pair_format.h"
+#include "core/data/untrainable.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace mr {
@@ -103,6 +105,9 @@ Status toDocument(
     out.line = record.line;
     out.isPair = map.isPairs();
     out.style = map.style;
+    if (map.isChat() || map.isPairs())
+        if (const Status refused = refuseRow(map, record); !refused.ok())
+            return dataError(source.path, record.line, refused.message());
     if (map.isChat())
         return toChat(source, map, record, out.chat);
     if (!out.isPair)
@@ -125,6 +130,15 @@ Status toDocument(
 }
 
 } // namespace
+
+bool DatasetShape::isChat() const
+{
+    const auto isList = [this](const std::string& name) {
+        return std::any_of(columns.begin(), columns.end(),
+            [&](const ColumnFacts& c) { return c.name == name && c.nested; });
+    };
+    return map.isChat() || (map.isPairs() && (isList(map.prompt) || isList(map.response)));
+}
 
 Status findShape(const DataSource& source, DatasetShape& shape)
 {
@@ -154,7 +168,7 @@ Status findShape(const DataSource& source, DatasetShape& shape)
         MR_TRY(read);
     if (shape.columns.empty())
         return Status::error(ErrorKind::InvalidArgument, source.path + ": holds no rows");
-    Result<ColumnMap> map = chooseColumns(source, shape.columns);
+    Result<ColumnMap> map = chooseColumns(source, shape.columns, &shape.refusal);
     if (!map.ok())
         return map.status();
     shape.map = map.value();

@@ -33,7 +33,11 @@ struct Document {
 struct DatasetShape {
     DataFormat format = DataFormat::Auto; // found
     std::vector<ColumnFacts> columns;
-    ColumnMap map; // of a text file: text
+    ColumnMap map;                           // of a text file: text
+    DataRefusal refusal = DataRefusal::None; // of an error of findShape()
+
+    // Whether rows are conversations, which need a chat template.
+    bool isChat() const;
 };
 
 struct TextCut {

@@ -76,7 +76,8 @@ Status TokenSetBuilder::openChat()
 {
     if (m_chat.has_value())
         return {};
-    Result<ChatFormat> format = ChatFormat::open(m_options.modelFolder);
+    Result<ChatFormat> format =
+        ChatFormat::open(m_options.modelFolder, m_options.chatTemplate, m_tokenizer);
     if (!format.ok())
         return format.status();
     m_chat.emplace(std::move(format).value());
@@ -160,7 +161,7 @@ bool TokenSetBuilder::takesTemplate(const Document& document)
     if (document.style != RowStyle::Auto || !m_options.specials)
         return document.style == RowStyle::Template;
     if (!m_hasTemplate.has_value())
-        m_hasTemplate = ChatFormat::isIn(m_options.modelFolder);
+        m_hasTemplate = !m_options.chatTemplate.empty() || ChatFormat::isIn(m_options.modelFolder);
     return *m_hasTemplate;
 }
 
@@ -185,18 +186,59 @@ Status TokenSetBuilder::add(const Document& document)
     return {};
 }
 
-Result<TokenSet> buildTokenSet(const std::vector<DataSource>& sources, const Tokenizer& tokenizer,
-    const TokenSetOptions& options)
+Status takeTemplate(const std::vector<DataSource>& sources, TokenSetOptions& options)
 {
-    if (options.seqLen < 1)
+    for (const DataSource& source : sources) {
+        const std::string asked = templateAsked(source);
+        if (!asked.empty() && !options.chatTemplate.empty() && asked != options.chatTemplate)
+            return Status::error(ErrorKind::InvalidArgument,
+                source.path + ": asks for another chat template than the files before it; a model "
+                              "is taught one");
+        if (!asked.empty())
+            options.chatTemplate = asked;
+    }
+    return {};
+}
+
+Status requireTemplate(
+    const std::string& path, const DatasetShape& shape, const TokenSetOptions& options)
+{
+    if (!shape.isChat() || !options.chatTemplate.empty() || options.modelFolder.empty() ||
+        ChatFormat::isIn(options.modelFolder))
+        return {};
+    return Status::error(
+        ErrorKind::InvalidArgument, path + ": holds conversations, and " +
+                                        ChatFormat::open(options.modelFolder).status().message());
+}
+
+namespace {
+
+void noteUnused(const DatasetShape& shape, std::vector<std::string>& out)
+{
+    for (std::string& column : unusedColumns(shape.columns, shape.map))
+        if (std::find(out.begin(), out.end(), column) == out.end())
+            out.push_back(std::move(column));
+}
+
+} // namespace
+
+Result<TokenSet> buildTokenSet(const std::vector<DataSource>& sources, const Tokenizer& tokenizer,
+    const TokenSetOptions& given)
+{
+    if (given.seqLen < 1)
         return Status::error(ErrorKind::InvalidArgument,
-            "the sequence length must be at least 1, not " + std::to_string(options.seqLen));
+            "the sequence length must be at least 1, not " + std::to_string(given.seqLen));
+    TokenSetOptions options = given;
+    MR_TRY(takeTemplate(sources, options));
+    std::vector<std::string> unused;
     const int threads =
         options.threads > 0 ? options.threads : static_cast<int>(physicalCores().size());
     ParallelTokenSet set(tokenizer, options, threads);
     for (const DataSource& source : sources) {
         DatasetShape shape;
         MR_TRY(findShape(source, shape));
+        MR_TRY(requireTemplate(source.path, shape, options));
+        noteUnused(shape, unused);
         const Status read = readDocuments(source, shape, {options.split, options.perLine},
             [&](const Document& document) { return set.add(source, document); });
         if (!read.ok() && read.kind() != ErrorKind::Cancelled) {
@@ -207,7 +249,11 @@ Result<TokenSet> buildTokenSet(const std::vector<DataSource>& sources, const Tok
         if (!read.ok())
             break;
     }
-    return set.finish();
+    auto finished = set.finish();
+    if (!finished.ok())
+        return finished;
+    finished.value().unusedColumns = std::move(unused);
+    return finished;
 }
 
 } // namespace mr

@@ -11,9 +11,17 @@
 #include "core/data/chat_format.h"
 #include "core/data/documents.h"
 
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace mr {
+
+// The one template that `sources` ask for. InvalidArgument: they ask for several.
+Status takeTemplate(const std::vector<DataSource>& sources, TokenSetOptions& options);
+// InvalidArgument: conversations, and neither the options nor the model have a template for them.
+Status requireTemplate(
+    const std::string& path, const DatasetShape& shape, const TokenSetOptions& options);
 
 class TokenSetBuilder
 {

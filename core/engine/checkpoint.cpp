@@ -113,6 +113,7 @@ Result<std::string> writeInto(
                                : std::move(state).value();
     MR_TRY(saveModel(folder / "model", context.config, context.table, *weights,
         wide ? ExportType::F32 : ExportType::BF16, context.carryFrom));
+    MR_TRY(saveChatTemplate(folder / "model", context.chatTemplate));
     std::error_code error;
     fs::create_directories(folder / "state", error);
     if (error)
@@ -141,6 +142,11 @@ Result<CheckpointWritten> writeAndRename(const CheckpointContext& context,
 }
 
 } // namespace
+
+Status saveChatTemplate(const fs::path& modelDir, const std::string& text)
+{
+    return text.empty() ? Status() : replaceFile(modelDir / "chat_template.jinja", text);
+}
 
 Result<CheckpointWritten> writeCheckpoint(
     const CheckpointContext& context, const fs::path& runDir, RunProgress& progress)

@@ -44,6 +44,7 @@ struct CheckpointContext {
     StepExecutor& executor;
     std::filesystem::path carryFrom; // where tokenizer and generation files come from
     std::string runId = {};          // whose checkpoints they are; empty: not looked at
+    std::string chatTemplate = {};   // that the model was taught; empty: carryFrom's, if it has one
 };
 
 struct CheckpointWritten {
@@ -53,6 +54,9 @@ struct CheckpointWritten {
 };
 
 // `weightsHash` and `runId` of `progress` are filled in.
+// The template that a model was taught goes with it, as chat_template.jinja. Does nothing for "".
+Status saveChatTemplate(const std::filesystem::path& modelDir, const std::string& text);
+
 Result<CheckpointWritten> writeCheckpoint(
     const CheckpointContext& context, const std::filesystem::path& runDir, RunProgress& progress);
 

@@ -1,7 +1,9 @@
 #include "core/engine/checkpoint_size.h"
 
+#include "core/data/columns.h"
 #include "core/model/export_plan.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <numeric>
 
@@ -12,8 +14,9 @@ namespace {
 // Of a tensor's entry in the header of its file, and of a file's in the manifest. Measured names
 // are shorter.
 constexpr std::uint64_t kEntryBytes = 192;
-constexpr std::uint64_t kSmallFilesBytes = 4096; // state.json and what pads headers
-constexpr std::uint64_t kMostPerGroup = 6;       // tensors, in either file of the state
+constexpr std::uint64_t kSmallFilesBytes = 4096;      // state.json and what pads headers
+constexpr std::uint64_t kBuiltInTemplateBytes = 1024; // at most; it depends on the tokenizer
+constexpr std::uint64_t kMostPerGroup = 6;            // tensors, in either file of the state
 
 std::uint64_t fileBytes(const fs::path& path)
 {
@@ -28,9 +31,12 @@ std::uint64_t carriedBytes(const RunSetup& setup)
     const fs::path from =
         setup.spec.modelDir.empty() ? setup.spec.scratchTokenizer : setup.spec.modelDir;
     std::error_code error;
-    if (fs::is_regular_file(from, error))
-        return setup.config.text.size() + fileBytes(from);
     std::uint64_t bytes = setup.config.text.size();
+    if (!setup.spec.data.empty())
+        if (const std::string taught = templateAsked(setup.spec.data.front()); !taught.empty())
+            bytes += std::max<std::uint64_t>(taught.size(), kBuiltInTemplateBytes) + kEntryBytes;
+    if (fs::is_regular_file(from, error))
+        return bytes + fileBytes(from);
     for (const auto& entry : fs::directory_iterator(from, error))
         if (isCarried(entry.path().filename().string()))
             bytes += fileBytes(entry.path());

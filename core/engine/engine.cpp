@@ -77,7 +77,7 @@ CheckpointContext Engine::checkpointContext()
 {
     const RunSpec& spec = m_setup.spec;
     return {m_setup.config, m_setup.table, m_body->memory(), m_body->executor(),
-        spec.modelDir.empty() ? spec.scratchTokenizer : spec.modelDir, m_uuid};
+        spec.modelDir.empty() ? spec.scratchTokenizer : spec.modelDir, m_uuid, m_data.chatTemplate};
 }
 
 void Engine::run(const std::stop_token& stop)

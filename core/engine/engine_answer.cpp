@@ -83,7 +83,7 @@ Status Engine::answerInto(AnswerRow& row)
 {
     const RunSpec& spec = m_setup.spec;
     auto read = readPrompt(row.prompt, *m_data.tokenizer, m_setup.config,
-        spec.modelDir.empty() ? spec.scratchTokenizer : spec.modelDir);
+        spec.modelDir.empty() ? spec.scratchTokenizer : spec.modelDir, m_data.chatTemplate);
     MR_TRY(read.status());
     row.answer.read = read.value().text;
     row.answer.byTemplate = read.value().byTemplate;

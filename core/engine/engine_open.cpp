@@ -68,8 +68,12 @@ Result<std::unique_ptr<Engine>> Engine::open(
     const RunSpec& spec, Device& device, RunStore& store, EngineHooks hooks)
 {
     auto engine = std::unique_ptr<Engine>(new Engine(device, store, std::move(hooks)));
-    const bool hasTemplate = ChatFormat::isIn(modelFolder(spec));
-    MR_TRY(engine->prepareData(hasTemplate ? withStyle(spec, RowStyle::Template) : spec));
+    auto whole = withTemplateText(spec);
+    MR_TRY(whole.status());
+    const bool isTaught = !spec.data.empty() && !templateAsked(spec.data.front()).empty();
+    const bool hasTemplate = isTaught || ChatFormat::isIn(modelFolder(spec));
+    MR_TRY(engine->prepareData(
+        hasTemplate ? withStyle(whole.value(), RowStyle::Template) : whole.value()));
     auto place = makeRunDir(engine->m_setup.spec);
     if (!place.ok())
         return place.status();

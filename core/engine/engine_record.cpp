@@ -96,6 +96,8 @@ void Engine::reportData()
         m_recorder->message(EventLevel::Info, code, 0, m_resumedMs, text);
     };
     say("data", "Data: " + describeData(m_data.report) + ".");
+    if (const std::string unused = unusedColumnsNote(m_data.report); !unused.empty())
+        say("unused_columns", unused);
     if (const std::string advice = packingAdvice(m_data.report); !advice.empty())
         say("packing", advice);
 }

@@ -131,6 +131,8 @@ Status Engine::writeModelNow()
     Status written = saveModel(m_saveDir / "model", m_setup.config, m_setup.table, *state.value(),
         m_body->memory().compute() == DType::F32 ? ExportType::F32 : ExportType::BF16,
         context.carryFrom);
+    if (written.ok())
+        written = saveChatTemplate(m_saveDir / "model", context.chatTemplate);
     std::error_code error;
     if (!written.ok() && !fs::exists(m_saveDir / "model" / "config.json", error))
         fs::remove_all(m_saveDir / "model", error); // half a model: gives back the space

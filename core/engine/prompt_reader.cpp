@@ -118,14 +118,18 @@ Status readPlain(const Prompt& prompt, const Tokenizer& tokenizer, ReadPrompt& o
 } // namespace
 
 Result<ReadPrompt> readPrompt(const Prompt& prompt, const Tokenizer& tokenizer,
-    const ModelConfig& config, const fs::path& folder)
+    const ModelConfig& config, const fs::path& folder, const std::string& chatTemplate)
 {
     ReadPrompt out;
     for (const std::int64_t id : config.eosTokens)
         out.ends.push_back(static_cast<TokenId>(id));
     MR_TRY(addEndsOf(folder, out.ends));
     std::optional<ChatFormat> format;
-    if (prompt.form != PromptForm::Text) {
+    if (prompt.form != PromptForm::Text && !chatTemplate.empty()) {
+        auto taught = ChatFormat::open(folder, chatTemplate, tokenizer);
+        MR_TRY(taught.status());
+        format = std::move(taught).value();
+    } else if (prompt.form != PromptForm::Text) {
         auto found = ChatFormat::find(folder);
         MR_TRY(found.status());
         format = std::move(found).value();

@@ -28,9 +28,11 @@ struct ReadPrompt {
     std::vector<TokenId> ends;
 };
 
-// `folder` is where the model's tokenizer and template are.
+// `folder` is where the model's tokenizer and template are; `chatTemplate`: the text of another one
+// that the model is being taught.
 Result<ReadPrompt> readPrompt(const Prompt& prompt, const Tokenizer& tokenizer,
-    const ModelConfig& config, const std::filesystem::path& folder);
+    const ModelConfig& config, const std::filesystem::path& folder,
+    const std::string& chatTemplate = {});
 
 // Ranges of the figures of a prompt, in the words of the command line.
 Status checkPrompt(const Prompt& prompt);

@@ -1,5 +1,7 @@
 #include "core/engine/run_data.h"
 
+#include "core/data/chat_templates.h"
+#include "core/data/token_set_builder.h"
 #include "core/engine/hold_out.h"
 #include "core/engine/run_files.h"
 #include "core/engine/run_setup.h"
@@ -32,7 +34,28 @@ RunSpec withStyle(RunSpec spec, RowStyle style)
     return spec;
 }
 
+Result<RunSpec> withTemplateText(RunSpec spec)
+{
+    for (auto* sources : {&spec.data, &spec.evalData})
+        for (DataSource& source : *sources)
+            MR_TRY(settleTemplate(source));
+    return spec;
+}
+
 namespace {
+
+// What the trained model is saved with.
+Status findTemplate(const RunSpec& spec, RunData& data)
+{
+    TokenSetOptions options;
+    MR_TRY(takeTemplate(spec.data, options));
+    if (options.chatTemplate.empty())
+        return {};
+    auto text = templateText(options.chatTemplate, *data.tokenizer);
+    MR_TRY(text.status());
+    data.chatTemplate = std::move(text).value();
+    return {};
+}
 
 Result<TokenSet> tokens(
     const std::vector<DataSource>& sources, const Tokenizer& tokenizer, const RunSpec& spec)
@@ -41,6 +64,7 @@ Result<TokenSet> tokens(
     options.seqLen = spec.seqLen;
     options.split = spec.split;
     options.modelFolder = modelFolder(spec);
+    MR_TRY(takeTemplate(spec.data, options));
     return buildTokenSet(sources, tokenizer, options);
 }
 
@@ -113,6 +137,8 @@ Result<RunData> readRunData(const RunSpec& spec, std::int64_t vocab)
     auto train = tokens(spec.data, *data.tokenizer, spec);
     MR_TRY(train.status());
     data.train = std::move(train).value();
+    data.report.unusedColumns = data.train.unusedColumns;
+    MR_TRY(findTemplate(spec, data));
     MR_TRY(findEvalSet(spec, data));
     if (data.train.count() == 0 || data.train.trainedTokens == 0)
         return Status::error(ErrorKind::InvalidArgument,

@@ -28,11 +28,15 @@ std::string modelFolder(const RunSpec& spec);
 // nothing gets `style`.
 RunSpec withStyle(RunSpec spec, RowStyle style);
 
+// A chat template that is a file is taken into the spec as its text.
+Result<RunSpec> withTemplateText(RunSpec spec);
+
 struct RunData {
     std::unique_ptr<Tokenizer> tokenizer;
     TokenSet train; // packed, if the spec asks for it
     TokenSet eval;  // never packed: its loss is that of any other run
     DataReport report;
+    std::string chatTemplate; // that the model is taught; empty: it has its own, or needs none
 };
 
 // Of a resolved spec. `vocab` of the model, which the tokenizer must fit.

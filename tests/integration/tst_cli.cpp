@@ -40,6 +40,8 @@ private slots:
     void trainSaysWhatItDoesInOneJsonObjectALine();
     void withoutJsonItSpeaksToPeople();
     void aRunThatMadeTheModelWorseSaysSo();
+    void columnsThatAreNotUsedAreNamed();
+    void aModelWithoutATemplateIsTaughtToChat();
     void wrongUseEndsWithTwoAndNamesTheOption_data();
     void wrongUseEndsWithTwoAndNamesTheOption();
     void whatIsNotBuiltIsRefusedByName_data();
@@ -156,6 +158,48 @@ void TestCli::aRunThatMadeTheModelWorseSaysSo()
     QVERIFY(people.says(worse.toStdString()));
     QVERIFY(list.out.contains(worse.toUtf8()));
     QVERIFY(!m_first.events("end").at(0).contains(key("worse")));
+}
+
+void TestCli::columnsThatAreNotUsedAreNamed()
+{
+    m_rig->folder.write("more.jsonl",
+        R"({"id":"1","prompt":"How many?","response":"Four sacks.","source":"x"})"
+        "\n");
+    const QStringList asked =
+        with(m_rig->train("unused", words("--steps 1")), "--data", m_rig->path("more.jsonl"));
+    QStringList plain = with(asked, "--out", m_rig->path("unused_too"));
+    plain.removeAll(key("--json"));
+
+    const Finished json = m_rig->run(asked);
+    const Finished people = m_rig->run(plain);
+
+    QVERIFY2(json.code == 0, json.errors.constData());
+    const QJsonObject data = json.events("start").at(0)[key("data")].toObject();
+    QCOMPARE(data[key("unused_columns")].toArray(), (QJsonArray{key("id"), key("source")}));
+    QVERIFY(people.says("Columns that are not used: \"id\", \"source\"."));
+}
+
+void TestCli::aModelWithoutATemplateIsTaughtToChat()
+{
+    m_rig->folder.write("chats.jsonl",
+        R"({"conversations":[{"from":"human","value":"Hi"},{"from":"gpt","value":"Four"}]})"
+        "\n");
+    const QStringList asked =
+        with(with(m_rig->train("taught", words("--steps 1")), "--seq-len", key("64")), "--data",
+            m_rig->path("chats.jsonl"));
+
+    const Finished refused = m_rig->run(asked);
+    const Finished unknown = m_rig->run(asked + words("--chat-template nonesuch"));
+    const Finished taught = m_rig->run(asked + words("--chat-template chatml"));
+    const Finished answer = m_rig->run({key("generate"), key("--model"), m_rig->path("taught"),
+        key("--prompt"), key("Hi"), key("--max-tokens"), key("2"), key("--chat")});
+
+    QCOMPARE(refused.code, 2);
+    QVERIFY2(refused.says("--chat-template chatml"), refused.errors.constData());
+    QVERIFY(!refused.says("line 1"));
+    QVERIFY(unknown.code == 2 && unknown.says("want chatml, llama3 or a file"));
+    QVERIFY2(taught.code == 0, taught.errors.constData());
+    QVERIFY2(answer.code == 0, answer.errors.constData());
 }
 
 void TestCli::wrongUseEndsWithTwoAndNamesTheOption_data()

@@ -3,6 +3,7 @@
 #include "language.h"
 #include "main_window.h"
 #include "models/units.h"
+#include "pages/column_form.h"
 #include "pages/dataset_section.h"
 #include "pages/history_page.h"
 #include "pages/home_page.h"
@@ -10,6 +11,7 @@
 #include "pages/model_section.h"
 #include "pages/new_run_page.h"
 #include "pages/settings_form.h"
+#include "pages/template_choice.h"
 #include "theme.h"
 #include "ui/support/demo_rows.h"
 #include "ui/support/fake_services.h"
@@ -22,6 +24,7 @@
 #include <QAbstractButton>
 #include <QAccessible>
 #include <QCheckBox>
+#include <QComboBox>
 #include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
@@ -30,6 +33,8 @@
 #include <QSpinBox>
 #include <QTemporaryDir>
 #include <QTest>
+
+#include <algorithm>
 
 using namespace mr;
 using namespace mr::ui;
@@ -51,6 +56,32 @@ RunSpec goodSpec()
     spec.modelDir = kGoodModel;
     spec.data.push_back({kGoodData, DataFormat::Auto, {}});
     return spec;
+}
+
+// A file of the columns x, y and z, which cannot be told apart.
+Result<DatasetInfo> ofColumns(const DataSource& source, const std::string&, std::int64_t, int)
+{
+    DatasetInfo info = fakeDataset();
+    info.path = source.path;
+    info.columns = {"x", "y", "z"};
+    info.mapping = source.columns;
+    for (const std::string& column : info.columns)
+        if (std::none_of(source.columns.begin(), source.columns.end(),
+                [&](const auto& role) { return role.second == column; }))
+            info.unusedColumns.push_back(column);
+    if (!source.columns.empty())
+        return info;
+    info.refusal = DataRefusal::UnknownColumns;
+    info.problems = {source.path + ": say it with --map prompt=COLUMN,response=COLUMN"};
+    info.preview.clear();
+    return info;
+}
+
+void choose(QComboBox* box, const QString& text)
+{
+    const int index = box->findText(text);
+    box->setCurrentIndex(index);
+    emit box->activated(index);
 }
 
 } // namespace
@@ -129,6 +160,89 @@ private slots:
         QVERIFY(labelTexts(*page.planPanel()).join(' ').contains("sequence length to 512"));
         QCOMPARE(started.count(), 0);
         QVERIFY(!page.startMessage()->text().isEmpty());
+    }
+
+    void columnsThatCannotBeToldAreChosenOnThePage()
+    {
+        UiServices services = fakeServices(std::make_shared<FakeRun>());
+        services.inspectDataset = ofColumns;
+        NewRunPage page(services);
+        DatasetSection& data = *page.datasetSection();
+
+        page.setSpec(goodSpec());
+
+        QTRY_VERIFY(data.message()->text().contains("Choose them here"));
+        QVERIFY(!data.message()->text().contains("--"));
+        ColumnForm& form = *data.columnForm();
+        QVERIFY(!form.isHidden());
+        QCOMPARE(form.kind(), ColumnForm::Pair);
+        choose(form.box("prompt"), "y");
+        QVERIFY(!data.info()); // the response is missing
+        choose(form.box("response"), "z");
+        QTRY_VERIFY(data.info());
+        using Map = std::map<std::string, std::string>;
+        QCOMPARE(page.spec().data.front().columns, (Map{{"prompt", "y"}, {"response", "z"}}));
+        QVERIFY(data.message()->text().contains("Columns that are not used: x"));
+        QVERIFY(!form.isHidden()); // and may be chosen again, as another kind, too
+        choose(form.kindBox(), form.kindBox()->itemText(ColumnForm::Text));
+        QVERIFY(!data.info());
+        QVERIFY(form.box("prompt") == nullptr);
+        choose(form.box("text"), "x");
+        QTRY_VERIFY(data.info());
+        QCOMPARE(page.spec().data.front().columns, (Map{{"text", "x"}}));
+    }
+
+    void aTextThatWasGuessedCanBeMadeAPair()
+    {
+        UiServices services = fakeServices(std::make_shared<FakeRun>());
+        services.inspectDataset = ofColumns;
+        NewRunPage page(services);
+        RunSpec spec = goodSpec();
+        spec.data.front().columns = {{"text", "z"}};
+        page.setSpec(spec);
+        QTRY_VERIFY(page.datasetSection()->info());
+        ColumnForm& form = *page.datasetSection()->columnForm();
+        QCOMPARE(form.kind(), ColumnForm::Text);
+
+        choose(form.kindBox(), form.kindBox()->itemText(ColumnForm::Pair));
+        choose(form.box("prompt"), "x");
+        choose(form.box("response"), "z");
+
+        QTRY_VERIFY(page.datasetSection()->info());
+        QCOMPARE(page.spec().data.front().columns.at("response"), std::string("z"));
+    }
+
+    void aModelWithoutAChatTemplateIsTaughtOne()
+    {
+        UiServices services = fakeServices(std::make_shared<FakeRun>());
+        services.inspectDataset = [](const DataSource& source, const std::string&, std::int64_t,
+                                      int) -> Result<DatasetInfo> {
+            DatasetInfo info = fakeChats();
+            const auto chosen = source.columns.find("chat_template");
+            if (chosen != source.columns.end()) {
+                info.chatTemplate = chosen->second;
+                return info;
+            }
+            info.refusal = DataRefusal::NoTemplate;
+            info.problems = {"/data/chats.jsonl: --chat-template"};
+            return info;
+        };
+        NewRunPage page(services);
+        TemplateChoice& choice = *page.datasetSection()->templateChoice();
+        page.setSpec(goodSpec());
+        QTRY_VERIFY(page.datasetSection()->message()->text().contains("no chat template"));
+        QVERIFY(!page.datasetSection()->message()->text().contains("--"));
+        QVERIFY(!choice.isHidden());
+
+        choice.chatMl()->click();
+
+        QTRY_VERIFY(page.datasetSection()->info());
+        QCOMPARE(page.spec().data.front().columns.at("chat_template"), std::string("chatml"));
+        QVERIFY(choice.text().contains("ChatML"));
+        QVERIFY(page.commandLine().contains("--chat-template chatml"));
+        choice.none()->click();
+        QTRY_VERIFY(!page.datasetSection()->info() && page.settled());
+        QVERIFY(!choice.chatMl()->isHidden());
     }
 
     void aModelThatCanOnlyBePlannedShowsItsPlan()

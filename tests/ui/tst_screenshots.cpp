@@ -276,6 +276,64 @@ private slots:
         tryIt(window, runs);
     }
 
+    void waysOut_data() { everyPage_data(); }
+
+    // Data that needs a choice, a model without a template, a run that made its model worse.
+    void waysOut()
+    {
+        QFETCH(const bool, dark);
+        QFETCH(const QString, language);
+        Theme theme;
+        Language words;
+        auto runs = std::make_shared<std::vector<RunRow>>(*demoRuns());
+        UiServices services = fakeServices(std::make_shared<FakeRun>(), runs);
+        auto refusal = std::make_shared<DataRefusal>(DataRefusal::UnknownColumns);
+        services.inspectDataset = [refusal](const DataSource& source, const std::string&,
+                                      std::int64_t, int) -> Result<DatasetInfo> {
+            DatasetInfo info = *refusal == DataRefusal::NoTemplate ? fakeChats() : fakeDataset();
+            info.mapping = *refusal == DataRefusal::NoTemplate ? info.mapping : source.columns;
+            info.refusal = *refusal;
+            info.unusedColumns = {"id"};
+            if (*refusal == DataRefusal::None)
+                info.chatTemplate = "chatml";
+            else
+                info.problems = {"refused"};
+            return info;
+        };
+        MainWindow window(services, theme, words);
+        theme.setChoice(dark ? ThemeChoice::Dark : ThemeChoice::Light);
+        words.choose(language);
+        window.resize(kWindow);
+        window.show();
+        window.newRun()->setSpec(goodSpec());
+        QTRY_VERIFY(window.newRun()->settled());
+        save(window, MainWindow::Page::NewRun, "new-run-columns");
+        RunSpec chats = goodSpec();
+        chats.data[0].path = kChatData;
+        *refusal = DataRefusal::NoTemplate;
+        window.newRun()->setSpec(chats);
+        QTRY_VERIFY(window.newRun()->settled());
+        save(window, MainWindow::Page::NewRun, "new-run-template");
+        *refusal = DataRefusal::None;
+        chats.data[0].path = kGoodData;
+        chats.data[0].columns = {{"prompt", "question"}, {"response", "answer"}};
+        window.newRun()->setSpec(chats);
+        QTRY_VERIFY(window.newRun()->settled());
+        save(window, MainWindow::Page::NewRun, "new-run-taught");
+        auto ruined = std::make_shared<RunSnapshot>(*demoSnapshot(412, 412, "done"));
+        for (RunRow* run : {&ruined->run, &(*runs)[3]}) {
+            run->firstEval = 1.8344;
+            run->lastEval = 2403.4;
+            run->lastEvalStep = 412;
+        }
+        window.live()->showSnapshot(ruined);
+        save(window, MainWindow::Page::Live, "live-worse");
+        window.home()->setRuns(runs);
+        save(window, MainWindow::Page::Home, "home-worse");
+        window.history()->setRuns(runs);
+        save(window, MainWindow::Page::History, "history-worse");
+    }
+
     void comparisons_data() { everyPage_data(); }
 
     void comparisons()

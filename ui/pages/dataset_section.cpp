@@ -2,6 +2,8 @@
 
 #include "charts/legend.h"
 #include "models/units.h"
+#include "pages/column_form.h"
+#include "pages/template_choice.h"
 #include "theme.h"
 #include "widgets/format.h"
 #include "widgets/message_label.h"
@@ -12,14 +14,12 @@
 #include <QComboBox>
 #include <QEvent>
 #include <QFileInfo>
-#include <QGridLayout>
 #include <QLabel>
 #include <QLineEdit>
 #include <QScrollArea>
 #include <QVBoxLayout>
 
-#include <map>
-#include <string_view>
+#include <algorithm>
 
 namespace mr::ui {
 
@@ -29,19 +29,19 @@ constexpr int kDelayMs = 150;
 constexpr int kPreviewRows = 6;
 constexpr int kPreviewHeight = 190;
 
-QString roleText(const std::string& role)
+// Keys of DataSource::columns that are no columns.
+const std::string kStyle = "style";
+const std::string kTemplate = "chat_template";
+
+QString listOf(const std::vector<std::string>& names)
 {
-    const std::map<std::string_view, QString> texts = {
-        {"prompt", DatasetSection::tr("Prompt column")},
-        {"input", DatasetSection::tr("Column added to the prompt")},
-        {"response", DatasetSection::tr("Response column (trained)")},
-        {"text", DatasetSection::tr("Text column")},
-        {"messages", DatasetSection::tr("Conversation column (answers are trained)")},
-        {"system", DatasetSection::tr("System prompt column")},
-        {"history", DatasetSection::tr("Earlier turns column")},
-        {"tools", DatasetSection::tr("Tools column")}};
-    const auto found = texts.find(role);
-    return found == texts.end() ? QString::fromStdString(role) : found->second;
+    constexpr std::size_t kMost = 12;
+    constexpr int kMostCharacters = 60;
+    QStringList shown;
+    for (std::size_t i = 0; i < std::min(names.size(), kMost); ++i)
+        shown << QString::fromStdString(names[i]).left(kMostCharacters);
+    return shown.join(QStringLiteral(", ")) +
+           (names.size() > kMost ? QStringLiteral(", …") : QString());
 }
 
 } // namespace
@@ -53,8 +53,8 @@ DatasetSection::DatasetSection(const UiServices& services, QWidget* parent)
     , m_label(new QLabel(this))
     , m_path(new PathEdit(PathEdit::Want::File, this))
     , m_message(new MessageLabel(this))
-    , m_mapping(new QWidget(this))
-    , m_mappingGrid(new QGridLayout(m_mapping))
+    , m_template(new TemplateChoice(this))
+    , m_form(new ColumnForm(this))
     , m_previewTitle(new QLabel(this))
     , m_legend(new Legend(this))
     , m_previewArea(new QScrollArea(this))
@@ -73,10 +73,13 @@ DatasetSection::DatasetSection(const UiServices& services, QWidget* parent)
         m_info.reset();
         m_format = DataFormat::Auto;
         m_columns.clear();
+        m_form->clear();
         m_packMessage->clear();
         m_delay.start();
         emit changed();
     });
+    connect(m_form, &ColumnForm::changed, this, &DatasetSection::takeColumns);
+    connect(m_template, &TemplateChoice::chosen, this, &DatasetSection::takeTemplate);
     connect(m_pack, &QCheckBox::toggled, this, [this] {
         showPacking();
         emit changed();
@@ -96,8 +99,6 @@ void DatasetSection::build()
     m_evalPath->setObjectName(QStringLiteral("evalPath"));
     m_label->setBuddy(m_path->edit());
     m_evalLabel->setBuddy(m_evalPath->edit());
-    m_mappingGrid->setContentsMargins(0, 0, 0, 0);
-    m_mappingGrid->setColumnStretch(2, 1);
     m_previewArea->setWidget(m_preview);
     m_previewArea->setWidgetResizable(true);
     m_previewArea->setFrameShape(QFrame::NoFrame);
@@ -111,7 +112,8 @@ void DatasetSection::build()
     body->addWidget(m_label);
     body->addWidget(m_path);
     body->addWidget(m_message);
-    body->addWidget(m_mapping);
+    body->addWidget(m_template);
+    body->addWidget(m_form);
     body->addWidget(m_previewTitle);
     body->addWidget(m_legend);
     body->addWidget(m_previewArea);
@@ -200,6 +202,7 @@ void DatasetSection::inspect()
         m_question.cancel();
         m_message->clear();
         clearPreview();
+        m_form->clear();
         emit changed();
         return;
     }
@@ -214,6 +217,7 @@ void DatasetSection::show(const Result<DatasetInfo>& result)
     if (!result.ok()) {
         m_info.reset();
         clearPreview();
+        m_form->clear();
         m_message->show(
             MessageLabel::Kind::Error, QString::fromStdString(result.status().message()));
         emit changed();
@@ -221,8 +225,9 @@ void DatasetSection::show(const Result<DatasetInfo>& result)
     }
     Result<DatasetInfo> copy = result;
     m_info = std::move(copy).value();
-    showInfo();
-    showMapping();
+    if (!showWayOut())
+        showInfo();
+    showForm();
     const bool hasRows = !m_info->preview.empty();
     m_preview->setRows(m_info->preview);
     for (QWidget* widget : {static_cast<QWidget*>(m_previewTitle), static_cast<QWidget*>(m_legend),
@@ -232,6 +237,34 @@ void DatasetSection::show(const Result<DatasetInfo>& result)
         m_info.reset();
     showPacking();
     emit changed();
+}
+
+// What is refused and can be mended here is said in words of this page.
+bool DatasetSection::showWayOut()
+{
+    QString text;
+    switch (m_info->refusal) {
+    case DataRefusal::UnknownColumns:
+        text =
+            tr("The names of the columns do not tell which of them hold what. Choose them here.");
+        break;
+    case DataRefusal::Preferences:
+        text = tr("This file holds preferences: answers that are to be compared, good and bad. "
+                  "They cannot be trained as such. To train the good answers alone, choose their "
+                  "columns here.");
+        break;
+    case DataRefusal::NoTemplate:
+        text = tr("This file holds conversations, and the model has no chat template: it does not "
+                  "know how they are written. Choose one to teach it; it is saved with the trained "
+                  "model.");
+        break;
+    case DataRefusal::None:
+    case DataRefusal::BadAnswers:
+    case DataRefusal::Media:
+        return false;
+    }
+    m_message->show(MessageLabel::Kind::Warning, text);
+    return true;
 }
 
 // One line: what packing brings, or what is lost without.
@@ -265,50 +298,62 @@ void DatasetSection::showInfo()
     m_message->showLines(MessageLabel::Kind::Error, lines);
 }
 
-void DatasetSection::showMapping()
+void DatasetSection::showForm()
 {
-    while (QLayoutItem* item = m_mappingGrid->takeAt(0)) {
-        delete item->widget();
-        delete item;
+    const bool cannotHelp =
+        m_info->refusal == DataRefusal::BadAnswers || m_info->refusal == DataRefusal::Media;
+    if (cannotHelp)
+        m_form->clear();
+    else
+        m_form->setInfo(*m_info);
+    const bool isMissing = m_info->refusal == DataRefusal::NoTemplate;
+    const QString chosen = QString::fromStdString(m_info->chatTemplate);
+    if (isMissing)
+        m_template->offer();
+    else
+        m_template->setChosen(chosen);
+    m_template->setVisible(isMissing || !chosen.isEmpty());
+    setTabOrder(m_path->lastInFocusOrder(), m_form->kindBox());
+    setTabOrder(m_form->lastInFocusOrder(), m_previewArea);
+}
+
+void DatasetSection::takeColumns()
+{
+    m_info.reset();
+    const auto chosen = m_form->choices();
+    if (!chosen) {
+        m_delay.stop();
+        m_question.cancel();
+        clearPreview();
+        m_message->show(MessageLabel::Kind::Warning, tr("Choose the columns."));
+        emit changed();
+        return;
     }
-    int row = 0;
-    QWidget* before = m_path->lastInFocusOrder();
-    for (const auto& [role, column] : m_info->mapping) {
-        if (role == "style")
-            continue; // how rows are written: not a column
-        auto* label = new QLabel(roleText(role), m_mapping);
-        auto* combo = new QComboBox(m_mapping);
-        combo->setAccessibleName(roleText(role));
-        for (const std::string& name : m_info->columns)
-            combo->addItem(QString::fromStdString(name));
-        combo->setCurrentText(QString::fromStdString(column));
-        label->setBuddy(combo);
-        // Queued: looking again replaces this very combo box.
-        connect(
-            combo, &QComboBox::textActivated, this,
-            [this, role = role, mapping = m_info->mapping](const QString& chosen) {
-                m_columns = mapping;
-                m_columns[role] = chosen.toStdString();
-                m_info.reset();
-                m_delay.start();
-                emit changed();
-            },
-            Qt::QueuedConnection);
-        m_mappingGrid->addWidget(label, row, 0);
-        m_mappingGrid->addWidget(combo, row, 1);
-        setTabOrder(before, combo);
-        before = combo;
-        ++row;
-    }
-    setTabOrder(before, m_previewArea);
-    m_mapping->setVisible(row > 0);
+    auto columns = *chosen;
+    for (const std::string& key : {kStyle, kTemplate})
+        if (const auto kept = m_columns.find(key); kept != m_columns.end())
+            columns.insert(*kept);
+    m_columns = std::move(columns);
+    m_delay.start();
+    emit changed();
+}
+
+void DatasetSection::takeTemplate(const QString& choice)
+{
+    if (choice.isEmpty())
+        m_columns.erase(kTemplate);
+    else
+        m_columns[kTemplate] = choice.toStdString();
+    m_info.reset();
+    m_delay.start();
+    emit changed();
 }
 
 void DatasetSection::clearPreview()
 {
     m_packMessage->clear();
     m_preview->setRows({});
-    m_mapping->hide();
+    m_template->hide();
     m_previewTitle->hide();
     m_legend->hide();
     m_previewArea->hide();
@@ -328,6 +373,8 @@ QString DatasetSection::summary(const DatasetInfo& info) const
     if (info.cutRows > 0)
         lines << tr("%n row(s) are longer than the sequence length and are cut.", nullptr,
             static_cast<int>(info.cutRows));
+    if (!info.unusedColumns.empty())
+        lines << tr("Columns that are not used: %1").arg(listOf(info.unusedColumns));
     if (info.emptyRows > 0)
         lines << tr("%n row(s) have nothing to train and are skipped.", nullptr,
             static_cast<int>(info.emptyRows));
@@ -371,8 +418,9 @@ void DatasetSection::retranslateUi()
             [](const QPalette& p) { return themeColors(p).border; }}});
     if (m_info) {
         showInfo();
-        showMapping();
         showPacking();
+    } else if (!path().isEmpty()) {
+        m_delay.start(); // why it is refused is said in the language of that time
     }
 }
 

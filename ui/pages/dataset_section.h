@@ -13,16 +13,16 @@
 #include <optional>
 
 class QCheckBox;
-class QComboBox;
-class QGridLayout;
 class QLabel;
 class QScrollArea;
 
 namespace mr::ui {
 
+class ColumnForm;
 class Legend;
 class MessageLabel;
 class PathEdit;
+class TemplateChoice;
 class TokenPreview;
 
 class DatasetSection final : public QWidget
@@ -54,6 +54,8 @@ public:
     MessageLabel* evalMessage() const { return m_evalMessage; }
     PathEdit* pathEdit() const { return m_path; }
     TokenPreview* preview() const { return m_preview; }
+    ColumnForm* columnForm() const { return m_form; }
+    TemplateChoice* templateChoice() const { return m_template; }
 
 signals:
     void changed();
@@ -66,7 +68,10 @@ private:
     void inspect();
     void show(const Result<DatasetInfo>& result);
     void showInfo();
-    void showMapping();
+    void showForm();
+    bool showWayOut();
+    void takeColumns();
+    void takeTemplate(const QString& choice);
     void showPacking();
     void clearPreview();
     QString summary(const DatasetInfo& info) const;
@@ -77,14 +82,15 @@ private:
     std::string m_modelDir;
     std::int64_t m_seqLen = 0;
     DataFormat m_format = DataFormat::Auto;
-    std::map<std::string, std::string> m_columns; // chosen by the user; empty: found by name
+    // Chosen by the user, with what is no column (DataSource::columns); empty: found by name.
+    std::map<std::string, std::string> m_columns;
 
     Card* m_card;
     QLabel* m_label;
     PathEdit* m_path;
     MessageLabel* m_message;
-    QWidget* m_mapping;
-    QGridLayout* m_mappingGrid;
+    TemplateChoice* m_template;
+    ColumnForm* m_form;
     QLabel* m_previewTitle;
     Legend* m_legend;
     QScrollArea* m_previewArea;

@@ -77,6 +77,10 @@ void addMap(Command& command, const RunSpec& spec)
             command.text("--pairs", column);
             continue;
         }
+        if (role == "chat_template") {
+            command.text("--chat-template", column);
+            continue;
+        }
         map += map.empty() ? "" : ",";
         map += role;
         map += '=';

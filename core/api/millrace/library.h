@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace mr {
@@ -68,11 +69,24 @@ struct PreviewRow {
     bool cut = false; // longer than the sequence length
 };
 
+// Why a dataset is refused, where whoever shows it can offer a way out.
+enum class DataRefusal : std::uint8_t {
+    None,           // not refused, or for another reason
+    UnknownColumns, // which columns hold what cannot be told from `columns`
+    Preferences,    // answers to choose between
+    BadAnswers,     // rows marked as bad answers
+    Media,          // pictures, sound or video
+    NoTemplate,     // conversations, and a model without a chat template
+};
+
 struct DatasetInfo {
     std::string path;
     DataFormat format = DataFormat::Auto; // found
     std::vector<std::string> columns;
     std::map<std::string, std::string> mapping; // "prompt" -> column, "response" -> column, ...
+    std::vector<std::string> unusedColumns;     // that nothing is trained of
+    std::string chatTemplate; // "chatml", "llama3" or "own", where one was chosen for the model
+    DataRefusal refusal = DataRefusal::None;
     std::int64_t rows = 0;
     std::int64_t sequences = 0;
     std::int64_t tokens = 0; // 0 without a tokenizer
@@ -90,6 +104,8 @@ struct DatasetInfo {
 Result<DatasetInfo> inspectDataset(
     const DataSource& source, const std::string& modelDir, std::int64_t seqLen, int previewRows);
 
+std::string_view name(DataRefusal refusal) noexcept; // "unknown-columns", ...; empty for None
+
 // What a run reads of its training data, and what that takes in micro-batches.
 struct DataReport {
     std::int64_t rows = 0; // of the files
@@ -101,6 +117,7 @@ struct DataReport {
     std::int64_t seqLen = 0;
     bool pack = false;
     std::int64_t packedRows = 0; // that short sequences share; 0: not packed, nor worth it
+    std::vector<std::string> unusedColumns; // of the training files: nothing is trained of them
 
     std::int64_t batchRows() const noexcept { return pack ? packedRows : sequences; }
 };
@@ -114,6 +131,7 @@ bool isMostlyPadded(double share) noexcept;
 // A sentence each: what was read, and, where packing is off and would save much, what it would.
 std::string describeData(const DataReport& report);
 std::string packingAdvice(const DataReport& report);
+std::string unusedColumnsNote(const DataReport& report); // empty: all are used
 std::string toJson(const DataReport& report);
 
 } // namespace mr

@@ -28,7 +28,9 @@ enum class DeviceChoice : std::uint8_t { Auto, Cpu, Cuda };
 struct DataSource {
     std::string path;
     DataFormat format = DataFormat::Auto;
-    // "prompt" -> column, "response" -> column, "text" -> column; empty: found by name.
+    // "prompt" -> column, "response" -> column, "text" -> column; empty: found by name. Two keys
+    // are no columns: "style" -> "template" or "plain", and "chat_template" -> what to write
+    // conversations with: "chatml", "llama3", a file, or the text of a template.
     std::map<std::string, std::string> columns;
 };
 

@@ -18,7 +18,7 @@ inline constexpr const char* kChatMl =
     "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
 
 // One id per byte, and control tokens where the template may write them.
-class ByteTokenizer final : public Tokenizer
+class ByteTokenizer : public Tokenizer
 {
 public:
     static constexpr std::array<std::string_view, 4> kControls{

@@ -1,5 +1,6 @@
 #include "core/data/chat_case.h"
 #include "core/data/chat_format.h"
+#include "core/data/chat_templates.h"
 #include "core/data/conversation.h"
 
 using namespace mr;
@@ -35,6 +36,10 @@ private slots:
     void cutAndEmptyRowsAreCounted();
     void everyPlaceOfATemplateIsRead();
     void realChatsAreRead();
+    void aModelIsTaughtATemplateItHasNot();
+    void aTaughtAnswerEndsWithATokenTheModelHas();
+    void aTemplateOfOnesOwnIsTaught();
+    void aTaughtTemplateWritesNoToolCalls();
 };
 
 void TstChatFormat::answersAndTheirEndTokensAreTrained()
@@ -151,6 +156,83 @@ void TstChatFormat::aModelWithoutTemplateSaysWhatToDo()
     QVERIFY(contains(error, "has no chat template"));
     QVERIFY(contains(error, "chat_template.jinja"));
     QVERIFY(contains(error, "\"prompt\" and \"response\""));
+}
+
+namespace {
+
+// Tells its control tokens by the names that it reads, as real ones do.
+class NamedTokenizer final : public ByteTokenizer
+{
+public:
+    std::string piece(TokenId id) const override
+    {
+        return id < 256 ? ByteTokenizer::piece(id)
+                        : std::string(kControls.at(static_cast<std::size_t>(id) - 256));
+    }
+};
+
+Result<TokenSet> taught(const Case& chat, const std::string& choice, const std::string& jsonl)
+{
+    DataSource source{chat.folder.write("chat.jsonl", jsonl), DataFormat::Auto, {}};
+    source.columns["chat_template"] = choice;
+    return buildTokenSet({source}, NamedTokenizer(), chat.options);
+}
+
+struct Untaught : Case {
+    Untaught()
+        : Case("")
+    {
+        folder.write("tokenizer_config.json", R"({"bos_token":"<s>"})");
+    }
+};
+
+} // namespace
+
+void TstChatFormat::aModelIsTaughtATemplateItHasNot()
+{
+    const Untaught chat;
+    QCOMPARE(shown(taught(chat, "chatml", kTwoTurns)),
+        std::string("[s][|im_start|]user~a[|im_end|]~[|im_start|]assistant~{b[|im_end|]}~"
+                    "[|im_start|]user~c[|im_end|]~[|im_start|]assistant~{d[|im_end|]}~|"));
+    QCOMPARE(shown(taught(chat, "chatml", R"({"prompt":"a","response":"b"})")),
+        std::string("[s][|im_start|]user~a[|im_end|]~[|im_start|]assistant~{b[|im_end|]}~|"));
+}
+
+// <|eot_id|> is no token of this tokenizer, so the answer ends with its end of text; generation
+// would never stop at a mark of ten tokens.
+void TstChatFormat::aTaughtAnswerEndsWithATokenTheModelHas()
+{
+    const Untaught chat;
+    QCOMPARE(shown(taught(chat, "llama3", kTwoTurns)),
+        std::string("[s]<|start_header_id|>user<|end_header_id|>~~a<|eot_id|>"
+                    "<|start_header_id|>assistant<|end_header_id|>~~{b[/s]}"
+                    "<|start_header_id|>user<|end_header_id|>~~c<|eot_id|>"
+                    "<|start_header_id|>assistant<|end_header_id|>~~{d[/s]}|"));
+}
+
+void TstChatFormat::aTemplateOfOnesOwnIsTaught()
+{
+    const Untaught chat;
+    const std::string own = "{% for m in messages %}{{ m.role + ': ' + m.content + '</s>' }}"
+                            "{% endfor %}{% if add_generation_prompt %}assistant: {% endif %}";
+    const std::string wanted = "user: a[/s]assistant: {b[/s]}user: c[/s]assistant: {d[/s]}|";
+    QCOMPARE(shown(taught(chat, chat.folder.write("own.jinja", own), kTwoTurns)), wanted);
+    QCOMPARE(shown(taught(chat, own, kTwoTurns)), wanted);
+    DataSource source{"x", DataFormat::Auto, {{"chat_template", chat.folder.path("own.jinja")}}};
+    QVERIFY(settleTemplate(source).ok());
+    QCOMPARE(source.columns["chat_template"], own); // the file is not needed again
+    QVERIFY(contains(shown(taught(chat, chat.folder.write("no.txt", "plain"), kTwoTurns)),
+        "holds no Jinja template"));
+}
+
+void TstChatFormat::aTaughtTemplateWritesNoToolCalls()
+{
+    const Untaught chat;
+    const Json call = {{"role", "assistant"}, {"content", "x"},
+        {"tool_calls", {{{"type", "function"},
+                           {"function", {{"name", "f"}, {"arguments", Json::object()}}}}}}};
+    QVERIFY(contains(
+        shown(taught(chat, "chatml", row({message("user", "a"), call}))), "writes no tool calls"));
 }
 
 void TstChatFormat::cutAndEmptyRowsAreCounted()

@@ -32,6 +32,9 @@ private slots:
     void problemsKeepWhatWasFound();
     void aModelWithoutATokenizerIsAProblem();
     void filesThatAreNotThereAreAStatus();
+    void aRefusalComesWithTheColumnsToChooseFrom();
+    void columnsThatAreNotUsedAreNamed();
+    void conversationsAskForATemplateOfAModelWithoutOne();
 
 private:
     Folder m_folder;
@@ -107,6 +110,53 @@ void TstDatasetInfo::aModelWithoutATokenizerIsAProblem()
         look(m_folder.write("m.jsonl", "{\"prompt\":\"a\",\"response\":\"b\"}\n"), empty.path());
     QCOMPARE(info.rows, 1);
     QVERIFY(contains(info.problems.at(0), "has no tokenizer.json and no tokenizer.model"));
+}
+
+void TstDatasetInfo::aRefusalComesWithTheColumnsToChooseFrom()
+{
+    const DatasetInfo unclear = look(m_folder.write("u.csv", "x,y,z\na,b,c\n"));
+    QCOMPARE(unclear.refusal, DataRefusal::UnknownColumns);
+    QCOMPARE(unclear.columns, (std::vector<std::string>{"x", "y", "z"}));
+    const DatasetInfo preferences =
+        look(m_folder.write("p.csv", "prompt,chosen,rejected\na,b,c\n"));
+    QCOMPARE(preferences.refusal, DataRefusal::Preferences);
+    const DatasetInfo late = look(
+        m_folder.write("k.jsonl", "{\"prompt\":\"a\",\"completion\":\"b\",\"label\":true}\n"
+                                  "{\"prompt\":\"a\",\"completion\":\"b\",\"label\":false}\n"));
+    QCOMPARE(late.refusal, DataRefusal::BadAnswers);
+}
+
+void TstDatasetInfo::columnsThatAreNotUsedAreNamed()
+{
+    const DatasetInfo info = look(m_folder.write(
+        "n.jsonl", "{\"id\":1,\"question\":\"a\",\"answer\":\"b\",\"hint\":\"c\"}\n"));
+    QCOMPARE(info.unusedColumns, (std::vector<std::string>{"id", "hint"}));
+    QVERIFY(look(m_folder.write("t.txt", "a text\n")).unusedColumns.empty());
+}
+
+void TstDatasetInfo::conversationsAskForATemplateOfAModelWithoutOne()
+{
+    DataSource source;
+    source.path = m_folder.write("chat.jsonl",
+        "{\"messages\":[{\"role\":\"user\",\"content\":\"The miller\"},"
+        "{\"role\":\"assistant\",\"content\":\"counts\"}]}\n");
+    const DatasetInfo missing = look(source.path, m_folder.path());
+    QCOMPARE(missing.refusal, DataRefusal::NoTemplate);
+    QVERIFY(!contains(missing.problems.at(0), "line 1")); // no row is to blame
+    source.columns["chat_template"] = "chatml";
+
+    const DatasetInfo taught = inspectDataset(source, m_folder.path(), 128, 3).value();
+
+    QVERIFY(taught.problems.empty());
+    QCOMPARE(taught.chatTemplate, std::string("chatml"));
+    QCOMPARE(taught.preview.at(0).tokens.front().text, std::string("<s>"));
+    std::string lastTrained; // behind it is a line end, which nobody has to learn
+    for (const PreviewToken& token : taught.preview.at(0).tokens)
+        lastTrained = token.trained ? token.text : lastTrained;
+    QCOMPARE(lastTrained, std::string("</s>"));
+    source.columns["chat_template"] = "no-such-template";
+    const DatasetInfo unknown = inspectDataset(source, m_folder.path(), 128, 3).value();
+    QVERIFY(contains(unknown.problems.at(0), "want chatml, llama3 or a file"));
 }
 
 void TstDatasetInfo::filesThatAreNotThereAreAStatus()

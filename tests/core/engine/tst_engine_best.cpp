@@ -1,7 +1,9 @@
 // The best checkpoint by evaluation: which one it is, and that it stays.
 
+#include "core/data/chat_format.h"
 #include "core/engine/checkpoint_size.h"
 #include "core/engine/damage.h"
+#include "core/engine/prompt_reader.h"
 #include "core/engine/run_rig.h"
 
 #include <QtTest>
@@ -41,6 +43,7 @@ private slots:
     void aRunFallsBackToTheBestIfThatIsTheNewestWhole();
     void theModelAtTheEndIsThatOfTheLastStep();
     void aRunThatRuinedTheModelSaysSo();
+    void aChatTemplateThatIsTaughtIsSavedWithTheModel();
     void aResumedRunKnowsWhatTheModelWasLike();
     void thePlanCountsTheBest_data();
     void thePlanCountsTheBest();
@@ -258,6 +261,33 @@ void TestEngineBest::aRunThatRuinedTheModelSaysSo()
     const Outcome good = m_rig->train(m_rig->spec("not_evaluated"), *m_device);
     QCOMPARE(countOf(m_rig->messages(good.id), "worse: "), 0);
     QCOMPARE(countOf(m_rig->messages(good.id), "loss_spike: "), 0);
+}
+
+void TestEngineBest::aChatTemplateThatIsTaughtIsSavedWithTheModel()
+{
+    RunSpec taught = m_rig->spec("taught");
+    taught.data.front().columns["chat_template"] = m_rig->folder.write("own.jinja",
+        "{% for m in messages %}{{ m.role + ': ' + m.content + '\n' }}{% endfor %}"
+        "{% if add_generation_prompt %}{{ 'assistant: ' }}{% endif %}");
+    taught.checkpointEvery = 4;
+
+    const Outcome stopped = m_rig->train(taught, *m_device, [](Engine& engine, std::int64_t step) {
+        if (step == 4)
+            engine.requestStop();
+    });
+    fs::remove(m_rig->folder.path("own.jinja")); // its text is in the record of the run
+    const Outcome run = m_rig->resume(stopped.dir.string(), *m_device);
+
+    QVERIFY2(run.ended.ok(), run.ended.message().c_str());
+    for (const fs::path& model : {run.dir / "model", listCheckpoints(run.dir, {}).at(0) / "model"})
+        QVERIFY(ChatFormat::isIn(model));
+    const auto config = readModelConfig(run.dir / "model").value();
+    const auto tokenizer = Tokenizer::open(run.dir / "model").value();
+    Prompt prompt;
+    prompt.form = PromptForm::Chat;
+    prompt.text = "Hello";
+    auto read = readPrompt(prompt, *tokenizer, config, run.dir / "model");
+    QCOMPARE(read.value().text, std::string("user: Hello\nassistant: "));
 }
 
 void TestEngineBest::aResumedRunKnowsWhatTheModelWasLike()

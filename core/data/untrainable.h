@@ -1,0 +1,36 @@
+// Rows and files that training on them plainly would teach something wrong: answers to choose
+// between, answers marked as bad, questions about pictures.
+//
+// Threads  Pure.
+// Errors   A refusal names the column and says what to do.
+
+#pragma once
+
+#include "core/data/columns.h"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mr {
+
+struct Refusal {
+    DataRefusal kind = DataRefusal::None;
+    std::string message;
+};
+
+// Two columns whose names begin with "chosen" and "rejected". `prompt` and `chat`: the column of
+// the question or the conversation that they answer; empty: there is none.
+std::optional<Refusal> preferencesIn(
+    const std::vector<ColumnFacts>& facts, const std::string& prompt, const std::string& chat);
+
+// What the first rows show. Of pairs and conversations; notes in `map` what marks such a row.
+std::optional<Refusal> untrainableIn(const std::vector<ColumnFacts>& facts, ColumnMap& map);
+
+// A row that the first ones did not tell of. Of pairs and conversations.
+Status refuseRow(const ColumnMap& map, const Record& record);
+
+std::string lowerAscii(std::string_view text);
+
+} // namespace mr
