@@ -238,6 +238,7 @@ private Q_SLOTS:
         QCOMPARE(run.bestEvalStep, 4);
         QCOMPARE(run.lastEval, 4.0);
         QCOMPARE(run.lastEvalStep, 8);
+        QCOMPARE(rig.number("SELECT best_eval_step FROM run"), 4);
         // As earlier programs kept it.
         QVERIFY(rig.change("UPDATE run SET best_eval=1.5, best_eval_step=0").ok());
         run = rig.openReader()->run(id).value();
