@@ -56,7 +56,8 @@ enum class OnDiskFull : std::uint8_t {
 
 // What the command line adds to a Session: the same stream of records the store gets.
 struct EngineHooks {
-    ResumeChanges changes; // of a run that is resumed
+    std::optional<RunSpec> asked; // as Session::open()'s
+    ResumeChanges changes;        // of a run that is resumed
     Session::Listener listener;
     OpeningWatch opening;
     RecorderHooks records;
@@ -224,6 +225,7 @@ private:
     EngineHooks m_hooks;
     std::filesystem::path m_runDir;
     std::string m_uuid;
+    std::string m_askedJson; // RunSpec before anything was chosen; empty: an earlier program's run
     std::int64_t m_runId = 0;
     RunData m_data;
     std::string m_dataHash; // of the training tokens, in order

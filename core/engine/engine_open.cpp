@@ -40,12 +40,13 @@ Status refuseIfFull(const fs::path& runDir, std::uint64_t checkpoint)
 
 } // namespace
 
-Result<std::unique_ptr<Session>> Session::open(
-    const RunSpec& spec, Device& device, RunStore& store, Listener listener, OpeningWatch watch)
+Result<std::unique_ptr<Session>> Session::open(const RunSpec& spec, Device& device, RunStore& store,
+    Listener listener, OpeningWatch watch, const RunSpec* asked)
 {
     EngineHooks hooks;
     hooks.listener = std::move(listener);
     hooks.opening = std::move(watch);
+    hooks.asked = asked ? std::optional(*asked) : std::nullopt;
     auto engine = Engine::open(spec, device, store, std::move(hooks));
     if (!engine.ok())
         return engine.status();
@@ -70,6 +71,8 @@ Result<std::unique_ptr<Engine>> Engine::open(
     auto engine = std::unique_ptr<Engine>(new Engine(device, store, std::move(hooks)));
     const bool hasTemplate = ChatFormat::isIn(modelFolder(spec));
     MR_TRY(engine->prepareData(hasTemplate ? withStyle(spec, RowStyle::Template) : spec));
+    engine->m_askedJson =
+        toJson(withPathsOf(engine->m_setup.spec, engine->m_hooks.asked.value_or(spec)));
     auto place = makeRunDir(engine->m_setup.spec);
     if (!place.ok())
         return place.status();

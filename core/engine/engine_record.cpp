@@ -31,6 +31,7 @@ NewRun Engine::newRun() const
     run.datasetPath = datasetPath(spec);
     run.datasetFormat = spec.data.empty() ? std::string() : std::string(name(spec.data[0].format));
     run.configJson = toJson(spec);
+    run.askedJson = m_askedJson;
     run.planJson = toJson(planReport());
     run.hostJson = toJson(inspectMachine());
     run.engineVersion = kEngineVersion;
