@@ -15,12 +15,14 @@
 
 #pragma once
 
+#include "core/base/host_readings.h"
 #include "core/data/batch_stream.h"
 #include "core/data/tokenizer.h"
 #include "core/engine/checkpoint.h"
 #include "core/engine/evaluator.h"
 #include "core/engine/pause_gate.h"
 #include "core/engine/question_queue.h"
+#include "core/engine/rate_correction.h"
 #include "core/engine/run_body.h"
 #include "core/engine/run_data.h"
 #include "core/engine/run_files.h"
@@ -65,6 +67,8 @@ struct EngineHooks {
     // What the steps since the last look measured, before anything is chosen by it; may change it,
     // so that a test does not depend on the clock.
     std::function<void(Feedback&)> onRates;
+    // How the steps compare with the forecast, before anything is learnt; may change it likewise.
+    std::function<void(RunTruth&)> onTruth;
     OnDiskFull onDiskFull = OnDiskFull::Wait;
     std::chrono::milliseconds pauseCheck{5000}; // a paused run looks for room this often
     std::filesystem::path saveFolder;           // resume: as PauseAnswer::folder, from the start
@@ -151,6 +155,7 @@ private:
     Status recordPlan();
     Status saveRecordOf(const std::filesystem::path& saveDir) const;
     PlanReport planReport() const;
+    void learnRates();
     Status startRecorder();
     void reportData();
     void startSampler();
@@ -236,6 +241,7 @@ private:
     std::unique_ptr<RunBody> m_body;
     std::vector<std::string> m_replans; // not yet reported
     ShareWatch m_watch;
+    HostProbe m_load; // of all programs, since the first step
     std::unique_ptr<BatchStream> m_batches;
     std::unique_ptr<Recorder> m_recorder;
     Recorder::Producer* m_spans = nullptr;
