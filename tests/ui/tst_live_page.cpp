@@ -110,6 +110,23 @@ private slots:
         QVERIFY(shows(view, QStringLiteral("Stopping")));
     }
 
+    void aRunThatIsResumedCanBeStoppedAgain()
+    {
+        RunView view;
+        view.setSnapshot(demoSnapshot(180, 600));
+        QPushButton* stopButton = button(view, QStringLiteral("Stop and save"));
+        stopButton->click();
+        view.setSnapshot(demoSnapshot(180, 600, "stopped"));
+
+        view.setSnapshot(demoSnapshot(190, 600)); // resumed; nobody saw it start
+
+        QCOMPARE(stopButton->text(), QStringLiteral("Stop and save"));
+        QVERIFY(stopButton->isVisibleTo(&view));
+        QVERIFY(stopButton->isEnabled());
+        QVERIFY(shows(view, QStringLiteral("Running")));
+        QVERIFY(!shows(view, QStringLiteral("Stopping")));
+    }
+
     void aStoppedRunOffersResumeWithItsFolder()
     {
         RunView view;
