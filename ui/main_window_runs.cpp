@@ -150,10 +150,10 @@ void MainWindow::onRunStarted(qint64 runId)
 
 void MainWindow::onRunEnded(qint64 runId, RunState state, const QString& message)
 {
-    AppLog::write(QStringLiteral("run %1 ended, state %2 %3")
-                      .arg(runId)
-                      .arg(static_cast<int>(state))
-                      .arg(message));
+    const char* how = state == RunState::Finished  ? "is done"
+                      : state == RunState::Stopped ? "was stopped"
+                                                   : "failed:";
+    AppLog::write(QStringLiteral("run %1 %2 %3").arg(runId).arg(QLatin1String(how)).arg(message));
     m_notice->hide();
     m_feed->watch(0);
     m_status->setSnapshot(nullptr);

@@ -116,7 +116,11 @@ private slots:
         view.setSnapshot(demoSnapshot(180, 600));
         QPushButton* stopButton = button(view, QStringLiteral("Stop and save"));
         stopButton->click();
-        view.setSnapshot(demoSnapshot(180, 600, "stopped"));
+        QVERIFY(!stopButton->isEnabled());
+        auto stopped = std::make_shared<mr::ui::RunSnapshot>(*demoSnapshot(180, 600));
+        stopped->run.status = "stopped";
+        stopped->generation = 2;
+        view.setSnapshot(stopped);
 
         view.setSnapshot(demoSnapshot(190, 600)); // resumed; nobody saw it start
 
