@@ -136,8 +136,9 @@ void MainWindow::saveForSessionEnd()
     RunState how = RunState::Failed;
     connect(m_controller, &SessionController::failed, &untilSaved, &QEventLoop::quit);
     connect(m_controller, &SessionController::runEnded, &untilSaved,
-        [&untilSaved, &how](qint64, RunState state) {
-            how = state;
+        [&untilSaved, &how](qint64 runId, RunState state) {
+            if (runId != 0) // else it was not open yet, and nothing is lost
+                how = state;
             untilSaved.quit();
         });
     m_controller->requestStop();

@@ -24,8 +24,8 @@ StopSignals::StopSignals(QObject* parent)
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, m_sockets.data()) != 0)
         return;
     g_toObject = m_sockets[0];
-    auto* notifier = new QSocketNotifier(m_sockets[1], QSocketNotifier::Read, this);
-    connect(notifier, &QSocketNotifier::activated, this, &StopSignals::announce);
+    m_notifier = new QSocketNotifier(m_sockets[1], QSocketNotifier::Read, this);
+    connect(m_notifier, &QSocketNotifier::activated, this, &StopSignals::announce);
     struct sigaction action = {};
     action.sa_handler = &StopSignals::handle;
     action.sa_flags = SA_RESTART;
@@ -44,6 +44,7 @@ StopSignals::~StopSignals()
     for (std::size_t i = 0; i < kSignals.size(); ++i)
         (void)::sigaction(kSignals[i], &m_before[i], nullptr);
     g_toObject = -1;
+    delete m_notifier; // before what it watches
     for (const int socket : m_sockets)
         (void)::close(socket);
 }

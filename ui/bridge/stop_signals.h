@@ -15,6 +15,8 @@
 #include <array>
 #include <csignal>
 
+class QSocketNotifier;
+
 namespace mr::ui {
 
 class StopSignals final : public QObject
@@ -35,6 +37,7 @@ private:
     void announce();
 
     std::array<int, 2> m_sockets = {-1, -1}; // written by the handler, read here
+    QSocketNotifier* m_notifier = nullptr;
     std::array<struct sigaction, kSignals.size()> m_before{};
 };
 
