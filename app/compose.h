@@ -31,6 +31,10 @@ Result<RunSpec> resolveForMachine(const RunSpec& spec, std::int64_t trainRows);
 Result<PlanReport> planForMachine(const RunSpec& spec);
 Result<std::vector<PlanReport>> planAllForMachine(const RunSpec& spec);
 
+// Measures again what forecasts of this spec are made from. Blocks for some steps of two blocks of
+// the model; nothing else should be at work meanwhile.
+Status measureForMachine(const RunSpec& spec);
+
 // inspectMachine(), with a note on each card that is not used.
 MachineInfo inspectWithDevices();
 

@@ -134,6 +134,13 @@ Result<std::vector<PlanReport>> planAllForMachine(const RunSpec& spec)
     return reports;
 }
 
+Status measureForMachine(const RunSpec& spec)
+{
+    auto complete = completeForMachine(spec);
+    MR_TRY(complete.status());
+    return measureAgain(complete.value());
+}
+
 MachineInfo inspectWithDevices()
 {
     MachineInfo machine = inspectMachine();

@@ -8,7 +8,9 @@
 
 namespace mr::app {
 
-Status measureIfMissing(const RunSpec& complete)
+namespace {
+
+Status measure(const RunSpec& complete, bool again)
 {
     auto resolved = resolveSpec(complete, 0);
     MR_TRY(resolved.status());
@@ -19,7 +21,7 @@ Status measureIfMissing(const RunSpec& complete)
     MR_TRY(subject.status());
     const auto path = RateBook::defaultPath();
     RateBook book = RateBook::load(path);
-    if (book.find(subject.value().key))
+    if (!again && book.find(subject.value().key))
         return {};
     spec.deviceMemoryBytes = subject.value().deviceBytes;
     spec.threadedDevice = true; // lanes at work together, as in a run that offloads
@@ -29,6 +31,18 @@ Status measureIfMissing(const RunSpec& complete)
     MR_TRY(rates.status());
     book.put(subject.value().key, rates.value());
     return book.save(path);
+}
+
+} // namespace
+
+Status measureIfMissing(const RunSpec& complete)
+{
+    return measure(complete, false);
+}
+
+Status measureAgain(const RunSpec& complete)
+{
+    return measure(complete, true);
 }
 
 } // namespace mr::app

@@ -842,6 +842,22 @@
             <source>The settings of this run cannot be read. %1</source>
             <translation>この実行の設定を読み取れません。%1</translation>
         </message>
+        <message>
+            <source>The desktop session ends; the run is being saved.</source>
+            <translation>デスクトップのセッションが終了します。実行を保存しています。</translation>
+        </message>
+        <message>
+            <source>The run was stopped and saved because the desktop session was about to end. Resume continues it from there.</source>
+            <translation>デスクトップのセッションが終了しようとしたため、実行を停止して保存しました。「再開」で続きから実行できます。</translation>
+        </message>
+        <message>
+            <source>No program opened the log. It is %1</source>
+            <translation>ログを開くプログラムがありませんでした。ログは %1 にあります</translation>
+        </message>
+        <message>
+            <source>About Millrace</source>
+            <translation>Millrace について</translation>
+        </message>
     </context>
     <context>
         <name>mr::ui::MemoryPanel</name>
@@ -1002,6 +1018,22 @@
         <message>
             <source>Also set for this run: %1</source>
             <translation>この実行にはほかに次の設定があります: %1</translation>
+        </message>
+        <message>
+            <source>Measuring…</source>
+            <translation>測定中…</translation>
+        </message>
+        <message>
+            <source>Measure again</source>
+            <translation>もう一度測定</translation>
+        </message>
+        <message>
+            <source>A run is active: what is measured beside it would be too slow.</source>
+            <translation>実行中です。同時に測定すると遅い値になります。</translation>
+        </message>
+        <message>
+            <source>The forecast is made from rates that were measured on this machine. If it was busy then, measure them again while nothing else is at work; it takes some seconds.</source>
+            <translation>予測は、このマシンで測定した速度から計算されます。測定時にほかの処理が動いていた場合は、何も動いていないときにもう一度測定してください。数秒かかります。</translation>
         </message>
     </context>
     <context>
@@ -4150,6 +4182,433 @@ Masked: read, not part of the loss</source>
         <message>
             <source>It ended before its first checkpoint: it starts again from the beginning, as it was asked for then</source>
             <translation>最初のチェックポイントの前に終わった実行です。当時の指定のまま最初から開始します</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::Glossary</name>
+        <message>
+            <source>Policies: where weights and optimizer state live</source>
+            <translation>方式: 重みとオプティマイザー状態の置き場所</translation>
+        </message>
+        <message>
+            <source>The plan</source>
+            <translation>計画</translation>
+        </message>
+        <message>
+            <source>What a step waits for</source>
+            <translation>ステップが待つもの</translation>
+        </message>
+        <message>
+            <source>Settings</source>
+            <translation>設定</translation>
+        </message>
+        <message>
+            <source>Everywhere</source>
+            <translation>どの画面でも</translation>
+        </message>
+        <message>
+            <source>New run</source>
+            <translation>新しい実行</translation>
+        </message>
+        <message>
+            <source>History</source>
+            <translation>履歴</translation>
+        </message>
+        <message>
+            <source>Charts</source>
+            <translation>グラフ</translation>
+        </message>
+        <message>
+            <source>Timeline of a step</source>
+            <translation>ステップのタイムライン</translation>
+        </message>
+        <message>
+            <source>Try it</source>
+            <translation>試す</translation>
+        </message>
+        <message>
+            <source>stale</source>
+            <translation>遅れ</translation>
+        </message>
+        <message>
+            <source>Pack</source>
+            <translation>詰める</translation>
+        </message>
+        <message>
+            <source>nats per token</source>
+            <translation>トークンあたりの nat</translation>
+        </message>
+        <message>
+            <source>Weights, gradients and optimizer state are all on the device. It is the fastest where they fit.</source>
+            <translation>重み、勾配、オプティマイザー状態をすべてデバイスに置きます。収まる場合は最速です。</translation>
+        </message>
+        <message>
+            <source>The optimizer state is in host memory, and the processor updates the weights there.</source>
+            <translation>オプティマイザー状態をホストメモリに置き、プロセッサーがそこで重みを更新します。</translation>
+        </message>
+        <message>
+            <source>Works like zero-offload, but the processor&apos;s update comes one step late and so costs no time of its own.</source>
+            <translation>zero-offload と同じですが、プロセッサーによる更新を 1 ステップ遅らせて、その時間を隠します。</translation>
+        </message>
+        <message>
+            <source>The optimizer state is in host memory. Device and processor each make a part of every update at the same time.</source>
+            <translation>オプティマイザー状態をホストメモリに置き、各更新をデバイスとプロセッサーが同時に分担します。</translation>
+        </message>
+        <message>
+            <source>The columns that matter most are updated on the device at every step. The processor updates the others once in a window of steps.</source>
+            <translation>重要な列はデバイスで毎ステップ更新し、残りはプロセッサーが数ステップのウィンドウごとに 1 回更新します。</translation>
+        </message>
+        <message>
+            <source>Weights and optimizer state are in host memory, and layers visit the device one after the other.</source>
+            <translation>重みとオプティマイザー状態をホストメモリに置き、層を順番にデバイスへ送ります。</translation>
+        </message>
+        <message>
+            <source>Works like streamed, with the optimizer state on an SSD as well; layers are read and written while others compute.</source>
+            <translation>streamed に加えて、オプティマイザー状態を SSD に置きます。ほかの層が計算している間に読み書きします。</translation>
+        </message>
+        <message>
+            <source>The result has the same bits as training on the device alone.</source>
+            <translation>結果は、すべてをデバイスで学習した場合とビット単位で一致します。</translation>
+        </message>
+        <message>
+            <source>A part of the weights lags behind by at most so many steps. The result differs a little from exact training.</source>
+            <translation>重みの一部が、最大でそのステップ数だけ遅れます。結果は厳密な学習とわずかに異なります。</translation>
+        </message>
+        <message>
+            <source>The gradient of each layer is clipped by itself and not by the norm of the whole gradient.</source>
+            <translation>勾配全体のノルムではなく、層ごとに勾配をクリップします。</translation>
+        </message>
+        <message>
+            <source>The share of each update that is made after the step has ended, while the next one computes.</source>
+            <translation>各更新のうち、ステップの終了後、次のステップの計算中に行う割合です。</translation>
+        </message>
+        <message>
+            <source>Micro-batches go through one layer after the other, so that each layer visits the device once a step.</source>
+            <translation>マイクロバッチを層ごとにまとめて計算し、各層がデバイスへ移るのをステップごとに 1 回にします。</translation>
+        </message>
+        <message>
+            <source>The memory of the GPU. For the CPU device it is a part of the machine&apos;s memory that plays that role.</source>
+            <translation>GPU のメモリです。CPU デバイスでは、その役をするメインメモリの一部です。</translation>
+        </message>
+        <message>
+            <source>The machine&apos;s main memory, as far as it is set aside for copies to the device.</source>
+            <translation>メインメモリのうち、デバイスとの転送のために確保する分です。</translation>
+        </message>
+        <message>
+            <source>Each weight has 32 bits; this half of them is what the model computes with in bf16.</source>
+            <translation>各重みの 32 ビットのうち、bf16 での計算に使う半分です。</translation>
+        </message>
+        <message>
+            <source>The other 16 bits keep small updates from being lost.</source>
+            <translation>残りの 16 ビットです。小さな更新が失われるのを防ぎます。</translation>
+        </message>
+        <message>
+            <source>For each weight the running mean of its gradient.</source>
+            <translation>重みごとの、勾配の移動平均です。</translation>
+        </message>
+        <message>
+            <source>For each weight the running mean of its squared gradient, which sets the size of its steps.</source>
+            <translation>重みごとの、勾配の 2 乗の移動平均です。更新の大きさを決めます。</translation>
+        </message>
+        <message>
+            <source>The gradients of all micro-batches of a step, added up.</source>
+            <translation>1 ステップの全マイクロバッチの勾配を足し合わせたものです。</translation>
+        </message>
+        <message>
+            <source>What the forward pass keeps because the backward pass needs it.</source>
+            <translation>逆伝播で必要になるため、順伝播が保持する値です。</translation>
+        </message>
+        <message>
+            <source>What goes from one layer to the next. From it the rest of a layer can be computed again.</source>
+            <translation>層から次の層へ渡る値です。これがあれば層の残りの値を計算し直せます。</translation>
+        </message>
+        <message>
+            <source>Memory for the last layer, which compares predictions with the tokens that should come.</source>
+            <translation>予測と正解のトークンを比べる最後の層のためのメモリです。</translation>
+        </message>
+        <message>
+            <source>Memory that computations use for a moment.</source>
+            <translation>計算が一時的に使うメモリです。</translation>
+        </message>
+        <message>
+            <source>Memory that bytes pass through on their way between host and device.</source>
+            <translation>ホストとデバイスの間で転送するデータが通るメモリです。</translation>
+        </message>
+        <message>
+            <source>Urgent columns are those of zenflow that are updated at every step.</source>
+            <translation>緊急列とは、zenflow が毎ステップ更新する列です。</translation>
+        </message>
+        <message>
+            <source>What zenflow has gathered of the other columns since their last update.</source>
+            <translation>ほかの列について、zenflow が前回の更新から集めた勾配です。</translation>
+        </message>
+        <message>
+            <source>Together with Accumulate this is the batch size: a step trains on the product of both.</source>
+            <translation>「勾配の累積」との積がバッチサイズです。1 ステップでその数だけ学習します。</translation>
+        </message>
+        <message>
+            <source>A larger number trains on more sequences in a step without taking more device memory.</source>
+            <translation>大きくすると、デバイスメモリを増やさずに 1 ステップで学習するシーケンスが増えます。</translation>
+        </message>
+        <message>
+            <source>How far the weights move in a step. A loss that rises or jumps asks for a smaller one.</source>
+            <translation>1 ステップで重みがどれだけ動くかです。損失が上がったり跳ねたりするときは小さくします。</translation>
+        </message>
+        <message>
+            <source>How many tokens the model sees at once. Memory and time grow with it.</source>
+            <translation>モデルが一度に見るトークン数です。増やすとメモリと時間も増えます。</translation>
+        </message>
+        <message>
+            <source>Takes less device memory, for about a third more computation.</source>
+            <translation>デバイスメモリが減る代わりに、計算が約 3 分の 1 増えます。</translation>
+        </message>
+        <message>
+            <source>Small steps at first, until the running means of the optimizer are known.</source>
+            <translation>オプティマイザーの移動平均が定まるまで、最初は小さく更新します。</translation>
+        </message>
+        <message>
+            <source>Pinned memory stays where it is, so the GPU can copy to and from it by itself.</source>
+            <translation>ピン留めメモリは移動しないため、GPU が直接読み書きできます。</translation>
+        </message>
+        <message>
+            <source>For study on a machine without a GPU; leave it off to train.</source>
+            <translation>GPU のないマシンで調べるための設定です。学習するときはオフにします。</translation>
+        </message>
+        <message>
+            <source>Short sequences share a row, each by itself, so that less is computed on padding.</source>
+            <translation>短いシーケンスを互いに独立したまま 1 行に詰め、パディングの計算を減らします。</translation>
+        </message>
+        <message>
+            <source>The unit of the loss: how surprised the model is by each token. Less is better.</source>
+            <translation>損失の単位で、モデルが各トークンにどれだけ驚くかを表します。小さいほど良い値です。</translation>
+        </message>
+        <message>
+            <source>Home, New run, Live, History, Compare, Try it</source>
+            <translation>ホーム、新しい実行、ライブ、履歴、比較、試す</translation>
+        </message>
+        <message>
+            <source>This page</source>
+            <translation>このページ</translation>
+        </message>
+        <message>
+            <source>Quit</source>
+            <translation>終了</translation>
+        </message>
+        <message>
+            <source>Start the run</source>
+            <translation>実行を開始</translation>
+        </message>
+        <message>
+            <source>Find a run</source>
+            <translation>実行を探す</translation>
+        </message>
+        <message>
+            <source>Rename the run</source>
+            <translation>実行の名前を変更</translation>
+        </message>
+        <message>
+            <source>Edit tags</source>
+            <translation>タグを編集</translation>
+        </message>
+        <message>
+            <source>Edit the note</source>
+            <translation>メモを編集</translation>
+        </message>
+        <message>
+            <source>Show tags and notes beside the runs</source>
+            <translation>実行の横にタグとメモを表示</translation>
+        </message>
+        <message>
+            <source>Delete runs</source>
+            <translation>実行を削除</translation>
+        </message>
+        <message>
+            <source>Undo a change of the history</source>
+            <translation>履歴の変更を元に戻す</translation>
+        </message>
+        <message>
+            <source>Redo it</source>
+            <translation>やり直す</translation>
+        </message>
+        <message>
+            <source>Move the cursor by a step, with Shift by ten</source>
+            <translation>カーソルを 1 ステップ動かす (Shift で 10)</translation>
+        </message>
+        <message>
+            <source>Zoom; so does the wheel with Ctrl</source>
+            <translation>拡大と縮小 (Ctrl とホイールでも)</translation>
+        </message>
+        <message>
+            <source>Show all steps</source>
+            <translation>すべてのステップを表示</translation>
+        </message>
+        <message>
+            <source>Logarithmic scale</source>
+            <translation>対数目盛</translation>
+        </message>
+        <message>
+            <source>The kept step before, or after</source>
+            <translation>前または次の記録されたステップ</translation>
+        </message>
+        <message>
+            <source>The task before, or after</source>
+            <translation>前または次のタスク</translation>
+        </message>
+        <message>
+            <source>Show the chosen task as large as the chart</source>
+            <translation>選んだタスクをグラフいっぱいに表示</translation>
+        </message>
+        <message>
+            <source>Ask</source>
+            <translation>質問する</translation>
+        </message>
+        <message>
+            <source>Stop the answers</source>
+            <translation>回答を止める</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::HelpMenu</name>
+        <message>
+            <source>Help</source>
+            <translation>ヘルプ</translation>
+        </message>
+        <message>
+            <source>What does this mean?</source>
+            <translation>これはどういう意味?</translation>
+        </message>
+        <message>
+            <source>Shortcuts</source>
+            <translation>ショートカット</translation>
+        </message>
+        <message>
+            <source>About Millrace</source>
+            <translation>Millrace について</translation>
+        </message>
+        <message>
+            <source>Open log</source>
+            <translation>ログを開く</translation>
+        </message>
+        <message>
+            <source>Save report…</source>
+            <translation>レポートを保存…</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::HelpDialog</name>
+        <message>
+            <source>What does this mean?</source>
+            <translation>これはどういう意味?</translation>
+        </message>
+        <message>
+            <source>Shortcuts</source>
+            <translation>ショートカット</translation>
+        </message>
+        <message>
+            <source>Find</source>
+            <translation>検索</translation>
+        </message>
+        <message>
+            <source>Nothing here matches.</source>
+            <translation>一致するものはありません。</translation>
+        </message>
+        <message>
+            <source>Fine-tunes language models that are larger than the memory of the GPU, and shows where every second goes.</source>
+            <translation>GPU のメモリより大きな言語モデルを微調整し、時間の使われ方をすべて示します。</translation>
+        </message>
+        <message>
+            <source>Free software under the GNU General Public License, version 3 or later. There is no warranty.</source>
+            <translation>GNU General Public License バージョン 3 以降に基づくフリーソフトウェアです。無保証です。</translation>
+        </message>
+        <message>
+            <source>It contains or uses:</source>
+            <translation>含まれる、または利用しているもの:</translation>
+        </message>
+        <message>
+            <source>Close</source>
+            <translation>閉じる</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::ReportDialog</name>
+        <message>
+            <source>Include prompts, answers and notes of the last run</source>
+            <translation>最後の実行のプロンプト、回答、メモを含める</translation>
+        </message>
+        <message>
+            <source>Save report</source>
+            <translation>レポートを保存</translation>
+        </message>
+        <message>
+            <source>This is all that is saved: versions, this machine, the settings and messages of the last run, the end of the log. It names files and folders. Nothing is sent anywhere.</source>
+            <translation>保存されるのはここに表示されるものだけです: バージョン、このマシン、最後の実行の設定とメッセージ、ログの末尾。ファイル名とフォルダー名が含まれます。どこにも送信されません。</translation>
+        </message>
+        <message>
+            <source>Report</source>
+            <translation>レポート</translation>
+        </message>
+        <message>
+            <source>Collecting…</source>
+            <translation>収集中…</translation>
+        </message>
+        <message>
+            <source>Save…</source>
+            <translation>保存…</translation>
+        </message>
+        <message>
+            <source>Copy</source>
+            <translation>コピー</translation>
+        </message>
+        <message>
+            <source>Copied to the clipboard.</source>
+            <translation>クリップボードにコピーしました。</translation>
+        </message>
+        <message>
+            <source>%1 could not be written: %2</source>
+            <translation>%1 に書き込めませんでした: %2</translation>
+        </message>
+        <message>
+            <source>Saved to %1</source>
+            <translation>%1 に保存しました</translation>
+        </message>
+        <message>
+            <source>Close</source>
+            <translation>閉じる</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::StartProblem</name>
+        <message>
+            <source>The history cannot be opened.</source>
+            <translation>履歴を開けません。</translation>
+        </message>
+        <message>
+            <source>Open another history…</source>
+            <translation>別の履歴を開く…</translation>
+        </message>
+        <message>
+            <source>Show folder</source>
+            <translation>フォルダーを表示</translation>
+        </message>
+        <message>
+            <source>Quit</source>
+            <translation>終了</translation>
+        </message>
+        <message>
+            <source>No file manager answered. The folder is %1</source>
+            <translation>ファイルマネージャーが応答しませんでした。フォルダーは %1 です</translation>
+        </message>
+        <message>
+            <source>Open another history, or name a new one</source>
+            <translation>別の履歴を開くか、新しい履歴の名前を入力</translation>
+        </message>
+        <message>
+            <source>Histories (*.db)</source>
+            <translation>履歴 (*.db)</translation>
+        </message>
+        <message>
+            <source>All files (*)</source>
+            <translation>すべてのファイル (*)</translation>
         </message>
     </context>
 </TS>

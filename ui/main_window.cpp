@@ -24,19 +24,10 @@
 #include <QCloseEvent>
 #include <QHBoxLayout>
 #include <QPushButton>
-#include <QSettings>
 #include <QStackedWidget>
 #include <QVBoxLayout>
 
 namespace mr::ui {
-
-namespace {
-
-constexpr int kStateVersion = 1;
-const QString kGeometryKey = QStringLiteral("window/geometry");
-const QString kStateKey = QStringLiteral("window/state");
-
-} // namespace
 
 MainWindow::MainWindow(
     const UiServices& services, Theme& theme, Language& language, QWidget* parent)
@@ -124,6 +115,7 @@ void MainWindow::makeRail()
     m_quit->setShortcut(QKeySequence::Quit);
     connect(m_quit, &QAction::triggered, this, &QWidget::close);
     addAction(m_quit);
+    makeHelp();
     m_look = new LookMenu(m_theme, m_language, m_quit, m_rail);
     m_rail->addFooter(m_look);
 }
@@ -231,27 +223,13 @@ void MainWindow::closeEvent(QCloseEvent* event)
         m_queue->clear();
         saveState();
         event->accept();
+        if (m_quitAfterClose)
+            emit readyToQuit();
         return;
     }
     event->ignore();
     if (!m_closeAfterRun)
         askBeforeClosing();
-}
-
-void MainWindow::restoreState()
-{
-    const QSettings settings;
-    LookMenu::restore(m_theme, m_language);
-    resize(1280, 800);
-    restoreGeometry(settings.value(kGeometryKey).toByteArray());
-    QMainWindow::restoreState(settings.value(kStateKey).toByteArray(), kStateVersion);
-}
-
-void MainWindow::saveState() const
-{
-    QSettings settings;
-    settings.setValue(kGeometryKey, saveGeometry());
-    settings.setValue(kStateKey, QMainWindow::saveState(kStateVersion));
 }
 
 void MainWindow::changeEvent(QEvent* event)

@@ -25,6 +25,7 @@ namespace mr::ui {
 class CloseQuestion;
 class ComparePage;
 class DesktopPresence;
+class HelpMenu;
 class HistoryPage;
 class HomePage;
 class Language;
@@ -70,7 +71,18 @@ public slots:
     // One after the other; the Compare page shows both.
     void startComparison(const std::vector<mr::RunSpec>& runs);
     void resumeRun(const QString& runDir);
-    void newRunLike(const QString& configJson);
+    void newRunLike(const QString& specJson);
+    // As a signal asks: without a question, the run is stopped and saved, the window closes, and
+    // readyToQuit() follows.
+    void stopAndQuit();
+    // The desktop session ends, and ends this program when it has heard that all is saved: the run
+    // is stopped. Returns when it has saved; events go on meanwhile.
+    void saveForSessionEnd();
+    // From the tray, from minimised, from behind other windows.
+    void bringBack();
+
+signals:
+    void readyToQuit(); // stopAndQuit() has saved what there was
 
 protected:
     void changeEvent(QEvent* event) override;
@@ -79,6 +91,9 @@ protected:
 private:
     void makePages();
     void makeRail();
+    void makeHelp();
+    void showAbout();
+    void openLog();
     void wirePages();
     void wireController();
     void wireQueue();
@@ -96,8 +111,6 @@ private:
     void askBeforeClosing();
     void keepTraining();
     void saveAndClose();
-    // From the tray, from minimised, from behind other windows.
-    void bringBack();
     void restoreState();
     void saveState() const;
     void retranslateUi();
@@ -121,12 +134,14 @@ private:
     class NoticeBar* m_notice = nullptr; // what the last run ended with, until the next
     QString m_opening;                   // what it says while a run opens
     StatusStrip* m_status = nullptr;
+    HelpMenu* m_help = nullptr;
     LookMenu* m_look = nullptr;
     QAction* m_quit = nullptr;
     std::array<QAction*, 6> m_pageActions{};
     qint64 m_queueFirst = 0;         // of the comparison that is going on
     Page m_startedFrom = Page::Home; // where to go back to if the run cannot start
     bool m_closeAfterRun = false;
+    bool m_quitAfterClose = false;
     std::optional<bool> m_isTrayThere;
     QPointer<CloseQuestion> m_closeQuestion; // while it is open
 };

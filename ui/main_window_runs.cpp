@@ -1,5 +1,6 @@
 // The window and its runs: starting, comparing, resuming, and how each ends.
 
+#include "bridge/app_log.h"
 #include "bridge/run_feed.h"
 #include "bridge/run_queue.h"
 #include "bridge/session_controller.h"
@@ -88,9 +89,9 @@ void MainWindow::resumeRun(const QString& runDir)
 }
 
 // All of its settings but its places: it gets a folder of its own.
-void MainWindow::newRunLike(const QString& configJson)
+void MainWindow::newRunLike(const QString& specJson)
 {
-    Result<RunSpec> read = runSpecFromJson(configJson.toStdString());
+    Result<RunSpec> read = runSpecFromJson(specJson.toStdString());
     if (!read.ok()) {
         m_notice->showError(tr("The settings of this run cannot be read. %1")
                                 .arg(QString::fromStdString(read.status().message())));
@@ -139,6 +140,7 @@ void MainWindow::openRun(qint64 runId, bool isLive)
 
 void MainWindow::onRunStarted(qint64 runId)
 {
+    AppLog::write(QStringLiteral("run %1 began").arg(runId));
     m_notice->hide();
     m_live->showRun(runId);
     m_feed->watch(runId);
@@ -148,6 +150,10 @@ void MainWindow::onRunStarted(qint64 runId)
 
 void MainWindow::onRunEnded(qint64 runId, RunState state, const QString& message)
 {
+    const char* how = state == RunState::Finished  ? "is done"
+                      : state == RunState::Stopped ? "was stopped"
+                                                   : "failed:";
+    AppLog::write(QStringLiteral("run %1 %2 %3").arg(runId).arg(QLatin1String(how)).arg(message));
     m_notice->hide();
     m_feed->watch(0);
     m_status->setSnapshot(nullptr);
@@ -164,6 +170,7 @@ void MainWindow::onRunEnded(qint64 runId, RunState state, const QString& message
 
 void MainWindow::onFailed(const QString& message)
 {
+    AppLog::write(QStringLiteral("a run could not begin: ") + message);
     m_notice->showError(message);
     // The second of two runs may fail long after the user left the page it was started from.
     if (m_queue->active() && m_queue->nextName().isEmpty()) {

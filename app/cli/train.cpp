@@ -260,8 +260,9 @@ int train(const TrainOptions& options)
     auto store = openStore(spec.value().database);
     if (!store.ok())
         return fail(store.status(), options.json);
-    auto engine = Engine::open(spec.value(), *device.value(), *store.value(),
-        hooksFor(options, onDiskFull.value(), opening));
+    EngineHooks hooks = hooksFor(options, onDiskFull.value(), opening);
+    hooks.asked = asked.value();
+    auto engine = Engine::open(spec.value(), *device.value(), *store.value(), std::move(hooks));
     if (!engine.ok())
         return notOpened(engine.status(), opening, options.json);
     return carryOut(*engine.value(), *device.value(), opening, options.json);

@@ -58,8 +58,8 @@ Result<std::unique_ptr<Session>> openOnDevice(
     if (!device.ok())
         return device.status();
     Device& borrowed = *device.value();
-    auto session =
-        Session::open(complete.value(), borrowed, store, std::move(listener), std::move(watch));
+    auto session = Session::open(
+        complete.value(), borrowed, store, std::move(listener), std::move(watch), &spec);
     return together(std::move(device).value(), std::move(session));
 }
 

@@ -5,21 +5,34 @@
 #include "app/compose.h"
 #include "app/desktop/device_session.h"
 #include "app/try_models.h"
+#include "bridge/app_log.h"
+#include "bridge/stop_signals.h"
 #include "core/base/heap.h"
 #include "core/plan/policies.h"
+
+// Qt from here on: its "slots" and "emit" are macros.
+#include "app/desktop/start.h"
 #include "language.h"
 #include "main_window.h"
 #include "pages/home_page.h"
 #include "theme.h"
+#include "widgets/look_menu.h"
 
 #include <QApplication>
 #include <QCommandLineParser>
+#include <QSysInfo>
 
 #include <clocale>
-#include <cstdio>
+#include <filesystem>
 
 namespace mr::app {
 namespace {
+
+QString logFile()
+{
+    const std::filesystem::path data = defaultDatabasePath();
+    return QString::fromStdString((data.parent_path() / "desktop.log").string());
+}
 
 ui::UiServices makeServices(RunStore& store, TryModels& models)
 {
@@ -48,6 +61,7 @@ ui::UiServices makeServices(RunStore& store, TryModels& models)
     };
     services.resolveSpec = &resolveForMachine;
     services.planRun = &planForMachine;
+    services.measureRates = &measureForMachine;
     services.planFromJson = [](const std::string& json) { return planReportFromJson(json); };
     services.edits = &store.edits();
     services.policies = {"auto"};
@@ -58,7 +72,28 @@ ui::UiServices makeServices(RunStore& store, TryModels& models)
     services.database = store.path();
     services.runsFolder = defaultRunsFolder();
     services.sampleDir = sampleFolder();
+    services.program = "Millrace " MR_VERSION;
+    services.logFile = logFile().toStdString();
     return services;
+}
+
+// What comes from outside of the window: the end of the session, and who starts the program again.
+void listenOutside(
+    QApplication& application, const ui::SingleInstance& instance, ui::MainWindow& window)
+{
+    QObject::connect(
+        &application, &QGuiApplication::commitDataRequest, &window,
+        [&window] { window.saveForSessionEnd(); }, Qt::DirectConnection);
+    // Asked for at any time, also of a session that goes on.
+    QObject::connect(
+        &application, &QGuiApplication::saveStateRequest, &window,
+        [&window] { window.controller()->saveNow(); }, Qt::DirectConnection);
+    QObject::connect(
+        &window, &ui::MainWindow::readyToQuit, &application, [] { QCoreApplication::exit(0); });
+    QObject::connect(&instance, &ui::SingleInstance::raiseAsked, &window, [&window] {
+        window.bringBack();
+        QApplication::alert(&window); // where a program may not come to the front by itself
+    });
 }
 
 int runWorkstation(int argc, char** argv)
@@ -79,20 +114,29 @@ int runWorkstation(int argc, char** argv)
         QStringLiteral("History database; the user's by default."), QStringLiteral("file"));
     const QCommandLineOption demo(
         QStringLiteral("demo"), QStringLiteral("Fine-tune the sample project at once."));
+    const QCommandLineOption newWindow(QStringLiteral("new-window"),
+        QStringLiteral("Open a window even if there is one over this history."));
     parser.addOption(database);
+    parser.addOption(newWindow);
     parser.addOption(demo);
     parser.process(application);
 
-    Result<std::unique_ptr<RunStore>> store = openStore(parser.value(database).toStdString());
-    if (!store.ok()) {
-        (void)std::fprintf(stderr, "millrace-desktop: %s\n", store.status().message().c_str());
-        return 4;
-    }
+    const ui::AppLog log(logFile());
+    ui::AppLog::write(QStringLiteral("Millrace " MR_VERSION ", Qt %1, %2")
+                          .arg(QString::fromLatin1(qVersion()), QSysInfo::prettyProductName()));
     ui::Theme theme;
     ui::Language language;
+    ui::LookMenu::restore(theme, language); // a dialog may come before the window
+    const Start start = prepareStart(parser.value(database), parser.isSet(newWindow));
+    if (!start.store)
+        return start.exitCode;
     TryModels models;
-    const ui::UiServices services = makeServices(*store.value(), models);
+    const ui::UiServices services = makeServices(*start.store, models);
     ui::MainWindow window(services, theme, language);
+    listenOutside(application, *start.instance, window);
+    const ui::StopSignals signalsOfSystem;
+    QObject::connect(
+        &signalsOfSystem, &ui::StopSignals::stopAsked, &window, &ui::MainWindow::stopAndQuit);
     window.show();
     if (parser.isSet(demo))
         window.startRun(ui::sampleSpec(services.sampleDir));

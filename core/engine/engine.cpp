@@ -85,6 +85,7 @@ void Engine::run(const std::stop_token& stop)
 {
     m_startNs = nowNs();
     m_checkpointNs = checkpointClockNs();
+    (void)m_load.read(m_startNs); // what was before does not count
     Status ended = guarded("engine", [&] { return train(stop); });
     // A stop while the run was opened again: what it would have gone on from is on disk.
     if (!ended.ok() && ended.kind() == ErrorKind::Cancelled && isStopWanted())
@@ -156,6 +157,8 @@ void Engine::closeRun(const Status& status)
     const Status& reason = status.ok() ? m_unsaved : status;
     const char* word = !status.ok() ? "failed" : finished ? "done" : "stopped";
     dropQuestions();
+    if (status.ok())
+        learnRates();
     m_sampler.reset(); // joined: nothing comes after the last message
     if (m_recorder) {
         if (finished)

@@ -15,6 +15,7 @@
 
 #pragma once
 
+#include "core/base/host_readings.h"
 #include "core/data/batch_stream.h"
 #include "core/data/tokenizer.h"
 #include "core/engine/checkpoint.h"
@@ -22,6 +23,7 @@
 #include "core/engine/loss_watch.h"
 #include "core/engine/pause_gate.h"
 #include "core/engine/question_queue.h"
+#include "core/engine/rate_correction.h"
 #include "core/engine/run_body.h"
 #include "core/engine/run_data.h"
 #include "core/engine/run_files.h"
@@ -58,7 +60,8 @@ enum class OnDiskFull : std::uint8_t {
 
 // What the command line adds to a Session: the same stream of records the store gets.
 struct EngineHooks {
-    ResumeChanges changes; // of a run that is resumed
+    std::optional<RunSpec> asked; // as Session::open()'s
+    ResumeChanges changes;        // of a run that is resumed
     Session::Listener listener;
     OpeningWatch opening;
     RecorderHooks records;
@@ -68,6 +71,8 @@ struct EngineHooks {
     std::function<void(Feedback&)> onRates;
     // Nanoseconds on the clock by which checkpoints are due; empty: nowNs().
     std::function<std::int64_t()> checkpointClock;
+    // How the steps compare with the forecast, before anything is learnt; may change it likewise.
+    std::function<void(RunTruth&)> onTruth;
     OnDiskFull onDiskFull = OnDiskFull::Wait;
     std::chrono::milliseconds pauseCheck{5000}; // a paused run looks for room this often
     std::filesystem::path saveFolder;           // resume: as PauseAnswer::folder, from the start
@@ -158,6 +163,7 @@ private:
     Status recordPlan();
     Status saveRecordOf(const std::filesystem::path& saveDir) const;
     PlanReport planReport() const;
+    void learnRates();
     Status startRecorder();
     void reportData();
     void startSampler();
@@ -241,6 +247,7 @@ private:
     FolderLock m_lock;     // of m_runDir, until the run has ended
     FolderLock m_saveLock; // of m_saveDir, if that is another folder
     std::string m_uuid;
+    std::string m_askedJson; // RunSpec before anything was chosen; empty: an earlier program's run
     std::int64_t m_runId = 0;
     RunData m_data;
     std::string m_dataHash; // of the training tokens, in order
@@ -251,6 +258,7 @@ private:
     std::unique_ptr<RunBody> m_body;
     std::vector<std::string> m_replans; // not yet reported
     ShareWatch m_watch;
+    HostProbe m_load; // of all programs, since the first step
     std::unique_ptr<BatchStream> m_batches;
     std::unique_ptr<Recorder> m_recorder;
     Recorder::Producer* m_spans = nullptr;

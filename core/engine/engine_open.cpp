@@ -41,12 +41,13 @@ Status refuseIfFull(const fs::path& runDir, std::uint64_t checkpoint)
 
 } // namespace
 
-Result<std::unique_ptr<Session>> Session::open(
-    const RunSpec& spec, Device& device, RunStore& store, Listener listener, OpeningWatch watch)
+Result<std::unique_ptr<Session>> Session::open(const RunSpec& spec, Device& device, RunStore& store,
+    Listener listener, OpeningWatch watch, const RunSpec* asked)
 {
     EngineHooks hooks;
     hooks.listener = std::move(listener);
     hooks.opening = std::move(watch);
+    hooks.asked = asked ? std::optional(*asked) : std::nullopt;
     auto engine = Engine::open(spec, device, store, std::move(hooks));
     if (!engine.ok())
         return engine.status();
@@ -75,6 +76,8 @@ Result<std::unique_ptr<Engine>> Engine::open(
     const bool hasTemplate = isTaught || ChatFormat::isIn(modelFolder(spec));
     MR_TRY(engine->prepareData(
         hasTemplate ? withStyle(whole.value(), RowStyle::Template) : whole.value()));
+    engine->m_askedJson =
+        toJson(withPathsOf(engine->m_setup.spec, engine->m_hooks.asked.value_or(spec)));
     auto place = makeRunDir(engine->m_setup.spec);
     if (!place.ok())
         return place.status();

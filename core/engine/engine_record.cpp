@@ -1,6 +1,8 @@
 // What is written down of a run: its record, its row in the history, its messages.
 
+#include "core/base/clock.h"
 #include "core/engine/engine.h"
+#include "core/engine/rate_book.h"
 #include "core/engine/run_files.h"
 #include "core/engine/run_history.h"
 #include "core/telemetry/run_folder.h"
@@ -32,6 +34,7 @@ NewRun Engine::newRun() const
     run.datasetPath = datasetPath(spec);
     run.datasetFormat = spec.data.empty() ? std::string() : std::string(name(spec.data[0].format));
     run.configJson = toJson(spec);
+    run.askedJson = m_askedJson;
     run.planJson = toJson(planReport());
     run.hostJson = toJson(inspectMachine());
     run.engineVersion = kEngineVersion;
@@ -89,6 +92,22 @@ Status Engine::startRecorder()
             "The run began on a device with " + m_progress.instructionSet + ", this one has " +
                 m_device.info().instructionSet + ": the last bits may differ.");
     return {};
+}
+
+// A forecast that was wrong is corrected for the runs to come.
+void Engine::learnRates()
+{
+    const HostNumbers load = m_load.read(nowNs());
+    RunTruth truth{m_watch.meanSeconds(), m_watch.timedSteps(), 100.0};
+    if (load.cpuPercent && load.processPercent)
+        truth.othersPercent = *load.cpuPercent - *load.processPercent;
+    if (m_hooks.onTruth)
+        m_hooks.onTruth(truth);
+    if (!m_recorder || m_watch.measuredSteps() == 0 || !isForecastWrong(m_setup, truth))
+        return;
+    if (correctRates(m_setup, m_watch.measured(m_setup.rates), RateBook::defaultPath()))
+        m_recorder->message(EventLevel::Info, "rates_corrected", m_progress.step, activeMs(),
+            correctionWords(m_setup, truth));
 }
 
 void Engine::reportData()

@@ -35,6 +35,7 @@ Status Engine::prepareResume(const fs::path& runDir)
     if (!record.ok())
         return record.status();
     m_uuid = record.value().uuid;
+    m_askedJson = record.value().askedJson;
     MR_TRY(findSaveDir(spec));
     // A record that does not say is of a run without a template, or from before there was a choice.
     MR_TRY(prepareData(withStyle(spec, RowStyle::Plain)));

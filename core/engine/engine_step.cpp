@@ -2,7 +2,6 @@
 
 #include "core/base/clock.h"
 #include "core/engine/engine.h"
-#include "core/engine/share_choice.h"
 
 #include <algorithm>
 #include <limits>
@@ -53,9 +52,9 @@ Status Engine::trainStep(StepIndex step)
     times.endNs = result.value().endNs;
     times.tasks = result.value().tasks;
     recordStep(step, result.value(), times);
-    if (isShareOpen(m_setup))
-        m_watch.addStep(m_body->plans().plan(), times.tasks,
-            {m_setup.shape, m_setup.step.precision, m_setup.step.recompute});
+    m_watch.addStep(m_body->plans().plan(), times.tasks,
+        {m_setup.shape, m_setup.step.precision, m_setup.step.recompute});
+    m_watch.timed(1e-9 * static_cast<double>(times.endNs - times.beginNs));
     m_progress.step = step;
     m_progress.evalLoss = kNotEvaluated;
     m_progress.weightsHash.clear(); // was that of an older step

@@ -7,6 +7,7 @@
 #include <millrace/run_reader.h>
 #include <millrace/session.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdio>
@@ -105,6 +106,26 @@ Result<RunPlace> makeRunDir(const RunSpec& spec)
             dir.string() + ": already holds a run; continue it with `millrace resume " +
                 dir.string() + "`, or choose another folder");
     return place;
+}
+
+RunSpec withPathsOf(const RunSpec& resolved, RunSpec asked)
+{
+    const auto take = [](std::string& path, const std::string& absolute) {
+        if (!path.empty())
+            path = absolute;
+    };
+    take(asked.modelDir, resolved.modelDir);
+    take(asked.scratchConfig, resolved.scratchConfig);
+    take(asked.scratchTokenizer, resolved.scratchTokenizer);
+    take(asked.outDir, resolved.outDir);
+    take(asked.database, resolved.database);
+    for (std::size_t i = 0; i < std::min(asked.data.size(), resolved.data.size()); ++i)
+        asked.data[i].path = resolved.data[i].path;
+    for (std::size_t i = 0; i < std::min(asked.evalData.size(), resolved.evalData.size()); ++i)
+        asked.evalData[i].path = resolved.evalData[i].path;
+    if (asked.diskPaths.size() == resolved.diskPaths.size())
+        asked.diskPaths = resolved.diskPaths;
+    return asked;
 }
 
 bool isChanged(const ResumeChanges& changes) noexcept

@@ -43,6 +43,8 @@ struct ResumeChanges {
 };
 
 bool isChanged(const ResumeChanges& changes) noexcept;
+// `asked`, with the places that `resolved` has made absolute: it may be read elsewhere.
+RunSpec withPathsOf(const RunSpec& resolved, RunSpec asked);
 RunSpec changed(RunSpec spec, const ResumeChanges& changes);
 
 } // namespace mr

@@ -15,10 +15,25 @@ void ShareWatch::addStep(
         m_sheet.read(plan, tasks, how);
 }
 
+void ShareWatch::timed(double seconds) noexcept
+{
+    if (m_steps < 2)
+        return;
+    m_timedSeconds += seconds;
+    ++m_timedSteps;
+}
+
+double ShareWatch::meanSeconds() const noexcept
+{
+    return m_timedSteps > 0 ? m_timedSeconds / m_timedSteps : 0.0;
+}
+
 void ShareWatch::reopened(double seconds) noexcept
 {
     m_reopenSeconds = seconds;
     m_steps = 0;
+    m_timedSteps = 0;
+    m_timedSeconds = 0.0;
     m_sheet.clear();
 }
 

@@ -25,6 +25,13 @@ public:
 
     // A step of the run. The first after the run was opened is not measured: it is cold.
     void addStep(const StepPlan& plan, std::span<const Interval> tasks, const RateReading& how);
+    // How long the step took that was added last. The first is not counted here either.
+    void timed(double seconds) noexcept;
+    int timedSteps() const noexcept { return m_timedSteps; } // since the run was opened
+    double meanSeconds() const noexcept;                     // of those; 0: there were none
+    // The rates since the last look, and of how many steps; `known` where nothing was seen.
+    Feedback measured(const Feedback& known) const { return m_sheet.rates(known); }
+    int measuredSteps() const noexcept { return m_sheet.steps(); }
     // What the run has just spent on a checkpoint, and on opening again by another plan.
     void saved(double seconds) noexcept { m_saveSeconds = seconds; }
     void reopened(double seconds) noexcept;
@@ -41,6 +48,8 @@ public:
 private:
     RateSheet m_sheet;
     int m_steps = 0; // since the run was opened
+    int m_timedSteps = 0;
+    double m_timedSeconds = 0.0; // of all of those
     bool m_hasLooked = false;
     double m_saveSeconds = 0.0; // 0: not measured
     double m_reopenSeconds = 0.0;

@@ -21,6 +21,8 @@ namespace {
 
 // The last segment tells whether the process that writes the run still lives. The base, step 0, is
 // no result of a run: earlier programs kept it as the best evaluation where nothing was better.
+// {}: the column of what was asked for, which a history of an earlier program does not have until
+// somebody writes to it.
 constexpr std::string_view kSelectRuns =
     "SELECT run.id,uuid,run.name,status,model.name,model.path,dataset.name,dataset.path,"
     "config_json,plan_json,host_json,engine_version,created_at,run.started_at,run.ended_at,"
@@ -46,7 +48,7 @@ constexpr std::string_view kSelectRuns =
     "(SELECT value FROM scalar e WHERE e.run_id=run.id AND e.metric_id=m.id AND step>0"
     " ORDER BY step DESC LIMIT 1),"
     "coalesce((SELECT max(step) FROM scalar e WHERE e.run_id=run.id AND e.metric_id=m.id"
-    " AND step>0),-1) "
+    " AND step>0),-1),{} "
     "FROM run LEFT JOIN model ON model.id=model_id LEFT JOIN dataset ON dataset.id=dataset_id "
     "LEFT JOIN metric m ON m.name='eval_loss' "
     "LEFT JOIN segment s ON s.run_id=run.id AND s.seg="
@@ -120,6 +122,7 @@ RunRow runFrom(const Row& row)
     run.datasetName = row.text(6);
     run.datasetPath = row.text(7);
     run.configJson = row.text(8);
+    run.askedJson = row.text(42);
     run.planJson = row.text(9);
     run.hostJson = row.text(10);
     run.engineVersion = row.text(11);
@@ -143,8 +146,9 @@ RunRow runFrom(const Row& row)
 class SqliteRunReader final : public RunReader
 {
 public:
-    explicit SqliteRunReader(std::unique_ptr<Database> database)
+    SqliteRunReader(std::unique_ptr<Database> database, bool hasAsked)
         : m_database(std::move(database))
+        , m_selectRuns(fmt::format(kSelectRuns, hasAsked ? "asked_json" : "NULL"))
     {
     }
 
@@ -269,11 +273,12 @@ private:
     {
         std::vector<RunRow> rows;
         MR_TRY(m_database->query(
-            kSelectRuns, [&](const Row& row) { rows.push_back(runFrom(row)); }, id, deleted));
+            m_selectRuns, [&](const Row& row) { rows.push_back(runFrom(row)); }, id, deleted));
         return rows;
     }
 
     std::unique_ptr<Database> m_database;
+    std::string m_selectRuns;
 };
 
 std::filesystem::path dataFolder()
@@ -294,7 +299,11 @@ Result<std::unique_ptr<RunReader>> RunReader::open(const std::string& database)
 {
     Result<std::unique_ptr<Database>> opened = openForReading(database);
     MR_TRY(opened.status());
-    return std::unique_ptr<RunReader>(std::make_unique<SqliteRunReader>(std::move(opened).value()));
+    Result<std::int64_t> hasAsked = opened.value()->integer(
+        "SELECT count(*) FROM pragma_table_info('run') WHERE name='asked_json'");
+    MR_TRY(hasAsked.status());
+    return std::unique_ptr<RunReader>(
+        std::make_unique<SqliteRunReader>(std::move(opened).value(), hasAsked.value() > 0));
 }
 
 std::string defaultDatabasePath()

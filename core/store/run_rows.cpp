@@ -129,11 +129,11 @@ Result<std::int64_t> insertRun(Database& database, const NewRun& run, std::int64
     // 0 stands for "none": SQL turns it into NULL.
     MR_TRY(database.execute(
         "INSERT INTO run(uuid,name,model_id,dataset_id,status,config_json,config_hash,plan_json,"
-        "host_json,engine_version,created_at,dir,total_steps,simulated_link)"
-        " VALUES(?,?,nullif(?,0),nullif(?,0),'starting',?,?,?,?,?,?,?,?,?)",
+        "host_json,engine_version,created_at,dir,total_steps,simulated_link,asked_json)"
+        " VALUES(?,?,nullif(?,0),nullif(?,0),'starting',?,?,?,?,?,?,?,?,?,nullif(?,''))",
         run.uuid, run.name, model.value().value_or(0), dataset.value().value_or(0), run.configJson,
         textHash(run.configJson), run.planJson, run.hostJson, run.engineVersion, nowMs, run.dir,
-        run.totalSteps, run.simulatedLink));
+        run.totalSteps, run.simulatedLink, run.askedJson));
     return database.lastInsertId();
 }
 

@@ -32,6 +32,7 @@ struct NewRun {
     std::string datasetPath;
     std::string datasetFormat;
     std::string configJson;
+    std::string askedJson; // as RunRow's
     std::string planJson;
     std::string hostJson;
     std::string engineVersion;

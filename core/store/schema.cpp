@@ -179,8 +179,15 @@ Status createTables(Database& database)
     return database.script(kTablesOfSeries);
 }
 
+// What was asked for, before anything was chosen for the user: a run like it is asked for the same.
+Status addAsked(Database& database)
+{
+    return database.script("ALTER TABLE run ADD COLUMN asked_json TEXT;");
+}
+
 // A new file is format 0 and goes the same way as an old one.
-constexpr std::array<Migration, 1> kMigrations = {Migration{1, createTables}};
+constexpr std::array<Migration, 2> kMigrations = {
+    Migration{1, createTables}, Migration{2, addAsked}};
 static_assert(kMigrations.back().to == kSchemaVersion);
 
 Status backUp(Database& database, std::int64_t version)

@@ -124,8 +124,8 @@ Status saveRunRecord(const std::string& runDir, const NewRun& run)
     const Json record = {{"uuid", run.uuid}, {"name", run.name}, {"model_path", run.modelPath},
         {"model_architecture", run.modelArchitecture}, {"model_dtype", run.modelDtype},
         {"parameters", run.parameters}, {"dataset_path", run.datasetPath},
-        {"dataset_format", run.datasetFormat}, {"config", run.configJson}, {"plan", run.planJson},
-        {"host", run.hostJson}, {"engine_version", run.engineVersion},
+        {"dataset_format", run.datasetFormat}, {"config", run.configJson}, {"asked", run.askedJson},
+        {"plan", run.planJson}, {"host", run.hostJson}, {"engine_version", run.engineVersion},
         {"total_steps", run.totalSteps}, {"simulated_link", run.simulatedLink}};
     return replaceFile(fs::path(runDir) / "run.json",
         record.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
@@ -150,6 +150,7 @@ Result<NewRun> readRunRecord(const std::string& runDir)
     run.datasetPath = text(record, "dataset_path");
     run.datasetFormat = text(record, "dataset_format");
     run.configJson = text(record, "config");
+    run.askedJson = text(record, "asked"); // earlier programs wrote none
     run.planJson = text(record, "plan");
     run.hostJson = text(record, "host");
     run.engineVersion = text(record, "engine_version");

@@ -2,8 +2,12 @@
 // compute capability 7.5, so without bf16.
 
 #include "app/compose.h"
+#include "core/engine/measure_rates.h"
+#include "core/engine/rate_book.h"
 #include "support/test_room.h"
 
+#include <QFile>
+#include <QTemporaryDir>
 #include <QTest>
 
 namespace {
@@ -15,6 +19,22 @@ mr::RunSpec specOn(mr::DeviceChoice device)
     mr::RunSpec spec;
     spec.device = device;
     return spec;
+}
+
+constexpr const char* kConfig = R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama",
+  "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2,
+  "num_key_value_heads": 2, "vocab_size": 128, "max_position_embeddings": 32,
+  "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "tie_word_embeddings": false,
+  "hidden_act": "silu", "torch_dtype": "float32"})";
+
+std::string rateKey(const mr::RunSpec& spec)
+{
+    auto resolved = mr::app::resolveForMachine(spec, 0);
+    auto config = mr::readModelConfig(spec.scratchConfig);
+    if (!resolved.ok() || !config.ok())
+        return {};
+    auto subject = mr::rateSubject(resolved.value(), config.value(), mr::inspectMachine());
+    return subject.ok() ? subject.value().key : std::string();
 }
 
 } // namespace
@@ -83,6 +103,43 @@ private Q_SLOTS:
         const auto bf16 =
             mr::app::makeInferenceDevice({mr::DeviceChoice::Cuda, 4096, 0, mr::DType::BF16});
         QVERIFY(bf16.status().message().find("no bf16 arithmetic") != std::string::npos);
+    }
+
+    void ratesAreMeasuredOnceAndAgainWhenThatIsAsked()
+    {
+        QTemporaryDir folder;
+        QVERIFY(folder.isValid());
+        const QByteArray before = qgetenv("XDG_DATA_HOME");
+        qputenv("XDG_DATA_HOME", folder.path().toUtf8());
+        mr::RunSpec spec = specOn(mr::DeviceChoice::Cpu);
+        spec.scratchConfig = folder.filePath("config.json").toStdString();
+        spec.threads = 1;
+        spec.seqLen = 16;
+        QFile config(folder.filePath("config.json"));
+        QVERIFY(config.open(QIODevice::WriteOnly));
+        config.write(kConfig);
+        config.close();
+
+        const auto first = mr::app::planForMachine(spec);
+        QVERIFY2(first.ok(), first.status().message().c_str());
+        const auto path = mr::RateBook::defaultPath();
+        const std::string key = rateKey(spec);
+        mr::RateBook book = mr::RateBook::load(path);
+        QVERIFY(book.find(key) != nullptr);
+        mr::Feedback busy = *book.find(key);
+        busy.deviceFlopsPerSecond = 1.0;
+        book.put(key, busy);
+        QVERIFY(book.save(path).ok());
+
+        QVERIFY(mr::app::planForMachine(spec).ok());
+        const mr::RateBook kept = mr::RateBook::load(path);
+        QCOMPARE(kept.find(key)->deviceFlopsPerSecond, 1.0);
+        const mr::Status measured = mr::app::measureForMachine(spec);
+
+        QVERIFY2(measured.ok(), measured.message().c_str());
+        const mr::RateBook again = mr::RateBook::load(path);
+        QVERIFY(again.find(key)->deviceFlopsPerSecond > 1e3);
+        qputenv("XDG_DATA_HOME", before);
     }
 };
 

@@ -2,6 +2,7 @@
 // what happens.
 
 #include "bridge/desktop_presence.h"
+#include "bridge/stop_signals.h"
 #include "language.h"
 #include "main_window.h"
 #include "pages/close_question.h"
@@ -13,14 +14,21 @@
 #include "ui/support/demo_rows.h"
 #include "ui/support/fake_services.h"
 #include "ui/support/own_settings.h"
+#include "widgets/inside_screen.h"
+#include "widgets/message_label.h"
+#include "widgets/notice_bar.h"
 #include "widgets/run_tray.h"
 
 #include <QAction>
 #include <QApplication>
 #include <QPushButton>
+#include <QScreen>
 #include <QSignalSpy>
 #include <QTemporaryDir>
 #include <QTest>
+
+#include <algorithm>
+#include <csignal>
 
 using namespace mr;
 using namespace mr::ui;
@@ -167,6 +175,124 @@ private slots:
         QVERIFY(m_window->isVisible());
         QTRY_VERIFY(question() != nullptr);
         QVERIFY(m_window->controller()->busy());
+    }
+
+    void aSignalSavesTheRunAndEndsTheProgram()
+    {
+        const StopSignals fromOutside;
+        connect(&fromOutside, &StopSignals::stopAsked, m_window.get(), &MainWindow::stopAndQuit);
+        QSignalSpy ready(m_window.get(), &MainWindow::readyToQuit);
+        startRun();
+
+        QCOMPARE(std::raise(SIGTERM), 0);
+
+        QTRY_COMPARE(ready.count(), 1);
+        QVERIFY(!m_window->isVisible());
+        const std::scoped_lock lock(m_run->mutex);
+        QVERIFY(m_run->stopAsked && m_run->destroyed);
+    }
+
+    void aSignalEndsAProgramInTheTrayAndOneThatAsks()
+    {
+        const StopSignals fromOutside;
+        connect(&fromOutside, &StopSignals::stopAsked, m_window.get(), &MainWindow::stopAndQuit);
+        QSignalSpy ready(m_window.get(), &MainWindow::readyToQuit);
+        startRun();
+        m_window->close();
+        press("Keep training in the tray");
+        trayAction("Quit")->trigger();
+        QTRY_VERIFY(question() != nullptr);
+
+        QCOMPARE(std::raise(SIGHUP), 0);
+
+        QTRY_COMPARE(ready.count(), 1);
+        QVERIFY(!m_window->controller()->busy());
+        QVERIFY(!m_window->isVisible());
+    }
+
+    void withoutARunASignalEndsTheProgram()
+    {
+        QSignalSpy ready(m_window.get(), &MainWindow::readyToQuit);
+
+        m_window->stopAndQuit();
+
+        QCOMPARE(ready.count(), 1);
+        QVERIFY(!m_window->isVisible());
+    }
+
+    void theSecondSignalEndsTheProgramAtOnce()
+    {
+        struct sigaction now = {};
+        {
+            const StopSignals fromOutside;
+            QSignalSpy asked(&fromOutside, &StopSignals::stopAsked);
+            for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
+                QCOMPARE(::sigaction(signal, nullptr, &now), 0);
+                QVERIFY(now.sa_handler != SIG_DFL && now.sa_handler != SIG_IGN);
+            }
+
+            QCOMPARE(std::raise(SIGINT), 0);
+
+            QTRY_COMPARE(asked.count(), 1);
+            for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
+                QCOMPARE(::sigaction(signal, nullptr, &now), 0);
+                QVERIFY(now.sa_handler == SIG_DFL);
+            }
+        }
+    }
+
+    void aSignalThatIsIgnoredStaysSo()
+    {
+        const auto before = std::signal(SIGHUP, SIG_IGN); // as nohup does
+        struct sigaction now = {};
+        {
+            const StopSignals fromOutside;
+            QCOMPARE(::sigaction(SIGHUP, nullptr, &now), 0);
+        }
+        (void)std::signal(SIGHUP, before);
+
+        QVERIFY(now.sa_handler == SIG_IGN);
+    }
+
+    void theEndOfTheSessionWaitsUntilTheRunIsSaved()
+    {
+        startRun();
+
+        m_window->saveForSessionEnd();
+
+        QVERIFY(!m_window->controller()->busy());
+        {
+            const std::scoped_lock lock(m_run->mutex);
+            QVERIFY(m_run->stopAsked && m_run->destroyed);
+        }
+        QVERIFY(m_window->isVisible()); // it may be called off
+        const auto* notice = m_window->findChild<NoticeBar*>();
+        QVERIFY(notice->isVisible());
+        QVERIFY(notice->findChild<MessageLabel*>()->text().contains("stopped and saved"));
+    }
+
+    void aWindowIsNoLargerThanItsScreen()
+    {
+        const QRect room = m_window->screen()->availableGeometry();
+
+        QVERIFY2(room.width() < 1280 && room.height() < 850, "the screen is too large to tell");
+        const int width = m_window->width(); // less than its pages need it cannot be
+        QVERIFY2(width <= std::max(room.width(), m_window->minimumSizeHint().width()),
+            qPrintable(QString::number(width)));
+        QVERIFY2(
+            m_window->height() < room.height(), qPrintable(QString::number(m_window->height())));
+    }
+
+    void aWindowThatWasLeftOutsideComesBack()
+    {
+        const QMargins frame(4, 24, 4, 4);
+        const QVector<QRect> two = {QRect(0, 27, 1366, 741), QRect(1366, 0, 1024, 768)};
+
+        QCOMPARE(insideScreen(QRect(100, 100, 1280, 800), two, frame), QRect(82, 51, 1280, 713));
+        QCOMPARE(insideScreen(QRect(4000, 100, 600, 400), two, frame), QRect(762, 100, 600, 400));
+        QCOMPARE(insideScreen(QRect(1900, -300, 800, 600), two, frame), QRect(1586, 24, 800, 600));
+        QCOMPARE(insideScreen(QRect(200, 100, 640, 480), two, frame), QRect(200, 100, 640, 480));
+        QCOMPARE(insideScreen(QRect(9, 9, 9, 9), {}, frame), QRect(9, 9, 9, 9));
     }
 
     void theLivePageSaysWhetherTheMachineStaysAwake()

@@ -15,12 +15,14 @@
 #include <QHeaderView>
 #include <QLabel>
 #include <QLineEdit>
+#include <QMenu>
 #include <QPushButton>
 #include <QSettings>
 #include <QSignalSpy>
 #include <QStandardPaths>
 #include <QTableView>
 #include <QTest>
+#include <QTimer>
 
 using mr::ui::HistoryPage;
 using mr::ui::UiServices;
@@ -162,6 +164,40 @@ private slots:
         QTest::keyClick(page.table(), Qt::Key_F, Qt::ControlModifier);
 
         QVERIFY(page.findChild<QLineEdit*>(QStringLiteral("historyFilter"))->hasFocus());
+    }
+
+    void aNewRunLikeAnOldOneIsAskedForWhatWasAskedForThen()
+    {
+        HistoryPage page(services());
+        auto runs = std::make_shared<std::vector<mr::RunRow>>(*demoRuns());
+        runs->resize(2);
+        for (mr::RunRow& run : *runs)
+            run.configJson = R"({"threads":8})";
+        runs->back().askedJson = R"({"threads":0})"; // the other is an older program's
+        QSignalSpy wanted(&page, &HistoryPage::newRunLikeRequested);
+        const auto repeat = [&page] {
+            QTimer::singleShot(0, &page, [] {
+                auto* menu = qobject_cast<QMenu*>(QApplication::activePopupWidget());
+                QVERIFY(menu != nullptr);
+                for (QAction* action : menu->actions())
+                    if (action->text() == QStringLiteral("New run like this"))
+                        action->trigger();
+                menu->close();
+            });
+            emit page.table()->customContextMenuRequested(QPoint(5, 5));
+        };
+
+        page.setRuns(runs);
+        QStringList asked;
+        for (int row = 0; row < 2; ++row) {
+            select(page, row);
+            repeat();
+            QCOMPARE(wanted.count(), row + 1);
+            asked << wanted[row][0].toString();
+        }
+
+        asked.sort();
+        QCOMPARE(asked, (QStringList{R"({"threads":0})", R"({"threads":8})"}));
     }
 
     void resumeIsOfferedForResumableRunsOnly()

@@ -134,6 +134,27 @@ private slots:
         QVERIFY(shows(view, QStringLiteral("Stopping")));
     }
 
+    void aRunThatIsResumedCanBeStoppedAgain()
+    {
+        RunView view;
+        view.setSnapshot(demoSnapshot(180, 600));
+        QPushButton* stopButton = button(view, QStringLiteral("Stop and save"));
+        stopButton->click();
+        QVERIFY(!stopButton->isEnabled());
+        auto stopped = std::make_shared<mr::ui::RunSnapshot>(*demoSnapshot(180, 600));
+        stopped->run.status = "stopped";
+        stopped->generation = 2;
+        view.setSnapshot(stopped);
+
+        view.setSnapshot(demoSnapshot(190, 600)); // resumed; nobody saw it start
+
+        QCOMPARE(stopButton->text(), QStringLiteral("Stop and save"));
+        QVERIFY(stopButton->isVisibleTo(&view));
+        QVERIFY(stopButton->isEnabled());
+        QVERIFY(shows(view, QStringLiteral("Running")));
+        QVERIFY(!shows(view, QStringLiteral("Stopping")));
+    }
+
     void aStoppedRunOffersResumeWithItsFolder()
     {
         RunView view;

@@ -1,22 +1,27 @@
 // The pages say what they know and what is wrong, where the user looks.
 
+#include "bridge/app_log.h"
 #include "language.h"
 #include "main_window.h"
 #include "models/units.h"
 #include "pages/column_form.h"
 #include "pages/dataset_section.h"
+#include "pages/help_dialog.h"
 #include "pages/history_page.h"
 #include "pages/home_page.h"
 #include "pages/live_page.h"
 #include "pages/model_section.h"
 #include "pages/new_run_page.h"
+#include "pages/report_dialog.h"
 #include "pages/settings_form.h"
+#include "pages/start_problem.h"
 #include "pages/template_choice.h"
 #include "support/test_room.h"
 #include "theme.h"
 #include "ui/support/demo_rows.h"
 #include "ui/support/fake_services.h"
 #include "ui/support/own_settings.h"
+#include "widgets/help_menu.h"
 #include "widgets/message_label.h"
 #include "widgets/notice_bar.h"
 #include "widgets/path_edit.h"
@@ -24,16 +29,24 @@
 
 #include <QAbstractButton>
 #include <QAccessible>
+#include <QAction>
 #include <QCheckBox>
 #include <QComboBox>
+#include <QFile>
 #include <QLabel>
 #include <QLineEdit>
+#include <QMessageBox>
 #include <QPushButton>
+#include <QRegularExpression>
 #include <QScrollArea>
+#include <QSemaphore>
 #include <QSignalSpy>
 #include <QSpinBox>
 #include <QTemporaryDir>
 #include <QTest>
+#include <QTimer>
+
+#include <atomic>
 
 #include <algorithm>
 
@@ -485,6 +498,181 @@ private slots:
         language.choose("en");
         QCoreApplication::sendPostedEvents();
         QCOMPARE(window.newRun()->startButton()->text(), QString("Start"));
+    }
+
+    void ratesAreMeasuredAgainAndThePlanIsMadeAnew()
+    {
+        std::atomic<int> plans = 0;
+        std::atomic<int> measured = 0;
+        QSemaphore mayEnd;
+        UiServices services = fakeServices(std::make_shared<FakeRun>());
+        services.planRun = [&plans, plan = services.planRun](const RunSpec& spec) {
+            ++plans;
+            return plan(spec);
+        };
+        services.measureRates = [&measured, &mayEnd](const RunSpec& spec) {
+            mayEnd.acquire();
+            ++measured;
+            return spec.modelDir == kGoodModel
+                       ? Status::error(ErrorKind::OutOfMemory, "device memory: none is free")
+                       : Status();
+        };
+        NewRunPage page(services);
+        QVERIFY(page.measureButton()->isHidden()); // there is no forecast yet
+        page.setSpec(goodSpec());
+        QTRY_VERIFY(!page.measureButton()->isHidden() && page.settled());
+        const int before = plans;
+
+        page.measureButton()->click();
+
+        QVERIFY(!page.measureButton()->isEnabled());
+        QCOMPARE(page.measureButton()->text(), QString("Measuring…"));
+        mayEnd.release();
+        QTRY_VERIFY(page.measureButton()->isEnabled());
+        QCOMPARE(measured.load(), 1);
+        QTRY_VERIFY(plans > before);
+        QCOMPARE(page.measureMessage()->text(), QString("device memory: none is free"));
+        QTRY_VERIFY(page.settled());
+        page.setRunActive(true);
+        QVERIFY(!page.measureButton()->isEnabled());
+        page.setRunActive(false);
+        QVERIFY(page.measureButton()->isEnabled());
+    }
+
+    void theHelpSaysWhatWordsMeanAndFindsThem()
+    {
+        Theme theme;
+        Language language;
+        MainWindow window(fakeServices(std::make_shared<FakeRun>()), theme, language);
+        window.show();
+        auto* help = window.findChild<HelpMenu*>();
+        help->action(HelpMenu::Entry::Glossary)->trigger();
+        auto* glossary = window.findChild<HelpDialog*>("glossary");
+        QVERIFY(glossary != nullptr && glossary->isVisible());
+
+        // Every policy that can be chosen, every cause of the ledger.
+        for (const char* word : {"zero-offload-dpu", "deep-optimizer-states", "zenflow", "streamed",
+                 "ssd-vertical", "Adam second moments", "Host update", "Other", "Accumulate"})
+            QVERIFY2(glossary->shown().contains(word), word);
+        glossary->filter()->setText("loss head");
+        QVERIFY(glossary->shown().contains("compares predictions"));
+        QVERIFY(!glossary->shown().contains("zenflow"));
+        glossary->filter()->setText("no such word");
+        QCOMPARE(glossary->shown(), QString("Nothing here matches."));
+
+        help->action(HelpMenu::Entry::Shortcuts)->trigger();
+        auto* shortcuts = window.findChild<HelpDialog*>("shortcuts");
+        QVERIFY(shortcuts != nullptr);
+        QVERIFY2(shortcuts->shown().contains("F9"), qPrintable(shortcuts->shown()));
+        QVERIFY(help->action(HelpMenu::Entry::Shortcuts)->shortcut() == QKeySequence(Qt::Key_F1));
+    }
+
+    void aboutHasTheVersionAndTheLicence()
+    {
+        Theme theme;
+        Language language;
+        UiServices services = fakeServices(std::make_shared<FakeRun>());
+        services.program = "Millrace 9.8.7";
+        MainWindow window(services, theme, language);
+        window.show();
+
+        window.findChild<HelpMenu*>()->action(HelpMenu::Entry::About)->trigger();
+
+        auto* about = window.findChild<QMessageBox*>("about");
+        QVERIFY(about != nullptr);
+        for (const char* words : {"Millrace 9.8.7", "General Public License", "QCustomPlot"})
+            QVERIFY2(about->text().contains(words), words);
+    }
+
+    void aReportHasNoPromptAndNoAnswerUnlessTheyAreTicked()
+    {
+        auto runs = std::make_shared<std::vector<RunRow>>();
+        RunRow row;
+        row.id = 7;
+        row.status = "failed";
+        row.exitReason = "the disk went away";
+        row.configJson = R"({"policy":"zenflow"})";
+        row.notes = "my secret note";
+        runs->push_back(row);
+        const auto run = std::make_shared<FakeRun>();
+        AnswerRow answer;
+        answer.prompt.text = "my secret question";
+        answer.answer.text = "its secret answer";
+        run->runAnswers = {answer};
+        const QString log = m_folder.filePath("desktop.log");
+        UiServices services = fakeServices(run, runs);
+        services.logFile = log.toStdString();
+        {
+            const AppLog writing(log);
+            AppLog::write("run 7\nended badly");
+        }
+        ReportDialog report(services, nullptr);
+        report.setAttribute(Qt::WA_DeleteOnClose, false);
+        auto* withTexts = report.findChild<QCheckBox*>("withTexts");
+        QTRY_VERIFY(withTexts->isEnabled());
+
+        for (const char* words : {"the disk went away", "zenflow", "AMD EPYC", "run 7 ended badly"})
+            QVERIFY2(report.text().contains(words), words);
+        QVERIFY(!report.text().contains("secret"));
+        withTexts->click();
+        for (const char* words : {"my secret note", "my secret question", "its secret answer"})
+            QVERIFY2(report.text().contains(words), words);
+
+        QCOMPARE(report.saveTo(m_folder.filePath("report.txt")), QString());
+        QFile saved(m_folder.filePath("report.txt"));
+        QVERIFY(saved.open(QIODevice::ReadOnly));
+        QCOMPARE(QString::fromUtf8(saved.readAll()), report.text());
+        QVERIFY(report.saveTo(m_folder.filePath("none/report.txt")).contains("none/report.txt"));
+    }
+
+    void theLogKeepsItsLastLinesAndStartsAgainWhenItIsLarge()
+    {
+        const QString path = m_folder.filePath("large.log");
+        {
+            QFile large(path);
+            QVERIFY(large.open(QIODevice::WriteOnly));
+            large.write(QByteArray((1 << 20) + 1, 'x') + '\n');
+        }
+        {
+            const AppLog log(path);
+            for (int i = 0; i < 100; ++i)
+                AppLog::write(QString("line %1").arg(i));
+        }
+        AppLog::write("after its end");
+
+        const QString tail = AppLog::tail(path, 200);
+        QVERIFY2(tail.endsWith("line 99\n"), qPrintable(tail));
+        QVERIFY(tail.size() <= 200 && !tail.contains("line 0\n"));
+        QVERIFY(QRegularExpression("^\\d{4}-").match(tail).hasMatch()); // whole lines
+        QVERIFY(QFile(path).size() < 10'000);
+        QVERIFY(QFile::exists(path + ".old"));
+    }
+
+    void aHistoryThatCannotBeOpenedIsSaidWithWaysOut()
+    {
+        QString shownFolder;
+        StartProblem problem("history /a/history.db is damaged",
+            m_folder.filePath("a/b/history.db"), [&shownFolder](const QString& folder) {
+                shownFolder = folder;
+                return false; // there is no file manager
+            });
+        const auto press = [&problem](const char* name) {
+            QTimer::singleShot(0, &problem, [&problem, name] {
+                problem.findChild<QPushButton*>(QLatin1String(name))->click();
+            });
+        };
+
+        press("openAnother");
+        QCOMPARE(problem.ask(), StartProblem::Answer::OpenAnother);
+        press("quit");
+        QCOMPARE(problem.ask(), StartProblem::Answer::Quit);
+        problem.open();
+        problem.findChild<QPushButton*>("showFolder")->click();
+
+        QVERIFY(problem.isVisible());
+        QCOMPARE(shownFolder, m_folder.path()); // the nearest that is there
+        QVERIFY(problem.informativeText().contains("is damaged"));
+        QVERIFY(problem.detailedText().contains(m_folder.path()));
     }
 
     void startingARunLeadsToTheLivePage()

@@ -11,16 +11,19 @@
 #include "pages/close_question.h"
 #include "pages/compare_page.h"
 #include "pages/dataset_section.h"
+#include "pages/help_dialog.h"
 #include "pages/history_page.h"
 #include "pages/home_page.h"
 #include "pages/live_page.h"
 #include "pages/new_run_page.h"
 #include "pages/policy_choice.h"
+#include "pages/report_dialog.h"
 #include "pages/run_list.h"
 #include "pages/run_view.h"
 #include "pages/scratch_folder.h"
 #include "pages/scratch_section.h"
 #include "pages/settings_form.h"
+#include "pages/start_problem.h"
 #include "pages/try_column.h"
 #include "pages/try_form.h"
 #include "pages/try_page.h"
@@ -31,6 +34,7 @@
 #include "ui/support/demo_timeline.h"
 #include "ui/support/fake_services.h"
 #include "ui/support/own_settings.h"
+#include "widgets/help_menu.h"
 #include "widgets/status_strip.h"
 #include "widgets/toast.h"
 
@@ -41,6 +45,7 @@
 #include <QDir>
 #include <QFontDatabase>
 #include <QImage>
+#include <QMenu>
 #include <QMessageBox>
 #include <QProcess>
 #include <QPushButton>
@@ -274,6 +279,7 @@ private slots:
         CloseQuestion question(true, nullptr);
         question.show();
         savePicture(question, "close-question");
+        saveHelp(window);
         tryIt(window, runs);
     }
 
@@ -333,6 +339,30 @@ private slots:
         save(window, MainWindow::Page::Home, "home-worse");
         window.history()->setRuns(runs);
         save(window, MainWindow::Page::History, "history-worse");
+    }
+
+    void saveHelp(MainWindow& window)
+    {
+        const std::unique_ptr<HelpDialog> glossary(HelpDialog::glossary(&window));
+        const std::unique_ptr<HelpDialog> shortcuts(HelpDialog::shortcuts(&window));
+        ReportDialog report(fakeServices(std::make_shared<FakeRun>(), demoRuns()), nullptr);
+        report.setAttribute(Qt::WA_DeleteOnClose, false);
+        QTRY_VERIFY(report.findChild<QCheckBox*>("withTexts")->isEnabled());
+        StartProblem problem("history /home/ada/.local/share/millrace/history.db is damaged (row 7 "
+                             "missing from index run_recent); move it away or restore a backup, "
+                             "run folders keep their own records",
+            "/home/ada/.local/share/millrace/history.db", [](const QString&) { return true; });
+        problem.open();
+        for (const auto& [dialog, name] : std::initializer_list<std::pair<QWidget*, const char*>>{
+                 {glossary.get(), "help-words"}, {shortcuts.get(), "help-shortcuts"},
+                 {&report, "help-report"}, {&problem, "start-problem"}}) {
+            dialog->show();
+            savePicture(*dialog, name);
+        }
+        auto* help = window.findChild<HelpMenu*>();
+        help->menu()->popup(help->mapToGlobal(QPoint(0, 0)));
+        savePicture(*help->menu(), "help-menu");
+        help->menu()->close();
     }
 
     void comparisons_data() { everyPage_data(); }

@@ -49,6 +49,8 @@ struct UiServices {
     std::function<Status(const RunSpec&)> checkSpec;
     std::function<Result<RunSpec>(const RunSpec&, std::int64_t trainRows)> resolveSpec;
     std::function<Result<PlanReport>(const RunSpec&)> planRun;
+    // What its forecasts are made from, measured anew.
+    std::function<Status(const RunSpec&)> measureRates;
     std::function<Result<PlanReport>(const std::string& json)> planFromJson;
 
     // Of the history; null: it can only be read. Borrowed, as what the functions capture.
@@ -58,6 +60,8 @@ struct UiServices {
     std::string database;                         // history
     std::string runsFolder;                       // where run folders are made when none is named
     std::string sampleDir;                        // resources/sample; it may be missing
+    std::string program = "Millrace";             // and its version
+    std::string logFile;                          // what AppLog writes
 };
 
 } // namespace mr::ui

@@ -39,6 +39,8 @@ LineChart::LineChart(const QString& name, QWidget* parent)
     setAccessibleName(name);
     setMinimumHeight(fontMetrics().height() * 8);
     m_plot->setFocusPolicy(Qt::NoFocus);
+    // QCustomPlot sets it; the page scrolls by the wheel that the plot ignores.
+    m_plot->setAttribute(Qt::WA_NoMousePropagation, false);
     m_plot->setLocale(QLocale());
     m_plot->setContextMenuPolicy(Qt::NoContextMenu);
     m_plot->setNoAntialiasingOnDrag(true);

@@ -295,7 +295,8 @@ void HistoryPage::resumeSelected()
 void HistoryPage::repeatSelected()
 {
     if (const RunRow* run = m_table->selectedRun())
-        emit newRunLikeRequested(QString::fromStdString(run->configJson));
+        emit newRunLikeRequested(
+            QString::fromStdString(run->askedJson.empty() ? run->configJson : run->askedJson));
 }
 
 void HistoryPage::compareSelected()

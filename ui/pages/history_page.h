@@ -63,7 +63,8 @@ signals:
     void resumeRequested(const QString& runDir);
     void tryRequested(qint64 runId);
     void newRunRequested();
-    void newRunLikeRequested(const QString& configJson);
+    // A RunSpec: what was asked for, where the history knows it, else all that was chosen then.
+    void newRunLikeRequested(const QString& specJson);
     void compareRequested(qint64 first, qint64 second); // the older first
     void edited(); // names or what is there at all: lists of runs elsewhere are old
 

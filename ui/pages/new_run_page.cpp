@@ -115,7 +115,14 @@ QWidget* NewRunPage::makePlanSide()
     auto* side = new QWidget;
     m_planCard = new Card(side);
     m_plan = new PlanPanel(m_planCard);
+    m_measure = new QPushButton(svgIcon(QStringLiteral("refresh")), QString(), m_planCard);
+    m_measure->setObjectName(QStringLiteral("measureAgain"));
+    m_measure->hide();
+    m_measured = new MessageLabel(m_planCard);
+    m_planCard->header()->addWidget(m_measure);
+    m_planCard->body()->addWidget(m_measured);
     m_planCard->body()->addWidget(m_plan, 1);
+    connect(m_measure, &QPushButton::clicked, this, &NewRunPage::measureAgain);
     auto* layout = new QVBoxLayout(side);
     layout->setContentsMargins(kMargin, kMargin, kMargin, kMargin);
     layout->addWidget(m_planCard);
@@ -158,6 +165,7 @@ void NewRunPage::setRunActive(bool active)
 {
     m_runActive = active;
     m_message->clear();
+    updateMeasure();
 }
 
 void NewRunPage::showStartProblem(const QString& sentence)
@@ -194,6 +202,7 @@ void NewRunPage::ask()
 {
     if (!m_model->info() && !m_model->canBePlanned()) {
         m_question.cancel();
+        m_measure->hide();
         m_plan->setWaiting(tr("Choose a model folder, and the plan appears here: how many bytes "
                               "each memory would hold, and what binds."));
         return;
@@ -208,6 +217,8 @@ void NewRunPage::ask()
 
 void NewRunPage::showAnswer(const PlanAnswer& answer)
 {
+    m_measure->setVisible(!answer.problem && m_services.measureRates != nullptr);
+    updateMeasure();
     if (answer.problem) {
         m_plan->setProblem(QString::fromStdString(answer.problem->message()));
         return;
@@ -301,6 +312,7 @@ void NewRunPage::retranslateUi()
     m_folder->setTexts(tr("Run folder"),
         tr("Empty: a new folder in %1").arg(QString::fromStdString(m_services.runsFolder)));
     m_planCard->setTitle(tr("Plan"));
+    updateMeasure();
     m_copy->setText(tr("Copy as command line"));
     m_start->setText(tr("Start"));
     m_startAction->setText(tr("Start the run"));

@@ -50,6 +50,8 @@ public:
     void showStartProblem(const QString& sentence);
 
     PlanPanel* planPanel() const { return m_plan; }
+    QPushButton* measureButton() const { return m_measure; }
+    MessageLabel* measureMessage() const { return m_measured; }
     ModelSection* modelSection() const { return m_model; }
     DatasetSection* datasetSection() const { return m_dataset; }
     SettingsForm* settings() const { return m_settings; }
@@ -89,6 +91,8 @@ private:
     std::optional<Problem> firstProblem() const;
     QString suggestedName() const;
     void copyCommand();
+    void measureAgain();
+    void updateMeasure();
     void retranslateUi();
 
     UiServices m_services;
@@ -106,6 +110,8 @@ private:
     QScrollArea* m_formArea;
     Card* m_planCard;
     PlanPanel* m_plan;
+    QPushButton* m_measure; // the rates of this machine, again
+    MessageLabel* m_measured;
     MessageLabel* m_message;
     QPushButton* m_copy;
     QPushButton* m_start;
@@ -115,6 +121,7 @@ private:
     QTimer m_delay;
     LatestOnly<PlanAnswer> m_question;
     bool m_runActive = false;
+    bool m_isMeasuring = false;
     bool m_planCurrent = false; // the panel answers what the page shows
 };
 

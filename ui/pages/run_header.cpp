@@ -153,7 +153,9 @@ void RunHeader::setResumeAllowed(bool on)
 
 void RunHeader::setSnapshot(const RunSnapshotPtr& snapshot)
 {
-    if (!m_snapshot || m_snapshot->run.id != snapshot->run.id || snapshot->run.status == "starting")
+    // A run that has ended was stopped; resumed, it is asked anew. A quick start is never seen.
+    if (!m_snapshot || m_snapshot->run.id != snapshot->run.id || isEnded(snapshot->run) ||
+        snapshot->run.status == "starting")
         m_stopAsked = false;
     m_snapshot = snapshot;
     showNumbers();

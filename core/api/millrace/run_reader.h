@@ -62,6 +62,7 @@ struct RunRow {
     std::string datasetName;
     std::string datasetPath;
     std::string configJson; // RunSpec, resolved
+    std::string askedJson;  // RunSpec as it was asked for; empty: an earlier program's run
     std::string planJson;   // PlanReport (planner.h)
     std::string hostJson;   // MachineInfo (library.h)
     std::string engineVersion;

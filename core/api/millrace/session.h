@@ -79,9 +79,11 @@ public:
 
     // Borrows `device` and `store`; both must outlive the Session. Blocks while the model and
     // dataset are read: call it off the UI thread. Cancelled: the watch said so; the history has
-    // the run as stopped.
+    // the run as stopped. `asked` is what the record of the run calls asked for, where `spec` is
+    // that with something chosen already; null: `spec`.
     static Result<std::unique_ptr<Session>> open(const RunSpec& spec, Device& device,
-        RunStore& store, Listener listener, OpeningWatch watch = {});
+        RunStore& store, Listener listener, OpeningWatch watch = {},
+        const RunSpec* asked = nullptr);
 
     // Continues the run in `runDir` from its last good checkpoint.
     static Result<std::unique_ptr<Session>> resume(const std::string& runDir, Device& device,

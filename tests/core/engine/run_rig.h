@@ -125,6 +125,7 @@ struct RunRig {
     // Called on the engine thread when a run looks at what it measured (EngineHooks).
     std::function<void(Feedback&)> onRates;
     std::function<std::int64_t()> checkpointClock;
+    std::function<void(RunTruth&)> onTruth; // likewise, when it has ended
 
     OpeningWatch opening; // of the runs that follow
     // Where there is no room for a checkpoint. Waiting needs somebody who answers.
@@ -177,6 +178,7 @@ private:
         EngineHooks hooks;
         hooks.onRates = onRates;
         hooks.checkpointClock = checkpointClock;
+        hooks.onTruth = onTruth;
         hooks.opening = opening;
         hooks.onDiskFull = onDiskFull;
         hooks.pauseCheck = pauseCheck;

@@ -88,6 +88,7 @@ private Q_SLOTS:
     void aBudgetThatIsTooSmallNamesTheTierAndWhatWouldHelp();
     void theSavedModelHasTheTensorsOfTheRun();
     void aRunOfOtherHistoryIsEnteredThereOnResume();
+    void whatWasLeftOpenIsOpenInTheRecordAlsoAfterAResume();
 
 private:
     std::unique_ptr<RunRig> m_rig;
@@ -695,6 +696,39 @@ void TestEngine::aRunOfOtherHistoryIsEnteredThereOnResume()
     const auto rows = RunReader::open(database).value()->runs().value();
     QCOMPARE(rows.size(), std::size_t{1});
     QCOMPARE(rows[0].status, std::string("done"));
+}
+
+void TestEngine::whatWasLeftOpenIsOpenInTheRecordAlsoAfterAResume()
+{
+    RunSpec spec = m_rig->spec("left open");
+    spec.threads = 0;
+    spec.seqLen = 0;
+    spec.warmupSteps = -1;
+    spec.deviceMemoryBytes = 0;
+    spec.policy = "auto";
+    spec.checkpointEvery = 4;
+    const auto device = smallDevice();
+    const Outcome stopped = m_rig->train(spec, *device, stopAt(4));
+    QVERIFY2(stopped.opened.ok(), stopped.opened.message().c_str());
+    QVERIFY2(stopped.ended.ok(), stopped.ended.message().c_str());
+    // Another history has the run from its folder alone.
+    const std::string database = m_rig->folder.path("asked.db");
+    const std::unique_ptr<RunStore> other = RunStore::open(database).value();
+    auto engine = Engine::resume(spec.outDir, *device, *other, {});
+    QVERIFY2(engine.ok(), engine.status().message().c_str());
+
+    const RunRow known = m_rig->row(stopped.id);
+    const RunRow resumed = RunReader::open(database).value()->runs().value().at(0);
+
+    for (const RunRow* row : {&known, &resumed}) {
+        auto asked = runSpecFromJson(row->askedJson);
+        QVERIFY2(asked.ok(), asked.status().message().c_str());
+        QCOMPARE(toJson(asked.value()), toJson(spec));
+        auto chosen = runSpecFromJson(row->configJson);
+        QVERIFY(chosen.ok());
+        QVERIFY(chosen.value().threads > 0 && chosen.value().seqLen > 0);
+        QVERIFY(chosen.value().deviceMemoryBytes > 0 && chosen.value().policy != "auto");
+    }
 }
 
 } // namespace

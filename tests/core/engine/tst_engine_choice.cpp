@@ -63,6 +63,7 @@ private Q_SLOTS:
     void stepsMeasureEveryRate();
     void onASlowLinkWhatStepsMeasureDecides();
     void aRightShareStays();
+    void aRunThatWasForetoldWrongCorrectsTheRates();
 
 private:
     static std::string rateKey(const RunSpec& spec);
@@ -301,6 +302,42 @@ void TestEngineChoice::aRightShareStays()
     QCOMPARE(run.progress.weightsHash, m_hash);
     QCOMPARE(count(m_rig->messages(run.id), "device_share_chosen"), 0);
     QCOMPARE(optionOf(*m_rig, run, "device-share"), std::string("0.000000"));
+}
+
+// On a machine that is not idle nothing is learnt, as what the steps took is not the machine's.
+void TestEngineChoice::aRunThatWasForetoldWrongCorrectsTheRates()
+{
+    const auto path = RateBook::defaultPath();
+    const RateBook before = RateBook::load(path);
+    const auto device = smallDevice(2, CpuDeviceOptions::Mode::Threaded);
+    RunSpec spec = shareSpec("foretold");
+    spec.policy = "zero-offload";
+    spec.policyOptions.clear();
+    const std::string key = rateKey(spec);
+    QVERIFY(before.find(key) != nullptr);
+    for (const bool isIdle : {false, true}) {
+        spec.outDir = m_rig->folder.path(isIdle ? "idle" : "busy");
+        m_rig->onTruth = [isIdle](RunTruth& truth) {
+            QVERIFY(truth.steps > 0 && truth.stepSeconds > 0.0);
+            truth = {3600.0, kLeastTruthSteps, isIdle ? 0.0 : 50.0};
+        };
+
+        const Outcome run = m_rig->train(spec, *device);
+
+        QVERIFY2(run.ended.ok(), run.ended.message().c_str());
+        QCOMPARE(run.progress.weightsHash, m_hash);
+        const bool isSaid =
+            m_rig->messages(run.id).find("rates_corrected: The forecast was ") != std::string::npos;
+        QCOMPARE(isSaid, isIdle);
+        const RateBook book = RateBook::load(path);
+        const Feedback* now = book.find(key);
+        QVERIFY(now != nullptr);
+        const bool isOther =
+            now->hostAdamwElementsPerSecond != before.find(key)->hostAdamwElementsPerSecond;
+        QCOMPARE(isOther, isIdle);
+    }
+    m_rig->onTruth = {};
+    QVERIFY(before.save(path).ok());
 }
 
 } // namespace

@@ -4,6 +4,7 @@
 #include "core/engine/measure_rates.h"
 #include "core/engine/plain_run.h"
 #include "core/engine/rate_book.h"
+#include "core/engine/rate_correction.h"
 #include "core/engine/run_setup.h"
 #include "core/engine/scratch_rates.h"
 #include "core/tier/scratch_folder.h"
@@ -89,6 +90,47 @@ private Q_SLOTS:
             const Feedback* rates = book.find("k");
             QVERIFY(rates == nullptr || rates->hostToDeviceBytesPerSecond == 0.0);
         }
+    }
+
+    void aForecastIsWrongByAQuarterOnAnIdleMachine()
+    {
+        Result<RunSetup> made = slowlyForetold();
+        QVERIFY2(made.ok(), made.status().message().c_str());
+        RunSetup setup = std::move(made).value();
+        QVERIFY(setup.forecast.known);
+        const double told = setup.forecast.stepSeconds;
+
+        QVERIFY(isForecastWrong(setup, {told / 2.0, kLeastTruthSteps, 0.0}));
+        QVERIFY(isForecastWrong(setup, {told * 2.0, kLeastTruthSteps, kMostOthersPercent}));
+        QVERIFY(!isForecastWrong(setup, {told / 1.2, kLeastTruthSteps, 0.0}));
+        QVERIFY(!isForecastWrong(setup, {told * 1.3, kLeastTruthSteps, 0.0}));
+        QVERIFY(!isForecastWrong(setup, {told / 2.0, kLeastTruthSteps - 1, 0.0}));
+        QVERIFY(!isForecastWrong(setup, {told / 2.0, kLeastTruthSteps, 10.5}));
+        QVERIFY(!isForecastWrong(setup, {0.0, kLeastTruthSteps, 0.0}));
+        setup.forecast = {}; // no rates are known
+        QVERIFY(!isForecastWrong(setup, {told / 2.0, kLeastTruthSteps, 0.0}));
+    }
+
+    void whatARunMeasuredTakesThePlaceOfWhatTheBookHad()
+    {
+        Result<RunSetup> made = slowlyForetold();
+        QVERIFY2(made.ok(), made.status().message().c_str());
+        const RunSetup setup = std::move(made).value();
+        Feedback measured = setup.rates;
+        measured.deviceFlopsPerSecond = 1e11;
+        measured.block = {0.001, 0.002, 0.001};
+
+        QVERIFY(correctRates(setup, measured, RateBook::defaultPath()));
+
+        const RunSetup again = setUpRun(setup.asked, 10).value();
+        QCOMPARE(again.rates.deviceFlopsPerSecond, 1e11);
+        QVERIFY(again.forecast.stepSeconds < setup.forecast.stepSeconds / 10.0);
+        const std::string words = correctionWords(setup, {0.25, 20, 0.0});
+        QVERIFY2(words.find("took 250 ms") != std::string::npos, words.c_str());
+        // Where nothing was ever measured there is no forecast to mend.
+        QVERIFY(QFile::remove(QString::fromStdString(RateBook::defaultPath().string())));
+        QVERIFY(!correctRates(setup, measured, RateBook::defaultPath()));
+        QVERIFY(!QFile::exists(QString::fromStdString(RateBook::defaultPath().string())));
     }
 
     void withoutRatesTheFirstThatFitsIsTakenAndNoTimeIsMadeUp()
@@ -424,6 +466,17 @@ private:
         spec.seqLen = 64;
         spec.steps = 10;
         return spec;
+    }
+
+    // Of a run on the device alone, with rates that foretell 100 times the time of its steps.
+    Result<RunSetup> slowlyForetold()
+    {
+        RunSpec spec = usable();
+        spec.policy = "resident";
+        Feedback slow = slowHost();
+        slow.deviceFlopsPerSecond = 1e9;
+        put(spec, slow);
+        return setUpRun(spec, 10);
     }
 
     static Result<RateSubject> subjectOf(const RunSpec& resolved)

@@ -46,6 +46,21 @@ private Q_SLOTS:
         QVERIFY(watch.isDue(true));
     }
 
+    void theMeanTimeOfStepsLeavesOutTheFirstAndStartsAgainWithThePlan()
+    {
+        ShareWatch watch;
+        for (const double seconds : {9.0, 1.0, 3.0}) {
+            add(watch, 100);
+            watch.timed(seconds);
+        }
+
+        QCOMPARE(watch.timedSteps(), 2);
+        QCOMPARE(watch.meanSeconds(), 2.0);
+        watch.reopened(1.0);
+        QCOMPARE(watch.timedSteps(), 0);
+        QCOMPARE(watch.meanSeconds(), 0.0);
+    }
+
     void aCheckpointIsLookedAtOnceFourStepsWereMeasured()
     {
         ShareWatch watch;

@@ -70,6 +70,43 @@ private Q_SLOTS:
         QCOMPARE(rig.store->countSteps(id, 5).value(), 3);
     }
 
+    void whatWasAskedForIsKeptBesideWhatWasChosen()
+    {
+        StoreRig rig;
+        NewRun run = StoreRig::newRun("u1");
+        run.askedJson = R"({"threads":0})";
+        const std::int64_t id = rig.store->beginRun(run).value();
+        QVERIFY(rig.store->setConfig(id, R"({"threads":8})").ok());
+
+        const RunRow read = rig.openReader()->run(id).value();
+
+        QCOMPARE(read.askedJson, run.askedJson);
+        QCOMPARE(read.configJson, std::string(R"({"threads":8})"));
+        QVERIFY(rig.openReader()->run(rig.begin("u2")).value().askedJson.empty());
+    }
+
+    void aHistoryOfFormatOneIsReadAndThenMigrated()
+    {
+        StoreRig rig;
+        const std::int64_t id = rig.begin("u1");
+        rig.store.reset();
+        QVERIFY(rig.change("ALTER TABLE run DROP COLUMN asked_json; PRAGMA user_version=1").ok());
+
+        const auto reader = rig.openReader();
+        QVERIFY(reader != nullptr);
+        const Result<RunRow> before = reader->run(id);
+        QVERIFY2(before.ok(), before.status().message().c_str());
+        QVERIFY(Result(before).value().askedJson.empty());
+
+        rig.store = rig.openStore();
+        QVERIFY(rig.store != nullptr);
+        NewRun run = StoreRig::newRun("u2");
+        run.askedJson = R"({"threads":0})";
+        const std::int64_t next = rig.store->beginRun(run).value();
+        QCOMPARE(rig.openReader()->run(next).value().askedJson, run.askedJson);
+        QCOMPARE(rig.openReader()->run(id).value().name, std::string("run u1"));
+    }
+
     void anAnswerComesBackAsItWasGivenAndTheLastCounts()
     {
         StoreRig rig;

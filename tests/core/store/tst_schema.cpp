@@ -13,6 +13,8 @@ using namespace mr;
 
 namespace {
 
+constexpr int kNext = kSchemaVersion + 1;
+
 Status addMood(Database& db)
 {
     return db.script("ALTER TABLE run ADD COLUMN mood TEXT");
@@ -70,24 +72,25 @@ private Q_SLOTS:
         QTemporaryDir dir;
         auto db = openForWriting(dir.filePath("history.db").toStdString());
         QVERIFY(db.ok());
-        constexpr std::array<Migration, 1> toTwo = {Migration{2, addMood}};
-        const Status migrated = migrate(*db.value(), toTwo);
+        constexpr std::array<Migration, 1> toNext = {Migration{kNext, addMood}};
+        const Status migrated = migrate(*db.value(), toNext);
         QVERIFY2(migrated.ok(), migrated.message().c_str());
 
-        QCOMPARE(number(*db.value(), "PRAGMA user_version"), 2);
+        QCOMPARE(number(*db.value(), "PRAGMA user_version"), std::int64_t{kNext});
         QCOMPARE(
             number(*db.value(), "SELECT count(*) FROM pragma_table_info('run') WHERE name='mood'"),
             1);
-        const QStringList backups = QDir(dir.path()).entryList({"history-v1-*.db"});
+        const QStringList backups =
+            QDir(dir.path()).entryList({QString("history-v%1-*.db").arg(kSchemaVersion)});
         QCOMPARE(backups.size(), 1);
         auto old = Database::open(dir.filePath(backups[0]).toStdString(), OpenMode::ReadOnly);
         QVERIFY(old.ok());
-        QCOMPARE(number(*old.value(), "PRAGMA user_version"), 1);
+        QCOMPARE(number(*old.value(), "PRAGMA user_version"), std::int64_t{kSchemaVersion});
         QCOMPARE(
             number(*old.value(), "SELECT count(*) FROM pragma_table_info('run') WHERE name='mood'"),
             0);
         // A second time there is nothing to do.
-        QVERIFY(migrate(*db.value(), toTwo).ok());
+        QVERIFY(migrate(*db.value(), toNext).ok());
         QCOMPARE(QDir(dir.path()).entryList({"history-v*.db"}).size(), 1);
     }
 
@@ -97,9 +100,9 @@ private Q_SLOTS:
         auto db = openForWriting(dir.filePath("history.db").toStdString());
         QVERIFY(db.ok());
         constexpr std::array<Migration, 2> steps = {
-            Migration{2, addMood}, Migration{3, failHalfWay}};
+            Migration{kNext, addMood}, Migration{kNext + 1, failHalfWay}};
         QVERIFY(!migrate(*db.value(), steps).ok());
-        QCOMPARE(number(*db.value(), "PRAGMA user_version"), 2);
+        QCOMPARE(number(*db.value(), "PRAGMA user_version"), std::int64_t{kNext});
         QCOMPARE(number(*db.value(), "SELECT count(*) FROM sqlite_schema WHERE name='half'"), 0);
     }
 

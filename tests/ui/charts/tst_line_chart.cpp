@@ -3,8 +3,13 @@
 #include "charts/line_chart.h"
 #include "support/test_room.h"
 
+#include <QCoreApplication>
+#include <QScrollArea>
+#include <QScrollBar>
 #include <QSignalSpy>
 #include <QTest>
+#include <QWheelEvent>
+#include <QtTest/qtestspontaneevent.h>
 
 #include <cmath>
 #include <limits>
@@ -116,6 +121,31 @@ private slots:
         QCOMPARE(chart.readout(), QStringLiteral("35 s · power 4.00"));
         chart.setCursor(60.0);
         QCOMPARE(chart.readout(), QStringLiteral("1 min 00 s"));
+    }
+
+    void theWheelOverAChartScrollsThePage()
+    {
+        QScrollArea area;
+        auto* page = new QWidget;
+        auto* chart = new LineChart(QStringLiteral("loss"), page);
+        chart->setGeometry(0, 0, 300, 300);
+        page->resize(300, 2000);
+        area.setWidget(page);
+        area.resize(320, 400);
+        area.show();
+        QVERIFY(QTest::qWaitForWindowExposed(&area));
+        QWidget* under = area.childAt(150, 150);
+        QVERIFY(under != nullptr && under != chart); // what draws it
+
+        // Only one of the system's goes from widget to widget.
+        const QPointF at = under->mapFromGlobal(area.mapToGlobal(QPoint(150, 150)));
+        QWheelEvent wheel(at, under->mapToGlobal(at), {}, QPoint(0, -120), Qt::NoButton,
+            Qt::NoModifier, Qt::NoScrollPhase, false);
+        QSpontaneKeyEvent::setSpontaneous(&wheel);
+        QVERIFY(wheel.spontaneous());
+        QCoreApplication::instance()->notify(under, &wheel);
+
+        QVERIFY(area.verticalScrollBar()->value() > 0);
     }
 
     void csvJoinsSeriesByStep()

@@ -485,6 +485,7 @@ UiServices fakeServices(
     services.resolveSpec = [](const RunSpec& spec, std::int64_t) -> Result<RunSpec> {
         return spec;
     };
+    services.measureRates = [](const RunSpec&) { return Status(); };
     services.planRun = [](const RunSpec& spec) -> Result<PlanReport> {
         PlanReport plan = fakePlan(spec.microBatch < 8);
         if (spec.policy != "auto") {

@@ -1,0 +1,39 @@
+// HelpMenu: the button for what words mean, shortcuts, versions, the log and a report.
+//
+// Threads  GUI.
+
+#pragma once
+
+#include <QToolButton>
+
+#include <array>
+
+class QAction;
+
+namespace mr::ui {
+
+class HelpMenu final : public QToolButton
+{
+    Q_OBJECT
+
+public:
+    enum class Entry { Glossary, Shortcuts, About, Log, Report };
+    Q_ENUM(Entry)
+
+    explicit HelpMenu(QWidget* parent);
+
+    QAction* action(Entry entry) const;
+
+signals:
+    void asked(mr::ui::HelpMenu::Entry entry);
+
+protected:
+    void changeEvent(QEvent* event) override;
+
+private:
+    void retranslateUi();
+
+    std::array<QAction*, 5> m_actions{};
+};
+
+} // namespace mr::ui
