@@ -54,7 +54,7 @@ GenerateOptions generateOptions(const Options& options)
     if (!options.json)
         generate.onText = [](std::string_view piece) {
             printPiece(piece);
-            return true;
+            return !isOutputLost();
         };
     return generate;
 }

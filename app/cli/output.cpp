@@ -19,6 +19,7 @@ namespace mr::app {
 namespace {
 
 constexpr int kOutputMissing = 4;
+constexpr std::string_view kNextLine = "\n  "; // in a message of several
 
 // The first error of stdout; 0: none. What comes after it is not written: a reader would miss the
 // lines between.
@@ -113,9 +114,21 @@ void printPiece(std::string_view piece)
     write(isTerminal ? withoutCommands(piece) : std::string(piece), false);
 }
 
+bool isOutputLost() noexcept
+{
+    return firstError != 0;
+}
+
 void say(std::string_view text)
 {
-    const std::string line = "millrace: " + terminalText(text) + "\n";
+    std::string line = "millrace: ";
+    while (!text.empty()) {
+        const std::size_t bytes = std::min(text.find(kNextLine), text.size());
+        line += terminalText(text.substr(0, bytes));
+        line += text.substr(bytes, kNextLine.size());
+        text.remove_prefix(std::min(bytes + kNextLine.size(), text.size()));
+    }
+    line += '\n';
     (void)std::fwrite(line.data(), 1, line.size(), stderr);
     (void)std::fflush(stderr);
 }

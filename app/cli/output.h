@@ -35,7 +35,11 @@ void printJson(const nlohmann::json& value, int indent = -1);
 // terminal other control characters are spelled out.
 void printPiece(std::string_view piece);
 
-// "millrace: TEXT" to stderr.
+// Whether the reader has gone or a line could not be written: what follows is for nobody.
+bool isOutputLost() noexcept;
+
+// "millrace: TEXT" to stderr. A message may have more lines, which are set in by two spaces: what a
+// name could forge is never a line of its own.
 void say(std::string_view text);
 
 // The exit code of the program: `code`, or 4 where that is 0 and output is missing, which it says.

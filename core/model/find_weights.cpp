@@ -114,9 +114,11 @@ Result<std::map<std::string, std::string>> readIndex(const fs::path& file)
     std::map<std::string, std::string> out;
     for (const auto& item : map->items()) {
         if (!item.value().is_string() || !isPlainName(item.value().get<std::string>()))
-            return refuse(file, "tensor " + shownName(item.key()) + " is said to lie in " +
-                                    shown(item.value()) +
-                                    ", which is not a .safetensors file inside the folder");
+            return refuse(
+                file, "tensor " + shownName(item.key()) + " is said to lie in " +
+                          (item.value().is_string() ? shownName(item.value().get<std::string>())
+                                                    : shown(item.value())) +
+                          ", which is not a .safetensors file inside the folder");
         out[item.key()] = item.value().get<std::string>();
     }
     return out;

@@ -50,6 +50,7 @@ private Q_SLOTS:
     void whatIsNotBuiltIsRefusedByName();
     void aDeviceThatIsNotHereEndsWithTwo();
     void aRunThatDoesNotFitEndsWithThree();
+    void aPolicyThatLacksAFolderSaysWhichOption();
     void anInterruptSavesAndEndsWith130();
     void aSecondSignalEndsTheProgram();
     void aClosedTerminalSavesHoweverOftenItSays();
@@ -322,6 +323,17 @@ void TestCli::aRunThatDoesNotFitEndsWithThree()
     QCOMPARE(dry.code, 3);
     QCOMPARE(dry.lines().size(), std::size_t{1});
     QVERIFY(!dry.lines()[0][key("fits")].toBool(true));
+}
+
+void TestCli::aPolicyThatLacksAFolderSaysWhichOption()
+{
+    const QStringList more = words("--steps 2 --policy zenflow --policy-option disk-share=0.5");
+
+    const Finished run = m_rig->run(m_rig->train("no-folder", more));
+
+    QCOMPARE(run.code, 3);
+    QVERIFY2(run.says("no scratch folder is named for it (--disk-path)\n  Keep the optimizer"),
+        run.errors.constData());
 }
 
 void TestCli::anInterruptSavesAndEndsWith130()

@@ -116,6 +116,24 @@ private slots:
         QCOMPARE(fieldsOf(page.spec()).dump(1), expected.dump(1));
     }
 
+    void checkpointsComeByTimeUnlessThatIsTurnedOff()
+    {
+        NewRunPage page(fakeServices(std::make_shared<FakeRun>()));
+        auto* minutes = page.findChild<QSpinBox*>("checkpointMinutes");
+        QVERIFY(minutes);
+        QCOMPARE(minutes->value(), 15);
+
+        minutes->setValue(0);
+
+        QCOMPARE(minutes->text(), QString("Not by time"));
+        QCOMPARE(page.spec().checkpointMinutes, std::int64_t{0});
+        RunSpec spec;
+        spec.checkpointMinutes = 1;
+        page.setSpec(spec);
+        QCOMPARE(minutes->value(), 1);
+        QCOMPARE(trainCommand(page.spec()).contains("--checkpoint-minutes 1"), true);
+    }
+
     void optionsOfAPolicyGoWithIt()
     {
         NewRunPage page(fakeServices(std::make_shared<FakeRun>()));
