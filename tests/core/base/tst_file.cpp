@@ -64,6 +64,7 @@ private slots:
             const Result<FolderLock> one = FolderLock::take(path("run"));
             QVERIFY(one.ok());
             const Status other = FolderLock::take(path("run")).status();
+            QVERIFY(!other.ok());
             QCOMPARE(other.kind(), ErrorKind::InvalidArgument);
             const std::string pid = "(process " + std::to_string(::getpid()) + ")";
             QVERIFY2(other.message().find(pid) != std::string::npos, other.message().c_str());
@@ -77,7 +78,9 @@ private slots:
         std::filesystem::create_directory(path("forged"));
         QVERIFY(replaceFile(path("precious"), "precious").ok());
         std::filesystem::create_symlink(path("precious"), path("forged") / FolderLock::kFile);
-        QCOMPARE(FolderLock::take(path("forged")).status().kind(), ErrorKind::InvalidArgument);
+        const Status refused = FolderLock::take(path("forged")).status();
+        QVERIFY(!refused.ok());
+        QCOMPARE(refused.kind(), ErrorKind::InvalidArgument);
         QCOMPARE(readWholeFile(path("precious"), 100).value(), std::string("precious"));
     }
 
@@ -90,6 +93,7 @@ private slots:
         for (const char* name : {"link", "pipe"})
             for (const Status& refused :
                 {File::openAppend(path(name)).status(), File::create(path(name)).status()}) {
+                QVERIFY(!refused.ok());
                 QCOMPARE(refused.kind(), ErrorKind::Io);
                 QVERIFY2(refused.message().find(path(name).string()) != std::string::npos,
                     refused.message().c_str());
