@@ -65,6 +65,7 @@ private Q_SLOTS:
             const Result<FolderLock> one = FolderLock::take(path("run"));
             QVERIFY(one.ok());
             const Status other = FolderLock::take(path("run")).status();
+            QVERIFY(!other.ok());
             QCOMPARE(other.kind(), ErrorKind::InvalidArgument);
             const std::string pid = "(process " + std::to_string(::getpid()) + ")";
             QVERIFY2(other.message().find(pid) != std::string::npos, other.message().c_str());
@@ -78,7 +79,9 @@ private Q_SLOTS:
         std::filesystem::create_directory(path("forged"));
         QVERIFY(replaceFile(path("precious"), "precious").ok());
         std::filesystem::create_symlink(path("precious"), path("forged") / FolderLock::kFile);
-        QCOMPARE(FolderLock::take(path("forged")).status().kind(), ErrorKind::InvalidArgument);
+        const Status refused = FolderLock::take(path("forged")).status();
+        QVERIFY(!refused.ok());
+        QCOMPARE(refused.kind(), ErrorKind::InvalidArgument);
         QCOMPARE(readWholeFile(path("precious"), 100).value(), std::string("precious"));
     }
 
@@ -91,6 +94,7 @@ private Q_SLOTS:
         for (const char* name : {"link", "pipe"})
             for (const Status& refused :
                 {File::openAppend(path(name)).status(), File::create(path(name)).status()}) {
+                QVERIFY(!refused.ok());
                 QCOMPARE(refused.kind(), ErrorKind::Io);
                 QVERIFY2(refused.message().find(path(name).string()) != std::string::npos,
                     refused.message().c_str());

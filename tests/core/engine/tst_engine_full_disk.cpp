@@ -60,6 +60,7 @@ private Q_SLOTS:
     void aLockedHistoryEndsNothing();
     void theRecordsOfACheckpointAreOnTheDiskBeforeIt();
     void theHashOfAnOlderStepIsNotThatOfTheLast();
+    void aRunFolderThatIsGonePromisesNoResume();
     void whoDoesNotWaitStopsOrSkips_data();
     void whoDoesNotWaitStopsOrSkips();
 
@@ -492,10 +493,10 @@ void TestEngineFullDisk::aLockedHistoryEndsNothing()
     QVERIFY(other.ok());
     std::string said;
     m_rig->onMessage = [&](Engine&, const EventRow& row) {
-        if (row.code != "history_failed")
-            return;
-        said = row.text;
-        (void)other.value()->script("ROLLBACK").ok();
+        if (row.code == "history_failed")
+            said = row.text;
+        if (row.code == "done" || row.code == "stopped" || row.code == "failed")
+            (void)other.value()->script("ROLLBACK").ok();
     };
 
     const Outcome run =
@@ -503,7 +504,6 @@ void TestEngineFullDisk::aLockedHistoryEndsNothing()
             if (step == 4)
                 (void)other.value()->script("BEGIN EXCLUSIVE").ok();
         });
-    (void)other.value()->script("ROLLBACK").ok(); // only if nobody said that it is locked
 
     QVERIFY2(run.ended.ok(), run.ended.message().c_str());
     QVERIFY2(run.unsaved.ok(), run.unsaved.message().c_str());
@@ -555,6 +555,22 @@ void TestEngineFullDisk::theHashOfAnOlderStepIsNotThatOfTheLast()
     QCOMPARE(run.progress.step, 12);
     QVERIFY(!older.empty());
     QCOMPARE(run.progress.weightsHash, std::string());
+}
+
+void TestEngineFullDisk::aRunFolderThatIsGonePromisesNoResume()
+{
+    const RunSpec spec = this->spec("deleted");
+
+    const Outcome run = m_rig->train(spec, *m_device, [&](Engine&, std::int64_t step) {
+        if (step == 4)
+            fs::remove_all(spec.outDir);
+    });
+
+    QCOMPARE(run.state, RunState::Stopped);
+    QVERIFY(!run.unsaved.ok());
+    const std::string why = run.unsaved.message();
+    QVERIFY2(why.find("the run folder is gone") != std::string::npos, why.c_str());
+    QVERIFY2(why.find("resumed") == std::string::npos, why.c_str());
 }
 
 void TestEngineFullDisk::whoDoesNotWaitStopsOrSkips_data()
