@@ -92,8 +92,8 @@ struct CliRig {
     {
         QProcess process;
         process.start(QStringLiteral("/bin/sh"),
-            QStringList{QStringLiteral("-c"), QString::fromLatin1(script),
-                QStringLiteral(MR_MILLRACE)} +
+            QStringList{
+                QStringLiteral("-c"), QString::fromLatin1(script), QStringLiteral(MR_MILLRACE)} +
                 arguments);
         return finish(process);
     }

@@ -46,9 +46,8 @@
 #include <QTest>
 #include <QTimer>
 
-#include <atomic>
-
 #include <algorithm>
+#include <atomic>
 
 using namespace mr;
 using namespace mr::ui;
