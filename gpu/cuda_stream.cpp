@@ -158,6 +158,10 @@ Status CudaStream::copyPart(std::byte* to, std::span<const std::byte> from, cuda
 {
     if (kind == cudaMemcpyHostToHost)
         return copyOnHost(to, from);
+    if (kind == cudaMemcpyHostToDevice)
+        m_shared.copied.toDevice += static_cast<std::int64_t>(from.size());
+    if (kind == cudaMemcpyDeviceToHost)
+        m_shared.copied.toHost += static_cast<std::int64_t>(from.size());
     return m_shared.failure.check(
         cudaMemcpyAsync(to, from.data(), from.size(), kind, m_handle), "cudaMemcpyAsync");
 }

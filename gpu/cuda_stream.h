@@ -43,6 +43,7 @@ struct CudaShared {
     CudaMemory memory;
     CudaClock clock;
     GateWords gateWords;
+    LinkBytes copied; // engine thread, which enqueues
 };
 
 class CudaEvent final : public Event

@@ -2286,6 +2286,10 @@
     <context>
         <name>mr::ui::StallLedgerModel</name>
         <message>
+            <source>The time of the run, of its steps and of all beside them.</source>
+            <translation>ステップとそれ以外を合わせた、実行全体の時間です。</translation>
+        </message>
+        <message>
             <source>Total</source>
             <translation>合計</translation>
         </message>
@@ -2344,6 +2348,70 @@
     </context>
     <context>
         <name>mr::ui::StallWords</name>
+        <message>
+            <source>Opening</source>
+            <translation>準備</translation>
+        </message>
+        <message>
+            <source>Late updates</source>
+            <translation>遅延更新</translation>
+        </message>
+        <message>
+            <source>Evaluation</source>
+            <translation>評価</translation>
+        </message>
+        <message>
+            <source>Checkpoints</source>
+            <translation>チェックポイント</translation>
+        </message>
+        <message>
+            <source>Answers</source>
+            <translation>回答</translation>
+        </message>
+        <message>
+            <source>Planning again</source>
+            <translation>再計画</translation>
+        </message>
+        <message>
+            <source>Paused</source>
+            <translation>一時停止</translation>
+        </message>
+        <message>
+            <source>Saving the model</source>
+            <translation>モデルの保存</translation>
+        </message>
+        <message>
+            <source>Data and weights were read and memory was taken, before the first step.</source>
+            <translation>最初のステップの前に、データと重みを読み込み、メモリーを確保しました。</translation>
+        </message>
+        <message>
+            <source>Updates that the next step would have made were made before the weights were looked at.</source>
+            <translation>次のステップで行うはずだった更新を、重みを参照する前に行いました。</translation>
+        </message>
+        <message>
+            <source>The model was evaluated on held-out data.</source>
+            <translation>評価用データでモデルを評価しました。</translation>
+        </message>
+        <message>
+            <source>Checkpoints were written, so that the run can be resumed.</source>
+            <translation>再開できるように、チェックポイントを書き込みました。</translation>
+        </message>
+        <message>
+            <source>Questions were answered while the run went on.</source>
+            <translation>実行中に質問へ回答しました。</translation>
+        </message>
+        <message>
+            <source>The run went on by another plan and was opened again from a checkpoint.</source>
+            <translation>別の計画に切り替え、チェックポイントから開き直しました。</translation>
+        </message>
+        <message>
+            <source>The run waited for room on the disk.</source>
+            <translation>ディスクの空きを待っていました。</translation>
+        </message>
+        <message>
+            <source>The trained model was written.</source>
+            <translation>学習済みモデルを書き込みました。</translation>
+        </message>
         <message>
             <source>Compute</source>
             <translation>計算</translation>

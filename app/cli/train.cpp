@@ -156,6 +156,10 @@ EngineHooks hooksFor(const TrainOptions& options, OnDiskFull onDiskFull, Opening
         else
             printStep(row);
     };
+    hooks.records.onInterval = [json](const IntervalRow& row) {
+        if (json)
+            printLine(toJson(row));
+    };
     hooks.records.onScalar = [json](std::string_view metric, const ScalarRow& row) {
         if (json)
             printJson(

@@ -60,6 +60,12 @@ struct MemoryUsage {
     std::size_t allocations = 0; // calls of allocate() that succeeded, ever
 };
 
+// Bytes that all streams of a device copied over the link, as they were enqueued. Ever.
+struct LinkBytes {
+    std::int64_t toDevice = 0;
+    std::int64_t toHost = 0;
+};
+
 // Move-only owner of one allocation. Freed on destruction; a failure to free is
 // logged, never thrown.
 class Buffer
@@ -171,6 +177,7 @@ public:
 
     // Any thread.
     virtual MemoryUsage memoryUsage() const noexcept = 0;
+    virtual LinkBytes linkBytes() const noexcept = 0; // engine thread
     // Device memory that could be allocated now, other programs and the budget considered; not
     // counting what fragmentation costs. Nothing: not known. Engine thread.
     virtual std::optional<std::size_t> freeDeviceBytes() const noexcept { return std::nullopt; }

@@ -129,8 +129,9 @@ std::uint64_t DiskTasks::submitTransfer(
     job.gate = m_gates[lane].get();
     job.generation = ++m_generations[lane];
     job.times = times;
-    (transfer.isOut ? m_moved.writtenBytes : m_moved.readBytes) +=
-        static_cast<std::int64_t>(job.memory.size());
+    for (Moved* moved : {&m_moved, &m_allMoved})
+        (transfer.isOut ? moved->writtenBytes : moved->readBytes) +=
+            static_cast<std::int64_t>(job.memory.size());
     m_store.submit(job);
     return job.generation;
 }

@@ -63,6 +63,8 @@ public:
         std::int64_t writtenBytes = 0;
     };
     Moved takeMoved() noexcept;
+    // Moved since create().
+    const Moved& allMoved() const noexcept { return m_allMoved; }
 
 private:
     DiskTasks(const RunMemory& memory, DiskStore& store);
@@ -102,6 +104,7 @@ private:
     std::array<std::uint64_t, kDiskLanes> m_generations{};
     bool m_boundariesGoOut = false; // the last did
     Moved m_moved;
+    Moved m_allMoved;
     std::vector<bool> m_written; // by tile
     std::int32_t m_open = -1;    // the tile in the first slot, between steps
     bool m_changed = false;      // it is not as on disk

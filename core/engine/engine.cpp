@@ -17,6 +17,9 @@ Engine::Engine(Device& device, RunStore& store, EngineHooks hooks)
     , m_store(store)
     , m_hooks(std::move(hooks))
 {
+    const LinkBytes link = m_device.linkBytes();
+    m_movedBefore = {link.toDevice, link.toHost, 0, 0};
+    m_account.begin(nowNs(), {});
 }
 
 Engine::~Engine()
@@ -99,6 +102,7 @@ Status Engine::train(const std::stop_token&)
     if (!m_hooks.saveFolder.empty())
         MR_TRY(useFolder(m_hooks.saveFolder));
     startBatches();
+    book(IntervalKind::Opening);
     while (!m_isComplete) {
         const Status status = guarded("engine", [this] { return advance(); });
         if (!status.ok())

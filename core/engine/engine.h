@@ -24,6 +24,7 @@
 #include "core/engine/pause_gate.h"
 #include "core/engine/question_queue.h"
 #include "core/engine/rate_correction.h"
+#include "core/engine/run_account.h"
 #include "core/engine/run_body.h"
 #include "core/engine/run_data.h"
 #include "core/engine/run_files.h"
@@ -167,6 +168,10 @@ private:
     Status startRecorder();
     void reportData();
     void startSampler();
+    MovedBytes movedBytes() const;
+    Status finishLateParts();
+    void noteRun(const StepPlan& plan, const StepResult& result);
+    void book(IntervalKind kind);
     Status endHistory(const std::string& word, int exitCode, const std::string& reason);
 
     // engine_memory.cpp
@@ -178,6 +183,7 @@ private:
     Status recover(const Status& why);
     bool saveBeforeTeardown();
     void tearDown();
+    void dropBody();
     Status reopen(StepIndex reached);
     void reportReplans(const std::string& after);
 
@@ -269,6 +275,8 @@ private:
     std::optional<StallLedger> m_ledger;
     std::size_t m_mostTasks = 0;
     std::vector<TraceEvent> m_stalls;
+    RunAccount m_account;
+    MovedBytes m_movedBefore; // before this run; of the disk also by earlier bodies
     RunProgress m_progress;
     LossWatch m_lossWatch;
     Evaluations m_evaluations; // of earlier lives, too

@@ -73,6 +73,7 @@ Status Engine::answerQuestion(const Question& question)
         row.message = asked.message();
     }
     m_recorder->answer(row);
+    book(IntervalKind::Answer);
     if (asked.ok())
         m_recorder->message(
             EventLevel::Info, "answered", m_progress.step, activeMs(), eventText(row));
@@ -89,7 +90,7 @@ Status Engine::answerInto(AnswerRow& row)
     row.answer.byTemplate = read.value().byTemplate;
     row.answer.promptTokens = static_cast<std::int64_t>(read.value().tokens.size());
     m_recorder->answer(row);
-    MR_TRY(m_body->plans().finishLateParts());
+    MR_TRY(finishLateParts());
     const std::int64_t beginNs = nowNs();
     std::int64_t shownNs = beginNs;
     GenerateOptions options{row.prompt.maxTokens, row.prompt.temperature, row.prompt.topP,
@@ -138,7 +139,9 @@ Status Engine::nextLogits(std::span<const TokenId> tokens, std::int64_t done, st
     MR_TRY(m_body->plans().planEvaluation(step, m_answerPlan));
     StepInputs inputs;
     inputs.micros = {&micro, 1};
-    MR_TRY(executor.run(m_answerPlan, inputs).status());
+    auto run = executor.run(m_answerPlan, inputs);
+    MR_TRY(run.status());
+    noteRun(m_answerPlan, run.value());
     return executor.logitsAt(static_cast<std::int64_t>(tokens.size()) - 1, out);
 }
 

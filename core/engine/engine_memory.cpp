@@ -127,7 +127,7 @@ Status Engine::openBody(Source source)
         Status status = tryBody(source, lacking);
         if (status.ok())
             return {};
-        m_body.reset(); // first: what is free then is what a new plan may have
+        dropBody(); // first: what is free then is what a new plan may have
         if (status.kind() != ErrorKind::OutOfMemory || replans == kMostReplans)
             return status;
         MR_TRY(planAgain(status, lacking));
@@ -176,6 +176,16 @@ void Engine::tearDown()
 {
     m_batches->close();
     m_batches.reset();
+    dropBody();
+}
+
+void Engine::dropBody()
+{
+    if (m_body) {
+        const DiskTasks::Moved moved = m_body->executor().diskMoved();
+        m_movedBefore.diskRead += moved.readBytes;
+        m_movedBefore.diskWritten += moved.writtenBytes;
+    }
     m_body.reset();
 }
 
@@ -197,6 +207,7 @@ Status Engine::reopen(StepIndex reached)
     startBatches();
     reportReplans(after);
     m_watch.reopened(1e-9 * static_cast<double>(nowNs() - begin));
+    book(IntervalKind::Replan);
     return {};
 }
 

@@ -148,6 +148,44 @@ Status Engine::endHistory(const std::string& word, int exitCode, const std::stri
     return store.value()->endRun(id.value(), word, exitCode, reason);
 }
 
+MovedBytes Engine::movedBytes() const
+{
+    const LinkBytes link = m_device.linkBytes();
+    const DiskTasks::Moved disk = m_body ? m_body->executor().diskMoved() : DiskTasks::Moved{};
+    return {link.toDevice - m_movedBefore.toDevice, link.toHost - m_movedBefore.toHost,
+        m_movedBefore.diskRead + disk.readBytes, m_movedBefore.diskWritten + disk.writtenBytes};
+}
+
+// A plan that ran between steps: its times count for the interval that is booked next.
+void Engine::noteRun(const StepPlan& plan, const StepResult& result)
+{
+    StallLedger ledger(plan.tasks.size());
+    m_account.addRun(ledger.analyse(plan, {result.beginNs, 0, result.endNs, result.tasks}));
+}
+
+Status Engine::finishLateParts()
+{
+    if (m_body->plans().carry().pending.empty())
+        return {};
+    MR_TRY(m_body->plans().finishLateParts(
+        [this](const StepPlan& plan, const StepResult& result) { noteRun(plan, result); }));
+    book(IntervalKind::Flush);
+    return {};
+}
+
+// What the run did since its last row.
+void Engine::book(IntervalKind kind)
+{
+    if (m_body) // an error of it comes back with the next step
+        (void)m_body->executor().settleDisk().ok();
+    IntervalRow row = m_account.closeInterval(kind, nowNs(), movedBytes());
+    row.step = m_progress.step;
+    const std::int64_t wallUs = row.endUs;
+    row.endUs = m_resumedMs * 1000 + (m_account.endNs() - m_startNs) / 1000;
+    row.beginUs = row.endUs - wallUs;
+    m_recorder->interval(row);
+}
+
 // The record of the folder that a run saves to if that is not its own: as if it were.
 Status Engine::saveRecordOf(const std::filesystem::path& saveDir) const
 {

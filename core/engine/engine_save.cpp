@@ -84,7 +84,7 @@ bool Engine::isBestSoFar() const
 
 Status Engine::saveCheckpoint(IfUnwritable then)
 {
-    MR_TRY(m_body->plans().finishLateParts());
+    MR_TRY(finishLateParts());
     m_progress.activeMs = activeMs();
     m_progress.carry = m_body->plans().carry();
     // A run that is killed, or loses its power, goes on from the checkpoint: the records up to it
@@ -93,6 +93,7 @@ Status Engine::saveCheckpoint(IfUnwritable then)
     (void)m_recorder->flush().ok();
     const Status saved =
         save({false, checkpointBytes(m_setup), [this] { return writeCheckpointNow(); }}, then);
+    book(IntervalKind::Checkpoint);
     m_checkpointNs = checkpointClockNs(); // also of one that was passed: no try at every step
     return saved;
 }
@@ -139,10 +140,12 @@ void Engine::prune()
 Status Engine::exportModel()
 {
     PlanSequence& plans = m_body->plans();
-    MR_TRY(plans.finishLateParts());
+    MR_TRY(finishLateParts());
     MR_TRY(plans.applyPending(m_setup.spec.clipNorm)); // the checkpoint has them as pending
-    return save(
-        {true, exportBytes(m_setup), [this] { return writeModelNow(); }}, IfUnwritable::Pause);
+    const Status saved =
+        save({true, exportBytes(m_setup), [this] { return writeModelNow(); }}, IfUnwritable::Pause);
+    book(IntervalKind::Export);
+    return saved;
 }
 
 Status Engine::writeModelNow()
@@ -203,7 +206,8 @@ Status Engine::pauseUntilSaved(const Saving& saving, Status why)
         return {};
     }
     sayPaused(saving, why);
-    for (int failedTries = 0; !why.ok();) { // of its own accord
+    book(saving.isModel ? IntervalKind::Export : IntervalKind::Checkpoint); // the try
+    for (int failedTries = 0; !why.ok();) {                                 // of its own accord
         const auto answer =
             m_gate.wait(m_hooks.pauseCheck * (1 << std::min(failedTries, kMostDoublings)));
         const bool mayFit = answer || mightFit(saving);
@@ -228,6 +232,7 @@ Status Engine::pauseUntilSaved(const Saving& saving, Status why)
             sayPaused(saving, why);
     }
     leavePause(why.ok());
+    book(IntervalKind::Pause); // tries in it belong to it
     return why.ok() || isOfDisk(why) ? Status() : why;
 }
 

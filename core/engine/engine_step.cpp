@@ -32,7 +32,8 @@ Status Engine::planStep(StepIndex step)
 Status Engine::trainStep(StepIndex step)
 {
     StepTimes times;
-    times.beginNs = nowNs();
+    times.beginNs = m_account.endNs(); // rows leave no gap
+    times.batchAskedNs = nowNs();
     MR_TRY(m_batches->next(m_batch));
     times.batchReadyNs = nowNs();
     if (m_batch.trainedTokens == 0)
@@ -70,7 +71,9 @@ Status Engine::skipStep(StepIndex step, std::int64_t beginNs)
     StepRow row;
     row.step = step;
     row.timeMs = activeMs();
-    row.wallUs = (nowNs() - beginNs) / 1000;
+    const std::int64_t endNs = nowNs();
+    m_account.closeStep(endNs, movedBytes());
+    row.wallUs = (endNs - beginNs) / 1000;
     row.stallUs[static_cast<std::size_t>(StallCause::Data)] = row.wallUs;
     row.learningRate = learningRate(m_schedule, step - 1);
     m_recorder->step(row);
@@ -114,10 +117,11 @@ void Engine::recordStep(StepIndex step, const StepResult& result, const StepTime
     row.loss = result.lossSum / static_cast<double>(m_batch.trainedTokens);
     row.learningRate = learningRate(m_schedule, step - 1);
     row.gradNorm = result.scalars.gradNorm;
-    row.h2dBytes = result.h2dBytes;
-    row.d2hBytes = result.d2hBytes;
-    row.diskReadBytes = result.diskReadBytes;
-    row.diskWriteBytes = result.diskWrittenBytes;
+    const MovedBytes moved = m_account.closeStep(times.endNs, movedBytes());
+    row.h2dBytes = moved.toDevice;
+    row.d2hBytes = moved.toHost;
+    row.diskReadBytes = moved.diskRead;
+    row.diskWriteBytes = moved.diskWritten;
     const MemoryUsage usage = m_device.memoryUsage();
     row.devicePeakBytes = static_cast<std::int64_t>(usage.devicePeakBytes);
     row.hostPeakBytes = static_cast<std::int64_t>(usage.pinnedPeakBytes);
@@ -159,11 +163,12 @@ Status Engine::evaluateIfDue(StepIndex step)
         return {};
     if (step % spec.evalEvery != 0 && step != spec.steps)
         return {};
-    MR_TRY(m_body->plans().finishLateParts());
+    MR_TRY(finishLateParts());
     m_setup.step.step = step;
     MR_TRY(m_body->plans().planEvaluation(m_setup.step, m_evalPlan));
     auto result = evaluate(m_body->executor(), m_evalPlan, m_data.eval,
-        {spec.seqLen, spec.microBatch, spec.accumulate});
+        {spec.seqLen, spec.microBatch, spec.accumulate},
+        [this](const StepPlan& plan, const StepResult& run) { noteRun(plan, run); });
     if (!result.ok())
         return result.status();
     m_recorder->scalar("eval_loss", {step, activeMs(), result.value().loss});
@@ -171,7 +176,9 @@ Status Engine::evaluateIfDue(StepIndex step)
     noteEvaluation(step, result.value().loss);
     if (m_savedStep == step) // before it was evaluated, because memory lacked then
         m_savedStep = -1;
-    return answerQuestions(step);
+    MR_TRY(answerQuestions(step));
+    book(IntervalKind::Evaluation);
+    return {};
 }
 
 Status Engine::answerQuestions(StepIndex step)

@@ -8,8 +8,8 @@
 
 namespace mr {
 
-Result<EvalResult> evaluate(
-    StepExecutor& executor, const StepPlan& plan, const TokenSet& set, const BatchShape& shape)
+Result<EvalResult> evaluate(StepExecutor& executor, const StepPlan& plan, const TokenSet& set,
+    const BatchShape& shape, const RunWatch& watch)
 {
     EvalResult result;
     result.sequences = set.count();
@@ -35,6 +35,8 @@ Result<EvalResult> evaluate(
         if (!step.ok())
             return step.status();
         sum += step.value().lossSum;
+        if (watch)
+            watch(plan, step.value());
     }
     if (result.tokens == 0)
         return Status::error(

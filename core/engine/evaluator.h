@@ -9,6 +9,7 @@
 #pragma once
 
 #include "core/data/batch_stream.h"
+#include "core/engine/plan_sequence.h"
 #include "core/engine/step_executor.h"
 
 #include <millrace/status.h>
@@ -24,8 +25,9 @@ struct EvalResult {
 };
 
 // `plan` is that of buildEvaluation for `shape`; every sequence is at most shape.seqLen + 1 tokens.
-Result<EvalResult> evaluate(
-    StepExecutor& executor, const StepPlan& plan, const TokenSet& set, const BatchShape& shape);
+// `watch` sees each run of it.
+Result<EvalResult> evaluate(StepExecutor& executor, const StepPlan& plan, const TokenSet& set,
+    const BatchShape& shape, const RunWatch& watch = {});
 
 struct AnswerScore {
     std::int64_t asked = 0;

@@ -81,7 +81,7 @@ Status PlanSequence::planEvaluation(const StepSpec& spec, StepPlan& out)
     return m_builder.buildEvaluationInto(spec, m_built.out, m_parts.rates, out);
 }
 
-Status PlanSequence::finishLateParts()
+Status PlanSequence::finishLateParts(const RunWatch& watch)
 {
     if (m_built.out.pending.empty())
         return {};
@@ -90,8 +90,11 @@ Status PlanSequence::finishLateParts()
         m_flush.plan, m_built.out, m_flush.out, m_parts.shape, m_parts.budget, m_parts.policy));
     StepInputs inputs;
     inputs.factors = m_newest;
-    MR_TRY(m_parts.executor.run(m_flush.plan, inputs).status());
+    auto result = m_parts.executor.run(m_flush.plan, inputs);
+    MR_TRY(result.status());
     m_built.out = m_flush.out;
+    if (watch)
+        watch(m_flush.plan, result.value());
     return {};
 }
 

@@ -17,9 +17,13 @@
 
 #include <millrace/status.h>
 
+#include <functional>
 #include <optional>
 
 namespace mr {
+
+// Called with a plan that was carried out outside of a step, and how.
+using RunWatch = std::function<void(const StepPlan&, const StepResult&)>;
 
 struct PlanSequenceParts {
     const ModelShape& shape;
@@ -51,7 +55,7 @@ public:
     Status planEvaluation(const StepSpec& spec, StepPlan& out);
     // Makes the updates that the last step left for the next one, before anybody looks at weights.
     // Exact: the next step would have made the same.
-    Status finishLateParts();
+    Status finishLateParts(const RunWatch& watch = {});
     // Only for the final export, after which no step may follow (StepExecutor::applyPending).
     Status applyPending(double clipNorm);
 

@@ -84,6 +84,15 @@ public:
 
     Result<StepResult> run(const StepPlan& plan, const StepInputs& inputs);
 
+    // The tile of the disk that was changed last between steps goes back now, not in the next
+    // run(). Blocks. Not during run().
+    Status settleDisk() { return m_disk ? m_disk->flush() : Status(); }
+    // All that was moved since create(), between steps, too. Whole pages.
+    DiskTasks::Moved diskMoved() const noexcept
+    {
+        return m_disk ? m_disk->allMoved() : DiskTasks::Moved{};
+    }
+
     // Whether the last run() came to a task that changes weights, state or what waits to become
     // part of them. After a run() that failed: false means that they are as before it.
     bool mayHaveChanged() const noexcept { return m_mayHaveChanged; }

@@ -173,6 +173,11 @@ public:
         return readSteps(*m_database, runId, afterStep, limit);
     }
 
+    Result<std::vector<IntervalRow>> intervals(std::int64_t runId, std::int64_t afterUs) override
+    {
+        return readIntervals(*m_database, runId, afterUs);
+    }
+
     Result<std::vector<ScalarRow>> scalars(
         std::int64_t runId, std::string_view metric, std::int64_t afterStep) override
     {

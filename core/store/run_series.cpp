@@ -60,6 +60,38 @@ StepRow stepFrom(const Row& row)
     return s;
 }
 
+Status insertInterval(Database& db, std::int64_t runId, const IntervalRow& r)
+{
+    const auto& stall = r.stallUs;
+    return db.execute(
+        "INSERT INTO interval(run_id,end_us,kind,begin_us,step,compute_us,stall_h2d_us,"
+        "stall_d2h_us,stall_host_update_us,stall_disk_us,stall_data_us,stall_other_us,h2d_bytes,"
+        "d2h_bytes,disk_read_bytes,disk_write_bytes) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+        " ON CONFLICT DO NOTHING",
+        runId, r.endUs, static_cast<std::int64_t>(r.kind), r.beginUs, r.step, r.computeUs, stall[0],
+        stall[1], stall[2], stall[3], stall[4], stall[5], r.h2dBytes, r.d2hBytes, r.diskReadBytes,
+        r.diskWriteBytes);
+}
+
+IntervalRow intervalFrom(const Row& row)
+{
+    IntervalRow r;
+    r.endUs = row.integer(0);
+    const std::int64_t kind = row.integer(1);
+    r.kind = static_cast<IntervalKind>(
+        std::clamp<std::int64_t>(kind, 0, static_cast<std::int64_t>(kIntervalKinds) - 1));
+    r.beginUs = row.integer(2);
+    r.step = row.integer(3);
+    r.computeUs = row.integer(4);
+    for (std::size_t i = 0; i < kStallCauses; ++i)
+        r.stallUs[i] = row.integer(5 + static_cast<int>(i));
+    r.h2dBytes = row.integer(11);
+    r.d2hBytes = row.integer(12);
+    r.diskReadBytes = row.integer(13);
+    r.diskWriteBytes = row.integer(14);
+    return r;
+}
+
 // What one batch adds to the columns of `run`.
 struct Summary {
     std::int64_t count = 0;
@@ -160,6 +192,12 @@ Status appendBatch(Database& database, std::int64_t runId, const StoreBatch& bat
         MR_TRY(addSummary(database, runId, sum));
         MR_TRY(updateSpark(database, runId));
     }
+    for (const IntervalRow& interval : batch.intervals)
+        MR_TRY(insertInterval(database, runId, interval));
+    if (!batch.intervals.empty()) // active time goes on behind the last step
+        MR_TRY(
+            database.execute("UPDATE run SET active_us=max(coalesce(active_us,0),?2) WHERE id=?1",
+                runId, batch.intervals.back().endUs));
     for (const NamedScalar& scalar : batch.scalars)
         MR_TRY(appendScalar(database, runId, scalar));
     for (const EventRow& event : batch.events)
@@ -180,6 +218,24 @@ Result<std::vector<StepRow>> readSteps(
     return rows;
 }
 
+Result<std::vector<IntervalRow>> readIntervals(
+    Database& database, std::int64_t runId, std::int64_t afterUs)
+{
+    std::vector<IntervalRow> rows;
+    // A history of an earlier program has none until somebody writes to it.
+    auto known = database.integer("SELECT count(*) FROM sqlite_schema WHERE name='interval'");
+    MR_TRY(known.status());
+    if (known.value() == 0)
+        return rows;
+    MR_TRY(database.query(
+        "SELECT end_us,kind,begin_us,step,compute_us,stall_h2d_us,stall_d2h_us,"
+        "stall_host_update_us,stall_disk_us,stall_data_us,stall_other_us,h2d_bytes,d2h_bytes,"
+        "disk_read_bytes,disk_write_bytes FROM interval WHERE run_id=? AND end_us>? ORDER BY "
+        "end_us,begin_us",
+        [&](const Row& row) { rows.push_back(intervalFrom(row)); }, runId, afterUs));
+    return rows;
+}
+
 Status removeAfter(Database& database, std::int64_t runId, std::int64_t step)
 {
     const std::int64_t last = stepId(runId, stepOfId(-1));
@@ -188,6 +244,7 @@ Status removeAfter(Database& database, std::int64_t runId, std::int64_t step)
     MR_TRY(database.execute("DELETE FROM scalar WHERE run_id=? AND step>?", runId, step));
     MR_TRY(database.execute("DELETE FROM trace WHERE run_id=? AND step>?", runId, step));
     MR_TRY(database.execute("DELETE FROM sample WHERE run_id=? AND step>?", runId, step));
+    MR_TRY(database.execute("DELETE FROM interval WHERE run_id=? AND step>?", runId, step));
     const std::int64_t first = stepId(runId, 0);
     MR_TRY(database.execute(
         "UPDATE run SET (last_step,tokens,compute_us,stall_us,active_us,device_peak_bytes,"
@@ -244,6 +301,10 @@ Result<bool> removeSeriesBatch(Database& database, std::int64_t runId)
     MR_TRY(database.execute(
         "DELETE FROM chunk WHERE (run_id,metric_id,lod,t0_ms) IN"
         " (SELECT run_id,metric_id,lod,t0_ms FROM chunk WHERE run_id=? LIMIT 5000)",
+        runId));
+    removed += database.changes();
+    MR_TRY(database.execute("DELETE FROM interval WHERE (run_id,end_us,kind) IN"
+                            " (SELECT run_id,end_us,kind FROM interval WHERE run_id=? LIMIT 5000)",
         runId));
     removed += database.changes();
     MR_TRY(database.execute(

@@ -35,8 +35,11 @@ Status appendBatch(Database& database, std::int64_t runId, const StoreBatch& bat
 Result<std::vector<StepRow>> readSteps(
     Database& database, std::int64_t runId, std::int64_t afterStep, std::int64_t limit);
 
-// Steps, scalars, traces, answers and samples after `step` go; the summary is computed again from
-// what is left.
+Result<std::vector<IntervalRow>> readIntervals(
+    Database& database, std::int64_t runId, std::int64_t afterUs);
+
+// Steps, intervals, scalars, traces, answers and samples after `step` go; the summary is computed
+// again from what is left.
 Status removeAfter(Database& database, std::int64_t runId, std::int64_t step);
 // The small curve of the list of runs: at most 64 losses, evenly spaced, as floats.
 Status updateSpark(Database& database, std::int64_t runId);

@@ -61,11 +61,12 @@ struct StoreBatch {
     std::vector<EventRow> events; // ids are given by the store
     std::vector<MachineSample> samples;
     std::vector<AnswerRow> answers; // the last of a question counts
+    std::vector<IntervalRow> intervals;
 
     bool empty() const
     {
         return steps.empty() && scalars.empty() && events.empty() && samples.empty() &&
-               answers.empty();
+               answers.empty() && intervals.empty();
     }
 };
 

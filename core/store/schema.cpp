@@ -180,14 +180,24 @@ Status createTables(Database& database)
 }
 
 // What was asked for, before anything was chosen for the user: a run like it is asked for the same.
-Status addAsked(Database& database)
+// What a run does beside its steps.
+Status addAskedAndIntervals(Database& database)
 {
-    return database.script("ALTER TABLE run ADD COLUMN asked_json TEXT;");
+    return database.script(R"sql(
+ALTER TABLE run ADD COLUMN asked_json TEXT;
+CREATE TABLE interval(
+  run_id INTEGER NOT NULL, end_us INTEGER NOT NULL, kind INTEGER NOT NULL,
+  begin_us INTEGER NOT NULL, step INTEGER NOT NULL, compute_us INTEGER,
+  stall_h2d_us INTEGER, stall_d2h_us INTEGER, stall_host_update_us INTEGER,
+  stall_disk_us INTEGER, stall_data_us INTEGER, stall_other_us INTEGER,
+  h2d_bytes INTEGER, d2h_bytes INTEGER, disk_read_bytes INTEGER, disk_write_bytes INTEGER,
+  PRIMARY KEY(run_id, end_us, kind)) STRICT, WITHOUT ROWID;
+)sql");
 }
 
 // A new file is format 0 and goes the same way as an old one.
 constexpr std::array<Migration, 2> kMigrations = {
-    Migration{1, createTables}, Migration{2, addAsked}};
+    Migration{1, createTables}, Migration{2, addAskedAndIntervals}};
 static_assert(kMigrations.back().to == kSchemaVersion);
 
 Status backUp(Database& database, std::int64_t version)

@@ -79,6 +79,7 @@ public:
         std::string text, std::string data) override;
     void sample(const MachineSample& sample) override;
     void answer(const AnswerRow& row) override;
+    void interval(const IntervalRow& row) override;
     void checkpoint(const CheckpointRow& row, std::string_view hash) override;
     void checkpointState(std::string_view path, std::string_view state) override;
     std::uint64_t droppedSpans() const noexcept override;
@@ -191,6 +192,12 @@ void StoreRecorder::answer(const AnswerRow& row)
 {
     const std::lock_guard lock(m_mutex);
     m_pending.answers.push_back(row);
+}
+
+void StoreRecorder::interval(const IntervalRow& row)
+{
+    const std::lock_guard lock(m_mutex);
+    m_pending.intervals.push_back(row);
 }
 
 void StoreRecorder::checkpoint(const CheckpointRow& row, std::string_view hash)
@@ -342,7 +349,13 @@ void StoreRecorder::callHooks(const StoreBatch& batch)
 {
     std::size_t scalar = 0;
     std::size_t event = 0;
+    std::size_t interval = 0;
     const auto callBefore = [&](std::int64_t step) {
+        for (; interval < batch.intervals.size() && batch.intervals[interval].step < step;
+             ++interval) {
+            if (m_hooks.onInterval)
+                m_hooks.onInterval(batch.intervals[interval]);
+        }
         for (; scalar < batch.scalars.size() && batch.scalars[scalar].row.step < step; ++scalar) {
             if (m_hooks.onScalar)
                 m_hooks.onScalar(batch.scalars[scalar].metric, batch.scalars[scalar].row);
@@ -373,6 +386,7 @@ void StoreRecorder::keep(StoreBatch batch)
         append(m_unsaved.scalars, batch.scalars);
         append(m_unsaved.events, batch.events);
         append(m_unsaved.answers, batch.answers);
+        append(m_unsaved.intervals, batch.intervals);
     }
     if (m_unsaved.samples.size() < kMaxUnsaved)
         append(m_unsaved.samples, batch.samples);

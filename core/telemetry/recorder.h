@@ -38,6 +38,7 @@ struct RecorderHooks {
     std::function<void(const StepRow&)> onStep;
     std::function<void(std::string_view metric, const ScalarRow&)> onScalar;
     std::function<void(const EventRow&)> onMessage;
+    std::function<void(const IntervalRow&)> onInterval;
     std::function<void()> onCommitted; // after each transaction
 };
 
@@ -64,6 +65,7 @@ public:
         std::int64_t timeMs, std::string text, std::string data = {}) = 0;
     virtual void sample(const MachineSample& sample) = 0;
     virtual void answer(const AnswerRow& row) = 0;
+    virtual void interval(const IntervalRow& row) = 0;
     // In this order, after the steps that were given before.
     virtual void checkpoint(const CheckpointRow& row, std::string_view hash) = 0;
     virtual void checkpointState(std::string_view path, std::string_view state) = 0;

@@ -56,6 +56,21 @@ std::map<std::int64_t, StepRow> readStepLog(std::string_view text)
     return steps;
 }
 
+// After a step that was made again nothing of before counts.
+std::vector<IntervalRow> readIntervalLog(std::string_view text)
+{
+    std::vector<IntervalRow> intervals;
+    forEachLine(text, [&](std::string_view line) {
+        if (const Result<StepRow> step = stepFromJson(line); step.ok()) {
+            const std::int64_t at = Result<StepRow>(step).value().step;
+            std::erase_if(intervals, [at](const IntervalRow& row) { return row.step >= at; });
+        } else if (Result<IntervalRow> row = intervalFromJson(line); row.ok()) {
+            intervals.push_back(std::move(row).value());
+        }
+    });
+    return intervals;
+}
+
 // As with the steps: a sample takes the place of all from its time on.
 std::map<std::int64_t, MachineSample> readSampleLog(std::string_view text)
 {
@@ -181,6 +196,7 @@ Result<std::int64_t> rebuildFromRunFolder(RunStore& store, const std::string& ru
     const std::map<std::int64_t, StepRow> steps = readStepLog(stepLog.value());
     MR_TRY(importSteps(store, id.value(), steps));
     StoreBatch events;
+    events.intervals = readIntervalLog(stepLog.value());
     forEachLine(
         eventLog.value(), [&](std::string_view line) { (void)eventFromJson(line, events); });
     MR_TRY(store.append(id.value(), events));

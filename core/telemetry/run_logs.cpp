@@ -53,6 +53,8 @@ Status RunLogs::append(const StoreBatch& batch)
     std::string steps;
     for (const StepRow& row : batch.steps)
         steps += toJson(row) + "\n";
+    for (const IntervalRow& row : batch.intervals)
+        steps += toJson(row) + "\n";
     std::string events;
     for (const NamedScalar& scalar : batch.scalars)
         events += toJson(scalar.metric, scalar.row) + "\n";

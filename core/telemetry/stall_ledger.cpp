@@ -53,6 +53,11 @@ StallSplit StallLedger::analyse(
     Work work{plan, times, stalls, {}};
     std::int64_t cursor = times.beginNs;
     const std::int64_t firstBegin = m_compute.empty() ? times.endNs : m_compute[0].span.beginNs;
+    const std::int64_t asked = std::clamp(times.batchAskedNs, cursor, firstBegin);
+    if (asked > cursor) {
+        attribute(work, StallCause::Other, {cursor, asked}, {});
+        cursor = asked;
+    }
     const std::int64_t ready = std::clamp(times.batchReadyNs, cursor, firstBegin);
     if (ready > cursor) {
         attribute(work, StallCause::Data, {cursor, ready}, {});

@@ -47,6 +47,8 @@ struct StepTimes {
     // By index of Carry::unfinished of the carry the plan was built from; may be empty, then a
     // wait for carried work is Other.
     std::span<const CarriedTime> carried = {};
+    // When the engine began to wait for its batch, if that was after beginNs.
+    std::int64_t batchAskedNs = 0;
 };
 
 struct StallSplit {

@@ -34,6 +34,15 @@ std::string jsonText(std::string_view text)
     return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+std::string stallsJson(const std::array<std::int64_t, kStallCauses>& us)
+{
+    std::string text;
+    for (std::size_t i = 0; i < kStallCauses; ++i)
+        text += fmt::format(
+            R"({}"{}":{})", i == 0 ? "" : ",", kStallCauseNames[i], milliseconds(us[i]));
+    return text;
+}
+
 Status missing(std::string_view field)
 {
     return Status::error(
@@ -109,22 +118,32 @@ Result<Json> parseObject(std::string_view line)
     return object;
 }
 
+constexpr std::int64_t kMaxStep = (std::int64_t{1} << 40) - 1;
+
+Status readStalls(const Json& object, std::array<std::int64_t, kStallCauses>& us)
+{
+    const auto stalls = object.find("stall_ms");
+    if (stalls == object.end() || !stalls->is_object())
+        return missing("stall_ms");
+    Fields stall(*stalls);
+    for (std::size_t i = 0; i < kStallCauses; ++i)
+        us[i] = stall.microseconds(std::string(kStallCauseNames[i]).c_str());
+    return stall.status();
+}
+
 } // namespace
 
 std::string toJson(const StepRow& r)
 {
-    std::string stalls;
-    for (std::size_t i = 0; i < kStallCauses; ++i)
-        stalls += fmt::format(
-            R"({}"{}":{})", i == 0 ? "" : ",", kStallCauseNames[i], milliseconds(r.stallUs[i]));
     return fmt::format(
         R"({{"event":"step","step":{},"loss":{},"lr":{},"grad_norm":{},"tokens":{},)"
         R"("loss_tokens":{},"wall_ms":{},"compute_ms":{},"stall_ms":{{{}}},"h2d_bytes":{},)"
         R"("d2h_bytes":{},"disk_read_bytes":{},"disk_write_bytes":{},"device_peak_bytes":{},)"
         R"("host_peak_bytes":{},"staleness":{}}})",
         r.step, number(r.loss), number(r.learningRate), number(r.gradNorm), r.tokens, r.lossTokens,
-        milliseconds(r.wallUs), milliseconds(r.computeUs), stalls, r.h2dBytes, r.d2hBytes,
-        r.diskReadBytes, r.diskWriteBytes, r.devicePeakBytes, r.hostPeakBytes, r.staleness);
+        milliseconds(r.wallUs), milliseconds(r.computeUs), stallsJson(r.stallUs), r.h2dBytes,
+        r.d2hBytes, r.diskReadBytes, r.diskWriteBytes, r.devicePeakBytes, r.hostPeakBytes,
+        r.staleness);
 }
 
 Result<StepRow> stepFromJson(std::string_view line)
@@ -149,16 +168,46 @@ Result<StepRow> stepFromJson(std::string_view line)
     r.hostPeakBytes = in.integer("host_peak_bytes");
     r.staleness = in.integer("staleness");
     MR_TRY(in.status());
-    const auto stalls = parsed.value().find("stall_ms");
-    if (stalls == parsed.value().end() || !stalls->is_object())
-        return missing("stall_ms");
-    Fields stall(*stalls);
-    for (std::size_t i = 0; i < kStallCauses; ++i)
-        r.stallUs[i] = stall.microseconds(std::string(kStallCauseNames[i]).c_str());
-    MR_TRY(stall.status());
-    constexpr std::int64_t kMaxStep = (std::int64_t{1} << 40) - 1;
+    MR_TRY(readStalls(parsed.value(), r.stallUs));
     if (r.step < 0 || r.step > kMaxStep)
         return missing("step");
+    return r;
+}
+
+std::string toJson(const IntervalRow& r)
+{
+    return fmt::format(
+        R"({{"event":"interval","kind":"{}","step":{},"begin_ms":{},"end_ms":{},"compute_ms":{},)"
+        R"("stall_ms":{{{}}},"h2d_bytes":{},"d2h_bytes":{},"disk_read_bytes":{},)"
+        R"("disk_write_bytes":{}}})",
+        kIntervalKindNames.at(static_cast<std::size_t>(r.kind)), r.step, milliseconds(r.beginUs),
+        milliseconds(r.endUs), milliseconds(r.computeUs), stallsJson(r.stallUs), r.h2dBytes,
+        r.d2hBytes, r.diskReadBytes, r.diskWriteBytes);
+}
+
+Result<IntervalRow> intervalFromJson(std::string_view line)
+{
+    Result<Json> parsed = parseObject(line);
+    MR_TRY(parsed.status());
+    Fields in(parsed.value());
+    const std::string kind = in.text("kind");
+    IntervalRow r;
+    r.step = in.integer("step");
+    r.beginUs = in.microseconds("begin_ms");
+    r.endUs = in.microseconds("end_ms");
+    r.computeUs = in.microseconds("compute_ms");
+    r.h2dBytes = in.integer("h2d_bytes");
+    r.d2hBytes = in.integer("d2h_bytes");
+    r.diskReadBytes = in.integer("disk_read_bytes");
+    r.diskWriteBytes = in.integer("disk_write_bytes");
+    MR_TRY(in.status());
+    MR_TRY(readStalls(parsed.value(), r.stallUs));
+    if (r.step < 0 || r.step > kMaxStep)
+        return missing("step");
+    const auto known = std::find(kIntervalKindNames.begin(), kIntervalKindNames.end(), kind);
+    if (known == kIntervalKindNames.end())
+        return missing("kind");
+    r.kind = static_cast<IntervalKind>(known - kIntervalKindNames.begin());
     return r;
 }
 

@@ -23,6 +23,10 @@ std::string toJson(const StepRow& row);
 // timeMs is not part of the line and stays 0.
 Result<StepRow> stepFromJson(std::string_view line);
 
+// {"event":"interval","kind":"evaluation",...}
+std::string toJson(const IntervalRow& row);
+Result<IntervalRow> intervalFromJson(std::string_view line);
+
 // {"event":"info"|"warning"|"error","code":..,"step":..,"time_ms":..,"text":..}
 std::string toJson(const EventRow& row);
 // {"event":"scalar","metric":..,"step":..,"time_ms":..,"value":..}

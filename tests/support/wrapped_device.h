@@ -41,6 +41,7 @@ public:
     Result<std::unique_ptr<Gate>> createGate(std::string_view name) override;
     void submit() noexcept override;
     MemoryUsage memoryUsage() const noexcept override { return m_inner.memoryUsage(); }
+    LinkBytes linkBytes() const noexcept override { return m_inner.linkBytes(); }
     std::optional<std::size_t> freeDeviceBytes() const noexcept override
     {
         return m_inner.freeDeviceBytes();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <limits>
 
 namespace mr::ui {
 
@@ -193,12 +194,19 @@ Status RunFeedWorker::readLists(bool& changed)
     MR_TRY(checkpoints.status());
     Result<std::vector<TraceInfo>> traces = m_reader->traces(m_runId);
     MR_TRY(traces.status());
+    const std::int64_t afterUs = m_now.intervals.empty() ? std::numeric_limits<std::int64_t>::min()
+                                                         : m_now.intervals.back().endUs;
+    Result<std::vector<IntervalRow>> intervals = m_reader->intervals(m_runId, afterUs);
+    MR_TRY(intervals.status());
 
     changed = changed || !evals.value().empty() || !events.value().empty() ||
+              !intervals.value().empty() ||
               !sameCheckpoints(m_now.checkpoints, checkpoints.value()) ||
               traces.value().size() != m_now.traces.size();
     m_now.evalLoss.insert(m_now.evalLoss.end(), evals.value().begin(), evals.value().end());
     m_now.events.insert(m_now.events.end(), events.value().begin(), events.value().end());
+    m_now.intervals.insert(
+        m_now.intervals.end(), intervals.value().begin(), intervals.value().end());
     m_now.checkpoints = std::move(checkpoints).value();
     m_now.traces = std::move(traces).value();
     return {};

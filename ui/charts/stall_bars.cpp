@@ -74,6 +74,15 @@ LedgerTotals ledgerTotals(const StepSeries& steps, double lower, double upper)
     return totals;
 }
 
+void addIntervals(LedgerTotals& totals, std::span<const IntervalRow> intervals)
+{
+    for (const IntervalRow& row : intervals) {
+        const std::int64_t us = row.endUs - row.beginUs;
+        totals.intervalUs.at(static_cast<std::size_t>(row.kind)) += us;
+        totals.wallUs += us;
+    }
+}
+
 std::vector<std::int64_t> shareOut(std::span<const std::int64_t> parts, std::int64_t whole)
 {
     std::vector<std::int64_t> shares(parts.size(), 0);

@@ -39,12 +39,16 @@ double stallScaleUs(std::span<const StallBar> bars);
 // Where the time of some steps went: compute, then the six causes. The parts add up to wallUs.
 struct LedgerTotals {
     std::array<std::int64_t, 1 + kStallCauses> us{};
-    std::int64_t wallUs = 0;
+    std::array<std::int64_t, kIntervalKinds> intervalUs{}; // by IntervalKind: beside the steps
+    std::int64_t wallUs = 0;                               // of both
     std::int64_t steps = 0;
 };
 
 // Of the steps with lower <= step <= upper.
 LedgerTotals ledgerTotals(const StepSeries& steps, double lower, double upper);
+
+// What a run did beside its steps, for totals of all of it.
+void addIntervals(LedgerTotals& totals, std::span<const IntervalRow> intervals);
 
 // Whole numbers in proportion to `parts` that add up to `whole` exactly (largest remainder; of
 // equal remainders the earlier part wins). All zero if the parts are.

@@ -40,8 +40,10 @@ double smoothedLoss(const StepSeries& steps, std::int64_t step)
     return value;
 }
 
-void addSums(const StepSeries& steps, RunFigures& figures)
+// Bytes of a step: all that the run moved, over its steps.
+void addSums(const RunSnapshot& run, RunFigures& figures)
 {
+    const StepSeries& steps = run.steps;
     std::int64_t tokens = 0;
     double toDevice = 0.0;
     double toHost = 0.0;
@@ -52,6 +54,10 @@ void addSums(const StepSeries& steps, RunFigures& figures)
         toHost += static_cast<double>(row.d2hBytes);
         figures.devicePeakBytes = std::max(figures.devicePeakBytes, row.devicePeakBytes);
         figures.hostPeakBytes = std::max(figures.hostPeakBytes, row.hostPeakBytes);
+    }
+    for (const IntervalRow& row : run.intervals) {
+        toDevice += static_cast<double>(row.h2dBytes);
+        toHost += static_cast<double>(row.d2hBytes);
     }
     const auto count = static_cast<double>(steps.size());
     const auto wall = static_cast<double>(figures.ledger.wallUs);
@@ -94,7 +100,7 @@ RunFigures figuresOf(const RunSnapshot& run)
     figures.hostPeakBytes = run.run.hostPeakBytes;
     figures.bestEval = run.run.bestEval;
     figures.lastLoss = run.steps.empty() ? kNone : smoothedLoss(run.steps, run.steps.back().step);
-    addSums(run.steps, figures);
+    addSums(run, figures);
     return figures;
 }
 

@@ -9,6 +9,8 @@
 #include <QGuiApplication>
 #include <QLocale>
 
+#include <utility>
+
 namespace mr::ui {
 
 StallLedgerModel::StallLedgerModel(QObject* parent)
@@ -19,7 +21,7 @@ StallLedgerModel::StallLedgerModel(QObject* parent)
 
 int StallLedgerModel::rowCount(const QModelIndex& parent) const
 {
-    return parent.isValid() ? 0 : kParts + 1;
+    return parent.isValid() ? 0 : totalRow() + 1;
 }
 
 int StallLedgerModel::columnCount(const QModelIndex& parent) const
@@ -29,7 +31,11 @@ int StallLedgerModel::columnCount(const QModelIndex& parent) const
 
 std::int64_t StallLedgerModel::valueUs(int row) const
 {
-    return row < kParts ? m_totals.us[static_cast<std::size_t>(row)] : m_totals.wallUs;
+    if (row < kParts)
+        return m_totals.us[static_cast<std::size_t>(row)];
+    if (row < totalRow())
+        return m_totals.intervalUs[static_cast<std::size_t>(kindOf(row))];
+    return m_totals.wallUs;
 }
 
 std::int64_t StallLedgerModel::value(int row, int column) const
@@ -38,18 +44,22 @@ std::int64_t StallLedgerModel::value(int row, int column) const
         return valueUs(row);
     if (column == PerStep)
         return m_totals.steps > 0 ? valueUs(row) / m_totals.steps : 0;
-    if (row < kParts)
+    if (row < totalRow())
         return m_tenths[static_cast<std::size_t>(row)];
     return m_totals.wallUs > 0 ? 1000 : 0;
 }
 
 QVariant StallLedgerModel::text(int row, int column) const
 {
+    if (column == PerStep && row >= kParts && row < totalRow())
+        return {}; // beside the steps
     if (column != Part && !m_known)
         return QStringLiteral("–"); // nothing was measured, which is not zero
     switch (static_cast<Column>(column)) {
     case Part:
-        return row < kParts ? StallWords::name(static_cast<std::size_t>(row)) : tr("Total");
+        return row < kParts       ? StallWords::name(static_cast<std::size_t>(row))
+               : row < totalRow() ? StallWords::name(kindOf(row))
+                                  : tr("Total");
     case Total:
         return tr("%1 s").arg(QLocale().toString(static_cast<double>(valueUs(row)) / 1e6, 'f', 3));
     case PerStep:
@@ -81,13 +91,11 @@ QVariant StallLedgerModel::data(const QModelIndex& index, int role) const
             return partColor(QGuiApplication::palette(), static_cast<std::size_t>(row));
         return {};
     case Qt::ToolTipRole:
-        return QStringList{row < kParts ? StallWords::explanation(static_cast<std::size_t>(row))
-                                        : tr("The time of these steps from start to end."),
-            m_clickHint}
+        return QStringList{explanation(row), row < kParts ? m_clickHint : QString()}
             .join(QLatin1Char('\n'))
             .trimmed();
     case Qt::FontRole:
-        if (row == kParts) {
+        if (row == totalRow()) {
             QFont font;
             font.setBold(true);
             return font;
@@ -96,6 +104,16 @@ QVariant StallLedgerModel::data(const QModelIndex& index, int role) const
     default:
         return {};
     }
+}
+
+QString StallLedgerModel::explanation(int row) const
+{
+    if (row < kParts)
+        return StallWords::explanation(static_cast<std::size_t>(row));
+    if (row < totalRow())
+        return StallWords::explanation(kindOf(row));
+    return m_kinds.empty() ? tr("The time of these steps from start to end.")
+                           : tr("The time of the run, of its steps and of all beside them.");
 }
 
 QVariant StallLedgerModel::headerData(int section, Qt::Orientation orientation, int role) const
@@ -135,21 +153,39 @@ void StallLedgerModel::clear()
 
 void StallLedgerModel::showTotals(const LedgerTotals& totals)
 {
+    std::vector<IntervalKind> kinds;
+    for (std::size_t i = 0; i < kIntervalKinds; ++i)
+        if (totals.intervalUs[i] > 0)
+            kinds.push_back(static_cast<IntervalKind>(i));
+    const bool isOtherRows = kinds != m_kinds;
+    if (isOtherRows)
+        beginResetModel();
+    m_kinds = std::move(kinds);
     m_totals = totals;
-    m_tenths = shareOut(totals.us, 1000);
-    emit dataChanged(index(0, Total), index(kParts, Share), {Qt::DisplayRole, ValueRole});
+    std::vector<std::int64_t> us(totals.us.begin(), totals.us.end());
+    for (const IntervalKind kind : m_kinds)
+        us.push_back(totals.intervalUs[static_cast<std::size_t>(kind)]);
+    m_tenths = shareOut(us, 1000);
+    if (isOtherRows)
+        endResetModel();
+    else
+        emit dataChanged(index(0, Total), index(totalRow(), Share), {Qt::DisplayRole, ValueRole});
 }
 
 QByteArray StallLedgerModel::csv() const
 {
     QByteArray text("part,total_us,share_percent\n");
-    for (int row = 0; row <= kParts; ++row) {
+    const auto bytes = [](std::string_view name) {
+        return QByteArray(name.data(), static_cast<qsizetype>(name.size()));
+    };
+    for (int row = 0; row <= totalRow(); ++row) {
         QByteArray name = "total";
         if (row == 0)
             name = "compute";
         else if (row < kParts)
-            name = QByteArray::fromStdString(
-                std::string(kStallCauseNames[static_cast<std::size_t>(row - 1)]));
+            name = bytes(kStallCauseNames[static_cast<std::size_t>(row - 1)]);
+        else if (row < totalRow())
+            name = bytes(kIntervalKindNames[static_cast<std::size_t>(kindOf(row))]);
         text += name + ',' + QByteArray::number(static_cast<qlonglong>(valueUs(row))) + ',' +
                 QByteArray::number(static_cast<double>(value(row, Share)) / 10.0, 'f', 1) + '\n';
     }

@@ -1,4 +1,5 @@
-// Where the time of some steps went, as a table: compute, six causes of waiting, and the total.
+// Where the time of some steps went, as a table: compute, six causes of waiting, what the run did
+// beside its steps, and the total.
 //
 // The shares are rounded together (largest remainder), so the column adds up to exactly 100.0 %.
 //
@@ -41,6 +42,10 @@ public:
 private:
     static constexpr int kParts = 1 + static_cast<int>(kStallCauses);
 
+    int totalRow() const { return kParts + static_cast<int>(m_kinds.size()); }
+    IntervalKind kindOf(int row) const { return m_kinds[static_cast<std::size_t>(row - kParts)]; }
+    QString explanation(int row) const;
+
     void showTotals(const LedgerTotals& totals);
     std::int64_t valueUs(int row) const;
     std::int64_t value(int row, int column) const;
@@ -48,6 +53,7 @@ private:
 
     LedgerTotals m_totals;
     QString m_clickHint;
+    std::vector<IntervalKind> m_kinds; // those that took time, after the parts of the steps
     bool m_known = true;
     std::vector<std::int64_t> m_tenths;
 };

@@ -42,4 +42,51 @@ QString StallWords::explanation(std::size_t part)
     }
 }
 
+QString StallWords::name(IntervalKind kind)
+{
+    switch (kind) {
+    case IntervalKind::Opening:
+        return tr("Opening");
+    case IntervalKind::Flush:
+        return tr("Late updates");
+    case IntervalKind::Evaluation:
+        return tr("Evaluation");
+    case IntervalKind::Checkpoint:
+        return tr("Checkpoints");
+    case IntervalKind::Answer:
+        return tr("Answers");
+    case IntervalKind::Replan:
+        return tr("Planning again");
+    case IntervalKind::Pause:
+        return tr("Paused");
+    case IntervalKind::Export:
+        return tr("Saving the model");
+    }
+    return {};
+}
+
+QString StallWords::explanation(IntervalKind kind)
+{
+    switch (kind) {
+    case IntervalKind::Opening:
+        return tr("Data and weights were read and memory was taken, before the first step.");
+    case IntervalKind::Flush:
+        return tr("Updates that the next step would have made were made before the weights were "
+                  "looked at.");
+    case IntervalKind::Evaluation:
+        return tr("The model was evaluated on held-out data.");
+    case IntervalKind::Checkpoint:
+        return tr("Checkpoints were written, so that the run can be resumed.");
+    case IntervalKind::Answer:
+        return tr("Questions were answered while the run went on.");
+    case IntervalKind::Replan:
+        return tr("The run went on by another plan and was opened again from a checkpoint.");
+    case IntervalKind::Pause:
+        return tr("The run waited for room on the disk.");
+    case IntervalKind::Export:
+        return tr("The trained model was written.");
+    }
+    return {};
+}
+
 } // namespace mr::ui

@@ -2,6 +2,8 @@
 
 #pragma once
 
+#include <millrace/run_reader.h>
+
 #include <QCoreApplication>
 #include <QString>
 
@@ -17,6 +19,9 @@ public:
     static QString name(std::size_t part);
     // One sentence: what was waited for.
     static QString explanation(std::size_t part);
+    // What a run does beside its steps, and a sentence about it.
+    static QString name(IntervalKind kind);
+    static QString explanation(IntervalKind kind);
 };
 
 } // namespace mr::ui

@@ -122,8 +122,12 @@ QTableView* RunTables::ledger(StallLedgerModel& model)
     table->setAccessibleName(Words::tr("Where the time went"));
     table->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
     table->horizontalHeader()->setSectionResizeMode(StallLedgerModel::Part, QHeaderView::Stretch);
-    const int rowHeight = table->verticalHeader()->defaultSectionSize();
-    table->setMinimumHeight(rowHeight * (model.rowCount() + 1) + 6);
+    const auto fit = [table, &model] {
+        const int rowHeight = table->verticalHeader()->defaultSectionSize();
+        table->setMinimumHeight(rowHeight * (model.rowCount() + 1) + 6);
+    };
+    fit();
+    QObject::connect(&model, &QAbstractItemModel::modelReset, table, fit);
     return table;
 }
 

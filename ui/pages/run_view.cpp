@@ -172,6 +172,8 @@ void RunView::setTimelineFailure(qint64 step, const QString& sentence)
 
 void RunView::showWorst(int ledgerRow)
 {
+    if (ledgerRow > static_cast<int>(kStallCauses))
+        return; // beside the steps, or the total
     if (m_timeline->showWorst(static_cast<std::size_t>(ledgerRow)))
         scrollTo(m_timeline);
     else
@@ -378,7 +380,9 @@ void RunView::setTimeCursor(double seconds)
 void RunView::showLedger()
 {
     const RunRange::Ends shown = m_range.steps();
-    const LedgerTotals totals = ledgerTotals(m_snapshot->steps, shown.lower, shown.upper);
+    LedgerTotals totals = ledgerTotals(m_snapshot->steps, shown.lower, shown.upper);
+    if (m_range.isAll())
+        addIntervals(totals, m_snapshot->intervals);
     m_ledger->setTotals(totals);
     m_ledgerPanel->setReadout(totals.steps == 0 ? QString()
                               : m_range.isAll()

@@ -51,6 +51,37 @@ struct StepRow {
     std::int64_t hostPeakBytes = 0;
 };
 
+// What a run does beside its steps. A flush makes the late updates that the last step left.
+enum class IntervalKind : std::uint8_t {
+    Opening,
+    Flush,
+    Evaluation,
+    Checkpoint,
+    Answer,
+    Replan,
+    Pause,
+    Export,
+};
+inline constexpr std::size_t kIntervalKinds = 8;
+inline constexpr std::array<std::string_view, kIntervalKinds> kIntervalKindNames = {
+    "opening", "flush", "evaluation", "checkpoint", "answer", "replan", "pause", "export"};
+
+// Time between two steps. Steps and intervals follow each other without a gap, so their times and
+// bytes add up to those of the run. computeUs + the sum of stallUs == endUs - beginUs, always.
+struct IntervalRow {
+    std::int64_t step = 0; // after it
+    IntervalKind kind = IntervalKind::Opening;
+    // Since the run began (active time). Opening ends where that begins.
+    std::int64_t beginUs = 0;
+    std::int64_t endUs = 0;
+    std::int64_t computeUs = 0;
+    std::array<std::int64_t, kStallCauses> stallUs{};
+    std::int64_t h2dBytes = 0;
+    std::int64_t d2hBytes = 0;
+    std::int64_t diskReadBytes = 0; // whole pages
+    std::int64_t diskWriteBytes = 0;
+};
+
 struct RunRow {
     std::int64_t id = 0;
     std::string uuid;
@@ -194,6 +225,13 @@ public:
     // Steps after `afterStep`, ascending, at most `limit`.
     virtual Result<std::vector<StepRow>> steps(
         std::int64_t runId, std::int64_t afterStep, std::int64_t limit) = 0;
+    // Those that ended after `afterUs`, in the order of their ends.
+    virtual Result<std::vector<IntervalRow>> intervals(std::int64_t runId, std::int64_t afterUs)
+    {
+        (void)runId;
+        (void)afterUs;
+        return std::vector<IntervalRow>();
+    }
     // A named series: "eval_loss", ...
     virtual Result<std::vector<ScalarRow>> scalars(
         std::int64_t runId, std::string_view metric, std::int64_t afterStep) = 0;

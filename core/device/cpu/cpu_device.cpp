@@ -59,6 +59,7 @@ public:
     void submit() noexcept override { m_shared.submit(); }
 
     MemoryUsage memoryUsage() const noexcept override { return m_shared.memory.usage(); }
+    LinkBytes linkBytes() const noexcept override { return m_shared.copied; }
 
     std::optional<std::size_t> freeDeviceBytes() const noexcept override
     {

@@ -52,8 +52,12 @@ Status CpuStreamBase::copy(std::byte* to, std::span<const std::byte> from)
                 (source ? "target" : "source") +
                 " is not inside one allocation of this device, device or pinned");
     CpuLink* link = nullptr;
-    if (*target != *source)
-        link = *target == MemoryKind::Device ? &m_shared.toDevice : &m_shared.toHost;
+    if (*target != *source) {
+        const bool toDevice = *target == MemoryKind::Device;
+        link = toDevice ? &m_shared.toDevice : &m_shared.toHost;
+        (toDevice ? m_shared.copied.toDevice : m_shared.copied.toHost) +=
+            static_cast<std::int64_t>(from.size());
+    }
     if (link && !link->limited())
         link = nullptr;
     return enqueue([link, to, from] {

@@ -41,6 +41,7 @@ struct CpuShared {
     CpuLink toDevice;
     CpuLink toHost;
     const CpuCores cores;
+    LinkBytes copied;                      // engine thread, which enqueues
     std::vector<ThreadedStream*> threaded; // not owned; those that live
 };
 

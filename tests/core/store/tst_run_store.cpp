@@ -90,7 +90,9 @@ private Q_SLOTS:
         StoreRig rig;
         const std::int64_t id = rig.begin("u1");
         rig.store.reset();
-        QVERIFY(rig.change("ALTER TABLE run DROP COLUMN asked_json; PRAGMA user_version=1").ok());
+        QVERIFY(rig.change("ALTER TABLE run DROP COLUMN asked_json; DROP TABLE interval;"
+                           "PRAGMA user_version=1")
+                    .ok());
 
         const auto reader = rig.openReader();
         QVERIFY(reader != nullptr);

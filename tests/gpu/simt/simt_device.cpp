@@ -61,6 +61,7 @@ public:
     void submit() noexcept override { m_memory->submit(); }
 
     MemoryUsage memoryUsage() const noexcept override { return m_memory->memoryUsage(); }
+    LinkBytes linkBytes() const noexcept override { return m_memory->linkBytes(); }
 
     Ops& ops() noexcept override { return *m_ops; }
 

@@ -50,6 +50,43 @@ private slots:
             QStringLiteral("100.0\u00a0%"));
     }
 
+    void whatARunDoesBesideItsStepsHasRows()
+    {
+        StallLedgerModel model;
+        QAbstractItemModelTester contract(
+            &model, QAbstractItemModelTester::FailureReportingMode::Fatal);
+        mr::ui::StepSeries steps;
+        steps.append(mr::ui::test::demoSteps(10));
+        mr::ui::LedgerTotals totals = mr::ui::ledgerTotals(steps, 0.0, 1000.0);
+        const std::int64_t ofSteps = totals.wallUs;
+        const int plain = model.rowCount();
+        mr::IntervalRow opening;
+        opening.beginUs = -3'000'000;
+        mr::IntervalRow evaluation;
+        evaluation.kind = mr::IntervalKind::Evaluation;
+        evaluation.beginUs = 1'000'000;
+        evaluation.endUs = 3'000'000;
+
+        mr::ui::addIntervals(totals, std::vector<mr::IntervalRow>{opening, evaluation, evaluation});
+        model.setTotals(totals);
+
+        QCOMPARE(model.rowCount(), plain + 2);
+        const auto at = [&model](int row, int column) {
+            return model.index(row, column).data(StallLedgerModel::ValueRole).toLongLong();
+        };
+        const int total = model.rowCount() - 1;
+        QCOMPARE(at(total, StallLedgerModel::Total), ofSteps + 7'000'000);
+        QCOMPARE(model.index(total - 1, StallLedgerModel::Part).data().toString(), "Evaluation");
+        QCOMPARE(at(total - 1, StallLedgerModel::Total), 4'000'000LL);
+        qlonglong tenths = 0;
+        for (int row = 0; row < total; ++row)
+            tenths += at(row, StallLedgerModel::Share);
+        QCOMPARE(tenths, 1000LL);
+        QVERIFY(model.csv().contains("\nopening,3000000,"));
+        model.setTotals(mr::ui::ledgerTotals(steps, 0.0, 1000.0));
+        QCOMPARE(model.rowCount(), plain);
+    }
+
     void anEmptyLedgerIsZeroAndNotOneHundredPercent()
     {
         StallLedgerModel model;
