@@ -22,6 +22,7 @@ struct Options {
     std::int64_t threads = 0;
     bool greedy = false;
     bool chat = false;
+    bool text = false;
     bool json = false;
 };
 
@@ -59,6 +60,15 @@ GenerateOptions generateOptions(const Options& options)
     return generate;
 }
 
+// Unless it is said: as the run was asked in training.
+PromptForm formOf(const Options& options)
+{
+    if (options.chat)
+        return PromptForm::Chat;
+    const bool asTrained = !options.text && isTrainedOnPrompts(options.model);
+    return asTrained ? PromptForm::ChatIfAny : PromptForm::Text;
+}
+
 Result<Asked> run(const Options& options)
 {
     MR_TRY(checkPrompt(options.prompt));
@@ -80,8 +90,8 @@ Result<Asked> run(const Options& options)
     MR_TRY(device.status());
     auto model = InferenceModel::load(folder.value(), inference, *device.value());
     MR_TRY(model.status());
-    if (!options.json && !options.chat)
-        printPiece(options.prompt.text);
+    if (!options.json && !out.prompt.byTemplate)
+        printPiece(out.prompt.text);
     auto answer = model.value()->generate(out.prompt, generateOptions(options));
     MR_TRY(answer.status());
     out.answer = std::move(answer).value();
@@ -90,7 +100,7 @@ Result<Asked> run(const Options& options)
 
 int generate(Options options)
 {
-    options.prompt.form = options.chat ? PromptForm::Chat : PromptForm::Text;
+    options.prompt.form = formOf(options);
     if (options.greedy)
         options.prompt.temperature = 0.0;
     auto result = run(options);
@@ -103,7 +113,7 @@ int generate(Options options)
     const Generated& out = result.value().answer;
     nlohmann::json json{{"text", out.text}, {"ids", out.tokens},
         {"prompt_tokens", out.promptTokens}, {"ended", out.ended}};
-    if (options.chat)
+    if (options.prompt.form != PromptForm::Text)
         json["prompt"] = result.value().prompt.text;
     printJson(json);
     return 0;
@@ -117,15 +127,19 @@ void addGenerate(CLI::App& app, Action& action)
     CLI::App* command = app.add_subcommand("generate", "Text from a model");
     command->add_option("--model", options->model, "Folder of a model, a checkpoint or a run")
         ->required();
-    command->add_option("--prompt", options->prompt.text, "Prompt");
-    command->add_option("--system", options->prompt.system, "System text before it, with --chat");
+    command->add_option("--prompt", options->prompt.text,
+        "Prompt; a run trained on prompts and answers reads it as it did in training");
+    command->add_option(
+        "--system", options->prompt.system, "System text before it, unless it is read as text");
     command->add_flag("--greedy", options->greedy, "Always the most likely token");
     command->add_option("--temperature", options->prompt.temperature, "0 is greedy");
     command->add_option("--top-p", options->prompt.topP, "Share of probability that is kept");
     command->add_option("--max-tokens", options->prompt.maxTokens, "Most new tokens");
     command->add_option("--seed", options->prompt.seed, "Seed of the choice");
-    command->add_flag(
+    CLI::Option* chat = command->add_flag(
         "--chat", options->chat, "Through the model's chat template; prints only the answer");
+    command->add_flag("--text", options->text, "The prompt as it is, whatever a run was trained on")
+        ->excludes(chat);
     command->add_option("--device", options->device, "auto, cpu or cuda");
     command->add_option("--precision", options->precision, "fp32 or bf16");
     command->add_option("--threads", options->threads, "Compute threads");

@@ -139,10 +139,10 @@ void printCsv(const std::vector<StepRow>& steps)
                 row.loss, row.learningRate, row.gradNorm, static_cast<long long>(row.tokens),
                 static_cast<long long>(row.wallUs), static_cast<long long>(row.computeUs));
         for (const std::int64_t stall : row.stallUs)
-            line += "," + std::to_string(stall);
+            line += formatted(",%lld", static_cast<long long>(stall));
         for (const std::int64_t bytes :
             {row.h2dBytes, row.d2hBytes, row.devicePeakBytes, row.hostPeakBytes})
-            line += "," + std::to_string(bytes);
+            line += formatted(",%lld", static_cast<long long>(bytes));
         printLine(line);
     }
 }

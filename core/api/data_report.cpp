@@ -92,9 +92,9 @@ std::string toJson(const DataReport& report)
 {
     const DataReport& r = report;
     nlohmann::json json = {{"rows", r.rows}, {"cut_rows", r.cutRows}, {"empty_rows", r.emptyRows},
-        {"sequences", r.sequences}, {"eval_sequences", r.evalSequences}, {"inputs", r.inputs},
-        {"seq_len", r.seqLen}, {"pack", r.pack}, {"batch_rows", r.batchRows()},
-        {"padding", paddingOf(r, r.batchRows())}};
+        {"prompt_rows", r.promptRows}, {"sequences", r.sequences},
+        {"eval_sequences", r.evalSequences}, {"inputs", r.inputs}, {"seq_len", r.seqLen},
+        {"pack", r.pack}, {"batch_rows", r.batchRows()}, {"padding", paddingOf(r, r.batchRows())}};
     if (r.packedRows > 0) {
         json["packed_rows"] = r.packedRows;
         json["packed_padding"] = paddingOf(r, r.packedRows);

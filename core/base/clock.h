@@ -1,4 +1,4 @@
-// The one clock that measurements, plans and events are told in.
+// The clock that measurements, plans and events are told in, and the one on the wall.
 
 #pragma once
 
@@ -12,6 +12,14 @@ inline std::int64_t nowNs() noexcept
 {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(
         std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+}
+
+// Milliseconds since 1970, by the wall clock: for what people read, never to measure with.
+inline std::int64_t unixMs() noexcept
+{
+    return std::chrono::duration_cast<std::chrono::milliseconds>(
+        std::chrono::system_clock::now().time_since_epoch())
         .count();
 }
 

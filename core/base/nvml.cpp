@@ -1,5 +1,7 @@
 #include "core/base/nvml.h"
 
+#include "core/base/nvml_abi.h"
+
 #include <dlfcn.h>
 
 #include <array>
@@ -7,18 +9,7 @@
 namespace mr {
 namespace {
 
-// Declared from the public reference: names, order of fields and values are the interface.
-struct RawMemory { // nvmlMemory_t
-    unsigned long long total;
-    unsigned long long free;
-    unsigned long long used;
-};
-
-struct RawUtilization { // nvmlUtilization_t
-    unsigned gpu;
-    unsigned memory;
-};
-
+// Values from the public reference.
 constexpr int kSuccess = 0;            // NVML_SUCCESS
 constexpr int kPcieSent = 0;           // NVML_PCIE_UTIL_TX_BYTES
 constexpr int kPcieReceived = 1;       // NVML_PCIE_UTIL_RX_BYTES
@@ -51,8 +42,8 @@ struct Nvml::Functions {
     int (*byIndex)(unsigned, Gpu*) = nullptr;
     int (*byBusId)(const char*, Gpu*) = nullptr;
     int (*name)(Gpu, char*, unsigned) = nullptr;
-    int (*memory)(Gpu, RawMemory*) = nullptr;
-    int (*utilization)(Gpu, RawUtilization*) = nullptr;
+    int (*memory)(Gpu, RawNvmlMemory*) = nullptr;
+    int (*utilization)(Gpu, RawNvmlUtilization*) = nullptr;
     int (*pcie)(Gpu, int, unsigned*) = nullptr;
     int (*power)(Gpu, unsigned*) = nullptr;
     int (*temperature)(Gpu, int, unsigned*) = nullptr;
@@ -139,7 +130,7 @@ std::optional<std::string> Nvml::name(Gpu gpu) const
 
 std::optional<GpuMemory> Nvml::memory(Gpu gpu) const
 {
-    RawMemory raw{};
+    RawNvmlMemory raw{};
     if (!m_functions->memory || m_functions->memory(gpu, &raw) != kSuccess)
         return std::nullopt;
     return GpuMemory{raw.total, raw.used};
@@ -147,7 +138,7 @@ std::optional<GpuMemory> Nvml::memory(Gpu gpu) const
 
 std::optional<GpuUtilization> Nvml::utilization(Gpu gpu) const
 {
-    RawUtilization raw{};
+    RawNvmlUtilization raw{};
     if (!m_functions->utilization || m_functions->utilization(gpu, &raw) != kSuccess)
         return std::nullopt;
     return GpuUtilization{static_cast<double>(raw.gpu), static_cast<double>(raw.memory)};

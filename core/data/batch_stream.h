@@ -32,9 +32,10 @@ namespace mr {
 // all but the last, targets all but the first: one shift, done in BatchStream.
 struct TokenSet {
     SequenceStore sequences;
-    std::uint64_t rows = 0;      // read from files
-    std::uint64_t cutRows = 0;   // longer than seqLen, cut
-    std::uint64_t emptyRows = 0; // nothing to train, left out
+    std::uint64_t rows = 0;       // read from files
+    std::uint64_t cutRows = 0;    // longer than seqLen, cut
+    std::uint64_t emptyRows = 0;  // nothing to train, left out
+    std::uint64_t promptRows = 0; // of a prompt and its answer, not of text
     std::uint64_t trainedTokens = 0;
     std::vector<std::string> unusedColumns; // of the files: nothing is trained of them
     PackedRows packing;                     // empty: every sequence is a row of a micro-batch

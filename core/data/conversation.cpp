@@ -12,20 +12,21 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kRoles{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kSpeakers{
     {{"system", "system"}, {"developer", "system"}, {"user", "user"}, {"human", "user"},
         {"assistant", "assistant"}, {"gpt", "assistant"}, {"bot", "assistant"},
         {"chatgpt", "assistant"}, {"model", "assistant"}, {"function_call", "call"},
         {"tool_call", "call"}, {"tool", "tool"}, {"observation", "tool"}, {"function", "tool"}}};
 
-Status bad(const std::string& message)
+Status badConversation(const std::string& message)
 {
     return Status::error(ErrorKind::InvalidArgument, message);
 }
 
 Status badMessage(std::size_t index, const std::string& message)
 {
-    return bad("message " + std::to_string(index + 1) + " of the conversation " + message);
+    return badConversation(
+        "message " + std::to_string(index + 1) + " of the conversation " + message);
 }
 
 const Json* field(const Json& message, std::string_view name, std::string_view other)
@@ -114,7 +115,7 @@ Status readMessage(const Json& message, std::size_t index, Json& out)
     if (role == nullptr || !role->is_string())
         return badMessage(index, R"(has no "role" (or "from"))");
     std::string_view known;
-    for (const auto& [name, meaning] : kRoles)
+    for (const auto& [name, meaning] : kSpeakers)
         if (*role == name)
             known = meaning;
     if (known.empty())
@@ -163,7 +164,7 @@ Result<Json> readConversation(const ConversationCells& cells)
 {
     const Json given = parseInner(cells.messages);
     if (!given.is_array())
-        return bad("the conversation is not a list of messages");
+        return badConversation("the conversation is not a list of messages");
     Json out = {{"messages", Json::array()}};
     Json& messages = out["messages"]; // until something else is put into `out`
     Json untrained = Json::array();
@@ -185,7 +186,7 @@ Result<Json> readConversation(const ConversationCells& cells)
         return out;
     Json tools = parseInner(cells.tools);
     if (!tools.is_array())
-        return bad("the tools of the conversation are not a list");
+        return badConversation("the tools of the conversation are not a list");
     if (!tools.empty())
         out["tools"] = std::move(tools);
     return out;
@@ -210,11 +211,11 @@ Result<std::vector<ChatTurn>> readHistory(const std::string& text)
         return out;
     const Json given = parseInner(text);
     if (!given.is_array())
-        return bad("is not a list of turns");
+        return badConversation("is not a list of turns");
     for (const Json& turn : given) {
         if (!turn.is_array() || turn.size() != 2 || !turn[0].is_string() || !turn[1].is_string())
-            return bad("has turn " + std::to_string(out.size() + 1) +
-                       " in another form than [question, answer]");
+            return badConversation("has turn " + std::to_string(out.size() + 1) +
+                                   " in another form than [question, answer]");
         out.push_back({turn[0].get<std::string>(), turn[1].get<std::string>()});
     }
     return out;
@@ -230,8 +231,8 @@ Result<Json> joinSides(const PairSide& prompt, const PairSide& response, const s
         if (side->isList)
             list = parseInner(side->text);
         if (!list.is_array())
-            return bad(std::string("the ") + (isPrompt ? "prompt" : "response") +
-                       " is neither a text nor a list of messages");
+            return badConversation(std::string("the ") + (isPrompt ? "prompt" : "response") +
+                                   " is neither a text nor a list of messages");
         for (Json& message : list) {
             if (isPrompt && message.is_object())
                 message["weight"] = 0;

@@ -8,8 +8,6 @@
 namespace mr {
 namespace {
 
-constexpr std::size_t kMaxColumns = 4096;
-
 // One CSV record after another into reused cells.
 class CsvScanner
 {

@@ -7,8 +7,6 @@ namespace {
 
 using simdjson::dom::element_type;
 
-constexpr std::size_t kMaxColumns = 4096;
-
 bool isWhite(int c)
 {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';

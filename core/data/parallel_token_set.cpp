@@ -91,6 +91,7 @@ Status ParallelTokenSet::append(const TokenSet& piece)
     m_set.rows += piece.rows;
     m_set.cutRows += piece.cutRows;
     m_set.emptyRows += piece.emptyRows;
+    m_set.promptRows += piece.promptRows;
     m_set.trainedTokens += piece.trainedTokens;
     for (std::int64_t i = 0; i < piece.count(); ++i) {
         MR_TRY(piece.sequences.read(i, m_sequence));

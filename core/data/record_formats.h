@@ -9,6 +9,8 @@
 
 namespace mr {
 
+inline constexpr std::size_t kMaxColumns = 4096;
+
 // One object per line; blank lines are skipped.
 Status readJsonLines(ByteSource& source, const RecordSink& sink);
 

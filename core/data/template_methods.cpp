@@ -34,7 +34,7 @@ Value strip(Evaluator& evaluator, const Value& self, const Bound& in)
 }
 
 template <Letters how>
-Value letters(Evaluator& evaluator, const Value& self, const Bound&)
+Value withLetters(Evaluator& evaluator, const Value& self, const Bound&)
 {
     return evaluator.spend(self.text().byteCount())
                ? evaluator.makeString(changeCase(self.text(), how))
@@ -70,7 +70,7 @@ std::vector<Text> words(const Text& text, std::int64_t most)
     }
 }
 
-// The same from the right: what is left over stands first, with the white space before it.
+// The itself from the right: what is left over stands first, with the white space before it.
 std::vector<Text> wordsBack(const Text& text, std::int64_t most)
 {
     std::vector<Text> all = words(text, -1);
@@ -176,7 +176,7 @@ Value removeEnd(Evaluator& evaluator, const Value& self, const Bound& in)
         front ? self.text().slice(text->size(), bytes.size()) : self.text().slice(0, rest));
 }
 
-Value replace(Evaluator& evaluator, const Value& self, const Bound& in)
+Value replaceIn(Evaluator& evaluator, const Value& self, const Bound& in)
 {
     const std::string* what = textOf(in[0]);
     if (what == nullptr || textOf(in[1]) == nullptr || (in[2] != nullptr && !in[2]->isIntegral()))
@@ -270,25 +270,25 @@ Value dictGet(Evaluator& evaluator, const Value& self, const Bound& in)
     return found != nullptr ? *found : in[1] != nullptr ? *in[1] : Value::none();
 }
 
-Value same(Evaluator&, const Value& self, const Bound&)
+Value itself(Evaluator&, const Value& self, const Bound&)
 {
     return self;
 }
 
 constexpr std::array<MethodEntry, 21> kTextMethods{{{"strip", "chars", &strip<true, true>},
     {"lstrip", "chars", &strip<true, false>}, {"rstrip", "chars", &strip<false, true>},
-    {"upper", "", &letters<Letters::Upper>}, {"lower", "", &letters<Letters::Lower>},
-    {"title", "", &letters<Letters::Title>}, {"capitalize", "", &letters<Letters::Capital>},
+    {"upper", "", &withLetters<Letters::Upper>}, {"lower", "", &withLetters<Letters::Lower>},
+    {"title", "", &withLetters<Letters::Title>}, {"capitalize", "", &withLetters<Letters::Capital>},
     {"split", "sep maxsplit", &split<false>}, {"rsplit", "sep maxsplit", &split<true>},
     {"splitlines", "keepends", &splitLines}, {"startswith", "prefix", &hasEnd<true>},
     {"endswith", "suffix", &hasEnd<false>}, {"removeprefix", "prefix", &removeEnd<true>},
-    {"removesuffix", "suffix", &removeEnd<false>}, {"replace", "old new count", &replace},
+    {"removesuffix", "suffix", &removeEnd<false>}, {"replace", "old new count", &replaceIn},
     {"find", "sub", &find<false>}, {"rfind", "sub", &find<true>}, {"count", "sub", &count},
     {"join", "iterable", &joinAll}, {"isdigit", "", &isAll<'0', '9'>}, {"isspace", "", &isBlank}}};
 
 constexpr std::array<MethodEntry, 5> kDictMethods{
     {{"items", "", &dictItems}, {"keys", "", &dictHalf<true>}, {"values", "", &dictHalf<false>},
-        {"get", "key default", &dictGet}, {"copy", "", &same}}};
+        {"get", "key default", &dictGet}, {"copy", "", &itself}}};
 
 // Methods Python has and this does not: refused by name, so that none reads as undefined.
 constexpr std::array<std::string_view, 27> kOtherText{"casefold", "center", "encode", "expandtabs",

@@ -29,6 +29,7 @@ Status TokenSetBuilder::addPair(const Document& document)
         MR_TRY(m_tokenizer.encode(joinedPrompt(document), m_ids));
     const std::size_t border = m_ids.size();
     if (!document.response.empty()) {
+        ++m_set.promptRows;
         MR_TRY(m_tokenizer.encode(document.response, m_ids));
         if (m_options.specials && m_tokenizer.eos() >= 0)
             m_ids.push_back(m_tokenizer.eos());
@@ -110,6 +111,7 @@ Status TokenSetBuilder::addChat(const nlohmann::ordered_json& conversation)
         ++m_set.emptyRows;
         return {};
     }
+    ++m_set.promptRows;
     MR_TRY(openChat());
     Result<std::vector<TrainedChat>> chats = m_chat->render(conversation);
     if (!chats.ok())

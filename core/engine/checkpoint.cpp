@@ -17,8 +17,6 @@ namespace mr {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
-
 struct StateTensor {
     const char* name;
     StatePart part;
@@ -69,7 +67,7 @@ Status loadState(const CheckpointContext& context, const fs::path& file)
     if (!opened.ok())
         return opened.status();
     const SafetensorsReader reader = std::move(opened).value();
-    std::vector<std::byte> piece(kPieceBytes);
+    std::vector<std::byte> piece(kCheckpointPieceBytes);
     for (std::int64_t g = 0; g < context.memory.groupCount(); ++g) {
         const GroupId id{static_cast<std::int32_t>(g)};
         const StateCodec codec = context.memory.stateCodec();
@@ -167,7 +165,7 @@ Result<RunProgress> examineCheckpoint(
 {
     MR_TRY(verifyCheckpoint(checkpoint, depth));
     const fs::path file = checkpoint / "state" / "state.json";
-    auto text = readWholeFile(file, kPieceBytes);
+    auto text = readWholeFile(file, kCheckpointPieceBytes);
     if (!text.ok())
         return text.status();
     auto progress = progressFromJson(text.value(), file);

@@ -18,7 +18,6 @@ namespace fs = std::filesystem;
 namespace {
 
 using Json = nlohmann::json;
-constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
 constexpr std::uint64_t kMostManifestBytes = 16 << 20;
 constexpr int kVersion = 2; // 1 had no hash of itself
 constexpr std::array<const char*, 3> kNeeded = {
@@ -48,7 +47,7 @@ Result<std::string> hashFile(const fs::path& path)
     const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(
         XXH3_createState(), &XXH3_freeState);
     XXH3_64bits_reset(state.get());
-    std::vector<std::byte> piece(kPieceBytes);
+    std::vector<std::byte> piece(kCheckpointPieceBytes);
     for (std::uint64_t at = 0; at < size.value(); at += piece.size()) {
         const std::size_t count = std::min<std::uint64_t>(piece.size(), size.value() - at);
         MR_TRY(file.readAt(at, {piece.data(), count}));

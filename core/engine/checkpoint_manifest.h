@@ -19,6 +19,8 @@
 
 namespace mr {
 
+// How much of a file is in memory at once.
+inline constexpr std::size_t kCheckpointPieceBytes = std::size_t{1} << 20;
 inline constexpr const char* kManifestFile = "manifest.json";
 
 struct Sealed {

@@ -1,5 +1,6 @@
 #include "core/engine/checkpoint_window.h"
 
+#include "core/engine/checkpoint_manifest.h"
 #include "core/model/safetensors.h"
 
 #include <algorithm>
@@ -8,8 +9,6 @@
 namespace mr {
 namespace fs = std::filesystem;
 namespace {
-
-constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
 
 // One tensor of the file, and where its bytes are.
 struct Stored {
@@ -132,7 +131,7 @@ Status loadWindow(
     if (!opened.ok())
         return opened.status();
     const SafetensorsReader reader = std::move(opened).value();
-    std::vector<std::byte> piece(kPieceBytes);
+    std::vector<std::byte> piece(kCheckpointPieceBytes);
     const bool isBetween = isBetweenWindows(progress.carry);
     const bool isApart = keepsColumnsApart(context.memory, reader);
     for (const Stored& part : partsOf(context.memory, isApart)) {

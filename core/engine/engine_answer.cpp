@@ -17,7 +17,7 @@
 namespace mr {
 namespace {
 
-constexpr std::int64_t kShowNs = 200'000'000;
+constexpr std::int64_t kShowAnswerNs = 200'000'000;
 
 bool endsTheRun(const Status& why)
 {
@@ -98,7 +98,7 @@ Status Engine::answerInto(AnswerRow& row)
             row.answer.text += piece;
             ++row.answer.tokens;
             row.answer.seconds = secondsSince(beginNs);
-            if (nowNs() - shownNs > kShowNs) {
+            if (nowNs() - shownNs > kShowAnswerNs) {
                 shownNs = nowNs();
                 m_recorder->answer(row);
             }

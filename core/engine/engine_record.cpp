@@ -41,6 +41,7 @@ NewRun Engine::newRun() const
     run.dir = m_runDir.string();
     run.totalSteps = spec.steps;
     run.simulatedLink = m_device.info().simulatedLink;
+    run.prompts = 2 * m_data.report.promptRows > m_data.report.rows;
     return run;
 }
 

@@ -1,6 +1,7 @@
 #include "core/engine/model_folder.h"
 
 #include "core/engine/checkpoint.h"
+#include "core/telemetry/run_folder.h"
 
 #include <millrace/session.h>
 
@@ -43,6 +44,23 @@ Result<std::string> modelFolderOf(const std::string& path)
             ErrorKind::InvalidArgument, path + ": this run has no model yet; it writes one with "
                                                "every checkpoint and at its end");
     return path;
+}
+
+bool isTrainedOnPrompts(const std::string& path)
+{
+    std::error_code failed;
+    fs::path folder = fs::weakly_canonical(path, failed);
+    // RUN/checkpoints/step-N/model is the deepest.
+    constexpr int kLevels = 4;
+    for (int level = 0; level < kLevels && !failed; ++level) {
+        if (fs::is_regular_file(folder / "run.json", failed)) {
+            const auto run = readRunRecord(folder.string());
+            return run.ok() && Result(run).value().prompts;
+        }
+        failed.clear();
+        folder = folder.parent_path();
+    }
+    return false;
 }
 
 } // namespace mr

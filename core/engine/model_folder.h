@@ -15,4 +15,8 @@ namespace mr {
 // checkpoint. Any other path is returned as it is, for whoever opens it to say what is wrong.
 Result<std::string> modelFolderOf(const std::string& path);
 
+// Whether the run that this folder is, or lies in, was trained on prompts and answers. False for a
+// model on its own, and for runs of programs that did not record it.
+bool isTrainedOnPrompts(const std::string& path);
+
 } // namespace mr

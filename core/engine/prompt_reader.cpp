@@ -158,7 +158,9 @@ Status checkPrompt(const Prompt& prompt)
             "--max-tokens " + std::to_string(prompt.maxTokens) + ": must be at least 1");
     if (!prompt.system.empty() && prompt.form == PromptForm::Text)
         return Status::error(ErrorKind::InvalidArgument,
-            "--system goes through the chat template of the model: give --chat, too");
+            "--system goes through the chat template of the model: give --chat, too; this prompt "
+            "is "
+            "read as text");
     return {};
 }
 

@@ -115,6 +115,7 @@ void packRows(const RunSpec& spec, RunData& data)
     r.rows = static_cast<std::int64_t>(train.rows);
     r.cutRows = static_cast<std::int64_t>(train.cutRows);
     r.emptyRows = static_cast<std::int64_t>(train.emptyRows);
+    r.promptRows = static_cast<std::int64_t>(train.promptRows);
     r.sequences = train.count();
     r.evalSequences = data.eval.count();
     r.inputs = static_cast<std::int64_t>(train.sequences.tokens()) - r.sequences;

@@ -17,9 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kSingle = "model.safetensors";
-constexpr const char* kIndex = "model.safetensors.index.json";
-
 std::uint64_t elementBytes(ExportType type)
 {
     return type == ExportType::F32 ? 4 : 2;
@@ -54,7 +51,7 @@ SafetensorSource sourceOf(
 std::string shardName(std::size_t index, std::size_t count)
 {
     if (count == 1)
-        return kSingle;
+        return std::string(kSafetensorsFile);
     const auto padded = [](std::size_t n) {
         const std::string digits = std::to_string(n);
         return std::string(5 - std::min<std::size_t>(5, digits.size()), '0') + digits;
@@ -125,13 +122,13 @@ Status writeShards(const fs::path& folder, const ParamTable& table, MasterReader
     }
     std::error_code ignored; // usually there is none
     if (shards.size() == 1) {
-        fs::remove(folder / kIndex, ignored);
+        fs::remove(folder / kSafetensorsIndex, ignored);
         return {};
     }
-    fs::remove(folder / kSingle, ignored);
+    fs::remove(folder / kSafetensorsFile, ignored);
     const nlohmann::ordered_json index = {
         {"metadata", {{"total_size", total}}}, {"weight_map", std::move(map)}};
-    return replaceFile(folder / kIndex, index.dump(2) + "\n");
+    return replaceFile(folder / kSafetensorsIndex, index.dump(2) + "\n");
 }
 
 std::string withDtype(std::string_view text, ExportType type)

@@ -14,12 +14,6 @@ using nlohmann::json;
 namespace {
 
 constexpr IntRange kLengths{1, std::numeric_limits<std::int32_t>::max()};
-constexpr IntRange kLayers{1, 10'000};
-
-Status refuse(const std::string& source, const std::string& why)
-{
-    return Status::error(ErrorKind::InvalidArgument, source + ": " + why);
-}
 
 // What "rope_scaling" and "rope_parameters" say together; some configs carry both forms, which
 // must agree.
@@ -61,8 +55,9 @@ void addLocalRope(JsonFields& f, const json& value, const std::string& source, R
     if (!read.ok())
         return f.take(read.status());
     if (read.value().scaling.type != RopeType::Default || read.value().rotaryShare != 0.0)
-        return f.take(refuse(source, "windowed layers turn by plain positions; rope_type must be "
-                                     "'default', without partial_rotary_factor"));
+        return f.take(
+            refuseConfig(source, "windowed layers turn by plain positions; rope_type must be "
+                                 "'default', without partial_rotary_factor"));
     agree(f, "rope_local_base_freq", read.value().theta, rope.localTheta);
 }
 
@@ -156,8 +151,8 @@ std::int64_t readPattern(JsonFields& f, const ArchitectureTraits& traits)
     if (!traits.patternField)
         return traits.missingPattern;
     const std::int64_t hidden =
-        f.integer("_sliding_window_pattern", kLayers, traits.missingPattern);
-    return f.integer("sliding_window_pattern", kLayers, hidden);
+        f.integer("_sliding_window_pattern", kLayerCounts, traits.missingPattern);
+    return f.integer("sliding_window_pattern", kLayerCounts, hidden);
 }
 
 // layer_types, where it is given, decides; else the rule of the architecture. firstWindowed and
@@ -226,7 +221,7 @@ void readWindow(JsonFields& f, const FamilySource& from, ModelConfig& c)
 void readGate(JsonFields& f, const FamilySource& from, ModelConfig& c)
 {
     const auto refuseActivation = [&](const char* key, const std::string& name, const char* only) {
-        f.take(refuse(from.source,
+        f.take(refuseConfig(from.source,
             std::string(key) + " " + shownName(name) + " is not supported; only " + only + " is"));
     };
     const std::string act = f.text("hidden_act", "");

@@ -23,6 +23,13 @@ struct FamilySource {
     const std::string& source;
 };
 
+inline constexpr IntRange kLayerCounts{1, 10'000};
+
+inline Status refuseConfig(const std::string& source, const std::string& why)
+{
+    return Status::error(ErrorKind::InvalidArgument, source + ": " + why);
+}
+
 // Precondition: the geometry of `config` is read.
 void readFamily(JsonFields& fields, const FamilySource& from, ModelConfig& config);
 

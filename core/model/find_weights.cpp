@@ -23,8 +23,6 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr std::string_view kSingle = "model.safetensors";
-constexpr std::string_view kIndex = "model.safetensors.index.json";
 constexpr std::string_view kHead = "lm_head.weight";
 constexpr std::string_view kEmbedding = "model.embed_tokens.weight";
 constexpr std::uint64_t kMostIndexBytes = 16U << 20;
@@ -75,8 +73,8 @@ Status explainAbsence(const fs::path& folder)
             if (extension == known)
                 others.insert(shownName(it->path().filename().string()));
     }
-    const std::string wanted =
-        "no " + std::string(kSingle) + " and no " + std::string(kIndex) + " in this folder";
+    const std::string wanted = "no " + std::string(kSafetensorsFile) + " and no " +
+                               std::string(kSafetensorsIndex) + " in this folder";
     if (others.empty())
         return refuse(folder, wanted);
     return refuse(folder, wanted + "; it has " + *others.begin() +
@@ -146,7 +144,7 @@ Status openFile(const fs::path& path, Found& found)
 
 Status openShards(const fs::path& folder, Found& found)
 {
-    const fs::path index = folder / kIndex;
+    const fs::path index = folder / kSafetensorsIndex;
     Result<std::map<std::string, std::string>> map = readIndex(index);
     MR_TRY(map.status());
     std::set<std::string> names;
@@ -261,9 +259,9 @@ Result<WeightFiles> findWeights(
     if (!fs::is_directory(folder, error))
         return refuse(folder, "is not a folder");
     Found found;
-    if (fs::exists(folder / kSingle, error))
-        MR_TRY(openFile(folder / kSingle, found));
-    else if (fs::exists(folder / kIndex, error))
+    if (fs::exists(folder / kSafetensorsFile, error))
+        MR_TRY(openFile(folder / kSafetensorsFile, found));
+    else if (fs::exists(folder / kSafetensorsIndex, error))
         MR_TRY(openShards(folder, found));
     else
         return explainAbsence(folder);

@@ -22,14 +22,8 @@ constexpr std::uint64_t kMostConfigBytes = 1U << 20;
 // Far above any model, far below where a product of three overflows.
 constexpr IntRange kWidths{1, 1 << 24};
 constexpr IntRange kHeads{1, 1 << 16};
-constexpr IntRange kLayers{1, 10'000};
 constexpr IntRange kIds{1, std::numeric_limits<std::int32_t>::max()};
 constexpr double kMostParameters = 0x1p52;
-
-Status refuse(const std::string& source, const std::string& why)
-{
-    return Status::error(ErrorKind::InvalidArgument, source + ": " + why);
-}
 
 // architectures[0], or what model_type stands for; empty with the fault in `fields`.
 std::string namedArchitecture(
@@ -43,7 +37,8 @@ std::string namedArchitecture(
     else if (names)
         return (*list)[0].get<std::string>();
     else if (type.empty())
-        fields.take(refuse(source, R"(fields "architectures" and "model_type" name no model)"));
+        fields.take(
+            refuseConfig(source, R"(fields "architectures" and "model_type" name no model)"));
     const ArchitectureTraits* traits = findModelType(type);
     return traits == nullptr ? type : std::string(traits->name);
 }
@@ -57,11 +52,11 @@ const ArchitectureTraits* readArchitecture(JsonFields& fields, const std::string
         return nullptr;
     const ArchitectureTraits* traits = findArchitecture(found);
     if (traits == nullptr)
-        fields.take(
-            refuse(source, "architecture " + shown(json(found)) + " " + unsupportedWords(found)));
+        fields.take(refuseConfig(
+            source, "architecture " + shown(json(found)) + " " + unsupportedWords(found)));
     else if (!type.empty() && type != traits->modelType)
-        fields.take(refuse(source, "field \"model_type\" is " + shown(json(type)) +
-                                       ", which contradicts architecture " + found));
+        fields.take(refuseConfig(source, "field \"model_type\" is " + shown(json(type)) +
+                                             ", which contradicts architecture " + found));
     return fields.status().ok() ? traits : nullptr;
 }
 
@@ -70,7 +65,7 @@ void readGeometry(
 {
     c.hidden = f.requiredInteger("hidden_size", kWidths);
     c.intermediate = f.requiredInteger("intermediate_size", kWidths);
-    c.layers = f.requiredInteger("num_hidden_layers", kLayers);
+    c.layers = f.requiredInteger("num_hidden_layers", kLayerCounts);
     c.heads = f.requiredInteger("num_attention_heads", kHeads);
     constexpr const char* kKvHeads = "num_key_value_heads";
     const bool isClassDefault = traits.missingKvHeads != 0 && !object.contains(kKvHeads);
@@ -128,7 +123,7 @@ void readDtype(JsonFields& f, const std::string& source, ModelConfig& c)
     for (const std::string_view known : {"", "float32", "float16", "bfloat16"})
         if (c.dtype == known)
             return;
-    f.take(refuse(source,
+    f.take(refuseConfig(source,
         "dtype " + shown(json(c.dtype)) + " is not supported; use float32, float16 or bfloat16"));
 }
 
@@ -204,13 +199,13 @@ Result<ModelConfig> readModelConfig(const std::filesystem::path& path)
     std::error_code error;
     const auto kind = std::filesystem::status(path, error).type();
     if (kind == std::filesystem::file_type::not_found)
-        return refuse(path.string(), "there is no such folder or file");
+        return refuseConfig(path.string(), "there is no such folder or file");
     const bool folder = kind == std::filesystem::file_type::directory;
     const std::filesystem::path file = folder ? path / "config.json" : path;
     if (folder && !std::filesystem::exists(file, error))
-        return refuse(path.string(), "not a model folder: it has no config.json");
+        return refuseConfig(path.string(), "not a model folder: it has no config.json");
     if (!std::filesystem::is_regular_file(file, error))
-        return refuse(file.string(), "is not a file");
+        return refuseConfig(file.string(), "is not a file");
     Result<std::string> text = readWholeFile(file, kMostConfigBytes);
     MR_TRY(text.status());
     if (text.value().starts_with("version https://git-lfs"))

@@ -121,9 +121,9 @@ Result<SafetensorsReader> SafetensorsReader::open(const std::filesystem::path& f
     const std::uint64_t dataBegin = kLengthBytes + length.value();
     if (dataBegin > bytes.value())
         return endsEarly(file, bytes.value(), dataBegin);
-    std::string json(length.value(), '\0');
-    MR_TRY(reader.m_file.readAt(kLengthBytes, std::as_writable_bytes(std::span(json))));
-    auto entries = parseSafetensorsHeader(json, file.string());
+    std::string header(length.value(), '\0');
+    MR_TRY(reader.m_file.readAt(kLengthBytes, std::as_writable_bytes(std::span(header))));
+    auto entries = parseSafetensorsHeader(header, file.string());
     MR_TRY(entries.status());
     reader.m_entries = std::move(entries).value();
     // Spans tile from 0, so the data of the file must be exactly the last end.
@@ -187,13 +187,13 @@ Status writeSafetensors(
     const std::filesystem::path& file, const std::vector<SafetensorSource>& tensors)
 {
     std::uint64_t total = 0;
-    Result<std::string> json = makeHeader(tensors, total);
-    MR_TRY(json.status());
+    Result<std::string> header = makeHeader(tensors, total);
+    MR_TRY(header.status());
     Result<WholeFile> target = WholeFile::create(file);
     MR_TRY(target.status());
-    const std::uint64_t length = alignedHeader(json.value());
+    const std::uint64_t length = alignedHeader(header.value());
     MR_TRY(target.value().write(std::as_bytes(std::span(&length, 1))));
-    MR_TRY(target.value().write(std::as_bytes(std::span(json.value()))));
+    MR_TRY(target.value().write(std::as_bytes(std::span(header.value()))));
     std::vector<std::byte> piece(std::min(kPieceBytes, total));
     for (const SafetensorSource& t : tensors) {
         for (std::uint64_t at = 0; at < t.bytes; at += piece.size()) {

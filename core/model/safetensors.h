@@ -23,9 +23,14 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace mr {
+
+// In a model's folder: the one file, or the list of its shards.
+inline constexpr std::string_view kSafetensorsFile = "model.safetensors";
+inline constexpr std::string_view kSafetensorsIndex = "model.safetensors.index.json";
 
 // Types the format knows and we name in messages; we load F32, F16 and BF16.
 struct SafetensorEntry {

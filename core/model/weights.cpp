@@ -19,7 +19,7 @@ namespace mr {
 
 namespace {
 
-constexpr std::size_t kPieceElements = 1U << 20; // 4 MiB of F32
+constexpr std::size_t kMasterPieceElements = 1U << 20; // 4 MiB of F32
 
 // What tensors are made of; which of them a piece of a group meets is the same for all.
 class TensorReader : public MasterReader
@@ -99,7 +99,7 @@ private:
     {
         const std::string& name = m_of[index].name;
         const SafetensorsReader& reader = m_readers[m_of[index].file];
-        m_values.resize(std::min(out.high.size(), kPieceElements));
+        m_values.resize(std::min(out.high.size(), kMasterPieceElements));
         for (std::size_t at = 0; at < out.high.size(); at += m_values.size()) {
             const auto part =
                 std::span(m_values).first(std::min(m_values.size(), out.high.size() - at));

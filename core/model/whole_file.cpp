@@ -10,7 +10,7 @@ namespace mr {
 
 namespace {
 
-constexpr std::uint64_t kPieceBytes = 1U << 20;
+constexpr std::uint64_t kCopyBytes = 1U << 20;
 
 } // namespace
 
@@ -64,7 +64,7 @@ Status copyWholeFile(const std::filesystem::path& from, const std::filesystem::p
     MR_TRY(bytes.status());
     Result<WholeFile> target = WholeFile::create(to);
     MR_TRY(target.status());
-    std::vector<std::byte> piece(std::min(kPieceBytes, bytes.value()));
+    std::vector<std::byte> piece(std::min(kCopyBytes, bytes.value()));
     for (std::uint64_t at = 0; at < bytes.value(); at += piece.size()) {
         const std::span<std::byte> part =
             std::span(piece).first(std::min<std::uint64_t>(piece.size(), bytes.value() - at));

@@ -60,6 +60,11 @@ struct Piece {
     auto key() const { return std::tie(group, version, first, end); }
 };
 
+inline bool isWork(const Task& task)
+{
+    return task.kind == TaskKind::Forward || task.kind == TaskKind::Backward;
+}
+
 inline Piece pieceOf(const Task& task)
 {
     return {task.group, task.version, task.firstElement, task.firstElement + task.elementCount};

@@ -13,11 +13,6 @@ namespace mr {
 
 namespace {
 
-bool isWork(const Task& task)
-{
-    return task.kind == TaskKind::Forward || task.kind == TaskKind::Backward;
-}
-
 // Places of those on their way between disk and device come behind all others.
 int firstStage(const StepPlan& plan)
 {

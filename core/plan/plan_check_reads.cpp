@@ -12,11 +12,6 @@ namespace {
 
 using Pass = WorkItem::Pass;
 
-bool isWork(const Task& task)
-{
-    return task.kind == TaskKind::Forward || task.kind == TaskKind::Backward;
-}
-
 bool writesWeights(const Task& task)
 {
     return task.kind == TaskKind::FetchWeights || task.kind == TaskKind::UpdateOnDevice ||

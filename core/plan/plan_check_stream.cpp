@@ -11,11 +11,6 @@ namespace mr {
 
 namespace {
 
-bool isWork(const Task& task)
-{
-    return task.kind == TaskKind::Forward || task.kind == TaskKind::Backward;
-}
-
 class StreamCheck
 {
 public:

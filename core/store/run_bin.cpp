@@ -1,5 +1,6 @@
 #include "core/store/run_bin.h"
 
+#include "core/base/clock.h"
 #include "core/store/process_identity.h"
 #include "core/store/run_rows.h"
 #include "core/store/run_series.h"
@@ -13,16 +14,6 @@
 #include <optional>
 
 namespace mr {
-namespace {
-
-std::int64_t nowMs()
-{
-    using namespace std::chrono;
-    return duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count();
-}
-
-} // namespace
-
 RunBin::RunBin(StoreConnection& connection)
     : m_connection(connection)
     , m_database(*connection.database)
@@ -68,7 +59,7 @@ Result<std::vector<std::int64_t>> RunBin::remove(Ids runs)
         for (const std::int64_t runId : runs) {
             MR_TRY(mustBeAtRest(runId));
             MR_TRY(m_database.execute(
-                "UPDATE run SET deleted_at=? WHERE id=? AND deleted_at IS NULL", nowMs(), runId));
+                "UPDATE run SET deleted_at=? WHERE id=? AND deleted_at IS NULL", unixMs(), runId));
             if (m_database.changes() > 0)
                 changed.push_back(runId);
         }
@@ -214,7 +205,7 @@ Status RunBin::expire(std::int64_t ageMs)
         std::vector<std::int64_t> hidden;
         MR_TRY(m_database.query(
             "SELECT id FROM run WHERE deleted_at<=?",
-            [&](const Row& row) { hidden.push_back(row.integer(0)); }, nowMs() - ageMs));
+            [&](const Row& row) { hidden.push_back(row.integer(0)); }, unixMs() - ageMs));
         // A run that is being trained is left alone until it has ended.
         for (const std::int64_t runId : hidden) {
             Result<bool> active = isGoingOn(runId);

@@ -1,5 +1,6 @@
 #include "core/store/run_store.h"
 
+#include "core/base/clock.h"
 #include "core/base/file.h"
 #include "core/store/process_identity.h"
 #include "core/store/run_rows.h"
@@ -23,12 +24,6 @@
 
 namespace mr {
 namespace {
-
-std::int64_t nowMs()
-{
-    using namespace std::chrono;
-    return duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count();
-}
 
 using FileId = std::pair<dev_t, ino_t>;
 
@@ -103,7 +98,7 @@ Result<std::int64_t> SqliteRunStore::beginRun(const NewRun& run)
 {
     std::int64_t runId = 0;
     const Status done = transact(Durability::Full, [&]() -> Status {
-        Result<std::int64_t> inserted = insertRun(*m_database, run, nowMs());
+        Result<std::int64_t> inserted = insertRun(*m_database, run, unixMs());
         MR_TRY(inserted.status());
         runId = inserted.value();
         MR_TRY(insertParameters(*m_database, runId, run.configJson));
@@ -111,7 +106,7 @@ Result<std::int64_t> SqliteRunStore::beginRun(const NewRun& run)
         const ProcessIdentity self = thisProcess();
         MR_TRY(m_database->execute(
             "INSERT INTO segment(run_id,seg,started_at,pid,boot_id) VALUES(?,1,?,?,?)", runId,
-            nowMs(), self.pid, self.boot));
+            unixMs(), self.pid, self.boot));
         return refreshSearch(*m_database, runId);
     });
     MR_TRY(done);
@@ -152,7 +147,7 @@ Status SqliteRunStore::takeSegment(std::int64_t runId, std::int64_t fromStep)
     return m_database->execute(
         "INSERT INTO segment(run_id,seg,started_at,first_step,pid,boot_id)"
         " SELECT ?1,coalesce(max(seg),0)+1,?2,?3,?4,?5 FROM segment WHERE run_id=?1",
-        runId, nowMs(), fromStep + 1, self.pid, self.boot);
+        runId, unixMs(), fromStep + 1, self.pid, self.boot);
 }
 
 Status SqliteRunStore::beginSegment(std::int64_t runId, std::int64_t fromStep)
@@ -164,7 +159,7 @@ Status SqliteRunStore::beginSegment(std::int64_t runId, std::int64_t fromStep)
         return m_database->execute(
             "UPDATE run SET status='running', started_at=coalesce(started_at,?2), ended_at=NULL,"
             " exit_code=NULL, exit_reason=NULL WHERE id=?1",
-            runId, nowMs());
+            runId, unixMs());
     });
 }
 
@@ -214,11 +209,11 @@ Status SqliteRunStore::endRun(
         MR_TRY(mustExist(runId));
         MR_TRY(m_database->execute(
             "UPDATE run SET status=?, ended_at=?, exit_code=?, exit_reason=? WHERE id=?", status,
-            nowMs(), exitCode, reason, runId));
+            unixMs(), exitCode, reason, runId));
         return m_database->execute(
             "UPDATE segment SET ended_at=?2, end_reason=?3, last_step=(SELECT last_step FROM run"
             " WHERE id=?1) WHERE run_id=?1 AND end_reason IS NULL",
-            runId, nowMs(), status);
+            runId, unixMs(), status);
     });
 }
 

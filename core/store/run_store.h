@@ -39,6 +39,7 @@ struct NewRun {
     std::string dir;
     std::int64_t totalSteps = 0;
     bool simulatedLink = false;
+    bool prompts = false; // trained on prompts and answers rather than text; in run.json alone
 };
 
 struct NamedScalar {

@@ -30,7 +30,7 @@ constexpr std::size_t kMaxUnsaved = 100'000;
 // A history on a busy disk may take its time; a locked one keeps its thread for five seconds.
 constexpr std::chrono::milliseconds kHistoryWait{2000};
 constexpr std::chrono::milliseconds kFailingHistoryWait{500};
-constexpr std::chrono::milliseconds kPeriod{100};
+constexpr std::chrono::milliseconds kDrainPeriod{100};
 // A sample rewrites rows of some KiB, so a long run collects some: then a chart of it is behind by
 // a thirtieth of its width at most, and ten seconds.
 constexpr std::int64_t kSampleShare = 30;
@@ -260,7 +260,7 @@ Status StoreRecorder::telemetryLoop(const std::stop_token& stop)
         Request asked;
         {
             std::unique_lock lock(m_mutex);
-            m_wake.wait_for(lock, stop, kPeriod, [&] { return m_requested > m_completed; });
+            m_wake.wait_for(lock, stop, kDrainPeriod, [&] { return m_requested > m_completed; });
             asked.isLast = stop.stop_requested();
             asked.isAsked = asked.isLast || m_requested > m_completed;
             asked.durably = m_durable > m_completed;

@@ -98,6 +98,12 @@ std::int64_t integer(const Json& object, const char* key)
     return found != object.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
 }
 
+bool flag(const Json& object, const char* key)
+{
+    const auto found = object.find(key);
+    return found != object.end() && found->is_boolean() && found->get<bool>();
+}
+
 // The steps, in pieces that keep the writer's transactions short.
 Status importSteps(
     RunStore& store, std::int64_t runId, const std::map<std::int64_t, StepRow>& steps)
@@ -141,7 +147,8 @@ Status saveRunRecord(const std::string& runDir, const NewRun& run)
         {"parameters", run.parameters}, {"dataset_path", run.datasetPath},
         {"dataset_format", run.datasetFormat}, {"config", run.configJson}, {"asked", run.askedJson},
         {"plan", run.planJson}, {"host", run.hostJson}, {"engine_version", run.engineVersion},
-        {"total_steps", run.totalSteps}, {"simulated_link", run.simulatedLink}};
+        {"total_steps", run.totalSteps}, {"simulated_link", run.simulatedLink},
+        {"prompts", run.prompts}};
     return replaceFile(fs::path(runDir) / "run.json",
         record.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
 }
@@ -171,9 +178,8 @@ Result<NewRun> readRunRecord(const std::string& runDir)
     run.engineVersion = text(record, "engine_version");
     run.dir = runDir;
     run.totalSteps = integer(record, "total_steps");
-    const auto simulated = record.find("simulated_link");
-    run.simulatedLink =
-        simulated != record.end() && simulated->is_boolean() && simulated->get<bool>();
+    run.simulatedLink = flag(record, "simulated_link");
+    run.prompts = flag(record, "prompts"); // earlier programs wrote none
     return run;
 }
 

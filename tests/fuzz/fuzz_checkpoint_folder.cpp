@@ -35,7 +35,7 @@ namespace mr::fuzz {
 namespace fs = std::filesystem;
 namespace {
 
-using Json = nlohmann::json;
+using FolderJson = nlohmann::json;
 
 constexpr std::array<const char*, 8> kFiles = {"manifest.json", "state/state.json",
     "state/state.safetensors", "state/window.safetensors", "model/model.safetensors",
@@ -147,13 +147,13 @@ private:
 void setState(const Bench& bench, const std::string& place, const std::string& value)
 {
     const fs::path file = bench.file(1);
-    Json state = Json::parse(contents(file), nullptr, false);
-    const Json now = Json::parse(value, nullptr, false);
+    FolderJson state = FolderJson::parse(contents(file), nullptr, false);
+    const FolderJson now = FolderJson::parse(value, nullptr, false);
     if (state.is_discarded() || now.is_discarded())
         return;
     try {
-        state[Json::json_pointer(place)] = now;
-    } catch (const Json::exception&) {
+        state[FolderJson::json_pointer(place)] = now;
+    } catch (const FolderJson::exception&) {
         return; // no such place
     }
     put(file, state.dump(1));
@@ -161,7 +161,7 @@ void setState(const Bench& bench, const std::string& place, const std::string& v
 
 std::string oddTensors(std::size_t number)
 {
-    Json header = {{"low.0", {{"dtype", "I16"}, {"shape", {2}}, {"data_offsets", {0, 4}}}},
+    FolderJson header = {{"low.0", {{"dtype", "I16"}, {"shape", {2}}, {"data_offsets", {0, 4}}}},
         {"m.0", {{"dtype", "F32"}, {"shape", {number}}, {"data_offsets", {4, number}}}}};
     const std::string text = header.dump();
     const std::uint64_t length = number % 3 == 0 ? number : text.size();

@@ -44,6 +44,7 @@ private Q_SLOTS:
     void aRunThatMadeTheModelWorseSaysSo();
     void columnsThatAreNotUsedAreNamed();
     void aModelWithoutATemplateIsTaughtToChat();
+    void aRunIsAskedAsItWasTrained();
     void wrongUseEndsWithTwoAndNamesTheOption_data();
     void wrongUseEndsWithTwoAndNamesTheOption();
     void whatIsNotBuiltIsRefusedByName_data();
@@ -222,6 +223,32 @@ void TestCli::aModelWithoutATemplateIsTaughtToChat()
     QVERIFY(unknown.code == 2 && unknown.says("want chatml, llama3 or a file"));
     QVERIFY2(taught.code == 0, taught.errors.constData());
     QVERIFY2(answer.code == 0, answer.errors.constData());
+}
+
+void TestCli::aRunIsAskedAsItWasTrained()
+{
+    m_rig->folder.write("text.txt", "two and two are four and four and four are eight\n");
+    const QStringList brief = words("--steps 1 --checkpoint-every 1");
+    const Finished pairs = m_rig->run(m_rig->train("paired", brief));
+    const Finished text =
+        m_rig->run(with(m_rig->train("told", brief), "--data", m_rig->path("text.txt")));
+    QVERIFY2(pairs.code == 0 && text.code == 0, (pairs.errors + text.errors).constData());
+    const auto readBy = [&](const char* model, const QStringList& more = {}) {
+        const Finished asked = m_rig->run(words("generate --json --prompt two? --max-tokens 1") +
+                                          QStringList{key("--model"), m_rig->path(model)} + more);
+        const QJsonObject answer = QJsonDocument::fromJson(asked.out).object();
+        return asked.code == 0 ? answer[key("prompt")].toString(key("two?")) : key("failed");
+    };
+
+    QCOMPARE(readBy("paired"), key("two?\n"));
+    QCOMPARE(readBy("paired/model"), key("two?\n"));
+    QCOMPARE(readBy("paired/checkpoints/step-00000001"), key("two?\n"));
+    QCOMPARE(readBy("paired", words("--text")), key("two?"));
+    QCOMPARE(readBy("paired", words("--system Add.")), key("Add.\ntwo?\n"));
+    QCOMPARE(readBy("told"), key("two?"));
+    const Finished people = m_rig->run(words("generate --prompt two? --max-tokens 1 --model") +
+                                       QStringList{m_rig->path("paired")});
+    QCOMPARE(people.out.left(5), QByteArray("two?\n"));
 }
 
 void TestCli::wrongUseEndsWithTwoAndNamesTheOption_data()

@@ -20,7 +20,7 @@ namespace {
 const QByteArray kRaise = QByteArrayLiteral("raise\n");
 const QByteArray kDone = QByteArrayLiteral("done\n");
 constexpr int kNextTryMs = 20;
-constexpr qint64 kMostBytes = 64; // of a request
+constexpr qint64 kMostRequestBytes = 64; // of a request
 
 // Two spellings of a path are one history.
 QByteArray keyOf(const QString& database)
@@ -118,11 +118,11 @@ void SingleInstance::onConnection()
 void SingleInstance::onRequest(QLocalSocket* socket)
 {
     if (!socket->canReadLine()) {
-        if (socket->bytesAvailable() > kMostBytes)
+        if (socket->bytesAvailable() > kMostRequestBytes)
             socket->abort(); // not one of ours
         return;
     }
-    if (socket->readLine(kMostBytes) != kRaise)
+    if (socket->readLine(kMostRequestBytes) != kRaise)
         return socket->abort();
     emit raiseAsked();
     socket->write(kDone);

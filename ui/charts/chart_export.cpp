@@ -14,7 +14,7 @@ namespace mr::ui {
 
 namespace {
 
-struct Words {
+struct ExportWords {
     Q_DECLARE_TR_FUNCTIONS(mr::ui::ChartExport)
 };
 
@@ -32,12 +32,12 @@ void save(QWidget* parent, const QString& name, const QString& filter, const QBy
     const QString folder =
         QStandardPaths::writableLocation(QStandardPaths::DocumentsLocation) + QLatin1Char('/');
     const QString path =
-        QFileDialog::getSaveFileName(parent, Words::tr("Save"), folder + name, filter);
+        QFileDialog::getSaveFileName(parent, ExportWords::tr("Save"), folder + name, filter);
     if (path.isEmpty())
         return;
     const QString problem = writeWholeFile(path, bytes);
     if (!problem.isEmpty())
-        QMessageBox::warning(parent, Words::tr("Save"), problem);
+        QMessageBox::warning(parent, ExportWords::tr("Save"), problem);
 }
 
 } // namespace
@@ -47,7 +47,7 @@ QString writeWholeFile(const QString& path, const QByteArray& bytes)
     QSaveFile file(path);
     if (file.open(QIODevice::WriteOnly) && file.write(bytes) == bytes.size() && file.commit())
         return {};
-    return Words::tr("%1 could not be written: %2").arg(path, file.errorString());
+    return ExportWords::tr("%1 could not be written: %2").arg(path, file.errorString());
 }
 
 void showChartMenu(QWidget* parent, const QPoint& globalPos, const ChartExport& chart)
@@ -55,19 +55,19 @@ void showChartMenu(QWidget* parent, const QPoint& globalPos, const ChartExport& 
     // The picture is taken before the menu and its shadow can be in it.
     const QPixmap picture = chart.picture();
     QMenu menu(parent);
-    const QAction* copy = menu.addAction(Words::tr("Copy image"));
-    const QAction* image = menu.addAction(Words::tr("Save image as PNG…"));
-    const QAction* data = menu.addAction(Words::tr("Save data as CSV…"));
+    const QAction* copy = menu.addAction(ExportWords::tr("Copy image"));
+    const QAction* image = menu.addAction(ExportWords::tr("Save image as PNG…"));
+    const QAction* data = menu.addAction(ExportWords::tr("Save data as CSV…"));
     const QAction* chosen = menu.exec(globalPos);
     if (chosen == nullptr)
         return;
     if (chosen == copy)
         QApplication::clipboard()->setPixmap(picture);
     else if (chosen == image)
-        save(parent, chart.baseName + QStringLiteral(".png"), Words::tr("PNG image (*.png)"),
+        save(parent, chart.baseName + QStringLiteral(".png"), ExportWords::tr("PNG image (*.png)"),
             pngOf(picture));
     else if (chosen == data)
-        save(parent, chart.baseName + QStringLiteral(".csv"), Words::tr("CSV table (*.csv)"),
+        save(parent, chart.baseName + QStringLiteral(".csv"), ExportWords::tr("CSV table (*.csv)"),
             chart.csv());
 }
 

@@ -12,7 +12,7 @@ namespace mr::ui {
 namespace {
 
 constexpr double kFewestPoints = 8.0; // shown when zoomed in as far as it goes
-constexpr double kZoomFactor = 1.25;
+constexpr double kWheelZoom = 1.25;
 
 } // namespace
 
@@ -23,7 +23,7 @@ void LineChart::Plot::wheelEvent(QWheelEvent* event)
         return;
     }
     const bool in = event->angleDelta().y() > 0;
-    m_owner.zoom(in ? 1.0 / kZoomFactor : kZoomFactor,
+    m_owner.zoom(in ? 1.0 / kWheelZoom : kWheelZoom,
         m_owner.positionAt(static_cast<int>(event->position().x())));
     event->accept();
 }
@@ -86,9 +86,9 @@ void LineChart::keyPressEvent(QKeyEvent* event)
         return emit cursorMoved(kNowhere);
     case Qt::Key_Plus:
     case Qt::Key_Equal:
-        return zoom(1.0 / kZoomFactor, middle);
+        return zoom(1.0 / kWheelZoom, middle);
     case Qt::Key_Minus:
-        return zoom(kZoomFactor, middle);
+        return zoom(kWheelZoom, middle);
     case Qt::Key_0:
         return emit allPicked();
     case Qt::Key_L:

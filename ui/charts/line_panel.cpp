@@ -10,7 +10,7 @@ namespace mr::ui {
 
 namespace {
 
-struct Words {
+struct PanelWords {
     Q_DECLARE_TR_FUNCTIONS(mr::ui::LinePanel)
 };
 
@@ -24,9 +24,10 @@ void dressLinePanel(ChartPanel& panel, LineChart& chart, const QString& fileName
     panel.setExport(std::move(chartExport));
     QObject::connect(&chart, &LineChart::readoutChanged, &panel, &ChartPanel::setReadout);
     chart.setToolTip({});
-    chart.setWhatsThis(Words::tr("Drag to zoom, double-click or press 0 for the whole run, "
-                                 "Ctrl+wheel or + and - to zoom, arrow keys to move the cursor, L "
-                                 "for a log axis."));
+    chart.setWhatsThis(
+        PanelWords::tr("Drag to zoom, double-click or press 0 for the whole run, "
+                       "Ctrl+wheel or + and - to zoom, arrow keys to move the cursor, L "
+                       "for a log axis."));
 }
 
 std::function<QColor(const QPalette&)> seriesColor(std::size_t number)

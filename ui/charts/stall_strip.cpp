@@ -19,7 +19,6 @@ namespace mr::ui {
 
 namespace {
 
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr int kGridLines = 4;
 
 std::array<std::int64_t, 1 + kStallCauses> partsOf(const StepRow& row)

@@ -2,6 +2,7 @@
 
 #include "charts/stall_strip.h"
 #include "models/stall_words.h"
+#include "models/units.h"
 
 #include <QHelpEvent>
 #include <QKeyEvent>
@@ -15,7 +16,6 @@ namespace mr::ui {
 
 namespace {
 
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr double kZoomFactor = 1.25;
 constexpr double kFewestSteps = 8.0;
 

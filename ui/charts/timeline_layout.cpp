@@ -10,8 +10,9 @@ namespace mr::ui {
 namespace {
 
 constexpr double kShortestNs = 1000.0;
-constexpr double kRoom = 0.15;        // of a span, at each of its ends
-constexpr std::size_t kMostRows = 8;  // of a lane; what overlaps more is drawn over each other
+constexpr double kRoom = 0.15; // of a span, at each of its ends
+constexpr std::size_t kMostTimelineRows =
+    8;                                // of a lane; what overlaps more is drawn over each other
 constexpr std::size_t kLookBack = 64; // spans that may reach over a later one's begin
 
 TimeRange within(double from, double length, TimeRange whole)
@@ -94,7 +95,7 @@ std::vector<TimelineRow> timelineRows(const StepTimeline& timeline)
         std::vector<Open>& open = lanes.at(static_cast<std::size_t>(lane));
         auto free = std::find_if(open.begin(), open.end(),
             [&](const Open& row) { return row.busyUntil <= span.beginNs; });
-        if (free == open.end() && open.size() < kMostRows)
+        if (free == open.end() && open.size() < kMostTimelineRows)
             free = open.insert(open.end(), {{lane, open.empty(), {}, {}, {}}, 0});
         else if (free == open.end())
             --free;

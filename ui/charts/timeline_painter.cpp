@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kLaneGap = 7.0;
 constexpr double kRowGap = 1.0;
-constexpr double kRowRoom = 8.0; // above and below the text of a bar
+constexpr double kPaintedRowRoom = 8.0; // above and below the text of a bar
 constexpr double kRightMargin = 8.0;
 constexpr double kTextRoom = 6.0;   // left and right of the text of a bar
 constexpr double kLeastText = 22.0; // narrower bars have none
@@ -61,7 +61,7 @@ TimelineGeometry TimelineGeometry::make(
     TimelineGeometry made;
     const double left = labelWidth(rows, metrics);
     const double top = std::ceil(metrics.height()) + kTick + 4.0;
-    const double full = std::ceil(metrics.height()) + kRowRoom;
+    const double full = std::ceil(metrics.height()) + kPaintedRowRoom;
     const double low = std::ceil(metrics.height() * 0.6);
     double y = top;
     for (const TimelineRow& row : rows) {

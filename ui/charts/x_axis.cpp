@@ -10,7 +10,7 @@ namespace mr::ui {
 
 namespace {
 
-struct Words {
+struct AxisWords {
     Q_DECLARE_TR_FUNCTIONS(mr::ui::XAxis)
 };
 
@@ -23,7 +23,7 @@ QByteArray XAxis::column() const
 
 QString XAxis::position(double x) const
 {
-    return kind == Kind::Step ? Words::tr("step %1").arg(countText(std::llround(x)))
+    return kind == Kind::Step ? AxisWords::tr("step %1").arg(countText(std::llround(x)))
                               : durationText(x);
 }
 
@@ -31,8 +31,8 @@ QString XAxis::summary(const QString& name, qsizetype count, const QString& last
     const QString& lowest, double lowestAt) const
 {
     const QString sentence = kind == Kind::Step
-                                 ? Words::tr("%1: %2 points, last %3, lowest %4 at step %5.")
-                                 : Words::tr("%1: %2 points, last %3, lowest %4 after %5.");
+                                 ? AxisWords::tr("%1: %2 points, last %3, lowest %4 at step %5.")
+                                 : AxisWords::tr("%1: %2 points, last %3, lowest %4 after %5.");
     return sentence.arg(name, countText(count), last, lowest,
         kind == Kind::Step ? countText(std::llround(lowestAt)) : durationText(lowestAt));
 }

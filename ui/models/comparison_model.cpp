@@ -13,7 +13,6 @@ namespace mr::ui {
 
 namespace {
 
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr int kLossDigits = 4;
 
 constexpr std::array<const char*, ComparisonModel::RowCount> kCsvNames = {"policy",

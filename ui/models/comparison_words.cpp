@@ -9,7 +9,7 @@ namespace mr::ui {
 
 namespace {
 
-constexpr int kLossDigits = 3;
+constexpr int kShownLossDigits = 3;
 constexpr double kSame = 1.005; // less is said to be as fast
 
 // Two digits that mean something: 1.04, 1.8, 12.
@@ -59,8 +59,8 @@ QString ComparisonWords::speed(const RunFigures& first, const RunFigures& second
 
 QString ComparisonWords::lossPart(const CommonLoss& loss)
 {
-    const QString second = numberText(loss.second, kLossDigits);
-    const QString first = numberText(loss.first, kLossDigits);
+    const QString second = numberText(loss.second, kShownLossDigits);
+    const QString first = numberText(loss.first, kShownLossDigits);
     const QString step = countText(loss.step);
     return loss.heldOut ? tr("held-out loss %1 against %2 at step %3").arg(second, first, step)
                         : tr("smoothed loss %1 against %2 at step %3").arg(second, first, step);

@@ -16,7 +16,6 @@ namespace mr::ui {
 namespace {
 
 constexpr std::size_t kMostSteps = 10'000; // a median of them takes well below a millisecond
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 double median(std::vector<std::int64_t>& us)
 {

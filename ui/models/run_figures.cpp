@@ -3,6 +3,7 @@
 #include "charts/series_math.h"
 #include "models/run_progress.h"
 #include "models/settings_model.h"
+#include "models/units.h"
 
 #include <QJsonDocument>
 #include <QJsonObject>
@@ -14,8 +15,6 @@
 namespace mr::ui {
 
 namespace {
-
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 // What two runs of a comparison differ in by intent.
 bool isOfPolicy(const QString& key)

@@ -1,5 +1,7 @@
 #include "models/run_range.h"
 
+#include "models/units.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -13,7 +15,6 @@ constexpr double kFewestSeconds = 10.0;
 constexpr double kEndRoom = 0.008; // of the range, at each end
 constexpr double kMsPerSecond = 1e3;
 constexpr double kUsPerSecond = 1e6;
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 double endSeconds(const StepRow& row)
 {

@@ -14,7 +14,7 @@ namespace {
 const QChar kEnDash(0x2013);
 const QChar kNoBreakSpace(0xa0);
 
-struct Words {
+struct UnitWords {
     Q_DECLARE_TR_FUNCTIONS(mr::ui::Units)
 };
 
@@ -38,13 +38,13 @@ QString durationText(double seconds)
     if (!std::isfinite(seconds) || seconds < 0.0)
         return kEnDash;
     if (seconds < 59.5)
-        return Words::tr("%1 s").arg(QLocale().toString(seconds, 'f', seconds < 10.0 ? 1 : 0));
+        return UnitWords::tr("%1 s").arg(QLocale().toString(seconds, 'f', seconds < 10.0 ? 1 : 0));
     const auto whole = static_cast<qint64>(std::llround(seconds));
     const qint64 hours = whole / 3600;
     const qint64 minutes = whole / 60 % 60;
     if (hours > 0)
-        return Words::tr("%1 h %2 min").arg(hours).arg(minutes, 2, 10, QLatin1Char('0'));
-    return Words::tr("%1 min %2 s").arg(minutes).arg(whole % 60, 2, 10, QLatin1Char('0'));
+        return UnitWords::tr("%1 h %2 min").arg(hours).arg(minutes, 2, 10, QLatin1Char('0'));
+    return UnitWords::tr("%1 min %2 s").arg(minutes).arg(whole % 60, 2, 10, QLatin1Char('0'));
 }
 
 QString memoryText(double bytes)

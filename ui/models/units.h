@@ -8,8 +8,12 @@
 #include <QString>
 
 #include <cstdint>
+#include <limits>
 
 namespace mr::ui {
+
+// A number that is not known.
+inline constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 // "1 h 04 min", "3 min 07 s", "12.4 s"
 QString durationText(double seconds);

@@ -19,7 +19,7 @@ namespace mr::ui {
 
 namespace {
 
-constexpr int kIconExtent = 16;
+constexpr int kHeaderIconExtent = 16;
 constexpr int kRuns = 2;
 const std::string kQueued = "queued";
 const std::string kStopped = "stopped";
@@ -97,7 +97,7 @@ void CompareHeader::showLine(int run)
                                          : kQueued;
     const QString name = snapshot ? QString::fromStdString(snapshot->run.name) : m_waitingName;
     line.icon->setPixmap(
-        RunStatusText::picture(status, palette(), kIconExtent, devicePixelRatioF()));
+        RunStatusText::picture(status, palette(), kHeaderIconExtent, devicePixelRatioF()));
     QPalette colored = palette();
     colored.setColor(QPalette::WindowText, RunStatusText::color(status, palette()));
     line.state->setPalette(colored);

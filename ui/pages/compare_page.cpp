@@ -15,7 +15,7 @@ namespace mr::ui {
 
 namespace {
 
-constexpr int kMargin = 12;
+constexpr int kCompareMargin = 12;
 
 } // namespace
 
@@ -23,7 +23,7 @@ ComparePage::ComparePage(const UiServices& services, QWidget* parent)
     : QWidget(parent)
 {
     auto* layout = new QVBoxLayout(this);
-    layout->setContentsMargins(kMargin, kMargin, kMargin, kMargin);
+    layout->setContentsMargins(kCompareMargin, kCompareMargin, kCompareMargin, kCompareMargin);
     build();
     for (int run = 0; run < 2; ++run) {
         auto* feed = new RunFeed(services, this);

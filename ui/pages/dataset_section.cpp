@@ -25,7 +25,7 @@ namespace mr::ui {
 
 namespace {
 
-constexpr int kDelayMs = 150;
+constexpr int kLookDelayMs = 150;
 constexpr int kPreviewRows = 6;
 constexpr int kPreviewHeight = 190;
 
@@ -67,7 +67,7 @@ DatasetSection::DatasetSection(const UiServices& services, QWidget* parent)
 {
     build();
     m_delay.setSingleShot(true);
-    m_delay.setInterval(kDelayMs);
+    m_delay.setInterval(kLookDelayMs);
     connect(&m_delay, &QTimer::timeout, this, &DatasetSection::inspect);
     connect(m_path, &PathEdit::pathChanged, this, [this] {
         m_info.reset();

@@ -26,7 +26,7 @@ namespace mr::ui {
 
 namespace {
 
-constexpr int kMargin = 16;
+constexpr int kHomeMargin = 16;
 constexpr int kRecentRuns = 8;
 constexpr int kAttentionRuns = 3;
 constexpr int kIconExtent = 16;
@@ -113,8 +113,8 @@ void HomePage::build()
     m_recentCard->header()->addWidget(m_history);
 
     auto* grid = new QGridLayout(content);
-    grid->setContentsMargins(kMargin, kMargin, kMargin, kMargin);
-    grid->setSpacing(kMargin);
+    grid->setContentsMargins(kHomeMargin, kHomeMargin, kHomeMargin, kHomeMargin);
+    grid->setSpacing(kHomeMargin);
     auto* heading = new QVBoxLayout;
     heading->setSpacing(2);
     heading->addWidget(m_title);
@@ -189,7 +189,7 @@ void HomePage::showMachine()
     auto* grid = new QGridLayout(replaced(m_machineCard, m_facts));
     grid->setContentsMargins(0, 0, 0, 0);
     grid->setColumnStretch(1, 1);
-    grid->setHorizontalSpacing(kMargin);
+    grid->setHorizontalSpacing(kHomeMargin);
     if (!m_machine) {
         grid->addWidget(new QLabel(tr("Looking at this PC…"), m_facts), 0, 0);
         m_facts->show();
@@ -237,7 +237,7 @@ void HomePage::showRuns()
     attention->setContentsMargins(0, 0, 0, 0);
     auto* recent = new QGridLayout(replaced(m_recentCard, m_recent));
     recent->setContentsMargins(0, 0, 0, 0);
-    recent->setHorizontalSpacing(kMargin);
+    recent->setHorizontalSpacing(kHomeMargin);
     recent->setColumnStretch(1, 1);
     int troubled = 0;
     if (m_runs) {

@@ -16,7 +16,7 @@ namespace mr::ui {
 
 namespace {
 
-constexpr int kMargin = 12;
+constexpr int kLiveMargin = 12;
 
 } // namespace
 
@@ -25,7 +25,7 @@ LivePage::LivePage(const UiServices& services, QWidget* parent)
     , m_feed(new RunFeed(services, this))
 {
     auto* layout = new QVBoxLayout(this);
-    layout->setContentsMargins(kMargin, kMargin, kMargin, kMargin);
+    layout->setContentsMargins(kLiveMargin, kLiveMargin, kLiveMargin, kLiveMargin);
     build();
     connect(m_feed, &RunFeed::snapshotReady, this, &LivePage::showSnapshot);
     connect(m_feed, &RunFeed::timelineReady, this,

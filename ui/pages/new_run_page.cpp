@@ -29,7 +29,7 @@ namespace mr::ui {
 namespace {
 
 constexpr int kDelayMs = 150;
-constexpr int kMargin = 16;
+constexpr int kPageMargin = 16;
 constexpr int kPlanWidth = 396;
 
 QScrollArea* makeScroll(QWidget* content, QWidget* parent)
@@ -98,8 +98,8 @@ QWidget* NewRunPage::makeForm()
         m_outputCard->body()->addWidget(widget);
 
     auto* layout = new QVBoxLayout(form);
-    layout->setContentsMargins(kMargin, kMargin, kMargin, kMargin);
-    layout->setSpacing(kMargin);
+    layout->setContentsMargins(kPageMargin, kPageMargin, kPageMargin, kPageMargin);
+    layout->setSpacing(kPageMargin);
     layout->addWidget(m_model);
     layout->addWidget(m_dataset);
     layout->addWidget(m_settings);
@@ -124,7 +124,7 @@ QWidget* NewRunPage::makePlanSide()
     m_planCard->body()->addWidget(m_plan, 1);
     connect(m_measure, &QPushButton::clicked, this, &NewRunPage::measureAgain);
     auto* layout = new QVBoxLayout(side);
-    layout->setContentsMargins(kMargin, kMargin, kMargin, kMargin);
+    layout->setContentsMargins(kPageMargin, kPageMargin, kPageMargin, kPageMargin);
     layout->addWidget(m_planCard);
     layout->addStretch(1);
     auto* area = makeScroll(side, this);
@@ -152,7 +152,7 @@ QWidget* NewRunPage::makeBottomBar()
     connect(m_copy, &QPushButton::clicked, this, &NewRunPage::copyCommand);
 
     auto* layout = new QHBoxLayout(bar);
-    layout->setContentsMargins(kMargin, 8, kMargin, 12);
+    layout->setContentsMargins(kPageMargin, 8, kPageMargin, 12);
     layout->setSpacing(12);
     layout->addWidget(m_message, 1);
     layout->addStretch(0);

@@ -30,7 +30,7 @@ constexpr int kMeasuredRows = 100;
 constexpr int kMostSettings = 12; // seen at once
 constexpr QSize kTableSize(900, 500);
 
-struct Words {
+struct RunTableWords {
     Q_DECLARE_TR_FUNCTIONS(mr::ui::RunTables)
 };
 
@@ -77,7 +77,7 @@ void fitColumns(QTableView& table)
 
 void addCopy(QTableView* table)
 {
-    auto* copy = new QAction(Words::tr("Copy"), table);
+    auto* copy = new QAction(RunTableWords::tr("Copy"), table);
     copy->setShortcut(QKeySequence::Copy);
     copy->setShortcutContext(Qt::WidgetShortcut);
     QObject::connect(copy, &QAction::triggered, table, [table] {
@@ -119,7 +119,7 @@ QTableView* RunTables::ledger(StallLedgerModel& model)
     auto* table = new QTableView;
     table->setModel(&model);
     makePlain(table);
-    table->setAccessibleName(Words::tr("Where the time went"));
+    table->setAccessibleName(RunTableWords::tr("Where the time went"));
     table->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
     table->horizontalHeader()->setSectionResizeMode(StallLedgerModel::Part, QHeaderView::Stretch);
     const auto fit = [table, &model] {
@@ -137,7 +137,7 @@ QTableView* RunTables::figures(ComparisonModel& model)
     table->setModel(&model);
     table->setItemDelegate(new RoomyDelegate(table));
     makePlain(table);
-    table->setAccessibleName(Words::tr("Figures of both runs"));
+    table->setAccessibleName(RunTableWords::tr("Figures of both runs"));
     table->setHorizontalScrollMode(QAbstractItemView::ScrollPerPixel);
     QHeaderView* header = table->horizontalHeader();
     header->setSectionResizeMode(QHeaderView::ResizeToContents);
@@ -153,7 +153,7 @@ QTableView* RunTables::settings(SettingsModel& model)
     table->setModel(&model);
     makePlain(table);
     addCopy(table);
-    table->setAccessibleName(Words::tr("Settings of both runs"));
+    table->setAccessibleName(RunTableWords::tr("Settings of both runs"));
     table->setHorizontalScrollMode(QAbstractItemView::ScrollPerPixel);
     table->horizontalHeader()->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
     table->horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);
@@ -172,7 +172,7 @@ QTableView* RunTables::log(EventTableModel& model)
     auto* table = new QTableView;
     table->setModel(&model);
     makePlain(table);
-    table->setAccessibleName(Words::tr("Log of the run"));
+    table->setAccessibleName(RunTableWords::tr("Log of the run"));
     QHeaderView* header = table->horizontalHeader();
     header->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
     header->setSectionResizeMode(QHeaderView::ResizeToContents);
@@ -182,12 +182,13 @@ QTableView* RunTables::log(EventTableModel& model)
 
 void RunTables::showSteps(QWidget& parent, StepTableModel& model, const QString& runName)
 {
-    showWindow(parent, model, Words::tr("Steps of %1").arg(runName), Words::tr("Steps"));
+    showWindow(
+        parent, model, RunTableWords::tr("Steps of %1").arg(runName), RunTableWords::tr("Steps"));
 }
 
 void RunTables::showTasks(QWidget& parent, TimelineTableModel& model)
 {
-    showWindow(parent, model, Words::tr("Timeline of a step"), Words::tr("Tasks"));
+    showWindow(parent, model, RunTableWords::tr("Timeline of a step"), RunTableWords::tr("Tasks"));
 }
 
 } // namespace mr::ui

@@ -17,7 +17,7 @@ namespace mr::ui {
 
 namespace {
 
-constexpr int kDelayMs = 150; // after the last key stroke
+constexpr int kFolderDelayMs = 150; // after the last key stroke
 constexpr int kPollMs = 100;
 constexpr int kProgressSteps = 1000;
 
@@ -40,7 +40,7 @@ ScratchFolderEdit::ScratchFolderEdit(const UiServices& services, QWidget* parent
     arrange();
 
     m_delay.setSingleShot(true);
-    m_delay.setInterval(kDelayMs);
+    m_delay.setInterval(kFolderDelayMs);
     m_poll.setInterval(kPollMs);
     connect(&m_delay, &QTimer::timeout, this, &ScratchFolderEdit::inspect);
     connect(&m_poll, &QTimer::timeout, this, &ScratchFolderEdit::showMeasuring);

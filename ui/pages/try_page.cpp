@@ -17,7 +17,7 @@ namespace mr::ui {
 
 namespace {
 
-constexpr int kMargin = 16;
+constexpr int kTryMargin = 16;
 using Checkpoints = Result<std::vector<CheckpointRow>>;
 
 } // namespace
@@ -62,12 +62,12 @@ void TryPage::build()
     heading->addWidget(m_title);
     heading->addWidget(m_hint);
     auto* answers = new QHBoxLayout;
-    answers->setSpacing(kMargin);
+    answers->setSpacing(kTryMargin);
     for (TryColumn* column : m_columns)
         answers->addWidget(column, 1);
     auto* layout = new QVBoxLayout(this);
-    layout->setContentsMargins(kMargin, kMargin, kMargin, kMargin);
-    layout->setSpacing(kMargin);
+    layout->setContentsMargins(kTryMargin, kTryMargin, kTryMargin, kTryMargin);
+    layout->setSpacing(kTryMargin);
     layout->addLayout(heading);
     layout->addWidget(m_form);
     layout->addLayout(answers, 1);

@@ -13,7 +13,7 @@ namespace mr::ui {
 namespace {
 
 constexpr qreal kRadius = 8.0;
-constexpr int kMargin = 16;
+constexpr int kCardMargin = 16;
 
 class MutedLabel final : public QLabel
 {
@@ -66,7 +66,7 @@ Card::Card(QWidget* parent)
     m_body->setSpacing(8);
 
     auto* outer = new QVBoxLayout(this);
-    outer->setContentsMargins(kMargin, kMargin - 4, kMargin, kMargin);
+    outer->setContentsMargins(kCardMargin, kCardMargin - 4, kCardMargin, kCardMargin);
     outer->setSpacing(10);
     outer->addLayout(m_header);
     outer->addLayout(m_body, 1);

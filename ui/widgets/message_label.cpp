@@ -14,7 +14,7 @@ namespace mr::ui {
 
 namespace {
 
-constexpr int kIconExtent = 16;
+constexpr int kMessageIconExtent = 16;
 
 QString iconName(MessageLabel::Kind kind)
 {
@@ -58,7 +58,7 @@ MessageLabel::MessageLabel(QWidget* parent)
 {
     m_text->setWordWrap(true);
     m_text->setAlignment(Qt::AlignLeft | Qt::AlignTop);
-    m_icon->setFixedHeight(std::max(kIconExtent, m_text->fontMetrics().height()));
+    m_icon->setFixedHeight(std::max(kMessageIconExtent, m_text->fontMetrics().height()));
     // Messages hold text of files; it is never markup.
     m_text->setTextFormat(Qt::PlainText);
     m_text->setTextInteractionFlags(Qt::TextSelectableByMouse);
@@ -118,7 +118,7 @@ void MessageLabel::recolor()
     QPalette own;
     own.setColor(QPalette::WindowText, color);
     m_text->setPalette(own);
-    m_icon->setPixmap(svgPixmap(iconName(m_kind), color, kIconExtent, devicePixelRatioF()));
+    m_icon->setPixmap(svgPixmap(iconName(m_kind), color, kMessageIconExtent, devicePixelRatioF()));
 }
 
 } // namespace mr::ui

@@ -110,8 +110,9 @@ std::string_view name(DataRefusal refusal) noexcept; // "unknown-columns", ...; 
 struct DataReport {
     std::int64_t rows = 0; // of the files
     std::int64_t cutRows = 0;
-    std::int64_t emptyRows = 0; // nothing to train, left out
-    std::int64_t sequences = 0; // to train on
+    std::int64_t emptyRows = 0;  // nothing to train, left out
+    std::int64_t promptRows = 0; // of a prompt and its answer, not of text
+    std::int64_t sequences = 0;  // to train on
     std::int64_t evalSequences = 0;
     std::int64_t inputs = 0; // tokens of an epoch that are computed, padding aside
     std::int64_t seqLen = 0;

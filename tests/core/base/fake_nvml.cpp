@@ -4,6 +4,8 @@
 //
 // Threads  Any.
 
+#include "core/base/nvml_abi.h"
+
 #include <cstring>
 
 extern "C" {
@@ -65,24 +67,13 @@ int nvmlDeviceGetHandleByPciBusId_v2(const char* busId, void** gpu)
     return kSuccess;
 }
 
-struct FakeMemory {
-    unsigned long long total;
-    unsigned long long free;
-    unsigned long long used;
-};
-
-int nvmlDeviceGetMemoryInfo(void* gpu, FakeMemory* memory)
+int nvmlDeviceGetMemoryInfo(void* gpu, mr::RawNvmlMemory* memory)
 {
     *memory = {24'000, 23'000, 1'000};
     return isTheGpu(gpu) ? kSuccess : kInvalidArgument;
 }
 
-struct FakeUtilization {
-    unsigned gpu;
-    unsigned memory;
-};
-
-int nvmlDeviceGetUtilizationRates(void* gpu, FakeUtilization* rates)
+int nvmlDeviceGetUtilizationRates(void* gpu, mr::RawNvmlUtilization* rates)
 {
     *rates = {87, 41};
     return isTheGpu(gpu) ? kSuccess : kInvalidArgument;

@@ -1,6 +1,7 @@
 // The sampler's four numbers, micro-batches laid out for the ops, and the thread that makes them.
 
 #include "core/data/batch_stream.h"
+#include "support/heap_counter.h"
 #include "support/test_room.h"
 
 #include <QtTest>
@@ -10,51 +11,11 @@
 #include <atomic>
 #include <cstdlib>
 #include <map>
-#include <new>
 #include <set>
 #include <thread>
 
-namespace {
-
-std::atomic<bool> counting{false};
-std::atomic<int> allocations{0};
-
-} // namespace
-
-// Replaced for this program only, to see that a running stream asks for no memory.
-void* operator new(std::size_t bytes)
-{
-    if (counting)
-        ++allocations;
-    void* memory = std::malloc(bytes == 0 ? 1 : bytes);
-    if (memory == nullptr)
-        throw std::bad_alloc();
-    return memory;
-}
-
-void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept
-{
-    if (counting)
-        ++allocations;
-    return std::malloc(bytes == 0 ? 1 : bytes);
-}
-
-void operator delete(void* memory) noexcept
-{
-    std::free(memory);
-}
-
-void operator delete(void* memory, const std::nothrow_t&) noexcept
-{
-    std::free(memory);
-}
-
-void operator delete(void* memory, std::size_t) noexcept
-{
-    std::free(memory);
-}
-
 using namespace mr;
+using namespace mr::test;
 
 namespace {
 
@@ -337,15 +298,14 @@ void TstBatchStream::aRunningStreamAllocatesNothing()
     // Two steps are always under way, so after six the three sets of buffers have all been filled.
     for (int i = 0; i < 6; ++i)
         QVERIFY(stream->next(step).ok());
-    allocations = 0;
-    counting = true;
+    const std::uint64_t before = heapCountsOfAllThreads().ours;
     bool ok = true;
     for (int i = 0; i < 200; ++i)
         ok = ok && stream->next(step).ok();
-    counting = false;
+    const std::uint64_t after = heapCountsOfAllThreads().ours;
 
     QVERIFY(ok);
-    QCOMPARE(allocations.load(), 0);
+    QCOMPARE(after, before);
 }
 
 void TstBatchStream::closingWakesAWaiter()

@@ -75,13 +75,14 @@ std::string narrowed(const std::string& bytes, bool half)
         float value = 0.0F;
         std::memcpy(&value, bytes.data() + i, 4);
         std::uint16_t bits = highHalf(value);
-        if (half) {
+        if (half && value == 0.0F) {
+            bits = 0;
+        } else if (half) {
             int exponent = 0;
             const float m = std::frexp(std::fabs(value), &exponent); // m in [0.5, 1)
             const auto mantissa = static_cast<std::uint16_t>((m * 2.0F - 1.0F) * 1024.0F);
-            bits = value == 0.0F ? std::uint16_t{0}
-                                 : static_cast<std::uint16_t>((value < 0.0F ? 0x8000 : 0) |
-                                                              ((exponent + 14) << 10) | mantissa);
+            bits = static_cast<std::uint16_t>(
+                (value < 0.0F ? 0x8000 : 0) | ((exponent + 14) << 10) | mantissa);
         }
         out.append(reinterpret_cast<const char*>(&bits), 2);
     }

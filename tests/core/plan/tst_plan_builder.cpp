@@ -3,38 +3,13 @@
 #include "core/plan/memory_plan.h"
 #include "core/plan/plan_builder.h"
 #include "core/plan/plan_text.h"
+#include "support/heap_counter.h"
 #include "support/test_room.h"
 #include "tests/core/plan/plan_shapes.h"
 
 #include <QTest>
 
 #include <array>
-#include <atomic>
-#include <cstdlib>
-#include <new>
-
-namespace {
-
-std::atomic<int> s_allocations = 0;
-
-} // namespace
-
-// Counts what the builder takes from the heap.
-void* operator new(std::size_t bytes)
-{
-    ++s_allocations;
-    if (void* memory = std::malloc(bytes > 0 ? bytes : 1))
-        return memory;
-    throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept
-{
-    std::free(memory);
-}
-void operator delete(void* memory, std::size_t /*bytes*/) noexcept
-{
-    std::free(memory);
-}
 
 using namespace mr;
 using namespace mr::test;
@@ -309,14 +284,14 @@ private Q_SLOTS:
                 for (StepIndex step = 1; step <= kFirst; ++step)
                     QVERIFY(builder.buildPlanInto(specOf(step), built.out, unit, built).ok());
 
-                const int before = s_allocations;
+                const std::uint64_t before = heapCountsOfThisThread().ours;
                 bool ok = true;
                 for (StepIndex step = kFirst + 1; step <= kFirst + 2; ++step)
                     ok = builder.buildPlanInto(specOf(step), built.out, unit, built).ok() && ok;
-                const int after = s_allocations;
+                const std::uint64_t after = heapCountsOfThisThread().ours;
 
                 QVERIFY(ok);
-                QCOMPARE(after - before, 0);
+                QCOMPARE(after, before);
             }
         }
     }

@@ -1,19 +1,16 @@
 #include "core/base/philox.h"
 #include "core/telemetry/stall_ledger.h"
+#include "support/heap_counter.h"
 #include "support/test_room.h"
 
 #include <QtTest>
 
-#include <cstdlib>
-#include <new>
 #include <numeric>
 
 using namespace mr;
+using namespace mr::test;
 
 namespace {
-
-// Counted so that a test can show that analyse() allocates nothing.
-thread_local std::size_t allocations = 0;
 
 // A plan and its measured times, made task by task.
 struct Case {
@@ -59,24 +56,6 @@ std::int64_t sum(const StallSplit& split)
 }
 
 } // namespace
-
-void* operator new(std::size_t bytes)
-{
-    ++allocations;
-    if (void* memory = std::malloc(bytes == 0 ? 1 : bytes))
-        return memory;
-    throw std::bad_alloc();
-}
-
-void operator delete(void* memory) noexcept
-{
-    std::free(memory);
-}
-
-void operator delete(void* memory, std::size_t) noexcept
-{
-    std::free(memory);
-}
 
 class TestStallLedger : public QObject
 {
@@ -304,9 +283,9 @@ private Q_SLOTS:
         StallLedger ledger(c.plan.tasks.size());
         std::vector<TraceEvent> events;
         events.reserve(4);
-        const std::size_t before = allocations;
+        const std::uint64_t before = heapCountsOfThisThread().ours;
         const StallSplit split = ledger.analyse(c.plan, c.step, &events);
-        QCOMPARE(allocations, before);
+        QCOMPARE(heapCountsOfThisThread().ours, before);
         QCOMPARE(split.computeNs, 40);
     }
 };
