@@ -7,6 +7,7 @@
 
 #include "core/data/template_syntax.h"
 
+#include <algorithm>
 #include <initializer_list>
 
 namespace mr::tpl {

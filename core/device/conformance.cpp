@@ -2,6 +2,7 @@
 
 #include "core/device/conformance_case.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <limits>

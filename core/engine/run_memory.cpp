@@ -1,5 +1,6 @@
 #include "core/engine/run_memory.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 
