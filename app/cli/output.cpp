@@ -3,6 +3,7 @@
 #include "core/base/shown_text.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,6 +20,7 @@ namespace mr::app {
 namespace {
 
 constexpr int kOutputMissing = 4;
+constexpr int kUnreadMs = 3000;                // of a full pipe, before the wait is told
 constexpr std::string_view kNextLine = "\n  "; // in a message of several
 
 // The first error of stdout; 0: none. What comes after it is not written: a reader would miss the
@@ -31,11 +33,24 @@ void note(int error)
     firstError.compare_exchange_strong(none, error == 0 ? EIO : error);
 }
 
+// A full pipe holds up whoever writes to it, as everywhere; said once for each time.
+void tellIfUnread()
+{
+    pollfd output{STDOUT_FILENO, POLLOUT, 0};
+    if (::poll(&output, 1, kUnreadMs) != 0)
+        return;
+    std::fputs(
+        "standard output is full and nobody reads it: the run waits until somebody does\n", stderr);
+    if (::poll(&output, 1, -1) > 0)
+        std::fputs("standard output is read again: the run goes on\n", stderr);
+}
+
 void write(std::string_view text, bool isLine)
 {
     if (firstError != 0)
         return;
     flockfile(stdout); // records come from more than one thread, and a line stays whole
+    tellIfUnread();
     errno = 0;
     const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() &&
                          (!isLine || std::fputc('\n', stdout) != EOF) && std::fflush(stdout) == 0;

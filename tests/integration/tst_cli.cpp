@@ -57,6 +57,7 @@ private Q_SLOTS:
     void aClosedTerminalSavesHoweverOftenItSays();
     void underNohupAClosedTerminalStopsNothing();
     void aReaderThatHasGoneEndsNoRun();
+    void outputThatNobodyReadsIsSaid();
     void outputThatCannotBeWrittenIsSaid_data();
     void outputThatCannotBeWrittenIsSaid();
     void withoutStandardOutputNoFileTakesItsPlace();
@@ -467,6 +468,17 @@ void TestCli::aReaderThatHasGoneEndsNoRun()
     QVERIFY2(run.says("code 0"), run.errors.constData());
     QVERIFY(!run.errors.contains("standard output"));
     QVERIFY(std::filesystem::exists(m_rig->folder.path("headed") + "/model/model.safetensors"));
+}
+
+// A pipe holds 64 KiB, less than the records of these steps.
+void TestCli::outputThatNobodyReadsIsSaid()
+{
+    const Finished run = m_rig->shell("\"$0\" \"$@\" | { sleep 5; cat; }",
+        m_rig->train("unread", words("--steps 300 --eval-every 0")));
+
+    QVERIFY2(run.says("standard output is full and nobody reads it"), run.errors.constData());
+    QVERIFY2(run.says("standard output is read again"), run.errors.constData());
+    QCOMPARE(run.events("end")[0][key("steps")].toInt(), 300);
 }
 
 void TestCli::outputThatCannotBeWrittenIsSaid_data()

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,16 @@ namespace {
 // Shapes of one run are a few dozen; lengths that change every call (generation) are not kept
 // for ever.
 constexpr std::size_t kMaxPrimitives = 512;
+
+// oneDNN's code generator crashes where it gets no memory; a primitive takes less than this.
+constexpr std::size_t kRoomForPrimitive = 4 << 20;
+
+bool hasRoomForPrimitive() noexcept
+{
+    void* const room = ::operator new(kRoomForPrimitive, std::nothrow);
+    ::operator delete(room);
+    return room != nullptr;
+}
 
 // All that makes two tiles the same primitive.
 struct Key {
@@ -237,6 +248,10 @@ Result<std::int64_t> OnednnTiles::prepare(const Product& product, const TileGrid
         const Key key = keyOf(product, tileAt(product, grid, index));
         Entry* entry = m_cache->find(key);
         if (!entry) {
+            if (!hasRoomForPrimitive())
+                return Status::error(ErrorKind::OutOfMemory,
+                    "matmul: the system has no memory for the code of a matrix product; end other "
+                    "programs or raise the limit (`ulimit -v`)");
             auto made = std::make_unique<Entry>();
             made->key = key;
             if (const auto code = made->create(m_cache->engine, m_threads); code != dnnl_success)

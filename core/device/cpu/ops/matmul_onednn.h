@@ -2,7 +2,8 @@
 //
 // Threads  prepare() by the one who holds the scratch; runTile() by the items of that op, with
 //          different `worker`.
-// Errors   Internal: oneDNN refused to make or to run a primitive.
+// Errors   Internal: oneDNN refused to make or to run a primitive. OutOfMemory: prepare() found no
+//          memory for one.
 
 #pragma once
 
