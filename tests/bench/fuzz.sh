@@ -42,8 +42,9 @@ done
 [[ $seconds =~ ^[1-9][0-9]*$ && ${runs:-1} =~ ^[1-9][0-9]*$ && $jobs =~ ^[1-9][0-9]*$ ]] || { usage >&2 && exit 2; }
 [ -n "$keep" ] || keep=$build/found
 if [ -z "$targets" ]; then
-    targets=$(cd "$root/tests/fuzz/corpus" && for t in *; do
-        [ "$t" = checkpoint_folder ] || printf '%s,' "$t" # a program of its own
+    targets=records,$(cd "$root/tests/fuzz/corpus" && for t in *; do # the slowest first
+        # checkpoint_folder is a program of its own
+        [ "$t" = checkpoint_folder ] || [ "$t" = records ] || printf '%s,' "$t"
     done)
 fi
 IFS=, read -ra list <<<"${targets%,}"

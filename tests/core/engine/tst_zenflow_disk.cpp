@@ -96,7 +96,12 @@ void TestZenflowDisk::numbersAreThoseOfStateInMemory_data()
     for (int i = 0; i < static_cast<int>(std::size(kVariants)); ++i)
         for (const int type : {0, 1, 2})
             for (const double clip : {0.0, 0.25}) {
-                if (clip == 0.0 && type != i % 3)
+#ifdef __SANITIZE_THREAD__ // neither a type nor clipping changes a wait
+                const bool isOften = clip == 0.0 || type != i % 3;
+#else
+                const bool isOften = clip == 0.0 && type != i % 3;
+#endif
+                if (isOften)
                     continue;
                 QTest::addRow("%s, %s, clip %g", kVariants[i].name, types[type], clip)
                     << i << type << clip;
