@@ -1354,6 +1354,10 @@
             <translation>%1 (%2)</translation>
         </message>
         <message>
+            <source>summed in flipped order</source>
+            <translation>逆順に加算</translation>
+        </message>
+        <message>
             <source>clipped by groups</source>
             <translation>グループごとにクリップ</translation>
         </message>

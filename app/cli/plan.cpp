@@ -49,10 +49,17 @@ void printSaved(const PlanReport& report)
     printText("%s", text.c_str());
 }
 
+std::string exactness(const PlanReport& report)
+{
+    if (report.exact)
+        return "exact";
+    return "not exact" + (report.inexactBy.empty() ? "" : ": " + report.inexactBy);
+}
+
 void printReport(const PlanReport& report, const std::optional<DataReport>& data)
 {
     printText("policy %s (%s), %s, recompute %s, %lld parameters: %s", report.policy.c_str(),
-        report.exact ? "exact" : "not exact", report.precision.c_str(), report.recompute.c_str(),
+        exactness(report).c_str(), report.precision.c_str(), report.recompute.c_str(),
         static_cast<long long>(report.parameters), report.fits ? "fits" : report.limit.c_str());
     for (const PlanTier& tier : report.tiers) {
         printText("  %-7s %12s of %s", tier.tier.c_str(), formatBytes(tier.totalBytes).c_str(),

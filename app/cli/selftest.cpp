@@ -134,11 +134,8 @@ std::vector<std::pair<std::string, PolicyOptions>> exactPolicies(const PolicyOpt
 {
     std::vector<std::pair<std::string, PolicyOptions>> policies;
     for (const PolicyInfo& policy : policyTable())
-        if (policy.exact) {
+        if (policy.exact)
             policies.emplace_back(policy.name, state);
-            if (policy.name == "ssd-vertical") // it would visit micro-batches in another order
-                policies.back().second["order"] = "by-layer";
-        }
     if (!state.empty())
         return policies;
     PolicyOptions single = {{"interval", "1"}, {"overlap", "off"}, {"urgent", "0.25"},

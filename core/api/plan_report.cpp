@@ -114,6 +114,7 @@ PlanReport readReport(JsonFields& f)
     PlanReport r;
     r.policy = f.text("policy", "");
     r.exact = f.boolean("exact", true);
+    r.inexactBy = f.text("inexact_by", "");
     r.maxStaleSteps =
         static_cast<int>(f.integer("max_stale_steps", {0, std::numeric_limits<int>::max()}, 0));
     r.fits = f.boolean("fits", false);
@@ -158,7 +159,7 @@ std::string toJson(const PlanReport& report)
     json stalls = json::object();
     for (std::size_t i = 0; i < kStallCauses; ++i)
         stalls[std::string(kStallCauseNames[i])] = r.predictedStallMs[i];
-    const json value = {{"policy", r.policy}, {"exact", r.exact},
+    const json value = {{"policy", r.policy}, {"exact", r.exact}, {"inexact_by", r.inexactBy},
         {"max_stale_steps", r.maxStaleSteps}, {"fits", r.fits}, {"limit", r.limit},
         {"advice", r.advice}, {"reason", r.reason}, {"device", r.device},
         {"simulated_link", r.simulatedLink}, {"precision", r.precision}, {"recompute", r.recompute},

@@ -8,6 +8,7 @@
 #include "core/engine/policy_choice.h"
 #include "core/engine/run_setup.h"
 #include "core/plan/cost_model.h"
+#include "core/plan/traversal.h"
 #include "core/tier/disk_health.h"
 #include "core/tier/disk_wear.h"
 
@@ -246,6 +247,14 @@ bool clipsByGroup(const RunSetup& setup)
     return setup.policy.clipMode == ClipMode::PerGroup && setup.spec.clipNorm > 0.0;
 }
 
+// The option that makes other bits than those of `resident`; empty: none does.
+std::string inexactBy(const RunSetup& setup)
+{
+    if (flipsSums(*setup.policy.traversal))
+        return "order=by-layer-flip";
+    return clipsByGroup(setup) ? "clip-mode=per-group" : "";
+}
+
 } // namespace
 
 PlanReport reportOf(const RunSetup& setup)
@@ -255,8 +264,8 @@ PlanReport reportOf(const RunSetup& setup)
     for (const PolicyInfo& info : policyTable())
         if (info.name == report.policy)
             report.exact = info.exact;
-    if (clipsByGroup(setup))
-        report.exact = false; // DECISIONS 14
+    report.inexactBy = inexactBy(setup);
+    report.exact = report.exact && report.inexactBy.empty();
     report.fits = setup.limit.empty();
     report.limit = setup.limit;
     report.device = std::string(name(setup.spec.device));
@@ -319,6 +328,9 @@ Result<PlanReport> planRun(const RunSpec& spec)
     if (clipsByGroup(setup.value()))
         report.advice.push_back("Each group of weights is clipped by its own norm, so the results "
                                 "are not those of clip-mode=exact.");
+    if (flipsSums(*setup.value().policy.traversal))
+        report.advice.push_back("Every other layer sums its gradients from the last micro-batch to "
+                                "the first, so the results are not those of the other orders.");
     if (!report.fits) {
         advise(setup.value(), report);
         adviseDisk(setup.value(), report);

@@ -2,6 +2,7 @@
 
 #include "core/engine/disk_choice.h"
 #include "core/engine/policy_choice.h"
+#include "core/plan/traversal.h"
 
 #include <algorithm>
 #include <vector>
@@ -44,17 +45,6 @@ bool isOpen(const RunSetup& setup, const char* option)
     return setup.asked.policyOptions.count(option) == 0;
 }
 
-// Does a layer visit micro-batches from the last to the first? Their gradients are then summed in
-// another order, which changes bits.
-bool flips(const Traversal& traversal)
-{
-    constexpr int kLayers = 4;
-    for (const WorkItem& item : traversal.order(kLayers, 2))
-        if (item.pass == WorkItem::Pass::Backward && item.layer.value == 1)
-            return item.micro.value == 1;
-    return false;
-}
-
 // `options` and what may stand in their place without changing a number.
 std::vector<Options> variants(const RunSetup& setup, bool flipped, Options options)
 {
@@ -85,8 +75,6 @@ void addTrials(const RunSetup& setup, bool flipped, const std::string& policy,
         for (Options options : all) {
             if (flipped) // what the run began with stays
                 options["order"] = "by-layer-flip";
-            else if (policy == kDiskPolicy)
-                options.insert({"order", "by-layer"});
             trials.push_back({policy, options, recompute});
             if ((policy != "streamed" && policy != kDiskPolicy) || !isOpen(setup, "turns"))
                 continue;
@@ -158,7 +146,7 @@ Result<RunSetup> withOptions(const RunSetup& before,
 
 Result<RunSetup> replan(const RunSetup& before, const MemoryShortage& shortage, ReplanScope scope)
 {
-    const bool flipped = flips(*before.policy.traversal);
+    const bool flipped = flipsSums(*before.policy.traversal);
     RunSetup setup = withoutPlan(before);
     shrink(setup, before.memory.bytes(shortage.tier), shortage);
     MR_TRY(chooseAmong(setup, ownTrials(setup, flipped, scope)));

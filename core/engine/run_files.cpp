@@ -160,6 +160,9 @@ Result<RunSpec> readRunSpec(const std::string& runDir)
     if (!spec.ok())
         return Status::error(ErrorKind::DataCorrupt,
             (fs::path(runDir) / kRunFile).string() + ": " + spec.status().message());
+    // What an earlier program began goes on with its bits.
+    if (!record.value().ascendingSums && spec.value().policy == "ssd-vertical")
+        spec.value().policyOptions.try_emplace("order", "by-layer-flip");
     return spec;
 }
 

@@ -44,7 +44,7 @@ constexpr std::array<PolicyRow, 7> kRows = {{
         kOrder | kTile | kWarmup | kColumns | kDisk},
     {"streamed", WorkOrder::ByLayer, kAllOnHost, 0.0, {}, 1.0,
         kOrder | kTile | kLate | kDeviceShare | kHomes},
-    {"ssd-vertical", WorkOrder::ByLayerFlip, kAllOnDisk, 0.0, {}, 0.25,
+    {"ssd-vertical", WorkOrder::ByLayer, kAllOnDisk, 0.0, {}, 0.25,
         kOrder | kTile | kLate | kDeviceShare | kHomes | kDisk | kAllDisk},
 }};
 

@@ -88,6 +88,17 @@ std::unique_ptr<const Traversal> makeTraversal(WorkOrder order)
     return std::make_unique<ByLayer>(order == WorkOrder::ByLayerFlip);
 }
 
+bool flipsSums(const Traversal& traversal)
+{
+    constexpr int kLayers = 4;
+    const std::vector<WorkItem> items = traversal.order(kLayers, 2);
+    const auto descends = [](const WorkItem& before, const WorkItem& item) {
+        return before.pass == Pass::Backward && item.pass == Pass::Backward &&
+               before.layer == item.layer && before.micro.value > item.micro.value;
+    };
+    return std::adjacent_find(items.begin(), items.end(), descends) != items.end();
+}
+
 int microBatchesInFlight(const Traversal& traversal, int layers, int microBatches)
 {
     const std::vector<WorkItem> items = traversal.order(layers, microBatches);

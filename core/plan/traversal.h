@@ -16,14 +16,17 @@ namespace mr {
 enum class WorkOrder : std::uint8_t {
     ByMicroBatch, // one micro-batch up and down the layers, then the next
     ByLayer,      // all micro-batches through a layer, then the next layer
-    ByLayerFlip,  // the same; odd layers visit micro-batches from the last to the first, so that
-                  // what a layer did last is what the next one needs first
+    ByLayerFlip,  // the same; odd layers visit micro-batches from the last to the first
 };
 
 std::string_view name(WorkOrder order) noexcept; // "by-microbatch", ...
 Result<WorkOrder> parseWorkOrder(std::string_view text);
 
 std::unique_ptr<const Traversal> makeTraversal(WorkOrder order);
+
+// Does a layer visit micro-batches from the last to the first in backward? Its gradients are then
+// summed in another order, which changes bits from three micro-batches on.
+bool flipsSums(const Traversal& traversal);
 
 // The largest number of micro-batches that are between their first and their last work item at
 // the same time: 1 for by-microbatch, all of them for the by-layer orders.

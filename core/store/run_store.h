@@ -39,7 +39,9 @@ struct NewRun {
     std::string dir;
     std::int64_t totalSteps = 0;
     bool simulatedLink = false;
-    bool prompts = false; // trained on prompts and answers rather than text; in run.json alone
+    // In run.json alone:
+    bool prompts = false;      // trained on prompts and answers rather than text
+    bool ascendingSums = true; // ssd-vertical: unless its option `order` says otherwise
 };
 
 struct NamedScalar {

@@ -77,8 +77,8 @@ planned() { field "$1" <"$folder/plan" | tail -n 1; }
 
 echo "| policy | step ms (forecast, off by) | compute ms (forecast) | stalled by disk ms (forecast) | bytes read / written, per parameter | host bytes per parameter | state / host memory | planned: host + device MB | largest process MB (planned, off by) | weights |"
 echo "|---|---|---|---|---|---|---|---|---|---|"
-row "resident" resident --policy-option order=by-layer-flip
-row "streamed, a quarter late, the same order" streamed --policy-option late=0.25 --policy-option order=by-layer-flip
+row "resident" resident
+row "streamed, a quarter late" streamed --policy-option late=0.25
 for late in 0 0.25 1; do
     row "ssd-vertical, $late late" ssd-vertical --policy-option "late=$late" --policy-option tile=16MiB --disk-path "$scratch"
 done
@@ -92,11 +92,17 @@ for late in 0 0.5; do
     row "ssd-vertical, all on disk, no clipping, $late late" ssd-vertical --clip 0 --policy-option "late=$late" --policy-option weights-on-disk=1 --policy-option gradients-on-disk=1 --policy-option tile=16MiB --disk-path "$scratch"
 done
 row "ssd-vertical, activations too, no clipping" ssd-vertical --clip 0 --policy-option late=0.25 --policy-option weights-on-disk=1 --policy-option gradients-on-disk=1 --policy-option boundaries-on-disk=1 --policy-option tile=16MiB --disk-path "$scratch"
-row "the same, micro-batch by micro-batch" ssd-vertical --clip 0 --policy-option late=0.25 --policy-option weights-on-disk=1 --policy-option gradients-on-disk=1 --policy-option order=by-microbatch --policy-option tile=16MiB --disk-path "$scratch"
-for order in by-layer-flip by-microbatch; do
-    row "compact state, all on disk, no clipping, $order" ssd-vertical --clip 0 --policy-option late=0.25 --policy-option state=compact --policy-option weights-on-disk=1 --policy-option gradients-on-disk=1 --policy-option "order=$order" --policy-option tile=16MiB --disk-path "$scratch"
+all_on_disk=(ssd-vertical --clip 0 --disk-path "$scratch")
+for option in late=0.25 weights-on-disk=1 gradients-on-disk=1 tile=16MiB; do
+    all_on_disk+=(--policy-option "$option")
 done
-row "resident, no clipping" resident --clip 0 --policy-option order=by-layer-flip
+for order in by-layer-flip by-microbatch; do
+    row "ssd-vertical, all on disk, no clipping, $order" "${all_on_disk[@]}" --policy-option "order=$order"
+done
+for order in by-layer by-layer-flip by-microbatch; do
+    row "compact state, all on disk, no clipping, $order" "${all_on_disk[@]}" --policy-option state=compact --policy-option "order=$order"
+done
+row "resident, no clipping" resident --clip 0
 row "ssd-vertical, compact state" ssd-vertical --policy-option late=0.25 --policy-option state=compact --policy-option tile=16MiB --disk-path "$scratch"
 for interval in 4 16; do # a warm-up step, and three windows: what the last moves is what every later one does
     for site in host device; do

@@ -42,7 +42,7 @@ std::array<QString, 2> ComparisonWords::labels(const RunFigures& first, const Ru
 
 QString ComparisonWords::exactness(const RunFigures& run)
 {
-    return run.isPlanned ? PlanWords::exactness(run.exact, run.maxStaleSteps)
+    return run.isPlanned ? PlanWords::exactness(run.exact, run.maxStaleSteps, run.inexactBy)
                          : QString(QChar(0x2013));
 }
 

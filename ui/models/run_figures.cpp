@@ -91,6 +91,7 @@ RunFigures figuresOf(const RunSnapshot& run)
     figures.isPlanned = run.plan != nullptr;
     figures.exact = run.plan == nullptr || run.plan->exact;
     figures.maxStaleSteps = run.plan ? run.plan->maxStaleSteps : 0;
+    figures.inexactBy = run.plan ? run.plan->inexactBy : std::string();
     figures.ledger =
         ledgerTotals(run.steps, 0.0, static_cast<double>(std::numeric_limits<int>::max()));
     figures.totalSteps = run.run.totalSteps;

@@ -28,6 +28,7 @@ struct RunFigures {
     bool isPlanned = false; // a plan was read: the next two are known
     bool exact = true;
     int maxStaleSteps = 0;
+    std::string inexactBy; // as PlanReport's
 
     LedgerTotals ledger;
     std::int64_t totalSteps = 0; // 0: not known

@@ -85,17 +85,21 @@ QColor PlanWords::kindColor(const std::string& name, const ThemeColors& colors)
     return colors.series[known ? known->color : 5];
 }
 
-QString PlanWords::exactness(bool exact, int maxStaleSteps)
+QString PlanWords::exactness(bool exact, int maxStaleSteps, const std::string& inexactBy)
 {
-    if (!exact && maxStaleSteps == 0)
-        return tr("clipped by groups"); // what else makes other bits
-    return exact ? tr("exact") : tr("at most %n step(s) stale", nullptr, maxStaleSteps);
+    if (exact)
+        return tr("exact");
+    if (maxStaleSteps > 0)
+        return tr("at most %n step(s) stale", nullptr, maxStaleSteps);
+    return inexactBy == "order=by-layer-flip" ? tr("summed in flipped order")
+                                              : tr("clipped by groups");
 }
 
 QString PlanWords::policy(const PlanReport& plan)
 {
     return tr("%1, %2", "a policy, how exact it is")
-        .arg(QString::fromStdString(plan.policy), exactness(plan.exact, plan.maxStaleSteps));
+        .arg(QString::fromStdString(plan.policy),
+            exactness(plan.exact, plan.maxStaleSteps, plan.inexactBy));
 }
 
 QString PlanWords::tier(const std::string& name)

@@ -20,9 +20,10 @@ public:
     // A kind that is not known is shown as the engine names it.
     static QString kind(const std::string& name);
     static QColor kindColor(const std::string& name, const ThemeColors& colors);
-    static QString exactness(bool exact, int maxStaleSteps); // "exact", "at most 7 steps stale"
-    static QString policy(const PlanReport& plan);           // "zenflow, at most 7 steps stale"
-    static QString tier(const std::string& name);            // "Device memory"
+    static QString exactness(bool exact, int maxStaleSteps,
+        const std::string& inexactBy);             // "exact", "at most 7 steps stale"
+    static QString policy(const PlanReport& plan); // "zenflow, at most 7 steps stale"
+    static QString tier(const std::string& name);  // "Device memory"
     // What binds; empty: it fits. Where the tiers do not tell, the engine's words.
     static QString limit(const PlanReport& plan);
 };

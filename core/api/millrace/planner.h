@@ -47,6 +47,7 @@ struct PlanGroup {
 struct PlanReport {
     std::string policy;
     bool exact = true;
+    std::string inexactBy; // the option that makes it so; empty: none, or an earlier program's
     int maxStaleSteps = 0;
     bool fits = false;
     std::string limit;               // what binds: "device memory: 1.8 GiB short"; empty if it fits

@@ -133,6 +133,7 @@ private Q_SLOTS:
     {
         PlanReport report;
         report.policy = "resident";
+        report.inexactBy = "clip-mode=per-group";
         report.fits = true;
         report.advice = {"use a smaller batch"};
         report.tiers = {{"device", 10, 6, {{"weights", 4}, {"gradients", 2}}}};

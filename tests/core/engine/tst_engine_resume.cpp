@@ -52,6 +52,7 @@ private Q_SLOTS:
     void whatIsNotTheFoldersOwnIsRefused_data();
     void whatIsNotTheFoldersOwnIsRefused();
     void aFolderThatARecordNamesIsNotUsedUnasked();
+    void anEarlierProgramsSumsGoOnAsTheyBegan();
     void aRunFolderIsItsOwnersAlone();
 
 private:
@@ -483,6 +484,34 @@ void TestEngineResume::aFolderThatARecordNamesIsNotUsedUnasked()
     QCOMPARE(resumed.progress.weightsHash, m_hash);
     QVERIFY(fs::exists(theirs / "checkpoints" / ".step-00000001"));
     QCOMPARE(std::distance(fs::directory_iterator(theirs), {}), std::ptrdiff_t{1});
+}
+
+// Earlier programs summed in flipped order by default, and did not say so.
+void TestEngineResume::anEarlierProgramsSumsGoOnAsTheyBegan()
+{
+    RunSpec spec = m_rig->spec("flipped");
+    spec.policy = "ssd-vertical";
+    spec.accumulate = 3;
+    spec.diskPaths = {m_rig->folder.path()};
+    const std::string ascending = m_rig->train(spec, *m_device).progress.weightsHash;
+    spec.policyOptions = {{"order", "by-layer-flip"}};
+    spec.outDir += " whole";
+    const std::string flipped = m_rig->train(spec, *m_device).progress.weightsHash;
+    QVERIFY(flipped != ascending);
+    spec.checkpointEvery = 5;
+    spec.outDir += " stopped";
+    QCOMPARE(m_rig->train(spec, *m_device, stopAt(5)).progress.step, 5);
+    NewRun record = readRunRecord(spec.outDir).value();
+    RunSpec config = runSpecFromJson(record.configJson).value();
+    QCOMPARE(config.policyOptions.erase("order"), std::size_t{1});
+    record.configJson = toJson(config);
+    record.ascendingSums = false;
+    QVERIFY(saveRunRecord(spec.outDir, record).ok());
+
+    const Outcome resumed = m_rig->resume(spec.outDir, *m_device);
+
+    QVERIFY2(resumed.ended.ok(), resumed.ended.message().c_str());
+    QCOMPARE(resumed.progress.weightsHash, flipped);
 }
 
 void TestEngineResume::aRunFolderIsItsOwnersAlone()

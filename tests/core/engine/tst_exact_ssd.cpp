@@ -129,6 +129,10 @@ void TestExactSsd::bitsAreThoseOfResident_data()
     const char* types[] = {"fp32", "bf16", "compact"};
     for (int i = 0; i < static_cast<int>(std::size(kVariants)); ++i)
         for (const int type : {0, 1, 2}) {
+#ifdef __SANITIZE_THREAD__ // a type changes no wait
+            if (type != i % 3)
+                continue;
+#endif
             QTest::addRow("%s, %s", kVariants[i].name, types[type])
                 << i << type << 0.25 << 3 << false;
             QTest::addRow("%s, %s, no clipping, one micro-batch", kVariants[i].name, types[type])
@@ -157,9 +161,7 @@ void TestExactSsd::bitsAreThoseOfResident()
             run.options["clip-mode"] = "per-group";
         return run;
     };
-    TinyRun plain;
-    plain.options = {{"order", "by-layer-flip"}};
-    const TinyResult resident = runOn(Mode::Inline, with(plain));
+    const TinyResult resident = runOn(Mode::Inline, with(TinyRun{}));
 
     const TinyResult result = runOn(kVariants[index].mode, with(ssd(kVariants[index])));
 

@@ -129,7 +129,7 @@ void TestExactSsdEager::bitsAreThoseOfResident()
     QFETCH(const int, accumulate);
     const Options& options = kHomes[homes].options;
     const auto asked = options.find("order");
-    const std::string order = asked == options.end() ? "by-layer-flip" : asked->second;
+    const std::string order = asked == options.end() ? "by-layer" : asked->second;
     const TinyResult resident = runOn(Mode::Inline, ofType(type, byGroup, accumulate, order));
     TinyRun run = ofType(type, byGroup, accumulate, order);
     run.policy = "ssd-vertical";

@@ -19,6 +19,7 @@
 #include <QTest>
 
 #include <algorithm>
+#include <string_view>
 
 using namespace mr;
 
@@ -298,11 +299,34 @@ private Q_SLOTS:
         QVERIFY(!says(spec));
         spec.policyOptions = {{"clip-mode", "per-group"}};
         QVERIFY(says(spec));
+        QCOMPARE(planRun(spec).value().inexactBy, std::string("clip-mode=per-group"));
         Result<RunSpec> resolved = resolveSpec(spec, 10);
         QVERIFY2(resolved.ok(), resolved.status().message().c_str());
         QCOMPARE(resolved.value().policyOptions.at("clip-mode"), std::string("per-group"));
         spec.clipNorm = 0.0; // nothing is clipped
         QVERIFY(!says(spec));
+    }
+
+    void flippedSumsAreSaidToBeInexact()
+    {
+        RunSpec spec = usable();
+        spec.policy = "streamed";
+        spec.recompute = RecomputeChoice::Block;
+        for (const char* order : {"by-microbatch", "by-layer", "by-layer-flip"}) {
+            spec.policyOptions = {{"order", order}};
+
+            const PlanReport plan = planRun(spec).value();
+
+            const bool flips = std::string_view(order) == "by-layer-flip";
+            QCOMPARE(plan.exact, !flips);
+            QCOMPARE(plan.inexactBy, std::string(flips ? "order=by-layer-flip" : ""));
+            QCOMPARE(std::any_of(plan.advice.begin(), plan.advice.end(),
+                         [](const auto& advice) {
+                             return advice.find("sums its gradients from the last") !=
+                                    std::string::npos;
+                         }),
+                flips);
+        }
     }
 
     void aRunOfStepsAloneCannotChooseAnInterval()

@@ -116,8 +116,8 @@ void TestSsdBoundaries::bitsAreThoseOfResident()
         return run;
     };
     TinyRun plain;
-    const auto order = variant.options.find("order");
-    plain.options = {{"order", order == variant.options.end() ? "by-layer-flip" : order->second}};
+    if (const auto order = variant.options.find("order"); order != variant.options.end())
+        plain.options = {*order};
     auto resident = runOn(Mode::Inline, with(plain));
     QVERIFY2(resident.ok(), resident.status().message().c_str());
 

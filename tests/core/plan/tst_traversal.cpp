@@ -31,6 +31,13 @@ class TestTraversal : public QObject
     Q_OBJECT
 
 private Q_SLOTS:
+    void onlyTheFlippedOrderSumsDownwards()
+    {
+        QVERIFY(!flipsSums(*makeTraversal(WorkOrder::ByMicroBatch)));
+        QVERIFY(!flipsSums(*makeTraversal(WorkOrder::ByLayer)));
+        QVERIFY(flipsSums(*makeTraversal(WorkOrder::ByLayerFlip)));
+    }
+
     void everyOrderVisitsEveryItemOnceAndLayersUpAndThenDown()
     {
         for (const WorkOrder kind :

@@ -103,6 +103,12 @@ private slots:
         run.exact = true;
 
         QCOMPARE(ComparisonWords::exactness(run), QString("exact"));
+        run.exact = false;
+        QCOMPARE(ComparisonWords::exactness(run), QString("clipped by groups"));
+        run.inexactBy = "order=by-layer-flip";
+        QCOMPARE(ComparisonWords::exactness(run), QString("summed in flipped order"));
+        run.maxStaleSteps = 3;
+        QCOMPARE(ComparisonWords::exactness(run), QString("at most 3 step(s) stale"));
     }
 };
 
