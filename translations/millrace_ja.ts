@@ -1810,8 +1810,8 @@
             <translation>計画が予測した 1 ステップの時間です。</translation>
         </message>
         <message>
-            <source>all %1 steps</source>
-            <translation>全 %1 ステップ</translation>
+            <source>all of the run, %1 steps</source>
+            <translation>実行全体、%1 ステップ</translation>
         </message>
         <message>
             <source>steps %1 to %2</source>

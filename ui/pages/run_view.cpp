@@ -386,7 +386,7 @@ void RunView::showLedger()
     m_ledger->setTotals(totals);
     m_ledgerPanel->setReadout(totals.steps == 0 ? QString()
                               : m_range.isAll()
-                                  ? tr("all %1 steps").arg(countText(totals.steps))
+                                  ? tr("all of the run, %1 steps").arg(countText(totals.steps))
                                   : tr("steps %1 to %2")
                                         .arg(countText(std::llround(std::ceil(shown.lower))),
                                             countText(std::llround(std::floor(shown.upper)))));

@@ -71,6 +71,29 @@ std::vector<StepRow> demoSteps(std::int64_t count, std::uint64_t seed)
     return rows;
 }
 
+std::vector<IntervalRow> demoIntervals(std::int64_t count)
+{
+    std::vector<IntervalRow> rows;
+    const auto add = [&](std::int64_t step, IntervalKind kind, std::int64_t us, bool writes) {
+        IntervalRow row;
+        row.step = step;
+        row.kind = kind;
+        row.beginUs = kind == IntervalKind::Opening ? -us : step * 620'000;
+        row.endUs = row.beginUs + us;
+        (writes ? row.stallUs[3] : row.computeUs) = us; // waits for the disk, or computes
+        row.diskWriteBytes = writes ? std::int64_t{4400} * kMiB : 0;
+        rows.push_back(row);
+    };
+    if (count > 0)
+        add(0, IntervalKind::Opening, 3'100'000, false);
+    for (std::int64_t step = 60; step <= count; step += 60) {
+        add(step, IntervalKind::Evaluation, 1'400'000, false);
+        if (step % 120 == 0)
+            add(step, IntervalKind::Checkpoint, 6'300'000, true);
+    }
+    return rows;
+}
+
 std::vector<ScalarRow> demoEvals(std::int64_t count)
 {
     std::vector<ScalarRow> rows;
@@ -178,6 +201,7 @@ RunSnapshotPtr demoSnapshot(std::int64_t count, std::int64_t total, const std::s
     auto snapshot = std::make_shared<RunSnapshot>();
     snapshot->generation = 1;
     snapshot->steps.append(demoSteps(count));
+    snapshot->intervals = demoIntervals(count);
     snapshot->evalLoss = demoEvals(count);
     snapshot->events = demoEvents(count);
     snapshot->plan = std::make_shared<const PlanReport>(demoPlan());
@@ -196,6 +220,8 @@ RunSnapshotPtr demoSnapshot(std::int64_t count, std::int64_t total, const std::s
     run.bestEval = snapshot->evalLoss.back().value;
     run.bestEvalStep = snapshot->evalLoss.back().step;
     run.activeUs = count > 0 ? snapshot->steps.back().timeMs * 1000 : 0;
+    for (const IntervalRow& row : snapshot->intervals)
+        run.activeUs += row.endUs - std::max<std::int64_t>(row.beginUs, 0);
     run.resumable = status == "stopped" || status == "lost" || status == "failed";
     snapshot->machine = demoMachine(run.activeUs / 1'000'000);
     run.energyJ =

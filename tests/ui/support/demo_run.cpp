@@ -33,6 +33,7 @@ Status appendRows(RunStore& store, std::int64_t id, std::int64_t count)
 {
     StoreBatch batch;
     batch.steps = demoSteps(count);
+    batch.intervals = demoIntervals(count);
     for (const ScalarRow& row : demoEvals(count))
         batch.scalars.push_back({"eval_loss", row});
     batch.events = demoEvents(count);
