@@ -9,10 +9,11 @@
 
 namespace mr::app {
 
-// Of a spec that completeForMachine() has seen. Does nothing if the user's RateBook has them. On an
-// error there are none, and forecasts stay unknown; everything else works.
+// Of a spec that completeForMachine() has seen. Does nothing if the user's RateBook has them and
+// they are neither old nor of a busy moment. On an error there are none, and forecasts stay
+// unknown; everything else works.
 Status measureIfMissing(const RunSpec& complete);
-// Whatever the book has: what was measured while other programs were at work is wrong for good.
+// Whatever the book has.
 Status measureAgain(const RunSpec& complete);
 
 } // namespace mr::app

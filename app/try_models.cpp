@@ -52,7 +52,7 @@ Result<TryModels::Loaded> TryModels::load(const std::string& folder, std::int64_
     MR_TRY(config.status());
     InferenceOptions options;
     options.cache = true;
-    options.seqLen = std::min(room, config.value().maxPositions);
+    options.seqLen = std::min(room, config.value().longestSequence());
     options.compute = computeOf(config.value());
     auto bytes = InferenceModel::deviceBytes(folder, options);
     MR_TRY(bytes.status());
@@ -72,7 +72,8 @@ Result<InferenceModel*> TryModels::find(const std::string& folder, std::int64_t 
 {
     const fs::file_time_type written = writtenAt(folder);
     const auto isUsable = [&](const Loaded& kept) {
-        const bool hasRoom = kept.room >= tokens || kept.room == kept.model->config().maxPositions;
+        const bool hasRoom =
+            kept.room >= tokens || kept.room == kept.model->config().longestSequence();
         return kept.folder == folder && kept.written == written && hasRoom;
     };
     const auto found = std::find_if(m_loaded.begin(), m_loaded.end(), isUsable);
@@ -106,7 +107,7 @@ Status TryModels::answerInto(
     MR_TRY(folder.status());
     auto config = readModelConfig(folder.value());
     MR_TRY(config.status());
-    auto tokenizer = Tokenizer::open(folder.value());
+    auto tokenizer = Tokenizer::openFor(folder.value(), config.value().vocab);
     MR_TRY(tokenizer.status());
     auto read = readPrompt(prompt, *tokenizer.value(), config.value(), folder.value());
     MR_TRY(read.status());

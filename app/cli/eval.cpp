@@ -1,14 +1,16 @@
 // `millrace eval`: mean cross-entropy of a model on text or pairs.
 
 #include "app/cli/commands.h"
+#include "app/cli/data_options.h"
 #include "app/compose.h"
 #include "core/engine/inference.h"
 #include "core/engine/model_folder.h"
 
+#include <millrace/library.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -18,8 +20,7 @@ namespace {
 struct EvalOptions {
     std::string model;
     std::vector<std::string> data;
-    std::string format = "auto";
-    std::string pairs = "auto";
+    DataOptions rows;
     std::string split;
     bool perLine = false;
     std::int64_t blocks = 0;
@@ -56,15 +57,12 @@ void keepFirst(TokenSet& set, std::int64_t sequences)
 
 Result<TokenSet> readData(const EvalOptions& options, const InferenceModel& model)
 {
-    auto format = parseDataFormat(options.format);
-    if (!format.ok())
-        return format.status();
-    std::map<std::string, std::string> columns;
-    if (options.pairs != "auto")
-        columns["style"] = options.pairs;
     std::vector<DataSource> sources;
-    for (const std::string& path : options.data)
-        sources.push_back({path, format.value(), columns});
+    for (const std::string& path : options.data) {
+        auto source = options.rows.source(path);
+        MR_TRY(source.status());
+        sources.push_back(std::move(source).value());
+    }
     auto set = buildTokenSet(sources, model.tokenizer(), setOptions(options, model.seqLen()));
     if (!set.ok())
         return set.status();
@@ -77,11 +75,16 @@ Result<TokenSet> readData(const EvalOptions& options, const InferenceModel& mode
     return set;
 }
 
-void print(const EvalOptions& options, const EvalResult& figures, const AnswerScore& score)
+void print(const EvalOptions& options, const TokenSet& set, const EvalResult& figures,
+    const AnswerScore& score)
 {
+    const auto skipped =
+        set.badRows ? set.badRows->skipped() : std::map<std::string, std::int64_t>();
     if (options.json) {
         nlohmann::json json{{"loss", figures.loss}, {"perplexity", std::exp(figures.loss)},
-            {"tokens", figures.tokens}, {"sequences", figures.sequences}};
+            {"tokens", figures.tokens}, {"sequences", figures.sequences},
+            {"data", {{"layout", set.layout}, {"mapping", set.mapping},
+                         {"unused_columns", set.unusedColumns}, {"rows_skipped", skipped}}}};
         if (options.answers > 0) {
             json["answers"] = score.asked;
             json["answers_right"] = score.right;
@@ -89,9 +92,12 @@ void print(const EvalOptions& options, const EvalResult& figures, const AnswerSc
         printJson(json);
         return;
     }
+    say("data: " + layoutNote(set.layout, set.mapping, set.unusedColumns));
     printText("loss %.6f  perplexity %.3f  over %lld tokens in %lld sequences", figures.loss,
         std::exp(figures.loss), static_cast<long long>(figures.tokens),
         static_cast<long long>(figures.sequences));
+    if (!skipped.empty())
+        printText("rows that cannot be read left out: %s", faultList(skipped).c_str());
     if (options.answers > 0)
         printText("answers right: %lld of %lld", static_cast<long long>(score.right),
             static_cast<long long>(score.asked));
@@ -143,7 +149,7 @@ int eval(EvalOptions options)
     auto score = loaded.value()->scoreAnswers(set.value(), options.answers);
     if (!score.ok())
         return fail(score.status(), options.json);
-    print(options, figures, score.value());
+    print(options, set.value(), figures, score.value());
     return 0;
 }
 
@@ -156,9 +162,7 @@ void addEval(CLI::App& app, Action& action)
     command->add_option("--model", options->model, "Folder of a model, a checkpoint or a run")
         ->required();
     command->add_option("--data", options->data, "Dataset file; may be repeated")->required();
-    command->add_option("--pairs", options->pairs,
-        "Pairs and ChatML texts: template, plain, or auto (template where the model has one)");
-    command->add_option("--format", options->format, "auto, text, jsonl, json or csv");
+    options->rows.addTo(*command);
     auto* blocks = command->add_option(
         "--blocks", options->blocks, "First N non-overlapping blocks of --seq-len, without BOS");
     auto* split = command->add_option("--split", options->split, "Text: one sequence per part");

@@ -37,14 +37,14 @@ Status readFirst(const Options& options, const std::string& folder, InferenceOpt
 {
     auto config = readModelConfig(folder);
     MR_TRY(config.status());
-    auto tokenizer = Tokenizer::open(folder);
+    auto tokenizer = Tokenizer::openFor(folder, config.value().vocab);
     MR_TRY(tokenizer.status());
     auto prompt = readPrompt(options.prompt, *tokenizer.value(), config.value(), folder);
     MR_TRY(prompt.status());
     read = std::move(prompt).value();
     inference.seqLen =
         roomFor(static_cast<std::int64_t>(read.tokens.size()) + options.prompt.maxTokens,
-            config.value().maxPositions);
+            config.value().longestSequence());
     return {};
 }
 

@@ -1,6 +1,7 @@
 // `millrace inspect PATH`: what a thing is, what it holds, what is wrong with it.
 
 #include "app/cli/commands.h"
+#include "app/cli/data_options.h"
 #include "core/engine/checkpoint.h"
 #include "core/telemetry/run_folder.h"
 
@@ -24,8 +25,9 @@ using Json = nlohmann::json;
 struct Options {
     std::string path;
     std::string model;
-    std::string pairs = "auto";
-    std::string chatTemplate;
+    std::string split;
+    std::int64_t seqLen = 0;
+    DataOptions rows;
     bool verify = false;
     bool json = false;
 };
@@ -85,26 +87,37 @@ Result<Json> describeHistory(const std::string& path)
     return Json{{"kind", "history"}, {"runs", runs.value().size()}};
 }
 
+// The length that `train` would take.
+std::int64_t seqLenOf(const Options& options)
+{
+    if (options.seqLen > 0)
+        return options.seqLen;
+    auto model = inspectModel(options.model);
+    const bool isKnown = model.ok() && model.value().maxPositions > 0;
+    return defaultSeqLen(isKnown ? model.value().maxPositions : INT64_MAX);
+}
+
 Result<Json> describeDataset(const Options& options)
 {
-    DataSource source;
-    source.path = options.path;
-    if (options.pairs != "auto")
-        source.columns["style"] = options.pairs;
-    if (!options.chatTemplate.empty())
-        source.columns["chat_template"] = options.chatTemplate;
-    auto dataset = inspectDataset(source, options.model, 1024, 3);
+    auto source = options.rows.source(options.path);
+    MR_TRY(source.status());
+    auto dataset =
+        inspectDataset(source.value(), options.model, seqLenOf(options), 3, options.split);
     if (!dataset.ok())
         return dataset.status();
     const DatasetInfo& info = dataset.value();
-    Json json{{"kind", "dataset"}, {"format", name(info.format)}, {"columns", info.columns},
-        {"mapping", info.mapping}, {"unused_columns", info.unusedColumns}, {"rows", info.rows},
-        {"sequences", info.sequences}, {"tokens", info.tokens},
+    Json json{{"kind", "dataset"}, {"format", name(info.format)}, {"reading", info.reading},
+        {"layout", info.layout}, {"columns", info.columns}, {"mapping", info.mapping},
+        {"unused_columns", info.unusedColumns}, {"rows", info.rows},
+        {"rows_skipped", info.rowsSkipped}, {"sequences", info.sequences}, {"tokens", info.tokens},
         {"trained_tokens", info.trainedTokens}, {"cut_rows", info.cutRows},
         {"empty_rows", info.emptyRows}, {"seq_len", info.seqLen}, {"packed_rows", info.packedRows},
         {"bytes", info.bytes}, {"problems", info.problems}};
     if (info.refusal != DataRefusal::None)
         json["refusal"] = name(info.refusal);
+    for (const DataReading& reading : info.readings)
+        json["readings"].push_back({{"layout", reading.layout}, {"mapping", reading.mapping},
+            {"first_row", reading.firstRow}});
     if (!info.chatTemplate.empty())
         json["chat_template"] = info.chatTemplate;
     return json;
@@ -131,6 +144,9 @@ Result<Json> describe(const Options& options)
         return describeModel(path.parent_path().empty() ? "." : path.parent_path().string());
     if (path.filename().string().ends_with("config.json")) // one kept without its folder
         return describeModel(options.path);
+    if (!fs::is_regular_file(path, error))
+        return Status::error(ErrorKind::InvalidArgument,
+            options.path + ": is a device or a pipe; name a regular file or a folder");
     return isDatabase(path) ? describeHistory(options.path) : describeDataset(options);
 }
 
@@ -153,11 +169,12 @@ void addInspect(CLI::App& app, Action& action)
     command->add_option("path", options->path, "Model folder, dataset, run folder or history")
         ->required();
     command->add_option("--model", options->model, "Tokenizer to count a dataset's tokens with");
-    command->add_option("--pairs", options->pairs,
-        "Pairs and ChatML texts: template, plain, or auto (template where the model has one)");
-    command->add_option("--chat-template", options->chatTemplate,
-        "Dataset: what conversations are written with in place of the model's own template: "
-        "chatml, llama3 or a file");
+    options->rows.addTo(*command);
+    command->add_option("--split", options->split, "Text files: cut into documents at this string");
+    command
+        ->add_option("--seq-len", options->seqLen,
+            "Tokens of a sequence (0: what `train` takes for the model)")
+        ->check(CLI::NonNegativeNumber);
     command->add_flag(
         "--verify", options->verify, "Run folder: read every byte of its checkpoints");
     command->add_flag("--json", options->json, "One line of JSON");

@@ -19,7 +19,10 @@ int carryOut(const mr::app::Action& action, const std::string& name, bool json)
         code = action();
         return mr::Status();
     });
-    return status.ok() ? code : mr::app::fail(status, json);
+    if (status.ok())
+        return code;
+    (void)mr::app::fail(status, json);
+    return 4;
 }
 
 int run(int argc, char** argv)

@@ -1,15 +1,14 @@
 // `millrace plan`: what a run would need, before it starts.
 
 #include "app/cli/commands.h"
+#include "app/cli/plan_data.h"
 #include "app/cli/spec_options.h"
 #include "app/compose.h"
 #include "core/base/bytes.h"
-#include "core/engine/run_setup.h"
 
 #include <millrace/library.h>
 #include <millrace/planner.h>
 
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -77,6 +76,8 @@ void printReport(const PlanReport& report, const std::optional<DataReport>& data
     printDisk(report);
     if (data)
         printText("  data: %s", describeData(*data).c_str());
+    if (data)
+        printText("  data: %s", layoutNote(*data).c_str());
     if (report.predictedStepMs > 0.0)
         printText("  forecast: %.1f ms a step, of which %.1f ms compute", report.predictedStepMs,
             report.predictedComputeMs);
@@ -85,51 +86,6 @@ void printReport(const PlanReport& report, const std::optional<DataReport>& data
     printSaved(report);
     for (const std::string& advice : report.advice)
         printText("  advice: %s", advice.c_str());
-}
-
-// A plan looks at data it can read in a few seconds.
-constexpr std::uint64_t kMostDataBytes = std::uint64_t{64} << 20;
-
-Status mayBeRead(const RunSpec& spec)
-{
-    std::uint64_t bytes = 0;
-    for (const auto* sources : {&spec.data, &spec.evalData})
-        for (const DataSource& source : *sources) {
-            std::error_code error;
-            const auto size = std::filesystem::file_size(source.path, error);
-            if (error)
-                return Status::error(ErrorKind::Io, source.path + ": " + error.message());
-            bytes += size;
-        }
-    return bytes <= kMostDataBytes
-               ? Status()
-               : Status::error(ErrorKind::InvalidArgument,
-                     formatBytes(bytes) + " are more than the " + formatBytes(kMostDataBytes) +
-                         " that a plan reads; `train` says what is in them");
-}
-
-Result<DataReport> readData(const RunSpec& spec)
-{
-    MR_TRY(mayBeRead(spec));
-    auto complete = completeForMachine(spec);
-    MR_TRY(complete.status());
-    return inspectRunData(complete.value());
-}
-
-// What the data is and, where the run is told in epochs, its steps. Without it the plan stays as it
-// is, and the advice says why.
-std::optional<DataReport> takeData(RunSpec& spec, std::string& advice)
-{
-    if (spec.data.empty())
-        return std::nullopt;
-    Result<DataReport> data = readData(spec);
-    if (!data.ok()) {
-        advice = "The data was not looked at: " + data.status().message() + ".";
-        return std::nullopt;
-    }
-    advice = packingAdvice(data.value());
-    spec.steps = stepCount(spec, data.value().batchRows());
-    return data.value();
 }
 
 void show(const PlanReport& report, const std::optional<DataReport>& data, bool asJson)
@@ -148,8 +104,10 @@ int plan(const Options& options)
     if (!asked.ok())
         return fail(asked.status(), options.json);
     RunSpec spec = std::move(asked).value();
-    std::string advice;
-    const std::optional<DataReport> data = takeData(spec, advice);
+    auto looked = lookAtData(spec);
+    if (!looked.ok())
+        return fail(looked.status(), options.json);
+    const auto& [data, advice] = looked.value();
     std::vector<PlanReport> reports;
     if (options.allPolicies) {
         auto all = planAllForMachine(spec);

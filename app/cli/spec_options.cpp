@@ -3,26 +3,10 @@
 #include "app/cli/commands.h"
 #include "core/plan/policies.h"
 
+#include <utility>
+
 namespace mr::app {
 namespace {
-
-// "a=b,c=d" or one "a=b"; the key must not be empty.
-Status readPairs(
-    const std::string& text, const std::string& option, std::map<std::string, std::string>& out)
-{
-    std::size_t begin = 0;
-    while (begin < text.size()) {
-        const std::size_t end = std::min(text.find(',', begin), text.size());
-        const std::string pair = text.substr(begin, end - begin);
-        const std::size_t equals = pair.find('=');
-        if (equals == std::string::npos || equals == 0)
-            return Status::error(ErrorKind::InvalidArgument,
-                std::string(option).append(" '").append(pair).append("': write it as key=value"));
-        out[pair.substr(0, equals)] = pair.substr(equals + 1);
-        begin = end + 1;
-    }
-    return {};
-}
 
 // "auto, a, b or c"; what else the last one needs is said with it.
 std::string policyHelp()
@@ -66,16 +50,7 @@ void SpecOptions::addModelAndData(CLI::App& command, bool needsData)
     auto* data = command.add_option("--data", m_data, "Dataset file; may be repeated");
     if (needsData)
         data->required();
-    command.add_option("--format", m_format, "auto, text, jsonl, json or csv");
-    command.add_option(
-        "--map", m_map, "Columns: prompt=question,response=answer, text=body or messages=chat");
-    command.add_option("--pairs", m_pairs,
-        "Pairs and ChatML texts: template (as the model's chat template writes them), plain (as "
-        "they stand) or auto (template where the model has one)");
-    command.add_option("--chat-template", m_chatTemplate,
-        "What conversations and pairs are written with in place of the model's own template, as "
-        "for a base model that has none: chatml, llama3 or a file with a Jinja template. It is "
-        "saved with the trained model");
+    m_rows.addTo(command);
     command.add_option("--split", m_spec.split, "Text files: cut into documents at this string");
     command.add_flag("--pack", m_spec.pack,
         "Short sequences share rows of the micro-batches, each seeing itself alone: fewer steps an "
@@ -160,20 +135,15 @@ Result<RunSpec> SpecOptions::spec() const
 
 Status SpecOptions::readSources(RunSpec& spec) const
 {
-    DataFormat format{};
-    MR_TRY(take(parseDataFormat(m_format), format));
-    std::map<std::string, std::string> columns;
-    MR_TRY(readPairs(m_map, "--map", columns));
-    if (m_pairs != "auto")
-        columns["style"] = m_pairs;
-    if (!m_chatTemplate.empty())
-        columns["chat_template"] = m_chatTemplate;
     MR_TRY(requireFiles(m_data, "--data"));
     MR_TRY(requireFiles(m_evalData, "--eval-data"));
-    for (const std::string& path : m_data)
-        spec.data.push_back({path, format, columns});
-    for (const std::string& path : m_evalData)
-        spec.evalData.push_back({path, format, columns});
+    for (const auto& [paths, sources] :
+        {std::pair{&m_data, &spec.data}, std::pair{&m_evalData, &spec.evalData}})
+        for (const std::string& path : *paths) {
+            auto source = m_rows.source(path);
+            MR_TRY(source.status());
+            sources->push_back(std::move(source).value());
+        }
     return {};
 }
 

@@ -4,6 +4,8 @@
 
 #pragma once
 
+#include "app/cli/data_options.h"
+
 #include <millrace/run_spec.h>
 #include <millrace/status.h>
 
@@ -32,10 +34,7 @@ private:
     RunSpec m_spec;
     std::vector<std::string> m_data;
     std::vector<std::string> m_evalData;
-    std::string m_format = "auto";
-    std::string m_map;
-    std::string m_pairs = "auto";
-    std::string m_chatTemplate;
+    DataOptions m_rows;
     std::string m_schedule = "cosine";
     std::string m_precision = "auto";
     std::string m_recompute = "auto";

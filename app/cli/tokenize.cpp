@@ -3,11 +3,15 @@
 #include "app/cli/commands.h"
 #include "core/base/file.h"
 #include "core/data/tokenizer.h"
+#include "core/data/unicode_text.h"
 
+#include <algorithm>
 #include <iostream>
 #include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <span>
+#include <utility>
 
 namespace mr::app {
 namespace {
@@ -22,6 +26,116 @@ struct Options {
 };
 
 constexpr std::uint64_t kTextLimit = std::uint64_t{4} << 30;
+constexpr std::size_t kPieceBytes = std::size_t{2} << 20;
+
+// {"ids":[...]} as the ids come, so that they need not be in memory together.
+class IdLine
+{
+public:
+    void put(std::vector<TokenId>& ids)
+    {
+        for (const TokenId id : ids) {
+            m_text += m_begun ? "," : "{\"ids\":[";
+            m_text += std::to_string(id);
+            m_begun = true;
+        }
+        ids.clear();
+        if (m_text.size() >= kPrintedBytes)
+            flush();
+    }
+    void end()
+    {
+        m_text += m_begun ? "]}" : "{\"ids\":[]}";
+        flush();
+        printLine({});
+    }
+    // After an error: whatever is printed next begins a line.
+    void breakOff()
+    {
+        if (m_printed)
+            printLine({});
+    }
+
+private:
+    static constexpr std::size_t kPrintedBytes = std::size_t{64} << 10;
+
+    void flush()
+    {
+        printPiece(std::exchange(m_text, {}));
+        m_printed = true;
+    }
+
+    std::string m_text;
+    bool m_begun = false;
+    bool m_printed = false;
+};
+
+// Calls `take(text, isEnd)` with the text from front to back, in whole characters where it is
+// UTF-8; it returns how much of it was taken.
+template <typename Take>
+Status readPieces(const File& file, std::uint64_t bytes, const Take& take)
+{
+    std::string waiting;
+    std::uint64_t at = 0;
+    do {
+        const std::size_t old = waiting.size();
+        waiting.resize(
+            old + static_cast<std::size_t>(std::min<std::uint64_t>(kPieceBytes, bytes - at)));
+        MR_TRY(file.readAt(at, std::as_writable_bytes(std::span(waiting)).subspan(old)));
+        at += waiting.size() - old;
+        std::string_view text = waiting;
+        if (at < bytes)
+            text.remove_suffix(unfinishedBytes(text));
+        Result<std::size_t> taken = take(text, at == bytes);
+        MR_TRY(taken.status());
+        waiting.erase(0, taken.value());
+    } while (at < bytes);
+    return {};
+}
+
+// A stream wants UTF-8; other bytes are encoded whole.
+Status encode(const Tokenizer& tokenizer, const File& file, std::uint64_t bytes, IdLine& line)
+{
+    bool valid = true;
+    MR_TRY(readPieces(file, bytes, [&](std::string_view text, bool) -> Result<std::size_t> {
+        valid = valid && isUtf8(text);
+        return text.size();
+    }));
+    std::vector<TokenId> ids;
+    const std::unique_ptr<TextStream> stream = tokenizer.stream();
+    return readPieces(file, bytes, [&](std::string_view text, bool isEnd) -> Result<std::size_t> {
+        Result<std::size_t> taken = std::size_t{0};
+        if (valid)
+            taken = stream->encode(text, isEnd, ids);
+        else if (isEnd)
+            MR_TRY(tokenizer.encode(text, ids));
+        line.put(ids);
+        return taken;
+    });
+}
+
+Status printFile(const Tokenizer& tokenizer, const std::string& path, bool specials)
+{
+    Result<File> file = File::openRead(path);
+    MR_TRY(file.status());
+    Result<std::uint64_t> bytes = file.value().bytes();
+    MR_TRY(bytes.status());
+    IdLine line;
+    std::vector<TokenId> ids;
+    if (specials && tokenizer.addsBos() && tokenizer.bos() >= 0)
+        ids.push_back(tokenizer.bos());
+    line.put(ids);
+    const Status done = encode(tokenizer, file.value(), bytes.value(), line);
+    if (!done.ok()) {
+        line.breakOff();
+        return done;
+    }
+    if (specials && tokenizer.addsEos() && tokenizer.eos() >= 0)
+        ids.push_back(tokenizer.eos());
+    line.put(ids);
+    line.end();
+    return {};
+}
 
 Status printIds(const Tokenizer& tokenizer, std::string_view text, bool specials)
 {
@@ -45,6 +159,8 @@ Status run(const Options& options)
         text.assign(std::istreambuf_iterator<char>(std::cin), {});
     } else if (!options.textFile.empty()) {
         MR_TRY(requireFiles({options.textFile}, "--text-file"));
+        if (!options.lines)
+            return printFile(*tokenizer.value(), options.textFile, !options.noSpecial);
         auto read = readWholeFile(options.textFile, kTextLimit);
         if (!read.ok())
             return read.status();

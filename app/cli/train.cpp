@@ -1,6 +1,7 @@
 // `millrace train` and `millrace resume`: one run, with its records as JSON lines or for people.
 
 #include "app/cli/commands.h"
+#include "app/cli/plan_data.h"
 #include "app/cli/scratch_line.h"
 #include "app/cli/spec_options.h"
 #include "app/cli/stop_on_signal.h"
@@ -236,6 +237,25 @@ int carryOut(Engine& engine, const Device& device, Opening& opening, bool json)
     return finished ? 0 : 130;
 }
 
+// What the run would need and read; the data is refused as a run would refuse it.
+int dryRun(RunSpec asked, bool json)
+{
+    auto looked = lookAtData(asked);
+    if (!looked.ok())
+        return fail(looked.status(), json);
+    auto complete = completeForMachine(asked);
+    if (!complete.ok())
+        return fail(complete.status(), json);
+    auto report = planRun(complete.value());
+    if (!report.ok())
+        return fail(report.status(), json);
+    auto line = nlohmann::json::parse(toJson(report.value()));
+    if (looked.value().report)
+        line["data"] = nlohmann::json::parse(toJson(*looked.value().report));
+    printJson(line);
+    return report.value().fits ? 0 : 3;
+}
+
 int train(const TrainOptions& options)
 {
     Opening opening(options.json);
@@ -251,13 +271,8 @@ int train(const TrainOptions& options)
     auto resolved = resolveSpec(spec.value(), 0);
     if (!resolved.ok())
         return fail(resolved.status(), options.json);
-    if (options.dryRun) {
-        auto report = planRun(spec.value());
-        if (!report.ok())
-            return fail(report.status(), options.json);
-        printLine(toJson(report.value()));
-        return report.value().fits ? 0 : 3;
-    }
+    if (options.dryRun)
+        return dryRun(asked.value(), options.json);
     auto device = makeDevice(resolved.value());
     if (!device.ok())
         return fail(device.status(), options.json);

@@ -52,7 +52,10 @@ ui::UiServices makeServices(RunStore& store, TryModels& models)
                           const AnswerWatch& watch) { return models.answer(path, prompt, watch); };
     services.inspectMachine = &inspectWithDevices;
     services.inspectModel = &inspectModel;
-    services.inspectDataset = &inspectDataset;
+    services.inspectDataset = [](const DataSource& source, const std::string& modelDir,
+                                  std::int64_t seqLen, int previewRows) {
+        return inspectDataset(source, modelDir, seqLen, previewRows);
+    };
     services.inspectScratch = &inspectScratch;
     services.measureScratch = &measureScratch;
     services.checkSpec = [](const RunSpec& spec) {

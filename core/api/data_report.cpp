@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 namespace mr {
 namespace {
@@ -34,6 +35,20 @@ std::string percent(double share)
     return std::to_string(std::llround(100.0 * share)) + " %";
 }
 
+// "2 rows that cannot be read left out (cells 1, json 1); ", or nothing.
+std::string skippedRows(const std::map<std::string, std::int64_t>& counts)
+{
+    std::int64_t all = 0;
+    std::string reasons;
+    for (const auto& [reason, rows] : counts) {
+        all += rows;
+        reasons += (reasons.empty() ? "" : ", ") + reason + " " + std::to_string(rows);
+    }
+    return all == 0 ? std::string()
+                    : std::to_string(all) + (all == 1 ? " row" : " rows") +
+                          " that cannot be read left out (" + reasons + "); ";
+}
+
 } // namespace
 
 double paddingShare(std::int64_t inputs, std::int64_t batchRows, std::int64_t seqLen) noexcept
@@ -52,8 +67,8 @@ std::string describeData(const DataReport& report)
     const auto count = [](std::int64_t n) { return std::to_string(n); };
     return count(report.rows) + " rows, " + count(report.cutRows) + " of them cut, " +
            count(report.emptyRows) + " with nothing to train and skipped; " +
-           count(report.sequences) + " sequences to train on, " + count(report.evalSequences) +
-           " to evaluate; an epoch is " + count(report.batchRows()) +
+           skippedRows(report.rowsSkipped) + count(report.sequences) + " sequences to train on, " +
+           count(report.evalSequences) + " to evaluate; an epoch is " + count(report.batchRows()) +
            (report.pack ? " packed" : "") + " rows of " + count(report.seqLen) + " tokens, " +
            percent(paddingOf(report, report.batchRows())) + " padding";
 }
@@ -69,22 +84,35 @@ std::string packingAdvice(const DataReport& report)
            ".";
 }
 
-std::string unusedColumnsNote(const DataReport& report)
+std::string layoutNote(const DataReport& report)
+{
+    return layoutNote(report.layout, report.mapping, report.unusedColumns);
+}
+
+std::string layoutNote(const std::string& layout, const std::map<std::string, std::string>& mapping,
+    const std::vector<std::string>& unusedColumns)
 {
     constexpr std::size_t kMostColumns = 20;
-    const std::vector<std::string>& columns = report.unusedColumns;
+    std::string roles;
+    for (const std::string_view role : kMappingRoles)
+        if (const auto found = mapping.find(std::string(role)); found != mapping.end())
+            roles.append(roles.empty() ? "" : ", ")
+                .append(role)
+                .append("=")
+                .append(shortened(found->second));
     std::string names;
-    for (std::size_t i = 0; i < std::min(columns.size(), kMostColumns); ++i)
-        names += (names.empty() ? "\"" : ", \"") + shortened(columns[i]) + "\"";
-    if (columns.size() > kMostColumns)
-        names += " and " + std::to_string(columns.size() - kMostColumns) + " more";
-    return names.empty() ? names : "Columns that are not used: " + names + ".";
+    for (std::size_t i = 0; i < std::min(unusedColumns.size(), kMostColumns); ++i)
+        names += (names.empty() ? "\"" : ", \"") + shortened(unusedColumns[i]) + "\"";
+    if (unusedColumns.size() > kMostColumns)
+        names += " and " + std::to_string(unusedColumns.size() - kMostColumns) + " more";
+    std::string out = layout + (layout.empty() || roles.empty() ? "" : ": ") + roles;
+    return names.empty() ? out : out + "; not used: " + names;
 }
 
 std::string_view name(DataRefusal refusal) noexcept
 {
-    constexpr std::array<std::string_view, 6> kNames{
-        "", "unknown-columns", "preferences", "bad-answers", "media", "no-template"};
+    constexpr std::array<std::string_view, 7> kNames{
+        "", "unknown-columns", "preferences", "bad-answers", "media", "untrainable", "no-template"};
     return kNames.at(static_cast<std::size_t>(refusal));
 }
 
@@ -99,7 +127,10 @@ std::string toJson(const DataReport& report)
         json["packed_rows"] = r.packedRows;
         json["packed_padding"] = paddingOf(r, r.packedRows);
     }
+    json["layout"] = r.layout;
+    json["mapping"] = r.mapping;
     json["unused_columns"] = r.unusedColumns;
+    json["rows_skipped"] = r.rowsSkipped;
     return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 

@@ -60,9 +60,12 @@ void readWord(
 json sourcesToJson(const std::vector<DataSource>& sources)
 {
     json list = json::array();
-    for (const DataSource& s : sources)
+    for (const DataSource& s : sources) {
         list.push_back(
             {{"path", s.path}, {"format", name(s.format)}, {"columns", json(s.columns)}});
+        if (s.skipBadRows) // earlier programs do not know it
+            list.back()["skip_bad_rows"] = true;
+    }
     return list;
 }
 
@@ -118,6 +121,7 @@ void readSources(JsonFields& fields, std::string_view key, std::vector<DataSourc
         data.path = entry.text("path", "");
         readWord(entry, "format", parseDataFormat, data.format);
         readTexts(entry, "columns", data.columns);
+        data.skipBadRows = entry.boolean("skip_bad_rows", data.skipBadRows);
         entry.take(noUnknown(entry, source));
         fields.take(entry.status());
         out.push_back(std::move(data));

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cassert>
 #include <string>
+#include <utility>
 
 namespace mr {
 namespace {
@@ -74,6 +75,13 @@ void ThreadPool::run(std::int64_t count, Item item, void* context)
         m_wake.notify_all();
     }
     workItems(0);
+    wait();
+    if (m_hasFailed.exchange(false))
+        std::rethrow_exception(std::exchange(m_failure, nullptr));
+}
+
+void ThreadPool::wait()
+{
     const auto finished = [&] { return m_unfinished.load(std::memory_order_seq_cst) == 0; };
     if (spinUntil(finished))
         return;
@@ -81,6 +89,16 @@ void ThreadPool::run(std::int64_t count, Item item, void* context)
     m_callerSleeps.store(true, std::memory_order_seq_cst);
     m_done.wait(lock, finished);
     m_callerSleeps.store(false, std::memory_order_relaxed);
+}
+
+void ThreadPool::runItem(std::int64_t index, int worker) noexcept
+{
+    try {
+        m_item(m_context, index, worker);
+    } catch (...) {
+        if (!m_hasFailed.exchange(true))
+            m_failure = std::current_exception();
+    }
 }
 
 bool ThreadPool::claim(std::int64_t& remaining) noexcept
@@ -99,7 +117,7 @@ void ThreadPool::workItems(int worker) noexcept
     std::int64_t remaining = 0;
     while (claim(remaining)) {
         // The job cannot change before our item is finished, so only now may it be read.
-        m_item(m_context, m_count - remaining, worker);
+        runItem(m_count - remaining, worker);
         if (m_unfinished.fetch_sub(1, std::memory_order_seq_cst) == 1 &&
             m_callerSleeps.load(std::memory_order_seq_cst)) {
             const std::scoped_lock lock(m_mutex);

@@ -7,7 +7,8 @@
 // Threads  parallelFor() from any thread; a second caller waits until the first has finished,
 //          but a pool of one thread runs its callers side by side, each as worker 0. An item must
 //          not call parallelFor() of the same pool.
-// Errors   Items do not throw and do not fail: arguments were checked before.
+// Errors   Items do not fail: arguments were checked before. What an item throws (it may allocate)
+//          parallelFor() throws again once all are done, the first one if there are several.
 // Lifetime The destructor joins the threads; nobody may be inside parallelFor() then.
 
 #pragma once
@@ -15,6 +16,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <string_view>
@@ -59,6 +61,8 @@ private:
     using Item = void (*)(void* context, std::int64_t index, int worker);
 
     void run(std::int64_t count, Item item, void* context);
+    void wait();
+    void runItem(std::int64_t index, int worker) noexcept;
     void workItems(int worker) noexcept;
     bool claim(std::int64_t& remaining) noexcept;
     void workerLoop(const std::stop_token& stop, int worker) noexcept;
@@ -75,6 +79,8 @@ private:
     alignas(64) std::atomic<std::int64_t> m_unfinished = 0;
     std::atomic<int> m_sleepers = 0;
     std::atomic<bool> m_callerSleeps = false;
+    std::atomic<bool> m_hasFailed = false;
+    std::exception_ptr m_failure; // written by whoever set m_hasFailed
 
     std::mutex m_mutex; // for sleeping only
     std::condition_variable_any m_wake;

@@ -29,7 +29,10 @@ Status guarded(const std::string& what, const std::function<Status()>& body)
     try {
         return body();
     } catch (const std::bad_alloc&) {
-        return Status::error(ErrorKind::OutOfMemory, what + ": the system has no memory left");
+        return Status::error(ErrorKind::OutOfMemory,
+            what +
+                ": not enough memory: the system has none left; end other programs, or raise the "
+                "limit (`ulimit -v`)");
     } catch (const std::system_error& e) {
         if (e.code() == std::errc::resource_unavailable_try_again)
             return Status::error(ErrorKind::Internal,

@@ -62,7 +62,33 @@ void AddedTokens::add(AddedToken token, std::string_view spelling)
     if (m_tokenOf[node] >= 0)
         return;
     m_tokenOf[node] = static_cast<std::int32_t>(m_tokens.size());
+    m_longest = std::max(m_longest, spelling.size());
+    m_haveNeighbours |= token.lstrip || token.rstrip || token.singleWord;
     m_tokens.push_back(std::move(token));
+}
+
+bool AddedTokens::areApartAt(std::string_view text, std::size_t at) const noexcept
+{
+    if (m_haveNeighbours && isSpace(characterAt(text, at).code))
+        return false;
+    const std::size_t from = at - std::min(at, m_longest);
+    for (std::size_t begin = from; begin < at + (m_haveNeighbours ? 1 : 0); ++begin) {
+        std::uint32_t node = 0;
+        std::size_t end = begin;
+        for (; end < text.size(); ++end) {
+            const auto next =
+                m_steps.find(std::uint64_t{node} << 8 | static_cast<unsigned char>(text[end]));
+            if (next == m_steps.end())
+                break;
+            node = next->second;
+            const bool touches = m_haveNeighbours && end + 1 >= at;
+            if (m_tokenOf[node] >= 0 && (end + 1 > at || touches))
+                return false;
+        }
+        if (end == text.size() && end > begin)
+            return false; // may become a spelling
+    }
+    return true;
 }
 
 AddedTokens::Candidates AddedTokens::candidatesAt(std::string_view text, std::size_t begin,

@@ -80,6 +80,10 @@ public:
     // `spelling` is what the text must hold; a token whose spelling is there already is ignored.
     void add(AddedToken token, std::string_view spelling);
     bool empty() const noexcept { return m_tokens.empty(); }
+    // Whether text[0, at) and text[at, ...) may be searched apart, whatever comes behind `text`:
+    // no spelling reaches over `at`, or could with more text, and no token that looks at its
+    // neighbours touches it.
+    bool areApartAt(std::string_view text, std::size_t at) const noexcept;
     // The match behind `last` (Match() at the beginning), or false. As upstream, white space that
     // went along with the last one may itself be a token, and then comes twice.
     bool find(std::string_view text, const Match& last, const ControlRanges& controls,
@@ -101,6 +105,8 @@ private:
     static void strip(std::string_view text, std::size_t from, Match& match);
 
     std::vector<AddedToken> m_tokens;
+    std::size_t m_longest = 0;                                // spelling
+    bool m_haveNeighbours = false;                            // lstrip, rstrip or singleWord
     std::array<bool, 256> m_begins{};                         // some token begins with this byte
     std::unordered_map<std::uint64_t, std::uint32_t> m_steps; // node * 256 + byte -> node
     std::vector<std::int32_t> m_tokenOf{-1};                  // by node

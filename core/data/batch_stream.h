@@ -12,15 +12,18 @@
 
 #pragma once
 
+#include "core/data/bad_rows.h"
 #include "core/data/packed_rows.h"
 #include "core/data/sequence_store.h"
 #include "core/data/tokenizer.h"
+#include "core/data/unwritten_rows.h"
 
 #include <millrace/run_spec.h>
 #include <millrace/status.h>
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -28,17 +31,24 @@
 
 namespace mr {
 
-// Every sequence of a dataset, tokenised once. Sequences are at most seqLen + 1 tokens: inputs are
-// all but the last, targets all but the first: one shift, done in BatchStream.
-struct TokenSet {
-    SequenceStore sequences;
+struct TokenCounts {
     std::uint64_t rows = 0;       // read from files
     std::uint64_t cutRows = 0;    // longer than seqLen, cut
     std::uint64_t emptyRows = 0;  // nothing to train, left out
     std::uint64_t promptRows = 0; // of a prompt and its answer, not of text
     std::uint64_t trainedTokens = 0;
-    std::vector<std::string> unusedColumns; // of the files: nothing is trained of them
-    PackedRows packing;                     // empty: every sequence is a row of a micro-batch
+};
+
+// Every sequence of a dataset, tokenised once. Sequences are at most seqLen + 1 tokens: inputs are
+// all but the last, targets all but the first: one shift, done in BatchStream.
+struct TokenSet : TokenCounts {
+    SequenceStore sequences;
+    UnwrittenRows unwritten; // rows with parts that the chat template leaves out; none is trained
+    std::string layout;      // of the files; several: "Alpaca; ShareGPT"
+    std::map<std::string, std::string> mapping; // of the first file
+    std::vector<std::string> unusedColumns;     // of the files: nothing is trained of them
+    std::shared_ptr<const BadRows> badRows;     // left out; null: never looked for
+    PackedRows packing;                         // empty: every sequence is a row of a micro-batch
 
     std::int64_t count() const noexcept { return sequences.count(); }
     // Rows of micro-batches: what a sampler draws.

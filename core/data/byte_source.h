@@ -1,4 +1,5 @@
 // A file read from front to back through one buffer, counting lines. Skips a UTF-8 byte order mark.
+// A file whose first megabyte has carriage returns and no line feed has lines that end in those.
 //
 // Threads  Confined to its owner.
 // Errors   Io is kept and reported by status(); reading then ends as if the file did.
@@ -10,6 +11,8 @@
 #include <algorithm>
 #include <cstring>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace mr {
@@ -31,12 +34,14 @@ public:
             return bytes.status();
         ByteSource source(std::move(file).value(), bytes.value());
         source.skipMark();
+        source.findLineEnd();
         return source;
     }
 
     const std::filesystem::path& path() const noexcept { return m_file.path(); }
     const Status& status() const noexcept { return m_status; }
     std::int64_t line() const noexcept { return m_line; } // of the next byte, from 1
+    char lineEnd() const noexcept { return m_lineEnd; }
     std::uint64_t fileBytes() const noexcept { return m_fileBytes; }
 
     // The next byte without taking it, or kEnd.
@@ -52,13 +57,13 @@ public:
         const int byte = peek();
         if (byte != kEnd) {
             ++m_at;
-            m_line += byte == '\n' ? 1 : 0;
+            m_line += byte == m_lineEnd ? 1 : 0;
         }
         return byte;
     }
 
-    // The next line without its end ("\n" or "\r\n") into `out`. False at the end of the file, or
-    // with a line above kMaxRecordBytes, which leaves tooLong() true.
+    // The next line without its end ("\n", "\r\n" or "\r") into `out`. False at the end of the
+    // file, or with a line above kMaxRecordBytes, which leaves tooLong() true.
     bool takeLine(std::string& out)
     {
         out.clear();
@@ -67,7 +72,7 @@ public:
         while (peek() != kEnd) {
             const char* begin = m_buffer.data() + m_at;
             const std::size_t left = m_filled - m_at;
-            const void* end = std::memchr(begin, '\n', left);
+            const void* end = std::memchr(begin, m_lineEnd, left);
             const std::size_t count =
                 end != nullptr ? static_cast<std::size_t>(static_cast<const char*>(end) - begin)
                                : left;
@@ -101,6 +106,13 @@ private:
             m_at = 3;
     }
 
+    void findLineEnd()
+    {
+        const std::string_view beginning(m_buffer.data(), m_filled);
+        const bool returns = beginning.find('\r') != std::string_view::npos;
+        m_lineEnd = returns && beginning.find('\n') == std::string_view::npos ? '\r' : '\n';
+    }
+
     bool fill()
     {
         if (m_offset >= m_fileBytes || !m_status.ok())
@@ -124,6 +136,7 @@ private:
     std::size_t m_at = 0;
     std::size_t m_filled = 0;
     std::int64_t m_line = 1;
+    char m_lineEnd = '\n';
     bool m_tooLong = false;
     Status m_status;
 };

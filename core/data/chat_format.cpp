@@ -1,14 +1,13 @@
 #include "core/data/chat_format.h"
 
-#include "core/base/file.h"
+#include "core/data/chat_sources.h"
 #include "core/data/chat_templates.h"
-#include "core/data/tokenizer_habits.h"
+#include "core/data/white_space.h"
 
 #include <algorithm>
 #include <ctime>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace mr {
 namespace {
@@ -16,80 +15,16 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-constexpr std::uintmax_t kMaxTemplateBytes = std::uintmax_t{8} << 20;
+constexpr std::string_view kThoughtEnd = "</think>";
+// Stands for an answer, to see where answers begin. No prompt goes on with its first letter.
+constexpr const char* kSomeAnswer = "\xC2\xA7millrace";
 
-Status bad(const std::string& message)
+// Steps for a conversation of four messages; published templates take a hundredth.
+constexpr int kTrialWork = 500'000;
+
+Status badFormat(const std::string& message)
 {
     return Status::error(ErrorKind::InvalidArgument, message);
-}
-
-// Sources by name; one that stands alone is "default".
-using Sources = std::map<std::string, std::string>;
-
-Status readTemplateFile(const fs::path& path, Sources& out)
-{
-    std::error_code error;
-    const std::uintmax_t bytes = fs::file_size(path, error);
-    if (error || bytes > kMaxTemplateBytes)
-        return bad(path.string() + ": cannot be read, or is larger than 8 MiB");
-    std::ifstream file(path, std::ios::binary);
-    std::string text{std::istreambuf_iterator<char>(file), {}};
-    if (!file.good() && !file.eof())
-        return Status::error(ErrorKind::Io, path.string() + ": cannot be read");
-    out["default"] = std::move(text);
-    return {};
-}
-
-Status readTemplateField(const fs::path& path, Sources& out)
-{
-    std::error_code ignored;
-    if (!out.empty() || !fs::exists(path, ignored))
-        return {};
-    Result<nlohmann::json> config = readJsonObject(path);
-    if (!config.ok())
-        return config.status();
-    const auto found = config.value().find("chat_template");
-    if (found == config.value().end() || found->is_null())
-        return {};
-    if (found->is_string()) {
-        out["default"] = found->get<std::string>();
-        return {};
-    }
-    for (const auto& named : found->is_array() ? *found : nlohmann::json::array()) {
-        const bool sound = named.is_object() && named.contains("name") &&
-                           named["name"].is_string() && named.contains("template") &&
-                           named["template"].is_string();
-        if (!sound)
-            return bad(
-                path.string() + R"(: "chat_template" holds something without name and template)");
-        out[named["name"].get<std::string>()] = named["template"].get<std::string>();
-    }
-    return {};
-}
-
-Status readSources(const fs::path& folder, Sources& out)
-{
-    std::error_code ignored;
-    if (fs::exists(folder / "chat_template.jinja", ignored))
-        MR_TRY(readTemplateFile(folder / "chat_template.jinja", out));
-    MR_TRY(readTemplateField(folder / "chat_template.json", out));
-    return readTemplateField(folder / "tokenizer_config.json", out);
-}
-
-// A special token is a text, or an object that holds it.
-std::string specialToken(const fs::path& folder, const char* name)
-{
-    std::error_code ignored;
-    const fs::path path = folder / "tokenizer_config.json";
-    if (!fs::exists(path, ignored))
-        return {};
-    Result<nlohmann::json> config = readJsonObject(path);
-    if (!config.ok() || !config.value().contains(name))
-        return {};
-    const nlohmann::json& token = config.value()[name];
-    const nlohmann::json& text =
-        token.is_object() && token.contains("content") ? token["content"] : token;
-    return text.is_string() ? text.get<std::string>() : std::string();
 }
 
 // Dates make a run that cannot be repeated; a resumed run must see the same tokens.
@@ -107,18 +42,13 @@ std::tm fixedDay()
 // White space behind the end token belongs to the next turn.
 std::size_t endOfTurn(const std::string& text, std::size_t begin, std::size_t end)
 {
-    const std::size_t last = std::string_view(text).substr(0, end).find_last_not_of(" \t\r\n");
+    const std::size_t last = std::string_view(text).substr(0, end).find_last_not_of(kWhite);
     return last == std::string::npos || last < begin ? end : last + 1;
 }
 
-// An answer, and one that counts.
-bool isTrained(const Json& variables, std::size_t message)
+bool isBlank(std::string_view text)
 {
-    if (variables["messages"][message]["role"] != "assistant")
-        return false;
-    const auto untrained = variables.find("untrained");
-    return untrained == variables.end() ||
-           std::find(untrained->begin(), untrained->end(), message) == untrained->end();
+    return text.find_first_not_of(kWhite) == std::string_view::npos;
 }
 
 // Leaves the spans of answers that count. Precondition: there is one of an answer that does not.
@@ -127,11 +57,11 @@ Status keepTrained(const Json& variables, std::vector<TextSpan>& spans)
     std::vector<bool> kept;
     for (std::size_t i = 0; i < variables["messages"].size(); ++i)
         if (variables["messages"][i]["role"] == "assistant")
-            kept.push_back(isTrained(variables, i));
+            kept.push_back(isTrainedAnswer(variables, i));
     if (kept.size() != spans.size())
-        return bad("the chat template marks " + std::to_string(spans.size()) + " spans for " +
-                   std::to_string(kept.size()) +
-                   " answers, so it cannot be told which of them has the weight 0");
+        return badFormat("the chat template marks " + std::to_string(spans.size()) + " spans for " +
+                         std::to_string(kept.size()) +
+                         " answers, so it cannot be told which of them has the weight 0");
     std::size_t index = 0;
     std::erase_if(spans, [&](const TextSpan&) { return !kept[index++]; });
     return {};
@@ -140,18 +70,41 @@ Status keepTrained(const Json& variables, std::vector<TextSpan>& spans)
 ChatOptions optionsOf(const fs::path& modelFolder)
 {
     ChatOptions options;
-    options.bosToken = specialToken(modelFolder, "bos_token");
-    options.eosToken = specialToken(modelFolder, "eos_token");
+    options.tokens = readTemplateTokens(modelFolder);
     options.now = fixedDay();
     return options;
 }
 
 } // namespace
 
+// A trained answer as it is written at its time.
+struct ChatFormat::Answer {
+    RenderedChat chat;
+    std::string text;      // of `chat`
+    std::size_t begin = 0; // of the answer in `text`
+    std::size_t end = 0;   // behind its end token, and perhaps white space
+};
+
+ChatFormat::ChatFormat(
+    ChatTemplate plain, std::optional<ChatTemplate> withTools, ChatOptions options)
+    : m_plain(std::move(plain))
+    , m_withTools(std::move(withTools))
+    , m_options(std::move(options))
+    , m_habits(findHabits(
+          [this](const Json& variables, bool prompt) {
+              ChatOptions trial = m_options;
+              trial.addGenerationPrompt = prompt;
+              trial.work = std::min(trial.work, kTrialWork);
+              return templateOf(variables).render(variables, trial);
+          },
+          m_options.tokens))
+{
+}
+
 bool ChatFormat::isIn(const fs::path& modelFolder)
 {
-    Sources sources;
-    return !readSources(modelFolder, sources).ok() || sources.contains("default");
+    const Result<TemplateSources> sources = readTemplateSources(modelFolder);
+    return !sources.ok() || Result(sources).value().contains("default");
 }
 
 Result<ChatFormat> ChatFormat::open(const fs::path& modelFolder)
@@ -159,7 +112,7 @@ Result<ChatFormat> ChatFormat::open(const fs::path& modelFolder)
     auto found = find(modelFolder);
     MR_TRY(found.status());
     if (!found.value())
-        return bad(
+        return badFormat(
             modelFolder.string() +
             ": the model has no chat template, so it does not know how conversations are written; "
             "teach it one with --chat-template chatml (or llama3, or a file), put a "
@@ -177,24 +130,25 @@ Result<ChatFormat> ChatFormat::open(
     MR_TRY(text.status());
     Result<ChatTemplate> parsed = ChatTemplate::parse(text.value());
     if (!parsed.ok())
-        return bad("the chosen chat template: " + parsed.status().message());
+        return badFormat("the chosen chat template: " + parsed.status().message());
     return ChatFormat(std::move(parsed).value(), std::nullopt, optionsOf(modelFolder));
 }
 
 Result<std::optional<ChatFormat>> ChatFormat::find(const fs::path& modelFolder)
 {
-    Sources sources;
-    MR_TRY(readSources(modelFolder, sources));
+    Result<TemplateSources> read = readTemplateSources(modelFolder);
+    MR_TRY(read.status());
+    TemplateSources& sources = read.value();
     if (!sources.contains("default"))
         return std::optional<ChatFormat>();
     Result<ChatTemplate> plain = ChatTemplate::parse(sources["default"]);
     if (!plain.ok())
-        return bad(modelFolder.string() + ": " + plain.status().message());
+        return badFormat(modelFolder.string() + ": " + plain.status().message());
     std::optional<ChatTemplate> withTools;
     if (sources.contains("tool_use")) {
         Result<ChatTemplate> parsed = ChatTemplate::parse(sources["tool_use"]);
         if (!parsed.ok())
-            return bad(modelFolder.string() + ", \"tool_use\": " + parsed.status().message());
+            return badFormat(modelFolder.string() + ", \"tool_use\": " + parsed.status().message());
         withTools = std::move(parsed).value();
     }
     return std::optional<ChatFormat>(
@@ -203,17 +157,33 @@ Result<std::optional<ChatFormat>> ChatFormat::find(const fs::path& modelFolder)
 
 Result<RenderedChat> ChatFormat::write(const Json& variables, bool prompt) const
 {
-    return first(variables, variables["messages"].size(), prompt);
+    return all(adapted(variables, m_habits), prompt);
+}
+
+ChatParts ChatFormat::unwritten(const Json& variables) const
+{
+    return unwrittenParts(
+        variables, [this](const Json& v, bool prompt) { return write(v, prompt); });
 }
 
 bool ChatFormat::takesSystem() const
 {
-    constexpr const char* kProbe = "system-text-that-no-template-holds";
-    const Json messages = {{{"role", "system"}, {"content", kProbe}},
+    const Json messages = {{{"role", "system"}, {"content", "instructions"}},
         {{"role", "user"}, {"content", "question"}},
         {{"role", "assistant"}, {"content", "answer"}}};
-    Result<RenderedChat> written = write({{"messages", messages}}, false);
-    return written.ok() && written.value().text().find(kProbe) != std::string::npos;
+    return unwritten({{"messages", messages}}).none();
+}
+
+const ChatTemplate& ChatFormat::templateOf(const Json& variables) const
+{
+    return m_withTools.has_value() && variables.contains("tools") ? *m_withTools : m_plain;
+}
+
+Result<RenderedChat> ChatFormat::all(const Json& variables, bool prompt) const
+{
+    ChatOptions options = m_options;
+    options.addGenerationPrompt = prompt;
+    return templateOf(variables).render(variables, options);
 }
 
 // The first `messages` of a conversation.
@@ -223,78 +193,122 @@ Result<RenderedChat> ChatFormat::first(
     Json part = variables;
     Json& list = part["messages"];
     list.erase(list.begin() + static_cast<std::ptrdiff_t>(messages), list.end());
-    ChatOptions options = m_options;
-    options.addGenerationPrompt = prompt;
-    const bool tools = m_withTools.has_value() && variables.contains("tools");
-    return (tools ? *m_withTools : m_plain).render(part, options);
+    return all(part, prompt);
 }
 
-// The assistant's turns in `whole`; none where a prefix renders differently than it does in it.
-Result<std::optional<std::vector<TextSpan>>> ChatFormat::turns(
+// Where the prompt for the answer ends. Where the answer does not go on with it, another answer in
+// its place shows how far the prompt and a written turn are one: up to the answer, or to the end of
+// a thought that the template leaves empty. A prompt that the template refuses to write (nobody
+// asks first) ends where that other answer begins.
+Status ChatFormat::findBegin(const Json& variables, std::size_t message, Answer& out) const
+{
+    Result<RenderedChat> before = first(variables, message, true);
+    const std::string prompt = before.ok() ? before.value().text() : std::string();
+    const bool isAsked = before.ok() && message > 0;
+    if (isAsked && out.text.starts_with(prompt)) {
+        out.begin = prompt.size();
+        return {};
+    }
+    Json other = variables;
+    other["messages"][message] = {{"role", "assistant"}, {"content", kSomeAnswer}};
+    Result<RenderedChat> turn = first(adapted(other, m_habits), message + 1, false);
+    const std::string text = turn.ok() ? turn.value().text() : std::string();
+    const std::size_t content = text.rfind(kSomeAnswer);
+    const std::size_t common = isAsked ? commonPrefix(prompt, text) : content;
+    const bool isFound = content != std::string::npos && common <= content &&
+                         out.text.starts_with(text.substr(0, common));
+    const std::string between = isFound ? text.substr(common, content - common) : std::string();
+    const bool isThought = between.find(kThoughtEnd) != std::string::npos && isAsked &&
+                           isBlank(std::string_view(prompt).substr(common));
+    if (!isFound || (!isBlank(between) && !isThought))
+        return badFormat("the chat template writes message " + std::to_string(message + 1) +
+                         " without the prompt that asks for it, so what is to be trained cannot be "
+                         "told from the prompt; give another template with --chat-template");
+    out.begin = common;
+    return {};
+}
+
+Result<ChatFormat::Answer> ChatFormat::answer(const Json& variables, std::size_t message) const
+{
+    Result<RenderedChat> whole = first(variables, message + 1, false);
+    MR_TRY(whole.status());
+    Answer out;
+    out.text = whole.value().text();
+    out.chat = std::move(whole).value();
+    MR_TRY(findBegin(variables, message, out));
+    if (m_habits.endIsUnclear)
+        return badFormat(
+            "the chat template writes the prompt for the next answer behind every answer, "
+            "and where the answer ends cannot be told from it; give another template with "
+            "--chat-template");
+    out.end = out.text.size();
+    if (out.text.ends_with(m_habits.unasked))
+        out.end -= m_habits.unasked.size();
+    out.end = std::max(out.begin, out.end);
+    return out;
+}
+
+// The assistant's turns in `whole`; none where a prefix renders differently than it does in it, or
+// templates refuse half a conversation.
+std::optional<std::vector<TextSpan>> ChatFormat::turns(
     const Json& variables, const std::string& whole) const
 {
     std::vector<TextSpan> out;
+    const auto eos = m_options.tokens.find("eos_token");
+    const std::string last = eos == m_options.tokens.end() ? std::string() : eos->second;
     for (std::size_t i = 0; i < variables["messages"].size(); ++i) {
-        if (!isTrained(variables, i))
+        if (!isTrainedAnswer(variables, i))
             continue;
-        Result<RenderedChat> before = first(variables, i, true);
-        Result<RenderedChat> after = first(variables, i + 1, false);
-        if (!before.ok() || !after.ok()) // templates may refuse half a conversation
-            return std::optional<std::vector<TextSpan>>();
-        const std::string begin = before.value().text();
-        std::string end = after.value().text();
-        const bool ends = !m_options.eosToken.empty() && end.ends_with(m_options.eosToken);
-        if (ends && !whole.starts_with(end)) // an end of text that only the last message has
-            end.resize(end.size() - m_options.eosToken.size());
-        if (!whole.starts_with(begin) || !whole.starts_with(end) || end.size() <= begin.size())
-            return std::optional<std::vector<TextSpan>>();
-        out.push_back({begin.size(), endOfTurn(whole, begin.size(), end.size())});
+        Result<Answer> found = answer(variables, i);
+        if (!found.ok())
+            return std::nullopt;
+        std::string text = found.value().text.substr(0, found.value().end);
+        const bool ends = !last.empty() && text.ends_with(last);
+        if (ends && !whole.starts_with(text)) // an end of text that only the last message has
+            text.resize(text.size() - last.size());
+        const std::size_t begin = found.value().begin;
+        if (!whole.starts_with(text) || text.size() < begin)
+            return std::nullopt;
+        if (text.size() > begin)
+            out.push_back({begin, endOfTurn(whole, begin, text.size())});
     }
-    return std::optional(std::move(out));
+    return out;
 }
 
 Result<std::vector<TrainedChat>> ChatFormat::apart(const Json& variables) const
 {
     std::vector<TrainedChat> out;
     for (std::size_t i = 0; i < variables["messages"].size(); ++i) {
-        if (!isTrained(variables, i))
+        if (!isTrainedAnswer(variables, i))
             continue;
-        Result<RenderedChat> before = first(variables, i, true);
-        Result<RenderedChat> whole = first(variables, i + 1, false);
-        if (!before.ok() || !whole.ok())
-            return before.ok() ? whole.status() : before.status();
-        const std::string prompt = before.value().text();
-        const std::string text = whole.value().text();
-        if (!text.starts_with(prompt) || text.size() == prompt.size())
-            return bad("the chat template writes message " + std::to_string(i + 1) +
-                       " without the prompt that asks for it, so what is to be trained cannot be "
-                       "told from the prompt");
-        const TextSpan turn{prompt.size(), endOfTurn(text, prompt.size(), text.size())};
-        out.push_back({std::move(whole).value(), {turn}});
+        Result<Answer> found = answer(variables, i);
+        MR_TRY(found.status());
+        Answer& one = found.value();
+        TrainedChat turn{std::move(one.chat), {}};
+        if (one.begin < one.end)
+            turn.trained.push_back({one.begin, endOfTurn(one.text, one.begin, one.end)});
+        out.push_back(std::move(turn));
     }
     return out;
 }
 
-Result<std::vector<TrainedChat>> ChatFormat::render(const Json& variables) const
+Result<std::vector<TrainedChat>> ChatFormat::render(const Json& given) const
 {
-    Result<RenderedChat> whole = first(variables, variables["messages"].size(), false);
-    if (!whole.ok())
-        return whole.status();
-    const bool tools = m_withTools.has_value() && variables.contains("tools");
+    const Json variables = adapted(given, m_habits);
+    Result<RenderedChat> whole = all(variables, false);
+    MR_TRY(whole.status());
     std::vector<TrainedChat> out;
-    if ((tools ? *m_withTools : m_plain).marksGeneration()) {
+    if (templateOf(variables).marksGeneration()) {
         std::vector<TextSpan> spans = whole.value().generated;
         if (variables.contains("untrained"))
             MR_TRY(keepTrained(variables, spans));
         out.push_back({std::move(whole).value(), std::move(spans)});
         return out;
     }
-    Result<std::optional<std::vector<TextSpan>>> spans = turns(variables, whole.value().text());
-    if (!spans.ok())
-        return spans.status();
-    if (!spans.value().has_value())
+    std::optional<std::vector<TextSpan>> spans = turns(variables, whole.value().text());
+    if (!spans)
         return apart(variables);
-    out.push_back({std::move(whole).value(), std::move(*spans.value())});
+    out.push_back({std::move(whole).value(), std::move(*spans)});
     return out;
 }
 
@@ -307,10 +321,17 @@ Result<ChatTokens> encodeChat(const TrainedChat& chat, const Tokenizer& tokenize
     std::vector<std::size_t> ends;
     MR_TRY(tokenizer.encodeParts(parts, out.ids, ends));
     auto span = chat.trained.begin();
+    std::size_t begin = 0; // of the token; tokens that end together begin together
+    std::size_t last = 0;  // end of the token before
     for (const std::size_t end : ends) {
-        while (span != chat.trained.end() && span->end < end)
+        const bool isNext = end > last;
+        if (isNext)
+            begin = std::exchange(last, end);
+        while (span != chat.trained.end() && span->end <= begin)
             ++span;
-        out.trained.push_back(span != chat.trained.end() && span->begin < end ? 1 : 0);
+        const bool touches = span != chat.trained.end() && span->begin < end;
+        // White space behind a turn may belong to its end token and to another one as well.
+        out.trained.push_back(touches && (isNext || end <= span->end) ? 1 : 0);
     }
     return out;
 }

@@ -3,9 +3,11 @@
 //
 // Where the template marks them itself ({% generation %}) its word counts. Else a turn begins where
 // the prompt for it ends (the messages before it with the generation prompt) and ends with its end
-// token; both are found by rendering prefixes. Many templates render old turns differently once new
-// ones follow (thinking is dropped): there each turn becomes a sequence of its own, rendered as it
-// would be at its time, and trains only its last turn.
+// token; both are found by rendering prefixes. A prompt that ends with a thought opened or left
+// empty
+// ("<think>") and is followed by an answer without one counts up to there. Many templates render
+// old turns differently once new ones follow (thinking is dropped): there each turn becomes a
+// sequence of its own, rendered as it would be at its time, and trains only its last turn.
 //
 // Threads    const functions may be called from any number of threads at once.
 // Errors     InvalidArgument: a template that cannot be read, or refuses a conversation, or renders
@@ -13,7 +15,8 @@
 
 #pragma once
 
-#include "core/data/chat_template.h"
+#include "core/data/chat_habits.h"
+#include "core/data/chat_parts.h"
 #include "core/data/tokenizer.h"
 
 #include <filesystem>
@@ -48,12 +51,7 @@ public:
     // Whether there is a template in a model's folder, readable or not.
     static bool isIn(const std::filesystem::path& modelFolder);
 
-    ChatFormat(ChatTemplate plain, std::optional<ChatTemplate> withTools, ChatOptions options)
-        : m_plain(std::move(plain))
-        , m_withTools(std::move(withTools))
-        , m_options(std::move(options))
-    {
-    }
+    ChatFormat(ChatTemplate plain, std::optional<ChatTemplate> withTools, ChatOptions options);
 
     // `variables` as readConversation() makes them; messages that "untrained" lists are written and
     // not trained.
@@ -61,23 +59,35 @@ public:
     // The conversation as it is; with `prompt` up to where the model goes on.
     Result<RenderedChat> write(const nlohmann::ordered_json& variables, bool prompt) const;
 
+    // Parts of the conversation of which the template writes nothing.
+    ChatParts unwritten(const nlohmann::ordered_json& variables) const;
     // Whether a system message is written: templates refuse it, or leave it out.
     bool takesSystem() const;
 
 private:
+    struct Answer;
+
+    // All of these take variables as the template reads them (chat_habits.h).
+    const ChatTemplate& templateOf(const nlohmann::ordered_json& variables) const;
+    Result<RenderedChat> all(const nlohmann::ordered_json& variables, bool prompt) const;
     Result<RenderedChat> first(
         const nlohmann::ordered_json& variables, std::size_t messages, bool prompt) const;
-    Result<std::optional<std::vector<TextSpan>>> turns(
+    Status findBegin(
+        const nlohmann::ordered_json& variables, std::size_t message, Answer& out) const;
+    Result<Answer> answer(const nlohmann::ordered_json& variables, std::size_t message) const;
+    std::optional<std::vector<TextSpan>> turns(
         const nlohmann::ordered_json& variables, const std::string& whole) const;
     Result<std::vector<TrainedChat>> apart(const nlohmann::ordered_json& variables) const;
 
     ChatTemplate m_plain;
     std::optional<ChatTemplate> m_withTools;
     ChatOptions m_options;
+    ChatHabits m_habits;
 };
 
 // The template says everything: no BOS and no EOS is added to what it writes. A token is trained
-// when its last byte is in a trained span.
+// when it stands for a byte of a trained span, be it only one: an end token may take the white
+// space behind a turn along.
 Result<ChatTokens> encodeChat(const TrainedChat& chat, const Tokenizer& tokenizer);
 
 } // namespace mr

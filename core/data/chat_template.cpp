@@ -117,8 +117,8 @@ Result<RenderedChat> ChatTemplate::render(const Json& variables, const ChatOptio
             name, name == "messages" ? withPlainRoles(value.value()) : value.value());
     }
     names.emplace_back("add_generation_prompt", tpl::Value::boolean(options.addGenerationPrompt));
-    names.emplace_back("bos_token", tpl::Value::string(options.bosToken));
-    names.emplace_back("eos_token", tpl::Value::string(options.eosToken));
+    for (const auto& [name, token] : options.tokens)
+        names.emplace_back(name, tpl::Value::string(token));
     for (const char* absent : {"tools", "documents"})
         if (!variables.contains(absent))
             names.emplace_back(absent, tpl::Value::none());

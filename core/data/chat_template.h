@@ -15,6 +15,8 @@
 
 #include <cstddef>
 #include <ctime>
+#include <functional>
+#include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -44,11 +46,16 @@ struct RenderedChat {
 
 struct ChatOptions {
     bool addGenerationPrompt = false;
-    std::string bosToken;
-    std::string eosToken;
+    // Names of special tokens and their text: "bos_token" and so on. A name that is not here is not
+    // defined for the template.
+    std::map<std::string, std::string> tokens;
     std::tm now{};         // what strftime_now() tells; fixed for a run, so that it can be repeated
     int work = 10'000'000; // steps of one rendering; a conversation may be rendered once per turn
 };
+
+// Writes a conversation; with `prompt` up to where the model goes on.
+using RenderChat =
+    std::function<Result<RenderedChat>(const nlohmann::ordered_json& variables, bool prompt)>;
 
 class ChatTemplate
 {

@@ -59,27 +59,48 @@ std::string quoted(const std::string& text)
     return out + "'";
 }
 
+// The list of tools as a turn of the system, behind `begin`.
+std::string toolsTurn(const std::string& begin, const std::string& end)
+{
+    return "{%- if tools %}{{- " + begin +
+           " + 'Tools that can be called, each call as "
+           "<tool_call>{\"name\": ..., \"arguments\": ...}</tool_call>:' }}"
+           "{%- for tool in tools %}{{- '\\n' + (tool | tojson) }}{%- endfor %}{{- " +
+           end + " }}{%- endif %}";
+}
+
+// A thought, the content and the calls of a message.
+constexpr const char* kBody =
+    "{%- if message['reasoning_content'] %}"
+    "{{- '<think>\\n' + message['reasoning_content'] + '\\n</think>\\n\\n' }}{%- endif %}"
+    "{{- message['content'] }}"
+    "{%- for call in message['tool_calls'] or [] %}"
+    "{%- set called = call['function'] or call %}"
+    "{{- ('\\n' if message['content'] or not loop.first else '') + '<tool_call>' + "
+    "({'name': called['name'], 'arguments': called['arguments']} | tojson) + '</tool_call>' }}"
+    "{%- endfor %}";
+
 std::string write(const Marks& marks, const Tokenizer& tokenizer)
 {
     const std::string eos = textOf(tokenizer, tokenizer.eos());
     const bool ownEnd = isOneToken(tokenizer, marks.end) || eos.empty();
-    const std::string end = ownEnd ? std::string("'") + marks.end + "'" : quoted(eos);
     const std::string begin = "'" + std::string(marks.begin) + "'";
     const std::string middle = "'" + std::string(marks.middle) + "'";
+    const std::string gap = "'" + std::string(marks.gap) + "'";
+    const std::string end = "'" + std::string(marks.end) + "'";
     std::string out;
     if (tokenizer.addsBos())
         if (const std::string bos = textOf(tokenizer, tokenizer.bos()); !bos.empty())
             out += "{{- " + quoted(bos) + " }}";
-    out += "{%- for message in messages %}"
-           "{%- if message['tool_calls'] %}"
-           "{{- raise_exception('this chat template writes no tool calls') }}{%- endif %}"
-           "{{- " +
-           begin + " + message['role'] + " + middle + " + message['content'] + ";
+    out += toolsTurn(begin + " + 'system' + " + middle, end + " + " + gap);
+    out += "{%- for message in messages %}{{- " + begin + " + message['role'] + " + middle + " }}";
+    out += kBody;
+    out += "{{- ";
     if (ownEnd)
         out += end;
     else
-        out += "(" + end + " if message['role'] == 'assistant' else '" + marks.end + "')";
-    out += " + '" + std::string(marks.gap) + "' }}{%- endfor %}";
+        out += "(" + quoted(eos) + " if message['role'] == 'assistant' else " + end + ")";
+    out += " + " + gap + " }}{%- endfor %}";
     out += "{%- if add_generation_prompt %}{{- " + begin + " + 'assistant' + " + middle +
            " }}{%- endif %}";
     return out;

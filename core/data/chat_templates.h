@@ -10,6 +10,9 @@
 // plain text of several tokens. They begin with the tokenizer's begin of text where it adds one by
 // itself, for nothing else is added to what a template writes.
 //
+// They write everything that a conversation may hold: tools as a turn of the system, calls between
+// <tool_call> and </tool_call>, reasoning between <think> and </think>.
+//
 // Threads  Functions of their arguments.
 // Errors   InvalidArgument: an unknown name, a file that cannot be read.
 

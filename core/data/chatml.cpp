@@ -2,6 +2,7 @@
 
 #include "core/data/conversation.h"
 #include "core/data/unicode_text.h"
+#include "core/data/white_space.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -15,7 +16,6 @@ using Json = nlohmann::ordered_json;
 constexpr std::string_view kStart = "<|im_start|>";
 constexpr std::string_view kEnd = "<|im_end|>";
 constexpr std::string_view kEndOfText = "<|endoftext|>";
-constexpr std::string_view kWhite = " \t\r\n";
 
 // Takes white space and ends of text away; whether there was an end of text.
 bool skipBetween(std::string_view& text) noexcept

@@ -1,39 +1,24 @@
 #include "core/data/columns.h"
 
-#include "core/data/unicode_text.h"
+#include "core/data/cell_value.h"
+#include "core/data/column_words.h"
+#include "core/data/layout_choice.h"
+#include "core/data/layout_match.h"
 #include "core/data/untrainable.h"
 
 #include <algorithm>
 #include <array>
-#include <span>
+#include <optional>
+#include <utility>
 
 namespace mr {
 namespace {
 
-// In order of preference: where two of one list are there, the earlier one is meant.
-constexpr std::array<std::string_view, 14> kPromptNames{"prompt", "question", "instruction",
-    "query", "problem", "user", "human", "input", "source", "request", "指示", "質問", "問題",
-    "入力"};
-constexpr std::array<std::string_view, 15> kResponseNames{"response", "answer", "output",
-    "completion", "target", "solution", "reply", "assistant", "label_text", "summary", "応答",
-    "回答", "解答", "出力", "答え"};
-constexpr std::array<std::string_view, 2> kInputNames{"input", "context"};
-constexpr std::array<std::string_view, 7> kTextNames{
-    "text", "content", "document", "story", "body", "sentence", "本文"};
-constexpr std::array<std::string_view, 3> kSystemNames{"system", "system_prompt", "system_message"};
-constexpr std::array<std::string_view, 1> kHistoryNames{"history"};
-constexpr std::array<std::string_view, 4> kChatNames{
-    "messages", "conversations", "conversation", "dialogue"};
-// The column with one of `names`, whatever its capitals; empty when there is none.
-std::string known(const std::vector<ColumnFacts>& facts, std::span<const std::string_view> names,
-    bool nested = false)
-{
-    for (const std::string_view name : names)
-        for (const ColumnFacts& column : facts)
-            if (column.nested == nested && lowerAscii(column.name) == name)
-                return column.name;
-    return {};
-}
+constexpr std::array<std::pair<std::string_view, std::string ColumnMap::*>, 8> kMembers{
+    {{"prompt", &ColumnMap::prompt}, {"response", &ColumnMap::response}, {"text", &ColumnMap::text},
+        {"input", &ColumnMap::input}, {"messages", &ColumnMap::messages},
+        {"tools", &ColumnMap::tools}, {"system", &ColumnMap::system},
+        {"history", &ColumnMap::history}}};
 
 std::string list(const std::vector<ColumnFacts>& facts)
 {
@@ -51,10 +36,9 @@ Status bad(const DataSource& source, const std::string& message)
     return Status::error(ErrorKind::InvalidArgument, source.path + ": " + message);
 }
 
-Status refuse(const DataSource& source, const Refusal& refusal, DataRefusal* kind)
+Status refuse(const DataSource& source, const Refusal& refusal, ColumnRefusal& out)
 {
-    if (kind != nullptr)
-        *kind = refusal.kind;
+    out.kind = refusal.kind;
     return bad(source, refusal.message);
 }
 
@@ -81,22 +65,22 @@ Result<ColumnMap> asked(const DataSource& source, const std::vector<ColumnFacts>
 {
     ColumnMap map;
     MR_TRY(readStyle(source, map.style));
+    map.layout = "as --map says";
+    const auto isColumn = [&](std::string_view name) { return has(facts, name); };
     const auto columns = columnsAsked(source);
-    const std::map<std::string_view, std::string*> roles{{"prompt", &map.prompt},
-        {"response", &map.response}, {"text", &map.text}, {"input", &map.input},
-        {"messages", &map.messages}, {"tools", &map.tools}, {"system", &map.system},
-        {"history", &map.history}};
     for (const auto& [role, column] : columns) {
-        const auto found = roles.find(role);
-        if (found == roles.end())
+        const auto found = std::find_if(kMembers.begin(), kMembers.end(),
+            [role = std::string_view(role)](const auto& one) { return one.first == role; });
+        if (found == kMembers.end())
             return bad(source,
                 "--map knows prompt, response, input, text, messages, tools, system, history and "
                 "style, not \"" +
                     role + "\"");
-        if (!has(facts, column))
-            return bad(source, "--map names the column " + shownName(column) +
-                                   ", which is not there; the columns are " + list(facts));
-        *found->second = column;
+        for (const std::string& name : columnsOf(column, isColumn))
+            if (!isColumn(name))
+                return bad(source, "--map names the column " + shownName(name) +
+                                       ", which is not there; the columns are " + list(facts));
+        map.*found->second = column;
     }
     if (map.isChat() && !(map.prompt + map.response + map.input + map.text + map.history).empty())
         return bad(source, "--map messages=... stands alone, but for tools and system: a row is a "
@@ -107,91 +91,133 @@ Result<ColumnMap> asked(const DataSource& source, const std::vector<ColumnFacts>
     return map;
 }
 
-// A column of conversations, with what belongs to it.
-void findChat(const std::vector<ColumnFacts>& facts, ColumnMap& map)
+// A side that --map leaves out, where the names leave no choice.
+Status findSide(const DataSource& source, const std::vector<ColumnFacts>& facts, const char* role,
+    NameFamily family, std::string& side, const std::string& other)
 {
+    if (!side.empty())
+        return {};
     for (const ColumnFacts& column : facts) {
-        const bool chat = std::find(kChatNames.begin(), kChatNames.end(),
-                              lowerAscii(column.name)) != kChatNames.end();
-        if (chat && (column.nested || column.listed) && map.messages.empty())
-            map.messages = column.name;
+        if (column.nested || column.name == other || !isNamed(column.name, family))
+            continue;
+        if (!side.empty())
+            return bad(source, "--map leaves the " + std::string(role) + " open, which may be " +
+                                   shownName(side) + " or " + shownName(column.name) + "; add " +
+                                   role + "=COLUMN");
+        side = column.name;
     }
-    if (!map.isChat())
-        return;
-    if (map.tools.empty() && has(facts, "tools"))
-        map.tools = "tools";
-    if (map.system.empty())
-        map.system = known(facts, kSystemNames);
+    return side.empty()
+               ? bad(source, "--map leaves the " + std::string(role) + " open; the columns are " +
+                                 list(facts) + "; add " + role + "=COLUMN")
+               : Status();
 }
 
-// What belongs to a pair besides its two sides.
+Status findSides(const DataSource& source, const std::vector<ColumnFacts>& facts, ColumnMap& map)
+{
+    MR_TRY(findSide(source, facts, "prompt", NameFamily::Prompt, map.prompt, map.response));
+    return findSide(source, facts, "response", NameFamily::Response, map.response, map.prompt);
+}
+
+// Tools and system text that belong to a conversation which --map names.
 void findCompany(const std::vector<ColumnFacts>& facts, ColumnMap& map)
 {
-    const std::string input = known(facts, kInputNames);
-    if (input != map.prompt && input != map.response)
-        map.input = input;
-    map.system = known(facts, kSystemNames);
-    map.history = known(facts, kHistoryNames, true);
+    const auto only = [&](NameFamily family) {
+        std::string found;
+        for (const ColumnFacts& column : facts)
+            if (isNamed(column.name, family) && column.name != map.messages)
+                found = found.empty() ? column.name : std::string();
+        return found;
+    };
+    if (map.tools.empty())
+        map.tools = only(NameFamily::Tools);
+    if (map.system.empty())
+        map.system = only(NameFamily::System);
 }
 
-// Both sides of a pair as lists of messages.
-void findLists(const std::vector<ColumnFacts>& facts, ColumnMap& map)
+std::string preferencesName(const std::vector<ColumnFacts>& facts)
 {
-    const std::string prompt = known(facts, kPromptNames, true);
-    const std::string response = known(facts, kResponseNames, true);
-    if (prompt.empty() || response.empty())
-        return;
-    map.prompt = prompt;
-    map.response = response;
-    if (has(facts, "tools"))
-        map.tools = "tools";
+    const LayoutChoice choice = chooseLayout(facts);
+    return choice.layout.empty() || choice.isCertain ? std::string() : choice.layout + ": ";
 }
 
-// Without a name that is known: two text columns are a pair, one is plain text.
-void byShape(const std::vector<ColumnFacts>& facts, ColumnMap& map)
-{
-    std::vector<std::string> texts;
-    for (const ColumnFacts& column : facts)
-        if (column.text)
-            texts.push_back(column.name);
-    if (texts.size() == 1 && facts.size() == 1)
-        map.text = texts[0];
-    if (texts.size() != 2)
-        return;
-    map.prompt = texts[0];
-    map.response = texts[1];
-}
-
+// The likely column of the question and of the conversation that preferences answer.
 std::optional<Refusal> findPreferences(const std::vector<ColumnFacts>& facts)
 {
-    ColumnMap found;
-    findChat(facts, found);
-    const std::string text = known(facts, kPromptNames);
-    return preferencesIn(
-        facts, text.empty() ? known(facts, kPromptNames, true) : text, found.messages);
+    std::string prompt;
+    std::string chat;
+    for (const ColumnFacts& column : facts) {
+        if (prompt.empty() && isNamed(column.name, NameFamily::Prompt))
+            prompt = column.name;
+        if (chat.empty() && isNamed(column.name, NameFamily::Chat) &&
+            (column.nested || column.listed))
+            chat = column.name;
+    }
+    auto refusal = preferencesIn(facts, prompt, chat);
+    if (refusal)
+        refusal->message = preferencesName(facts) + refusal->message;
+    return refusal;
 }
 
-// By the names of the columns, and where they say nothing by their shape. What is not found stays
-// empty.
-void findColumns(const std::vector<ColumnFacts>& facts, bool nothingAsked, ColumnMap& map)
+std::string askingText(const LayoutChoice& choice, const std::vector<ColumnFacts>& facts)
 {
-    if (nothingAsked || map.isChat())
-        findChat(facts, map);
-    if (map.isChat())
-        return;
-    if (map.prompt.empty())
-        map.prompt = known(facts, kPromptNames);
-    if (map.response.empty())
-        map.response = known(facts, kResponseNames);
-    if (!nothingAsked || (!map.prompt.empty() && !map.response.empty()))
-        return;
-    map.prompt.clear();
-    map.response.clear();
-    findLists(facts, map);
-    if (!map.isPairs())
-        map.text = known(facts, kTextNames);
-    if (!map.isPairs() && map.text.empty())
-        byShape(facts, map);
+    std::string out = choice.layout.empty()
+                          ? "cannot tell for certain which columns hold the prompt and the response"
+                          : "is known as " + choice.layout;
+    out += (choice.why.empty() ? "" : ": " + choice.why) + "; the columns are " + list(facts);
+    if (choice.readings.empty())
+        return out + (choice.refusal == DataRefusal::UnknownColumns
+                             ? "; say it with --map prompt=COLUMN,response=COLUMN (or text=COLUMN, "
+                               "messages=COLUMN)"
+                             : "");
+    out += "; say which is meant:";
+    for (const LayoutReading& reading : choice.readings)
+        out += "\n  " + mapOption(reading.mapping) +
+               "   (row 1: " + firstRowOf(reading.mapping, facts) + ")";
+    return out;
+}
+
+ColumnMap mapOf(const LayoutReading& reading)
+{
+    ColumnMap map;
+    for (const auto& [role, member] : kMembers)
+        if (const auto found = reading.mapping.find(std::string(role));
+            found != reading.mapping.end())
+            map.*member = found->second;
+    map.layout = reading.layout;
+    return map;
+}
+
+// Bad answers and media are no question of what columns mean, unless the mark is the answer.
+std::optional<Refusal> untrainableInAny(
+    const LayoutChoice& choice, const std::vector<ColumnFacts>& facts)
+{
+    for (const LayoutReading& reading : choice.readings) {
+        ColumnMap map = mapOf(reading);
+        if (!map.text.empty())
+            continue;
+        auto refused = untrainableIn(facts, map);
+        if (refused)
+            return refused;
+    }
+    return std::nullopt;
+}
+
+Result<ColumnMap> choose(
+    const DataSource& source, const std::vector<ColumnFacts>& facts, ColumnRefusal& refusal)
+{
+    if (const auto preferences = findPreferences(facts))
+        return refuse(source, *preferences, refusal);
+    const LayoutChoice choice = chooseLayout(facts);
+    if (auto refused = untrainableInAny(choice, facts)) {
+        refused->message = (choice.isCertain ? choice.layout + ": " : "") + refused->message;
+        return refuse(source, *refused, refusal);
+    }
+    if (choice.isCertain)
+        return mapOf(choice.readings[0]);
+    for (const LayoutReading& reading : choice.readings)
+        refusal.readings.push_back(
+            {reading.layout, reading.mapping, firstRowOf(reading.mapping, facts)});
+    return refuse(source, {choice.refusal, askingText(choice, facts)}, refusal);
 }
 
 } // namespace
@@ -201,6 +227,7 @@ std::map<std::string, std::string> columnsAsked(const DataSource& source)
     auto columns = source.columns;
     columns.erase(std::string(kStyleKey));
     columns.erase(std::string(kTemplateKey));
+    columns.erase(std::string(kDropKey));
     return columns;
 }
 
@@ -219,61 +246,47 @@ void settleStyle(DataSource& source, RowStyle style)
 std::map<std::string, std::string> ColumnMap::asMap() const
 {
     std::map<std::string, std::string> out;
-    const auto put = [&](const char* role, const std::string& column) {
-        if (!column.empty())
-            out[role] = column;
-    };
-    put("prompt", prompt);
-    put("input", input);
-    put("response", response);
-    put("text", text);
-    put("messages", messages);
-    put("tools", tools);
-    put("system", system);
-    put("history", history);
+    for (const auto& [role, member] : kMembers)
+        if (!(this->*member).empty())
+            out[std::string(role)] = this->*member;
     return out;
 }
 
 std::vector<std::string> unusedColumns(const std::vector<ColumnFacts>& facts, const ColumnMap& map)
 {
-    const auto used = map.asMap();
+    const auto used = columnsUsed(map.asMap(), facts);
     std::vector<std::string> out;
     for (const ColumnFacts& column : facts)
-        if (std::none_of(used.begin(), used.end(),
-                [&](const auto& role) { return role.second == column.name; }))
+        if (std::find(used.begin(), used.end(), column.name) == used.end())
             out.push_back(column.name);
     return out;
 }
 
 Result<ColumnMap> chooseColumns(
-    const DataSource& source, const std::vector<ColumnFacts>& facts, DataRefusal* refusal)
+    const DataSource& source, const std::vector<ColumnFacts>& facts, ColumnRefusal* refusal)
 {
-    Result<ColumnMap> result = asked(source, facts);
-    if (!result.ok())
-        return result;
-    ColumnMap& map = result.value();
-    if (!map.text.empty())
-        return result;
-    const bool nothingAsked = columnsAsked(source).empty();
-    if (nothingAsked)
-        if (const auto preferences = findPreferences(facts))
-            return refuse(source, *preferences, refusal);
-    if (map.prompt.empty() || map.response.empty())
-        findColumns(facts, nothingAsked, map);
-    if (!map.isChat() && map.text.empty() && (map.prompt.empty() || map.response.empty()))
-        return refuse(source,
-            {DataRefusal::UnknownColumns,
-                "cannot tell which columns hold the prompt and the response; the columns are " +
-                    list(facts) +
-                    "; say it with --map prompt=COLUMN,response=COLUMN (or text=COLUMN)"},
-            refusal);
+    ColumnRefusal unseen;
+    ColumnRefusal& why = refusal != nullptr ? *refusal : unseen;
+    Result<ColumnMap> said = asked(source, facts);
+    if (!said.ok())
+        return said;
+    ColumnMap& map = said.value();
+    if (columnsAsked(source).empty()) {
+        const RowStyle style = map.style;
+        Result<ColumnMap> chosen = choose(source, facts, why);
+        MR_TRY(chosen.status());
+        map = std::move(chosen).value();
+        map.style = style;
+    } else if (map.isChat()) {
+        findCompany(facts, map);
+    } else if (map.text.empty()) {
+        MR_TRY(findSides(source, facts, map));
+    }
     if (map.isPairs() && map.prompt == map.response)
         return bad(source, "prompt and response are the same column, \"" + map.prompt + "\"");
-    if (map.isPairs() && nothingAsked)
-        findCompany(facts, map);
     if (const auto refused = map.text.empty() ? untrainableIn(facts, map) : std::nullopt)
-        return refuse(source, *refused, refusal);
-    return result;
+        return refuse(source, *refused, why);
+    return said;
 }
 
 } // namespace mr

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "core/base/shown_text.h"
+#include "core/data/column_facts.h"
 #include "core/data/record_reader.h"
 
 #include <millrace/library.h>
@@ -17,18 +18,6 @@
 #include <vector>
 
 namespace mr {
-
-// A column as the first rows show it.
-struct ColumnFacts {
-    std::string name;
-    bool text = true;    // no row holds anything but text or null
-    bool nested = false; // some row holds a list or an object
-    bool listed = false; // some row holds a text that begins as a JSON list of objects
-    bool filled = false; // some row holds a text, or a list or object with something in it
-    bool truth = false;  // some row holds true or false, and none holds anything else
-    bool other = false;  // some row holds anything else than true, false or null
-    bool bad = false;    // some row holds false
-};
 
 // What is trained of a row whose model has a chat template.
 enum class RowStyle : std::uint8_t {
@@ -45,8 +34,13 @@ inline constexpr std::string_view kStyleKey = "style";
 // (chat_templates.h).
 inline constexpr std::string_view kTemplateKey = "chat_template";
 
+// The key that names parts of conversations to leave out, joined by "+" (chat_parts.h):
+// "drop" -> "tools+tool-calls".
+inline constexpr std::string_view kDropKey = "drop";
+
 // Prompt and response (and perhaps input, which is put between them), or text, or a conversation.
-// Prompt and response may be lists of messages, which then are one conversation.
+// Prompt and response may be lists of messages, which then are one conversation. Each is a column
+// or an expression of columns (cell_value.h).
 struct ColumnMap {
     std::string prompt;
     std::string input;
@@ -56,6 +50,7 @@ struct ColumnMap {
     std::string tools;   // of a conversation, where there is such a column
     std::string system;  // of a conversation or a pair, the same
     std::string history; // of a pair: the turns before it, [[question, answer], ...]
+    std::string layout;  // what the file's columns are known as: "Alpaca", "as --map says", ...
     RowStyle style = RowStyle::Auto;
     // Of pairs and conversations: what makes a row one that must not be trained.
     std::string verdict;            // the column that says whether the answer is good
@@ -66,22 +61,26 @@ struct ColumnMap {
     std::map<std::string, std::string> asMap() const; // of the columns; without the style
 };
 
-// The columns of a source without its style and chat template.
+// The columns of a source without its style, chat template and parts to drop.
 std::map<std::string, std::string> columnsAsked(const DataSource& source);
 // "template" or "plain" of a source that says nothing: `style` is what it gets.
 void settleStyle(DataSource& source, RowStyle style);
 // What `source` says of its chat template; empty: nothing.
 std::string templateAsked(const DataSource& source);
 
-// Adds what `record` shows to `facts`, in order of first appearance.
-void noteColumns(const Record& record, std::vector<ColumnFacts>& facts);
+// Why columns were not chosen, and what somebody may choose instead.
+struct ColumnRefusal {
+    DataRefusal kind = DataRefusal::None;
+    std::vector<DataReading> readings{};
+};
 
-// `source.columns` wins; then known names; then, with exactly two text columns, the first is the
-// prompt and the second the response, and a single text column is plain text.
-// InvalidArgument: unknown role or column, preferences, bad answers, media, nothing that fits;
-// `refusal` (may be null) then says which of those that a person can do something about.
+// `source.columns` wins; a prompt or a response that it leaves out is found by name where only one
+// column may be meant. Without it the layout is chosen where it is certain (layout_choice.h).
+// InvalidArgument: unknown role or column, preferences, bad answers, media, a layout that is not
+// trained, several readings or none; `refusal` (may be null) then says which of those that a person
+// can do something about.
 Result<ColumnMap> chooseColumns(const DataSource& source, const std::vector<ColumnFacts>& facts,
-    DataRefusal* refusal = nullptr);
+    ColumnRefusal* refusal = nullptr);
 
 // Columns that `map` takes nothing from, in the order of the file.
 std::vector<std::string> unusedColumns(const std::vector<ColumnFacts>& facts, const ColumnMap& map);

@@ -1,10 +1,11 @@
 #include "core/data/conversation.h"
 
 #include "core/api/json_text.h"
-#include "core/data/columns.h"
+#include "core/base/shown_text.h"
+#include "core/data/conversation_forms.h"
 
+#include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 namespace mr {
@@ -12,50 +13,18 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kSpeakers{
-    {{"system", "system"}, {"developer", "system"}, {"user", "user"}, {"human", "user"},
-        {"assistant", "assistant"}, {"gpt", "assistant"}, {"bot", "assistant"},
-        {"chatgpt", "assistant"}, {"model", "assistant"}, {"function_call", "call"},
-        {"tool_call", "call"}, {"tool", "tool"}, {"observation", "tool"}, {"function", "tool"}}};
+// Names of one thing: what an assistant thinks before it answers. Templates read the first or the
+// second; transformers fills both from whichever a message has, in this order.
+constexpr std::array<const char*, 3> kReasoning{"reasoning_content", "thinking", "reasoning"};
+constexpr std::array<const char*, 6> kMedia{
+    "image", "images", "video", "videos", "audio", "audios"};
+// Fields that are read here and not handed on under their names.
+constexpr std::array<std::string_view, 10> kRead{"from", "value", "speaker", "parts", "message",
+    "text", "tool_calls", "function_call", "weight", "loss_weight"};
 
 Status badConversation(const std::string& message)
 {
     return Status::error(ErrorKind::InvalidArgument, message);
-}
-
-Status badMessage(std::size_t index, const std::string& message)
-{
-    return badConversation(
-        "message " + std::to_string(index + 1) + " of the conversation " + message);
-}
-
-const Json* field(const Json& message, std::string_view name, std::string_view other)
-{
-    for (const std::string_view key : {name, other})
-        if (const auto found = message.find(key); found != message.end())
-            return &*found;
-    return nullptr;
-}
-
-// A text, nothing, or a list of parts that are all text: templates for text read the joined text.
-Status readContent(const Json& content, std::size_t index, std::string& out)
-{
-    if (content.is_null())
-        return {};
-    if (content.is_string()) {
-        out = content.get<std::string>();
-        return {};
-    }
-    if (!content.is_array())
-        return badMessage(index, "has content that is not text");
-    for (const Json& part : content) {
-        const Json* const text = part.is_object() ? field(part, "text", "value") : nullptr;
-        const Json* const type = part.is_object() ? field(part, "type", "type") : nullptr;
-        if (text == nullptr || !text->is_string() || (type != nullptr && *type != "text"))
-            return badMessage(index, "has a part that is not text; only text can be trained");
-        out += text->get<std::string>();
-    }
-    return {};
 }
 
 // JSON inside a text; discarded where it is none, or nests without measure.
@@ -91,11 +60,11 @@ Status readCall(const std::string& text, std::size_t index, Json& out)
     return {};
 }
 
-// What a message counts for in the loss: 0 or 1; 1 where nothing is said.
+// The weight of a message in the loss: 0 or 1; 1 where nothing is said.
 Status readWeight(const Json& message, std::size_t index, bool& trained)
 {
     trained = true;
-    const Json* const weight = field(message, "weight", "loss_weight");
+    const Json* const weight = firstOf(message, {"weight", "loss_weight"});
     if (weight == nullptr || weight->is_null())
         return {};
     const bool flag = weight->is_boolean();
@@ -109,53 +78,90 @@ Status readWeight(const Json& message, std::size_t index, bool& trained)
     return {};
 }
 
-Status readMessage(const Json& message, std::size_t index, Json& out)
+// Fields beside role and content; an absent value (null) is no field.
+Status readFields(const Json& message, std::size_t index, Json& out)
 {
-    const Json* const role = message.is_object() ? field(message, "role", "from") : nullptr;
-    if (role == nullptr || !role->is_string())
-        return badMessage(index, R"(has no "role" (or "from"))");
-    std::string_view known;
-    for (const auto& [name, meaning] : kSpeakers)
-        if (*role == name)
-            known = meaning;
-    if (known.empty())
-        return badMessage(index, "has the role " + shownName(role->get<std::string>()) +
-                                     "; known are system, user, assistant and tool");
-    const Json* const content = field(message, "content", "value");
-    const bool calls = message.contains("tool_calls") && message["tool_calls"].is_array();
-    if (content == nullptr && !calls)
-        return badMessage(index, R"(has no "content" (or "value"))");
-    std::string text;
-    if (content != nullptr)
-        MR_TRY(readContent(*content, index, text));
-    out = {
-        {"role", known == "call" ? "assistant" : known}, {"content", known == "call" ? "" : text}};
-    if (known == "call")
-        return readCall(text, index, out);
+    for (const char* const name : kMedia)
+        if (message.contains(name) && !message[name].is_null() && !message[name].empty() &&
+            message[name] != "")
+            return badMessage(index, std::string("has \"") + name + "\"; only text can be trained");
     for (const auto& [name, value] : message.items())
-        if (!out.contains(name) && name != "from" && name != "value" && name != "tool_calls" &&
-            name != "weight" && name != "loss_weight")
+        if (!out.contains(name) && !value.is_null() &&
+            std::find(kRead.begin(), kRead.end(), name) == kRead.end())
             out[name] = value;
-    if (calls)
-        for (const Json& call : message["tool_calls"])
-            out["tool_calls"].push_back(plainArguments(call));
+    for (const char* const name : kReasoning) {
+        if (!out.contains(name))
+            continue;
+        const Json reasoning = out[name];
+        if (!reasoning.is_string())
+            return badMessage(index, std::string("has a \"") + name + "\" that is not text");
+        if (!out.contains("thinking"))
+            out["thinking"] = reasoning;
+        out["reasoning_content"] = reasoning;
+        break;
+    }
     return {};
 }
 
-// Somebody asks first.
-Status checkOrder(const Json& messages)
+// Calls of tools; a single "function_call" is what they were called before.
+Json callsOf(const Json& message)
 {
-    bool asked = false;
-    for (std::size_t i = 0; i < messages.size(); ++i) {
-        const std::string role = messages[i]["role"].get<std::string>();
-        if (role == "system" && i > 0)
-            return badMessage(i, "is a system message, which can only be the first");
-        if ((role == "assistant" || role == "tool") && !asked)
-            return badMessage(i,
-                "is of \"" + role + "\" before anything of the user; an answer needs a question");
-        asked |= role == "user";
+    Json out = Json::array();
+    if (message.contains("tool_calls") && message["tool_calls"].is_array())
+        for (const Json& call : message["tool_calls"])
+            out.push_back(plainArguments(call));
+    if (out.empty() && message.contains("function_call") && message["function_call"].is_object())
+        out.push_back(
+            {{"type", "function"}, {"function", plainArguments(message["function_call"])}});
+    return out;
+}
+
+Status readMessage(const Json& message, std::size_t index, Json& out)
+{
+    const Json* const role = roleOf(message);
+    if (role == nullptr || !role->is_string())
+        return badMessage(index, R"(has no "role" (or "from"))");
+    const std::string_view known = speakerOf(role->get<std::string>());
+    if (known.empty())
+        return badMessage(index, "has the role " + shownName(role->get<std::string>()) +
+                                     "; known are system, user, assistant and tool");
+    const Json* const content = contentOf(message);
+    Json calls = callsOf(message);
+    if (content == nullptr && calls.empty())
+        return badMessage(index, R"(has no "content" (or "value"))");
+    if (content != nullptr && hasTwoContents(message))
+        return badMessage(index, R"(has two different texts under "content", "value", "parts", )"
+                                 R"("message" or "text"; leave one of them)");
+    Result<Json> text = readContent(content != nullptr ? *content : Json(), index);
+    MR_TRY(text.status());
+    const bool isCall = known == "call";
+    const bool isForm = content != nullptr && message.contains("content");
+    out = {{"role", isCall ? "assistant" : known}, {"content", ""}};
+    if (isCall)
+        return readCall(joinedText(text.value()), index, out);
+    out["content"] = isForm ? text.value() : Json(joinedText(text.value()));
+    if (!calls.empty())
+        out["tool_calls"] = std::move(calls);
+    return readFields(message, index, out);
+}
+
+// A system text in a column of its own goes before the messages.
+Status addSystem(const std::string& text, const Json& given, Json& messages)
+{
+    if (text.empty())
+        return {};
+    const Json* const role = given.empty() ? nullptr : roleOf(given[0]);
+    const bool twice =
+        role != nullptr && role->is_string() && speakerOf(role->get<std::string>()) == "system";
+    if (!twice) {
+        messages.push_back({{"role", "system"}, {"content", text}});
+        return {};
     }
-    return {};
+    const Json* const content = contentOf(given[0]);
+    if (content != nullptr && *content == text)
+        return {};
+    return badMessage(0, "is a system text beside another one in a column of its own; leave one of "
+                         "them out");
 }
 
 } // namespace
@@ -165,21 +171,21 @@ Result<Json> readConversation(const ConversationCells& cells)
     const Json given = parseInner(cells.messages);
     if (!given.is_array())
         return badConversation("the conversation is not a list of messages");
+    Result<Json> list = asMessages(given);
+    MR_TRY(list.status());
     Json out = {{"messages", Json::array()}};
     Json& messages = out["messages"]; // until something else is put into `out`
     Json untrained = Json::array();
-    if (!cells.system.empty())
-        messages.push_back({{"role", "system"}, {"content", cells.system}});
-    for (std::size_t i = 0; i < given.size(); ++i) {
+    MR_TRY(addSystem(cells.system, list.value(), messages));
+    for (std::size_t i = 0; i < list.value().size(); ++i) {
         Json message;
-        MR_TRY(readMessage(given[i], i, message));
+        MR_TRY(readMessage(list.value()[i], i, message));
         bool trained = true;
-        MR_TRY(readWeight(given[i], i, trained));
+        MR_TRY(readWeight(list.value()[i], i, trained));
         if (!trained && message["role"] == "assistant")
             untrained.push_back(messages.size());
         messages.push_back(std::move(message));
     }
-    MR_TRY(checkOrder(messages));
     if (!untrained.empty())
         out["untrained"] = std::move(untrained);
     if (cells.tools.empty())

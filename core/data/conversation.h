@@ -1,8 +1,7 @@
 // A conversation of a data file in one form, whatever the file calls its parts.
 //
-//     messages:      [{"role": "user", "content": ...}, ...]
-//     conversations: [{"from": "human", "value": ...}, ...]      (ShareGPT)
-//     <|im_start|>user\n...<|im_end|>                            (ChatML, a text)
+//     a list of messages or turns            (conversation_forms.h)
+//     <|im_start|>user\n...<|im_end|>        (ChatML, a text)
 //     a prompt and its response
 //
 // Threads  Functions of their arguments.
@@ -28,9 +27,10 @@ struct ConversationCells {
 };
 
 // {"messages": [...], "tools": [...]} as chat templates expect it: roles system, user, assistant
-// and tool, content a text, calls of tools with their arguments as objects. Refuses roles that are
-// not known, a system message in the middle, an answer without a question before it, and content
-// that is not text. A conversation may be empty, or nobody may answer: then nothing is trained.
+// and tool, content a text or a list of text parts, calls of tools with their arguments as objects,
+// reasoning under both names that templates read. The forms that are taken: conversation_forms.h.
+// Refuses roles that are not known and content that is not text. A conversation may be empty, or
+// nobody may answer: then nothing is trained.
 // "weight" or "loss_weight" 0 of an answer puts its index into "untrained"; weights other than 0
 // and 1 are refused.
 Result<nlohmann::ordered_json> readConversation(const ConversationCells& cells);

@@ -25,6 +25,15 @@ PreviewRow previewOf(const TokenSequence& sequence, const Tokenizer& tokenizer)
     return out;
 }
 
+Status readRows(const DataSource& source, const DatasetShape& shape, const TextCut& cut,
+    const DocumentSink& take, BadRows& bad)
+{
+    const Status read = readDocuments(
+        source, shape, cut, take, [&](const BadRow& row) { return bad.add(source, row); });
+    MR_TRY(bad.refusal());
+    return read;
+}
+
 // Tokenises every row and keeps the first ones as they will be trained.
 Status countTokens(const DataSource& source, const DatasetShape& shape, const Tokenizer& tokenizer,
     const TokenSetOptions& options, std::size_t previewRows, DatasetInfo& info)
@@ -32,10 +41,13 @@ Status countTokens(const DataSource& source, const DatasetShape& shape, const To
     TokenSetBuilder builder(tokenizer, options);
     const TokenSet& set = builder.set();
     TokenSequence sequence;
-    const Status read = readDocuments(source, shape, {}, [&](const Document& document) {
+    BadRows bad;
+    const auto take = [&](const Document& document) {
+        MR_TRY(bad.rowRead());
         const std::int64_t first = set.count();
         const std::uint64_t cutBefore = set.cutRows;
         MR_TRY(builder.add(document));
+        builder.setPath(source.path);
         for (std::int64_t s = first; s < set.count() && info.preview.size() < previewRows; ++s) {
             MR_TRY(set.sequences.read(s, sequence));
             info.preview.push_back(previewOf(sequence, tokenizer));
@@ -43,7 +55,9 @@ Status countTokens(const DataSource& source, const DatasetShape& shape, const To
             info.preview.back().cut = set.cutRows > cutBefore;
         }
         return Status();
-    });
+    };
+    const Status read = readRows(source, shape, {options.split}, take, bad);
+    info.rowsSkipped = bad.skipped();
     info.rows = asCount(set.rows);
     info.seqLen = options.seqLen;
     info.packedRows = PackedRows::pack(set.sequences, options.seqLen).count();
@@ -53,6 +67,7 @@ Status countTokens(const DataSource& source, const DatasetShape& shape, const To
     info.cutRows = asCount(set.cutRows);
     info.emptyRows = asCount(set.emptyRows);
     MR_TRY(read);
+    MR_TRY(set.unwritten.check(set.rows));
     if (set.count() == 0)
         return Status::error(ErrorKind::InvalidArgument,
             source.path + ": no row has anything to train on (" + std::to_string(set.rows) +
@@ -60,12 +75,17 @@ Status countTokens(const DataSource& source, const DatasetShape& shape, const To
     return {};
 }
 
-Status countRows(const DataSource& source, const DatasetShape& shape, DatasetInfo& info)
+Status countRows(const DataSource& source, const DatasetShape& shape,
+    const TokenSetOptions& options, DatasetInfo& info)
 {
-    return readDocuments(source, shape, {}, [&](const Document&) {
-        ++info.rows;
-        return Status();
-    });
+    BadRows bad;
+    const auto take = [&](const Document& document) {
+        info.rows += document.goesOn ? 0 : 1;
+        return bad.rowRead();
+    };
+    const Status read = readRows(source, shape, {options.split}, take, bad);
+    info.rowsSkipped = bad.skipped();
+    return read;
 }
 
 Status look(const DataSource& source, const std::string& modelDir, const TokenSetOptions& options,
@@ -74,15 +94,18 @@ Status look(const DataSource& source, const std::string& modelDir, const TokenSe
     DatasetShape shape;
     const Status found = findShape(source, shape);
     info.format = shape.format;
-    info.refusal = shape.refusal;
+    info.refusal = shape.refusal.kind;
+    info.readings = shape.refusal.readings;
     for (const ColumnFacts& column : shape.columns)
         info.columns.push_back(column.name);
     MR_TRY(found);
+    info.layout = shape.map.layout;
     info.mapping = shape.map.asMap();
+    info.reading = describeReading(source.path, recordOptions(source, shape.format));
     info.unusedColumns = unusedColumns(shape.columns, shape.map);
     info.chatTemplate = templateName(options.chatTemplate);
     if (modelDir.empty())
-        return countRows(source, shape, info);
+        return countRows(source, shape, options, info);
     const bool hasTemplate = !options.chatTemplate.empty() || ChatFormat::isIn(modelDir);
     if (hasTemplate && !shape.map.isChat())
         info.mapping[std::string(kStyleKey)] =
@@ -90,20 +113,20 @@ Status look(const DataSource& source, const std::string& modelDir, const TokenSe
     if (const Status missing = requireTemplate(source.path, shape, options); !missing.ok()) {
         info.refusal = DataRefusal::NoTemplate;
         info.problems.push_back(missing.message());
-        return countRows(source, shape, info);
+        return countRows(source, shape, options, info);
     }
     Result<std::unique_ptr<Tokenizer>> tokenizer = Tokenizer::open(modelDir);
     if (!tokenizer.ok()) {
         info.problems.push_back(tokenizer.status().message());
-        return countRows(source, shape, info);
+        return countRows(source, shape, options, info);
     }
     return countTokens(source, shape, *tokenizer.value(), options, previewRows, info);
 }
 
 } // namespace
 
-Result<DatasetInfo> inspectDataset(
-    const DataSource& source, const std::string& modelDir, std::int64_t seqLen, int previewRows)
+Result<DatasetInfo> inspectDataset(const DataSource& source, const std::string& modelDir,
+    std::int64_t seqLen, int previewRows, const std::string& split)
 {
     if (!modelDir.empty() && seqLen < 1)
         return Status::error(ErrorKind::InvalidArgument,
@@ -112,6 +135,7 @@ Result<DatasetInfo> inspectDataset(
     info.path = source.path;
     TokenSetOptions options;
     options.seqLen = seqLen;
+    options.split = split;
     options.modelFolder = modelDir;
     options.chatTemplate = templateAsked(source);
     const auto rows = static_cast<std::size_t>(previewRows > 0 ? previewRows : 0);

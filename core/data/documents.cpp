@@ -1,41 +1,36 @@
 #include "core/data/documents.h"
 
+#include "core/data/cell_value.h"
 #include "core/data/pair_format.h"
 #include "core/data/untrainable.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 namespace mr {
 namespace {
 
-constexpr std::int64_t kRowsLookedAt = 100;
-
-RecordOptions recordOptions(const DataSource& source, DataFormat format)
+// Whether the row has all columns that the role takes from.
+bool isKnown(const Record& record, const std::string& name)
 {
-    RecordOptions options;
-    options.format = format;
-    for (const auto& [role, column] : columnsAsked(source))
-        options.wanted.push_back(column);
-    return options;
+    const auto isColumn = [&](std::string_view one) { return record.find(one) != nullptr; };
+    const std::vector<std::string> columns = columnsOf(name, isColumn);
+    return std::all_of(columns.begin(), columns.end(), isColumn);
 }
 
-// The text of one cell. A missing or null cell is an error unless `optional`.
+// The text that a role takes. A missing or null cell is an error unless `optional`.
 Status cellText(const DataSource& source, const Record& record, const std::string& name,
     bool optional, std::string& out)
 {
     out.clear();
-    const Cell* cell = record.find(name);
-    if (cell == nullptr && optional)
-        return {};
-    if (cell == nullptr)
-        return dataError(source.path, record.line,
-            "row " + std::to_string(record.row) + " has no " + shownName(name));
-    if (cell->kind == CellKind::Nested)
-        return dataError(source.path, record.line,
-            shownName(name) + " of row " + std::to_string(record.row) +
-                " is a list or an object, not text");
-    out = cell->text; // empty for null
+    Result<CellText> value = cellValue(record, name);
+    const std::string row = "row " + std::to_string(record.row);
+    if (!value.ok())
+        return dataError(source.path, record.line, row + ": " + value.status().message());
+    if (!value.value().isThere && !optional && !isKnown(record, name))
+        return dataError(source.path, record.line, row + " has no " + shownName(name));
+    out = std::move(value).value().text; // empty for null
     return {};
 }
 
@@ -48,8 +43,11 @@ std::string cellOr(const Record& record, const std::string& name)
 Status toChat(
     const DataSource& source, const ColumnMap& map, const Record& record, std::string& out)
 {
-    Result<nlohmann::ordered_json> read = readConversation(
-        {cellOr(record, map.messages), cellOr(record, map.tools), cellOr(record, map.system)});
+    std::string system;
+    if (!map.system.empty())
+        MR_TRY(cellText(source, record, map.system, true, system));
+    Result<nlohmann::ordered_json> read =
+        readConversation({cellOr(record, map.messages), cellOr(record, map.tools), system});
     if (!read.ok())
         return dataError(source.path, record.line, read.status().message());
     if (map.style == RowStyle::Plain)
@@ -85,7 +83,8 @@ Status readCompany(
 {
     out.system.clear();
     out.history.clear();
-    if (!map.system.empty())
+    const bool isDropped = out.drop[static_cast<std::size_t>(ChatPart::System)];
+    if (!map.system.empty() && !isDropped)
         MR_TRY(cellText(source, record, map.system, true, out.system));
     if (map.history.empty())
         return {};
@@ -103,6 +102,7 @@ Status toDocument(
 {
     out.row = record.row;
     out.line = record.line;
+    out.goesOn = record.goesOn;
     out.isPair = map.isPairs();
     out.style = map.style;
     if (map.isChat() || map.isPairs())
@@ -131,6 +131,18 @@ Status toDocument(
 
 } // namespace
 
+RecordOptions recordOptions(const DataSource& source, DataFormat format)
+{
+    RecordOptions options;
+    options.format = format;
+    for (const auto& [role, column] : columnsAsked(source)) {
+        options.wanted.push_back(column);
+        for (const NamedPart& part : partsOf(column))
+            options.wanted.push_back(part.column);
+    }
+    return options;
+}
+
 bool DatasetShape::isChat() const
 {
     const auto isList = [this](const std::string& name) {
@@ -157,36 +169,54 @@ Status findShape(const DataSource& source, DatasetShape& shape)
         shape.map = map.value();
         return {};
     }
-    bool enough = false;
-    const Status read =
-        readRecords(source.path, recordOptions(source, shape.format), [&](const Record& record) {
-            noteColumns(record, shape.columns);
-            enough = record.row >= kRowsLookedAt;
-            return enough ? Status::error(ErrorKind::Cancelled, "") : Status();
-        });
-    if (!enough)
-        MR_TRY(read);
+    FactsCollector facts;
+    std::optional<BadRow> bad;
+    RecordOptions options = recordOptions(source, shape.format);
+    options.onBadRow = [&bad](const BadRow& row) { // told by whoever reads the rows
+        if (!bad)
+            bad = row;
+        return Status();
+    };
+    const Status read = readRecords(source.path, options, [&](const Record& record) {
+        facts.add(record);
+        return Status();
+    });
+    shape.columns = facts.finish();
+    if (!read.ok() && (read.kind() != ErrorKind::InvalidArgument || shape.columns.empty()))
+        return read;
+    if (shape.columns.empty() && bad)
+        return Status::error(ErrorKind::InvalidArgument, bad->message);
     if (shape.columns.empty())
         return Status::error(ErrorKind::InvalidArgument, source.path + ": holds no rows");
     Result<ColumnMap> map = chooseColumns(source, shape.columns, &shape.refusal);
     if (!map.ok())
-        return map.status();
+        return read.ok() ? map.status() : read;
     shape.map = map.value();
     return {};
 }
 
 Status readDocuments(const DataSource& source, const DatasetShape& shape, const TextCut& cut,
-    const DocumentSink& sink)
+    const DocumentSink& sink, const BadRowSink& onBadRow)
 {
     RecordOptions options = recordOptions(source, shape.format);
     options.split = cut.split;
     options.perLine = cut.perLine;
+    options.onBadRow = onBadRow;
+    Result<ChatParts> drop = partsToDrop(source);
+    MR_TRY(drop.status());
     Document document;
+    document.drop = drop.value();
     return readRecords(source.path, options, [&](const Record& record) {
-        MR_TRY(toDocument(source, shape.map, record, document));
+        const auto bad = [&](RowFault fault, const Status& why) {
+            return onBadRow ? onBadRow({record.row, record.line, fault, why.message()}) : why;
+        };
+        const Status made = toDocument(source, shape.map, record, document);
+        if (!made.ok())
+            return refuseRow(shape.map, record).ok() ? bad(RowFault::Columns, made) : made;
         const Status taken = sink(document);
-        const bool ofTheRow = !taken.ok() && taken.kind() == ErrorKind::InvalidArgument;
-        return ofTheRow ? dataError(source.path, record.line, taken.message()) : taken;
+        if (taken.ok() || taken.kind() != ErrorKind::InvalidArgument)
+            return taken;
+        return bad(RowFault::Template, dataError(source.path, record.line, taken.message()));
     });
 }
 

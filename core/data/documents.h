@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include "core/data/chat_parts.h"
 #include "core/data/columns.h"
 #include "core/data/conversation.h"
 #include "core/data/record_reader.h"
@@ -24,34 +25,43 @@ struct Document {
     std::string response;          // of a pair
     std::string system;            // of a pair, perhaps
     std::vector<ChatTurn> history; // of a pair: the turns before it
-    std::string chat; // a conversation: JSON of what readConversation() makes; else empty
-    std::string text; // otherwise
+    std::string chat;    // a conversation: JSON of what readConversation() makes; else empty
+    std::string text;    // otherwise
+    bool goesOn = false; // the next document has the rest of this text, which is one row
     RowStyle style = RowStyle::Auto;
+    ChatParts drop; // of a conversation: left out
 };
 
-// What the beginning of a file says about all of it.
+// What the rows of a file show.
 struct DatasetShape {
     DataFormat format = DataFormat::Auto; // found
     std::vector<ColumnFacts> columns;
-    ColumnMap map;                           // of a text file: text
-    DataRefusal refusal = DataRefusal::None; // of an error of findShape()
+    ColumnMap map;         // of a text file: text
+    ColumnRefusal refusal; // of an error of findShape()
 
     // Whether rows are conversations, which need a chat template.
     bool isChat() const;
 };
+
+// How `source` is read, its format being known.
+RecordOptions recordOptions(const DataSource& source, DataFormat format);
 
 struct TextCut {
     std::string split;
     bool perLine = false;
 };
 
-// Looks at the first 100 rows. On an error `shape` holds what was found before it.
+// Reads the whole file once. On an error `shape` holds what was found before it. Rows that cannot
+// be read are no error here as long as those before them say what the columns are:
+// readDocuments() meets them again.
 Status findShape(const DataSource& source, DatasetShape& shape);
 
 using DocumentSink = std::function<Status(const Document&)>;
 
-// Every row in the order of the file.
+// Every row in the order of the file. A row that cannot be read, or that the sink finds
+// InvalidArgument, goes to `onBadRow`; empty: it is an error. Rows that must not be trained are one
+// in any case.
 Status readDocuments(const DataSource& source, const DatasetShape& shape, const TextCut& cut,
-    const DocumentSink& sink);
+    const DocumentSink& sink, const BadRowSink& onBadRow = {});
 
 } // namespace mr

@@ -1,12 +1,15 @@
 // GPT-2's files, vocab.json and merges.txt, in the words of tokenizer.json.
 
 #include "core/base/file.h"
+#include "core/base/shown_text.h"
 #include "core/data/json_tokenizer.h"
 #include "core/data/tokenizer_habits.h"
+#include "core/data/unicode_text.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
+#include <vector>
 
 namespace mr {
 namespace {
@@ -19,25 +22,58 @@ constexpr std::uint64_t kMaxMergesBytes = std::uint64_t{64} << 20;
 constexpr const char* kQwen2Pattern =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
-// One merge a line; the first line may name a version.
-Result<json> readMerges(const fs::path& file)
+// One merge a line; the first line may name a version. `lines`: of each merge, from 1.
+Result<json> readMerges(const fs::path& file, std::vector<std::size_t>& lines)
 {
     Result<std::string> read = readWholeFile(file, kMaxMergesBytes);
     if (!read.ok())
         return read.status();
     json merges = json::array();
     std::string_view rest = read.value();
-    for (std::size_t line = 0; !rest.empty(); ++line) {
+    for (std::size_t line = 1; !rest.empty(); ++line) {
         const std::size_t end = std::min(rest.find('\n'), rest.size());
         std::string_view text = rest.substr(0, end);
         rest.remove_prefix(std::min(end + 1, rest.size()));
         if (text.ends_with('\r'))
             text.remove_suffix(1);
-        if (text.empty() || (line == 0 && text.starts_with("#version")))
+        if (text.empty() || (line == 1 && text.starts_with("#version")))
             continue;
         merges.push_back(std::string(text));
+        lines.push_back(line);
     }
     return merges;
+}
+
+// Why no tokenizer can be made of a merge, which is damage of merges.txt; empty: it can.
+std::string whyBroken(const std::string& merge, const json& vocabulary)
+{
+    const std::size_t space = merge.find(' ');
+    if (!isUtf8(merge))
+        return "not valid UTF-8";
+    if (space == std::string::npos || merge.find(' ', space + 1) != std::string::npos)
+        return shownName(merge) + " is not two pieces with a space between them";
+    const std::string left = merge.substr(0, space);
+    const std::string right = merge.substr(space + 1);
+    for (const std::string& piece : {left, right, left + right})
+        if (!vocabulary.contains(piece))
+            return shownName(merge) + " needs the piece " + shownName(piece) +
+                   ", which vocab.json does not have";
+    return {};
+}
+
+// The first merge that is to blame for `failure`, or that itself.
+Status blameMerges(
+    const fs::path& file, json content, const std::vector<std::size_t>& lines, Status failure)
+{
+    const json merges = std::exchange(content["model"]["merges"], json::array());
+    if (!makeJsonTokenizer(file, content).ok())
+        return failure; // without them, too
+    for (std::size_t i = 0; i < lines.size(); ++i)
+        if (const std::string why =
+                whyBroken(merges[i].get_ref<const std::string&>(), content["model"]["vocab"]);
+            !why.empty())
+            return badTokenizer(file, "line " + std::to_string(lines[i]) + ": " + why);
+    return failure;
 }
 
 json stage(const char* type)
@@ -85,7 +121,9 @@ Result<std::unique_ptr<Tokenizer>> openGpt2Files(const fs::path& file)
     Result<json> vocabulary = readJsonObject(file);
     if (!vocabulary.ok())
         return vocabulary.status();
-    Result<json> merges = readMerges(file.parent_path() / "merges.txt");
+    const fs::path mergesFile = file.parent_path() / "merges.txt";
+    std::vector<std::size_t> lines;
+    Result<json> merges = readMerges(mergesFile, lines);
     if (!merges.ok())
         return merges.status();
     Result<TokenizerHabits> beside = readTokenizerHabits(file.parent_path());
@@ -97,7 +135,10 @@ Result<std::unique_ptr<Tokenizer>> openGpt2Files(const fs::path& file)
     content["model"]["merges"] = std::move(merges).value();
     if (const Status staged = addStages(beside.value().tokenizerClass, content); !staged.ok())
         return badTokenizer(file.parent_path() / "tokenizer_config.json", staged.message());
-    return makeJsonTokenizer(file, content);
+    auto made = makeJsonTokenizer(file, content);
+    if (!made.ok())
+        return blameMerges(mergesFile, std::move(content), lines, made.status());
+    return made;
 }
 
 } // namespace mr

@@ -22,9 +22,10 @@ std::size_t bytesOf(const Document& document)
 } // namespace
 
 ParallelTokenSet::ParallelTokenSet(
-    const Tokenizer& tokenizer, const TokenSetOptions& options, int threads)
-    : m_rows(kMostRows)
-    , m_paths(kMostRows)
+    const Tokenizer& tokenizer, const TokenSetOptions& options, int threads, BadRows& bad)
+    : m_bad(bad)
+    , m_rows(kMostRows)
+    , m_sources(kMostRows)
 {
     for (int i = 0; i < threads; ++i)
         m_builders.emplace_back(tokenizer, options);
@@ -33,25 +34,39 @@ ParallelTokenSet::ParallelTokenSet(
 Status ParallelTokenSet::add(const DataSource& source, const Document& document)
 {
     const std::size_t bytes = bytesOf(document);
-    if (bytes >= kMostBytes || m_builders.size() == 1) {
+    const bool isPiece = document.goesOn || m_isInText;
+    m_isInText = document.goesOn;
+    if (isPiece || bytes >= kMostBytes || m_builders.size() == 1) {
         // Work enough by itself, and not copied.
         MR_TRY(flush());
-        return keep(encode({&source.path, 1}, {&document, 1}, m_builders.front()));
+        const DataSource* const from = &source;
+        return keep(encode({&from, 1}, {&document, 1}, m_builders.front()));
     }
-    m_paths[m_waiting] = source.path;
+    m_sources[m_waiting] = &source;
     m_rows[m_waiting++] = document;
     m_waitingBytes += bytes;
     return m_waiting == kMostRows || m_waitingBytes >= kMostBytes ? flush() : Status();
 }
 
-ParallelTokenSet::Piece ParallelTokenSet::encode(
-    std::span<const std::string> paths, std::span<const Document> rows, TokenSetBuilder& builder)
+ParallelTokenSet::Piece ParallelTokenSet::encode(std::span<const DataSource* const> sources,
+    std::span<const Document> rows, TokenSetBuilder& builder)
 {
     Piece piece;
     for (std::size_t i = 0; i < rows.size() && piece.status.ok(); ++i) {
-        piece.status = builder.add(rows[i]);
-        if (!piece.status.ok() && piece.status.kind() == ErrorKind::InvalidArgument)
-            piece.status = dataError(paths[i], rows[i].line, piece.status.message());
+        const bool isPiece = rows[i].goesOn || builder.isInText();
+        Status done = builder.add(rows[i]);
+        builder.setPath(sources[i]->path);
+        if (done.ok() || done.kind() != ErrorKind::InvalidArgument) {
+            piece.status = std::move(done);
+            continue;
+        }
+        Status why = dataError(sources[i]->path, rows[i].line, done.message());
+        if (isPiece) { // what came before it is in the set
+            piece.status = std::move(why);
+            continue;
+        }
+        piece.faults.push_back(
+            {sources[i], {rows[i].row, rows[i].line, RowFault::Template, why.message()}});
     }
     piece.set = builder.takeSet();
     return piece;
@@ -65,13 +80,13 @@ Status ParallelTokenSet::flush()
         m_pool = std::make_unique<ThreadPool>(static_cast<int>(m_builders.size()), "tokens");
     m_pieces.resize((m_waiting + kRowsOfAPiece - 1) / kRowsOfAPiece);
     const std::span rows = std::span<const Document>(m_rows).first(m_waiting);
-    const std::span paths = std::span<const std::string>(m_paths).first(m_waiting);
+    const std::span sources = std::span<const DataSource* const>(m_sources).first(m_waiting);
     m_pool->parallelFor(
         static_cast<std::int64_t>(m_pieces.size()), [&](std::int64_t index, int worker) {
             const auto piece = static_cast<std::size_t>(index);
             const std::size_t begin = piece * kRowsOfAPiece;
             const std::size_t count = std::min(kRowsOfAPiece, rows.size() - begin);
-            m_pieces[piece] = encode(paths.subspan(begin, count), rows.subspan(begin, count),
+            m_pieces[piece] = encode(sources.subspan(begin, count), rows.subspan(begin, count),
                 m_builders[static_cast<std::size_t>(worker)]);
         });
     m_waiting = m_waitingBytes = 0;
@@ -82,7 +97,15 @@ Status ParallelTokenSet::flush()
 
 Status ParallelTokenSet::keep(const Piece& piece)
 {
-    m_failure = piece.status.ok() ? append(piece.set) : piece.status;
+    m_failure = piece.status;
+    for (const Fault& fault : piece.faults) {
+        const Status taken = m_bad.add(*fault.source, fault.row);
+        if (!taken.ok() && taken.kind() != ErrorKind::Cancelled)
+            m_failure = taken;
+        MR_TRY(taken);
+    }
+    if (m_failure.ok() && !m_bad.refuses())
+        m_failure = append(piece.set);
     return m_failure.ok() ? Status() : Status::error(ErrorKind::Cancelled, m_failure.message());
 }
 
@@ -93,6 +116,7 @@ Status ParallelTokenSet::append(const TokenSet& piece)
     m_set.emptyRows += piece.emptyRows;
     m_set.promptRows += piece.promptRows;
     m_set.trainedTokens += piece.trainedTokens;
+    m_set.unwritten.append(piece.unwritten);
     for (std::int64_t i = 0; i < piece.count(); ++i) {
         MR_TRY(piece.sequences.read(i, m_sequence));
         MR_TRY(m_set.sequences.add(m_sequence.tokens, m_sequence.trained));

@@ -4,9 +4,9 @@
 // sequences appended piece by piece.
 //
 // Threads    Confined to its owner; starts its own once there is enough to do.
-// Ownership  Borrows tokenizer and options.
-// Errors     add(): Cancelled once a row could not be encoded, and what finish() then reports: the
-//            first such row in the order of the file, by file and line.
+// Ownership  Borrows tokenizer, options and the book of bad rows.
+// Errors     add(): Cancelled once finish() has something to report, or the book of bad rows wants
+//            no more.
 
 #pragma once
 
@@ -23,29 +23,39 @@ namespace mr {
 class ParallelTokenSet
 {
 public:
-    // `threads` >= 1.
-    ParallelTokenSet(const Tokenizer& tokenizer, const TokenSetOptions& options, int threads);
+    // `threads` >= 1. Rows that cannot be encoded go to `bad`.
+    ParallelTokenSet(
+        const Tokenizer& tokenizer, const TokenSetOptions& options, int threads, BadRows& bad);
 
+    // Borrows `source` until finish().
     Status add(const DataSource& source, const Document& document);
+    // Encodes what waits.
+    Status flush();
     Result<TokenSet> finish();
 
 private:
+    struct Fault {
+        const DataSource* source = nullptr;
+        BadRow row;
+    };
     struct Piece {
         TokenSet set;
+        std::vector<Fault> faults;
         Status status;
     };
 
-    // `paths[i]`: the file of `rows[i]`. Ends at the first row that cannot be encoded.
-    static Piece encode(std::span<const std::string> paths, std::span<const Document> rows,
+    // `sources[i]`: the file of `rows[i]`.
+    static Piece encode(std::span<const DataSource* const> sources, std::span<const Document> rows,
         TokenSetBuilder& builder);
-    Status flush();
     Status keep(const Piece& piece);
     Status append(const TokenSet& piece);
 
+    BadRows& m_bad;
     std::vector<TokenSetBuilder> m_builders; // one a thread
     std::unique_ptr<ThreadPool> m_pool;
     std::vector<Document> m_rows; // [0, m_waiting) are to be encoded; the others keep their memory
-    std::vector<std::string> m_paths;
+    std::vector<const DataSource*> m_sources; // of m_rows
+    bool m_isInText = false;                  // the next row has the rest of a text
     std::size_t m_waiting = 0;
     std::size_t m_waitingBytes = 0;
     std::vector<Piece> m_pieces;

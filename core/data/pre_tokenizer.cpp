@@ -2,12 +2,15 @@
 
 #include "core/data/unicode_text.h"
 
+#include <utility>
+
 namespace mr {
 
 struct PreTokenizer::Job {
     bool tracked;
     Buffer& buffer;
     WordSink& sink;
+    bool frontOnly = false; // until the first stage that cuts has begun
 };
 
 PreTokenizer::Buffer::Buffer(const PreTokenizer& owner)
@@ -23,6 +26,37 @@ Status PreTokenizer::split(
 {
     Job job{tracked, buffer, sink};
     return run(0, piece, job);
+}
+
+Status PreTokenizer::splitFront(
+    const TextPiece& piece, bool tracked, Buffer& buffer, WordSink& sink) const
+{
+    Job job{tracked, buffer, sink, true};
+    return run(0, piece, job);
+}
+
+// Behind the first stage that cuts every piece is final.
+bool PreTokenizer::isForStreams() const noexcept
+{
+    for (const Stage& stage : m_stages) {
+        if (stage.letters != Letters::None || stage.prefix == Prefix::Always)
+            return false;
+        if (stage.regex)
+            return stage.regex->looksAheadOnly() && stage.behaviour != Behaviour::Contiguous &&
+                   stage.behaviour != Behaviour::MergedWithPrevious;
+    }
+    return true;
+}
+
+bool PreTokenizer::changesText() const noexcept
+{
+    for (const Stage& stage : m_stages) {
+        if (!stage.replacement.empty() || stage.prefix != Prefix::Never)
+            return true;
+        if (stage.regex)
+            break;
+    }
+    return false;
 }
 
 Status PreTokenizer::run(std::size_t stage, TextPiece piece, Job& job) const
@@ -92,13 +126,15 @@ TextPiece PreTokenizer::rewrite(
 Status PreTokenizer::cut(std::size_t stage, const TextPiece& piece, Job& job) const
 {
     RegexMatcher& matcher = *job.buffer.m_stages[stage].matcher;
+    const bool frontOnly = std::exchange(job.frontOnly, false);
     const bool invert = m_stages[stage].invert;
     Pending pending;
     RegexMatcher::Cursor cursor;
     std::size_t at = 0;
     while (true) {
         TextRange match;
-        Result<bool> found = matcher.next(piece.text, cursor, match);
+        Result<bool> found = frontOnly ? matcher.nextCertain(piece.text, cursor, match)
+                                       : matcher.next(piece.text, cursor, match);
         if (!found.ok())
             return found.status();
         if (!found.value())
@@ -108,6 +144,8 @@ Status PreTokenizer::cut(std::size_t stage, const TextPiece& piece, Job& job) co
         MR_TRY(take(stage, piece, match, !invert, pending, job));
         at = match.end;
     }
+    if (frontOnly)
+        return {};
     if (at < piece.text.size())
         MR_TRY(take(stage, piece, {at, piece.text.size()}, invert, pending, job));
     return flush(stage, piece, pending, job);

@@ -45,6 +45,13 @@ public:
     bool byteLevel() const noexcept { return m_byteLevel; }
     // `piece` is UTF-8. `tracked`: the origins of words are wanted.
     Status split(const TextPiece& piece, bool tracked, Buffer& buffer, WordSink& sink) const;
+    // The words of the front of a text that nothing behind `piece` can change. Where there is no
+    // stage that cuts, all of it is the one word. Only where isForStreams().
+    Status splitFront(const TextPiece& piece, bool tracked, Buffer& buffer, WordSink& sink) const;
+    // Whether a text may be cut in front of any word, and what follows be split by itself as a
+    // piece that does not begin at 0.
+    bool isForStreams() const noexcept;
+    bool changesText() const noexcept; // before it cuts
 
 private:
     enum class Behaviour { Removed, Isolated, MergedWithPrevious, MergedWithNext, Contiguous };

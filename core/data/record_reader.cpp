@@ -1,107 +1,46 @@
 #include "core/data/record_reader.h"
 
 #include "core/data/record_formats.h"
+#include "core/data/unicode_text.h"
+#include "core/data/white_space.h"
 
 #include <simdjson.h>
 
+#include <algorithm>
 #include <array>
+#include <optional>
 
 namespace mr {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kSniffBytes = std::size_t{64} << 10;
-constexpr std::string_view kWhite = " \t\r\n";
+constexpr std::size_t kPieceBytes = std::size_t{2} << 20; // of a text that is one document
 
-struct Magic {
-    std::string_view bytes;
-    std::string_view what;
-};
-
-constexpr std::array kMagics{
-    Magic{"\x1F\x8B", "is compressed (gzip); unpack it first"},
-    Magic{"\x28\xB5\x2F\xFD", "is compressed (zstd); unpack it first"},
-    Magic{"PK\x03\x04", "is a zip or office file; unpack it, or export it as CSV"},
-    Magic{"PAR1", "is a Parquet file, which is not supported; export it as JSON lines"},
-    Magic{"\xFF\xFE", "is UTF-16 text; save it as UTF-8"},
-    Magic{"\xFE\xFF", "is UTF-16 text; save it as UTF-8"},
-    Magic{"version https://git-lfs",
-        "is a git-lfs pointer, not the file itself; run \"git lfs pull\", or download it again"},
-};
-
-Status refuse(const fs::path& path, std::string_view message)
+// What is wrong with the bytes of a text that begins on `firstLine`.
+std::optional<BadRow> badBytes(
+    const fs::path& path, std::string_view text, std::int64_t firstLine, char lineEnd)
 {
-    return Status::error(ErrorKind::InvalidArgument, path.string() + ": " + std::string(message));
-}
-
-Status checkBeginning(const fs::path& path, std::string_view beginning)
-{
-    for (const Magic& magic : kMagics)
-        if (beginning.starts_with(magic.bytes))
-            return refuse(path, magic.what);
-    if (beginning.find('\0') != std::string_view::npos)
-        return refuse(path, "looks like a binary file; JSON lines, JSON, CSV or UTF-8 text is "
-                            "needed");
-    return {};
-}
-
-std::string lowerExtension(const fs::path& path)
-{
-    std::string out = path.extension().string();
-    for (char& c : out)
-        c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    return out;
-}
-
-DataFormat guess(const std::string& extension, std::string_view beginning, bool isWhole)
-{
-    if (extension == ".jsonl" || extension == ".ndjson")
-        return DataFormat::Jsonl;
-    if (extension == ".csv" || extension == ".tsv")
-        return DataFormat::Csv;
-    if (extension == ".txt" || extension == ".md" || extension == ".text")
-        return DataFormat::Text;
-    switch (jsonShape(beginning, isWhole)) {
-    case JsonShape::List:
-        return DataFormat::Json;
-    case JsonShape::Lines:
-        return DataFormat::Jsonl;
-    default:
-        return extension == ".json" ? DataFormat::Json : DataFormat::Text;
-    }
-}
-
-Result<std::string> readBeginning(const fs::path& path)
-{
-    Result<File> file = File::openRead(path);
-    if (!file.ok())
-        return file.status();
-    Result<std::uint64_t> bytes = file.value().bytes();
-    if (!bytes.ok())
-        return bytes.status();
-    if (bytes.value() == 0)
-        return refuse(path, "is empty");
-    std::string out(
-        static_cast<std::size_t>(std::min<std::uint64_t>(bytes.value(), kSniffBytes)), '\0');
-    MR_TRY(file.value().readAt(0, std::as_writable_bytes(std::span(out.data(), out.size()))));
-    return out;
-}
-
-Status badUtf8(const fs::path& path, std::string_view text, std::int64_t firstLine)
-{
-    const std::size_t at = firstBadUtf8(text);
-    const auto lines =
-        std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
-    return dataError(path, firstLine + lines, "not valid UTF-8; save the file as UTF-8");
+    const bool valid = simdjson::validate_utf8(text.data(), text.size());
+    const std::size_t at = valid ? text.find('\0') : firstBadUtf8(text);
+    if (at == std::string_view::npos)
+        return std::nullopt;
+    const std::int64_t line =
+        firstLine +
+        std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), lineEnd);
+    const char* const message = valid ? "holds a byte of value 0, which no text has"
+                                      : "not valid UTF-8; save the file as UTF-8";
+    return BadRow{
+        0, line, valid ? RowFault::Nul : RowFault::Utf8, dataError(path, line, message).message()};
 }
 
 // Hands documents of a text file to the sink as records.
 class TextSink
 {
 public:
-    TextSink(const fs::path& path, const RecordSink& sink)
-        : m_path(path)
+    TextSink(const ByteSource& source, const RecordOptions& options, const RecordSink& sink)
+        : m_source(source)
+        , m_options(options)
         , m_sink(sink)
     {
         m_record.cells.resize(1);
@@ -110,10 +49,23 @@ public:
 
     Status put(std::string_view text, std::int64_t line)
     {
-        if (!simdjson::validate_utf8(text.data(), text.size()))
-            return badUtf8(m_path, text, line);
         ++m_record.row;
         m_record.line = line;
+        if (std::optional<BadRow> bad = badBytes(m_source.path(), text, line, m_source.lineEnd())) {
+            bad->row = m_record.row;
+            return putBadRow(m_options, std::move(*bad));
+        }
+        m_record.cells[0].text = text;
+        return m_sink(m_record);
+    }
+
+    // Of one text. Damage in it is no row's alone.
+    Status putPiece(std::string_view text, std::int64_t line, bool goesOn)
+    {
+        if (const auto bad = badBytes(m_source.path(), text, line, m_source.lineEnd()))
+            return Status::error(ErrorKind::InvalidArgument, bad->message);
+        m_record.row = m_record.line = 1;
+        m_record.goesOn = goesOn;
         m_record.cells[0].text = text;
         return m_sink(m_record);
     }
@@ -123,14 +75,15 @@ public:
         const std::size_t begin = text.find_first_not_of(kWhite);
         if (begin == std::string_view::npos)
             return {};
-        const auto skipped =
-            std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(begin), '\n');
+        const auto skipped = std::count(
+            text.begin(), text.begin() + static_cast<std::ptrdiff_t>(begin), m_source.lineEnd());
         const std::size_t end = text.find_last_not_of(kWhite) + 1;
         return put(text.substr(begin, end - begin), line + skipped);
     }
 
 private:
-    const fs::path& m_path;
+    const ByteSource& m_source;
+    const RecordOptions& m_options;
     const RecordSink& m_sink;
     Record m_record;
 };
@@ -149,14 +102,24 @@ Status readTextLines(ByteSource& source, TextSink& sink)
     return source.tooLong() ? tooLong(source) : source.status();
 }
 
+// In pieces that end with a character.
 Status readTextWhole(ByteSource& source, TextSink& sink)
 {
     std::string text;
-    text.reserve(static_cast<std::size_t>(source.fileBytes()));
-    for (int c = source.take(); c != ByteSource::kEnd; c = source.take())
+    text.reserve(
+        static_cast<std::size_t>(std::min<std::uint64_t>(source.fileBytes(), kPieceBytes)));
+    std::int64_t line = 1;
+    for (int c = source.take(); c != ByteSource::kEnd; c = source.take()) {
         text.push_back(static_cast<char>(c));
+        if (text.size() < kPieceBytes || source.peek() == ByteSource::kEnd)
+            continue;
+        const std::size_t rest = unfinishedBytes(text);
+        MR_TRY(sink.putPiece(std::string_view(text).substr(0, text.size() - rest), line, true));
+        text.erase(0, text.size() - rest);
+        line = source.line();
+    }
     MR_TRY(source.status());
-    return text.empty() ? Status() : sink.put(text, 1);
+    return text.empty() ? Status() : sink.putPiece(text, line, false);
 }
 
 Status readTextSplit(ByteSource& source, const std::string& split, TextSink& sink)
@@ -178,7 +141,7 @@ Status readTextSplit(ByteSource& source, const std::string& split, TextSink& sin
 
 Status readText(ByteSource& source, const RecordOptions& options, const RecordSink& sink)
 {
-    TextSink textSink(source.path(), sink);
+    TextSink textSink(source, options, sink);
     if (options.perLine)
         return readTextLines(source, textSink);
     return options.split.empty() ? readTextWhole(source, textSink)
@@ -191,6 +154,19 @@ Status dataError(const fs::path& path, std::int64_t line, const std::string& mes
 {
     return Status::error(ErrorKind::InvalidArgument,
         path.string() + ", line " + std::to_string(line) + ": " + message);
+}
+
+std::string_view name(RowFault fault) noexcept
+{
+    constexpr std::array<std::string_view, 7> kNames{
+        "json", "utf8", "nul", "shape", "cells", "columns", "template"};
+    return kNames.at(static_cast<std::size_t>(fault));
+}
+
+Status putBadRow(const RecordOptions& options, BadRow row)
+{
+    return options.onBadRow ? options.onBadRow(row)
+                            : Status::error(ErrorKind::InvalidArgument, std::move(row.message));
 }
 
 // Character by character, only once a text is known to be bad.
@@ -209,25 +185,6 @@ std::size_t firstBadUtf8(std::string_view text) noexcept
     return at;
 }
 
-Result<DataFormat> findFormat(const fs::path& path, DataFormat asked)
-{
-    std::error_code ignored;
-    if (fs::is_directory(path, ignored))
-        return refuse(path, "is a folder; name a file in it");
-    Result<std::string> beginning = readBeginning(path);
-    if (!beginning.ok())
-        return beginning.status();
-    MR_TRY(checkBeginning(path, beginning.value()));
-    if (asked != DataFormat::Auto && asked != DataFormat::Json)
-        return asked;
-    const bool isWhole = beginning.value().size() < kSniffBytes;
-    // JSON lines in a .json file are common enough to be read as what they are.
-    if (asked == DataFormat::Json)
-        return jsonShape(beginning.value(), isWhole) == JsonShape::Lines ? DataFormat::Jsonl
-                                                                         : DataFormat::Json;
-    return guess(lowerExtension(path), beginning.value(), isWhole);
-}
-
 Status readRecords(const fs::path& path, const RecordOptions& options, const RecordSink& sink)
 {
     Result<DataFormat> format = findFormat(path, options.format);
@@ -238,9 +195,9 @@ Status readRecords(const fs::path& path, const RecordOptions& options, const Rec
         return source.status();
     switch (format.value()) {
     case DataFormat::Jsonl:
-        return readJsonLines(source.value(), sink);
+        return readJsonLines(source.value(), options, sink);
     case DataFormat::Json:
-        return readJsonList(source.value(), sink);
+        return readJson(source.value(), options, sink);
     case DataFormat::Csv:
         return readCsv(source.value(), options, sink);
     default:

@@ -1,13 +1,16 @@
 // Dataset files as a stream of records: named cells with the line they came from.
 //
-//     bytes -> RecordReader (JSON lines, JSON list, CSV, text) -> Record -> columns -> documents
+//     bytes -> RecordReader (JSON lines, JSON, CSV, text) -> Record -> columns -> documents
 //
-// Every format is read in one pass with one record in memory, so a file may be larger than memory;
-// only a text file that is one document is held whole.
+// Every format is read in one pass with one record in memory, so a file may be larger than memory.
+// A text file that is one document comes in records of some megabytes, each but the last with
+// `goesOn`.
 //
 // Threads  Functions of their arguments; one call uses one thread.
 // Errors   InvalidArgument names file and line and says what would be right; Io from the disk.
-//          A Status of the sink ends the reading and is returned as it is.
+//          A Status of a sink ends the reading and is returned as it is. A row that cannot be read,
+//          while those behind it can, goes to RecordOptions::onBadRow where there is one; a file
+//          whose structure is broken is an error in any case.
 
 #pragma once
 
@@ -36,6 +39,7 @@ struct Record {
     std::int64_t row = 0;  // from 1
     std::int64_t line = 0; // where it begins, from 1
     std::vector<Cell> cells;
+    bool goesOn = false; // the next record has the rest of this text
 
     const Cell* find(std::string_view name) const noexcept
     {
@@ -48,21 +52,51 @@ struct Record {
 
 using RecordSink = std::function<Status(const Record&)>;
 
+// What is wrong with a row.
+enum class RowFault : std::uint8_t {
+    Json,     // not JSON
+    Utf8,     // not UTF-8
+    Nul,      // a byte of value 0
+    Shape,    // not an object or list as the rows before it
+    Cells,    // CSV: more or fewer cells than the first row
+    Columns,  // does not hold what its columns are used for
+    Template, // the chat template cannot write it
+};
+
+// "json", "utf8", "nul", "shape", "cells", "columns", "template"
+std::string_view name(RowFault fault) noexcept;
+
+struct BadRow {
+    std::int64_t row = 0; // as in Record
+    std::int64_t line = 0;
+    RowFault fault = RowFault::Json;
+    std::string message; // names file and line
+};
+
+using BadRowSink = std::function<Status(const BadRow&)>;
+
 struct RecordOptions {
     DataFormat format = DataFormat::Auto;
     // CSV: names that are meant to be columns; where the first line holds one of them, it is a
     // header whatever it looks like.
     std::vector<std::string> wanted;
-    std::string split;    // text: cut into documents here, white space around them dropped
-    bool perLine = false; // text: every line that is not blank is a document
+    std::string split;     // text: cut into documents here, white space around them dropped
+    bool perLine = false;  // text: every line that is not blank is a document
+    BadRowSink onBadRow{}; // empty: the first bad row is an error
 };
 
-// By content, helped by the file's extension where content leaves a choice. InvalidArgument: empty
-// file, binary file, compressed file, git-lfs pointer, UTF-16.
+// By content, whatever the file is called; the extension decides where content is no evidence
+// (format_guess.cpp). InvalidArgument: empty file, binary file, compressed file, git-lfs pointer,
+// UTF-16, YAML; a file that may as well be a table as text, with the --format for either.
 Result<DataFormat> findFormat(const std::filesystem::path& path, DataFormat asked);
 
-// Text gives records of one cell named "text". CSV without a header line names its columns
-// "column1", "column2", ...
+// How the file is read, in words for a person: "CSV with semicolons, the first row is a header".
+// Empty where it cannot be read.
+std::string describeReading(const std::filesystem::path& path, const RecordOptions& options);
+
+// Text gives records of one cell named "text", a list of texts the same. CSV without a header line
+// and lists of texts name their columns "column1", "column2", ...; a list of objects within a list
+// is a row with the one column "messages".
 Status readRecords(
     const std::filesystem::path& path, const RecordOptions& options, const RecordSink& sink);
 

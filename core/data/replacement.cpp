@@ -1,5 +1,7 @@
 #include "core/data/replacement.h"
 
+#include "core/data/unicode_text.h"
+
 #include <utility>
 #include <vector>
 
@@ -35,6 +37,9 @@ Result<Replacement> readReplacement(const JsonNode& node)
     if (!regex.ok())
         return node.fail(regex.status().message());
     out.regex = std::move(regex).value();
+    std::string literal;
+    MR_TRY(node.at("pattern").read("String", literal));
+    out.isOneCharacter = !literal.empty() && characterAt(literal, 0).bytes == literal.size();
     return out;
 }
 

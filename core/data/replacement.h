@@ -17,6 +17,7 @@ namespace mr {
 struct Replacement {
     TextRegex regex;
     std::string with;
+    bool isOneCharacter = false; // that the expression matches, whatever stands beside it
 };
 
 // "pattern" of a Replace or Split as an expression: {"Regex": ...} or {"String": ...}.

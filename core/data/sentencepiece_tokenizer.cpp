@@ -2,11 +2,13 @@
 
 #include "core/base/file.h"
 #include "core/data/spm_model.h"
+#include "core/data/spm_unigram.h"
 #include "core/data/tokenizer_habits.h"
 
 #include <sentencepiece_processor.h>
 
 #include <algorithm>
+#include <array>
 #include <exception>
 #include <map>
 #include <system_error>
@@ -53,6 +55,7 @@ public:
         if (!loaded.ok())
             return badTokenizer(file, "SentencePiece cannot use it: " + loaded.message());
         m_vocabulary = m_processor.GetPieceSize();
+        loadUnigram();
         return applyHabits(file, std::move(habits));
     }
 
@@ -64,25 +67,43 @@ public:
     bool addsEos() const noexcept override { return m_addsEos; }
 
     Status encode(std::string_view text, std::vector<TokenId>& out) const override;
+    std::unique_ptr<TextStream> stream() const override;
     Status encodeParts(std::span<const TextPart> parts, std::vector<TokenId>& ids,
         std::vector<std::size_t>& ends) const override;
     Result<std::string> decode(std::span<const TokenId> ids) const override;
     std::string piece(TokenId id) const override;
 
 private:
+    // Where a run stands that is encoded by itself.
+    struct Place {
+        bool first = true;   // the dummy prefix belongs in front of it
+        bool goesOn = false; // it is the rest of a run whose last id is `before`
+        TokenId before = -1;
+        bool isEnd = true; // nothing comes behind the text; of a stream
+        bool isStream = false;
+        SpmUnigram::Part part; // of a stream
+    };
+    class Stream;
+
+    void loadUnigram();
     Status applyHabits(const fs::path& file, TokenizerHabits&& habits);
     Status findSpecial(const fs::path& file, const char* name, const std::string& text,
         TokenId fallback, TokenId& out) const;
     // The ids of a text and, if `ends` is given, where each ends; controls are looked for in
     // `controls` only.
-    Status encodeCut(std::string_view text, const ControlRanges& controls,
+    // `place`: of its beginning, and then of what follows it.
+    Status encodeCut(std::string_view text, const ControlRanges& controls, Place& place,
         std::vector<TokenId>& out, std::vector<std::size_t>* ends) const;
-    Status encodeRun(std::string_view text, bool first, std::vector<TokenId>& out) const;
+
+    Status encodeRun(std::string_view text, const Place& place, std::vector<TokenId>& out) const;
+    void encodePart(
+        std::string_view text, bool ends, Place& place, std::vector<TokenId>& out) const;
     Status encodeRunWithEnds(std::string_view text, bool first, std::size_t base,
         std::vector<TokenId>& out, std::vector<std::size_t>& ends) const;
     Status decodeRun(const std::vector<int>& ids, bool first, std::string& out) const;
 
     SpmModel m_model;
+    SpmUnigram m_unigram; // for streams
     Processor m_processor;
     Processor m_continuation; // the same model for text that is not at the start: no dummy prefix
     std::map<TokenId, AddedToken> m_added; // ids from GetPieceSize() on
@@ -117,6 +138,20 @@ Status SentencePieceTokenizer::findSpecial(const fs::path& file, const char* nam
             " nor among the added tokens");
 }
 
+void SentencePieceTokenizer::loadUnigram()
+{
+    if (m_model.vocabulary.empty())
+        return;
+    std::array<TokenId, 256> byteIds{};
+    for (std::size_t byte = 0; byte < byteIds.size(); ++byte) {
+        constexpr std::string_view kDigits = "0123456789ABCDEF";
+        byteIds[byte] = m_processor.PieceToId(
+            std::string("<0x") + kDigits[byte / 16] + kDigits[byte % 16] + ">");
+    }
+    m_unigram.load(m_model, byteIds, m_processor.unk_id());
+    m_model.vocabulary = {};
+}
+
 Status SentencePieceTokenizer::applyHabits(const fs::path& file, TokenizerHabits&& habits)
 {
     const TokenId own = m_processor.GetPieceSize();
@@ -139,20 +174,6 @@ Status SentencePieceTokenizer::applyHabits(const fs::path& file, TokenizerHabits
     return {};
 }
 
-// Bytes up to the first place at or after kChunkBytes where a line feed meets something else.
-std::size_t chunkBytes(std::string_view text)
-{
-    for (std::size_t at = kChunkBytes; at < text.size(); ++at) {
-        at = text.find('\n', at - 1);
-        if (at == std::string_view::npos)
-            break;
-        ++at;
-        if (at < text.size() && text[at] != '\n')
-            return at;
-    }
-    return text.size();
-}
-
 Status tooLong(std::size_t bytes)
 {
     return Status::error(ErrorKind::InvalidArgument,
@@ -167,23 +188,37 @@ Status cannotEncode(const sentencepiece::util::Status& status)
         ErrorKind::Internal, std::string("SentencePiece cannot encode: ") + status.error_message());
 }
 
+// Of a Unigram model, whose library cannot go on where it stopped.
+void SentencePieceTokenizer::encodePart(
+    std::string_view text, bool ends, Place& place, std::vector<TokenId>& out) const
+{
+    const bool begins = !place.goesOn;
+    const bool prefixed = begins && place.first && m_model.addDummyPrefix;
+    m_unigram.encode(m_unigram.normalized(text, begins, prefixed, ends), place.part, out);
+}
+
 Status SentencePieceTokenizer::encodeRun(
-    std::string_view text, bool first, std::vector<TokenId>& out) const
+    std::string_view text, const Place& place, std::vector<TokenId>& out) const
 {
     std::vector<int> ids;
-    for (bool begins = true; !text.empty(); begins = first = false) {
-        const std::string_view chunk =
-            m_model.linesAreIndependent() ? text.substr(0, chunkBytes(text)) : text;
+    TokenId before = place.before;
+    for (bool begins = !place.goesOn; !text.empty(); begins = false) {
+        const std::size_t cut = m_model.mayBeCut() && text.size() > kChunkBytes
+                                    ? m_model.cutBehind(text, kChunkBytes)
+                                    : std::string_view::npos;
+        const std::string_view chunk = text.substr(0, cut);
         text.remove_prefix(chunk.size());
         if (chunk.size() > kMaxUncutBytes)
             return tooLong(chunk.size());
-        const auto status = (first ? m_processor : m_continuation).Encode(chunk, &ids);
+        const bool prefixed = begins ? place.first : m_model.isPrefixOfRest(chunk);
+        const auto status = (prefixed ? m_processor : m_continuation).Encode(chunk, &ids);
         if (!status.ok())
             return cannotEncode(status);
         // Without byte fallback neighbouring unknown characters are one token, also across a cut.
-        const bool joined = !begins && !m_model.byteFallback && !ids.empty() && !out.empty() &&
-                            ids.front() == m_processor.unk_id() && out.back() == ids.front();
+        const bool joined = !begins && !m_model.byteFallback && !ids.empty() &&
+                            ids.front() == m_processor.unk_id() && before == ids.front();
         out.insert(out.end(), ids.begin() + (joined ? 1 : 0), ids.end());
+        before = ids.empty() ? before : ids.back();
     }
     return {};
 }
@@ -215,7 +250,7 @@ Status SentencePieceTokenizer::encodeRunWithEnds(std::string_view text, bool fir
 }
 
 Status SentencePieceTokenizer::encodeCut(std::string_view text, const ControlRanges& controls,
-    std::vector<TokenId>& out, std::vector<std::size_t>* ends) const
+    Place& place, std::vector<TokenId>& out, std::vector<std::size_t>* ends) const
 {
     AddedTokens::Match match;
     for (std::size_t at = 0; at < text.size(); at = match.end) {
@@ -223,10 +258,17 @@ Status SentencePieceTokenizer::encodeCut(std::string_view text, const ControlRan
         if (!found)
             match = {text.size(), text.size(), text.size(), nullptr};
         const std::string_view run = text.substr(at, match.begin - at);
-        const bool first = at == 0 || m_prefixEach;
-        if (!run.empty())
-            MR_TRY(ends == nullptr ? encodeRun(run, first, out)
-                                   : encodeRunWithEnds(run, first, at, out, *ends));
+        const std::size_t count = out.size();
+        if (place.isStream && !m_model.isBpe)
+            encodePart(run, found || place.isEnd, place, out);
+        else if (!run.empty())
+            MR_TRY(ends == nullptr ? encodeRun(run, place, out)
+                                   : encodeRunWithEnds(run, place.first, at, out, *ends));
+        place.before = found ? -1 : out.size() > count ? out.back() : place.before;
+        place.first = found && m_prefixEach;
+        place.goesOn = !found;
+        if (found)
+            place.part = {};
         if (found)
             out.push_back(match.token->id);
         if (found && ends != nullptr)
@@ -237,14 +279,66 @@ Status SentencePieceTokenizer::encodeCut(std::string_view text, const ControlRan
 
 Status SentencePieceTokenizer::encode(std::string_view text, std::vector<TokenId>& out) const
 {
-    return encodeCut(text, {}, out, nullptr);
+    Place place;
+    return encodeCut(text, {}, place, out, nullptr);
+}
+
+// Cuts where neither a piece nor an added token holds both sides.
+class SentencePieceTokenizer::Stream final : public TextStream
+{
+public:
+    explicit Stream(const SentencePieceTokenizer& owner)
+        : m_owner(owner)
+    {
+    }
+
+    Result<std::size_t> encode(
+        std::string_view text, bool isEnd, std::vector<TokenId>& out) override
+    {
+        if (!isEnd && text.size() < m_wait) // where the last time found no place
+            return std::size_t{0};
+        const std::size_t end = isEnd ? text.size() : lastCut(text);
+        m_place.isStream = true;
+        m_place.isEnd = isEnd;
+        MR_TRY(m_owner.encodeCut(text.substr(0, end), {}, m_place, out, nullptr));
+        m_wait = end > 0 ? 0 : 2 * text.size();
+        return end;
+    }
+
+private:
+    // Halves what is left behind the place found, so few places are looked at.
+    std::size_t lastCut(std::string_view text) const
+    {
+        std::size_t last = 0;
+        std::size_t from = std::max(text.size() / 2, std::size_t{1});
+        while (true) {
+            const std::size_t cut = m_owner.m_model.cutBehind(text, from);
+            if (cut == std::string_view::npos)
+                return last;
+            const bool apart = m_owner.m_cut.areApartAt(text, cut);
+            last = apart ? cut : last;
+            from = cut + 1 + (apart ? (text.size() - cut) / 2 : 0);
+        }
+    }
+
+    const SentencePieceTokenizer& m_owner;
+    Place m_place;
+    std::size_t m_wait = 0;
+};
+
+std::unique_ptr<TextStream> SentencePieceTokenizer::stream() const
+{
+    if (!m_model.isForParts())
+        return Tokenizer::stream();
+    return std::make_unique<Stream>(*this);
 }
 
 Status SentencePieceTokenizer::encodeParts(std::span<const TextPart> parts,
     std::vector<TokenId>& ids, std::vector<std::size_t>& ends) const
 {
     const JoinedParts joined(parts);
-    return encodeCut(joined.text, joined.controls, ids, &ends);
+    Place place;
+    return encodeCut(joined.text, joined.controls, place, ids, &ends);
 }
 
 Status SentencePieceTokenizer::decodeRun(

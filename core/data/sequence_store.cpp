@@ -1,7 +1,5 @@
 #include "core/data/sequence_store.h"
 
-#include "core/base/file.h"
-
 #include <algorithm>
 #include <cassert>
 #include <cstdlib>
@@ -41,6 +39,13 @@ Result<fs::path> spillFolder(const fs::path& asked)
 
 } // namespace
 
+Result<File> makeSpillFile(const fs::path& folder)
+{
+    auto found = spillFolder(folder);
+    MR_TRY(found.status());
+    return File::createUnnamed(found.value());
+}
+
 struct SequenceStore::Bulk {
     SequenceSpill spill;
     std::vector<std::uint64_t> ends{0}; // of sequence i: [ends[i], ends[i + 1])
@@ -51,9 +56,7 @@ struct SequenceStore::Bulk {
     Status write()
     {
         if (!file.isOpen()) {
-            auto folder = spillFolder(spill.folder);
-            MR_TRY(folder.status());
-            auto made = File::createUnnamed(folder.value());
+            auto made = makeSpillFile(spill.folder);
             MR_TRY(made.status());
             file = std::move(made).value();
         }

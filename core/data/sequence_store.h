@@ -9,6 +9,7 @@
 
 #pragma once
 
+#include "core/base/file.h"
 #include "core/data/tokenizer.h"
 
 #include <cstddef>
@@ -29,8 +30,11 @@ struct TokenSequence {
 
 struct SequenceSpill {
     std::filesystem::path folder{}; // of the file; empty: $XDG_CACHE_HOME/millrace, ~/.cache/...
-    std::size_t memoryTokens = std::size_t{16} << 20; // 4 bytes each
+    std::size_t memoryTokens = std::size_t{4} << 20; // 4 bytes each
 };
+
+// An empty file without a name in `folder`; empty: as SequenceSpill::folder.
+Result<File> makeSpillFile(const std::filesystem::path& folder);
 
 class SequenceStore
 {

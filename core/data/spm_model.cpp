@@ -1,7 +1,9 @@
 #include "core/data/spm_model.h"
 
 #include "core/data/precompiled_charsmap.h"
+#include "core/data/unicode_text.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -106,11 +108,20 @@ Status bad(std::string message)
     return Status::error(ErrorKind::InvalidArgument, std::move(message));
 }
 
+constexpr std::int32_t kMark = 0x2581; // stands for a space in pieces
+
+std::uint64_t joint(std::int32_t left, std::int32_t right)
+{
+    return std::uint64_t{static_cast<std::uint32_t>(left)} << 32 |
+           static_cast<std::uint32_t>(right);
+}
+
 Status readPiece(std::string_view message, SpmModel& model)
 {
     const std::string at = "piece " + std::to_string(model.pieces);
     ProtoWalker walker(message);
     std::string_view text;
+    SpmModel::Piece piece;
     ProtoField field;
     while (walker.next(field)) {
         if (field.number == 1 && field.wire == Bytes)
@@ -121,30 +132,43 @@ Status readPiece(std::string_view message, SpmModel& model)
             std::memcpy(&score, &word, sizeof score);
             if (!std::isfinite(score))
                 return bad(at + " has a score that is not a finite number");
+            piece.score = score;
         }
         if (field.number == 3 && (field.wire != Varint || field.value < 1 || field.value > 6))
             return bad(at + " has an unknown type");
+        if (field.number == 3)
+            piece.type = static_cast<SpmModel::Type>(field.value);
     }
     if (walker.broken())
         return bad(at + " is damaged");
     if (text.empty() || text.find('\0') != std::string_view::npos)
         return bad(at + " has " + (text.empty() ? "no text" : "a NUL in its text"));
-    for (std::size_t i = 0; i + 1 < text.size(); ++i)
-        model.pieceSpansLineEnd |= text[i] == '\n' && text[i + 1] != '\n';
+    Character before = characterAt(text, 0);
+    for (std::size_t place = before.bytes; place < text.size();) {
+        const Character next = characterAt(text, place);
+        model.joints.push_back(joint(before.code, next.code));
+        before = next;
+        place += next.bytes;
+    }
     ++model.pieces;
+    piece.text = text;
+    model.vocabulary.push_back(std::move(piece));
     return {};
 }
 
 Status readTrainer(std::string_view message, SpmModel& model)
 {
+    constexpr std::uint64_t kUnigram = 1;
     constexpr std::uint64_t kBpe = 2;
     ProtoWalker walker(message);
     ProtoField field;
     while (walker.next(field)) {
         if (field.wire != Varint)
             continue;
-        if (field.number == 3)
+        if (field.number == 3) {
             model.isBpe = field.value == kBpe;
+            model.isUnigram = field.value == kUnigram;
+        }
         if (field.number == 24)
             model.suffixWhitespace = field.value != 0;
         if (field.number == 35)
@@ -197,7 +221,29 @@ Result<SpmModel> readSpmModel(std::string_view bytes)
         return bad("it is not a SentencePiece model");
     if (walker.broken() || !seen.at(kTrainerMessage) || !seen.at(kNormalizerMessage))
         return bad("it ends early or is damaged; fetch it again");
+    std::sort(model.joints.begin(), model.joints.end());
+    model.joints.erase(std::unique(model.joints.begin(), model.joints.end()), model.joints.end());
+    model.joints.shrink_to_fit();
+    if (model.isBpe || !model.isForParts())
+        model.vocabulary = {};
     return model;
+}
+
+std::size_t SpmModel::cutBehind(std::string_view text, std::size_t from) const noexcept
+{
+    for (std::size_t at = from; at < text.size(); ++at) {
+        const Character left = characterBefore(text, at);
+        const Character right = characterAt(text, at);
+        if (left.code < 0 || right.code < 0 || left.code == ' ' || left.code == kMark ||
+            right.code == kMark)
+            continue;
+        if (right.code == ' ' && removeExtraWhitespaces && !addDummyPrefix)
+            continue;
+        const std::uint64_t both = joint(left.code, right.code == ' ' ? kMark : right.code);
+        if (!std::binary_search(joints.begin(), joints.end(), both))
+            return at;
+    }
+    return std::string_view::npos;
 }
 
 std::string withoutDummyPrefix(std::string_view bytes)

@@ -60,6 +60,13 @@ Value Evaluator::makeString(Text text)
     return spend(1 + text.byteCount() / 8) ? Value::string(std::move(text)) : Value();
 }
 
+Value Evaluator::makeLike(const Value& model, Text text)
+{
+    if (!model.isMarkup())
+        return makeString(std::move(text));
+    return spend(1 + text.byteCount() / 8) ? Value::markup(std::move(text)) : Value();
+}
+
 Value Evaluator::makeList(Items items, Kind kind)
 {
     return spend(1 + 4 * items.size()) ? checked(Value::list(std::move(items), kind)) : Value();
@@ -118,6 +125,8 @@ Evaluator::Flow Evaluator::run(const Node& node)
         m_macros.push_back({&node, m_scope});
         m_scope->set(node.text, Value::macro(&m_macros.back()));
         return Flow::Next;
+    case Op::CallBlock:
+        return runCall(node);
     case Op::Generation:
         return runGeneration(node);
     case Op::Break:
@@ -171,7 +180,13 @@ Items Evaluator::keep(const Items& items, const Node& node)
 
 Evaluator::Flow Evaluator::runFor(const Node& node)
 {
-    Items items = iterate(eval(*node.children[1]));
+    const Value iterable = eval(*node.children[1]);
+    return failed() ? Flow::Next : runLoop(node, iterable, 0);
+}
+
+Evaluator::Flow Evaluator::runLoop(const Node& node, const Value& iterable, int depth)
+{
+    Items items = iterate(iterable);
     if (node.children[2] != nullptr)
         items = keep(items, node);
     if (!spend(4 * items.size()) || failed())
@@ -185,6 +200,9 @@ Evaluator::Flow Evaluator::runFor(const Node& node)
     }
     m_loops.push_back({});
     Loop& loop = m_loops.back();
+    loop.node = &node;
+    loop.scope = outer;
+    loop.depth = depth;
     loop.items = std::move(items);
     m_scope = push();
     for (loop.index = 0; loop.index < loop.items.size() && !failed(); ++loop.index) {
@@ -195,6 +213,28 @@ Evaluator::Flow Evaluator::runFor(const Node& node)
             break;
     }
     m_scope = outer;
+    return Flow::Next;
+}
+
+// What stands between the tags is a macro named "caller" for the one that is called.
+Evaluator::Flow Evaluator::runCall(const Node& node)
+{
+    const Node& called = *node.children[0];
+    const Value callee = eval(*called.children[0]);
+    Arguments arguments = evalArguments(called);
+    if (failed())
+        return Flow::Next;
+    m_line = node.line;
+    if (!callee.is(Kind::Macro)) {
+        fail(std::string("the tag \"call\" needs a macro, not a ") + callee.typeName());
+        return Flow::Next;
+    }
+    spend(8);
+    m_macros.push_back({node.children[1].get(), m_scope});
+    arguments.named.emplace_back("caller", Value::macro(&m_macros.back()));
+    const Value written = call(callee, arguments);
+    if (!failed())
+        write(written.text());
     return Flow::Next;
 }
 

@@ -39,6 +39,9 @@ struct Macro {
 };
 
 struct Loop {
+    const Node* node = nullptr;
+    Scope* scope = nullptr; // around the loop
+    int depth = 0;          // of loop(...) within loop(...)
     Items items;
     std::size_t index = 0;
     Items changed; // what changed() saw last
@@ -68,6 +71,7 @@ public:
     Value fail(const std::string& message);
     bool spend(std::size_t work); // false when it is used up
     Value makeString(Text text);
+    Value makeLike(const Value& model, Text text); // markup if `model` is
     Value makeList(Items items, Kind kind = Kind::List);
     Value makeDict(Pairs pairs);
     Items iterate(const Value& value);
@@ -89,6 +93,8 @@ private:
     Flow runBlock(const Node& node);
     Flow runIf(const Node& node);
     Flow runFor(const Node& node);
+    Flow runLoop(const Node& node, const Value& iterable, int depth);
+    Flow runCall(const Node& node);
     Flow runWith(const Node& node);
     Flow runCapture(const Node& node); // SetBlock, FilterBlock
     Flow runGeneration(const Node& node);
@@ -117,11 +123,13 @@ private:
     Value slice(const Value& object, const Value& begin, const Value& end, const Value& step);
     Value compared(const std::string& op, const Value& a, const Value& b);
     Value call(const Value& callee, const Arguments& arguments);
-    Value callMacro(const Macro& macro, const Arguments& arguments);
+    Value callMacro(const Macro& macro, Arguments arguments);
     Value callFunction(const std::string& name, const Arguments& arguments);
     Value callMethod(const BoundMethod& method, const Arguments& arguments);
     Value loopAttribute(Loop& loop, const std::string& name);
     Value loopCall(Loop& loop, const std::string& name, const Arguments& arguments);
+    Value loopAgain(const Loop& loop, const Arguments& arguments);
+    bool addSpread(const Node& spread, Arguments& out);
     Value makeRange(const Arguments& arguments);
     Value makeSpace(const Arguments& arguments);
     Value date(const Arguments& arguments);
@@ -154,5 +162,8 @@ Text changeCase(const Text& text, Letters how);
 Text replaced(const Text& text, const std::string& what, const Text& with, std::int64_t most);
 std::vector<Text> lines(const Text& text, bool keepEnds);
 Text join(const std::vector<Text>& parts, const Text& between);
+// What HTML would read otherwise is written as its words: "<" as "&lt;".
+Text escaped(const Text& text);
+Text escapedText(const Value& value); // str(value), escaped unless it is markup
 
 } // namespace mr::tpl

@@ -107,26 +107,43 @@ NodePtr ExpressionParser::tuple(bool withChoice)
 
 NodePtr ExpressionParser::target()
 {
+    if (peek().type != Type::Name || !peek(1).is(Type::Sign, "."))
+        return targets();
+    NodePtr attribute = make(Op::Attribute, peek().line, oneTarget());
+    skipSign(".");
+    attribute->text = takeName("an attribute");
+    return attribute;
+}
+
+// a, (b, c)
+NodePtr ExpressionParser::targets()
+{
     const int line = peek().line;
-    const bool bracket = skipSign("(");
-    NodePtr node = make(Op::Name, line);
-    node->text = takeName("a variable");
-    if (!bracket && skipSign(".")) {
-        NodePtr attribute = make(Op::Attribute, line, std::move(node));
-        attribute->text = takeName("an attribute");
-        return attribute;
+    NodePtr first = oneTarget();
+    if (!peek().is(Type::Sign, ","))
+        return first;
+    NodePtr list = make(Op::Tuple, line, std::move(first));
+    while (skipSign(",")) {
+        if (peek().is(Type::Sign, ")"))
+            break;
+        add(*list, oneTarget());
     }
-    if (peek().is(Type::Sign, ",")) {
-        NodePtr list = make(Op::Tuple, line, std::move(node));
-        while (skipSign(",")) {
-            NodePtr next = make(Op::Name, line);
-            next->text = takeName("a variable");
-            add(*list, std::move(next));
-        }
-        node = std::move(list);
-    }
-    if (bracket)
+    return list;
+}
+
+NodePtr ExpressionParser::oneTarget()
+{
+    if (++m_open > kMaxDepth)
+        return fail("nested too deeply");
+    NodePtr node;
+    if (skipSign("(")) {
+        node = targets();
         expectSign(")");
+    } else {
+        node = make(Op::Name, peek().line);
+        node->text = takeName("a variable");
+    }
+    --m_open;
     return node;
 }
 

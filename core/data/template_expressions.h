@@ -58,6 +58,8 @@ protected:
     void add(Node& parent, NodePtr child);
 
 private:
+    NodePtr targets();
+    NodePtr oneTarget();
     NodePtr either();
     NodePtr both();
     NodePtr negation();

@@ -1,13 +1,11 @@
 // The filters of chat templates.
 
+#include "core/data/template_filters.h"
+
 #include "core/base/shown_text.h"
-#include "core/data/template_list_filters.h"
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <cmath>
-#include <limits>
 
 namespace mr::tpl {
 namespace {
@@ -22,7 +20,7 @@ Value trim(Evaluator& evaluator, const Value& input, const Bound& in)
     const bool all = in[0] == nullptr || in[0]->is(Kind::None);
     const std::string set = textOr(in[0], "").bytes();
     const Range range = stripped(text.bytes(), true, true, all ? nullptr : &set);
-    return evaluator.makeString(text.slice(range.begin, range.end));
+    return evaluator.makeLike(input, text.slice(range.begin, range.end));
 }
 
 Value length(Evaluator& evaluator, const Value& input, const Bound&)
@@ -89,9 +87,11 @@ Value toJson(Evaluator& evaluator, const Value& input, const Bound& in)
 template <Letters how>
 Value letters(Evaluator& evaluator, const Value& input, const Bound&)
 {
-    return evaluator.spend(8 * input.weight())
-               ? evaluator.makeString(changeCase(asText(input), how))
-               : Value();
+    if (!evaluator.spend(8 * input.weight()))
+        return {};
+    Text out = changeCase(asText(input), how);
+    return how == Letters::WordTitle ? evaluator.makeString(std::move(out))
+                                     : evaluator.makeLike(input, std::move(out));
 }
 
 Value replace(Evaluator& evaluator, const Value& input, const Bound& in)
@@ -119,66 +119,48 @@ Value otherwise(Evaluator&, const Value& input, const Bound& in)
 
 Value string(Evaluator& evaluator, const Value& input, const Bound&)
 {
-    return evaluator.spend(input.weight()) ? evaluator.makeString(asText(input)) : Value();
+    return evaluator.spend(input.weight()) ? evaluator.makeLike(input, asText(input)) : Value();
 }
 
-bool readReal(std::string text, double& out)
+Value safe(Evaluator& evaluator, const Value& input, const Bound&)
 {
-    const Range range = stripped(text, true, true);
-    text = text.substr(range.begin, range.end - range.begin);
-    if (text.size() > 1 && text[0] == '+' && text[1] != '-')
-        text.erase(0, 1);
-    const auto read = std::from_chars(text.data(), text.data() + text.size(), out);
-    return !text.empty() && read.ec == std::errc() && read.ptr == text.data() + text.size();
+    return evaluator.spend(input.weight()) ? Value::markup(asText(input)) : Value();
 }
 
-Value toInt(Evaluator& evaluator, const Value& input, const Bound& in)
+Value escape(Evaluator& evaluator, const Value& input, const Bound&)
 {
-    const Value fallback = in[0] != nullptr ? *in[0] : Value::integer(0);
-    if (input.is(Kind::Undefined))
-        return evaluator.fail(shownName(input.name()) + " is undefined");
-    if (input.isIntegral())
-        return Value::integer(input.asInt());
-    if (input.is(Kind::String)) {
-        const std::string& text = input.text().bytes();
-        const Range range = stripped(text, true, true);
-        const char* const end = text.data() + range.end;
-        const std::size_t plus = range.begin + 1 < range.end && text[range.begin] == '+' ? 1 : 0;
-        std::int64_t whole = 0;
-        const auto read = std::from_chars(text.data() + range.begin + plus, end, whole);
-        if (range.begin < range.end && read.ec == std::errc() && read.ptr == end)
-            return Value::integer(whole);
-    }
-    double real = 0;
-    if (input.is(Kind::Float))
-        real = input.asReal();
-    else if (!input.is(Kind::String) || !readReal(input.text().bytes(), real))
-        return fallback;
-    if (std::isnan(real) || std::isinf(real))
-        return fallback;
-    return std::abs(real) < 9e18 ? Value::integer(static_cast<std::int64_t>(real))
-                                 : evaluator.fail("a number is larger than 64 bits");
+    return evaluator.spend(8 * input.weight()) ? Value::markup(escapedText(input)) : Value();
 }
 
-Value toFloat(Evaluator& evaluator, const Value& input, const Bound& in)
+// Cut behind a word unless words may be cut, with a mark that it was.
+Value truncate(Evaluator& evaluator, const Value& input, const Bound& in)
 {
-    if (input.is(Kind::Undefined))
-        return evaluator.fail(shownName(input.name()) + " is undefined");
-    double real = 0;
-    if (input.isNumber())
-        return Value::real(input.asReal());
-    if (input.is(Kind::String) && readReal(input.text().bytes(), real))
-        return Value::real(real);
-    return in[0] != nullptr ? *in[0] : Value::real(0);
-}
-
-Value absolute(Evaluator& evaluator, const Value& input, const Bound&)
-{
-    if (input.is(Kind::Float))
-        return Value::real(std::abs(input.asReal()));
-    if (!input.isIntegral() || input.asInt() == std::numeric_limits<std::int64_t>::min())
-        return evaluator.fail(std::string("abs needs a number, not a ") + input.typeName());
-    return Value::integer(std::abs(input.asInt()));
+    const auto number = [&in](std::size_t at, std::int64_t otherwise) {
+        return in[at] == nullptr ? otherwise : in[at]->isIntegral() ? in[at]->asInt() : -1;
+    };
+    const std::int64_t length = number(0, 255);
+    if (in[2] != nullptr && in[2]->isMarkup())
+        return evaluator.fail("truncate with an escaped mark (|safe, |e) is not supported");
+    const Text mark = textOr(in[2], "...");
+    const auto marked = static_cast<std::int64_t>(mark.characterCount());
+    const bool noLeeway = in[3] == nullptr || in[3]->is(Kind::None);
+    const std::int64_t leeway = noLeeway ? 5 : number(3, 5);
+    if (!input.is(Kind::String) || length < marked || leeway < 0)
+        return evaluator.fail("truncate needs a text and a length of at least that of its mark");
+    if (!evaluator.spend(8 * input.weight()))
+        return {};
+    const std::vector<std::size_t> at = input.text().characters();
+    const auto count = static_cast<std::int64_t>(at.size()) - 1;
+    if (count <= length || count - length <= leeway)
+        return input;
+    std::size_t end = at[static_cast<std::size_t>(length - marked)];
+    const std::size_t space =
+        end == 0 ? std::string::npos : input.text().bytes().rfind(' ', end - 1);
+    if (!on(in[1]) && space != std::string::npos)
+        end = space;
+    Text out = input.text().slice(0, end);
+    out.append(input.isMarkup() ? escaped(mark) : mark);
+    return evaluator.makeLike(input, std::move(out));
 }
 
 Value indent(Evaluator& evaluator, const Value& input, const Bound& in)
@@ -203,12 +185,7 @@ Value indent(Evaluator& evaluator, const Value& input, const Bound& in)
             out.append(mark);
         out.append(parts[i]);
     }
-    return evaluator.makeString(std::move(out));
-}
-
-Value same(Evaluator&, const Value& input, const Bound&)
-{
-    return input;
+    return evaluator.makeLike(input, std::move(out));
 }
 
 struct FilterEntry {
@@ -217,7 +194,7 @@ struct FilterEntry {
     Run run;
 };
 
-constexpr std::array<FilterEntry, 27> kFilters{{{"trim", "chars", &trim}, {"length", "", &length},
+constexpr std::array<FilterEntry, 34> kFilters{{{"trim", "chars", &trim}, {"length", "", &length},
     {"count", "", &length}, {"tojson", "ensure_ascii indent separators sort_keys", &toJson},
     {"join", "d attribute", &joinFilter}, {"upper", "", &letters<Letters::Upper>},
     {"lower", "", &letters<Letters::Lower>}, {"title", "", &letters<Letters::WordTitle>},
@@ -228,12 +205,16 @@ constexpr std::array<FilterEntry, 27> kFilters{{{"trim", "chars", &trim}, {"leng
     {"sort", "reverse case_sensitive attribute", &sort},
     {"unique", "case_sensitive attribute", &unique}, {"reverse", "", &reverse},
     {"string", "", &string}, {"int", "default", &toInt}, {"float", "default", &toFloat},
-    {"abs", "", &absolute}, {"indent", "width first blank", &indent}, {"safe", "", &same},
-    {"sum", "attribute", &sum}}};
+    {"abs", "", &absolute}, {"indent", "width first blank", &indent}, {"safe", "", &safe},
+    {"sum", "attribute", &sum}, {"e", "", &escape}, {"escape", "", &escape},
+    {"min", "case_sensitive attribute", &least}, {"max", "case_sensitive attribute", &greatest},
+    {"round", "precision method", &rounded}, {"truncate", "length killwords end leeway", &truncate},
+    {"batch", "linecount fill_with", &batch}}};
 
-// Filters that take another filter or test, with its own arguments behind.
-constexpr std::array<std::string_view, 5> kOuter{
-    "map", "select", "reject", "selectattr", "rejectattr"};
+// Filters that take as many arguments as they are given: those of another filter or test, or of a
+// format.
+constexpr std::array<std::string_view, 6> kOuter{
+    "map", "select", "reject", "selectattr", "rejectattr", "format"};
 
 const FilterEntry* entry(std::string_view name)
 {
@@ -252,8 +233,24 @@ Arguments from(const Arguments& arguments, std::size_t begin)
     return out;
 }
 
+Value formatted(Evaluator& evaluator, const Value& input, const Arguments& arguments)
+{
+    if (!arguments.named.empty() && !arguments.positional.empty())
+        return evaluator.fail("format takes values or names with values, not both");
+    Pairs pairs;
+    for (const auto& [name, value] : arguments.named)
+        pairs.emplace_back(Value::string(name), value);
+    const Value values = pairs.empty() ? evaluator.makeList(arguments.positional, Kind::Tuple)
+                                       : evaluator.makeDict(std::move(pairs));
+    const Value text = input.is(Kind::String) ? input : evaluator.makeString(asText(input));
+    return evaluator.failed() ? Value() : formatPercent(evaluator, text, values);
+}
+
+// What stands for nothing (none, 0, "") gives nothing, whatever the arguments say.
 Value mapped(Evaluator& evaluator, const Value& input, const Arguments& arguments)
 {
+    if (!input.truth())
+        return Value::lazy({});
     const Bound given = arguments.positional.empty()
                             ? evaluator.bind("map", "attribute default", arguments)
                             : Bound{nullptr, nullptr};
@@ -275,6 +272,8 @@ Value mapped(Evaluator& evaluator, const Value& input, const Arguments& argument
 Value chosen(
     Evaluator& evaluator, const std::string& name, const Value& input, const Arguments& arguments)
 {
+    if (!input.truth())
+        return Value::lazy({});
     const bool byAttribute = name.ends_with("attr");
     const std::size_t skip = byAttribute ? 1 : 0;
     const Items& given = arguments.positional;
@@ -310,6 +309,8 @@ Value Evaluator::filter(const std::string& name, const Value& input, const Argum
         return {};
     if (name == "map")
         return mapped(*this, input, arguments);
+    if (name == "format")
+        return formatted(*this, input, arguments);
     if (isFilter(name) && entry(name) == nullptr)
         return chosen(*this, name, input, arguments);
     const FilterEntry* const found = entry(name);

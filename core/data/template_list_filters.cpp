@@ -1,7 +1,8 @@
-#include "core/data/template_list_filters.h"
+#include "core/data/template_filters.h"
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 namespace mr::tpl {
 namespace {
@@ -168,7 +169,7 @@ Value reverse(Evaluator& evaluator, const Value& input, const Bound&)
     Text out;
     for (const Value& item : items)
         out.append(item.text());
-    return evaluator.makeString(std::move(out));
+    return evaluator.makeLike(input, std::move(out));
 }
 
 Value sum(Evaluator& evaluator, const Value& input, const Bound& in)
@@ -186,6 +187,69 @@ Value sum(Evaluator& evaluator, const Value& input, const Bound& in)
             return evaluator.fail("a number is larger than 64 bits");
     }
     return isWhole ? Value::integer(whole) : Value::real(real);
+}
+
+namespace {
+
+// The first of several that are alike.
+Value utmost(Evaluator& evaluator, const Value& input, const Bound& in, Order wanted)
+{
+    const Items items = evaluator.iterate(input);
+    if (items.empty())
+        return Value::undefined("the least or greatest of nothing");
+    const auto keyOf = [&](const Value& item) {
+        return folded(evaluator, reached(evaluator, item, in[1]), on(in[0]));
+    };
+    const Value* out = &items.front();
+    Value best = keyOf(*out);
+    for (std::size_t i = 1; i < items.size() && !evaluator.failed(); ++i) {
+        Value key = keyOf(items[i]);
+        if (!evaluator.spend(std::min(key.weight(), best.weight())))
+            return {};
+        const Order order = compare(key, best);
+        if (order == Order::None && !(key.isNumber() && best.isNumber()))
+            return evaluator.fail(std::string("values of different types have no order: ") +
+                                  key.typeName() + " and " + best.typeName());
+        if (order != wanted)
+            continue;
+        out = &items[i];
+        best = std::move(key);
+    }
+    return *out;
+}
+
+} // namespace
+
+Value least(Evaluator& evaluator, const Value& input, const Bound& in)
+{
+    return utmost(evaluator, input, in, Order::Less);
+}
+
+Value greatest(Evaluator& evaluator, const Value& input, const Bound& in)
+{
+    return utmost(evaluator, input, in, Order::Greater);
+}
+
+Value batch(Evaluator& evaluator, const Value& input, const Bound& in)
+{
+    if (in[0] == nullptr || !in[0]->isIntegral() || in[0]->asInt() < 1)
+        return evaluator.fail("batch takes a whole number above 0");
+    const auto each = static_cast<std::size_t>(in[0]->asInt());
+    Items out;
+    Items part;
+    for (const Value& item : evaluator.iterate(input)) {
+        if (part.size() == each)
+            out.push_back(evaluator.makeList(std::exchange(part, {})));
+        part.push_back(item);
+    }
+    if (!part.empty() && in[1] != nullptr && !in[1]->is(Kind::None)) {
+        if (!evaluator.spend(each - part.size()))
+            return {};
+        part.resize(each, *in[1]);
+    }
+    if (!part.empty())
+        out.push_back(evaluator.makeList(std::move(part)));
+    return evaluator.checked(Value::lazy(std::move(out)));
 }
 
 } // namespace mr::tpl

@@ -1,6 +1,6 @@
 // The methods of texts, lists and dicts that chat templates call.
 
-#include "core/data/template_evaluator.h"
+#include "core/data/template_filters.h"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,6 @@
 namespace mr::tpl {
 namespace {
 
-using Bound = std::vector<const Value*>;
 using Run = Value (*)(Evaluator&, const Value& self, const Bound&);
 
 struct MethodEntry {
@@ -291,10 +290,10 @@ constexpr std::array<MethodEntry, 5> kDictMethods{
         {"get", "key default", &dictGet}, {"copy", "", &itself}}};
 
 // Methods Python has and this does not: refused by name, so that none reads as undefined.
-constexpr std::array<std::string_view, 27> kOtherText{"casefold", "center", "encode", "expandtabs",
-    "format", "format_map", "index", "isalnum", "isalpha", "isascii", "isdecimal", "isidentifier",
-    "islower", "isnumeric", "isprintable", "istitle", "isupper", "ljust", "maketrans", "partition",
-    "rindex", "rjust", "rpartition", "swapcase", "translate", "zfill", "__class__"};
+constexpr std::array<std::string_view, 26> kOtherText{"casefold", "center", "encode", "expandtabs",
+    "format_map", "index", "isalnum", "isalpha", "isascii", "isdecimal", "isidentifier", "islower",
+    "isnumeric", "isprintable", "istitle", "isupper", "ljust", "maketrans", "partition", "rindex",
+    "rjust", "rpartition", "swapcase", "translate", "zfill", "__class__"};
 constexpr std::array<std::string_view, 7> kOtherDict{
     "clear", "fromkeys", "pop", "popitem", "setdefault", "update", "__class__"};
 constexpr std::array<std::string_view, 12> kOtherList{"append", "clear", "copy", "count", "extend",
@@ -320,20 +319,74 @@ bool isMethod(Kind kind, std::string_view name, bool& known) noexcept
 {
     const bool text = kind == Kind::String;
     const bool dict = kind == Kind::Dict;
-    known = (text && entry(kTextMethods, name) != nullptr) ||
+    known = (text && (name == "format" || entry(kTextMethods, name) != nullptr)) ||
             (dict && entry(kDictMethods, name) != nullptr);
     const bool list = kind == Kind::List || kind == Kind::Tuple;
     return known || (text && holds(kOtherText, name)) || (dict && holds(kOtherDict, name)) ||
            (list && holds(kOtherList, name));
 }
 
+namespace {
+
+// Methods of an escaped text: what they make is escaped, too.
+Value asMarkup(Evaluator& evaluator, const Value& made)
+{
+    if (made.is(Kind::String))
+        return Value::markup(made.text());
+    if (!made.is(Kind::List))
+        return made;
+    Items items;
+    for (const Value& item : made.items())
+        items.push_back(Value::markup(item.text()));
+    return evaluator.makeList(std::move(items));
+}
+
+// Versions of MarkupSafe differ in whether these escape what they look for, so it must not matter.
+bool isSameInAllVersions(const MethodEntry& found, const Value* lookedFor)
+{
+    const bool differs = found.name.ends_with("strip") || found.run == &replaceIn;
+    return !differs || lookedFor == nullptr || !lookedFor->is(Kind::String) ||
+           lookedFor->isMarkup() ||
+           lookedFor->text().bytes().find_first_of("&<>'\"") == std::string::npos;
+}
+
+Value runOnMarkup(Evaluator& evaluator, const MethodEntry& found, const Value& self, Bound given)
+{
+    if (!given.empty() && !isSameInAllVersions(found, given[0]))
+        return evaluator.fail(std::string(found.name) +
+                              "() of an escaped text (|safe, |e) is not supported where its "
+                              "argument has one of & < > ' \"");
+    Value escapedOne;
+    Items escapedAll;
+    if (found.run == &replaceIn && given[1] != nullptr && given[1]->is(Kind::String)) {
+        escapedOne = Value::string(escapedText(*given[1]));
+        given[1] = &escapedOne;
+    }
+    if (found.run == &joinAll && given[0] != nullptr) {
+        for (const Value& item : evaluator.iterate(*given[0]))
+            escapedAll.push_back(item.is(Kind::String) ? Value::string(escapedText(item)) : item);
+        escapedOne = evaluator.makeList(std::move(escapedAll));
+        given[0] = &escapedOne;
+    }
+    if (evaluator.failed() || !evaluator.spend(8 * self.weight()))
+        return {};
+    return asMarkup(evaluator, found.run(evaluator, self, given));
+}
+
+} // namespace
+
 Value runMethod(Evaluator& evaluator, const BoundMethod& method, const Arguments& arguments)
 {
+    if (method.name == "format")
+        return formatBraces(evaluator, method.self, arguments);
     const bool text = method.self.is(Kind::String);
     const MethodEntry* const found =
         text ? entry(kTextMethods, method.name) : entry(kDictMethods, method.name);
     const Bound given = evaluator.bind(method.name, found->parameters, arguments);
-    return evaluator.failed() ? Value() : found->run(evaluator, method.self, given);
+    if (evaluator.failed())
+        return {};
+    return method.self.isMarkup() ? runOnMarkup(evaluator, *found, method.self, given)
+                                  : found->run(evaluator, method.self, given);
 }
 
 } // namespace mr::tpl

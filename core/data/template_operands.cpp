@@ -207,20 +207,31 @@ NodePtr ExpressionParser::test(NodePtr input)
     return negated ? make(Op::Not, line, std::move(node)) : std::move(node);
 }
 
+// As Jinja orders them: values, then names with values and one *, then one **.
 void ExpressionParser::arguments(Node& call)
 {
+    bool hasSpread = false;
+    bool hasPairs = false;
     expectSign("(");
     while (m_status.ok() && !skipSign(")")) {
+        const int line = peek().line;
         const bool named = peek().type == Type::Name && peek(1).is(Type::Sign, "=");
-        if (peek().is(Type::Sign, "*") || peek().is(Type::Sign, "**"))
-            fail("arguments spread out with * are not supported");
+        const bool spread = skipSign("*");
+        const bool pairs = !spread && skipSign("**");
+        if (hasPairs || (spread && hasSpread))
+            fail("arguments that are spread out with * or ** stand last, one of each");
+        else if (!spread && !pairs && !named && (hasSpread || !call.names.empty()))
+            fail("an argument without a name follows one with a name");
+        hasSpread |= spread;
+        hasPairs |= pairs;
         if (named) {
             call.names.push_back(take().text);
             take();
-        } else if (!call.names.empty()) {
-            fail("an argument without a name follows one with a name");
         }
-        add(call, expression());
+        NodePtr value = expression();
+        add(call, spread || pairs
+                      ? make(spread ? Op::Spread : Op::SpreadPairs, line, std::move(value))
+                      : std::move(value));
         if (!peek().is(Type::Sign, ")"))
             expectSign(",");
     }

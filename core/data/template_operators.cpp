@@ -1,11 +1,12 @@
 // What operators, attributes and subscripts mean for the values of a chat template.
 
 #include "core/base/shown_text.h"
-#include "core/data/template_evaluator.h"
+#include "core/data/template_filters.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace mr::tpl {
 namespace {
@@ -52,6 +53,8 @@ Value Evaluator::arithmetic(const std::string& op, const Value& a, const Value& 
         return reals(op, a.asReal(), b.asReal());
     if (op == "+")
         return joined(a, b);
+    if (op == "%" && a.is(Kind::String))
+        return formatPercent(*this, a, b);
     const bool times = op == "*";
     if (times && b.isIntegral() && (a.is(Kind::String) || a.isSequence()))
         return repeated(a, b.asInt());
@@ -120,9 +123,12 @@ Value Evaluator::joined(const Value& a, const Value& b)
         return fail(std::string("\"+\" is not possible between ") + a.typeName() + " and " +
                     b.typeName() + "; a number becomes text with ~ or |string");
     if (a.is(Kind::String)) {
-        Text out = a.text();
-        out.append(b.text());
-        return makeString(std::move(out));
+        const bool isMarkup = a.isMarkup() || b.isMarkup();
+        if (isMarkup && !spend(8 * (a.weight() + b.weight())))
+            return {};
+        Text out = isMarkup ? escapedText(a) : a.text();
+        out.append(isMarkup ? escapedText(b) : b.text());
+        return makeLike(a.isMarkup() ? a : b, std::move(out));
     }
     Items items = a.items();
     items.insert(items.end(), b.items().begin(), b.items().end());
@@ -145,7 +151,7 @@ Value Evaluator::repeated(const Value& value, std::int64_t count)
         else
             items.insert(items.end(), value.items().begin(), value.items().end());
     }
-    return string ? makeString(std::move(text)) : makeList(std::move(items), value.kind());
+    return string ? makeLike(value, std::move(text)) : makeList(std::move(items), value.kind());
 }
 
 Value Evaluator::slice(const Value& object, const Value& begin, const Value& end, const Value& step)
@@ -163,7 +169,7 @@ Value Evaluator::slice(const Value& object, const Value& begin, const Value& end
         Text out;
         for (const std::size_t i : sliced(static_cast<std::int64_t>(at.size()) - 1, begin, end, by))
             out.append(object.text(), at[i], at[i + 1]);
-        return makeString(std::move(out));
+        return makeLike(object, std::move(out));
     }
     if (!object.isSequence())
         return object.is(Kind::Undefined)
@@ -197,7 +203,7 @@ Value Evaluator::item(const Value& object, const Value& key)
         if (index < 0 || index >= count)
             return Value::undefined("item " + std::to_string(key.asInt()));
         const auto i = static_cast<std::size_t>(index);
-        return string ? Value::string(object.text().slice(at[i], at[i + 1])) : object.items()[i];
+        return string ? makeLike(object, object.text().slice(at[i], at[i + 1])) : object.items()[i];
     }
     if (key.is(Kind::String) && !object.is(Kind::Dict))
         return attribute(object, key.text().bytes());
@@ -244,6 +250,8 @@ Value Evaluator::loopAttribute(Loop& loop, const std::string& name)
         return Value::boolean(name == "first" ? index == 0 : index + 1 == count);
     if (name == "length")
         return Value::integer(count);
+    if (name == "depth" || name == "depth0")
+        return Value::integer(loop.depth + (name == "depth" ? 1 : 0));
     if (name == "previtem")
         return index > 0 ? loop.items[loop.index - 1] : Value::undefined("loop.previtem");
     if (name == "nextitem")
@@ -251,6 +259,23 @@ Value Evaluator::loopAttribute(Loop& loop, const std::string& name)
     if (name == "cycle" || name == "changed")
         return Value::method(Value::loop(&loop), name);
     return fail("\"loop." + name + "\" is not supported");
+}
+
+// loop(items) of a recursive loop: the loop once more, one level deeper, as a text.
+Value Evaluator::loopAgain(const Loop& loop, const Arguments& arguments)
+{
+    if (!loop.node->isRecursive)
+        return fail("loop() needs a loop that is marked \"recursive\"");
+    const auto given = bind("loop", "items", arguments);
+    if (failed() || given[0] == nullptr)
+        return fail("loop() takes what it goes through next");
+    Text out;
+    Text* const outer = std::exchange(m_out, &out);
+    Scope* const scope = std::exchange(m_scope, loop.scope);
+    runLoop(*loop.node, *given[0], loop.depth + 1);
+    m_scope = scope;
+    m_out = outer;
+    return makeString(std::move(out));
 }
 
 Value Evaluator::loopCall(Loop& loop, const std::string& name, const Arguments& arguments)

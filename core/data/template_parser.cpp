@@ -9,6 +9,58 @@
 namespace mr::tpl {
 namespace {
 
+// Which of the names that a macro is given besides its parameters a body reads, in the order Jinja
+// looks for them: one that is set before it is read is the body's own.
+class NameSearch
+{
+public:
+    void read(const Node& node)
+    {
+        if (node.op == Op::Name)
+            mark(node.text, m_found);
+        if (node.op == Op::Macro) // its parameters are its own
+            for (const std::string& name : node.names)
+                mark(name, m_set);
+        const bool sets = node.op == Op::For || node.op == Op::Set || node.op == Op::SetBlock;
+        for (std::size_t i = 0; i < node.children.size(); ++i) {
+            if (node.children[i] == nullptr)
+                continue;
+            const bool isTarget = (sets && i == 0) || (node.op == Op::With && i % 2 == 0 &&
+                                                          i + 1 < node.children.size());
+            isTarget ? write(*node.children[i]) : read(*node.children[i]);
+        }
+    }
+
+    MacroAsks found() const { return m_found; }
+
+private:
+    void write(const Node& target)
+    {
+        if (target.op == Op::Name)
+            mark(target.text, m_set);
+        for (const NodePtr& child : target.op == Op::Tuple ? target.children : m_none)
+            write(*child);
+    }
+
+    void mark(const std::string& name, MacroAsks& into) const
+    {
+        into.caller |= name == "caller" && !m_set.caller;
+        into.varargs |= name == "varargs" && !m_set.varargs;
+        into.kwargs |= name == "kwargs" && !m_set.kwargs;
+    }
+
+    const std::vector<NodePtr> m_none{};
+    MacroAsks m_found;
+    MacroAsks m_set;
+};
+
+MacroAsks unboundNames(const Node& body)
+{
+    NameSearch search;
+    search.read(body);
+    return search.found();
+}
+
 class Parser : public ExpressionParser
 {
 public:
@@ -98,6 +150,8 @@ private:
             return assignment(line);
         if (name.text == "macro")
             return macro(line);
+        if (name.text == "call")
+            return callBlock(line);
         if (name.text == "with")
             return with(line);
         if (name.text == "filter")
@@ -146,6 +200,7 @@ private:
             return fail("\"in\" is missing in the for tag");
         NodePtr iterable = tuple(false);
         NodePtr condition = skipName("if") ? expression() : nullptr;
+        const bool isRecursive = skipName("recursive");
         endTag();
         m_loops += 1;
         NodePtr body = block({"else", "endfor"});
@@ -156,8 +211,10 @@ private:
             otherwise = block({"endfor"});
         }
         close();
-        return make(Op::For, line, std::move(names), std::move(iterable), std::move(condition),
-            std::move(body), std::move(otherwise));
+        NodePtr node = make(Op::For, line, std::move(names), std::move(iterable),
+            std::move(condition), std::move(body), std::move(otherwise));
+        node->isRecursive = isRecursive;
+        return node;
     }
 
     NodePtr assignment(int line)
@@ -218,23 +275,56 @@ private:
         node->text = takeName("a macro");
         std::vector<NodePtr> defaults;
         expectSign("(");
+        parameters(*node, defaults);
+        finishMacro(*node, std::move(defaults), "endmacro");
+        return node;
+    }
+
+    // {% call(parameters) macro(arguments) %}
+    NodePtr callBlock(int line)
+    {
+        std::vector<NodePtr> defaults;
+        NodePtr caller = make(Op::Macro, line);
+        caller->text = "caller";
+        if (skipSign("("))
+            parameters(*caller, defaults);
+        NodePtr called = expression();
+        if (status().ok() && called->op != Op::Call)
+            return fail("the tag \"call\" needs the call of a macro");
+        finishMacro(*caller, std::move(defaults), "endcall");
+        return make(Op::CallBlock, line, std::move(called), std::move(caller));
+    }
+    // Behind the bracket that opens them.
+    void parameters(Node& macro, std::vector<NodePtr>& defaults)
+    {
         while (status().ok() && !skipSign(")")) {
-            node->names.push_back(takeName("a parameter"));
+            macro.names.push_back(takeName("a parameter"));
             if (skipSign("="))
                 defaults.push_back(expression());
             else if (!defaults.empty())
-                return fail("a parameter without a default follows one with a default");
+                fail("a parameter without a default follows one with a default");
             if (!peek().is(Type::Sign, ")"))
                 expectSign(",");
         }
+    }
+
+    void finishMacro(Node& macro, std::vector<NodePtr> defaults, std::string_view end)
+    {
         endTag();
         const int loops = std::exchange(m_loops, 0); // a loop around the macro is not its own
-        add(*node, block({"endmacro"}));
+        add(macro, block({end}));
         m_loops = loops;
         close();
+        if (!status().ok())
+            return;
+        const std::size_t firstDefault = macro.names.size() - defaults.size();
+        macro.asks = unboundNames(*macro.children[0]);
+        const auto own = std::find(macro.names.begin(), macro.names.end(), "caller");
+        if (macro.asks.caller && own != macro.names.end() &&
+            static_cast<std::size_t>(own - macro.names.begin()) < firstDefault)
+            fail("the parameter \"caller\" needs a default");
         for (NodePtr& value : defaults)
-            add(*node, std::move(value));
-        return node;
+            add(macro, std::move(value));
     }
 
     int m_depth = 0;

@@ -209,7 +209,8 @@ std::string repr(const Value& value)
     case Kind::Float:
         return numberText(value.asReal());
     case Kind::String:
-        return pythonQuoted(value.text().bytes());
+        return value.isMarkup() ? "Markup(" + pythonQuoted(value.text().bytes()) + ")"
+                                : pythonQuoted(value.text().bytes());
     case Kind::List:
     case Kind::Tuple:
         return reprItems(value);

@@ -20,17 +20,20 @@ namespace mr::tpl {
 
 enum class Op : std::uint8_t {
     // expressions
-    Constant,  // value
-    Name,      // text
-    List,      // children
-    Tuple,     // children
-    Dict,      // children: key, value, key, value
-    Attribute, // children: object; text
-    Subscript, // children: object, index
-    Slice,     // children: begin, end, step; each may be null
-    Call,      // children: callee, arguments; the last `names.size()` are keywords
-    Filter,    // children: input, arguments as above; text
-    Test,      // children: input, arguments as above; text
+    Constant,    // value
+    Name,        // text
+    List,        // children
+    Tuple,       // children
+    Dict,        // children: key, value, key, value
+    Attribute,   // children: object; text
+    Subscript,   // children: object, index
+    Slice,       // children: begin, end, step; each may be null
+    Call,        // children: callee, arguments: of those that are not spread out, the last
+                 // `names.size()` are keywords
+    Spread,      // children: what stands behind the * of an argument
+    SpreadPairs, // likewise behind **
+    Filter,      // children: input, arguments as above; text
+    Test,        // children: input, arguments as above; text
     Negate,
     Plus,
     Not,
@@ -50,11 +53,19 @@ enum class Op : std::uint8_t {
     SetBlock,    // children: target, body, filters or null
     FilterBlock, // children: filters, body
     With,        // children: target, value, target, value, ..., body
-    Macro,       // text; names: parameters; children: body, defaults of the last ones
+    Macro,       // text; names: parameters; children: body, defaults of the last ones; asks
+    CallBlock,   // children: a Call, the Macro that is its caller
     Generation,  // children: body
     Break,
     Continue,
     Captured, // the text a block of set or filter produced: what its filters start from
+};
+
+// What the body of a macro reads beside its parameters.
+struct MacroAsks {
+    bool caller = false;
+    bool varargs = false; // arguments beyond the parameters
+    bool kwargs = false;  // named ones that are no parameters
 };
 
 struct Node {
@@ -65,6 +76,8 @@ struct Node {
     std::vector<std::string> names;
     std::vector<std::unique_ptr<Node>> children;
     Value value;
+    bool isRecursive = false; // For
+    MacroAsks asks;           // Macro
 };
 
 using NodePtr = std::unique_ptr<Node>;

@@ -28,7 +28,7 @@ struct TestEntry {
     Ask ask;
 };
 
-constexpr std::array<TestEntry, 18> kPlain{{
+constexpr std::array<TestEntry, 19> kPlain{{
     {"defined", [](const Value& v) { return !v.is(Kind::Undefined); }},
     {"undefined", [](const Value& v) { return v.is(Kind::Undefined); }},
     {"none", [](const Value& v) { return v.is(Kind::None); }},
@@ -43,6 +43,7 @@ constexpr std::array<TestEntry, 18> kPlain{{
     {"true", [](const Value& v) { return v.is(Kind::Bool) && v.asBool(); }},
     {"false", [](const Value& v) { return v.is(Kind::Bool) && !v.asBool(); }},
     {"callable", [](const Value& v) { return v.kind() >= Kind::Macro || v.is(Kind::Undefined); }},
+    {"escaped", [](const Value& v) { return v.isMarkup(); }},
     {"lower", [](const Value& v) { return allCased(v, Letters::Lower, Letters::Upper); }},
     {"upper", [](const Value& v) { return allCased(v, Letters::Upper, Letters::Lower); }},
     {"filter", [](const Value& v) { return v.is(Kind::String) && isFilter(v.text().bytes()); }},

@@ -4,6 +4,9 @@
 
 #include <utf8proc.h>
 
+#include <algorithm>
+#include <array>
+
 namespace mr::tpl {
 namespace {
 
@@ -114,6 +117,30 @@ std::vector<Text> lines(const Text& text, bool keepEnds)
     if (begin < bytes.size())
         out.push_back(text.slice(begin, bytes.size()));
     return out;
+}
+
+Text escaped(const Text& text)
+{
+    static constexpr std::string_view kSigns = "&<>'\"";
+    static constexpr std::array<std::string_view, 5> kWords{
+        "&amp;", "&lt;", "&gt;", "&#39;", "&#34;"};
+    Text out;
+    const std::string& bytes = text.bytes();
+    std::size_t at = 0;
+    for (const Text::Run& run : text.runs())
+        while (at < run.end) {
+            const std::size_t sign = std::min(bytes.find_first_of(kSigns, at), run.end);
+            out.append(std::string_view(bytes).substr(at, sign - at), run.flags);
+            at = sign;
+            if (at < run.end)
+                out.append(kWords[kSigns.find(bytes[at++])], run.flags);
+        }
+    return out;
+}
+
+Text escapedText(const Value& value)
+{
+    return value.isMarkup() ? value.text() : escaped(asText(value));
 }
 
 Text join(const std::vector<Text>& parts, const Text& between)

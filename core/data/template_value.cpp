@@ -66,6 +66,13 @@ Value Value::string(std::string_view bytes, std::uint8_t flags)
     return string(Text(bytes, flags));
 }
 
+Value Value::markup(Text text)
+{
+    Value v = string(std::move(text));
+    v.m_isMarkup = true;
+    return v;
+}
+
 Value Value::list(Items items, Kind kind)
 {
     Value v;

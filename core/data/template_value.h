@@ -60,6 +60,8 @@ public:
     static Value real(double number);
     static Value string(Text text);
     static Value string(std::string_view bytes, std::uint8_t flags = 0);
+    // A text that |safe or |e made: another one that is added to it is escaped first.
+    static Value markup(Text text);
     static Value list(Items items, Kind kind = Kind::List);
     static Value lazy(Items items);
     static Value dict(Pairs pairs);
@@ -73,6 +75,7 @@ public:
     bool is(Kind kind) const noexcept { return m_kind == kind; }
     bool isNumber() const noexcept { return is(Kind::Bool) || is(Kind::Int) || is(Kind::Float); }
     bool isIntegral() const noexcept { return is(Kind::Bool) || is(Kind::Int); }
+    bool isMarkup() const noexcept { return m_isMarkup; } // a String, too
     bool isSequence() const noexcept { return is(Kind::List) || is(Kind::Tuple); }
 
     bool asBool() const noexcept { return m_int != 0; }
@@ -112,6 +115,7 @@ private:
     void hold(const Value& inner) noexcept; // counts it
 
     Kind m_kind = Kind::Undefined;
+    bool m_isMarkup = false;
     std::uint8_t m_nesting = 0;
     std::uint32_t m_weight = 1;
     union {

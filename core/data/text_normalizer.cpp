@@ -290,12 +290,32 @@ Status TextNormalizer::run(
     return {};
 }
 
+bool TextNormalizer::isForStreams() const noexcept
+{
+    return std::all_of(m_steps.begin(), m_steps.end(), [](const Step& step) {
+        if (const auto* replace = std::get_if<Replacement>(&step))
+            return replace->isOneCharacter;
+        return !std::holds_alternative<Strip>(step) && !std::holds_alternative<Precompiled>(step);
+    });
+}
+
+bool TextNormalizer::beginsAnew(std::int32_t code, Buffer& buffer) const
+{
+    return std::all_of(m_steps.begin(), m_steps.end(), [&](const Step& step) {
+        const auto* form = std::get_if<std::unique_ptr<Form>>(&step);
+        return form == nullptr || independent(**form, code, buffer.m_codes);
+    });
+}
+
 Status TextNormalizer::apply(
-    std::string_view& text, Origin& origin, bool tracked, Buffer& buffer) const
+    std::string_view& text, Origin& origin, bool tracked, Buffer& buffer, bool goesOn) const
 {
     buffer.m_mostBytes = mostReplacedBytes(text.size());
+    std::size_t done = 0;
     for (std::size_t i = 0; i < m_steps.size(); ++i) {
-        ChangedText& to = buffer.m_texts[i % 2];
+        if (goesOn && std::holds_alternative<Prepend>(m_steps[i]))
+            continue;
+        ChangedText& to = buffer.m_texts[done++ % 2];
         TextChanger out(origin, tracked, to);
         buffer.m_matcher = buffer.m_matchers[i] ? &*buffer.m_matchers[i] : nullptr;
         MR_TRY(

@@ -59,7 +59,13 @@ public:
 
     bool empty() const noexcept { return m_steps.empty(); }
     // Replaces `text` and `origin` by what `buffer` holds then; UTF-8 in, UTF-8 out.
-    Status apply(std::string_view& text, Origin& origin, bool tracked, Buffer& buffer) const;
+    // `goesOn`: `text` continues another one, so nothing is put in front of it.
+    Status apply(std::string_view& text, Origin& origin, bool tracked, Buffer& buffer,
+        bool goesOn = false) const;
+    // Whether every step looks at no more than a character and those that join it.
+    bool isForStreams() const noexcept;
+    // Whether a text may then be cut in front of this character.
+    bool beginsAnew(std::int32_t code, Buffer& buffer) const;
 
 private:
     struct Form {

@@ -76,8 +76,28 @@ Result<TextRegex> TextRegex::compile(std::string_view pattern)
     if (!out.m_code)
         return Status::error(ErrorKind::InvalidArgument,
             "the expression " + inQuotes(out.m_pattern) + " cannot be used: " + pcreMessage(code));
-    pcre2_jit_compile(out.m_code.get(), PCRE2_JIT_COMPLETE); // without it: the same, slower
+    // Without it: the same, slower.
+    pcre2_jit_compile(out.m_code.get(), PCRE2_JIT_COMPLETE | PCRE2_JIT_PARTIAL_HARD);
     return out;
+}
+
+// An anchor is no look-behind to the library, so any expression that may have one is excluded; a
+// caret within a class stands behind its bracket.
+bool TextRegex::looksAheadOnly() const noexcept
+{
+    std::uint32_t behind = 0;
+    std::uint32_t empty = 0;
+    pcre2_pattern_info(m_code.get(), PCRE2_INFO_MAXLOOKBEHIND, &behind);
+    pcre2_pattern_info(m_code.get(), PCRE2_INFO_MATCHEMPTY, &empty);
+    for (std::size_t at = 0; at < m_pattern.size(); ++at) {
+        const char before = at > 0 ? m_pattern[at - 1] : '\0';
+        const bool caret = m_pattern[at] == '^' && before != '[';
+        const bool anchor = before == '\\' &&
+                            (m_pattern[at] == 'A' || m_pattern[at] == 'G' || m_pattern[at] == 'K');
+        if (caret || anchor)
+            return false;
+    }
+    return behind == 0 && empty == 0;
 }
 
 void RegexMatcher::Free::operator()(pcre2_match_context* context) const noexcept
@@ -104,14 +124,15 @@ RegexMatcher::RegexMatcher(const TextRegex& regex)
     pcre2_jit_stack_assign(m_context.get(), nullptr, m_stack.get());
 }
 
-Result<bool> RegexMatcher::search(std::string_view text, std::size_t from, TextRange& out)
+Result<bool> RegexMatcher::search(
+    std::string_view text, std::size_t from, std::uint32_t options, TextRange& out)
 {
     const std::size_t steps = kMatchSteps + kMatchStepsPerByte * (text.size() - from);
     pcre2_set_match_limit(
         m_context.get(), static_cast<std::uint32_t>(std::min<std::size_t>(steps, UINT32_MAX)));
     const int found = pcre2_match(m_regex->m_code.get(), reinterpret_cast<PCRE2_SPTR>(text.data()),
-        text.size(), from, PCRE2_NO_UTF_CHECK, m_data.get(), m_context.get());
-    if (found == PCRE2_ERROR_NOMATCH)
+        text.size(), from, PCRE2_NO_UTF_CHECK | options, m_data.get(), m_context.get());
+    if (found == PCRE2_ERROR_NOMATCH || found == PCRE2_ERROR_PARTIAL)
         return false;
     if (found < 0)
         return Status::error(ErrorKind::InvalidArgument,
@@ -125,7 +146,7 @@ Result<bool> RegexMatcher::search(std::string_view text, std::size_t from, TextR
 Result<bool> RegexMatcher::next(std::string_view text, Cursor& at, TextRange& out)
 {
     while (at.from <= text.size()) {
-        Result<bool> found = search(text, at.from, out);
+        Result<bool> found = search(text, at.from, 0, out);
         if (!found.ok() || !found.value())
             return found;
         if (out.begin == out.end && out.end == at.lastEnd) {
@@ -136,6 +157,14 @@ Result<bool> RegexMatcher::next(std::string_view text, Cursor& at, TextRange& ou
         return true;
     }
     return false;
+}
+
+Result<bool> RegexMatcher::nextCertain(std::string_view text, Cursor& at, TextRange& out)
+{
+    Result<bool> found = search(text, at.from, PCRE2_PARTIAL_HARD, out);
+    if (found.ok() && found.value())
+        at = {out.end, out.end};
+    return found;
 }
 
 } // namespace mr

@@ -15,6 +15,7 @@
 #include <millrace/status.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -51,6 +52,10 @@ class TextRegex
 public:
     static Result<TextRegex> compile(std::string_view pattern);
 
+    // Whether a search that begins anywhere finds what one from the front of the text finds from
+    // there on: nothing looks back, and no match is empty.
+    bool looksAheadOnly() const noexcept;
+
 private:
     friend class RegexMatcher;
     struct FreeCode {
@@ -73,9 +78,12 @@ public:
     // The next match from `at` on, or false. It may be empty, as that of "(?=[A-Z])", but not right
     // behind the one before. `text` is UTF-8.
     Result<bool> next(std::string_view text, Cursor& at, TextRange& out);
+    // The next match if no text behind `text` could change it; else false.
+    Result<bool> nextCertain(std::string_view text, Cursor& at, TextRange& out);
 
 private:
-    Result<bool> search(std::string_view text, std::size_t from, TextRange& out);
+    Result<bool> search(
+        std::string_view text, std::size_t from, std::uint32_t options, TextRange& out);
 
     struct Free {
         void operator()(pcre2_real_match_context_8* context) const noexcept;

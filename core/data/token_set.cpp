@@ -43,33 +43,54 @@ Status TokenSetBuilder::addPair(const Document& document)
     return {};
 }
 
-Status TokenSetBuilder::addText(const std::string& text)
+Status TokenSetBuilder::addText(const Document& document)
 {
-    if (m_options.specials && m_tokenizer.addsBos())
-        m_ids.push_back(m_tokenizer.bos());
-    const std::size_t before = m_ids.size();
-    MR_TRY(m_tokenizer.encode(text, m_ids));
-    if (m_ids.size() == before) {
-        ++m_set.emptyRows;
-        return {};
+    if (!m_text) {
+        m_text = OpenText();
+        m_text->stream = m_tokenizer.stream();
+        m_ids.clear();
+        if (m_options.specials && m_tokenizer.addsBos())
+            m_ids.push_back(m_tokenizer.bos());
     }
-    if (m_options.specials && m_options.endOfDocument && m_tokenizer.eos() >= 0)
+    OpenText& text = *m_text;
+    const std::size_t before = m_ids.size();
+    const std::string_view all =
+        text.waiting.empty() ? document.text : text.waiting.append(document.text);
+    Result<std::size_t> taken = text.stream->encode(all, !document.goesOn, m_ids);
+    MR_TRY(taken.status());
+    text.hasIds |= m_ids.size() > before;
+    text.waiting = std::string(all.substr(taken.value()));
+    if (document.goesOn)
+        return addBlocks(false);
+    if (text.hasIds && m_options.specials && m_options.endOfDocument && m_tokenizer.eos() >= 0)
         m_ids.push_back(m_tokenizer.eos());
+    if (text.hasIds)
+        MR_TRY(addBlocks(true));
+    m_set.cutRows += text.isCut ? 1 : 0;
+    m_set.emptyRows += text.hasBlocks ? 0 : 1;
+    m_text.reset();
+    return {};
+}
+
+Status TokenSetBuilder::addBlocks(bool all)
+{
     const auto stride = static_cast<std::size_t>(m_options.seqLen);
     const std::size_t length = stride + (m_options.overlapTarget ? 1 : 0);
-    bool any = false;
-    for (std::size_t begin = 0; begin < m_ids.size(); begin += stride) {
+    std::size_t begin = 0;
+    for (; begin < m_ids.size() && !m_text->isFull; begin += stride) {
         const std::size_t end = std::min(begin + length, m_ids.size());
-        if (end - begin < 2)
-            break; // one token left: no target
-        MR_TRY(addSequence(begin, end, begin + 1));
-        any = true;
-        if (m_options.firstBlockOnly) {
-            m_set.cutRows += end < m_ids.size() ? 1 : 0;
+        // One token that is left has no target.
+        if (end - begin < 2 || (!all && begin + length > m_ids.size()))
             break;
-        }
+        MR_TRY(addSequence(begin, end, begin + 1));
+        m_text->hasBlocks = true;
+        m_text->isFull = m_options.firstBlockOnly;
+        m_text->isCut |= m_text->isFull && end < m_ids.size();
     }
-    m_set.emptyRows += any ? 0 : 1;
+    m_text->isCut |= m_text->isFull && begin == 0 && !m_ids.empty();
+    m_ids.erase(m_ids.begin(),
+        m_ids.begin() + static_cast<std::ptrdiff_t>(
+                            m_text->isFull ? m_ids.size() : std::min(begin, m_ids.size())));
     return {};
 }
 
@@ -93,17 +114,18 @@ Status TokenSetBuilder::addPairChat(const Document& document)
     std::vector<ChatTurn> turns = document.history;
     turns.push_back({document.prompt, document.response});
     if (document.system.empty() || m_takesSystem)
-        return addChat(pairConversation(document.system, turns));
+        return addChat(pairConversation(document.system, turns), document);
     std::string first = document.system;
     closePrompt(first);
     turns.front().question.insert(0, first);
-    return addChat(pairConversation({}, turns));
+    return addChat(pairConversation({}, turns), document);
 }
 
 // As many sequences as the template needs to write every turn as at its time; a row counts as cut
 // or empty once.
-Status TokenSetBuilder::addChat(const nlohmann::ordered_json& conversation)
+Status TokenSetBuilder::addChat(nlohmann::ordered_json conversation, const Document& document)
 {
+    dropParts(document.drop, conversation);
     const auto& messages = conversation["messages"];
     const bool answered = std::any_of(messages.begin(), messages.end(),
         [](const auto& message) { return message["role"] == "assistant"; });
@@ -113,24 +135,28 @@ Status TokenSetBuilder::addChat(const nlohmann::ordered_json& conversation)
     }
     ++m_set.promptRows;
     MR_TRY(openChat());
+    if (const ChatParts lost = m_chat->unwritten(conversation); lost.any()) {
+        m_set.unwritten.add(lost, document.line);
+        return {};
+    }
     Result<std::vector<TrainedChat>> chats = m_chat->render(conversation);
     if (!chats.ok())
         return chats.status();
-    const std::int64_t before = m_set.count();
+    const std::size_t before = m_staged.size();
     bool cut = false;
     for (const TrainedChat& chat : chats.value()) {
         Result<ChatTokens> tokens = encodeChat(chat, m_tokenizer);
         if (!tokens.ok())
             return tokens.status();
         cut |= tokens.value().ids.size() > static_cast<std::size_t>(m_options.seqLen) + 1;
-        MR_TRY(addChatTokens(tokens.value()));
+        stage(std::move(tokens).value());
     }
     m_set.cutRows += cut ? 1 : 0;
-    m_set.emptyRows += m_set.count() == before ? 1 : 0;
+    m_set.emptyRows += m_staged.size() == before ? 1 : 0;
     return {};
 }
 
-Status TokenSetBuilder::addChatTokens(const ChatTokens& tokens)
+void TokenSetBuilder::stage(ChatTokens&& tokens)
 {
     const std::size_t end =
         std::min(static_cast<std::size_t>(m_options.seqLen) + 1, tokens.ids.size());
@@ -138,23 +164,30 @@ Status TokenSetBuilder::addChatTokens(const ChatTokens& tokens)
                                : std::count(tokens.trained.begin() + 1,
                                      tokens.trained.begin() + static_cast<std::ptrdiff_t>(end), 1);
     if (count == 0)
-        return {};
-    m_trained.assign(
-        tokens.trained.begin(), tokens.trained.begin() + static_cast<std::ptrdiff_t>(end));
-    m_trained.front() = 0; // nothing before the first token could predict it
+        return;
+    tokens.ids.resize(end);
+    tokens.trained.resize(end);
+    tokens.trained.front() = 0; // nothing before the first token could predict it
     m_set.trainedTokens += static_cast<std::uint64_t>(count);
-    return m_set.sequences.add(std::span(tokens.ids).first(end), m_trained);
+    m_staged.push_back(std::move(tokens));
+}
+
+Status TokenSetBuilder::addStaged()
+{
+    for (const ChatTokens& tokens : m_staged)
+        MR_TRY(m_set.sequences.add(tokens.ids, tokens.trained));
+    return {};
 }
 
 // A text of several conversations counts as that many rows.
-Status TokenSetBuilder::addChatMl(const std::string& text)
+Status TokenSetBuilder::addChatMl(const std::string& text, const Document& document)
 {
     Result<std::vector<nlohmann::ordered_json>> read = readChatMl(text);
     if (!read.ok())
         return read.status();
     m_set.rows += read.value().size() - 1;
-    for (const nlohmann::ordered_json& conversation : read.value())
-        MR_TRY(addChat(conversation));
+    for (nlohmann::ordered_json& conversation : read.value())
+        MR_TRY(addChat(std::move(conversation), document));
     return {};
 }
 
@@ -170,18 +203,32 @@ bool TokenSetBuilder::takesTemplate(const Document& document)
 Status TokenSetBuilder::addRow(const Document& document)
 {
     if (!document.chat.empty())
-        return addChat(nlohmann::ordered_json::parse(document.chat));
-    const bool plain = document.isPair ? document.response.empty() : !isChatMl(document.text);
-    if (plain || !takesTemplate(document))
-        return document.isPair ? addPair(document) : addText(document.text);
-    return document.isPair ? addPairChat(document) : addChatMl(document.text);
+        return addChat(nlohmann::ordered_json::parse(document.chat), document);
+    if (document.isPair)
+        return document.response.empty() || !takesTemplate(document) ? addPair(document)
+                                                                     : addPairChat(document);
+    const bool isChat =
+        !m_chatText.empty() || (!m_text && isChatMl(document.text) && takesTemplate(document));
+    if (!isChat)
+        return addText(document);
+    m_chatText += document.text;
+    return document.goesOn ? Status() : addChatMl(std::exchange(m_chatText, {}), document);
 }
 
 Status TokenSetBuilder::add(const Document& document)
 {
-    ++m_set.rows;
-    m_ids.clear();
-    MR_TRY(addRow(document));
+    const TokenCounts before = m_set;
+    m_set.rows += m_text || !m_chatText.empty() ? 0 : 1;
+    if (!m_text)
+        m_ids.clear();
+    m_staged.clear();
+    if (Status done = addRow(document); !done.ok()) {
+        static_cast<TokenCounts&>(m_set) = before;
+        m_text.reset();
+        m_chatText.clear();
+        return done;
+    }
+    MR_TRY(addStaged());
     if (m_set.count() >= std::numeric_limits<std::uint32_t>::max())
         return Status::error(ErrorKind::InvalidArgument,
             "the dataset makes more than 4,294,967,294 sequences; use a part of it");
@@ -215,11 +262,48 @@ Status requireTemplate(
 
 namespace {
 
-void noteUnused(const DatasetShape& shape, std::vector<std::string>& out)
+// What the columns of the files mean.
+struct Meaning {
+    std::vector<std::string> layouts;
+    std::map<std::string, std::string> mapping; // of the first file
+    std::vector<std::string> unused;
+};
+
+void addNew(std::vector<std::string>& out, const std::string& name)
 {
-    for (std::string& column : unusedColumns(shape.columns, shape.map))
-        if (std::find(out.begin(), out.end(), column) == out.end())
-            out.push_back(std::move(column));
+    if (std::find(out.begin(), out.end(), name) == out.end())
+        out.push_back(name);
+}
+
+void note(const DatasetShape& shape, Meaning& meaning)
+{
+    if (meaning.layouts.empty())
+        meaning.mapping = shape.map.asMap();
+    addNew(meaning.layouts, shape.map.layout);
+    for (const std::string& column : unusedColumns(shape.columns, shape.map))
+        addNew(meaning.unused, column);
+}
+
+void keep(Meaning meaning, TokenSet& set)
+{
+    for (const std::string& layout : meaning.layouts)
+        set.layout += (set.layout.empty() ? "" : "; ") + layout;
+    set.mapping = std::move(meaning.mapping);
+    set.unusedColumns = std::move(meaning.unused);
+}
+
+// Cancelled: `set` or `bad` has something to report.
+Status readSource(const DataSource& source, const DatasetShape& shape,
+    const TokenSetOptions& options, ParallelTokenSet& set, BadRows& bad)
+{
+    const auto take = [&](const Document& document) {
+        MR_TRY(bad.rowRead());
+        return set.add(source, document);
+    };
+    MR_TRY(readDocuments(source, shape, {options.split, options.perLine}, take,
+        [&](const BadRow& row) { return bad.add(source, row); }));
+    MR_TRY(set.flush());
+    return bad.refusal();
 }
 
 } // namespace
@@ -232,29 +316,28 @@ Result<TokenSet> buildTokenSet(const std::vector<DataSource>& sources, const Tok
             "the sequence length must be at least 1, not " + std::to_string(given.seqLen));
     TokenSetOptions options = given;
     MR_TRY(takeTemplate(sources, options));
-    std::vector<std::string> unused;
+    Meaning meaning;
     const int threads =
         options.threads > 0 ? options.threads : static_cast<int>(physicalCores().size());
-    ParallelTokenSet set(tokenizer, options, threads);
+    const auto bad = std::make_shared<BadRows>();
+    ParallelTokenSet set(tokenizer, options, threads, *bad);
     for (const DataSource& source : sources) {
         DatasetShape shape;
         MR_TRY(findShape(source, shape));
         MR_TRY(requireTemplate(source.path, shape, options));
-        noteUnused(shape, unused);
-        const Status read = readDocuments(source, shape, {options.split, options.perLine},
-            [&](const Document& document) { return set.add(source, document); });
-        if (!read.ok() && read.kind() != ErrorKind::Cancelled) {
+        note(shape, meaning);
+        if (const Status read = readSource(source, shape, options, set, *bad); !read.ok()) {
             // A row before the one that could not be read may be wrong, too.
-            auto before = set.finish();
-            return before.ok() ? read : before.status();
+            MR_TRY(set.finish().status());
+            MR_TRY(bad->refusal());
+            return read;
         }
-        if (!read.ok())
-            break;
     }
     auto finished = set.finish();
-    if (!finished.ok())
-        return finished;
-    finished.value().unusedColumns = std::move(unused);
+    MR_TRY(finished.status());
+    MR_TRY(finished.value().unwritten.check(finished.value().rows));
+    keep(std::move(meaning), finished.value());
+    finished.value().badRows = bad;
     return finished;
 }
 

@@ -11,6 +11,8 @@
 #include "core/data/chat_format.h"
 #include "core/data/documents.h"
 
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,7 +34,12 @@ public:
     {
     }
 
+    // On an error nothing of the document is in the set; of a text in pieces, nothing of this one.
     Status add(const Document& document);
+    // The next document has the rest of a text.
+    bool isInText() const noexcept { return m_text.has_value() || !m_chatText.empty(); }
+    // The file of the documents added since the last call.
+    void setPath(const std::string& path) { m_set.unwritten.setPath(path); }
     const TokenSet& set() const noexcept { return m_set; }
     // What was added since the last call.
     TokenSet takeSet() { return std::exchange(m_set, TokenSet()); }
@@ -40,25 +47,43 @@ public:
 private:
     Status addRow(const Document& document);
     Status addPair(const Document& document);
-    Status addText(const std::string& text);
+    // A piece of a text; the last one if it does not go on.
+    Status addText(const Document& document);
+    // The blocks of m_ids that are full; with `all` what is left, too.
+    Status addBlocks(bool all);
     Status openChat();
     Status addPairChat(const Document& document);
-    Status addChat(const nlohmann::ordered_json& conversation);
-    Status addChatMl(const std::string& text);
+    // `document`: the row that it comes from.
+    Status addChat(nlohmann::ordered_json conversation, const Document& document);
+    Status addChatMl(const std::string& text, const Document& document);
     // Whether the row is written by the model's chat template.
     bool takesTemplate(const Document& document);
-    Status addChatTokens(const ChatTokens& tokens);
+    // Of a conversation: kept until all of its row could be written.
+    void stage(ChatTokens&& tokens);
+    Status addStaged();
     // Appends ids [begin, end) of m_ids as one sequence; targets from `firstTrained` on.
     Status addSequence(std::size_t begin, std::size_t end, std::size_t firstTrained);
 
     const Tokenizer& m_tokenizer;
     const TokenSetOptions& m_options;
     TokenSet m_set;
+    // Of a text that is not at its end.
+    struct OpenText {
+        std::unique_ptr<TextStream> stream;
+        std::string waiting; // text that the stream did not take
+        bool hasIds = false; // of the text itself
+        bool hasBlocks = false;
+        bool isFull = false; // it has its only block
+        bool isCut = false;  // and text behind that
+    };
+    std::optional<OpenText> m_text;
+    std::string m_chatText;              // ChatML so far
     std::vector<TokenId> m_ids;          // of one document
     std::vector<std::uint8_t> m_trained; // of one sequence
     std::optional<ChatFormat> m_chat;    // once a conversation came
     bool m_takesSystem = false;          // m_chat has a turn for a system text
     std::optional<bool> m_hasTemplate;   // once it was looked for
+    std::vector<ChatTokens> m_staged;    // of one row
 };
 
 } // namespace mr

@@ -59,7 +59,33 @@ Result<std::unique_ptr<Tokenizer>> openFile(const fs::path& file)
     return name.ends_with(".json") ? openTokenizerJson(file) : openSentencePiece(file);
 }
 
+class WholeText final : public TextStream
+{
+public:
+    explicit WholeText(const Tokenizer& tokenizer)
+        : m_tokenizer(tokenizer)
+    {
+    }
+
+    Result<std::size_t> encode(
+        std::string_view text, bool isEnd, std::vector<TokenId>& out) override
+    {
+        if (!isEnd)
+            return std::size_t{0};
+        MR_TRY(m_tokenizer.encode(text, out));
+        return text.size();
+    }
+
+private:
+    const Tokenizer& m_tokenizer;
+};
+
 } // namespace
+
+std::unique_ptr<TextStream> Tokenizer::stream() const
+{
+    return std::make_unique<WholeText>(*this);
+}
 
 // tokenizer.json comes first, as upstream: it may know tokens that were added later. One that
 // cannot be used steps back for a tokenizer.model, which is complete in itself.
@@ -75,6 +101,18 @@ Result<std::unique_ptr<Tokenizer>> Tokenizer::open(const fs::path& path)
         return opened;
     Result<std::unique_ptr<Tokenizer>> second = openFile(other);
     return second.ok() ? std::move(second) : std::move(opened);
+}
+
+Result<std::unique_ptr<Tokenizer>> Tokenizer::openFor(const fs::path& path, std::int64_t rows)
+{
+    Result<std::unique_ptr<Tokenizer>> opened = open(path);
+    if (!opened.ok() || opened.value()->vocabulary() <= rows)
+        return opened;
+    return badTokenizer(path,
+        "the tokenizer has " + std::to_string(opened.value()->vocabulary()) +
+            " tokens, the model only " + std::to_string(rows) +
+            " (vocab_size): they do not belong together; take the tokenizer files the model was "
+            "published with, or a model whose embedding was resized for the added tokens");
 }
 
 } // namespace mr

@@ -29,6 +29,22 @@ struct TextPart {
     bool controls = false;
 };
 
+// A text that comes in pieces from front to back and is encoded as if it came whole.
+//
+// Threads    Confined to its owner.
+// Ownership  Borrows its tokenizer.
+class TextStream
+{
+public:
+    virtual ~TextStream() = default;
+
+    // `text`, which is UTF-8, is what earlier calls did not take, with what came since; `isEnd`:
+    // nothing comes behind it. Appends the ids that nothing behind it can change, and returns the
+    // bytes they stand for: they are taken, and all of them at the end.
+    virtual Result<std::size_t> encode(
+        std::string_view text, bool isEnd, std::vector<TokenId>& out) = 0;
+};
+
 class Tokenizer
 {
 public:
@@ -37,6 +53,11 @@ public:
     // SentencePiece model adds BOS and not EOS, as Llama's tokenizer does. The post-processor of a
     // tokenizer.json comes before tokenizer_config.json, as upstream.
     static Result<std::unique_ptr<Tokenizer>> open(const std::filesystem::path& path);
+
+    // open() for a model whose embedding has `rows` rows. A tokenizer with more ids than that is
+    // InvalidArgument: looking one of them up would read beyond the table.
+    static Result<std::unique_ptr<Tokenizer>> openFor(
+        const std::filesystem::path& path, std::int64_t rows);
 
     virtual ~Tokenizer() = default;
 
@@ -52,6 +73,10 @@ public:
     // Appends the ids of `text`, without BOS or EOS. Equal to encoding the text whole, however
     // long it is (long text is cut at line ends where that is provably the same).
     virtual Status encode(std::string_view text, std::vector<TokenId>& out) const = 0;
+
+    // For texts larger than memory. One whose ids cannot be told apart anywhere takes its text
+    // whole at the end.
+    virtual std::unique_ptr<TextStream> stream() const;
 
     // Appends the ids of the parts joined: control tokens are cut out first, what lies between two
     // of them is encoded as one text. A control token counts only if all its bytes lie in parts

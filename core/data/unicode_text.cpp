@@ -76,6 +76,21 @@ std::string_view firstBytes(std::string_view text, std::size_t most) noexcept
     return text.substr(0, bytes);
 }
 
+std::size_t unfinishedBytes(std::string_view text) noexcept
+{
+    for (std::size_t back = 1; back <= std::min<std::size_t>(text.size(), 3); ++back) {
+        const auto byte = static_cast<unsigned char>(text[text.size() - back]);
+        const std::size_t length = byte < 0x80   ? 1
+                                   : byte < 0xC0 ? 0
+                                   : byte < 0xE0 ? 2
+                                   : byte < 0xF0 ? 3
+                                                 : 4;
+        if (length > 0)
+            return length > back ? back : 0;
+    }
+    return 0;
+}
+
 bool isSpace(std::int32_t code) noexcept
 {
     if (code < 0x80)

@@ -30,6 +30,9 @@ std::size_t validBytes(std::string_view text, std::size_t at) noexcept;
 // At most so many bytes from the front, without a part of a character at their end.
 std::string_view firstBytes(std::string_view text, std::size_t most) noexcept;
 
+// Bytes at the end of `text` that begin a character which is not there to its end.
+std::size_t unfinishedBytes(std::string_view text) noexcept;
+
 bool isSpace(std::int32_t code) noexcept;
 bool isWord(std::int32_t code) noexcept;
 

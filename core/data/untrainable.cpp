@@ -1,5 +1,8 @@
 #include "core/data/untrainable.h"
 
+#include "core/data/cell_look.h"
+#include "core/data/white_space.h"
+
 #include <algorithm>
 #include <array>
 
@@ -8,23 +11,15 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kVerdictNames{"label", "kto_tag", "kto_label"};
 constexpr std::array<std::string_view, 3> kMediaNames{"images", "videos", "audios"};
+// These may be texts about a picture, too.
+constexpr std::array<std::string_view, 6> kMediumNames{
+    "image", "video", "audio", "image_path", "image_url", "img"};
 constexpr std::array<std::string_view, 3> kMediaMarks{"<image>", "<video>", "<audio>"};
-
-bool beginsAsList(std::string_view text)
-{
-    constexpr std::string_view kWhite = " \t\r\n";
-    text.remove_prefix(std::min(text.find_first_not_of(kWhite), text.size()));
-    if (!text.starts_with('['))
-        return false;
-    const std::size_t next = text.find_first_not_of(kWhite, 1);
-    return next != std::string_view::npos && text[next] == '{';
-}
 
 // The mark that stands for a picture where a text begins or ends with it; "" if there is none. In
 // the middle of a text it may be somebody's XML.
 std::string_view mediaMark(std::string_view text)
 {
-    constexpr std::string_view kWhite = " \t\r\n";
     text.remove_prefix(std::min(text.find_first_not_of(kWhite), text.size()));
     text = text.substr(0, text.find_last_not_of(kWhite) + 1);
     for (const std::string_view mark : kMediaMarks)
@@ -33,24 +28,12 @@ std::string_view mediaMark(std::string_view text)
     return {};
 }
 
-bool isWord(const Cell& cell, std::string_view word)
+bool isMediaName(const ColumnFacts& column, const std::string& name)
 {
-    return cell.kind != CellKind::Nested && cell.text.size() == word.size() &&
-           lowerAscii(cell.text) == word;
-}
-
-bool isFalse(const Cell& cell)
-{
-    return isWord(cell, "false");
-}
-
-// A list or an object with something in it, or a text.
-bool isFilled(const Cell& cell)
-{
-    if (cell.kind == CellKind::Nested)
-        return cell.text.find_first_not_of("[]{} \t\r\n") != std::string::npos;
-    return cell.kind == CellKind::Text &&
-           cell.text.find_first_not_of(" \t\r\n[]") != std::string::npos;
+    const auto isIn = [&](const auto& names) {
+        return std::find(names.begin(), names.end(), name) != names.end();
+    };
+    return isIn(kMediaNames) || (isIn(kMediumNames) && (column.nested || column.spaced == 0.0));
 }
 
 // Of a conversation the JSON of its messages: a mark that begins or ends a content stands beside
@@ -76,6 +59,11 @@ std::string lowerAscii(std::string_view text)
     for (char& c : out)
         c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
     return out;
+}
+
+bool holdsMedia(const ColumnFacts& column)
+{
+    return column.filled && isMediaName(column, lowerAscii(column.name));
 }
 
 std::optional<Refusal> preferencesIn(
@@ -110,8 +98,9 @@ std::optional<Refusal> untrainableIn(const std::vector<ColumnFacts>& facts, Colu
         const std::string name = lowerAscii(column.name);
         const bool judges =
             std::find(kVerdictNames.begin(), kVerdictNames.end(), name) != kVerdictNames.end();
-        const bool isMedia =
-            std::find(kMediaNames.begin(), kMediaNames.end(), name) != kMediaNames.end();
+        const bool isMedia = isMediaName(column, name);
+        if (column.name == map.response) // is the answer, and judges none
+            continue;
         if (judges && column.truth)
             map.verdict = column.name;
         if (isMedia)
@@ -127,24 +116,6 @@ std::optional<Refusal> untrainableIn(const std::vector<ColumnFacts>& facts, Colu
                     "), and only text is trained; remove the rows that have some"};
     }
     return std::nullopt;
-}
-
-void noteColumns(const Record& record, std::vector<ColumnFacts>& facts)
-{
-    for (const Cell& cell : record.cells) {
-        auto found = std::find_if(
-            facts.begin(), facts.end(), [&](const ColumnFacts& c) { return c.name == cell.name; });
-        if (found == facts.end())
-            found = facts.insert(facts.end(), {cell.name});
-        found->text &= cell.kind == CellKind::Text || cell.kind == CellKind::Null;
-        found->nested |= cell.kind == CellKind::Nested;
-        found->listed |= cell.kind == CellKind::Text && beginsAsList(cell.text);
-        found->filled |= isFilled(cell);
-        found->bad |= isFalse(cell);
-        const bool yes = isWord(cell, "true");
-        found->other |= !yes && !isFalse(cell) && cell.kind != CellKind::Null;
-        found->truth = (found->truth || yes || isFalse(cell)) && !found->other;
-    }
 }
 
 Status refuseRow(const ColumnMap& map, const Record& record)

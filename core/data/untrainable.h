@@ -25,10 +25,13 @@ struct Refusal {
 std::optional<Refusal> preferencesIn(
     const std::vector<ColumnFacts>& facts, const std::string& prompt, const std::string& chat);
 
-// What the first rows show. Of pairs and conversations; notes in `map` what marks such a row.
+// What the columns show. Of pairs and conversations; notes in `map` what marks such a row.
 std::optional<Refusal> untrainableIn(const std::vector<ColumnFacts>& facts, ColumnMap& map);
 
-// A row that the first ones did not tell of. Of pairs and conversations.
+// Whether the column holds pictures, sound or video, or where they lie.
+bool holdsMedia(const ColumnFacts& column);
+
+// A row that the columns' facts did not tell of. Of pairs and conversations.
 Status refuseRow(const ColumnMap& map, const Record& record);
 
 std::string lowerAscii(std::string_view text);

@@ -2,6 +2,8 @@
 
 #include "core/device/op_checker.h"
 
+#include <algorithm>
+
 namespace mr {
 
 using checks::Checker;
@@ -14,6 +16,19 @@ namespace {
 constexpr const char* kCapWords = "softcap must not be negative";
 
 } // namespace
+
+Status checkIds(
+    const char* what, std::span<const std::int32_t> ids, std::int64_t rows, std::int32_t least)
+{
+    const auto isOutside = [&](std::int32_t id) { return id < least || id >= rows; };
+    const auto wrong = std::find_if(ids.begin(), ids.end(), isOutside);
+    if (wrong == ids.end())
+        return {};
+    return Status::error(ErrorKind::InvalidArgument,
+        std::string(what) + ": token " + std::to_string(wrong - ids.begin()) + " has the id " +
+            std::to_string(*wrong) + ", the table has " + std::to_string(rows) +
+            " rows; the tokenizer does not belong to the model");
+}
 
 Status checkEmbed(const EmbedArgs& a)
 {

@@ -1,6 +1,7 @@
 // Argument checks shared by every backend. Each returns InvalidArgument with the op's name
 // first, then the tensor, what it is and what was wanted: "linear: weight is F32 (8, 4), want
-// F32 (8, 5)". Contents (ids, targets, visibleFrom) are checked by whoever makes a batch.
+// F32 (8, 5)". Contents (ids, targets) are not seen here: checkIds() is for whoever holds them in
+// host memory.
 //
 // Threads  Pure functions; nothing is allocated unless a check fails.
 
@@ -8,7 +9,14 @@
 
 #include "core/device/ops.h"
 
+#include <span>
+
 namespace mr {
+
+// Every id is a row of a table of `rows`, or not below `least` (targets: -1 is none). `what` names
+// the ids in the message.
+Status checkIds(
+    const char* what, std::span<const std::int32_t> ids, std::int64_t rows, std::int32_t least = 0);
 
 Status checkEmbed(const EmbedArgs& args);
 Status checkEmbedBackward(const EmbedBackwardArgs& args);

@@ -34,7 +34,7 @@ class Stream;
 
 // out[t] = scale table[ids[t]]
 struct EmbedArgs {
-    TensorView ids;     // (T), I32, each in [0, V): checked by whoever made the batch
+    TensorView ids;     // (T), I32, each in [0, V); one outside is refused on a CPU, else NaN
     TensorView table;   // (V, H), A
     TensorView out;     // (T, H), A
     float scale = 1.0F; // rounded to A first

@@ -3,6 +3,7 @@
 #include "core/engine/sampling.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace mr {
 namespace {
@@ -35,6 +36,17 @@ Status checkRoom(const Continuation& what)
     return {};
 }
 
+// The largest of numbers that are none says nothing about the text.
+Status checkLogits(std::span<const float> logits, std::size_t tokens)
+{
+    if (std::all_of(logits.begin(), logits.end(), [](float x) { return std::isfinite(x); }))
+        return {};
+    return Status::error(ErrorKind::Internal,
+        "generate: behind " + std::to_string(tokens) +
+            " tokens the model's logits are not finite numbers: its weights are damaged or too "
+            "large; take an earlier checkpoint, or try --precision fp32");
+}
+
 } // namespace
 
 Result<Generated> continueTokens(Continuation what, const GenerateOptions& options)
@@ -56,6 +68,7 @@ Result<Generated> continueTokens(Continuation what, const GenerateOptions& optio
     std::int64_t done = 0;
     while (tokens.size() < most) {
         MR_TRY(what.next(tokens, done, logits));
+        MR_TRY(checkLogits(choices, tokens.size()));
         done = static_cast<std::int64_t>(tokens.size());
         const TokenId token =
             sampleToken(choices, options.temperature, options.topP, options.seed, done);

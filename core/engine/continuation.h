@@ -1,7 +1,8 @@
 // Continuing a sequence token by token, whatever it is that computes the logits.
 //
 // Threads    The caller's.
-// Errors     InvalidArgument: no token, or more than there is room for; else those of `next`.
+// Errors     InvalidArgument: no token, or more than there is room for. Internal: a logit is not
+//            finite. Else those of `next`.
 
 #pragma once
 

@@ -141,6 +141,8 @@ Status Engine::advance()
     if (done < spec.steps && !m_stopRequested)
         return trainStep(done + 1);
     m_batches->close();
+    if (done == spec.steps)
+        MR_TRY(checkLastLoss());
     if (m_savedStep != done && m_unsaved.ok())
         MR_TRY(saveCheckpoint(IfUnwritable::Pause));
     else if (m_savedStep == done)

@@ -243,6 +243,8 @@ private:
     void watchLoss(StepIndex step, double loss);
     void readEvaluations();
     void reportOutcome();
+    Status notFinite(const std::string& what) const;
+    Status checkLastLoss() const;
     Status answerQuestions(StepIndex step);
 
     // Constant after open()

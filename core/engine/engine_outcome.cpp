@@ -63,6 +63,26 @@ void Engine::watchLoss(StepIndex step, double loss)
         text + ". If it stays there, the learning rate is probably too high.");
 }
 
+Status Engine::notFinite(const std::string& what) const
+{
+    return Status::error(ErrorKind::Internal,
+        what + "; try a smaller learning rate, more warm-up steps or precision fp32. " +
+            (checkpoints().empty() ? "The run has no checkpoint yet: nothing of it was saved"
+                                   : "The last checkpoint is safe"));
+}
+
+// After the last step, before it is saved: an older checkpoint must not make room for weights whose
+// loss is no number.
+Status Engine::checkLastLoss() const
+{
+    const Evaluations& e = m_evaluations;
+    const bool isEvaluated = e.lastStep > 0 && e.lastStep == m_progress.step;
+    if (std::isfinite(m_progress.lastLoss) && (!isEvaluated || std::isfinite(e.last)))
+        return {};
+    return notFinite("the loss of the last step, " + std::to_string(m_progress.step) +
+                     ", is not a finite number: the run is not done and has no model");
+}
+
 void Engine::reportOutcome()
 {
     const std::string text = describeOutcome(outcome());

@@ -80,6 +80,7 @@ Status Engine::startRecorder()
     m_recorder->message(EventLevel::Info, resumed ? "resumed" : "started", m_progress.step,
         m_resumedMs,
         resumed ? "Resumed after step " + std::to_string(m_progress.step) + "." : "Started.");
+    MR_TRY(writeSkippedRows(m_data, m_runDir));
     if (!resumed)
         reportData();
     if (!m_startedAgain.empty())
@@ -106,7 +107,8 @@ void Engine::learnRates()
         m_hooks.onTruth(truth);
     if (!m_recorder || m_watch.measuredSteps() == 0 || !isForecastWrong(m_setup, truth))
         return;
-    if (correctRates(m_setup, m_watch.measured(m_setup.rates), RateBook::defaultPath()))
+    if (correctRates(
+            m_setup, m_watch.measured(m_setup.rates), truth.othersPercent, RateBook::defaultPath()))
         m_recorder->message(EventLevel::Info, "rates_corrected", m_progress.step, activeMs(),
             correctionWords(m_setup, truth));
 }
@@ -117,8 +119,8 @@ void Engine::reportData()
         m_recorder->message(EventLevel::Info, code, 0, m_resumedMs, text);
     };
     say("data", "Data: " + describeData(m_data.report) + ".");
-    if (const std::string unused = unusedColumnsNote(m_data.report); !unused.empty())
-        say("unused_columns", unused);
+    if (const std::string layout = layoutNote(m_data.report); !layout.empty())
+        say("layout", "data: " + layout);
     if (const std::string advice = packingAdvice(m_data.report); !advice.empty())
         say("packing", advice);
 }

@@ -150,10 +150,8 @@ Status Engine::judgeStep(StepIndex step, const StepResult& result)
             "were left as they are.");
     if (m_progress.badSteps < kBadStepsAllowed)
         return {};
-    return Status::error(ErrorKind::Internal,
-        "the gradient was not finite " + std::to_string(kBadStepsAllowed) +
-            " steps in a row; try a smaller learning rate, more warm-up steps or precision fp32. "
-            "The last checkpoint is safe");
+    return notFinite(
+        "the gradient was not finite " + std::to_string(kBadStepsAllowed) + " steps in a row");
 }
 
 Status Engine::evaluateIfDue(StepIndex step)

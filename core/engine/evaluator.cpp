@@ -7,9 +7,22 @@
 #include <vector>
 
 namespace mr {
+namespace {
+
+// Tokens of the longest, as far as a row takes them.
+std::int64_t longestOf(
+    const TokenSet& set, std::span<const std::int64_t> sequences, std::int64_t seqLen)
+{
+    std::int64_t longest = 1;
+    for (const std::int64_t sequence : sequences)
+        longest = std::max(longest, static_cast<std::int64_t>(set.sequences.length(sequence)));
+    return std::min(longest, seqLen);
+}
+
+} // namespace
 
 Result<EvalResult> evaluate(StepExecutor& executor, const StepPlan& plan, const TokenSet& set,
-    const BatchShape& shape, const RunWatch& watch)
+    const BatchShape& shape, const RunWatch& watch, const TurnFor& turnFor)
 {
     EvalResult result;
     result.sequences = set.count();
@@ -20,6 +33,7 @@ Result<EvalResult> evaluate(StepExecutor& executor, const StepPlan& plan, const 
     TokenSequence scratch;
     std::size_t next = 0;
     while (next < sequences.size()) {
+        const std::size_t first = next;
         for (MicroBatchData& micro : micros) {
             const std::size_t count =
                 std::min(static_cast<std::size_t>(shape.microBatch), sequences.size() - next);
@@ -28,6 +42,11 @@ Result<EvalResult> evaluate(StepExecutor& executor, const StepPlan& plan, const 
             next += count;
             result.tokens += static_cast<std::int64_t>(micro.targets.size()) -
                              std::count(micro.targets.begin(), micro.targets.end(), -1);
+        }
+        if (turnFor) {
+            const auto read = std::span(sequences).subspan(first, next - first);
+            const std::int64_t longest = longestOf(set, read, shape.seqLen);
+            MR_TRY(turnFor(longest, longest).status());
         }
         StepInputs inputs;
         inputs.micros = micros;
@@ -46,7 +65,7 @@ Result<EvalResult> evaluate(StepExecutor& executor, const StepPlan& plan, const 
 }
 
 Result<AnswerScore> scoreAnswers(StepExecutor& executor, const TokenSet& set, std::int64_t vocab,
-    std::int64_t room, std::int64_t limit)
+    std::int64_t room, std::int64_t limit, const TurnFor& turnFor)
 {
     AnswerScore score;
     std::vector<float> logits(static_cast<std::size_t>(vocab));
@@ -64,6 +83,12 @@ Result<AnswerScore> scoreAnswers(StepExecutor& executor, const TokenSet& set, st
         std::size_t done = 0;
         std::size_t at = response;
         while (at < end) {
+            if (turnFor) {
+                auto changed =
+                    turnFor(static_cast<std::int64_t>(at), static_cast<std::int64_t>(end));
+                MR_TRY(changed.status());
+                done = changed.value() ? 0 : done;
+            }
             MR_TRY(executor.advance(std::span(sequence.tokens).subspan(done, at - done),
                 static_cast<std::int64_t>(done), logits));
             if (sampleToken(logits, 0.0, 1.0, 0, 0) != sequence.tokens[at])

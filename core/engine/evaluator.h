@@ -15,6 +15,7 @@
 #include <millrace/status.h>
 
 #include <cstdint>
+#include <functional>
 
 namespace mr {
 
@@ -24,10 +25,15 @@ struct EvalResult {
     std::int64_t sequences = 0;
 };
 
+// Makes the rotary tables fit `tokens` of a sequence that will have `whole`
+// (StepExecutor::turnFor). Without it they stay as training has them, whatever the length of a
+// sequence.
+using TurnFor = std::function<Result<bool>(std::int64_t tokens, std::int64_t whole)>;
+
 // `plan` is that of buildEvaluation for `shape`; every sequence is at most shape.seqLen + 1 tokens.
 // `watch` sees each run of it.
 Result<EvalResult> evaluate(StepExecutor& executor, const StepPlan& plan, const TokenSet& set,
-    const BatchShape& shape, const RunWatch& watch = {});
+    const BatchShape& shape, const RunWatch& watch = {}, const TurnFor& turnFor = {});
 
 struct AnswerScore {
     std::int64_t asked = 0;
@@ -37,6 +43,6 @@ struct AnswerScore {
 // Continues the prompt of the first `limit` pairs greedily and compares with the response. Text
 // without a prompt is passed over. `room` tokens are kept for keys and values; 0 asked without.
 Result<AnswerScore> scoreAnswers(StepExecutor& executor, const TokenSet& set, std::int64_t vocab,
-    std::int64_t room, std::int64_t limit);
+    std::int64_t room, std::int64_t limit, const TurnFor& turnFor = {});
 
 } // namespace mr

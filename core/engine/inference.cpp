@@ -6,6 +6,7 @@
 #include "core/plan/policies.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace mr {
@@ -53,7 +54,7 @@ Result<std::unique_ptr<InferenceModel>> InferenceModel::load(
     if (!described.ok())
         return described.status();
     std::unique_ptr<InferenceModel> model = std::move(described).value();
-    auto tokenizer = Tokenizer::open(folder);
+    auto tokenizer = Tokenizer::openFor(folder, model->m_config.vocab);
     if (!tokenizer.ok())
         return tokenizer.status();
     model->m_tokenizer = std::move(tokenizer).value();
@@ -89,19 +90,42 @@ Result<EvalResult> InferenceModel::evaluate(const TokenSet& set)
     auto plan = buildEvaluation(m_step, Carry{}, m_shape, Budget{}, Feedback{}, policy.value());
     if (!plan.ok())
         return plan.status();
-    return mr::evaluate(*m_executor, plan.value(), set, {m_micro.seqLen, m_micro.microBatch, 1});
+    auto result = mr::evaluate(
+        *m_executor, plan.value(), set, {m_micro.seqLen, m_micro.microBatch, 1}, {}, turnFor());
+    if (result.ok() && !std::isfinite(result.value().loss))
+        return Status::error(ErrorKind::Internal,
+            "eval: the loss is not a finite number: the model's weights are damaged or too large; "
+            "take an earlier checkpoint, or try --precision fp32");
+    return result;
+}
+
+// The base of `dynamic` grows with every token, and keys that are kept would be of another one: it
+// is that of the whole sequence. The factors of `longrope` change once, and all is read again then,
+// as in transformers.
+TurnFor InferenceModel::turnFor()
+{
+    const bool isOfWhole = m_config.ropeScaling.type == RopeType::Dynamic;
+    return [this, isOfWhole](std::int64_t tokens, std::int64_t whole) {
+        return m_executor->turnFor(isOfWhole ? whole : tokens);
+    };
 }
 
 Result<AnswerScore> InferenceModel::scoreAnswers(const TokenSet& set, std::int64_t limit)
 {
-    return mr::scoreAnswers(*m_executor, set, m_config.vocab, m_micro.seqLen, limit);
+    return mr::scoreAnswers(*m_executor, set, m_config.vocab, m_micro.seqLen, limit, turnFor());
 }
 
 Result<Generated> InferenceModel::generate(const ReadPrompt& prompt, const GenerateOptions& options)
 {
     Continuation what{*m_tokenizer, prompt.tokens, prompt.ends, m_micro.seqLen, m_config.vocab, {}};
-    what.next = [this](std::span<const TokenId> tokens, std::int64_t done, std::span<float> out) {
-        return m_executor->advance(tokens.subspan(static_cast<std::size_t>(done)), done, out);
+    const std::int64_t whole = std::min(
+        static_cast<std::int64_t>(prompt.tokens.size()) + options.maxTokens, m_micro.seqLen);
+    what.next = [this, whole, turn = turnFor()](std::span<const TokenId> tokens, std::int64_t done,
+                    std::span<float> out) -> Status {
+        auto changed = turn(static_cast<std::int64_t>(tokens.size()), whole);
+        MR_TRY(changed.status());
+        const std::int64_t from = changed.value() ? 0 : done;
+        return m_executor->advance(tokens.subspan(static_cast<std::size_t>(from)), from, out);
     };
     return continueTokens(std::move(what), options);
 }

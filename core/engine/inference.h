@@ -2,7 +2,12 @@
 //
 // Threads    One thread; blocks on files while loading.
 // Ownership  Owns all it made; borrows the Device.
-// Errors     Those of config, weights and tokenizer; OutOfMemory of the device.
+// Errors     Those of config, weights and tokenizer; OutOfMemory of the device. Internal: a loss or
+// a
+//            logit is not finite.
+//
+// Where rotary positions depend on a length (longrope, dynamic), it is that of the tokens that are
+// there and not of the room they were given.
 
 #pragma once
 
@@ -29,7 +34,7 @@ struct InferenceOptions {
 };
 
 // Positions to ask for where a sequence of so many tokens is all there will be: models allow far
-// more than fits. Units: tokens; `most` is ModelConfig::maxPositions.
+// more than fits. Units: tokens; `most` is ModelConfig::longestSequence().
 std::int64_t roomFor(std::int64_t tokens, std::int64_t most);
 
 class InferenceModel
@@ -59,6 +64,7 @@ private:
     static Result<std::unique_ptr<InferenceModel>> describe(
         const std::string& folder, const InferenceOptions& options);
     Status loadWeightsOnto(const std::string& folder, Device& device);
+    TurnFor turnFor();
 
     ModelConfig m_config;
     ParamTable m_table;

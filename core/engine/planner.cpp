@@ -3,6 +3,7 @@
 #include "core/base/bytes.h"
 #include "core/base/clock.h"
 #include "core/base/host_readings.h"
+#include "core/base/shown_text.h"
 #include "core/engine/checkpoint_size.h"
 #include "core/engine/disk_choice.h"
 #include "core/engine/policy_choice.h"
@@ -120,12 +121,13 @@ void adviseDisk(const RunSetup& setup, PlanReport& report)
                             " to it.");
 }
 
-// What one change would bring, by forecast; silent below a twentieth.
+// What one change would bring, by forecast; silent below a twentieth. Where a policy is faster
+// within the budget there is, memory is not what it lacks.
 void adviseFaster(const RunSetup& setup, PlanReport& report)
 {
     constexpr double kWorthIt = 1.05;
     constexpr std::uint64_t kEndless = std::uint64_t{1} << 50;
-    const auto attempt = [&](const char* what, Tier tier, auto change) {
+    const auto attempt = [&](const char* what, Tier tier, std::size_t budget, auto change) {
         RunSpec other = setup.spec;
         other.policy = "auto";
         other.policyOptions.clear();
@@ -136,17 +138,36 @@ void adviseFaster(const RunSetup& setup, PlanReport& report)
             return;
         const RunSetup& faster = changed.value();
         const double gain = setup.forecast.stepSeconds / faster.forecast.stepSeconds;
+        if (gain < kWorthIt)
+            return;
         std::array<char, 32> times{};
-        (void)std::snprintf(times.data(), times.size(), "%.1fx", gain);
-        if (gain >= kWorthIt)
-            report.advice.push_back(std::string(what) + " " +
-                                    formatBytes(faster.memory.bytes(tier)) + " (policy " +
-                                    faster.spec.policy + "): " + times.data() + " the speed.");
+        (void)std::snprintf(times.data(), times.size(), ": %.1fx the speed.", gain);
+        const std::size_t needed = faster.memory.bytes(tier);
+        const std::string words = needed <= budget
+                                      ? "With policy " + faster.spec.policy + ", which fits, too"
+                                      : std::string(what) + " " + formatBytes(needed) +
+                                            " (policy " + faster.spec.policy + ")";
+        auto& advice = report.advice;
+        if (std::find(advice.begin(), advice.end(), words + times.data()) == advice.end())
+            advice.push_back(words + times.data());
     };
-    attempt("With a device memory of", Tier::Device,
+    attempt("With a device memory of", Tier::Device, setup.budget.deviceBytes,
         [](RunSpec& s) { s.deviceMemoryBytes = kEndless; });
-    attempt("With a host memory of", Tier::PinnedHost,
+    attempt("With a host memory of", Tier::PinnedHost, setup.budget.hostBytes,
         [](RunSpec& s) { s.hostMemoryBytes = kEndless; });
+}
+
+// A forecast that only the disk's rates keep from being known.
+void adviseDiskBench(const RunSetup& setup, PlanReport& report)
+{
+    const bool isMeasured = setup.rates.diskReadBytesPerSecond > 0.0;
+    if (setup.diskTraffic.readBytes + setup.diskTraffic.writtenBytes == 0 || isMeasured)
+        return;
+    const std::string folder =
+        setup.spec.diskPaths.empty() ? "FOLDER" : setup.spec.diskPaths.front();
+    report.advice.push_back("The time of a step is not known: the disk of " + shownName(folder) +
+                            " was never measured. `millrace bench disk --disk-path FOLDER` "
+                            "measures it, once for all plans.");
 }
 
 // What the disk moves in a step does not grow with its micro-batches: from how many on does the
@@ -337,6 +358,8 @@ Result<PlanReport> planRun(const RunSpec& spec)
     } else if (setup.value().forecast.known) {
         adviseFaster(setup.value(), report);
         adviseTokens(setup.value(), report);
+    } else {
+        adviseDiskBench(setup.value(), report);
     }
     return report;
 }

@@ -5,6 +5,7 @@
 #include <millrace/run_reader.h>
 
 #include <array>
+#include <chrono>
 #include <nlohmann/json.hpp>
 
 namespace mr {
@@ -40,6 +41,14 @@ constexpr std::array<Field<Feedback>, 15> kFields = {{
     {"head_backward_s", [](Feedback& f) -> double& { return f.head.backward; }},
     {"head_recompute_s", [](Feedback& f) -> double& { return f.head.recompute; }},
 }};
+
+constexpr std::array<Field<RateStamp>, 2> kStampFields = {{
+    {"measured_unix_s", [](RateStamp& s) -> double& { return s.unixSeconds; }},
+    {"others_percent", [](RateStamp& s) -> double& { return s.othersPercent; }},
+}};
+
+constexpr double kCalmSeconds = 30.0 * 24.0 * 3600.0;
+constexpr double kBusySeconds = 600.0;
 
 constexpr std::array<Field<ScratchSpeed>, 4> kDiskFields = {{
     {"read_bytes_per_s", [](ScratchSpeed& s) -> double& { return s.readBytesPerSecond; }},
@@ -92,6 +101,12 @@ const Rates* findIn(const std::map<std::string, Rates>& all, const std::string& 
 
 } // namespace
 
+double unixSecondsNow()
+{
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    return std::chrono::duration<double>(now).count();
+}
+
 fs::path RateBook::defaultPath()
 {
     return fs::path(defaultDatabasePath()).parent_path() / "rates.json";
@@ -110,6 +125,7 @@ RateBook RateBook::load(const fs::path& path)
     if (version == document.end() || *version != kVersion)
         return book;
     readEntries(document, "entries", kFields, book.m_entries);
+    readEntries(document, "stamps", kStampFields, book.m_stamps);
     readEntries(document, "disks", kDiskFields, book.m_disks);
     return book;
 }
@@ -117,6 +133,30 @@ RateBook RateBook::load(const fs::path& path)
 const Feedback* RateBook::find(const std::string& key) const
 {
     return findIn(m_entries, key);
+}
+
+bool RateBook::isFresh(const std::string& key, double unixSeconds) const
+{
+    const RateStamp* stamp = findIn(m_stamps, key);
+    if (!find(key) || !stamp)
+        return false;
+    const double age = unixSeconds - stamp->unixSeconds;
+    const bool isCalm = stamp->othersPercent <= kMostOthersPercent;
+    return age >= 0.0 && age <= (isCalm ? kCalmSeconds : kBusySeconds);
+}
+
+void RateBook::putMeasured(const std::string& key, const Feedback& rates, const RateStamp& stamp)
+{
+    RateStamp& kept = m_stamps[key];
+    const bool isCalm = stamp.othersPercent <= kMostOthersPercent;
+    const bool wasCalm =
+        find(key) && kept.unixSeconds > 0.0 && kept.othersPercent <= kMostOthersPercent;
+    if (wasCalm && !isCalm) { // they are tried again as soon as busy ones would be
+        kept.unixSeconds = stamp.unixSeconds - (kCalmSeconds - kBusySeconds);
+        return;
+    }
+    m_entries[key] = rates;
+    kept = stamp;
 }
 
 const ScratchSpeed* RateBook::findDisk(const std::string& key) const
@@ -129,7 +169,7 @@ Status RateBook::save(const fs::path& path) const
     std::error_code error;
     fs::create_directories(path.parent_path(), error);
     const json document = {{"version", kVersion}, {"entries", entriesOf(m_entries, kFields)},
-        {"disks", entriesOf(m_disks, kDiskFields)}};
+        {"stamps", entriesOf(m_stamps, kStampFields)}, {"disks", entriesOf(m_disks, kDiskFields)}};
     return replaceFile(path, document.dump(1) + "\n");
 }
 

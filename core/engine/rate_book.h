@@ -21,6 +21,17 @@
 
 namespace mr {
 
+// When an entry was measured, and how busy other programs kept the processors meanwhile.
+struct RateStamp {
+    double unixSeconds = 0.0; // 0: not known, of an older program
+    double othersPercent = 0.0;
+};
+
+inline constexpr double kMostOthersPercent = 10.0; // above it a measurement is of others, too
+
+// Wall clock, for stamps.
+double unixSecondsNow();
+
 class RateBook
 {
 public:
@@ -29,13 +40,19 @@ public:
 
     // Null if there is none.
     const Feedback* find(const std::string& key) const;
+    // Whether an entry needs no measuring again: a month after a calm moment, ten minutes after a
+    // busy one, since what is kept from that would be wrong for good.
+    bool isFresh(const std::string& key, double unixSeconds) const;
     void put(const std::string& key, const Feedback& rates) { m_entries[key] = rates; }
+    // A busy measurement leaves the rates of a calm one as they are, and is tried again.
+    void putMeasured(const std::string& key, const Feedback& rates, const RateStamp& stamp);
     const ScratchSpeed* findDisk(const std::string& key) const;
     void putDisk(const std::string& key, const ScratchSpeed& speed) { m_disks[key] = speed; }
     Status save(const std::filesystem::path& path) const;
 
 private:
     std::map<std::string, Feedback> m_entries;
+    std::map<std::string, RateStamp> m_stamps; // of entries
     std::map<std::string, ScratchSpeed> m_disks;
 };
 

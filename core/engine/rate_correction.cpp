@@ -1,7 +1,6 @@
 #include "core/engine/rate_correction.h"
 
 #include "core/engine/measure_rates.h"
-#include "core/engine/rate_book.h"
 
 #include <millrace/library.h>
 
@@ -21,8 +20,8 @@ bool isForecastWrong(const RunSetup& setup, const RunTruth& truth)
     return off > kForecastTolerance * truth.stepSeconds;
 }
 
-bool correctRates(
-    const RunSetup& setup, const Feedback& measured, const std::filesystem::path& path)
+bool correctRates(const RunSetup& setup, const Feedback& measured, double othersPercent,
+    const std::filesystem::path& path)
 {
     auto subject = rateSubject(setup.spec, setup.config, inspectMachine());
     if (!subject.ok())
@@ -33,7 +32,7 @@ bool correctRates(
     Feedback rates = measured;
     if (subject.value().standIn)
         rates.embedding = rates.block = rates.head = {};
-    book.put(subject.value().key, rates);
+    book.putMeasured(subject.value().key, rates, {unixSecondsNow(), othersPercent});
     return book.save(path).ok();
 }
 

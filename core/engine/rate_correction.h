@@ -10,6 +10,7 @@
 
 #pragma once
 
+#include "core/engine/rate_book.h"
 #include "core/engine/run_setup.h"
 
 #include <filesystem>
@@ -24,7 +25,6 @@ struct RunTruth {
 };
 
 inline constexpr int kLeastTruthSteps = 16;
-inline constexpr double kMostOthersPercent = 10.0;
 inline constexpr double kForecastTolerance = 0.25; // of what the steps took
 
 // Does the forecast of `setup` miss the truth by more than is tolerated, and is that the rates'
@@ -33,8 +33,8 @@ bool isForecastWrong(const RunSetup& setup, const RunTruth& truth);
 
 // Puts `measured` into the book at `path` if it has rates for what `setup` trains on this machine.
 // For a model that was too large to be tried, seconds of layers stay unknown. True: it did.
-bool correctRates(
-    const RunSetup& setup, const Feedback& measured, const std::filesystem::path& path);
+bool correctRates(const RunSetup& setup, const Feedback& measured, double othersPercent,
+    const std::filesystem::path& path);
 
 // "The forecast was 555 ms a step and the steps took 238 ms: ..."
 std::string correctionWords(const RunSetup& setup, const RunTruth& truth);

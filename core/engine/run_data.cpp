@@ -6,6 +6,7 @@
 #include "core/engine/run_files.h"
 #include "core/engine/run_setup.h"
 #include "core/model/weights.h"
+#include "core/model/whole_file.h"
 
 #include <millrace/planner.h>
 
@@ -83,13 +84,7 @@ void addRows(const PackedRows& rows, Add add)
 Result<std::unique_ptr<Tokenizer>> tokenizerOf(const RunSpec& spec, std::int64_t vocab)
 {
     MR_TRY(checkCarriedFiles(modelFolder(spec)));
-    auto tokenizer = Tokenizer::open(modelFolder(spec));
-    if (tokenizer.ok() && tokenizer.value()->vocabulary() > vocab)
-        return Status::error(ErrorKind::InvalidArgument,
-            "the tokenizer has " + std::to_string(tokenizer.value()->vocabulary()) +
-                " tokens, the model only " + std::to_string(vocab) +
-                " (vocab_size): they do not belong together");
-    return tokenizer;
+    return Tokenizer::openFor(modelFolder(spec), vocab);
 }
 
 // Given, or held out of the training set.
@@ -116,6 +111,10 @@ void packRows(const RunSpec& spec, RunData& data)
     r.cutRows = static_cast<std::int64_t>(train.cutRows);
     r.emptyRows = static_cast<std::int64_t>(train.emptyRows);
     r.promptRows = static_cast<std::int64_t>(train.promptRows);
+    for (const TokenSet* set : {&data.train, &data.eval})
+        if (set->badRows)
+            for (const auto& [reason, rows] : set->badRows->skipped())
+                r.rowsSkipped[reason] += rows;
     r.sequences = train.count();
     r.evalSequences = data.eval.count();
     r.inputs = static_cast<std::int64_t>(train.sequences.tokens()) - r.sequences;
@@ -140,6 +139,8 @@ Result<RunData> readRunData(const RunSpec& spec, std::int64_t vocab)
     auto train = tokens(spec.data, *data.tokenizer, spec);
     MR_TRY(train.status());
     data.train = std::move(train).value();
+    data.report.layout = data.train.layout;
+    data.report.mapping = data.train.mapping;
     data.report.unusedColumns = data.train.unusedColumns;
     MR_TRY(findTemplate(spec, data));
     MR_TRY(findEvalSet(spec, data));
@@ -157,6 +158,19 @@ Result<DataReport> inspectRunData(const RunSpec& spec)
     auto data = readRunData(setup.value().spec, setup.value().config.vocab);
     MR_TRY(data.status());
     return data.value().report;
+}
+
+Status writeSkippedRows(const RunData& data, const std::filesystem::path& runDir)
+{
+    if (data.report.rowsSkipped.empty())
+        return {};
+    auto file = WholeFile::create(runDir / "skipped.jsonl");
+    MR_TRY(file.status());
+    for (const TokenSet* set : {&data.train, &data.eval})
+        if (set->badRows)
+            MR_TRY(set->badRows->readLog(
+                [&](std::span<const std::byte> lines) { return file.value().write(lines); }));
+    return file.value().commit();
 }
 
 Result<std::string> dataHash(const TokenSet& set)

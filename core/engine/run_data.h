@@ -16,6 +16,7 @@
 #include <millrace/run_spec.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -41,6 +42,10 @@ struct RunData {
 
 // Of a resolved spec. `vocab` of the model, which the tokenizer must fit.
 Result<RunData> readRunData(const RunSpec& spec, std::int64_t vocab);
+
+// The rows that were left out, a line of JSON each, as skipped.jsonl in `runDir`; none: no file.
+// Io: it cannot be written.
+Status writeSkippedRows(const RunData& data, const std::filesystem::path& runDir);
 
 // What the sampler draws from, so that a resumed run sees what it would have seen.
 Result<std::string> dataHash(const TokenSet& set);

@@ -128,15 +128,31 @@ Status StepExecutor::copyConstants()
             bytes[i].resize(tables[i].first->bytes());
             tables[i].second->data = bytes[i].data();
         }
-    fillConstants(m_config, host);
+    fillConstants(m_config, m_turnedFor, host);
     for (const auto& [to, from] : tables)
         if (to->data != nullptr)
             MR_TRY(copyThroughStaging(to->data, from->data, to->bytes(), true));
     return {};
 }
 
+Result<bool> StepExecutor::turnFor(std::int64_t tokens)
+{
+    const RopeScaling& scaling = m_config.ropeScaling;
+    if (!scaling.dependsOnLength())
+        return false;
+    const RopeShape shape = m_config.ropeShape();
+    const RopeFrequencies before = ropeFrequencies(scaling, shape, m_turnedFor);
+    m_turnedFor = tokens;
+    if (ropeFrequencies(scaling, shape, tokens).inverse == before.inverse)
+        return false;
+    MR_TRY(copyConstants());
+    MR_TRY(finish(stream(Lane::CopyIn)));
+    return true;
+}
+
 Status StepExecutor::prepareMemory()
 {
+    m_turnedFor = m_memory.constants.cosTable.dims[0];
     MR_TRY(copyConstants());
     for (std::int64_t g = 0; g < m_memory.groupCount(); ++g) {
         const GroupId id{static_cast<std::int32_t>(g)};

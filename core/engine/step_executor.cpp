@@ -1,6 +1,7 @@
 #include "core/engine/step_executor.h"
 
 #include "core/base/clock.h"
+#include "core/device/op_checks.h"
 
 #include <algorithm>
 #include <cstring>
@@ -237,8 +238,12 @@ Status StepExecutor::fillHostBatches(const StepInputs& inputs)
 {
     if (inputs.micros.size() > m_memory.hostBatches.size())
         return Status::error(ErrorKind::Internal, "step executor: more micro-batches than planned");
-    for (std::size_t m = 0; m < inputs.micros.size(); ++m)
+    for (std::size_t m = 0; m < inputs.micros.size(); ++m) {
+        // The last place where every device's ids are in host memory.
+        MR_TRY(checkIds("batch", inputs.micros[m].ids, m_config.vocab));
+        MR_TRY(checkIds("batch, targets", inputs.micros[m].targets, m_config.vocab, -1));
         copyBatch(m_config, inputs.micros[m], m_memory.hostBatches[m]);
+    }
     return {};
 }
 

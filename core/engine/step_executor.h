@@ -115,6 +115,11 @@ public:
     // gradients at zero. Blocks.
     Status prepareMemory();
 
+    // The rotary tables become those of sequences of so many tokens, where the model's depend on
+    // that; after prepareMemory() they are those of the longest there is room for. True: they
+    // changed, and keys that were kept are of no use. Blocks. Not during run().
+    Result<bool> turnFor(std::int64_t tokens);
+
     // Null where the policy has no windows.
     WindowTasks* window() noexcept { return m_window.get(); }
     // WindowTasks::publish and its neighbours: nothing to do where the device owns no columns.
@@ -239,6 +244,8 @@ private:
     WindowTasks::Finish m_finish;
     std::vector<std::vector<DecayRun>> m_decayRuns; // by group
     std::vector<std::vector<Range>> m_gaps;         // by group: alignment between slots
+
+    std::int64_t m_turnedFor = 0; // tokens: what the rotary tables were made for
 
     // Of the step that runs
     StepIndex m_step = 0;

@@ -102,9 +102,14 @@ void readOriginalLength(JsonFields& f, const FamilySource& from, RopeScaling& sc
 {
     constexpr const char* kKey = "original_max_position_embeddings";
     const auto top = static_cast<double>(f.integer(kKey, kLengths, 0));
+    const auto missing = static_cast<double>(from.traits.missingOriginal);
+    const double inside = scaling.originalPositions;
+    if (missing > 0.0 && top == 0.0 && inside != 0.0 && inside != missing)
+        return f.fail(kKey, "stands only within the scaling, where transformers does not read it "
+                            "for this architecture; write it beside \"rope_theta\", too");
     agree(f, kKey, top, scaling.originalPositions);
     if (scaling.originalPositions == 0.0 && scaling.type == RopeType::LongRope)
-        scaling.originalPositions = static_cast<double>(from.traits.missingOriginal);
+        scaling.originalPositions = missing;
 }
 
 void readRope(JsonFields& f, const FamilySource& from, ModelConfig& c)
@@ -122,6 +127,9 @@ void readRope(JsonFields& f, const FamilySource& from, ModelConfig& c)
         const json* value = f.find(key);
         if (value != nullptr && hasLocal && isByLayerType(*value))
             addRopeByLayerType(f, key, *value, from.source, rope);
+        else if (value != nullptr && hasLocal && std::string_view(key) == "rope_parameters")
+            f.fail(key, "must hold \"full_attention\" and \"sliding_attention\": transformers "
+                        "reads nothing of it otherwise; put what is there under full_attention");
         else if (value != nullptr)
             addRope(f, key, *value, from.source, rope);
     }
@@ -268,7 +276,8 @@ void readScales(JsonFields& f, const FamilySource& from, ModelConfig& c)
 }
 
 // The padding token's row of the embedding is not trained by being looked up: transformers says
-// so to its embedding. A number that names no row means that there is none.
+// so to its embedding, for which -1 is the last row. A number that names no row means that there is
+// none.
 void readPadding(JsonFields& f, const FamilySource& from, ModelConfig& c)
 {
     constexpr const char* kKey = "pad_token_id";
@@ -276,6 +285,8 @@ void readPadding(JsonFields& f, const FamilySource& from, ModelConfig& c)
     std::int64_t token = from.object.contains(kKey) ? -1 : from.traits.missingPad;
     if (pad != nullptr && pad->is_number_integer())
         token = pad->get<std::int64_t>();
+    const bool isBelow = pad != nullptr && pad->is_number_integer() && !pad->is_number_unsigned();
+    token += isBelow && token < 0 ? c.vocab : 0;
     c.padToken = token >= 0 && token < c.vocab ? token : -1;
 }
 

@@ -240,13 +240,12 @@ std::size_t headProductBytes(const ModelConfig& config, const MicroShape& shape)
     return static_cast<std::size_t>(config.vocab * config.hidden) * sizeof(float);
 }
 
-void fillConstants(const ModelConfig& config, const ModelConstants& host)
+void fillConstants(const ModelConfig& config, std::int64_t longest, const ModelConstants& host)
 {
-    const std::int64_t positions = host.cosTable.dims[0];
-    fillTables(ropeFrequencies(config.ropeScaling, config.ropeShape(), positions), host.cosTable,
+    fillTables(ropeFrequencies(config.ropeScaling, config.ropeShape(), longest), host.cosTable,
         host.sinTable);
     if (host.localCosTable.data != nullptr)
-        fillTables(ropeFrequencies({}, config.localRopeShape(), positions), host.localCosTable,
+        fillTables(ropeFrequencies({}, config.localRopeShape(), longest), host.localCosTable,
             host.localSinTable);
     auto* columns = host.headColumns.as<std::int32_t>();
     for (std::int64_t c = 0; columns != nullptr && c < host.headColumns.count(); ++c)

@@ -131,9 +131,9 @@ std::size_t layoutScalars(
 // bytes; 0 if it needs none.
 std::size_t headProductBytes(const ModelConfig& config, const MicroShape& shape) noexcept;
 
-// Fills host memory. Angle = position * ropeFrequencies() for sequences as long as the tables,
-// formed in F32 as published models do; cos and sin carry the attention factor.
-void fillConstants(const ModelConfig& config, const ModelConstants& host);
+// Fills host memory. Angle = position * ropeFrequencies() for sequences of `longest` tokens, formed
+// in F32 as published models do; cos and sin carry the attention factor.
+void fillConstants(const ModelConfig& config, std::int64_t longest, const ModelConstants& host);
 
 // Host memory: windowFrom from visibleFrom.
 void fillWindow(const ModelConfig& config, const BatchViews& host);

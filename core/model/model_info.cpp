@@ -22,7 +22,8 @@ namespace fs = std::filesystem;
 // Opened, for what its file is called does not say what it is, nor whether it can be used.
 void lookForTokenizer(const fs::path& folder, ModelInfo& info)
 {
-    Result<std::unique_ptr<Tokenizer>> opened = Tokenizer::open(folder);
+    Result<std::unique_ptr<Tokenizer>> opened =
+        info.canBePlanned ? Tokenizer::openFor(folder, info.vocab) : Tokenizer::open(folder);
     if (opened.ok())
         info.tokenizerKind = opened.value()->kind();
     else

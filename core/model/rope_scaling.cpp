@@ -98,8 +98,12 @@ void readYarn(JsonFields& fields, RopeScaling& s)
     s.betaFast = positive(fields, "beta_fast", s.betaFast);
     s.betaSlow = positive(fields, "beta_slow", s.betaSlow);
     s.truncate = fields.boolean("truncate", true);
-    s.mscale = std::max(0.0, fields.number("mscale", 0.0));
-    s.mscaleAllDim = std::max(0.0, fields.number("mscale_all_dim", 0.0));
+    for (const auto& [key, value] :
+        {std::pair("mscale", &s.mscale), std::pair("mscale_all_dim", &s.mscaleAllDim)}) {
+        *value = fields.number(key, 0.0); // 0 counts as not given
+        if (!(*value >= 0.0 && *value <= 1e15))
+            fields.fail(key, "must not be below 0");
+    }
 }
 
 // Only what the type knows is read; anything else stays unknown and is judged by name.

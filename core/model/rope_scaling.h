@@ -1,7 +1,8 @@
 // Rotary positions: what config.json says of their scaling, and the frequencies that follow.
 //
-// The frequencies are made once per run, for the longest sequence it can hold: `dynamic` and
+// Training makes the frequencies once per run, for the longest sequence it can hold: `dynamic` and
 // `longrope` depend on a length, and a choice by micro-batch would change the model under way.
+// Evaluation and generation make them for the tokens that are there (StepExecutor::turnFor).
 //
 // Threads  Values and pure functions.
 // Errors   InvalidArgument names source and field.
@@ -37,6 +38,12 @@ struct RopeScaling {
     double mscaleAllDim = 0.0;
     std::vector<float> shortFactors; // longrope, (rotaryDim / 2)
     std::vector<float> longFactors;
+
+    // Whether the frequencies depend on how long a sequence is.
+    bool dependsOnLength() const noexcept
+    {
+        return type == RopeType::Dynamic || type == RopeType::LongRope;
+    }
 
     bool operator==(const RopeScaling&) const = default;
 };

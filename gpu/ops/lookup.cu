@@ -34,28 +34,42 @@ __device__ Pack<T, kPack> scaled(const Pack<T, kPack>& x, float scale)
     return roundPack<T>(out);
 }
 
-// ids (tokens), table (V, cols), out (tokens, cols). rowShape(tokens, cols / kPack, kCopies).
+template <typename T, int kPack>
+__device__ Pack<T, kPack> notANumber()
+{
+    float out[kPack];
+    for (int i = 0; i < kPack; ++i)
+        out[i] = nanf("");
+    return roundPack<T>(out);
+}
+
+// ids (tokens), table (rows, cols), out (tokens, cols). rowShape(tokens, cols / kPack, kCopies).
+// An id without a row gives NaN: the batch is checked on the host, and a kernel that is called
+// without that still reads nothing beside the table.
 template <typename T, int kPack>
 __global__ void __launch_bounds__(kRowBlockThreads)
     embedKernel(const std::int32_t* __restrict__ ids, const T* __restrict__ table,
-        T* __restrict__ out, std::int64_t tokens, std::int64_t cols, float scale)
+        T* __restrict__ out, std::int64_t tokens, std::int64_t rows, std::int64_t cols, float scale)
 {
     const std::int64_t token = rowOfThread();
     if (token >= tokens)
         return;
-    const T* from = table + std::int64_t{ids[token]} * cols;
+    const std::int64_t id = ids[token];
+    const bool isRow = id >= 0 && id < rows;
+    const T* from = table + id * cols;
     Pack<T, kPack> held[kCopies];
 #pragma unroll
     for (int u = 0; u < kCopies; ++u) {
         const std::int64_t c = itemOfThread(kCopies, u) * kPack;
-        if (c < cols)
+        if (c < cols && isRow)
             held[u] = loadPack<kPack>(from + c);
     }
 #pragma unroll
     for (int u = 0; u < kCopies; ++u) {
         const std::int64_t c = itemOfThread(kCopies, u) * kPack;
         if (c < cols)
-            storePack(out + token * cols + c, scaled(held[u], scale));
+            storePack(
+                out + token * cols + c, isRow ? scaled(held[u], scale) : notANumber<T, kPack>());
     }
 }
 
@@ -68,7 +82,7 @@ struct Runs {
     const std::int32_t* order; // (tokens)
     const T* gradOut;          // (tokens, cols)
     float* gradTable;          // (V, cols)
-    std::int64_t tokens, cols;
+    std::int64_t tokens, rows, cols;
     bool accumulate;
     float scale;
     std::int64_t untrainedRow;
@@ -101,7 +115,8 @@ __global__ void __launch_bounds__(kSumThreads) embedBackwardKernel(Runs<T> a)
 {
     const std::int64_t start = blockIdx.x;
     const std::int32_t id = a.ids[a.order[start]];
-    if (id == a.untrainedRow || (start > 0 && a.ids[a.order[start - 1]] == id))
+    if (id < 0 || id >= a.rows || id == a.untrainedRow ||
+        (start > 0 && a.ids[a.order[start - 1]] == id))
         return; // the whole block
     const int lane = static_cast<int>(threadIdx.x) % kWarp;
     const std::int64_t col = (std::int64_t{blockIdx.y} * kSumThreads + threadIdx.x) * kPack;
@@ -133,7 +148,7 @@ Status embed(const EmbedArgs& args, cudaStream_t stream)
     const std::int64_t cols = args.out.dims[1];
     return launchKernel("embed", embedKernel<T, kPack>, rowShape(tokens, cols / kPack, kCopies),
         stream, args.ids.as<const std::int32_t>(), args.table.as<const T>(), args.out.as<T>(),
-        tokens, cols, args.scale);
+        tokens, args.table.dims[0], cols, args.scale);
 }
 
 template <typename T>
@@ -149,7 +164,8 @@ Status embedBackward(const EmbedBackwardArgs& args, cudaStream_t stream)
 {
     const Runs<T> runs{args.ids.as<const std::int32_t>(), args.order.as<const std::int32_t>(),
         args.gradOut.as<const T>(), args.gradTable.as<float>(), args.gradOut.dims[0],
-        args.gradOut.dims[1], args.accumulate, args.scale, args.untrainedRow};
+        args.gradTable.dims[0], args.gradOut.dims[1], args.accumulate, args.scale,
+        args.untrainedRow};
     constexpr int kPack = kPackOf<float>;
     const bool packed = runs.cols % kPack == 0 && fitsPacks(kPack, args.gradOut, args.gradTable);
     LaunchShape shape;

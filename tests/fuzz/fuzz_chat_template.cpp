@@ -40,8 +40,7 @@ void chatTemplate(std::string_view bytes)
 {
     static const std::vector<Json> variables = conversations();
     ChatOptions options;
-    options.bosToken = "<s>";
-    options.eosToken = "</s>";
+    options.tokens = {{"bos_token", "<s>"}, {"eos_token", "</s>"}};
     options.now.tm_year = 124;
     options.now.tm_mday = 26;
     options.work = 200'000; // ends a loop without end soon: other inputs want their time

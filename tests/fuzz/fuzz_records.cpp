@@ -40,11 +40,19 @@ void records(std::string_view bytes)
     cut.perLine = kind->letter == 't';
     cut.split = kind->letter == 's' ? "<end>" : "";
     std::int64_t last = 0;
-    (void)check(readDocuments(source, shape, cut, [&](const Document& document) {
+    const auto take = [&](const Document& document) {
         require(document.row >= last && document.line >= 1, "rows out of order");
         last = document.row;
         return Status();
+    };
+    (void)check(readDocuments(source, shape, cut, take));
+    last = 0;
+    (void)check(readDocuments(source, shape, cut, take, [&](const BadRow& row) {
+        require(row.row >= last && row.line >= 1 && !row.message.empty(), "bad rows out of order");
+        last = row.row;
+        return Status();
     }));
+    (void)describeReading(source.path, recordOptions(source, shape.format));
     folder.remove(kind->name);
 }
 

@@ -1,5 +1,6 @@
 // `millrace` as scripts see it: exit codes, JSON lines, refusals that name what is wrong.
 
+#include "core/engine/changed_model.h"
 #include "core/engine/scratch_rates.h"
 #include "core/plan/policies.h"
 #include "integration/cli_rig.h"
@@ -95,6 +96,8 @@ private Q_SLOTS:
     void evalReachesTheKnownFigures_data();
     void evalReachesTheKnownFigures();
     void greedyTextIsTheKnownStory();
+    void aTokenizerOfAnotherModelIsRefusedByEveryCommand();
+    void numbersThatAreNotFiniteEndWithFour();
     void badFiguresAreRefusedByEveryCommand_data();
     void badFiguresAreRefusedByEveryCommand();
     void malformedFilesAreRefusedAndNeverCrash();
@@ -200,7 +203,10 @@ void TestCli::columnsThatAreNotUsedAreNamed()
     QVERIFY2(json.code == 0, json.errors.constData());
     const QJsonObject data = json.events("start").at(0)[key("data")].toObject();
     QCOMPARE(data[key("unused_columns")].toArray(), (QJsonArray{key("id"), key("source")}));
-    QVERIFY(people.says("Columns that are not used: \"id\", \"source\"."));
+    QCOMPARE(data[key("layout")].toString(), key("prompt and response by name"));
+    QCOMPARE(data[key("mapping")].toObject()[key("response")].toString(), key("response"));
+    QVERIFY(people.says("data: prompt and response by name: prompt=prompt, response=response; "
+                        "not used: \"id\", \"source\""));
 }
 
 void TestCli::aModelWithoutATemplateIsTaughtToChat()
@@ -1235,6 +1241,49 @@ void TestCli::greedyTextIsTheKnownStory()
     QVERIFY(contains(story.lines()[0][key("text")].toString().toStdString(),
         "Once upon a time, there was a little girl named Lily. She loved to play outside in the "
         "park. One day, she saw a big, red ball."));
+}
+
+void TestCli::aTokenizerOfAnotherModelIsRefusedByEveryCommand()
+{
+    const ChangedModel small(nlohmann::json::object({{"vocab_size", 100}}));
+    const QString model = QString::fromStdString(small.folder.path());
+    const QStringList device = words("--device cpu");
+
+    const Finished eval = m_rig->run(
+        QStringList{key("eval"), key("--model"), model, key("--data"), m_rig->path("pairs.jsonl")} +
+        device);
+    const Finished generate = m_rig->run(
+        QStringList{key("generate"), key("--model"), model, key("--prompt"), key("mill")} + device);
+    const Finished inspect = m_rig->run({key("inspect"), model});
+
+    for (const Finished* each : {&eval, &generate, &inspect})
+        QVERIFY2(each->code == 2, each->errors.constData());
+    QVERIFY2(eval.says("they do not belong together"), eval.errors.constData());
+    QVERIFY2(generate.says("they do not belong together"), generate.errors.constData());
+    QVERIFY2(inspect.out.contains("they do not belong together"), inspect.out.constData());
+}
+
+void TestCli::numbersThatAreNotFiniteEndWithFour()
+{
+    const ChangedModel broken;
+    broken.fill("model.layers.0.mlp.down_proj.weight", 3e38F);
+    const QString model = QString::fromStdString(broken.folder.path());
+    const QStringList train =
+        with(m_rig->train("not finite", words("--steps 3 --eval-every 0")), "--model", model);
+
+    const Finished eval = m_rig->run(QStringList{key("eval"), key("--json"), key("--model"), model,
+        key("--data"), m_rig->path("pairs.jsonl"), key("--device"), key("cpu")});
+    const Finished generate = m_rig->run(QStringList{key("generate"), key("--model"), model,
+        key("--prompt"), key("mill"), key("--device"), key("cpu")});
+    const Finished trained = m_rig->run(train);
+
+    for (const Finished* each : {&eval, &generate, &trained}) {
+        QVERIFY2(each->code == 4, each->errors.constData());
+        QVERIFY2(each->says("finite"), each->errors.constData());
+    }
+    QVERIFY(!eval.out.contains("null"));
+    QVERIFY(trained.events("end").empty());
+    QVERIFY2(trained.says("nothing of it was saved"), trained.errors.constData());
 }
 
 void TestCli::malformedFilesAreRefusedAndNeverCrash()

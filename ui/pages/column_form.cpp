@@ -166,7 +166,7 @@ void ColumnForm::build()
         fill(row);
 }
 
-// The first entry stands for no column.
+// The first entry stands for no column; a last one for what is taken from within columns.
 void ColumnForm::fill(const Row& row)
 {
     const QSignalBlocker blocked(row.box);
@@ -181,12 +181,18 @@ void ColumnForm::fill(const Row& row)
     const auto column = chosen == m_roles.end()
                             ? m_columns.end()
                             : std::find(m_columns.begin(), m_columns.end(), chosen->second);
-    row.box->setCurrentIndex(
-        column == m_columns.end() ? 0 : static_cast<int>(column - m_columns.begin()) + 1);
+    const bool isWithin = chosen != m_roles.end() && column == m_columns.end();
+    if (isWithin)
+        row.box->addItem(QString::fromStdString(chosen->second));
+    row.box->setCurrentIndex(chosen == m_roles.end() ? 0
+                             : isWithin              ? row.box->count() - 1
+                                        : static_cast<int>(column - m_columns.begin()) + 1);
 }
 
 void ColumnForm::take(const std::string& role, int index)
 {
+    if (index > static_cast<int>(m_columns.size()))
+        return; // the entry of what is chosen already
     if (index > 0)
         m_roles[role] = m_columns.at(static_cast<std::size_t>(index) - 1);
     else

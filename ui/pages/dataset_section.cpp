@@ -261,6 +261,7 @@ bool DatasetSection::showWayOut()
     case DataRefusal::None:
     case DataRefusal::BadAnswers:
     case DataRefusal::Media:
+    case DataRefusal::Untrainable:
         return false;
     }
     m_message->show(MessageLabel::Kind::Warning, text);

@@ -152,6 +152,9 @@ void addSources(Command& command, const RunSpec& spec, const RunSpec& usual)
     if (!spec.data.empty() && spec.data.front().format != DataFormat::Auto)
         command.word("--format", name(spec.data.front().format));
     addMap(command, spec);
+    const auto skips = [](const DataSource& source) { return source.skipBadRows; };
+    if (std::any_of(spec.data.begin(), spec.data.end(), skips))
+        command.flag("--skip-bad-rows");
     if (!spec.split.empty())
         command.text("--split", spec.split);
     if (spec.pack)
@@ -216,7 +219,7 @@ QString keptSettings(const RunSpec& spec)
     if (spec.evalData.size() > 1)
         kept.evalData.assign(spec.evalData.begin() + 1, spec.evalData.end());
     for (DataSource& source : kept.data)
-        source = {source.path, DataFormat::Auto, {}};
+        source = {source.path, DataFormat::Auto, {}, source.skipBadRows};
     if (spec.modelDir.empty()) {
         kept.scratchConfig = spec.scratchConfig;
         kept.scratchTokenizer = spec.scratchTokenizer;

@@ -9,6 +9,7 @@
 #include <millrace/run_spec.h>
 #include <millrace/status.h>
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -76,18 +77,34 @@ enum class DataRefusal : std::uint8_t {
     Preferences,    // answers to choose between
     BadAnswers,     // rows marked as bad answers
     Media,          // pictures, sound or video
+    Untrainable,    // a layout that is known and cannot be trained as it is
     NoTemplate,     // conversations, and a model without a chat template
+};
+
+// The roles of a mapping, in the order in which they are told.
+inline constexpr std::array<std::string_view, 8> kMappingRoles{
+    "text", "prompt", "input", "response", "messages", "tools", "system", "history"};
+
+// A way to read a file whose columns may mean several things.
+struct DataReading {
+    std::string layout;                         // "Alpaca", "pairs", ...
+    std::map<std::string, std::string> mapping; // for DataSource::columns
+    std::string firstRow;                       // what becomes of the first texts, shortened
 };
 
 struct DatasetInfo {
     std::string path;
     DataFormat format = DataFormat::Auto; // found
+    std::string reading; // in words: "CSV with semicolons, the first row is a header"
     std::vector<std::string> columns;
+    std::string layout;                         // "Alpaca", "ShareGPT", "as --map says", ...
     std::map<std::string, std::string> mapping; // "prompt" -> column, "response" -> column, ...
     std::vector<std::string> unusedColumns;     // that nothing is trained of
+    std::vector<DataReading> readings;          // of a refused file: what may be meant
     std::string chatTemplate; // "chatml", "llama3" or "own", where one was chosen for the model
     DataRefusal refusal = DataRefusal::None;
     std::int64_t rows = 0;
+    std::map<std::string, std::int64_t> rowsSkipped; // that cannot be read, by reason
     std::int64_t sequences = 0;
     std::int64_t tokens = 0; // 0 without a tokenizer
     std::int64_t trainedTokens = 0;
@@ -101,8 +118,9 @@ struct DatasetInfo {
 };
 
 // `modelDir` may be empty: then only rows and columns are known. At most `previewRows` are shown.
-Result<DatasetInfo> inspectDataset(
-    const DataSource& source, const std::string& modelDir, std::int64_t seqLen, int previewRows);
+// `split`: text is cut into documents there.
+Result<DatasetInfo> inspectDataset(const DataSource& source, const std::string& modelDir,
+    std::int64_t seqLen, int previewRows, const std::string& split = {});
 
 std::string_view name(DataRefusal refusal) noexcept; // "unknown-columns", ...; empty for None
 
@@ -110,15 +128,18 @@ std::string_view name(DataRefusal refusal) noexcept; // "unknown-columns", ...; 
 struct DataReport {
     std::int64_t rows = 0; // of the files
     std::int64_t cutRows = 0;
-    std::int64_t emptyRows = 0;  // nothing to train, left out
-    std::int64_t promptRows = 0; // of a prompt and its answer, not of text
-    std::int64_t sequences = 0;  // to train on
+    std::int64_t emptyRows = 0;                        // nothing to train, left out
+    std::int64_t promptRows = 0;                       // of a prompt and its answer, not of text
+    std::map<std::string, std::int64_t> rowsSkipped{}; // that cannot be read, by reason
+    std::int64_t sequences = 0;                        // to train on
     std::int64_t evalSequences = 0;
     std::int64_t inputs = 0; // tokens of an epoch that are computed, padding aside
     std::int64_t seqLen = 0;
     bool pack = false;
     std::int64_t packedRows = 0; // that short sequences share; 0: not packed, nor worth it
-    std::vector<std::string> unusedColumns; // of the training files: nothing is trained of them
+    std::string layout;          // of the training files, as DatasetInfo::layout; several: "A; B"
+    std::map<std::string, std::string> mapping; // of the first of them
+    std::vector<std::string> unusedColumns;     // of all of them: nothing is trained of them
 
     std::int64_t batchRows() const noexcept { return pack ? packedRows : sequences; }
 };
@@ -129,10 +150,13 @@ double paddingShare(std::int64_t inputs, std::int64_t batchRows, std::int64_t se
 // More than a third of what is computed is padding: somebody should hear of it.
 bool isMostlyPadded(double share) noexcept;
 
-// A sentence each: what was read, and, where packing is off and would save much, what it would.
+// What was read; where packing is off and would save much, what it would; what the columns mean.
 std::string describeData(const DataReport& report);
 std::string packingAdvice(const DataReport& report);
-std::string unusedColumnsNote(const DataReport& report); // empty: all are used
+// "Alpaca: prompt=instruction, response=output; not used: "id"".
+std::string layoutNote(const DataReport& report);
+std::string layoutNote(const std::string& layout, const std::map<std::string, std::string>& mapping,
+    const std::vector<std::string>& unusedColumns);
 std::string toJson(const DataReport& report);
 
 } // namespace mr

@@ -32,6 +32,7 @@ struct DataSource {
     // are no columns: "style" -> "template" or "plain", and "chat_template" -> what to write
     // conversations with: "chatml", "llama3", a file, or the text of a template.
     std::map<std::string, std::string> columns;
+    bool skipBadRows = false; // rows that cannot be read are left out and listed, not refused
 };
 
 struct RunSpec {

@@ -83,7 +83,7 @@ public:
     Status embed(const EmbedArgs& args, Stream& stream) override
     {
         MR_TRY(checkEmbed(args));
-        return on(stream).enqueue([this, args] { cpu::embed(args, m_pool); });
+        return on(stream).enqueue([this, args] { return cpu::embed(args, m_pool); });
     }
 
     Status embedBackward(const EmbedBackwardArgs& args, Stream& stream) override

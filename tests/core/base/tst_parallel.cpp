@@ -3,6 +3,8 @@
 
 #include <QTest>
 
+#include <atomic>
+#include <new>
 #include <numeric>
 
 using namespace mr;
@@ -53,6 +55,21 @@ private Q_SLOTS:
             caller();
         }
         QCOMPARE(shared, 1000);
+    }
+
+    void whatAnItemThrowsReachesTheCaller()
+    {
+        for (const int threads : {1, 3}) {
+            ThreadPool pool(threads, "test");
+            for (int round = 0; round < 20; ++round)
+                QVERIFY_THROWS_EXCEPTION(std::bad_alloc, pool.parallelFor(50, [&](std::int64_t i) {
+                    if (i % 7 == round % 7)
+                        throw std::bad_alloc();
+                }));
+            std::atomic<int> ran = 0;
+            pool.parallelFor(50, [&](std::int64_t) { ++ran; });
+            QCOMPARE(ran.load(), 50);
+        }
     }
 
     void nothingToDoIsNothing()

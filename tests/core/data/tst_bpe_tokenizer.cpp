@@ -34,6 +34,7 @@ private Q_SLOTS:
     void threadsEncodeAtOnce();
     void whatIsNotKnownIsNamed_data();
     void whatIsNotKnownIsNamed();
+    void damageOfTheMergesIsTheirs();
     void fileThatCannotBeUsedStepsBackForTheModel();
     void damagedFilesNeverCrash();
 };
@@ -360,6 +361,29 @@ void TstBpeTokenizer::whatIsNotKnownIsNamed()
 
     QVERIFY(contains(said, "tokenizer.json: "));
     QVERIFY(contains(said, message.toStdString()));
+}
+
+void TstBpeTokenizer::damageOfTheMergesIsTheirs()
+{
+    const Folder folder;
+    const json content = smallBpe();
+    folder.write("vocab.json", content["model"]["vocab"].dump());
+    const auto said = [&](const std::string& merges) {
+        folder.write("merges.txt", "#version: 0.2\ni l\n" + merges);
+        const auto tokenizer = Tokenizer::open(folder.path());
+        return tokenizer.ok() ? std::string("it was accepted") : tokenizer.status().message();
+    };
+    QCOMPARE(said("l e\n"), std::string("it was accepted"));
+    for (const auto& [merges, why] : std::vector<std::pair<std::string, std::string>>{
+             {"l e\nl\n", "line 4: \"l\" is not two pieces"},
+             {"l e x\n", "line 3: \"l e x\" is not two pieces"},
+             {"\nl x\n", "line 4: \"l x\" needs the piece \"lx\""},
+             {"l \xFF\n", "line 3: not valid UTF-8"}}) {
+        QVERIFY(contains(said(merges), why));
+        QVERIFY(contains(said(merges), "merges.txt"));
+    }
+    folder.write("vocab.json", R"({"a": -1})"); // and the vocabulary's are its own
+    QVERIFY(contains(said("l e\n"), "vocab.json: "));
 }
 
 void TstBpeTokenizer::fileThatCannotBeUsedStepsBackForTheModel()

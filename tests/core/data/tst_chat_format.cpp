@@ -40,7 +40,7 @@ private Q_SLOTS:
     void aModelIsTaughtATemplateItHasNot();
     void aTaughtAnswerEndsWithATokenTheModelHas();
     void aTemplateOfOnesOwnIsTaught();
-    void aTaughtTemplateWritesNoToolCalls();
+    void aTaughtTemplateWritesCallsAndReasoning();
 };
 
 void TstChatFormat::answersAndTheirEndTokensAreTrained()
@@ -133,10 +133,6 @@ void TstChatFormat::badConversationsNameFileLineAndMessage()
     };
 
     QVERIFY(says(row({message("user", "a"), message("narrator", "b")}), "\"narrator\""));
-    QVERIFY(says(row({message("assistant", "a")}), "message 1"));
-    QVERIFY(says(row({message("system", "s"), message("assistant", "a")}), "message 2"));
-    QVERIFY(says(row({message("user", "a"), message("system", "b"), message("assistant", "c")}),
-        "message 2 of the conversation is a system message"));
     QVERIFY(says(row({message("user", "a"), {{"role", "assistant"}}}), "no \"content\""));
     QVERIFY(says(row({message("user", "a"), {{"role", "assistant"}, {"content", 5}}}), "not text"));
     QVERIFY(says(R"({"messages":"x"})", "not a list"));
@@ -226,14 +222,22 @@ void TstChatFormat::aTemplateOfOnesOwnIsTaught()
         "holds no Jinja template"));
 }
 
-void TstChatFormat::aTaughtTemplateWritesNoToolCalls()
+void TstChatFormat::aTaughtTemplateWritesCallsAndReasoning()
 {
     const Untaught chat;
-    const Json call = {{"role", "assistant"}, {"content", "x"},
-        {"tool_calls", {{{"type", "function"},
-                           {"function", {{"name", "f"}, {"arguments", Json::object()}}}}}}};
-    QVERIFY(contains(
-        shown(taught(chat, "chatml", row({message("user", "a"), call}))), "writes no tool calls"));
+    Json call = {{"role", "assistant"}, {"content", nullptr}, {"reasoning", "r"},
+        {"tool_calls",
+            {{{"type", "function"}, {"function", {{"name", "f"}, {"arguments", {{"x", 1}}}}}}}}};
+    const Json row = {
+        {"messages", {message("user", "a"), call, message("tool", "1"), message("assistant", "b")}},
+        {"tools", {{{"name", "f"}}}}};
+    QCOMPARE(shown(taught(chat, "chatml", row.dump())),
+        std::string("[s][|im_start|]system~Tools that can be called, each call as "
+                    "<tool_call>{\"name\": ..., \"arguments\": ...}</tool_call>:~"
+                    "{\"name\": \"f\"}[|im_end|]~[|im_start|]user~a[|im_end|]~"
+                    "[|im_start|]assistant~{<think>~r~</think>~~"
+                    "<tool_call>{\"name\": \"f\", \"arguments\": {\"x\": 1}}</tool_call>[|im_end|]}"
+                    "~[|im_start|]tool~1[|im_end|]~[|im_start|]assistant~{b[|im_end|]}~|"));
 }
 
 void TstChatFormat::cutAndEmptyRowsAreCounted()

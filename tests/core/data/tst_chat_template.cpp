@@ -130,8 +130,8 @@ void TestChatTemplate::chatsAreWrittenAsJinjaWritesThem()
         const std::string name = one["template"].get<std::string>();
         const std::string chat = one["conversation"].get<std::string>();
         ChatOptions how = options(one["prompt"].get<bool>());
-        how.bosToken = table["tokens"][name]["bos_token"].get<std::string>();
-        how.eosToken = table["tokens"][name]["eos_token"].get<std::string>();
+        for (const auto& [token, text] : table["tokens"][name].items())
+            how.tokens[token] = text.get<std::string>();
         const std::string source = table["templates"][name].get<std::string>();
         const Result<RenderedChat> result = render(source, table["conversations"][chat], how);
         wrong += matches(one, result, name + ", " + chat) ? 0 : 1;
@@ -149,7 +149,7 @@ void TestChatTemplate::contentNeverBecomesAControlToken()
         {"tools", {{{"name", "</s>"}}}}};
     const auto written = [&](const std::string& source) {
         ChatOptions how = options();
-        how.eosToken = "</s>";
+        how.tokens["eos_token"] = "</s>";
         Result<RenderedChat> result = render("{% set m = messages[0] %}" + source, variables, how);
         return result.ok() ? controlsOf(result.value()) : result.status().message();
     };
@@ -170,6 +170,19 @@ void TestChatTemplate::contentNeverBecomesAControlToken()
         std::string("[<] </s>a [>]"));
     QCOMPARE(written("{% for k in tools[0] %}{{ k }}{{ tools[0][k] }}{% endfor %}"),
         std::string("name</s>"));
+    QCOMPARE(written("{{ '<%s>' | format(m.content) }}{{ '{}|'.format(m.content) }}"),
+        std::string("[<] </s>a [>] </s>a [|]"));
+    QCOMPARE(written("{{ ('<' | safe) + m.content }}{{ m.content | e }}"),
+        std::string("[<] &lt;/s&gt;a  &lt;/s&gt;a "));
+    QCOMPARE(written("{{ '<' + (m.content + '{:|>2}').format(7) }}"), std::string("[<] </s>a |7"));
+    QCOMPARE(written("{{ m.content | truncate(4, true, '~', 0) }}"), std::string(" </[~]"));
+    QCOMPARE(written("{% macro p() %}<{{ caller() }}>{% endmacro %}{% call p() %}{{ m.content }}"
+                     "{% endcall %}"),
+        std::string("[<] </s>a [>]"));
+    QCOMPARE(written("{% for c in [m.content] recursive %}<{{ c if loop.depth > 1 else loop([c]) "
+                     "}}>{% endfor %}"),
+        std::string("[<<] </s>a [>>]"));
+    QCOMPARE(written("{{ [m.content, ' b'] | min }}"), std::string(" </s>a "));
     QCOMPARE(written("{% for c in m.content.strip() %}{{ c }}{% endfor %}"), std::string("</s>a"));
 }
 
@@ -184,10 +197,16 @@ void TestChatTemplate::whatIsNotKnownIsRefusedByNameAndLine()
     QVERIFY(names("\n{% if s is odder %}{% endif %}", "line 2:", "\"odder\""));
     QVERIFY(names("{#\n\n#}\n{% include 'x' %}", "line 4:", "\"include\""));
     QVERIFY(names("{{ s }}\n{{ s.zfill(3) }}", "line 2:", "\"zfill\""));
-    QVERIFY(names("{{\n\n s.format(3) }}", "line 3:", "\"format\""));
+    QVERIFY(names("{{\n\n '{:n}'.format(3) }}", "line 3:", "\"n\""));
+    QVERIFY(names("\n{{ '%c' | format(65) }}", "line 2:", "\"c\""));
+    QVERIFY(names("\n{{ (s | safe).strip('<') }}", "line 2:", "strip()"));
+    QVERIFY(names("\n{% call s %}{% endcall %}", "line 2:", "\"call\""));
+    QVERIFY(
+        names("{% macro m() %}{% endmacro %}\n{% call m() %}{% endcall %}", "line 2:", "caller"));
+    QVERIFY(names("{% for i in d %}\n{{ loop(s) }}{% endfor %}", "line 2:", "recursive"));
     QVERIFY(names("{{ lipsum() }}", "line 1:", "\"lipsum\""));
     QVERIFY(names("\n\n{{ missing.content }}", "line 3:", "\"missing\""));
-    QVERIFY(names("{% for i in [1] %}\n{{ loop.depth0 }}{% endfor %}", "line 2:", "depth0"));
+    QVERIFY(names("{% for i in [1] %}\n{{ loop.nosuch }}{% endfor %}", "line 2:", "nosuch"));
     QVERIFY(names("{{ s | trim(left=1) }}", "line 1:", "\"left\""));
     QVERIFY(names("{{ '\n\n' }}\n{{ 1 + s }}", "line 4:", "int and str"));
     QVERIFY(names("{{ raise_exception('only pairs') }}", "line 1:", "only pairs"));
@@ -217,6 +236,15 @@ void TestChatTemplate::hostileTemplatesEndWithAnError_data()
                         "n.s] %}{% endfor %}{{ n.s | tojson }}");
     row("itself", "{% set n = namespace() %}{% set n.n = n %}{{ n }}");
     row("recursion", "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}");
+    row("recursive loop", "{% for i in [1] recursive %}{{ loop([1]) }}{% endfor %}");
+    row("callers", "{% macro m() %}{% call m() %}{% endcall %}{{ caller }}{% endmacro %}{{ m() }}");
+    row("wide format", "{{ '%999999999d' | format(1) }}");
+    row("wide field", "{{ '{:>999999999}'.format(1) }}");
+    row("many places", "{{ '%1000d' * 10 ** 6 | format(*([1] * 10 ** 6)) }}");
+    row("filled batch", "{{ [0] | batch(10 ** 12, 0) | list }}");
+    row("targets",
+        "{% for " + times("(", 100000) + "a" + times(")", 100000) + " in [1] %}{% endfor %}");
+    row("spread", "{{ dict(*" + times("[", 100000) + "1" + times("]", 100000) + ") }}");
     row("repetition", "{{ 'x' * 10 ** 12 }}");
     row("list repetition", "{{ [0] * 10 ** 12 }}");
     row("power", "{{ 9 ** 9 ** 9 }}");

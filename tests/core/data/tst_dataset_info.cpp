@@ -35,6 +35,7 @@ private Q_SLOTS:
     void filesThatAreNotThereAreAStatus();
     void aRefusalComesWithTheColumnsToChooseFrom();
     void columnsThatAreNotUsedAreNamed();
+    void whatMayBeMeantIsListed();
     void conversationsAskForATemplateOfAModelWithoutOne();
 
 private:
@@ -130,9 +131,20 @@ void TstDatasetInfo::aRefusalComesWithTheColumnsToChooseFrom()
 void TstDatasetInfo::columnsThatAreNotUsedAreNamed()
 {
     const DatasetInfo info = look(m_folder.write(
-        "n.jsonl", "{\"id\":1,\"question\":\"a\",\"answer\":\"b\",\"hint\":\"c\"}\n"));
-    QCOMPARE(info.unusedColumns, (std::vector<std::string>{"id", "hint"}));
+        "n.jsonl", "{\"id\":1,\"question\":\"a\",\"answer\":\"b\",\"source\":\"c\"}\n"));
+    QCOMPARE(info.unusedColumns, (std::vector<std::string>{"id", "source"}));
+    QCOMPARE(info.layout, std::string("question and answer (GSM8K)"));
     QVERIFY(look(m_folder.write("t.txt", "a text\n")).unusedColumns.empty());
+}
+
+void TstDatasetInfo::whatMayBeMeantIsListed()
+{
+    const DatasetInfo info = look(
+        m_folder.write("h.jsonl", "{\"question\":\"a\",\"answer\":\"b\",\"hint\":\"look up\"}\n"));
+    QCOMPARE(info.refusal, DataRefusal::UnknownColumns);
+    QVERIFY(!info.readings.empty());
+    QCOMPARE(info.readings[0].mapping.at("prompt"), std::string("question"));
+    QCOMPARE(info.readings[0].firstRow, std::string("\"a\" -> \"b\""));
 }
 
 void TstDatasetInfo::conversationsAskForATemplateOfAModelWithoutOne()

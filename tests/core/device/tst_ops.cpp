@@ -94,6 +94,31 @@ private Q_SLOTS:
         QVERIFY(status.message().starts_with("attention: "));
     }
 
+    void anIdWithoutARowIsNeverLookedUp_data()
+    {
+        QTest::addColumn<int>("id");
+        QTest::addRow("behind the last") << 5;
+        QTest::addRow("far away") << 2'000'000'000;
+        QTest::addRow("below the first") << -1;
+    }
+
+    void anIdWithoutARowIsNeverLookedUp()
+    {
+        QFETCH(const int, id);
+        const auto cpu = device(2);
+        CaseRun run(*cpu, 2);
+        const Input table = run.random(DType::F32, {5, 8});
+        const Input ids = run.given(DType::I32, {3}, {4.0, static_cast<double>(id), 0.0});
+
+        run.call(run.ops().embed(
+            {ids.view, table.view, run.blank(DType::F32, {3, 8}), 1.0F}, run.stream()));
+
+        QVERIFY(!run.status().ok());
+        const QString message = QString::fromStdString(run.status().message());
+        QVERIFY2(
+            message.contains(QStringLiteral("token 1 has the id %1").arg(id)), qPrintable(message));
+    }
+
     void accumulatingEqualsAProductAndAnAddition_data()
     {
         QTest::addColumn<DType>("type");

@@ -93,6 +93,70 @@ private Q_SLOTS:
         }
     }
 
+    void whatABusyMomentMeasuredIsMeasuredAgain()
+    {
+        constexpr double kNow = 1.8e9;
+        constexpr double kDay = 24.0 * 3600.0;
+        RateBook book;
+        book.put("of an older program", slowHost());
+        book.putMeasured("calm", slowHost(), {kNow, 3.0});
+        book.putMeasured("busy", slowHost(), {kNow, 60.0});
+        QVERIFY(book.save(RateBook::defaultPath()).ok());
+        book = RateBook::load(RateBook::defaultPath());
+
+        QVERIFY(!book.isFresh("none", kNow) && !book.isFresh("of an older program", kNow));
+        QVERIFY(
+            book.isFresh("calm", kNow + 29.0 * kDay) && !book.isFresh("calm", kNow + 31 * kDay));
+        QVERIFY(book.isFresh("busy", kNow + 60.0) && !book.isFresh("busy", kNow + 700.0));
+        QVERIFY(!book.isFresh("calm", kNow - 60.0)); // a clock that was put back
+
+        Feedback faster = slowHost();
+        faster.deviceFlopsPerSecond *= 2.0;
+        book.putMeasured("calm", faster, {kNow + 40.0 * kDay, 60.0});
+        book.putMeasured("calm", faster, {kNow + 41.0 * kDay, 60.0}); // not the second time either
+        book.putMeasured("busy", faster, {kNow + 700.0, 60.0});
+        // Calm rates are kept and tried again soon; busy ones give way to newer ones.
+        QCOMPARE(book.find("calm")->deviceFlopsPerSecond, slowHost().deviceFlopsPerSecond);
+        QVERIFY(book.isFresh("calm", kNow + 41.0 * kDay + 500.0));
+        QVERIFY(!book.isFresh("calm", kNow + 41.0 * kDay + 700.0));
+        QCOMPARE(book.find("busy")->deviceFlopsPerSecond, faster.deviceFlopsPerSecond);
+    }
+
+    void memoryIsAdvisedOnlyWhereItIsWhatLacks()
+    {
+        RunSpec spec = usable();
+        put(spec, slowHost());
+        spec.policy = "zero-offload"; // resident fits as well, and is faster here
+        Result<PlanReport> report = planRun(spec);
+
+        QVERIFY2(report.ok(), report.status().message().c_str());
+        QVERIFY(report.value().fits);
+        std::string all;
+        for (const std::string& advice : report.value().advice)
+            all += advice + "\n";
+        QVERIFY2(
+            all.find("With policy resident, which fits, too: ") != std::string::npos, all.c_str());
+        QVERIFY2(all.find("memory of") == std::string::npos, all.c_str());
+        QVERIFY(all.find("With policy") == all.rfind("With policy"));
+    }
+
+    void aDiskThatWasNeverMeasuredIsNamedWithTheCommand()
+    {
+        RunSpec spec = usable();
+        put(spec, slowHost());
+        spec.policy = "ssd-vertical";
+        spec.diskPaths = {m_folder->path().toStdString()};
+        Result<PlanReport> report = planRun(spec);
+
+        QVERIFY2(report.ok(), report.status().message().c_str());
+        QCOMPARE(report.value().predictedStepMs, 0.0);
+        std::string all;
+        for (const std::string& advice : report.value().advice)
+            all += advice + "\n";
+        QVERIFY2(all.find("millrace bench disk") != std::string::npos, all.c_str());
+        QVERIFY2(all.find(spec.diskPaths.front()) != std::string::npos, all.c_str());
+    }
+
     void aForecastIsWrongByAQuarterOnAnIdleMachine()
     {
         Result<RunSetup> made = slowlyForetold();
@@ -121,7 +185,7 @@ private Q_SLOTS:
         measured.deviceFlopsPerSecond = 1e11;
         measured.block = {0.001, 0.002, 0.001};
 
-        QVERIFY(correctRates(setup, measured, RateBook::defaultPath()));
+        QVERIFY(correctRates(setup, measured, 1.0, RateBook::defaultPath()));
 
         const RunSetup again = setUpRun(setup.asked, 10).value();
         QCOMPARE(again.rates.deviceFlopsPerSecond, 1e11);
@@ -130,7 +194,7 @@ private Q_SLOTS:
         QVERIFY2(words.find("took 250 ms") != std::string::npos, words.c_str());
         // Where nothing was ever measured there is no forecast to mend.
         QVERIFY(QFile::remove(QString::fromStdString(RateBook::defaultPath().string())));
-        QVERIFY(!correctRates(setup, measured, RateBook::defaultPath()));
+        QVERIFY(!correctRates(setup, measured, 1.0, RateBook::defaultPath()));
         QVERIFY(!QFile::exists(QString::fromStdString(RateBook::defaultPath().string())));
     }
 

@@ -50,8 +50,11 @@ private Q_SLOTS:
     {
         QCOMPARE(config(tinyConfig()).padToken, -1);
         QCOMPARE(config(added("\"pad_token_id\": 4")).padToken, 4);
-        for (const char* none : {"-1", "null", "17", "18446744073709551615"})
+        for (const char* none :
+            {"null", "17", "-18", "18446744073709551615", "-9223372036854775808"})
             QCOMPARE(config(added("\"pad_token_id\": " + std::string(none))).padToken, -1);
+        QCOMPARE(config(added("\"pad_token_id\": -1")).padToken, 16); // torch counts from the end
+        QCOMPARE(config(added("\"pad_token_id\": -17")).padToken, 0);
         QCOMPARE(family("GemmaForCausalLM", "gemma").padToken, 0);
         QCOMPARE(family("GemmaForCausalLM", "gemma", R"("pad_token_id": null)").padToken, -1);
         QCOMPARE(family("Phi3ForCausalLM", "phi3").padToken, -1); // 32000, of which it has no row
@@ -118,6 +121,26 @@ private Q_SLOTS:
             "original_max_position_embeddings"));
     }
 
+    void phi3WithItsLengthOnlyWithinTheScalingIsRefused()
+    {
+        const auto fields = [](const std::string& key, const std::string& length) {
+            const std::string scaling = R"({"rope_type": "longrope", "rope_theta": 1e4,
+                "short_factor": [1, 1], "long_factor": [2, 3],
+                "original_max_position_embeddings": )";
+            return "\"" + key + "\": " + scaling + length + "}";
+        };
+        for (const char* key : {"rope_scaling", "rope_parameters"}) {
+            const std::string message =
+                refusal(familyConfig("Phi3ForCausalLM", "phi3", fields(key, "8")));
+            QVERIFY2(has(message, "original_max_position_embeddings"), message.c_str());
+            QVERIFY2(has(message, "write it beside"), message.c_str());
+            // Where it says what the class says, nothing is open.
+            QCOMPARE(family("Phi3ForCausalLM", "phi3", fields(key, "4096"))
+                         .ropeScaling.originalPositions,
+                4096.0);
+        }
+    }
+
     void gemmaSaysLittleAndMeansMuch()
     {
         const ModelConfig c = family("GemmaForCausalLM", "gemma", R"("hidden_act": "gelu")");
@@ -182,6 +205,8 @@ private Q_SLOTS:
             {"use_bidirectional_attention", R"("use_bidirectional_attention": true)"},
             {"rope_local_base_freq", R"("rope_local_base_freq": 0)"},
             {"sliding_window_pattern", R"("sliding_window_pattern": 0)"},
+            {"full_attention",
+                R"("rope_parameters": {"rope_type": "default", "rope_theta": 50.0})"},
             {"sliding_attention", R"("rope_parameters": {"sliding_attention":
                 {"rope_type": "linear", "factor": 2.0}})"},
             {"chunked", R"("rope_parameters": {"full_attention": {}, "chunked": {"a": 1}})"}};
@@ -206,7 +231,8 @@ private Q_SLOTS:
         QVERIFY(c.rotaryDim == 12 && c.turnedColumns() == 12 && c.ropeShape().rotaryDim == 12);
         QCOMPARE(family("Phi3ForCausalLM", "phi3", fields("1.0")).turnedColumns(), 16);
         const ModelConfig newer = family("Phi3ForCausalLM", "phi3",
-            R"("head_dim": 16, "rope_parameters": {"rope_type": "longrope", "rope_theta": 1e4,
+            R"("head_dim": 16, "original_max_position_embeddings": 8,
+               "rope_parameters": {"rope_type": "longrope", "rope_theta": 1e4,
                "original_max_position_embeddings": 8, "partial_rotary_factor": 0.25,
                "short_factor": [1, 1], "long_factor": [2, 3]})");
         QVERIFY(newer.rotaryDim == 4 && newer.ropeScaling.type == RopeType::LongRope);

@@ -121,7 +121,7 @@ void TestLayout::normedHeadsHaveRowsAndScratchOfTheirOwn()
     std::size_t room = memory.size();
     layoutConstants(config, kShape,
         static_cast<std::byte*>(std::align(kAlign, constantBytes, aligned, room)), constants);
-    fillConstants(config, constants);
+    fillConstants(config, kShape.seqLen, constants);
     QCOMPARE(constants.headColumns.count(), std::int64_t{36});
     QVERIFY(constantBytes >= plainConstants + 36 * sizeof(std::int32_t));
     for (std::int32_t c = 0; c < 36; ++c)
@@ -160,7 +160,7 @@ void TestLayout::windowedBlocksMayTurnByTablesOfTheirOwn()
     layoutConstants(
         config, kShape, static_cast<std::byte*>(std::align(kAlign, bytes, aligned, room)), tables);
 
-    fillConstants(config, tables);
+    fillConstants(config, kShape.seqLen, tables);
 
     QCOMPARE(tables.localCosTable.dims[1], std::int64_t{2}); // pairs of what turns
     const ModelConstants local = constantsOfBlock(config, 0, tables);
@@ -267,7 +267,7 @@ void TestLayout::ropeTablesHoldTheAnglesOfPublishedModels()
     layoutConstants(
         config, kShape, static_cast<std::byte*>(std::align(kAlign, bytes, aligned, room)), tables);
 
-    fillConstants(config, tables);
+    fillConstants(config, kShape.seqLen, tables);
 
     const auto* cosines = tables.cosTable.as<const float>();
     const auto* sines = tables.sinTable.as<const float>();

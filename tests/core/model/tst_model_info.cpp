@@ -88,6 +88,17 @@ private Q_SLOTS:
         }
     }
 
+    void tokenizerWithMoreIdsThanTheModelHasRowsIsAProblem()
+    {
+        Folder f;
+        put(f.path / "tokenizer.json",
+            R"({"model": {"type": "BPE", "vocab": {"a": 0, "b": 17}, "merges": []}})");
+
+        QVERIFY2(has(f.problems(), "the tokenizer has 18 tokens, the model only 17"),
+            f.problems().c_str());
+        QVERIFY(has(f.problems(), "tokenizer.json") || has(f.problems(), "my-model"));
+    }
+
     void kindOfTheTokenizerIsWhatItsFileSays()
     {
         Folder f;

@@ -97,6 +97,8 @@ private Q_SLOTS:
             {R"({"rope_type": "linear"})", "factor"},
             {R"({"rope_type": "linear", "factor": 0})", "factor"},
             {R"({"rope_type": "linear", "factor": 2.0, "beta_fast": 3})", "beta_fast"},
+            {R"({"rope_type": "yarn", "factor": 2.0, "mscale": -0.5})", "mscale"},
+            {R"({"rope_type": "yarn", "factor": 2.0, "mscale_all_dim": -1})", "mscale_all_dim"},
             {R"({"rope_type": "mrope", "factor": 2.0})", "'mrope'"},
             {R"({"rope_type": "linear", "type": "yarn", "factor": 2.0})", "'yarn'"},
             {R"({"rope_type": "longrope", "short_factor": [1], "long_factor": [1, 1, 1]})",

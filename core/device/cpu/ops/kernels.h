@@ -37,7 +37,7 @@ inline std::int64_t rowsPerItem(std::int64_t cols) noexcept
 }
 
 // lookup.cpp
-void embed(const EmbedArgs& args, ThreadPool& pool);
+Status embed(const EmbedArgs& args, ThreadPool& pool); // InvalidArgument: an id without a row
 void embedBackward(const EmbedBackwardArgs& args, ThreadPool& pool, Scratch& scratch);
 void gatherColumns(const GatherColumnsArgs& args, ThreadPool& pool);
 void scatterColumns(const ScatterColumnsArgs& args, ThreadPool& pool);

@@ -1,5 +1,6 @@
 #include "core/device/cpu/ops/kernels.h"
 #include "core/device/cpu/ops/number.h"
+#include "core/device/op_checks.h"
 
 #include <algorithm>
 
@@ -64,10 +65,12 @@ void copyRow(const T* from, T* to, std::int64_t cols, float scale) noexcept
 
 } // namespace
 
-void embed(const EmbedArgs& args, ThreadPool& pool)
+Status embed(const EmbedArgs& args, ThreadPool& pool)
 {
     const std::int64_t cols = args.table.dims[1];
     const auto* ids = args.ids.as<const std::int32_t>();
+    const auto count = static_cast<std::size_t>(args.ids.dims[0]);
+    MR_TRY(checkIds("embed", {ids, count}, args.table.dims[0]));
     withType(args.table.dtype, [&](auto* tag) {
         using T = std::remove_pointer_t<decltype(tag)>;
         forBlocks(pool, args.ids.dims[0], rowsPerItem(cols), [&](std::int64_t t, std::int64_t end) {
@@ -76,6 +79,7 @@ void embed(const EmbedArgs& args, ThreadPool& pool)
                     args.scale);
         });
     });
+    return {};
 }
 
 void embedBackward(const EmbedBackwardArgs& args, ThreadPool& pool, Scratch& scratch)

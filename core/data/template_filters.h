@@ -1,4 +1,4 @@
-// Filters of chat templates whose input is a list or a dict, and what all filters ask of theirs.
+// Filters of chat templates by what they take, and what all of them ask of their arguments.
 //
 // Threads  That of the evaluator.
 // Errors   Evaluator::fail(): the value that is returned then means nothing.
@@ -28,6 +28,7 @@ inline Text textOr(const Value* value, std::string_view otherwise)
 // The attribute that filters name: "function.name" goes down, "0" is an index.
 Value reach(Evaluator& evaluator, const Value& item, const Value& path, const Value* otherwise);
 
+// Lists and dicts
 Value joinFilter(Evaluator& evaluator, const Value& input, const Bound& in);
 Value first(Evaluator& evaluator, const Value& input, const Bound& in);
 Value last(Evaluator& evaluator, const Value& input, const Bound& in);
@@ -38,5 +39,19 @@ Value dictSort(Evaluator& evaluator, const Value& input, const Bound& in);
 Value unique(Evaluator& evaluator, const Value& input, const Bound& in);
 Value reverse(Evaluator& evaluator, const Value& input, const Bound& in);
 Value sum(Evaluator& evaluator, const Value& input, const Bound& in);
+Value least(Evaluator& evaluator, const Value& input, const Bound& in);
+Value greatest(Evaluator& evaluator, const Value& input, const Bound& in);
+Value batch(Evaluator& evaluator, const Value& input, const Bound& in);
+
+// Numbers
+Value toInt(Evaluator& evaluator, const Value& input, const Bound& in);
+Value toFloat(Evaluator& evaluator, const Value& input, const Bound& in);
+Value absolute(Evaluator& evaluator, const Value& input, const Bound& in);
+Value rounded(Evaluator& evaluator, const Value& input, const Bound& in);
+
+// `text` % `values` and text.format(arguments) of Python, as far as templates go: what is not known
+// of a format is refused by name.
+Value formatPercent(Evaluator& evaluator, const Value& text, const Value& values);
+Value formatBraces(Evaluator& evaluator, const Value& text, const Arguments& arguments);
 
 } // namespace mr::tpl

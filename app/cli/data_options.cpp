@@ -1,0 +1,58 @@
+#include "app/cli/data_options.h"
+
+#include <algorithm>
+
+namespace mr::app {
+
+Status readPairs(
+    const std::string& text, const std::string& option, std::map<std::string, std::string>& out)
+{
+    std::size_t begin = 0;
+    while (begin < text.size()) {
+        const std::size_t end = std::min(text.find(',', begin), text.size());
+        const std::string pair = text.substr(begin, end - begin);
+        const std::size_t equals = pair.find('=');
+        if (equals == std::string::npos || equals == 0)
+            return Status::error(ErrorKind::InvalidArgument,
+                std::string(option).append(" '").append(pair).append("': write it as key=value"));
+        out[pair.substr(0, equals)] = pair.substr(equals + 1);
+        begin = end + 1;
+    }
+    return {};
+}
+
+void DataOptions::addTo(CLI::App& command)
+{
+    command.add_option("--format", m_format, "auto, text, jsonl, json or csv");
+    command.add_option("--map", m_map,
+        "Columns: prompt=question,response=answer, text=body or messages=chat; also "
+        "answers.text[0], choices[*] (lines A., B., ...) and choices[answer]. Of conversations, "
+        "drop=system, tools, tool-calls or reasoning (several joined by +) leaves parts out");
+    command.add_option("--pairs", m_pairs,
+        "Pairs and ChatML texts: template (as the model's chat template writes them), plain (as "
+        "they stand) or auto (template where the model has one)");
+    command.add_option("--chat-template", m_chatTemplate,
+        "What conversations and pairs are written with in place of the model's own template, as "
+        "for a base model that has none: chatml, llama3 or a file with a Jinja template. It is "
+        "saved with a trained model");
+    command.add_flag("--skip-bad-rows", m_skipBadRows,
+        "Leave out rows that cannot be read; a run folder lists them in skipped.jsonl");
+}
+
+Result<DataSource> DataOptions::source(const std::string& path) const
+{
+    DataSource out;
+    out.path = path;
+    auto format = parseDataFormat(m_format);
+    MR_TRY(format.status());
+    out.format = format.value();
+    MR_TRY(readPairs(m_map, "--map", out.columns));
+    if (m_pairs != "auto")
+        out.columns["style"] = m_pairs;
+    if (!m_chatTemplate.empty())
+        out.columns["chat_template"] = m_chatTemplate;
+    out.skipBadRows = m_skipBadRows;
+    return out;
+}
+
+} // namespace mr::app

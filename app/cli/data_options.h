@@ -1,0 +1,38 @@
+// How a dataset file is read: the options that every command with data has.
+//
+// Errors  source(): InvalidArgument names the option and what would be right.
+
+#pragma once
+
+#include <millrace/run_spec.h>
+#include <millrace/status.h>
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <string>
+
+namespace mr::app {
+
+class DataOptions
+{
+public:
+    // Adds --format, --map, --pairs, --chat-template and --skip-bad-rows; the object must outlive
+    // the parse.
+    void addTo(CLI::App& command);
+
+    // A file that is read so.
+    Result<DataSource> source(const std::string& path) const;
+
+private:
+    std::string m_format = "auto";
+    std::string m_map;
+    std::string m_pairs = "auto";
+    std::string m_chatTemplate;
+    bool m_skipBadRows = false;
+};
+
+// "a=b,c=d" or one "a=b" into `out`; the key must not be empty. `option` is named in errors.
+Status readPairs(
+    const std::string& text, const std::string& option, std::map<std::string, std::string>& out);
+
+} // namespace mr::app

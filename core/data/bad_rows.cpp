@@ -1,0 +1,109 @@
+#include "core/data/bad_rows.h"
+
+#include "core/base/shown_text.h"
+#include "core/data/sequence_store.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <vector>
+
+namespace mr {
+namespace {
+
+constexpr std::int64_t kRowsReadOn = 1'000'000; // some seconds
+constexpr std::size_t kBufferedBytes = std::size_t{1} << 20;
+
+std::int64_t sum(const std::map<std::string, std::int64_t>& counts)
+{
+    return std::accumulate(counts.begin(), counts.end(), std::int64_t{0},
+        [](std::int64_t n, const auto& count) { return n + count.second; });
+}
+
+Status enough()
+{
+    return Status::error(ErrorKind::Cancelled, "enough rows were counted");
+}
+
+} // namespace
+
+std::string faultList(const std::map<std::string, std::int64_t>& counts)
+{
+    std::string out;
+    for (const auto& [name, count] : counts)
+        out += (out.empty() ? "" : ", ") + name + " " + std::to_string(count);
+    return out;
+}
+
+Status BadRows::skip(const DataSource& source, const BadRow& row)
+{
+    ++m_skipped[std::string(name(row.fault))];
+    const nlohmann::ordered_json line{{"file", source.path}, {"line", row.line}, {"row", row.row},
+        {"reason", name(row.fault)}, {"message", row.message}};
+    m_lines += line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+    if (m_lines.size() < kBufferedBytes)
+        return {};
+    if (!m_log.isOpen()) {
+        Result<File> made = makeSpillFile({});
+        MR_TRY(made.status());
+        m_log = std::move(made).value();
+    }
+    MR_TRY(m_log.write(std::as_bytes(std::span(m_lines))));
+    m_logged += m_lines.size();
+    m_lines.clear();
+    return {};
+}
+
+Status BadRows::add(const DataSource& source, const BadRow& row)
+{
+    if (source.skipBadRows)
+        return skip(source, row);
+    if (m_first && m_firstPath != source.path)
+        return {};
+    // Rows are read ahead of the threads that encode them, so an earlier one may come later.
+    if (!m_first || row.line < m_first->line) {
+        m_first = row;
+        m_firstPath = source.path;
+    }
+    ++m_refused[std::string(name(row.fault))];
+    return rowRead();
+}
+
+Status BadRows::rowRead()
+{
+    if (!m_first)
+        return {};
+    m_all = ++m_readOn <= kRowsReadOn;
+    return m_all ? Status() : enough();
+}
+
+Status BadRows::refusal() const
+{
+    if (!m_first)
+        return {};
+    const std::int64_t count = sum(m_refused);
+    std::string text = m_first->message + "; ";
+    if (!m_all)
+        text += "at least " + std::to_string(count) + " rows of this file cannot be read (" +
+                faultList(m_refused) + ")";
+    else if (count > 1)
+        text += std::to_string(count) + " rows of this file cannot be read (" +
+                faultList(m_refused) + ")";
+    else
+        text += "all other rows of this file can be read";
+    text += count > 1 ? "; --skip-bad-rows leaves them out" : "; --skip-bad-rows leaves it out";
+    return Status::error(ErrorKind::InvalidArgument, std::move(text));
+}
+
+Status BadRows::readLog(const LogSink& sink) const
+{
+    std::vector<std::byte> piece(std::min<std::uint64_t>(m_logged, kBufferedBytes));
+    for (std::uint64_t at = 0; at < m_logged; at += piece.size()) {
+        piece.resize(std::min<std::uint64_t>(piece.size(), m_logged - at));
+        MR_TRY(m_log.readAt(at, piece));
+        MR_TRY(sink(piece));
+    }
+    return sink(std::as_bytes(std::span(m_lines)));
+}
+
+} // namespace mr

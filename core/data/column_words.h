@@ -1,0 +1,33 @@
+// Names that columns have, and what they may stand for. A name alone is never a proof: the facts
+// of the column have to fit (explained_columns.h, layout_choice.h).
+//
+// Threads  Pure.
+
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace mr {
+
+enum class NameFamily : std::uint8_t {
+    Prompt,
+    Response,
+    Input,
+    System,
+    History,
+    Text,
+    Chat,
+    Tools,
+    Identifier, // id, question_id, uuid
+    About,      // source, title, language: what a row is about
+    Verdict,    // label, is_correct: whether the answer is good
+    Weight,     // what a row counts
+    Split,      // train or test
+    Class,      // what a text may be sorted into
+};
+
+// Whatever the capitals of `name`.
+bool isNamed(std::string_view name, NameFamily family);
+
+} // namespace mr

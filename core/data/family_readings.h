@@ -1,0 +1,21 @@
+// Readings of a file by what its columns are called, for layouts that no catalogue knows: a
+// prompt with its response, a conversation, a text, two languages.
+//
+// Threads  Pure.
+
+#pragma once
+
+#include "core/data/layout_choice.h"
+
+#include <vector>
+
+namespace mr {
+
+// Each with what it leaves out.
+std::vector<LayoutReading> familyReadings(const std::vector<ColumnFacts>& facts);
+
+// What somebody may mean where no name is known: two texts either way round, a text, a list of
+// messages. None of them is certain.
+std::vector<LayoutReading> possibleReadings(const std::vector<ColumnFacts>& facts);
+
+} // namespace mr

@@ -1,0 +1,197 @@
+// The programs with data as strangers have it: rows that cannot be read, pipes in place of files,
+// texts larger than the memory that is left.
+
+#include "integration/cli_rig.h"
+#include "support/test_room.h"
+
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+
+using namespace mr;
+using namespace mr::test;
+
+namespace {
+
+QString key(const char* name)
+{
+    return QString::fromLatin1(name);
+}
+
+} // namespace
+
+class TestCliData : public QObject
+{
+    Q_OBJECT
+
+private Q_SLOTS:
+    void initTestCase() { m_rig = std::make_unique<CliRig>(); }
+    void rowsThatCannotBeReadAreListedBesideTheRun();
+    void rowsThatCannotBeReadAreCountedInTheRefusal();
+    void everyCommandLeavesThemOut_data();
+    void everyCommandLeavesThemOut();
+    void aPipeIsNoInput_data();
+    void aPipeIsNoInput();
+    void aPipeInARunFolderIsRefused_data();
+    void aPipeInARunFolderIsRefused();
+    void littleMemoryEndsWithASentence_data();
+    void littleMemoryEndsWithASentence();
+
+private:
+    QString badRows() const
+    {
+        m_rig->folder.write("bad.jsonl",
+            smallPairs(30) + "{\"prompt\":\n" + smallPairs(30, 7) + "{\"prompt\": \"alone\"}\n");
+        return m_rig->path("bad.jsonl");
+    }
+
+    std::unique_ptr<CliRig> m_rig;
+};
+
+void TestCliData::rowsThatCannotBeReadAreListedBesideTheRun()
+{
+    QStringList arguments = m_rig->train("skips", words("--steps 2 --eval-every 0"));
+    arguments[arguments.indexOf(m_rig->path("pairs.jsonl"))] = badRows();
+    arguments << key("--skip-bad-rows");
+
+    const Finished run = m_rig->run(arguments);
+
+    QVERIFY2(run.code == 0, run.errors.constData());
+    const QJsonObject data = run.events("start")[0][key("data")].toObject();
+    QCOMPARE(data[key("rows")].toInt(), 60);
+    QCOMPARE(data[key("rows_skipped")].toObject()[key("json")].toInt(), 1);
+    QCOMPARE(data[key("rows_skipped")].toObject()[key("columns")].toInt(), 1);
+    const std::string log = readFile(m_rig->folder.path("skips") + "/skipped.jsonl");
+    QCOMPARE(std::count(log.begin(), log.end(), '\n'), 2);
+    QVERIFY(contains(log, "\"line\":31"));
+    QVERIFY(contains(readFile(m_rig->folder.path("skips") + "/run.json"), "skip_bad_rows"));
+
+    std::filesystem::remove(m_rig->folder.path("skips") + "/skipped.jsonl");
+    const Finished again = m_rig->run(m_rig->resume("skips"));
+    QCOMPARE(again.code, 2); // it is done, and its data was read as before
+    QVERIFY2(again.says("has done all of its 2 steps"), again.errors.constData());
+}
+
+void TestCliData::rowsThatCannotBeReadAreCountedInTheRefusal()
+{
+    QStringList arguments = m_rig->train("refused", words("--steps 2"));
+    arguments[arguments.indexOf(m_rig->path("pairs.jsonl"))] = badRows();
+
+    const Finished run = m_rig->run(arguments);
+
+    QCOMPARE(run.code, 2);
+    QVERIFY2(run.says("bad.jsonl, line 31: not valid JSON"), run.errors.constData());
+    QVERIFY2(run.says("2 rows of this file cannot be read (columns 1, json 1)"), run.errors);
+    QVERIFY2(run.says("--skip-bad-rows"), run.errors.constData());
+}
+
+void TestCliData::everyCommandLeavesThemOut_data()
+{
+    QTest::addColumn<QStringList>("arguments");
+    const QStringList data{key("--data"), badRows(), key("--skip-bad-rows"), key("--json")};
+    const QStringList model{key("--model"), m_rig->modelPath()};
+    QTest::newRow("eval") << (words("eval --seq-len 40 --threads 1") + model + data);
+    QTest::newRow("plan") << (words("plan --seq-len 40 --threads 1") + model + data);
+    QTest::newRow("inspect") << (QStringList{key("inspect"), badRows(), key("--skip-bad-rows"),
+                                     key("--json")} +
+                                 model);
+}
+
+void TestCliData::everyCommandLeavesThemOut()
+{
+    QFETCH(QStringList, arguments);
+
+    const Finished run = m_rig->run(arguments);
+
+    QVERIFY2(run.code == 0, run.errors.constData());
+    QVERIFY2(run.out.contains("\"rows_skipped\":{\"columns\":1,\"json\":1}"), run.out.constData());
+}
+
+void TestCliData::aPipeIsNoInput_data()
+{
+    QTest::addColumn<QStringList>("arguments");
+    const std::string pipe = m_rig->folder.path("pipe");
+    QVERIFY(::mkfifo(pipe.c_str(), 0600) == 0);
+    const QString path = QString::fromStdString(pipe);
+    QTest::newRow("inspect") << QStringList{key("inspect"), path};
+    QTest::newRow("eval") << QStringList{
+        key("eval"), key("--model"), m_rig->modelPath(), key("--data"), path};
+    QTest::newRow("tokenize") << QStringList{
+        key("tokenize"), key("--model"), m_rig->modelPath(), key("--text-file"), path};
+}
+
+void TestCliData::aPipeIsNoInput()
+{
+    QFETCH(QStringList, arguments);
+
+    const Finished run = m_rig->shell("exec timeout 30 \"$0\" \"$@\"", arguments);
+
+    QVERIFY2(run.code == 2 || run.code == 4, run.errors.constData());
+    QVERIFY2(run.says("a device or a pipe"), run.errors.constData());
+}
+
+void TestCliData::aPipeInARunFolderIsRefused_data()
+{
+    QTest::addColumn<QString>("name");
+    for (const char* name : {"events.jsonl", "steps.jsonl", "samples.jsonl", "run.json"})
+        QTest::newRow(name) << name;
+}
+
+void TestCliData::aPipeInARunFolderIsRefused()
+{
+    QFETCH(QString, name);
+    const std::string folder = "piped-" + name.toStdString();
+    const Finished made = m_rig->run(
+        m_rig->train(folder.c_str(), words("--steps 4 --checkpoint-every 2 --eval-every 0")));
+    QVERIFY2(made.code == 0, made.errors.constData());
+    const std::filesystem::path run = m_rig->folder.path(folder);
+    std::filesystem::remove_all(run / "model"); // so that there is something left to do
+    std::filesystem::remove(run / name.toStdString());
+    QVERIFY(::mkfifo((run / name.toStdString()).c_str(), 0600) == 0);
+
+    const Finished resumed =
+        m_rig->shell("exec timeout 30 \"$0\" \"$@\"", m_rig->resume(folder.c_str()));
+
+    QVERIFY2(resumed.code == 2 || resumed.code == 4, resumed.errors.constData());
+    QVERIFY2(resumed.says("pipe"), resumed.errors.constData());
+}
+
+void TestCliData::littleMemoryEndsWithASentence_data()
+{
+    QTest::addColumn<QStringList>("arguments");
+    std::string text;
+    while (text.size() < (std::size_t{12} << 20))
+        text += "the miller counts the sacks of flour and the wheel turns\n";
+    m_rig->folder.write("long.txt", text);
+    const QString path = m_rig->path("long.txt");
+    const QStringList model{key("--model"), m_rig->modelPath()};
+    QTest::newRow("inspect") << (QStringList{key("inspect"), path} + model);
+    QTest::newRow("tokenize") << (QStringList{key("tokenize"), key("--text-file"), path} + model);
+    QTest::newRow("eval") << (words("eval --seq-len 40 --threads 1 --blocks 1 --data") +
+                              QStringList{path} + model);
+    QTest::newRow("plan") << (words("plan --seq-len 40 --data") + QStringList{path} + model);
+    QTest::newRow("train") << (words("train --steps 1 --seq-len 40 --threads 2 --data") +
+                               QStringList{path} + model +
+                               QStringList{key("--out"), m_rig->path("little"), key("--db"),
+                                   m_rig->path("little.db")});
+}
+
+// Below some hundred megabytes not even the libraries can be loaded, which the system's loader
+// says.
+void TestCliData::littleMemoryEndsWithASentence()
+{
+    QFETCH(QStringList, arguments);
+    for (const char* script :
+        {"ulimit -v 130000; exec \"$0\" \"$@\"", "ulimit -v 200000; exec \"$0\" \"$@\"",
+            "ulimit -v 300000; exec \"$0\" \"$@\"", "ulimit -v 400000; exec \"$0\" \"$@\"",
+            "ulimit -v 600000; exec \"$0\" \"$@\"", "ulimit -v 1000000; exec \"$0\" \"$@\""}) {
+        const Finished run = m_rig->shell(script, arguments);
+        QVERIFY2(run.code >= 0 && run.code < 128, qPrintable(script + QString(run.errors)));
+        QVERIFY2(run.code == 0 || !run.errors.isEmpty(), script);
+        std::filesystem::remove_all(m_rig->folder.path("little"));
+    }
+}
+
+MR_TEST(TestCliData)
+#include "tst_cli_data.moc"
