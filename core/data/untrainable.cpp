@@ -38,14 +38,14 @@ bool isMediaName(const ColumnFacts& column, const std::string& name)
 
 // Of a conversation the JSON of its messages: a mark that begins or ends a content stands beside
 // its quotes.
-std::string_view mediaMarkOfMessages(std::string_view json)
+std::string_view mediaMarkOfMessages(std::string_view messages)
 {
-    const auto isQuote = [json](std::size_t at) {
-        return at < json.size() && json[at] == '"' && (at == 0 || json[at - 1] != '\\');
+    const auto isQuote = [messages](std::size_t at) {
+        return at < messages.size() && messages[at] == '"' && (at == 0 || messages[at - 1] != '\\');
     };
     for (const std::string_view mark : kMediaMarks)
-        for (std::size_t at = json.find(mark); at != std::string_view::npos;
-             at = json.find(mark, at + 1))
+        for (std::size_t at = messages.find(mark); at != std::string_view::npos;
+             at = messages.find(mark, at + 1))
             if (isQuote(at - 1) || isQuote(at + mark.size()))
                 return mark;
     return {};
