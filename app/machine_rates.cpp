@@ -14,7 +14,8 @@ namespace mr::app {
 
 namespace {
 
-// Of all processors' time since the last read(). Not known counts as calm.
+// The share of all processors' time that other programs took since the last read(); 0 if not
+// known.
 double othersPercent(HostProbe& load)
 {
     const HostNumbers now = load.read(nowNs());

@@ -9,11 +9,11 @@
 
 namespace mr::app {
 
-// Of a spec that completeForMachine() has seen. Does nothing if the user's RateBook has them and
-// they are neither old nor of a busy moment. On an error there are none, and forecasts stay
+// `complete`: a spec from completeForMachine(). Does nothing if the user's RateBook has the rates
+// and they are neither old nor of a busy moment. On an error there are none, and forecasts stay
 // unknown; everything else works.
 Status measureIfMissing(const RunSpec& complete);
-// Whatever the book has.
+// Measures although the book has rates, and replaces them.
 Status measureAgain(const RunSpec& complete);
 
 } // namespace mr::app

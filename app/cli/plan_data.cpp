@@ -12,7 +12,7 @@
 namespace mr::app {
 namespace {
 
-// What can be read in a few seconds.
+// Larger files are looked at for their columns only: reading them takes more than a few seconds.
 constexpr std::uint64_t kMostDataBytes = std::uint64_t{64} << 20;
 
 Result<std::uint64_t> dataBytes(const RunSpec& spec)
@@ -56,7 +56,7 @@ Result<LookedAt> lookAtData(RunSpec& spec)
                      " that a plan reads; `train` says what is in them.";
         return out;
     }
-    // What cannot be planned at all is told by the plan.
+    // A run that cannot be planned at all is refused by the plan itself.
     auto complete = completeForMachine(spec);
     const auto setup = complete.ok() ? setUpRun(complete.value(), 0).status() : complete.status();
     if (!setup.ok()) {

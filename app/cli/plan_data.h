@@ -1,4 +1,4 @@
-// What a plan and a dry run look at of the data.
+// The data as a plan and a dry run look at it.
 //
 // Errors  InvalidArgument and Io: what `train` refuses of the data.
 

@@ -1,6 +1,7 @@
 // `millrace train` and `millrace resume`: one run, with its records as JSON lines or for people.
 
 #include "app/cli/commands.h"
+#include "app/cli/data_options.h"
 #include "app/cli/plan_data.h"
 #include "app/cli/scratch_line.h"
 #include "app/cli/spec_options.h"
@@ -117,6 +118,7 @@ struct TrainOptions {
     std::string onDiskFull;
     std::string checkpointDir;
     ResumeChanges changes;
+    std::string map;
     std::string deviceMemory;
     std::string hostMemory;
     bool threadedDevice = false;
@@ -237,7 +239,7 @@ int carryOut(Engine& engine, const Device& device, Opening& opening, bool json)
     return finished ? 0 : 130;
 }
 
-// What the run would need and read; the data is refused as a run would refuse it.
+// Prints the plan and how the data is read; refuses the data that a run would refuse.
 int dryRun(RunSpec asked, bool json)
 {
     auto looked = lookAtData(asked);
@@ -300,6 +302,7 @@ Result<ResumeChanges> changesOf(const TrainOptions& options)
     }
     if (options.threadedDevice)
         changes.threadedDevice = true;
+    MR_TRY(readPairs(options.map, "--map", changes.columns));
     return changes;
 }
 
@@ -376,6 +379,10 @@ void addResume(CLI::App& app, Action& action)
         ->add_option("--threads", options->changes.threads,
             "Compute threads from here on; the result is the same")
         ->check(CLI::PositiveNumber);
+    command->add_option("--map", options->map,
+        "Columns of a run that an earlier version began without --map, where they are asked for "
+        "now; "
+        "the data must give the tokens it began with");
     command->add_option("--device-memory", options->deviceMemory, "Another budget, as 6GiB");
     command->add_option("--host-memory", options->hostMemory, "Another budget, as 24GiB");
     command->add_flag("--threaded-device", options->threadedDevice,

@@ -1,4 +1,4 @@
-// What one cell looks like: its shape as a list or object, and what its text resembles.
+// The look of one cell: its shape as a list or object, and the kind of text it resembles.
 //
 // Threads  Pure.
 
@@ -15,7 +15,7 @@
 
 namespace mr {
 
-// What a text resembles, as bits.
+// Marks of a text, as bits.
 inline constexpr std::uint8_t kSpaced = 1;
 inline constexpr std::uint8_t kNumber = 2;
 inline constexpr std::uint8_t kLink = 4;

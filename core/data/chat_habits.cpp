@@ -100,9 +100,10 @@ std::size_t commonSuffix(const std::string& a, const std::string& b)
         std::mismatch(a.rbegin(), a.rend(), b.rbegin(), b.rend()).first - a.rbegin());
 }
 
-// What follows the last answer (`last`) holds the prompt for the next one where it does not follow
-// an answer in the middle. The end of an answer then lies before what both have (`middle`), and
-// after what is not the end of what stands before an answer (`before`); a special token ends it.
+// `last`, the text behind the last answer, holds the prompt for the next one if `middle`, the text
+// behind an earlier answer, does not begin with it. The answer then ends at the first special token
+// that both begin with; without one, where the end begins that `last` shares with `before`, the
+// text in front of an answer.
 void findEnd(const std::string& before, const std::string& middle, const std::string& last,
     const std::map<std::string, std::string>& tokens, ChatHabits& habits)
 {

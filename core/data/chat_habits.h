@@ -17,7 +17,7 @@ struct ChatHabits {
     bool readsTexts = true;
     bool readsParts = false;
     bool readsArgumentTexts = false; // and not objects
-    // What stands behind the end of the last answer without being asked for.
+    // Text that the template writes unasked behind the end of the last answer.
     std::string unasked;
     // There is something of the kind, and where the answer ends cannot be told.
     bool endIsUnclear = false;

@@ -23,7 +23,7 @@ enum class ChatPart : std::uint8_t { System, Tools, ToolCalls, Reasoning };
 inline constexpr std::size_t kChatParts = 4;
 using ChatParts = std::bitset<kChatParts>;
 
-// What `source` says under kDropKey.
+// The parts that `source` lists under kDropKey.
 Result<ChatParts> partsToDrop(const DataSource& source);
 // The words of the option and of a message.
 struct PartWords {

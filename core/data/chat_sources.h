@@ -1,5 +1,4 @@
-// What a model's folder says about its chat template: the sources, and the special tokens that
-// templates name.
+// Chat templates of a model's folder: their sources, and the special tokens that they name.
 //
 // Threads  Functions of their arguments; they read small files.
 // Errors   InvalidArgument names the file and what is wrong.

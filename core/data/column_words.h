@@ -27,7 +27,7 @@ enum class NameFamily : std::uint8_t {
     Class,      // what a text may be sorted into
 };
 
-// Whatever the capitals of `name`.
+// Ignores the capitals of `name`.
 bool isNamed(std::string_view name, NameFamily family);
 
 } // namespace mr

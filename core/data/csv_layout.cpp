@@ -70,8 +70,8 @@ bool isEven(const Rows& rows)
         [&](const auto& row) { return row.size() == rows.front().size(); });
 }
 
-// Of all separators that cut the first rows evenly the one that makes most cells; where none does,
-// the one that is most frequent in the first row.
+// Chooses the separator that cuts the first rows evenly into most cells; if none cuts them evenly,
+// the most frequent one of the first row.
 Status findDelimiter(const std::filesystem::path& path, CsvLayout& layout)
 {
     for (const Delimiter& delimiter : kDelimiters) {

@@ -5,7 +5,7 @@
 namespace mr {
 namespace {
 
-// What a row says is wrong with itself, or nothing.
+// The fault of the row the scanner stands behind, if it has one.
 std::optional<BadRow> faultOf(
     const std::filesystem::path& path, const CsvScanner& scanner, const CsvLayout& layout)
 {

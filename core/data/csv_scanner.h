@@ -29,7 +29,7 @@ public:
     // False at the end of the file. Blank lines are skipped.
     Result<bool> next();
 
-    // What is wrong with the bytes of this record; empty: nothing.
+    // The fault in the bytes of this record; empty: none.
     std::optional<BadRow> badBytes() const;
 
 private:

@@ -32,7 +32,7 @@ struct Document {
     ChatParts drop; // of a conversation: left out
 };
 
-// What the rows of a file show.
+// The format, columns and mapping of a file, found from its rows.
 struct DatasetShape {
     DataFormat format = DataFormat::Auto; // found
     std::vector<ColumnFacts> columns;

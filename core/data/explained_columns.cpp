@@ -89,7 +89,7 @@ bool isPartOfUsed(const ColumnFacts& column, const ReadingUse& use)
         [&](const ColumnFacts* used) { return column.isWithin(used->name); });
 }
 
-// What says how a row is to be taken, rather than what is in it.
+// Columns such as weights, splits and verdicts say how a row counts; the reason, or nothing.
 std::string whyItRules(const ColumnFacts& column, Kind kind)
 {
     if (holdsMedia(column))

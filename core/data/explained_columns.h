@@ -14,7 +14,7 @@
 
 namespace mr {
 
-// What a reading makes of the rows, as far as other columns are judged by it.
+// The kind of rows that a reading makes and the columns it uses: other columns are judged by them.
 struct ReadingUse {
     enum class Kind : std::uint8_t { Pair, Text, Conversation };
     Kind kind = Kind::Pair;

@@ -14,7 +14,7 @@ namespace mr {
 // Each with what it leaves out.
 std::vector<LayoutReading> familyReadings(const std::vector<ColumnFacts>& facts);
 
-// What somebody may mean where no name is known: two texts either way round, a text, a list of
+// Readings that are possible where no name is known: two texts either way round, a text, a list of
 // messages. None of them is certain.
 std::vector<LayoutReading> possibleReadings(const std::vector<ColumnFacts>& facts);
 

@@ -1,4 +1,4 @@
-// What format a dataset file has, by what is in it.
+// Finds the format of a dataset file by its content.
 //
 // JSON shows itself by its first words. A table under another name than .csv is one for certain
 // where its first row can only be names of columns; where it may as well be a text, the person is
@@ -197,7 +197,7 @@ Table lookForTable(const CsvLayout& layout)
     return rows.size() >= kManyRows && !few ? Table::Perhaps : Table::None;
 }
 
-// Of a file that is no JSON and not called .csv.
+// Decides for a file that is no JSON and not called .csv.
 Result<DataFormat> tableOrText(const fs::path& path)
 {
     Result<CsvLayout> layout = findCsvLayout(path, {});

@@ -154,8 +154,8 @@ Result<bool> JsonMembers::next(JsonMember& out)
     return true;
 }
 
-// What is left out is JSON, too: a damaged file is not read in part. A list may be too long to be
-// looked at as one.
+// Members that are left out must be JSON, too: a damaged file is not read in part. A list may be
+// too long to be parsed as one.
 Status JsonMembers::skip()
 {
     const bool list = m_source.peek() == '[';

@@ -27,7 +27,7 @@ Status JsonRows::put(std::string& text, std::int64_t line)
     return m_sink(m_record);
 }
 
-// Of a list all elements are looked at.
+// Looks at all elements of a list.
 JsonRows::Form JsonRows::formOf(simdjson::dom::element element)
 {
     if (element.is_object())

@@ -1,4 +1,4 @@
-// What a file's first words say of it: JSON or not, and of which form.
+// Tells JSON and its form by the first words of a file.
 
 #include "core/data/record_formats.h"
 #include "core/data/white_space.h"

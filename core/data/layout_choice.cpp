@@ -25,7 +25,7 @@ std::vector<LayoutMatch> matchesIn(std::span<const Layout> layouts, const NamedF
     return out;
 }
 
-// Of the whole catalogue; the layouts that know most of the file's columns come first.
+// Searches the whole catalogue; layouts that know most of the file's columns come first.
 std::vector<LayoutMatch> catalogueMatches(const std::vector<ColumnFacts>& facts)
 {
     std::vector<LayoutMatch> out;

@@ -46,7 +46,7 @@ std::optional<LayoutMatch> matchLayout(const Layout& layout, const NamedFacts& f
 std::vector<std::string> columnsUsed(
     const std::map<std::string, std::string>& mapping, const std::vector<ColumnFacts>& facts);
 
-// What the mapping makes of rows.
+// The kind of rows that the mapping makes, with the columns it uses.
 ReadingUse useOf(
     const std::map<std::string, std::string>& mapping, const std::vector<ColumnFacts>& facts);
 

@@ -22,7 +22,7 @@ Status readJson(ByteSource& source, const RecordOptions& options, const RecordSi
 // RFC 4180: quotes, doubled quotes, line ends in quotes; comma, semicolon, tab or vertical bar.
 Status readCsv(ByteSource& source, const RecordOptions& options, const RecordSink& sink);
 
-// What the first words of a JSON file say.
+// The form of a JSON file, by its first words.
 enum class JsonShape : std::uint8_t {
     List,   // [ ...
     Lines,  // an object or a list on each of the first lines

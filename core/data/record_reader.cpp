@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kPieceBytes = std::size_t{2} << 20; // of a text that is one document
 
-// What is wrong with the bytes of a text that begins on `firstLine`.
+// The fault in the bytes of a text that begins on `firstLine`, if there is one.
 std::optional<BadRow> badBytes(
     const fs::path& path, std::string_view text, std::int64_t firstLine, char lineEnd)
 {
@@ -59,7 +59,8 @@ public:
         return m_sink(m_record);
     }
 
-    // Of one text. Damage in it is no row's alone.
+    // Takes a piece of the one text of the file: damage in it is an error of the file, not of a
+    // row.
     Status putPiece(std::string_view text, std::int64_t line, bool goesOn)
     {
         if (const auto bad = badBytes(m_source.path(), text, line, m_source.lineEnd()))

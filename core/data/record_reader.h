@@ -52,7 +52,7 @@ struct Record {
 
 using RecordSink = std::function<Status(const Record&)>;
 
-// What is wrong with a row.
+// Reasons why a row cannot be read.
 enum class RowFault : std::uint8_t {
     Json,     // not JSON
     Utf8,     // not UTF-8

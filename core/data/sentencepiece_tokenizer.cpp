@@ -188,7 +188,7 @@ Status cannotEncode(const sentencepiece::util::Status& status)
         ErrorKind::Internal, std::string("SentencePiece cannot encode: ") + status.error_message());
 }
 
-// Of a Unigram model, whose library cannot go on where it stopped.
+// Encodes with our own search: the library cannot go on with a Unigram text where it stopped.
 void SentencePieceTokenizer::encodePart(
     std::string_view text, bool ends, Place& place, std::vector<TokenId>& out) const
 {

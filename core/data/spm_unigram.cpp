@@ -32,8 +32,8 @@ void SpmUnigram::load(
     m_tree.build(std::move(texts));
 }
 
-// Of an identity normaliser: spaces become marks, and where extra ones are removed only one of each
-// run stays, none at the borders of the text.
+// Does as an identity normaliser: spaces become marks; where extra ones are removed, one of each
+// run stays and none at the borders of the text.
 std::string SpmUnigram::normalized(
     std::string_view text, bool begins, bool prefixed, bool ends) const
 {

@@ -1,7 +1,7 @@
 // "{} of {n:>5}".format(a, n=b) of chat templates.
 //
-// What Python knows and this does not (fields within a field, !a, ...) is refused by name, so that
-// nothing is written otherwise.
+// Forms that Python knows and this does not (fields within a field, !a, ...) are refused by name,
+// so that nothing is written otherwise.
 
 #include "core/base/shown_text.h"
 #include "core/data/template_filters.h"

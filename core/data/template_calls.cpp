@@ -16,7 +16,7 @@ bool isSpread(const NodePtr& node)
 
 } // namespace
 
-// What * or ** spreads out of a value.
+// Adds the arguments that * or ** spreads out of a value.
 bool Evaluator::addSpread(const Node& spread, Arguments& out)
 {
     const Value value = eval(*spread.children[0]);
@@ -96,7 +96,7 @@ Value Evaluator::call(const Value& callee, const Arguments& arguments)
 
 namespace {
 
-// What a macro reads beside its parameters is taken out of `arguments`.
+// Takes caller, varargs and kwargs out of `arguments` where the macro's body reads them.
 std::vector<std::pair<std::string, Value>> takeUnbound(
     Evaluator& evaluator, const Node& macro, Arguments& arguments)
 {

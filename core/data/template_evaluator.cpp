@@ -216,7 +216,7 @@ Evaluator::Flow Evaluator::runLoop(const Node& node, const Value& iterable, int 
     return Flow::Next;
 }
 
-// What stands between the tags is a macro named "caller" for the one that is called.
+// The text between the tags is a macro named "caller" for the one that is called.
 Evaluator::Flow Evaluator::runCall(const Node& node)
 {
     const Node& called = *node.children[0];

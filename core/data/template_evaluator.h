@@ -162,7 +162,7 @@ Text changeCase(const Text& text, Letters how);
 Text replaced(const Text& text, const std::string& what, const Text& with, std::int64_t most);
 std::vector<Text> lines(const Text& text, bool keepEnds);
 Text join(const std::vector<Text>& parts, const Text& between);
-// What HTML would read otherwise is written as its words: "<" as "&lt;".
+// Writes the characters that HTML reads otherwise as its words: "<" as "&lt;".
 Text escaped(const Text& text);
 Text escapedText(const Value& value); // str(value), escaped unless it is markup
 

@@ -246,7 +246,7 @@ Value formatted(Evaluator& evaluator, const Value& input, const Arguments& argum
     return evaluator.failed() ? Value() : formatPercent(evaluator, text, values);
 }
 
-// What stands for nothing (none, 0, "") gives nothing, whatever the arguments say.
+// An input that stands for nothing (none, 0, "") gives nothing and ignores the arguments.
 Value mapped(Evaluator& evaluator, const Value& input, const Arguments& arguments)
 {
     if (!input.truth())

@@ -1,4 +1,4 @@
-// What "%5s" % value and "{:>5}".format(value) have in common: how a value is written in a place.
+// How a value is written in a place: the part that "%5s" % value and "{:>5}".format(value) share.
 //
 // Threads  That of the evaluator.
 // Errors   Evaluator::fail(): the value that is returned then means nothing.

@@ -1,7 +1,7 @@
 // "%s of %d" % (a, b) of chat templates.
 //
-// What Python knows and this does not (widths by *, %c, ...) is refused by name, so that nothing is
-// written otherwise.
+// Forms that Python knows and this does not (widths by *, %c, ...) are refused by name, so that
+// nothing is written otherwise.
 
 #include "core/base/shown_text.h"
 #include "core/data/template_filters.h"

@@ -61,7 +61,7 @@ enum class Op : std::uint8_t {
     Captured, // the text a block of set or filter produced: what its filters start from
 };
 
-// What the body of a macro reads beside its parameters.
+// Names that the body of a macro reads beside its parameters.
 struct MacroAsks {
     bool caller = false;
     bool varargs = false; // arguments beyond the parameters

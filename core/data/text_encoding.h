@@ -30,7 +30,7 @@ struct EncodingStages {
     AddedTokens normalizedTokens; // and after normalisation
 };
 
-// What one thread needs while it encodes.
+// Buffers of one thread that encodes.
 struct EncodeScratch {
     explicit EncodeScratch(const EncodingStages& stages)
         : normalized(stages.normalizer)
@@ -87,7 +87,7 @@ private:
     std::vector<std::size_t>* m_ends;
     std::size_t m_lastEnd = 0;
 
-    // Of a stream.
+    // Used by a stream only:
     std::string_view m_text;  // what is there
     std::size_t m_before = 0; // bytes of the text in front of it
     bool m_isStream = false;

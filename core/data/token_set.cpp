@@ -262,7 +262,7 @@ Status requireTemplate(
 
 namespace {
 
-// What the columns of the files mean.
+// The meaning of the files' columns.
 struct Meaning {
     std::vector<std::string> layouts;
     std::map<std::string, std::string> mapping; // of the first file

@@ -58,7 +58,7 @@ private:
     Status addChatMl(const std::string& text, const Document& document);
     // Whether the row is written by the model's chat template.
     bool takesTemplate(const Document& document);
-    // Of a conversation: kept until all of its row could be written.
+    // Keeps a sequence of a conversation until all of its row could be written.
     void stage(ChatTokens&& tokens);
     Status addStaged();
     // Appends ids [begin, end) of m_ids as one sequence; targets from `firstTrained` on.
@@ -67,7 +67,7 @@ private:
     const Tokenizer& m_tokenizer;
     const TokenSetOptions& m_options;
     TokenSet m_set;
-    // Of a text that is not at its end.
+    // A text that is not at its end.
     struct OpenText {
         std::unique_ptr<TextStream> stream;
         std::string waiting; // text that the stream did not take

@@ -25,13 +25,14 @@ struct Refusal {
 std::optional<Refusal> preferencesIn(
     const std::vector<ColumnFacts>& facts, const std::string& prompt, const std::string& chat);
 
-// What the columns show. Of pairs and conversations; notes in `map` what marks such a row.
+// Judges pairs and conversations by the facts of their columns; notes in `map` the columns that
+// mark such a row.
 std::optional<Refusal> untrainableIn(const std::vector<ColumnFacts>& facts, ColumnMap& map);
 
 // Whether the column holds pictures, sound or video, or where they lie.
 bool holdsMedia(const ColumnFacts& column);
 
-// A row that the columns' facts did not tell of. Of pairs and conversations.
+// Judges one row of pairs or conversations, which the facts of its columns may not tell of.
 Status refuseRow(const ColumnMap& map, const Record& record);
 
 std::string lowerAscii(std::string_view text);

@@ -121,8 +121,8 @@ void adviseDisk(const RunSetup& setup, PlanReport& report)
                             " to it.");
 }
 
-// What one change would bring, by forecast; silent below a twentieth. Where a policy is faster
-// within the budget there is, memory is not what it lacks.
+// Advises single changes and the speed they bring by forecast; silent below a twentieth. Where a
+// policy is faster within the budget there is, memory is not what it lacks.
 void adviseFaster(const RunSetup& setup, PlanReport& report)
 {
     constexpr double kWorthIt = 1.05;

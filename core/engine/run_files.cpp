@@ -1,5 +1,6 @@
 #include "core/engine/run_files.h"
 
+#include "core/data/columns.h"
 #include "core/engine/checkpoint_folder.h"
 #include "core/engine/run_guard.h"
 #include "core/telemetry/run_folder.h"
@@ -131,7 +132,7 @@ RunSpec withPathsOf(const RunSpec& resolved, RunSpec asked)
 bool isChanged(const ResumeChanges& changes) noexcept
 {
     return changes.threads > 0 || changes.deviceMemoryBytes > 0 || changes.hostMemoryBytes > 0 ||
-           changes.threadedDevice;
+           changes.threadedDevice || !changes.columns.empty();
 }
 
 RunSpec changed(RunSpec spec, const ResumeChanges& changes)
@@ -143,6 +144,10 @@ RunSpec changed(RunSpec spec, const ResumeChanges& changes)
     if (changes.hostMemoryBytes > 0)
         spec.hostMemoryBytes = changes.hostMemoryBytes;
     spec.threadedDevice = changes.threadedDevice.value_or(spec.threadedDevice);
+    for (auto* sources : {&spec.data, &spec.evalData})
+        for (DataSource& source : *sources)
+            if (columnsAsked(source).empty())
+                source.columns.insert(changes.columns.begin(), changes.columns.end());
     return spec;
 }
 
@@ -160,7 +165,7 @@ Result<RunSpec> readRunSpec(const std::string& runDir)
     if (!spec.ok())
         return Status::error(ErrorKind::DataCorrupt,
             (fs::path(runDir) / kRunFile).string() + ": " + spec.status().message());
-    // What an earlier program began goes on with its bits.
+    // A run that an earlier program began goes on with its bits.
     if (!record.value().ascendingSums && spec.value().policy == "ssd-vertical")
         spec.value().policyOptions.try_emplace("order", "by-layer-flip");
     return spec;

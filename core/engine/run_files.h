@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -40,6 +41,9 @@ struct ResumeChanges {
     std::uint64_t deviceMemoryBytes = 0;
     std::uint64_t hostMemoryBytes = 0;
     std::optional<bool> threadedDevice;
+    // Role -> column, as DataSource::columns, for sources whose record names none: an earlier
+    // program guessed them. The data's hash proves that they are those the run began with.
+    std::map<std::string, std::string> columns{};
 };
 
 bool isChanged(const ResumeChanges& changes) noexcept;

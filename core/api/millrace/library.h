@@ -150,7 +150,8 @@ double paddingShare(std::int64_t inputs, std::int64_t batchRows, std::int64_t se
 // More than a third of what is computed is padding: somebody should hear of it.
 bool isMostlyPadded(double share) noexcept;
 
-// What was read; where packing is off and would save much, what it would; what the columns mean.
+// One line or a few each: the rows that were read; the padding that packing would save, if much;
+// the meaning of the columns.
 std::string describeData(const DataReport& report);
 std::string packingAdvice(const DataReport& report);
 // "Alpaca: prompt=instruction, response=output; not used: "id"".

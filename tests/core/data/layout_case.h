@@ -48,7 +48,7 @@ inline std::string jsonLines(const Json& rows, bool reversed = false)
     return out;
 }
 
-// What was found out about a file.
+// A file's shape and how it was found.
 struct Found {
     DatasetShape shape;
     Status status;

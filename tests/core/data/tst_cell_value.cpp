@@ -1,4 +1,5 @@
-// What a role takes from a row: columns, places within them, elements that another column chooses.
+// Roles and the parts of a row they take: columns, places within them, elements that another column
+// chooses.
 
 #include "core/data/cell_value.h"
 #include "core/data/data_files.h"

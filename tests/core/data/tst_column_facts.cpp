@@ -1,4 +1,4 @@
-// What is measured of columns: kinds over every row, looks over a sample of the whole file.
+// Facts about columns: kinds over every row, looks over a sample of the whole file.
 
 #include "core/data/column_facts.h"
 #include "core/data/data_files.h"

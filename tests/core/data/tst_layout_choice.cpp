@@ -1,4 +1,4 @@
-// What is certain, what is asked and what is refused of the columns of a file.
+// Readings of a file's columns that are certain, asked or refused.
 
 #include "core/data/layout_case.h"
 #include "core/data/layout_choice.h"

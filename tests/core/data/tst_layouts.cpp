@@ -21,7 +21,7 @@ std::vector<Layout> catalogue()
     return out;
 }
 
-// What is expected of a case, in one word.
+// The expected outcome of a case, in one word.
 std::string outcomeOf(const Json& one)
 {
     if (one.contains("expect"))

@@ -53,6 +53,7 @@ private Q_SLOTS:
     void whatIsNotTheFoldersOwnIsRefused();
     void aFolderThatARecordNamesIsNotUsedUnasked();
     void anEarlierProgramsSumsGoOnAsTheyBegan();
+    void columnsThatAnEarlierProgramGuessedAreNamedOnResume();
     void aRunFolderIsItsOwnersAlone();
 
 private:
@@ -512,6 +513,45 @@ void TestEngineResume::anEarlierProgramsSumsGoOnAsTheyBegan()
 
     QVERIFY2(resumed.ended.ok(), resumed.ended.message().c_str());
     QCOMPARE(resumed.progress.weightsHash, flipped);
+}
+
+void TestEngineResume::columnsThatAnEarlierProgramGuessedAreNamedOnResume()
+{
+    RunSpec spec = m_rig->spec("guessed");
+    std::string rows = smallPairs(60);
+    for (const auto& [from, to] : {std::pair<std::string, std::string>{"prompt", "left"},
+             std::pair<std::string, std::string>{"response", "right"}})
+        for (std::size_t at = rows.find("\"" + from + "\""); at != std::string::npos;
+             at = rows.find("\"" + from + "\"", at))
+            rows.replace(at + 1, from.size(), to);
+    spec.data[0].path = m_rig->folder.write("unnamed.jsonl", rows);
+    const std::map<std::string, std::string> columns{{"prompt", "left"}, {"response", "right"}};
+    spec.data[0].columns = columns;
+    const Outcome whole = m_rig->train(spec, *m_device);
+    spec.outDir += " stopped";
+    spec.checkpointEvery = 5;
+    QCOMPARE(m_rig->train(spec, *m_device, stopAt(5)).progress.step, 5);
+    NewRun record = readRunRecord(spec.outDir).value();
+    RunSpec config = runSpecFromJson(record.configJson).value();
+    for (const auto& [role, column] : columns)
+        QCOMPARE(config.data[0].columns.erase(role), std::size_t{1});
+    record.configJson = toJson(config);
+    QVERIFY(saveRunRecord(spec.outDir, record).ok());
+
+    const Status asked = m_rig->resume(spec.outDir, *m_device).opened;
+    QCOMPARE(asked.kind(), ErrorKind::InvalidArgument);
+    QVERIFY2(
+        contains(asked.message(), "--map prompt=left,response=right"), asked.message().c_str());
+    m_rig->changes.columns = {{"prompt", "right"}, {"response", "left"}};
+    const Status other = m_rig->resume(spec.outDir, *m_device).opened;
+    QVERIFY2(contains(other.message(), "its tokens differ"), other.message().c_str());
+    m_rig->changes.columns = columns;
+
+    const Outcome resumed = m_rig->resume(spec.outDir, *m_device);
+
+    QVERIFY2(resumed.ended.ok(), resumed.ended.message().c_str());
+    QCOMPARE(resumed.progress.weightsHash, whole.progress.weightsHash);
+    QCOMPARE(readRunSpec(spec.outDir).value().data[0].columns.at("prompt"), std::string("left"));
 }
 
 void TestEngineResume::aRunFolderIsItsOwnersAlone()

@@ -13,7 +13,7 @@ namespace mr::ui::test {
 
 // Steps 1 to `count`; each is complete: compute and stalls add up to the wall time.
 std::vector<StepRow> demoSteps(std::int64_t count, std::uint64_t seed = 1);
-// What such a run does beside its steps: it opens, evaluates, writes checkpoints.
+// Intervals of such a run: opening, evaluations, checkpoints.
 std::vector<IntervalRow> demoIntervals(std::int64_t count);
 // Events of such a run; ids ascend from 1.
 std::vector<EventRow> demoEvents(std::int64_t count);
