@@ -18,7 +18,7 @@
 namespace mr::app {
 namespace {
 
-struct Options {
+struct BenchOptions {
     std::string name;
     std::string device = "cpu";
     std::int64_t threads = 0;
@@ -46,7 +46,7 @@ Result<std::vector<BenchRow>> measure(const std::string& name, Device& device)
 }
 
 // Threads and memory that no option names: all cores, half of what is available.
-Result<RunSpec> deviceSpec(const Options& options)
+Result<RunSpec> deviceSpec(const BenchOptions& options)
 {
     auto choice = parseDevice(options.device);
     MR_TRY(choice.status());
@@ -77,7 +77,7 @@ void printRow(const BenchRow& row, bool json)
             row.unit.c_str(), 100.0 * row.ratio);
 }
 
-Status benchRows(Device& device, const Options& options)
+Status benchRows(Device& device, const BenchOptions& options)
 {
     auto rows = measure(options.name, device);
     MR_TRY(rows.status());
@@ -86,7 +86,7 @@ Status benchRows(Device& device, const Options& options)
     return {};
 }
 
-int bench(const Options& options)
+int bench(const BenchOptions& options)
 {
     if (options.name == "disk") {
         const Status status = printDiskBench(options.disk, options.json);
@@ -109,7 +109,7 @@ int bench(const Options& options)
 
 void addBench(CLI::App& app, Action& action)
 {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<BenchOptions>();
     CLI::App* command = app.add_subcommand("bench", "Speed against the machine's limit");
     command
         ->add_option(

@@ -14,7 +14,7 @@
 namespace mr::app {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 
 double megabytes(double bytes)
 {

@@ -13,7 +13,7 @@
 namespace mr::app {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 
 double milliseconds(std::int64_t us)
 {
@@ -55,15 +55,15 @@ Result<StepBenchSpec> specOf(const StepOptions& options, const RunSpec& resolved
     return spec;
 }
 
-json stallsOf(const StepRow& row)
+Json stallsOf(const StepRow& row)
 {
-    json stalls;
+    Json stalls;
     for (std::size_t i = 0; i < kStallCauses; ++i)
         stalls[std::string(kStallCauseNames[i])] = milliseconds(row.stallUs[i]);
     return stalls;
 }
 
-json stepJson(const StepRow& row)
+Json stepJson(const StepRow& row)
 {
     return {{"event", "step"}, {"step", row.step}, {"wall_ms", milliseconds(row.wallUs)},
         {"compute_ms", milliseconds(row.computeUs)}, {"stall_ms", stallsOf(row)},
@@ -71,7 +71,7 @@ json stepJson(const StepRow& row)
         {"d2h_bytes", row.d2hBytes}};
 }
 
-json traceJson(const TraceComparison& t)
+Json traceJson(const TraceComparison& t)
 {
     return {{"event", "trace"}, {"steps", t.steps},
         {"compute_ms", milliseconds(t.computeNs / 1000)},
@@ -84,9 +84,9 @@ json traceJson(const TraceComparison& t)
         {"dropped", t.seen.dropped}};
 }
 
-json summaryJson(const StepBenchReport& r, const Device& device)
+Json summaryJson(const StepBenchReport& r, const Device& device)
 {
-    json all = stepJson(r.typical());
+    Json all = stepJson(r.typical());
     all["event"] = "summary";
     all["model"] = r.name;
     all["device"] = device.info().name;

@@ -14,7 +14,7 @@
 namespace mr::app {
 namespace {
 
-struct Options {
+struct Arguments {
     std::string model;
     Prompt prompt;
     std::string device = "auto";
@@ -32,7 +32,7 @@ struct Asked {
 };
 
 // What is read, and how much room it needs with its answer, before the weights are.
-Status readFirst(const Options& options, const std::string& folder, InferenceOptions& inference,
+Status readFirst(const Arguments& options, const std::string& folder, InferenceOptions& inference,
     ReadPrompt& read)
 {
     auto config = readModelConfig(folder);
@@ -48,7 +48,7 @@ Status readFirst(const Options& options, const std::string& folder, InferenceOpt
     return {};
 }
 
-GenerateOptions generateOptions(const Options& options)
+GenerateOptions generateOptions(const Arguments& options)
 {
     const Prompt& prompt = options.prompt;
     GenerateOptions generate{prompt.maxTokens, prompt.temperature, prompt.topP, prompt.seed, {}};
@@ -61,7 +61,7 @@ GenerateOptions generateOptions(const Options& options)
 }
 
 // Unless it is said: as the run was asked in training.
-PromptForm formOf(const Options& options)
+PromptForm formOf(const Arguments& options)
 {
     if (options.chat)
         return PromptForm::Chat;
@@ -69,7 +69,7 @@ PromptForm formOf(const Options& options)
     return asTrained ? PromptForm::ChatIfAny : PromptForm::Text;
 }
 
-Result<Asked> run(const Options& options)
+Result<Asked> run(const Arguments& options)
 {
     MR_TRY(checkPrompt(options.prompt));
     auto precision = parsePrecision(options.precision);
@@ -98,7 +98,7 @@ Result<Asked> run(const Options& options)
     return out;
 }
 
-int generate(Options options)
+int generate(Arguments options)
 {
     options.prompt.form = formOf(options);
     if (options.greedy)
@@ -123,7 +123,7 @@ int generate(Options options)
 
 void addGenerate(CLI::App& app, Action& action)
 {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<Arguments>();
     CLI::App* command = app.add_subcommand("generate", "Text from a model");
     command->add_option("--model", options->model, "Folder of a model, a checkpoint or a run")
         ->required();

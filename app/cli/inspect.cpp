@@ -22,7 +22,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-struct Options {
+struct InspectOptions {
     std::string path;
     std::string model;
     std::string split;
@@ -33,7 +33,7 @@ struct Options {
 };
 
 // Each is looked at, and read whole if that was asked for.
-Result<Json> describeRun(const Options& options)
+Result<Json> describeRun(const InspectOptions& options)
 {
     auto spec = readRunSpec(options.path);
     if (!spec.ok())
@@ -88,7 +88,7 @@ Result<Json> describeHistory(const std::string& path)
 }
 
 // The length that `train` would take.
-std::int64_t seqLenOf(const Options& options)
+std::int64_t seqLenOf(const InspectOptions& options)
 {
     if (options.seqLen > 0)
         return options.seqLen;
@@ -97,7 +97,7 @@ std::int64_t seqLenOf(const Options& options)
     return defaultSeqLen(isKnown ? model.value().maxPositions : INT64_MAX);
 }
 
-Result<Json> describeDataset(const Options& options)
+Result<Json> describeDataset(const InspectOptions& options)
 {
     auto source = options.rows.source(options.path);
     MR_TRY(source.status());
@@ -131,7 +131,7 @@ bool isDatabase(const fs::path& path)
     return file && magic == "SQLite format 3";
 }
 
-Result<Json> describe(const Options& options)
+Result<Json> describe(const InspectOptions& options)
 {
     const fs::path path = options.path;
     std::error_code error;
@@ -150,7 +150,7 @@ Result<Json> describe(const Options& options)
     return isDatabase(path) ? describeHistory(options.path) : describeDataset(options);
 }
 
-int inspect(const Options& options)
+int inspect(const InspectOptions& options)
 {
     auto json = describe(options);
     if (!json.ok())
@@ -164,7 +164,7 @@ int inspect(const Options& options)
 
 void addInspect(CLI::App& app, Action& action)
 {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<InspectOptions>();
     CLI::App* command = app.add_subcommand("inspect", "What a path is and what is wrong with it");
     command->add_option("path", options->path, "Model folder, dataset, run folder or history")
         ->required();

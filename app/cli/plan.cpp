@@ -17,7 +17,7 @@
 namespace mr::app {
 namespace {
 
-struct Options {
+struct PlanOptions {
     SpecOptions spec;
     bool allPolicies = false;
     bool json = false;
@@ -98,7 +98,7 @@ void show(const PlanReport& report, const std::optional<DataReport>& data, bool 
     printJson(json);
 }
 
-int plan(const Options& options)
+int plan(const PlanOptions& options)
 {
     auto asked = options.spec.spec();
     if (!asked.ok())
@@ -134,7 +134,7 @@ int plan(const Options& options)
 
 void addPlan(CLI::App& app, Action& action)
 {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<PlanOptions>();
     CLI::App* command = app.add_subcommand("plan", "What a run would need");
     options->spec.addTo(*command, false);
     command->add_flag("--all-policies", options->allPolicies, "A report per policy");

@@ -23,7 +23,7 @@ namespace {
 using Json = nlohmann::json;
 constexpr std::int64_t kAllSteps = std::numeric_limits<std::int64_t>::max();
 
-struct Options {
+struct RunsOptions {
     std::string database;
     std::string runDir;
     std::int64_t first = 0;
@@ -34,7 +34,7 @@ struct Options {
     bool machine = false;
 };
 
-Result<std::unique_ptr<RunReader>> openReader(const Options& options)
+Result<std::unique_ptr<RunReader>> openReader(const RunsOptions& options)
 {
     return RunReader::open(options.database.empty() ? defaultDatabasePath() : options.database);
 }
@@ -60,7 +60,7 @@ Json describe(const RunRow& run)
         {"exit_reason", run.exitReason}, {"note", run.notes}, {"tags", run.tags}};
 }
 
-int list(const Options& options)
+int list(const RunsOptions& options)
 {
     auto reader = openReader(options);
     if (!reader.ok())
@@ -83,7 +83,7 @@ int list(const Options& options)
     return 0;
 }
 
-int show(const Options& options)
+int show(const RunsOptions& options)
 {
     auto reader = openReader(options);
     if (!reader.ok())
@@ -103,7 +103,7 @@ int show(const Options& options)
 }
 
 // The settings that differ, and the results side by side.
-int compare(const Options& options)
+int compare(const RunsOptions& options)
 {
     auto reader = openReader(options);
     if (!reader.ok())
@@ -167,7 +167,7 @@ Result<std::map<std::int64_t, MachineSample>> samplesOf(RunReader& reader, std::
     return samples;
 }
 
-int printMachine(RunReader& reader, const Options& options)
+int printMachine(RunReader& reader, const RunsOptions& options)
 {
     auto samples = samplesOf(reader, options.first);
     if (!samples.ok())
@@ -209,7 +209,7 @@ int printTrace(const RunRow& run)
     return 0;
 }
 
-int exportRun(const Options& options)
+int exportRun(const RunsOptions& options)
 {
     auto reader = openReader(options);
     if (!reader.ok())
@@ -234,7 +234,7 @@ int exportRun(const Options& options)
 }
 
 // Enters what a run folder has of its run.
-int rebuild(const Options& options)
+int rebuild(const RunsOptions& options)
 {
     const std::string database =
         options.database.empty() ? defaultDatabasePath() : options.database;
@@ -261,7 +261,7 @@ int rebuild(const Options& options)
 
 void addRuns(CLI::App& app, Action& action)
 {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<RunsOptions>();
     CLI::App* command = app.add_subcommand("runs", "The history");
     command->add_option("--db", options->database, "History database");
     command->add_flag("--json", options->json, "JSON on stdout");

@@ -26,7 +26,7 @@
 namespace mr::app {
 namespace {
 
-struct Options {
+struct SelftestOptions {
     std::string device = "cpu";
     DeviceChoice choice = DeviceChoice::Cpu;
     bool bf16 = true; // false: a card without it, whose BF16 cases are left out
@@ -40,7 +40,7 @@ struct Tally {
     int passed = 0;
 };
 
-void report(const Options& options, Tally& tally, const std::string& name, bool pass,
+void report(const SelftestOptions& options, Tally& tally, const std::string& name, bool pass,
     const std::string& detail)
 {
     ++tally.cases;
@@ -51,7 +51,8 @@ void report(const Options& options, Tally& tally, const std::string& name, bool 
         printText("%s  %-60s %s", pass ? "ok  " : "FAIL", name.c_str(), detail.c_str());
 }
 
-Result<std::unique_ptr<Device>> makeTestDevice(const Options& options, CpuDeviceOptions::Mode mode)
+Result<std::unique_ptr<Device>> makeTestDevice(
+    const SelftestOptions& options, CpuDeviceOptions::Mode mode)
 {
     if (options.choice == DeviceChoice::Cuda)
         return makeWholeCudaDevice();
@@ -64,7 +65,7 @@ Result<std::unique_ptr<Device>> makeTestDevice(const Options& options, CpuDevice
     return makeCpuDevice(cpu);
 }
 
-Status checkOps(const Options& options, Tally& tally)
+Status checkOps(const SelftestOptions& options, Tally& tally)
 {
     auto device = makeTestDevice(options, CpuDeviceOptions::Mode::Inline);
     if (!device.ok())
@@ -86,7 +87,7 @@ Status checkOps(const Options& options, Tally& tally)
     return ran.ok() ? Status() : ran.status();
 }
 
-std::string modeOf(const Options& options, const Device& device)
+std::string modeOf(const SelftestOptions& options, const Device& device)
 {
     if (options.choice == DeviceChoice::Cuda)
         return " cuda";
@@ -94,7 +95,7 @@ std::string modeOf(const Options& options, const Device& device)
 }
 
 // The devices a policy must give the same bits on. On a card there is one mode.
-Result<std::vector<std::unique_ptr<Device>>> policyDevices(const Options& options)
+Result<std::vector<std::unique_ptr<Device>>> policyDevices(const SelftestOptions& options)
 {
     std::vector<std::unique_ptr<Device>> devices;
     using Mode = CpuDeviceOptions::Mode;
@@ -109,7 +110,7 @@ Result<std::vector<std::unique_ptr<Device>>> policyDevices(const Options& option
     return devices;
 }
 
-Status checkPolicy(const Options& options, Tally& tally, Device& device, const TinyRun& run,
+Status checkPolicy(const SelftestOptions& options, Tally& tally, Device& device, const TinyRun& run,
     const TinyResult& reference)
 {
     auto result = runTiny(device, run);
@@ -147,7 +148,7 @@ std::vector<std::pair<std::string, PolicyOptions>> exactPolicies(const PolicyOpt
 }
 
 // One model, data and seed; every policy and device mode.
-Status checkPolicies(const Options& options, Tally& tally, TinyRun run)
+Status checkPolicies(const SelftestOptions& options, Tally& tally, TinyRun run)
 {
     auto devices = policyDevices(options);
     if (!devices.ok())
@@ -164,7 +165,7 @@ Status checkPolicies(const Options& options, Tally& tally, TinyRun run)
     return {};
 }
 
-Status checkAllPolicies(const Options& options, Tally& tally)
+Status checkAllPolicies(const SelftestOptions& options, Tally& tally)
 {
     TinyRun run;
     run.compute = DType::F32;
@@ -179,7 +180,7 @@ Status checkAllPolicies(const Options& options, Tally& tally)
     return checkPolicies(options, tally, run);
 }
 
-int selftest(Options options)
+int selftest(SelftestOptions options)
 {
     auto choice = parseDevice(options.device);
     if (!choice.ok())
@@ -210,7 +211,7 @@ int selftest(Options options)
 
 void addSelftest(CLI::App& app, Action& action)
 {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<SelftestOptions>();
     CLI::App* command = app.add_subcommand("selftest", "Check ops and policies on this machine");
     command->add_option("--device", options->device, "cpu or cuda");
     command->add_option("--op", options->op, "Only this op");

@@ -16,7 +16,7 @@
 namespace mr::app {
 namespace {
 
-struct Options {
+struct TokenizeOptions {
     std::string model;
     std::string text;
     std::string textFile;
@@ -149,7 +149,7 @@ Status printIds(const Tokenizer& tokenizer, std::string_view text, bool specials
     return {};
 }
 
-Status run(const Options& options)
+Status run(const TokenizeOptions& options)
 {
     auto tokenizer = Tokenizer::open(options.model);
     if (!tokenizer.ok())
@@ -182,7 +182,7 @@ Status run(const Options& options)
 
 void addTokenize(CLI::App& app, Action& action)
 {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<TokenizeOptions>();
     CLI::App* command = app.add_subcommand("tokenize", "Ids of a text");
     command->add_option("--model", options->model, "Model folder or tokenizer file")->required();
     auto* text = command->add_option("--text", options->text, "The text");

@@ -10,6 +10,8 @@
 #include <QTemporaryDir>
 #include <QTest>
 
+namespace mr::test::tst_compose {
+
 namespace {
 
 constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
@@ -144,4 +146,7 @@ private Q_SLOTS:
 };
 
 MR_TEST_WITH_APP(TestCompose)
+
+} // namespace mr::test::tst_compose
+
 #include "tst_compose.moc"

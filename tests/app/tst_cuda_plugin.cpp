@@ -8,6 +8,8 @@
 
 #include <cstring>
 
+namespace mr::test::tst_cuda_plugin {
+
 namespace fs = std::filesystem;
 
 class TestCudaPlugin : public QObject
@@ -179,4 +181,7 @@ private Q_SLOTS:
 };
 
 MR_TEST_WITH_APP(TestCudaPlugin)
+
+} // namespace mr::test::tst_cuda_plugin
+
 #include "tst_cuda_plugin.moc"

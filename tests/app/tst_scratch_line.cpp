@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+namespace mr::test::tst_scratch_line {
+
 using namespace mr::app;
 
 namespace {
@@ -31,6 +33,8 @@ struct Filling {
             line.show(static_cast<std::int64_t>(g) * everyMs * kMs, g * kGiB, 12 * kGiB);
     }
 };
+
+} // namespace
 
 class TestScratchLine : public QObject
 {
@@ -109,7 +113,8 @@ private Q_SLOTS:
     }
 };
 
-} // namespace
-
 MR_TEST(TestScratchLine)
+
+} // namespace mr::test::tst_scratch_line
+
 #include "tst_scratch_line.moc"

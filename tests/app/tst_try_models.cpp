@@ -9,9 +9,9 @@
 
 #include <chrono>
 
-using namespace mr;
+namespace mr::test::tst_try_models {
+
 using namespace mr::app;
-using namespace mr::test;
 namespace fs = std::filesystem;
 
 namespace {
@@ -130,4 +130,7 @@ private:
 };
 
 MR_TEST(TestTryModels)
+
+} // namespace mr::test::tst_try_models
+
 #include "tst_try_models.moc"

@@ -12,7 +12,8 @@
 #include <string>
 #include <vector>
 
-using namespace mr;
+namespace mr::test::tst_corpus {
+
 namespace fs = std::filesystem;
 
 namespace {
@@ -83,4 +84,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestCorpus)
+
+} // namespace mr::test::tst_corpus
+
 #include "tst_corpus.moc"

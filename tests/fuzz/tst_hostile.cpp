@@ -20,8 +20,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_hostile {
+
 using nlohmann::json;
 
 namespace {
@@ -339,4 +339,7 @@ void TestHostile::statesOfStrangersAreRefused()
 }
 
 MR_TEST(TestHostile)
+
+} // namespace mr::test::tst_hostile
+
 #include "tst_hostile.moc"

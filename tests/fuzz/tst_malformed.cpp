@@ -17,8 +17,8 @@
 #include <utility>
 #include <vector>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_malformed {
+
 namespace fs = std::filesystem;
 
 namespace {
@@ -263,4 +263,7 @@ void TestMalformed::naughtyTextIsText()
 }
 
 MR_TEST(TestMalformed)
+
+} // namespace mr::test::tst_malformed
+
 #include "tst_malformed.moc"

@@ -12,7 +12,8 @@
 #include <set>
 #include <vector>
 
-using namespace mr;
+namespace mr::test::tst_kernels {
+
 using simt::Order;
 using simt::Schedule;
 
@@ -98,4 +99,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestKernels)
+
+} // namespace mr::test::tst_kernels
+
 #include "tst_kernels.moc"

@@ -11,7 +11,8 @@
 #include <numeric>
 #include <vector>
 
-using namespace mr;
+namespace mr::test::tst_simt {
+
 using namespace mr::gpu;
 using simt::Order;
 using simt::Schedule;
@@ -241,4 +242,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestSimt)
+
+} // namespace mr::test::tst_simt
+
 #include "tst_simt.moc"

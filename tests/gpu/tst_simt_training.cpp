@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-using namespace mr;
+namespace mr::test::tst_simt_training {
 
 namespace {
 
@@ -200,4 +200,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestSimtTraining)
+
+} // namespace mr::test::tst_simt_training
+
 #include "tst_simt_training.moc"

@@ -12,8 +12,7 @@
 #include <csignal>
 #include <filesystem>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_cli {
 
 namespace {
 
@@ -33,6 +32,8 @@ QStringList with(QStringList arguments, const char* option, const QString& value
     arguments[arguments.indexOf(key(option)) + 1] = value;
     return arguments;
 }
+
+} // namespace
 
 class TestCli : public QObject
 {
@@ -1324,7 +1325,8 @@ void TestCli::trainingFromScratchNeedsNoWeights()
     QVERIFY(std::filesystem::exists(m_rig->folder.path("scratch") + "/model/tokenizer.model"));
 }
 
-} // namespace
-
 MR_TEST_WITH_APP(TestCli)
+
+} // namespace mr::test::tst_cli
+
 #include "tst_cli.moc"

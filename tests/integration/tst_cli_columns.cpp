@@ -3,7 +3,7 @@
 #include "integration/cli_rig.h"
 #include "support/test_room.h"
 
-using namespace mr::test;
+namespace mr::test::tst_cli_columns {
 
 namespace {
 
@@ -105,4 +105,7 @@ void TestCliColumns::everyCommandSaysHowItReads()
 }
 
 MR_TEST(TestCliColumns)
+
+} // namespace mr::test::tst_cli_columns
+
 #include "tst_cli_columns.moc"

@@ -9,8 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_cli_data {
 
 namespace {
 
@@ -161,7 +160,7 @@ void TestCliData::littleMemoryEndsWithASentence_data()
 {
     QTest::addColumn<QStringList>("arguments");
     std::string text;
-    while (text.size() < (std::size_t{12} << 20))
+    while (text.size() < (std::size_t{4} << 20))
         text += "the miller counts the sacks of flour and the wheel turns\n";
     m_rig->folder.write("long.txt", text);
     const QString path = m_rig->path("long.txt");
@@ -194,4 +193,7 @@ void TestCliData::littleMemoryEndsWithASentence()
 }
 
 MR_TEST(TestCliData)
+
+} // namespace mr::test::tst_cli_data
+
 #include "tst_cli_data.moc"

@@ -7,11 +7,13 @@
 
 #include <random>
 
-using namespace mr::test;
+namespace mr::test::tst_kill {
 
 namespace {
 
 constexpr int kKills = 10;
+
+} // namespace
 
 class TestKill : public QObject
 {
@@ -124,7 +126,8 @@ void TestKill::aRunKilledBeforeItsFirstCheckpointStartsAgain()
     QCOMPARE(rig.run(rig.train("killed", steps)).code, 2); // now there is work in it
 }
 
-} // namespace
-
 MR_TEST_WITH_APP(TestKill)
+
+} // namespace mr::test::tst_kill
+
 #include "tst_kill.moc"

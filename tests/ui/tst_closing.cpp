@@ -30,7 +30,8 @@
 #include <algorithm>
 #include <csignal>
 
-using namespace mr;
+namespace mr::test::tst_closing {
+
 using namespace mr::ui;
 using namespace mr::ui::test;
 
@@ -349,4 +350,7 @@ private:
 };
 
 MR_TEST_WITH_WINDOWS(TestClosing)
+
+} // namespace mr::test::tst_closing
+
 #include "tst_closing.moc"

@@ -36,7 +36,8 @@
 #include <algorithm>
 #include <cmath>
 
-using namespace mr;
+namespace mr::test::tst_compare_page {
+
 using namespace mr::ui;
 using namespace mr::ui::test;
 
@@ -401,4 +402,7 @@ private:
 };
 
 MR_TEST_WITH_WINDOWS(TestComparePage)
+
+} // namespace mr::test::tst_compare_page
+
 #include "tst_compare_page.moc"

@@ -29,7 +29,8 @@
 #include <QTest>
 #include <QToolButton>
 
-using namespace mr;
+namespace mr::test::tst_history_edits {
+
 using namespace mr::ui;
 using namespace mr::ui::test;
 
@@ -406,4 +407,7 @@ private:
 };
 
 MR_TEST_WITH_WINDOWS(TestHistoryEdits)
+
+} // namespace mr::test::tst_history_edits
+
 #include "tst_history_edits.moc"

@@ -24,6 +24,8 @@
 #include <QTest>
 #include <QTimer>
 
+namespace mr::test::tst_history_page {
+
 using mr::ui::HistoryPage;
 using mr::ui::UiServices;
 using mr::ui::test::demoRuns;
@@ -315,4 +317,7 @@ private slots:
 };
 
 MR_TEST_WITH_WINDOWS(TestHistoryPage)
+
+} // namespace mr::test::tst_history_page
+
 #include "tst_history_page.moc"

@@ -23,6 +23,8 @@
 
 #include <limits>
 
+namespace mr::test::tst_live_page {
+
 using mr::ui::LivePage;
 using mr::ui::RunView;
 using mr::ui::UiServices;
@@ -329,4 +331,7 @@ private slots:
 };
 
 MR_TEST_WITH_WINDOWS(TestLivePage)
+
+} // namespace mr::test::tst_live_page
+
 #include "tst_live_page.moc"

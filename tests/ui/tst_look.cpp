@@ -14,7 +14,8 @@
 #include <QFontMetricsF>
 #include <QTest>
 
-using namespace mr;
+namespace mr::test::tst_look {
+
 using namespace mr::ui;
 using namespace mr::ui::test;
 
@@ -181,4 +182,7 @@ private slots:
 };
 
 MR_TEST_WITH_WINDOWS(TestLook)
+
+} // namespace mr::test::tst_look
+
 #include "tst_look.moc"

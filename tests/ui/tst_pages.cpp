@@ -49,7 +49,8 @@
 #include <algorithm>
 #include <atomic>
 
-using namespace mr;
+namespace mr::test::tst_pages {
+
 using namespace mr::ui;
 using namespace mr::ui::test;
 
@@ -734,4 +735,7 @@ private:
 };
 
 MR_TEST_WITH_WINDOWS(TestPages)
+
+} // namespace mr::test::tst_pages
+
 #include "tst_pages.moc"

@@ -32,7 +32,8 @@
 #include <utility>
 #include <vector>
 
-using namespace mr;
+namespace mr::test::tst_responsive {
+
 using namespace mr::ui;
 using namespace mr::ui::test;
 
@@ -247,4 +248,7 @@ private:
 };
 
 MR_TEST_WITH_WINDOWS(TestResponsive)
+
+} // namespace mr::test::tst_responsive
+
 #include "tst_responsive.moc"

@@ -25,7 +25,8 @@
 #include <span>
 #include <vector>
 
-using namespace mr;
+namespace mr::test::tst_run_view {
+
 using namespace mr::ui;
 using namespace mr::ui::test;
 
@@ -237,4 +238,7 @@ private slots:
 };
 
 MR_TEST_WITH_WINDOWS(TestRunView)
+
+} // namespace mr::test::tst_run_view
+
 #include "tst_run_view.moc"

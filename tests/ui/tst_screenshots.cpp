@@ -57,7 +57,8 @@
 #include <QTest>
 #include <QToolButton>
 
-using namespace mr;
+namespace mr::test::tst_screenshots {
+
 using namespace mr::ui;
 using namespace mr::ui::test;
 
@@ -547,4 +548,7 @@ private:
 };
 
 MR_TEST_WITH_WINDOWS(TestScreenshots)
+
+} // namespace mr::test::tst_screenshots
+
 #include "tst_screenshots.moc"

@@ -7,7 +7,8 @@
 #include <QSignalSpy>
 #include <QTest>
 
-using namespace mr;
+namespace mr::test::tst_session_controller {
+
 using namespace mr::ui;
 using namespace mr::ui::test;
 
@@ -161,4 +162,7 @@ private slots:
 };
 
 MR_TEST_WITH_APP(TestSessionController)
+
+} // namespace mr::test::tst_session_controller
+
 #include "tst_session_controller.moc"

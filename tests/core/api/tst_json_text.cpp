@@ -11,7 +11,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-using namespace mr;
+namespace mr::test::tst_json_text {
 
 namespace {
 
@@ -96,4 +96,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestJsonText)
+
+} // namespace mr::test::tst_json_text
+
 #include "tst_json_text.moc"

@@ -8,7 +8,7 @@
 
 #include <limits>
 
-using namespace mr;
+namespace mr::test::tst_run_outcome {
 
 namespace {
 
@@ -75,4 +75,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestRunOutcome)
+
+} // namespace mr::test::tst_run_outcome
+
 #include "tst_run_outcome.moc"

@@ -10,7 +10,7 @@
 #include <functional>
 #include <limits>
 
-using namespace mr;
+namespace mr::test::tst_run_spec {
 
 namespace {
 
@@ -274,4 +274,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestRunSpec)
+
+} // namespace mr::test::tst_run_spec
+
 #include "tst_run_spec.moc"

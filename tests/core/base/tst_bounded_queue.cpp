@@ -6,7 +6,7 @@
 #include <memory>
 #include <thread>
 
-using namespace mr;
+namespace mr::test::tst_bounded_queue {
 
 class TestBoundedQueue : public QObject
 {
@@ -74,4 +74,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestBoundedQueue)
+
+} // namespace mr::test::tst_bounded_queue
+
 #include "tst_bounded_queue.moc"

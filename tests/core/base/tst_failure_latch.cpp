@@ -5,7 +5,7 @@
 
 #include <thread>
 
-using namespace mr;
+namespace mr::test::tst_failure_latch {
 
 class TestFailureLatch : public QObject
 {
@@ -67,4 +67,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestFailureLatch)
+
+} // namespace mr::test::tst_failure_latch
+
 #include "tst_failure_latch.moc"

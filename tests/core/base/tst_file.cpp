@@ -12,7 +12,7 @@
 #include <array>
 #include <cstring>
 
-using namespace mr;
+namespace mr::test::tst_file {
 
 namespace {
 
@@ -181,4 +181,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestFile)
+
+} // namespace mr::test::tst_file
+
 #include "tst_file.moc"

@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-using namespace mr;
+namespace mr::test::tst_heap {
 
 namespace {
 
@@ -65,4 +65,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestHeap)
+
+} // namespace mr::test::tst_heap
+
 #include "tst_heap.moc"

@@ -8,8 +8,7 @@
 
 #include <unistd.h>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_host_readings {
 
 namespace {
 
@@ -184,4 +183,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestHostReadings)
+
+} // namespace mr::test::tst_host_readings
+
 #include "tst_host_readings.moc"

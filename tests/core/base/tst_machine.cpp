@@ -5,7 +5,7 @@
 
 #include <QTest>
 
-using namespace mr;
+namespace mr::test::tst_machine {
 
 class TestMachine : public QObject
 {
@@ -35,4 +35,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestMachine)
+
+} // namespace mr::test::tst_machine
+
 #include "tst_machine.moc"

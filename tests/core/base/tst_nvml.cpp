@@ -6,7 +6,7 @@
 
 #include <QTest>
 
-using namespace mr;
+namespace mr::test::tst_nvml {
 
 class TestNvml : public QObject
 {
@@ -77,4 +77,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestNvml)
+
+} // namespace mr::test::tst_nvml
+
 #include "tst_nvml.moc"

@@ -7,7 +7,7 @@
 #include <new>
 #include <numeric>
 
-using namespace mr;
+namespace mr::test::tst_parallel {
 
 class TestParallel : public QObject
 {
@@ -96,4 +96,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestParallel)
+
+} // namespace mr::test::tst_parallel
+
 #include "tst_parallel.moc"

@@ -3,7 +3,7 @@
 
 #include <QTest>
 
-using namespace mr;
+namespace mr::test::tst_philox {
 
 class TestPhilox : public QObject
 {
@@ -26,4 +26,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestPhilox)
+
+} // namespace mr::test::tst_philox
+
 #include "tst_philox.moc"

@@ -5,7 +5,7 @@
 
 #include <QTest>
 
-using namespace mr;
+namespace mr::test::tst_shown_text {
 
 class TestShownText : public QObject
 {
@@ -74,4 +74,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestShownText)
+
+} // namespace mr::test::tst_shown_text
+
 #include "tst_shown_text.moc"

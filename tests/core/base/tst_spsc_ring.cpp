@@ -5,7 +5,7 @@
 
 #include <thread>
 
-using namespace mr;
+namespace mr::test::tst_spsc_ring {
 
 class TestSpscRing : public QObject
 {
@@ -53,4 +53,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestSpscRing)
+
+} // namespace mr::test::tst_spsc_ring
+
 #include "tst_spsc_ring.moc"

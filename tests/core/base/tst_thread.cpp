@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <system_error>
 
-using namespace mr;
+namespace mr::test::tst_thread {
 
 namespace {
 
@@ -95,4 +95,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestThread)
+
+} // namespace mr::test::tst_thread
+
 #include "tst_thread.moc"

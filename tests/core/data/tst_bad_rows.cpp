@@ -6,8 +6,7 @@
 
 #include <millrace/library.h>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_bad_rows {
 
 namespace {
 
@@ -222,4 +221,7 @@ void TstBadRows::theRunRecordKeepsTheChoice()
 }
 
 MR_TEST(TstBadRows)
+
+} // namespace mr::test::tst_bad_rows
+
 #include "tst_bad_rows.moc"

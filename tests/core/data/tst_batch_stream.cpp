@@ -14,8 +14,7 @@
 #include <set>
 #include <thread>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_batch_stream {
 
 namespace {
 
@@ -350,4 +349,7 @@ void TstBatchStream::anEmptySetIsAnError()
 }
 
 MR_TEST(TstBatchStream)
+
+} // namespace mr::test::tst_batch_stream
+
 #include "tst_batch_stream.moc"

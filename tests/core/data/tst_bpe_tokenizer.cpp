@@ -9,8 +9,8 @@
 #include <random>
 #include <thread>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_bpe_tokenizer {
+
 using nlohmann::json;
 
 class TstBpeTokenizer : public QObject
@@ -426,4 +426,7 @@ void TstBpeTokenizer::damagedFilesNeverCrash()
 }
 
 MR_TEST(TstBpeTokenizer)
+
+} // namespace mr::test::tst_bpe_tokenizer
+
 #include "tst_bpe_tokenizer.moc"

@@ -5,8 +5,7 @@
 #include "core/data/data_files.h"
 #include "support/test_room.h"
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_cell_value {
 
 namespace {
 
@@ -98,4 +97,7 @@ void TstCellValue::columnsOfAnExpressionAreNamed()
 }
 
 MR_TEST(TstCellValue)
+
+} // namespace mr::test::tst_cell_value
+
 #include "tst_cell_value.moc"

@@ -4,8 +4,7 @@
 #include "core/data/conversation.h"
 #include "support/test_room.h"
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_chat_format {
 
 namespace {
 
@@ -302,4 +301,7 @@ void TstChatFormat::realChatsAreRead()
 }
 
 MR_TEST(TstChatFormat)
+
+} // namespace mr::test::tst_chat_format
+
 #include "tst_chat_format.moc"

@@ -7,8 +7,7 @@
 
 #include <millrace/library.h>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_chat_habits {
 
 namespace {
 
@@ -202,4 +201,7 @@ void TstChatHabits::acceptedChatsAreCountedAsElsewhere()
 }
 
 MR_TEST(TstChatHabits)
+
+} // namespace mr::test::tst_chat_habits
+
 #include "tst_chat_habits.moc"

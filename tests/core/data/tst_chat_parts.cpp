@@ -4,8 +4,7 @@
 #include "core/data/chat_parts.h"
 #include "support/test_room.h"
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_chat_parts {
 
 namespace {
 
@@ -220,4 +219,7 @@ void TstChatParts::argumentsAreWrittenAsTheTemplateReadsThem()
 }
 
 MR_TEST(TstChatParts)
+
+} // namespace mr::test::tst_chat_parts
+
 #include "tst_chat_parts.moc"

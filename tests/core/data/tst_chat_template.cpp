@@ -5,8 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_chat_template {
 
 namespace {
 
@@ -284,4 +283,7 @@ void TestChatTemplate::damagedTemplatesNeverCrash()
 }
 
 MR_TEST(TestChatTemplate)
+
+} // namespace mr::test::tst_chat_template
+
 #include "tst_chat_template.moc"

@@ -4,8 +4,7 @@
 #include "core/data/data_files.h"
 #include "support/test_room.h"
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_column_facts {
 
 namespace {
 
@@ -148,4 +147,7 @@ void TstColumnFacts::manyColumnsAreNoTrouble()
 }
 
 MR_TEST(TstColumnFacts)
+
+} // namespace mr::test::tst_column_facts
+
 #include "tst_column_facts.moc"

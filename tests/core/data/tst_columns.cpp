@@ -5,8 +5,7 @@
 #include "core/data/untrainable.h"
 #include "support/test_room.h"
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_columns {
 
 namespace {
 
@@ -266,4 +265,7 @@ void TstColumns::columnsThatAreNotUsedAreNamed()
 }
 
 MR_TEST(TstColumns)
+
+} // namespace mr::test::tst_columns
+
 #include "tst_columns.moc"

@@ -5,8 +5,7 @@
 #include "core/data/conversation_forms.h"
 #include "support/test_room.h"
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_conversation_forms {
 
 namespace {
 
@@ -160,4 +159,7 @@ void TstConversationForms::twoSystemTextsAreRefusedUnlessEqual()
 }
 
 MR_TEST(TstConversationForms)
+
+} // namespace mr::test::tst_conversation_forms
+
 #include "tst_conversation_forms.moc"

@@ -5,8 +5,7 @@
 
 #include <millrace/library.h>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_dataset_info {
 
 namespace {
 
@@ -183,4 +182,7 @@ void TstDatasetInfo::filesThatAreNotThereAreAStatus()
 }
 
 MR_TEST(TstDatasetInfo)
+
+} // namespace mr::test::tst_dataset_info
+
 #include "tst_dataset_info.moc"

@@ -5,8 +5,7 @@
 #include "core/data/token_set_builder.h"
 #include "support/test_room.h"
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_layout_choice {
 
 namespace {
 
@@ -291,4 +290,7 @@ void TstLayoutChoice::namesForAShellAreQuoted()
 }
 
 MR_TEST(TstLayoutChoice)
+
+} // namespace mr::test::tst_layout_choice
+
 #include "tst_layout_choice.moc"

@@ -7,8 +7,7 @@
 
 #include <set>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_layouts {
 
 namespace {
 
@@ -189,4 +188,7 @@ void TstLayouts::thePageSaysWhatHappens()
 }
 
 MR_TEST(TstLayouts)
+
+} // namespace mr::test::tst_layouts
+
 #include "tst_layouts.moc"

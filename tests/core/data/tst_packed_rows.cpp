@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-using namespace mr;
+namespace mr::test::tst_packed_rows {
 
 namespace {
 
@@ -152,4 +152,7 @@ void TstPackedRows::nothingMakesNoRows()
 }
 
 MR_TEST(TstPackedRows)
+
+} // namespace mr::test::tst_packed_rows
+
 #include "tst_packed_rows.moc"

@@ -7,8 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_parallel_token_set {
 
 namespace {
 
@@ -135,4 +134,7 @@ void TstParallelTokenSet::aBadRowComesBeforeAnUnreadableOneBehindIt()
 }
 
 MR_TEST(TstParallelTokenSet)
+
+} // namespace mr::test::tst_parallel_token_set
+
 #include "tst_parallel_token_set.moc"

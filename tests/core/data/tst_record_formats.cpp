@@ -4,8 +4,7 @@
 #include "core/data/record_reader.h"
 #include "support/test_room.h"
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_record_formats {
 
 namespace {
 
@@ -285,4 +284,7 @@ void TstRecordFormats::theReadingIsTold()
 }
 
 MR_TEST(TstRecordFormats)
+
+} // namespace mr::test::tst_record_formats
+
 #include "tst_record_formats.moc"

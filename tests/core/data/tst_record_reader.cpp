@@ -7,8 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_record_reader {
 
 namespace {
 
@@ -358,4 +357,7 @@ void TstRecordReader::sharedDatasetsAreRead()
 }
 
 MR_TEST(TstRecordReader)
+
+} // namespace mr::test::tst_record_reader
+
 #include "tst_record_reader.moc"

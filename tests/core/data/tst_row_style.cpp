@@ -7,8 +7,7 @@
 
 #include <millrace/library.h>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_row_style {
 
 namespace {
 
@@ -409,4 +408,7 @@ void TstRowStyle::conversationsWithoutAnswerAreCounted()
 }
 
 MR_TEST(TstRowStyle)
+
+} // namespace mr::test::tst_row_style
+
 #include "tst_row_style.moc"

@@ -10,8 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_sentencepiece_tokenizer {
 
 namespace {
 
@@ -432,4 +431,7 @@ void TstSentencepieceTokenizer::damagedNormalisationTablesNeverCrash()
 }
 
 MR_TEST(TstSentencepieceTokenizer)
+
+} // namespace mr::test::tst_sentencepiece_tokenizer
+
 #include "tst_sentencepiece_tokenizer.moc"

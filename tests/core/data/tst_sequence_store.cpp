@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <tuple>
 
-using namespace mr;
+namespace mr::test::tst_sequence_store {
 
 namespace {
 
@@ -128,4 +128,7 @@ void TstSequenceStore::aFolderThatCannotBeMadeIsNamed()
 }
 
 MR_TEST(TstSequenceStore)
+
+} // namespace mr::test::tst_sequence_store
+
 #include "tst_sequence_store.moc"

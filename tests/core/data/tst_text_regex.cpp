@@ -7,7 +7,7 @@
 
 #include <vector>
 
-using namespace mr;
+namespace mr::test::tst_text_regex {
 
 namespace {
 
@@ -151,4 +151,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TstTextRegex)
+
+} // namespace mr::test::tst_text_regex
+
 #include "tst_text_regex.moc"

@@ -7,8 +7,7 @@
 
 #include <random>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_text_stream {
 
 namespace {
 
@@ -264,4 +263,7 @@ void TstTextStream::textFilesComeInPieces()
 }
 
 MR_TEST(TstTextStream)
+
+} // namespace mr::test::tst_text_stream
+
 #include "tst_text_stream.moc"

@@ -5,8 +5,7 @@
 #include "core/data/small_tokenizer.h"
 #include "support/test_room.h"
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_token_set {
 
 namespace {
 
@@ -315,4 +314,7 @@ void TstTokenSet::storiesHaveThePublishedCounts()
 }
 
 MR_TEST(TstTokenSet)
+
+} // namespace mr::test::tst_token_set
+
 #include "tst_token_set.moc"

@@ -8,8 +8,8 @@
 
 #include <random>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_unigram_tokenizer {
+
 using nlohmann::json;
 
 namespace {
@@ -303,4 +303,7 @@ void TstUnigramTokenizer::damagedFilesNeverCrash()
 }
 
 MR_TEST(TstUnigramTokenizer)
+
+} // namespace mr::test::tst_unigram_tokenizer
+
 #include "tst_unigram_tokenizer.moc"

@@ -12,7 +12,7 @@
 #include <memory>
 #include <set>
 
-using namespace mr;
+namespace mr::test::tst_bench {
 
 namespace {
 
@@ -138,4 +138,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestBench)
+
+} // namespace mr::test::tst_bench
+
 #include "tst_bench.moc"

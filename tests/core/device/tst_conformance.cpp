@@ -10,7 +10,7 @@
 
 #include <memory>
 
-using namespace mr;
+namespace mr::test::tst_conformance {
 
 namespace {
 
@@ -87,4 +87,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestConformance)
+
+} // namespace mr::test::tst_conformance
+
 #include "tst_conformance.moc"

@@ -10,9 +10,9 @@
 #include <algorithm>
 #include <cstring>
 
-using namespace mr;
-
 Q_DECLARE_METATYPE(mr::CpuDeviceOptions::Mode)
+
+namespace mr::test::tst_cpu_device {
 
 namespace {
 
@@ -216,4 +216,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestCpuDevice)
+
+} // namespace mr::test::tst_cpu_device
+
 #include "tst_cpu_device.moc"

@@ -14,7 +14,7 @@
 #include <cstring>
 #include <thread>
 
-using namespace mr;
+namespace mr::test::tst_cpu_stream {
 
 namespace {
 
@@ -264,4 +264,7 @@ int otherMain(int argc, char** argv)
 } // namespace
 
 MR_TEST_OR_MAIN(TestCpuStream, None, otherMain)
+
+} // namespace mr::test::tst_cpu_stream
+
 #include "tst_cpu_stream.moc"

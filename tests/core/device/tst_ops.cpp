@@ -15,7 +15,8 @@
 #include <cmath>
 #include <memory>
 
-using namespace mr;
+namespace mr::test::tst_ops {
+
 using conformance::CaseRun;
 using conformance::Input;
 
@@ -246,4 +247,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestOps)
+
+} // namespace mr::test::tst_ops
+
 #include "tst_ops.moc"

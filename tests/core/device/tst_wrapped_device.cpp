@@ -6,8 +6,7 @@
 
 #include <algorithm>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_wrapped_device {
 
 namespace {
 
@@ -91,4 +90,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestWrappedDevice)
+
+} // namespace mr::test::tst_wrapped_device
+
 #include "tst_wrapped_device.moc"

@@ -13,8 +13,8 @@
 
 #include <optional>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_answers {
+
 namespace fs = std::filesystem;
 
 namespace {
@@ -245,4 +245,7 @@ void TestAnswers::tooManyQuestionsAreRefused()
 }
 
 MR_TEST(TestAnswers)
+
+} // namespace mr::test::tst_answers
+
 #include "tst_answers.moc"

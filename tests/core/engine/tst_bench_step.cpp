@@ -12,7 +12,7 @@
 #include <memory>
 #include <numeric>
 
-using namespace mr;
+namespace mr::test::tst_bench_step {
 
 namespace {
 
@@ -65,6 +65,8 @@ public:
     int begun = 0;
     int ended = 0;
 };
+
+} // namespace
 
 class TestBenchStep : public QObject
 {
@@ -219,7 +221,8 @@ void TestBenchStep::theBuiltInModelsHaveALimit()
         QCOMPARE(spec.policy, std::string("resident"));
 }
 
-} // namespace
-
 MR_TEST(TestBenchStep)
+
+} // namespace mr::test::tst_bench_step
+
 #include "tst_bench_step.moc"

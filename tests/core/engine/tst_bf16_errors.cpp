@@ -27,7 +27,7 @@
 #include <map>
 #include <numeric>
 
-using namespace mr;
+namespace mr::test::tst_bf16_errors {
 
 namespace {
 
@@ -277,4 +277,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestBf16Errors)
+
+} // namespace mr::test::tst_bf16_errors
+
 #include "tst_bf16_errors.moc"

@@ -9,8 +9,8 @@
 
 #include <QtTest>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_bpe_run {
+
 namespace fs = std::filesystem;
 
 class TestBpeRun : public QObject
@@ -45,4 +45,7 @@ void TestBpeRun::aModelWithTokenizerJsonTrains()
 }
 
 MR_TEST(TestBpeRun)
+
+} // namespace mr::test::tst_bpe_run
+
 #include "tst_bpe_run.moc"

@@ -14,13 +14,15 @@
 #include <string>
 #include <vector>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_checkpoint_folder {
+
 namespace fs = std::filesystem;
 
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+} // namespace
 
 class TestCheckpointFolder : public QObject
 {
@@ -293,7 +295,8 @@ void TestCheckpointFolder::whatAnotherRunHasThereIsSetAsideForTheNewOne()
     QVERIFY(examineCheckpoint(place, "this", VerifyDepth::Bytes).ok());
 }
 
-} // namespace
-
 MR_TEST(TestCheckpointFolder)
+
+} // namespace mr::test::tst_checkpoint_folder
+
 #include "tst_checkpoint_folder.moc"

@@ -13,8 +13,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_checkpoint_numbers {
+
 using Json = nlohmann::json;
 
 namespace {
@@ -41,6 +41,8 @@ bool sameBits(Number a, Number b)
 {
     return std::memcmp(&a, &b, sizeof a) == 0;
 }
+
+} // namespace
 
 class TestCheckpointNumbers : public QObject
 {
@@ -166,7 +168,8 @@ void TestCheckpointNumbers::aCheckpointBeforeTheFirstWindowHoldsNoneOfTheMemoryB
     QCOMPARE(resumed.progress.weightsHash, whole.progress.weightsHash);
 }
 
-} // namespace
-
 MR_TEST_WITH_APP(TestCheckpointNumbers)
+
+} // namespace mr::test::tst_checkpoint_numbers
+
 #include "tst_checkpoint_numbers.moc"

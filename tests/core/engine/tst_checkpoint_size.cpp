@@ -9,8 +9,8 @@
 #include <filesystem>
 #include <memory>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_checkpoint_size {
+
 namespace fs = std::filesystem;
 
 namespace {
@@ -24,6 +24,8 @@ std::int64_t bytesBelow(const fs::path& folder)
         bytes += entry.is_directory() ? 0 : static_cast<std::int64_t>(entry.file_size());
     return bytes;
 }
+
+} // namespace
 
 class TestCheckpointSize : public QObject
 {
@@ -160,7 +162,8 @@ void TestCheckpointSize::checkpointsByTimeAreCountedByTheForecast()
                        exportBytes(setup.value()));
 }
 
-} // namespace
-
 MR_TEST(TestCheckpointSize)
+
+} // namespace mr::test::tst_checkpoint_size
+
 #include "tst_checkpoint_size.moc"

@@ -9,8 +9,7 @@
 #include <algorithm>
 #include <set>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_column_state {
 
 namespace {
 
@@ -234,4 +233,7 @@ void TestColumnState::plainColumnsMoveToTheBit()
 }
 
 MR_TEST(TestColumnState)
+
+} // namespace mr::test::tst_column_state
+
 #include "tst_column_state.moc"

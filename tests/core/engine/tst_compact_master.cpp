@@ -15,9 +15,7 @@
 #include <random>
 #include <vector>
 
-using namespace mr;
-using mr::test::MasterBuffers;
-using mr::test::stateOf;
+namespace mr::test::tst_compact_master {
 
 namespace {
 
@@ -200,4 +198,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestCompactMaster)
+
+} // namespace mr::test::tst_compact_master
+
 #include "tst_compact_master.moc"

@@ -12,8 +12,7 @@
 #include <string>
 #include <utility>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_disk_choice {
 
 namespace {
 
@@ -97,6 +96,8 @@ double boundariesOf(const RunSetup& setup)
 {
     return shareOf(setup, "boundaries-on-disk", 0.0);
 }
+
+} // namespace
 
 class TestDiskChoice : public QObject
 {
@@ -475,7 +476,8 @@ private Q_SLOTS:
     }
 };
 
-} // namespace
-
 MR_TEST_WITH_APP(TestDiskChoice)
+
+} // namespace mr::test::tst_disk_choice
+
 #include "tst_disk_choice.moc"

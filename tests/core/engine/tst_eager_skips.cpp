@@ -5,7 +5,7 @@
 #include "core/engine/exact_check.h"
 #include "core/engine/plain_run.h"
 #include "core/engine/plain_run_inputs.h"
-#include "state_of.h"
+#include "core/engine/state_of.h"
 #include "support/test_room.h"
 #include "support/wrapped_device.h"
 
@@ -17,9 +17,7 @@
 #include <string>
 #include <vector>
 
-using namespace mr;
-using mr::test::DeviceCall;
-using mr::test::MasterBuffers;
+namespace mr::test::tst_eager_skips {
 
 namespace {
 
@@ -120,6 +118,8 @@ bool isSame(const MasterBuffers& a, const MasterBuffers& b, std::size_t group)
     return a.high[group] == b.high[group] && a.low[group] == b.low[group];
 }
 
+} // namespace
+
 class TestEagerSkips : public QObject
 {
     Q_OBJECT
@@ -203,7 +203,8 @@ void TestEagerSkips::exactClippingSkipsAllGroups()
     }
 }
 
-} // namespace
-
 MR_TEST_WITH_APP(TestEagerSkips)
+
+} // namespace mr::test::tst_eager_skips
+
 #include "tst_eager_skips.moc"

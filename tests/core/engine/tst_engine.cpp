@@ -14,8 +14,8 @@
 #include <numeric>
 #include <string>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_engine {
+
 namespace fs = std::filesystem;
 
 namespace {
@@ -48,6 +48,8 @@ std::string bytesOf(const fs::path& path)
     std::ifstream file(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
 }
+
+} // namespace
 
 // The state after which the run is asked to stop.
 class TestEngine : public QObject
@@ -731,7 +733,8 @@ void TestEngine::whatWasLeftOpenIsOpenInTheRecordAlsoAfterAResume()
     }
 }
 
-} // namespace
-
 MR_TEST(TestEngine)
+
+} // namespace mr::test::tst_engine
+
 #include "tst_engine.moc"

@@ -13,8 +13,8 @@
 #include <limits>
 #include <map>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_engine_best {
+
 namespace fs = std::filesystem;
 
 namespace {
@@ -28,6 +28,8 @@ Steps stepsOf(const fs::path& runDir)
         steps.push_back(one.step);
     return steps;
 }
+
+} // namespace
 
 class TestEngineBest : public QObject
 {
@@ -348,7 +350,8 @@ void TestEngineBest::thePlanCountsTheBest()
             exportBytes(setup.value()));
 }
 
-} // namespace
-
 MR_TEST(TestEngineBest)
+
+} // namespace mr::test::tst_engine_best
+
 #include "tst_engine_best.moc"

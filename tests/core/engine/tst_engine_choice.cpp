@@ -18,8 +18,8 @@
 #include <memory>
 #include <string>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_engine_choice {
+
 namespace fs = std::filesystem;
 
 namespace {
@@ -46,6 +46,8 @@ Feedback ratesOf(double hostUpdate, double deviceUpdate)
     rates.deviceFlopsPerSecond = 1e15;
     return rates;
 }
+
+} // namespace
 
 class TestEngineChoice : public QObject
 {
@@ -340,7 +342,8 @@ void TestEngineChoice::aRunThatWasForetoldWrongCorrectsTheRates()
     QVERIFY(before.save(path).ok());
 }
 
-} // namespace
-
 MR_TEST(TestEngineChoice)
+
+} // namespace mr::test::tst_engine_choice
+
 #include "tst_engine_choice.moc"

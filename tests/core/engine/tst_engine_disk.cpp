@@ -17,8 +17,8 @@
 #include <string>
 #include <vector>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_engine_disk {
+
 namespace fs = std::filesystem;
 
 namespace {
@@ -40,6 +40,8 @@ const Variant kVariants[] = {
     {"compact, 0.3 late", {{"late", "0.3"}, {"state", "compact"}, {"tile", "4KiB"}},
         PrecisionChoice::BF16},
 };
+
+} // namespace
 
 class TestEngineDisk : public QObject
 {
@@ -440,7 +442,8 @@ void TestEngineDisk::aReplanKeepsTheOrderInWhichGradientsAreSummed()
     QCOMPARE(less.value().spec.policyOptions.at("order"), std::string("by-layer-flip"));
 }
 
-} // namespace
-
 MR_TEST_WITH_APP(TestEngineDisk)
+
+} // namespace mr::test::tst_engine_disk
+
 #include "tst_engine_disk.moc"

@@ -11,8 +11,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_engine_fallback {
+
 namespace fs = std::filesystem;
 
 namespace {
@@ -47,6 +47,8 @@ private:
     int m_afterSteps;
     mutable int m_steps = 0;
 };
+
+} // namespace
 
 class TestEngineFallback : public QObject
 {
@@ -318,7 +320,8 @@ void TestEngineFallback::aBrokenOneIsRemovedOnceANewerOneIsThere()
     QVERIFY(examineCheckpoint(folder / checkpointName(8), {}, VerifyDepth::Bytes).ok());
 }
 
-} // namespace
-
 MR_TEST(TestEngineFallback)
+
+} // namespace mr::test::tst_engine_fallback
+
 #include "tst_engine_fallback.moc"

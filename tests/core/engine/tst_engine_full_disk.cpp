@@ -14,15 +14,11 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-namespace mr {
+namespace mr::test::tst_engine_full_disk {
+
 namespace {
 
 namespace fs = std::filesystem;
-using test::contains;
-using test::FullDisk;
-using test::Outcome;
-using test::RunRig;
-using test::smallDevice;
 
 std::vector<std::string> namesIn(const fs::path& folder)
 {
@@ -35,6 +31,8 @@ std::vector<std::string> namesIn(const fs::path& folder)
 }
 
 using Names = std::vector<std::string>;
+
+} // namespace
 
 class TestEngineFullDisk : public QObject
 {
@@ -600,8 +598,8 @@ void TestEngineFullDisk::whoDoesNotWaitStopsOrSkips()
     QCOMPARE(namesIn(run.dir / "checkpoints"), Names{"step-00000004"});
 }
 
-} // namespace
-} // namespace mr
+MR_TEST(TestEngineFullDisk)
 
-MR_TEST(mr::TestEngineFullDisk)
+} // namespace mr::test::tst_engine_full_disk
+
 #include "tst_engine_full_disk.moc"

@@ -13,13 +13,15 @@
 #include <memory>
 #include <string>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_engine_interval {
+
 namespace fs = std::filesystem;
 
 namespace {
 
 using Options = std::map<std::string, std::string>;
+
+} // namespace
 
 class TestEngineInterval : public QObject
 {
@@ -189,7 +191,8 @@ void TestEngineInterval::anIntervalThatCannotBeSetEndsTheRunWithASentence()
     QCOMPARE(optionOf(*m_rig, run, "interval"), std::string("magnitude"));
 }
 
-} // namespace
-
 MR_TEST(TestEngineInterval)
+
+} // namespace mr::test::tst_engine_interval
+
 #include "tst_engine_interval.moc"

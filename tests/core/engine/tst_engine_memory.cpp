@@ -12,8 +12,7 @@
 #include <memory>
 #include <string>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_engine_memory {
 
 namespace {
 
@@ -87,6 +86,8 @@ int count(const std::string& text, std::string_view word)
         ++found;
     return found;
 }
+
+} // namespace
 
 class TestEngineMemory : public QObject
 {
@@ -459,7 +460,8 @@ void TestEngineMemory::aStopWhileARunOpensAgainIsNoFailure()
     QCOMPARE(m_rig->steps(resumed.id).size(), std::size_t{12});
 }
 
-} // namespace
-
 MR_TEST(TestEngineMemory)
+
+} // namespace mr::test::tst_engine_memory
+
 #include "tst_engine_memory.moc"

@@ -16,11 +16,9 @@
 #include <fstream>
 #include <map>
 
-using namespace mr;
-using namespace mr::test;
-namespace fs = std::filesystem;
+namespace mr::test::tst_engine_resume {
 
-namespace {
+namespace fs = std::filesystem;
 
 class TestEngineResume : public QObject
 {
@@ -561,7 +559,8 @@ void TestEngineResume::aRunFolderIsItsOwnersAlone()
     QCOMPARE(fs::status(spec.outDir).permissions(), fs::perms::owner_all);
 }
 
-} // namespace
-
 MR_TEST(TestEngineResume)
+
+} // namespace mr::test::tst_engine_resume
+
 #include "tst_engine_resume.moc"

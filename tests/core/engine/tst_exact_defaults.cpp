@@ -14,11 +14,13 @@
 #include <string_view>
 #include <utility>
 
-using namespace mr;
+namespace mr::test::tst_exact_defaults {
 
 namespace {
 
 using Options = std::map<std::string, std::string>;
+
+} // namespace
 
 class TestExactDefaults : public QObject
 {
@@ -93,7 +95,8 @@ void TestExactDefaults::flippedSumsAreOthers()
         hashOf("ssd-vertical", 3, DType::F32, flipped), hashOf("resident", 3, DType::F32, flipped));
 }
 
-} // namespace
-
 MR_TEST_WITH_APP(TestExactDefaults)
+
+} // namespace mr::test::tst_exact_defaults
+
 #include "tst_exact_defaults.moc"

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-using namespace mr;
+namespace mr::test::tst_exact_families {
 
 namespace {
 
@@ -129,6 +129,8 @@ const Variant kVariants[] = {
         {{"weights-on-disk", "1"}, {"gradients-on-disk", "1"}, {"tile", "4KiB"}}, true},
 };
 
+} // namespace
+
 class TestExactFamilies : public QObject
 {
     Q_OBJECT
@@ -198,7 +200,8 @@ void TestExactFamilies::everyFamilyIsAModelOfItsOwn()
     }
 }
 
-} // namespace
-
 MR_TEST(TestExactFamilies)
+
+} // namespace mr::test::tst_exact_families
+
 #include "tst_exact_families.moc"

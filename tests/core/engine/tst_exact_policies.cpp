@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-using namespace mr;
+namespace mr::test::tst_exact_policies {
 
 namespace {
 
@@ -181,6 +181,8 @@ void compareVariants(
         compareBytes(result);
     }
 }
+
+} // namespace
 
 class TestExactPolicies : public QObject
 {
@@ -375,7 +377,8 @@ void TestExactPolicies::anUnknownPolicyIsRefusedByName()
     QVERIFY(result.status().message().find("sideways") != std::string::npos);
 }
 
-} // namespace
-
 MR_TEST(TestExactPolicies)
+
+} // namespace mr::test::tst_exact_policies
+
 #include "tst_exact_policies.moc"

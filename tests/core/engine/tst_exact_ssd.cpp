@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-using namespace mr;
+namespace mr::test::tst_exact_ssd {
 
 namespace {
 
@@ -84,6 +84,8 @@ const Variant kVariants[] = {
             {"tile", "4KiB"}}},
     {"weights stay", {{"weights-on-device", "1"}, {"boundary", "device"}, {"tile", "8KiB"}}},
 };
+
+} // namespace
 
 class TestExactSsd : public QObject
 {
@@ -262,7 +264,8 @@ void TestExactSsd::stateWrittenBetweenStepsIsThatOfTheNext()
     QVERIFY(std::ranges::count(onDisk.value(), 0.0F) == 0);
 }
 
-} // namespace
-
 MR_TEST_WITH_APP(TestExactSsd)
+
+} // namespace mr::test::tst_exact_ssd
+
 #include "tst_exact_ssd.moc"

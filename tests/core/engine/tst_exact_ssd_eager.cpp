@@ -12,7 +12,7 @@
 #include <string>
 #include <utility>
 
-using namespace mr;
+namespace mr::test::tst_exact_ssd_eager {
 
 namespace {
 
@@ -155,4 +155,7 @@ void TestExactSsdEager::bitsAreThoseOfResident()
 }
 
 MR_TEST_WITH_APP(TestExactSsdEager)
+
+} // namespace mr::test::tst_exact_ssd_eager
+
 #include "tst_exact_ssd_eager.moc"

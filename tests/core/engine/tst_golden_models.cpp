@@ -4,8 +4,7 @@
 #include "core/engine/golden_rig.h"
 #include "support/test_room.h"
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_golden_models {
 
 namespace {
 
@@ -100,4 +99,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestGoldenModels)
+
+} // namespace mr::test::tst_golden_models
+
 #include "tst_golden_models.moc"

@@ -18,8 +18,8 @@
 #include <iterator>
 #include <string>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_heap_of_runs {
+
 namespace fs = std::filesystem;
 
 namespace {
@@ -125,4 +125,7 @@ private:
 };
 
 MR_TEST(TestHeapOfRuns)
+
+} // namespace mr::test::tst_heap_of_runs
+
 #include "tst_heap_of_runs.moc"

@@ -11,8 +11,8 @@
 #include <QtTest>
 
 #include <cmath>
-using namespace mr;
-using namespace mr::test;
+
+namespace mr::test::tst_inference {
 
 namespace {
 
@@ -275,4 +275,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestInference)
+
+} // namespace mr::test::tst_inference
+
 #include "tst_inference.moc"

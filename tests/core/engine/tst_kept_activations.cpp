@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-using namespace mr;
+namespace mr::test::tst_kept_activations {
 
 namespace {
 
@@ -38,6 +38,8 @@ const Variant kVariants[] = {
         {{"activations-on-host", "0.5"}, {"boundaries-on-disk", "1"}, {"weights-on-disk", "1"},
             {"gradients-on-disk", "1"}, {"tile", "4KiB"}}},
 };
+
+} // namespace
 
 class TestKeptActivations : public QObject
 {
@@ -107,7 +109,8 @@ void TestKeptActivations::bitsAreThoseOfResident()
     QCOMPARE(result.plannedHostBytes > again.value().plannedHostBytes, isKept);
 }
 
-} // namespace
-
 MR_TEST_WITH_APP(TestKeptActivations)
+
+} // namespace mr::test::tst_kept_activations
+
 #include "tst_kept_activations.moc"

@@ -8,7 +8,7 @@
 #include <limits>
 #include <vector>
 
-using namespace mr;
+namespace mr::test::tst_loss_watch {
 
 namespace {
 
@@ -91,4 +91,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestLossWatch)
+
+} // namespace mr::test::tst_loss_watch
+
 #include "tst_loss_watch.moc"

@@ -35,7 +35,7 @@
 #include <thread>
 #include <utility>
 
-using namespace mr;
+namespace mr::test::tst_missing_wait {
 
 namespace {
 
@@ -313,6 +313,8 @@ struct Outcome {
     QStringList lines; // as train() prints them
 };
 
+} // namespace
+
 class TestMissingWait : public QObject
 {
     Q_OBJECT
@@ -415,7 +417,8 @@ int otherMain(int argc, char** argv)
     return train(argv[2], {argv[3], std::strtoull(argv[4], nullptr, 10)}, argv[5]);
 }
 
-} // namespace
-
 MR_TEST_OR_MAIN(TestMissingWait, Core, otherMain)
+
+} // namespace mr::test::tst_missing_wait
+
 #include "tst_missing_wait.moc"

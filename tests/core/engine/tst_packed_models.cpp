@@ -6,8 +6,7 @@
 
 #include <array>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_packed_models {
 
 namespace {
 
@@ -153,4 +152,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestPackedModels)
+
+} // namespace mr::test::tst_packed_models
+
 #include "tst_packed_models.moc"

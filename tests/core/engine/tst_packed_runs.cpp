@@ -9,10 +9,15 @@
 
 #include <QtTest>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_packed_runs {
 
 namespace {
+
+// Not as raw strings: moc 6.4 counts their braces and loses the namespace.
+std::string pair(const std::string& prompt, const std::string& response)
+{
+    return "{\"prompt\": \"" + prompt + "\", \"response\": \"" + response + "\"}\n";
+}
 
 // Answers of one to some thirty words, one row that is too long and one with nothing to train.
 std::string mixedPairs()
@@ -22,10 +27,9 @@ std::string mixedPairs()
         std::string answer = "sacks";
         for (int word = 0; word < i * i % 8; ++word)
             answer += i % 2 == 0 ? " of flour" : " the";
-        text += R"({"prompt": ")" + std::to_string(i) + R"(?", "response": ")" + answer + "\"}\n";
+        text += pair(std::to_string(i) + "?", answer);
     }
-    text += R"({"prompt": "a", "response": ")" + std::string(300, 'z') + "\"}\n";
-    return text + R"({"prompt": "nothing", "response": ""})" + "\n";
+    return text + pair("a", std::string(300, 'z')) + pair("nothing", "");
 }
 
 RunSpec packedSpec(const RunRig& rig, const std::string& name)
@@ -35,6 +39,8 @@ RunSpec packedSpec(const RunRig& rig, const std::string& name)
     spec.pack = true;
     return spec;
 }
+
+} // namespace
 
 class TestPackedRuns : public QObject
 {
@@ -221,7 +227,8 @@ void TestPackedRuns::anotherAssignmentIsAnotherData()
         contains(resumed.opened.message(), "the run began with"), resumed.opened.message().c_str());
 }
 
-} // namespace
-
 MR_TEST(TestPackedRuns)
+
+} // namespace mr::test::tst_packed_runs
+
 #include "tst_packed_runs.moc"

@@ -21,7 +21,7 @@
 #include <algorithm>
 #include <string_view>
 
-using namespace mr;
+namespace mr::test::tst_planner {
 
 namespace {
 
@@ -592,4 +592,7 @@ private:
 };
 
 MR_TEST_WITH_APP(TestPlanner)
+
+} // namespace mr::test::tst_planner
+
 #include "tst_planner.moc"

@@ -10,8 +10,7 @@
 #include <string>
 #include <utility>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_policy_choice_sites {
 
 namespace {
 
@@ -39,6 +38,8 @@ std::string siteOf(RunSetup&& setup)
         qFatal("no policy: %s", setup.limit.c_str());
     return setup.spec.policyOptions.at("accumulate-on");
 }
+
+} // namespace
 
 class TestPolicyChoiceSites : public QObject
 {
@@ -107,7 +108,8 @@ private Q_SLOTS:
     }
 };
 
-} // namespace
-
 MR_TEST(TestPolicyChoiceSites)
+
+} // namespace mr::test::tst_policy_choice_sites
+
 #include "tst_policy_choice_sites.moc"

@@ -9,8 +9,7 @@
 
 #include <string>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_policy_choice_streams {
 
 namespace {
 
@@ -56,6 +55,8 @@ std::string shareOf(const RunSetup& setup)
     const auto share = setup.spec.policyOptions.find("device-share");
     return share == setup.spec.policyOptions.end() ? std::string() : share->second;
 }
+
+} // namespace
 
 class TestPolicyChoiceStreams : public QObject
 {
@@ -155,7 +156,8 @@ private Q_SLOTS:
     }
 };
 
-} // namespace
-
 MR_TEST(TestPolicyChoiceStreams)
+
+} // namespace mr::test::tst_policy_choice_streams
+
 #include "tst_policy_choice_streams.moc"

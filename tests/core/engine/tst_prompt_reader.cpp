@@ -7,8 +7,7 @@
 
 #include <algorithm>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_prompt_reader {
 
 namespace {
 
@@ -177,4 +176,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestPromptReader)
+
+} // namespace mr::test::tst_prompt_reader
+
 #include "tst_prompt_reader.moc"

@@ -11,8 +11,7 @@
 #include <cmath>
 #include <vector>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_rate_sheet {
 
 namespace {
 
@@ -68,6 +67,8 @@ std::vector<Interval> timesOf(
 }
 
 #define COMPARE_RATE(seen, wanted) QVERIFY2(std::abs((seen) - (wanted)) <= 1e-6 * (wanted), #seen)
+
+} // namespace
 
 class TestRateSheet : public QObject
 {
@@ -264,7 +265,8 @@ private Q_SLOTS:
     }
 };
 
-} // namespace
-
 MR_TEST(TestRateSheet)
+
+} // namespace mr::test::tst_rate_sheet
+
 #include "tst_rate_sheet.moc"

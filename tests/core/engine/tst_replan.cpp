@@ -8,10 +8,7 @@
 
 #include <memory>
 
-using namespace mr;
-using namespace mr::test;
-
-namespace {
+namespace mr::test::tst_replan {
 
 class TestReplan : public QObject
 {
@@ -244,7 +241,8 @@ void TestReplan::aPolicyWithWindowsIsNotReplacedOnceItHasTrained()
     QVERIFY(!tooLittle.ok());
 }
 
-} // namespace
-
 MR_TEST(TestReplan)
+
+} // namespace mr::test::tst_replan
+
 #include "tst_replan.moc"

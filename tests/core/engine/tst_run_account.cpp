@@ -19,8 +19,7 @@
 #include <string>
 #include <vector>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_run_account {
 
 namespace {
 
@@ -309,4 +308,7 @@ void TestRunAccount::aHistoryIsRebuiltWithItsIntervals()
 }
 
 MR_TEST(TestRunAccount)
+
+} // namespace mr::test::tst_run_account
+
 #include "tst_run_account.moc"

@@ -14,8 +14,7 @@
 #include <string>
 #include <vector>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_run_master {
 
 namespace {
 
@@ -190,4 +189,7 @@ private:
 };
 
 MR_TEST(TestRunMaster)
+
+} // namespace mr::test::tst_run_master
+
 #include "tst_run_master.moc"

@@ -9,7 +9,8 @@
 #include <filesystem>
 #include <thread>
 
-using namespace mr;
+namespace mr::test::tst_scratch_files {
+
 namespace fs = std::filesystem;
 
 namespace {
@@ -104,4 +105,7 @@ private Q_SLOTS:
 };
 
 MR_TEST_WITH_APP(TestScratchFiles)
+
+} // namespace mr::test::tst_scratch_files
+
 #include "tst_scratch_files.moc"

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-using namespace mr;
+namespace mr::test::tst_scratch_rates {
 
 namespace {
 
@@ -123,4 +123,7 @@ private:
 };
 
 MR_TEST(TestScratchRates)
+
+} // namespace mr::test::tst_scratch_rates
+
 #include "tst_scratch_rates.moc"

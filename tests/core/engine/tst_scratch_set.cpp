@@ -11,7 +11,8 @@
 #include <filesystem>
 #include <numeric>
 
-using namespace mr;
+namespace mr::test::tst_scratch_set {
+
 namespace fs = std::filesystem;
 
 namespace {
@@ -167,4 +168,7 @@ private Q_SLOTS:
 };
 
 MR_TEST_WITH_APP(TestScratchSet)
+
+} // namespace mr::test::tst_scratch_set
+
 #include "tst_scratch_set.moc"

@@ -10,8 +10,7 @@
 #include <map>
 #include <string>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_share_choice {
 
 namespace {
 
@@ -48,6 +47,8 @@ ShareDecision decide(
         qFatal("%s", decision.status().message().c_str());
     return decision.value();
 }
+
+} // namespace
 
 class TestShareChoice : public QObject
 {
@@ -177,7 +178,8 @@ private Q_SLOTS:
     }
 };
 
-} // namespace
-
 MR_TEST(TestShareChoice)
+
+} // namespace mr::test::tst_share_choice
+
 #include "tst_share_choice.moc"

@@ -9,10 +9,7 @@
 
 #include <vector>
 
-using namespace mr;
-using namespace mr::test;
-
-namespace {
+namespace mr::test::tst_share_watch {
 
 class TestShareWatch : public QObject
 {
@@ -134,7 +131,8 @@ private:
     StepPlan m_plan;
 };
 
-} // namespace
-
 MR_TEST(TestShareWatch)
+
+} // namespace mr::test::tst_share_watch
+
 #include "tst_share_watch.moc"

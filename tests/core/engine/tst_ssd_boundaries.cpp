@@ -16,8 +16,7 @@
 #include <utility>
 #include <vector>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_ssd_boundaries {
 
 namespace {
 
@@ -59,6 +58,8 @@ FaultRule failing(DiskOp op, int nth)
 {
     return {FaultKind::Result, op, nth, -EIO, 2};
 }
+
+} // namespace
 
 class TestSsdBoundaries : public QObject
 {
@@ -164,7 +165,8 @@ void TestSsdBoundaries::aFaultNamesTheActivation()
     QCOMPARE(named.size(), std::size_t{2});
 }
 
-} // namespace
-
 MR_TEST_WITH_APP(TestSsdBoundaries)
+
+} // namespace mr::test::tst_ssd_boundaries
+
 #include "tst_ssd_boundaries.moc"

@@ -19,8 +19,7 @@
 #include <utility>
 #include <vector>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_ssd_faults {
 
 namespace {
 
@@ -465,4 +464,7 @@ void TestSsdFaults::aBudgetThatIsTooSmallSaysBothNumbers()
 }
 
 MR_TEST_WITH_APP(TestSsdFaults)
+
+} // namespace mr::test::tst_ssd_faults
+
 #include "tst_ssd_faults.moc"

@@ -16,9 +16,7 @@
 #include <string>
 #include <vector>
 
-using namespace mr;
-using mr::test::DeviceCall;
-using mr::test::HeapCounts;
+namespace mr::test::tst_step_allocations {
 
 namespace {
 
@@ -90,6 +88,8 @@ HeapCounts countsOfSteps(TinyRun run, bool threaded, int steps)
 constexpr int kWindowWarmUp = 11;
 const std::map<std::string, std::string> kWindows = {
     {"interval", "2"}, {"warmup", "2"}, {"select", "4"}, {"urgent", "0.25"}};
+
+} // namespace
 
 class TestStepAllocations : public QObject
 {
@@ -223,7 +223,8 @@ void TestStepAllocations::theEngineThreadAllocatesNothingFromStepToStep()
     QCOMPARE(marks.back().ours - marks[static_cast<std::size_t>(warmUp)].ours, std::uint64_t{0});
 }
 
-} // namespace
-
 MR_TEST(TestStepAllocations)
+
+} // namespace mr::test::tst_step_allocations
+
 #include "tst_step_allocations.moc"

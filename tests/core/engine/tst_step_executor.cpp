@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <memory>
 
-using namespace mr;
+namespace mr::test::tst_step_executor {
 
 namespace {
 
@@ -37,6 +37,8 @@ TinyRun manyTiles(const std::string& policy)
     run.steps = 2;
     return run;
 }
+
+} // namespace
 
 class TestStepExecutor : public QObject
 {
@@ -75,7 +77,8 @@ void TestStepExecutor::aPlanWithMoreHostJobsThanThePoolHoldsEnds()
         QCOMPARE(small.value().weightsHash, large.value().weightsHash);
 }
 
-} // namespace
-
 MR_TEST(TestStepExecutor)
+
+} // namespace mr::test::tst_step_executor
+
 #include "tst_step_executor.moc"

@@ -13,8 +13,7 @@
 #include <string>
 #include <vector>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_zenflow {
 
 namespace {
 
@@ -48,6 +47,8 @@ bool isSame(const ColumnValues& a, const ColumnValues& b)
 {
     return a.high == b.high && a.low == b.low && a.m == b.m && a.v == b.v;
 }
+
+} // namespace
 
 class TestZenflow : public QObject
 {
@@ -587,7 +588,8 @@ void TestZenflow::movedMomentsKeepWhatBiasCorrectionMakesOfThem()
     QVERIFY(rig.run->executor().window()->movedColumns >= weight.urgent);
 }
 
-} // namespace
-
 MR_TEST(TestZenflow)
+
+} // namespace mr::test::tst_zenflow
+
 #include "tst_zenflow.moc"

@@ -10,10 +10,7 @@
 #include <algorithm>
 #include <cmath>
 
-using namespace mr;
-using namespace mr::test;
-
-namespace {
+namespace mr::test::tst_zenflow_compact {
 
 class TestZenflowCompact : public QObject
 {
@@ -195,7 +192,8 @@ void TestZenflowCompact::momentsOfCompactStateAreRoundedOnceInAMove()
     QVERIFY(std::equal(expected.vScale.begin(), expected.vScale.end(), host.vScale));
 }
 
-} // namespace
-
 MR_TEST(TestZenflowCompact)
+
+} // namespace mr::test::tst_zenflow_compact
+
 #include "tst_zenflow_compact.moc"

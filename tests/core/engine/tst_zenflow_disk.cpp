@@ -19,8 +19,7 @@
 #include <utility>
 #include <vector>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_zenflow_disk {
 
 namespace {
 
@@ -64,6 +63,8 @@ const Variant kVariants[] = {
         DiskEngine::Auto, Mode::Inline},
     {"none", "zenflow", {{"interval", "3"}, {"select", "3"}}, {{"disk-share", "0"}}},
 };
+
+} // namespace
 
 class TestZenflowDisk : public QObject
 {
@@ -345,7 +346,8 @@ void TestZenflowDisk::aDiskThatFailsInAWindowEndsTheRun()
     QVERIFY(std::filesystem::is_empty(m_folder.path().toStdString()));
 }
 
-} // namespace
-
 MR_TEST_WITH_APP(TestZenflowDisk)
+
+} // namespace mr::test::tst_zenflow_disk
+
 #include "tst_zenflow_disk.moc"

@@ -11,8 +11,8 @@
 #include <filesystem>
 #include <string>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_zenflow_runs {
+
 namespace fs = std::filesystem;
 
 namespace {
@@ -79,6 +79,8 @@ RunSpec specOf(const RunRig& rig, const Case& of, const std::string& name)
     spec.warmupSteps = 0;
     return spec;
 }
+
+} // namespace
 
 class TestZenflowRuns : public QObject
 {
@@ -311,7 +313,8 @@ void TestZenflowRuns::aDamagedWindowFileIsNoticed()
         resumed.opened.message().c_str());
 }
 
-} // namespace
-
 MR_TEST(TestZenflowRuns)
+
+} // namespace mr::test::tst_zenflow_runs
+
 #include "tst_zenflow_runs.moc"

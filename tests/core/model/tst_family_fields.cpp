@@ -1,14 +1,13 @@
 // What families have of their own: fields, defaults of missing ones, and refusals by name.
 
-#include "config_texts.h"
+#include "core/model/config_texts.h"
 #include "support/test_room.h"
 
 #include <QTest>
 
 #include <cmath>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_family_fields {
 
 class TestFamilyFields : public QObject
 {
@@ -251,4 +250,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestFamilyFields)
+
+} // namespace mr::test::tst_family_fields
+
 #include "tst_family_fields.moc"

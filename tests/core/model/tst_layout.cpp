@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-using namespace mr;
+namespace mr::test::tst_layout {
 
 namespace {
 
@@ -37,6 +37,8 @@ void checkViews(std::vector<TensorView> views, const std::byte* base, std::size_
     QVERIFY(static_cast<std::size_t>(base + bytes - end) <
             kAlign); // nothing but the last one's alignment is unused
 }
+
+} // namespace
 
 class TestLayout : public QObject
 {
@@ -316,7 +318,8 @@ void TestLayout::aModelShapeCountsEveryParameterAndItsWork()
     QCOMPARE(cut.groups[2].forwardFlops, whole.groups[2].forwardFlops - 4.0 * 24 * 60 * keys);
 }
 
-} // namespace
-
 MR_TEST(TestLayout)
+
+} // namespace mr::test::tst_layout
+
 #include "tst_layout.moc"

@@ -1,14 +1,13 @@
 // config.json: published ones, both spellings, and every refusal with the field it names.
 
-#include "config_texts.h"
+#include "core/model/config_texts.h"
 #include "support/test_room.h"
 
 #include <QTest>
 
 #include <cmath>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_model_config {
 
 namespace {
 
@@ -228,4 +227,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestModelConfig)
+
+} // namespace mr::test::tst_model_config
+
 #include "tst_model_config.moc"

@@ -1,6 +1,6 @@
 // What a user sees of a model folder, sound or not.
 
-#include "model_folder.h"
+#include "core/model/model_folder.h"
 #include "support/test_room.h"
 
 #include <millrace/library.h>
@@ -9,8 +9,7 @@
 
 #include <algorithm>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_model_info {
 
 namespace {
 
@@ -131,4 +130,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestModelInfo)
+
+} // namespace mr::test::tst_model_info
+
 #include "tst_model_info.moc"

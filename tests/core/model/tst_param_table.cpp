@@ -1,14 +1,13 @@
 // Where parameters lie: slots in order, aligned, and every element of a slot named once.
 
-#include "model_folder.h"
+#include "core/model/model_folder.h"
 #include "support/test_room.h"
 
 #include <QTest>
 
 #include <algorithm>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_param_table {
 
 class TestParamTable : public QObject
 {
@@ -145,4 +144,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestParamTable)
+
+} // namespace mr::test::tst_param_table
+
 #include "tst_param_table.moc"

@@ -21,8 +21,7 @@
 #include <string>
 #include <utility>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_rope_scaling {
 
 namespace {
 
@@ -120,4 +119,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestRopeScaling)
+
+} // namespace mr::test::tst_rope_scaling
+
 #include "tst_rope_scaling.moc"

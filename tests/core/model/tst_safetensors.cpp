@@ -1,7 +1,7 @@
 // The safetensors format as hostile input: every rule broken once, and the published cases.
 
+#include "core/model/model_folder.h"
 #include "core/model/safetensors.h"
-#include "model_folder.h"
 #include "support/test_room.h"
 
 #include <QTest>
@@ -10,8 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_safetensors {
 
 namespace {
 
@@ -216,4 +215,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestSafetensors)
+
+} // namespace mr::test::tst_safetensors
+
 #include "tst_safetensors.moc"

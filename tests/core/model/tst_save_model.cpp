@@ -1,17 +1,16 @@
 // Saving a model folder: exact tensors, shards, carried files, and the config as it was read.
 
 #include "core/model/export_plan.h"
+#include "core/model/model_folder.h"
 #include "core/model/safetensors.h"
 #include "core/optim/adamw.h"
-#include "model_folder.h"
 #include "support/test_room.h"
 
 #include <QTest>
 
 #include <nlohmann/json.hpp>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_save_model {
 
 namespace {
 
@@ -306,4 +305,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestSaveModel)
+
+} // namespace mr::test::tst_save_model
+
 #include "tst_save_model.moc"

@@ -1,17 +1,16 @@
 // Weights from a folder into the master: what is found, what is refused, and the bits that arrive.
 
 #include "core/model/export_plan.h"
+#include "core/model/model_folder.h"
 #include "core/model/weights.h"
 #include "core/optim/adamw.h"
-#include "model_folder.h"
 #include "support/test_room.h"
 
 #include <QTest>
 
 #include <cmath>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_weights {
 
 namespace {
 
@@ -389,4 +388,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestWeights)
+
+} // namespace mr::test::tst_weights
+
 #include "tst_weights.moc"

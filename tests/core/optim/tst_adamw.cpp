@@ -9,11 +9,7 @@
 
 #include <numeric>
 
-using namespace mr;
-using mr::test::AdamwState;
-using mr::test::referenceUpdate;
-
-Q_DECLARE_METATYPE(std::int64_t)
+namespace mr::test::tst_adamw {
 
 class TestAdamw : public QObject
 {
@@ -176,4 +172,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestAdamw)
+
+} // namespace mr::test::tst_adamw
+
 #include "tst_adamw.moc"

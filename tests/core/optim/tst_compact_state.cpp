@@ -9,10 +9,7 @@
 
 #include <numeric>
 
-using namespace mr;
-using namespace mr::test;
-
-Q_DECLARE_METATYPE(std::int64_t)
+namespace mr::test::tst_compact_state {
 
 namespace {
 
@@ -312,4 +309,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestCompactState)
+
+} // namespace mr::test::tst_compact_state
+
 #include "tst_compact_state.moc"

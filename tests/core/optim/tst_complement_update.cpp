@@ -10,8 +10,7 @@
 #include <algorithm>
 #include <numeric>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_complement_update {
 
 namespace {
 
@@ -235,4 +234,7 @@ void TestComplementUpdate::packedWeightsComeBackIntoThePlane()
 }
 
 MR_TEST(TestComplementUpdate)
+
+} // namespace mr::test::tst_complement_update
+
 #include "tst_complement_update.moc"

@@ -9,9 +9,7 @@
 
 #include <QTest>
 
-using namespace mr;
-using mr::test::AdamwState;
-using mr::test::referenceUpdate;
+namespace mr::test::tst_host_updater {
 
 namespace {
 
@@ -253,4 +251,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestHostUpdater)
+
+} // namespace mr::test::tst_host_updater
+
 #include "tst_host_updater.moc"

@@ -10,7 +10,7 @@
 #include <cmath>
 #include <optional>
 
-using namespace mr;
+namespace mr::test::tst_lr_schedule {
 
 namespace {
 
@@ -87,4 +87,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestLrSchedule)
+
+} // namespace mr::test::tst_lr_schedule
+
 #include "tst_lr_schedule.moc"

@@ -27,14 +27,6 @@ inline Bench diskBench(const std::map<std::string, std::string>& options = {})
     return bench;
 }
 
-inline MemoryPlan memoryOf(const Bench& bench, int microBatches = 3)
-{
-    StepSpec spec = specOf(1, microBatches);
-    spec.precision = bench.precision;
-    Result<MemoryPlan> memory = planMemory(spec, bench.shape, bench.budget, {}, bench.policy);
-    return memory.ok() ? std::move(memory).value() : MemoryPlan{};
-}
-
 inline void flush(Bench& bench)
 {
     Result<BuiltStep> built = buildFlush(bench.in, bench.shape, bench.budget, {}, bench.policy);

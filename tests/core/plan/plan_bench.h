@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include "core/plan/memory_plan.h"
 #include "core/plan/plan_text.h"
 #include "tests/core/plan/plan_shapes.h"
 
@@ -103,6 +104,14 @@ std::string needlessWaits(Bench& bench, IsMeant isMeant)
         }
     }
     return needless;
+}
+
+inline MemoryPlan memoryOf(const Bench& bench, int microBatches = 3)
+{
+    StepSpec spec = specOf(1, microBatches);
+    spec.precision = bench.precision;
+    Result<MemoryPlan> memory = planMemory(spec, bench.shape, bench.budget, {}, bench.policy);
+    return memory.ok() ? std::move(memory).value() : MemoryPlan{};
 }
 
 } // namespace mr::test

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-using namespace mr;
+namespace mr::test::tst_boundary_homes {
 
 namespace {
 
@@ -100,4 +100,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestBoundaryHomes)
+
+} // namespace mr::test::tst_boundary_homes
+
 #include "tst_boundary_homes.moc"

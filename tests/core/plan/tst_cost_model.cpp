@@ -9,8 +9,7 @@
 #include <cmath>
 #include <numeric>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_cost_model {
 
 namespace {
 
@@ -305,4 +304,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestCostModel)
+
+} // namespace mr::test::tst_cost_model
+
 #include "tst_cost_model.moc"

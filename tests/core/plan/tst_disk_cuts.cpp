@@ -11,8 +11,7 @@
 #include <string>
 #include <vector>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_disk_cuts {
 
 namespace {
 
@@ -337,4 +336,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestDiskCuts)
+
+} // namespace mr::test::tst_disk_cuts
+
 #include "tst_disk_cuts.moc"

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-using namespace mr;
+namespace mr::test::tst_magnitude_rule {
 
 class TestMagnitudeRule : public QObject
 {
@@ -89,4 +89,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestMagnitudeRule)
+
+} // namespace mr::test::tst_magnitude_rule
+
 #include "tst_magnitude_rule.moc"

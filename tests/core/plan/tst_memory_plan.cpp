@@ -15,8 +15,7 @@
 #include <tuple>
 #include <vector>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_memory_plan {
 
 namespace {
 
@@ -569,4 +568,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestMemoryPlan)
+
+} // namespace mr::test::tst_memory_plan
+
 #include "tst_memory_plan.moc"

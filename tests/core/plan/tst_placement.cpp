@@ -11,8 +11,7 @@
 #include <limits>
 #include <vector>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_placement {
 
 namespace {
 
@@ -236,4 +235,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestPlacement)
+
+} // namespace mr::test::tst_placement
+
 #include "tst_placement.moc"

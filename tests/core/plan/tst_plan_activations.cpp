@@ -13,8 +13,7 @@
 #include <string>
 #include <vector>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_plan_activations {
 
 namespace {
 
@@ -278,4 +277,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestPlanActivations)
+
+} // namespace mr::test::tst_plan_activations
+
 #include "tst_plan_activations.moc"

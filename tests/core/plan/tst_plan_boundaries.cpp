@@ -14,8 +14,7 @@
 #include <string>
 #include <vector>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_plan_boundaries {
 
 namespace {
 
@@ -384,4 +383,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestPlanBoundaries)
+
+} // namespace mr::test::tst_plan_boundaries
+
 #include "tst_plan_boundaries.moc"

@@ -11,8 +11,7 @@
 
 #include <array>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_plan_builder {
 
 namespace {
 
@@ -325,4 +324,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestPlanBuilder)
+
+} // namespace mr::test::tst_plan_builder
+
 #include "tst_plan_builder.moc"

@@ -12,8 +12,7 @@
 #include <utility>
 #include <vector>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_plan_check {
 
 namespace {
 
@@ -584,4 +583,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestPlanCheck)
+
+} // namespace mr::test::tst_plan_check
+
 #include "tst_plan_check.moc"

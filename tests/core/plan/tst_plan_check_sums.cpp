@@ -11,8 +11,7 @@
 #include <string>
 #include <vector>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_plan_check_sums {
 
 namespace {
 
@@ -109,6 +108,8 @@ bool breaks(const Bench& bench, PlanRule rule)
         qWarning("%s", status.ok() ? "the broken plan passed" : status.message().c_str());
     return found;
 }
+
+} // namespace
 
 class TestPlanCheckSums : public QObject
 {
@@ -323,7 +324,8 @@ private Q_SLOTS:
     }
 };
 
-} // namespace
-
 MR_TEST(TestPlanCheckSums)
+
+} // namespace mr::test::tst_plan_check_sums
+
 #include "tst_plan_check_sums.moc"

@@ -12,8 +12,7 @@
 #include <string>
 #include <vector>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_plan_disk {
 
 namespace {
 
@@ -450,4 +449,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestPlanDisk)
+
+} // namespace mr::test::tst_plan_disk
+
 #include "tst_plan_disk.moc"

@@ -13,8 +13,7 @@
 #include <string>
 #include <utility>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_plan_disk_bytes {
 
 namespace {
 
@@ -319,4 +318,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestPlanDiskBytes)
+
+} // namespace mr::test::tst_plan_disk_bytes
+
 #include "tst_plan_disk_bytes.moc"

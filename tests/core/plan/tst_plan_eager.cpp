@@ -14,8 +14,7 @@
 #include <string>
 #include <vector>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_plan_eager {
 
 namespace {
 
@@ -398,4 +397,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestPlanEager)
+
+} // namespace mr::test::tst_plan_eager
+
 #include "tst_plan_eager.moc"

@@ -15,8 +15,7 @@
 #include <string>
 #include <vector>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_plan_sends {
 
 namespace {
 
@@ -414,4 +413,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestPlanSends)
+
+} // namespace mr::test::tst_plan_sends
+
 #include "tst_plan_sends.moc"

@@ -14,8 +14,7 @@
 #include <string>
 #include <vector>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_plan_stream {
 
 namespace {
 
@@ -45,14 +44,6 @@ std::vector<int> fetched(const StepPlan& plan)
         if (task.kind == TaskKind::FetchWeights)
             groups.push_back(task.group.value);
     return groups;
-}
-
-MemoryPlan memoryOf(const Bench& bench, int microBatches)
-{
-    StepSpec spec = specOf(1, microBatches);
-    spec.precision = bench.precision;
-    Result<MemoryPlan> memory = planMemory(spec, bench.shape, bench.budget, {}, bench.policy);
-    return memory.ok() ? std::move(memory).value() : MemoryPlan{};
 }
 
 } // namespace
@@ -314,4 +305,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestPlanStream)
+
+} // namespace mr::test::tst_plan_stream
+
 #include "tst_plan_stream.moc"

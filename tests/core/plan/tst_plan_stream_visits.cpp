@@ -14,8 +14,7 @@
 #include <string>
 #include <vector>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_plan_stream_visits {
 
 namespace {
 
@@ -29,14 +28,6 @@ Bench benchOf(int blocks, Options options)
     options.insert({{"tile", "4KiB"}, {"boundary", "device"}});
     bench.policy = policyWith("streamed", options);
     return bench;
-}
-
-MemoryPlan memoryOf(const Bench& bench)
-{
-    StepSpec spec = specOf(1, 1);
-    spec.precision = bench.precision;
-    Result<MemoryPlan> memory = planMemory(spec, bench.shape, bench.budget, {}, bench.policy);
-    return memory.ok() ? std::move(memory).value() : MemoryPlan{};
 }
 
 TaskIndex indexOf(const Bench& bench, TaskKind kind, int group, int nth = 0)
@@ -131,7 +122,7 @@ private Q_SLOTS:
             options["device-share"] = "0.5";
             Bench bench = benchOf(4, options);
             bench.precision = precision;
-            return memoryOf(bench).bytes(Tier::Device, MemoryUse::StateSlots);
+            return memoryOf(bench, 1).bytes(Tier::Device, MemoryUse::StateSlots);
         };
         constexpr std::size_t kTiles = std::size_t{3} * 1024; // elements
         const Options stays = {{"weights-on-device", "1"}};
@@ -143,7 +134,7 @@ private Q_SLOTS:
         QCOMPARE(slotBytes(stays, Precision::F32), 12 * kTiles);
         // Only what visits needs slots: blocks that keep their state have none to bring.
         QCOMPARE(
-            memoryOf(benchOf(4, {})).bytes(Tier::Device, MemoryUse::StateSlots), std::size_t{0});
+            memoryOf(benchOf(4, {}), 1).bytes(Tier::Device, MemoryUse::StateSlots), std::size_t{0});
     }
 
     // Both planes of a tile land, whoever updated them.
@@ -153,7 +144,7 @@ private Q_SLOTS:
             Bench bench = benchOf(4, {{"device-share", share}});
             bench.precision = Precision::F32;
 
-            QCOMPARE(memoryOf(bench).bytes(Tier::Device, MemoryUse::UploadLanding),
+            QCOMPARE(memoryOf(bench, 1).bytes(Tier::Device, MemoryUse::UploadLanding),
                 std::size_t{4 * 2048});
         }
     }
@@ -177,8 +168,8 @@ private Q_SLOTS:
         Bench deep = benchOf(40, options);
         shallow.precision = deep.precision = full ? Precision::F32 : Precision::BF16;
 
-        const MemoryPlan few = memoryOf(shallow);
-        const MemoryPlan many = memoryOf(deep);
+        const MemoryPlan few = memoryOf(shallow, 1);
+        const MemoryPlan many = memoryOf(deep, 1);
 
         QVERIFY(few.bytes(Tier::Device, MemoryUse::StateSlots) > 0);
         QCOMPARE(many.bytes(Tier::Device), few.bytes(Tier::Device));
@@ -297,4 +288,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestPlanStreamVisits)
+
+} // namespace mr::test::tst_plan_stream_visits
+
 #include "tst_plan_stream_visits.moc"

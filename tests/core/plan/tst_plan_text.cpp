@@ -6,8 +6,7 @@
 
 #include <QTest>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_plan_text {
 
 namespace {
 
@@ -604,4 +603,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestPlanText)
+
+} // namespace mr::test::tst_plan_text
+
 #include "tst_plan_text.moc"

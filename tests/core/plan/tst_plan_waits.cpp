@@ -10,8 +10,7 @@
 #include <utility>
 #include <vector>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_plan_waits {
 
 namespace {
 
@@ -264,4 +263,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestPlanWaits)
+
+} // namespace mr::test::tst_plan_waits
+
 #include "tst_plan_waits.moc"

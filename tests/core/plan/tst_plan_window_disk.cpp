@@ -14,8 +14,7 @@
 #include <utility>
 #include <vector>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_plan_window_disk {
 
 namespace {
 
@@ -282,4 +281,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestPlanWindowDisk)
+
+} // namespace mr::test::tst_plan_window_disk
+
 #include "tst_plan_window_disk.moc"

@@ -12,8 +12,7 @@
 #include <map>
 #include <string>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_policies {
 
 class TestPolicies : public QObject
 {
@@ -384,4 +383,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestPolicies)
+
+} // namespace mr::test::tst_policies
+
 #include "tst_policies.moc"

@@ -7,7 +7,7 @@
 
 #include <map>
 
-using namespace mr;
+namespace mr::test::tst_traversal {
 
 namespace {
 
@@ -98,4 +98,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestTraversal)
+
+} // namespace mr::test::tst_traversal
+
 #include "tst_traversal.moc"

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cmath>
 
-using namespace mr;
+namespace mr::test::tst_machine_chunks {
 
 namespace {
 
@@ -267,4 +267,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestMachineChunks)
+
+} // namespace mr::test::tst_machine_chunks
+
 #include "tst_machine_chunks.moc"

@@ -12,7 +12,7 @@
 #include <cstdlib>
 #include <limits>
 
-using namespace mr;
+namespace mr::test::tst_run_reader {
 
 class TestRunReader : public QObject
 {
@@ -275,4 +275,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestRunReader)
+
+} // namespace mr::test::tst_run_reader
+
 #include "tst_run_reader.moc"

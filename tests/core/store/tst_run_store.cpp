@@ -8,7 +8,7 @@
 #include <limits>
 #include <thread>
 
-using namespace mr;
+namespace mr::test::tst_run_store {
 
 class TestRunStore : public QObject
 {
@@ -449,4 +449,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestRunStore)
+
+} // namespace mr::test::tst_run_store
+
 #include "tst_run_store.moc"

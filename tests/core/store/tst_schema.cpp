@@ -9,7 +9,7 @@
 
 #include <array>
 
-using namespace mr;
+namespace mr::test::tst_schema {
 
 namespace {
 
@@ -195,4 +195,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestSchema)
+
+} // namespace mr::test::tst_schema
+
 #include "tst_schema.moc"

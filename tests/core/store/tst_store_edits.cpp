@@ -11,7 +11,7 @@
 #include <QFile>
 #include <QtTest>
 
-using namespace mr;
+namespace mr::test::tst_store_edits {
 
 namespace {
 
@@ -405,4 +405,7 @@ private Q_SLOTS:
 };
 
 MR_TEST_WITH_APP(TestStoreEdits)
+
+} // namespace mr::test::tst_store_edits
+
 #include "tst_store_edits.moc"

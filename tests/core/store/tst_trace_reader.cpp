@@ -6,7 +6,7 @@
 
 #include <QtTest>
 
-using namespace mr;
+namespace mr::test::tst_trace_reader {
 
 namespace {
 
@@ -171,4 +171,7 @@ private Q_SLOTS:
 };
 
 MR_TEST_WITH_APP(TestTraceReader)
+
+} // namespace mr::test::tst_trace_reader
+
 #include "tst_trace_reader.moc"

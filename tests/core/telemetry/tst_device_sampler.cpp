@@ -10,8 +10,8 @@
 #include <mutex>
 #include <vector>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_device_sampler {
+
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
@@ -171,4 +171,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestDeviceSampler)
+
+} // namespace mr::test::tst_device_sampler
+
 #include "tst_device_sampler.moc"

@@ -13,7 +13,7 @@
 #include <semaphore>
 #include <thread>
 
-using namespace mr;
+namespace mr::test::tst_recorder {
 
 namespace {
 
@@ -444,4 +444,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestRecorder)
+
+} // namespace mr::test::tst_recorder
+
 #include "tst_recorder.moc"

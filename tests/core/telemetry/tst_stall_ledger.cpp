@@ -7,8 +7,7 @@
 
 #include <numeric>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_stall_ledger {
 
 namespace {
 
@@ -291,4 +290,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestStallLedger)
+
+} // namespace mr::test::tst_stall_ledger
+
 #include "tst_stall_ledger.moc"

@@ -8,7 +8,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-using namespace mr;
+namespace mr::test::tst_step_json {
 
 class TestStepJson : public QObject
 {
@@ -116,4 +116,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestStepJson)
+
+} // namespace mr::test::tst_step_json
+
 #include "tst_step_json.moc"

@@ -8,7 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-using namespace mr;
+namespace mr::test::tst_trace_export {
+
 using Json = nlohmann::json;
 
 namespace {
@@ -200,4 +201,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestTraceExport)
+
+} // namespace mr::test::tst_trace_export
+
 #include "tst_trace_export.moc"

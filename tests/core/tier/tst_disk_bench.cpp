@@ -9,7 +9,7 @@
 
 #include <filesystem>
 
-using namespace mr;
+namespace mr::test::tst_disk_bench {
 
 namespace {
 
@@ -110,4 +110,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestDiskBench)
+
+} // namespace mr::test::tst_disk_bench
+
 #include "tst_disk_bench.moc"

@@ -7,10 +7,9 @@
 #include <cerrno>
 #include <fstream>
 
-using namespace mr;
-using namespace mr::test;
-
 Q_DECLARE_METATYPE(mr::test::FaultRule)
+
+namespace mr::test::tst_disk_faults {
 
 namespace {
 
@@ -278,4 +277,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestDiskFaults)
+
+} // namespace mr::test::tst_disk_faults
+
 #include "tst_disk_faults.moc"

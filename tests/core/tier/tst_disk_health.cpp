@@ -10,7 +10,8 @@
 #include <array>
 #include <limits>
 
-using namespace mr;
+namespace mr::test::tst_disk_health {
+
 namespace fs = std::filesystem;
 
 namespace {
@@ -189,4 +190,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestDiskHealth)
+
+} // namespace mr::test::tst_disk_health
+
 #include "tst_disk_health.moc"

@@ -8,8 +8,7 @@
 #include <cerrno>
 #include <set>
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_disk_io {
 
 namespace {
 
@@ -355,4 +354,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestDiskIo)
+
+} // namespace mr::test::tst_disk_io
+
 #include "tst_disk_io.moc"

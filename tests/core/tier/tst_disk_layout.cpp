@@ -7,7 +7,7 @@
 
 #include <limits>
 
-using namespace mr;
+namespace mr::test::tst_disk_layout {
 
 namespace {
 
@@ -120,4 +120,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestDiskLayout)
+
+} // namespace mr::test::tst_disk_layout
+
 #include "tst_disk_layout.moc"

@@ -5,8 +5,7 @@
 #include "support/heap_counter.h"
 #include "support/test_room.h"
 
-using namespace mr;
-using namespace mr::test;
+namespace mr::test::tst_disk_store {
 
 namespace {
 
@@ -448,4 +447,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestDiskStore)
+
+} // namespace mr::test::tst_disk_store
+
 #include "tst_disk_store.moc"

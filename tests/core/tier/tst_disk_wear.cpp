@@ -5,7 +5,7 @@
 
 #include <QtTest>
 
-using namespace mr;
+namespace mr::test::tst_disk_wear {
 
 namespace {
 
@@ -119,4 +119,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestDiskWear)
+
+} // namespace mr::test::tst_disk_wear
+
 #include "tst_disk_wear.moc"

@@ -16,7 +16,7 @@
 #include <fstream>
 #include <iterator>
 
-using namespace mr;
+namespace mr::test::tst_scratch_file {
 
 namespace {
 
@@ -404,4 +404,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestScratchFile)
+
+} // namespace mr::test::tst_scratch_file
+
 #include "tst_scratch_file.moc"

@@ -8,7 +8,7 @@
 
 #include <linux/magic.h>
 
-using namespace mr;
+namespace mr::test::tst_scratch_folder {
 
 namespace {
 
@@ -144,4 +144,7 @@ private Q_SLOTS:
 };
 
 MR_TEST(TestScratchFolder)
+
+} // namespace mr::test::tst_scratch_folder
+
 #include "tst_scratch_folder.moc"

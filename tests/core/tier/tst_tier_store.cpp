@@ -8,7 +8,7 @@
 
 #include <string>
 
-using namespace mr;
+namespace mr::test::tst_tier_store {
 
 namespace {
 
@@ -24,6 +24,8 @@ MemoryPlan smallPlan()
         {Tier::PinnedHost, MemoryUse::Staging, kRun, 500}};
     return plan;
 }
+
+} // namespace
 
 class TestTierStore : public QObject
 {
@@ -96,7 +98,8 @@ void TestTierStore::whatIsOnDiskTakesNoMemory()
     QCOMPARE(device->memoryUsage().allocations, std::size_t{0});
 }
 
-} // namespace
-
 MR_TEST(TestTierStore)
+
+} // namespace mr::test::tst_tier_store
+
 #include "tst_tier_store.moc"

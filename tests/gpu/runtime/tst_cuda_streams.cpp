@@ -11,9 +11,9 @@
 #include <cstring>
 #include <optional>
 
-using namespace mr;
+namespace mr::test::tst_cuda_streams {
+
 using namespace mr::gpu;
-using mr::test::fakeCard;
 
 namespace {
 
@@ -353,4 +353,7 @@ private Q_SLOTS:
 };
 
 MR_TEST_WITH_APP(TestCudaStreams)
+
+} // namespace mr::test::tst_cuda_streams
+
 #include "tst_cuda_streams.moc"

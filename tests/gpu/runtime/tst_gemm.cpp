@@ -11,9 +11,6 @@
 #include <bit>
 #include <vector>
 
-using namespace mr;
-using namespace mr::gpu;
-
 namespace mr::gpu {
 
 // The kernel's place: out is F32 here, the bias BF16 or F32.
@@ -31,6 +28,10 @@ Status launchAddBias(const TensorView& out, const TensorView& bias, bool add, cu
 }
 
 } // namespace mr::gpu
+
+namespace mr::test::tst_gemm {
+
+using namespace mr::gpu;
 
 namespace {
 
@@ -217,4 +218,7 @@ private Q_SLOTS:
 };
 
 MR_TEST_WITH_APP(TestGemm)
+
+} // namespace mr::test::tst_gemm
+
 #include "tst_gemm.moc"

@@ -20,7 +20,8 @@
 
 #include <array>
 
-using namespace mr;
+namespace mr::test::tst_desktop_presence {
+
 using namespace mr::ui;
 using namespace mr::ui::test;
 
@@ -372,4 +373,7 @@ private:
 };
 
 MR_TEST_WITH_WINDOWS(TestDesktopPresence)
+
+} // namespace mr::test::tst_desktop_presence
+
 #include "tst_desktop_presence.moc"

@@ -13,8 +13,8 @@
 #include <QTest>
 #include <QThread>
 
-using mr::RunReader;
-using mr::RunStore;
+namespace mr::test::tst_run_feed {
+
 using mr::ui::RunFeed;
 using mr::ui::RunRowsPtr;
 using mr::ui::RunSnapshotPtr;
@@ -250,4 +250,7 @@ private:
 };
 
 MR_TEST_WITH_APP(TestRunFeed)
+
+} // namespace mr::test::tst_run_feed
+
 #include "tst_run_feed.moc"

@@ -7,7 +7,8 @@
 #include <QSignalSpy>
 #include <QTest>
 
-using namespace mr;
+namespace mr::test::tst_run_queue {
+
 using namespace mr::ui;
 using namespace mr::ui::test;
 
@@ -178,4 +179,7 @@ private slots:
 };
 
 MR_TEST_WITH_APP(TestRunQueue)
+
+} // namespace mr::test::tst_run_queue
+
 #include "tst_run_queue.moc"

@@ -19,6 +19,8 @@
 #include <memory>
 #include <thread>
 
+namespace mr::test::tst_single_instance {
+
 using mr::ui::SingleInstance;
 using Found = SingleInstance::Found;
 
@@ -138,4 +140,7 @@ private:
 };
 
 MR_TEST_WITH_APP(TestSingleInstance)
+
+} // namespace mr::test::tst_single_instance
+
 #include "tst_single_instance.moc"

@@ -8,6 +8,8 @@
 #include <array>
 #include <cmath>
 
+namespace mr::test::tst_cause_colors {
+
 namespace {
 
 using Vector = std::array<double, 3>;
@@ -88,4 +90,7 @@ private slots:
 };
 
 MR_TEST(TestCauseColors)
+
+} // namespace mr::test::tst_cause_colors
+
 #include "tst_cause_colors.moc"

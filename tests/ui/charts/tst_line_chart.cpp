@@ -14,6 +14,8 @@
 #include <cmath>
 #include <limits>
 
+namespace mr::test::tst_line_chart {
+
 using mr::ui::LineChart;
 
 namespace {
@@ -190,4 +192,7 @@ private slots:
 };
 
 MR_TEST_WITH_WINDOWS(TestLineChart)
+
+} // namespace mr::test::tst_line_chart
+
 #include "tst_line_chart.moc"

@@ -11,7 +11,8 @@
 #include <cmath>
 #include <limits>
 
-using namespace mr;
+namespace mr::test::tst_machine_section {
+
 using mr::ui::LineChart;
 using mr::ui::MachineHistory;
 using mr::ui::MachineSection;
@@ -182,4 +183,7 @@ private slots:
 };
 
 MR_TEST_WITH_WINDOWS(TestMachineSection)
+
+} // namespace mr::test::tst_machine_section
+
 #include "tst_machine_section.moc"

@@ -9,6 +9,8 @@
 #include <limits>
 #include <numeric>
 
+namespace mr::test::tst_series_math {
+
 using mr::ui::Column;
 using mr::ui::debiasedEma;
 using mr::ui::decimate;
@@ -164,4 +166,7 @@ private slots:
 };
 
 MR_TEST(TestSeriesMath)
+
+} // namespace mr::test::tst_series_math
+
 #include "tst_series_math.moc"

@@ -5,6 +5,8 @@
 
 #include <QTest>
 
+namespace mr::test::tst_share_bar {
+
 using namespace mr::ui;
 
 class TestShareBar : public QObject
@@ -49,4 +51,7 @@ private slots:
 };
 
 MR_TEST(TestShareBar)
+
+} // namespace mr::test::tst_share_bar
+
 #include "tst_share_bar.moc"

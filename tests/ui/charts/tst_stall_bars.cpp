@@ -8,7 +8,8 @@
 
 #include <numeric>
 
-using mr::StepRow;
+namespace mr::test::tst_stall_bars {
+
 using mr::ui::dominantCause;
 using mr::ui::LedgerTotals;
 using mr::ui::ledgerTotals;
@@ -142,4 +143,7 @@ private slots:
 };
 
 MR_TEST(TestStallBars)
+
+} // namespace mr::test::tst_stall_bars
+
 #include "tst_stall_bars.moc"

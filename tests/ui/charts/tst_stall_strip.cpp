@@ -7,6 +7,8 @@
 #include <QSignalSpy>
 #include <QTest>
 
+namespace mr::test::tst_stall_strip {
+
 using mr::ui::StallStrip;
 using mr::ui::StepSeries;
 
@@ -97,4 +99,7 @@ private slots:
 };
 
 MR_TEST_WITH_WINDOWS(TestStallStrip)
+
+} // namespace mr::test::tst_stall_strip
+
 #include "tst_stall_strip.moc"

@@ -10,7 +10,8 @@
 #include <QSignalSpy>
 #include <QTest>
 
-using namespace mr;
+namespace mr::test::tst_step_timeline {
+
 using namespace mr::ui;
 using namespace mr::ui::test;
 
@@ -275,4 +276,7 @@ private slots:
 };
 
 MR_TEST_WITH_WINDOWS(TestStepTimeline)
+
+} // namespace mr::test::tst_step_timeline
+
 #include "tst_step_timeline.moc"

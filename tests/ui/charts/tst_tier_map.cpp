@@ -11,7 +11,8 @@
 #include <QTableView>
 #include <QTest>
 
-using namespace mr;
+namespace mr::test::tst_tier_map {
+
 using namespace mr::ui;
 using namespace mr::ui::test;
 
@@ -67,4 +68,7 @@ private slots:
 };
 
 MR_TEST_WITH_WINDOWS(TestTierMap)
+
+} // namespace mr::test::tst_tier_map
+
 #include "tst_tier_map.moc"

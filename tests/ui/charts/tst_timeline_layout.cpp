@@ -8,7 +8,8 @@
 
 #include <algorithm>
 
-using namespace mr;
+namespace mr::test::tst_timeline_layout {
+
 using namespace mr::ui;
 using namespace mr::ui::test;
 
@@ -215,4 +216,7 @@ private slots:
 };
 
 MR_TEST(TestTimelineLayout)
+
+} // namespace mr::test::tst_timeline_layout
+
 #include "tst_timeline_layout.moc"

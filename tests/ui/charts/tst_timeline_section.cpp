@@ -12,7 +12,8 @@
 #include <QSignalSpy>
 #include <QTest>
 
-using namespace mr;
+namespace mr::test::tst_timeline_section {
+
 using namespace mr::ui;
 using namespace mr::ui::test;
 
@@ -132,4 +133,7 @@ private slots:
 };
 
 MR_TEST_WITH_WINDOWS(TestTimelineSection)
+
+} // namespace mr::test::tst_timeline_section
+
 #include "tst_timeline_section.moc"

@@ -6,6 +6,8 @@
 #include <QLocale>
 #include <QTest>
 
+namespace mr::test::tst_comparison_words {
+
 using namespace mr::ui;
 
 namespace {
@@ -113,4 +115,7 @@ private slots:
 };
 
 MR_TEST_WITH_WINDOWS(TestComparisonWords)
+
+} // namespace mr::test::tst_comparison_words
+
 #include "tst_comparison_words.moc"

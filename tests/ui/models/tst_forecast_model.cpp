@@ -7,7 +7,8 @@
 #include <QAbstractItemModelTester>
 #include <QTest>
 
-using namespace mr;
+namespace mr::test::tst_forecast_model {
+
 using namespace mr::ui;
 using namespace mr::ui::test;
 
@@ -115,4 +116,7 @@ private slots:
 };
 
 MR_TEST_WITH_WINDOWS(TestForecastModel)
+
+} // namespace mr::test::tst_forecast_model
+
 #include "tst_forecast_model.moc"

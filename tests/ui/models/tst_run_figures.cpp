@@ -11,7 +11,8 @@
 
 #include <cmath>
 
-using namespace mr;
+namespace mr::test::tst_run_figures {
+
 using namespace mr::ui;
 using namespace mr::ui::test;
 
@@ -201,4 +202,7 @@ private slots:
 };
 
 MR_TEST_WITH_WINDOWS(TestRunFigures)
+
+} // namespace mr::test::tst_run_figures
+
 #include "tst_run_figures.moc"

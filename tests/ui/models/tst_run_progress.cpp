@@ -8,6 +8,8 @@
 
 #include <cmath>
 
+namespace mr::test::tst_run_progress {
+
 using mr::ui::progressOf;
 using mr::ui::RunProgress;
 using mr::ui::test::demoSnapshot;
@@ -48,4 +50,7 @@ private slots:
 };
 
 MR_TEST(TestRunProgress)
+
+} // namespace mr::test::tst_run_progress
+
 #include "tst_run_progress.moc"

@@ -7,8 +7,8 @@
 
 #include <cmath>
 
-using mr::ScalarRow;
-using mr::StepRow;
+namespace mr::test::tst_run_range {
+
 using mr::ui::RunRange;
 using mr::ui::StepSeries;
 
@@ -115,4 +115,7 @@ private slots:
 };
 
 MR_TEST(TestRunRange)
+
+} // namespace mr::test::tst_run_range
+
 #include "tst_run_range.moc"

@@ -10,7 +10,8 @@
 #include <QSignalSpy>
 #include <QTest>
 
-using mr::RunRow;
+namespace mr::test::tst_run_table_model {
+
 using mr::ui::RunFilterModel;
 using mr::ui::RunTableModel;
 using mr::ui::test::demoRuns;
@@ -165,4 +166,7 @@ private slots:
 };
 
 MR_TEST_WITH_WINDOWS(TestRunTableModel)
+
+} // namespace mr::test::tst_run_table_model
+
 #include "tst_run_table_model.moc"

@@ -6,7 +6,8 @@
 #include <QAbstractItemModelTester>
 #include <QTest>
 
-using namespace mr;
+namespace mr::test::tst_settings_model {
+
 using namespace mr::ui;
 
 namespace {
@@ -105,4 +106,7 @@ private slots:
 };
 
 MR_TEST_WITH_WINDOWS(TestSettingsModel)
+
+} // namespace mr::test::tst_settings_model
+
 #include "tst_settings_model.moc"

@@ -9,6 +9,8 @@
 #include <QSignalSpy>
 #include <QTest>
 
+namespace mr::test::tst_stall_ledger_model {
+
 using mr::ui::EventTableModel;
 using mr::ui::StallLedgerModel;
 
@@ -115,4 +117,7 @@ private slots:
 };
 
 MR_TEST_WITH_WINDOWS(TestStallLedgerModel)
+
+} // namespace mr::test::tst_stall_ledger_model
+
 #include "tst_stall_ledger_model.moc"

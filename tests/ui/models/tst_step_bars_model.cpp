@@ -10,6 +10,8 @@
 
 #include <numeric>
 
+namespace mr::test::tst_step_bars_model {
+
 using namespace mr::ui;
 
 namespace {
@@ -88,4 +90,7 @@ private slots:
 };
 
 MR_TEST_WITH_WINDOWS(TestStepBarsModel)
+
+} // namespace mr::test::tst_step_bars_model
+
 #include "tst_step_bars_model.moc"

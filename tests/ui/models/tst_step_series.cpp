@@ -6,6 +6,8 @@
 
 #include <QTest>
 
+namespace mr::test::tst_step_series {
+
 using mr::ui::StepSeries;
 
 class TestStepSeries : public QObject
@@ -71,4 +73,7 @@ private slots:
 };
 
 MR_TEST(TestStepSeries)
+
+} // namespace mr::test::tst_step_series
+
 #include "tst_step_series.moc"

@@ -9,6 +9,8 @@
 #include <QSignalSpy>
 #include <QTest>
 
+namespace mr::test::tst_step_table_model {
+
 using mr::ui::StepSeries;
 using mr::ui::StepTableModel;
 
@@ -96,4 +98,7 @@ private slots:
 };
 
 MR_TEST_WITH_APP(TestStepTableModel)
+
+} // namespace mr::test::tst_step_table_model
+
 #include "tst_step_table_model.moc"

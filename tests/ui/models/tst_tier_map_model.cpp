@@ -9,7 +9,8 @@
 #include <QAbstractItemModelTester>
 #include <QTest>
 
-using namespace mr;
+namespace mr::test::tst_tier_map_model {
+
 using namespace mr::ui;
 using namespace mr::ui::test;
 
@@ -123,4 +124,7 @@ private slots:
 };
 
 MR_TEST_WITH_WINDOWS(TestTierMapModel)
+
+} // namespace mr::test::tst_tier_map_model
+
 #include "tst_tier_map_model.moc"

@@ -9,7 +9,8 @@
 
 #include <cmath>
 
-using namespace mr;
+namespace mr::test::tst_timeline_table_model {
+
 using namespace mr::ui;
 using namespace mr::ui::test;
 
@@ -79,4 +80,7 @@ private slots:
 };
 
 MR_TEST_WITH_WINDOWS(TestTimelineTableModel)
+
+} // namespace mr::test::tst_timeline_table_model
+
 #include "tst_timeline_table_model.moc"

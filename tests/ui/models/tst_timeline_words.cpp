@@ -5,7 +5,8 @@
 
 #include <QTest>
 
-using namespace mr;
+namespace mr::test::tst_timeline_words {
+
 using namespace mr::ui;
 
 class TestTimelineWords : public QObject
@@ -71,4 +72,7 @@ private slots:
 };
 
 MR_TEST_WITH_WINDOWS(TestTimelineWords)
+
+} // namespace mr::test::tst_timeline_words
+
 #include "tst_timeline_words.moc"

@@ -5,7 +5,8 @@
 
 #include <QTest>
 
-using namespace mr;
+namespace mr::test::tst_traced_steps {
+
 using namespace mr::ui;
 
 namespace {
@@ -65,4 +66,7 @@ private slots:
 };
 
 MR_TEST(TestTracedSteps)
+
+} // namespace mr::test::tst_traced_steps
+
 #include "tst_traced_steps.moc"

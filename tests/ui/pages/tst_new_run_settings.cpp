@@ -22,7 +22,8 @@
 
 #include <nlohmann/json.hpp>
 
-using namespace mr;
+namespace mr::test::tst_new_run_settings {
+
 using namespace mr::ui;
 using namespace mr::ui::test;
 using Json = nlohmann::json;
@@ -245,4 +246,7 @@ private:
 };
 
 MR_TEST_WITH_WINDOWS(TestNewRunSettings)
+
+} // namespace mr::test::tst_new_run_settings
+
 #include "tst_new_run_settings.moc"

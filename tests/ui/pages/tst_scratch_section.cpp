@@ -23,7 +23,8 @@
 #include <atomic>
 #include <thread>
 
-using namespace mr;
+namespace mr::test::tst_scratch_section {
+
 using namespace mr::ui;
 using namespace mr::ui::test;
 
@@ -313,4 +314,7 @@ private slots:
 };
 
 MR_TEST_WITH_WINDOWS(TestScratchSection)
+
+} // namespace mr::test::tst_scratch_section
+
 #include "tst_scratch_section.moc"

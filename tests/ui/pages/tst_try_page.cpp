@@ -22,7 +22,8 @@
 #include <QTest>
 #include <QToolButton>
 
-using namespace mr;
+namespace mr::test::tst_try_page {
+
 using namespace mr::ui;
 using namespace mr::ui::test;
 
@@ -327,4 +328,7 @@ private slots:
 };
 
 MR_TEST_WITH_WINDOWS(TestTryPage)
+
+} // namespace mr::test::tst_try_page
+
 #include "tst_try_page.moc"

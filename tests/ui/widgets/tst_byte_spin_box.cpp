@@ -6,6 +6,8 @@
 #include <QLocale>
 #include <QTest>
 
+namespace mr::test::tst_byte_spin_box {
+
 using namespace mr::ui;
 
 namespace {
@@ -116,4 +118,7 @@ private slots:
 };
 
 MR_TEST_WITH_WINDOWS(TestByteSpinBox)
+
+} // namespace mr::test::tst_byte_spin_box
+
 #include "tst_byte_spin_box.moc"

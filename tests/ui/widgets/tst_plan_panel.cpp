@@ -12,7 +12,8 @@
 
 #include <algorithm>
 
-using namespace mr;
+namespace mr::test::tst_plan_panel {
+
 using namespace mr::ui;
 using namespace mr::ui::test;
 
@@ -104,4 +105,7 @@ private slots:
 };
 
 MR_TEST_WITH_WINDOWS(TestPlanPanel)
+
+} // namespace mr::test::tst_plan_panel
+
 #include "tst_plan_panel.moc"
