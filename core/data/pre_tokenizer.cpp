@@ -38,14 +38,27 @@ Status PreTokenizer::splitFront(
 // Behind the first stage that cuts every piece is final.
 bool PreTokenizer::isForStreams() const noexcept
 {
+    std::size_t prefixes = 0;
     for (const Stage& stage : m_stages) {
-        if (stage.letters != Letters::None || stage.prefix == Prefix::Always)
+        prefixes += stage.prefix == Prefix::Always ? 1 : 0;
+        if (stage.letters != Letters::None || prefixes > 1)
             return false;
         if (stage.regex)
             return stage.regex->looksAheadOnly() && stage.behaviour != Behaviour::Contiguous &&
                    stage.behaviour != Behaviour::MergedWithPrevious;
     }
     return true;
+}
+
+std::string_view PreTokenizer::prefixOfEach() const noexcept
+{
+    for (const Stage& stage : m_stages) {
+        if (stage.prefix == Prefix::Always)
+            return stage.prefixText;
+        if (stage.regex)
+            break;
+    }
+    return {};
 }
 
 bool PreTokenizer::changesText() const noexcept

@@ -52,6 +52,9 @@ public:
     // piece that does not begin at 0.
     bool isForStreams() const noexcept;
     bool changesText() const noexcept; // before it cuts
+    // The text with which every piece begins when it is cut; put in front where it is not there.
+    // Where there is one, streams are cut before words that begin with it.
+    std::string_view prefixOfEach() const noexcept;
 
 private:
     enum class Behaviour { Removed, Isolated, MergedWithPrevious, MergedWithNext, Contiguous };

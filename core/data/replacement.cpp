@@ -37,6 +37,7 @@ Result<Replacement> readReplacement(const JsonNode& node)
     if (!regex.ok())
         return node.fail(regex.status().message());
     out.regex = std::move(regex).value();
+    out.isRunOfSpaces = pattern.value() == " {2,}" || pattern.value() == " +";
     std::string literal;
     MR_TRY(node.at("pattern").read("String", literal));
     out.isOneCharacter = !literal.empty() && characterAt(literal, 0).bytes == literal.size();

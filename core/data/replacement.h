@@ -18,6 +18,7 @@ struct Replacement {
     TextRegex regex;
     std::string with;
     bool isOneCharacter = false; // that the expression matches, whatever stands beside it
+    bool isRunOfSpaces = false;  // the expression matches all spaces of a run or none
 };
 
 // "pattern" of a Replace or Split as an expression: {"Regex": ...} or {"String": ...}.

@@ -3,6 +3,8 @@
 #include "core/data/text_normalizer.h"
 #include "core/data/unicode_text.h"
 
+#include <utf8proc.h>
+
 #include <array>
 #include <utility>
 
@@ -47,6 +49,24 @@ TextNormalizer::Precompiled::Precompiled(PrecompiledCharsmap charsmap)
     for (std::size_t byte = 0; byte < changed.size(); ++byte)
         changed[byte] = map.find(std::string(1, static_cast<char>(byte))).has_value();
     changed['\r'] = true; // joins a line feed
+}
+
+// Pictures, flags and consonants joined by a virama depend on what is farther in front, so places
+// before them do not count.
+bool TextNormalizer::Precompiled::isBorder(std::string_view text, std::size_t at)
+{
+    const std::int32_t before = characterBefore(text, at).code;
+    const std::int32_t next = characterAt(text, at).code;
+    if (before < 0 || next < 0)
+        return false;
+    const int classNext = utf8proc_get_property(next)->boundclass;
+    const int classBefore = utf8proc_get_property(before)->boundclass;
+    if (!isSpace(next) &&
+        (classBefore == UTF8PROC_BOUNDCLASS_EXTEND || classBefore == UTF8PROC_BOUNDCLASS_ZWJ))
+        return false;
+    return (classNext == UTF8PROC_BOUNDCLASS_OTHER || classNext == UTF8PROC_BOUNDCLASS_CONTROL ||
+               classNext == UTF8PROC_BOUNDCLASS_CR || classNext == UTF8PROC_BOUNDCLASS_LF) &&
+           utf8proc_grapheme_break(before, next);
 }
 
 Status TextNormalizer::run(

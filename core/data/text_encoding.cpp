@@ -61,15 +61,31 @@ Status TextEncoding::from(std::string_view text, std::size_t before)
         [this](const TextPiece& piece) { return section(piece); });
 }
 
+// With what is behind it a place may turn out to lie within an added token.
+bool TextEncoding::areApartAt(std::string_view text, std::size_t at) const
+{
+    return m_stages.rawTokens.areApartAt(text, at) &&
+           m_stages.normalizedTokens.areApartAt(text, at);
+}
+
+// Without what may become part of an added token, since a text ends in front of one.
+std::string_view TextEncoding::certain(std::string_view text) const
+{
+    for (std::size_t end = text.size(); end > 0;) {
+        end -= characterBefore(text, end).bytes;
+        if (m_stages.normalizer.isCertainBefore(text, end, m_scratch.normalized) &&
+            areApartAt(text, end))
+            return text.substr(0, end);
+    }
+    return {};
+}
+
 Result<TextBorder> TextEncoding::front(std::string_view text, std::size_t before)
 {
     m_isFront = true;
+    text = certain(text);
     MR_TRY(from(text, before));
-    // With what is behind it a place may turn out to lie within an added token.
-    const auto stands = [&](const TextBorder& border) {
-        return m_stages.rawTokens.areApartAt(text, border.at) &&
-               m_stages.normalizedTokens.areApartAt(text, border.at);
-    };
+    const auto stands = [&](const TextBorder& border) { return areApartAt(text, border.at); };
     const auto found = std::find_if(m_borders.rbegin(), m_borders.rend(), stands);
     return found == m_borders.rend() ? TextBorder{} : *found;
 }
@@ -154,7 +170,9 @@ void TextEncoding::noteBorder(const TextPiece& piece, std::size_t at)
         piece.origin.at(at + 1) - m_before <= begin)
         return;
     if (!m_stages.normalizer.empty() &&
-        !m_stages.normalizer.beginsAnew(characterAt(m_text, begin).code, m_scratch.normalized))
+        !m_stages.normalizer.beginsAnew(m_text, begin, m_scratch.normalized))
+        return;
+    if (!piece.text.substr(at).starts_with(m_stages.preTokenizer.prefixOfEach()))
         return;
     if (m_borders.size() == 2 * kBordersKept)
         m_borders.erase(m_borders.begin(), m_borders.begin() + kBordersKept);

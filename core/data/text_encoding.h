@@ -67,6 +67,9 @@ public:
 
 private:
     Status from(std::string_view text, std::size_t before);
+    bool areApartAt(std::string_view text, std::size_t at) const;
+    // The front of a text that nothing behind it changes.
+    std::string_view certain(std::string_view text) const;
     Status section(const TextPiece& piece);
     Status validSection(TextPiece piece);
     void noteBorder(const TextPiece& piece, std::size_t at);

@@ -259,10 +259,10 @@ Status TextNormalizer::run(
 Status TextNormalizer::run(
     const Strip& step, std::string_view text, TextChanger& out, Buffer& buffer) const
 {
-    (void)buffer;
     std::size_t begin = 0;
     std::size_t end = text.size();
-    for (Character c = characterAt(text, begin); step.left && c.bytes > 0 && isSpace(c.code);
+    const bool left = step.left && !buffer.m_goesOn;
+    for (Character c = characterAt(text, begin); left && c.bytes > 0 && isSpace(c.code);
          c = characterAt(text, begin))
         begin += c.bytes;
     for (Character c = characterBefore(text, end);
@@ -290,23 +290,6 @@ Status TextNormalizer::run(
     return {};
 }
 
-bool TextNormalizer::isForStreams() const noexcept
-{
-    return std::all_of(m_steps.begin(), m_steps.end(), [](const Step& step) {
-        if (const auto* replace = std::get_if<Replacement>(&step))
-            return replace->isOneCharacter;
-        return !std::holds_alternative<Strip>(step) && !std::holds_alternative<Precompiled>(step);
-    });
-}
-
-bool TextNormalizer::beginsAnew(std::int32_t code, Buffer& buffer) const
-{
-    return std::all_of(m_steps.begin(), m_steps.end(), [&](const Step& step) {
-        const auto* form = std::get_if<std::unique_ptr<Form>>(&step);
-        return form == nullptr || independent(**form, code, buffer.m_codes);
-    });
-}
-
 Status TextNormalizer::apply(
     std::string_view& text, Origin& origin, bool tracked, Buffer& buffer, bool goesOn) const
 {
@@ -315,6 +298,7 @@ Status TextNormalizer::apply(
     for (std::size_t i = 0; i < m_steps.size(); ++i) {
         if (goesOn && std::holds_alternative<Prepend>(m_steps[i]))
             continue;
+        buffer.m_goesOn = goesOn;
         ChangedText& to = buffer.m_texts[done++ % 2];
         TextChanger out(origin, tracked, to);
         buffer.m_matcher = buffer.m_matchers[i] ? &*buffer.m_matchers[i] : nullptr;

@@ -62,10 +62,13 @@ public:
     // `goesOn`: `text` continues another one, so nothing is put in front of it.
     Status apply(std::string_view& text, Origin& origin, bool tracked, Buffer& buffer,
         bool goesOn = false) const;
-    // Whether every step looks at no more than a character and those that join it.
+    // Whether every step looks at no more than a character and those that join it, at a run of
+    // spaces, or at the borders of the text.
     bool isForStreams() const noexcept;
-    // Whether a text may then be cut in front of this character.
-    bool beginsAnew(std::int32_t code, Buffer& buffer) const;
+    // Whether no step joins the characters on both sides of this place.
+    bool beginsAnew(std::string_view text, std::size_t at, Buffer& buffer) const;
+    // Whether nothing from here on changes what becomes of the text before.
+    bool isCertainBefore(std::string_view text, std::size_t at, Buffer& buffer) const;
 
 private:
     struct Form {
@@ -86,6 +89,8 @@ private:
     };
     struct Precompiled {
         explicit Precompiled(PrecompiledCharsmap charsmap);
+        // Whether a cluster begins here, whatever is in front of the character before.
+        static bool isBorder(std::string_view text, std::size_t at);
 
         PrecompiledCharsmap map;
         std::bitset<0x80> changed;
@@ -131,6 +136,7 @@ private:
     RegexMatcher* m_matcher = nullptr;                   // of the step that runs
     std::size_t m_mostBytes = 0;                         // of the text that is being changed
     std::vector<std::int32_t> m_codes;
+    bool m_goesOn = false; // the text that is being changed continues another one
 };
 
 } // namespace mr
