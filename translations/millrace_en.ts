@@ -51,6 +51,27 @@
                 <numerusform>%n rows have nothing to train and are skipped.</numerusform>
             </translation>
         </message>
+        <message numerus="yes">
+            <source>%n row(s) cannot be read (%1).</source>
+            <translation>
+                <numerusform>%n row cannot be read (%1).</numerusform>
+                <numerusform>%n rows cannot be read (%1).</numerusform>
+            </translation>
+        </message>
+        <message numerus="yes">
+            <source>At least %n row(s) cannot be read (%1).</source>
+            <translation>
+                <numerusform>At least %n row cannot be read (%1).</numerusform>
+                <numerusform>At least %n rows cannot be read (%1).</numerusform>
+            </translation>
+        </message>
+        <message numerus="yes">
+            <source>%n row(s) cannot be read and are left out (%1).</source>
+            <translation>
+                <numerusform>%n row cannot be read and is left out (%1).</numerusform>
+                <numerusform>%n rows cannot be read and are left out (%1).</numerusform>
+            </translation>
+        </message>
     </context>
     <context>
         <name>mr::ui::HistoryPage</name>

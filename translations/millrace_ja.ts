@@ -306,6 +306,107 @@
             <source>Columns that are not used: %1</source>
             <translation>使われない列: %1</translation>
         </message>
+        <message numerus="yes">
+            <source>%n row(s) cannot be read (%1).</source>
+            <translation>
+                <numerusform>%n 行が読み取れません (%1)。</numerusform>
+            </translation>
+        </message>
+        <message numerus="yes">
+            <source>At least %n row(s) cannot be read (%1).</source>
+            <translation>
+                <numerusform>少なくとも %n 行が読み取れません (%1)。</numerusform>
+            </translation>
+        </message>
+        <message numerus="yes">
+            <source>%n row(s) cannot be read and are left out (%1).</source>
+            <translation>
+                <numerusform>%n 行は読み取れないため除外されます (%1)。</numerusform>
+            </translation>
+        </message>
+        <message>
+            <source>%1: %2</source>
+            <translation>%1: %2</translation>
+        </message>
+        <message>
+            <source>not valid JSON</source>
+            <translation>JSON として不正</translation>
+        </message>
+        <message>
+            <source>not valid UTF-8</source>
+            <translation>UTF-8 として不正</translation>
+        </message>
+        <message>
+            <source>a byte of value 0</source>
+            <translation>値 0 のバイトを含む</translation>
+        </message>
+        <message>
+            <source>not built like the rows before</source>
+            <translation>前の行と構造が異なる</translation>
+        </message>
+        <message>
+            <source>more or fewer cells than the first row</source>
+            <translation>セルの数が最初の行と異なる</translation>
+        </message>
+        <message>
+            <source>its columns do not hold what is needed</source>
+            <translation>列に必要な内容がない</translation>
+        </message>
+        <message>
+            <source>the chat template cannot write it</source>
+            <translation>チャットテンプレートで書けない</translation>
+        </message>
+        <message>
+            <source>The first: %1</source>
+            <translation>最初の行: %1</translation>
+        </message>
+        <message>
+            <source>Leave o&amp;ut rows that cannot be read</source>
+            <translation>読み取れない行を除外する(&amp;U)</translation>
+        </message>
+        <message>
+            <source>The folder of the run lists them with the reason, in skipped.jsonl.</source>
+            <translation>除外した行は、理由とともに実行フォルダーの skipped.jsonl に記録されます。</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::ReadingChoice</name>
+        <message>
+            <source>%1 as plain text</source>
+            <translation>%1 をプレーンテキストとして</translation>
+        </message>
+        <message>
+            <source>%1 as a conversation</source>
+            <translation>%1 を会話として</translation>
+        </message>
+        <message>
+            <source>%1, with %2</source>
+            <translation>%1 (%2 も使用)</translation>
+        </message>
+        <message>
+            <source>System prompt: %1</source>
+            <translation>システムプロンプト: %1</translation>
+        </message>
+        <message>
+            <source>Prompt: %1</source>
+            <translation>プロンプト: %1</translation>
+        </message>
+        <message>
+            <source>Response: %1</source>
+            <translation>応答: %1</translation>
+        </message>
+        <message>
+            <source>Text: %1</source>
+            <translation>テキスト: %1</translation>
+        </message>
+        <message>
+            <source>Conversation: %1</source>
+            <translation>会話: %1</translation>
+        </message>
+        <message>
+            <source>Likely readings, each with the first row as it would be trained:</source>
+            <translation>考えられる読み方と、それぞれで学習される最初の行:</translation>
+        </message>
     </context>
     <context>
         <name>mr::ui::DesktopPresence</name>

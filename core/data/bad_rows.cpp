@@ -77,6 +77,11 @@ Status BadRows::rowRead()
     return m_all ? Status() : enough();
 }
 
+RefusedRows BadRows::refused() const
+{
+    return {m_first ? m_first->message : std::string(), m_refused, m_all};
+}
+
 Status BadRows::refusal() const
 {
     if (!m_first)

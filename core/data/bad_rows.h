@@ -11,6 +11,8 @@
 #include "core/base/file.h"
 #include "core/data/record_reader.h"
 
+#include <millrace/library.h>
+
 #include <map>
 #include <optional>
 #include <string>
@@ -28,6 +30,7 @@ public:
     bool refuses() const noexcept { return m_first.has_value(); }
     // The first such row with how many there are, and the option that leaves them out; or ok.
     Status refusal() const;
+    RefusedRows refused() const;
 
     // Rows left out, by name(RowFault).
     const std::map<std::string, std::int64_t>& skipped() const noexcept { return m_skipped; }

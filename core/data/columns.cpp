@@ -215,8 +215,8 @@ Result<ColumnMap> choose(
     if (choice.isCertain)
         return mapOf(choice.readings[0]);
     for (const LayoutReading& reading : choice.readings)
-        refusal.readings.push_back(
-            {reading.layout, reading.mapping, firstRowOf(reading.mapping, facts)});
+        refusal.readings.push_back({reading.layout, reading.mapping,
+            firstRowOf(reading.mapping, facts), firstTextsOf(reading.mapping, facts)});
     return refuse(source, {choice.refusal, askingText(choice, facts)}, refusal);
 }
 

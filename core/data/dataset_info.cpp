@@ -58,6 +58,7 @@ Status countTokens(const DataSource& source, const DatasetShape& shape, const To
     };
     const Status read = readRows(source, shape, {options.split}, take, bad);
     info.rowsSkipped = bad.skipped();
+    info.rowsRefused = bad.refused();
     info.rows = asCount(set.rows);
     info.seqLen = options.seqLen;
     info.packedRows = PackedRows::pack(set.sequences, options.seqLen).count();
@@ -85,6 +86,7 @@ Status countRows(const DataSource& source, const DatasetShape& shape,
     };
     const Status read = readRows(source, shape, {options.split}, take, bad);
     info.rowsSkipped = bad.skipped();
+    info.rowsRefused = bad.refused();
     return read;
 }
 

@@ -205,22 +205,33 @@ std::string mapOption(const std::map<std::string, std::string>& mapping)
     return terminalText(isPlain ? "--map " + out : "--map '" + out + "'");
 }
 
-std::string firstRowOf(
+std::map<std::string, std::string> firstTextsOf(
     const std::map<std::string, std::string>& mapping, const std::vector<ColumnFacts>& facts)
 {
-    std::string out;
-    for (const std::string_view role : kMappingRoles) {
-        const auto found = mapping.find(std::string(role));
-        if (found == mapping.end())
-            continue;
+    std::map<std::string, std::string> out;
+    for (const auto& choice : mapping) {
         std::string texts;
-        for (const std::string& name : columnsUsed({*found}, facts))
+        for (const std::string& name : columnsUsed({choice}, facts))
             for (const ColumnFacts& column : facts)
                 if (column.name == name && !column.example.empty())
                     texts += (texts.empty() ? "" : ", ") + shownName(column.example);
         if (!texts.empty())
-            out.append(out.empty() ? "" : role == "response" ? " -> " : " + ").append(texts);
+            out[choice.first] = std::move(texts);
     }
+    return out;
+}
+
+std::string firstRowOf(
+    const std::map<std::string, std::string>& mapping, const std::vector<ColumnFacts>& facts)
+{
+    const auto texts = firstTextsOf(mapping, facts);
+    std::string out;
+    for (const std::string_view role : kMappingRoles)
+        if (const auto found = texts.find(std::string(role)); found != texts.end())
+            out.append(out.empty()          ? ""
+                       : role == "response" ? " -> "
+                                            : " + ")
+                .append(found->second);
     return out;
 }
 

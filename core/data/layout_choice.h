@@ -37,6 +37,10 @@ LayoutChoice chooseLayout(const std::vector<ColumnFacts>& facts);
 // "prompt=a,response=b", as --map takes it; within quotes for a shell where that is needed.
 std::string mapOption(const std::map<std::string, std::string>& mapping);
 
+// The first texts of the columns that the reading takes, by role, each within quotes.
+std::map<std::string, std::string> firstTextsOf(
+    const std::map<std::string, std::string>& mapping, const std::vector<ColumnFacts>& facts);
+
 // "\"How many?\" -> \"Four.\"": what the reading makes of the first texts of its columns.
 std::string firstRowOf(
     const std::map<std::string, std::string>& mapping, const std::vector<ColumnFacts>& facts);

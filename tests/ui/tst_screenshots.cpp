@@ -17,6 +17,7 @@
 #include "pages/live_page.h"
 #include "pages/new_run_page.h"
 #include "pages/policy_choice.h"
+#include "pages/reading_choice.h"
 #include "pages/report_dialog.h"
 #include "pages/run_list.h"
 #include "pages/run_view.h"
@@ -49,6 +50,7 @@
 #include <QMessageBox>
 #include <QProcess>
 #include <QPushButton>
+#include <QRadioButton>
 #include <QScrollArea>
 #include <QScrollBar>
 #include <QSet>
@@ -206,6 +208,7 @@ private slots:
         QTRY_VERIFY(window.newRun()->datasetSection()->info());
         QTRY_VERIFY(window.newRun()->settled());
         save(window, MainWindow::Page::NewRun, "new-run-chats");
+        saveData(window);
         window.newRun()->setSpec(goodSpec());
         QTRY_VERIFY(window.newRun()->settled());
         window.findChild<QAbstractButton*>("advanced")->setChecked(true);
@@ -493,6 +496,28 @@ private slots:
     }
 
 private:
+    // Columns that may mean several things, and rows that cannot be read, before and after a
+    // choice.
+    static void saveData(MainWindow& window)
+    {
+        DatasetSection* data = window.newRun()->datasetSection();
+        RunSpec spec = goodSpec();
+        for (const auto& [path, name] : {std::pair{kUnclearData, std::string("new-run-readings")},
+                 std::pair{kHoleyData, std::string("new-run-bad-rows")}}) {
+            spec.data[0].path = path;
+            window.newRun()->setSpec(spec);
+            QTRY_VERIFY(window.newRun()->settled());
+            save(window, MainWindow::Page::NewRun, name.c_str());
+            QAbstractButton* choice = data->skip();
+            if (path == kUnclearData)
+                choice = data->readings()->button(0);
+            choice->click();
+            QTRY_VERIFY(data->info());
+            QTRY_VERIFY(window.newRun()->settled());
+            save(window, MainWindow::Page::NewRun, (name + "-chosen").c_str());
+        }
+    }
+
     static void tryIt(MainWindow& window, const RunRowsPtr& runs)
     {
         TryPage* page = window.tryIt();

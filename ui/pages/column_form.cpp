@@ -97,6 +97,14 @@ void ColumnForm::clear()
     hide();
 }
 
+void ColumnForm::choose(const std::map<std::string, std::string>& mapping)
+{
+    m_kind = kindOf(mapping);
+    m_roles = mapping;
+    build();
+    emit changed();
+}
+
 std::optional<std::map<std::string, std::string>> ColumnForm::choices() const
 {
     std::map<std::string, std::string> out;

@@ -34,6 +34,8 @@ public:
     // `info` does not say better.
     void setInfo(const DatasetInfo& info);
     void clear();
+    // As if a person had chosen all of that.
+    void choose(const std::map<std::string, std::string>& mapping);
 
     // "prompt" -> column, ...; empty while one is missing.
     std::optional<std::map<std::string, std::string>> choices() const;

@@ -1,11 +1,9 @@
 #include "pages/dataset_section.h"
 
 #include "charts/legend.h"
-#include "models/units.h"
 #include "pages/column_form.h"
+#include "pages/reading_choice.h"
 #include "pages/template_choice.h"
-#include "theme.h"
-#include "widgets/format.h"
 #include "widgets/message_label.h"
 #include "widgets/path_edit.h"
 #include "widgets/token_preview.h"
@@ -17,9 +15,8 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QScrollArea>
+#include <QSignalBlocker>
 #include <QVBoxLayout>
-
-#include <algorithm>
 
 namespace mr::ui {
 
@@ -33,17 +30,6 @@ constexpr int kPreviewHeight = 190;
 const std::string kStyle = "style";
 const std::string kTemplate = "chat_template";
 
-QString listOf(const std::vector<std::string>& names)
-{
-    constexpr std::size_t kMost = 12;
-    constexpr int kMostCharacters = 60;
-    QStringList shown;
-    for (std::size_t i = 0; i < std::min(names.size(), kMost); ++i)
-        shown << QString::fromStdString(names[i]).left(kMostCharacters);
-    return shown.join(QStringLiteral(", ")) +
-           (names.size() > kMost ? QStringLiteral(", …") : QString());
-}
-
 } // namespace
 
 DatasetSection::DatasetSection(const UiServices& services, QWidget* parent)
@@ -53,6 +39,8 @@ DatasetSection::DatasetSection(const UiServices& services, QWidget* parent)
     , m_label(new QLabel(this))
     , m_path(new PathEdit(PathEdit::Want::File, this))
     , m_message(new MessageLabel(this))
+    , m_skip(new QCheckBox(this))
+    , m_readings(new ReadingChoice(this))
     , m_template(new TemplateChoice(this))
     , m_form(new ColumnForm(this))
     , m_previewTitle(new QLabel(this))
@@ -74,11 +62,19 @@ DatasetSection::DatasetSection(const UiServices& services, QWidget* parent)
         m_format = DataFormat::Auto;
         m_columns.clear();
         m_form->clear();
+        m_readings->clear();
+        setSkip(false);
         m_packMessage->clear();
         m_delay.start();
         emit changed();
     });
     connect(m_form, &ColumnForm::changed, this, &DatasetSection::takeColumns);
+    connect(m_readings, &ReadingChoice::chosen, m_form, &ColumnForm::choose);
+    connect(m_skip, &QCheckBox::toggled, this, [this] {
+        m_info.reset();
+        m_delay.start();
+        emit changed();
+    });
     connect(m_template, &TemplateChoice::chosen, this, &DatasetSection::takeTemplate);
     connect(m_pack, &QCheckBox::toggled, this, [this] {
         showPacking();
@@ -95,6 +91,8 @@ DatasetSection::DatasetSection(const UiServices& services, QWidget* parent)
 void DatasetSection::build()
 {
     m_path->setObjectName(QStringLiteral("dataPath"));
+    m_skip->setObjectName(QStringLiteral("skipBadRows"));
+    m_skip->hide();
     m_pack->setObjectName(QStringLiteral("pack"));
     m_evalPath->setObjectName(QStringLiteral("evalPath"));
     m_label->setBuddy(m_path->edit());
@@ -112,6 +110,8 @@ void DatasetSection::build()
     body->addWidget(m_label);
     body->addWidget(m_path);
     body->addWidget(m_message);
+    body->addWidget(m_skip);
+    body->addWidget(m_readings);
     body->addWidget(m_template);
     body->addWidget(m_form);
     body->addWidget(m_previewTitle);
@@ -171,18 +171,29 @@ DataSource DatasetSection::source() const
     source.path = m_path->path().toStdString();
     source.format = m_format;
     source.columns = m_columns;
+    source.skipBadRows = m_skip->isChecked();
     return source;
 }
 
 void DatasetSection::setSource(const DataSource& source)
 {
     m_path->setPath(QString::fromStdString(source.path));
-    if (m_format == source.format && m_columns == source.columns)
+    const bool skips = m_skip->isChecked();
+    if (m_format == source.format && m_columns == source.columns && skips == source.skipBadRows)
         return;
+    setSkip(source.skipBadRows);
     m_format = source.format;
     m_columns = source.columns;
     m_info.reset();
     m_delay.start();
+}
+
+// Without a look at the file.
+void DatasetSection::setSkip(bool skip)
+{
+    const QSignalBlocker blocked(m_skip);
+    m_skip->setChecked(skip);
+    m_skip->setVisible(skip);
 }
 
 void DatasetSection::setModel(const QString& modelDir, std::int64_t seqLen)
@@ -203,6 +214,8 @@ void DatasetSection::inspect()
         m_message->clear();
         clearPreview();
         m_form->clear();
+        m_readings->clear();
+        setSkip(false);
         emit changed();
         return;
     }
@@ -218,6 +231,7 @@ void DatasetSection::show(const Result<DatasetInfo>& result)
         m_info.reset();
         clearPreview();
         m_form->clear();
+        m_readings->clear();
         m_message->show(
             MessageLabel::Kind::Error, QString::fromStdString(result.status().message()));
         emit changed();
@@ -227,6 +241,7 @@ void DatasetSection::show(const Result<DatasetInfo>& result)
     m_info = std::move(copy).value();
     if (!showWayOut())
         showInfo();
+    m_skip->setVisible(m_skip->isChecked() || !m_info->rowsRefused.counts.empty());
     showForm();
     const bool hasRows = !m_info->preview.empty();
     m_preview->setRows(m_info->preview);
@@ -239,66 +254,6 @@ void DatasetSection::show(const Result<DatasetInfo>& result)
     emit changed();
 }
 
-// What is refused and can be mended here is said in words of this page.
-bool DatasetSection::showWayOut()
-{
-    QString text;
-    switch (m_info->refusal) {
-    case DataRefusal::UnknownColumns:
-        text =
-            tr("The names of the columns do not tell which of them hold what. Choose them here.");
-        break;
-    case DataRefusal::Preferences:
-        text = tr("This file holds preferences: answers that are to be compared, good and bad. "
-                  "They cannot be trained as such. To train the good answers alone, choose their "
-                  "columns here.");
-        break;
-    case DataRefusal::NoTemplate:
-        text = tr("This file holds conversations, and the model has no chat template: it does not "
-                  "know how they are written. Choose one to teach it; it is saved with the trained "
-                  "model.");
-        break;
-    case DataRefusal::None:
-    case DataRefusal::BadAnswers:
-    case DataRefusal::Media:
-    case DataRefusal::Untrainable:
-        return false;
-    }
-    m_message->show(MessageLabel::Kind::Warning, text);
-    return true;
-}
-
-// One line: what packing brings, or what is lost without.
-void DatasetSection::showPacking()
-{
-    if (!m_info || m_info->packedRows == 0)
-        return m_packMessage->clear();
-    const std::int64_t inputs = m_info->tokens - m_info->sequences;
-    const double alone = paddingShare(inputs, m_info->sequences, m_info->seqLen);
-    const double packed = paddingShare(inputs, m_info->packedRows, m_info->seqLen);
-    const QString line = !pack() && isMostlyPadded(alone)
-                             ? tr("%4 of every step is padding. Packed: rows %1 instead of %2, %3 "
-                                  "padding.")
-                             : tr("Rows %1 instead of %2, %3 padding instead of %4.");
-    m_packMessage->show(MessageLabel::Kind::Info,
-        line.arg(countText(m_info->packedRows), countText(m_info->sequences),
-            percentText(100.0 * packed), percentText(100.0 * alone)));
-}
-
-void DatasetSection::showInfo()
-{
-    if (m_info->problems.empty()) {
-        const bool doubtful = m_info->cutRows > 0 || m_info->emptyRows > 0;
-        m_message->show(
-            doubtful ? MessageLabel::Kind::Warning : MessageLabel::Kind::Good, summary(*m_info));
-        return;
-    }
-    QStringList lines;
-    for (const std::string& problem : m_info->problems)
-        lines << QString::fromStdString(problem);
-    m_message->showLines(MessageLabel::Kind::Error, lines);
-}
-
 void DatasetSection::showForm()
 {
     const bool cannotHelp =
@@ -307,6 +262,10 @@ void DatasetSection::showForm()
         m_form->clear();
     else
         m_form->setInfo(*m_info);
+    // Once one is chosen the file is no longer asked about; the others can still be chosen.
+    if (cannotHelp || !m_info->readings.empty())
+        m_readings->setReadings(m_info->readings);
+    m_readings->setChosen(m_form->choices());
     const bool isMissing = m_info->refusal == DataRefusal::NoTemplate;
     const QString chosen = QString::fromStdString(m_info->chatTemplate);
     if (isMissing)
@@ -314,7 +273,8 @@ void DatasetSection::showForm()
     else
         m_template->setChosen(chosen);
     m_template->setVisible(isMissing || !chosen.isEmpty());
-    setTabOrder(m_path->lastInFocusOrder(), m_form->kindBox());
+    setTabOrder(m_path->lastInFocusOrder(), m_skip);
+    setTabOrder(m_readings->follow(m_skip), m_form->kindBox());
     setTabOrder(m_form->lastInFocusOrder(), m_previewArea);
 }
 
@@ -322,6 +282,7 @@ void DatasetSection::takeColumns()
 {
     m_info.reset();
     const auto chosen = m_form->choices();
+    m_readings->setChosen(chosen);
     if (!chosen) {
         m_delay.stop();
         m_question.cancel();
@@ -360,28 +321,6 @@ void DatasetSection::clearPreview()
     m_previewArea->hide();
 }
 
-QString DatasetSection::summary(const DatasetInfo& info) const
-{
-    QStringList lines;
-    lines << tr("%1 rows, %2 sequences, %3")
-                 .arg(countText(info.rows), countText(info.sequences),
-                     memoryText(static_cast<double>(info.bytes)));
-    if (info.tokens > 0)
-        lines << tr("%1 tokens, %2 of them trained (%3)")
-                     .arg(countText(info.tokens), countText(info.trainedTokens),
-                         percentText(100.0 * static_cast<double>(info.trainedTokens) /
-                                     static_cast<double>(info.tokens)));
-    if (info.cutRows > 0)
-        lines << tr("%n row(s) are longer than the sequence length and are cut.", nullptr,
-            static_cast<int>(info.cutRows));
-    if (!info.unusedColumns.empty())
-        lines << tr("Columns that are not used: %1").arg(listOf(info.unusedColumns));
-    if (info.emptyRows > 0)
-        lines << tr("%n row(s) have nothing to train and are skipped.", nullptr,
-            static_cast<int>(info.emptyRows));
-    return lines.join(QLatin1Char('\n'));
-}
-
 void DatasetSection::checkEvalPath()
 {
     const QString path = evalPath();
@@ -397,32 +336,6 @@ void DatasetSection::changeEvent(QEvent* event)
     QWidget::changeEvent(event);
     if (event->type() == QEvent::LanguageChange)
         retranslateUi();
-}
-
-void DatasetSection::retranslateUi()
-{
-    m_card->setTitle(tr("Data"));
-    m_label->setText(tr("Training &file"));
-    m_path->setTexts(tr("Training file"), tr("JSONL, JSON, CSV or plain text. Drop it here."));
-    m_pack->setText(tr("Pac&k short sequences"));
-    m_pack->setToolTip(
-        tr("Several share a row and none sees another: fewer steps in an epoch, more "
-           "sequences in each, so that another learning rate may suit."));
-    m_evalLabel->setText(tr("&Evaluation file (optional)"));
-    m_evalPath->setTexts(tr("Evaluation file"),
-        tr("Empty: 5 % of the training sequences are held out, at most 200"));
-    m_previewTitle->setText(tr("First rows as the model sees them"));
-    m_previewArea->setAccessibleName(tr("First rows of the dataset as tokens"));
-    m_legend->setEntries({{tr("Trained: part of the loss"), {}, Legend::Mark::Box,
-                              [](const QPalette& p) { return themeColors(p).good; }},
-        {tr("Masked: read, not part of the loss"), {}, Legend::Mark::Box,
-            [](const QPalette& p) { return themeColors(p).border; }}});
-    if (m_info) {
-        showInfo();
-        showPacking();
-    } else if (!path().isEmpty()) {
-        m_delay.start(); // why it is refused is said in the language of that time
-    }
 }
 
 } // namespace mr::ui

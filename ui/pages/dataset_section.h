@@ -22,6 +22,7 @@ class ColumnForm;
 class Legend;
 class MessageLabel;
 class PathEdit;
+class ReadingChoice;
 class TemplateChoice;
 class TokenPreview;
 
@@ -55,6 +56,8 @@ public:
     PathEdit* pathEdit() const { return m_path; }
     TokenPreview* preview() const { return m_preview; }
     ColumnForm* columnForm() const { return m_form; }
+    ReadingChoice* readings() const { return m_readings; }
+    QCheckBox* skip() const { return m_skip; }
     TemplateChoice* templateChoice() const { return m_template; }
 
 signals:
@@ -70,6 +73,8 @@ private:
     void showInfo();
     void showForm();
     bool showWayOut();
+    QString wayOut() const;
+    void setSkip(bool skip);
     void takeColumns();
     void takeTemplate(const QString& choice);
     void showPacking();
@@ -89,6 +94,8 @@ private:
     QLabel* m_label;
     PathEdit* m_path;
     MessageLabel* m_message;
+    QCheckBox* m_skip;
+    ReadingChoice* m_readings;
     TemplateChoice* m_template;
     ColumnForm* m_form;
     QLabel* m_previewTitle;

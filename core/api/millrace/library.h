@@ -87,9 +87,17 @@ inline constexpr std::array<std::string_view, 8> kMappingRoles{
 
 // A way to read a file whose columns may mean several things.
 struct DataReading {
-    std::string layout;                         // "Alpaca", "pairs", ...
-    std::map<std::string, std::string> mapping; // for DataSource::columns
-    std::string firstRow;                       // what becomes of the first texts, shortened
+    std::string layout;                              // "Alpaca", "pairs", ...
+    std::map<std::string, std::string> mapping;      // for DataSource::columns
+    std::string firstRow;                            // what becomes of the first texts, shortened
+    std::map<std::string, std::string> firstTexts{}; // the same by role, each within quotes
+};
+
+// Rows that cannot be read, where DataSource::skipBadRows does not leave them out.
+struct RefusedRows {
+    std::string first;                            // "rows.jsonl, line 2: not valid JSON (row 2)"
+    std::map<std::string, std::int64_t> counts{}; // by reason; empty: there are none
+    bool isAll = true;                            // else there may be more
 };
 
 struct DatasetInfo {
@@ -105,6 +113,7 @@ struct DatasetInfo {
     DataRefusal refusal = DataRefusal::None;
     std::int64_t rows = 0;
     std::map<std::string, std::int64_t> rowsSkipped; // that cannot be read, by reason
+    RefusedRows rowsRefused;
     std::int64_t sequences = 0;
     std::int64_t tokens = 0; // 0 without a tokenizer
     std::int64_t trainedTokens = 0;

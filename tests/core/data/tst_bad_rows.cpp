@@ -201,12 +201,17 @@ void TstBadRows::inspectingSaysTheSame()
     const DatasetInfo refused = inspectDataset(source, {}, 32, 3).value();
     QCOMPARE(refused.problems.size(), 1U);
     QVERIFY(contains(refused.problems[0], "4 rows of this file cannot be read"));
+    QCOMPARE(
+        faultList(refused.rowsRefused.counts), std::string("columns 1, json 1, shape 1, utf8 1"));
+    QVERIFY(
+        refused.rowsRefused.isAll && refused.problems[0].starts_with(refused.rowsRefused.first));
 
     source.skipBadRows = true;
     const DatasetInfo info = inspectDataset(source, {}, 32, 3).value();
     QVERIFY(info.problems.empty());
     QCOMPARE(info.rows, 2);
     QCOMPARE(info.rowsSkipped.at("json"), 1);
+    QVERIFY(info.rowsRefused.counts.empty());
     QCOMPARE(info.reading, std::string("JSON lines"));
 }
 

@@ -144,6 +144,8 @@ void TstDatasetInfo::whatMayBeMeantIsListed()
     QVERIFY(!info.readings.empty());
     QCOMPARE(info.readings[0].mapping.at("prompt"), std::string("question"));
     QCOMPARE(info.readings[0].firstRow, std::string("\"a\" -> \"b\""));
+    QCOMPARE(info.readings[0].firstTexts.at("prompt"), std::string("\"a\""));
+    QCOMPARE(info.readings[0].firstTexts.at("response"), std::string("\"b\""));
 }
 
 void TstDatasetInfo::conversationsAskForATemplateOfAModelWithoutOne()

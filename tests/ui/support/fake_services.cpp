@@ -372,6 +372,45 @@ DatasetInfo fakeChats()
     return info;
 }
 
+DatasetInfo fakeUnclear(const DataSource& source)
+{
+    DatasetInfo info = fakeDataset();
+    info.path = kUnclearData;
+    info.columns = {"question", "hint", "answer", "q&a"};
+    info.mapping = source.columns;
+    if (!source.columns.empty())
+        return info;
+    const std::string question = "\"What is 12 plus 30?\"";
+    const std::string hint = "\"Add the tens first.\"";
+    const std::string answer = "\"42.\"";
+    info.refusal = DataRefusal::UnknownColumns;
+    info.problems = {kUnclearData + ": say which is meant: --map"};
+    info.preview.clear();
+    info.readings = {
+        {"pairs", {{"prompt", "question"}, {"input", "hint"}, {"response", "answer"}},
+            question + " + " + hint + " -> " + answer,
+            {{"prompt", question}, {"input", hint}, {"response", answer}}},
+        {"pairs", {{"prompt", "question"}, {"response", "answer"}}, question + " -> " + answer,
+            {{"prompt", question}, {"response", answer}}},
+        {"text", {{"text", "q&a"}}, question, {{"text", question}}},
+    };
+    return info;
+}
+
+DatasetInfo fakeHoles(bool skipped)
+{
+    DatasetInfo info = fakeDataset();
+    info.path = kHoleyData;
+    const std::map<std::string, std::int64_t> rows{{"json", 3}, {"utf8", 1}};
+    if (skipped) {
+        info.rowsSkipped = rows;
+        return info;
+    }
+    info.rowsRefused = {kHoleyData + ", line 12: not valid JSON (row 12)", rows};
+    info.problems = {info.rowsRefused.first + "; --skip-bad-rows leaves them out"};
+    return info;
+}
+
 bool makeSampleFolder(const QString& folder)
 {
     const QDir dir(folder);
@@ -471,6 +510,10 @@ UiServices fakeServices(
             return fakeDataset();
         if (source.path == kChatData)
             return fakeChats();
+        if (source.path == kUnclearData)
+            return fakeUnclear(source);
+        if (source.path == kHoleyData)
+            return fakeHoles(source.skipBadRows);
         DatasetInfo broken;
         broken.path = source.path;
         broken.problems = {"line 12 is not valid JSON: missing quote at column 71"};

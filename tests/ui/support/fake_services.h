@@ -21,10 +21,12 @@ inline const std::string kPlainModel = "/models/no-template";
 inline const std::string kGoodData = "/data/questions.jsonl";
 inline const std::string kChatData = "/data/chats.jsonl"; // conversations
 inline const std::string kBadData = "/data/broken.jsonl";
-inline const std::string kOtherScratch = "/other/scratch";    // the same, on another drive
-inline const std::string kFastScratch = "/fast/scratch";      // nothing speaks against it
-inline const std::string kMemoryScratch = "/dev/shm/scratch"; // a warning, but it can be used
-inline const std::string kFrozenScratch = "/frozen/scratch";  // cannot be written
+inline const std::string kUnclearData = "/data/unclear.jsonl"; // until columns are chosen
+inline const std::string kHoleyData = "/data/holes.jsonl";     // four rows cannot be read
+inline const std::string kOtherScratch = "/other/scratch";     // the same, on another drive
+inline const std::string kFastScratch = "/fast/scratch";       // nothing speaks against it
+inline const std::string kMemoryScratch = "/dev/shm/scratch";  // a warning, but it can be used
+inline const std::string kFrozenScratch = "/frozen/scratch";   // cannot be written
 
 // What a test steers, and what it can look at afterwards: of the run that was opened last.
 // Thread-safe.
@@ -67,6 +69,9 @@ PlanReport fakePlan(bool fits);
 void addDisk(PlanReport& plan);
 DatasetInfo fakeDataset();
 DatasetInfo fakeChats();
+// Of kUnclearData and kHoleyData.
+DatasetInfo fakeUnclear(const DataSource& source);
+DatasetInfo fakeHoles(bool skipped);
 // Empty files where the sample project has its own.
 bool makeSampleFolder(const QString& folder);
 
