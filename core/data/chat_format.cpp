@@ -51,6 +51,25 @@ bool isBlank(std::string_view text)
     return text.find_first_not_of(kWhite) == std::string_view::npos;
 }
 
+Status withoutPrompt(std::size_t message)
+{
+    return badFormat("the chat template writes message " + std::to_string(message + 1) +
+                     " without the prompt that asks for it, so what is to be trained cannot be "
+                     "told from the prompt; give another template with --chat-template");
+}
+
+// Bytes of `text` that end the prompt after a question, with all that is not white space; 0: none.
+std::size_t headerBytes(std::string_view text, std::string_view asking)
+{
+    const std::size_t last = text.find_last_not_of(kWhite);
+    if (last == std::string_view::npos)
+        return 0;
+    for (std::size_t size = text.size(); size > last; --size)
+        if (asking.ends_with(text.substr(0, size)))
+            return size;
+    return 0;
+}
+
 // Leaves the spans of answers that count. Precondition: there is one of an answer that does not.
 Status keepTrained(const Json& variables, std::vector<TextSpan>& spans)
 {
@@ -207,7 +226,9 @@ Status ChatFormat::findBegin(const Json& variables, std::size_t message, Answer&
     const bool isAsked = before.ok() && message > 0;
     if (isAsked && out.text.starts_with(prompt)) {
         out.begin = prompt.size();
-        return {};
+        const bool isUsual = variables["messages"][message - 1]["role"] == "user" ||
+                             (!isBlank(m_habits.asking) && prompt.ends_with(m_habits.asking));
+        return isUsual ? Status() : skipHeader(variables, message, out);
     }
     Json other = variables;
     other["messages"][message] = {{"role", "assistant"}, {"content", kSomeAnswer}};
@@ -221,10 +242,31 @@ Status ChatFormat::findBegin(const Json& variables, std::size_t message, Answer&
     const bool isThought = between.find(kThoughtEnd) != std::string::npos && isAsked &&
                            isBlank(std::string_view(prompt).substr(common));
     if (!isFound || (!isBlank(between) && !isThought))
-        return badFormat("the chat template writes message " + std::to_string(message + 1) +
-                         " without the prompt that asks for it, so what is to be trained cannot be "
-                         "told from the prompt; give another template with --chat-template");
+        return withoutPrompt(message);
     out.begin = common;
+    return {};
+}
+
+// Templates that ask after a question only write a header before an answer that follows another one
+// or a tool's result, and no prompt holds it. It is told by the prompt after a question.
+Status ChatFormat::skipHeader(const Json& variables, std::size_t message, Answer& out) const
+{
+    Json other = variables;
+    other["messages"][message] = {{"role", "assistant"}, {"content", kSomeAnswer}};
+    Result<RenderedChat> turn = first(adapted(other, m_habits), message + 1, false);
+    const std::string text = turn.ok() ? turn.value().text() : std::string();
+    const std::size_t content = text.rfind(kSomeAnswer);
+    if (content == std::string::npos || content < out.begin)
+        return {};
+    std::string_view between = std::string_view(text).substr(out.begin, content - out.begin);
+    if (isBlank(between) || between == m_habits.opening)
+        return {};
+    if (between.ends_with(m_habits.opening))
+        between.remove_suffix(m_habits.opening.size());
+    const std::size_t header = headerBytes(between, m_habits.asking);
+    if (header == 0 || out.text.compare(out.begin, header, between.substr(0, header)) != 0)
+        return withoutPrompt(message);
+    out.begin += header;
     return {};
 }
 

@@ -121,10 +121,37 @@ void findEnd(const std::string& before, const std::string& middle, const std::st
         habits.unasked = last.substr(end);
 }
 
-void findUnasked(
-    const RenderChat& render, const std::map<std::string, std::string>& tokens, ChatHabits& habits)
+// A conversation with only as much in front of the question as the template insists on.
+Json usualStart(const RenderChat& render, const ChatHabits& habits)
 {
-    Json variables = chat({message("user", kQuestion), message("assistant", kAnswer)});
+    const Json plain = chat({});
+    const Json system = chat({message("system", "millracesystem")});
+    const auto isWritten = [&](Json variables) {
+        variables["messages"].push_back(message("user", kQuestion));
+        variables["messages"].push_back(message("assistant", kAnswer));
+        return !written(render, adapted(std::move(variables), habits)).empty();
+    };
+    return isWritten(plain) || !isWritten(system) ? plain : system;
+}
+
+void findAsking(const RenderChat& render, Json variables, ChatHabits& habits)
+{
+    variables["messages"].push_back(message("user", kQuestion));
+    const std::string asked = written(render, adapted(variables, habits), true);
+    variables["messages"].push_back(message("assistant", kAnswer));
+    const std::string plain = written(render, adapted(variables, habits));
+    habits.asking = between(asked, kQuestion, {});
+    const std::size_t begin = commonPrefix(asked, plain);
+    const std::size_t content = plain.find(kAnswer);
+    if (content != std::string::npos && begin <= content)
+        habits.opening = plain.substr(begin, content - begin);
+}
+
+void findUnasked(const RenderChat& render, const std::map<std::string, std::string>& tokens,
+    Json variables, ChatHabits& habits)
+{
+    variables["messages"].push_back(message("user", kQuestion));
+    variables["messages"].push_back(message("assistant", kAnswer));
     const std::string plain = written(render, adapted(variables, habits));
     const std::string asked = written(render, adapted(variables, habits), true);
     variables["messages"].push_back(message("user", kNext));
@@ -168,7 +195,9 @@ ChatHabits findHabits(const RenderChat& render, const std::map<std::string, std:
     findContent(render, habits);
     findArguments(
         [&](const Json& v, bool prompt) { return render(adapted(v, habits), prompt); }, habits);
-    findUnasked(render, tokens, habits);
+    const Json start = usualStart(render, habits);
+    findAsking(render, start, habits);
+    findUnasked(render, tokens, start, habits);
     return habits;
 }
 

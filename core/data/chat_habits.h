@@ -19,7 +19,11 @@ struct ChatHabits {
     bool readsArgumentTexts = false; // and not objects
     // Text that the template writes unasked behind the end of the last answer.
     std::string unasked;
-    // There is something of the kind, and where the answer ends cannot be told.
+    // Text behind a question up to where the model goes on.
+    std::string asking;
+    // Text that the model writes from there up to the words of its answer.
+    std::string opening;
+    // There is something unasked, and where the answer ends cannot be told.
     bool endIsUnclear = false;
 };
 

@@ -56,6 +56,10 @@ private Q_SLOTS:
     void aPromptThatNobodyAskedForIsNotTrained();
     void aPromptOfItsOwnKindIsNotTrained();
     void anEndThatCannotBeToldIsRefused();
+    void habitsOfATemplateThatWantsASystemTextAreFound();
+    void aHeaderThatNoPromptWroteIsNotTrained();
+    void aHeaderThatTheModelWritesItselfIsTrained();
+    void anAnswerWithoutASureBeginningIsRefused();
     void aThoughtThatThePromptOpensIsNotPartOfAPlainAnswer();
     void anEmptyThoughtBelongsToTheAnswer();
     void partsGoToTemplatesThatReadThem();
@@ -102,6 +106,66 @@ void TstChatHabits::anEndThatCannotBeToldIsRefused()
     const Case chat("{% for m in messages %}{{ '[' + m.role + ']' + m.content }}{% endfor %}"
                     "{{ '[assistant]' }}");
     QVERIFY(contains(chat.error(kTwoTurns), "where the answer ends cannot be told"));
+}
+
+void TstChatHabits::habitsOfATemplateThatWantsASystemTextAreFound()
+{
+    const Case chat("{% for m in messages %}{% if loop.first and m.role != 'system' %}"
+                    "{{ raise_exception('no system') }}{% endif %}"
+                    "{{ '<|im_start|>' + m.role + '\n' + m.content + '<|im_end|>' }}{% endfor %}"
+                    "{{ '<|im_start|>assistant\n' }}",
+        "<s>", "<|im_end|>");
+    QCOMPARE(shown(chat.build(
+                 row({message("system", "s"), message("user", "a"), message("assistant", "b")}))),
+        std::string("[|im_start|]system~s[|im_end|][|im_start|]user~a[|im_end|]"
+                    "[|im_start|]assistant~{b[|im_end|]}[|im_start|]assistant~|"));
+}
+
+// Qwen 1.5 asks after a question only; of two answers in a row the second has its header still.
+void TstChatHabits::aHeaderThatNoPromptWroteIsNotTrained()
+{
+    const std::string answers = row({message("user", "a"), message("assistant", "b"),
+        message("assistant", "c"), message("user", "d"), message("assistant", "e")});
+    const Case marks(
+        "{% for m in messages %}{{ '<|im_start|>' + m.role + '\n' + m.content + '<|im_end|>' }}"
+        "{% endfor %}{% if add_generation_prompt and messages[-1].role == 'user' %}"
+        "{{ '<|im_start|>assistant\n' }}{% endif %}");
+    QCOMPARE(shown(marks.build(answers)),
+        std::string("[|im_start|]user~a[|im_end|][|im_start|]assistant~{b[|im_end|]}"
+                    "[|im_start|]assistant~{c[|im_end|]}[|im_start|]user~d[|im_end|]"
+                    "[|im_start|]assistant~{e[|im_end|]}|"));
+    const Case words("{% for m in messages %}{{ '### Q:\n' if m.role == 'user' else '### A:\n' }}"
+                     "{{ m.content + '\n' }}{% endfor %}"
+                     "{% if add_generation_prompt and messages[-1].role == 'user' %}"
+                     "{{ '### A:' }}{% endif %}");
+    QCOMPARE(shown(words.build(answers)),
+        std::string("### Q:~a~### A:{~b}~### A:{~c}~### Q:~d~### A:{~e}~|"));
+}
+
+// The prompt of gpt-oss ends before the channel, of which the model writes the name.
+void TstChatHabits::aHeaderThatTheModelWritesItselfIsTrained()
+{
+    const Case chat("{% for m in messages %}{{ '<|im_start|>' + m.role }}"
+                    "{{ ':final:' if m.role == 'assistant' else ':' }}{{ m.content + '</s>' }}"
+                    "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant' }}"
+                    "{% endif %}");
+    QCOMPARE(shown(chat.build(row(
+                 {message("user", "a"), message("assistant", "b"), message("assistant", "c")}))),
+        std::string("[|im_start|]user:a[/s][|im_start|]assistant{:final:b[/s]}"
+                    "[|im_start|]assistant{:final:c[/s]}|"));
+}
+
+// A header between two answers that stands before no other answer may be the model's or not.
+void TstChatHabits::anAnswerWithoutASureBeginningIsRefused()
+{
+    const Case chat("{% for m in messages %}{{ 'Q: ' if m.role == 'user' else "
+                    "('More: ' if loop.index0 > 0 and messages[loop.index0 - 1].role != 'user' "
+                    "else 'A: ') }}{{ m.content + '\n' }}{% endfor %}"
+                    "{% if add_generation_prompt and messages[-1].role == 'user' %}"
+                    "{{ 'A: ' }}{% endif %}");
+    QVERIFY(contains(chat.error(row({message("user", "a"), message("assistant", "b"),
+                         message("assistant", "c")})),
+        "message 3 without the prompt that asks for it"));
 }
 
 // DeepSeek-R1 opens a thought, Gemma 4 writes an empty one; written answers have none.
