@@ -20,7 +20,7 @@ if grep -qs '^ID=ubuntu$' /etc/os-release; then
 fi
 test_packages=(
     dbus-daemon           # a bus of their own for what the desktop is told; windows are drawn offscreen
-    clang libclang-rt-dev # the address sanitizer's build and libFuzzer
+    clang libclang-rt-dev lld # the address sanitizer's build and libFuzzer
     clang-format-14
 )
 

@@ -11,8 +11,8 @@
 namespace mr::gpu {
 namespace {
 
-constexpr int kPack = kPackOf<float>;
-constexpr int kUnroll = 4;
+constexpr int kSumPack = kPackOf<float>;
+constexpr int kSumUnroll = 4;
 
 // sum, x: (n); scalars: one, or null
 template <typename T>
@@ -63,8 +63,8 @@ Status launch(const AccumulateArgs& args, cudaStream_t stream)
 {
     const AccumulateOp<T> op{args.sum.as<float>(), args.x.as<const T>(),
         args.scalars.as<const StepScalars>(), args.keep};
-    const bool packed = fitsPacks(kPack, args.sum, args.x);
-    return launchElements<kPack, kUnroll>("accumulate", op, args.sum.count(), packed, stream);
+    const bool packed = fitsPacks(kSumPack, args.sum, args.x);
+    return launchElements<kSumPack, kSumUnroll>("accumulate", op, args.sum.count(), packed, stream);
 }
 
 } // namespace

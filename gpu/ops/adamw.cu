@@ -1,10 +1,10 @@
 // AdamW on the share of the parameters the device updates: 26 bytes moved an element with a BF16
 // gradient, about 20 flops, so bandwidth is all that counts.
 //
-// A thread takes kUnroll packs of 4 elements, and reads all five tensors of both before it computes
-// the first: 112 bytes (BF16 gradient) in flight a thread, which covers a card at a third of its
-// threads. The scalars come from device memory, because the host does not know the norm when it
-// enqueues this; with finite == 0 no thread touches anything.
+// A thread takes kAdamwUnroll packs of 4 elements, and reads all five tensors of both before it
+// computes the first: 112 bytes (BF16 gradient) in flight a thread, which covers a card at a third
+// of its threads. The scalars come from device memory, because the host does not know the norm when
+// it enqueues this; with finite == 0 no thread touches anything.
 //
 // Bits equal those of the host: the order of operations is the one of core/optim/adamw.h, with its
 // fma written out, IEEE division and square root, and no flush to zero.
@@ -16,8 +16,8 @@
 namespace mr::gpu {
 namespace {
 
-constexpr int kUnroll = 2;
-constexpr int kPack = kPackOf<float>;
+constexpr int kAdamwUnroll = 2;
+constexpr int kAdamwPack = kPackOf<float>;
 
 // high, low, m, v, grad: (n); scalars: one
 template <typename T>
@@ -83,8 +83,8 @@ Status launch(const AdamwArgs& args, cudaStream_t stream)
     const AdamwOp<T> op{args.high.as<std::uint16_t>(), args.low.as<std::int16_t>(),
         args.m.as<float>(), args.v.as<float>(), args.grad.as<const T>(),
         args.scalars.as<const StepScalars>(), args.factors, args.decayed};
-    const bool packed = fitsPacks(kPack, args.high, args.low, args.m, args.v, args.grad);
-    return launchElements<kPack, kUnroll>("adamw", op, args.grad.count(), packed, stream);
+    const bool packed = fitsPacks(kAdamwPack, args.high, args.low, args.m, args.v, args.grad);
+    return launchElements<kAdamwPack, kAdamwUnroll>("adamw", op, args.grad.count(), packed, stream);
 }
 
 } // namespace

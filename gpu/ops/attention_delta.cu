@@ -10,16 +10,16 @@
 namespace mr::gpu {
 namespace {
 
-constexpr int kRows = 8; // a warp each
+constexpr int kDeltaRows = 8; // a warp each
 
 // out, gradOut (rows, headDim), delta (rows); a row is a head of a token.
 template <typename T>
-__global__ void __launch_bounds__(kRows* kWarp) attentionDeltaKernel(const T* __restrict__ out,
+__global__ void __launch_bounds__(kDeltaRows* kWarp) attentionDeltaKernel(const T* __restrict__ out,
     const T* __restrict__ gradOut, float* __restrict__ delta, std::int64_t rows, int headDim)
 {
     const int lane = static_cast<int>(threadIdx.x) % kWarp;
     const std::int64_t row =
-        std::int64_t{blockIdx.x} * kRows + static_cast<int>(threadIdx.x) / kWarp;
+        std::int64_t{blockIdx.x} * kDeltaRows + static_cast<int>(threadIdx.x) / kWarp;
     if (row >= rows) // a whole warp
         return;
     float sum = 0.0F;
@@ -35,8 +35,9 @@ Status launch(const AttentionBackwardArgs& args, cudaStream_t stream)
 {
     const std::int64_t rows = args.delta.count();
     return launchKernel("attentionDelta", attentionDeltaKernel<T>,
-        {dim3(blocksFor(rows, kRows)), dim3(kRows * kWarp)}, stream, args.out.as<const T>(),
-        args.gradOut.as<const T>(), args.delta.as<float>(), rows, args.headDim);
+        {dim3(blocksFor(rows, kDeltaRows)), dim3(kDeltaRows * kWarp)}, stream,
+        args.out.as<const T>(), args.gradOut.as<const T>(), args.delta.as<float>(), rows,
+        args.headDim);
 }
 
 } // namespace

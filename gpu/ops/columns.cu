@@ -13,7 +13,7 @@
 namespace mr::gpu {
 namespace {
 
-constexpr int kRows = 4; // of a thread
+constexpr int kColumnRows = 4; // of a thread
 
 struct Squares {
     static __device__ float add(float sum, float value) { return __fmaf_rn(value, value, sum); }
@@ -24,7 +24,7 @@ struct Magnitudes {
 };
 
 // wide (rows, cols), columns (picked), narrow (rows, picked).
-// rowShape(rows / kRows, picked, 1): a thread's rows are a block's height apart.
+// rowShape(rows / kColumnRows, picked, 1): a thread's rows are a block's height apart.
 template <typename T>
 struct Picks {
     const std::int32_t* columns;
@@ -32,7 +32,7 @@ struct Picks {
 
     __device__ std::int64_t row(int u) const
     {
-        return (std::int64_t{blockIdx.x} * kRows + u) * blockDim.y + threadIdx.y;
+        return (std::int64_t{blockIdx.x} * kColumnRows + u) * blockDim.y + threadIdx.y;
     }
 };
 
@@ -44,13 +44,13 @@ __global__ void __launch_bounds__(kRowBlockThreads)
     if (k >= picks.picked)
         return;
     const std::int64_t column = picks.columns[k];
-    T held[kRows];
+    T held[kColumnRows];
 #pragma unroll
-    for (int u = 0; u < kRows; ++u)
+    for (int u = 0; u < kColumnRows; ++u)
         if (picks.row(u) < picks.rows)
             held[u] = wide[picks.row(u) * picks.cols + column];
 #pragma unroll
-    for (int u = 0; u < kRows; ++u)
+    for (int u = 0; u < kColumnRows; ++u)
         if (picks.row(u) < picks.rows)
             narrow[picks.row(u) * picks.picked + k] = held[u];
 }
@@ -63,13 +63,13 @@ __global__ void __launch_bounds__(kRowBlockThreads)
     if (k >= picks.picked)
         return;
     const std::int64_t column = picks.columns[k];
-    T held[kRows];
+    T held[kColumnRows];
 #pragma unroll
-    for (int u = 0; u < kRows; ++u)
+    for (int u = 0; u < kColumnRows; ++u)
         if (picks.row(u) < picks.rows)
             held[u] = narrow[picks.row(u) * picks.picked + k];
 #pragma unroll
-    for (int u = 0; u < kRows; ++u)
+    for (int u = 0; u < kColumnRows; ++u)
         if (picks.row(u) < picks.rows)
             wide[picks.row(u) * picks.cols + column] = held[u];
 }
@@ -77,7 +77,7 @@ __global__ void __launch_bounds__(kRowBlockThreads)
 template <typename T>
 LaunchShape pickShape(const Picks<T>& picks)
 {
-    return rowShape((picks.rows + kRows - 1) / kRows, picks.picked, 1);
+    return rowShape((picks.rows + kColumnRows - 1) / kColumnRows, picks.picked, 1);
 }
 
 template <typename T>

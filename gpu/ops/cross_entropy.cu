@@ -20,7 +20,7 @@ namespace mr::gpu {
 namespace {
 
 constexpr int kMaxThreads = 1024;
-constexpr int kUnroll = 4; // packs in flight a thread
+constexpr int kLossUnroll = 4; // packs in flight a thread
 constexpr float kNone = -HUGE_VALF;
 
 // logits, gradLogits (rows, cols), which may be the same; targets, losses (rows)
@@ -53,19 +53,20 @@ __device__ float shiftOf(float top)
     return top == kNone ? 0.0F : top;
 }
 
-// Round `round` of a thread's packs: kUnroll of them, a block's width apart. Past the end: kNone.
+// Round `round` of a thread's packs: kLossUnroll of them, a block's width apart. Past the end:
+// kNone.
 template <int kPack>
 __device__ std::int64_t columnOf(std::int64_t round, int u)
 {
-    return ((round * kUnroll + u) * blockDim.x + threadIdx.x) * kPack;
+    return ((round * kLossUnroll + u) * blockDim.x + threadIdx.x) * kPack;
 }
 
 template <int kPack>
-__device__ void loadRound(
-    const float* row, std::int64_t cols, std::int64_t round, Pack<float, kPack> (&held)[kUnroll])
+__device__ void loadRound(const float* row, std::int64_t cols, std::int64_t round,
+    Pack<float, kPack> (&held)[kLossUnroll])
 {
 #pragma unroll
-    for (int u = 0; u < kUnroll; ++u) {
+    for (int u = 0; u < kLossUnroll; ++u) {
         const std::int64_t c = columnOf<kPack>(round, u);
         if (c < cols)
             held[u] = loadPack<kPack>(row + c);
@@ -76,11 +77,11 @@ __device__ void loadRound(
 }
 
 template <int kPack>
-__device__ void addRound(Online& online, const Pack<float, kPack> (&held)[kUnroll])
+__device__ void addRound(Online& online, const Pack<float, kPack> (&held)[kLossUnroll])
 {
     float top = online.top;
 #pragma unroll
-    for (int u = 0; u < kUnroll; ++u)
+    for (int u = 0; u < kLossUnroll; ++u)
         for (int k = 0; k < kPack; ++k)
             top = fmaxf(top, held[u].at[k]);
     const float shift = shiftOf(top);
@@ -89,7 +90,7 @@ __device__ void addRound(Online& online, const Pack<float, kPack> (&held)[kUnrol
         online.top = top;
     }
 #pragma unroll
-    for (int u = 0; u < kUnroll; ++u)
+    for (int u = 0; u < kLossUnroll; ++u)
         for (int k = 0; k < kPack; ++k)
             online.sum = online.sum + expf(held[u].at[k] - shift);
 }
@@ -103,7 +104,7 @@ __device__ Online readRow(const float* row, std::int64_t cols, std::int64_t roun
     const int threads = static_cast<int>(blockDim.x);
     Online online;
     for (std::int64_t round = 0; round < rounds; ++round) {
-        Pack<float, kPack> held[kUnroll];
+        Pack<float, kPack> held[kLossUnroll];
         loadRound(row, cols, round, held);
         addRound(online, held);
     }
@@ -123,11 +124,11 @@ struct Gradient {
 };
 
 template <typename T, int kPack>
-__device__ void storeRound(
-    const Gradient<T>& to, std::int64_t round, float top, const Pack<float, kPack> (&held)[kUnroll])
+__device__ void storeRound(const Gradient<T>& to, std::int64_t round, float top,
+    const Pack<float, kPack> (&held)[kLossUnroll])
 {
 #pragma unroll
-    for (int u = 0; u < kUnroll; ++u) {
+    for (int u = 0; u < kLossUnroll; ++u) {
         const std::int64_t c = columnOf<kPack>(round, u);
         if (c >= to.cols)
             continue;
@@ -166,7 +167,7 @@ __global__ void __launch_bounds__(kMaxThreads) crossEntropyKernel(Rows<T> a)
     }
     // Before the barriers of readRow(): the gradient may overwrite it.
     const float targetLogit = logits[target];
-    const std::int64_t perRound = static_cast<std::int64_t>(blockDim.x) * kPack * kUnroll;
+    const std::int64_t perRound = static_cast<std::int64_t>(blockDim.x) * kPack * kLossUnroll;
     const std::int64_t rounds = (a.cols + perRound - 1) / perRound;
     const Online whole = readRow<kPack>(logits, a.cols, rounds);
     if (threadIdx.x == 0)
@@ -178,7 +179,7 @@ __global__ void __launch_bounds__(kMaxThreads) crossEntropyKernel(Rows<T> a)
         a.scale * (__fdiv_rn(expf(targetLogit - whole.top), whole.sum) - 1.0F) *
             slopeOf(targetLogit, a.inverseCap)};
     for (std::int64_t round = rounds - 1; round >= 0; --round) {
-        Pack<float, kPack> held[kUnroll];
+        Pack<float, kPack> held[kLossUnroll];
         loadRound(logits, a.cols, round, held);
         storeRound(to, round, whole.top, held);
     }
@@ -192,7 +193,7 @@ Status launch(const CrossEntropyArgs& args, cudaStream_t stream)
         args.softcap > 0.0F ? 1.0F / args.softcap : 0.0F};
     constexpr int kPack = kPackOf<float>;
     const bool packed = rows.cols % kPack == 0 && fitsPacks(kPack, args.logits, args.gradLogits);
-    const std::int64_t perWarp = std::int64_t{kWarp} * kUnroll * (packed ? kPack : 1);
+    const std::int64_t perWarp = std::int64_t{kWarp} * kLossUnroll * (packed ? kPack : 1);
     const std::int64_t warps = (rows.cols + perWarp - 1) / perWarp;
     LaunchShape shape;
     shape.grid = dim3(static_cast<unsigned>(args.logits.dims[0]));
