@@ -4,11 +4,11 @@
 
 #include <omp.h>
 #include <oneapi/dnnl/dnnl.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <new>
 #include <string>
 #include <vector>
 
@@ -25,14 +25,19 @@ namespace {
 // for ever.
 constexpr std::size_t kMaxPrimitives = 512;
 
-// oneDNN's code generator crashes where it gets no memory; a primitive takes less than this.
-constexpr std::size_t kRoomForPrimitive = 4 << 20;
+// oneDNN's code generator maps pages for its code and crashes where it gets none. A primitive takes
+// less than this; other threads may take some of it meanwhile.
+constexpr std::size_t kRoomForPrimitive = 16 << 20;
 
+// Asks the system, not malloc, which may have as much left without asking.
 bool hasRoomForPrimitive() noexcept
 {
-    void* const room = ::operator new(kRoomForPrimitive, std::nothrow);
-    ::operator delete(room);
-    return room != nullptr;
+    void* const room = mmap(nullptr, kRoomForPrimitive, PROT_READ | PROT_WRITE,
+        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (room == MAP_FAILED)
+        return false;
+    munmap(room, kRoomForPrimitive);
+    return true;
 }
 
 // All that makes two tiles the same primitive.
