@@ -70,7 +70,7 @@ QString refusedText(const RefusedRows& rows)
 
 } // namespace
 
-// What is refused and can be mended here is said in words of this page.
+// Refusals that can be mended on this page are worded for it.
 bool DatasetSection::showWayOut()
 {
     QStringList lines;

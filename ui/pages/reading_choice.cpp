@@ -24,7 +24,7 @@ constexpr int kRingLighter = 150;  // Fusion darkens the window's colour by as m
 
 using Mapping = ReadingChoice::Mapping;
 
-// What `mapping` has for the `roles` that are there.
+// The columns in `mapping` for those of the `roles` that it names.
 QString joined(
     const Mapping& mapping, std::initializer_list<const char*> roles, const QString& between)
 {

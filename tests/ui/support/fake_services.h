@@ -69,7 +69,7 @@ PlanReport fakePlan(bool fits);
 void addDisk(PlanReport& plan);
 DatasetInfo fakeDataset();
 DatasetInfo fakeChats();
-// Of kUnclearData and kHoleyData.
+// Shapes of the data named kUnclearData and kHoleyData.
 DatasetInfo fakeUnclear(const DataSource& source);
 DatasetInfo fakeHoles(bool skipped);
 // Empty files where the sample project has its own.
