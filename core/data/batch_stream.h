@@ -3,7 +3,7 @@
 //     files -> rows (record_reader) -> token sequences with a mask (TokenSet), short ones together
 //     (PackedRows) where that is asked for -> Sampler -> StepBatch
 //
-// The count comes with the step (DECISIONS 5): the number of trained tokens of the whole step is
+// The count comes with the step (decisions.md 5): the number of trained tokens of the whole step is
 // known before its first backward, because the loss scale needs it.
 //
 // Threads  TokenSet and Sampler are values, confined to their owner. BatchStream: next() from the
@@ -77,7 +77,7 @@ struct TokenSetOptions {
 Result<TokenSet> buildTokenSet(const std::vector<DataSource>& sources, const Tokenizer& tokenizer,
     const TokenSetOptions& options);
 
-// Which row comes when. Its whole state is these four numbers (DECISIONS, checkpoint).
+// Which row comes when. Its whole state is these four numbers (decisions.md 20).
 struct SamplerState {
     std::uint64_t seed = 1;
     std::uint64_t epoch = 0;

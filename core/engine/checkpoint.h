@@ -18,7 +18,7 @@
 //          examine, load: DataCorrupt or Io names the file whose bytes are not those that were
 //          written; InvalidArgument: it is whole, but not this run's or not of the step in its
 //          name.
-// Source   DECISIONS 3, 4, 20.
+// Source   decisions.md 3, 4, 20.
 
 #pragma once
 

@@ -9,7 +9,7 @@
 namespace mr {
 namespace {
 
-constexpr int kBadStepsAllowed = 5; // in a row, then the run stops (DECISIONS 10)
+constexpr int kBadStepsAllowed = 5; // in a row, then the run stops (decisions.md 10)
 constexpr std::size_t kStallPieces = 4096;
 constexpr double kNotEvaluated = std::numeric_limits<double>::quiet_NaN();
 

@@ -1,7 +1,7 @@
 // Evaluation of a token set: its mean cross-entropy, and how many of its pairs are answered right.
 //
 // Carries out evaluation plans with the executor of the run, in the memory of the run; reads the
-// weights the next forward would read and changes nothing (DECISIONS 3).
+// weights the next forward would read and changes nothing (decisions.md 3).
 //
 // Threads  Engine thread, between steps.
 // Errors   Those of the executor; InvalidArgument if the set has no trained token.

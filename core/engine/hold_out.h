@@ -11,7 +11,7 @@
 
 namespace mr {
 
-// At most 200 sequences and never more than the share (DECISIONS 17); none of fewer than 20.
+// At most 200 sequences and never more than the share (decisions.md 17); none of fewer than 20.
 std::int64_t holdOutCount(std::int64_t sequences, double share) noexcept;
 
 // {training, evaluation}, which share what `set` stores: `count` sequences at equal distances

@@ -2,7 +2,7 @@
 //
 // Threads  A value.
 // Errors   parse: DataCorrupt with the file and what is wrong in it.
-// Source   DECISIONS 3, 4, 20.
+// Source   decisions.md 3, 4, 20.
 
 #pragma once
 

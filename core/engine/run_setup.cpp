@@ -19,7 +19,7 @@ constexpr double kDefaultLearningRate = 2e-5;
 constexpr double kDefaultWarmup = 0.03;
 constexpr std::int64_t kDefaultEvaluations = 10;
 
-// DECISIONS 18, and on a machine with little memory a quarter of it rather than nothing.
+// decisions.md 18, and on a machine with little memory a quarter of it rather than nothing.
 std::uint64_t defaultHostBudget(std::uint64_t available)
 {
     const std::uint64_t most = available / 10 * 8;

@@ -1,7 +1,8 @@
 // RunSetup: a spec worked out, before anything is allocated: model, sizes, policy, memory.
 //
 // Everything that is chosen automatically is chosen here, once, from the spec, the model's config
-// and the machine (DECISIONS 4, 17, 18), and lands in the resolved spec that the run record keeps.
+// and the machine (decisions.md 4, 17, 18), and lands in the resolved spec that the run record
+// keeps.
 //
 // Threads  Values.
 // Errors   InvalidArgument from config and spec. That a plan does not fit is no error here: see

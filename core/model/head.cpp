@@ -38,7 +38,7 @@ Status headChunk(const LayerContext& c, const HeadTensors& w, const HeadScratch&
     if (!backward)
         return {};
     // Chunks are summed on their own before the micro-batch's gradient is added to the sum of the
-    // step, so that it may as well be added elsewhere (DECISIONS 8).
+    // step, so that it may as well be added elsewhere (decisions.md 8).
     const bool ownSum = backward->product.data != nullptr && backward->accumulateMatrix;
     const bool addToSum = first > 0 || (backward->accumulateMatrix && !ownSum);
     MR_TRY(ops.linearBackwardWeight(

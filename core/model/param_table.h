@@ -53,7 +53,7 @@ struct ParamSlot {
     std::int64_t rows = 0;  // 1-D: rows = length, cols = 1
     std::int64_t cols = 0;
     int rank = 0;         // 1 or 2
-    bool decayed = false; // weight decay applies: 2-D slots (DECISIONS 15)
+    bool decayed = false; // weight decay applies: 2-D slots (decisions.md 15)
 
     std::int64_t count() const noexcept { return rows * cols; }
 };

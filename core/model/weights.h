@@ -57,7 +57,7 @@ std::unique_ptr<MasterReader> initialWeights(
     const ModelConfig& config, const ParamTable& table, std::uint64_t seed);
 
 // XXH3-128 of the F32 master, little-endian, tensors in bytewise name order, tied once
-// (DECISIONS 16). 32 hex digits.
+// (decisions.md 16). 32 hex digits.
 Result<std::string> weightsHash(const ParamTable& table, MasterReader& master);
 
 enum class ExportType : std::uint8_t { F32, BF16 };

@@ -10,7 +10,7 @@ namespace mr {
 
 namespace {
 
-// One row of ARCHITECTURE section 4: a policy is its four answers.
+// One row of core/architecture.md section 4: a policy is its four answers.
 struct PolicyRow {
     std::string_view name;
     WorkOrder order;

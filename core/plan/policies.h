@@ -1,4 +1,5 @@
-// Names -> combinations of answers: the table of ARCHITECTURE section 4 (core/plan/policies.cpp).
+// Names -> combinations of answers: the table of core/architecture.md section 4
+// (core/plan/policies.cpp).
 //
 // Threads  Pure.
 // Errors   InvalidArgument names the policy or option, and lists what is built.

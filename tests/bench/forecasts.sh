@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Forecast against run, five rounds in turns: each round measures the machine afresh, plans every configuration and
 # runs it. A forecast holds if its median is within 10 % of the runs' median, or between their fastest and slowest
-# (DECISIONS.md 25). Then the same of `auto`: the run it chose against the fastest exact one of each round.
+# (core/decisions.md 25). Then the same of `auto`: the run it chose against the fastest exact one of each round.
 set -euo pipefail
 root=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.." && pwd)
 rounds=${ROUNDS:-5}

@@ -86,7 +86,7 @@ struct PlanReport {
 // policies it chooses from? Says what is built, or what the policy takes.
 Status checkPolicy(const RunSpec& spec);
 
-// Chooses what is Auto or zero in `spec` (DECISIONS 17, 18), needing the model's config and the
+// Chooses what is Auto or zero in `spec` (decisions.md 17, 18), needing the model's config and the
 // machine. `trainRows` of micro-batches in an epoch: sequences, or what they are packed into; 0:
 // unknown, then steps stays 0 when it depends on it.
 Result<RunSpec> resolveSpec(const RunSpec& spec, std::int64_t trainRows);

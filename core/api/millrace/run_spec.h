@@ -1,7 +1,7 @@
 // RunSpec: everything a run is asked to do, as the command line and the New run page say it.
 //
 // Zero, empty or Auto means "choose for me" where the comment says so; resolve() fills those in
-// (DECISIONS 17 and 18), and the resolved spec is what the run record keeps.
+// (decisions.md 17 and 18), and the resolved spec is what the run record keeps.
 //
 // Threads  A value.
 // Errors   parse and check functions: InvalidArgument names the field and what would be right.
@@ -78,12 +78,12 @@ struct RunSpec {
 
     DeviceChoice device = DeviceChoice::Auto;
     bool threadedDevice = false; // CPU device: streams are threads (see core/device)
-    std::int64_t threads = 0;    // 0: DECISIONS 18
+    std::int64_t threads = 0;    // 0: decisions.md 18
     std::string policy = "auto";
     std::map<std::string, std::string> policyOptions;
     bool allowStale = false; // auto may choose a policy whose updates lag, by a bounded number
                              // of steps; false: exact ones only
-    std::uint64_t deviceMemoryBytes = 0; // 0: DECISIONS 18
+    std::uint64_t deviceMemoryBytes = 0; // 0: decisions.md 18
     std::uint64_t hostMemoryBytes = 0;
     // Where and how much policies that keep state on an SSD may write; others leave it alone.
     // With several folders, on drives of their own, a step takes from all of them at once.

@@ -163,7 +163,7 @@ private Q_SLOTS:
         QCOMPARE(traffic.writtenBytes, traffic.readBytes);
     }
 
-    // DECISIONS 14: with exact clipping (16 - 2 alpha) P are read and 12 P written where weights
+    // decisions.md 14: with exact clipping (16 - 2 alpha) P are read and 12 P written where weights
     // are on disk, and 2 P more each where finished gradients are.
     void largeTilesOfAllMoveWhatTheLiteratureSays_data()
     {

@@ -134,9 +134,9 @@ private Q_SLOTS:
 )"));
     }
 
-    // DECISIONS 14: without exact clipping 14 P are read and 12 P written with everything on disk,
-    // whatever is late; finished gradients of what is late go there and back where memory has no
-    // room for them.
+    // decisions.md 14: without exact clipping 14 P are read and 12 P written with everything on
+    // disk, whatever is late; finished gradients of what is late go there and back where memory has
+    // no room for them.
     void everyLateShareMovesWhatTheLiteratureSays_data()
     {
         QTest::addColumn<double>("late");
