@@ -95,11 +95,13 @@ void TstBpeTokenizer::sharedTokenizersHaveUpstreamsIds()
     QCOMPARE(tokenizer->vocabulary(), expected["vocabulary"].get<std::int64_t>());
     for (const auto& [text, wanted] : expected["in_full"].items())
         QCOMPARE(ids(*tokenizer, text), wanted.get<std::vector<TokenId>>());
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) // numbers, not memory
     for (const auto& [name, wanted] : expected["files"].items()) {
         const std::vector<TokenId> got = ids(*tokenizer, readFile(data + "/datasets/" + name));
         QCOMPARE(got.size(), wanted[0].get<std::size_t>());
         QCOMPARE(hex(hashOf(got), 16), QString::fromStdString(wanted[1].get<std::string>()));
     }
+#endif
     QStringList naughty;
     for (const json& text : json::parse(readFile(data + "/malformed/blns/blns.json")))
         naughty << hex(hashOf(ids(*tokenizer, text.get<std::string>())), 8);
