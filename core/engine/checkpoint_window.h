@@ -1,4 +1,4 @@
-// What a checkpoint keeps of a policy with windows: stale parts, saved as pending (decisions.md 3).
+// The part of a checkpoint that a policy with windows adds: stale parts, saved as pending
 //
 //     state/window.safetensors   by group: both banks of sums (of a job in flight: partly the new
 //                                weights that are written over them), what has landed and is not
