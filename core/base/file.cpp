@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <fstream>
 #include <system_error>
 #include <utility>
 
@@ -256,6 +257,15 @@ Result<std::uint64_t> freeBytes(const std::filesystem::path& path)
     if (::statvfs(place.c_str(), &info) != 0)
         return ioError("cannot ask for the free space of", place, errno);
     return static_cast<std::uint64_t>(info.f_bavail) * info.f_frsize;
+}
+
+std::optional<std::int64_t> numberInFile(const std::filesystem::path& path)
+{
+    std::ifstream file(path);
+    std::int64_t number = 0;
+    if (!(file >> number))
+        return std::nullopt;
+    return number;
 }
 
 } // namespace mr

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -56,5 +57,8 @@ Status syncFolder(const std::filesystem::path& folder);
 
 // Bytes an unprivileged user may still write where `path` (or its nearest existing parent) lies.
 Result<std::uint64_t> freeBytes(const std::filesystem::path& path);
+
+// The whole number with which a small file of the system begins; nothing where there is none.
+std::optional<std::int64_t> numberInFile(const std::filesystem::path& path);
 
 } // namespace mr

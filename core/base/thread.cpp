@@ -1,29 +1,19 @@
 #include "core/base/thread.h"
 
+#include "core/base/file.h"
+
 #include <execinfo.h>
 #include <immintrin.h>
 #include <pthread.h>
 #include <sched.h>
 
 #include <exception>
-#include <fstream>
 #include <new>
 #include <set>
 #include <system_error>
 #include <utility>
 
 namespace mr {
-namespace {
-
-int readNumber(const std::string& path, int fallback)
-{
-    std::ifstream file(path);
-    int number = fallback;
-    return file >> number ? number : fallback;
-}
-
-} // namespace
-
 Status guarded(const std::string& what, const std::function<Status()>& body)
 {
     try {
@@ -81,15 +71,15 @@ std::vector<int> physicalCores()
     std::vector<int> cores;
     if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0)
         return {0};
-    std::set<std::pair<int, int>> seen;
+    std::set<std::pair<std::int64_t, std::int64_t>> seen;
     for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
         if (!CPU_ISSET(static_cast<std::size_t>(cpu), &allowed))
             continue;
         const std::string folder =
             "/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/";
-        const int package = readNumber(folder + "physical_package_id", 0);
+        const std::int64_t package = numberInFile(folder + "physical_package_id").value_or(0);
         // Without topology (some containers) every processor counts as a core.
-        const int core = readNumber(folder + "core_id", -1 - cpu);
+        const std::int64_t core = numberInFile(folder + "core_id").value_or(-1 - cpu);
         if (seen.emplace(package, core).second)
             cores.push_back(cpu);
     }

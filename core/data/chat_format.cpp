@@ -15,7 +15,6 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view kThoughtEnd = "</think>";
 // Stands for an answer, to see where answers begin. No prompt goes on with its first letter.
 constexpr const char* kSomeAnswer = "\xC2\xA7millrace";
 

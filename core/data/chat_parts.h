@@ -32,6 +32,9 @@ struct PartWords {
 };
 extern const std::array<PartWords, kChatParts> kPartWords;
 
+// Ends the reasoning in an answer's text.
+inline constexpr std::string_view kThoughtEnd = "</think>";
+
 // Whether `message` is an answer that is trained.
 bool isTrainedAnswer(const nlohmann::ordered_json& variables, std::size_t message);
 

@@ -10,7 +10,7 @@
 namespace mr {
 namespace {
 
-using Rows = std::vector<std::vector<std::string>>;
+using CsvRows = std::vector<std::vector<std::string>>;
 
 constexpr std::size_t kSampleRows = 200;
 constexpr std::size_t kSampleBytes = std::size_t{1} << 20;
@@ -27,12 +27,12 @@ constexpr std::array kDelimiters{Delimiter{',', "commas"}, Delimiter{';', "semic
     Delimiter{'\t', "tabs"}, Delimiter{'|', "vertical bars"}};
 
 // A quote that is damaged ends the sample early; reading the rows tells of it.
-Result<Rows> takeSample(const std::filesystem::path& path, char delimiter, bool skipFirst)
+Result<CsvRows> takeSample(const std::filesystem::path& path, char delimiter, bool skipFirst)
 {
     Result<ByteSource> source = ByteSource::open(path);
     MR_TRY(source.status());
     CsvScanner scanner(source.value(), delimiter);
-    Rows rows;
+    CsvRows rows;
     std::size_t bytes = 0;
     while (rows.size() < kSampleRows && bytes < kSampleBytes) {
         Result<bool> more = scanner.next();
@@ -64,7 +64,7 @@ Result<char> toldSeparator(const std::filesystem::path& path)
     return beginning.size() == 5 && beginning.starts_with("sep=") ? beginning.back() : '\0';
 }
 
-bool isEven(const Rows& rows)
+bool isEven(const CsvRows& rows)
 {
     return std::all_of(rows.begin(), rows.end(),
         [&](const auto& row) { return row.size() == rows.front().size(); });
@@ -75,7 +75,7 @@ bool isEven(const Rows& rows)
 Status findDelimiter(const std::filesystem::path& path, CsvLayout& layout)
 {
     for (const Delimiter& delimiter : kDelimiters) {
-        Result<Rows> rows = takeSample(path, delimiter.character, false);
+        Result<CsvRows> rows = takeSample(path, delimiter.character, false);
         MR_TRY(rows.status());
         if (rows.value().empty())
             continue;
@@ -99,7 +99,7 @@ bool looksLikeSentence(const std::string& cell)
 }
 
 // All cells of column `at` below the first row; missing ones are left out.
-std::vector<const std::string*> valuesOf(const Rows& rows, std::size_t at)
+std::vector<const std::string*> valuesOf(const CsvRows& rows, std::size_t at)
 {
     std::vector<const std::string*> out;
     for (std::size_t i = 1; i < rows.size(); ++i)
@@ -110,7 +110,7 @@ std::vector<const std::string*> valuesOf(const Rows& rows, std::size_t at)
 
 // A name is short, on one line and no number. It may read as a sentence where no value below it
 // does, and it is none of the few values of its column.
-bool looksLikeName(const Rows& rows, std::size_t at)
+bool looksLikeName(const CsvRows& rows, std::size_t at)
 {
     constexpr std::size_t kLongestName = 48;
     const std::string& cell = rows.front()[at];
@@ -129,7 +129,7 @@ bool looksLikeName(const Rows& rows, std::size_t at)
 }
 
 // Row numbers or names of rows: all there, no two alike.
-bool looksLikeIndex(const Rows& rows)
+bool looksLikeIndex(const CsvRows& rows)
 {
     std::set<std::string_view> seen;
     for (const std::string* value : valuesOf(rows, 0))
@@ -138,13 +138,13 @@ bool looksLikeIndex(const Rows& rows)
     return rows.size() > 1;
 }
 
-bool isAlwaysEmpty(const Rows& rows, std::size_t at)
+bool isAlwaysEmpty(const CsvRows& rows, std::size_t at)
 {
     const auto values = valuesOf(rows, at);
     return std::all_of(values.begin(), values.end(), [](const auto* v) { return v->empty(); });
 }
 
-bool isHeader(const Rows& rows, const std::vector<std::string>& wanted)
+bool isHeader(const CsvRows& rows, const std::vector<std::string>& wanted)
 {
     const std::vector<std::string>& cells = rows.front();
     for (const std::string& name : wanted)
@@ -173,7 +173,7 @@ std::string newName(const std::vector<std::string>& names)
 // the row, which is how R writes tables.
 void lookForIndex(CsvLayout& layout)
 {
-    const Rows& rows = layout.sample;
+    const CsvRows& rows = layout.sample;
     const std::size_t count = rows.front().size();
     const bool longer =
         rows.size() > 1 && std::all_of(rows.begin() + 1, rows.end(),
@@ -222,7 +222,7 @@ Result<CsvLayout> findCsvLayout(
     if (told.value() != '\0') {
         layout.delimiter = told.value();
         layout.tellsSeparator = true;
-        Result<Rows> rows = takeSample(path, layout.delimiter, true);
+        Result<CsvRows> rows = takeSample(path, layout.delimiter, true);
         MR_TRY(rows.status());
         layout.sample = std::move(rows).value();
         layout.even = !layout.sample.empty() && isEven(layout.sample);

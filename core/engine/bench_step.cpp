@@ -1,5 +1,6 @@
 #include "core/engine/bench_step.h"
 
+#include "core/base/clock.h"
 #include "core/device/bench_peaks.h"
 #include "core/device/bench_rig.h"
 #include "core/engine/exact_check.h"
@@ -11,7 +12,6 @@
 #include <millrace/run_spec.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 namespace mr {
@@ -19,13 +19,6 @@ namespace {
 
 constexpr int kWarmUpSteps = 2;
 constexpr int kTracedSteps = 3;
-
-std::int64_t nowNs()
-{
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(
-        std::chrono::steady_clock::now().time_since_epoch())
-        .count();
-}
 
 bool onHost(const Device& device)
 {

@@ -19,7 +19,7 @@ static_assert(std::endian::native == std::endian::little, "the format is little-
 
 constexpr std::uint64_t kLengthBytes = 8;
 constexpr std::uint64_t kMostHeaderBytes = 100'000'000; // the format's own limit
-constexpr std::uint64_t kPieceBytes = 8U << 20;
+constexpr std::uint64_t kReadBytes = 8U << 20;
 constexpr std::size_t kPieceElements = 1U << 16;
 constexpr std::int64_t kMostElements = std::int64_t{1} << 60; // times 4 bytes does not overflow
 constexpr std::size_t kHeadBytes = 64; // enough to recognise what else a file may be
@@ -76,16 +76,16 @@ float fromBfloat(std::uint16_t bits)
     return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
 }
 
-std::uint64_t alignedHeader(std::string& json)
+std::uint64_t alignedHeader(std::string& header)
 {
-    json.append((8 - json.size() % 8) % 8, ' '); // so that the data begins aligned
-    return json.size();
+    header.append((8 - header.size() % 8) % 8, ' '); // so that the data begins aligned
+    return header.size();
 }
 
 // The header of tensors laid one after the other; `total` becomes the bytes of the data.
 Result<std::string> makeHeader(const std::vector<SafetensorSource>& tensors, std::uint64_t& total)
 {
-    std::string json = R"({"__metadata__":{"format":"pt"})";
+    std::string header = R"({"__metadata__":{"format":"pt"})";
     for (const SafetensorSource& t : tensors) {
         auto bits = static_cast<std::uint64_t>(safetensorBits(t.dtype));
         std::string shape;
@@ -96,13 +96,13 @@ Result<std::string> makeHeader(const std::vector<SafetensorSource>& tensors, std
         if (bits == 0 ? t.bytes != 0 : bits / 8 != t.bytes)
             return Status::error(ErrorKind::Internal,
                 "tensor " + shownName(t.name) + ": shape and bytes to write disagree");
-        json += "," + nlohmann::json(t.name).dump() + R"(:{"dtype":")" + t.dtype +
-                R"(","shape":[)" + shape + R"(],"data_offsets":[)" + std::to_string(total) + "," +
-                std::to_string(total + t.bytes) + "]}";
+        header += "," + nlohmann::json(t.name).dump() + R"(:{"dtype":")" + t.dtype +
+                  R"(","shape":[)" + shape + R"(],"data_offsets":[)" + std::to_string(total) + "," +
+                  std::to_string(total + t.bytes) + "]}";
         total += t.bytes;
     }
-    json += "}";
-    return json;
+    header += "}";
+    return header;
 }
 
 } // namespace
@@ -194,7 +194,7 @@ Status writeSafetensors(
     const std::uint64_t length = alignedHeader(header.value());
     MR_TRY(target.value().write(std::as_bytes(std::span(&length, 1))));
     MR_TRY(target.value().write(std::as_bytes(std::span(header.value()))));
-    std::vector<std::byte> piece(std::min(kPieceBytes, total));
+    std::vector<std::byte> piece(std::min(kReadBytes, total));
     for (const SafetensorSource& t : tensors) {
         for (std::uint64_t at = 0; at < t.bytes; at += piece.size()) {
             const auto part =

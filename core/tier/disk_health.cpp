@@ -1,5 +1,6 @@
 #include "core/tier/disk_health.h"
 
+#include "core/base/file.h"
 #include "core/base/host_readings.h"
 
 #include <fcntl.h>
@@ -50,15 +51,6 @@ std::vector<fs::path> entriesIn(const fs::path& folder)
     return found;
 }
 
-std::optional<std::int64_t> readNumber(const fs::path& path)
-{
-    std::ifstream file(path);
-    std::int64_t number = 0;
-    if (!(file >> number))
-        return std::nullopt;
-    return number;
-}
-
 // The folder of the whole disk below a partition or mappers; of a mapper over several disks there
 // is none, because no one of them takes all writes.
 fs::path diskFolder(std::string_view blockDevice, const fs::path& root)
@@ -84,7 +76,7 @@ fs::path sensorBelow(const fs::path& folder)
         for (const fs::path& sensor : entriesIn(folder / below)) {
             if (!sensor.filename().string().starts_with("hwmon"))
                 continue;
-            if (fs::path input = sensor / "temp1_input"; readNumber(input))
+            if (fs::path input = sensor / "temp1_input"; numberInFile(input))
                 return input;
         }
     return {};
@@ -170,7 +162,7 @@ DiskHealth readDiskHealth(std::string_view blockDevice, const fs::path& root)
     }
     health.drive = disk.filename().string();
     constexpr std::uint64_t kSector = 512; // of /sys, whatever the drive's are
-    if (const auto sectors = readNumber(disk / "size"); sectors && *sectors > 0)
+    if (const auto sectors = numberInFile(disk / "size"); sectors && *sectors > 0)
         health.driveBytes = kSector * static_cast<std::uint64_t>(*sectors);
     health.temperatureCelsius = readTemperature(sensorOf(disk));
     readCounters(health, root);

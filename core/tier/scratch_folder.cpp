@@ -1,5 +1,7 @@
 #include "core/tier/scratch_folder.h"
 
+#include "core/base/file.h"
+
 #include <linux/magic.h>
 #include <sys/statvfs.h>
 #include <sys/vfs.h>
@@ -132,20 +134,11 @@ std::string nameOf(std::uint64_t magic, const Mount& mount)
     return "unknown";
 }
 
-std::optional<std::uint64_t> readNumber(const std::filesystem::path& path)
-{
-    std::ifstream file(path);
-    std::uint64_t number = 0;
-    if (!(file >> number))
-        return std::nullopt;
-    return number;
-}
-
 // A partition has no queue of its own; its disk is the folder above.
-std::optional<std::uint64_t> queueNumber(const std::filesystem::path& device, const char* name)
+std::optional<std::int64_t> queueNumber(const std::filesystem::path& device, const char* name)
 {
-    const auto own = readNumber(device / "queue" / name);
-    return own ? own : readNumber(device / ".." / "queue" / name);
+    const auto own = numberInFile(device / "queue" / name);
+    return own ? own : numberInFile(device / ".." / "queue" / name);
 }
 
 void describeDevice(
@@ -161,7 +154,7 @@ void describeDevice(
     if (const auto rotational = queueNumber(device, "rotational"))
         folder.rotational = *rotational != 0;
     if (const auto kib = queueNumber(device, "max_sectors_kb"))
-        folder.requestBytes = *kib * 1024;
+        folder.requestBytes = static_cast<std::uint64_t>(*kib) * 1024;
 }
 
 std::string warningOf(const ScratchFolder& folder)

@@ -13,7 +13,7 @@ struct Words {
 };
 
 constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
-constexpr double kGiga = 1e9;
+constexpr double kBytesPerGb = 1e9;
 constexpr double kPercents = 100.0;
 
 // A colour means the same in all charts.
@@ -60,8 +60,8 @@ MachineChart memory()
 
 MachineChart pcie()
 {
-    return {Words::tr("PCIe (GB/s)"), QStringLiteral("machine-pcie"), kGiga, 0.0,
-        [](double value) { return linkText(value * kGiga); },
+    return {Words::tr("PCIe (GB/s)"), QStringLiteral("machine-pcie"), kBytesPerGb, 0.0,
+        [](double value) { return linkText(value * kBytesPerGb); },
         {{MachineMetric::DevicePcieReceived, Words::tr("to the device"),
              Words::tr("What the device received, in 20 ms of each second."),
              QStringLiteral("pcie_rx_gb_per_s"), Device},

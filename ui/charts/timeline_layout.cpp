@@ -10,7 +10,7 @@ namespace mr::ui {
 namespace {
 
 constexpr double kShortestNs = 1000.0;
-constexpr double kRoom = 0.15; // of a span, at each of its ends
+constexpr double kMargin = 0.15; // of a span, at each of its ends
 constexpr std::size_t kMostTimelineRows =
     8;                                // of a lane; what overlaps more is drawn over each other
 constexpr std::size_t kLookBack = 64; // spans that may reach over a later one's begin
@@ -77,7 +77,7 @@ TimeRange revealing(TimeRange now, TimeRange whole, double beginNs, double endNs
 
 TimeRange around(TimeRange whole, double beginNs, double endNs)
 {
-    const double room = (endNs - beginNs) * kRoom;
+    const double room = (endNs - beginNs) * kMargin;
     return within(beginNs - room, endNs - beginNs + 2.0 * room, whole);
 }
 

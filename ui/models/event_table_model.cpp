@@ -13,7 +13,7 @@ namespace mr::ui {
 
 namespace {
 
-constexpr int kIconExtent = 14;
+constexpr int kMarkExtent = 14;
 
 QVariant levelIcon(EventLevel level)
 {
@@ -21,13 +21,13 @@ QVariant levelIcon(EventLevel level)
     const qreal dpr = qGuiApp->devicePixelRatio();
     switch (level) {
     case EventLevel::Warning:
-        return svgPixmap(QStringLiteral("warning"), colors.warning, kIconExtent, dpr);
+        return svgPixmap(QStringLiteral("warning"), colors.warning, kMarkExtent, dpr);
     case EventLevel::Error:
-        return svgPixmap(QStringLiteral("error"), colors.error, kIconExtent, dpr);
+        return svgPixmap(QStringLiteral("error"), colors.error, kMarkExtent, dpr);
     case EventLevel::Info:
         break;
     }
-    return svgPixmap(QStringLiteral("info"), colors.muted, kIconExtent, dpr);
+    return svgPixmap(QStringLiteral("info"), colors.muted, kMarkExtent, dpr);
 }
 
 Qt::Alignment alignment(int column)

@@ -28,7 +28,7 @@ namespace mr::ui {
 
 namespace {
 
-constexpr int kDelayMs = 150;
+constexpr int kPlanDelayMs = 150;
 constexpr int kPageMargin = 16;
 constexpr int kPlanWidth = 396;
 
@@ -60,7 +60,7 @@ NewRunPage::NewRunPage(const UiServices& services, QWidget* parent)
     layout->addWidget(makeBottomBar());
 
     m_delay.setSingleShot(true);
-    m_delay.setInterval(kDelayMs);
+    m_delay.setInterval(kPlanDelayMs);
     connect(&m_delay, &QTimer::timeout, this, &NewRunPage::ask);
     connect(m_model, &ModelSection::changed, this, &NewRunPage::inputChanged);
     connect(m_dataset, &DatasetSection::changed, this, &NewRunPage::inputChanged);
