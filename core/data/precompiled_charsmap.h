@@ -32,7 +32,26 @@ public:
     // table has no beginning of it.
     std::optional<std::string_view> find(std::string_view text) const noexcept;
 
+    struct Entry {
+        std::size_t bytes = 0;    // of the text in the table
+        std::string_view becomes; // perhaps nothing
+    };
+    // The longest entry that begins `text`.
+    std::optional<Entry> findLongest(std::string_view text) const noexcept;
+
+    struct Extent {
+        std::vector<std::int32_t> joining; // characters behind the first of some entry, ascending
+        std::size_t mostBytes = 0;         // of an entry
+    };
+    // None: the trie has a cycle or an entry is no UTF-8, as in no published table.
+    std::optional<Extent> extent() const;
+
 private:
+    // Calls found(Entry), the shortest entry first, until that returns false.
+    template <typename Found>
+    void eachBeginning(std::string_view text, const Found& found) const noexcept;
+    std::string_view textOf(std::uint64_t base) const noexcept;
+
     std::vector<std::uint32_t> m_units;
     std::string m_texts;
 };

@@ -47,7 +47,7 @@ public:
         Result<SpmModel> model = readSpmModel(bytes);
         if (!model.ok())
             return badTokenizer(file, model.status().message());
-        m_model = model.value();
+        m_model = std::move(model).value();
         Status loaded = load(m_processor, bytes);
         if (loaded.ok())
             loaded = load(m_continuation,
@@ -194,7 +194,7 @@ void SentencePieceTokenizer::encodePart(
 {
     const bool begins = !place.goesOn;
     const bool prefixed = begins && place.first && m_model.addDummyPrefix;
-    m_unigram.encode(m_unigram.normalized(text, begins, prefixed, ends), place.part, out);
+    m_unigram.encode(m_model.normalizer.normalized(text, begins, prefixed, ends), place.part, out);
 }
 
 Status SentencePieceTokenizer::encodeRun(

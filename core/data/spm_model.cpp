@@ -1,6 +1,5 @@
 #include "core/data/spm_model.h"
 
-#include "core/data/precompiled_charsmap.h"
 #include "core/data/unicode_text.h"
 
 #include <algorithm>
@@ -116,6 +115,11 @@ std::uint64_t joint(std::int32_t left, std::int32_t right)
            static_cast<std::uint32_t>(right);
 }
 
+bool isSpaceOrMark(std::int32_t code) noexcept
+{
+    return code == ' ' || code == kMark;
+}
+
 Status readPiece(std::string_view message, SpmModel& model)
 {
     const std::string at = "piece " + std::to_string(model.pieces);
@@ -177,14 +181,16 @@ Status readTrainer(std::string_view message, SpmModel& model)
     return walker.broken() ? bad("its trainer settings are damaged") : Status();
 }
 
-Status readNormalizer(std::string_view message, bool denormalizer, SpmModel& model)
+// `charsmap` becomes the normaliser's table.
+Status readNormalizer(
+    std::string_view message, bool denormalizer, SpmModel& model, std::string_view& charsmap)
 {
     ProtoWalker walker(message);
     ProtoField field;
     while (walker.next(field)) {
         if (field.number == 2 && field.wire == Bytes) {
             MR_TRY(checkCharsmap(field.bytes));
-            model.hasCharsmap |= !denormalizer && !field.bytes.empty();
+            charsmap = denormalizer ? charsmap : field.bytes;
         }
         if (denormalizer || field.wire != Varint)
             continue;
@@ -196,12 +202,23 @@ Status readNormalizer(std::string_view message, bool denormalizer, SpmModel& mod
     return walker.broken() ? bad("its normaliser settings are damaged") : Status();
 }
 
+void loadNormalizer(std::string_view charsmap, SpmModel& model)
+{
+    std::vector<std::string_view> symbols;
+    for (const SpmModel::Piece& piece : model.vocabulary)
+        if (piece.type == SpmModel::Type::UserDefined)
+            symbols.push_back(piece.text);
+    model.isNormalizerKnown =
+        model.normalizer.load(charsmap, symbols, model.removeExtraWhitespaces);
+}
+
 } // namespace
 
 Result<SpmModel> readSpmModel(std::string_view bytes)
 {
     SpmModel model;
     std::array<bool, 6> seen{};
+    std::string_view charsmap;
     ProtoWalker walker(bytes);
     ProtoField field;
     while (walker.next(field)) {
@@ -215,7 +232,8 @@ Result<SpmModel> readSpmModel(std::string_view bytes)
         if (field.number == kTrainerMessage)
             MR_TRY(readTrainer(field.bytes, model));
         if (field.number == kNormalizerMessage || field.number == kDenormalizerMessage)
-            MR_TRY(readNormalizer(field.bytes, field.number == kDenormalizerMessage, model));
+            MR_TRY(
+                readNormalizer(field.bytes, field.number == kDenormalizerMessage, model, charsmap));
     }
     if (model.pieces == 0)
         return bad("it is not a SentencePiece model");
@@ -224,23 +242,30 @@ Result<SpmModel> readSpmModel(std::string_view bytes)
     std::sort(model.joints.begin(), model.joints.end());
     model.joints.erase(std::unique(model.joints.begin(), model.joints.end()), model.joints.end());
     model.joints.shrink_to_fit();
+    loadNormalizer(charsmap, model);
     if (model.isBpe || !model.isForParts())
         model.vocabulary = {};
     return model;
 }
 
+bool SpmModel::areJoined(std::int32_t left, std::int32_t right) const noexcept
+{
+    return std::binary_search(joints.begin(), joints.end(), joint(left, right));
+}
+
 std::size_t SpmModel::cutBehind(std::string_view text, std::size_t from) const noexcept
 {
     for (std::size_t at = from; at < text.size(); ++at) {
-        const Character left = characterBefore(text, at);
-        const Character right = characterAt(text, at);
-        if (left.code < 0 || right.code < 0 || left.code == ' ' || left.code == kMark ||
-            right.code == kMark)
+        const std::optional<SpmNormalizer::Border> border = normalizer.border(text, at);
+        if (!border || isSpaceOrMark(border->left) || isSpaceOrMark(border->rawLeft) ||
+            border->right == kMark)
             continue;
-        if (right.code == ' ' && removeExtraWhitespaces && !addDummyPrefix)
+        if (border->right == ' ' && removeExtraWhitespaces && !addDummyPrefix)
             continue;
-        const std::uint64_t both = joint(left.code, right.code == ' ' ? kMark : right.code);
-        if (!std::binary_search(joints.begin(), joints.end(), both))
+        const std::int32_t right = border->right == ' ' ? kMark : border->right;
+        // What came as it is may be the end of a user-defined symbol.
+        if (!areJoined(border->left, right) && !areJoined(border->rawLeft, right) &&
+            !areJoined(border->rawLeft, border->rawRight))
             return at;
     }
     return std::string_view::npos;

@@ -11,6 +11,8 @@
 
 #pragma once
 
+#include "core/data/spm_normalizer.h"
+
 #include <millrace/status.h>
 
 #include <cstdint>
@@ -36,14 +38,14 @@ struct SpmModel {
     bool suffixWhitespace = false;
     bool addDummyPrefix = true;
     bool removeExtraWhitespaces = true;
-    bool hasCharsmap = false;          // a normalisation other than identity
+    SpmNormalizer normalizer;
+    bool isNormalizerKnown = true;     // false: only the library can follow its table
     std::vector<std::uint64_t> joints; // characters side by side in some piece, ascending
 
-    // Whether the normaliser looks at single characters and at spaces only, and what is behind it
-    // at the pieces.
+    // Whether there may be places that neither the normaliser nor the pieces look across.
     bool isForParts() const noexcept
     {
-        return (isBpe || isUnigram) && !hasCharsmap && !suffixWhitespace;
+        return (isBpe || isUnigram) && isNormalizerKnown && !suffixWhitespace;
     }
     // Whether parts may then be encoded by themselves: a BPE merge needs its result to be a piece.
     // Unigram models add up scores in single precision from the start of the text, so their ties
@@ -51,14 +53,20 @@ struct SpmModel {
     bool mayBeCut() const noexcept { return isBpe && isForParts(); }
 
     // The first place from `from` on where encode(text) = encode(text up to there) + the rest by
-    // itself, or npos: no piece holds the characters on both sides. The rest is encoded without
+    // itself, or npos: the text is normalised apart there, and no piece holds the characters that
+    // the two sides become. The rest is encoded without
     // dummy prefix; but where spaces are removed and it begins with one, the prefix stands for that
     // space (isPrefixOfRest). Precondition: isForParts(), from > 0.
     std::size_t cutBehind(std::string_view text, std::size_t from) const noexcept;
     bool isPrefixOfRest(std::string_view rest) const noexcept
     {
-        return removeExtraWhitespaces && rest.starts_with(' ');
+        return removeExtraWhitespaces && !rest.empty() &&
+               normalizer.front(rest).text.starts_with(' ');
     }
+
+private:
+    // Whether some piece holds these characters side by side.
+    bool areJoined(std::int32_t left, std::int32_t right) const noexcept;
 };
 
 Result<SpmModel> readSpmModel(std::string_view bytes);

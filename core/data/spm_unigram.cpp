@@ -1,7 +1,6 @@
 #include "core/data/spm_unigram.h"
 
 #include "core/data/unicode_text.h"
-#include "core/data/word_model.h"
 
 #include <algorithm>
 #include <limits>
@@ -14,7 +13,6 @@ void SpmUnigram::load(
     m_byteIds = byteIds;
     m_unknown = unknown;
     m_byteFallback = model.byteFallback;
-    m_trims = model.removeExtraWhitespaces;
     m_lowest = std::numeric_limits<float>::max();
     m_highest = std::numeric_limits<float>::lowest();
     std::vector<std::pair<std::string_view, std::int32_t>> texts;
@@ -30,32 +28,6 @@ void SpmUnigram::load(
         m_pieces.push_back({piece.score, isUnused, isOwn});
     }
     m_tree.build(std::move(texts));
-}
-
-// Does as an identity normaliser: spaces become marks; where extra ones are removed, one of each
-// run stays and none at the borders of the text.
-std::string SpmUnigram::normalized(
-    std::string_view text, bool begins, bool prefixed, bool ends) const
-{
-    std::string out;
-    if (begins && m_trims)
-        text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
-    if (text.empty())
-        return out;
-    out.reserve(text.size() + text.size() / 2);
-    if (prefixed)
-        out += kSpaceMark;
-    bool afterSpace = begins && m_trims;
-    for (const char c : text) {
-        if (c != ' ')
-            out += c;
-        else if (!afterSpace)
-            out += kSpaceMark;
-        afterSpace = c == ' ' && m_trims;
-    }
-    while (ends && m_trims && out.ends_with(kSpaceMark))
-        out.resize(out.size() - kSpaceMark.size());
-    return out;
 }
 
 // A candidate is compared before it is rounded to what is kept, as in the library.

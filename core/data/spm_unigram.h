@@ -36,10 +36,6 @@ public:
     // `byteIds`: of the bytes, where unknown characters become those; `unknown`: else.
     void load(const SpmModel& model, const std::array<TokenId, 256>& byteIds, TokenId unknown);
 
-    // The normalised text of a part of a run: `begins` and `ends` it, `prefixed` with the mark that
-    // stands for a space in front.
-    std::string normalized(std::string_view text, bool begins, bool prefixed, bool ends) const;
-
     void encode(std::string_view normalized, Part& part, std::vector<TokenId>& out) const;
 
 private:
@@ -64,7 +60,6 @@ private:
     float m_lowest = 0;
     float m_highest = 0;
     bool m_byteFallback = false;
-    bool m_trims = false;
 };
 
 } // namespace mr

@@ -103,7 +103,7 @@ void TstTextStream::sentencePieceHasTheIdsOfTheWhole_data()
         << keep + bpe +
                QStringLiteral("--user_defined_symbols=[INST],\xE6\xB0\xB4 --byte_fallback=true")
         << false;
-    QTest::newRow("nfkc") << bpe + QStringLiteral("--byte_fallback=true") << true;
+    QTest::newRow("nfkc") << bpe + QStringLiteral("--byte_fallback=true") << false;
     QTest::newRow("suffix") << keep + bpe + QStringLiteral("--treat_whitespace_as_suffix=true")
                             << true;
     QTest::newRow("unigram") << keep + QStringLiteral("--model_type=unigram") << false;
@@ -112,7 +112,19 @@ void TstTextStream::sentencePieceHasTheIdsOfTheWhole_data()
     QTest::newRow("unigram, trimmed") << identity + QStringLiteral("--model_type=unigram") << false;
     QTest::newRow("unigram, own symbols")
         << keep + QStringLiteral("--model_type=unigram --user_defined_symbols=[INST],the") << false;
-    QTest::newRow("unigram, nfkc") << QStringLiteral("--model_type=unigram") << true;
+    QTest::newRow("unigram, nfkc") << QStringLiteral("--model_type=unigram") << false;
+    QTest::newRow("nfkc, spaces kept")
+        << bpe + QStringLiteral("--byte_fallback=true --remove_extra_whitespaces=false") << false;
+    QTest::newRow("nfkc, own symbols")
+        << bpe + QStringLiteral("--user_defined_symbols=[INST],\xEF\xAC\x81,\xE6\xB0\xB4") << false;
+    QTest::newRow("unigram, nfkc, own symbols")
+        << QStringLiteral("--model_type=unigram "
+                          "--user_defined_symbols=[INST],\xEF\xAC\x81,\xE6\xB0\xB4")
+        << false;
+    QTest::newRow("unigram, small letters, no prefix")
+        << QStringLiteral("--model_type=unigram --normalization_rule_name=nmt_nfkc_cf "
+                          "--add_dummy_prefix=false")
+        << false;
 }
 
 void TstTextStream::sentencePieceHasTheIdsOfTheWhole()
