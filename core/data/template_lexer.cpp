@@ -8,7 +8,7 @@ namespace {
 
 using Type = Token::Type;
 
-constexpr std::string_view kDigits = "0123456789abcdefABCDEF";
+constexpr std::string_view kHexDigits = "0123456789abcdefABCDEF";
 
 bool isNameByte(char c)
 {
@@ -250,8 +250,9 @@ private:
                               std::string_view("xXbBoO").find(second) != std::string_view::npos;
         if (prefixed) {
             end += 2;
-            while (end < m_source.size() &&
-                   (kDigits.find(m_source[end]) != std::string_view::npos || m_source[end] == '_'))
+            while (
+                end < m_source.size() &&
+                (kHexDigits.find(m_source[end]) != std::string_view::npos || m_source[end] == '_'))
                 ++end;
         } else {
             end = digits(end);
@@ -326,7 +327,7 @@ private:
         char32_t number = 0;
         std::size_t count = 0;
         for (; count < most && at + count < m_source.size(); ++count) {
-            const std::size_t digit = kDigits.find(m_source[at + count]);
+            const std::size_t digit = kHexDigits.find(m_source[at + count]);
             const std::size_t worth = digit == std::string_view::npos ? 99
                                       : digit > 15                    ? digit - 6
                                                                       : digit;

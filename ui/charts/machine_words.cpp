@@ -17,7 +17,13 @@ constexpr double kBytesPerGb = 1e9;
 constexpr double kPercents = 100.0;
 
 // A colour means the same in all charts.
-enum Color : std::size_t { Device = 0, DeviceMemory = 1, Millrace = 2, Processors = 3, Drive = 4 };
+enum Color : std::size_t {
+    DeviceColor,
+    DeviceMemoryColor,
+    MillraceColor,
+    ProcessorsColor,
+    DriveColor,
+};
 
 std::function<QString(double)> withUnit(const QString& unit)
 {
@@ -30,17 +36,17 @@ MachineChart utilization()
         [](double value) { return percentText(value); },
         {{MachineMetric::DeviceUtilization, Words::tr("device"),
              Words::tr("Share of the time in which the device worked at all."),
-             QStringLiteral("device_percent"), Device},
+             QStringLiteral("device_percent"), DeviceColor},
             {MachineMetric::DeviceMemoryUtilization, Words::tr("device memory"),
                 Words::tr("Share of the time in which the memory of the device was read or "
                           "written."),
-                QStringLiteral("device_memory_percent"), DeviceMemory},
+                QStringLiteral("device_memory_percent"), DeviceMemoryColor},
             {MachineMetric::ProcessCpu, Words::tr("Millrace"),
                 Words::tr("Share of all processors that this program used."),
-                QStringLiteral("process_cpu_percent"), Millrace},
+                QStringLiteral("process_cpu_percent"), MillraceColor},
             {MachineMetric::HostCpu, Words::tr("all programs"),
                 Words::tr("Share of all processors that all programs used together."),
-                QStringLiteral("host_cpu_percent"), Processors}}};
+                QStringLiteral("host_cpu_percent"), ProcessorsColor}}};
 }
 
 MachineChart memory()
@@ -49,13 +55,13 @@ MachineChart memory()
         [](double value) { return memoryText(value * kGiB); },
         {{MachineMetric::DeviceMemoryUsed, Words::tr("device"),
              Words::tr("Memory of the device that all programs use."),
-             QStringLiteral("device_used_gib"), Device},
+             QStringLiteral("device_used_gib"), DeviceColor},
             {MachineMetric::ProcessResident, Words::tr("Millrace"),
                 Words::tr("Main memory that this program uses."),
-                QStringLiteral("process_resident_gib"), Millrace},
+                QStringLiteral("process_resident_gib"), MillraceColor},
             {MachineMetric::HostMemoryAvailable, Words::tr("available"),
                 Words::tr("Main memory that programs may still take."),
-                QStringLiteral("host_available_gib"), Processors}}};
+                QStringLiteral("host_available_gib"), ProcessorsColor}}};
 }
 
 MachineChart pcie()
@@ -64,10 +70,10 @@ MachineChart pcie()
         [](double value) { return linkText(value * kBytesPerGb); },
         {{MachineMetric::DevicePcieReceived, Words::tr("to the device"),
              Words::tr("What the device received, in 20 ms of each second."),
-             QStringLiteral("pcie_rx_gb_per_s"), Device},
+             QStringLiteral("pcie_rx_gb_per_s"), DeviceColor},
             {MachineMetric::DevicePcieSent, Words::tr("to the host"),
                 Words::tr("What the device sent, in 20 ms of each second."),
-                QStringLiteral("pcie_tx_gb_per_s"), DeviceMemory}}};
+                QStringLiteral("pcie_tx_gb_per_s"), DeviceMemoryColor}}};
 }
 
 MachineChart power()
@@ -75,10 +81,10 @@ MachineChart power()
     return {Words::tr("Power (W)"), QStringLiteral("machine-power"), 1.0, 0.0,
         withUnit(Words::tr("W")),
         {{MachineMetric::DevicePower, Words::tr("device"), Words::tr("The device with its memory."),
-             QStringLiteral("device_power_w"), Device},
+             QStringLiteral("device_power_w"), DeviceColor},
             {MachineMetric::HostPower, Words::tr("processors"),
                 Words::tr("All processor packages, without the main memory."),
-                QStringLiteral("host_power_w"), Processors}}};
+                QStringLiteral("host_power_w"), ProcessorsColor}}};
 }
 
 MachineChart temperature()
@@ -86,14 +92,14 @@ MachineChart temperature()
     return {Words::tr("Temperature (°C)"), QStringLiteral("machine-temperature"), 1.0, 0.0,
         withUnit(Words::tr("°C")),
         {{MachineMetric::DeviceTemperature, Words::tr("device"), {},
-             QStringLiteral("device_celsius"), Device},
+             QStringLiteral("device_celsius"), DeviceColor},
             {MachineMetric::HostTemperature, Words::tr("processors"),
                 Words::tr("The first processor package."), QStringLiteral("host_celsius"),
-                Processors},
+                ProcessorsColor},
             {MachineMetric::DiskTemperature, Words::tr("SSD"),
                 Words::tr("The warmest drive with a scratch folder of the run. Many slow down "
                           "above 70 or 80 °C."),
-                QStringLiteral("ssd_celsius"), Drive}}};
+                QStringLiteral("ssd_celsius"), DriveColor}}};
 }
 
 MachineChart clocks()
@@ -101,9 +107,9 @@ MachineChart clocks()
     return {Words::tr("Clocks (MHz)"), QStringLiteral("machine-clocks"), 1.0, 0.0,
         withUnit(Words::tr("MHz")),
         {{MachineMetric::DeviceSmClock, Words::tr("device"),
-             Words::tr("The clock of its multiprocessors."), QStringLiteral("sm_mhz"), Device},
+             Words::tr("The clock of its multiprocessors."), QStringLiteral("sm_mhz"), DeviceColor},
             {MachineMetric::DeviceMemoryClock, Words::tr("device memory"), {},
-                QStringLiteral("memory_mhz"), DeviceMemory}}};
+                QStringLiteral("memory_mhz"), DeviceMemoryColor}}};
 }
 
 } // namespace
