@@ -4,6 +4,7 @@
 #include "app/cuda_plugin.h"
 #include "app/machine_rates.h"
 #include "core/device/cpu/cpu_device.h"
+#include "core/plan/policies.h"
 
 #include <algorithm>
 
@@ -105,7 +106,8 @@ Result<RunSpec> resolveForMachine(const RunSpec& spec, std::int64_t trainRows)
 {
     auto complete = completeForMachine(spec);
     MR_TRY(complete.status());
-    const bool asksRates = spec.policy == "auto" || spec.policy == "deep-optimizer-states";
+    const PolicyInfo* policy = findPolicy(spec.policy); // null: auto
+    const bool asksRates = policy == nullptr || policy->isBalanced;
     if (asksRates)
         (void)measureIfMissing(complete.value()).ok(); // the run goes without a forecast then
     return resolveSpec(complete.value(), trainRows);

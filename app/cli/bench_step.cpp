@@ -4,6 +4,7 @@
 #include "app/cuda_trace.h"
 #include "core/base/bytes.h"
 #include "core/engine/bench_step.h"
+#include "core/plan/policies.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -238,7 +239,8 @@ Result<RunSpec> stepDeviceSpec(const StepOptions& options, DeviceChoice choice)
                 "--policy-option '" + option + "': write it as key=value");
         spec.policyOptions[option.substr(0, equals)] = option.substr(equals + 1);
     }
-    spec.threadedDevice = options.policy != "auto" && options.policy != "resident";
+    const PolicyInfo* policy = findPolicy(options.policy); // null: auto
+    spec.threadedDevice = policy != nullptr && !policy->isAllOnDevice;
     return spec;
 }
 

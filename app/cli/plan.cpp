@@ -5,6 +5,7 @@
 #include "app/cli/spec_options.h"
 #include "app/compose.h"
 #include "core/base/bytes.h"
+#include "core/plan/policies.h"
 
 #include <millrace/library.h>
 #include <millrace/planner.h>
@@ -48,6 +49,13 @@ void printSaved(const PlanReport& report)
     printText("%s", text.c_str());
 }
 
+// "streamed, weights in RAM"
+std::string policyWords(const std::string& name)
+{
+    const PolicyInfo* policy = findPolicy(name);
+    return policy == nullptr ? name : name + ", " + std::string(policy->plainName);
+}
+
 std::string exactness(const PlanReport& report)
 {
     if (report.exact)
@@ -57,9 +65,10 @@ std::string exactness(const PlanReport& report)
 
 void printReport(const PlanReport& report, const std::optional<DataReport>& data)
 {
-    printText("policy %s (%s), %s, recompute %s, %lld parameters: %s", report.policy.c_str(),
-        exactness(report).c_str(), report.precision.c_str(), report.recompute.c_str(),
-        static_cast<long long>(report.parameters), report.fits ? "fits" : report.limit.c_str());
+    printText("policy %s (%s), %s, recompute %s, %lld parameters: %s",
+        policyWords(report.policy).c_str(), exactness(report).c_str(), report.precision.c_str(),
+        report.recompute.c_str(), static_cast<long long>(report.parameters),
+        report.fits ? "fits" : report.limit.c_str());
     for (const PlanTier& tier : report.tiers) {
         printText("  %-7s %12s of %s", tier.tier.c_str(), formatBytes(tier.totalBytes).c_str(),
             formatBytes(tier.budgetBytes).c_str());

@@ -8,14 +8,43 @@
 namespace mr::app {
 namespace {
 
-// "auto, a, b or c"; what else the last one needs is said with it.
+// "auto, a (in plain words) or b (...); b needs --disk-path"
 std::string policyHelp()
 {
     std::string text = "auto";
+    std::string needs;
     const std::vector<PolicyInfo>& table = policyTable();
-    for (std::size_t i = 0; i < table.size(); ++i)
+    for (std::size_t i = 0; i < table.size(); ++i) {
         text.append(i + 1 == table.size() ? " or " : ", ").append(table[i].name);
-    return text + "; ssd-vertical needs --disk-path";
+        text.append(" (").append(table[i].plainName).append(")");
+        if (table[i].usesDisk)
+            needs.append("; ").append(table[i].name).append(" needs --disk-path");
+    }
+    return text + needs;
+}
+
+std::string takers(const OptionInfo& option)
+{
+    std::string names;
+    for (const PolicyInfo& policy : policyTable())
+        if (option.isTakenBy(policy.takes))
+            names.append(names.empty() ? "" : ", ").append(policy.name);
+    return option.takenBy == kAll ? "all policies" : names;
+}
+
+std::string optionHelp()
+{
+    std::string text = "key=value; may be repeated.";
+    for (const OptionInfo& option : policyOptionTable())
+        text.append("\n")
+            .append(option.name)
+            .append(" (")
+            .append(takers(option))
+            .append("): ")
+            .append(option.want)
+            .append("; ")
+            .append(option.help);
+    return text;
 }
 
 template <typename T>
@@ -105,12 +134,7 @@ void SpecOptions::addMachine(CLI::App& command)
     command.add_option("--policy", m_spec.policy, policyHelp());
     command.add_option("--allow", m_allow,
         "auto: exact policies only (exact), or also those whose updates lag some steps (stale)");
-    command.add_option("--policy-option", m_policyOptions,
-        "key=value; may be repeated. All: state=fp32 or compact; deep-optimizer-states, streamed: "
-        "device-share=0.5 or auto; zenflow: interval=4, auto (by times) or magnitude (by gradients "
-        "of the warm-up), host-clock=steps or updates; zenflow, zero-offload-dpu, ssd-vertical: "
-        "disk-share=0.5; without windows: clip-mode=exact or per-group, which waits for no other "
-        "group");
+    command.add_option("--policy-option", m_policyOptions, optionHelp());
     command.add_option("--device-memory", m_deviceMemory, "Budget, as 6GiB");
     command.add_option("--host-memory", m_hostMemory, "Budget, as 24GiB");
     command.add_option("--disk-space", m_diskSpace, "Budget in all --disk-path together, as 200GB");

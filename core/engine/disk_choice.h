@@ -18,8 +18,6 @@
 
 #include "core/engine/policy_choice.h"
 
-#include <map>
-#include <string>
 #include <vector>
 
 namespace mr {
@@ -40,7 +38,6 @@ PolicyTrial fittedToHost(const RunSetup& setup, const PolicyTrial& asked);
 // Nothing where one was said or where no
 // forecast compares them. One may fit where the usual one, whose gradients need places of their
 // own, does not. Late shares change no number.
-std::vector<PolicyTrial> lateTrials(
-    const RunSetup& setup, const std::map<std::string, std::string>& said);
+std::vector<PolicyTrial> lateTrials(const RunSetup& setup, const PolicyNumbers& said);
 
 } // namespace mr

@@ -73,9 +73,9 @@ Status Engine::chooseIntervalNow()
     auto means = columnMeans(m_body->executor(), *m_body->memory().window);
     MR_TRY(means.status());
     const IntervalChoice choice = chooseInterval(means.value());
-    auto options = m_setup.spec.policyOptions;
-    options["interval"] = std::to_string(choice.steps);
-    auto next = withOptions(m_setup, options, m_setup.rates);
+    PolicyNumbers numbers = m_setup.numbers;
+    numbers.interval = {WindowInterval::From::User, choice.steps};
+    auto next = withNumbers(m_setup, numbers, m_setup.rates);
     MR_TRY(next.status());
     auto exchanged = exchange(std::move(next).value(), IfUnwritable::Pause);
     MR_TRY(exchanged.status());

@@ -78,8 +78,7 @@ Status Engine::tryBody(Source source, Tier& lacking)
     nameFolders(m_setup, disk);
     disk.runId = m_uuid;
     disk.scratch = scratchOptions();
-    const auto verify = m_setup.spec.policyOptions.find("verify");
-    if (verify != m_setup.spec.policyOptions.end() && verify->second == "all")
+    if (m_setup.numbers.verify == VerifyReads::All)
         disk.store.verify = DiskVerify::All;
     auto body = RunBody::create(m_device, bodyOf(m_setup, disk), lacking);
     MR_TRY(body.status());

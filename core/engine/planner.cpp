@@ -77,9 +77,9 @@ void advise(const RunSetup& setup, PlanReport& report)
         if (changed.ok() && changed.value().limit.empty())
             report.advice.push_back(words);
     };
-    if (setup.spec.policy == "resident")
+    if (policyInfo(setup.policy.id).isAllOnDevice)
         attempt("Keep the optimizer state in host memory: policy zero-offload.",
-            [](RunSpec& s) { s.policy = "zero-offload"; });
+            [](RunSpec& s) { s.policy = policyInfo(PolicyId::ZeroOffload).name; });
     if (setup.spec.recompute == RecomputeChoice::None)
         attempt("Recompute activations in the backward pass: recompute block.",
             [](RunSpec& s) { s.recompute = RecomputeChoice::Block; });
@@ -98,13 +98,14 @@ void advise(const RunSetup& setup, PlanReport& report)
 // Where memory lacks and no folder was named: what the SSD would make of it.
 void adviseDisk(const RunSetup& setup, PlanReport& report)
 {
-    if (!setup.spec.diskPaths.empty() || setup.limit.empty() || setup.spec.policy == kDiskPolicy)
+    if (!setup.spec.diskPaths.empty() || setup.limit.empty() ||
+        policyInfo(setup.policy.id).usesDisk)
         return;
     RunSpec other = setup.asked;
     other.diskPaths = {
         std::filesystem::temp_directory_path().string()}; // any: only sizes are asked
     if (!takesDisk(other))
-        other.policy = kDiskPolicy;
+        other.policy = policyInfo(PolicyId::SsdVertical).name;
     auto changed = setUpRun(other, 0);
     if (!changed.ok())
         return;
@@ -282,9 +283,7 @@ PlanReport reportOf(const RunSetup& setup)
 {
     PlanReport report;
     report.policy = setup.spec.policy;
-    for (const PolicyInfo& info : policyTable())
-        if (info.name == report.policy)
-            report.exact = info.exact;
+    report.exact = policyInfo(setup.policy.id).exact;
     report.inexactBy = inexactBy(setup);
     report.exact = report.exact && report.inexactBy.empty();
     report.fits = setup.limit.empty();
@@ -315,11 +314,13 @@ PlanReport reportOf(const RunSetup& setup)
 
 Status checkPolicy(const RunSpec& spec)
 {
-    if (spec.policy != "auto")
+    if (!isAuto(spec))
         return makePolicy(spec.policy, spec.policyOptions).status();
+    auto numbers = readOptionsOf(spec.policy, spec.policyOptions);
+    MR_TRY(numbers.status());
     Status first;
     for (const PolicyInfo& info : policyTable()) {
-        const Status status = makePolicy(info.name, spec.policyOptions).status();
+        const Status status = makePolicy(info.id, numbers.value()).status();
         if (status.ok())
             return {};
         first = status; // the last takes the most

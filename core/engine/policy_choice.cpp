@@ -2,15 +2,15 @@
 
 #include "core/base/bytes.h"
 #include "core/engine/disk_choice.h"
-#include "core/plan/placement.h"
+#include "core/engine/policy_trials.h"
 #include "core/plan/plan_builder.h"
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <iterator>
 #include <span>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace mr {
@@ -88,157 +88,6 @@ Status forecast(RunSetup& setup)
     return {};
 }
 
-// The shortest window that is worth it comes first (note()), so longer ones are chosen where they
-// take a stall away and nowhere else.
-void addWindows(const PolicyTrial& plain, bool ratesKnown, std::vector<PolicyTrial>& trials)
-{
-    if (!ratesKnown) {
-        trials.push_back(plain);
-        return;
-    }
-    for (const char* interval : {"1", "2", "3", "4", "6", "8", "12", "16"}) {
-        trials.push_back(plain);
-        trials.back().options["interval"] = interval;
-    }
-}
-
-// Where a window of several steps is summed is open too: the device has less to send and more to
-// hold.
-void addSites(std::size_t first, bool ratesKnown, std::vector<PolicyTrial>& trials)
-{
-    for (std::size_t t = first, end = trials.size(); t < end; ++t) {
-        trials[t].options["accumulate-on"] = "host";
-        const auto interval = trials[t].options.find("interval");
-        if (!ratesKnown || (interval != trials[t].options.end() && interval->second == "1"))
-            continue;
-        trials.push_back(trials[t]);
-        trials.back().options["accumulate-on"] = "device";
-    }
-}
-
-// Is the choice ours? Of `auto` unless it was said, else only where it was asked for: what was
-// chosen stays chosen.
-bool isOpen(const RunSpec& spec, const char* option)
-{
-    const auto said = spec.policyOptions.find(option);
-    return said == spec.policyOptions.end() ? spec.policy == "auto" : said->second == "auto";
-}
-
-// Trials of one policy. Where rates are known the order of work and the late share are open too;
-// both change times and bytes, and no number.
-void addTrials(const RunSpec& spec, const std::string& policy, bool ratesKnown, bool recompute,
-    std::vector<PolicyTrial>& trials)
-{
-    PolicyTrial trial{policy, spec.policyOptions, recompute};
-    if (policy == "zenflow") {
-        const std::size_t first = trials.size();
-        if (isOpen(spec, "interval"))
-            addWindows(trial, ratesKnown, trials);
-        else
-            trials.push_back(trial);
-        return isOpen(spec, "accumulate-on") ? addSites(first, ratesKnown, trials) : void();
-    }
-    trials.push_back(trial);
-    if (policy == "zero-offload-dpu" || spec.policy != "auto" || policy == "resident" ||
-        spec.policyOptions.count("order") > 0)
-        return;
-    trial.options["order"] = "by-layer";
-    trials.push_back(trial);
-    if (spec.policyOptions.count("late") > 0)
-        return;
-    trial.options["late"] = "1";
-    trials.push_back(trial);
-    trial.options.erase("order");
-    trials.push_back(trial);
-}
-
-using Options = std::map<std::string, std::string>;
-
-PolicyTrial recomputing(const RunSpec& spec, std::string_view policy, const Options& options)
-{
-    Options all = spec.policyOptions; // what was said holds
-    all.insert(options.begin(), options.end());
-    return {std::string(policy), std::move(all), true};
-}
-
-// From what streams least to what needs the least memory. Where rates are known a share of the
-// updates may be the device's, with the host's beside the next forward or beside them.
-void addStreams(
-    const RunSpec& spec, const ModelShape& shape, bool ratesKnown, std::vector<PolicyTrial>& trials)
-{
-    const auto tryWith = [&](const Options& options) {
-        trials.push_back(recomputing(spec, "streamed", options));
-    };
-    const bool isShareOpen = ratesKnown && spec.policyOptions.count("device-share") == 0;
-    const auto tryShares = [&](Options options) {
-        tryWith(options);
-        if (!isShareOpen)
-            return;
-        options["device-share"] = "auto";
-        for (const char* late : {"1", "0"}) {
-            options["late"] = late;
-            tryWith(options);
-        }
-    };
-    for (const char* share : {"0.75", "0.5", "0.25", "0"})
-        tryShares({{"weights-on-device", share}, {"boundary", "device"}});
-    for (const char* share : {"1", "0.5", "0"})
-        tryShares({{"weights-on-device", share}});
-    for (const char* kept : {"1", "0.5"}) // where the link brings them sooner than they are made
-        for (const char* share : {"1", "0"})
-            if (ratesKnown && spec.policyOptions.count("activations-on-host") == 0)
-                tryWith({{"weights-on-device", share}, {"activations-on-host", kept}});
-    tryWith({{"turns", "1"}});
-    tryWith({{"turns", "1"}, {"tile", smallTile(shape)}});
-}
-
-// Windows whose state does not all fit the host; those that do are tried already.
-void addWindowsOnDisk(const RunSetup& setup, std::vector<PolicyTrial>& trials)
-{
-    std::vector<PolicyTrial> windows;
-    for (const char* policy : {"zero-offload-dpu", "zenflow"})
-        addTrials(setup.spec, policy, true, true, windows);
-    for (const PolicyTrial& trial : windows) {
-        PolicyTrial onDisk = fittedToHost(setup, trial);
-        if (onDisk.options != trial.options)
-            trials.push_back(std::move(onDisk));
-    }
-}
-
-std::vector<PolicyTrial> trialsOf(const RunSetup& setup, bool ratesKnown)
-{
-    const RunSpec& spec = setup.spec;
-    std::vector<std::string> policies{spec.policy};
-    if (spec.policy == "auto") {
-        policies = {"resident", "zero-offload"};
-        if (ratesKnown)
-            policies.emplace_back("deep-optimizer-states");
-        if (spec.allowStale && ratesKnown)
-            policies.insert(policies.end(), {"zero-offload-dpu", "zenflow"});
-    }
-    std::vector<PolicyTrial> trials;
-    for (const std::string& policy : policies)
-        for (const bool recompute : {false, true}) {
-            const bool asked = recompute ? spec.recompute != RecomputeChoice::None
-                                         : spec.recompute != RecomputeChoice::Block;
-            if (asked)
-                addTrials(spec, policy, ratesKnown, recompute, trials);
-        }
-    if (spec.policy == "auto" && spec.recompute != RecomputeChoice::None)
-        addStreams(spec, setup.shape, ratesKnown, trials);
-    if (spec.policy == "auto" && spec.recompute != RecomputeChoice::None &&
-        !spec.diskPaths.empty()) {
-        std::vector<PolicyTrial> onDisk = diskTrials(setup);
-        std::move(onDisk.begin(), onDisk.end(), std::back_inserter(trials));
-        if (spec.allowStale && ratesKnown)
-            addWindowsOnDisk(setup, trials);
-    }
-    if (spec.policy == kDiskPolicy || takesDisk(spec))
-        for (PolicyTrial& trial : trials)
-            trial = fittedToHost(setup, trial);
-    return trials;
-}
-
 std::string seconds(double value)
 {
     std::array<char, 32> text{};
@@ -249,8 +98,8 @@ std::string seconds(double value)
 
 std::string words(const PolicyTrial& trial)
 {
-    std::string text = trial.policy;
-    for (const auto& [option, value] : trial.options)
+    std::string text(policyInfo(trial.policy).name);
+    for (const auto& [option, value] : policyOptionTexts(trial.numbers))
         text += " " + option + "=" + value;
     return text + (trial.recompute ? ", recompute" : "");
 }
@@ -303,37 +152,49 @@ std::string reasonOf(const Tried& tried)
     return text;
 }
 
-// What was chosen stays chosen: the numbers go into the record of the run.
-void keepChoice(RunSetup& setup, const PolicyTrial& trial)
+// What was chosen stays chosen: the numbers go into the record of the run. The plan is that of the
+// trial; only what would be asked again is replaced by its answer.
+Status keepChoice(RunSetup& setup, const PolicyTrial& trial)
 {
-    RunSpec& spec = setup.spec;
-    spec.policy = trial.policy;
-    spec.policyOptions = trial.options;
-    spec.recompute = trial.recompute ? RecomputeChoice::Block : RecomputeChoice::None;
-    const auto interval = spec.policyOptions.find("interval");
-    if (interval != spec.policyOptions.end() && interval->second == "magnitude")
-        spec.policyOptions["energy"] = "l1"; // that it is chosen by, also of the run after
-    if (interval != spec.policyOptions.end() && interval->second == "auto") // without rates
-        interval->second = std::to_string(
-            setup.policy.clock->rule(GroupId{0}, kWholeRun, setup.rates).windowSteps);
+    PolicyNumbers numbers = trial.numbers;
+    if (setup.policy.intervalByMagnitude)
+        numbers.energy = ColumnEnergy::Absolutes; // that it is chosen by, also of the run after
+    if (numbers.interval && numbers.interval->from == WindowInterval::From::Rates) // without rates
+        numbers.interval = {WindowInterval::From::User,
+            setup.policy.clock->rule(GroupId{0}, kWholeRun, setup.rates).windowSteps};
     if (const auto share = setup.policy.placement->balancedShare(setup.rates))
-        spec.policyOptions["device-share"] = std::to_string(*share);
+        numbers.deviceShare = *share;
+    auto policy = makePolicy(trial.policy, numbers);
+    MR_TRY(policy.status());
+    setup.policy = std::move(policy).value();
+    setup.spec.policy = policyInfo(trial.policy).name;
+    setup.spec.recompute = trial.recompute ? RecomputeChoice::Block : RecomputeChoice::None;
+    keepNumbers(setup, std::move(numbers));
+    return {};
 }
 
 } // namespace
 
-// Bytes of an upload in BF16 (policies.cpp).
-std::string smallTile(const ModelShape& shape)
+Status readNumbers(RunSetup& setup)
 {
-    std::int64_t largest = 0;
-    for (std::size_t g = 1; g + 1 < shape.groups.size(); ++g)
-        largest = std::max(largest, shape.groups[g].elements);
-    return std::to_string(2 * std::clamp(largest / 8, kCutElements, kTileElements));
+    auto numbers = readOptionsOf(setup.spec.policy, setup.spec.policyOptions);
+    MR_TRY(numbers.status());
+    auto asked = readOptionsOf(setup.asked.policy, setup.asked.policyOptions);
+    MR_TRY(asked.status());
+    setup.numbers = std::move(numbers).value();
+    setup.askedNumbers = std::move(asked).value();
+    return {};
+}
+
+void keepNumbers(RunSetup& setup, PolicyNumbers numbers)
+{
+    setup.spec.policyOptions = policyOptionTexts(numbers);
+    setup.numbers = std::move(numbers);
 }
 
 Status planWith(RunSetup& setup, const PolicyTrial& trial)
 {
-    auto policy = makePolicy(trial.policy, trial.options);
+    auto policy = makePolicy(trial.policy, trial.numbers);
     MR_TRY(policy.status());
     setup.policy = std::move(policy).value();
     setup.step.recompute = trial.recompute;
@@ -349,7 +210,7 @@ Status chooseAmong(RunSetup& setup, std::span<const PolicyTrial> trials)
     const bool ratesKnown = setup.rates.hostAdamwElementsPerSecond > 0.0;
     Tried tried;
     for (const PolicyTrial& trial : trials) {
-        if (trials.size() > 1 && !makePolicy(trial.policy, trial.options).ok())
+        if (trials.size() > 1 && !makePolicy(trial.policy, trial.numbers).ok())
             continue; // it does not take an option that was given
         MR_TRY(planWith(setup, trial));
         if (setup.limit.empty())
@@ -364,14 +225,13 @@ Status chooseAmong(RunSetup& setup, std::span<const PolicyTrial> trials)
     if (tried.best)
         setup.reason = reasonOf(tried);
     MR_TRY(planWith(setup, chosen)); // its answers are what is kept
-    keepChoice(setup, chosen);
-    return planWith(setup, {setup.spec.policy, setup.spec.policyOptions, chosen.recompute});
+    return keepChoice(setup, chosen);
 }
 
 namespace {
 
 // Beside what was chosen before, so that there are few plans to try.
-Status chooseLateShare(RunSetup& setup, const Options& said)
+Status chooseLateShare(RunSetup& setup, const PolicyNumbers& said)
 {
     const std::vector<PolicyTrial> trials = lateTrials(setup, said);
     if (trials.empty())
@@ -380,7 +240,7 @@ Status chooseLateShare(RunSetup& setup, const Options& said)
     MR_TRY(chooseAmong(setup, trials));
     if (!setup.limit.empty())
         return {};
-    setup.reason = std::move(before) + "late=" + setup.spec.policyOptions.at("late") +
+    setup.reason = std::move(before) + "late=" + policyOptionTexts(setup.numbers).at("late") +
                    " is the fastest of the late shares tried, " +
                    seconds(setup.forecast.stepSeconds) + " a step";
     return {};
@@ -390,20 +250,19 @@ Status chooseLateShare(RunSetup& setup, const Options& said)
 
 Status choosePolicy(RunSetup& setup)
 {
-    const bool automatic = setup.spec.policy == "auto";
-    const Options asked = setup.spec.policyOptions;
+    const bool automatic = isAuto(setup.spec);
+    const PolicyNumbers asked = setup.numbers;
     const bool ratesKnown = setup.rates.hostAdamwElementsPerSecond > 0.0;
     MR_TRY(chooseAmong(setup, trialsOf(setup, ratesKnown)));
     if (automatic)
         return chooseLateShare(setup, asked);
     setup.reason.clear(); // it was asked for
-    const bool isFitted =
-        setup.spec.policy == kDiskPolicy
-            ? setup.spec.policyOptions != asked
-            : setup.spec.policyOptions.count("disk-share") > asked.count("disk-share");
+    const bool isFitted = policyInfo(setup.policy.id).usesDisk
+                              ? setup.numbers != asked
+                              : setup.numbers.diskShare && !asked.diskShare;
     if (isFitted && setup.limit.empty())
-        setup.reason = "what host memory lacks is on disk: " +
-                       words({setup.spec.policy, setup.spec.policyOptions, false});
+        setup.reason =
+            "what host memory lacks is on disk: " + words({setup.policy.id, setup.numbers, false});
     return chooseLateShare(setup, asked);
 }
 

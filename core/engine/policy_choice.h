@@ -7,25 +7,28 @@
 
 #include "core/engine/run_setup.h"
 
-#include <map>
 #include <span>
-#include <string>
 
 namespace mr {
 
-// Keeps optimizer state on disk, where the user named a folder for it.
-inline constexpr std::string_view kDiskPolicy = "ssd-vertical";
-
 // One way to do a run.
 struct PolicyTrial {
-    std::string policy;
-    std::map<std::string, std::string> options;
+    PolicyId policy{};
+    PolicyNumbers numbers;
     bool recompute = false;
 };
 
-// For policies that take `tile`: an eighth of the largest block, at most the usual tile. The fewer
-// bytes are on their way at once, the less room they need.
-std::string smallTile(const ModelShape& shape);
+// Whether the policy is the program's to choose.
+inline bool isAuto(const RunSpec& spec)
+{
+    return spec.policy == "auto";
+}
+
+// Reads the numbers of the run from the options of its spec, and those that were asked for.
+Status readNumbers(RunSetup& setup);
+
+// Makes `numbers` those of the run, also in the spec that its record keeps.
+void keepNumbers(RunSetup& setup, PolicyNumbers numbers);
 
 // Sets policy, memory plan, limit, forecast and traffic of `setup` to those of `trial`.
 Status planWith(RunSetup& setup, const PolicyTrial& trial);

@@ -10,9 +10,8 @@
 namespace mr {
 namespace {
 
-using Options = std::map<std::string, std::string>;
-
-constexpr const char* kSmallTile = "4MiB"; // of uploads, where their landing is what lacks
+// Of uploads, where their landing is what lacks: 4 MiB in BF16.
+constexpr std::int64_t kSmallTile = std::int64_t{2} << 20;
 
 // A setup with everything but a plan.
 RunSetup withoutPlan(const RunSetup& from)
@@ -20,11 +19,14 @@ RunSetup withoutPlan(const RunSetup& from)
     RunSetup setup;
     setup.spec = from.spec;
     setup.asked = from.asked;
+    setup.numbers = from.numbers;
+    setup.askedNumbers = from.askedNumbers;
     setup.config = from.config;
     setup.table = from.table;
     setup.micro = from.micro;
     setup.shape = from.shape;
     setup.step = from.step;
+    setup.policy.id = from.policy.id;
     setup.budget = from.budget;
     setup.rates = from.rates;
     return setup;
@@ -40,74 +42,65 @@ void shrink(RunSetup& setup, std::size_t planned, const MemoryShortage& shortage
         setup.spec.hostMemoryBytes = setup.budget.hostBytes = left;
 }
 
-bool isOpen(const RunSetup& setup, const char* option)
+// `numbers` and what may stand in their place without changing a number of the training.
+std::vector<PolicyNumbers> variants(const RunSetup& setup, bool flipped, PolicyNumbers numbers)
 {
-    return setup.asked.policyOptions.count(option) == 0;
-}
-
-// `options` and what may stand in their place without changing a number.
-std::vector<Options> variants(const RunSetup& setup, bool flipped, Options options)
-{
-    std::vector<Options> all{options};
-    for (const char* option : {"late", "order", "weights-on-device", "state-on-device", "boundary",
-             "device-share", "disk-share"})
-        if (isOpen(setup, option))
-            options.erase(option);
-    all.push_back(options);
-    if (isOpen(setup, "order") && !flipped) {
-        all.push_back(options);
-        all.back()["order"] = "by-layer";
+    const PolicyNumbers& asked = setup.askedNumbers;
+    const auto reopen = [&](auto member) {
+        if (!(asked.*member))
+            (numbers.*member).reset();
+    };
+    std::vector<PolicyNumbers> all{numbers};
+    reopen(&PolicyNumbers::late);
+    reopen(&PolicyNumbers::order);
+    reopen(&PolicyNumbers::weightsOnDevice);
+    reopen(&PolicyNumbers::stateOnDevice);
+    reopen(&PolicyNumbers::boundary);
+    reopen(&PolicyNumbers::deviceShare);
+    reopen(&PolicyNumbers::diskShare);
+    all.push_back(numbers);
+    if (!asked.order && !flipped) {
+        all.push_back(numbers);
+        all.back().order = WorkOrder::ByLayer;
     }
-    if (isOpen(setup, "tile")) {
-        all.push_back(options);
-        all.back()["tile"] = kSmallTile;
+    if (!asked.tileElements) {
+        all.push_back(numbers);
+        all.back().tileElements = kSmallTile;
     }
     return all;
 }
 
-void addTrials(const RunSetup& setup, bool flipped, const std::string& policy,
-    const std::vector<Options>& all, std::vector<PolicyTrial>& trials)
+void addTrials(const RunSetup& setup, bool flipped, const PolicyInfo& policy,
+    const std::vector<PolicyNumbers>& all, std::vector<PolicyTrial>& trials)
 {
     for (const bool recompute : {false, true}) {
         const RecomputeChoice asked = setup.asked.recompute;
         if (recompute ? asked == RecomputeChoice::None : asked == RecomputeChoice::Block)
             continue;
-        for (Options options : all) {
+        for (PolicyNumbers numbers : all) {
             if (flipped) // what the run began with stays
-                options["order"] = "by-layer-flip";
-            trials.push_back({policy, options, recompute});
-            if ((policy != "streamed" && policy != kDiskPolicy) || !isOpen(setup, "turns"))
+                numbers.order = WorkOrder::ByLayerFlip;
+            trials.push_back({policy.id, numbers, recompute});
+            if (!policy.doesTake(kHomes) || setup.askedNumbers.turns)
                 continue;
             trials.push_back(trials.back());
-            trials.back().options["turns"] = "1";
+            trials.back().numbers.turns = 1;
         }
     }
 }
 
-// Of the options, those another policy takes too. Two must be taken, because they change bits.
-std::optional<Options> taken(const std::string& policy, const Options& options)
-{
-    Options kept;
-    for (const auto& [option, value] : options) {
-        if (makePolicy(policy, {{option, value}}).ok())
-            kept[option] = value;
-        else if (option == "order" || option == "state")
-            return std::nullopt;
-    }
-    return kept;
-}
-
 std::vector<PolicyTrial> ownTrials(const RunSetup& setup, bool flipped, ReplanScope scope)
 {
-    const Options& options = setup.spec.policyOptions;
+    const PolicyInfo& policy = policyInfo(setup.policy.id);
+    const PolicyNumbers& numbers = setup.numbers;
     std::vector<PolicyTrial> trials;
     // A job in flight counts tiles.
-    addTrials(setup, flipped, setup.spec.policy,
-        scope == ReplanScope::SamePolicy ? std::vector{options} : variants(setup, flipped, options),
+    addTrials(setup, flipped, policy,
+        scope == ReplanScope::SamePolicy ? std::vector{numbers} : variants(setup, flipped, numbers),
         trials);
     // What is left of the host may need more on disk; of the exact policy all is tried there
     // anyway.
-    const bool isFitted = setup.spec.policy != kDiskPolicy && takesDisk(setup.spec);
+    const bool isFitted = !policy.usesDisk && takesDisk(setup.spec);
     if (isFitted && scope != ReplanScope::SamePolicy)
         for (PolicyTrial& trial : trials)
             trial = fittedToHost(setup, trial);
@@ -117,30 +110,29 @@ std::vector<PolicyTrial> ownTrials(const RunSetup& setup, bool flipped, ReplanSc
 std::vector<PolicyTrial> otherTrials(const RunSetup& setup, bool flipped, ReplanScope scope)
 {
     const bool staleToo =
-        scope == ReplanScope::Any && setup.asked.policy == "auto" && setup.asked.allowStale;
+        scope == ReplanScope::Any && isAuto(setup.asked) && setup.asked.allowStale;
     std::vector<PolicyTrial> trials;
     if (scope == ReplanScope::SamePolicy)
         return trials;
     for (const PolicyInfo& info : policyTable()) {
-        const std::string policy(info.name);
-        if (policy == setup.spec.policy || (!info.exact && !staleToo))
+        if (info.id == setup.policy.id || (!info.exact && !staleToo))
             continue;
-        if (const auto options = taken(policy, setup.asked.policyOptions))
-            addTrials(setup, flipped, policy, variants(setup, flipped, *options), trials);
+        const PolicyNumbers taken = onlyTaken(info.takes, setup.askedNumbers);
+        addTrials(setup, flipped, info, variants(setup, flipped, taken), trials);
     }
     return trials;
 }
 
 } // namespace
 
-Result<RunSetup> withOptions(const RunSetup& before,
-    const std::map<std::string, std::string>& options, const Feedback& rates)
+Result<RunSetup> withNumbers(
+    const RunSetup& before, const PolicyNumbers& numbers, const Feedback& rates)
 {
     RunSetup setup = withoutPlan(before);
-    setup.spec.policyOptions = options;
     setup.rates = rates;
     setup.reason = before.reason;
-    MR_TRY(planWith(setup, {setup.spec.policy, options, setup.step.recompute}));
+    keepNumbers(setup, numbers);
+    MR_TRY(planWith(setup, {before.policy.id, numbers, setup.step.recompute}));
     return setup;
 }
 
@@ -155,7 +147,7 @@ Result<RunSetup> replan(const RunSetup& before, const MemoryShortage& shortage, 
         MR_TRY(chooseAmong(setup, others));
     if (!setup.limit.empty())
         return Status::error(ErrorKind::OutOfMemory, "no other plan fits: " + setup.limit);
-    if (setup.spec.policy != "resident")
+    if (!policyInfo(setup.policy.id).isAllOnDevice)
         setup.spec.threadedDevice = true; // when the run is resumed
     return setup;
 }

@@ -16,9 +16,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
-#include <string>
 
 namespace mr {
 
@@ -38,9 +36,9 @@ enum class ReplanScope : std::uint8_t {
 // have been enough, a tenth less than was planned.
 Result<RunSetup> replan(const RunSetup& before, const MemoryShortage& shortage, ReplanScope scope);
 
-// The run as it is, with these options of its policy, of which none is left open, and by these
+// The run as it is, with these numbers of its policy, of which none is left open, and by these
 // rates. That it does not fit is no error: see its `limit`.
-Result<RunSetup> withOptions(const RunSetup& before,
-    const std::map<std::string, std::string>& options, const Feedback& rates);
+Result<RunSetup> withNumbers(
+    const RunSetup& before, const PolicyNumbers& numbers, const Feedback& rates);
 
 } // namespace mr

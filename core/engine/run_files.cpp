@@ -3,6 +3,7 @@
 #include "core/data/columns.h"
 #include "core/engine/checkpoint_folder.h"
 #include "core/engine/run_guard.h"
+#include "core/plan/policies.h"
 #include "core/telemetry/run_folder.h"
 
 #include <millrace/run_reader.h>
@@ -166,7 +167,8 @@ Result<RunSpec> readRunSpec(const std::string& runDir)
         return Status::error(ErrorKind::DataCorrupt,
             (fs::path(runDir) / kRunFile).string() + ": " + spec.status().message());
     // A run that an earlier program began goes on with its bits.
-    if (!record.value().ascendingSums && spec.value().policy == "ssd-vertical")
+    const PolicyInfo* policy = findPolicy(spec.value().policy);
+    if (!record.value().ascendingSums && policy != nullptr && policy->usesDisk)
         spec.value().policyOptions.try_emplace("order", "by-layer-flip");
     return spec;
 }

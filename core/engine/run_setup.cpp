@@ -142,9 +142,10 @@ Status resolveBudgets(RunSetup& setup, const MachineInfo& machine)
 {
     RunSpec& spec = setup.spec;
     if (spec.deviceMemoryBytes == 0) {
-        PolicyTrial resident{"resident", {}, spec.recompute == RecomputeChoice::Block};
-        if (spec.policy == resident.policy) // by layer, boundaries of every micro-batch are kept
-            resident.options = spec.policyOptions;
+        PolicyTrial resident{PolicyId::Resident, {}, spec.recompute == RecomputeChoice::Block};
+        const PolicyInfo* asked = findPolicy(spec.policy);
+        if (asked != nullptr && asked->isAllOnDevice)
+            resident.numbers = setup.numbers; // by layer, all boundaries are kept
         MR_TRY(planWith(setup, resident));
         spec.deviceMemoryBytes =
             std::min<std::uint64_t>(setup.memory.bytes(Tier::Device), machine.availableBytes / 2);
@@ -185,6 +186,7 @@ Result<RunSetup> setUpRun(const RunSpec& spec, std::int64_t trainRows)
     RunSetup setup;
     setup.spec = spec;
     setup.asked = spec;
+    MR_TRY(readNumbers(setup));
     makePathsAbsolute(setup.spec);
     MR_TRY(refuseUnrecordablePaths(setup.spec));
     auto config = readModelConfig(spec.modelDir.empty() ? spec.scratchConfig : spec.modelDir);
@@ -200,7 +202,7 @@ Result<RunSetup> setUpRun(const RunSpec& spec, std::int64_t trainRows)
     MR_TRY(findRates(setup, machine, book));
     MR_TRY(choosePolicy(setup));
     // Only streams that are threads can overlap copies, updates and compute.
-    if (setup.spec.policy != "resident" || setup.spec.linkBytesPerSecond > 0.0)
+    if (!policyInfo(setup.policy.id).isAllOnDevice || setup.spec.linkBytesPerSecond > 0.0)
         setup.spec.threadedDevice = true;
     return setup;
 }

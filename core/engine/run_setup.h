@@ -36,6 +36,8 @@ struct RunSetup {
     ModelShape shape;
     StepSpec step; // of every step but its number
     OffloadPolicy policy;
+    PolicyNumbers numbers;      // its options, said or chosen: spec.policyOptions
+    PolicyNumbers askedNumbers; // asked.policyOptions
     Budget budget;
     MemoryPlan memory;
     std::string limit; // which tier binds and by how much; empty if it fits

@@ -4,35 +4,20 @@
 #include "core/plan/placement.h"
 
 #include <array>
-#include <charconv>
 #include <cstdio>
-#include <map>
+#include <optional>
 
 namespace mr {
 namespace {
 
 constexpr double kLeastGain = 0.03; // of a step
 
-Result<double> shareOf(const RunSetup& setup)
-{
-    const auto found = setup.spec.policyOptions.find(kDeviceShare);
-    const std::string text = found == setup.spec.policyOptions.end() ? "" : found->second;
-    double share = -1.0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), share);
-    if (error == std::errc() && end == text.data() + text.size() && share >= 0.0)
-        return share;
-    return Status::error(
-        ErrorKind::Internal, "share choice: the run's device-share is '" + text + "'");
-}
-
 } // namespace
 
 bool isShareOpen(const RunSetup& setup)
 {
-    if (setup.spec.policy != "deep-optimizer-states")
-        return false;
-    const auto asked = setup.asked.policyOptions.find(kDeviceShare);
-    return asked == setup.asked.policyOptions.end() || asked->second == "auto";
+    return policyInfo(setup.policy.id).isBalanced &&
+           setup.askedNumbers.deviceShare.value_or(kBalanced) == kBalanced;
 }
 
 bool paysToExchange(
@@ -44,18 +29,19 @@ bool paysToExchange(
 
 Result<RunSetup> withShare(const RunSetup& before, double share, const Feedback& measured)
 {
-    std::map<std::string, std::string> options = before.spec.policyOptions;
-    options[kDeviceShare] = std::to_string(share);
-    return withOptions(before, options, measured);
+    PolicyNumbers numbers = before.numbers;
+    numbers.deviceShare = share;
+    return withNumbers(before, numbers, measured);
 }
 
 Result<ShareDecision> decideShare(
     const RunSetup& setup, const Feedback& measured, StepIndex stepsLeft, double costSeconds)
 {
-    auto share = shareOf(setup);
-    MR_TRY(share.status());
+    const std::optional<double> share = setup.numbers.deviceShare;
+    if (!share || *share == kBalanced)
+        return Status::error(ErrorKind::Internal, "share choice: the run has no device share");
     ShareDecision decision;
-    decision.shareNow = share.value();
+    decision.shareNow = *share;
     decision.shareNew = balancedDeviceShare(measured);
     auto now = withShare(setup, decision.shareNow, measured);
     MR_TRY(now.status());

@@ -7,7 +7,7 @@
 // compact state weighs.
 //
 // Threads  Pure.
-// Errors   Those of planning; Internal if the run's share is not a number.
+// Errors   Those of planning; Internal if the run has no share.
 // Units    Seconds.
 
 #pragma once
@@ -19,8 +19,6 @@
 #include <string>
 
 namespace mr {
-
-inline constexpr const char* kDeviceShare = "device-share";
 
 // Is the share the program's to choose? Not one the user gave, and not one a resumed run finds in
 // its record: that does not say who chose it.

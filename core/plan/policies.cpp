@@ -1,7 +1,8 @@
 #include "core/plan/policies.h"
 
-#include "core/plan/policy_options.h"
+#include "core/plan/placement.h"
 #include "core/plan/router.h"
+#include "core/plan/update_clock.h"
 
 #include <algorithm>
 #include <array>
@@ -12,7 +13,10 @@ namespace {
 
 // One row of core/architecture.md section 4: a policy is its four answers.
 struct PolicyRow {
+    PolicyId id;
     std::string_view name;
+    std::string_view plainName;
+    bool exact;
     WorkOrder order;
     GroupPlacement placement;
     double urgentShare;
@@ -34,138 +38,227 @@ constexpr WindowRule kDelayedUpdate = {1, 40, 0, true};
 constexpr WindowRule kZenFlow = {4, 8, 256, true};
 
 constexpr std::array<PolicyRow, 7> kRows = {{
-    {"resident", WorkOrder::ByMicroBatch, kAllOnDevice, 0.0, {}, 0.0, kOrder},
-    {"zero-offload", WorkOrder::ByMicroBatch, kStateOnHost, 0.0, {}, 0.0, kOrder | kTile | kLate},
-    {"zero-offload-dpu", WorkOrder::ByMicroBatch, kStateOnHost, 0.0, kDelayedUpdate, 0.0,
-        kOrder | kTile | kWarmup | kDisk},
-    {"deep-optimizer-states", WorkOrder::ByMicroBatch, kStateShared, 0.0, {}, 0.0,
-        kOrder | kTile | kLate | kDeviceShare},
-    {"zenflow", WorkOrder::ByMicroBatch, kStateOnHost, 0.1, kZenFlow, 0.0,
-        kOrder | kTile | kWarmup | kColumns | kDisk},
-    {"streamed", WorkOrder::ByLayer, kAllOnHost, 0.0, {}, 1.0,
-        kOrder | kTile | kLate | kDeviceShare | kHomes},
-    {"ssd-vertical", WorkOrder::ByLayer, kAllOnDisk, 0.0, {}, 0.25,
-        kOrder | kTile | kLate | kDeviceShare | kHomes | kDisk | kAllDisk},
+    {PolicyId::Resident, "resident", "all on the card", true, WorkOrder::ByMicroBatch, kAllOnDevice,
+        0.0, {}, 0.0, kAll},
+    {PolicyId::ZeroOffload, "zero-offload", "state in RAM", true, WorkOrder::ByMicroBatch,
+        kStateOnHost, 0.0, {}, 0.0, kTile | kLate},
+    {PolicyId::ZeroOffloadDpu, "zero-offload-dpu", "state in RAM, late by one step", false,
+        WorkOrder::ByMicroBatch, kStateOnHost, 0.0, kDelayedUpdate, 0.0, kTile | kWarmup | kDisk},
+    {PolicyId::DeepOptimizerStates, "deep-optimizer-states", "state shared", true,
+        WorkOrder::ByMicroBatch, kStateShared, 0.0, {}, 0.0, kTile | kLate | kDeviceShare},
+    {PolicyId::ZenFlow, "zenflow", "hot columns first", false, WorkOrder::ByMicroBatch,
+        kStateOnHost, 0.1, kZenFlow, 0.0, kTile | kWarmup | kColumns | kDisk},
+    {PolicyId::Streamed, "streamed", "weights in RAM", true, WorkOrder::ByLayer, kAllOnHost, 0.0,
+        {}, 1.0, kTile | kLate | kDeviceShare | kHomes},
+    {PolicyId::SsdVertical, "ssd-vertical", "on the SSD", true, WorkOrder::ByLayer, kAllOnDisk, 0.0,
+        {}, 0.25, kTile | kLate | kDeviceShare | kHomes | kDisk | kAllDisk},
 }};
 
-std::string knownNames()
+static_assert([] {
+    for (std::size_t i = 0; i < kRows.size(); ++i)
+        if (kRows[i].id != static_cast<PolicyId>(i))
+            return false;
+    return true;
+}());
+
+PolicyInfo infoOf(const PolicyRow& row)
 {
-    std::string names;
-    for (const PolicyInfo& info : policyTable())
-        names += (names.empty() ? "" : ", ") + std::string(info.name);
-    return names;
+    PolicyInfo info;
+    info.id = row.id;
+    info.name = row.name;
+    info.plainName = row.plainName;
+    info.exact = row.exact;
+    info.isAllOnDevice = row.placement.state == Tier::Device;
+    info.streams = row.placement.weights != Tier::Device;
+    info.usesDisk = row.placement.diskShare > 0.0;
+    info.isBalanced = row.placement.deviceShare == kBalanced;
+    info.hasWindows = (row.takes & kWarmup) != 0;
+    info.takes = row.takes;
+    return info;
 }
 
 Status refusePolicy(std::string_view policy)
 {
+    std::string names;
+    for (const PolicyInfo& info : policyTable())
+        names += (names.empty() ? "" : ", ") + std::string(info.name);
     return Status::error(ErrorKind::InvalidArgument,
-        "policy '" + std::string(policy) + "' is not known; use " + knownNames());
+        "policy '" + std::string(policy) + "' is not known; use " + names);
+}
+
+StreamedHomes homesOf(const PolicyRow& row, const PolicyNumbers& numbers)
+{
+    StreamedHomes homes;
+    homes.weightsOnDevice = numbers.weightsOnDevice.value_or(homes.weightsOnDevice);
+    homes.stateOnDevice = numbers.stateOnDevice.value_or(homes.stateOnDevice);
+    homes.boundary = numbers.boundary.value_or(homes.boundary);
+    homes.deviceShare = numbers.deviceShare.value_or(row.placement.deviceShare);
+    homes.diskShare = numbers.diskShare.value_or(row.placement.diskShare);
+    homes.weightsOnDisk = numbers.weightsOnDisk.value_or(homes.weightsOnDisk);
+    homes.gradientsOnDisk = numbers.gradientsOnDisk.value_or(homes.gradientsOnDisk);
+    homes.boundariesOnDisk = numbers.boundariesOnDisk.value_or(homes.boundariesOnDisk);
+    homes.activationsOnHost = numbers.activationsOnHost.value_or(homes.activationsOnHost);
+    return homes;
 }
 
 std::unique_ptr<const Placement> placementOf(const PolicyRow& row, const PolicyNumbers& numbers)
 {
-    if ((row.takes & kHomes) != 0) {
-        StreamedHomes homes = numbers.homes;
-        homes.deviceShare = numbers.deviceShare;
-        homes.diskShare = numbers.diskShare;
-        return makeStreamedPlacement(homes);
-    }
+    if ((row.takes & kHomes) != 0)
+        return makeStreamedPlacement(homesOf(row, numbers));
     if ((row.takes & kDeviceShare) == 0) {
         GroupPlacement home = row.placement;
-        home.diskShare = numbers.diskShare;
+        home.diskShare = numbers.diskShare.value_or(home.diskShare);
         return makeUniformPlacement(home);
     }
-    return numbers.deviceShare == kBalanced ? makeBalancedPlacement()
-                                            : makeSharePlacement(numbers.deviceShare);
+    const double share = numbers.deviceShare.value_or(row.placement.deviceShare);
+    return share == kBalanced ? makeBalancedPlacement() : makeSharePlacement(share);
+}
+
+double urgentShareOf(const PolicyRow& row, const PolicyNumbers& numbers)
+{
+    return numbers.urgent.value_or(row.urgentShare);
+}
+
+WindowRule windowOf(const PolicyRow& row, const PolicyNumbers& numbers)
+{
+    WindowRule window = row.window;
+    window.warmup = numbers.warmup.value_or(window.warmup);
+    window.select = numbers.select.value_or(window.select);
+    window.overlap = numbers.overlap.value_or(window.overlap);
+    // What the rates or the gradients will say has a stand-in until then.
+    if (numbers.interval && numbers.interval->from == WindowInterval::From::User)
+        window.interval = static_cast<int>(numbers.interval->steps);
+    const double urgent = urgentShareOf(row, numbers);
+    if (urgent == 0.0 || urgent == 1.0)
+        window.select = 0; // nothing to choose
+    return window;
+}
+
+bool goesByMagnitude(const PolicyNumbers& numbers)
+{
+    return numbers.interval && numbers.interval->from == WindowInterval::From::Magnitude;
+}
+
+Status refuse(std::string why)
+{
+    return Status::error(ErrorKind::InvalidArgument, std::move(why));
 }
 
 // What the magnitude rule compares must be there when it is asked.
-Status checkMagnitude(
-    const PolicyNumbers& numbers, const std::map<std::string, std::string>& options)
+Status checkMagnitude(const PolicyRow& row, const PolicyNumbers& numbers)
 {
-    if (!numbers.intervalByMagnitude)
+    if (!goesByMagnitude(numbers))
         return {};
     const std::string option = "policy option interval=magnitude: ";
-    if (options.count("energy") > 0 && numbers.columnEnergy == ColumnEnergy::Squares)
-        return Status::error(ErrorKind::InvalidArgument,
-            option + "compares means of |g|, and energy=l2 keeps sums of squares; leave energy "
-                     "away or write energy=l1");
-    if (numbers.window.warmup < 1)
-        return Status::error(ErrorKind::InvalidArgument,
-            option + "is chosen by the gradients of the warm-up; want warmup=1 or more");
-    if (numbers.urgentShare <= 0.0 || numbers.urgentShare >= 1.0)
-        return Status::error(ErrorKind::InvalidArgument,
+    if (numbers.energy == ColumnEnergy::Squares)
+        return refuse(option + "compares means of |g|, and energy=l2 keeps sums of squares; leave "
+                               "energy away or write energy=l1");
+    if (windowOf(row, numbers).warmup < 1)
+        return refuse(option + "is chosen by the gradients of the warm-up; want warmup=1 or more");
+    const double urgent = urgentShareOf(row, numbers);
+    if (urgent <= 0.0 || urgent >= 1.0)
+        return refuse(
             option + "compares urgent columns with the others; want urgent above 0 and below 1");
     return {};
 }
 
+// Options that do not go together.
+Status checkTogether(const PolicyRow& row, const PolicyNumbers& numbers)
+{
+    const StreamedHomes homes = homesOf(row, numbers);
+    if (homes.stateOnDevice > homes.weightsOnDevice)
+        return refuse("policy option state-on-device: state stays only where weights stay; make "
+                      "weights-on-device as large");
+    if (std::max(homes.weightsOnDisk, homes.gradientsOnDisk) > homes.diskShare)
+        return refuse("policy options weights-on-disk and gradients-on-disk: both live on disk "
+                      "only where state does; make disk-share as large");
+    if (homes.boundary == Tier::Device && homes.boundariesOnDisk > 0.0)
+        return refuse("policy option boundaries-on-disk: they come from the host; write "
+                      "boundary=host");
+    if (numbers.clipMode == ClipMode::PerGroup && (row.takes & kWarmup) != 0)
+        return refuse("policy option clip-mode=per-group is not of '" + std::string(row.name) +
+                      "': the update of a window is clipped by the norm of all groups; use "
+                      "clip-mode=exact");
+    return checkMagnitude(row, numbers);
+}
+
 } // namespace
+
+const std::vector<PolicyInfo>& policyTable()
+{
+    static const std::vector<PolicyInfo> table = [] {
+        std::vector<PolicyInfo> infos;
+        for (const PolicyRow& row : kRows)
+            infos.push_back(infoOf(row));
+        return infos;
+    }();
+    return table;
+}
+
+const PolicyInfo& policyInfo(PolicyId id)
+{
+    return policyTable()[static_cast<std::size_t>(id)];
+}
+
+const PolicyInfo* findPolicy(std::string_view name)
+{
+    for (const PolicyInfo& info : policyTable())
+        if (info.name == name)
+            return &info;
+    return nullptr;
+}
+
+Result<OffloadPolicy> makePolicy(PolicyId id, const PolicyNumbers& numbers)
+{
+    const PolicyRow& row = kRows.at(static_cast<std::size_t>(id));
+    MR_TRY(checkTaken({row.name, row.takes}, numbers));
+    MR_TRY(checkTogether(row, numbers));
+    OffloadPolicy policy;
+    policy.id = row.id;
+    policy.name = row.name;
+    policy.traversal = makeTraversal(numbers.order.value_or(row.order));
+    policy.placement = placementOf(row, numbers);
+    const WindowRule window = windowOf(row, numbers);
+    policy.router = (row.takes & kColumns) != 0
+                        ? makeColumnRouter(urgentShareOf(row, numbers), window)
+                        : makeUniformRouter({});
+    policy.clock = (row.takes & kWarmup) != 0
+                       ? makeWindowClock(window)
+                       : makeUniformClock({numbers.late.value_or(row.lateShare), 1, 0, false});
+    policy.tileElements = numbers.tileElements.value_or(policy.tileElements);
+    policy.turns = numbers.turns.value_or(policy.turns);
+    policy.hostClock = numbers.hostClock.value_or(policy.hostClock);
+    policy.hostLearningRate = numbers.hostLearningRate.value_or(policy.hostLearningRate);
+    policy.intervalByMagnitude = goesByMagnitude(numbers);
+    policy.columnEnergy = policy.intervalByMagnitude ? ColumnEnergy::Absolutes
+                                                     : numbers.energy.value_or(policy.columnEnergy);
+    if (numbers.accumulateOn == WindowSums::Device)
+        policy.windowSums = Tier::Device;
+    policy.stateCodec = numbers.state.value_or(policy.stateCodec);
+    policy.clipMode = numbers.clipMode.value_or(policy.clipMode);
+    return policy;
+}
 
 Result<OffloadPolicy> makePolicy(
     std::string_view name, const std::map<std::string, std::string>& options)
 {
-    const auto row = std::find_if(
-        kRows.begin(), kRows.end(), [&](const PolicyRow& r) { return r.name == name; });
-    if (row == kRows.end())
+    const PolicyInfo* info = findPolicy(name);
+    if (info == nullptr)
         return refusePolicy(name);
-    PolicyNumbers numbers;
-    numbers.order = row->order;
-    numbers.urgentShare = row->urgentShare;
-    numbers.window = row->window;
-    numbers.lateShare = row->lateShare;
-    numbers.deviceShare = row->placement.deviceShare;
-    numbers.diskShare = row->placement.diskShare;
-    for (const auto& [option, value] : options)
-        MR_TRY(applyOption({row->name, row->takes}, option, value, numbers));
-    if (numbers.homes.stateOnDevice > numbers.homes.weightsOnDevice)
-        return Status::error(ErrorKind::InvalidArgument,
-            "policy option state-on-device: state stays only where weights stay; make "
-            "weights-on-device as large");
-    if (std::max(numbers.homes.weightsOnDisk, numbers.homes.gradientsOnDisk) > numbers.diskShare)
-        return Status::error(ErrorKind::InvalidArgument,
-            "policy options weights-on-disk and gradients-on-disk: both live on disk only where "
-            "state does; make disk-share as large");
-    if (numbers.homes.boundary == Tier::Device && numbers.homes.boundariesOnDisk > 0.0)
-        return Status::error(ErrorKind::InvalidArgument,
-            "policy option boundaries-on-disk: they come from the host; write boundary=host");
-    MR_TRY(checkMagnitude(numbers, options));
-    OffloadPolicy policy;
-    policy.name = row->name;
-    policy.traversal = makeTraversal(numbers.order);
-    policy.placement = placementOf(*row, numbers);
-    const bool windows = (row->takes & kWarmup) != 0;
-    const bool columns = (row->takes & kColumns) != 0;
-    if (numbers.urgentShare == 0.0 || numbers.urgentShare == 1.0)
-        numbers.window.select = 0; // nothing to choose
-    policy.router =
-        columns ? makeColumnRouter(numbers.urgentShare, numbers.window) : makeUniformRouter({});
-    policy.clock = windows ? makeWindowClock(numbers.window)
-                           : makeUniformClock({numbers.lateShare, 1, 0, false});
-    policy.tileElements = numbers.tileElements;
-    policy.turns = numbers.turns;
-    policy.hostClock = numbers.hostClock;
-    policy.hostLearningRate = numbers.hostLearningRate;
-    policy.columnEnergy =
-        numbers.intervalByMagnitude ? ColumnEnergy::Absolutes : numbers.columnEnergy;
-    policy.intervalByMagnitude = numbers.intervalByMagnitude;
-    policy.windowSums = numbers.windowSums;
-    policy.stateCodec = numbers.stateCodec;
-    policy.clipMode = numbers.clipMode;
-    return policy;
+    Result<PolicyNumbers> numbers = readPolicyOptions(info->taker(), options);
+    MR_TRY(numbers.status());
+    return makePolicy(info->id, numbers.value());
 }
 
-const std::vector<PolicyInfo>& policyTable()
+Result<PolicyNumbers> readOptionsOf(
+    std::string_view policy, const std::map<std::string, std::string>& options)
 {
-    static const std::vector<PolicyInfo> table = {
-        {"resident", true},
-        {"zero-offload", true},
-        {"zero-offload-dpu", false},
-        {"deep-optimizer-states", true},
-        {"zenflow", false},
-        {"streamed", true},
-        {"ssd-vertical", true},
-    };
-    return table;
+    if (const PolicyInfo* info = findPolicy(policy))
+        return readPolicyOptions(info->taker(), options);
+    unsigned all = kAll;
+    for (const PolicyInfo& info : policyTable())
+        all |= info.takes;
+    return readPolicyOptions({policy, all}, options);
 }
 
 } // namespace mr

@@ -141,7 +141,19 @@ enum class ClipMode : std::uint8_t {
     PerGroup,     // its own, of each group alone: an update waits for its group's JoinNorm
 };
 
+// The policies that are built (policies.h).
+enum class PolicyId : std::uint8_t {
+    Resident,
+    ZeroOffload,
+    ZeroOffloadDpu,
+    DeepOptimizerStates,
+    ZenFlow,
+    Streamed,
+    SsdVertical,
+};
+
 struct OffloadPolicy {
+    PolicyId id{};
     std::string_view name; // "zero-offload"; what run files and the UI call it
     std::unique_ptr<const Traversal> traversal;
     std::unique_ptr<const Placement> placement;

@@ -10,296 +10,333 @@ namespace mr {
 
 namespace {
 
-std::string namesOf(unsigned takes)
+Status refuseValue(const OptionInfo& option, const std::string& value)
 {
-    std::string names = "order, clip-mode";
-    if ((takes & kTile) != 0)
-        names += ", tile";
-    if ((takes & kLate) != 0)
-        names += ", late";
-    if ((takes & kDeviceShare) != 0)
-        names += ", device-share";
-    if ((takes & kWarmup) != 0)
-        names += ", warmup, accumulate-on";
-    if ((takes & kColumns) != 0)
-        names += ", urgent, interval, select, overlap, energy, host-clock, host-lr";
-    names += ", state";
-    if ((takes & kHomes) != 0)
-        names += ", weights-on-device, state-on-device, boundary, activations-on-host, turns";
-    if ((takes & kDisk) != 0)
-        names += ", disk-share";
-    if ((takes & kAllDisk) != 0)
-        names += ", weights-on-disk, gradients-on-disk, boundaries-on-disk";
-    if ((takes & kDisk) != 0)
-        names += ", verify";
-    return names;
+    return Status::error(ErrorKind::InvalidArgument, "policy option " + std::string(option.name) +
+                                                         "=" + value + ": want " +
+                                                         std::string(option.want));
 }
 
-Status refuseOption(const OptionTaker& taker, const std::string& option)
+template <typename Number>
+bool readNumber(const std::string& value, Number least, Number most, Number& number)
 {
-    std::string why = "is not known";
-    constexpr std::array<std::string_view, 22> kKnown = {"late", "device-share", "tile", "warmup",
-        "accumulate-on", "urgent", "interval", "select", "overlap", "energy", "host-clock",
-        "host-lr", "weights-on-device", "state-on-device", "boundary", "turns", "disk-share",
-        "weights-on-disk", "gradients-on-disk", "boundaries-on-disk", "activations-on-host",
-        "verify"};
-    if (std::find(kKnown.begin(), kKnown.end(), option) != kKnown.end())
-        why = "is not of this policy";
-    return Status::error(ErrorKind::InvalidArgument, "policy option '" + option + "' " + why +
-                                                         "; '" + std::string(taker.policy) +
-                                                         "' takes " + namesOf(taker.takes));
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+    return error == std::errc() && end == value.data() + value.size() && number >= least &&
+           number <= most;
 }
 
-Result<double> parseShare(const std::string& option, const std::string& value)
+// The shortest text that is read as the same number.
+template <typename Number>
+std::string textOf(Number number)
 {
-    double share = -1.0;
-    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), share);
-    if (error == std::errc() && end == value.data() + value.size() && share >= 0.0 && share <= 1.0)
-        return share;
-    return Status::error(ErrorKind::InvalidArgument,
-        "policy option " + option + "=" + value + ": want a share from 0 to 1" +
-            (option == "device-share" ? ", or auto" : ""));
+    std::array<char, 32> text{};
+    return {text.data(), std::to_chars(text.data(), text.data() + text.size(), number).ptr};
 }
 
-// Bytes of one upload in BF16.
-Status parseTile(const std::string& value, std::int64_t& elements)
+template <typename Value>
+struct Word {
+    std::string_view text;
+    Value value;
+};
+
+constexpr std::array kClipModes{
+    Word{"exact", ClipMode::Exact}, Word{"per-group", ClipMode::PerGroup}};
+constexpr std::array kSums{Word{"device", WindowSums::Device}, Word{"host", WindowSums::Host},
+    Word{"auto", WindowSums::Auto}};
+constexpr std::array kSwitch{Word{"off", false}, Word{"on", true}};
+constexpr std::array kEnergies{
+    Word{"l2", ColumnEnergy::Squares}, Word{"l1", ColumnEnergy::Absolutes}};
+constexpr std::array kClocks{Word{"steps", HostClock::Steps}, Word{"updates", HostClock::Updates}};
+constexpr std::array kCodecs{Word{"fp32", StateCodec::Plain}, Word{"compact", StateCodec::Compact}};
+constexpr std::array kBoundaries{Word{"host", Tier::PinnedHost}, Word{"device", Tier::Device}};
+constexpr std::array kTurns{Word{"1", 1}, Word{"2", 2}};
+constexpr std::array kVerify{Word{"sampled", VerifyReads::Sampled}, Word{"all", VerifyReads::All}};
+
+// Each kind of option is a pair of functions over a member of PolicyNumbers.
+
+template <auto Member, const auto& Words>
+Status readWord(const OptionInfo& option, const std::string& value, PolicyNumbers& numbers)
 {
-    Result<std::uint64_t> bytes = parseBytes(value);
-    MR_TRY(bytes.status());
-    constexpr std::uint64_t kLeast = 2 * kCutElements;
-    constexpr std::uint64_t kMost = std::uint64_t{1} << 34;
-    if (bytes.value() < kLeast || bytes.value() > kMost)
-        return Status::error(ErrorKind::InvalidArgument,
-            "policy option tile=" + value + ": want 2KiB to 16GiB, for instance 64MiB");
-    elements = static_cast<std::int64_t>(bytes.value() / kLeast) * kCutElements;
+    for (const auto& word : Words)
+        if (word.text == value)
+            return numbers.*Member = word.value, Status();
+    return refuseValue(option, value);
+}
+
+template <auto Member, const auto& Words>
+std::optional<std::string> wordText(const PolicyNumbers& numbers)
+{
+    for (const auto& word : Words)
+        if (numbers.*Member == word.value)
+            return std::string(word.text);
+    return std::nullopt;
+}
+
+template <auto Member>
+Status readShare(const OptionInfo& option, const std::string& value, PolicyNumbers& numbers)
+{
+    double share = 0.0;
+    if (!readNumber(value, 0.0, 1.0, share))
+        return refuseValue(option, value);
+    numbers.*Member = share;
     return {};
 }
 
-Result<ClipMode> parseClipMode(const OptionTaker& taker, const std::string& value)
+template <auto Member>
+std::optional<std::string> numberText(const PolicyNumbers& numbers)
 {
-    if (value == "exact")
-        return ClipMode::Exact;
-    const bool hasWindows = (taker.takes & kWarmup) != 0;
-    if (value == "per-group" && !hasWindows)
-        return ClipMode::PerGroup;
-    if (value == "per-group")
-        return Status::error(ErrorKind::InvalidArgument,
-            "policy option clip-mode=per-group is not of '" + std::string(taker.policy) +
-                "': the update of a window is clipped by the norm of all groups; use "
-                "clip-mode=exact");
+    return numbers.*Member ? std::optional(textOf(*(numbers.*Member))) : std::nullopt;
+}
+
+Status readDeviceShare(const OptionInfo& option, const std::string& value, PolicyNumbers& numbers)
+{
+    if (value != "auto")
+        return readShare<&PolicyNumbers::deviceShare>(option, value, numbers);
+    numbers.deviceShare = kBalanced;
+    return {};
+}
+
+std::optional<std::string> deviceShareText(const PolicyNumbers& numbers)
+{
+    return numbers.deviceShare == kBalanced ? "auto"
+                                            : numberText<&PolicyNumbers::deviceShare>(numbers);
+}
+
+constexpr std::int64_t kMostSteps = 1'000'000;
+
+template <auto Member>
+Status readSteps(const OptionInfo& option, const std::string& value, PolicyNumbers& numbers)
+{
+    std::int64_t steps = 0;
+    if (!readNumber(value, std::int64_t{0}, kMostSteps, steps))
+        return refuseValue(option, value);
+    numbers.*Member = steps;
+    return {};
+}
+
+Status readInterval(const OptionInfo& option, const std::string& value, PolicyNumbers& numbers)
+{
+    WindowInterval interval;
+    if (value == "auto")
+        interval.from = WindowInterval::From::Rates;
+    else if (value == "magnitude")
+        interval.from = WindowInterval::From::Magnitude;
+    else if (!readNumber(value, std::int64_t{1}, kMostSteps, interval.steps))
+        return refuseValue(option, value);
+    numbers.interval = interval;
+    return {};
+}
+
+std::optional<std::string> intervalText(const PolicyNumbers& numbers)
+{
+    if (!numbers.interval)
+        return std::nullopt;
+    if (numbers.interval->from == WindowInterval::From::User)
+        return textOf(numbers.interval->steps);
+    return numbers.interval->from == WindowInterval::From::Rates ? "auto" : "magnitude";
+}
+
+Status readFactor(const OptionInfo& option, const std::string& value, PolicyNumbers& numbers)
+{
+    double factor = 0.0;
+    if (!readNumber(value, 0.01, 100.0, factor))
+        return refuseValue(option, value);
+    numbers.hostLearningRate = factor;
+    return {};
+}
+
+constexpr std::int64_t kTileUnit = 2 * kCutElements; // bytes of an upload in BF16
+
+Status readTile(const OptionInfo& option, const std::string& value, PolicyNumbers& numbers)
+{
+    Result<std::uint64_t> bytes = parseBytes(value);
+    MR_TRY(bytes.status());
+    if (bytes.value() < kTileUnit || bytes.value() > std::uint64_t{1} << 34)
+        return refuseValue(option, value);
+    numbers.tileElements = static_cast<std::int64_t>(bytes.value()) / kTileUnit * kCutElements;
+    return {};
+}
+
+std::optional<std::string> tileText(const PolicyNumbers& numbers)
+{
+    return numbers.tileElements ? std::optional(textOf(2 * *numbers.tileElements)) : std::nullopt;
+}
+
+Status readOrder(const OptionInfo& /*option*/, const std::string& value, PolicyNumbers& numbers)
+{
+    Result<WorkOrder> order = parseWorkOrder(value);
+    MR_TRY(order.status());
+    numbers.order = order.value();
+    return {};
+}
+
+std::optional<std::string> orderText(const PolicyNumbers& numbers)
+{
+    return numbers.order ? std::optional(std::string(name(*numbers.order))) : std::nullopt;
+}
+
+Status readClipMode(const OptionInfo& option, const std::string& value, PolicyNumbers& numbers)
+{
+    const Status status = readWord<&PolicyNumbers::clipMode, kClipModes>(option, value, numbers);
+    if (status.ok())
+        return status;
     return Status::error(ErrorKind::InvalidArgument,
         "policy option clip-mode=" + value + " is " +
-            (value == "previous-norm" ? "not built in this version" : "not known") +
-            "; use clip-mode=exact" + (hasWindows ? "" : " or per-group"));
+            (value == "previous-norm" ? "not built in this version" : "not known") + "; use " +
+            "clip-mode=exact or per-group");
 }
 
-Result<StateCodec> parseState(const std::string& value)
+template <auto Member>
+void copy(const PolicyNumbers& from, PolicyNumbers& to)
 {
-    if (value == "fp32")
-        return StateCodec::Plain;
-    if (value == "compact")
-        return StateCodec::Compact;
-    return Status::error(
-        ErrorKind::InvalidArgument, "policy option state=" + value + ": want fp32 or compact");
+    to.*Member = from.*Member;
 }
 
-Result<std::int64_t> parseSteps(
-    const std::string& option, const std::string& value, std::int64_t least)
+using N = PolicyNumbers;
+
+template <auto Member, const auto& Words>
+constexpr OptionInfo wordOption(
+    std::string_view name, unsigned takenBy, std::string_view want, std::string_view help)
 {
-    constexpr std::int64_t kMost = 1'000'000;
-    std::int64_t steps = -1;
-    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), steps);
-    if (error == std::errc() && end == value.data() + value.size() && steps >= least &&
-        steps <= kMost)
-        return steps;
+    return {
+        name, takenBy, want, help, readWord<Member, Words>, wordText<Member, Words>, copy<Member>};
+}
+
+template <auto Member>
+constexpr OptionInfo shareOption(std::string_view name, unsigned takenBy, std::string_view help)
+{
+    return {name, takenBy, "a share from 0 to 1", help, readShare<Member>, numberText<Member>,
+        copy<Member>};
+}
+
+template <auto Member>
+constexpr OptionInfo stepsOption(std::string_view name, unsigned takenBy, std::string_view help)
+{
+    return {name, takenBy, "a number of steps from 0 to 1000000", help, readSteps<Member>,
+        numberText<Member>, copy<Member>};
+}
+
+// In the order in which messages list them.
+constexpr std::array kOptions{
+    OptionInfo{"order", kAll, "by-microbatch, by-layer or by-layer-flip",
+        "in what order micro-batches pass through the layers", readOrder, orderText,
+        copy<&N::order>},
+    OptionInfo{"clip-mode", kAll, "exact or per-group",
+        "by which norm gradients are clipped; per-group waits for no other group", readClipMode,
+        wordText<&N::clipMode, kClipModes>, copy<&N::clipMode>},
+    OptionInfo{"tile", kTile, "2KiB to 16GiB, for instance 64MiB",
+        "bytes of one upload of updated weights", readTile, tileText, copy<&N::tileElements>},
+    shareOption<&N::late>(
+        "late", kLate, "of each update, made beside the next step's forward; still exact"),
+    OptionInfo{"device-share", kDeviceShare, "a share from 0 to 1, or auto",
+        "of each update, made on the device", readDeviceShare, deviceShareText,
+        copy<&N::deviceShare>},
+    stepsOption<&N::warmup>("warmup", kWarmup, "updated at once before the first window"),
+    wordOption<&N::accumulateOn, kSums>("accumulate-on", kWarmup, "device, host or auto",
+        "where the gradients of a window are summed"),
+    shareOption<&N::urgent>("urgent", kColumns, "of the columns, updated on the device at once"),
+    OptionInfo{"interval", kColumns, "a number of steps from 1 to 1000000, auto or magnitude",
+        "between two updates on the host; auto goes by times, magnitude by the gradients of the "
+        "warm-up",
+        readInterval, intervalText, copy<&N::interval>},
+    stepsOption<&N::select>(
+        "select", kColumns, "between two choices of the urgent columns; 0 keeps the first"),
+    wordOption<&N::overlap, kSwitch>(
+        "overlap", kColumns, "off or on", "whether the host works beside the next window"),
+    wordOption<&N::energy, kEnergies>(
+        "energy", kColumns, "l2 or l1", "by which sum over their gradients columns are compared"),
+    wordOption<&N::hostClock, kClocks>("host-clock", kColumns, "steps or updates",
+        "what AdamW counts where one update stands for several steps"),
+    OptionInfo{"host-lr", kColumns, "a factor from 0.01 to 100",
+        "of the learning rate, where the host updates", readFactor,
+        numberText<&N::hostLearningRate>, copy<&N::hostLearningRate>},
+    wordOption<&N::state, kCodecs>(
+        "state", kAll, "fp32 or compact", "how the optimizer state is kept"),
+    shareOption<&N::weightsOnDevice>(
+        "weights-on-device", kHomes, "of the blocks, whose weights stay on the device"),
+    shareOption<&N::stateOnDevice>(
+        "state-on-device", kHomes, "of the blocks, whose optimizer state stays there as well"),
+    wordOption<&N::boundary, kBoundaries>(
+        "boundary", kHomes, "host or device", "where activations between layers wait for backward"),
+    shareOption<&N::activationsOnHost>("activations-on-host", kHomes,
+        "of the activations inside blocks, kept on the host and not computed again"),
+    wordOption<&N::turns, kTurns>(
+        "turns", kHomes, "1 or 2", "buffers on the device for what streams"),
+    shareOption<&N::diskShare>("disk-share", kDisk, "of the optimizer state, kept on disk"),
+    shareOption<&N::weightsOnDisk>("weights-on-disk", kAllDisk, "of the weights, kept on disk"),
+    shareOption<&N::gradientsOnDisk>(
+        "gradients-on-disk", kAllDisk, "of the gradients, kept on disk"),
+    shareOption<&N::boundariesOnDisk>(
+        "boundaries-on-disk", kAllDisk, "of the activations between layers, kept on disk"),
+    wordOption<&N::verify, kVerify>("verify", kDisk, "sampled or all",
+        "which reads of optimizer state are compared with their checksums"),
+};
+
+Status refuseOption(const OptionTaker& taker, std::string_view option, std::string_view why)
+{
+    std::string names;
+    for (const OptionInfo& info : kOptions)
+        if (info.isTakenBy(taker.takes))
+            names.append(names.empty() ? "" : ", ").append(info.name);
     return Status::error(ErrorKind::InvalidArgument,
-        "policy option " + option + "=" + value + ": want a number of steps from " +
-            std::to_string(least) + " to " + std::to_string(kMost) +
-            (option == "interval" ? ", auto or magnitude" : ""));
-}
-
-Result<double> parseFactor(const std::string& option, const std::string& value)
-{
-    constexpr double kLeast = 0.01;
-    constexpr double kMost = 100.0;
-    double factor = 0.0;
-    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), factor);
-    if (error == std::errc() && end == value.data() + value.size() && factor >= kLeast &&
-        factor <= kMost)
-        return factor;
-    return Status::error(ErrorKind::InvalidArgument,
-        "policy option " + option + "=" + value + ": want a factor from 0.01 to 100");
-}
-
-// One of two words; true: the second.
-Result<bool> parseEither(const std::string& option, const std::string& value,
-    std::string_view first, std::string_view second)
-{
-    if (value == first || value == second)
-        return value == second;
-    return Status::error(ErrorKind::InvalidArgument, "policy option " + option + "=" + value +
-                                                         ": want " + std::string(first) + " or " +
-                                                         std::string(second));
-}
-
-// Those that shape windows. False: it is none of them.
-Result<bool> applyWindowOption(const OptionTaker& taker, const std::string& option,
-    const std::string& value, PolicyNumbers& numbers)
-{
-    const bool columns = (taker.takes & kColumns) != 0;
-    if (option == "urgent" && columns) {
-        Result<double> share = parseShare(option, value);
-        MR_TRY(share.status());
-        numbers.urgentShare = share.value();
-        return true;
-    }
-    if (option == "host-lr" && columns) {
-        Result<double> factor = parseFactor(option, value);
-        MR_TRY(factor.status());
-        numbers.hostLearningRate = factor.value();
-        return true;
-    }
-    if (option == "host-clock" && columns) {
-        Result<bool> isUpdates = parseEither(option, value, "steps", "updates");
-        MR_TRY(isUpdates.status());
-        numbers.hostClock = isUpdates.value() ? HostClock::Updates : HostClock::Steps;
-        return true;
-    }
-    if (option == "overlap" && columns) {
-        Result<bool> isOn = parseEither(option, value, "off", "on");
-        MR_TRY(isOn.status());
-        numbers.window.overlap = isOn.value();
-        return true;
-    }
-    if (option == "energy" && columns) {
-        Result<bool> isAbsolute = parseEither(option, value, "l2", "l1");
-        MR_TRY(isAbsolute.status());
-        numbers.columnEnergy = isAbsolute.value() ? ColumnEnergy::Absolutes : ColumnEnergy::Squares;
-        return true;
-    }
-    if (option == "accumulate-on" && (taker.takes & kWarmup) != 0) {
-        if (value != "host" && value != "device" && value != "auto")
-            return Status::error(ErrorKind::InvalidArgument,
-                "policy option accumulate-on=" + value + ": want device, host or auto");
-        // auto: whoever knows the rates has put a place here
-        numbers.windowSums = value == "device" ? Tier::Device : Tier::PinnedHost;
-        return true;
-    }
-    const bool isWarmup = option == "warmup" && (taker.takes & kWarmup) != 0;
-    const bool isInterval = option == "interval" && columns;
-    const bool isSelect = option == "select" && columns;
-    if (isInterval && value == "auto")
-        return true; // whoever knows the rates has put a number here
-    if (isInterval && value == "magnitude") {
-        numbers.intervalByMagnitude = true;
-        return true;
-    }
-    if (!isWarmup && !isInterval && !isSelect)
-        return false;
-    Result<std::int64_t> steps = parseSteps(option, value, isInterval ? 1 : 0);
-    MR_TRY(steps.status());
-    if (isInterval)
-        numbers.window.interval = static_cast<int>(steps.value());
-    else
-        (isWarmup ? numbers.window.warmup : numbers.window.select) = steps.value();
-    return true;
-}
-
-// The number that is a plain share; null: it is none, or not of this policy.
-double* shareOf(const OptionTaker& taker, const std::string& option, PolicyNumbers& numbers)
-{
-    struct Share {
-        std::string_view option;
-        Takes takes;
-        double* number;
-    };
-    const std::array<Share, 7> shares = {{
-        {"late", kLate, &numbers.lateShare},
-        {"device-share", kDeviceShare, &numbers.deviceShare},
-        {"disk-share", kDisk, &numbers.diskShare},
-        {"weights-on-disk", kAllDisk, &numbers.homes.weightsOnDisk},
-        {"gradients-on-disk", kAllDisk, &numbers.homes.gradientsOnDisk},
-        {"boundaries-on-disk", kAllDisk, &numbers.homes.boundariesOnDisk},
-        {"activations-on-host", kHomes, &numbers.homes.activationsOnHost},
-    }};
-    for (const Share& share : shares)
-        if (share.option == option && (taker.takes & share.takes) != 0)
-            return share.number;
-    return nullptr;
-}
-
-// Where streamed weights and activations live. False: it is none of them.
-Result<bool> applyHomeOption(const OptionTaker& taker, const std::string& option,
-    const std::string& value, PolicyNumbers& numbers)
-{
-    if ((taker.takes & kHomes) == 0)
-        return false;
-    if (option == "boundary") {
-        if (value != "host" && value != "device")
-            return Status::error(ErrorKind::InvalidArgument,
-                "policy option boundary=" + value + ": want host or device");
-        numbers.homes.boundary = value == "host" ? Tier::PinnedHost : Tier::Device;
-        return true;
-    }
-    if (option == "turns") {
-        if (value != "1" && value != "2")
-            return Status::error(
-                ErrorKind::InvalidArgument, "policy option turns=" + value + ": want 1 or 2");
-        numbers.turns = value == "1" ? 1 : 2;
-        return true;
-    }
-    if (option != "weights-on-device" && option != "state-on-device")
-        return false;
-    Result<double> share = parseShare(option, value);
-    MR_TRY(share.status());
-    (option == "weights-on-device" ? numbers.homes.weightsOnDevice : numbers.homes.stateOnDevice) =
-        share.value();
-    return true;
+        "policy option '" + std::string(option) + "' " + std::string(why) + "; '" +
+            std::string(taker.policy) + "' takes " + names);
 }
 
 } // namespace
 
-Status applyOption(const OptionTaker& taker, const std::string& option, const std::string& value,
-    PolicyNumbers& numbers)
+std::span<const OptionInfo> policyOptionTable()
 {
-    if (option == "order") {
-        Result<WorkOrder> parsed = parseWorkOrder(value);
-        MR_TRY(parsed.status());
-        numbers.order = parsed.value();
-        return {};
+    return kOptions;
+}
+
+Result<PolicyNumbers> readPolicyOptions(
+    const OptionTaker& taker, const std::map<std::string, std::string>& options)
+{
+    PolicyNumbers numbers;
+    for (const auto& [option, value] : options) {
+        const auto* info = std::find_if(kOptions.begin(), kOptions.end(),
+            [&name = option](const OptionInfo& o) { return o.name == name; });
+        if (info == kOptions.end())
+            return refuseOption(taker, option, "is not known");
+        if (!info->isTakenBy(taker.takes))
+            return refuseOption(taker, option, "is not of this policy");
+        MR_TRY(info->read(*info, value, numbers));
     }
-    if (option == "tile" && (taker.takes & kTile) != 0)
-        return parseTile(value, numbers.tileElements);
-    if (option == "clip-mode") {
-        Result<ClipMode> mode = parseClipMode(taker, value);
-        MR_TRY(mode.status());
-        numbers.clipMode = mode.value();
-        return {};
-    }
-    if (option == "state") {
-        Result<StateCodec> codec = parseState(value);
-        MR_TRY(codec.status());
-        numbers.stateCodec = codec.value();
-        return {};
-    }
-    for (const auto apply : {applyWindowOption, applyHomeOption}) {
-        Result<bool> applied = apply(taker, option, value, numbers);
-        if (!applied.ok() || applied.value())
-            return applied.status();
-    }
-    if (option == "verify" && (taker.takes & kDisk) != 0) // whoever opens the disk reads it
-        return parseEither(option, value, "sampled", "all").status();
-    double* share = shareOf(taker, option, numbers);
-    if (!share)
-        return refuseOption(taker, option);
-    if (option == "device-share" && value == "auto") {
-        *share = kBalanced;
-        return {};
-    }
-    Result<double> parsed = parseShare(option, value);
-    MR_TRY(parsed.status());
-    *share = parsed.value();
+    return numbers;
+}
+
+std::map<std::string, std::string> policyOptionTexts(const PolicyNumbers& numbers)
+{
+    std::map<std::string, std::string> texts;
+    for (const OptionInfo& option : kOptions)
+        if (auto text = option.text(numbers))
+            texts.emplace(option.name, *std::move(text));
+    return texts;
+}
+
+Status checkTaken(const OptionTaker& taker, const PolicyNumbers& numbers)
+{
+    for (const OptionInfo& option : kOptions)
+        if (!option.isTakenBy(taker.takes) && option.text(numbers))
+            return refuseOption(taker, option.name, "is not of this policy");
     return {};
+}
+
+PolicyNumbers onlyTaken(unsigned takes, PolicyNumbers numbers)
+{
+    for (const OptionInfo& option : kOptions)
+        if (!option.isTakenBy(takes))
+            option.copy({}, numbers);
+    return numbers;
+}
+
+PolicyNumbers filledUp(PolicyNumbers numbers, const PolicyNumbers& others)
+{
+    for (const OptionInfo& option : kOptions)
+        if (!option.text(numbers))
+            option.copy(others, numbers);
+    return numbers;
 }
 
 } // namespace mr

@@ -1,4 +1,7 @@
-// The options of a policy: text to numbers.
+// The options of policies: one table, from which parsing, messages, `--help` and records follow.
+//
+// Text is read and written at the border only (command line, JSON, window); everything behind it
+// handles PolicyNumbers. Numbers are written so that reading them gives the same bits.
 //
 // Threads  Pure.
 // Errors   InvalidArgument names the option and what would be right.
@@ -8,53 +11,108 @@
 #include "core/plan/placement.h"
 #include "core/plan/policy.h"
 #include "core/plan/traversal.h"
-#include "core/plan/update_clock.h"
 
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
 namespace mr {
 
-// Which options a policy takes, beside clip-mode and state.
+// Which options a policy takes, beside those that all take.
 enum Takes : unsigned {
-    kOrder = 1,
+    kAll = 0,
     kTile = 2,
     kLate = 4,
     kDeviceShare = 8,
-    kWarmup = 16,  // warmup, accumulate-on
-    kColumns = 32, // urgent, select, interval, overlap, energy, host-clock, host-lr
-    kDisk = 128,   // disk-share, verify
-    kHomes = 64,   // weights-on-device, state-on-device, boundary, activations-on-host, turns
-    kAllDisk = 256 // weights-, gradients- and boundaries-on-disk
+    kWarmup = 16,
+    kColumns = 32,
+    kHomes = 64,
+    kDisk = 128,
+    kAllDisk = 256
 };
 
-// The numbers of one policy, after its options.
+// Where the gradients of a window are summed. Auto: whoever knows the rates decides.
+enum class WindowSums : std::uint8_t { Device, Host, Auto };
+
+// How many reads of optimizer state are compared with their checksums.
+enum class VerifyReads : std::uint8_t { Sampled, All };
+
+struct WindowInterval {
+    enum class From : std::uint8_t { User, Rates, Magnitude };
+    From from = From::User;
+    std::int64_t steps = 0; // where they are known
+
+    bool operator==(const WindowInterval&) const = default;
+};
+
+// The options that were said or chosen. An empty one is the policy's own.
 struct PolicyNumbers {
-    WorkOrder order{};
-    double lateShare = 0.0;
-    double deviceShare = 0.0; // kBalanced: it follows from measured rates
-    double diskShare = 0.0;
-    StreamedHomes homes;
-    int turns = 2;
-    double urgentShare = 0.0;
-    WindowRule window;
-    HostClock hostClock = HostClock::Steps;
-    bool intervalByMagnitude = false;
-    double hostLearningRate = 1.0;
-    ColumnEnergy columnEnergy = ColumnEnergy::Squares;
-    Tier windowSums = Tier::PinnedHost;
-    std::int64_t tileElements = kTileElements;
-    StateCodec stateCodec = StateCodec::Plain;
-    ClipMode clipMode = ClipMode::Exact;
+    std::optional<WorkOrder> order;
+    std::optional<ClipMode> clipMode;
+    std::optional<std::int64_t> tileElements;
+    std::optional<double> late;
+    std::optional<double> deviceShare; // or kBalanced
+    std::optional<std::int64_t> warmup;
+    std::optional<WindowSums> accumulateOn;
+    std::optional<double> urgent;
+    std::optional<WindowInterval> interval;
+    std::optional<std::int64_t> select;
+    std::optional<bool> overlap;
+    std::optional<ColumnEnergy> energy;
+    std::optional<HostClock> hostClock;
+    std::optional<double> hostLearningRate;
+    std::optional<StateCodec> state;
+    std::optional<double> weightsOnDevice;
+    std::optional<double> stateOnDevice;
+    std::optional<Tier> boundary;
+    std::optional<double> activationsOnHost;
+    std::optional<int> turns;
+    std::optional<double> diskShare;
+    std::optional<double> weightsOnDisk;
+    std::optional<double> gradientsOnDisk;
+    std::optional<double> boundariesOnDisk;
+    std::optional<VerifyReads> verify;
+
+    bool operator==(const PolicyNumbers&) const = default;
 };
 
+struct OptionInfo {
+    std::string_view name; // "device-share"
+    unsigned takenBy;      // Takes
+    std::string_view want; // "a share from 0 to 1, or auto"
+    std::string_view help;
+    Status (*read)(const OptionInfo& option, const std::string& value, PolicyNumbers& numbers);
+    std::optional<std::string> (*text)(const PolicyNumbers& numbers); // nothing: not said
+    void (*copy)(const PolicyNumbers& from, PolicyNumbers& to);
+
+    // Whether a policy that takes `takes` takes this one.
+    bool isTakenBy(unsigned takes) const noexcept
+    {
+        return takenBy == kAll || (takes & takenBy) != 0;
+    }
+};
+
+std::span<const OptionInfo> policyOptionTable();
+
+// Whose options are read: the policy, and what it takes.
 struct OptionTaker {
     std::string_view policy;
     unsigned takes = 0; // Takes
 };
 
-// Sets what `option` is about.
-Status applyOption(const OptionTaker& taker, const std::string& option, const std::string& value,
-    PolicyNumbers& numbers);
+// Refuses what no policy takes, and what `taker` does not.
+Result<PolicyNumbers> readPolicyOptions(
+    const OptionTaker& taker, const std::map<std::string, std::string>& options);
+std::map<std::string, std::string> policyOptionTexts(const PolicyNumbers& numbers);
+
+// Refuses what `taker` does not take.
+Status checkTaken(const OptionTaker& taker, const PolicyNumbers& numbers);
+// Without what it does not take.
+PolicyNumbers onlyTaken(unsigned takes, PolicyNumbers numbers);
+// With what only `others` say.
+PolicyNumbers filledUp(PolicyNumbers numbers, const PolicyNumbers& others);
 
 } // namespace mr

@@ -2,6 +2,7 @@
 
 #include "core/engine/disk_choice.h"
 #include "core/engine/replan.h"
+#include "core/engine/trial.h"
 #include "support/test_room.h"
 #include "tests/core/plan/plan_shapes.h"
 
@@ -39,7 +40,7 @@ RunSetup setupOf(std::size_t hostBytes, const std::string& policy, const Options
 std::size_t hostBytesOf(const Options& options)
 {
     RunSetup setup = setupOf(0, "ssd-vertical", options);
-    if (!planWith(setup, {"ssd-vertical", setup.spec.policyOptions, true}).ok())
+    if (!planWith(setup, trialOf("ssd-vertical", setup.spec.policyOptions, true)).ok())
         qFatal("no plan");
     return setup.memory.bytes(Tier::PinnedHost);
 }
@@ -49,7 +50,7 @@ const Options kAllOnDisk = {
 
 RunSetup chosen(RunSetup setup)
 {
-    const Status status = choosePolicy(setup);
+    const Status status = chooseFromOptions(setup);
     if (!status.ok())
         qFatal("no policy: %s", status.message().c_str());
     return setup;
@@ -77,7 +78,7 @@ RunSetup windowSetup(
 std::size_t windowBytesOf(const std::string& share, const std::string& policy = "zenflow")
 {
     RunSetup setup = windowSetup(0, policy, {{"disk-share", share}});
-    if (!planWith(setup, {policy, setup.spec.policyOptions, true}).ok())
+    if (!planWith(setup, trialOf(policy, setup.spec.policyOptions, true)).ok())
         qFatal("no plan");
     return setup.memory.bytes(Tier::PinnedHost);
 }
@@ -155,7 +156,7 @@ private Q_SLOTS:
     void whatWasFittedIsSaid()
     {
         const RunSetup setup = chosen(setupOf(hostBytesOf(kAllOnDisk), "ssd-vertical"));
-        QVERIFY(setup.reason.find("weights-on-disk=1.0") != std::string::npos);
+        QVERIFY(setup.reason.find("weights-on-disk=1") != std::string::npos);
     }
 
     void whatTheUserSaidHolds()
@@ -189,7 +190,7 @@ private Q_SLOTS:
             RunSetup setup = setupWith(0);
             for (const auto& [option, value] : options)
                 setup.spec.policyOptions.insert_or_assign(option, value);
-            if (!planWith(setup, {"ssd-vertical", setup.spec.policyOptions, true}).ok())
+            if (!planWith(setup, trialOf("ssd-vertical", setup.spec.policyOptions, true)).ok())
                 qFatal("no plan");
             return setup.memory.bytes(Tier::PinnedHost);
         };
@@ -231,7 +232,7 @@ private Q_SLOTS:
         eager.step.clipNorm = 0.0;
         Options all = kAllOnDisk;
         all.insert(eager.spec.policyOptions.begin(), eager.spec.policyOptions.end());
-        QVERIFY(planWith(eager, {"ssd-vertical", all, true}).ok());
+        QVERIFY(planWith(eager, trialOf("ssd-vertical", all, true)).ok());
         const std::size_t least = eager.memory.bytes(Tier::PinnedHost);
         const std::int64_t most = eager.diskTraffic.readBytes + eager.diskTraffic.writtenBytes;
         std::int64_t moved = most;
@@ -295,7 +296,7 @@ private Q_SLOTS:
         for (const char* other : {"0", "0.1", "0.25", "0.5", "1"}) {
             Options options = setup.spec.policyOptions;
             options["late"] = other;
-            QVERIFY(planWith(setup, {"ssd-vertical", options, true}).ok());
+            QVERIFY(planWith(setup, trialOf("ssd-vertical", options, true)).ok());
             const bool isOpen = clip > 0.0 || std::string(other) != "1";
             QVERIFY(!isOpen || setup.forecast.stepSeconds > 0.989 * taken);
         }
@@ -328,7 +329,7 @@ private Q_SLOTS:
         RunSetup least = eager(0);
         Options all = kAllOnDisk;
         all.insert({{"tile", "8KiB"}, {"late", "0"}});
-        QVERIFY(planWith(least, {"ssd-vertical", all, true}).ok());
+        QVERIFY(planWith(least, trialOf("ssd-vertical", all, true)).ok());
 
         const RunSetup setup = chosen(eager(least.memory.bytes(Tier::PinnedHost)));
 

@@ -152,7 +152,7 @@ void TestEngineChoice::aWrongShareIsExchangedAndNoBitChanges()
     QVERIFY2(contains(messages, "device_share_chosen: The device updates 1.000 of the state from "
                                 "here on, before 0.000"),
         messages.c_str());
-    QCOMPARE(optionOf(*m_rig, run, "device-share"), std::string("1.000000"));
+    QVERIFY(std::stod(optionOf(*m_rig, run, "device-share")) > 0.999999);
     QCOMPARE(optionOf(*m_rig, run, "late"), late.toStdString());
     QVERIFY(looks >= 1);
     const std::vector<EventRow> events =
@@ -178,7 +178,7 @@ void TestEngineChoice::aResumedRunKeepsTheShareThatWasChosen()
             engine.requestStop();
     });
     QCOMPARE(stopped.progress.step, 10);
-    QCOMPARE(optionOf(*m_rig, stopped, "device-share"), std::string("1.000000"));
+    QVERIFY(std::stod(optionOf(*m_rig, stopped, "device-share")) > 0.999999);
     m_rig->onRates = [](Feedback& measured) { measured = ratesOf(1e12, 1e2); };
     const auto second = smallDevice(2, CpuDeviceOptions::Mode::Threaded);
 
@@ -186,7 +186,7 @@ void TestEngineChoice::aResumedRunKeepsTheShareThatWasChosen()
 
     QVERIFY2(resumed.ended.ok(), resumed.ended.message().c_str());
     QCOMPARE(resumed.progress.weightsHash, m_hash);
-    QCOMPARE(optionOf(*m_rig, resumed, "device-share"), std::string("1.000000"));
+    QVERIFY(std::stod(optionOf(*m_rig, resumed, "device-share")) > 0.999999);
     QCOMPARE(count(m_rig->messages(resumed.id), "device_share_chosen"), 1);
 }
 
@@ -232,7 +232,7 @@ void TestEngineChoice::aPlanThatCannotBeSavedIsNotExchanged()
     const std::string messages = m_rig->messages(run.id);
     QCOMPARE(count(messages, "checkpoint_failed"), 1);
     QCOMPARE(count(messages, "device_share_chosen"), 0);
-    QCOMPARE(optionOf(*m_rig, run, "device-share"), std::string("0.000000"));
+    QCOMPARE(optionOf(*m_rig, run, "device-share"), std::string("0"));
 }
 
 void TestEngineChoice::aShareTheUserGaveIsNotLookedAt()
@@ -303,7 +303,7 @@ void TestEngineChoice::aRightShareStays()
     QVERIFY2(run.ended.ok(), run.ended.message().c_str());
     QCOMPARE(run.progress.weightsHash, m_hash);
     QCOMPARE(count(m_rig->messages(run.id), "device_share_chosen"), 0);
-    QCOMPARE(optionOf(*m_rig, run, "device-share"), std::string("0.000000"));
+    QCOMPARE(optionOf(*m_rig, run, "device-share"), std::string("0"));
 }
 
 // On a machine that is not idle nothing is learnt, as what the steps took is not the machine's.

@@ -1,6 +1,6 @@
 // Where windows are summed: chosen by bytes and forecast, once, and only if it was left open.
 
-#include "core/engine/policy_choice.h"
+#include "core/engine/trial.h"
 #include "support/test_room.h"
 #include "tests/core/plan/plan_shapes.h"
 
@@ -34,7 +34,7 @@ RunSetup setupOf(double sendSeconds, const Options& options)
 
 std::string siteOf(RunSetup&& setup)
 {
-    if (!choosePolicy(setup).ok() || !setup.limit.empty())
+    if (!chooseFromOptions(setup).ok() || !setup.limit.empty())
         qFatal("no policy: %s", setup.limit.c_str());
     return setup.spec.policyOptions.at("accumulate-on");
 }
@@ -60,7 +60,7 @@ private Q_SLOTS:
     {
         RunSetup setup = setupOf(6.0, {{"accumulate-on", "auto"}});
         RunSetup onDevice = setupOf(6.0, {});
-        QVERIFY(planWith(onDevice, {"zenflow", {{"accumulate-on", "device"}}, false}).ok());
+        QVERIFY(planWith(onDevice, trialOf("zenflow", {{"accumulate-on", "device"}}, false)).ok());
         setup.budget.deviceBytes = onDevice.memory.bytes(Tier::Device) - 1;
 
         QCOMPARE(siteOf(std::move(setup)), std::string("host"));
@@ -83,10 +83,10 @@ private Q_SLOTS:
     void nothingIsChosenTwice()
     {
         RunSetup setup = setupOf(6.0, {{"accumulate-on", "host"}});
-        QVERIFY(choosePolicy(setup).ok());
+        QVERIFY(chooseFromOptions(setup).ok());
         QVERIFY(setup.policy.windowSums == Tier::PinnedHost);
         setup = setupOf(6.0, {});
-        QVERIFY(choosePolicy(setup).ok());
+        QVERIFY(chooseFromOptions(setup).ok());
         QVERIFY(setup.policy.windowSums == Tier::PinnedHost);
         QCOMPARE(setup.spec.policyOptions.count("accumulate-on"), std::size_t{0});
     }
@@ -97,10 +97,10 @@ private Q_SLOTS:
         setup.spec.policy = "auto";
         setup.spec.allowStale = true;
         RunSetup resident = setupOf(6.0, {});
-        QVERIFY(planWith(resident, {"resident", {}, false}).ok());
+        QVERIFY(planWith(resident, trialOf("resident", {}, false)).ok());
         setup.budget.deviceBytes = resident.memory.bytes(Tier::Device) - 1;
 
-        QVERIFY(choosePolicy(setup).ok());
+        QVERIFY(chooseFromOptions(setup).ok());
 
         QCOMPARE(setup.spec.policy, std::string("zenflow"));
         QCOMPARE(setup.spec.policyOptions.at("accumulate-on"), std::string("device"));

@@ -1,6 +1,6 @@
 // Whether the device has a share of the updates where weights stream.
 
-#include "core/engine/policy_choice.h"
+#include "core/engine/trial.h"
 #include "core/plan/placement.h"
 #include "support/test_room.h"
 #include "tests/core/plan/plan_shapes.h"
@@ -36,7 +36,7 @@ RunSetup setupOf(double hostRate, const Options& options)
     RunSetup streamed = endlessSetup(hostRate, options);
     Options shared = streamed.spec.policyOptions;
     shared.insert({"device-share", "1"}); // most of what gradients take
-    if (!planWith(streamed, {"streamed", shared, true}).ok())
+    if (!planWith(streamed, trialOf("streamed", shared, true)).ok())
         qFatal("no plan");
     setup.budget.deviceBytes = streamed.memory.bytes(Tier::Device);
     return setup;
@@ -44,7 +44,7 @@ RunSetup setupOf(double hostRate, const Options& options)
 
 RunSetup chosen(RunSetup setup)
 {
-    const Status status = choosePolicy(setup);
+    const Status status = chooseFromOptions(setup);
     if (!status.ok() || !setup.limit.empty())
         qFatal("no policy: %s%s", status.message().c_str(), setup.limit.c_str());
     return setup;
@@ -68,7 +68,7 @@ private Q_SLOTS:
         const RunSetup setup = chosen(setupOf(1e4, {}));
 
         QCOMPARE(setup.spec.policy, std::string("streamed"));
-        QCOMPARE(shareOf(setup), std::to_string(balancedDeviceShare(setup.rates, kStreamedVisits)));
+        QCOMPARE(std::stod(shareOf(setup)), balancedDeviceShare(setup.rates, kStreamedVisits));
         QVERIFY(std::stod(shareOf(setup)) > 0.5);
         QVERIFY(setup.memory.visitsStream);
     }
@@ -149,7 +149,7 @@ private Q_SLOTS:
         asked.spec.policy = "streamed";
         const RunSetup setup = chosen(std::move(asked));
 
-        QCOMPARE(shareOf(setup), std::to_string(balancedDeviceShare(setup.rates, kStreamedVisits)));
+        QCOMPARE(std::stod(shareOf(setup)), balancedDeviceShare(setup.rates, kStreamedVisits));
         asked = setupOf(1e4, {});
         asked.spec.policy = "streamed";
         QCOMPARE(shareOf(chosen(std::move(asked))), std::string()); // nothing was asked for

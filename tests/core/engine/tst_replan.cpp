@@ -1,5 +1,6 @@
 // Which plan takes over where memory lacks, and which may not.
 
+#include "core/engine/policy_choice.h"
 #include "core/engine/replan.h"
 #include "core/engine/run_rig.h"
 #include "support/test_room.h"
@@ -99,6 +100,7 @@ void TestReplan::aShareOfTheDeviceGoesWhereNobodyAskedForIt()
 
     auto asked = replan(before, {Tier::Device, least}, ReplanScope::Exact);
     before.asked.policyOptions.erase("device-share");
+    QVERIFY(readNumbers(before).ok());
     auto open = replan(before, {Tier::Device, least}, ReplanScope::Exact);
 
     QVERIFY(!asked.ok());
@@ -147,6 +149,8 @@ void TestReplan::whatLagsIsChosenOnlyWhereItIsAllowed()
         before.asked.policy = asked;
         before.asked.allowStale = allowed;
         before.asked.policyOptions["state"] = state;
+        if (!readNumbers(before).ok())
+            return std::string("options");
         before.rates.hostToDeviceBytesPerSecond = 1e9;
         before.rates.deviceToHostBytesPerSecond = 1e9;
         before.rates.hostAdamwElementsPerSecond = 1e6;

@@ -1,7 +1,7 @@
 // Another device share: taken where the forecasts say that it pays, and nowhere else.
 
-#include "core/engine/policy_choice.h"
 #include "core/engine/share_choice.h"
+#include "core/engine/trial.h"
 #include "support/test_room.h"
 #include "tests/core/plan/plan_shapes.h"
 
@@ -34,7 +34,7 @@ RunSetup setupOf(const Feedback& known, const Options& options = {})
     setup.step.precision = Precision::BF16;
     setup.budget = endless();
     setup.rates = known;
-    if (!choosePolicy(setup).ok() || !setup.limit.empty())
+    if (!chooseFromOptions(setup).ok() || !setup.limit.empty())
         qFatal("no policy: %s", setup.limit.c_str());
     return setup;
 }
@@ -61,7 +61,7 @@ private Q_SLOTS:
         QVERIFY(isShareOpen(setupOf(kSlowHost, {{"device-share", "auto"}})));
         QVERIFY(!isShareOpen(setupOf(kSlowHost, {{"device-share", "0.5"}})));
         RunSetup other = setupOf(kSlowHost);
-        other.spec.policy = "zero-offload";
+        other.policy.id = PolicyId::ZeroOffload;
         QVERIFY(!isShareOpen(other));
     }
 
@@ -103,7 +103,7 @@ private Q_SLOTS:
         QCOMPARE(decision.shareNew, balancedDeviceShare(kSlowHost));
         QVERIFY(decision.secondsNew < 0.1 * decision.secondsNow);
         const RunSetup next = withShare(setup, decision.shareNew, kSlowHost).value();
-        QCOMPARE(next.spec.policyOptions.at("device-share"), std::to_string(decision.shareNew));
+        QCOMPARE(std::stod(next.spec.policyOptions.at("device-share")), decision.shareNew);
         QCOMPARE(next.forecast.stepSeconds, decision.secondsNew);
         QCOMPARE(next.rates.hostAdamwElementsPerSecond, 1e3);
         QVERIFY(next.limit.empty());
@@ -159,7 +159,7 @@ private Q_SLOTS:
         const RunSetup next = withShare(setup, 0.75, kSlowHost).value();
 
         Options expected = setup.spec.policyOptions;
-        expected["device-share"] = "0.750000";
+        expected["device-share"] = "0.75";
         QCOMPARE(next.spec.policyOptions, expected);
         QCOMPARE(next.asked.policyOptions, setup.asked.policyOptions);
         QVERIFY(isShareOpen(next));
