@@ -3688,6 +3688,42 @@ Masked: read, not part of the loss</source>
         </message>
     </context>
     <context>
+        <name>mr::ui::PolicyWords</name>
+        <message>
+            <source>all on the card</source>
+            <translation>すべて GPU 上</translation>
+        </message>
+        <message>
+            <source>state in RAM</source>
+            <translation>オプティマイザ状態を RAM に</translation>
+        </message>
+        <message>
+            <source>state in RAM, late by one step</source>
+            <translation>オプティマイザ状態を RAM に、1 ステップ遅れ</translation>
+        </message>
+        <message>
+            <source>state shared</source>
+            <translation>オプティマイザ状態を分担</translation>
+        </message>
+        <message>
+            <source>hot columns first</source>
+            <translation>重要な列を優先</translation>
+        </message>
+        <message>
+            <source>weights in RAM</source>
+            <translation>重みを RAM に</translation>
+        </message>
+        <message>
+            <source>on the SSD</source>
+            <translation>SSD に置く</translation>
+        </message>
+        <message>
+            <source>%1 (%2)</source>
+            <comment>plain name of a policy, technical name</comment>
+            <translation>%1（%2）</translation>
+        </message>
+    </context>
+    <context>
         <name>mr::ui::PlanForecast</name>
         <message>
             <source>One step (forecast)</source>

@@ -42,22 +42,24 @@ Result<std::unique_ptr<RunReader>> openReader(const RunsOptions& options)
 // A sentence for a run that reached its last step and made the model worse; else empty.
 std::string worseThanBefore(const RunRow& run)
 {
-    return run.status == "done" ? describeOutcome(judge(evaluationsOf(run))) : std::string();
+    return run.status == RunStatus::Done ? describeOutcome(judge(evaluationsOf(run)))
+                                         : std::string();
 }
 
 Json describe(const RunRow& run)
 {
-    return {{"id", run.id}, {"name", run.name}, {"status", run.status}, {"model", run.modelName},
-        {"dataset", run.datasetName}, {"steps", run.lastStep}, {"total_steps", run.totalSteps},
-        {"tokens", run.tokens}, {"last_loss", run.lastLoss}, {"best_eval", run.bestEval},
-        {"best_eval_step", run.bestEvalStep}, {"eval_before", run.firstEval},
-        {"eval_after", run.lastEval}, {"worse", worseThanBefore(run)},
-        {"best_checkpoint_step", run.bestCheckpointStep}, {"active_ms", run.activeUs / 1000},
-        {"compute_ms", run.computeUs / 1000}, {"stall_ms", run.stallUs / 1000},
-        {"device_peak_bytes", run.devicePeakBytes}, {"host_peak_bytes", run.hostPeakBytes},
-        {"energy_j", run.energyJ}, {"simulated_link", run.simulatedLink}, {"dir", run.dir},
-        {"resumable", run.resumable}, {"starts_again", run.startsAgain},
-        {"exit_reason", run.exitReason}, {"note", run.notes}, {"tags", run.tags}};
+    return {{"id", run.id}, {"name", run.name}, {"status", name(run.status)},
+        {"model", run.modelName}, {"dataset", run.datasetName}, {"steps", run.lastStep},
+        {"total_steps", run.totalSteps}, {"tokens", run.tokens}, {"last_loss", run.lastLoss},
+        {"best_eval", run.bestEval}, {"best_eval_step", run.bestEvalStep},
+        {"eval_before", run.firstEval}, {"eval_after", run.lastEval},
+        {"worse", worseThanBefore(run)}, {"best_checkpoint_step", run.bestCheckpointStep},
+        {"active_ms", run.activeUs / 1000}, {"compute_ms", run.computeUs / 1000},
+        {"stall_ms", run.stallUs / 1000}, {"device_peak_bytes", run.devicePeakBytes},
+        {"host_peak_bytes", run.hostPeakBytes}, {"energy_j", run.energyJ},
+        {"simulated_link", run.simulatedLink}, {"dir", run.dir}, {"resumable", run.resumable},
+        {"starts_again", run.startsAgain}, {"exit_reason", run.exitReason}, {"note", run.notes},
+        {"tags", run.tags}};
 }
 
 int list(const RunsOptions& options)
@@ -75,7 +77,7 @@ int list(const RunsOptions& options)
             printJson(describe(run));
         else
             printText("%4lld  %-8s %6lld/%-6lld loss %-8.4f %s", static_cast<long long>(run.id),
-                run.status.c_str(), static_cast<long long>(run.lastStep),
+                std::string(name(run.status)).c_str(), static_cast<long long>(run.lastStep),
                 static_cast<long long>(run.totalSteps), run.lastLoss, run.name.c_str());
         if (const std::string worse = worseThanBefore(run); !options.json && !worse.empty())
             printLine("      " + worse);
@@ -253,7 +255,8 @@ int rebuild(const RunsOptions& options)
     else
         std::printf("run %lld: %lld of %lld steps, %s\n", static_cast<long long>(id.value()),
             static_cast<long long>(run.value().lastStep),
-            static_cast<long long>(run.value().totalSteps), run.value().status.c_str());
+            static_cast<long long>(run.value().totalSteps),
+            std::string(name(run.value().status)).c_str());
     return 0;
 }
 

@@ -67,11 +67,9 @@ ui::UiServices makeServices(RunStore& store, TryModels& models)
     services.measureRates = &measureForMachine;
     services.planFromJson = [](const std::string& json) { return planReportFromJson(json); };
     services.edits = &store.edits();
-    services.policies = {"auto"};
-    for (const PolicyInfo& policy : policyTable()) {
-        if (policy.name != "auto")
-            services.policies.emplace_back(policy.name);
-    }
+    services.policies = {{"auto", {}}};
+    for (const PolicyInfo& policy : policyTable())
+        services.policies.push_back({std::string(policy.name), std::string(policy.plainName)});
     services.database = store.path();
     services.runsFolder = defaultRunsFolder();
     services.sampleDir = sampleFolder();

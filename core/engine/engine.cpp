@@ -161,7 +161,10 @@ void Engine::closeRun(const Status& status)
         m_body->abandon(status);
     const bool finished = status.ok() && m_unsaved.ok() && m_progress.step >= m_setup.spec.steps;
     const Status& reason = status.ok() ? m_unsaved : status;
-    const char* word = !status.ok() ? "failed" : finished ? "done" : "stopped";
+    const RunStatus end = !status.ok() ? RunStatus::Failed
+                          : finished   ? RunStatus::Done
+                                       : RunStatus::Stopped;
+    const std::string word(name(end));
     dropQuestions();
     if (status.ok())
         learnRates();
@@ -175,7 +178,7 @@ void Engine::closeRun(const Status& status)
         (void)m_recorder->close().ok(); // a failed history was reported; the run folder has it all
     }
     // What the run made is safe, whatever becomes of the history.
-    if (const Status told = endHistory(word, reason.ok() ? 0 : 4, reason.message()); !told.ok())
+    if (const Status told = endHistory(end, reason.ok() ? 0 : 4, reason.message()); !told.ok())
         log(LogLevel::Warning, told.message() + "; that the run is " + word +
                                    " is not in the history. `millrace resume " + m_runDir.string() +
                                    "` brings it up to date");

@@ -172,7 +172,7 @@ private:
     Status finishLateParts();
     void noteRun(const StepPlan& plan, const StepResult& result);
     void book(IntervalKind kind);
-    Status endHistory(const std::string& word, int exitCode, const std::string& reason);
+    Status endHistory(RunStatus status, int exitCode, const std::string& reason);
 
     // engine_memory.cpp
     Status openBody(Source source);

@@ -117,10 +117,8 @@ Status Engine::takeOver(const std::string& uuid)
     auto reader = RunReader::open(m_store.path());
     auto row =
         known.ok() && reader.ok() ? reader.value()->run(known.value()) : Result<RunRow>(RunRow{});
-    const std::string status = row.ok() ? row.value().status : std::string();
-    constexpr std::array<std::string_view, 5> kEnded = {"", "lost", "stopped", "failed", "done"};
     // The reader calls one whose process died lost.
-    if (std::find(kEnded.begin(), kEnded.end(), status) == kEnded.end())
+    if (known.ok() && row.ok() && !hasEnded(row.value().status))
         return Status::error(ErrorKind::InvalidArgument,
             m_runDir.string() + ": a run is being trained there (" + row.value().name +
                 "); wait for it or choose another folder");
@@ -169,7 +167,7 @@ void Engine::recordStopInOpening(const std::string& why)
     if (known.ok())
         m_runId = known.value();
     if (known.ok() || registerRun().ok())
-        (void)m_store.endRun(m_runId, "stopped", 0, why).ok(); // what was stopped stays so
+        (void)m_store.endRun(m_runId, RunStatus::Stopped, 0, why).ok(); // what was stopped stays so
 }
 
 Status Engine::prepareData(const RunSpec& spec)

@@ -139,16 +139,16 @@ void Engine::startSampler()
 }
 
 // A history that was deleted under the run is made again from the run folder.
-Status Engine::endHistory(const std::string& word, int exitCode, const std::string& reason)
+Status Engine::endHistory(RunStatus status, int exitCode, const std::string& reason)
 {
     if (!m_store.isGone())
-        return m_store.endRun(m_runId, word, exitCode, reason);
+        return m_store.endRun(m_runId, status, exitCode, reason);
     auto store = RunStore::open(m_store.path());
     MR_TRY(store.status());
     auto id = rebuildFromRunFolder(*store.value(), m_runDir.string());
     MR_TRY(id.status());
     MR_TRY(enterCheckpoints(*store.value(), id.value(), m_runDir, m_saveDir));
-    return store.value()->endRun(id.value(), word, exitCode, reason);
+    return store.value()->endRun(id.value(), status, exitCode, reason);
 }
 
 MovedBytes Engine::movedBytes() const

@@ -137,7 +137,7 @@ Status Engine::refuseIfDone()
     if (!known.ok() || !reader.ok())
         return {}; // another history: it is entered there, and its model written again
     auto row = reader.value()->run(known.value());
-    if (!row.ok() || row.value().status != "done")
+    if (!row.ok() || row.value().status != RunStatus::Done)
         return {};
     return Status::error(ErrorKind::InvalidArgument,
         m_runDir.string() + ": this run has done all of its " + std::to_string(m_setup.spec.steps) +

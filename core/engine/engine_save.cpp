@@ -258,7 +258,7 @@ bool Engine::enterPause()
         m_gate.close();
         return false;
     }
-    (void)m_store.setStatus(m_runId, "paused").ok(); // the history may be on the same disk
+    (void)m_store.setStatus(m_runId, RunStatus::Paused).ok(); // the history may be on the same disk
     return true;
 }
 
@@ -267,7 +267,7 @@ void Engine::leavePause(bool isSaved)
     m_gate.close();
     RunState paused = RunState::Paused;
     m_state.compare_exchange_strong(paused, RunState::Running);
-    (void)m_store.setStatus(m_runId, "running").ok();
+    (void)m_store.setStatus(m_runId, RunStatus::Running).ok();
     if (isSaved)
         m_recorder->message(EventLevel::Info, "continued", m_progress.step, activeMs(),
             "Goes on: what it waited for is saved.");

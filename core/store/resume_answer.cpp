@@ -9,11 +9,6 @@ namespace mr {
 namespace fs = std::filesystem;
 namespace {
 
-bool endedEarly(std::string_view status)
-{
-    return status == "stopped" || status == "failed" || status == "lost";
-}
-
 struct Found {
     bool complete = false; // by its name
     bool any = false;      // also those that were set aside

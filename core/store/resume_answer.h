@@ -8,6 +8,7 @@
 
 #include "core/store/run_leftovers.h"
 
+#include <millrace/run_status.h>
 #include <millrace/status.h>
 
 #include <cstdint>
@@ -23,7 +24,7 @@ enum class ResumeAnswer : std::uint8_t {
 };
 
 struct ResumeFacts {
-    std::string_view status;
+    RunStatus status = RunStatus::Starting;
     bool hasCheckpoint = false;  // a complete one, by the history
     RunPlaces places;            // with those checkpoints that the history has not as removed
     std::string_view configJson; // RunSpec, which may name another folder for checkpoints

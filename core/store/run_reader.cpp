@@ -56,13 +56,6 @@ constexpr std::string_view kSelectRuns =
     "WHERE (run.deleted_at IS NOT NULL)=?2 AND (?1=0 OR run.id=?1) "
     "ORDER BY run.deleted_at DESC, created_at DESC, run.id DESC";
 
-bool isLive(std::string_view status)
-{
-    constexpr std::array<std::string_view, 5> kLive = {
-        "starting", "running", "pausing", "paused", "saving"};
-    return std::find(kLive.begin(), kLive.end(), status) != kLive.end();
-}
-
 void readNumbers(const Row& row, RunRow& run)
 {
     run.createdMs = row.integer(12);
@@ -116,7 +109,7 @@ RunRow runFrom(const Row& row)
     run.id = row.integer(0);
     run.uuid = row.text(1);
     run.name = row.text(2);
-    run.status = row.text(3);
+    run.status = runStatusOf(row.text(3)).value_or(RunStatus::Lost);
     run.modelName = row.text(4);
     run.modelPath = row.text(5);
     run.datasetName = row.text(6);
@@ -134,7 +127,7 @@ RunRow runFrom(const Row& row)
     run.deletedMs = row.integer(37);
     const bool isOpen = row.integer(33) != 0;
     if (isLive(run.status) && isOpen && !isAlive({row.integer(31), row.text(32)})) {
-        run.status = "lost";
+        run.status = RunStatus::Lost;
         run.exitReason = "the program ended without closing the run";
     }
     const ResumeAnswer answer = resumeAnswer(factsOf(run, row));

@@ -65,9 +65,9 @@ public:
     Status setPlan(std::int64_t runId, std::string_view planJson, std::int64_t totalSteps) override;
     Status setConfig(std::int64_t runId, std::string_view configJson) override;
     Status rewind(std::int64_t runId, std::int64_t toStep) override;
-    Status setStatus(std::int64_t runId, std::string_view status) override;
-    Status endRun(std::int64_t runId, std::string_view status, int exitCode,
-        std::string_view reason) override;
+    Status setStatus(std::int64_t runId, RunStatus status) override;
+    Status endRun(
+        std::int64_t runId, RunStatus status, int exitCode, std::string_view reason) override;
     Status addCheckpoint(
         std::int64_t runId, const CheckpointRow& row, std::string_view hash) override;
     Status setCheckpointState(std::string_view path, std::string_view state) override;
@@ -194,26 +194,26 @@ Status SqliteRunStore::rewind(std::int64_t runId, std::int64_t toStep)
     });
 }
 
-Status SqliteRunStore::setStatus(std::int64_t runId, std::string_view status)
+Status SqliteRunStore::setStatus(std::int64_t runId, RunStatus status)
 {
     return transact(Durability::Full, [&]() -> Status {
         MR_TRY(mustExist(runId));
-        return m_database->execute("UPDATE run SET status=? WHERE id=?", status, runId);
+        return m_database->execute("UPDATE run SET status=? WHERE id=?", name(status), runId);
     });
 }
 
 Status SqliteRunStore::endRun(
-    std::int64_t runId, std::string_view status, int exitCode, std::string_view reason)
+    std::int64_t runId, RunStatus status, int exitCode, std::string_view reason)
 {
     return transact(Durability::Full, [&]() -> Status {
         MR_TRY(mustExist(runId));
         MR_TRY(m_database->execute(
-            "UPDATE run SET status=?, ended_at=?, exit_code=?, exit_reason=? WHERE id=?", status,
-            unixMs(), exitCode, reason, runId));
+            "UPDATE run SET status=?, ended_at=?, exit_code=?, exit_reason=? WHERE id=?",
+            name(status), unixMs(), exitCode, reason, runId));
         return m_database->execute(
             "UPDATE segment SET ended_at=?2, end_reason=?3, last_step=(SELECT last_step FROM run"
             " WHERE id=?1) WHERE run_id=?1 AND end_reason IS NULL",
-            runId, unixMs(), status);
+            runId, unixMs(), name(status));
     });
 }
 

@@ -98,10 +98,10 @@ public:
     // Removes rows after `toStep`, within a segment: a run that goes back to a checkpoint is one
     // curve, too.
     virtual Status rewind(std::int64_t runId, std::int64_t toStep) = 0;
-    virtual Status setStatus(std::int64_t runId, std::string_view status) = 0; // synchronous=FULL
+    virtual Status setStatus(std::int64_t runId, RunStatus status) = 0; // synchronous=FULL
     // Closes the segment; `status` is done, stopped or failed. synchronous=FULL.
     virtual Status endRun(
-        std::int64_t runId, std::string_view status, int exitCode, std::string_view reason) = 0;
+        std::int64_t runId, RunStatus status, int exitCode, std::string_view reason) = 0;
     // Which one is the best is found out, not taken from `row`. synchronous=FULL.
     virtual Status addCheckpoint(
         std::int64_t runId, const CheckpointRow& row, std::string_view hash) = 0;

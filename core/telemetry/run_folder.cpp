@@ -213,8 +213,8 @@ Result<std::int64_t> rebuildFromRunFolder(RunStore& store, const std::string& ru
         return id;
     const std::int64_t last = steps.empty() ? 0 : steps.rbegin()->first;
     const bool isComplete = run.value().totalSteps > 0 && last >= run.value().totalSteps;
-    MR_TRY(
-        store.endRun(id.value(), isComplete ? "done" : "lost", 0, "read back from the run folder"));
+    MR_TRY(store.endRun(id.value(), isComplete ? RunStatus::Done : RunStatus::Lost, 0,
+        "read back from the run folder"));
     return id;
 }
 

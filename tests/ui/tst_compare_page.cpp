@@ -269,7 +269,7 @@ private slots:
         ComparePage page(fakeServices(std::make_shared<FakeRun>()));
         const auto [first, second] = demoPair(300, 300);
         auto failed = std::make_shared<RunSnapshot>(*second);
-        failed->run.status = "failed";
+        failed->run.status = RunStatus::Failed;
         failed->run.configJson = R"({"seed":2,"steps":300,"policy":"zenflow"})";
         page.showSnapshot(0, first);
         page.showSnapshot(1, failed);

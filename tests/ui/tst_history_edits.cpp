@@ -48,7 +48,7 @@ struct Rig {
     {
         const std::array<const char*, 3> names = {"alpha", "beta", "gamma"};
         for (std::size_t i = 0; i < names.size(); ++i)
-            ids.at(i) = fillDemoRun(*store, names.at(i), 12, 12, "done").value();
+            ids.at(i) = fillDemoRun(*store, names.at(i), 12, 12, RunStatus::Done).value();
         UiServices services;
         services.openReader = &RunReader::open;
         services.database = store->path();
@@ -147,7 +147,7 @@ private slots:
     void aRunThatGoesOnIsNotDeletedAndItIsSaidWhy()
     {
         Rig rig;
-        QVERIFY(fillDemoRun(*rig.store, "delta", 3, 12, "running").ok());
+        QVERIFY(fillDemoRun(*rig.store, "delta", 3, 12, RunStatus::Running).ok());
         rig.page->refresh();
         QTRY_VERIFY(rig.shows(4));
         rig.list().selectAll();
@@ -292,7 +292,7 @@ private slots:
         run.configJson = R"({"seed":1})";
         run.dir = folder.toStdString();
         const std::int64_t id = rig.store->beginRun(run).value();
-        QVERIFY(rig.store->endRun(id, "done", 0, "").ok());
+        QVERIFY(rig.store->endRun(id, RunStatus::Done, 0, "").ok());
         QVERIFY(rig.store->edits().remove(std::array{id}).ok());
         rig.page->showBin(true);
         auto* list = rig.page->bin()->list();

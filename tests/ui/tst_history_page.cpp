@@ -40,7 +40,7 @@ public:
     mr::Result<std::vector<mr::RunRow>> runs() override { return *demoRuns(); }
     mr::Result<mr::RunRow> run(std::int64_t id) override
     {
-        mr::RunRow row = demoSnapshot(180, 600, "stopped")->run;
+        mr::RunRow row = demoSnapshot(180, 600, RunStatus::Stopped)->run;
         row.id = id;
         return row;
     }

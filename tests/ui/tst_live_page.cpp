@@ -101,7 +101,7 @@ private slots:
 
     void aRunThatMadeTheModelWorseSaysSoInItsHead()
     {
-        auto run = std::make_shared<mr::ui::RunSnapshot>(*demoSnapshot(600, 600, "done"));
+        auto run = std::make_shared<mr::ui::RunSnapshot>(*demoSnapshot(600, 600, RunStatus::Done));
         run->run.firstEval = 1.8344;
         run->run.lastEval = 2403.4;
         run->run.lastEvalStep = 600;
@@ -144,7 +144,7 @@ private slots:
         stopButton->click();
         QVERIFY(!stopButton->isEnabled());
         auto stopped = std::make_shared<mr::ui::RunSnapshot>(*demoSnapshot(180, 600));
-        stopped->run.status = "stopped";
+        stopped->run.status = RunStatus::Stopped;
         stopped->generation = 2;
         view.setSnapshot(stopped);
 
@@ -160,7 +160,7 @@ private slots:
     void aStoppedRunOffersResumeWithItsFolder()
     {
         RunView view;
-        view.setSnapshot(demoSnapshot(180, 600, "stopped"));
+        view.setSnapshot(demoSnapshot(180, 600, RunStatus::Stopped));
         QSignalSpy resume(&view, &RunView::resumeRequested);
 
         button(view, QStringLiteral("Resume"))->click();
@@ -226,7 +226,7 @@ private slots:
 
         QCOMPARE(view.machine()->shownCharts().size(), std::size_t{6});
         QVERIFY(shows(view, QStringLiteral("Energy of the device")));
-        view.setSnapshot(demoSnapshot(0, 600, "starting"));
+        view.setSnapshot(demoSnapshot(0, 600, RunStatus::Starting));
         QVERIFY(view.machine()->isHidden());
     }
 
@@ -309,7 +309,7 @@ private slots:
         RunView view;
         view.resize(1000, 600);
 
-        view.setSnapshot(demoSnapshot(0, 600, "starting"));
+        view.setSnapshot(demoSnapshot(0, 600, RunStatus::Starting));
         view.grab();
 
         QVERIFY(shows(view, QStringLiteral("Starting")));

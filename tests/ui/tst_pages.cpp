@@ -337,7 +337,7 @@ private slots:
 
     void settingsSurviveTheWayThroughTheForm()
     {
-        SettingsForm form({"auto", "resident"});
+        SettingsForm form({{"auto", {}}, {"resident", "all on the card"}});
         RunSpec spec;
         spec.steps = 300;
         spec.learningRate = 2e-3;
@@ -395,7 +395,7 @@ private slots:
         RunRow lost;
         lost.id = 3;
         lost.name = "night";
-        lost.status = "lost";
+        lost.status = RunStatus::Lost;
         lost.dir = "/runs/3";
         lost.resumable = true;
         runs->push_back(lost);
@@ -418,7 +418,7 @@ private slots:
         RunRow lost;
         lost.id = 3;
         lost.name = "night";
-        lost.status = "lost";
+        lost.status = RunStatus::Lost;
         lost.dir = "/runs/3";
         lost.resumable = true;
         lost.startsAgain = true;
@@ -589,7 +589,7 @@ private slots:
         auto runs = std::make_shared<std::vector<RunRow>>();
         RunRow row;
         row.id = 7;
-        row.status = "failed";
+        row.status = RunStatus::Failed;
         row.exitReason = "the disk went away";
         row.configJson = R"({"policy":"zenflow"})";
         row.notes = "my secret note";

@@ -144,8 +144,8 @@ private slots:
         m_services.openReader = [](const std::string& path) { return RunReader::open(path); };
         m_services.planFromJson = [](const std::string& json) { return planReportFromJson(json); };
         m_store = std::move(RunStore::open(m_services.database)).value();
-        m_old = fillDemoRun(*m_store, "old", kSteps, kSteps, "done").value();
-        m_run = fillDemoRun(*m_store, "live", kSteps, 2 * kSteps, "running").value();
+        m_old = fillDemoRun(*m_store, "old", kSteps, kSteps, RunStatus::Done).value();
+        m_run = fillDemoRun(*m_store, "live", kSteps, 2 * kSteps, RunStatus::Running).value();
     }
 
     void noTurnOfTheEventLoopTakesLong()

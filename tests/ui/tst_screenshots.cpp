@@ -270,7 +270,7 @@ private slots:
         window.history()->toast()->say("Deleted 3 runs.", true);
         save(window, MainWindow::Page::History, "history-notes");
         window.history()->toast()->hide();
-        window.history()->showSnapshot(demoSnapshot(180, 600, "stopped"));
+        window.history()->showSnapshot(demoSnapshot(180, 600, RunStatus::Stopped));
         save(window, MainWindow::Page::History, "history-run");
         window.history()->showBin(true);
         QTRY_COMPARE(window.history()->bin()->list()->model()->rowCount(), 2);
@@ -331,7 +331,7 @@ private slots:
         window.newRun()->setSpec(chats);
         QTRY_VERIFY(window.newRun()->settled());
         save(window, MainWindow::Page::NewRun, "new-run-taught");
-        auto ruined = std::make_shared<RunSnapshot>(*demoSnapshot(412, 412, "done"));
+        auto ruined = std::make_shared<RunSnapshot>(*demoSnapshot(412, 412, RunStatus::Done));
         for (RunRow* run : {&ruined->run, &(*runs)[3]}) {
             run->firstEval = 1.8344;
             run->lastEval = 2403.4;
@@ -403,7 +403,7 @@ private slots:
         const auto [first, second] = demoPair(140, 600);
         window.compare()->compare(0, 0, "Notes: zenflow");
         auto begun = std::make_shared<RunSnapshot>(*first);
-        begun->run.status = "running";
+        begun->run.status = RunStatus::Running;
         window.compare()->showSnapshot(0, begun);
         save(window, MainWindow::Page::Compare, "compare-waiting");
         window.compare()->showProblem("“Notes: zenflow” was not started, because “Notes: "

@@ -19,7 +19,7 @@ constexpr int kLossDigits = 4;
 // Of a run that has just reached its last step; the history may not say so yet.
 QString worseSentence(RunRow run)
 {
-    run.status = "done";
+    run.status = RunStatus::Done;
     return OutcomeWords::sentence(run);
 }
 
@@ -55,7 +55,7 @@ void DesktopPresence::setSnapshot(const RunSnapshotPtr& snapshot)
     m_snapshot = snapshot;
     if (!snapshot)
         return;
-    followPause(snapshot->run.status == "paused");
+    followPause(snapshot->run.status == RunStatus::Paused);
     const auto& saved = snapshot->checkpoints;
     const bool isSaved = std::any_of(saved.begin(), saved.end(),
         [this](const CheckpointRow& row) { return row.createdMs >= m_saveAskedMs; });

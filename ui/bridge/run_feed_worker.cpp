@@ -17,12 +17,6 @@ constexpr std::int64_t kRowsPerQuery = 16384;
 // an hour can be looked at second by second.
 constexpr std::int64_t kMachineColumns = 4096;
 
-bool ended(const RunRow& run)
-{
-    return run.status == "done" || run.status == "stopped" || run.status == "failed" ||
-           run.status == "lost";
-}
-
 // NaN equals NaN here: the question is whether the row on the screen is still the one on disk.
 bool sameBits(double a, double b)
 {
@@ -119,7 +113,7 @@ void RunFeedWorker::poll()
     m_lastError.clear();
     if (changed && !stale())
         emit snapshotReady(m_token, std::make_shared<const RunSnapshot>(m_now));
-    if (ended(m_now.run))
+    if (hasEnded(m_now.run.status))
         m_timer->stop();
     else if (!m_timer->isActive())
         m_timer->start();

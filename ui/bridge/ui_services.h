@@ -56,12 +56,12 @@ struct UiServices {
     // Of the history; null: it can only be read. Borrowed, as what the functions capture.
     RunEdits* edits = nullptr;
 
-    std::vector<std::string> policies = {"auto"}; // those that are built, "auto" first
-    std::string database;                         // history
-    std::string runsFolder;                       // where run folders are made when none is named
-    std::string sampleDir;                        // resources/sample; it may be missing
-    std::string program = "Millrace";             // and its version
-    std::string logFile;                          // what AppLog writes
+    std::vector<PolicyName> policies = {{"auto", {}}}; // those that are built, "auto" first
+    std::string database;                              // history
+    std::string runsFolder;           // where run folders are made when none is named
+    std::string sampleDir;            // resources/sample; it may be missing
+    std::string program = "Millrace"; // and its version
+    std::string logFile;              // what AppLog writes
 };
 
 } // namespace mr::ui

@@ -22,14 +22,14 @@ QString lossText(double loss)
 
 RunOutcome outcomeOf(const RunRow& run)
 {
-    return run.status == "done" ? judge(evaluationsOf(run)) : RunOutcome();
+    return run.status == RunStatus::Done ? judge(evaluationsOf(run)) : RunOutcome();
 }
 
 } // namespace
 
-std::string OutcomeWords::status(const RunRow& run)
+ShownStatus OutcomeWords::status(const RunRow& run)
 {
-    return outcomeOf(run).verdict == RunVerdict::Worse ? "done_worse" : run.status;
+    return {run.status, outcomeOf(run).verdict == RunVerdict::Worse};
 }
 
 QString OutcomeWords::sentence(const RunRow& run)

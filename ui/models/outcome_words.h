@@ -2,12 +2,12 @@
 
 #pragma once
 
+#include "models/run_status.h"
+
 #include <millrace/run_outcome.h>
 
 #include <QCoreApplication>
 #include <QString>
-
-#include <string>
 
 namespace mr::ui {
 
@@ -16,10 +16,8 @@ class OutcomeWords
     Q_DECLARE_TR_FUNCTIONS(mr::ui::OutcomeWords)
 
 public:
-    // "done_worse" for a run that is done and made the model worse; else its status. Both are words
-    // of RunStatusText.
-    static std::string status(const RunRow& run);
-    // Empty unless that is "done_worse".
+    static ShownStatus status(const RunRow& run);
+    // Empty unless the run made its model worse.
     static QString sentence(const RunRow& run);
     // "1.2289 (step 300)", or a dash.
     static QString best(const RunRow& run);

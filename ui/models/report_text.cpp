@@ -66,8 +66,9 @@ void writeRun(QTextStream& out, const ReportParts& parts, ReportDetail detail)
         return;
     }
     const RunRow& run = *parts.run;
-    out << "run " << run.id << ", " << text(run.status) << ", step " << run.lastStep << " of "
-        << run.totalSteps << ", engine " << text(run.engineVersion) << '\n'
+    out << "run " << run.id << ", " << text(std::string(name(run.status))) << ", step "
+        << run.lastStep << " of " << run.totalSteps << ", engine " << text(run.engineVersion)
+        << '\n'
         << "reason: " << text(run.exitReason) << '\n'
         << "folder: " << text(run.dir) << '\n';
     out << "-- asked for\n" << (run.askedJson.empty() ? QString() : indented(run.askedJson));

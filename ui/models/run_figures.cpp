@@ -85,7 +85,6 @@ RunFigures figuresOf(const RunSnapshot& run)
     RunFigures figures{};
     figures.runId = run.run.id;
     figures.name = run.run.name;
-    figures.status = run.run.status;
     figures.isEnded = isEnded(run.run);
     figures.policy = run.plan ? QString::fromStdString(run.plan->policy) : policyOf(run.run);
     figures.isPlanned = run.plan != nullptr;

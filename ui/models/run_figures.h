@@ -22,7 +22,6 @@ namespace mr::ui {
 struct RunFigures {
     std::int64_t runId = 0;
     std::string name;
-    std::string status;
     bool isEnded = false;
     QString policy;         // empty: not known
     bool isPlanned = false; // a plan was read: the next two are known

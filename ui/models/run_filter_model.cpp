@@ -2,6 +2,8 @@
 
 #include "models/run_table_model.h"
 
+#include <millrace/run_status.h>
+
 #include <algorithm>
 
 namespace mr::ui {
@@ -10,13 +12,13 @@ namespace {
 
 const QString kTag = QStringLiteral("tag:");
 
-RunFilterModel::States statesOf(const QString& status)
+RunFilterModel::States statesOf(RunStatus status)
 {
-    if (status == QLatin1String("done"))
+    if (status == RunStatus::Done)
         return RunFilterModel::States::Done;
-    if (status == QLatin1String("stopped") || status == QLatin1String("paused"))
+    if (status == RunStatus::Stopped || status == RunStatus::Paused)
         return RunFilterModel::States::Stopped;
-    if (status == QLatin1String("failed") || status == QLatin1String("lost"))
+    if (status == RunStatus::Failed || status == RunStatus::Lost)
         return RunFilterModel::States::Failed;
     return RunFilterModel::States::Active;
 }
@@ -46,7 +48,7 @@ bool RunFilterModel::filterAcceptsRow(int row, const QModelIndex& parent) const
 {
     const QModelIndex cell = sourceModel()->index(row, 0, parent);
     if (m_states != States::All &&
-        statesOf(cell.data(RunTableModel::StatusRole).toString()) != m_states)
+        statesOf(static_cast<RunStatus>(cell.data(RunTableModel::StatusRole).toInt())) != m_states)
         return false;
     const QString text = cell.data(RunTableModel::SearchRole).toString();
     const QStringList tags = cell.data(RunTableModel::TagsRole).toStringList();

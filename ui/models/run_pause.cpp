@@ -29,7 +29,7 @@ RunPause parse(const QJsonObject& data)
 
 std::optional<RunPause> pauseOf(const RunSnapshot& snapshot)
 {
-    if (snapshot.run.status != "paused")
+    if (snapshot.run.status != RunStatus::Paused)
         return std::nullopt;
     const auto last = std::find_if(snapshot.events.rbegin(), snapshot.events.rend(),
         [](const EventRow& row) { return row.code == "paused"; });

@@ -7,8 +7,7 @@ namespace mr::ui {
 
 bool isEnded(const RunRow& run)
 {
-    return run.status == "done" || run.status == "stopped" || run.status == "failed" ||
-           run.status == "lost";
+    return hasEnded(run.status);
 }
 
 RunProgress progressOf(const RunSnapshot& snapshot)
@@ -39,7 +38,7 @@ RunProgress progressOf(const RunSnapshot& snapshot)
     }
     if (wallUs > 0.0)
         progress.tokensPerSecond = tokens / wallUs * 1e6;
-    const bool isMoving = !isEnded(snapshot.run) && snapshot.run.status != "paused";
+    const bool isMoving = !isEnded(snapshot.run) && snapshot.run.status != RunStatus::Paused;
     if (isMoving && progress.totalSteps >= progress.step)
         progress.remainingSeconds = wallUs / 1e6 / static_cast<double>(steps.size() - first) *
                                     static_cast<double>(progress.totalSteps - progress.step);

@@ -5,78 +5,71 @@
 
 #include <QPixmap>
 
+#include <array>
+
 namespace mr::ui {
 
 namespace {
 
-QString iconName(const std::string& status)
+// What colour, icon and word have in common.
+struct Look {
+    const char* word;
+    const char* icon;
+    QColor ThemeColors::*color;
+};
+
+constexpr Look kWorse{
+    QT_TRANSLATE_NOOP("mr::ui::RunStatusText", "Done, worse"), "warning", &ThemeColors::warning};
+
+// By RunStatus.
+constexpr std::array<Look, kRunStatuses> kLooks{{
+    {QT_TRANSLATE_NOOP("mr::ui::RunStatusText", "Draft"), "play", &ThemeColors::muted},
+    {QT_TRANSLATE_NOOP("mr::ui::RunStatusText", "Queued"), "play", &ThemeColors::muted},
+    {QT_TRANSLATE_NOOP("mr::ui::RunStatusText", "Starting"), "play", &ThemeColors::accent},
+    {QT_TRANSLATE_NOOP("mr::ui::RunStatusText", "Running"), "play", &ThemeColors::accent},
+    {QT_TRANSLATE_NOOP("mr::ui::RunStatusText", "Pausing"), "play", &ThemeColors::accent},
+    {QT_TRANSLATE_NOOP("mr::ui::RunStatusText", "Paused"), "warning", &ThemeColors::warning},
+    {QT_TRANSLATE_NOOP("mr::ui::RunStatusText", "Saving"), "play", &ThemeColors::accent},
+    {QT_TRANSLATE_NOOP("mr::ui::RunStatusText", "Done"), "check", &ThemeColors::good},
+    {QT_TRANSLATE_NOOP("mr::ui::RunStatusText", "Stopped"), "stop", &ThemeColors::muted},
+    {QT_TRANSLATE_NOOP("mr::ui::RunStatusText", "Failed"), "error", &ThemeColors::error},
+    {QT_TRANSLATE_NOOP("mr::ui::RunStatusText", "Interrupted"), "warning", &ThemeColors::warning},
+}};
+
+const Look& lookOf(ShownStatus shown)
 {
-    if (status == "done")
-        return QStringLiteral("check");
-    if (status == "failed")
-        return QStringLiteral("error");
-    if (status == "lost" || status == "paused" || status == "done_worse")
-        return QStringLiteral("warning");
-    if (status == "stopped")
-        return QStringLiteral("stop");
-    return QStringLiteral("play");
+    return shown.isWorse ? kWorse : kLooks[static_cast<std::size_t>(shown.status)];
+}
+
+QString iconName(ShownStatus shown)
+{
+    return QString::fromLatin1(lookOf(shown).icon);
 }
 
 } // namespace
 
-QString RunStatusText::word(const std::string& status)
+QString RunStatusText::word(ShownStatus shown)
 {
-    struct Word {
-        const char* status;
-        const char* text;
-    };
-    static constexpr Word kWords[] = {
-        {"draft", QT_TR_NOOP("Draft")},
-        {"queued", QT_TR_NOOP("Queued")},
-        {"starting", QT_TR_NOOP("Starting")},
-        {"running", QT_TR_NOOP("Running")},
-        {"pausing", QT_TR_NOOP("Pausing")},
-        {"paused", QT_TR_NOOP("Paused")},
-        {"saving", QT_TR_NOOP("Saving")},
-        {"done", QT_TR_NOOP("Done")},
-        {"done_worse", QT_TR_NOOP("Done, worse")},
-        {"stopped", QT_TR_NOOP("Stopped")},
-        {"failed", QT_TR_NOOP("Failed")},
-        {"lost", QT_TR_NOOP("Interrupted")},
-    };
-    for (const Word& word : kWords) {
-        if (status == word.status)
-            return tr(word.text);
-    }
-    return QString::fromStdString(status);
+    return tr(lookOf(shown).word);
 }
 
-QColor RunStatusText::color(const std::string& status, const QPalette& palette)
+QColor RunStatusText::color(ShownStatus shown, const QPalette& palette)
 {
-    const ThemeColors& colors = themeColors(palette);
-    if (status == "done")
-        return colors.good;
-    if (status == "failed")
-        return colors.error;
-    if (status == "lost" || status == "paused" || status == "done_worse")
-        return colors.warning;
-    if (status == "stopped" || status == "draft" || status == "queued")
-        return colors.muted;
-    return colors.accent;
+    return themeColors(palette).*lookOf(shown).color;
 }
 
 QPixmap RunStatusText::picture(
-    const std::string& status, const QPalette& palette, int extent, qreal devicePixelRatio)
+    ShownStatus shown, const QPalette& palette, int extent, qreal devicePixelRatio)
 {
-    return svgPixmap(iconName(status), color(status, palette), extent, devicePixelRatio);
+    return svgPixmap(iconName(shown), color(shown, palette), extent, devicePixelRatio);
 }
 
 QIcon RunStatusText::icon(
-    const std::string& status, const QPalette& palette, int extent, qreal devicePixelRatio)
+    ShownStatus shown, const QPalette& palette, int extent, qreal devicePixelRatio)
 {
     QIcon icon;
-    icon.addPixmap(picture(status, palette, extent, devicePixelRatio));
-    icon.addPixmap(svgPixmap(iconName(status), palette.color(QPalette::HighlightedText), extent,
+    icon.addPixmap(picture(shown, palette, extent, devicePixelRatio));
+    icon.addPixmap(svgPixmap(iconName(shown), palette.color(QPalette::HighlightedText), extent,
                        devicePixelRatio),
         QIcon::Selected);
     return icon;

@@ -2,28 +2,39 @@
 
 #pragma once
 
+#include <millrace/run_status.h>
+
 #include <QColor>
 #include <QCoreApplication>
 #include <QIcon>
 #include <QPalette>
 #include <QString>
 
-#include <string>
-
 namespace mr::ui {
+
+// What is shown of a run: its status, and whether it is done and made its model worse.
+struct ShownStatus {
+    ShownStatus(RunStatus of, bool worse = false) // NOLINT(google-explicit-constructor)
+        : status(of)
+        , isWorse(worse)
+    {
+    }
+
+    RunStatus status;
+    bool isWorse;
+};
 
 struct RunStatusText {
     Q_DECLARE_TR_FUNCTIONS(mr::ui::RunStatusText)
 
 public:
-    // `status` as in RunRow, or as OutcomeWords says of it; an unknown one is shown as it is.
-    static QString word(const std::string& status);
-    static QColor color(const std::string& status, const QPalette& palette);
+    static QString word(ShownStatus shown);
+    static QColor color(ShownStatus shown, const QPalette& palette);
     static QPixmap picture(
-        const std::string& status, const QPalette& palette, int extent, qreal devicePixelRatio);
-    // The same for tables: on a selected row it has the colour of the selected text.
+        ShownStatus shown, const QPalette& palette, int extent, qreal devicePixelRatio);
+    // For tables: on a selected row it has the colour of the selected text.
     static QIcon icon(
-        const std::string& status, const QPalette& palette, int extent, qreal devicePixelRatio);
+        ShownStatus shown, const QPalette& palette, int extent, qreal devicePixelRatio);
 };
 
 } // namespace mr::ui

@@ -175,7 +175,7 @@ QVariant RunTableModel::data(const QModelIndex& index, int role) const
     case IdRole:
         return static_cast<qlonglong>(row.run.id);
     case StatusRole:
-        return QString::fromStdString(row.run.status);
+        return static_cast<int>(row.run.status);
     case SearchRole:
         return searchText(row);
     case TagsRole:

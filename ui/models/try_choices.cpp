@@ -10,7 +10,7 @@ namespace {
 // The live run of another program is asked there; a run that made no step has nothing to ask.
 bool mayHaveModel(const RunRow& run)
 {
-    return run.status == "done" || (run.resumable && !run.startsAgain);
+    return run.status == RunStatus::Done || (run.resumable && !run.startsAgain);
 }
 
 } // namespace

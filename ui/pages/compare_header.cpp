@@ -21,8 +21,6 @@ namespace {
 
 constexpr int kHeaderIconExtent = 16;
 constexpr int kRuns = 2;
-const std::string kQueued = "queued";
-const std::string kStopped = "stopped";
 
 } // namespace
 
@@ -92,9 +90,9 @@ void CompareHeader::showLine(int run)
     const RunSnapshotPtr& snapshot = m_runs.at(static_cast<std::size_t>(run));
     const Line& line = m_lines.at(static_cast<std::size_t>(run));
     const bool dropped = !snapshot && !m_problem->text().isEmpty();
-    const std::string status = snapshot  ? OutcomeWords::status(snapshot->run)
-                               : dropped ? kStopped
-                                         : kQueued;
+    const ShownStatus status = snapshot  ? OutcomeWords::status(snapshot->run)
+                               : dropped ? RunStatus::Stopped
+                                         : RunStatus::Queued;
     const QString name = snapshot ? QString::fromStdString(snapshot->run.name) : m_waitingName;
     line.icon->setPixmap(
         RunStatusText::picture(status, palette(), kHeaderIconExtent, devicePixelRatioF()));

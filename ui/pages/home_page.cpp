@@ -33,8 +33,8 @@ constexpr int kIconExtent = 16;
 
 bool needsAttention(const RunRow& run)
 {
-    return run.status == "failed" || run.status == "lost" ||
-           (run.status == "stopped" && run.resumable);
+    return run.status == RunStatus::Failed || run.status == RunStatus::Lost ||
+           (run.status == RunStatus::Stopped && run.resumable);
 }
 
 bool sampleIsThere(const std::string& dir)
@@ -279,19 +279,20 @@ void HomePage::addAttention(QVBoxLayout* layout, const RunRow& run)
     line->setContentsMargins(0, 0, 0, 0);
     const QString name = QString::fromStdString(run.name);
     QString sentence;
-    if (run.status == "lost")
+    if (run.status == RunStatus::Lost)
         sentence = tr("%1 stopped unexpectedly at step %2.").arg(name, countText(run.lastStep));
-    else if (run.status == "failed")
+    else if (run.status == RunStatus::Failed)
         sentence = tr("%1 failed at step %2.").arg(name, countText(run.lastStep));
     else
         sentence = tr("%1 was stopped at step %2 of %3.")
                        .arg(name, countText(run.lastStep), countText(run.totalSteps));
-    if (!run.exitReason.empty() && run.status != "stopped")
+    if (!run.exitReason.empty() && run.status != RunStatus::Stopped)
         sentence += QLatin1Char(' ') + QString::fromStdString(run.exitReason);
     auto* message = new MessageLabel(row);
     message->setContentsMargins(0, 4, 0, 0); // in line with the buttons' text
     message->show(
-        run.status == "stopped" ? MessageLabel::Kind::Info : MessageLabel::Kind::Warning, sentence);
+        run.status == RunStatus::Stopped ? MessageLabel::Kind::Info : MessageLabel::Kind::Warning,
+        sentence);
     line->addWidget(message, 1);
     const auto button = [&](const QString& text, const QString& accessible) {
         auto* made = new QPushButton(text, row);
@@ -317,7 +318,7 @@ void HomePage::addRunRow(QGridLayout* grid, const RunRow& run)
 {
     const int row = grid->rowCount();
     const bool live = !isEnded(run);
-    const std::string status = OutcomeWords::status(run);
+    const ShownStatus status = OutcomeWords::status(run);
     auto* icon = new QLabel(m_recent);
     icon->setPixmap(RunStatusText::picture(status, palette(), kIconExtent, devicePixelRatioF()));
     const QString name = QString::fromStdString(run.name);

@@ -1,5 +1,7 @@
 #include "pages/policy_choice.h"
 
+#include "models/policy_words.h"
+
 #include <QCheckBox>
 #include <QComboBox>
 
@@ -7,8 +9,9 @@
 
 namespace mr::ui {
 
-PolicyChoice::PolicyChoice(const std::vector<std::string>& policies, QWidget* form)
+PolicyChoice::PolicyChoice(const std::vector<PolicyName>& policies, QWidget* form)
     : QObject(form)
+    , m_policies(policies)
     , m_first(new QComboBox(form))
     , m_compare(new QCheckBox(form))
     , m_second(new QComboBox(form))
@@ -17,8 +20,8 @@ PolicyChoice::PolicyChoice(const std::vector<std::string>& policies, QWidget* fo
     m_compare->setObjectName(QStringLiteral("compareWith"));
     m_second->setObjectName(QStringLiteral("secondPolicy"));
     for (QComboBox* box : {m_first, m_second}) {
-        for (const std::string& policy : policies)
-            box->addItem(QString::fromStdString(policy), QString::fromStdString(policy));
+        for (const PolicyName& policy : policies)
+            box->addItem(QString::fromStdString(policy.name), QString::fromStdString(policy.name));
     }
     m_second->setEnabled(false);
     connect(m_compare, &QCheckBox::toggled, this, &PolicyChoice::onCompareToggled);
@@ -62,8 +65,11 @@ void PolicyChoice::retranslate()
     m_second->setAccessibleName(tr("Policy to compare with"));
     m_second->setToolTip(tr("The second run starts when the first is done: at the same time they "
                             "would disturb each other's times."));
-    for (QComboBox* box : {m_first, m_second})
+    for (QComboBox* box : {m_first, m_second}) {
         box->setItemText(0, tr("Automatic"));
+        for (std::size_t i = 1; i < m_policies.size(); ++i)
+            box->setItemText(static_cast<int>(i), PolicyWords::shown(m_policies[i]));
+    }
 }
 
 } // namespace mr::ui

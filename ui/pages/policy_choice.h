@@ -7,6 +7,8 @@
 
 #pragma once
 
+#include <millrace/planner.h>
+
 #include <QObject>
 #include <QString>
 
@@ -23,7 +25,7 @@ class PolicyChoice final : public QObject
     Q_OBJECT
 
 public:
-    PolicyChoice(const std::vector<std::string>& policies, QWidget* form);
+    PolicyChoice(const std::vector<PolicyName>& policies, QWidget* form);
 
     QComboBox* first() const { return m_first; }
     QCheckBox* compare() const { return m_compare; }
@@ -41,6 +43,7 @@ signals:
 private:
     void onCompareToggled(bool on);
 
+    const std::vector<PolicyName> m_policies;
     QComboBox* m_first;
     QCheckBox* m_compare;
     QComboBox* m_second;

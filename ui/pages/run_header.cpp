@@ -155,7 +155,7 @@ void RunHeader::setSnapshot(const RunSnapshotPtr& snapshot)
 {
     // A run that has ended was stopped; resumed, it is asked anew. A quick start is never seen.
     if (!m_snapshot || m_snapshot->run.id != snapshot->run.id || isEnded(snapshot->run) ||
-        snapshot->run.status == "starting")
+        snapshot->run.status == RunStatus::Starting)
         m_stopAsked = false;
     m_snapshot = snapshot;
     showNumbers();
@@ -206,7 +206,7 @@ void RunHeader::showState()
     const RunRow& run = m_snapshot->run;
     const bool ended = isEnded(run);
     const bool stopping = m_stopAsked && !ended;
-    const std::string status = OutcomeWords::status(run);
+    const ShownStatus status = OutcomeWords::status(run);
     m_icon->setPixmap(RunStatusText::picture(status, palette(), kIconExtent, devicePixelRatioF()));
     m_state->setText(stopping ? tr("Stopping") : RunStatusText::word(status));
     for (QLabel* label : {m_icon, m_state})
@@ -223,14 +223,15 @@ void RunHeader::showState()
     m_link->setFrameShape(QFrame::StyledPanel);
     m_stop->setVisible(!ended && !m_closable);
     m_stop->setEnabled(!stopping);
-    const bool paused = run.status == "paused"; // it cannot save: that is what it waits for
+    const bool paused =
+        run.status == RunStatus::Paused; // it cannot save: that is what it waits for
     m_stop->setText(stopping ? tr("Saving…") : paused ? tr("Stop") : tr("Stop and save"));
     m_stop->setToolTip(
         paused ? tr("End the run with what is saved already. It can be resumed from there.")
                : tr("Finish this step, save a checkpoint and end the run. It can be resumed."));
     m_resume->setVisible(ended && run.resumable);
-    m_try->setVisible(
-        (!ended && !m_closable) || (run.resumable && !run.startsAgain) || run.status == "done");
+    m_try->setVisible((!ended && !m_closable) || (run.resumable && !run.startsAgain) ||
+                      run.status == RunStatus::Done);
     m_resume->setEnabled(m_resumeAllowed);
     m_resume->setText(ResumeWords::action(run.startsAgain));
     m_resume->setToolTip(m_resumeAllowed ? ResumeWords::help(run.startsAgain)
@@ -239,7 +240,7 @@ void RunHeader::showState()
     m_reason->setText(worse.isEmpty() ? QString::fromStdString(run.exitReason) : worse);
     m_reason->setVisible(!m_reason->text().isEmpty());
     QPalette reason = palette();
-    if (run.status == "failed" || run.status == "lost" || !worse.isEmpty())
+    if (run.status == RunStatus::Failed || run.status == RunStatus::Lost || !worse.isEmpty())
         reason.setColor(QPalette::WindowText, RunStatusText::color(status, palette()));
     m_reason->setPalette(reason);
     m_progress->setVisible(!ended || m_progress->value() < m_progress->maximum());

@@ -77,7 +77,7 @@ void RunList::sizeColumns()
         header->resizeSection(column, fontMetrics().horizontalAdvance(longest) + 18);
     };
     const QString moment = momentText(QDateTime::currentMSecsSinceEpoch()) + QStringLiteral("00");
-    fit(RunTableModel::Status, RunStatusText::word("lost") + QStringLiteral("MMM"));
+    fit(RunTableModel::Status, RunStatusText::word(RunStatus::Lost) + QStringLiteral("MMM"));
     fit(RunTableModel::Steps, QStringLiteral("10,000 / 10,000"));
     for (const auto column : {RunTableModel::Name, RunTableModel::Dataset, RunTableModel::Note})
         header->resizeSection(column, kNameWidth);

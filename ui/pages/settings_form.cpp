@@ -32,7 +32,7 @@ constexpr int kMayLag = 1;
 
 } // namespace
 
-SettingsForm::SettingsForm(const std::vector<std::string>& policies, QWidget* parent)
+SettingsForm::SettingsForm(const std::vector<PolicyName>& policies, QWidget* parent)
     : QWidget(parent)
     , m_card(new Card(this))
     , m_fold(new QToolButton(this))

@@ -6,6 +6,7 @@
 
 #include "widgets/card.h"
 
+#include <millrace/planner.h>
 #include <millrace/run_spec.h>
 
 #include <QWidget>
@@ -32,7 +33,7 @@ class SettingsForm final : public QWidget
     Q_OBJECT
 
 public:
-    explicit SettingsForm(const std::vector<std::string>& policies, QWidget* parent = nullptr);
+    explicit SettingsForm(const std::vector<PolicyName>& policies, QWidget* parent = nullptr);
 
     void writeTo(RunSpec& spec) const;
     void readFrom(const RunSpec& spec);

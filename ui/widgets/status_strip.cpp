@@ -133,7 +133,7 @@ QString StatusStrip::line(const RunSnapshot& snapshot)
     const QString name = QString::fromStdString(snapshot.run.name);
     QString text =
         tr("%1: step %2 of %3").arg(name, countText(progress.step), countText(progress.totalSteps));
-    if (snapshot.run.status == "paused")
+    if (snapshot.run.status == RunStatus::Paused)
         text += tr(", paused");
     else if (progress.remainingSeconds >= 0.0)
         text += tr(", %1 left").arg(durationText(progress.remainingSeconds));

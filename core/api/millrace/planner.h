@@ -44,6 +44,12 @@ struct PlanGroup {
     std::vector<PlanGroupBytes> bytes;
 };
 
+// A policy as the command line and records call it, and in plain words: "state in RAM".
+struct PolicyName {
+    std::string name;
+    std::string plainName;
+};
+
 struct PlanReport {
     std::string policy;
     bool exact = true;

@@ -10,6 +10,7 @@
 
 #pragma once
 
+#include <millrace/run_status.h>
 #include <millrace/status.h>
 #include <millrace/try_it.h>
 
@@ -86,8 +87,7 @@ struct RunRow {
     std::int64_t id = 0;
     std::string uuid;
     std::string name;
-    std::string status; // draft, queued, starting, running, pausing, paused, saving, done, stopped,
-                        // failed, lost
+    RunStatus status = RunStatus::Starting;
     std::string modelName;
     std::string modelPath;
     std::string datasetName;

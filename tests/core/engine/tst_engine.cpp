@@ -131,7 +131,7 @@ void TestEngine::aRunEndsWithAModelAndItsHistory()
     QCOMPARE(steps.size(), std::size_t{12});
     QVERIFY(steps.back().loss < steps.front().loss - 0.05);
     const RunRow row = m_rig->row(run.id);
-    QCOMPARE(row.status, std::string("done"));
+    QCOMPARE(row.status, RunStatus::Done);
     QCOMPARE(row.lastStep, 12);
     QVERIFY(!row.resumable);
     const auto evals =
@@ -526,7 +526,7 @@ void TestEngine::aRunKilledBeforeItsModelWasWrittenIsFinished()
     const Folder kept;
     const fs::path model = whole.dir / "model";
     fs::rename(model, kept.path("model"));
-    QVERIFY(m_rig->store->setStatus(whole.id, "running").ok());
+    QVERIFY(m_rig->store->setStatus(whole.id, RunStatus::Running).ok());
 
     const Outcome resumed = m_rig->resume(spec.outDir, *device);
 
@@ -542,7 +542,7 @@ void TestEngine::aRunKilledBeforeItsModelWasWrittenIsFinished()
     QVERIFY(!weights.isEmpty());
     QCOMPARE(weights, bytesOf(kept.path("model/model.safetensors")));
     QCOMPARE(m_rig->steps(whole.id).size(), std::size_t{12});
-    QCOMPARE(m_rig->row(whole.id).status, std::string("done"));
+    QCOMPARE(m_rig->row(whole.id).status, RunStatus::Done);
     QCOMPARE(m_rig->resume(spec.outDir, *device).opened.kind(), ErrorKind::InvalidArgument);
 }
 
@@ -633,7 +633,7 @@ void TestEngine::gradientsThatStayInfiniteStopTheRunAndKeepTheCheckpoints()
     QVERIFY(contains(run.ended.message(), "not finite 5 steps in a row"));
     QVERIFY(contains(run.ended.message(), "smaller learning rate"));
     const RunRow row = m_rig->row(run.id);
-    QCOMPARE(row.status, std::string("failed"));
+    QCOMPARE(row.status, RunStatus::Failed);
     QVERIFY(contains(row.exitReason, "not finite"));
     QVERIFY(!listCheckpoints(run.dir).empty());
     QVERIFY(contains(m_rig->messages(run.id), "not_finite: Step"));
@@ -697,7 +697,7 @@ void TestEngine::aRunOfOtherHistoryIsEnteredThereOnResume()
     QCOMPARE(engine.value()->progress().weightsHash, m_hash);
     const auto rows = RunReader::open(database).value()->runs().value();
     QCOMPARE(rows.size(), std::size_t{1});
-    QCOMPARE(rows[0].status, std::string("done"));
+    QCOMPARE(rows[0].status, RunStatus::Done);
 }
 
 void TestEngine::whatWasLeftOpenIsOpenInTheRecordAlsoAfterAResume()

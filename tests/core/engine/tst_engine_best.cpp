@@ -255,7 +255,7 @@ void TestEngineBest::aRunThatRuinedTheModelSaysSo()
     QVERIFY2(run.opened.ok(), run.opened.message().c_str());
     QVERIFY2(run.ended.ok(), run.ended.message().c_str());
     const RunRow row = m_rig->row(run.id);
-    QCOMPARE(row.status, std::string("done"));
+    QCOMPARE(row.status, RunStatus::Done);
     const RunOutcome outcome = judge(evaluationsOf(row));
     QCOMPARE(outcome.verdict, RunVerdict::Worse);
     const std::string messages = m_rig->messages(run.id);

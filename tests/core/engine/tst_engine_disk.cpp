@@ -229,7 +229,7 @@ void TestEngineDisk::aStopWhileTheFileIsFilledLeavesNothing()
     QVERIFY2(again.ended.ok(), again.ended.message().c_str());
     QCOMPARE(again.progress.weightsHash, residentHash(kVariants[1]));
     const RunRow row = m_rig.row(again.id - 1);
-    QCOMPARE(row.status, std::string("stopped"));
+    QCOMPARE(row.status, RunStatus::Stopped);
     QVERIFY(row.exitReason.find("scratch file") != std::string::npos);
     QVERIFY(!row.resumable);
 }
@@ -242,7 +242,7 @@ void TestEngineDisk::aStopWhileAResumedRunFillsItsFileIsNoFailure()
     const Outcome first =
         m_rig.train(spec, *device, [](Engine& engine, std::int64_t) { engine.requestStop(); });
     QVERIFY2(first.ended.ok(), first.ended.message().c_str());
-    QVERIFY(m_rig.store->endRun(first.id, "failed", 4, "of the test").ok());
+    QVERIFY(m_rig.store->endRun(first.id, RunStatus::Failed, 4, "of the test").ok());
     m_rig.opening.isCancelled = [] { return true; };
 
     const Outcome stopped = m_rig.resume(spec.outDir, *device);
@@ -251,7 +251,7 @@ void TestEngineDisk::aStopWhileAResumedRunFillsItsFileIsNoFailure()
     const Outcome resumed = m_rig.resume(spec.outDir, *device);
 
     QCOMPARE(stopped.opened.kind(), ErrorKind::Cancelled);
-    QCOMPARE(row.status, std::string("stopped"));
+    QCOMPARE(row.status, RunStatus::Stopped);
     QVERIFY(row.resumable);
     QCOMPARE(row.lastStep, std::int64_t{5});
     QVERIFY2(resumed.ended.ok(), resumed.ended.message().c_str());

@@ -147,7 +147,7 @@ void TestEngineFullDisk::aCheckpointThatFailsAnywherePausesTheRunAndLosesNothing
     FullDisk disk(folder.string());
     std::uint64_t one = 0;
     Names left;
-    std::string status;
+    RunStatus status = RunStatus::Starting;
     onPause({[&](Engine& engine) {
         left = namesIn(folder);
         status = m_rig->row(engine.runId()).status;
@@ -167,7 +167,7 @@ void TestEngineFullDisk::aCheckpointThatFailsAnywherePausesTheRunAndLosesNothing
     QVERIFY2(run.ended.ok(), run.ended.message().c_str());
     QCOMPARE(m_pauses, std::size_t{1});
     QCOMPARE(left, Names{"step-00000004"}); // nothing half written, nothing lost
-    QCOMPARE(status, std::string("paused"));
+    QCOMPARE(status, RunStatus::Paused);
     QCOMPARE(run.state, RunState::Finished);
     QVERIFY(run.unsaved.ok());
     QCOMPARE(run.progress.weightsHash, m_hash);
@@ -179,7 +179,7 @@ void TestEngineFullDisk::aCheckpointThatFailsAnywherePausesTheRunAndLosesNothing
     QVERIFY2(contains(m_text, "quota is reached") == (error == EDQUOT), m_text.c_str());
     QCOMPARE(m_data["quota"].get<bool>(), error == EDQUOT);
     QVERIFY(contains(m_rig->messages(run.id), "continued: "));
-    QCOMPARE(m_rig->row(run.id).status, std::string("done"));
+    QCOMPARE(m_rig->row(run.id).status, RunStatus::Done);
 }
 
 void TestEngineFullDisk::roomIsLookedForBeforeTheFirstByte()
@@ -285,7 +285,7 @@ void TestEngineFullDisk::aStopWhilePausedKeepsTheLastGoodCheckpoint()
                      "the last good checkpoint is " + spec.outDir + "/checkpoints/step-00000004"),
         run.unsaved.message().c_str());
     const RunRow row = m_rig->row(run.id);
-    QCOMPARE(row.status, std::string("stopped"));
+    QCOMPARE(row.status, RunStatus::Stopped);
     QCOMPARE(row.exitReason, run.unsaved.message());
     QVERIFY(row.resumable);
     disk.heal();
@@ -340,7 +340,7 @@ void TestEngineFullDisk::aQuotaIsWaitedForWithoutWriting()
     QCOMPARE(run.state, RunState::Stopped);
     QVERIFY2(written < 4096, std::to_string(written).c_str()); // the records, at most
     QVERIFY(contains(run.unsaved.message(), "steps 5 to 8 are made again with the same bits"));
-    QCOMPARE(m_rig->row(run.id).status, std::string("stopped"));
+    QCOMPARE(m_rig->row(run.id).status, RunStatus::Stopped);
     disk.heal();
     QCOMPARE(m_rig->resume(spec.outDir, *m_device).progress.weightsHash, m_hash);
 }
@@ -508,7 +508,7 @@ void TestEngineFullDisk::aLockedHistoryEndsNothing()
     QCOMPARE(run.state, RunState::Finished);
     QCOMPARE(run.progress.weightsHash, m_hash);
     QVERIFY2(contains(said, "is locked by another program"), said.c_str());
-    QCOMPARE(m_rig->row(run.id).status, std::string("done"));
+    QCOMPARE(m_rig->row(run.id).status, RunStatus::Done);
     QCOMPARE(m_rig->steps(run.id).size(), std::size_t{12});
     const auto rows = RunReader::open(m_rig->database).value()->checkpoints(run.id).value();
     QCOMPARE(rows.size(), std::size_t{3});

@@ -56,7 +56,7 @@ private Q_SLOTS:
 
 private:
     // Left as a run that was killed before its first checkpoint, which has done some steps.
-    RunSpec killedRun(const std::string& name, const char* status);
+    RunSpec killedRun(const std::string& name, RunStatus status);
 
     // Stopped after its checkpoint of step 8; the one of step 4 is there, too.
     RunSpec stoppedRun(const std::string& name);
@@ -76,7 +76,7 @@ void TestEngineResume::initTestCase()
     m_hash = plain.progress.weightsHash;
 }
 
-RunSpec TestEngineResume::killedRun(const std::string& name, const char* status)
+RunSpec TestEngineResume::killedRun(const std::string& name, RunStatus status)
 {
     const RunSpec spec = m_rig->spec(name);
     const Outcome run = m_rig->train(spec, *m_device);
@@ -181,7 +181,7 @@ void TestEngineResume::aBudgetNothingFitsIsRefusedWithAdvice()
 
 void TestEngineResume::aRunWithoutACheckpointStartsAgain()
 {
-    const RunSpec spec = killedRun("without", "failed");
+    const RunSpec spec = killedRun("without", RunStatus::Failed);
     const auto runs = RunReader::open(m_rig->database).value()->runs().value();
     QVERIFY(runs.front().resumable && runs.front().startsAgain);
 
@@ -228,7 +228,7 @@ void TestEngineResume::aRunWhoseCheckpointsAreGoneDoesNotStartAgain()
 
 void TestEngineResume::anotherRunMayTakeTheFolderOfOneWithoutACheckpoint()
 {
-    const RunSpec spec = killedRun("taken", "lost");
+    const RunSpec spec = killedRun("taken", RunStatus::Lost);
     const std::int64_t before =
         m_rig->store->findRun(readRunRecord(spec.outDir).value().uuid).value();
 
@@ -249,7 +249,7 @@ void TestEngineResume::anotherRunMayTakeTheFolderOfOneWithoutACheckpoint()
 
 void TestEngineResume::theFolderOfARunThatGoesOnIsNotTaken()
 {
-    const RunSpec spec = killedRun("alive", "running");
+    const RunSpec spec = killedRun("alive", RunStatus::Running);
 
     const Outcome again = m_rig->train(spec, *m_device);
 
@@ -321,7 +321,7 @@ void TestEngineResume::aHoleInTheHistoryIsFilledFromTheFolder()
     QCOMPARE(steps.size(), std::size_t{12});
     for (std::size_t i = 0; i < before.size(); ++i)
         QCOMPARE(steps[i].loss, before[i].loss);
-    QCOMPARE(m_rig->row(id).status, std::string("done"));
+    QCOMPARE(m_rig->row(id).status, RunStatus::Done);
 }
 
 void TestEngineResume::checkpointsOfHistoryAndFolderAgreeAfterAResume()
@@ -369,7 +369,7 @@ void TestEngineResume::aHistoryThatIsDeletedUnderTheRunIsMadeAgain()
     const auto reader = std::move(RunReader::open(rig.database)).value();
     const std::vector<RunRow> runs = reader->runs().value();
     QCOMPARE(runs.size(), std::size_t{1});
-    QCOMPARE(runs[0].status, std::string("done"));
+    QCOMPARE(runs[0].status, RunStatus::Done);
     QCOMPARE(reader->steps(runs[0].id, -1, 1000).value().size(), std::size_t{12});
     QCOMPARE(reader->checkpoints(runs[0].id).value().size(), std::size_t{2});
 }
@@ -408,7 +408,7 @@ void TestEngineResume::noMoreAreKeptAfterAKillAtTheLastStep()
     });
     fs::rename(copy, folder / checkpointName(8)); // killed before it was removed
     fs::remove_all(run.dir / "model");
-    QVERIFY(m_rig->store->setStatus(run.id, "lost").ok());
+    QVERIFY(m_rig->store->setStatus(run.id, RunStatus::Lost).ok());
 
     const Outcome resumed = m_rig->resume(spec.outDir, *m_device);
 

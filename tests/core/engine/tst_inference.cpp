@@ -179,7 +179,7 @@ private Q_SLOTS:
         QCOMPARE(run.ended.kind(), ErrorKind::Internal);
         QVERIFY2(contains(run.ended.message(), says.toStdString()), run.ended.message().c_str());
         QVERIFY(contains(run.ended.message(), "finite"));
-        QCOMPARE(rig.row(run.id).status, std::string("failed"));
+        QCOMPARE(rig.row(run.id).status, RunStatus::Failed);
         QVERIFY(!std::filesystem::exists(run.dir / "model"));
     }
 

@@ -101,12 +101,12 @@ private Q_SLOTS:
     {
         StoreRig rig;
         const std::int64_t id = rig.begin("u1");
-        QVERIFY(rig.store->endRun(id, "done", 0, "").ok());
+        QVERIFY(rig.store->endRun(id, RunStatus::Done, 0, "").ok());
         rig.store.reset();
         QVERIFY(!QFile::exists(QString::fromStdString(rig.path + "-wal")));
         const auto reader = rig.openReader();
         QVERIFY(reader != nullptr);
-        QCOMPARE(reader->run(id).value().status, std::string("done"));
+        QCOMPARE(reader->run(id).value().status, RunStatus::Done);
     }
 
     void newestRunComesFirst()
@@ -122,16 +122,16 @@ private Q_SLOTS:
         StoreRig rig;
         const std::int64_t id = rig.begin("u1");
         QVERIFY(rig.store->beginSegment(id, 0).ok());
-        QCOMPARE(rig.openReader()->run(id).value().status, std::string("running"));
+        QCOMPARE(rig.openReader()->run(id).value().status, RunStatus::Running);
         // Same process number, another start: the number was used again.
         QVERIFY(rig.change("UPDATE segment SET boot_id=boot_id||'0'").ok());
-        QCOMPARE(rig.openReader()->run(id).value().status, std::string("lost"));
+        QCOMPARE(rig.openReader()->run(id).value().status, RunStatus::Lost);
         QVERIFY(!rig.openReader()->run(id).value().resumable);
         QVERIFY(rig.store->addCheckpoint(id, {5, "/c/5", 1, "complete", 1, 1}, "").ok());
         QVERIFY(rig.openReader()->run(id).value().resumable);
         // Resuming closes the lost segment.
         QVERIFY(rig.store->beginSegment(id, 5).ok());
-        QCOMPARE(rig.openReader()->run(id).value().status, std::string("running"));
+        QCOMPARE(rig.openReader()->run(id).value().status, RunStatus::Running);
         QCOMPARE(rig.number("SELECT count(*) FROM segment WHERE end_reason='lost'"), 1);
     }
 
@@ -140,7 +140,7 @@ private Q_SLOTS:
         StoreRig rig;
         const std::int64_t id = rig.begin("u1");
         QVERIFY(rig.change("UPDATE segment SET pid=4194305").ok()); // above the largest number
-        QCOMPARE(rig.openReader()->run(id).value().status, std::string("lost"));
+        QCOMPARE(rig.openReader()->run(id).value().status, RunStatus::Lost);
     }
 
     void onlyRunsThatEndedEarlyCanBeResumed()
@@ -148,9 +148,9 @@ private Q_SLOTS:
         StoreRig rig;
         const std::int64_t id = rig.begin("u1");
         QVERIFY(rig.store->addCheckpoint(id, {5, "/c/5", 1, "complete", 1, 1}, "").ok());
-        QVERIFY(rig.store->endRun(id, "done", 0, "").ok());
+        QVERIFY(rig.store->endRun(id, RunStatus::Done, 0, "").ok());
         QVERIFY(!rig.openReader()->run(id).value().resumable);
-        QVERIFY(rig.store->endRun(id, "stopped", 130, "").ok());
+        QVERIFY(rig.store->endRun(id, RunStatus::Stopped, 130, "").ok());
         QVERIFY(rig.openReader()->run(id).value().resumable);
         QVERIFY(rig.store->setCheckpointState("/c/5", "broken").ok());
         QVERIFY(!rig.openReader()->run(id).value().resumable);
@@ -208,7 +208,7 @@ private Q_SLOTS:
             const std::string state = kept.toStdString();
             QVERIFY(rig.store->addCheckpoint(id, {5, "/c/5", 1, state, 1, 1}, "").ok());
         }
-        QVERIFY(rig.store->endRun(id, status.toStdString(), 1, "").ok());
+        QVERIFY(rig.store->endRun(id, *runStatusOf(status.toStdString()), 1, "").ok());
 
         const RunRow row = rig.openReader()->run(id).value();
 
@@ -220,11 +220,11 @@ private Q_SLOTS:
     {
         StoreRig rig;
         const std::int64_t first = beginIn(rig, "u1");
-        QVERIFY(rig.store->endRun(first, "failed", 1, "").ok());
+        QVERIFY(rig.store->endRun(first, RunStatus::Failed, 1, "").ok());
         QVERIFY(rig.openReader()->run(first).value().startsAgain);
 
         const std::int64_t second = beginIn(rig, "u2");
-        QVERIFY(rig.store->endRun(second, "failed", 1, "").ok());
+        QVERIFY(rig.store->endRun(second, RunStatus::Failed, 1, "").ok());
 
         QVERIFY(!rig.openReader()->run(first).value().resumable);
         QVERIFY(rig.openReader()->run(second).value().startsAgain);

@@ -20,7 +20,7 @@ private Q_SLOTS:
         StoreRig rig;
         const std::int64_t id = rig.begin("u1");
         const RunRow run = rig.openReader()->run(id).value();
-        QCOMPARE(run.status, std::string("starting"));
+        QCOMPARE(run.status, RunStatus::Starting);
         QCOMPARE(run.uuid, std::string("u1"));
         QCOMPARE(run.modelName, std::string("tiny"));
         QCOMPARE(run.datasetName, std::string("talks.jsonl"));
@@ -220,7 +220,7 @@ private Q_SLOTS:
         QVERIFY(rig.store->append(id, StoreRig::steps(1, 3)).ok());
         QVERIFY(rig.store->append(id, StoreRig::steps(4, 5)).ok());
         const RunRow run = rig.openReader()->run(id).value();
-        QCOMPARE(run.status, std::string("running"));
+        QCOMPARE(run.status, RunStatus::Running);
         QCOMPARE(run.lastStep, 5);
         QCOMPARE(run.tokens, 5 * 4096);
         QCOMPARE(run.computeUs, 5 * 700);
@@ -301,7 +301,7 @@ private Q_SLOTS:
         QVERIFY(rig.store->rewind(id, 5).ok());
 
         const RunRow run = rig.openReader()->run(id).value();
-        QCOMPARE(run.status, std::string("running"));
+        QCOMPARE(run.status, RunStatus::Running);
         QCOMPARE(run.lastStep, 5);
         QCOMPARE(rig.openReader()->steps(id, 0, 100).value().size(), std::size_t{5});
         QCOMPARE(rig.number("SELECT count(*) FROM segment"), 1);
@@ -322,11 +322,11 @@ private Q_SLOTS:
         StoreBatch batch = StoreRig::steps(1, 8);
         batch.scalars = {{"eval_loss", {4, 8, 3.0}}, {"eval_loss", {8, 16, 2.0}}};
         QVERIFY(rig.store->append(id, batch).ok());
-        QVERIFY(rig.store->endRun(id, "failed", 4, "disk").ok());
+        QVERIFY(rig.store->endRun(id, RunStatus::Failed, 4, "disk").ok());
 
         QVERIFY(rig.store->beginSegment(id, 5).ok());
         const RunRow run = rig.openReader()->run(id).value();
-        QCOMPARE(run.status, std::string("running"));
+        QCOMPARE(run.status, RunStatus::Running);
         QCOMPARE(run.lastStep, 5);
         QCOMPARE(run.tokens, 5 * 4096);
         QCOMPARE(run.computeUs, 5 * 700);
@@ -367,9 +367,9 @@ private Q_SLOTS:
         const std::int64_t id = rig.begin("u1");
         QVERIFY(rig.store->beginSegment(id, 0).ok());
         QVERIFY(rig.store->append(id, StoreRig::steps(1, 2)).ok());
-        QVERIFY(rig.store->endRun(id, "failed", 4, "disk full").ok());
+        QVERIFY(rig.store->endRun(id, RunStatus::Failed, 4, "disk full").ok());
         const RunRow run = rig.openReader()->run(id).value();
-        QCOMPARE(run.status, std::string("failed"));
+        QCOMPARE(run.status, RunStatus::Failed);
         QCOMPARE(run.exitReason, std::string("disk full"));
         QVERIFY(run.endedMs >= run.startedMs);
         QCOMPARE(rig.number("SELECT last_step FROM segment WHERE end_reason='failed'"), 2);
@@ -379,11 +379,11 @@ private Q_SLOTS:
     {
         StoreRig rig;
         const std::int64_t id = rig.begin("u1");
-        QCOMPARE(rig.store->setStatus(77, "running").kind(), ErrorKind::InvalidArgument);
+        QCOMPARE(rig.store->setStatus(77, RunStatus::Running).kind(), ErrorKind::InvalidArgument);
         QCOMPARE(rig.store->beginSegment(77, 0).kind(), ErrorKind::InvalidArgument);
-        QVERIFY(!rig.store->setStatus(id, "sleeping").ok());
+        QVERIFY(!runStatusOf("sleeping"));
         QCOMPARE(rig.store->setCheckpointState("/no", "broken").kind(), ErrorKind::InvalidArgument);
-        QVERIFY(rig.store->setStatus(id, "saving").ok());
+        QVERIFY(rig.store->setStatus(id, RunStatus::Saving).ok());
     }
 
     void checkpointWrittenAgainReplacesItsRow()

@@ -22,7 +22,7 @@ using Words = std::vector<std::string>;
 std::int64_t endedRun(const StoreRig& rig, const std::string& uuid)
 {
     const std::int64_t id = rig.begin(uuid);
-    return rig.store->endRun(id, "done", 0, "").ok() ? id : 0;
+    return rig.store->endRun(id, RunStatus::Done, 0, "").ok() ? id : 0;
 }
 
 // One that has ended and keeps its files in the folder of the rig.
@@ -31,7 +31,7 @@ std::int64_t runWithFolder(const StoreRig& rig, const std::string& uuid)
     NewRun run = StoreRig::newRun(uuid);
     run.dir = rig.folder.filePath(QString::fromStdString(uuid)).toStdString();
     const std::int64_t id = rig.store->beginRun(run).value();
-    return rig.store->endRun(id, "done", 0, "").ok() ? id : 0;
+    return rig.store->endRun(id, RunStatus::Done, 0, "").ok() ? id : 0;
 }
 
 void write(const QString& path, const QByteArray& content)
@@ -393,7 +393,7 @@ private Q_SLOTS:
         const std::string there = rig.folder.path().toStdString();
         QVERIFY(rig.store->addCheckpoint(id, {1, there, 1, "complete", 1, 1}, "").ok());
         QVERIFY(rig.store->addCheckpoint(id, {2, there + "/gone", 1, "complete", 1, 1}, "").ok());
-        QVERIFY(rig.store->endRun(id, "done", 0, "").ok());
+        QVERIFY(rig.store->endRun(id, RunStatus::Done, 0, "").ok());
         QVERIFY(rig.store->edits().remove(Ids{id}).ok());
 
         QVERIFY(rig.store->edits().expire(0).ok());

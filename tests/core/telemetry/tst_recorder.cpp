@@ -413,7 +413,7 @@ private Q_SLOTS:
             QVERIFY(reading.ok());
             RunReader& reader = *reading.value();
             const RunRow row = reader.run(1).value();
-            QCOMPARE(row.status, std::string("done"));
+            QCOMPARE(row.status, RunStatus::Done);
             QCOMPARE(row.name, run.name);
             QCOMPARE(row.lastStep, 6);
             QCOMPARE(row.tokens, 6 * 4096);

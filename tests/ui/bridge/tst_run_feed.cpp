@@ -48,7 +48,7 @@ private slots:
 
     void anEndedRunArrivesWhole()
     {
-        const qint64 id = fill("old", 600, "done");
+        const qint64 id = fill("old", 600, RunStatus::Done);
         RunFeed feed(m_services);
         QSignalSpy arrived(&feed, &RunFeed::snapshotReady);
 
@@ -56,7 +56,7 @@ private slots:
 
         QTRY_COMPARE(arrived.count(), 1);
         const auto snapshot = arrived[0][0].value<RunSnapshotPtr>();
-        QCOMPARE(snapshot->run.status, std::string("done"));
+        QCOMPARE(snapshot->run.status, RunStatus::Done);
         QCOMPARE(snapshot->steps.size(), std::size_t{600});
         QCOMPARE(snapshot->evalLoss.size(), mr::ui::test::demoEvals(600).size());
         QCOMPARE(snapshot->events.size(), mr::ui::test::demoEvents(600).size());
@@ -73,7 +73,7 @@ private slots:
 
     void newStepsOfALiveRunAreAddedToTheSameCurve()
     {
-        const qint64 id = fill("live", 100, "running");
+        const qint64 id = fill("live", 100, RunStatus::Running);
         RunFeed feed(m_services);
         QSignalSpy arrived(&feed, &RunFeed::snapshotReady);
         feed.watch(id);
@@ -90,7 +90,7 @@ private slots:
 
     void samplesOfALiveRunArriveBetweenItsSteps()
     {
-        const qint64 id = fill("live", 100, "running");
+        const qint64 id = fill("live", 100, RunStatus::Running);
         RunFeed feed(m_services);
         QSignalSpy arrived(&feed, &RunFeed::snapshotReady);
         feed.watch(id);
@@ -111,7 +111,7 @@ private slots:
 
     void aResumedRunThatRewroteItsStepsStartsOver()
     {
-        const qint64 id = fill("resumed", 100, "stopped");
+        const qint64 id = fill("resumed", 100, RunStatus::Stopped);
         RunFeed feed(m_services);
         QSignalSpy arrived(&feed, &RunFeed::snapshotReady);
         feed.watch(id);
@@ -128,8 +128,8 @@ private slots:
 
     void resultsOfAnotherRunAreDropped()
     {
-        const qint64 first = fill("first", 400, "done");
-        const qint64 second = fill("second", 50, "done");
+        const qint64 first = fill("first", 400, RunStatus::Done);
+        const qint64 second = fill("second", 50, RunStatus::Done);
         RunFeed feed(m_services);
         QSignalSpy arrived(&feed, &RunFeed::snapshotReady);
 
@@ -143,8 +143,8 @@ private slots:
 
     void allRunsArriveNewestFirst()
     {
-        fill("older", 10, "done");
-        fill("newer", 10, "stopped");
+        fill("older", 10, RunStatus::Done);
+        fill("newer", 10, RunStatus::Stopped);
         RunFeed feed(m_services);
         QSignalSpy arrived(&feed, &RunFeed::runsReady);
 
@@ -158,7 +158,7 @@ private slots:
 
     void sqlStaysOffTheGuiThread()
     {
-        const qint64 id = fill("any", 10, "done");
+        const qint64 id = fill("any", 10, RunStatus::Done);
         std::atomic<bool> onGuiThread{false};
         UiServices services = m_services;
         const QThread* gui = QThread::currentThread();
@@ -177,7 +177,7 @@ private slots:
 
     void aKeptStepIsReadWhenItIsAskedFor()
     {
-        const qint64 id = fill("kept", 100, "done");
+        const qint64 id = fill("kept", 100, RunStatus::Done);
         const QString path = m_folder->filePath(QStringLiteral("trace-50.json"));
         QFile file(path);
         QVERIFY(file.open(QIODevice::WriteOnly));
@@ -222,7 +222,7 @@ private slots:
     }
 
 private:
-    qint64 fill(const std::string& name, std::int64_t count, const std::string& status)
+    qint64 fill(const std::string& name, std::int64_t count, RunStatus status)
     {
         const auto id = fillDemoRun(*m_store, name, count, 600, status);
         if (!id.ok())

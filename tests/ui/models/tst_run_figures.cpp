@@ -22,7 +22,7 @@ namespace {
 RunSnapshot steps(std::int64_t count, std::int64_t stall, double loss)
 {
     RunSnapshot run;
-    run.run.status = "done";
+    run.run.status = RunStatus::Done;
     std::vector<StepRow> rows;
     for (std::int64_t step = 1; step <= count; ++step) {
         StepRow row;

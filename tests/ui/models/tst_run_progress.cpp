@@ -36,12 +36,12 @@ private slots:
 
     void anEndedRunHasNoTimeLeft()
     {
-        QVERIFY(progressOf(*demoSnapshot(400, 600, "stopped")).remainingSeconds < 0.0);
+        QVERIFY(progressOf(*demoSnapshot(400, 600, RunStatus::Stopped)).remainingSeconds < 0.0);
     }
 
     void aRunWithoutStepsKnowsNothingYet()
     {
-        const RunProgress now = progressOf(*demoSnapshot(0, 600, "starting"));
+        const RunProgress now = progressOf(*demoSnapshot(0, 600, RunStatus::Starting));
 
         QVERIFY(now.remainingSeconds < 0.0);
         QVERIFY(now.tokensPerSecond < 0.0);

@@ -83,7 +83,7 @@ private slots:
         const QModelIndex state = model.index(2, RunTableModel::Status);
         QCOMPARE(state.data().toString(), QStringLiteral("Done, worse"));
         QVERIFY(state.data(Qt::ToolTipRole).toString().contains("2.4 against 1.83"));
-        QCOMPARE(state.data(RunTableModel::StatusRole).toString(), QStringLiteral("done"));
+        QCOMPARE(state.data(RunTableModel::StatusRole).toInt(), static_cast<int>(RunStatus::Done));
         QCOMPARE(model.index(3, RunTableModel::Status).data().toString(), QStringLiteral("Done"));
         QVERIFY(model.index(2, RunTableModel::BestEval)
                     .data(Qt::ToolTipRole)

@@ -29,7 +29,7 @@ using namespace mr::ui::test;
 
 namespace {
 
-RunRow runOf(std::int64_t id, const std::string& status, const std::string& model = kGoodModel)
+RunRow runOf(std::int64_t id, RunStatus status, const std::string& model = kGoodModel)
 {
     RunRow run;
     run.id = id;
@@ -38,7 +38,7 @@ RunRow runOf(std::int64_t id, const std::string& status, const std::string& mode
     run.modelName = "small-llama";
     run.modelPath = model;
     run.dir = "/runs/" + std::to_string(id);
-    run.resumable = status == "stopped";
+    run.resumable = status == RunStatus::Stopped;
     return run;
 }
 
@@ -81,7 +81,7 @@ private slots:
 
     void bothAreAskedTheSameOneAfterTheOther()
     {
-        PageRig rig({runOf(3, "done")});
+        PageRig rig({runOf(3, RunStatus::Done)});
         rig.page.form()->findChild<QSpinBox*>()->setValue(5);
 
         QTest::keyClick(rig.page.form()->findChild<QPlainTextEdit*>("tryPrompt"), Qt::Key_Return,
@@ -104,7 +104,7 @@ private slots:
 
     void anAnswerIsShownAsItComesAndCanBeStopped()
     {
-        PageRig rig({runOf(3, "done")});
+        PageRig rig({runOf(3, RunStatus::Done)});
         rig.run->holdAnswer = true;
 
         rig.page.form()->askButton()->click();
@@ -122,7 +122,7 @@ private slots:
 
     void aModelThatCannotBeAskedSaysWhyAndTheOtherAnswers()
     {
-        PageRig rig({runOf(3, "done", kBadModel)});
+        PageRig rig({runOf(3, RunStatus::Done, kBadModel)});
 
         rig.page.form()->askButton()->click();
         QTRY_VERIFY(!rig.page.asker()->busy());
@@ -134,7 +134,7 @@ private slots:
 
     void aModelWithoutTemplateIsSaidToReadPlainText()
     {
-        PageRig rig({runOf(3, "done", kPlainModel)});
+        PageRig rig({runOf(3, RunStatus::Done, kPlainModel)});
 
         rig.page.form()->askButton()->click();
         QTRY_VERIFY(!rig.page.asker()->busy());
@@ -145,7 +145,7 @@ private slots:
 
     void aRunThatGoesOnIsAskedThroughItsSessionAndReadFromTheHistory()
     {
-        PageRig rig({runOf(7, "running"), runOf(3, "done")}, 7);
+        PageRig rig({runOf(7, RunStatus::Running), runOf(3, RunStatus::Done)}, 7);
         QVERIFY(rig.page.tuned()->choice().isLive);
         QVERIFY(rig.page.tuned()->models()->currentText().contains("as it is now"));
 
@@ -172,7 +172,7 @@ private slots:
 
     void anAnswerThatFailedOrNeverComesIsNotWaitedFor()
     {
-        PageRig rig({runOf(7, "running")}, 7);
+        PageRig rig({runOf(7, RunStatus::Running)}, 7);
         rig.page.form()->askButton()->click();
         QTRY_COMPARE(rig.questions.size(), std::size_t{1});
         AnswerRow row;
@@ -193,7 +193,7 @@ private slots:
 
     void stoppingWhileARunIsWaitedForTakesTheQuestionBack()
     {
-        PageRig rig({runOf(7, "running")}, 7);
+        PageRig rig({runOf(7, RunStatus::Running)}, 7);
         rig.page.form()->askButton()->click();
         QTRY_COMPARE(rig.questions.size(), std::size_t{1});
 
@@ -220,24 +220,24 @@ private slots:
 
     void whatWasChosenStaysWhenTheListChanges()
     {
-        PageRig rig({runOf(5, "done"), runOf(3, "done")});
+        PageRig rig({runOf(5, RunStatus::Done), runOf(3, RunStatus::Done)});
         rig.page.tryRun(3);
         QCOMPARE(rig.page.tuned()->choice().runId, 3);
 
-        rig.page.setRuns(std::make_shared<const std::vector<RunRow>>(
-            std::vector<RunRow>{runOf(9, "done"), runOf(5, "done"), runOf(3, "done")}));
+        rig.page.setRuns(std::make_shared<const std::vector<RunRow>>(std::vector<RunRow>{
+            runOf(9, RunStatus::Done), runOf(5, RunStatus::Done), runOf(3, RunStatus::Done)}));
 
         QCOMPARE(rig.page.tuned()->choice().runId, 3);
     }
 
     void anAnswerGoesWithTheModelThatGaveIt()
     {
-        PageRig rig({runOf(5, "done"), runOf(3, "done")});
+        PageRig rig({runOf(5, RunStatus::Done), runOf(3, RunStatus::Done)});
         rig.page.form()->askButton()->click();
         QVERIFY(!rig.page.tuned()->models()->isEnabled());
         QTRY_VERIFY(!rig.page.asker()->busy());
-        rig.page.setRuns(std::make_shared<const std::vector<RunRow>>(
-            std::vector<RunRow>{runOf(9, "done"), runOf(5, "done"), runOf(3, "done")}));
+        rig.page.setRuns(std::make_shared<const std::vector<RunRow>>(std::vector<RunRow>{
+            runOf(9, RunStatus::Done), runOf(5, RunStatus::Done), runOf(3, RunStatus::Done)}));
         QVERIFY(!rig.page.tuned()->answerText().isEmpty());
 
         rig.page.tryRun(3);
@@ -249,7 +249,7 @@ private slots:
 
     void aCheckpointOfARunCanBeChosen()
     {
-        PageRig rig({runOf(3, "done")});
+        PageRig rig({runOf(3, RunStatus::Done)});
         std::vector<CheckpointRow> rows(3);
         rows[0] = {100, "/runs/3/checkpoints/step-00000100", 1, "complete", 0, 0};
         rows[1] = {200, "/runs/3/checkpoints/step-00000200", 1, "broken", 0, 0};
@@ -267,8 +267,8 @@ private slots:
 
     void runsFromRandomWeightsHaveNoBase()
     {
-        const std::vector<RunRow> rows = {
-            runOf(4, "done", "/x/config.json"), runOf(3, "failed"), runOf(2, "done")};
+        const std::vector<RunRow> rows = {runOf(4, RunStatus::Done, "/x/config.json"),
+            runOf(3, RunStatus::Failed), runOf(2, RunStatus::Done)};
 
         const auto models = TryChoices::models(rows);
         const auto runs = TryChoices::runs(rows, 0);
@@ -283,8 +283,8 @@ private slots:
         QTemporaryDir settings;
         keepSettingsIn(settings.path());
         const auto run = std::make_shared<FakeRun>();
-        const auto rows =
-            std::make_shared<const std::vector<RunRow>>(std::vector<RunRow>{runOf(7, "running")});
+        const auto rows = std::make_shared<const std::vector<RunRow>>(
+            std::vector<RunRow>{runOf(7, RunStatus::Running)});
         Theme theme;
         Language words;
         MainWindow window(fakeServices(run, rows), theme, words);
@@ -312,7 +312,7 @@ private slots:
 
     void everyControlHasAName()
     {
-        PageRig rig({runOf(3, "done")});
+        PageRig rig({runOf(3, RunStatus::Done)});
 
         for (QWidget* widget : rig.page.findChildren<QWidget*>()) {
             const bool isPopup = widget->window() != rig.page.window(); // of a combo box

@@ -35,7 +35,8 @@ std::vector<StepRow> quickSteps(std::int64_t count)
 RunSnapshot madeOf(std::vector<StepRow> steps, std::int64_t total, const char* policy)
 {
     const auto count = static_cast<std::int64_t>(steps.size());
-    RunSnapshot run = *demoSnapshot(count, total, count == total ? "done" : "running");
+    RunSnapshot run =
+        *demoSnapshot(count, total, count == total ? RunStatus::Done : RunStatus::Running);
     run.steps = {};
     run.steps.append(steps);
     run.traces.clear();

@@ -196,7 +196,7 @@ MachineHistoryPtr demoMachine(std::int64_t count)
     return history;
 }
 
-RunSnapshotPtr demoSnapshot(std::int64_t count, std::int64_t total, const std::string& status)
+RunSnapshotPtr demoSnapshot(std::int64_t count, std::int64_t total, RunStatus status)
 {
     auto snapshot = std::make_shared<RunSnapshot>();
     snapshot->generation = 1;
@@ -210,7 +210,7 @@ RunSnapshotPtr demoSnapshot(std::int64_t count, std::int64_t total, const std::s
     RunRow& run = snapshot->run;
     const RunRowsPtr runs = demoRuns();
     const auto same = std::find_if(
-        runs->begin(), runs->end(), [&status](const RunRow& row) { return row.status == status; });
+        runs->begin(), runs->end(), [status](const RunRow& row) { return row.status == status; });
     run = same == runs->end() ? runs->front() : *same;
     run.status = status;
     run.devicePeakBytes = kDevicePeak;
@@ -222,7 +222,8 @@ RunSnapshotPtr demoSnapshot(std::int64_t count, std::int64_t total, const std::s
     run.activeUs = count > 0 ? snapshot->steps.back().timeMs * 1000 : 0;
     for (const IntervalRow& row : snapshot->intervals)
         run.activeUs += row.endUs - std::max<std::int64_t>(row.beginUs, 0);
-    run.resumable = status == "stopped" || status == "lost" || status == "failed";
+    run.resumable =
+        status == RunStatus::Stopped || status == RunStatus::Lost || status == RunStatus::Failed;
     snapshot->machine = demoMachine(run.activeUs / 1'000'000);
     run.energyJ =
         snapshot->machine ? 224.0 * static_cast<double>(run.activeUs) / 1e6 : std::nan("");
@@ -231,7 +232,7 @@ RunSnapshotPtr demoSnapshot(std::int64_t count, std::int64_t total, const std::s
 
 RunSnapshotPtr demoPaused(std::int64_t count, std::int64_t total, bool isFull)
 {
-    auto run = std::make_shared<RunSnapshot>(*demoSnapshot(count, total, "paused"));
+    auto run = std::make_shared<RunSnapshot>(*demoSnapshot(count, total, RunStatus::Paused));
     EventRow row{1'000, count, count * 620, EventLevel::Warning, "paused",
         "Paused: the disk is full. In /data/runs/notes, the checkpoint of step " +
             std::to_string(count) + " needs 4.1 GiB; 1.2 GiB are free."};
@@ -247,7 +248,7 @@ RunRowsPtr demoRuns()
 {
     struct Demo {
         const char* name;
-        const char* status;
+        RunStatus status;
         const char* model;
         const char* dataset;
         std::int64_t step;
@@ -257,18 +258,21 @@ RunRowsPtr demoRuns()
         const char* reason;
     };
     const Demo demos[] = {
-        {"Notes, second try", "running", "Qwen2.5-3B", "notes.jsonl", 412, 600, 1.6421, 1.7183, ""},
-        {"Notes, first try", "stopped", "Qwen2.5-3B", "notes.jsonl", 180, 600, 1.9377, 2.0371,
-            "Stopped by the user."},
-        {"Sample project", "done", "millrace-sample", "questions.jsonl", 300, 300, 0.4182, 0.4507,
-            ""},
-        {"tinyshakespeare", "done", "stories260K", "tinyshakespeare.txt", 300, 300, 2.2143, 2.2264,
-            ""},
-        {"Long context", "failed", "Llama-3.2-1B", "books.txt", 37, 900, 3.0218, std::nan(""),
+        {"Notes, second try", RunStatus::Running, "Qwen2.5-3B", "notes.jsonl", 412, 600, 1.6421,
+            1.7183, ""},
+        {"Notes, first try", RunStatus::Stopped, "Qwen2.5-3B", "notes.jsonl", 180, 600, 1.9377,
+            2.0371, "Stopped by the user."},
+        {"Sample project", RunStatus::Done, "millrace-sample", "questions.jsonl", 300, 300, 0.4182,
+            0.4507, ""},
+        {"tinyshakespeare", RunStatus::Done, "stories260K", "tinyshakespeare.txt", 300, 300, 2.2143,
+            2.2264, ""},
+        {"Long context", RunStatus::Failed, "Llama-3.2-1B", "books.txt", 37, 900, 3.0218,
+            std::nan(""),
             "The loss became not a number at step 38. Start with a lower learning rate."},
-        {"Over night", "lost", "Llama-3.2-1B", "books.txt", 733, 900, 2.4871, 2.5512,
+        {"Over night", RunStatus::Lost, "Llama-3.2-1B", "books.txt", 733, 900, 2.4871, 2.5512,
             "The program ended without saying goodbye (power loss?)."},
-        {"Support tickets", "done", "SmolLM2-360M", "tickets.csv", 1240, 1240, 1.1026, 1.2250, ""},
+        {"Support tickets", RunStatus::Done, "SmolLM2-360M", "tickets.csv", 1240, 1240, 1.1026,
+            1.2250, ""},
     };
     auto runs = std::make_shared<std::vector<RunRow>>();
     std::int64_t id = 7;
@@ -295,11 +299,12 @@ RunRowsPtr demoRuns()
         run.hostPeakBytes = kHostPeak / (8 - run.id);
         run.exitReason = demo.reason;
         run.dir = "/home/user/.local/share/millrace/runs/" + std::to_string(run.id);
-        run.resumable = run.status == "stopped" || run.status == "lost" || run.status == "failed";
+        run.resumable = run.status == RunStatus::Stopped || run.status == RunStatus::Lost ||
+                        run.status == RunStatus::Failed;
         runs->push_back(run);
     }
     for (RunRow& run : *runs)
-        run.startsAgain = run.status == "failed";
+        run.startsAgain = run.status == RunStatus::Failed;
     (*runs)[0].devicePeakBytes = kDevicePeak;
     (*runs)[0].hostPeakBytes = kHostPeak;
     (*runs)[0].simulatedLink = true;

@@ -27,7 +27,7 @@ std::vector<MachineSample> demoSamples(std::int64_t count);
 MachineHistoryPtr demoMachine(std::int64_t count);
 // All of it. `status` as in RunRow; a run that ended has all `total` steps.
 RunSnapshotPtr demoSnapshot(
-    std::int64_t count, std::int64_t total, const std::string& status = "running");
+    std::int64_t count, std::int64_t total, RunStatus status = RunStatus::Running);
 // One that waits at its last step: for room for a checkpoint, or for its folder.
 RunSnapshotPtr demoPaused(std::int64_t count, std::int64_t total, bool isFull);
 // Seven runs in seven states for a history.

@@ -44,7 +44,7 @@ Status appendRows(RunStore& store, std::int64_t id, std::int64_t count)
 } // namespace
 
 Result<std::int64_t> fillDemoRun(RunStore& store, const std::string& name, std::int64_t count,
-    std::int64_t total, const std::string& status)
+    std::int64_t total, RunStatus status)
 {
     Result<std::int64_t> id = store.beginRun(newRun(name, total));
     MR_TRY(id.status());
@@ -59,7 +59,7 @@ Result<std::int64_t> fillDemoRun(RunStore& store, const std::string& name, std::
         checkpoint.writeMs = 6300;
         MR_TRY(store.addCheckpoint(id.value(), checkpoint, "0123456789abcdef"));
     }
-    if (status == "done" || status == "stopped" || status == "failed")
+    if (status == RunStatus::Done || status == RunStatus::Stopped || status == RunStatus::Failed)
         MR_TRY(store.endRun(id.value(), status, 0, ""));
     return id;
 }

@@ -546,7 +546,8 @@ UiServices fakeServices(
         return plan;
     };
     services.planFromJson = [](const std::string&) -> Result<PlanReport> { return fakePlan(true); };
-    services.policies = {"auto", "resident", "zero-offload", "zenflow"};
+    services.policies = {{"auto", {}}, {"resident", "all on the card"},
+        {"zero-offload", "state in RAM"}, {"zenflow", "hot columns first"}};
     services.database = "/nowhere/history.db";
     services.runsFolder = "/tmp/millrace-test-runs";
     services.sampleDir = "/nowhere/sample";
