@@ -3,7 +3,7 @@
 #include "app/compose.h"
 #include "core/base/clock.h"
 #include "core/base/host_readings.h"
-#include "core/engine/measure_rates.h"
+#include "core/choose/measure_rates.h"
 #include "core/model/model_config.h"
 
 #include <millrace/planner.h>

@@ -4,7 +4,7 @@
 #include "core/base/bytes.h"
 #include "core/base/clock.h"
 #include "core/base/thread.h"
-#include "core/engine/model_folder.h"
+#include "core/save/model_folder.h"
 
 #include <algorithm>
 #include <utility>

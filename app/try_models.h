@@ -8,8 +8,8 @@
 
 #pragma once
 
+#include "core/answer/inference.h"
 #include "core/device/device.h"
-#include "core/engine/inference.h"
 
 #include <millrace/status.h>
 #include <millrace/try_it.h>

@@ -1,12 +1,12 @@
 // `millrace bench NAME`: ours, the limit measured in the same run, and the ratio.
 
-#include "core/device/bench.h"
+#include "core/prove/bench.h"
 
 #include "app/cli/bench_disk.h"
 #include "app/cli/bench_step.h"
 #include "app/cli/commands.h"
 #include "app/compose.h"
-#include "core/engine/bench_step.h"
+#include "core/prove/bench_step.h"
 
 #include <millrace/library.h>
 

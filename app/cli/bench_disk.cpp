@@ -2,7 +2,7 @@
 
 #include "app/cli/commands.h"
 #include "core/base/bytes.h"
-#include "core/engine/scratch_rates.h"
+#include "core/choose/scratch_rates.h"
 #include "core/tier/disk_bench.h"
 #include "core/tier/scratch_folder.h"
 

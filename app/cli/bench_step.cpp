@@ -3,8 +3,8 @@
 #include "app/cli/commands.h"
 #include "app/cuda_trace.h"
 #include "core/base/bytes.h"
-#include "core/engine/bench_step.h"
 #include "core/plan/policies.h"
+#include "core/prove/bench_step.h"
 
 #include <algorithm>
 #include <filesystem>

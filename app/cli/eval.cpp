@@ -3,8 +3,8 @@
 #include "app/cli/commands.h"
 #include "app/cli/data_options.h"
 #include "app/compose.h"
-#include "core/engine/inference.h"
-#include "core/engine/model_folder.h"
+#include "core/answer/inference.h"
+#include "core/save/model_folder.h"
 
 #include <millrace/library.h>
 

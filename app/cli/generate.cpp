@@ -2,8 +2,8 @@
 
 #include "app/cli/commands.h"
 #include "app/compose.h"
-#include "core/engine/inference.h"
-#include "core/engine/model_folder.h"
+#include "core/answer/inference.h"
+#include "core/save/model_folder.h"
 
 #include <millrace/run_spec.h>
 

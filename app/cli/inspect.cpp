@@ -2,7 +2,7 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/data_options.h"
-#include "core/engine/checkpoint.h"
+#include "core/save/checkpoint.h"
 #include "core/telemetry/run_folder.h"
 
 #include <millrace/library.h>

@@ -2,8 +2,8 @@
 
 #include "app/compose.h"
 #include "core/base/bytes.h"
+#include "core/choose/run_setup.h"
 #include "core/data/documents.h"
-#include "core/engine/run_setup.h"
 
 #include <millrace/planner.h>
 

@@ -1,7 +1,7 @@
 // `millrace runs`: the history, on the command line.
 
 #include "app/cli/commands.h"
-#include "core/engine/run_history.h"
+#include "core/run/run_history.h"
 #include "core/telemetry/step_json.h"
 
 #include <millrace/run_outcome.h>

@@ -4,10 +4,10 @@
 #include "app/compose.h"
 #include "app/cuda_plugin.h"
 #include "core/base/bytes.h"
-#include "core/device/conformance.h"
 #include "core/device/cpu/cpu_device.h"
-#include "core/engine/exact_check.h"
 #include "core/plan/policies.h"
+#include "core/prove/conformance.h"
+#include "core/prove/exact_check.h"
 
 #include <millrace/library.h>
 #include <millrace/run_spec.h>

@@ -8,7 +8,7 @@
 
 #pragma once
 
-#include "core/engine/engine.h"
+#include "core/run/engine.h"
 
 #include <atomic>
 #include <csignal>

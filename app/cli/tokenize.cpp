@@ -2,8 +2,8 @@
 
 #include "app/cli/commands.h"
 #include "core/base/file.h"
-#include "core/data/tokenizer.h"
-#include "core/data/unicode_text.h"
+#include "core/tokenizer/tokenizer.h"
+#include "core/tokenizer/unicode_text.h"
 
 #include <algorithm>
 #include <iostream>

@@ -8,10 +8,10 @@
 #include "app/cli/stop_on_signal.h"
 #include "app/compose.h"
 #include "core/base/clock.h"
-#include "core/data/unicode_text.h"
-#include "core/engine/engine.h"
-#include "core/engine/run_guard.h"
+#include "core/run/engine.h"
+#include "core/save/run_guard.h"
 #include "core/telemetry/step_json.h"
+#include "core/tokenizer/unicode_text.h"
 
 #include <millrace/library.h>
 #include <millrace/planner.h>

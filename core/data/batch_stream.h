@@ -15,8 +15,8 @@
 #include "core/data/bad_rows.h"
 #include "core/data/packed_rows.h"
 #include "core/data/sequence_store.h"
-#include "core/data/tokenizer.h"
 #include "core/data/unwritten_rows.h"
+#include "core/tokenizer/tokenizer.h"
 
 #include <millrace/run_spec.h>
 #include <millrace/status.h>

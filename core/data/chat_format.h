@@ -18,7 +18,7 @@
 
 #include "core/data/chat_habits.h"
 #include "core/data/chat_parts.h"
-#include "core/data/tokenizer.h"
+#include "core/tokenizer/tokenizer.h"
 
 #include <filesystem>
 #include <optional>

@@ -1,7 +1,7 @@
 #include "core/data/chat_habits.h"
 
 #include "core/data/conversation_forms.h"
-#include "core/data/template_value.h"
+#include "core/template/value.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

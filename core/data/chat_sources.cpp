@@ -1,7 +1,7 @@
 #include "core/data/chat_sources.h"
 
 #include "core/base/file.h"
-#include "core/data/tokenizer_habits.h"
+#include "core/tokenizer/tokenizer_config.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,6 +1,6 @@
 #include "core/data/chat_template.h"
 
-#include "core/data/template_evaluator.h"
+#include "core/template/evaluator.h"
 
 #include <algorithm>
 #include <array>

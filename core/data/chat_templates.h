@@ -18,7 +18,7 @@
 
 #pragma once
 
-#include "core/data/tokenizer.h"
+#include "core/tokenizer/tokenizer.h"
 
 #include <millrace/run_spec.h>
 #include <millrace/status.h>

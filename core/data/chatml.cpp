@@ -1,8 +1,8 @@
 // Conversations written as ChatML in a text.
 
 #include "core/data/conversation.h"
-#include "core/data/unicode_text.h"
 #include "core/data/white_space.h"
+#include "core/tokenizer/unicode_text.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

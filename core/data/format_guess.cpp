@@ -6,8 +6,8 @@
 
 #include "core/base/shown_text.h"
 #include "core/data/csv_layout.h"
-#include "core/data/unicode_text.h"
 #include "core/data/white_space.h"
+#include "core/tokenizer/unicode_text.h"
 
 #include <algorithm>
 #include <array>

@@ -11,7 +11,7 @@
 namespace mr {
 namespace {
 
-constexpr double kShortBytes = 80.0;
+constexpr double kShortColumnBytes = 80.0;
 
 std::vector<std::string_view> split(std::string_view text, std::string_view at)
 {
@@ -46,7 +46,7 @@ ColumnSpec readSpec(std::string_view text)
 
 bool isShort(const ColumnFacts& c)
 {
-    return !c.nested && c.meanBytes <= kShortBytes;
+    return !c.nested && c.meanBytes <= kShortColumnBytes;
 }
 
 bool hasValue(const ColumnFacts& c, std::string_view value)

@@ -10,7 +10,7 @@
 #pragma once
 
 #include "core/data/documents.h"
-#include "core/data/tokenizer.h"
+#include "core/tokenizer/tokenizer.h"
 
 #include <string>
 #include <vector>

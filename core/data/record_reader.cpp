@@ -1,8 +1,8 @@
 #include "core/data/record_reader.h"
 
 #include "core/data/record_formats.h"
-#include "core/data/unicode_text.h"
 #include "core/data/white_space.h"
+#include "core/tokenizer/unicode_text.h"
 
 #include <simdjson.h>
 

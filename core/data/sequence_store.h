@@ -10,7 +10,7 @@
 #pragma once
 
 #include "core/base/file.h"
-#include "core/data/tokenizer.h"
+#include "core/tokenizer/tokenizer.h"
 
 #include <cstddef>
 #include <cstdint>

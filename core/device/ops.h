@@ -265,7 +265,7 @@ struct NormJoinArgs {
 };
 
 // Constants of one AdamW update, computed once per step in double, then rounded
-// (core/optim/adamw.h makes them).
+// (core/device/adamw.h makes them).
 struct AdamwFactors {
     float decay = 1.0F; // 1 - lr * weightDecay, for decayed ranges
     float beta1 = 0.9F;
@@ -278,10 +278,10 @@ struct AdamwFactors {
 };
 
 // One AdamW update of a range. The written order of operations is that of
-// core/optim/adamw.h, and every device follows it to the bit.
+// core/device/adamw.h, and every device follows it to the bit.
 struct AdamwArgs {
     TensorView high;    // (n), U16: upper half of the F32 master, the BF16 weight
-    TensorView low;     // (n), I16: the rest (see core/optim/adamw.h)
+    TensorView low;     // (n), I16: the rest (see core/device/adamw.h)
     TensorView m;       // (n), F32
     TensorView v;       // (n), F32
     TensorView grad;    // (n), BF16 or F32
@@ -291,7 +291,7 @@ struct AdamwArgs {
 };
 
 // One AdamW update of a range in the compact state, 5.25 bytes an element. The codec and the
-// written order of operations are those of core/optim/compact_state.h, and every device follows
+// written order of operations are those of core/device/compact_state.h, and every device follows
 // them to the bit. A range begins at a multiple of 32 of its parameter group, and 32 elements have
 // one pair of scales.
 struct AdamwCompactArgs {
@@ -307,7 +307,7 @@ struct AdamwCompactArgs {
     bool decayed = true; // false: factors.decay is not applied (norms, biases)
 };
 
-// F32 value = join(high, low). Lossless; see core/optim/adamw.h.
+// F32 value = join(high, low). Lossless; see core/device/adamw.h.
 struct JoinArgs {
     TensorView high; // (n), U16
     TensorView low;  // (n), I16

@@ -1,8 +1,8 @@
 #include "core/model/export_plan.h"
 
 #include "core/base/file.h"
+#include "core/device/adamw.h"
 #include "core/model/safetensors.h"
-#include "core/optim/adamw.h"
 
 #include <algorithm>
 #include <array>

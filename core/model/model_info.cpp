@@ -1,9 +1,9 @@
 // inspectModel: a model folder as a user should see it, with everything that is wrong with it.
 
-#include "core/data/tokenizer.h"
 #include "core/model/model_config.h"
 #include "core/model/param_table.h"
 #include "core/model/weights.h"
+#include "core/tokenizer/tokenizer.h"
 
 #include <millrace/library.h>
 

@@ -2,8 +2,8 @@
 
 #include "core/base/philox.h"
 #include "core/base/shown_text.h"
+#include "core/device/adamw.h"
 #include "core/model/safetensors.h"
-#include "core/optim/adamw.h"
 
 #include <xxhash.h>
 

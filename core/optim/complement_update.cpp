@@ -1,6 +1,6 @@
 #include "core/optim/complement_update.h"
 
-#include "core/optim/adamw.h"
+#include "core/device/adamw.h"
 
 #include <algorithm>
 #include <array>

@@ -12,8 +12,8 @@
 
 #pragma once
 
+#include "core/device/compact_state.h"
 #include "core/device/ops.h"
-#include "core/optim/compact_state.h"
 
 #include <cstddef>
 #include <cstdint>

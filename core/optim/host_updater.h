@@ -19,9 +19,9 @@
 #pragma once
 
 #include "core/base/failure_latch.h"
+#include "core/device/adamw.h"
+#include "core/device/compact_state.h"
 #include "core/device/device.h"
-#include "core/optim/adamw.h"
-#include "core/optim/compact_state.h"
 
 #include <atomic>
 #include <condition_variable>

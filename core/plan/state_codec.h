@@ -3,7 +3,7 @@
 // Plans count these bytes, run memory lays them out, copies move them and checkpoints save them,
 // all from the same rows.
 //
-//   plane         Plain, 12 bytes an element    Compact, 5.25 (core/optim/compact_state.h)
+//   plane         Plain, 12 bytes an element    Compact, 5.25 (core/device/compact_state.h)
 //   High          U16  BF16, half up            U16  BF16, nearest even
 //   Low           I16  the rest of the F32      I8   remainder
 //   FirstMoment   F32  m                        I8   m, companded

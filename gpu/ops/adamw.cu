@@ -6,7 +6,7 @@
 // of its threads. The scalars come from device memory, because the host does not know the norm when
 // it enqueues this; with finite == 0 no thread touches anything.
 //
-// Bits equal those of the host: the order of operations is the one of core/optim/adamw.h, with its
+// Bits equal those of the host: the order of operations is the one of core/device/adamw.h, with its
 // fma written out, IEEE division and square root, and no flush to zero.
 
 #include "gpu/ops/elements.cuh"
@@ -49,7 +49,7 @@ struct AdamwOp {
             loadPack<kCount>(v + at), loadPack<kCount>(grad + at), scalars->clipFactor};
     }
 
-    // The order of core/optim/adamw.h.
+    // The order of core/device/adamw.h.
     template <int kCount>
     __device__ void store(std::int64_t at, const Held<kCount>& held) const
     {

@@ -6,7 +6,7 @@
 // it computes the first: 72 bytes (BF16 gradient, two packs) in flight a thread. With finite == 0
 // no thread touches anything.
 //
-// Bits equal those of the host: the order of operations is the one of core/optim/compact_state.h.
+// Bits equal those of the host: the order of operations is the one of core/device/compact_state.h.
 // The maximum of a group is the only thing lanes join, and it has no order.
 
 #include "gpu/ops/launchers.h"
@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kUnroll = 2;
-constexpr int kGroup = 32; // of core/optim/compact_state.h
+constexpr int kGroup = 32; // of core/device/compact_state.h
 constexpr int kWide = 4;
 
 // weight, remainder, m, v, grad: (n); mScale, vScale: (ceil(n / 32)); scalars: one

@@ -1,4 +1,4 @@
-// The two halves of an F32 master weight, bit for bit as core/optim/adamw.h has them.
+// The two halves of an F32 master weight, bit for bit as core/device/adamw.h has them.
 
 #pragma once
 

@@ -2,8 +2,8 @@
 // compute capability 7.5, so without bf16.
 
 #include "app/compose.h"
-#include "core/engine/measure_rates.h"
-#include "core/engine/rate_book.h"
+#include "core/choose/measure_rates.h"
+#include "core/choose/rate_book.h"
 #include "support/test_room.h"
 
 #include <QFile>

@@ -1,7 +1,7 @@
 // The engine's before anything of Qt.
 // clang-format off
 #include "app/try_models.h"
-#include "core/engine/run_rig.h"
+#include "core/run/run_rig.h"
 #include "support/test_room.h"
 // clang-format on
 

@@ -1,4 +1,4 @@
-#include "core/engine/checkpoint_text.h"
+#include "core/save/checkpoint_text.h"
 #include "fuzz/fuzz_rig.h"
 #include "fuzz/targets.h"
 

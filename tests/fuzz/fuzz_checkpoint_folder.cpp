@@ -13,10 +13,10 @@
 // FILE counts kFiles. Lines that say nothing else are passed over.
 
 #include "core/device/cpu/cpu_device.h"
-#include "core/engine/checkpoint.h"
-#include "core/engine/exact_check.h"
-#include "core/engine/plain_run_inputs.h"
-#include "core/engine/window_tasks.h"
+#include "core/prove/exact_check.h"
+#include "core/prove/plain_run_inputs.h"
+#include "core/save/checkpoint.h"
+#include "core/step/window_tasks.h"
 #include "fuzz/fuzz_rig.h"
 #include "fuzz/targets.h"
 

@@ -1,5 +1,5 @@
-#include "core/data/text_regex.h"
-#include "core/data/unicode_text.h"
+#include "core/tokenizer/text_regex.h"
+#include "core/tokenizer/unicode_text.h"
 #include "fuzz/fuzz_rig.h"
 #include "fuzz/targets.h"
 

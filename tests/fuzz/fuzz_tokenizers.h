@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include "core/data/tokenizer.h"
+#include "core/tokenizer/tokenizer.h"
 #include "fuzz/fuzz_rig.h"
 
 namespace mr::fuzz {

@@ -6,11 +6,11 @@
 #include "core/data/chat_template.h"
 #include "core/data/conversation.h"
 #include "core/data/documents.h"
-#include "core/data/small_bpe.h"
-#include "core/data/tokenizer.h"
-#include "core/engine/checkpoint_text.h"
+#include "core/save/checkpoint_text.h"
 #include "core/store/run_store.h"
 #include "core/telemetry/run_folder.h"
+#include "core/tokenizer/small_bpe.h"
+#include "core/tokenizer/tokenizer.h"
 #include "support/test_room.h"
 
 #include <millrace/run_reader.h>

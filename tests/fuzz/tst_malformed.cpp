@@ -3,9 +3,9 @@
 #include "core/api/json_text.h"
 #include "core/data/data_files.h"
 #include "core/data/documents.h"
-#include "core/data/tokenizer.h"
 #include "core/model/safetensors.h"
 #include "core/model/weights.h"
+#include "core/tokenizer/tokenizer.h"
 #include "support/test_room.h"
 
 #include <algorithm>

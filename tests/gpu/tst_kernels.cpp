@@ -1,6 +1,6 @@
 // Every kernel against double precision, on the host, under several schedules with equal bits.
 
-#include "core/device/conformance_case.h"
+#include "core/prove/conformance_case.h"
 #include "gpu/simt/grid.h"
 #include "gpu/simt/simt_device.h"
 #include "support/test_room.h"

@@ -1,8 +1,8 @@
 // Whole steps with the CUDA kernels on the host: near the CPU device, and exact where exact is ==.
 
-#include "core/device/conformance_case.h"
 #include "core/device/cpu/cpu_device.h"
-#include "core/engine/exact_check.h"
+#include "core/prove/conformance_case.h"
+#include "core/prove/exact_check.h"
 #include "gpu/simt/grid.h"
 #include "gpu/simt/simt_device.h"
 #include "support/test_room.h"

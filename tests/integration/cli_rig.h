@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include "core/engine/run_rig.h"
+#include "core/run/run_rig.h"
 
 #include <QJsonArray>
 #include <QJsonDocument>

@@ -1,8 +1,8 @@
 // `millrace` as scripts see it: exit codes, JSON lines, refusals that name what is wrong.
 
-#include "core/engine/changed_model.h"
-#include "core/engine/scratch_rates.h"
+#include "core/choose/scratch_rates.h"
 #include "core/plan/policies.h"
+#include "core/run/changed_model.h"
 #include "integration/cli_rig.h"
 #include "support/test_room.h"
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes tests/core/engine/goldens_bf16: how far PyTorch's bfloat16 is from float64.
+"""Makes tests/core/prove/goldens_bf16: how far PyTorch's bfloat16 is from float64.
 
     python make_bf16_goldens.py [--out OUT] NAME...
 
@@ -125,7 +125,7 @@ def rounded(value):
 def main():
     tests = pathlib.Path(__file__).resolve().parent.parent
     arguments = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    arguments.add_argument("--out", type=pathlib.Path, default=tests / "core/engine/goldens_bf16")
+    arguments.add_argument("--out", type=pathlib.Path, default=tests / "core/prove/goldens_bf16")
     arguments.add_argument("names", nargs="+", choices=list(CASES))
     given = arguments.parse_args()
     torch.set_num_threads(1)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes tests/core/engine/goldens: tiny random models with logits and every gradient; and
+"""Makes tests/core/run/goldens: tiny random models with logits and every gradient; and
 tests/core/model/goldens/rope.json: rotary frequencies of every kind of scaling.
 
 The reference is transformers in float64. Three places of it compute in float32 whatever the
@@ -312,7 +312,7 @@ def plain_frequencies(config):
 def main():
     tests = pathlib.Path(__file__).resolve().parent.parent
     arguments = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    arguments.add_argument("--out", type=pathlib.Path, default=tests / "core/engine/goldens")
+    arguments.add_argument("--out", type=pathlib.Path, default=tests / "core/run/goldens")
     arguments.add_argument("names", nargs="+", choices=[case[0] for case in CASES] + ["rope"])
     given = arguments.parse_args()
     torch.set_num_threads(1)

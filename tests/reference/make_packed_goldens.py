@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Makes tests/core/engine/goldens/packed_NAME: what transformers in float64 makes of one row that
-several documents share, for models of tests/core/engine/goldens.
+"""Makes tests/core/run/goldens/packed_NAME: what transformers in float64 makes of one row that
+several documents share, for models of tests/core/run/goldens.
 
 Transformers is given the row as it wants it: all tokens of all documents end to end, positions that
 restart at 0, no mask of ours (it makes a block-diagonal one of the positions), and labels of which
@@ -95,7 +95,7 @@ def make(out, source, name):
 
 
 def main():
-    goldens = pathlib.Path(make_goldens.__file__).resolve().parent.parent / "core/engine/goldens"
+    goldens = pathlib.Path(make_goldens.__file__).resolve().parent.parent / "core/run/goldens"
     arguments = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     arguments.add_argument("--out", type=pathlib.Path, default=goldens)
     arguments.add_argument("names", nargs="+", choices=list(CASES))

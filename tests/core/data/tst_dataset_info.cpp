@@ -1,6 +1,6 @@
 // What the New run page and `inspect` show of a dataset, good or broken.
 
-#include "core/data/small_tokenizer.h"
+#include "core/tokenizer/small_tokenizer.h"
 #include "support/test_room.h"
 
 #include <millrace/library.h>

@@ -2,7 +2,7 @@
 
 #include "core/data/batch_stream.h"
 #include "core/data/data_files.h"
-#include "core/data/small_tokenizer.h"
+#include "core/tokenizer/small_tokenizer.h"
 #include "support/test_room.h"
 
 #include <nlohmann/json.hpp>

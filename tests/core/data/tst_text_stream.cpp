@@ -1,9 +1,9 @@
 // TextStream: a text that comes in pieces has the ids of the whole, and most of it never waits.
 
 #include "core/data/batch_stream.h"
-#include "core/data/small_bpe.h"
-#include "core/data/small_tokenizer.h"
-#include "core/data/tokenizer_checks.h"
+#include "core/tokenizer/small_bpe.h"
+#include "core/tokenizer/small_tokenizer.h"
+#include "core/tokenizer/tokenizer_checks.h"
 #include "support/test_room.h"
 
 #include <random>

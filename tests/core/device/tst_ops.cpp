@@ -1,10 +1,10 @@
 // What the table of conformance.h cannot say: refusals, accumulation, allocations, both products.
 
 #include "core/base/parallel.h"
-#include "core/device/conformance_case.h"
 #include "core/device/cpu/cpu_device.h"
 #include "core/device/cpu/ops/matmul.h"
 #include "core/device/op_checks.h"
+#include "core/prove/conformance_case.h"
 #include "support/heap_counter.h"
 #include "support/test_room.h"
 

@@ -1,9 +1,9 @@
 // Saving a model folder: exact tensors, shards, carried files, and the config as it was read.
 
+#include "core/device/adamw.h"
 #include "core/model/export_plan.h"
 #include "core/model/model_folder.h"
 #include "core/model/safetensors.h"
-#include "core/optim/adamw.h"
 #include "support/test_room.h"
 
 #include <QTest>
@@ -298,7 +298,7 @@ private Q_SLOTS:
     {
         const char* source = std::getenv("MILLRACE_SOURCE");
         const fs::path goldens =
-            fs::path(source == nullptr ? "." : source) / "tests/core/engine/goldens";
+            fs::path(source == nullptr ? "." : source) / "tests/core/run/goldens";
         for (const char* name : {"llama3_rope", "mistral_window", "qwen2", "qwen3", "phi3"})
             expectTheSameModel(goldens / name, {"config.json"});
     }

@@ -1,9 +1,9 @@
 // Weights from a folder into the master: what is found, what is refused, and the bits that arrive.
 
+#include "core/device/adamw.h"
 #include "core/model/export_plan.h"
 #include "core/model/model_folder.h"
 #include "core/model/weights.h"
-#include "core/optim/adamw.h"
 #include "support/test_room.h"
 
 #include <QTest>

@@ -1,7 +1,7 @@
 // The host's half of a weight with compact state: against whole ranges and against the written
 // order, element by element.
 
-#include "core/optim/compact_arrays.h"
+#include "core/device/compact_arrays.h"
 #include "core/optim/complement_update.h"
 #include "support/test_room.h"
 

@@ -1,6 +1,6 @@
 #include "gpu/simt/host_gemm.h"
 
-#include "core/device/conformance_case.h"
+#include "core/prove/conformance_case.h"
 
 #include <bit>
 #include <vector>

@@ -1,7 +1,7 @@
+#include "core/device/adamw.h"
+#include "core/device/compact_state.h"
 #include "core/device/cpu/ops/kernels.h"
 #include "core/device/cpu/ops/number.h"
-#include "core/optim/adamw.h"
-#include "core/optim/compact_state.h"
 
 #include <cstring>
 

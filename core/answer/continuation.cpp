@@ -1,0 +1,94 @@
+#include "core/answer/continuation.h"
+
+#include "core/answer/sampling.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace mr {
+namespace {
+
+// Whole UTF-8 characters at the front of `text`; what is left waits for the next token.
+std::size_t wholeCharacters(std::string_view text)
+{
+    std::size_t end = text.size();
+    for (std::size_t back = 1; back <= 4 && back <= text.size(); ++back) {
+        const auto byte = static_cast<unsigned char>(text[text.size() - back]);
+        if ((byte & 0xC0U) == 0x80U)
+            continue; // inside a character
+        const std::size_t length = byte < 0x80U ? 1 : byte >= 0xF0U ? 4 : byte >= 0xE0U ? 3 : 2;
+        if (length > back)
+            end = text.size() - back;
+        break;
+    }
+    return end;
+}
+
+Status checkRoom(const Continuation& what)
+{
+    if (what.tokens.empty())
+        return Status::error(ErrorKind::InvalidArgument, "generate: the prompt has no token");
+    if (static_cast<std::int64_t>(what.tokens.size()) >= what.room)
+        return Status::error(ErrorKind::InvalidArgument,
+            "generate: the prompt has " + std::to_string(what.tokens.size()) +
+                " tokens, the model has room for " +
+                std::to_string(std::max<std::int64_t>(what.room - 1, 0)));
+    return {};
+}
+
+// The largest of numbers that are none says nothing about the text.
+Status checkLogits(std::span<const float> logits, std::size_t tokens)
+{
+    if (std::all_of(logits.begin(), logits.end(), [](float x) { return std::isfinite(x); }))
+        return {};
+    return Status::error(ErrorKind::Internal,
+        "generate: behind " + std::to_string(tokens) +
+            " tokens the model's logits are not finite numbers: its weights are damaged or too "
+            "large; take an earlier checkpoint, or try --precision fp32");
+}
+
+} // namespace
+
+Result<Generated> continueTokens(Continuation what, const GenerateOptions& options)
+{
+    MR_TRY(checkRoom(what));
+    std::vector<TokenId>& tokens = what.tokens;
+    Generated out;
+    out.promptTokens = static_cast<std::int64_t>(tokens.size());
+    const auto most =
+        static_cast<std::size_t>(std::min(what.room, out.promptTokens + options.maxTokens));
+    what.ends.push_back(what.tokenizer.eos());
+    auto shown = what.tokenizer.decode(tokens);
+    MR_TRY(shown.status());
+    std::size_t before = shown.value().size();
+    std::vector<float> logits(static_cast<std::size_t>(what.vocab));
+    // Models round their vocabulary up; ids beyond the tokenizer's are no text.
+    const auto choices = std::span<const float>(logits).first(static_cast<std::size_t>(
+        std::min(what.vocab, std::max<std::int64_t>(what.tokenizer.vocabulary(), 1))));
+    std::int64_t done = 0;
+    while (tokens.size() < most) {
+        MR_TRY(what.next(tokens, done, logits));
+        MR_TRY(checkLogits(choices, tokens.size()));
+        done = static_cast<std::int64_t>(tokens.size());
+        const TokenId token =
+            sampleToken(choices, options.temperature, options.topP, options.seed, done);
+        out.ended = std::find(what.ends.begin(), what.ends.end(), token) != what.ends.end();
+        if (out.ended)
+            break;
+        tokens.push_back(token);
+        out.tokens.push_back(token);
+        auto text = what.tokenizer.decode(tokens);
+        MR_TRY(text.status());
+        const std::size_t whole = wholeCharacters(text.value());
+        if (whole <= before)
+            continue;
+        const std::string piece = text.value().substr(before, whole - before);
+        before = whole;
+        out.text += piece;
+        if (options.onText && !options.onText(piece))
+            break;
+    }
+    return out;
+}
+
+} // namespace mr

@@ -1,0 +1,139 @@
+#include "core/answer/inference.h"
+
+#include "core/model/weights.h"
+#include "core/plan/plan_builder.h"
+#include "core/plan/policies.h"
+#include "core/step/run_master.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace mr {
+Result<std::unique_ptr<InferenceModel>> InferenceModel::describe(
+    const std::string& folder, const InferenceOptions& options)
+{
+    auto model = std::unique_ptr<InferenceModel>(new InferenceModel);
+    auto config = readModelConfig(folder);
+    if (!config.ok())
+        return config.status();
+    model->m_config = std::move(config).value();
+    const std::int64_t most = model->m_config.longestSequence();
+    const std::int64_t seqLen = options.seqLen == 0 ? model->m_config.maxPositions : options.seqLen;
+    if (seqLen > most)
+        return Status::error(
+            ErrorKind::InvalidArgument, folder + ": the model allows " + std::to_string(most) +
+                                            " positions, not " + std::to_string(seqLen));
+    model->m_table = buildParamTable(model->m_config);
+    model->m_micro = {seqLen, options.microBatch, 1, options.compute};
+    model->m_shape = modelShape(model->m_config, model->m_table, model->m_micro);
+    model->m_step.recompute = true;
+    model->m_step.precision = options.compute == DType::F32 ? Precision::F32 : Precision::BF16;
+    model->m_plan = planInferenceMemory(model->m_step, model->m_shape);
+    if (options.cache) {
+        const TensorView cache = matrixView(nullptr, options.compute,
+            model->m_config.layers * seqLen, model->m_config.qkvColumns());
+        model->m_plan.items.push_back({Tier::Device, MemoryUse::KeyValueCache, {}, cache.bytes()});
+    }
+    return model;
+}
+
+Result<std::size_t> InferenceModel::deviceBytes(
+    const std::string& folder, const InferenceOptions& options)
+{
+    auto model = describe(folder, options);
+    if (!model.ok())
+        return model.status();
+    return model.value()->m_plan.bytes(Tier::Device);
+}
+
+Result<std::unique_ptr<InferenceModel>> InferenceModel::load(
+    const std::string& folder, const InferenceOptions& options, Device& device)
+{
+    auto described = describe(folder, options);
+    if (!described.ok())
+        return described.status();
+    std::unique_ptr<InferenceModel> model = std::move(described).value();
+    auto tokenizer = Tokenizer::openFor(folder, model->m_config.vocab);
+    if (!tokenizer.ok())
+        return tokenizer.status();
+    model->m_tokenizer = std::move(tokenizer).value();
+    MR_TRY(model->loadWeightsOnto(folder, device));
+    return model;
+}
+
+Status InferenceModel::loadWeightsOnto(const std::string& folder, Device& device)
+{
+    auto weights = openWeights(folder, m_config, m_table);
+    MR_TRY(weights.status());
+    auto tiers = TierStore::create(device, m_plan);
+    if (!tiers.ok())
+        return tiers.status();
+    m_tiers = std::move(tiers).value();
+    auto memory = RunMemory::create(*m_tiers, m_config, m_table, m_micro, 1, 2, true);
+    if (!memory.ok())
+        return memory.status();
+    m_memory = std::move(memory).value();
+    auto executor = StepExecutor::create(device, *m_memory, m_config, m_table, nullptr);
+    if (!executor.ok())
+        return executor.status();
+    m_executor = std::move(executor).value();
+    MR_TRY(m_executor->prepareMemory());
+    return installMaster(*m_executor, *m_memory, *weights.value());
+}
+
+Result<EvalResult> InferenceModel::evaluate(const TokenSet& set)
+{
+    auto policy = makePolicy("resident", {});
+    if (!policy.ok())
+        return policy.status();
+    auto plan = buildEvaluation(m_step, Carry{}, m_shape, Budget{}, Feedback{}, policy.value());
+    if (!plan.ok())
+        return plan.status();
+    auto result = mr::evaluate(
+        *m_executor, plan.value(), set, {m_micro.seqLen, m_micro.microBatch, 1}, {}, turnFor());
+    if (result.ok() && !std::isfinite(result.value().loss))
+        return Status::error(ErrorKind::Internal,
+            "eval: the loss is not a finite number: the model's weights are damaged or too large; "
+            "take an earlier checkpoint, or try --precision fp32");
+    return result;
+}
+
+// The base of `dynamic` grows with every token, and keys that are kept would be of another one: it
+// is that of the whole sequence. The factors of `longrope` change once, and all is read again then,
+// as in transformers.
+TurnFor InferenceModel::turnFor()
+{
+    const bool isOfWhole = m_config.ropeScaling.type == RopeType::Dynamic;
+    return [this, isOfWhole](std::int64_t tokens, std::int64_t whole) {
+        return m_executor->turnFor(isOfWhole ? whole : tokens);
+    };
+}
+
+Result<AnswerScore> InferenceModel::scoreAnswers(const TokenSet& set, std::int64_t limit)
+{
+    return mr::scoreAnswers(*m_executor, set, m_config.vocab, m_micro.seqLen, limit, turnFor());
+}
+
+Result<Generated> InferenceModel::generate(const ReadPrompt& prompt, const GenerateOptions& options)
+{
+    Continuation what{*m_tokenizer, prompt.tokens, prompt.ends, m_micro.seqLen, m_config.vocab, {}};
+    const std::int64_t whole = std::min(
+        static_cast<std::int64_t>(prompt.tokens.size()) + options.maxTokens, m_micro.seqLen);
+    what.next = [this, whole, turn = turnFor()](std::span<const TokenId> tokens, std::int64_t done,
+                    std::span<float> out) -> Status {
+        auto changed = turn(static_cast<std::int64_t>(tokens.size()), whole);
+        MR_TRY(changed.status());
+        const std::int64_t from = changed.value() ? 0 : done;
+        return m_executor->advance(tokens.subspan(static_cast<std::size_t>(from)), from, out);
+    };
+    return continueTokens(std::move(what), options);
+}
+
+std::int64_t roomFor(std::int64_t tokens, std::int64_t most)
+{
+    constexpr std::int64_t kStep = 256; // so that prompts of like length need the same memory
+    return std::min(most, (tokens + kStep - 1) / kStep * kStep);
+}
+
+} // namespace mr

@@ -1,0 +1,81 @@
+// InferenceModel: a model folder loaded for evaluation and generation, without training state.
+//
+// Threads    One thread; blocks on files while loading.
+// Ownership  Owns all it made; borrows the Device.
+// Errors     Those of config, weights and tokenizer; OutOfMemory of the device. Internal: a loss or
+// a
+//            logit is not finite.
+//
+// Where rotary positions depend on a length (longrope, dynamic), it is that of the tokens that are
+// there and not of the room they were given.
+
+#pragma once
+
+#include "core/answer/continuation.h"
+#include "core/answer/evaluator.h"
+#include "core/answer/prompt_reader.h"
+#include "core/step/run_memory.h"
+#include "core/step/step_executor.h"
+#include "core/tokenizer/tokenizer.h"
+
+#include <millrace/status.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace mr {
+
+struct InferenceOptions {
+    std::int64_t seqLen = 0; // tokens of one sequence; 0: what the model allows
+    std::int64_t microBatch = 1;
+    DType compute = DType::F32;
+    bool cache = false; // keys and values of a sequence are kept: generation
+};
+
+// Positions to ask for where a sequence of so many tokens is all there will be: models allow far
+// more than fits. Units: tokens; `most` is ModelConfig::longestSequence().
+std::int64_t roomFor(std::int64_t tokens, std::int64_t most);
+
+class InferenceModel
+{
+public:
+    // What load() will ask of a device, so that one of that size can be made first.
+    static Result<std::size_t> deviceBytes(
+        const std::string& folder, const InferenceOptions& options);
+    static Result<std::unique_ptr<InferenceModel>> load(
+        const std::string& folder, const InferenceOptions& options, Device& device);
+
+    const ModelConfig& config() const noexcept { return m_config; }
+    const Tokenizer& tokenizer() const noexcept { return *m_tokenizer; }
+    std::int64_t seqLen() const noexcept { return m_micro.seqLen; }
+
+    // Sequences of at most seqLen() + 1 tokens.
+    Result<EvalResult> evaluate(const TokenSet& set);
+
+    // Precondition: options.cache, or limit 0.
+    Result<AnswerScore> scoreAnswers(const TokenSet& set, std::int64_t limit);
+
+    // Precondition: options.cache.
+    Result<Generated> generate(const ReadPrompt& prompt, const GenerateOptions& options);
+
+private:
+    InferenceModel() = default;
+    static Result<std::unique_ptr<InferenceModel>> describe(
+        const std::string& folder, const InferenceOptions& options);
+    Status loadWeightsOnto(const std::string& folder, Device& device);
+    TurnFor turnFor();
+
+    ModelConfig m_config;
+    ParamTable m_table;
+    MicroShape m_micro;
+    ModelShape m_shape;
+    StepSpec m_step;
+    MemoryPlan m_plan;
+    std::unique_ptr<Tokenizer> m_tokenizer;
+    std::unique_ptr<TierStore> m_tiers;
+    std::unique_ptr<RunMemory> m_memory;
+    std::unique_ptr<StepExecutor> m_executor;
+};
+
+} // namespace mr

@@ -1,0 +1,52 @@
+#include "core/answer/question_queue.h"
+
+#include <string>
+#include <utility>
+
+namespace mr {
+
+Status QuestionQueue::push(Question question)
+{
+    const std::lock_guard lock(m_mutex);
+    if (m_isClosed)
+        return Status::error(
+            ErrorKind::InvalidArgument, "the run has ended; ask its model instead");
+    if (m_waiting.size() >= kMost)
+        return Status::error(ErrorKind::InvalidArgument,
+            std::to_string(kMost) + " questions wait for the end of the step; ask again after it");
+    m_waiting.push_back(std::move(question));
+    return {};
+}
+
+std::optional<Question> QuestionQueue::take()
+{
+    const std::lock_guard lock(m_mutex);
+    m_isCancelled = false;
+    if (m_waiting.empty())
+        return std::nullopt;
+    Question next = std::move(m_waiting.front());
+    m_waiting.pop_front();
+    return next;
+}
+
+void QuestionQueue::cancel() noexcept
+{
+    const std::lock_guard lock(m_mutex);
+    m_waiting.clear();
+    m_isCancelled = true;
+}
+
+bool QuestionQueue::isCancelled() const
+{
+    const std::lock_guard lock(m_mutex);
+    return m_isCancelled;
+}
+
+std::deque<Question> QuestionQueue::close()
+{
+    const std::lock_guard lock(m_mutex);
+    m_isClosed = true;
+    return std::exchange(m_waiting, {});
+}
+
+} // namespace mr

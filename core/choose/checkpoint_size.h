@@ -1,0 +1,31 @@
+// How large the checkpoints of a run will be, before the run begins.
+//
+// Threads  Any; looks at the sizes of the files a model folder carries along.
+// Errors   None: a file that cannot be looked at is counted as empty.
+// Units    Bytes of all files; a few KiB too many for each checkpoint, for names, and never too
+// few.
+
+#pragma once
+
+#include "core/choose/run_setup.h"
+
+#include <cstdint>
+
+namespace mr {
+
+std::uint64_t checkpointBytes(const RunSetup& setup);
+
+// Of the trained model, as it is exported at the end.
+std::uint64_t exportBytes(const RunSetup& setup);
+
+// The most that lie on disk between two writes: as many as are kept, and the best by evaluation
+// where that may be an older one. While one is written it is one more.
+std::int64_t checkpointsKept(const RunSetup& setup);
+
+// That a whole run writes at most: checkpoints, the last one and the best ones included, and the
+// trained model. 0: its steps are not known. Those by time are counted by the forecast of a step,
+// where there is one. Checkpoints that a choice or a lack of memory adds are
+// not foreseen.
+std::uint64_t savedBytesOfRun(const RunSetup& setup);
+
+} // namespace mr

@@ -1,0 +1,146 @@
+#include "core/choose/measure_rates.h"
+
+#include "core/choose/rate_sheet.h"
+#include "core/prove/plain_run_inputs.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace mr {
+namespace {
+
+constexpr int kWarmSteps = 1;
+constexpr int kSteps = 5;
+
+PlainRunSpec runSpecOf(const RateSubject& subject, bool recompute)
+{
+    PlainRunSpec spec;
+    spec.config = subject.config;
+    spec.micro = {subject.seqLen, subject.microBatch, 1, subject.compute};
+    spec.policy = "deep-optimizer-states";
+    spec.options = {{"device-share", "0.5"}, {"tile", "16MiB"}};
+    spec.recompute = recompute;
+    spec.updateThreads = subject.updateThreads;
+    return spec;
+}
+
+Status runSteps(Device& device, const RateSubject& subject, bool recompute, RateSheet& sheet)
+{
+    auto run = PlainRun::create(device, runSpecOf(subject, recompute));
+    MR_TRY(run.status());
+    MR_TRY(installCheapWeights(*run.value()));
+    const std::vector<MicroBatchData> micros =
+        randomBatch(subject.config.vocab, run.value()->spec().micro);
+    StepInputs inputs;
+    inputs.micros = micros;
+    inputs.lossScale = 1.0F / static_cast<float>(micros[0].ids.size());
+    inputs.clipNorm = 1.0;
+    for (int s = 1; s <= kWarmSteps + kSteps; ++s) {
+        inputs.factors = adamwFactors({}, 1e-4, s);
+        auto result = run.value()->step(inputs);
+        MR_TRY(result.status());
+        if (s > kWarmSteps)
+            sheet.read(run.value()->stepPlan(), result.value().tasks,
+                {run.value()->shape(), run.value()->precision(), recompute});
+    }
+    return {};
+}
+
+// Layers that any machine can try, of the proportions of published models.
+ModelConfig standIn()
+{
+    ModelConfig config;
+    config.architecture = "LlamaForCausalLM";
+    config.hidden = 1024;
+    config.intermediate = 2816;
+    config.heads = 16;
+    config.kvHeads = 8;
+    config.headDim = 64;
+    config.vocab = 8192;
+    config.maxPositions = 4096;
+    config.rmsNormEps = 1e-5;
+    return config;
+}
+
+constexpr std::int64_t kStandInTokens = 512;
+
+std::string deviceWords(const RunSpec& spec, const MachineInfo& machine)
+{
+    if (spec.device == DeviceChoice::Cuda)
+        return "cuda " + (machine.gpus.empty() ? std::string("none") : machine.gpus.front().name);
+    std::string words = "cpu " + machine.cpuName + " " + machine.instructionSet + ", " +
+                        std::to_string(spec.threads) + " threads";
+    if (spec.linkBytesPerSecond > 0.0)
+        words += ", link " + std::to_string(static_cast<std::int64_t>(spec.linkBytesPerSecond));
+    return words;
+}
+
+std::string modelWords(const RateSubject& subject)
+{
+    const ModelConfig& c = subject.config;
+    std::string words = subject.compute == DType::F32 ? "fp32" : "bf16";
+    for (const std::int64_t number : {c.hidden, c.intermediate, c.heads, c.kvHeads, c.headDim,
+             c.vocab, subject.seqLen, subject.microBatch})
+        words += " " + std::to_string(number);
+    words += c.queryKeyNorm ? " normed heads" : "";
+    words += c.branchNorms ? " normed branches" : "";
+    words += c.geluGate ? " gelu" : "";
+    words += c.attentionCap > 0.0 ? " capped scores" : "";
+    words += c.logitCap > 0.0 ? " capped logits" : "";
+    if (c.rotaryDim > 0)
+        words += " turning " + std::to_string(c.rotaryDim);
+    if (c.window > 0 && c.window < subject.seqLen)
+        words += " window " + std::to_string(c.window);
+    return words + (c.tiedEmbedding ? " tied" : "") + (subject.standIn ? " stand-in" : "");
+}
+
+} // namespace
+
+Result<RateSubject> rateSubject(
+    const RunSpec& spec, const ModelConfig& config, const MachineInfo& machine)
+{
+    RateSubject subject;
+    subject.config = config;
+    subject.config.layers = std::min<std::int64_t>(config.layers, 2);
+    subject.seqLen = spec.seqLen;
+    subject.microBatch = spec.microBatch;
+    subject.compute = spec.precision == PrecisionChoice::F32 ? DType::F32 : DType::BF16;
+    subject.updateThreads = static_cast<int>(std::max<std::int64_t>(1, spec.threads / 2));
+    const std::uint64_t most =
+        spec.device == DeviceChoice::Cuda ? spec.deviceMemoryBytes : machine.availableBytes / 4;
+    auto plan = PlainRun::plan(runSpecOf(subject, false));
+    MR_TRY(plan.status());
+    const auto needs = [](const MemoryPlan& p) {
+        return p.bytes(Tier::Device) + p.bytes(Tier::PinnedHost);
+    };
+    if (needs(plan.value()) > most) {
+        subject.standIn = true;
+        subject.config = standIn();
+        subject.config.layers = 2;
+        subject.seqLen = std::min(spec.seqLen, kStandInTokens);
+        subject.microBatch = 1;
+        plan = PlainRun::plan(runSpecOf(subject, false));
+        MR_TRY(plan.status());
+    }
+    subject.deviceBytes = plan.value().bytes(Tier::Device);
+    subject.key = deviceWords(spec, machine) + "; " + std::to_string(subject.updateThreads) +
+                  " update threads; " + modelWords(subject);
+    return subject;
+}
+
+Result<Feedback> measureRates(Device& device, const RateSubject& subject)
+{
+    RateSheet sheet;
+    MR_TRY(runSteps(device, subject, false, sheet));
+    Feedback rates = sheet.rates({});
+    if (subject.standIn) { // the seconds are those of other layers
+        rates.embedding = rates.block = rates.head = {};
+        return rates;
+    }
+    RateSheet again;
+    MR_TRY(runSteps(device, subject, true, again));
+    rates.block.recompute = std::max(0.0, again.rates({}).block.backward - rates.block.backward);
+    return rates;
+}
+
+} // namespace mr

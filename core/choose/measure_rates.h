@@ -1,0 +1,39 @@
+// measureRates(): two blocks of the model are trained for a few steps, half of their update on the
+// device and half on the host, and every rate a plan needs is read off the tasks' times.
+//
+// So the rates hold for lanes at work together, as in a run, and not for each alone.
+//
+// Threads  The engine thread of the device, which must be idle and hold nothing.
+// Errors   Those of the device and of plans; OutOfMemory if the device is too small.
+
+#pragma once
+
+#include "core/choose/rate_book.h"
+#include "core/device/device.h"
+#include "core/model/model_config.h"
+
+#include <millrace/library.h>
+#include <millrace/run_spec.h>
+
+namespace mr {
+
+// What is measured, and how.
+struct RateSubject {
+    std::string key;    // of its entry in the book
+    ModelConfig config; // of two blocks: all blocks of a model are alike
+    std::int64_t seqLen = 0;
+    std::int64_t microBatch = 1;
+    DType compute = DType::BF16;
+    int updateThreads = 1;
+    bool standIn = false;        // another model's layers: rates hold, seconds of layers do not
+    std::size_t deviceBytes = 0; // a device needs to measure it
+};
+
+// Of a resolved spec. Two blocks of the model itself if they fit a quarter of the memory at hand,
+// else of a stand-in.
+Result<RateSubject> rateSubject(
+    const RunSpec& spec, const ModelConfig& config, const MachineInfo& machine);
+
+Result<Feedback> measureRates(Device& device, const RateSubject& subject);
+
+} // namespace mr

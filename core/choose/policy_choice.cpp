@@ -1,0 +1,269 @@
+#include "core/choose/policy_choice.h"
+
+#include "core/base/bytes.h"
+#include "core/choose/disk_choice.h"
+#include "core/choose/policy_trials.h"
+#include "core/plan/plan_builder.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <span>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace mr {
+namespace {
+
+std::string shortOf(std::string_view tier, std::size_t needed, std::size_t budget)
+{
+    if (needed <= budget)
+        return {};
+    return std::string(tier) + " memory: needs " + formatBytes(needed) + ", the budget is " +
+           formatBytes(budget) + ", " + formatBytes(needed - budget) + " short";
+}
+
+void findLimit(RunSetup& setup)
+{
+    setup.limit = shortOf("device", setup.memory.bytes(Tier::Device), setup.budget.deviceBytes);
+    if (setup.limit.empty())
+        setup.limit = shortOf("host", setup.memory.bytes(Tier::PinnedHost), setup.budget.hostBytes);
+    const std::size_t onDisk = setup.memory.bytes(Tier::Disk);
+    if (!setup.limit.empty() || onDisk == 0)
+        return;
+    if (setup.spec.diskPaths.empty())
+        setup.limit = "the optimizer state needs " + formatBytes(onDisk) +
+                      " on disk, and no scratch folder is named for it (--disk-path)";
+    else if (setup.budget.diskBytes == 0)
+        setup.limit = "disk: needs " + formatBytes(onDisk) + ", and nothing is free in " +
+                      setup.spec.diskPaths.front() +
+                      "; free some space or name another folder (--disk-path)";
+    else
+        setup.limit = shortOf("disk", onDisk, setup.budget.diskBytes);
+}
+
+void add(const StepForecast& step, double share, StepForecast& sum)
+{
+    sum.known = step.known;
+    sum.stepSeconds += share * step.stepSeconds;
+    sum.computeSeconds += share * step.computeSeconds;
+    for (std::size_t cause = 0; cause < kStallCauses; ++cause)
+        sum.stallSeconds[cause] += share * step.stallSeconds[cause];
+}
+
+// The mean of a window's steps in the middle of a run: the second window after the warm-up, which
+// also does what the first left for it.
+Status forecast(RunSetup& setup)
+{
+    Feedback rates = setup.rates;
+    setup.scratch.addRates(setup.memory.bytes(Tier::Disk), rates);
+    PlanBuilder builder(setup.shape, setup.budget, setup.rates, setup.policy);
+    StepForecaster forecaster;
+    BuiltStep built;
+    built.out.step = setup.policy.clock->warmup();
+    StepSpec step = setup.step;
+    const int window = setup.policy.clock->rule(GroupId{0}, kWholeRun, setup.rates).windowSteps;
+    setup.forecast = {};
+    setup.traffic = {};
+    setup.diskTraffic = {};
+    for (int n = 0; n < 2 * window; ++n) {
+        const Carry in = built.out;
+        step.step = in.step + 1;
+        MR_TRY(builder.buildPlanInto(step, in, setup.rates, built));
+        if (n < window)
+            continue;
+        add(forecaster.forecast(
+                built.plan, {setup.shape, rates, setup.step.precision, setup.step.recompute}),
+            1.0 / window, setup.forecast);
+        const LinkTraffic traffic = linkTraffic(built.plan, setup.shape, setup.step.precision);
+        setup.traffic.hostToDeviceBytes += traffic.hostToDeviceBytes / window;
+        setup.traffic.deviceToHostBytes += traffic.deviceToHostBytes / window;
+        const DiskTraffic disk = diskTraffic(built.plan, setup.shape, setup.step.precision);
+        setup.diskTraffic.readBytes += disk.readBytes;
+        setup.diskTraffic.writtenBytes += disk.writtenBytes;
+    }
+    setup.diskTraffic.readBytes /= window;
+    setup.diskTraffic.writtenBytes /= window;
+    return {};
+}
+
+std::string seconds(double value)
+{
+    std::array<char, 32> text{};
+    (void)std::snprintf(text.data(), text.size(), value < 1.0 ? "%.0f ms" : "%.2f s",
+        value < 1.0 ? 1e3 * value : value);
+    return text.data();
+}
+
+std::string words(const PolicyTrial& trial)
+{
+    std::string text(policyInfo(trial.policy).name);
+    for (const auto& [option, value] : policyOptionTexts(trial.numbers))
+        text += " " + option + "=" + value;
+    return text + (trial.recompute ? ", recompute" : "");
+}
+
+// Bytes by which the plan is larger than its budgets.
+std::size_t shortage(const RunSetup& setup)
+{
+    const auto over = [&](Tier tier, std::size_t budget) {
+        const std::size_t bytes = setup.memory.bytes(tier);
+        return bytes > budget ? bytes - budget : 0;
+    };
+    return over(Tier::Device, setup.budget.deviceBytes) +
+           over(Tier::PinnedHost, setup.budget.hostBytes) +
+           over(Tier::Disk, setup.budget.diskBytes);
+}
+
+struct Tried {
+    const PolicyTrial* nearest = nullptr; // where nothing fits: what lacks least
+    std::size_t lacks = 0;
+    const PolicyTrial* best = nullptr;
+    double bestSeconds = 0.0; // 0: no forecast
+    const PolicyTrial* second = nullptr;
+    double secondSeconds = 0.0;
+};
+
+// Trials come from the simplest to the most involved; a later one must be worth it.
+void note(Tried& tried, const PolicyTrial& trial, const StepForecast& forecast)
+{
+    constexpr double kWorthIt = 0.99;
+    const double taken = forecast.known ? forecast.stepSeconds : 0.0;
+    if (!tried.best || (taken > 0.0 && taken < kWorthIt * tried.bestSeconds)) {
+        tried.second = tried.best;
+        tried.secondSeconds = tried.bestSeconds;
+        tried.best = &trial;
+        tried.bestSeconds = taken;
+    } else if (taken > 0.0 && (!tried.second || taken < tried.secondSeconds)) {
+        tried.second = &trial;
+        tried.secondSeconds = taken;
+    }
+}
+
+std::string reasonOf(const Tried& tried)
+{
+    if (tried.bestSeconds == 0.0)
+        return "the first that fits: " + words(*tried.best) + " (no rates are measured yet)";
+    std::string text = "the fastest that fits: " + words(*tried.best) + ", " +
+                       seconds(tried.bestSeconds) + " a step";
+    if (tried.second && tried.secondSeconds > 0.0)
+        text += "; next " + words(*tried.second) + ", " + seconds(tried.secondSeconds);
+    return text;
+}
+
+// What was chosen stays chosen: the numbers go into the record of the run. The plan is that of the
+// trial; only what would be asked again is replaced by its answer.
+Status keepChoice(RunSetup& setup, const PolicyTrial& trial)
+{
+    PolicyNumbers numbers = trial.numbers;
+    if (setup.policy.intervalByMagnitude)
+        numbers.energy = ColumnEnergy::Absolutes; // that it is chosen by, also of the run after
+    if (numbers.interval && numbers.interval->from == WindowInterval::From::Rates) // without rates
+        numbers.interval = {WindowInterval::From::User,
+            setup.policy.clock->rule(GroupId{0}, kWholeRun, setup.rates).windowSteps};
+    if (const auto share = setup.policy.placement->balancedShare(setup.rates))
+        numbers.deviceShare = *share;
+    auto policy = makePolicy(trial.policy, numbers);
+    MR_TRY(policy.status());
+    setup.policy = std::move(policy).value();
+    setup.spec.policy = policyInfo(trial.policy).name;
+    setup.spec.recompute = trial.recompute ? RecomputeChoice::Block : RecomputeChoice::None;
+    keepNumbers(setup, std::move(numbers));
+    return {};
+}
+
+} // namespace
+
+Status readNumbers(RunSetup& setup)
+{
+    auto numbers = readOptionsOf(setup.spec.policy, setup.spec.policyOptions);
+    MR_TRY(numbers.status());
+    auto asked = readOptionsOf(setup.asked.policy, setup.asked.policyOptions);
+    MR_TRY(asked.status());
+    setup.numbers = std::move(numbers).value();
+    setup.askedNumbers = std::move(asked).value();
+    return {};
+}
+
+void keepNumbers(RunSetup& setup, PolicyNumbers numbers)
+{
+    setup.spec.policyOptions = policyOptionTexts(numbers);
+    setup.numbers = std::move(numbers);
+}
+
+Status planWith(RunSetup& setup, const PolicyTrial& trial)
+{
+    auto policy = makePolicy(trial.policy, trial.numbers);
+    MR_TRY(policy.status());
+    setup.policy = std::move(policy).value();
+    setup.step.recompute = trial.recompute;
+    auto memory = planMemory(setup.step, setup.shape, setup.budget, setup.rates, setup.policy);
+    MR_TRY(memory.status());
+    setup.memory = std::move(memory).value();
+    findLimit(setup);
+    return forecast(setup);
+}
+
+Status chooseAmong(RunSetup& setup, std::span<const PolicyTrial> trials)
+{
+    const bool ratesKnown = setup.rates.hostAdamwElementsPerSecond > 0.0;
+    Tried tried;
+    for (const PolicyTrial& trial : trials) {
+        if (trials.size() > 1 && !makePolicy(trial.policy, trial.numbers).ok())
+            continue; // it does not take an option that was given
+        MR_TRY(planWith(setup, trial));
+        if (setup.limit.empty())
+            note(tried, trial, setup.forecast);
+        else if (const std::size_t lacks = shortage(setup); !tried.nearest || lacks < tried.lacks)
+            std::tie(tried.nearest, tried.lacks) = std::tuple(&trial, lacks);
+        if (tried.best && !ratesKnown)
+            break;
+    }
+    const PolicyTrial& last = tried.nearest ? *tried.nearest : trials.back();
+    const PolicyTrial& chosen = tried.best ? *tried.best : last;
+    if (tried.best)
+        setup.reason = reasonOf(tried);
+    MR_TRY(planWith(setup, chosen)); // its answers are what is kept
+    return keepChoice(setup, chosen);
+}
+
+namespace {
+
+// Beside what was chosen before, so that there are few plans to try.
+Status chooseLateShare(RunSetup& setup, const PolicyNumbers& said)
+{
+    const std::vector<PolicyTrial> trials = lateTrials(setup, said);
+    if (trials.empty())
+        return {};
+    std::string before = setup.reason.empty() ? std::string() : setup.reason + "; ";
+    MR_TRY(chooseAmong(setup, trials));
+    if (!setup.limit.empty())
+        return {};
+    setup.reason = std::move(before) + "late=" + policyOptionTexts(setup.numbers).at("late") +
+                   " is the fastest of the late shares tried, " +
+                   seconds(setup.forecast.stepSeconds) + " a step";
+    return {};
+}
+
+} // namespace
+
+Status choosePolicy(RunSetup& setup)
+{
+    const bool automatic = isAuto(setup.spec);
+    const PolicyNumbers asked = setup.numbers;
+    const bool ratesKnown = setup.rates.hostAdamwElementsPerSecond > 0.0;
+    MR_TRY(chooseAmong(setup, trialsOf(setup, ratesKnown)));
+    if (automatic)
+        return chooseLateShare(setup, asked);
+    setup.reason.clear(); // it was asked for
+    const bool isFitted = policyInfo(setup.policy.id).usesDisk
+                              ? setup.numbers != asked
+                              : setup.numbers.diskShare && !asked.diskShare;
+    if (isFitted && setup.limit.empty())
+        setup.reason =
+            "what host memory lacks is on disk: " + words({setup.policy.id, setup.numbers, false});
+    return chooseLateShare(setup, asked);
+}
+
+} // namespace mr

@@ -1,0 +1,47 @@
+// Which policy a run takes: tried out as plans, compared by bytes and by forecast.
+//
+// Threads  Pure.
+// Errors   Those of makePolicy() and planMemory(). That nothing fits is no error: RunSetup::limit.
+
+#pragma once
+
+#include "core/choose/run_setup.h"
+
+#include <span>
+
+namespace mr {
+
+// One way to do a run.
+struct PolicyTrial {
+    PolicyId policy{};
+    PolicyNumbers numbers;
+    bool recompute = false;
+};
+
+// Whether the policy is the program's to choose.
+inline bool isAuto(const RunSpec& spec)
+{
+    return spec.policy == "auto";
+}
+
+// Reads the numbers of the run from the options of its spec, and those that were asked for.
+Status readNumbers(RunSetup& setup);
+
+// Makes `numbers` those of the run, also in the spec that its record keeps.
+void keepNumbers(RunSetup& setup, PolicyNumbers numbers);
+
+// Sets policy, memory plan, limit, forecast and traffic of `setup` to those of `trial`.
+Status planWith(RunSetup& setup, const PolicyTrial& trial);
+
+// Takes the fastest of `trials` that fits, by forecast; without rates the first. Those with options
+// that their policy does not take are passed over. If nothing fits, what lacks least, and
+// setup.limit says how much. Precondition: one of them can be planned.
+Status chooseAmong(RunSetup& setup, std::span<const PolicyTrial> trials);
+
+// Fills in what spec.policy, its options and spec.recompute leave open: of what fits, the fastest
+// by forecast; without rates the first that fits, from everything on the device without
+// recomputation to everything on the host with it. If nothing fits, what lacks least, and `limit`
+// says how much.
+Status choosePolicy(RunSetup& setup);
+
+} // namespace mr

@@ -1,0 +1,42 @@
+// What a run that has ended teaches the forecasts to come: where its steps took another time than
+// was foretold, what they measured takes the place of the rates in the user's book.
+//
+// Rates are measured once, in seconds, and the machine may have been busy then. A run lasts longer
+// and is the very thing that is forecast; but one that shared the machine with other programs
+// measured those, too, and teaches nothing.
+//
+// Threads  Any; reads and writes the book.
+// Errors   A book that cannot be written stays as it was: the next run tries again.
+
+#pragma once
+
+#include "core/choose/rate_book.h"
+#include "core/choose/run_setup.h"
+
+#include <filesystem>
+#include <string>
+
+namespace mr {
+
+struct RunTruth {
+    double stepSeconds = 0.0;     // mean of the steps that were measured
+    int steps = 0;                // that many
+    double othersPercent = 100.0; // of all processors' time, taken by other programs meanwhile
+};
+
+inline constexpr int kLeastTruthSteps = 16;
+inline constexpr double kForecastTolerance = 0.25; // of what the steps took
+
+// Does the forecast of `setup` miss the truth by more than is tolerated, and is that the rates'
+// fault? False where either is not known.
+bool isForecastWrong(const RunSetup& setup, const RunTruth& truth);
+
+// Puts `measured` into the book at `path` if it has rates for what `setup` trains on this machine.
+// For a model that was too large to be tried, seconds of layers stay unknown. True: it did.
+bool correctRates(const RunSetup& setup, const Feedback& measured, double othersPercent,
+    const std::filesystem::path& path);
+
+// "The forecast was 555 ms a step and the steps took 238 ms: ..."
+std::string correctionWords(const RunSetup& setup, const RunTruth& truth);
+
+} // namespace mr

@@ -1,0 +1,171 @@
+#include "core/choose/rate_sheet.h"
+
+#include "core/plan/cost_model.h"
+
+#include <algorithm>
+
+namespace mr {
+namespace {
+
+constexpr double kSmallCopyBytes = 64.0 * 1024.0;
+
+double secondsBetween(const Interval& interval)
+{
+    return 1e-9 * static_cast<double>(interval.endNs - interval.beginNs);
+}
+
+double knownOr(double seen, double known)
+{
+    return seen > 0.0 ? seen : known;
+}
+
+} // namespace
+
+void RateSamples::add(double seconds, double work) noexcept
+{
+    if (work <= 0.0 || seconds <= 0.0)
+        return;
+    if (m_each.size() < kMost) {
+        m_each.push_back(seconds / work); // reserved
+        return;
+    }
+    m_each[m_oldest] = seconds / work;
+    m_oldest = (m_oldest + 1) % kMost;
+}
+
+void RateSamples::clear() noexcept
+{
+    m_each.clear();
+    m_oldest = 0;
+}
+
+double RateSamples::median() const
+{
+    if (m_each.empty())
+        return 0.0;
+    std::vector<double> sorted = m_each; // the order of m_each says which is the oldest
+    const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
+    std::nth_element(sorted.begin(), middle, sorted.end());
+    return *middle;
+}
+
+double RateSamples::rate() const
+{
+    const double each = median();
+    return each > 0.0 ? 1.0 / each : 0.0;
+}
+
+void RateSheet::readWork(
+    const StepPlan& plan, const Task& task, double seconds, const RateReading& how)
+{
+    const int last = how.shape.layers() - 1;
+    Layer& layer = task.group.value == 0      ? m_embedding
+                   : task.group.value == last ? m_head
+                                              : m_block;
+    const bool forward = task.kind == TaskKind::Forward;
+    const bool kept = !forward && &layer == &m_block && plan.keepsActivations(task);
+    (forward ? layer.forward : kept ? layer.keptBackward : layer.backward).add(seconds, 1.0);
+    if (&layer != &m_block || how.recompute)
+        return;
+    const GroupShape& shape = how.shape.groups[static_cast<std::size_t>(task.group.value)];
+    m_blockFlops.add(seconds, forward ? shape.forwardFlops : shape.backwardFlops);
+}
+
+void RateSheet::readTask(
+    const StepPlan& plan, const Task& task, double seconds, const RateReading& how)
+{
+    const auto elements = static_cast<double>(task.elementCount);
+    switch (task.kind) {
+    case TaskKind::Forward:
+    case TaskKind::Backward:
+        return readWork(plan, task, seconds, how);
+    case TaskKind::UpdateOnDevice:
+        return m_deviceUpdate.add(seconds, elements);
+    case TaskKind::UpdateOnHost:
+        return m_hostUpdate.add(seconds, elements);
+    default:
+        break;
+    }
+    if (task.lane != Lane::CopyIn && task.lane != Lane::CopyOut)
+        return;
+    const auto bytes = static_cast<double>(copyBytes(plan, task, how.shape, how.precision));
+    Copies& copies = task.lane == Lane::CopyIn ? m_copyIn : m_copyOut;
+    (bytes < kSmallCopyBytes ? copies.small : copies.large).add(seconds, bytes);
+}
+
+// Rounding and norm of a group stand side by side in the plan; they are one rate.
+void RateSheet::read(const StepPlan& plan, std::span<const Interval> tasks, const RateReading& how)
+{
+    double finish = 0.0;
+    for (std::size_t i = 0; i < plan.tasks.size(); ++i) {
+        const Task& task = plan.tasks[i];
+        const double seconds = secondsBetween(tasks[i]);
+        readTask(plan, task, seconds, how);
+        if (task.kind == TaskKind::FinishGradient)
+            finish = seconds;
+        else if (task.kind == TaskKind::NormPart)
+            m_gradient.add(finish + seconds, static_cast<double>(task.elementCount));
+    }
+    m_recompute = how.recompute;
+    ++m_steps;
+}
+
+void RateSheet::clear() noexcept
+{
+    for (Layer* layer : {&m_embedding, &m_block, &m_head}) {
+        layer->forward.clear();
+        layer->backward.clear();
+        layer->keptBackward.clear();
+    }
+    for (RateSamples* samples : {&m_blockFlops, &m_gradient, &m_deviceUpdate, &m_hostUpdate,
+             &m_copyIn.small, &m_copyIn.large, &m_copyOut.small, &m_copyOut.large})
+        samples->clear();
+    m_steps = 0;
+}
+
+// A backward that recomputes is not seen apart from what that adds: this stays as it was known, but
+// where others have their activations kept.
+LayerSeconds RateSheet::secondsOf(const Layer& layer, const LayerSeconds& known) const
+{
+    LayerSeconds seconds = known;
+    seconds.forward = knownOr(layer.forward.median(), known.forward);
+    const double backward = layer.backward.median();
+    if (const double kept = layer.keptBackward.median(); kept > 0.0) {
+        seconds.backward = kept;
+        seconds.recompute = backward > 0.0 ? std::max(0.0, backward - kept) : known.recompute;
+        return seconds;
+    }
+    if (backward <= 0.0)
+        return seconds;
+    if (m_recompute && known.recompute >= backward)
+        seconds.recompute = 0.0; // what was known cannot be
+    seconds.backward = backward - (m_recompute ? seconds.recompute : 0.0);
+    return seconds;
+}
+
+Feedback RateSheet::rates(const Feedback& known) const
+{
+    const auto copies = [](const Copies& seen, double before) {
+        return knownOr(knownOr(seen.large.rate(), seen.small.rate()), before);
+    };
+    Feedback rates;
+    rates.diskReadBytesPerSecond = known.diskReadBytesPerSecond;
+    rates.diskWriteBytesPerSecond = known.diskWriteBytesPerSecond;
+    rates.diskReadAloneBytesPerSecond = known.diskReadAloneBytesPerSecond;
+    rates.diskWriteAloneBytesPerSecond = known.diskWriteAloneBytesPerSecond;
+    rates.hostToDeviceBytesPerSecond = copies(m_copyIn, known.hostToDeviceBytesPerSecond);
+    rates.deviceToHostBytesPerSecond = copies(m_copyOut, known.deviceToHostBytesPerSecond);
+    rates.hostAdamwElementsPerSecond =
+        knownOr(m_hostUpdate.rate(), known.hostAdamwElementsPerSecond);
+    rates.deviceAdamwElementsPerSecond =
+        knownOr(m_deviceUpdate.rate(), known.deviceAdamwElementsPerSecond);
+    rates.deviceFlopsPerSecond = knownOr(m_blockFlops.rate(), known.deviceFlopsPerSecond);
+    rates.deviceGradientElementsPerSecond =
+        knownOr(m_gradient.rate(), known.deviceGradientElementsPerSecond);
+    rates.embedding = secondsOf(m_embedding, known.embedding);
+    rates.block = secondsOf(m_block, known.block);
+    rates.head = secondsOf(m_head, known.head);
+    return rates;
+}
+
+} // namespace mr

@@ -1,0 +1,210 @@
+#include "core/choose/run_setup.h"
+
+#include "core/choose/measure_rates.h"
+#include "core/choose/policy_choice.h"
+#include "core/plan/traversal.h"
+#include "core/tokenizer/unicode_text.h"
+
+#include <millrace/library.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+namespace mr {
+namespace {
+
+constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
+constexpr double kDefaultLearningRate = 2e-5;
+constexpr double kDefaultWarmup = 0.03;
+constexpr std::int64_t kDefaultEvaluations = 10;
+
+// decisions.md 18, and on a machine with little memory a quarter of it rather than nothing.
+std::uint64_t defaultHostBudget(std::uint64_t available)
+{
+    const std::uint64_t most = available / 10 * 8;
+    const std::uint64_t rest = available > 4 * kGiB ? available - 4 * kGiB : 0;
+    return std::min(most, std::max(rest, available / 4));
+}
+
+PrecisionChoice defaultPrecision(const MachineInfo& machine)
+{
+    return machine.instructionSet == "avx512_bf16" ? PrecisionChoice::BF16 : PrecisionChoice::F32;
+}
+
+std::int64_t defaultThreads(const MachineInfo& machine)
+{
+    return std::max(1, std::min(machine.physicalCores, machine.threads));
+}
+
+std::string defaultName(const RunSpec& spec)
+{
+    const auto last = [](const std::string& path) {
+        const std::filesystem::path p = std::filesystem::path(path).lexically_normal();
+        return p.has_filename() ? p.stem().string() : p.parent_path().filename().string();
+    };
+    std::string name = last(spec.modelDir.empty() ? spec.scratchConfig : spec.modelDir);
+    if (!spec.data.empty())
+        name += " on " + last(spec.data.front().path);
+    return name;
+}
+
+// A run must be found again from another working directory.
+void makePathsAbsolute(RunSpec& spec)
+{
+    const auto absolute = [](std::string& path) {
+        std::error_code error;
+        if (!path.empty())
+            path = std::filesystem::absolute(path, error).lexically_normal().string();
+    };
+    for (std::string* path :
+        {&spec.modelDir, &spec.scratchConfig, &spec.scratchTokenizer, &spec.outDir, &spec.database})
+        absolute(*path);
+    for (std::string& path : spec.diskPaths)
+        absolute(path);
+    for (auto* sources : {&spec.data, &spec.evalData})
+        for (DataSource& source : *sources)
+            absolute(source.path);
+}
+
+// The record of a run is JSON, which holds UTF-8 only: a run could not find such a path again.
+Status refuseUnrecordablePaths(const RunSpec& spec)
+{
+    std::vector<std::string_view> paths = {
+        spec.modelDir, spec.scratchConfig, spec.scratchTokenizer, spec.database};
+    paths.insert(paths.end(), spec.diskPaths.begin(), spec.diskPaths.end());
+    for (const auto* sources : {&spec.data, &spec.evalData})
+        for (const DataSource& source : *sources)
+            paths.emplace_back(source.path);
+    for (const std::string_view path : paths)
+        if (!isUtf8(path))
+            return Status::error(ErrorKind::InvalidArgument,
+                std::string(path) + ": this path is not UTF-8, so a stopped run could not find it "
+                                    "again; rename it, or give a link to it");
+    return {};
+}
+
+// All that needs the model but not the memory plan.
+Status resolveNumbers(RunSetup& setup, const MachineInfo& machine, std::int64_t trainRows)
+{
+    RunSpec& spec = setup.spec;
+    const std::int64_t most = setup.config.longestSequence();
+    if (spec.seqLen == 0)
+        spec.seqLen = defaultSeqLen(setup.config.maxPositions);
+    if (spec.seqLen > most)
+        return Status::error(ErrorKind::InvalidArgument,
+            "seq-len " + std::to_string(spec.seqLen) + " is longer than the model allows (" +
+                std::to_string(most) + " positions); choose at most that");
+    if (spec.learningRate == 0.0)
+        spec.learningRate = kDefaultLearningRate;
+    if (spec.precision == PrecisionChoice::Auto)
+        spec.precision = defaultPrecision(machine);
+    if (spec.device == DeviceChoice::Auto)
+        spec.device = DeviceChoice::Cpu;
+    if (spec.threads == 0)
+        spec.threads = defaultThreads(machine);
+    if (spec.name.empty())
+        spec.name = defaultName(spec);
+    if (spec.steps == 0)
+        spec.steps = stepCount(spec, trainRows);
+    if (spec.warmupSteps < 0)
+        spec.warmupSteps = std::llround(kDefaultWarmup * static_cast<double>(spec.steps));
+    if (spec.evalEvery < 0)
+        spec.evalEvery = std::max<std::int64_t>(1, spec.steps / kDefaultEvaluations);
+    setup.micro = {spec.seqLen, spec.microBatch, spec.accumulate,
+        spec.precision == PrecisionChoice::F32 ? DType::F32 : DType::BF16};
+    setup.shape = modelShape(setup.config, setup.table, setup.micro);
+    setup.step.microBatches = static_cast<int>(spec.accumulate);
+    setup.step.clipNorm = spec.clipNorm;
+    setup.step.precision = setup.micro.compute == DType::F32 ? Precision::F32 : Precision::BF16;
+    return {};
+}
+
+// Of a run of that much space the folders need not be there: a plan may be for another machine.
+Status findScratch(RunSetup& setup, const RateBook& book)
+{
+    auto scratch = inspectScratchSet(setup.spec.diskPaths, book);
+    if (setup.spec.diskBytes == 0)
+        MR_TRY(scratch.status());
+    if (scratch.ok())
+        setup.scratch = std::move(scratch).value();
+    return {};
+}
+
+// Scratch files that fill the disk to the last byte would keep everybody else from writing. What
+// was said is taken at its word, as of the other tiers: whoever opens the files finds out.
+std::uint64_t diskBudget(const RunSetup& setup)
+{
+    return setup.spec.diskBytes > 0 ? setup.spec.diskBytes : setup.scratch.roomBytes() / 20 * 19;
+}
+
+Status resolveBudgets(RunSetup& setup, const MachineInfo& machine)
+{
+    RunSpec& spec = setup.spec;
+    if (spec.deviceMemoryBytes == 0) {
+        PolicyTrial resident{PolicyId::Resident, {}, spec.recompute == RecomputeChoice::Block};
+        const PolicyInfo* asked = findPolicy(spec.policy);
+        if (asked != nullptr && asked->isAllOnDevice)
+            resident.numbers = setup.numbers; // by layer, all boundaries are kept
+        MR_TRY(planWith(setup, resident));
+        spec.deviceMemoryBytes =
+            std::min<std::uint64_t>(setup.memory.bytes(Tier::Device), machine.availableBytes / 2);
+    }
+    if (spec.hostMemoryBytes == 0)
+        spec.hostMemoryBytes = defaultHostBudget(machine.availableBytes);
+    setup.budget = {static_cast<std::size_t>(spec.deviceMemoryBytes),
+        static_cast<std::size_t>(spec.hostMemoryBytes),
+        static_cast<std::size_t>(diskBudget(setup))};
+    return {};
+}
+
+Status findRates(RunSetup& setup, const MachineInfo& machine, const RateBook& book)
+{
+    auto subject = rateSubject(setup.spec, setup.config, machine);
+    MR_TRY(subject.status());
+    if (const Feedback* known = book.find(subject.value().key))
+        setup.rates = *known;
+    setup.scratch.addRates(1, setup.rates); // until it is known how much there will be
+    return {};
+}
+
+} // namespace
+
+std::int64_t stepCount(const RunSpec& spec, std::int64_t trainRows) noexcept
+{
+    if (spec.steps > 0)
+        return spec.steps;
+    const std::int64_t perStep = spec.microBatch * spec.accumulate;
+    const double rows = spec.epochs * static_cast<double>(trainRows);
+    return static_cast<std::int64_t>(std::ceil(rows / static_cast<double>(perStep)));
+}
+
+Result<RunSetup> setUpRun(const RunSpec& spec, std::int64_t trainRows)
+{
+    MR_TRY(checkSpec(spec));
+    MR_TRY(checkPolicy(spec));
+    RunSetup setup;
+    setup.spec = spec;
+    setup.asked = spec;
+    MR_TRY(readNumbers(setup));
+    makePathsAbsolute(setup.spec);
+    MR_TRY(refuseUnrecordablePaths(setup.spec));
+    auto config = readModelConfig(spec.modelDir.empty() ? spec.scratchConfig : spec.modelDir);
+    if (!config.ok())
+        return config.status();
+    setup.config = std::move(config).value();
+    setup.table = buildParamTable(setup.config);
+    const MachineInfo machine = inspectMachine();
+    MR_TRY(resolveNumbers(setup, machine, trainRows));
+    const RateBook book = RateBook::load(RateBook::defaultPath());
+    MR_TRY(findScratch(setup, book));
+    MR_TRY(resolveBudgets(setup, machine));
+    MR_TRY(findRates(setup, machine, book));
+    MR_TRY(choosePolicy(setup));
+    // Only streams that are threads can overlap copies, updates and compute.
+    if (!policyInfo(setup.policy.id).isAllOnDevice || setup.spec.linkBytesPerSecond > 0.0)
+        setup.spec.threadedDevice = true;
+    return setup;
+}
+
+} // namespace mr

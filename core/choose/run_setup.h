@@ -1,0 +1,62 @@
+// RunSetup: a spec worked out, before anything is allocated: model, sizes, policy, memory.
+//
+// Everything that is chosen automatically is chosen here, once, from the spec, the model's config
+// and the machine (decisions.md 4, 17, 18), and lands in the resolved spec that the run record
+// keeps.
+//
+// Threads  Values.
+// Errors   InvalidArgument from config and spec. That a plan does not fit is no error here: see
+//          `limit`.
+
+#pragma once
+
+#include "core/choose/scratch_set.h"
+#include "core/model/layout.h"
+#include "core/model/model_config.h"
+#include "core/model/param_table.h"
+#include "core/plan/cost_model.h"
+#include "core/plan/memory_plan.h"
+#include "core/plan/policies.h"
+
+#include <millrace/planner.h>
+#include <millrace/run_spec.h>
+#include <millrace/status.h>
+
+#include <cstdint>
+#include <string>
+
+namespace mr {
+
+struct RunSetup {
+    RunSpec spec;  // resolved
+    RunSpec asked; // what the user left open is open still
+    ModelConfig config;
+    ParamTable table;
+    MicroShape micro;
+    ModelShape shape;
+    StepSpec step; // of every step but its number
+    OffloadPolicy policy;
+    PolicyNumbers numbers;      // its options, said or chosen: spec.policyOptions
+    PolicyNumbers askedNumbers; // asked.policyOptions
+    Budget budget;
+    MemoryPlan memory;
+    std::string limit; // which tier binds and by how much; empty if it fits
+    Feedback rates;    // measured before (RateBook); 0 where not
+    ScratchSet scratch;
+    StepForecast forecast;
+    LinkTraffic traffic; // of a step in the middle of the run
+    DiskTraffic diskTraffic;
+    std::string reason; // why `auto` chose this policy; empty if it was asked for
+};
+
+// `trainRows` of micro-batches in an epoch: sequences, or what they are packed into. 0: not known
+// yet; then steps stay 0 where they depend on it. Rates are those the user's RateBook has; nothing
+// is measured here.
+Result<RunSetup> setUpRun(const RunSpec& spec, std::int64_t trainRows);
+
+// Optimizer steps of the run a resolved spec asks for.
+std::int64_t stepCount(const RunSpec& spec, std::int64_t trainRows) noexcept;
+
+PlanReport reportOf(const RunSetup& setup);
+
+} // namespace mr

@@ -1,0 +1,73 @@
+#include "core/choose/scratch_rates.h"
+
+#include "core/base/bytes.h"
+#include "core/tier/disk_health.h"
+
+#include <algorithm>
+
+namespace mr {
+namespace {
+
+// A file system that is full to the last byte troubles everyone.
+constexpr std::uint64_t kLeftFreeBytes = std::uint64_t{256} << 20;
+
+} // namespace
+
+std::string rateKey(const ScratchFolder& folder)
+{
+    return folder.device + " " + folder.fileSystem + " " + folder.mountPoint;
+}
+
+Result<ScratchSpeed> keepDiskRates(const ScratchFolder& folder, const DiskRates& rates)
+{
+    const double eachWay = 0.5 * rates.mixedBytesPerSecond;
+    const ScratchSpeed speed{rates.readBytesPerSecond, rates.writeBytesPerSecond, eachWay, eachWay};
+    RateBook book = RateBook::load(RateBook::defaultPath()); // others may have written it meanwhile
+    book.putDisk(rateKey(folder), speed);
+    MR_TRY(book.save(RateBook::defaultPath()));
+    return speed;
+}
+
+Result<ScratchInfo> inspectScratch(const std::string& path)
+{
+    auto folder = inspectScratchFolder(path);
+    MR_TRY(folder.status());
+    const DiskHealth health = readDiskHealth(folder.value().device);
+    ScratchInfo info;
+    info.path = folder.value().path.string();
+    info.fileSystem = folder.value().fileSystem;
+    info.drive = health.drive;
+    info.driveBytes = health.driveBytes;
+    info.freeBytes = folder.value().freeBytes;
+    info.temperatureCelsius = health.temperatureCelsius;
+    info.usable = folder.value().place != ScratchPlace::ReadOnly;
+    info.warnings = folder.value().warnings;
+    const RateBook book = RateBook::load(RateBook::defaultPath());
+    if (const ScratchSpeed* speed = book.findDisk(rateKey(folder.value())))
+        info.speed = *speed;
+    return info;
+}
+
+Result<ScratchSpeed> measureScratch(const std::string& path, const ScratchMeasuring& how)
+{
+    auto folder = inspectScratchFolder(path);
+    MR_TRY(folder.status());
+    const std::uint64_t free = folder.value().freeBytes;
+    DiskBenchSpec spec;
+    spec.folder = folder.value().path;
+    spec.bytes = std::min(how.bytes, free > kLeftFreeBytes ? free - kLeftFreeBytes : 0);
+    spec.seconds = how.seconds;
+    spec.rounds = 1;
+    spec.limit = false;
+    spec.progress = how.progress;
+    spec.cancelled = how.cancelled;
+    if (spec.bytes < kLeastDiskBenchBytes)
+        return Status::error(ErrorKind::OutOfMemory,
+            spec.folder.string() + " has " + formatBytes(free) + " free; measuring it takes " +
+                formatBytes(kLeastDiskBenchBytes + kLeftFreeBytes));
+    auto measured = benchDisk(spec);
+    MR_TRY(measured.status());
+    return keepDiskRates(folder.value(), measured.value().rates);
+}
+
+} // namespace mr

@@ -1,0 +1,51 @@
+// Whether a run of deep-optimizer-states goes on with another device share, now that its rates are
+// measured.
+//
+// The share that balances the measured rates is planned beside the one the run has, and both are
+// forecast by those rates. Exchanging the plan costs time once and pays in every step that is left.
+// The forecasts decide, not the balance: the balance knows neither the rest of a step nor what a
+// compact state weighs.
+//
+// Threads  Pure.
+// Errors   Those of planning; Internal if the run has no share.
+// Units    Seconds.
+
+#pragma once
+
+#include "core/choose/run_setup.h"
+
+#include <millrace/status.h>
+
+#include <string>
+
+namespace mr {
+
+// Is the share the program's to choose? Not one the user gave, and not one a resumed run finds in
+// its record: that does not say who chose it.
+bool isShareOpen(const RunSetup& setup);
+
+struct ShareDecision {
+    bool isWorthIt = false;
+    double shareNow = 0.0;
+    double shareNew = 0.0;
+    double secondsNow = 0.0; // of a step, by forecast; 0: not known
+    double secondsNew = 0.0;
+};
+
+// Of the forecasts alone: is the gain more than 3 % of a step, below which a forecast says nothing,
+// and over all steps that are left more than the exchange costs?
+bool paysToExchange(
+    double secondsNow, double secondsNew, StepIndex stepsLeft, double costSeconds) noexcept;
+
+// `setup` is the plan the run has, `measured` what its steps showed, `costSeconds` what the
+// exchange would take: a checkpoint, unless there is one, and opening the run again.
+Result<ShareDecision> decideShare(
+    const RunSetup& setup, const Feedback& measured, StepIndex stepsLeft, double costSeconds);
+
+// What the run goes on with where that is worth it.
+Result<RunSetup> withShare(const RunSetup& before, double share, const Feedback& measured);
+
+// For the log: what was measured, what was decided.
+std::string shareWords(const ShareDecision& decision, const Feedback& measured);
+
+} // namespace mr

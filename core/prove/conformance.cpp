@@ -1,0 +1,300 @@
+#include "core/prove/conformance.h"
+
+#include "core/prove/conformance_case.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <limits>
+
+namespace mr {
+
+namespace conformance {
+
+float roundToBf16(float x) noexcept
+{
+    const auto bits = std::bit_cast<std::uint32_t>(x);
+    return std::bit_cast<float>((bits + 0x7FFFU + ((bits >> 16) & 1U)) & 0xFFFF0000U);
+}
+
+namespace {
+
+void encode(DType type, double value, std::byte* to)
+{
+    const auto put = [to](auto number) { std::memcpy(to, &number, sizeof number); };
+    switch (type) {
+    case DType::F32:
+        return put(static_cast<float>(value));
+    case DType::BF16:
+        return put(static_cast<std::uint16_t>(
+            std::bit_cast<std::uint32_t>(roundToBf16(static_cast<float>(value))) >> 16));
+    case DType::U8:
+        return put(static_cast<std::uint8_t>(value));
+    case DType::I8:
+        return put(static_cast<std::int8_t>(value));
+    case DType::U16:
+        return put(static_cast<std::uint16_t>(value));
+    case DType::I16:
+        return put(static_cast<std::int16_t>(value));
+    case DType::I32:
+        return put(static_cast<std::int32_t>(value));
+    case DType::F64:
+        return put(value);
+    }
+}
+
+template <typename T>
+double read(const std::byte* from)
+{
+    T value;
+    std::memcpy(&value, from, sizeof value);
+    return static_cast<double>(value);
+}
+
+double decode(DType type, const std::byte* from)
+{
+    switch (type) {
+    case DType::F32:
+        return read<float>(from);
+    case DType::BF16:
+        return static_cast<double>(
+            std::bit_cast<float>(static_cast<std::uint32_t>(read<std::uint16_t>(from)) << 16));
+    case DType::U8:
+        return read<std::uint8_t>(from);
+    case DType::I8:
+        return read<std::int8_t>(from);
+    case DType::U16:
+        return read<std::uint16_t>(from);
+    case DType::I16:
+        return read<std::int16_t>(from);
+    case DType::I32:
+        return read<std::int32_t>(from);
+    case DType::F64:
+        return read<double>(from);
+    }
+    return 0.0;
+}
+
+TensorView shaped(DType type, const Dims& dims)
+{
+    TensorView view;
+    view.dtype = type;
+    view.rank = static_cast<int>(dims.size());
+    std::copy(dims.begin(), dims.end(), view.dims.begin());
+    return view;
+}
+
+// In tolerances; what differs where nothing may is infinitely wrong.
+double errorOf(double got, double want, double tolerance)
+{
+    if (got == want || (std::isnan(got) && std::isnan(want)))
+        return 0.0;
+    const double error = std::abs(got - want) / tolerance;
+    return error >= 0.0 ? error : std::numeric_limits<double>::infinity(); // NaN, too
+}
+
+} // namespace
+
+CaseRun::CaseRun(Device& device, unsigned seed)
+    : m_device(device)
+    , m_engine(seed)
+{
+    auto stream = device.createStream("conformance");
+    auto event = device.createEvent();
+    if (stream.ok() && event.ok()) {
+        m_stream = std::move(stream.value());
+        m_event = std::move(event.value());
+    } else {
+        m_status = stream.ok() ? event.status() : stream.status();
+    }
+}
+
+Input CaseRun::random(DType type, const Dims& dims, double spread)
+{
+    Values values(static_cast<std::size_t>(shaped(type, dims).count()));
+    for (double& v : values) { // 12 uniforms: std::normal_distribution differs by library
+        for (int i = 0; i < 12; ++i)
+            v += static_cast<double>(m_engine()) / 4294967296.0 - 0.5;
+        v = static_cast<double>(roundTo(type, static_cast<float>(v * spread)));
+    }
+    return given(type, dims, values);
+}
+
+Input CaseRun::given(DType type, const Dims& dims, const Values& values)
+{
+    Input input{blank(type, dims), values};
+    std::vector<std::byte> bytes(input.view.bytes());
+    for (std::size_t i = 0; i < values.size(); ++i)
+        encode(type, values[i], bytes.data() + i * sizeOf(type));
+    upload(input.view, bytes);
+    return input;
+}
+
+TensorView CaseRun::blank(DType type, const Dims& dims)
+{
+    TensorView view = shaped(type, dims);
+    // An optional tensor is one with memory, so an empty one has some as well.
+    const std::size_t late = type == DType::U8 ? 0 : m_lateElements * sizeOf(type);
+    m_owned.push_back(allocate(std::max<std::size_t>(view.bytes() + late, 64), MemoryKind::Device));
+    view.data = m_owned.back().data();
+    if (view.data)
+        view.data += late;
+    upload(view, std::vector<std::byte>(view.bytes(), std::byte{0xFF}));
+    return view;
+}
+
+void CaseRun::call(const Status& enqueued)
+{
+    if (m_status.ok())
+        m_status = enqueued;
+    finish();
+}
+
+void CaseRun::expect(
+    const char* what, const TensorView& view, const Values& want, const Values& tolerance)
+{
+    const std::vector<std::byte> got = download(view);
+    if (!m_status.ok())
+        return;
+    m_bytes.insert(m_bytes.end(), got.begin(), got.end());
+    for (std::size_t i = 0; i < want.size(); ++i) {
+        const double value = decode(view.dtype, got.data() + i * sizeOf(view.dtype));
+        const double error = errorOf(value, want[i], tolerance[i]);
+        if (error > m_error || m_worst.empty()) {
+            m_error = std::max(error, m_error);
+            m_worst = std::string(what) + "[" + std::to_string(i) + "] is " +
+                      std::to_string(value) + ", want " + std::to_string(want[i]);
+        }
+    }
+}
+
+void CaseRun::expectExactly(const char* what, const TensorView& view, const Values& want)
+{
+    expect(what, view, want, Values(want.size(), 0.0));
+}
+
+void CaseRun::expectSame(const char* what, const TensorView& view, const TensorView& want)
+{
+    const std::vector<std::byte> bytes = download(want);
+    Values values;
+    for (std::size_t i = 0; m_status.ok() && i < static_cast<std::size_t>(want.count()); ++i)
+        values.push_back(decode(want.dtype, bytes.data() + i * sizeOf(want.dtype)));
+    expectExactly(what, view, values);
+}
+
+Buffer CaseRun::allocate(std::size_t bytes, MemoryKind kind)
+{
+    if (!m_status.ok())
+        return {};
+    auto buffer = m_device.allocate(bytes, kind, "conformance");
+    if (!buffer.ok()) {
+        m_status = buffer.status();
+        return {};
+    }
+    return std::move(buffer.value());
+}
+
+void CaseRun::upload(const TensorView& view, const std::vector<std::byte>& bytes)
+{
+    if (bytes.empty())
+        return;
+    Buffer pinned = allocate(bytes.size(), MemoryKind::PinnedHost);
+    if (!m_status.ok())
+        return;
+    std::memcpy(pinned.data(), bytes.data(), bytes.size());
+    call(m_stream->copy(view.data, {pinned.data(), bytes.size()}));
+}
+
+std::vector<std::byte> CaseRun::download(const TensorView& view)
+{
+    std::vector<std::byte> bytes(view.bytes());
+    if (bytes.empty())
+        return bytes;
+    Buffer pinned = allocate(bytes.size(), MemoryKind::PinnedHost);
+    if (!m_status.ok())
+        return bytes;
+    call(m_stream->copy(pinned.data(), {view.data, bytes.size()}));
+    if (m_status.ok())
+        std::memcpy(bytes.data(), pinned.data(), bytes.size());
+    return bytes;
+}
+
+void CaseRun::finish()
+{
+    if (!m_status.ok())
+        return;
+    m_status = m_stream->record(*m_event);
+    m_device.submit();
+    if (m_status.ok())
+        m_status = m_event->wait();
+}
+
+namespace {
+
+ConformanceResult runCase(Device& device, const Case& line)
+{
+    constexpr unsigned kSeed = 20250117;
+    ConformanceResult result;
+    result.op = line.op;
+    result.name = line.name;
+    CaseRun first(device, kSeed);
+    line.run(first);
+    CaseRun second(device, kSeed);
+    line.run(second);
+    result.worst = first.worst();
+    result.error = first.error();
+    result.sameBits = first.bytes() == second.bytes();
+    const Status& status = first.status().ok() ? second.status() : first.status();
+    result.message = status.message();
+    result.pass = status.ok() && result.sameBits && result.error <= 1.0;
+    return result;
+}
+
+} // namespace
+
+Table wholeTable()
+{
+    Table table;
+    addMatrixCases(table);
+    addAttentionCases(table);
+    addRowCases(table);
+    addLossCases(table);
+    addLookupCases(table);
+    addColumnCases(table);
+    addElementCases(table);
+    addUpdateCases(table);
+    addCompactCases(table);
+    return table;
+}
+
+void addLateStarts(Table& table, const Table& lines)
+{
+    for (const Case& line : lines)
+        table.push_back({line.op, line.name + " one element late", [run = line.run](CaseRun& late) {
+                             late.startOneElementLate();
+                             run(late);
+                         }});
+}
+
+} // namespace conformance
+
+Result<ConformanceReport> runConformance(
+    Device& device, const ConformanceCallback& each, const std::string& onlyOp)
+{
+    const conformance::Table table = conformance::wholeTable();
+    ConformanceReport report;
+    for (const conformance::Case& line : table) {
+        if (!onlyOp.empty() && line.op != onlyOp)
+            continue;
+        const ConformanceResult result = conformance::runCase(device, line);
+        ++report.cases;
+        report.passed += result.pass ? 1 : 0;
+        if (each)
+            each(result);
+    }
+    if (auto stream = device.createStream("conformance"); !stream.ok())
+        return stream.status();
+    return report;
+}
+
+} // namespace mr

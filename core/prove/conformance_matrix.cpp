@@ -1,0 +1,180 @@
+// linear, linearBackwardInput, linearBackwardWeight against double precision.
+//
+// Tolerance. A sum of K products in F32, in any order, with or without fma, differs from the
+// exact one by at most gamma(K) = K u / (1 - K u) times the sum of |a b| (Higham, "Accuracy and
+// Stability of Numerical Algorithms", section 3.1). BF16 pairs (dot-product instructions) round
+// twice per pair: 2 K covers them. The store adds one unit roundoff of the output type.
+
+#include "core/prove/conformance_case.h"
+
+namespace mr::conformance {
+
+namespace {
+
+struct ProductShape {
+    std::int64_t tokens, in, out;
+};
+
+// One row, one column, one past a tile, more than one tile each way, none at all.
+constexpr ProductShape kShapes[] = {{1, 1, 1}, {1, 64, 172}, {3, 5, 7}, {65, 33, 7}, {64, 64, 64},
+    {70, 66, 257}, {0, 8, 8}, {200, 300, 70}};
+
+std::string describe(const char* op, DType type, const ProductShape& s, const char* more)
+{
+    return std::string(op) + " " + typeName(type) + " (" + std::to_string(s.tokens) + ", " +
+           std::to_string(s.in) + ", " + std::to_string(s.out) + ")" + more;
+}
+
+// Sum and sum of magnitudes over k of a(i, k) b(k, j), given as functions.
+struct Dot {
+    double sum = 0.0;
+    double magnitude = 0.0;
+
+    void add(double product)
+    {
+        sum += product;
+        magnitude += std::abs(product);
+    }
+
+    double tolerance(std::int64_t depth, DType out) const
+    {
+        const double k = 2.0 * static_cast<double>(depth) + 4.0;
+        return k * kU * magnitude + unitOf(out) * (std::abs(sum) + k * kU * magnitude);
+    }
+};
+
+void linear(CaseRun& run, DType type, DType outType, const ProductShape& s, bool bias)
+{
+    const Input x = run.random(type, {s.tokens, s.in});
+    const Input weight = run.random(type, {s.out, s.in});
+    const Input b = bias ? run.random(type, {s.out}) : Input{};
+    const LinearArgs args{x.view, weight.view, b.view, run.blank(outType, {s.tokens, s.out})};
+    run.call(run.ops().linear(args, run.stream()));
+    Values want;
+    Values tolerance;
+    for (std::int64_t t = 0; t < s.tokens; ++t)
+        for (std::int64_t o = 0; o < s.out; ++o) {
+            Dot dot;
+            for (std::int64_t i = 0; i < s.in; ++i)
+                dot.add(x(t * s.in + i) * weight(o * s.in + i));
+            if (bias)
+                dot.add(b(o));
+            want.push_back(dot.sum);
+            tolerance.push_back(dot.tolerance(s.in, outType));
+        }
+    run.expect("out", args.out, want, tolerance);
+}
+
+void linearBackwardInput(CaseRun& run, DType type, const ProductShape& s)
+{
+    const Input gradOut = run.random(type, {s.tokens, s.out});
+    const Input weight = run.random(type, {s.out, s.in});
+    const LinearBackwardInputArgs args{
+        gradOut.view, weight.view, run.blank(type, {s.tokens, s.in})};
+    run.call(run.ops().linearBackwardInput(args, run.stream()));
+    Values want;
+    Values tolerance;
+    for (std::int64_t t = 0; t < s.tokens; ++t)
+        for (std::int64_t i = 0; i < s.in; ++i) {
+            Dot dot;
+            for (std::int64_t o = 0; o < s.out; ++o)
+                dot.add(gradOut(t * s.out + o) * weight(o * s.in + i));
+            want.push_back(dot.sum);
+            tolerance.push_back(dot.tolerance(s.out, type));
+        }
+    run.expect("gradX", args.gradX, want, tolerance);
+}
+
+void expectWeightGradient(CaseRun& run, const LinearBackwardWeightArgs& args, const ProductShape& s,
+    const Input& gradOut, const Input& x, const Input& before)
+{
+    Values want;
+    Values tolerance;
+    for (std::int64_t o = 0; o < s.out; ++o)
+        for (std::int64_t i = 0; i < s.in; ++i) {
+            Dot dot;
+            for (std::int64_t t = 0; t < s.tokens; ++t)
+                dot.add(gradOut(t * s.out + o) * x(t * s.in + i));
+            if (args.accumulate)
+                dot.add(before(o * s.in + i));
+            want.push_back(dot.sum);
+            tolerance.push_back(dot.tolerance(s.tokens, DType::F32));
+        }
+    run.expect("gradWeight", args.gradWeight, want, tolerance);
+}
+
+void linearBackwardWeight(CaseRun& run, DType type, const ProductShape& s, bool accumulate)
+{
+    const Input gradOut = run.random(type, {s.tokens, s.out});
+    const Input x = run.random(type, {s.tokens, s.in});
+    const Input before = run.random(DType::F32, {s.out, s.in});
+    const Input bias = run.random(DType::F32, {s.out});
+    LinearBackwardWeightArgs args;
+    args.gradOut = gradOut.view;
+    args.x = x.view;
+    args.gradWeight = before.view;
+    args.gradBias = bias.view;
+    args.product = run.blank(DType::F32, {s.out, s.in});
+    args.accumulate = accumulate;
+    run.call(run.ops().linearBackwardWeight(args, run.stream()));
+    expectWeightGradient(run, args, s, gradOut, x, before);
+    Values want;
+    Values tolerance;
+    for (std::int64_t o = 0; o < s.out; ++o) {
+        Dot dot;
+        for (std::int64_t t = 0; t < s.tokens; ++t)
+            dot.add(gradOut(t * s.out + o));
+        if (accumulate)
+            dot.add(bias(o));
+        want.push_back(dot.sum);
+        tolerance.push_back(dot.tolerance(s.tokens, DType::F32));
+    }
+    run.expect("gradBias", args.gradBias, want, tolerance);
+}
+
+// What lets a policy that adds elsewhere give the same weights: adding on the fly is the product
+// and one addition.
+void addingOnTheFly(CaseRun& run, DType type, const ProductShape& s)
+{
+    const Input gradOut = run.random(type, {s.tokens, s.out});
+    const Input x = run.random(type, {s.tokens, s.in});
+    const Input before = run.random(DType::F32, {s.out, s.in});
+    LinearBackwardWeightArgs args;
+    args.gradOut = gradOut.view;
+    args.x = x.view;
+    args.gradWeight = run.blank(DType::F32, {s.out, s.in});
+    args.product = run.blank(DType::F32, {s.out, s.in});
+    const TensorView apart = run.blank(DType::F32, {s.out, s.in});
+    run.call(run.ops().linearBackwardWeight(args, run.stream()));
+    run.call(run.ops().add({before.view, args.gradWeight, apart}, run.stream()));
+    args.gradWeight = before.view;
+    args.accumulate = true;
+    run.call(run.ops().linearBackwardWeight(args, run.stream()));
+    run.expectSame("gradWeight", args.gradWeight, apart);
+}
+
+} // namespace
+
+void addMatrixCases(Table& table)
+{
+    for (const DType type : kBothTypes)
+        for (const ProductShape& s : kShapes) {
+            for (const bool bias : {false, true})
+                table.push_back({"linear", describe("linear", type, s, bias ? " bias" : ""),
+                    [=](CaseRun& run) { linear(run, type, type, s, bias); }});
+            if (type == DType::BF16)
+                table.push_back({"linear", describe("linear", type, s, " to f32"),
+                    [=](CaseRun& run) { linear(run, type, DType::F32, s, false); }});
+            table.push_back({"linearBackwardInput", describe("linearBackwardInput", type, s, ""),
+                [=](CaseRun& run) { linearBackwardInput(run, type, s); }});
+            for (const bool accumulate : {false, true})
+                table.push_back({"linearBackwardWeight",
+                    describe("linearBackwardWeight", type, s, accumulate ? " accumulate" : ""),
+                    [=](CaseRun& run) { linearBackwardWeight(run, type, s, accumulate); }});
+            table.push_back({"linearBackwardWeight",
+                describe("linearBackwardWeight", type, s, " adding on the fly"),
+                [=](CaseRun& run) { addingOnTheFly(run, type, s); }});
+        }
+}
+
+} // namespace mr::conformance

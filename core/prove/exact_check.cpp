@@ -1,0 +1,139 @@
+#include "core/prove/exact_check.h"
+
+#include "core/base/philox.h"
+#include "core/model/weights.h"
+#include "core/plan/cost_model.h"
+#include "core/prove/plain_run.h"
+#include "core/step/run_master.h"
+
+namespace mr {
+namespace {
+
+constexpr std::int64_t kSequences = 12;
+constexpr std::uint64_t kSeed = 7;
+constexpr AdamwSettings kAdamw{0.9, 0.99, 1e-8, 0.1};
+constexpr double kLearningRate = 1e-2;
+
+std::vector<TokenSequence> randomTokens(std::int64_t vocab, std::int64_t seqLen)
+{
+    std::vector<TokenSequence> set(kSequences);
+    for (std::int64_t s = 0; s < kSequences; ++s) {
+        TokenSequence& sequence = set[static_cast<std::size_t>(s)];
+        const std::int64_t length = seqLen + 1 - s % 5; // some are padded
+        for (std::int64_t t = 0; t < length; ++t) {
+            const auto random = philox(kSeed, static_cast<std::uint64_t>(s * seqLen * 2 + t));
+            sequence.tokens.push_back(
+                static_cast<TokenId>(random[0] % static_cast<std::uint32_t>(vocab)));
+            const bool trained = t > 0 && (s % 3 != 0 || t > length / 2);
+            sequence.trained.push_back(trained ? 1 : 0);
+        }
+    }
+    return set;
+}
+
+Status train(Device& device, const TinyRun& run, PlainRun& plain, TinyResult& result)
+{
+    const auto set = randomTokens(run.config.vocab, run.seqLen);
+    const BatchShape shape{run.seqLen, run.microBatch, run.accumulate};
+    std::vector<TokenSequence> sequences(static_cast<std::size_t>(run.microBatch));
+    Sampler sampler({kSeed, 0, 0, set.size()});
+    result.losses.reserve(static_cast<std::size_t>(run.steps));
+    result.norms.reserve(static_cast<std::size_t>(run.steps));
+    std::vector<MicroBatchData> micros(static_cast<std::size_t>(run.accumulate));
+    std::size_t allocationsBefore = 0;
+    for (int s = 1; s <= run.steps; ++s) {
+        double trained = 0.0;
+        for (MicroBatchData& micro : micros) {
+            for (TokenSequence& sequence : sequences)
+                sequence = set[static_cast<std::size_t>(sampler.next())];
+            fillMicroBatch(sequences, shape, micro);
+            for (const std::int32_t target : micro.targets)
+                trained += target >= 0 ? 1.0 : 0.0;
+        }
+        StepInputs inputs;
+        inputs.micros = micros;
+        inputs.lossScale = static_cast<float>(1.0 / trained);
+        inputs.clipNorm = run.clipNorm;
+        inputs.factors = adamwFactors(kAdamw, kLearningRate, s);
+        auto step = plain.step(inputs);
+        if (!step.ok())
+            return step.status();
+        result.losses.push_back(step.value().lossSum / trained);
+        result.norms.push_back(step.value().scalars.gradNorm);
+        result.h2dBytes = step.value().h2dBytes;
+        result.d2hBytes = step.value().d2hBytes;
+        result.movedBytes = step.value().movedBytes;
+        result.diskReadBytes = step.value().diskReadBytes;
+        result.diskWrittenBytes = step.value().diskWrittenBytes;
+        if (s == 1)
+            allocationsBefore = device.memoryUsage().allocations;
+    }
+    result.plannedDisk = diskTraffic(plain.stepPlan(), plain.shape(), plain.precision());
+    MR_TRY(plain.finishLateParts());
+    const LinkTraffic traffic = linkTraffic(plain.stepPlan(), plain.shape(), plain.precision());
+    result.plannedH2dBytes = traffic.hostToDeviceBytes;
+    result.plannedD2hBytes = traffic.deviceToHostBytes;
+    result.allocationsInSteps = device.memoryUsage().allocations - allocationsBefore;
+    return {};
+}
+
+} // namespace
+
+ModelConfig tinyConfig(bool tied)
+{
+    ModelConfig config;
+    config.architecture = "LlamaForCausalLM";
+    config.hidden = 24;
+    config.intermediate = 40;
+    config.layers = 3;
+    config.heads = 4;
+    config.kvHeads = 2;
+    config.headDim = 6;
+    config.vocab = 61;
+    config.maxPositions = 32;
+    config.rmsNormEps = 1e-5;
+    config.initializerRange = 0.1;
+    config.tiedEmbedding = tied;
+    return config;
+}
+
+PlainRunSpec plainRunSpec(const TinyRun& run)
+{
+    PlainRunSpec spec;
+    spec.config = run.config;
+    spec.micro = {run.seqLen, run.microBatch, run.accumulate, run.compute};
+    spec.policy = run.policy;
+    spec.options = run.options;
+    spec.recompute = run.recompute;
+    spec.clipNorm = run.clipNorm;
+    spec.updateThreads = run.updateThreads;
+    spec.adamw = kAdamw;
+    spec.learningRate = kLearningRate;
+    spec.disk = run.disk;
+    return spec;
+}
+
+Result<TinyResult> runTiny(Device& device, const TinyRun& run)
+{
+    TinyResult result;
+    const MemoryUsage before = device.memoryUsage();
+    auto created = PlainRun::create(device, plainRunSpec(run));
+    MR_TRY(created.status());
+    PlainRun& plain = *created.value();
+    MR_TRY(installMaster(
+        plain.executor(), plain.memory(), *initialWeights(run.config, plain.table(), kSeed)));
+    result.plannedDeviceBytes = plain.memoryPlan().bytes(Tier::Device);
+    result.plannedHostBytes = plain.memoryPlan().bytes(Tier::PinnedHost);
+    MR_TRY(train(device, run, plain, result));
+    const MemoryUsage after = device.memoryUsage();
+    result.peakDeviceBytes = after.devicePeakBytes - before.deviceBytes;
+    result.peakHostBytes = after.pinnedPeakBytes - before.pinnedBytes;
+    auto state = stateMaster(plain.executor(), plain.memory());
+    MR_TRY(state.status());
+    auto hash = weightsHash(plain.table(), *state.value());
+    MR_TRY(hash.status());
+    result.weightsHash = std::move(hash).value();
+    return result;
+}
+
+} // namespace mr

@@ -1,0 +1,67 @@
+// A tiny run without files: the same model, data and seed under any policy, to compare with ==.
+//
+// What `millrace selftest` and the tests use to show that every exact policy gives the weights of
+// `resident`, bit for bit.
+//
+// Threads  One thread, which is the engine thread of the device.
+// Errors   Those of plan and device.
+
+#pragma once
+
+#include "core/device/device.h"
+#include "core/model/model_config.h"
+#include "core/plan/cost_model.h"
+#include "core/prove/plain_run.h"
+
+#include <millrace/status.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace mr {
+
+// Head dimension, vocabulary and widths are odd on purpose.
+ModelConfig tinyConfig(bool tied);
+
+struct TinyRun {
+    ModelConfig config = tinyConfig(true);
+    std::int64_t seqLen = 20;
+    std::int64_t microBatch = 2;
+    std::string policy = "resident";
+    std::map<std::string, std::string> options;
+    DType compute = DType::F32;
+    std::int64_t accumulate = 3;
+    bool recompute = false;
+    double clipNorm = 1.0;
+    int steps = 4;
+    int updateThreads = 2;
+    RunDiskSpec disk; // of policies that keep state there
+};
+
+struct TinyResult {
+    std::string weightsHash;
+    std::vector<double> losses; // by step
+    std::vector<double> norms;
+    std::int64_t h2dBytes = 0; // of the last step
+    std::int64_t d2hBytes = 0;
+    std::int64_t movedBytes = 0;      // of these, each way: columns that changed owner
+    std::int64_t plannedH2dBytes = 0; // linkTraffic() of its plan
+    std::int64_t plannedD2hBytes = 0;
+    std::int64_t diskReadBytes = 0; // of the last step
+    std::int64_t diskWrittenBytes = 0;
+    DiskTraffic plannedDisk; // diskTraffic() of its plan
+    std::size_t plannedDeviceBytes = 0;
+    std::size_t peakDeviceBytes = 0; // that the device counted, minus what it held before
+    std::size_t plannedHostBytes = 0;
+    std::size_t peakHostBytes = 0;
+    std::size_t allocationsInSteps = 0; // Device::allocate() calls after the first step
+};
+
+// What it is a run of.
+PlainRunSpec plainRunSpec(const TinyRun& run);
+// Random weights and tokens by a fixed seed.
+Result<TinyResult> runTiny(Device& device, const TinyRun& run);
+
+} // namespace mr

@@ -1,0 +1,89 @@
+#include "core/prove/plain_run.h"
+
+#include "core/base/bytes.h"
+
+#include <utility>
+
+namespace mr {
+namespace {
+
+Status checkFits(const char* tier, std::size_t needed, std::size_t budget)
+{
+    if (budget == 0 || needed <= budget)
+        return {};
+    return Status::error(ErrorKind::OutOfMemory, std::string(tier) + ": the plan needs " +
+                                                     formatBytes(needed) + ", the budget is " +
+                                                     formatBytes(budget));
+}
+
+} // namespace
+
+PlainRun::PlainRun(PlainRunSpec spec)
+    : m_spec(std::move(spec))
+    , m_table(buildParamTable(m_spec.config))
+    , m_shape(modelShape(m_spec.config, m_table, m_spec.micro))
+{
+    m_step.microBatches = static_cast<int>(m_spec.micro.microBatches);
+    m_step.clipNorm = m_spec.clipNorm;
+    m_step.recompute = m_spec.recompute;
+    m_step.precision = m_spec.micro.compute == DType::F32 ? Precision::F32 : Precision::BF16;
+}
+
+Status PlainRun::describe()
+{
+    auto policy = makePolicy(m_spec.policy, m_spec.options);
+    MR_TRY(policy.status());
+    m_policy = std::move(policy).value();
+    if (m_policy.intervalByMagnitude)
+        return Status::error(ErrorKind::InvalidArgument,
+            "policy option interval=magnitude: only a run that trains can choose it; give a number "
+            "of steps");
+    auto plan = planMemory(m_step, m_shape, m_spec.budget, Feedback{}, m_policy);
+    MR_TRY(plan.status());
+    m_plan = std::move(plan).value();
+    m_budget = {
+        m_plan.bytes(Tier::Device), m_plan.bytes(Tier::PinnedHost), m_plan.bytes(Tier::Disk)};
+    MR_TRY(checkFits("device memory", m_budget.deviceBytes, m_spec.budget.deviceBytes));
+    MR_TRY(checkFits("host memory", m_budget.hostBytes, m_spec.budget.hostBytes));
+    return checkFits("disk space", m_budget.diskBytes, m_spec.budget.diskBytes);
+}
+
+Status PlainRun::build(Device& device)
+{
+    Tier lacking{}; // the budgets were compared
+    auto body = RunBody::create(device,
+        {m_spec.config, m_table, m_spec.micro, m_shape, m_step, m_policy, m_budget, m_rates, m_plan,
+            m_spec.updateThreads, m_spec.adamw, {ScheduleKind::Constant, m_spec.learningRate, 0, 1},
+            &m_spec.disk},
+        lacking);
+    MR_TRY(body.status());
+    m_body = std::move(body).value();
+    return {};
+}
+
+Result<MemoryPlan> PlainRun::plan(const PlainRunSpec& spec)
+{
+    PlainRun run(spec);
+    MR_TRY(run.describe());
+    return std::move(run.m_plan);
+}
+
+Result<std::unique_ptr<PlainRun>> PlainRun::create(Device& device, const PlainRunSpec& spec)
+{
+    auto run = std::unique_ptr<PlainRun>(new PlainRun(spec));
+    MR_TRY(run->describe());
+    MR_TRY(run->build(device));
+    return run;
+}
+
+Result<StepResult> PlainRun::step(const StepInputs& inputs)
+{
+    ++m_step.step;
+    PlanSequence& plans = m_body->plans();
+    MR_TRY(plans.planStep(m_step).status());
+    StepInputs complete = inputs;
+    plans.addFactors(complete);
+    return executor().run(plans.plan(), complete);
+}
+
+} // namespace mr

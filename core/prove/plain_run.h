@@ -1,0 +1,85 @@
+// PlainRun: a run without files: a plan, its memory and an executor, for made-up weights and
+// tokens.
+//
+// What checks (exact_check) and benchmarks (bench_step) share; a real run is Engine's.
+//
+// Threads    One thread, which is the engine thread of the device.
+// Ownership  Owns all but the device.
+// Errors     Those of plan and device. create(): OutOfMemory with both numbers if the plan is
+//            larger than a budget that was given.
+
+#pragma once
+
+#include "core/model/model_config.h"
+#include "core/plan/policies.h"
+#include "core/step/run_body.h"
+
+#include <millrace/status.h>
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace mr {
+
+struct PlainRunSpec {
+    ModelConfig config;
+    MicroShape micro;
+    std::string policy = "resident";
+    std::map<std::string, std::string> options;
+    bool recompute = false;
+    double clipNorm = 1.0;
+    int updateThreads = 1;
+    // What the host's updates of whole windows are made with.
+    AdamwSettings adamw;
+    double learningRate = 1e-3;
+    Budget budget;    // bytes of 0: no limit
+    RunDiskSpec disk; // of a plan that keeps something there
+};
+
+class PlainRun
+{
+public:
+    // The plan alone: nothing is allocated.
+    static Result<MemoryPlan> plan(const PlainRunSpec& spec);
+    // Weights are not set.
+    static Result<std::unique_ptr<PlainRun>> create(Device& device, const PlainRunSpec& spec);
+
+    // One optimizer step, numbered from 1 in a row: plans it, checks it if its kind is new, runs
+    // it. `inputs.before`, `job` and `closing` are filled in here.
+    Result<StepResult> step(const StepInputs& inputs);
+    // Makes the updates that the last step left for the next one, before anybody looks at weights.
+    Status finishLateParts() { return m_body->plans().finishLateParts(); }
+
+    const PlainRunSpec& spec() const noexcept { return m_spec; }
+    const ParamTable& table() const noexcept { return m_table; }
+    const ModelShape& shape() const noexcept { return m_shape; }
+    const MemoryPlan& memoryPlan() const noexcept { return m_plan; }
+    const RunMemory& memory() const noexcept { return m_body->memory(); }
+    StepExecutor& executor() noexcept { return m_body->executor(); }
+    // Of the last step.
+    const StepPlan& stepPlan() const noexcept { return m_body->plans().plan(); }
+    const Carry& carry() const noexcept { return m_body->plans().carry(); } // that it left
+    Precision precision() const noexcept { return m_step.precision; }
+
+private:
+    explicit PlainRun(PlainRunSpec spec);
+    Status describe();
+    Status build(Device& device);
+
+    // Constant after create()
+    PlainRunSpec m_spec;
+    ParamTable m_table;
+    ModelShape m_shape;
+    OffloadPolicy m_policy;
+    MemoryPlan m_plan;
+    Budget m_budget; // what the plan holds
+
+    const Feedback m_rates; // none
+
+    StepSpec m_step;
+    std::unique_ptr<RunBody> m_body;
+};
+
+} // namespace mr

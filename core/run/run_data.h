@@ -1,0 +1,53 @@
+// The data of a run: its tokens, and what tells them apart from others.
+//
+// Threads  Functions of their arguments; readRunData() blocks on files and starts threads of its
+//          own.
+// Errors   readRunData(): as Tokenizer::open() and buildTokenSet(); InvalidArgument for a tokenizer
+//          of another model, and for data with nothing to train. dataHash(): as
+//          SequenceStore::read().
+
+#pragma once
+
+#include "core/data/batch_stream.h"
+#include "core/data/columns.h"
+#include "core/tokenizer/tokenizer.h"
+
+#include <millrace/library.h>
+#include <millrace/run_spec.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+namespace mr {
+
+// Whose chat template writes conversations and pairs.
+std::string modelFolder(const RunSpec& spec);
+
+// How rows are written is decided when a run begins and kept in its record: every source that says
+// nothing gets `style`.
+RunSpec withStyle(RunSpec spec, RowStyle style);
+
+// A chat template that is a file is taken into the spec as its text.
+Result<RunSpec> withTemplateText(RunSpec spec);
+
+struct RunData {
+    std::unique_ptr<Tokenizer> tokenizer;
+    TokenSet train; // packed, if the spec asks for it
+    TokenSet eval;  // never packed: its loss is that of any other run
+    DataReport report;
+    std::string chatTemplate; // that the model is taught; empty: it has its own, or needs none
+};
+
+// Of a resolved spec. `vocab` of the model, which the tokenizer must fit.
+Result<RunData> readRunData(const RunSpec& spec, std::int64_t vocab);
+
+// The rows that were left out, a line of JSON each, as skipped.jsonl in `runDir`; none: no file.
+// Io: it cannot be written.
+Status writeSkippedRows(const RunData& data, const std::filesystem::path& runDir);
+
+// What the sampler draws from, so that a resumed run sees what it would have seen.
+Result<std::string> dataHash(const TokenSet& set);
+
+} // namespace mr

@@ -1,0 +1,48 @@
+// RunProgress: what a run must know to go on as if it had never stopped, beside the tensors.
+//
+// Threads  A value.
+// Errors   parse: DataCorrupt with the file and what is wrong in it.
+// Source   decisions.md 3, 4, 20.
+
+#pragma once
+
+#include "core/data/batch_stream.h"
+#include "core/step/step_executor.h"
+
+#include <millrace/status.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <limits>
+#include <string>
+#include <string_view>
+
+namespace mr {
+
+struct RunProgress {
+    std::int64_t step = 0;        // optimizer steps done
+    std::int64_t updateCount = 0; // those that changed the weights: the count in bias correction
+    std::int64_t tokens = 0;
+    std::int64_t activeMs = 0;
+    int badSteps = 0; // NaN in a row
+    double lastGradNorm = 0.0;
+    double lastLoss = 0.0;
+    // Of the evaluation after this very step; NaN: there was none.
+    double evalLoss = std::numeric_limits<double>::quiet_NaN();
+    SamplerState sampler;
+    std::string runId; // of the run whose checkpoint it is; empty: of an earlier program
+    std::string instructionSet;
+    std::string precision;
+    std::string weightsHash;
+    std::string dataHash; // of the training tokens, in order
+    // Of policies with windows: where the run stands in its window, and the counts of both owners.
+    Carry carry;
+    WindowState windows;
+};
+
+std::string toJson(const RunProgress& progress);
+
+// `path` is named in errors.
+Result<RunProgress> progressFromJson(std::string_view text, const std::filesystem::path& path);
+
+} // namespace mr

@@ -1,0 +1,260 @@
+#include "core/step/disk_tasks.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+namespace mr {
+
+DiskTasks::DiskTasks(const RunMemory& memory, DiskStore& store)
+    : m_memory(memory)
+    , m_store(store)
+    , m_written(memory.disk().tiles.size())
+{
+}
+
+Result<std::unique_ptr<DiskTasks>> DiskTasks::create(
+    Device& device, const RunMemory& memory, DiskStore& store)
+{
+    auto tasks = std::unique_ptr<DiskTasks>(new DiskTasks(memory, store));
+    constexpr std::array<std::string_view, kDiskLanes> kNames = {
+        "disk reads", "disk writes", "disk weights", "disk boundaries"};
+    for (std::size_t i = 0; i < kNames.size(); ++i) {
+        auto gate = device.createGate(kNames[i]);
+        MR_TRY(gate.status());
+        tasks->m_gates[i] = std::move(gate).value();
+    }
+    return tasks;
+}
+
+namespace {
+
+// What of a tile a task moves. State is the most and comes last: its times are those of the task,
+// and its gate opens after the others'.
+std::span<const DiskRegion> regionsOf(TaskKind kind)
+{
+    static constexpr std::array<DiskRegion, 3> kAll = {
+        DiskRegion::Gradient, DiskRegion::Weights, DiskRegion::State};
+    switch (kind) {
+    case TaskKind::ReadFromDisk:
+        return kAll;
+    case TaskKind::WriteToDisk:
+        return std::span(kAll).last(2);
+    case TaskKind::ReadWeights:
+        return std::span(kAll).subspan(1, 1);
+    case TaskKind::SpillGradient:
+        return std::span(kAll).first(1);
+    default:
+        return {};
+    }
+}
+
+DiskQueue queueOf(Lane lane)
+{
+    switch (lane) {
+    case Lane::DiskOut:
+        return DiskQueue::Out;
+    case Lane::DiskWeights:
+        return DiskQueue::Weights;
+    case Lane::DiskBoundaries:
+        return DiskQueue::Boundaries;
+    default:
+        return DiskQueue::StateIn;
+    }
+}
+
+} // namespace
+
+Result<std::uint64_t> DiskTasks::submit(const Task& task, const DiskAfter& after, DiskTimes* times)
+{
+    if (task.lane == Lane::DiskBoundaries)
+        return submitBoundary(task, after, times);
+    const std::int32_t tile = m_memory.disk().tileOf(task.group, task.firstElement);
+    const std::span<const DiskRegion> regions = regionsOf(task.kind);
+    if (tile < 0 || task.stage < 0 || regions.empty())
+        return Status::error(ErrorKind::Internal,
+            "disk tasks: group " + std::to_string(task.group.value) + " has no tile at element " +
+                std::to_string(task.firstElement));
+    const DiskRange& range = m_memory.disk().tiles[static_cast<std::size_t>(tile)];
+    std::uint64_t generation = 0;
+    for (const DiskRegion region : regions) {
+        const bool isUpdate = task.kind == TaskKind::ReadFromDisk;
+        if (isUpdate ? range.isRead(region) : range.has(region))
+            generation = submitMove({task.lane, task.stage, tile, region}, after, times);
+    }
+    return generation;
+}
+
+std::uint64_t DiskTasks::submitMove(const Move& move, const DiskAfter& after, DiskTimes* times)
+{
+    return submitTransfer(
+        {move.lane, move.lane == Lane::DiskOut, m_memory.disk().stored(move.tile, move.region),
+            m_memory.diskRegion(move.stage, move.tile, move.region)},
+        after, times);
+}
+
+// The lane turns round once all before is over. Its tasks wait for no other gate.
+Result<std::uint64_t> DiskTasks::submitBoundary(
+    const Task& task, const DiskAfter& after, DiskTimes* times)
+{
+    const std::int64_t slot = task.micro.value % m_memory.slotCount();
+    const std::int32_t stored = m_memory.storedBoundary(slot, task.group.value);
+    if (stored < 0 || task.stage < 0 || after.gate)
+        return Status::error(ErrorKind::Internal,
+            "disk tasks: the output of layer " + std::to_string(task.group.value) +
+                " for micro-batch " + std::to_string(task.micro.value) +
+                " has no tile on disk, or waits for a lane that it must not wait for");
+    const bool isOut = isDiskWrite(task.kind);
+    DiskAfter turn = after;
+    if (std::exchange(m_boundariesGoOut, isOut) != isOut) {
+        turn.gate = &gate(task.lane);
+        turn.generation = m_generations[indexOf(task.lane)];
+    }
+    return submitTransfer({task.lane, isOut, stored, m_memory.diskStage(task.stage)}, turn, times);
+}
+
+std::uint64_t DiskTasks::submitTransfer(
+    const Transfer& transfer, const DiskAfter& after, DiskTimes* times)
+{
+    const std::size_t lane = indexOf(transfer.lane);
+    DiskJob job;
+    job.op = transfer.isOut ? DiskOp::Write : DiskOp::Read;
+    job.queue = queueOf(transfer.lane);
+    job.tile = DiskTileId{transfer.stored};
+    job.memory = transfer.memory;
+    job.after = after.event;
+    job.afterGate = after.gate;
+    job.afterGeneration = after.generation;
+    job.gate = m_gates[lane].get();
+    job.generation = ++m_generations[lane];
+    job.times = times;
+    for (Moved* moved : {&m_moved, &m_allMoved})
+        (transfer.isOut ? moved->writtenBytes : moved->readBytes) +=
+            static_cast<std::int64_t>(job.memory.size());
+    m_store.submit(job);
+    return job.generation;
+}
+
+Status DiskTasks::waitFor(Lane lane, std::uint64_t generation)
+{
+    return m_store.waitFor(gate(lane), generation);
+}
+
+void DiskTasks::drain() noexcept
+{
+    for (const Lane lane : {Lane::DiskIn, Lane::DiskOut, Lane::DiskWeights, Lane::DiskBoundaries})
+        (void)waitFor(lane, m_generations[indexOf(lane)]).ok();
+}
+
+DiskTasks::Moved DiskTasks::takeMoved() noexcept
+{
+    return std::exchange(m_moved, {});
+}
+
+// What is kept of a tile from step to step, from or to the first slot.
+Status DiskTasks::moveNow(Lane lane, std::int32_t tile)
+{
+    const DiskRange& range = m_memory.disk().tiles[static_cast<std::size_t>(tile)];
+    std::uint64_t generation = 0;
+    for (const DiskRegion region : {DiskRegion::Weights, DiskRegion::State}) {
+        if (range.has(region))
+            generation = submitMove({lane, 0, tile, region}, {}, nullptr);
+    }
+    return waitFor(lane, generation);
+}
+
+Status DiskTasks::closeTile()
+{
+    if (std::exchange(m_changed, false)) {
+        MR_TRY(moveNow(Lane::DiskOut, m_open));
+        m_written[static_cast<std::size_t>(m_open)] = true;
+    }
+    m_open = -1;
+    return {};
+}
+
+Status DiskTasks::openTile(std::int32_t tile)
+{
+    if (m_open == tile)
+        return {};
+    MR_TRY(closeTile());
+    if (m_written[static_cast<std::size_t>(tile)]) {
+        MR_TRY(moveNow(Lane::DiskIn, tile));
+    } else { // zero bytes are zero moments in either codec
+        const std::span<std::byte> slot = m_memory.diskStage(0);
+        std::memset(slot.data(), 0, slot.size());
+        m_changed = true;
+    }
+    m_open = tile;
+    return {};
+}
+
+// Calls fn(bytes in the slot, offset in the range, count of bytes) for the parts of a range of
+// values that lie in one tile.
+template <typename F>
+Status DiskTasks::forTiles(
+    GroupId group, StatePart part, std::int64_t first, std::size_t bytes, F&& fn)
+{
+    const StatePlane& plane = planeOf(m_memory.stateCodec(), part);
+    const std::int64_t end = first + static_cast<std::int64_t>(bytes / plane.valueBytes);
+    for (std::int64_t at = first; at < end;) {
+        const std::int32_t tile = m_memory.disk().tileOf(group, at * plane.elementsPerValue);
+        if (tile < 0)
+            return Status::error(ErrorKind::Internal,
+                "disk tasks: state outside of the tiles of group " + std::to_string(group.value));
+        MR_TRY(openTile(tile));
+        const DiskRange& range = m_memory.disk().tiles[static_cast<std::size_t>(tile)];
+        const std::int64_t begin = range.first / plane.elementsPerValue;
+        const std::int64_t count = std::min(end, begin + plane.values(range.count)) - at;
+        std::byte* here = m_memory.diskPlane(0, tile, part, at * plane.elementsPerValue);
+        fn(here, static_cast<std::size_t>(at - first) * plane.valueBytes,
+            static_cast<std::size_t>(count) * plane.valueBytes);
+        at += count;
+    }
+    return {};
+}
+
+Status DiskTasks::read(GroupId group, StatePart part, std::int64_t first, std::span<std::byte> out)
+{
+    return forTiles(group, part, first, out.size(),
+        [&](const std::byte* here, std::size_t offset, std::size_t bytes) {
+            std::memcpy(out.data() + offset, here, bytes);
+        });
+}
+
+Status DiskTasks::write(
+    GroupId group, StatePart part, std::int64_t first, std::span<const std::byte> in)
+{
+    return forTiles(
+        group, part, first, in.size(), [&](std::byte* here, std::size_t offset, std::size_t bytes) {
+            std::memcpy(here, in.data() + offset, bytes);
+            m_changed = true;
+        });
+}
+
+Status DiskTasks::openForChange(GroupId group, std::int64_t element)
+{
+    const std::int32_t tile = m_memory.disk().tileOf(group, element);
+    if (tile < 0)
+        return Status::error(ErrorKind::Internal,
+            "disk tasks: state outside of the tiles of group " + std::to_string(group.value));
+    MR_TRY(openTile(tile));
+    m_changed = true;
+    return {};
+}
+
+Status DiskTasks::flush()
+{
+    MR_TRY(closeTile());
+    const auto tiles = static_cast<std::int32_t>(m_written.size());
+    for (std::int32_t tile = 0; tile < tiles; ++tile) {
+        if (m_written[static_cast<std::size_t>(tile)])
+            continue;
+        MR_TRY(openTile(tile));
+        MR_TRY(closeTile());
+    }
+    return {};
+}
+
+} // namespace mr

@@ -1,0 +1,113 @@
+// DiskTasks: what a plan's tasks on the disk lanes mean, and state on disk between steps.
+//
+// A part of StepExecutor. In a step, tiles come to places of host memory and go back; between steps
+// one tile at a time is in the first slot, for whoever reads or writes state. A task moves the
+// regions of its tile that it is about, each as a job of the store.
+//
+// Threads    Engine thread.
+// Ownership  Borrows memory and store, which outlive it, as do the events of what it was given.
+// Errors     Those of the store; Internal for a range that is not a tile.
+// Order      flush() before the next step: it brings home what was written between steps. Nothing
+//            is allocated in submit(). Jobs of a lane overlap, but none that reads and one before
+//            it that writes: what one has written the other may read, from the same place.
+
+#pragma once
+
+#include "core/device/device.h"
+#include "core/plan/plan.h"
+#include "core/step/run_memory.h"
+#include "core/tier/disk_store.h"
+
+#include <millrace/status.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace mr {
+
+// What work that is not on a stream waits for.
+struct DiskAfter {
+    Event* event = nullptr;
+    const Gate* gate = nullptr;
+    std::uint64_t generation = 0;
+};
+
+class DiskTasks
+{
+public:
+    static Result<std::unique_ptr<DiskTasks>> create(
+        Device& device, const RunMemory& memory, DiskStore& store);
+
+    // Returns the generation at which the gate of the task's lane opens. `times` is written before.
+    Result<std::uint64_t> submit(const Task& task, const DiskAfter& after, DiskTimes* times);
+    Gate& gate(Lane lane) noexcept { return *m_gates[indexOf(lane)]; }
+    Status waitFor(Lane lane, std::uint64_t generation);
+    // Waits for all that was submitted; errors of it are dropped.
+    void drain() noexcept;
+
+    // Values of a state part from `first` on, all on disk. Block. Not during a step.
+    Status read(GroupId group, StatePart part, std::int64_t first, std::span<std::byte> out);
+    Status write(GroupId group, StatePart part, std::int64_t first, std::span<const std::byte> in);
+    // The tile that has the element comes to the first slot, where whoever calls reads and changes
+    // the host's state of it until another is asked for. Blocks. Not during a step.
+    Status openForChange(GroupId group, std::int64_t element);
+    // Afterwards all tiles are on disk; those that nobody wrote are zero.
+    Status flush();
+
+    // Moved since the last call.
+    struct Moved {
+        std::int64_t readBytes = 0;
+        std::int64_t writtenBytes = 0;
+    };
+    Moved takeMoved() noexcept;
+    // Moved since create().
+    const Moved& allMoved() const noexcept { return m_allMoved; }
+
+private:
+    DiskTasks(const RunMemory& memory, DiskStore& store);
+    static constexpr std::size_t kDiskLanes = kLanes - static_cast<std::size_t>(Lane::DiskIn);
+    static std::size_t indexOf(Lane lane) noexcept
+    {
+        return static_cast<std::size_t>(lane) - static_cast<std::size_t>(Lane::DiskIn);
+    }
+
+    struct Move {
+        Lane lane{};
+        int stage = 0;
+        std::int32_t tile = 0;
+        DiskRegion region{};
+    };
+    // Of what is stored, from or to its place.
+    struct Transfer {
+        Lane lane{};
+        bool isOut = false;
+        std::int32_t stored = 0;
+        std::span<std::byte> memory;
+    };
+    std::uint64_t submitMove(const Move& move, const DiskAfter& after, DiskTimes* times);
+    Result<std::uint64_t> submitBoundary(
+        const Task& task, const DiskAfter& after, DiskTimes* times);
+    std::uint64_t submitTransfer(
+        const Transfer& transfer, const DiskAfter& after, DiskTimes* times);
+    Status moveNow(Lane lane, std::int32_t tile);
+    Status openTile(std::int32_t tile);
+    Status closeTile();
+    template <typename F>
+    Status forTiles(GroupId group, StatePart part, std::int64_t first, std::size_t bytes, F&& fn);
+
+    const RunMemory& m_memory;
+    DiskStore& m_store;
+    std::array<std::unique_ptr<Gate>, kDiskLanes> m_gates; // by lane
+    std::array<std::uint64_t, kDiskLanes> m_generations{};
+    bool m_boundariesGoOut = false; // the last did
+    Moved m_moved;
+    Moved m_allMoved;
+    std::vector<bool> m_written; // by tile
+    std::int32_t m_open = -1;    // the tile in the first slot, between steps
+    bool m_changed = false;      // it is not as on disk
+};
+
+} // namespace mr

@@ -1,0 +1,70 @@
+#include "core/step/run_body.h"
+
+#include "core/plan/traversal.h"
+
+#include <utility>
+
+namespace mr {
+
+Result<std::unique_ptr<RunBody>> RunBody::create(
+    Device& device, const RunBodyParts& parts, Tier& lacking)
+{
+    auto body = std::unique_ptr<RunBody>(new RunBody);
+    MR_TRY(body->build(device, parts, lacking));
+    return body;
+}
+
+RunBody::~RunBody()
+{
+    if (m_executor)
+        m_executor->drain();
+}
+
+Status RunBody::build(Device& device, const RunBodyParts& parts, Tier& lacking)
+{
+    auto tiers = TierStore::create(device, parts.memory, &lacking);
+    MR_TRY(tiers.status());
+    m_tiers = std::move(tiers).value();
+    lacking = Tier::Device; // what is made from here on is the device's
+    const int layers = parts.shape.layers();
+    const int micros = parts.step.microBatches;
+    auto memory = RunMemory::create(*m_tiers, parts.config, parts.table, parts.micro,
+        microBatchesInFlight(*parts.policy.traversal, layers, micros),
+        batchBuffers(parts.policy, layers, micros), parts.step.recompute);
+    MR_TRY(memory.status());
+    m_memory = std::move(memory).value();
+    if (parts.memory.bytes(Tier::PinnedHost, MemoryUse::HighPlane) > 0 || parts.memory.usesDisk())
+        m_updater = std::make_unique<HostUpdater>(parts.updateThreads, m_latch);
+    if (parts.memory.usesDisk()) {
+        auto disk = openRunDisk(parts.memory, parts.disk ? *parts.disk : RunDiskSpec{},
+            m_memory->diskStages(), m_latch);
+        MR_TRY(disk.status());
+        m_disk = std::move(disk).value();
+    }
+    auto executor = StepExecutor::create(
+        device, *m_memory, parts.config, parts.table, m_updater.get(), m_disk.get());
+    MR_TRY(executor.status());
+    m_executor = std::move(executor).value();
+    MR_TRY(m_executor->prepareMemory());
+    m_plans.emplace(PlanSequenceParts{parts.shape, parts.budget, parts.rates, parts.policy,
+                        *m_memory, *m_executor},
+        parts.adamw, parts.schedule);
+    return {};
+}
+
+bool RunBody::settle(StepIndex done)
+{
+    m_executor->drain();
+    if (m_executor->mayHaveChanged() || m_latch.failed())
+        return false;
+    m_plans->returnTo(done);
+    return true;
+}
+
+void RunBody::abandon(const Status& why) noexcept
+{
+    m_latch.fail(why);
+    m_executor->drain();
+}
+
+} // namespace mr

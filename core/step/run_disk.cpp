@@ -1,0 +1,63 @@
+#include "core/step/run_disk.h"
+
+#include "core/step/scratch_files.h"
+
+#include <array>
+#include <utility>
+#include <vector>
+
+namespace mr {
+
+static_assert(kDiskAlign == kDiskPageBytes, "what a plan counts in pages is what a store moves");
+
+Result<DiskLayout> runDiskLayout(const MemoryPlan& plan, std::span<const double> shares)
+{
+    constexpr std::array<const char*, kDiskRegions> kNames = {" state ", " weights ", " gradient "};
+    std::vector<DiskTileSpec> tiles;
+    for (const DiskRegion region : {DiskRegion::State, DiskRegion::Weights, DiskRegion::Gradient}) {
+        int inGroup = 0;
+        for (std::size_t i = 0; i < plan.disk.tiles.size(); ++i) {
+            const DiskRange& tile = plan.disk.tiles[i];
+            const bool isFirst = i == 0 || plan.disk.tiles[i - 1].group != tile.group;
+            inGroup = isFirst ? 0 : inGroup + 1;
+            if (tile.has(region))
+                tiles.push_back(
+                    {"layer " + std::to_string(tile.group.value) +
+                            kNames[static_cast<std::size_t>(region)] + std::to_string(inGroup),
+                        diskRegionBytes(plan.diskParts, region, tile.count)});
+        }
+    }
+    const auto layers = static_cast<int>(plan.boundaries.places.size()) / plan.boundaries.inFlight;
+    for (int layer = 0; layer < layers; ++layer)
+        for (int slot = 0; slot < plan.boundaries.inFlight; ++slot)
+            if (plan.boundaries.tileOf(layer, slot) >= 0)
+                tiles.push_back(
+                    {"layer " + std::to_string(layer) + " boundary " + std::to_string(slot),
+                        plan.boundaryStageBytes});
+    return layOutTiles(tiles, shares);
+}
+
+Result<std::unique_ptr<DiskStore>> openRunDisk(const MemoryPlan& plan, const RunDiskSpec& spec,
+    std::span<std::byte> slots, FailureLatch& latch)
+{
+    if (spec.folders.empty())
+        return Status::error(ErrorKind::InvalidArgument,
+            "this plan keeps part of the run on disk and no scratch folder is named for it; give "
+            "one on an SSD (--disk-path)");
+    std::vector<double> shares = spec.shares;
+    shares.resize(spec.folders.size(), 1.0);
+    auto layout = runDiskLayout(plan, shares);
+    MR_TRY(layout.status());
+    std::vector<ScratchSpec> wanted;
+    for (std::size_t i = 0; i < spec.folders.size(); ++i)
+        wanted.push_back({spec.folders[i], spec.runId, static_cast<int>(i),
+            layout.value().fileBytes[i], layout.value().hash()});
+    auto files = openScratchFiles(wanted, spec.scratch);
+    MR_TRY(files.status());
+    DiskOptions options = spec.store;
+    options.memory = {slots};
+    return DiskStore::open(
+        std::move(layout).value(), std::move(files).value(), latch, std::move(options));
+}
+
+} // namespace mr

@@ -1,0 +1,113 @@
+#include "core/step/run_master.h"
+
+#include "core/step/compact_master.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace mr {
+namespace {
+
+class StateMaster final : public MasterReader
+{
+public:
+    StateMaster(StepExecutor& executor, const RunMemory& memory)
+        : m_executor(executor)
+        , m_codec(memory.stateCodec())
+        , m_isApart(memory.keepsColumnsApart())
+    {
+    }
+
+    Status read(GroupId group, std::int64_t first, const MasterView& out) override
+    {
+        const auto part = [&](StatePart which, auto values) {
+            return m_executor.readState(group, which, first, std::as_writable_bytes(values));
+        };
+        MR_TRY(part(StatePart::High, out.high));
+        if (!out.low.empty() && m_codec == StateCodec::Plain) {
+            MR_TRY(part(StatePart::Low, out.low));
+        } else if (!out.low.empty()) {
+            m_remainder.resize(out.low.size());
+            MR_TRY(part(StatePart::Low, std::span(m_remainder)));
+            decodeMaster(out.high, m_remainder, out.low);
+        }
+        // Of which the host's planes hold nothing.
+        return m_isApart ? m_executor.readColumns(group, first, out) : Status();
+    }
+
+private:
+    StepExecutor& m_executor;
+    StateCodec m_codec;
+    bool m_isApart;
+    std::vector<std::int8_t> m_remainder;
+};
+
+class WeightsInUse final : public MasterReader
+{
+public:
+    WeightsInUse(StepExecutor& executor, const RunMemory& memory)
+        : m_executor(executor)
+        , m_memory(memory)
+    {
+    }
+
+    Status read(GroupId group, std::int64_t first, const MasterView& out) override
+    {
+        const std::byte* weights = m_memory.group(group).weights;
+        const auto copy = [&](auto values) {
+            const auto to = std::as_writable_bytes(values);
+            const std::size_t offset = static_cast<std::size_t>(first) * sizeof(values[0]);
+            return m_executor.copyBlocking(to.data(), weights + offset, to.size(), false);
+        };
+        if (m_memory.compute() == DType::BF16) {
+            std::fill(out.low.begin(), out.low.end(), std::int16_t{0});
+            return copy(out.high);
+        }
+        m_joined.resize(out.high.size());
+        MR_TRY(copy(std::span(m_joined)));
+        std::transform(m_joined.begin(), m_joined.end(), out.high.begin(), highHalf);
+        if (!out.low.empty())
+            std::transform(m_joined.begin(), m_joined.end(), out.low.begin(), lowHalf);
+        return {};
+    }
+
+private:
+    StepExecutor& m_executor;
+    const RunMemory& m_memory;
+    std::vector<float> m_joined;
+};
+
+} // namespace
+
+Result<std::unique_ptr<MasterReader>> stateMaster(StepExecutor& executor, const RunMemory& memory)
+{
+    MR_TRY(executor.publishColumns());
+    return std::unique_ptr<MasterReader>(std::make_unique<StateMaster>(executor, memory));
+}
+
+std::unique_ptr<MasterReader> weightsInUse(StepExecutor& executor, const RunMemory& memory)
+{
+    return std::make_unique<WeightsInUse>(executor, memory);
+}
+
+Status installMaster(StepExecutor& executor, const RunMemory& memory, MasterReader& master)
+{
+    MasterPiece piece;
+    for (std::int32_t g = 0; g < memory.groupCount(); ++g) {
+        const GroupId id{g};
+        const GroupMemory& group = memory.group(id);
+        const std::byte* high = group.state[static_cast<std::size_t>(StatePart::High)];
+        const bool onDisk = memory.disk().isActive() && group.diskEnds.weights < group.elements;
+        const auto put = [&](std::int64_t first, const MasterView& view) -> Status {
+            if (high || onDisk)
+                MR_TRY(executor.writeMaster(id, first, view));
+            // Where the device updates in BF16, the high half is the weight.
+            return high == group.weights ? Status() : executor.uploadWeights(id, first, view);
+        };
+        MR_TRY(forPieces(master, {id, 0, group.elements}, piece, put));
+    }
+    return executor.installColumns(master);
+}
+
+} // namespace mr

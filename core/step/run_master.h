@@ -1,0 +1,28 @@
+// The master of a run, from and to wherever its policy keeps it, piece by piece.
+//
+// Threads   Engine thread, between steps; blocks on copies.
+// Lifetime  Executor and memory outlive a reader; after a step or a load another one is made.
+// Errors    Those of the device.
+
+#pragma once
+
+#include "core/model/master.h"
+#include "core/step/step_executor.h"
+
+#include <millrace/status.h>
+
+#include <memory>
+
+namespace mr {
+
+// What the state holds: decoded where it is compact (compact_master.h). Columns that the device
+// owns are its own, which are plain in either codec; they are published first.
+Result<std::unique_ptr<MasterReader>> stateMaster(StepExecutor& executor, const RunMemory& memory);
+
+// What the next forward would read, where the host may be ahead: in BF16 the high halves alone.
+std::unique_ptr<MasterReader> weightsInUse(StepExecutor& executor, const RunMemory& memory);
+
+// Puts loaded or initialised weights where the policy keeps them.
+Status installMaster(StepExecutor& executor, const RunMemory& memory, MasterReader& master);
+
+} // namespace mr

@@ -1,0 +1,118 @@
+#include "core/tokenizer/tokenizer.h"
+
+#include "core/base/file.h"
+#include "core/tokenizer/json_tokenizer.h"
+#include "core/tokenizer/sentencepiece_tokenizer.h"
+#include "core/tokenizer/tokenizer_config.h"
+
+#include <array>
+#include <system_error>
+
+namespace mr {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kPointer = "version https://git-lfs";
+
+// The tokenizer file in a folder, or a sentence that says what is there instead.
+Result<fs::path> modelFile(const fs::path& path)
+{
+    std::error_code ignored;
+    if (!fs::is_directory(path, ignored))
+        return path;
+    for (const char* name : {"tokenizer.json", "tokenizer.model"})
+        if (fs::path file = path / name; fs::exists(file, ignored))
+            return file;
+    const bool merges = fs::exists(path / "merges.txt", ignored);
+    if (fs::path file = path / "vocab.json"; merges && fs::exists(file, ignored))
+        return file;
+    for (const char* other : {"tekken.json", "vocab.json"})
+        if (fs::exists(path / other, ignored))
+            return badTokenizer(path, std::string("has ") + other +
+                                          " but none of tokenizer.json, tokenizer.model, or "
+                                          "vocab.json with merges.txt");
+    return badTokenizer(path,
+        "has no tokenizer.json and no tokenizer.model, so its text cannot be turned into tokens; "
+        "put the model's tokenizer file into the folder");
+}
+
+Status checkNoPointer(const fs::path& file)
+{
+    Result<File> opened = File::openRead(file);
+    if (!opened.ok())
+        return opened.status();
+    std::array<char, kPointer.size()> head{};
+    const bool full = opened.value().readAt(0, std::as_writable_bytes(std::span(head))).ok();
+    if (full && std::string_view(head.data(), head.size()) == kPointer)
+        return badTokenizer(file, "is a git-lfs pointer, not the file itself; run \"git lfs pull\" "
+                                  "in the folder, or download the file again");
+    return {};
+}
+
+Result<std::unique_ptr<Tokenizer>> openFile(const fs::path& file)
+{
+    MR_TRY(checkNoPointer(file));
+    const std::string name = file.filename().string();
+    if (name == "vocab.json")
+        return openGpt2Files(file);
+    return name.ends_with(".json") ? openTokenizerJson(file) : openSentencePiece(file);
+}
+
+class WholeText final : public TextStream
+{
+public:
+    explicit WholeText(const Tokenizer& tokenizer)
+        : m_tokenizer(tokenizer)
+    {
+    }
+
+    Result<std::size_t> encode(
+        std::string_view text, bool isEnd, std::vector<TokenId>& out) override
+    {
+        if (!isEnd)
+            return std::size_t{0};
+        MR_TRY(m_tokenizer.encode(text, out));
+        return text.size();
+    }
+
+private:
+    const Tokenizer& m_tokenizer;
+};
+
+} // namespace
+
+std::unique_ptr<TextStream> Tokenizer::stream() const
+{
+    return std::make_unique<WholeText>(*this);
+}
+
+// tokenizer.json comes first, as upstream: it may know tokens that were added later. One that
+// cannot be used steps back for a tokenizer.model, which is complete in itself.
+Result<std::unique_ptr<Tokenizer>> Tokenizer::open(const fs::path& path)
+{
+    Result<fs::path> file = modelFile(path);
+    if (!file.ok())
+        return file.status();
+    Result<std::unique_ptr<Tokenizer>> opened = openFile(file.value());
+    std::error_code ignored;
+    const fs::path other = path / "tokenizer.model";
+    if (opened.ok() || file.value() == other || !fs::exists(other, ignored))
+        return opened;
+    Result<std::unique_ptr<Tokenizer>> second = openFile(other);
+    return second.ok() ? std::move(second) : std::move(opened);
+}
+
+Result<std::unique_ptr<Tokenizer>> Tokenizer::openFor(const fs::path& path, std::int64_t rows)
+{
+    Result<std::unique_ptr<Tokenizer>> opened = open(path);
+    if (!opened.ok() || opened.value()->vocabulary() <= rows)
+        return opened;
+    return badTokenizer(path,
+        "the tokenizer has " + std::to_string(opened.value()->vocabulary()) +
+            " tokens, the model only " + std::to_string(rows) +
+            " (vocab_size): they do not belong together; take the tokenizer files the model was "
+            "published with, or a model whose embedding was resized for the added tokens");
+}
+
+} // namespace mr

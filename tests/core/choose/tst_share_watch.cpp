@@ -1,0 +1,138 @@
+// When a run looks at its device share, and what an exchange is taken to cost.
+
+#include "core/choose/share_watch.h"
+#include "core/plan/plan_builder.h"
+#include "support/test_room.h"
+#include "tests/core/plan/plan_shapes.h"
+
+#include <QtTest>
+
+#include <vector>
+
+namespace mr::test::tst_share_watch {
+
+class TestShareWatch : public QObject
+{
+    Q_OBJECT
+
+private Q_SLOTS:
+    void initTestCase()
+    {
+        auto built =
+            buildPlan(specOf(1, 1), {}, m_shape, endless(), {}, policyOf("deep-optimizer-states"));
+        QVERIFY(built.ok());
+        m_plan = std::move(built).value().plan;
+    }
+
+    void theFirstLookIsAfterEightSteps()
+    {
+        ShareWatch watch;
+        for (int step = 1; step <= 7; ++step) {
+            add(watch, 100);
+            QVERIFY(!watch.isDue(false));
+        }
+
+        add(watch, 100);
+
+        QVERIFY(watch.isDue(false));
+        (void)watch.look({});
+        for (int step = 9; step <= 40; ++step) {
+            add(watch, 100);
+            QVERIFY(!watch.isDue(false));
+        }
+        QVERIFY(watch.isDue(true));
+    }
+
+    void theMeanTimeOfStepsLeavesOutTheFirstAndStartsAgainWithThePlan()
+    {
+        ShareWatch watch;
+        for (const double seconds : {9.0, 1.0, 3.0}) {
+            add(watch, 100);
+            watch.timed(seconds);
+        }
+
+        QCOMPARE(watch.timedSteps(), 2);
+        QCOMPARE(watch.meanSeconds(), 2.0);
+        watch.reopened(1.0);
+        QCOMPARE(watch.timedSteps(), 0);
+        QCOMPARE(watch.meanSeconds(), 0.0);
+    }
+
+    void aCheckpointIsLookedAtOnceFourStepsWereMeasured()
+    {
+        ShareWatch watch;
+        for (int step = 1; step <= 4; ++step) {
+            add(watch, 100);
+            QVERIFY(!watch.isDue(true)); // the first is not measured
+        }
+
+        add(watch, 100);
+
+        QVERIFY(watch.isDue(true));
+        (void)watch.look({});
+        QVERIFY(!watch.isDue(true));
+    }
+
+    void theFirstStepAfterOpeningIsNotMeasured()
+    {
+        ShareWatch watch;
+        const auto block = [&] { return watch.look({}).block.forward; };
+        add(watch, 9000);
+        add(watch, 100);
+        QCOMPARE(block(), 1e-7);
+
+        add(watch, 300);
+        watch.reopened(1.0); // by another plan
+        add(watch, 9000);
+        QCOMPARE(block(), 0.0);
+        add(watch, 500);
+
+        QCOMPARE(block(), 5e-7);
+    }
+
+    void aLookStartsAfresh()
+    {
+        ShareWatch watch;
+        for (const std::int64_t ns : {100, 100, 100, 100})
+            add(watch, ns);
+        QCOMPARE(watch.look({}).block.forward, 1e-7);
+        add(watch, 700);
+
+        QCOMPARE(watch.look({}).block.forward, 7e-7);
+        Feedback known;
+        known.block.forward = 0.5;
+        QCOMPARE(watch.look(known).block.forward, 0.5);
+    }
+
+    void whatWasMeasuredIsWhatAnExchangeCosts()
+    {
+        ShareWatch watch;
+        constexpr std::uint64_t kBytes = 400'000'000; // 2 s at what is assumed
+
+        QCOMPARE(watch.exchangeSeconds(true, kBytes), 2.0);
+        QCOMPARE(watch.exchangeSeconds(false, kBytes), 4.0);
+        watch.saved(10.0);
+        QCOMPARE(watch.exchangeSeconds(true, kBytes), 2.0);
+        QCOMPARE(watch.exchangeSeconds(false, kBytes), 12.0);
+        watch.reopened(0.5);
+        QCOMPARE(watch.exchangeSeconds(true, kBytes), 0.5);
+        QCOMPARE(watch.exchangeSeconds(false, kBytes), 10.5);
+    }
+
+private:
+    // A step whose tasks all took so long.
+    void add(ShareWatch& watch, std::int64_t taskNs)
+    {
+        const std::vector<Interval> times(m_plan.tasks.size(), Interval{50, 50 + taskNs});
+        watch.addStep(m_plan, times, {m_shape});
+    }
+
+    const ModelShape m_shape = smallShape(2);
+    StepPlan m_plan;
+};
+
+MR_TEST(TestShareWatch)
+
+} // namespace mr::test::tst_share_watch
+
+#include "tst_share_watch.moc"
