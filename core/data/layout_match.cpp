@@ -167,10 +167,9 @@ std::vector<std::string> columnsUsed(
 ReadingUse useOf(
     const std::map<std::string, std::string>& mapping, const std::vector<ColumnFacts>& facts)
 {
-    using Kind = ReadingUse::Kind;
-    const Kind kind = mapping.contains("messages") ? Kind::Conversation
-                      : mapping.contains("text")   ? Kind::Text
-                                                   : Kind::Pair;
+    const ReadingUse::Kind kind = mapping.contains("messages") ? ReadingUse::Kind::Conversation
+                                  : mapping.contains("text")   ? ReadingUse::Kind::Text
+                                                               : ReadingUse::Kind::Pair;
     ReadingUse use{kind};
     for (const std::string& name : columnsUsed(mapping, facts)) {
         const auto found = std::find_if(

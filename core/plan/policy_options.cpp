@@ -39,34 +39,40 @@ struct Word {
     Value value;
 };
 
-constexpr std::array kClipModes{
-    Word{"exact", ClipMode::Exact}, Word{"per-group", ClipMode::PerGroup}};
-constexpr std::array kSums{Word{"device", WindowSums::Device}, Word{"host", WindowSums::Host},
-    Word{"auto", WindowSums::Auto}};
-constexpr std::array kSwitch{Word{"off", false}, Word{"on", true}};
-constexpr std::array kEnergies{
-    Word{"l2", ColumnEnergy::Squares}, Word{"l1", ColumnEnergy::Absolutes}};
-constexpr std::array kClocks{Word{"steps", HostClock::Steps}, Word{"updates", HostClock::Updates}};
-constexpr std::array kCodecs{Word{"fp32", StateCodec::Plain}, Word{"compact", StateCodec::Compact}};
-constexpr std::array kBoundaries{Word{"host", Tier::PinnedHost}, Word{"device", Tier::Device}};
-constexpr std::array kTurns{Word{"1", 1}, Word{"2", 2}};
-constexpr std::array kVerify{Word{"sampled", VerifyReads::Sampled}, Word{"all", VerifyReads::All}};
+template <typename Value, std::size_t N>
+using Words = std::array<Word<Value>, N>;
+
+constexpr Words<ClipMode, 2> kClipModes{
+    {{"exact", ClipMode::Exact}, {"per-group", ClipMode::PerGroup}}};
+constexpr Words<WindowSums, 3> kSums{
+    {{"device", WindowSums::Device}, {"host", WindowSums::Host}, {"auto", WindowSums::Auto}}};
+constexpr Words<bool, 2> kSwitch{{{"off", false}, {"on", true}}};
+constexpr Words<ColumnEnergy, 2> kEnergies{
+    {{"l2", ColumnEnergy::Squares}, {"l1", ColumnEnergy::Absolutes}}};
+constexpr Words<HostClock, 2> kClocks{
+    {{"steps", HostClock::Steps}, {"updates", HostClock::Updates}}};
+constexpr Words<StateCodec, 2> kCodecs{
+    {{"fp32", StateCodec::Plain}, {"compact", StateCodec::Compact}}};
+constexpr Words<Tier, 2> kBoundaries{{{"host", Tier::PinnedHost}, {"device", Tier::Device}}};
+constexpr Words<int, 2> kTurns{{{"1", 1}, {"2", 2}}};
+constexpr Words<VerifyReads, 2> kVerify{
+    {{"sampled", VerifyReads::Sampled}, {"all", VerifyReads::All}}};
 
 // Each kind of option is a pair of functions over a member of PolicyNumbers.
 
-template <auto Member, const auto& Words>
+template <auto Member, const auto& Table>
 Status readWord(const OptionInfo& option, const std::string& value, PolicyNumbers& numbers)
 {
-    for (const auto& word : Words)
+    for (const auto& word : Table)
         if (word.text == value)
             return numbers.*Member = word.value, Status();
     return refuseValue(option, value);
 }
 
-template <auto Member, const auto& Words>
+template <auto Member, const auto& Table>
 std::optional<std::string> wordText(const PolicyNumbers& numbers)
 {
-    for (const auto& word : Words)
+    for (const auto& word : Table)
         if (numbers.*Member == word.value)
             return std::string(word.text);
     return std::nullopt;
@@ -194,12 +200,12 @@ void copy(const PolicyNumbers& from, PolicyNumbers& to)
 
 using N = PolicyNumbers;
 
-template <auto Member, const auto& Words>
+template <auto Member, const auto& Table>
 constexpr OptionInfo wordOption(
     std::string_view name, unsigned takenBy, std::string_view want, std::string_view help)
 {
     return {
-        name, takenBy, want, help, readWord<Member, Words>, wordText<Member, Words>, copy<Member>};
+        name, takenBy, want, help, readWord<Member, Table>, wordText<Member, Table>, copy<Member>};
 }
 
 template <auto Member>
