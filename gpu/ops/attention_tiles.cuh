@@ -169,7 +169,8 @@ __device__ void storeSlab(const float (&sums)[kDim / 8][4], const float (&factor
     for (int n = 0; n < kDim / 8; ++n)
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-            Bf16* at = tile + Shape::at(lane / 4 + 8 * half, n) + lane % 4 * 2;
+            const unsigned row = lane / 4 + 8 * static_cast<unsigned>(half);
+            Bf16* at = tile + Shape::at(row, static_cast<unsigned>(n)) + lane % 4 * 2;
             *reinterpret_cast<std::uint32_t*>(at) =
                 packBf16(sums[n][2 * half] * factor[half], sums[n][2 * half + 1] * factor[half]);
         }
