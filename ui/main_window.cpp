@@ -4,7 +4,6 @@
 #include "bridge/run_feed.h"
 #include "bridge/run_queue.h"
 #include "language.h"
-#include "models/units.h"
 #include "pages/close_question.h"
 #include "pages/compare_page.h"
 #include "pages/history_page.h"
@@ -12,13 +11,14 @@
 #include "pages/live_page.h"
 #include "pages/new_run_page.h"
 #include "pages/try_page.h"
+#include "text/svg_icon.h"
+#include "text/units.h"
 #include "theme.h"
 #include "widgets/look_menu.h"
 #include "widgets/nav_rail.h"
 #include "widgets/notice_bar.h"
 #include "widgets/run_tray.h"
 #include "widgets/status_strip.h"
-#include "widgets/svg_icon.h"
 
 #include <QAction>
 #include <QCloseEvent>

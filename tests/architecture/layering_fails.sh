@@ -6,9 +6,15 @@ cmake=$1
 rules=$2
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
-mapfile -t rooms < <(sed -n '/^set(rooms /,/)/p' "$rules" | tr -d '()' | sed 's/^set rooms//; s/^setrooms//' |
-    tr -s ' \n' '\n' | grep -v '^$')
-[ "${#rooms[@]}" -gt 10 ] || { echo "found no rooms in $rules" && exit 1; }
+
+# listed NAME: the items of set(NAME ...).
+listed() {
+    awk -v name="set($1 " 'index($0, name) == 1 { on = 1 } on { print } on && /\)/ { exit }' "$rules" |
+        tr -d '()' | sed "s/^set$1//" | tr -s ' \n' '\n' | grep -v '^$'
+}
+mapfile -t rooms < <(listed rooms)
+mapfile -t floors < <(listed floors)
+[ "${#rooms[@]}" -gt 10 ] && [ "${#floors[@]}" -gt 5 ] || { echo "no rooms or floors in $rules" && exit 1; }
 
 # expect RC FOLDER LINE: a tree in which a file of FOLDER has this line.
 failed=0
@@ -30,6 +36,13 @@ for ((i = 0; i < ${#rooms[@]}; ++i)); do
     done
     expect 1 "core/${rooms[i]}" '#include "core/y.h"'
 done
+for ((i = 0; i < ${#floors[@]}; ++i)); do
+    for j in $((i - 1)) $((i + 1)); do
+        [ "$j" -ge 0 ] && [ "$j" -lt ${#floors[@]} ] || continue
+        expect $((j > i)) "ui/${floors[i]}" "#include \"${floors[j]}/y.h\""
+        count=$((count + 1))
+    done
+done
 expect 1 core/attic '// A room without a place.'
 expect 1 core/base '#include <QString>'
 expect 1 core/base '#include <cuda_runtime.h>'
@@ -44,5 +57,5 @@ for folder in core gpu app; do
 done
 expect 1 ui '#include <cuda_runtime.h>'
 expect 0 ui '#include <millrace/session.h>'
-[ "$failed" -eq 0 ] && echo "$count orders of rooms and 14 other rules"
+[ "$failed" -eq 0 ] && echo "$count orders of rooms and floors, and 14 other rules"
 exit "$failed"

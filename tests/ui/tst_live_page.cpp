@@ -5,11 +5,11 @@
 #include "charts/stall_strip.h"
 #include "models/run_snapshot.h"
 #include "models/stall_ledger_model.h"
-#include "models/units.h"
 #include "pages/live_page.h"
 #include "pages/run_header.h"
 #include "pages/run_view.h"
 #include "support/test_room.h"
+#include "text/units.h"
 #include "ui/support/demo_rows.h"
 
 #include <QAccessible>

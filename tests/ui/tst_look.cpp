@@ -3,7 +3,7 @@
 #include "language.h"
 #include "pages/run_command.h"
 #include "support/test_room.h"
-#include "theme.h"
+#include "text/theme_colors.h"
 #include "ui/support/fake_services.h"
 #include "widgets/stacked_bar.h"
 #include "widgets/status_strip.h"

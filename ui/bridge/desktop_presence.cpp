@@ -2,7 +2,7 @@
 
 #include "bridge/notifier.h"
 #include "models/outcome_words.h"
-#include "models/units.h"
+#include "text/units.h"
 
 #include <QDateTime>
 

@@ -1,7 +1,7 @@
 #include "charts/chart_panel.h"
 
 #include "charts/legend.h"
-#include "theme.h"
+#include "text/theme_colors.h"
 #include "widgets/card.h"
 
 #include <QContextMenuEvent>

@@ -1,9 +1,9 @@
 #include "charts/forecast_panel.h"
 
-#include "charts/cause_colors.h"
-#include "charts/share_bar.h"
+#include "charts/share_bar_delegate.h"
 #include "models/forecast_model.h"
-#include "models/units.h"
+#include "text/cause_colors.h"
+#include "text/units.h"
 
 #include <QHeaderView>
 #include <QTableView>

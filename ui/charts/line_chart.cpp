@@ -5,8 +5,8 @@
 
 #include "charts/chart_accessible.h"
 #include "charts/line_chart_parts.h"
-#include "models/units.h"
-#include "theme.h"
+#include "text/theme_colors.h"
+#include "text/units.h"
 
 #include <QLocale>
 #include <QVBoxLayout>

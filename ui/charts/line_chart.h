@@ -11,8 +11,8 @@
 
 #pragma once
 
-#include "charts/series_math.h"
 #include "charts/x_axis.h"
+#include "math/series_math.h"
 
 #include <QColor>
 #include <QString>

@@ -2,7 +2,7 @@
 
 #include "charts/chart_panel.h"
 #include "charts/line_chart.h"
-#include "theme.h"
+#include "text/theme_colors.h"
 
 #include <QCoreApplication>
 

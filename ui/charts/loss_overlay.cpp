@@ -3,10 +3,10 @@
 #include "charts/legend.h"
 #include "charts/line_chart.h"
 #include "charts/line_panel.h"
-#include "charts/series_math.h"
+#include "math/series_math.h"
 #include "models/run_figures.h"
-#include "models/units.h"
-#include "theme.h"
+#include "text/theme_colors.h"
+#include "text/units.h"
 
 #include <QCheckBox>
 #include <QComboBox>

@@ -3,8 +3,8 @@
 #include "charts/legend.h"
 #include "charts/line_chart.h"
 #include "charts/line_panel.h"
-#include "models/units.h"
-#include "theme.h"
+#include "text/theme_colors.h"
+#include "text/units.h"
 
 #include <QCheckBox>
 #include <QSpinBox>

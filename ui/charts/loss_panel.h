@@ -6,8 +6,8 @@
 #pragma once
 
 #include "charts/chart_panel.h"
-#include "charts/series_math.h"
-#include "models/step_series.h"
+#include "math/series_math.h"
+#include "math/step_series.h"
 
 #include <vector>
 

@@ -1,6 +1,6 @@
 #include "charts/machine_words.h"
 
-#include "models/units.h"
+#include "text/units.h"
 
 #include <QCoreApplication>
 

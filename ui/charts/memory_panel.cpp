@@ -1,10 +1,10 @@
 #include "charts/memory_panel.h"
 
 #include "charts/legend.h"
-#include "models/units.h"
-#include "theme.h"
+#include "text/plan_words.h"
+#include "text/theme_colors.h"
+#include "text/units.h"
 #include "widgets/card.h"
-#include "widgets/plan_words.h"
 #include "widgets/stacked_bar.h"
 
 #include <QEvent>

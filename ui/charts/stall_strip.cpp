@@ -1,12 +1,12 @@
 #include "charts/stall_strip.h"
 
-#include "charts/cause_colors.h"
 #include "charts/chart_accessible.h"
 #include "charts/line_chart.h"
-#include "charts/series_math.h"
-#include "models/stall_words.h"
-#include "models/units.h"
-#include "widgets/format.h"
+#include "math/series_math.h"
+#include "text/cause_colors.h"
+#include "text/format.h"
+#include "text/stall_words.h"
+#include "text/units.h"
 
 #include <QEvent>
 #include <QPainter>

@@ -1,8 +1,8 @@
 // What keys and mouse do to a StallStrip.
 
 #include "charts/stall_strip.h"
-#include "models/stall_words.h"
-#include "models/units.h"
+#include "text/stall_words.h"
+#include "text/units.h"
 
 #include <QHelpEvent>
 #include <QKeyEvent>

@@ -1,9 +1,9 @@
 #include "charts/step_bars_panel.h"
 
-#include "charts/cause_colors.h"
 #include "charts/legend.h"
-#include "charts/share_bar.h"
-#include "models/stall_words.h"
+#include "charts/share_bar_delegate.h"
+#include "text/cause_colors.h"
+#include "text/stall_words.h"
 
 #include <QHeaderView>
 #include <QTableView>

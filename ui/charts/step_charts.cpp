@@ -4,7 +4,7 @@
 #include "charts/legend.h"
 #include "charts/line_chart.h"
 #include "charts/line_panel.h"
-#include "models/units.h"
+#include "text/units.h"
 
 #include <limits>
 #include <vector>

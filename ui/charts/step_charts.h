@@ -6,7 +6,7 @@
 
 #pragma once
 
-#include "models/step_series.h"
+#include "math/step_series.h"
 
 #include <QObject>
 #include <QString>

@@ -1,8 +1,8 @@
 #include "charts/step_timeline.h"
 
 #include "charts/chart_accessible.h"
-#include "models/timeline_text.h"
-#include "models/timeline_words.h"
+#include "text/timeline_text.h"
+#include "text/timeline_words.h"
 
 #include <QApplication>
 #include <QHelpEvent>

@@ -1,10 +1,10 @@
 #include "charts/tier_map.h"
 
 #include "charts/legend.h"
-#include "charts/share_bar.h"
+#include "charts/share_bar_delegate.h"
 #include "models/tier_map_model.h"
-#include "models/units.h"
-#include "theme.h"
+#include "text/theme_colors.h"
+#include "text/units.h"
 #include "widgets/card.h"
 
 #include <QHeaderView>

@@ -1,8 +1,8 @@
 #include "charts/timeline_painter.h"
 
-#include "charts/series_math.h"
-#include "models/timeline_words.h"
-#include "models/units.h"
+#include "math/series_math.h"
+#include "text/timeline_words.h"
+#include "text/units.h"
 
 #include <QPainter>
 #include <QPainterPath>

@@ -6,8 +6,8 @@
 
 #pragma once
 
-#include "charts/timeline_layout.h"
-#include "theme.h"
+#include "math/timeline_layout.h"
+#include "text/theme_colors.h"
 
 #include <QFontMetricsF>
 #include <QRectF>

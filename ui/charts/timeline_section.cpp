@@ -3,9 +3,9 @@
 #include "charts/legend.h"
 #include "charts/step_timeline.h"
 #include "models/timeline_table_model.h"
-#include "models/timeline_words.h"
 #include "models/traced_steps.h"
-#include "models/units.h"
+#include "text/timeline_words.h"
+#include "text/units.h"
 #include "widgets/card.h"
 
 #include <QAbstractItemView>

@@ -1,6 +1,6 @@
 #include "charts/x_axis.h"
 
-#include "models/units.h"
+#include "text/units.h"
 
 #include <QCoreApplication>
 

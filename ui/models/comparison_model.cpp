@@ -1,8 +1,8 @@
 #include "models/comparison_model.h"
 
 #include "models/comparison_words.h"
-#include "models/units.h"
-#include "widgets/format.h"
+#include "text/format.h"
+#include "text/units.h"
 
 #include <QLocale>
 

@@ -1,7 +1,7 @@
 #include "models/comparison_words.h"
 
-#include "models/units.h"
-#include "widgets/plan_words.h"
+#include "text/plan_words.h"
+#include "text/units.h"
 
 #include <QLocale>
 

@@ -1,8 +1,8 @@
 #include "models/event_table_model.h"
 
-#include "models/units.h"
-#include "theme.h"
-#include "widgets/svg_icon.h"
+#include "text/svg_icon.h"
+#include "text/theme_colors.h"
+#include "text/units.h"
 
 #include <QGuiApplication>
 #include <QPixmap>

@@ -1,9 +1,9 @@
 #include "models/forecast_model.h"
 
-#include "charts/share_bar.h"
-#include "models/stall_words.h"
-#include "models/units.h"
-#include "widgets/format.h"
+#include "math/share_bar.h"
+#include "text/format.h"
+#include "text/stall_words.h"
+#include "text/units.h"
 
 #include <algorithm>
 #include <cmath>

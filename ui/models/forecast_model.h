@@ -7,7 +7,7 @@
 
 #pragma once
 
-#include "models/step_series.h"
+#include "math/step_series.h"
 
 #include <millrace/planner.h>
 

@@ -1,6 +1,6 @@
 #include "models/outcome_words.h"
 
-#include "models/units.h"
+#include "text/units.h"
 
 #include <QLocale>
 

@@ -1,9 +1,9 @@
 #include "models/run_figures.h"
 
-#include "charts/series_math.h"
+#include "math/series_math.h"
 #include "models/run_progress.h"
 #include "models/settings_model.h"
-#include "models/units.h"
+#include "text/units.h"
 
 #include <QJsonDocument>
 #include <QJsonObject>

@@ -8,7 +8,7 @@
 
 #pragma once
 
-#include "charts/stall_bars.h"
+#include "math/stall_bars.h"
 #include "models/run_snapshot.h"
 
 #include <QString>

@@ -1,6 +1,6 @@
 #include "models/run_pause.h"
 
-#include "models/units.h"
+#include "text/units.h"
 
 #include <QJsonDocument>
 #include <QJsonObject>

@@ -1,6 +1,6 @@
 #include "models/run_range.h"
 
-#include "models/units.h"
+#include "text/units.h"
 
 #include <algorithm>
 #include <cmath>

@@ -9,7 +9,7 @@
 
 #pragma once
 
-#include "models/step_series.h"
+#include "math/step_series.h"
 
 #include <cstdint>
 #include <vector>

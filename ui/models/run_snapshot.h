@@ -4,8 +4,8 @@
 
 #pragma once
 
+#include "math/step_series.h"
 #include "models/machine_history.h"
-#include "models/step_series.h"
 
 #include <millrace/planner.h>
 #include <millrace/run_reader.h>

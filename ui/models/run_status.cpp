@@ -1,7 +1,7 @@
 #include "models/run_status.h"
 
-#include "theme.h"
-#include "widgets/svg_icon.h"
+#include "text/svg_icon.h"
+#include "text/theme_colors.h"
 
 #include <QPixmap>
 

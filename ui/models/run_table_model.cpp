@@ -3,7 +3,7 @@
 #include "models/outcome_words.h"
 #include "models/run_figures.h"
 #include "models/run_status.h"
-#include "models/units.h"
+#include "text/units.h"
 
 #include <millrace/run_edits.h>
 

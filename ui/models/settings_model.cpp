@@ -1,6 +1,6 @@
 #include "models/settings_model.h"
 
-#include "models/units.h"
+#include "text/units.h"
 
 #include <QFont>
 #include <QJsonArray>

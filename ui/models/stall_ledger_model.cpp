@@ -1,9 +1,9 @@
 #include "models/stall_ledger_model.h"
 
-#include "charts/cause_colors.h"
-#include "models/stall_words.h"
-#include "models/units.h"
-#include "widgets/format.h"
+#include "text/cause_colors.h"
+#include "text/format.h"
+#include "text/stall_words.h"
+#include "text/units.h"
 
 #include <QFont>
 #include <QGuiApplication>

@@ -7,7 +7,7 @@
 
 #pragma once
 
-#include "charts/stall_bars.h"
+#include "math/stall_bars.h"
 
 #include <QAbstractTableModel>
 #include <QByteArray>

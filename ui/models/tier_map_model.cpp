@@ -1,9 +1,9 @@
 #include "models/tier_map_model.h"
 
-#include "charts/share_bar.h"
-#include "models/timeline_words.h"
-#include "models/units.h"
-#include "widgets/format.h"
+#include "math/share_bar.h"
+#include "text/format.h"
+#include "text/timeline_words.h"
+#include "text/units.h"
 
 #include <QFont>
 

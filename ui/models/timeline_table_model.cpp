@@ -1,7 +1,7 @@
 #include "models/timeline_table_model.h"
 
-#include "models/timeline_words.h"
-#include "models/units.h"
+#include "text/timeline_words.h"
+#include "text/units.h"
 
 #include <array>
 #include <cmath>

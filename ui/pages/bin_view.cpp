@@ -1,8 +1,8 @@
 #include "pages/bin_view.h"
 
 #include "models/run_table_model.h"
-#include "models/units.h"
 #include "pages/run_list.h"
+#include "text/units.h"
 #include "widgets/card.h"
 
 #include <QHBoxLayout>

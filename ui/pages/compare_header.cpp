@@ -4,8 +4,8 @@
 #include "models/run_figures.h"
 #include "models/run_progress.h"
 #include "models/run_status.h"
-#include "models/units.h"
-#include "theme.h"
+#include "text/theme_colors.h"
+#include "text/units.h"
 #include "widgets/card.h"
 #include "widgets/message_label.h"
 

@@ -7,9 +7,9 @@
 #include "models/comparison_words.h"
 #include "models/settings_model.h"
 #include "models/stall_ledger_model.h"
-#include "models/units.h"
 #include "pages/compare_header.h"
 #include "pages/run_tables.h"
+#include "text/units.h"
 #include "widgets/message_label.h"
 
 #include <QCheckBox>

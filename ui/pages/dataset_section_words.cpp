@@ -1,10 +1,10 @@
 // The words of DatasetSection in the language of the window.
 
 #include "charts/legend.h"
-#include "models/units.h"
 #include "pages/dataset_section.h"
-#include "theme.h"
-#include "widgets/format.h"
+#include "text/format.h"
+#include "text/theme_colors.h"
+#include "text/units.h"
 #include "widgets/message_label.h"
 #include "widgets/path_edit.h"
 

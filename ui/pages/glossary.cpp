@@ -1,6 +1,6 @@
 #include "pages/glossary.h"
 
-#include "models/stall_words.h"
+#include "text/stall_words.h"
 
 #include <millrace/run_reader.h>
 

@@ -2,7 +2,6 @@
 
 #include "bridge/run_editor.h"
 #include "bridge/run_feed.h"
-#include "models/resume_words.h"
 #include "models/run_filter_model.h"
 #include "models/run_table_model.h"
 #include "pages/bin_view.h"
@@ -10,6 +9,7 @@
 #include "pages/run_list.h"
 #include "pages/run_notes.h"
 #include "pages/run_view.h"
+#include "text/resume_words.h"
 #include "widgets/card.h"
 #include "widgets/empty_state.h"
 #include "widgets/toast.h"

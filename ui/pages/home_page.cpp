@@ -2,13 +2,13 @@
 
 #include "bridge/background.h"
 #include "models/outcome_words.h"
-#include "models/resume_words.h"
 #include "models/run_progress.h"
 #include "models/run_status.h"
-#include "models/units.h"
+#include "text/resume_words.h"
+#include "text/svg_icon.h"
+#include "text/units.h"
 #include "widgets/card.h"
 #include "widgets/message_label.h"
-#include "widgets/svg_icon.h"
 
 #include <QEvent>
 #include <QFileInfo>

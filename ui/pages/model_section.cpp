@@ -1,7 +1,7 @@
 #include "pages/model_section.h"
 
-#include "models/units.h"
-#include "widgets/format.h"
+#include "text/format.h"
+#include "text/units.h"
 #include "widgets/message_label.h"
 #include "widgets/path_edit.h"
 

@@ -5,10 +5,10 @@
 #include "pages/policy_choice.h"
 #include "pages/scratch_section.h"
 #include "pages/settings_form.h"
+#include "text/svg_icon.h"
 #include "widgets/card.h"
 #include "widgets/message_label.h"
 #include "widgets/path_edit.h"
-#include "widgets/svg_icon.h"
 
 #include <QAction>
 #include <QClipboard>

@@ -1,7 +1,7 @@
 #include "pages/pause_panel.h"
 
 #include "models/run_pause.h"
-#include "theme.h"
+#include "text/theme_colors.h"
 #include "widgets/card.h"
 #include "widgets/message_label.h"
 

@@ -1,6 +1,6 @@
 #include "pages/policy_choice.h"
 
-#include "models/policy_words.h"
+#include "text/policy_words.h"
 
 #include <QCheckBox>
 #include <QComboBox>

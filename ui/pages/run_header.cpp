@@ -1,11 +1,11 @@
 #include "pages/run_header.h"
 
 #include "models/outcome_words.h"
-#include "models/resume_words.h"
 #include "models/run_progress.h"
 #include "models/run_status.h"
-#include "models/units.h"
-#include "theme.h"
+#include "text/resume_words.h"
+#include "text/theme_colors.h"
+#include "text/units.h"
 #include "widgets/card.h"
 
 #include <QDateTime>

@@ -3,8 +3,8 @@
 #include "models/run_filter_model.h"
 #include "models/run_status.h"
 #include "models/run_table_model.h"
-#include "models/table_text.h"
-#include "models/units.h"
+#include "text/table_text.h"
+#include "text/units.h"
 
 #include <QAction>
 #include <QApplication>

@@ -1,6 +1,6 @@
 #include "pages/run_notes.h"
 
-#include "theme.h"
+#include "text/theme_colors.h"
 #include "widgets/card.h"
 
 #include <QCompleter>

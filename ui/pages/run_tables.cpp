@@ -5,8 +5,8 @@
 #include "models/settings_model.h"
 #include "models/stall_ledger_model.h"
 #include "models/step_table_model.h"
-#include "models/table_text.h"
 #include "models/timeline_table_model.h"
+#include "text/table_text.h"
 
 #include <QAction>
 #include <QApplication>

@@ -1,6 +1,5 @@
 #include "pages/run_view.h"
 
-#include "charts/cause_colors.h"
 #include "charts/chart_panel.h"
 #include "charts/forecast_panel.h"
 #include "charts/legend.h"
@@ -14,12 +13,13 @@
 #include "charts/timeline_section.h"
 #include "models/event_table_model.h"
 #include "models/stall_ledger_model.h"
-#include "models/stall_words.h"
 #include "models/step_table_model.h"
-#include "models/units.h"
 #include "pages/pause_panel.h"
 #include "pages/run_header.h"
 #include "pages/run_tables.h"
+#include "text/cause_colors.h"
+#include "text/stall_words.h"
+#include "text/units.h"
 
 #include <QGridLayout>
 #include <QPushButton>

@@ -1,6 +1,6 @@
 #include "pages/scratch_folder.h"
 
-#include "models/units.h"
+#include "text/units.h"
 #include "widgets/message_label.h"
 #include "widgets/path_edit.h"
 

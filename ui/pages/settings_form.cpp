@@ -2,8 +2,8 @@
 
 #include "pages/policy_choice.h"
 #include "pages/settings_editors.h"
+#include "text/svg_icon.h"
 #include "widgets/byte_spin_box.h"
-#include "widgets/svg_icon.h"
 
 #include <QCheckBox>
 #include <QComboBox>

@@ -1,9 +1,9 @@
 #include "pages/try_column.h"
 
-#include "models/units.h"
+#include "text/svg_icon.h"
+#include "text/units.h"
 #include "widgets/card.h"
 #include "widgets/message_label.h"
-#include "widgets/svg_icon.h"
 
 #include <QAbstractItemView>
 #include <QComboBox>

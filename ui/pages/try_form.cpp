@@ -1,6 +1,6 @@
 #include "pages/try_form.h"
 
-#include "widgets/svg_icon.h"
+#include "text/svg_icon.h"
 
 #include <QDoubleSpinBox>
 #include <QEvent>

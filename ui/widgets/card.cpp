@@ -1,6 +1,6 @@
 #include "widgets/card.h"
 
-#include "theme.h"
+#include "text/theme_colors.h"
 
 #include <QEvent>
 #include <QHBoxLayout>

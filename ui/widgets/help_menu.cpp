@@ -1,6 +1,6 @@
 #include "widgets/help_menu.h"
 
-#include "widgets/svg_icon.h"
+#include "text/svg_icon.h"
 
 #include <QAction>
 #include <QEvent>

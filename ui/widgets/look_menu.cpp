@@ -1,8 +1,8 @@
 #include "widgets/look_menu.h"
 
 #include "language.h"
+#include "text/svg_icon.h"
 #include "theme.h"
-#include "widgets/svg_icon.h"
 
 #include <QActionGroup>
 #include <QEvent>

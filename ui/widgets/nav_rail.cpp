@@ -1,6 +1,6 @@
 #include "widgets/nav_rail.h"
 
-#include "theme.h"
+#include "text/theme_colors.h"
 
 #include <QActionGroup>
 #include <QPainter>

@@ -1,7 +1,7 @@
 #include "widgets/notice_bar.h"
 
+#include "text/svg_icon.h"
 #include "widgets/message_label.h"
-#include "widgets/svg_icon.h"
 
 #include <QEvent>
 #include <QHBoxLayout>

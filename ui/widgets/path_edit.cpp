@@ -1,6 +1,6 @@
 #include "widgets/path_edit.h"
 
-#include "widgets/svg_icon.h"
+#include "text/svg_icon.h"
 
 #include <QDir>
 #include <QDragEnterEvent>

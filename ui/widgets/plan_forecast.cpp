@@ -1,9 +1,9 @@
 #include "widgets/plan_forecast.h"
 
-#include "charts/cause_colors.h"
-#include "models/stall_words.h"
-#include "models/units.h"
-#include "widgets/format.h"
+#include "text/cause_colors.h"
+#include "text/format.h"
+#include "text/stall_words.h"
+#include "text/units.h"
 #include "widgets/plan_rows.h"
 
 #include <QGridLayout>

@@ -1,13 +1,13 @@
 #include "widgets/plan_panel.h"
 
-#include "models/units.h"
-#include "theme.h"
+#include "text/format.h"
+#include "text/plan_words.h"
+#include "text/theme_colors.h"
+#include "text/units.h"
 #include "widgets/card.h"
-#include "widgets/format.h"
 #include "widgets/message_label.h"
 #include "widgets/plan_forecast.h"
 #include "widgets/plan_rows.h"
-#include "widgets/plan_words.h"
 
 #include <QEvent>
 #include <QGridLayout>

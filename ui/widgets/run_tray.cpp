@@ -1,8 +1,8 @@
 #include "widgets/run_tray.h"
 
 #include "models/run_progress.h"
+#include "text/svg_icon.h"
 #include "widgets/status_strip.h"
-#include "widgets/svg_icon.h"
 
 #include <QAction>
 

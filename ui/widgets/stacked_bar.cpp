@@ -1,7 +1,7 @@
 #include "widgets/stacked_bar.h"
 
-#include "theme.h"
-#include "widgets/format.h"
+#include "text/format.h"
+#include "text/theme_colors.h"
 
 #include <QHelpEvent>
 #include <QPainter>

@@ -1,8 +1,8 @@
 #include "widgets/status_strip.h"
 
 #include "models/run_progress.h"
-#include "models/units.h"
-#include "theme.h"
+#include "text/theme_colors.h"
+#include "text/units.h"
 #include "widgets/stacked_bar.h"
 
 #include <QEvent>

@@ -1,8 +1,8 @@
 #include "widgets/toast.h"
 
-#include "theme.h"
+#include "text/svg_icon.h"
+#include "text/theme_colors.h"
 #include "widgets/card.h"
-#include "widgets/svg_icon.h"
 
 #include <QAccessible>
 #include <QEvent>

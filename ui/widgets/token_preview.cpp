@@ -1,7 +1,7 @@
 #include "widgets/token_preview.h"
 
-#include "models/units.h"
-#include "theme.h"
+#include "text/theme_colors.h"
+#include "text/units.h"
 
 #include <QEvent>
 #include <QHelpEvent>

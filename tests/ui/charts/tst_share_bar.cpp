@@ -1,6 +1,6 @@
 // Pieces of a cell's bar cover its whole width, and nothing that is there disappears.
 
-#include "charts/share_bar.h"
+#include "math/share_bar.h"
 #include "support/test_room.h"
 
 #include <QTest>

@@ -2,8 +2,8 @@
 
 #include "models/run_filter_model.h"
 #include "models/run_table_model.h"
-#include "models/table_text.h"
 #include "support/test_room.h"
+#include "text/table_text.h"
 #include "ui/support/demo_rows.h"
 
 #include <QAbstractItemModelTester>

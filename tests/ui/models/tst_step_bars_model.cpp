@@ -1,6 +1,6 @@
 // Both bars share one scale of time: the shorter step has the shorter bar, and each bar is whole.
 
-#include "charts/share_bar.h"
+#include "math/share_bar.h"
 #include "models/step_bars_model.h"
 #include "support/test_room.h"
 

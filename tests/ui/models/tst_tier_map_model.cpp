@@ -1,6 +1,6 @@
 // TierMapModel: every byte of the plan is in exactly one cell.
 
-#include "charts/share_bar.h"
+#include "math/share_bar.h"
 #include "models/tier_map_model.h"
 #include "support/test_room.h"
 #include "ui/support/demo_rows.h"

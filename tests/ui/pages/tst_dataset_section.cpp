@@ -7,6 +7,7 @@
 #include "pages/new_run_page.h"
 #include "pages/reading_choice.h"
 #include "support/test_room.h"
+#include "text/theme_colors.h"
 #include "theme.h"
 #include "ui/support/fake_services.h"
 #include "widgets/message_label.h"

@@ -2,9 +2,9 @@
 
 #include "language.h"
 #include "support/test_room.h"
+#include "text/plan_words.h"
 #include "ui/support/fake_services.h"
 #include "widgets/plan_panel.h"
-#include "widgets/plan_words.h"
 #include "widgets/stacked_bar.h"
 
 #include <QLabel>

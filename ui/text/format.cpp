@@ -1,4 +1,4 @@
-#include "widgets/format.h"
+#include "text/format.h"
 
 #include <QLocale>
 

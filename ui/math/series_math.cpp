@@ -1,4 +1,4 @@
-#include "charts/series_math.h"
+#include "math/series_math.h"
 
 #include <algorithm>
 #include <cmath>

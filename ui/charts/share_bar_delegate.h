@@ -8,26 +8,15 @@
 
 #pragma once
 
+#include "math/share_bar.h"
+
 #include <QColor>
-#include <QMetaType>
 #include <QPalette>
-#include <QRectF>
 #include <QStyledItemDelegate>
-#include <QVector>
 
 #include <functional>
 
 namespace mr::ui {
-
-inline constexpr int kShareRole = Qt::UserRole + 16;
-
-struct ShareBar {
-    QVector<double> parts;
-    double whole = 0.0; // what the full width stands for; below the sum of parts: the sum
-};
-
-// Where the parts lie in `box`, on whole device pixels; a part above zero has one at least.
-QVector<QRectF> sharePieces(const ShareBar& bar, const QRectF& box, double devicePixelRatio);
 
 class ShareBarDelegate final : public QStyledItemDelegate
 {
@@ -53,5 +42,3 @@ private:
 };
 
 } // namespace mr::ui
-
-Q_DECLARE_METATYPE(mr::ui::ShareBar)

@@ -1,4 +1,4 @@
-#include "models/units.h"
+#include "text/units.h"
 
 #include <QCoreApplication>
 #include <QDateTime>

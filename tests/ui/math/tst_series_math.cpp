@@ -1,6 +1,6 @@
 // Smoothing never rewrites the past; decimation keeps every spike and every gap.
 
-#include "charts/series_math.h"
+#include "math/series_math.h"
 #include "support/test_room.h"
 
 #include <QTest>

@@ -1,6 +1,6 @@
 // StepSeries copies cheaply: what one version shows is not touched by the next.
 
-#include "models/step_series.h"
+#include "math/step_series.h"
 #include "support/test_room.h"
 #include "ui/support/demo_rows.h"
 

@@ -1,7 +1,7 @@
 // The colours of compute and the six causes can be told apart, also by colour-blind eyes.
 
-#include "charts/cause_colors.h"
 #include "support/test_room.h"
+#include "text/cause_colors.h"
 
 #include <QTest>
 

@@ -1,6 +1,6 @@
-#include "widgets/plan_words.h"
+#include "text/plan_words.h"
 
-#include "models/units.h"
+#include "text/units.h"
 
 #include <algorithm>
 #include <array>
@@ -17,7 +17,7 @@ struct Kind {
     std::size_t color; // of ThemeColors::series; related kinds share one
 };
 
-constexpr std::array kKinds = {
+constexpr std::array kBytesKinds = {
     Kind{"weights", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Weights"), 0},
     Kind{"high plane", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Master weights, high half"), 7},
     Kind{"low plane", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Master weights, low half"), 3},
@@ -66,9 +66,9 @@ constexpr std::array kKinds = {
 
 const Kind* find(const std::string& name)
 {
-    const auto hit = std::find_if(
-        kKinds.begin(), kKinds.end(), [&name](const Kind& kind) { return kind.name == name; });
-    return hit == kKinds.end() ? nullptr : &*hit;
+    const auto hit = std::find_if(kBytesKinds.begin(), kBytesKinds.end(),
+        [&name](const Kind& kind) { return kind.name == name; });
+    return hit == kBytesKinds.end() ? nullptr : &*hit;
 }
 
 } // namespace

@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include "theme.h"
+#include "text/theme_colors.h"
 
 #include <millrace/planner.h>
 

@@ -4,7 +4,7 @@
 
 #pragma once
 
-#include "theme.h"
+#include "text/theme_colors.h"
 
 #include <millrace/step_timeline.h>
 

@@ -1,6 +1,6 @@
 // The arithmetic of the step timeline.
 
-#include "charts/timeline_layout.h"
+#include "math/timeline_layout.h"
 #include "support/test_room.h"
 #include "ui/support/demo_timeline.h"
 

@@ -1,4 +1,4 @@
-#include "models/policy_words.h"
+#include "text/policy_words.h"
 
 #include <array>
 

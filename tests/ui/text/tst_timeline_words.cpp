@@ -1,7 +1,7 @@
 // The words of a timeline.
 
-#include "models/timeline_words.h"
 #include "support/test_room.h"
+#include "text/timeline_words.h"
 
 #include <QTest>
 

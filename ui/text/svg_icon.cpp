@@ -1,7 +1,7 @@
-#include "widgets/svg_icon.h"
+#include "text/svg_icon.h"
 
-#include <QApplication>
 #include <QFile>
+#include <QGuiApplication>
 #include <QIconEngine>
 #include <QPainter>
 #include <QPalette>
@@ -66,7 +66,7 @@ public:
 private:
     static QColor colorOf(QIcon::Mode mode)
     {
-        const QPalette palette = QApplication::palette();
+        const QPalette palette = QGuiApplication::palette();
         switch (mode) {
         case QIcon::Disabled:
             return palette.color(QPalette::Disabled, QPalette::WindowText);

@@ -1,4 +1,4 @@
-#include "models/step_series.h"
+#include "math/step_series.h"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
-#include "models/timeline_words.h"
+#include "text/timeline_words.h"
 
-#include "models/stall_words.h"
-#include "models/units.h"
+#include "text/stall_words.h"
+#include "text/units.h"
 
 #include <QLocale>
 

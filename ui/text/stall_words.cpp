@@ -1,4 +1,4 @@
-#include "models/stall_words.h"
+#include "text/stall_words.h"
 
 namespace mr::ui {
 

@@ -4,7 +4,7 @@
 
 #pragma once
 
-#include "models/step_series.h"
+#include "math/step_series.h"
 
 #include <array>
 #include <cstddef>

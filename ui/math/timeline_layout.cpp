@@ -1,4 +1,4 @@
-#include "charts/timeline_layout.h"
+#include "math/timeline_layout.h"
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
-#include "charts/stall_bars.h"
+#include "math/stall_bars.h"
 
-#include "charts/series_math.h"
+#include "math/series_math.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "models/resume_words.h"
+#include "text/resume_words.h"
 
 namespace mr::ui {
 

@@ -1,6 +1,6 @@
 // The strip shows the worst step of a pixel; the ledger adds up to exactly everything.
 
-#include "charts/stall_bars.h"
+#include "math/stall_bars.h"
 #include "support/test_room.h"
 #include "ui/support/demo_rows.h"
 

@@ -1,8 +1,8 @@
-#include "models/timeline_text.h"
+#include "text/timeline_text.h"
 
-#include "models/stall_words.h"
-#include "models/timeline_words.h"
-#include "models/units.h"
+#include "text/stall_words.h"
+#include "text/timeline_words.h"
+#include "text/units.h"
 
 #include <QStringList>
 

@@ -1,4 +1,4 @@
-#include "models/table_text.h"
+#include "text/table_text.h"
 
 #include <QAbstractItemModel>
 #include <QStringList>
