@@ -3686,6 +3686,10 @@ Masked: read, not part of the loss</source>
             <source>Automatic</source>
             <translation>自動</translation>
         </message>
+        <message>
+            <source>Policies</source>
+            <translation>方式の一覧</translation>
+        </message>
     </context>
     <context>
         <name>mr::ui::PolicyWords</name>

@@ -2,12 +2,19 @@
 
 #include "text/policy_words.h"
 
+#include <QAbstractItemView>
 #include <QCheckBox>
 #include <QComboBox>
 
 #include <algorithm>
 
 namespace mr::ui {
+
+namespace {
+
+constexpr int kListMargin = 24; // frame and scroll bar
+
+} // namespace
 
 PolicyChoice::PolicyChoice(const std::vector<PolicyName>& policies, QWidget* form)
     : QObject(form)
@@ -20,10 +27,12 @@ PolicyChoice::PolicyChoice(const std::vector<PolicyName>& policies, QWidget* for
     m_compare->setObjectName(QStringLiteral("compareWith"));
     m_second->setObjectName(QStringLiteral("secondPolicy"));
     for (QComboBox* box : {m_first, m_second}) {
+        box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
         for (const PolicyName& policy : policies)
             box->addItem(QString::fromStdString(policy.name), QString::fromStdString(policy.name));
     }
     m_second->setEnabled(false);
+    connect(m_first, &QComboBox::currentTextChanged, m_first, &QWidget::setToolTip); // all of it
     connect(m_compare, &QCheckBox::toggled, this, &PolicyChoice::onCompareToggled);
 }
 
@@ -69,6 +78,9 @@ void PolicyChoice::retranslate()
         box->setItemText(0, tr("Automatic"));
         for (std::size_t i = 1; i < m_policies.size(); ++i)
             box->setItemText(static_cast<int>(i), PolicyWords::shown(m_policies[i]));
+        // The longest name may be wider than the box.
+        box->view()->setAccessibleName(tr("Policies"));
+        box->view()->setMinimumWidth(box->view()->sizeHintForColumn(0) + kListMargin);
     }
 }
 

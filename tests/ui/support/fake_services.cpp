@@ -547,7 +547,8 @@ UiServices fakeServices(
     };
     services.planFromJson = [](const std::string&) -> Result<PlanReport> { return fakePlan(true); };
     services.policies = {{"auto", {}}, {"resident", "all on the card"},
-        {"zero-offload", "state in RAM"}, {"zenflow", "hot columns first"}};
+        {"zero-offload", "state in RAM"}, {"zenflow", "hot columns first"},
+        {"zero-offload-dpu", "state in RAM, late by one step"}};
     services.database = "/nowhere/history.db";
     services.runsFolder = "/tmp/millrace-test-runs";
     services.sampleDir = "/nowhere/sample";
