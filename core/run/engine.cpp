@@ -3,28 +3,79 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/thread.h"
-#include "core/model/weights.h"
-#include "core/save/run_files.h"
-#include "core/step/run_master.h"
 
 #include <utility>
 
 namespace mr {
-namespace fs = std::filesystem;
+namespace {
+
+EngineHooks hooksOf(Session::Listener listener, OpeningWatch watch)
+{
+    EngineHooks hooks;
+    hooks.listener = std::move(listener);
+    hooks.opening = std::move(watch);
+    return hooks;
+}
+
+Result<std::unique_ptr<Session>> asSession(Result<std::unique_ptr<Engine>> engine)
+{
+    MR_TRY(engine.status());
+    return std::unique_ptr<Session>(std::move(engine).value());
+}
+
+} // namespace
+
+Result<std::unique_ptr<Session>> Session::open(const RunSpec& spec, Device& device, RunStore& store,
+    Listener listener, OpeningWatch watch, const RunSpec* asked)
+{
+    EngineHooks hooks = hooksOf(std::move(listener), std::move(watch));
+    hooks.asked = asked ? std::optional(*asked) : std::nullopt;
+    return asSession(Engine::open(spec, device, store, std::move(hooks)));
+}
+
+Result<std::unique_ptr<Session>> Session::resume(const std::string& runDir, Device& device,
+    RunStore& store, Listener listener, OpeningWatch watch)
+{
+    return asSession(
+        Engine::resume(runDir, device, store, hooksOf(std::move(listener), std::move(watch))));
+}
+
+Result<std::unique_ptr<Engine>> Engine::open(
+    const RunSpec& spec, Device& device, RunStore& store, EngineHooks hooks)
+{
+    auto engine = std::unique_ptr<Engine>(new Engine(device, store, std::move(hooks)));
+    MR_TRY(RunOpener(engine->m_run, engine->m_journal, engine->m_replanner).open(spec));
+    return engine;
+}
+
+Result<std::unique_ptr<Engine>> Engine::resume(
+    const std::filesystem::path& runDir, Device& device, RunStore& store, EngineHooks hooks)
+{
+    auto engine = std::unique_ptr<Engine>(new Engine(device, store, std::move(hooks)));
+    RunOpener opener(engine->m_run, engine->m_journal, engine->m_replanner);
+    RunResumer resumer(engine->m_run, engine->m_journal, opener, engine->m_replanner,
+        engine->m_fallback, engine->m_outcome);
+    MR_TRY(resumer.resume(runDir));
+    engine->m_steps.noteOpened();
+    return engine;
+}
 
 Engine::Engine(Device& device, RunStore& store, EngineHooks hooks)
-    : m_device(device)
-    , m_store(store)
-    , m_hooks(std::move(hooks))
+    : m_run(device, store, std::move(hooks))
+    , m_journal(m_run)
+    , m_outcome(m_run, m_journal)
+    , m_fallback(m_run, m_journal)
+    , m_saver(m_run, m_journal)
+    , m_steps(m_run, m_journal, m_saver, m_outcome)
+    , m_replanner(m_run, m_journal, m_saver, m_fallback, m_steps)
+    , m_choice(m_run, m_journal, m_saver, m_replanner)
+    , m_answerer(m_run, m_journal)
 {
-    const LinkBytes link = m_device.linkBytes();
-    m_movedBefore = {link.toDevice, link.toHost, 0, 0};
-    m_account.begin(nowNs(), {});
 }
 
 Engine::~Engine()
 {
-    requestStop();
+    m_run.requestStop();
     if (m_thread.joinable())
         m_thread.join();
 }
@@ -32,31 +83,18 @@ Engine::~Engine()
 Status Engine::start()
 {
     RunState ready = RunState::Ready;
-    if (!m_state.compare_exchange_strong(ready, RunState::Running))
+    if (!m_run.state.compare_exchange_strong(ready, RunState::Running))
         return Status::error(ErrorKind::InvalidArgument, "session: the run was started already");
     ThreadOptions options;
     options.name = "engine";
     m_thread = startThread(
         options,
-        [this](const std::stop_token& stop) {
-            run(stop);
+        [this](const std::stop_token&) {
+            run();
             return Status();
         },
         [this](const Status& status) { closeRun(status); });
     return {};
-}
-
-void Engine::requestStop() noexcept
-{
-    m_stopRequested = true;
-    for (RunState from : {RunState::Running, RunState::Paused})
-        m_state.compare_exchange_strong(from, RunState::Stopping);
-    m_gate.stop();
-}
-
-void Engine::answerPause(PauseAnswer answer)
-{
-    m_gate.answer(std::move(answer));
 }
 
 Status Engine::failure() const
@@ -72,130 +110,118 @@ Status Engine::wait()
     return m_failure;
 }
 
-std::int64_t Engine::activeMs() const
+void Engine::run()
 {
-    return m_resumedMs + (nowNs() - m_startNs) / 1'000'000;
-}
-
-CheckpointContext Engine::checkpointContext()
-{
-    const RunSpec& spec = m_setup.spec;
-    return {m_setup.config, m_setup.table, m_body->memory(), m_body->executor(),
-        spec.modelDir.empty() ? spec.scratchTokenizer : spec.modelDir, m_uuid, m_data.chatTemplate};
-}
-
-void Engine::run(const std::stop_token& stop)
-{
-    m_startNs = nowNs();
-    m_checkpointNs = checkpointClockNs();
-    (void)m_load.read(m_startNs); // what was before does not count
-    Status ended = guarded("engine", [&] { return train(stop); });
+    m_run.startNs = nowNs();
+    m_saver.startClock();
+    m_choice.begin();
+    Status ended = guarded("engine", [this] { return train(); });
     // A stop while the run was opened again: what it would have gone on from is on disk.
-    if (!ended.ok() && ended.kind() == ErrorKind::Cancelled && isStopWanted())
+    if (!ended.ok() && ended.kind() == ErrorKind::Cancelled && m_run.isStopWanted())
         ended = {};
     closeRun(ended);
 }
 
-Status Engine::train(const std::stop_token&)
+Status Engine::train()
 {
-    MR_TRY(startRecorder());
-    if (!m_hooks.saveFolder.empty())
-        MR_TRY(useFolder(m_hooks.saveFolder));
-    startBatches();
-    book(IntervalKind::Opening);
+    MR_TRY(m_journal.start());
+    m_replanner.report({});
+    if (!m_run.hooks.saveFolder.empty())
+        MR_TRY(m_saver.writer().useFolder(m_run.hooks.saveFolder));
+    m_steps.startBatches();
+    m_journal.book(IntervalKind::Opening);
     while (!m_isComplete) {
         const Status status = guarded("engine", [this] { return advance(); });
         if (!status.ok())
-            MR_TRY(recover(status));
+            MR_TRY(m_replanner.recover(status));
     }
     return {};
-}
-
-// From the last step that was done.
-void Engine::startBatches()
-{
-    const RunSpec& spec = m_setup.spec;
-    m_batches = BatchStream::start(
-        m_data.train, {spec.seqLen, spec.microBatch, spec.accumulate}, m_progress.sampler);
 }
 
 // What is due after the last step that was done, and the next one or the end of the run. May be
 // called again after it failed and the run was brought back to a step.
 Status Engine::advance()
 {
-    const RunSpec& spec = m_setup.spec;
-    StepIndex done = m_progress.step;
-    if (m_evaluatedStep < done) {
-        MR_TRY(evaluateIfDue(done));
-        m_evaluatedStep = done;
-    }
-    MR_TRY(answerQuestionsAsked());
-    if (isCheckpointDue(done))
-        MR_TRY(saveCheckpoint(IfUnwritable::Pause));
+    const StepIndex steps = m_run.setup.spec.steps;
+    MR_TRY(m_steps.evaluateIfDue());
+    MR_TRY(m_answerer.answerAll());
+    if (m_saver.isCheckpointDue())
+        MR_TRY(m_saver.saveCheckpoint(IfUnwritable::Pause));
     // Asked for before the first step it waits for that; with nothing to save it is done.
+    const StepIndex done = m_run.step();
     const bool isAsked = done > 0 && m_saveRequested.exchange(false);
-    if (isAsked && done < spec.steps && m_savedStep != done)
-        MR_TRY(saveCheckpoint(IfUnwritable::Report));
-    MR_TRY(chooseWhileRunning());
-    done = m_progress.step; // an older one if the checkpoint it went on from was broken
-    if (done < spec.steps && !m_stopRequested)
-        return trainStep(done + 1);
-    m_batches->close();
-    if (done == spec.steps)
-        MR_TRY(checkLastLoss());
-    if (m_savedStep != done && m_unsaved.ok())
-        MR_TRY(saveCheckpoint(IfUnwritable::Pause));
-    else if (m_savedStep == done)
-        prune(); // one that was killed between its last checkpoint and this
-    if (done == spec.steps && (m_unsaved.ok() || !m_stopRequested))
-        MR_TRY(exportModel());
+    if (isAsked && done < steps && !m_saver.isSaved())
+        MR_TRY(m_saver.saveCheckpoint(IfUnwritable::Report));
+    MR_TRY(m_choice.chooseIfDue());
+    // The choice may have gone back to an older step, if the checkpoint it went on from was broken.
+    return m_run.step() < steps && !m_run.stopRequested ? m_steps.trainNext() : finish();
+}
+
+Status Engine::finish()
+{
+    const bool isDone = m_run.step() == m_run.setup.spec.steps;
+    const Status& unsaved = m_saver.writer().unsaved();
+    m_steps.closeBatches();
+    if (isDone)
+        MR_TRY(m_outcome.checkLastLoss());
+    if (m_saver.isSaved())
+        m_saver.prune(); // the run was killed between its last checkpoint and this
+    else if (unsaved.ok())
+        MR_TRY(m_saver.saveCheckpoint(IfUnwritable::Pause));
+    if (isDone && (unsaved.ok() || !m_run.stopRequested))
+        MR_TRY(m_saver.exportModel());
     m_isComplete = true;
     return {};
 }
 
 void Engine::closeRun(const Status& status)
 {
-    if (m_batches)
-        m_batches->close();
-    if (!status.ok() && m_body)
-        m_body->abandon(status);
-    const bool finished = status.ok() && m_unsaved.ok() && m_progress.step >= m_setup.spec.steps;
-    const Status& reason = status.ok() ? m_unsaved : status;
-    const RunStatus end = !status.ok() ? RunStatus::Failed
-                          : finished   ? RunStatus::Done
-                                       : RunStatus::Stopped;
-    const std::string word(name(end));
-    dropQuestions();
+    m_steps.closeBatches();
+    if (!status.ok() && m_run.body)
+        m_run.body->abandon(status);
+    const Status& unsaved = m_saver.writer().unsaved();
+    const bool finished = status.ok() && unsaved.ok() && m_run.step() >= m_run.setup.spec.steps;
+    m_answerer.refuseRest();
     if (status.ok())
-        learnRates();
-    m_sampler.reset(); // joined: nothing comes after the last message
-    if (m_recorder) {
-        if (finished)
-            reportOutcome();
-        m_recorder->message(reason.ok() ? EventLevel::Info : EventLevel::Error, word,
-            m_progress.step, activeMs(),
-            reason.ok() ? std::string("The run is ") + word + "." : reason.message());
-        (void)m_recorder->close().ok(); // a failed history was reported; the run folder has it all
-    }
+        m_choice.learnRates();
+    if (m_journal.isStarted() && finished)
+        m_outcome.report();
+    closeJournal(!status.ok() ? RunStatus::Failed
+                 : finished   ? RunStatus::Done
+                              : RunStatus::Stopped,
+        status.ok() ? unsaved : status);
+    m_run.saveLock = {};
+    m_run.lock = {};
+    publishEnd(status, !status.ok() ? RunState::Failed
+                       : finished   ? RunState::Finished
+                                    : RunState::Stopped);
+}
+
+void Engine::closeJournal(RunStatus end, const Status& reason)
+{
+    const std::string word(name(end));
+    if (m_journal.isStarted())
+        m_journal.close(reason.ok() ? EventLevel::Info : EventLevel::Error, word,
+            reason.ok() ? "The run is " + word + "." : reason.message());
     // What the run made is safe, whatever becomes of the history.
-    if (const Status told = endHistory(end, reason.ok() ? 0 : 4, reason.message()); !told.ok())
+    const Status told = m_journal.endHistory(end, reason.ok() ? 0 : 4, reason.message());
+    if (!told.ok())
         log(LogLevel::Warning, told.message() + "; that the run is " + word +
-                                   " is not in the history. `millrace resume " + m_runDir.string() +
-                                   "` brings it up to date");
-    m_saveLock = {};
-    m_lock = {};
+                                   " is not in the history. `millrace resume " +
+                                   m_run.runDir.string() + "` brings it up to date");
+}
+
+void Engine::publishEnd(const Status& status, RunState end)
+{
     {
         const std::lock_guard lock(m_mutex);
         m_failure = status;
-        // Before wait() can return: who waited asks for the state next.
-        m_state = !m_failure.ok() ? RunState::Failed
-                  : finished      ? RunState::Finished
-                                  : RunState::Stopped;
+        m_run.state = end; // before wait() can return: its caller asks for the state next
         m_done = true;
     }
     m_ended.notify_all();
-    if (m_hooks.listener)
-        m_hooks.listener(m_runId);
+    if (m_run.hooks.listener)
+        m_run.hooks.listener(m_run.id);
 }
 
 } // namespace mr

@@ -1,0 +1,190 @@
+#include "core/run/run_resumer.h"
+
+#include "core/base/log.h"
+#include "core/choose/replan.h"
+#include "core/run/run_history.h"
+#include "core/save/run_files.h"
+#include "core/save/run_guard.h"
+#include "core/store/resume_answer.h"
+#include "core/telemetry/run_folder.h"
+
+#include <millrace/run_reader.h>
+
+#include <cmath>
+#include <utility>
+
+namespace mr {
+namespace fs = std::filesystem;
+
+RunResumer::RunResumer(RunContext& run, RunJournal& journal, RunOpener& opener,
+    Replanner& replanner, CheckpointFallback& fallback, OutcomeWatch& outcome)
+    : m_run(run)
+    , m_journal(journal)
+    , m_opener(opener)
+    , m_replanner(replanner)
+    , m_fallback(fallback)
+    , m_outcome(outcome)
+{
+}
+
+Status RunResumer::resume(const fs::path& runDir)
+{
+    auto spec = claim(runDir);
+    MR_TRY(spec.status());
+    MR_TRY(findSaveDir(spec.value()));
+    // A record that does not say is of a run without a template, or from before there was a choice.
+    MR_TRY(m_opener.prepare(withStyle(spec.value(), RowStyle::Plain)));
+    // The record does not say who chose it, and it changes no number.
+    m_run.setup.asked.recompute = RecomputeChoice::Auto;
+    MR_TRY(fitToBudget());
+    const bool isBegun = m_fallback.hasCheckpoint();
+    if (!isBegun)
+        MR_TRY(startAgain());
+    MR_TRY(m_opener.openBody(isBegun ? BodySource::Checkpoint : BodySource::Model));
+    m_run.resumedMs = m_run.progress.activeMs;
+    MR_TRY(refuseOtherData());
+    MR_TRY(refuseIfDone());
+    MR_TRY(enterInHistory());
+    const bool isAsRecorded = !m_replanner.hasReports() && !isChanged(m_run.hooks.changes);
+    return isAsRecorded ? Status() : m_journal.recordPlan();
+}
+
+// The spec of the record, with what this life changes.
+Result<RunSpec> RunResumer::claim(const fs::path& runDir)
+{
+    std::error_code error;
+    m_run.runDir = fs::absolute(runDir, error);
+    if (fs::exists(m_run.runDir / "run.json", error)) { // else readRunSpec() says it is none
+        auto lock = claimRunFolder(m_run.runDir);
+        MR_TRY(lock.status());
+        m_run.lock = std::move(lock).value();
+    }
+    auto recorded = readRunSpec(m_run.runDir.string());
+    MR_TRY(recorded.status());
+    auto record = readRunRecord(m_run.runDir.string());
+    MR_TRY(record.status());
+    m_run.uuid = record.value().uuid;
+    m_run.askedJson = record.value().askedJson;
+    return changed(std::move(recorded).value(), m_run.hooks.changes);
+}
+
+Status RunResumer::enterInHistory()
+{
+    auto known = m_run.store.findRun(m_run.uuid);
+    if (!known.ok())
+        MR_TRY(m_journal.registerRun()); // another history: the run is entered there from here on
+    else
+        m_run.id = known.value();
+    Status entered = enterMissingSteps(m_run.store, m_run.id, m_run.runDir, m_run.progress.step);
+    if (entered.ok() && m_run.progress.step > 0)
+        entered = enterCheckpoints(m_run.store, m_run.id, m_run.runDir, m_run.saveDir);
+    if (!entered.ok())
+        log(LogLevel::Warning, "the history lacks what the run folder has: " + entered.message());
+    m_outcome.readEvaluations();
+    return {};
+}
+
+// A run that has no checkpoint yet.
+Status RunResumer::startAgain()
+{
+    RunPlaces places{m_run.uuid, m_run.runDir, {}};
+    auto known = m_run.store.findRun(m_run.uuid);
+    auto reader = RunReader::open(m_run.store.path());
+    if (known.ok() && reader.ok()) {
+        auto rows = reader.value()->checkpoints(known.value());
+        MR_TRY(rows.status());
+        for (const CheckpointRow& row : rows.value())
+            if (row.state != "deleted")
+                places.checkpoints.emplace_back(row.path);
+    }
+    MR_TRY(mayStartAgain(places, m_run.saveDir));
+    m_run.startedAgain = "The run ended before its first checkpoint: it starts again from the "
+                         "beginning, as it was asked for then.";
+    return {};
+}
+
+Status RunResumer::refuseOtherData() const
+{
+    const auto rows = static_cast<std::uint64_t>(m_run.data.train.batchRows());
+    if (m_run.progress.sampler.count != rows)
+        return Status::error(ErrorKind::InvalidArgument,
+            datasetPath(m_run.setup.spec) + ": gives " + std::to_string(rows) +
+                (m_run.setup.spec.pack ? " packed rows" : " sequences") + ", the run began with " +
+                std::to_string(m_run.progress.sampler.count) +
+                "; put back the data it was started with");
+    if (m_run.progress.dataHash != m_run.dataHash)
+        return Status::error(ErrorKind::InvalidArgument,
+            datasetPath(m_run.setup.spec) +
+                ": is not the data the run began with (its tokens differ); put that back");
+    return {};
+}
+
+// A resumed run may be given less than it was planned with: whatever goes on with the same bits.
+Status RunResumer::fitToBudget()
+{
+    if (m_run.setup.limit.empty() || !isChanged(m_run.hooks.changes))
+        return m_opener.refuseIfTooLarge();
+    const MemoryPlan& plan = m_run.setup.memory;
+    const bool isDevice = plan.bytes(Tier::Device) > m_run.setup.budget.deviceBytes;
+    const Tier tier = isDevice ? Tier::Device : Tier::PinnedHost;
+    const auto budget = isDevice ? m_run.setup.budget.deviceBytes : m_run.setup.budget.hostBytes;
+    const ReplanScope scope = plan.window.isActive() ? ReplanScope::SamePolicy : ReplanScope::Exact;
+    auto next = replan(m_run.setup, {tier, budget}, scope);
+    if (!next.ok())
+        return m_opener.refuseIfTooLarge();
+    m_replanner.note("Resumed with another budget, which " + m_run.setup.spec.policy +
+                     " as it was planned does not fit; goes on as policy " +
+                     next.value().spec.policy);
+    m_run.setup = std::move(next).value();
+    return {};
+}
+
+// One that has made its last step may still lack its model: it was killed before that was written.
+Status RunResumer::refuseIfDone() const
+{
+    if (m_run.progress.step < m_run.setup.spec.steps)
+        return {};
+    auto known = m_run.store.findRun(m_run.uuid);
+    auto reader = RunReader::open(m_run.store.path());
+    if (!known.ok() || !reader.ok())
+        return {}; // another history: it is entered there, and its model written again
+    auto row = reader.value()->run(known.value());
+    if (!row.ok() || row.value().status != RunStatus::Done)
+        return {};
+    return Status::error(ErrorKind::InvalidArgument,
+        m_run.runDir.string() + ": this run has done all of its " +
+            std::to_string(m_run.setup.spec.steps) + " steps; there is nothing to resume");
+}
+
+Status RunResumer::findSaveDir(const RunSpec& spec)
+{
+    m_run.saveDir = spec.saveDir.empty() ? m_run.runDir : fs::path(spec.saveDir);
+    std::error_code error;
+    const bool isThere = fs::is_directory(m_run.saveDir, error);
+    if (m_run.saveDir == m_run.runDir || fs::equivalent(m_run.saveDir, m_run.runDir, error))
+        return {};
+    if (isThere && mayUseSaveDir(m_run.saveDir, m_run.runDir, m_run.uuid)) {
+        auto lock = claimRunFolder(m_run.saveDir);
+        MR_TRY(lock.status());
+        m_run.saveLock = std::move(lock).value();
+        return {};
+    }
+    if (!m_run.hooks.saveFolder.empty()) {
+        if (isThere)
+            m_run.saveDir = m_run.runDir;
+        return {};
+    }
+    if (isThere)
+        return Status::error(ErrorKind::InvalidArgument,
+            (m_run.runDir / "run.json").string() + ": field \"save_dir\" names the folder " +
+                m_run.saveDir.string() +
+                ", which has no run.json of this run. If checkpoints are to be written there, "
+                "say so with --checkpoint-dir " +
+                m_run.saveDir.string() + ", or name another folder");
+    return Status::error(ErrorKind::InvalidArgument,
+        m_run.runDir.string() + ": the newest checkpoints of this run are in " +
+            m_run.saveDir.string() +
+            ", which is not there; bring it back, or go on from older ones with --checkpoint-dir");
+}
+
+} // namespace mr

@@ -1,0 +1,154 @@
+#include "core/run/run_saver.h"
+
+#include "core/base/clock.h"
+#include "core/choose/checkpoint_size.h"
+#include "core/model/weights.h"
+#include "core/save/run_files.h"
+#include "core/step/run_master.h"
+#include "core/telemetry/run_folder.h"
+
+#include <cmath>
+#include <utility>
+
+namespace mr {
+namespace fs = std::filesystem;
+
+RunSaver::RunSaver(RunContext& run, RunJournal& journal)
+    : m_run(run)
+    , m_journal(journal)
+    , m_writer(run, journal)
+{
+}
+
+void RunSaver::startClock()
+{
+    m_checkpointNs = clockNs();
+}
+
+void RunSaver::noteLoaded(bool fromCheckpoint) noexcept
+{
+    m_savedStep = fromCheckpoint ? m_run.step() : -1;
+}
+
+bool RunSaver::isCheckpointDue() const
+{
+    const RunSpec& spec = m_run.setup.spec;
+    const StepIndex done = m_run.progress.step;
+    if (done == 0 || done >= spec.steps || m_savedStep == done || m_writer.passedStep() == done)
+        return false;
+    return (spec.checkpointEvery > 0 && done % spec.checkpointEvery == 0) ||
+           (spec.keepBest && isBestSoFar()) || isDueByTime();
+}
+
+// Where a step was just evaluated the next step is taken instead, unless every step is evaluated:
+// else chance would decide whether a run keeps one checkpoint more as its best, and its plan would
+// have to reserve room for it.
+bool RunSaver::isDueByTime() const
+{
+    constexpr std::int64_t kNsPerMinute = 60'000'000'000;
+    const RunSpec& spec = m_run.setup.spec;
+    if (spec.checkpointMinutes == 0 ||
+        (std::isfinite(m_run.progress.evalLoss) && spec.evalEvery != 1))
+        return false;
+    return clockNs() - m_checkpointNs >= spec.checkpointMinutes * kNsPerMinute;
+}
+
+std::int64_t RunSaver::clockNs() const
+{
+    return m_run.hooks.checkpointClock ? m_run.hooks.checkpointClock() : nowNs();
+}
+
+// Of those that have a checkpoint: what is on disk decides, so a run that was killed decides alike.
+bool RunSaver::isBestSoFar() const
+{
+    const double best = bestEvalLoss(m_run.runDir, m_run.saveDir);
+    return std::isfinite(m_run.progress.evalLoss) &&
+           (std::isnan(best) || m_run.progress.evalLoss < best);
+}
+
+Status RunSaver::saveCheckpoint(IfUnwritable then)
+{
+    MR_TRY(m_journal.finishLateParts());
+    m_run.progress.activeMs = m_run.activeMs();
+    m_run.progress.carry = m_run.body->plans().carry();
+    // A run that is killed, or loses its power, goes on from the checkpoint: the records up to it
+    // must be on the disk before it. A history that fails was reported, and is no reason to lose
+    // the checkpoint.
+    m_journal.flush();
+    const Status saved = m_writer.save(
+        {false, checkpointBytes(m_run.setup), [this] { return writeCheckpointNow(); }}, then,
+        m_savedStep);
+    m_journal.book(IntervalKind::Checkpoint);
+    m_checkpointNs = clockNs(); // also of one that was passed: no try at every step
+    return saved;
+}
+
+Status RunSaver::writeCheckpointNow()
+{
+    const std::int64_t begin = nowNs();
+    auto written = writeCheckpoint(m_run.checkpoint(), m_run.saveDir, m_run.progress);
+    MR_TRY(written.status());
+    m_run.watch.saved(1e-9 * static_cast<double>(nowNs() - begin));
+    CheckpointRow row;
+    row.step = m_run.progress.step;
+    row.path = written.value().path.string();
+    row.bytes = static_cast<std::int64_t>(written.value().bytes);
+    row.state = "complete";
+    row.createdMs = wallClockMs();
+    row.writeMs = (nowNs() - begin) / 1'000'000;
+    row.evalLoss = m_run.progress.evalLoss;
+    m_savedStep = m_run.progress.step; // whatever becomes of its row
+    m_journal.recorder().checkpoint(row, written.value().manifestHash);
+    m_journal.message(EventLevel::Info, "checkpoint",
+        "Checkpoint of step " + std::to_string(m_run.progress.step) + " written.");
+    prune();
+    m_journal.flush();
+    m_writer.noteFolder();
+    if (m_run.hooks.onCheckpoint)
+        m_run.hooks.onCheckpoint(written.value(), m_run.progress);
+    return {};
+}
+
+void RunSaver::prune()
+{
+    const Pruned pruned =
+        pruneCheckpoints(m_run.runDir, m_run.setup.spec.keepCheckpoints, m_run.saveDir);
+    for (const fs::path& older : pruned.older)
+        m_journal.recorder().checkpointState(older.string(), "deleted");
+    for (const fs::path& broken : pruned.broken)
+        m_journal.message(EventLevel::Info, "checkpoint_removed",
+            "The broken checkpoint in " + broken.string() +
+                " was removed: a newer whole one is there.");
+}
+
+Status RunSaver::exportModel()
+{
+    PlanSequence& plans = m_run.body->plans();
+    MR_TRY(m_journal.finishLateParts());
+    MR_TRY(plans.applyPending(m_run.setup.spec.clipNorm)); // the checkpoint has them as pending
+    const Status saved =
+        m_writer.save({true, exportBytes(m_run.setup), [this] { return writeModelNow(); }},
+            IfUnwritable::Pause, m_savedStep);
+    m_journal.book(IntervalKind::Export);
+    return saved;
+}
+
+Status RunSaver::writeModelNow()
+{
+    auto state = stateMaster(m_run.body->executor(), m_run.body->memory());
+    MR_TRY(state.status());
+    const CheckpointContext context = m_run.checkpoint();
+    removeTemporaries(m_run.saveDir);
+    Status written =
+        saveModel(m_run.saveDir / "model", m_run.setup.config, m_run.setup.table, *state.value(),
+            m_run.body->memory().compute() == DType::F32 ? ExportType::F32 : ExportType::BF16,
+            context.carryFrom);
+    if (written.ok())
+        written = saveChatTemplate(m_run.saveDir / "model", context.chatTemplate);
+    std::error_code error;
+    if (!written.ok() && !fs::exists(m_run.saveDir / "model" / "config.json", error))
+        fs::remove_all(m_run.saveDir / "model", error); // half a model: gives back the space
+    return written;
+}
+
+} // namespace mr
