@@ -69,14 +69,14 @@ QString signedText(double value, int digits)
 
 } // namespace
 
-int ComparisonModel::rowCount(const QModelIndex& parent) const
+int ComparisonModel::rows() const
 {
-    return parent.isValid() ? 0 : RowCount;
+    return RowCount;
 }
 
-int ComparisonModel::columnCount(const QModelIndex& parent) const
+bool ComparisonModel::isNumber(int column) const
 {
-    return parent.isValid() ? 0 : ColumnCount;
+    return column != What;
 }
 
 void ComparisonModel::setRuns(const RunFigures& first, const RunFigures& second)
@@ -103,7 +103,7 @@ double ComparisonModel::value(int row, int column) const
     return first > 0.0 ? second / first : kNone;
 }
 
-QString ComparisonModel::title(int row) const
+QString ComparisonModel::rowTitle(int row) const
 {
     switch (static_cast<Row>(row)) {
     case Policy:
@@ -138,7 +138,7 @@ QString ComparisonModel::title(int row) const
     return {};
 }
 
-QString ComparisonModel::explanation(int row) const
+QString ComparisonModel::rowTip(int row) const
 {
     switch (static_cast<Row>(row)) {
     case Updates:
@@ -197,16 +197,12 @@ QString ComparisonModel::changeText(int row) const
     return QStringLiteral("×") + numberText(change, 2);
 }
 
-QVariant ComparisonModel::data(const QModelIndex& index, int role) const
+QVariant ComparisonModel::cell(int row, int column, int role) const
 {
-    if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid))
-        return {};
-    const int row = index.row();
-    const int column = index.column();
     switch (role) {
     case Qt::DisplayRole:
         if (column == What)
-            return title(row);
+            return rowTitle(row);
         if (column == Change)
             return changeText(row);
         return runText(
@@ -215,27 +211,17 @@ QVariant ComparisonModel::data(const QModelIndex& index, int role) const
         const double number = value(row, column);
         return std::isfinite(number) ? QVariant(number) : QVariant();
     }
-    case Qt::TextAlignmentRole:
-        return QVariant::fromValue(
-            (column == What ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
     case Qt::ToolTipRole:
-        return explanation(row);
+        return rowTip(row);
     default:
         return {};
     }
 }
 
-QVariant ComparisonModel::headerData(int section, Qt::Orientation orientation, int role) const
+QString ComparisonModel::title(int column) const
 {
-    if (orientation != Qt::Horizontal)
-        return {};
-    if (role == Qt::TextAlignmentRole)
-        return QVariant::fromValue(
-            (section == What ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
-    if (role != Qt::DisplayRole)
-        return {};
     const auto labels = ComparisonWords::labels(m_runs[0], m_runs[1]);
-    switch (section) {
+    switch (column) {
     case First:
         return labels[0];
     case Second:

@@ -6,15 +6,15 @@
 #pragma once
 
 #include "models/run_figures.h"
+#include "models/table_model.h"
 
-#include <QAbstractTableModel>
 #include <QByteArray>
 
 #include <array>
 
 namespace mr::ui {
 
-class ComparisonModel final : public QAbstractTableModel
+class ComparisonModel final : public TableModel
 {
     Q_OBJECT
 
@@ -36,25 +36,27 @@ public:
         RowCount
     };
     enum Column { What, First, Second, Change, ColumnCount };
-    // The number itself; invalid where there is none. Of Change: second over first, or for Stalled
-    // (percent) and losses second less first; what belongs to a whole run only if both have as many
-    // steps.
-    enum Role { ValueRole = Qt::UserRole };
+    // ValueRole: the number itself; invalid where there is none. Of Change: second over first, or
+    // for Stalled (percent) and losses second less first; what belongs to a whole run only if both
+    // have as many steps.
 
-    using QAbstractTableModel::QAbstractTableModel;
-
-    int rowCount(const QModelIndex& parent = {}) const override;
-    int columnCount(const QModelIndex& parent = {}) const override;
-    QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
-    QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+    explicit ComparisonModel(QObject* parent = nullptr)
+        : TableModel(ColumnCount, parent)
+    {
+    }
 
     // A run that has not begun has no steps and no name.
     void setRuns(const RunFigures& first, const RunFigures& second);
     QByteArray csv() const;
 
 private:
-    QString title(int row) const;
-    QString explanation(int row) const;
+    int rows() const override;
+    QVariant cell(int row, int column, int role) const override;
+    QString title(int column) const override;
+    bool isNumber(int column) const override;
+
+    QString rowTitle(int row) const;
+    QString rowTip(int row) const;
     double value(int row, int column) const; // NaN: none
     QString runText(int row, const RunFigures& run, double value) const;
     QString changeText(int row) const;

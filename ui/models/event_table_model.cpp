@@ -30,67 +30,51 @@ QVariant levelIcon(EventLevel level)
     return svgPixmap(QStringLiteral("info"), colors.muted, kMarkExtent, dpr);
 }
 
-Qt::Alignment alignment(int column)
-{
-    const bool number = column == EventTableModel::Step || column == EventTableModel::Time;
-    return (number ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter;
-}
-
 } // namespace
 
-int EventTableModel::rowCount(const QModelIndex& parent) const
+int EventTableModel::rows() const
 {
-    return parent.isValid() ? 0 : static_cast<int>(m_rows.size());
+    return static_cast<int>(m_rows.size());
 }
 
-int EventTableModel::columnCount(const QModelIndex& parent) const
+bool EventTableModel::isNumber(int column) const
 {
-    return parent.isValid() ? 0 : ColumnCount;
+    return column == Step || column == Time;
 }
 
-QVariant EventTableModel::data(const QModelIndex& index, int role) const
+QVariant EventTableModel::cell(int row, int column, int role) const
 {
-    if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid))
-        return {};
-    const EventRow& row = m_rows[static_cast<std::size_t>(index.row())];
-    if (role == Qt::DecorationRole && index.column() == Level)
-        return levelIcon(row.level);
-    if (role == Qt::TextAlignmentRole)
-        return QVariant::fromValue(alignment(index.column()));
-    if (role == Qt::ToolTipRole && index.column() == Text)
-        return QString::fromStdString(row.text);
+    const EventRow& event = m_rows[static_cast<std::size_t>(row)];
+    if (role == Qt::DecorationRole && column == Level)
+        return levelIcon(event.level);
+    if (role == Qt::ToolTipRole && column == Text)
+        return QString::fromStdString(event.text);
     if (role != Qt::DisplayRole && role != ValueRole)
         return {};
     const bool text = role == Qt::DisplayRole;
-    switch (static_cast<Column>(index.column())) {
+    switch (static_cast<Column>(column)) {
     case Level:
         if (!text)
-            return static_cast<int>(row.level);
-        return row.level == EventLevel::Info      ? tr("Info")
-               : row.level == EventLevel::Warning ? tr("Warning")
-                                                  : tr("Error");
+            return static_cast<int>(event.level);
+        return event.level == EventLevel::Info      ? tr("Info")
+               : event.level == EventLevel::Warning ? tr("Warning")
+                                                    : tr("Error");
     case Step:
-        return text ? QVariant(countText(row.step)) : QVariant(qlonglong{row.step});
+        return text ? QVariant(countText(event.step)) : QVariant(qlonglong{event.step});
     case Time:
-        return text ? QVariant(durationText(static_cast<double>(row.timeMs) / 1000.0))
-                    : QVariant(qlonglong{row.timeMs});
+        return text ? QVariant(durationText(static_cast<double>(event.timeMs) / 1000.0))
+                    : QVariant(qlonglong{event.timeMs});
     case Text:
-        return QString::fromStdString(row.text);
+        return QString::fromStdString(event.text);
     case ColumnCount:
         break;
     }
     return {};
 }
 
-QVariant EventTableModel::headerData(int section, Qt::Orientation orientation, int role) const
+QString EventTableModel::title(int column) const
 {
-    if (orientation != Qt::Horizontal)
-        return {};
-    if (role == Qt::TextAlignmentRole)
-        return QVariant::fromValue(alignment(section));
-    if (role != Qt::DisplayRole)
-        return {};
-    switch (section) {
+    switch (column) {
     case Level:
         return tr("Kind");
     case Step:

@@ -2,35 +2,37 @@
 
 #pragma once
 
-#include <millrace/run_reader.h>
+#include "models/table_model.h"
 
-#include <QAbstractTableModel>
+#include <millrace/run_reader.h>
 
 #include <span>
 #include <vector>
 
 namespace mr::ui {
 
-class EventTableModel final : public QAbstractTableModel
+class EventTableModel final : public TableModel
 {
     Q_OBJECT
 
 public:
     enum Column { Level, Step, Time, Text, ColumnCount };
-    enum Role { ValueRole = Qt::UserRole };
 
-    using QAbstractTableModel::QAbstractTableModel;
-
-    int rowCount(const QModelIndex& parent = {}) const override;
-    int columnCount(const QModelIndex& parent = {}) const override;
-    QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
-    QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+    explicit EventTableModel(QObject* parent = nullptr)
+        : TableModel(ColumnCount, parent)
+    {
+    }
 
     void clear();
     // Rows that are shown already (by id) are dropped.
     void append(std::span<const EventRow> rows);
 
 private:
+    int rows() const override;
+    QVariant cell(int row, int column, int role) const override;
+    QString title(int column) const override;
+    bool isNumber(int column) const override;
+
     std::vector<EventRow> m_rows;
 };
 

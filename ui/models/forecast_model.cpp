@@ -76,14 +76,14 @@ StepTimesMs forecastTimes(const PlanReport* plan)
     return times;
 }
 
-int ForecastModel::rowCount(const QModelIndex& parent) const
+int ForecastModel::rows() const
 {
-    return parent.isValid() ? 0 : RowCount;
+    return RowCount;
 }
 
-int ForecastModel::columnCount(const QModelIndex& parent) const
+bool ForecastModel::isNumber(int column) const
 {
-    return parent.isValid() ? 0 : ColumnCount;
+    return column != Name;
 }
 
 void ForecastModel::setTimes(const StepTimesMs& forecast, const StepTimesMs& measured)
@@ -150,12 +150,8 @@ QVariant ForecastModel::share(int row) const
         std::max(sum(m_forecast), sum(m_measured))});
 }
 
-QVariant ForecastModel::data(const QModelIndex& index, int role) const
+QVariant ForecastModel::cell(int row, int column, int role) const
 {
-    if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid))
-        return {};
-    const int row = index.row();
-    const int column = index.column();
     switch (role) {
     case Qt::DisplayRole:
         return text(row, column);
@@ -165,9 +161,6 @@ QVariant ForecastModel::data(const QModelIndex& index, int role) const
     }
     case kShareRole:
         return column == Picture ? share(row) : QVariant();
-    case Qt::TextAlignmentRole:
-        return QVariant::fromValue(
-            (column == Name ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
     case Qt::ToolTipRole:
         if (column == Picture && row != Difference)
             return tr("All parts on one scale: compute, then what the device waited for.");
@@ -179,19 +172,12 @@ QVariant ForecastModel::data(const QModelIndex& index, int role) const
     }
 }
 
-QVariant ForecastModel::headerData(int section, Qt::Orientation orientation, int role) const
+QString ForecastModel::title(int column) const
 {
-    if (orientation != Qt::Horizontal)
-        return {};
-    if (role == Qt::TextAlignmentRole)
-        return QVariant::fromValue(
-            (section == Name ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
-    if (role != Qt::DisplayRole)
-        return {};
-    if (section == Name || section == Picture)
+    if (column == Name || column == Picture)
         return QString();
-    return section == Step ? tr("Step time")
-                           : StallWords::name(static_cast<std::size_t>(section - FirstPart));
+    return column == Step ? tr("Step time")
+                          : StallWords::name(static_cast<std::size_t>(column - FirstPart));
 }
 
 QByteArray ForecastModel::csv() const

@@ -8,10 +8,10 @@
 #pragma once
 
 #include "math/step_series.h"
+#include "models/table_model.h"
 
 #include <millrace/planner.h>
 
-#include <QAbstractTableModel>
 #include <QByteArray>
 
 #include <array>
@@ -30,22 +30,19 @@ struct StepTimesMs {
 StepTimesMs medianTimes(const StepSeries& steps, double lower, double upper, std::int64_t& count);
 StepTimesMs forecastTimes(const PlanReport* plan); // not known: null, or no rates were
 
-class ForecastModel final : public QAbstractTableModel
+class ForecastModel final : public TableModel
 {
     Q_OBJECT
 
 public:
     enum Row { Forecast, Measured, Difference, RowCount };
     enum Column { Name, Step, Picture, FirstPart, ColumnCount = FirstPart + 1 + kStallCauses };
-    // Milliseconds; not valid where there is no number.
-    enum Role { ValueRole = Qt::UserRole };
+    // ValueRole: milliseconds; not valid where there is no number.
 
-    using QAbstractTableModel::QAbstractTableModel;
-
-    int rowCount(const QModelIndex& parent = {}) const override;
-    int columnCount(const QModelIndex& parent = {}) const override;
-    QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
-    QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+    explicit ForecastModel(QObject* parent = nullptr)
+        : TableModel(ColumnCount, parent)
+    {
+    }
 
     void setTimes(const StepTimesMs& forecast, const StepTimesMs& measured);
     bool hasForecast() const { return m_forecast.known; }
@@ -54,6 +51,11 @@ public:
     QByteArray csv() const;
 
 private:
+    int rows() const override;
+    QVariant cell(int row, int column, int role) const override;
+    QString title(int column) const override;
+    bool isNumber(int column) const override;
+
     const StepTimesMs& times(int row) const;
     double value(int row, int column) const; // NaN: none
     QString text(int row, int column) const;

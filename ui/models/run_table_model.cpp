@@ -75,14 +75,14 @@ bool isText(int column)
 
 } // namespace
 
-int RunTableModel::rowCount(const QModelIndex& parent) const
+int RunTableModel::rows() const
 {
-    return parent.isValid() ? 0 : static_cast<int>(m_rows.size());
+    return static_cast<int>(m_rows.size());
 }
 
-int RunTableModel::columnCount(const QModelIndex& parent) const
+bool RunTableModel::isNumber(int column) const
 {
-    return parent.isValid() ? 0 : ColumnCount;
+    return !isText(column);
 }
 
 QVariant RunTableModel::text(const Row& row, int column) const
@@ -161,12 +161,9 @@ QVariant RunTableModel::sortValue(const Row& row, int column) const
     }
 }
 
-QVariant RunTableModel::data(const QModelIndex& index, int role) const
+QVariant RunTableModel::cell(int at, int column, int role) const
 {
-    if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid))
-        return {};
-    const Row& row = m_rows[static_cast<std::size_t>(index.row())];
-    const int column = index.column();
+    const Row& row = m_rows[static_cast<std::size_t>(at)];
     switch (role) {
     case Qt::DisplayRole:
         return text(row, column);
@@ -200,9 +197,6 @@ QVariant RunTableModel::data(const QModelIndex& index, int role) const
         if (column == Note && !row.run.notes.empty())
             return QString::fromStdString(row.run.notes);
         return {};
-    case Qt::TextAlignmentRole:
-        return QVariant::fromValue(
-            isText(column) ? Qt::AlignLeft | Qt::AlignVCenter : Qt::AlignRight | Qt::AlignVCenter);
     default:
         return {};
     }
@@ -232,16 +226,9 @@ bool RunTableModel::setData(const QModelIndex& index, const QVariant& value, int
     return false;
 }
 
-QVariant RunTableModel::headerData(int section, Qt::Orientation orientation, int role) const
+QString RunTableModel::title(int column) const
 {
-    if (orientation != Qt::Horizontal)
-        return {};
-    if (role == Qt::TextAlignmentRole)
-        return QVariant::fromValue(
-            isText(section) ? Qt::AlignLeft | Qt::AlignVCenter : Qt::AlignRight | Qt::AlignVCenter);
-    if (role != Qt::DisplayRole)
-        return {};
-    switch (section) {
+    switch (column) {
     case Status:
         return tr("State");
     case Name:

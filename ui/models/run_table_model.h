@@ -5,12 +5,11 @@
 #pragma once
 
 #include "models/run_snapshot.h"
-
-#include <QAbstractTableModel>
+#include "models/table_model.h"
 
 namespace mr::ui {
 
-class RunTableModel final : public QAbstractTableModel
+class RunTableModel final : public TableModel
 {
     Q_OBJECT
 
@@ -43,12 +42,11 @@ public:
         TagsRole    // QStringList
     };
 
-    using QAbstractTableModel::QAbstractTableModel;
+    explicit RunTableModel(QObject* parent = nullptr)
+        : TableModel(ColumnCount, parent)
+    {
+    }
 
-    int rowCount(const QModelIndex& parent = {}) const override;
-    int columnCount(const QModelIndex& parent = {}) const override;
-    QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
-    QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
     Qt::ItemFlags flags(const QModelIndex& index) const override;
     // Of a name: asks for it, and stays as it is until the history has it.
     bool setData(const QModelIndex& index, const QVariant& value, int role = Qt::EditRole) override;
@@ -64,6 +62,11 @@ signals:
     void renameRequested(qint64 runId, const QString& name);
 
 private:
+    int rows() const override;
+    QVariant cell(int row, int column, int role) const override;
+    QString title(int column) const override;
+    bool isNumber(int column) const override;
+
     struct Row {
         RunRow run;
         QString policy; // read from the plan once

@@ -102,52 +102,41 @@ std::vector<SettingRow> settingRows(const RunRow& first, const RunRow& second)
     return rows;
 }
 
-int SettingsModel::rowCount(const QModelIndex& parent) const
+int SettingsModel::rows() const
 {
-    return parent.isValid() ? 0 : static_cast<int>(m_shown.size());
+    return static_cast<int>(m_shown.size());
 }
 
-int SettingsModel::columnCount(const QModelIndex& parent) const
+bool SettingsModel::isNumber(int) const
 {
-    return parent.isValid() ? 0 : ColumnCount;
+    return false; // texts beside each other
 }
 
-QVariant SettingsModel::data(const QModelIndex& index, int role) const
+QVariant SettingsModel::cell(int row, int column, int role) const
 {
-    if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid))
-        return {};
-    const SettingRow& row = m_rows[m_shown[static_cast<std::size_t>(index.row())]];
-    const int column = index.column();
+    const SettingRow& setting = m_rows[m_shown[static_cast<std::size_t>(row)]];
     switch (role) {
     case Qt::DisplayRole:
     case Qt::ToolTipRole: {
         if (column == What)
-            return row.key;
-        const QString text = row.text(column - First);
+            return setting.key;
+        const QString text = setting.text(column - First);
         return text.isEmpty() ? tr("not set") : text;
     }
     case Qt::FontRole: {
         QFont font;
-        font.setItalic(column != What && row.text(column - First).isEmpty());
-        font.setBold(m_allShown && row.differs); // among those that are the same
+        font.setItalic(column != What && setting.text(column - First).isEmpty());
+        font.setBold(m_allShown && setting.differs); // among those that are the same
         return font;
     }
-    case Qt::TextAlignmentRole:
-        return QVariant::fromValue(Qt::AlignLeft | Qt::AlignVCenter);
     default:
         return {};
     }
 }
 
-QVariant SettingsModel::headerData(int section, Qt::Orientation orientation, int role) const
+QString SettingsModel::title(int column) const
 {
-    if (orientation != Qt::Horizontal)
-        return {};
-    if (role == Qt::TextAlignmentRole)
-        return QVariant::fromValue(Qt::AlignLeft | Qt::AlignVCenter);
-    if (role != Qt::DisplayRole)
-        return {};
-    return section == What ? tr("Setting") : m_labels.at(static_cast<std::size_t>(section - First));
+    return column == What ? tr("Setting") : m_labels.at(static_cast<std::size_t>(column - First));
 }
 
 void SettingsModel::setSettings(std::vector<SettingRow> rows, const std::array<QString, 2>& labels)

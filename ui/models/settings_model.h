@@ -7,9 +7,10 @@
 
 #pragma once
 
+#include "models/table_model.h"
+
 #include <millrace/run_reader.h>
 
-#include <QAbstractTableModel>
 #include <QByteArray>
 #include <QJsonValue>
 #include <QString>
@@ -33,19 +34,17 @@ struct SettingRow {
 // By name.
 std::vector<SettingRow> settingRows(const RunRow& first, const RunRow& second);
 
-class SettingsModel final : public QAbstractTableModel
+class SettingsModel final : public TableModel
 {
     Q_OBJECT
 
 public:
     enum Column { What, First, Second, ColumnCount };
 
-    using QAbstractTableModel::QAbstractTableModel;
-
-    int rowCount(const QModelIndex& parent = {}) const override;
-    int columnCount(const QModelIndex& parent = {}) const override;
-    QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
-    QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+    explicit SettingsModel(QObject* parent = nullptr)
+        : TableModel(ColumnCount, parent)
+    {
+    }
 
     void setSettings(std::vector<SettingRow> rows, const std::array<QString, 2>& labels);
     void setAllShown(bool on);
@@ -55,6 +54,11 @@ public:
     QByteArray csv() const; // of all
 
 private:
+    int rows() const override;
+    QVariant cell(int row, int column, int role) const override;
+    QString title(int column) const override;
+    bool isNumber(int column) const override;
+
     void choose();
 
     std::vector<SettingRow> m_rows;

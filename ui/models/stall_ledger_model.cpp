@@ -14,19 +14,19 @@
 namespace mr::ui {
 
 StallLedgerModel::StallLedgerModel(QObject* parent)
-    : QAbstractTableModel(parent)
+    : TableModel(ColumnCount, parent)
     , m_tenths(kParts, 0)
 {
 }
 
-int StallLedgerModel::rowCount(const QModelIndex& parent) const
+int StallLedgerModel::rows() const
 {
-    return parent.isValid() ? 0 : totalRow() + 1;
+    return totalRow() + 1;
 }
 
-int StallLedgerModel::columnCount(const QModelIndex& parent) const
+bool StallLedgerModel::isNumber(int column) const
 {
-    return parent.isValid() ? 0 : ColumnCount;
+    return column != Part;
 }
 
 std::int64_t StallLedgerModel::valueUs(int row) const
@@ -72,26 +72,19 @@ QVariant StallLedgerModel::text(int row, int column) const
     return {};
 }
 
-QVariant StallLedgerModel::data(const QModelIndex& index, int role) const
+QVariant StallLedgerModel::cell(int row, int column, int role) const
 {
-    if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid))
-        return {};
-    const int row = index.row();
-    const int column = index.column();
     switch (role) {
     case Qt::DisplayRole:
         return text(row, column);
     case ValueRole:
         return column == Part ? QVariant() : QVariant(static_cast<qlonglong>(value(row, column)));
-    case Qt::TextAlignmentRole:
-        return QVariant::fromValue(
-            column == Part ? Qt::AlignLeft | Qt::AlignVCenter : Qt::AlignRight | Qt::AlignVCenter);
     case Qt::DecorationRole:
         if (column == Part && row < kParts)
             return partColor(QGuiApplication::palette(), static_cast<std::size_t>(row));
         return {};
     case Qt::ToolTipRole:
-        return QStringList{explanation(row), row < kParts ? m_clickHint : QString()}
+        return QStringList{rowTip(row), row < kParts ? m_clickHint : QString()}
             .join(QLatin1Char('\n'))
             .trimmed();
     case Qt::FontRole:
@@ -106,7 +99,7 @@ QVariant StallLedgerModel::data(const QModelIndex& index, int role) const
     }
 }
 
-QString StallLedgerModel::explanation(int row) const
+QString StallLedgerModel::rowTip(int row) const
 {
     if (row < kParts)
         return StallWords::explanation(static_cast<std::size_t>(row));
@@ -116,16 +109,9 @@ QString StallLedgerModel::explanation(int row) const
                            : tr("The time of the run, of its steps and of all beside them.");
 }
 
-QVariant StallLedgerModel::headerData(int section, Qt::Orientation orientation, int role) const
+QString StallLedgerModel::title(int column) const
 {
-    if (orientation != Qt::Horizontal)
-        return {};
-    if (role == Qt::TextAlignmentRole)
-        return QVariant::fromValue(
-            section == Part ? Qt::AlignLeft | Qt::AlignVCenter : Qt::AlignRight | Qt::AlignVCenter);
-    if (role != Qt::DisplayRole)
-        return {};
-    switch (section) {
+    switch (column) {
     case Part:
         return tr("Went to");
     case Total:

@@ -8,29 +8,23 @@
 #pragma once
 
 #include "math/stall_bars.h"
+#include "models/table_model.h"
 
-#include <QAbstractTableModel>
 #include <QColor>
 
 #include <vector>
 
 namespace mr::ui {
 
-class StallLedgerModel final : public QAbstractTableModel
+class StallLedgerModel final : public TableModel
 {
     Q_OBJECT
 
 public:
     enum Column { Part, Total, PerStep, Share, ColumnCount };
-    // The number itself: microseconds (Total, PerStep), tenths of a percent (Share).
-    enum Role { ValueRole = Qt::UserRole };
+    // ValueRole: the number itself: microseconds (Total, PerStep), tenths of a percent (Share).
 
     explicit StallLedgerModel(QObject* parent = nullptr);
-
-    int rowCount(const QModelIndex& parent = {}) const override;
-    int columnCount(const QModelIndex& parent = {}) const override;
-    QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
-    QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
 
     void setTotals(const LedgerTotals& totals);
     void clear(); // nothing is known yet: dashes
@@ -40,11 +34,16 @@ public:
     QByteArray csv() const;
 
 private:
+    int rows() const override;
+    QVariant cell(int row, int column, int role) const override;
+    QString title(int column) const override;
+    bool isNumber(int column) const override;
+
     static constexpr int kParts = 1 + static_cast<int>(kStallCauses);
 
     int totalRow() const { return kParts + static_cast<int>(m_kinds.size()); }
     IntervalKind kindOf(int row) const { return m_kinds[static_cast<std::size_t>(row - kParts)]; }
-    QString explanation(int row) const;
+    QString rowTip(int row) const;
 
     void showTotals(const LedgerTotals& totals);
     std::int64_t valueUs(int row) const;

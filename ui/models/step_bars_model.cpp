@@ -22,14 +22,14 @@ double perStepMs(std::int64_t us, std::int64_t steps)
 
 } // namespace
 
-int StepBarsModel::rowCount(const QModelIndex& parent) const
+int StepBarsModel::rows() const
 {
-    return parent.isValid() ? 0 : kRuns;
+    return kRuns;
 }
 
-int StepBarsModel::columnCount(const QModelIndex& parent) const
+bool StepBarsModel::isNumber(int column) const
 {
-    return parent.isValid() ? 0 : ColumnCount;
+    return column == Step;
 }
 
 void StepBarsModel::setRuns(const Run& first, const Run& second)
@@ -84,20 +84,14 @@ QString StepBarsModel::shares(const Run& run) const
     return lines.join(QLatin1Char('\n'));
 }
 
-QVariant StepBarsModel::data(const QModelIndex& index, int role) const
+QVariant StepBarsModel::cell(int row, int column, int role) const
 {
-    if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid))
-        return {};
-    const Run& run = m_runs.at(static_cast<std::size_t>(index.row()));
-    const int column = index.column();
+    const Run& run = m_runs.at(static_cast<std::size_t>(row));
     switch (role) {
     case Qt::DisplayRole:
         return text(run, column);
     case kShareRole:
         return column == Picture ? share(run) : QVariant();
-    case Qt::TextAlignmentRole:
-        return QVariant::fromValue(
-            (column == Step ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
     case Qt::AccessibleTextRole:
     case Qt::ToolTipRole:
         return column == Picture ? QVariant(shares(run)) : QVariant();
@@ -106,18 +100,11 @@ QVariant StepBarsModel::data(const QModelIndex& index, int role) const
     }
 }
 
-QVariant StepBarsModel::headerData(int section, Qt::Orientation orientation, int role) const
+QString StepBarsModel::title(int column) const
 {
-    if (orientation != Qt::Horizontal)
-        return {};
-    if (role == Qt::TextAlignmentRole)
-        return QVariant::fromValue(
-            (section == Step ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
-    if (role != Qt::DisplayRole)
-        return {};
-    if (section == Updates)
+    if (column == Updates)
         return tr("Updates");
-    return section == Step ? tr("Mean step") : QString();
+    return column == Step ? tr("Mean step") : QString();
 }
 
 QByteArray StepBarsModel::csv() const

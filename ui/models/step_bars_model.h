@@ -8,8 +8,8 @@
 #pragma once
 
 #include "math/stall_bars.h"
+#include "models/table_model.h"
 
-#include <QAbstractTableModel>
 #include <QByteArray>
 #include <QString>
 
@@ -17,7 +17,7 @@
 
 namespace mr::ui {
 
-class StepBarsModel final : public QAbstractTableModel
+class StepBarsModel final : public TableModel
 {
     Q_OBJECT
 
@@ -31,17 +31,20 @@ public:
         LedgerTotals ledger; // without steps: no bar
     };
 
-    using QAbstractTableModel::QAbstractTableModel;
-
-    int rowCount(const QModelIndex& parent = {}) const override;
-    int columnCount(const QModelIndex& parent = {}) const override;
-    QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
-    QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+    explicit StepBarsModel(QObject* parent = nullptr)
+        : TableModel(ColumnCount, parent)
+    {
+    }
 
     void setRuns(const Run& first, const Run& second);
     QByteArray csv() const;
 
 private:
+    int rows() const override;
+    QVariant cell(int row, int column, int role) const override;
+    QString title(int column) const override;
+    bool isNumber(int column) const override;
+
     double partMs(const Run& run, std::size_t part) const;
     double stepMs(const Run& run) const;
     QString text(const Run& run, int column) const;

@@ -7,14 +7,14 @@
 
 namespace mr::ui {
 
-int StepTableModel::rowCount(const QModelIndex& parent) const
+int StepTableModel::rows() const
 {
-    return parent.isValid() ? 0 : static_cast<int>(m_steps.size());
+    return static_cast<int>(m_steps.size());
 }
 
-int StepTableModel::columnCount(const QModelIndex& parent) const
+bool StepTableModel::isNumber(int column) const
 {
-    return parent.isValid() ? 0 : ColumnCount;
+    return column >= Step;
 }
 
 double StepTableModel::value(const StepRow& row, int column) const
@@ -42,18 +42,14 @@ double StepTableModel::value(const StepRow& row, int column) const
     }
 }
 
-QVariant StepTableModel::data(const QModelIndex& index, int role) const
+QVariant StepTableModel::cell(int row, int column, int role) const
 {
-    if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid))
-        return {};
-    if (role == Qt::TextAlignmentRole)
-        return QVariant::fromValue(Qt::AlignRight | Qt::AlignVCenter);
     if (role != Qt::DisplayRole && role != ValueRole)
         return {};
-    const double number = value(m_steps[static_cast<std::size_t>(index.row())], index.column());
+    const double number = value(m_steps[static_cast<std::size_t>(row)], column);
     if (role == ValueRole)
         return number;
-    switch (index.column()) {
+    switch (column) {
     case Step:
     case TokensPerSecond:
         return numberText(number, 0);
@@ -67,15 +63,9 @@ QVariant StepTableModel::data(const QModelIndex& index, int role) const
     }
 }
 
-QVariant StepTableModel::headerData(int section, Qt::Orientation orientation, int role) const
+QString StepTableModel::title(int column) const
 {
-    if (orientation != Qt::Horizontal)
-        return {};
-    if (role == Qt::TextAlignmentRole)
-        return QVariant::fromValue(Qt::AlignRight | Qt::AlignVCenter);
-    if (role != Qt::DisplayRole)
-        return {};
-    switch (section) {
+    switch (column) {
     case Step:
         return tr("Step");
     case Loss:
@@ -90,7 +80,7 @@ QVariant StepTableModel::headerData(int section, Qt::Orientation orientation, in
         return tr("Time (ms)");
     default:
         return tr("%1 (ms)", "where time went")
-            .arg(StallWords::name(static_cast<std::size_t>(section - Compute)));
+            .arg(StallWords::name(static_cast<std::size_t>(column - Compute)));
     }
 }
 

@@ -5,12 +5,11 @@
 #pragma once
 
 #include "math/step_series.h"
-
-#include <QAbstractTableModel>
+#include "models/table_model.h"
 
 namespace mr::ui {
 
-class StepTableModel final : public QAbstractTableModel
+class StepTableModel final : public TableModel
 {
     Q_OBJECT
 
@@ -26,20 +25,22 @@ public:
         FirstCause, // one column for each StallCause
         ColumnCount = FirstCause + static_cast<int>(kStallCauses)
     };
-    // The number itself, for sorting; DisplayRole is text for people.
-    enum Role { ValueRole = Qt::UserRole };
+    // ValueRole: the number itself, for sorting; DisplayRole is text for people.
 
-    using QAbstractTableModel::QAbstractTableModel;
-
-    int rowCount(const QModelIndex& parent = {}) const override;
-    int columnCount(const QModelIndex& parent = {}) const override;
-    QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
-    QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+    explicit StepTableModel(QObject* parent = nullptr)
+        : TableModel(ColumnCount, parent)
+    {
+    }
 
     // `continued`: the rows that are shown already are still true, and only new ones are inserted.
     void setSteps(const StepSeries& steps, bool continued);
 
 private:
+    int rows() const override;
+    QVariant cell(int row, int column, int role) const override;
+    QString title(int column) const override;
+    bool isNumber(int column) const override;
+
     double value(const StepRow& row, int column) const;
 
     StepSeries m_steps;

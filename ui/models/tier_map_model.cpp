@@ -64,14 +64,14 @@ bool streams(const PlanGroup& group)
 
 } // namespace
 
-int TierMapModel::rowCount(const QModelIndex& parent) const
+int TierMapModel::rows() const
 {
-    return parent.isValid() ? 0 : static_cast<int>(m_rows.size());
+    return static_cast<int>(m_rows.size());
 }
 
-int TierMapModel::columnCount(const QModelIndex& parent) const
+bool TierMapModel::isNumber(int column) const
 {
-    return parent.isValid() ? 0 : ColumnCount;
+    return column != Layer;
 }
 
 void TierMapModel::setPlan(const std::shared_ptr<const PlanReport>& plan)
@@ -145,7 +145,7 @@ QString TierMapModel::sentence(const QModelIndex& index) const
             parts << QStringLiteral("%1 %2").arg(
                 tierName(tier), memoryText(static_cast<double>(count)));
     }
-    const QString kind = headerData(column, Qt::Horizontal, Qt::DisplayRole).toString();
+    const QString kind = title(column);
     return tr("%1 · %2: %3", "layer, kind of bytes, bytes by tier")
         .arg(where, kind, parts.isEmpty() ? tr("nothing") : parts.join(QStringLiteral(" · ")));
 }
@@ -154,10 +154,7 @@ QString TierMapModel::toolTip(int row, int column) const
 {
     const std::uint64_t all = bytes(row, column);
     QString html = QStringLiteral("<b>%1</b><table cellspacing=0>")
-                       .arg(tr("%1: %2")
-                                .arg(rowName(row),
-                                    headerData(column, Qt::Horizontal, Qt::DisplayRole).toString())
-                                .toHtmlEscaped());
+                       .arg(tr("%1: %2").arg(rowName(row), title(column)).toHtmlEscaped());
     for (const Tier tier : {Device, Host, Disk}) {
         const std::uint64_t count = bytes(row, column, tier);
         if (count == 0)
@@ -171,12 +168,8 @@ QString TierMapModel::toolTip(int row, int column) const
     return html + QStringLiteral("</table>");
 }
 
-QVariant TierMapModel::data(const QModelIndex& index, int role) const
+QVariant TierMapModel::cell(int row, int column, int role) const
 {
-    if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid))
-        return {};
-    const int row = index.row();
-    const int column = index.column();
     const bool isTotal = m_rows[static_cast<std::size_t>(row)].name.empty();
     const bool isCell = column != Layer;
     const std::uint64_t count = isCell ? bytes(row, column) : 0;
@@ -194,12 +187,10 @@ QVariant TierMapModel::data(const QModelIndex& index, int role) const
                                                 static_cast<double>(bytes(row, column, Host)),
                                                 static_cast<double>(bytes(row, column, Disk))},
             0.0});
-    case Qt::TextAlignmentRole:
-        return QVariant::fromValue((isCell ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
     case Qt::ToolTipRole:
         return count > 0 ? QVariant(toolTip(row, column)) : QVariant();
     case Qt::AccessibleTextRole:
-        return sentence(index);
+        return sentence(index(row, column));
     case Qt::FontRole:
         if (isTotal) {
             QFont font;
@@ -212,33 +203,40 @@ QVariant TierMapModel::data(const QModelIndex& index, int role) const
     }
 }
 
-QVariant TierMapModel::headerData(int section, Qt::Orientation orientation, int role) const
+QString TierMapModel::title(int column) const
 {
-    if (orientation != Qt::Horizontal ||
-        (role != Qt::DisplayRole && role != Qt::ToolTipRole && role != Qt::TextAlignmentRole))
-        return {};
-    if (role == Qt::TextAlignmentRole)
-        return QVariant::fromValue(
-            (section == Layer ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
-    const bool explain = role == Qt::ToolTipRole;
-    switch (section) {
+    switch (column) {
     case Layer:
-        return explain ? QVariant() : tr("Layer");
+        return tr("Layer");
     case Weights:
-        return explain ? tr("What the device computes with.") : tr("Weights");
+        return tr("Weights");
     case Gradients:
-        return explain ? tr("Sums over micro-batches, and finished gradients.") : tr("Gradients");
+        return tr("Gradients");
     case Master:
-        return explain ? tr("The exact copy of the weights that the optimizer updates, as far as "
-                            "the weights themselves are not part of it.")
-                       : tr("Master");
+        return tr("Master");
     case Moments:
-        return explain ? tr("The two moments of AdamW.") : tr("Moments");
+        return tr("Moments");
     case Other:
-        return explain ? tr("Activations, batches, workspace and slots for copies: of no layer.")
-                       : tr("Other");
-    case Total:
-        return explain ? QVariant() : tr("Total");
+        return tr("Other");
+    default:
+        return tr("Total");
+    }
+}
+
+QString TierMapModel::titleTip(int column) const
+{
+    switch (column) {
+    case Weights:
+        return tr("What the device computes with.");
+    case Gradients:
+        return tr("Sums over micro-batches, and finished gradients.");
+    case Master:
+        return tr("The exact copy of the weights that the optimizer updates, as far as the weights "
+                  "themselves are not part of it.");
+    case Moments:
+        return tr("The two moments of AdamW.");
+    case Other:
+        return tr("Activations, batches, workspace and slots for copies: of no layer.");
     default:
         return {};
     }

@@ -7,9 +7,10 @@
 
 #pragma once
 
+#include "models/table_model.h"
+
 #include <millrace/planner.h>
 
-#include <QAbstractTableModel>
 #include <QByteArray>
 #include <QString>
 
@@ -21,22 +22,19 @@
 
 namespace mr::ui {
 
-class TierMapModel final : public QAbstractTableModel
+class TierMapModel final : public TableModel
 {
     Q_OBJECT
 
 public:
     enum Column { Layer, Weights, Gradients, Master, Moments, Other, Total, ColumnCount };
     enum Tier { Device, Host, Disk, TierCount };
-    // The sum over tiers.
-    enum Role { ValueRole = Qt::UserRole };
+    // ValueRole: the sum over tiers.
 
-    using QAbstractTableModel::QAbstractTableModel;
-
-    int rowCount(const QModelIndex& parent = {}) const override;
-    int columnCount(const QModelIndex& parent = {}) const override;
-    QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
-    QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+    explicit TierMapModel(QObject* parent = nullptr)
+        : TableModel(ColumnCount, parent)
+    {
+    }
 
     // Null, or one without groups: no rows.
     void setPlan(const std::shared_ptr<const PlanReport>& plan);
@@ -49,6 +47,12 @@ public:
     static QString tierName(Tier tier);
 
 private:
+    int rows() const override;
+    QVariant cell(int row, int column, int role) const override;
+    QString title(int column) const override;
+    QString titleTip(int column) const override;
+    bool isNumber(int column) const override;
+
     using Cell = std::array<std::uint64_t, TierCount>;
 
     struct Row {

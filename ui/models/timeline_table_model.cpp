@@ -42,14 +42,14 @@ double valueOf(const TimelineSpan& span, int column)
 
 } // namespace
 
-int TimelineTableModel::rowCount(const QModelIndex& parent) const
+int TimelineTableModel::rows() const
 {
-    return parent.isValid() || !m_timeline ? 0 : static_cast<int>(m_timeline->spans.size());
+    return m_timeline ? static_cast<int>(m_timeline->spans.size()) : 0;
 }
 
-int TimelineTableModel::columnCount(const QModelIndex& parent) const
+bool TimelineTableModel::isNumber(int column) const
 {
-    return parent.isValid() ? 0 : ColumnCount;
+    return column > Layer;
 }
 
 const TimelineSpan& TimelineTableModel::spanAt(int row) const
@@ -80,31 +80,19 @@ QString TimelineTableModel::text(const TimelineSpan& of, int column) const
     }
 }
 
-QVariant TimelineTableModel::data(const QModelIndex& index, int role) const
+QVariant TimelineTableModel::cell(int row, int column, int role) const
 {
-    if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid))
-        return {};
-    const TimelineSpan& of = spanAt(index.row());
+    const TimelineSpan& of = spanAt(row);
     if (role == Qt::DisplayRole)
-        return text(of, index.column());
+        return text(of, column);
     if (role == ValueRole)
-        return valueOf(of, index.column());
-    if (role == Qt::TextAlignmentRole)
-        return QVariant::fromValue(
-            (index.column() <= Layer ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
+        return valueOf(of, column);
     return {};
 }
 
-QVariant TimelineTableModel::headerData(int section, Qt::Orientation orientation, int role) const
+QString TimelineTableModel::title(int column) const
 {
-    if (orientation != Qt::Horizontal)
-        return {};
-    if (role == Qt::TextAlignmentRole)
-        return QVariant::fromValue(
-            (section <= Layer ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
-    if (role != Qt::DisplayRole)
-        return {};
-    switch (section) {
+    switch (column) {
     case Lane:
         return tr("Lane");
     case Task:

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "models/step_timeline_ptr.h"
+#include "models/table_model.h"
 
-#include <QAbstractTableModel>
 #include <QByteArray>
 
 #include <string>
@@ -13,27 +13,29 @@
 
 namespace mr::ui {
 
-class TimelineTableModel final : public QAbstractTableModel
+class TimelineTableModel final : public TableModel
 {
     Q_OBJECT
 
 public:
     enum Column { Lane, Task, Layer, Micro, Begin, Duration, Bytes, Rate, ColumnCount };
-    // The number itself: nanoseconds, bytes, bytes per second; NaN where it has none.
-    enum Role { ValueRole = Qt::UserRole };
+    // ValueRole: the number itself: nanoseconds, bytes, bytes per second; NaN where it has none.
 
-    using QAbstractTableModel::QAbstractTableModel;
-
-    int rowCount(const QModelIndex& parent = {}) const override;
-    int columnCount(const QModelIndex& parent = {}) const override;
-    QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
-    QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+    explicit TimelineTableModel(QObject* parent = nullptr)
+        : TableModel(ColumnCount, parent)
+    {
+    }
 
     void setTimeline(TimelinePtr timeline, std::vector<std::string> groups);
     // Names as the engine gives them, nanoseconds, bytes.
     QByteArray csv() const;
 
 private:
+    int rows() const override;
+    QVariant cell(int row, int column, int role) const override;
+    QString title(int column) const override;
+    bool isNumber(int column) const override;
+
     const TimelineSpan& spanAt(int row) const;
     QString text(const TimelineSpan& of, int column) const;
 
