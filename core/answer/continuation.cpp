@@ -1,28 +1,13 @@
 #include "core/answer/continuation.h"
 
 #include "core/answer/sampling.h"
+#include "core/base/utf8.h"
 
 #include <algorithm>
 #include <cmath>
 
 namespace mr {
 namespace {
-
-// Whole UTF-8 characters at the front of `text`; what is left waits for the next token.
-std::size_t wholeCharacters(std::string_view text)
-{
-    std::size_t end = text.size();
-    for (std::size_t back = 1; back <= 4 && back <= text.size(); ++back) {
-        const auto byte = static_cast<unsigned char>(text[text.size() - back]);
-        if ((byte & 0xC0U) == 0x80U)
-            continue; // inside a character
-        const std::size_t length = byte < 0x80U ? 1 : byte >= 0xF0U ? 4 : byte >= 0xE0U ? 3 : 2;
-        if (length > back)
-            end = text.size() - back;
-        break;
-    }
-    return end;
-}
 
 Status checkRoom(const Continuation& what)
 {
@@ -79,7 +64,7 @@ Result<Generated> continueTokens(Continuation what, const GenerateOptions& optio
         out.tokens.push_back(token);
         auto text = what.tokenizer.decode(tokens);
         MR_TRY(text.status());
-        const std::size_t whole = wholeCharacters(text.value());
+        const std::size_t whole = text.value().size() - unfinishedBytes(text.value());
         if (whole <= before)
             continue;
         const std::string piece = text.value().substr(before, whole - before);

@@ -1,5 +1,7 @@
 #include "core/base/shown_text.h"
 
+#include "core/base/utf8.h"
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -10,42 +12,11 @@ namespace {
 
 constexpr std::size_t kShownBytes = 60;
 
-bool isContinuation(char c) noexcept
+bool isHarmful(std::int32_t code) noexcept
 {
-    return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U;
-}
-
-struct CodePoint {
-    std::uint32_t code = 0;
-    std::size_t bytes = 0; // 0: not UTF-8
-};
-
-// A longer form than needed, a surrogate and a code beyond Unicode are not UTF-8.
-CodePoint codePointAt(std::string_view text, std::size_t at) noexcept
-{
-    const auto first = static_cast<unsigned char>(text[at]);
-    if (first < 0x80U)
-        return {first, 1};
-    const std::size_t bytes = first >= 0xF0U ? 4 : first >= 0xE0U ? 3 : first >= 0xC0U ? 2 : 0;
-    if (bytes == 0 || bytes > text.size() - at || first > 0xF4U)
-        return {};
-    std::uint32_t code = first & (0x7FU >> bytes);
-    for (std::size_t i = 1; i < bytes; ++i) {
-        if (!isContinuation(text[at + i]))
-            return {};
-        code = code << 6U | (static_cast<unsigned char>(text[at + i]) & 0x3FU);
-    }
-    constexpr std::array<std::uint32_t, 5> kLeast = {0, 0, 0x80, 0x800, 0x10000};
-    if (code < kLeast.at(bytes) || code > 0x10FFFFU || (code >= 0xD800U && code <= 0xDFFFU))
-        return {};
-    return {code, bytes};
-}
-
-bool isHarmful(std::uint32_t code) noexcept
-{
-    return code < 0x20U || (code >= 0x7FU && code <= 0x9FU) || // control characters
-           code == 0x2028U || code == 0x2029U ||               // ends of lines
-           (code >= 0x202AU && code <= 0x202EU) || (code >= 0x2066U && code <= 0x2069U);
+    return code < 0x20 || (code >= 0x7F && code <= 0x9F) || // control characters
+           code == 0x2028 || code == 0x2029 ||              // ends of lines
+           (code >= 0x202A && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069);
 }
 
 void appendEscape(std::string& out, const char* format, unsigned value)
@@ -61,10 +32,7 @@ std::string shownName(std::string_view name)
 {
     if (name.size() <= kShownBytes)
         return "\"" + std::string(name) + "\"";
-    std::size_t bytes = kShownBytes;
-    while (bytes > 0 && isContinuation(name[bytes]))
-        --bytes;
-    return "\"" + std::string(name.substr(0, bytes)) + "...\"";
+    return "\"" + std::string(firstBytes(name, kShownBytes)) + "...\"";
 }
 
 std::string terminalText(std::string_view text)
@@ -72,18 +40,18 @@ std::string terminalText(std::string_view text)
     std::string out;
     out.reserve(text.size());
     for (std::size_t at = 0; at < text.size();) {
-        const CodePoint point = codePointAt(text, at);
-        if (point.bytes == 0)
+        const Character c = characterAt(text, at);
+        if (c.code < 0)
             appendEscape(out, "\\x%02x", static_cast<unsigned char>(text[at]));
-        else if (point.code == '\n')
+        else if (c.code == '\n')
             out += "\\n";
-        else if (point.code == '\t')
+        else if (c.code == '\t')
             out += "\\t";
-        else if (isHarmful(point.code))
-            appendEscape(out, point.code < 0x80U ? "\\x%02x" : "\\u%04x", point.code);
+        else if (isHarmful(c.code))
+            appendEscape(out, c.code < 0x80 ? "\\x%02x" : "\\u%04x", static_cast<unsigned>(c.code));
         else
-            out += text.substr(at, point.bytes);
-        at += point.bytes == 0 ? 1 : point.bytes;
+            out += text.substr(at, c.bytes);
+        at += c.bytes;
     }
     return out;
 }

@@ -170,20 +170,11 @@ Status putBadRow(const RecordOptions& options, BadRow row)
                             : Status::error(ErrorKind::InvalidArgument, std::move(row.message));
 }
 
-// Character by character, only once a text is known to be bad.
 std::size_t firstBadUtf8(std::string_view text) noexcept
 {
     if (simdjson::validate_utf8(text.data(), text.size()))
         return std::string_view::npos;
-    std::size_t at = 0;
-    while (at < text.size()) {
-        const auto lead = static_cast<unsigned char>(text[at]);
-        const std::size_t length = lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
-        if (at + length > text.size() || !simdjson::validate_utf8(text.data() + at, length))
-            return at;
-        at += length;
-    }
-    return at;
+    return validBytes(text, 0);
 }
 
 Status readRecords(const fs::path& path, const RecordOptions& options, const RecordSink& sink)

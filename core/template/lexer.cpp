@@ -1,3 +1,4 @@
+#include "core/base/utf8.h"
 #include "core/template/syntax.h"
 #include "core/template/text.h"
 
@@ -335,7 +336,7 @@ private:
             (number >= 0xD800 && number < 0xE000))
             fail("an escape in a text does not name a character");
         else
-            putCharacter(number, out);
+            appendCharacter(static_cast<std::int32_t>(number), out);
         return at + count;
     }
 

@@ -1,5 +1,6 @@
 // Template values as text: str(), repr() and json.dumps() of Python.
 
+#include "core/base/utf8.h"
 #include "core/template/value.h"
 
 #include <utf8proc.h>
@@ -63,7 +64,7 @@ std::string pythonQuoted(const std::string& bytes)
         else if (c == '\\' || c == static_cast<char32_t>(quote))
             (out += '\\') += static_cast<char>(c);
         else
-            putCharacter(c, out);
+            appendCharacter(static_cast<std::int32_t>(c), out);
     }
     return out + quote;
 }
@@ -100,7 +101,7 @@ void escapeJson(char32_t c, bool ascii, std::string& out)
         out += "\\u" + hex(0xD800 + ((c - 0x10000) >> 10), 4) + "\\u" +
                hex(0xDC00 + ((c - 0x10000) & 0x3FF), 4);
     else
-        putCharacter(c, out);
+        appendCharacter(static_cast<std::int32_t>(c), out);
 }
 
 void jsonText(const std::string& bytes, bool ascii, std::string& out)

@@ -1,5 +1,7 @@
 #include "core/template/text.h"
 
+#include "core/base/utf8.h"
+
 #include <algorithm>
 
 namespace mr::tpl {
@@ -69,37 +71,10 @@ std::size_t Text::characterCount() const noexcept
 
 char32_t takeCharacter(std::string_view bytes, std::size_t& at) noexcept
 {
+    const Character c = characterAt(bytes, at);
     const auto lead = static_cast<unsigned char>(bytes[at]);
-    const std::size_t length = lead < 0xC0 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
-    if (length == 1 || at + length > bytes.size()) {
-        ++at;
-        return lead;
-    }
-    char32_t c = lead & (0xFFU >> (length + 1));
-    for (std::size_t i = 1; i < length; ++i)
-        c = (c << 6) | (static_cast<unsigned char>(bytes[at + i]) & 0x3FU);
-    at += length;
-    return c;
-}
-
-void putCharacter(char32_t c, std::string& out)
-{
-    const auto put = [&out](char32_t byte) { out.push_back(static_cast<char>(byte)); };
-    if (c < 0x80) {
-        put(c);
-    } else if (c < 0x800) {
-        put(0xC0 | (c >> 6));
-        put(0x80 | (c & 0x3F));
-    } else {
-        if (c < 0x10000) {
-            put(0xE0 | (c >> 12));
-        } else {
-            put(0xF0 | (c >> 18));
-            put(0x80 | ((c >> 12) & 0x3F));
-        }
-        put(0x80 | ((c >> 6) & 0x3F));
-        put(0x80 | (c & 0x3F));
-    }
+    at += c.bytes;
+    return c.code < 0 ? lead : static_cast<char32_t>(c.code);
 }
 
 bool isSpace(char32_t c) noexcept

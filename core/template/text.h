@@ -63,7 +63,6 @@ private:
 
 // The code point at `at`, which moves behind it. Bytes that are not UTF-8 stand for themselves.
 char32_t takeCharacter(std::string_view bytes, std::size_t& at) noexcept;
-void putCharacter(char32_t c, std::string& out);
 
 // White space as Python's str.strip() sees it.
 bool isSpace(char32_t c) noexcept;

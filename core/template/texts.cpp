@@ -1,5 +1,6 @@
 // What texts of a chat template can be turned into; every character keeps where it came from.
 
+#include "core/base/utf8.h"
 #include "core/template/evaluator.h"
 
 #include <utf8proc.h>
@@ -64,7 +65,7 @@ Text changeCase(const Text& text, Letters how)
             if (up && c == 0xDF) // the one common letter whose capital is two
                 changed += how == Letters::Upper || how == Letters::WordTitle ? "SS" : "Ss";
             else
-                putCharacter(cased(c, up), changed);
+                appendCharacter(static_cast<std::int32_t>(cased(c, up)), changed);
             before = c;
         }
         out.append(changed, run.flags);

@@ -74,7 +74,7 @@ Result<PrecompiledCharsmap> PrecompiledCharsmap::read(std::string_view blob)
     for (const std::uint32_t unit : out.m_units) {
         const bool leaf = (unit & kLeafBit) != 0;
         const auto first = leaf ? static_cast<unsigned char>(out.m_texts[unit & ~kLeafBit]) : 0U;
-        if ((first & 0xC0U) == 0x80U)
+        if (characterBytes(static_cast<unsigned char>(first)) == 0)
             return bad("its normalisation table points into the middle of a character");
     }
     return out;
@@ -169,10 +169,11 @@ private:
             return true;
         begun += static_cast<char>(byte);
         if (begun.size() == 1)
-            missing = byte < 0x80 ? 0 : byte < 0xC0 ? 4 : byte < 0xE0 ? 1 : byte < 0xF0 ? 2 : 3;
-        else
-            --missing;
-        if (missing > 3 || (missing > 0 && hasLeaf(unit)))
+            missing = characterBytes(static_cast<unsigned char>(byte));
+        if (missing == 0)
+            return false; // no character begins so
+        --missing;
+        if ((missing > 0 && hasLeaf(unit)))
             return false;
         const std::uint64_t after = next ^ offsetOf(unit);
         if (missing > 0) {
