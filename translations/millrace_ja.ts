@@ -3414,7 +3414,7 @@ Masked: read, not part of the loss</source>
         </message>
         <message>
             <source>Optimizer state</source>
-            <translation>オプティマイザ状態</translation>
+            <translation>オプティマイザー状態</translation>
         </message>
         <message>
             <source>Layer inputs</source>
@@ -3581,11 +3581,11 @@ Masked: read, not part of the loss</source>
         </message>
         <message>
             <source>Fetch optimizer state</source>
-            <translation>オプティマイザ状態の取得</translation>
+            <translation>オプティマイザー状態の取得</translation>
         </message>
         <message>
             <source>Store optimizer state</source>
-            <translation>オプティマイザ状態の保存</translation>
+            <translation>オプティマイザー状態の保存</translation>
         </message>
         <message>
             <source>Finish gradient</source>
@@ -3699,15 +3699,15 @@ Masked: read, not part of the loss</source>
         </message>
         <message>
             <source>state in RAM</source>
-            <translation>オプティマイザ状態を RAM に</translation>
+            <translation>オプティマイザー状態を RAM に</translation>
         </message>
         <message>
             <source>state in RAM, late by one step</source>
-            <translation>オプティマイザ状態を RAM に、1 ステップ遅れ</translation>
+            <translation>オプティマイザー状態を RAM に、1 ステップ遅れ</translation>
         </message>
         <message>
             <source>state shared</source>
-            <translation>オプティマイザ状態を分担</translation>
+            <translation>オプティマイザー状態を分担</translation>
         </message>
         <message>
             <source>hot columns first</source>
@@ -4460,8 +4460,8 @@ Masked: read, not part of the loss</source>
             <translation>オプティマイザー状態をホストメモリに置き、プロセッサーがそこで重みを更新します。</translation>
         </message>
         <message>
-            <source>Works like zero-offload, but the processor&apos;s update comes one step late and so costs no time of its own.</source>
-            <translation>zero-offload と同じですが、プロセッサーによる更新を 1 ステップ遅らせて、その時間を隠します。</translation>
+            <source>Works like &quot;state in RAM&quot;, but the processor&apos;s update comes one step late and so costs no time of its own.</source>
+            <translation>「オプティマイザー状態を RAM に」と同じですが、プロセッサーによる更新を 1 ステップ遅らせて、その時間を隠します。</translation>
         </message>
         <message>
             <source>The optimizer state is in host memory. Device and processor each make a part of every update at the same time.</source>
@@ -4476,8 +4476,8 @@ Masked: read, not part of the loss</source>
             <translation>重みとオプティマイザー状態をホストメモリに置き、層を順番にデバイスへ送ります。</translation>
         </message>
         <message>
-            <source>Works like streamed, with the optimizer state on an SSD as well; layers are read and written while others compute.</source>
-            <translation>streamed に加えて、オプティマイザー状態を SSD に置きます。ほかの層が計算している間に読み書きします。</translation>
+            <source>Works like &quot;weights in RAM&quot;, with the optimizer state on an SSD as well; layers are read and written while others compute.</source>
+            <translation>「重みを RAM に」に加えて、オプティマイザー状態を SSD に置きます。ほかの層が計算している間に読み書きします。</translation>
         </message>
         <message>
             <source>The result has the same bits as training on the device alone.</source>
@@ -4548,12 +4548,12 @@ Masked: read, not part of the loss</source>
             <translation>ホストとデバイスの間で転送するデータが通るメモリです。</translation>
         </message>
         <message>
-            <source>Urgent columns are those of zenflow that are updated at every step.</source>
-            <translation>緊急列とは、zenflow が毎ステップ更新する列です。</translation>
+            <source>Urgent columns are those that zenflow (hot columns first) updates at every step.</source>
+            <translation>緊急列とは、zenflow（重要な列を優先）が毎ステップ更新する列です。</translation>
         </message>
         <message>
-            <source>What zenflow has gathered of the other columns since their last update.</source>
-            <translation>ほかの列について、zenflow が前回の更新から集めた勾配です。</translation>
+            <source>The gradients of the other columns since their last update, added up.</source>
+            <translation>ほかの列の、前回の更新以降の勾配の合計です。</translation>
         </message>
         <message>
             <source>Together with Accumulate this is the batch size: a step trains on the product of both.</source>

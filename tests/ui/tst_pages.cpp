@@ -551,8 +551,10 @@ private slots:
         QVERIFY(glossary != nullptr && glossary->isVisible());
 
         // Every policy that can be chosen, every cause of the ledger.
-        for (const char* word : {"zero-offload-dpu", "deep-optimizer-states", "zenflow", "streamed",
-                 "ssd-vertical", "Adam second moments", "Host update", "Other", "Accumulate"})
+        for (const char* word : {"All on the card (resident)", "State in RAM (zero-offload)",
+                 "State in RAM, late by one step (zero-offload-dpu)", "deep-optimizer-states",
+                 "zenflow", "Weights in RAM (streamed)", "On the SSD (ssd-vertical)",
+                 "Adam second moments", "Host update", "Other", "Accumulate"})
             QVERIFY2(glossary->shown().contains(word), word);
         glossary->filter()->setText("loss head");
         QVERIFY(glossary->shown().contains("compares predictions"));

@@ -1,5 +1,6 @@
 #include "pages/glossary.h"
 
+#include "text/policy_words.h"
 #include "text/stall_words.h"
 
 #include <millrace/run_reader.h>
@@ -17,6 +18,7 @@ struct Word {
     const char* context; // of the term where the window shows it; null: below
     const char* term;
     const char* meaning;
+    const char* plainName = nullptr; // of a policy, whose technical name is the term
 };
 
 struct Key {
@@ -37,32 +39,39 @@ constexpr std::array kWords = {
     Word{0, nullptr, "resident",
         QT_TRANSLATE_NOOP("mr::ui::Glossary",
             "Weights, gradients and optimizer state are all on the device. "
-            "It is the fastest where they fit.")},
+            "It is the fastest where they fit."),
+        "all on the card"},
     Word{0, nullptr, "zero-offload",
         QT_TRANSLATE_NOOP("mr::ui::Glossary",
             "The optimizer state is in host memory, and the processor "
-            "updates the weights there.")},
+            "updates the weights there."),
+        "state in RAM"},
     Word{0, nullptr, "zero-offload-dpu",
         QT_TRANSLATE_NOOP("mr::ui::Glossary",
-            "Works like zero-offload, but the processor's update comes one "
-            "step late and so costs no time of its own.")},
+            "Works like \"state in RAM\", but the processor's update comes one "
+            "step late and so costs no time of its own."),
+        "state in RAM, late by one step"},
     Word{0, nullptr, "deep-optimizer-states",
         QT_TRANSLATE_NOOP("mr::ui::Glossary",
             "The optimizer state is in host memory. Device and processor "
-            "each make a part of every update at the same time.")},
+            "each make a part of every update at the same time."),
+        "state shared"},
     Word{0, nullptr, "zenflow",
         QT_TRANSLATE_NOOP("mr::ui::Glossary",
             "The columns that matter most are updated on the device at "
             "every step. The processor updates the others once in a window "
-            "of steps.")},
+            "of steps."),
+        "hot columns first"},
     Word{0, nullptr, "streamed",
         QT_TRANSLATE_NOOP("mr::ui::Glossary",
             "Weights and optimizer state are in host memory, and layers "
-            "visit the device one after the other.")},
+            "visit the device one after the other."),
+        "weights in RAM"},
     Word{0, nullptr, "ssd-vertical",
         QT_TRANSLATE_NOOP("mr::ui::Glossary",
-            "Works like streamed, with the optimizer state on an SSD as "
-            "well; layers are read and written while others compute.")},
+            "Works like \"weights in RAM\", with the optimizer state on an SSD "
+            "as well; layers are read and written while others compute."),
+        "on the SSD"},
     Word{1, "mr::ui::PlanWords", "exact",
         QT_TRANSLATE_NOOP(
             "mr::ui::Glossary", "The result has the same bits as training on the device alone.")},
@@ -126,12 +135,10 @@ constexpr std::array kWords = {
             "device.")},
     Word{1, "mr::ui::PlanWords", "State of urgent columns",
         QT_TRANSLATE_NOOP("mr::ui::Glossary",
-            "Urgent columns are those of zenflow that are updated at every "
-            "step.")},
+            "Urgent columns are those that zenflow (hot columns first) updates at every step.")},
     Word{1, "mr::ui::PlanWords", "Gradient sums over a window",
         QT_TRANSLATE_NOOP("mr::ui::Glossary",
-            "What zenflow has gathered of the other columns since their "
-            "last update.")},
+            "The gradients of the other columns since their last update, added up.")},
     Word{3, "mr::ui::SettingsForm", "Micro-batch",
         QT_TRANSLATE_NOOP("mr::ui::Glossary",
             "Together with Accumulate this is the batch size: a step trains "
@@ -196,11 +203,16 @@ QString range(Qt::Key first, Qt::Key last)
     return native(Qt::CTRL | first) + QStringLiteral(" … ") + native(Qt::CTRL | last);
 }
 
+QString termOf(const Word& word)
+{
+    if (word.plainName)
+        return PolicyWords::shown({word.term, word.plainName});
+    return QCoreApplication::translate(word.context ? word.context : "mr::ui::Glossary", word.term);
+}
+
 HelpEntry entryOf(const Word& word)
 {
-    return {Glossary::tr(kSections.at(word.section)),
-        QCoreApplication::translate(word.context ? word.context : "mr::ui::Glossary", word.term),
-        Glossary::tr(word.meaning)};
+    return {Glossary::tr(kSections.at(word.section)), termOf(word), Glossary::tr(word.meaning)};
 }
 
 } // namespace
