@@ -134,7 +134,8 @@ public:
             home.deviceShare =
                 stateStays ? 1.0
                            : line.next(shape.groups[static_cast<std::size_t>(layer)].elements);
-            home.diskShare = stateStays ? 0.0 : m_homes.diskShare;
+            const bool mayBeOnDisk = isEnd || m_homes.diskGroups == DiskGroups::All;
+            home.diskShare = stateStays || !mayBeOnDisk ? 0.0 : m_homes.diskShare;
             home.weightsOnDisk = std::min(home.diskShare, m_homes.weightsOnDisk);
             home.gradientsOnDisk = std::min(home.diskShare, m_homes.gradientsOnDisk);
             // From the lowest layer up.

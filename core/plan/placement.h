@@ -26,6 +26,8 @@ std::unique_ptr<const Placement> makeBalancedPlacement();
 // As a share of a policy: whatever balances both sides.
 inline constexpr double kBalanced = -1.0;
 
+enum class DiskGroups : std::uint8_t { All, Vocabulary }; // Vocabulary: embedding and head
+
 // State on the host, and the weights of blocks too, but for a share of the blocks whose weights
 // stay on the device, and one of those (at most as many) whose state does as well. Blocks that stay
 // are spread evenly, so that what streams has time to come. Embedding and head keep their weights,
@@ -37,6 +39,7 @@ struct StreamedHomes {
     Tier boundary = Tier::PinnedHost;
     double deviceShare = 0.0; // or kBalanced
     double diskShare = 0.0;
+    DiskGroups diskGroups = DiskGroups::All; // whose state the disk share is taken from
     double weightsOnDisk = 0.0; // and gradients: at most as much as has its state there
     double gradientsOnDisk = 0.0;
     double boundariesOnDisk = 0.0;  // of those whose home is the host, those idle longest

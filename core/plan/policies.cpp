@@ -94,6 +94,7 @@ StreamedHomes homesOf(const PolicyRow& row, const PolicyNumbers& numbers)
     homes.boundary = numbers.boundary.value_or(homes.boundary);
     homes.deviceShare = numbers.deviceShare.value_or(row.placement.deviceShare);
     homes.diskShare = numbers.diskShare.value_or(row.placement.diskShare);
+    homes.diskGroups = numbers.diskGroups.value_or(homes.diskGroups);
     homes.weightsOnDisk = numbers.weightsOnDisk.value_or(homes.weightsOnDisk);
     homes.gradientsOnDisk = numbers.gradientsOnDisk.value_or(homes.gradientsOnDisk);
     homes.boundariesOnDisk = numbers.boundariesOnDisk.value_or(homes.boundariesOnDisk);

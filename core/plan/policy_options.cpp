@@ -55,6 +55,8 @@ constexpr Words<StateCodec, 2> kCodecs{
     {{"fp32", StateCodec::Plain}, {"compact", StateCodec::Compact}}};
 constexpr Words<Tier, 2> kBoundaries{{{"host", Tier::PinnedHost}, {"device", Tier::Device}}};
 constexpr Words<int, 2> kTurns{{{"1", 1}, {"2", 2}}};
+constexpr Words<DiskGroups, 2> kDiskGroups{
+    {{"all", DiskGroups::All}, {"vocabulary", DiskGroups::Vocabulary}}};
 constexpr Words<VerifyReads, 2> kVerify{
     {{"sampled", VerifyReads::Sampled}, {"all", VerifyReads::All}}};
 
@@ -269,6 +271,8 @@ constexpr std::array kOptions{
     wordOption<&N::turns, kTurns>(
         "turns", kHomes, "1 or 2", "buffers on the device for what streams"),
     shareOption<&N::diskShare>("disk-share", kDisk, "of the optimizer state, kept on disk"),
+    wordOption<&N::diskGroups, kDiskGroups>("disk-groups", kAllDisk, "all or vocabulary",
+        "whose state the disk share is taken from; vocabulary: embedding and head alone"),
     shareOption<&N::weightsOnDisk>("weights-on-disk", kAllDisk, "of the weights, kept on disk"),
     shareOption<&N::gradientsOnDisk>(
         "gradients-on-disk", kAllDisk, "of the gradients, kept on disk"),

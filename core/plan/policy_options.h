@@ -71,6 +71,7 @@ struct PolicyNumbers {
     std::optional<double> activationsOnHost;
     std::optional<int> turns;
     std::optional<double> diskShare;
+    std::optional<DiskGroups> diskGroups;
     std::optional<double> weightsOnDisk;
     std::optional<double> gradientsOnDisk;
     std::optional<double> boundariesOnDisk;

@@ -165,6 +165,25 @@ private Q_SLOTS:
         QCOMPARE(seen, std::vector<int>(reads.size(), 1));
     }
 
+    // Blocks keep their state in memory; it grows by what is no longer on disk.
+    void theVocabularyAloneMayBeOnDisk()
+    {
+        Bench all = diskBench({});
+        Bench some = diskBench({{"disk-groups", "vocabulary"}});
+        some.build();
+        const int head = some.shape.layers() - 1;
+        std::vector<int> groups;
+        for (const TaskIndex read : tasksOf(some.plan(), TaskKind::ReadFromDisk))
+            groups.push_back(some.plan().tasks[read].group.value);
+        QVERIFY(!groups.empty());
+        for (int group = 0; group <= head; ++group)
+            QCOMPARE(std::ranges::count(groups, group) > 0, group == 0 || group == head);
+        const MemoryPlan few = memoryOf(some);
+        const MemoryPlan many = memoryOf(all);
+        QVERIFY(few.bytes(Tier::Disk) > 0 && few.bytes(Tier::Disk) < many.bytes(Tier::Disk));
+        QVERIFY(few.bytes(Tier::PinnedHost) > many.bytes(Tier::PinnedHost));
+    }
+
     // The next tile is on its way before the one before it is updated.
     void readsDoNotWaitForTheGradient()
     {

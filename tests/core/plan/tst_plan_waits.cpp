@@ -74,6 +74,11 @@ std::vector<OffloadPolicy> policiesToMutate(const std::string& order)
             options["state-on-device"] = "0.25";
             policies.push_back(policyWith("streamed", options));
         }
+        {
+            std::map<std::string, std::string> options = common;
+            options.insert({{"disk-groups", "vocabulary"}, {"disk-share", "0.5"}});
+            policies.push_back(policyWith("ssd-vertical", options));
+        }
         for (const char* gradients : {"0", "1"}) {
             std::map<std::string, std::string> options = common;
             options.insert({{"weights-on-disk", "1"}, {"gradients-on-disk", gradients}});
