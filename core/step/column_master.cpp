@@ -1,6 +1,6 @@
 // The device's columns as part of the whole: in the host's arrays, and in a master.
 
-#include "core/step/column_loops.h"
+#include "core/step/column_copier.h"
 
 #include <algorithm>
 

@@ -26,7 +26,7 @@ Result<bool> PlanSequence::planStep(const StepSpec& spec)
     m_before = m_built.out;
     m_earlier = m_newest;
     MR_TRY(m_builder.buildPlanInto(spec, m_before, m_parts.rates, m_built));
-    if (!m_proof.wants(m_built.plan, m_before))
+    if (!m_checks.wants(m_built.plan, m_before))
         return false;
     MR_TRY(checkPlan(
         m_built.plan, m_before, m_built.out, m_parts.shape, m_parts.budget, m_parts.policy));

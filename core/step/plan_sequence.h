@@ -1,7 +1,7 @@
 // PlanSequence: the plans of a run one after the other, and the numbers that go with them.
 //
 // Keeps what one step leaves for the next (the carry, the factors of the newest update), checks
-// what PlanProof wants checked, and takes a step back that did not happen.
+// what CheckSchedule wants checked, and takes a step back that did not happen.
 //
 // Threads    Engine thread.
 // Ownership  All is lent and outlives this.
@@ -12,7 +12,7 @@
 
 #include "core/optim/lr_schedule.h"
 #include "core/plan/plan_builder.h"
-#include "core/step/plan_proof.h"
+#include "core/step/check_schedule.h"
 #include "core/step/step_executor.h"
 
 #include <millrace/status.h>
@@ -69,7 +69,7 @@ private:
     AdamwSettings m_adamw;
     LrSchedule m_schedule;
     PlanBuilder m_builder;
-    PlanProof m_proof;
+    CheckSchedule m_checks;
     BuiltStep m_built;
     BuiltStep m_flush;
     Carry m_before;         // of the step that was planned

@@ -19,7 +19,7 @@
 #include "core/plan/plan.h"
 #include "core/step/disk_tasks.h"
 #include "core/step/run_memory.h"
-#include "core/step/window_tasks.h"
+#include "core/step/window_steps.h"
 #include "core/telemetry/stall_ledger.h"
 
 #include <millrace/status.h>

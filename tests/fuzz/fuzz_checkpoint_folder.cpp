@@ -16,7 +16,7 @@
 #include "core/prove/exact_check.h"
 #include "core/prove/plain_run_inputs.h"
 #include "core/save/checkpoint.h"
-#include "core/step/window_tasks.h"
+#include "core/step/window_steps.h"
 #include "fuzz/fuzz_rig.h"
 #include "fuzz/targets.h"
 

@@ -4,7 +4,7 @@
 // multiplied by (1 - beta^new count) / (1 - beta^old count): what bias correction makes of it is
 // the same before and after, and where the counts agree nothing changes at all.
 
-#include "core/step/window_tasks.h"
+#include "core/step/window_steps.h"
 
 #include <algorithm>
 #include <cmath>

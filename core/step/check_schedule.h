@@ -1,4 +1,4 @@
-// PlanProof: which plans of a run are checked before they are carried out.
+// CheckSchedule: which plans of a run are checked before they are carried out.
 //
 // Plans of one kind differ in versions only, so the first two of a kind that are right prove the
 // rest, and checking every plan would cost more than building it.
@@ -16,7 +16,7 @@
 
 namespace mr {
 
-class PlanProof
+class CheckSchedule
 {
 public:
     // Whether `plan`, built from `in`, is one of the first two of its kind. Counts it.

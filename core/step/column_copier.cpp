@@ -1,6 +1,6 @@
 // State of columns between the device, which keeps its own densely, and host memory.
 
-#include "core/step/column_loops.h"
+#include "core/step/column_copier.h"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // What the host does in windows, as work for the update pool; and the counts of updates.
 
 #include "core/step/step_executor.h"
-#include "core/step/window_tasks.h"
+#include "core/step/window_steps.h"
 
 #include <algorithm>
 #include <utility>

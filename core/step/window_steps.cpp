@@ -1,4 +1,4 @@
-#include "core/step/window_tasks.h"
+#include "core/step/window_steps.h"
 
 #include "core/step/step_executor.h"
 

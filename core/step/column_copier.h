@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include "core/step/window_tasks.h"
+#include "core/step/window_steps.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -2,7 +2,7 @@
 // export.
 
 #include "core/step/step_executor.h"
-#include "core/step/window_tasks.h"
+#include "core/step/window_steps.h"
 
 #include <cstring>
 
