@@ -89,7 +89,7 @@ Result<AnswerScore> scoreAnswers(StepExecutor& executor, const TokenSet& set, st
                 MR_TRY(changed.status());
                 done = changed.value() ? 0 : done;
             }
-            MR_TRY(executor.advance(std::span(sequence.tokens).subspan(done, at - done),
+            MR_TRY(executor.decoder().advance(std::span(sequence.tokens).subspan(done, at - done),
                 static_cast<std::int64_t>(done), logits));
             if (sampleToken(logits, 0.0, 1.0, 0, 0) != sequence.tokens[at])
                 break;

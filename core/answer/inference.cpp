@@ -106,7 +106,7 @@ TurnFor InferenceModel::turnFor()
 {
     const bool isOfWhole = m_config.ropeScaling.type == RopeType::Dynamic;
     return [this, isOfWhole](std::int64_t tokens, std::int64_t whole) {
-        return m_executor->turnFor(isOfWhole ? whole : tokens);
+        return m_executor->constants().turnFor(isOfWhole ? whole : tokens);
     };
 }
 
@@ -125,7 +125,8 @@ Result<Generated> InferenceModel::generate(const ReadPrompt& prompt, const Gener
         auto changed = turn(static_cast<std::int64_t>(tokens.size()), whole);
         MR_TRY(changed.status());
         const std::int64_t from = changed.value() ? 0 : done;
-        return m_executor->advance(tokens.subspan(static_cast<std::size_t>(from)), from, out);
+        return m_executor->decoder().advance(
+            tokens.subspan(static_cast<std::size_t>(from)), from, out);
     };
     return continueTokens(std::move(what), options);
 }

@@ -1,5 +1,6 @@
 #include "core/model/param_table.h"
 
+#include <algorithm>
 #include <functional>
 #include <numeric>
 #include <utility>
@@ -147,6 +148,13 @@ const ParamSlot* ParamTable::find(GroupId group, SlotKind kind) const noexcept
         if (slot.kind == kind)
             return &slot;
     return nullptr;
+}
+
+const ParamSlot& ParamTable::slotAt(GroupId group, std::int64_t first) const noexcept
+{
+    const auto& slots = groups[static_cast<std::size_t>(group.value)].paramSlots;
+    return *std::find_if(
+        slots.begin(), slots.end(), [first](const ParamSlot& slot) { return slot.first == first; });
 }
 
 ParamTable buildParamTable(const ModelConfig& config)

@@ -81,6 +81,8 @@ struct ParamTable {
 
     // Null if the group has no such slot.
     const ParamSlot* find(GroupId group, SlotKind kind) const noexcept;
+    // Precondition: the group has a slot that begins there.
+    const ParamSlot& slotAt(GroupId group, std::int64_t first) const noexcept;
 };
 
 ParamTable buildParamTable(const ModelConfig& config);

@@ -2,7 +2,7 @@
 //
 // Training makes the frequencies once per run, for the longest sequence it can hold: `dynamic` and
 // `longrope` depend on a length, and a choice by micro-batch would change the model under way.
-// Evaluation and generation make them for the tokens that are there (StepExecutor::turnFor).
+// Evaluation and generation make them for the tokens that are there (ConstantTables::turnFor).
 //
 // Threads  Values and pure functions.
 // Errors   InvalidArgument names source and field.

@@ -118,7 +118,8 @@ Status Answerer::nextLogits(
 {
     StepExecutor& executor = m_run.body->executor();
     if (m_run.body->memory().keyValueCache(0).data)
-        return executor.advance(tokens.subspan(static_cast<std::size_t>(done)), done, out);
+        return executor.decoder().advance(
+            tokens.subspan(static_cast<std::size_t>(done)), done, out);
     // One sequence in one micro-batch. A sequence of data ends with a target, which is not read.
     TokenSequence sequence;
     sequence.tokens.assign(tokens.begin(), tokens.end());
@@ -136,7 +137,7 @@ Status Answerer::nextLogits(
     auto run = executor.run(m_plan, inputs);
     MR_TRY(run.status());
     m_journal.noteRun(m_plan, run.value());
-    return executor.logitsAt(static_cast<std::int64_t>(tokens.size()) - 1, out);
+    return executor.decoder().logitsAt(static_cast<std::int64_t>(tokens.size()) - 1, out);
 }
 
 void Answerer::refuseRest()

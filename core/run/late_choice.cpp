@@ -24,8 +24,7 @@ Result<std::vector<ColumnMeans>> columnMeans(StepExecutor& executor, WindowMemor
     for (std::int32_t g = 0; g < window.groupCount(); ++g) {
         const TensorView from = window.runningEnergies(GroupId{g});
         energies.resize(static_cast<std::size_t>(from.count()));
-        MR_TRY(executor.copyBlocking(
-            reinterpret_cast<std::byte*>(energies.data()), from.data, from.bytes(), false));
+        MR_TRY(executor.copier().toHost(std::as_writable_bytes(std::span(energies)), from.data));
         for (const WeightCut& weight : window.cut(GroupId{g}).weights) {
             if (!weight.isMovable())
                 continue;

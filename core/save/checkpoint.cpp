@@ -52,7 +52,7 @@ Status writeState(const CheckpointContext& context, const fs::path& file)
             source.bytes = plane.bytes(context.memory.group(id).elements);
             source.fill = [&context, id, each, part = tensor.part](
                               std::uint64_t offset, std::span<std::byte> out) {
-                return context.executor.readState(
+                return context.executor.state().read(
                     id, part, static_cast<std::int64_t>(offset / each), out);
             };
             sources.push_back(std::move(source));
@@ -84,7 +84,7 @@ Status loadState(const CheckpointContext& context, const fs::path& file)
             for (std::uint64_t at = 0; at < length; at += piece.size()) {
                 const std::size_t bytes = std::min<std::uint64_t>(piece.size(), length - at);
                 MR_TRY(reader.readBytes(name, at, {piece.data(), bytes}));
-                MR_TRY(context.executor.writeState(
+                MR_TRY(context.executor.state().write(
                     id, tensor.part, static_cast<std::int64_t>(at / each), {piece.data(), bytes}));
             }
         }
@@ -101,9 +101,9 @@ Result<std::string> writeInto(
     MR_TRY(hash.status());
     progress.weightsHash = std::move(hash).value();
     progress.runId = context.runId;
-    WindowTasks* window = context.executor.window();
+    RunWindow* window = context.executor.window();
     if (window)
-        progress.windows = window->capture();
+        progress.windows = window->checkpoint().capture();
     const bool wide = context.memory.compute() == DType::F32;
     // A host that works on a window is ahead of the weights.
     const std::unique_ptr<MasterReader> weights =

@@ -114,8 +114,7 @@ Status writeWindow(const CheckpointContext& context, const fs::path& file)
         source.bytes = part.bytes;
         source.fill = [&context, part](std::uint64_t offset, std::span<std::byte> out) {
             if (part.onDevice)
-                return context.executor.copyBlocking(
-                    out.data(), part.data + offset, out.size(), false);
+                return context.executor.copier().toHost(out, part.data + offset);
             std::memcpy(out.data(), part.data + offset, out.size());
             return Status();
         };
@@ -147,16 +146,16 @@ Status loadWindow(
             const std::size_t bytes = std::min(piece.size(), part.bytes - at);
             MR_TRY(reader.readBytes(part.name, at, {piece.data(), bytes}));
             if (part.onDevice)
-                MR_TRY(context.executor.copyBlocking(part.data + at, piece.data(), bytes, true));
+                MR_TRY(context.executor.copier().toDevice(part.data + at, {piece.data(), bytes}));
             else
                 std::memcpy(part.data + at, piece.data(), bytes);
         }
     }
     MR_TRY(checkColumns(*context.memory.window, file));
     MR_TRY(checkJob(*context.memory.window, progress.carry, file));
-    WindowTasks& tasks = *context.executor.window();
-    tasks.restore(progress.windows, progress.carry);
-    return context.executor.adoptColumns(isApart);
+    RunWindow& window = *context.executor.window();
+    window.checkpoint().restore(progress.windows, progress.carry);
+    return window.master().adopt(isApart);
 }
 
 } // namespace mr

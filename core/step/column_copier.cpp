@@ -1,15 +1,56 @@
-// State of columns between the device, which keeps its own densely, and host memory.
-
 #include "core/step/column_copier.h"
 
-#include <algorithm>
-
 namespace mr {
+namespace {
 
-// One plane. The group's urgent gradients, which nobody needs between steps, serve as scratch on
-// the device: first the list of positions, then as many rows as fit.
-Status WindowTasks::copyPlane(const TensorView& dense, std::byte* values, const MovingRows& rows,
-    bool toHost, const Link& link)
+// Of a weight's state that is in host memory at a time: 12 MiB. Fewer, larger copies are not
+// faster.
+constexpr std::int64_t kMostValues = std::int64_t{1} << 20;
+
+} // namespace
+
+ColumnCopier::ColumnCopier(Device& device, RunMemory& memory, const HostRows& rows,
+    BlockingCopier& copier, Stream& stream, LinkTraffic& traffic)
+    : m_device(device)
+    , m_memory(memory)
+    , m_window(*memory.window)
+    , m_rows(rows)
+    , m_copier(copier)
+    , m_stream(stream)
+    , m_traffic(traffic)
+{
+}
+
+std::int64_t ColumnCopier::rowsAtOnce(const WeightCut& slot, std::int64_t columns) const
+{
+    const auto whole =
+        static_cast<std::int64_t>(rowsOfWholeGroups(static_cast<std::size_t>(slot.cols)));
+    return std::max(whole, kMostValues / columns / whole * whole);
+}
+
+std::int64_t ColumnCopier::mostValues() const
+{
+    std::int64_t values = 0;
+    (void)forUrgent(m_window, [&](GroupId, const WeightCut& slot) {
+        // Fewer columns are more rows, but no more values than these.
+        values = std::max(
+            values, std::min(slot.rows * slot.urgent,
+                        std::max(kMostValues, rowsAtOnce(slot, slot.urgent) * slot.urgent)));
+        return Status();
+    }).ok();
+    return values;
+}
+
+std::int64_t ColumnCopier::scratchBytes(GroupId id) const
+{
+    return static_cast<std::int64_t>(
+        urgentGradientBytes(m_window.cut(id), sizeOf(m_window.compute())));
+}
+
+// Calls fn(rows of the dense plane, the same in scratch, the same on the host), as many as fit.
+template <typename F>
+Status ColumnCopier::forParts(
+    const TensorView& dense, std::byte* values, const MovingRows& rows, F&& fn)
 {
     const std::int64_t n = rows.positions.count();
     const auto each = static_cast<std::int64_t>(sizeOf(dense.dtype));
@@ -19,32 +60,21 @@ Status WindowTasks::copyPlane(const TensorView& dense, std::byte* values, const 
     for (std::int64_t row = 0; row < rows.count; row += atOnce) {
         const std::int64_t count = std::min(atOnce, rows.count - row);
         const TensorView part = matrixView(rows.scratch, dense.dtype, count, n);
-        const TensorView place = dense.rows(rows.first + row, count);
-        std::byte* here = values + row * n * each;
-        if (toHost) {
-            MR_TRY(m_device.ops().gatherColumns({place, rows.positions, part}, link.stream));
-            MR_TRY(link.finish(link.stream));
-            MR_TRY(link.copy(here, part.data, part.bytes(), false));
-        } else {
-            MR_TRY(link.copy(part.data, here, part.bytes(), true));
-            MR_TRY(m_device.ops().scatterColumns({part, rows.positions, place}, link.stream));
-            MR_TRY(link.finish(link.stream));
-        }
-        (toHost ? d2hBytes : h2dBytes) += static_cast<std::int64_t>(part.bytes());
+        const std::span<std::byte> here(values + row * n * each, part.bytes());
+        MR_TRY(fn(dense.rows(rows.first + row, count), part, here));
     }
     return {};
 }
 
-// All four planes.
-Status WindowTasks::copyDense(
-    const MovingRows& rows, ColumnValues& values, bool toHost, const Link& link)
+// Halves are copied as the two bytes they are.
+template <typename F>
+Status ColumnCopier::forPlanes(const MovingRows& rows, ColumnValues& values, F&& fn)
 {
     const DenseState dense = m_window.dense(rows.group, rows.slot);
     values.resize(static_cast<std::size_t>(rows.count * rows.positions.count()));
-    // Halves are copied as the two bytes they are.
     const auto run = [&](const TensorView& view, DType type, auto& plane) {
-        return copyPlane(matrixView(view.data, type, rows.slot.rows, rows.slot.urgent),
-            reinterpret_cast<std::byte*>(plane.data()), rows, toHost, link);
+        return forParts(matrixView(view.data, type, rows.slot.rows, rows.slot.urgent),
+            reinterpret_cast<std::byte*>(plane.data()), rows, fn);
     };
     MR_TRY(run(dense.m, DType::F32, values.m));
     MR_TRY(run(dense.v, DType::F32, values.v));
@@ -52,104 +82,66 @@ Status WindowTasks::copyDense(
     return run(dense.high, DType::BF16, values.high);
 }
 
-// Who enters leaves the host before anybody comes: a group that loses its largest moment is encoded
-// without it, and what enters is not rounded once more. Rows ascend, as tiles on disk do: each
-// comes once and goes once.
-Status WindowTasks::exchange(GroupId id, const WeightCut& slot, const MomentScales& out,
-    const MomentScales& in, const Link& link)
+Status ColumnCopier::toHost(const MovingRows& rows, ColumnValues& values)
 {
-    const auto swap = [&](const MovingRows& rows) -> Status {
-        MR_TRY(openRow(id, slot, rows.first));
-        const ComplementRows host = stateRows(id, slot, rows.first, rows.count);
-        MR_TRY(copyDense(rows, m_values, true, link));
-        takeColumns(host, m_entering.columns, in, m_entered);
-        clearMoments(host, m_entering.columns);
-        putColumns(m_values, m_leaving.columns, out, host);
-        return copyDense(rows, m_entered, false, link);
-    };
-    return forRows(id, slot, {0, slot.rows}, m_leaving.positions, link, swap);
+    return forPlanes(rows, values,
+        [&](const TensorView& place, const TensorView& part, std::span<std::byte> here) -> Status {
+            MR_TRY(m_device.ops().gatherColumns({place, rows.positions, part}, m_stream));
+            MR_TRY(m_copier.finish(m_stream));
+            m_traffic.deviceToHostBytes += static_cast<std::int64_t>(here.size());
+            return m_copier.toHost(here, part.data);
+        });
 }
 
-// What served as scratch holds gradients again, with zeros between those of two weights: sums and
-// norms run over whole groups.
-Status WindowTasks::clearScratch(GroupId id, Stream& stream)
+Status ColumnCopier::toDevice(const MovingRows& rows, ColumnValues& values)
 {
-    std::byte* data = m_window.group(id).gradients;
-    const auto bytes = static_cast<std::int64_t>(
-        urgentGradientBytes(m_window.cut(id), sizeOf(m_window.compute())));
-    if (!data || bytes == 0)
-        return {};
-    return m_device.ops().fill({vectorView(data, DType::F32, bytes / 4), 0.0F}, stream);
+    return forPlanes(rows, values,
+        [&](const TensorView& place, const TensorView& part, std::span<std::byte> here) -> Status {
+            MR_TRY(m_copier.toDevice(part.data, here));
+            m_traffic.hostToDeviceBytes += static_cast<std::int64_t>(here.size());
+            MR_TRY(m_device.ops().scatterColumns({part, rows.positions, place}, m_stream));
+            return m_copier.finish(m_stream);
+        });
 }
 
-Status WindowTasks::clearScratch(Stream& stream, const Finish& finish)
+Status ColumnCopier::scatterUrgent(GroupId id, const WeightCut& slot, Stream& stream)
 {
-    for (std::int32_t g = 0; g < m_window.groupCount(); ++g)
-        MR_TRY(clearScratch(GroupId{g}, stream));
-    return finish(stream);
+    const DenseState dense = m_window.dense(id, slot);
+    TensorView fresh = matrixView(dense.high.data, DType::BF16, slot.rows, slot.urgent);
+    if (m_memory.compute() == DType::F32) {
+        fresh = matrixView(m_window.scratch, DType::F32, slot.rows, slot.urgent);
+        MR_TRY(m_device.ops().join(
+            {dense.high, dense.low, vectorView(fresh.data, DType::F32, fresh.count())}, stream));
+    }
+    return m_device.ops().scatterColumns(
+        {fresh, m_window.urgentColumns(id, slot), m_memory.weight(id, slot)}, stream);
 }
 
-Status WindowTasks::uploadLists(const Copy& copy)
+Status ColumnCopier::uploadLists()
 {
     for (std::int32_t g = 0; g < m_window.groupCount(); ++g) {
         const WindowGroup& group = m_window.group(GroupId{g});
-        MR_TRY(copy(group.lists, reinterpret_cast<const std::byte*>(group.columns.data()),
-            group.columns.size() * sizeof(std::int32_t), true));
+        MR_TRY(m_copier.toDevice(group.lists, std::as_bytes(std::span(group.columns))));
     }
     return {};
 }
 
-// A selection is part of a step, and a step takes no memory.
-void WindowTasks::reserveMoves()
+// What served as scratch holds gradients again, with zeros between those of two weights: sums and
+// norms run over whole groups.
+Status ColumnCopier::clearScratch(GroupId id)
 {
-    std::int64_t columns = 0;
-    std::int64_t urgent = 0;
-    std::int64_t values = 0;
-    for (std::int32_t g = 0; g < m_window.groupCount(); ++g)
-        for (const WeightCut& slot : m_window.cut(GroupId{g}).weights) {
-            if (slot.urgent == 0)
-                continue;
-            columns = std::max(columns, slot.cols);
-            urgent = std::max(urgent, slot.urgent);
-            // Fewer columns are more rows, but no more values than these.
-            values = std::max(
-                values, std::min(slot.rows * slot.urgent,
-                            std::max(kMostValues, rowsAtOnce(slot, slot.urgent) * slot.urgent)));
-        }
-    m_order.reserve(static_cast<std::size_t>(columns));
-    for (ColumnValues* buffer : {&m_values, &m_entered})
-        buffer->reserve(static_cast<std::size_t>(values));
-    for (Move* move : {&m_leaving, &m_entering}) {
-        move->positions.reserve(static_cast<std::size_t>(urgent));
-        move->columns.reserve(static_cast<std::size_t>(urgent));
-    }
+    std::byte* data = m_window.group(id).gradients;
+    const std::int64_t bytes = scratchBytes(id);
+    if (!data || bytes == 0)
+        return {};
+    return m_device.ops().fill({vectorView(data, DType::F32, bytes / 4), 0.0F}, m_stream);
 }
 
-Status WindowTasks::prepare(Stream& stream, const Copy& copy, const Finish& finish)
+Status ColumnCopier::clearScratch()
 {
-    reserveMoves();
-    const auto clear = [&](std::byte* data, std::int64_t bytes) {
-        return data && bytes > 0
-                   ? m_device.ops().fill({vectorView(data, DType::F32, bytes / 4), 0.0F}, stream)
-                   : Status();
-    };
-    const auto compute = static_cast<std::int64_t>(sizeOf(m_window.compute()));
-    for (std::int32_t g = 0; g < m_window.groupCount(); ++g) {
-        const GroupId id{g};
-        const WindowGroup& group = m_window.group(id);
-        const GroupCut& cut = m_window.cut(id);
-        MR_TRY(clear(group.state, 12 * cut.dense));
-        MR_TRY(clear(group.sums, 4 * cut.dense));
-        MR_TRY(clear(group.deviceSums, 4 * cut.packed));
-        MR_TRY(clear(group.energies, 8 * cut.columns));
-        std::fill_n(group.hostSums,
-            m_window.bankBytes(id) * static_cast<std::size_t>(m_window.layout().banks),
-            std::byte{0});
-        if (group.landed)
-            std::fill_n(group.landed, static_cast<std::size_t>(compute * cut.packed), std::byte{0});
-    }
-    MR_TRY(clearScratch(stream, finish));
-    return uploadLists(copy);
+    for (std::int32_t g = 0; g < m_window.groupCount(); ++g)
+        MR_TRY(clearScratch(GroupId{g}));
+    return m_copier.finish(m_stream);
 }
 
 } // namespace mr

@@ -1,8 +1,22 @@
-// Loops of WindowTasks over rows of which the device has columns; for its own files alone.
+// ColumnCopier: columns of a weight between the device, which keeps the state of its own densely,
+// and host memory.
+//
+// Between steps nobody needs the urgent gradients of a group, which serve as scratch on the device:
+// first a list of positions, then as many rows as fit. clearScratch() gives them back.
+//
+// Threads    Engine thread; not during a step. Blocks.
+// Ownership  Borrows all it is given.
+// Errors     Those of the device.
 
 #pragma once
 
-#include "core/step/window_steps.h"
+#include "core/device/device.h"
+#include "core/plan/cost_model.h"
+#include "core/step/blocking_copier.h"
+#include "core/step/column_state.h"
+#include "core/step/host_rows.h"
+
+#include <millrace/status.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -13,74 +27,122 @@
 
 namespace mr {
 
-// Of a weight's state that is in host memory at a time: 12 MiB. Fewer, larger copies are not
-// faster.
-inline constexpr std::int64_t kMostValues = std::int64_t{1} << 20;
+struct RowRange { // half-open
+    std::int64_t first = 0;
+    std::int64_t end = 0;
+};
 
-// Rows of which n columns are copied at a time.
-inline std::int64_t rowsAtOnce(const WeightCut& slot, std::int64_t n)
-{
-    const auto whole =
-        static_cast<std::int64_t>(rowsOfWholeGroups(static_cast<std::size_t>(slot.cols)));
-    return std::max(whole, kMostValues / n / whole * whole);
-}
+// Rows of one weight, some columns of which are copied.
+struct MovingRows {
+    GroupId group;
+    const WeightCut& slot;
+    std::int64_t first = 0;
+    std::int64_t count = 0;
+    TensorView positions; // device, I32: in the dense state
+    std::byte* scratch = nullptr;
+    std::int64_t room = 0; // bytes of it
+};
 
+// Calls fn(group, slot) for weights of which the device has columns.
 template <typename F>
-Status WindowTasks::forUrgent(F&& fn)
+Status forUrgent(const WindowMemory& window, F&& fn)
 {
-    for (std::int32_t g = 0; g < m_window.groupCount(); ++g)
-        for (const WeightCut& slot : m_window.cut(GroupId{g}).weights)
+    for (std::int32_t g = 0; g < window.groupCount(); ++g)
+        for (const WeightCut& slot : window.cut(GroupId{g}).weights)
             if (slot.urgent > 0)
                 MR_TRY(fn(GroupId{g}, slot));
     return {};
 }
 
-// Calls fn(rows) for rows of a weight, as many at a time as are copied at once and whose state is
-// together in memory or in one tile on disk.
+class ColumnCopier
+{
+public:
+    // What is copied is added to `traffic`.
+    ColumnCopier(Device& device, RunMemory& memory, const HostRows& rows, BlockingCopier& copier,
+        Stream& stream, LinkTraffic& traffic);
+
+    // Calls fn(rows) for rows of a weight, as many at a time as are copied at once and whose state
+    // is together in memory or in one tile on disk.
+    template <typename F>
+    Status forRows(GroupId id, const WeightCut& slot, RowRange range,
+        std::span<const std::int32_t> positions, F&& fn);
+    // With all columns of the device: fn(rows, columns).
+    template <typename F>
+    Status forUrgentRows(GroupId id, const WeightCut& slot, RowRange range, F&& fn);
+    // Of all weights.
+    template <typename F>
+    Status forAllUrgent(F&& fn);
+
+    // The four planes of the rows.
+    Status toHost(const MovingRows& rows, ColumnValues& values);
+    Status toDevice(const MovingRows& rows, ColumnValues& values);
+    // The device's columns into the weights that ops read, on `stream`.
+    Status scatterUrgent(GroupId id, const WeightCut& slot, Stream& stream);
+    // Which columns are whose.
+    Status uploadLists();
+
+    Status clearScratch();
+    Status clearScratch(GroupId id); // enqueues it
+
+    // The most that is copied at once; with so much reserved, copying allocates nothing.
+    std::int64_t mostValues() const;
+    // Lent to whoever copies: one for all of them, because it may take 12 MiB.
+    ColumnValues& buffer() noexcept { return m_buffer; }
+
+private:
+    std::int64_t rowsAtOnce(const WeightCut& slot, std::int64_t columns) const;
+    template <typename F>
+    Status forPlanes(const MovingRows& rows, ColumnValues& values, F&& fn);
+    template <typename F>
+    Status forParts(const TensorView& dense, std::byte* values, const MovingRows& rows, F&& fn);
+    std::int64_t scratchBytes(GroupId id) const;
+
+    Device& m_device;
+    RunMemory& m_memory;
+    WindowMemory& m_window;
+    const HostRows& m_rows;
+    BlockingCopier& m_copier;
+    Stream& m_stream;
+    LinkTraffic& m_traffic;
+    ColumnValues m_buffer;
+};
+
 template <typename F>
-Status WindowTasks::forRows(GroupId id, const WeightCut& slot, RowRange range,
-    std::span<const std::int32_t> positions, const Link& link, F&& fn)
+Status ColumnCopier::forRows(GroupId id, const WeightCut& slot, RowRange range,
+    std::span<const std::int32_t> positions, F&& fn)
 {
     std::byte* scratch = m_window.group(id).gradients;
-    MR_TRY(link.copy(scratch, reinterpret_cast<const std::byte*>(positions.data()),
-        positions.size_bytes(), true));
-    const std::size_t bytes = urgentGradientBytes(m_window.cut(id), sizeOf(m_window.compute()));
+    MR_TRY(m_copier.toDevice(scratch, std::as_bytes(positions)));
     const auto n = static_cast<std::int64_t>(positions.size());
-    MovingRows rows{id, slot, range.first, 0, vectorView(scratch, DType::I32, n),
-        scratch + positions.size_bytes(),
-        static_cast<std::int64_t>(bytes - positions.size_bytes())};
+    const auto listed = static_cast<std::int64_t>(positions.size_bytes());
+    MovingRows rows{id, slot, range.first, 0, vectorView(scratch, DType::I32, n), scratch + listed,
+        scratchBytes(id) - listed};
     const std::int64_t atOnce = rowsAtOnce(slot, n);
     for (; rows.first < range.end; rows.first += rows.count) {
-        rows.count = rowsTogether(id, slot, rows.first, std::min(atOnce, range.end - rows.first));
+        const std::int64_t most = std::min(atOnce, range.end - rows.first);
+        rows.count = m_rows.together(id, slot, rows.first, most);
         MR_TRY(fn(std::as_const(rows)));
     }
     return {};
 }
 
-// The same with all columns of the device. What is copied is not of a step.
 template <typename F>
-Status WindowTasks::forUrgentRows(
-    GroupId id, const WeightCut& slot, RowRange range, const Link& link, F&& fn)
+Status ColumnCopier::forUrgentRows(GroupId id, const WeightCut& slot, RowRange range, F&& fn)
 {
-    const auto h2d = h2dBytes;
-    const auto d2h = d2hBytes;
     std::vector<std::int32_t> positions(static_cast<std::size_t>(slot.urgent));
     std::iota(positions.begin(), positions.end(), 0);
     const std::span<const std::int32_t> columns = m_window.urgentList(id, slot);
-    MR_TRY(forRows(id, slot, range, positions, link,
-        [&](const MovingRows& rows) { return fn(rows, columns); }));
-    h2dBytes = h2d;
-    d2hBytes = d2h;
-    return {};
+    return forRows(
+        id, slot, range, positions, [&](const MovingRows& rows) { return fn(rows, columns); });
 }
 
 template <typename F>
-Status WindowTasks::forAllUrgent(const Link& link, F&& fn)
+Status ColumnCopier::forAllUrgent(F&& fn)
 {
-    MR_TRY(forUrgent([&](GroupId id, const WeightCut& slot) {
-        return forUrgentRows(id, slot, {0, slot.rows}, link, fn);
+    MR_TRY(forUrgent(m_window, [&](GroupId id, const WeightCut& slot) {
+        return forUrgentRows(id, slot, {0, slot.rows}, fn);
     }));
-    return clearScratch(link.stream, link.finish);
+    return clearScratch();
 }
 
 } // namespace mr

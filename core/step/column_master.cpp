@@ -1,6 +1,4 @@
-// The device's columns as part of the whole: in the host's arrays, and in a master.
-
-#include "core/step/column_copier.h"
+#include "core/step/column_master.h"
 
 #include <algorithm>
 
@@ -19,37 +17,48 @@ void forPlaces(const WeightCut& slot, std::span<const std::int32_t> columns, std
 
 } // namespace
 
-Status WindowTasks::publish(Stream& stream, const Copy& copy, const Finish& finish)
+ColumnMaster::ColumnMaster(RunMemory& memory, const HostRows& rows, ColumnCopier& copier,
+    BlockingCopier& link, Stream& stream)
+    : m_memory(memory)
+    , m_window(*memory.window)
+    , m_rows(rows)
+    , m_copier(copier)
+    , m_link(link)
+    , m_stream(stream)
+    , m_values(copier.buffer())
+{
+}
+
+Status ColumnMaster::publish()
 {
     if (m_memory.keepsColumnsApart())
         return {};
     m_isPublished = true;
-    const Link link{stream, copy, finish};
-    return forAllUrgent(
-        link, [&](const MovingRows& rows, std::span<const std::int32_t> columns) -> Status {
-            MR_TRY(copyDense(rows, m_values, true, link));
-            putColumns(
-                m_values, columns, {}, stateRows(rows.group, rows.slot, rows.first, rows.count));
-            return {};
-        });
+    return m_copier.forAllUrgent([&](const MovingRows& rows,
+                                     std::span<const std::int32_t> columns) -> Status {
+        MR_TRY(m_copier.toHost(rows, m_values));
+        putColumns(m_values, columns, {}, m_rows.of(rows.group, rows.slot, rows.first, rows.count));
+        return {};
+    });
 }
 
-Status WindowTasks::adopt(Stream& stream, const Copy& copy, const Finish& finish)
+Status ColumnMaster::adopt(bool areApart)
 {
-    MR_TRY(uploadLists(copy));
+    MR_TRY(m_copier.uploadLists());
+    if (areApart)
+        return {};
     m_isPublished = true;
-    const Link link{stream, copy, finish};
-    return forAllUrgent(
-        link, [&](const MovingRows& rows, std::span<const std::int32_t> columns) -> Status {
-            MR_TRY(openRow(rows.group, rows.slot, rows.first));
+    return m_copier.forAllUrgent(
+        [&](const MovingRows& rows, std::span<const std::int32_t> columns) -> Status {
+            MR_TRY(m_rows.open(rows.group, rows.slot, rows.first));
             takeColumns(
-                stateRows(rows.group, rows.slot, rows.first, rows.count), columns, {}, m_values);
-            return copyDense(rows, m_values, false, link);
+                m_rows.of(rows.group, rows.slot, rows.first, rows.count), columns, {}, m_values);
+            return m_copier.toDevice(rows, m_values);
         });
 }
 
 // Halves of the device's columns of a master, moments at zero.
-Status WindowTasks::takeMaster(MasterReader& master, const MovingRows& rows,
+Status ColumnMaster::takeMaster(MasterReader& master, const MovingRows& rows,
     std::span<const std::int32_t> columns, MasterPiece& piece)
 {
     m_values.resize(static_cast<std::size_t>(rows.count) * columns.size());
@@ -73,25 +82,22 @@ Status WindowTasks::takeMaster(MasterReader& master, const MovingRows& rows,
 }
 
 // The weights that ops read were made for all columns as the host's codec rounds them.
-Status WindowTasks::install(
-    MasterReader& master, Stream& stream, const Copy& copy, const Finish& finish)
+Status ColumnMaster::install(MasterReader& master)
 {
-    const Link link{stream, copy, finish};
     MasterPiece piece;
     const auto put = [&](const MovingRows& rows, std::span<const std::int32_t> columns) -> Status {
         MR_TRY(takeMaster(master, rows, columns, piece));
-        return copyDense(rows, m_values, false, link);
+        return m_copier.toDevice(rows, m_values);
     };
-    MR_TRY(forAllUrgent(link, put));
-    MR_TRY(forUrgent(
-        [&](GroupId id, const WeightCut& slot) { return scatterUrgent(id, slot, stream); }));
-    return finish(stream);
+    MR_TRY(m_copier.forAllUrgent(put));
+    MR_TRY(forUrgent(m_window, [&](GroupId id, const WeightCut& slot) {
+        return m_copier.scatterUrgent(id, slot, m_stream);
+    }));
+    return m_link.finish(m_stream);
 }
 
-Status WindowTasks::readMaster(GroupId id, std::int64_t first, const MasterView& out,
-    Stream& stream, const Copy& copy, const Finish& finish)
+Status ColumnMaster::read(GroupId id, std::int64_t first, const MasterView& out)
 {
-    const Link link{stream, copy, finish};
     const std::int64_t end = first + std::ssize(out.high);
     for (const WeightCut& slot : m_window.cut(id).weights) {
         const std::int64_t from = std::max(first, slot.first) - slot.first;
@@ -101,7 +107,7 @@ Status WindowTasks::readMaster(GroupId id, std::int64_t first, const MasterView&
         const RowRange touched{from / slot.cols, (to + slot.cols - 1) / slot.cols};
         const auto lay = [&](const MovingRows& rows,
                              std::span<const std::int32_t> columns) -> Status {
-            MR_TRY(copyDense(rows, m_values, true, link));
+            MR_TRY(m_copier.toHost(rows, m_values));
             forPlaces(slot, columns, rows.first, rows.count, [&](std::size_t place, std::size_t i) {
                 const std::size_t at = place - static_cast<std::size_t>(first);
                 if (at < out.high.size()) // below `first` it wraps around
@@ -111,23 +117,23 @@ Status WindowTasks::readMaster(GroupId id, std::int64_t first, const MasterView&
             });
             return {};
         };
-        MR_TRY(forUrgentRows(id, slot, touched, link, lay));
+        MR_TRY(m_copier.forUrgentRows(id, slot, touched, lay));
     }
-    MR_TRY(clearScratch(id, stream));
-    return finish(stream);
+    MR_TRY(m_copier.clearScratch(id));
+    return m_link.finish(m_stream);
 }
 
 // Moments that nobody owns would fade into denormal numbers, which are slow; zeros stay zeros.
-Status WindowTasks::clearPublished()
+Status ColumnMaster::clearPublished()
 {
     if (!m_isPublished)
         return {};
     m_isPublished = false;
-    return forUrgent([&](GroupId id, const WeightCut& slot) -> Status {
+    return forUrgent(m_window, [&](GroupId id, const WeightCut& slot) -> Status {
         for (std::int64_t row = 0; row < slot.rows;) {
-            const std::int64_t count = rowsTogether(id, slot, row, slot.rows - row);
-            MR_TRY(openRow(id, slot, row));
-            clearMoments(stateRows(id, slot, row, count), m_window.urgentList(id, slot));
+            const std::int64_t count = m_rows.together(id, slot, row, slot.rows - row);
+            MR_TRY(m_rows.open(id, slot, row));
+            clearMoments(m_rows.of(id, slot, row, count), m_window.urgentList(id, slot));
             row += count;
         }
         return {};

@@ -1,10 +1,6 @@
-// Which columns are the device's: energies are compared on the host, and owners change.
-//
-// There is one count of updates per owner, not one per column. A moment that moves is therefore
-// multiplied by (1 - beta^new count) / (1 - beta^old count): what bias correction makes of it is
-// the same before and after, and where the counts agree nothing changes at all.
+#include "core/step/column_ownership.h"
 
-#include "core/step/window_steps.h"
+#include "core/step/window_updates.h"
 
 #include <algorithm>
 #include <cmath>
@@ -26,9 +22,38 @@ float countRatio(double beta, std::int64_t from, std::int64_t to)
 
 } // namespace
 
+ColumnOwnership::ColumnOwnership(WindowMemory& window, const HostRows& rows, ColumnCopier& copier)
+    : m_window(window)
+    , m_rows(rows)
+    , m_copier(copier)
+    , m_left(copier.buffer())
+{
+}
+
+// A selection is part of a step, and a step takes no memory.
+void ColumnOwnership::reserve()
+{
+    std::int64_t columns = 0;
+    std::int64_t urgent = 0;
+    for (std::int32_t g = 0; g < m_window.groupCount(); ++g)
+        for (const WeightCut& slot : m_window.cut(GroupId{g}).weights) {
+            if (slot.urgent == 0)
+                continue;
+            columns = std::max(columns, slot.cols);
+            urgent = std::max(urgent, slot.urgent);
+        }
+    m_order.reserve(static_cast<std::size_t>(columns));
+    for (ColumnValues* buffer : {&m_left, &m_entered})
+        buffer->reserve(static_cast<std::size_t>(m_copier.mostValues()));
+    for (Move* move : {&m_leaving, &m_entering}) {
+        move->positions.reserve(static_cast<std::size_t>(urgent));
+        move->columns.reserve(static_cast<std::size_t>(urgent));
+    }
+}
+
 // The columns with the most energy, of equal ones the first. `leaving` has the positions that
 // become free and their columns, `entering` the same positions and the columns that come.
-void WindowTasks::choose(GroupId id, const WeightCut& slot, const float* energies)
+void ColumnOwnership::choose(GroupId id, const WeightCut& slot, const float* energies)
 {
     m_order.resize(static_cast<std::size_t>(slot.cols));
     std::iota(m_order.begin(), m_order.end(), 0);
@@ -56,7 +81,7 @@ void WindowTasks::choose(GroupId id, const WeightCut& slot, const float* energie
     m_entering.positions = m_leaving.positions;
 }
 
-void WindowTasks::changeLists(GroupId id, const WeightCut& slot)
+void ColumnOwnership::changeLists(GroupId id, const WeightCut& slot)
 {
     const auto owned = m_window.urgentList(id, slot);
     const auto hosts = m_window.hostList(id, slot);
@@ -70,7 +95,7 @@ void WindowTasks::changeLists(GroupId id, const WeightCut& slot)
 }
 
 // Compact state is put column by column in ascending order (column_state.h).
-void WindowTasks::orderLeaving(GroupId id, const WeightCut& slot)
+void ColumnOwnership::orderLeaving(GroupId id, const WeightCut& slot)
 {
     std::vector<std::int32_t>& positionOf = m_order; // by column
     const auto owned = m_window.urgentList(id, slot);
@@ -81,16 +106,31 @@ void WindowTasks::orderLeaving(GroupId id, const WeightCut& slot)
         [&](std::int32_t column) { return positionOf[static_cast<std::size_t>(column)]; });
 }
 
-Status WindowTasks::selectColumns(
-    Stream& stream, const Copy& copy, const Finish& finish, const AdamwFactors& betas)
+// Columns that enter leave the host before the others come: a group that loses its largest moment
+// is encoded without it, and what enters is not rounded once more. Rows ascend, as tiles on disk
+// do: each comes once and goes once.
+Status ColumnOwnership::exchange(
+    GroupId id, const WeightCut& slot, const MomentScales& out, const MomentScales& in)
 {
-    const double beta1 = betas.beta1;
-    const double beta2 = betas.beta2;
-    const std::int64_t device = state.deviceUpdates;
-    const std::int64_t host = state.hostUpdates;
-    const MomentScales out{countRatio(beta1, device, host), countRatio(beta2, device, host)};
-    const MomentScales in{countRatio(beta1, host, device), countRatio(beta2, host, device)};
-    const Link link{stream, copy, finish};
+    const auto swap = [&](const MovingRows& rows) -> Status {
+        MR_TRY(m_rows.open(id, slot, rows.first));
+        const ComplementRows host = m_rows.of(id, slot, rows.first, rows.count);
+        MR_TRY(m_copier.toHost(rows, m_left));
+        takeColumns(host, m_entering.columns, in, m_entered);
+        clearMoments(host, m_entering.columns);
+        putColumns(m_left, m_leaving.columns, out, host);
+        return m_copier.toDevice(rows, m_entered);
+    };
+    return m_copier.forRows(id, slot, {0, slot.rows}, m_leaving.positions, swap);
+}
+
+Status ColumnOwnership::select(const AdamwFactors& betas, const WindowState& counts)
+{
+    const std::int64_t device = counts.deviceUpdates;
+    const std::int64_t host = counts.hostUpdates;
+    const auto scales = [&betas](std::int64_t from, std::int64_t to) {
+        return MomentScales{countRatio(betas.beta1, from, to), countRatio(betas.beta2, from, to)};
+    };
     const float* energies = m_window.hostEnergies.data();
     movedColumns = 0;
     for (std::int32_t g = 0; g < m_window.groupCount(); ++g) {
@@ -102,15 +142,15 @@ Status WindowTasks::selectColumns(
             if (m_leaving.columns.empty())
                 continue;
             movedColumns += static_cast<std::int64_t>(m_leaving.columns.size());
-            MR_TRY(exchange(id, slot, out, in, link));
+            MR_TRY(exchange(id, slot, scales(device, host), scales(host, device)));
             changeLists(id, slot);
         }
         energies += m_window.cut(id).columns;
     }
     if (movedColumns == 0)
         return {};
-    MR_TRY(clearScratch(stream, finish));
-    return uploadLists(copy);
+    MR_TRY(m_copier.clearScratch());
+    return m_copier.uploadLists();
 }
 
 } // namespace mr

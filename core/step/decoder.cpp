@@ -1,9 +1,8 @@
-// StepExecutor::advance and logitsAt: the blocks of training, one stretch of new tokens at a time.
+#include "core/step/decoder.h"
 
-#include "core/step/step_executor.h"
+#include "core/step/host_batches.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace mr {
 namespace {
@@ -24,58 +23,74 @@ BlockActivations firstRows(const BlockActivations& whole, std::int64_t count)
 
 } // namespace
 
-Status StepExecutor::advance(
+Decoder::Decoder(Device& device, const RunMemory& memory, const ModelConfig& config,
+    BlockingCopier& copier, Stream& stream)
+    : m_device(device)
+    , m_memory(memory)
+    , m_config(config)
+    , m_copier(copier)
+    , m_stream(stream)
+{
+}
+
+// To the first batch. A micro-batch of a run may hold several sequences; it is copied whole.
+Status Decoder::fetch(std::span<const TokenId> tokens, std::int64_t first)
+{
+    const BatchViews& host = m_memory.hostBatches[0];
+    MicroBatchData data;
+    const std::size_t whole = host.ids.bytes() / sizeof(std::int32_t);
+    for (auto* field : {&data.ids, &data.targets, &data.positions, &data.visibleFrom, &data.order})
+        field->assign(whole, 0);
+    std::copy(tokens.begin(), tokens.end(), data.ids.begin());
+    for (std::size_t i = 0; i < tokens.size(); ++i)
+        data.positions[i] = static_cast<std::int32_t>(first + static_cast<std::int64_t>(i));
+    MR_TRY(fillHostBatches(m_config, {&data, 1}, m_memory.hostBatches));
+    return m_stream.copy(m_memory.batches[0].ids.data, {host.ids.data, m_memory.batchBytes});
+}
+
+Status Decoder::runBlock(std::int64_t block, std::int64_t first, std::int64_t count)
+{
+    const BatchViews& batch = m_memory.batches[0];
+    LayerContext context{&m_device.ops(), &m_stream, &m_config, batch,
+        constantsOfBlock(m_config, block, m_memory.constants), first};
+    context.batch.positions = batch.positions.rows(0, count);
+    context.batch.visibleFrom =
+        batchOfBlock(m_config, block, batch).visibleFrom.rows(0, first + count);
+    BlockActivations kept = firstRows(m_memory.activations(0, 0), count);
+    kept.visibleQkv = m_memory.keyValueCache(block).rows(0, first + count);
+    kept.qkv = kept.visibleQkv.rows(first, count);
+    BlockScratch scratch = m_memory.scratch;
+    scratch.branch = scratch.branch.rows(0, count);
+    const GroupId group{static_cast<std::int32_t>(block + 1)};
+    return forwardBlock(context, m_memory.group(group).weightViews.front(),
+        m_memory.boundary(0, block).rows(0, count), m_memory.boundary(0, block + 1).rows(0, count),
+        kept, scratch);
+}
+
+Status Decoder::advance(
     std::span<const TokenId> tokens, std::int64_t first, std::span<float> logits)
 {
     const auto count = static_cast<std::int64_t>(tokens.size());
     const std::int64_t seqLen = m_memory.constants.cosTable.dims[0];
     if (count < 1 || first + count > seqLen || !m_memory.keyValueCache(0).data)
         return Status::error(ErrorKind::Internal, "generation: no room for these tokens");
-    MicroBatchData data;
-    // A micro-batch of a run may hold several sequences; the batch is copied whole.
-    const std::size_t whole = m_memory.hostBatches[0].ids.bytes() / sizeof(std::int32_t);
-    for (auto* field : {&data.ids, &data.targets, &data.positions, &data.visibleFrom, &data.order})
-        field->assign(whole, 0);
-    std::copy(tokens.begin(), tokens.end(), data.ids.begin());
-    for (std::size_t i = 0; i < tokens.size(); ++i)
-        data.positions[i] = static_cast<std::int32_t>(first + static_cast<std::int64_t>(i));
-    StepInputs inputs;
-    inputs.micros = {&data, 1};
-    MR_TRY(fillHostBatches(inputs));
-    Stream& lane = stream(Lane::Compute);
-    const BatchViews& batch = m_memory.batches[0];
-    MR_TRY(lane.copy(batch.ids.data, {m_memory.hostBatches[0].ids.data, m_memory.batchBytes}));
-    LayerContext context{&m_device.ops(), &lane, &m_config, batch, m_memory.constants, first};
-    context.batch.positions = batch.positions.rows(0, count);
-    MR_TRY(m_device.ops().embed({batch.ids.rows(0, count), m_memory.embedding,
-                                    m_memory.boundary(0, 0).rows(0, count), embeddingScale()},
-        lane));
-    BlockScratch scratch = m_memory.scratch;
-    scratch.branch = scratch.branch.rows(0, count);
-    for (std::int64_t block = 0; block < m_config.layers; ++block) {
-        BlockActivations kept = firstRows(m_memory.activations(0, 0), count);
-        kept.visibleQkv = m_memory.keyValueCache(block).rows(0, first + count);
-        kept.qkv = kept.visibleQkv.rows(first, count);
-        const GroupId group{static_cast<std::int32_t>(block + 1)};
-        context.batch.visibleFrom =
-            batchOfBlock(m_config, block, batch).visibleFrom.rows(0, first + count);
-        context.constants = constantsOfBlock(m_config, block, m_memory.constants);
-        MR_TRY(forwardBlock(context, m_memory.group(group).weightViews.front(),
-            m_memory.boundary(0, block).rows(0, count),
-            m_memory.boundary(0, block + 1).rows(0, count), kept, scratch));
-    }
+    MR_TRY(fetch(tokens, first));
+    MR_TRY(m_device.ops().embed(
+        {m_memory.batches[0].ids.rows(0, count), m_memory.embedding,
+            m_memory.boundary(0, 0).rows(0, count), static_cast<float>(m_config.embeddingScale)},
+        m_stream));
+    for (std::int64_t block = 0; block < m_config.layers; ++block)
+        MR_TRY(runBlock(block, first, count));
     return logitsAt(count - 1, logits);
 }
 
-Status StepExecutor::logitsAt(std::int64_t row, std::span<float> logits)
+Status Decoder::logitsAt(std::int64_t row, std::span<float> logits)
 {
-    Stream& lane = stream(Lane::Compute);
     const LayerContext context{
-        &m_device.ops(), &lane, &m_config, m_memory.batches[0], m_memory.constants};
+        &m_device.ops(), &m_stream, &m_config, m_memory.batches[0], m_memory.constants};
     const TensorView last = m_memory.boundary(0, m_config.layers).rows(row, 1);
     MR_TRY(headLogits(context, m_memory.headWeights, last, m_memory.head));
-    return copyThroughStaging(reinterpret_cast<std::byte*>(logits.data()),
-        m_memory.head.logits.data, logits.size() * sizeof(float), false, &lane);
+    return m_copier.toHost(std::as_writable_bytes(logits), m_memory.head.logits.data, m_stream);
 }
 
 } // namespace mr

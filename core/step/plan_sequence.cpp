@@ -45,11 +45,11 @@ void PlanSequence::addFactors(StepInputs& inputs)
 void PlanSequence::addWindowFactors(
     int closing, const std::optional<HostJob>& job, StepInputs& inputs) const
 {
-    const WindowTasks* window = m_parts.executor.window();
+    RunWindow* window = m_parts.executor.window();
     if (!window)
         return;
     const WindowLayout& layout = m_parts.memory.window->layout();
-    std::int64_t count = window->state.hostUpdates;
+    std::int64_t count = window->updates().state.hostUpdates;
     const auto factors = [&](StepIndex version, int steps) {
         const int stride = layout.stride(steps);
         const double factor = steps > 1 ? m_parts.policy.hostLearningRate * stride : 1.0;
@@ -103,7 +103,8 @@ Status PlanSequence::applyPending(double clipNorm)
     StepInputs inputs;
     inputs.clipNorm = clipNorm;
     addWindowFactors(m_built.out.stepsIntoWindow, m_built.out.hostJob, inputs);
-    return m_parts.executor.applyPending(m_built.out, inputs);
+    RunWindow* window = m_parts.executor.window();
+    return window ? window->checkpoint().applyPending(m_built.out, inputs) : Status();
 }
 
 } // namespace mr

@@ -56,7 +56,7 @@ public:
     // Makes the updates that the last step left for the next one, before anybody looks at weights.
     // Exact: the next step would have made the same.
     Status finishLateParts(const RunWatch& watch = {});
-    // Only for the final export, after which no step may follow (StepExecutor::applyPending).
+    // Only for the final export, after which no step may follow (WindowCheckpoint::applyPending).
     Status applyPending(double clipNorm);
 
     const StepPlan& plan() const noexcept { return m_built.plan; } // of the last step

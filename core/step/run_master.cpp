@@ -22,7 +22,7 @@ public:
     Status read(GroupId group, std::int64_t first, const MasterView& out) override
     {
         const auto part = [&](StatePart which, auto values) {
-            return m_executor.readState(group, which, first, std::as_writable_bytes(values));
+            return m_executor.state().read(group, which, first, std::as_writable_bytes(values));
         };
         MR_TRY(part(StatePart::High, out.high));
         if (!out.low.empty() && m_codec == StateCodec::Plain) {
@@ -33,7 +33,8 @@ public:
             decodeMaster(out.high, m_remainder, out.low);
         }
         // Of which the host's planes hold nothing.
-        return m_isApart ? m_executor.readColumns(group, first, out) : Status();
+        RunWindow* window = m_isApart ? m_executor.window() : nullptr;
+        return window ? window->master().read(group, first, out) : Status();
     }
 
 private:
@@ -58,7 +59,7 @@ public:
         const auto copy = [&](auto values) {
             const auto to = std::as_writable_bytes(values);
             const std::size_t offset = static_cast<std::size_t>(first) * sizeof(values[0]);
-            return m_executor.copyBlocking(to.data(), weights + offset, to.size(), false);
+            return m_executor.copier().toHost(to, weights + offset);
         };
         if (m_memory.compute() == DType::BF16) {
             std::fill(out.low.begin(), out.low.end(), std::int16_t{0});
@@ -82,7 +83,8 @@ private:
 
 Result<std::unique_ptr<MasterReader>> stateMaster(StepExecutor& executor, const RunMemory& memory)
 {
-    MR_TRY(executor.publishColumns());
+    if (RunWindow* window = executor.window())
+        MR_TRY(window->master().publish());
     return std::unique_ptr<MasterReader>(std::make_unique<StateMaster>(executor, memory));
 }
 
@@ -101,13 +103,15 @@ Status installMaster(StepExecutor& executor, const RunMemory& memory, MasterRead
         const bool onDisk = memory.disk().isActive() && group.diskEnds.weights < group.elements;
         const auto put = [&](std::int64_t first, const MasterView& view) -> Status {
             if (high || onDisk)
-                MR_TRY(executor.writeMaster(id, first, view));
+                MR_TRY(executor.state().writeMaster(id, first, view));
             // Where the device updates in BF16, the high half is the weight.
-            return high == group.weights ? Status() : executor.uploadWeights(id, first, view);
+            return high == group.weights ? Status()
+                                         : executor.state().uploadWeights(id, first, view);
         };
         MR_TRY(forPieces(master, {id, 0, group.elements}, piece, put));
     }
-    return executor.installColumns(master);
+    RunWindow* window = executor.window();
+    return window ? window->master().install(master) : Status();
 }
 
 } // namespace mr

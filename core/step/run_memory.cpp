@@ -351,6 +351,12 @@ std::int32_t RunMemory::storedBoundary(std::int64_t slot, std::int64_t layer) co
     return tile < 0 ? -1 : m_firstBoundary + tile;
 }
 
+TensorView RunMemory::weight(GroupId id, const WeightCut& slot) const
+{
+    const std::size_t offset = static_cast<std::size_t>(slot.first) * sizeOf(compute());
+    return matrixView(group(id).weights + offset, compute(), slot.rows, slot.cols);
+}
+
 const BlockTensors& RunMemory::weightsOf(const Task& task) const
 {
     const GroupMemory& group = this->group(task.group);

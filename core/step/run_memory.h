@@ -91,6 +91,8 @@ public:
         return m_groups[static_cast<std::size_t>(id.value)];
     }
     std::int64_t groupCount() const noexcept { return static_cast<std::int64_t>(m_groups.size()); }
+    // (rows, cols), c: as ops read it. Precondition: the group's weights stay on the device.
+    TensorView weight(GroupId id, const WeightCut& slot) const;
 
     // The activation that layer `layer` hands on, for the micro-batch in `slot`; (T, H), c.
     TensorView boundary(std::int64_t slot, std::int64_t layer) const;

@@ -1,17 +1,14 @@
 #include "core/step/step_executor.h"
 
 #include "core/base/clock.h"
-#include "core/device/op_checks.h"
+#include "core/step/host_batches.h"
 
-#include <algorithm>
 #include <cstring>
-#include <string>
 #include <utility>
 
 namespace mr {
 namespace {
 
-constexpr std::size_t kMostRanges = 16; // a block has ten slots
 // The device is told to begin after so many tasks, and again after as many more: it works while the
 // rest is enqueued. The pool holds kMaxJobs and then blocks, so those before them must be able to
 // end.
@@ -49,265 +46,176 @@ bool changesNothing(const Task& task, bool hasWindows)
     }
 }
 
-void copyBatch(const ModelConfig& config, const MicroBatchData& from, const BatchViews& to)
-{
-    const auto put = [](const std::vector<std::int32_t>& values, const TensorView& view) {
-        std::memcpy(view.data, values.data(), view.bytes());
-    };
-    put(from.ids, to.ids);
-    put(from.targets, to.targets);
-    put(from.positions, to.positions);
-    put(from.visibleFrom, to.visibleFrom);
-    put(from.order, to.order);
-    fillWindow(config, to);
-}
-
 } // namespace
 
-Status StepExecutor::refuse(const Task& task)
-{
-    return Status::error(ErrorKind::Internal,
-        "step executor: task kind " + std::to_string(static_cast<int>(task.kind)) +
-            " cannot be carried out on lane " + std::to_string(static_cast<int>(task.lane)));
-}
-
 StepExecutor::StepExecutor(Device& device, RunMemory& memory, const ModelConfig& config,
-    const ParamTable& table, HostUpdater* updater)
+    const ParamTable& table, Parts parts)
     : m_device(device)
     , m_memory(memory)
     , m_config(config)
     , m_table(table)
-    , m_updater(updater)
+    , m_parts(std::move(parts))
+    , m_state(
+          device, memory, *m_parts.copier, m_parts.disk.get(), m_parts.lanes->stream(Lane::CopyIn))
+    , m_constants(memory, config, *m_parts.copier)
+    , m_decoder(device, memory, config, *m_parts.copier, m_parts.lanes->stream(Lane::Compute))
+    , m_passes(device, memory, config, m_traffic)
+    , m_updates(device, memory, table, m_traffic)
 {
+    if (memory.window)
+        m_window = std::make_unique<RunWindow>(device, memory, table, *m_parts.copier,
+            m_parts.disk.get(), m_parts.lanes->stream(Lane::Compute), m_traffic);
 }
-
-StepExecutor::~StepExecutor() = default;
 
 Result<std::unique_ptr<StepExecutor>> StepExecutor::create(Device& device, RunMemory& memory,
     const ModelConfig& config, const ParamTable& table, HostUpdater* updater, DiskStore* disk)
 {
-    auto executor =
-        std::unique_ptr<StepExecutor>(new StepExecutor(device, memory, config, table, updater));
-    constexpr std::array<std::string_view, 3> kNames = {"compute", "copy in", "copy out"};
-    for (std::size_t i = 0; i < kNames.size(); ++i) {
-        auto stream = device.createStream(kNames[i]);
-        if (!stream.ok())
-            return stream.status();
-        executor->m_streams[i] = std::move(stream).value();
-        auto event = device.createEvent();
-        if (!event.ok())
-            return event.status();
-        executor->m_idle[i] = std::move(event).value();
-    }
-    auto gate = device.createGate("host updates");
-    if (!gate.ok())
-        return gate.status();
-    executor->m_gate = std::move(gate).value();
-    executor->m_accumulated.resize(table.groups.size() + 1);
-    executor->findDecayRuns();
-    executor->findGaps();
-    executor->m_copy = [self = executor.get()](
-                           std::byte* to, const std::byte* from, std::size_t bytes, bool toDevice) {
-        return self->copyThroughStaging(to, from, bytes, toDevice);
-    };
-    executor->m_finish = [self = executor.get()](Stream& stream) { return self->finish(stream); };
+    Parts parts;
     if (disk) {
         auto tasks = DiskTasks::create(device, memory, *disk);
         MR_TRY(tasks.status());
-        executor->m_disk = std::move(tasks).value();
+        parts.disk = std::move(tasks).value();
     }
-    if (memory.window)
-        executor->m_window =
-            std::make_unique<WindowTasks>(device, memory, table, executor->m_disk.get());
-    return executor;
+    auto lanes = StepLanes::create(device, updater, parts.disk.get());
+    MR_TRY(lanes.status());
+    parts.lanes = std::move(lanes).value();
+    auto copier = BlockingCopier::create(device, memory.staging,
+        {parts.lanes->stream(Lane::CopyIn), parts.lanes->stream(Lane::CopyOut)});
+    MR_TRY(copier.status());
+    parts.copier = std::move(copier).value();
+    return std::unique_ptr<StepExecutor>(
+        new StepExecutor(device, memory, config, table, std::move(parts)));
 }
 
-void StepExecutor::findDecayRuns()
+Status StepExecutor::prepareMemory()
 {
-    for (const ParamGroup& group : m_table.groups) {
-        std::vector<DecayRun> runs;
-        for (std::size_t i = 0; i < group.paramSlots.size(); ++i) {
-            const bool last = i + 1 == group.paramSlots.size();
-            const std::int64_t end = last ? group.elements : group.paramSlots[i + 1].first;
-            const std::int64_t first = runs.empty() ? 0 : runs.back().first + runs.back().count;
-            if (!runs.empty() && runs.back().decayed == group.paramSlots[i].decayed)
-                runs.back().count = end - runs.back().first;
-            else
-                runs.push_back({first, end - first, group.paramSlots[i].decayed});
-        }
-        m_decayRuns.push_back(std::move(runs));
-    }
-}
-
-void StepExecutor::findGaps()
-{
-    for (const ParamGroup& group : m_table.groups) {
-        std::vector<Range> gaps;
-        for (std::size_t i = 0; i < group.paramSlots.size(); ++i) {
-            const bool last = i + 1 == group.paramSlots.size();
-            const std::int64_t begin = group.paramSlots[i].first + group.paramSlots[i].count();
-            const std::int64_t end = last ? group.elements : group.paramSlots[i + 1].first;
-            if (end > begin)
-                gaps.push_back({begin, end - begin});
-        }
-        m_gaps.push_back(std::move(gaps));
-    }
-}
-
-// A gap holds no gradient, but norm and update run over whole groups. Blocks that share the bytes
-// of a sum have their gaps at the same places.
-Status StepExecutor::clearGaps(GroupId group, Stream& lane)
-{
-    std::byte* sums = m_memory.group(group).accumulator;
-    for (const Range& gap : m_gaps[static_cast<std::size_t>(group.value)])
-        MR_TRY(m_device.ops().fill(
-            {vectorView(sums + 4 * static_cast<std::size_t>(gap.first), DType::F32, gap.count),
-                0.0F},
-            lane));
-    return {};
+    MR_TRY(m_constants.prepare());
+    MR_TRY(m_state.clear(m_table));
+    return m_window ? m_window->prepare() : Status();
 }
 
 Status StepExecutor::prepare(const StepPlan& plan)
 {
-    while (m_events.size() < plan.tasks.size()) {
-        TaskEvents events;
-        for (auto* slot : {&events.begin, &events.end}) {
-            auto event = m_device.createEvent();
-            if (!event.ok())
-                return event.status();
-            *slot = std::move(event).value();
-        }
-        events.ranges.reserve(kMostRanges);
-        m_events.push_back(std::move(events));
-    }
-    m_intervals.reserve(m_events.size());
-    return {};
+    m_intervals.reserve(plan.tasks.size());
+    return m_parts.lanes->prepare(plan);
 }
 
 Result<StepResult> StepExecutor::run(const StepPlan& plan, const StepInputs& inputs)
 {
     m_mayHaveChanged = false;
     MR_TRY(prepare(plan));
-    m_step = plan.step;
-    m_normByGroup = plan.normByGroup;
     StepResult result;
     result.beginNs = nowNs();
-    m_h2dBytes = 0;
-    m_d2hBytes = 0;
-    if (m_window)
-        MR_TRY(m_window->clearPublished());
-    if (m_disk) {
-        MR_TRY(m_disk->flush());
-        m_disk->takeMoved(); // which was between steps
-    }
-    std::fill(m_accumulated.begin(), m_accumulated.end(), false);
-    MR_TRY(fillHostBatches(inputs));
+    MR_TRY(beginStep(plan, inputs));
     for (TaskIndex i = 0; i < plan.tasks.size(); ++i) {
         MR_TRY(enqueue(plan, i, inputs));
         if (i % kTasksAhead == kTasksAhead - 1)
             m_device.submit();
     }
-    MR_TRY(awaitLanes(plan));
+    MR_TRY(m_parts.lanes->awaitAll(plan));
     collect(plan, result);
     if (m_window)
         MR_TRY(finishWindow(plan, inputs, result));
+    result.h2dBytes = m_traffic.hostToDeviceBytes;
+    result.d2hBytes = m_traffic.deviceToHostBytes;
     return result;
 }
 
-Status StepExecutor::finishWindow(
-    const StepPlan& plan, const StepInputs& inputs, StepResult& result)
+Status StepExecutor::beginStep(const StepPlan& plan, const StepInputs& inputs)
 {
-    m_window->finishStep(plan, result.scalars);
-    const bool selects = !plan.tasks.empty() && plan.tasks.back().kind == TaskKind::SelectColumns;
-    if (selects) {
-        const std::int64_t before = m_window->h2dBytes;
-        MR_TRY(m_window->selectColumns(stream(Lane::Compute), m_copy, m_finish, inputs.factors));
-        if (m_disk) {
-            MR_TRY(m_disk->flush());
-            countDisk(result);
-        }
-        result.endNs = nowNs();
-        result.movedBytes = m_window->h2dBytes - before;
+    m_traffic = {};
+    m_passes.beginStep();
+    m_updates.beginStep(plan);
+    if (m_window)
+        MR_TRY(m_window->master().clearPublished());
+    if (m_parts.disk) {
+        MR_TRY(m_parts.disk->flush());
+        m_parts.disk->takeMoved(); // which was between steps
     }
-    result.h2dBytes += std::exchange(m_window->h2dBytes, 0);
-    result.d2hBytes += std::exchange(m_window->d2hBytes, 0);
-    return {};
-}
-
-Status StepExecutor::fillHostBatches(const StepInputs& inputs)
-{
-    if (inputs.micros.size() > m_memory.hostBatches.size())
-        return Status::error(ErrorKind::Internal, "step executor: more micro-batches than planned");
-    for (std::size_t m = 0; m < inputs.micros.size(); ++m) {
-        // The last place where every device's ids are in host memory.
-        MR_TRY(checkIds("batch", inputs.micros[m].ids, m_config.vocab));
-        MR_TRY(checkIds("batch, targets", inputs.micros[m].targets, m_config.vocab, -1));
-        copyBatch(m_config, inputs.micros[m], m_memory.hostBatches[m]);
-    }
-    return {};
+    return fillHostBatches(m_config, inputs.micros, m_memory.hostBatches);
 }
 
 Status StepExecutor::enqueue(const StepPlan& plan, TaskIndex index, const StepInputs& inputs)
 {
     const Task& task = plan.tasks[index];
-    TaskEvents& events = m_events[index];
-    events.generation = 0;
     m_mayHaveChanged = m_mayHaveChanged || !changesNothing(task, m_window != nullptr);
     if (task.lane == Lane::Host)
         return submitHostUpdate(plan, index, inputs);
     if (isDisk(task.lane))
-        return submitDiskTask(plan, index);
-    Stream& lane = stream(task.lane);
-    MR_TRY(waitFor(plan, task, lane));
-    MR_TRY(lane.record(*events.begin));
-    MR_TRY(enqueueWork(task, inputs, lane));
-    return lane.record(*events.end);
+        return m_parts.lanes->submitToDisk(plan, index);
+    MR_TRY(m_parts.lanes->begin(plan, index));
+    MR_TRY(enqueueWork(task, inputs, m_parts.lanes->stream(task.lane)));
+    return m_parts.lanes->end(plan, index);
+}
+
+Status StepExecutor::enqueueWork(const Task& task, const StepInputs& inputs, Stream& stream)
+{
+    if (m_window && RunWindow::handles(task))
+        return m_window->steps().enqueue(task, inputs, stream);
+    return UpdateTasks::handles(task.kind) ? m_updates.enqueue(task, inputs, stream)
+                                           : m_passes.enqueue(task, inputs, stream);
+}
+
+Status StepExecutor::submitHostUpdate(
+    const StepPlan& plan, TaskIndex index, const StepInputs& inputs)
+{
+    const Task& task = plan.tasks[index];
+    StepLanes::HostPart& part = m_parts.lanes->hostPart(index);
+    HostUpdateJob job;
+    if (m_window && RunWindow::handles(task)) {
+        MR_TRY(m_window->updates().makeWork(plan, task, inputs, part.work));
+        job.work = &part.work;
+    } else if (task.kind == TaskKind::UpdateOnHost) {
+        m_updates.fillJob(task, inputs, part.ranges, job);
+    } else {
+        return refuse(task);
+    }
+    return m_parts.lanes->submitToHost(plan, index, job);
 }
 
 void StepExecutor::collect(const StepPlan& plan, StepResult& result)
 {
     result.endNs = nowNs();
     m_intervals.clear();
-    for (TaskIndex i = 0; i < plan.tasks.size(); ++i) {
-        const TaskEvents& events = m_events[i];
-        if (isDisk(plan.tasks[i].lane))
-            m_intervals.push_back({events.diskTimes.beginNs, events.diskTimes.endNs});
-        else if (events.generation != 0)
-            m_intervals.push_back({events.hostTimes.beginNs, events.hostTimes.endNs});
-        else
-            m_intervals.push_back({events.begin->timeNs(), events.end->timeNs()});
-    }
+    for (TaskIndex i = 0; i < plan.tasks.size(); ++i)
+        m_intervals.push_back(m_parts.lanes->intervalOf(plan, i));
     result.tasks = m_intervals;
-    result.h2dBytes = m_h2dBytes;
-    result.d2hBytes = m_d2hBytes;
-    if (m_disk)
-        countDisk(result);
+    countDisk(result);
     std::memcpy(&result.scalars, m_memory.hostScalars.scalars.data, sizeof(StepScalars));
-    result.skippedGroups = countSkipped(result.scalars);
+    result.skippedGroups = m_updates.countSkipped(result.scalars);
     const auto* losses = m_memory.hostScalars.losses.as<const double>();
     for (std::int64_t m = 0; m < m_memory.hostScalars.losses.count(); ++m)
         result.lossSum += losses[m];
 }
 
+Status StepExecutor::finishWindow(
+    const StepPlan& plan, const StepInputs& inputs, StepResult& result)
+{
+    m_window->updates().finishStep(plan, result.scalars);
+    const bool selects = !plan.tasks.empty() && plan.tasks.back().kind == TaskKind::SelectColumns;
+    if (!selects)
+        return {};
+    const std::int64_t before = m_traffic.hostToDeviceBytes;
+    MR_TRY(m_window->ownership().select(inputs.factors, m_window->updates().state));
+    MR_TRY(settleDisk());
+    countDisk(result);
+    result.endNs = nowNs();
+    result.movedBytes = m_traffic.hostToDeviceBytes - before;
+    return {};
+}
+
 void StepExecutor::countDisk(StepResult& result)
 {
-    const DiskTasks::Moved moved = m_disk->takeMoved();
+    if (!m_parts.disk)
+        return;
+    const DiskTasks::Moved moved = m_parts.disk->takeMoved();
     result.diskReadBytes += moved.readBytes;
     result.diskWrittenBytes += moved.writtenBytes;
 }
 
-int StepExecutor::countSkipped(const StepScalars& ofTheStep) const
+DiskTasks::Moved StepExecutor::diskMoved() const noexcept
 {
-    const auto groups = static_cast<std::int32_t>(m_memory.groupCount());
-    if (!m_normByGroup)
-        return ofTheStep.finite != 0 ? 0 : groups;
-    int skipped = 0;
-    for (GroupId group{0}; group.value < groups; ++group.value) {
-        StepScalars own;
-        std::memcpy(&own, m_memory.hostScalars.scalarsOf(group).data, sizeof own);
-        skipped += own.finite != 0 ? 0 : 1;
-    }
-    return skipped;
+    return m_parts.disk ? m_parts.disk->allMoved() : DiskTasks::Moved{};
 }
 
 } // namespace mr

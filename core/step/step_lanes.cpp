@@ -1,12 +1,15 @@
-// Who waits for whom while a plan runs: streams, the pool and the disk thread. Part of
-// StepExecutor.
+#include "core/step/step_lanes.h"
 
-#include "core/step/step_executor.h"
+#include "core/step/step_inputs.h"
 
 #include <optional>
+#include <string_view>
+#include <utility>
 
 namespace mr {
 namespace {
+
+constexpr std::size_t kMostRanges = 16; // a block has ten slots
 
 bool isStream(Lane lane)
 {
@@ -15,35 +18,90 @@ bool isStream(Lane lane)
 
 } // namespace
 
-Status StepExecutor::waitFor(const StepPlan& plan, const Task& task, Stream& lane)
+StepLanes::StepLanes(Device& device, HostUpdater* updater, DiskTasks* disk)
+    : m_device(device)
+    , m_updater(updater)
+    , m_disk(disk)
+{
+}
+
+Result<std::unique_ptr<StepLanes>> StepLanes::create(
+    Device& device, HostUpdater* updater, DiskTasks* disk)
+{
+    auto lanes = std::unique_ptr<StepLanes>(new StepLanes(device, updater, disk));
+    constexpr std::array<std::string_view, 3> kNames = {"compute", "copy in", "copy out"};
+    for (std::size_t i = 0; i < kNames.size(); ++i) {
+        auto stream = device.createStream(kNames[i]);
+        MR_TRY(stream.status());
+        lanes->m_streams[i] = std::move(stream).value();
+        auto event = device.createEvent();
+        MR_TRY(event.status());
+        lanes->m_idle[i] = std::move(event).value();
+    }
+    auto gate = device.createGate("host updates");
+    MR_TRY(gate.status());
+    lanes->m_gate = std::move(gate).value();
+    return lanes;
+}
+
+Status StepLanes::prepare(const StepPlan& plan)
+{
+    while (m_records.size() < plan.tasks.size()) {
+        Record record;
+        for (auto* slot : {&record.begin, &record.end}) {
+            auto event = m_device.createEvent();
+            MR_TRY(event.status());
+            *slot = std::move(event).value();
+        }
+        record.host.ranges.reserve(kMostRanges);
+        m_records.push_back(std::move(record));
+    }
+    return {};
+}
+
+Status StepLanes::begin(const StepPlan& plan, TaskIndex index)
+{
+    const Task& task = plan.tasks[index];
+    Record& record = m_records[index];
+    record.generation = 0;
+    MR_TRY(waitForOthers(plan, task, stream(task.lane)));
+    return stream(task.lane).record(*record.begin);
+}
+
+Status StepLanes::end(const StepPlan& plan, TaskIndex index)
+{
+    return stream(plan.tasks[index].lane).record(*m_records[index].end);
+}
+
+Status StepLanes::waitForOthers(const StepPlan& plan, const Task& task, Stream& stream)
 {
     for (const Wait wait : plan.waitsOf(task)) {
         if (wait.isCarried()) // every policy that is built ends its work with the step
             return Status::error(
                 ErrorKind::Internal, "step executor: a carried task is unfinished");
         const Task& other = plan.tasks[wait.index()];
-        TaskEvents& events = m_events[wait.index()];
+        Record& record = m_records[wait.index()];
         if (other.lane == task.lane)
             continue; // in order by itself
         if (isStream(other.lane)) {
-            MR_TRY(lane.waitFor(*events.end));
+            MR_TRY(stream.waitFor(*record.end));
             continue;
         }
         if (!m_device.info().waitsForGates) {
             m_device.submit(); // what opens the gate may wait for what was enqueued
-            MR_TRY(waitForGate(other.lane, events.generation));
+            MR_TRY(waitForGate(other.lane, record.generation));
         }
-        MR_TRY(lane.waitFor(gateOf(other.lane), events.generation));
+        MR_TRY(stream.waitFor(gateOf(other.lane), record.generation));
     }
     return {};
 }
 
-Gate& StepExecutor::gateOf(Lane lane)
+Gate& StepLanes::gateOf(Lane lane)
 {
     return lane == Lane::Host ? *m_gate : m_disk->gate(lane);
 }
 
-Status StepExecutor::waitForGate(Lane lane, std::uint64_t generation)
+Status StepLanes::waitForGate(Lane lane, std::uint64_t generation)
 {
     return lane == Lane::Host ? m_updater->waitFor(*m_gate, generation)
                               : m_disk->waitFor(lane, generation);
@@ -51,7 +109,7 @@ Status StepExecutor::waitForGate(Lane lane, std::uint64_t generation)
 
 // What work that is not on a stream waits for: one event and one gate. Waits ascend and lanes run
 // in order, so of each kind the last will do, if they are of one lane.
-Result<DiskAfter> StepExecutor::afterOf(const StepPlan& plan, const Task& task)
+Result<DiskAfter> StepLanes::afterOf(const StepPlan& plan, const Task& task)
 {
     DiskAfter after;
     std::optional<Lane> stream;
@@ -59,72 +117,60 @@ Result<DiskAfter> StepExecutor::afterOf(const StepPlan& plan, const Task& task)
         if (wait.isCarried())
             return refuse(task);
         const Task& other = plan.tasks[wait.index()];
-        const TaskEvents& events = m_events[wait.index()];
+        const Record& record = m_records[wait.index()];
         if (other.lane == task.lane)
             continue; // in order by itself
         if (isStream(other.lane)) {
             if (stream.value_or(other.lane) != other.lane)
                 return refuse(task);
             stream = other.lane;
-            after.event = events.end.get();
+            after.event = record.end.get();
             continue;
         }
         Gate* gate = &gateOf(other.lane);
         if (after.gate && after.gate != gate)
             return refuse(task);
         after.gate = gate;
-        after.generation = events.generation;
+        after.generation = record.generation;
     }
     return after;
 }
 
-Status StepExecutor::submitDiskTask(const StepPlan& plan, TaskIndex index)
+Status StepLanes::submitToHost(const StepPlan& plan, TaskIndex index, HostUpdateJob job)
+{
+    const Task& task = plan.tasks[index];
+    if (!m_updater)
+        return refuse(task);
+    Record& record = m_records[index];
+    Result<DiskAfter> after = afterOf(plan, task);
+    MR_TRY(after.status());
+    job.after = after.value().event;
+    job.afterGate = after.value().gate;
+    job.afterGeneration = after.value().generation;
+    job.gate = m_gate.get();
+    job.generation = record.generation = ++m_generation;
+    job.times = &record.hostTimes;
+    m_updater->submit(job);
+    return {};
+}
+
+Status StepLanes::submitToDisk(const StepPlan& plan, TaskIndex index)
 {
     const Task& task = plan.tasks[index];
     if (!m_disk)
         return refuse(task);
-    TaskEvents& events = m_events[index];
+    Record& record = m_records[index];
     Result<DiskAfter> after = afterOf(plan, task);
     MR_TRY(after.status());
-    Result<std::uint64_t> generation = m_disk->submit(task, after.value(), &events.diskTimes);
+    Result<std::uint64_t> generation = m_disk->submit(task, after.value(), &record.diskTimes);
     MR_TRY(generation.status());
-    events.generation = generation.value();
-    return {};
-}
-
-Status StepExecutor::submitHostUpdate(
-    const StepPlan& plan, TaskIndex index, const StepInputs& inputs)
-{
-    const Task& task = plan.tasks[index];
-    const bool isWindow = m_window && WindowTasks::handles(task);
-    if (!m_updater || (!isWindow && task.kind != TaskKind::UpdateOnHost))
-        return refuse(task);
-    TaskEvents& events = m_events[index];
-    Result<DiskAfter> after = afterOf(plan, task);
-    MR_TRY(after.status());
-    HostUpdateJob job;
-    job.after = after.value().event;
-    job.afterGate = after.value().gate;
-    job.afterGeneration = after.value().generation;
-    if (isWindow) {
-        MR_TRY(m_window->makeWork(plan, task, inputs, events.work));
-        job.work = &events.work;
-    } else {
-        findHostRanges(task, events.ranges);
-        job.ranges = events.ranges;
-        job.factors = factorsOf(inputs, task);
-        job.scalars = scalarsFor(m_memory.hostScalars, task.group).as<const StepScalars>();
-    }
-    job.gate = m_gate.get();
-    job.generation = events.generation = ++m_generation;
-    job.times = &events.hostTimes;
-    m_updater->submit(job);
+    record.generation = generation.value();
     return {};
 }
 
 // The one wait of a step: Compute waits for the copy lanes, the caller for Compute. Host updates
 // that no copy waited for are waited for apart.
-Status StepExecutor::awaitLanes(const StepPlan& plan)
+Status StepLanes::awaitAll(const StepPlan& plan)
 {
     Stream& compute = stream(Lane::Compute);
     for (const Lane lane : {Lane::CopyIn, Lane::CopyOut}) {
@@ -137,12 +183,22 @@ Status StepExecutor::awaitLanes(const StepPlan& plan)
     m_device.submit();
     MR_TRY(idle.wait());
     for (TaskIndex i = 0; i < plan.tasks.size(); ++i)
-        if (m_events[i].generation != 0)
-            MR_TRY(waitForGate(plan.tasks[i].lane, m_events[i].generation));
+        if (m_records[i].generation != 0)
+            MR_TRY(waitForGate(plan.tasks[i].lane, m_records[i].generation));
     return {};
 }
 
-void StepExecutor::drain() noexcept
+Interval StepLanes::intervalOf(const StepPlan& plan, TaskIndex index) const
+{
+    const Record& record = m_records[index];
+    if (isDisk(plan.tasks[index].lane))
+        return {record.diskTimes.beginNs, record.diskTimes.endNs};
+    if (record.generation != 0)
+        return {record.hostTimes.beginNs, record.hostTimes.endNs};
+    return {record.begin->timeNs(), record.end->timeNs()};
+}
+
+void StepLanes::drain() noexcept
 {
     m_device.submit();
     for (std::size_t i = 0; i < m_streams.size(); ++i) {

@@ -1,143 +1,207 @@
-// Updates of optimizer state and its visits to the device, in either codec: part of StepExecutor.
-
-#include "core/step/step_executor.h"
+#include "core/step/update_tasks.h"
 
 #include <algorithm>
+#include <cstring>
+#include <utility>
 
 namespace mr {
+namespace {
 
 static_assert(kScaledElements == static_cast<std::int64_t>(kCompactGroup));
 static_assert(kSlotAlign % kScaledElements == 0, "runs of weight decay begin where a group does");
 
-std::byte* StepExecutor::planeAt(GroupId group, StatePart part, std::int64_t value) const
+// Calls fn(first, count) for the parts of a group whose finished gradients lie apart.
+template <typename F>
+Status forParts(const GroupMemory& group, F&& fn)
 {
-    return m_memory.group(group).state[static_cast<std::size_t>(part)] +
-           static_cast<std::size_t>(value) * planeOf(m_memory.stateCodec(), part).valueBytes;
+    if (group.sentFirst > 0)
+        MR_TRY(fn(std::int64_t{0}, group.sentFirst));
+    return group.sentFirst < group.elements ? fn(group.sentFirst, group.elements - group.sentFirst)
+                                            : Status();
 }
 
-// Where the host finds the finished gradient of `first`: as RunMemory::hostState.
-std::byte* StepExecutor::hostGradient(const Task& task, std::int64_t first) const
+} // namespace
+
+UpdateTasks::UpdateTasks(
+    Device& device, const RunMemory& memory, const ParamTable& table, LinkTraffic& traffic)
+    : m_device(device)
+    , m_memory(memory)
+    , m_traffic(traffic)
 {
-    const GroupMemory& group = m_memory.group(task.group);
-    const DType type = m_memory.gradientType();
-    if (first < group.diskEnds.gradients)
-        return group.gradientOnHost(type, first);
-    const std::int32_t tile = m_memory.disk().tileOf(task.group, first);
-    return m_memory.diskRegion(task.stage, tile, DiskRegion::Gradient).data() +
-           static_cast<std::size_t>(first - task.firstElement) * sizeOf(type);
+    findDecayRuns(table);
 }
 
-// What the host updates of one decay run. Precondition: `first` is a multiple of kScaledElements.
-HostUpdateRange StepExecutor::hostRange(
-    const Task& task, std::int64_t first, std::int64_t count) const
+void UpdateTasks::findDecayRuns(const ParamTable& table)
 {
-    const auto at = [&](StatePart part) {
-        return m_memory.hostState(task.group, part, first, task.stage);
-    };
-    HostUpdateRange out;
-    AdamwRange& range = out.range;
-    range.grad = hostGradient(task, first);
-    range.gradType = m_memory.gradientType();
-    range.count = static_cast<std::size_t>(count);
-    if (m_memory.stateCodec() == StateCodec::Compact) {
-        std::array<std::byte*, kStateParts> parts{};
-        for (const StatePart part : kPartsOfTile)
-            parts[static_cast<std::size_t>(part)] = at(part);
-        out.compact = compactRange(parts, count);
-        return out;
-    }
-    range.high = reinterpret_cast<std::uint16_t*>(at(StatePart::High));
-    range.low = reinterpret_cast<std::int16_t*>(at(StatePart::Low));
-    range.m = reinterpret_cast<float*>(at(StatePart::FirstMoment));
-    range.v = reinterpret_cast<float*>(at(StatePart::SecondMoment));
-    return out;
-}
-
-void StepExecutor::findHostRanges(const Task& task, std::vector<HostUpdateRange>& ranges) const
-{
-    const std::int64_t end = task.firstElement + task.elementCount;
-    ranges.clear();
-    for (const DecayRun& run : m_decayRuns[static_cast<std::size_t>(task.group.value)]) {
-        const std::int64_t first = std::max(run.first, task.firstElement);
-        const std::int64_t count = std::min(run.first + run.count, end) - first;
-        if (count <= 0)
-            continue;
-        ranges.push_back(hostRange(task, first, count));
-        ranges.back().decayed = run.decayed;
-    }
-}
-
-// In BF16 weights that stay on the device are the high half.
-bool StepExecutor::isWeights(const GroupMemory& group, StatePart part) const
-{
-    return part == StatePart::High && m_memory.compute() == DType::BF16 && !group.streams();
-}
-
-// Where the state of [first, first + count) is while the device updates it.
-StateViews StepExecutor::stateOnDevice(
-    const Task& task, std::int64_t first, std::int64_t count) const
-{
-    const GroupMemory& group = m_memory.group(task.group);
-    const StateCodec codec = m_memory.stateCodec();
-    StateViews views;
-    for (const StatePart part : kPartsOfTile) {
-        const StatePlane& plane = planeOf(codec, part);
-        if (!plane.exists())
-            continue;
-        const auto index = static_cast<std::size_t>(part);
-        std::byte* base = group.state[index];
-        std::int64_t offset = first;
-        if (isWeights(group, part)) {
-            base = group.weights;
-        } else if (!group.stateOnDevice) {
-            base = m_memory.stateSlots[task.slot].parts[index];
-            offset = first - task.firstElement;
+    for (const ParamGroup& group : table.groups) {
+        std::vector<DecayRun> runs;
+        for (std::size_t i = 0; i < group.paramSlots.size(); ++i) {
+            const bool last = i + 1 == group.paramSlots.size();
+            const std::int64_t end = last ? group.elements : group.paramSlots[i + 1].first;
+            const std::int64_t first = runs.empty() ? 0 : runs.back().first + runs.back().count;
+            if (!runs.empty() && runs.back().decayed == group.paramSlots[i].decayed)
+                runs.back().count = end - runs.back().first;
+            else
+                runs.push_back({first, end - first, group.paramSlots[i].decayed});
         }
-        const auto value = static_cast<std::size_t>(offset / plane.elementsPerValue);
-        views.planes[index] =
-            vectorView(base + value * plane.valueBytes, typeOf(codec, part), plane.values(count));
+        m_decayRuns.push_back(std::move(runs));
     }
-    return views;
 }
 
-// The same of the gradient: where weights stream it comes back with the state.
-TensorView StepExecutor::gradientOnDevice(
-    const Task& task, std::int64_t first, std::int64_t count) const
+// What the task updates of the run; may be nothing.
+UpdateTasks::DecayRun UpdateTasks::inTask(const DecayRun& run, const Task& task) noexcept
+{
+    const std::int64_t first = std::max(run.first, task.firstElement);
+    const std::int64_t end = std::min(run.first + run.count, task.firstElement + task.elementCount);
+    return {first, end - first, run.decayed};
+}
+
+bool UpdateTasks::handles(TaskKind kind) noexcept
+{
+    switch (kind) {
+    case TaskKind::FinishGradient:
+    case TaskKind::SendGradient:
+    case TaskKind::NormPart:
+    case TaskKind::JoinNorm:
+    case TaskKind::FetchState:
+    case TaskKind::StoreState:
+    case TaskKind::UpdateOnDevice:
+        return true;
+    default:
+        return false;
+    }
+}
+
+void UpdateTasks::beginStep(const StepPlan& plan) noexcept
+{
+    m_step = plan.step;
+    m_normByGroup = plan.normByGroup;
+}
+
+Status UpdateTasks::enqueue(const Task& task, const StepInputs& inputs, Stream& stream)
+{
+    switch (task.kind) {
+    case TaskKind::FinishGradient:
+        return finishGradient(task, stream);
+    case TaskKind::SendGradient:
+        return sendGradient(task, stream);
+    case TaskKind::NormPart:
+        return normPart(task, stream);
+    case TaskKind::JoinNorm:
+        return joinNorm(task, inputs, stream);
+    case TaskKind::FetchState:
+    case TaskKind::StoreState:
+        return moveState(task, stream);
+    case TaskKind::UpdateOnDevice:
+        return update(task, inputs, stream);
+    default:
+        return refuse(task);
+    }
+}
+
+TensorView UpdateTasks::scalarsFor(const ScalarViews& views, GroupId group) const
+{
+    return m_normByGroup ? views.scalarsOf(group) : views.scalars;
+}
+
+const AdamwFactors& UpdateTasks::factorsOf(
+    const StepInputs& inputs, const Task& task) const noexcept
+{
+    return task.version == m_step ? inputs.factors : inputs.before;
+}
+
+Status UpdateTasks::finishGradient(const Task& task, Stream& stream)
 {
     const GroupMemory& group = m_memory.group(task.group);
-    const DType type = m_memory.gradientType();
-    if (!group.streams())
-        return group.finished(type, first, count);
-    const auto offset = static_cast<std::size_t>(first - task.firstElement);
-    return vectorView(m_memory.stateSlots[task.slot].gradient + offset * sizeOf(type), type, count);
+    const TensorView sum = vectorView(group.accumulator, DType::F32, group.elements);
+    // The tied embedding is the whole of group 0 but for padding, which has no second gradient.
+    const TensorView& tied = m_memory.secondAccumulator;
+    const std::int64_t shared = task.group.value == 0 && tied.data ? tied.count() : 0;
+    const TensorView second = vectorView(tied.data, DType::F32, shared);
+    return forParts(group, [&](std::int64_t first, std::int64_t count) -> Status {
+        const std::int64_t both = std::clamp(shared - first, std::int64_t{0}, count);
+        const DType type = m_memory.gradientType();
+        if (both > 0)
+            MR_TRY(m_device.ops().finishGradient({sum.rows(first, both), second.rows(first, both),
+                                                     group.finished(type, first, both)},
+                stream));
+        if (both == count)
+            return {};
+        return m_device.ops().finishGradient({sum.rows(first + both, count - both), {},
+                                                 group.finished(type, first + both, count - both)},
+            stream);
+    });
+}
+
+Status UpdateTasks::sendGradient(const Task& task, Stream& stream)
+{
+    const TensorView from =
+        m_memory.group(task.group)
+            .finished(m_memory.gradientType(), task.firstElement, task.elementCount);
+    m_traffic.deviceToHostBytes += static_cast<std::int64_t>(from.bytes());
+    return stream.copy(
+        gradientOnHost(m_memory, task, task.firstElement), {from.data, from.bytes()});
+}
+
+Status UpdateTasks::normPart(const Task& task, Stream& stream)
+{
+    const GroupMemory& group = m_memory.group(task.group);
+    // The parts are cut at a multiple of a block.
+    return forParts(group, [&](std::int64_t first, std::int64_t count) {
+        return m_device.ops().normBlocks({group.finished(m_memory.gradientType(), first, count),
+                                             normBlocksOf(task.group, first, count)},
+            stream);
+    });
+}
+
+TensorView UpdateTasks::normBlocksOf(GroupId group, std::int64_t first, std::int64_t count) const
+{
+    std::int64_t block = normBlockCount(first);
+    for (GroupId before{0}; before < group; ++before.value)
+        block += normBlockCount(m_memory.group(before).elements);
+    return m_memory.scalars.normBlocks.rows(block, normBlockCount(count));
+}
+
+// Of the step, or of one group alone.
+Status UpdateTasks::joinNorm(const Task& task, const StepInputs& inputs, Stream& stream)
+{
+    const ScalarViews& scalars = m_memory.scalars;
+    if (task.group.value < 0)
+        return m_device.ops().normJoin(
+            {scalars.normBlocks, scalars.scalars, inputs.clipNorm}, stream);
+    return m_device.ops().normJoin(
+        {normBlocksOf(task.group, 0, m_memory.group(task.group).elements),
+            scalars.scalarsOf(task.group), inputs.clipNorm},
+        stream);
 }
 
 // A tile of state from its home to a slot, or back.
-Status StepExecutor::moveState(const Task& task, Stream& lane)
+Status UpdateTasks::moveState(const Task& task, Stream& stream)
 {
     const GroupMemory& group = m_memory.group(task.group);
-    const StateViews views = stateOnDevice(task, task.firstElement, task.elementCount);
+    const StateViews views = stateOnDevice(m_memory, task, task.firstElement, task.elementCount);
     const bool fetch = task.kind == TaskKind::FetchState;
     for (const StatePart part : kPartsOfTile) {
         const TensorView& there = views.of(part);
-        if (!there.data || (fetch && isWeights(group, part))) // which are on the device
+        if (!there.data || (fetch && isWeights(m_memory, group, part))) // which are on the device
             continue;
         const std::int64_t per = planeOf(m_memory.stateCodec(), part).elementsPerValue;
-        std::byte* home = planeAt(task.group, part, task.firstElement / per);
-        (fetch ? m_h2dBytes : m_d2hBytes) += static_cast<std::int64_t>(there.bytes());
-        MR_TRY(fetch ? lane.copy(there.data, {home, there.bytes()})
-                     : lane.copy(home, {there.data, there.bytes()}));
+        std::byte* home = planeAt(m_memory, task.group, part, task.firstElement / per);
+        (fetch ? m_traffic.hostToDeviceBytes : m_traffic.deviceToHostBytes) +=
+            static_cast<std::int64_t>(there.bytes());
+        MR_TRY(fetch ? stream.copy(there.data, {home, there.bytes()})
+                     : stream.copy(home, {there.data, there.bytes()}));
     }
     if (!fetch || !group.streams())
         return {};
-    const TensorView there = gradientOnDevice(task, task.firstElement, task.elementCount);
-    m_h2dBytes += static_cast<std::int64_t>(there.bytes());
-    return lane.copy(
+    const TensorView there = gradientOnDevice(m_memory, task, task.firstElement, task.elementCount);
+    m_traffic.hostToDeviceBytes += static_cast<std::int64_t>(there.bytes());
+    return stream.copy(
         there.data, {group.gradientOnHost(there.dtype, task.firstElement), there.bytes()});
 }
 
 // `args` lacks its state.
-Status StepExecutor::enqueueUpdate(const AdamwArgs& args, const StateViews& state, Stream& lane)
+Status UpdateTasks::enqueueAdamw(const AdamwArgs& args, const StateViews& state, Stream& stream)
 {
     const TensorView& high = state.of(StatePart::High);
     const TensorView& low = state.of(StatePart::Low);
@@ -147,34 +211,62 @@ Status StepExecutor::enqueueUpdate(const AdamwArgs& args, const StateViews& stat
         return m_device.ops().adamwCompact(
             {high, low, m, v, state.of(StatePart::FirstScale), state.of(StatePart::SecondScale),
                 args.grad, args.scalars, args.factors, args.decayed},
-            lane);
+            stream);
     return m_device.ops().adamw(
-        {high, low, m, v, args.grad, args.scalars, args.factors, args.decayed}, lane);
+        {high, low, m, v, args.grad, args.scalars, args.factors, args.decayed}, stream);
 }
 
-Status StepExecutor::updateOnDevice(const Task& task, const StepInputs& inputs, Stream& lane)
+Status UpdateTasks::update(const Task& task, const StepInputs& inputs, Stream& stream)
 {
     const GroupMemory& group = m_memory.group(task.group);
-    const std::int64_t end = task.firstElement + task.elementCount;
-    for (const DecayRun& run : m_decayRuns[static_cast<std::size_t>(task.group.value)]) {
-        const std::int64_t first = std::max(run.first, task.firstElement);
-        const std::int64_t count = std::min(run.first + run.count, end) - first;
-        if (count <= 0)
+    for (const DecayRun& whole : m_decayRuns[static_cast<std::size_t>(task.group.value)]) {
+        const DecayRun run = inTask(whole, task);
+        if (run.count <= 0)
             continue;
         AdamwArgs args;
-        args.grad = gradientOnDevice(task, first, count);
+        args.grad = gradientOnDevice(m_memory, task, run.first, run.count);
         args.scalars = scalarsFor(m_memory.scalars, task.group);
         args.factors = factorsOf(inputs, task);
         args.decayed = run.decayed;
-        MR_TRY(enqueueUpdate(args, stateOnDevice(task, first, count), lane));
+        MR_TRY(enqueueAdamw(args, stateOnDevice(m_memory, task, run.first, run.count), stream));
     }
     if (m_memory.compute() == DType::BF16 || group.streams())
         return {}; // the weights are updated, or come anew when they are used
-    const StateViews state = stateOnDevice(task, task.firstElement, task.elementCount);
+    const StateViews state = stateOnDevice(m_memory, task, task.firstElement, task.elementCount);
     return m_device.ops().join({state.of(StatePart::High), state.of(StatePart::Low),
                                    vectorView(group.weights, DType::F32, group.elements)
                                        .rows(task.firstElement, task.elementCount)},
-        lane);
+        stream);
+}
+
+void UpdateTasks::fillJob(const Task& task, const StepInputs& inputs,
+    std::vector<HostUpdateRange>& ranges, HostUpdateJob& job) const
+{
+    ranges.clear();
+    for (const DecayRun& whole : m_decayRuns[static_cast<std::size_t>(task.group.value)]) {
+        const DecayRun run = inTask(whole, task);
+        if (run.count <= 0)
+            continue;
+        ranges.push_back(hostRange(m_memory, task, run.first, run.count));
+        ranges.back().decayed = run.decayed;
+    }
+    job.ranges = ranges;
+    job.factors = factorsOf(inputs, task);
+    job.scalars = scalarsFor(m_memory.hostScalars, task.group).as<const StepScalars>();
+}
+
+int UpdateTasks::countSkipped(const StepScalars& ofTheStep) const
+{
+    const auto groups = static_cast<std::int32_t>(m_memory.groupCount());
+    if (!m_normByGroup)
+        return ofTheStep.finite != 0 ? 0 : groups;
+    int skipped = 0;
+    for (GroupId group{0}; group.value < groups; ++group.value) {
+        StepScalars own;
+        std::memcpy(&own, m_memory.hostScalars.scalarsOf(group).data, sizeof own);
+        skipped += own.finite != 0 ? 0 : 1;
+    }
+    return skipped;
 }
 
 } // namespace mr

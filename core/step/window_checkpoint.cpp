@@ -1,9 +1,6 @@
-// What a run leaves when it stops within a window: saved, restored, or applied for the final
-// export.
+#include "core/step/window_checkpoint.h"
 
-#include "core/step/step_executor.h"
-#include "core/step/window_steps.h"
-
+#include <algorithm>
 #include <cstring>
 
 namespace mr {
@@ -18,18 +15,30 @@ void runAll(WindowWork& work)
 
 } // namespace
 
-WindowState WindowTasks::capture() const
+WindowCheckpoint::WindowCheckpoint(RunMemory& memory, const HostRows& rows, WindowSteps& steps,
+    WindowUpdates& updates, BlockingCopier& copier, Stream& stream)
+    : m_memory(memory)
+    , m_window(*memory.window)
+    , m_rows(rows)
+    , m_steps(steps)
+    , m_updates(updates)
+    , m_copier(copier)
+    , m_stream(stream)
 {
-    WindowState saved = state;
+}
+
+WindowState WindowCheckpoint::capture() const
+{
+    WindowState saved = m_updates.state;
     saved.step = *m_memory.hostScalars.scalars.as<const StepScalars>();
     if (m_window.hostUrgentScalars)
         std::memcpy(&saved.urgent, m_window.hostUrgentScalars, sizeof saved.urgent);
     return saved;
 }
 
-void WindowTasks::restore(const WindowState& saved, const Carry& carry)
+void WindowCheckpoint::restore(const WindowState& saved, const Carry& carry)
 {
-    state = saved;
+    m_updates.state = saved;
     std::memcpy(m_memory.hostScalars.scalars.data, &saved.step, sizeof saved.step);
     if (m_window.hostUrgentScalars)
         std::memcpy(m_window.hostUrgentScalars, &saved.urgent, sizeof saved.urgent);
@@ -38,96 +47,122 @@ void WindowTasks::restore(const WindowState& saved, const Carry& carry)
     const auto& tiles = m_window.layout().tiles;
     const int bank = static_cast<int>(carry.hostJob->window % m_window.layout().banks);
     for (std::size_t t = 0; t < static_cast<std::size_t>(carry.hostJob->tilesDone); ++t) {
-        const ComplementRows all = rowsOf(tiles[t], bank, 0); // of which only the master is written
+        // Of which only the master is written.
+        const ComplementRows all = m_updates.updateOf(tiles[t], bank, 0).rows;
         const std::size_t atOnce = pieceRows(all.cols);
         for (std::size_t first = 0; first < all.rows; first += atOnce)
             unpackWeights(rowsFrom(all, first, std::min(atOnce, all.rows - first)));
     }
 }
 
-Status WindowTasks::closeOnHost(
-    const CloseWindow& window, const AdamwFactors& factors, std::size_t firstTile, int bank)
+Status WindowCheckpoint::applyPending(const Carry& carry, const StepInputs& inputs)
 {
-    WindowWork work;
+    const WindowLayout& layout = m_window.layout();
+    StepPlan last; // as if its window were closed beside the next
+    last.step = carry.step + 1;
+    last.answers.emplace_back().windowSteps = layout.steps;
+    const bool isFirst = carry.stepsIntoWindow == 0;
+    Task task;
+    task.version = carry.step;
+    if (carry.landed) {
+        task.slot = bankOf(carry.window - (isFirst ? 1 : 0));
+        task.micro = MicroBatch{(isFirst ? layout.steps : carry.stepsIntoWindow) - 1};
+        MR_TRY(addLanded(last, task, inputs));
+    }
+    if (carry.hostJob) {
+        task.slot = bankOf(carry.hostJob->window);
+        if (!carry.hostJob->sent)
+            MR_TRY(fetchSums(last, task, inputs));
+        const auto done = static_cast<std::size_t>(carry.hostJob->tilesDone);
+        MR_TRY(close(last, task, inputs, done));
+    }
+    if (isFirst)
+        return {};
+    task.slot = bankOf(carry.window);
+    if (layout.onDevice)
+        MR_TRY(fetchSums(last, task, inputs));
+    last.answers.front().windowSteps = carry.stepsIntoWindow;
+    if (layout.hasNorm && carry.stepsIntoWindow > 1)
+        MR_TRY(fetchUrgentNorm(inputs));
+    StepInputs ofTheNext = inputs;
+    ofTheNext.job = inputs.closing;
+    return close(last, task, ofTheNext, 0);
+}
+
+std::uint8_t WindowCheckpoint::bankOf(std::int64_t window) const noexcept
+{
+    return static_cast<std::uint8_t>(window % m_window.layout().banks);
+}
+
+// The last step's gradients, which the next would add to the sums.
+Status WindowCheckpoint::addLanded(const StepPlan& plan, Task task, const StepInputs& inputs)
+{
+    task.kind = TaskKind::AccumulateOnHost;
+    for (std::int32_t g = 0; g < m_window.groupCount(); ++g) {
+        task.group = GroupId{g};
+        MR_TRY(runOnHost(plan, task, inputs));
+    }
+    return {};
+}
+
+// The sum of a window comes to its bank as the next step would send it.
+Status WindowCheckpoint::fetchSums(const StepPlan& plan, Task task, const StepInputs& inputs)
+{
+    for (std::int32_t g = 0; g < m_window.groupCount(); ++g) {
+        task.group = GroupId{g};
+        if (m_window.cut(task.group).packed == 0)
+            continue;
+        task.kind = TaskKind::FinishGradient;
+        MR_TRY(m_steps.enqueue(task, inputs, m_stream));
+        MR_TRY(m_copier.finish(m_stream));
+        MR_TRY(
+            m_copier.toHost({m_window.bank(task.group, task.slot), m_window.bankBytes(task.group)},
+                m_window.packed(task.group).data));
+        task.kind = TaskKind::NormPart;
+        MR_TRY(runOnHost(plan, task, inputs));
+    }
+    return {};
+}
+
+Status WindowCheckpoint::fetchUrgentNorm(const StepInputs& inputs)
+{
+    Task task;
+    task.kind = TaskKind::JoinNorm;
+    MR_TRY(m_steps.enqueue(task, inputs, m_stream));
+    MR_TRY(m_copier.finish(m_stream));
+    return m_copier.toHost(
+        {m_window.hostUrgentScalars, kSentWindowBytes}, m_window.urgentScalars().data);
+}
+
+// The window of the task's bank, whose tiles before `firstTile` are updated already.
+Status WindowCheckpoint::close(
+    const StepPlan& plan, Task task, const StepInputs& inputs, std::size_t firstTile)
+{
     if (firstTile == 0) {
-        work.what = window;
-        (void)work.open(); // it is closed then: it has no pieces
+        task.kind = TaskKind::JoinNorm;
+        MR_TRY(runOnHost(plan, task, inputs));
     }
     const auto& tiles = m_window.layout().tiles;
     for (std::size_t t = firstTile; t < tiles.size(); ++t) {
         const ComplementTile& tile = tiles[t];
         const WeightCut& slot =
             m_window.cut(tile.group).weights[static_cast<std::size_t>(tile.slot)];
-        MR_TRY(openRow(tile.group, slot, (tile.firstElement - slot.first) / slot.cols));
-        UpdateTile update;
-        update.rows = rowsOf(tile, bank, 0);
-        update.bank = window.bank;
-        update.factors = factors;
-        work.what = update;
-        runAll(work);
+        MR_TRY(m_rows.open(tile.group, slot, (tile.firstElement - slot.first) / slot.cols));
+        task.kind = TaskKind::UpdateOnHost;
+        task.group = tile.group;
+        task.firstElement = tile.firstElement;
+        task.stage = 0; // where it was opened
+        MR_TRY(runOnHost(plan, task, inputs));
     }
     return {};
 }
 
-// The sum of a window comes to its bank as the next step would send it.
-Status WindowTasks::fetchSums(int bank, Stream& stream, const Copy& copy, const Finish& finish)
+Status WindowCheckpoint::runOnHost(const StepPlan& plan, const Task& task, const StepInputs& inputs)
 {
-    for (std::int32_t g = 0; g < m_window.groupCount(); ++g) {
-        const GroupId id{g};
-        if (m_window.cut(id).packed == 0)
-            continue;
-        MR_TRY(roundSum(id, stream));
-        MR_TRY(finish(stream));
-        MR_TRY(
-            copy(m_window.bank(id, bank), m_window.packed(id).data, m_window.bankBytes(id), false));
-        WindowWork work;
-        work.what = normOf(id, bank);
-        runAll(work);
-    }
+    WindowWork work;
+    MR_TRY(m_updates.makeWork(plan, task, inputs, work));
+    runAll(work);
     return {};
-}
-
-Status WindowTasks::applyPending(const Carry& carry, const StepInputs& inputs, Stream& stream,
-    const Copy& copy, const Finish& finish)
-{
-    const int banks = m_window.layout().banks;
-    StepPlan last; // as if its window were closed beside the next
-    last.step = carry.step + 1;
-    last.answers.emplace_back().windowSteps = m_window.layout().steps;
-    const bool isFirst = carry.stepsIntoWindow == 0;
-    Task task;
-    task.version = carry.step;
-    if (carry.landed) {
-        task.kind = TaskKind::AccumulateOnHost;
-        task.slot = static_cast<std::uint8_t>((carry.window - (isFirst ? 1 : 0)) % banks);
-        task.micro = MicroBatch{(isFirst ? m_window.layout().steps : carry.stepsIntoWindow) - 1};
-        for (std::int32_t g = 0; g < m_window.groupCount(); ++g) {
-            task.group = GroupId{g};
-            WindowWork work;
-            MR_TRY(makeWork(last, task, inputs, work));
-            runAll(work);
-        }
-    }
-    if (carry.hostJob) {
-        task.slot = static_cast<std::uint8_t>(carry.hostJob->window % banks);
-        if (!carry.hostJob->sent)
-            MR_TRY(fetchSums(task.slot, stream, copy, finish));
-        MR_TRY(closeOnHost(closing(last, task, inputs), inputs.job,
-            static_cast<std::size_t>(carry.hostJob->tilesDone), task.slot));
-    }
-    if (isFirst)
-        return {};
-    task.slot = static_cast<std::uint8_t>(carry.window % banks);
-    if (m_window.layout().onDevice)
-        MR_TRY(fetchSums(task.slot, stream, copy, finish));
-    last.answers.front().windowSteps = carry.stepsIntoWindow;
-    if (m_window.layout().hasNorm && carry.stepsIntoWindow > 1) {
-        MR_TRY(joinUrgent(stream));
-        MR_TRY(finish(stream));
-        MR_TRY(copy(
-            m_window.hostUrgentScalars, m_window.urgentScalars().data, kSentWindowBytes, false));
-    }
-    return closeOnHost(closing(last, task, inputs), inputs.closing, 0, task.slot);
 }
 
 } // namespace mr

@@ -10,7 +10,7 @@
 namespace mr {
 namespace {
 
-Status missing(MemoryUse use)
+Status windowLacks(MemoryUse use)
 {
     return Status::error(
         ErrorKind::Internal, "window memory: the plan has no " + std::string(name(use)));
@@ -60,11 +60,11 @@ Status WindowMemory::bindGroups(const TierStore& tiers)
         group.hostSums = host(MemoryUse::WindowSums);
         group.columns.resize(static_cast<std::size_t>(cut.columns));
         if (cut.dense > 0 && !group.state)
-            return missing(MemoryUse::UrgentState);
+            return windowLacks(MemoryUse::UrgentState);
         if (cut.packed > 0 && (!group.packed || !group.hostSums))
-            return missing(MemoryUse::WindowSums);
+            return windowLacks(MemoryUse::WindowSums);
         if (cut.packed > 0 && m_layout->onDevice && !group.deviceSums)
-            return missing(MemoryUse::WindowSums);
+            return windowLacks(MemoryUse::WindowSums);
         m_groups.push_back(std::move(group));
     }
     return {};
@@ -82,7 +82,7 @@ Status WindowMemory::bindRun(const TierStore& tiers)
     const auto scalars = device(MemoryUse::WindowScalars);
     const auto host = tiers.find(Tier::PinnedHost, MemoryUse::WindowScalars);
     if (scalars.empty() || host.empty())
-        return missing(MemoryUse::WindowScalars);
+        return windowLacks(MemoryUse::WindowScalars);
     m_urgentScalars = vectorView(scalars.data(), DType::U8, sizeof(StepScalars));
     m_urgentNorms = vectorView(scalars.data() + kWindowScalarBytes, DType::F32,
         static_cast<std::int64_t>((scalars.size() - kWindowScalarBytes) / sizeof(float)));

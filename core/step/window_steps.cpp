@@ -1,7 +1,5 @@
 #include "core/step/window_steps.h"
 
-#include "core/step/step_executor.h"
-
 #include <algorithm>
 
 namespace mr {
@@ -10,29 +8,20 @@ namespace {
 // How much of a column's energy a step leaves to the next.
 constexpr float kEnergyKept = 0.9F;
 
-TensorView asBf16(TensorView view, std::int64_t rows, std::int64_t cols)
-{
-    return matrixView(view.data, DType::BF16, rows, cols);
-}
-
 } // namespace
 
-WindowTasks::WindowTasks(
-    Device& device, RunMemory& memory, const ParamTable& table, DiskTasks* disk)
+WindowSteps::WindowSteps(Device& device, const RunMemory& memory, const ParamTable& table,
+    ColumnCopier& copier, LinkTraffic& traffic)
     : m_device(device)
     , m_memory(memory)
     , m_window(*memory.window)
     , m_table(table)
-    , m_disk(disk)
+    , m_copier(copier)
+    , m_traffic(traffic)
 {
 }
 
-bool WindowTasks::handles(const Task& task) noexcept
-{
-    return task.part != Part::All;
-}
-
-Status WindowTasks::enqueue(const Task& task, const StepInputs& inputs, Stream& stream)
+Status WindowSteps::enqueue(const Task& task, const StepInputs& inputs, Stream& stream)
 {
     switch (task.kind) {
     case TaskKind::PackComplement:
@@ -65,22 +54,7 @@ Status WindowTasks::enqueue(const Task& task, const StepInputs& inputs, Stream& 
     }
 }
 
-TensorView WindowTasks::weightOf(GroupId id, const WeightCut& slot) const
-{
-    return matrixView(m_memory.group(id).weights +
-                          static_cast<std::size_t>(slot.first) * sizeOf(m_memory.compute()),
-        m_memory.compute(), slot.rows, slot.cols);
-}
-
-bool WindowTasks::isDecayed(GroupId id, const WeightCut& slot) const
-{
-    const auto& slots = m_table.groups[static_cast<std::size_t>(id.value)].paramSlots;
-    return std::find_if(slots.begin(), slots.end(), [&](const ParamSlot& param) {
-        return param.first == slot.first;
-    })->decayed;
-}
-
-Status WindowTasks::pack(const Task& task, Stream& stream)
+Status WindowSteps::pack(const Task& task, Stream& stream)
 {
     Ops& ops = m_device.ops();
     const GroupId id = task.group;
@@ -103,23 +77,23 @@ Status WindowTasks::pack(const Task& task, Stream& stream)
 }
 
 // What is packed there was added and is not needed any more.
-Status WindowTasks::roundSum(GroupId id, Stream& stream)
+Status WindowSteps::roundSum(GroupId id, Stream& stream)
 {
     return m_device.ops().finishGradient(
         {m_window.deviceSums(id), {}, m_window.packed(id)}, stream);
 }
 
-Status WindowTasks::send(const Task& task, Stream& stream)
+Status WindowSteps::send(const Task& task, Stream& stream)
 {
     const WindowGroup& group = m_window.group(task.group);
     const std::size_t bytes =
         static_cast<std::size_t>(m_window.cut(task.group).packed) * sizeOf(m_window.compute());
     std::byte* to = m_window.layout().direct ? m_window.bank(task.group, task.slot) : group.landed;
-    d2hBytes += static_cast<std::int64_t>(bytes);
+    m_traffic.deviceToHostBytes += static_cast<std::int64_t>(bytes);
     return stream.copy(to, {group.packed, bytes});
 }
 
-Status WindowTasks::updateUrgent(const Task& task, const StepInputs& inputs, Stream& stream)
+Status WindowSteps::updateUrgent(const Task& task, const StepInputs& inputs, Stream& stream)
 {
     Ops& ops = m_device.ops();
     const GroupId id = task.group;
@@ -142,27 +116,14 @@ Status WindowTasks::updateUrgent(const Task& task, const StepInputs& inputs, Str
         const TensorView gradient = m_window.urgentGradient(id, slot);
         MR_TRY(ops.adamw({dense.high, dense.low, dense.m, dense.v,
                              vectorView(gradient.data, gradient.dtype, gradient.count()), scalars,
-                             inputs.factors, isDecayed(id, slot)},
+                             inputs.factors, m_table.slotAt(id, slot.first).decayed},
             stream));
-        MR_TRY(scatterUrgent(id, slot, stream));
+        MR_TRY(m_copier.scatterUrgent(id, slot, stream));
     }
     return {};
 }
 
-Status WindowTasks::scatterUrgent(GroupId id, const WeightCut& slot, Stream& stream)
-{
-    const DenseState dense = m_window.dense(id, slot);
-    TensorView fresh = asBf16(dense.high, slot.rows, slot.urgent);
-    if (m_memory.compute() == DType::F32) {
-        fresh = matrixView(m_window.scratch, DType::F32, slot.rows, slot.urgent);
-        MR_TRY(m_device.ops().join(
-            {dense.high, dense.low, vectorView(fresh.data, DType::F32, fresh.count())}, stream));
-    }
-    return m_device.ops().scatterColumns(
-        {fresh, m_window.urgentColumns(id, slot), weightOf(id, slot)}, stream);
-}
-
-Status WindowTasks::joinUrgent(Stream& stream)
+Status WindowSteps::joinUrgent(Stream& stream)
 {
     std::int64_t block = 0;
     const TensorView blocks = m_window.urgentNormBlocks();
@@ -176,28 +137,29 @@ Status WindowTasks::joinUrgent(Stream& stream)
     return m_device.ops().normJoin({blocks, m_window.urgentScalars(), 0.0}, stream);
 }
 
-Status WindowTasks::sendUrgentScalars(Stream& stream)
+Status WindowSteps::sendUrgentScalars(Stream& stream)
 {
-    d2hBytes += static_cast<std::int64_t>(kSentWindowBytes + m_memory.scalars.sentBytes);
+    m_traffic.deviceToHostBytes +=
+        static_cast<std::int64_t>(kSentWindowBytes + m_memory.scalars.sentBytes);
     MR_TRY(stream.copy(m_memory.hostScalars.losses.data,
         {m_memory.scalars.losses.data, m_memory.scalars.sentBytes}));
     return stream.copy(
         m_window.hostUrgentScalars, {m_window.urgentScalars().data, kSentWindowBytes});
 }
 
-Status WindowTasks::sendEnergies(Stream& stream)
+Status WindowSteps::sendEnergies(Stream& stream)
 {
     float* to = m_window.hostEnergies.data();
     for (std::int32_t g = 0; g < m_window.groupCount(); ++g) {
         const TensorView from = m_window.runningEnergies(GroupId{g});
         MR_TRY(stream.copy(reinterpret_cast<std::byte*>(to), {from.data, from.bytes()}));
         to += from.count();
-        d2hBytes += static_cast<std::int64_t>(from.bytes());
+        m_traffic.deviceToHostBytes += static_cast<std::int64_t>(from.bytes());
     }
     return {};
 }
 
-Status WindowTasks::upload(const Task& task, Stream& stream)
+Status WindowSteps::upload(const Task& task, Stream& stream)
 {
     const ComplementTile& tile = tileAt(m_window.layout(), task.group, task.firstElement);
     const std::size_t sumBytes = sizeOf(m_window.sumType());
@@ -217,11 +179,11 @@ Status WindowTasks::upload(const Task& task, Stream& stream)
         MR_TRY(
             stream.copy(to + first * weightBytes, {from + first * sumBytes, count * weightBytes}));
     }
-    h2dBytes += static_cast<std::int64_t>(all * weightBytes);
+    m_traffic.hostToDeviceBytes += static_cast<std::int64_t>(all * weightBytes);
     return {};
 }
 
-Status WindowTasks::scatter(const Task& task, Stream& stream)
+Status WindowSteps::scatter(const Task& task, Stream& stream)
 {
     const ComplementTile& tile = tileAt(m_window.layout(), task.group, task.firstElement);
     const WeightCut& slot = m_window.cut(task.group).weights[static_cast<std::size_t>(tile.slot)];
@@ -230,7 +192,8 @@ Status WindowTasks::scatter(const Task& task, Stream& stream)
         m_window.uploadSlot(task.slot % kUploadSlots), m_memory.compute(), rows, slot.complement());
     return m_device.ops().scatterColumns(
         {fresh, m_window.hostColumns(task.group, slot),
-            weightOf(task.group, slot).rows((tile.firstElement - slot.first) / slot.cols, rows)},
+            m_memory.weight(task.group, slot)
+                .rows((tile.firstElement - slot.first) / slot.cols, rows)},
         stream);
 }
 

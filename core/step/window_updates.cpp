@@ -1,74 +1,30 @@
-// What the host does in windows, as work for the update pool; and the counts of updates.
-
-#include "core/step/step_executor.h"
-#include "core/step/window_steps.h"
-
-#include <algorithm>
-#include <utility>
+#include "core/step/window_updates.h"
 
 namespace mr {
 
-// The state alone: sums are those of a bank.
-ComplementRows WindowTasks::stateRows(
-    GroupId id, const WeightCut& slot, std::int64_t firstRow, std::int64_t count, int stage) const
+WindowUpdates::WindowUpdates(const RunMemory& memory, const ParamTable& table, const HostRows& rows)
+    : m_memory(memory)
+    , m_window(*memory.window)
+    , m_table(table)
+    , m_rows(rows)
 {
-    const std::int64_t first = slot.first + firstRow * slot.cols;
-    std::array<std::byte*, kStateParts> parts{};
-    for (const StatePart part : kPartsOfTile)
-        if (planeOf(m_memory.stateCodec(), part).exists())
-            parts[static_cast<std::size_t>(part)] = m_memory.hostState(id, part, first, stage);
-    const auto at = [&](StatePart part) { return parts[static_cast<std::size_t>(part)]; };
-    ComplementRows rows;
-    rows.high = reinterpret_cast<std::uint16_t*>(at(StatePart::High));
-    rows.rows = static_cast<std::size_t>(count);
-    rows.cols = static_cast<std::size_t>(slot.cols);
-    if (m_memory.stateCodec() == StateCodec::Compact) {
-        rows.compact = compactRange(parts, count * slot.cols);
-        return rows;
-    }
-    rows.low = reinterpret_cast<std::int16_t*>(at(StatePart::Low));
-    rows.m = reinterpret_cast<float*>(at(StatePart::FirstMoment));
-    rows.v = reinterpret_cast<float*>(at(StatePart::SecondMoment));
-    return rows;
 }
 
-Status WindowTasks::openRow(GroupId id, const WeightCut& slot, std::int64_t row)
-{
-    const std::int64_t element = slot.first + row * slot.cols;
-    const bool isOnDisk = m_memory.disk().tileOf(id, element) >= 0;
-    return isOnDisk ? m_disk->openForChange(id, element) : Status();
-}
-
-// What is on disk begins with a row, and so does each of its tiles.
-std::int64_t WindowTasks::rowsTogether(
-    GroupId id, const WeightCut& slot, std::int64_t row, std::int64_t most) const
-{
-    const DiskCuts& disk = m_memory.disk();
-    const std::int64_t element = slot.first + row * slot.cols;
-    const std::int32_t tile = disk.tileOf(id, element);
-    std::int64_t end = m_window.cut(id).diskFirst;
-    if (tile >= 0) {
-        const DiskRange& range = disk.tiles[static_cast<std::size_t>(tile)];
-        end = range.first + range.count;
-    }
-    return std::min(most, (end - element + slot.cols - 1) / slot.cols);
-}
-
-ComplementRows WindowTasks::rowsOf(const ComplementTile& tile, int bank, int stage) const
+ComplementRows WindowUpdates::rowsOf(const ComplementTile& tile, int bank, int stage) const
 {
     const WeightCut& slot = m_window.cut(tile.group).weights[static_cast<std::size_t>(tile.slot)];
-    ComplementRows rows = stateRows(tile.group, slot, (tile.firstElement - slot.first) / slot.cols,
+    ComplementRows rows = m_rows.of(tile.group, slot, (tile.firstElement - slot.first) / slot.cols,
         tile.elementCount / slot.cols, stage);
     rows.sums = m_window.bank(tile.group, bank) +
                 static_cast<std::size_t>(tile.packedFirst) * sizeOf(m_window.sumType());
     rows.sumType = m_window.sumType();
     rows.weightType = m_window.compute();
-    rows.columns = std::as_const(m_window).hostList(tile.group, slot);
-    rows.decayed = isDecayed(tile.group, slot);
+    rows.columns = m_window.hostList(tile.group, slot);
+    rows.decayed = m_table.slotAt(tile.group, slot.first).decayed;
     return rows;
 }
 
-CloseWindow WindowTasks::closing(const StepPlan& plan, const Task& task, const StepInputs& inputs)
+CloseWindow WindowUpdates::closing(const StepPlan& plan, const Task& task, const StepInputs& inputs)
 {
     CloseWindow window;
     window.bank = &state.banks[task.slot];
@@ -87,7 +43,7 @@ CloseWindow WindowTasks::closing(const StepPlan& plan, const Task& task, const S
     return window;
 }
 
-SquareSum WindowTasks::normOf(GroupId id, int bank) const
+SquareSum WindowUpdates::normOf(GroupId id, int bank) const
 {
     SquareSum norm;
     norm.sum = m_window.bank(id, bank);
@@ -97,42 +53,54 @@ SquareSum WindowTasks::normOf(GroupId id, int bank) const
     return norm;
 }
 
-Status WindowTasks::makeWork(
-    const StepPlan& plan, const Task& task, const StepInputs& inputs, WindowWork& work)
+AddGradient WindowUpdates::sumOf(const Task& task) const
 {
-    if (task.kind == TaskKind::AccumulateOnHost) {
-        const WindowGroup& group = m_window.group(task.group);
-        AddGradient add;
-        add.sum = reinterpret_cast<float*>(m_window.bank(task.group, task.slot));
-        add.gradient = group.landed;
-        add.type = m_window.compute();
-        add.count = static_cast<std::size_t>(m_window.cut(task.group).packed);
-        add.isFirst = task.micro.value == 0;
-        add.scalars = m_memory.hostScalars.scalars.as<const StepScalars>();
-        add.normBlocks = group.normBlocks;
-        work.what = add;
-        return {};
-    }
-    if (task.kind == TaskKind::NormPart) {
-        work.what = normOf(task.group, task.slot);
-        return {};
-    }
-    if (task.kind == TaskKind::JoinNorm) {
-        work.what = closing(plan, task, inputs);
-        return {};
-    }
-    if (task.kind != TaskKind::UpdateOnHost)
-        return Status::error(ErrorKind::Internal, "window tasks: no work of the host");
-    UpdateTile update;
-    update.rows =
-        rowsOf(tileAt(m_window.layout(), task.group, task.firstElement), task.slot, task.stage);
-    update.bank = &state.banks[task.slot];
-    update.factors = task.version == plan.step ? inputs.closing : inputs.job;
-    work.what = update;
-    return {};
+    const WindowGroup& group = m_window.group(task.group);
+    AddGradient add;
+    add.sum = reinterpret_cast<float*>(m_window.bank(task.group, task.slot));
+    add.gradient = group.landed;
+    add.type = m_window.compute();
+    add.count = static_cast<std::size_t>(m_window.cut(task.group).packed);
+    add.isFirst = task.micro.value == 0;
+    add.scalars = m_memory.hostScalars.scalars.as<const StepScalars>();
+    add.normBlocks = group.normBlocks;
+    return add;
 }
 
-void WindowTasks::finishStep(const StepPlan& plan, const StepScalars& scalars)
+UpdateTile WindowUpdates::updateOf(const ComplementTile& tile, int bank, int stage)
+{
+    UpdateTile update;
+    update.rows = rowsOf(tile, bank, stage);
+    update.bank = &state.banks[static_cast<std::size_t>(bank)];
+    return update;
+}
+
+Status WindowUpdates::makeWork(
+    const StepPlan& plan, const Task& task, const StepInputs& inputs, WindowWork& work)
+{
+    switch (task.kind) {
+    case TaskKind::AccumulateOnHost:
+        work.what = sumOf(task);
+        return {};
+    case TaskKind::NormPart:
+        work.what = normOf(task.group, task.slot);
+        return {};
+    case TaskKind::JoinNorm:
+        work.what = closing(plan, task, inputs);
+        return {};
+    case TaskKind::UpdateOnHost: {
+        UpdateTile update = updateOf(
+            tileAt(m_window.layout(), task.group, task.firstElement), task.slot, task.stage);
+        update.factors = task.version == plan.step ? inputs.closing : inputs.job;
+        work.what = update;
+        return {};
+    }
+    default:
+        return Status::error(ErrorKind::Internal, "window tasks: no work of the host");
+    }
+}
+
+void WindowUpdates::finishStep(const StepPlan& plan, const StepScalars& scalars)
 {
     if (plan.window.before < 0)
         return; // an evaluation

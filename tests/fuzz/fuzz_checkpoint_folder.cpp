@@ -16,7 +16,7 @@
 #include "core/prove/exact_check.h"
 #include "core/prove/plain_run_inputs.h"
 #include "core/save/checkpoint.h"
-#include "core/step/window_steps.h"
+#include "core/step/step_executor.h"
 #include "fuzz/fuzz_rig.h"
 #include "fuzz/targets.h"
 
@@ -133,7 +133,7 @@ private:
         inputs.micros = micros;
         inputs.lossScale = 1.0F / 32.0F;
         inputs.clipNorm = m_run->spec().clipNorm;
-        const std::int64_t count = m_run->executor().window()->state.deviceUpdates + 1;
+        const std::int64_t count = m_run->executor().window()->updates().state.deviceUpdates + 1;
         inputs.factors = adamwFactors(m_run->spec().adamw, m_run->spec().learningRate, count);
         require(m_run->step(inputs).ok(), "a step failed");
     }

@@ -206,7 +206,7 @@ Status writeMoments(PlainRun& run)
             std::vector<float> values(static_cast<std::size_t>(run.shape().groups[g].elements));
             for (std::size_t i = 0; i < values.size(); ++i)
                 values[i] = 1e-4F * static_cast<float>(i % 100 + 1);
-            MR_TRY(run.executor().writeState(
+            MR_TRY(run.executor().state().write(
                 GroupId{static_cast<std::int32_t>(g)}, part, 0, std::as_bytes(std::span(values))));
         }
     return {};
@@ -219,7 +219,7 @@ Result<std::vector<float>> readMoments(PlainRun& run)
     for (std::size_t g = 0; g < run.shape().groups.size(); ++g)
         for (const StatePart part : {StatePart::FirstMoment, StatePart::SecondMoment}) {
             std::vector<float> values(static_cast<std::size_t>(run.shape().groups[g].elements));
-            MR_TRY(run.executor().readState(GroupId{static_cast<std::int32_t>(g)}, part, 0,
+            MR_TRY(run.executor().state().read(GroupId{static_cast<std::int32_t>(g)}, part, 0,
                 std::as_writable_bytes(std::span(values))));
             all.insert(all.end(), values.begin(), values.end());
         }

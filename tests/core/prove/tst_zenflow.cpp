@@ -116,8 +116,8 @@ void TestZenflow::overlapShiftsTheHostsUpdatesByOneWindow()
         QCOMPARE(beside.step().scalars.gradNorm, norms[static_cast<std::size_t>(s % 6)]);
 
     QVERIFY(norms.front() > inStep.run->spec().clipNorm);
-    QCOMPARE(inStep.run->executor().window()->state.hostUpdates, 6);
-    QCOMPARE(beside.run->executor().window()->state.hostUpdates, 6);
+    QCOMPARE(inStep.run->executor().window()->updates().state.hostUpdates, 6);
+    QCOMPARE(beside.run->executor().window()->updates().state.hostUpdates, 6);
     std::size_t moved = 0;
     for (std::int32_t g = 0; g < beside.run->memory().groupCount(); ++g) {
         const auto late = hostState(*beside.run, GroupId{g});
@@ -141,7 +141,7 @@ void TestZenflow::delayedUpdateIsAWindowOfOneStep()
     const std::vector<int> expected{0, 0, 0, 1, 1};
     QCOMPARE(delayed.staleness, expected);
     // Two at once, and three of which the last is still to be made.
-    QCOMPARE(delayed.run->executor().window()->state.hostUpdates, 4);
+    QCOMPARE(delayed.run->executor().window()->updates().state.hostUpdates, 4);
     QCOMPARE(delayed.run->memory().window->cut(GroupId{1}).dense, 0);
 }
 
@@ -320,7 +320,7 @@ void TestZenflow::theColumnsWithTheMostEnergyBecomeUrgent()
         }
         energies += memory.window->cut(id).columns;
     }
-    QCOMPARE(rig.run->executor().window()->movedColumns, changed);
+    QCOMPARE(rig.run->executor().window()->ownership().movedColumns, changed);
     QVERIFY(changed > 10);
 }
 
@@ -396,8 +396,8 @@ void TestZenflow::aStepThatIsNotFiniteIsLeftOutOfItsWindow()
         QCOMPARE(broken.step(s == bad ? infinite : 1.0F / 32.0F).scalars.finite, s == bad ? 0 : 1);
 
     // The mean of two equal gradients is that of three, but for rounding.
-    QCOMPARE(broken.run->executor().window()->state.hostUpdates, 3);
-    QCOMPARE(broken.run->executor().window()->state.deviceUpdates, 5);
+    QCOMPARE(broken.run->executor().window()->updates().state.hostUpdates, 3);
+    QCOMPARE(broken.run->executor().window()->updates().state.deviceUpdates, 5);
     const auto expected = hostColumns<float>(*whole.run, GroupId{1}, StatePart::FirstMoment);
     const auto moments = hostColumns<float>(*broken.run, GroupId{1}, StatePart::FirstMoment);
     double difference = 0.0;
@@ -440,8 +440,8 @@ void TestZenflow::theDevicesSumIsRoundedOnce()
         QCOMPARE(device.step().scalars.gradNorm, host.step().scalars.gradNorm);
 
     QCOMPARE(device.staleness, host.staleness);
-    QCOMPARE(device.run->executor().window()->state.hostUpdates,
-        host.run->executor().window()->state.hostUpdates);
+    QCOMPARE(device.run->executor().window()->updates().state.hostUpdates,
+        host.run->executor().window()->updates().state.hostUpdates);
     std::size_t differ = 0;
     double most = 0.0;
     for (std::int32_t g = 0; g < host.run->memory().groupCount(); ++g) {
@@ -540,7 +540,7 @@ std::vector<T> planeOf(const GroupMemory& group, StatePart part)
 
 Whole wholeState(PlainRun& run, GroupId id)
 {
-    if (!run.executor().publishColumns().ok())
+    if (!run.executor().window()->master().publish().ok())
         qFatal("columns could not be published");
     const GroupMemory& group = run.memory().group(id);
     return {planeOf<float>(group, StatePart::FirstMoment),
@@ -585,7 +585,7 @@ void TestZenflow::movedMomentsKeepWhatBiasCorrectionMakesOfThem()
             QVERIFY(isNear(after.v[at] / seen(0.99, to), before.v[at] / seen(0.99, from)));
         }
     }
-    QVERIFY(rig.run->executor().window()->movedColumns >= weight.urgent);
+    QVERIFY(rig.run->executor().window()->ownership().movedColumns >= weight.urgent);
 }
 
 MR_TEST(TestZenflow)

@@ -93,7 +93,8 @@ void TestZenflowCompact::weightsOfCompactStateAreThoseOnTheDevice()
     std::int64_t moved = 0;
     for (int s = 0; s < 10; ++s) {
         rig.step();
-        moved = std::max(moved, rig.run->executor().window()->movedColumns); // of the last time
+        moved = std::max(
+            moved, rig.run->executor().window()->ownership().movedColumns); // of the last time
         for (std::int32_t g = 0; g < memory.groupCount(); ++g) {
             const GroupId id{g};
             const auto* onDevice = reinterpret_cast<const std::uint16_t*>(memory.group(id).weights);
@@ -149,7 +150,7 @@ void TestZenflowCompact::mastersOfCompactStateMoveWithTheirColumns()
         changed += now != old ? 1 : 0;
     }
     QVERIFY(changed > 10);
-    QVERIFY(rig.run->executor().window()->movedColumns >= weight.urgent);
+    QVERIFY(rig.run->executor().window()->ownership().movedColumns >= weight.urgent);
 }
 
 // Of every group: without the columns that leave the host, with those that come to it.

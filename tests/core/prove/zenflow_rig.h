@@ -66,7 +66,7 @@ struct Rig {
         inputs.micros = micros;
         inputs.lossScale = lossScale;
         inputs.clipNorm = run->spec().clipNorm;
-        const std::int64_t count = run->executor().window()->state.deviceUpdates + 1;
+        const std::int64_t count = run->executor().window()->updates().state.deviceUpdates + 1;
         inputs.factors = adamwFactors(run->spec().adamw, run->spec().learningRate, count);
         ++steps;
         auto result = run->step(inputs);
@@ -122,24 +122,13 @@ inline ComplementRows hostRows(PlainRun& run, GroupId id, const WeightCut& weigh
 inline void selectLastColumns(Rig& rig, GroupId id, const WeightCut& weight)
 {
     RunMemory& memory = const_cast<RunMemory&>(rig.run->memory());
-    StepExecutor& executor = rig.run->executor();
+    RunWindow& window = *rig.run->executor().window();
     if (id.value != 0)
         qFatal("energies begin with the first group's");
     for (std::int64_t c = 0; c < weight.cols; ++c) // the last columns win
         memory.window->hostEnergies[static_cast<std::size_t>(c)] = static_cast<float>(c);
-    auto stream = std::move(rig.device->createStream("moves")).value();
-    auto event = std::move(rig.device->createEvent()).value();
-    const WindowTasks::Copy copy = [&](std::byte* to, const std::byte* from, std::size_t bytes,
-                                       bool toDevice) {
-        return executor.copyBlocking(to, from, bytes, toDevice);
-    };
-    const WindowTasks::Finish finish = [&](Stream& on) {
-        const Status recorded = on.record(*event);
-        rig.device->submit();
-        return recorded.ok() ? event->wait() : recorded;
-    };
     const AdamwFactors betas = adamwFactors(rig.run->spec().adamw, 1e-6, 1);
-    if (!executor.window()->selectColumns(*stream, copy, finish, betas).ok())
+    if (!window.ownership().select(betas, window.updates().state).ok())
         qFatal("columns could not be selected");
 }
 

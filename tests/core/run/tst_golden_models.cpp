@@ -87,9 +87,9 @@ private Q_SLOTS:
             for (std::int64_t t = 0; t < golden.seqLen; ++t) {
                 const std::int64_t first = t < kPrompt ? 0 : t;
                 const auto at = static_cast<std::size_t>(s * golden.seqLen + t) * vocab;
-                require(
-                    rig.executor->advance({ids + first, static_cast<std::size_t>(t + 1 - first)},
-                        first, std::span(logits).subspan(at, vocab)));
+                require(rig.executor->decoder().advance(
+                    {ids + first, static_cast<std::size_t>(t + 1 - first)}, first,
+                    std::span(logits).subspan(at, vocab)));
             }
         }
 

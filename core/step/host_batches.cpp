@@ -1,0 +1,39 @@
+#include "core/step/host_batches.h"
+
+#include "core/device/op_checks.h"
+
+#include <cstring>
+
+namespace mr {
+namespace {
+
+void copyBatch(const ModelConfig& config, const MicroBatchData& from, const BatchViews& to)
+{
+    const auto put = [](const std::vector<std::int32_t>& values, const TensorView& view) {
+        std::memcpy(view.data, values.data(), view.bytes());
+    };
+    put(from.ids, to.ids);
+    put(from.targets, to.targets);
+    put(from.positions, to.positions);
+    put(from.visibleFrom, to.visibleFrom);
+    put(from.order, to.order);
+    fillWindow(config, to);
+}
+
+} // namespace
+
+Status fillHostBatches(const ModelConfig& config, std::span<const MicroBatchData> micros,
+    std::span<const BatchViews> batches)
+{
+    if (micros.size() > batches.size())
+        return Status::error(ErrorKind::Internal, "step executor: more micro-batches than planned");
+    for (std::size_t m = 0; m < micros.size(); ++m) {
+        // The last place where every device's ids are in host memory.
+        MR_TRY(checkIds("batch", micros[m].ids, config.vocab));
+        MR_TRY(checkIds("batch, targets", micros[m].targets, config.vocab, -1));
+        copyBatch(config, micros[m], batches[m]);
+    }
+    return {};
+}
+
+} // namespace mr

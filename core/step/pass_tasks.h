@@ -1,0 +1,53 @@
+// PassTasks: what the tasks of forward and backward mean on a stream: the passes themselves, and
+// the copies of batches, weights, boundaries, activations and scalars.
+//
+// Threads    Engine thread.
+// Ownership  Borrows all it is given.
+// Errors     Those of the device; Internal for a task of another kind.
+
+#pragma once
+
+#include "core/device/device.h"
+#include "core/plan/cost_model.h"
+#include "core/step/run_memory.h"
+#include "core/step/step_inputs.h"
+
+#include <millrace/status.h>
+
+#include <vector>
+
+namespace mr {
+
+class PassTasks
+{
+public:
+    // What tasks copy is added to `traffic`.
+    PassTasks(
+        Device& device, const RunMemory& memory, const ModelConfig& config, LinkTraffic& traffic);
+
+    void beginStep();
+    Status enqueue(const Task& task, const StepInputs& inputs, Stream& stream);
+
+private:
+    Status forward(const Task& task, Stream& stream);
+    Status backward(const Task& task, const StepInputs& inputs, Stream& stream);
+    Status backwardHeadTask(
+        const Task& task, float lossScale, bool accumulate, const LayerContext& context);
+    Status fetchBatch(const Task& task, Stream& stream);
+    Status fetchWeights(const Task& task, Stream& stream);
+    Status sendWeights(const Task& task, Stream& stream);
+    Status moveBoundary(const Task& task, Stream& stream);
+    Status moveActivations(const Task& task, Stream& stream);
+    Status sendScalars(const Task& task, Stream& stream);
+    LayerContext contextOf(const Task& task, Stream& stream) const;
+    std::int64_t slotOf(const Task& task) const noexcept;
+    float embeddingScale() const noexcept;
+
+    Device& m_device;
+    const RunMemory& m_memory;
+    const ModelConfig& m_config;
+    LinkTraffic& m_traffic;
+    std::vector<bool> m_accumulated; // by group: a micro-batch of this step is in already
+};
+
+} // namespace mr

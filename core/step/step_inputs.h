@@ -1,0 +1,35 @@
+// StepInputs: the numbers that a plan does not hold; and what a task gets that cannot be carried
+// out.
+
+#pragma once
+
+#include "core/data/batch_stream.h"
+#include "core/device/ops.h"
+#include "core/plan/plan.h"
+
+#include <millrace/status.h>
+
+#include <span>
+#include <string>
+
+namespace mr {
+
+struct StepInputs {
+    std::span<const MicroBatchData> micros;
+    float lossScale = 1.0F; // 1 / trained tokens of the step
+    double clipNorm = 0.0;  // 0: off
+    AdamwFactors factors;   // of the version of the plan's step
+    AdamwFactors before;    // of the version before it: late updates
+    // Of the host's columns: the window in flight, and the one that ends with this step.
+    AdamwFactors job;
+    AdamwFactors closing;
+};
+
+inline Status refuse(const Task& task)
+{
+    return Status::error(ErrorKind::Internal,
+        "step executor: task kind " + std::to_string(static_cast<int>(task.kind)) +
+            " cannot be carried out on lane " + std::to_string(static_cast<int>(task.lane)));
+}
+
+} // namespace mr

@@ -1,0 +1,72 @@
+// UpdateTasks: from the sum of a gradient to new weights and state: rounding, norm, AdamW on the
+// device or on the host, and the visits of state to the device.
+//
+// Threads    Engine thread.
+// Ownership  Borrows all it is given.
+// Errors     Those of the device; Internal for a task of another kind.
+
+#pragma once
+
+#include "core/device/device.h"
+#include "core/model/param_table.h"
+#include "core/optim/host_updater.h"
+#include "core/plan/cost_model.h"
+#include "core/step/run_memory.h"
+#include "core/step/state_places.h"
+#include "core/step/step_inputs.h"
+
+#include <millrace/status.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace mr {
+
+class UpdateTasks
+{
+public:
+    // What tasks copy is added to `traffic`.
+    UpdateTasks(
+        Device& device, const RunMemory& memory, const ParamTable& table, LinkTraffic& traffic);
+
+    static bool handles(TaskKind kind) noexcept;
+    void beginStep(const StepPlan& plan) noexcept;
+    Status enqueue(const Task& task, const StepInputs& inputs, Stream& stream);
+    // What the host does. `ranges` are lent to the job.
+    void fillJob(const Task& task, const StepInputs& inputs, std::vector<HostUpdateRange>& ranges,
+        HostUpdateJob& job) const;
+    // Groups whose updates did nothing, because a gradient was not finite. After the step.
+    int countSkipped(const StepScalars& ofTheStep) const;
+
+private:
+    struct DecayRun { // a range of a group in which weight decay is the same
+        std::int64_t first = 0;
+        std::int64_t count = 0;
+        bool decayed = false;
+    };
+
+    void findDecayRuns(const ParamTable& table);
+    static DecayRun inTask(const DecayRun& run, const Task& task) noexcept;
+    Status finishGradient(const Task& task, Stream& stream);
+    Status sendGradient(const Task& task, Stream& stream);
+    Status normPart(const Task& task, Stream& stream);
+    Status joinNorm(const Task& task, const StepInputs& inputs, Stream& stream);
+    TensorView normBlocksOf(GroupId group, std::int64_t first, std::int64_t count) const;
+    Status moveState(const Task& task, Stream& stream);
+    Status update(const Task& task, const StepInputs& inputs, Stream& stream);
+    Status enqueueAdamw(const AdamwArgs& args, const StateViews& state, Stream& stream);
+    // What an update of the group reads (StepPlan::normByGroup), on the device or on the host.
+    TensorView scalarsFor(const ScalarViews& views, GroupId group) const;
+    const AdamwFactors& factorsOf(const StepInputs& inputs, const Task& task) const noexcept;
+
+    Device& m_device;
+    const RunMemory& m_memory;
+    LinkTraffic& m_traffic;
+    std::vector<std::vector<DecayRun>> m_decayRuns; // by group
+
+    // Of the step that runs
+    StepIndex m_step = 0;
+    bool m_normByGroup = false;
+};
+
+} // namespace mr
