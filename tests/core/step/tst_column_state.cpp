@@ -34,7 +34,7 @@ bool isOf(const std::vector<std::int32_t>& columns, std::size_t element)
         columns.begin(), columns.end(), static_cast<std::int32_t>(element % kCols));
 }
 
-// Of the columns, in the order of the values.
+// Elements of the columns, in the order of the values.
 std::vector<std::size_t> elementsOf(const std::vector<std::int32_t>& columns)
 {
     std::vector<std::size_t> elements;
