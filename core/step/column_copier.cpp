@@ -3,14 +3,14 @@
 namespace mr {
 namespace {
 
-// Of a weight's state that is in host memory at a time: 12 MiB. Fewer, larger copies are not
+// Values of a weight that are copied at a time; their state is 12 MiB. Fewer, larger copies are not
 // faster.
 constexpr std::int64_t kMostValues = std::int64_t{1} << 20;
 
 } // namespace
 
 ColumnCopier::ColumnCopier(Device& device, RunMemory& memory, const HostRows& rows,
-    BlockingCopier& copier, Stream& stream, LinkTraffic& traffic)
+    BlockingCopier& copier, Stream& stream, LinkBytes& traffic)
     : m_device(device)
     , m_memory(memory)
     , m_window(*memory.window)
@@ -28,17 +28,11 @@ std::int64_t ColumnCopier::rowsAtOnce(const WeightCut& slot, std::int64_t column
     return std::max(whole, kMostValues / columns / whole * whole);
 }
 
-std::int64_t ColumnCopier::mostValues() const
+// Fewer columns are more rows, but no more values than with all.
+std::int64_t ColumnCopier::mostValues(const WeightCut& slot) const
 {
-    std::int64_t values = 0;
-    (void)forUrgent(m_window, [&](GroupId, const WeightCut& slot) {
-        // Fewer columns are more rows, but no more values than these.
-        values = std::max(
-            values, std::min(slot.rows * slot.urgent,
-                        std::max(kMostValues, rowsAtOnce(slot, slot.urgent) * slot.urgent)));
-        return Status();
-    }).ok();
-    return values;
+    const std::int64_t atOnce = rowsAtOnce(slot, slot.urgent) * slot.urgent;
+    return std::min(slot.rows * slot.urgent, std::max(kMostValues, atOnce));
 }
 
 std::int64_t ColumnCopier::scratchBytes(GroupId id) const
@@ -88,7 +82,7 @@ Status ColumnCopier::toHost(const MovingRows& rows, ColumnValues& values)
         [&](const TensorView& place, const TensorView& part, std::span<std::byte> here) -> Status {
             MR_TRY(m_device.ops().gatherColumns({place, rows.positions, part}, m_stream));
             MR_TRY(m_copier.finish(m_stream));
-            m_traffic.deviceToHostBytes += static_cast<std::int64_t>(here.size());
+            m_traffic.toHost += static_cast<std::int64_t>(here.size());
             return m_copier.toHost(here, part.data);
         });
 }
@@ -98,7 +92,7 @@ Status ColumnCopier::toDevice(const MovingRows& rows, ColumnValues& values)
     return forPlanes(rows, values,
         [&](const TensorView& place, const TensorView& part, std::span<std::byte> here) -> Status {
             MR_TRY(m_copier.toDevice(part.data, here));
-            m_traffic.hostToDeviceBytes += static_cast<std::int64_t>(here.size());
+            m_traffic.toDevice += static_cast<std::int64_t>(here.size());
             MR_TRY(m_device.ops().scatterColumns({part, rows.positions, place}, m_stream));
             return m_copier.finish(m_stream);
         });
@@ -126,8 +120,8 @@ Status ColumnCopier::uploadLists()
     return {};
 }
 
-// What served as scratch holds gradients again, with zeros between those of two weights: sums and
-// norms run over whole groups.
+// The scratch holds gradients again, with zeros between those of two weights: sums and norms run
+// over whole groups.
 Status ColumnCopier::clearScratch(GroupId id)
 {
     std::byte* data = m_window.group(id).gradients;

@@ -11,7 +11,6 @@
 #pragma once
 
 #include "core/device/device.h"
-#include "core/plan/cost_model.h"
 #include "core/step/blocking_copier.h"
 #include "core/step/column_state.h"
 #include "core/step/host_rows.h"
@@ -57,9 +56,9 @@ Status forUrgent(const WindowMemory& window, F&& fn)
 class ColumnCopier
 {
 public:
-    // What is copied is added to `traffic`.
+    // Bytes that are copied are added to `traffic`.
     ColumnCopier(Device& device, RunMemory& memory, const HostRows& rows, BlockingCopier& copier,
-        Stream& stream, LinkTraffic& traffic);
+        Stream& stream, LinkBytes& traffic);
 
     // Calls fn(rows) for rows of a weight, as many at a time as are copied at once and whose state
     // is together in memory or in one tile on disk.
@@ -69,7 +68,7 @@ public:
     // With all columns of the device: fn(rows, columns).
     template <typename F>
     Status forUrgentRows(GroupId id, const WeightCut& slot, RowRange range, F&& fn);
-    // Of all weights.
+    // All weights of which the device has columns.
     template <typename F>
     Status forAllUrgent(F&& fn);
 
@@ -84,9 +83,10 @@ public:
     Status clearScratch();
     Status clearScratch(GroupId id); // enqueues it
 
-    // The most that is copied at once; with so much reserved, copying allocates nothing.
-    std::int64_t mostValues() const;
-    // Lent to whoever copies: one for all of them, because it may take 12 MiB.
+    // The most values of a weight that are copied at once; with so much reserved, copying allocates
+    // nothing.
+    std::int64_t mostValues(const WeightCut& slot) const;
+    // Lent to those who copy: there is one, because it may take 12 MiB.
     ColumnValues& buffer() noexcept { return m_buffer; }
 
 private:
@@ -103,7 +103,7 @@ private:
     const HostRows& m_rows;
     BlockingCopier& m_copier;
     Stream& m_stream;
-    LinkTraffic& m_traffic;
+    LinkBytes& m_traffic;
     ColumnValues m_buffer;
 };
 

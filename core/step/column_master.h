@@ -36,7 +36,7 @@ public:
     // Before the next step: what either left in the host's arrays goes.
     Status clearPublished();
 
-    // What the device keeps becomes its columns of a master, with moments at zero.
+    // The device keeps its columns of a master, with moments at zero.
     Status install(MasterReader& master);
     // The device's columns of a master's elements from `first` on become what the device keeps.
     Status read(GroupId group, std::int64_t first, const MasterView& out);

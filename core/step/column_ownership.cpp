@@ -35,16 +35,18 @@ void ColumnOwnership::reserve()
 {
     std::int64_t columns = 0;
     std::int64_t urgent = 0;
+    std::int64_t values = 0;
     for (std::int32_t g = 0; g < m_window.groupCount(); ++g)
         for (const WeightCut& slot : m_window.cut(GroupId{g}).weights) {
             if (slot.urgent == 0)
                 continue;
             columns = std::max(columns, slot.cols);
             urgent = std::max(urgent, slot.urgent);
+            values = std::max(values, m_copier.mostValues(slot));
         }
     m_order.reserve(static_cast<std::size_t>(columns));
     for (ColumnValues* buffer : {&m_left, &m_entered})
-        buffer->reserve(static_cast<std::size_t>(m_copier.mostValues()));
+        buffer->reserve(static_cast<std::size_t>(values));
     for (Move* move : {&m_leaving, &m_entering}) {
         move->positions.reserve(static_cast<std::size_t>(urgent));
         move->columns.reserve(static_cast<std::size_t>(urgent));

@@ -47,17 +47,17 @@ void forColumns(
             fn(row * cols + static_cast<std::size_t>(column), index++);
 }
 
-// What moments are multiplied by on their way.
+// Factors by which moments are multiplied on their way.
 struct MomentScales {
     float first = 1.0F;
     float second = 1.0F;
 };
 
-// Of all rows; sums of `from` are not looked at, nor are those of `to` below.
+// All rows. Sums of `from` are not read, nor are those of `to` below.
 void takeColumns(const ComplementRows& from, std::span<const std::int32_t> columns,
     const MomentScales& scales, ColumnValues& values);
 
-// Of compact state the columns must ascend, so that every group is encoded once; and the rows,
+// In compact state the columns must ascend, so that every group is encoded once; and the rows,
 // where they are not the last of their weight, a multiple of rowsOfWholeGroups().
 void putColumns(const ColumnValues& values, std::span<const std::int32_t> columns,
     const MomentScales& scales, const ComplementRows& to);

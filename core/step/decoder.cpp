@@ -56,15 +56,15 @@ Status Decoder::runBlock(std::int64_t block, std::int64_t first, std::int64_t co
     context.batch.positions = batch.positions.rows(0, count);
     context.batch.visibleFrom =
         batchOfBlock(m_config, block, batch).visibleFrom.rows(0, first + count);
-    BlockActivations kept = firstRows(m_memory.activations(0, 0), count);
+    BlockActivations kept = firstRows(m_memory.activations().of(0, 0), count);
     kept.visibleQkv = m_memory.keyValueCache(block).rows(0, first + count);
     kept.qkv = kept.visibleQkv.rows(first, count);
     BlockScratch scratch = m_memory.scratch;
     scratch.branch = scratch.branch.rows(0, count);
     const GroupId group{static_cast<std::int32_t>(block + 1)};
     return forwardBlock(context, m_memory.group(group).weightViews.front(),
-        m_memory.boundary(0, block).rows(0, count), m_memory.boundary(0, block + 1).rows(0, count),
-        kept, scratch);
+        m_memory.boundaries().of(0, block).rows(0, count),
+        m_memory.boundaries().of(0, block + 1).rows(0, count), kept, scratch);
 }
 
 Status Decoder::advance(
@@ -75,9 +75,9 @@ Status Decoder::advance(
     if (count < 1 || first + count > seqLen || !m_memory.keyValueCache(0).data)
         return Status::error(ErrorKind::Internal, "generation: no room for these tokens");
     MR_TRY(fetch(tokens, first));
-    MR_TRY(m_device.ops().embed(
-        {m_memory.batches[0].ids.rows(0, count), m_memory.embedding,
-            m_memory.boundary(0, 0).rows(0, count), static_cast<float>(m_config.embeddingScale)},
+    MR_TRY(m_device.ops().embed({m_memory.batches[0].ids.rows(0, count), m_memory.embedding,
+                                    m_memory.boundaries().of(0, 0).rows(0, count),
+                                    static_cast<float>(m_config.embeddingScale)},
         m_stream));
     for (std::int64_t block = 0; block < m_config.layers; ++block)
         MR_TRY(runBlock(block, first, count));
@@ -88,7 +88,7 @@ Status Decoder::logitsAt(std::int64_t row, std::span<float> logits)
 {
     const LayerContext context{
         &m_device.ops(), &m_stream, &m_config, m_memory.batches[0], m_memory.constants};
-    const TensorView last = m_memory.boundary(0, m_config.layers).rows(row, 1);
+    const TensorView last = m_memory.boundaries().of(0, m_config.layers).rows(row, 1);
     MR_TRY(headLogits(context, m_memory.headWeights, last, m_memory.head));
     return m_copier.toHost(std::as_writable_bytes(logits), m_memory.head.logits.data, m_stream);
 }

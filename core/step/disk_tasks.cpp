@@ -10,7 +10,7 @@ namespace mr {
 DiskTasks::DiskTasks(const RunMemory& memory, DiskStore& store)
     : m_memory(memory)
     , m_store(store)
-    , m_written(memory.disk().tiles.size())
+    , m_written(memory.disk().cuts().tiles.size())
 {
 }
 
@@ -30,8 +30,8 @@ Result<std::unique_ptr<DiskTasks>> DiskTasks::create(
 
 namespace {
 
-// What of a tile a task moves. State is the most and comes last: its times are those of the task,
-// and its gate opens after the others'.
+// The regions of a tile that a task moves. State is the most and comes last: its times are those of
+// the task, and its gate opens after the others'.
 std::span<const DiskRegion> regionsOf(TaskKind kind)
 {
     static constexpr std::array<DiskRegion, 3> kAll = {
@@ -70,13 +70,13 @@ Result<std::uint64_t> DiskTasks::submit(const Task& task, const DiskAfter& after
 {
     if (task.lane == Lane::DiskBoundaries)
         return submitBoundary(task, after, times);
-    const std::int32_t tile = m_memory.disk().tileOf(task.group, task.firstElement);
+    const std::int32_t tile = m_memory.disk().cuts().tileOf(task.group, task.firstElement);
     const std::span<const DiskRegion> regions = regionsOf(task.kind);
     if (tile < 0 || task.stage < 0 || regions.empty())
         return Status::error(ErrorKind::Internal,
             "disk tasks: group " + std::to_string(task.group.value) + " has no tile at element " +
                 std::to_string(task.firstElement));
-    const DiskRange& range = m_memory.disk().tiles[static_cast<std::size_t>(tile)];
+    const DiskRange& range = m_memory.disk().cuts().tiles[static_cast<std::size_t>(tile)];
     std::uint64_t generation = 0;
     for (const DiskRegion region : regions) {
         const bool isUpdate = task.kind == TaskKind::ReadFromDisk;
@@ -88,9 +88,9 @@ Result<std::uint64_t> DiskTasks::submit(const Task& task, const DiskAfter& after
 
 std::uint64_t DiskTasks::submitMove(const Move& move, const DiskAfter& after, DiskTimes* times)
 {
-    return submitTransfer(
-        {move.lane, move.lane == Lane::DiskOut, m_memory.disk().stored(move.tile, move.region),
-            m_memory.diskRegion(move.stage, move.tile, move.region)},
+    return submitTransfer({move.lane, move.lane == Lane::DiskOut,
+                              m_memory.disk().cuts().stored(move.tile, move.region),
+                              m_memory.disk().region(move.stage, move.tile, move.region)},
         after, times);
 }
 
@@ -99,7 +99,7 @@ Result<std::uint64_t> DiskTasks::submitBoundary(
     const Task& task, const DiskAfter& after, DiskTimes* times)
 {
     const std::int64_t slot = task.micro.value % m_memory.slotCount();
-    const std::int32_t stored = m_memory.storedBoundary(slot, task.group.value);
+    const std::int32_t stored = m_memory.boundaries().stored(slot, task.group.value);
     if (stored < 0 || task.stage < 0 || after.gate)
         return Status::error(ErrorKind::Internal,
             "disk tasks: the output of layer " + std::to_string(task.group.value) +
@@ -111,7 +111,7 @@ Result<std::uint64_t> DiskTasks::submitBoundary(
         turn.gate = &gate(task.lane);
         turn.generation = m_generations[indexOf(task.lane)];
     }
-    return submitTransfer({task.lane, isOut, stored, m_memory.diskStage(task.stage)}, turn, times);
+    return submitTransfer({task.lane, isOut, stored, m_memory.disk().of(task.stage)}, turn, times);
 }
 
 std::uint64_t DiskTasks::submitTransfer(
@@ -152,10 +152,10 @@ DiskTasks::Moved DiskTasks::takeMoved() noexcept
     return std::exchange(m_moved, {});
 }
 
-// What is kept of a tile from step to step, from or to the first slot.
+// Moves what a tile keeps from step to step, from or to the first slot.
 Status DiskTasks::moveNow(Lane lane, std::int32_t tile)
 {
-    const DiskRange& range = m_memory.disk().tiles[static_cast<std::size_t>(tile)];
+    const DiskRange& range = m_memory.disk().cuts().tiles[static_cast<std::size_t>(tile)];
     std::uint64_t generation = 0;
     for (const DiskRegion region : {DiskRegion::Weights, DiskRegion::State}) {
         if (range.has(region))
@@ -182,7 +182,7 @@ Status DiskTasks::openTile(std::int32_t tile)
     if (m_written[static_cast<std::size_t>(tile)]) {
         MR_TRY(moveNow(Lane::DiskIn, tile));
     } else { // zero bytes are zero moments in either codec
-        const std::span<std::byte> slot = m_memory.diskStage(0);
+        const std::span<std::byte> slot = m_memory.disk().of(0);
         std::memset(slot.data(), 0, slot.size());
         m_changed = true;
     }
@@ -199,15 +199,15 @@ Status DiskTasks::forTiles(
     const StatePlane& plane = planeOf(m_memory.stateCodec(), part);
     const std::int64_t end = first + static_cast<std::int64_t>(bytes / plane.valueBytes);
     for (std::int64_t at = first; at < end;) {
-        const std::int32_t tile = m_memory.disk().tileOf(group, at * plane.elementsPerValue);
+        const std::int32_t tile = m_memory.disk().cuts().tileOf(group, at * plane.elementsPerValue);
         if (tile < 0)
             return Status::error(ErrorKind::Internal,
                 "disk tasks: state outside of the tiles of group " + std::to_string(group.value));
         MR_TRY(openTile(tile));
-        const DiskRange& range = m_memory.disk().tiles[static_cast<std::size_t>(tile)];
+        const DiskRange& range = m_memory.disk().cuts().tiles[static_cast<std::size_t>(tile)];
         const std::int64_t begin = range.first / plane.elementsPerValue;
         const std::int64_t count = std::min(end, begin + plane.values(range.count)) - at;
-        std::byte* here = m_memory.diskPlane(0, tile, part, at * plane.elementsPerValue);
+        std::byte* here = m_memory.disk().plane(0, tile, part, at * plane.elementsPerValue);
         fn(here, static_cast<std::size_t>(at - first) * plane.valueBytes,
             static_cast<std::size_t>(count) * plane.valueBytes);
         at += count;
@@ -235,7 +235,7 @@ Status DiskTasks::write(
 
 Status DiskTasks::openForChange(GroupId group, std::int64_t element)
 {
-    const std::int32_t tile = m_memory.disk().tileOf(group, element);
+    const std::int32_t tile = m_memory.disk().cuts().tileOf(group, element);
     if (tile < 0)
         return Status::error(ErrorKind::Internal,
             "disk tasks: state outside of the tiles of group " + std::to_string(group.value));

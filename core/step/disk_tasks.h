@@ -28,7 +28,7 @@
 
 namespace mr {
 
-// What work that is not on a stream waits for.
+// The event and the gate that work outside of streams waits for.
 struct DiskAfter {
     Event* event = nullptr;
     const Gate* gate = nullptr;
@@ -80,7 +80,7 @@ private:
         std::int32_t tile = 0;
         DiskRegion region{};
     };
-    // Of what is stored, from or to its place.
+    // One stored tile, from or to its place.
     struct Transfer {
         Lane lane{};
         bool isOut = false;

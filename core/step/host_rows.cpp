@@ -37,15 +37,15 @@ ComplementRows HostRows::of(
 Status HostRows::open(GroupId id, const WeightCut& slot, std::int64_t row) const
 {
     const std::int64_t element = slot.first + row * slot.cols;
-    const bool isOnDisk = m_memory.disk().tileOf(id, element) >= 0;
+    const bool isOnDisk = m_memory.disk().cuts().tileOf(id, element) >= 0;
     return isOnDisk ? m_disk->openForChange(id, element) : Status();
 }
 
-// What is on disk begins with a row, and so does each of its tiles.
+// The part on disk begins with a row, and so does each of its tiles.
 std::int64_t HostRows::together(
     GroupId id, const WeightCut& slot, std::int64_t row, std::int64_t most) const
 {
-    const DiskCuts& disk = m_memory.disk();
+    const DiskCuts& disk = m_memory.disk().cuts();
     const std::int64_t element = slot.first + row * slot.cols;
     const std::int32_t tile = disk.tileOf(id, element);
     std::int64_t end = m_memory.window->cut(id).diskFirst;

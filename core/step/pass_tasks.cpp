@@ -5,7 +5,7 @@
 namespace mr {
 
 PassTasks::PassTasks(
-    Device& device, const RunMemory& memory, const ModelConfig& config, LinkTraffic& traffic)
+    Device& device, const RunMemory& memory, const ModelConfig& config, LinkBytes& traffic)
     : m_device(device)
     , m_memory(memory)
     , m_config(config)
@@ -69,15 +69,15 @@ Status PassTasks::forward(const Task& task, Stream& stream)
     const std::int64_t slot = slotOf(task);
     const std::int64_t layer = task.group.value;
     if (layer == 0)
-        return m_device.ops().embed(
-            {context.batch.ids, m_memory.embedding, m_memory.boundary(slot, 0), embeddingScale()},
+        return m_device.ops().embed({context.batch.ids, m_memory.embedding,
+                                        m_memory.boundaries().of(slot, 0), embeddingScale()},
             stream);
-    const TensorView x = m_memory.boundary(slot, layer - 1);
+    const TensorView x = m_memory.boundaries().of(slot, layer - 1);
     if (layer + 1 == m_memory.groupCount())
         return forwardHead(context, m_memory.headWeights, x, m_memory.head, m_memory.scalars.losses,
             task.micro.value);
-    return forwardBlock(context, m_memory.weightsOf(task), x, m_memory.boundary(slot, layer),
-        m_memory.activations(slot, layer - 1), m_memory.scratch);
+    return forwardBlock(context, m_memory.weightsOf(task), x, m_memory.boundaries().of(slot, layer),
+        m_memory.activations().of(slot, layer - 1), m_memory.scratch);
 }
 
 Status PassTasks::backward(const Task& task, const StepInputs& inputs, Stream& stream)
@@ -85,7 +85,7 @@ Status PassTasks::backward(const Task& task, const StepInputs& inputs, Stream& s
     const LayerContext context = contextOf(task, stream);
     const auto group = static_cast<std::size_t>(task.group.value);
     const std::int64_t slot = slotOf(task);
-    const TensorView grad = m_memory.streamGradient(slot);
+    const TensorView grad = m_memory.boundaries().gradient(slot);
     const bool accumulate = m_accumulated[group];
     m_accumulated[group] = true;
     if (task.group.value + 1 == m_memory.groupCount())
@@ -96,9 +96,9 @@ Status PassTasks::backward(const Task& task, const StepInputs& inputs, Stream& s
                 embeddingScale(), m_config.padToken},
             stream);
     const GroupMemory& memory = m_memory.group(task.group);
-    const TensorView x = m_memory.boundary(slot, task.group.value - 1);
-    const BlockActivations& kept = m_memory.activations(slot, task.group.value - 1);
-    if (m_memory.recomputes() && !m_memory.keepsActivations(slot, task.group.value))
+    const TensorView x = m_memory.boundaries().of(slot, task.group.value - 1);
+    const BlockActivations& kept = m_memory.activations().of(slot, task.group.value - 1);
+    if (m_memory.recomputes() && !m_memory.activations().isKept(slot, task.group.value))
         MR_TRY(recomputeBlock(context, m_memory.weightsOf(task), x, kept, m_memory.scratch));
     return backwardBlock(context, m_memory.weightsOf(task), x, kept, m_memory.scratch,
         {memory.gradientViews, grad, accumulate});
@@ -113,12 +113,12 @@ Status PassTasks::backwardHeadTask(
     backward.losses = m_memory.scalars.losses;
     backward.micro = task.micro.value;
     backward.product = m_memory.headProduct;
-    backward.gradX = m_memory.streamGradient(slot);
+    backward.gradX = m_memory.boundaries().gradient(slot);
     backward.accumulate = accumulate;
     backward.accumulateMatrix = accumulate;
     backward.lossScale = lossScale;
     return backwardHead(context, m_memory.headWeights,
-        m_memory.boundary(slot, task.group.value - 1), m_memory.head, backward);
+        m_memory.boundaries().of(slot, task.group.value - 1), m_memory.head, backward);
 }
 
 Status PassTasks::sendScalars(const Task& task, Stream& stream)
@@ -129,7 +129,7 @@ Status PassTasks::sendScalars(const Task& task, Stream& stream)
     const TensorView from = ofGroup ? here.scalarsOf(task.group) : here.losses;
     const TensorView to = ofGroup ? there.scalarsOf(task.group) : there.losses;
     const std::size_t bytes = ofGroup ? kGroupScalarBytes : here.sentBytes;
-    m_traffic.deviceToHostBytes += static_cast<std::int64_t>(bytes);
+    m_traffic.toHost += static_cast<std::int64_t>(bytes);
     return stream.copy(to.data, {from.data, bytes});
 }
 
@@ -137,19 +137,18 @@ Status PassTasks::fetchBatch(const Task& task, Stream& stream)
 {
     const auto micro = static_cast<std::size_t>(task.micro.value);
     std::byte* to = m_memory.batches[micro % m_memory.batches.size()].ids.data;
-    m_traffic.hostToDeviceBytes += static_cast<std::int64_t>(m_memory.batchBytes);
+    m_traffic.toDevice += static_cast<std::int64_t>(m_memory.batchBytes);
     return stream.copy(to, {m_memory.hostBatches[micro].ids.data, m_memory.batchBytes});
 }
 
 Status PassTasks::moveBoundary(const Task& task, Stream& stream)
 {
     const std::int64_t slot = slotOf(task);
-    const TensorView here = m_memory.boundary(slot, task.group.value);
-    std::byte* home = task.stage >= 0 ? m_memory.diskStage(task.stage).data()
-                                      : m_memory.hostBoundary(slot, task.group.value).data;
+    const TensorView here = m_memory.boundaries().of(slot, task.group.value);
+    std::byte* home = task.stage >= 0 ? m_memory.disk().of(task.stage).data()
+                                      : m_memory.boundaries().onHost(slot, task.group.value).data;
     const bool load = task.kind == TaskKind::LoadBoundary;
-    (load ? m_traffic.hostToDeviceBytes : m_traffic.deviceToHostBytes) +=
-        static_cast<std::int64_t>(here.bytes());
+    (load ? m_traffic.toDevice : m_traffic.toHost) += static_cast<std::int64_t>(here.bytes());
     return load ? stream.copy(here.data, {home, here.bytes()})
                 : stream.copy(home, {here.data, here.bytes()});
 }
@@ -157,11 +156,10 @@ Status PassTasks::moveBoundary(const Task& task, Stream& stream)
 Status PassTasks::moveActivations(const Task& task, Stream& stream)
 {
     const std::int64_t slot = slotOf(task);
-    const std::span<std::byte> here = m_memory.activationBytes(slot, task.group.value - 1);
-    std::byte* home = m_memory.hostActivations(slot, task.group.value);
+    const std::span<std::byte> here = m_memory.activations().bytes(slot, task.group.value - 1);
+    std::byte* home = m_memory.activations().onHost(slot, task.group.value);
     const bool load = task.kind == TaskKind::LoadActivations;
-    (load ? m_traffic.hostToDeviceBytes : m_traffic.deviceToHostBytes) +=
-        static_cast<std::int64_t>(here.size());
+    (load ? m_traffic.toDevice : m_traffic.toHost) += static_cast<std::int64_t>(here.size());
     return load ? stream.copy(here.data(), {home, here.size()}) : stream.copy(home, here);
 }
 
@@ -172,14 +170,14 @@ Status PassTasks::fetchWeights(const Task& task, Stream& stream)
     const auto count = static_cast<std::size_t>(task.elementCount);
     const std::byte* high =
         m_memory.hostState(task.group, StatePart::High, task.firstElement, task.stage);
-    m_traffic.hostToDeviceBytes += static_cast<std::int64_t>(2 * count);
+    m_traffic.toDevice += static_cast<std::int64_t>(2 * count);
     if (m_memory.compute() == DType::BF16)
         return stream.copy(weights + 2 * first, {high, 2 * count});
     // Both planes cross and are joined here. This lane runs in order, so one landing serves all.
     const std::byte* low =
         m_memory.hostState(task.group, StatePart::Low, task.firstElement, task.stage);
     std::byte* landing = m_memory.uploadLanding;
-    m_traffic.hostToDeviceBytes += static_cast<std::int64_t>(2 * count);
+    m_traffic.toDevice += static_cast<std::int64_t>(2 * count);
     MR_TRY(stream.copy(landing, {high, 2 * count}));
     MR_TRY(stream.copy(landing + 2 * count, {low, 2 * count}));
     const auto n = static_cast<std::int64_t>(count);
@@ -197,7 +195,7 @@ Status PassTasks::sendWeights(const Task& task, Stream& stream)
     const std::size_t bytes = 2 * static_cast<std::size_t>(task.elementCount);
     const std::byte* from =
         m_memory.weightBytes(task) + 2 * static_cast<std::size_t>(task.firstElement);
-    m_traffic.deviceToHostBytes += static_cast<std::int64_t>(bytes);
+    m_traffic.toHost += static_cast<std::int64_t>(bytes);
     return stream.copy(
         m_memory.hostState(task.group, StatePart::High, task.firstElement, task.stage),
         {from, bytes});

@@ -8,7 +8,6 @@
 #pragma once
 
 #include "core/device/device.h"
-#include "core/plan/cost_model.h"
 #include "core/step/run_memory.h"
 #include "core/step/step_inputs.h"
 
@@ -21,9 +20,9 @@ namespace mr {
 class PassTasks
 {
 public:
-    // What tasks copy is added to `traffic`.
+    // Bytes that tasks copy are added to `traffic`.
     PassTasks(
-        Device& device, const RunMemory& memory, const ModelConfig& config, LinkTraffic& traffic);
+        Device& device, const RunMemory& memory, const ModelConfig& config, LinkBytes& traffic);
 
     void beginStep();
     Status enqueue(const Task& task, const StepInputs& inputs, Stream& stream);
@@ -46,7 +45,7 @@ private:
     Device& m_device;
     const RunMemory& m_memory;
     const ModelConfig& m_config;
-    LinkTraffic& m_traffic;
+    LinkBytes& m_traffic;
     std::vector<bool> m_accumulated; // by group: a micro-batch of this step is in already
 };
 

@@ -37,7 +37,7 @@ Status RunBody::build(Device& device, const RunBodyParts& parts, Tier& lacking)
         m_updater = std::make_unique<HostUpdater>(parts.updateThreads, m_latch);
     if (parts.memory.usesDisk()) {
         auto disk = openRunDisk(parts.memory, parts.disk ? *parts.disk : RunDiskSpec{},
-            m_memory->diskStages(), m_latch);
+            m_memory->disk().all(), m_latch);
         MR_TRY(disk.status());
         m_disk = std::move(disk).value();
     }

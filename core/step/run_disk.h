@@ -1,4 +1,4 @@
-// What a run keeps on disk: its tiles as a layout, and the files and the store that hold them.
+// The disk of a run: its tiles as a layout, and the files and the store that hold them.
 //
 // Threads    Engine thread.
 // Ownership  The store owns its files. `slots` and the latch are lent and outlive it.
@@ -30,8 +30,8 @@ struct RunDiskSpec {
     ScratchOptions scratch; // asked and called on the calling thread; of all files together
 };
 
-// What is stored of each of the plan's tiles, numbered as DiskCuts::stored does, and behind that of
-// boundaries. Files get tiles in proportion to `shares`.
+// The stored parts of each of the plan's tiles, numbered as DiskCuts::stored does, and behind them
+// those of boundaries. Files get tiles in proportion to `shares`.
 Result<DiskLayout> runDiskLayout(const MemoryPlan& plan, std::span<const double> shares);
 
 // Fills the files, all at once, which takes as long as writing them does. They are removed with the

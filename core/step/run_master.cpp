@@ -32,7 +32,7 @@ public:
             MR_TRY(part(StatePart::Low, std::span(m_remainder)));
             decodeMaster(out.high, m_remainder, out.low);
         }
-        // Of which the host's planes hold nothing.
+        // The host's planes hold nothing of these.
         RunWindow* window = m_isApart ? m_executor.window() : nullptr;
         return window ? window->master().read(group, first, out) : Status();
     }
@@ -100,7 +100,8 @@ Status installMaster(StepExecutor& executor, const RunMemory& memory, MasterRead
         const GroupId id{g};
         const GroupMemory& group = memory.group(id);
         const std::byte* high = group.state[static_cast<std::size_t>(StatePart::High)];
-        const bool onDisk = memory.disk().isActive() && group.diskEnds.weights < group.elements;
+        const bool onDisk =
+            memory.disk().cuts().isActive() && group.diskEnds.weights < group.elements;
         const auto put = [&](std::int64_t first, const MasterView& view) -> Status {
             if (high || onDisk)
                 MR_TRY(executor.state().writeMaster(id, first, view));

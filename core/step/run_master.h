@@ -15,11 +15,12 @@
 
 namespace mr {
 
-// What the state holds: decoded where it is compact (compact_master.h). Columns that the device
-// owns are its own, which are plain in either codec; they are published first.
+// The master that the state holds: decoded where it is compact (compact_master.h). Columns that the
+// device owns are its own, which are plain in either codec; they are published first.
 Result<std::unique_ptr<MasterReader>> stateMaster(StepExecutor& executor, const RunMemory& memory);
 
-// What the next forward would read, where the host may be ahead: in BF16 the high halves alone.
+// The weights that the next forward would read, where the host may be ahead: in BF16 the high
+// halves alone.
 std::unique_ptr<MasterReader> weightsInUse(StepExecutor& executor, const RunMemory& memory);
 
 // Puts loaded or initialised weights where the policy keeps them.

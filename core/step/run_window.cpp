@@ -5,7 +5,7 @@
 namespace mr {
 
 RunWindow::RunWindow(Device& device, RunMemory& memory, const ParamTable& table,
-    BlockingCopier& link, DiskTasks* disk, Stream& stream, LinkTraffic& traffic)
+    BlockingCopier& link, DiskTasks* disk, Stream& stream, LinkBytes& traffic)
     : m_device(device)
     , m_memory(*memory.window)
     , m_stream(stream)

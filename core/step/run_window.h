@@ -26,7 +26,7 @@ class RunWindow
 public:
     // `disk` may be null where nothing is on disk. What is copied is added to `traffic`.
     RunWindow(Device& device, RunMemory& memory, const ParamTable& table, BlockingCopier& link,
-        DiskTasks* disk, Stream& stream, LinkTraffic& traffic);
+        DiskTasks* disk, Stream& stream, LinkBytes& traffic);
 
     // Is this a task for steps() or updates()?
     static bool handles(const Task& task) noexcept { return task.part != Part::All; }

@@ -19,7 +19,7 @@ Result<ScratchFile> openOne(const ScratchSpec& wanted, const ScratchOptions& opt
 {
     auto opened = ScratchFile::open(wanted, options);
     if (!opened.ok() && opened.status().kind() == ErrorKind::OutOfMemory) {
-        // What crashed runs left is worthless.
+        // Files that crashed runs left are worthless.
         MR_TRY(removeStaleScratch(wanted.folder).status());
         opened = ScratchFile::open(wanted, options);
     }
@@ -28,7 +28,7 @@ Result<ScratchFile> openOne(const ScratchSpec& wanted, const ScratchOptions& opt
     return opened;
 }
 
-// What the fillings of one call have in common.
+// Shared by the fillings of one call.
 class Watch
 {
 public:

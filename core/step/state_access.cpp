@@ -53,7 +53,7 @@ std::size_t StateAccess::inMemory(
     GroupId group, StatePart part, std::int64_t first, std::size_t bytes) const
 {
     const StatePlane& plane = planeOf(m_memory.stateCodec(), part);
-    const DiskRegion region = m_memory.diskParts().regionOf(part);
+    const DiskRegion region = m_memory.disk().parts().regionOf(part);
     const std::int64_t end = plane.values(m_memory.group(group).diskEnds.of(region));
     const auto here = static_cast<std::size_t>(std::max<std::int64_t>(0, end - first));
     return std::min(bytes, here * plane.valueBytes);

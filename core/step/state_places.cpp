@@ -56,8 +56,8 @@ std::byte* gradientOnHost(const RunMemory& memory, const Task& task, std::int64_
     const DType type = memory.gradientType();
     if (first < group.diskEnds.gradients)
         return group.gradientOnHost(type, first);
-    const std::int32_t tile = memory.disk().tileOf(task.group, first);
-    return memory.diskRegion(task.stage, tile, DiskRegion::Gradient).data() +
+    const std::int32_t tile = memory.disk().cuts().tileOf(task.group, first);
+    return memory.disk().region(task.stage, tile, DiskRegion::Gradient).data() +
            static_cast<std::size_t>(first - task.firstElement) * sizeOf(type);
 }
 

@@ -37,7 +37,7 @@ TensorView gradientOnDevice(
 
 // Where the host finds the finished gradient of `first`: as RunMemory::hostState.
 std::byte* gradientOnHost(const RunMemory& memory, const Task& task, std::int64_t first);
-// What the host updates of a range in which weight decay is the same.
+// The host's part of an update, of a range in which weight decay is the same.
 HostUpdateRange hostRange(
     const RunMemory& memory, const Task& task, std::int64_t first, std::int64_t count);
 

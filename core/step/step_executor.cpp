@@ -116,8 +116,8 @@ Result<StepResult> StepExecutor::run(const StepPlan& plan, const StepInputs& inp
     collect(plan, result);
     if (m_window)
         MR_TRY(finishWindow(plan, inputs, result));
-    result.h2dBytes = m_traffic.hostToDeviceBytes;
-    result.d2hBytes = m_traffic.deviceToHostBytes;
+    result.h2dBytes = m_traffic.toDevice;
+    result.d2hBytes = m_traffic.toHost;
     return result;
 }
 
@@ -195,12 +195,12 @@ Status StepExecutor::finishWindow(
     const bool selects = !plan.tasks.empty() && plan.tasks.back().kind == TaskKind::SelectColumns;
     if (!selects)
         return {};
-    const std::int64_t before = m_traffic.hostToDeviceBytes;
+    const std::int64_t before = m_traffic.toDevice;
     MR_TRY(m_window->ownership().select(inputs.factors, m_window->updates().state));
     MR_TRY(settleDisk());
     countDisk(result);
     result.endNs = nowNs();
-    result.movedBytes = m_traffic.hostToDeviceBytes - before;
+    result.movedBytes = m_traffic.toDevice - before;
     return {};
 }
 

@@ -40,7 +40,7 @@ struct StepResult {
     int skippedGroups = 0; // whose updates did nothing, because a gradient was not finite
     std::int64_t h2dBytes = 0;
     std::int64_t d2hBytes = 0;
-    // Of these, each way: columns that changed owner. Their lists, 4 bytes a column, are not
+    // Among these, each way: columns that changed owner. Their lists, 4 bytes a column, are not
     // counted.
     std::int64_t movedBytes = 0;
     // Whole pages, those of tiles that came and went because columns changed owner among them.
@@ -58,8 +58,8 @@ public:
         const ModelConfig& config, const ParamTable& table, HostUpdater* updater,
         DiskStore* disk = nullptr);
 
-    // What must hold before the first step: constants, moments and the gaps between slots of
-    // gradients at zero. Blocks.
+    // Before the first step: constants are filled; moments and the gaps between slots of gradients
+    // are zero. Blocks.
     Status prepareMemory();
     // Makes the events a plan of this size needs.
     Status prepare(const StepPlan& plan);
@@ -107,7 +107,7 @@ private:
     RunMemory& m_memory;
     const ModelConfig& m_config;
     const ParamTable& m_table;
-    LinkTraffic m_traffic; // of the step that runs
+    LinkBytes m_traffic; // of the step that runs
     Parts m_parts;
     StateAccess m_state;
     ConstantTables m_constants;

@@ -20,7 +20,7 @@ struct StepInputs {
     double clipNorm = 0.0;  // 0: off
     AdamwFactors factors;   // of the version of the plan's step
     AdamwFactors before;    // of the version before it: late updates
-    // Of the host's columns: the window in flight, and the one that ends with this step.
+    // For the host's columns: the window in flight, and the one that ends with this step.
     AdamwFactors job;
     AdamwFactors closing;
 };

@@ -107,7 +107,7 @@ Status StepLanes::waitForGate(Lane lane, std::uint64_t generation)
                               : m_disk->waitFor(lane, generation);
 }
 
-// What work that is not on a stream waits for: one event and one gate. Waits ascend and lanes run
+// Work outside of streams waits for one event and one gate. Waits ascend and lanes run
 // in order, so of each kind the last will do, if they are of one lane.
 Result<DiskAfter> StepLanes::afterOf(const StepPlan& plan, const Task& task)
 {

@@ -29,7 +29,7 @@ namespace mr {
 class StepLanes
 {
 public:
-    // What the host is to do of a task, lent to the updater until the gate opens.
+    // The host's part of a task, lent to the updater until the gate opens.
     struct HostPart {
         std::vector<HostUpdateRange> ranges;
         WindowWork work;
@@ -42,7 +42,7 @@ public:
     Stream& stream(Lane lane) noexcept { return *m_streams[static_cast<std::size_t>(lane)]; }
 
     Status prepare(const StepPlan& plan);
-    // What a task on a stream enqueues stands between these.
+    // A task on a stream enqueues its work between these.
     Status begin(const StepPlan& plan, TaskIndex index);
     Status end(const StepPlan& plan, TaskIndex index);
     HostPart& hostPart(TaskIndex index) { return m_records[index].host; }

@@ -23,7 +23,7 @@ Status forParts(const GroupMemory& group, F&& fn)
 } // namespace
 
 UpdateTasks::UpdateTasks(
-    Device& device, const RunMemory& memory, const ParamTable& table, LinkTraffic& traffic)
+    Device& device, const RunMemory& memory, const ParamTable& table, LinkBytes& traffic)
     : m_device(device)
     , m_memory(memory)
     , m_traffic(traffic)
@@ -48,7 +48,7 @@ void UpdateTasks::findDecayRuns(const ParamTable& table)
     }
 }
 
-// What the task updates of the run; may be nothing.
+// The part of the run that the task updates; its count may be 0 or less.
 UpdateTasks::DecayRun UpdateTasks::inTask(const DecayRun& run, const Task& task) noexcept
 {
     const std::int64_t first = std::max(run.first, task.firstElement);
@@ -138,7 +138,7 @@ Status UpdateTasks::sendGradient(const Task& task, Stream& stream)
     const TensorView from =
         m_memory.group(task.group)
             .finished(m_memory.gradientType(), task.firstElement, task.elementCount);
-    m_traffic.deviceToHostBytes += static_cast<std::int64_t>(from.bytes());
+    m_traffic.toHost += static_cast<std::int64_t>(from.bytes());
     return stream.copy(
         gradientOnHost(m_memory, task, task.firstElement), {from.data, from.bytes()});
 }
@@ -162,7 +162,7 @@ TensorView UpdateTasks::normBlocksOf(GroupId group, std::int64_t first, std::int
     return m_memory.scalars.normBlocks.rows(block, normBlockCount(count));
 }
 
-// Of the step, or of one group alone.
+// The norm of the step, or of one group alone.
 Status UpdateTasks::joinNorm(const Task& task, const StepInputs& inputs, Stream& stream)
 {
     const ScalarViews& scalars = m_memory.scalars;
@@ -187,15 +187,14 @@ Status UpdateTasks::moveState(const Task& task, Stream& stream)
             continue;
         const std::int64_t per = planeOf(m_memory.stateCodec(), part).elementsPerValue;
         std::byte* home = planeAt(m_memory, task.group, part, task.firstElement / per);
-        (fetch ? m_traffic.hostToDeviceBytes : m_traffic.deviceToHostBytes) +=
-            static_cast<std::int64_t>(there.bytes());
+        (fetch ? m_traffic.toDevice : m_traffic.toHost) += static_cast<std::int64_t>(there.bytes());
         MR_TRY(fetch ? stream.copy(there.data, {home, there.bytes()})
                      : stream.copy(home, {there.data, there.bytes()}));
     }
     if (!fetch || !group.streams())
         return {};
     const TensorView there = gradientOnDevice(m_memory, task, task.firstElement, task.elementCount);
-    m_traffic.hostToDeviceBytes += static_cast<std::int64_t>(there.bytes());
+    m_traffic.toDevice += static_cast<std::int64_t>(there.bytes());
     return stream.copy(
         there.data, {group.gradientOnHost(there.dtype, task.firstElement), there.bytes()});
 }

@@ -10,7 +10,6 @@
 #include "core/device/device.h"
 #include "core/model/param_table.h"
 #include "core/optim/host_updater.h"
-#include "core/plan/cost_model.h"
 #include "core/step/run_memory.h"
 #include "core/step/state_places.h"
 #include "core/step/step_inputs.h"
@@ -25,14 +24,14 @@ namespace mr {
 class UpdateTasks
 {
 public:
-    // What tasks copy is added to `traffic`.
+    // Bytes that tasks copy are added to `traffic`.
     UpdateTasks(
-        Device& device, const RunMemory& memory, const ParamTable& table, LinkTraffic& traffic);
+        Device& device, const RunMemory& memory, const ParamTable& table, LinkBytes& traffic);
 
     static bool handles(TaskKind kind) noexcept;
     void beginStep(const StepPlan& plan) noexcept;
     Status enqueue(const Task& task, const StepInputs& inputs, Stream& stream);
-    // What the host does. `ranges` are lent to the job.
+    // The host's part. `ranges` are lent to the job.
     void fillJob(const Task& task, const StepInputs& inputs, std::vector<HostUpdateRange>& ranges,
         HostUpdateJob& job) const;
     // Groups whose updates did nothing, because a gradient was not finite. After the step.
@@ -55,16 +54,16 @@ private:
     Status moveState(const Task& task, Stream& stream);
     Status update(const Task& task, const StepInputs& inputs, Stream& stream);
     Status enqueueAdamw(const AdamwArgs& args, const StateViews& state, Stream& stream);
-    // What an update of the group reads (StepPlan::normByGroup), on the device or on the host.
+    // The scalars that an update of the group reads (StepPlan::normByGroup), here or on the host.
     TensorView scalarsFor(const ScalarViews& views, GroupId group) const;
     const AdamwFactors& factorsOf(const StepInputs& inputs, const Task& task) const noexcept;
 
     Device& m_device;
     const RunMemory& m_memory;
-    LinkTraffic& m_traffic;
+    LinkBytes& m_traffic;
     std::vector<std::vector<DecayRun>> m_decayRuns; // by group
 
-    // Of the step that runs
+    // The step that runs
     StepIndex m_step = 0;
     bool m_normByGroup = false;
 };

@@ -47,7 +47,7 @@ void WindowCheckpoint::restore(const WindowState& saved, const Carry& carry)
     const auto& tiles = m_window.layout().tiles;
     const int bank = static_cast<int>(carry.hostJob->window % m_window.layout().banks);
     for (std::size_t t = 0; t < static_cast<std::size_t>(carry.hostJob->tilesDone); ++t) {
-        // Of which only the master is written.
+        // Only the master of these is written.
         const ComplementRows all = m_updates.updateOf(tiles[t], bank, 0).rows;
         const std::size_t atOnce = pieceRows(all.cols);
         for (std::size_t first = 0; first < all.rows; first += atOnce)

@@ -74,12 +74,12 @@ public:
     // On the device; (urgent) or (complement), I32.
     TensorView urgentColumns(GroupId id, const WeightCut& slot) const;
     TensorView hostColumns(GroupId id, const WeightCut& slot) const;
-    // The same on the host.
+    // Both lists on the host.
     std::span<std::int32_t> urgentList(GroupId id, const WeightCut& slot);
     std::span<std::int32_t> hostList(GroupId id, const WeightCut& slot);
     std::span<const std::int32_t> hostList(GroupId id, const WeightCut& slot) const;
 
-    // Of all weights of a group: what its lists on the device are made from.
+    // All weights of a group: its lists on the device are made from these.
     std::span<std::int32_t> columns(GroupId id) { return m_groups[indexOf(id)].columns; }
 
     std::byte* bank(GroupId id, int index) const; // packed sums

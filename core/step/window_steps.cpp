@@ -11,7 +11,7 @@ constexpr float kEnergyKept = 0.9F;
 } // namespace
 
 WindowSteps::WindowSteps(Device& device, const RunMemory& memory, const ParamTable& table,
-    ColumnCopier& copier, LinkTraffic& traffic)
+    ColumnCopier& copier, LinkBytes& traffic)
     : m_device(device)
     , m_memory(memory)
     , m_window(*memory.window)
@@ -76,7 +76,7 @@ Status WindowSteps::pack(const Task& task, Stream& stream)
     return {};
 }
 
-// What is packed there was added and is not needed any more.
+// The packed gradient there was added and is not needed any more.
 Status WindowSteps::roundSum(GroupId id, Stream& stream)
 {
     return m_device.ops().finishGradient(
@@ -89,7 +89,7 @@ Status WindowSteps::send(const Task& task, Stream& stream)
     const std::size_t bytes =
         static_cast<std::size_t>(m_window.cut(task.group).packed) * sizeOf(m_window.compute());
     std::byte* to = m_window.layout().direct ? m_window.bank(task.group, task.slot) : group.landed;
-    m_traffic.deviceToHostBytes += static_cast<std::int64_t>(bytes);
+    m_traffic.toHost += static_cast<std::int64_t>(bytes);
     return stream.copy(to, {group.packed, bytes});
 }
 
@@ -139,8 +139,7 @@ Status WindowSteps::joinUrgent(Stream& stream)
 
 Status WindowSteps::sendUrgentScalars(Stream& stream)
 {
-    m_traffic.deviceToHostBytes +=
-        static_cast<std::int64_t>(kSentWindowBytes + m_memory.scalars.sentBytes);
+    m_traffic.toHost += static_cast<std::int64_t>(kSentWindowBytes + m_memory.scalars.sentBytes);
     MR_TRY(stream.copy(m_memory.hostScalars.losses.data,
         {m_memory.scalars.losses.data, m_memory.scalars.sentBytes}));
     return stream.copy(
@@ -154,7 +153,7 @@ Status WindowSteps::sendEnergies(Stream& stream)
         const TensorView from = m_window.runningEnergies(GroupId{g});
         MR_TRY(stream.copy(reinterpret_cast<std::byte*>(to), {from.data, from.bytes()}));
         to += from.count();
-        m_traffic.deviceToHostBytes += static_cast<std::int64_t>(from.bytes());
+        m_traffic.toHost += static_cast<std::int64_t>(from.bytes());
     }
     return {};
 }
@@ -179,7 +178,7 @@ Status WindowSteps::upload(const Task& task, Stream& stream)
         MR_TRY(
             stream.copy(to + first * weightBytes, {from + first * sumBytes, count * weightBytes}));
     }
-    m_traffic.hostToDeviceBytes += static_cast<std::int64_t>(all * weightBytes);
+    m_traffic.toDevice += static_cast<std::int64_t>(all * weightBytes);
     return {};
 }
 

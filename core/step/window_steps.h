@@ -8,7 +8,6 @@
 
 #include "core/device/device.h"
 #include "core/model/param_table.h"
-#include "core/plan/cost_model.h"
 #include "core/step/column_copier.h"
 #include "core/step/run_memory.h"
 #include "core/step/step_inputs.h"
@@ -20,9 +19,9 @@ namespace mr {
 class WindowSteps
 {
 public:
-    // What tasks copy is added to `traffic`.
+    // Bytes that tasks copy are added to `traffic`.
     WindowSteps(Device& device, const RunMemory& memory, const ParamTable& table,
-        ColumnCopier& copier, LinkTraffic& traffic);
+        ColumnCopier& copier, LinkBytes& traffic);
 
     Status enqueue(const Task& task, const StepInputs& inputs, Stream& stream);
 
@@ -42,7 +41,7 @@ private:
     const WindowMemory& m_window;
     const ParamTable& m_table;
     ColumnCopier& m_copier;
-    LinkTraffic& m_traffic;
+    LinkBytes& m_traffic;
 };
 
 } // namespace mr

@@ -19,7 +19,7 @@
 
 namespace mr {
 
-// What is known of one bank of sums.
+// The state of one bank of sums.
 struct WindowBank {
     int gradients = 0;  // finite ones in the sum; engine thread, between steps
     int applied = 0;    // of the closed window: what its update divides by; 0: no update

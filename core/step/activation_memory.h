@@ -1,0 +1,48 @@
+// ActivationMemory: what forward keeps of a block for backward, on the device and on the host.
+//
+// Threads    Constant after construction.
+// Ownership  Borrows the bytes of the TierStore.
+// Errors     None.
+
+#pragma once
+
+#include "core/model/layout.h"
+#include "core/plan/plan.h"
+#include "core/tier/tier_store.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace mr {
+
+class ActivationMemory
+{
+public:
+    ActivationMemory() = default;
+    // Without recomputation each of `slots` micro-batches in flight has a set for every block; with
+    // it sets are used in turn.
+    ActivationMemory(const TierStore& tiers, const ModelConfig& config, const MicroShape& shape,
+        std::int64_t slots, bool recompute);
+
+    const BlockActivations& of(std::int64_t slot, std::int64_t block) const;
+    std::span<std::byte> bytes(std::int64_t slot, std::int64_t block) const;
+    // Whether a training step keeps those of a layer on the host, and where.
+    bool isKept(std::int64_t slot, std::int64_t layer) const noexcept;
+    std::byte* onHost(std::int64_t slot, std::int64_t layer) const noexcept;
+
+private:
+    std::size_t setOf(std::int64_t slot, std::int64_t block) const;
+    std::size_t setBytes() const noexcept { return m_all.size() / m_sets.size(); }
+
+    bool m_recompute = false;
+    std::int64_t m_layers = 0;
+    std::vector<BlockActivations> m_sets; // by slot, then block; with recompute in turns
+    ActivationTurns m_turns;
+    std::span<std::byte> m_all;
+    std::byte* m_host = nullptr;
+    std::vector<std::int32_t> m_kept; // MemoryPlan::keptActivations
+};
+
+} // namespace mr

@@ -1,0 +1,137 @@
+#include "core/step/group_memory.h"
+
+namespace mr {
+namespace {
+
+constexpr std::array<std::array<DType, kStateParts>, 2> kTypes = {{
+    {DType::U16, DType::I16, DType::F32, DType::F32, DType::F32, DType::F32},
+    {DType::U16, DType::I8, DType::I8, DType::U8, DType::F32, DType::F32},
+}};
+
+// Scales lie behind their moments.
+void bindState(const TierStore& tiers, GroupId id, DType compute, GroupMemory& group)
+{
+    const StateCodec codec = tiers.plan().stateCodec;
+    group.stateOnDevice = !tiers.find(Tier::Device, MemoryUse::LowPlane, id).empty();
+    const Tier tier = group.stateOnDevice ? Tier::Device : Tier::PinnedHost;
+    const std::int64_t inMemory = group.stateOnDevice ? group.elements : group.diskEnds.state;
+    const auto bind = [&](StatePart part, MemoryUse use, StatePart behind) {
+        std::byte* plane = tiers.find(tier, use, id).data();
+        group.state[static_cast<std::size_t>(part)] = plane;
+        if (plane && behind != part && planeOf(codec, behind).exists())
+            group.state[static_cast<std::size_t>(behind)] =
+                plane + planeOf(codec, part).bytes(inMemory);
+    };
+    bind(StatePart::High, MemoryUse::HighPlane, StatePart::High);
+    bind(StatePart::Low, MemoryUse::LowPlane, StatePart::Low);
+    bind(StatePart::FirstMoment, MemoryUse::FirstMoments, StatePart::FirstScale);
+    bind(StatePart::SecondMoment, MemoryUse::SecondMoments, StatePart::SecondScale);
+    if (group.stateOnDevice && compute == DType::BF16)
+        group.state[static_cast<std::size_t>(StatePart::High)] = group.weights;
+}
+
+// Blocks take turns in shared slots (GradientHomes); embedding and head have bytes of their own.
+void bindGradient(
+    const TierStore& tiers, GroupId id, bool isBlock, DType compute, GroupMemory& group)
+{
+    const GradientHomes& homes = tiers.plan().gradients;
+    const auto slot = [&](MemoryUse use, int slots) {
+        const std::span<std::byte> shared = tiers.find(Tier::Device, use);
+        const auto index = static_cast<std::size_t>((id.value - 1) % slots);
+        return shared.data() + shared.size() / static_cast<std::size_t>(slots) * index;
+    };
+    const auto own = [&](MemoryUse use) { return tiers.find(Tier::Device, use, id).data(); };
+    const auto before = static_cast<std::size_t>(group.sentFirst);
+    group.accumulator = isBlock && homes.sumSlots > 0
+                            ? slot(MemoryUse::Accumulators, homes.sumSlots)
+                            : own(MemoryUse::Accumulators);
+    if (!group.accumulator)
+        return; // evaluation only
+    if (compute == DType::F32) {
+        group.gradient = group.accumulator;
+        group.sentGradient = group.accumulator + before * sizeof(float);
+        return;
+    }
+    group.gradient = own(MemoryUse::Gradients);
+    group.sentGradient = isBlock && homes.finishedSlots > 0
+                             ? slot(MemoryUse::Gradients, homes.finishedSlots)
+                             : group.gradient + before * sizeOf(DType::BF16);
+}
+
+} // namespace
+
+DType typeOf(StateCodec codec, StatePart part) noexcept
+{
+    return kTypes[static_cast<std::size_t>(codec)][static_cast<std::size_t>(part)];
+}
+
+CompactRange compactRange(
+    const std::array<std::byte*, kStateParts>& at, std::int64_t count) noexcept
+{
+    const auto part = [&](StatePart p) { return at[static_cast<std::size_t>(p)]; };
+    return {reinterpret_cast<std::uint16_t*>(part(StatePart::High)),
+        reinterpret_cast<std::int8_t*>(part(StatePart::Low)),
+        reinterpret_cast<std::int8_t*>(part(StatePart::FirstMoment)),
+        reinterpret_cast<std::uint8_t*>(part(StatePart::SecondMoment)),
+        reinterpret_cast<float*>(part(StatePart::FirstScale)),
+        reinterpret_cast<float*>(part(StatePart::SecondScale)), static_cast<std::size_t>(count)};
+}
+
+CompactRange compactRange(const GroupMemory& group, std::int64_t first, std::int64_t count) noexcept
+{
+    std::array<std::byte*, kStateParts> at = group.state;
+    for (const StatePart part : kPartsOfTile)
+        at[static_cast<std::size_t>(part)] += planeOf(StateCodec::Compact, part).bytes(first);
+    return compactRange(at, count);
+}
+
+GroupMemory bindGroup(const TierStore& tiers, const ParamTable& table, GroupId id, DType compute,
+    std::span<std::byte* const> weightSlots)
+{
+    const auto index = static_cast<std::size_t>(id.value);
+    const bool isBlock = index > 0 && index + 1 < table.groups.size();
+    GroupMemory group;
+    group.elements = table.groups[index].elements;
+    group.weights = tiers.find(Tier::Device, MemoryUse::Weights, id).data();
+    group.sentFirst = tiers.plan().sentFirst[index];
+    group.diskEnds = tiers.plan().diskEnds[index];
+    bindGradient(tiers, id, isBlock, compute, group);
+    group.hostGradient = tiers.find(Tier::PinnedHost, MemoryUse::Gradients, id).data();
+    bindState(tiers, id, compute, group);
+    if (group.weights)
+        group.weightViews.push_back(blockTensors(table, id, group.weights, compute));
+    else
+        for (std::byte* slot : weightSlots)
+            group.weightViews.push_back(blockTensors(table, id, slot, compute));
+    if (group.accumulator)
+        group.gradientViews = blockTensors(table, id, group.accumulator, DType::F32);
+    return group;
+}
+
+std::vector<StateSlot> bindStateSlots(const TierStore& tiers, DType compute)
+{
+    std::vector<StateSlot> slots;
+    std::byte* at = tiers.find(Tier::Device, MemoryUse::StateSlots).data();
+    if (!at)
+        return slots;
+    const std::int64_t elements = tiers.plan().stateTileElements;
+    const bool streamed = tiers.plan().visitsStream;
+    const bool withHigh = streamed || compute == DType::F32;
+    slots.resize(kStateSlots);
+    for (StateSlot& slot : slots) {
+        for (const StatePart part : kPartsOfTile) {
+            const StatePlane& plane = planeOf(tiers.plan().stateCodec, part);
+            if (!plane.exists() || (part == StatePart::High && !withHigh))
+                continue;
+            slot.parts[static_cast<std::size_t>(part)] = at;
+            at += plane.bytes(elements);
+        }
+        if (!streamed)
+            continue;
+        slot.gradient = at;
+        at += static_cast<std::size_t>(elements) * sizeOf(compute);
+    }
+    return slots;
+}
+
+} // namespace mr

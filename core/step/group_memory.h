@@ -1,0 +1,86 @@
+// GroupMemory: where the weights, gradients and optimizer state of one group lie.
+//
+// Where state lives is a consequence of the policy: on the device where the device updates it, else
+// on the host. StateAccess hides that.
+//
+// Threads    Values, constant after bindGroup(); views may be copied anywhere.
+// Ownership  Borrows the bytes of the TierStore.
+// Errors     None; what the plan lacks is null.
+// Units      Elements and bytes as named.
+
+#pragma once
+
+#include "core/device/compact_state.h"
+#include "core/model/block.h"
+#include "core/model/param_table.h"
+#include "core/plan/plan.h"
+#include "core/tier/tier_store.h"
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace mr {
+
+// The type of the values of a plane that exists.
+DType typeOf(StateCodec codec, StatePart part) noexcept;
+
+// One group. Null where the plan holds no such bytes.
+struct GroupMemory {
+    std::int64_t elements = 0;
+    std::int64_t sentFirst = 0;       // the host gets gradients from this element on
+    std::byte* weights = nullptr;     // device, c: what ops read; null: they come to a slot
+    std::byte* accumulator = nullptr; // device, F32; blocks may share it (GradientHomes)
+    // The finished gradient, on the device: of the elements before sentFirst, and of those from
+    // there on, which blocks may share.
+    std::byte* gradient = nullptr;
+    std::byte* sentGradient = nullptr;
+    std::byte* hostGradient = nullptr; // from sentFirst on
+    bool stateOnDevice = false;
+    DiskEnds diskEnds;
+    std::array<std::byte*, kStateParts> state{}; // where stateOnDevice says
+    // A block's: where its weights stay, or in each of the slots they may come to.
+    std::vector<BlockTensors> weightViews;
+    BlockTensors gradientViews; // F32
+
+    // Elements [first, first + count) of the finished gradient. Precondition: they lie on one side
+    // of sentFirst.
+    TensorView finished(DType type, std::int64_t first, std::int64_t count) const
+    {
+        std::byte* base = first < sentFirst ? gradient : sentGradient;
+        const std::int64_t at = first < sentFirst ? first : first - sentFirst;
+        return vectorView(base + static_cast<std::size_t>(at) * sizeOf(type), type, count);
+    }
+    // The copy of the finished gradient on the host, from `first` on.
+    std::byte* gradientOnHost(DType type, std::int64_t first) const
+    {
+        return hostGradient + static_cast<std::size_t>(first - sentFirst) * sizeOf(type);
+    }
+    bool streams() const noexcept { return !weights; } // of training
+};
+
+// Compact state whose parts begin at these places, which all exist.
+CompactRange compactRange(
+    const std::array<std::byte*, kStateParts>& at, std::int64_t count) noexcept;
+// Elements [first, first + count) of a group whose state is compact and on the host. Precondition:
+// `first` is a multiple of kCompactGroup.
+CompactRange compactRange(
+    const GroupMemory& group, std::int64_t first, std::int64_t count) noexcept;
+
+// A tile of optimizer state that visits the device, by part. Null where the codec has no such plane
+// and, in BF16, for High where no weights stream: those that stay are it. `gradient` is null there,
+// too.
+struct StateSlot {
+    std::array<std::byte*, kStateParts> parts{};
+    std::byte* gradient = nullptr;
+};
+
+// `weightSlots` are where weights that stream come to.
+GroupMemory bindGroup(const TierStore& tiers, const ParamTable& table, GroupId id, DType compute,
+    std::span<std::byte* const> weightSlots);
+
+// Empty where no state visits the device.
+std::vector<StateSlot> bindStateSlots(const TierStore& tiers, DType compute);
+
+} // namespace mr
