@@ -2,7 +2,7 @@
 
 #include "core/plan/columns.h"
 #include "core/plan/disk_cuts.h"
-#include "core/plan/task_clocks.h"
+#include "core/plan/task_traits.h"
 
 #include <algorithm>
 #include <optional>
@@ -215,30 +215,22 @@ LinkTraffic linkTraffic(const StepPlan& plan, const ModelShape& shape, Precision
 std::int64_t diskBytes(
     const StepPlan& plan, const Task& task, const ModelShape& shape, Precision precision) noexcept
 {
+    const TaskTraits& traits = traitsOf(task.kind);
+    if (traits.runsOn(Lane::DiskBoundaries))
+        return static_cast<std::int64_t>(diskPages(shape.boundaryBytes));
     const DiskParts parts{plan.stateCodec, precision == Precision::BF16};
     const auto group = static_cast<std::size_t>(task.group.value);
     const HostCuts cuts = hostCuts(plan.answers[group], shape.groups[group].elements);
     const DiskRange tile = diskRangeAt(cuts, task.firstElement, task.elementCount, sendsOf(plan));
-    const auto bytes = [&](DiskRegion region, bool moves) {
-        const std::size_t all = diskPages(diskRegionBytes(parts, region, task.elementCount));
-        return moves && tile.has(region) ? static_cast<std::int64_t>(all) : 0;
-    };
-    const auto read = [&](DiskRegion region) { return bytes(region, tile.isRead(region)); };
-    switch (task.kind) {
-    case TaskKind::ReadFromDisk:
-        return read(DiskRegion::State) + read(DiskRegion::Weights) + read(DiskRegion::Gradient);
-    case TaskKind::WriteToDisk:
-        return bytes(DiskRegion::State, true) + bytes(DiskRegion::Weights, true);
-    case TaskKind::ReadWeights:
-        return bytes(DiskRegion::Weights, true);
-    case TaskKind::SpillGradient:
-        return bytes(DiskRegion::Gradient, true);
-    case TaskKind::WriteBoundary:
-    case TaskKind::ReadBoundary:
-        return static_cast<std::int64_t>(diskPages(shape.boundaryBytes));
-    default:
-        return 0;
+    std::int64_t bytes = 0;
+    for (const DiskRegion region : {DiskRegion::State, DiskRegion::Weights, DiskRegion::Gradient}) {
+        const bool isThere =
+            task.kind == TaskKind::ReadFromDisk ? tile.isRead(region) : tile.has(region);
+        if (traits.moves(region) && isThere)
+            bytes += static_cast<std::int64_t>(
+                diskPages(diskRegionBytes(parts, region, task.elementCount)));
     }
+    return bytes;
 }
 
 DiskTraffic diskTraffic(const StepPlan& plan, const ModelShape& shape, Precision precision)

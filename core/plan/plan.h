@@ -59,7 +59,8 @@ constexpr bool isDisk(Lane lane) noexcept
     return lane >= Lane::DiskIn;
 }
 
-// Where there are two lanes the builder places the task on one of them.
+// Where there are two lanes the builder places the task on one of them. task_traits.h says what
+// each kind is.
 enum class TaskKind : std::uint8_t {
     FetchBatch,         // CopyIn           ids, targets, ... of one micro-batch
     ReadFromDisk,       // DiskIn           what an update of a tile needs, to a stage of the host
@@ -100,12 +101,7 @@ enum class TaskKind : std::uint8_t {
     UpdateOnHost,       // Host             AdamW
 };
 
-// Of what runs on a disk lane: does it write?
-constexpr bool isDiskWrite(TaskKind kind) noexcept
-{
-    return kind == TaskKind::WriteToDisk || kind == TaskKind::SpillGradient ||
-           kind == TaskKind::WriteBoundary;
-}
+inline constexpr std::size_t kTaskKinds = static_cast<std::size_t>(TaskKind::UpdateOnHost) + 1;
 
 // Which elements of its range a task is about.
 enum class Part : std::uint8_t {

@@ -1,6 +1,7 @@
 #include "core/plan/plan_check.h"
 
 #include "core/plan/plan_text.h"
+#include "core/plan/task_traits.h"
 
 #include <algorithm>
 #include <array>
@@ -33,86 +34,6 @@ constexpr std::array<std::string_view, 21> kRuleNames = {
     "the carry out is what the plan makes of the carry in",
 };
 
-constexpr std::uint8_t bit(Lane lane)
-{
-    return static_cast<std::uint8_t>(1U << static_cast<unsigned>(lane));
-}
-
-std::uint8_t lanesOf(TaskKind kind)
-{
-    switch (kind) {
-    case TaskKind::FetchBatch:
-    case TaskKind::FetchWeights:
-    case TaskKind::FetchState:
-    case TaskKind::LoadBoundary:
-    case TaskKind::LoadActivations:
-    case TaskKind::UploadComplement:
-        return bit(Lane::CopyIn);
-    case TaskKind::ReadFromDisk:
-        return bit(Lane::DiskIn);
-    case TaskKind::ReadWeights:
-        return bit(Lane::DiskWeights);
-    case TaskKind::WriteBoundary:
-    case TaskKind::ReadBoundary:
-        return bit(Lane::DiskBoundaries);
-    case TaskKind::SpillGradient:
-    case TaskKind::WriteToDisk:
-        return bit(Lane::DiskOut);
-    case TaskKind::StoreState:
-    case TaskKind::SaveBoundary:
-    case TaskKind::SaveActivations:
-    case TaskKind::SendGradient:
-    case TaskKind::SendWeights:
-    case TaskKind::SendScalars:
-    case TaskKind::SelectColumns:
-        return bit(Lane::CopyOut);
-    case TaskKind::AccumulateOnHost:
-    case TaskKind::UpdateOnHost:
-        return bit(Lane::Host);
-    case TaskKind::MoveOwnership:
-        return bit(Lane::CopyIn) | bit(Lane::CopyOut);
-    case TaskKind::NormPart:
-    case TaskKind::JoinNorm:
-        return bit(Lane::Compute) | bit(Lane::Host);
-    case TaskKind::Forward:
-    case TaskKind::Backward:
-    case TaskKind::FinishGradient:
-    case TaskKind::AccumulateOnDevice:
-    case TaskKind::PackComplement:
-    case TaskKind::ScatterComplement:
-    case TaskKind::UpdateOnDevice:
-        break;
-    }
-    return bit(Lane::Compute);
-}
-
-// Kinds that are about a range of one group.
-bool hasRange(TaskKind kind)
-{
-    switch (kind) {
-    case TaskKind::FetchBatch:
-    case TaskKind::JoinNorm:
-    case TaskKind::SendScalars:
-    case TaskKind::SaveBoundary:
-    case TaskKind::LoadBoundary:
-    case TaskKind::WriteBoundary:
-    case TaskKind::ReadBoundary:
-    case TaskKind::SelectColumns:
-        return false;
-    default:
-        return true;
-    }
-}
-
-bool hasMicroBatch(TaskKind kind)
-{
-    return kind == TaskKind::FetchBatch || kind == TaskKind::Forward ||
-           kind == TaskKind::Backward || kind == TaskKind::SaveBoundary ||
-           kind == TaskKind::LoadBoundary || kind == TaskKind::WriteBoundary ||
-           kind == TaskKind::ReadBoundary || kind == TaskKind::SaveActivations ||
-           kind == TaskKind::LoadActivations;
-}
-
 Status checkWaits(const PlanUnderCheck& check, TaskIndex index)
 {
     const Task& task = check.at(index);
@@ -144,9 +65,7 @@ Status checkRange(const PlanUnderCheck& check, TaskIndex index)
         return {}; // whole rows: a tile of the window, which checkWindows looks for
     if (task.firstElement % kCutElements != 0 || (end % kCutElements != 0 && end != elements))
         return check.broken(PlanRule::RangesAreCut, index, "the range is cut elsewhere");
-    const bool whole = task.kind == TaskKind::Forward || task.kind == TaskKind::Backward ||
-                       task.kind == TaskKind::FinishGradient;
-    if (whole && task.elementCount != elements)
+    if (traitsOf(task.kind).range == TaskRange::WholeGroup && task.elementCount != elements)
         return check.broken(PlanRule::RangesAreCut, index, "it is about the whole group");
     return {};
 }
@@ -230,11 +149,12 @@ Status checkTasks(PlanUnderCheck& check)
     for (TaskIndex i = 0; i < count; ++i) {
         const Task& task = check.at(i);
         MR_TRY(checkWaits(check, i));
-        if ((lanesOf(task.kind) & bit(task.lane)) == 0)
+        const TaskTraits& traits = traitsOf(task.kind);
+        if (!traits.runsOn(task.lane))
             return check.broken(PlanRule::LaneFits, i, "it can not run there");
-        if (hasRange(task.kind))
+        if (traits.range != TaskRange::None)
             MR_TRY(checkRange(check, i));
-        if (hasMicroBatch(task.kind) &&
+        if (traits.hasMicroBatch &&
             (task.micro.value < 0 || task.micro.value >= check.plan.microBatches))
             return check.broken(PlanRule::LayersInOrder, i, "the step has no such micro-batch");
         if (task.kind == TaskKind::MoveOwnership && (check.in.hostJob || check.out.hostJob))

@@ -1,6 +1,7 @@
 // What tasks read: layers in order, batches and weights that are there, slots refilled in time.
 
 #include "core/plan/plan_check.h"
+#include "core/plan/task_traits.h"
 
 #include <algorithm>
 #include <optional>
@@ -11,12 +12,6 @@ namespace mr {
 namespace {
 
 using Pass = WorkItem::Pass;
-
-bool writesWeights(const Task& task)
-{
-    return task.kind == TaskKind::FetchWeights || task.kind == TaskKind::UpdateOnDevice ||
-           task.kind == TaskKind::ScatterComplement;
-}
 
 // --- layers ---
 
@@ -131,7 +126,7 @@ public:
             const Task& task = m_check.at(i);
             if (isWork(task))
                 MR_TRY(read(i));
-            else if (writesWeights(task) && !m_check.streams(task.group))
+            else if (traitsOf(task.kind).writes.has(Place::Weights) && !m_check.streams(task.group))
                 MR_TRY(write(i));
             else if (task.kind == TaskKind::SendWeights && !m_check.streams(task.group))
                 MR_TRY(send(i));

@@ -2,6 +2,7 @@
 // place on the device filled again while it is needed.
 
 #include "core/plan/plan_check.h"
+#include "core/plan/task_traits.h"
 
 #include <algorithm>
 #include <optional>
@@ -76,7 +77,7 @@ private:
     // What leaves new weights on the host.
     static bool writesSource(const Task& task)
     {
-        return task.kind == TaskKind::UpdateOnHost || task.kind == TaskKind::StoreState;
+        return traitsOf(task.kind).writes.has(Place::HostWeights);
     }
 
     // The bytes on the host: every update that is due is made, none of a later version is begun.

@@ -1,19 +1,12 @@
 #include "core/plan/plan_text.h"
 
+#include "core/plan/task_traits.h"
+
 #include <array>
 
 namespace mr {
 
 namespace {
-
-constexpr std::array<std::string_view, 31> kKindNames = {"FetchBatch", "ReadFromDisk",
-    "WriteToDisk", "ReadWeights", "SpillGradient", "FetchWeights", "FetchState", "StoreState",
-    "Forward", "Backward", "FinishGradient", "SaveBoundary", "LoadBoundary", "SaveActivations",
-    "LoadActivations", "WriteBoundary", "ReadBoundary", "SendGradient", "SendWeights",
-    "SelectColumns", "PackComplement", "AccumulateOnHost", "AccumulateOnDevice", "UploadComplement",
-    "ScatterComplement", "MoveOwnership", "NormPart", "JoinNorm", "SendScalars", "UpdateOnDevice",
-    "UpdateOnHost"};
-static_assert(static_cast<std::size_t>(TaskKind::UpdateOnHost) == 30);
 
 constexpr std::array<std::string_view, kLanes> kLaneNames = {
     "Compute", "CopyIn", "CopyOut", "Host", "DiskIn", "DiskOut", "DiskWeights", "DiskBoundaries"};
@@ -41,7 +34,7 @@ void appendPlace(std::string& text, const Task& task)
 
 std::string_view name(TaskKind kind) noexcept
 {
-    return kKindNames[static_cast<std::size_t>(kind)];
+    return traitsOf(kind).name;
 }
 
 std::string_view name(Lane lane) noexcept

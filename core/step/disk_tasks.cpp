@@ -1,5 +1,7 @@
 #include "core/step/disk_tasks.h"
 
+#include "core/plan/task_traits.h"
+
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -30,26 +32,6 @@ Result<std::unique_ptr<DiskTasks>> DiskTasks::create(
 
 namespace {
 
-// The regions of a tile that a task moves. State is the most and comes last: its times are those of
-// the task, and its gate opens after the others'.
-std::span<const DiskRegion> regionsOf(TaskKind kind)
-{
-    static constexpr std::array<DiskRegion, 3> kAll = {
-        DiskRegion::Gradient, DiskRegion::Weights, DiskRegion::State};
-    switch (kind) {
-    case TaskKind::ReadFromDisk:
-        return kAll;
-    case TaskKind::WriteToDisk:
-        return std::span(kAll).last(2);
-    case TaskKind::ReadWeights:
-        return std::span(kAll).subspan(1, 1);
-    case TaskKind::SpillGradient:
-        return std::span(kAll).first(1);
-    default:
-        return {};
-    }
-}
-
 DiskQueue queueOf(Lane lane)
 {
     switch (lane) {
@@ -71,16 +53,18 @@ Result<std::uint64_t> DiskTasks::submit(const Task& task, const DiskAfter& after
     if (task.lane == Lane::DiskBoundaries)
         return submitBoundary(task, after, times);
     const std::int32_t tile = m_memory.disk().cuts().tileOf(task.group, task.firstElement);
-    const std::span<const DiskRegion> regions = regionsOf(task.kind);
-    if (tile < 0 || task.stage < 0 || regions.empty())
+    const TaskTraits& traits = traitsOf(task.kind);
+    if (tile < 0 || task.stage < 0 || traits.regions == 0)
         return Status::error(ErrorKind::Internal,
             "disk tasks: group " + std::to_string(task.group.value) + " has no tile at element " +
                 std::to_string(task.firstElement));
     const DiskRange& range = m_memory.disk().cuts().tiles[static_cast<std::size_t>(tile)];
     std::uint64_t generation = 0;
-    for (const DiskRegion region : regions) {
+    // State is the most and comes last: its times are those of the task, and its gate opens after
+    // the others'.
+    for (const DiskRegion region : {DiskRegion::Gradient, DiskRegion::Weights, DiskRegion::State}) {
         const bool isUpdate = task.kind == TaskKind::ReadFromDisk;
-        if (isUpdate ? range.isRead(region) : range.has(region))
+        if (traits.moves(region) && (isUpdate ? range.isRead(region) : range.has(region)))
             generation = submitMove({task.lane, task.stage, tile, region}, after, times);
     }
     return generation;

@@ -1,6 +1,7 @@
 #include "core/step/step_executor.h"
 
 #include "core/base/clock.h"
+#include "core/plan/task_traits.h"
 #include "core/step/host_batches.h"
 
 #include <cstring>
@@ -15,36 +16,6 @@ namespace {
 constexpr TaskIndex kTasksAhead = 32;
 static_assert(kTasksAhead < HostUpdater::kMaxJobs);
 
-// Tasks that write activations, gradients and copies of what is unchanged elsewhere.
-bool changesNothing(const Task& task, bool hasWindows)
-{
-    switch (task.kind) {
-    case TaskKind::FetchBatch:
-    case TaskKind::ReadFromDisk:
-    case TaskKind::ReadWeights:
-    case TaskKind::SpillGradient:
-    case TaskKind::FetchWeights:
-    case TaskKind::FetchState:
-    case TaskKind::SaveBoundary:
-    case TaskKind::LoadBoundary:
-    case TaskKind::SaveActivations:
-    case TaskKind::LoadActivations:
-    case TaskKind::WriteBoundary:
-    case TaskKind::ReadBoundary:
-    case TaskKind::Forward:
-    case TaskKind::Backward:
-    case TaskKind::FinishGradient:
-    case TaskKind::SendWeights:
-    case TaskKind::SendScalars:
-        return true;
-    case TaskKind::NormPart:
-    case TaskKind::JoinNorm:
-    case TaskKind::SendGradient: // where windows are, the gradient before it may not be summed yet
-        return !hasWindows;
-    default:
-        return false;
-    }
-}
 
 } // namespace
 
@@ -138,7 +109,7 @@ Status StepExecutor::beginStep(const StepPlan& plan, const StepInputs& inputs)
 Status StepExecutor::enqueue(const StepPlan& plan, TaskIndex index, const StepInputs& inputs)
 {
     const Task& task = plan.tasks[index];
-    m_mayHaveChanged = m_mayHaveChanged || !changesNothing(task, m_window != nullptr);
+    m_mayHaveChanged = m_mayHaveChanged || traitsOf(task.kind).mayChange(m_window != nullptr);
     if (task.lane == Lane::Host)
         return submitHostUpdate(plan, index, inputs);
     if (isDisk(task.lane))

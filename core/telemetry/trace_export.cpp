@@ -1,6 +1,7 @@
 #include "core/telemetry/trace_export.h"
 
 #include "core/plan/plan_text.h"
+#include "core/plan/task_traits.h"
 
 #include <fmt/format.h>
 
