@@ -1,39 +1,13 @@
 #include "core/plan/plan_builder.h"
 
-#include "core/plan/memory_plan.h"
 #include "core/plan/placement.h"
 #include "core/plan/traversal.h"
 
-#include <algorithm>
 #include <string>
-#include <utility>
 
 namespace mr {
 
 namespace {
-
-using Pass = WorkItem::Pass;
-
-Status notBuilt(const std::string& what)
-{
-    return Status::error(
-        ErrorKind::InvalidArgument, "plan: " + what + " is not built in this version");
-}
-
-Status checkSpec(const StepSpec& spec)
-{
-    if (spec.microBatches < 1) {
-        return Status::error(ErrorKind::InvalidArgument,
-            "plan: a step has at least one micro-batch, not " + std::to_string(spec.microBatches));
-    }
-    return {};
-}
-
-bool isSameLayout(const StepSpec& a, const StepSpec& b)
-{
-    return a.microBatches == b.microBatches && a.recompute == b.recompute &&
-           a.precision == b.precision && (a.clipNorm > 0.0) == (b.clipNorm > 0.0);
-}
 
 // A carry may come from a checkpoint.
 Status checkPending(const PendingUpdate& update, const ModelShape& shape)
@@ -59,94 +33,38 @@ void copyCarry(const Carry& from, StepIndex step, Carry& to)
 
 PlanBuilder::PlanBuilder(const ModelShape& shape, const Budget& budget, const Feedback& chosen,
     const OffloadPolicy& policy)
-    : m_shape(shape)
-    , m_budget(budget)
-    , m_chosen(chosen)
-    , m_policy(policy)
-    , m_placements(policy.placement->place(shape, budget, chosen))
-    , m_disk{diskCuts(shape, m_placements, policy, chosen), {}}
-    , m_byColumns(windowLayout(shape, policy, 0.0).isActive())
-    , m_streams(std::any_of(m_placements.begin(), m_placements.end(),
-          [](const GroupPlacement& home) { return home.weights != Tier::Device; }))
+    : m_terms(shape, budget, chosen, policy)
+    , m_writer(m_terms)
+    , m_disk(m_writer, m_slots)
+    , m_gradients(m_writer, m_disk)
+    , m_updates(m_writer, m_disk, m_gradients)
+    , m_stream(m_writer, m_slots, m_disk, m_updates)
+    , m_layers(m_writer, m_slots, m_disk, m_stream, m_gradients)
+    , m_stepUpdates(m_writer, m_training, m_gradients, m_updates, m_stream)
+    , m_window(m_writer, m_training, m_disk, m_gradients)
 {
 }
 
-Status PlanBuilder::checkAnswers() const
+Status PlanBuilder::readAnswers()
 {
-    if (m_shape.layers() < 2) {
-        return Status::error(
-            ErrorKind::InvalidArgument, "plan: a model has an embedding and a head, not " +
-                                            std::to_string(m_shape.layers()) + " groups");
-    }
-    for (const GroupShape& group : m_shape.groups) {
-        if (group.elements < 1) {
-            return Status::error(
-                ErrorKind::InvalidArgument, "plan: group '" + group.name + "' has no elements");
-        }
-    }
-    if (m_placements.size() != m_shape.groups.size()) {
-        return Status::error(
-            ErrorKind::Internal, "plan: the placement has " + std::to_string(m_placements.size()) +
-                                     " groups, the model " + std::to_string(m_shape.groups.size()));
-    }
-    MR_TRY(checkHomes());
-    MR_TRY(checkClipping());
-    for (const GroupPlacement& placement : m_placements) {
-        const bool stays = placement.state == Tier::Device && placement.deviceShare >= 1.0;
-        if (!stays && placement.state != Tier::PinnedHost)
-            return notBuilt("a home of optimizer state that is neither the device, which then "
-                            "updates it all, nor the host");
-        if (m_byColumns && (placement.state != Tier::PinnedHost || placement.deviceShare > 0.0))
-            return notBuilt("a window whose state is not the host's");
-        if (m_byColumns && std::max(placement.weightsOnDisk, placement.gradientsOnDisk) > 0.0)
-            return notBuilt("a window whose weights or gradients are on disk");
-    }
-    return {};
-}
-
-Status PlanBuilder::checkHomes() const
-{
-    for (const GroupPlacement& placement : m_placements) {
-        const bool isEnd =
-            &placement == &m_placements.front() || &placement == &m_placements.back();
-        if (placement.weights == Tier::Disk || placement.boundary == Tier::Disk)
-            return notBuilt("a home of weights or boundaries on disk that is not a share of them");
-        if (placement.boundary == Tier::Device && placement.boundariesOnDisk > 0.0)
-            return notBuilt("a share on disk of boundaries that stay on the device");
-        if (placement.boundary != m_placements.front().boundary)
-            return notBuilt("a home of boundaries that is not the same for all layers");
-        if (placement.weights == Tier::Device)
-            continue;
-        if (isEnd || m_byColumns)
-            return notBuilt("weights of embedding or head, or of a policy with windows, whose home "
-                            "is the host");
-        if (placement.state != Tier::PinnedHost)
-            return notBuilt("state on the device of weights whose home is the host");
-    }
-    return {};
-}
-
-Status PlanBuilder::readAnswers(StepIndex step, StepPlan& plan)
-{
-    MR_TRY(checkAnswers());
-    plan.answers.clear();
-    m_groups.clear();
+    MR_TRY(m_terms.check());
+    StepPlan& plan = m_writer.plan();
     m_reselects = false;
-    for (std::size_t g = 0; g < m_placements.size(); ++g) {
+    for (std::size_t g = 0; g < m_terms.placements.size(); ++g) {
         const GroupId group{static_cast<std::int32_t>(g)};
-        const GroupPlacement& placement = m_placements[g];
-        const GradientSplit split = m_policy.router->split(group, step, m_chosen);
-        const UpdateRule rule = m_policy.clock->rule(group, step, m_chosen);
-        if (m_byColumns && rule.lateShare > 0.0)
+        const GroupPlacement& placement = m_terms.placements[g];
+        const GradientSplit split = m_terms.policy.router->split(group, plan.step, m_terms.chosen);
+        const UpdateRule rule = m_terms.policy.clock->rule(group, plan.step, m_terms.chosen);
+        if (m_terms.byColumns && rule.lateShare > 0.0)
             return notBuilt("a late share beside a window");
         plan.answers.push_back({placement.weights, placement.state, placement.boundary,
             placement.deviceShare, placement.diskShare, placement.weightsOnDisk,
             placement.gradientsOnDisk, placement.boundariesOnDisk, placement.activationsOnHost,
             split.urgentShare, rule.lateShare, rule.windowSteps, rule.maxStaleSteps,
-            rule.besideNext, m_byColumns, split.urgentVectors});
+            rule.besideNext, m_terms.byColumns, split.urgentVectors});
         m_reselects = m_reselects || split.reselect;
-        GroupState& state = m_groups.emplace_back();
-        const std::int64_t elements = m_shape.groups[g].elements;
+        GroupState& state = m_writer.groups().emplace_back();
+        const std::int64_t elements = m_terms.elements(group);
         state.cuts = hostCuts(placement, rule.lateShare, elements);
         state.sentFirst = firstSentElement(placement, elements);
         state.stateVisits = placement.state != Tier::Device;
@@ -154,140 +72,39 @@ Status PlanBuilder::readAnswers(StepIndex step, StepPlan& plan)
     return {};
 }
 
-Status PlanBuilder::prepare(const StepSpec& spec, bool training, Layout& layout) const
-{
-    MR_TRY(checkSpec(spec));
-    MR_TRY(checkAnswers());
-    if (layout.valid && isSameLayout(layout.spec, spec))
-        return {};
-    layout.valid = false;
-    MemoryPlan memory;
-    if (training) {
-        layout.order = m_policy.traversal->order(m_shape.layers(), spec.microBatches);
-        layout.inFlight =
-            microBatchesInFlight(*m_policy.traversal, m_shape.layers(), spec.microBatches);
-    } else {
-        layout.order =
-            makeTraversal(WorkOrder::ByMicroBatch)->order(m_shape.layers(), spec.microBatches);
-        std::erase_if(
-            layout.order, [](const WorkItem& item) { return item.pass == Pass::Backward; });
-    }
-    if (!training && !m_streams) {
-        memory = planInferenceMemory(spec, m_shape);
-    } else { // what streams needs the slots of the run
-        Result<MemoryPlan> planned = planMemory(spec, m_shape, m_budget, m_chosen, m_policy);
-        MR_TRY(planned.status());
-        memory = std::move(planned).value();
-    }
-    layout.gradients = memory.gradients;
-    layout.weightSlots = memory.weightSlots;
-    layout.savesBoundaries = memory.savesBoundaries;
-    layout.boundaries = std::move(memory.boundaries);
-    layout.activations = memory.activations;
-    layout.stateTileElements = memory.stateTileElements;
-    layout.window = std::move(memory.window);
-    for (const Tier tier : {Tier::Device, Tier::PinnedHost, Tier::Disk})
-        layout.peakBytes[static_cast<std::size_t>(tier)] = memory.bytes(tier);
-    layout.spec = spec;
-    layout.valid = true;
-    return {};
-}
-
-// The cuts of steps whose updates follow their gradients, made once: they are those of all steps of
-// a run or of none.
-void PlanBuilder::chooseCuts(DiskSends sends)
-{
-    m_follows = sends.gradients;
-    const bool isMade = m_sends == sends && m_disk[1].tiles.size() == m_disk[0].tiles.size();
-    if (!m_follows || isMade)
-        return;
-    m_sends = sends;
-    m_disk[1] = diskCuts(m_shape, m_placements, m_policy, m_chosen, sends);
-}
-
 Status PlanBuilder::begin(StepIndex step, const Carry& in, DiskSends sends, StepPlan& plan)
 {
-    m_in = in;
-    chooseCuts(sends);
-    for (const PendingUpdate& update : m_in.pending)
-        MR_TRY(checkPending(update, m_shape));
-    plan.step = step;
-    plan.tasks.clear();
-    plan.waits.clear();
-    plan.microBatches = 0;
-    plan.inFlight = 1;
-    plan.batchBuffers = batchBuffers(1);
-    plan.stateSlots = 0;
-    plan.weightSlots = 0;
-    plan.diskSlots = disk().slots;
-    plan.weightStages = disk().weightStages;
-    plan.gradientStages = disk().gradientStages;
-    plan.boundaryStages = 0;
-    plan.activations = {};
-    plan.diskTileElements = disk().tileElements;
-    plan.savesBoundaries = false;
-    plan.stateCodec = m_policy.stateCodec;
-    plan.staleness = 0;
-    plan.normByGroup = sends.gradients;
-    plan.sendsWeights = sends.weights;
-    plan.gradients = {};
-    plan.window = {};
-    plan.peakBytes = {};
-    plan.predicted = {};
-    m_clocks.reset(m_in.unfinished);
-    m_candidates.clear();
-    m_fetches.clear();
-    m_scalars.reset();
-    m_stateTiles.clear();
-    m_hostTiles.clear();
-    m_lateTiles.clear();
-    m_dueTiles.clear();
-    m_stages.assign(static_cast<std::size_t>(disk().stages()), {});
-    m_tileWrites.assign(disk().tiles.size(), std::nullopt);
-    m_tileSpills.assign(disk().tiles.size(), std::nullopt);
-    m_tilesRead = m_weightsRead = m_spilled = m_boundariesMoved = 0;
-    m_heldUploads.clear();
-    m_weightSlots.clear();
-    m_boundarySlots.clear();
-    m_savedBoundaries.clear();
-    m_activationSets.clear();
-    m_savedActivations.clear();
-    m_hostReader.reset();
-    m_tileUpdates.assign(m_training.window.tiles.size(), std::nullopt);
-    m_scatters.fill(std::nullopt);
-    m_uploads = 0;
-    return readAnswers(step, plan);
+    m_writer.begin(step, in, plan);
+    m_disk.begin(sends);
+    m_gradients.begin();
+    m_updates.begin();
+    m_stream.begin();
+    m_stepUpdates.begin();
+    for (const PendingUpdate& update : m_writer.in().pending)
+        MR_TRY(checkPending(update, m_terms.shape));
+    return readAnswers();
 }
 
-// Nothing that streams is kept from one step to the next.
-void PlanBuilder::openSlots(const Layout& layout, StepPlan& plan)
+void PlanBuilder::forecast(const StepLayout& layout, const Feedback& last)
 {
-    plan.weightSlots = layout.weightSlots;
-    plan.savesBoundaries = layout.savesBoundaries;
-    m_weightSlots.resize(static_cast<std::size_t>(layout.weightSlots));
-    const auto inFlight = static_cast<std::size_t>(plan.inFlight);
-    if (plan.step != m_in.step && layout.activations.sets > 1) { // an evaluation keeps none
-        plan.activations = layout.activations;
-        m_activationSets.resize(static_cast<std::size_t>(layout.activations.sets));
-        m_savedActivations.resize(static_cast<std::size_t>(m_shape.layers()) * inFlight);
-    }
-    if (!layout.savesBoundaries)
-        return;
-    m_boundarySlots.resize(2 * inFlight);
-    m_savedBoundaries.resize(static_cast<std::size_t>(m_shape.layers()) * inFlight);
-    if (plan.step == m_in.step)
-        return; // an evaluation saves none
-    plan.boundaryStages = layout.boundaries.stages;
-    m_stages.resize(m_stages.size() + static_cast<std::size_t>(plan.boundaryStages));
-}
-
-void PlanBuilder::apply(const Layout& layout, const Feedback& last, StepPlan& plan)
-{
+    StepPlan& plan = m_writer.plan();
     plan.peakBytes = layout.peakBytes;
-    const StepForecast forecast =
-        m_forecaster.forecast(plan, {m_shape, last, layout.spec.precision, layout.spec.recompute});
+    const StepForecast forecast = m_forecaster.forecast(
+        plan, {m_terms.shape, last, layout.spec.precision, layout.spec.recompute});
     plan.predicted = std::chrono::duration_cast<std::chrono::nanoseconds>(
         std::chrono::duration<double>(forecast.stepSeconds));
+}
+
+// Which norm the step's updates wait for. Those that are pending read the scalars that their own
+// step left.
+Status PlanBuilder::keepNorm(StepIndex step, BuiltStep& out) const
+{
+    if (!m_writer.in().pending.empty() && m_writer.in().normByGroup != out.plan.normByGroup)
+        return Status::error(ErrorKind::Internal,
+            "plan: step " + std::to_string(step) +
+                " clips in another way than the step before, which left updates pending");
+    out.out.normByGroup = out.plan.normByGroup;
+    return {};
 }
 
 Status PlanBuilder::buildPlanInto(
@@ -298,58 +115,73 @@ Status PlanBuilder::buildPlanInto(
                                                       " does not follow a carry of step " +
                                                       std::to_string(in.step));
     }
-    MR_TRY(prepare(spec, true, m_training));
+    MR_TRY(m_training.layOut(m_terms, spec, true));
     StepPlan& plan = out.plan;
-    MR_TRY(begin(spec.step, in, sendsOf(m_policy, spec, m_byColumns), plan));
+    MR_TRY(begin(spec.step, in, sendsOf(m_terms.policy, spec, m_terms.byColumns), plan));
     plan.microBatches = spec.microBatches;
     plan.inFlight = m_training.inFlight;
     plan.batchBuffers = batchBuffers(m_training.inFlight);
     plan.gradients = m_training.gradients;
     plan.stateSlots = m_training.stateTileElements > 0 ? kStateSlots : 0;
-    openSlots(m_training, plan);
-    copyCarry(m_in, spec.step, out.out);
+    copyCarry(m_writer.in(), spec.step, out.out);
     out.out.unfinished.clear(); // this step waits for all of them
-    MR_TRY(keepNorm(spec, out));
-
-    emitFirstFetches(plan); // before late uploads, so that the first forward waits for its own only
-    if (m_byColumns)
-        return finishWindowPlan(last, out);
-    emitPending(plan, out.out, false);
-    MR_TRY(emitWork(plan, m_training.order, true));
-    if (plan.normByGroup)
-        emitEagerEnd(plan);
-    else
-        emitUpdates(plan);
-    leavePending(out.out);
-    ++out.out.window; // of one step
-    apply(m_training, last, plan);
+    MR_TRY(keepNorm(spec.step, out));
+    m_layers.begin(m_training); // before late uploads, so that the first forward waits for its own
+    MR_TRY(m_terms.byColumns ? emitWindowStep(out.out) : emitStep(out.out));
+    forecast(m_training, last);
     return {};
 }
 
-Status PlanBuilder::finishWindowPlan(const Feedback& last, BuiltStep& out)
+Status PlanBuilder::emitStep(Carry& out)
 {
-    StepPlan& plan = out.plan;
-    const GroupAnswers& answers = plan.answers.front();
-    if (m_reselects && (!closesWindow(plan) || answers.besideNext))
-        return Status::error(ErrorKind::Internal,
-            "plan: columns change owner only at the end of a window that leaves the host no work");
-    if (!m_training.window.tiles.empty())
-        plan.staleness = m_in.stepsIntoWindow + (m_in.hostJob ? answers.windowSteps : 0);
-    plan.window = {bankOf(m_in.window), m_in.stepsIntoWindow};
-    emitWindowStart(plan, out.out);
-    MR_TRY(emitWork(plan, m_training.order, true));
-    emitWindowEnd(plan, out.out);
-    apply(m_training, last, plan);
+    m_stepUpdates.makePending(out, false);
+    MR_TRY(emitLayers());
+    if (m_writer.plan().normByGroup)
+        m_stepUpdates.endAtOnce();
+    else
+        m_stepUpdates.update();
+    m_stepUpdates.leavePending(out);
+    ++out.window; // of one step
     return {};
+}
+
+Status PlanBuilder::emitWindowStep(Carry& out)
+{
+    MR_TRY(m_window.begin(m_reselects));
+    m_window.start(out);
+    MR_TRY(emitLayers());
+    m_window.end(out);
+    return {};
+}
+
+Status PlanBuilder::emitLayers()
+{
+    const StepLayout& layout = m_writer.isTraining() ? m_training : m_evaluation;
+    for (const WorkItem& item : layout.order) {
+        MR_TRY(m_layers.emit(item));
+        if (m_layers.hasFinished(item))
+            emitFinishedGradient(GroupId{item.layer.value});
+    }
+    return {};
+}
+
+void PlanBuilder::emitFinishedGradient(GroupId group)
+{
+    if (m_terms.byColumns)
+        return m_window.packGradient(group);
+    m_gradients.finish(group);
+    if (m_writer.plan().normByGroup)
+        m_stepUpdates.updateAtOnce(group);
 }
 
 Status PlanBuilder::buildFlushInto(const Carry& in, BuiltStep& out)
 {
-    MR_TRY(begin(in.step, in, {in.normByGroup, in.normByGroup && m_sends.weights}, out.plan));
-    copyCarry(m_in, m_in.step, out.out);
+    MR_TRY(
+        begin(in.step, in, {in.normByGroup, in.normByGroup && m_disk.sends().weights}, out.plan));
+    copyCarry(m_writer.in(), m_writer.in().step, out.out);
     for (std::size_t i = 0; i < out.out.unfinished.size(); ++i)
         out.out.unfinished[i].origin = Wait::onCarried(static_cast<TaskIndex>(i));
-    emitPending(out.plan, out.out, true);
+    m_stepUpdates.makePending(out.out, true);
     return {};
 }
 
@@ -364,14 +196,13 @@ Status PlanBuilder::buildEvaluationInto(
                                          std::to_string(update.group.value) + " is pending");
         }
     }
-    MR_TRY(prepare(spec, false, m_evaluation));
+    MR_TRY(m_evaluation.layOut(m_terms, spec, false));
     MR_TRY(begin(in.step, in, {}, out));
     out.microBatches = spec.microBatches;
-    openSlots(m_evaluation, out);
-    emitFirstFetches(out);
-    MR_TRY(emitWork(out, m_evaluation.order, false));
-    emitScalars(out, false);
-    apply(m_evaluation, last, out);
+    m_layers.begin(m_evaluation);
+    MR_TRY(emitLayers());
+    m_gradients.sendScalars();
+    forecast(m_evaluation, last);
     return {};
 }
 

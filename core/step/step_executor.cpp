@@ -16,7 +16,6 @@ namespace {
 constexpr TaskIndex kTasksAhead = 32;
 static_assert(kTasksAhead < HostUpdater::kMaxJobs);
 
-
 } // namespace
 
 StepExecutor::StepExecutor(Device& device, RunMemory& memory, const ModelConfig& config,

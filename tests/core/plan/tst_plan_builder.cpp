@@ -262,13 +262,17 @@ private Q_SLOTS:
     {
         const ModelShape shape = columnShape(80);
         const Feedback unit = rates(1.0, 1.0, 1.0, 1.0);
-        std::array<OffloadPolicy, 7> policies = {policyOf("resident", "by-layer"),
+        std::array<OffloadPolicy, 8> policies = {policyOf("resident", "by-layer"),
             policyWith("zenflow", {{"interval", "2"}, {"warmup", "0"}, {"tile", "2KiB"}}),
             policyWith("zero-offload-dpu", {{"warmup", "1"}}), policyOf("zero-offload"),
             latePolicy(0.5),
             policyWith("deep-optimizer-states",
                 {{"device-share", "0.5"}, {"late", "0.5"}, {"tile", "2KiB"}}),
-            policyWith("streamed", {{"device-share", "0.5"}, {"late", "0.5"}, {"tile", "2KiB"}})};
+            policyWith("streamed", {{"device-share", "0.5"}, {"late", "0.5"}, {"tile", "2KiB"}}),
+            policyWith(
+                "ssd-vertical", {{"late", "0.5"}, {"tile", "2KiB"}, {"weights-on-disk", "0.5"},
+                                    {"gradients-on-disk", "0.5"}, {"boundaries-on-disk", "0.5"},
+                                    {"activations-on-host", "0.5"}})};
         for (const OffloadPolicy& policy : policies) {
             for (const double clip : {1.0, 0.0}) {
                 const auto specOf = [&](StepIndex step) {

@@ -1,0 +1,78 @@
+// DiskEmitter: what lives on disk, brought to places of host memory for the tasks that need it, and
+// back.
+//
+// Threads    One owner.
+// Ownership  Writer and slots are lent.
+
+#pragma once
+
+#include "core/plan/disk_cuts.h"
+#include "core/plan/plan_writer.h"
+#include "core/plan/weight_slots.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace mr {
+
+class DiskEmitter
+{
+public:
+    // A place of the host for what is on its way between disk and device.
+    struct Stage {
+        std::optional<Wait> disk; // the last write to disk from there
+        std::optional<Wait> copy; // to the device
+    };
+
+    DiskEmitter(PlanWriter& writer, WeightSlots& slots);
+
+    void begin(DiskSends sends);
+    // Places of boundaries come behind all others.
+    void openBoundaryStages(int stages);
+    DiskSends sends() const noexcept { return m_sends; } // of steps whose updates follow gradients
+    Stage& stageOf(const Task& task) { return m_stages[static_cast<std::size_t>(task.stage)]; }
+
+    // State comes to a slot, whose number it puts into `update`; nothing where it is in memory.
+    std::optional<Wait> read(Task& update);
+    void write(const Task& update, Wait updated);
+    // What the update gets from the device; the last of it.
+    std::optional<Wait> sendTo(const Task& update);
+    // The part of a finished gradient whose home is the disk, tile by tile.
+    void spill(GroupId group, Wait finished);
+    // Weights alone come to a place, whose number it puts into `fetch`.
+    Wait readWeights(Task& fetch);
+
+    std::int16_t nextBoundaryStage();
+    Wait writeBoundary(const Task& save, Wait saved);
+    Wait readBoundary(Task& load, std::optional<Wait> written);
+
+private:
+    using TileWaits = std::vector<std::optional<Wait>>;
+
+    const DiskCuts& cuts() const noexcept { return m_cuts[m_follows ? 1 : 0]; }
+    std::int32_t tileOf(const Task& task) const;
+    const DiskRange& rangeOf(const Task& task) const;
+    std::optional<Wait>& waitOf(TileWaits& waits, const Task& task);
+    Wait send(const Task& task);
+    void spillTile(GroupId group, const DiskRange& tile, Wait finished);
+
+    PlanWriter& m_writer;
+    WeightSlots& m_slots;
+    std::array<DiskCuts, 2> m_cuts; // of steps with one norm; of those whose updates follow
+    DiskSends m_sends;              // of the second
+
+    // Of the plan being built.
+    bool m_follows = false;
+    std::vector<Stage> m_stages; // by Task::stage
+    TileWaits m_writes;          // by tile
+    TileWaits m_spills;          // the same, of gradients
+    std::size_t m_tilesRead = 0;
+    std::size_t m_weightsRead = 0;
+    std::size_t m_spilled = 0;
+    std::size_t m_boundariesMoved = 0;
+};
+
+} // namespace mr

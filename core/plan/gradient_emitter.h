@@ -1,0 +1,45 @@
+// GradientEmitter: what becomes of a group's gradient once all micro-batches are in it, and the
+// norms it goes into.
+//
+// Threads    One owner.
+// Ownership  Writer and disk are lent.
+
+#pragma once
+
+#include "core/plan/disk_emitter.h"
+#include "core/plan/plan_writer.h"
+
+#include <optional>
+
+namespace mr {
+
+class GradientEmitter
+{
+public:
+    GradientEmitter(PlanWriter& writer, DiskEmitter& disk)
+        : m_writer(writer)
+        , m_disk(disk)
+    {
+    }
+
+    void begin() { m_scalars.reset(); }
+
+    // Rounds it, sends the host's part and adds its norm.
+    void finish(GroupId group);
+    // Joins the norm, unless in an evaluation, and sends it with the losses.
+    void sendScalars();
+    // The norm of one group.
+    void sendScalars(GroupId group);
+
+    // The last ones that were sent.
+    const std::optional<Wait>& scalars() const noexcept { return m_scalars; }
+    // The send of the block whose gradient was in the group's slot before.
+    std::optional<Wait> sendOfOccupant(GroupId group, int slots) const;
+
+private:
+    PlanWriter& m_writer;
+    DiskEmitter& m_disk;
+    std::optional<Wait> m_scalars;
+};
+
+} // namespace mr

@@ -1,0 +1,106 @@
+#include "core/plan/layer_emitter.h"
+
+#include <algorithm>
+#include <string>
+
+namespace mr {
+
+using Pass = WorkItem::Pass;
+
+void LayerEmitter::begin(const StepLayout& layout)
+{
+    StepPlan& plan = m_writer.plan();
+    plan.weightSlots = layout.weightSlots;
+    m_slots.begin(layout.weightSlots);
+    m_activations.begin(layout);
+    m_boundaries.begin(layout);
+    m_fetches.clear();
+    m_backwardLeft.assign(static_cast<std::size_t>(m_writer.terms().layers()), plan.microBatches);
+    for (int m = 0; m < std::min(plan.batchBuffers, plan.microBatches); ++m)
+        fetchBatch({});
+}
+
+void LayerEmitter::fetchBatch(std::optional<Wait> bufferReader)
+{
+    Task task = m_writer.make(TaskKind::FetchBatch, Lane::CopyIn, GroupId{});
+    task.micro = MicroBatch{static_cast<std::int32_t>(m_fetches.size())};
+    m_writer.waitFor(bufferReader);
+    m_fetches.push_back(m_writer.emit(task));
+}
+
+bool LayerEmitter::hasFinished(const WorkItem& item) const
+{
+    return item.pass == Pass::Backward &&
+           m_backwardLeft[static_cast<std::size_t>(item.layer.value)] == 0;
+}
+
+Status LayerEmitter::emit(const WorkItem& item)
+{
+    const bool training = m_writer.isTraining();
+    const bool backward = item.pass == Pass::Backward;
+    if (training && !backward && isHead(item))
+        return {}; // the head's backward computes the losses too
+    if (item.micro.value >= static_cast<int>(m_fetches.size())) {
+        return Status::error(ErrorKind::Internal, "plan: the order of work reaches micro-batch " +
+                                                      std::to_string(item.micro.value) +
+                                                      " before its batch buffer is free");
+    }
+    const Wait done = pass(item);
+    const bool lastReader = training ? backward && item.layer.value == 0 : isHead(item);
+    if (lastReader && static_cast<int>(m_fetches.size()) < m_writer.plan().microBatches)
+        fetchBatch(done);
+    if (backward)
+        --backwardLeft(item);
+    return {};
+}
+
+// The first backward of a block overwrites its sum. In F32 the sum is sent; else a rounded copy is,
+// or a packed one.
+void LayerEmitter::waitForGradientPlace(const WorkItem& item)
+{
+    const StepPlan& plan = m_writer.plan();
+    const bool isFirst = item.pass == Pass::Backward && backwardLeft(item) == plan.microBatches;
+    if (isFirst && plan.gradients.finishedSlots == 0 && !m_writer.terms().byColumns)
+        m_writer.waitFor(
+            m_gradients.sendOfOccupant(GroupId{item.layer.value}, plan.gradients.sumSlots));
+}
+
+Wait LayerEmitter::pass(const WorkItem& item)
+{
+    const GroupId group{item.layer.value};
+    const bool streams = m_writer.terms().streamsGroup(group);
+    const bool savesBoundaries = m_writer.plan().savesBoundaries;
+    const bool readsEmbedding = m_writer.terms().shape.tiedHead && isHead(item);
+    Task task = m_writer.make(item.pass == Pass::Forward ? TaskKind::Forward : TaskKind::Backward,
+        Lane::Compute, group, m_writer.plan().step - (m_writer.isTraining() ? 1 : 0));
+    task.micro = item.micro;
+    m_stream.open(group);
+    if (streams)
+        task.slot = m_stream.bring(group, task.version);
+    if (savesBoundaries)
+        m_writer.waitFor(m_boundaries.bring(item));
+    if (m_activations.takesTurns(group))
+        m_writer.waitFor(m_activations.bring(task));
+    if (streams)
+        m_writer.waitFor(m_slots.at(task.slot).fetch);
+    m_writer.waitFor(m_fetches[static_cast<std::size_t>(item.micro.value)]);
+    m_writer.waitFor(m_writer.group(group).upload);
+    waitForGradientPlace(item);
+    if (readsEmbedding)
+        m_writer.waitFor(m_writer.group(GroupId{0}).upload);
+    if (group.value == 0)
+        m_writer.waitForCarried(GroupId{});
+    const Wait done = m_writer.emit(task);
+    m_writer.group(group).reader = done;
+    if (readsEmbedding)
+        m_writer.group(GroupId{0}).reader = done;
+    if (streams)
+        m_slots.at(task.slot).reader = done;
+    if (savesBoundaries)
+        m_boundaries.leave(item, done);
+    if (m_activations.takesTurns(group))
+        m_activations.leave(task, done);
+    return done;
+}
+
+} // namespace mr

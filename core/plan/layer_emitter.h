@@ -1,0 +1,68 @@
+// LayerEmitter: micro-batches, and their passes through the layers with all that a pass needs on
+// the device.
+//
+// Threads    One owner.
+// Ownership  The other emitters are lent.
+
+#pragma once
+
+#include "core/plan/activation_emitter.h"
+#include "core/plan/boundary_emitter.h"
+#include "core/plan/disk_emitter.h"
+#include "core/plan/gradient_emitter.h"
+#include "core/plan/plan_writer.h"
+#include "core/plan/step_layout.h"
+#include "core/plan/stream_emitter.h"
+#include "core/plan/weight_slots.h"
+
+#include <optional>
+#include <vector>
+
+namespace mr {
+
+class LayerEmitter
+{
+public:
+    LayerEmitter(PlanWriter& writer, WeightSlots& slots, DiskEmitter& disk, StreamEmitter& stream,
+        const GradientEmitter& gradients)
+        : m_writer(writer)
+        , m_slots(slots)
+        , m_stream(stream)
+        , m_gradients(gradients)
+        , m_boundaries(writer, disk)
+        , m_activations(writer)
+    {
+    }
+
+    // The plan has its micro-batches by now. Fetches the first of them.
+    void begin(const StepLayout& layout);
+
+    // Internal if its micro-batch is not on the device by then.
+    Status emit(const WorkItem& item);
+    // Was it the last backward of its layer in this step?
+    bool hasFinished(const WorkItem& item) const;
+
+private:
+    void fetchBatch(std::optional<Wait> bufferReader);
+    Wait pass(const WorkItem& item);
+    void waitForGradientPlace(const WorkItem& item);
+    bool isHead(const WorkItem& item) const
+    {
+        return item.layer.value == m_writer.terms().layers() - 1;
+    }
+    int& backwardLeft(const WorkItem& item)
+    {
+        return m_backwardLeft[static_cast<std::size_t>(item.layer.value)];
+    }
+
+    PlanWriter& m_writer;
+    WeightSlots& m_slots;
+    StreamEmitter& m_stream;
+    const GradientEmitter& m_gradients;
+    BoundaryEmitter m_boundaries;
+    ActivationEmitter m_activations;
+    std::vector<Wait> m_fetches;     // by micro-batch
+    std::vector<int> m_backwardLeft; // by layer: micro-batches
+};
+
+} // namespace mr

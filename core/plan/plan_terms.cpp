@@ -1,0 +1,107 @@
+#include "core/plan/plan_terms.h"
+
+#include "core/plan/columns.h"
+
+#include <algorithm>
+#include <string>
+
+namespace mr {
+
+Status notBuilt(const std::string& what)
+{
+    return Status::error(
+        ErrorKind::InvalidArgument, "plan: " + what + " is not built in this version");
+}
+
+PlanTerms::PlanTerms(const ModelShape& modelShape, const Budget& bytes, const Feedback& rates,
+    const OffloadPolicy& offloadPolicy)
+    : shape(modelShape)
+    , budget(bytes)
+    , chosen(rates)
+    , policy(offloadPolicy)
+    , placements(policy.placement->place(shape, budget, chosen))
+    , byColumns(windowLayout(shape, policy, 0.0).isActive())
+    , streams(std::any_of(placements.begin(), placements.end(),
+          [](const GroupPlacement& home) { return home.weights != Tier::Device; }))
+{
+}
+
+Status PlanTerms::check() const
+{
+    MR_TRY(checkModel());
+    MR_TRY(checkHomes());
+    MR_TRY(checkClipping());
+    for (const GroupPlacement& placement : placements) {
+        const bool stays = placement.state == Tier::Device && placement.deviceShare >= 1.0;
+        if (!stays && placement.state != Tier::PinnedHost)
+            return notBuilt("a home of optimizer state that is neither the device, which then "
+                            "updates it all, nor the host");
+        if (byColumns && (placement.state != Tier::PinnedHost || placement.deviceShare > 0.0))
+            return notBuilt("a window whose state is not the host's");
+        if (byColumns && std::max(placement.weightsOnDisk, placement.gradientsOnDisk) > 0.0)
+            return notBuilt("a window whose weights or gradients are on disk");
+    }
+    return {};
+}
+
+Status PlanTerms::checkModel() const
+{
+    if (shape.layers() < 2) {
+        return Status::error(
+            ErrorKind::InvalidArgument, "plan: a model has an embedding and a head, not " +
+                                            std::to_string(shape.layers()) + " groups");
+    }
+    for (const GroupShape& group : shape.groups) {
+        if (group.elements < 1) {
+            return Status::error(
+                ErrorKind::InvalidArgument, "plan: group '" + group.name + "' has no elements");
+        }
+    }
+    if (placements.size() != shape.groups.size()) {
+        return Status::error(
+            ErrorKind::Internal, "plan: the placement has " + std::to_string(placements.size()) +
+                                     " groups, the model " + std::to_string(shape.groups.size()));
+    }
+    return {};
+}
+
+Status PlanTerms::checkHomes() const
+{
+    for (const GroupPlacement& placement : placements) {
+        const bool isEnd = &placement == &placements.front() || &placement == &placements.back();
+        if (placement.weights == Tier::Disk || placement.boundary == Tier::Disk)
+            return notBuilt("a home of weights or boundaries on disk that is not a share of them");
+        if (placement.boundary == Tier::Device && placement.boundariesOnDisk > 0.0)
+            return notBuilt("a share on disk of boundaries that stay on the device");
+        if (placement.boundary != placements.front().boundary)
+            return notBuilt("a home of boundaries that is not the same for all layers");
+        if (placement.weights == Tier::Device)
+            continue;
+        if (isEnd || byColumns)
+            return notBuilt("weights of embedding or head, or of a policy with windows, whose home "
+                            "is the host");
+        if (placement.state != Tier::PinnedHost)
+            return notBuilt("state on the device of weights whose home is the host");
+    }
+    return {};
+}
+
+Status PlanTerms::checkClipping() const
+{
+    if (policy.clipMode == ClipMode::PreviousNorm)
+        return Status::error(ErrorKind::InvalidArgument,
+            "plan: clip-mode=previous-norm is not built in this version");
+    if (policy.clipMode == ClipMode::PerGroup && byColumns)
+        return Status::error(ErrorKind::InvalidArgument,
+            "plan: clip-mode=per-group needs a policy without windows; the update of a window is "
+            "clipped by the norm of all groups");
+    return {};
+}
+
+bool updatesFollowGradients(
+    const OffloadPolicy& policy, const StepSpec& spec, bool byColumns) noexcept
+{
+    return !byColumns && (spec.clipNorm <= 0.0 || policy.clipMode == ClipMode::PerGroup);
+}
+
+} // namespace mr

@@ -1,0 +1,53 @@
+// PlanTerms: what all plans of a run are built from, and whether such plans are built at all.
+//
+// Threads    Immutable.
+// Ownership  Shape and policy are lent and must outlive it.
+
+#pragma once
+
+#include "core/plan/policy.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace mr {
+
+// InvalidArgument: what an answer or a spec asks for.
+Status notBuilt(const std::string& what);
+
+struct PlanTerms {
+    // `chosen` are the rates the placement was or is chosen by.
+    PlanTerms(const ModelShape& modelShape, const Budget& bytes, const Feedback& rates,
+        const OffloadPolicy& offloadPolicy);
+
+    // InvalidArgument for what an answer asks that is not built.
+    Status check() const;
+
+    int layers() const noexcept { return shape.layers(); }
+    std::int64_t elements(GroupId group) const
+    {
+        return shape.groups[static_cast<std::size_t>(group.value)].elements;
+    }
+    // Is the home of its weights the host?
+    bool streamsGroup(GroupId group) const
+    {
+        return placements[static_cast<std::size_t>(group.value)].weights != Tier::Device;
+    }
+
+    const ModelShape& shape;
+    const Budget budget;
+    const Feedback chosen;
+    const OffloadPolicy& policy;
+    const std::vector<GroupPlacement> placements;
+    const bool byColumns;
+    const bool streams; // weights of some group
+
+private:
+    Status checkModel() const;
+    Status checkHomes() const;
+    Status checkClipping() const;
+};
+
+} // namespace mr

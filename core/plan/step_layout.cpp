@@ -1,0 +1,69 @@
+#include "core/plan/step_layout.h"
+
+#include "core/plan/traversal.h"
+
+#include <string>
+#include <utility>
+
+namespace mr {
+
+namespace {
+
+bool isSameLayout(const StepSpec& a, const StepSpec& b)
+{
+    return a.microBatches == b.microBatches && a.recompute == b.recompute &&
+           a.precision == b.precision && (a.clipNorm > 0.0) == (b.clipNorm > 0.0);
+}
+
+Result<MemoryPlan> memoryOf(const PlanTerms& terms, const StepSpec& spec, bool training)
+{
+    if (!training && !terms.streams)
+        return planInferenceMemory(spec, terms.shape);
+    // What streams needs the slots of the run.
+    return planMemory(spec, terms.shape, terms.budget, terms.chosen, terms.policy);
+}
+
+} // namespace
+
+Status StepLayout::layOut(const PlanTerms& terms, const StepSpec& asked, bool training)
+{
+    if (asked.microBatches < 1) {
+        return Status::error(ErrorKind::InvalidArgument,
+            "plan: a step has at least one micro-batch, not " + std::to_string(asked.microBatches));
+    }
+    MR_TRY(terms.check());
+    if (valid && isSameLayout(spec, asked))
+        return {};
+    valid = false;
+    const int layers = terms.layers();
+    if (training) {
+        const Traversal& traversal = *terms.policy.traversal;
+        order = traversal.order(layers, asked.microBatches);
+        inFlight = microBatchesInFlight(traversal, layers, asked.microBatches);
+    } else {
+        order = makeTraversal(WorkOrder::ByMicroBatch)->order(layers, asked.microBatches);
+        std::erase_if(
+            order, [](const WorkItem& item) { return item.pass == WorkItem::Pass::Backward; });
+    }
+    Result<MemoryPlan> memory = memoryOf(terms, asked, training);
+    MR_TRY(memory.status());
+    take(std::move(memory).value());
+    spec = asked;
+    valid = true;
+    return {};
+}
+
+void StepLayout::take(MemoryPlan&& memory)
+{
+    gradients = memory.gradients;
+    weightSlots = memory.weightSlots;
+    savesBoundaries = memory.savesBoundaries;
+    boundaries = std::move(memory.boundaries);
+    activations = memory.activations;
+    stateTileElements = memory.stateTileElements;
+    window = std::move(memory.window);
+    for (const Tier tier : {Tier::Device, Tier::PinnedHost, Tier::Disk})
+        peakBytes[static_cast<std::size_t>(tier)] = memory.bytes(tier);
+}
+
+} // namespace mr

@@ -1,0 +1,62 @@
+// StepUpdates: what a step updates, where and when: after the norm of all groups, or each group
+// after its own gradient.
+//
+// Threads    One owner.
+// Ownership  Layout and emitters are lent.
+
+#pragma once
+
+#include "core/plan/gradient_emitter.h"
+#include "core/plan/step_layout.h"
+#include "core/plan/stream_emitter.h"
+#include "core/plan/update_emitter.h"
+#include "core/plan/visit_emitter.h"
+
+#include <cstddef>
+
+namespace mr {
+
+class StepUpdates
+{
+public:
+    StepUpdates(PlanWriter& writer, const StepLayout& layout, GradientEmitter& gradients,
+        UpdateEmitter& updates, StreamEmitter& stream)
+        : m_writer(writer)
+        , m_layout(layout)
+        , m_gradients(gradients)
+        , m_updates(updates)
+        , m_stream(stream)
+        , m_visits(writer, layout)
+    {
+    }
+
+    void begin() { m_visits.begin(); }
+
+    // What the carry left and is due now, of `out` as well; a flush makes all that is exact.
+    void makePending(Carry& out, bool flush);
+    // Of all groups, after their norm.
+    void update();
+    // Of one group, after its own gradient.
+    void updateAtOnce(GroupId group);
+    // Behind the last of those: what no group's own gradient could begin, and the norm of the step,
+    // for the record.
+    void endAtOnce();
+    // Late parts are left to the next step.
+    void leavePending(Carry& out) const;
+
+private:
+    void listHostTiles(GroupId group);
+    void updateStaying(GroupId group);
+    void updateTiles(std::size_t firstHost, std::size_t firstVisit);
+    bool holdsUploads(GroupId group) const;
+    void uploadHeld(const HostTile& tile);
+
+    PlanWriter& m_writer;
+    const StepLayout& m_layout;
+    GradientEmitter& m_gradients;
+    UpdateEmitter& m_updates;
+    StreamEmitter& m_stream;
+    VisitEmitter m_visits;
+};
+
+} // namespace mr

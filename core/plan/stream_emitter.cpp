@@ -1,0 +1,107 @@
+#include "core/plan/stream_emitter.h"
+
+#include <algorithm>
+
+namespace mr {
+
+void StreamEmitter::begin()
+{
+    m_open.assign(static_cast<std::size_t>(m_writer.terms().layers()), false);
+    m_due.clear();
+}
+
+// The copy lane runs in order, so late updates come one layer after the other, and those of weights
+// on disk right before their fetch, because they have few places on their way.
+void StreamEmitter::open(GroupId group)
+{
+    const auto index = static_cast<std::size_t>(group.value);
+    if (m_open[index] || !m_writer.terms().streams)
+        return;
+    m_open[index] = true;
+    const std::int64_t hostFirst = m_writer.group(group).cuts.hostFirst;
+    for (const PendingUpdate& update : m_writer.in().pending) {
+        if (update.group != group || update.dueStep > m_writer.plan().step)
+            continue;
+        if (m_writer.terms().streamsGroup(group) && update.firstElement >= hostFirst)
+            deferTiles(update);
+        else
+            m_updates.update(update);
+    }
+}
+
+void StreamEmitter::deferTiles(const PendingUpdate& update)
+{
+    std::vector<PendingUpdate>& tiles = m_updates.listed();
+    const std::int64_t weightsFirst = m_writer.group(update.group).cuts.weightsFirst;
+    const std::size_t first = tiles.size();
+    m_updates.list(update);
+    for (std::size_t tile = first; tile < tiles.size(); ++tile) {
+        if (tiles[tile].firstElement < weightsFirst)
+            m_updates.updateTile(tiles[tile]);
+        else
+            m_due.push_back(tiles[tile]);
+    }
+    tiles.resize(first);
+}
+
+// Else they come to the slot whose last use is longest ago. So backward finds the last layers of
+// forward still there.
+std::uint8_t StreamEmitter::bring(GroupId group, StepIndex version)
+{
+    if (const std::optional<std::uint8_t> slot = m_slots.find(group))
+        return *slot;
+    const std::uint8_t slot = m_slots.oldest();
+    fetch(slot, group, version);
+    return slot;
+}
+
+// Cut as the host's updates are, so that each tile waits for its own only.
+Task StreamEmitter::nextTile(GroupId group, StepIndex version, std::int64_t first) const
+{
+    const HostCuts& cuts = m_writer.group(group).cuts;
+    const std::int64_t tileElements = m_writer.terms().policy.tileElements;
+    Task task = m_writer.make(TaskKind::FetchWeights, Lane::CopyIn, group, version);
+    const std::int64_t end = first < cuts.lateFirst ? cuts.lateFirst : task.elementCount;
+    task.firstElement = first;
+    task.elementCount = first >= cuts.weightsFirst
+                            ? hostTileElements(cuts, first, end, tileElements)
+                            : std::min(tileElements, std::min(end, cuts.weightsFirst) - first);
+    return task;
+}
+
+void StreamEmitter::fetch(std::uint8_t slot, GroupId group, StepIndex version)
+{
+    WeightSlot& to = m_slots.at(slot);
+    const std::int64_t weightsFirst = m_writer.group(group).cuts.weightsFirst;
+    for (std::int64_t first = 0; first < m_writer.terms().elements(group);) {
+        Task task = nextTile(group, version, first);
+        task.slot = slot;
+        const bool onDisk = first >= weightsFirst;
+        first += task.elementCount;
+        const std::optional<Wait> there =
+            onDisk ? bringTile(task) : m_updates.lateUpdateOf(group, task.firstElement, first);
+        m_writer.waitFor(there);
+        m_writer.waitFor(to.reader);
+        m_writer.waitFor(to.sent);
+        m_writer.waitForCarried(group);
+        to.fetch = m_writer.emit(task);
+        if (onDisk)
+            m_disk.stageOf(task).copy = to.fetch;
+    }
+    to = {group, to.fetch, {}, {}};
+}
+
+Wait StreamEmitter::bringTile(Task& fetch)
+{
+    const auto due = std::find_if(m_due.begin(), m_due.end(), [&](const PendingUpdate& tile) {
+        return tile.group == fetch.group && tile.firstElement == fetch.firstElement;
+    });
+    if (due == m_due.end())
+        return m_disk.readWeights(fetch);
+    const HostTile late = m_updates.updateTile(*due);
+    m_due.erase(due);
+    fetch.stage = late.update.stage;
+    return late.updated;
+}
+
+} // namespace mr

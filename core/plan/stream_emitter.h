@@ -1,0 +1,54 @@
+// StreamEmitter: weights whose home is the host, brought to the device for the layers that read
+// them, and late updates, which come at the turn of their layer.
+//
+// Threads    One owner.
+// Ownership  The other emitters are lent.
+
+#pragma once
+
+#include "core/plan/disk_emitter.h"
+#include "core/plan/plan_writer.h"
+#include "core/plan/update_emitter.h"
+#include "core/plan/weight_slots.h"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace mr {
+
+class StreamEmitter
+{
+public:
+    StreamEmitter(PlanWriter& writer, WeightSlots& slots, DiskEmitter& disk, UpdateEmitter& updates)
+        : m_writer(writer)
+        , m_slots(slots)
+        , m_disk(disk)
+        , m_updates(updates)
+    {
+    }
+
+    void begin();
+
+    // The group's first turn in the step: what is due of its late updates is made.
+    void open(GroupId group);
+    // The slot that has the group's weights, or will have.
+    std::uint8_t bring(GroupId group, StepIndex version);
+    // What a fetch of weights from disk waits for, and its place: the one of the late update that
+    // is due, or another that they come to.
+    Wait bringTile(Task& fetch);
+
+private:
+    void fetch(std::uint8_t slot, GroupId group, StepIndex version);
+    Task nextTile(GroupId group, StepIndex version, std::int64_t first) const;
+    void deferTiles(const PendingUpdate& update);
+
+    PlanWriter& m_writer;
+    WeightSlots& m_slots;
+    DiskEmitter& m_disk;
+    UpdateEmitter& m_updates;
+    std::vector<bool> m_open;         // by group
+    std::vector<PendingUpdate> m_due; // of weights on disk, until they are fetched
+};
+
+} // namespace mr

@@ -1,0 +1,56 @@
+// VisitEmitter: optimizer state whose home is the host, on its way through the device for updates
+// there.
+//
+// Threads    One owner.
+// Ownership  Writer and layout are lent.
+
+#pragma once
+
+#include "core/plan/plan_writer.h"
+#include "core/plan/step_layout.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace mr {
+
+class VisitEmitter
+{
+public:
+    VisitEmitter(PlanWriter& writer, const StepLayout& layout)
+        : m_writer(writer)
+        , m_layout(layout)
+    {
+    }
+
+    void begin() { m_tiles.clear(); }
+
+    // What of a group's state comes to the device for its update.
+    void list(GroupId group);
+    std::size_t count() const noexcept { return m_tiles.size(); }
+
+    // As many as there are slots, from this tile on.
+    void fetchFirst(std::size_t tile);
+    void fetch(std::size_t tile);
+    // And brings it home.
+    void update(std::size_t tile);
+
+private:
+    struct Tile {
+        GroupId group;
+        std::int64_t first = 0;
+        std::int64_t count = 0;
+        std::optional<Wait> fetch;
+        std::optional<Wait> store;
+    };
+
+    Task make(TaskKind kind, Lane lane, std::size_t tile) const;
+
+    PlanWriter& m_writer;
+    const StepLayout& m_layout;
+    std::vector<Tile> m_tiles; // of this step, in the order of their updates
+};
+
+} // namespace mr

@@ -1,0 +1,59 @@
+// WeightSlots: weights whose home is the host, while they are on the device.
+//
+// Threads  One owner.
+
+#pragma once
+
+#include "core/plan/plan.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace mr {
+
+struct WeightSlot {
+    GroupId group{-1};
+    std::optional<Wait> fetch;  // the last tile
+    std::optional<Wait> reader; // the last
+    std::optional<Wait> sent;   // to the host, the last tile
+};
+
+class WeightSlots
+{
+public:
+    // Nothing that streams is kept from one step to the next.
+    void begin(int count) { m_slots.assign(static_cast<std::size_t>(count), {}); }
+
+    WeightSlot& at(std::uint8_t slot) { return m_slots[slot]; }
+
+    // The slot that has the group's weights.
+    std::optional<std::uint8_t> find(GroupId group) const
+    {
+        const auto slot = std::find_if(m_slots.begin(), m_slots.end(),
+            [&](const WeightSlot& each) { return each.group == group; });
+        return slot == m_slots.end() ? std::nullopt : std::optional(indexOf(slot));
+    }
+
+    // The one whose last use is longest ago.
+    std::uint8_t oldest() const
+    {
+        const auto lastUse = [](const WeightSlot& slot) {
+            return slot.reader ? static_cast<std::int64_t>(slot.reader->index()) : -1;
+        };
+        return indexOf(std::min_element(m_slots.begin(), m_slots.end(),
+            [&](const WeightSlot& a, const WeightSlot& b) { return lastUse(a) < lastUse(b); }));
+    }
+
+private:
+    std::uint8_t indexOf(std::vector<WeightSlot>::const_iterator slot) const
+    {
+        return static_cast<std::uint8_t>(slot - m_slots.begin());
+    }
+
+    std::vector<WeightSlot> m_slots;
+};
+
+} // namespace mr
