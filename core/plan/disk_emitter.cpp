@@ -2,7 +2,7 @@
 
 namespace mr {
 
-DiskEmitter::DiskEmitter(PlanWriter& writer, WeightSlots& slots)
+DiskEmitter::DiskEmitter(PlanWriter& writer, const WeightSlots& slots)
     : m_writer(writer)
     , m_slots(slots)
     , m_cuts{diskCuts(writer.terms().shape, writer.terms().placements, writer.terms().policy,
@@ -95,12 +95,9 @@ std::optional<Wait> DiskEmitter::sendTo(const Task& update)
     Task task = update;
     task.lane = Lane::CopyOut;
     if (tile.sendsWeights) {
-        const std::optional<std::uint8_t> slot = m_slots.find(update.group);
         task.kind = TaskKind::SendWeights;
-        task.slot = slot.value_or(task.slot);
+        task.slot = m_slots.find(update.group).value_or(task.slot);
         sent = send(task);
-        if (slot)
-            m_slots.at(*slot).sent = sent;
     }
     if (tile.sendsGradient) {
         task.kind = TaskKind::SendGradient;
@@ -173,19 +170,17 @@ std::int16_t DiskEmitter::nextBoundaryStage()
         cuts().stages() + static_cast<int>(m_boundariesMoved++ % stages));
 }
 
-Wait DiskEmitter::writeBoundary(const Task& save, Wait saved)
+void DiskEmitter::writeBoundary(const Task& save, Wait saved)
 {
     Task task = save;
     task.kind = TaskKind::WriteBoundary;
     task.lane = Lane::DiskBoundaries;
     m_writer.waitFor(saved);
-    const Wait written = m_writer.emit(task);
-    stageOf(task).disk = written;
-    return written;
+    stageOf(task).disk = m_writer.emit(task);
 }
 
 // To a place that what was there before has left for the disk or the device.
-Wait DiskEmitter::readBoundary(Task& load, std::optional<Wait> written)
+Wait DiskEmitter::readBoundary(Task& load)
 {
     load.stage = nextBoundaryStage();
     Task task = load;
@@ -193,7 +188,6 @@ Wait DiskEmitter::readBoundary(Task& load, std::optional<Wait> written)
     task.lane = Lane::DiskBoundaries;
     m_writer.waitFor(stageOf(task).disk);
     m_writer.waitFor(stageOf(task).copy);
-    m_writer.waitFor(written);
     return m_writer.emit(task);
 }
 

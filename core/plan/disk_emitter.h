@@ -27,7 +27,7 @@ public:
         std::optional<Wait> copy; // to the device
     };
 
-    DiskEmitter(PlanWriter& writer, WeightSlots& slots);
+    DiskEmitter(PlanWriter& writer, const WeightSlots& slots);
 
     void begin(DiskSends sends);
     // Places of boundaries come behind all others.
@@ -46,8 +46,8 @@ public:
     Wait readWeights(Task& fetch);
 
     std::int16_t nextBoundaryStage();
-    Wait writeBoundary(const Task& save, Wait saved);
-    Wait readBoundary(Task& load, std::optional<Wait> written);
+    void writeBoundary(const Task& save, Wait saved);
+    Wait readBoundary(Task& load);
 
 private:
     using TileWaits = std::vector<std::optional<Wait>>;
@@ -60,7 +60,7 @@ private:
     void spillTile(GroupId group, const DiskRange& tile, Wait finished);
 
     PlanWriter& m_writer;
-    WeightSlots& m_slots;
+    const WeightSlots& m_slots;
     std::array<DiskCuts, 2> m_cuts; // of steps with one norm; of those whose updates follow
     DiskSends m_sends;              // of the second
 

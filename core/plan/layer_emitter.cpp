@@ -14,18 +14,17 @@ void LayerEmitter::begin(const StepLayout& layout)
     m_slots.begin(layout.weightSlots);
     m_activations.begin(layout);
     m_boundaries.begin(layout);
-    m_fetches.clear();
+    m_fetched = 0;
     m_backwardLeft.assign(static_cast<std::size_t>(m_writer.terms().layers()), plan.microBatches);
     for (int m = 0; m < std::min(plan.batchBuffers, plan.microBatches); ++m)
-        fetchBatch({});
+        fetchBatch();
 }
 
-void LayerEmitter::fetchBatch(std::optional<Wait> bufferReader)
+void LayerEmitter::fetchBatch()
 {
     Task task = m_writer.make(TaskKind::FetchBatch, Lane::CopyIn, GroupId{});
-    task.micro = MicroBatch{static_cast<std::int32_t>(m_fetches.size())};
-    m_writer.waitFor(bufferReader);
-    m_fetches.push_back(m_writer.emit(task));
+    task.micro = MicroBatch{m_fetched++};
+    m_writer.emit(task);
 }
 
 bool LayerEmitter::hasFinished(const WorkItem& item) const
@@ -40,15 +39,15 @@ Status LayerEmitter::emit(const WorkItem& item)
     const bool backward = item.pass == Pass::Backward;
     if (training && !backward && isHead(item))
         return {}; // the head's backward computes the losses too
-    if (item.micro.value >= static_cast<int>(m_fetches.size())) {
+    if (item.micro.value >= m_fetched) {
         return Status::error(ErrorKind::Internal, "plan: the order of work reaches micro-batch " +
                                                       std::to_string(item.micro.value) +
                                                       " before its batch buffer is free");
     }
-    const Wait done = pass(item);
+    pass(item);
     const bool lastReader = training ? backward && item.layer.value == 0 : isHead(item);
-    if (lastReader && static_cast<int>(m_fetches.size()) < m_writer.plan().microBatches)
-        fetchBatch(done);
+    if (lastReader && m_fetched < m_writer.plan().microBatches)
+        fetchBatch();
     if (backward)
         --backwardLeft(item);
     return {};
@@ -65,7 +64,7 @@ void LayerEmitter::waitForGradientPlace(const WorkItem& item)
             m_gradients.sendOfOccupant(GroupId{item.layer.value}, plan.gradients.sumSlots));
 }
 
-Wait LayerEmitter::pass(const WorkItem& item)
+void LayerEmitter::pass(const WorkItem& item)
 {
     const GroupId group{item.layer.value};
     const bool streams = m_writer.terms().streamsGroup(group);
@@ -78,12 +77,8 @@ Wait LayerEmitter::pass(const WorkItem& item)
     if (streams)
         task.slot = m_stream.bring(group, task.version);
     if (savesBoundaries)
-        m_writer.waitFor(m_boundaries.bring(item));
-    if (m_activations.takesTurns(group))
-        m_writer.waitFor(m_activations.bring(task));
-    if (streams)
-        m_writer.waitFor(m_slots.at(task.slot).fetch);
-    m_writer.waitFor(m_fetches[static_cast<std::size_t>(item.micro.value)]);
+        m_boundaries.bring(item);
+    m_activations.bring(task);
     m_writer.waitFor(m_writer.group(group).upload);
     waitForGradientPlace(item);
     if (readsEmbedding)
@@ -95,12 +90,10 @@ Wait LayerEmitter::pass(const WorkItem& item)
     if (readsEmbedding)
         m_writer.group(GroupId{0}).reader = done;
     if (streams)
-        m_slots.at(task.slot).reader = done;
+        m_slots.at(task.slot).lastUse = done.index();
     if (savesBoundaries)
-        m_boundaries.leave(item, done);
-    if (m_activations.takesTurns(group))
-        m_activations.leave(task, done);
-    return done;
+        m_boundaries.leave(item);
+    m_activations.leave(task);
 }
 
 } // namespace mr

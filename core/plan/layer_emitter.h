@@ -15,7 +15,6 @@
 #include "core/plan/stream_emitter.h"
 #include "core/plan/weight_slots.h"
 
-#include <optional>
 #include <vector>
 
 namespace mr {
@@ -43,8 +42,8 @@ public:
     bool hasFinished(const WorkItem& item) const;
 
 private:
-    void fetchBatch(std::optional<Wait> bufferReader);
-    Wait pass(const WorkItem& item);
+    void fetchBatch();
+    void pass(const WorkItem& item);
     void waitForGradientPlace(const WorkItem& item);
     bool isHead(const WorkItem& item) const
     {
@@ -61,8 +60,8 @@ private:
     const GradientEmitter& m_gradients;
     BoundaryEmitter m_boundaries;
     ActivationEmitter m_activations;
-    std::vector<Wait> m_fetches;     // by micro-batch
-    std::vector<int> m_backwardLeft; // by layer: micro-batches
+    int m_fetched = 0;               // micro-batches
+    std::vector<int> m_backwardLeft; // by layer: the same
 };
 
 } // namespace mr

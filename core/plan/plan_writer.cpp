@@ -32,6 +32,7 @@ void PlanWriter::begin(StepIndex step, const Carry& in, StepPlan& plan)
     plan.batchBuffers = batchBuffers(1);
     plan.stateCodec = m_terms.policy.stateCodec;
     m_clocks.reset(m_in.unfinished);
+    m_places.begin();
     m_candidates.clear();
     m_groups.clear();
 }
@@ -73,6 +74,10 @@ void PlanWriter::waitForCarried(GroupId group)
 Wait PlanWriter::emit(const Task& task)
 {
     StepPlan& plan = *m_plan;
+    const PlaceUses uses(plan, task);
+    for (const PlaceUse& use : uses.all())
+        m_places.visitBefore(use, task.lane,
+            [this](TaskIndex before) { m_candidates.push_back(Wait::onTask(before)); });
     m_clocks.begin(task.lane);
     // The latest first: what it implies is then known, and earlier waits never imply later ones.
     std::sort(m_candidates.begin(), m_candidates.end(),
@@ -90,7 +95,10 @@ Wait PlanWriter::emit(const Task& task)
     Task& added = plan.tasks.emplace_back(task);
     added.firstWait = static_cast<std::uint32_t>(firstWait);
     added.waitCount = static_cast<std::uint16_t>(plan.waits.size() - firstWait);
-    return Wait::onTask(static_cast<TaskIndex>(plan.tasks.size() - 1));
+    const auto index = static_cast<TaskIndex>(plan.tasks.size() - 1);
+    for (const PlaceUse& use : uses.all())
+        m_places.note(use, task.lane, index);
+    return Wait::onTask(index);
 }
 
 } // namespace mr

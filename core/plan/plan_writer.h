@@ -1,8 +1,8 @@
 // PlanWriter: the plan that is being built, and the waits of its tasks.
 //
-// Emitters say what a task has to wait for; the writer leaves out what the order of the lane or
-// another wait implies. It also knows where each group is on its way through the step, because
-// emitters meet there.
+// A task waits for what the places it uses ask for (PlaceBook), and for what its emitter says; the
+// writer leaves out what the order of the lane or another wait implies. It also knows where each
+// group is on its way through the step, because emitters meet there.
 //
 // Threads    One owner.
 // Ownership  Terms are lent for life, the plan from one begin() to the next.
@@ -11,6 +11,7 @@
 #pragma once
 
 #include "core/plan/disk_cuts.h"
+#include "core/plan/place_book.h"
 #include "core/plan/plan_terms.h"
 #include "core/plan/task_clocks.h"
 
@@ -68,6 +69,7 @@ private:
     StepPlan* m_plan = nullptr;
     Carry m_in;
     TaskClocks m_clocks;
+    PlaceBook m_places;
     std::vector<Wait> m_candidates;
     std::vector<GroupState> m_groups;
 };

@@ -71,7 +71,6 @@ Task StreamEmitter::nextTile(GroupId group, StepIndex version, std::int64_t firs
 
 void StreamEmitter::fetch(std::uint8_t slot, GroupId group, StepIndex version)
 {
-    WeightSlot& to = m_slots.at(slot);
     const std::int64_t weightsFirst = m_writer.group(group).cuts.weightsFirst;
     for (std::int64_t first = 0; first < m_writer.terms().elements(group);) {
         Task task = nextTile(group, version, first);
@@ -81,14 +80,12 @@ void StreamEmitter::fetch(std::uint8_t slot, GroupId group, StepIndex version)
         const std::optional<Wait> there =
             onDisk ? bringTile(task) : m_updates.lateUpdateOf(group, task.firstElement, first);
         m_writer.waitFor(there);
-        m_writer.waitFor(to.reader);
-        m_writer.waitFor(to.sent);
         m_writer.waitForCarried(group);
-        to.fetch = m_writer.emit(task);
+        const Wait fetched = m_writer.emit(task);
         if (onDisk)
-            m_disk.stageOf(task).copy = to.fetch;
+            m_disk.stageOf(task).copy = fetched;
     }
-    to = {group, to.fetch, {}, {}};
+    m_slots.at(slot) = {group, -1};
 }
 
 Wait StreamEmitter::bringTile(Task& fetch)

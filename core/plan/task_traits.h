@@ -36,7 +36,7 @@ enum class Place : std::uint32_t {
     HostState = 1U << 15,
     HostGradient = 1U << 16,
     HostWindowSum = 1U << 17,
-    HostBoundary = 1U << 18,
+    BoundaryHome = 1U << 18, // there or on disk
     HostActivations = 1U << 19,
     Stage = 1U << 20, // of the host, on the way from or to the disk
     Disk = 1U << 21,

@@ -9,7 +9,7 @@ void VisitEmitter::list(GroupId group)
     const GroupState& state = m_writer.group(group);
     const std::int64_t each = m_layout.stateTileElements;
     for (std::int64_t first = 0; state.stateVisits && first < state.cuts.hostFirst; first += each)
-        m_tiles.push_back({group, first, std::min(each, state.cuts.hostFirst - first), {}, {}});
+        m_tiles.push_back({group, first, std::min(each, state.cuts.hostFirst - first)});
 }
 
 void VisitEmitter::fetchFirst(std::size_t tile)
@@ -28,25 +28,21 @@ Task VisitEmitter::make(TaskKind kind, Lane lane, std::size_t tile) const
     return task;
 }
 
-// A slot is free again when the tile before in it is home. Where weights stream, the gradient comes
-// from the host as well.
+// Where weights stream, the gradient comes from the host as well.
 void VisitEmitter::fetch(std::size_t tile)
 {
     const GroupId group = m_tiles[tile].group;
-    if (tile >= kStateSlots)
-        m_writer.waitFor(m_tiles[tile - kStateSlots].store);
     if (m_writer.terms().streamsGroup(group))
         m_writer.waitFor(m_writer.group(group).gradient);
     m_writer.waitForCarried(group);
-    m_tiles[tile].fetch = m_writer.emit(make(TaskKind::FetchState, Lane::CopyIn, tile));
+    m_writer.emit(make(TaskKind::FetchState, Lane::CopyIn, tile));
 }
 
 void VisitEmitter::update(std::size_t tile)
 {
-    m_writer.waitFor(m_tiles[tile].fetch);
     m_writer.waitForCarried(m_tiles[tile].group);
-    m_writer.waitFor(m_writer.emit(make(TaskKind::UpdateOnDevice, Lane::Compute, tile)));
-    m_tiles[tile].store = m_writer.emit(make(TaskKind::StoreState, Lane::CopyOut, tile));
+    m_writer.emit(make(TaskKind::UpdateOnDevice, Lane::Compute, tile));
+    m_writer.emit(make(TaskKind::StoreState, Lane::CopyOut, tile));
 }
 
 } // namespace mr

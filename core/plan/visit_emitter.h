@@ -11,7 +11,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 namespace mr {
@@ -42,8 +41,6 @@ private:
         GroupId group;
         std::int64_t first = 0;
         std::int64_t count = 0;
-        std::optional<Wait> fetch;
-        std::optional<Wait> store;
     };
 
     Task make(TaskKind kind, Lane lane, std::size_t tile) const;

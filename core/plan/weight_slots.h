@@ -16,9 +16,7 @@ namespace mr {
 
 struct WeightSlot {
     GroupId group{-1};
-    std::optional<Wait> fetch;  // the last tile
-    std::optional<Wait> reader; // the last
-    std::optional<Wait> sent;   // to the host, the last tile
+    std::int64_t lastUse = -1; // by which task
 };
 
 class WeightSlots
@@ -40,11 +38,8 @@ public:
     // The one whose last use is longest ago.
     std::uint8_t oldest() const
     {
-        const auto lastUse = [](const WeightSlot& slot) {
-            return slot.reader ? static_cast<std::int64_t>(slot.reader->index()) : -1;
-        };
         return indexOf(std::min_element(m_slots.begin(), m_slots.end(),
-            [&](const WeightSlot& a, const WeightSlot& b) { return lastUse(a) < lastUse(b); }));
+            [&](const WeightSlot& a, const WeightSlot& b) { return a.lastUse < b.lastUse; }));
     }
 
 private:

@@ -11,7 +11,6 @@ Status WindowEmitter::begin(bool reselects)
     m_hostReader.reset();
     m_accumulated.assign(m_writer.groups().size(), std::nullopt);
     m_tileUpdates.assign(window().tiles.size(), std::nullopt);
-    m_scatters.fill(std::nullopt);
     m_uploads = 0;
     StepPlan& plan = m_writer.plan();
     if (reselects && (!closesWindow() || answers().besideNext))
@@ -145,7 +144,6 @@ void WindowEmitter::updateTile(std::size_t index, StepIndex version, int bank)
         m_disk.write(task, updated);
 }
 
-// A staging slot is free again when what was in it is in the weights.
 void WindowEmitter::uploadTile(std::size_t index, StepIndex version, int bank)
 {
     const ComplementTile& tile = window().tiles[index];
@@ -155,13 +153,11 @@ void WindowEmitter::uploadTile(std::size_t index, StepIndex version, int bank)
     task.elementCount = tile.elementCount;
     task.slot = static_cast<std::uint8_t>(bank * kUploadSlots + static_cast<int>(slot));
     m_writer.waitFor(m_tileUpdates[index]);
-    m_writer.waitFor(m_scatters[slot]);
-    const Wait upload = m_writer.emit(task);
+    m_writer.emit(task);
 
     task.kind = TaskKind::ScatterComplement;
     task.lane = Lane::Compute;
-    m_writer.waitFor(upload);
-    m_scatters[slot] = m_writer.emit(task);
+    m_writer.emit(task);
 }
 
 Task WindowEmitter::make(TaskKind kind, Lane lane, GroupId group, StepIndex version) const

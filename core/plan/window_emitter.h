@@ -18,7 +18,6 @@
 #include "core/plan/plan_writer.h"
 #include "core/plan/step_layout.h"
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -82,7 +81,6 @@ private:
     std::optional<Wait> m_hostReader;               // of scalars, the last
     std::vector<std::optional<Wait>> m_accumulated; // by group: what was sent before
     std::vector<std::optional<Wait>> m_tileUpdates; // by tile of the window
-    std::array<std::optional<Wait>, kUploadSlots> m_scatters;
     std::size_t m_uploads = 0;
 };
 

@@ -1,0 +1,86 @@
+// PlaceBook: who wrote a place last and who has read it since, and so what a task must wait for.
+//
+// A task may read a place once its writer is over, and write it once its writer and all readers
+// are. Which places a task uses follows from its traits and from the plan: a place is a slot, or
+// the home of what leaves its slot. Ranges of a group are not places.
+//
+// Threads  One owner.
+// Order    begin, then for each task of a plan, in its order: waitsOf, note.
+
+#pragma once
+
+#include "core/plan/plan.h"
+#include "core/plan/task_traits.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace mr {
+
+struct PlaceUse {
+    Place place{};
+    std::int32_t index = 0; // of the places of its kind
+    bool writes = false;    // else it reads
+};
+
+// The places that a task uses, at most six.
+class PlaceUses
+{
+public:
+    // Nothing is asked of the plan but its answers and counts.
+    PlaceUses(const StepPlan& plan, const Task& task);
+
+    std::span<const PlaceUse> all() const noexcept { return std::span(m_uses).first(m_count); }
+
+private:
+    void add(Place place, std::int32_t index, bool writes);
+    void addWork(const StepPlan& plan, const Task& task);
+
+    std::array<PlaceUse, 6> m_uses{};
+    std::size_t m_count = 0;
+};
+
+class PlaceBook
+{
+public:
+    // Forgets what it knows and keeps its memory.
+    void begin();
+
+    // Calls `visit` with what must be over before the use, but for tasks of the same lane, which
+    // are.
+    template <typename Visit>
+    void visitBefore(const PlaceUse& use, Lane lane, Visit visit) const
+    {
+        const std::vector<Entry>& entries = m_entries[kindOf(use.place)];
+        if (static_cast<std::size_t>(use.index) >= entries.size())
+            return;
+        const Entry& entry = entries[static_cast<std::size_t>(use.index)];
+        const std::size_t count = use.writes ? entry.count : entry.writers;
+        for (std::size_t i = 0; i < count; ++i)
+            if (entry.lanes[i] != lane)
+                visit(entry.tasks[i]);
+    }
+
+    void note(const PlaceUse& use, Lane lane, TaskIndex task);
+
+private:
+    static constexpr std::size_t kKinds = 22;
+    static constexpr std::size_t kMostTasks = 4;
+
+    // Its writer, if there is one, then the last reader of each lane since.
+    struct Entry {
+        std::array<TaskIndex, kMostTasks> tasks{};
+        std::array<Lane, kMostTasks> lanes{};
+        std::uint8_t writers = 0;
+        std::uint8_t count = 0;
+    };
+
+    static std::size_t kindOf(Place place) noexcept;
+
+    std::array<std::vector<Entry>, kKinds> m_entries;
+};
+
+} // namespace mr
