@@ -5,8 +5,6 @@
 
 namespace mr {
 
-using Pass = WorkItem::Pass;
-
 void LayerEmitter::begin(const StepLayout& layout)
 {
     StepPlan& plan = m_writer.plan();
@@ -29,14 +27,14 @@ void LayerEmitter::fetchBatch()
 
 bool LayerEmitter::hasFinished(const WorkItem& item) const
 {
-    return item.pass == Pass::Backward &&
+    return item.pass == WorkItem::Pass::Backward &&
            m_backwardLeft[static_cast<std::size_t>(item.layer.value)] == 0;
 }
 
 Status LayerEmitter::emit(const WorkItem& item)
 {
     const bool training = m_writer.isTraining();
-    const bool backward = item.pass == Pass::Backward;
+    const bool backward = item.pass == WorkItem::Pass::Backward;
     if (training && !backward && isHead(item))
         return {}; // the head's backward computes the losses too
     if (item.micro.value >= m_fetched) {
@@ -58,7 +56,8 @@ Status LayerEmitter::emit(const WorkItem& item)
 void LayerEmitter::waitForGradientPlace(const WorkItem& item)
 {
     const StepPlan& plan = m_writer.plan();
-    const bool isFirst = item.pass == Pass::Backward && backwardLeft(item) == plan.microBatches;
+    const bool isFirst =
+        item.pass == WorkItem::Pass::Backward && backwardLeft(item) == plan.microBatches;
     if (isFirst && plan.gradients.finishedSlots == 0 && !m_writer.terms().byColumns)
         m_writer.waitFor(
             m_gradients.sendOfOccupant(GroupId{item.layer.value}, plan.gradients.sumSlots));
@@ -70,8 +69,9 @@ void LayerEmitter::pass(const WorkItem& item)
     const bool streams = m_writer.terms().streamsGroup(group);
     const bool savesBoundaries = m_writer.plan().savesBoundaries;
     const bool readsEmbedding = m_writer.terms().shape.tiedHead && isHead(item);
-    Task task = m_writer.make(item.pass == Pass::Forward ? TaskKind::Forward : TaskKind::Backward,
-        Lane::Compute, group, m_writer.plan().step - (m_writer.isTraining() ? 1 : 0));
+    Task task =
+        m_writer.make(item.pass == WorkItem::Pass::Forward ? TaskKind::Forward : TaskKind::Backward,
+            Lane::Compute, group, m_writer.plan().step - (m_writer.isTraining() ? 1 : 0));
     task.micro = item.micro;
     m_stream.open(group);
     if (streams)
