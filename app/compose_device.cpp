@@ -68,11 +68,11 @@ Result<RunSpec> completeWithoutCard(RunSpec spec, const Status& why)
 Result<std::unique_ptr<Device>> makeCpu(std::size_t bytes, std::int64_t threads)
 {
     const MachineInfo machine = inspectMachine();
-    auto count = computeThreads(threads, std::min(machine.physicalCores, machine.threads));
-    MR_TRY(count.status());
+    MR_ASSIGN(
+        auto count, computeThreads(threads, std::min(machine.physicalCores, machine.threads)));
     CpuDeviceOptions options;
     options.memoryBytes = bytes;
-    options.threads = count.value();
+    options.threads = count;
     return makeCpuDevice(options);
 }
 
@@ -104,21 +104,19 @@ Result<RunSpec> completeForMachine(const RunSpec& spec)
 
 Result<RunSpec> resolveForMachine(const RunSpec& spec, std::int64_t trainRows)
 {
-    auto complete = completeForMachine(spec);
-    MR_TRY(complete.status());
+    MR_ASSIGN(auto complete, completeForMachine(spec));
     const PolicyInfo* policy = findPolicy(spec.policy); // null: auto
     const bool asksRates = policy == nullptr || policy->isBalanced;
     if (asksRates)
-        (void)measureIfMissing(complete.value()).ok(); // the run goes without a forecast then
-    return resolveSpec(complete.value(), trainRows);
+        (void)measureIfMissing(complete).ok(); // the run goes without a forecast then
+    return resolveSpec(complete, trainRows);
 }
 
 Result<PlanReport> planForMachine(const RunSpec& spec)
 {
-    auto complete = completeForMachine(spec);
-    MR_TRY(complete.status());
-    const Status measured = measureIfMissing(complete.value());
-    auto report = planRun(complete.value());
+    MR_ASSIGN(auto complete, completeForMachine(spec));
+    const Status measured = measureIfMissing(complete);
+    auto report = planRun(complete);
     if (report.ok())
         noteMissingRates(measured, report.value());
     return report;
@@ -126,10 +124,9 @@ Result<PlanReport> planForMachine(const RunSpec& spec)
 
 Result<std::vector<PlanReport>> planAllForMachine(const RunSpec& spec)
 {
-    auto complete = completeForMachine(spec);
-    MR_TRY(complete.status());
-    const Status measured = measureIfMissing(complete.value());
-    auto reports = planAllPolicies(complete.value());
+    MR_ASSIGN(auto complete, completeForMachine(spec));
+    const Status measured = measureIfMissing(complete);
+    auto reports = planAllPolicies(complete);
     if (reports.ok())
         for (PlanReport& report : reports.value())
             noteMissingRates(measured, report);
@@ -138,9 +135,8 @@ Result<std::vector<PlanReport>> planAllForMachine(const RunSpec& spec)
 
 Status measureForMachine(const RunSpec& spec)
 {
-    auto complete = completeForMachine(spec);
-    MR_TRY(complete.status());
-    return measureAgain(complete.value());
+    MR_ASSIGN(auto complete, completeForMachine(spec));
+    return measureAgain(complete);
 }
 
 MachineInfo inspectWithDevices()
@@ -205,10 +201,8 @@ Result<std::unique_ptr<Device>> makeInferenceDevice(const InferenceDevice& asked
 
 Result<std::unique_ptr<Device>> makeWholeCudaDevice()
 {
-    auto facts = inspectCuda();
-    if (!facts.ok())
-        return facts.status();
-    return makeCudaDevice(usableBytes(facts.value()));
+    MR_ASSIGN(auto facts, inspectCuda());
+    return makeCudaDevice(usableBytes(facts));
 }
 
 } // namespace mr::app

@@ -117,18 +117,14 @@ Result<const gpu::CudaPlugin*> cudaPlugin()
 
 Result<gpu::CudaFacts> inspectCuda()
 {
-    auto plugin = cudaPlugin();
-    if (!plugin.ok())
-        return plugin.status();
-    return plugin.value()->inspect();
+    MR_ASSIGN(auto plugin, cudaPlugin());
+    return plugin->inspect();
 }
 
 Result<std::unique_ptr<Device>> makeCudaDevice(std::uint64_t memoryBytes)
 {
-    auto plugin = cudaPlugin();
-    if (!plugin.ok())
-        return plugin.status();
-    return plugin.value()->makeDevice({memoryBytes});
+    MR_ASSIGN(auto plugin, cudaPlugin());
+    return plugin->makeDevice({memoryBytes});
 }
 
 std::uint64_t cudaBaselineBytes(const Device& device)

@@ -24,28 +24,23 @@ double othersPercent(HostProbe& load)
 
 Status measure(const RunSpec& complete, bool again)
 {
-    auto resolved = resolveSpec(complete, 0);
-    MR_TRY(resolved.status());
-    RunSpec spec = std::move(resolved).value();
-    auto config = readModelConfig(spec.modelDir.empty() ? spec.scratchConfig : spec.modelDir);
-    MR_TRY(config.status());
-    auto subject = rateSubject(spec, config.value(), inspectMachine());
-    MR_TRY(subject.status());
+    MR_ASSIGN(RunSpec spec, resolveSpec(complete, 0));
+    MR_ASSIGN(
+        auto config, readModelConfig(spec.modelDir.empty() ? spec.scratchConfig : spec.modelDir));
+    MR_ASSIGN(auto subject, rateSubject(spec, config, inspectMachine()));
     const auto path = RateBook::defaultPath();
     RateBook book = RateBook::load(path);
-    if (!again && book.isFresh(subject.value().key, unixSecondsNow()))
+    if (!again && book.isFresh(subject.key, unixSecondsNow()))
         return {};
-    spec.deviceMemoryBytes = subject.value().deviceBytes;
+    spec.deviceMemoryBytes = subject.deviceBytes;
     spec.threadedDevice = true; // lanes at work together, as in a run that offloads
-    auto device = makeDevice(spec);
-    MR_TRY(device.status());
+    MR_ASSIGN(auto device, makeDevice(spec));
     HostProbe load;
     (void)load.read(nowNs()); // what was before does not count
-    auto rates = measureRates(*device.value(), subject.value());
-    MR_TRY(rates.status());
+    MR_ASSIGN(auto rates, measureRates(*device, subject));
     if (again) // asked for, so they count whatever else runs
-        book.put(subject.value().key, rates.value());
-    book.putMeasured(subject.value().key, rates.value(), {unixSecondsNow(), othersPercent(load)});
+        book.put(subject.key, rates);
+    book.putMeasured(subject.key, rates, {unixSecondsNow(), othersPercent(load)});
     return book.save(path);
 }
 

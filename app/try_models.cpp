@@ -48,24 +48,19 @@ Status refuseIfHostLacks(const std::string& folder, const Device& device, std::s
 
 Result<TryModels::Loaded> TryModels::load(const std::string& folder, std::int64_t room)
 {
-    auto config = readModelConfig(folder);
-    MR_TRY(config.status());
+    MR_ASSIGN(auto config, readModelConfig(folder));
     InferenceOptions options;
     options.cache = true;
-    options.seqLen = std::min(room, config.value().longestSequence());
-    options.compute = computeOf(config.value());
-    auto bytes = InferenceModel::deviceBytes(folder, options);
-    MR_TRY(bytes.status());
-    const InferenceDevice wanted{DeviceChoice::Auto, bytes.value(), 0, options.compute};
-    auto device = makeInferenceDevice(wanted);
-    MR_TRY(device.status());
-    if (!refuseIfHostLacks(folder, *device.value(), bytes.value()).ok())
+    options.seqLen = std::min(room, config.longestSequence());
+    options.compute = computeOf(config);
+    MR_ASSIGN(auto bytes, InferenceModel::deviceBytes(folder, options));
+    const InferenceDevice wanted{DeviceChoice::Auto, bytes, 0, options.compute};
+    MR_ASSIGN(auto device, makeInferenceDevice(wanted));
+    if (!refuseIfHostLacks(folder, *device, bytes).ok())
         m_loaded.clear(); // what is kept may be in the way
-    MR_TRY(refuseIfHostLacks(folder, *device.value(), bytes.value()));
-    auto model = InferenceModel::load(folder, options, *device.value());
-    MR_TRY(model.status());
-    return Loaded{folder, writtenAt(folder), options.seqLen, std::move(device).value(),
-        std::move(model).value()};
+    MR_TRY(refuseIfHostLacks(folder, *device, bytes));
+    MR_ASSIGN(auto model, InferenceModel::load(folder, options, *device));
+    return Loaded{folder, writtenAt(folder), options.seqLen, std::move(device), std::move(model)};
 }
 
 Result<InferenceModel*> TryModels::find(const std::string& folder, std::int64_t tokens)
@@ -84,9 +79,9 @@ Result<InferenceModel*> TryModels::find(const std::string& folder, std::int64_t 
     m_loaded.remove_if([&](const Loaded& kept) { return kept.folder == folder; });
     while (m_loaded.size() >= kMostLoaded)
         m_loaded.pop_back();
-    auto loaded = load(folder, std::max(kUsualRoom, roomFor(tokens, tokens + kUsualRoom)));
-    MR_TRY(loaded.status());
-    m_loaded.push_front(std::move(loaded).value());
+    MR_ASSIGN(
+        auto loaded, load(folder, std::max(kUsualRoom, roomFor(tokens, tokens + kUsualRoom))));
+    m_loaded.push_front(std::move(loaded));
     return m_loaded.front().model.get();
 }
 
@@ -103,13 +98,10 @@ Status TryModels::answerInto(
     const std::string& path, const Prompt& prompt, const AnswerWatch& watch, Answer& out)
 {
     MR_TRY(checkPrompt(prompt));
-    auto folder = modelFolderOf(path);
-    MR_TRY(folder.status());
-    auto config = readModelConfig(folder.value());
-    MR_TRY(config.status());
-    auto tokenizer = Tokenizer::openFor(folder.value(), config.value().vocab);
-    MR_TRY(tokenizer.status());
-    auto read = readPrompt(prompt, *tokenizer.value(), config.value(), folder.value());
+    MR_ASSIGN(auto folder, modelFolderOf(path));
+    MR_ASSIGN(auto config, readModelConfig(folder));
+    MR_ASSIGN(auto tokenizer, Tokenizer::openFor(folder, config.vocab));
+    auto read = readPrompt(prompt, *tokenizer, config, folder);
     MR_TRY(read.status());
     out.read = read.value().text;
     out.byTemplate = read.value().byTemplate;
@@ -117,17 +109,15 @@ Status TryModels::answerInto(
     if (watch.onRead)
         watch.onRead(out);
     const std::lock_guard lock(m_mutex);
-    auto model = find(folder.value(), out.promptTokens + prompt.maxTokens);
-    MR_TRY(model.status());
+    MR_ASSIGN(auto model, find(folder, out.promptTokens + prompt.maxTokens));
     const std::int64_t beginNs = nowNs();
     const GenerateOptions options{
         prompt.maxTokens, prompt.temperature, prompt.topP, prompt.seed, watch.onText};
-    auto made = model.value()->generate(read.value(), options);
-    MR_TRY(made.status());
+    MR_ASSIGN(auto made, model->generate(read.value(), options));
     out.seconds = 1e-9 * static_cast<double>(nowNs() - beginNs);
-    out.text = made.value().text;
-    out.tokens = static_cast<std::int64_t>(made.value().tokens.size());
-    out.ended = made.value().ended;
+    out.text = made.text;
+    out.tokens = static_cast<std::int64_t>(made.tokens.size());
+    out.ended = made.ended;
     return {};
 }
 

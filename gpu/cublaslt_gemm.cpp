@@ -77,10 +77,8 @@ Status CublasLtGemm::run(const Product& product, cudaStream_t stream)
         return {};
     if (key.k == 0)
         return fillWithoutProduct(product, stream);
-    auto plan = planFor(key);
-    if (!plan.ok())
-        return plan.status();
-    MR_TRY(multiply(*plan.value(), product, stream));
+    MR_ASSIGN(auto plan, planFor(key));
+    MR_TRY(multiply(*plan, product, stream));
     if (product.bias.data == nullptr || key.bias)
         return {};
     return launchAddBias(product.out, product.bias, true, stream);

@@ -88,10 +88,7 @@ Status CudaDevice::open(const CudaFacts& facts)
     MR_TRY(check(cudaStreamCreateWithFlags(&m_service, cudaStreamNonBlocking), "cudaStreamCreate"));
     m_shared.driver = loadDriverApi(0);
     MR_TRY(m_shared.clock.open(m_service));
-    auto gemm = makeCublasLtGemm(facts, m_shared.failure);
-    if (!gemm.ok())
-        return gemm.status();
-    m_gemm = std::move(gemm).value();
+    MR_ASSIGN(m_gemm, makeCublasLtGemm(facts, m_shared.failure));
     m_ops = makeCudaOps(*m_gemm);
     m_info.name = facts.name;
     m_info.memoryBytes = static_cast<std::size_t>(facts.totalBytes);
@@ -132,26 +129,22 @@ Result<std::unique_ptr<Event>> CudaDevice::createEvent()
 Result<std::unique_ptr<Gate>> CudaDevice::createGate(std::string_view name)
 {
     MR_TRY(m_shared.failure.status());
-    auto word = m_shared.gateWords.take();
-    if (!word.ok())
-        return word.status();
-    return std::unique_ptr<Gate>(new CudaGate(name, word.value()));
+    MR_ASSIGN(auto word, m_shared.gateWords.take());
+    return std::unique_ptr<Gate>(new CudaGate(name, word));
 }
 
 } // namespace
 
 Result<std::unique_ptr<Device>> makeCudaDevice(const CudaDeviceOptions& options)
 {
-    auto facts = inspectCuda();
-    if (!facts.ok())
-        return facts.status();
-    if (options.memoryBytes > facts.value().totalBytes)
+    MR_ASSIGN(auto facts, inspectCuda());
+    if (options.memoryBytes > facts.totalBytes)
         return Status::error(ErrorKind::OutOfMemory,
             "device cuda: a budget of " + formatBytes(options.memoryBytes) + " is more than " +
-                facts.value().name + " has, " + formatBytes(facts.value().totalBytes) +
+                facts.name + " has, " + formatBytes(facts.totalBytes) +
                 "; give a smaller --device-memory");
     auto device = std::make_unique<CudaDevice>(options);
-    MR_TRY(device->open(facts.value()));
+    MR_TRY(device->open(facts));
     return std::unique_ptr<Device>(std::move(device));
 }
 

@@ -79,11 +79,9 @@ Result<Buffer> CudaMemory::allocate(
     std::size_t bytes, MemoryKind kind, std::string_view tag, cudaStream_t stream)
 {
     MR_TRY(m_failure.status());
-    auto taken =
-        kind == MemoryKind::Device ? takeDevice(bytes, tag, stream) : takePinned(bytes, tag);
-    if (!taken.ok())
-        return taken.status();
-    return keep(taken.value());
+    MR_ASSIGN(auto taken,
+        kind == MemoryKind::Device ? takeDevice(bytes, tag, stream) : takePinned(bytes, tag));
+    return keep(taken);
 }
 
 Buffer CudaMemory::keep(const Taken& taken)

@@ -48,13 +48,10 @@ Result<std::vector<BenchRow>> measure(const std::string& name, Device& device)
 // Threads and memory that no option names: all cores, half of what is available.
 Result<RunSpec> deviceSpec(const BenchOptions& options)
 {
-    auto choice = parseDevice(options.device);
-    MR_TRY(choice.status());
-    auto spec = stepDeviceSpec(options.step, choice.value());
-    MR_TRY(spec.status());
-    auto complete = completeForMachine(spec.value());
-    MR_TRY(complete.status());
-    RunSpec& resolved = complete.value();
+    MR_ASSIGN(auto choice, parseDevice(options.device));
+    MR_ASSIGN(auto spec, stepDeviceSpec(options.step, choice));
+    MR_ASSIGN(auto complete, completeForMachine(spec));
+    RunSpec& resolved = complete;
     if (resolved.device == DeviceChoice::Cuda)
         return resolved;
     resolved.device = DeviceChoice::Cpu;
@@ -79,9 +76,8 @@ void printRow(const BenchRow& row, bool json)
 
 Status benchRows(Device& device, const BenchOptions& options)
 {
-    auto rows = measure(options.name, device);
-    MR_TRY(rows.status());
-    for (const BenchRow& row : rows.value())
+    MR_ASSIGN(auto rows, measure(options.name, device));
+    for (const BenchRow& row : rows)
         printRow(row, options.json);
     return {};
 }

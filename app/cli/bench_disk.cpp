@@ -84,24 +84,21 @@ void addDiskBenchOptions(CLI::App& command, DiskBenchOptions& options)
 
 Status printDiskBench(const DiskBenchOptions& options, bool asJson)
 {
-    auto spec = specOf(options);
-    MR_TRY(spec.status());
+    MR_ASSIGN(auto spec, specOf(options));
     MR_TRY(requireFiles({options.folder}, "--disk-path"));
-    auto folder = inspectScratchFolder(spec.value().folder);
-    MR_TRY(folder.status());
-    for (const std::string& warning : folder.value().warnings)
+    MR_ASSIGN(auto folder, inspectScratchFolder(spec.folder));
+    for (const std::string& warning : folder.warnings)
         say(warning);
-    auto result = benchDisk(spec.value());
-    MR_TRY(result.status());
-    const ScratchFolder& place = folder.value();
+    MR_ASSIGN(auto result, benchDisk(spec));
+    const ScratchFolder& place = folder;
     say(place.path.string() + " on " + place.fileSystem +
-        (place.device.empty() ? "" : " of " + place.device) + ", by " + result.value().about +
-        ", " + std::to_string(result.value().depth) + " requests of " +
-        formatBytes(result.value().requestBytes) + " in flight each way");
-    for (const DiskBenchRow& row : result.value().rows)
+        (place.device.empty() ? "" : " of " + place.device) + ", by " + result.about + ", " +
+        std::to_string(result.depth) + " requests of " + formatBytes(result.requestBytes) +
+        " in flight each way");
+    for (const DiskBenchRow& row : result.rows)
         printRow(row, asJson);
-    if (spec.value().engine == DiskEngine::Auto) // what a run would use
-        MR_TRY(keepDiskRates(folder.value(), result.value().rates).status());
+    if (spec.engine == DiskEngine::Auto) // what a run would use
+        MR_TRY(keepDiskRates(folder, result.rates).status());
     return {};
 }
 

@@ -247,12 +247,10 @@ Result<RunSpec> stepDeviceSpec(const StepOptions& options, DeviceChoice choice)
 Status benchModelStep(
     Device& device, const RunSpec& resolved, const StepOptions& options, bool json)
 {
-    auto spec = specOf(options, resolved);
-    MR_TRY(spec.status());
+    MR_ASSIGN(auto spec, specOf(options, resolved));
     const std::unique_ptr<ActivityTrace> trace = options.cupti ? openTrace(device) : nullptr;
-    auto report = runStepBench(device, spec.value(), trace.get());
-    MR_TRY(report.status());
-    print(report.value(), device, json);
+    MR_ASSIGN(auto report, runStepBench(device, spec, trace.get()));
+    print(report, device, json);
     return {};
 }
 

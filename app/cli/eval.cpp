@@ -59,9 +59,8 @@ Result<TokenSet> readData(const EvalOptions& options, const InferenceModel& mode
 {
     std::vector<DataSource> sources;
     for (const std::string& path : options.data) {
-        auto source = options.rows.source(path);
-        MR_TRY(source.status());
-        sources.push_back(std::move(source).value());
+        MR_ASSIGN(auto source, options.rows.source(path));
+        sources.push_back(std::move(source));
     }
     auto set = buildTokenSet(sources, model.tokenizer(), setOptions(options, model.seqLen()));
     if (!set.ok())

@@ -35,16 +35,14 @@ struct Asked {
 Status readFirst(const Arguments& options, const std::string& folder, InferenceOptions& inference,
     ReadPrompt& read)
 {
-    auto config = readModelConfig(folder);
-    MR_TRY(config.status());
-    auto tokenizer = Tokenizer::openFor(folder, config.value().vocab);
-    MR_TRY(tokenizer.status());
-    auto prompt = readPrompt(options.prompt, *tokenizer.value(), config.value(), folder);
+    MR_ASSIGN(auto config, readModelConfig(folder));
+    MR_ASSIGN(auto tokenizer, Tokenizer::openFor(folder, config.vocab));
+    auto prompt = readPrompt(options.prompt, *tokenizer, config, folder);
     MR_TRY(prompt.status());
     read = std::move(prompt).value();
     inference.seqLen =
         roomFor(static_cast<std::int64_t>(read.tokens.size()) + options.prompt.maxTokens,
-            config.value().longestSequence());
+            config.longestSequence());
     return {};
 }
 
@@ -72,27 +70,21 @@ PromptForm formOf(const Arguments& options)
 Result<Asked> run(const Arguments& options)
 {
     MR_TRY(checkPrompt(options.prompt));
-    auto precision = parsePrecision(options.precision);
-    MR_TRY(precision.status());
-    auto choice = parseDevice(options.device);
-    MR_TRY(choice.status());
-    auto folder = modelFolderOf(options.model);
-    MR_TRY(folder.status());
+    MR_ASSIGN(auto precision, parsePrecision(options.precision));
+    MR_ASSIGN(auto choice, parseDevice(options.device));
+    MR_ASSIGN(auto folder, modelFolderOf(options.model));
     InferenceOptions inference;
     inference.cache = true;
-    inference.compute = precision.value() == PrecisionChoice::BF16 ? DType::BF16 : DType::F32;
+    inference.compute = precision == PrecisionChoice::BF16 ? DType::BF16 : DType::F32;
     Asked out;
-    MR_TRY(readFirst(options, folder.value(), inference, out.prompt));
-    auto bytes = InferenceModel::deviceBytes(folder.value(), inference);
-    MR_TRY(bytes.status());
-    auto device =
-        makeInferenceDevice({choice.value(), bytes.value(), options.threads, inference.compute});
-    MR_TRY(device.status());
-    auto model = InferenceModel::load(folder.value(), inference, *device.value());
-    MR_TRY(model.status());
+    MR_TRY(readFirst(options, folder, inference, out.prompt));
+    MR_ASSIGN(auto bytes, InferenceModel::deviceBytes(folder, inference));
+    MR_ASSIGN(
+        auto device, makeInferenceDevice({choice, bytes, options.threads, inference.compute}));
+    MR_ASSIGN(auto model, InferenceModel::load(folder, inference, *device));
     if (!options.json && !out.prompt.byTemplate)
         printPiece(out.prompt.text);
-    auto answer = model.value()->generate(out.prompt, generateOptions(options));
+    auto answer = model->generate(out.prompt, generateOptions(options));
     MR_TRY(answer.status());
     out.answer = std::move(answer).value();
     return out;

@@ -35,17 +35,13 @@ struct InspectOptions {
 // Each is looked at, and read whole if that was asked for.
 Result<Json> describeRun(const InspectOptions& options)
 {
-    auto spec = readRunSpec(options.path);
-    if (!spec.ok())
-        return spec.status();
-    auto record = readRunRecord(options.path);
-    if (!record.ok())
-        return record.status();
+    MR_ASSIGN(auto spec, readRunSpec(options.path));
+    MR_ASSIGN(auto record, readRunRecord(options.path));
     const VerifyDepth depth = options.verify ? VerifyDepth::Bytes : VerifyDepth::Lengths;
-    const std::string& saveDir = spec.value().saveDir;
-    Json json{{"kind", "run"}, {"name", spec.value().name}, {"steps", spec.value().steps},
-        {"policy", spec.value().policy}, {"checkpoints", Json::array()},
-        {"checkpoint_details", Json::array()}, {"problems", Json::array()}};
+    const std::string& saveDir = spec.saveDir;
+    Json json{{"kind", "run"}, {"name", spec.name}, {"steps", spec.steps}, {"policy", spec.policy},
+        {"checkpoints", Json::array()}, {"checkpoint_details", Json::array()},
+        {"problems", Json::array()}};
     for (const CheckpointInfo& one : describeCheckpoints(options.path, saveDir)) {
         json["checkpoints"].push_back(one.path.string());
         Json details{{"path", one.path.string()}, {"step", one.step}, {"best", one.isBest}};
@@ -56,7 +52,7 @@ Result<Json> describeRun(const InspectOptions& options)
         json["checkpoint_details"].push_back(details);
     }
     for (const fs::path& path : namedCheckpoints(options.path, saveDir))
-        if (auto whole = examineCheckpoint(path, record.value().uuid, depth); !whole.ok())
+        if (auto whole = examineCheckpoint(path, record.uuid, depth); !whole.ok())
             json["problems"].push_back(whole.status().message());
     for (const fs::path& path : asideCheckpoints(options.path, saveDir))
         json["problems"].push_back(path.string() + ": is broken or not of this run, and set aside");
@@ -78,10 +74,8 @@ Result<Json> describeModel(const std::string& path)
 
 Result<Json> describeHistory(const std::string& path)
 {
-    auto reader = RunReader::open(path);
-    if (!reader.ok())
-        return reader.status();
-    auto runs = reader.value()->runs();
+    MR_ASSIGN(auto reader, RunReader::open(path));
+    auto runs = reader->runs();
     if (!runs.ok())
         return runs.status();
     return Json{{"kind", "history"}, {"runs", runs.value().size()}};
@@ -99,10 +93,8 @@ std::int64_t seqLenOf(const InspectOptions& options)
 
 Result<Json> describeDataset(const InspectOptions& options)
 {
-    auto source = options.rows.source(options.path);
-    MR_TRY(source.status());
-    auto dataset =
-        inspectDataset(source.value(), options.model, seqLenOf(options), 3, options.split);
+    MR_ASSIGN(auto source, options.rows.source(options.path));
+    auto dataset = inspectDataset(source, options.model, seqLenOf(options), 3, options.split);
     if (!dataset.ok())
         return dataset.status();
     const DatasetInfo& info = dataset.value();

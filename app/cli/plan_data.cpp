@@ -47,11 +47,10 @@ Result<LookedAt> lookAtData(RunSpec& spec)
     LookedAt out;
     if (spec.data.empty())
         return out;
-    auto bytes = dataBytes(spec);
-    MR_TRY(bytes.status());
-    if (bytes.value() > kMostDataBytes) {
+    MR_ASSIGN(auto bytes, dataBytes(spec));
+    if (bytes > kMostDataBytes) {
         MR_TRY(checkColumns(spec));
-        out.advice = "Only the columns of the data were looked at: " + formatBytes(bytes.value()) +
+        out.advice = "Only the columns of the data were looked at: " + formatBytes(bytes) +
                      " are more than the " + formatBytes(kMostDataBytes) +
                      " that a plan reads; `train` says what is in them.";
         return out;

@@ -155,10 +155,8 @@ Result<std::map<std::int64_t, MachineSample>> samplesOf(RunReader& reader, std::
     std::map<std::int64_t, MachineSample> samples;
     for (std::size_t i = 0; i < kMachineMetrics; ++i) {
         const CounterWindow whole{0, kAllSteps, kAllSteps};
-        auto series = reader.counter(id, kMachineMetricInfos[i].name, whole);
-        if (!series.ok())
-            return series.status();
-        for (const CounterEntry& entry : series.value().entries) {
+        MR_ASSIGN(auto series, reader.counter(id, kMachineMetricInfos[i].name, whole));
+        for (const CounterEntry& entry : series.entries) {
             if (std::isnan(entry.mean))
                 continue; // that second was missed
             MachineSample& sample = samples[entry.timeMs];

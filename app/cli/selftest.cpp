@@ -67,13 +67,10 @@ Result<std::unique_ptr<Device>> makeTestDevice(
 
 Status checkOps(const SelftestOptions& options, Tally& tally)
 {
-    auto device = makeTestDevice(options, CpuDeviceOptions::Mode::Inline);
-    if (!device.ok())
-        return device.status();
+    MR_ASSIGN(auto device, makeTestDevice(options, CpuDeviceOptions::Mode::Inline));
     if (options.choice == DeviceChoice::Cuda && !options.json)
-        printText("%s, %s, %s held by CUDA itself", device.value()->info().name.c_str(),
-            device.value()->info().instructionSet.c_str(),
-            formatBytes(cudaBaselineBytes(*device.value())).c_str());
+        printText("%s, %s, %s held by CUDA itself", device->info().name.c_str(),
+            device->info().instructionSet.c_str(), formatBytes(cudaBaselineBytes(*device)).c_str());
     const auto each = [&](const ConformanceResult& result) {
         if (!options.bf16 && result.name.find(" bf16") != std::string::npos)
             return;
@@ -83,7 +80,7 @@ Status checkOps(const SelftestOptions& options, Tally& tally)
                      (result.sameBits ? "" : ", other bits when run again");
         report(options, tally, result.name, result.pass, detail);
     };
-    auto ran = runConformance(*device.value(), each, options.op);
+    auto ran = runConformance(*device, each, options.op);
     return ran.ok() ? Status() : ran.status();
 }
 
@@ -102,10 +99,8 @@ Result<std::vector<std::unique_ptr<Device>>> policyDevices(const SelftestOptions
     for (const Mode mode : {Mode::Inline, Mode::Threaded}) {
         if (mode == Mode::Threaded && options.choice == DeviceChoice::Cuda)
             break;
-        auto device = makeTestDevice(options, mode);
-        if (!device.ok())
-            return device.status();
-        devices.push_back(std::move(device).value());
+        MR_ASSIGN(auto device, makeTestDevice(options, mode));
+        devices.push_back(std::move(device));
     }
     return devices;
 }
@@ -113,17 +108,15 @@ Result<std::vector<std::unique_ptr<Device>>> policyDevices(const SelftestOptions
 Status checkPolicy(const SelftestOptions& options, Tally& tally, Device& device, const TinyRun& run,
     const TinyResult& reference)
 {
-    auto result = runTiny(device, run);
-    if (!result.ok())
-        return result.status();
-    const bool same = result.value().weightsHash == reference.weightsHash &&
-                      result.value().losses == reference.losses;
+    MR_ASSIGN(auto result, runTiny(device, run));
+    const bool same =
+        result.weightsHash == reference.weightsHash && result.losses == reference.losses;
     std::string words = run.policy;
     for (const auto& [option, value] : run.options)
         words += " " + option + "=" + value;
     const std::string name = "policy " + words + (run.compute == DType::F32 ? " fp32" : " bf16") +
                              modeOf(options, device);
-    report(options, tally, name, same, "weights " + result.value().weightsHash);
+    report(options, tally, name, same, "weights " + result.weightsHash);
     return {};
 }
 
@@ -150,17 +143,13 @@ std::vector<std::pair<std::string, PolicyOptions>> exactPolicies(const PolicyOpt
 // One model, data and seed; every policy and device mode.
 Status checkPolicies(const SelftestOptions& options, Tally& tally, TinyRun run)
 {
-    auto devices = policyDevices(options);
-    if (!devices.ok())
-        return devices.status();
-    auto reference = runTiny(*devices.value().front(), run);
-    if (!reference.ok())
-        return reference.status();
+    MR_ASSIGN(auto devices, policyDevices(options));
+    MR_ASSIGN(auto reference, runTiny(*devices.front(), run));
     for (const auto& [policy, with] : exactPolicies(run.options)) {
         run.policy = policy;
         run.options = with;
-        for (const std::unique_ptr<Device>& device : devices.value())
-            MR_TRY(checkPolicy(options, tally, *device, run, reference.value()));
+        for (const std::unique_ptr<Device>& device : devices)
+            MR_TRY(checkPolicy(options, tally, *device, run, reference));
     }
     return {};
 }

@@ -86,9 +86,8 @@ Status readPieces(const File& file, std::uint64_t bytes, const Take& take)
         std::string_view text = waiting;
         if (at < bytes)
             text.remove_suffix(unfinishedBytes(text));
-        Result<std::size_t> taken = take(text, at == bytes);
-        MR_TRY(taken.status());
-        waiting.erase(0, taken.value());
+        MR_ASSIGN(std::size_t taken, take(text, at == bytes));
+        waiting.erase(0, taken);
     } while (at < bytes);
     return {};
 }
@@ -116,16 +115,14 @@ Status encode(const Tokenizer& tokenizer, const File& file, std::uint64_t bytes,
 
 Status printFile(const Tokenizer& tokenizer, const std::string& path, bool specials)
 {
-    Result<File> file = File::openRead(path);
-    MR_TRY(file.status());
-    Result<std::uint64_t> bytes = file.value().bytes();
-    MR_TRY(bytes.status());
+    MR_ASSIGN(File file, File::openRead(path));
+    MR_ASSIGN(std::uint64_t bytes, file.bytes());
     IdLine line;
     std::vector<TokenId> ids;
     if (specials && tokenizer.addsBos() && tokenizer.bos() >= 0)
         ids.push_back(tokenizer.bos());
     line.put(ids);
-    const Status done = encode(tokenizer, file.value(), bytes.value(), line);
+    const Status done = encode(tokenizer, file, bytes, line);
     if (!done.ok()) {
         line.breakOff();
         return done;
@@ -151,28 +148,23 @@ Status printIds(const Tokenizer& tokenizer, std::string_view text, bool specials
 
 Status run(const TokenizeOptions& options)
 {
-    auto tokenizer = Tokenizer::open(options.model);
-    if (!tokenizer.ok())
-        return tokenizer.status();
+    MR_ASSIGN(auto tokenizer, Tokenizer::open(options.model));
     std::string text = options.text;
     if (options.textFile == "-") {
         text.assign(std::istreambuf_iterator<char>(std::cin), {});
     } else if (!options.textFile.empty()) {
         MR_TRY(requireFiles({options.textFile}, "--text-file"));
         if (!options.lines)
-            return printFile(*tokenizer.value(), options.textFile, !options.noSpecial);
-        auto read = readWholeFile(options.textFile, kTextLimit);
-        if (!read.ok())
-            return read.status();
-        text = std::move(read).value();
+            return printFile(*tokenizer, options.textFile, !options.noSpecial);
+        MR_ASSIGN(text, readWholeFile(options.textFile, kTextLimit));
     }
     if (!options.lines)
-        return printIds(*tokenizer.value(), text, !options.noSpecial);
+        return printIds(*tokenizer, text, !options.noSpecial);
     std::size_t begin = 0;
     while (begin < text.size()) {
         const std::size_t end = std::min(text.find('\n', begin), text.size());
-        MR_TRY(printIds(*tokenizer.value(), std::string_view(text).substr(begin, end - begin),
-            !options.noSpecial));
+        MR_TRY(printIds(
+            *tokenizer, std::string_view(text).substr(begin, end - begin), !options.noSpecial));
         begin = end + 1;
     }
     return {};

@@ -296,9 +296,7 @@ Result<ResumeChanges> changesOf(const TrainOptions& options)
              {&options.hostMemory, &changes.hostMemoryBytes}}) {
         if (text->empty())
             continue;
-        auto parsed = parseBytes(*text);
-        MR_TRY(parsed.status());
-        *bytes = parsed.value();
+        MR_ASSIGN(*bytes, parseBytes(*text));
     }
     if (options.threadedDevice)
         changes.threadedDevice = true;

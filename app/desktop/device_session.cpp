@@ -48,33 +48,23 @@ Result<std::unique_ptr<Session>> together(
 Result<std::unique_ptr<Session>> openOnDevice(
     const RunSpec& spec, RunStore& store, Session::Listener listener, OpeningWatch watch)
 {
-    Result<RunSpec> complete = completeForMachine(spec);
-    if (!complete.ok())
-        return complete.status();
-    Result<RunSpec> resolved = resolveSpec(complete.value(), 0);
-    if (!resolved.ok())
-        return resolved.status();
-    Result<std::unique_ptr<Device>> device = makeDevice(resolved.value());
-    if (!device.ok())
-        return device.status();
-    Device& borrowed = *device.value();
-    auto session = Session::open(
-        complete.value(), borrowed, store, std::move(listener), std::move(watch), &spec);
-    return together(std::move(device).value(), std::move(session));
+    MR_ASSIGN(RunSpec complete, completeForMachine(spec));
+    MR_ASSIGN(RunSpec resolved, resolveSpec(complete, 0));
+    MR_ASSIGN(std::unique_ptr<Device> device, makeDevice(resolved));
+    Device& borrowed = *device;
+    auto session =
+        Session::open(complete, borrowed, store, std::move(listener), std::move(watch), &spec);
+    return together(std::move(device), std::move(session));
 }
 
 Result<std::unique_ptr<Session>> resumeOnDevice(
     const std::string& runDir, RunStore& store, Session::Listener listener, OpeningWatch watch)
 {
-    Result<RunSpec> spec = readRunSpec(runDir);
-    if (!spec.ok())
-        return spec.status();
-    Result<std::unique_ptr<Device>> device = makeDevice(spec.value());
-    if (!device.ok())
-        return device.status();
-    Device& borrowed = *device.value();
+    MR_ASSIGN(RunSpec spec, readRunSpec(runDir));
+    MR_ASSIGN(std::unique_ptr<Device> device, makeDevice(spec));
+    Device& borrowed = *device;
     auto session = Session::resume(runDir, borrowed, store, std::move(listener), std::move(watch));
-    return together(std::move(device).value(), std::move(session));
+    return together(std::move(device), std::move(session));
 }
 
 } // namespace mr::app

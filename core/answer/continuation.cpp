@@ -43,9 +43,8 @@ Result<Generated> continueTokens(Continuation what, const GenerateOptions& optio
     const auto most =
         static_cast<std::size_t>(std::min(what.room, out.promptTokens + options.maxTokens));
     what.ends.push_back(what.tokenizer.eos());
-    auto shown = what.tokenizer.decode(tokens);
-    MR_TRY(shown.status());
-    std::size_t before = shown.value().size();
+    MR_ASSIGN(auto shown, what.tokenizer.decode(tokens));
+    std::size_t before = shown.size();
     std::vector<float> logits(static_cast<std::size_t>(what.vocab));
     // Models round their vocabulary up; ids beyond the tokenizer's are no text.
     const auto choices = std::span<const float>(logits).first(static_cast<std::size_t>(

@@ -50,12 +50,10 @@ Result<EvalResult> evaluate(StepExecutor& executor, const StepPlan& plan, const 
         }
         StepInputs inputs;
         inputs.micros = micros;
-        auto step = executor.run(plan, inputs);
-        if (!step.ok())
-            return step.status();
-        sum += step.value().lossSum;
+        MR_ASSIGN(auto step, executor.run(plan, inputs));
+        sum += step.lossSum;
         if (watch)
-            watch(plan, step.value());
+            watch(plan, step);
     }
     if (result.tokens == 0)
         return Status::error(
@@ -84,10 +82,9 @@ Result<AnswerScore> scoreAnswers(StepExecutor& executor, const TokenSet& set, st
         std::size_t at = response;
         while (at < end) {
             if (turnFor) {
-                auto changed =
-                    turnFor(static_cast<std::int64_t>(at), static_cast<std::int64_t>(end));
-                MR_TRY(changed.status());
-                done = changed.value() ? 0 : done;
+                MR_ASSIGN(auto changed,
+                    turnFor(static_cast<std::int64_t>(at), static_cast<std::int64_t>(end)));
+                done = changed ? 0 : done;
             }
             MR_TRY(executor.decoder().advance(std::span(sequence.tokens).subspan(done, at - done),
                 static_cast<std::int64_t>(done), logits));

@@ -14,10 +14,7 @@ Result<std::unique_ptr<InferenceModel>> InferenceModel::describe(
     const std::string& folder, const InferenceOptions& options)
 {
     auto model = std::unique_ptr<InferenceModel>(new InferenceModel);
-    auto config = readModelConfig(folder);
-    if (!config.ok())
-        return config.status();
-    model->m_config = std::move(config).value();
+    MR_ASSIGN(model->m_config, readModelConfig(folder));
     const std::int64_t most = model->m_config.longestSequence();
     const std::int64_t seqLen = options.seqLen == 0 ? model->m_config.maxPositions : options.seqLen;
     if (seqLen > most)
@@ -41,57 +38,35 @@ Result<std::unique_ptr<InferenceModel>> InferenceModel::describe(
 Result<std::size_t> InferenceModel::deviceBytes(
     const std::string& folder, const InferenceOptions& options)
 {
-    auto model = describe(folder, options);
-    if (!model.ok())
-        return model.status();
-    return model.value()->m_plan.bytes(Tier::Device);
+    MR_ASSIGN(auto model, describe(folder, options));
+    return model->m_plan.bytes(Tier::Device);
 }
 
 Result<std::unique_ptr<InferenceModel>> InferenceModel::load(
     const std::string& folder, const InferenceOptions& options, Device& device)
 {
-    auto described = describe(folder, options);
-    if (!described.ok())
-        return described.status();
-    std::unique_ptr<InferenceModel> model = std::move(described).value();
-    auto tokenizer = Tokenizer::openFor(folder, model->m_config.vocab);
-    if (!tokenizer.ok())
-        return tokenizer.status();
-    model->m_tokenizer = std::move(tokenizer).value();
+    MR_ASSIGN(std::unique_ptr<InferenceModel> model, describe(folder, options));
+    MR_ASSIGN(model->m_tokenizer, Tokenizer::openFor(folder, model->m_config.vocab));
     MR_TRY(model->loadWeightsOnto(folder, device));
     return model;
 }
 
 Status InferenceModel::loadWeightsOnto(const std::string& folder, Device& device)
 {
-    auto weights = openWeights(folder, m_config, m_table);
-    MR_TRY(weights.status());
-    auto tiers = TierStore::create(device, m_plan);
-    if (!tiers.ok())
-        return tiers.status();
-    m_tiers = std::move(tiers).value();
-    auto memory = RunMemory::create(*m_tiers, m_config, m_table, m_micro, 1, 2, true);
-    if (!memory.ok())
-        return memory.status();
-    m_memory = std::move(memory).value();
-    auto executor = StepExecutor::create(device, *m_memory, m_config, m_table, nullptr);
-    if (!executor.ok())
-        return executor.status();
-    m_executor = std::move(executor).value();
+    MR_ASSIGN(auto weights, openWeights(folder, m_config, m_table));
+    MR_ASSIGN(m_tiers, TierStore::create(device, m_plan));
+    MR_ASSIGN(m_memory, RunMemory::create(*m_tiers, m_config, m_table, m_micro, 1, 2, true));
+    MR_ASSIGN(m_executor, StepExecutor::create(device, *m_memory, m_config, m_table, nullptr));
     MR_TRY(m_executor->prepareMemory());
-    return installMaster(*m_executor, *m_memory, *weights.value());
+    return installMaster(*m_executor, *m_memory, *weights);
 }
 
 Result<EvalResult> InferenceModel::evaluate(const TokenSet& set)
 {
-    auto policy = makePolicy("resident", {});
-    if (!policy.ok())
-        return policy.status();
-    auto plan = buildEvaluation(m_step, Carry{}, m_shape, Budget{}, Feedback{}, policy.value());
-    if (!plan.ok())
-        return plan.status();
+    MR_ASSIGN(auto policy, makePolicy("resident", {}));
+    MR_ASSIGN(auto plan, buildEvaluation(m_step, Carry{}, m_shape, Budget{}, Feedback{}, policy));
     auto result = mr::evaluate(
-        *m_executor, plan.value(), set, {m_micro.seqLen, m_micro.microBatch, 1}, {}, turnFor());
+        *m_executor, plan, set, {m_micro.seqLen, m_micro.microBatch, 1}, {}, turnFor());
     if (result.ok() && !std::isfinite(result.value().loss))
         return Status::error(ErrorKind::Internal,
             "eval: the loss is not a finite number: the model's weights are damaged or too large; "
@@ -122,9 +97,8 @@ Result<Generated> InferenceModel::generate(const ReadPrompt& prompt, const Gener
         static_cast<std::int64_t>(prompt.tokens.size()) + options.maxTokens, m_micro.seqLen);
     what.next = [this, whole, turn = turnFor()](std::span<const TokenId> tokens, std::int64_t done,
                     std::span<float> out) -> Status {
-        auto changed = turn(static_cast<std::int64_t>(tokens.size()), whole);
-        MR_TRY(changed.status());
-        const std::int64_t from = changed.value() ? 0 : done;
+        MR_ASSIGN(auto changed, turn(static_cast<std::int64_t>(tokens.size()), whole));
+        const std::int64_t from = changed ? 0 : done;
         return m_executor->decoder().advance(
             tokens.subspan(static_cast<std::size_t>(from)), from, out);
     };

@@ -127,13 +127,11 @@ Result<ReadPrompt> readPrompt(const Prompt& prompt, const Tokenizer& tokenizer,
     MR_TRY(addEndsOf(folder, out.ends));
     std::optional<ChatFormat> format;
     if (prompt.form != PromptForm::Text && !chatTemplate.empty()) {
-        auto taught = ChatFormat::open(folder, chatTemplate, tokenizer);
-        MR_TRY(taught.status());
-        format = std::move(taught).value();
+        MR_ASSIGN(auto taught, ChatFormat::open(folder, chatTemplate, tokenizer));
+        format = std::move(taught);
     } else if (prompt.form != PromptForm::Text) {
-        auto found = ChatFormat::find(folder);
-        MR_TRY(found.status());
-        format = std::move(found).value();
+        MR_ASSIGN(auto found, ChatFormat::find(folder));
+        format = std::move(found);
     }
     if (format)
         MR_TRY(readChat(prompt, *format, tokenizer, out));

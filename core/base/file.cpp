@@ -199,10 +199,7 @@ Result<std::string> readWholeFile(const std::filesystem::path& path, std::uint64
     Result<File> file = File::openRead(path);
     if (!file.ok())
         return file.status();
-    Result<std::uint64_t> size = file.value().bytes();
-    if (!size.ok())
-        return size.status();
-    const std::uint64_t bytes = size.value();
+    MR_ASSIGN(const std::uint64_t bytes, file.value().bytes());
     if (bytes > limitBytes)
         return Status::error(ErrorKind::InvalidArgument,
             path.string() + " has " + std::to_string(bytes) + " bytes, more than the " +
@@ -217,11 +214,9 @@ Status replaceFile(const std::filesystem::path& path, std::string_view content)
     // The process number keeps two programs that replace the same file apart.
     const std::filesystem::path temporary = path.string() + ".tmp-" + std::to_string(::getpid());
     const auto writeIt = [&]() -> Status {
-        Result<File> file = File::create(temporary);
-        if (!file.ok())
-            return file.status();
-        MR_TRY(file.value().write(std::as_bytes(std::span(content))));
-        return file.value().sync();
+        MR_ASSIGN(File file, File::create(temporary));
+        MR_TRY(file.write(std::as_bytes(std::span(content))));
+        return file.sync();
     };
     Status status = writeIt();
     if (status.ok() && ::rename(temporary.c_str(), path.c_str()) != 0)

@@ -26,22 +26,18 @@ PlainRunSpec runSpecOf(const RateSubject& subject, bool recompute)
 
 Status runSteps(Device& device, const RateSubject& subject, bool recompute, RateSheet& sheet)
 {
-    auto run = PlainRun::create(device, runSpecOf(subject, recompute));
-    MR_TRY(run.status());
-    MR_TRY(installCheapWeights(*run.value()));
-    const std::vector<MicroBatchData> micros =
-        randomBatch(subject.config.vocab, run.value()->spec().micro);
+    MR_ASSIGN(auto run, PlainRun::create(device, runSpecOf(subject, recompute)));
+    MR_TRY(installCheapWeights(*run));
+    const std::vector<MicroBatchData> micros = randomBatch(subject.config.vocab, run->spec().micro);
     StepInputs inputs;
     inputs.micros = micros;
     inputs.lossScale = 1.0F / static_cast<float>(micros[0].ids.size());
     inputs.clipNorm = 1.0;
     for (int s = 1; s <= kWarmSteps + kSteps; ++s) {
         inputs.factors = adamwFactors({}, 1e-4, s);
-        auto result = run.value()->step(inputs);
-        MR_TRY(result.status());
+        MR_ASSIGN(auto result, run->step(inputs));
         if (s > kWarmSteps)
-            sheet.read(run.value()->stepPlan(), result.value().tasks,
-                {run.value()->shape(), run.value()->precision(), recompute});
+            sheet.read(run->stepPlan(), result.tasks, {run->shape(), run->precision(), recompute});
     }
     return {};
 }

@@ -316,11 +316,10 @@ Status checkPolicy(const RunSpec& spec)
 {
     if (!isAuto(spec))
         return makePolicy(spec.policy, spec.policyOptions).status();
-    auto numbers = readOptionsOf(spec.policy, spec.policyOptions);
-    MR_TRY(numbers.status());
+    MR_ASSIGN(auto numbers, readOptionsOf(spec.policy, spec.policyOptions));
     Status first;
     for (const PolicyInfo& info : policyTable()) {
-        const Status status = makePolicy(info.id, numbers.value()).status();
+        const Status status = makePolicy(info.id, numbers).status();
         if (status.ok())
             return {};
         first = status; // the last takes the most
@@ -330,37 +329,33 @@ Status checkPolicy(const RunSpec& spec)
 
 Result<RunSpec> resolveSpec(const RunSpec& spec, std::int64_t trainRows)
 {
-    auto setup = setUpRun(spec, trainRows);
-    if (!setup.ok())
-        return setup.status();
-    return std::move(setup).value().spec;
+    MR_ASSIGN(auto setup, setUpRun(spec, trainRows));
+    return std::move(setup).spec;
 }
 
 Result<PlanReport> planRun(const RunSpec& spec)
 {
-    auto setup = setUpRun(spec, 0);
-    if (!setup.ok())
-        return setup.status();
-    PlanReport report = reportOf(setup.value());
-    report.processBytes = processBytesOf(setup.value());
-    if (setup.value().policy.intervalByMagnitude)
+    MR_ASSIGN(auto setup, setUpRun(spec, 0));
+    PlanReport report = reportOf(setup);
+    report.processBytes = processBytesOf(setup);
+    if (setup.policy.intervalByMagnitude)
         report.advice.push_back("The interval is chosen when the warm-up ends; bytes and times are "
                                 "those of windows of " +
-                                std::to_string(setup.value().memory.window.steps) + " steps.");
-    if (clipsByGroup(setup.value()))
+                                std::to_string(setup.memory.window.steps) + " steps.");
+    if (clipsByGroup(setup))
         report.advice.push_back("Each group of weights is clipped by its own norm, so the results "
                                 "are not those of clip-mode=exact.");
-    if (flipsSums(*setup.value().policy.traversal))
+    if (flipsSums(*setup.policy.traversal))
         report.advice.push_back("Every other layer sums its gradients from the last micro-batch to "
                                 "the first, so the results are not those of the other orders.");
     if (!report.fits) {
-        advise(setup.value(), report);
-        adviseDisk(setup.value(), report);
-    } else if (setup.value().forecast.known) {
-        adviseFaster(setup.value(), report);
-        adviseTokens(setup.value(), report);
+        advise(setup, report);
+        adviseDisk(setup, report);
+    } else if (setup.forecast.known) {
+        adviseFaster(setup, report);
+        adviseTokens(setup, report);
     } else {
-        adviseDiskBench(setup.value(), report);
+        adviseDiskBench(setup, report);
     }
     return report;
 }
@@ -371,10 +366,8 @@ Result<std::vector<PlanReport>> planAllPolicies(const RunSpec& spec)
     for (const PolicyInfo& info : policyTable()) {
         RunSpec one = spec;
         one.policy = info.name;
-        auto report = planRun(one);
-        if (!report.ok())
-            return report.status();
-        reports.push_back(std::move(report).value());
+        MR_ASSIGN(auto report, planRun(one));
+        reports.push_back(std::move(report));
     }
     const auto rank = [](const PlanReport& r) {
         const bool timed = r.predictedStepMs > 0.0;

@@ -179,10 +179,9 @@ Status readNumbers(RunSetup& setup)
 {
     auto numbers = readOptionsOf(setup.spec.policy, setup.spec.policyOptions);
     MR_TRY(numbers.status());
-    auto asked = readOptionsOf(setup.asked.policy, setup.asked.policyOptions);
-    MR_TRY(asked.status());
+    MR_ASSIGN(auto asked, readOptionsOf(setup.asked.policy, setup.asked.policyOptions));
     setup.numbers = std::move(numbers).value();
-    setup.askedNumbers = std::move(asked).value();
+    setup.askedNumbers = std::move(asked);
     return {};
 }
 

@@ -160,9 +160,8 @@ Status resolveBudgets(RunSetup& setup, const MachineInfo& machine)
 
 Status findRates(RunSetup& setup, const MachineInfo& machine, const RateBook& book)
 {
-    auto subject = rateSubject(setup.spec, setup.config, machine);
-    MR_TRY(subject.status());
-    if (const Feedback* known = book.find(subject.value().key))
+    MR_ASSIGN(auto subject, rateSubject(setup.spec, setup.config, machine));
+    if (const Feedback* known = book.find(subject.key))
         setup.rates = *known;
     setup.scratch.addRates(1, setup.rates); // until it is known how much there will be
     return {};

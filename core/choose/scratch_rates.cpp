@@ -30,20 +30,19 @@ Result<ScratchSpeed> keepDiskRates(const ScratchFolder& folder, const DiskRates&
 
 Result<ScratchInfo> inspectScratch(const std::string& path)
 {
-    auto folder = inspectScratchFolder(path);
-    MR_TRY(folder.status());
-    const DiskHealth health = readDiskHealth(folder.value().device);
+    MR_ASSIGN(auto folder, inspectScratchFolder(path));
+    const DiskHealth health = readDiskHealth(folder.device);
     ScratchInfo info;
-    info.path = folder.value().path.string();
-    info.fileSystem = folder.value().fileSystem;
+    info.path = folder.path.string();
+    info.fileSystem = folder.fileSystem;
     info.drive = health.drive;
     info.driveBytes = health.driveBytes;
-    info.freeBytes = folder.value().freeBytes;
+    info.freeBytes = folder.freeBytes;
     info.temperatureCelsius = health.temperatureCelsius;
-    info.usable = folder.value().place != ScratchPlace::ReadOnly;
-    info.warnings = folder.value().warnings;
+    info.usable = folder.place != ScratchPlace::ReadOnly;
+    info.warnings = folder.warnings;
     const RateBook book = RateBook::load(RateBook::defaultPath());
-    if (const ScratchSpeed* speed = book.findDisk(rateKey(folder.value())))
+    if (const ScratchSpeed* speed = book.findDisk(rateKey(folder)))
         info.speed = *speed;
     return info;
 }
@@ -65,9 +64,8 @@ Result<ScratchSpeed> measureScratch(const std::string& path, const ScratchMeasur
         return Status::error(ErrorKind::OutOfMemory,
             spec.folder.string() + " has " + formatBytes(free) + " free; measuring it takes " +
                 formatBytes(kLeastDiskBenchBytes + kLeftFreeBytes));
-    auto measured = benchDisk(spec);
-    MR_TRY(measured.status());
-    return keepDiskRates(folder.value(), measured.value().rates);
+    MR_ASSIGN(auto measured, benchDisk(spec));
+    return keepDiskRates(folder.value(), measured.rates);
 }
 
 } // namespace mr

@@ -55,12 +55,11 @@ Result<ScratchMember> inspectMember(const std::string& path, const RateBook& boo
 {
     auto folder = inspectScratchFolder(path);
     MR_TRY(folder.status());
-    auto left = listScratch(folder.value().path);
-    MR_TRY(left.status());
+    MR_ASSIGN(auto left, listScratch(folder.value().path));
     ScratchMember member;
     member.folder = std::move(folder).value();
     member.roomBytes = member.folder.freeBytes;
-    for (const FoundScratch& file : left.value())
+    for (const FoundScratch& file : left)
         member.roomBytes += file.inUse ? 0 : file.bytes;
     if (const ScratchSpeed* speed = book.findDisk(rateKey(member.folder)))
         member.speed = *speed;
@@ -141,14 +140,13 @@ Result<ScratchSet> inspectScratchSet(std::span<const std::string> folders, const
 {
     ScratchSet set;
     for (const std::string& path : folders) {
-        auto member = inspectMember(path, book);
-        MR_TRY(member.status());
-        const std::filesystem::path& found = member.value().folder.path;
+        MR_ASSIGN(auto member, inspectMember(path, book));
+        const std::filesystem::path& found = member.folder.path;
         for (const ScratchMember& other : set.members)
             if (other.folder.path == found)
                 return Status::error(ErrorKind::InvalidArgument,
                     "disk-path: " + found.string() + " is named twice; name each folder once");
-        set.members.push_back(std::move(member).value());
+        set.members.push_back(std::move(member));
     }
     shareDrives(set.members);
     return set;

@@ -43,17 +43,14 @@ Result<ShareDecision> decideShare(
     ShareDecision decision;
     decision.shareNow = *share;
     decision.shareNew = balancedDeviceShare(measured);
-    auto now = withShare(setup, decision.shareNow, measured);
-    MR_TRY(now.status());
-    auto next = withShare(setup, decision.shareNew, measured);
-    MR_TRY(next.status());
-    if (!now.value().forecast.known || !next.value().forecast.known)
+    MR_ASSIGN(auto now, withShare(setup, decision.shareNow, measured));
+    MR_ASSIGN(auto next, withShare(setup, decision.shareNew, measured));
+    if (!now.forecast.known || !next.forecast.known)
         return decision;
-    decision.secondsNow = now.value().forecast.stepSeconds;
-    decision.secondsNew = next.value().forecast.stepSeconds;
-    decision.isWorthIt =
-        next.value().limit.empty() &&
-        paysToExchange(decision.secondsNow, decision.secondsNew, stepsLeft, costSeconds);
+    decision.secondsNow = now.forecast.stepSeconds;
+    decision.secondsNew = next.forecast.stepSeconds;
+    decision.isWorthIt = next.limit.empty() && paysToExchange(decision.secondsNow,
+                                                   decision.secondsNew, stepsLeft, costSeconds);
     return decision;
 }
 

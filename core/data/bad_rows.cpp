@@ -44,9 +44,7 @@ Status BadRows::skip(const DataSource& source, const BadRow& row)
     if (m_lines.size() < kBufferedBytes)
         return {};
     if (!m_log.isOpen()) {
-        Result<File> made = makeSpillFile({});
-        MR_TRY(made.status());
-        m_log = std::move(made).value();
+        MR_ASSIGN(m_log, makeSpillFile({}));
     }
     MR_TRY(m_log.write(std::as_bytes(std::span(m_lines))));
     m_logged += m_lines.size();

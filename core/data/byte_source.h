@@ -26,13 +26,9 @@ public:
 
     static Result<ByteSource> open(const std::filesystem::path& path)
     {
-        Result<File> file = File::openRead(path);
-        if (!file.ok())
-            return file.status();
-        Result<std::uint64_t> bytes = file.value().bytes();
-        if (!bytes.ok())
-            return bytes.status();
-        ByteSource source(std::move(file).value(), bytes.value());
+        MR_ASSIGN(File file, File::openRead(path));
+        MR_ASSIGN(std::uint64_t bytes, file.bytes());
+        ByteSource source(std::move(file), bytes);
         source.skipMark();
         source.findLineEnd();
         return source;

@@ -134,13 +134,12 @@ Result<CellText> lettered(const Json& list, std::string_view what)
 {
     CellText out;
     for (std::size_t i = 0; i < list.size(); ++i) {
-        auto one = textOf(list[i], what);
-        MR_TRY(one.status());
+        MR_ASSIGN(auto one, textOf(list[i], what));
         if (i >= 26)
             return bad(shownName(what) + " has more than 26 elements");
         out.isThere = true;
-        out.text += (i == 0 ? "" : "\n") + std::string(1, static_cast<char>('A' + i)) + ". " +
-                    one.value().text;
+        out.text +=
+            (i == 0 ? "" : "\n") + std::string(1, static_cast<char>('A' + i)) + ". " + one.text;
     }
     return out;
 }
@@ -207,13 +206,11 @@ Result<CellText> termValue(const Record& record, const Term& term)
 {
     if (term.selector.empty() && term.paths.size() == 1)
         return textOf(resolve(record, term.paths[0]), term.paths[0]);
-    Result<Json> list = listOf(record, term);
-    MR_TRY(list.status());
+    MR_ASSIGN(Json list, listOf(record, term));
     if (term.selector.empty())
         return bad("a role joins columns with + only to choose one of them: " +
                    shownName(term.paths[0]) + "+...[COLUMN]");
-    return term.selector == "*" ? lettered(list.value(), term.paths[0])
-                                : picked(record, term, list.value());
+    return term.selector == "*" ? lettered(list, term.paths[0]) : picked(record, term, list);
 }
 
 } // namespace
@@ -259,14 +256,13 @@ Result<CellText> cellValue(const Record& record, std::string_view expression)
     if (expression.find_first_of(".[+&") == std::string_view::npos)
         return out;
     for (const std::string& part : split(expression, '&')) {
-        Result<CellText> one = termValue(record, readTerm(part));
-        MR_TRY(one.status());
-        if (!one.value().isThere)
+        MR_ASSIGN(CellText one, termValue(record, readTerm(part)));
+        if (!one.isThere)
             continue;
         if (out.isThere && !out.text.empty() && out.text.back() != '\n')
             out.text += '\n';
         out.isThere = true;
-        out.text += one.value().text;
+        out.text += one.text;
     }
     return out;
 }

@@ -127,16 +127,15 @@ bool ChatFormat::isIn(const fs::path& modelFolder)
 
 Result<ChatFormat> ChatFormat::open(const fs::path& modelFolder)
 {
-    auto found = find(modelFolder);
-    MR_TRY(found.status());
-    if (!found.value())
+    MR_ASSIGN(auto found, find(modelFolder));
+    if (!found)
         return badFormat(
             modelFolder.string() +
             ": the model has no chat template, so it does not know how conversations are written; "
             "teach it one with --chat-template chatml (or llama3, or a file), put a "
             "chat_template.jinja into its folder, or turn each conversation into a row with the "
             "text columns \"prompt\" and \"response\"");
-    return *std::move(found).value();
+    return *std::move(found);
 }
 
 Result<ChatFormat> ChatFormat::open(
@@ -144,9 +143,8 @@ Result<ChatFormat> ChatFormat::open(
 {
     if (choice.empty())
         return open(modelFolder);
-    auto text = templateText(choice, tokenizer);
-    MR_TRY(text.status());
-    Result<ChatTemplate> parsed = ChatTemplate::parse(text.value());
+    MR_ASSIGN(auto text, templateText(choice, tokenizer));
+    Result<ChatTemplate> parsed = ChatTemplate::parse(text);
     if (!parsed.ok())
         return badFormat("the chosen chat template: " + parsed.status().message());
     return ChatFormat(std::move(parsed).value(), std::nullopt, optionsOf(modelFolder));
@@ -154,9 +152,8 @@ Result<ChatFormat> ChatFormat::open(
 
 Result<std::optional<ChatFormat>> ChatFormat::find(const fs::path& modelFolder)
 {
-    Result<TemplateSources> read = readTemplateSources(modelFolder);
-    MR_TRY(read.status());
-    TemplateSources& sources = read.value();
+    MR_ASSIGN(TemplateSources read, readTemplateSources(modelFolder));
+    TemplateSources& sources = read;
     if (!sources.contains("default"))
         return std::optional<ChatFormat>();
     Result<ChatTemplate> plain = ChatTemplate::parse(sources["default"]);
@@ -271,11 +268,10 @@ Status ChatFormat::skipHeader(const Json& variables, std::size_t message, Answer
 
 Result<ChatFormat::Answer> ChatFormat::answer(const Json& variables, std::size_t message) const
 {
-    Result<RenderedChat> whole = first(variables, message + 1, false);
-    MR_TRY(whole.status());
+    MR_ASSIGN(RenderedChat whole, first(variables, message + 1, false));
     Answer out;
-    out.text = whole.value().text();
-    out.chat = std::move(whole).value();
+    out.text = whole.text();
+    out.chat = std::move(whole);
     MR_TRY(findBegin(variables, message, out));
     if (m_habits.endIsUnclear)
         return badFormat(
@@ -322,9 +318,8 @@ Result<std::vector<TrainedChat>> ChatFormat::apart(const Json& variables) const
     for (std::size_t i = 0; i < variables["messages"].size(); ++i) {
         if (!isTrainedAnswer(variables, i))
             continue;
-        Result<Answer> found = answer(variables, i);
-        MR_TRY(found.status());
-        Answer& one = found.value();
+        MR_ASSIGN(Answer found, answer(variables, i));
+        Answer& one = found;
         TrainedChat turn{std::move(one.chat), {}};
         if (one.begin < one.end)
             turn.trained.push_back({one.begin, endOfTurn(one.text, one.begin, one.end)});
@@ -336,20 +331,19 @@ Result<std::vector<TrainedChat>> ChatFormat::apart(const Json& variables) const
 Result<std::vector<TrainedChat>> ChatFormat::render(const Json& given) const
 {
     const Json variables = adapted(given, m_habits);
-    Result<RenderedChat> whole = all(variables, false);
-    MR_TRY(whole.status());
+    MR_ASSIGN(RenderedChat whole, all(variables, false));
     std::vector<TrainedChat> out;
     if (templateOf(variables).marksGeneration()) {
-        std::vector<TextSpan> spans = whole.value().generated;
+        std::vector<TextSpan> spans = whole.generated;
         if (variables.contains("untrained"))
             MR_TRY(keepTrained(variables, spans));
-        out.push_back({std::move(whole).value(), std::move(spans)});
+        out.push_back({std::move(whole), std::move(spans)});
         return out;
     }
-    std::optional<std::vector<TextSpan>> spans = turns(variables, whole.value().text());
+    std::optional<std::vector<TextSpan>> spans = turns(variables, whole.text());
     if (!spans)
         return apart(variables);
-    out.push_back({std::move(whole).value(), std::move(*spans)});
+    out.push_back({std::move(whole), std::move(*spans)});
     return out;
 }
 

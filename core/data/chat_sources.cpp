@@ -24,11 +24,9 @@ Status readTemplateField(const fs::path& path, TemplateSources& out)
 {
     if (!out.empty() || !isThere(path))
         return {};
-    Result<nlohmann::json> config = readJsonObject(path);
-    if (!config.ok())
-        return config.status();
-    const auto found = config.value().find("chat_template");
-    if (found == config.value().end() || found->is_null())
+    MR_ASSIGN(nlohmann::json config, readJsonObject(path));
+    const auto found = config.find("chat_template");
+    if (found == config.end() || found->is_null())
         return {};
     if (found->is_string()) {
         out["default"] = found->get<std::string>();
@@ -90,9 +88,7 @@ Result<TemplateSources> readTemplateSources(const fs::path& folder)
     TemplateSources out;
     const fs::path jinja = folder / "chat_template.jinja";
     if (isThere(jinja)) {
-        auto text = readWholeFile(jinja, kMaxTemplateBytes);
-        MR_TRY(text.status());
-        out["default"] = std::move(text).value();
+        MR_ASSIGN(out["default"], readWholeFile(jinja, kMaxTemplateBytes));
     }
     MR_TRY(readTemplateField(folder / "chat_template.json", out));
     MR_TRY(readTemplateField(folder / kConfigFile, out));

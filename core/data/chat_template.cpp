@@ -94,11 +94,9 @@ std::string RenderedChat::text() const
 
 Result<ChatTemplate> ChatTemplate::parse(std::string_view source)
 {
-    Result<tpl::NodePtr> root = tpl::parseTemplate(source);
-    if (!root.ok())
-        return root.status();
-    const bool marks = holdsGeneration(*root.value());
-    return ChatTemplate(std::make_unique<const Tree>(Tree{std::move(root).value(), marks}));
+    MR_ASSIGN(tpl::NodePtr root, tpl::parseTemplate(source));
+    const bool marks = holdsGeneration(*root);
+    return ChatTemplate(std::make_unique<const Tree>(Tree{std::move(root), marks}));
 }
 
 bool ChatTemplate::marksGeneration() const noexcept

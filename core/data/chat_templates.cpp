@@ -143,9 +143,7 @@ Status settleTemplate(DataSource& source)
     const std::string choice = templateAsked(source);
     if (templateName(choice) != "own" || isText(choice))
         return {};
-    auto text = readFileOf(choice);
-    MR_TRY(text.status());
-    source.columns[std::string(kTemplateKey)] = std::move(text).value();
+    MR_ASSIGN(source.columns[std::string(kTemplateKey)], readFileOf(choice));
     return {};
 }
 

@@ -105,10 +105,8 @@ Result<std::vector<Json>> readChatMl(std::string_view text)
     }
     std::vector<Json> out;
     for (const Json& list : lists) {
-        Result<Json> read = readConversation({list.dump(), {}, {}});
-        if (!read.ok())
-            return read.status();
-        out.push_back(std::move(read).value());
+        MR_ASSIGN(Json read, readConversation({list.dump(), {}, {}}));
+        out.push_back(std::move(read));
     }
     return out;
 }

@@ -273,9 +273,7 @@ Result<ColumnMap> chooseColumns(
     ColumnMap& map = said.value();
     if (columnsAsked(source).empty()) {
         const RowStyle style = map.style;
-        Result<ColumnMap> chosen = choose(source, facts, why);
-        MR_TRY(chosen.status());
-        map = std::move(chosen).value();
+        MR_ASSIGN(map, choose(source, facts, why));
         map.style = style;
     } else if (map.isChat()) {
         findCompany(facts, map);

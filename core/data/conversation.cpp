@@ -132,14 +132,13 @@ Status readMessage(const Json& message, std::size_t index, Json& out)
     if (content != nullptr && hasTwoContents(message))
         return badMessage(index, R"(has two different texts under "content", "value", "parts", )"
                                  R"("message" or "text"; leave one of them)");
-    Result<Json> text = readContent(content != nullptr ? *content : Json(), index);
-    MR_TRY(text.status());
+    MR_ASSIGN(Json text, readContent(content != nullptr ? *content : Json(), index));
     const bool isCall = known == "call";
     const bool isForm = content != nullptr && message.contains("content");
     out = {{"role", isCall ? "assistant" : known}, {"content", ""}};
     if (isCall)
-        return readCall(joinedText(text.value()), index, out);
-    out["content"] = isForm ? text.value() : Json(joinedText(text.value()));
+        return readCall(joinedText(text), index, out);
+    out["content"] = isForm ? text : Json(joinedText(text));
     if (!calls.empty())
         out["tool_calls"] = std::move(calls);
     return readFields(message, index, out);

@@ -29,9 +29,8 @@ constexpr std::array kDelimiters{Delimiter{',', "commas"}, Delimiter{';', "semic
 // A quote that is damaged ends the sample early; reading the rows tells of it.
 Result<CsvRows> takeSample(const std::filesystem::path& path, char delimiter, bool skipFirst)
 {
-    Result<ByteSource> source = ByteSource::open(path);
-    MR_TRY(source.status());
-    CsvScanner scanner(source.value(), delimiter);
+    MR_ASSIGN(ByteSource source, ByteSource::open(path));
+    CsvScanner scanner(source, delimiter);
     CsvRows rows;
     std::size_t bytes = 0;
     while (rows.size() < kSampleRows && bytes < kSampleBytes) {
@@ -50,12 +49,11 @@ Result<CsvRows> takeSample(const std::filesystem::path& path, char delimiter, bo
 // The separator of a first line "sep=;", or 0.
 Result<char> toldSeparator(const std::filesystem::path& path)
 {
-    Result<ByteSource> source = ByteSource::open(path);
-    MR_TRY(source.status());
+    MR_ASSIGN(ByteSource source, ByteSource::open(path));
     std::string beginning;
     while (beginning.size() < 6) {
-        const int c = source.value().take();
-        if (c == ByteSource::kEnd || c == source.value().lineEnd())
+        const int c = source.take();
+        if (c == ByteSource::kEnd || c == source.lineEnd())
             break;
         beginning.push_back(static_cast<char>(c));
     }
@@ -75,19 +73,18 @@ bool isEven(const CsvRows& rows)
 Status findDelimiter(const std::filesystem::path& path, CsvLayout& layout)
 {
     for (const Delimiter& delimiter : kDelimiters) {
-        Result<CsvRows> rows = takeSample(path, delimiter.character, false);
-        MR_TRY(rows.status());
-        if (rows.value().empty())
+        MR_ASSIGN(CsvRows rows, takeSample(path, delimiter.character, false));
+        if (rows.empty())
             continue;
-        const bool even = rows.value().front().size() > 1 && isEven(rows.value());
-        const std::size_t cells = rows.value().front().size();
+        const bool even = rows.front().size() > 1 && isEven(rows);
+        const std::size_t cells = rows.front().size();
         const bool better = layout.sample.empty() || even > layout.even ||
                             (even == layout.even && cells > layout.sample.front().size());
         if (!better)
             continue;
         layout.delimiter = delimiter.character;
         layout.even = even;
-        layout.sample = std::move(rows).value();
+        layout.sample = std::move(rows);
     }
     return {};
 }
@@ -217,14 +214,11 @@ Result<CsvLayout> findCsvLayout(
     const std::filesystem::path& path, const std::vector<std::string>& wanted)
 {
     CsvLayout layout;
-    Result<char> told = toldSeparator(path);
-    MR_TRY(told.status());
-    if (told.value() != '\0') {
-        layout.delimiter = told.value();
+    MR_ASSIGN(char told, toldSeparator(path));
+    if (told != '\0') {
+        layout.delimiter = told;
         layout.tellsSeparator = true;
-        Result<CsvRows> rows = takeSample(path, layout.delimiter, true);
-        MR_TRY(rows.status());
-        layout.sample = std::move(rows).value();
+        MR_ASSIGN(layout.sample, takeSample(path, layout.delimiter, true));
         layout.even = !layout.sample.empty() && isEven(layout.sample);
     } else {
         MR_TRY(findDelimiter(path, layout));

@@ -30,9 +30,8 @@ std::optional<BadRow> faultOf(
 
 Status readCsv(ByteSource& source, const RecordOptions& options, const RecordSink& sink)
 {
-    Result<CsvLayout> found = findCsvLayout(source.path(), options.wanted);
-    MR_TRY(found.status());
-    const CsvLayout& layout = found.value();
+    MR_ASSIGN(CsvLayout found, findCsvLayout(source.path(), options.wanted));
+    const CsvLayout& layout = found;
     CsvScanner scanner(source, layout.delimiter);
     Record record;
     record.cells.resize(layout.names.size());

@@ -61,17 +61,12 @@ std::string lowerExtension(const fs::path& path)
 
 Result<std::string> readBeginning(const fs::path& path)
 {
-    Result<File> file = File::openRead(path);
-    if (!file.ok())
-        return file.status();
-    Result<std::uint64_t> bytes = file.value().bytes();
-    if (!bytes.ok())
-        return bytes.status();
-    if (bytes.value() == 0)
+    MR_ASSIGN(File file, File::openRead(path));
+    MR_ASSIGN(std::uint64_t bytes, file.bytes());
+    if (bytes == 0)
         return refuse(path, "is empty");
-    std::string out(
-        static_cast<std::size_t>(std::min<std::uint64_t>(bytes.value(), kSniffBytes)), '\0');
-    MR_TRY(file.value().readAt(0, std::as_writable_bytes(std::span(out.data(), out.size()))));
+    std::string out(static_cast<std::size_t>(std::min<std::uint64_t>(bytes, kSniffBytes)), '\0');
+    MR_TRY(file.readAt(0, std::as_writable_bytes(std::span(out.data(), out.size()))));
     return out;
 }
 
@@ -238,18 +233,16 @@ Result<DataFormat> findFormat(const fs::path& path, DataFormat asked)
     std::error_code ignored;
     if (fs::is_directory(path, ignored))
         return refuse(path, "is a folder; name a file in it");
-    Result<std::string> beginning = readBeginning(path);
-    if (!beginning.ok())
-        return beginning.status();
-    MR_TRY(checkBeginning(path, beginning.value()));
+    MR_ASSIGN(std::string beginning, readBeginning(path));
+    MR_TRY(checkBeginning(path, beginning));
     if (asked != DataFormat::Auto && asked != DataFormat::Json)
         return asked;
-    const bool isWhole = beginning.value().size() < kSniffBytes;
+    const bool isWhole = beginning.size() < kSniffBytes;
     // JSON lines in a .json file are common enough to be read as what they are.
     if (asked == DataFormat::Json)
-        return jsonShape(path, beginning.value(), isWhole) == JsonShape::Lines ? DataFormat::Jsonl
-                                                                               : DataFormat::Json;
-    return guess(path, beginning.value(), isWhole);
+        return jsonShape(path, beginning, isWhole) == JsonShape::Lines ? DataFormat::Jsonl
+                                                                       : DataFormat::Json;
+    return guess(path, beginning, isWhole);
 }
 
 std::string describeReading(const fs::path& path, const RecordOptions& options)

@@ -172,11 +172,9 @@ Status JsonMembers::skip()
 
 Result<JsonObjectFile> lookAtJsonObject(const std::filesystem::path& path)
 {
-    Result<ByteSource> source = ByteSource::open(path);
-    MR_TRY(source.status());
-    Result<std::vector<Seen>> read = lookAtMembers(source.value());
-    MR_TRY(read.status());
-    const std::vector<Seen>& members = read.value();
+    MR_ASSIGN(ByteSource source, ByteSource::open(path));
+    MR_ASSIGN(std::vector<Seen> read, lookAtMembers(source));
+    const std::vector<Seen>& members = read;
     const auto rows = [](const Seen& s) { return s.mayBeRows(); };
     const auto named = [](const Seen& s) { return s.mayBeRows() && s.isNamedAsList(); };
     const auto hasText = [](const Seen& s) { return s.member.begins == '"'; };

@@ -148,9 +148,8 @@ Status readJson(ByteSource& source, const RecordOptions& options, const RecordSi
     const int first = source.peek();
     JsonRows rows(source.path(), options, sink);
     if (first == '{') {
-        Result<JsonObjectFile> file = lookAtJsonObject(source.path());
-        MR_TRY(file.status());
-        MR_TRY(readObject(source, file.value(), rows));
+        MR_ASSIGN(JsonObjectFile file, lookAtJsonObject(source.path()));
+        MR_TRY(readObject(source, file, rows));
     } else if (first == '[') {
         MR_TRY(readList(source, rows));
     } else {

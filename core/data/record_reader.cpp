@@ -179,21 +179,17 @@ std::size_t firstBadUtf8(std::string_view text) noexcept
 
 Status readRecords(const fs::path& path, const RecordOptions& options, const RecordSink& sink)
 {
-    Result<DataFormat> format = findFormat(path, options.format);
-    if (!format.ok())
-        return format.status();
-    Result<ByteSource> source = ByteSource::open(path);
-    if (!source.ok())
-        return source.status();
-    switch (format.value()) {
+    MR_ASSIGN(DataFormat format, findFormat(path, options.format));
+    MR_ASSIGN(ByteSource source, ByteSource::open(path));
+    switch (format) {
     case DataFormat::Jsonl:
-        return readJsonLines(source.value(), options, sink);
+        return readJsonLines(source, options, sink);
     case DataFormat::Json:
-        return readJson(source.value(), options, sink);
+        return readJson(source, options, sink);
     case DataFormat::Csv:
-        return readCsv(source.value(), options, sink);
+        return readCsv(source, options, sink);
     default:
-        return readText(source.value(), options, sink);
+        return readText(source, options, sink);
     }
 }
 

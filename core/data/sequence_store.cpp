@@ -41,9 +41,8 @@ Result<fs::path> spillFolder(const fs::path& asked)
 
 Result<File> makeSpillFile(const fs::path& folder)
 {
-    auto found = spillFolder(folder);
-    MR_TRY(found.status());
-    return File::createUnnamed(found.value());
+    MR_ASSIGN(auto found, spillFolder(folder));
+    return File::createUnnamed(found);
 }
 
 struct SequenceStore::Bulk {
@@ -56,9 +55,7 @@ struct SequenceStore::Bulk {
     Status write()
     {
         if (!file.isOpen()) {
-            auto made = makeSpillFile(spill.folder);
-            MR_TRY(made.status());
-            file = std::move(made).value();
+            MR_ASSIGN(file, makeSpillFile(spill.folder));
         }
         MR_TRY(file.write(std::as_bytes(std::span(words))));
         written += words.size();

@@ -56,10 +56,9 @@ Status TokenSetBuilder::addText(const Document& document)
     const std::size_t before = m_ids.size();
     const std::string_view all =
         text.waiting.empty() ? document.text : text.waiting.append(document.text);
-    Result<std::size_t> taken = text.stream->encode(all, !document.goesOn, m_ids);
-    MR_TRY(taken.status());
+    MR_ASSIGN(std::size_t taken, text.stream->encode(all, !document.goesOn, m_ids));
     text.hasIds |= m_ids.size() > before;
-    text.waiting = std::string(all.substr(taken.value()));
+    text.waiting = std::string(all.substr(taken));
     if (document.goesOn)
         return addBlocks(false);
     if (text.hasIds && m_options.specials && m_options.endOfDocument && m_tokenizer.eos() >= 0)
@@ -98,11 +97,9 @@ Status TokenSetBuilder::openChat()
 {
     if (m_chat.has_value())
         return {};
-    Result<ChatFormat> format =
-        ChatFormat::open(m_options.modelFolder, m_options.chatTemplate, m_tokenizer);
-    if (!format.ok())
-        return format.status();
-    m_chat.emplace(std::move(format).value());
+    MR_ASSIGN(ChatFormat format,
+        ChatFormat::open(m_options.modelFolder, m_options.chatTemplate, m_tokenizer));
+    m_chat.emplace(std::move(format));
     m_takesSystem = m_chat->takesSystem();
     return {};
 }
@@ -139,17 +136,13 @@ Status TokenSetBuilder::addChat(nlohmann::ordered_json conversation, const Docum
         m_set.unwritten.add(lost, document.line);
         return {};
     }
-    Result<std::vector<TrainedChat>> chats = m_chat->render(conversation);
-    if (!chats.ok())
-        return chats.status();
+    MR_ASSIGN(std::vector<TrainedChat> chats, m_chat->render(conversation));
     const std::size_t before = m_staged.size();
     bool cut = false;
-    for (const TrainedChat& chat : chats.value()) {
-        Result<ChatTokens> tokens = encodeChat(chat, m_tokenizer);
-        if (!tokens.ok())
-            return tokens.status();
-        cut |= tokens.value().ids.size() > static_cast<std::size_t>(m_options.seqLen) + 1;
-        stage(std::move(tokens).value());
+    for (const TrainedChat& chat : chats) {
+        MR_ASSIGN(ChatTokens tokens, encodeChat(chat, m_tokenizer));
+        cut |= tokens.ids.size() > static_cast<std::size_t>(m_options.seqLen) + 1;
+        stage(std::move(tokens));
     }
     m_set.cutRows += cut ? 1 : 0;
     m_set.emptyRows += m_staged.size() == before ? 1 : 0;
@@ -182,11 +175,9 @@ Status TokenSetBuilder::addStaged()
 // A text of several conversations counts as that many rows.
 Status TokenSetBuilder::addChatMl(const std::string& text, const Document& document)
 {
-    Result<std::vector<nlohmann::ordered_json>> read = readChatMl(text);
-    if (!read.ok())
-        return read.status();
-    m_set.rows += read.value().size() - 1;
-    for (nlohmann::ordered_json& conversation : read.value())
+    MR_ASSIGN(std::vector<nlohmann::ordered_json> read, readChatMl(text));
+    m_set.rows += read.size() - 1;
+    for (nlohmann::ordered_json& conversation : read)
         MR_TRY(addChat(std::move(conversation), document));
     return {};
 }

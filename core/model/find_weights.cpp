@@ -97,12 +97,11 @@ bool isPlainName(const std::string& name)
 
 Result<std::map<std::string, std::string>> readIndex(const fs::path& file)
 {
-    Result<std::string> text = readWholeFile(file, kMostIndexBytes);
-    MR_TRY(text.status());
-    if (text.value().starts_with("version https://git-lfs"))
+    MR_ASSIGN(std::string text, readWholeFile(file, kMostIndexBytes));
+    if (text.starts_with("version https://git-lfs"))
         return Status::error(
-            ErrorKind::DataCorrupt, file.string() + ": " + describeForeignFile(text.value()));
-    Result<json> value = parseJson(text.value(), file.string());
+            ErrorKind::DataCorrupt, file.string() + ": " + describeForeignFile(text));
+    Result<json> value = parseJson(text, file.string());
     MR_TRY(value.status());
     JsonFields fields(value.value(), file.string());
     const json* map = fields.find("weight_map");
@@ -129,32 +128,30 @@ Status openFile(const fs::path& path, Found& found)
         return refuse(path, "this weight file is missing; fetch it");
     if (!fs::is_regular_file(path, error))
         return refuse(path, "is not a file");
-    Result<SafetensorsReader> reader = SafetensorsReader::open(path);
-    MR_TRY(reader.status());
-    for (const auto& [name, entry] : reader.value().entries()) {
+    MR_ASSIGN(SafetensorsReader reader, SafetensorsReader::open(path));
+    for (const auto& [name, entry] : reader.entries()) {
         const auto [at, added] = found.fileOf.emplace(name, found.files.size());
         if (!added)
             return refuse(path,
                 "tensor " + shownName(name) + " is also in " + found.files[at->second].string());
     }
     found.files.push_back(path);
-    found.readers.push_back(std::move(reader).value());
+    found.readers.push_back(std::move(reader));
     return {};
 }
 
 Status openShards(const fs::path& folder, Found& found)
 {
     const fs::path index = folder / kSafetensorsIndex;
-    Result<std::map<std::string, std::string>> map = readIndex(index);
-    MR_TRY(map.status());
+    MR_ASSIGN(auto map, readIndex(index));
     std::set<std::string> names;
-    for (const auto& [tensor, file] : map.value())
+    for (const auto& [tensor, file] : map)
         names.insert(file);
     if (names.size() > kMostShards)
         return refuse(index, "names " + std::to_string(names.size()) + " files");
     for (const std::string& name : names)
         MR_TRY(openFile(folder / name, found));
-    for (const auto& [tensor, file] : map.value()) {
+    for (const auto& [tensor, file] : map) {
         const auto at = found.fileOf.find(tensor);
         if (at == found.fileOf.end() || found.files[at->second] != folder / file)
             return refuse(index, "tensor " + shownName(tensor) + " is said to lie in " +

@@ -206,13 +206,12 @@ Result<ModelConfig> readModelConfig(const std::filesystem::path& path)
         return refuseConfig(path.string(), "not a model folder: it has no config.json");
     if (!std::filesystem::is_regular_file(file, error))
         return refuseConfig(file.string(), "is not a file");
-    Result<std::string> text = readWholeFile(file, kMostConfigBytes);
-    MR_TRY(text.status());
-    if (text.value().starts_with("version https://git-lfs"))
+    MR_ASSIGN(std::string text, readWholeFile(file, kMostConfigBytes));
+    if (text.starts_with("version https://git-lfs"))
         return Status::error(ErrorKind::DataCorrupt,
             file.string() +
                 ": git-lfs pointer: run `git lfs pull` in the folder to fetch the file");
-    return parseModelConfig(text.value(), file.string());
+    return parseModelConfig(text, file.string());
 }
 
 } // namespace mr

@@ -111,21 +111,16 @@ Result<SafetensorsReader> SafetensorsReader::open(const std::filesystem::path& f
 {
     SafetensorsReader reader;
     reader.m_path = file;
-    Result<File> opened = File::openRead(file);
-    MR_TRY(opened.status());
-    reader.m_file = std::move(opened).value();
+    MR_ASSIGN(reader.m_file, File::openRead(file));
     Result<std::uint64_t> bytes = reader.m_file.bytes();
     MR_TRY(bytes.status());
-    Result<std::uint64_t> length = headerBytes(reader.m_file, bytes.value());
-    MR_TRY(length.status());
-    const std::uint64_t dataBegin = kLengthBytes + length.value();
+    MR_ASSIGN(std::uint64_t length, headerBytes(reader.m_file, bytes.value()));
+    const std::uint64_t dataBegin = kLengthBytes + length;
     if (dataBegin > bytes.value())
         return endsEarly(file, bytes.value(), dataBegin);
-    std::string header(length.value(), '\0');
+    std::string header(length, '\0');
     MR_TRY(reader.m_file.readAt(kLengthBytes, std::as_writable_bytes(std::span(header))));
-    auto entries = parseSafetensorsHeader(header, file.string());
-    MR_TRY(entries.status());
-    reader.m_entries = std::move(entries).value();
+    MR_ASSIGN(reader.m_entries, parseSafetensorsHeader(header, file.string()));
     // Spans tile from 0, so the data of the file must be exactly the last end.
     std::uint64_t dataBytes = 0;
     for (auto& [name, entry] : reader.m_entries)
@@ -187,23 +182,21 @@ Status writeSafetensors(
     const std::filesystem::path& file, const std::vector<SafetensorSource>& tensors)
 {
     std::uint64_t total = 0;
-    Result<std::string> header = makeHeader(tensors, total);
-    MR_TRY(header.status());
-    Result<WholeFile> target = WholeFile::create(file);
-    MR_TRY(target.status());
-    const std::uint64_t length = alignedHeader(header.value());
-    MR_TRY(target.value().write(std::as_bytes(std::span(&length, 1))));
-    MR_TRY(target.value().write(std::as_bytes(std::span(header.value()))));
+    MR_ASSIGN(std::string header, makeHeader(tensors, total));
+    MR_ASSIGN(WholeFile target, WholeFile::create(file));
+    const std::uint64_t length = alignedHeader(header);
+    MR_TRY(target.write(std::as_bytes(std::span(&length, 1))));
+    MR_TRY(target.write(std::as_bytes(std::span(header))));
     std::vector<std::byte> piece(std::min(kReadBytes, total));
     for (const SafetensorSource& t : tensors) {
         for (std::uint64_t at = 0; at < t.bytes; at += piece.size()) {
             const auto part =
                 std::span(piece).first(std::min<std::uint64_t>(piece.size(), t.bytes - at));
             MR_TRY(t.fill(at, part));
-            MR_TRY(target.value().write(part));
+            MR_TRY(target.write(part));
         }
     }
-    return target.value().commit();
+    return target.commit();
 }
 
 } // namespace mr

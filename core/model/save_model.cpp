@@ -57,9 +57,8 @@ Status refuseOtherThanJson(const fs::path& file, std::uint64_t mostBytes)
     std::error_code error;
     if (file.extension() != ".json" || fs::file_size(file, error) > mostBytes || error)
         return {};
-    auto text = readWholeFile(file, mostBytes);
-    MR_TRY(text.status());
-    if (nlohmann::json::accept(text.value()))
+    MR_ASSIGN(auto text, readWholeFile(file, mostBytes));
+    if (nlohmann::json::accept(text))
         return {};
     return Status::error(ErrorKind::InvalidArgument,
         file.string() + ": is not JSON, and would be copied into the trained model; mend or "

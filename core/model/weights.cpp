@@ -185,9 +185,8 @@ Result<std::unique_ptr<MasterReader>> openWeights(
     MR_TRY(files.status());
     std::vector<SafetensorsReader> readers;
     for (const std::filesystem::path& file : files.value().files) {
-        Result<SafetensorsReader> reader = SafetensorsReader::open(file);
-        MR_TRY(reader.status());
-        readers.push_back(std::move(reader).value());
+        MR_ASSIGN(SafetensorsReader reader, SafetensorsReader::open(file));
+        readers.push_back(std::move(reader));
     }
     return std::unique_ptr<MasterReader>(
         std::make_unique<FileWeights>(table, std::move(files.value().of), std::move(readers)));

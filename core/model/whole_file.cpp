@@ -22,10 +22,9 @@ Result<WholeFile> WholeFile::create(const std::filesystem::path& path)
     name += path.filename().string();
     name += ".part";
     const std::filesystem::path temporary = path.parent_path() / name;
-    Result<File> file = File::create(temporary);
-    MR_TRY(file.status());
+    MR_ASSIGN(File file, File::create(temporary));
     whole.m_temporary = temporary;
-    whole.m_file = std::move(file).value();
+    whole.m_file = std::move(file);
     return whole;
 }
 
@@ -58,20 +57,17 @@ Status WholeFile::commit()
 
 Status copyWholeFile(const std::filesystem::path& from, const std::filesystem::path& to)
 {
-    Result<File> source = File::openRead(from);
-    MR_TRY(source.status());
-    Result<std::uint64_t> bytes = source.value().bytes();
-    MR_TRY(bytes.status());
-    Result<WholeFile> target = WholeFile::create(to);
-    MR_TRY(target.status());
-    std::vector<std::byte> piece(std::min(kCopyBytes, bytes.value()));
-    for (std::uint64_t at = 0; at < bytes.value(); at += piece.size()) {
+    MR_ASSIGN(File source, File::openRead(from));
+    MR_ASSIGN(std::uint64_t bytes, source.bytes());
+    MR_ASSIGN(WholeFile target, WholeFile::create(to));
+    std::vector<std::byte> piece(std::min(kCopyBytes, bytes));
+    for (std::uint64_t at = 0; at < bytes; at += piece.size()) {
         const std::span<std::byte> part =
-            std::span(piece).first(std::min<std::uint64_t>(piece.size(), bytes.value() - at));
-        MR_TRY(source.value().readAt(at, part));
-        MR_TRY(target.value().write(part));
+            std::span(piece).first(std::min<std::uint64_t>(piece.size(), bytes - at));
+        MR_TRY(source.readAt(at, part));
+        MR_TRY(target.write(part));
     }
-    return target.value().commit();
+    return target.commit();
 }
 
 } // namespace mr

@@ -77,10 +77,8 @@ Result<LinkRates> linkPeak(Device& device)
 
 Result<std::vector<BenchRow>> benchCopy(Device& device)
 {
-    auto link = linkPeak(device);
-    MR_TRY(link.status());
-    auto memory = memoryPeak(device);
-    MR_TRY(memory.status());
+    MR_ASSIGN(auto link, linkPeak(device));
+    MR_ASSIGN(auto memory, memoryPeak(device));
     std::vector<BenchRow> rows;
     // A staging tile, and a tile of weights.
     for (const std::size_t most : {std::size_t{8} << 20, std::size_t{64} << 20}) {
@@ -97,13 +95,13 @@ Result<std::vector<BenchRow>> benchCopy(Device& device)
         const double both = rig.timeBoth(upload, downBeside).median;
         const double inside = rig.time(copyWithin).median;
         MR_TRY(rig.status());
-        const LinkRates& rates = link.value();
+        const LinkRates& rates = link;
         rows.push_back(benchRow("copy host to device" + size, bytes, up, rates.up, "GB/s"));
         rows.push_back(benchRow("copy device to host" + size, bytes, down, rates.down, "GB/s"));
         rows.push_back(benchRow(
             "copy both ways at once" + size, 2.0 * bytes, both, rates.up + rates.down, "GB/s"));
         rows.push_back(benchRow("copy inside the device" + size,
-            2.0 * static_cast<double>(ends.bytes), inside, memory.value(), "GB/s"));
+            2.0 * static_cast<double>(ends.bytes), inside, memory, "GB/s"));
     }
     return rows;
 }
@@ -125,14 +123,13 @@ Result<std::vector<BenchRow>> benchAdamw(Device& device)
     args.scalars = vectorView(given.data, DType::U8, sizeof(StepScalars));
     args.factors.stepSize = 1e-5F;
     MR_TRY(rig.status());
-    auto limit = memoryPeak(device);
-    MR_TRY(limit.status());
+    MR_ASSIGN(auto limit, memoryPeak(device));
     const BenchTime time = rig.time([&](int) { return rig.ops().adamw(args, rig.stream()); });
     MR_TRY(rig.status());
     const std::string name =
         "adamw bf16 gradients " + std::to_string(count >> 10) + " Ki parameters";
     return std::vector<BenchRow>{
-        benchRow(name, 26.0 * static_cast<double>(count), time.median, limit.value(), "GB/s")};
+        benchRow(name, 26.0 * static_cast<double>(count), time.median, limit, "GB/s")};
 }
 
 } // namespace mr

@@ -221,8 +221,7 @@ constexpr ElementBench kElementBenches[] = {
 
 Result<std::vector<BenchRow>> benchElements(Device& device)
 {
-    auto limit = memoryPeak(device);
-    MR_TRY(limit.status());
+    MR_ASSIGN(auto limit, memoryPeak(device));
     std::vector<BenchRow> rows;
     for (const DType type : benchTypes(device.info())) {
         for (const ElementBench& bench : kElementBenches) {
@@ -235,7 +234,7 @@ Result<std::vector<BenchRow>> benchElements(Device& device)
             const std::string name = std::string(bench.name) + " " + benchName(type) + " " +
                                      std::to_string(sizes.tokens) + " x " +
                                      std::to_string(sizes.hidden);
-            rows.push_back(benchRow(name, call.bytes, time.median, limit.value(), "GB/s"));
+            rows.push_back(benchRow(name, call.bytes, time.median, limit, "GB/s"));
         }
     }
     return rows;

@@ -140,8 +140,7 @@ Result<std::vector<BenchRow>> benchMatmul(Device& device)
     const bool onHost = device.info().threads > 0;
     std::vector<BenchRow> rows;
     for (const DType type : benchTypes(device.info())) {
-        auto limit = matrixPeak(device, type);
-        MR_TRY(limit.status());
+        MR_ASSIGN(auto limit, matrixPeak(device, type));
         std::span<const ProductShape> shapes = kHostShapes;
         if (!onHost)
             shapes = type == DType::F32 ? std::span<const ProductShape>(kModelShapesF32)
@@ -150,7 +149,7 @@ Result<std::vector<BenchRow>> benchMatmul(Device& device)
             if (Operands::bytes(type, s) > device.info().memoryBytes / 2)
                 continue; // a small card
             BenchRig rig(device);
-            addProducts(rig, type, s, limit.value(), rows);
+            addProducts(rig, type, s, limit, rows);
             MR_TRY(rig.status());
         }
     }
@@ -163,15 +162,14 @@ Result<std::vector<BenchRow>> benchAttention(Device& device)
     std::vector<BenchRow> rows;
     for (const DType type : benchTypes(device.info())) {
         // The host forms scores and sums in F32 for both types.
-        auto limit = matrixPeak(device, onHost ? DType::F32 : type);
-        MR_TRY(limit.status());
+        MR_ASSIGN(auto limit, matrixPeak(device, onHost ? DType::F32 : type));
         std::vector<AttentionShape> shapes = {{4096, 32, 8, 128}, {4096, 32, 8, 64}};
         if (onHost)
             shapes = {{1024, 8, 4, 64}};
         else if (type == DType::F32) // a path for tests, not for speed
             shapes = {{1024, 32, 8, 64}};
         for (const AttentionShape& s : shapes)
-            MR_TRY(addAttention(device, type, s, limit.value(), rows));
+            MR_TRY(addAttention(device, type, s, limit, rows));
     }
     return rows;
 }

@@ -117,19 +117,18 @@ public:
         inputs.lossScale = static_cast<float>(1.0 / static_cast<double>(m_tokens));
         inputs.clipNorm = m_run.spec().clipNorm;
         inputs.factors = adamwFactors(kSettings, kLearningRate, ++m_count);
-        auto result = m_run.step(inputs);
-        MR_TRY(result.status());
-        times.endNs = result.value().endNs;
-        times.tasks = result.value().tasks;
+        MR_ASSIGN(auto result, m_run.step(inputs));
+        times.endNs = result.endNs;
+        times.tasks = result.tasks;
         if (!m_ledger)
             m_ledger.emplace(m_run.stepPlan().tasks.size());
         StepRow row = toStepRow(m_ledger->analyse(m_run.stepPlan(), times));
         row.step = m_count;
         row.tokens = row.lossTokens = m_tokens;
-        row.loss = result.value().lossSum / static_cast<double>(m_tokens);
-        row.gradNorm = result.value().scalars.gradNorm;
-        row.h2dBytes = result.value().h2dBytes;
-        row.d2hBytes = result.value().d2hBytes;
+        row.loss = result.lossSum / static_cast<double>(m_tokens);
+        row.gradNorm = result.scalars.gradNorm;
+        row.h2dBytes = result.h2dBytes;
+        row.d2hBytes = result.d2hBytes;
         return row;
     }
 
@@ -144,12 +143,11 @@ private:
 Status measureSteps(StepClock& clock, int count, StepBenchReport& report)
 {
     for (int i = 0; i < kWarmUpSteps + count; ++i) {
-        auto row = clock.step();
-        MR_TRY(row.status());
-        if (!std::isfinite(row.value().loss))
+        MR_ASSIGN(auto row, clock.step());
+        if (!std::isfinite(row.loss))
             return Status::error(ErrorKind::Internal, "the loss of a benchmark step is not finite");
         if (i >= kWarmUpSteps)
-            report.steps.push_back(row.value());
+            report.steps.push_back(row);
     }
     return {};
 }
@@ -159,11 +157,10 @@ Status traceSteps(StepClock& clock, ActivityTrace& trace, StepBenchReport& repor
     TraceComparison both;
     MR_TRY(trace.begin());
     for (; both.steps < kTracedSteps; ++both.steps) {
-        auto row = clock.step();
-        MR_TRY(row.status());
-        both.computeNs += 1000 * row.value().computeUs;
-        both.h2dBytes += row.value().h2dBytes;
-        both.d2hBytes += row.value().d2hBytes;
+        MR_ASSIGN(auto row, clock.step());
+        both.computeNs += 1000 * row.computeUs;
+        both.h2dBytes += row.h2dBytes;
+        both.d2hBytes += row.d2hBytes;
     }
     auto seen = trace.end();
     MR_TRY(seen.status());
@@ -177,18 +174,17 @@ Status measure(Device& device, const PlainRunSpec& run, int steps, ActivityTrace
 {
     const MemoryUsage before = device.memoryUsage();
     const std::int64_t begin = nowNs();
-    auto plain = PlainRun::create(device, run);
-    MR_TRY(plain.status());
-    MR_TRY(installCheapWeights(*plain.value()));
+    MR_ASSIGN(auto plain, PlainRun::create(device, run));
+    MR_TRY(installCheapWeights(*plain));
     report.prepareSeconds = 1e-9 * static_cast<double>(nowNs() - begin);
-    report.parameters = plain.value()->table().parameters;
-    report.plannedDeviceBytes = plain.value()->memoryPlan().bytes(Tier::Device);
-    report.plannedHostBytes = plain.value()->memoryPlan().bytes(Tier::PinnedHost);
+    report.parameters = plain->table().parameters;
+    report.plannedDeviceBytes = plain->memoryPlan().bytes(Tier::Device);
+    report.plannedHostBytes = plain->memoryPlan().bytes(Tier::PinnedHost);
     const auto micros = static_cast<double>(run.micro.microBatches);
-    for (const GroupShape& group : plain.value()->shape().groups)
+    for (const GroupShape& group : plain->shape().groups)
         report.flopsPerStep += micros * (group.forwardFlops + group.backwardFlops);
     report.tokensPerStep = run.micro.tokens() * run.micro.microBatches;
-    StepClock clock(*plain.value());
+    StepClock clock(*plain);
     MR_TRY(measureSteps(clock, steps, report));
     if (trace)
         MR_TRY(traceSteps(clock, *trace, report));
@@ -250,9 +246,8 @@ double StepBenchReport::flopsPerSecond() const
 Result<StepBenchReport> runStepBench(
     Device& device, const StepBenchSpec& spec, ActivityTrace* trace)
 {
-    auto described = describe(spec, device);
-    MR_TRY(described.status());
-    PlainRunSpec& run = described.value();
+    MR_ASSIGN(auto described, describe(spec, device));
+    PlainRunSpec& run = described;
     MR_TRY(choosePolicy(spec, run));
     StepBenchReport report;
     report.name = spec.name;
@@ -261,9 +256,7 @@ Result<StepBenchReport> runStepBench(
     report.recompute = run.recompute;
     MR_TRY(measure(device, run, spec.steps, trace, report));
     // Last: its memory would be in the run's peak.
-    auto peak = matrixPeak(device, run.micro.compute);
-    MR_TRY(peak.status());
-    report.peakFlops = peak.value();
+    MR_ASSIGN(report.peakFlops, matrixPeak(device, run.micro.compute));
     return report;
 }
 
@@ -293,13 +286,11 @@ Result<std::vector<BenchRow>> benchStep(Device& device)
     for (const StepBenchSpec& spec : builtInStepBenches()) {
         if (spec.precision == PrecisionChoice::BF16 && !bf16)
             continue;
-        auto report = runStepBench(device, spec);
-        MR_TRY(report.status());
-        const double seconds = 1e-6 * static_cast<double>(report.value().typical().wallUs);
-        rows.push_back(
-            benchRow("step " + spec.name + ", " + std::to_string(report.value().tokensPerStep) +
-                         " tokens, " + report.value().precision,
-                report.value().flopsPerStep, seconds, report.value().peakFlops, "GFLOP/s"));
+        MR_ASSIGN(auto report, runStepBench(device, spec));
+        const double seconds = 1e-6 * static_cast<double>(report.typical().wallUs);
+        rows.push_back(benchRow("step " + spec.name + ", " + std::to_string(report.tokensPerStep) +
+                                    " tokens, " + report.precision,
+            report.flopsPerStep, seconds, report.peakFlops, "GFLOP/s"));
     }
     return rows;
 }

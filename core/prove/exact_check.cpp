@@ -55,16 +55,14 @@ Status train(Device& device, const TinyRun& run, PlainRun& plain, TinyResult& re
         inputs.lossScale = static_cast<float>(1.0 / trained);
         inputs.clipNorm = run.clipNorm;
         inputs.factors = adamwFactors(kAdamw, kLearningRate, s);
-        auto step = plain.step(inputs);
-        if (!step.ok())
-            return step.status();
-        result.losses.push_back(step.value().lossSum / trained);
-        result.norms.push_back(step.value().scalars.gradNorm);
-        result.h2dBytes = step.value().h2dBytes;
-        result.d2hBytes = step.value().d2hBytes;
-        result.movedBytes = step.value().movedBytes;
-        result.diskReadBytes = step.value().diskReadBytes;
-        result.diskWrittenBytes = step.value().diskWrittenBytes;
+        MR_ASSIGN(auto step, plain.step(inputs));
+        result.losses.push_back(step.lossSum / trained);
+        result.norms.push_back(step.scalars.gradNorm);
+        result.h2dBytes = step.h2dBytes;
+        result.d2hBytes = step.d2hBytes;
+        result.movedBytes = step.movedBytes;
+        result.diskReadBytes = step.diskReadBytes;
+        result.diskWrittenBytes = step.diskWrittenBytes;
         if (s == 1)
             allocationsBefore = device.memoryUsage().allocations;
     }
@@ -117,9 +115,8 @@ Result<TinyResult> runTiny(Device& device, const TinyRun& run)
 {
     TinyResult result;
     const MemoryUsage before = device.memoryUsage();
-    auto created = PlainRun::create(device, plainRunSpec(run));
-    MR_TRY(created.status());
-    PlainRun& plain = *created.value();
+    MR_ASSIGN(auto created, PlainRun::create(device, plainRunSpec(run)));
+    PlainRun& plain = *created;
     MR_TRY(installMaster(
         plain.executor(), plain.memory(), *initialWeights(run.config, plain.table(), kSeed)));
     result.plannedDeviceBytes = plain.memoryPlan().bytes(Tier::Device);
@@ -128,11 +125,8 @@ Result<TinyResult> runTiny(Device& device, const TinyRun& run)
     const MemoryUsage after = device.memoryUsage();
     result.peakDeviceBytes = after.devicePeakBytes - before.deviceBytes;
     result.peakHostBytes = after.pinnedPeakBytes - before.pinnedBytes;
-    auto state = stateMaster(plain.executor(), plain.memory());
-    MR_TRY(state.status());
-    auto hash = weightsHash(plain.table(), *state.value());
-    MR_TRY(hash.status());
-    result.weightsHash = std::move(hash).value();
+    MR_ASSIGN(auto state, stateMaster(plain.executor(), plain.memory()));
+    MR_ASSIGN(result.weightsHash, weightsHash(plain.table(), *state));
     return result;
 }
 

@@ -38,9 +38,7 @@ Status PlainRun::describe()
         return Status::error(ErrorKind::InvalidArgument,
             "policy option interval=magnitude: only a run that trains can choose it; give a number "
             "of steps");
-    auto plan = planMemory(m_step, m_shape, m_spec.budget, Feedback{}, m_policy);
-    MR_TRY(plan.status());
-    m_plan = std::move(plan).value();
+    MR_ASSIGN(m_plan, planMemory(m_step, m_shape, m_spec.budget, Feedback{}, m_policy));
     m_budget = {
         m_plan.bytes(Tier::Device), m_plan.bytes(Tier::PinnedHost), m_plan.bytes(Tier::Disk)};
     MR_TRY(checkFits("device memory", m_budget.deviceBytes, m_spec.budget.deviceBytes));
@@ -51,13 +49,11 @@ Status PlainRun::describe()
 Status PlainRun::build(Device& device)
 {
     Tier lacking{}; // the budgets were compared
-    auto body = RunBody::create(device,
-        {m_spec.config, m_table, m_spec.micro, m_shape, m_step, m_policy, m_budget, m_rates, m_plan,
-            m_spec.updateThreads, m_spec.adamw, {ScheduleKind::Constant, m_spec.learningRate, 0, 1},
-            &m_spec.disk},
-        lacking);
-    MR_TRY(body.status());
-    m_body = std::move(body).value();
+    MR_ASSIGN(m_body, RunBody::create(device,
+                          {m_spec.config, m_table, m_spec.micro, m_shape, m_step, m_policy,
+                              m_budget, m_rates, m_plan, m_spec.updateThreads, m_spec.adamw,
+                              {ScheduleKind::Constant, m_spec.learningRate, 0, 1}, &m_spec.disk},
+                          lacking));
     return {};
 }
 

@@ -97,16 +97,15 @@ Status Answerer::answerInto(AnswerRow& row)
             }
             return !m_run.stopRequested && !m_questions.isCancelled();
         }};
-    auto result =
+    MR_ASSIGN(auto result,
         continueTokens({*m_run.data.tokenizer, read.value().tokens, read.value().ends,
                            m_run.setup.micro.seqLen, m_run.setup.config.vocab,
                            [this](std::span<const TokenId> tokens, std::int64_t done,
                                std::span<float> out) { return nextLogits(tokens, done, out); }},
-            options);
-    MR_TRY(result.status());
-    row.answer.text = result.value().text;
-    row.answer.tokens = static_cast<std::int64_t>(result.value().tokens.size());
-    row.answer.ended = result.value().ended;
+            options));
+    row.answer.text = result.text;
+    row.answer.tokens = static_cast<std::int64_t>(result.tokens.size());
+    row.answer.ended = result.ended;
     row.answer.seconds = secondsSince(beginNs);
     const bool isStopped = !row.answer.ended && (m_run.stopRequested || m_questions.isCancelled());
     row.state = isStopped ? AnswerState::Stopped : AnswerState::Done;
@@ -134,9 +133,8 @@ Status Answerer::nextLogits(
     MR_TRY(m_run.body->plans().planEvaluation(step, m_plan));
     StepInputs inputs;
     inputs.micros = {&micro, 1};
-    auto run = executor.run(m_plan, inputs);
-    MR_TRY(run.status());
-    m_journal.noteRun(m_plan, run.value());
+    MR_ASSIGN(auto run, executor.run(m_plan, inputs));
+    m_journal.noteRun(m_plan, run);
     return executor.decoder().logitsAt(static_cast<std::int64_t>(tokens.size()) - 1, out);
 }
 

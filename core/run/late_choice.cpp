@@ -79,18 +79,15 @@ Status LateChoice::chooseIfDue()
 // By what the checkpoint of this step has, so a run that is resumed here chooses the same.
 Status LateChoice::chooseInterval()
 {
-    auto means = columnMeans(m_run.body->executor(), *m_run.body->memory().window);
-    MR_TRY(means.status());
-    const IntervalChoice choice = mr::chooseInterval(means.value());
+    MR_ASSIGN(auto means, columnMeans(m_run.body->executor(), *m_run.body->memory().window));
+    const IntervalChoice choice = mr::chooseInterval(means);
     PolicyNumbers numbers = m_run.setup.numbers;
     numbers.interval = {WindowInterval::From::User, choice.steps};
-    auto next = withNumbers(m_run.setup, numbers, m_run.setup.rates);
-    MR_TRY(next.status());
-    auto exchanged = m_replanner.exchange(std::move(next).value(), IfUnwritable::Pause);
-    MR_TRY(exchanged.status());
-    if (!exchanged.value() && m_run.stopRequested)
+    MR_ASSIGN(auto next, withNumbers(m_run.setup, numbers, m_run.setup.rates));
+    MR_ASSIGN(auto exchanged, m_replanner.exchange(std::move(next), IfUnwritable::Pause));
+    if (!exchanged && m_run.stopRequested)
         return {}; // the run that resumes it chooses again
-    if (!exchanged.value())
+    if (!exchanged)
         return Status::error(
             ErrorKind::Io, "interval=magnitude: windows of " + std::to_string(choice.steps) +
                                " steps begin from a checkpoint, and that of step " +
@@ -108,17 +105,14 @@ Status LateChoice::lookAtShare()
         m_run.hooks.onRates(measured);
     const double cost =
         m_run.watch.exchangeSeconds(m_saver.isSaved(), checkpointBytes(m_run.setup));
-    auto decision = decideShare(m_run.setup, measured, m_run.setup.spec.steps - done, cost);
-    MR_TRY(decision.status());
-    if (!decision.value().isWorthIt)
+    MR_ASSIGN(
+        auto decision, decideShare(m_run.setup, measured, m_run.setup.spec.steps - done, cost));
+    if (!decision.isWorthIt)
         return {};
-    auto next = withShare(m_run.setup, decision.value().shareNew, measured);
-    MR_TRY(next.status());
-    auto exchanged = m_replanner.exchange(std::move(next).value(), IfUnwritable::Report);
-    MR_TRY(exchanged.status());
-    if (exchanged.value())
-        m_journal.message(
-            EventLevel::Info, "device_share_chosen", shareWords(decision.value(), measured));
+    MR_ASSIGN(auto next, withShare(m_run.setup, decision.shareNew, measured));
+    MR_ASSIGN(auto exchanged, m_replanner.exchange(std::move(next), IfUnwritable::Report));
+    if (exchanged)
+        m_journal.message(EventLevel::Info, "device_share_chosen", shareWords(decision, measured));
     return {};
 }
 

@@ -206,8 +206,7 @@ Status PausingWriter::useFolder(const fs::path& folder)
 Status PausingWriter::moveTo(const fs::path& dir)
 {
     const bool isHeld = dir == m_run.saveDir; // chosen again
-    auto lock = isHeld ? Result<FolderLock>(FolderLock()) : claimRunFolder(dir);
-    MR_TRY(lock.status());
+    MR_ASSIGN(auto lock, isHeld ? Result<FolderLock>(FolderLock()) : claimRunFolder(dir));
     const std::string before = std::exchange(m_run.setup.spec.saveDir, dir.string());
     if (const Status saved = m_journal.saveRecordOf(dir); !saved.ok()) {
         m_run.setup.spec.saveDir = before;
@@ -215,7 +214,7 @@ Status PausingWriter::moveTo(const fs::path& dir)
     }
     m_run.saveDir = dir;
     if (!isHeld)
-        m_run.saveLock = std::move(lock).value();
+        m_run.saveLock = std::move(lock);
     return {};
 }
 

@@ -103,9 +103,7 @@ Status Replanner::startFromModel()
     if (spec.modelDir.empty()) {
         weights = initialWeights(m_run.setup.config, m_run.setup.table, spec.seed);
     } else {
-        auto opened = openWeights(spec.modelDir, m_run.setup.config, m_run.setup.table);
-        MR_TRY(opened.status());
-        weights = std::move(opened).value();
+        MR_ASSIGN(weights, openWeights(spec.modelDir, m_run.setup.config, m_run.setup.table));
     }
     MR_TRY(installMaster(m_run.body->executor(), m_run.body->memory(), *weights));
     RunProgress first;

@@ -53,9 +53,7 @@ Status findTemplate(const RunSpec& spec, RunData& data)
     MR_TRY(takeTemplate(spec.data, options));
     if (options.chatTemplate.empty())
         return {};
-    auto text = templateText(options.chatTemplate, *data.tokenizer);
-    MR_TRY(text.status());
-    data.chatTemplate = std::move(text).value();
+    MR_ASSIGN(data.chatTemplate, templateText(options.chatTemplate, *data.tokenizer));
     return {};
 }
 
@@ -95,9 +93,8 @@ Status findEvalSet(const RunSpec& spec, RunData& data)
         MR_TRY(eval.status());
         data.eval = std::move(eval).value();
     } else if (const auto held = holdOutCount(data.train.count(), spec.holdOut); held > 0) {
-        auto parts = holdOut(data.train, held);
-        MR_TRY(parts.status());
-        std::tie(data.train, data.eval) = std::move(parts).value();
+        MR_ASSIGN(auto parts, holdOut(data.train, held));
+        std::tie(data.train, data.eval) = std::move(parts);
     }
     return {};
 }
@@ -153,24 +150,21 @@ Result<RunData> readRunData(const RunSpec& spec, std::int64_t vocab)
 
 Result<DataReport> inspectRunData(const RunSpec& spec)
 {
-    auto setup = setUpRun(spec, 0);
-    MR_TRY(setup.status());
-    auto data = readRunData(setup.value().spec, setup.value().config.vocab);
-    MR_TRY(data.status());
-    return data.value().report;
+    MR_ASSIGN(auto setup, setUpRun(spec, 0));
+    MR_ASSIGN(auto data, readRunData(setup.spec, setup.config.vocab));
+    return data.report;
 }
 
 Status writeSkippedRows(const RunData& data, const std::filesystem::path& runDir)
 {
     if (data.report.rowsSkipped.empty())
         return {};
-    auto file = WholeFile::create(runDir / "skipped.jsonl");
-    MR_TRY(file.status());
+    MR_ASSIGN(auto file, WholeFile::create(runDir / "skipped.jsonl"));
     for (const TokenSet* set : {&data.train, &data.eval})
         if (set->badRows)
             MR_TRY(set->badRows->readLog(
-                [&](std::span<const std::byte> lines) { return file.value().write(lines); }));
-    return file.value().commit();
+                [&](std::span<const std::byte> lines) { return file.write(lines); }));
+    return file.commit();
 }
 
 Result<std::string> dataHash(const TokenSet& set)

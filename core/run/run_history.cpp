@@ -54,21 +54,18 @@ bool isGone(const fs::path& checkpoint)
 Status enterCheckpoints(
     RunStore& store, std::int64_t runId, const fs::path& runDir, const fs::path& saveDir)
 {
-    auto reader = RunReader::open(store.path());
-    MR_TRY(reader.status());
-    auto rows = reader.value()->checkpoints(runId);
-    MR_TRY(rows.status());
+    MR_ASSIGN(auto reader, RunReader::open(store.path()));
+    MR_ASSIGN(auto rows, reader->checkpoints(runId));
     const auto isKept = [](const CheckpointRow& row) {
         return row.state == "complete" || row.state == "verified";
     };
-    for (const CheckpointRow& row : rows.value())
+    for (const CheckpointRow& row : rows)
         if (isKept(row) && isGone(row.path))
             MR_TRY(store.setCheckpointState(row.path, "deleted"));
     for (const CheckpointInfo& info : describeCheckpoints(runDir, saveDir)) {
-        const bool isKnown =
-            std::any_of(rows.value().begin(), rows.value().end(), [&](const CheckpointRow& row) {
-                return row.path == info.path && row.state != "deleted";
-            });
+        const bool isKnown = std::any_of(rows.begin(), rows.end(), [&](const CheckpointRow& row) {
+            return row.path == info.path && row.state != "deleted";
+        });
         if (!isKnown)
             MR_TRY(enterCheckpoint(store, runId, info));
     }
@@ -78,25 +75,22 @@ Status enterCheckpoints(
 Status enterMissingSteps(
     RunStore& store, std::int64_t runId, const fs::path& runDir, std::int64_t step)
 {
-    auto known = store.countSteps(runId, step);
-    MR_TRY(known.status());
-    if (known.value() >= step)
+    MR_ASSIGN(auto known, store.countSteps(runId, step));
+    if (known >= step)
         return {};
     return rebuildFromRunFolder(store, runDir.string()).status();
 }
 
 Result<std::int64_t> rebuildHistory(RunStore& store, const fs::path& runDir)
 {
-    auto spec = readRunSpec(runDir.string());
-    MR_TRY(spec.status());
+    MR_ASSIGN(auto spec, readRunSpec(runDir.string()));
     auto lock = claimRunFolder(runDir);
     MR_TRY(lock.status());
-    auto record = readRunRecord(runDir.string());
-    MR_TRY(record.status());
+    MR_ASSIGN(auto record, readRunRecord(runDir.string()));
     auto id = rebuildFromRunFolder(store, runDir.string());
     MR_TRY(id.status());
-    const fs::path saveDir = spec.value().saveDir;
-    const bool isUsed = mayUseSaveDir(saveDir, runDir, record.value().uuid);
+    const fs::path saveDir = spec.saveDir;
+    const bool isUsed = mayUseSaveDir(saveDir, runDir, record.uuid);
     MR_TRY(enterCheckpoints(store, id.value(), runDir, isUsed ? saveDir : fs::path()));
     return id;
 }

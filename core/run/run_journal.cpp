@@ -111,10 +111,8 @@ Status RunJournal::start()
         if (run.hooks.listener)
             run.hooks.listener(run.id);
     };
-    auto recorder =
-        Recorder::start(m_run.store, m_run.id, m_run.runDir.string(), std::move(records));
-    MR_TRY(recorder.status());
-    m_recorder = std::move(recorder).value();
+    MR_ASSIGN(m_recorder,
+        Recorder::start(m_run.store, m_run.id, m_run.runDir.string(), std::move(records)));
     m_spans = &m_recorder->producer("engine");
     startSampler();
     reportStart();
@@ -239,12 +237,10 @@ Status RunJournal::endHistory(RunStatus status, int exitCode, const std::string&
     RunStore& known = m_run.store;
     if (!known.isGone())
         return known.endRun(m_run.id, status, exitCode, reason);
-    auto store = RunStore::open(known.path());
-    MR_TRY(store.status());
-    auto id = rebuildFromRunFolder(*store.value(), m_run.runDir.string());
-    MR_TRY(id.status());
-    MR_TRY(enterCheckpoints(*store.value(), id.value(), m_run.runDir, m_run.saveDir));
-    return store.value()->endRun(id.value(), status, exitCode, reason);
+    MR_ASSIGN(auto store, RunStore::open(known.path()));
+    MR_ASSIGN(auto id, rebuildFromRunFolder(*store, m_run.runDir.string()));
+    MR_TRY(enterCheckpoints(*store, id, m_run.runDir, m_run.saveDir));
+    return store->endRun(id, status, exitCode, reason);
 }
 
 } // namespace mr

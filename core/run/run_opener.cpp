@@ -47,17 +47,15 @@ RunOpener::RunOpener(RunContext& run, RunJournal& journal, Replanner& replanner)
 
 Status RunOpener::open(const RunSpec& spec)
 {
-    auto whole = withTemplateText(spec);
-    MR_TRY(whole.status());
+    MR_ASSIGN(auto whole, withTemplateText(spec));
     const bool isTaught = !spec.data.empty() && !templateAsked(spec.data.front()).empty();
     const bool hasTemplate = isTaught || ChatFormat::isIn(modelFolder(spec));
-    MR_TRY(prepare(hasTemplate ? withStyle(whole.value(), RowStyle::Template) : whole.value()));
+    MR_TRY(prepare(hasTemplate ? withStyle(whole, RowStyle::Template) : whole));
     m_run.askedJson = toJson(withPathsOf(m_run.setup.spec, m_run.hooks.asked.value_or(spec)));
-    auto place = makeRunDir(m_run.setup.spec);
-    MR_TRY(place.status());
-    m_run.runDir = place.value().dir;
-    m_run.lock = std::move(place.value().lock);
-    MR_TRY(takeOver(place.value().uuidBefore));
+    MR_ASSIGN(auto place, makeRunDir(m_run.setup.spec));
+    m_run.runDir = place.dir;
+    m_run.lock = std::move(place.lock);
+    MR_TRY(takeOver(place.uuidBefore));
     m_run.setup.spec.outDir = m_run.runDir.string();
     m_run.setup.spec.saveDir.clear();
     m_run.saveDir = m_run.runDir;
@@ -67,7 +65,7 @@ Status RunOpener::open(const RunSpec& spec)
     MR_TRY(checkDiskWrites(reportOf(setup).diskWriteBytesOfRun, setup.spec.maxDiskWriteBytes));
     m_run.uuid = newUuid();
     MR_TRY(openBody(BodySource::Model));
-    if (!place.value().uuidBefore.empty())
+    if (!place.uuidBefore.empty())
         removeOldRecords();
     MR_TRY(m_journal.saveRecord());
     return m_journal.registerRun();
@@ -145,9 +143,7 @@ Status RunOpener::prepare(const RunSpec& spec)
     if (!data.ok())
         return data.status();
     m_run.data = std::move(data).value();
-    auto hash = dataHash(m_run.data.train);
-    MR_TRY(hash.status());
-    m_run.dataHash = std::move(hash).value();
+    MR_ASSIGN(m_run.dataHash, dataHash(m_run.data.train));
     auto setup = setUpRun(spec, m_run.data.train.batchRows());
     if (!setup.ok())
         return setup.status();

@@ -29,11 +29,10 @@ RunResumer::RunResumer(RunContext& run, RunJournal& journal, RunOpener& opener,
 
 Status RunResumer::resume(const fs::path& runDir)
 {
-    auto spec = claim(runDir);
-    MR_TRY(spec.status());
-    MR_TRY(findSaveDir(spec.value()));
+    MR_ASSIGN(auto spec, claim(runDir));
+    MR_TRY(findSaveDir(spec));
     // A record that does not say is of a run without a template, or from before there was a choice.
-    MR_TRY(m_opener.prepare(withStyle(spec.value(), RowStyle::Plain)));
+    MR_TRY(m_opener.prepare(withStyle(spec, RowStyle::Plain)));
     // The record does not say who chose it, and it changes no number.
     m_run.setup.asked.recompute = RecomputeChoice::Auto;
     MR_TRY(fitToBudget());
@@ -59,13 +58,11 @@ Result<RunSpec> RunResumer::claim(const fs::path& runDir)
         MR_TRY(lock.status());
         m_run.lock = std::move(lock).value();
     }
-    auto recorded = readRunSpec(m_run.runDir.string());
-    MR_TRY(recorded.status());
-    auto record = readRunRecord(m_run.runDir.string());
-    MR_TRY(record.status());
-    m_run.uuid = record.value().uuid;
-    m_run.askedJson = record.value().askedJson;
-    return changed(std::move(recorded).value(), m_run.hooks.changes);
+    MR_ASSIGN(auto recorded, readRunSpec(m_run.runDir.string()));
+    MR_ASSIGN(auto record, readRunRecord(m_run.runDir.string()));
+    m_run.uuid = record.uuid;
+    m_run.askedJson = record.askedJson;
+    return changed(std::move(recorded), m_run.hooks.changes);
 }
 
 Status RunResumer::enterInHistory()
@@ -91,9 +88,8 @@ Status RunResumer::startAgain()
     auto known = m_run.store.findRun(m_run.uuid);
     auto reader = RunReader::open(m_run.store.path());
     if (known.ok() && reader.ok()) {
-        auto rows = reader.value()->checkpoints(known.value());
-        MR_TRY(rows.status());
-        for (const CheckpointRow& row : rows.value())
+        MR_ASSIGN(auto rows, reader.value()->checkpoints(known.value()));
+        for (const CheckpointRow& row : rows)
             if (row.state != "deleted")
                 places.checkpoints.emplace_back(row.path);
     }
@@ -164,9 +160,7 @@ Status RunResumer::findSaveDir(const RunSpec& spec)
     if (m_run.saveDir == m_run.runDir || fs::equivalent(m_run.saveDir, m_run.runDir, error))
         return {};
     if (isThere && mayUseSaveDir(m_run.saveDir, m_run.runDir, m_run.uuid)) {
-        auto lock = claimRunFolder(m_run.saveDir);
-        MR_TRY(lock.status());
-        m_run.saveLock = std::move(lock).value();
+        MR_ASSIGN(m_run.saveLock, claimRunFolder(m_run.saveDir));
         return {};
     }
     if (!m_run.hooks.saveFolder.empty()) {

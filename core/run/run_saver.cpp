@@ -135,14 +135,12 @@ Status RunSaver::exportModel()
 
 Status RunSaver::writeModelNow()
 {
-    auto state = stateMaster(m_run.body->executor(), m_run.body->memory());
-    MR_TRY(state.status());
+    MR_ASSIGN(auto state, stateMaster(m_run.body->executor(), m_run.body->memory()));
     const CheckpointContext context = m_run.checkpoint();
     removeTemporaries(m_run.saveDir);
-    Status written =
-        saveModel(m_run.saveDir / "model", m_run.setup.config, m_run.setup.table, *state.value(),
-            m_run.body->memory().compute() == DType::F32 ? ExportType::F32 : ExportType::BF16,
-            context.carryFrom);
+    Status written = saveModel(m_run.saveDir / "model", m_run.setup.config, m_run.setup.table,
+        *state, m_run.body->memory().compute() == DType::F32 ? ExportType::F32 : ExportType::BF16,
+        context.carryFrom);
     if (written.ok())
         written = saveChatTemplate(m_run.saveDir / "model", context.chatTemplate);
     std::error_code error;

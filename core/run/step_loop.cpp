@@ -60,11 +60,10 @@ Status StepLoop::trainNext()
         return {};
     }
     MR_TRY(planStep(step));
-    auto result = runPlan(step);
-    MR_TRY(result.status());
-    times.endNs = result.value().endNs;
-    times.tasks = result.value().tasks;
-    recordStep(step, result.value(), times);
+    MR_ASSIGN(auto result, runPlan(step));
+    times.endNs = result.endNs;
+    times.tasks = result.tasks;
+    recordStep(step, result, times);
     m_run.watch.addStep(m_run.body->plans().plan(), times.tasks,
         {m_run.setup.shape, m_run.setup.step.precision, m_run.setup.step.recompute});
     m_run.watch.timed(1e-9 * static_cast<double>(times.endNs - times.beginNs));
@@ -72,15 +71,14 @@ Status StepLoop::trainNext()
     finishStep(step);
     ++m_completed;
     m_outcome.watchLoss(step, m_run.progress.lastLoss);
-    return judgeStep(result.value());
+    return judgeStep(result);
 }
 
 Status StepLoop::planStep(StepIndex step)
 {
     m_run.setup.step.step = step;
-    auto isNew = m_run.body->plans().planStep(m_run.setup.step);
-    MR_TRY(isNew.status());
-    if (!isNew.value())
+    MR_ASSIGN(auto isNew, m_run.body->plans().planStep(m_run.setup.step));
+    if (!isNew)
         return {};
     const StepPlan& plan = m_run.body->plans().plan();
     m_mostTasks = std::max(m_mostTasks, plan.tasks.size());
@@ -222,11 +220,11 @@ Status StepLoop::evaluateNow()
     MR_TRY(m_journal.finishLateParts());
     m_run.setup.step.step = m_run.step();
     MR_TRY(m_run.body->plans().planEvaluation(m_run.setup.step, m_evalPlan));
-    auto result = evaluate(m_run.body->executor(), m_evalPlan, m_run.data.eval,
-        {spec.seqLen, spec.microBatch, spec.accumulate},
-        [this](const StepPlan& plan, const StepResult& run) { m_journal.noteRun(plan, run); });
-    MR_TRY(result.status());
-    const double loss = result.value().loss;
+    MR_ASSIGN(auto result,
+        evaluate(m_run.body->executor(), m_evalPlan, m_run.data.eval,
+            {spec.seqLen, spec.microBatch, spec.accumulate},
+            [this](const StepPlan& plan, const StepResult& run) { m_journal.noteRun(plan, run); }));
+    const double loss = result.loss;
     m_journal.recorder().scalar("eval_loss", {m_run.step(), m_run.activeMs(), loss});
     m_run.progress.evalLoss = loss;
     m_outcome.noteEvaluation(m_run.step(), loss);
@@ -242,10 +240,9 @@ Status StepLoop::scoreHeldOutAnswers()
     const RunSetup& setup = m_run.setup;
     if (setup.spec.evalAnswers == 0 || !m_run.body->memory().keyValueCache(0).data)
         return {};
-    auto score = scoreAnswers(m_run.body->executor(), m_run.data.eval, setup.config.vocab,
-        setup.micro.seqLen, setup.spec.evalAnswers);
-    MR_TRY(score.status());
-    const AnswerScore& s = score.value();
+    MR_ASSIGN(auto score, scoreAnswers(m_run.body->executor(), m_run.data.eval, setup.config.vocab,
+                              setup.micro.seqLen, setup.spec.evalAnswers));
+    const AnswerScore& s = score;
     if (s.asked == 0)
         return {};
     m_journal.recorder().scalar(

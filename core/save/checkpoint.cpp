@@ -63,10 +63,7 @@ Status writeState(const CheckpointContext& context, const fs::path& file)
 
 Status loadState(const CheckpointContext& context, const fs::path& file)
 {
-    auto opened = SafetensorsReader::open(file);
-    if (!opened.ok())
-        return opened.status();
-    const SafetensorsReader reader = std::move(opened).value();
+    MR_ASSIGN(const SafetensorsReader reader, SafetensorsReader::open(file));
     std::vector<std::byte> piece(kCheckpointPieceBytes);
     for (std::int64_t g = 0; g < context.memory.groupCount(); ++g) {
         const GroupId id{static_cast<std::int32_t>(g)};
@@ -97,9 +94,7 @@ Result<std::string> writeInto(
 {
     auto state = stateMaster(context.executor, context.memory);
     MR_TRY(state.status());
-    auto hash = weightsHash(context.table, *state.value());
-    MR_TRY(hash.status());
-    progress.weightsHash = std::move(hash).value();
+    MR_ASSIGN(progress.weightsHash, weightsHash(context.table, *state.value()));
     progress.runId = context.runId;
     RunWindow* window = context.executor.window();
     if (window)
@@ -133,10 +128,9 @@ Result<CheckpointWritten> writeAndRename(const CheckpointContext& context,
         return Status::error(
             ErrorKind::Io, "create " + temporary.string() + ": " + error.message());
     MR_TRY(writeInto(context, temporary, progress).status());
-    auto sealed = sealCheckpoint(temporary);
-    MR_TRY(sealed.status());
+    MR_ASSIGN(auto sealed, sealCheckpoint(temporary));
     MR_TRY(installCheckpoint(temporary, final));
-    return CheckpointWritten{final, sealed.value().bytes, sealed.value().manifestHash};
+    return CheckpointWritten{final, sealed.bytes, sealed.manifestHash};
 }
 
 } // namespace
@@ -165,10 +159,8 @@ Result<RunProgress> examineCheckpoint(
 {
     MR_TRY(verifyCheckpoint(checkpoint, depth));
     const fs::path file = checkpoint / "state" / "state.json";
-    auto text = readWholeFile(file, kCheckpointPieceBytes);
-    if (!text.ok())
-        return text.status();
-    auto progress = progressFromJson(text.value(), file);
+    MR_ASSIGN(auto text, readWholeFile(file, kCheckpointPieceBytes));
+    auto progress = progressFromJson(text, file);
     if (!progress.ok())
         return progress.status();
     const std::string& owner = progress.value().runId;
@@ -187,9 +179,8 @@ Result<RunProgress> loadCheckpoint(const CheckpointContext& context, const fs::p
     auto progress = examineCheckpoint(checkpoint, context.runId, VerifyDepth::Bytes);
     if (!progress.ok())
         return progress.status();
-    auto weights = openWeights(checkpoint / "model", context.config, context.table);
-    MR_TRY(weights.status());
-    MR_TRY(installMaster(context.executor, context.memory, *weights.value()));
+    MR_ASSIGN(auto weights, openWeights(checkpoint / "model", context.config, context.table));
+    MR_TRY(installMaster(context.executor, context.memory, *weights));
     MR_TRY(loadState(context, checkpoint / "state" / "state.safetensors"));
     if (context.executor.window())
         MR_TRY(loadWindow(context, checkpoint / "state" / "window.safetensors", progress.value()));

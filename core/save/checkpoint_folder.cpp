@@ -83,9 +83,8 @@ std::vector<fs::path> pathsOf(const std::vector<CheckpointInfo>& checkpoints)
 Result<RunProgress> readProgress(const fs::path& checkpoint)
 {
     const fs::path path = checkpoint / "state" / "state.json";
-    auto text = readWholeFile(path, kMostProgressBytes);
-    MR_TRY(text.status());
-    return progressFromJson(text.value(), path);
+    MR_ASSIGN(auto text, readWholeFile(path, kMostProgressBytes));
+    return progressFromJson(text, path);
 }
 
 Status failed(const char* what, const fs::path& path, const std::error_code& error)
@@ -209,9 +208,8 @@ Status installCheckpoint(const fs::path& sealed, const fs::path& final)
 {
     std::error_code error;
     if (fs::exists(fs::symlink_status(final, error))) {
-        auto progress = readProgress(sealed);
-        MR_TRY(progress.status());
-        if (!isOfRun(final, progress.value().runId)) {
+        MR_ASSIGN(auto progress, readProgress(sealed));
+        if (!isOfRun(final, progress.runId)) {
             MR_TRY(setAside(final, SetAside::Other).status());
         } else if (exchange(sealed, final)) {
             MR_TRY(syncFolder(final.parent_path()));

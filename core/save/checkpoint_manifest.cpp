@@ -37,10 +37,7 @@ std::string words(XXH64_hash_t hash)
 
 Result<std::string> hashFile(const fs::path& path)
 {
-    auto opened = File::openRead(path);
-    if (!opened.ok())
-        return opened.status();
-    const File file = std::move(opened).value();
+    MR_ASSIGN(const File file, File::openRead(path));
     auto size = file.bytes();
     if (!size.ok())
         return size.status();
@@ -134,9 +131,8 @@ Status verifyFile(
             "has " + std::to_string(bytes) + " bytes, " + entry["bytes"].dump() + " were written");
     if (depth == VerifyDepth::Lengths)
         return {};
-    auto hash = hashFile(path);
-    MR_TRY(hash.status());
-    if (entry["xxh3"] != hash.value())
+    MR_ASSIGN(auto hash, hashFile(path));
+    if (entry["xxh3"] != hash)
         return damaged(path, "the bytes are not those that were written");
     return {};
 }
@@ -176,13 +172,11 @@ Result<std::vector<fs::path>> filesBelow(const fs::path& folder)
 
 Result<Sealed> sealCheckpoint(const fs::path& folder)
 {
-    auto listed = filesBelow(folder);
-    MR_TRY(listed.status());
+    MR_ASSIGN(auto listed, filesBelow(folder));
     Sealed sealed;
     Json files = Json::object();
-    for (const fs::path& path : listed.value()) {
-        auto hash = hashFile(path);
-        MR_TRY(hash.status());
+    for (const fs::path& path : listed) {
+        MR_ASSIGN(auto hash, hashFile(path));
         std::error_code error;
         const std::uint64_t bytes = fs::file_size(path, error);
         if (error)
@@ -190,7 +184,7 @@ Result<Sealed> sealCheckpoint(const fs::path& folder)
                 ErrorKind::Io, "look at " + path.string() + ": " + error.message());
         sealed.bytes += bytes;
         files[path.lexically_relative(folder).generic_string()] = {
-            {"bytes", bytes}, {"xxh3", hash.value()}};
+            {"bytes", bytes}, {"xxh3", hash}};
     }
     Json manifest = {{"version", kVersion}, {"files", std::move(files)}};
     manifest["manifest"] = hashOf(manifest);
@@ -203,29 +197,26 @@ Result<Sealed> sealCheckpoint(const fs::path& folder)
 
 Result<Sealed> readSeal(const fs::path& folder)
 {
-    auto files = readFiles(folder);
-    MR_TRY(files.status());
-    auto text = readWholeFile(folder / kManifestFile, kMostManifestBytes);
-    MR_TRY(text.status());
+    MR_ASSIGN(auto files, readFiles(folder));
+    MR_ASSIGN(auto text, readWholeFile(folder / kManifestFile, kMostManifestBytes));
     Sealed sealed;
-    for (const Json& entry : files.value())
+    for (const Json& entry : files)
         if (entry.is_object())
             if (const Json& bytes = entry.value("bytes", Json()); bytes.is_number_unsigned())
                 sealed.bytes += bytes.get<std::uint64_t>();
-    sealed.manifestHash = words(XXH3_64bits(text.value().data(), text.value().size()));
+    sealed.manifestHash = words(XXH3_64bits(text.data(), text.size()));
     return sealed;
 }
 
 Status verifyCheckpoint(const fs::path& folder, VerifyDepth depth, std::string_view below)
 {
-    auto files = readFiles(folder);
-    MR_TRY(files.status());
+    MR_ASSIGN(auto files, readFiles(folder));
     // What is quickly found comes first.
     for (const VerifyDepth now : {VerifyDepth::Lengths, VerifyDepth::Bytes})
-        for (const auto& [name, entry] : files.value().items())
+        for (const auto& [name, entry] : files.items())
             if (now <= depth && std::string_view(name).starts_with(below))
                 MR_TRY(verifyFile(folder, name, entry, now));
-    return refuseAdded(folder, files.value());
+    return refuseAdded(folder, files);
 }
 
 } // namespace mr

@@ -126,10 +126,7 @@ Status writeWindow(const CheckpointContext& context, const fs::path& file)
 Status loadWindow(
     const CheckpointContext& context, const fs::path& file, const RunProgress& progress)
 {
-    auto opened = SafetensorsReader::open(file);
-    if (!opened.ok())
-        return opened.status();
-    const SafetensorsReader reader = std::move(opened).value();
+    MR_ASSIGN(const SafetensorsReader reader, SafetensorsReader::open(file));
     std::vector<std::byte> piece(kCheckpointPieceBytes);
     const bool isBetween = isBetweenWindows(progress.carry);
     const bool isApart = keepsColumnsApart(context.memory, reader);

@@ -95,9 +95,8 @@ Result<RunPlace> makeRunDir(const RunSpec& spec)
     if (error)
         return Status::error(
             ErrorKind::Io, "create run folder " + dir.string() + ": " + error.message());
-    auto lock = claimRunFolder(dir);
-    MR_TRY(lock.status());
-    RunPlace place{dir, std::move(lock).value(), {}};
+    MR_ASSIGN(auto lock, claimRunFolder(dir));
+    RunPlace place{dir, std::move(lock), {}};
     if (fs::exists(dir / kRunFile, error)) {
         auto record = readRunRecord(dir.string());
         if (record.ok() && !hasWork(dir, record.value().configJson))
@@ -159,16 +158,14 @@ Result<RunSpec> readRunSpec(const std::string& runDir)
         return Status::error(ErrorKind::InvalidArgument,
             runDir + ": is not a run folder (it has no run.json); give the folder that "
                      "`train --out` wrote");
-    auto record = readRunRecord(runDir);
-    if (!record.ok())
-        return record.status();
-    auto spec = runSpecFromJson(record.value().configJson);
+    MR_ASSIGN(auto record, readRunRecord(runDir));
+    auto spec = runSpecFromJson(record.configJson);
     if (!spec.ok())
         return Status::error(ErrorKind::DataCorrupt,
             (fs::path(runDir) / kRunFile).string() + ": " + spec.status().message());
     // A run that an earlier program began goes on with its bits.
     const PolicyInfo* policy = findPolicy(spec.value().policy);
-    if (!record.value().ascendingSums && policy != nullptr && policy->usesDisk)
+    if (!record.ascendingSums && policy != nullptr && policy->usesDisk)
         spec.value().policyOptions.try_emplace("order", "by-layer-flip");
     return spec;
 }

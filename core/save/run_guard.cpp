@@ -111,9 +111,8 @@ Status mayUseDatabase(const RunSpec& spec, const fs::path& runDir)
     if (spec.database.empty() || spec.database == defaultDatabasePath() ||
         isWithin(spec.database, runDir))
         return {};
-    auto record = readRunRecord(runDir.string());
-    MR_TRY(record.status());
-    if (hasRun(spec.database, record.value().uuid))
+    MR_ASSIGN(auto record, readRunRecord(runDir.string()));
+    if (hasRun(spec.database, record.uuid))
         return {};
     return Status::error(ErrorKind::InvalidArgument,
         (runDir / "run.json").string() + ": field \"database\" names the history " + spec.database +

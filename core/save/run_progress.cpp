@@ -69,11 +69,9 @@ std::string toJson(const RunProgress& progress)
 
 Result<RunProgress> progressFromJson(std::string_view text, const std::filesystem::path& path)
 {
-    auto checked = parseStateText(text, path.string());
-    if (!checked.ok())
-        return checked.status();
+    MR_ASSIGN(auto checked, parseStateText(text, path.string()));
     try {
-        const Json& json = checked.value();
+        const Json& json = checked;
         RunProgress p;
         p.step = json.at("step");
         p.updateCount = json.at("update_count");

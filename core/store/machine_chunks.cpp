@@ -143,9 +143,7 @@ Status refreshLevels(Database& db, const Series& series, std::int64_t index, con
         const std::int64_t slots = kSlotsPerEntry[static_cast<std::size_t>(level)];
         const std::int64_t first = index * kEntries / slots; // entry, counted from the run's start
         const std::int64_t row = first / kEntries;
-        Result<Chunk> loaded = load(db, series, level, row);
-        MR_TRY(loaded.status());
-        Chunk chunk = std::move(loaded).value();
+        MR_ASSIGN(Chunk chunk, load(db, series, level, row));
         for (std::int64_t slot = 0; slot < fine.count(); slot += slots)
             chunk.set(first % kEntries + slot / slots, fine.summary(slot, slot + slots));
         MR_TRY(save(db, series, level, row, chunk));
@@ -159,9 +157,7 @@ Status appendSeries(Database& db, const Series& series, const SlotValues& values
 {
     for (auto at = values.begin(); at != values.end();) {
         const std::int64_t index = at->first / kEntries;
-        Result<Chunk> loaded = load(db, series, 0, index);
-        MR_TRY(loaded.status());
-        Chunk chunk = std::move(loaded).value();
+        MR_ASSIGN(Chunk chunk, load(db, series, 0, index));
         for (; at != values.end() && at->first / kEntries == index; ++at)
             chunk.set(at->first % kEntries, {0, at->second, at->second, at->second});
         MR_TRY(save(db, series, 0, index, chunk));
@@ -190,16 +186,12 @@ Status refreshEnergy(Database& db, std::int64_t runId)
 Status cutSeries(Database& db, const Series& series, std::int64_t slots)
 {
     const std::int64_t index = slots / kEntries; // of the row that is cut, or just begins
-    Result<Chunk> fine = load(db, series, 0, index);
-    MR_TRY(fine.status());
-    Chunk chunk = std::move(fine).value();
+    MR_ASSIGN(Chunk chunk, load(db, series, 0, index));
     chunk.cut(slots % kEntries);
     for (int level = 1; level < kLevels; ++level) {
         const std::int64_t entry =
             index * kEntries / kSlotsPerEntry[static_cast<std::size_t>(level)];
-        Result<Chunk> loaded = load(db, series, level, entry / kEntries);
-        MR_TRY(loaded.status());
-        Chunk coarse = std::move(loaded).value();
+        MR_ASSIGN(Chunk coarse, load(db, series, level, entry / kEntries));
         coarse.cut(entry % kEntries);
         MR_TRY(save(db, series, level, entry / kEntries, coarse));
     }
@@ -232,9 +224,8 @@ Status appendSamples(Database& database, std::int64_t runId, std::span<const Mac
         }
         if (values.empty())
             continue;
-        Result<std::int64_t> id = metricId(database, kMachineMetricInfos[metric]);
-        MR_TRY(id.status());
-        MR_TRY(appendSeries(database, {runId, id.value()}, values));
+        MR_ASSIGN(std::int64_t id, metricId(database, kMachineMetricInfos[metric]));
+        MR_TRY(appendSeries(database, {runId, id}, values));
     }
     return refreshEnergy(database, runId);
 }

@@ -22,30 +22,27 @@ RunBin::RunBin(StoreConnection& connection)
 
 Result<bool> RunBin::isGoingOn(std::int64_t runId)
 {
-    Result<std::optional<OpenSegment>> open = openSegment(m_database, runId);
-    MR_TRY(open.status());
-    return open.value() && isAlive(open.value()->process);
+    MR_ASSIGN(std::optional<OpenSegment> open, openSegment(m_database, runId));
+    return open && isAlive(open->process);
 }
 
 Status RunBin::mustBeAtRest(std::int64_t runId)
 {
-    Result<std::string> name = nameOfRun(m_database, runId);
-    MR_TRY(name.status());
-    Result<bool> active = isGoingOn(runId);
-    MR_TRY(active.status());
-    if (active.value())
+    MR_ASSIGN(std::string name, nameOfRun(m_database, runId));
+    MR_ASSIGN(bool active, isGoingOn(runId));
+    if (active)
         return Status::error(ErrorKind::InvalidArgument,
-            fmt::format("the run \"{}\" is going on; stop it before it is deleted", name.value()));
+            fmt::format("the run \"{}\" is going on; stop it before it is deleted", name));
     return {};
 }
 
 Status RunBin::mustBeDeleted(std::int64_t runId)
 {
     MR_TRY(mustBeAtRest(runId));
-    Result<std::int64_t> hidden =
-        m_database.integer("SELECT count(*) FROM run WHERE id=? AND deleted_at IS NOT NULL", runId);
-    MR_TRY(hidden.status());
-    if (hidden.value() == 0)
+    MR_ASSIGN(std::int64_t hidden,
+        m_database.integer(
+            "SELECT count(*) FROM run WHERE id=? AND deleted_at IS NOT NULL", runId));
+    if (hidden == 0)
         return Status::error(ErrorKind::InvalidArgument,
             fmt::format("the run \"{}\" is not in the bin; delete it first",
                 nameOfRun(m_database, runId).value()));
@@ -120,9 +117,8 @@ Result<RunFiles> RunBin::filesOf(Ids runs)
 {
     RunFiles files;
     for (const std::int64_t runId : runs) {
-        Result<RunPlaces> places = placesOf(runId);
-        MR_TRY(places.status());
-        measureLeftovers(places.value(), files);
+        MR_ASSIGN(RunPlaces places, placesOf(runId));
+        measureLeftovers(places, files);
     }
     MR_TRY(addNeeds(runs, files));
     return files;
@@ -132,9 +128,7 @@ Status RunBin::removeSeries(std::int64_t runId)
 {
     for (bool more = true; more;) {
         const Status done = m_connection.transact(Durability::Normal, [&]() -> Status {
-            Result<bool> removed = removeSeriesBatch(m_database, runId);
-            MR_TRY(removed.status());
-            more = removed.value();
+            MR_ASSIGN(more, removeSeriesBatch(m_database, runId));
             return {};
         });
         MR_TRY(done);
@@ -181,17 +175,15 @@ Status RunBin::erase(Ids runs, std::uint64_t confirmedBytes)
         for (const std::int64_t runId : runs)
             MR_TRY(mustBeDeleted(runId));
     }
-    Result<RunFiles> files = filesOf(runs);
-    MR_TRY(files.status());
-    if (files.value().bytes > confirmedBytes)
+    MR_ASSIGN(RunFiles files, filesOf(runs));
+    if (files.bytes > confirmedBytes)
         return Status::error(ErrorKind::InvalidArgument,
             fmt::format("the runs have {} bytes on the disk by now, {} were agreed to; nothing was"
                         " deleted",
-                files.value().bytes, confirmedBytes));
+                files.bytes, confirmedBytes));
     for (const std::int64_t runId : runs) {
-        Result<RunPlaces> places = placesOf(runId);
-        MR_TRY(places.status());
-        MR_TRY(removeLeftovers(places.value()));
+        MR_ASSIGN(RunPlaces places, placesOf(runId));
+        MR_TRY(removeLeftovers(places));
         MR_TRY(forget(runId, true));
     }
     return giveBackPages();
@@ -208,9 +200,8 @@ Status RunBin::expire(std::int64_t ageMs)
             [&](const Row& row) { hidden.push_back(row.integer(0)); }, unixMs() - ageMs));
         // A run that is being trained is left alone until it has ended.
         for (const std::int64_t runId : hidden) {
-            Result<bool> active = isGoingOn(runId);
-            MR_TRY(active.status());
-            if (!active.value())
+            MR_ASSIGN(bool active, isGoingOn(runId));
+            if (!active)
                 old.push_back(runId);
         }
     }

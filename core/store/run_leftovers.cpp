@@ -121,9 +121,8 @@ Status removeLeftovers(const RunPlaces& places)
     for (const fs::path& folder : runFolders(places)) {
         if (!isOwnFolder(folder, places.uuid))
             continue;
-        Result<FolderLock> lock = FolderLock::take(folder);
-        MR_TRY(lock.status());
-        locks.push_back(std::move(lock).value());
+        MR_ASSIGN(FolderLock lock, FolderLock::take(folder));
+        locks.push_back(std::move(lock));
     }
     for (const fs::path& part : partsOf(places)) {
         fs::remove_all(part, failed);

@@ -152,11 +152,10 @@ public:
     {
         if (id <= 0)
             return unknown(id);
-        Result<std::vector<RunRow>> rows = select(id, false);
-        MR_TRY(rows.status());
-        if (rows.value().empty())
+        MR_ASSIGN(std::vector<RunRow> rows, select(id, false));
+        if (rows.empty())
             return unknown(id);
-        return std::move(rows.value().front());
+        return std::move(rows.front());
     }
 
     Result<std::vector<StepRow>> steps(
@@ -260,10 +259,9 @@ private:
     // Hidden runs count as not there.
     Status mustExist(std::int64_t id)
     {
-        Result<std::int64_t> count =
-            m_database->integer("SELECT count(*) FROM run WHERE id=? AND deleted_at IS NULL", id);
-        MR_TRY(count.status());
-        return count.value() == 0 ? unknown(id) : Status();
+        MR_ASSIGN(std::int64_t count,
+            m_database->integer("SELECT count(*) FROM run WHERE id=? AND deleted_at IS NULL", id));
+        return count == 0 ? unknown(id) : Status();
     }
 
     // `id` 0: all of them.
@@ -295,13 +293,11 @@ std::filesystem::path dataFolder()
 
 Result<std::unique_ptr<RunReader>> RunReader::open(const std::string& database)
 {
-    Result<std::unique_ptr<Database>> opened = openForReading(database);
-    MR_TRY(opened.status());
-    Result<std::int64_t> hasAsked = opened.value()->integer(
-        "SELECT count(*) FROM pragma_table_info('run') WHERE name='asked_json'");
-    MR_TRY(hasAsked.status());
+    MR_ASSIGN(std::unique_ptr<Database> opened, openForReading(database));
+    MR_ASSIGN(std::int64_t hasAsked,
+        opened->integer("SELECT count(*) FROM pragma_table_info('run') WHERE name='asked_json'"));
     return std::unique_ptr<RunReader>(
-        std::make_unique<SqliteRunReader>(std::move(opened).value(), hasAsked.value() > 0));
+        std::make_unique<SqliteRunReader>(std::move(opened), hasAsked > 0));
 }
 
 std::string defaultDatabasePath()

@@ -45,9 +45,9 @@ Result<std::optional<std::int64_t>> modelId(
         " n_params=excluded.n_params, missing=0",
         lastPart(run.modelPath), run.modelPath, run.modelArchitecture, run.modelDtype,
         run.parameters, nowMs));
-    Result<std::int64_t> id = database.integer("SELECT id FROM model WHERE path=?", run.modelPath);
-    MR_TRY(id.status());
-    return std::optional(id.value());
+    MR_ASSIGN(
+        std::int64_t id, database.integer("SELECT id FROM model WHERE path=?", run.modelPath));
+    return std::optional(id);
 }
 
 Result<std::optional<std::int64_t>> datasetId(
@@ -55,12 +55,11 @@ Result<std::optional<std::int64_t>> datasetId(
 {
     if (run.datasetPath.empty())
         return std::optional<std::int64_t>();
-    Result<std::int64_t> id =
+    MR_ASSIGN(std::int64_t id,
         database.integer("SELECT id FROM dataset WHERE path=? AND format=? ORDER BY id DESC",
-            run.datasetPath, run.datasetFormat);
-    MR_TRY(id.status());
-    if (id.value() != 0)
-        return std::optional(id.value());
+            run.datasetPath, run.datasetFormat));
+    if (id != 0)
+        return std::optional(id);
     MR_TRY(database.execute("INSERT INTO dataset(name,path,format,added_at) VALUES(?,?,?,?)",
         lastPart(run.datasetPath), run.datasetPath, run.datasetFormat, nowMs));
     return std::optional(database.lastInsertId());
@@ -117,21 +116,18 @@ Status refreshSearch(Database& database, std::int64_t runId)
 
 Result<std::int64_t> insertRun(Database& database, const NewRun& run, std::int64_t nowMs)
 {
-    Result<std::int64_t> known = database.integer("SELECT id FROM run WHERE uuid=?", run.uuid);
-    MR_TRY(known.status());
-    if (known.value() != 0)
+    MR_ASSIGN(std::int64_t known, database.integer("SELECT id FROM run WHERE uuid=?", run.uuid));
+    if (known != 0)
         return Status::error(ErrorKind::InvalidArgument,
             fmt::format("history {} already has the run {}", database.path(), run.uuid));
-    Result<std::optional<std::int64_t>> model = modelId(database, run, nowMs);
-    MR_TRY(model.status());
-    Result<std::optional<std::int64_t>> dataset = datasetId(database, run, nowMs);
-    MR_TRY(dataset.status());
+    MR_ASSIGN(std::optional<std::int64_t> model, modelId(database, run, nowMs));
+    MR_ASSIGN(std::optional<std::int64_t> dataset, datasetId(database, run, nowMs));
     // 0 stands for "none": SQL turns it into NULL.
     MR_TRY(database.execute(
         "INSERT INTO run(uuid,name,model_id,dataset_id,status,config_json,config_hash,plan_json,"
         "host_json,engine_version,created_at,dir,total_steps,simulated_link,asked_json)"
         " VALUES(?,?,nullif(?,0),nullif(?,0),'starting',?,?,?,?,?,?,?,?,?,nullif(?,''))",
-        run.uuid, run.name, model.value().value_or(0), dataset.value().value_or(0), run.configJson,
+        run.uuid, run.name, model.value_or(0), dataset.value_or(0), run.configJson,
         textHash(run.configJson), run.planJson, run.hostJson, run.engineVersion, nowMs, run.dir,
         run.totalSteps, run.simulatedLink, run.askedJson));
     return database.lastInsertId();
@@ -139,9 +135,8 @@ Result<std::int64_t> insertRun(Database& database, const NewRun& run, std::int64
 
 Status runMustExist(Database& database, std::int64_t runId)
 {
-    Result<std::int64_t> count = database.integer("SELECT count(*) FROM run WHERE id=?", runId);
-    MR_TRY(count.status());
-    if (count.value() == 0)
+    MR_ASSIGN(std::int64_t count, database.integer("SELECT count(*) FROM run WHERE id=?", runId));
+    if (count == 0)
         return Status::error(ErrorKind::InvalidArgument,
             fmt::format("history {} has no run {}", database.path(), runId));
     return {};

@@ -183,9 +183,8 @@ Status appendBatch(Database& database, std::int64_t runId, const StoreBatch& bat
 {
     Summary sum;
     for (const StepRow& step : batch.steps) {
-        Result<bool> isNew = insertStep(database, runId, step);
-        MR_TRY(isNew.status());
-        if (isNew.value())
+        MR_ASSIGN(bool isNew, insertStep(database, runId, step));
+        if (isNew)
             count(sum, step);
     }
     if (sum.count > 0) {
@@ -223,9 +222,9 @@ Result<std::vector<IntervalRow>> readIntervals(
 {
     std::vector<IntervalRow> rows;
     // A history of an earlier program has none until somebody writes to it.
-    auto known = database.integer("SELECT count(*) FROM sqlite_schema WHERE name='interval'");
-    MR_TRY(known.status());
-    if (known.value() == 0)
+    MR_ASSIGN(
+        auto known, database.integer("SELECT count(*) FROM sqlite_schema WHERE name='interval'"));
+    if (known == 0)
         return rows;
     MR_TRY(database.query(
         "SELECT end_us,kind,begin_us,step,compute_us,stall_h2d_us,stall_d2h_us,"
@@ -254,10 +253,10 @@ Status removeAfter(Database& database, std::int64_t runId, std::int64_t step)
         " last_loss=(SELECT loss FROM step WHERE id>=?2 AND id<=?3 ORDER BY id DESC LIMIT 1),"
         " best_eval=NULL, best_eval_step=NULL WHERE id=?1",
         runId, first, last));
-    Result<std::int64_t> lastMs = database.integer(
-        "SELECT coalesce(max(t_ms),-1) FROM step WHERE id>=? AND id<=?", first, last);
-    MR_TRY(lastMs.status());
-    MR_TRY(removeSamplesAfter(database, runId, lastMs.value()));
+    MR_ASSIGN(std::int64_t lastMs,
+        database.integer(
+            "SELECT coalesce(max(t_ms),-1) FROM step WHERE id>=? AND id<=?", first, last));
+    MR_TRY(removeSamplesAfter(database, runId, lastMs));
     MR_TRY(database.execute(
         "UPDATE run SET (best_eval,best_eval_step)=(SELECT value,step FROM scalar JOIN metric"
         " ON metric.id=metric_id WHERE run_id=?1 AND name='eval_loss' AND step>0 AND value IS NOT "
@@ -270,13 +269,12 @@ Status removeAfter(Database& database, std::int64_t runId, std::int64_t step)
 Status updateSpark(Database& database, std::int64_t runId)
 {
     constexpr std::int64_t kPoints = 64;
-    Result<std::int64_t> last = database.integer("SELECT last_step FROM run WHERE id=?", runId);
-    MR_TRY(last.status());
+    MR_ASSIGN(std::int64_t last, database.integer("SELECT last_step FROM run WHERE id=?", runId));
     std::array<float, kPoints> losses{};
     std::size_t count = 0;
-    const std::int64_t points = std::min(kPoints, last.value());
+    const std::int64_t points = std::min(kPoints, last);
     for (std::int64_t i = 0; i < points; ++i) {
-        const std::int64_t step = points == 1 ? 1 : 1 + i * (last.value() - 1) / (points - 1);
+        const std::int64_t step = points == 1 ? 1 : 1 + i * (last - 1) / (points - 1);
         const auto take = [&](const Row& row) {
             if (!row.isNull(0))
                 losses.at(count++) = static_cast<float>(row.real(0));

@@ -98,9 +98,7 @@ Result<std::int64_t> SqliteRunStore::beginRun(const NewRun& run)
 {
     std::int64_t runId = 0;
     const Status done = transact(Durability::Full, [&]() -> Status {
-        Result<std::int64_t> inserted = insertRun(*m_database, run, unixMs());
-        MR_TRY(inserted.status());
-        runId = inserted.value();
+        MR_ASSIGN(runId, insertRun(*m_database, run, unixMs()));
         MR_TRY(insertParameters(*m_database, runId, run.configJson));
         // Opened now, so that a process that dies while it starts leaves a lost run.
         const ProcessIdentity self = thisProcess();
@@ -127,10 +125,9 @@ Result<std::int64_t> SqliteRunStore::findRun(std::string_view uuid)
 // Takes over the segment that beginRun() opened, or closes a lost one and opens the next.
 Status SqliteRunStore::takeSegment(std::int64_t runId, std::int64_t fromStep)
 {
-    Result<std::optional<OpenSegment>> found = openSegment(*m_database, runId);
-    MR_TRY(found.status());
+    MR_ASSIGN(std::optional<OpenSegment> found, openSegment(*m_database, runId));
     const ProcessIdentity self = thisProcess();
-    if (const auto& open = found.value()) {
+    if (const auto& open = found) {
         const bool isOurs = open->process.pid == self.pid && open->process.boot == self.boot;
         if (!isOurs && isAlive(open->process))
             return Status::error(ErrorKind::InvalidArgument,
@@ -254,9 +251,8 @@ Status SqliteRunStore::sync()
     std::error_code error;
     if (!std::filesystem::exists(log, error))
         return {}; // all of it is in the database
-    Result<File> file = File::openRead(log);
-    MR_TRY(file.status());
-    return file.value().sync();
+    MR_ASSIGN(File file, File::openRead(log));
+    return file.sync();
 }
 
 Result<std::int64_t> SqliteRunStore::countSteps(std::int64_t runId, std::int64_t toStep)
@@ -280,9 +276,8 @@ Status SqliteRunStore::addTrace(std::int64_t runId, const TraceRow& row)
 
 Result<std::unique_ptr<RunStore>> RunStore::open(const std::string& database)
 {
-    Result<std::unique_ptr<Database>> opened = openForWriting(database);
-    MR_TRY(opened.status());
-    return std::unique_ptr<RunStore>(std::make_unique<SqliteRunStore>(std::move(opened).value()));
+    MR_ASSIGN(std::unique_ptr<Database> opened, openForWriting(database));
+    return std::unique_ptr<RunStore>(std::make_unique<SqliteRunStore>(std::move(opened)));
 }
 
 } // namespace mr

@@ -150,10 +150,9 @@ Result<FileState> inspectFile(Database& database)
     MR_TRY(application.status());
     Result<std::int64_t> tables = database.integer("SELECT count(*) FROM sqlite_schema");
     MR_TRY(tables.status());
-    Result<std::int64_t> programs =
-        database.integer("SELECT count(*) FROM sqlite_schema WHERE type IN ('view','trigger')");
-    MR_TRY(programs.status());
-    if (programs.value() > 0) // one that never ends would run in place of a table
+    MR_ASSIGN(std::int64_t programs,
+        database.integer("SELECT count(*) FROM sqlite_schema WHERE type IN ('view','trigger')"));
+    if (programs > 0) // one that never ends would run in place of a table
         return Status::error(ErrorKind::DataCorrupt,
             fmt::format("history {} holds views or triggers, which Millrace never makes; move it "
                         "away or restore a backup, run folders keep their own records",
@@ -217,12 +216,10 @@ Status backUp(Database& database, std::int64_t version)
 
 Status applyMigration(Database& database, const Migration& migration)
 {
-    Result<Transaction> transaction = Transaction::begin(database, Durability::Full);
-    MR_TRY(transaction.status());
+    MR_ASSIGN(Transaction transaction, Transaction::begin(database, Durability::Full));
     // Another process may have been faster.
-    Result<std::int64_t> version = database.integer("PRAGMA user_version");
-    MR_TRY(version.status());
-    if (version.value() >= migration.to)
+    MR_ASSIGN(std::int64_t version, database.integer("PRAGMA user_version"));
+    if (version >= migration.to)
         return {};
     MR_TRY(migration.apply(database));
     std::int64_t broken = 0;
@@ -233,7 +230,7 @@ Status applyMigration(Database& database, const Migration& migration)
                         "changed",
                 database.path(), migration.to, broken));
     MR_TRY(database.script(fmt::format("PRAGMA user_version={}", migration.to).c_str()));
-    return transaction.value().commit();
+    return transaction.commit();
 }
 
 // A file that was not closed cleanly, or a small one, is read through once; a large clean one is
@@ -322,16 +319,14 @@ FileSystemKind fileSystemKind(const std::string& path)
 
 Status migrate(Database& database, std::span<const Migration> migrations)
 {
-    Result<std::int64_t> version = database.integer("PRAGMA user_version");
-    MR_TRY(version.status());
-    if (migrations.empty() || version.value() >= migrations.back().to)
+    MR_ASSIGN(std::int64_t version, database.integer("PRAGMA user_version"));
+    if (migrations.empty() || version >= migrations.back().to)
         return {};
-    Result<std::int64_t> tables = database.integer("SELECT count(*) FROM sqlite_schema");
-    MR_TRY(tables.status());
-    if (tables.value() > 0)
-        MR_TRY(backUp(database, version.value()));
+    MR_ASSIGN(std::int64_t tables, database.integer("SELECT count(*) FROM sqlite_schema"));
+    if (tables > 0)
+        MR_TRY(backUp(database, version));
     for (const Migration& migration : migrations) {
-        if (migration.to > version.value())
+        if (migration.to > version)
             MR_TRY(applyMigration(database, migration));
     }
     return {};
@@ -347,9 +342,8 @@ Result<std::unique_ptr<Database>> openForWriting(const std::string& path)
     Result<std::unique_ptr<Database>> opened = Database::open(path, OpenMode::ReadWriteCreate);
     MR_TRY(opened.status());
     Database& database = *opened.value();
-    Result<FileState> state = inspectFile(database);
-    MR_TRY(state.status());
-    if (state.value().tables == 0)
+    MR_ASSIGN(FileState state, inspectFile(database));
+    if (state.tables == 0)
         MR_TRY(database.script(kFilePragmas));
     else
         MR_TRY(checkHealth(database, wasClean));
@@ -366,9 +360,8 @@ Result<std::unique_ptr<Database>> openForReading(const std::string& path)
             fmt::format("there is no history at {}; the first run makes it", path));
     Result<std::unique_ptr<Database>> opened = Database::open(path, OpenMode::ReadOnly);
     MR_TRY(opened.status());
-    Result<FileState> state = inspectFile(*opened.value());
-    MR_TRY(state.status());
-    if (state.value().tables == 0)
+    MR_ASSIGN(FileState state, inspectFile(*opened.value()));
+    if (state.tables == 0)
         return Status::error(ErrorKind::InvalidArgument,
             fmt::format("the history {} is still empty; the first run fills it", path));
     MR_TRY(opened.value()->script("PRAGMA query_only=ON; PRAGMA temp_store=MEMORY; "

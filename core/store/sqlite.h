@@ -71,15 +71,12 @@ public:
     template <typename OnRow, typename... Args>
     Status query(std::string_view sql, OnRow&& onRow, const Args&... args)
     {
-        Result<sqlite3_stmt*> statement = prepared(sql);
-        MR_TRY(statement.status());
-        sqlite3_stmt* s = statement.value();
+        MR_ASSIGN(sqlite3_stmt * s, prepared(sql));
         int position = 0;
         (bind(s, ++position, args), ...);
         while (true) {
-            Result<bool> more = step(s);
-            MR_TRY(more.status());
-            if (!more.value())
+            MR_ASSIGN(bool more, step(s));
+            if (!more)
                 return {};
             onRow(Row(s));
         }

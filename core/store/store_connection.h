@@ -22,10 +22,9 @@ struct StoreConnection {
     Status transact(Durability durability, Change&& change)
     {
         const std::lock_guard lock(mutex);
-        Result<Transaction> transaction = Transaction::begin(*database, durability);
-        MR_TRY(transaction.status());
+        MR_ASSIGN(Transaction transaction, Transaction::begin(*database, durability));
         MR_TRY(change());
-        return transaction.value().commit();
+        return transaction.commit();
     }
 };
 

@@ -102,9 +102,7 @@ Result<std::string> SqliteRunEdits::rename(std::int64_t runId, std::string_view 
     MR_TRY(checkLine("name of a run", line, kMostNameBytes));
     std::string before;
     const Status done = changeRun(runId, [&]() -> Status {
-        Result<std::string> old = nameOfRun(m_database, runId);
-        MR_TRY(old.status());
-        before = std::move(old).value();
+        MR_ASSIGN(before, nameOfRun(m_database, runId));
         return m_database.execute("UPDATE run SET name=? WHERE id=?", line, runId);
     });
     MR_TRY(done);

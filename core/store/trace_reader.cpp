@@ -212,9 +212,8 @@ Result<StepTimeline> readTimeline(Database& database, std::int64_t runId, std::i
     std::error_code failed;
     if (!fs::exists(path, failed) && fs::exists(folder / path.filename(), failed))
         path = folder / path.filename();
-    Result<std::string> text = readWholeFile(path, kMaxTraceBytes);
-    MR_TRY(text.status());
-    Result<StepTimeline> timeline = timelineFromTrace(text.value());
+    MR_ASSIGN(std::string text, readWholeFile(path, kMaxTraceBytes));
+    Result<StepTimeline> timeline = timelineFromTrace(text);
     if (!timeline.ok())
         return Status::error(
             timeline.status().kind(), path.string() + ": " + timeline.status().message());

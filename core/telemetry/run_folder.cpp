@@ -156,9 +156,8 @@ Status saveRunRecord(const std::string& runDir, const NewRun& run)
 Result<NewRun> readRunRecord(const std::string& runDir)
 {
     const fs::path path = fs::path(runDir) / "run.json";
-    Result<std::string> content = readWholeFile(path, kMaxRecordBytes);
-    MR_TRY(content.status());
-    const Json record = Json::parse(content.value(), nullptr, false);
+    MR_ASSIGN(std::string content, readWholeFile(path, kMaxRecordBytes));
+    const Json record = Json::parse(content, nullptr, false);
     NewRun run;
     run.uuid = record.is_object() ? text(record, "uuid") : std::string();
     if (run.uuid.empty())
@@ -189,26 +188,22 @@ Result<std::int64_t> rebuildFromRunFolder(RunStore& store, const std::string& ru
 {
     Result<NewRun> run = readRunRecord(runDir);
     MR_TRY(run.status());
-    Result<std::string> stepLog = readLog(fs::path(runDir) / "steps.jsonl");
-    MR_TRY(stepLog.status());
-    Result<std::string> eventLog = readLog(fs::path(runDir) / "events.jsonl");
-    MR_TRY(eventLog.status());
-    Result<std::string> sampleLog = readLog(fs::path(runDir) / "samples.jsonl");
-    MR_TRY(sampleLog.status());
+    MR_ASSIGN(std::string stepLog, readLog(fs::path(runDir) / "steps.jsonl"));
+    MR_ASSIGN(std::string eventLog, readLog(fs::path(runDir) / "events.jsonl"));
+    MR_ASSIGN(std::string sampleLog, readLog(fs::path(runDir) / "samples.jsonl"));
 
     Result<std::int64_t> known = store.findRun(run.value().uuid);
     if (!known.ok() && known.status().kind() != ErrorKind::InvalidArgument)
         return known.status();
     Result<std::int64_t> id = known.ok() ? known : store.beginRun(run.value());
     MR_TRY(id.status());
-    const std::map<std::int64_t, StepRow> steps = readStepLog(stepLog.value());
+    const std::map<std::int64_t, StepRow> steps = readStepLog(stepLog);
     MR_TRY(importSteps(store, id.value(), steps));
     StoreBatch events;
-    events.intervals = readIntervalLog(stepLog.value());
-    forEachLine(
-        eventLog.value(), [&](std::string_view line) { (void)eventFromJson(line, events); });
+    events.intervals = readIntervalLog(stepLog);
+    forEachLine(eventLog, [&](std::string_view line) { (void)eventFromJson(line, events); });
     MR_TRY(store.append(id.value(), events));
-    MR_TRY(importSamples(store, id.value(), readSampleLog(sampleLog.value())));
+    MR_TRY(importSamples(store, id.value(), readSampleLog(sampleLog)));
     if (known.ok())
         return id;
     const std::int64_t last = steps.empty() ? 0 : steps.rbegin()->first;

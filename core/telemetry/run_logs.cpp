@@ -14,14 +14,12 @@ Result<File> openLog(const std::filesystem::path& path)
 {
     Result<File> file = File::openAppend(path);
     MR_TRY(file.status());
-    Result<File> reader = File::openRead(path);
-    MR_TRY(reader.status());
-    Result<std::uint64_t> bytes = reader.value().bytes();
-    MR_TRY(bytes.status());
-    if (bytes.value() == 0)
+    MR_ASSIGN(File reader, File::openRead(path));
+    MR_ASSIGN(std::uint64_t bytes, reader.bytes());
+    if (bytes == 0)
         return file;
     std::byte last{};
-    MR_TRY(reader.value().readAt(bytes.value() - 1, {&last, 1}));
+    MR_TRY(reader.readAt(bytes - 1, {&last, 1}));
     constexpr std::byte kNewLine{'\n'};
     if (last != kNewLine)
         MR_TRY(file.value().write({&kNewLine, 1}));
@@ -39,9 +37,7 @@ Status RunLogs::open(const std::filesystem::path& runDir)
 {
     for (const auto& [name, file] : {std::pair{"steps.jsonl", &m_steps},
              std::pair{"events.jsonl", &m_events}, std::pair{"samples.jsonl", &m_samples}}) {
-        Result<File> opened = openLog(runDir / name);
-        MR_TRY(opened.status());
-        *file = std::move(opened).value();
+        MR_ASSIGN(*file, openLog(runDir / name));
     }
     return {};
 }

@@ -148,9 +148,8 @@ std::string toJson(const StepRow& r)
 
 Result<StepRow> stepFromJson(std::string_view line)
 {
-    Result<Json> parsed = parseObject(line);
-    MR_TRY(parsed.status());
-    Fields in(parsed.value());
+    MR_ASSIGN(Json parsed, parseObject(line));
+    Fields in(parsed);
     StepRow r;
     r.step = in.integer("step");
     r.loss = in.real("loss");
@@ -168,7 +167,7 @@ Result<StepRow> stepFromJson(std::string_view line)
     r.hostPeakBytes = in.integer("host_peak_bytes");
     r.staleness = in.integer("staleness");
     MR_TRY(in.status());
-    MR_TRY(readStalls(parsed.value(), r.stallUs));
+    MR_TRY(readStalls(parsed, r.stallUs));
     if (r.step < 0 || r.step > kMaxStep)
         return missing("step");
     return r;
@@ -187,9 +186,8 @@ std::string toJson(const IntervalRow& r)
 
 Result<IntervalRow> intervalFromJson(std::string_view line)
 {
-    Result<Json> parsed = parseObject(line);
-    MR_TRY(parsed.status());
-    Fields in(parsed.value());
+    MR_ASSIGN(Json parsed, parseObject(line));
+    Fields in(parsed);
     const std::string kind = in.text("kind");
     IntervalRow r;
     r.step = in.integer("step");
@@ -201,7 +199,7 @@ Result<IntervalRow> intervalFromJson(std::string_view line)
     r.diskReadBytes = in.integer("disk_read_bytes");
     r.diskWriteBytes = in.integer("disk_write_bytes");
     MR_TRY(in.status());
-    MR_TRY(readStalls(parsed.value(), r.stallUs));
+    MR_TRY(readStalls(parsed, r.stallUs));
     if (r.step < 0 || r.step > kMaxStep)
         return missing("step");
     const auto known = std::find(kIntervalKindNames.begin(), kIntervalKindNames.end(), kind);
@@ -239,9 +237,8 @@ std::string toJson(const MachineSample& sample)
 
 Result<MachineSample> sampleFromJson(std::string_view line)
 {
-    Result<Json> parsed = parseObject(line);
-    MR_TRY(parsed.status());
-    Fields in(parsed.value());
+    MR_ASSIGN(Json parsed, parseObject(line));
+    Fields in(parsed);
     MachineSample sample;
     sample.timeMs = in.integer("time_ms");
     MR_TRY(in.status());
@@ -249,8 +246,8 @@ Result<MachineSample> sampleFromJson(std::string_view line)
     if (sample.timeMs < 0 || sample.timeMs > kMostMs)
         return missing("time_ms");
     for (std::size_t i = 0; i < kMachineMetrics; ++i) {
-        const auto found = parsed.value().find(kMachineMetricInfos[i].name);
-        if (found != parsed.value().end() && found->is_number())
+        const auto found = parsed.find(kMachineMetricInfos[i].name);
+        if (found != parsed.end() && found->is_number())
             sample.values[i] = found->get<double>();
     }
     return sample;
@@ -258,9 +255,8 @@ Result<MachineSample> sampleFromJson(std::string_view line)
 
 Status eventFromJson(std::string_view line, StoreBatch& batch)
 {
-    Result<Json> parsed = parseObject(line);
-    MR_TRY(parsed.status());
-    Fields in(parsed.value());
+    MR_ASSIGN(Json parsed, parseObject(line));
+    Fields in(parsed);
     const std::string kind = in.text("event");
     const std::int64_t step = in.integer("step");
     const std::int64_t timeMs = in.integer("time_ms");
@@ -272,7 +268,7 @@ Status eventFromJson(std::string_view line, StoreBatch& batch)
     }
     EventRow event{0, step, timeMs, EventLevel::Info, in.text("code"), in.text("text")};
     MR_TRY(in.status());
-    if (const auto data = parsed.value().find("data"); data != parsed.value().end())
+    if (const auto data = parsed.find("data"); data != parsed.end())
         event.data = data->dump(-1, ' ', false, Json::error_handler_t::replace);
     for (std::size_t i = 0; i < kLevelNames.size(); ++i) {
         if (kind == kLevelNames.at(i)) {

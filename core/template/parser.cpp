@@ -335,10 +335,8 @@ private:
 
 Result<NodePtr> parseTemplate(std::string_view source)
 {
-    Result<std::vector<Token>> tokens = cutTemplate(source);
-    if (!tokens.ok())
-        return tokens.status();
-    return Parser(std::move(tokens).value()).run();
+    MR_ASSIGN(std::vector<Token> tokens, cutTemplate(source));
+    return Parser(std::move(tokens)).run();
 }
 
 } // namespace mr::tpl

@@ -52,10 +52,9 @@ Result<Halves> halvesOf(std::uint64_t bytes)
     const std::uint64_t tiles = bytes / 2 / tileBytes;
     const std::vector<DiskTileSpec> specs(tiles, {"bench", tileBytes});
     const std::array<double, 1> speed = {1.0};
-    auto layout = layOutTiles(specs, speed);
-    MR_TRY(layout.status());
-    const std::uint64_t begin = layout.value().fileBytes[0];
-    return Halves{std::move(layout).value(), begin, tiles * tileBytes};
+    MR_ASSIGN(auto layout, layOutTiles(specs, speed));
+    const std::uint64_t begin = layout.fileBytes[0];
+    return Halves{std::move(layout), begin, tiles * tileBytes};
 }
 
 // A means of its own for the bare loop, of the kind the store chose.
@@ -95,9 +94,8 @@ Status tune(DiskIo& io, const Halves& halves, DiskBenchSpec& spec, std::byte* me
             bare.depth = depth;
             bare.seconds = std::min(kMostTuneSeconds, spec.seconds / 15.0);
             bare.mix = DiskMix::Mixed;
-            auto sample = runBare(io, bare);
-            MR_TRY(sample.status());
-            tried.push_back({requestBytes, depth, sample.value().bytesPerSecond});
+            MR_ASSIGN(auto sample, runBare(io, bare));
+            tried.push_back({requestBytes, depth, sample.bytesPerSecond});
         }
     const double best = std::ranges::max_element(tried, {}, &Tried::rate)->rate;
     std::erase_if(tried, [best](const Tried& t) { return t.rate < kGoodEnough * best; });
@@ -125,17 +123,16 @@ Status measure(DiskLoad& load, DiskIo& bare, const DiskBareSpec& bareSpec,
         for (int round = 0; round < rounds; ++round) {
             watch.enter(begin, begin + stretch);
             begin += stretch;
-            auto ours = load.sample(mix, seconds, watch);
-            MR_TRY(ours.status());
+            MR_ASSIGN(auto ours, load.sample(mix, seconds, watch));
             DiskBareSpec next = bareSpec;
             next.mix = mix;
             next.seconds = seconds;
-            auto limit = spec.limit ? runBare(bare, next) : Result<DiskSample>(DiskSample{});
-            MR_TRY(limit.status());
-            values[0].push_back(ours.value().bytesPerSecond);
-            values[1].push_back(limit.value().bytesPerSecond);
-            values[2].push_back(ours.value().cores);
-            values[3].push_back(limit.value().cores);
+            MR_ASSIGN(
+                auto limit, spec.limit ? runBare(bare, next) : Result<DiskSample>(DiskSample{}));
+            values[0].push_back(ours.bytesPerSecond);
+            values[1].push_back(limit.bytesPerSecond);
+            values[2].push_back(ours.cores);
+            values[3].push_back(limit.cores);
         }
         rows.push_back(
             {name, median(values[0]), median(values[1]), median(values[2]), median(values[3])});
@@ -207,41 +204,35 @@ Result<DiskBenchResult> benchDisk(const DiskBenchSpec& wanted)
 {
     DiskBenchSpec spec = wanted;
     MR_TRY(checkSpec(spec));
-    auto halves = halvesOf(spec.bytes);
-    MR_TRY(halves.status());
+    MR_ASSIGN(auto halves, halvesOf(spec.bytes));
     DiskBenchWatch watch(wanted);
     watch.enter(0.0, kFilled);
-    auto file = openFile(spec, halves.value(), watch);
-    MR_TRY(file.status());
-    const int descriptor = file.value().descriptor();
+    MR_ASSIGN(auto file, openFile(spec, halves, watch));
+    const int descriptor = file.descriptor();
     const DiskMemory tiles(2 * kDiskLoadBuffers * kMostTileBytes);
     const DiskMemory blocks(std::uint64_t{2} * kMostDepth * kDiskRequestBytes);
     std::memset(tiles.data(), 0x5A, tiles.all().size());
     std::memset(blocks.data(), 0xA5, blocks.all().size());
     if (spec.tune) {
         const auto io = bareIo(descriptor, spec.engine != DiskEngine::Threads, {blocks.all()});
-        MR_TRY(tune(*io, halves.value(), spec, blocks.data()));
+        MR_TRY(tune(*io, halves, spec, blocks.data()));
     }
 
-    auto device = makeCpuDevice(CpuDeviceOptions{});
-    MR_TRY(device.status());
+    MR_ASSIGN(auto device, makeCpuDevice(CpuDeviceOptions{}));
     DiskLoadGates gates;
     for (auto& gate : gates) {
-        auto made = device.value()->createGate("bench");
-        MR_TRY(made.status());
-        gate = std::move(made).value();
+        MR_ASSIGN(gate, device->createGate("bench"));
     }
     FailureLatch latch;
-    auto store = openStore(spec, halves.value(), std::move(file).value(), tiles.all(), latch);
-    MR_TRY(store.status());
-    spec.requestBytes = store.value()->requestBytes();
-    const auto bare = bareIo(descriptor, store.value()->engineName() == "io_uring", {blocks.all()});
-    DiskLoad load(*store.value(), gates, tiles.all());
+    MR_ASSIGN(auto store, openStore(spec, halves, std::move(file), tiles.all(), latch));
+    spec.requestBytes = store->requestBytes();
+    const auto bare = bareIo(descriptor, store->engineName() == "io_uring", {blocks.all()});
+    DiskLoad load(*store, gates, tiles.all());
     watch.enter(kFilled, kWarm);
     MR_TRY(load.warmUp(watch));
     std::vector<DiskBenchRow> rows;
-    MR_TRY(measure(load, *bare, bareSpec(halves.value(), spec, blocks.data()), spec, watch, rows));
-    return resultOf(std::move(rows), *store.value(), spec);
+    MR_TRY(measure(load, *bare, bareSpec(halves, spec, blocks.data()), spec, watch, rows));
+    return resultOf(std::move(rows), *store, spec);
 }
 
 } // namespace mr

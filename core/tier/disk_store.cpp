@@ -100,11 +100,11 @@ void DiskStore::threadMain(std::promise<Status> opened)
 
 Status DiskStore::openEngine()
 {
-    auto choice = chooseDiskEngine(
-        m_files, {m_options.engine, m_options.threads, m_options.memory}, m_options.uringCalls);
-    MR_TRY(choice.status());
-    m_about = std::move(choice.value().about);
-    m_io = std::move(choice.value().io);
+    MR_ASSIGN(auto choice,
+        chooseDiskEngine(m_files, {m_options.engine, m_options.threads, m_options.memory},
+            m_options.uringCalls));
+    m_about = std::move(choice.about);
+    m_io = std::move(choice.io);
     m_engineName = m_io->name();
     if (m_options.wrapIo)
         m_io = m_options.wrapIo(std::move(m_io));

@@ -182,17 +182,15 @@ Status ScratchFile::lock(const ScratchSpec& spec, const ScratchOptions& options)
 
 Status ScratchFile::prepare(const ScratchSpec& spec, const ScratchOptions& options)
 {
-    auto header = readScratchHeader(m_descriptor, m_path, spec);
-    MR_TRY(header.status());
-    if (header.value().kind == ScratchHeaderKind::Foreign)
+    MR_ASSIGN(auto header, readScratchHeader(m_descriptor, m_path, spec));
+    if (header.kind == ScratchHeaderKind::Foreign)
         return foreign(m_path);
     struct stat info {
     };
     if (::fstat(m_descriptor, &info) != 0)
         return scratchError("cannot look at", m_path, errno);
-    m_reused = header.value().kind == ScratchHeaderKind::Ours && header.value().filled &&
-               header.value().bytes == spec.bytes &&
-               static_cast<std::uint64_t>(info.st_size) == spec.bytes;
+    m_reused = header.kind == ScratchHeaderKind::Ours && header.filled &&
+               header.bytes == spec.bytes && static_cast<std::uint64_t>(info.st_size) == spec.bytes;
     if (!m_reused) {
         m_remove = true; // of no use to anybody until it is filled
         if (::ftruncate(m_descriptor, 0) != 0)

@@ -25,11 +25,9 @@ constexpr const char* kQwen2Pattern =
 // One merge a line; the first line may name a version. `lines`: of each merge, from 1.
 Result<json> readMerges(const fs::path& file, std::vector<std::size_t>& lines)
 {
-    Result<std::string> read = readWholeFile(file, kMaxMergesBytes);
-    if (!read.ok())
-        return read.status();
+    MR_ASSIGN(std::string read, readWholeFile(file, kMaxMergesBytes));
     json merges = json::array();
-    std::string_view rest = read.value();
+    std::string_view rest = read;
     for (std::size_t line = 1; !rest.empty(); ++line) {
         const std::size_t end = std::min(rest.find('\n'), rest.size());
         std::string_view text = rest.substr(0, end);
@@ -118,22 +116,18 @@ Status addStages(const std::string& tokenizerClass, json& content)
 
 Result<std::unique_ptr<Tokenizer>> openGpt2Files(const fs::path& file)
 {
-    Result<json> vocabulary = readJsonObject(file);
-    if (!vocabulary.ok())
-        return vocabulary.status();
+    MR_ASSIGN(json vocabulary, readJsonObject(file));
     const fs::path mergesFile = file.parent_path() / "merges.txt";
     std::vector<std::size_t> lines;
     Result<json> merges = readMerges(mergesFile, lines);
     if (!merges.ok())
         return merges.status();
-    Result<TokenizerHabits> beside = readTokenizerHabits(file.parent_path());
-    if (!beside.ok())
-        return beside.status();
+    MR_ASSIGN(TokenizerHabits beside, readTokenizerHabits(file.parent_path()));
     json content;
     content["model"]["type"] = "BPE";
-    content["model"]["vocab"] = std::move(vocabulary).value();
+    content["model"]["vocab"] = std::move(vocabulary);
     content["model"]["merges"] = std::move(merges).value();
-    if (const Status staged = addStages(beside.value().tokenizerClass, content); !staged.ok())
+    if (const Status staged = addStages(beside.tokenizerClass, content); !staged.ok())
         return badTokenizer(file.parent_path() / "tokenizer_config.json", staged.message());
     auto made = makeJsonTokenizer(file, content);
     if (!made.ok())

@@ -122,22 +122,13 @@ std::string JsonTokenizer::piece(TokenId id) const
 Status JsonTokenizer::loadStages(const JsonNode& root)
 {
     if (root.has("normalizer")) {
-        Result<TextNormalizer> read = TextNormalizer::read(root.at("normalizer"));
-        if (!read.ok())
-            return read.status();
-        m_stages.normalizer = std::move(read).value();
+        MR_ASSIGN(m_stages.normalizer, TextNormalizer::read(root.at("normalizer")));
     }
     if (root.has("pre_tokenizer")) {
-        Result<PreTokenizer> read = PreTokenizer::read(root.at("pre_tokenizer"));
-        if (!read.ok())
-            return read.status();
-        m_stages.preTokenizer = std::move(read).value();
+        MR_ASSIGN(m_stages.preTokenizer, PreTokenizer::read(root.at("pre_tokenizer")));
     }
     if (root.has("decoder")) {
-        Result<TokenDecoder> read = TokenDecoder::read(root.at("decoder"));
-        if (!read.ok())
-            return read.status();
-        m_decoder = std::move(read).value();
+        MR_ASSIGN(m_decoder, TokenDecoder::read(root.at("decoder")));
     }
     return {};
 }
@@ -150,10 +141,7 @@ Status JsonTokenizer::loadModel(const JsonNode& root, const fs::path& folder)
     auto model = WordModel::read(root.at("model"), m_stages.preTokenizer.byteLevel());
     if (!model.ok())
         return model.status();
-    Result<JsonHabits> habits = readJsonHabits(root, *model.value(), folder);
-    if (!habits.ok())
-        return habits.status();
-    m_habits = std::move(habits).value();
+    MR_ASSIGN(m_habits, readJsonHabits(root, *model.value(), folder));
     for (const auto& [id, token] : m_habits.added)
         if (token.special)
             model.value()->hide(token.text);

@@ -146,11 +146,9 @@ Status PreTokenizer::cut(std::size_t stage, const TextPiece& piece, Job& job) co
     std::size_t at = 0;
     while (true) {
         TextRange match;
-        Result<bool> found = frontOnly ? matcher.nextCertain(piece.text, cursor, match)
-                                       : matcher.next(piece.text, cursor, match);
-        if (!found.ok())
-            return found.status();
-        if (!found.value())
+        MR_ASSIGN(bool found, frontOnly ? matcher.nextCertain(piece.text, cursor, match)
+                                        : matcher.next(piece.text, cursor, match));
+        if (!found)
             break;
         if (match.begin > at)
             MR_TRY(take(stage, piece, {at, match.begin}, invert, pending, job));

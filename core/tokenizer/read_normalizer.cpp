@@ -96,9 +96,8 @@ Status TextNormalizer::readInto(const JsonNode& node, int depth)
     }
     if (type != "Replace")
         return node.fail("type \"" + type + "\" is not supported");
-    Result<Replacement> replacement = readReplacement(node);
-    MR_TRY(replacement.status());
-    return m_steps.emplace_back(std::move(replacement).value()), Status();
+    MR_ASSIGN(Replacement replacement, readReplacement(node));
+    return m_steps.emplace_back(std::move(replacement)), Status();
 }
 
 } // namespace mr

@@ -58,13 +58,9 @@ Status PreTokenizer::addSplit(const JsonNode& node, const std::string& pattern, 
 
 Status PreTokenizer::readSplit(const JsonNode& node)
 {
-    Result<std::string> pattern = readPattern(node);
-    if (!pattern.ok())
-        return pattern.status();
-    Result<Behaviour> behaviour = readBehaviour(node, Behaviour::Isolated);
-    if (!behaviour.ok())
-        return behaviour.status();
-    MR_TRY(addSplit(node, pattern.value(), behaviour.value()));
+    MR_ASSIGN(std::string pattern, readPattern(node));
+    MR_ASSIGN(Behaviour behaviour, readBehaviour(node, Behaviour::Isolated));
+    MR_TRY(addSplit(node, pattern, behaviour));
     return node.read("invert", m_stages.back().invert);
 }
 

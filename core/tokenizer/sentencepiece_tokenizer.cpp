@@ -393,16 +393,12 @@ std::string SentencePieceTokenizer::piece(TokenId id) const
 
 Result<std::unique_ptr<Tokenizer>> openSentencePiece(const fs::path& file)
 {
-    Result<std::string> bytes = readWholeFile(file, kMaxModelBytes);
-    if (!bytes.ok())
-        return bytes.status();
-    if (bytes.value().empty())
+    MR_ASSIGN(std::string bytes, readWholeFile(file, kMaxModelBytes));
+    if (bytes.empty())
         return badTokenizer(file, "is empty");
-    Result<TokenizerHabits> habits = readTokenizerHabits(file.parent_path());
-    if (!habits.ok())
-        return habits.status();
+    MR_ASSIGN(TokenizerHabits habits, readTokenizerHabits(file.parent_path()));
     auto tokenizer = std::make_unique<SentencePieceTokenizer>();
-    MR_TRY(tokenizer->open(file, bytes.value(), std::move(habits).value()));
+    MR_TRY(tokenizer->open(file, bytes, std::move(habits)));
     return std::unique_ptr<Tokenizer>(std::move(tokenizer));
 }
 

@@ -142,10 +142,8 @@ Status readSpecialMap(const fs::path& folder, TokenizerHabits& beside)
     const fs::path file = folder / "special_tokens_map.json";
     if (!fs::exists(file, ignored))
         return {};
-    Result<nlohmann::json> object = readJsonObject(file);
-    if (!object.ok())
-        return object.status();
-    const JsonNode root(object.value(), "");
+    MR_ASSIGN(nlohmann::json object, readJsonObject(file));
+    const JsonNode root(object, "");
     const auto read = [&](const char* name, std::string& out) {
         if (!out.empty() || !root.has(name))
             return;
@@ -198,10 +196,7 @@ Result<JsonHabits> readJsonHabits(
 {
     JsonHabits habits;
     MR_TRY(readAddedTokens(root, model, habits));
-    Result<TokenizerHabits> read = readTokenizerHabits(folder);
-    if (!read.ok())
-        return read.status();
-    TokenizerHabits beside = std::move(read).value();
+    MR_ASSIGN(TokenizerHabits beside, readTokenizerHabits(folder));
     for (auto& [id, token] : beside.added)
         MR_TRY(addToken(token, model, habits));
     MR_TRY(readSpecialMap(folder, beside));

@@ -202,13 +202,12 @@ public:
         if (text.size() < m_wait) // where the last time found no border
             return std::size_t{0};
         const std::size_t before = out.size();
-        Result<TextBorder> border = encoding.front(text, m_before);
-        MR_TRY(border.status());
-        const bool found = border.value().at > 0;
-        out.resize(found ? border.value().ids : before);
+        MR_ASSIGN(TextBorder border, encoding.front(text, m_before));
+        const bool found = border.at > 0;
+        out.resize(found ? border.ids : before);
         m_wait = found ? 0 : 2 * text.size();
-        m_before += border.value().at;
-        return border.value().at;
+        m_before += border.at;
+        return border.at;
     }
 
 private:

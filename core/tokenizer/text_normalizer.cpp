@@ -226,10 +226,8 @@ Status TextNormalizer::run(
     std::size_t at = 0;
     while (!text.empty()) {
         TextRange match;
-        Result<bool> found = buffer.m_matcher->next(text, cursor, match);
-        if (!found.ok())
-            return found.status();
-        if (!found.value())
+        MR_ASSIGN(bool found, buffer.m_matcher->next(text, cursor, match));
+        if (!found)
             break;
         out.copy(text, at, match.begin);
         if (out.bytes() + step.with.size() > buffer.m_mostBytes)

@@ -63,16 +63,13 @@ Result<TextRegex> TextRegex::compile(std::string_view pattern)
     if (pattern.size() > kMaxPatternBytes)
         return Status::error(ErrorKind::InvalidArgument,
             "an expression of " + std::to_string(pattern.size()) + " bytes");
-    Result<std::string> ours = translateRegex(pattern);
-    if (!ours.ok())
-        return ours.status();
+    MR_ASSIGN(std::string ours, translateRegex(pattern));
     int code = 0;
     PCRE2_SIZE at = 0;
     TextRegex out;
     out.m_pattern = pattern;
-    out.m_code.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(ours.value().data()),
-        ours.value().size(), PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C,
-        &code, &at, nullptr));
+    out.m_code.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(ours.data()), ours.size(),
+        PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C, &code, &at, nullptr));
     if (!out.m_code)
         return Status::error(ErrorKind::InvalidArgument,
             "the expression " + inQuotes(out.m_pattern) + " cannot be used: " + pcreMessage(code));

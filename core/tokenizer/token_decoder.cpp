@@ -109,10 +109,8 @@ Status TokenDecoder::run(const Replacement& step, std::vector<Token>& tokens, st
         RegexMatcher::Cursor cursor;
         TextRange match;
         while (!text.empty() && (at > 0 || isUtf8(text))) {
-            Result<bool> found = matcher.next(text, cursor, match);
-            if (!found.ok())
-                return found.status();
-            if (!found.value())
+            MR_ASSIGN(bool found, matcher.next(text, cursor, match));
+            if (!found)
                 break;
             out.append(text.substr(at, match.begin - at)).append(step.with);
             at = match.end;
@@ -201,9 +199,8 @@ Status TokenDecoder::readInto(const JsonNode& node, int depth)
     if (type == "Strip")
         return readStrip(node);
     if (type == "Replace") {
-        Result<Replacement> replacement = readReplacement(node);
-        MR_TRY(replacement.status());
-        return m_steps.emplace_back(std::move(replacement).value()), Status();
+        MR_ASSIGN(Replacement replacement, readReplacement(node));
+        return m_steps.emplace_back(std::move(replacement)), Status();
     }
     if (type == "Metaspace")
         return readMetaspace(node);

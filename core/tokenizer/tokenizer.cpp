@@ -39,11 +39,9 @@ Result<fs::path> modelFile(const fs::path& path)
 
 Status checkNoPointer(const fs::path& file)
 {
-    Result<File> opened = File::openRead(file);
-    if (!opened.ok())
-        return opened.status();
+    MR_ASSIGN(File opened, File::openRead(file));
     std::array<char, kPointer.size()> head{};
-    const bool full = opened.value().readAt(0, std::as_writable_bytes(std::span(head))).ok();
+    const bool full = opened.readAt(0, std::as_writable_bytes(std::span(head))).ok();
     if (full && std::string_view(head.data(), head.size()) == kPointer)
         return badTokenizer(file, "is a git-lfs pointer, not the file itself; run \"git lfs pull\" "
                                   "in the folder, or download the file again");
@@ -91,13 +89,11 @@ std::unique_ptr<TextStream> Tokenizer::stream() const
 // cannot be used steps back for a tokenizer.model, which is complete in itself.
 Result<std::unique_ptr<Tokenizer>> Tokenizer::open(const fs::path& path)
 {
-    Result<fs::path> file = modelFile(path);
-    if (!file.ok())
-        return file.status();
-    Result<std::unique_ptr<Tokenizer>> opened = openFile(file.value());
+    MR_ASSIGN(fs::path file, modelFile(path));
+    Result<std::unique_ptr<Tokenizer>> opened = openFile(file);
     std::error_code ignored;
     const fs::path other = path / "tokenizer.model";
-    if (opened.ok() || file.value() == other || !fs::exists(other, ignored))
+    if (opened.ok() || file == other || !fs::exists(other, ignored))
         return opened;
     Result<std::unique_ptr<Tokenizer>> second = openFile(other);
     return second.ok() ? std::move(second) : std::move(opened);

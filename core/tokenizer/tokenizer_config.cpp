@@ -87,15 +87,13 @@ Status badTokenizer(const fs::path& file, const std::string& message)
 
 Result<json> readJsonObject(const fs::path& file)
 {
-    Result<std::string> text = readWholeFile(file, kMaxConfigBytes);
-    if (!text.ok())
-        return text.status();
-    if (nestsTooDeeply(text.value()))
+    MR_ASSIGN(std::string text, readWholeFile(file, kMaxConfigBytes));
+    if (nestsTooDeeply(text))
         return badTokenizer(file, "nested deeper than " + std::to_string(kJsonDepth) + " levels");
-    json parsed = json::parse(text.value(), nullptr, false);
+    json parsed = json::parse(text, nullptr, false);
     if (parsed.is_discarded()) // says where
         return Status::error(
-            ErrorKind::InvalidArgument, parseJson(text.value(), file.string()).status().message());
+            ErrorKind::InvalidArgument, parseJson(text, file.string()).status().message());
     if (!parsed.is_object())
         return badTokenizer(file, "not a JSON object");
     return parsed;
@@ -106,10 +104,8 @@ Result<TokenizerHabits> readTokenizerHabits(const fs::path& folder)
     TokenizerHabits habits;
     std::error_code ignored;
     if (const fs::path file = folder / "added_tokens.json"; fs::exists(file, ignored)) {
-        Result<json> object = readJsonObject(file);
-        if (!object.ok())
-            return object.status();
-        for (const auto& [text, id] : object.value().items()) {
+        MR_ASSIGN(json object, readJsonObject(file));
+        for (const auto& [text, id] : object.items()) {
             if (!id.is_number_integer())
                 return badTokenizer(file, shownName(text) + " has no integer id");
             MR_TRY(addToken(file, id.get<std::int64_t>(), {-1, text}, habits));
@@ -118,16 +114,14 @@ Result<TokenizerHabits> readTokenizerHabits(const fs::path& folder)
     const fs::path file = folder / "tokenizer_config.json";
     if (!fs::exists(file, ignored))
         return habits;
-    Result<json> object = readJsonObject(file);
-    if (!object.ok())
-        return object.status();
-    MR_TRY(readBool(file, object.value(), "add_bos_token", habits.addBos));
-    MR_TRY(readBool(file, object.value(), "add_eos_token", habits.addEos));
-    MR_TRY(readBool(file, object.value(), "legacy", habits.legacy));
-    habits.tokenizerClass = tokenText(object.value().value("tokenizer_class", json()));
-    habits.bosText = tokenText(object.value().value("bos_token", json()));
-    habits.eosText = tokenText(object.value().value("eos_token", json()));
-    MR_TRY(readAddedDecoder(file, object.value(), habits));
+    MR_ASSIGN(json object, readJsonObject(file));
+    MR_TRY(readBool(file, object, "add_bos_token", habits.addBos));
+    MR_TRY(readBool(file, object, "add_eos_token", habits.addEos));
+    MR_TRY(readBool(file, object, "legacy", habits.legacy));
+    habits.tokenizerClass = tokenText(object.value("tokenizer_class", json()));
+    habits.bosText = tokenText(object.value("bos_token", json()));
+    habits.eosText = tokenText(object.value("eos_token", json()));
+    MR_TRY(readAddedDecoder(file, object, habits));
     return habits;
 }
 

@@ -136,9 +136,8 @@ Status Matmul::run(const Product& product)
         return runOwn(product);
     const TileGrid grid = tileGrid(product.rows, product.cols);
     const auto hold = m_scratch.hold(0);
-    auto floats = m_onednn->prepare(product, grid);
-    MR_TRY(floats.status());
-    m_scratch.grow(floats.value());
+    MR_ASSIGN(auto floats, m_onednn->prepare(product, grid));
+    m_scratch.grow(floats);
     m_pool.parallelFor(grid.count(), [&](std::int64_t index, int worker) {
         m_onednn->runTile(product, tileAt(product, grid, index), worker, m_scratch.of(worker));
     });
