@@ -7,6 +7,7 @@
 #include "language.h"
 #include "main_window.h"
 #include "math/share_bar.h"
+#include "models/run_draft.h"
 #include "models/settings_model.h"
 #include "models/stall_ledger_model.h"
 #include "pages/compare_header.h"

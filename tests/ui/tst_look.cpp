@@ -1,7 +1,7 @@
 // What pages are made of: colours that can be read, bars and chips that add up, texts in Japanese.
 
 #include "language.h"
-#include "pages/run_command.h"
+#include "models/run_command.h"
 #include "support/test_room.h"
 #include "text/theme_colors.h"
 #include "ui/support/fake_services.h"

@@ -4,26 +4,6 @@
 
 namespace mr::ui {
 
-namespace {
-
-RunSpec under(RunSpec spec, const std::string& policy)
-{
-    if (spec.policy != policy)
-        spec.policyOptions.clear(); // they belong to the policy they were given for
-    spec.policy = policy;
-    spec.name += ": " + policy;
-    if (!spec.outDir.empty())
-        spec.outDir += "/" + policy;
-    return spec;
-}
-
-} // namespace
-
-std::vector<RunSpec> comparisonSpecs(const RunSpec& spec, const std::string& otherPolicy)
-{
-    return {under(spec, spec.policy), under(spec, otherPolicy)};
-}
-
 RunQueue::RunQueue(SessionController& controller, QObject* parent)
     : QObject(parent)
     , m_controller(controller)

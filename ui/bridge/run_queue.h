@@ -22,10 +22,6 @@
 
 namespace mr::ui {
 
-// `spec` under its own policy and under `otherPolicy`: everything else is equal, so are seed, data
-// and held-out rows. The policy stands in the name, and in the run folder if one was chosen.
-std::vector<RunSpec> comparisonSpecs(const RunSpec& spec, const std::string& otherPolicy);
-
 class RunQueue final : public QObject
 {
     Q_OBJECT

@@ -67,7 +67,7 @@ NewRunPage::NewRunPage(const UiServices& services, QWidget* parent)
     connect(m_settings, &SettingsForm::changed, this, &NewRunPage::inputChanged);
     connect(m_scratch, &ScratchSection::changed, this, &NewRunPage::inputChanged);
     connect(m_folder, &PathEdit::pathChanged, this, &NewRunPage::inputChanged);
-    m_shown = m_given = shown();
+    m_draft.fill(shown(), shown());
     retranslateUi();
     inputChanged();
 }
@@ -183,8 +183,8 @@ void NewRunPage::inputChanged()
 {
     m_planCurrent = false;
     m_dataset->setModel(m_model->info() ? m_model->path() : QString(), dataSeqLen());
-    m_name->setPlaceholderText(suggestedName());
-    m_settings->setEvaluated(!m_dataset->evalPath().isEmpty() || m_given.holdOut > 0.0);
+    m_name->setPlaceholderText(RunDraft::suggestedName(m_model->path(), m_dataset->path()));
+    m_settings->setEvaluated(!m_dataset->evalPath().isEmpty() || m_draft.holdsOut());
     showKept();
     const QString folder = m_folder->path();
     if (!folder.isEmpty() && QFileInfo::exists(folder) &&

@@ -7,6 +7,7 @@
 
 #include "bridge/background.h"
 #include "bridge/ui_services.h"
+#include "models/run_draft.h"
 #include "pages/plan_question.h"
 #include "widgets/plan_panel.h"
 
@@ -39,10 +40,10 @@ class NewRunPage final : public QWidget
 public:
     explicit NewRunPage(const UiServices& services, QWidget* parent = nullptr);
 
-    // Not resolved. What it was filled with, and what was changed on the page since.
-    RunSpec spec() const;
-    // What Start starts: one run, or two that are compared; named.
-    std::vector<RunSpec> runs() const;
+    RunDraft draft() const; // as it was filled, and as it was changed on the page since
+    RunSpec spec() const { return draft().spec(); }
+    // The runs that Start starts.
+    std::vector<RunSpec> runs() const { return draft().runs(); }
     void setSpec(const RunSpec& spec);
     // While a run is active, Start says so and does nothing.
     void setRunActive(bool active);
@@ -58,7 +59,7 @@ public:
     ScratchSection* scratch() const { return m_scratch; }
     QPushButton* startButton() const { return m_start; }
     MessageLabel* startMessage() const { return m_message; }
-    QString commandLine() const;
+    QString commandLine() const { return draft().commandLine(); }
     // All that is shown answers what was entered.
     bool settled() const;
     QScrollArea* formArea() const { return m_formArea; }
@@ -89,7 +90,6 @@ private:
     void ask();
     void showAnswer(const PlanAnswer& answer);
     std::optional<Problem> firstProblem() const;
-    QString suggestedName() const;
     void copyCommand();
     void measureAgain();
     void updateMeasure();
@@ -116,8 +116,7 @@ private:
     QPushButton* m_copy;
     QPushButton* m_start;
     QAction* m_startAction;
-    RunSpec m_given; // filled with
-    RunSpec m_shown; // what the editors said then
+    RunDraft m_draft;
     QTimer m_delay;
     LatestOnly<PlanAnswer> m_question;
     bool m_runActive = false;

@@ -1,17 +1,13 @@
-// The New run page as a RunSpec: what it shows, what it was filled with, and the command line of
-// both.
+// The New run page as a RunSpec: its editors written and read.
 
-#include "bridge/run_queue.h"
 #include "pages/dataset_section.h"
 #include "pages/model_section.h"
 #include "pages/new_run_page.h"
-#include "pages/run_command.h"
 #include "pages/scratch_section.h"
 #include "pages/settings_form.h"
 #include "widgets/message_label.h"
 #include "widgets/path_edit.h"
 
-#include <QFileInfo>
 #include <QLineEdit>
 
 #include <algorithm>
@@ -38,24 +34,11 @@ RunSpec NewRunPage::shown() const
     return spec;
 }
 
-RunSpec NewRunPage::spec() const
+RunDraft NewRunPage::draft() const
 {
-    const RunSpec now = shown();
-    RunSpec spec = edited(m_given, m_shown, now);
-    if (now.policy != m_shown.policy)
-        spec.policyOptions.clear(); // they belong to the policy they were given for
-    if (now.modelDir != m_shown.modelDir && !now.modelDir.empty())
-        spec.scratchConfig = spec.scratchTokenizer = {};
-    return spec;
-}
-
-std::vector<RunSpec> NewRunPage::runs() const
-{
-    RunSpec wanted = spec();
-    if (wanted.name.empty())
-        wanted.name = suggestedName().toStdString();
-    const std::string other = m_settings->secondPolicy();
-    return other.empty() ? std::vector<RunSpec>{wanted} : comparisonSpecs(wanted, other);
+    RunDraft draft = m_draft;
+    draft.edit(shown(), m_settings->secondPolicy());
+    return draft;
 }
 
 void NewRunPage::setSpec(const RunSpec& spec)
@@ -69,24 +52,8 @@ void NewRunPage::setSpec(const RunSpec& spec)
     m_dataset->setPack(spec.pack);
     m_name->setText(QString::fromStdString(spec.name));
     m_folder->setPath(QString::fromStdString(spec.outDir));
-    m_given = spec;
-    if (m_given.database.empty())
-        m_given.database = m_services.database;
-    m_shown = shown();
+    m_draft.fill(spec, shown());
     inputChanged();
-}
-
-QString NewRunPage::commandLine() const
-{
-    std::vector<RunSpec> shown = {spec()};
-    if (!m_settings->secondPolicy().empty())
-        shown = runs(); // their names tell them apart
-    QStringList commands;
-    for (RunSpec& run : shown) {
-        run.database.clear();
-        commands << trainCommand(run);
-    }
-    return commands.join(QStringLiteral(" &&\n"));
 }
 
 // What rows are cut to: chosen, or as RunSpec::seqLen says of 0.
@@ -100,20 +67,11 @@ std::int64_t NewRunPage::dataSeqLen() const
 
 void NewRunPage::showKept()
 {
-    const QString kept = keptSettings(spec());
+    const QString kept = draft().kept();
     if (kept.isEmpty())
         m_kept->clear();
     else
         m_kept->show(MessageLabel::Kind::Info, tr("Also set for this run: %1").arg(kept));
-}
-
-QString NewRunPage::suggestedName() const
-{
-    const QString model = QFileInfo(m_model->path()).fileName();
-    const QString dataset = QFileInfo(m_dataset->path()).completeBaseName();
-    if (model.isEmpty() || dataset.isEmpty())
-        return model + dataset;
-    return model + QLatin1Char('-') + dataset;
 }
 
 } // namespace mr::ui

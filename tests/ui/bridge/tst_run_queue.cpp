@@ -1,6 +1,7 @@
 // RunQueue: two runs of a comparison follow each other, and the second only a first that is done.
 
 #include "bridge/run_queue.h"
+#include "models/run_draft.h"
 #include "support/test_room.h"
 #include "ui/support/fake_services.h"
 

@@ -3,9 +3,9 @@
 
 #include "language.h"
 #include "main_window.h"
+#include "models/run_command.h"
 #include "pages/history_page.h"
 #include "pages/new_run_page.h"
-#include "pages/run_command.h"
 #include "pages/settings_form.h"
 #include "support/test_room.h"
 #include "theme.h"

@@ -1,4 +1,4 @@
-#include "pages/run_command.h"
+#include "models/run_command.h"
 
 #include <QLocale>
 #include <QStringList>

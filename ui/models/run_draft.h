@@ -1,0 +1,51 @@
+// RunDraft: the run that the New run page puts together, without a window: what the page was filled
+// with, what its editors said then, and what they say now.
+//
+// Settings without an editor come through as they were given (RunSpec's edited()).
+//
+// Threads  A value.
+
+#pragma once
+
+#include <millrace/run_spec.h>
+
+#include <QString>
+
+#include <string>
+#include <vector>
+
+namespace mr::ui {
+
+// `spec` under its own policy and under `otherPolicy`: everything else is equal, so are seed, data
+// and held-out rows. The policy stands in the name, and in the run folder if one was chosen.
+std::vector<RunSpec> comparisonSpecs(const RunSpec& spec, const std::string& otherPolicy);
+
+class RunDraft
+{
+public:
+    // `shown`: what the editors say right after they were filled from `given`.
+    void fill(const RunSpec& given, const RunSpec& shown);
+    // What the editors say, and the policy to compare with; empty: none.
+    void edit(const RunSpec& now, const std::string& secondPolicy);
+
+    // Not resolved.
+    RunSpec spec() const;
+    // One run, or two that are compared; named.
+    std::vector<RunSpec> runs() const;
+    // A `millrace train` line for each run. They name no history: the user's own is the default.
+    QString commandLine() const;
+    // Settings that have no editor, as options of the command line; empty: as usual.
+    QString kept() const;
+    bool holdsOut() const { return m_given.holdOut > 0.0; }
+
+    // Of model and dataset.
+    static QString suggestedName(const QString& model, const QString& dataset);
+
+private:
+    RunSpec m_given;
+    RunSpec m_shown;
+    RunSpec m_now;
+    std::string m_secondPolicy;
+};
+
+} // namespace mr::ui
