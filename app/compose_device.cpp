@@ -6,6 +6,8 @@
 #include "core/device/cpu/cpu_device.h"
 #include "core/plan/policies.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace mr::app {
@@ -25,9 +27,9 @@ Status requireBf16(const gpu::CudaFacts& facts)
     if (facts.bf16)
         return {};
     return Status::error(ErrorKind::InvalidArgument,
-        "precision bf16: " + facts.name + " (compute capability " +
-            std::to_string(facts.computeMajor) + "." + std::to_string(facts.computeMinor) +
-            ") has no bf16 arithmetic, which comes with 8.0; use fp32, or device cpu");
+        fmt::format("precision bf16: {} (compute capability {}.{}) has no bf16 arithmetic, which "
+                    "comes with 8.0; use fp32, or device cpu",
+            facts.name, facts.computeMajor, facts.computeMinor));
 }
 
 // Who leaves the choice to us learns nothing of why there is no card.
@@ -162,9 +164,8 @@ Result<int> computeThreads(std::int64_t asked, int otherwise)
 {
     constexpr int kMost = CpuDeviceOptions::kMostThreads;
     if (asked < 0 || asked > kMost)
-        return Status::error(ErrorKind::InvalidArgument, "threads is " + std::to_string(asked) +
-                                                             "; it must be from 0 to " +
-                                                             std::to_string(kMost));
+        return Status::error(ErrorKind::InvalidArgument,
+            fmt::format("threads is {}; it must be from 0 to {}", asked, kMost));
     return asked > 0 ? static_cast<int>(asked) : std::max(1, otherwise);
 }
 

@@ -8,6 +8,8 @@
 
 #include <millrace/run_spec.h>
 
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -91,10 +93,9 @@ Status printDiskBench(const DiskBenchOptions& options, bool asJson)
         say(warning);
     MR_ASSIGN(auto result, benchDisk(spec));
     const ScratchFolder& place = folder;
-    say(place.path.string() + " on " + place.fileSystem +
-        (place.device.empty() ? "" : " of " + place.device) + ", by " + result.about + ", " +
-        std::to_string(result.depth) + " requests of " + formatBytes(result.requestBytes) +
-        " in flight each way");
+    say(fmt::format("{} on {}{}, by {}, {} requests of {} in flight each way", place.path.string(),
+        place.fileSystem, place.device.empty() ? "" : " of " + place.device, result.about,
+        result.depth, formatBytes(result.requestBytes)));
     for (const DiskBenchRow& row : result.rows)
         printRow(row, asJson);
     if (spec.engine == DiskEngine::Auto) // what a run would use

@@ -8,6 +8,8 @@
 
 #include <millrace/library.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -68,9 +70,8 @@ Result<TokenSet> readData(const EvalOptions& options, const InferenceModel& mode
     keepFirst(set.value(), options.blocks);
     if (options.blocks > set.value().count())
         return Status::error(ErrorKind::InvalidArgument,
-            "--blocks " + std::to_string(options.blocks) + ": the data has only " +
-                std::to_string(set.value().count()) + " blocks of " +
-                std::to_string(model.seqLen()) + " tokens");
+            fmt::format("--blocks {}: the data has only {} blocks of {} tokens", options.blocks,
+                set.value().count(), model.seqLen()));
     return set;
 }
 

@@ -10,6 +10,8 @@
 #include <millrace/library.h>
 #include <millrace/planner.h>
 
+#include <fmt/format.h>
+
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -40,10 +42,10 @@ void printSaved(const PlanReport& report)
 {
     std::string text = "  a checkpoint takes " + formatBytes(report.checkpointBytes);
     if (report.checkpointsKept > 0)
-        text += "; at most " + std::to_string(report.checkpointsKept) + " are kept, " +
-                formatBytes(static_cast<std::uint64_t>(report.checkpointsKept + 1) *
-                            report.checkpointBytes) +
-                " with the one being written";
+        text += fmt::format("; at most {} are kept, {} with the one being written",
+            report.checkpointsKept,
+            formatBytes(
+                static_cast<std::uint64_t>(report.checkpointsKept + 1) * report.checkpointBytes));
     if (report.diskWriteBytesOfRun > 0)
         text += "; the run writes " + formatBytes(report.diskWriteBytesOfRun) + " to disk";
     printText("%s", text.c_str());

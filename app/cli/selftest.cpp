@@ -12,6 +12,7 @@
 #include <millrace/library.h>
 #include <millrace/run_spec.h>
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -76,8 +77,8 @@ Status checkOps(const SelftestOptions& options, Tally& tally)
             return;
         std::string detail = result.message;
         if (detail.empty())
-            detail = "error " + std::to_string(result.error) + " of the tolerance" +
-                     (result.sameBits ? "" : ", other bits when run again");
+            detail = fmt::format("error {} of the tolerance{}", result.error,
+                result.sameBits ? "" : ", other bits when run again");
         report(options, tally, result.name, result.pass, detail);
     };
     auto ran = runConformance(*device, each, options.op);
@@ -159,7 +160,7 @@ Status checkAllPolicies(const SelftestOptions& options, Tally& tally)
     TinyRun run;
     run.compute = DType::F32;
     run.disk.folders = {std::filesystem::temp_directory_path()};
-    run.disk.runId = "selftest-" + std::to_string(::getpid());
+    run.disk.runId = fmt::format("selftest-{}", ::getpid());
     MR_TRY(checkPolicies(options, tally, run));
     if (!options.bf16)
         return {};

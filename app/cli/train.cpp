@@ -16,6 +16,7 @@
 #include <millrace/library.h>
 #include <millrace/planner.h>
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cmath>
@@ -201,13 +202,13 @@ int failUnsaved(const Engine& engine, bool json)
         printJson(endLine(engine, "stopped"));
     const bool canResume = !engine.checkpoints().empty();
     return fail(Status::error(engine.unsaved().kind(),
-                    "stopped at step " + std::to_string(engine.progress().step) + ": " +
-                        engine.unsaved().message() +
-                        (canResume ? std::string(engine.lacksSpace() ? "; make room and continue"
-                                                                     : "; mend that and continue") +
-                                         " from there with `millrace resume " +
-                                         engine.saveDir().string() + "`"
-                                   : "")),
+                    fmt::format("stopped at step {}: {}{}", engine.progress().step,
+                        engine.unsaved().message(),
+                        canResume ? std::string(engine.lacksSpace() ? "; make room and continue"
+                                                                    : "; mend that and continue") +
+                                        " from there with `millrace resume " +
+                                        engine.saveDir().string() + "`"
+                                  : "")),
         json);
 }
 

@@ -3,6 +3,8 @@
 #include "core/answer/sampling.h"
 #include "core/base/utf8.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -15,9 +17,8 @@ Status checkRoom(const Continuation& what)
         return Status::error(ErrorKind::InvalidArgument, "generate: the prompt has no token");
     if (static_cast<std::int64_t>(what.tokens.size()) >= what.room)
         return Status::error(ErrorKind::InvalidArgument,
-            "generate: the prompt has " + std::to_string(what.tokens.size()) +
-                " tokens, the model has room for " +
-                std::to_string(std::max<std::int64_t>(what.room - 1, 0)));
+            fmt::format("generate: the prompt has {} tokens, the model has room for {}",
+                what.tokens.size(), std::max<std::int64_t>(what.room - 1, 0)));
     return {};
 }
 
@@ -27,9 +28,10 @@ Status checkLogits(std::span<const float> logits, std::size_t tokens)
     if (std::all_of(logits.begin(), logits.end(), [](float x) { return std::isfinite(x); }))
         return {};
     return Status::error(ErrorKind::Internal,
-        "generate: behind " + std::to_string(tokens) +
-            " tokens the model's logits are not finite numbers: its weights are damaged or too "
-            "large; take an earlier checkpoint, or try --precision fp32");
+        fmt::format(
+            "generate: behind {} tokens the model's logits are not finite numbers: its weights are "
+            "damaged or too large; take an earlier checkpoint, or try --precision fp32",
+            tokens));
 }
 
 } // namespace

@@ -5,6 +5,8 @@
 #include "core/plan/policies.h"
 #include "core/step/run_master.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -18,9 +20,8 @@ Result<std::unique_ptr<InferenceModel>> InferenceModel::describe(
     const std::int64_t most = model->m_config.longestSequence();
     const std::int64_t seqLen = options.seqLen == 0 ? model->m_config.maxPositions : options.seqLen;
     if (seqLen > most)
-        return Status::error(
-            ErrorKind::InvalidArgument, folder + ": the model allows " + std::to_string(most) +
-                                            " positions, not " + std::to_string(seqLen));
+        return Status::error(ErrorKind::InvalidArgument,
+            fmt::format("{}: the model allows {} positions, not {}", folder, most, seqLen));
     model->m_table = buildParamTable(model->m_config);
     model->m_micro = {seqLen, options.microBatch, 1, options.compute};
     model->m_shape = modelShape(model->m_config, model->m_table, model->m_micro);

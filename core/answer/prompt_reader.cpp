@@ -5,6 +5,8 @@
 #include "core/data/pair_format.h"
 #include "core/tokenizer/tokenizer_config.h"
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -153,7 +155,7 @@ Status checkPrompt(const Prompt& prompt)
             "--temperature must be at least 0 and --top-p between 0 and 1");
     if (prompt.maxTokens < 1)
         return Status::error(ErrorKind::InvalidArgument,
-            "--max-tokens " + std::to_string(prompt.maxTokens) + ": must be at least 1");
+            fmt::format("--max-tokens {}: must be at least 1", prompt.maxTokens));
     if (!prompt.system.empty() && prompt.form == PromptForm::Text)
         return Status::error(ErrorKind::InvalidArgument,
             "--system goes through the chat template of the model: give --chat, too; this prompt "

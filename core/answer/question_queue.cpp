@@ -1,5 +1,7 @@
 #include "core/answer/question_queue.h"
 
+#include <fmt/format.h>
+
 #include <string>
 #include <utility>
 
@@ -13,7 +15,7 @@ Status QuestionQueue::push(Question question)
             ErrorKind::InvalidArgument, "the run has ended; ask its model instead");
     if (m_waiting.size() >= kMost)
         return Status::error(ErrorKind::InvalidArgument,
-            std::to_string(kMost) + " questions wait for the end of the step; ask again after it");
+            fmt::format("{} questions wait for the end of the step; ask again after it", kMost));
     m_waiting.push_back(std::move(question));
     return {};
 }

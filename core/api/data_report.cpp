@@ -2,6 +2,8 @@
 
 #include <millrace/library.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -32,7 +34,7 @@ std::string shortened(const std::string& name)
 
 std::string percent(double share)
 {
-    return std::to_string(std::llround(100.0 * share)) + " %";
+    return fmt::format("{} %", std::llround(100.0 * share));
 }
 
 // "2 rows that cannot be read left out (cells 1, json 1); ", or nothing.
@@ -42,11 +44,11 @@ std::string skippedRows(const std::map<std::string, std::int64_t>& counts)
     std::string reasons;
     for (const auto& [reason, rows] : counts) {
         all += rows;
-        reasons += (reasons.empty() ? "" : ", ") + reason + " " + std::to_string(rows);
+        reasons += fmt::format("{}{} {}", reasons.empty() ? "" : ", ", reason, rows);
     }
     return all == 0 ? std::string()
-                    : std::to_string(all) + (all == 1 ? " row" : " rows") +
-                          " that cannot be read left out (" + reasons + "); ";
+                    : fmt::format("{}{} that cannot be read left out ({}); ", all,
+                          all == 1 ? " row" : " rows", reasons);
 }
 
 } // namespace
@@ -78,10 +80,10 @@ std::string packingAdvice(const DataReport& report)
     const double now = paddingOf(report, report.sequences);
     if (report.pack || report.packedRows == 0 || !isMostlyPadded(now))
         return {};
-    return "Pack short sequences (--pack): rows " + std::to_string(report.packedRows) +
-           " instead of " + std::to_string(report.sequences) + ", " +
-           percent(paddingOf(report, report.packedRows)) + " padding instead of " + percent(now) +
-           ".";
+    return fmt::format(
+        "Pack short sequences (--pack): rows {} instead of {}, {} padding instead of {}.",
+        report.packedRows, report.sequences, percent(paddingOf(report, report.packedRows)),
+        percent(now));
 }
 
 std::string layoutNote(const DataReport& report)
@@ -104,7 +106,7 @@ std::string layoutNote(const std::string& layout, const std::map<std::string, st
     for (std::size_t i = 0; i < std::min(unusedColumns.size(), kMostColumns); ++i)
         names += (names.empty() ? "\"" : ", \"") + shortened(unusedColumns[i]) + "\"";
     if (unusedColumns.size() > kMostColumns)
-        names += " and " + std::to_string(unusedColumns.size() - kMostColumns) + " more";
+        names += fmt::format(" and {} more", unusedColumns.size() - kMostColumns);
     std::string out = layout + (layout.empty() || roles.empty() ? "" : ": ") + roles;
     return names.empty() ? out : out + "; not used: " + names;
 }

@@ -1,5 +1,7 @@
 #include "core/api/json_fields.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -15,8 +17,8 @@ constexpr std::size_t kShownBytes = 60;
 std::string rangeText(IntRange range)
 {
     if (range.most == std::numeric_limits<std::int64_t>::max())
-        return "at least " + std::to_string(range.least);
-    return "from " + std::to_string(range.least) + " to " + std::to_string(range.most);
+        return fmt::format("at least {}", range.least);
+    return fmt::format("from {} to {}", range.least, range.most);
 }
 
 // False if the value is no whole number of 64 bits.

@@ -2,6 +2,8 @@
 
 #include "core/api/json_fields.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -55,7 +57,7 @@ private:
         m_keys.emplace_back();
         if (m_keys.size() <= kJsonDepth)
             return true;
-        why = "nested deeper than " + std::to_string(kJsonDepth) + " levels";
+        why = fmt::format("nested deeper than {} levels", kJsonDepth);
         return false;
     }
 
@@ -97,7 +99,7 @@ std::string jsonPlace(std::string_view text, std::size_t position)
     const std::size_t lineBegin = before.rfind('\n');
     const std::size_t column =
         before.size() - (lineBegin == std::string_view::npos ? 0 : lineBegin + 1);
-    return "line " + std::to_string(line) + ", column " + std::to_string(column);
+    return fmt::format("line {}, column {}", line, column);
 }
 
 Result<nlohmann::json> parseJson(std::string_view text, const std::string& source)

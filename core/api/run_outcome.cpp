@@ -1,5 +1,7 @@
 #include <millrace/run_outcome.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -74,8 +76,8 @@ std::string describeOutcome(const RunOutcome& outcome)
                        lossText(e.before) + " at step 0. ";
     if (outcome.cause == WorseCause::LearningRate)
         return text + "The learning rate is probably too high.";
-    return text + "It was best at step " + std::to_string(e.bestStep) + " (" + lossText(e.best) +
-           "): train for fewer steps.";
+    return fmt::format("{}It was best at step {} ({}): train for fewer steps.", text, e.bestStep,
+        lossText(e.best));
 }
 
 } // namespace mr

@@ -1,6 +1,7 @@
 #include "core/base/file.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -152,7 +153,7 @@ Result<std::uint64_t> File::bytes() const
 
 Status File::readAt(std::uint64_t offset, std::span<std::byte> out) const
 {
-    const std::string where = "cannot read at byte " + std::to_string(offset) + " of";
+    const std::string where = fmt::format("cannot read at byte {} of", offset);
     if (offset > static_cast<std::uint64_t>(INT64_MAX) - out.size())
         return ioError(where, m_path, EOVERFLOW);
     std::size_t done = 0;
@@ -164,10 +165,9 @@ Status File::readAt(std::uint64_t offset, std::span<std::byte> out) const
         if (got < 0)
             return ioError(where, m_path, errno);
         if (got == 0)
-            return Status::error(
-                ErrorKind::Io, "read " + m_path.string() + ": the file ends early, at byte " +
-                                   std::to_string(offset + done) + " of the " +
-                                   std::to_string(offset + out.size()) + " that were expected");
+            return Status::error(ErrorKind::Io,
+                fmt::format("read {}: the file ends early, at byte {} of the {} that were expected",
+                    m_path.string(), offset + done, offset + out.size()));
         done += static_cast<std::size_t>(got);
     }
     return {};
@@ -202,8 +202,8 @@ Result<std::string> readWholeFile(const std::filesystem::path& path, std::uint64
     MR_ASSIGN(const std::uint64_t bytes, file.value().bytes());
     if (bytes > limitBytes)
         return Status::error(ErrorKind::InvalidArgument,
-            path.string() + " has " + std::to_string(bytes) + " bytes, more than the " +
-                std::to_string(limitBytes) + " that such a file may have");
+            fmt::format("{} has {} bytes, more than the {} that such a file may have",
+                path.string(), bytes, limitBytes));
     std::string content(static_cast<std::size_t>(bytes), '\0');
     MR_TRY(file.value().readAt(0, std::as_writable_bytes(std::span(content))));
     return content;
@@ -212,7 +212,7 @@ Result<std::string> readWholeFile(const std::filesystem::path& path, std::uint64
 Status replaceFile(const std::filesystem::path& path, std::string_view content)
 {
     // The process number keeps two programs that replace the same file apart.
-    const std::filesystem::path temporary = path.string() + ".tmp-" + std::to_string(::getpid());
+    const std::filesystem::path temporary = fmt::format("{}.tmp-{}", path.string(), ::getpid());
     const auto writeIt = [&]() -> Status {
         MR_ASSIGN(File file, File::create(temporary));
         MR_TRY(file.write(std::as_bytes(std::span(content))));

@@ -1,6 +1,7 @@
 #include "core/base/folder_lock.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -48,7 +49,7 @@ bool isGone(const Holder& holder)
 {
     if (holder.process <= 0 || holder.host != hostName())
         return false;
-    const std::string image = "/proc/" + std::to_string(holder.process) + "/exe";
+    const std::string image = fmt::format("/proc/{}/exe", holder.process);
     return (::kill(holder.process, 0) != 0 && errno == ESRCH) ||
            (::access(image.c_str(), F_OK) != 0 && errno == ENOENT);
 }
@@ -65,8 +66,8 @@ Status inUse(const fs::path& folder, const Holder& holder)
 {
     std::string who;
     if (holder.process > 0)
-        who = " (process " + std::to_string(holder.process) +
-              (holder.host.empty() || holder.host == hostName() ? "" : " on " + holder.host) + ")";
+        who = fmt::format(" (process {}{})", holder.process,
+            holder.host.empty() || holder.host == hostName() ? "" : " on " + holder.host);
     return Status::error(ErrorKind::InvalidArgument,
         folder.string() + ": a run is being trained there by another Millrace" + who +
             "; wait for it to end, stop it, or choose another folder");
@@ -80,7 +81,7 @@ bool cannotLock(int error)
 // For the sentence that others get; without it they get one without a number.
 void write(int descriptor)
 {
-    const std::string text = std::to_string(::getpid()) + " " + hostName() + "\n";
+    const std::string text = fmt::format("{} {}\n", ::getpid(), hostName());
     if (::ftruncate(descriptor, 0) == 0)
         (void)!::pwrite(descriptor, text.data(), text.size(), 0);
 }

@@ -1,5 +1,6 @@
 #include "core/base/host_readings.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -75,7 +76,7 @@ fs::path inputOfPackage(const fs::path& sensor)
     constexpr int kInputs = 32;
     for (const std::string_view wanted : {"Package id 0", "Tdie", "Tctl"}) {
         for (int i = 1; i <= kInputs; ++i) {
-            const std::string base = "temp" + std::to_string(i);
+            const std::string base = fmt::format("temp{}", i);
             if (firstLine(sensor / (base + "_label")) == wanted)
                 return sensor / (base + "_input");
         }

@@ -8,6 +8,7 @@
 
 #include <millrace/library.h>
 
+#include <fmt/format.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -58,7 +59,7 @@ std::vector<GpuInfo> readGpus()
             if (const auto memory = nvml->memory(handle))
                 gpu.memoryBytes = memory->totalBytes;
         } else {
-            gpu.name = "NVIDIA GPU " + std::to_string(gpus.size());
+            gpu.name = fmt::format("NVIDIA GPU {}", gpus.size());
             gpu.note = "the driver does not answer for it";
         }
         gpus.push_back(std::move(gpu));

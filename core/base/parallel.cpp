@@ -2,6 +2,7 @@
 
 #include "core/base/thread.h"
 
+#include <fmt/format.h>
 #include <immintrin.h>
 
 #include <algorithm>
@@ -34,8 +35,7 @@ ThreadPool::ThreadPool(int threads, std::string_view name, int firstCore)
 {
     m_workers.reserve(static_cast<std::size_t>(m_threadCount - 1));
     for (int i = 1; i < m_threadCount; ++i) {
-        ThreadOptions options{
-            std::string(name) + "-" + std::to_string(i), firstCore < 0 ? -1 : firstCore + i, 1};
+        ThreadOptions options{fmt::format("{}-{}", name, i), firstCore < 0 ? -1 : firstCore + i, 1};
         m_workers.push_back(startThread(
             std::move(options),
             [this, i](const std::stop_token& stop) -> Status {

@@ -3,6 +3,7 @@
 #include "core/base/file.h"
 
 #include <execinfo.h>
+#include <fmt/format.h>
 #include <immintrin.h>
 #include <pthread.h>
 #include <sched.h>
@@ -75,8 +76,7 @@ std::vector<int> physicalCores()
     for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
         if (!CPU_ISSET(static_cast<std::size_t>(cpu), &allowed))
             continue;
-        const std::string folder =
-            "/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/";
+        const std::string folder = fmt::format("/sys/devices/system/cpu/cpu{}/topology/", cpu);
         const std::int64_t package = numberInFile(folder + "physical_package_id").value_or(0);
         // Without topology (some containers) every processor counts as a core.
         const std::int64_t core = numberInFile(folder + "core_id").value_or(-1 - cpu);

@@ -3,6 +3,8 @@
 #include "core/choose/rate_sheet.h"
 #include "core/prove/plain_run_inputs.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <vector>
 
@@ -64,10 +66,10 @@ std::string deviceWords(const RunSpec& spec, const MachineInfo& machine)
 {
     if (spec.device == DeviceChoice::Cuda)
         return "cuda " + (machine.gpus.empty() ? std::string("none") : machine.gpus.front().name);
-    std::string words = "cpu " + machine.cpuName + " " + machine.instructionSet + ", " +
-                        std::to_string(spec.threads) + " threads";
+    std::string words =
+        fmt::format("cpu {} {}, {} threads", machine.cpuName, machine.instructionSet, spec.threads);
     if (spec.linkBytesPerSecond > 0.0)
-        words += ", link " + std::to_string(static_cast<std::int64_t>(spec.linkBytesPerSecond));
+        words += fmt::format(", link {}", static_cast<std::int64_t>(spec.linkBytesPerSecond));
     return words;
 }
 
@@ -77,16 +79,16 @@ std::string modelWords(const RateSubject& subject)
     std::string words = subject.compute == DType::F32 ? "fp32" : "bf16";
     for (const std::int64_t number : {c.hidden, c.intermediate, c.heads, c.kvHeads, c.headDim,
              c.vocab, subject.seqLen, subject.microBatch})
-        words += " " + std::to_string(number);
+        words += fmt::format(" {}", number);
     words += c.queryKeyNorm ? " normed heads" : "";
     words += c.branchNorms ? " normed branches" : "";
     words += c.geluGate ? " gelu" : "";
     words += c.attentionCap > 0.0 ? " capped scores" : "";
     words += c.logitCap > 0.0 ? " capped logits" : "";
     if (c.rotaryDim > 0)
-        words += " turning " + std::to_string(c.rotaryDim);
+        words += fmt::format(" turning {}", c.rotaryDim);
     if (c.window > 0 && c.window < subject.seqLen)
-        words += " window " + std::to_string(c.window);
+        words += fmt::format(" window {}", c.window);
     return words + (c.tiedEmbedding ? " tied" : "") + (subject.standIn ? " stand-in" : "");
 }
 
@@ -119,8 +121,8 @@ Result<RateSubject> rateSubject(
         MR_TRY(plan.status());
     }
     subject.deviceBytes = plan.value().bytes(Tier::Device);
-    subject.key = deviceWords(spec, machine) + "; " + std::to_string(subject.updateThreads) +
-                  " update threads; " + modelWords(subject);
+    subject.key = fmt::format("{}; {} update threads; {}", deviceWords(spec, machine),
+        subject.updateThreads, modelWords(subject));
     return subject;
 }
 

@@ -13,6 +13,8 @@
 #include "core/tier/disk_health.h"
 #include "core/tier/disk_wear.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -84,7 +86,7 @@ void advise(const RunSetup& setup, PlanReport& report)
         attempt("Recompute activations in the backward pass: recompute block.",
             [](RunSpec& s) { s.recompute = RecomputeChoice::Block; });
     if (setup.spec.seqLen >= 256)
-        attempt("Halve the sequence length to " + std::to_string(setup.spec.seqLen / 2) + ".",
+        attempt(fmt::format("Halve the sequence length to {}.", setup.spec.seqLen / 2),
             [](RunSpec& s) { s.seqLen /= 2; });
     if (setup.spec.microBatch >= 2)
         attempt(
@@ -339,9 +341,9 @@ Result<PlanReport> planRun(const RunSpec& spec)
     PlanReport report = reportOf(setup);
     report.processBytes = processBytesOf(setup);
     if (setup.policy.intervalByMagnitude)
-        report.advice.push_back("The interval is chosen when the warm-up ends; bytes and times are "
-                                "those of windows of " +
-                                std::to_string(setup.memory.window.steps) + " steps.");
+        report.advice.push_back(fmt::format("The interval is chosen when the warm-up ends; bytes "
+                                            "and times are those of windows of {} steps.",
+            setup.memory.window.steps));
     if (clipsByGroup(setup))
         report.advice.push_back("Each group of weights is clipped by its own norm, so the results "
                                 "are not those of clip-mode=exact.");

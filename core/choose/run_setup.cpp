@@ -7,6 +7,8 @@
 
 #include <millrace/library.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -93,8 +95,9 @@ Status resolveNumbers(RunSetup& setup, const MachineInfo& machine, std::int64_t 
         spec.seqLen = defaultSeqLen(setup.config.maxPositions);
     if (spec.seqLen > most)
         return Status::error(ErrorKind::InvalidArgument,
-            "seq-len " + std::to_string(spec.seqLen) + " is longer than the model allows (" +
-                std::to_string(most) + " positions); choose at most that");
+            fmt::format(
+                "seq-len {} is longer than the model allows ({} positions); choose at most that",
+                spec.seqLen, most));
     if (spec.learningRate == 0.0)
         spec.learningRate = kDefaultLearningRate;
     if (spec.precision == PrecisionChoice::Auto)

@@ -3,6 +3,8 @@
 #include "core/base/shown_text.h"
 #include "core/data/sequence_store.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -31,7 +33,7 @@ std::string faultList(const std::map<std::string, std::int64_t>& counts)
 {
     std::string out;
     for (const auto& [name, count] : counts)
-        out += (out.empty() ? "" : ", ") + name + " " + std::to_string(count);
+        out += fmt::format("{}{} {}", out.empty() ? "" : ", ", name, count);
     return out;
 }
 
@@ -87,11 +89,11 @@ Status BadRows::refusal() const
     const std::int64_t count = sum(m_refused);
     std::string text = m_first->message + "; ";
     if (!m_all)
-        text += "at least " + std::to_string(count) + " rows of this file cannot be read (" +
-                faultList(m_refused) + ")";
+        text += fmt::format(
+            "at least {} rows of this file cannot be read ({})", count, faultList(m_refused));
     else if (count > 1)
-        text += std::to_string(count) + " rows of this file cannot be read (" +
-                faultList(m_refused) + ")";
+        text +=
+            fmt::format("{} rows of this file cannot be read ({})", count, faultList(m_refused));
     else
         text += "all other rows of this file can be read";
     text += count > 1 ? "; --skip-bad-rows leaves them out" : "; --skip-bad-rows leaves it out";

@@ -3,6 +3,8 @@
 #include "core/api/json_text.h"
 #include "core/base/shown_text.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
@@ -196,9 +198,9 @@ Result<CellText> picked(const Record& record, const Term& term, const Json& list
         return CellText{};
     const auto at = pointedAt(pointer, list, labelsBeside(record, term), term.firstIndex);
     if (!at || *at >= list.size())
-        return bad(shownName(term.selector) + " is " + shownName(pointer.dump()) +
-                   ", which is none of the " + std::to_string(list.size()) + " elements of " +
-                   shownName(term.paths[0]));
+        return bad(fmt::format("{} is {}, which is none of the {} elements of {}",
+            shownName(term.selector), shownName(pointer.dump()), list.size(),
+            shownName(term.paths[0])));
     return textOf(list[*at], term.paths[0]);
 }
 

@@ -4,6 +4,8 @@
 #include "core/data/chat_templates.h"
 #include "core/data/white_space.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <ctime>
 #include <nlohmann/json.hpp>
@@ -52,9 +54,10 @@ bool isBlank(std::string_view text)
 
 Status withoutPrompt(std::size_t message)
 {
-    return badFormat("the chat template writes message " + std::to_string(message + 1) +
-                     " without the prompt that asks for it, so what is to be trained cannot be "
-                     "told from the prompt; give another template with --chat-template");
+    return badFormat(fmt::format(
+        "the chat template writes message {} without the prompt that asks for it, so what is to be "
+        "trained cannot be told from the prompt; give another template with --chat-template",
+        message + 1));
 }
 
 // Bytes of `text` that end the prompt after a question, with all that is not white space; 0: none.
@@ -77,9 +80,9 @@ Status keepTrained(const Json& variables, std::vector<TextSpan>& spans)
         if (variables["messages"][i]["role"] == "assistant")
             kept.push_back(isTrainedAnswer(variables, i));
     if (kept.size() != spans.size())
-        return badFormat("the chat template marks " + std::to_string(spans.size()) + " spans for " +
-                         std::to_string(kept.size()) +
-                         " answers, so it cannot be told which of them has the weight 0");
+        return badFormat(fmt::format("the chat template marks {} spans for {} answers, so it "
+                                     "cannot be told which of them has the weight 0",
+            spans.size(), kept.size()));
     std::size_t index = 0;
     std::erase_if(spans, [&](const TextSpan&) { return !kept[index++]; });
     return {};

@@ -4,6 +4,8 @@
 #include "core/data/white_space.h"
 #include "core/tokenizer/unicode_text.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -69,7 +71,7 @@ private:
     Status fail(const std::string& message) const
     {
         return Status::error(ErrorKind::InvalidArgument,
-            "message " + std::to_string(m_count) + " of the ChatML text " + message);
+            fmt::format("message {} of the ChatML text {}", m_count, message));
     }
     std::string excerpt() const
     {

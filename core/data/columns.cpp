@@ -6,6 +6,8 @@
 #include "core/data/layout_match.h"
 #include "core/data/untrainable.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -27,7 +29,7 @@ std::string list(const std::vector<ColumnFacts>& facts)
     for (std::size_t i = 0; i < std::min(facts.size(), kShownColumns); ++i)
         out += (out.empty() ? "" : ", ") + shownName(facts[i].name);
     if (facts.size() > kShownColumns)
-        out += " and " + std::to_string(facts.size() - kShownColumns) + " more";
+        out += fmt::format(" and {} more", facts.size() - kShownColumns);
     return out;
 }
 

@@ -4,6 +4,8 @@
 #include "core/base/shown_text.h"
 #include "core/data/conversation_forms.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -219,8 +221,8 @@ Result<std::vector<ChatTurn>> readHistory(const std::string& text)
         return badConversation("is not a list of turns");
     for (const Json& turn : given) {
         if (!turn.is_array() || turn.size() != 2 || !turn[0].is_string() || !turn[1].is_string())
-            return badConversation("has turn " + std::to_string(out.size() + 1) +
-                                   " in another form than [question, answer]");
+            return badConversation(
+                fmt::format("has turn {} in another form than [question, answer]", out.size() + 1));
         out.push_back({turn[0].get<std::string>(), turn[1].get<std::string>()});
     }
     return out;

@@ -2,6 +2,8 @@
 
 #include "core/data/untrainable.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -68,7 +70,7 @@ bool all(const Json& list, const Test& test)
 Status badMessage(std::size_t index, const std::string& message)
 {
     return Status::error(ErrorKind::InvalidArgument,
-        "message " + std::to_string(index + 1) + " of the conversation " + message);
+        fmt::format("message {} of the conversation {}", index + 1, message));
 }
 
 const Json* firstOf(const Json& message, std::initializer_list<std::string_view> keys)

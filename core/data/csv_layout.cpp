@@ -2,6 +2,8 @@
 
 #include "core/base/shown_text.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <set>
@@ -229,7 +231,7 @@ Result<CsvLayout> findCsvLayout(
     if (layout.header)
         MR_TRY(takeNames(path, layout));
     for (std::size_t i = 0; !layout.header && i < layout.sample.front().size(); ++i)
-        layout.names.push_back("column" + std::to_string(i + 1));
+        layout.names.push_back(fmt::format("column{}", i + 1));
     return layout;
 }
 

@@ -1,5 +1,7 @@
 #include "core/data/csv_layout.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace mr {
@@ -19,9 +21,9 @@ std::optional<BadRow> faultOf(
     if (over && cells.back().empty())
         return std::nullopt;
     std::string message = over ? std::string("has a text in the last column, which has no name")
-                               : "has " + std::to_string(cells.size()) +
-                                     " cells where the first row has " + std::to_string(count) +
-                                     "; a cell with a separator or a quote in it must be quoted";
+                               : fmt::format("has {} cells where the first row has {}; a cell with "
+                                             "a separator or a quote in it must be quoted",
+                                     cells.size(), count);
     return BadRow{
         0, scanner.line(), RowFault::Cells, dataError(path, scanner.line(), message).message()};
 }

@@ -5,6 +5,8 @@
 
 #include <millrace/library.h>
 
+#include <fmt/format.h>
+
 #include <system_error>
 
 namespace mr {
@@ -71,8 +73,9 @@ Status countTokens(const DataSource& source, const DatasetShape& shape, const To
     MR_TRY(set.unwritten.check(set.rows));
     if (set.count() == 0)
         return Status::error(ErrorKind::InvalidArgument,
-            source.path + ": no row has anything to train on (" + std::to_string(set.rows) +
-                " rows read; the response is empty, or the prompt alone fills the sequence)");
+            fmt::format("{}: no row has anything to train on ({} rows read; the response is empty, "
+                        "or the prompt alone fills the sequence)",
+                source.path, set.rows));
     return {};
 }
 
@@ -132,7 +135,7 @@ Result<DatasetInfo> inspectDataset(const DataSource& source, const std::string& 
 {
     if (!modelDir.empty() && seqLen < 1)
         return Status::error(ErrorKind::InvalidArgument,
-            "the sequence length must be at least 1, not " + std::to_string(seqLen));
+            fmt::format("the sequence length must be at least 1, not {}", seqLen));
     DatasetInfo info;
     info.path = source.path;
     TokenSetOptions options;

@@ -4,6 +4,8 @@
 #include "core/data/pair_format.h"
 #include "core/data/untrainable.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -25,7 +27,7 @@ Status cellText(const DataSource& source, const Record& record, const std::strin
 {
     out.clear();
     Result<CellText> value = cellValue(record, name);
-    const std::string row = "row " + std::to_string(record.row);
+    const std::string row = fmt::format("row {}", record.row);
     if (!value.ok())
         return dataError(source.path, record.line, row + ": " + value.status().message());
     if (!value.value().isThere && !optional && !isKnown(record, name))
@@ -91,8 +93,8 @@ Status readCompany(
     Result<std::vector<ChatTurn>> turns = readHistory(cellOr(record, map.history));
     if (!turns.ok())
         return dataError(source.path, record.line,
-            shownName(map.history) + " of row " + std::to_string(record.row) + " " +
-                turns.status().message());
+            fmt::format(
+                "{} of row {} {}", shownName(map.history), record.row, turns.status().message()));
     out.history = std::move(turns).value();
     return {};
 }

@@ -4,6 +4,8 @@
 #include "core/data/json_rows.h"
 #include "core/data/json_scanner.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
@@ -35,8 +37,8 @@ Status readElements(ByteSource& source, JsonRows& rows)
             return tooLong(source.path(), line);
         if (!cut)
             return jsonError(source.path(), line,
-                "not valid JSON: the list is not closed; the file ends inside row " +
-                    std::to_string(rows.row() + 1));
+                fmt::format("not valid JSON: the list is not closed; the file ends inside row {}",
+                    rows.row() + 1));
         if (text.empty())
             return jsonError(
                 source.path(), line, "not valid JSON: a row is missing between commas");

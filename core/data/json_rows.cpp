@@ -1,5 +1,7 @@
 #include "core/data/json_rows.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
@@ -66,7 +68,7 @@ Status JsonRows::broken(std::string_view text, simdjson::error_code code) const
     if (code == simdjson::DEPTH_ERROR)
         why = "nested too deeply";
     return bad(RowFault::Json, m_record.line,
-        "not valid JSON (row " + std::to_string(m_record.row) + "): " + why);
+        fmt::format("not valid JSON (row {}): {}", m_record.row, why));
 }
 
 Status JsonRows::otherForm(Form form) const
@@ -74,7 +76,7 @@ Status JsonRows::otherForm(Form form) const
     constexpr std::array<const char*, 5> kForms{"an object with columns", "a text",
         "a list of texts", "a list of objects", "none of what a row can be"};
     const auto words = [&](Form f) { return kForms.at(static_cast<std::size_t>(f)); };
-    const std::string row = "row " + std::to_string(m_record.row);
+    const std::string row = fmt::format("row {}", m_record.row);
     if (m_form && *m_form != Form::Object)
         return bad(RowFault::Shape, m_record.line,
             row + " is " + words(form) + " where the rows before it are " + words(*m_form) +
@@ -99,7 +101,7 @@ void JsonRows::fill(Form form, simdjson::dom::element element)
         const simdjson::dom::array list = element.get_array().value_unsafe();
         for (const auto text : list) {
             ++used;
-            assign(cell(used - 1, "column" + std::to_string(used)), text);
+            assign(cell(used - 1, fmt::format("column{}", used)), text);
         }
     }
     m_record.cells.resize(used);

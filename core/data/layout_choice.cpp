@@ -5,6 +5,8 @@
 #include "core/data/layout_match.h"
 #include "core/data/layouts.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <span>
 #include <string_view>
@@ -166,8 +168,9 @@ LayoutChoice ask(const std::vector<LayoutMatch>& matches, const Readings& famili
     const std::string why =
         twofold == facts.end()
             ? doubtOf(whole, readings)
-            : shownName(twofold->name) + " holds texts in some rows and lists or objects in " +
-                  "others, the first in row " + std::to_string(twofold->firstNestedRow);
+            : fmt::format(
+                  "{} holds texts in some rows and lists or objects in others, the first in row {}",
+                  shownName(twofold->name), twofold->firstNestedRow);
     if (readings.size() < 2)
         for (const LayoutReading& reading : possibleReadings(facts))
             addNew(readings, reading);

@@ -4,6 +4,7 @@
 #include "core/data/white_space.h"
 #include "core/tokenizer/unicode_text.h"
 
+#include <fmt/format.h>
 #include <simdjson.h>
 
 #include <algorithm>
@@ -153,8 +154,8 @@ Status readText(ByteSource& source, const RecordOptions& options, const RecordSi
 
 Status dataError(const fs::path& path, std::int64_t line, const std::string& message)
 {
-    return Status::error(ErrorKind::InvalidArgument,
-        path.string() + ", line " + std::to_string(line) + ": " + message);
+    return Status::error(
+        ErrorKind::InvalidArgument, fmt::format("{}, line {}: {}", path.string(), line, message));
 }
 
 std::string_view name(RowFault fault) noexcept

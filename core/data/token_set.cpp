@@ -4,6 +4,8 @@
 #include "core/data/parallel_token_set.h"
 #include "core/data/token_set_builder.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -304,7 +306,7 @@ Result<TokenSet> buildTokenSet(const std::vector<DataSource>& sources, const Tok
 {
     if (given.seqLen < 1)
         return Status::error(ErrorKind::InvalidArgument,
-            "the sequence length must be at least 1, not " + std::to_string(given.seqLen));
+            fmt::format("the sequence length must be at least 1, not {}", given.seqLen));
     TokenSetOptions options = given;
     MR_TRY(takeTemplate(sources, options));
     Meaning meaning;

@@ -3,6 +3,8 @@
 #include "core/data/cell_look.h"
 #include "core/data/white_space.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
@@ -120,7 +122,7 @@ std::optional<Refusal> untrainableIn(const std::vector<ColumnFacts>& facts, Colu
 
 Status refuseRow(const ColumnMap& map, const Record& record)
 {
-    const std::string row = "row " + std::to_string(record.row);
+    const std::string row = fmt::format("row {}", record.row);
     const auto refused = [](const std::string& message) {
         return Status::error(ErrorKind::InvalidArgument, message);
     };

@@ -1,5 +1,7 @@
 #include "core/data/unwritten_rows.h"
 
+#include <fmt/format.h>
+
 namespace mr {
 
 void UnwrittenRows::add(ChatParts parts, std::int64_t line)
@@ -33,7 +35,7 @@ Status UnwrittenRows::check(std::uint64_t all) const
     for (std::size_t part = 0; part < kChatParts; ++part) {
         if (rows[part] == 0)
             continue;
-        const std::string count = std::to_string(rows[part]) + " of " + std::to_string(all);
+        const std::string count = fmt::format("{} of {}", rows[part], all);
         what += (what.empty() ? "" : ", ") + std::string(kPartWords[part].meaning) + " (" + count +
                 " rows)";
         drop += (drop.empty() ? "" : "+") + std::string(kPartWords[part].name);
@@ -43,13 +45,11 @@ Status UnwrittenRows::check(std::uint64_t all) const
     if (place == nullptr)
         return {};
     return Status::error(ErrorKind::InvalidArgument,
-        place->path + ", line " + std::to_string(place->line) +
-            ": the chat template does not write all of the conversations, and what it leaves out "
-            "would be trained as if it had not been there: " +
-            what +
-            ". Give another template with --chat-template (chatml, llama3 or a file), or leave "
-            "those parts out with --map drop=" +
-            drop);
+        fmt::format("{}, line {}: the chat template does not write all of the conversations, and "
+                    "what it leaves out would be trained as if it had not been there: {}. Give "
+                    "another template with --chat-template (chatml, llama3 or a file), or leave "
+                    "those parts out with --map drop={}",
+            place->path, place->line, what, drop));
 }
 
 } // namespace mr

@@ -2,6 +2,8 @@
 
 #include "core/device/op_checker.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace mr {
@@ -25,9 +27,9 @@ Status checkIds(
     if (wrong == ids.end())
         return {};
     return Status::error(ErrorKind::InvalidArgument,
-        std::string(what) + ": token " + std::to_string(wrong - ids.begin()) + " has the id " +
-            std::to_string(*wrong) + ", the table has " + std::to_string(rows) +
-            " rows; the tokenizer does not belong to the model");
+        fmt::format("{}: token {} has the id {}, the table has {} rows; the tokenizer does not "
+                    "belong to the model",
+            what, wrong - ids.begin(), *wrong, rows));
 }
 
 Status checkEmbed(const EmbedArgs& a)

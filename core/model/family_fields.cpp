@@ -3,6 +3,8 @@
 #include "core/base/shown_text.h"
 #include "core/model/config_fields.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -91,10 +93,10 @@ void chooseRotaryDim(JsonFields& f, const FamilySource& from, double share, Mode
         return f.take(checkOtherField("partial_rotary_factor", json(share), from.source));
     c.rotaryDim = static_cast<std::int64_t>(static_cast<double>(c.headDim) * share);
     if (c.rotaryDim < 2 || c.rotaryDim % 2 != 0)
-        f.fail("partial_rotary_factor", "makes " + std::to_string(c.rotaryDim) + " of " +
-                                            std::to_string(c.headDim) +
-                                            " dimensions turn; it must be an even number above 0, "
-                                            "because positions turn pairs");
+        f.fail("partial_rotary_factor",
+            fmt::format("makes {} of {} dimensions turn; it must be an even number above 0, "
+                        "because positions turn pairs",
+                c.rotaryDim, c.headDim));
 }
 
 // Phi-3 has it at the top; where scaling does not ask for it, it changes nothing.

@@ -8,6 +8,8 @@
 #include "core/model/safetensors_header.h"
 #include "core/model/weights.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -49,7 +51,7 @@ std::string listed(const std::vector<std::string>& items)
     for (std::size_t i = 0; i < std::min(items.size(), kNamed); ++i)
         text += (i == 0 ? "" : ", ") + items[i];
     if (items.size() > kNamed)
-        text += " and " + std::to_string(items.size() - kNamed) + " more";
+        text += fmt::format(" and {} more", items.size() - kNamed);
     return text;
 }
 
@@ -148,7 +150,7 @@ Status openShards(const fs::path& folder, Found& found)
     for (const auto& [tensor, file] : map)
         names.insert(file);
     if (names.size() > kMostShards)
-        return refuse(index, "names " + std::to_string(names.size()) + " files");
+        return refuse(index, fmt::format("names {} files", names.size()));
     for (const std::string& name : names)
         MR_TRY(openFile(folder / name, found));
     for (const auto& [tensor, file] : map) {

@@ -7,6 +7,8 @@
 #include "core/model/config_fields.h"
 #include "core/model/family_fields.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 #include <system_error>
@@ -77,18 +79,19 @@ void readGeometry(
         return;
     const std::string heads = std::to_string(c.heads);
     if (c.heads % c.kvHeads != 0)
-        f.fail(kKvHeads, "is " + std::to_string(c.kvHeads) + "; num_attention_heads (" + heads +
-                             ") must be a multiple of it");
+        f.fail(kKvHeads, fmt::format("is {}; num_attention_heads ({}) must be a multiple of it",
+                             c.kvHeads, heads));
     if (c.headDim == 0) {
         if (c.hidden % c.heads != 0)
-            f.fail("hidden_size", "is " + std::to_string(c.hidden) +
-                                      ", not a multiple of num_attention_heads (" + heads +
-                                      "), and there is no head_dim");
+            f.fail("hidden_size",
+                fmt::format(
+                    "is {}, not a multiple of num_attention_heads ({}), and there is no head_dim",
+                    c.hidden, heads));
         c.headDim = c.hidden / c.heads;
     }
     if (c.headDim % 2 != 0)
         f.fail("head_dim",
-            "is " + std::to_string(c.headDim) + "; it must be even, because positions turn pairs");
+            fmt::format("is {}; it must be even, because positions turn pairs", c.headDim));
 }
 
 // An upper bound in double: every factor is limited, so nothing overflows.
@@ -101,9 +104,10 @@ void checkParameterCount(JsonFields& f, const ModelConfig& c)
     const double total = static_cast<double>(c.layers) * (attention + mlp) +
                          2.0 * hidden * static_cast<double>(c.vocab);
     if (!(total <= kMostParameters))
-        f.fail("hidden_size", "is " + std::to_string(c.hidden) +
-                                  ": with the other sizes the model has more parameters than can "
-                                  "be counted");
+        f.fail("hidden_size",
+            fmt::format(
+                "is {}: with the other sizes the model has more parameters than can be counted",
+                c.hidden));
 }
 
 void readNumbers(JsonFields& f, ModelConfig& c)
@@ -141,9 +145,8 @@ void readTokenIds(JsonFields& f, ModelConfig& c)
                                item.get<std::uint64_t>() > static_cast<std::uint64_t>(ids.most));
         const std::int64_t id = whole ? item.get<std::int64_t>() : -2;
         if (id < ids.least || id > ids.most)
-            return f.fail("eos_token_id", "holds " + shown(item) +
-                                              "; ids must be below vocab_size (" +
-                                              std::to_string(c.vocab) + ")");
+            return f.fail("eos_token_id",
+                fmt::format("holds {}; ids must be below vocab_size ({})", shown(item), c.vocab));
         if (id >= 0)
             c.eosTokens.push_back(id);
     }

@@ -1,5 +1,7 @@
 #include "core/model/param_table.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
 #include <numeric>
@@ -165,9 +167,9 @@ ParamTable buildParamTable(const ModelConfig& config)
     b.matrix(SlotKind::Embedding, config.vocab, config.hidden);
     b.tensor("model.embed_tokens.weight", SlotKind::Embedding, 0, config.vocab);
     for (std::int64_t i = 0; i < config.layers; ++i) {
-        b.group("block " + std::to_string(i));
+        b.group(fmt::format("block {}", i));
         addBlockSlots(b, config);
-        addBlockTensors(b, config, "model.layers." + std::to_string(i) + ".");
+        addBlockTensors(b, config, fmt::format("model.layers.{}.", i));
     }
     b.group("head");
     b.vector(SlotKind::FinalNorm, config.hidden);

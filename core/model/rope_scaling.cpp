@@ -3,6 +3,8 @@
 #include "core/api/json_fields.h"
 #include "core/model/config_fields.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -265,8 +267,9 @@ Status checkRope(const RopeScaling& s, const RopeShape& shape, const std::string
     if (s.type != RopeType::LongRope)
         return {};
     if (s.shortFactors.size() != half || s.longFactors.size() != half)
-        return refuse(source, "short_factor and long_factor must have " + std::to_string(half) +
-                                  " numbers each, one for each pair that turns");
+        return refuse(source, fmt::format("short_factor and long_factor must have {} numbers each, "
+                                          "one for each pair that turns",
+                                  half));
     if (s.originalPositions == 0.0 && s.factor == 0.0)
         return refuse(source, "type 'longrope' needs factor or original_max_position_embeddings");
     if (!(originalLength(s, shape) > 1.0))

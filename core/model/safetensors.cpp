@@ -4,6 +4,8 @@
 #include "core/model/safetensors_header.h"
 #include "core/model/whole_file.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -31,8 +33,7 @@ Status corrupt(const std::filesystem::path& file, const std::string& why)
 
 Status endsEarly(const std::filesystem::path& file, std::uint64_t bytes, std::uint64_t wanted)
 {
-    return corrupt(file, "ends early (" + std::to_string(bytes) + " of " + std::to_string(wanted) +
-                             " bytes); fetch it again");
+    return corrupt(file, fmt::format("ends early ({} of {} bytes); fetch it again", bytes, wanted));
 }
 
 // Looks at the first bytes; the length of the header if they can be those of a safetensors file.
@@ -51,10 +52,12 @@ Result<std::uint64_t> headerBytes(const File& file, std::uint64_t fileBytes)
         return corrupt(file.path(), known);
     if (count < kLengthBytes + 2)
         return corrupt(
-            file.path(), "not a safetensors file: it has only " + std::to_string(count) + " bytes");
+            file.path(), fmt::format("not a safetensors file: it has only {} bytes", count));
     if (!fits)
-        return corrupt(file.path(), "not a safetensors file: its header would have " +
-                                        std::to_string(length) + " bytes (2 to 100000000 allowed)");
+        return corrupt(file.path(),
+            fmt::format(
+                "not a safetensors file: its header would have {} bytes (2 to 100000000 allowed)",
+                length));
     return corrupt(file.path(), "not a safetensors file: the header does not begin with {");
 }
 
@@ -129,8 +132,9 @@ Result<SafetensorsReader> SafetensorsReader::open(const std::filesystem::path& f
     if (dataBytes > present)
         return endsEarly(file, bytes.value(), dataBegin + dataBytes);
     if (dataBytes < present)
-        return corrupt(file, "has " + std::to_string(present - dataBytes) +
-                                 " bytes after its last tensor that belong to nothing");
+        return corrupt(
+            file, fmt::format("has {} bytes after its last tensor that belong to nothing",
+                      present - dataBytes));
     for (auto& [name, entry] : reader.m_entries) {
         entry.begin += dataBegin;
         entry.end += dataBegin;
@@ -147,9 +151,9 @@ Status SafetensorsReader::readBytes(
             ErrorKind::InvalidArgument, m_path.string() + ": has no tensor " + shownName(name));
     const std::uint64_t bytes = at->second.end - at->second.begin;
     if (offset > bytes || out.size() > bytes - offset)
-        return Status::error(ErrorKind::InvalidArgument, m_path.string() + ": tensor " +
-                                                             shownName(name) + " has only " +
-                                                             std::to_string(bytes) + " bytes");
+        return Status::error(
+            ErrorKind::InvalidArgument, fmt::format("{}: tensor {} has only {} bytes",
+                                            m_path.string(), shownName(name), bytes));
     return m_file.readAt(at->second.begin + offset, out);
 }
 
@@ -160,7 +164,7 @@ Status SafetensorsReader::readFloats(
     const std::string dtype = at == m_entries.end() ? "F32" : at->second.dtype;
     if (first < 0 || first > kMostElements)
         return Status::error(ErrorKind::InvalidArgument,
-            "tensor " + shownName(name) + ": no element " + std::to_string(first));
+            fmt::format("tensor {}: no element {}", shownName(name), first));
     const auto position = static_cast<std::uint64_t>(first);
     if (dtype == "F32")
         return readBytes(name, position * sizeof(float), std::as_writable_bytes(out));

@@ -3,6 +3,8 @@
 #include "core/api/json_text.h"
 #include "core/base/shown_text.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -48,7 +50,7 @@ public:
 
     bool number_integer(number_integer_t value) override
     {
-        return unexpected("the number " + std::to_string(value));
+        return unexpected(fmt::format("the number {}", value));
     }
 
     bool number_unsigned(number_unsigned_t value) override
@@ -56,7 +58,7 @@ public:
         if (m_depth != 3)
             return unexpected("a number");
         if (m_numbers.size() == kMostRank)
-            return fail("has more than " + std::to_string(kMostRank) + " numbers in a list");
+            return fail(fmt::format("has more than {} numbers in a list", kMostRank));
         m_numbers.push_back(value);
         return true;
     }
@@ -156,7 +158,7 @@ private:
     {
         for (const std::uint64_t n : m_numbers) {
             if (n > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
-                return fail("has the impossible dimension " + std::to_string(n) + " (overflow)");
+                return fail(fmt::format("has the impossible dimension {} (overflow)", n));
             m_entry.shape.push_back(static_cast<std::int64_t>(n));
         }
         return true;
@@ -172,8 +174,7 @@ private:
         const std::uint64_t span = m_entry.end - m_entry.begin;
         if (bits % 8 == 0 && bits / 8 == span)
             return true;
-        return fail("has a shape of " + std::to_string(bits / 8) + " bytes, but " +
-                    std::to_string(span) + " bytes of data");
+        return fail(fmt::format("has a shape of {} bytes, but {} bytes of data", bits / 8, span));
     }
 
     int m_depth = 0;
@@ -200,9 +201,10 @@ Status checkTiling(const std::map<std::string, SafetensorEntry>& entries, const 
     for (const auto& [name, entry] : order) {
         if (entry->begin != at)
             return Status::error(ErrorKind::DataCorrupt,
-                source + ": tensor " + shownName(*name) + " begins at byte " +
-                    std::to_string(entry->begin) + " of the data, but the one before it ends at " +
-                    std::to_string(at) + (entry->begin < at ? " (overlap)" : " (hole)"));
+                fmt::format("{}: tensor {} begins at byte {} of the data, but the one before it "
+                            "ends at {}{}",
+                    source, shownName(*name), entry->begin, at,
+                    entry->begin < at ? " (overlap)" : " (hole)"));
         at = entry->end;
     }
     return {};

@@ -5,6 +5,7 @@
 #include "core/device/adamw.h"
 #include "core/model/safetensors.h"
 
+#include <fmt/format.h>
 #include <xxhash.h>
 
 #include <algorithm>
@@ -79,8 +80,9 @@ Status refuseValue(
                              : std::isnan(value)  ? "NaN"
                                                   : "infinity";
     return Status::error(ErrorKind::DataCorrupt,
-        file.string() + ": tensor " + shownName(name) + " holds " + what + " at element " +
-            std::to_string(index) + "; the model is damaged, fetch or export it again");
+        fmt::format(
+            "{}: tensor {} holds {} at element {}; the model is damaged, fetch or export it again",
+            file.string(), shownName(name), what, index));
 }
 
 class FileWeights final : public TensorReader

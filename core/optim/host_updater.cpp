@@ -4,6 +4,8 @@
 #include "core/base/futex.h"
 #include "core/base/thread.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cassert>
 #include <string>
@@ -67,7 +69,7 @@ HostUpdater::HostUpdater(int threads, FailureLatch& latch, int firstCore)
 {
     for (int i = 0; i < std::max(1, threads); ++i)
         m_threads.push_back(startThread(
-            {"update-" + std::to_string(i), firstCore < 0 ? -1 : firstCore + i, 1},
+            {fmt::format("update-{}", i), firstCore < 0 ? -1 : firstCore + i, 1},
             [this](const std::stop_token&) -> Status {
                 threadLoop();
                 return {};

@@ -4,6 +4,8 @@
 #include "core/prove/bench_peaks.h"
 #include "core/prove/bench_rig.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -12,7 +14,7 @@ namespace {
 
 std::string mebibytes(std::size_t bytes)
 {
-    return " " + std::to_string(bytes >> 20) + " MiB";
+    return fmt::format(" {} MiB", bytes >> 20);
 }
 
 // The memory of the copy benchmark, both ends twice: two directions at once must not share any.
@@ -126,8 +128,7 @@ Result<std::vector<BenchRow>> benchAdamw(Device& device)
     MR_ASSIGN(auto limit, memoryPeak(device));
     const BenchTime time = rig.time([&](int) { return rig.ops().adamw(args, rig.stream()); });
     MR_TRY(rig.status());
-    const std::string name =
-        "adamw bf16 gradients " + std::to_string(count >> 10) + " Ki parameters";
+    const std::string name = fmt::format("adamw bf16 gradients {} Ki parameters", count >> 10);
     return std::vector<BenchRow>{
         benchRow(name, 26.0 * static_cast<double>(count), time.median, limit, "GB/s")};
 }

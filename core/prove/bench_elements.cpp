@@ -4,6 +4,8 @@
 #include "core/prove/bench_peaks.h"
 #include "core/prove/bench_rig.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 #include <random>
@@ -231,9 +233,8 @@ Result<std::vector<BenchRow>> benchElements(Device& device)
             MR_TRY(rig.status());
             const BenchTime time = rig.time(call.enqueue);
             MR_TRY(rig.status());
-            const std::string name = std::string(bench.name) + " " + benchName(type) + " " +
-                                     std::to_string(sizes.tokens) + " x " +
-                                     std::to_string(sizes.hidden);
+            const std::string name = fmt::format("{} {} {} x {}", std::string(bench.name),
+                benchName(type), sizes.tokens, sizes.hidden);
             rows.push_back(benchRow(name, call.bytes, time.median, limit, "GB/s"));
         }
     }

@@ -4,6 +4,8 @@
 #include "core/prove/bench_peaks.h"
 #include "core/prove/bench_rig.h"
 
+#include <fmt/format.h>
+
 #include <span>
 
 namespace mr {
@@ -66,8 +68,8 @@ void addProducts(
         return sets[static_cast<std::size_t>(call % count)];
     };
     const double flops = 2.0 * static_cast<double>(s.tokens * s.in * s.out);
-    const std::string shape = std::string(" ") + benchName(type) + " " + std::to_string(s.tokens) +
-                              " x " + std::to_string(s.in) + " x " + std::to_string(s.out);
+    const std::string shape =
+        fmt::format(" {} {} x {} x {}", benchName(type), s.tokens, s.in, s.out);
     const auto add = [&](const char* op, const BenchRig::Enqueue& enqueue) {
         const double seconds = rig.time(enqueue).median;
         rows.push_back(benchRow(op + shape, flops, seconds, limit, "GFLOP/s"));
@@ -125,9 +127,8 @@ Status addAttention(
            })
             .median;
     MR_TRY(rig.status());
-    const std::string shape = std::string(" ") + benchName(type) + " " + std::to_string(s.tokens) +
-                              " tokens, " + std::to_string(s.heads) + "/" +
-                              std::to_string(s.kvHeads) + " heads of " + std::to_string(s.headDim);
+    const std::string shape = fmt::format(" {} {} tokens, {}/{} heads of {}", benchName(type),
+        s.tokens, s.heads, s.kvHeads, s.headDim);
     rows.push_back(benchRow("attention" + shape, flops, forward, limit, "GFLOP/s"));
     rows.push_back(benchRow("attentionBackward" + shape, 2.5 * flops, backward, limit, "GFLOP/s"));
     return {};

@@ -11,6 +11,8 @@
 #include <millrace/library.h>
 #include <millrace/run_spec.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -55,8 +57,7 @@ Result<PlainRunSpec> describe(const StepBenchSpec& spec, const Device& device)
     run.micro.seqLen = spec.seqLen > 0 ? spec.seqLen : defaultSeqLen(spec.config.maxPositions);
     if (run.micro.seqLen > most)
         return Status::error(ErrorKind::InvalidArgument,
-            "seq-len " + std::to_string(run.micro.seqLen) + ": the model allows " +
-                std::to_string(most) + " positions");
+            fmt::format("seq-len {}: the model allows {} positions", run.micro.seqLen, most));
     if (spec.microBatch < 1 || spec.accumulate < 1 || spec.steps < 1)
         return Status::error(
             ErrorKind::InvalidArgument, "micro-batch, accumulate and steps must be at least 1");
@@ -288,8 +289,8 @@ Result<std::vector<BenchRow>> benchStep(Device& device)
             continue;
         MR_ASSIGN(auto report, runStepBench(device, spec));
         const double seconds = 1e-6 * static_cast<double>(report.typical().wallUs);
-        rows.push_back(benchRow("step " + spec.name + ", " + std::to_string(report.tokensPerStep) +
-                                    " tokens, " + report.precision,
+        rows.push_back(benchRow(fmt::format("step {}, {} tokens, {}", spec.name,
+                                    report.tokensPerStep, report.precision),
             report.flopsPerStep, seconds, report.peakFlops, "GFLOP/s"));
     }
     return rows;

@@ -2,6 +2,8 @@
 
 #include "core/prove/conformance_case.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -162,8 +164,8 @@ void CaseRun::expect(
         const double error = errorOf(value, want[i], tolerance[i]);
         if (error > m_error || m_worst.empty()) {
             m_error = std::max(error, m_error);
-            m_worst = std::string(what) + "[" + std::to_string(i) + "] is " +
-                      std::to_string(value) + ", want " + std::to_string(want[i]);
+            m_worst = fmt::format(
+                "{}[{}] is {}, want {}", what, i, std::to_string(value), std::to_string(want[i]));
         }
     }
 }

@@ -5,6 +5,8 @@
 
 #include "core/prove/conformance_shapes.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace mr::conformance {
@@ -108,7 +110,7 @@ void addLossCases(Table& table)
         // Near 0, around the cap and far above it.
         for (const double spread : {0.1, 25.0, 1000.0})
             push(table, "softcap", DType::F32, s,
-                (" of numbers around " + std::to_string(spread)).c_str(),
+                (fmt::format(" of numbers around {}", std::to_string(spread))).c_str(),
                 [=](CaseRun& run) { softcap(run, s, spread); });
         for (const auto& [kind, words] : kKinds)
             for (const double cap : {0.0, 30.0})

@@ -7,6 +7,8 @@
 
 #include "core/prove/conformance_case.h"
 
+#include <fmt/format.h>
+
 namespace mr::conformance {
 
 namespace {
@@ -21,8 +23,7 @@ constexpr ProductShape kShapes[] = {{1, 1, 1}, {1, 64, 172}, {3, 5, 7}, {65, 33,
 
 std::string describe(const char* op, DType type, const ProductShape& s, const char* more)
 {
-    return std::string(op) + " " + typeName(type) + " (" + std::to_string(s.tokens) + ", " +
-           std::to_string(s.in) + ", " + std::to_string(s.out) + ")" + more;
+    return fmt::format("{} {} ({}, {}, {}){}", op, typeName(type), s.tokens, s.in, s.out, more);
 }
 
 // Sum and sum of magnitudes over k of a(i, k) b(k, j), given as functions.

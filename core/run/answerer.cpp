@@ -5,6 +5,8 @@
 #include "core/base/clock.h"
 #include "core/base/thread.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdio>
 
@@ -29,8 +31,7 @@ std::string eventText(const AnswerRow& row)
     std::array<char, 64> figures{};
     (void)std::snprintf(figures.data(), figures.size(), "%lld tokens in %.2f s",
         static_cast<long long>(row.answer.tokens), row.answer.seconds);
-    return "A prompt was answered after step " + std::to_string(row.step) + ": " + figures.data() +
-           ".";
+    return fmt::format("A prompt was answered after step {}: {}.", row.step, figures.data());
 }
 
 } // namespace

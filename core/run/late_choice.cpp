@@ -7,6 +7,8 @@
 #include "core/choose/share_choice.h"
 #include "core/plan/magnitude_rule.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cstdio>
 #include <utility>
@@ -88,11 +90,10 @@ Status LateChoice::chooseInterval()
     if (!exchanged && m_run.stopRequested)
         return {}; // the run that resumes it chooses again
     if (!exchanged)
-        return Status::error(
-            ErrorKind::Io, "interval=magnitude: windows of " + std::to_string(choice.steps) +
-                               " steps begin from a checkpoint, and that of step " +
-                               std::to_string(m_run.progress.step) +
-                               " could not be written; free some space and resume the run");
+        return Status::error(ErrorKind::Io,
+            fmt::format("interval=magnitude: windows of {} steps begin from a checkpoint, and that "
+                        "of step {} could not be written; free some space and resume the run",
+                choice.steps, m_run.progress.step));
     m_journal.message(EventLevel::Info, "interval_chosen", intervalWords(choice));
     return {};
 }

@@ -2,6 +2,8 @@
 
 #include <millrace/run_reader.h>
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -58,7 +60,7 @@ void OutcomeWatch::watchLoss(StepIndex step, double loss)
     const double usual = m_lossWatch.usual();
     if (!m_lossWatch.add(loss))
         return;
-    std::string text = "Step " + std::to_string(step) + ": the loss jumped to " + lossText(loss);
+    std::string text = fmt::format("Step {}: the loss jumped to {}", step, lossText(loss));
     if (std::isfinite(usual))
         text += " (usual before: " + lossText(usual) + ")";
     m_journal.message(EventLevel::Warning, "loss_spike",
@@ -79,8 +81,9 @@ Status OutcomeWatch::checkLastLoss() const
     const bool isEvaluated = e.lastStep > 0 && e.lastStep == m_run.progress.step;
     if (std::isfinite(m_run.progress.lastLoss) && (!isEvaluated || std::isfinite(e.last)))
         return {};
-    return notFinite("the loss of the last step, " + std::to_string(m_run.progress.step) +
-                     ", is not a finite number: the run is not done and has no model");
+    return notFinite(fmt::format("the loss of the last step, {}, is not a finite number: the run "
+                                 "is not done and has no model",
+        m_run.progress.step));
 }
 
 void OutcomeWatch::report()

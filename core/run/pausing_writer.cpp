@@ -3,6 +3,8 @@
 #include "core/save/run_files.h"
 #include "core/save/run_guard.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -22,9 +24,9 @@ std::string savedWords(const std::vector<fs::path>& found, StepIndex saved, Step
     const std::string text = "; the last good checkpoint is " + found[0].string();
     if (saved < 0 || saved >= last)
         return text;
-    const std::string steps = saved + 1 == last ? "step " + std::to_string(last) + " is"
-                                                : "steps " + std::to_string(saved + 1) + " to " +
-                                                      std::to_string(last) + " are";
+    const std::string steps = saved + 1 == last
+                                  ? fmt::format("step {} is", last)
+                                  : fmt::format("steps {} to {} are", saved + 1, last);
     return text + ": resumed, " + steps + " made again with the same bits";
 }
 

@@ -7,6 +7,8 @@
 #include "core/model/weights.h"
 #include "core/step/run_master.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -30,14 +32,14 @@ std::string words(const RunSetup& setup)
 
 std::string stepWords(StepIndex step)
 {
-    return step == 0 ? "the beginning" : "step " + std::to_string(step);
+    return step == 0 ? "the beginning" : fmt::format("step {}", step);
 }
 
 std::string repeatedWords(StepIndex first, StepIndex last)
 {
     if (first == last)
-        return "step " + std::to_string(first) + " is repeated";
-    return "steps " + std::to_string(first) + " to " + std::to_string(last) + " are repeated";
+        return fmt::format("step {} is repeated", first);
+    return fmt::format("steps {} to {} are repeated", first, last);
 }
 
 RunBodyParts bodyOf(const RunSetup& setup, const RunDiskSpec& disk)
@@ -171,8 +173,8 @@ Status Replanner::recover(const Status& why)
         m_recoveries = 0;
     if (m_recoveries++ == kMostRecoveries)
         return Status::error(ErrorKind::OutOfMemory,
-            "out of memory " + std::to_string(m_recoveries) +
-                " times without a step in between; the last time: " + why.message());
+            fmt::format("out of memory {} times without a step in between; the last time: {}",
+                m_recoveries, why.message()));
     const StepIndex reached = m_run.progress.step;
     if (!m_run.body->settle(reached) || !saveBeforeTeardown())
         m_run.body->abandon(why);

@@ -10,6 +10,8 @@
 #include <millrace/library.h>
 #include <millrace/planner.h>
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <utility>
 
@@ -129,7 +131,7 @@ void RunJournal::reportStart()
 {
     const bool resumed = m_run.step() > 0;
     messageOfStart(EventLevel::Info, resumed ? "resumed" : "started",
-        resumed ? "Resumed after step " + std::to_string(m_run.step()) + "." : "Started.");
+        resumed ? fmt::format("Resumed after step {}.", m_run.step()) : "Started.");
     if (!resumed)
         reportData();
     if (!m_run.startedAgain.empty())

@@ -10,6 +10,8 @@
 
 #include <millrace/run_reader.h>
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <utility>
 
@@ -104,10 +106,11 @@ Status RunResumer::refuseOtherData() const
     const auto rows = static_cast<std::uint64_t>(m_run.data.train.batchRows());
     if (m_run.progress.sampler.count != rows)
         return Status::error(ErrorKind::InvalidArgument,
-            datasetPath(m_run.setup.spec) + ": gives " + std::to_string(rows) +
-                (m_run.setup.spec.pack ? " packed rows" : " sequences") + ", the run began with " +
-                std::to_string(m_run.progress.sampler.count) +
-                "; put back the data it was started with");
+            fmt::format(
+                "{}: gives {}{}, the run began with {}; put back the data it was started with",
+                datasetPath(m_run.setup.spec), rows,
+                m_run.setup.spec.pack ? " packed rows" : " sequences",
+                m_run.progress.sampler.count));
     if (m_run.progress.dataHash != m_run.dataHash)
         return Status::error(ErrorKind::InvalidArgument,
             datasetPath(m_run.setup.spec) +
@@ -148,8 +151,8 @@ Status RunResumer::refuseIfDone() const
     if (!row.ok() || row.value().status != RunStatus::Done)
         return {};
     return Status::error(ErrorKind::InvalidArgument,
-        m_run.runDir.string() + ": this run has done all of its " +
-            std::to_string(m_run.setup.spec.steps) + " steps; there is nothing to resume");
+        fmt::format("{}: this run has done all of its {} steps; there is nothing to resume",
+            m_run.runDir.string(), m_run.setup.spec.steps));
 }
 
 Status RunResumer::findSaveDir(const RunSpec& spec)

@@ -7,6 +7,8 @@
 #include "core/step/run_master.h"
 #include "core/telemetry/run_folder.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <utility>
 
@@ -100,7 +102,7 @@ Status RunSaver::writeCheckpointNow()
     m_savedStep = m_run.progress.step; // whatever becomes of its row
     m_journal.recorder().checkpoint(row, written.value().manifestHash);
     m_journal.message(EventLevel::Info, "checkpoint",
-        "Checkpoint of step " + std::to_string(m_run.progress.step) + " written.");
+        fmt::format("Checkpoint of step {} written.", m_run.progress.step));
     prune();
     m_journal.flush();
     m_writer.noteFolder();

@@ -2,6 +2,8 @@
 
 #include "core/base/clock.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -121,7 +123,7 @@ void StepLoop::skipStep(StepIndex step, std::int64_t beginNs)
     m_run.body->plans().skipStep(step);
     finishStep(step);
     m_journal.message(EventLevel::Warning, "no_trained_tokens",
-        "Step " + std::to_string(step) + " has no trained token and was skipped.");
+        fmt::format("Step {} has no trained token and was skipped.", step));
 }
 
 void StepLoop::recordSpans(StepIndex step, const StepTimes& times)
@@ -189,16 +191,14 @@ Status StepLoop::judgeStep(const StepResult& result)
     const bool updatedSome = result.skippedGroups < groups;
     progress.updateCount += updatedSome ? 1 : 0;
     m_journal.message(EventLevel::Warning, "not_finite",
-        "Step " + std::to_string(m_run.step()) +
-            ": the gradient has a NaN or infinity; the weights " +
-            (updatedSome ? "of " + std::to_string(result.skippedGroups) + " of " +
-                               std::to_string(groups) + " groups "
-                         : "") +
-            "were left as they are.");
+        fmt::format(
+            "Step {}: the gradient has a NaN or infinity; the weights {}were left as they are.",
+            m_run.step(),
+            updatedSome ? fmt::format("of {} of {} groups ", result.skippedGroups, groups) : ""));
     if (progress.badSteps < kBadStepsAllowed)
         return {};
     return m_outcome.notFinite(
-        "the gradient was not finite " + std::to_string(kBadStepsAllowed) + " steps in a row");
+        fmt::format("the gradient was not finite {} steps in a row", kBadStepsAllowed));
 }
 
 Status StepLoop::evaluateIfDue()
@@ -249,8 +249,8 @@ Status StepLoop::scoreHeldOutAnswers()
         "eval_answers", {m_run.step(), m_run.activeMs(),
                             static_cast<double>(s.right) / static_cast<double>(s.asked)});
     m_journal.message(EventLevel::Info, "answers",
-        "Held-out questions answered right after step " + std::to_string(m_run.step()) + ": " +
-            std::to_string(s.right) + " of " + std::to_string(s.asked) + ".");
+        fmt::format("Held-out questions answered right after step {}: {} of {}.", m_run.step(),
+            s.right, s.asked));
     return {};
 }
 

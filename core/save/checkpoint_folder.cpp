@@ -5,6 +5,7 @@
 #include "core/save/run_progress.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -234,7 +235,7 @@ Result<fs::path> setAside(const fs::path& checkpoint, SetAside why)
     fs::path place = checkpoint.parent_path() / name;
     std::error_code error;
     for (int i = 2; fs::exists(fs::symlink_status(place, error)); ++i)
-        place = checkpoint.parent_path() / (name + "." + std::to_string(i));
+        place = checkpoint.parent_path() / (fmt::format("{}.{}", name, i));
     fs::rename(checkpoint, place, error);
     if (error)
         return failed("set aside", checkpoint, error);

@@ -3,6 +3,7 @@
 #include "core/base/file.h"
 #include "core/save/checkpoint_text.h"
 
+#include <fmt/format.h>
 #include <xxhash.h>
 
 #include <algorithm>
@@ -127,8 +128,8 @@ Status verifyFile(
     if (!entry.is_object() || !entry.contains("bytes") || !entry.contains("xxh3"))
         return damaged(path, "the manifest does not say what it was");
     if (entry["bytes"] != bytes)
-        return damaged(path,
-            "has " + std::to_string(bytes) + " bytes, " + entry["bytes"].dump() + " were written");
+        return damaged(
+            path, fmt::format("has {} bytes, {} were written", bytes, entry["bytes"].dump()));
     if (depth == VerifyDepth::Lengths)
         return {};
     MR_ASSIGN(auto hash, hashFile(path));

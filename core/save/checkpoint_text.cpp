@@ -3,6 +3,8 @@
 #include "core/api/json_fields.h"
 #include "core/api/json_text.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -59,8 +61,8 @@ public:
                           value->get<std::uint64_t>() > static_cast<std::uint64_t>(range.most);
         if (!value->is_number_integer() || wide || value->get<std::int64_t>() < range.least ||
             value->get<std::int64_t>() > range.most)
-            wrong("holds " + shown(*value) + "; it must be a whole number from " +
-                  std::to_string(range.least) + " to " + std::to_string(range.most));
+            wrong(fmt::format("holds {}; it must be a whole number from {} to {}", shown(*value),
+                range.least, range.most));
     }
 
     void unsignedInteger()

@@ -3,6 +3,8 @@
 #include "core/model/safetensors.h"
 #include "core/save/checkpoint_manifest.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -83,9 +85,9 @@ Status checkColumns(WindowMemory& window, const fs::path& file)
             std::sort(sorted.begin(), sorted.end());
             for (std::size_t c = 0; c < sorted.size(); ++c)
                 if (sorted[c] != static_cast<std::int32_t>(c))
-                    return Status::error(
-                        ErrorKind::DataCorrupt, file.string() + ": columns." + std::to_string(g) +
-                                                    " does not name every column once");
+                    return Status::error(ErrorKind::DataCorrupt,
+                        fmt::format(
+                            "{}: columns.{} does not name every column once", file.string(), g));
         }
     return {};
 }
@@ -97,8 +99,8 @@ Status checkJob(const WindowMemory& window, const Carry& carry, const fs::path& 
     if (!carry.hostJob || static_cast<std::size_t>(carry.hostJob->tilesDone) <= tiles)
         return {};
     return Status::error(ErrorKind::DataCorrupt,
-        file.string() + ": its state.json speaks of " + std::to_string(carry.hostJob->tilesDone) +
-            " tiles of the update in flight, there are " + std::to_string(tiles));
+        fmt::format("{}: its state.json speaks of {} tiles of the update in flight, there are {}",
+            file.string(), carry.hostJob->tilesDone, tiles));
 }
 
 } // namespace

@@ -4,6 +4,7 @@
 #include "core/base/file.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -73,7 +74,7 @@ PauseReport pauseReport(bool isModel, std::int64_t step, const fs::path& folder,
 std::string nameOf(const PauseReport& report)
 {
     return report.isModel ? "the trained model"
-                          : "the checkpoint of step " + std::to_string(report.step);
+                          : fmt::format("the checkpoint of step {}", report.step);
 }
 
 std::string textOf(const PauseReport& report)

@@ -3,6 +3,8 @@
 #include "core/base/shown_text.h"
 #include "core/template/evaluator.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
@@ -177,8 +179,8 @@ std::vector<const Value*> Evaluator::bind(
     }
     std::vector<const Value*> out(names.size(), nullptr);
     if (arguments.positional.size() > names.size())
-        fail(shownName(callee) + " takes at most " + std::to_string(names.size()) +
-             " arguments, not " + std::to_string(arguments.positional.size()));
+        fail(fmt::format("{} takes at most {} arguments, not {}", shownName(callee), names.size(),
+            arguments.positional.size()));
     for (std::size_t i = 0; i < arguments.positional.size() && i < out.size(); ++i)
         out[i] = &arguments.positional[i];
     for (const auto& [name, value] : arguments.named) {

@@ -1,5 +1,7 @@
 #include "core/template/evaluator.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace mr::tpl {
@@ -90,7 +92,7 @@ void Evaluator::write(const Text& text)
         return;
     m_out->append(text, m_generation > 0 ? std::uint8_t{kTrained} : std::uint8_t{0});
     if (m_out->byteCount() > m_limits.outputBytes)
-        fail("the template writes more than " + std::to_string(m_limits.outputBytes) + " bytes");
+        fail(fmt::format("the template writes more than {} bytes", m_limits.outputBytes));
 }
 
 Evaluator::Flow Evaluator::run(const Node& node)
@@ -311,8 +313,8 @@ void Evaluator::assign(const Node& target, Value value)
     }
     const Items items = iterate(value);
     if (!failed() && items.size() != target.children.size())
-        fail(std::to_string(target.children.size()) + " variables are to be set from " +
-             std::to_string(items.size()) + " values");
+        fail(fmt::format(
+            "{} variables are to be set from {} values", target.children.size(), items.size()));
     for (std::size_t i = 0; i < target.children.size() && !failed(); ++i)
         assign(*target.children[i], items[i]);
 }

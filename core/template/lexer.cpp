@@ -2,6 +2,8 @@
 #include "core/template/syntax.h"
 #include "core/template/text.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
@@ -354,7 +356,7 @@ private:
 Status templateError(int line, const std::string& message)
 {
     return Status::error(
-        ErrorKind::InvalidArgument, "chat template, line " + std::to_string(line) + ": " + message);
+        ErrorKind::InvalidArgument, fmt::format("chat template, line {}: {}", line, message));
 }
 
 Result<std::vector<Token>> cutTemplate(std::string_view source)

@@ -3,6 +3,8 @@
 #include "core/base/shown_text.h"
 #include "core/template/filters.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -201,7 +203,7 @@ Value Evaluator::item(const Value& object, const Value& key)
         spend(at.size());
         const std::int64_t index = key.asInt() < 0 ? key.asInt() + count : key.asInt();
         if (index < 0 || index >= count)
-            return Value::undefined("item " + std::to_string(key.asInt()));
+            return Value::undefined(fmt::format("item {}", key.asInt()));
         const auto i = static_cast<std::size_t>(index);
         return string ? makeLike(object, object.text().slice(at[i], at[i + 1])) : object.items()[i];
     }

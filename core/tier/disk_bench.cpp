@@ -8,6 +8,7 @@
 #include "core/tier/disk_store.h"
 #include "core/tier/scratch_folder.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -164,7 +165,7 @@ Result<ScratchFile> openFile(
         watch.at(static_cast<double>(done) / static_cast<double>(all));
     };
     options.cancelled = [&watch] { return watch.cancelled(); };
-    auto file = ScratchFile::open({spec.folder, "bench-" + std::to_string(::getpid()), 0,
+    auto file = ScratchFile::open({spec.folder, fmt::format("bench-{}", ::getpid()), 0,
                                       halves.bareOffset + halves.bareBytes, halves.layout.hash()},
         options);
     if (file.ok())

@@ -1,5 +1,6 @@
 #include "core/tier/disk_layout.h"
 
+#include <fmt/format.h>
 #include <xxhash.h>
 
 #include <cmath>
@@ -39,11 +40,12 @@ Status checkInput(std::span<const DiskTileSpec> tiles, std::span<const double> s
     for (const double speed : speeds)
         if (!std::isfinite(speed) || speed <= 0.0)
             return Status::error(ErrorKind::InvalidArgument,
-                "disk layout: a disk's speed is " + std::to_string(speed) + ", not above 0");
+                fmt::format(
+                    "disk layout: a disk's speed is {}, not above 0", std::to_string(speed)));
     for (const DiskTileSpec& tile : tiles)
         if (tile.bytes == 0 || tile.bytes > kMostFileBytes)
             return Status::error(ErrorKind::InvalidArgument,
-                "disk layout: tile " + tile.name + " has " + std::to_string(tile.bytes) + " bytes");
+                fmt::format("disk layout: tile {} has {} bytes", tile.name, tile.bytes));
     return {};
 }
 

@@ -2,6 +2,8 @@
 
 #include "core/base/clock.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 
@@ -138,15 +140,15 @@ Status DiskPump::checkJob(const DiskJob& job) const
     const std::vector<DiskTile>& tiles = m_parts.names.layout->tiles;
     if (job.tile.value < 0 || static_cast<std::size_t>(job.tile.value) >= tiles.size())
         return Status::error(
-            ErrorKind::Internal, "disk job of tile " + std::to_string(job.tile.value) +
-                                     ", of which there are " + std::to_string(tiles.size()));
+            ErrorKind::Internal, fmt::format("disk job of tile {}, of which there are {}",
+                                     job.tile.value, tiles.size()));
     const auto address = reinterpret_cast<std::uintptr_t>(job.memory.data());
     if (address % kDiskPageBytes != 0 || job.memory.size() < diskPadded(tileOf(job).bytes))
         return Status::error(
-            ErrorKind::Internal, "disk " + m_parts.names.words(job.op, job.tile) + ": memory of " +
-                                     std::to_string(job.memory.size()) + " bytes, " +
-                                     std::to_string(address % kDiskPageBytes) +
-                                     " after a multiple of 4096, is too short or not aligned");
+            ErrorKind::Internal, fmt::format("disk {}: memory of {} bytes, {} after a multiple of "
+                                             "4096, is too short or not aligned",
+                                     m_parts.names.words(job.op, job.tile), job.memory.size(),
+                                     address % kDiskPageBytes));
     return {};
 }
 

@@ -5,6 +5,8 @@
 #include "core/tier/disk_pump.h"
 #include "core/tier/scratch_folder.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cassert>
 #include <chrono>
@@ -69,15 +71,14 @@ Result<std::unique_ptr<DiskStore>> DiskStore::open(
 Status DiskStore::checkFit() const
 {
     if (m_files.size() != m_layout.fileBytes.size() || m_files.size() > kMostFiles)
-        return Status::error(ErrorKind::Internal, "disk store: " + std::to_string(m_files.size()) +
-                                                      " files for a layout of " +
-                                                      std::to_string(m_layout.fileBytes.size()) +
-                                                      ", at most " + std::to_string(kMostFiles));
+        return Status::error(
+            ErrorKind::Internal, fmt::format("disk store: {} files for a layout of {}, at most {}",
+                                     m_files.size(), m_layout.fileBytes.size(), kMostFiles));
     for (std::size_t i = 0; i < m_files.size(); ++i)
         if (m_files[i].bytes() < m_layout.fileBytes[i])
-            return Status::error(ErrorKind::Internal,
-                m_names.paths[i] + " has " + std::to_string(m_files[i].bytes()) +
-                    " bytes, its layout " + std::to_string(m_layout.fileBytes[i]));
+            return Status::error(
+                ErrorKind::Internal, fmt::format("{} has {} bytes, its layout {}", m_names.paths[i],
+                                         m_files[i].bytes(), m_layout.fileBytes[i]));
     return checkFiles();
 }
 

@@ -2,6 +2,7 @@
 
 // Compiled here, with AVX2: the system's library is built for any x86-64.
 #define XXH_INLINE_ALL
+#include <fmt/format.h>
 #include <xxhash.h>
 
 namespace mr {
@@ -71,11 +72,10 @@ Status DiskTiles::endRead(DiskTileId tile, bool hashed, std::uint64_t hash)
         return {};
     entry.state = State::Bad;
     return Status::error(ErrorKind::DataCorrupt,
-        "disk " + m_names.words(DiskOp::Read, tile) +
-            ": what was read is not what was written (write " + std::to_string(entry.generation) +
-            " of the tile). The drive, its cable or the memory is faulty, or another program wrote "
-            "to the file." +
-            diskWayOut());
+        fmt::format(
+            "disk {}: what was read is not what was written (write {} of the tile). The drive, its "
+            "cable or the memory is faulty, or another program wrote to the file.{}",
+            m_names.words(DiskOp::Read, tile), entry.generation, diskWayOut()));
 }
 
 void DiskTiles::endWrite(DiskTileId tile, bool hashed, std::uint64_t hash) noexcept

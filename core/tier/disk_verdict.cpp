@@ -1,5 +1,7 @@
 #include "core/tier/disk_verdict.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -33,7 +35,7 @@ std::string meaningOf(const DiskScene& scene, std::int64_t result)
         return "the disk is full, although the file had been written whole: the file system or "
                "the volume below it gives out space late. Choose a folder on ext4 or XFS";
     if (result == -EAGAIN)
-        return "the system was too busy " + std::to_string(kDiskBusyTries + 1) + " times";
+        return fmt::format("the system was too busy {} times", kDiskBusyTries + 1);
     if (isMediaError(result))
         return "the drive or its connection failed. Look at dmesg and smartctl -a, and choose a "
                "folder on another disk";
@@ -80,9 +82,9 @@ std::string DiskNames::words(DiskOp op, DiskTileId tile) const
 
 std::string diskSceneWords(const DiskScene& scene)
 {
-    return std::string(scene.op == DiskOp::Read ? "read" : "write") + " of tile '" + scene.tile +
-           "' at byte " + std::to_string(scene.offset) + " of " + scene.path + " (" +
-           std::to_string(scene.bytes) + " bytes)";
+    return fmt::format("{} of tile '{}' at byte {} of {} ({} bytes)",
+        std::string(scene.op == DiskOp::Read ? "read" : "write"), scene.tile, scene.offset,
+        scene.path, scene.bytes);
 }
 
 std::string diskWayOut()
@@ -96,13 +98,13 @@ Status diskFailure(const DiskScene& scene, std::int64_t result)
     const std::string where = "disk " + diskSceneWords(scene) + " failed: ";
     if (result > static_cast<std::int64_t>(scene.bytes))
         return Status::error(ErrorKind::Internal,
-            where + "the system says that it moved " + std::to_string(result) + "." + diskWayOut());
+            fmt::format("{}the system says that it moved {}.{}", where, result, diskWayOut()));
     if (result >= 0)
-        return Status::error(ErrorKind::Io,
-            where +
-                (result == 0 ? std::string("the file ends before it")
-                             : "only " + std::to_string(result) + " bytes were moved") +
-                "." + diskWayOut());
+        return Status::error(
+            ErrorKind::Io, where +
+                               (result == 0 ? std::string("the file ends before it")
+                                            : fmt::format("only {} bytes were moved", result)) +
+                               "." + diskWayOut());
     const bool ours = result == -EINVAL || result == -EFAULT;
     return Status::error(ours ? ErrorKind::Internal : ErrorKind::Io,
         where + std::generic_category().message(static_cast<int>(-result)) + ": " +

@@ -1,5 +1,7 @@
 #include "core/tier/disk_wear.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -93,8 +95,8 @@ std::string ratingOf(const DiskWear& wear, const DiskHealth& health, double rate
 
 std::string countersOf(const SmartCounters& counters)
 {
-    return " So far it was given " + decimalBytes(counters.writtenBytes) + ", and says that " +
-           std::to_string(counters.percentUsed) + " % of its life is used.";
+    return fmt::format(" So far it was given {}, and says that {} % of its life is used.",
+        decimalBytes(counters.writtenBytes), counters.percentUsed);
 }
 
 } // namespace
@@ -121,11 +123,10 @@ Status checkDiskWrites(std::uint64_t runBytes, std::uint64_t mostBytes)
     if (mostBytes == 0 || runBytes <= mostBytes)
         return {};
     return Status::error(ErrorKind::InvalidArgument,
-        "the run would write " + decimalBytes(runBytes) + " (" + std::to_string(runBytes) +
-            " bytes) to disk, more than max-disk-writes allows, " + decimalBytes(mostBytes) + " (" +
-            std::to_string(mostBytes) +
-            " bytes); train fewer steps, save fewer checkpoints, keep "
-            "more state in memory, or allow more");
+        fmt::format("the run would write {} ({} bytes) to disk, more than max-disk-writes allows, "
+                    "{} ({} bytes); train fewer steps, save fewer checkpoints, keep more state in "
+                    "memory, or allow more",
+            decimalBytes(runBytes), runBytes, decimalBytes(mostBytes), mostBytes));
 }
 
 } // namespace mr

@@ -1,5 +1,6 @@
 #include "core/tier/file_lock.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -18,7 +19,7 @@ pid_t lockHolder(std::uint64_t inode)
         std::string number, kind, mode, access, file;
         pid_t process = 0;
         if ((words >> number >> kind >> mode >> access >> process >> file) && kind == "FLOCK" &&
-            file.ends_with(":" + std::to_string(inode)))
+            file.ends_with(fmt::format(":{}", inode)))
             return process;
     }
     return 0;
@@ -26,7 +27,7 @@ pid_t lockHolder(std::uint64_t inode)
 
 bool isGone(pid_t program)
 {
-    const std::string image = "/proc/" + std::to_string(program) + "/exe";
+    const std::string image = fmt::format("/proc/{}/exe", program);
     return ::access(image.c_str(), F_OK) != 0;
 }
 

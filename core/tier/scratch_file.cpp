@@ -7,6 +7,7 @@
 #include "core/tier/scratch_header.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <linux/stat.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -41,12 +42,12 @@ Status checkSpec(const ScratchSpec& spec)
     };
     if (spec.runId.empty() || spec.runId.size() > kMaxRunId ||
         !std::ranges::all_of(spec.runId, fits) || spec.index < 0)
-        return Status::error(ErrorKind::InvalidArgument, "scratch file: '" + spec.runId + "', " +
-                                                             std::to_string(spec.index) +
-                                                             " cannot be part of a file name");
+        return Status::error(ErrorKind::InvalidArgument,
+            fmt::format(
+                "scratch file: '{}', {} cannot be part of a file name", spec.runId, spec.index));
     if (spec.bytes <= kDiskPageBytes || spec.bytes % kDiskPageBytes != 0)
         return Status::error(ErrorKind::InvalidArgument,
-            "scratch file: " + std::to_string(spec.bytes) + " bytes are not whole pages");
+            fmt::format("scratch file: {} bytes are not whole pages", spec.bytes));
     std::error_code error;
     if (!std::filesystem::is_directory(spec.folder, error))
         return Status::error(ErrorKind::InvalidArgument,
@@ -125,8 +126,7 @@ Result<ScratchFile> ScratchFile::open(const ScratchSpec& spec, const ScratchOpti
 {
     MR_TRY(checkSpec(spec));
     ScratchFile file;
-    file.m_path =
-        spec.folder / ("millrace-" + spec.runId + "-" + std::to_string(spec.index) + ".scratch");
+    file.m_path = spec.folder / (fmt::format("millrace-{}-{}.scratch", spec.runId, spec.index));
     file.m_bytes = spec.bytes;
     MR_TRY(file.claim(spec, options));
     MR_TRY(file.prepare(spec, options));
@@ -174,7 +174,7 @@ Status ScratchFile::lock(const ScratchSpec& spec, const ScratchOptions& options)
                 ErrorKind::Cancelled, "stopped while " + m_path.string() + " was in use");
         std::this_thread::sleep_for(kLockWait);
     }
-    const std::string who = holder > 0 ? " (process " + std::to_string(holder) + ")" : "";
+    const std::string who = holder > 0 ? fmt::format(" (process {})", holder) : "";
     return Status::error(ErrorKind::Io, m_path.string() + " is in use by another program" + who +
                                             ". Wait for it to end, or choose another folder than " +
                                             spec.folder.string() + ".");
@@ -272,8 +272,8 @@ Status ScratchFile::fill(const ScratchOptions& options) const
         const auto whole =
             static_cast<std::uint64_t>(std::max<ssize_t>(put, 0)) / kDiskPageBytes * kDiskPageBytes;
         if (whole == 0)
-            return scratchError("cannot fill at byte " + std::to_string(done) + " of", m_path,
-                put < 0 ? errno : EIO);
+            return scratchError(
+                fmt::format("cannot fill at byte {} of", done), m_path, put < 0 ? errno : EIO);
         const bool isSyncDue = !m_direct && done / kSyncBytes != (done + whole) / kSyncBytes;
         done += whole;
         if (isSyncDue && ::fdatasync(m_descriptor) != 0)
@@ -299,8 +299,7 @@ Status ScratchFile::check() const
     if (own.st_nlink == 0)
         what = "was deleted";
     else if (static_cast<std::uint64_t>(own.st_size) != m_bytes)
-        what =
-            "has " + std::to_string(own.st_size) + " bytes and not its " + std::to_string(m_bytes);
+        what = fmt::format("has {} bytes and not its {}", own.st_size, m_bytes);
     else if (!there || named.st_ino != m_inode || named.st_dev != m_deviceNumber)
         what = "was moved or replaced";
     if (what.empty())

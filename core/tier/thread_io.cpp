@@ -4,6 +4,7 @@
 #include "core/base/futex.h"
 #include "core/base/thread.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -38,10 +39,10 @@ class ThreadIo final : public DiskIo
 public:
     ThreadIo(std::vector<int> descriptors, int threads)
         : m_descriptors(std::move(descriptors))
-        , m_name(std::to_string(threads) + " threads")
+        , m_name(fmt::format("{} threads", threads))
     {
         for (int i = 0; i < threads; ++i)
-            m_threads.push_back(startThread({"disk-io-" + std::to_string(i)},
+            m_threads.push_back(startThread({fmt::format("disk-io-{}", i)},
                 [this](const std::stop_token&) -> Status {
                     work();
                     return {};

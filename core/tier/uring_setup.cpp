@@ -2,6 +2,7 @@
 
 #include "core/tier/uring_io.h"
 
+#include <fmt/format.h>
 #include <liburing.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -45,8 +46,9 @@ std::string sysctlWords()
         return "a container's system call filter often does that: start the container with "
                "--security-opt seccomp=PROFILE where PROFILE allows io_uring_setup, "
                "io_uring_enter and io_uring_register";
-    return "the setting kernel.io_uring_disabled is " + std::to_string(disabled) +
-           ": as root, sysctl kernel.io_uring_disabled=0";
+    return fmt::format(
+        "the setting kernel.io_uring_disabled is {}: as root, sysctl kernel.io_uring_disabled=0",
+        disabled);
 }
 
 std::string refusalWords(int error)
@@ -107,9 +109,9 @@ void registerMemory(UringRing& ring, std::span<const std::span<std::byte>> memor
         words += "; buffers are not registered, which costs some processor time (" +
                  reasonOf(-got) + ")";
     else if (static_cast<std::size_t>(got) < parts.size())
-        words += "; only " + std::to_string(got) + " of " + std::to_string(parts.size()) +
-                 " buffers are registered, the rest costs some processor time (ulimit -l "
-                 "unlimited)";
+        words += fmt::format("; only {} of {} buffers are registered, the rest costs some "
+                             "processor time (ulimit -l unlimited)",
+            got, parts.size());
     parts.resize(static_cast<std::size_t>(std::max(got, 0)));
     ring.parts = std::move(parts);
 }

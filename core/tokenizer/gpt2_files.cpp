@@ -6,6 +6,8 @@
 #include "core/tokenizer/tokenizer_config.h"
 #include "core/tokenizer/unicode_text.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -70,7 +72,7 @@ Status blameMerges(
         if (const std::string why =
                 whyBroken(merges[i].get_ref<const std::string&>(), content["model"]["vocab"]);
             !why.empty())
-            return badTokenizer(file, "line " + std::to_string(lines[i]) + ": " + why);
+            return badTokenizer(file, fmt::format("line {}: {}", lines[i], why));
     return failure;
 }
 

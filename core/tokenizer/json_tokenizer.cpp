@@ -6,6 +6,8 @@
 #include "core/tokenizer/token_decoder.h"
 #include "core/tokenizer/unicode_text.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <mutex>
 
@@ -99,9 +101,8 @@ Result<std::string> JsonTokenizer::decode(std::span<const TokenId> ids) const
     std::vector<TokenDecoder::Token> tokens;
     for (const TokenId id : ids) {
         if (id < 0 || id >= vocabulary())
-            return Status::error(ErrorKind::InvalidArgument, "token id " + std::to_string(id) +
-                                                                 " is outside the vocabulary of " +
-                                                                 std::to_string(vocabulary()));
+            return Status::error(ErrorKind::InvalidArgument,
+                fmt::format("token id {} is outside the vocabulary of {}", id, vocabulary()));
         const auto added = m_habits.added.find(id);
         const std::string& piece = m_pieces[static_cast<std::size_t>(id)];
         if (added == m_habits.added.end())
@@ -116,7 +117,7 @@ std::string JsonTokenizer::piece(TokenId id) const
 {
     const bool known = id >= 0 && id < vocabulary();
     const std::string text = known ? m_pieces[static_cast<std::size_t>(id)] : std::string();
-    return text.empty() ? "<id " + std::to_string(id) + ">" : text;
+    return text.empty() ? fmt::format("<id {}>", id) : text;
 }
 
 Status JsonTokenizer::loadStages(const JsonNode& root)
@@ -164,8 +165,9 @@ Status JsonTokenizer::loadAdded()
         std::string& piece = m_pieces[static_cast<std::size_t>(id)];
         if (!piece.empty() && piece != token.text)
             return Status::error(ErrorKind::InvalidArgument,
-                "the added token \"" + token.text + "\" and \"" + piece +
-                    "\" of the vocabulary both have the id " + std::to_string(id));
+                fmt::format(
+                    "the added token \"{}\" and \"{}\" of the vocabulary both have the id {}",
+                    token.text, piece, id));
         piece = token.text;
         std::string_view spelling = token.text;
         Origin origin;

@@ -4,6 +4,8 @@
 #include "core/tokenizer/tokenizer_config.h"
 #include "core/tokenizer/unicode_text.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace mr {
@@ -57,8 +59,8 @@ Status BpeModel::loadVocabulary(const JsonNode& node)
         const auto index = static_cast<std::size_t>(id);
         seen.resize(std::max(seen.size(), index + 1));
         if (seen[index].data() != nullptr)
-            return vocab.fail(inQuotes(text) + " and " + inQuotes(seen[index]) +
-                              " both have the id " + std::to_string(id));
+            return vocab.fail(fmt::format(
+                "{} and {} both have the id {}", inQuotes(text), inQuotes(seen[index]), id));
         seen[index] = text;
         m_ids.emplace(text, static_cast<TokenId>(id));
     }

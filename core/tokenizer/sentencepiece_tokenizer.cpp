@@ -5,6 +5,7 @@
 #include "core/tokenizer/spm_unigram.h"
 #include "core/tokenizer/tokenizer_config.h"
 
+#include <fmt/format.h>
 #include <sentencepiece_processor.h>
 
 #include <algorithm>
@@ -177,9 +178,9 @@ Status SentencePieceTokenizer::applyHabits(const fs::path& file, TokenizerHabits
 Status tooLong(std::size_t bytes)
 {
     return Status::error(ErrorKind::InvalidArgument,
-        "a text of " + std::to_string(bytes) +
-            " bytes cannot be encoded in one piece; split it into documents of at most 1 GiB "
-            "(--split)");
+        fmt::format("a text of {} bytes cannot be encoded in one piece; split it into documents of "
+                    "at most 1 GiB (--split)",
+            bytes));
 }
 
 Status cannotEncode(const sentencepiece::util::Status& status)
@@ -366,9 +367,8 @@ Result<std::string> SentencePieceTokenizer::decode(std::span<const TokenId> ids)
             continue;
         }
         if (id < 0 || id >= m_vocabulary)
-            return Status::error(ErrorKind::InvalidArgument, "token id " + std::to_string(id) +
-                                                                 " is outside the vocabulary of " +
-                                                                 std::to_string(m_vocabulary));
+            return Status::error(ErrorKind::InvalidArgument,
+                fmt::format("token id {} is outside the vocabulary of {}", id, m_vocabulary));
         const auto added = m_added.find(id);
         if (added == m_added.end() || added->second.special)
             continue;
@@ -386,7 +386,7 @@ std::string SentencePieceTokenizer::piece(TokenId id) const
     if (id >= 0 && id < m_processor.GetPieceSize())
         return m_processor.IdToPiece(id);
     const auto added = m_added.find(id);
-    return added == m_added.end() ? "<id " + std::to_string(id) + ">" : added->second.text;
+    return added == m_added.end() ? fmt::format("<id {}>", id) : added->second.text;
 }
 
 } // namespace

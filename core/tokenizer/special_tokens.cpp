@@ -3,6 +3,8 @@
 #include "core/base/shown_text.h"
 #include "core/tokenizer/replacement.h"
 
+#include <fmt/format.h>
+
 #include <system_error>
 
 namespace mr {
@@ -21,14 +23,14 @@ Status addToken(AddedToken token, const WordModel& model, JsonHabits& habits)
 {
     if (token.id < 0 || token.id > kMaxTokenId)
         return Status::error(ErrorKind::InvalidArgument,
-            "the added token " + shownName(token.text) + " has the id " + std::to_string(token.id));
+            fmt::format("the added token {} has the id {}", shownName(token.text), token.id));
     if (token.text.empty())
         return {};
     const TokenId known = model.find(token.text);
     if (known >= 0 && known != token.id)
         return Status::error(ErrorKind::InvalidArgument,
-            "the added token " + shownName(token.text) + " has the id " + std::to_string(token.id) +
-                ", but the vocabulary gives it " + std::to_string(known));
+            fmt::format("the added token {} has the id {}, but the vocabulary gives it {}",
+                shownName(token.text), token.id, known));
     habits.added.emplace(token.id, std::move(token)); // the first word counts
     return {};
 }
@@ -48,7 +50,7 @@ Status readAddedTokens(const JsonNode& root, const WordModel& model, JsonHabits&
         token.id = id < 0 || id > kMaxTokenId ? -1 : static_cast<TokenId>(id);
         MR_TRY(node.require("content", token.text));
         if (token.id < 0)
-            return node.fail("id " + std::to_string(id) + " is out of range");
+            return node.fail(fmt::format("id {} is out of range", id));
         MR_TRY(node.read("special", token.special));
         token.normalized = !token.special;
         MR_TRY(node.read("normalized", token.normalized));

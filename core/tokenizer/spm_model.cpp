@@ -2,6 +2,8 @@
 
 #include "core/tokenizer/unicode_text.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -122,7 +124,7 @@ bool isSpaceOrMark(std::int32_t code) noexcept
 
 Status readPiece(std::string_view message, SpmModel& model)
 {
-    const std::string at = "piece " + std::to_string(model.pieces);
+    const std::string at = fmt::format("piece {}", model.pieces);
     ProtoWalker walker(message);
     std::string_view text;
     SpmModel::Piece piece;

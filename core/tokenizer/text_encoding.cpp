@@ -2,6 +2,8 @@
 
 #include "core/tokenizer/unicode_text.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -145,8 +147,9 @@ Status TextEncoding::word(const TextPiece& piece)
         const std::size_t bytes = model.wordBytes(piece.text.substr(at));
         if (bytes > model.maxWordBytes())
             return Status::error(ErrorKind::InvalidArgument,
-                "a word of " + std::to_string(bytes) +
-                    " bytes cannot be encoded; split the text into documents (--split)");
+                fmt::format(
+                    "a word of {} bytes cannot be encoded; split the text into documents (--split)",
+                    bytes));
         MR_TRY(model.encode(piece.text.substr(at, bytes), *m_scratch.words, symbols));
         std::size_t end = at;
         for (const WordModel::Symbol& symbol : symbols) {

@@ -3,6 +3,7 @@
 #include "core/tokenizer/unicode_text.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
+#include <fmt/format.h>
 #include <pcre2.h>
 
 #include <algorithm>
@@ -49,8 +50,9 @@ std::string inQuotes(const std::string& pattern)
 Status replacedTooLong(std::size_t bytes, std::size_t most)
 {
     return Status::error(ErrorKind::InvalidArgument,
-        "replacements make " + std::to_string(bytes) + " bytes of this text, more than the " +
-            std::to_string(most) + " that are allowed; they are not those of a published model");
+        fmt::format("replacements make {} bytes of this text, more than the {} that are allowed; "
+                    "they are not those of a published model",
+            bytes, most));
 }
 
 void TextRegex::FreeCode::operator()(pcre2_code* code) const noexcept
@@ -61,8 +63,8 @@ void TextRegex::FreeCode::operator()(pcre2_code* code) const noexcept
 Result<TextRegex> TextRegex::compile(std::string_view pattern)
 {
     if (pattern.size() > kMaxPatternBytes)
-        return Status::error(ErrorKind::InvalidArgument,
-            "an expression of " + std::to_string(pattern.size()) + " bytes");
+        return Status::error(
+            ErrorKind::InvalidArgument, fmt::format("an expression of {} bytes", pattern.size()));
     MR_ASSIGN(std::string ours, translateRegex(pattern));
     int code = 0;
     PCRE2_SIZE at = 0;
@@ -133,8 +135,8 @@ Result<bool> RegexMatcher::search(
         return false;
     if (found < 0)
         return Status::error(ErrorKind::InvalidArgument,
-            "the expression " + inQuotes(m_regex->m_pattern) + " gives up on this text at byte " +
-                std::to_string(from) + ": " + pcreMessage(found));
+            fmt::format("the expression {} gives up on this text at byte {}: {}",
+                inQuotes(m_regex->m_pattern), from, pcreMessage(found)));
     const PCRE2_SIZE* range = pcre2_get_ovector_pointer(m_data.get());
     out = {range[0], range[1]};
     return true;

@@ -5,6 +5,8 @@
 #include "core/tokenizer/sentencepiece_tokenizer.h"
 #include "core/tokenizer/tokenizer_config.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <system_error>
 
@@ -104,11 +106,11 @@ Result<std::unique_ptr<Tokenizer>> Tokenizer::openFor(const fs::path& path, std:
     Result<std::unique_ptr<Tokenizer>> opened = open(path);
     if (!opened.ok() || opened.value()->vocabulary() <= rows)
         return opened;
-    return badTokenizer(path,
-        "the tokenizer has " + std::to_string(opened.value()->vocabulary()) +
-            " tokens, the model only " + std::to_string(rows) +
-            " (vocab_size): they do not belong together; take the tokenizer files the model was "
-            "published with, or a model whose embedding was resized for the added tokens");
+    return badTokenizer(
+        path, fmt::format("the tokenizer has {} tokens, the model only {} (vocab_size): they do "
+                          "not belong together; take the tokenizer files the model was published "
+                          "with, or a model whose embedding was resized for the added tokens",
+                  opened.value()->vocabulary(), rows));
 }
 
 } // namespace mr

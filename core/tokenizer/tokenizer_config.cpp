@@ -4,6 +4,8 @@
 #include "core/base/file.h"
 #include "core/base/shown_text.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <system_error>
@@ -37,7 +39,7 @@ Status addToken(const fs::path& file, std::int64_t id, AddedToken token, Tokeniz
 {
     if (id < 0 || id > kMaxTokenId)
         return badTokenizer(
-            file, "added token " + shownName(token.text) + " has the id " + std::to_string(id));
+            file, fmt::format("added token {} has the id {}", shownName(token.text), id));
     token.id = static_cast<TokenId>(id);
     habits.added[token.id] = std::move(token);
     return {};
@@ -89,7 +91,7 @@ Result<json> readJsonObject(const fs::path& file)
 {
     MR_ASSIGN(std::string text, readWholeFile(file, kMaxConfigBytes));
     if (nestsTooDeeply(text))
-        return badTokenizer(file, "nested deeper than " + std::to_string(kJsonDepth) + " levels");
+        return badTokenizer(file, fmt::format("nested deeper than {} levels", kJsonDepth));
     json parsed = json::parse(text, nullptr, false);
     if (parsed.is_discarded()) // says where
         return Status::error(

@@ -3,6 +3,8 @@
 #include "core/tokenizer/tokenizer_config.h"
 #include "core/tokenizer/unicode_text.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -37,7 +39,7 @@ double scoreAsUpstream(double exact)
     if (std::abs(exponent) > std::numeric_limits<double>::max_exponent10)
         return exact;
     double power = 1;
-    const std::string name = "1e" + std::to_string(std::abs(exponent));
+    const std::string name = fmt::format("1e{}", std::abs(exponent));
     (void)std::from_chars(name.data(), name.data() + name.size(), power);
     const double size = static_cast<double>(digits);
     return std::copysign(exponent < 0 ? size / power : size * power, exact);
@@ -61,7 +63,7 @@ Status UnigramModel::loadVocabulary(const JsonNode& node)
     const JsonNode vocab = node.at("vocab");
     const auto count = vocab.value().size();
     if (count == 0 || count > static_cast<std::size_t>(kMaxTokenId))
-        return vocab.fail("has " + std::to_string(count) + " pieces");
+        return vocab.fail(fmt::format("has {} pieces", count));
     double lowest = std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < count; ++i) {
         const auto& item = vocab.value()[i];

@@ -6,6 +6,8 @@
 #include "core/device/cpu/cpu_ops.h"
 #include "core/device/cpu/cpu_streams.h"
 
+#include <fmt/format.h>
+
 #include <cassert>
 #include <new>
 
@@ -82,13 +84,13 @@ Result<std::unique_ptr<Device>> makeCpuDevice(const CpuDeviceOptions& options)
 {
     if (options.threads < 1 || options.threads > CpuDeviceOptions::kMostThreads)
         return Status::error(ErrorKind::InvalidArgument,
-            "cpu device: " + std::to_string(options.threads) + " threads; it must be from 1 to " +
-                std::to_string(CpuDeviceOptions::kMostThreads));
+            fmt::format("cpu device: {} threads; it must be from 1 to {}", options.threads,
+                CpuDeviceOptions::kMostThreads));
     if (!(options.linkBytesPerSecond >= 0.0))
         return Status::error(ErrorKind::InvalidArgument,
             "cpu device: the link rate must be positive, or 0 for no limit");
     std::unique_ptr<Device> device;
-    MR_TRY(guarded("cpu device with " + std::to_string(options.threads) + " threads", [&] {
+    MR_TRY(guarded(fmt::format("cpu device with {} threads", options.threads), [&] {
         device = std::make_unique<CpuDevice>(options);
         return Status();
     }));

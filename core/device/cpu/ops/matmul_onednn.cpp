@@ -2,6 +2,7 @@
 
 #ifdef MR_HAVE_ONEDNN
 
+#include <fmt/format.h>
 #include <omp.h>
 #include <oneapi/dnnl/dnnl.h>
 #include <sys/mman.h>
@@ -231,7 +232,7 @@ Result<std::int64_t> OnednnTiles::prepare(const Product& product, const TileGrid
     omp_set_num_threads(1);
     const auto refused = [](dnnl_status_t code) {
         return Status::error(ErrorKind::Internal,
-            "matmul: oneDNN refused a shape, status " + std::to_string(static_cast<int>(code)));
+            fmt::format("matmul: oneDNN refused a shape, status {}", static_cast<int>(code)));
     };
     if (!m_cache->engine) {
         if (const auto code = dnnl_engine_create(&m_cache->engine, dnnl_cpu, 0);
