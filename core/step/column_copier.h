@@ -4,7 +4,7 @@
 // Between steps nobody needs the urgent gradients of a group, which serve as scratch on the device:
 // first a list of positions, then as many rows as fit. clearScratch() gives them back.
 //
-// Threads    Engine thread; not during a step. Blocks.
+// Threads    Engine thread. A step may call scatterUrgent(), which enqueues; all else blocks.
 // Ownership  Borrows all it is given.
 // Errors     Those of the device.
 

@@ -5,7 +5,8 @@
 // DiskTasks and WindowSteps. Every task is timed; run() ends when all lanes are idle.
 //
 // Threads    Engine thread. Reads of the result of run() from the same thread.
-// Ownership  Borrows device, memory, config, table, updater and store, which outlive it.
+// Ownership  Borrows device, memory, config and table, which outlive it, and updater and store.
+// Lifetime   Updater and store end first: their jobs point to events and gates of this.
 // Errors     Those of the device, unchanged; Internal for a task this build cannot carry out.
 // Order      Nothing is allocated in run() once prepare() has seen a plan at least as large.
 

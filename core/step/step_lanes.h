@@ -4,7 +4,8 @@
 // Every task is timed: one on a stream by two events, the others by those who run them.
 //
 // Threads    Engine thread.
-// Ownership  Borrows device, updater and disk, which outlive it.
+// Ownership  Borrows device, updater and disk.
+// Lifetime   The updater ends first: its jobs point to events and gates of this.
 // Errors     Those of the device, unchanged; Internal for waits that a lane cannot express.
 // Order      Nothing is allocated for a plan once prepare() has seen one at least as large.
 

@@ -1,5 +1,7 @@
 #include "core/step/window_steps.h"
 
+#include "core/step/window_work.h"
+
 #include <algorithm>
 
 namespace mr {

@@ -27,11 +27,10 @@ void add(StepPlan& plan, Lane lane, std::initializer_list<Wait> waits = {})
 
 struct Rig {
     Rig()
-        : device(std::move(makeCpuDevice(CpuDeviceOptions{})).value())
-        , updater(1, latch)
-        , lanes(std::move(StepLanes::create(*device, &updater, nullptr)).value())
+        : lanes(std::move(StepLanes::create(*device, updater.get(), nullptr)).value())
     {
     }
+    ~Rig() { updater.reset(); } // its jobs point to gates of the lanes
 
     // A task on a stream that does nothing.
     Status pass(TaskIndex index)
@@ -41,8 +40,8 @@ struct Rig {
     }
 
     FailureLatch latch;
-    std::unique_ptr<Device> device;
-    HostUpdater updater;
+    std::unique_ptr<Device> device = std::move(makeCpuDevice(CpuDeviceOptions{})).value();
+    std::unique_ptr<HostUpdater> updater = std::make_unique<HostUpdater>(1, latch);
     std::unique_ptr<StepLanes> lanes;
     StepPlan plan;
 };
