@@ -1,25 +1,8 @@
 #include "app/cli/data_options.h"
 
-#include <algorithm>
+#include <millrace/spec_fields.h>
 
 namespace mr::app {
-
-Status readPairs(
-    const std::string& text, const std::string& option, std::map<std::string, std::string>& out)
-{
-    std::size_t begin = 0;
-    while (begin < text.size()) {
-        const std::size_t end = std::min(text.find(',', begin), text.size());
-        const std::string pair = text.substr(begin, end - begin);
-        const std::size_t equals = pair.find('=');
-        if (equals == std::string::npos || equals == 0)
-            return Status::error(ErrorKind::InvalidArgument,
-                std::string(option).append(" '").append(pair).append("': write it as key=value"));
-        out[pair.substr(0, equals)] = pair.substr(equals + 1);
-        begin = end + 1;
-    }
-    return {};
-}
 
 void DataOptions::addTo(CLI::App& command)
 {

@@ -31,8 +31,4 @@ private:
     bool m_skipBadRows = false;
 };
 
-// "a=b,c=d" or one "a=b" into `out`; the key must not be empty. `option` is named in errors.
-Status readPairs(
-    const std::string& text, const std::string& option, std::map<std::string, std::string>& out);
-
 } // namespace mr::app

@@ -7,9 +7,11 @@
 #include "app/cli/data_options.h"
 
 #include <millrace/run_spec.h>
+#include <millrace/spec_fields.h>
 #include <millrace/status.h>
 
 #include <CLI/CLI.hpp>
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -24,28 +26,18 @@ public:
     Result<RunSpec> spec() const;
 
 private:
-    void addModelAndData(CLI::App& command, bool needsData);
-    void addTraining(CLI::App& command);
-    void addMachine(CLI::App& command);
-    Status readSources(RunSpec& spec) const;
-    Status readWords(RunSpec& spec) const;
-    Status readSizes(RunSpec& spec) const;
+    // An option as it was given.
+    struct Given {
+        const SpecField* field = nullptr;
+        CLI::Option* option = nullptr;
+        std::vector<std::string> texts;
+    };
 
-    RunSpec m_spec;
-    std::vector<std::string> m_data;
-    std::vector<std::string> m_evalData;
+    void addField(CLI::App& command, const SpecField& field);
+    Status readSources(RunSpec& spec) const;
+
+    std::deque<Given> m_given; // the parser holds addresses of their texts
     DataOptions m_rows;
-    std::string m_schedule = "cosine";
-    std::string m_precision = "auto";
-    std::string m_recompute = "auto";
-    std::string m_device = "auto";
-    std::string m_deviceMemory;
-    std::string m_hostMemory;
-    std::string m_diskSpace;
-    std::string m_maxDiskWrites;
-    std::string m_link;
-    std::string m_allow = "exact";
-    std::vector<std::string> m_policyOptions;
 };
 
 } // namespace mr::app

@@ -15,6 +15,7 @@
 
 #include <millrace/library.h>
 #include <millrace/planner.h>
+#include <millrace/spec_fields.h>
 
 #include <fmt/format.h>
 #include <unistd.h>

@@ -2,6 +2,7 @@
 #include "core/api/json_text.h"
 
 #include <millrace/run_spec.h>
+#include <millrace/spec_fields.h>
 
 #include <array>
 #include <limits>
@@ -45,13 +46,33 @@ Result<E> parseWord(
         std::string(what) + " \"" + std::string(text) + "\" is not known; use " + known);
 }
 
+constexpr auto parserOf(DataFormat /*kind*/)
+{
+    return parseDataFormat;
+}
+constexpr auto parserOf(PrecisionChoice /*kind*/)
+{
+    return parsePrecision;
+}
+constexpr auto parserOf(RecomputeChoice /*kind*/)
+{
+    return parseRecompute;
+}
+constexpr auto parserOf(ScheduleKind /*kind*/)
+{
+    return parseSchedule;
+}
+constexpr auto parserOf(DeviceChoice /*kind*/)
+{
+    return parseDevice;
+}
+
 // A word of an enumeration; the value stays as it is if the field is missing.
 template <typename E>
-void readWord(
-    JsonFields& fields, std::string_view key, Result<E> (*parse)(std::string_view), E& out)
+void readWord(JsonFields& fields, std::string_view key, E& out)
 {
     const std::string text = fields.text(key, std::string(name(out)));
-    Result<E> value = parse(text);
+    Result<E> value = parserOf(out)(text);
     fields.take(value.status());
     if (value.ok())
         out = value.value();
@@ -119,7 +140,7 @@ void readSources(JsonFields& fields, std::string_view key, std::vector<DataSourc
         JsonFields entry(item, source);
         DataSource data;
         data.path = entry.text("path", "");
-        readWord(entry, "format", parseDataFormat, data.format);
+        readWord(entry, "format", data.format);
         readTexts(entry, "columns", data.columns);
         data.skipBadRows = entry.boolean("skip_bad_rows", data.skipBadRows);
         entry.take(noUnknown(entry, source));
@@ -128,65 +149,66 @@ void readSources(JsonFields& fields, std::string_view key, std::vector<DataSourc
     }
 }
 
-void readWhat(JsonFields& f, RunSpec& s)
+// Each overload leaves `out` as it is if the field is missing.
+
+template <typename E>
+void read(JsonFields& fields, std::string_view key, E& out)
 {
-    s.name = f.text("name", s.name);
-    s.modelDir = f.text("model_dir", s.modelDir);
-    s.scratchConfig = f.text("scratch_config", s.scratchConfig);
-    s.scratchTokenizer = f.text("scratch_tokenizer", s.scratchTokenizer);
-    readSources(f, "data", s.data);
-    readSources(f, "eval_data", s.evalData);
-    s.holdOut = f.number("hold_out", s.holdOut);
-    s.split = f.text("split", s.split);
-    s.pack = f.boolean("pack", s.pack);
-    s.evalEvery = f.integer("eval_every", kAnyInteger, s.evalEvery);
-    s.evalAnswers = f.integer("eval_answers", kAnyInteger, s.evalAnswers);
-    s.outDir = f.text("out_dir", s.outDir);
-    s.saveDir = f.text("save_dir", s.saveDir);
-    s.database = f.text("database", s.database);
+    readWord(fields, key, out);
 }
 
-void readTraining(JsonFields& f, RunSpec& s)
+void read(JsonFields& fields, std::string_view key, std::string& out)
 {
-    s.steps = f.integer("steps", kAnyInteger, s.steps);
-    s.epochs = f.number("epochs", s.epochs);
-    s.seqLen = f.integer("seq_len", kAnyInteger, s.seqLen);
-    s.microBatch = f.integer("micro_batch", kAnyInteger, s.microBatch);
-    s.accumulate = f.integer("accumulate", kAnyInteger, s.accumulate);
-    s.learningRate = f.number("learning_rate", s.learningRate);
-    readWord(f, "schedule", parseSchedule, s.schedule);
-    s.warmupSteps = f.integer("warmup_steps", kAnyInteger, s.warmupSteps);
-    s.weightDecay = f.number("weight_decay", s.weightDecay);
-    s.beta1 = f.number("beta1", s.beta1);
-    s.beta2 = f.number("beta2", s.beta2);
-    s.eps = f.number("eps", s.eps);
-    s.clipNorm = f.number("clip_norm", s.clipNorm);
-    s.seed = f.unsignedInteger("seed", s.seed);
-    readWord(f, "precision", parsePrecision, s.precision);
-    s.method = f.text("method", s.method);
-    readWord(f, "recompute", parseRecompute, s.recompute);
-    s.checkpointEvery = f.integer("checkpoint_every", kAnyInteger, s.checkpointEvery);
-    s.checkpointMinutes = f.integer("checkpoint_minutes", kAnyInteger, s.checkpointMinutes);
-    s.keepCheckpoints = f.integer("keep_checkpoints", kAnyInteger, s.keepCheckpoints);
-    s.keepBest = f.boolean("keep_best", s.keepBest);
+    out = fields.text(key, out);
 }
 
-void readMachine(JsonFields& f, RunSpec& s)
+void read(JsonFields& fields, std::string_view key, std::int64_t& out)
 {
-    readWord(f, "device", parseDevice, s.device);
-    s.threadedDevice = f.boolean("threaded_device", s.threadedDevice);
-    s.threads = f.integer("threads", kAnyInteger, s.threads);
-    s.policy = f.text("policy", s.policy);
-    readTexts(f, "policy_options", s.policyOptions);
-    s.allowStale = f.boolean("allow_stale", s.allowStale);
-    s.deviceMemoryBytes = f.unsignedInteger("device_memory_bytes", s.deviceMemoryBytes);
-    s.hostMemoryBytes = f.unsignedInteger("host_memory_bytes", s.hostMemoryBytes);
-    s.diskBytes = f.unsignedInteger("disk_bytes", s.diskBytes);
-    readTextList(f, "disk_paths", s.diskPaths);
-    if (const std::string one = f.text("disk_path", {}); !one.empty()) // of earlier programs
-        s.diskPaths = {one};
-    s.maxDiskWriteBytes = f.unsignedInteger("max_disk_write_bytes", s.maxDiskWriteBytes);
-    s.linkBytesPerSecond = f.number("link_bytes_per_second", s.linkBytesPerSecond);
+    out = fields.integer(key, kAnyInteger, out);
+}
+
+void read(JsonFields& fields, std::string_view key, std::uint64_t& out)
+{
+    out = fields.unsignedInteger(key, out);
+}
+
+void read(JsonFields& fields, std::string_view key, double& out)
+{
+    out = fields.number(key, out);
+}
+
+void read(JsonFields& fields, std::string_view key, bool& out)
+{
+    out = fields.boolean(key, out);
+}
+
+void read(JsonFields& fields, std::string_view key, std::vector<DataSource>& out)
+{
+    readSources(fields, key, out);
+}
+
+void read(JsonFields& fields, std::string_view key, std::vector<std::string>& out)
+{
+    readTextList(fields, key, out);
+}
+
+void read(JsonFields& fields, std::string_view key, std::map<std::string, std::string>& out)
+{
+    readTexts(fields, key, out);
+}
+
+template <typename Value>
+json jsonOf(const Value& value)
+{
+    if constexpr (std::is_enum_v<Value>)
+        return name(value);
+    else
+        return value;
+}
+
+json jsonOf(const std::vector<DataSource>& sources)
+{
+    return sourcesToJson(sources);
 }
 
 } // namespace
@@ -239,26 +261,10 @@ Result<DeviceChoice> parseDevice(std::string_view text)
 
 std::string toJson(const RunSpec& spec)
 {
-    const RunSpec& s = spec;
-    const json value = {{"name", s.name}, {"model_dir", s.modelDir},
-        {"scratch_config", s.scratchConfig}, {"scratch_tokenizer", s.scratchTokenizer},
-        {"data", sourcesToJson(s.data)}, {"eval_data", sourcesToJson(s.evalData)},
-        {"hold_out", s.holdOut}, {"split", s.split}, {"pack", s.pack}, {"eval_every", s.evalEvery},
-        {"eval_answers", s.evalAnswers}, {"out_dir", s.outDir}, {"save_dir", s.saveDir},
-        {"database", s.database}, {"steps", s.steps}, {"epochs", s.epochs}, {"seq_len", s.seqLen},
-        {"micro_batch", s.microBatch}, {"accumulate", s.accumulate},
-        {"learning_rate", s.learningRate}, {"schedule", name(s.schedule)},
-        {"warmup_steps", s.warmupSteps}, {"weight_decay", s.weightDecay}, {"beta1", s.beta1},
-        {"beta2", s.beta2}, {"eps", s.eps}, {"clip_norm", s.clipNorm}, {"seed", s.seed},
-        {"precision", name(s.precision)}, {"method", s.method}, {"recompute", name(s.recompute)},
-        {"checkpoint_every", s.checkpointEvery}, {"checkpoint_minutes", s.checkpointMinutes},
-        {"keep_checkpoints", s.keepCheckpoints}, {"keep_best", s.keepBest},
-        {"device", name(s.device)}, {"threaded_device", s.threadedDevice}, {"threads", s.threads},
-        {"policy", s.policy}, {"policy_options", json(s.policyOptions)},
-        {"allow_stale", s.allowStale}, {"device_memory_bytes", s.deviceMemoryBytes},
-        {"host_memory_bytes", s.hostMemoryBytes}, {"disk_bytes", s.diskBytes},
-        {"disk_paths", s.diskPaths}, {"max_disk_write_bytes", s.maxDiskWriteBytes},
-        {"link_bytes_per_second", s.linkBytesPerSecond}};
+    json value = json::object();
+    for (const SpecField& field : specFields())
+        std::visit([&](auto member) { value[std::string(field.key)] = jsonOf(spec.*member); },
+            field.member);
     return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
@@ -269,9 +275,10 @@ Result<RunSpec> runSpecFromJson(std::string_view text)
     MR_TRY(value.status());
     JsonFields fields(value.value(), source);
     RunSpec spec;
-    readWhat(fields, spec);
-    readTraining(fields, spec);
-    readMachine(fields, spec);
+    for (const SpecField& field : specFields())
+        std::visit([&](auto member) { read(fields, field.key, spec.*member); }, field.member);
+    if (const std::string one = fields.text("disk_path", {}); !one.empty()) // of earlier programs
+        spec.diskPaths = {one};
     MR_TRY(fields.status());
     MR_TRY(noUnknown(fields, source));
     return spec;

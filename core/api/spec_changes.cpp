@@ -1,23 +1,18 @@
-#include <millrace/run_spec.h>
-
-#include <nlohmann/json.hpp>
-#include <utility>
+#include <millrace/spec_fields.h>
 
 namespace mr {
 
-using nlohmann::json;
-
-// By the fields of the record, so that a new one is never forgotten here.
 RunSpec edited(const RunSpec& given, const RunSpec& shown, const RunSpec& now)
 {
-    json fields = json::parse(toJson(given));
-    const json before = json::parse(toJson(shown));
-    const json after = json::parse(toJson(now));
-    for (const auto& [name, value] : after.items())
-        if (value != before.at(name))
-            fields[name] = value;
-    Result<RunSpec> read = runSpecFromJson(fields.dump());
-    return read.ok() ? std::move(read).value() : now;
+    RunSpec spec = given;
+    for (const SpecField& field : specFields())
+        std::visit(
+            [&](auto member) {
+                if (now.*member != shown.*member)
+                    spec.*member = now.*member;
+            },
+            field.member);
+    return spec;
 }
 
 } // namespace mr

@@ -1,24 +1,17 @@
 // checkSpec: ranges and contradictions of a RunSpec, and what is known but not built.
 
-#include <millrace/run_spec.h>
+#include <millrace/spec_fields.h>
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 
 namespace mr {
 
 namespace {
 
-// A step of so many tokens no machine finishes; keeps products far from overflow.
-constexpr std::int64_t kMostSteps = 1'000'000'000;
-constexpr std::int64_t kMostSeqLen = 1 << 24;
-constexpr std::int64_t kMostMicroBatch = 1 << 16;
-constexpr std::int64_t kMostAccumulate = 1 << 20;
-constexpr std::int64_t kMostThreads = 4096;
-constexpr std::int64_t kMostMinutes = 30 * 24 * 60;
-constexpr double kMostEpochs = 1e6;
 constexpr std::size_t kMostDiskPaths = 32; // DiskStore::kMostFiles
 
 constexpr std::array<std::string_view, 5> kMethodsToCome = {
@@ -40,37 +33,33 @@ std::string inQuotes(std::string_view text)
     return "'" + std::string(text) + "'";
 }
 
-Status inRange(std::string_view field, std::int64_t value, std::int64_t least, std::int64_t most)
+Status checkRange(const SpecField& field, std::int64_t value)
 {
-    if (value >= least && value <= most)
+    const SpecRange& range = *field.range;
+    const auto least = static_cast<std::int64_t>(range.least);
+    const auto most = static_cast<std::int64_t>(range.most);
+    if ((value >= least && value <= most) || (range.orZero && value == 0))
         return {};
-    return refuse(std::string(field) + " is " + std::to_string(value) + "; it must be from " +
-                  std::to_string(least) + " to " + std::to_string(most));
+    return refuse(
+        fmt::format("{} is {}; it must be from {} to {}", field.option, value, least, most));
 }
 
-std::string number(double value)
+Status checkRange(const SpecField& field, double value)
 {
-    std::array<char, 32> text{};
-    std::snprintf(text.data(), text.size(), "%g", value);
-    return text.data();
-}
-
-struct Interval {
-    double least = 0.0;
-    double most = 0.0;
-    bool leastIncluded = true;
-    bool mostIncluded = true;
-};
-
-Status inRange(std::string_view field, double value, Interval in)
-{
-    const bool above = in.leastIncluded ? value >= in.least : value > in.least;
-    const bool below = in.mostIncluded ? value <= in.most : value < in.most;
+    const SpecRange& range = *field.range;
+    const bool above = range.hasLeast ? value >= range.least : value > range.least;
+    const bool below = range.hasMost ? value <= range.most : value < range.most;
     if (std::isfinite(value) && above && below)
         return {};
-    return refuse(std::string(field) + " is " + number(value) + "; it must be " +
-                  (in.leastIncluded ? "at least " : "above ") + number(in.least) + " and " +
-                  (in.mostIncluded ? "at most " : "below ") + number(in.most));
+    return refuse(fmt::format("{} is {:g}; it must be {} {:g} and {} {:g}", field.option, value,
+        range.hasLeast ? "at least" : "above", range.least, range.hasMost ? "at most" : "below",
+        range.most));
+}
+
+template <typename Value>
+Status checkRange(const SpecField& /*field*/, const Value& /*value*/)
+{
+    return {}; // only numbers have ranges
 }
 
 Status checkModel(const RunSpec& s)
@@ -89,34 +78,6 @@ Status checkModel(const RunSpec& s)
             if (source.path.empty())
                 return refuse("a dataset has an empty path");
     return {};
-}
-
-Status checkRun(const RunSpec& s)
-{
-    MR_TRY(inRange("eval-every", s.evalEvery, -1, kMostSteps));
-    MR_TRY(inRange("eval-answers", s.evalAnswers, 0, kMostSteps));
-    MR_TRY(inRange("hold-out", s.holdOut, {0.0, 0.5}));
-    MR_TRY(inRange("steps", s.steps, 0, kMostSteps));
-    MR_TRY(inRange("epochs", s.epochs, {0.0, kMostEpochs, false, true}));
-    if (s.seqLen != 0)
-        MR_TRY(inRange("seq-len", s.seqLen, 2, kMostSeqLen));
-    MR_TRY(inRange("micro-batch", s.microBatch, 1, kMostMicroBatch));
-    MR_TRY(inRange("accumulate", s.accumulate, 1, kMostAccumulate));
-    MR_TRY(inRange("warmup", s.warmupSteps, -1, kMostSteps));
-    MR_TRY(inRange("checkpoint-every", s.checkpointEvery, 0, kMostSteps));
-    MR_TRY(inRange("checkpoint-minutes", s.checkpointMinutes, 0, kMostMinutes));
-    MR_TRY(inRange("keep", s.keepCheckpoints, 1, kMostSteps));
-    return inRange("threads", s.threads, 0, kMostThreads);
-}
-
-Status checkOptimizer(const RunSpec& s)
-{
-    MR_TRY(inRange("lr", s.learningRate, {0.0, 10.0}));
-    MR_TRY(inRange("weight-decay", s.weightDecay, {0.0, 10.0}));
-    MR_TRY(inRange("beta1", s.beta1, {0.0, 1.0, true, false}));
-    MR_TRY(inRange("beta2", s.beta2, {0.0, 1.0, true, false}));
-    MR_TRY(inRange("eps", s.eps, {0.0, 1.0, false, true}));
-    return inRange("clip", s.clipNorm, {0.0, 1e6});
 }
 
 Status checkMethod(const std::string& method)
@@ -148,8 +109,8 @@ Status checkScratch(const RunSpec& s)
 Status checkDevice(const RunSpec& s)
 {
     if (!std::isfinite(s.linkBytesPerSecond) || s.linkBytesPerSecond < 0.0)
-        return refuse("link is " + number(s.linkBytesPerSecond) +
-                      " bytes/s; it must be above 0, or left out");
+        return refuse(fmt::format(
+            "link is {:g} bytes/s; it must be above 0, or left out", s.linkBytesPerSecond));
     if (s.device == DeviceChoice::Cuda && s.linkBytesPerSecond > 0.0)
         return refuse("link slows the copies of the CPU device down; leave it out with cuda");
     return checkScratch(s);
@@ -157,13 +118,21 @@ Status checkDevice(const RunSpec& s)
 
 } // namespace
 
+Status checkRanges(const RunSpec& spec)
+{
+    for (const SpecField& field : specFields())
+        if (field.range)
+            MR_TRY(std::visit(
+                [&](auto member) { return checkRange(field, spec.*member); }, field.member));
+    return {};
+}
+
 Status checkSpec(const RunSpec& spec)
 {
     MR_TRY(checkModel(spec));
     MR_TRY(checkMethod(spec.method));
     MR_TRY(checkDevice(spec));
-    MR_TRY(checkRun(spec));
-    return checkOptimizer(spec);
+    return checkRanges(spec);
 }
 
 } // namespace mr

@@ -2,6 +2,8 @@
 
 #include "text/units.h"
 
+#include <millrace/spec_fields.h>
+
 #include <QFont>
 #include <QJsonArray>
 #include <QJsonDocument>
@@ -18,13 +20,19 @@ namespace {
 
 using Leaves = std::map<QString, QJsonValue>;
 
-constexpr std::array kPlaces = {"name", "out_dir", "database"};
 // Budgets that were not given follow what is free when a run starts, which is never twice the same.
 constexpr double kSameBudget = 0.1;
 
 bool isBudget(const QString& key)
 {
-    return key.endsWith(QLatin1String("_bytes"));
+    const SpecField* field = findSpecField(key.toStdString());
+    return field != nullptr && field->unit == SpecUnit::Bytes;
+}
+
+bool isPlace(const QString& key)
+{
+    const SpecField* field = findSpecField(key.toStdString());
+    return field != nullptr && field->isPlace;
 }
 
 bool sameSetting(const QString& key, const QJsonValue& a, const QJsonValue& b)
@@ -93,10 +101,8 @@ std::vector<SettingRow> settingRows(const RunRow& first, const RunRow& second)
     std::vector<SettingRow> rows;
     for (const auto& leaf : all) {
         SettingRow row{leaf.first, {valueIn(a, leaf.first), valueIn(b, leaf.first)}, false};
-        const bool isPlace = std::any_of(kPlaces.begin(), kPlaces.end(),
-            [&row](const char* place) { return row.key == QLatin1String(place); });
-        row.differs =
-            !isPlace && !(row.isInBoth() && sameSetting(row.key, row.values[0], row.values[1]));
+        row.differs = !isPlace(row.key) &&
+                      !(row.isInBoth() && sameSetting(row.key, row.values[0], row.values[1]));
         rows.push_back(std::move(row));
     }
     return rows;

@@ -1,51 +1,40 @@
-// The editors of a form of numbers and choices, and what is read from them.
+// SettingEditor: the widget of one setting. Its kind, range and default follow from the setting's
+// row in <millrace/spec_fields.h>, its words from its look.
 //
 // Threads    GUI.
-// Ownership  Editors belong to `parent`.
+// Ownership  The widget belongs to `parent`, the editor to its maker.
 
 #pragma once
 
-#include <QComboBox>
+#include "models/setting_looks.h"
 
-#include <algorithm>
-#include <cstdint>
-#include <initializer_list>
-#include <limits>
+#include <millrace/spec_fields.h>
+
+#include <memory>
 
 class QDoubleSpinBox;
 class QSpinBox;
+class QWidget;
 
 namespace mr::ui {
 
-// Their values change when typing is done, not with each key.
-QSpinBox* makeInteger(QWidget* parent, int low, int high, int value);
-QDoubleSpinBox* makeNumber(QWidget* parent, double high, int decimals, double step, double value);
-
-// Texts are set by whoever translates the form.
-template <typename Enum>
-void addChoices(QComboBox* box, std::initializer_list<Enum> values)
+class SettingEditor
 {
-    for (const Enum value : values)
-        box->addItem(QString(), static_cast<int>(value));
-}
+public:
+    // Shows the default.
+    static std::unique_ptr<SettingEditor> make(
+        const SpecField& field, const SettingLook& look, QWidget* parent);
 
-template <typename Enum>
-Enum chosen(const QComboBox* box)
-{
-    return static_cast<Enum>(box->currentData().toInt());
-}
+    virtual ~SettingEditor() = default;
 
-// A value the box does not have chooses its first.
-inline void choose(QComboBox* box, int value)
-{
-    box->setCurrentIndex(std::max(0, box->findData(value)));
-}
+    virtual QWidget* widget() const = 0;
+    virtual void read(const RunSpec& spec) = 0;
+    virtual void write(RunSpec& spec) const = 0;
+    virtual void retranslate() {}
+};
 
-// As a spin box can show it.
-inline int clamped(std::int64_t value)
-{
-    return static_cast<int>(std::clamp<std::int64_t>(
-        value, std::numeric_limits<int>::min(), std::numeric_limits<int>::max()));
-}
+// Boxes whose value changes when typing is done, not with each key.
+QSpinBox* makeInteger(QWidget* parent, const SpecRange& range);
+QDoubleSpinBox* makeNumber(QWidget* parent, const SpecRange& range, int decimals, double step);
 
 } // namespace mr::ui

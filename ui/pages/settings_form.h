@@ -1,9 +1,11 @@
-// SettingsForm: every number of a new run, the few that matter first, the others folded away.
+// SettingsForm: the settings of a new run that have a look, the few that matter first, the others
+// folded away.
 //
 // Reads and writes a RunSpec; what the model and data sections own is left as it is.
 
 #pragma once
 
+#include "pages/settings_editors.h"
 #include "widgets/card.h"
 
 #include <millrace/planner.h>
@@ -11,21 +13,17 @@
 
 #include <QWidget>
 
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
-class QCheckBox;
-class QComboBox;
-class QDoubleSpinBox;
 class QGridLayout;
 class QLabel;
-class QLineEdit;
-class QSpinBox;
 class QToolButton;
 
 namespace mr::ui {
 
-class ByteSpinBox;
 class PolicyChoice;
 
 class SettingsForm final : public QWidget
@@ -54,65 +52,34 @@ protected:
     bool eventFilter(QObject* watched, QEvent* event) override;
 
 private:
-    enum LengthUnit { kByEpochs, kBySteps }; // items of a box
-    struct Field {
-        const char* name; // untranslated, with the mnemonic
-        const char* help;
+    struct Row {
+        const SettingLook* look;
         QLabel* label;
-        QWidget* editor;
+        std::unique_ptr<SettingEditor> editor;
     };
 
-    void makeEditors();
+    void addRows();
+    std::unique_ptr<SettingEditor> makeEditor(const SettingLook& look);
+    // The editor's widget, of the class that the kind of the setting has.
+    template <typename Widget>
+    Widget* editor(std::string_view key) const;
     static void placeNext(QGridLayout* grid, QWidget* label, QWidget* editor);
-    void addField(QGridLayout* grid, const char* name, const char* help, QWidget* editor);
-    void fillSimple(QGridLayout* grid);
-    void fillAdvanced(QGridLayout* grid);
+    std::vector<QWidget*> stops(const Row& row) const;
     void setFocusOrder(); // as the eye reads
     void connectEditors();
     void keepTheWheelFrom(QWidget* editors);
-    void setLengthUnit();
     void updateKeepBest();
     void showAdvanced(bool shown);
     void retranslateUi();
-    void retranslateChoices();
-    void retranslateUnits();
 
     Card* m_card;
     QToolButton* m_fold;
     QWidget* m_advanced;
+    QGridLayout* m_simpleGrid;
+    QGridLayout* m_advancedGrid;
     PolicyChoice* m_policies;
-    std::vector<Field> m_fields;
-
-    QWidget* m_length;
-    QComboBox* m_lengthUnit;
-    QDoubleSpinBox* m_epochs;
-    QSpinBox* m_steps;
-    QSpinBox* m_seqLen;
-    QSpinBox* m_microBatch;
-    QSpinBox* m_accumulate;
-    QLineEdit* m_learningRate;
-    QComboBox* m_precision;
-    QComboBox* m_recompute;
-    QComboBox* m_allow;
-    QComboBox* m_device;
-    ByteSpinBox* m_deviceMemory;
-    QSpinBox* m_threads;
-
-    QComboBox* m_schedule;
-    QSpinBox* m_warmup;
-    QDoubleSpinBox* m_weightDecay;
-    QDoubleSpinBox* m_beta1;
-    QDoubleSpinBox* m_beta2;
-    QDoubleSpinBox* m_clip;
-    QSpinBox* m_seed;
-    QSpinBox* m_checkpointEvery;
-    QSpinBox* m_checkpointMinutes;
-    QSpinBox* m_evalEvery;
-    QSpinBox* m_keep;
-    QCheckBox* m_keepBest;
+    std::vector<Row> m_rows; // in the order of SettingWords::looks()
     bool m_evaluated = true;
-    ByteSpinBox* m_hostMemory;
-    QDoubleSpinBox* m_link;
 };
 
 } // namespace mr::ui

@@ -1,4 +1,5 @@
 // RunSpec: everything a run is asked to do, as the command line and the New run page say it.
+// spec_fields.h has a row for each member.
 //
 // Zero, empty or Auto means "choose for me" where the comment says so; resolve() fills those in
 // (decisions.md 17 and 18), and the resolved spec is what the run record keeps.
@@ -33,6 +34,8 @@ struct DataSource {
     // conversations with: "chatml", "llama3", a file, or the text of a template.
     std::map<std::string, std::string> columns;
     bool skipBadRows = false; // rows that cannot be read are left out and listed, not refused
+
+    bool operator==(const DataSource&) const = default;
 };
 
 struct RunSpec {
@@ -91,6 +94,8 @@ struct RunSpec {
     std::uint64_t diskBytes = 0;         // all folders together, needs one; 0: what is free there
     std::uint64_t maxDiskWriteBytes = 0; // of the whole run, checkpoints included; 0: no limit
     double linkBytesPerSecond = 0.0;     // CPU device only; 0: not throttled
+
+    bool operator==(const RunSpec&) const = default;
 };
 
 std::string toJson(const RunSpec& spec);

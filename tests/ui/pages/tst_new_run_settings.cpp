@@ -108,7 +108,7 @@ private slots:
             value = otherThan(name, value);
         page.setSpec(runSpecFromJson(given.dump()).value());
 
-        page.findChild<QCheckBox*>("keepBest")->toggle();
+        page.findChild<QCheckBox*>("keep_best")->toggle();
         page.findChild<PathEdit*>("runFolder")->setPath("/runs/new");
 
         Json expected = given;
@@ -120,7 +120,7 @@ private slots:
     void checkpointsComeByTimeUnlessThatIsTurnedOff()
     {
         NewRunPage page(fakeServices(std::make_shared<FakeRun>()));
-        auto* minutes = page.findChild<QSpinBox*>("checkpointMinutes");
+        auto* minutes = page.findChild<QSpinBox*>("checkpoint_minutes");
         QVERIFY(minutes);
         QCOMPARE(minutes->value(), 15);
 
@@ -184,7 +184,7 @@ private slots:
     void theBestIsKeptOnlyWhereThereIsAnEvaluation()
     {
         NewRunPage page(fakeServices(std::make_shared<FakeRun>()));
-        const auto* box = page.findChild<QCheckBox*>("keepBest");
+        const auto* box = page.findChild<QCheckBox*>("keep_best");
         RunSpec spec;
         page.setSpec(spec);
         QVERIFY(box->isEnabled());

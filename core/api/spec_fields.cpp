@@ -1,0 +1,167 @@
+#include <millrace/spec_fields.h>
+
+#include <algorithm>
+#include <array>
+
+namespace mr {
+
+namespace {
+
+// A step of so many tokens no machine finishes; keeps products far from overflow.
+constexpr double kMostSteps = 1e9;
+constexpr double kMostSeqLen = 1 << 24;
+constexpr double kMostMicroBatch = 1 << 16;
+constexpr double kMostAccumulate = 1 << 20;
+constexpr double kMostThreads = 4096;
+constexpr double kMostMinutes = 30 * 24 * 60;
+constexpr double kMostEpochs = 1e6;
+
+constexpr SpecRange above(double least, double most)
+{
+    return {least, most, false};
+}
+
+constexpr SpecRange below(double most)
+{
+    return {0.0, most, true, false};
+}
+
+constexpr SpecRange orZero(double least, double most)
+{
+    return {least, most, true, true, true};
+}
+
+constexpr SpecField place(
+    std::string_view key, std::string_view option, std::string_view help, SpecMember member)
+{
+    return {key, option, help, member, std::nullopt, SpecUnit::None, {}, true};
+}
+
+constexpr SpecField bytes(
+    std::string_view key, std::string_view option, std::string_view help, SpecMember member)
+{
+    return {key, option, help, member, std::nullopt, SpecUnit::Bytes};
+}
+
+using S = RunSpec;
+
+constexpr std::array kFields{
+    SpecField{"model_dir", "model", "Model folder (Hugging Face layout)", &S::modelDir},
+    SpecField{"scratch_config", "from-scratch", "config.json of a model to initialise",
+        &S::scratchConfig},
+    SpecField{
+        "scratch_tokenizer", "tokenizer", "Tokenizer of --from-scratch", &S::scratchTokenizer},
+    SpecField{"data", "data", "Dataset file; may be repeated", &S::data},
+    SpecField{"split", "split", "Text files: cut into documents at this string", &S::split},
+    SpecField{"pack", "pack",
+        "Short sequences share rows of the micro-batches, each seeing itself alone: fewer steps an "
+        "epoch, more sequences a step",
+        &S::pack},
+    SpecField{"eval_data", "eval-data", "Evaluation file; may be repeated", &S::evalData},
+    SpecField{"hold_out", "hold-out",
+        "Share of the data held out for evaluation without --eval-data (0: none)", &S::holdOut,
+        SpecRange{0.0, 0.5}},
+    SpecField{"eval_every", "eval-every", "Steps between evaluations (0: never)", &S::evalEvery,
+        SpecRange{-1.0, kMostSteps}},
+    SpecField{"eval_answers", "eval-answers",
+        "Evaluation pairs that are also answered and compared (0: none)", &S::evalAnswers,
+        SpecRange{0.0, kMostSteps}},
+    place("out_dir", "out", "Run folder: checkpoints, log, trained model", &S::outDir),
+    place("save_dir", "", "", &S::saveDir),
+    place("database", "db", "History database", &S::database),
+    place("name", "name", "Name of the run", &S::name),
+
+    SpecField{
+        "steps", "steps", "Optimizer steps (0: by epochs)", &S::steps, SpecRange{0.0, kMostSteps}},
+    SpecField{"epochs", "epochs", "Passes over the data", &S::epochs, above(0.0, kMostEpochs)},
+    SpecField{"seq_len", "seq-len", "Tokens of a sequence", &S::seqLen, orZero(2.0, kMostSeqLen)},
+    SpecField{"micro_batch", "micro-batch", "Sequences computed at once", &S::microBatch,
+        SpecRange{1.0, kMostMicroBatch}},
+    SpecField{"accumulate", "accumulate", "Micro-batches of one optimizer step", &S::accumulate,
+        SpecRange{1.0, kMostAccumulate}},
+    SpecField{"learning_rate", "lr", "Peak learning rate", &S::learningRate, SpecRange{0.0, 10.0}},
+    SpecField{"schedule", "schedule", "constant, linear or cosine", &S::schedule},
+    SpecField{
+        "warmup_steps", "warmup", "Warm-up steps", &S::warmupSteps, SpecRange{-1.0, kMostSteps}},
+    SpecField{"weight_decay", "weight-decay", "AdamW weight decay", &S::weightDecay,
+        SpecRange{0.0, 10.0}},
+    SpecField{"beta1", "beta1", "AdamW beta1", &S::beta1, below(1.0)},
+    SpecField{"beta2", "beta2", "AdamW beta2", &S::beta2, below(1.0)},
+    SpecField{"eps", "eps", "AdamW epsilon", &S::eps, above(0.0, 1.0)},
+    SpecField{
+        "clip_norm", "clip", "Gradient norm limit (0: off)", &S::clipNorm, SpecRange{0.0, 1e6}},
+    SpecField{"seed", "seed", "Seed", &S::seed},
+    SpecField{"precision", "precision", "bf16 or fp32", &S::precision},
+    SpecField{"method", "method", "full", &S::method},
+    SpecField{"recompute", "recompute", "none or block", &S::recompute},
+    SpecField{"checkpoint_every", "checkpoint-every",
+        "Steps between checkpoints (0: not by steps); there is one at the end in any case",
+        &S::checkpointEvery, SpecRange{0.0, kMostSteps}},
+    SpecField{"checkpoint_minutes", "checkpoint-minutes",
+        "Minutes after which a checkpoint follows the last one (0: not by time)",
+        &S::checkpointMinutes, SpecRange{0.0, kMostMinutes}},
+    SpecField{"keep_checkpoints", "keep",
+        "Newest checkpoints to keep; the best by evaluation loss is kept, too", &S::keepCheckpoints,
+        SpecRange{1.0, kMostSteps}},
+    SpecField{"keep_best", "keep-best",
+        "Make a checkpoint whenever an evaluation is the best so far, not only where both fall on "
+        "one step",
+        &S::keepBest},
+
+    SpecField{"device", "device", "auto, cpu or cuda", &S::device},
+    SpecField{"threaded_device", "threaded-device",
+        "CPU device: every stream is a thread of its own, as on a GPU", &S::threadedDevice},
+    SpecField{"threads", "threads", "Compute threads", &S::threads, SpecRange{0.0, kMostThreads}},
+    SpecField{"policy", "policy", "", &S::policy},
+    SpecField{"allow_stale", "allow",
+        "auto: exact policies only (exact), or also those whose updates lag some steps (stale)",
+        &S::allowStale, std::nullopt, SpecUnit::None, {"exact", "stale"}},
+    SpecField{"policy_options", "policy-option", "", &S::policyOptions},
+    bytes("device_memory_bytes", "device-memory", "Budget, as 6GiB", &S::deviceMemoryBytes),
+    bytes("host_memory_bytes", "host-memory", "Budget, as 24GiB", &S::hostMemoryBytes),
+    bytes(
+        "disk_bytes", "disk-space", "Budget in all --disk-path together, as 200GB", &S::diskBytes),
+    SpecField{"disk_paths", "disk-path",
+        "Folder on an SSD, for policies that keep state there; may be repeated: drives work side "
+        "by side",
+        &S::diskPaths},
+    bytes("max_disk_write_bytes", "max-disk-writes",
+        "Most that the run may write to disk, as 100TB; a run that would write more is refused",
+        &S::maxDiskWriteBytes),
+    SpecField{"link_bytes_per_second", "link",
+        "CPU device: slows copies down to this rate, as 12GB/s (results are a simulated link)",
+        &S::linkBytesPerSecond, std::nullopt, SpecUnit::BytesPerSecond},
+};
+
+// Converts to any member; counts them.
+struct AnyValue {
+    template <typename T>
+    operator T() const; // NOLINT(google-explicit-constructor)
+};
+
+template <typename Aggregate, typename... Values>
+consteval std::size_t memberCount()
+{
+    if constexpr (requires { Aggregate{Values{}..., AnyValue{}}; })
+        return memberCount<Aggregate, Values..., AnyValue>();
+    else
+        return sizeof...(Values);
+}
+
+static_assert(memberCount<RunSpec>() == kFields.size(), "a member of RunSpec has no row");
+
+} // namespace
+
+std::span<const SpecField> specFields()
+{
+    return kFields;
+}
+
+const SpecField* findSpecField(std::string_view key)
+{
+    const auto* found = std::find_if(
+        kFields.begin(), kFields.end(), [key](const SpecField& field) { return field.key == key; });
+    return found == kFields.end() ? nullptr : found;
+}
+
+} // namespace mr

@@ -1,0 +1,149 @@
+#include "models/setting_looks.h"
+
+#include <algorithm>
+#include <array>
+
+namespace mr::ui {
+
+namespace {
+
+constexpr bool kAdvanced = true;
+
+constexpr SettingLook simple(const char* key, const char* name, const char* help,
+    const char* special = nullptr, const char* unit = nullptr)
+{
+    return {key, name, help, !kAdvanced, special, unit};
+}
+
+constexpr SettingLook advanced(const char* key, const char* name, const char* help,
+    const char* special = nullptr, const char* unit = nullptr)
+{
+    return {key, name, help, kAdvanced, special, unit};
+}
+
+constexpr SettingLook number(const char* key, const char* name, const char* help, int decimals,
+    double step, const char* special = nullptr)
+{
+    return {key, name, help, kAdvanced, special, nullptr, nullptr, decimals, step};
+}
+
+constexpr SettingLook choice(const char* key, const char* name, const char* help, bool isAdvanced,
+    std::span<const ChoiceLook> choices)
+{
+    return {key, name, help, isAdvanced, nullptr, nullptr, nullptr, 0, 0.0, choices};
+}
+
+// Edited by the sections of model, dataset and disk folders, or beside `steps`.
+constexpr std::array<std::string_view, 8> kElsewhere = {"model_dir", "data", "eval_data", "pack",
+    "epochs", "disk_paths", "disk_bytes", "max_disk_write_bytes"};
+
+} // namespace
+
+std::span<const SettingLook> SettingWords::looks()
+{
+    static constexpr std::array kPrecisions{ChoiceLook{"auto", QT_TR_NOOP("Automatic")},
+        ChoiceLook{"bf16", "bf16"}, ChoiceLook{"fp32", "fp32"}};
+    static constexpr std::array kRecomputes{ChoiceLook{"auto", QT_TR_NOOP("Automatic")},
+        ChoiceLook{"none", QT_TR_NOOP("Nothing")}, ChoiceLook{"block", QT_TR_NOOP("Each block")}};
+    static constexpr std::array kAllowed{ChoiceLook{"exact", QT_TR_NOOP("Exact policies")},
+        ChoiceLook{"stale", QT_TR_NOOP("Also those that lag")}};
+    static constexpr std::array kDevices{ChoiceLook{"auto", QT_TR_NOOP("Automatic")},
+        ChoiceLook{"cpu", QT_TR_NOOP("Processor (CPU)")},
+        ChoiceLook{"cuda", QT_TR_NOOP("GPU (CUDA)")}};
+    static constexpr std::array kSchedules{ChoiceLook{"cosine", QT_TR_NOOP("Cosine to zero")},
+        ChoiceLook{"linear", QT_TR_NOOP("Linear to zero")},
+        ChoiceLook{"constant", QT_TR_NOOP("Constant")}};
+
+    static constexpr std::array kLooks{
+        simple("steps", QT_TR_NOOP("Train for"),
+            QT_TR_NOOP("Passes over the dataset, or optimizer steps.")),
+        SettingLook{"learning_rate", QT_TR_NOOP("Learning rate"),
+            QT_TR_NOOP("Peak of the schedule, for example 2e-5."), !kAdvanced,
+            QT_TR_NOOP("Automatic (2e-5)"), nullptr, nullptr, kAnyDigits},
+        simple("seq_len", QT_TR_NOOP("Sequence length"),
+            QT_TR_NOOP("Tokens of one sequence; longer rows are cut."), QT_TR_NOOP("Automatic"),
+            QT_TR_N_NOOP(" token(s)")),
+        simple("micro_batch", QT_TR_NOOP("Micro-batch"),
+            QT_TR_NOOP("Sequences that are on the device at the same time."), nullptr,
+            QT_TR_N_NOOP(" sequence(s)")),
+        simple("accumulate", QT_TR_NOOP("Accumulate"),
+            QT_TR_NOOP("Micro-batches whose gradients are summed into one optimizer step."),
+            nullptr, QT_TR_N_NOOP(" micro-batch(es)")),
+        choice("precision", QT_TR_NOOP("Precision"),
+            QT_TR_NOOP("bf16: 2 bytes a number in the model's products. fp32: 4 bytes."),
+            !kAdvanced, kPrecisions),
+        choice("recompute", QT_TR_NOOP("Recompute"),
+            QT_TR_NOOP("Computes activations again in the backward pass instead of keeping them."),
+            !kAdvanced, kRecomputes),
+        choice("device", QT_TR_NOOP("Device"), QT_TR_NOOP("What the model is computed on."),
+            !kAdvanced, kDevices),
+        simple("policy", QT_TR_NOOP("Offload policy"),
+            QT_TR_NOOP("Where weights and optimizer state live, and who updates them.")),
+        choice("allow_stale", QT_TR_NOOP("Automatic may take"),
+            QT_TR_NOOP(
+                "Exact policies give the bits of training on the device alone. Others hide the "
+                "host's work by letting a part of each update come some steps late."),
+            !kAdvanced, kAllowed),
+        simple("device_memory_bytes", QT_TR_NOOP("Device memory"),
+            QT_TR_NOOP("The most bytes the run may hold on the device."), QT_TR_NOOP("Automatic")),
+        simple("threads", QT_TR_NOOP("Threads"), QT_TR_NOOP("Processor threads of the run."),
+            QT_TR_NOOP("Automatic")),
+
+        choice("schedule", QT_TR_NOOP("Schedule"),
+            QT_TR_NOOP("How the learning rate falls after the warm-up."), kAdvanced, kSchedules),
+        advanced("warmup_steps", QT_TR_NOOP("Warm-up"),
+            QT_TR_NOOP("Steps in which the learning rate rises."),
+            QT_TR_NOOP("Automatic (3 % of the steps)"), QT_TR_N_NOOP(" step(s)")),
+        number("weight_decay", QT_TR_NOOP("Weight decay"),
+            QT_TR_NOOP("Of matrices; norms and biases have none."), 4, 0.01),
+        number("clip_norm", QT_TR_NOOP("Gradient clipping"),
+            QT_TR_NOOP("The largest norm of the whole gradient that is applied."), 3, 0.1,
+            QT_TR_NOOP("Off")),
+        number(
+            "beta1", QT_TR_NOOP("Adam beta 1"), QT_TR_NOOP("Memory of the first moment."), 5, 0.01),
+        number("beta2", QT_TR_NOOP("Adam beta 2"), QT_TR_NOOP("Memory of the second moment."), 5,
+            0.001),
+        advanced(
+            "seed", QT_TR_NOOP("Seed"), QT_TR_NOOP("The same seed and plan give the same bits.")),
+        advanced("eval_every", QT_TR_NOOP("Evaluate every"),
+            QT_TR_NOOP("Steps between evaluations."), QT_TR_NOOP("Automatic (ten times a run)"),
+            QT_TR_N_NOOP(" step(s)")),
+        advanced("checkpoint_every", QT_TR_NOOP("Checkpoint every"),
+            QT_TR_NOOP("Steps between checkpoints."), QT_TR_NOOP("Not by steps"),
+            QT_TR_N_NOOP(" step(s)")),
+        advanced("checkpoint_minutes", QT_TR_NOOP("Checkpoint after"),
+            QT_TR_NOOP("Writes a checkpoint when this much time has passed since the last one."),
+            QT_TR_NOOP("Not by time"), QT_TR_N_NOOP(" minute(s)")),
+        advanced("keep_checkpoints", QT_TR_NOOP("Checkpoints kept"),
+            QT_TR_NOOP("Older ones are deleted.")),
+        SettingLook{"keep_best", QT_TR_NOOP("Best checkpoint"),
+            QT_TR_NOOP(
+                "An evaluation that is the best so far saves a checkpoint of its step. Without, "
+                "the best of those that were saved anyway is kept."),
+            kAdvanced, nullptr, nullptr, QT_TR_NOOP("Keep the best by evaluation loss")},
+        advanced("host_memory_bytes", QT_TR_NOOP("Host memory"),
+            QT_TR_NOOP("The most pinned memory the run may hold."), QT_TR_NOOP("Automatic")),
+        number("link_bytes_per_second", QT_TR_NOOP("Simulated link"),
+            QT_TR_NOOP(
+                "Slows copies between host and device down, each way, to study stalls without "
+                "a GPU. Results are labelled as simulated."),
+            2, 1.0, QT_TR_NOOP("Off")),
+    };
+
+    return kLooks;
+}
+
+QString SettingWords::text(const char* text, int n)
+{
+    return tr(text, nullptr, n);
+}
+
+bool hasEditor(std::string_view key)
+{
+    const auto looks = SettingWords::looks();
+    return std::find(kElsewhere.begin(), kElsewhere.end(), key) != kElsewhere.end() ||
+           std::any_of(looks.begin(), looks.end(),
+               [key](const SettingLook& look) { return look.key == key; });
+}
+
+} // namespace mr::ui
