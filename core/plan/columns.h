@@ -54,8 +54,8 @@ struct GroupCut {
     std::int64_t diskFirst = 0;
 };
 
-// Whole rows of one slot, the host's part of them: what one host update and one upload are about.
-// Of compact state as many as end where a group of 32 does.
+// The host's part of whole rows of one slot: the range of one host update and one upload. With
+// compact state the rows end where a group of 32 elements does.
 struct ComplementTile {
     GroupId group;
     std::int32_t slot = 0;
@@ -86,7 +86,7 @@ struct WindowLayout {
     ColumnEnergy columnEnergy = ColumnEnergy::Squares;
     HostClock hostClock = HostClock::Steps;
 
-    // What an update of so many steps adds to the host's count.
+    // Increment of the host's AdamW count by an update of so many steps.
     int stride(int windowSteps) const noexcept
     {
         return hostClock == HostClock::Steps ? windowSteps : 1;
@@ -94,7 +94,8 @@ struct WindowLayout {
     bool isActive() const noexcept { return !groups.empty(); }
     // Is a gradient added to a sum on the device, in a step whose window has so many steps?
     bool sumsOnDevice(int windowSteps) const noexcept { return onDevice && windowSteps > 1; }
-    // In a slot, by turns. Not where packed gradients wait for the norm of their step.
+    // Does the packed gradient use a slot in turn? Not where packed gradients wait for the norm of
+    // their step.
     bool sharesPacked(std::size_t group) const noexcept
     {
         return !onDevice && group > 0 && group + 1 < groups.size() && groups.size() > 3;
@@ -104,26 +105,26 @@ struct WindowLayout {
 GroupCut cutByColumns(const GroupShape& shape, const GradientSplit& split);
 
 // The layout a policy has for the whole run. Not active unless its rule or its split asks for
-// windows, delay or urgent columns. What of the state is on disk is a share that the placement of
-// such a policy gives whatever budget and rates are.
+// windows, delay or urgent columns. The share on disk comes from the placement, which for such a
+// policy ignores budget and rates.
 WindowLayout windowLayout(const ModelShape& shape, const OffloadPolicy& policy, double clipNorm);
 
 // The tile whose rows begin at this element, as an index of the layout's tiles; nothing if there is
 // none.
 std::optional<std::size_t> findTile(
     const WindowLayout& layout, GroupId group, std::int64_t firstElement) noexcept;
-// The same. Precondition: there is one.
+// The tile that findTile() finds. Precondition: there is one.
 const ComplementTile& tileAt(const WindowLayout& layout, GroupId group, std::int64_t firstElement);
 
-// What of the host's state is on disk: tiles of the layout, each with what lies between it and the
-// next, which are gaps and weights of which the host updates nothing.
+// Tiles of the layout whose state is on disk. Each includes the elements up to the next one: gaps,
+// and weights of which the host updates nothing.
 DiskCuts diskCuts(const WindowLayout& layout, const ModelShape& shape);
 
-// Bytes of the urgent gradients of a group, which between steps must also take a list of a weight's
+// Bytes for the urgent gradients of a group. Between steps they must also hold a list of a weight's
 // urgent columns and one row of their state.
 std::size_t urgentGradientBytes(const GroupCut& cut, std::size_t computeBytes) noexcept;
 
-// Of `count` elements from `first`, whole rows, those of the complement. Allocates nothing.
+// Elements of the complement among `count` from `first`, which are whole rows. Allocates nothing.
 std::int64_t complementCount(const GroupShape& shape, const GroupAnswers& answers,
     std::int64_t first, std::int64_t count) noexcept;
 

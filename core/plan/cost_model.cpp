@@ -110,7 +110,7 @@ std::optional<double> durationOf(const StepPlan& plan, const Task& task, const C
     return 0.0;
 }
 
-// Of a task on a disk lane: a disk that both reads and writes does each more slowly.
+// Seconds of a task on a disk lane. A disk that reads and writes at once does each more slowly.
 std::optional<double> diskSecondsOf(
     const StepPlan& plan, const Task& task, const CostInput& input, bool bothWays)
 {
@@ -287,7 +287,7 @@ bool StepForecaster::simulate(const StepPlan& plan, const CostInput& input)
     return true;
 }
 
-// Of what `task` had to wait for, what ended last.
+// The task that ended last among those that `task` had to wait for; -1: there is none.
 std::int32_t StepForecaster::lastBefore(const StepPlan& plan, std::int32_t task) const
 {
     const auto index = static_cast<std::size_t>(task);

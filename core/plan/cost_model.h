@@ -65,26 +65,26 @@ private:
     std::vector<Span> m_spans; // by task
 };
 
-// What one plan moves over the link. Exact.
+// Bytes one plan moves over the link. Exact.
 struct LinkTraffic {
     std::int64_t hostToDeviceBytes = 0;
     std::int64_t deviceToHostBytes = 0;
 };
 LinkTraffic linkTraffic(const StepPlan& plan, const ModelShape& shape, Precision precision);
 
-// What one plan moves between host and disk, in whole pages. Exact.
+// Bytes one plan moves between host and disk, in whole pages. Exact.
 struct DiskTraffic {
     std::int64_t readBytes = 0;
     std::int64_t writtenBytes = 0;
 };
 DiskTraffic diskTraffic(const StepPlan& plan, const ModelShape& shape, Precision precision);
 
-// Of one task on a disk lane.
+// Bytes one task on a disk lane moves, in whole pages.
 std::int64_t diskBytes(
     const StepPlan& plan, const Task& task, const ModelShape& shape, Precision precision) noexcept;
 
-// Of one task; 0 where it copies nothing between host and device. What moves when columns change
-// owner is not in a plan.
+// Bytes one task copies between host and device, or 0. A plan does not have the moves of columns
+// that change owner.
 std::int64_t copyBytes(
     const StepPlan& plan, const Task& task, const ModelShape& shape, Precision precision) noexcept;
 

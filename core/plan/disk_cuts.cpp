@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kSkewFrom = std::size_t{1} << 20;
 
-// Of a plane, with the gap behind it.
+// Bytes of a plane with the gap behind it.
 std::size_t skewedBytes(const DiskParts& parts, StatePart part, std::int64_t count) noexcept
 {
     const std::size_t bytes = parts.has(part) ? planeOf(parts.codec, part).bytes(count) : 0;

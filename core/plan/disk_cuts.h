@@ -1,14 +1,14 @@
 // DiskCuts: what lives on disk, in which tiles, and how a tile is laid out.
 //
-// Of a group the host updates, the elements from one on have their state on disk: moments and, in
-// BF16, the low half. From a later one on the planes that weights are fetched from are there as
-// well, and from another the finished gradient. Tiles are what host updates are cut into anyway,
-// so the state of each is read, updated and written as a whole, once a step: they cross none of
-// these elements, nor the first late one. Policies with windows have the state alone there, in
+// Three elements cut the host's part of a group (HostCuts). From diskFirst on, state is on disk:
+// moments and, in BF16, the low half. From weightsFirst on so are the planes that weights are
+// fetched from, and from gradientsFirst on the finished gradient. A tile on disk is a tile of the
+// host's update, so its state is read, updated and written as a whole, once a step: it crosses none
+// of these cuts, nor the first late element. Policies with windows have state alone on disk, in
 // tiles of their own (columns.h).
 //
-// Where updates follow their gradients, those that are not late get what the device has just had
-// from there (DiskSends): such a gradient is never on disk.
+// Where updates follow their gradients, the device sends its gradient and weights to an update that
+// is not late (DiskSends): such a gradient is never on disk.
 //
 // Threads  Pure.
 // Units    Elements of a group; bytes.
@@ -27,7 +27,7 @@
 
 namespace mr {
 
-// What of a tile lies together on disk, because it moves together.
+// Part of a tile that lies together on disk because it moves together.
 enum class DiskRegion : std::uint8_t {
     State,    // for an update, and back
     Weights,  // the same, and for every use of the layer
@@ -35,8 +35,8 @@ enum class DiskRegion : std::uint8_t {
 };
 inline constexpr std::size_t kDiskRegions = 3;
 
-// What the device sends to the slots of updates that are made in the step of their gradient, where
-// it would else come from disk.
+// Data that the device sends to the slot of an update in the step of its gradient, in place of a
+// read from disk.
 struct DiskSends {
     bool gradients = false; // StepPlan::normByGroup
     bool weights = false;   // the same, in BF16; F32 has two planes on the host and their sum here
@@ -50,7 +50,8 @@ struct DiskRange {
     GroupId group;
     std::int64_t first = 0;
     std::int64_t count = 0;
-    // Which of those with weights, or with a gradient, on disk; -1: it has none there.
+    // Number of the tile among those with weights, or with a gradient, on disk; -1: it has none
+    // there.
     std::int32_t weights = -1;
     std::int32_t gradient = -1;
     // Does its update get its gradient from the device, and its weights?
@@ -78,7 +79,8 @@ struct DiskCuts {
     int stages() const noexcept { return slots + weightStages + gradientStages; }
     // Index of the tile that has this element; -1: it is not on disk.
     std::int32_t tileOf(GroupId group, std::int64_t element) const noexcept;
-    // What is stored of a tile, numbered on: state, weights, gradients. Precondition: it has that.
+    // Number of a region of a tile among all on disk: states come first, then weights, then
+    // gradients. Precondition: the tile has the region.
     std::int32_t stored(std::int32_t tile, DiskRegion region) const noexcept;
 };
 
@@ -101,10 +103,11 @@ HostCuts hostCuts(const GroupAnswers& answers, std::int64_t elements) noexcept;
 std::int64_t hostTileElements(
     const HostCuts& cuts, std::int64_t first, std::int64_t end, std::int64_t tileElements) noexcept;
 
-// The tile of these elements, which lie on one side of all cuts; what is on disk of it has index 0.
+// The tile of these elements, which lie on one side of all cuts. `weights` and `gradient` are 0
+// where those are on disk.
 DiskRange diskRangeAt(
     const HostCuts& cuts, std::int64_t first, std::int64_t count, DiskSends sends) noexcept;
-// Elements of a tile on disk, at most, where those of an upload are so many.
+// Largest number of elements of a tile on disk, where uploads have tiles of `tileElements`.
 std::int64_t diskTileElements(std::int64_t tileElements) noexcept;
 
 // By group.
@@ -116,8 +119,8 @@ DiskCuts diskCuts(const ModelShape& shape, std::span<const GroupPlacement> place
 // Slots and tiles begin at multiples of this.
 inline constexpr std::size_t kDiskAlign = 4096;
 
-// What the regions are made of. In F32 both halves of the master are what weights are fetched from,
-// and gradients have 4 bytes.
+// Planes of the regions. In F32 weights are fetched from both halves of the master, and gradients
+// have 4 bytes.
 struct DiskParts {
     StateCodec codec = StateCodec::Plain;
     bool low = true; // is state: BF16
@@ -126,19 +129,19 @@ struct DiskParts {
     DiskRegion regionOf(StatePart part) const noexcept;
 };
 
-// Of a region of `count` elements on disk and in memory: planes one after the other in the order of
-// kPartsOfTile. Planes of a MiB or more are skewed by a page, because arrays that begin 2^k bytes
-// apart alias in the cache.
+// Bytes of a region of `count` elements, on disk and in memory: planes one after the other in the
+// order of kPartsOfTile. Planes of a MiB or more are skewed by a page, because arrays that begin
+// 2^k bytes apart alias in the cache.
 std::size_t diskRegionBytes(const DiskParts& parts, DiskRegion region, std::int64_t count) noexcept;
-// From the beginning of its region. Precondition: the codec has the plane.
+// Bytes from the beginning of its region. Precondition: the codec has the plane.
 std::size_t diskPlaneOffset(const DiskParts& parts, StatePart part, std::int64_t count) noexcept;
 
-// Of all regions of a tile in the slot of its update: one after the other, in whole pages.
+// Bytes of all regions of a tile in the slot of its update: one after the other, in whole pages.
 std::size_t diskSlotBytes(const DiskParts& parts, const DiskRange& tile) noexcept;
 std::size_t diskRegionOffset(
     const DiskParts& parts, const DiskRange& tile, DiskRegion region) noexcept;
 
-// To whole pages, which is what moves.
+// Rounds up to whole pages, the unit of every move.
 constexpr std::size_t diskPages(std::size_t bytes) noexcept
 {
     return (bytes + kDiskAlign - 1) / kDiskAlign * kDiskAlign;
@@ -147,8 +150,8 @@ constexpr std::size_t diskPages(std::size_t bytes) noexcept
 // State on disk passes through this many slots of host memory: one is read, one is updated, one is
 // written, and one is ready before it is needed.
 inline constexpr int kDiskSlots = 4;
-// Weights and gradients through as many smaller ones: what a disk has in flight, and one that moves
-// between host and device.
+// Weights and gradients pass through as many smaller ones: those a disk has in flight, and one that
+// moves between host and device.
 inline constexpr int kDiskStages = 4;
 // A slot is a quarter of an upload's tile: 80 MiB of state where that one has 64 of weights.
 inline constexpr std::int64_t kDiskTileShare = 4;

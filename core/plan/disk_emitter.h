@@ -1,5 +1,5 @@
-// DiskEmitter: what lives on disk, brought to places of host memory for the tasks that need it, and
-// back.
+// DiskEmitter: brings data that lives on disk to places of host memory for the tasks that need it,
+// and back.
 //
 // Threads    One owner.
 // Ownership  Writer and slots are lent.
@@ -21,7 +21,7 @@ namespace mr {
 class DiskEmitter
 {
 public:
-    // A place of the host for what is on its way between disk and device.
+    // A place of host memory for data on its way between disk and device.
     struct Stage {
         std::optional<Wait> disk; // the last write to disk from there
         std::optional<Wait> copy; // to the device
@@ -35,14 +35,15 @@ public:
     DiskSends sends() const noexcept { return m_sends; } // of steps whose updates follow gradients
     Stage& stageOf(const Task& task) { return m_stages[static_cast<std::size_t>(task.stage)]; }
 
-    // State comes to a slot, whose number it puts into `update`; nothing where it is in memory.
+    // Reads state to a slot, whose number it puts into `update`; nothing where state is in memory.
     std::optional<Wait> read(Task& update);
     void write(const Task& update, Wait updated);
-    // What the update gets from the device; the last of it.
+    // Sends weights and gradient from the device to the update's slot, as its tile needs them.
+    // Returns the last send.
     std::optional<Wait> sendTo(const Task& update);
-    // The part of a finished gradient whose home is the disk, tile by tile.
+    // Brings the part of a finished gradient whose home is the disk there, tile by tile.
     void spill(GroupId group, Wait finished);
-    // Weights alone come to a place, whose number it puts into `fetch`.
+    // Reads weights alone to a place, whose number it puts into `fetch`.
     Wait readWeights(Task& fetch);
 
     std::int16_t nextBoundaryStage();
@@ -64,7 +65,7 @@ private:
     std::array<DiskCuts, 2> m_cuts; // of steps with one norm; of those whose updates follow
     DiskSends m_sends;              // of the second
 
-    // Of the plan being built.
+    // State of the plan being built.
     bool m_follows = false;
     std::vector<Stage> m_stages; // by Task::stage
     TileWaits m_writes;          // by tile

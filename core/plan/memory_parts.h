@@ -1,4 +1,4 @@
-// What planMemory is made of: for memory_plan.cpp and the parts of it that are files of their own.
+// Parts of planMemory, for memory_plan.cpp and the files that hold some of them.
 
 #pragma once
 
@@ -40,7 +40,7 @@ private:
     std::vector<MemoryItem> m_items;
 };
 
-// What all blocks say of their gradients, and how large the largest parts are.
+// The largest block, and the largest parts of a block's gradient on each side.
 struct BlockParts {
     std::int64_t elements = 0;
     std::int64_t onHost = 0;   // sent there
@@ -64,7 +64,7 @@ GradientHomes gradientHomes(const BlockParts& parts, const GradientInput& input)
 // block's begins?
 bool isContiguous(const Traversal& traversal, int layers, int microBatches);
 
-// What windows need of the run, and of every group.
+// Adds the bytes that windows need, for the run and for every group.
 void addWindow(ItemList& list, const WindowLayout& window, Precision precision);
 
 } // namespace mr

@@ -80,7 +80,7 @@ struct SlotInput {
     bool byColumns = false;
 };
 
-// What groups share, one after the other.
+// Slots that groups use in turn.
 void addSlots(ItemList& list, MemoryPlan& cuts, const BlockParts& parts, const ModelShape& shape,
     const SlotInput& input)
 {

@@ -111,7 +111,7 @@ struct MemoryItem {
     std::size_t bytes = 0;
 };
 
-// What memory has of a group's state, weights and gradients ends here; the rest is on disk.
+// Ends of the elements whose state, weights and gradients are in memory; the rest is on disk.
 struct DiskEnds {
     std::int64_t state = 0;
     std::int64_t weights = 0;
@@ -127,7 +127,7 @@ struct DiskEnds {
 
 struct MemoryPlan {
     std::vector<MemoryItem> items; // none of 0 bytes; by tier, use, group
-    // How the items are cut, for whoever makes views of them.
+    // Cuts of the items, for code that makes views of them.
     GradientHomes gradients;
     std::vector<std::int64_t> hostFirst; // by group: the host updates from this element on
     std::vector<std::int64_t> sentFirst; // by group: the host gets gradients from this element on
@@ -151,7 +151,8 @@ struct MemoryPlan {
 
     bool usesDisk() const noexcept { return disk.isActive() || boundaries.onDisk > 0; }
     int diskStages() const noexcept { return disk.stages() + boundaries.stages; }
-    // Of what is stored, the first boundary: they come behind all regions of tiles.
+    // Number of the first boundary on disk: boundaries come behind all regions of tiles
+    // (DiskCuts::stored).
     std::int32_t firstBoundary() const noexcept;
     // Where Task::stage begins in DiskSlots, behind its alignment.
     std::size_t diskStage(int stage) const noexcept;

@@ -1,4 +1,4 @@
-// What planning knows of a model, a machine and the past: numbers only.
+// Numbers that planning needs of a model, a machine and past steps.
 //
 // ModelShape is made by core/model (model_shape.cpp there) from a ParamTable; planning itself
 // includes nothing of models, devices or files.
@@ -78,7 +78,7 @@ struct LayerSeconds {
     double recompute = 0.0; // what recomputation adds to it
 };
 
-// What the last step measured, or the machine's rates before the first. 0: not known.
+// Measurements of the last step, or the machine's rates before the first. 0: not known.
 struct Feedback {
     double hostToDeviceBytesPerSecond = 0.0;
     double deviceToHostBytesPerSecond = 0.0;

@@ -20,7 +20,7 @@ std::int32_t slotOf(const StepPlan& plan, const Task& task)
     return task.micro.value % plan.inFlight;
 }
 
-// Of a layer's output, by micro-batch in flight.
+// Place of a layer's output on the device, by micro-batch in flight.
 std::int32_t boundarySlot(const StepPlan& plan, const Task& task, std::int32_t layer)
 {
     return 2 * slotOf(plan, task) + layer % 2;

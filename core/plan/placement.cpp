@@ -156,7 +156,7 @@ public:
     }
 
 private:
-    // Of the blocks whose weights stay, the nth.
+    // Does the nth of the blocks whose weights stay keep its state on the device as well?
     bool keepsState(int nth) const noexcept
     {
         return stays(std::min(1.0, m_homes.stateOnDevice / m_homes.weightsOnDevice), nth);

@@ -12,7 +12,7 @@
 
 namespace mr {
 
-// The same homes and the same share for every group, whatever was measured.
+// Gives every group equal homes and an equal share, whatever was measured.
 std::unique_ptr<const Placement> makeUniformPlacement(GroupPlacement placement);
 
 // State on the host, weights on the device, and a share of every group updated on the device with
@@ -20,7 +20,8 @@ std::unique_ptr<const Placement> makeUniformPlacement(GroupPlacement placement);
 // near to `share` as one cut allows (Bresenham's line over the groups).
 std::unique_ptr<const Placement> makeSharePlacement(double share);
 
-// The same with the share that balancedDeviceShare() gives for the measured rates.
+// Like makeSharePlacement(), with the share that balancedDeviceShare() gives for the measured
+// rates.
 std::unique_ptr<const Placement> makeBalancedPlacement();
 
 // As a share of a policy: whatever balances both sides.

@@ -93,8 +93,8 @@ enum class TaskKind : std::uint8_t {
     ScatterComplement,  // Compute          staged complement into the weights, around owned columns
     MoveOwnership,      // CopyIn, CopyOut  master, moments and update count of columns
     NormPart,           // Compute or Host  squared norm of a range, by blocks
-    JoinNorm,           // Compute or Host  adds the parts; after this the clip factor is known.
-                        //                  Of one group where the task names one
+    JoinNorm,           // Compute or Host  adds the parts, of one group where the task names one;
+                        //                  after this the clip factor is known
     SendScalars,        // CopyOut          norm, clip factor, losses: what the host must know; of
                         //                  one group no losses
     UpdateOnDevice,     // Compute          AdamW
@@ -117,9 +117,9 @@ inline constexpr std::int64_t kCutElements = 1024;
 
 using TaskIndex = std::uint32_t;
 
-// What a task waits for: an earlier task of its own plan, or one that an earlier step left
-// running. One word: the top bit says which, the others are an index into StepPlan::tasks,
-// or into Carry::unfinished of the carry the plan was built from.
+// Target of a wait: an earlier task of the same plan, or one that an earlier step left running. One
+// word: the top bit says which, the others are an index into StepPlan::tasks, or into
+// Carry::unfinished of the carry the plan was built from.
 class Wait
 {
 public:
@@ -148,10 +148,10 @@ struct Task {
     TaskKind kind{};
     Lane lane{};
     Part part{};
-    // Of the device's optimizer-state slots, for what fetches, uses or stores state whose home is
-    // the host. With Part::Complement: the bank of sums; of an upload and its scatter, bank *
-    // kUploadSlots + the staging slot. Of the device's weight slots, for what brings or reads
-    // weights whose home is the host.
+    // A state slot of the device, for tasks that fetch, use or store state whose home is the host.
+    // A weight slot of the device, for tasks that bring or read weights whose home is the host.
+    // With Part::Complement: the bank of sums; of an upload and its scatter, bank * kUploadSlots +
+    // the staging slot.
     std::uint8_t slot = 0;
     GroupId group;
     MicroBatch micro;              // value -1 where it has no meaning; of what adds to the sum of
@@ -163,8 +163,8 @@ struct Task {
     std::int64_t elementCount = 0; // whatever `part` is
     std::uint32_t firstWait = 0;   // into StepPlan::waits
     std::uint16_t waitCount = 0;   // all waits point to earlier tasks
-    // Of the host's places for what lives on disk, which are numbered on: those of updates, of
-    // weights, of gradients, of boundaries. What fills, reads, changes or saves one.
+    // The stage of host memory that a task fills, reads, changes or saves, for data on disk. Stages
+    // are numbered through: those of updates, weights, gradients, boundaries. -1: none.
     std::int16_t stage = -1;
 };
 
@@ -210,7 +210,7 @@ struct HostJob {
     bool sent = true;        // false: its gradients are still the sum on the device
 };
 
-// What one step leaves for the next. A default one stands before the first step.
+// State that one step leaves for the next. A default Carry stands before the first step.
 struct Carry {
     StepIndex step = 0;                     // that left it
     std::vector<PendingUpdate> pending;     // by due step, then group, then first element
@@ -224,7 +224,7 @@ struct Carry {
     bool normByGroup = false;       // of the step that left what is pending (StepPlan)
 };
 
-// What the policy answered for one group (policy.h says what each number means).
+// Answers of the policy for one group (policy.h says what each number means).
 struct GroupAnswers {
     Tier weights = Tier::PinnedHost;
     Tier state = Tier::PinnedHost;
@@ -244,7 +244,7 @@ struct GroupAnswers {
     bool urgentVectors = false;
 };
 
-// Of a block's micro-batches in flight, the first ones whose activations are kept on the host.
+// Number of a block's micro-batches in flight whose activations the host keeps: the first ones.
 constexpr int keptMicroBatches(double share, int inFlight) noexcept
 {
     return static_cast<int>(share * inFlight + 0.5);
@@ -307,7 +307,7 @@ struct StepPlan {
     std::array<std::size_t, 3> peakBytes{}; // by Tier; exact, not an estimate
     std::chrono::nanoseconds predicted{};   // from measured rates; a forecast
 
-    // Of work on a block: are its activations kept on the host, and not made again?
+    // Does the host keep the activations of this work on a block, so that none are made again?
     bool keepsActivations(const Task& task) const noexcept
     {
         return activations.sets > 1 &&
@@ -317,7 +317,7 @@ struct StepPlan {
                        inFlight);
     }
 
-    // Of work on a block: the place of its activations.
+    // Place of the activations of this work on a block.
     int activationSet(const Task& task) const noexcept
     {
         return activations.setOf(task.group.value - 1, task.micro.value % inFlight);

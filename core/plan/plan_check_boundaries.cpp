@@ -13,7 +13,7 @@ namespace mr {
 
 namespace {
 
-// Places of those on their way between disk and device come behind all others.
+// Stages of boundaries come behind all others.
 int firstStage(const StepPlan& plan)
 {
     return plan.diskSlots + plan.weightStages + plan.gradientStages;
@@ -66,7 +66,7 @@ private:
         bool holds(int output, MicroBatch of) const { return layer == output && micro == of; }
         bool holds(const Task& task) const { return holds(task.group.value, task.micro); }
     };
-    // Of the host, on the way between device and disk.
+    // A place of the host between device and disk.
     struct Stage {
         MaybeTask filled; // by a save or a read
         MaybeTask moved;  // on, to disk or to the device
@@ -114,7 +114,7 @@ private:
         return m_stages[static_cast<std::size_t>(task.stage - firstStage(m_check.plan))];
     }
 
-    // It names a place between device and disk if, and only if, its home is the disk.
+    // A task names a stage if, and only if, the home of its boundary is the disk.
     Status needStage(TaskIndex index) const
     {
         const Task& task = m_check.at(index);
@@ -146,7 +146,7 @@ private:
         return fill(index, layer);
     }
 
-    // Something else was in the place: all that needed it must be over.
+    // Every task that needs the old content of the place must be over.
     Status fill(TaskIndex index, int layer)
     {
         const Task& task = m_check.at(index);
@@ -159,7 +159,7 @@ private:
         return {};
     }
 
-    // The same of a place between device and disk: what was in it has gone on.
+    // The old content of the stage must have moved on, to disk or to the device.
     Status fillStage(TaskIndex index)
     {
         Stage& stage = stageOf(m_check.at(index));
@@ -170,7 +170,7 @@ private:
         return {};
     }
 
-    // What a task of this kind brought to the stage, of the same layer and micro-batch.
+    // Does the stage hold what a task of this kind brought, for the same layer and micro-batch?
     bool isStaged(TaskIndex index, TaskKind kind)
     {
         const Task& task = m_check.at(index);
@@ -192,7 +192,7 @@ private:
         return isOnDisk(task) ? fillStage(index) : fillHome(index, "copied to the device");
     }
 
-    // What was at home has been taken from there.
+    // The old boundary must have been taken from its home.
     Status fillHome(TaskIndex index, const std::string& what)
     {
         const Task& task = m_check.at(index);

@@ -1,4 +1,5 @@
-// What a step leaves: every element updated once, and a carry that follows from the one before.
+// Checks the end of a step: every element is updated once, and the carry follows from the one
+// before.
 
 #include "core/plan/plan_check.h"
 

@@ -1,4 +1,4 @@
-// What passes through the host's slots on its way from disk and back.
+// Checks the host's slots: their content on its way from disk and back.
 
 #include "core/plan/columns.h"
 #include "core/plan/disk_cuts.h"
@@ -55,7 +55,7 @@ public:
     }
 
 private:
-    // Of the host, and what is in it.
+    // A place of the host and the tasks of its content.
     struct Place {
         MaybeTask filled;   // from disk, or, of a gradient, from the device
         MaybeTask update;   // of what is in it
@@ -63,10 +63,10 @@ private:
         MaybeTask copied;   // to the device
         MaybeTask gradient; // from the device, for the update; and weights
         MaybeTask weights;
-        // What was in it before: filled, written, copied.
+        // Tasks of the content before: filled, written, copied.
         std::array<MaybeTask, 3> before;
     };
-    // On disk, in this step.
+    // Tasks of a tile on disk, in this step.
     struct Tile {
         MaybeTask state; // read for its update
         MaybeTask written;
@@ -121,7 +121,7 @@ private:
         return m_cuts[static_cast<std::size_t>(task.group.value)];
     }
 
-    // Its last element: what is on disk is the end of a group.
+    // Compares the last element, because the elements on disk are the end of a group.
     static bool reaches(const Task& task, std::int64_t first)
     {
         return task.firstElement + task.elementCount > first;
@@ -132,8 +132,8 @@ private:
         return m_check.broken(PlanRule::DiskAtHand, index, why);
     }
 
-    // Is the task about all of what it moves or updates? An update of a window leaves out what lies
-    // behind its rows; that these are a tile of the window is another rule.
+    // Is the task about the whole tile? An update of a window leaves out the gap behind its rows;
+    // another rule checks that they are a tile of the window.
     bool isAboutAll(const Task& task, const DiskRange& tile) const
     {
         const bool leavesGap = task.kind == TaskKind::UpdateOnHost && task.part == Part::Complement;
@@ -195,7 +195,7 @@ private:
         return over(std::span(tasks.begin(), tasks.size()), index);
     }
 
-    // What was in the place is no longer needed there.
+    // No task may still need the old content of the place.
     Status refill(TaskIndex index)
     {
         Place& place = placeOf(index);
@@ -209,8 +209,7 @@ private:
         return {};
     }
 
-    // What is on disk is what the last step wrote, and no place is in use, but for what it left
-    // running.
+    // Tasks that the last step left running may still change the disk or use a place.
     Status needCarriedOver(TaskIndex index) const
     {
         return m_check.needCarriedOver(

@@ -1,4 +1,4 @@
-// What tasks read: layers in order, batches and weights that are there, slots refilled in time.
+// Checks reads: layers in order, batches and weights that are there, slots refilled in time.
 
 #include "core/plan/plan_check.h"
 #include "core/plan/task_traits.h"

@@ -74,7 +74,7 @@ private:
         return needSource(index);
     }
 
-    // What leaves new weights on the host.
+    // Does the task write weights on the host?
     static bool writesSource(const Task& task)
     {
         return traitsOf(task.kind).writes.has(Place::HostWeights);
@@ -121,7 +121,7 @@ private:
         return {};
     }
 
-    // Those from before the update that it is for.
+    // The weights go to the slot of their update, so they are one version older than it.
     Status send(TaskIndex index)
     {
         const Task& task = m_check.at(index);

@@ -1,4 +1,4 @@
-// What becomes of gradients: finished, summed into the norm, sent, and used.
+// Checks gradients: finished, summed into the norm, sent and used.
 
 #include "core/plan/plan_check.h"
 
@@ -117,13 +117,13 @@ private:
         return &m_groups[static_cast<std::size_t>(above)];
     }
 
-    // What is sent of a block's gradient is in one of so many places, in turns.
+    // Number of places that blocks use in turn for gradients that are sent.
     static int placesOf(const GradientHomes& homes)
     {
         return homes.finishedSlots > 0 ? homes.finishedSlots : homes.sumSlots;
     }
 
-    // Null where the group has bytes of its own; in windows, where what is sent is packed.
+    // Null where the group has bytes of its own, and in windows, which send packed gradients.
     std::int32_t* placeOf(GroupId group)
     {
         const bool shares = group.value > 0 && group.value < m_check.shape.layers() - 1;
@@ -229,7 +229,7 @@ private:
         return {};
     }
 
-    // The host's bytes: a late update of the step before may still need what it judged by.
+    // The host's bytes: a late update of the step before may still read its scalars.
     Status sendScalarsOfGroup(TaskIndex index)
     {
         MR_TRY(needOwnNorms(index));
@@ -246,7 +246,7 @@ private:
         return {};
     }
 
-    // What tells the update of a task whether and how to use its gradient.
+    // The norm that tells an update whether and how to use its gradient.
     const MaybeTask& joinFor(const Task& task)
     {
         return m_check.plan.normByGroup ? groupOf(task).join : m_join;

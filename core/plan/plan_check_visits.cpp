@@ -13,7 +13,7 @@ namespace mr {
 
 namespace {
 
-// What a slot holds, and how far it has come.
+// Content of a slot and its progress.
 struct StateSlot {
     std::optional<TaskIndex> fetch;
     std::optional<TaskIndex> update;

@@ -183,7 +183,7 @@ private:
         return {};
     }
 
-    // Of the window's urgent sums.
+    // The norm of the window's urgent sums.
     Status joinUrgent(TaskIndex index)
     {
         if (m_check.at(index).part != Part::Urgent)

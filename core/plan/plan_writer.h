@@ -50,17 +50,17 @@ public:
     std::vector<GroupState>& groups() noexcept { return m_groups; }
     GroupState& group(GroupId group) { return m_groups[static_cast<std::size_t>(group.value)]; }
 
-    // Of the whole group, if there is one.
+    // A task about the whole group, if there is one.
     Task make(TaskKind kind, Lane lane, GroupId group, StepIndex version) const;
     Task make(TaskKind kind, Lane lane, GroupId group) const
     {
         return make(kind, lane, group, m_plan->step);
     }
-    // Before the task that is emitted next.
+    // Adds a wait to the task that is emitted next.
     void waitFor(std::optional<Wait> wait);
     void waitForLast(); // the task that was emitted last
-    // What an earlier step left running that is about the group, or about none; of no group: all
-    // but what brings weights, whose fetch waits.
+    // Waits for tasks that an earlier step left running and that are about the group, or about
+    // none. For no group: for all but those of weights that stream, because their fetch waits.
     void waitForCarried(GroupId group);
     Wait emit(const Task& task);
 

@@ -126,7 +126,7 @@ WindowRule windowOf(const PolicyRow& row, const PolicyNumbers& numbers)
     window.warmup = numbers.warmup.value_or(window.warmup);
     window.select = numbers.select.value_or(window.select);
     window.overlap = numbers.overlap.value_or(window.overlap);
-    // What the rates or the gradients will say has a stand-in until then.
+    // Until rates or gradients decide the interval, the default of the row stands in.
     if (numbers.interval && numbers.interval->from == WindowInterval::From::User)
         window.interval = static_cast<int>(numbers.interval->steps);
     const double urgent = urgentShareOf(row, numbers);
@@ -145,7 +145,7 @@ Status refuse(std::string why)
     return Status::error(ErrorKind::InvalidArgument, std::move(why));
 }
 
-// What the magnitude rule compares must be there when it is asked.
+// Refuses options under which the magnitude rule would have nothing to compare.
 Status checkMagnitude(const PolicyRow& row, const PolicyNumbers& numbers)
 {
     if (!goesByMagnitude(numbers))

@@ -183,7 +183,7 @@ enum class Precision : std::uint8_t {
     F32,  // everything; for tests and tiny models
 };
 
-// What the run asks of one step, whatever the policy.
+// Request of the run for one step, whatever the policy.
 struct StepSpec {
     StepIndex step = 0;
     int microBatches = 1;
@@ -207,16 +207,16 @@ struct BuiltStep {
 Result<BuiltStep> buildPlan(const StepSpec& spec, const Carry& in, const ModelShape& shape,
     const Budget& budget, const Feedback& last, const OffloadPolicy& policy);
 
-// What must still be done before weights may be saved or evaluated: late parts, which are
-// exact. Stale parts are left as they are: a checkpoint saves them as pending (accumulators,
-// position in the window, the updates of a host job in flight, or its result) and loading it
-// re-arms them. So evaluating or saving never changes training. Only the final export
-// applies them, and does so on a copy.
+// Updates late parts, which are exact: they must be done before weights are saved or evaluated.
+// Stale parts stay as they are: a checkpoint saves them as pending (accumulators, position in the
+// window, the updates of a host job in flight, or its result) and loading it re-arms them. So
+// evaluating or saving never changes training. Only the final export applies them, and does so on a
+// copy.
 Result<BuiltStep> buildFlush(const Carry& in, const ModelShape& shape, const Budget& budget,
     const Feedback& last, const OffloadPolicy& policy);
 
-// Forward passes only, at the version the next step's forward would read: what an evaluation
-// does. Changes no carry.
+// Forward passes of an evaluation, at the version the next step's forward would read. Changes no
+// carry.
 Result<StepPlan> buildEvaluation(const StepSpec& spec, const Carry& in, const ModelShape& shape,
     const Budget& budget, const Feedback& last, const OffloadPolicy& policy);
 

@@ -34,7 +34,7 @@ enum Takes : unsigned {
     kAllDisk = 256
 };
 
-// Where the gradients of a window are summed. Auto: whoever knows the rates decides.
+// Where the gradients of a window are summed. Auto: the code that knows the rates decides.
 enum class WindowSums : std::uint8_t { Device, Host, Auto };
 
 // How many reads of optimizer state are compared with their checksums.
@@ -98,22 +98,22 @@ struct OptionInfo {
 
 std::span<const OptionInfo> policyOptionTable();
 
-// Whose options are read: the policy, and what it takes.
+// The policy whose options are read: its name and the options it takes.
 struct OptionTaker {
     std::string_view policy;
     unsigned takes = 0; // Takes
 };
 
-// Refuses what no policy takes, and what `taker` does not.
+// Refuses options that no policy takes, and those that `taker` does not.
 Result<PolicyNumbers> readPolicyOptions(
     const OptionTaker& taker, const std::map<std::string, std::string>& options);
 std::map<std::string, std::string> policyOptionTexts(const PolicyNumbers& numbers);
 
-// Refuses what `taker` does not take.
+// Refuses options that `taker` does not take.
 Status checkTaken(const OptionTaker& taker, const PolicyNumbers& numbers);
-// Without what it does not take.
+// The numbers without options that are not among `takes`.
 PolicyNumbers onlyTaken(unsigned takes, PolicyNumbers numbers);
-// With what only `others` say.
+// The numbers, and those of `others` that are empty here.
 PolicyNumbers filledUp(PolicyNumbers numbers, const PolicyNumbers& others);
 
 } // namespace mr

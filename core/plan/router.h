@@ -11,7 +11,7 @@
 
 namespace mr {
 
-// The same answer for every group and step.
+// Gives one answer for every group and step.
 std::unique_ptr<const GradientRouter> makeUniformRouter(GradientSplit split);
 
 // `share` of the columns and all 1-D weights are urgent; the columns are chosen when `rule` says.

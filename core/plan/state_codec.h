@@ -75,7 +75,8 @@ constexpr const StatePlane& planeOf(StateCodec codec, StatePart part) noexcept
     return kStatePlanes[static_cast<std::size_t>(codec)][static_cast<std::size_t>(part)];
 }
 
-// Of all planes, or of all but High: what visits the device in BF16, where the weights are High.
+// Bytes of all planes, or of all but High. In BF16 the weights are High, so state visits the device
+// without it where they stay there.
 constexpr std::size_t stateBytes(StateCodec codec, std::int64_t elements, bool withHigh) noexcept
 {
     std::size_t bytes = 0;

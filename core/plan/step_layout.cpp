@@ -19,7 +19,7 @@ Result<MemoryPlan> memoryOf(const PlanTerms& terms, const StepSpec& spec, bool t
 {
     if (!training && !terms.streams)
         return planInferenceMemory(spec, terms.shape);
-    // What streams needs the slots of the run.
+    // Weights that stream need the slots of the run.
     return planMemory(spec, terms.shape, terms.budget, terms.chosen, terms.policy);
 }
 

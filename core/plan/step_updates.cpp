@@ -63,7 +63,7 @@ void StepUpdates::update()
     updateTiles(0, 0);
 }
 
-// Of state that stays on the device.
+// Updates the elements of a group whose state stays on the device.
 void StepUpdates::updateStaying(GroupId group)
 {
     const GroupState& state = m_writer.group(group);

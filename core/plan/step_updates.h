@@ -32,16 +32,17 @@ public:
 
     void begin() { m_visits.begin(); }
 
-    // What the carry left and is due now, of `out` as well; a flush makes all that is exact.
+    // Makes the updates of the carry that are due now, or in a flush all exact ones, and removes
+    // them from `out`. Where weights stream, a step makes each at the turn of its group.
     void makePending(Carry& out, bool flush);
-    // Of all groups, after their norm.
+    // Updates all groups after their norm.
     void update();
-    // Of one group, after its own gradient.
+    // Updates one group after its own gradient.
     void updateAtOnce(GroupId group);
-    // Behind the last of those: what no group's own gradient could begin, and the norm of the step,
-    // for the record.
+    // Behind the last of those: visits beside weights that stream, held uploads, and the norm of
+    // the step, for the record.
     void endAtOnce();
-    // Late parts are left to the next step.
+    // Leaves late parts to the next step.
     void leavePending(Carry& out) const;
 
 private:

@@ -30,12 +30,13 @@ public:
 
     void begin();
 
-    // The group's first turn in the step: what is due of its late updates is made.
+    // At the group's first turn in the step: makes its late updates that are due, or defers them to
+    // the fetch of their weights from disk.
     void open(GroupId group);
     // The slot that has the group's weights, or will have.
     std::uint8_t bring(GroupId group, StepIndex version);
-    // What a fetch of weights from disk waits for, and its place: the one of the late update that
-    // is due, or another that they come to.
+    // Makes the late update that is due, or else reads the weights from disk. Puts the stage into
+    // `fetch` and returns the task to wait for.
     Wait bringTile(Task& fetch);
 
 private:

@@ -31,7 +31,7 @@ public:
     void join(Wait wait) noexcept;
     void finish();
 
-    // Of finished tasks: is `first` over when `second` begins?
+    // Is `first` over when `second` begins? Both are behind their finish().
     bool isBefore(Wait first, TaskIndex second) const noexcept;
 
     // Later tasks have larger numbers, those of the carry the smallest.

@@ -100,7 +100,7 @@ struct TaskTraits {
 
 const TaskTraits& traitsOf(TaskKind kind) noexcept;
 
-// Of what runs on a disk lane: does it write?
+// Does this kind of task write to disk?
 inline bool isDiskWrite(TaskKind kind) noexcept
 {
     return traitsOf(kind).writes.has(Place::Disk);

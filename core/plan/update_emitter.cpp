@@ -71,7 +71,7 @@ HostTile UpdateEmitter::updateTile(const PendingUpdate& tile)
     return {task, updated};
 }
 
-// Of what `update` updated.
+// Uploads the weights that `update` made.
 void UpdateEmitter::upload(const Task& update, Wait updated)
 {
     GroupState& group = m_writer.group(update.group);
@@ -88,7 +88,7 @@ void UpdateEmitter::upload(const Task& update, Wait updated)
         m_disk.stageOf(task).copy = group.upload;
 }
 
-// Those before it are over then, too.
+// The last one is enough: Host runs in order, so the tiles before it are over as well.
 std::optional<Wait> UpdateEmitter::lateUpdateOf(
     GroupId group, std::int64_t first, std::int64_t end) const
 {

@@ -55,8 +55,8 @@ private:
     DiskEmitter& m_disk;
     const GradientEmitter& m_gradients;
     std::vector<PendingUpdate> m_listed; // in the order of their updates
-    // What the host updates and the device gets later: before a layer's forward, where weights come
-    // when its turn comes, or at the end of the step.
+    // Host updates whose weights the device gets later: late ones with the fetch of their layer,
+    // where weights stream, and held ones at the end of the step.
     std::vector<HostTile> m_late; // by group, then first element
     std::vector<HostTile> m_held; // in the order of the updates
     bool m_holds = false;

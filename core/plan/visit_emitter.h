@@ -26,14 +26,14 @@ public:
 
     void begin() { m_tiles.clear(); }
 
-    // What of a group's state comes to the device for its update.
+    // Lists the tiles of a group's state that visit the device for its update.
     void list(GroupId group);
     std::size_t count() const noexcept { return m_tiles.size(); }
 
-    // As many as there are slots, from this tile on.
+    // Fetches as many tiles as there are slots, from this one on.
     void fetchFirst(std::size_t tile);
     void fetch(std::size_t tile);
-    // And brings it home.
+    // Updates the tile and brings it home.
     void update(std::size_t tile);
 
 private:

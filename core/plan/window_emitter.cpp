@@ -172,7 +172,8 @@ void WindowEmitter::packGradient(GroupId group)
 {
     const auto g = static_cast<std::size_t>(group.value);
     m_writer.emit(m_writer.make(TaskKind::FinishGradient, Lane::Compute, group));
-    // Of another block; or of its own, if the sum of the window before is on its way from there.
+    // The place is free once its last content is sent: another block's gradient, or the group's own
+    // sum of the window before.
     m_writer.waitFor(window().sharesPacked(g) ? m_gradients.sendOfOccupant(group, kPackedSlots)
                                               : m_writer.groups()[g].gradient);
     const Wait packed = m_writer.emit(make(TaskKind::PackComplement, Lane::Compute, group, step()));

@@ -1,12 +1,12 @@
 // WindowEmitter: the tasks of policies that split gradients by columns and let the host work in
 // windows.
 //
-// A step packs what the host owns of each gradient and sends it; the host adds it to the sum of
-// the window at the beginning of the next step. Or the device adds it, once the step's norm is
-// known, and the sum is sent at the beginning of the next window, beside its forward. Once a window
-// is complete the host makes one update of it, either at the end of its last step or beside the
-// next window, a slice in every step, and then the result is uploaded during the last backward of
-// that window. So no task outlives its step: what spans steps is data in the Carry (why: README).
+// A step packs what the host owns of each gradient and sends it; the host adds it to the sum of the
+// window at the beginning of the next step. Or the device adds it, once the step's norm is known,
+// and the sum is sent at the beginning of the next window, beside its forward. Once a window is
+// complete the host makes one update of it, either at the end of its last step or beside the next
+// window, a slice in every step, and then the result is uploaded during the last backward of that
+// window. So no task outlives its step: state that spans steps is data in the Carry (why: README).
 //
 // Threads    One owner.
 // Ownership  Layout and emitters are lent.
@@ -42,9 +42,9 @@ public:
 
     // Before the first layer: sums what has landed, and makes a slice of the job in flight.
     void start(Carry& out);
-    // Of a group whose backward is over.
+    // Packs the gradient of a group whose backward is over.
     void packGradient(GroupId group);
-    // Behind the last layer: norms, updates of urgent columns, and what the window leaves.
+    // Behind the last layer: norms, updates of urgent columns, and the carry of the window.
     void end(Carry& out);
 
 private:
@@ -56,7 +56,7 @@ private:
     bool sumsOnDevice() const;
     int bankOf(std::int64_t number) const;
     std::int32_t tilesUntil() const;
-    // Of the complement.
+    // A task about the complement.
     Task make(TaskKind kind, Lane lane, GroupId group, StepIndex version) const;
     void accumulateOnHost(StepIndex version, int bank, int before);
     void accumulateOnDevice();
@@ -75,7 +75,7 @@ private:
     DiskEmitter& m_disk;
     const GradientEmitter& m_gradients;
 
-    // Of the plan being built.
+    // State of the plan being built.
     bool m_reselects = false;
     std::optional<Wait> m_scalars;
     std::optional<Wait> m_hostReader;               // of scalars, the last
