@@ -11,8 +11,8 @@ namespace mr {
 namespace fs = std::filesystem;
 namespace {
 
-// Of a tensor's entry in the header of its file, and of a file's in the manifest. Measured names
-// are shorter.
+// Bytes of a tensor's entry in the header of its file, and of a file's entry in the manifest.
+// Measured names are shorter.
 constexpr std::uint64_t kEntryBytes = 192;
 constexpr std::uint64_t kSmallFilesBytes = 4096;      // state.json and what pads headers
 constexpr std::uint64_t kBuiltInTemplateBytes = 1024; // at most; it depends on the tokenizer
@@ -25,7 +25,7 @@ std::uint64_t fileBytes(const fs::path& path)
     return error ? 0 : bytes + kEntryBytes;
 }
 
-// What a saved model has beside its tensors (saveModel).
+// Bytes of a saved model beside its tensors (saveModel).
 std::uint64_t carriedBytes(const RunSetup& setup)
 {
     const fs::path from =

@@ -15,17 +15,16 @@ namespace mr {
 
 std::uint64_t checkpointBytes(const RunSetup& setup);
 
-// Of the trained model, as it is exported at the end.
+// Bytes of the trained model, as it is exported at the end.
 std::uint64_t exportBytes(const RunSetup& setup);
 
-// The most that lie on disk between two writes: as many as are kept, and the best by evaluation
-// where that may be an older one. While one is written it is one more.
+// The most checkpoints on disk between two writes: as many as are kept, and the best by evaluation
+// where it may be an older one. During a write there is one more.
 std::int64_t checkpointsKept(const RunSetup& setup);
 
-// That a whole run writes at most: checkpoints, the last one and the best ones included, and the
-// trained model. 0: its steps are not known. Those by time are counted by the forecast of a step,
-// where there is one. Checkpoints that a choice or a lack of memory adds are
-// not foreseen.
+// Bytes that a whole run writes at most: checkpoints, the last one and the best ones included, and
+// the trained model. 0: its steps are not known. The forecast of a step, where there is one, counts
+// the checkpoints by time. Checkpoints that a choice or a lack of memory adds are not counted.
 std::uint64_t savedBytesOfRun(const RunSetup& setup);
 
 } // namespace mr

@@ -17,7 +17,7 @@
 
 namespace mr {
 
-// What is measured, and how.
+// Subject of a measurement: a model of two blocks, and how to train it.
 struct RateSubject {
     std::string key;    // of its entry in the book
     ModelConfig config; // of two blocks: all blocks of a model are alike
@@ -29,8 +29,8 @@ struct RateSubject {
     std::size_t deviceBytes = 0; // a device needs to measure it
 };
 
-// Of a resolved spec. Two blocks of the model itself if they fit a quarter of the memory at hand,
-// else of a stand-in.
+// The subject for a resolved spec: two blocks of the model itself if they fit a quarter of the
+// memory at hand, else of a stand-in.
 Result<RateSubject> rateSubject(
     const RunSpec& spec, const ModelConfig& config, const MachineInfo& machine);
 

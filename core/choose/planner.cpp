@@ -173,8 +173,8 @@ void adviseDiskBench(const RunSetup& setup, PlanReport& report)
                             "measures it, once for all plans.");
 }
 
-// What the disk moves in a step does not grow with its micro-batches: from how many on does the
-// device no longer wait for it?
+// Disk traffic of a step does not grow with its micro-batches: from how many on does the device no
+// longer wait for the disk?
 void adviseTokens(const RunSetup& setup, PlanReport& report)
 {
     constexpr double kHidden = 0.05; // of a step

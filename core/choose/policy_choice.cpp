@@ -152,8 +152,8 @@ std::string reasonOf(const Tried& tried)
     return text;
 }
 
-// What was chosen stays chosen: the numbers go into the record of the run. The plan is that of the
-// trial; only what would be asked again is replaced by its answer.
+// A choice is made once: its numbers go into the record of the run. The plan is that of the trial;
+// answers replace only options that would be chosen again.
 Status keepChoice(RunSetup& setup, const PolicyTrial& trial)
 {
     PolicyNumbers numbers = trial.numbers;

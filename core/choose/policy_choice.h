@@ -18,7 +18,7 @@ struct PolicyTrial {
     bool recompute = false;
 };
 
-// Whether the policy is the program's to choose.
+// Does the program choose the policy?
 inline bool isAuto(const RunSpec& spec)
 {
     return spec.policy == "auto";
@@ -34,13 +34,13 @@ void keepNumbers(RunSetup& setup, PolicyNumbers numbers);
 Status planWith(RunSetup& setup, const PolicyTrial& trial);
 
 // Takes the fastest of `trials` that fits, by forecast; without rates the first. Those with options
-// that their policy does not take are passed over. If nothing fits, what lacks least, and
-// setup.limit says how much. Precondition: one of them can be planned.
+// that their policy does not take are passed over. If nothing fits, takes the trial that lacks
+// least, and setup.limit says how much. Precondition: one of them can be planned.
 Status chooseAmong(RunSetup& setup, std::span<const PolicyTrial> trials);
 
-// Fills in what spec.policy, its options and spec.recompute leave open: of what fits, the fastest
-// by forecast; without rates the first that fits, from everything on the device without
-// recomputation to everything on the host with it. If nothing fits, what lacks least, and `limit`
+// Chooses what spec.policy, its options and spec.recompute leave open: by forecast the fastest that
+// fits; without rates the first that fits, from everything on the device without recomputation to
+// everything on the host with it. If nothing fits, takes the plan that lacks least, and `limit`
 // says how much.
 Status choosePolicy(RunSetup& setup);
 

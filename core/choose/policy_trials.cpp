@@ -157,8 +157,8 @@ void addWindowsOnDisk(const RunSetup& setup, std::vector<PolicyTrial>& trials)
     }
 }
 
-// What `auto` tries whole; policies that stream or need the disk have trials of their own. All but
-// the first two are compared by time alone.
+// Policies that `auto` tries whole; those that stream or need the disk have trials of their own.
+// All but the first two are compared by time alone.
 std::vector<const PolicyInfo*> candidates(const RunSetup& setup, bool ratesKnown)
 {
     if (!isAuto(setup.spec))

@@ -1,4 +1,4 @@
-// What is tried when the policy of a run, or a part of it, is the program's to choose.
+// Trials for a run whose policy, or a part of it, the program chooses.
 //
 // Threads  Pure.
 
@@ -11,8 +11,8 @@
 
 namespace mr {
 
-// From the simplest to the most involved. What the user said holds in all of them; without rates
-// only what memory decides is tried.
+// Trials from the simplest to the most involved. Options that the user gave hold in all of them.
+// Without rates, only options that memory decides vary.
 std::vector<PolicyTrial> trialsOf(const RunSetup& setup, bool ratesKnown);
 
 // For policies that take `tile`: an eighth of the largest block, at most the usual tile. The fewer

@@ -1,9 +1,9 @@
-// What a run that has ended teaches the forecasts to come: where its steps took another time than
-// was foretold, what they measured takes the place of the rates in the user's book.
+// Corrects the rates in the user's book after a run: where its steps took another time than the
+// forecast, the rates that they measured replace those in the book.
 //
-// Rates are measured once, in seconds, and the machine may have been busy then. A run lasts longer
-// and is the very thing that is forecast; but one that shared the machine with other programs
-// measured those, too, and teaches nothing.
+// The first measurement takes seconds, and the machine may have been busy then. A run lasts longer
+// and is the very thing that a forecast is about. But a run that shared the machine with other
+// programs measured those, too, so it corrects nothing.
 //
 // Threads  Any; reads and writes the book.
 // Errors   A book that cannot be written stays as it was: the next run tries again.
@@ -27,8 +27,8 @@ struct RunTruth {
 inline constexpr int kLeastTruthSteps = 16;
 inline constexpr double kForecastTolerance = 0.25; // of what the steps took
 
-// Does the forecast of `setup` miss the truth by more than is tolerated, and is that the rates'
-// fault? False where either is not known.
+// Does the forecast of `setup` miss the truth by more than kForecastTolerance, and are the rates
+// the cause? False where either is not known.
 bool isForecastWrong(const RunSetup& setup, const RunTruth& truth);
 
 // Puts `measured` into the book at `path` if it has rates for what `setup` trains on this machine.

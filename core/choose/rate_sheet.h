@@ -38,7 +38,7 @@ private:
     std::size_t m_oldest = 0; // once there are kMost
 };
 
-// What the tasks of a plan were made with.
+// Model and settings that the tasks of a plan were made with.
 struct RateReading {
     const ModelShape& shape;
     Precision precision = Precision::BF16;

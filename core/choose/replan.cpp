@@ -10,7 +10,7 @@
 namespace mr {
 namespace {
 
-// Of uploads, where their landing is what lacks: 4 MiB in BF16.
+// Tile of uploads where their landing does not fit: 4 MiB in BF16.
 constexpr std::int64_t kSmallTile = std::int64_t{2} << 20;
 
 // A setup with everything but a plan.
@@ -98,8 +98,8 @@ std::vector<PolicyTrial> ownTrials(const RunSetup& setup, bool flipped, ReplanSc
     addTrials(setup, flipped, policy,
         scope == ReplanScope::SamePolicy ? std::vector{numbers} : variants(setup, flipped, numbers),
         trials);
-    // What is left of the host may need more on disk; of the exact policy all is tried there
-    // anyway.
+    // A smaller host budget may need more on disk. Policies that use the disk need no fitting:
+    // reopened, they have all state there.
     const bool isFitted = !policy.usesDisk && takesDisk(setup.spec);
     if (isFitted && scope != ReplanScope::SamePolicy)
         for (PolicyTrial& trial : trials)

@@ -123,7 +123,7 @@ Status resolveNumbers(RunSetup& setup, const MachineInfo& machine, std::int64_t 
     return {};
 }
 
-// Of a run of that much space the folders need not be there: a plan may be for another machine.
+// Folders need not exist where the spec gives the disk space: a plan may be for another machine.
 Status findScratch(RunSetup& setup, const RateBook& book)
 {
     auto scratch = inspectScratchSet(setup.spec.diskPaths, book);
@@ -134,8 +134,9 @@ Status findScratch(RunSetup& setup, const RateBook& book)
     return {};
 }
 
-// Scratch files that fill the disk to the last byte would keep everybody else from writing. What
-// was said is taken at its word, as of the other tiers: whoever opens the files finds out.
+// Scratch files that fill the disk to the last byte would keep all other programs from writing. A
+// size that the user gave holds, as for the other tiers: opening the files shows whether it is
+// there.
 std::uint64_t diskBudget(const RunSetup& setup)
 {
     return setup.spec.diskBytes > 0 ? setup.spec.diskBytes : setup.scratch.roomBytes() / 20 * 19;

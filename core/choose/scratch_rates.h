@@ -13,11 +13,11 @@
 
 namespace mr {
 
-// What a folder's rates are kept by: file systems of one drive may differ in speed, and so may the
-// drives that one mount point has had.
+// Key of a folder's rates in the book: device, file system and mount point. File systems of one
+// drive may differ in speed, and so may the drives that one mount point has had.
 std::string rateKey(const ScratchFolder& folder);
 
-// In the user's book, for the plans to come. What is asked of a mix is half of it each way.
+// Writes rates to the user's book, for the plans to come. Each way gets half of the mixed rate.
 Result<ScratchSpeed> keepDiskRates(const ScratchFolder& folder, const DiskRates& rates);
 
 } // namespace mr

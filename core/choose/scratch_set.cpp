@@ -32,7 +32,8 @@ std::string driveKey(const ScratchFolder& folder)
     return drive.empty() ? rateKey(folder) : drive;
 }
 
-// What folders of one drive, or of one file system, have together is divided by their number.
+// Folders of one drive share its speed and folders of one file system its room: each gets an equal
+// part.
 void shareDrives(std::vector<ScratchMember>& members)
 {
     std::vector<ScratchMember> alone = members;
@@ -86,8 +87,8 @@ bool ScratchSet::isMeasured() const noexcept
     });
 }
 
-// Who is full leaves the rest to the others. In the last round nobody is; what fits nowhere goes to
-// all alike, and is refused where the files are made.
+// A full folder leaves the rest to the others; the last round fills none. Bytes that fit nowhere go
+// to all alike, and ScratchFile refuses them.
 std::vector<double> ScratchSet::divide(std::uint64_t bytes) const
 {
     const bool measured = isMeasured();

@@ -20,8 +20,8 @@
 
 namespace mr {
 
-// Is the share the program's to choose? Not one the user gave, and not one a resumed run finds in
-// its record: that does not say who chose it.
+// Does the program choose the share? Not one the user gave, and not one a resumed run finds in its
+// record: the record does not say who chose it.
 bool isShareOpen(const RunSetup& setup);
 
 struct ShareDecision {
@@ -32,8 +32,8 @@ struct ShareDecision {
     double secondsNew = 0.0;
 };
 
-// Of the forecasts alone: is the gain more than 3 % of a step, below which a forecast says nothing,
-// and over all steps that are left more than the exchange costs?
+// By the forecasts alone: is the gain more than 3 % of a step, below which a forecast says nothing,
+// and over all steps left more than the cost of the exchange?
 bool paysToExchange(
     double secondsNow, double secondsNew, StepIndex stepsLeft, double costSeconds) noexcept;
 
@@ -42,7 +42,7 @@ bool paysToExchange(
 Result<ShareDecision> decideShare(
     const RunSetup& setup, const Feedback& measured, StepIndex stepsLeft, double costSeconds);
 
-// What the run goes on with where that is worth it.
+// The setup with which the run goes on where the exchange is worth it.
 Result<RunSetup> withShare(const RunSetup& before, double share, const Feedback& measured);
 
 // For the log: what was measured, what was decided.

@@ -29,10 +29,10 @@ public:
     void timed(double seconds) noexcept;
     int timedSteps() const noexcept { return m_timedSteps; } // since the run was opened
     double meanSeconds() const noexcept;                     // of those; 0: there were none
-    // The rates since the last look, and of how many steps; `known` where nothing was seen.
+    // The rates since the last look, and their number of steps; `known` where nothing was measured.
     Feedback measured(const Feedback& known) const { return m_sheet.rates(known); }
     int measuredSteps() const noexcept { return m_sheet.steps(); }
-    // What the run has just spent on a checkpoint, and on opening again by another plan.
+    // Seconds the run has just spent on a checkpoint, and on opening again with another plan.
     void saved(double seconds) noexcept { m_saveSeconds = seconds; }
     void reopened(double seconds) noexcept;
 
@@ -41,8 +41,9 @@ public:
     // The rates since the last look; `known` where nothing was seen. The next look starts afresh.
     Feedback look(const Feedback& known);
 
-    // A checkpoint, unless there is one, and opening again. What was not measured yet is taken to
-    // pass through the disk at a rate that most disks reach.
+    // Seconds of a checkpoint, unless there is one, and of opening again. A part that was not
+    // measured yet is assumed to take the time of the checkpoint's bytes at a rate that most disks
+    // reach.
     double exchangeSeconds(bool isSaved, std::uint64_t checkpointBytes) const noexcept;
 
 private:
