@@ -1,4 +1,4 @@
-// What the host's processor can do at most, measured: the limits of bench.h.
+// Measured peaks of the host's processor: the limits of bench.h.
 //
 // Threads  Each starts `threads` threads and joins them.
 

@@ -1,7 +1,7 @@
-// What a device can do at most, measured: the limits that bench.h judges by.
+// Measured peaks of a device: the limits that bench.h compares with.
 //
 // The host's processor has loops of its own (bench_limits.h). Any other device is its own limit:
-// its best large square product, its largest copy inside its own memory.
+// its best large square product and a large copy inside its own memory.
 //
 // Threads  The caller's. The device must be idle.
 // Errors   Those of the device.

@@ -39,7 +39,7 @@ struct StepBenchSpec {
     int updateThreads = 0;               // 0: half of the processor's cores, as a run has
 };
 
-// The same steps as we count them and as the device's profiling library does.
+// Traced steps by our own counts and by those of the device's profiling library.
 struct TraceComparison {
     int steps = 0;
     std::int64_t computeNs = 0;
@@ -79,7 +79,7 @@ Result<StepBenchReport> runStepBench(
 // Models of 6 and 50 million parameters, fp32 and bf16, resident.
 std::vector<StepBenchSpec> builtInStepBenches();
 
-// Those as rows: GFLOP/s by flopsPerStep against the peak.
+// Runs the built-in benchmarks as rows: GFLOP/s by flopsPerStep against the peak.
 Result<std::vector<BenchRow>> benchStep(Device& device);
 
 } // namespace mr

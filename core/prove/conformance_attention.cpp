@@ -141,7 +141,7 @@ struct Geometry {
         return cap > 0.0 ? 1.0 - score / cap * (score / cap) : 1.0;
     }
 
-    // Of slope(), where scores are off by at most `scoreError`.
+    // Error of slope(), where scores are off by at most `scoreError`.
     double slopeError(double scoreError) const
     {
         const auto cap = static_cast<double>(s.softcap);
@@ -184,7 +184,7 @@ double probabilityError(const Row& r)
     return 2.0 * r.scoreError + (6.0 * static_cast<double>(r.count) + 16.0) * kU;
 }
 
-// What a left operand rounded to the storage type may add, relative; see the file comment.
+// Relative error that a left operand rounded to the storage type may add; see the file comment.
 double operandRounding(DType type)
 {
     return type == DType::BF16 ? kUBf16 * (1.0 + kUBf16) : 0.0;
@@ -300,7 +300,7 @@ void addBackwardRow(
     }
 }
 
-// What forward would have stored, so that backward is judged alone.
+// Results that an exact forward would store, so that the case tests backward alone.
 void forwardResults(const Geometry& g, DType type, Values& out, Values& lse)
 {
     for (std::int64_t t = 0; t < g.s.tokens; ++t)

@@ -1,4 +1,4 @@
-// What a conformance case works with: uploads of random numbers, the op call, expectations.
+// Tools of a conformance case: uploads of random numbers, the op call, expectations.
 //
 // A case function runs twice on two CaseRuns with the same seed; the bytes both downloaded must
 // be equal. After the first failure every call does nothing, so a case has no error paths.
@@ -62,21 +62,21 @@ public:
     Input random(DType type, const Dims& dims, double spread = 1.0);
     // These values, converted to `type` (any).
     Input given(DType type, const Dims& dims, const Values& values);
-    // Memory filled with bytes 0xFF (NaN, -1): what an op does not write shows.
+    // Memory filled with bytes 0xFF (NaN, -1), so that elements an op does not write show.
     TensorView blank(DType type, const Dims& dims);
 
     Ops& ops() { return m_device.ops(); }
 
     Stream& stream() { return *m_stream; }
 
-    // What an op call gave; the run waits for it.
+    // Takes the status of an op call and waits for the op.
     void call(const Status& enqueued);
 
     // Downloads and compares; tolerance 0 wants equal values.
     void expect(
         const char* what, const TensorView& view, const Values& want, const Values& tolerance);
     void expectExactly(const char* what, const TensorView& view, const Values& want);
-    // The same bits as another tensor of the device (F32, BF16).
+    // Expects the bits of another tensor of the device (F32, BF16).
     void expectSame(const char* what, const TensorView& view, const TensorView& want);
 
     const Status& status() const noexcept { return m_status; }

@@ -82,7 +82,7 @@ State someState(CaseRun& run, std::int64_t n)
     return state;
 }
 
-// What double precision says of m and v after the update, with the tolerances of the header.
+// Moments after the update in double precision, with the tolerances of the header.
 struct Moments {
     Values mScale, mScaleError, m, mError, vScale, vScaleError, v, vError;
 };

@@ -14,10 +14,10 @@ namespace mr::conformance {
 // Nothing, one, around a block of 1024, around an item of several.
 inline constexpr std::int64_t kCounts[] = {0, 1, 17, 1023, 1024, 1025, 40000};
 
-// Of tensors that start one element late.
+// Lengths of tensors that start one element late.
 inline constexpr std::int64_t kLateCounts[] = {1, 17, 1025, 4099};
 
-// What an update is asked for.
+// Kinds of update that a case tries.
 enum class Step { Decayed, Plain, NotFinite };
 
 inline constexpr std::pair<Step, const char*> kSteps[] = {

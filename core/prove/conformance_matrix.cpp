@@ -133,8 +133,8 @@ void linearBackwardWeight(CaseRun& run, DType type, const ProductShape& s, bool 
     run.expect("gradBias", args.gradBias, want, tolerance);
 }
 
-// What lets a policy that adds elsewhere give the same weights: adding on the fly is the product
-// and one addition.
+// Adding on the fly gives the bits of the product and one addition. So a policy that adds elsewhere
+// gives the same weights.
 void addingOnTheFly(CaseRun& run, DType type, const ProductShape& s)
 {
     const Input gradOut = run.random(type, {s.tokens, s.out});

@@ -18,7 +18,8 @@ double offsetOf(NormGain gain)
 
 const double kGelu = 2.0 * std::sqrt(2.0 / std::numbers::pi);
 
-// Of the exponential of u: four roundings of a number as large as u.
+// Relative error that exp(inner) takes from GELU's inner value: four roundings of a number of its
+// size.
 double innerError(GateActivation activation, double inner)
 {
     return activation == GateActivation::Silu ? 0.0 : 4.0 * kU * std::abs(inner);

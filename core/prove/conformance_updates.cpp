@@ -90,7 +90,8 @@ constexpr Fading kFadings[] = {
 
 void accumulate(CaseRun& run, DType type, std::int64_t n, const Fading& how)
 {
-    // What starts finds NaN, and what is not finite brings an infinity: neither may be seen.
+    // A sum that starts finds NaN, and a gradient that is not finite has an infinity: neither may
+    // show in the sum.
     const bool starts = how.keep == 0.0F;
     const Input sum = starts ? Input{run.blank(DType::F32, {n}), {}} : run.random(DType::F32, {n});
     Values values = run.random(type, {n}).values;

@@ -1,6 +1,6 @@
 // A tiny run without files: the same model, data and seed under any policy, to compare with ==.
 //
-// What `millrace selftest` and the tests use to show that every exact policy gives the weights of
+// `millrace selftest` and the tests show with it that every exact policy gives the weights of
 // `resident`, bit for bit.
 //
 // Threads  One thread, which is the engine thread of the device.
@@ -59,7 +59,7 @@ struct TinyResult {
     std::size_t allocationsInSteps = 0; // Device::allocate() calls after the first step
 };
 
-// What it is a run of.
+// The run without files that `run` describes.
 PlainRunSpec plainRunSpec(const TinyRun& run);
 // Random weights and tokens by a fixed seed.
 Result<TinyResult> runTiny(Device& device, const TinyRun& run);

@@ -1,7 +1,7 @@
 // PlainRun: a run without files: a plan, its memory and an executor, for made-up weights and
 // tokens.
 //
-// What checks (exact_check) and benchmarks (bench_step) share; a real run is Engine's.
+// Checks (exact_check) and benchmarks (bench_step) share it; Engine makes a real run.
 //
 // Threads    One thread, which is the engine thread of the device.
 // Ownership  Owns all but the device.
@@ -31,7 +31,7 @@ struct PlainRunSpec {
     bool recompute = false;
     double clipNorm = 1.0;
     int updateThreads = 1;
-    // What the host's updates of whole windows are made with.
+    // Settings of the host's updates of whole windows; other updates take StepInputs::factors.
     AdamwSettings adamw;
     double learningRate = 1e-3;
     Budget budget;    // bytes of 0: no limit
@@ -49,7 +49,8 @@ public:
     // One optimizer step, numbered from 1 in a row: plans it, checks it if its kind is new, runs
     // it. `inputs.before`, `job` and `closing` are filled in here.
     Result<StepResult> step(const StepInputs& inputs);
-    // Makes the updates that the last step left for the next one, before anybody looks at weights.
+    // Makes the updates that the last step left for the next one. Comes before any read of the
+    // weights.
     Status finishLateParts() { return m_body->plans().finishLateParts(); }
 
     const PlainRunSpec& spec() const noexcept { return m_spec; }
@@ -58,7 +59,7 @@ public:
     const MemoryPlan& memoryPlan() const noexcept { return m_plan; }
     const RunMemory& memory() const noexcept { return m_body->memory(); }
     StepExecutor& executor() noexcept { return m_body->executor(); }
-    // Of the last step.
+    // The plan of the last step.
     const StepPlan& stepPlan() const noexcept { return m_body->plans().plan(); }
     const Carry& carry() const noexcept { return m_body->plans().carry(); } // that it left
     Precision precision() const noexcept { return m_step.precision; }
