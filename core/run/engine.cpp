@@ -138,7 +138,7 @@ Status Engine::train()
     return {};
 }
 
-// What is due after the last step that was done, and the next one or the end of the run. May be
+// Does the work that is due after the last step, then takes the next step or ends the run. May be
 // called again after it failed and the run was brought back to a step.
 Status Engine::advance()
 {
@@ -203,7 +203,7 @@ void Engine::closeJournal(RunStatus end, const Status& reason)
     if (m_journal.isStarted())
         m_journal.close(reason.ok() ? EventLevel::Info : EventLevel::Error, word,
             reason.ok() ? "The run is " + word + "." : reason.message());
-    // What the run made is safe, whatever becomes of the history.
+    // The run's results are safe, even if the history fails.
     const Status told = m_journal.endHistory(end, reason.ok() ? 0 : 4, reason.message());
     if (!told.ok())
         log(LogLevel::Warning, told.message() + "; that the run is " + word +

@@ -6,8 +6,8 @@
 //
 // Threads    Engine thread.
 // Ownership  Borrows context and parts.
-// Errors     Io if windows were chosen and the checkpoint they begin from could not be written.
-//            Those of exchange(), unchanged.
+// Errors     Io if windows were chosen and the checkpoint they begin from could not be written;
+//            errors of exchange(), unchanged.
 
 #pragma once
 

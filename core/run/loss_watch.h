@@ -21,10 +21,11 @@ public:
     // The evaluation of step 0. Without one the first loss stands for it.
     void setBase(double loss) noexcept { m_base = loss; }
 
-    // Whether a spike begins with this loss.
+    // Does a spike begin with this loss?
     bool add(double loss) noexcept;
 
-    // Of the last steps that were no spike; of fewer than 8 the base. NaN: nothing is known.
+    // Median of the last 64 losses that were no spike; the base while there are fewer than 8. NaN:
+    // nothing is known.
     double usual() const noexcept;
 
 private:

@@ -22,8 +22,8 @@ public:
     OutcomeWatch(RunContext& run, RunJournal& journal);
 
     void noteEvaluation(StepIndex step, double loss);
-    // Of a resumed run: its base and its best evaluation were measured in an earlier life. A
-    // history that does not have them leaves the run without a verdict.
+    // Reads the evaluations of a resumed run: an earlier life measured its base and its best one. A
+    // history without them leaves the run without a verdict.
     void readEvaluations();
     // Warns where a spike begins with this loss of a step.
     void watchLoss(StepIndex step, double loss);

@@ -58,7 +58,7 @@ Status PausingWriter::save(const Saving& saving, IfUnwritable then, StepIndex sa
 
 Status PausingWriter::trySave(const Saving& saving)
 {
-    // What a killed run left half written would else take the room.
+    // Half-written files of a killed run would take the room.
     removeLeftovers(m_run.runDir, m_run.saveDir);
     MR_TRY(roomFor(m_run.saveDir, saving.bytes));
     MR_TRY(saving.write());

@@ -32,12 +32,13 @@ public:
     // Where the last row ended.
     std::int64_t endNs() const noexcept { return m_endNs; }
 
-    // A plan was run between steps: how its time was spent. Belongs to the interval that ends next.
+    // Adds the time split of a plan that ran between steps, to the interval that ends next.
     void addRun(const StallSplit& split) noexcept;
-    // Its beginUs is 0: the caller has the clock. What no plan explains is StallCause::Other.
+    // Its beginUs is 0: the caller has the clock. Time that no plan explains is StallCause::Other.
     IntervalRow closeInterval(
         IntervalKind kind, std::int64_t nowNs, const MovedBytes& moved) noexcept;
-    // What was moved since the last row; the step's own times are its ledger's.
+    // Ends a row that is a step. Returns the bytes moved since the row before; its times come from
+    // its ledger.
     MovedBytes closeStep(std::int64_t endNs, const MovedBytes& moved) noexcept;
 
 private:

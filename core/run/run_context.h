@@ -1,5 +1,4 @@
-// RunContext: what the parts of one run share. It holds values and no behaviour beyond reading
-// them.
+// RunContext: shared by the parts of one run. It holds values and no behaviour beyond reading them.
 //
 // Engine owns one; its parts (opener, step loop, saver, ...) borrow it and outlive nothing of it.
 //
@@ -32,14 +31,15 @@
 
 namespace mr {
 
-// What a run does when something it must save finds no room, or no folder.
+// Reaction of a run when something it must save finds no room, or no folder.
 enum class OnDiskFull : std::uint8_t {
     Wait, // pauses until there is room or somebody answers
     Stop, // ends, as stopped; its older checkpoints stay
     Skip, // goes on without
 };
 
-// What the command line adds to a Session: the same stream of records the store gets.
+// Additions of the command line to a Session: settings, and the stream of records that the store
+// gets.
 struct EngineHooks {
     std::optional<RunSpec> asked; // as Session::open()'s
     ResumeChanges changes;        // of a run that is resumed
@@ -47,12 +47,12 @@ struct EngineHooks {
     OpeningWatch opening;
     RecorderHooks records;
     std::function<void(const CheckpointWritten&, const RunProgress&)> onCheckpoint;
-    // What the steps since the last look measured, before anything is chosen by it; may change it,
-    // so that a test does not depend on the clock.
+    // Gets the rates that the steps since the last look measured, before a choice uses them. May
+    // change them, so that a test does not depend on the clock.
     std::function<void(Feedback&)> onRates;
     // Nanoseconds on the clock by which checkpoints are due; empty: nowNs().
     std::function<std::int64_t()> checkpointClock;
-    // How the steps compare with the forecast, before anything is learnt; may change it likewise.
+    // Gets the time that steps took, before rates are corrected by it; may change it likewise.
     std::function<void(RunTruth&)> onTruth;
     OnDiskFull onDiskFull = OnDiskFull::Wait;
     std::chrono::milliseconds pauseCheck{5000}; // a paused run looks for room this often

@@ -46,7 +46,7 @@ Result<RunSpec> withTemplateText(RunSpec spec)
 
 namespace {
 
-// What the trained model is saved with.
+// Finds the chat template that the trained model is saved with.
 Status findTemplate(const RunSpec& spec, RunData& data)
 {
     TokenSetOptions options;

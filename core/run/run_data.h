@@ -22,14 +22,14 @@
 
 namespace mr {
 
-// Whose chat template writes conversations and pairs.
+// The folder of the model whose chat template writes conversations and pairs.
 std::string modelFolder(const RunSpec& spec);
 
-// How rows are written is decided when a run begins and kept in its record: every source that says
-// nothing gets `style`.
+// A run decides how rows are written when it begins, and keeps that in its record: every source
+// that names no style gets `style`.
 RunSpec withStyle(RunSpec spec, RowStyle style);
 
-// A chat template that is a file is taken into the spec as its text.
+// Puts the text of a chat template that is a file into the spec.
 Result<RunSpec> withTemplateText(RunSpec spec);
 
 struct RunData {
@@ -40,14 +40,15 @@ struct RunData {
     std::string chatTemplate; // that the model is taught; empty: it has its own, or needs none
 };
 
-// Of a resolved spec. `vocab` of the model, which the tokenizer must fit.
+// Reads the data of a resolved spec. `vocab` is that of the model, which the tokenizer must fit.
 Result<RunData> readRunData(const RunSpec& spec, std::int64_t vocab);
 
 // The rows that were left out, a line of JSON each, as skipped.jsonl in `runDir`; none: no file.
 // Io: it cannot be written.
 Status writeSkippedRows(const RunData& data, const std::filesystem::path& runDir);
 
-// What the sampler draws from, so that a resumed run sees what it would have seen.
+// Hash of the data that the sampler draws from, so that a resumed run finds the batches it would
+// have had.
 Result<std::string> dataHash(const TokenSet& set);
 
 } // namespace mr

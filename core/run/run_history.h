@@ -1,4 +1,4 @@
-// What a history and a run folder say of the same run, brought to agree: the folder is the truth.
+// Brings the history of a run into agreement with its run folder: the folder is the truth.
 //
 // Threads  Any; blocks on files.
 // Errors   Io and DataCorrupt with the file; InvalidArgument from claimRunFolder().
@@ -14,9 +14,9 @@
 
 namespace mr {
 
-// Enters the checkpoints that lie there and are not in the history, and marks as deleted those it
-// has whose folder is gone from among the others. A folder whose parent is gone stays as it is: its
-// disk may be back tomorrow.
+// Enters the checkpoints of both folders that are not in the history. Marks as deleted the
+// checkpoints in the history whose folder is gone while its parent is there. Where the parent is
+// gone as well the row stays as it is: the disk may be back tomorrow.
 Status enterCheckpoints(RunStore& store, std::int64_t runId, const std::filesystem::path& runDir,
     const std::filesystem::path& saveDir);
 

@@ -60,7 +60,8 @@ std::int64_t RunSaver::clockNs() const
     return m_run.hooks.checkpointClock ? m_run.hooks.checkpointClock() : nowNs();
 }
 
-// Of those that have a checkpoint: what is on disk decides, so a run that was killed decides alike.
+// Compares with the evaluations that have a checkpoint: the disk decides, so a run that was killed
+// decides alike.
 bool RunSaver::isBestSoFar() const
 {
     const double best = bestEvalLoss(m_run.runDir, m_run.saveDir);
