@@ -29,7 +29,7 @@ constexpr std::string_view kOtherPrefix = "other-";
 constexpr std::size_t kDigits = 8; // at least
 constexpr std::uint64_t kMostProgressBytes = 1 << 20;
 
-// Of checkpoints; where a run moved to first.
+// Folders of checkpoints, beginning with the one that the run moved to.
 std::vector<fs::path> foldersOf(const fs::path& runDir, const fs::path& saveDir)
 {
     if (saveDir.empty() || saveDir == runDir)

@@ -10,7 +10,7 @@
 //
 // A name is given and taken by a rename, so no crash leaves half a checkpoint under it.
 //
-// Threads  Engine thread, between steps; whoever only reads: any. Blocks on files.
+// Threads  Engine thread, between steps; functions that only read: any. Blocks on files.
 // Errors   Io with the folder. A folder that cannot be listed is one without checkpoints.
 
 #pragma once
@@ -40,11 +40,11 @@ std::string checkpointName(std::int64_t step); // "step-00000300"
 std::vector<std::filesystem::path> listCheckpoints(
     const std::filesystem::path& runDir, const std::filesystem::path& saveDir = {});
 
-// All that bear the name of one, newest first: also those whose manifest is gone.
+// All folders with the name of a checkpoint, newest first: also those whose manifest is gone.
 std::vector<std::filesystem::path> namedCheckpoints(
     const std::filesystem::path& runDir, const std::filesystem::path& saveDir = {});
 
-// What was set aside.
+// Checkpoints that were set aside, ascending by path.
 std::vector<std::filesystem::path> asideCheckpoints(
     const std::filesystem::path& runDir, const std::filesystem::path& saveDir = {});
 
@@ -52,16 +52,17 @@ std::vector<std::filesystem::path> asideCheckpoints(
 std::vector<CheckpointInfo> describeCheckpoints(
     const std::filesystem::path& runDir, const std::filesystem::path& saveDir = {});
 
-// Of the best; NaN: none has an evaluation.
+// Evaluation loss of the best checkpoint; NaN: none has an evaluation.
 double bestEvalLoss(const std::filesystem::path& runDir, const std::filesystem::path& saveDir = {});
 
-// Gives a sealed folder its name. What lies there is replaced at once if it is of the same run,
-// and else set aside.
+// Gives a sealed folder its name. A checkpoint of that name is replaced at once if it is of the
+// same run, and else set aside.
 Status installCheckpoint(const std::filesystem::path& sealed, const std::filesystem::path& final);
 
 enum class SetAside : std::uint8_t { Broken, Other };
 
-// Returns where it lies now. With something else in it than a checkpoint has, it is Other.
+// Returns where the checkpoint lies now. A folder with other things in it than a checkpoint has
+// counts as Other.
 Result<std::filesystem::path> setAside(const std::filesystem::path& checkpoint, SetAside why);
 
 struct Pruned {
@@ -69,12 +70,12 @@ struct Pruned {
     std::vector<std::filesystem::path> broken; // had been set aside
 };
 
-// Removes all but the newest `keep` and the best, broken ones that a newer one has taken the place
-// of, and leftovers. After the newest was written.
+// Removes all but the newest `keep` and the best, broken ones that a newer whole one replaces, and
+// leftovers. Comes after the newest was written.
 Pruned pruneCheckpoints(const std::filesystem::path& runDir, std::int64_t keep,
     const std::filesystem::path& saveDir = {});
 
-// What a crash left half written or half removed.
+// Removes checkpoints that a crash left half written or half removed.
 void removeLeftovers(
     const std::filesystem::path& runDir, const std::filesystem::path& saveDir = {});
 

@@ -212,7 +212,7 @@ Result<Sealed> readSeal(const fs::path& folder)
 Status verifyCheckpoint(const fs::path& folder, VerifyDepth depth, std::string_view below)
 {
     MR_ASSIGN(auto files, readFiles(folder));
-    // What is quickly found comes first.
+    // Quick checks come first.
     for (const VerifyDepth now : {VerifyDepth::Lengths, VerifyDepth::Bytes})
         for (const auto& [name, entry] : files.items())
             if (now <= depth && std::string_view(name).starts_with(below))

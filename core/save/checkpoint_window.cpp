@@ -64,8 +64,8 @@ bool isSum(const Stored& part)
     return part.name.find("sums.") != std::string::npos || part.name.starts_with("landed.");
 }
 
-// Does the file? Plain state may have been elsewhere when it was written: on disk, where columns
-// are kept apart, or in memory, where they are not.
+// Does the file keep columns apart? Plain state may have been elsewhere at the time of writing: on
+// disk, where columns are kept apart, or in memory, where they are not.
 bool keepsColumnsApart(const RunMemory& memory, const SafetensorsReader& reader)
 {
     return memory.stateCodec() == StateCodec::Compact ||
@@ -73,7 +73,7 @@ bool keepsColumnsApart(const RunMemory& memory, const SafetensorsReader& reader)
                [](const auto& entry) { return entry.first.starts_with("urgent_state."); });
 }
 
-// What was read must be a choice of columns, or indices would leave their rows.
+// The lists that were read must name every column once, or indices would leave their rows.
 Status checkColumns(WindowMemory& window, const fs::path& file)
 {
     for (std::int32_t g = 0; g < window.groupCount(); ++g)
@@ -92,7 +92,7 @@ Status checkColumns(WindowMemory& window, const fs::path& file)
     return {};
 }
 
-// What is done of a job in flight is unpacked tile by tile.
+// The finished tiles of a job in flight are unpacked one by one, so there must be as many.
 Status checkJob(const WindowMemory& window, const Carry& carry, const fs::path& file)
 {
     const std::size_t tiles = window.layout().tiles.size();

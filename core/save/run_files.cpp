@@ -46,7 +46,7 @@ std::string timeStamp()
     return text.data();
 }
 
-// Of the run that lies there: what could be gone on from, or used.
+// Does the run in `dir` have checkpoints, also set aside, or a model: work to resume or use?
 bool hasWork(const fs::path& dir, const std::string& configJson)
 {
     auto spec = runSpecFromJson(configJson);

@@ -20,7 +20,7 @@ namespace mr {
 
 // 32 hex digits from the system's random source.
 std::string newUuid();
-// Of the first source of training data, which a run is shown with; empty if there is none.
+// Path of the first source of training data, which the user sees beside the run; empty: none.
 std::string datasetPath(const RunSpec& spec);
 std::int64_t wallClockMs(); // since the epoch, UTC
 
@@ -35,7 +35,7 @@ struct RunPlace {
 // there and has a checkpoint or a model is refused: it is continued by resume, not written over.
 Result<RunPlace> makeRunDir(const RunSpec& spec);
 
-// What a resumed run does otherwise than its record says: none of it changes a bit.
+// Settings of a resumed run that replace those of its record. None changes a bit.
 struct ResumeChanges {
     std::int64_t threads = 0; // 0: as in the record, and so on
     std::uint64_t deviceMemoryBytes = 0;

@@ -17,20 +17,20 @@
 
 namespace mr {
 
-// Before anything in `dir` is read. Whoever holds the lock is the only one who writes there.
+// Locks `dir` before anything in it is read. Only the holder of the lock writes there.
 Result<FolderLock> claimRunFolder(const std::filesystem::path& dir);
 
-// What `replaceFile` and `WholeFile` leave of a process that was killed, in the run folder and in
-// its exported model. Precondition: the folder is locked.
+// Removes the files that `replaceFile` and `WholeFile` of a killed process left in the run folder
+// and in its exported model. Precondition: the folder is locked.
 void removeTemporaries(const std::filesystem::path& dir);
 
-// Of the folder that a run's record names for its checkpoints: records come from strangers, too.
-// Inside of the run folder, or a folder that knows this run.
+// May a run use the folder that its record names for checkpoints? Records come from strangers, too,
+// so the folder must lie inside of the run folder or know this run.
 bool mayUseSaveDir(const std::filesystem::path& saveDir, const std::filesystem::path& runDir,
     const std::string& uuid);
 
-// Of the history that it names: the user's own, one inside of the run folder, or one that has the
-// run already. Else the refusal says what to name.
+// May a run use the history that its record names? It must be the user's own, lie inside of the run
+// folder, or have the run already. A refusal says what to name.
 Status mayUseDatabase(const RunSpec& spec, const std::filesystem::path& runDir);
 
 } // namespace mr

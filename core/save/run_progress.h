@@ -1,4 +1,4 @@
-// RunProgress: what a run must know to go on as if it had never stopped, beside the tensors.
+// RunProgress: state, beside the tensors, with which a run goes on as if it had never stopped.
 //
 // Threads  A value.
 // Errors   parse: DataCorrupt with the file and what is wrong in it.
@@ -27,7 +27,7 @@ struct RunProgress {
     int badSteps = 0; // NaN in a row
     double lastGradNorm = 0.0;
     double lastLoss = 0.0;
-    // Of the evaluation after this very step; NaN: there was none.
+    // Loss of the evaluation after this very step; NaN: there was none.
     double evalLoss = std::numeric_limits<double>::quiet_NaN();
     SamplerState sampler;
     std::string runId; // of the run whose checkpoint it is; empty: of an earlier program
@@ -35,7 +35,7 @@ struct RunProgress {
     std::string precision;
     std::string weightsHash;
     std::string dataHash; // of the training tokens, in order
-    // Of policies with windows: where the run stands in its window, and the counts of both owners.
+    // Place of the run in its window and update counts of both owners, for policies with windows.
     Carry carry;
     WindowState windows;
 };

@@ -1,4 +1,5 @@
-// Whether a folder has room for what a run is about to save, and what is said if it has not.
+// Checks whether a folder has room for data that a run is about to save, and words the pause if it
+// has not.
 //
 // Threads  Any; blocks on the file system for as long as it takes to ask.
 // Errors   Io: the folder is gone, may not be written, or has too little room; with both numbers.
@@ -14,13 +15,13 @@
 
 namespace mr {
 
-// Looked at before the first byte is written: the usual full disk is met here, and nothing of it is
-// taken. `folder` itself must be there: a disk that was taken away would else be "made again" on
-// the one it was mounted to.
+// Checks room before the first byte is written, so the usual full disk fails here and loses no
+// space. `folder` itself must exist: if its disk was taken away, making it again would write to the
+// disk it was mounted on.
 Status roomFor(const std::filesystem::path& folder, std::uint64_t neededBytes);
 
-// What the system says if it is asked to set the bytes aside, which nothing is written for. That is
-// how a quota shows: by free bytes alone there is room. Looked at after a write has failed.
+// Answer of the system to setting the bytes aside; nothing is written. A quota shows only so: by
+// free bytes alone there is room. For use after a write has failed.
 enum class SpaceLack : std::uint8_t { None, Disk, Quota };
 SpaceLack lackOfSpace(const std::filesystem::path& folder, std::uint64_t bytes);
 
