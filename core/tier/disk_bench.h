@@ -1,5 +1,5 @@
-// What a folder's disk can do, measured on a real scratch file: through the DiskStore, and by a
-// bare loop over the same engine that is its limit.
+// Measures a folder's disk on a real scratch file: through the DiskStore, and by a bare loop over
+// the same engine, which is its limit.
 //
 // Data sheets give short bursts into an empty drive, one direction at a time. Training reads and
 // writes at once, for hours; so the mix is measured too, and as long as one asks.

@@ -1,10 +1,10 @@
-// DiskHealth: what a drive says of itself: size, temperature, and what was written to it so far.
+// DiskHealth: a drive's report of its size, its temperature and the bytes written to it so far.
 //
 // The counters of NVMe's SMART log need privileges that a desktop does not have; the temperature is
 // there for all. So everything but the name may be absent, and `why` says why in words.
 //
-// What a host writes is not what the drive writes: it moves data about inside (NAND writes), and
-// only its maker can read how much. Percent used is the drive's own estimate of both.
+// A drive's own writes differ from the host's: it moves data about inside (NAND writes), and only
+// its maker can read how much. Percent used is the drive's own estimate of both.
 //
 // Threads  Any; values. readDiskHealth() blocks on /sys and one command to the drive.
 // Errors   None: what cannot be read is absent.
@@ -22,7 +22,7 @@
 
 namespace mr {
 
-// Of a drive's life, by the host's side.
+// Counters of a drive's life, by the host's side.
 struct SmartCounters {
     std::uint64_t readBytes = 0;
     std::uint64_t writtenBytes = 0;

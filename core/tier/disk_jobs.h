@@ -1,4 +1,4 @@
-// What the engine thread asks of the disk thread, and the ring that carries it.
+// Jobs that the engine thread gives to the disk thread, and the ring that carries them.
 //
 // Threads   DiskJobRing: push() by one thread, the rest by one other, done() by any. Wait-free.
 // Ownership What a job points to stays the caller's and must live, unchanged, until the gate is
@@ -20,7 +20,7 @@
 
 namespace mr {
 
-// By what waits for it; the order is the order of preference.
+// A queue for each use of its jobs, in order of preference.
 enum class DiskQueue : std::uint8_t { Weights, Boundaries, StateIn, Out };
 inline constexpr std::size_t kDiskQueues = 4;
 

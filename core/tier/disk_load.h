@@ -23,7 +23,7 @@ inline constexpr std::size_t kDiskLoadBuffers = 6; // tiles under way each way
 // No tile is under way twice, mixed either.
 inline constexpr std::uint64_t kLeastDiskLoadTiles = 2 * kDiskLoadBuffers;
 
-// Of one stretch of the way after the other.
+// Reports the progress of a benchmark, one stretch after the other, and tells when it is cancelled.
 class DiskBenchWatch
 {
 public:

@@ -48,7 +48,7 @@ struct DiskOptions {
     std::uint32_t requestBytes = kDiskRequestBytes;
     std::uint64_t readBytesInFlight = 16 * std::uint64_t{kDiskRequestBytes}; // per file
     std::uint64_t writeBytesInFlight = 16 * std::uint64_t{kDiskRequestBytes};
-    // What jobs read into and write from, to be registered with io_uring; other memory works too.
+    // Memory that jobs read into and write from, to register with io_uring; other memory works too.
     std::vector<std::span<std::byte>> memory = {};
     UringCalls uringCalls = systemUringCalls();
     // Put between the store and its engine, on the disk thread: a test's faults.

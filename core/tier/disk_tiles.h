@@ -1,4 +1,4 @@
-// DiskTiles: what is known of each tile's bytes on the disk, kept in memory.
+// DiskTiles: generation, hash and state of each tile on the disk, kept in memory.
 //
 // The file itself holds no state: after a crash its tiles are of different steps and worthless, so
 // a format for them would only be more to write. The generations and hashes here catch what a
@@ -45,12 +45,12 @@ public:
     Status endRead(DiskTileId tile, bool hashed, std::uint64_t hash);
     void endWrite(DiskTileId tile, bool hashed, std::uint64_t hash) noexcept;
 
-    // The write that was at work on it did not end well.
+    // Marks the tile as lost: a write to it has failed.
     void poison(DiskTileId tile) noexcept;
 
     std::uint64_t generation(DiskTileId tile) const noexcept { return at(tile).generation; }
 
-    // Whether that generation is hashed: fixed by tile and number, so that runs agree.
+    // Is that generation hashed? Fixed by tile and number, so that runs agree.
     static bool isVerified(DiskVerify verify, DiskTileId tile, std::uint64_t generation) noexcept;
 
 private:
@@ -74,8 +74,8 @@ private:
     DiskVerify m_verify;
 };
 
-// Of one block of a tile. A tile's hash is the sum of its blocks' (modulo 2^64): blocks arrive in
-// any order, and the index in each keeps exchanged ones from passing.
+// Hash of one block of a tile. A tile's hash is the sum of its blocks' (modulo 2^64): blocks arrive
+// in any order, and the index in each keeps exchanged ones from passing.
 std::uint64_t diskBlockHash(const std::byte* data, std::size_t bytes, std::uint64_t index) noexcept;
 
 } // namespace mr

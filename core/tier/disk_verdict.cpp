@@ -22,7 +22,7 @@ std::string addressWords(const void* memory)
     return text.data();
 }
 
-// What an error says to a person.
+// Explains an error to a person.
 std::string meaningOf(const DiskScene& scene, std::int64_t result)
 {
     if (result == -EINVAL)

@@ -1,7 +1,7 @@
-// What a completion means, for every means of I/O: one table, and the words for its last column.
+// Judges completions, for every means of I/O: one table of actions, and the words for Fail.
 //
-// A success that is not the whole is no success: lost tails that nobody looked at are how others
-// have lost training state (reference: ssd_offload, 3.4).
+// A partial success is no success: other programs have lost training state because nobody checked
+// for lost tails (reference: ssd_offload, 3.4).
 //
 // Threads  Pure.
 // Units    Bytes.
@@ -27,7 +27,7 @@ enum class DiskAction : std::uint8_t {
     Fail,
 };
 
-// Of one request, over all its attempts.
+// Counts of the errors of one request, over all its attempts.
 struct DiskAttempts {
     int busy = 0;        // -EAGAIN
     int interrupted = 0; // -EINTR
@@ -62,7 +62,7 @@ struct DiskNames {
     const DiskLayout* layout = nullptr; // outlives this
     std::vector<std::string> paths;     // by file
 
-    // Of `bytes` at `at` within the tile.
+    // The scene of `bytes` at `at` within the tile.
     DiskScene scene(DiskOp op, DiskTileId tile, std::uint64_t at, std::uint64_t bytes,
         const void* memory) const;
     std::string words(DiskOp op, DiskTileId tile) const; // of the whole tile
@@ -73,7 +73,7 @@ Status diskFailure(const DiskScene& scene, std::int64_t result);
 
 // "read of tile 'x' at byte 4096 of /a/b (1048576 bytes)".
 std::string diskSceneWords(const DiskScene& scene);
-// What every failure of the disk ends with: what is safe, and the way on.
+// Last words of every failure of the disk: the loss, the checkpoints that are safe, and the way on.
 std::string diskWayOut();
 
 } // namespace mr

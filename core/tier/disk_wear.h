@@ -1,4 +1,4 @@
-// What a run writes, against what a drive is rated for and what the user allows.
+// Compares the bytes that a run writes with the rating of its drive and the limit of the user.
 //
 // A drive's rated endurance (TBW) is in its data sheet and nowhere else: where it is not given, it
 // is assumed from the drive's size, and the sentence says so.

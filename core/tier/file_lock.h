@@ -1,7 +1,7 @@
-// Who has a lock of flock(2), and whether that program is still there.
+// Finds the program that holds a lock of flock(2), and whether it is still there.
 //
-// One that was killed keeps its locks until the system has ended what its io_uring was asked for,
-// which takes a moment.
+// A killed program keeps its locks until the system has ended its io_uring requests, which takes a
+// moment.
 //
 // Threads  Any.
 // Errors   None: what the system does not tell is 0.
@@ -16,7 +16,7 @@ namespace mr {
 
 pid_t lockHolder(std::uint64_t inode);
 
-// Has it ended? Also of one that nobody has waited for yet.
+// Has it ended? True also while nobody has waited for it yet (a zombie).
 bool isGone(pid_t program);
 
 } // namespace mr

@@ -22,7 +22,7 @@ bool hasOurName(const std::filesystem::path& path)
     return name.starts_with("millrace-") && name.ends_with(".scratch");
 }
 
-// Of a file that is locked. What a killed program still has it is done with.
+// Is a locked file in use? A killed program may still hold the lock, but no longer uses the file.
 bool isUsed(std::uint64_t inode)
 {
     const pid_t holder = lockHolder(inode);

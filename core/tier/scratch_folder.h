@@ -41,7 +41,7 @@ struct ScratchFolder {
     std::vector<std::string> warnings;         // a sentence each, with the way out
 };
 
-// What the kernel says of a folder, apart from its tables: the part that tests make up.
+// Facts of a folder from the kernel, apart from its tables. Tests make them up.
 struct ScratchFolderFacts {
     std::filesystem::path path; // canonical
     std::uint64_t magic = 0;    // statfs f_type
@@ -51,7 +51,7 @@ struct ScratchFolderFacts {
 
 Result<ScratchFolder> inspectScratchFolder(const std::filesystem::path& path);
 
-// The same from given facts; `root` is where proc/ and sys/ lie.
+// inspectScratchFolder() for given facts; `root` is where proc/ and sys/ lie.
 ScratchFolder describeScratchFolder(
     const ScratchFolderFacts& facts, const std::filesystem::path& root);
 

@@ -21,7 +21,7 @@ struct io_uring_params;
 
 namespace mr {
 
-// What the kernel is asked for; tests answer in its place.
+// Calls to the kernel; tests answer in its place.
 struct UringCalls {
     // As io_uring_queue_init_params: 0 or -errno.
     std::function<int(unsigned entries, io_uring* ring, io_uring_params* params)> setup;
@@ -39,7 +39,7 @@ struct UringOpening {
     std::string words;          // "io_uring (DEFER_TASKRUN), ..."; or why not, and the remedy
 };
 
-// `memory` is what requests will mostly be about; requests elsewhere work as well, a little slower.
+// Most requests will use `memory`; requests elsewhere work as well, a little slower.
 UringOpening openUring(std::vector<int> descriptors, std::span<const std::span<std::byte>> memory,
     const UringCalls& calls = systemUringCalls());
 
