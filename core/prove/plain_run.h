@@ -31,7 +31,7 @@ struct PlainRunSpec {
     bool recompute = false;
     double clipNorm = 1.0;
     int updateThreads = 1;
-    // Settings of the host's updates of whole windows; other updates take StepInputs::factors.
+    // Settings of the host's updates of whole windows; other updates take factors of StepInputs.
     AdamwSettings adamw;
     double learningRate = 1e-3;
     Budget budget;    // bytes of 0: no limit
