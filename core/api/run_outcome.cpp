@@ -14,7 +14,7 @@ constexpr double kClearShare = 0.05;
 constexpr double kClearNats = 0.02;
 constexpr double kBlownUp = 2.0; // times the loss before training
 
-// Of two finite losses.
+// Both losses are finite.
 bool isClearlyAbove(double loss, double other)
 {
     return loss > other * (1.0 + kClearShare) && loss > other + kClearNats;

@@ -1,4 +1,4 @@
-// What this processor can do, in the names under which bits are promised.
+// Instruction set of this processor, by the names under which bits are promised.
 //
 // Threads  Pure.
 

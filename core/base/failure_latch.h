@@ -1,8 +1,8 @@
 // FailureLatch: the first error of any thread, and the end of everybody's waiting.
 //
-// Whoever meets an error posts it. The first one wins, is kept, and calls everything that
-// was registered: close this queue, open this gate for good. Later errors are consequences
-// and are dropped.
+// A thread that meets an error posts it. The latch keeps the first one and calls everything that
+// was registered: close this queue, open this gate for good. Later errors are consequences; the
+// latch drops them.
 //
 // Threads  Any. Callbacks run on the failing thread, under the latch's lock: they must not block
 //          and must not call the latch.

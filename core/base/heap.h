@@ -1,4 +1,4 @@
-// What the heap keeps of what was freed.
+// Limits on the freed memory that the heap keeps.
 
 #pragma once
 

@@ -70,7 +70,7 @@ bool isProcessorSensor(std::string_view name)
     return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 
-// Of the package rather than of one core; Tdie is Tctl without its offset.
+// Sensor of the package rather than of one core; Tdie is Tctl without its offset.
 fs::path inputOfPackage(const fs::path& sensor)
 {
     constexpr int kInputs = 32;

@@ -1,5 +1,5 @@
-// What the kernel says about the processors, the memory, the sensors and this process: /proc and
-// /sys as text, and the numbers in it.
+// The kernel's readings of the processors, the memory, the sensors and this process: /proc and /sys
+// as text, and the numbers in it.
 //
 // Threads  The functions: any, pure but for the ones that take a root. HostProbe: one thread.
 // Errors   None: what cannot be read is absent.
@@ -39,7 +39,7 @@ struct HostMemory {
     std::uint64_t availableBytes = 0;
 };
 
-// Of a sensor's file, in thousandths of a degree; a sensor may fall silent at any time.
+// Degrees Celsius from a sensor's file, which holds thousandths; a sensor may fall silent any time.
 std::optional<double> readTemperature(const std::filesystem::path& sensor);
 
 // A container's limit counts where it is lower than what the machine has. `root` is "/" but in

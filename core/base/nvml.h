@@ -35,7 +35,7 @@ struct GpuUtilization {
 class Nvml
 {
 public:
-    // What the library calls nvmlDevice_t.
+    // nvmlDevice_t of the library.
     using Gpu = void*;
 
     // Null where there is no driver, or its library cannot be used.

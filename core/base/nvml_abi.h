@@ -1,7 +1,8 @@
 #pragma once
 
-// What NVML fills in, declared from its public reference: the order of the fields and their types
-// are the interface. The library is loaded at run time, so its own header is not needed to build.
+// Structures that NVML fills in, declared from its public reference: the order of the fields and
+// their types are the interface. The library is loaded at run time, so its own header is not needed
+// to build.
 //
 // Source: NVIDIA Management Library API Reference, nvmlMemory_t and nvmlUtilization_t.
 

@@ -1,4 +1,4 @@
-// What a user has before a run: this machine, model folders, datasets, looked at without training.
+// This machine, model folders and datasets before a run: inspected without training.
 //
 // Threads  Any; blocking (files). The UI calls them from workers.
 // Errors   A path that cannot be read is a Status; a thing that was read but cannot be used has
@@ -133,7 +133,7 @@ Result<DatasetInfo> inspectDataset(const DataSource& source, const std::string& 
 
 std::string_view name(DataRefusal refusal) noexcept; // "unknown-columns", ...; empty for None
 
-// What a run reads of its training data, and what that takes in micro-batches.
+// Training data as a run reads it, and the micro-batch rows it makes.
 struct DataReport {
     std::int64_t rows = 0; // of the files
     std::int64_t cutRows = 0;
@@ -153,10 +153,10 @@ struct DataReport {
     std::int64_t batchRows() const noexcept { return pack ? packedRows : sequences; }
 };
 
-// Of `batchRows` rows of `seqLen` places, the share that holds none of `inputs`; 0 of no rows.
+// Padding's share of `batchRows` rows of `seqLen` places that hold `inputs` tokens; 0 without rows.
 double paddingShare(std::int64_t inputs, std::int64_t batchRows, std::int64_t seqLen) noexcept;
 
-// More than a third of what is computed is padding: somebody should hear of it.
+// More than a third of the computed places is padding: worth a warning.
 bool isMostlyPadded(double share) noexcept;
 
 // One line or a few each: the rows that were read; the padding that packing would save, if much;

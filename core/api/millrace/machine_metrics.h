@@ -1,4 +1,4 @@
-// What is measured of the machine once a second while a run goes on, under which name and unit.
+// Metrics of the machine, measured once a second while a run goes on: names and units.
 //
 // Threads  Values.
 // Units    kMachineMetricInfos says them; percents of the processors are of all of them together.

@@ -1,4 +1,4 @@
-// What a run would need, before it starts: exact bytes by tier and kind, a forecast of the step.
+// Needs of a run before it starts: exact bytes by tier and kind, a forecast of the step.
 //
 // Threads  Any; reads the model's config (not its weights) and looks at the machine.
 // Errors   InvalidArgument for a spec that cannot be planned. A plan that does not fit is a
@@ -100,7 +100,7 @@ Result<RunSpec> resolveSpec(const RunSpec& spec, std::int64_t trainRows);
 // Reads and tokenises the data of a run as the run will. InvalidArgument and Io as of the run.
 Result<DataReport> inspectRunData(const RunSpec& spec);
 
-// Of a resolved or unresolved spec.
+// `spec` may be resolved or not.
 Result<PlanReport> planRun(const RunSpec& spec);
 // One report per policy that is built, fastest first; those that do not fit last.
 Result<std::vector<PlanReport>> planAllPolicies(const RunSpec& spec);

@@ -26,7 +26,7 @@ namespace mr {
 // How long a deleted run can be restored.
 inline constexpr std::int64_t kBinMs = std::int64_t{30} * 24 * 60 * 60 * 1000;
 
-// What lies on the disk of some runs: of their own folders, only what this program put there.
+// Files of some runs on the disk: in folders of their own, only what this program put there.
 struct RunFiles {
     std::uint64_t bytes = 0;
     std::int64_t files = 0;
@@ -41,9 +41,9 @@ public:
 
     virtual ~RunEdits() = default;
 
-    // One line, not empty, at most 200 bytes; blanks around it are dropped. What it was before.
+    // One line, not empty, at most 200 bytes; blanks around it are dropped. Returns the old name.
     virtual Result<std::string> rename(std::int64_t runId, std::string_view name) = 0;
-    // At most 64 KiB; empty: none. What it was before.
+    // At most 64 KiB; empty: none. Returns the old note.
     virtual Result<std::string> setNote(std::int64_t runId, std::string_view note) = 0;
     // One line without commas, at most 60 bytes; "Keep" and "keep" are one tag. The runs that did
     // not have it (addTag) or had it (removeTag), in the order given.

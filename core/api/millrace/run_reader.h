@@ -25,7 +25,7 @@
 
 namespace mr {
 
-// What the device waited for; the columns of the stall ledger. Order is that of the JSON.
+// Causes of a stall, the columns of the stall ledger, in the order of the JSON.
 enum class StallCause : std::uint8_t { H2d, D2h, HostUpdate, Disk, Data, Other };
 inline constexpr std::size_t kStallCauses = 6;
 inline constexpr std::array<std::string_view, kStallCauses> kStallCauseNames = {
@@ -52,7 +52,7 @@ struct StepRow {
     std::int64_t hostPeakBytes = 0;
 };
 
-// What a run does beside its steps. A flush makes the late updates that the last step left.
+// Work of a run between its steps. A flush makes the late updates that the last step left.
 enum class IntervalKind : std::uint8_t {
     Opening,
     Flush,
@@ -107,7 +107,7 @@ struct RunRow {
     std::int64_t totalSteps = 0;
     std::int64_t tokens = 0;
     double lastLoss = std::numeric_limits<double>::quiet_NaN();
-    // Of the model before training (step 0); NaN: there was none.
+    // Loss of the model before training (step 0); NaN: it was not evaluated.
     double firstEval = std::numeric_limits<double>::quiet_NaN();
     double lastEval = std::numeric_limits<double>::quiet_NaN();
     std::int64_t lastEvalStep = -1; // -1: none after step 0
@@ -143,10 +143,10 @@ struct EventRow {
     EventLevel level = EventLevel::Info;
     std::string code; // "checkpoint", "eval", "nan", "started", ...
     std::string text;
-    // A JSON object, for who says it in other words. Of "paused": reason ("full": no room, or
-    // "unwritable"), what ("checkpoint" or "model"), step, folder, needed_bytes, free_bytes, why.
-    // Of "checkpoint_broken": checkpoint, why, step (that the run goes on from), set_aside (where
-    // it lies now; empty: as before).
+    // A JSON object, for readers that word the event themselves. "paused": reason ("full": no room,
+    // or "unwritable"), what ("checkpoint" or "model"), step, folder, needed_bytes, free_bytes,
+    // why. "checkpoint_broken": checkpoint, why, step (from which the run goes on), set_aside
+    // (where the checkpoint lies now; empty: as before).
     std::string data = {};
 };
 
@@ -157,7 +157,7 @@ struct CheckpointRow {
     std::string state; // writing, complete, verified, broken, deleted
     std::int64_t createdMs = 0;
     std::int64_t writeMs = 0;
-    // Of the evaluation after this very step; NaN: there was none.
+    // Loss of the evaluation after this very step; NaN: there was none.
     double evalLoss = std::numeric_limits<double>::quiet_NaN();
     bool best = false; // the lowest of those kept; of equal ones the newest. Set by the reader
 };
@@ -177,7 +177,7 @@ struct CounterWindow {
     std::int64_t columns = 1;
 };
 
-// What was measured from timeMs on, for the period of the series; NaN: nothing was.
+// Measurements from timeMs on, over one period of the series; NaN: there are none.
 struct CounterEntry {
     std::int64_t timeMs = 0; // since the run began
     float min = 0.0F;
@@ -198,7 +198,7 @@ struct TraceInfo {
 
 enum class AnswerState : std::uint8_t { Running, Done, Stopped, Failed };
 
-// What a run answered while it went on (Session::ask), as far as it has come.
+// Answer that a run gave while it went on (Session::ask), as far as it has come.
 struct AnswerRow {
     std::int64_t step = 0; // after it
     std::int64_t id = 0;   // Question::id
@@ -219,13 +219,13 @@ public:
     // Newest first. Runs whose process died are reported as "lost".
     virtual Result<std::vector<RunRow>> runs() = 0;
     virtual Result<RunRow> run(std::int64_t id) = 0;
-    // What run_edits.h hid and did not erase yet, the last one deleted first. For all other
-    // functions these runs are not there.
+    // Runs that run_edits.h hid and did not erase yet, the last one deleted first. All other
+    // functions leave these runs out.
     virtual Result<std::vector<RunRow>> deletedRuns() { return std::vector<RunRow>(); }
     // Steps after `afterStep`, ascending, at most `limit`.
     virtual Result<std::vector<StepRow>> steps(
         std::int64_t runId, std::int64_t afterStep, std::int64_t limit) = 0;
-    // Those that ended after `afterUs`, in the order of their ends.
+    // Intervals that ended after `afterUs`, in the order of their ends.
     virtual Result<std::vector<IntervalRow>> intervals(std::int64_t runId, std::int64_t afterUs)
     {
         (void)runId;
@@ -241,7 +241,7 @@ public:
     virtual Result<std::vector<CounterInfo>> counters(std::int64_t runId) = 0;
     virtual Result<CounterSeries> counter(
         std::int64_t runId, std::string_view metric, const CounterWindow& window) = 0;
-    // By step. Of the same text asked again after the same step, the last.
+    // By step. If the same text was asked again after the same step, only the last answer.
     virtual Result<std::vector<AnswerRow>> answers(std::int64_t runId) = 0;
     // The steps whose timelines were kept, ascending, and what happened in one of them, read from
     // its file: InvalidArgument for a step that was not kept.

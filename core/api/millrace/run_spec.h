@@ -101,9 +101,9 @@ struct RunSpec {
 std::string toJson(const RunSpec& spec);
 Result<RunSpec> runSpecFromJson(std::string_view json);
 
-// What an editor that shows a part of a spec, and that with fewer digits, has made of `given`: the
-// fields in which `now` differs from `shown` are now's, the others stay to the bit. `shown`: what
-// the editor said right after it was filled from `given`.
+// Takes the fields of `now` that differ from `shown`; the others stay those of `given`, to the bit.
+// An editor shows a part of a spec, with fewer digits; `shown`: its spec right after `given` filled
+// it.
 RunSpec edited(const RunSpec& given, const RunSpec& shown, const RunSpec& now);
 
 // RunSpec::seqLen where it is 0, of a model that knows `maxPositions` of them.
@@ -130,9 +130,8 @@ Result<std::uint64_t> parseBytes(std::string_view text);
 // "12GB/s"
 Result<double> parseRate(std::string_view text);
 
-// What can be refused without opening a file: ranges, contradictions, methods that are not built
-// yet (refused by name, never ignored). Policies and their options are the planner's:
-// checkPolicy().
+// Refuses a spec without opening a file: ranges, contradictions, methods that are not built yet (by
+// name, never ignored). Policies and their options are the planner's: checkPolicy().
 Status checkSpec(const RunSpec& spec);
 
 } // namespace mr

@@ -37,7 +37,7 @@ enum class RunState : std::uint8_t {
     Failed
 };
 
-// What a paused run shall do. It tries again by itself, too, as soon as there is room.
+// Answer to a pause. A paused run also tries again by itself as soon as there is room.
 struct PauseAnswer {
     enum class Kind : std::uint8_t {
         TryAgain,

@@ -1,7 +1,7 @@
-// Trying a model: what is asked, and what it answers.
+// Trying a model: prompts and answers.
 //
-// The same prompt and seed can be asked of a model folder, or of a run while it goes on
-// (Session::ask); an answer of a run comes out through the run store (RunReader::answers).
+// A model folder and a run that goes on (Session::ask) take the same prompt and seed. An answer of
+// a run comes out through the run store (RunReader::answers).
 //
 // Threads  Values.
 // Units    In the field names.
