@@ -130,7 +130,7 @@ struct BatchShape {
 void fillMicroBatch(
     std::span<const TokenSequence> sequences, const BatchShape& shape, MicroBatchData& out);
 
-// The same with rows of `set` by number, -1 being padding. `scratch` is reused like `out`.
+// Fills `out` with rows of `set` by number, -1 being padding. Reuses `scratch` like `out`.
 Status readMicroBatch(const TokenSet& set, std::span<const std::int64_t> rows,
     const BatchShape& shape, TokenSequence& scratch, MicroBatchData& out);
 

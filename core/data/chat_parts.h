@@ -42,8 +42,8 @@ bool isTrainedAnswer(const nlohmann::ordered_json& variables, std::size_t messag
 // their results and the answers that were nothing else, the reasoning.
 void dropParts(ChatParts parts, nlohmann::ordered_json& variables);
 
-// Those that are there and of which `render` writes nothing; also those without which a template
-// writes a conversation that it refuses with them.
+// Parts that are present and that `render` leaves out; if it refuses the conversation, the parts to
+// drop so that it does not.
 ChatParts unwrittenParts(const nlohmann::ordered_json& variables, const RenderChat& render);
 
 } // namespace mr

@@ -4,12 +4,11 @@
 // will do as long as it is the one the model is asked with later: the text of the template is saved
 // with the trained model as chat_template.jinja.
 //
-// What must not go wrong is the end of an answer: generation stops at a single token. The built-in
-// templates end an answer with their own mark (<|im_end|>, <|eot_id|>) where the tokenizer has it
-// as one token, and with the tokenizer's end of text where it has not; the other marks may well be
-// plain text of several tokens. They begin with the tokenizer's begin of text where it adds one by
-// itself, for nothing else is added to what a template writes.
-//
+// The end of an answer must be right: generation stops at a single token. The built-in templates
+// end an answer with their own mark (<|im_end|>, <|eot_id|>) where the tokenizer has it as one
+// token, and with the tokenizer's end of text where it has not; the other marks may well be plain
+// text of several tokens. They begin with the tokenizer's begin of text where it adds one by
+// itself, for nothing else is added to a template's text.
 // They write everything that a conversation may hold: tools as a turn of the system, calls between
 // <tool_call> and </tool_call>, reasoning between <think> and </think>.
 //

@@ -19,7 +19,7 @@
 
 namespace mr {
 
-// What is trained of a row whose model has a chat template.
+// Form in which a row is trained if the model has a chat template.
 enum class RowStyle : std::uint8_t {
     Auto,     // Template where the model has one
     Template, // pairs and ChatML texts are conversations, written as the model's template wants
@@ -52,7 +52,7 @@ struct ColumnMap {
     std::string history; // of a pair: the turns before it, [[question, answer], ...]
     std::string layout;  // what the file's columns are known as: "Alpaca", "as --map says", ...
     RowStyle style = RowStyle::Auto;
-    // Of pairs and conversations: what makes a row one that must not be trained.
+    // Columns that keep a row of pairs or conversations from training.
     std::string verdict;            // the column that says whether the answer is good
     std::vector<std::string> media; // columns of pictures, sound and video
 
@@ -65,7 +65,7 @@ struct ColumnMap {
 std::map<std::string, std::string> columnsAsked(const DataSource& source);
 // "template" or "plain" of a source that says nothing: `style` is what it gets.
 void settleStyle(DataSource& source, RowStyle style);
-// What `source` says of its chat template; empty: nothing.
+// Chat template that `source` asks for; empty: none.
 std::string templateAsked(const DataSource& source);
 
 // Why columns were not chosen, and what somebody may choose instead.

@@ -25,8 +25,8 @@ inline void closePrompt(std::string& prompt)
         prompt.push_back('\n');
 }
 
-// What stands before the response where there is no chat template: system text and earlier turns
-// come first, each on lines of their own.
+// Text before the response, without a chat template: system text and earlier turns come first, each
+// on lines of their own.
 inline std::string joinedPrompt(const Document& document)
 {
     std::string out = document.system;

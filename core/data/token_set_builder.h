@@ -41,7 +41,7 @@ public:
     // The file of the documents added since the last call.
     void setPath(const std::string& path) { m_set.unwritten.setPath(path); }
     const TokenSet& set() const noexcept { return m_set; }
-    // What was added since the last call.
+    // Takes out the sequences added since the last call.
     TokenSet takeSet() { return std::exchange(m_set, TokenSet()); }
 
 private:

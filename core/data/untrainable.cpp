@@ -38,8 +38,8 @@ bool isMediaName(const ColumnFacts& column, const std::string& name)
     return isIn(kMediaNames) || (isIn(kMediumNames) && (column.nested || column.spaced == 0.0));
 }
 
-// Of a conversation the JSON of its messages: a mark that begins or ends a content stands beside
-// its quotes.
+// `messages`: JSON of a conversation. There a mark that begins or ends a content stands beside its
+// quotes.
 std::string_view mediaMarkOfMessages(std::string_view messages)
 {
     const auto isQuote = [messages](std::size_t at) {

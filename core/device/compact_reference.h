@@ -20,7 +20,7 @@ struct CompactValue {
     float root = 0.0F; // of v
 };
 
-// What a v above 0 may be stored as. AnyCode is the published code, kept to show why it is not
+// Codes that a v above 0 may be stored as. Any is the published rule, kept to show why it is not
 // ours.
 enum class RootCodes { AtLeastOne, Any };
 

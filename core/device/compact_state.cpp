@@ -155,7 +155,7 @@ HWY_INLINE void encodeGroup(const Group& group, const CompactRange& s, std::size
     }
 }
 
-// What an update needs besides the state.
+// Inputs of an update besides the state.
 struct Step {
     const AdamwFactors& f;
     float clipFactor;

@@ -47,7 +47,7 @@ constexpr std::size_t compactGroups(std::size_t count) noexcept
     return (count + kCompactGroup - 1) / kCompactGroup;
 }
 
-// Of all six planes; kCompactBytesPerElement each for whole groups.
+// Bytes of all six planes: kCompactBytesPerElement each for whole groups.
 constexpr std::size_t compactStateBytes(std::size_t count) noexcept
 {
     return count * 5 + compactGroups(count) * 2 * sizeof(float);
@@ -84,7 +84,7 @@ void adamwCompactUpdate(const CompactRange& range, const void* grad, DType gradT
 void encodeCompact(
     const float* master, const float* m, const float* v, const CompactRange& to) noexcept;
 
-// The same values back, within the codec's error; (from.count) each.
+// Decodes master weights and moments, within the codec's error; (from.count) each.
 void decodeCompact(const CompactRange& from, float* master, float* m, float* v) noexcept;
 
 } // namespace mr

@@ -51,7 +51,7 @@ struct DeviceInfo {
     std::string instructionSet;      // "avx512_bf16", "avx2", "sm_90": bits are promised within one
 };
 
-// What a device holds now and held at most, by kind. Counted in the bytes that were asked for.
+// Memory of a device by kind, now and at its peak, in the bytes that were asked for.
 struct MemoryUsage {
     std::size_t deviceBytes = 0;
     std::size_t devicePeakBytes = 0;
@@ -170,9 +170,9 @@ public:
     virtual Result<std::unique_ptr<Event>> createEvent() = 0;
     virtual Result<std::unique_ptr<Gate>> createGate(std::string_view name) = 0;
 
-    // What was enqueued so far may start now. A device may start earlier; the threaded CPU
-    // device does not, so that a forgotten wait shows however fast the engine enqueues.
-    // Event::wait() before submit() would wait for ever there. Never blocks.
+    // Enqueued work may start now. A device may start earlier; the threaded CPU device does not, so
+    // that a forgotten wait shows however fast the engine enqueues. There Event::wait() before
+    // submit() would wait for ever. Never blocks.
     virtual void submit() noexcept = 0;
 
     // Any thread.

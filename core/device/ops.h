@@ -52,7 +52,7 @@ struct EmbedBackwardArgs {
     std::int64_t untrainedRow = -1; // as if no token had it; -1: none
 };
 
-// What a normed value is multiplied by.
+// Factor that multiplies a normed value.
 enum class NormGain : std::uint8_t {
     Weight,       // the normed value is rounded to A before the product (Llama's order)
     OnePlusWeight // 1 + weight in F32, and the product alone is rounded (Gemma's)
@@ -245,8 +245,8 @@ struct NormBlocksArgs {
     TensorView blockSums; // (ceil(n / 1024)), F32
 };
 
-// What a step, or a group of it, knows once its gradients are finished. Lives in device memory;
-// copied to the host as it is.
+// Scalars of a step, or of one of its groups, once its gradients are finished. Lives in device
+// memory; copied to the host as it is.
 struct StepScalars {
     double gradNorm = 0.0;   // sqrt of the sum over blocks
     float clipFactor = 1.0F; // min(1, clip / (norm + 1e-6)); 1 without clipping

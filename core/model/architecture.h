@@ -1,7 +1,7 @@
 // The table of architectures: what the class named in config.json means, as data.
 //
-// What a family has of its own (which products have a bias, whether queries and keys are normed,
-// how tensors are named, who has a window) is looked up here once, when the config is read. Layers
+// The config's reader looks up a family's own features here, once: which products have a bias,
+// whether queries and keys are normed, how tensors are named, which layers have a window. Layers
 // and layout ask ModelConfig and know no names.
 //
 // Threads  Pure functions over constants.

@@ -52,7 +52,7 @@ TensorView slotView(
 BlockTensors blockTensors(
     const ParamTable& table, GroupId group, std::byte* groupData, DType dtype);
 
-// What every layer call shares. For a block, `batch` is that of batchOfBlock(), `constants` those
+// Arguments of every layer call. For a block, `batch` is that of batchOfBlock(), `constants` those
 // of constantsOfBlock().
 struct LayerContext {
     Ops* ops = nullptr;
@@ -67,7 +67,7 @@ struct LayerContext {
 Status forwardBlock(const LayerContext& context, const BlockTensors& weights, const TensorView& x,
     const TensorView& out, const BlockActivations& kept, const BlockScratch& scratch);
 
-// The same up to what backward reads: the recomputation of a block that kept nothing but x.
+// Recomputes a block that kept nothing but x: forwardBlock() as far as backward reads it.
 Status recomputeBlock(const LayerContext& context, const BlockTensors& weights, const TensorView& x,
     const BlockActivations& kept, const BlockScratch& scratch);
 

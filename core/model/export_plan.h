@@ -1,4 +1,4 @@
-// What saveModel writes, apart from doing it: shards and the config's text.
+// Shards and the config's text of a saved model, planned apart from saveModel().
 //
 // Threads  Pure, except writeShards, which blocks on files.
 // Errors   Io from the files; those of the master that is read.

@@ -17,8 +17,7 @@ namespace {
 
 constexpr IntRange kLengths{1, std::numeric_limits<std::int32_t>::max()};
 
-// What "rope_scaling" and "rope_parameters" say together; some configs carry both forms, which
-// must agree.
+// Fields of "rope_scaling" and "rope_parameters"; some configs carry both forms, which must agree.
 struct Rope {
     RopeScaling scaling;
     bool hasScaling = false;

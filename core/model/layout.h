@@ -30,7 +30,7 @@ struct MicroShape {
     constexpr std::int64_t tokens() const noexcept { return seqLen * microBatch; }
 };
 
-// What backward reads of a block's forward.
+// Activations of a block's forward that backward reads.
 struct BlockActivations {
     TensorView normed1; // (T, H), c
     TensorView rstd1;   // (T), F32
@@ -86,7 +86,7 @@ struct BatchViews {
     TensorView windowFrom; // visibleFrom of windowed blocks; data null where no window cuts
 };
 
-// What the ops of every block read and no step changes.
+// Constants that the ops of every block read; no step changes them.
 struct ModelConstants {
     TensorView cosTable; // (seqLen, rotaryDim / 2), F32
     TensorView sinTable;

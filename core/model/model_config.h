@@ -4,8 +4,8 @@
 // ignored; neutral ones (dropout 0, use_cache, ...) pass. The text as it was read is kept, so a
 // saved model carries its own config unchanged.
 //
-// What an architecture implies (core/model/architecture.h) is resolved here: layers and layout ask
-// these fields and know no names.
+// The reader resolves what an architecture implies (core/model/architecture.h): layers and layout
+// ask these fields and know no names.
 //
 // Threads  Values.
 // Errors   InvalidArgument names the file, the field, what it holds and what is supported;

@@ -1,4 +1,4 @@
-// What a config says of every norm of its model.
+// Epsilon and gain of every norm of a model, by its config.
 //
 // Threads  Pure.
 

@@ -48,7 +48,7 @@ struct RopeScaling {
     bool operator==(const RopeScaling&) const = default;
 };
 
-// What "rope_scaling" or, newer, "rope_parameters" holds.
+// Content of "rope_scaling" or, newer, "rope_parameters".
 struct RopeFields {
     RopeScaling scaling;
     double theta = 0.0;       // 0: not given there
@@ -59,7 +59,7 @@ double readRotaryShare(JsonFields& fields);
 
 Result<RopeFields> readRopeFields(const nlohmann::json& value, const std::string& source);
 
-// What the frequencies are made of. maxPositions: max_position_embeddings.
+// Inputs of the frequencies. maxPositions: max_position_embeddings.
 struct RopeShape {
     double theta = 10000.0;
     std::int64_t rotaryDim = 0; // elements of a head that turn

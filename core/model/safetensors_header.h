@@ -23,7 +23,7 @@ int safetensorBits(std::string_view dtype) noexcept;
 Result<std::map<std::string, SafetensorEntry>> parseSafetensorsHeader(
     std::string_view json, const std::string& source);
 
-// What a file that is not safetensors most likely is, with the way out; `head` is its beginning.
+// Likely kind of a file that is not safetensors, with the way out; `head` is its beginning.
 std::string describeForeignFile(std::string_view head);
 
 } // namespace mr

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t kMasterPieceElements = 1U << 20; // 4 MiB of F32
 
-// What tensors are made of; which of them a piece of a group meets is the same for all.
+// Finds the tensors that a piece of a group meets; a subclass says what they are made of.
 class TensorReader : public MasterReader
 {
 public:

@@ -22,7 +22,7 @@
 
 namespace mr {
 
-// What is known of a model folder without reading the weights. Everything expected is found
+// Tensors of a model folder, located without reading the weights. Everything expected is found
 // exactly once, with the right shape; everything else was reported.
 struct WeightFiles {
     struct Location {

@@ -28,7 +28,7 @@ namespace mr {
 class CpuStream : public Stream
 {
 public:
-    // What one enqueued closure may hold. Argument structs are copied, tensors are not.
+    // Most bytes of one enqueued closure. It copies argument structs, not tensors.
     static constexpr std::size_t kTaskBytes = 496;
 
     // A closure in place of a heap allocation. Trivial, so that dropping one is nothing.

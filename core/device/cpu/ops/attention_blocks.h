@@ -1,4 +1,4 @@
-// What forward and backward attention share: geometry, segments, and the masked score tile.
+// Shared by forward and backward attention: geometry, segments, and the masked score tile.
 
 #pragma once
 
@@ -37,7 +37,7 @@ struct AttentionShape {
     }
 };
 
-// What a dot product is as a score: scaled, and with a cap pressed into (-cap, cap).
+// Turns a dot product into a score: scales it, and with a cap presses it into (-cap, cap).
 struct ScoreRule {
     float scale = 0.0F;
     float cap = 0.0F; // 0: none

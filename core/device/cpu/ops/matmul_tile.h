@@ -1,4 +1,4 @@
-// What both kinds of matmul tile share: the piece of the grid, and the way out of the F32 buffer.
+// Shared by both kinds of matmul tile: the piece of the grid, and the way out of the F32 buffer.
 
 #pragma once
 

@@ -14,7 +14,7 @@ float storedNorm(float normed) noexcept
     return kGain == NormGain::Weight ? rounded<T>(normed) : normed;
 }
 
-// What the weight's gain has over the weight.
+// Term that makes a gain of the weight.
 template <NormGain kGain>
 inline constexpr float kOffset = kGain == NormGain::Weight ? 0.0F : 1.0F;
 

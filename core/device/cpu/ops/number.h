@@ -46,7 +46,7 @@ inline Bf16 fromFloat<Bf16>(float x) noexcept
     return {static_cast<std::uint16_t>(isNan ? quiet : rounded)};
 }
 
-// What is stored as T when x is stored as T.
+// x after a store as T and a load.
 template <typename T>
 float rounded(float x) noexcept
 {

@@ -1,7 +1,7 @@
 // Scratch memory of the CPU ops: one block per thread of the pool.
 //
-// Threads  hold() is called by whoever runs an op, before it forks; it keeps other streams out
-//          until the hold is dropped. of() is for the items of that op.
+// Threads  The thread that runs an op calls hold() before it forks; the hold keeps other streams
+//          out until it is dropped. of() is for the items of that op.
 // Ownership Blocks grow and never shrink, so that a step like the one before allocates nothing.
 // Errors   std::bad_alloc, as the standard library.
 // Units    floats.
@@ -33,7 +33,7 @@ public:
         return lock;
     }
 
-    // The same for the one who holds already.
+    // As hold(), for a caller that holds already.
     void grow(std::int64_t floatsPerThread)
     {
         const auto count = static_cast<std::size_t>(floatsPerThread);
@@ -49,7 +49,7 @@ public:
     // Starts at a cache line.
     float* of(int worker) noexcept { return m_blocks[static_cast<std::size_t>(worker)].get(); }
 
-    // A list of whole numbers for the one who holds. Grows like the blocks.
+    // List of integers for the holder. Grows like the blocks.
     std::vector<std::int64_t>& numbers() noexcept { return m_numbers; }
 
 private:
