@@ -40,7 +40,7 @@ std::int64_t roomFor(std::int64_t tokens, std::int64_t most);
 class InferenceModel
 {
 public:
-    // What load() will ask of a device, so that one of that size can be made first.
+    // Device memory that load() will allocate, so that a device of that size can be made first.
     static Result<std::size_t> deviceBytes(
         const std::string& folder, const InferenceOptions& options);
     static Result<std::unique_ptr<InferenceModel>> load(

@@ -1,5 +1,4 @@
-// What a model reads when it is asked something: a prompt as tokens, and the tokens that end its
-// answer.
+// Input of a model that is asked something: a prompt as tokens, and the tokens that end its answer.
 //
 // Threads  Functions of their arguments; they read small files of the model's folder.
 // Errors   InvalidArgument: no chat template where one is needed, one that refuses the prompt, a

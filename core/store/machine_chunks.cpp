@@ -32,7 +32,7 @@ struct Series {
     std::int64_t metricId = 0;
 };
 
-// What a row of `chunk` holds.
+// Content of a row of `chunk`.
 class Chunk
 {
 public:
@@ -78,7 +78,7 @@ public:
             m_values.resize(static_cast<std::size_t>(count * m_width));
     }
 
-    // Of [first, last), which may reach beyond the end; NaN where nothing was measured.
+    // Summary of [first, last), which may reach beyond the end; NaN where nothing was measured.
     CounterEntry summary(std::int64_t first, std::int64_t last) const
     {
         CounterEntry sum{0, kNothing, kNothing, kNothing};

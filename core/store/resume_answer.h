@@ -1,4 +1,4 @@
-// What `millrace resume` does with a run, decided in one place: for the lists of runs, which offer
+// Decides what `millrace resume` does with a run, in one place: for the lists of runs, which offer
 // it, and for the engine, which does it.
 //
 // Threads  Any; blocks on files, of runs without a checkpoint in the history only.
@@ -32,8 +32,8 @@ struct ResumeFacts {
 
 ResumeAnswer resumeAnswer(const ResumeFacts& facts);
 
-// Of a run in whose folders no checkpoint lies. Refused if there was one: its disk may be back
-// tomorrow.
+// Precondition: the run's folders hold no checkpoint. Refused if there was one (its disk may be
+// back tomorrow) or the run's model is there.
 Status mayStartAgain(const RunPlaces& places, const std::filesystem::path& saveDir);
 
 } // namespace mr

@@ -1,13 +1,13 @@
-// What a run left on the disk, found and removed by name: a run folder may be one that the user
-// chose, with other things in it.
+// Files that a run left on the disk, found and removed by name: a run folder may be one that the
+// user chose, with other things in it.
 //
-// A folder is the run's own if its run.json says so. Of a folder that lost it, or of another run by
-// now, only the checkpoints that the history has as this run's are touched. Links are removed, what
-// they lead to is not.
+// A folder is the run's own if its run.json says so. In a folder that lost its run.json, or is
+// another run's by now, only the checkpoints that the history has as this run's are touched. Links
+// are removed, their targets are not.
 //
 // Threads  Any; blocks on files.
 // Errors   Io with the file that could not be removed; what was removed by then is gone.
-// Order    run.json goes last, so what was interrupted can be done again.
+// Order    run.json goes last, so that an interrupted removal can be done again.
 
 #pragma once
 

@@ -92,7 +92,7 @@ IntervalRow intervalFrom(const Row& row)
     return r;
 }
 
-// What one batch adds to the columns of `run`.
+// Contribution of one batch to the columns of `run`.
 struct Summary {
     std::int64_t count = 0;
     std::int64_t tokens = 0;
@@ -165,7 +165,7 @@ Status appendScalar(Database& db, std::int64_t runId, const NamedScalar& scalar)
         runId, row.value, row.step);
 }
 
-// The same message at the same millisecond is the same event: importing twice adds nothing.
+// Equal messages at one millisecond are one event: importing twice adds nothing.
 Status appendEvent(Database& db, std::int64_t runId, const EventRow& event)
 {
     return db.execute(

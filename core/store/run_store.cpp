@@ -27,7 +27,7 @@ namespace {
 
 using FileId = std::pair<dev_t, ino_t>;
 
-// Of the file that bears the name now; zeros: none does.
+// Id of the file that bears the name now; zeros: none does.
 FileId idOf(const std::string& path) noexcept
 {
     struct stat info {

@@ -92,8 +92,8 @@ public:
     virtual Status append(std::int64_t runId, const StoreBatch& batch) = 0;
     virtual Status setPlan(
         std::int64_t runId, std::string_view planJson, std::int64_t totalSteps) = 0;
-    // Of a run that goes on in another way than it began: its configuration, and what is looked up
-    // by it.
+    // Configuration of a run that goes on in another way than it began, and the parameters to look
+    // it up by.
     virtual Status setConfig(std::int64_t runId, std::string_view configJson) = 0;
     // Removes rows after `toStep`, within a segment: a run that goes back to a checkpoint is one
     // curve, too.
@@ -106,15 +106,15 @@ public:
     virtual Status addCheckpoint(
         std::int64_t runId, const CheckpointRow& row, std::string_view hash) = 0;
     virtual Status setCheckpointState(std::string_view path, std::string_view state) = 0;
-    // What was appended so far is on the disk.
+    // Brings all rows appended so far to the disk.
     virtual Status sync() = 0;
-    // Of the steps 1 to `toStep`, how many there are.
+    // Number of the steps 1 to `toStep` that are there.
     virtual Result<std::int64_t> countSteps(std::int64_t runId, std::int64_t toStep) = 0;
-    // Was the file deleted or replaced while it was open? What is written then, nobody reads.
+    // Was the file deleted or replaced while it was open? Then nobody reads what is written.
     virtual bool isGone() const noexcept = 0;
     virtual Status addTrace(std::int64_t runId, const TraceRow& row) = 0;
 
-    // What a person changes, through this connection: there is no second writer to wait for.
+    // Edits by a person, through this connection: there is no second writer to wait for.
     virtual RunEdits& edits() noexcept = 0;
 };
 

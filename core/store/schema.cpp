@@ -24,7 +24,7 @@ PRAGMA auto_vacuum = INCREMENTAL;
 PRAGMA journal_mode = WAL;
 )sql";
 
-// Of every connection, as none of these is kept in the file.
+// Set on every connection, as the file keeps none of these.
 constexpr const char* kConnectionPragmas = R"sql(
 PRAGMA foreign_keys = ON;
 PRAGMA synchronous = NORMAL;
@@ -134,7 +134,7 @@ CREATE VIRTUAL TABLE run_fts USING fts5(
   name, notes, tags, model, dataset, tokenize='unicode61 remove_diacritics 2');
 )sql";
 
-// What is asked of a file before anything else.
+// State of a file, read before anything else.
 struct FileState {
     std::int64_t version = 0;
     std::int64_t application = 0;
@@ -178,8 +178,8 @@ Status createTables(Database& database)
     return database.script(kTablesOfSeries);
 }
 
-// What was asked for, before anything was chosen for the user: a run like it is asked for the same.
-// What a run does beside its steps.
+// asked_json: the settings before anything was chosen for the user; a run like it asks for them
+// again. interval: work of a run between its steps.
 Status addAskedAndIntervals(Database& database)
 {
     return database.script(R"sql(

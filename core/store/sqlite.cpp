@@ -42,7 +42,7 @@ Status describe(const std::string& path, int code, std::string_view what, std::s
     }
 }
 
-// Of the statements: their first line, or what of it fits into a sentence.
+// First line of the statements, or as much of it as fits into a sentence.
 std::string_view firstLine(std::string_view sql)
 {
     sql.remove_prefix(std::min(sql.find_first_not_of(" \n"), sql.size()));

@@ -134,8 +134,8 @@ private:
     std::unordered_map<std::string, sqlite3_stmt*> m_statements;
 };
 
-// What has to survive a loss of power (a status, a checkpoint) commits with Full; the rest with
-// Normal, which in WAL mode cannot damage the file but may lose the last commits.
+// Commits that must survive a loss of power (a status, a checkpoint) are Full; the rest are Normal,
+// which in WAL mode cannot damage the file but may lose the last commits.
 enum class Durability : std::uint8_t { Normal, Full };
 
 class Transaction

@@ -145,7 +145,7 @@ std::optional<TimelineSpan> readSlice(const Json& slice)
     return span;
 }
 
-// Of the tasks a wait names, the one that ran at its end and ended first after it.
+// Task that ended a wait: named by it, running at its end, the first to end after that.
 std::int32_t findSource(const std::vector<TimelineSpan>& spans, const TimelineSpan& wait)
 {
     std::int32_t best = -1;

@@ -34,7 +34,7 @@ struct DeviceSamplerOptions {
     std::string device;
     std::string nvmlLibrary = kNvmlLibrary;
     std::filesystem::path root = "/"; // of /proc and /sys
-    // Of the drives the run works on, in thousandths of a degree; the warmest counts.
+    // Sensor files of the run's drives, in thousandths of a degree; the warmest counts.
     std::vector<std::filesystem::path> driveSensors;
 };
 

@@ -48,7 +48,7 @@ private:
     SpscRing<TraceEvent> m_ring{kSpansPerProducer};
 };
 
-// What a drain is for.
+// Reason for a drain.
 struct Request {
     bool isAsked = false; // somebody waits for it
     bool isLast = false;
@@ -106,7 +106,7 @@ private:
     const RecorderHooks m_hooks;
     SpscRing<StepRow> m_steps{kQueuedSteps}; // engine thread to telemetry thread
 
-    // Of the telemetry thread.
+    // Telemetry thread only.
     RunLogs m_logs;
     TraceSampler m_sampler;
     StoreBatch m_unsaved; // what the database did not take yet
@@ -373,8 +373,8 @@ void StoreRecorder::callHooks(const StoreBatch& batch)
     callBefore(std::numeric_limits<std::int64_t>::max());
 }
 
-// What the database refuses is kept and offered again with the next batch; appending is
-// idempotent. Beyond a bound only the run folder has it.
+// Keeps rows that the database refused and offers them again with the next batch; appending is
+// idempotent. Beyond a bound only the run folder has them.
 void StoreRecorder::keep(StoreBatch batch)
 {
     const auto append = [](auto& to, auto& from) {

@@ -76,7 +76,7 @@ StallSplit StallLedger::analyse(
     return work.split;
 }
 
-// Of the waits of `task` and the task before it on its lane, the one that ended last.
+// Finds the predecessor that ended last, of the waits of `task` and the task before it on its lane.
 bool StallLedger::lastPredecessor(const Work& work, std::int64_t task, Source& out) const
 {
     bool found = false;
@@ -168,7 +168,7 @@ void StallLedger::attribute(Work& work, StallCause cause, Interval piece, const 
     TraceEvent event;
     event.kind = cause == StallCause::Data ? SpanKind::BatchWait : SpanKind::Stall;
     event.task = source.kind;
-    // What nothing explains is shown as Compute's own.
+    // A stall without a cause shows as Compute's own.
     event.lane = cause == StallCause::Other ? Lane::Compute : source.lane;
     if (source.task >= 0) {
         const Task& task = work.plan.tasks[static_cast<std::size_t>(source.task)];

@@ -78,7 +78,7 @@ private:
         Lane lane{};
         Interval span;
     };
-    // What is being analysed, and where its results go.
+    // Input of an analysis and the place of its results.
     struct Work {
         const StepPlan& plan;
         const StepTimes& times;

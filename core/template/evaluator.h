@@ -66,7 +66,7 @@ public:
     Status render(
         const Node& root, std::vector<std::pair<std::string, Value>> variables, Text& out);
 
-    // What filters, tests and methods need.
+    // For filters, tests and methods.
     bool failed() const noexcept { return !m_status.ok(); }
     Value fail(const std::string& message);
     bool spend(std::size_t work); // false when it is used up
@@ -152,7 +152,7 @@ private:
 bool isFilter(std::string_view name) noexcept;
 bool isTest(std::string_view name) noexcept;
 bool isFunction(std::string_view name) noexcept;
-// Of a text or a dict (Kind says which); `known` is false for those of Python that are not here.
+// Has a value of `kind` that method? `known` is false for methods of Python that are not here.
 bool isMethod(Kind kind, std::string_view name, bool& known) noexcept;
 Value runMethod(Evaluator& evaluator, const BoundMethod& method, const Arguments& arguments);
 

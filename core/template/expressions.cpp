@@ -68,7 +68,7 @@ NodePtr ExpressionParser::constant(Value value, int line)
     return node;
 }
 
-// What is nested in brackets comes back here, so this is where the stack is guarded.
+// Nested brackets come back here, so this is where the stack is guarded.
 NodePtr ExpressionParser::expression()
 {
     if (++m_open > kMaxDepth)

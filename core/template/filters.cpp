@@ -223,7 +223,7 @@ const FilterEntry* entry(std::string_view name)
     return found == kFilters.end() ? nullptr : &*found;
 }
 
-// What `arguments` holds from the given one on: what the inner filter or test gets.
+// Arguments for the inner filter or test: the positional ones from `begin` on, and all named ones.
 Arguments from(const Arguments& arguments, std::size_t begin)
 {
     Arguments out;

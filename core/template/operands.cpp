@@ -178,7 +178,7 @@ NodePtr ExpressionParser::filter(NodePtr input)
     return node;
 }
 
-// What may follow the name of a test as its argument without brackets: `is divisibleby 3`.
+// Does the next token begin a test's argument without brackets, as in `is divisibleby 3`?
 bool ExpressionParser::startsTestArgument() const
 {
     const Token& token = peek();

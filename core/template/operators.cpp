@@ -1,4 +1,4 @@
-// What operators, attributes and subscripts mean for the values of a chat template.
+// Operators, attributes and subscripts on the values of a chat template.
 
 #include "core/base/shown_text.h"
 #include "core/template/filters.h"

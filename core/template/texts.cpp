@@ -1,4 +1,4 @@
-// What texts of a chat template can be turned into; every character keeps where it came from.
+// Conversions of a chat template's texts; every character keeps where it came from.
 
 #include "core/base/utf8.h"
 #include "core/template/evaluator.h"

@@ -17,7 +17,7 @@ Result<std::unique_ptr<Tokenizer>> openTokenizerJson(const std::filesystem::path
 // vocab.json and merges.txt: `file` is vocab.json.
 Result<std::unique_ptr<Tokenizer>> openGpt2Files(const std::filesystem::path& file);
 
-// The same from JSON in memory.
+// Tokenizer from JSON in memory; `file` as of openTokenizerJson().
 Result<std::unique_ptr<Tokenizer>> makeJsonTokenizer(
     const std::filesystem::path& file, const nlohmann::json& content);
 

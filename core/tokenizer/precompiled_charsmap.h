@@ -28,8 +28,7 @@ class PrecompiledCharsmap
 public:
     static Result<PrecompiledCharsmap> read(std::string_view blob);
 
-    // What the shortest beginning of `text` in the table becomes (nothing, perhaps); none: the
-    // table has no beginning of it.
+    // Replacement, perhaps empty, of the shortest entry that begins `text`; none: no entry does.
     std::optional<std::string_view> find(std::string_view text) const noexcept;
 
     struct Entry {

@@ -1,4 +1,4 @@
-// What normalizers, pre-tokenizers and decoders of a tokenizer.json read alike.
+// Shared by the readers of a tokenizer.json's normalizers, pre-tokenizers and decoders.
 //
 // Threads  Functions of their arguments.
 // Errors   InvalidArgument names the field.

@@ -1,5 +1,5 @@
-// What a tokenizer.json and its neighbours say about control tokens: which are added to a text, and
-// which tokens there are besides the model's.
+// Control tokens of a tokenizer.json and its neighbours: which are added to a text, and which there
+// are besides the model's.
 //
 // Errors   InvalidArgument names the field.
 

@@ -265,7 +265,7 @@ std::size_t SpmModel::cutBehind(std::string_view text, std::size_t from) const n
         if (border->right == ' ' && removeExtraWhitespaces && !addDummyPrefix)
             continue;
         const std::int32_t right = border->right == ' ' ? kMark : border->right;
-        // What came as it is may be the end of a user-defined symbol.
+        // A raw character may be the end of a user-defined symbol.
         if (!areJoined(border->left, right) && !areJoined(border->rawLeft, right) &&
             !areJoined(border->rawLeft, border->rawRight))
             return at;

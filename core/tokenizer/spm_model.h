@@ -1,4 +1,4 @@
-// What a SentencePiece model file says about itself, read by our own small protobuf walker before
+// Settings and pieces of a SentencePiece model file, read by our own small protobuf walker before
 // libsentencepiece sees the bytes.
 //
 // Two reasons. The library trusts its input: a damaged normalisation trie is followed out of
@@ -71,7 +71,7 @@ private:
 
 Result<SpmModel> readSpmModel(std::string_view bytes);
 
-// The same model with add_dummy_prefix = false (and without its self test, which assumes the
+// The model's bytes with add_dummy_prefix = false (and without its self test, which assumes the
 // prefix). Precondition: readSpmModel(bytes) is ok.
 std::string withoutDummyPrefix(std::string_view bytes);
 

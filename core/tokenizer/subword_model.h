@@ -21,7 +21,7 @@
 
 namespace mr {
 
-// What stands for a space in vocabularies of characters: U+2581.
+// Mark for a space in vocabularies of characters: U+2581.
 inline constexpr std::string_view kSpaceMark = "\xE2\x96\x81";
 
 std::string inQuotes(std::string_view text);
@@ -75,7 +75,7 @@ private:
     virtual Status tokenize(std::string_view word, Scratch& scratch) const = 0;
 };
 
-// What a thread keeps between words.
+// Memory of a thread between words.
 class WordModel::Scratch
 {
 public:

@@ -32,17 +32,17 @@ struct TextRange {
     std::size_t end = 0;
 };
 
-// What the replacements of a tokenizer.json may make of a text of that many bytes. Published ones
-// write three bytes for a space; a chain of replacements that feed each other has no end.
+// Most bytes that the replacements of a tokenizer.json may make of a text of `bytes`. Published
+// ones write three bytes for a space; a chain of replacements that feed each other has no end.
 constexpr std::size_t mostReplacedBytes(std::size_t bytes) noexcept
 {
     return 64 * bytes + (std::size_t{64} << 10);
 }
 Status replacedTooLong(std::size_t bytes, std::size_t most);
 
-// The same expression in PCRE2's words.
+// Translates an expression to PCRE2's syntax.
 Result<std::string> translateRegex(std::string_view pattern);
-// What belongs to a class ("L", "Nd", "Han") and is not in PCRE2's tables, as ranges; perhaps none.
+// Ranges of a class ("L", "Nd", "Han") that PCRE2's tables lack; perhaps none.
 std::string_view laterCharacters(std::string_view className) noexcept;
 // An expression that matches exactly this text.
 std::string escapeRegex(std::string_view literal);

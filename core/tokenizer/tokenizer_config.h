@@ -1,4 +1,4 @@
-// What lies beside a tokenizer file: tokenizer_config.json and its older relatives.
+// Files beside a tokenizer file: tokenizer_config.json and its older relatives.
 //
 // Errors   InvalidArgument names the file and the field.
 // Threads  Values.
