@@ -13,8 +13,8 @@
 namespace mr::app {
 namespace {
 
-// What CUDA takes besides: kernels and library code that are loaded when first used, the
-// workspace of matrix products, fragments.
+// Card memory that CUDA takes besides: kernels and library code that are loaded when first used,
+// the workspace of matrix products, fragments.
 constexpr std::uint64_t kKeptFreeBytes = std::uint64_t{512} << 20;
 
 std::uint64_t usableBytes(const gpu::CudaFacts& facts)
@@ -32,7 +32,7 @@ Status requireBf16(const gpu::CudaFacts& facts)
             facts.name, facts.computeMajor, facts.computeMinor));
 }
 
-// Who leaves the choice to us learns nothing of why there is no card.
+// With Auto the reason why there is no card stays unsaid: without a driver CUDA is not asked.
 Result<gpu::CudaFacts> inspectIfAsked(DeviceChoice choice)
 {
     if (choice == DeviceChoice::Auto && !mayHaveCudaCard())

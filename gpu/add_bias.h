@@ -1,4 +1,4 @@
-// What the matrix product's library cannot do by itself: a BF16 bias on an F32 result.
+// Adds a BF16 bias to an F32 result, which the library of matrix products cannot do by itself.
 //
 // Threads  Engine thread.
 // Errors   Those of launchKernel().

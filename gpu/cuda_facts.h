@@ -1,4 +1,4 @@
-// What card, driver and libraries are here, and whether they can be used together.
+// Card, driver and libraries of this machine, and whether they can be used together.
 //
 // Threads  Any.
 // Errors   As CudaPlugin::inspect() of gpu/plugin.h.

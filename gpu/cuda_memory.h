@@ -49,7 +49,7 @@ public:
     std::optional<Place> find(const std::byte* data, std::size_t bytes) const noexcept;
 
     MemoryUsage usage() const noexcept;
-    // Of the budget and of the card, whichever is less; nothing if the card does not say.
+    // Free bytes of the budget or the card, whichever has less; nothing if the card does not say.
     std::optional<std::size_t> freeBytes() const noexcept;
 
 private:

@@ -98,7 +98,7 @@ struct Span {
     std::uint64_t end = 0;
 };
 
-// What the callbacks collect, from threads of CUPTI.
+// Data that the callbacks collect, from threads of CUPTI.
 struct Collected {
     CuptiApi api; // constant once callbacks are registered
     bool registered = false;

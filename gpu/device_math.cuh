@@ -1,4 +1,4 @@
-// What kernels share: BF16 storage, packs of adjacent elements, sums in a fixed order.
+// Shared by kernels: BF16 storage, packs of adjacent elements, sums in a fixed order.
 //
 // Everything is written without contraction (-fmad=false): an fma is one that is written, so the
 // host can replay a kernel to the bit.

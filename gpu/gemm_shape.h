@@ -1,4 +1,4 @@
-// What decides which algorithm a product takes, and how it is put to cuBLASLt.
+// Key by which a product's algorithm is chosen, and the product as cuBLASLt takes it.
 //
 // Threads  Values and pure functions, but for what GemmPlan::choose() asks the library.
 // Errors   InvalidArgument if the library has no algorithm; those of toStatus() of a library code.

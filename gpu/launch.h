@@ -26,7 +26,7 @@ struct LaunchShape {
     std::size_t sharedBytes = 0; // dynamic; see dynamicShared() in device_math.cuh
 };
 
-// What every supported card (sm_75 to sm_120) allows.
+// Limits of every supported card (sm_75 to sm_120).
 inline constexpr unsigned kMaxBlockThreads = 1024;
 inline constexpr unsigned kMaxGridX = 0x7fffffffU;
 inline constexpr unsigned kMaxGridYZ = 65535;

@@ -1,11 +1,11 @@
-// What the CUDA plugin, libmillrace-cuda.so, offers the program that loads it.
+// Interface of the CUDA plugin, libmillrace-cuda.so, to the program that loads it.
 //
 // The CUDA device is a plugin, because a program that links cuBLAS does not start where cuBLAS is
 // missing; a plugin that cannot be loaded fails with a sentence. The plugin exports one function,
 // millraceCudaPlugin(), and C++ objects cross the border: so both sides must be built by one
 // compiler from one set of headers, which `abi` proves. Compare it before anything else is used.
 //
-// Threads    Any, one at a time for makeDevice(). What makeDevice() gives: as core/device/device.h.
+// Threads    Any, one at a time for makeDevice(). A device it makes: as core/device/device.h.
 // Ownership  The table lives as long as the library is loaded, and that must be as long as the
 //            process: code of devices, events and errors lies in it.
 // Errors     InvalidArgument in one sentence that says what is missing and what to do: no driver,
@@ -51,8 +51,8 @@ struct CudaPlugin {
 
     Result<std::unique_ptr<Device>> (*makeDevice)(const CudaDeviceOptions& options);
 
-    // Of a device that makeDevice() made: what the card held just before its first allocation:
-    // context, libraries, workspace, and what other programs hold. No budget counts it.
+    // Memory that the card held just before the first allocation of a device of makeDevice():
+    // context, libraries, workspace, and other programs. No budget counts it.
     std::uint64_t (*baselineBytes)(const Device& device);
 };
 

@@ -33,7 +33,7 @@ struct StepOptions {
 
 void addStepOptions(CLI::App& command, StepOptions& options);
 
-// What the options say about device and precision, with `choice` as the device.
+// Spec of the options' device and precision, with `choice` as the device.
 Result<RunSpec> stepDeviceSpec(const StepOptions& options, DeviceChoice choice);
 
 // `resolved` is the spec the device was made by. Prints steps, then what they come to.

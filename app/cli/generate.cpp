@@ -31,7 +31,7 @@ struct Asked {
     Generated answer;
 };
 
-// What is read, and how much room it needs with its answer, before the weights are.
+// Reads the prompt and sizes the room for it and its answer, before the weights are read.
 Status readFirst(const Arguments& options, const std::string& folder, InferenceOptions& inference,
     ReadPrompt& read)
 {

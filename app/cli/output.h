@@ -1,4 +1,4 @@
-// What the program writes to the terminal or a pipe: the one border every line crosses.
+// Output of the program to the terminal or a pipe: the one border every line crosses.
 //
 // Names come from strangers (a model's config, a run's name, a path), so a line for people is
 // written without control characters. JSON is written with bytes that are not UTF-8 replaced.
@@ -22,13 +22,13 @@ void prepareOutput();
 // One line to stdout as it is, flushed: CSV, or JSON that was made as text.
 void printLine(std::string_view line);
 
-// The same of a value; `indent` as of nlohmann's dump().
+// JSON of a value to stdout, as by printLine(); `indent` as of nlohmann's dump().
 void printJson(const nlohmann::json& value, int indent = -1);
 
-// What printf() would write.
+// Text as printf() would write it.
 [[gnu::format(printf, 1, 2)]] std::string formatted(const char* format, ...);
 
-// The same as one line for people, to stdout; the format has no line end.
+// As formatted(), one line for people to stdout; the format has no line end.
 [[gnu::format(printf, 1, 2)]] void printText(const char* format, ...);
 
 // Text to stdout as it comes, whole characters with their own line ends, as a model answers. On a

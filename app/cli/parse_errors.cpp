@@ -64,7 +64,7 @@ std::string suggestion(const std::string& meant)
     return meant.empty() ? "" : "; did you mean " + meant + "?";
 }
 
-// What the parser calls a missing subcommand or an argument too many, by its name. Empty: neither.
+// Names the command or option that the parser does not know. Empty: the error is another.
 std::string namedError(CLI::App& app, const CLI::ParseError& error, std::string_view first)
 {
     const std::vector<std::string> commands = commandNames(app);

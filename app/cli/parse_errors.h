@@ -1,5 +1,4 @@
-// What a wrong command line is answered with: the parser's message, and the word that was probably
-// meant.
+// Answer to a wrong command line: the parser's message, and the word that was probably meant.
 //
 // Threads  The main thread.
 

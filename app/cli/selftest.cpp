@@ -123,8 +123,8 @@ Status checkPolicy(const SelftestOptions& options, Tally& tally, Device& device,
 
 using PolicyOptions = std::map<std::string, std::string>;
 
-// What must give the bits of `resident` with the same state: the exact policies, and zenflow where
-// its windows are single steps, whoever owns which columns.
+// Policies that must give the bits of `resident` with the same state: the exact ones, and zenflow
+// where its windows are single steps, whichever side owns which columns.
 std::vector<std::pair<std::string, PolicyOptions>> exactPolicies(const PolicyOptions& state)
 {
     std::vector<std::pair<std::string, PolicyOptions>> policies;

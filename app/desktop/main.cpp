@@ -78,7 +78,7 @@ ui::UiServices makeServices(RunStore& store, TryModels& models)
     return services;
 }
 
-// What comes from outside of the window: the end of the session, and who starts the program again.
+// Events from outside the window: the end of the session, and another start of the program.
 void listenOutside(
     QApplication& application, const ui::SingleInstance& instance, ui::MainWindow& window)
 {

@@ -1,4 +1,4 @@
-// What comes before the window: no second window over one history, and a history that opens.
+// Steps before the window: no second window over one history, and a history that opens.
 //
 // Threads  UI thread; blocks, with dialogs where something is wrong.
 

@@ -1,4 +1,4 @@
-// What all attention kernels share: where the parts of a packed row lie, and their arguments.
+// Shared by all attention kernels: where the parts of a packed row lie, and their arguments.
 //
 // Units    Row numbers are int: visibleFrom, which names them, is I32. Offsets of elements are
 //          64-bit.
@@ -48,14 +48,14 @@ struct AttentionLayout {
 
     __host__ __device__ int group() const { return heads / kvHeads; }
 
-    // Of a matrix of `columns` heads: the strip of head `index`.
+    // Strip of head `index` in a matrix of `columns` heads.
     template <typename T>
     __host__ __device__ Strip<T> strip(T* matrix, int columns, int index) const
     {
         return {matrix + std::int64_t{index} * headDim, columns * headDim};
     }
 
-    // Of a packed matrix.
+    // Strips of a packed matrix.
     template <typename T>
     __host__ __device__ Strip<T> query(T* packed, int head) const
     {

@@ -1,4 +1,4 @@
-// What a warp does with one tile of pairs (own rows, columns of the other side) in attention's
+// Work of a warp on one tile of pairs (own rows, columns of the other side) in attention's
 // gradient: scores to probabilities, their gradients, products with a tile. See
 // attention_mma_backward.cu.
 
@@ -13,8 +13,8 @@
 
 namespace mr::gpu {
 
-// What a launch makes: at head_dim 256 dK and dV together would take every register of a thread,
-// so each gets a launch of its own (5 products instead of 4).
+// Gradients that a launch makes. At head_dim 256 dK and dV together would take every register of a
+// thread, so each gets a launch of its own (5 products instead of 4).
 enum class Part { QueryGradient, KeyAndValueGradient, KeyGradient, ValueGradient };
 
 template <Part kPart, int kDim>

@@ -38,7 +38,7 @@ __device__ SideStrips<T> sideStrips(const BackwardParams<T>& p, int head)
         return {query, gradOut, key, value};
 }
 
-// What a row of the query side carries.
+// Values of a row of the query side.
 struct QueryRow {
     float lse;   // infinity for a row that does not exist: its probabilities become 0
     float delta; // row sum of out * gradOut
@@ -74,8 +74,8 @@ __device__ inline int endOfSight(const AttentionLayout& layout, int low, int key
     return low;
 }
 
-// What a block of `count` own rows from `row` on goes through: rows [first, end) of the other
-// side, for heads [firstHead, endHead).
+// Walk of a block of `count` own rows from `row` on: rows [first, end) of the other side, for heads
+// [firstHead, endHead).
 struct Walk {
     int first;
     int end;

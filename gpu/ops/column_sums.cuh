@@ -21,7 +21,7 @@ inline constexpr int kColumnThreads = 512;
 template <int kPack>
 inline constexpr int kColumnLanes = kPack == 1 ? kWarp : 4;
 
-// What kRowsAtOnce rows `step` apart add to `sums`; those at and past `rows` nothing.
+// Adds rows row, row + step, ... below `rows` to `sums`, kRowsAtOnce of them at a time.
 template <typename Term, int kPack, typename T>
 __device__ void addRows(const T* __restrict__ x, std::int64_t row, std::int64_t rows,
     std::int64_t cols, int step, float (&sums)[kPack])

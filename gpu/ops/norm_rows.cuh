@@ -1,4 +1,4 @@
-// What rms_norm.cu and rms_norm_backward.cu share: how a row is dealt to the threads of a block.
+// Shared by rms_norm.cu and rms_norm_backward.cu: how a row is dealt to the threads of a block.
 //
 // One block a row. Pack p of a row belongs to thread p % threads. Up to kHeld packs a thread are
 // kept in registers between the two passes over a row, which a row of 16,384 BF16 or 8,192 F32
@@ -25,7 +25,7 @@ inline bool normRowIsHeld(std::int64_t packs) noexcept
     return packs <= std::int64_t{kMaxNormThreads} * kNormHeld;
 }
 
-// What is stored as T when x is stored as T.
+// Rounds each element as a store as T and a load would.
 template <typename T, int kPack>
 __device__ void roundTo(float (&x)[kPack])
 {
@@ -34,7 +34,7 @@ __device__ void roundTo(float (&x)[kPack])
         x[i] = toFloat(pack.at[i]);
 }
 
-// What a normed value is multiplied by.
+// Factor that multiplies a normed value.
 template <typename T>
 __device__ float gainOf(T weight, bool onePlus)
 {

@@ -111,7 +111,7 @@ __global__ void __launch_bounds__(kMaxNormThreads) rmsNormKernel(NormRows<T> a)
             storeNormed(a.out + row + column(u), x[u], weight[u], rstd, a.onePlus);
 }
 
-// The same for rows that are read twice.
+// As rmsNormKernel, for rows that are read twice.
 template <typename T, int kPack>
 __global__ void __launch_bounds__(kMaxNormThreads) rmsNormLongKernel(NormRows<T> a)
 {

@@ -113,7 +113,7 @@ __device__ void heldRow(const Tensors<T>& a, std::int64_t row)
             storeGradient(a, row, column(u), held[u], rstd, mean);
 }
 
-// The same for a row that is read twice.
+// As heldRow(), for a row that is read twice.
 template <typename T, int kPack>
 __device__ void longRow(const Tensors<T>& a, std::int64_t row)
 {
@@ -172,7 +172,7 @@ __device__ void sumColumns(const Tensors<T>& a, std::int64_t rowBlock, int colum
         a.partial[rowBlock * a.cols + col + k] = sums[k];
 }
 
-// Of kNormRowBlock + columnBlocks blocks of threads in turn, the first take a row each, the others
+// A turn is kNormRowBlock + columnBlocks blocks of threads: the first take a row each, the others
 // columns of those rows. normThreads() threads a block.
 template <typename T, int kPack, bool kHeldRows>
 __global__ void __launch_bounds__(kMaxNormThreads) rmsNormBackwardKernel(Tensors<T> a)
