@@ -26,7 +26,7 @@ constexpr QSize kFirstSize(1280, 800);
 const QString kGeometryKey = QStringLiteral("window/geometry");
 const QString kStateKey = QStringLiteral("window/state");
 
-// What panels and docks leave of each.
+// Room that panels and docks leave on each screen.
 QVector<QRect> screens()
 {
     QVector<QRect> rooms;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kLossDigits = 4;
 
-// Of a run that has just reached its last step; the history may not say so yet.
+// `run` has just reached its last step; the history may not say so yet.
 QString worseSentence(RunRow run)
 {
     run.status = RunStatus::Done;

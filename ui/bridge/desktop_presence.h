@@ -32,7 +32,7 @@ public:
     explicit DesktopPresence(
         SessionController& controller, QObject* parent = nullptr, const DesktopBuses& buses = {});
 
-    // Of the run that is going on; null: none is.
+    // Snapshot of the run that is going on; null: none is.
     void setSnapshot(const mr::ui::RunSnapshotPtr& snapshot);
     SleepGuard* sleep() const { return m_sleep; }
     Notifier* notifier() const { return m_notifier; }

@@ -44,14 +44,14 @@ public:
     void measure(const Ids& runs);
     // For good; see RunEdits::erase().
     void erase(const Ids& runs, quint64 confirmedBytes);
-    // Of those that were deleted too long ago.
+    // Forgets runs that were deleted too long ago.
     void expire();
     // tagsReady() follows.
     void readTags();
 
 signals:
     void changed(); // what was read before is no longer true
-    // Of a change that is not seen where it was made; `canUndo`: it is on top of the stack.
+    // Tells of a change that does not show where it was made; `canUndo`: it is on top of the stack.
     void said(const QString& sentence, bool canUndo);
     void failed(const QString& sentence);
     void measured(const std::vector<std::int64_t>& runs, const mr::RunFiles& files);
@@ -64,7 +64,7 @@ private:
     template <typename T>
     void run(std::function<Result<T>()> work, std::function<void(const T&)> done);
     void apply(Work work, const QString& sentence);
-    // To the stack, of a change that was made.
+    // Puts a change that was made on the stack.
     void push(const QString& sentence, Work undo, Work redo);
 
     RunEdits* m_edits;

@@ -34,7 +34,7 @@ public:
     // Forgets those that wait, without a word; the one that is active goes on.
     void clear();
     bool active() const { return !m_runs.empty(); }
-    // Of the run that starts after the active one; empty: none does.
+    // Name of the run that starts after the active one; empty: none does.
     QString nextName() const;
 
 signals:

@@ -54,7 +54,7 @@ signals:
     void phaseChanged(mr::ui::SessionController::Phase phase);
     void runStarted(qint64 runId);
     void runChanged(qint64 runId); // new rows are in the store; at most ten times a second
-    // Of the scratch file, while a run opens; at most ten times a second.
+    // Progress of the scratch file while a run opens; at most ten times a second.
     void scratchFilled(quint64 doneBytes, quint64 allBytes);
     void runEnded(qint64 runId, mr::RunState state, const QString& message);
     void failed(const QString& message);

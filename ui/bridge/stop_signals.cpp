@@ -12,7 +12,7 @@ namespace mr::ui {
 
 namespace {
 
-// What the handler writes to; it may use nothing that is not lock-free.
+// Socket that the handler writes to; a handler may use nothing that is not lock-free.
 std::atomic<int> g_toObject = -1;
 static_assert(std::atomic<int>::is_always_lock_free);
 

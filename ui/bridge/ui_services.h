@@ -49,11 +49,11 @@ struct UiServices {
     std::function<Status(const RunSpec&)> checkSpec;
     std::function<Result<RunSpec>(const RunSpec&, std::int64_t trainRows)> resolveSpec;
     std::function<Result<PlanReport>(const RunSpec&)> planRun;
-    // What its forecasts are made from, measured anew.
+    // Measures anew the rates that planRun forecasts with.
     std::function<Status(const RunSpec&)> measureRates;
     std::function<Result<PlanReport>(const std::string& json)> planFromJson;
 
-    // Of the history; null: it can only be read. Borrowed, as what the functions capture.
+    // Edits of the history; null: it can only be read. Borrowed, as what the functions capture.
     RunEdits* edits = nullptr;
 
     std::vector<PolicyName> policies = {{"auto", {}}}; // those that are built, "auto" first

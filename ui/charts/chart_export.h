@@ -1,6 +1,6 @@
-// What a chart gives away: its picture and its numbers, by menu, clipboard and file.
+// Export of a chart: its picture and its numbers, by menu, clipboard and file.
 //
-// Errors  A file that cannot be written is said in a message box that names it.
+// Errors  A message box names a file that cannot be written.
 
 #pragma once
 

@@ -153,7 +153,7 @@ void LineChart::clearPoints()
 
 void LineChart::refresh()
 {
-    // Of this widget, not of the axis rectangle: that one is laid out only when it is drawn.
+    // Width of this widget, not of the axis rectangle: that one is laid out only when it is drawn.
     const int area = width() - leftMargin(*this) - kRightMargin;
     const int columns = static_cast<int>(std::max(area, 1) * devicePixelRatioF());
     const Scale scale = m_log ? Scale::Log : Scale::Linear;

@@ -1,4 +1,4 @@
-// What a LineChart says in words and numbers: at the cursor, to screen readers, as a file.
+// Words and numbers of a LineChart: at the cursor, to screen readers, as a file.
 
 #include "charts/line_chart_parts.h"
 

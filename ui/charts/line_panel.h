@@ -1,4 +1,4 @@
-// What all line charts in a frame have in common.
+// Shared by all line charts in a frame.
 //
 // Threads  GUI.
 

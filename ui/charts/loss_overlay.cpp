@@ -32,7 +32,7 @@ int evaluated(int run)
     return kRuns + run;
 }
 
-// Of a step or an evaluation, on the horizontal axis.
+// Place of a step or an evaluation on the horizontal axis.
 template <typename Row>
 double placeOf(const Row& row, bool overTime)
 {

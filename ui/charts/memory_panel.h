@@ -1,4 +1,4 @@
-// What each tier of memory holds: the plan's bytes by kind, stacked, and the peak that was
+// Content of each tier of memory: the plan's bytes by kind, stacked, and the peak that was
 // measured.
 //
 // Threads  GUI.

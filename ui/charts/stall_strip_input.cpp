@@ -1,4 +1,4 @@
-// What keys and mouse do to a StallStrip.
+// Keys and mouse of a StallStrip.
 
 #include "charts/stall_strip.h"
 #include "text/stall_words.h"

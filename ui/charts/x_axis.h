@@ -1,4 +1,4 @@
-// What the horizontal axis of a LineChart counts, in words.
+// Horizontal axis of a LineChart, in words: steps or time.
 //
 // Threads  GUI.
 // Units    Optimizer steps, or seconds of active time since the run began.
@@ -22,7 +22,7 @@ struct XAxis {
     // A sentence for screen readers: name, count, last and lowest value, and where that was.
     QString summary(const QString& name, qsizetype count, const QString& last,
         const QString& lowest, double lowestAt) const;
-    // Of the labels, in the words of QCPAxisTickerTime, for a chart that ends at `upper`.
+    // Format of the labels, in the words of QCPAxisTickerTime, for a chart that ends at `upper`.
     static QString timeFormat(double upper);
 };
 

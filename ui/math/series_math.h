@@ -42,8 +42,8 @@ std::vector<double> debiasedEma(std::span<const double> values, double window);
 
 enum class Scale { Linear, Log };
 
-// What is drawn of a Column: at most two points for each pixel column (its minimum and maximum, in
-// the order in which they came) and a NaN where the line has a gap.
+// Drawn points of a Column: at most two for each pixel column (its minimum and maximum, in the
+// order in which they came) and a NaN where the line has a gap.
 struct DrawnPoints {
     std::vector<double> x;
     std::vector<double> y;

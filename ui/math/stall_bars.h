@@ -44,10 +44,10 @@ struct LedgerTotals {
     std::int64_t steps = 0;
 };
 
-// Of the steps with lower <= step <= upper.
+// Totals of the steps with lower <= step <= upper.
 LedgerTotals ledgerTotals(const StepSeries& steps, double lower, double upper);
 
-// What a run did beside its steps, for totals of all of it.
+// Adds the work between the steps, for totals of a whole run.
 void addIntervals(LedgerTotals& totals, std::span<const IntervalRow> intervals);
 
 // Whole numbers in proportion to `parts` that add up to `whole` exactly (largest remainder; of

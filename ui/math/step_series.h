@@ -35,7 +35,7 @@ public:
 
     // Index of the first row whose step is not less than `step`; size() if there is none.
     std::size_t lowerBound(double step) const noexcept;
-    // The same by the time at which a step ended.
+    // As lowerBound(), by the time at which a step ended.
     std::size_t lowerBoundMs(double timeMs) const noexcept;
 
 private:

@@ -18,8 +18,8 @@ class ComparisonWords
     Q_DECLARE_TR_FUNCTIONS(mr::ui::ComparisonWords)
 
 public:
-    // What tells the two apart: their policies, or their names if they have one policy, or their
-    // numbers if they have one name.
+    // Labels that tell the two apart: their policies, or their names if they have one policy, or
+    // their numbers if they have one name.
     static std::array<QString, 2> labels(const RunFigures& first, const RunFigures& second);
     // "exact", "at most 7 steps stale"; a dash without a plan.
     static QString exactness(const RunFigures& run);

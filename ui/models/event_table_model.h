@@ -1,4 +1,4 @@
-// What happened in a run, oldest first: checkpoints, evaluations, warnings.
+// Events of a run, oldest first: checkpoints, evaluations, warnings.
 
 #pragma once
 

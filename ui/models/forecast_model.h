@@ -1,7 +1,7 @@
-// What the plan forecast of a step, beside what was measured: its time, and where it goes.
+// The plan's forecast of a step beside the measured one: its time, and where it goes.
 //
-// Measured are medians, each of its own, so the parts need not add up to the step. A forecast that
-// is not known is never shown as a number.
+// Measured times are medians, each of its own, so the parts need not add up to the step. An unknown
+// forecast is never shown as a number.
 //
 // Units  Milliseconds.
 

@@ -1,4 +1,4 @@
-// What was measured of the machine while a run went on, as the charts take it.
+// Metrics of the machine while a run went on, as the charts take them.
 //
 // Threads  Made by the feed's worker, immutable afterwards, shared by pointer.
 

@@ -1,4 +1,4 @@
-// What a run that made its model worse is called, and the sentence that says so with its figures.
+// Name of a run that made its model worse, and the sentence that says so with its figures.
 
 #pragma once
 

@@ -1,7 +1,7 @@
-// What a person sends to whoever mends the program: versions, the machine, the last run's record,
-// the end of the log. Plain text that is shown before it is saved.
+// Report that a person sends to the program's maintainers: versions, the machine, the last run's
+// record, the end of the log. Plain text that is shown before it is saved.
 //
-// Not translated: who reads it may not know the user's language.
+// Not translated: its reader may not know the user's language.
 //
 // Threads  Pure.
 

@@ -11,7 +11,7 @@ namespace mr::ui {
 // Only what differs from the defaults is named. Paths are quoted for a POSIX shell.
 QString trainCommand(const RunSpec& spec);
 
-// Those that have no editor on the page, as options of the command line; empty: as usual.
+// Settings without an editor on the page, as options of the command line; empty: as usual.
 QString keptSettings(const RunSpec& spec);
 
 } // namespace mr::ui

@@ -23,9 +23,9 @@ std::vector<RunSpec> comparisonSpecs(const RunSpec& spec, const std::string& oth
 class RunDraft
 {
 public:
-    // `shown`: what the editors say right after they were filled from `given`.
+    // `shown`: the editors' content right after `given` filled them.
     void fill(const RunSpec& given, const RunSpec& shown);
-    // What the editors say, and the policy to compare with; empty: none.
+    // `now`: the editors' content. `secondPolicy`: the policy to compare with; empty: none.
     void edit(const RunSpec& now, const std::string& secondPolicy);
 
     // Not resolved.
@@ -38,7 +38,6 @@ public:
     QString kept() const;
     bool holdsOut() const { return m_given.holdOut > 0.0; }
 
-    // Of model and dataset.
     static QString suggestedName(const QString& model, const QString& dataset);
 
 private:

@@ -16,7 +16,7 @@ namespace mr::ui {
 
 namespace {
 
-// What two runs of a comparison differ in by intent.
+// Settings in which two runs of a comparison differ by intent.
 bool isOfPolicy(const QString& key)
 {
     return key == QLatin1String("policy") || key.startsWith(QLatin1String("policy_options"));

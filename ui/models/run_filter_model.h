@@ -14,7 +14,7 @@ class RunFilterModel final : public QSortFilterProxyModel
     Q_OBJECT
 
 public:
-    // What a state filter lets through.
+    // Runs that a state filter lets through.
     enum class States { All, Active, Done, Stopped, Failed };
 
     explicit RunFilterModel(QObject* parent = nullptr);
@@ -24,7 +24,7 @@ public:
 
 protected:
     bool filterAcceptsRow(int row, const QModelIndex& parent) const override;
-    // What is not known comes last in both orders.
+    // Unknown values come last in both orders.
     bool lessThan(const QModelIndex& left, const QModelIndex& right) const override;
 
 private:

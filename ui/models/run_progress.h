@@ -18,7 +18,7 @@ struct RunProgress {
     double lossBefore;             // kRecentSteps earlier; NaN: the run is younger
 };
 
-// What "now" means for speed: long enough to hold a checkpoint or two, short enough to follow.
+// Steps of "now" for speed: enough to hold a checkpoint or two, few enough to follow.
 inline constexpr std::size_t kRecentSteps = 50;
 
 RunProgress progressOf(const RunSnapshot& snapshot);

@@ -26,8 +26,8 @@ public:
 
     bool isAll() const { return m_all; } // and follows the end
     Ends steps() const { return m_steps; }
-    // Of the steps that are shown; with all of them also before the first and after the last, up
-    // to `measuredMs`.
+    // Seconds of the shown steps; if all are shown, also before the first and after the last, up to
+    // `measuredMs`.
     Ends seconds(const StepSeries& steps, std::int64_t measuredMs) const;
 
     void showAll() { m_all = true; }

@@ -11,7 +11,7 @@ namespace mr::ui {
 
 namespace {
 
-// What colour, icon and word have in common.
+// Word, icon and colour of a status.
 struct Look {
     const char* word;
     const char* icon;

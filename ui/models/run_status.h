@@ -12,7 +12,7 @@
 
 namespace mr::ui {
 
-// What is shown of a run: its status, and whether it is done and made its model worse.
+// Shown state of a run: its status, and whether it is done and made its model worse.
 struct ShownStatus {
     ShownStatus(RunStatus of, bool worse = false) // NOLINT(google-explicit-constructor)
         : status(of)

@@ -48,7 +48,7 @@ public:
     }
 
     Qt::ItemFlags flags(const QModelIndex& index) const override;
-    // Of a name: asks for it, and stays as it is until the history has it.
+    // Asks for a new name; the cell stays as it is until the history has it.
     bool setData(const QModelIndex& index, const QVariant& value, int role = Qt::EditRole) override;
 
     void setRenameable(bool on) { m_isRenameable = on; }

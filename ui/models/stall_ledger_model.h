@@ -28,7 +28,7 @@ public:
 
     void setTotals(const LedgerTotals& totals);
     void clear(); // nothing is known yet: dashes
-    // What a click on a row does, for its tool tip; empty: nothing.
+    // Tool tip about a click on a row; empty: a click does nothing.
     void setClickHint(const QString& hint) { m_clickHint = hint; }
     const LedgerTotals& totals() const { return m_totals; }
     QByteArray csv() const;

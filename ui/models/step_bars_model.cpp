@@ -72,7 +72,7 @@ QVariant StepBarsModel::share(const Run& run) const
     return QVariant::fromValue(ShareBar{parts, std::max(stepMs(m_runs[0]), stepMs(m_runs[1]))});
 }
 
-// The same numbers as the ledger's, rounded together.
+// The ledger's numbers, rounded together.
 QString StepBarsModel::shares(const Run& run) const
 {
     const std::vector<std::int64_t> tenths = shareOut(run.ledger.us, 1000);

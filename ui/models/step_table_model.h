@@ -1,6 +1,6 @@
 // The steps of one run as a table: one row per optimizer step, oldest first.
 //
-// What the charts show, for reading one number exactly, for the keyboard and for screen readers.
+// Holds the charts' data for reading one number exactly, for the keyboard and for screen readers.
 
 #pragma once
 

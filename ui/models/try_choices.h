@@ -1,4 +1,4 @@
-// What can be asked on the Try it page: models, runs, and the run that goes on.
+// Choices of the Try it page: models, runs, and the run that goes on.
 
 #pragma once
 

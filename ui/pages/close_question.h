@@ -1,4 +1,4 @@
-// What shall become of a run when its window is closed. Nothing is decided for the user: the run
+// Asks what becomes of a run when its window is closed. Nothing is decided for the user: the run
 // neither ends by surprise nor goes on unseen.
 //
 // Threads  GUI.

@@ -30,8 +30,8 @@ public:
 
     explicit ColumnForm(QWidget* parent = nullptr);
 
-    // Of a file without columns it shows nothing. What was chosen for the same columns stays where
-    // `info` does not say better.
+    // A file without columns hides the form. Choices for the same columns stay where `info` does
+    // not say better.
     void setInfo(const DatasetInfo& info);
     void clear();
     // As if a person had chosen all of that.

@@ -33,7 +33,7 @@ public:
     qint64 runId(int run) const { return m_ids.at(static_cast<std::size_t>(run)); }
     // Why the second run does not start.
     void showProblem(const QString& sentence);
-    // What the feeds deliver; tests call it directly.
+    // Takes a snapshot from the feeds; tests call it directly.
     void showSnapshot(int run, const mr::ui::RunSnapshotPtr& snapshot);
     CompareView* view() const { return m_view; }
 

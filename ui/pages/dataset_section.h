@@ -42,9 +42,9 @@ public:
     // Short sequences share rows of micro-batches.
     bool pack() const;
     void setPack(bool pack);
-    // Of micro-batches in an epoch; 0: not known.
+    // Rows of micro-batches in an epoch; 0: not known.
     std::int64_t batchRows() const;
-    // What the rows are turned into depends on both; a change looks at the file again.
+    // Both decide what the rows become; a change looks at the file again.
     void setModel(const QString& modelDir, std::int64_t seqLen);
 
     const std::optional<DatasetInfo>& info() const { return m_info; }

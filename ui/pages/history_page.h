@@ -42,7 +42,7 @@ public:
     ~HistoryPage() override;
 
     void openRun(qint64 runId);
-    // What the feed delivers; tests call them directly.
+    // Called by the feed; tests call them directly.
     void setRuns(const mr::ui::RunRowsPtr& runs);
     void showSnapshot(const mr::ui::RunSnapshotPtr& snapshot);
     void setDeletedRuns(const mr::ui::RunRowsPtr& runs);

@@ -1,4 +1,4 @@
-// What the History page changes: names, tags, notes, and what is thrown away.
+// Edits on the History page: names, tags, notes, and runs that are thrown away.
 
 #include "bridge/run_editor.h"
 #include "bridge/run_feed.h"
@@ -68,7 +68,7 @@ void HistoryPage::makeKeys()
     };
     add({Qt::Key_F9}, [this] { m_notesShown->toggle(); });
     add({QKeySequence::Undo}, [this] { m_editor->stack()->undo(); });
-    // What platforms call redo; more than one where the platform is not known.
+    // Redo keys of the platforms; more than one where the platform is not known.
     add({Qt::CTRL | Qt::SHIFT | Qt::Key_Z, Qt::CTRL | Qt::Key_Y},
         [this] { m_editor->stack()->redo(); });
 }

@@ -31,12 +31,12 @@ public:
 
     // The run to show; 0: none, with the way to start one.
     void showRun(qint64 runId);
-    // What the feed delivers; tests call it directly.
+    // Takes a snapshot from the feed; tests call it directly.
     void showSnapshot(const mr::ui::RunSnapshotPtr& snapshot);
     RunView* view() const { return m_view; }
 
 public slots:
-    // Of the run that goes on here: is the machine kept from falling asleep?
+    // For the run that goes on here: is the machine kept from falling asleep?
     void setSleepState(mr::ui::SleepGuard::State state);
     // New rows of this run were committed (Session's listener, brought to the GUI thread).
     void notify(qint64 runId);

@@ -27,7 +27,7 @@ public:
 
     QString path() const;
     void setPath(const QString& path);
-    // Of the path now shown; empty while it is looked at, and if it cannot be trained.
+    // Facts of the path now shown; empty while it is looked at, and if it cannot be trained.
     const std::optional<ModelInfo>& info() const { return m_info; }
     // A plan can be made, even if it cannot be trained.
     bool canBePlanned() const { return m_canBePlanned; }

@@ -56,7 +56,7 @@ void NewRunPage::setSpec(const RunSpec& spec)
     inputChanged();
 }
 
-// What rows are cut to: chosen, or as RunSpec::seqLen says of 0.
+// Length that rows are cut to: chosen, or as RunSpec::seqLen says of 0.
 std::int64_t NewRunPage::dataSeqLen() const
 {
     const std::int64_t chosen = m_settings->seqLen();

@@ -1,4 +1,4 @@
-// What a paused run waits for, and the three ways on.
+// Reason for a pause, and the three ways on.
 //
 // Hidden while the run is not paused. Without buttons where the run is not this program's.
 //

@@ -22,7 +22,7 @@ namespace mr::ui {
 namespace {
 
 constexpr int kNameWidth = 170;
-// Of the bin: what tells runs apart, and until when they can be restored.
+// Columns of the bin: they tell runs apart, and say until when each can be restored.
 constexpr std::array kBinColumns = {RunTableModel::Status, RunTableModel::Name,
     RunTableModel::Steps, RunTableModel::Model, RunTableModel::Dataset, RunTableModel::Date,
     RunTableModel::Tags, RunTableModel::Note, RunTableModel::KeptUntil};

@@ -1,8 +1,8 @@
 // RunNotes: the tags and the note of the runs that are chosen, beside their table.
 //
-// What was typed is handed on when the field is left, by Ctrl+Enter, and before another run is
-// shown; Escape takes it back. Of several runs the tags that all have are shown, and what is added
-// or taken there is so for each of them.
+// Typed text is handed on when the field is left, by Ctrl+Enter, and before another run is shown;
+// Escape takes it back. For several runs it shows the tags that all have, and adds or removes a tag
+// for each of them.
 //
 // Threads  GUI.
 

@@ -61,7 +61,7 @@ public:
     TierMap* tierMap() const { return m_tiers; }
     // Another program's run, or an old one: it is not answered here.
     void setAnswerable(bool on);
-    // What timelineRequested() brought.
+    // Answer to timelineRequested().
     void setTimeline(const mr::ui::TimelinePtr& timeline);
     void setTimelineFailure(qint64 step, const QString& sentence);
     // Opens the kept step that lost most time to a row of the ledger.

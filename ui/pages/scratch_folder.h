@@ -34,7 +34,7 @@ public:
 
     std::string folder() const; // as entered; empty: none
     void setFolder(const std::string& folder);
-    // Of the folder that is named, once it was looked at.
+    // Facts of the named folder, once it was looked at.
     const std::optional<ScratchInfo>& info() const { return m_info; }
     // Why no run can start with this folder; empty if one can, and if none is named.
     QString problem() const;

@@ -176,7 +176,7 @@ void ScratchSection::folderChanged()
             same.isEmpty() ? MessageLabel::Kind::Warning : MessageLabel::Kind::Error, shared);
 }
 
-// Of the folders that were looked at, by what they really are.
+// Error about a folder that is named twice, by the real paths of those that were looked at.
 QString ScratchSection::twice() const
 {
     for (auto folder = m_folders.begin(); folder != m_folders.end(); ++folder) {

@@ -1,5 +1,5 @@
-// What is said when the history cannot be opened, so that there is no window to say it in: the
-// sentence, and the ways out. Who starts a program by its icon sees no terminal.
+// Message for a history that cannot be opened, when there is no window to show it in: the sentence,
+// and the ways out. A person who starts the program by its icon sees no terminal.
 //
 // Threads  GUI.
 

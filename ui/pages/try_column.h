@@ -31,15 +31,15 @@ public:
 
     explicit TryColumn(Side side, QWidget* parent = nullptr);
 
-    // What can be asked, the usual one first; what was chosen stays if it is still there.
+    // Models and runs to ask, the usual one first; a choice stays if it is still there.
     void setChoices(const std::vector<TryChoice>& choices);
     void addFolder(const QString& folder);
     void choose(qint64 runId);
-    // Of the chosen run, newest first; `bestStep` -1: unknown.
+    // Checkpoints of the chosen run, newest first; `bestStep` -1: unknown.
     void setCheckpoints(
         qint64 runId, const std::vector<CheckpointRow>& checkpoints, qint64 bestStep);
     void setProgress(const TryProgress& progress);
-    // Answers are on their way: nobody else can be chosen.
+    // Answers are on their way: the choice is fixed.
     void setBusy(bool busy);
 
     TryTarget target() const;

@@ -30,10 +30,10 @@ public:
     ~TryPage() override;
 
     void setLiveRun(LiveRun live);
-    // Of the history, newest first.
+    // Runs of the history, newest first.
     void setRuns(const mr::ui::RunRowsPtr& runs);
     void setLive(qint64 runId); // the run that goes on; 0: none does
-    // Shows a run on the right, and what it began with on the left.
+    // Shows a run on the right, and the model it began with on the left.
     void tryRun(qint64 runId);
 
     TryForm* form() const { return m_form; }

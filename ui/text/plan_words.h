@@ -24,7 +24,7 @@ public:
         const std::string& inexactBy);             // "exact", "at most 7 steps stale"
     static QString policy(const PlanReport& plan); // "zenflow, at most 7 steps stale"
     static QString tier(const std::string& name);  // "Device memory"
-    // What binds; empty: it fits. Where the tiers do not tell, the engine's words.
+    // Words for the tier that binds; empty: the plan fits. Where no tier tells, the engine's words.
     static QString limit(const PlanReport& plan);
 };
 

@@ -1,4 +1,4 @@
-// What the button that resumes a run says: a run without a checkpoint starts again.
+// Words of the button that resumes a run: a run without a checkpoint starts again.
 
 #pragma once
 

@@ -19,7 +19,7 @@ public:
     static QString name(std::size_t part);
     // One sentence: what was waited for.
     static QString explanation(std::size_t part);
-    // What a run does beside its steps, and a sentence about it.
+    // Work of a run between its steps, and a sentence about it.
     static QString name(IntervalKind kind);
     static QString explanation(IntervalKind kind);
 };

@@ -14,7 +14,7 @@ namespace mr::ui {
 // `name` without folder and suffix: "home". An unknown name gives an empty picture.
 QIcon svgIcon(const QString& name);
 
-// The same as a picture in a colour of its own, for labels.
+// Picture of svgIcon() in a colour of its own, for labels.
 QPixmap svgPixmap(const QString& name, const QColor& color, int extent, qreal devicePixelRatio);
 
 QIcon applicationIcon();

@@ -32,7 +32,7 @@ QString rateText(const TimelineSpan& span)
     return linkText(static_cast<double>(span.bytes) / durationNs(span) * 1e9);
 }
 
-// Of a wait: the task, where one explains it.
+// Is the span a wait that a task explains?
 bool namesTask(const TimelineSpan& span)
 {
     return span.kind == TimelineKind::Wait && !span.task.empty() && span.cause != StallCause::Other;

@@ -23,7 +23,7 @@ public:
     // All about the span in one line.
     static QString sentence(
         const StepTimeline& timeline, int span, const std::vector<std::string>& groups);
-    // The same as HTML. `alsoHere`: spans that share its pixel.
+    // All about the span as HTML. `alsoHere`: spans that share its pixel.
     static QString toolTip(const StepTimeline& timeline, int span,
         const std::vector<std::string>& groups, int alsoHere);
 };

@@ -54,7 +54,7 @@ public:
     // "kept every 50 steps"
     static QString why(const std::string& reason);
 
-    // What may stand in the bar of a span, the longest first.
+    // Candidates for the text in a span's bar, the longest first.
     static QStringList barTexts(const TimelineSpan& span, const std::vector<std::string>& groups);
     // "Forward", or "Waits for Upload".
     static QString title(const TimelineSpan& span);

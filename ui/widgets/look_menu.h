@@ -25,7 +25,7 @@ class LookMenu final : public QToolButton
 public:
     LookMenu(Theme& theme, Language& language, QAction* quit, QWidget* parent);
 
-    // What was chosen last time, for theme and language.
+    // Restores the theme and language that were chosen last time.
     static void restore(Theme& theme, Language& language);
 
 protected:
