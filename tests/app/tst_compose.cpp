@@ -1,5 +1,5 @@
-// What a card changes about a spec. The card is that of a fake plugin: 8 GiB, 6 GiB of them free,
-// compute capability 7.5, so without bf16.
+// Changes that a card makes to a spec. The card is that of a fake plugin: 8 GiB, 6 GiB of them
+// free, compute capability 7.5, so without bf16.
 
 #include "app/compose.h"
 #include "core/choose/measure_rates.h"

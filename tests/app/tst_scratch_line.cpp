@@ -17,7 +17,7 @@ namespace {
 constexpr std::int64_t kMs = 1'000'000;
 constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
 
-// What was written while a file of 12 GiB was filled, one GiB in `everyMs`.
+// Collects the lines written while a file of 12 GiB fills, one GiB every `everyMs`.
 struct Filling {
     std::vector<std::string> written;
     ScratchLine line;

@@ -169,7 +169,7 @@ std::string oddTensors(std::size_t number)
     return bytes + text + std::string(number % 64, '\1');
 }
 
-// Of what is no file there, only the last three make sense.
+// Precondition: `index` names a regular file.
 void changeFile(
     const Bench& bench, char op, std::size_t index, std::size_t number, std::size_t other)
 {

@@ -1,4 +1,4 @@
-// What targets share: a folder in memory, inputs of several files, and answers that make sense.
+// Tools of the targets: a folder in memory, inputs of several files, and checks of answers.
 //
 // Threads  One thread.
 // Errors   check() and require() abort: that is how a target reports.

@@ -1,4 +1,4 @@
-// What every tokenizer must do with every text, however its files were made.
+// Requirements on every tokenizer for every text, however its files were made.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// What reading and fuzzing found, where an input in the corpus cannot show it: too large, or of a
-// kind of file that targets do not make.
+// Faults found by reading and fuzzing that no input in the corpus can show: too large, or in a kind
+// of file that targets do not make.
 
 #include "core/api/json_text.h"
 #include "core/base/file.h"

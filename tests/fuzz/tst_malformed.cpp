@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// What the published cases call their errors, and what ours must say of them.
+// Error names of the published cases, and the words our message must contain.
 const std::map<std::string, std::string> kSafetensorWords = {
     {"error:MetadataIncompleteBuffer", "bytes after its last tensor that belong to nothing"},
     {"error:HeaderTooLarge", "its header would have"},
@@ -47,7 +47,7 @@ std::vector<std::string> namesIn(const std::string& folder)
     return names;
 }
 
-// Of a list: every element is a row.
+// Reads all rows of a dataset; a JSON list has a row for each element.
 Status readRows(const std::string& path, std::vector<std::string>* texts = nullptr,
     std::map<std::string, std::string> columns = {})
 {

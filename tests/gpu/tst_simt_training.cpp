@@ -166,7 +166,7 @@ private Q_SLOTS:
         QCOMPARE(got.value().norms, want.value().norms);
     }
 
-    // What every device must follow to the bit.
+    // Ops that every device must compute to the same bits.
     void updatesAndNormsHaveTheBitsOfTheCpuDevice_data()
     {
         QTest::addColumn<QString>("op");

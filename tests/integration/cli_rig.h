@@ -13,7 +13,7 @@
 
 namespace mr::test {
 
-// What a finished process left.
+// Exit code and output of a finished process.
 struct Finished {
     int code = -1;
     QByteArray out;

@@ -22,7 +22,7 @@ public:
     FullDisk(const FullDisk&) = delete;
     FullDisk& operator=(const FullDisk&) = delete;
 
-    // What is said to be free, whatever is written.
+    // statvfs() reports this many bytes free, however much is written.
     void sayFree(std::int64_t bytes);
     // After so many more bytes write() fails with `error`.
     void failAfter(std::int64_t bytes, int error);

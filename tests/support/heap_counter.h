@@ -1,8 +1,8 @@
-// How often the heap was asked for memory, and for how much: for "a step allocates nothing" and "no
-// copy of the model" tests.
+// Counts heap allocations and their bytes, for the tests of "a step allocates nothing" and "no copy
+// of the model".
 //
-// Link mr_test_heap_counter (it replaces operator new) into the test that counts, and no other.
-// What goes through malloc directly is not seen.
+// Link mr_test_heap_counter (it replaces operator new) into the test that counts, and no other. It
+// does not see direct calls of malloc.
 //
 // Threads  Any.
 
@@ -21,7 +21,7 @@ struct HeapCounts {
 HeapCounts heapCountsOfThisThread() noexcept;
 HeapCounts heapCountsOfAllThreads() noexcept;
 
-// What is not given back yet, of all threads; and the most there was since the last reset.
+// Bytes not given back yet, of all threads, and their peak since the last reset.
 std::size_t heapBytes() noexcept;
 std::size_t heapPeakBytes() noexcept;
 void resetHeapPeak() noexcept;

@@ -45,7 +45,7 @@ public:
     std::vector<std::vector<std::int16_t>> low;
 };
 
-// What went wrong, where the master cannot be read.
+// Hash of the master's weights; the error's message where the master cannot be read.
 inline std::string hashOf(const ParamTable& table, MasterReader& master)
 {
     auto hash = weightsHash(table, master);

@@ -37,7 +37,7 @@ int runClass(const TestClass& testClass, int argc, char** argv)
     if (testClass.otherMain != nullptr)
         if (const int code = testClass.otherMain(argc, argv); code >= 0)
             return code;
-    // What one class measures and keeps must not steer another's plans.
+    // User data of its own: rates that one class measures and keeps must not steer another's plans.
     const QTemporaryDir userData;
     qputenv("XDG_DATA_HOME", userData.path().toUtf8());
     const auto execute = [&] { return QTest::qExec(testClass.make().get(), argc, argv); };

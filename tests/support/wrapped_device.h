@@ -50,9 +50,9 @@ public:
 
     // Before the call is made; an error here is what the caller gets instead.
     virtual Status onCall(const DeviceCall& call) = 0;
-    // Of a "wait": true, and the stream does not wait. Asked after onCall().
+    // True for a "wait": the stream does not wait. Asked after onCall().
     virtual bool leavesOut(const DeviceCall&) { return false; }
-    // Of a gate that createGate() returned: the wrapped device's own.
+    // The wrapped device's own gate behind one that createGate() returned.
     virtual Gate& innerGate(Gate& gate) { return gate; }
 
 protected:

@@ -241,7 +241,7 @@ private slots:
         QVERIFY(page.view()->losses()->chart()->readout().contains("zenflow, held out"));
     }
 
-    // Of different lengths: the shorter one ends where it ended, and time is not steps.
+    // Runs of different lengths: the shorter one ends where it ended, and time is not steps.
     void theLossesAreComparedOverStepsOrTime()
     {
         ComparePage page(fakeServices(std::make_shared<FakeRun>()));

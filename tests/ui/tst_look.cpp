@@ -1,4 +1,4 @@
-// What pages are made of: colours that can be read, bars and chips that add up, texts in Japanese.
+// Parts of pages: readable colours, bars and chips that add up, texts in Japanese.
 
 #include "language.h"
 #include "models/run_command.h"

@@ -57,7 +57,7 @@ double threadMs()
 class Watch
 {
 public:
-    // What is done is part of the turn.
+    // Runs `what` within the first turn.
     void act(const QString& name, const std::function<void()>& what)
     {
         m_name = name;

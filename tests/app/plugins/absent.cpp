@@ -1,4 +1,4 @@
-// What needs_absent.cpp is linked with, and does not find when it is loaded.
+// Library that needs_absent.cpp links, and that the loader does not find.
 
 extern "C" int millraceAbsent()
 {

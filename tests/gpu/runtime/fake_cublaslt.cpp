@@ -6,7 +6,7 @@
 
 namespace {
 
-// What the opaque descriptors hold here.
+// Content of the opaque descriptors in this fake.
 struct Desc {
     cublasOperation_t transposeA;
     cublasOperation_t transposeB;

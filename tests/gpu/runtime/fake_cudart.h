@@ -23,7 +23,7 @@ struct FakeCard {
     cudaError_t failEverything = cudaSuccess;     // a broken context answers every call so
     std::int64_t clockOffsetNs = 123'456'789'000; // of the card's clock
 
-    // What is left behind, which must be nothing.
+    // Live objects; a test must leave none behind.
     std::size_t allocations = 0;
     std::size_t registrations = 0;
     std::size_t streams = 0;

@@ -26,7 +26,7 @@ std::int64_t now()
         .count();
 }
 
-// What CudaDevice does around the parts.
+// The parts, set up as CudaDevice does it.
 struct Rig {
     explicit Rig(std::size_t budgetBytes = 64 * kMiB)
         : shared(budgetBytes)

@@ -26,7 +26,7 @@ struct Schedule {
     bool copiesAtOnce = false; // when asynchronous copies arrive: at once, or at their wait
 };
 
-// Of the grids that run from now on.
+// Applies to all grids that run from now on.
 void setSchedule(const Schedule& schedule);
 
 struct Launch {
@@ -41,7 +41,7 @@ struct Launch {
 // Precondition: the block has 1 to 1024 threads.
 cudaError_t runGrid(const Launch& launch);
 
-// What the last grid that failed did wrong. Empty: none did.
+// Error of the last grid that failed. Empty: none failed.
 const std::string& faultText() noexcept;
 
 } // namespace mr::simt

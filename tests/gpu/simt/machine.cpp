@@ -90,7 +90,7 @@ void Machine::prepare(const Launch& launch)
     m_blocks = 0;
     blockDim = launch.block;
     gridDim = launch.grid;
-    // Of exactly this many bytes, so that the address sanitizer sees what is past them.
+    // Exactly this many bytes, so that the address sanitizer sees an access past them.
     m_shared.reset(
         static_cast<unsigned char*>(::operator new[](launch.sharedBytes, kSharedAlignment)));
     const dim3& block = launch.block;

@@ -1,5 +1,5 @@
-// What a thread of a running kernel can ask for: who it is, shared memory, barriers, warp
-// functions, asynchronous copies.
+// Services for a thread of a running kernel: its indices, shared memory, barriers, warp functions,
+// asynchronous copies.
 //
 // Threads  Inside a kernel that runGrid() runs.
 // Errors   A misuse stops the grid; the call does not return.
@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <cstring>
 
-// Of the thread that runs; set at each switch.
+// Built-in variables of the running thread; threadIdx is set at each switch.
 extern uint3 threadIdx;
 extern uint3 blockIdx;
 extern dim3 blockDim;

@@ -1,5 +1,5 @@
-// What the desktop hears of a run, on a bus of the test's own: messages that lead back into the
-// window, and a machine that stays awake as long as the run does, and no longer.
+// A run on the desktop, over a bus of the test's own: notifications lead back into the window, and
+// the machine stays awake as long as the run does, and no longer.
 
 #include "bridge/desktop_presence.h"
 #include "bridge/notifier.h"

@@ -105,7 +105,7 @@ private slots:
 private:
     QString database(const char* name) const { return m_folder->filePath(QLatin1String(name)); }
 
-    // What another program finds, while this one's events go on.
+    // Result of claim() in a second program, played by a thread, while this one's events go on.
     Found askFromOutside(const char* name) const
     {
         Found found = Found::Nobody;

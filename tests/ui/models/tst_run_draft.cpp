@@ -24,7 +24,7 @@ RunSpec given()
     return spec;
 }
 
-// What editors that know neither eps nor more than five digits make of it.
+// given() as editors return it: they know neither eps nor more than five digits.
 RunSpec shown()
 {
     RunSpec spec = given();

@@ -1,4 +1,4 @@
-// What the head of a run says about its progress.
+// Progress in the head of a run: step, speed, time elapsed and time left.
 
 #include "models/run_progress.h"
 #include "support/test_room.h"

@@ -1,4 +1,4 @@
-// What is picked in steps is found in time, and the other way round.
+// A range picked in steps is found in time, and the other way round.
 
 #include "models/run_range.h"
 #include "support/test_room.h"

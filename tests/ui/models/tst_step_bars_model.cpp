@@ -48,7 +48,7 @@ private slots:
         const QAbstractItemModelTester tester(
             &model, QAbstractItemModelTester::FailureReportingMode::Fatal);
 
-        // Of different length: what is compared is a step, not the run.
+        // Runs of different lengths: the bars compare a mean step, not the run.
         model.setRuns(
             {"slow", "exact", ledger(10, 6000, 4000)}, {"fast", "stale", ledger(300, 4900, 100)});
 

@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t kFirstId = 21;
 constexpr std::int64_t kRestOfStall = 20; // one twentieth of the waiting is left under zenflow
 
-// The same steps with hardly any waiting, fewer bytes and a little more loss.
+// demoSteps() with a twentieth of the stalls, fewer bytes and a little more loss.
 std::vector<StepRow> quickSteps(std::int64_t count)
 {
     std::vector<StepRow> rows = demoSteps(count);

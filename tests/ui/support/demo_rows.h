@@ -23,7 +23,7 @@ std::vector<ScalarRow> demoEvals(std::int64_t count);
 PlanReport demoPlan();
 // A machine with a GPU that such a run keeps busy, seconds 1 to `count`.
 std::vector<MachineSample> demoSamples(std::int64_t count);
-// The same as the charts take it; null for 0.
+// demoSamples() as the charts take them; null for 0.
 MachineHistoryPtr demoMachine(std::int64_t count);
 // All of it. `status` as in RunRow; a run that ended has all `total` steps.
 RunSnapshotPtr demoSnapshot(

@@ -24,7 +24,7 @@ StallCause causeOf(TimelineLane lane)
     return kCauses.at(static_cast<std::size_t>(lane));
 }
 
-// What ends when, while a step is made up.
+// Makes up a step: each task begins when its lane and its source are ready.
 class Maker
 {
 public:
@@ -255,8 +255,8 @@ void makeStreamed(Maker& maker)
     maker.add({"JoinNorm", Lane::Compute, -1, -1, 60}, written);
 }
 
-// What each group has of `whole`: blocks alike, embedding and head as two blocks each; the last one
-// takes what is left.
+// Part of `whole` in a group: blocks alike, the embedding as much as two blocks; the head takes the
+// rest.
 std::uint64_t shareOf(std::uint64_t whole, int group)
 {
     const std::uint64_t block = whole / (kBlocks + 4);

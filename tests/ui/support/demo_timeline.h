@@ -17,7 +17,7 @@ StepTimeline demoTimeline(DemoPolicy policy, std::int64_t step);
 // `count` tasks that follow each other on each of three lanes.
 StepTimeline largeTimeline(std::int64_t count);
 
-// Of demoPlan(): they add up to its tiers. Streamed: over three tiers, blocks in shares.
+// Groups of demoPlan(); their bytes add up to its tiers. Streamed: blocks split over three tiers.
 std::vector<PlanGroup> demoGroups(DemoPolicy policy);
 
 } // namespace mr::ui::test

@@ -28,7 +28,7 @@ inline const std::string kFastScratch = "/fast/scratch";       // nothing speaks
 inline const std::string kMemoryScratch = "/dev/shm/scratch";  // a warning, but it can be used
 inline const std::string kFrozenScratch = "/frozen/scratch";   // cannot be written
 
-// What a test steers, and what it can look at afterwards: of the run that was opened last.
+// Controls of a test, and the record it can read afterwards, for the run that was opened last.
 // Thread-safe.
 struct FakeRun {
     std::mutex mutex;
@@ -52,8 +52,8 @@ struct FakeRun {
     Status askFailure;
     bool answerStopped = false;
     std::vector<AnswerRow> runAnswers; // what the history has of any run
-    // Of model folders: who was asked what, in order. `holdAnswer`: the second token is not given
-    // until it is false, or the answer is stopped.
+    // Questions to model folders: folder and prompt, in order. While `holdAnswer` is true the
+    // second token waits; a stop of the answer ends that.
     std::vector<std::pair<std::string, Prompt>> asked;
     std::atomic<bool> holdAnswer = false;
 
@@ -65,7 +65,7 @@ UiServices fakeServices(
     std::shared_ptr<FakeRun> run, std::shared_ptr<const std::vector<RunRow>> runs = nullptr);
 
 PlanReport fakePlan(bool fits);
-// What a plan that keeps state on a disk has besides.
+// Adds the disk part of a plan that keeps state on a disk.
 void addDisk(PlanReport& plan);
 DatasetInfo fakeDataset();
 DatasetInfo fakeChats();
