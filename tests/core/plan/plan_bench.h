@@ -50,7 +50,7 @@ struct Bench {
     {
         const auto index = static_cast<TaskIndex>(&find(kind, nth) - built.plan.tasks.data());
         built.plan.tasks.erase(built.plan.tasks.begin() + index);
-        // What waited for it waits for nothing now, what lies behind it moves up.
+        // Waits for it name the task before it now, and tasks behind it move up.
         for (Wait& wait : built.plan.waits) {
             if (!wait.isCarried() && wait.index() >= index && wait.index() > 0)
                 wait = Wait::onTask(wait.index() - 1);
@@ -66,7 +66,7 @@ inline void dropWait(StepPlan& plan, Task& task, std::uint32_t nth)
     task.waitCount -= 1;
 }
 
-// Of a task and its waits; tasks between them keep their order, and waits follow what they name.
+// Moves a task and its waits. Tasks between them keep their order, and waits follow what they name.
 inline void moveTask(StepPlan& plan, TaskIndex from, TaskIndex to)
 {
     const Task moved = plan.tasks[from];

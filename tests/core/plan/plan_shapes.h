@@ -44,7 +44,7 @@ inline ModelShape smallShape(int blocks)
     return shape;
 }
 
-// The same with weights: in every group a matrix whose rows do not fill it, in a block also one
+// smallShape() with weights: in every group a matrix whose rows do not fill it, in a block also one
 // whose columns are few, and a vector.
 inline ModelShape columnShape(int blocks)
 {

@@ -233,7 +233,8 @@ private Q_SLOTS:
         QVERIFY(seconds(best) < seconds(best - 0.2));
         QVERIFY(seconds(best) < seconds(best + 0.1));
         QVERIFY(seconds(best) < seconds(0.0));
-        // What the sides take by themselves, and the copies of gradients before.
+        // Bounds: the updates of both sides by themselves, and with the copies of gradients before
+        // them.
         const double elements = 4.0 * 256.0 * kCutElements;
         const double sides = elements * (1.0 - best) / known.hostAdamwElementsPerSecond;
         const double gradients = elements * (1.0 - best) * 2.0 / known.deviceToHostBytesPerSecond;

@@ -27,7 +27,7 @@ GroupPlacement homeOf(double deviceShare, double diskShare, Tier state = Tier::P
     return home;
 }
 
-// The same with weights and gradients.
+// `home` with shares of weights and gradients on disk, too.
 GroupPlacement allOf(GroupPlacement home, double weights, double gradients)
 {
     home.weightsOnDisk = weights;

@@ -15,7 +15,7 @@ class TestMagnitudeRule : public QObject
     Q_OBJECT
 
 private:
-    // Of `count` weights of which `slow` need so many steps and all others two.
+    // Choice for `count` weights: `slow` of them need `steps` steps, all others two.
     static IntervalChoice mixed(std::size_t count, std::size_t slow, double steps)
     {
         std::vector<ColumnMeans> weights(count, ColumnMeans{1.5, 1.0});

@@ -257,7 +257,7 @@ private Q_SLOTS:
 
         QCOMPARE(plan.bytes(Tier::PinnedHost), 14 * kAll + kStagingBytes + 40 + 17);
         QCOMPARE(plan.bytes(Tier::Device, MemoryUse::Weights), 2 * kAll);
-        // Of embedding and head, and one slot for the sums of both blocks.
+        // Sums of embedding and head, and one slot for the sums of both blocks.
         QCOMPARE(plan.bytes(Tier::Device, MemoryUse::Accumulators), 4 * 3 * kN);
         QCOMPARE(plan.bytes(Tier::Device, MemoryUse::Gradients), 2 * kAll);
         QCOMPARE(plan.bytes(Tier::Device, MemoryUse::LowPlane), std::size_t{0});

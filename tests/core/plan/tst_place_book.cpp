@@ -1,4 +1,4 @@
-// What a task must wait for, by the places it uses.
+// Waits of a task, by the places it uses.
 
 #include "core/plan/place_book.h"
 #include "support/test_room.h"

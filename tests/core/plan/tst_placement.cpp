@@ -85,7 +85,8 @@ private Q_SLOTS:
         }
     }
 
-    // Of the groups up to any one, and so of all: half a cut, and what rounding to an element adds.
+    // Sums of cuts up to any group, and so of all, miss the share by at most half a cut, and what
+    // rounding to an element adds.
     void cutsAddUpToTheShareWithinOneCut()
     {
         const ModelShape shape = shapeOf(mixedSizes());

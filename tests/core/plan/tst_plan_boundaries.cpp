@@ -162,7 +162,7 @@ private Q_SLOTS:
             bench.plan().tasks, [](const Task& task) { return isDisk(task.lane); }));
     }
 
-    // What the host is spared, but for four places, is what is on disk.
+    // Boundaries on disk take disk bytes in place of host bytes, but for four stages.
     void bytesToTheByte()
     {
         const Bench none = deepBench({{"boundaries-on-disk", "0"}});

@@ -279,7 +279,7 @@ private Q_SLOTS:
     {
         Bench bench;
         bench.build(3);
-        // Of the upper block: the last backward and the rounding that follows it.
+        // Swaps the last backward of the upper block with the rounding that follows it.
         std::swap(bench.find(TaskKind::Backward, 9), bench.find(TaskKind::FinishGradient, 1));
         COMPARE_RULE(bench, PlanRule::GradientFinished);
     }

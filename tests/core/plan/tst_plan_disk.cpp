@@ -434,7 +434,7 @@ private Q_SLOTS:
         BREAKS(bench, "its home is in memory, and it names a place");
     }
 
-    // What was updated late is fetched from the place of its update, and not read again.
+    // Weights that were updated late are fetched from the slot of their update, and not read again.
     void lateWeightsAreFetchedFromTheirUpdate()
     {
         Bench bench = diskBench({{"late", "1"}, {"weights-on-disk", "1"}, {"turns", "1"}});

@@ -79,7 +79,7 @@ private Q_SLOTS:
         QCOMPARE(plan.bytes(Tier::PinnedHost, MemoryUse::SecondMoments), std::size_t{0});
     }
 
-    // What the host is spared, but for the slots, is what is on disk.
+    // State on disk takes no host memory, but for the slots.
     void theHostIsSparedTenBytesAnElement()
     {
         const auto hostBytes = [](const Options& options) {
@@ -105,7 +105,7 @@ private Q_SLOTS:
         QCOMPARE(many.bytes(Tier::PinnedHost, MemoryUse::DiskSlots),
             few.bytes(Tier::PinnedHost, MemoryUse::DiskSlots));
         QCOMPARE(many.disk.tiles.size(), few.disk.tiles.size() / 4 * 42);
-        // Of each block more the host has the high half and the gradient.
+        // Each block more takes host memory for its high half and its gradient.
         QCOMPARE(
             many.bytes(Tier::PinnedHost), few.bytes(Tier::PinnedHost) + 38 * 4 * kGroupElements);
     }
@@ -146,8 +146,8 @@ private Q_SLOTS:
         }
     }
 
-    // Of 16 read and 14 written bytes an element, nothing late, those of state: 10 and 10. Weights
-    // and gradients stay in host memory.
+    // With nothing late a step reads 16 and writes 14 bytes an element, of state 10 and 10. Weights
+    // and gradients stay in host memory here.
     void largeTilesMoveTenBytesAnElement()
     {
         Bench bench = diskBench({{"late", "0"}, {"tile", "128MiB"}});
@@ -219,7 +219,8 @@ private Q_SLOTS:
         QCOMPARE(many.bytes(Tier::PinnedHost), few.bytes(Tier::PinnedHost));
         QVERIFY(many.bytes(Tier::Disk, MemoryUse::DiskWeights) > 0);
         QVERIFY(many.bytes(Tier::Disk, MemoryUse::DiskGradients) > 0);
-        // Of each place the bytes of the largest tile: 10, 2 and 2 an element, in pages.
+        // A stage has the bytes of the largest tile: 10, 2 and 2 an element for state, weights and
+        // gradients, in pages.
         QCOMPARE(many.diskStage(0), std::size_t{0});
         QCOMPARE(many.diskStage(1), many.diskSlotBytes);
         QCOMPARE(many.diskStage(many.disk.stages()),

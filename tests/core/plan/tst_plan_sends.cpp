@@ -197,7 +197,8 @@ private Q_SLOTS:
         QCOMPARE(none.gradientStageBytes, std::size_t{0});
         QCOMPARE(none.diskSlotBytes, std::size_t{3 + 1 + 1} * 4096);
 
-        // Of 5000 elements 1250 are late at a quarter, cut to 904 and to one tile of 2 KiB.
+        // At a late share of a quarter 1250 of 5000 elements are late, cut to 904 and to one tile
+        // of 2 KiB.
         const MemoryPlan some = eagerMemory(sendBench({{"late", "0.25"}}));
         QCOMPARE(some.bytes(Tier::Disk, MemoryUse::DiskGradients), std::size_t{4} * 4096);
         QCOMPARE(some.disk.gradientStages, 4);
@@ -306,7 +307,7 @@ private Q_SLOTS:
         BREAKS(bench, "its weights may not be on the device");
     }
 
-    // What is late reads weights and gradient when its turn comes, from disk.
+    // A late update reads weights and gradient from disk when its turn comes.
     void whatIsLateIsNotSent()
     {
         Bench bench = sendBench({{"late", "1"}});

@@ -72,7 +72,7 @@ private Q_SLOTS:
 
         QVERIFY(few.bytes(Tier::Device) > 0);
         QCOMPARE(many.bytes(Tier::Device), few.bytes(Tier::Device));
-        // Of each block more: master and moments, the gradient, an activation of each micro-batch.
+        // Each block more adds master and moments, the gradient, an activation of each micro-batch.
         const std::size_t each = kGroupElements * (12 + (full ? 4U : 2U)) + std::size_t{3} * 4096;
         QCOMPARE(many.bytes(Tier::PinnedHost), few.bytes(Tier::PinnedHost) + 36 * each);
     }
@@ -128,7 +128,7 @@ private Q_SLOTS:
         Bench bench = benchOf(3, {{"late", "0"}, {"order", "by-microbatch"}});
         bench.build(2);
 
-        // What is left from one micro-batch serves the next.
+        // Blocks that one micro-batch leaves in the slots serve the next.
         QCOMPARE(fetched(bench.plan()), (std::vector<int>{1, 2, 3, 1, 3, 1, 0, 4}));
     }
 

@@ -115,7 +115,7 @@ private Q_SLOTS:
 )"));
     }
 
-    // What a slot holds for an element: the moments, both halves, the gradient.
+    // Where a visitor streams, a slot holds for each element moments, both halves and the gradient.
     void slotsHoldGradientAndWeightsWhereAVisitorStreams()
     {
         const auto slotBytes = [](Options options, Precision precision) {
@@ -173,7 +173,7 @@ private Q_SLOTS:
 
         QVERIFY(few.bytes(Tier::Device, MemoryUse::StateSlots) > 0);
         QCOMPARE(many.bytes(Tier::Device), few.bytes(Tier::Device));
-        // Of each block more: master and moments, and the whole gradient.
+        // Each block more adds master and moments, and the whole gradient.
         const std::size_t each = kGroupElements * (12 + (full ? 4U : 2U));
         QCOMPARE(many.bytes(Tier::PinnedHost), few.bytes(Tier::PinnedHost) + 36 * each);
     }

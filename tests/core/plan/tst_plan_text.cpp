@@ -1,4 +1,4 @@
-// What each policy does in each order of work, as text.
+// Plan of each policy in each order of work, as text.
 
 #include "core/plan/plan_text.h"
 #include "support/test_room.h"
@@ -398,7 +398,7 @@ private Q_SLOTS:
 )"));
     }
 
-    // The same in fp32, where the sum is what is sent.
+    // zeroOffloadOfManyBlocks() in fp32, where the device sends the sum itself.
     void zeroOffloadOfManyBlocksInFullPrecision()
     {
         const BuiltStep built =

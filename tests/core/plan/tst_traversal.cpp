@@ -67,7 +67,7 @@ private Q_SLOTS:
             QStringLiteral("f0.0 f0.1 f1.0 f1.1 b1.0 b1.1 b0.0 b0.1"));
     }
 
-    // What a layer did last is what the next one begins with.
+    // Each layer begins with the micro-batch that the layer before did last.
     void flippedOrderTurnsAtEveryLayer()
     {
         QCOMPARE(text(makeTraversal(WorkOrder::ByLayerFlip)->order(3, 2)),

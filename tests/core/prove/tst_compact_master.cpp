@@ -158,7 +158,7 @@ private Q_SLOTS:
         }
     }
 
-    // Those of the device's columns are half up, as its plain state has them.
+    // Weights in the device's columns round half up, as in its plain state.
     void installedTiesOfTheDevicesColumnsAreItsOwn()
     {
         auto device = makeCpuDevice(std::size_t{16} << 20);

@@ -1,5 +1,5 @@
-// What a family of models has of its own (biases, normed heads and branches, windows, scaled
-// positions, soft-caps) is the same bits under every exact policy, in the planned bytes.
+// Features of one model family (biases, normed heads and branches, windows, scaled positions,
+// soft-caps) give the same bits under every exact policy, in the planned bytes.
 
 #include "core/device/cpu/cpu_device.h"
 #include "core/prove/exact_check.h"

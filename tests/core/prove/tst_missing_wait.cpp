@@ -1,16 +1,17 @@
-// A wait that a stream leaves out is a data race that the thread sanitizer reports, and one that
-// the pool or the disk thread leaves out changes bits.
+// A wait that a stream leaves out is a data race that the thread sanitizer reports. One that the
+// pool or the disk thread leaves out changes bits.
 //
-// Each wait of a few steps in turn is left out, in a process of its own, because the sanitizer
-// reports a race once. It is what makes "clean under the thread sanitizer" say something about the
-// waits of a plan. Of streams not every one can be reported in every run: whoever waits for a gate
-// that has been opened further than he asks is ordered behind all of that, so a fast update hides
-// the wait for the next one. Five in six were. (tests/core/plan/tst_plan_waits, tst_plan_disk: the
-// checker refuses every plan that lacks one.)
+// The test leaves out each wait of a few steps in turn, in a process of its own, because the
+// sanitizer reports a race once. This makes "clean under the thread sanitizer" say something about
+// the waits of a plan. The sanitizer cannot report every wait of a stream in every run: a stream
+// that waits for a gate that is open beyond its generation is ordered behind all work up to there,
+// so a fast update hides the wait for the next one. It reported five in six.
+// (tests/core/plan/tst_plan_waits, tst_plan_disk: the checker refuses every plan that lacks one.)
 //
-// Of pool and disk the sanitizer would see less than half: reads run far ahead of updates, and the
-// threads that move bytes share a lock, which orders what they do. So what was to be waited for is
-// held until whoever does not wait is past it, and other bits or an error must come of that.
+// The sanitizer would see less than half of the waits of pool and disk: reads run far ahead of
+// updates, and the threads that move bytes share a lock, which orders what they do. So the test
+// holds the awaited work until the thread that does not wait is past it. The run must then have
+// other bits or an error.
 
 #include "core/base/clock.h"
 #include "core/device/cpu/cpu_device.h"
@@ -43,7 +44,7 @@ constexpr int kRaceExitCode = 66; // of a process in which the thread sanitizer 
 const std::string kStreams = "streams";
 const std::string kWindowsOnDisk = "zenflow on disk";
 
-// What pool and disk thread ask of gates, by the gate's name and the generation.
+// A question of the pool or the disk thread to a gate: the gate's name and the generation.
 using Asked = std::pair<std::string, std::uint64_t>;
 
 struct Forgotten {
@@ -64,7 +65,7 @@ public:
     {
     }
 
-    // What a thread is told that asks whether the gate is open.
+    // Answer to a thread that asks whether the gate is open.
     bool answer(const std::string& gate, std::uint64_t generation, bool isOpen)
     {
         if (std::this_thread::get_id() == m_engine)
@@ -79,8 +80,8 @@ public:
         }
         return isOpen && !holdsUpdate(gate, generation);
     }
-    // An update that does not wait is the next to end; of reads and writes it is the next to begin,
-    // and those before it end before.
+    // An update that does not wait is the next to end. A read or write that does not wait is the
+    // next to begin, and those before it end before.
     void opened(std::string_view gate, std::uint64_t generation)
     {
         const std::uint64_t first = m_first.load(std::memory_order_relaxed);
@@ -244,8 +245,8 @@ public:
     AskedGates& gates() noexcept { return m_gates; }
 
 protected:
-    // What a stream's work ends with is made with the stream. Such a wait is none of the plan: the
-    // caller waits for all lanes, and another wait of the step may have done it for him.
+    // The event that ends a stream's work is made with the stream. The plan has no wait for it: the
+    // caller waits for all lanes, and another wait of the step may have done so already.
     void onEvent(const Event& event) override
     {
         if (m_afterStream)
@@ -384,7 +385,7 @@ void TestMissingWait::waitsOfPoolAndDiskAreNoticed_data()
     };
     for (const std::string_view gate : {kReads, kUpdates, kWrites})
         row("ssd-vertical", gate);
-    // Of windows that of a read alone: the host's other work has generations, too.
+    // Windows: the wait for a read alone, because the host's other work has generations, too.
     row(kWindowsOnDisk, kReads);
 }
 

@@ -1,5 +1,5 @@
-// What goes wrong on a disk while a run has its optimizer state there: the same bits, or an error
-// that says what, where and which way on.
+// Faults of a disk that holds a run's optimizer state: the run ends with the same bits, or with an
+// error that says what, where and which way on.
 
 #include "core/prove/plain_run.h"
 #include "core/prove/tiny_device.h"

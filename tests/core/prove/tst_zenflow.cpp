@@ -93,7 +93,7 @@ void TestZenflow::overlapShiftsTheHostsUpdatesByOneWindow_data()
                         << QString::fromUtf8(site) << QString::fromUtf8(codec);
 }
 
-// The same gradients, one window later; clipping included.
+// With overlap the host applies the same gradients one window later; clipping included.
 void TestZenflow::overlapShiftsTheHostsUpdatesByOneWindow()
 {
     QFETCH(QString, urgent);
@@ -523,7 +523,7 @@ void TestZenflow::inFp32TheDevicesSumsAreTheHosts()
     QVERIFY(device.plannedHostBytes < host.plannedHostBytes);
 }
 
-// What the run holds of a group, whoever owns it.
+// State of a group in the run, with the columns of the host and of the device.
 struct Whole {
     std::vector<float> m;
     std::vector<float> v;

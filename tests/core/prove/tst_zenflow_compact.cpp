@@ -78,8 +78,8 @@ void TestZenflowCompact::piecesOfATilePartNoGroupOfCompactState()
     }
 }
 
-// Of the owner of every column, after steps that moved weights and some in which owners changed;
-// and what the device owns is nothing in the host's groups.
+// Weights of every column, whoever owns it, are those on the device: after steps that moved weights
+// and after some that changed owners. Columns of the device have zero moments in the host's groups.
 void TestZenflowCompact::weightsOfCompactStateAreThoseOnTheDevice()
 {
     PlainRunSpec spec =
@@ -120,7 +120,7 @@ void TestZenflowCompact::weightsOfCompactStateAreThoseOnTheDevice()
     QVERIFY2(moved > 10, qPrintable(QString::number(moved)));
 }
 
-// What comes to the device is decoded and no more; what comes to the host is rounded to a
+// A column that comes to the device is only decoded. One that comes to the host is rounded to a
 // remainder, half of whose step is 1 / 65024 of the weight's unit, which is at most the weight.
 void TestZenflowCompact::mastersOfCompactStateMoveWithTheirColumns()
 {
@@ -153,7 +153,8 @@ void TestZenflowCompact::mastersOfCompactStateMoveWithTheirColumns()
     QVERIFY(rig.run->executor().window()->ownership().movedColumns >= weight.urgent);
 }
 
-// Of every group: without the columns that leave the host, with those that come to it.
+// A move rounds the moments of each compact group once: without the columns that leave the host,
+// with those that come to it.
 void TestZenflowCompact::momentsOfCompactStateAreRoundedOnceInAMove()
 {
     Rig rig(specOf(

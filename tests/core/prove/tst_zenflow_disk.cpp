@@ -236,7 +236,7 @@ void TestZenflowDisk::lookingBetweenStepsChangesNothing()
     QVERIFY(last.low == expected.low);
 }
 
-// What a checkpoint is written from and loaded into.
+// Context to write a checkpoint from and to load it into.
 CheckpointContext contextOf(Rig& rig, const std::string& carryFrom)
 {
     return {rig.run->spec().config, rig.run->table(), const_cast<RunMemory&>(rig.run->memory()),

@@ -118,7 +118,7 @@ inline ComplementRows hostRows(PlainRun& run, GroupId id, const WeightCut& weigh
     return rows;
 }
 
-// Those of the group's one weight that are at its end become the device's.
+// Gives the last columns of the group's one weight to the device.
 inline void selectLastColumns(Rig& rig, GroupId id, const WeightCut& weight)
 {
     RunMemory& memory = const_cast<RunMemory&>(rig.run->memory());
