@@ -1,5 +1,5 @@
-// What the driver's library says is passed on, and what it lacks is absent. The library is made up
-// (fake_nvml.cpp): no test needs a GPU.
+// Nvml passes on the numbers of the driver's library; those that the library lacks are absent. The
+// library is made up (fake_nvml.cpp): no test needs a GPU.
 
 #include "core/base/nvml.h"
 #include "support/test_room.h"

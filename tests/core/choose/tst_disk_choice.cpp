@@ -62,7 +62,7 @@ double shareOf(const RunSetup& setup, const std::string& name, double otherwise)
     return share == setup.spec.policyOptions.end() ? otherwise : std::stod(share->second);
 }
 
-// The same with weights that have columns, for policies with windows.
+// setupOf() with weights that have columns, for policies with windows.
 RunSetup windowSetup(
     std::size_t hostBytes, const std::string& policy = "zenflow", Options options = {})
 {
@@ -176,8 +176,8 @@ private Q_SLOTS:
         QCOMPARE(gradientsOf(setup), 1.0);
     }
 
-    // Of many micro-batches boundaries are the most. They leave the host after state, and before
-    // gradients and weights.
+    // With many micro-batches boundaries take the most bytes. They leave the host after state, and
+    // before gradients and weights.
     void boundariesLeaveBeforeGradientsAndWeights()
     {
         const auto setupWith = [](std::size_t hostBytes) {
@@ -238,7 +238,8 @@ private Q_SLOTS:
         std::int64_t moved = most;
         double state = 1.0;
         for (int part = 12; part <= 18; part += 2) {
-            // Of a million elements 2 bytes of weights; less than gradients in memory need.
+            // Room for the weights of a million elements, 2 bytes each; the rest is less than
+            // gradients in memory need.
             eager = setupOf(
                 least + 200'000 * static_cast<std::size_t>(part), "ssd-vertical", {{"late", "0"}});
             eager.step.clipNorm = 0.0;

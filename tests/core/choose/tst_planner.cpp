@@ -1,4 +1,4 @@
-// What `auto` chooses and says, from rates in the user's book, and what the planner refuses.
+// Choices and messages of `auto`, from rates in the user's book, and refusals of the planner.
 
 #include "core/choose/measure_rates.h"
 #include "core/choose/rate_book.h"
@@ -267,7 +267,7 @@ private Q_SLOTS:
         QVERIFY(report.value().exact);
         QVERIFY(report.value().reason.find(report.value().policy) != std::string::npos);
 
-        // What zero-offload cannot do streams.
+        // Where zero-offload does not fit, the run streams.
         spec.deviceMemoryBytes = report.value().tiers[0].totalBytes * 8 / 10;
         report = planRun(spec);
         QVERIFY2(report.ok(), report.status().message().c_str());
@@ -556,7 +556,7 @@ private:
         return spec;
     }
 
-    // Of a run on the device alone, with rates that foretell 100 times the time of its steps.
+    // A run on the device alone, with rates that predict 100 times the time of its steps.
     Result<RunSetup> slowlyForetold()
     {
         RunSpec spec = usable();

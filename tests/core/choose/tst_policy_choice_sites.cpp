@@ -79,7 +79,7 @@ private Q_SLOTS:
         QCOMPARE(siteOf(std::move(setup)), std::string("host"));
     }
 
-    // What was chosen stays chosen, also by a run that was recorded before there was a choice.
+    // A chosen site stays chosen. A run recorded before there was a choice keeps the host.
     void nothingIsChosenTwice()
     {
         RunSetup setup = setupOf(6.0, {{"accumulate-on", "host"}});

@@ -101,7 +101,7 @@ private Q_SLOTS:
         }
     }
 
-    // Of the trials, those that would do otherwise are faster here.
+    // Trials without these options are faster here.
     void whatElseWasAskedForIsKeptBesideAShare()
     {
         const RunSetup setup =
@@ -142,7 +142,7 @@ private Q_SLOTS:
             pays ? 8 * 2 * kSaved : std::size_t{0});
     }
 
-    // What was chosen stays chosen: the record has the number.
+    // A chosen share stays chosen: the record has the number.
     void aBalancedShareIsWrittenDown()
     {
         RunSetup asked = setupOf(1e4, {{"device-share", "auto"}});

@@ -35,7 +35,7 @@ BuiltStep planOf(const ModelShape& shape, const char* share)
     return std::move(built).value();
 }
 
-// What the tasks take by `rates`, `slower` times as long.
+// Times of the tasks at `rates`, `slower` times as long.
 std::vector<Interval> timesOf(
     const StepPlan& plan, const ModelShape& shape, const Feedback& rates, double slower = 1.0)
 {

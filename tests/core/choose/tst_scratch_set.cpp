@@ -85,7 +85,7 @@ private Q_SLOTS:
         QVERIFY(isNear(rates.diskReadBytesPerSecond, 4.5)); // 300 bytes at 3 a second
     }
 
-    // Whose turn it is to be full may come in the second round.
+    // A folder may become full only in the second round.
     void whatIsLeftMayFillAnother()
     {
         const ScratchSet set{{member(1.0, 1.0), member(1.0, 1.0, 10), member(1.0, 1.0, 60)}};

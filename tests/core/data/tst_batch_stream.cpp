@@ -180,7 +180,7 @@ void TstBatchStream::packedSequencesCountFromZeroAndSeeThemselvesAlone()
     using Row = std::vector<std::int32_t>;
     QCOMPARE(set.batchRows(), 2);
     QCOMPARE(got.ids, (Row{0, 1, 2, 3, 100, 101, 200, 0, 300, 301, 302, 303, 304, 305, 306, 307}));
-    // What is not trained stays so, and nobody predicts the first token of the next.
+    // Untrained targets stay so, and nothing predicts the first token of the next sequence.
     QCOMPARE(
         got.targets, (Row{1, 2, -1, 4, 101, 102, 201, -1, 301, 302, -1, 304, 305, -1, 307, 308}));
     QCOMPARE(got.positions, (Row{0, 1, 2, 3, 0, 1, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7}));

@@ -1,4 +1,4 @@
-// What the New run page and `inspect` show of a dataset, good or broken.
+// Datasets, good or broken, as the New run page and `inspect` show them.
 
 #include "core/tokenizer/small_tokenizer.h"
 #include "support/test_room.h"

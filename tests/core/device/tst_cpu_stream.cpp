@@ -1,4 +1,4 @@
-// What threaded streams promise about order, and what they do not.
+// Order that threaded streams promise, and order that they do not.
 
 #include "core/device/cpu/cpu_device.h"
 #include "core/device/cpu/cpu_stream.h"

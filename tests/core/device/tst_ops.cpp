@@ -1,4 +1,4 @@
-// What the table of conformance.h cannot say: refusals, accumulation, allocations, both products.
+// Tests beyond the table of conformance.h: refusals, accumulation, allocations, both products.
 
 #include "core/base/parallel.h"
 #include "core/device/cpu/cpu_device.h"

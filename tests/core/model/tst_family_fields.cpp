@@ -1,4 +1,4 @@
-// What families have of their own: fields, defaults of missing ones, and refusals by name.
+// Fields of each model family, defaults of missing ones, and refusals by name.
 
 #include "core/model/config_texts.h"
 #include "support/test_room.h"

@@ -1,4 +1,4 @@
-// What a user sees of a model folder, sound or not.
+// Model folders, sound or not, as a user sees them.
 
 #include "core/model/model_folder.h"
 #include "support/test_room.h"

@@ -66,7 +66,7 @@ float at(const MasterBuffers& m, const NamedTensor& t, std::int64_t i)
     return joinHalves(m.high[g][e], m.low[g][e]);
 }
 
-// The same values as BF16 or F16; exact for those of tinyTensors.
+// F32 `bytes` as BF16 or F16; exact for the values of tinyTensors.
 std::string narrowed(const std::string& bytes, bool half)
 {
     std::string out;

@@ -90,7 +90,7 @@ void update(const ComplementRows& rows)
     updateComplement(rows, adamwFactors(kSettings, 1e-3, 5), kScale, scratch);
 }
 
-// What was packed over the sums.
+// Weights that the update packed over the sums.
 std::vector<std::uint16_t> packed(const std::vector<std::byte>& bytes, std::size_t count)
 {
     std::vector<std::uint16_t> weights(count);

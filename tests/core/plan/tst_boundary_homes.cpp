@@ -31,7 +31,7 @@ BoundaryHomes homesOf(WorkOrder order, int microBatches, const std::vector<doubl
     return boundaryHomes(*makeTraversal(order), microBatches, shares);
 }
 
-// Shares of six groups: half of the first three, which are saved.
+// Shares on disk of six groups: half of the first three, which are saved.
 const std::vector<double> kHalf = {1.0, 0.5, 0.0, 0.0, 0.0, 0.0};
 
 } // namespace

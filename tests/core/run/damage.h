@@ -1,4 +1,4 @@
-// What befalls files of a checkpoint.
+// Damage to files of a checkpoint: a turned bit, a missing byte, an emptied folder.
 
 #pragma once
 

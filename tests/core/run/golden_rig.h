@@ -1,4 +1,4 @@
-// What tests against goldens of PyTorch share: a folder of them, a model with its memory and
+// Rig of the tests against goldens of PyTorch: a folder of them, a model with its memory and
 // executor as a run puts them together, and the comparison of every gradient.
 //
 // The goldens are made by tests/reference/make_goldens.py and make_packed_goldens.py; each carries

@@ -1,4 +1,5 @@
-// What tests of choices in a running run share: a device that knows the step, and what is recorded.
+// Rig of the tests of choices in a running run: a device that knows the step, and the recorded
+// options.
 
 #pragma once
 
@@ -47,7 +48,7 @@ inline int count(const std::string& text, std::string_view word)
     return found;
 }
 
-// Of a run's policy, as the record has it; the history must say the same.
+// Option of a run's policy, from the record; the history must say the same.
 inline std::string optionOf(const RunRig& rig, const Outcome& run, const std::string& option)
 {
     const RunSpec kept = readRunSpec(run.dir.string()).value();

@@ -50,7 +50,7 @@ std::vector<AnswerRow> answersOf(const RunRig& rig, std::int64_t run)
     return RunReader::open(rig.database).value()->answers(run).value();
 }
 
-// What a model folder says to the same.
+// Answer of the model in `folder` to `prompt`.
 Generated fromFolder(const fs::path& folder, const Prompt& prompt)
 {
     InferenceOptions options;

@@ -55,7 +55,7 @@ private:
     // Evaluated with text of another kind, which it expects less and less.
     RunSpec spec(const std::string& name) const;
     std::map<std::int64_t, double> evaluations(std::int64_t run) const;
-    // Of the steps that are a multiple of `every`, without 0 and the last.
+    // Step with the lowest evaluation loss among the multiples of `every`, without 0; -1: none.
     std::int64_t bestStep(std::int64_t run, std::int64_t every) const;
 
     std::unique_ptr<RunRig> m_rig;

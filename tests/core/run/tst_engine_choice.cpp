@@ -76,7 +76,7 @@ private:
     std::string m_hash; // of every exact run
 };
 
-// Of the spec's entry in the book of rates.
+// Key of the spec's entry in the book of rates.
 std::string TestEngineChoice::rateKey(const RunSpec& spec)
 {
     auto resolved = resolveSpec(spec, 0);
@@ -162,7 +162,7 @@ void TestEngineChoice::aWrongShareIsExchangedAndNoBitChanges()
             QCOMPARE(event.step, std::int64_t{step});
             QVERIFY(event.level == EventLevel::Info);
         }
-    // What visits the device crosses the link from here on.
+    // State that visits the device crosses the link from here on.
     const std::vector<StepRow> steps = m_rig->steps(run.id);
     QVERIFY(steps.back().d2hBytes > 2 * steps.front().d2hBytes);
 }

@@ -1,7 +1,7 @@
 // A run whose checkpoints, or whose model, find no room: it pauses and loses nothing.
 //
-// Whoever answers does it on the telemetry thread, when the message of the pause arrives. The rig
-// looks for room once an hour, so what goes on does so because of an answer.
+// The telemetry thread answers when the message of the pause arrives. The rig looks for room once
+// an hour, so a run that goes on does so because of an answer.
 
 #include "core/run/run_rig.h"
 #include "core/store/sqlite.h"
@@ -64,7 +64,7 @@ private Q_SLOTS:
 
 private:
     RunSpec spec(const std::string& name) const;
-    // What the run does each time it says that it is paused: `answers` in their order.
+    // One answer for each pause that the run reports: `answers` in their order.
     using Step = std::function<void(Engine&)>;
     void onPause(std::vector<Step> answers);
 

@@ -43,7 +43,7 @@ const char* const kConfig = R"({
 }
 )";
 
-// Of all that follows the header, by one call.
+// Hash of all bytes after the header, by one call.
 std::string hashOfData(const fs::path& file)
 {
     std::ifstream in(file, std::ios::binary);

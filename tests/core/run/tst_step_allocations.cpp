@@ -67,7 +67,7 @@ std::unique_ptr<Device> cpu(CpuDeviceOptions::Mode mode)
     return std::move(makeCpuDevice(options)).value();
 }
 
-// Of all threads, from the end of the first step to the end of the last.
+// Allocations of all threads, from the end of the first step to the end of the last.
 HeapCounts countsOfSteps(TinyRun run, bool threaded, int steps)
 {
     run.steps = steps;

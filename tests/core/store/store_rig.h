@@ -1,4 +1,4 @@
-// What the tests of the store share: a database in a folder of its own, and runs to put in it.
+// Rig of the store's tests: a database in a folder of its own, and runs to put in it.
 
 #pragma once
 

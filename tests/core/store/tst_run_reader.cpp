@@ -156,7 +156,7 @@ private Q_SLOTS:
         QVERIFY(!rig.openReader()->run(id).value().resumable);
     }
 
-    // What lies in the run folder decides where the history has no checkpoint.
+    // The content of the run folder decides where the history has no checkpoint.
     void aRunThatEndedBeforeItsFirstCheckpointStartsAgain_data()
     {
         QTest::addColumn<QStringList>("lies"); // below the run folder, or "elsewhere"

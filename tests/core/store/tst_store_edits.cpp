@@ -1,5 +1,5 @@
-// What people change of the history: it is there afterwards, it is found, it can be taken back, and
-// what is thrown away for good is what was agreed to and nothing beside it.
+// Edits of the history by people: the history keeps an edit, search finds it, and it can be undone.
+// Erasing for good removes what was agreed to and nothing beside it.
 
 #include "core/base/folder_lock.h"
 #include "core/store/store_rig.h"

@@ -17,7 +17,7 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-// What the sampler's thread gave; the test waits for it.
+// Collects the samples of the sampler's thread; the test waits for them.
 class Samples
 {
 public:

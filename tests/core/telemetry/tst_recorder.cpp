@@ -46,7 +46,7 @@ MachineSample sampleAt(std::int64_t timeMs)
     return sample;
 }
 
-// Of the processor use: the time after the last sample that the history has; 0: none.
+// Time after the last sample of the processor use that the history has; 0: none.
 std::int64_t samplesEndMs(const RecorderRig& rig)
 {
     const auto counters = rig.openReader()->counters(rig.runId).value();

@@ -110,7 +110,7 @@ private Q_SLOTS:
         for (const char* line : {"", "{", "[]", "{}", R"({"time_ms":"1"})", R"({"time_ms":-1})",
                  R"({"time_ms":9000000000000000000})"})
             QVERIFY2(!sampleFromJson(line).ok(), line);
-        // What is no number is not known.
+        // A value that is no number is not known.
         QVERIFY(!sampleFromJson(R"({"time_ms":1,"host.cpu":"9"})").value()[MachineMetric::HostCpu]);
     }
 };

@@ -176,7 +176,7 @@ private Q_SLOTS:
         QCOMPARE(status.kind(), ErrorKind::Io);
     }
 
-    // What is in flight may still be written to by the kernel: no gate says otherwise before.
+    // The kernel may still write to the bytes of a request in flight: no gate opens before its end.
     void gatesStayShutUntilNothingIsInFlight()
     {
         DiskOptions options;

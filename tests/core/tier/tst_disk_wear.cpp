@@ -1,4 +1,5 @@
-// What a run writes, in words: steps and time to the rating, the run's share, and the refusal.
+// Bytes that a run writes, in words: steps and time to the rating, the run's share, and the
+// refusal.
 
 #include "core/tier/disk_wear.h"
 #include "support/test_room.h"
@@ -84,7 +85,7 @@ private Q_SLOTS:
         QTest::addColumn<quint64>("step");
         QTest::addColumn<double>("seconds");
         QTest::addColumn<QString>("words");
-        // Of a rating of 600 TB, with 1,000 steps.
+        // For a rating of 600 TB and a run of 1,000 steps.
         QTest::newRow("tiny") << quint64(1000) << 1e-3 << "takes less than 0.01 %";
         QTest::newRow("years") << quint64(600'000) << 1.0
                                << "1,000,000,000 steps or 31.7 years, of which the run takes less";

@@ -1,5 +1,4 @@
-// What the tests of tokenizers ask: ids, parts, refusals, and the goldens of the tokenizers
-// package.
+// Helpers of the tokenizer tests: ids, parts, refusals, and the goldens of the tokenizers package.
 
 #pragma once
 

@@ -14,7 +14,7 @@ namespace mr::test::tst_sentencepiece_tokenizer {
 
 namespace {
 
-// What libsentencepiece says about the text in one piece.
+// Ids that libsentencepiece gives for the text in one piece.
 std::vector<int> oracle(const std::string& model, const std::string& text)
 {
     sentencepiece::SentencePieceProcessor processor;
