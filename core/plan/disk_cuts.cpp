@@ -19,14 +19,6 @@ std::size_t skewedBytes(const DiskParts& parts, StatePart part, std::int64_t cou
     return bytes + (bytes >= kSkewFrom ? kDiskAlign : 0);
 }
 
-// Where the next tile must end: the first of the group's cuts behind `first`, or `end`.
-std::int64_t nextCut(const HostCuts& cuts, std::int64_t first, std::int64_t end) noexcept
-{
-    for (const std::int64_t cut : {cuts.diskFirst, cuts.weightsFirst, cuts.gradientsFirst})
-        end = cut > first ? std::min(end, cut) : end;
-    return end;
-}
-
 struct CutInput {
     GroupId group;
     const HostCuts& at;
@@ -51,11 +43,6 @@ void cutRange(DiskCuts& cuts, const CutInput& input, std::int64_t first, std::in
 }
 
 } // namespace
-
-std::int64_t diskTileElements(std::int64_t tileElements) noexcept
-{
-    return std::max(kCutElements, tileElements / kDiskTileShare / kCutElements * kCutElements);
-}
 
 std::int32_t DiskCuts::tileOf(GroupId group, std::int64_t element) const noexcept
 {
@@ -125,41 +112,6 @@ DiskRange diskRangeAt(
     tile.weights = hasWeights ? 0 : -1;
     tile.gradient = hasGradient && !tile.sendsGradient ? 0 : -1;
     return tile;
-}
-
-HostCuts hostCuts(const GroupPlacement& placement, double lateShare, std::int64_t elements) noexcept
-{
-    HostCuts cuts;
-    cuts.end = elements;
-    cuts.hostFirst = firstHostElement(placement.deviceShare, elements);
-    cuts.lateFirst = firstOfLastShare(lateShare, cuts.hostFirst, elements);
-    const auto lastShare = [&](double share) {
-        return placement.state == Tier::Device ? elements
-                                               : firstOfLastShare(share, cuts.hostFirst, elements);
-    };
-    cuts.diskFirst = lastShare(placement.diskShare);
-    cuts.weightsFirst = std::max(cuts.diskFirst, lastShare(placement.weightsOnDisk));
-    cuts.gradientsFirst = std::max(cuts.diskFirst, lastShare(placement.gradientsOnDisk));
-    return cuts;
-}
-
-HostCuts hostCuts(const GroupAnswers& answers, std::int64_t elements) noexcept
-{
-    GroupPlacement home;
-    home.state = answers.state;
-    home.deviceShare = answers.deviceShare;
-    home.diskShare = answers.diskShare;
-    home.weightsOnDisk = answers.weightsOnDisk;
-    home.gradientsOnDisk = answers.gradientsOnDisk;
-    return hostCuts(home, answers.lateShare, elements);
-}
-
-std::int64_t hostTileElements(
-    const HostCuts& cuts, std::int64_t first, std::int64_t end, std::int64_t tileElements) noexcept
-{
-    const std::int64_t most =
-        first >= cuts.diskFirst ? diskTileElements(tileElements) : tileElements;
-    return std::min(most, nextCut(cuts, first, end) - first);
 }
 
 DiskCuts diskCuts(std::span<const HostCuts> groups, std::int64_t tileElements, DiskSends sends)

@@ -16,6 +16,7 @@
 #pragma once
 
 #include "core/base/ids.h"
+#include "core/plan/host_cuts.h"
 #include "core/plan/model_shape.h"
 #include "core/plan/policy.h"
 #include "core/plan/state_codec.h"
@@ -84,32 +85,10 @@ struct DiskCuts {
     std::int32_t stored(std::int32_t tile, DiskRegion region) const noexcept;
 };
 
-// Where the host's part of a group is cut.
-struct HostCuts {
-    std::int64_t hostFirst = 0;      // the host updates from here on
-    std::int64_t lateFirst = 0;      // of these, what may wait from here on
-    std::int64_t diskFirst = 0;      // of these, state is on disk from here on
-    std::int64_t weightsFirst = 0;   // of those, weights as well
-    std::int64_t gradientsFirst = 0; // of those, gradients as well
-    std::int64_t end = 0;            // of the group
-};
-
-HostCuts hostCuts(
-    const GroupPlacement& placement, double lateShare, std::int64_t elements) noexcept;
-HostCuts hostCuts(const GroupAnswers& answers, std::int64_t elements) noexcept;
-
-// Elements of the tile that begins at `first` of the range that ends at `end`, which lies on one
-// side of the first late element.
-std::int64_t hostTileElements(
-    const HostCuts& cuts, std::int64_t first, std::int64_t end, std::int64_t tileElements) noexcept;
-
 // The tile of these elements, which lie on one side of all cuts. `weights` and `gradient` are 0
 // where those are on disk.
 DiskRange diskRangeAt(
     const HostCuts& cuts, std::int64_t first, std::int64_t count, DiskSends sends) noexcept;
-// Largest number of elements of a tile on disk, where uploads have tiles of `tileElements`.
-std::int64_t diskTileElements(std::int64_t tileElements) noexcept;
-
 // By group.
 DiskCuts diskCuts(
     std::span<const HostCuts> groups, std::int64_t tileElements, DiskSends sends = {});
@@ -153,6 +132,5 @@ inline constexpr int kDiskSlots = 4;
 // Weights and gradients pass through as many smaller ones: those a disk has in flight, and one that
 // moves between host and device.
 inline constexpr int kDiskStages = 4;
-// A slot is a quarter of an upload's tile: 80 MiB of state where that one has 64 of weights.
-inline constexpr std::int64_t kDiskTileShare = 4;
+
 } // namespace mr

@@ -87,7 +87,8 @@ void PlaceUses::addWork(const StepPlan& plan, const Task& task)
 
 void PlaceUses::add(Place place, std::int32_t index, bool writes)
 {
-    m_uses[m_count++] = {place, index, writes};
+    if (index >= 0) // else the task is about no such place, which the checker tells
+        m_uses[m_count++] = {place, index, writes};
 }
 
 std::size_t PlaceBook::kindOf(Place place) noexcept

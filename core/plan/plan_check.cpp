@@ -70,6 +70,16 @@ Status checkRange(const PlanUnderCheck& check, TaskIndex index)
     return {};
 }
 
+// Of those that name a micro-batch all but its fetch are about a group.
+Status needGroup(const PlanUnderCheck& check, TaskIndex index)
+{
+    const Task& task = check.at(index);
+    const bool named = task.group.value >= 0 && task.group.value < check.shape.layers();
+    if (named || task.kind == TaskKind::FetchBatch || !traitsOf(task.kind).hasMicroBatch)
+        return {};
+    return check.broken(PlanRule::LayersInOrder, index, "the model has no such group");
+}
+
 Status checkBudget(const PlanUnderCheck& check)
 {
     const std::array<std::size_t, 3> limits = {
@@ -157,6 +167,7 @@ Status checkTasks(PlanUnderCheck& check)
         if (traits.hasMicroBatch &&
             (task.micro.value < 0 || task.micro.value >= check.plan.microBatches))
             return check.broken(PlanRule::LayersInOrder, i, "the step has no such micro-batch");
+        MR_TRY(needGroup(check, i));
         if (task.kind == TaskKind::MoveOwnership && (check.in.hostJob || check.out.hostJob))
             return check.broken(PlanRule::OwnerStable, i, "a host job is in flight");
         check.clocks.begin(task.lane);

@@ -1,6 +1,6 @@
-// Activations of blocks that the host keeps: there when backward reads them, and no place on the
-// device or the host filled again while it is needed.
+// Activations of blocks that the host keeps: each place has those that a task looks for there.
 
+#include "core/plan/place_check.h"
 #include "core/plan/plan_check.h"
 
 #include <vector>
@@ -14,6 +14,7 @@ class ActivationCheck
 public:
     explicit ActivationCheck(const PlanUnderCheck& check)
         : m_check(check)
+        , m_places(check, Place::Activations | Place::HostActivations)
         , m_sets(static_cast<std::size_t>(check.plan.activations.sets))
         , m_homes(static_cast<std::size_t>(check.plan.inFlight * check.shape.layers()))
     {
@@ -27,21 +28,21 @@ public:
     }
 
 private:
-    // On the device, and what is in it.
-    struct Set {
+    // What is in a place on the device.
+    struct Content {
         GroupId group{-1};
         MicroBatch micro{-1};
-        MaybeTask filled; // by a forward or a load; of what is made again, by its backward
-        MaybeTask user;   // a layer, the last; all run on Compute
-        MaybeTask save;
+        TaskKind filler{}; // a forward or a load; of what is made again, its backward
 
-        bool holds(const Task& task) const { return group == task.group && micro == task.micro; }
+        bool holds(const Task& task, TaskKind from) const
+        {
+            return group == task.group && micro == task.micro && filler == from;
+        }
     };
     // The copy on the host.
     struct Home {
         MicroBatch micro{-1};
-        MaybeTask save;
-        MaybeTask load;
+        bool loaded = false;
     };
 
     Status visit(TaskIndex index)
@@ -51,18 +52,22 @@ private:
         switch (task.kind) {
         case TaskKind::Forward:
         case TaskKind::Backward:
-            return isBlock && m_check.plan.activations.sets > 1 ? work(index) : Status();
+            if (!isBlock || m_check.plan.activations.sets <= 1)
+                return {};
+            MR_TRY(m_places.use(index));
+            return work(index);
         case TaskKind::SaveActivations:
         case TaskKind::LoadActivations:
             if (!isBlock || !m_check.plan.keepsActivations(task))
                 return missing(index, "the host keeps none of this micro-batch");
+            MR_TRY(m_places.use(index));
             return task.kind == TaskKind::SaveActivations ? save(index) : load(index);
         default:
             return {};
         }
     }
 
-    Set& setOf(const Task& task)
+    Content& setOf(const Task& task)
     {
         return m_sets[static_cast<std::size_t>(m_check.plan.activationSet(task))];
     }
@@ -73,54 +78,29 @@ private:
         return m_homes[static_cast<std::size_t>(slot * m_check.shape.layers() + task.group.value)];
     }
 
-    bool isOver(const MaybeTask& task, TaskIndex index) const
-    {
-        return !task || m_check.isBefore(*task, index);
-    }
-
     // Forward writes the place, as does a backward that makes them again; another reads it.
     Status work(TaskIndex index)
     {
         const Task& task = m_check.at(index);
-        Set& set = setOf(task);
-        if (task.kind == TaskKind::Backward && m_check.plan.keepsActivations(task)) {
-            const bool isLoaded = set.holds(task) && set.filled &&
-                                  m_check.at(*set.filled).kind == TaskKind::LoadActivations;
-            if (!isLoaded || !m_check.isBefore(*set.filled, index))
-                return missing(index, "they may not have come from the host");
-            set.user = index;
-            return {};
-        }
-        MR_TRY(fill(index));
-        setOf(task).user = index;
+        if (task.kind == TaskKind::Forward || !m_check.plan.keepsActivations(task))
+            fill(task);
+        else if (!setOf(task).holds(task, TaskKind::LoadActivations))
+            return missing(index, "they may not have come from the host");
         return {};
     }
 
-    Status fill(TaskIndex index)
-    {
-        const Task& task = m_check.at(index);
-        Set& set = setOf(task);
-        if (!isOver(set.filled, index) || !isOver(set.user, index) || !isOver(set.save, index))
-            return m_check.broken(PlanRule::SlotAfterLastReader, index,
-                "the activations that are there may still be read or copied");
-        set = {task.group, task.micro, index, {}, {}};
-        return {};
-    }
+    void fill(const Task& task) { setOf(task) = {task.group, task.micro, task.kind}; }
 
     Status save(TaskIndex index)
     {
         const Task& task = m_check.at(index);
-        Set& set = setOf(task);
-        const bool isMade =
-            set.holds(task) && set.filled && m_check.at(*set.filled).kind == TaskKind::Forward;
-        if (!isMade || !m_check.isBefore(*set.filled, index))
+        if (!setOf(task).holds(task, TaskKind::Forward))
             return missing(index, "they may not be made yet");
         Home& home = homeOf(task);
-        if (home.save && !m_check.isBefore(home.load, index))
+        if (home.micro.value >= 0 && !home.loaded)
             return m_check.broken(
                 PlanRule::HostBytes, index, "what is there may still be copied to the device");
-        set.save = index;
-        home = {task.micro, index, {}};
+        home = {task.micro, false};
         return {};
     }
 
@@ -128,10 +108,11 @@ private:
     {
         const Task& task = m_check.at(index);
         Home& home = homeOf(task);
-        if (home.micro != task.micro || !home.save || !m_check.isBefore(*home.save, index))
+        if (home.micro != task.micro)
             return missing(index, "they may not be on the host yet");
-        home.load = index;
-        return fill(index);
+        home.loaded = true;
+        fill(task);
+        return {};
     }
 
     Status missing(TaskIndex index, const char* why) const
@@ -140,8 +121,9 @@ private:
     }
 
     const PlanUnderCheck& m_check;
-    std::vector<Set> m_sets;   // by their turns
-    std::vector<Home> m_homes; // by micro-batch in flight, then layer
+    PlaceCheck m_places;
+    std::vector<Content> m_sets; // by their turns
+    std::vector<Home> m_homes;   // by micro-batch in flight, then layer
 };
 
 } // namespace

@@ -1,8 +1,9 @@
-// Activations between layers whose home is the host or the disk: there when a layer reads them, and
-// no place on the device, on the host or on disk filled again while it is needed.
+// Activations between layers whose home is the host or the disk: each place has what a task looks
+// for there, and those on their way to the disk and back pass through stages.
 
 #include "core/plan/boundary_homes.h"
 #include "core/plan/disk_cuts.h"
+#include "core/plan/place_check.h"
 #include "core/plan/plan_check.h"
 
 #include <optional>
@@ -36,6 +37,7 @@ class BoundaryCheck
 public:
     explicit BoundaryCheck(const PlanUnderCheck& check)
         : m_check(check)
+        , m_places(check, Place::Boundary | Place::BoundaryHome)
         , m_homes(homesOf(check))
         , m_head(check.shape.layers() - 1)
         , m_device(2 * static_cast<std::size_t>(check.plan.inFlight))
@@ -56,12 +58,10 @@ public:
     }
 
 private:
-    struct Place {
+    struct Content {
         int layer = -1; // whose output it is
         MicroBatch micro{-1};
-        MaybeTask writer; // a layer or a load; at home: what brought it there
-        MaybeTask reader; // a layer, the last; at home: what took it from there
-        MaybeTask save;
+        bool taken = false; // from its home
 
         bool holds(int output, MicroBatch of) const { return layer == output && micro == of; }
         bool holds(const Task& task) const { return holds(task.group.value, task.micro); }
@@ -75,9 +75,13 @@ private:
     Status visit(TaskIndex index)
     {
         const Task& task = m_check.at(index);
-        if (isWork(task))
-            return m_check.plan.savesBoundaries ? compute(index) : Status();
+        if (isWork(task) && !m_check.plan.savesBoundaries)
+            return {};
+        MR_TRY(m_places.use(index));
         switch (task.kind) {
+        case TaskKind::Forward:
+        case TaskKind::Backward:
+            return compute(index);
         case TaskKind::SaveBoundary:
             return save(index);
         case TaskKind::LoadBoundary:
@@ -91,13 +95,13 @@ private:
         }
     }
 
-    Place& onDevice(int layer, MicroBatch micro)
+    Content& onDevice(int layer, MicroBatch micro)
     {
         return m_device[static_cast<std::size_t>(
             2 * (micro.value % m_check.plan.inFlight) + layer % 2)];
     }
 
-    Place& homeOf(const Task& task)
+    Content& homeOf(const Task& task)
     {
         return m_home[static_cast<std::size_t>(
             (task.micro.value % m_check.plan.inFlight) * m_check.shape.layers() +
@@ -126,36 +130,14 @@ private:
         return isThere ? Status() : missing(index, "there is no such place");
     }
 
-    bool isOver(const MaybeTask& task, TaskIndex index) const
-    {
-        return !task || m_check.isBefore(*task, index);
-    }
-
     Status compute(TaskIndex index)
     {
         const Task& task = m_check.at(index);
         const int layer = task.group.value;
-        if (layer > 0) {
-            Place& input = onDevice(layer - 1, task.micro);
-            if (!input.holds(layer - 1, task.micro) || !isOver(input.writer, index))
-                return missing(index, "the output of the layer before may not be there");
-            input.reader = index;
-        }
-        if (task.kind == TaskKind::Backward || layer == m_head)
-            return {};
-        return fill(index, layer);
-    }
-
-    // Every task that needs the old content of the place must be over.
-    Status fill(TaskIndex index, int layer)
-    {
-        const Task& task = m_check.at(index);
-        Place& place = onDevice(layer, task.micro);
-        if (!isOver(place.writer, index) || !isOver(place.reader, index) ||
-            !isOver(place.save, index))
-            return m_check.broken(
-                PlanRule::SlotAfterLastReader, index, "what is there may still be read or copied");
-        place = {layer, task.micro, index, {}, {}};
+        if (layer > 0 && !onDevice(layer - 1, task.micro).holds(layer - 1, task.micro))
+            return missing(index, "the output of the layer before may not be there");
+        if (task.kind == TaskKind::Forward && layer < m_head)
+            onDevice(layer, task.micro) = {layer, task.micro};
         return {};
     }
 
@@ -184,10 +166,8 @@ private:
     Status save(TaskIndex index)
     {
         const Task& task = m_check.at(index);
-        Place& place = onDevice(task.group.value, task.micro);
-        if (!place.holds(task) || !place.writer || !isOver(place.writer, index))
+        if (!onDevice(task.group.value, task.micro).holds(task))
             return missing(index, "it may not be written yet");
-        place.save = index;
         MR_TRY(needStage(index));
         return isOnDisk(task) ? fillStage(index) : fillHome(index, "copied to the device");
     }
@@ -196,10 +176,10 @@ private:
     Status fillHome(TaskIndex index, const std::string& what)
     {
         const Task& task = m_check.at(index);
-        Place& home = homeOf(task);
-        if (home.writer && !m_check.isBefore(home.reader, index))
+        Content& home = homeOf(task);
+        if (home.layer >= 0 && !home.taken)
             return m_check.broken(PlanRule::HostBytes, index, "what is there may still be " + what);
-        home = {task.group.value, task.micro, index, {}, {}};
+        home = {task.group.value, task.micro};
         return {};
     }
 
@@ -215,10 +195,10 @@ private:
     Status read(TaskIndex index)
     {
         MR_TRY(needDisk(index));
-        Place& home = homeOf(m_check.at(index));
-        if (!home.holds(m_check.at(index)) || !isOver(home.writer, index))
+        Content& home = homeOf(m_check.at(index));
+        if (!home.holds(m_check.at(index)))
             return missing(index, "it may not be on disk yet");
-        home.reader = index;
+        home.taken = true;
         return fillStage(index);
     }
 
@@ -236,13 +216,13 @@ private:
             if (!isStaged(index, TaskKind::ReadBoundary))
                 return missing(index, "it may not have come from disk");
             stageOf(task).moved = index;
-            return fill(index, task.group.value);
-        }
-        Place& home = homeOf(task);
-        if (!home.holds(task) || !isOver(home.writer, index))
+        } else if (Content& home = homeOf(task); home.holds(task)) {
+            home.taken = true;
+        } else {
             return missing(index, "it may not be saved yet");
-        home.reader = index;
-        return fill(index, task.group.value);
+        }
+        onDevice(task.group.value, task.micro) = {task.group.value, task.micro};
+        return {};
     }
 
     Status missing(TaskIndex index, const char* why) const
@@ -251,10 +231,11 @@ private:
     }
 
     const PlanUnderCheck& m_check;
+    PlaceCheck m_places;
     const BoundaryHomes m_homes;
     const int m_head;
-    std::vector<Place> m_device; // by micro-batch in flight, then layer's parity
-    std::vector<Place> m_home;   // by micro-batch in flight, then layer: on the host or on disk
+    std::vector<Content> m_device; // by micro-batch in flight, then layer's parity
+    std::vector<Content> m_home;   // by micro-batch in flight, then layer: on the host or on disk
     std::vector<Stage> m_stages;
 };
 

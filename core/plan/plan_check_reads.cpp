@@ -1,5 +1,6 @@
 // Checks reads: layers in order, batches and weights that are there, slots refilled in time.
 
+#include "core/plan/place_check.h"
 #include "core/plan/plan_check.h"
 #include "core/plan/task_traits.h"
 
@@ -77,32 +78,20 @@ Status checkTraversal(const PlanUnderCheck& check)
 
 // --- batches ---
 
-struct BatchBuffer {
-    int micro = -1; // it holds
-    TaskIndex fetch = 0;
-    std::optional<TaskIndex> reader; // the last
-};
-
 Status checkBatches(const PlanUnderCheck& check)
 {
-    std::vector<BatchBuffer> buffers(static_cast<std::size_t>(check.plan.batchBuffers));
+    PlaceCheck places(check, Place::Batch);
+    std::vector<int> held(static_cast<std::size_t>(check.plan.batchBuffers), -1);
     for (TaskIndex i = 0; i < check.plan.tasks.size(); ++i) {
         const Task& task = check.at(i);
         if (!isWork(task) && task.kind != TaskKind::FetchBatch)
             continue;
-        BatchBuffer& buffer =
-            buffers[static_cast<std::size_t>(task.micro.value % check.plan.batchBuffers)];
-        if (task.kind == TaskKind::FetchBatch) {
-            if (buffer.reader && !check.clocks.isBefore(Wait::onTask(*buffer.reader), i))
-                return check.broken(PlanRule::SlotAfterLastReader, i,
-                    "task " + std::to_string(*buffer.reader) + " may still read the buffer");
-            buffer = {task.micro.value, i, std::nullopt};
-            continue;
-        }
-        if (buffer.micro != task.micro.value ||
-            !check.clocks.isBefore(Wait::onTask(buffer.fetch), i))
+        MR_TRY(places.use(i));
+        int& micro = held[static_cast<std::size_t>(task.micro.value % check.plan.batchBuffers)];
+        if (task.kind == TaskKind::FetchBatch)
+            micro = task.micro.value;
+        else if (micro != task.micro.value)
             return check.broken(PlanRule::BatchIsThere, i, "its batch may not have come");
-        buffer.reader = i;
     }
     return {};
 }

@@ -1,11 +1,11 @@
-// Weights whose home is the host: there when a layer reads them, at the version it names, and no
-// place on the device filled again while it is needed.
+// Weights whose home is the host: in the slot that a layer names, at the version it names, and
+// complete.
 
+#include "core/plan/place_check.h"
 #include "core/plan/plan_check.h"
 #include "core/plan/task_traits.h"
 
 #include <algorithm>
-#include <optional>
 #include <vector>
 
 namespace mr {
@@ -17,6 +17,7 @@ class StreamCheck
 public:
     explicit StreamCheck(const PlanUnderCheck& check)
         : m_check(check)
+        , m_places(check, Place::Weights)
         , m_slots(static_cast<std::size_t>(std::max(0, check.plan.weightSlots)))
         , m_writes(check.shape.groups.size())
     {
@@ -38,7 +39,8 @@ public:
             if (task.slot >= m_slots.size())
                 return m_check.broken(
                     PlanRule::WeightsAtVersion, i, "the plan has no such place for weights");
-            MR_TRY(sends ? send(i) : isWork(task) ? read(i) : fetch(i));
+            MR_TRY(m_places.use(i));
+            MR_TRY(sends || isWork(task) ? use(i) : fetch(i));
         }
         return {};
     }
@@ -47,30 +49,20 @@ private:
     struct Slot {
         GroupId group{-1};
         StepIndex version = 0;
-        std::int64_t elements = 0;       // that have come, or are on their way
-        std::optional<TaskIndex> fetch;  // the last; all run on CopyIn
-        std::optional<TaskIndex> reader; // the last; all run on Compute
-        std::optional<TaskIndex> sent;   // to the host, the last; all run on CopyOut
+        std::int64_t elements = 0; // that have come, or are on their way
+        bool used = false;         // by a layer, or sent to the host
     };
 
     Status fetch(TaskIndex index)
     {
         const Task& task = m_check.at(index);
         Slot& slot = m_slots[task.slot];
-        const bool goesOn =
-            slot.group == task.group && slot.version == task.version && !slot.reader && !slot.sent;
-        if (slot.reader && !m_check.isBefore(*slot.reader, index))
-            return m_check.broken(PlanRule::SlotAfterLastReader, index,
-                "task " + std::to_string(*slot.reader) + " may still read these weights");
-        if (slot.sent && !m_check.isBefore(*slot.sent, index))
-            return m_check.broken(PlanRule::SlotAfterLastReader, index,
-                "task " + std::to_string(*slot.sent) + " may still copy these weights");
+        const bool goesOn = slot.group == task.group && slot.version == task.version && !slot.used;
         if (!goesOn)
-            slot = {task.group, task.version, 0, {}, {}, {}};
+            slot = {task.group, task.version, 0, false};
         if (task.firstElement != slot.elements)
             return m_check.broken(PlanRule::WeightsAtVersion, index, "its tile is not the next");
         slot.elements += task.elementCount;
-        slot.fetch = index;
         return needSource(index);
     }
 
@@ -109,32 +101,23 @@ private:
             m_writes[static_cast<std::size_t>(range.group.value)], range, index);
     }
 
-    Status read(TaskIndex index)
+    // A layer reads those of its version; those from before an update are sent to it.
+    Status use(TaskIndex index)
     {
         const Task& task = m_check.at(index);
         Slot& slot = m_slots[task.slot];
-        if (slot.group != task.group || slot.version != task.version ||
-            slot.elements != m_check.elements(task.group) || !m_check.isBefore(*slot.fetch, index))
-            return m_check.broken(
-                PlanRule::WeightsAtVersion, index, "its weights may not have come");
-        slot.reader = index;
-        return {};
-    }
-
-    // The weights go to the slot of their update, so they are one version older than it.
-    Status send(TaskIndex index)
-    {
-        const Task& task = m_check.at(index);
-        Slot& slot = m_slots[task.slot];
-        if (slot.group != task.group || slot.version != task.version - 1 ||
-            slot.elements != m_check.elements(task.group) || !m_check.isBefore(*slot.fetch, index))
-            return m_check.broken(
-                PlanRule::WeightsAtVersion, index, "its weights may not be on the device");
-        slot.sent = index;
+        const StepIndex version = task.version - (isWork(task) ? 0 : 1);
+        if (slot.group != task.group || slot.version != version ||
+            slot.elements != m_check.elements(task.group))
+            return m_check.broken(PlanRule::WeightsAtVersion, index,
+                isWork(task) ? "its weights may not have come"
+                             : "its weights may not be on the device");
+        slot.used = true;
         return {};
     }
 
     const PlanUnderCheck& m_check;
+    PlaceCheck m_places;
     std::vector<Slot> m_slots;
     std::vector<std::vector<TaskIndex>> m_writes; // by group
 };

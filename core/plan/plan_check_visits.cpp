@@ -3,6 +3,7 @@
 // stream, gradients come back and weights go home: they arrived before, and nobody reads them
 // after.
 
+#include "core/plan/place_check.h"
 #include "core/plan/plan_check.h"
 
 #include <algorithm>
@@ -25,6 +26,7 @@ class VisitCheck
 public:
     explicit VisitCheck(const PlanUnderCheck& check)
         : m_check(check)
+        , m_places(check, Place::State)
         , m_slots(static_cast<std::size_t>(std::max(0, check.plan.stateSlots)))
         , m_groups(check.shape.groups.size())
     {
@@ -77,9 +79,10 @@ private:
             return {};
         if (task.slot >= m_slots.size())
             return broken(index, "the plan has no such slot");
+        MR_TRY(m_places.use(index));
         StateSlot& slot = m_slots[task.slot];
         if (task.kind == TaskKind::FetchState) {
-            if (slot.fetch && !(slot.store && m_check.isBefore(*slot.store, index)))
+            if (slot.fetch && !slot.store)
                 return m_check.broken(PlanRule::SlotAfterLastReader, index,
                     "what was in the slot may not be home yet");
             slot = {index, {}, {}};
@@ -143,11 +146,10 @@ private:
             {TaskKind::UpdateOnHost, TaskKind::StoreState}, index, "write them");
     }
 
-    // Is `before` about the same range, and over?
+    // Is `before` about the same range?
     bool follows(const std::optional<TaskIndex>& before, TaskIndex index) const
     {
-        return before && m_check.isBefore(*before, index) &&
-               pieceOf(m_check.at(*before)).key() == pieceOf(m_check.at(index)).key();
+        return before && pieceOf(m_check.at(*before)).key() == pieceOf(m_check.at(index)).key();
     }
 
     Status broken(TaskIndex index, const char* why) const
@@ -156,6 +158,7 @@ private:
     }
 
     const PlanUnderCheck& m_check;
+    PlaceCheck m_places;
     std::vector<StateSlot> m_slots;
     std::vector<Group> m_groups;
 };

@@ -2,6 +2,7 @@
 // host a slice at a time, uploaded and scattered; and that columns change owner only in between.
 
 #include "core/plan/columns.h"
+#include "core/plan/place_check.h"
 #include "core/plan/plan_check.h"
 #include "core/plan/window_job_check.h"
 
@@ -18,6 +19,7 @@ class WindowCheck
 public:
     explicit WindowCheck(const PlanUnderCheck& check)
         : m_check(check)
+        , m_places(check, Place::UploadStaging)
         , m_layout(windowLayout(check.shape, check.policy, 0.0))
         , m_groups(check.shape.groups.size())
     {
@@ -257,11 +259,12 @@ private:
             !m_check.isBefore(job->updates[*tile], index))
             return m_check.broken(
                 PlanRule::UploadFollows, index, "it may copy weights the host has not updated");
-        Staging& staging = m_staging[static_cast<std::size_t>(task.slot % kUploadSlots)];
-        if (staging.upload && !m_check.isBefore(staging.scatter, index))
+        MR_TRY(m_places.use(index));
+        bool& isStaged = m_isStaged[static_cast<std::size_t>(task.slot % kUploadSlots)];
+        if (isStaged)
             return m_check.broken(PlanRule::SlotAfterLastReader, index,
                 "what was staged there may not be in the weights yet");
-        staging = {index, {}};
+        isStaged = true;
         job->uploads[*tile] = index;
         return {};
     }
@@ -271,12 +274,12 @@ private:
         const Task& task = m_check.at(index);
         JobUnderCheck* job = jobOf(task);
         const auto tile = tileOf(task);
-        if (!job || !tile || job->scatters[*tile] ||
-            !m_check.isBefore(job->uploads[*tile], index) ||
+        if (!job || !tile || job->scatters[*tile] || !job->uploads[*tile] ||
             m_check.at(*job->uploads[*tile]).slot != task.slot)
             return m_check.broken(PlanRule::UploadFollows, index, "its tile may not have come");
+        MR_TRY(m_places.use(index));
         job->scatters[*tile] = index;
-        m_staging[static_cast<std::size_t>(task.slot % kUploadSlots)].scatter = index;
+        m_isStaged[static_cast<std::size_t>(task.slot % kUploadSlots)] = false;
         return {};
     }
 
@@ -328,12 +331,8 @@ private:
         return {};
     }
 
-    struct Staging {
-        MaybeTask upload;
-        MaybeTask scatter;
-    };
-
     const PlanUnderCheck& m_check;
+    PlaceCheck m_places;
     const WindowLayout m_layout;
     std::vector<Group> m_groups;
     JobUnderCheck m_old; // the update of the window before
@@ -341,7 +340,7 @@ private:
     bool m_closes = false;
     bool m_beside = false;
     bool m_sumsOnDevice = false;
-    std::array<Staging, kUploadSlots> m_staging;
+    std::array<bool, kUploadSlots> m_isStaged{}; // and not yet in the weights
     MaybeTask m_scalars;
     MaybeTask m_scalarReader; // on the host, the last
     MaybeTask m_urgentNorm;

@@ -52,7 +52,8 @@ struct Places {
         : bits(static_cast<std::uint32_t>(place))
     {
     }
-    constexpr bool has(Place place) const noexcept { return (bits & Places(place).bits) != 0; }
+    constexpr bool has(Place place) const noexcept { return hasAny(place); }
+    constexpr bool hasAny(Places places) const noexcept { return (bits & places.bits) != 0; }
 };
 
 constexpr Places operator|(Places a, Places b) noexcept
