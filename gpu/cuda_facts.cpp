@@ -5,6 +5,7 @@
 
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
+#include <fmt/format.h>
 
 namespace mr::gpu {
 namespace {
@@ -18,7 +19,7 @@ Status unusable(std::string text)
 
 std::string versionText(int version)
 {
-    return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+    return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
 
 // The oldest driver that runs programs of this CUDA: NVIDIA's release notes, "CUDA minor version
@@ -95,7 +96,7 @@ Result<CudaFacts> inspectCuda()
     CudaFacts facts;
     MR_TRY(readCard(facts));
     const int compute = 10 * facts.computeMajor + facts.computeMinor;
-    const std::string card = facts.name + " (sm_" + std::to_string(compute) + ")";
+    const std::string card = fmt::format("{} (sm_{})", facts.name, compute);
     if (compute < kOldestCompute)
         return unusable(card + " is too old: a card of compute capability 7.5 or later is needed "
                                "(GeForce RTX 20, Tesla T4 and newer); choose another one with "
@@ -114,9 +115,8 @@ std::string instructionSetOf(const CudaFacts& facts)
 {
     // Since 12 the library numbers itself 10000 * major + 100 * minor + patch.
     const std::size_t lt = facts.cublasLtVersion;
-    return "sm_" + std::to_string(10 * facts.computeMajor + facts.computeMinor) + " cublasLt " +
-           std::to_string(lt / 10000) + "." + std::to_string(lt / 100 % 100) + "." +
-           std::to_string(lt % 100);
+    return fmt::format("sm_{} cublasLt {}.{}.{}", 10 * facts.computeMajor + facts.computeMinor,
+        lt / 10000, lt / 100 % 100, lt % 100);
 }
 
 } // namespace mr::gpu

@@ -3,6 +3,8 @@
 #include "core/base/log.h"
 #include "gpu/stream_handle.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -107,9 +109,9 @@ Status CudaStream::waitFor(Gate& gate, std::uint64_t generation)
     if (cuda.isOpen(generation)) // what is enqueued from here on comes after the open()
         return {};
     if (!m_shared.driver.waitsForValues())
-        return Status::error(ErrorKind::Internal, "cuda stream " + m_name + ": gate " +
-                                                      cuda.name() + " is not open for generation " +
-                                                      std::to_string(generation));
+        return Status::error(ErrorKind::Internal,
+            fmt::format("cuda stream {}: gate {} is not open for generation {}", m_name,
+                cuda.name(), generation));
     remember({cuda.word(), generation});
     return m_shared.failure.check(
         m_shared.driver.waitUntilAtLeast(m_handle, cuda.word().deviceAddress(), generation),
@@ -143,9 +145,9 @@ Status CudaStream::copy(std::byte* to, std::span<const std::byte> from)
         const auto source = m_shared.memory.find(from.data(), from.size());
         if (!target || !source)
             return Status::error(ErrorKind::InvalidArgument,
-                "cuda stream " + m_name + ": copy of " + std::to_string(from.size()) +
-                    " bytes: the " + (source ? "target" : "source") +
-                    " is not inside one allocation of this device, device or pinned");
+                fmt::format("cuda stream {}: copy of {} bytes: the {} is not inside one allocation "
+                            "of this device, device or pinned",
+                    m_name, from.size(), source ? "target" : "source"));
         const std::size_t part = std::min({from.size(), target->bytesToEdge, source->bytesToEdge});
         MR_TRY(copyPart(to, from.first(part), kindOf(target->kind, source->kind)));
         to += part;

@@ -1,5 +1,7 @@
 #include "gpu/gemm_shape.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 
@@ -26,9 +28,8 @@ std::uint32_t alignmentOf(const TensorView& tensor)
 
 std::string text(const GemmKey& key)
 {
-    return "matrix product (" + std::to_string(key.m) + ", " + std::to_string(key.k) + ") x (" +
-           std::to_string(key.k) + ", " + std::to_string(key.n) + ") in " +
-           (key.in == DType::F32 ? "F32" : "BF16");
+    return fmt::format("matrix product ({}, {}) x ({}, {}) in {}", key.m, key.k, key.k, key.n,
+        key.in == DType::F32 ? "F32" : "BF16");
 }
 
 template <typename T>

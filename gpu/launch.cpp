@@ -1,5 +1,7 @@
 #include "gpu/launch.h"
 
+#include <fmt/format.h>
+
 #include <string>
 
 namespace mr::gpu {
@@ -11,15 +13,14 @@ Status checkLaunch(const char* kernel, const LaunchShape& shape)
         return Status::error(ErrorKind::Internal, std::string(kernel) + ": " + what);
     };
     if (threads == 0 || threads > kMaxBlockThreads)
-        return refuse(std::to_string(threads) + " threads in a block, want 1 to " +
-                      std::to_string(kMaxBlockThreads));
+        return refuse(
+            fmt::format("{} threads in a block, want 1 to {}", threads, kMaxBlockThreads));
     if (shape.grid.x > kMaxGridX || shape.grid.y > kMaxGridYZ || shape.grid.z > kMaxGridYZ)
-        return refuse("a grid of (" + std::to_string(shape.grid.x) + ", " +
-                      std::to_string(shape.grid.y) + ", " + std::to_string(shape.grid.z) +
-                      ") blocks is beyond what a card takes");
+        return refuse(fmt::format("a grid of ({}, {}, {}) blocks is beyond what a card takes",
+            shape.grid.x, shape.grid.y, shape.grid.z));
     if (shape.sharedBytes > kMaxSharedBytes)
-        return refuse(std::to_string(shape.sharedBytes) + " bytes of shared memory, at most " +
-                      std::to_string(kMaxSharedBytes));
+        return refuse(fmt::format(
+            "{} bytes of shared memory, at most {}", shape.sharedBytes, kMaxSharedBytes));
     return {};
 }
 

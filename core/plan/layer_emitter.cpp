@@ -1,5 +1,7 @@
 #include "core/plan/layer_emitter.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 
@@ -38,9 +40,10 @@ Status LayerEmitter::emit(const WorkItem& item)
     if (training && !backward && isHead(item))
         return {}; // the head's backward computes the losses too
     if (item.micro.value >= m_fetched) {
-        return Status::error(ErrorKind::Internal, "plan: the order of work reaches micro-batch " +
-                                                      std::to_string(item.micro.value) +
-                                                      " before its batch buffer is free");
+        return Status::error(ErrorKind::Internal,
+            fmt::format(
+                "plan: the order of work reaches micro-batch {} before its batch buffer is free",
+                item.micro.value));
     }
     pass(item);
     const bool lastReader = training ? backward && item.layer.value == 0 : isHead(item);

@@ -4,6 +4,8 @@
 #include "core/plan/placement.h"
 #include "core/plan/traversal.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <string>
@@ -276,13 +278,13 @@ Status checkInput(const StepSpec& spec, const ModelShape& shape, StateCodec code
             "policy option state=compact needs precision bf16; choose that or state=fp32");
     }
     if (shape.layers() < 2) {
-        return Status::error(
-            ErrorKind::InvalidArgument, "plan: a model has an embedding and a head, not " +
-                                            std::to_string(shape.layers()) + " groups");
+        return Status::error(ErrorKind::InvalidArgument,
+            fmt::format(
+                "plan: a model has an embedding and a head, not {} groups", shape.layers()));
     }
     if (spec.microBatches < 1) {
         return Status::error(ErrorKind::InvalidArgument,
-            "plan: a step has at least one micro-batch, not " + std::to_string(spec.microBatches));
+            fmt::format("plan: a step has at least one micro-batch, not {}", spec.microBatches));
     }
     return {};
 }

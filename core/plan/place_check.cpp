@@ -1,5 +1,7 @@
 #include "core/plan/place_check.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <string>
@@ -83,8 +85,8 @@ Status tooEarly(const PlanUnderCheck& check, TaskIndex index, const PlaceUse& us
     if (!early.namesOther)
         return check.broken(early.rule, index, early.why);
     return check.broken(early.rule, index,
-        "task " + std::to_string(before) +
-            (isWork(check.at(before)) ? " may still read " : " may still copy ") + early.why);
+        fmt::format("task {}{}{}", before,
+            isWork(check.at(before)) ? " may still read " : " may still copy ", early.why));
 }
 
 } // namespace

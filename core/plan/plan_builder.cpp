@@ -3,6 +3,8 @@
 #include "core/plan/placement.h"
 #include "core/plan/traversal.h"
 
+#include <fmt/format.h>
+
 #include <string>
 
 namespace mr {
@@ -19,8 +21,8 @@ Status checkPending(const PendingUpdate& update, const ModelShape& shape)
         update.elementCount <= elements - update.firstElement)
         return {};
     return Status::error(ErrorKind::InvalidArgument,
-        "plan: the pending update of group " + std::to_string(update.group.value) + " at element " +
-            std::to_string(update.firstElement) + " lies outside the model");
+        fmt::format("plan: the pending update of group {} at element {} lies outside the model",
+            update.group.value, update.firstElement));
 }
 
 void copyCarry(const Carry& from, StepIndex step, Carry& to)
@@ -100,9 +102,10 @@ void PlanBuilder::forecast(const StepLayout& layout, const Feedback& last)
 Status PlanBuilder::keepNorm(StepIndex step, BuiltStep& out) const
 {
     if (!m_writer.in().pending.empty() && m_writer.in().normByGroup != out.plan.normByGroup)
-        return Status::error(ErrorKind::Internal,
-            "plan: step " + std::to_string(step) +
-                " clips in another way than the step before, which left updates pending");
+        return Status::error(
+            ErrorKind::Internal, fmt::format("plan: step {} clips in another way than the step "
+                                             "before, which left updates pending",
+                                     step));
     out.out.normByGroup = out.plan.normByGroup;
     return {};
 }
@@ -111,9 +114,8 @@ Status PlanBuilder::buildPlanInto(
     const StepSpec& spec, const Carry& in, const Feedback& last, BuiltStep& out)
 {
     if (spec.step != in.step + 1) {
-        return Status::error(ErrorKind::Internal, "plan: step " + std::to_string(spec.step) +
-                                                      " does not follow a carry of step " +
-                                                      std::to_string(in.step));
+        return Status::error(ErrorKind::Internal,
+            fmt::format("plan: step {} does not follow a carry of step {}", spec.step, in.step));
     }
     MR_TRY(m_training.layOut(m_terms, spec, true));
     StepPlan& plan = out.plan;
@@ -191,9 +193,9 @@ Status PlanBuilder::buildEvaluationInto(
     for (const PendingUpdate& update : in.pending) {
         if (update.isExact()) {
             return Status::error(
-                ErrorKind::Internal, "plan: an evaluation at step " + std::to_string(in.step) +
-                                         " needs a flush first, an update of group " +
-                                         std::to_string(update.group.value) + " is pending");
+                ErrorKind::Internal, fmt::format("plan: an evaluation at step {} needs a flush "
+                                                 "first, an update of group {} is pending",
+                                         in.step, update.group.value));
         }
     }
     MR_TRY(m_evaluation.layOut(m_terms, spec, false));

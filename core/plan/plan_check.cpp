@@ -3,6 +3,8 @@
 #include "core/plan/plan_text.h"
 #include "core/plan/task_traits.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
@@ -39,10 +41,9 @@ Status checkWaits(const PlanUnderCheck& check, TaskIndex index)
     const Task& task = check.at(index);
     const std::size_t all = check.plan.waits.size();
     if (task.firstWait > all || task.waitCount > all - task.firstWait) {
-        return Status::error(
-            ErrorKind::Internal, "plan of step " + std::to_string(check.plan.step) + " breaks '" +
-                                     std::string(name(PlanRule::WaitsPointBack)) + "': task " +
-                                     std::to_string(index) + " names waits the plan does not have");
+        return Status::error(ErrorKind::Internal,
+            fmt::format("plan of step {} breaks '{}': task {} names waits the plan does not have",
+                check.plan.step, name(PlanRule::WaitsPointBack), index));
     }
     for (const Wait wait : check.plan.waitsOf(task)) {
         if (wait.isCarried() ? wait.index() >= check.in.unfinished.size() : wait.index() >= index)
@@ -87,9 +88,9 @@ Status checkBudget(const PlanUnderCheck& check)
     for (const Tier tier : {Tier::Device, Tier::PinnedHost, Tier::Disk}) {
         const auto i = static_cast<std::size_t>(tier);
         if (check.plan.peakBytes[i] > limits[i]) {
-            return check.broken(PlanRule::BudgetHolds,
-                std::string(name(tier)) + ": " + std::to_string(check.plan.peakBytes[i]) +
-                    " bytes planned, " + std::to_string(limits[i]) + " allowed");
+            return check.broken(
+                PlanRule::BudgetHolds, fmt::format("{}: {} bytes planned, {} allowed", name(tier),
+                                           check.plan.peakBytes[i], limits[i]));
         }
     }
     return {};
@@ -122,7 +123,7 @@ Status PlanUnderCheck::needOver(
     for (const TaskIndex other : tasks)
         if (overlap(pieceOf(at(other)), pieceOf(at(index))) && !isBefore(other, index))
             return broken(
-                PlanRule::HostBytes, index, "task " + std::to_string(other) + " may still " + what);
+                PlanRule::HostBytes, index, fmt::format("task {} may still {}", other, what));
     return {};
 }
 
@@ -135,16 +136,15 @@ Status PlanUnderCheck::needCarriedOver(
         if (isOne && overlap(pieceOf(carried), pieceOf(at(index))) &&
             !clocks.isBefore(Wait::onCarried(static_cast<TaskIndex>(i)), index))
             return broken(PlanRule::HostBytes, index,
-                "task " + std::to_string(i) + " of the carry may still " + what);
+                fmt::format("task {} of the carry may still {}", i, what));
     }
     return {};
 }
 
 Status PlanUnderCheck::broken(PlanRule rule, const std::string& why) const
 {
-    return Status::error(ErrorKind::Internal, "plan of step " + std::to_string(plan.step) +
-                                                  " breaks '" + std::string(name(rule)) +
-                                                  "': " + why);
+    return Status::error(ErrorKind::Internal,
+        fmt::format("plan of step {} breaks '{}': {}", plan.step, name(rule), why));
 }
 
 Status PlanUnderCheck::broken(PlanRule rule, TaskIndex index, const std::string& why) const
@@ -184,7 +184,7 @@ Status checkPlan(const StepPlan& plan, const Carry& carryIn, const Carry& carryO
     PlanUnderCheck check{plan, carryIn, carryOut, shape, budget, policy, {}};
     if (plan.step != carryIn.step && !check.isTraining())
         return check.broken(PlanRule::CarryFollows,
-            "it does not follow a carry of step " + std::to_string(carryIn.step));
+            fmt::format("it does not follow a carry of step {}", carryIn.step));
     if (plan.answers.size() != shape.groups.size() || plan.inFlight < 1 || plan.batchBuffers < 1)
         return check.broken(PlanRule::LayersInOrder, "its answers are not those of this model");
     MR_TRY(checkTasks(check));

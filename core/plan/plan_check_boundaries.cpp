@@ -6,6 +6,8 @@
 #include "core/plan/place_check.h"
 #include "core/plan/plan_check.h"
 
+#include <fmt/format.h>
+
 #include <optional>
 #include <string>
 #include <vector>
@@ -147,7 +149,7 @@ private:
         Stage& stage = stageOf(m_check.at(index));
         if (stage.filled && !m_check.isBefore(stage.moved, index))
             return m_check.broken(PlanRule::SlotAfterLastReader, index,
-                "task " + std::to_string(*stage.filled) + " brought what may still be needed");
+                fmt::format("task {} brought what may still be needed", *stage.filled));
         stage = {index, {}};
         return {};
     }

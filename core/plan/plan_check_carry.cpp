@@ -3,6 +3,8 @@
 
 #include "core/plan/plan_check.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <vector>
 
@@ -57,8 +59,8 @@ Status checkPending(const PlanUnderCheck& check)
             return check.broken(PlanRule::CarryFollows, "a pending update of no group");
         const int stale = check.plan.answers[group].maxStaleSteps;
         if (made && update.dueStep > update.version + 1 + stale)
-            return check.broken(PlanRule::NotStaler,
-                "an update of group " + std::to_string(group) + " is left for later");
+            return check.broken(
+                PlanRule::NotStaler, fmt::format("an update of group {} is left for later", group));
     }
     return {};
 }
@@ -78,7 +80,7 @@ Status checkUpdatedOnce(const PlanUnderCheck& check)
             flush ? update.isExact() : check.isTraining() && update.dueStep <= check.plan.step;
         if (kept && due)
             return check.broken(PlanRule::UpdatedOnce,
-                "an update of group " + std::to_string(update.group.value) + " was due");
+                fmt::format("an update of group {} was due", update.group.value));
         if (!kept)
             ranges.push_back(pieceOf(update));
     }
@@ -150,8 +152,8 @@ Status checkUnfinished(const PlanUnderCheck& check)
         for (TaskIndex t = 0; t < check.plan.tasks.size() && !over; ++t)
             over = check.clocks.isBefore(Wait::onCarried(static_cast<TaskIndex>(i)), t);
         if (!over)
-            return check.broken(PlanRule::CarryFollows,
-                "unfinished task " + std::to_string(i) + " of the carry is lost");
+            return check.broken(
+                PlanRule::CarryFollows, fmt::format("unfinished task {} of the carry is lost", i));
     }
     return {};
 }
@@ -162,7 +164,7 @@ Status checkLeft(const PlanUnderCheck& check)
     const Carry& out = check.out;
     if (out.step != check.plan.step)
         return check.broken(
-            PlanRule::CarryFollows, "the carry is of step " + std::to_string(out.step));
+            PlanRule::CarryFollows, fmt::format("the carry is of step {}", out.step));
     if (out.normByGroup != (check.isTraining() ? check.plan.normByGroup : in.normByGroup))
         return check.broken(PlanRule::CarryFollows, "the carry names another kind of norm");
     const int into = in.stepsIntoWindow + (check.isTraining() ? 1 : 0);

@@ -4,6 +4,8 @@
 #include "core/plan/disk_cuts.h"
 #include "core/plan/plan_check.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <initializer_list>
@@ -204,7 +206,7 @@ private:
         if ((mustBeWritten && !place.written) ||
             !over({place.filled, place.written, place.copied}, index))
             return m_check.broken(PlanRule::SlotAfterLastReader, index,
-                "task " + std::to_string(*place.filled) + " brought what may still be needed");
+                fmt::format("task {} brought what may still be needed", *place.filled));
         place = {index, {}, {}, {}, {}, {}, {place.filled, place.written, place.copied}};
         return {};
     }
@@ -239,7 +241,7 @@ private:
             return {};
         const Task& before = m_check.at(*tile.state);
         if (!m_window.isActive() || before.version == m_check.at(index).version)
-            return broken(index, "task " + std::to_string(*tile.state) + " has had this tile");
+            return broken(index, fmt::format("task {} has had this tile", *tile.state));
         return m_check.isBefore(tile.written, index)
                    ? Status()
                    : broken(index, "the update of the window before may not be on disk");

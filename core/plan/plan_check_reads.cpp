@@ -4,6 +4,8 @@
 #include "core/plan/plan_check.h"
 #include "core/plan/task_traits.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <vector>
@@ -131,7 +133,7 @@ private:
         const StepIndex exact = m_check.in.step;
         if (task.version < exact - answers.maxStaleSteps)
             return m_check.broken(
-                PlanRule::NotStaler, index, "version " + std::to_string(exact) + " is due");
+                PlanRule::NotStaler, index, fmt::format("version {} is due", exact));
         for (std::size_t g = 0; g < m_reader.size(); ++g) {
             const GroupId group{static_cast<std::int32_t>(g)};
             if (!m_check.concerns(task, group) || m_check.streams(group))
@@ -160,7 +162,7 @@ private:
             const Piece written = pieceOf(m_check.at(write));
             if (written.version > range.version && overlap(written, range))
                 return m_check.broken(PlanRule::WeightsAtVersion, index,
-                    "task " + std::to_string(write) + " wrote a later version over it");
+                    fmt::format("task {} wrote a later version over it", write));
         }
         if (range.version > m_check.in.step && !m_check.isCovered(writes, range, index))
             return m_check.broken(
@@ -183,13 +185,13 @@ private:
         const auto reader = m_reader[group];
         if (reader && !m_check.clocks.isBefore(Wait::onTask(*reader), index))
             return m_check.broken(PlanRule::SlotAfterLastReader, index,
-                "task " + std::to_string(*reader) + " may still read these weights");
+                fmt::format("task {} may still read these weights", *reader));
         m_writes[group].push_back(index);
         for (const TaskIndex send : m_sends[group])
             if (overlap(pieceOf(m_check.at(send)), pieceOf(m_check.at(index))) &&
                 !m_check.isBefore(send, index))
                 return m_check.broken(PlanRule::SlotAfterLastReader, index,
-                    "task " + std::to_string(send) + " may still copy these weights");
+                    fmt::format("task {} may still copy these weights", send));
         return {};
     }
 

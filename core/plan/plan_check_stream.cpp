@@ -5,6 +5,8 @@
 #include "core/plan/plan_check.h"
 #include "core/plan/task_traits.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <vector>
 
@@ -89,7 +91,7 @@ private:
             if (overlap(pieceOf(m_check.at(other)), range) &&
                 m_check.at(other).version > task.version)
                 return m_check.broken(PlanRule::WeightsAtVersion, index,
-                    "task " + std::to_string(other) + " writes a later version over it");
+                    fmt::format("task {} writes a later version over it", other));
         }
         return m_check.needCarriedOver(
             {TaskKind::UpdateOnHost, TaskKind::StoreState}, index, "write them");

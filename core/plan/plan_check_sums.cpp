@@ -4,6 +4,8 @@
 #include "core/plan/columns.h"
 #include "core/plan/plan_check.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <vector>
@@ -50,8 +52,8 @@ public:
                        (sum.sent[g].has_value() == has && sum.normed[g].has_value() == has);
             };
             if (m_added[g].has_value() != (has && m_adds) || !isWhole(m_old) || !isWhole(m_new))
-                return m_check.broken(PlanRule::UpdatedOnce,
-                    "group " + std::to_string(g) + " is not summed or sent once");
+                return m_check.broken(
+                    PlanRule::UpdatedOnce, fmt::format("group {} is not summed or sent once", g));
         }
         return {};
     }
@@ -184,7 +186,7 @@ private:
         for (std::size_t g = 0; sum && g < m_added.size(); ++g)
             if (m_layout.groups[g].packed > 0 && !m_check.isBefore(sum->normed[g], index))
                 return m_check.broken(PlanRule::NormFirst, index,
-                    "group " + std::to_string(g) + " may be missing in the window");
+                    fmt::format("group {} may be missing in the window", g));
         return {};
     }
 

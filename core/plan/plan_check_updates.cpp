@@ -2,6 +2,8 @@
 
 #include "core/plan/plan_check.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <vector>
@@ -203,7 +205,7 @@ private:
         if (m_check.isCovered(m_groups[static_cast<std::size_t>(id.value)].normParts, whole, index))
             return {};
         return m_check.broken(PlanRule::NormFirst, index,
-            "group " + std::to_string(id.value) + " may be missing in the norm");
+            fmt::format("group {} may be missing in the norm", id.value));
     }
 
     Status join(TaskIndex index)
@@ -270,7 +272,7 @@ private:
         }
         if (const std::int32_t* place = placeOf(range.group); place && *place != range.group.value)
             return m_check.broken(PlanRule::GradientFinished, index,
-                "group " + std::to_string(*place) + " has its place by then");
+                fmt::format("group {} has its place by then", *place));
         group.sends.push_back(index);
         return m_check.needCarriedOver({TaskKind::UpdateOnHost}, index, "read them");
     }

@@ -6,6 +6,8 @@
 #include "core/plan/plan_check.h"
 #include "core/plan/window_job_check.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -177,7 +179,7 @@ private:
                 !m_layout.direct && m_layout.groups[g].packed > 0 && (isNew || m_check.in.landed);
             if (waits && !m_check.isBefore(isNew ? m_groups[g].summed : m_groups[g].landed, index))
                 return m_check.broken(PlanRule::NormFirst, index,
-                    "group " + std::to_string(g) + " may be missing in the window");
+                    fmt::format("group {} may be missing in the window", g));
         }
         if (isNew && !m_check.isBefore(m_scalars, index))
             return m_check.broken(PlanRule::NormFirst, index, "the step's norm may not have come");
@@ -306,7 +308,7 @@ private:
         if (whole)
             return {};
         return m_check.broken(PlanRule::UpdatedOnce,
-            "group " + std::to_string(g) + " is not packed, sent, summed or updated");
+            fmt::format("group {} is not packed, sent, summed or updated", g));
     }
 
     Status carryFollows() const
@@ -317,7 +319,7 @@ private:
         if (!m_layout.tiles.empty() &&
             (m_check.plan.staleness != stale || stale > m_check.plan.answers.front().maxStaleSteps))
             return m_check.broken(
-                PlanRule::NotStaler, "the weights miss " + std::to_string(stale) + " gradients");
+                PlanRule::NotStaler, fmt::format("the weights miss {} gradients", stale));
         if (out.landed != (!m_layout.direct && !m_new.exists))
             return m_check.broken(PlanRule::CarryFollows, "what has landed is lost or made up");
         const bool begins = m_closes && m_beside;

@@ -2,6 +2,8 @@
 
 #include "core/plan/columns.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 
@@ -47,9 +49,9 @@ Status PlanTerms::check() const
 Status PlanTerms::checkModel() const
 {
     if (shape.layers() < 2) {
-        return Status::error(
-            ErrorKind::InvalidArgument, "plan: a model has an embedding and a head, not " +
-                                            std::to_string(shape.layers()) + " groups");
+        return Status::error(ErrorKind::InvalidArgument,
+            fmt::format(
+                "plan: a model has an embedding and a head, not {} groups", shape.layers()));
     }
     for (const GroupShape& group : shape.groups) {
         if (group.elements < 1) {
@@ -59,8 +61,8 @@ Status PlanTerms::checkModel() const
     }
     if (placements.size() != shape.groups.size()) {
         return Status::error(
-            ErrorKind::Internal, "plan: the placement has " + std::to_string(placements.size()) +
-                                     " groups, the model " + std::to_string(shape.groups.size()));
+            ErrorKind::Internal, fmt::format("plan: the placement has {} groups, the model {}",
+                                     placements.size(), shape.groups.size()));
     }
     return {};
 }

@@ -2,6 +2,8 @@
 
 #include "core/plan/task_traits.h"
 
+#include <fmt/format.h>
+
 #include <array>
 
 namespace mr {
@@ -16,18 +18,17 @@ constexpr std::array<std::string_view, 3> kPartNames = {"", " urgent", " complem
 void appendPlace(std::string& text, const Task& task)
 {
     if (task.group.value >= 0)
-        text += " g" + std::to_string(task.group.value);
+        text += fmt::format(" g{}", task.group.value);
     if (task.micro.value >= 0)
-        text += " m" + std::to_string(task.micro.value);
+        text += fmt::format(" m{}", task.micro.value);
     if (task.elementCount > 0) {
-        text += " [" + std::to_string(task.firstElement) + "," +
-                std::to_string(task.firstElement + task.elementCount) + ")";
+        text += fmt::format(" [{},{})", task.firstElement, task.firstElement + task.elementCount);
     }
     text += kPartNames[static_cast<std::size_t>(task.part)];
     if (task.ownership.value >= 0)
-        text += " o" + std::to_string(task.ownership.value);
+        text += fmt::format(" o{}", task.ownership.value);
     if (task.stage >= 0)
-        text += " s" + std::to_string(task.stage);
+        text += fmt::format(" s{}", task.stage);
 }
 
 } // namespace
@@ -50,12 +51,12 @@ std::string_view name(Tier tier) noexcept
 std::string toText(const StepPlan& plan, TaskIndex index)
 {
     const Task& task = plan.tasks[index];
-    std::string text = std::to_string(index) + " ";
+    std::string text = fmt::format("{} ", index);
     text += name(task.kind);
     text += " ";
     text += name(task.lane);
     appendPlace(text, task);
-    text += " v" + std::to_string(task.version);
+    text += fmt::format(" v{}", task.version);
     const auto waits = plan.waitsOf(task);
     if (!waits.empty())
         text += " <-";

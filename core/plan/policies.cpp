@@ -246,9 +246,8 @@ Result<OffloadPolicy> makePolicy(
     const PolicyInfo* info = findPolicy(name);
     if (info == nullptr)
         return refusePolicy(name);
-    Result<PolicyNumbers> numbers = readPolicyOptions(info->taker(), options);
-    MR_TRY(numbers.status());
-    return makePolicy(info->id, numbers.value());
+    MR_ASSIGN(PolicyNumbers numbers, readPolicyOptions(info->taker(), options));
+    return makePolicy(info->id, numbers);
 }
 
 Result<PolicyNumbers> readOptionsOf(

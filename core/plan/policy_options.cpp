@@ -157,11 +157,10 @@ constexpr std::int64_t kTileUnit = 2 * kCutElements; // bytes of an upload in BF
 
 Status readTile(const OptionInfo& option, const std::string& value, PolicyNumbers& numbers)
 {
-    Result<std::uint64_t> bytes = parseBytes(value);
-    MR_TRY(bytes.status());
-    if (bytes.value() < kTileUnit || bytes.value() > std::uint64_t{1} << 34)
+    MR_ASSIGN(std::uint64_t bytes, parseBytes(value));
+    if (bytes < kTileUnit || bytes > std::uint64_t{1} << 34)
         return refuseValue(option, value);
-    numbers.tileElements = static_cast<std::int64_t>(bytes.value()) / kTileUnit * kCutElements;
+    numbers.tileElements = static_cast<std::int64_t>(bytes) / kTileUnit * kCutElements;
     return {};
 }
 

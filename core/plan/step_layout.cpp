@@ -2,6 +2,8 @@
 
 #include "core/plan/traversal.h"
 
+#include <fmt/format.h>
+
 #include <string>
 #include <utility>
 
@@ -29,7 +31,7 @@ Status StepLayout::layOut(const PlanTerms& terms, const StepSpec& asked, bool tr
 {
     if (asked.microBatches < 1) {
         return Status::error(ErrorKind::InvalidArgument,
-            "plan: a step has at least one micro-batch, not " + std::to_string(asked.microBatches));
+            fmt::format("plan: a step has at least one micro-batch, not {}", asked.microBatches));
     }
     MR_TRY(terms.check());
     if (valid && isSameLayout(spec, asked))
@@ -45,9 +47,8 @@ Status StepLayout::layOut(const PlanTerms& terms, const StepSpec& asked, bool tr
         std::erase_if(
             order, [](const WorkItem& item) { return item.pass == WorkItem::Pass::Backward; });
     }
-    Result<MemoryPlan> memory = memoryOf(terms, asked, training);
-    MR_TRY(memory.status());
-    take(std::move(memory).value());
+    MR_ASSIGN(MemoryPlan memory, memoryOf(terms, asked, training));
+    take(std::move(memory));
     spec = asked;
     valid = true;
     return {};

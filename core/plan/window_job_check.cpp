@@ -1,5 +1,7 @@
 #include "core/plan/window_job_check.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace mr {
@@ -19,9 +21,9 @@ Status JobUnderCheck::isWhole(const PlanUnderCheck& check, bool ends) const
     const bool complete = done == static_cast<std::int32_t>(updates.size());
     const bool left = !ends && check.out.hostJob && check.out.hostJob->tilesDone == done;
     if (gap || !uploaded || !(ends ? complete : left))
-        return check.broken(PlanRule::UpdatedOnce, "the window that ended with step " +
-                                                       std::to_string(version) +
-                                                       " is not updated and uploaded once");
+        return check.broken(PlanRule::UpdatedOnce,
+            fmt::format(
+                "the window that ended with step {} is not updated and uploaded once", version));
     return {};
 }
 

@@ -18,10 +18,9 @@ BlockingCopier::BlockingCopier(Device& device, std::span<std::byte> staging, con
 Result<std::unique_ptr<BlockingCopier>> BlockingCopier::create(
     Device& device, std::span<std::byte> staging, const Streams& streams)
 {
-    auto done = device.createEvent();
-    MR_TRY(done.status());
+    MR_ASSIGN(auto done, device.createEvent());
     return std::unique_ptr<BlockingCopier>(
-        new BlockingCopier(device, staging, streams, std::move(done).value()));
+        new BlockingCopier(device, staging, streams, std::move(done)));
 }
 
 Status BlockingCopier::finish(Stream& stream)

@@ -2,6 +2,8 @@
 
 #include "core/plan/task_traits.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -23,9 +25,7 @@ Result<std::unique_ptr<DiskTasks>> DiskTasks::create(
     constexpr std::array<std::string_view, kDiskLanes> kNames = {
         "disk reads", "disk writes", "disk weights", "disk boundaries"};
     for (std::size_t i = 0; i < kNames.size(); ++i) {
-        auto gate = device.createGate(kNames[i]);
-        MR_TRY(gate.status());
-        tasks->m_gates[i] = std::move(gate).value();
+        MR_ASSIGN(tasks->m_gates[i], device.createGate(kNames[i]));
     }
     return tasks;
 }
@@ -55,9 +55,9 @@ Result<std::uint64_t> DiskTasks::submit(const Task& task, const DiskAfter& after
     const std::int32_t tile = m_memory.disk().cuts().tileOf(task.group, task.firstElement);
     const TaskTraits& traits = traitsOf(task.kind);
     if (tile < 0 || task.stage < 0 || traits.regions == 0)
-        return Status::error(ErrorKind::Internal,
-            "disk tasks: group " + std::to_string(task.group.value) + " has no tile at element " +
-                std::to_string(task.firstElement));
+        return Status::error(
+            ErrorKind::Internal, fmt::format("disk tasks: group {} has no tile at element {}",
+                                     task.group.value, task.firstElement));
     const DiskRange& range = m_memory.disk().cuts().tiles[static_cast<std::size_t>(tile)];
     std::uint64_t generation = 0;
     // State is the most and comes last: its times are those of the task, and its gate opens after
@@ -86,9 +86,9 @@ Result<std::uint64_t> DiskTasks::submitBoundary(
     const std::int32_t stored = m_memory.boundaries().stored(slot, task.group.value);
     if (stored < 0 || task.stage < 0 || after.gate)
         return Status::error(ErrorKind::Internal,
-            "disk tasks: the output of layer " + std::to_string(task.group.value) +
-                " for micro-batch " + std::to_string(task.micro.value) +
-                " has no tile on disk, or waits for a lane that it must not wait for");
+            fmt::format("disk tasks: the output of layer {} for micro-batch {} has no tile on "
+                        "disk, or waits for a lane that it must not wait for",
+                task.group.value, task.micro.value));
     const bool isOut = isDiskWrite(task.kind);
     DiskAfter turn = after;
     if (std::exchange(m_boundariesGoOut, isOut) != isOut) {
@@ -186,7 +186,7 @@ Status DiskTasks::forTiles(
         const std::int32_t tile = m_memory.disk().cuts().tileOf(group, at * plane.elementsPerValue);
         if (tile < 0)
             return Status::error(ErrorKind::Internal,
-                "disk tasks: state outside of the tiles of group " + std::to_string(group.value));
+                fmt::format("disk tasks: state outside of the tiles of group {}", group.value));
         MR_TRY(openTile(tile));
         const DiskRange& range = m_memory.disk().cuts().tiles[static_cast<std::size_t>(tile)];
         const std::int64_t begin = range.first / plane.elementsPerValue;
@@ -222,7 +222,7 @@ Status DiskTasks::openForChange(GroupId group, std::int64_t element)
     const std::int32_t tile = m_memory.disk().cuts().tileOf(group, element);
     if (tile < 0)
         return Status::error(ErrorKind::Internal,
-            "disk tasks: state outside of the tiles of group " + std::to_string(group.value));
+            fmt::format("disk tasks: state outside of the tiles of group {}", group.value));
     MR_TRY(openTile(tile));
     m_changed = true;
     return {};

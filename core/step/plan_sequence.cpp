@@ -90,11 +90,10 @@ Status PlanSequence::finishLateParts(const RunWatch& watch)
         m_flush.plan, m_built.out, m_flush.out, m_parts.shape, m_parts.budget, m_parts.policy));
     StepInputs inputs;
     inputs.factors = m_newest;
-    auto result = m_parts.executor.run(m_flush.plan, inputs);
-    MR_TRY(result.status());
+    MR_ASSIGN(auto result, m_parts.executor.run(m_flush.plan, inputs));
     m_built.out = m_flush.out;
     if (watch)
-        watch(m_flush.plan, result.value());
+        watch(m_flush.plan, result);
     return {};
 }
 

@@ -22,9 +22,7 @@ RunBody::~RunBody()
 
 Status RunBody::build(Device& device, const RunBodyParts& parts, Tier& lacking)
 {
-    auto tiers = TierStore::create(device, parts.memory, &lacking);
-    MR_TRY(tiers.status());
-    m_tiers = std::move(tiers).value();
+    MR_ASSIGN(m_tiers, TierStore::create(device, parts.memory, &lacking));
     lacking = Tier::Device; // what is made from here on is the device's
     const int layers = parts.shape.layers();
     const int micros = parts.step.microBatches;
@@ -36,15 +34,11 @@ Status RunBody::build(Device& device, const RunBodyParts& parts, Tier& lacking)
     if (parts.memory.bytes(Tier::PinnedHost, MemoryUse::HighPlane) > 0 || parts.memory.usesDisk())
         m_updater = std::make_unique<HostUpdater>(parts.updateThreads, m_latch);
     if (parts.memory.usesDisk()) {
-        auto disk = openRunDisk(parts.memory, parts.disk ? *parts.disk : RunDiskSpec{},
-            m_memory->disk().all(), m_latch);
-        MR_TRY(disk.status());
-        m_disk = std::move(disk).value();
+        MR_ASSIGN(m_disk, openRunDisk(parts.memory, parts.disk ? *parts.disk : RunDiskSpec{},
+                              m_memory->disk().all(), m_latch));
     }
-    auto executor = StepExecutor::create(
-        device, *m_memory, parts.config, parts.table, m_updater.get(), m_disk.get());
-    MR_TRY(executor.status());
-    m_executor = std::move(executor).value();
+    MR_ASSIGN(m_executor, StepExecutor::create(device, *m_memory, parts.config, parts.table,
+                              m_updater.get(), m_disk.get()));
     MR_TRY(m_executor->prepareMemory());
     m_plans.emplace(PlanSequenceParts{parts.shape, parts.budget, parts.rates, parts.policy,
                         *m_memory, *m_executor},

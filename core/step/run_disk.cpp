@@ -2,6 +2,8 @@
 
 #include "core/step/scratch_files.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <utility>
 #include <vector>
@@ -21,10 +23,9 @@ Result<DiskLayout> runDiskLayout(const MemoryPlan& plan, std::span<const double>
             const bool isFirst = i == 0 || plan.disk.tiles[i - 1].group != tile.group;
             inGroup = isFirst ? 0 : inGroup + 1;
             if (tile.has(region))
-                tiles.push_back(
-                    {"layer " + std::to_string(tile.group.value) +
-                            kNames[static_cast<std::size_t>(region)] + std::to_string(inGroup),
-                        diskRegionBytes(plan.diskParts, region, tile.count)});
+                tiles.push_back({fmt::format("layer {}{}{}", tile.group.value,
+                                     kNames[static_cast<std::size_t>(region)], inGroup),
+                    diskRegionBytes(plan.diskParts, region, tile.count)});
         }
     }
     const auto layers = static_cast<int>(plan.boundaries.places.size()) / plan.boundaries.inFlight;
@@ -32,8 +33,7 @@ Result<DiskLayout> runDiskLayout(const MemoryPlan& plan, std::span<const double>
         for (int slot = 0; slot < plan.boundaries.inFlight; ++slot)
             if (plan.boundaries.tileOf(layer, slot) >= 0)
                 tiles.push_back(
-                    {"layer " + std::to_string(layer) + " boundary " + std::to_string(slot),
-                        plan.boundaryStageBytes});
+                    {fmt::format("layer {} boundary {}", layer, slot), plan.boundaryStageBytes});
     return layOutTiles(tiles, shares);
 }
 
@@ -46,18 +46,15 @@ Result<std::unique_ptr<DiskStore>> openRunDisk(const MemoryPlan& plan, const Run
             "one on an SSD (--disk-path)");
     std::vector<double> shares = spec.shares;
     shares.resize(spec.folders.size(), 1.0);
-    auto layout = runDiskLayout(plan, shares);
-    MR_TRY(layout.status());
+    MR_ASSIGN(auto layout, runDiskLayout(plan, shares));
     std::vector<ScratchSpec> wanted;
     for (std::size_t i = 0; i < spec.folders.size(); ++i)
-        wanted.push_back({spec.folders[i], spec.runId, static_cast<int>(i),
-            layout.value().fileBytes[i], layout.value().hash()});
-    auto files = openScratchFiles(wanted, spec.scratch);
-    MR_TRY(files.status());
+        wanted.push_back(
+            {spec.folders[i], spec.runId, static_cast<int>(i), layout.fileBytes[i], layout.hash()});
+    MR_ASSIGN(auto files, openScratchFiles(wanted, spec.scratch));
     DiskOptions options = spec.store;
     options.memory = {slots};
-    return DiskStore::open(
-        std::move(layout).value(), std::move(files).value(), latch, std::move(options));
+    return DiskStore::open(std::move(layout), std::move(files), latch, std::move(options));
 }
 
 } // namespace mr

@@ -111,9 +111,8 @@ Result<std::vector<ScratchFile>> openScratchFiles(
 {
     std::vector<ScratchFile> files;
     if (wanted.size() == 1) { // nothing to wait for meanwhile: asked at every MiB
-        auto file = openOne(wanted.front(), options);
-        MR_TRY(file.status());
-        files.push_back(std::move(file).value());
+        MR_ASSIGN(auto file, openOne(wanted.front(), options));
+        files.push_back(std::move(file));
         return files;
     }
     Watch watch(wanted.size());

@@ -42,9 +42,7 @@ Result<std::unique_ptr<StepExecutor>> StepExecutor::create(Device& device, RunMe
 {
     Parts parts;
     if (disk) {
-        auto tasks = DiskTasks::create(device, memory, *disk);
-        MR_TRY(tasks.status());
-        parts.disk = std::move(tasks).value();
+        MR_ASSIGN(parts.disk, DiskTasks::create(device, memory, *disk));
     }
     auto lanes = StepLanes::create(device, updater, parts.disk.get());
     MR_TRY(lanes.status());

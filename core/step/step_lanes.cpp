@@ -31,16 +31,10 @@ Result<std::unique_ptr<StepLanes>> StepLanes::create(
     auto lanes = std::unique_ptr<StepLanes>(new StepLanes(device, updater, disk));
     constexpr std::array<std::string_view, 3> kNames = {"compute", "copy in", "copy out"};
     for (std::size_t i = 0; i < kNames.size(); ++i) {
-        auto stream = device.createStream(kNames[i]);
-        MR_TRY(stream.status());
-        lanes->m_streams[i] = std::move(stream).value();
-        auto event = device.createEvent();
-        MR_TRY(event.status());
-        lanes->m_idle[i] = std::move(event).value();
+        MR_ASSIGN(lanes->m_streams[i], device.createStream(kNames[i]));
+        MR_ASSIGN(lanes->m_idle[i], device.createEvent());
     }
-    auto gate = device.createGate("host updates");
-    MR_TRY(gate.status());
-    lanes->m_gate = std::move(gate).value();
+    MR_ASSIGN(lanes->m_gate, device.createGate("host updates"));
     return lanes;
 }
 
@@ -49,9 +43,7 @@ Status StepLanes::prepare(const StepPlan& plan)
     while (m_records.size() < plan.tasks.size()) {
         Record record;
         for (auto* slot : {&record.begin, &record.end}) {
-            auto event = m_device.createEvent();
-            MR_TRY(event.status());
-            *slot = std::move(event).value();
+            MR_ASSIGN(*slot, m_device.createEvent());
         }
         record.host.ranges.reserve(kMostRanges);
         m_records.push_back(std::move(record));
@@ -160,9 +152,8 @@ Status StepLanes::submitToDisk(const StepPlan& plan, TaskIndex index)
     if (!m_disk)
         return refuse(task);
     Record& record = m_records[index];
-    Result<DiskAfter> after = afterOf(plan, task);
-    MR_TRY(after.status());
-    Result<std::uint64_t> generation = m_disk->submit(task, after.value(), &record.diskTimes);
+    MR_ASSIGN(DiskAfter after, afterOf(plan, task));
+    Result<std::uint64_t> generation = m_disk->submit(task, after, &record.diskTimes);
     MR_TRY(generation.status());
     record.generation = generation.value();
     return {};

@@ -2,6 +2,8 @@
 
 #include "core/step/window_work.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace mr {
@@ -50,9 +52,9 @@ Status WindowSteps::enqueue(const Task& task, const StepInputs& inputs, Stream& 
     case TaskKind::ScatterComplement:
         return scatter(task, stream);
     default:
-        return Status::error(ErrorKind::Internal, "window tasks: task kind " +
-                                                      std::to_string(static_cast<int>(task.kind)) +
-                                                      " has no part of a gradient");
+        return Status::error(
+            ErrorKind::Internal, fmt::format("window tasks: task kind {} has no part of a gradient",
+                                     static_cast<int>(task.kind)));
     }
 }
 
