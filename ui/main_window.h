@@ -1,8 +1,8 @@
 // MainWindow: the rail, the six pages and the status line, wired to the session controller.
 //
 // Threads    UI thread.
-// Ownership  Owns its pages, the controller and the feed of the status line. Destroy it before
-//            whatever the UiServices capture.
+// Ownership  Owns its pages, the controller and the feed of the status line. Destroy it before the
+//            objects that the UiServices capture.
 
 #pragma once
 
@@ -82,7 +82,7 @@ public slots:
     void bringBack();
 
 signals:
-    void readyToQuit(); // stopAndQuit() has saved what there was
+    void readyToQuit(); // stopAndQuit() is done: an active run was saved
 
 protected:
     void changeEvent(QEvent* event) override;
@@ -131,14 +131,14 @@ private:
     HistoryPage* m_history = nullptr;
     ComparePage* m_compare = nullptr;
     TryPage* m_try = nullptr;
-    class NoticeBar* m_notice = nullptr; // what the last run ended with, until the next
-    QString m_opening;                   // what it says while a run opens
+    class NoticeBar* m_notice = nullptr; // error of the last run, or work under way
+    QString m_opening;                   // the notice's text while a run opens
     StatusStrip* m_status = nullptr;
     HelpMenu* m_help = nullptr;
     LookMenu* m_look = nullptr;
     QAction* m_quit = nullptr;
     std::array<QAction*, 6> m_pageActions{};
-    qint64 m_queueFirst = 0;         // of the comparison that is going on
+    qint64 m_queueFirst = 0;         // first run of the active comparison
     Page m_startedFrom = Page::Home; // where to go back to if the run cannot start
     bool m_closeAfterRun = false;
     bool m_quitAfterClose = false;

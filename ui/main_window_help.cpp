@@ -1,4 +1,4 @@
-// The window's help: what words mean, keys, versions, the log, a report.
+// The window's help: glossary, shortcuts, versions, the log, a report.
 
 #include "main_window.h"
 #include "pages/help_dialog.h"

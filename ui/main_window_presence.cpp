@@ -41,7 +41,7 @@ QRect firstScreen()
     return screen ? screen->availableGeometry() : QRect(QPoint(0, 0), kFirstSize);
 }
 
-// Before a window is shown nobody knows its frame; what the style draws comes near it.
+// The size of a window's frame is unknown before it is shown; the style's own frame comes near it.
 QMargins frameRoom(const QWidget& window)
 {
     const QStyle* style = window.style();

@@ -56,7 +56,7 @@ void AppLog::write(const QString& line)
     const std::scoped_lock lock(g_mutex);
     if (g_file >= 0 &&
         ::write(g_file, text.constData(), static_cast<std::size_t>(text.size())) < 0) {
-        // A full disk is told of by the run; there is nobody to tell of a line.
+        // The line is lost. The run itself reports a full disk.
     }
 }
 

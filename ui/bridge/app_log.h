@@ -1,11 +1,11 @@
-// AppLog: what the window did and what Qt complained of, in a file beside the history, for whoever
-// asks later why something went wrong.
+// AppLog: a log file beside the history. It holds the window's actions and Qt's messages, to find
+// out later why something went wrong.
 //
 // Lines of runs and errors only: never a prompt, an answer or a row of data. A file that has grown
 // beyond a mebibyte is put aside when the program starts; one older one is kept.
 //
 // Threads    Any thread may log; construct and destroy on the main thread, one at a time.
-// Ownership  The open file. The destructor gives messages back to whoever had them.
+// Ownership  The open file. The destructor restores the previous message handler.
 // Errors     A file that cannot be written is passed over: messages still go to the terminal.
 
 #pragma once

@@ -4,8 +4,8 @@
 // that waits, and the answer to a replaced question is dropped. So an edit per key stroke neither
 // piles up work nor shows a stale answer.
 //
-// Threads    Call from the UI thread. `work` runs on QThreadPool::globalInstance(), so it owns what
-//            it touches; `done` runs on the UI thread.
+// Threads    Call from the UI thread. `work` runs on QThreadPool::globalInstance(), so it owns the
+//            data it uses; `done` runs on the UI thread.
 // Lifetime   If `context` (or the LatestOnly) dies first, `done` is never called.
 
 #pragma once

@@ -1,9 +1,9 @@
-// DesktopPresence: what the desktop around the window hears of a run: that it is done, failed or
-// waits; that the machine must not fall asleep; how far it is, in the tray.
+// DesktopPresence: shows a run to the desktop. A message appears when the run is done, has failed
+// or waits, and the machine stays awake while it trains.
 //
 // Threads    UI thread.
 // Ownership  Borrows the controller, which may be destroyed first.
-// Order      Hears of an end before the window forgets the run.
+// Order      Receives the end of a run before the window forgets the run.
 
 #pragma once
 

@@ -44,7 +44,7 @@ void Notifier::show(qint64 runId, const QString& title, const QString& text)
         QLatin1String(kDefaultAction), tr("Open"), QLatin1String(kOpenAction), tr("Open")};
     const QVariantMap hints = {{QStringLiteral("desktop-entry"), QStringLiteral("millrace")},
         {QStringLiteral("urgency"), QVariant::fromValue(kNormal)}};
-    // The body may have markup, so what is none must not look like it.
+    // The service may read markup in the body, so plain text is escaped.
     call << QStringLiteral("Millrace") << m_runs.key(runId, 0U) << QStringLiteral("millrace")
          << title << text.toHtmlEscaped() << actions << hints << kServersTime;
     auto* watcher = new QDBusPendingCallWatcher(m_bus.asyncCall(call), this);

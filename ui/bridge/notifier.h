@@ -1,7 +1,7 @@
 // Notifier: messages of the desktop (org.freedesktop.Notifications), with a way into the window.
 //
 // They are quiet: none is modal, asks for anything or stays for ever, and a newer one about a run
-// takes the place of the older. Where no service answers nothing is shown and nothing is said.
+// takes the place of the older. Where no service answers, nothing is shown and no error reported.
 //
 // Threads    UI thread; calls to the bus are not waited for.
 // Ownership  Keeps a copy of the connection.
@@ -36,7 +36,7 @@ private slots:
 
 private:
     QDBusConnection m_bus;
-    QHash<uint, qint64> m_runs; // of the messages that are shown
+    QHash<uint, qint64> m_runs; // by id of a shown message
 };
 
 } // namespace mr::ui

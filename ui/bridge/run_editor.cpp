@@ -20,7 +20,7 @@ Result<Nothing> asResult(const Status& status)
     return Nothing{};
 }
 
-// QUndoStack does at once what is pushed; this was done before.
+// QUndoStack calls redo() on push. This command was already done by then, so the first is skipped.
 class Edit final : public QUndoCommand
 {
 public:

@@ -1,7 +1,7 @@
-// RunEditor: what a person changes of the history, done off the UI thread, and undone.
+// RunEditor: a person's changes of the history, written off the UI thread, with undo.
 //
-// A change is written first and can be undone after that, so the stack never holds one that was
-// refused. Undo and redo take the same way. What is erased is gone: it empties the stack.
+// A change is written before it goes on the stack, so the stack never holds a refused one. Undo and
+// redo take the same way. Erased runs cannot come back: an erasure empties the stack.
 //
 // Threads    UI thread; the edits are done one after the other on a thread of this class.
 // Ownership  Borrows the RunEdits. The destructor waits for the edit that is under way.
@@ -50,7 +50,7 @@ public:
     void readTags();
 
 signals:
-    void changed(); // what was read before is no longer true
+    void changed(); // rows read before are out of date
     // Tells of a change that does not show where it was made; `canUndo`: it is on top of the stack.
     void said(const QString& sentence, bool canUndo);
     void failed(const QString& sentence);
@@ -69,8 +69,7 @@ private:
 
     RunEdits* m_edits;
     QUndoStack m_stack;
-    QThreadPool
-        m_pool; // of one thread, so that changes keep their order; destroyed first: it waits
+    QThreadPool m_pool; // one thread, so that changes keep their order; destroyed first: it waits
 };
 
 } // namespace mr::ui

@@ -257,7 +257,7 @@ void RunFeedWorker::readDeleted()
     report(status);
 }
 
-// Answers every request, so that nobody waits for a step whose file is gone.
+// Answers every request, also if the file of the step is gone, so that nobody waits for it.
 void RunFeedWorker::readTimeline(quint64 token, qint64 step)
 {
     if (token != m_token || stale())

@@ -57,9 +57,9 @@ private:
     QTimer* m_timer = nullptr;
     quint64 m_token = 0;
     qint64 m_runId = 0;
-    RunSnapshot m_now; // what the next snapshot is a copy of
+    RunSnapshot m_now; // working copy; each snapshot copies it
     std::string m_planJson;
-    QString m_lastError; // said once, not twice a second
+    QString m_lastError; // reported once, not twice a second
 };
 
 } // namespace mr::ui

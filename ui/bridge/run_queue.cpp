@@ -8,7 +8,7 @@ RunQueue::RunQueue(SessionController& controller, QObject* parent)
     : QObject(parent)
     , m_controller(controller)
 {
-    // Queued: whoever listens to the controller tidies up after one run before the next begins.
+    // Queued: the controller's other listeners finish with one run before the next begins.
     connect(&controller, &SessionController::runStarted, this, &RunQueue::onStarted,
         Qt::QueuedConnection);
     connect(

@@ -7,7 +7,7 @@
 // Threads    UI thread.
 // Ownership  Borrows the controller, which may be destroyed first.
 // Errors     dropped() says which run will not start, and why.
-// Order      The controller's own listeners hear of an end before the next run starts.
+// Order      The controller's own listeners receive an end before the next run starts.
 
 #pragma once
 
@@ -50,7 +50,7 @@ private:
 
     SessionController& m_controller;
     std::vector<RunSpec> m_runs;
-    std::size_t m_position = 0; // of the active one
+    std::size_t m_position = 0; // index of the active run
 };
 
 } // namespace mr::ui

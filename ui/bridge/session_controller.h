@@ -1,11 +1,11 @@
 // SessionController: starts, resumes and stops the one run of this program, off the UI thread.
 //
 // Opening a session reads a model and a dataset, and closing one waits for threads; both happen on
-// a thread of this class. What happens inside a run is read from the run store, not from here.
+// a thread of this class. The progress of a run comes from the run store, not from here.
 //
 // Threads    UI thread. Signals are emitted there. The session lives on the controller's thread.
 // Ownership  Owns the Session. The destructor asks the run to stop and waits until it has saved.
-// Errors     What cannot be opened arrives as failed(); what goes wrong later, as runEnded().
+// Errors     A run that cannot be opened arrives as failed(); a later error, as runEnded().
 
 #pragma once
 

@@ -20,7 +20,7 @@ namespace {
 const QByteArray kRaise = QByteArrayLiteral("raise\n");
 const QByteArray kDone = QByteArrayLiteral("done\n");
 constexpr int kNextTryMs = 20;
-constexpr qint64 kMostRequestBytes = 64; // of a request
+constexpr qint64 kMostRequestBytes = 64; // a longer request is none of ours
 
 // Two spellings of a path are one history.
 QByteArray keyOf(const QString& database)
@@ -83,7 +83,7 @@ bool SingleInstance::lock()
 void SingleInstance::listen()
 {
     const QString name = m_base + QStringLiteral(".socket");
-    QLocalServer::removeServer(name); // of one that crashed: the lock is ours
+    QLocalServer::removeServer(name); // left by a crashed program: the lock is ours
     m_server = new QLocalServer(this);
     m_server->setSocketOptions(QLocalServer::UserAccessOption);
     connect(m_server, &QLocalServer::newConnection, this, &SingleInstance::onConnection);

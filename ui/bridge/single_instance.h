@@ -4,7 +4,7 @@
 // A lock of the system's says whether there is another, so one that crashed leaves nothing behind
 // that counts; its socket is replaced.
 //
-// Threads    UI thread. claim() blocks for as long as it is told; call it before the event loop.
+// Threads    UI thread. claim() blocks up to its timeout; call it before the event loop.
 // Ownership  The lock and the socket, until the destructor.
 // Errors     Where no lock can be had (a folder that cannot be written) it behaves as if alone.
 // Units      Milliseconds.
@@ -47,7 +47,7 @@ private:
     void onConnection();
     void onRequest(QLocalSocket* socket);
 
-    QString m_base; // of the names of lock and socket
+    QString m_base; // path of lock and socket, without suffix
     int m_lock = -1;
     QLocalServer* m_server = nullptr;
 };

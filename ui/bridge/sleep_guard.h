@@ -35,10 +35,10 @@ public:
     ~SleepGuard() override;
 
     State state() const { return m_state; }
-    // `why` is what the system shows to who asks what keeps it awake.
+    // `why`: the reason that the system shows for staying awake.
     void hold(const QString& why);
     void release();
-    // After aboutToSleep(): what was to be saved is.
+    // After aboutToSleep(): the checkpoint is saved.
     void letSleep();
 
 signals:
@@ -57,7 +57,7 @@ private:
     void holdScreen();
     void holdPortal();
     void delaySleep();
-    void note(bool isHeld); // of one of the two that hold off idleness
+    void note(bool isHeld); // answer of logind or of the session to the hold on idleness
     void setState(State state);
 
     QDBusConnection m_system;

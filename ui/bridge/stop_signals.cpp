@@ -44,12 +44,12 @@ StopSignals::~StopSignals()
     for (std::size_t i = 0; i < kSignals.size(); ++i)
         (void)::sigaction(kSignals[i], &m_before[i], nullptr);
     g_toObject = -1;
-    delete m_notifier; // before what it watches
+    delete m_notifier; // before the socket that it watches
     for (const int socket : m_sockets)
         (void)::close(socket);
 }
 
-// On whatever thread the system picks, in the middle of anything.
+// Runs on any thread, at any point of its code: only async-signal-safe calls.
 void StopSignals::handle(int)
 {
     const int before = errno;

@@ -37,7 +37,7 @@ TryAsker::~TryAsker()
 {
     if (m_stream)
         m_stream->stop = true;
-    m_worker.waitForFinished(); // it uses what the services capture
+    m_worker.waitForFinished(); // it uses the objects that the services capture
 }
 
 void TryAsker::ask(const Prompt& prompt, const std::array<TryTarget, kColumns>& targets)

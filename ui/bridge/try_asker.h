@@ -25,9 +25,9 @@
 
 namespace mr::ui {
 
-// Whom a column asks.
+// The model or run that a column asks.
 struct TryTarget {
-    std::string path;   // of a model, a checkpoint or a run; empty and no run: nobody
+    std::string path;   // folder of a model, a checkpoint or a run; empty and no run: nobody
     qint64 liveRun = 0; // the run that goes on
 
     bool isNobody() const { return path.empty() && liveRun == 0; }
@@ -73,7 +73,7 @@ signals:
 private:
     static constexpr int kPollsAfterEnd = 10;
     static constexpr int kPollsForever = -1;
-    struct Stream; // what the worker has said so far
+    struct Stream; // the worker's answer so far
 
     void next();
     void askModel(const std::string& path);
@@ -88,7 +88,7 @@ private:
     LiveRun m_live;
     Prompt m_prompt;
     std::array<TryTarget, kColumns> m_targets;
-    int m_column = kColumns; // that is asked; kColumns: none
+    int m_column = kColumns; // the one asked now; kColumns: none
     TryProgress m_progress;
     QTimer m_timer;
     std::shared_ptr<Stream> m_stream;

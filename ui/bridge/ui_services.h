@@ -1,10 +1,10 @@
-// UiServices: everything the workstation asks of the engine, as functions the application supplies.
+// UiServices: every call of the window to the engine, as functions that the application supplies.
 //
 // The UI library links no engine: app/compose fills these in, tests fill in fakes.
 //
 // Threads    Every function blocks (files, device) and is called from a worker, never from the UI
 //            thread; several may run at once. The struct itself is copied freely.
-// Ownership  Whatever the functions capture must outlive the main window.
+// Ownership  Objects that the functions capture must outlive the main window.
 // Errors     As in the <millrace/...> header of the same name.
 
 #pragma once
@@ -53,15 +53,15 @@ struct UiServices {
     std::function<Status(const RunSpec&)> measureRates;
     std::function<Result<PlanReport>(const std::string& json)> planFromJson;
 
-    // Edits of the history; null: it can only be read. Borrowed, as what the functions capture.
+    // Edits of the history; null: read-only. Borrowed, as the objects that the functions capture.
     RunEdits* edits = nullptr;
 
-    std::vector<PolicyName> policies = {{"auto", {}}}; // those that are built, "auto" first
+    std::vector<PolicyName> policies = {{"auto", {}}}; // all that are built in, "auto" first
     std::string database;                              // history
     std::string runsFolder;           // where run folders are made when none is named
     std::string sampleDir;            // resources/sample; it may be missing
     std::string program = "Millrace"; // and its version
-    std::string logFile;              // what AppLog writes
+    std::string logFile;              // written by AppLog
 };
 
 } // namespace mr::ui

@@ -16,7 +16,7 @@ class QWidget;
 namespace mr::ui {
 
 struct ChartExport {
-    QString baseName; // of the file offered: "loss"
+    QString baseName; // file name offered, without suffix: "loss"
     std::function<QPixmap()> picture;
     std::function<QByteArray()> csv; // all points, "." as the decimal point
 };

@@ -1,4 +1,4 @@
-// The frame around one chart: title, what the cursor is on, legend, controls, menu.
+// The frame around one chart: title, readout at the cursor, legend, controls, menu.
 //
 // Threads  GUI.
 

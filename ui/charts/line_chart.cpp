@@ -19,7 +19,7 @@ namespace mr::ui {
 namespace {
 
 constexpr int kTimeTicks = 4;    // labels of hours are wide
-constexpr int kCompactLines = 6; // of text, as high as a small chart is at least
+constexpr int kCompactLines = 6; // least height of a small chart, in lines of text
 
 QVector<double> qvector(const std::vector<double>& values)
 {

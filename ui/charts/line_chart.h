@@ -35,8 +35,8 @@ public:
     enum class Style { Line, Faint, Markers };
 
     struct Series {
-        QString name;   // of the readout
-        QString column; // of the CSV file: ASCII, with the unit
+        QString name;   // in the readout
+        QString column; // name in the CSV file: ASCII, with the unit
         Style style = Style::Line;
         std::function<QColor(const QPalette&)> color;
         std::function<QString(double)> text; // one value with its unit
@@ -46,7 +46,7 @@ public:
     ~LineChart() override;
 
     int addSeries(Series series);
-    void renameSeries(int series, const QString& name); // of the readout
+    void renameSeries(int series, const QString& name); // in the readout
     // Steps, until this says otherwise. Gaps in a line over time are not marked: a second that was
     // not measured is no event.
     void setXAxis(const XAxis& axis);

@@ -1,4 +1,4 @@
-// The plot inside a LineChart and what it has drawn: for the files LineChart is made of.
+// The plot inside a LineChart and its drawn series. For LineChart's own files only.
 
 #pragma once
 

@@ -20,7 +20,7 @@ class LineChart;
 // Export menu, readout and help. `fileName` is offered when the chart is saved.
 void dressLinePanel(ChartPanel& panel, LineChart& chart, const QString& fileName);
 
-// The colour of this number of whatever theme is on.
+// Series colour `number` of the current theme.
 std::function<QColor(const QPalette&)> seriesColor(std::size_t number);
 
 } // namespace mr::ui

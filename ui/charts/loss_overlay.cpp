@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kRuns = 2;
 constexpr double kLeastSeconds = 10.0;
-constexpr double kEndRoom = 0.008; // of the range, for the markers at both ends
+constexpr double kEndRoom = 0.008; // share of the range, for the markers at both ends
 
 // Series of the chart: both lines, then both rows of markers.
 int smoothed(int run)

@@ -18,7 +18,7 @@ constexpr int kMaxWindow = 10000;
 
 enum Series { Raw, Smoothed, Evaluated };
 
-// The first colour, mostly card: what is smoothed stands in front of it.
+// The first series colour, mixed with more than half card colour: the smoothed line stands out.
 QColor faint(const QPalette& palette)
 {
     const QColor color = themeColors(palette).series[0];

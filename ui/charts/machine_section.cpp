@@ -24,8 +24,8 @@ constexpr int kThreeColumnsFrom = 860; // logical pixels
 constexpr int kTwoColumnsFrom = 560;
 constexpr double kMillisecond = 1e-3;
 
-// Points of the entries from `first` on. What stands for more than one sample becomes two points,
-// its lowest and its highest: a peak of one second survives.
+// Points of the entries from `first` on. An entry of several samples becomes two points, its lowest
+// and its highest: a peak of one second survives.
 Column pointsOf(const CounterSeries& series, std::size_t first, double perUnit)
 {
     Column points;

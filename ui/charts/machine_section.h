@@ -1,5 +1,5 @@
-// The machine over the time of a run, as small charts side by side; only what was measured is
-// shown, and nothing at all where nothing was.
+// The machine over the time of a run, as small charts side by side. Shows only the measured
+// metrics, and nothing if there are none.
 //
 // All of them show the same stretch of time.
 //
@@ -50,7 +50,7 @@ protected:
 private:
     struct Line {
         MachineLine words;
-        int series = -1;         // of the chart; -1: nothing was measured yet
+        int series = -1;         // index in the chart; -1: nothing was measured yet
         std::size_t entries = 0; // shown
     };
 

@@ -18,15 +18,15 @@ struct MachineLine {
     MachineMetric metric{};
     QString name;
     QString explanation;
-    QString column; // of the CSV file: ASCII, with the unit
+    QString column; // name in the CSV file: ASCII, with the unit
     std::size_t color = 0;
 };
 
 struct MachineChart {
     QString title; // with the unit
     QString fileName;
-    double perUnit = 1.0;                // what is stored, in one unit of the chart
-    double leastTop = 0.0;               // of the vertical axis; 0: none
+    double perUnit = 1.0;                // stored units in one unit of the chart
+    double leastTop = 0.0;               // least top of the vertical axis; 0: none
     std::function<QString(double)> text; // one value of the chart with its unit
     std::vector<MachineLine> lines;
 };

@@ -17,7 +17,7 @@ namespace mr::ui {
 namespace {
 
 constexpr double kRoom = 4.0;     // left and right of bar and text
-constexpr double kBarShare = 0.5; // of a cell's height, where it has no text
+constexpr double kBarShare = 0.5; // height of a bar without text, as a share of the cell's
 constexpr double kLine = 5.0;     // height of a bar below a text
 constexpr double kLineRoom = 3.0; // below that
 constexpr double kFrame = 2.0;

@@ -109,7 +109,7 @@ double StallStrip::stepAt(double x) const
     return m_lower + part * (m_upper - m_lower);
 }
 
-// Zoomed out, the worst step of the pixel column: what is seen is what is said.
+// Zoomed out, the worst step of the pixel column: the readout names the step that is drawn.
 const StepRow* StallStrip::rowAt(double step) const
 {
     if (std::isnan(step) || m_bars.empty())

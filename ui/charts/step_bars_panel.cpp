@@ -13,7 +13,7 @@ namespace mr::ui {
 namespace {
 
 constexpr int kLeastColumn = 60;
-constexpr int kRowRoom = 14; // bars are what is looked at
+constexpr int kRowRoom = 14; // tall rows: the bars are the content
 
 } // namespace
 

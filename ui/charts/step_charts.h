@@ -2,7 +2,7 @@
 // norm.
 //
 // Threads    GUI.
-// Ownership  The panels belong to whoever lays them out.
+// Ownership  The panels belong to the caller, which lays them out.
 
 #pragma once
 

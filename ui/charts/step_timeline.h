@@ -1,5 +1,5 @@
-// StepTimelineChart: what every lane did in one step, one bar per task; red where Compute waited,
-// with an arrow to what it waited for.
+// StepTimelineChart: the tasks of every lane in one step, one bar each; red where Compute waited,
+// with an arrow to the task it waited for.
 //
 // Keys: + and - zoom, Left and Right pan, Home shows all, F the selected task; comma and full stop
 // (or Ctrl with Left and Right) select the task before and after, Up and Down the one in the next

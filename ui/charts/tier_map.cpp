@@ -20,7 +20,7 @@ namespace mr::ui {
 namespace {
 
 constexpr int kMostRows = 14; // seen at once; the rest scrolls
-constexpr int kBarRoom = 13;  // of a row, below and above its text
+constexpr int kBarRoom = 13;  // height of a row beyond its text
 constexpr std::array<const char*, TierMapModel::TierCount> kTierKeys = {"device", "host", "disk"};
 
 // Fastest memory in the colour of computing.

@@ -246,7 +246,7 @@ void TimelinePainter::paintArrows()
     }
 }
 
-// From the end of the wait down to the end of what it waited for: both are the same moment, or
+// From the end of the wait down to the end of the task it waited for: both are the same moment, or
 // nearly.
 void TimelinePainter::paintArrow(const TimelineSpan& wait)
 {

@@ -1,5 +1,5 @@
-// How a step's timeline is painted: ruler, lanes, bars, the arrows from waits to what they waited
-// for. No line is wider than one device pixel, and bars narrower than one share it.
+// Paints a step's timeline: ruler, lanes, bars, the arrows from waits to the tasks they waited for.
+// No line is wider than one device pixel, and bars narrower than one share it.
 //
 // Threads    GUI.
 // Ownership  Borrows everything for as long as it paints.
@@ -23,7 +23,7 @@ namespace mr::ui {
 struct TimelineGeometry {
     QRectF plot; // right of the lanes' names, below the ruler
     std::vector<QRectF> rows;
-    double height = 0.0; // of all
+    double height = 0.0; // ruler and all rows
 
     static TimelineGeometry make(
         const std::vector<TimelineRow>& rows, double width, const QFontMetricsF& metrics);
@@ -47,9 +47,9 @@ public:
     TimelinePainter(QPainter& painter, const TimelinePicture& picture,
         const TimelineGeometry& geometry, const QPalette& palette);
 
-    // All but what the pointer or the keyboard points at.
+    // Everything but the frame of the selected span.
     void paint();
-    // A frame around the span; of a wait, also its arrow and a frame around what was waited for.
+    // A frame around the span; for a wait, also its arrow and a frame around the task waited for.
     void paintSelected(int span);
 
 private:

@@ -1,7 +1,7 @@
 // The kept steps of a run, one at a time, as a timeline: choosing the step, its legend, its table.
 //
-// Asks for a step by timelineRequested() and shows what setTimeline() brings; what was asked for
-// before another step was chosen is dropped. Follows the newest kept step until one is chosen.
+// Asks for a step by timelineRequested() and shows the answer that setTimeline() brings; an answer
+// to an earlier choice is dropped. Follows the newest kept step until one is chosen.
 //
 // Threads    GUI.
 // Ownership  Shares the timeline it shows.
@@ -40,7 +40,7 @@ public:
 
     StepTimelineChart* chart() const { return m_chart; }
     TimelineTableModel* tasks() const { return m_model; }
-    // Another run, or one that went back: nothing that was shown is true any more.
+    // For another run, or one that went back: the timeline shown is out of date.
     void clear();
     void setSnapshot(const RunSnapshotPtr& snapshot);
     void setTimeline(const mr::ui::TimelinePtr& timeline);
@@ -51,7 +51,7 @@ public:
 
 signals:
     void timelineRequested(qint64 step);
-    void tableRequested(); // of tasks()
+    void tableRequested(); // for tasks()
 
 private:
     TimelineSection(StepTimelineChart* chart, QStackedWidget* stack, QWidget* parent);
@@ -78,7 +78,7 @@ private:
     std::vector<TraceInfo> m_traces;   // as the box shows them
     std::int64_t m_step = -1;          // chosen; -1: none
     bool m_follows = true;             // the newest
-    std::optional<StallCause> m_cause; // whose wait to select when the step is there
+    std::optional<StallCause> m_cause; // selects its longest wait once the step is there
 };
 
 } // namespace mr::ui

@@ -16,7 +16,7 @@ struct XAxis {
     Kind kind = Kind::Step;
     double grid = 1.0; // distance of neighbouring points
 
-    QByteArray column() const; // of a CSV file
+    QByteArray column() const; // name in a CSV file
     // "step 12", "3 min 07 s"
     QString position(double x) const;
     // A sentence for screen readers: name, count, last and lowest value, and where that was.

@@ -1,7 +1,7 @@
 // The arithmetic of line charts: smoothing and decimation, without a widget.
 //
 // Order  Smoothing runs over all points, before any decimation: the past never changes when new
-//        points arrive, and what is on the screen does not depend on the width of the window.
+//        points arrive, and the smoothed values do not depend on the width of the window.
 
 #pragma once
 
@@ -35,7 +35,7 @@ public:
 private:
     double m_alpha;
     double m_value = 0.0;
-    double m_weight = 0.0; // 1 - (1-a)^n: what the past that exists weighs
+    double m_weight = 0.0; // 1 - (1-a)^n: weight of the n values so far
 };
 
 std::vector<double> debiasedEma(std::span<const double> values, double window);
@@ -48,7 +48,7 @@ struct DrawnPoints {
     std::vector<double> x;
     std::vector<double> y;
     std::vector<double> gaps; // x of values that are not numbers, one for each pixel column at most
-    double low = 0.0;         // of the finite values in range; low > high: there is none
+    double low = 0.0;         // low, high: of the finite values in range; low > high: no value
     double high = -1.0;
     std::size_t hidden = 0; // not above zero, on a log scale
 };

@@ -13,7 +13,7 @@ inline constexpr int kShareRole = Qt::UserRole + 16;
 
 struct ShareBar {
     QVector<double> parts;
-    double whole = 0.0; // what the full width stands for; below the sum of parts: the sum
+    double whole = 0.0; // value of the full width; the sum of parts, if that is larger
 };
 
 // Where the parts lie in `box`, on whole device pixels; a part above zero has one at least.

@@ -16,7 +16,7 @@ namespace mr::ui {
 
 // One bar: a step, or the worst of the steps that share a pixel column.
 struct StallBar {
-    std::size_t index = 0; // of the step shown
+    std::size_t index = 0; // position of the step shown
     std::size_t count = 1; // steps that share the bar
     double left = 0.0;     // in columns
     double width = 1.0;
@@ -40,7 +40,7 @@ double stallScaleUs(std::span<const StallBar> bars);
 struct LedgerTotals {
     std::array<std::int64_t, 1 + kStallCauses> us{};
     std::array<std::int64_t, kIntervalKinds> intervalUs{}; // by IntervalKind: beside the steps
-    std::int64_t wallUs = 0;                               // of both
+    std::int64_t wallUs = 0;                               // sum of both arrays
     std::int64_t steps = 0;
 };
 

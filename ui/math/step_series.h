@@ -30,7 +30,7 @@ public:
     }
     const StepRow& back() const noexcept { return (*this)[m_size - 1]; }
 
-    // Rows must ascend by step and lie after back(). Other copies keep what they had.
+    // Rows must ascend by step and lie after back(). Other copies keep their rows.
     void append(std::span<const StepRow> rows);
 
     // Index of the first row whose step is not less than `step`; size() if there is none.

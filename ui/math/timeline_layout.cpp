@@ -10,9 +10,9 @@ namespace mr::ui {
 namespace {
 
 constexpr double kShortestNs = 1000.0;
-constexpr double kMargin = 0.15; // of a span, at each of its ends
+constexpr double kMargin = 0.15; // share of a span's length, at each of its ends
 constexpr std::size_t kMostTimelineRows =
-    8;                                // of a lane; what overlaps more is drawn over each other
+    8;                                // per lane; further overlapping spans share the last row
 constexpr std::size_t kLookBack = 64; // spans that may reach over a later one's begin
 
 TimeRange within(double from, double length, TimeRange whole)
@@ -42,7 +42,7 @@ std::size_t firstAt(const TimelineRow& row, double ns)
     return after > kLookBack ? after - kLookBack : 0;
 }
 
-// Rounded as all are: what touches in time touches in columns.
+// Both ends of a span are rounded alike: spans that touch in time touch in columns.
 double columnOf(double ns, TimeRange range, int columns)
 {
     const double exact = (ns - range.from) / range.length() * columns;
@@ -127,7 +127,7 @@ std::vector<TimelineBar> timelineBars(const TimelineRow& row, TimeRange range, i
     std::vector<TimelineBar> bars;
     if (columns < 1 || !(range.length() > 0.0))
         return bars;
-    double longest = 0.0; // of the spans that share the last bar
+    double longest = 0.0; // length of the longest span in the last bar
     for (std::size_t i = firstAt(row, range.from); i < row.spans.size(); ++i) {
         if (row.begins[i] >= range.to)
             break;

@@ -1,8 +1,8 @@
-// The arithmetic of the step timeline, without a widget: rows, what is seen of them, what lies
-// under the pointer, zooming and panning.
+// The arithmetic of the step timeline, without a widget: rows, their visible bars, the span under
+// the pointer, zooming and panning.
 //
-// Waits lie in the rows of Compute, which is what waited. Spans of one lane that overlap lie in
-// rows of their own, one below the other.
+// Waits lie in the rows of Compute, the lane that waits. Spans of one lane that overlap lie in rows
+// of their own, one below the other.
 //
 // Threads  Values and pure functions.
 // Units    Nanoseconds since the step's first span; columns are device pixels.
@@ -36,7 +36,7 @@ TimeRange around(TimeRange whole, double beginNs, double endNs);
 struct TimelineRow {
     TimelineLane lane{};
     bool firstOfLane = true;
-    std::vector<std::uint32_t> spans; // of the timeline, by begin
+    std::vector<std::uint32_t> spans; // indices in the timeline, by begin
     // Their times, side by side: thousands are looked at for every picture.
     std::vector<double> begins;
     std::vector<double> ends;
@@ -55,7 +55,7 @@ struct TimelineBar {
     double width = 1.0;
 };
 
-// Bars of what is seen, left to right, at least one column wide each.
+// Bars of the spans in `range`, left to right, at least one column wide each.
 std::vector<TimelineBar> timelineBars(const TimelineRow& row, TimeRange range, int columns);
 
 // The span at `ns`, or the nearest one no further away than `reachNs`; -1: none.

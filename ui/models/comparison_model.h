@@ -36,8 +36,8 @@ public:
         RowCount
     };
     enum Column { What, First, Second, Change, ColumnCount };
-    // ValueRole: the number itself; invalid where there is none. Of Change: second over first, or
-    // for Stalled (percent) and losses second less first; what belongs to a whole run only if both
+    // ValueRole: the number itself; invalid where there is none. Change is second over first, or
+    // for Stalled (percent) and losses second less first; for figures of a whole run only if both
     // have as many steps.
 
     explicit ComparisonModel(QObject* parent = nullptr)

@@ -10,7 +10,7 @@ namespace mr::ui {
 namespace {
 
 constexpr int kShownLossDigits = 3;
-constexpr double kSame = 1.005; // less is said to be as fast
+constexpr double kSame = 1.005; // a smaller ratio counts as equally fast
 
 // Two digits that mean something: 1.04, 1.8, 12.
 QString ratioText(double ratio)

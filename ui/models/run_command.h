@@ -8,7 +8,7 @@
 
 namespace mr::ui {
 
-// Only what differs from the defaults is named. Paths are quoted for a POSIX shell.
+// Only settings that differ from the defaults are named. Paths are quoted for a POSIX shell.
 QString trainCommand(const RunSpec& spec);
 
 // Settings without an editor on the page, as options of the command line; empty: as usual.

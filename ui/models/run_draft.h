@@ -1,7 +1,7 @@
-// RunDraft: the run that the New run page puts together, without a window: what the page was filled
-// with, what its editors said then, and what they say now.
+// RunDraft: the run that the New run page puts together, without a window: the settings that filled
+// the page, the editors' content right after, and their content now.
 //
-// Settings without an editor come through as they were given (RunSpec's edited()).
+// Settings without an editor keep the given value (RunSpec's edited()).
 //
 // Threads  A value.
 

@@ -1,7 +1,7 @@
 // RunFigures: one run in a few numbers, to be put beside those of another.
 //
-// Everything is of the steps the run has, so that the mean of the ledger's rows is the mean step
-// that is shown, and the parts of the bar add up to it.
+// All figures cover the steps that the run has, so that the mean of the ledger's rows is the mean
+// step that is shown, and the parts of the bar add up to it.
 //
 // Threads  A value.
 // Units    Microseconds in *Us, bytes in *Bytes; NaN: not known.
@@ -35,7 +35,7 @@ struct RunFigures {
     double tokensPerSecond;
     double stallShare;    // 0 to 1
     double activeSeconds; // with evaluations and checkpoints
-    double toDeviceBytes; // of a step, on average
+    double toDeviceBytes; // per step, on average
     double toHostBytes;
     std::int64_t devicePeakBytes = 0;
     std::int64_t hostPeakBytes = 0;
@@ -46,7 +46,7 @@ struct RunFigures {
 inline constexpr double kLossWindow = 25.0; // steps
 
 RunFigures figuresOf(const RunSnapshot& run);
-// How the policy is called that the run was planned with; what was asked for, if it has no plan.
+// Name of the policy that the run was planned with; the one asked for, if it has no plan.
 QString policyOf(const RunRow& run);
 
 // The loss of both runs at the last step that both have one of: on held-out data, if both were

@@ -56,7 +56,7 @@ QString RunPauseText::sentence(const RunPause& pause)
                                  : tr("The checkpoint of step %1 needs %2 in %3.")
                                        .arg(countText(pause.step), needed, pause.folder);
     text += QLatin1Char(' ');
-    if (pause.isQuota) // what is free there is not for this user
+    if (pause.isQuota) // this user may not use the free bytes there
         text += tr("The system gives you no more space there.");
     else if (pause.isFull)
         text += tr("%1 are free there.").arg(memoryText(pause.freeBytes));

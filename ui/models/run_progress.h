@@ -1,4 +1,4 @@
-// How far a run is and when it will be done, from what the store knows.
+// Progress of a run and the time it still needs, from the rows in the store.
 //
 // Units  Seconds; a negative number is "not known".
 
@@ -13,7 +13,7 @@ struct RunProgress {
     std::int64_t totalSteps = 0;  // 0: not known
     double elapsedSeconds = -1.0; // active time, without pauses
     double remainingSeconds = -1.0;
-    double tokensPerSecond = -1.0; // of the last steps
+    double tokensPerSecond = -1.0; // over the last steps
     double lossNow;                // NaN: none yet
     double lossBefore;             // kRecentSteps earlier; NaN: the run is younger
 };

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kFewestSteps = 10.0;
 constexpr double kFewestSeconds = 10.0;
-constexpr double kEndRoom = 0.008; // of the range, at each end
+constexpr double kEndRoom = 0.008; // share of the range, at each end
 constexpr double kMsPerSecond = 1e3;
 constexpr double kUsPerSecond = 1e6;
 

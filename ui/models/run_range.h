@@ -1,7 +1,7 @@
 // RunRange: the stretch of a run that all its charts show, in steps and in time.
 //
-// Charts over steps and charts over time are zoomed together, so each has to find its own ends of
-// what was picked on the other.
+// Charts over steps and charts over time are zoomed together, so a range picked on one has to be
+// found on the other.
 //
 // Threads  A value.
 // Units    Steps at half steps, so that a step lies inside whole; seconds of active time since the

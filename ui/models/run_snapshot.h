@@ -24,7 +24,7 @@ struct RunSnapshot {
     std::uint64_t generation = 0;
     RunRow run;
     StepSeries steps;
-    std::vector<IntervalRow> intervals; // what the run did beside its steps
+    std::vector<IntervalRow> intervals; // work of the run beside its steps
     std::vector<ScalarRow> evalLoss;
     std::vector<EventRow> events;
     std::vector<CheckpointRow> checkpoints;

@@ -1,6 +1,6 @@
 // Every run of the history as a table: one row per run, newest first.
 //
-// Numbers for sorting are in SortRole; what is not known sorts last either way (RunFilterModel).
+// Numbers for sorting are in SortRole; unknown values sort last either way (RunFilterModel).
 
 #pragma once
 
@@ -31,7 +31,7 @@ public:
         Policy,
         Tags,
         Note,      // its first line
-        KeptUntil, // of a deleted run
+        KeptUntil, // deleted runs only
         ColumnCount
     };
     enum Role {

@@ -29,7 +29,7 @@ struct SettingLook {
     bool isAdvanced = false;       // folded away
     const char* special = nullptr; // in place of the least value
     const char* unit = nullptr;    // behind the value, with a plural
-    const char* caption = nullptr; // of a check box
+    const char* caption = nullptr; // text of a check box
     int decimals = 2;
     double step = 1.0;
     std::span<const ChoiceLook> choices = {}; // in the order of the box

@@ -20,7 +20,7 @@ namespace {
 
 using Leaves = std::map<QString, QJsonValue>;
 
-// Budgets that were not given follow what is free when a run starts, which is never twice the same.
+// Budgets that were not given follow the free memory at a run's start, which always differs a bit.
 constexpr double kSameBudget = 0.1;
 
 bool isBudget(const QString& key)

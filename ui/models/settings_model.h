@@ -1,7 +1,7 @@
 // The settings of two runs beside each other: those that differ, or all.
 //
-// Settings inside of others have their way as a name, "policy_options.urgent". What one of the two
-// does not have is said to be not set, which is another thing than false, 0 or an empty text.
+// Settings inside of others have their path as a name, "policy_options.urgent". A setting that one
+// of the two runs lacks is shown as not set, which differs from false, 0 and an empty text.
 //
 // Threads  settingRows(): any. The model: GUI.
 
@@ -23,8 +23,8 @@ namespace mr::ui {
 struct SettingRow {
     QString key;
     std::array<QJsonValue, 2> values; // Undefined: not set
-    // Names and places differ always and are no difference; memory that follows what is free only
-    // if it is far apart.
+    // Names and places always differ and do not count. Byte budgets follow the free memory, and
+    // count only if they are far apart.
     bool differs = false;
 
     bool isInBoth() const { return !values[0].isUndefined() && !values[1].isUndefined(); }
@@ -51,7 +51,7 @@ public:
     bool allShown() const { return m_allShown; }
     int differing() const;
     int count() const { return static_cast<int>(m_rows.size()); }
-    QByteArray csv() const; // of all
+    QByteArray csv() const; // all settings
 
 private:
     int rows() const override;

@@ -1,4 +1,4 @@
-// Where the time of some steps went, as a table: compute, six causes of waiting, what the run did
+// Where the time of some steps went, as a table: compute, six causes of waiting, the run's work
 // beside its steps, and the total.
 //
 // The shares are rounded together (largest remainder), so the column adds up to exactly 100.0 %.
@@ -52,7 +52,7 @@ private:
 
     LedgerTotals m_totals;
     QString m_clickHint;
-    std::vector<IntervalKind> m_kinds; // those that took time, after the parts of the steps
+    std::vector<IntervalKind> m_kinds; // kinds that took time; rows after the parts of the steps
     bool m_known = true;
     std::vector<std::int64_t> m_tenths;
 };

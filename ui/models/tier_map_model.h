@@ -56,7 +56,7 @@ private:
     using Cell = std::array<std::uint64_t, TierCount>;
 
     struct Row {
-        std::string name; // of the group; empty: the total
+        std::string name; // group; empty: the total
         std::array<Cell, ColumnCount> cells{};
     };
 

@@ -1,5 +1,5 @@
-// The tasks and waits of one step as a table, by begin: what the timeline shows, for reading one
-// number exactly, for the keyboard and for screen readers.
+// The tasks and waits of one step as a table, by begin. It has the timeline's content, for exact
+// numbers, for the keyboard and for screen readers.
 
 #pragma once
 

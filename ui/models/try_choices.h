@@ -14,7 +14,7 @@ namespace mr::ui {
 
 struct TryChoice {
     QString label;
-    std::string path; // of a model folder or of a run's; empty for the live run
+    std::string path; // model folder or run folder; empty for the live run
     qint64 runId = 0; // 0: a model
     bool isLive = false;
 

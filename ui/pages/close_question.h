@@ -1,4 +1,4 @@
-// Asks what becomes of a run when its window is closed. Nothing is decided for the user: the run
+// Asks whether a run goes on when its window is closed. Nothing is decided for the user: the run
 // neither ends by surprise nor goes on unseen.
 //
 // Threads  GUI.

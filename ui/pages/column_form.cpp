@@ -174,7 +174,7 @@ void ColumnForm::build()
         fill(row);
 }
 
-// The first entry stands for no column; a last one for what is taken from within columns.
+// The first entry stands for no column. A last one is added for a choice that is no column's name.
 void ColumnForm::fill(const Row& row)
 {
     const QSignalBlocker blocked(row.box);
@@ -200,7 +200,7 @@ void ColumnForm::fill(const Row& row)
 void ColumnForm::take(const std::string& role, int index)
 {
     if (index > static_cast<int>(m_columns.size()))
-        return; // the entry of what is chosen already
+        return; // the last entry: it is chosen already
     if (index > 0)
         m_roles[role] = m_columns.at(static_cast<std::size_t>(index) - 1);
     else

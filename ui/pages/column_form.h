@@ -1,4 +1,4 @@
-// ColumnForm: what a row of the training file is, and which of its columns hold that.
+// ColumnForm: the kind of a row of the training file, and the columns that hold its parts.
 //
 // It is there for every file with columns, whether they were guessed, chosen or cannot be told. A
 // change of a file that was understood is sent at once; while a column that is needed is missing,

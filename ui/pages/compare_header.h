@@ -1,5 +1,5 @@
-// The head of a comparison: what came out in a sentence, both runs with their states, what is not
-// equal between them.
+// The head of a comparison: the result in a sentence, both runs with their states, the differences
+// between them.
 //
 // Threads  GUI.
 

@@ -1,7 +1,7 @@
 // Two runs beside each other: in a sentence, as bars of a step, as ledgers, as losses, as figures,
 // and the settings that differ.
 //
-// The second may not have begun, and either may still be going on: what is known is shown.
+// The second may not have begun, and either may still go on: the figures so far are shown.
 //
 // Threads    GUI.
 // Ownership  Keeps the last snapshot of each.

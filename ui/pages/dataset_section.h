@@ -44,7 +44,7 @@ public:
     void setPack(bool pack);
     // Rows of micro-batches in an epoch; 0: not known.
     std::int64_t batchRows() const;
-    // Both decide what the rows become; a change looks at the file again.
+    // Both decide how rows become tokens; a change inspects the file again.
     void setModel(const QString& modelDir, std::int64_t seqLen);
 
     const std::optional<DatasetInfo>& info() const { return m_info; }
@@ -87,7 +87,7 @@ private:
     std::string m_modelDir;
     std::int64_t m_seqLen = 0;
     DataFormat m_format = DataFormat::Auto;
-    // Chosen by the user, with what is no column (DataSource::columns); empty: found by name.
+    // Chosen by the user, with the keys that are no columns (DataSource::columns); empty: by name.
     std::map<std::string, std::string> m_columns;
 
     Card* m_card;

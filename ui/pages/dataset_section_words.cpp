@@ -108,7 +108,7 @@ QString DatasetSection::wayOut() const
     return {};
 }
 
-// One line: what packing brings, or what is lost without.
+// One line: the rows and padding that packing saves, or the padding without it.
 void DatasetSection::showPacking()
 {
     if (!m_info || m_info->packedRows == 0)
@@ -190,7 +190,7 @@ void DatasetSection::retranslateUi()
         showInfo();
         showPacking();
     } else if (!path().isEmpty()) {
-        m_delay.start(); // why it is refused is said in the language of that time
+        m_delay.start(); // inspects again: the error was made in the old language
     }
 }
 

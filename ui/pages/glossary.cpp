@@ -15,10 +15,10 @@ namespace {
 
 struct Word {
     std::size_t section;
-    const char* context; // of the term where the window shows it; null: below
+    const char* context; // translation context of the term in the window; null: the glossary's
     const char* term;
     const char* meaning;
-    const char* plainName = nullptr; // of a policy, whose technical name is the term
+    const char* plainName = nullptr; // policies only: the term is the technical name
 };
 
 struct Key {

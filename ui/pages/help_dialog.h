@@ -1,5 +1,5 @@
-// HelpDialog: terms and what they mean, in sections, with a field that finds one; and the pages of
-// it that the program has.
+// HelpDialog: terms with their meanings, in sections, with a field that finds one; and the two
+// dialogs of the program, glossary and shortcuts.
 //
 // Threads    GUI.
 // Ownership  Deletes itself when it is closed.
@@ -42,7 +42,7 @@ private:
     QTextBrowser* m_text;
 };
 
-// The version, the licence, and what else is inside.
+// The version, the licence, and the libraries inside.
 QString aboutText(const QString& program);
 
 } // namespace mr::ui

@@ -63,10 +63,10 @@ signals:
     void resumeRequested(const QString& runDir);
     void tryRequested(qint64 runId);
     void newRunRequested();
-    // A RunSpec: what was asked for, where the history knows it, else all that was chosen then.
+    // A RunSpec: the settings asked for, if the history knows them, else all resolved settings.
     void newRunLikeRequested(const QString& specJson);
     void compareRequested(qint64 first, qint64 second); // the older first
-    void edited(); // names or what is there at all: lists of runs elsewhere are old
+    void edited(); // names or the set of runs: lists elsewhere are out of date
 
 protected:
     void changeEvent(QEvent* event) override;

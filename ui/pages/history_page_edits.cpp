@@ -79,7 +79,7 @@ void HistoryPage::wireEditor()
     connect(m_editor, &RunEditor::changed, this, &HistoryPage::onEdited);
     connect(m_editor, &RunEditor::failed, this, [this](const QString& sentence) {
         m_toast->say(sentence, false);
-        refresh(); // what was typed and refused is not what the history has
+        refresh(); // the fields still show the refused text
     });
     m_editor->expire();
 }

@@ -1,4 +1,4 @@
-// The Home page: what needs attention, what was done last, this machine, and the first step.
+// The Home page: runs that need attention, the last runs, this machine, and the first step.
 //
 // Threads  UI thread. The machine and the sample folder are looked at by workers.
 

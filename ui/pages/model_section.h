@@ -1,4 +1,4 @@
-// ModelSection: the model folder of a new run, and what is in it or wrong with it.
+// ModelSection: the model folder of a new run, and the facts or problems found in it.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// The New run page: what to train, how, and what that will take, before it starts.
+// The New run page: model, data, settings and the plan of a run, before it starts.
 //
 // Everything is computed by workers 150 ms after the last edit; an answer to an older question is
 // dropped. Start stays enabled and leads to the first problem.
@@ -60,7 +60,7 @@ public:
     QPushButton* startButton() const { return m_start; }
     MessageLabel* startMessage() const { return m_message; }
     QString commandLine() const { return draft().commandLine(); }
-    // All that is shown answers what was entered.
+    // Everything shown is up to date with the editors.
     bool settled() const;
     QScrollArea* formArea() const { return m_formArea; }
 
@@ -81,7 +81,7 @@ private:
     };
 
     QWidget* makeForm();
-    RunSpec shown() const; // what the editors say, and no more
+    RunSpec shown() const; // only the editors' content
     void showKept();
     QWidget* makePlanSide();
     QWidget* makeBottomBar();
@@ -121,7 +121,7 @@ private:
     LatestOnly<PlanAnswer> m_question;
     bool m_runActive = false;
     bool m_isMeasuring = false;
-    bool m_planCurrent = false; // the panel answers what the page shows
+    bool m_planCurrent = false; // the panel's plan belongs to the settings on the page
 };
 
 } // namespace mr::ui

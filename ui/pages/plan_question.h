@@ -1,7 +1,7 @@
-// planAnswer(): what a run would need, and the other run it is compared with, if there is one.
+// planAnswer(): the plan of a run, and of the run it is compared with, if there is one.
 //
-// Threads  Blocks (model and machine are looked at): a worker. Takes copies, shares nothing.
-// Errors   Of the first run that cannot be planned; a plan that does not fit is an answer.
+// Threads  Blocks (reads model and machine): a worker. Takes copies, shares nothing.
+// Errors   As for the first run that cannot be planned; a plan that does not fit is an answer.
 
 #pragma once
 

@@ -60,7 +60,7 @@ std::string PolicyChoice::secondPolicy() const
 void PolicyChoice::setPolicy(const std::string& policy)
 {
     const QString name = QString::fromStdString(policy);
-    if (m_first->findData(name) < 0) // of another program: it is said by whoever plans
+    if (m_first->findData(name) < 0) // from another program: the plan reports it
         m_first->addItem(name, name);
     m_first->setCurrentIndex(m_first->findData(name));
     m_compare->setChecked(false);

@@ -1,6 +1,6 @@
-// PolicyChoice: under which policy to train, and a second one to compare it with if that is wanted.
+// PolicyChoice: the policy to train under, and optionally a second one to compare it with.
 //
-// Only the editors: whoever has a form places them, and asks for retranslate().
+// Only the editors: the form that owns this places them and calls retranslate().
 //
 // Threads    GUI.
 // Ownership  The editors belong to the form they are placed in.
@@ -38,7 +38,7 @@ public:
     void retranslate();
 
 signals:
-    void compareChanged(); // the boxes tell of themselves
+    void compareChanged(); // the boxes have their own signals
 
 private:
     void onCompareToggled(bool on);

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kReadingGap = 8; // below each, so that a first row lies close to its button
 
-constexpr int kMostDescribed = 90; // of a description; the tip has all of it
+constexpr int kMostDescribed = 90; // characters of a description; the tip has all of it
 constexpr int kRingLighter = 150;  // Fusion darkens the window's colour by as much
 
 using Mapping = ReadingChoice::Mapping;

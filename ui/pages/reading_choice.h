@@ -1,5 +1,5 @@
-// ReadingChoice: the likely readings of a file whose columns may mean several things, each with
-// what it makes of the first row.
+// ReadingChoice: the likely readings of a file whose columns may mean several things, each with the
+// first row as it reads it.
 //
 // It stays after a choice, so that another one can be tried; without readings it is hidden.
 

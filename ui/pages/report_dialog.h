@@ -1,5 +1,5 @@
-// ReportDialog: a report of what happened, read before it is saved or copied. It holds no prompts
-// and no answers unless they are ticked.
+// ReportDialog: a problem report, read before it is saved or copied. It holds no prompts and no
+// answers unless they are ticked.
 //
 // Threads    GUI; the parts are collected by a worker.
 // Ownership  Deletes itself when it is closed.
@@ -25,8 +25,8 @@ class ReportDialog final : public QDialog
 public:
     ReportDialog(const UiServices& services, QWidget* parent);
 
-    QString text() const;                // what would be saved
-    QString saveTo(const QString& path); // a sentence if it could not; else empty
+    QString text() const;                // the report to save
+    QString saveTo(const QString& path); // a sentence if it fails; else empty
 
 private:
     static ReportParts collect(const UiServices& services); // on a worker

@@ -224,7 +224,7 @@ void RunHeader::showState()
     m_stop->setVisible(!ended && !m_closable);
     m_stop->setEnabled(!stopping);
     const bool paused =
-        run.status == RunStatus::Paused; // it cannot save: that is what it waits for
+        run.status == RunStatus::Paused; // it cannot save, and waits until it can
     m_stop->setText(stopping ? tr("Saving…") : paused ? tr("Stop") : tr("Stop and save"));
     m_stop->setToolTip(
         paused ? tr("End the run with what is saved already. It can be resumed from there.")

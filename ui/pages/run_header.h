@@ -70,7 +70,7 @@ private:
     QPushButton* m_close = nullptr;
     std::vector<Metric> m_metrics;
     bool m_resumeAllowed = true;
-    bool m_closable = false; // of the history: it is stopped where it was started
+    bool m_closable = false; // on the History page, which cannot stop a run
     bool m_stopAsked = false;
 };
 

@@ -30,7 +30,7 @@ public:
 
     void setRuns(const std::vector<RunRow>& runs);
     void setKnownTags(const QStringList& tags); // are offered while one is typed
-    // Hands on what was typed and not yet left.
+    // Hands on typed text from a field that was not left yet.
     void commit();
     QLineEdit* tags() const { return m_tags; }
     QPlainTextEdit* note() const { return m_note; }

@@ -1,7 +1,7 @@
 // The tables of a run: where its time went, its log, and all its steps in a window.
 //
 // Threads    GUI.
-// Ownership  Tables belong to whoever lays them out, and borrow their models.
+// Ownership  Tables belong to the caller, which lays them out, and borrow their models.
 
 #pragma once
 

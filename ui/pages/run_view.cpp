@@ -249,7 +249,7 @@ void RunView::arrange(int columns)
             ++row;
         }
     }
-    // The loss is what is looked at most.
+    // The loss is the chart that people look at most.
     m_grid->setColumnStretch(0, columns == 2 ? 3 : 1);
     m_grid->setColumnStretch(1, columns == 2 ? 2 : 0);
 }

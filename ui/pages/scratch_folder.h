@@ -1,5 +1,5 @@
-// ScratchFolderEdit: a folder on an SSD for policies that keep state there: what it lies on, what
-// speaks against it, and how fast it is.
+// ScratchFolderEdit: a folder on an SSD for policies that keep state there: its drive, its problems
+// and its speed.
 //
 // Threads  GUI; looking and measuring run on workers. A measurement stops when the widget dies or
 //          another folder is named.
@@ -47,7 +47,7 @@ public:
     QPushButton* measureButton() const { return m_measure; }
 
 signals:
-    void changed(); // what is entered, or what is known of it
+    void changed(); // folder() or info() did
 
 protected:
     void changeEvent(QEvent* event) override;
@@ -82,7 +82,7 @@ private:
     QTimer m_delay;
     QTimer m_poll; // while measuring
     LatestOnly<Result<ScratchInfo>> m_question;
-    std::optional<ScratchInfo> m_info; // of the path now shown
+    std::optional<ScratchInfo> m_info; // facts of the path now shown
     std::shared_ptr<Measuring> m_measuring;
 };
 

@@ -95,7 +95,7 @@ void ScratchSection::setCount(std::size_t count)
     orderTabs();
 }
 
-// Down the section: what was made last would come last.
+// Focus order is top to bottom. Without this, folders made last would come last.
 void ScratchSection::orderTabs()
 {
     QWidget* last = nullptr;

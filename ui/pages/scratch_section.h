@@ -1,5 +1,5 @@
-// ScratchSection: the folders on SSDs for policies that keep state there, one a drive, and how much
-// of them the run may use.
+// ScratchSection: the folders on SSDs for policies that keep state there, one per drive, and the
+// bytes that the run may use and write there.
 //
 // Threads  GUI.
 
@@ -38,14 +38,14 @@ public:
     // Nothing is being looked at, nor about to be.
     bool settled() const;
     bool measuring() const;
-    PathEdit* pathEdit() const; // of the first that has a problem, else of the first
+    PathEdit* pathEdit() const; // first folder that has a problem, else the first
     ScratchFolderEdit* folder(std::size_t index) const { return m_folders.at(index); }
     std::size_t folderCount() const { return m_folders.size(); }
     MessageLabel* hint() const { return m_hint; }
     QPushButton* addButton() const { return m_add; }
 
 signals:
-    void changed(); // what is entered, or what is known of it
+    void changed(); // a folder or a budget did
 
 protected:
     void changeEvent(QEvent* event) override;
@@ -62,7 +62,7 @@ private:
     UiServices m_services;
     QLabel* m_pathLabel;
     QVBoxLayout* m_list;
-    std::vector<ScratchFolderEdit*> m_folders; // at least one; of the empty ones only the last
+    std::vector<ScratchFolderEdit*> m_folders; // at least one; only the last may be empty
     MessageLabel* m_hint;
     QPushButton* m_add;
     QLabel* m_spaceLabel;

@@ -30,7 +30,7 @@ int asInt(double value)
     return static_cast<int>(std::clamp(value, -kMostInt, kMostInt));
 }
 
-// A whole number; what the box cannot show is shown as its nearest.
+// A whole number; a value outside the box's range is shown as the nearest one inside.
 template <typename Whole>
 class IntegerEditor final : public SettingEditor
 {

@@ -33,7 +33,7 @@ public:
     virtual void retranslate() {}
 };
 
-// Boxes whose value changes when typing is done, not with each key.
+// Boxes that change their value when typing is done, not with each key.
 QSpinBox* makeInteger(QWidget* parent, const SpecRange& range);
 QDoubleSpinBox* makeNumber(QWidget* parent, const SpecRange& range, int decimals, double step);
 

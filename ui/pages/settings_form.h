@@ -1,7 +1,7 @@
 // SettingsForm: the settings of a new run that have a look, the few that matter first, the others
 // folded away.
 //
-// Reads and writes a RunSpec; what the model and data sections own is left as it is.
+// Reads and writes a RunSpec; fields that the model and data sections own keep their value.
 
 #pragma once
 

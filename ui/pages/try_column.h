@@ -1,7 +1,7 @@
-// TryColumn: one of the two models of the Try it page, and what it answered.
+// TryColumn: one of the two models of the Try it page, and its answer.
 //
 // Threads  GUI.
-// Errors   What cannot be answered is said below the answer.
+// Errors   Shown below the answer.
 
 #pragma once
 
@@ -80,8 +80,8 @@ private:
     QToolButton* m_fold;
     QPlainTextEdit* m_read;
     std::vector<TryChoice> m_choices;
-    std::vector<TryChoice> m_folders; // that the user named
-    TryChoice m_shown;                // whose answer is shown
+    std::vector<TryChoice> m_folders; // named by the user
+    TryChoice m_shown;                // model or run of the shown answer
     TryProgress m_progress;
     bool m_busy = false;
 };

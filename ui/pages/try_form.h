@@ -1,4 +1,4 @@
-// TryForm: what is asked on the Try it page, and how.
+// TryForm: the prompt of the Try it page, and the options of its answer.
 //
 // Threads  GUI.
 

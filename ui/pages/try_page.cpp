@@ -109,7 +109,7 @@ void TryPage::fillChoices()
     tuned()->setChoices(runs.empty() ? std::vector<TryChoice>() : right);
     if (m_liveIsNew && !runs.empty() && runs.front().isLive && !m_asker->busy()) {
         m_liveIsNew = false;
-        tryRun(m_live); // what was just started is what one wants to look at
+        tryRun(m_live); // people want to look at the run just started
     }
     enable();
 }

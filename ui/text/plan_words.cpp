@@ -14,7 +14,7 @@ namespace {
 struct Kind {
     std::string_view name;
     const char* text;
-    std::size_t color; // of ThemeColors::series; related kinds share one
+    std::size_t color; // index in ThemeColors::series; related kinds share one
 };
 
 constexpr std::array kBytesKinds = {

@@ -1,4 +1,4 @@
-// The words and colours of what a plan counts: kinds of bytes, tiers, what binds.
+// The words and colours of a plan: kinds of bytes, tiers, the tier that limits it.
 
 #pragma once
 
@@ -24,7 +24,7 @@ public:
         const std::string& inexactBy);             // "exact", "at most 7 steps stale"
     static QString policy(const PlanReport& plan); // "zenflow, at most 7 steps stale"
     static QString tier(const std::string& name);  // "Device memory"
-    // Words for the tier that binds; empty: the plan fits. Where no tier tells, the engine's words.
+    // Words for the tier that is too small; empty: the plan fits. If none is, the engine's words.
     static QString limit(const PlanReport& plan);
 };
 

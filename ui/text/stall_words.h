@@ -1,4 +1,4 @@
-// The words for what a step's time went to: compute, then the six causes of waiting.
+// The words for the parts of a step's time: compute, then the six causes of waiting.
 
 #pragma once
 
@@ -17,7 +17,7 @@ struct StallWords {
 public:
     // `part` 0 is compute, 1 + n is StallCause n.
     static QString name(std::size_t part);
-    // One sentence: what was waited for.
+    // One sentence: the device computed, or the work that it waited for.
     static QString explanation(std::size_t part);
     // Work of a run between its steps, and a sentence about it.
     static QString name(IntervalKind kind);

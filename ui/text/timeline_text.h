@@ -18,7 +18,7 @@ struct TimelineText {
     Q_DECLARE_TR_FUNCTIONS(mr::ui::TimelineText)
 
 public:
-    // How long the step took, and what Compute waited for most.
+    // Duration of the step, and the cause for which Compute waited longest.
     static QString summary(const StepTimeline& timeline);
     // All about the span in one line.
     static QString sentence(

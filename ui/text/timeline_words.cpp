@@ -110,7 +110,7 @@ QString causeName(StallCause cause)
     return StallWords::name(1 + static_cast<std::size_t>(cause));
 }
 
-// "3" of "block 3"; empty for what is no block.
+// "3" of "block 3"; empty for a group that is no block.
 QString blockNumber(const TimelineSpan& span, const std::vector<std::string>& groups)
 {
     const auto index = static_cast<std::size_t>(span.group);

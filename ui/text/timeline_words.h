@@ -44,7 +44,7 @@ public:
     static QColor classColor(TimelineClass kind, const ThemeColors& colors);
 
     static QString lane(TimelineLane lane);
-    // One sentence: what runs there.
+    // One sentence: the tasks of the lane.
     static QString laneExplanation(TimelineLane lane);
     // "Fetch weights"; a task that is not known as the engine names it.
     static QString task(const std::string& name);

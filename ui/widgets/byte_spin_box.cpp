@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 constexpr double kMost = 1024.0 * 1024.0; // GiB
-constexpr int kDecimals = 10;             // of GiB: less than a byte
+constexpr int kDecimals = 10;             // in GiB: less than a byte
 
 struct Unit {
     char letter;

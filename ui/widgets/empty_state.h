@@ -1,5 +1,4 @@
-// EmptyState: what a page shows before it has anything to show: a sentence, a hint, and where to
-// go.
+// EmptyState: placeholder of a page without content: a sentence, a hint, and buttons that lead on.
 //
 // Threads  GUI.
 

@@ -1,4 +1,4 @@
-// HelpMenu: the button for what words mean, shortcuts, versions, the log and a report.
+// HelpMenu: the button for glossary, shortcuts, versions, the log and a report.
 //
 // Threads  GUI.
 

@@ -15,7 +15,7 @@ namespace {
 constexpr int kWidth = 168;
 constexpr int kIconExtent = 20;
 
-// A flat button whose checked state is a bar and a tint, not only a colour.
+// A flat button. Checked, it has a bar and a tint, not only another colour.
 class RailButton final : public QToolButton
 {
 public:

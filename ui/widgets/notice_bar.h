@@ -23,7 +23,7 @@ public:
 
     void showError(const QString& message);
     void showBusy(const QString& message);
-    // With a button to stop what is going on.
+    // With a button that emits stopRequested().
     void showStoppable(const QString& message);
 
 signals:

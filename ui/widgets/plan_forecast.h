@@ -20,7 +20,7 @@ class PlanForecast final : public QWidget
     Q_OBJECT
 
 public:
-    // `wholeMs`: what the full width of the bar stands for; 0: the step itself. Precondition:
+    // `wholeMs`: time that the full width of the bar stands for; 0: the step's own. Precondition:
     // plan.predictedStepMs > 0.
     PlanForecast(const PlanReport& plan, double wholeMs, QWidget* parent);
 };

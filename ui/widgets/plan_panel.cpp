@@ -116,7 +116,7 @@ void PlanPanel::rebuild()
     content->setSpacing(6);
     addVerdict(content);
     if (m_compared) {
-        addForecasts(content); // what differs comes first
+        addForecasts(content); // first, because they differ
         addView(content, *m_view);
         addView(content, *m_compared);
     } else {

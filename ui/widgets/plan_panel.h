@@ -1,7 +1,7 @@
 // PlanPanel: a PlanReport as a person reads it before pressing Start.
 //
-// Bytes of every tier by kind against its limit, the forecast of a step by cause, what a checkpoint
-// takes of the free disk, and what to change if it does not fit. Shows, computes nothing.
+// Bytes of every tier by kind against its limit, the forecast of a step by cause, the checkpoints
+// against the free disk, and advice if the plan does not fit. Shows, computes nothing.
 
 #pragma once
 
@@ -45,7 +45,7 @@ public:
     // with the first.
     void setPlan(PlanView view, std::optional<PlanView> compared = std::nullopt);
     void setProblem(const QString& sentence); // why there is no plan
-    void setWaiting(const QString& sentence); // what is still missing; no plan
+    void setWaiting(const QString& sentence); // names the missing input; no plan
     // A newer plan is being computed; the old one stays, marked.
     void setBusy(bool busy);
 

@@ -1,7 +1,7 @@
 // Headings and coloured rows, as all parts of a plan are written.
 //
 // Threads    GUI.
-// Ownership  What is made belongs to `owner`.
+// Ownership  New widgets belong to `owner`.
 
 #pragma once
 

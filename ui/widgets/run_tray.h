@@ -1,5 +1,5 @@
-// RunTray: the window's place in the tray while it is closed: how far the run is, and what can be
-// done with it from there.
+// RunTray: the window's place in the tray while it is closed: the run's progress, and a menu to
+// open the window, stop the run or quit.
 //
 // Threads  GUI.
 

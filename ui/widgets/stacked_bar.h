@@ -1,4 +1,4 @@
-// StackedBar: what fills a tier, one coloured piece per kind, against its limit.
+// StackedBar: the bytes in a tier, one coloured piece per kind, against its limit.
 //
 // StackedBarLayout is the arithmetic, StackedBar the painting.
 //

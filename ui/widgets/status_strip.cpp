@@ -73,7 +73,7 @@ StatusStrip::StatusStrip(QWidget* parent)
         layout->addWidget(tier.label);
         layout->addWidget(tier.bar);
     }
-    // Clicks belong to the strip, not to what lies on it.
+    // Clicks belong to the strip, not to the labels on it.
     for (auto* label : findChildren<QLabel*>())
         label->setAttribute(Qt::WA_TransparentForMouseEvents);
     refresh();

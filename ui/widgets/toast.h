@@ -1,4 +1,4 @@
-// Toast: what was just done, in a line at the bottom that goes away by itself, with a way back.
+// Toast: a line at the bottom that names the last change, with Undo, and goes away by itself.
 //
 // Threads  GUI.
 

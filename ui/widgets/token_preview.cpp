@@ -19,7 +19,7 @@ constexpr double kGap = 2.0;         // between chips
 constexpr double kLineGap = 4.0;     // between lines of chips
 constexpr double kRowGap = 10.0;     // between rows of the dataset
 constexpr double kMinWidth = 40.0;   // below, nothing sensible can be laid out
-constexpr int kDescribedTokens = 60; // of each row, for screen readers
+constexpr int kDescribedTokens = 60; // tokens per row, for screen readers
 
 } // namespace
 

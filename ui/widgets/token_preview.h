@@ -17,7 +17,7 @@
 
 namespace mr::ui {
 
-// The text of a piece with what cannot be seen made visible: "␣" for a space, "⏎" for a line end.
+// The text of a piece with signs for invisible characters: "␣" for a space, "⏎" for a line end.
 QString visibleToken(const QString& text);
 
 struct TokenLayout {
