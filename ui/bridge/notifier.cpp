@@ -56,7 +56,7 @@ void Notifier::show(qint64 runId, const QString& title, const QString& text)
     });
 }
 
-// Every program hears of every message.
+// The service signals actions on all programs' messages to all of them.
 void Notifier::onAction(uint id, const QString& action)
 {
     const bool isOurs =

@@ -1,4 +1,4 @@
-// Which small charts there are of the machine, which series stand in each, and in which words.
+// The small charts of the machine, the series in each, and their texts.
 //
 // Threads  GUI.
 

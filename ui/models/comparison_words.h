@@ -1,4 +1,4 @@
-// Two runs compared in a sentence: how much faster, how much less waiting, at what loss.
+// Two runs compared in a sentence: time per step, time waited, loss.
 //
 // Threads  GUI (the current translation).
 

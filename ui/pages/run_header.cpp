@@ -223,8 +223,7 @@ void RunHeader::showState()
     m_link->setFrameShape(QFrame::StyledPanel);
     m_stop->setVisible(!ended && !m_closable);
     m_stop->setEnabled(!stopping);
-    const bool paused =
-        run.status == RunStatus::Paused; // it cannot save, and waits until it can
+    const bool paused = run.status == RunStatus::Paused; // it cannot save, and waits until it can
     m_stop->setText(stopping ? tr("Saving…") : paused ? tr("Stop") : tr("Stop and save"));
     m_stop->setToolTip(
         paused ? tr("End the run with what is saved already. It can be resumed from there.")
