@@ -1,7 +1,7 @@
 // Gemm by cuBLASLt.
 //
-// Ours is row-major, the library's column-major: a row-major (m, n) is a column-major (n, m) with
-// the same bytes, so out = op(a) op(b) is asked for as out^T = op(b)^T op(a)^T, without a copy.
+// Our matrices are row-major, the library's column-major. The bytes of a row-major (m, n) are those
+// of a column-major (n, m), so out = op(a) op(b) runs as out^T = op(b)^T op(a)^T, without a copy.
 //
 // Order    BF16 in: F32 sums, rounded once to the type of `out`. F32 in: CUBLAS_COMPUTE_32F, which
 //          excludes TF32. The algorithm of a shape is the library's first proposal that either does

@@ -38,7 +38,7 @@ public:
     CudaClock(const CudaClock&) = delete;
     CudaClock& operator=(const CudaClock&) = delete;
 
-    // `stream` is borrowed, and idle but for this.
+    // Borrows `stream`, which must have no other work.
     Status open(cudaStream_t stream);
 
     // A new base, if the newest is older than a second. Spins for 200 us at most: less than that

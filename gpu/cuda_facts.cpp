@@ -10,7 +10,7 @@
 namespace mr::gpu {
 namespace {
 
-constexpr int kOldestCompute = 75; // what CUDA 13 and its libraries still carry
+constexpr int kOldestCompute = 75; // oldest card that CUDA 13 and its libraries support
 
 Status unusable(std::string text)
 {

@@ -23,7 +23,7 @@ public:
     // toStatus(), remembered if it says DeviceLost. `what` names the call.
     Status check(cudaError_t code, std::string_view what);
 
-    // As check() where nothing can be returned: the next call that returns a Status reports it.
+    // As check(), for callers that return nothing: the next call that returns a Status reports it.
     void remember(cudaError_t code, std::string_view what) noexcept;
 
     // For destructors: the first that fails on a device that was not lost is logged; the end of

@@ -7,7 +7,7 @@
 //
 // Threads    allocate() and release: engine thread, and blocking; find(), usage(): any.
 // Ownership  Buffers point back here and go first.
-// Errors     OutOfMemory names the tag, what was asked for, the budget and what is left of it.
+// Errors     OutOfMemory names the tag, the bytes asked for, the budget and the bytes left in it.
 // Units      Bytes as they were asked for; padding and skew are not counted.
 
 #pragma once
@@ -30,8 +30,8 @@ public:
     // CUDA takes such a copy is written nowhere.
     struct Place {
         MemoryKind kind{};
-        std::size_t bytesToEdge = 0; // of the slice that holds its first byte
-        std::size_t sliceBytes = 0;  // of the slices behind it
+        std::size_t bytesToEdge = 0; // from its first byte to the end of that byte's slice
+        std::size_t sliceBytes = 0;  // size of each later slice
     };
 
     CudaMemory(std::size_t budgetBytes, CudaFailure& failure)
@@ -56,7 +56,7 @@ private:
     struct Block {
         std::size_t bytes = 0;
         MemoryKind kind{};
-        std::byte* base = nullptr;   // of the mapping; pinned only
+        std::byte* base = nullptr;   // start of the mapping; pinned only
         std::size_t mappedBytes = 0; // pinned only
         std::size_t sliceBytes = 0;
     };

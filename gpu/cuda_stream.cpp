@@ -12,7 +12,7 @@
 namespace mr::gpu {
 namespace {
 
-// Waits that have passed are forgotten once there are so many; what a step enqueues fits.
+// Waits that have passed are forgotten once there are so many. One step's waits fit.
 constexpr std::size_t kWaitsKept = 256;
 
 struct HostCopy {
@@ -106,7 +106,7 @@ Status CudaStream::waitFor(Gate& gate, std::uint64_t generation)
 {
     MR_TRY(m_shared.failure.status());
     const auto& cuda = static_cast<const CudaGate&>(gate);
-    if (cuda.isOpen(generation)) // what is enqueued from here on comes after the open()
+    if (cuda.isOpen(generation)) // work enqueued from here on comes after the open()
         return {};
     if (!m_shared.driver.waitsForValues())
         return Status::error(ErrorKind::Internal,

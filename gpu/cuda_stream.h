@@ -1,17 +1,17 @@
-// Streams, events and gates of the CUDA device, and what all of them share.
+// Streams, events and gates of the CUDA device, and their shared state.
 //
 // Streams do not wait for the default stream, nor it for them. Events sleep while they wait
 // (cudaEventBlockingSync): the engine waits once a step, for milliseconds, on a core that the
 // update threads need; waking up costs some 50 us of that.
 //
 // A gate is a word in pinned memory that a stream memory operation watches. Words belong to the
-// device and are not used twice: a stream may still look at one whose gate is gone.
+// device and are not used twice: a stream may still watch the word of a gate that is gone.
 //
 // Threads    As in core/device/device.h.
 // Ownership  The device owns CudaShared, which streams, events and gates point to.
 // Errors     As in core/device/device.h; a lost device refuses everything with the first failure.
-// Lifetime   The destructor of a stream waits for its work. A gate it still waits for is opened
-//            then, as nobody else will: the work behind it runs on whatever bytes are there.
+// Lifetime   The destructor of a stream waits for its work. It opens a gate that the stream still
+//            waits for, as nobody else will: the work behind it then runs on undefined bytes.
 
 #pragma once
 
@@ -69,7 +69,7 @@ public:
 private:
     cudaEvent_t m_handle; // not changed after construction
     CudaShared& m_shared;
-    std::atomic<std::uint64_t> m_base = 0; // of the clock; 0: never recorded
+    std::atomic<std::uint64_t> m_base = 0; // base of the clock; 0: never recorded
 };
 
 class CudaGate final : public Gate

@@ -225,7 +225,7 @@ public:
     }
 
 private:
-    // Also delivers what is still on its way; the lock must not be held.
+    // Also delivers the activity records still on their way. Precondition: the lock is not held.
     void stop()
     {
         if (m_enabled.empty())

@@ -1,11 +1,11 @@
-// An ActivityTrace over CUPTI, NVIDIA's profiling library: what the card really ran and copied.
+// An ActivityTrace over CUPTI, NVIDIA's profiling library: the card's actual kernels and copies.
 //
 // libcupti is found by name at run time, as it comes with the toolkit and not with the driver.
 // Beside millraceCudaPlugin() the plugin exports a second function, millraceCudaTrace(), for
 // programs that want to trace; all others never load CUPTI. As with the plugin's own table, compare
 // `abi` before anything else is used.
 //
-// CUPTI's callbacks carry no pointer of ours, so what they collect is global, and a process has one
+// CUPTI's callbacks carry no pointer of ours, so their records are global, and a process has one
 // trace at a time.
 //
 // Threads    As core/device/activity_trace.h.

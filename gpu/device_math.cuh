@@ -3,7 +3,7 @@
 // Everything is written without contraction (-fmad=false): an fma is one that is written, so the
 // host can replay a kernel to the bit.
 //
-// Threads  blockSum, blockMax: all threads of a block, whose count is a multiple of 32.
+// Threads  blockSum, blockMax: all threads of a block, a multiple of 32.
 // Order    Sums run through one tree: lanes 16, 8, 4, 2, 1, then warps in ascending order.
 
 #pragma once

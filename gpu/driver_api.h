@@ -29,7 +29,7 @@ private:
     void* m_waitValue = nullptr; // cuStreamWaitValue64
 };
 
-// Precondition: the driver was found (cudaGetDeviceCount() succeeded). What is missing is left out.
+// Precondition: the driver was found (cudaGetDeviceCount() succeeded). Missing functions are null.
 DriverApi loadDriverApi(int device) noexcept;
 
 } // namespace mr::gpu

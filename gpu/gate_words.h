@@ -1,4 +1,4 @@
-// The words that gates are made of: pinned, and seen by the card at an address of its own.
+// The words of gates: in pinned memory, which the card reads at an address of its own.
 //
 // Threads    GateWords: engine thread. GateWord: any.
 // Ownership  GateWords owns the pages; words are views, valid until it goes, and never used twice.
@@ -30,8 +30,8 @@ public:
 
     std::uint64_t value() const noexcept { return m_host->load(std::memory_order_acquire); }
 
-    // To `value`, unless it is there already. What the caller wrote before is seen by the card
-    // before the word is: both lie in host memory, which it reads in order of what was stored.
+    // To `value`, unless it is there already. The card sees the caller's earlier writes before it
+    // sees the word: both lie in host memory, which it reads in the order of the stores.
     void raise(std::uint64_t value) const noexcept
     {
         std::uint64_t now = m_host->load(std::memory_order_relaxed);
@@ -71,7 +71,7 @@ private:
 
     CudaFailure& m_failure;
     std::vector<Page> m_pages;
-    std::size_t m_usedBytes = 0; // of the last page
+    std::size_t m_usedBytes = 0; // used part of the last page
 };
 
 } // namespace mr::gpu

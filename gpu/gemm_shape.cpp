@@ -80,7 +80,7 @@ Status layOutAll(GemmPlan& plan, const GemmKey& key)
 }
 
 // NONE is zero and always allowed. COMPUTE_TYPE adds the parts of k in F32 in a pass of its own.
-// INPLACE would round each part to the result's type and meet what `accumulate` finds there.
+// INPLACE would round each part to the result's type and add it to the old values of `accumulate`.
 Status prefer(
     cublasLtMatmulPreferenceOpaque_t& preference, const GemmKey& key, std::size_t workspaceLimit)
 {

@@ -1,6 +1,6 @@
-// Key by which a product's algorithm is chosen, and the product as cuBLASLt takes it.
+// Key that decides a product's algorithm, and the product as cuBLASLt takes it.
 //
-// Threads  Values and pure functions, but for what GemmPlan::choose() asks the library.
+// Threads  Values and pure functions; only GemmPlan::choose() calls the library.
 // Errors   InvalidArgument if the library has no algorithm; those of toStatus() of a library code.
 
 #pragma once
@@ -15,7 +15,7 @@
 namespace mr::gpu {
 
 struct GemmKey {
-    std::int64_t m = 0; // of the row-major product
+    std::int64_t m = 0; // m, n, k: as in the row-major product
     std::int64_t n = 0;
     std::int64_t k = 0;
     DType in = DType::BF16;
@@ -23,7 +23,7 @@ struct GemmKey {
     bool transposeA = false;
     bool transposeB = false;
     bool bias = false;            // added by the library
-    std::uint32_t alignment = 16; // bytes, of the least aligned address; 16 or less
+    std::uint32_t alignment = 16; // bytes; that of the least aligned address, 16 or less
 
     friend bool operator==(const GemmKey&, const GemmKey&) = default;
 };

@@ -1,7 +1,7 @@
 // A page-locked mapping: anonymous pages, registered with CUDA in slices.
 //
 // Threads  Engine thread; mapPinned() starts threads of its own and joins them.
-// Errors   Of mapPinned(): what mmap or cudaHostRegister said. Nothing is left behind then.
+// Errors   mapPinned(): those of mmap and cudaHostRegister. Nothing is left behind then.
 
 #pragma once
 
@@ -17,11 +17,11 @@ struct PinnedMapping {
     std::byte* base = nullptr; // null: the system has no such room
     std::size_t bytes = 0;     // whole pages
     std::size_t sliceBytes = 0;
-    cudaError_t code = cudaSuccess; // of the first slice that could not be registered
+    cudaError_t code = cudaSuccess; // error of the first slice that could not be registered
 };
 
-// Zeroed. Blocks while pages are made: about a second per 4 GiB and thread, by the system's rate
-// of zeroing.
+// Zeroed. Blocks while pages are made: about a second per 4 GiB and thread, the rate at which the
+// system zeroes them.
 PinnedMapping mapPinned(std::size_t bytes);
 
 // Failures go to `failure`.

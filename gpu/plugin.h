@@ -8,7 +8,7 @@
 // Threads    Any, one at a time for makeDevice(). A device it makes: as core/device/device.h.
 // Ownership  The table lives as long as the library is loaded, and that must be as long as the
 //            process: code of devices, events and errors lies in it.
-// Errors     InvalidArgument in one sentence that says what is missing and what to do: no driver,
+// Errors     InvalidArgument in one sentence that names the cause and the remedy: no driver,
 //            no GPU, driver too old, card too old, kernels not built for this card. DeviceLost
 //            where driver and card are there and do not answer.
 // Units      Bytes; CUDA versions as 1000 * major + 10 * minor.
@@ -32,7 +32,7 @@ struct CudaFacts {
     int computeMajor = 0; // compute capability 9.0 is 9 and 0
     int computeMinor = 0;
     std::uint64_t totalBytes = 0;
-    std::uint64_t freeBytes = 0;     // once CUDA itself has what it needs
+    std::uint64_t freeBytes = 0;     // after CUDA took its own memory
     int driverVersion = 0;           // the newest CUDA that the driver knows
     int runtimeVersion = 0;          // the CUDA this plugin was built with
     std::size_t cublasLtVersion = 0; // as the library numbers itself

@@ -1,7 +1,7 @@
-// One text that is the same in program and plugin only if both were built alike.
+// One text that is equal in program and plugin only if both were built alike.
 //
-// CMake defines the two macros (plugin_abi.cmake): the version, and a hash over the headers whose
-// types cross the border.
+// CMake defines the two macros (plugin_abi.cmake): the version, and a hash over the headers of all
+// types that cross the border.
 
 #pragma once
 

@@ -117,7 +117,7 @@ __device__ inline float exp2Fast(float x)
     return y;
 }
 
-// x, in a way the compiler cannot see through: what is computed from it stays behind this point.
+// x, opaque to the compiler: computations that use it are not moved ahead of this point.
 __device__ inline unsigned unpredictable(unsigned x)
 {
     asm volatile("" : "+r"(x));

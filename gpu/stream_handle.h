@@ -10,7 +10,7 @@ class Stream;
 
 namespace gpu {
 
-// Precondition: the device that made `stream` is the one whose ops are called.
+// Precondition: `stream` and the called ops belong to one device.
 cudaStream_t streamHandle(Stream& stream) noexcept;
 
 } // namespace gpu

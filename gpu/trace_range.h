@@ -1,4 +1,4 @@
-// TraceRange: names what is enqueued while it lives, for NVIDIA's profilers (NVTX).
+// TraceRange: names the work enqueued while it lives, for NVIDIA's profilers (NVTX).
 //
 // Costs a few nanoseconds when no profiler listens; nothing where the toolkit has no NVTX and in
 // the tests' host device.

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kUnroll = 2;
-constexpr int kGroup = 32; // of core/device/compact_state.h
+constexpr int kGroup = 32; // elements, as in core/device/compact_state.h
 constexpr int kWide = 4;
 
 // weight, remainder, m, v, grad: (n); mScale, vScale: (ceil(n / 32)); scalars: one

@@ -1,5 +1,5 @@
-// Chooses between the two forms of attention. The tensor cores of BF16 begin with sm_80; what they
-// have no form for (F32, other head_dims, rows that no 16 bytes are aligned to) runs in F32
+// Chooses between the two forms of attention. The tensor cores of BF16 begin with sm_80. Calls
+// without a tensor-core form (F32, other head_dims, rows not aligned to 16 bytes) run in F32
 // arithmetic. The choice depends on shapes, types and the card alone, so bits repeat.
 
 #include "gpu/cuda_status.h"

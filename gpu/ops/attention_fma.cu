@@ -17,7 +17,7 @@ namespace {
 // kDim is head_dim rounded up to 64, 128 or 256. K and V take turns in one tile.
 template <int kDim>
 struct Tiles {
-    static constexpr int kRows = kDim <= 128 ? 8 : 4; // of a warp: sums take kRows kDim / 32 floats
+    static constexpr int kRows = kDim <= 128 ? 8 : 4; // per warp: sums take kRows kDim / 32 floats
     static constexpr int kQueries = kFmaWarps * kRows;
     static constexpr int kFloats =
         (kQueries + kColumns) * kFmaStride<kDim> + kQueries * kColumns; // at most 51 KiB
@@ -61,7 +61,7 @@ struct Softmax {
     }
 };
 
-// Adds the keys [at, at + 32), whose K is in `tile`; `weights` becomes their probabilities.
+// Adds the keys [at, at + 32). `tile` holds their K; `weights` becomes their probabilities.
 template <int kDim>
 __device__ void addScores(Softmax<kDim>& softmax, const AttentionLayout& layout, int first, int at,
     const float* query, const float* tile, float* weights)

@@ -15,7 +15,7 @@ namespace {
 // the tiles of the other two take turns in one place.
 template <int kDim>
 struct Tiles {
-    static constexpr int kRows = 512 / kDim; // of a warp: two sums take 32 floats of a thread
+    static constexpr int kRows = 512 / kDim; // per warp: two sums take 32 floats of a thread
     static constexpr int kBlockRows = kFmaWarps * kRows;
     static constexpr int kFloats =
         (2 * kBlockRows + kColumns) * kFmaStride<kDim> + kBlockRows * kColumns; // at most 50 KiB

@@ -29,17 +29,17 @@ struct AttentionLayout {
     int kvHeads = 0;
     int headDim = 0;
     float scale = 0.0F;
-    float capOverScale = 0.0F; // of a soft-cap; 0: none
+    float capOverScale = 0.0F; // soft-cap / scale; 0: no cap
     float scaleOverCap = 0.0F;
 
-    // A dot product as the softmax takes it before it is scaled: with a soft-cap c, the d whose
-    // scale d is c tanh(scale dot / c). So whatever follows knows no cap.
+    // The dot product d that the softmax scales. With a soft-cap c,
+    // scale d = c tanh(scale dot / c), so that later code needs no cap.
     __device__ float bent(float dot) const
     {
         return capOverScale != 0.0F ? capOverScale * tanhf(dot * scaleOverCap) : dot;
     }
 
-    // d(bent) / d(dot), of bent.
+    // d(bent) / d(dot), as a function of bent.
     __device__ float slope(float bent) const
     {
         const float t = bent * scaleOverCap;

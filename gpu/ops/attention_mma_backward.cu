@@ -4,8 +4,8 @@
 // dP = dO V^T and delta = rowsum(O dO): dV = P^T dO, dS = P (dP - delta), dK = scale dS^T Q,
 // dQ = scale dS K (Dao, "FlashAttention-2", 2023, algorithm 2; base 2 as in the forward file).
 //
-// Two kernels, one for dK and dV, one for dQ (Side): each sums in registers, in one order, what
-// it owns. Both make S and dP, so a tile of pairs costs 7 products and not 5. Considered instead:
+// Two kernels, one for dK and dV, one for dQ (Side): each sums its own gradients in registers, in
+// one order. Both make S and dP, so a tile of pairs costs 7 products and not 5. Considered instead:
 // one kernel by keys that adds to dQ atomically (bits would change from run to run), the same with
 // blocks taking turns (waits on the slowest, and an F32 dQ of tokens x heads x head_dim, which
 // this op is not given), and a partial dQ per tile of keys (memory grows with tokens^2).

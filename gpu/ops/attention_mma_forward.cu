@@ -10,8 +10,8 @@
 // each would hide no more and would halve the blocks of an SM at head_dim 128 (96 KiB, not 64).
 //
 // Skipping: keys begin at the first one the tile's first query sees (visibleFrom never falls) and
-// end at its last query; of what is left a warp computes no tile its own rows do not see, and
-// tests single keys only where the diagonal or a border crosses its rows.
+// end at its last query. Of the remaining tiles a warp skips those that none of its rows sees, and
+// it tests single keys only where the diagonal or a border crosses its rows.
 
 #include "gpu/ops/attention_mma_softmax.cuh"
 #include "gpu/ops/attention_paths.h"

@@ -113,8 +113,8 @@ struct Pairs {
         return at + kColumns - 1 > row || (row <= last && layout.visibleFrom[last] > at);
     }
 
-    // Takes a soft-cap into the scores, and its slope into the gradients of probabilities, which it
-    // draws towards delta: what descend() subtracts leaves the difference times the slope.
+    // Takes a soft-cap into the scores, and its slope into the gradients of probabilities: each
+    // becomes delta + slope * (gradient - delta), and descend() subtracts delta again.
     template <bool kGradients>
     __device__ void bend(Tile& scores, Tile& gradients, const PairQueries<kSide>& queries,
         const AttentionLayout& layout) const

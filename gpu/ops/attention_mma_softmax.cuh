@@ -75,7 +75,7 @@ struct Softmax {
                 scores[n][i] = layout.bent(scores[n][i]);
     }
 
-    // Scores become exp2(scale2 (score - new top)); what was summed before is brought to the new
+    // Scores become exp2(scale2 (score - new top)); the earlier sums are rescaled to the new
     // top. A row that has seen no key yet keeps -infinity, and 0 stands in for it: else the
     // difference of two infinities would be NaN.
     __device__ void exponentials(int half, float scale2)

@@ -17,7 +17,7 @@ namespace mr::gpu {
 
 inline constexpr int kMaxHeadDim = 256;
 
-// delta = row sums of out * gradOut, by head: what both backward paths begin with.
+// delta = row sums of out * gradOut, by head: the first step of both backward paths.
 Status launchAttentionDelta(const AttentionBackwardArgs& args, cudaStream_t stream);
 
 // F32 arithmetic, any head_dim, both types.

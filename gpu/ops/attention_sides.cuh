@@ -3,7 +3,7 @@
 //   Keys     keeps K and V, walks over Q and dO of all heads of the group: dK and dV
 //   Queries  keeps Q and dO, walks over K and V: dQ
 //
-// Threads  Any; endOfSight() and what calls it by whole warps.
+// Threads  Any; endOfSight() and its callers: whole warps.
 
 #pragma once
 

@@ -107,7 +107,7 @@ __device__ void loadLeft(
     ldmatrix4(a, LanePlaces<kDim>::at(tile, row, k, places.byRow));
 }
 
-// warp: the same 16 by 16 elements as two right operands whose columns are the rows of the tile:
+// warp: these 16 by 16 elements as two right operands, with the tile's rows as their columns:
 // b[0], b[1] for rows 0 to 7, b[2], b[3] for rows 8 to 15.
 template <int kDim>
 __device__ void loadRightByRows(
@@ -116,8 +116,8 @@ __device__ void loadRightByRows(
     ldmatrix4(b, LanePlaces<kDim>::at(tile, row, k, places.byChunk));
 }
 
-// warp: the same as two right operands whose columns are those of the tile: b[0], b[1] for columns
-// 0 to 7, b[2], b[3] for columns 8 to 15.
+// warp: these elements as two right operands, with the tile's columns as their columns: b[0], b[1]
+// for columns 0 to 7, b[2], b[3] for columns 8 to 15.
 template <int kDim>
 __device__ void loadRightByColumns(
     Fragment& b, const Bf16* tile, int row, int k, const LanePlaces<kDim>& places)

@@ -4,7 +4,7 @@
 // A block owns the columns of kLanes packs: 64 bytes of a row, two sectors of memory, which makes
 // 128 blocks of a BF16 matrix 4,096 wide. Its 512 threads take every 128th row each, four at a
 // time, so that 32 KiB are in flight a block. No two blocks add to the same number: no atomics, and
-// the same bits on every run. Without packs a warp takes 32 adjacent elements of a row.
+// bits repeat from run to run. Without packs a warp takes 32 adjacent elements of a row.
 //
 // Order    Row lane l sums rows l, l + kRowLanes, ... in order; then the lanes in order.
 // Threads  Engine thread for launchColumnSums().

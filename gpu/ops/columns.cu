@@ -1,7 +1,7 @@
-// columnEnergy, gatherColumns, scatterColumns: what ZenFlow asks of a gradient.
+// columnEnergy, gatherColumns, scatterColumns: the ops of ZenFlow on a gradient.
 //
-// columnEnergy says which columns carry most of a gradient's energy, once per selection interval;
-// how it is cut stands in column_sums.cuh.
+// columnEnergy gives the energy of each column of a gradient, once per selection interval;
+// column_sums.cuh describes how blocks and threads share the columns.
 //
 // Gathering and scattering move single elements, about every tenth of a row, so there is nothing to
 // pack: nearly every sector of the wide side is touched, and that traffic is the bound. A thread
@@ -13,7 +13,7 @@
 namespace mr::gpu {
 namespace {
 
-constexpr int kColumnRows = 4; // of a thread
+constexpr int kColumnRows = 4; // per thread
 
 struct Squares {
     static __device__ float add(float sum, float value) { return __fmaf_rn(value, value, sum); }

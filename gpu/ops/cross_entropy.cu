@@ -3,8 +3,8 @@
 // One block a row, for a vocabulary of up to a quarter of a million. The first pass keeps a running
 // maximum and the sum of exponentials under it in every thread (Milakov and Gimelshein, "Online
 // normalizer calculation for softmax", 2018), so the logits are read once for the loss; the second
-// reads them again for the gradient, from the end of the row to its start: what was read last is
-// what the second cache still holds.
+// reads them again for the gradient, from the end of the row to its start: the L2 cache still holds
+// the logits read last.
 //
 // A thread's state starts at (-infinity, 0). Differences are taken to `shiftOf` the maximum, which
 // is 0 while there is none, because infinity minus infinity would be NaN. A NaN logit still makes
@@ -42,7 +42,7 @@ __device__ float slopeOf(float logit, float inverseCap)
     return __fmaf_rn(-t, t, 1.0F);
 }
 
-// exp(x - shiftOf(top)) added over what was seen; top is the largest x.
+// Sum of exp(x - shiftOf(top)) over the logits so far; top is the largest x.
 struct Online {
     float top = kNone;
     float sum = 0.0F;

@@ -6,7 +6,7 @@
 // only with enough loads in flight. Elements past the last whole pack are taken one by one.
 //
 // An Op is a struct of pointers with
-//     template <int kCount> struct Held;                 what a thread reads: packs
+//     template <int kCount> struct Held;                 the packs that a thread reads
 //     template <int kCount> Held<kCount> load(at) const;
 //     template <int kCount> void store(at, const Held<kCount>&) const;
 // and, where it may turn out on the device that there is nothing to do, bool skips() const.
@@ -22,7 +22,8 @@ namespace mr::gpu {
 
 inline constexpr int kElementThreads = 256;
 
-// The last block, whose packs may not all be whole. Apart from the frame, which then has no tests.
+// The last block may end in a pack that is not whole. A function of its own keeps tests out of the
+// frame.
 template <typename Op, int kPack, int kUnroll>
 __device__ void lastElements(const Op& op, std::int64_t first, std::int64_t count)
 {

@@ -1,5 +1,5 @@
-// CUDA form of every op of core/device/ops.h that is not a matrix product. What each computes, its
-// shapes and its order of operations stand there; the file ops/<family>.cu has the kernel.
+// CUDA form of every op of core/device/ops.h that is not a matrix product. That header defines the
+// result, shapes and order of operations of each; the file ops/<family>.cu has the kernel.
 //
 // Each enqueues its kernels on `stream`, copies nothing, needs no memory beyond its arguments.
 // Arguments were checked by op_checks (CudaOps does); an empty tensor enqueues nothing.

@@ -1,8 +1,8 @@
 // Shared by rms_norm.cu and rms_norm_backward.cu: how a row is dealt to the threads of a block.
 //
 // One block a row. Pack p of a row belongs to thread p % threads. Up to kHeld packs a thread are
-// kept in registers between the two passes over a row, which a row of 16,384 BF16 or 8,192 F32
-// elements still fits; longer rows, and rows whose tensors do not take packs, are read again.
+// kept in registers between the two passes over a row, enough for a row of 16,384 BF16 or 8,192 F32
+// elements. Longer rows, and rows of tensors that do not take packs, are read again.
 
 #pragma once
 

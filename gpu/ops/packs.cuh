@@ -61,8 +61,8 @@ bool fitsPacks(int count, const Views&... views) noexcept
 
 inline constexpr int kRowBlockThreads = 256;
 
-// Blocks of (lanes, rows): grid.x covers `rows`, grid.y what `items` of a row need when a thread
-// takes `perThread` of them, a block's lanes apart. Short rows share a block. At least a warp of
+// Blocks of (lanes, rows): grid.x covers `rows`, grid.y the `items` of a row. A thread takes
+// `perThread` items, a block's lanes apart. Short rows share a block. At least a warp of
 // lanes where the row has as many, so that a warp reads adjacent packs.
 // Precondition: items > 0, and at most 65535 * kRowBlockThreads * perThread of them.
 inline LaunchShape rowShape(std::int64_t rows, std::int64_t items, int perThread) noexcept

@@ -1,4 +1,4 @@
-// sum, normBlocks, normJoin: the sums whose order is written down in ops.h.
+// sum, normBlocks, normJoin: sums in the order that ops.h defines.
 //
 // sum          a micro-batch's losses, a few thousand numbers: one block.
 // normBlocks   reads every gradient once. Its order gives element i of a block of 1,024 to lane
@@ -19,10 +19,10 @@ namespace {
 
 constexpr int kJoinThreads = 1024;
 constexpr int kJoinWarps = kJoinThreads / kWarp;
-constexpr int kChunk = 1024; // of NormJoinArgs
+constexpr int kChunk = 1024; // as in NormJoinArgs
 constexpr int kPerLane = kChunk / kWarp;
 
-constexpr int kNormBlock = 1024; // of NormBlocksArgs
+constexpr int kNormBlock = 1024; // as in NormBlocksArgs
 constexpr int kNormLanes = 16;
 constexpr int kNormWarps = 4;
 constexpr int kBlocksPerWarp = kWarp / kNormLanes;
@@ -44,13 +44,13 @@ __global__ void __launch_bounds__(kJoinThreads)
         *total = sum;
 }
 
-// Copies elements [first, first + kBlocksPerWarp * kNormBlock) to `staged`, whose blocks are
-// kNormStride apart; 0 past `count`, which changes no sum of squares. All lanes of a warp.
+// Copies elements [first, first + kBlocksPerWarp * kNormBlock) to `staged`, in blocks kNormStride
+// apart; 0 past `count`, which changes no sum of squares. All lanes of a warp.
 template <typename T, int kPack>
 __device__ void stageBlocks(
     const T* __restrict__ x, std::int64_t first, std::int64_t count, int lane, T* staged)
 {
-    constexpr int kPacks = kBlocksPerWarp * kNormBlock / (kWarp * kPack); // of a lane
+    constexpr int kPacks = kBlocksPerWarp * kNormBlock / (kWarp * kPack); // per lane
     for (int round = 0; round < kPacks; round += kLoads) {
         Pack<T, kPack> held[kLoads];
 #pragma unroll

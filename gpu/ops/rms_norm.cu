@@ -125,7 +125,7 @@ __global__ void __launch_bounds__(kMaxNormThreads) rmsNormLongKernel(NormRows<T>
         squares = addSquares(addResidual(a, row + c, x, residual), squares);
     }
     const float rstd = rowRstd(a, squares);
-    const T* normed = (a.residual ? a.sum : a.x) + row; // this thread wrote what it reads
+    const T* normed = (a.residual ? a.sum : a.x) + row; // this thread wrote these elements itself
     for (std::int64_t c = first; c < a.cols; c += step)
         storeNormed(a.out + row + c, loadPack<kPack>(normed + c), loadPack<kPack>(a.weight + c),
             rstd, a.onePlus);

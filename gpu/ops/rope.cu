@@ -1,9 +1,9 @@
 // Rotary positions, in place on packed rows.
 //
-// An item is one pack of the lower half of what turns of a head, and its partner as much further
-// on. Two items a thread: with the table's packs about 96 bytes in flight. The tables are read once
-// a head by neighbouring threads, so all but the first reading come from the first cache. Columns
-// past the rotated heads are not touched.
+// An item is one pack of the lower half of a head's rotated elements, and its partner in the upper
+// half. Two items a thread: with the table's packs about 96 bytes in flight. Neighbouring threads
+// read the tables once a head, so all reads but the first hit the L1 cache. Columns past the
+// rotated heads are not touched.
 
 #include "gpu/ops/launchers.h"
 #include "gpu/ops/packs.cuh"
@@ -11,16 +11,16 @@
 namespace mr::gpu {
 namespace {
 
-constexpr int kItems = 2; // of a thread
+constexpr int kItems = 2; // per thread
 
 template <typename T>
 struct Rotation {
     T* x;                          // (rows, cols)
     const std::int32_t* positions; // (rows)
     const float* cosTable;         // (maxPosition, half)
-    const float* sinTable;         // the same
+    const float* sinTable;         // (maxPosition, half)
     std::int64_t rows, cols;
-    int half; // elements of half of what turns
+    int half; // half of a head's rotated elements
     int headDim;
     int heads;
     float sign; // -1 rotates back
@@ -105,7 +105,7 @@ Status launch(const RopeArgs& args, cudaStream_t stream)
     const bool packed = half % kPack == 0 && args.headDim % kPack == 0 && cols % kPack == 0 &&
                         fitsPacks(kPack, args.x) &&
                         fitsPacks(kPackOf<float>, args.cosTable, args.sinTable);
-    const std::int64_t pairs = std::int64_t{args.heads} * half; // of a row
+    const std::int64_t pairs = std::int64_t{args.heads} * half; // per row
     if (packed)
         return launchKernel("rope", ropeKernel<T, kPack>,
             rowShape(rotation.rows, pairs / kPack, kItems), stream, rotation);

@@ -2,8 +2,8 @@
 //
 // A block covers kRowBlockThreads packs' worth of rows and columns (rowShape()), a thread two packs
 // of a row and their partners half a row on: 64 bytes of loads in flight, 96 backward. The exact
-// expf and division cost about 25 instructions an element, under what the memory of any card leaves
-// time for, so none is approximated.
+// expf and division cost about 25 instructions an element, which take less time than its memory
+// traffic on any card, so none is approximated.
 
 #include "gpu/ops/launchers.h"
 #include "gpu/ops/packs.cuh"
@@ -11,7 +11,7 @@
 namespace mr::gpu {
 namespace {
 
-constexpr int kPacks = 2; // of a thread
+constexpr int kPacks = 2; // per thread
 
 __device__ float sigmoid(float x)
 {
