@@ -1,7 +1,7 @@
-// Where the programs are put together: which device, which store, which sample.
+// Puts the programs together: makes the device, opens the store, finds the sample.
 //
 // Threads  Any; making a device or asking for the card blocks.
-// Errors   A device that cannot be made says what to do instead.
+// Errors   If a device cannot be made, the error names the remedy.
 
 #pragma once
 
@@ -19,9 +19,9 @@
 
 namespace mr::app {
 
-// Fills in what depends on the GPU, before resolveSpec() fills in the rest: device auto is the card
-// if there is one that can be used, else the processor; its memory is what is free but 512 MiB; its
-// precision is bf16 from compute capability 8.0 on.
+// Fills in the settings that depend on the GPU, before resolveSpec() fills in the rest. Device auto
+// is the card if there is a usable one, else the processor. A card's memory is its free bytes less
+// 512 MiB, its precision bf16 from compute capability 8.0 on.
 // With device cuda and a budget given, a card need not be here, so that a run can be planned for
 // another machine. InvalidArgument where one is needed, and for bf16 on a card without it.
 Result<RunSpec> completeForMachine(const RunSpec& spec);
@@ -31,14 +31,14 @@ Result<RunSpec> resolveForMachine(const RunSpec& spec, std::int64_t trainRows);
 Result<PlanReport> planForMachine(const RunSpec& spec);
 Result<std::vector<PlanReport>> planAllForMachine(const RunSpec& spec);
 
-// Measures again what forecasts of this spec are made from. Blocks for some steps of two blocks of
-// the model; nothing else should be at work meanwhile.
+// Measures again the rates for forecasts of this spec. Blocks for some steps of two blocks of the
+// model; nothing else should be at work meanwhile.
 Status measureForMachine(const RunSpec& spec);
 
 // inspectMachine(), with a note on each card that is not used.
 MachineInfo inspectWithDevices();
 
-// Compute threads as they were asked for; 0: `otherwise`. InvalidArgument for what no machine has.
+// Compute threads as `asked`; 0: `otherwise`. InvalidArgument if negative or above the maximum.
 Result<int> computeThreads(std::int64_t asked, int otherwise);
 
 // The device a resolved spec asks for, with the memory it was planned with.
@@ -47,7 +47,7 @@ Result<std::unique_ptr<Device>> makeDevice(const RunSpec& resolved);
 struct InferenceDevice {
     DeviceChoice choice = DeviceChoice::Auto; // the card, if it can be used and has the room
     std::size_t bytes = 0;
-    std::int64_t threads = 0; // of a CPU device; 0: all physical cores
+    std::int64_t threads = 0; // CPU device only; 0: all physical cores
     DType compute = DType::F32;
 };
 

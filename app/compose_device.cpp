@@ -1,4 +1,4 @@
-// The device half of compose.h: what a card changes about a spec, and the making of devices.
+// The device half of compose.h: completes specs for a card, and makes devices.
 
 #include "app/compose.h"
 #include "app/cuda_plugin.h"

@@ -18,18 +18,17 @@
 
 namespace mr::app {
 
-// False where the driver's library cannot be loaded and the environment names no plugin: then
-// nobody who leaves the choice of the device to us need wait for the plugin and the half gigabyte
-// of cuBLAS behind it.
+// False where the driver's library cannot be loaded and the environment names no plugin. With
+// device auto, the program then need not load the plugin and the half gigabyte of cuBLAS behind it.
 bool mayHaveCudaCard();
 
-// Found, or what the environment names even if it is not there; empty if there is none.
+// Path of the plugin, or the one the environment names, even if it is missing; empty: none found.
 std::filesystem::path findCudaPlugin();
 
-// Loads that file, whatever was loaded before.
+// Loads that file, also if another one was loaded before.
 Result<const gpu::CudaPlugin*> loadCudaPlugin(const std::filesystem::path& file);
 
-// The one of this process: loaded by the first call, which every later one answers for.
+// The one of this process. The first call loads it; later ones return the first call's result.
 Result<const gpu::CudaPlugin*> cudaPlugin();
 
 // The card; asked anew each time, as its free memory changes.

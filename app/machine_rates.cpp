@@ -36,9 +36,9 @@ Status measure(const RunSpec& complete, bool again)
     spec.threadedDevice = true; // lanes at work together, as in a run that offloads
     MR_ASSIGN(auto device, makeDevice(spec));
     HostProbe load;
-    (void)load.read(nowNs()); // what was before does not count
+    (void)load.read(nowNs()); // the load before this does not count
     MR_ASSIGN(auto rates, measureRates(*device, subject));
-    if (again) // asked for, so they count whatever else runs
+    if (again) // a person asked, so the rates count even if other programs run
         book.put(subject.key, rates);
     book.putMeasured(subject.key, rates, {unixSecondsNow(), othersPercent(load)});
     return book.save(path);

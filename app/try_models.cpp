@@ -26,13 +26,13 @@ fs::file_time_type writtenAt(const std::string& folder)
     return newest;
 }
 
-// In the type its weights are kept in, so that a large model needs no more memory than that.
+// The type of its stored weights, so that a large model needs no more memory than those.
 DType computeOf(const ModelConfig& config)
 {
     return config.dtype == "bfloat16" || config.dtype == "float16" ? DType::BF16 : DType::F32;
 }
 
-// A card refuses what it has no room for; the processor's memory would be taken from other
+// A card refuses an allocation that it has no room for; host memory would be taken from other
 // programs.
 Status refuseIfHostLacks(const std::string& folder, const Device& device, std::size_t bytes)
 {
@@ -57,7 +57,7 @@ Result<TryModels::Loaded> TryModels::load(const std::string& folder, std::int64_
     const InferenceDevice wanted{DeviceChoice::Auto, bytes, 0, options.compute};
     MR_ASSIGN(auto device, makeInferenceDevice(wanted));
     if (!refuseIfHostLacks(folder, *device, bytes).ok())
-        m_loaded.clear(); // what is kept may be in the way
+        m_loaded.clear(); // the kept models may take the memory
     MR_TRY(refuseIfHostLacks(folder, *device, bytes));
     MR_ASSIGN(auto model, InferenceModel::load(folder, options, *device));
     return Loaded{folder, writtenAt(folder), options.seqLen, std::move(device), std::move(model)};

@@ -1,5 +1,5 @@
 // TryModels: answers prompts with model folders, and keeps the last two of them loaded, because a
-// base and what was made of it are asked the same in turn.
+// base model and its fine-tuned model get the same prompt in turn.
 //
 // Threads    Any; answer() blocks for as long as loading and answering take, one after the other.
 //            release() waits for the answer that is being given.

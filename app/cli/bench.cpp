@@ -45,7 +45,7 @@ Result<std::vector<BenchRow>> measure(const std::string& name, Device& device)
         "bench '" + name + "': choose copy, matmul, adamw, attention, elements, step or disk");
 }
 
-// Threads and memory that no option names: all cores, half of what is available.
+// Defaults without an option: all cores, half of the available memory.
 Result<RunSpec> deviceSpec(const BenchOptions& options)
 {
     MR_ASSIGN(auto choice, parseDevice(options.device));

@@ -98,7 +98,7 @@ Status printDiskBench(const DiskBenchOptions& options, bool asJson)
         result.depth, formatBytes(result.requestBytes)));
     for (const DiskBenchRow& row : result.rows)
         printRow(row, asJson);
-    if (spec.engine == DiskEngine::Auto) // what a run would use
+    if (spec.engine == DiskEngine::Auto) // the engine that a run would use
         MR_TRY(keepDiskRates(folder, result.rates).status());
     return {};
 }

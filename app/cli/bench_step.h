@@ -36,7 +36,7 @@ void addStepOptions(CLI::App& command, StepOptions& options);
 // Spec of the options' device and precision, with `choice` as the device.
 Result<RunSpec> stepDeviceSpec(const StepOptions& options, DeviceChoice choice);
 
-// `resolved` is the spec the device was made by. Prints steps, then what they come to.
+// `resolved` is the spec the device was made by. Prints steps, then their summary.
 Status benchModelStep(
     Device& device, const RunSpec& resolved, const StepOptions& options, bool json);
 

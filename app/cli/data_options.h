@@ -1,6 +1,6 @@
 // How a dataset file is read: the options that every command with data has.
 //
-// Errors  source(): InvalidArgument names the option and what would be right.
+// Errors  source(): InvalidArgument names the option and the values it takes.
 
 #pragma once
 

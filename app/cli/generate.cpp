@@ -58,7 +58,7 @@ GenerateOptions generateOptions(const Arguments& options)
     return generate;
 }
 
-// Unless it is said: as the run was asked in training.
+// Without an option: the form of the prompts that the run was trained on.
 PromptForm formOf(const Arguments& options)
 {
     if (options.chat)

@@ -1,4 +1,4 @@
-// `millrace inspect PATH`: what a thing is, what it holds, what is wrong with it.
+// `millrace inspect PATH`: kind, content and problems of a run, model, history or dataset.
 
 #include "app/cli/commands.h"
 #include "app/cli/data_options.h"

@@ -20,11 +20,11 @@ namespace mr::app {
 namespace {
 
 constexpr int kOutputMissing = 4;
-constexpr int kUnreadMs = 3000;                // of a full pipe, before the wait is told
-constexpr std::string_view kNextLine = "\n  "; // in a message of several
+constexpr int kUnreadMs = 3000;                // wait on a full pipe before a message
+constexpr std::string_view kNextLine = "\n  "; // between the lines of a message
 
-// The first error of stdout; 0: none. What comes after it is not written: a reader would miss the
-// lines between.
+// The first error of stdout; 0: none. Later lines are not written: a reader would miss the lines
+// between.
 std::atomic<int> firstError = 0;
 
 void note(int error)
@@ -33,7 +33,7 @@ void note(int error)
     firstError.compare_exchange_strong(none, error == 0 ? EIO : error);
 }
 
-// A full pipe holds up whoever writes to it, as everywhere; said once for each time.
+// A full pipe blocks its writer, as in any program. Each time, stderr says so once.
 void tellIfUnread()
 {
     pollfd output{STDOUT_FILENO, POLLOUT, 0};
@@ -70,7 +70,7 @@ void write(std::string_view text, bool isLine)
     return text;
 }
 
-// Lines and columns stay; no terminal takes a command from what is left.
+// Keeps line ends and tabs; spells out the control characters that a terminal takes as commands.
 std::string withoutCommands(std::string_view piece)
 {
     std::string out;

@@ -1,4 +1,4 @@
-// Output of the program to the terminal or a pipe: the one border every line crosses.
+// Output of the program to the terminal or a pipe. Every line goes through here.
 //
 // Names come from strangers (a model's config, a run's name, a path), so a line for people is
 // written without control characters. JSON is written with bytes that are not UTF-8 replaced.
@@ -35,11 +35,11 @@ void printJson(const nlohmann::json& value, int indent = -1);
 // terminal other control characters are spelled out.
 void printPiece(std::string_view piece);
 
-// Whether the reader has gone or a line could not be written: what follows is for nobody.
+// Whether the reader has gone or a line could not be written: further output reaches nobody.
 bool isOutputLost() noexcept;
 
-// "millrace: TEXT" to stderr. A message may have more lines, which are set in by two spaces: what a
-// name could forge is never a line of its own.
+// "millrace: TEXT" to stderr. Further lines of a message are set in by two spaces, so that no name
+// can forge a line of its own.
 void say(std::string_view text);
 
 // The exit code of the program: `code`, or 4 where that is 0 and output is missing, which it says.

@@ -50,7 +50,7 @@ std::vector<std::string> optionNames(const CLI::App& command)
     return names;
 }
 
-// The innermost subcommand that was given; `left` gets what no parser on the way knew.
+// The innermost subcommand that was given; `left` gets the words that no parser on the way knew.
 const CLI::App& givenCommand(const CLI::App& app, std::vector<std::string>& left)
 {
     const std::vector<std::string> unknown = app.remaining();

@@ -1,4 +1,4 @@
-// `millrace plan`: what a run would need, before it starts.
+// `millrace plan`: the memory, disk and time that a run needs, before it starts.
 
 #include "app/cli/commands.h"
 #include "app/cli/plan_data.h"

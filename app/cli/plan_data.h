@@ -1,6 +1,6 @@
-// The data as a plan and a dry run look at it.
+// The data as a plan and a dry run read it.
 //
-// Errors  InvalidArgument and Io: what `train` refuses of the data.
+// Errors  InvalidArgument and Io, as `train` reports them for the data.
 
 #pragma once
 
@@ -18,8 +18,8 @@ struct LookedAt {
     std::string advice;
 };
 
-// Reads the data as a run would and, where the run is told in epochs, sets its steps. Of more than
-// 64 MiB only the columns are looked at, and the advice says so.
+// Reads the data as a run would and sets the steps of a run given in epochs. If the data has more
+// than 64 MiB, reads only the columns, and the advice says so.
 Result<LookedAt> lookAtData(RunSpec& spec);
 
 } // namespace mr::app

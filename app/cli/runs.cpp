@@ -233,7 +233,7 @@ int exportRun(const RunsOptions& options)
     return 0;
 }
 
-// Enters what a run folder has of its run.
+// Enters a run into the history from the files in its folder.
 int rebuild(const RunsOptions& options)
 {
     const std::string database =

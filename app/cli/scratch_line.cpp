@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t kIntervalNs = 1'000'000'000;
 constexpr const char* kToLineStart = "\r";
-constexpr const char* kClearRest = "\x1b[K"; // of a longer line before
+constexpr const char* kClearRest = "\x1b[K"; // erases the rest of a longer line before
 
 } // namespace
 

@@ -1,4 +1,4 @@
-// ScratchLine: how far the scratch file of a run is, while it is written.
+// ScratchLine: progress of the scratch file of a run, while it is written.
 //
 // For people one line that is written over, on a terminal only; for scripts an event. At most once
 // a second, and nothing at all for a file that takes less.
@@ -24,7 +24,7 @@ class ScratchLine
 public:
     using Write = std::function<void(std::string_view text)>;
 
-    // `write` gets what goes to the terminal as it is, or a JSON object without its line end.
+    // `write` gets text for the terminal as it is, or a JSON object without its line end.
     ScratchLine(ScratchLineKind kind, Write write);
 
     void show(std::int64_t nowNs, std::uint64_t doneBytes, std::uint64_t allBytes);

@@ -30,7 +30,7 @@ namespace {
 struct SelftestOptions {
     std::string device = "cpu";
     DeviceChoice choice = DeviceChoice::Cpu;
-    bool bf16 = true; // false: a card without it, whose BF16 cases are left out
+    bool bf16 = true; // false: the card has none, and BF16 cases are left out
     std::string op;
     std::int64_t threads = 0;
     bool json = false;

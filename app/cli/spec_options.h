@@ -1,6 +1,6 @@
 // The options of `train`, shared with `plan`: from words to a RunSpec.
 //
-// Errors  spec(): InvalidArgument names the option and what would be right.
+// Errors  spec(): InvalidArgument names the option and the values it takes.
 
 #pragma once
 

@@ -49,7 +49,7 @@ public:
         flush();
         printLine({});
     }
-    // After an error: whatever is printed next begins a line.
+    // After an error: the next output begins a line.
     void breakOff()
     {
         if (m_printed)

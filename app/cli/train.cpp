@@ -85,7 +85,7 @@ void printStep(const StepRow& row)
         static_cast<double>(row.wallUs) / 1000.0, stalled);
 }
 
-// How a run is opened: what it tells, and what ends it. Outlives the engine.
+// Opening of a run: its progress line, and the signals that end it. Outlives the engine.
 struct Opening {
     explicit Opening(bool json)
         : line(scratchLineKind(json), scratchLineWriter(scratchLineKind(json)))
@@ -130,7 +130,7 @@ struct TrainOptions {
 
 Result<OnDiskFull> parseOnDiskFull(const std::string& word)
 {
-    if (word.empty()) // somebody who sees the message can do something about it
+    if (word.empty()) // on a terminal, a person sees the message and can make room
         return ::isatty(STDERR_FILENO) != 0 ? OnDiskFull::Wait : OnDiskFull::Stop;
     if (word == "wait")
         return OnDiskFull::Wait;
