@@ -93,7 +93,7 @@ private Q_SLOTS:
         QVERIFY(has(refusal(fake("no_entry")), "has no function millraceCudaPlugin"));
     }
 
-    // Which library is missing is in the loader's words; what to do depends on cuBLAS alone.
+    // The loader's words name the missing library; the advice depends on cuBLAS alone.
     void aMissingLibraryIsNamedByTheLoader()
     {
         const std::string said = refusal(fake("needs_absent"));
@@ -113,8 +113,8 @@ private Q_SLOTS:
         QVERIFY(has(refusal(path.toStdString()), "is not a shared library"));
     }
 
-    // Where there is a GPU it is found, else the sentence says what is missing. Neither crashes,
-    // and a process that failed once may ask again.
+    // With a GPU the plugin finds it, without one its error names the missing part. Neither case
+    // crashes, and a process that failed once may ask again.
     void theRealPluginAnswersOnEveryMachine()
     {
 #ifdef MR_REAL_PLUGIN

@@ -161,7 +161,7 @@ private Q_SLOTS:
             std::filesystem::create_directories(run.path(place));
             run.write(place + "/config.json", "{}");
         };
-        QCOMPARE(modelFolderOf(run.path()).value(), run.path()); // whoever opens it says more
+        QCOMPARE(modelFolderOf(run.path()).value(), run.path()); // opening it reports the error
         make("checkpoints/step-00000004/model");
         run.write("checkpoints/step-00000004/manifest.json", "{}");
         make("checkpoints/step-00000009/model"); // not complete: no manifest

@@ -1,4 +1,4 @@
-// Strict JSON: the published test suite where it is present, and what we refuse beyond it.
+// Strict JSON: the published test suite where it is present, and our refusals beyond it.
 
 #include "core/api/json_text.h"
 #include "support/test_room.h"

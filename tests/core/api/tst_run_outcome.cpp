@@ -1,4 +1,4 @@
-// Whether a run made its model better or worse, and what is said of it.
+// Whether a run made its model better or worse, and the sentence that says so.
 
 #include "support/test_room.h"
 

@@ -1,4 +1,4 @@
-// RunSpec and PlanReport as JSON, their words and units, and what checkSpec refuses.
+// RunSpec and PlanReport as JSON, their words and units, and the specs that checkSpec refuses.
 
 #include "support/test_room.h"
 

@@ -30,7 +30,7 @@ private Q_SLOTS:
         }
     }
 
-    // QString's decoder writes U+FFFD for what is not UTF-8.
+    // QString's decoder writes U+FFFD for invalid UTF-8.
     void allPairsOfBytesAreJudgedAsByQt()
     {
         for (int first = 0; first < 256; ++first)

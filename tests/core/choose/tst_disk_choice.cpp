@@ -19,7 +19,7 @@ namespace {
 
 using Options = std::map<std::string, std::string>;
 
-// A run whose host has this much memory; bytes of activations and batches do not count.
+// A run on a host with this much memory; bytes of activations and batches do not count.
 RunSetup setupOf(std::size_t hostBytes, const std::string& policy, const Options& options = {})
 {
     RunSetup setup;
@@ -105,12 +105,12 @@ class TestDiskChoice : public QObject
     Q_OBJECT
 
 private Q_SLOTS:
-    // With a little more than what all on disk needs, and ever more from there.
+    // Budgets from the host memory of all on disk up to that of the state alone on disk.
     void theMoreMemoryTheLessIsOnDisk()
     {
         const std::size_t least = hostBytesOf(kAllOnDisk);
         const std::size_t stateOnly = hostBytesOf({});
-        QVERIFY(stateOnly > least + 3'000'000); // of some four bytes for each of a million
+        QVERIFY(stateOnly > least + 3'000'000); // out of about 4 bytes each for a million elements
         double weights = 1.0;
         double gradients = 1.0;
         std::int64_t moved = 0;
@@ -165,7 +165,7 @@ private Q_SLOTS:
         const RunSetup setup =
             chosen(setupOf(budget, "ssd-vertical", {{"gradients-on-disk", "0.5"}}));
         QCOMPARE(setup.spec.policyOptions.at("gradients-on-disk"), std::string("0.5"));
-        QVERIFY(!setup.limit.empty()); // and says what lacks
+        QVERIFY(!setup.limit.empty()); // names the shortage
     }
 
     void whereNothingFitsAllIsOnDisk()
@@ -256,7 +256,7 @@ private Q_SLOTS:
         QVERIFY(state < 0.9 && moved < most / 10 * 8);
     }
 
-    // As fast as any of them, whatever is slow: the disk, the layers, or the host's updates.
+    // No late share is faster, be the disk, the layers or the host's updates slow.
     void theLateShareIsTheFastestByForecast_data()
     {
         QTest::addColumn<double>("clip");
@@ -317,7 +317,7 @@ private Q_SLOTS:
         QVERIFY(all.size() > 1);
     }
 
-    // The gradients of what is late need places on their way to the disk.
+    // Late gradients need stages on their way to the disk.
     void wherePlacesForLateGradientsDoNotFitNothingIsLate()
     {
         const auto eager = [](std::size_t hostBytes) {
@@ -372,7 +372,7 @@ private Q_SLOTS:
         const std::string name = policy.toStdString();
         const std::size_t all = windowBytesOf("0", name);
         const std::size_t least = windowBytesOf("1", name);
-        QVERIFY(all > least + 5'000'000); // of ten bytes for each of a million
+        QVERIFY(all > least + 5'000'000); // out of 10 bytes each for a million elements
         const std::size_t budget = least + (all - least) / 2;
 
         const RunSetup fits = chosen(windowSetup(all, name));
@@ -420,7 +420,7 @@ private Q_SLOTS:
         QVERIFY(!same.ok());
     }
 
-    // A step of a window of four writes a quarter of what every step of an exact policy does.
+    // A step of a window of four writes a quarter of the bytes of a step with interval 1.
     void aStepWritesItsPartOfAWindow()
     {
         const auto writtenBy = [](const std::string& interval) {
@@ -434,7 +434,7 @@ private Q_SLOTS:
         QCOMPARE(writtenBy("8"), once / 8);
     }
 
-    // Where stale policies are allowed and the disk is what a step waits for.
+    // Stale policies are allowed and steps wait for the disk.
     void autoTakesWindowsOverASlowDisk()
     {
         const auto choose = [](bool allowStale) {
@@ -461,7 +461,7 @@ private Q_SLOTS:
         QVERIFY(windows.forecast.stepSeconds < exact.forecast.stepSeconds / 2);
     }
 
-    // `auto` takes the disk where streaming does not fit, and leaves in memory what has room.
+    // `auto` takes the disk where streaming does not fit, and keeps as much in memory as fits.
     void autoKeepsStateInMemoryWhileItCan()
     {
         // Half of ten bytes for each of a million elements.

@@ -16,7 +16,7 @@ namespace {
 
 using Options = std::map<std::string, std::string>;
 
-// A model of four blocks whose step takes 3 s and whose gradients take `sendSeconds` to the host.
+// A model of four blocks. A step takes 3 s; its gradients take `sendSeconds` to reach the host.
 RunSetup setupOf(double sendSeconds, const Options& options)
 {
     RunSetup setup;

@@ -29,13 +29,13 @@ RunSetup endlessSetup(double hostRate, const Options& options)
     return setup;
 }
 
-// A run that is short of device memory, on a machine whose host updates so many elements a second.
+// A run that is short of device memory. The host updates `hostRate` elements a second.
 RunSetup setupOf(double hostRate, const Options& options)
 {
     RunSetup setup = endlessSetup(hostRate, options);
     RunSetup streamed = endlessSetup(hostRate, options);
     Options shared = streamed.spec.policyOptions;
-    shared.insert({"device-share", "1"}); // most of what gradients take
+    shared.insert({"device-share", "1"}); // gradients take the most memory
     if (!planWith(streamed, trialOf("streamed", shared, true)).ok())
         qFatal("no plan");
     setup.budget.deviceBytes = streamed.memory.bytes(Tier::Device);

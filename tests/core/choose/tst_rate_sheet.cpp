@@ -98,8 +98,8 @@ private Q_SLOTS:
         QCOMPARE(sheet.steps(), 1);
     }
 
-    // Steps that keep some activations on the host show both kinds of backward, so what making them
-    // again adds is no longer taken from before.
+    // Steps that keep some activations on the host show both kinds of backward. Their difference is
+    // the recompute time and replaces the earlier value.
     void whatRecomputingAddsIsSeenWhereSomeIsKept()
     {
         const ModelShape shape = smallShape(3);
@@ -196,7 +196,7 @@ private Q_SLOTS:
         RateSheet sheet;
         sheet.read(step.plan, times, {shape, Precision::BF16, true});
 
-        const LayerSeconds all = sheet.rates({}).block; // nothing says what of it recomputes
+        const LayerSeconds all = sheet.rates({}).block; // recompute time is not known
         Feedback known;
         known.block.recompute = 0.003;
         const LayerSeconds part = sheet.rates(known).block;
@@ -209,7 +209,7 @@ private Q_SLOTS:
         QCOMPARE(part.recompute, 0.003);
         COMPARE_RATE(impossible.backward, 0.012);
         QCOMPARE(impossible.recompute, 0.0);
-        QCOMPARE(sheet.rates({}).deviceFlopsPerSecond, 0.0); // flops of what is not known
+        QCOMPARE(sheet.rates({}).deviceFlopsPerSecond, 0.0); // flops of recomputing are not known
     }
 
     void smallCopiesCountWhereThereAreNoOthers()

@@ -143,7 +143,7 @@ private Q_SLOTS:
 
     void aShareThatDoesNotFitIsNotTaken()
     {
-        RunSetup setup = setupOf(kSlowDevice); // nothing visits: no room for what does
+        RunSetup setup = setupOf(kSlowDevice); // no state visits: no room for slots
         const std::size_t visiting =
             withShare(setup, 0.9, kSlowHost).value().memory.bytes(Tier::Device);
         QVERIFY(setup.memory.bytes(Tier::Device) < visiting);

@@ -1,4 +1,4 @@
-// When a run looks at its device share, and what an exchange is taken to cost.
+// When a run looks at its device share, and the cost it assumes for an exchange.
 
 #include "core/choose/share_watch.h"
 #include "core/plan/plan_builder.h"
@@ -107,7 +107,7 @@ private Q_SLOTS:
     void whatWasMeasuredIsWhatAnExchangeCosts()
     {
         ShareWatch watch;
-        constexpr std::uint64_t kBytes = 400'000'000; // 2 s at what is assumed
+        constexpr std::uint64_t kBytes = 400'000'000; // 2 s at the assumed rate
 
         QCOMPARE(watch.exchangeSeconds(true, kBytes), 2.0);
         QCOMPARE(watch.exchangeSeconds(false, kBytes), 4.0);
@@ -120,7 +120,7 @@ private Q_SLOTS:
     }
 
 private:
-    // A step whose tasks all took so long.
+    // Adds a step in which every task took `taskNs`.
     void add(ShareWatch& watch, std::int64_t taskNs)
     {
         const std::vector<Interval> times(m_plan.tasks.size(), Interval{50, 50 + taskNs});

@@ -90,7 +90,7 @@ struct Case {
     }
 
     Result<TokenSet> build(const std::string& jsonl) const { return build("chat.jsonl", jsonl); }
-    // `style` is "template" or "plain"; empty: nothing is said.
+    // `style` is "template" or "plain"; empty: not given.
     Result<TokenSet> build(
         const std::string& name, const std::string& content, const std::string& style = {}) const
     {
@@ -106,7 +106,7 @@ struct Case {
     }
 };
 
-// The sequences as text, one a line, with what is trained in braces.
+// The sequences as text, each ended by '|'. Braces enclose trained tokens, '~' is a line end.
 inline std::string shown(Result<TokenSet> result)
 {
     if (!result.ok())

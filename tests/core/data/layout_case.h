@@ -1,6 +1,6 @@
-// Rows of a dataset with what is made of them, from a file of cases.
+// Rows of a dataset and their expected outcome, from a file of cases.
 //
-// {"layout": name, "rows": [...], and what is expected}, a case a line.
+// A case a line: {"layout": name, "rows": [...], and the expected outcome}.
 
 #pragma once
 

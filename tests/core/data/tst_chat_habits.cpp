@@ -1,4 +1,4 @@
-// How templates read conversations, and what surrounds the answers that they write.
+// How templates read conversations, and the text around the answers that they write.
 
 #include "core/data/chat_case.h"
 #include "core/data/chat_format.h"
@@ -90,7 +90,7 @@ void TstChatHabits::aPromptThatNobodyAskedForIsNotTrained()
                     "[|im_start|]assistant~|"));
 }
 
-// Without a special token the end lies where what follows an answer differs from what precedes it.
+// Without a special token an answer ends where the text after it differs from the text before it.
 void TstChatHabits::aPromptOfItsOwnKindIsNotTrained()
 {
     const Case chat("{% for m in messages %}{{ '\\nQ: ' + m.content if m.role == 'user' else "

@@ -60,7 +60,7 @@ Json spansOf(const RenderedChat& chat)
     return out;
 }
 
-// True when a rendering is what jinja2 made of it: the text and the spans, or an error.
+// True when a rendering equals that of jinja2: the text and the spans, or an error.
 bool matches(const Json& expected, const Result<RenderedChat>& result, const std::string& what)
 {
     Result<RenderedChat> copy = result;

@@ -1,4 +1,4 @@
-// Every layout of the catalogue: three rows of it, and what becomes of them.
+// Every layout of the catalogue: three rows each, and their outcome.
 
 #include "core/data/layout_case.h"
 #include "core/data/layout_choice.h"

@@ -1,4 +1,4 @@
-// Record files as programs write them: what decides how a file is read, and what it then says.
+// Record files as programs write them: how the content decides the format, and the messages.
 
 #include "core/data/data_files.h"
 #include "core/data/record_reader.h"
@@ -261,7 +261,7 @@ void TstRecordFormats::jsonWithoutOneListOfRowsIsRefused()
 void TstRecordFormats::bytesOfValueZeroNameTheirLine()
 {
     const std::string nul("\0", 1);
-    const std::string far(70'000, 'x'); // beyond what is looked at to find the format
+    const std::string far(70'000, 'x'); // beyond the bytes that decide the format
     QVERIFY(contains(rowsOf(m_folder.write("n.txt", far + "\nab" + nul)), "line 2: holds a byte"));
     QVERIFY(contains(rowsOf(m_folder.write("n.csv", "q,a\n" + far + ",y\nz," + nul + "\n")),
         "line 3: holds a byte"));

@@ -133,7 +133,7 @@ void TstRowStyle::styleIsOneOfTwoWordsAndNoColumn()
     DataSource source{"p.jsonl", DataFormat::Auto, {{"style", "plain"}, {"text", "body"}}};
     QCOMPARE(columnsAsked(source).size(), std::size_t{1});
     settleStyle(source, RowStyle::Template);
-    QCOMPARE(source.columns["style"], std::string("plain")); // what was asked stays
+    QCOMPARE(source.columns["style"], std::string("plain")); // a given style stays
     source.columns.clear();
     settleStyle(source, RowStyle::Template);
     QCOMPARE(source.columns["style"], std::string("template"));

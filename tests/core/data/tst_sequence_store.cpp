@@ -39,7 +39,7 @@ SequenceStore filled(SequenceSpill spill)
 
 bool holds(const SequenceStore& store, std::int64_t index, std::int64_t number)
 {
-    TokenSequence got{{1, 2, 3}, {1}}; // what an earlier read left
+    TokenSequence got{{1, 2, 3}, {1}}; // left by an earlier read
     const TokenSequence expected = made(number);
     return store.read(index, got).ok() && got.tokens == expected.tokens &&
            got.trained == expected.trained && store.length(index) == expected.tokens.size();

@@ -38,7 +38,7 @@ Streamed streamed(const Tokenizer& tokenizer, const std::string& text, std::size
 }
 
 // Spaces of all kinds, line ends, added tokens and pieces of them, letters of several scripts,
-// characters that join what is before them.
+// characters that join the one before.
 std::string hardText(std::size_t parts, unsigned seed)
 {
     static const std::vector<std::string> kParts{" ", "  ", "\n", "\n\n", "\r\n", "\t", " \n ",

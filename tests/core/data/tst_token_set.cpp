@@ -1,4 +1,4 @@
-// Rows to token sequences: what is trained, what is cut, how text becomes blocks.
+// Rows to token sequences: which tokens train, where rows are cut, how text becomes blocks.
 
 #include "core/data/batch_stream.h"
 #include "core/data/pair_format.h"

@@ -34,8 +34,8 @@ public:
             runStep(adamwFactors({0.9, 0.999, 1e-8, 0.0}, kLr, step), codes);
     }
 
-    double largestUpdate() const { return m_largest; } // of the compact state, in lr
-    double error() const { return m_error; }           // of the last update, relative L2
+    double largestUpdate() const { return m_largest; } // compact state, in lr
+    double error() const { return m_error; }           // last update, relative L2
 
 private:
     static constexpr std::size_t kCount = 16384;

@@ -141,9 +141,9 @@ private Q_SLOTS:
         }
     }
 
-    // With one gradient throughout, m and v are what they would be, and each step is as long as the
-    // rate: one update in the place of four, with four times the rate, ends where four do. Behind
-    // 120 steps, so that the bias of m is gone and that of v is not.
+    // A constant gradient leaves the same m and v either way, and each step is as long as the rate:
+    // one update in place of four, with four times the rate, ends where four do. It follows 120
+    // steps, so that the bias of m is gone and that of v is not.
     void oneUpdateInThePlaceOfFourEndsWhereTheyDo()
     {
         constexpr std::size_t kCount = 33;

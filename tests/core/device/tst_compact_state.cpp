@@ -141,8 +141,8 @@ private Q_SLOTS:
 
     // Half a step of each code. p: 1 / 254 of half a unit in the last place. m: 1 / 254 of y, where
     // dx / dy = (1 + x)^2 / 2; 1.01 for the curve over half a step. root: 1 / 510 of the largest,
-    // and 1 / 255 below code 1. Plus a few roundings (2^-20), and of the smallest
-    // masters 127 times what a denormal step is rounded by, 2^-150.
+    // and 1 / 255 below code 1. Plus a few roundings (2^-20), and for the smallest masters 127
+    // times the rounding of a denormal step, 2^-150.
     void aRoundTripStaysWithinHalfAStep()
     {
         constexpr std::size_t kCount = 20000;

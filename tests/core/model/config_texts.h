@@ -1,4 +1,4 @@
-// Texts of config.json that tests change by a field, and what is said of them.
+// Texts of config.json that tests change by a field, and the refusals of the parser.
 
 #pragma once
 

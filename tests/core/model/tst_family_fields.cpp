@@ -133,7 +133,7 @@ private Q_SLOTS:
                 refusal(familyConfig("Phi3ForCausalLM", "phi3", fields(key, "8")));
             QVERIFY2(has(message, "original_max_position_embeddings"), message.c_str());
             QVERIFY2(has(message, "write it beside"), message.c_str());
-            // Where it says what the class says, nothing is open.
+            // A length equal to that of the class leaves nothing open.
             QCOMPARE(family("Phi3ForCausalLM", "phi3", fields(key, "4096"))
                          .ropeScaling.originalPositions,
                 4096.0);

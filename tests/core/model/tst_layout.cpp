@@ -164,7 +164,7 @@ void TestLayout::windowedBlocksMayTurnByTablesOfTheirOwn()
 
     fillConstants(config, kShape.seqLen, tables);
 
-    QCOMPARE(tables.localCosTable.dims[1], std::int64_t{2}); // pairs of what turns
+    QCOMPARE(tables.localCosTable.dims[1], std::int64_t{2}); // rotated pairs
     const ModelConstants local = constantsOfBlock(config, 0, tables);
     const ModelConstants global = constantsOfBlock(config, 1, tables);
     QCOMPARE(constantsOfBlock(config, -1, tables).cosTable.data, tables.cosTable.data);
@@ -231,7 +231,7 @@ void TestLayout::scalarsHoldALossForEachMicroBatchAndTheBlocksOfTheNorm()
     QCOMPARE(scalars.normBlocks.count(), blocks);
     QVERIFY(scalars.sentBytes >= std::size_t{4 * 8 + 16});
     QVERIFY(scalars.sentBytes <= bytes);
-    // One more for each group, apart from each other and from what is sent of the step.
+    // Each group has its own scalars, apart from each other and from the sent bytes of the step.
     std::vector<std::byte> memory(bytes + 256);
     layoutScalars(table, kShape, memory.data(), scalars);
     const auto groups = static_cast<std::int32_t>(table.groups.size());

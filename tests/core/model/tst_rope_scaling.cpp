@@ -1,4 +1,4 @@
-// Rotary frequencies of every kind of scaling against transformers, and what configs may say.
+// Rotary frequencies of every kind of scaling against transformers, and the fields of a config.
 //
 // The goldens are made by tests/reference/make_goldens.py from the functions that published models
 // are run with. Those work in float32: a frequency is at most ten roundings away, and a power of

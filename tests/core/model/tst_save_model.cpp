@@ -180,7 +180,7 @@ private Q_SLOTS:
         QTest::newRow("tokens") << "special_tokens_map.json";
     }
 
-    // To what only its owner may read.
+    // The link leads to a private file.
     void aLinkOutOfTheFolderIsNotCarried()
     {
         QFETCH(QString, name);

@@ -1,4 +1,4 @@
-// Weights from a folder into the master: what is found, what is refused, and the bits that arrive.
+// Weights from a folder into the master: files found, files refused, and the bits that arrive.
 
 #include "core/device/adamw.h"
 #include "core/model/export_plan.h"

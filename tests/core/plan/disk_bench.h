@@ -13,7 +13,7 @@
 
 namespace mr::test {
 
-// Two blocks, whose groups end inside a cut.
+// Two blocks; groups end inside a cut.
 inline Bench diskBench(const std::map<std::string, std::string>& options = {})
 {
     Bench bench;

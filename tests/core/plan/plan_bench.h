@@ -1,4 +1,4 @@
-// A built step whose parts tests take out or exchange, and check again.
+// A built step. Tests remove or exchange its parts and check it again.
 
 #pragma once
 
@@ -58,7 +58,7 @@ struct Bench {
     }
 };
 
-// Removes wait `nth` of a task; the wait stays in the plan and nobody names it.
+// Removes wait `nth` of a task; the wait stays in the plan and no task names it.
 inline void dropWait(StepPlan& plan, Task& task, std::uint32_t nth)
 {
     std::swap(plan.waits[task.firstWait], plan.waits[task.firstWait + nth]);
@@ -66,7 +66,7 @@ inline void dropWait(StepPlan& plan, Task& task, std::uint32_t nth)
     task.waitCount -= 1;
 }
 
-// Moves a task and its waits. Tasks between them keep their order, and waits follow what they name.
+// Moves a task and its waits. Tasks in between keep their order, and waits follow their tasks.
 inline void moveTask(StepPlan& plan, TaskIndex from, TaskIndex to)
 {
     const Task moved = plan.tasks[from];
@@ -85,8 +85,8 @@ inline void moveTask(StepPlan& plan, TaskIndex from, TaskIndex to)
     }
 }
 
-// Tasks of the plan, of those `isMeant` names, of which a wait can be removed without breaking a
-// rule; as text.
+// Tasks that `isMeant` accepts and that have a wait whose removal breaks no rule; as text, a line a
+// wait.
 template <typename IsMeant>
 std::string needlessWaits(Bench& bench, IsMeant isMeant)
 {

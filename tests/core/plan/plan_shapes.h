@@ -44,8 +44,8 @@ inline ModelShape smallShape(int blocks)
     return shape;
 }
 
-// smallShape() with weights: in every group a matrix whose rows do not fill it, in a block also one
-// whose columns are few, and a vector.
+// smallShape() with weights: in every group a matrix that does not fill it, in a block also a
+// matrix with few columns, and a vector.
 inline ModelShape columnShape(int blocks)
 {
     ModelShape shape = smallShape(blocks);

@@ -67,7 +67,7 @@ private Q_SLOTS:
         QCOMPARE(with - without, 100.0);
     }
 
-    // Nothing computes after the norm: the tail is what the host does, and the last upload.
+    // Nothing computes after the norm: the tail is the host's work and the last upload.
     void zeroOffloadTailIsSendingUpdatingAndUploading()
     {
         const ModelShape shape = smallShape(1);
@@ -242,7 +242,7 @@ private Q_SLOTS:
         QVERIFY(seconds(best) < 1.1 * (sides + gradients));
     }
 
-    // Where weights stream and nothing is late; embedding and head, whose weights stay, are small.
+    // Weights stream and nothing is late. Embedding and head keep their weights and are small.
     void balancedShareOfWhatStreamsGivesTheShortestForecast()
     {
         ModelShape shape = smallShape(6);

@@ -57,7 +57,7 @@ std::string wrongTiles(const DiskCuts& cuts, const HostCuts& group, std::int64_t
     return at == group.end ? std::string() : "they end at " + std::to_string(at);
 }
 
-// As the builder walks over what the host updates of one side: where tiles begin.
+// Cuts the host's elements of one side, early or late, into tiles as the builder does.
 void walk(const HostCuts& cuts, std::int64_t first, std::int64_t end, std::int64_t tile,
     std::vector<DiskRange>& onDisk)
 {
@@ -79,7 +79,7 @@ bool isSame(const DiskRange& a, const DiskRange& b)
 struct Parts {
     const char* name;
     DiskParts parts;
-    std::size_t bytesPer32; // of what a tile has
+    std::size_t bytesPer32; // of a tile's planes
 };
 
 constexpr Parts kParts[] = {
@@ -198,7 +198,7 @@ private Q_SLOTS:
             groups.push_back(hostCuts(homes[g], 0.5, shape.groups[g].elements));
         QVERIFY(std::ranges::equal(cuts.tiles, diskCuts(groups, 4096).tiles, isSame));
         QVERIFY(cuts.isActive());
-        QVERIFY(!diskCuts(shape, {}, policy, {}).isActive()); // for whoever asks for a plan
+        QVERIFY(!diskCuts(shape, {}, policy, {}).isActive()); // the caller refuses it
     }
 
     void planesOfATileLieApartAndAligned_data()

@@ -47,8 +47,8 @@ MemoryPlan planned(const OffloadPolicy& policy, const StepSpec& spec)
 // Three blocks; no two groups have the same size and the head ends inside a cut.
 constexpr std::array<std::int64_t, 5> kSizes = {8192, 4096, 5120, 3072, 6656};
 constexpr std::array<std::int64_t, 5> kNothing = {0, 0, 0, 0, 0};
-// Half of each group, what one group lacks made up by the next: 4096, 6144, 8704, 10240, 13568 in
-// all are wanted.
+// Half of each group; the next group makes up the remainder of a cut. Wanted in all: 4096, 6144,
+// 8704, 10240, 13568.
 constexpr std::array<std::int64_t, 5> kHalf = {4096, 2048, 3072, 1024, 3072};
 constexpr std::int64_t kSum = 27136;
 
@@ -60,13 +60,13 @@ ModelShape unevenShape()
     return shape;
 }
 
-// A policy, a step, and what follows from them, by hand.
+// A policy, a step, and the figures that follow from them, by hand.
 struct Row {
     const char* name;
     std::map<std::string, std::string> options;
     int microBatches;
     bool full;                             // fp32
-    std::array<std::int64_t, 5> hostFirst; // the device updates what is before
+    std::array<std::int64_t, 5> hostFirst; // the device updates those before
     int sumSlots;
     int finishedSlots;
     std::int64_t stateTile;
@@ -287,7 +287,7 @@ private Q_SLOTS:
         QCOMPARE(resident.bytes(Tier::PinnedHost), kStagingBytes + 40 + 17);
     }
 
-    // The host's state alone is smaller: what the device keeps of its columns is plain.
+    // Only the host's state is smaller: the device keeps plain state of its columns.
     void withWindowsCompactStateIsTheHosts()
     {
         const ModelShape shape = columnShape(2);
@@ -472,8 +472,8 @@ private Q_SLOTS:
         compareUses(plan, Tier::PinnedHost, hostBytes(row));
     }
 
-    // Beside 4 bytes for every element that is summed, packed gradients that wait for the norm; the
-    // host has two banks of what is sent, and nothing to add.
+    // The device has 4 bytes for every summed element, and packed gradients that wait for the norm.
+    // The host has two banks of sums that were sent, and nothing to add.
     void sumsOnTheDeviceTakeTheirBytesThere()
     {
         const ModelShape shape = columnShape(3);
@@ -483,7 +483,7 @@ private Q_SLOTS:
                     {{"interval", interval}, {"urgent", "0.25"}, {"accumulate-on", site}}))
                 .value();
         };
-        constexpr std::size_t kMatrix = 60 * 36; // of 48 columns the host has 36
+        constexpr std::size_t kMatrix = 60 * 36; // the host has 36 of 48 columns
         constexpr std::size_t kComplement = 5 * kMatrix + 3 * 96 * 8;
 
         const MemoryPlan host = planOf("4", "host");

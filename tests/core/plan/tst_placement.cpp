@@ -43,7 +43,7 @@ std::vector<std::int64_t> cutsOf(
     return cuts;
 }
 
-// Seconds for one element of a group, by what the sides do for it.
+// Seconds of the host and of the device for one element of a group, at a device share.
 double hostSeconds(const Feedback& known, double share)
 {
     return (1.0 - share) / known.hostAdamwElementsPerSecond;
@@ -151,8 +151,8 @@ private Q_SLOTS:
     {
         const std::vector<Feedback> machines = {
             rates(25e9, 25e9, 1.5e9, 60e9), // the link decides
-            rates(12e9, 24e9, 1.0e9, 60e9), // what comes in
-            rates(50e9, 12e9, 1.0e9, 60e9), // what goes home
+            rates(12e9, 24e9, 1.0e9, 60e9), // host to device
+            rates(50e9, 12e9, 1.0e9, 60e9), // device to host
             rates(1e12, 1e12, 2.0e9, 3e9),  // the device's update
             rates(25e9, 25e9, 0.1e9, 60e9), // a weak host
         };
@@ -178,7 +178,7 @@ private Q_SLOTS:
     {
         QCOMPARE(balancedDeviceShare(rates(25e9, 25e9, kEndless, 60e9)), 0.0);
         QVERIFY(balancedDeviceShare(rates(kEndless, kEndless, 1e9, kEndless)) > 1.0 - 1e-9);
-        // The link can not even carry what the host updates.
+        // The link cannot even carry the weights that the host updates.
         QCOMPARE(balancedDeviceShare(rates(1e9, 25e9, 1e9, 60e9)), 0.0);
     }
 
@@ -201,7 +201,7 @@ private Q_SLOTS:
         const Feedback known = rates(28e9, 1e12, 2e9, 1e12);
 
         QVERIFY(std::abs(balancedDeviceShare(known, kStreamedVisits) - 0.5) < 1e-9);
-        // 10 in, and 2 for what the host updates: 10 s + 2 (1 - s) = 14 (1 - s).
+        // Bytes in: 10 for a visitor, 2 where the host updates: 10 s + 2 (1 - s) = 14 (1 - s).
         QVERIFY(std::abs(balancedDeviceShare(known) - 12.0 / 22.0) < 1e-9);
 
         const auto made = makeStreamedPlacement({0.0, 0.0, Tier::PinnedHost, kBalanced});

@@ -1,5 +1,5 @@
-// Activations of blocks that the host keeps: how a plan moves them, what that costs and saves, and
-// what the checker sees when a part of it is missing.
+// Activations of blocks that the host keeps: how a plan moves them, their cost and savings, and
+// the errors of the checker when a part is missing.
 
 #include "core/plan/cost_model.h"
 #include "core/plan/plan_text.h"

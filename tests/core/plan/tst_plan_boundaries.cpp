@@ -1,5 +1,5 @@
-// Activations between layers whose home is the disk: how a plan moves them, what that costs, and
-// what the checker sees when a part of it is missing or out of place.
+// Boundaries on disk: how a plan moves them, their cost, and the errors of the checker when a part
+// is missing or out of place.
 
 #include "core/plan/cost_model.h"
 #include "core/plan/plan_text.h"
@@ -43,7 +43,7 @@ std::size_t hostBytes(const Bench& bench, MemoryUse use)
     return memoryOf(bench).bytes(Tier::PinnedHost, use);
 }
 
-// At this index; waits follow what they name.
+// Inserts a task at this index; waits follow their tasks.
 void insert(StepPlan& plan, TaskIndex at, Task task, const std::vector<Wait>& waits)
 {
     for (Wait& wait : plan.waits)
@@ -96,7 +96,7 @@ private Q_SLOTS:
                 for (const int microBatches : {1, 3, 8}) {
                     bench.precision = precision;
                     bench.in = carryOf(6);
-                    for (int step = 0; step < 2; ++step) { // the second makes what was left
+                    for (int step = 0; step < 2; ++step) { // the second makes late parts
                         bench.build(microBatches, clip);
                         HOLDS(bench);
                         const std::string needless = needlessWaits(bench, isAny);
@@ -110,8 +110,8 @@ private Q_SLOTS:
                 }
     }
 
-    // Saved and written in forward, read and loaded in backward; the layer above reads on the
-    // device what was just made there.
+    // Saved and written in forward, read and loaded in backward; the layer above reads the fresh
+    // boundary on the device.
     void eachGoesAndComesOnceAStep()
     {
         Bench bench = deepBench();
@@ -162,7 +162,7 @@ private Q_SLOTS:
             bench.plan().tasks, [](const Task& task) { return isDisk(task.lane); }));
     }
 
-    // Boundaries on disk take disk bytes in place of host bytes, but for four stages.
+    // Boundaries on disk take disk bytes in place of host bytes, except for four stages.
     void bytesToTheByte()
     {
         const Bench none = deepBench({{"boundaries-on-disk", "0"}});
@@ -269,7 +269,7 @@ private Q_SLOTS:
         BREAKS(bench, "it may not be on disk yet");
     }
 
-    // Saved once more, to a place that is free, and written over what nobody has read.
+    // A second save, to a free stage, and its write over a boundary that no task has read.
     void whatWasNotReadIsNotWrittenOver()
     {
         Bench bench = deepBench({{"disk-share", "0"}});
@@ -315,7 +315,7 @@ private Q_SLOTS:
         BREAKS(bench, "the step has no such micro-batch");
     }
 
-    // Both directions count, and each shares its rate with what else is read or written.
+    // Both directions count, and each shares its rate with all other reads or writes.
     void aForecastKnowsWhatTheyCost()
     {
         Bench bench = deepBench();
@@ -337,8 +337,8 @@ private Q_SLOTS:
         QVERIFY(std::abs(seconds() / byReads - 1.0) < 0.01);
     }
 
-    // Blocks of 860 million elements, eight micro-batches of 4,096 tokens, a disk that is fast
-    // enough for all of it: four places are, too, whatever else is on disk.
+    // Blocks of 860 million elements, eight micro-batches of 4,096 tokens, and a disk that is fast
+    // enough for all of it: four stages suffice with weights, gradients and state on disk.
     void aDiskThatIsFastEnoughHidesThem()
     {
         Feedback known = rates(25e9, 25e9, 3e9, 1e11, 1.5e14);
@@ -359,7 +359,7 @@ private Q_SLOTS:
                     bench.shape.boundaryBytes = std::size_t{64} << 20;
                     bench.build(8, clip);
                     bench.in = bench.built.out;
-                    bench.build(8, clip); // with what the first left late
+                    bench.build(8, clip); // with the late parts of the first
                     StepForecaster forecaster;
                     return forecaster.forecast(
                         bench.plan(), {bench.shape, known, Precision::BF16, true});

@@ -1,4 +1,4 @@
-// Plans as text: what each policy does in each order of work, and what a step leaves.
+// Plans as text: the tasks of each policy in each order of work, and the carry of a step.
 
 #include "core/plan/memory_plan.h"
 #include "core/plan/plan_builder.h"
@@ -42,7 +42,7 @@ class TestPlanBuilder : public QObject
     Q_OBJECT
 
 private Q_SLOTS:
-    // Forward passes only, one micro-batch after the other whatever the policy's order.
+    // Forward passes only, one micro-batch after the other in every order of work.
     void evaluationReadsTheVersionTheNextForwardReads()
     {
         Result<StepPlan> plan = buildEvaluation(specOf(7, 3), carryOf(6), smallShape(1), endless(),
@@ -283,7 +283,7 @@ private Q_SLOTS:
                 PlanBuilder builder(shape, endless(), unit, policy);
                 BuiltStep built;
                 built.out = carryOf(0);
-                constexpr StepIndex kFirst = 4; // of windows: until one was closed and uploaded
+                constexpr StepIndex kFirst = 4; // until a window was closed and uploaded
                 for (StepIndex step = 1; step <= kFirst; ++step)
                     QVERIFY(builder.buildPlanInto(specOf(step), built.out, unit, built).ok());
 

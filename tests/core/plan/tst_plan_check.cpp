@@ -450,7 +450,7 @@ private Q_SLOTS:
     {
         Bench bench = visitingBench();
         bench.build();
-        bench.erase(TaskKind::StoreState, 11); // of 12; no later tile takes the slot
+        bench.erase(TaskKind::StoreState, 11); // the last; no later tile takes the slot
         COMPARE_RULE(bench, PlanRule::StateAtHand);
     }
 
@@ -476,7 +476,7 @@ private Q_SLOTS:
         COMPARE_RULE(bench, PlanRule::HostBytes);
     }
 
-    // In fp32 the sum is what is sent. Block 4 is in the slot that block 2 takes.
+    // In fp32 the sum itself is sent. Block 4 is in the slot that block 2 takes.
     void sumOverwrittenBeforeItIsSentIsFound()
     {
         Bench bench = sharingBench(Precision::F32);

@@ -1,5 +1,5 @@
-// Optimizer state whose home is the disk: how a plan moves it, and what the checker sees when
-// a part of that is missing or out of place. (tst_plan_disk_bytes: what it costs.)
+// Optimizer state on disk: how a plan moves it, and the errors of the checker when a part is
+// missing or out of place. (tst_plan_disk_bytes: the cost.)
 
 #include "core/plan/plan_check.h"
 #include "core/plan/plan_text.h"
@@ -55,7 +55,7 @@ bool isAboutDisk(const StepPlan& plan, const Task& task)
     });
 }
 
-// Waits that can be left out, of tasks that move or update what is on disk, or wait for that.
+// Waits whose removal breaks no rule, of tasks that move or update state on disk or wait for such.
 std::string needlessDiskWaits(Bench& bench)
 {
     return needlessWaits(bench, [&](const Task& task) { return isAboutDisk(bench.plan(), task); });
@@ -107,7 +107,7 @@ private Q_SLOTS:
                 for (const int microBatches : {1, 3}) {
                     bench.precision = precision;
                     bench.in = carryOf(6);
-                    for (int step = 0; step < 3; ++step) { // later ones make what was left
+                    for (int step = 0; step < 3; ++step) { // later ones make late parts
                         bench.build(microBatches, clip);
                         HOLDS(bench);
                         const std::string needless = needlessDiskWaits(bench);
@@ -165,7 +165,7 @@ private Q_SLOTS:
         QCOMPARE(seen, std::vector<int>(reads.size(), 1));
     }
 
-    // Blocks keep their state in memory; it grows by what is no longer on disk.
+    // Blocks keep their state in memory, and host memory grows as disk bytes shrink.
     void theVocabularyAloneMayBeOnDisk()
     {
         Bench all = diskBench({});
@@ -209,7 +209,7 @@ private Q_SLOTS:
         };
         row("a read", TaskKind::ReadFromDisk, 1, kAtHand);
         row("a later read", TaskKind::ReadFromDisk, 7, kAtHand);
-        row("an update", TaskKind::UpdateOnHost, 7, kAtHand); // of weights that stream
+        row("an update", TaskKind::UpdateOnHost, 7, kAtHand); // its weights stream
         row("a write", TaskKind::WriteToDisk, 2, kLastReader);
         row("the last write", TaskKind::WriteToDisk, 19, kAtHand);
     }
@@ -298,7 +298,7 @@ private Q_SLOTS:
         const TaskIndex update = nth(TaskKind::UpdateOnHost, 1);
         Task& late = bench.plan().tasks[nth(TaskKind::ReadFromDisk, 1)];
         late.waitCount = 0;
-        bench.plan().tasks[update].waitCount -= 1; // of its read, which comes after it
+        bench.plan().tasks[update].waitCount -= 1; // without its read, which moves behind it
         QCOMPARE(bench.plan().waits[bench.plan().tasks[update].firstWait].index(), update - 1);
         bench.plan().tasks[update].firstWait += 1;
         moveTask(bench.plan(), update - 1, update);
@@ -317,7 +317,7 @@ private Q_SLOTS:
         Bench bench = diskBench({{"late", "0"}});
         const auto visits = [&](TaskKind from, TaskKind kind, Lane lane) {
             Task& task = bench.find(from, 7);
-            QCOMPARE(task.group, GroupId{1}); // whose weights stream, so that no upload follows
+            QCOMPARE(task.group, GroupId{1}); // its weights stream, so that no upload follows
             task.kind = kind;
             task.lane = lane;
             task.stage = -1;
@@ -367,12 +367,12 @@ private Q_SLOTS:
         BREAKS(bench, "there is no such place");
     }
 
-    // Weights and gradients on disk: what is missing, or names another place.
+    // Weights and gradients on disk: a task is missing, or names another stage.
     void whatIsMissingOfWeightsAndGradientsIsFound_data()
     {
         QTest::addColumn<int>("kind");
         QTest::addColumn<int>("nth");
-        QTest::addColumn<bool>("erase"); // else it names the place next to its own
+        QTest::addColumn<bool>("erase"); // else it names the stage next to its own
         QTest::addColumn<QString>("rule");
         const auto row = [](const char* name, TaskKind kind, int nth, bool erase,
                              const char* rule) {

@@ -1,5 +1,4 @@
-// Optimizer state whose home is the disk: what it needs of disk and host, to the byte, and what a
-// step moves.
+// Optimizer state on disk: its bytes on disk and host, exact, and the bytes a step moves.
 
 #include "core/plan/cost_model.h"
 #include "support/test_room.h"
@@ -79,13 +78,13 @@ private Q_SLOTS:
         QCOMPARE(plan.bytes(Tier::PinnedHost, MemoryUse::SecondMoments), std::size_t{0});
     }
 
-    // State on disk takes no host memory, but for the slots.
+    // State on disk takes no host memory except for the slots.
     void theHostIsSparedTenBytesAnElement()
     {
         const auto hostBytes = [](const Options& options) {
             return memoryOf(diskBench(options)).bytes(Tier::PinnedHost);
         };
-        const std::size_t slotBytes = (4 * 3 + 1) * 4096; // of 1024 elements
+        const std::size_t slotBytes = (4 * 3 + 1) * 4096; // for 1024 elements
         QCOMPARE(hostBytes({{"disk-share", "0"}}), hostBytes({}) - slotBytes + 10 * 4 * 5000);
         // 0.6 of 5000 are 3000; they begin at the cut behind 2000.
         QCOMPARE(hostBytes({{"disk-share", "0"}}),
@@ -190,7 +189,7 @@ private Q_SLOTS:
 
         const DiskTraffic traffic = diskTraffic(bench.plan(), bench.shape, Precision::BF16);
 
-        // Two groups stream and two stay, whose weights are read with their update only.
+        // Two groups stream. Two stay: their weights are read with their update only.
         const double streamed = 200e6;
         const double all = 400e6;
         const double more = gradients ? 2.0 * all : 0.0;
@@ -202,7 +201,7 @@ private Q_SLOTS:
         QVERIFY(std::abs(static_cast<double>(traffic.writtenBytes) / writes - 1.0) < 0.002);
     }
 
-    // Places of the host do not grow with the model, nor what else it needs for its state.
+    // Neither the stages of the host nor its other memory for state grow with the model.
     void withAllOnDiskTheHostHoldsPlacesOnly()
     {
         const Options all = {{"weights-on-disk", "1"}, {"gradients-on-disk", "1"}};
@@ -229,7 +228,7 @@ private Q_SLOTS:
         QCOMPARE(many.diskSlotBytes, std::size_t{3 + 1 + 1} * 4096);
     }
 
-    // Whole pages of the tile of a task on a disk lane, whatever its kind is.
+    // A disk task of any kind moves whole pages of its tile.
     void bytesOfOneTask()
     {
         Bench bench = diskBench({{"late", "0"}, {"tile", "16KiB"}});
@@ -242,7 +241,7 @@ private Q_SLOTS:
             diskBytes(bench.plan(), read, bench.shape, Precision::F32), std::int64_t{2 * 4096});
     }
 
-    // An evaluation only reads; a step's updates read and write at once, but for the first reads.
+    // An evaluation only reads. A step's updates read and write at once, after the first reads.
     void aDiskThatMovesOneWayIsFaster()
     {
         Bench bench = diskBench({{"late", "0"}, {"weights-on-disk", "1"}, {"turns", "1"}});

@@ -1,5 +1,5 @@
-// Steps whose updates follow their own gradient: what runs beside backward, and what the checker
-// sees when the norm of a group is out of place.
+// Updates that follow their own gradient: the work beside backward, and the errors of the checker
+// when the norm of a group is out of place.
 
 #include "core/plan/cost_model.h"
 #include "core/plan/plan_check.h"
@@ -209,7 +209,7 @@ private Q_SLOTS:
         Bench bench = benchOf("streamed", {{"late", "0"}}, 5);
         bench.build(3, 0.0);
         HOLDS(bench);
-        const TaskIndex upload = indexOf(bench, TaskKind::FetchWeights, 6); // of the head
+        const TaskIndex upload = indexOf(bench, TaskKind::FetchWeights, 6); // the head's
         for (const int block : {1, 2, 3, 4, 5})
             QVERIFY(lastOf(bench, TaskKind::FetchWeights, block) < upload);
 

@@ -1,5 +1,5 @@
-// Updates that follow their gradients and whose state is on disk: what the device sends them, what
-// is then neither read nor kept, and what the checker sees when a send is missing or out of place.
+// Updates that follow their gradients, with state on disk: the sends of the device, the reads and
+// the memory they save, and the errors of the checker when a send is missing or out of place.
 
 #include "core/plan/cost_model.h"
 #include "core/plan/plan_check.h"
@@ -135,7 +135,7 @@ private Q_SLOTS:
     }
 
     // decisions.md 14: without exact clipping 14 P are read and 12 P written with everything on
-    // disk, whatever is late; finished gradients of what is late go there and back where memory has
+    // disk, at any late share. Finished gradients of late parts go there and back where memory has
     // no room for them.
     void everyLateShareMovesWhatTheLiteratureSays_data()
     {
@@ -366,7 +366,7 @@ private Q_SLOTS:
         BREAKS(bench, "its update has its weights from elsewhere");
     }
 
-    // Slots and weights in slots are filled again when what is sent from or to them is over.
+    // Slots and the weights in them are filled again after the sends from and to them.
     void everyWaitIsNeeded_data()
     {
         QTest::addColumn<QString>("order");

@@ -1,5 +1,5 @@
-// Weights and activations whose home is the host: how a plan brings them, and what the checker sees
-// when a part of that is missing or out of place.
+// Weights and activations whose home is the host: how a plan brings them, and the errors of the
+// checker when a part is missing or out of place.
 
 #include "core/plan/cost_model.h"
 #include "core/plan/memory_plan.h"
@@ -36,7 +36,7 @@ int countOf(const StepPlan& plan, TaskKind kind, Lane lane)
         [&](const Task& task) { return task.kind == kind && task.lane == lane; }));
 }
 
-// Groups whose weights are fetched, in order, tile by tile.
+// The group of each FetchWeights task, in order.
 std::vector<int> fetched(const StepPlan& plan)
 {
     std::vector<int> groups;

@@ -1,5 +1,5 @@
-// Weights that stream, of which a share is updated on the device: master, moments and gradient
-// visit from the host; what the checker sees when a part of that is out of place.
+// Streamed weights with a share that the device updates: master, moments and gradient visit from
+// the host. Also the errors of the checker when a part is out of place.
 
 #include "core/plan/cost_model.h"
 #include "core/plan/memory_plan.h"
@@ -132,12 +132,12 @@ private Q_SLOTS:
         QCOMPARE(slotBytes({{"state", "compact"}}, Precision::BF16), 7 * kTiles + kTiles / 4);
         QCOMPARE(slotBytes(stays, Precision::BF16), 10 * kTiles);
         QCOMPARE(slotBytes(stays, Precision::F32), 12 * kTiles);
-        // Only what visits needs slots: blocks that keep their state have none to bring.
+        // Only visiting state needs slots: blocks that keep their state have none to bring.
         QCOMPARE(
             memoryOf(benchOf(4, {}), 1).bytes(Tier::Device, MemoryUse::StateSlots), std::size_t{0});
     }
 
-    // Both planes of a tile land, whoever updated them.
+    // Both planes of a tile land, whichever side updated them.
     void weightsLandAsWholeTilesInFp32()
     {
         for (const char* share : {"0", "0.5", "1"}) {
@@ -178,8 +178,8 @@ private Q_SLOTS:
         QCOMPARE(many.bytes(Tier::PinnedHost), few.bytes(Tier::PinnedHost) + 36 * each);
     }
 
-    // 14 bytes come for each element of a block that visits and 10 for one whose weights stay; 12
-    // go. Gradients of blocks leave whole.
+    // 14 bytes come for each visiting element of a block and 10 where weights stay; 12 go.
+    // Gradients of blocks leave whole.
     void whatCrossesTheLinkIsCounted()
     {
         for (const Precision precision : {Precision::BF16, Precision::F32}) {

@@ -53,7 +53,7 @@ std::vector<OffloadPolicy> policiesToMutate(const std::string& order)
         }
         for (OffloadPolicy& policy : streamedShares(common))
             policies.push_back(std::move(policy));
-        for (const char* share : {"0.5", "1"}) { // of activations that wait on disk
+        for (const char* share : {"0.5", "1"}) { // share of boundaries on disk
             std::map<std::string, std::string> options = common;
             options["boundaries-on-disk"] = share;
             for (const char* state : {"0", "1"}) {
@@ -91,7 +91,7 @@ std::vector<OffloadPolicy> policiesToMutate(const std::string& order)
     return policies;
 }
 
-// Policies with windows, whose plans differ from step to step of a window.
+// Policies with windows. Plans differ from step to step of a window.
 std::vector<OffloadPolicy> windowPolicies(const std::string& order, const std::string& disk)
 {
     std::vector<OffloadPolicy> policies;
@@ -159,7 +159,7 @@ private Q_SLOTS:
             for (const double clip : {1.0, 0.0}) { // after the norm; each after its own gradient
                 for (const int microBatches : {1, 3}) {
                     bench.in = carryOf(6);
-                    for (int step = 0; step < 2; ++step) { // the second makes what the first left
+                    for (int step = 0; step < 2; ++step) { // the second makes late parts
                         bench.build(microBatches, clip);
                         EVERY_WAIT_IS_NEEDED(bench);
                         bench.in = bench.built.out;

@@ -1,4 +1,4 @@
-// Windows whose state is on disk: its tiles, what a step moves of them, and the rules.
+// Windows with state on disk: its tiles, the bytes a step moves, and the rules.
 
 #include "core/plan/columns.h"
 #include "core/plan/cost_model.h"
@@ -213,7 +213,7 @@ private Q_SLOTS:
     {
         Bench bench = windowBench({{"disk-share", "1"}});
         goTo(bench, 6);
-        int old = 0; // reads of the update that ends; what is left of it
+        int old = 0; // reads left of the update that ends
         while (bench.find(TaskKind::ReadFromDisk, old).version < 6)
             ++old;
         const int all = count(bench.plan(), TaskKind::ReadFromDisk) - old;

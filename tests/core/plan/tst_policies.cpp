@@ -1,4 +1,4 @@
-// Names and options: what is built is made, the rest is refused by name.
+// Names and options: known ones make a policy, the rest is refused by name.
 
 #include "core/plan/placement.h"
 #include "core/plan/policies.h"
@@ -141,7 +141,7 @@ private Q_SLOTS:
         QCOMPARE(makePolicy("streamed", {}).value().clock->rule(GroupId{1}, 5, {}).lateShare, 1.0);
     }
 
-    // None unless it is asked for; whatever keeps its state is the device's as a whole.
+    // No share unless asked for. The device updates a group whole when it keeps the group's state.
     void aShareOfWhatStreamsIsTheDevices()
     {
         const ModelShape shape = smallShape(10);
