@@ -1,4 +1,4 @@
-// The engine's before anything of Qt.
+// The engine's headers come before those of Qt.
 // clang-format off
 #include "app/try_models.h"
 #include "core/run/run_rig.h"

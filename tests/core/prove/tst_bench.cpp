@@ -75,7 +75,7 @@ private Q_SLOTS:
         QCOMPARE(cpu->memoryUsage().deviceBytes, std::size_t{0}); // all given back
     }
 
-    // How near it comes depends on what else the machine does; beyond it nothing can be.
+    // A loaded machine measures a lower rate; no machine measures a higher one.
     void aThrottledLinkIsMeasuredAtItsRateAtMost()
     {
         CpuDeviceOptions options;

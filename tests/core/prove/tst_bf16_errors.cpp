@@ -3,7 +3,7 @@
 // The goldens are made by tests/reference/make_bf16_goldens.py: for 32 seeds the loss and the norm
 // of every gradient in float64, and over the seeds the root mean square of PyTorch's bf16 errors.
 // Weights and tokens are made here from the same Philox words. The reference of this test is the
-// fp32 mode, which is held to the float64 norms first: what it is off by (1e-5 at most) is a
+// fp32 mode, which is held to the float64 norms first: its own error (1e-5 at most) is a
 // thousandth of the errors that are compared.
 
 #include "core/base/philox.h"
@@ -206,7 +206,7 @@ double relativeError(const std::vector<double>& got, const std::vector<double>& 
     return norm(difference) / norm(want);
 }
 
-// Empty, or what the fp32 mode has otherwise than float64.
+// Empty, or the number in which the fp32 mode differs from float64.
 QString referenceFault(const Outcome& reference, const QJsonObject& seed)
 {
     const double loss = seed["loss"].toDouble();

@@ -112,7 +112,7 @@ private Q_SLOTS:
         }
     }
 
-    // So that exports hold what forward reads, also where the remainder stands for a tie.
+    // Exports then hold the weights that forward reads, also where the remainder stands for a tie.
     void theHighHalfIsTheWeight()
     {
         Planes planes(256);
@@ -136,7 +136,7 @@ private Q_SLOTS:
         }
     }
 
-    // Where half up and nearest even differ, ops read what the state keeps.
+    // Half up and nearest even differ on a tie: ops read the weights that the state keeps.
     void installedTiesAreTheEvenWeightsOnTheDeviceAndInTheState()
     {
         for (const char* policy : {"resident", "zero-offload"}) {

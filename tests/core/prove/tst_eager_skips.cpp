@@ -21,13 +21,13 @@ namespace mr::test::tst_eager_skips {
 
 namespace {
 
-constexpr int kGroups = 5; // of tinyConfig()
+constexpr int kGroups = 5; // in tinyConfig()
 constexpr int kBad = 2;    // the group that is spoiled
 constexpr int kSteps = 4;
-constexpr int kSpoiled = 2; // of the steps, from 1
+constexpr int kSpoiled = 2; // a step, from 1
 
-// Puts an infinity into the sum of one group before it is rounded. Inline: what was enqueued before
-// is done. Each group is rounded by one call, the head's first.
+// Puts an infinity into the sum of one group before it is rounded. Inline: all work enqueued before
+// is done. One call rounds each group, the head first.
 class SpoilingDevice final : public mr::test::WrappedDevice
 {
 public:
@@ -55,7 +55,7 @@ private:
 
 struct Trained {
     std::vector<int> finite;            // by step
-    std::vector<int> skipped;           // the same: groups
+    std::vector<int> skipped;           // by step: groups
     std::vector<MasterBuffers> masters; // after the first, the spoiled and the last step
 };
 
@@ -105,7 +105,7 @@ Trained train(const PlainRunSpec& spec, bool spoils = true)
         trained.finite.push_back(step.value().scalars.finite);
         trained.skipped.push_back(step.value().skippedGroups);
         if (s == 3)
-            continue; // what is late is left to the last step
+            continue; // late parts are left to the last step
         if (!run.finishLateParts().ok())
             qFatal("late parts");
         trained.masters.push_back(mr::test::stateOf(run));
@@ -154,7 +154,7 @@ void TestEagerSkips::onlyTheGroupThatIsNotFiniteIsSkipped()
     QCOMPARE(trained.skipped, (std::vector<int>{0, 1, 0, 0}));
     for (std::size_t g = 0; g < kGroups; ++g) {
         QCOMPARE(isSame(trained.masters[1], trained.masters[0], g), g == kBad);
-        // The others are what they would have been.
+        // The others end as without the fault.
         QCOMPARE(isSame(trained.masters[1], whole.masters[1], g), g != kBad);
         QVERIFY(!isSame(trained.masters[2], trained.masters[1], g)); // it goes on
     }

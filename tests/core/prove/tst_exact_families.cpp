@@ -183,7 +183,7 @@ void TestExactFamilies::everyExactPolicyGivesTheBitsOfResident()
     }
 }
 
-// Without this, a family whose own part is never reached would pass above.
+// Without this, a family would pass above although its own part is never reached.
 void TestExactFamilies::everyFamilyIsAModelOfItsOwn()
 {
     for (const QString family : kFamilies) {

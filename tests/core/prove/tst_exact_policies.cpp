@@ -298,7 +298,7 @@ void TestExactPolicies::clippingChangesTheWeightsAndNotTheFirstLoss()
     run.options["clip-mode"] = "per-group";
     const TinyResult byGroup = runOn({}, run);
 
-    QCOMPARE(byGroup.norms.front(), free.norms.front()); // of all groups
+    QCOMPARE(byGroup.norms.front(), free.norms.front()); // norm of all groups
     QVERIFY(byGroup.weightsHash != free.weightsHash);
     QVERIFY(byGroup.weightsHash != clipped.weightsHash);
 }
@@ -311,7 +311,7 @@ void TestExactPolicies::compactStateIsAnotherRunOfTheSameQuality_data()
 }
 
 // An update is off by an eighth of its length (tst_compact_state), so to first order the loss is
-// off by an eighth of what it has fallen by. That is at least 19 % of it here, and 2 % are less.
+// off by an eighth of its fall. It falls by at least 19 % here, and 2 % are less than an eighth.
 void TestExactPolicies::compactStateIsAnotherRunOfTheSameQuality()
 {
     QFETCH(QString, policy);
@@ -333,7 +333,8 @@ void TestExactPolicies::compactStateIsAnotherRunOfTheSameQuality()
     QVERIFY(std::abs(compact.losses.back() / plain.losses.back() - 1.0) < 0.02);
 }
 
-// All of them urgent: what the host keeps is nobody's, and the run is `resident` with plain state.
+// All columns urgent: the host updates none of its columns, and the run is `resident` with plain
+// state.
 void TestExactPolicies::columnsOfTheDeviceArePlainBesideCompactState()
 {
     TinyRun run;

@@ -1,5 +1,5 @@
-// Optimizer state on disk changes no bit: whatever share of it, however it is cut, and by whichever
-// means it is moved.
+// Optimizer state on disk changes no bit, whatever its share, its tiles and the engine that moves
+// it.
 
 #include "core/device/cpu/cpu_device.h"
 #include "core/model/weights.h"

@@ -1,6 +1,6 @@
-// Updates that follow their gradients change no bit where state is on disk: what the device sends
-// them is what they would have read, whatever share of it is where and whatever is late. And each
-// byte that is planned is one that moves.
+// Updates that follow their gradients change no bit where state is on disk: the device sends them
+// the bytes they would have read, at every share on disk and every late share. And each planned
+// byte moves.
 
 #include "core/device/cpu/cpu_device.h"
 #include "core/prove/exact_check.h"

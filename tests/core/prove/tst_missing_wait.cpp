@@ -9,7 +9,7 @@
 // (tests/core/plan/tst_plan_waits, tst_plan_disk: the checker refuses every plan that lacks one.)
 //
 // The sanitizer would see less than half of the waits of pool and disk: reads run far ahead of
-// updates, and the threads that move bytes share a lock, which orders what they do. So the test
+// updates, and the threads that move bytes share a lock, which orders their work. So the test
 // holds the awaited work until the thread that does not wait is past it. The run must then have
 // other bits or an error.
 
@@ -40,7 +40,7 @@ namespace mr::test::tst_missing_wait {
 
 namespace {
 
-constexpr int kRaceExitCode = 66; // of a process in which the thread sanitizer reported something
+constexpr int kRaceExitCode = 66; // exit code of a process after a report of the thread sanitizer
 const std::string kStreams = "streams";
 const std::string kWindowsOnDisk = "zenflow on disk";
 
@@ -49,14 +49,14 @@ using Asked = std::pair<std::string, std::uint64_t>;
 
 struct Forgotten {
     std::string of = kStreams; // or the name of a gate
-    std::uint64_t number = 0;  // of a stream's wait, from 1; a generation of the gate
+    std::uint64_t number = 0;  // a stream's wait, from 1, or a generation of the gate
 };
 
 constexpr std::string_view kReads = "disk reads";
 constexpr std::string_view kUpdates = "host updates";
 constexpr std::string_view kWrites = "disk writes";
 
-// Nothing here orders anything for the sanitizer, but for the list of a run that forgets nothing.
+// Orders nothing for the sanitizer, except by the list of gates in a run that forgets no wait.
 class AskedGates
 {
 public:
@@ -106,14 +106,14 @@ public:
     const std::set<Asked>& asked() const noexcept { return m_asked; }
 
 private:
-    // The gate of what comes after the forgotten one.
+    // The gate of the tasks that come after the forgotten one.
     std::string_view whoDoesNotWait() const noexcept
     {
         if (m_forgotten.of == kReads)
             return kUpdates;
         return m_forgotten.of == kUpdates ? kWrites : kReads;
     }
-    // Each update waits for a read: the nth waits for what is the nth to be asked for.
+    // Each update waits for a read: the nth update for the nth read that is asked for.
     bool holdsUpdate(std::string_view gate, std::uint64_t generation)
     {
         if (m_forgotten.of != kUpdates || gate != kReads)
@@ -276,7 +276,7 @@ TinyRun runOf(const std::string& policy, const std::string& folder)
         run.options["disk-share"] = "1";
     }
     if (policy == "ssd-vertical" || policy == kWindowsOnDisk) {
-        run.steps = 2; // what the first left on disk
+        run.steps = 2; // the second reads the disk state of the first
         run.config.layers = 1;
         run.options["tile"] = "2KiB"; // more of them than slots
         run.disk.folders = {folder};

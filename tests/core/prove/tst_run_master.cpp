@@ -1,4 +1,4 @@
-// The master of a run: every piece of it is what the whole has, wherever the policy keeps it.
+// The master of a run: every piece has the bits of the whole, wherever the policy keeps it.
 
 #include "core/device/cpu/cpu_device.h"
 #include "core/prove/exact_check.h"

@@ -1,5 +1,5 @@
-// Activations between layers on disk change no bit, whatever share of them and by whichever means
-// they move; and what goes wrong with one of them ends the run with a clear error.
+// Boundaries on disk change no bit, whatever their share and the engine that moves them. A fault of
+// one of them ends the run with a clear error.
 
 #include "core/prove/plain_run.h"
 #include "core/prove/tiny_device.h"

@@ -71,7 +71,7 @@ TinyRun ssdRun(const std::filesystem::path& folder)
     return run;
 }
 
-// How many tiles there are, and what is read and written before the first step reads one.
+// Number of tiles, and of the requests before the first step reads one.
 struct Requests {
     int tiles = 0;
     int reads = 0;
@@ -85,8 +85,8 @@ FaultRule result(DiskOp op, int nth, std::int64_t value, int times = 1)
 
 struct Case {
     const char* name;
-    std::vector<FaultRule> rules; // `nth` is of what is asked for in steps
-    const char* word;             // of the error; null: the bits are those of a healthy disk
+    std::vector<FaultRule> rules; // `nth` counts the requests of steps
+    const char* word;             // in the error; null: the bits are those of a healthy disk
     ErrorKind kind = ErrorKind::Io;
 };
 
@@ -256,7 +256,7 @@ void TestSsdFaults::everyFaultEndsInTheSameBitsOrAClearError()
     QVERIFY2(contains(status, c.word), status.message().c_str());
     QVERIFY2(contains(status, "Resume from the last one"), status.message().c_str());
     if (c.rules[0].kind == FaultKind::Broken)
-        return; // of no request
+        return; // it names no request
     QVERIFY2(contains(status, "tile 'layer "), status.message().c_str());
     QVERIFY2(contains(status, file().string()), status.message().c_str());
     QVERIFY2(contains(status, "at byte "), status.message().c_str());
@@ -269,7 +269,7 @@ void TestSsdFaults::everyRegionThatFailsIsNamed_data()
     QTest::newRow("updates that follow their gradients") << 0.0; // late ones are on disk
 }
 
-// Weights and gradients on disk fail as state does: the run ends, and says what was lost.
+// Weights and gradients on disk fail as state does: the run ends and names the lost region.
 void TestSsdFaults::everyRegionThatFailsIsNamed()
 {
     QFETCH(const double, clip);

@@ -1,4 +1,4 @@
-// Plans at the limits of what the executor and the pool hold at once.
+// Plans with more jobs than the executor and the pool hold at once.
 
 #include "core/device/cpu/cpu_device.h"
 #include "core/optim/host_updater.h"
@@ -57,7 +57,7 @@ void TestStepExecutor::aPlanWithMoreHostJobsThanThePoolHoldsEnds_data()
     QTest::newRow("zenflow") << "zenflow" << false;
 }
 
-// The pool blocks whoever gives it more, and the device begins when it is told to.
+// A full pool blocks the thread that adds a job, and the device begins on command only.
 void TestStepExecutor::aPlanWithMoreHostJobsThanThePoolHoldsEnds()
 {
     QFETCH(QString, policy);

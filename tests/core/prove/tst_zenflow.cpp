@@ -1,5 +1,5 @@
-// Windows on a bare run: what overlap may change and what it may not, bytes on the link, whose the
-// columns are, and a gradient that is not finite.
+// Windows on a bare run: the numbers that overlap may change, bytes on the link, the owners of the
+// columns, and a gradient that is not finite.
 
 #include "core/prove/zenflow_rig.h"
 #include "support/test_room.h"
@@ -395,7 +395,7 @@ void TestZenflow::aStepThatIsNotFiniteIsLeftOutOfItsWindow()
     for (int s = 0; s < 6; ++s)
         QCOMPARE(broken.step(s == bad ? infinite : 1.0F / 32.0F).scalars.finite, s == bad ? 0 : 1);
 
-    // The mean of two equal gradients is that of three, but for rounding.
+    // The mean of two equal gradients is that of three, up to rounding.
     QCOMPARE(broken.run->executor().window()->updates().state.hostUpdates, 3);
     QCOMPARE(broken.run->executor().window()->updates().state.deviceUpdates, 5);
     const auto expected = hostColumns<float>(*whole.run, GroupId{1}, StatePart::FirstMoment);

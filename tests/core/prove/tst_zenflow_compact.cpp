@@ -78,7 +78,7 @@ void TestZenflowCompact::piecesOfATilePartNoGroupOfCompactState()
     }
 }
 
-// Weights of every column, whoever owns it, are those on the device: after steps that moved weights
+// Weights of every column, on either side, are those on the device: after steps that moved weights
 // and after some that changed owners. Columns of the device have zero moments in the host's groups.
 void TestZenflowCompact::weightsOfCompactStateAreThoseOnTheDevice()
 {
@@ -94,7 +94,7 @@ void TestZenflowCompact::weightsOfCompactStateAreThoseOnTheDevice()
     for (int s = 0; s < 10; ++s) {
         rig.step();
         moved = std::max(
-            moved, rig.run->executor().window()->ownership().movedColumns); // of the last time
+            moved, rig.run->executor().window()->ownership().movedColumns); // by the last selection
         for (std::int32_t g = 0; g < memory.groupCount(); ++g) {
             const GroupId id{g};
             const auto* onDevice = reinterpret_cast<const std::uint16_t*>(memory.group(id).weights);
@@ -121,7 +121,7 @@ void TestZenflowCompact::weightsOfCompactStateAreThoseOnTheDevice()
 }
 
 // A column that comes to the device is only decoded. One that comes to the host is rounded to a
-// remainder, half of whose step is 1 / 65024 of the weight's unit, which is at most the weight.
+// remainder. Half its step is 1 / 65024 of the weight's unit, which is at most the weight.
 void TestZenflowCompact::mastersOfCompactStateMoveWithTheirColumns()
 {
     Rig rig(specOf("zenflow", {{"interval", "3"}, {"warmup", "0"}, {"select", "0"},

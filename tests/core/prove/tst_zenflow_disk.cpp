@@ -1,5 +1,5 @@
-// Windows whose state is on disk: every number is the one of a run that has it in memory, whatever
-// share of it and by whichever means, and what moves is what was planned.
+// Windows with state on disk: every number is that of a run with its state in memory, whatever the
+// share and the engine, and the bytes moved are those planned.
 
 #include "core/model/weights.h"
 #include "core/prove/state_of.h"
@@ -29,7 +29,7 @@ struct Variant {
     const char* name;
     const char* policy;
     Options options;
-    Options onDisk; // what else a run on disk has
+    Options onDisk; // added for a run on disk
     DiskEngine engine = DiskEngine::Auto;
     Mode mode = Mode::Threaded;
 };
@@ -172,7 +172,7 @@ void TestZenflowDisk::everyStepMovesWhatWasPlanned_data()
                 << QString::fromUtf8(share) << QString::fromUtf8(codec);
 }
 
-// And a step that moves columns once more each tile of the weights they are of.
+// A step that moves columns moves each tile of their weights once more.
 void TestZenflowDisk::everyStepMovesWhatWasPlanned()
 {
     QFETCH(QString, share);
@@ -198,7 +198,7 @@ void TestZenflowDisk::everyStepMovesWhatWasPlanned()
         written += s > 7 && s <= 10 ? step.diskWrittenBytes : 0;
     }
     QCOMPARE(movedSteps, 3);                // after steps 1, 7 and 13
-    QCOMPARE(rig.unplannedBytes > 0, true); // of the columns, over the link
+    QCOMPARE(rig.unplannedBytes > 0, true); // moved columns, over the link
     QVERIFY(written <= all);
     QVERIFY(all > 0);
 }
@@ -307,7 +307,7 @@ void TestZenflowDisk::aDiskThatFailsInAWindowEndsTheRun_data()
                     << isRead << step << mode;
 }
 
-// The step is not done, nothing goes on, and nothing waits for what does not come.
+// The step is not done, nothing goes on, and no thread waits for bytes that do not come.
 void TestZenflowDisk::aDiskThatFailsInAWindowEndsTheRun()
 {
     QFETCH(bool, isRead);

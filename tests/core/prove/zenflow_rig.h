@@ -1,4 +1,4 @@
-// A bare run of a policy with windows: steps of the same batch, and what the host keeps.
+// A bare run of a policy with windows: steps of the same batch, and the rows of the host.
 
 #pragma once
 
@@ -42,7 +42,7 @@ struct Rig {
     std::unique_ptr<Device> device;
     std::unique_ptr<PlainRun> run;
     StepIndex steps = 0;
-    std::int64_t gradientBytes = 0; // of all steps: what crossed but batches and scalars
+    std::int64_t gradientBytes = 0; // in all steps, without batches and scalars
     std::int64_t unplannedBytes = 0;
     std::vector<int> staleness;
 
@@ -84,8 +84,8 @@ struct Rig {
     }
 };
 
-// Weights of which none is so near to another BF16 number that a few small steps reach it: what
-// forward reads then stays the same for many steps, and so do gradients, while masters move.
+// Weights of which none is so near to another BF16 number that a few small steps reach it: forward
+// then reads the same weights for many steps and gradients stay the same, while masters move.
 inline void installCoarseWeights(PlainRun& run)
 {
     std::uint64_t n = 0;

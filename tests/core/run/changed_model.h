@@ -2,7 +2,7 @@
 
 #pragma once
 
-// The engine's before anything of Qt.
+// The engine's headers come before those of Qt.
 // clang-format off
 #include "core/run/run_rig.h"
 // clang-format on

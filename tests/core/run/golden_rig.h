@@ -35,7 +35,7 @@ namespace mr::test {
 
 inline constexpr double kLeastTolerance = 1e-5;
 inline constexpr double kTinyShare =
-    1e-6; // of the global norm: below it a tensor is judged absolutely
+    1e-6; // of the global norm; the error of a tensor below it is judged absolutely
 
 inline std::filesystem::path goldens()
 {
@@ -238,7 +238,7 @@ inline double distance(std::span<const float> a, std::span<const float> b)
     return std::sqrt(sum);
 }
 
-// Empty, or what is wrong. `about`: {"norm", "torch_float32_error"}.
+// Empty, or the error. `about`: {"norm", "torch_float32_error"}.
 inline QString complaint(const std::string& name, std::span<const float> ours,
     std::span<const float> expected, const QJsonObject& about, double globalNorm)
 {

@@ -2,7 +2,7 @@
 
 #pragma once
 
-// The engine's before anything of Qt, whose "slots" and "emit" are macros.
+// The engine's headers come before those of Qt, which define the macros "slots" and "emit".
 // clang-format off
 #include "core/device/cpu/cpu_device.h"
 #include "core/run/engine.h"
@@ -122,13 +122,13 @@ struct RunRig {
         return spec;
     }
 
-    // Called on the engine thread when a run looks at what it measured (EngineHooks).
+    // Called on the engine thread when a run reads its measured rates (EngineHooks).
     std::function<void(Feedback&)> onRates;
     std::function<std::int64_t()> checkpointClock;
     std::function<void(RunTruth&)> onTruth; // likewise, when it has ended
 
-    OpeningWatch opening; // of the runs that follow
-    // Where there is no room for a checkpoint. Waiting needs somebody who answers.
+    OpeningWatch opening; // for the runs that follow
+    // When a checkpoint finds no room. With Wait, `onMessage` has to answer.
     OnDiskFull onDiskFull = OnDiskFull::Stop;
     std::chrono::milliseconds pauseCheck{std::chrono::hours(1)};
     std::string saveFolder;

@@ -13,7 +13,7 @@
 
 namespace mr::test {
 
-// Calls `at` at the end of every step, and refuses allocations for lack of memory where it is told.
+// Calls `at` at the end of every step, and refuses one allocation for lack of memory on request.
 class SteppedDevice final : public WrappedDevice
 {
 public:

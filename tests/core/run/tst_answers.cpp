@@ -1,7 +1,7 @@
 // A run that is asked while it goes on: it answers with the weights of its step, and ends with the
 // bits of a run that nobody asked.
 
-// The engine's before anything of Qt.
+// The engine's headers come before those of Qt.
 // clang-format off
 #include "core/answer/inference.h"
 #include "core/save/model_folder.h"

@@ -1,6 +1,6 @@
-// A run on a model whose tokenizer is a tokenizer.json: trained and saved with it.
+// A run on a model with a tokenizer.json: trained and saved with it.
 
-// The engine's before anything of Qt.
+// The engine's headers come before those of Qt.
 // clang-format off
 #include "core/run/run_rig.h"
 #include "core/tokenizer/small_bpe.h"

@@ -1,4 +1,4 @@
-// The size of a checkpoint that is told before a run, against one that was written.
+// The checkpoint size reported before a run, against a checkpoint that was written.
 
 #include "core/choose/checkpoint_size.h"
 #include "core/run/run_rig.h"
@@ -133,7 +133,7 @@ void TestCheckpointSize::checkpointsByTimeAreCountedByTheForecast_data()
     QTest::addColumn<int>("every");
     QTest::addColumn<int>("minutes");
     QTest::addColumn<bool>("isForecast");
-    QTest::addColumn<int>("checkpoints"); // of 100 steps, a minute each
+    QTest::addColumn<int>("checkpoints"); // in 100 steps, a minute each
     QTest::newRow("by time alone") << 0 << 15 << true << 7;
     QTest::newRow("one between two by steps") << 20 << 15 << true << 10;
     QTest::newRow("those by steps come first") << 10 << 15 << true << 10;

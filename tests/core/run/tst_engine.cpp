@@ -94,8 +94,8 @@ private Q_SLOTS:
 
 private:
     std::unique_ptr<RunRig> m_rig;
-    std::string m_hash;        // of the plain run
-    std::string m_compactHash; // of the run with compact state, which is in bf16
+    std::string m_hash;        // the plain run's weights
+    std::string m_compactHash; // those of the run with compact state, in bf16
 };
 
 void TestEngine::initTestCase()
@@ -604,7 +604,7 @@ void TestEngine::gradientsThatStayInfiniteStopTheRunAndKeepTheCheckpoints_data()
 {
     QTest::addColumn<double>("clip");
     QTest::addColumn<QString>("kept");
-    // The head is a norm alone, whose gradient is made of normalised numbers: it stays finite.
+    // The head is a norm alone. Its gradient is made of normalised numbers: it stays finite.
     QTest::newRow("each group by itself") << 0.0 << "the weights of 3 of 4 groups were left";
     QTest::newRow("all groups as one") << 1e6 << "the weights were left as they are";
 }
@@ -673,7 +673,7 @@ void TestEngine::theSavedModelHasTheTensorsOfTheRun()
     auto weights = openWeights(model, config, table);
 
     QVERIFY2(weights.ok(), weights.status().message().c_str());
-    // fp32 files hold the whole master, so the hash of what was saved is that of the run.
+    // fp32 files hold the whole master, so the saved weights have the hash of the run.
     QCOMPARE(hashOf(table, *weights.value()), m_hash);
 }
 

@@ -183,7 +183,7 @@ void TestEngineBest::aStoppedRunKeepsItsBest_data()
     QTest::newRow("on request") << true;
 }
 
-// As if it had never been stopped, also what is kept.
+// The run ends as if it had never been stopped, with the same checkpoints.
 void TestEngineBest::aStoppedRunKeepsItsBest()
 {
     QFETCH(bool, keepBest);
@@ -316,7 +316,7 @@ void TestEngineBest::thePlanCountsTheBest_data()
     QTest::addColumn<bool>("keepBest");
     QTest::addColumn<double>("holdOut");
     QTest::addColumn<int>("kept");
-    QTest::addColumn<int>("written"); // of 16 steps, at most
+    QTest::addColumn<int>("written"); // in 16 steps, at most
     QTest::newRow("both meet") << 2 << 4 << false << 0.1 << 3 << 4;
     QTest::newRow("they meet at the end only") << 4 << 0 << false << 0.1 << 2 << 1;
     QTest::newRow("they never meet") << 5 << 4 << false << 0.1 << 2 << 4;

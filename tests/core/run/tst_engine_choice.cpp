@@ -73,7 +73,7 @@ private:
 
     QTemporaryDir m_data;
     std::unique_ptr<RunRig> m_rig;
-    std::string m_hash; // of every exact run
+    std::string m_hash; // every exact run's weights
 };
 
 // Key of the spec's entry in the book of rates.
@@ -252,7 +252,7 @@ void TestEngineChoice::aShareTheUserGaveIsNotLookedAt()
     QCOMPARE(optionOf(*m_rig, run, "device-share"), std::string("0.5"));
 }
 
-// A link of 50 MB/s: what is measured may be slower on a busy machine, never faster.
+// A link of 50 MB/s. A busy machine may measure a lower rate, never a higher one.
 void TestEngineChoice::stepsMeasureEveryRate()
 {
     const auto device = linkedDevice(50e6);
@@ -273,8 +273,8 @@ void TestEngineChoice::stepsMeasureEveryRate()
     QVERIFY(seen.head.backward > 0.0 && seen.embedding.forward > 0.0);
 }
 
-// Nothing is put in the place of what was measured. State that visits is three times the bytes of
-// new weights, and takes 60 ms of a step on this link, where the host updates in less than one.
+// Measured rates are not replaced. Visiting state has three times the bytes of new weights and
+// takes 60 ms of a step on this link. The host updates in less than 1 ms.
 void TestEngineChoice::onASlowLinkWhatStepsMeasureDecides()
 {
     const auto device = linkedDevice(kSlowLink);
@@ -306,7 +306,7 @@ void TestEngineChoice::aRightShareStays()
     QCOMPARE(optionOf(*m_rig, run, "device-share"), std::string("0"));
 }
 
-// On a machine that is not idle nothing is learnt, as what the steps took is not the machine's.
+// A machine that is not idle corrects no rate, as its step times include other work.
 void TestEngineChoice::aRunThatWasForetoldWrongCorrectsTheRates()
 {
     const auto path = RateBook::defaultPath();

@@ -1,4 +1,4 @@
-// Whole runs whose optimizer state is on disk: to the end, stopped, resumed, evaluated, refused.
+// Whole runs with optimizer state on disk: to the end, stopped, resumed, evaluated, refused.
 
 #include "core/choose/replan.h"
 #include "core/plan/traversal.h"
@@ -94,7 +94,7 @@ private:
 
     RunRig m_rig;
     Folder m_scratch;
-    std::map<std::string, std::string> m_hashes; // of resident runs
+    std::map<std::string, std::string> m_hashes; // resident runs
 };
 
 void TestEngineDisk::aStoppedRunResumesToTheHashOfResident_data()
@@ -134,7 +134,7 @@ void TestEngineDisk::severalFoldersHoldTheTilesTogether()
     RunSpec spec = onDisk("two folders", kVariants[0]);
     spec.diskPaths.push_back(second.path());
     spec.checkpointEvery = 5;
-    std::vector<std::uintmax_t> bytes; // of the file in each folder, in the first step
+    std::vector<std::uintmax_t> bytes; // size of the file in each folder, in the first step
     const auto first = smallDevice();
     const Outcome stopped = m_rig.train(spec, *first, [&](Engine& engine, std::int64_t) {
         for (const std::string& folder : spec.diskPaths)
@@ -261,7 +261,7 @@ void TestEngineDisk::aStopWhileAResumedRunFillsItsFileIsNoFailure()
 
 void TestEngineDisk::aRunSaysHowFarItsFileIs()
 {
-    std::string config = smallModelConfig(); // of a file of many MiB
+    std::string config = smallModelConfig(); // makes a file of many MiB
     config.replace(config.find(": 24"), 4, ": 256");
     m_rig.folder.write("wide.json", config);
     RunSpec spec = onDisk("told", kVariants[1]);

@@ -1,4 +1,4 @@
-// Runs whose checkpoints are damaged: they go on from the newest that is whole, with the same bits.
+// Runs with damaged checkpoints: they go on from the newest whole one, with the same bits.
 
 #include "core/run/damage.h"
 #include "core/run/run_rig.h"

@@ -1,4 +1,4 @@
-// A run whose checkpoints, or whose model, find no room: it pauses and loses nothing.
+// A run without room for a checkpoint or its model: it pauses and loses nothing.
 //
 // The telemetry thread answers when the message of the pause arrives. The rig looks for room once
 // an hour, so a run that goes on does so because of an answer.
@@ -72,7 +72,7 @@ private:
     std::unique_ptr<Device> m_device = smallDevice();
     std::string m_hash;
     std::size_t m_pauses = 0;
-    std::string m_text; // of the last pause
+    std::string m_text; // message of the last pause
     nlohmann::json m_data;
 };
 
@@ -105,7 +105,7 @@ void TestEngineFullDisk::onPause(std::vector<Step> answers)
         if (which < answers.size())
             answers[which](engine);
         else
-            engine.requestStop(); // nobody knows what to answer: the test fails by its end
+            engine.requestStop(); // no answer left: the test fails by the run's end
     };
 }
 
@@ -128,7 +128,7 @@ void TestEngineFullDisk::cleanup()
 
 void TestEngineFullDisk::aCheckpointThatFailsAnywherePausesTheRunAndLosesNothing_data()
 {
-    QTest::addColumn<int>("permille"); // of the bytes of a checkpoint
+    QTest::addColumn<int>("permille"); // part of a checkpoint that fits
     QTest::addColumn<int>("error");
     QTest::newRow("the first byte") << 0 << ENOSPC;
     QTest::newRow("in the weights") << 100 << ENOSPC;
@@ -238,7 +238,7 @@ void TestEngineFullDisk::itGoesOnByItselfWhenThereIsRoom()
     QCOMPARE(run.progress.weightsHash, m_hash);
 }
 
-// It asks for what is free when it tries and when it reports, and not between answers.
+// It asks for the free bytes when it tries and when it reports, and not between answers.
 void TestEngineFullDisk::aPausedRunDoesNotSpin()
 {
     const RunSpec spec = this->spec("does not spin");

@@ -1,4 +1,4 @@
-// Runs whose interval is chosen by the magnitude rule when they are warm.
+// Runs that choose their interval by the magnitude rule after warm-up.
 
 #include "core/run/engine.h"
 #include "core/run/run_rig.h"

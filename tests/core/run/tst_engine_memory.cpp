@@ -117,7 +117,7 @@ private:
     std::string hashOf(const RunSpec& spec) const;
 
     std::unique_ptr<RunRig> m_rig;
-    std::string m_hash; // of every exact run
+    std::string m_hash; // every exact run's weights
 };
 
 std::string TestEngineMemory::hashOf(const RunSpec& spec) const
@@ -150,7 +150,7 @@ void TestEngineMemory::aRunThatFindsLessThanItPlannedOpensWithAnotherPlan()
     const std::string messages = m_rig->messages(run.id);
     QCOMPARE(count(messages, kReplanned), 1);
     QVERIFY2(contains(messages, "Planned as policy resident"), messages.c_str());
-    // Record and history name what is really used.
+    // Record and history name the options in use.
     const RunSpec kept = readRunSpec(spec.outDir).value();
     QVERIFY(kept.deviceMemoryBytes <= options.memoryBytes);
     QVERIFY(kept.policy != "resident" || kept.recompute == RecomputeChoice::Block);
@@ -237,7 +237,7 @@ void TestEngineMemory::aStepThatLacksMemoryIsDoneAgainWithTheSameBits()
         contains(messages, steps == 0 ? "from the beginning" : "from step 2"), messages.c_str());
     QCOMPARE(count(messages, "repeated"), 0);
     const RunSpec kept = readRunSpec(spec.outDir).value();
-    QCOMPARE(kept.recompute, RecomputeChoice::Block); // what takes a tenth off all of them
+    QCOMPARE(kept.recompute, RecomputeChoice::Block); // frees a tenth under all policies
     QCOMPARE(m_rig->row(run.id).configJson, toJson(kept));
     QVERIFY(contains(m_rig->row(run.id).planJson, "\"recompute\":\"block\""));
 }

@@ -1,7 +1,7 @@
 // A model folder that is asked or evaluated: tokenizers that do not belong to it, numbers that are
 // none, and rotary positions that depend on a length.
 
-// The engine's before anything of Qt.
+// The engine's headers come before those of Qt.
 // clang-format off
 #include "core/run/changed_model.h"
 #include "core/answer/inference.h"

@@ -1,8 +1,8 @@
 // Runs and a history that an earlier program wrote: they are read, and resumed to the weights that
 // program would have reached.
 //
-// old_runs/ holds two runs of 12 steps that were killed after step 5: one whose late half of each
-// update is finished before a checkpoint (zero-offload), and one within its second window
+// old_runs/ holds two runs of 12 steps that were killed after step 5: one that finishes the late
+// half of each update before a checkpoint (zero-offload), and one within its second window
 // (zenflow, compact state). history.db has them and the same runs uninterrupted.
 
 #include "core/run/run_rig.h"
@@ -20,8 +20,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr const char* kInstructionSet = "avx512_bf16"; // of the machine that made them
-constexpr double kEvalTolerance = 0.01;                // elsewhere, of the last evaluation
+constexpr const char* kInstructionSet = "avx512_bf16"; // on the machine that made them
+constexpr double kEvalTolerance = 0.01;                // last evaluation, elsewhere
 
 QByteArray contentOf(const QString& path)
 {

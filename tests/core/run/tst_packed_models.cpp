@@ -1,5 +1,5 @@
-// Documents that share a row compute what each computes alone, and never see each other: against
-// PyTorch's own packed rows, against rows of their own, and by bits.
+// Documents that share a row get the losses and gradients of documents alone, and never see each
+// other: against PyTorch's own packed rows, against rows of their own, and by bits.
 
 #include "core/run/golden_rig.h"
 #include "support/test_room.h"
@@ -94,7 +94,7 @@ private Q_SLOTS:
         QFETCH(QString, model);
         const Golden golden("packed_" + model.toStdString());
         const std::vector<TokenSequence> set = golden.tokens();
-        std::int64_t seqLen = 3; // of padding
+        std::int64_t seqLen = 3; // padding
         for (const TokenSequence& one : set)
             seqLen += static_cast<std::int64_t>(one.tokens.size()) - 1;
         GoldenRig rig(goldens() / model.toStdString(), {seqLen, 1, 1});
@@ -130,8 +130,8 @@ private Q_SLOTS:
 
     void whatOneDocumentSaysChangesNoBitOfAnother_data() { addModels(); }
 
-    // Only the third is trained. What the others say, before it and behind it, moves nothing: not
-    // its loss and not one gradient.
+    // Only the third is trained. The tokens of the others, before it and behind it, change neither
+    // its loss nor one gradient.
     void whatOneDocumentSaysChangesNoBitOfAnother()
     {
         QFETCH(QString, model);
@@ -146,7 +146,7 @@ private Q_SLOTS:
 
         QVERIFY(after.loss == before.loss);
         QVERIFY(after.gradients == before.gradients);
-        set[2].tokens[4] = (set[2].tokens[4] + 1) % 40 + 3; // what is trained does
+        set[2].tokens[4] = (set[2].tokens[4] + 1) % 40 + 3; // trained tokens do
         QVERIFY(stepOf(model, set).loss != before.loss);
     }
 };
