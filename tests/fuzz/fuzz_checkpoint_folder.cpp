@@ -1,4 +1,4 @@
-// Mutations of a checkpoint folder, a line each, and what loading it says:
+// Loads a checkpoint folder after mutations, a line each:
 //
 //     f FILE AT BIT    flips a bit            x FILE BYTES    cuts it there
 //     a FILE BYTES     adds bytes             g FILE          is gone
@@ -101,7 +101,7 @@ public:
     const fs::path& checkpoint() const { return m_checkpoint; }
     fs::path file(std::size_t index) const { return m_checkpoint / kFiles[index % kFiles.size()]; }
 
-    // Is there anything else than what was written?
+    // Does a file differ from the one that was written?
     bool isChanged() const
     {
         const fs::path kept = m_folder.path() / "kept";

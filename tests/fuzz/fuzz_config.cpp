@@ -13,7 +13,7 @@ namespace mr::fuzz {
 namespace {
 
 constexpr std::int64_t kMostLayers =
-    64; // of steps that are planned: a deep model is slow, not wrong
+    64; // deeper models get no step plan: it would take long and show nothing more
 
 void plan(const ModelConfig& config, const ParamTable& table)
 {

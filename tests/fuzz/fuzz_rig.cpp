@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view kCut = "\n%%%%\n";
-constexpr std::size_t kMostMessageBytes = 8192; // several names of files, and what is wrong
+constexpr std::size_t kMostMessageBytes = 8192; // several names of files, and the error
 
 } // namespace
 

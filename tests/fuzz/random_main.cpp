@@ -1,5 +1,5 @@
 // fuzz_checkpoint_folder SECONDS SEED: inputs of random lines, until the time is over. Each is
-// printed before it runs, so the last one is what ended the program.
+// printed before it runs, so the last one ended the program.
 
 #include "fuzz/targets.h"
 

@@ -1,4 +1,4 @@
-// The fuzz targets: each takes any bytes, and what reads them must end in a value or a Status.
+// The fuzz targets: each takes any bytes, and their reader must end in a value or a Status.
 //
 // A target is one function, so that libFuzzer drives it (fuzz_main.cpp) and a plain test replays
 // the committed inputs (tst_corpus.cpp). It aborts where an answer makes no sense: a refusal
@@ -24,12 +24,12 @@ void regex(std::string_view bytes);            // a pattern of tokenizer.json, t
 void records(std::string_view bytes);          // a letter for the format, then a data file
 void checkpoint(std::string_view bytes);       // state.json, state.safetensors
 void manifest(std::string_view bytes);         // manifest.json of a checkpoint
-void checkpointFolder(std::string_view bytes); // what is done to the folder of a checkpoint
+void checkpointFolder(std::string_view bytes); // mutations of a checkpoint folder
 void history(std::string_view bytes);          // an SQLite file
 void trace(std::string_view bytes);            // the timeline of a step
 
 struct Target {
-    const char* name; // of its folder in corpus/ and of its program
+    const char* name; // names its folder in corpus/ and its program
     void (*run)(std::string_view bytes);
 };
 

@@ -1,4 +1,4 @@
-// Every committed input of every target, in every build: what once broke something stays mended.
+// Every committed input of every target, in every build: a fixed fault stays fixed.
 
 #include "fuzz/targets.h"
 #include "support/test_room.h"

@@ -162,7 +162,7 @@ void TestHostile::decodersThatFeedEachOtherAreStopped()
     QVERIFY(contains(messageOf(tokenizer.value()->decode(ids).status()), "replacements make"));
 }
 
-// The byte tokens of the first character, behind what a normalizer or Metaspace puts before it.
+// The byte tokens of the first character, behind the prefix of a normalizer or Metaspace.
 void TestHostile::bytesAfterAPrefixDoNotEndBeforeIt()
 {
     json content = json::parse(R"({"model": {"type": "BPE", "byte_fallback": true,
@@ -214,7 +214,7 @@ void TestHostile::deepCallsOfToolsAreRefused()
         "value": "{\"name\": \"f\", \"arguments\": )" +
                                  nested(kDeep) + R"(}"}, {"from": "gpt", "value": "b"}])";
 
-    auto asText = readConversation({call, "", ""}); // what is not understood stays a text
+    auto asText = readConversation({call, "", ""}); // an unreadable value stays a text
     const auto refused = readConversation({shareGpt, "", ""});
     const auto tools = readConversation({R"([{"role": "user", "content": "a"},
         {"role": "assistant", "content": "b"}])",
@@ -244,7 +244,7 @@ void TestHostile::manyColumnsAreNotAllNamed()
     QVERIFY(status.message().size() < 4000);
 }
 
-// Nobody writes into it: whoever opens it without a thought waits for ever.
+// The pipe has no writer: a plain open waits for ever.
 void TestHostile::aPipeIsNoFile()
 {
     const std::string pipe = m_folder.path("pipe.jsonl");

@@ -1,4 +1,4 @@
-// Every file of the shared folder `malformed` has a verdict, and every refusal says what is wrong.
+// Every file of the shared folder `malformed` has a verdict, and every refusal names the error.
 
 #include "core/api/json_text.h"
 #include "core/data/data_files.h"

@@ -40,7 +40,7 @@ Status launchProduct(const std::uint16_t* a, const std::uint16_t* b, float* d, b
 Status launchLoad(const std::uint16_t* tiles, std::uint32_t* r, bool transpose);
 
 // Two groups of copies of 16 bytes per thread from `values` (32 threads, 8 floats), then a wait for
-// all but `pending` of them. out (32, 8); what did not arrive is -1. `valid` false: zeros.
+// all but `pending` of them. out (32, 8); -1 for values that did not arrive. `valid` false: zeros.
 Status launchCopies(const float* values, float* out, int pending, bool valid);
 
 // out (grid.x blocks): each writes its index. Block (threads).

@@ -1,4 +1,4 @@
-// The host machine itself: what it must notice, and the layouts it must keep.
+// The host machine itself: the faults it must notice, and the layouts it must keep.
 
 #include "gpu/sample_kernels.h"
 #include "gpu/simt/grid.h"
@@ -84,7 +84,7 @@ private Q_SLOTS:
             const auto first = reversed({Order::Ascending, 1, false}, false, dynamic);
             const auto second = reversed({Order::Descending, 1, false}, false, dynamic);
             const auto third = reversed({Order::Random, 5, false}, false, dynamic);
-            // Not as numbers: what was read too early is NaN.
+            // Not as numbers: elements read too early are NaN.
             QVERIFY(std::memcmp(first.data(), second.data(), first.size() * sizeof(float)) != 0);
             QVERIFY(std::memcmp(first.data(), third.data(), first.size() * sizeof(float)) != 0);
         }
@@ -92,7 +92,7 @@ private Q_SLOTS:
 
     void sharedMemoryHoldsNaNBeforeABlock()
     {
-        // Twice: the second block must not see what the first one left.
+        // Twice: the second block must not see the values of the first one.
         for (int run = 0; run < 2; ++run)
             for (const bool dynamic : {false, true}) {
                 const auto out = reversed({Order::Ascending, 1, false}, false, dynamic);

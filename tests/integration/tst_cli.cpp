@@ -1,4 +1,4 @@
-// `millrace` as scripts see it: exit codes, JSON lines, refusals that name what is wrong.
+// `millrace` as scripts see it: exit codes, JSON lines, refusals that name the error.
 
 #include "core/choose/scratch_rates.h"
 #include "core/plan/policies.h"
@@ -138,7 +138,7 @@ void TestCli::trainSaysWhatItDoesInOneJsonObjectALine()
         double sum = number(step, "compute_ms");
         for (const char* cause : {"h2d", "d2h", "host_update", "disk", "data", "other"})
             sum += number(stalls, cause);
-        // Whole microseconds printed as milliseconds: exact but for the sum in binary.
+        // Whole microseconds printed as milliseconds: exact except for the sum in binary.
         QVERIFY(std::abs(sum - number(step, "wall_ms")) < 1e-9 * (1.0 + sum));
     }
     QCOMPARE(ends.size(), std::size_t{1});
@@ -622,7 +622,7 @@ void TestCli::moreThreadsThanAnyMachineHasAreRefused()
 void TestCli::aHistoryWhoseNameIsTooLongIsRefusedInASentence()
 {
     QStringList arguments = m_rig->train("long-history", words("--steps 1 --eval-every 0"));
-    const std::string name(250, 'h'); // what SQLite puts beside it has a longer one
+    const std::string name(250, 'h'); // SQLite's files beside it have longer ones
     arguments[arguments.indexOf(m_rig->database())] = m_rig->path(name.c_str());
 
     const Finished run = m_rig->run(arguments);
@@ -1066,7 +1066,7 @@ void TestCli::runsListsShowsComparesAndExports()
     QCOMPARE(csv.out.count('\n'), 7);
     QVERIFY(csv.out.startsWith("step,loss,"));
     QCOMPARE(csv.out.split('\n')[0].count(','), csv.out.split('\n')[1].count(','));
-    QCOMPARE(json.lines(), m_first.events("step")); // the history has what was printed
+    QCOMPARE(json.lines(), m_first.events("step")); // the history has the printed lines
     QCOMPARE(absent.code, 2);
     QVERIFY(absent.says("99999"));
 }

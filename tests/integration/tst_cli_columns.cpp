@@ -78,7 +78,7 @@ void TestCliColumns::inspectTakesWhatTrainTakes()
     const QJsonObject info = mapped.lines().at(0);
     QCOMPARE(info[key("layout")].toString(), key("as --map says"));
     QCOMPARE(info[key("mapping")].toObject()[key("prompt")].toString(), key("left"));
-    QVERIFY(info[key("seq_len")].toInt() < 1024); // what the small model allows
+    QVERIFY(info[key("seq_len")].toInt() < 1024); // the small model's longest
     QCOMPARE(shorter.lines().at(0)[key("seq_len")].toInt(), 17);
     QVERIFY(refused.lines().at(0)[key("readings")].toArray().size() >= 2);
 }

@@ -26,8 +26,8 @@ private Q_SLOTS:
     void aRunKilledBeforeItsFirstCheckpointStartsAgain();
 };
 
-// Lets the process go on until it has told of `checkpoints` more, and for a random moment
-// longer, and kills it. False: it had ended by then.
+// Lets the process go on until it has reported `checkpoints` more, and `moreMs` longer, and
+// kills it. False: it had ended by then.
 bool killAfter(QProcess& process, int checkpoints, int moreMs)
 {
     while (checkpoints > 0) {

@@ -1,4 +1,4 @@
-// FailingGate: something fails between two looks of whoever waits, and that opens the gate.
+// FailingGate: something fails between two looks of the waiting thread, and that opens the gate.
 
 #pragma once
 

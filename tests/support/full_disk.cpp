@@ -142,7 +142,7 @@ extern "C" ssize_t write(int descriptor, const void* data, std::size_t bytes)
     return done;
 }
 
-// Takes nothing: what is asked for is given back at once.
+// Only answers: the space asked for is not kept.
 extern "C" int fallocate(int descriptor, int mode, off_t offset, off_t bytes)
 {
     using namespace mr::test;

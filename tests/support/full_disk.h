@@ -1,8 +1,8 @@
 // FullDisk: a folder on a disk that runs full, or fails, when a test says so.
 //
 // Link mr_test_full_disk (it stands before write(), fsync(), fdatasync(), fallocate() and statvfs()
-// of the C library) into the test that needs it, and no other. What is outside of the folder is
-// left alone.
+// of the C library) into the test that needs it, and no other. Files outside of the folder are left
+// alone.
 //
 // Threads  Any. One object at a time.
 
@@ -29,7 +29,7 @@ public:
     void heal();
 
     std::uint64_t bytesWritten() const noexcept; // so far
-    std::uint64_t timesAsked() const noexcept;   // for what is free
+    std::uint64_t timesAsked() const noexcept;   // for free space
     // The files and folders that were brought to the disk, in their order.
     std::vector<std::string> synced() const;
 };

@@ -77,7 +77,7 @@ void* allocate(std::size_t bytes, std::size_t alignment, void* caller)
 
 void release(void* data) noexcept
 {
-    bytesNow.fetch_sub(malloc_usable_size(data), std::memory_order_relaxed); // of null it is 0
+    bytesNow.fetch_sub(malloc_usable_size(data), std::memory_order_relaxed); // 0 for null
     std::free(data);
 }
 
@@ -111,7 +111,7 @@ void resetHeapPeak() noexcept
 } // namespace mr::test
 
 // All forms, also those that the standard library makes of others: a sanitizer brings forms of its
-// own, and what one of them allocated must not be freed by ours.
+// own, and ours must not free their memory.
 void* operator new(std::size_t bytes)
 {
     return mr::test::allocate(bytes, 1, __builtin_return_address(0));

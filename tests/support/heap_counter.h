@@ -14,8 +14,8 @@
 namespace mr::test {
 
 struct HeapCounts {
-    std::uint64_t ours = 0;   // calls of operator new, except:
-    std::uint64_t oneDnn = 0; // those made by code inside libdnnl.so
+    std::uint64_t ours = 0;   // calls of operator new, except from libdnnl.so
+    std::uint64_t oneDnn = 0; // calls by code inside libdnnl.so
 };
 
 HeapCounts heapCountsOfThisThread() noexcept;

@@ -267,7 +267,7 @@ Result<std::unique_ptr<Gate>> WrappedDevice::createGate(std::string_view name)
 
 void WrappedDevice::submit() noexcept
 {
-    // Cannot fail, so what the hook says is not looked at.
+    // Cannot fail, so the hook's status is dropped.
     (void)onCall({{}, "submit", {}, 0, nullptr, nullptr}).ok();
     m_inner.submit();
 }

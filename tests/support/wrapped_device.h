@@ -22,7 +22,7 @@ namespace mr::test {
 struct DeviceCall {
     std::string_view stream;  // empty: a call of the device itself
     std::string_view what;    // "allocate", "submit", "record", "wait", "copy", or the op's name
-    std::string_view tag;     // of an allocation; the name of what is created
+    std::string_view tag;     // the allocation's, or the new object's name
     std::uint64_t number = 0; // bytes of an allocation or copy; generation of a gate
     const Event* event = nullptr;
     const Gate* gate = nullptr;
@@ -48,7 +48,7 @@ public:
     }
     Ops& ops() noexcept override;
 
-    // Before the call is made; an error here is what the caller gets instead.
+    // Before the call is made; an error here goes to the caller instead.
     virtual Status onCall(const DeviceCall& call) = 0;
     // True for a "wait": the stream does not wait. Asked after onCall().
     virtual bool leavesOut(const DeviceCall&) { return false; }

@@ -1,5 +1,5 @@
-// Runs whose short sequences share rows: counted right, the same bits by every exact policy and
-// after a stop, evaluated as any other run.
+// Runs that pack short sequences into shared rows: counted right, the same bits by every exact
+// policy and after a stop, evaluated as any other run.
 
 #include "core/run/run_rig.h"
 #include "core/telemetry/run_folder.h"

@@ -138,7 +138,7 @@ void TestReplan::anExplicitPolicyIsReplacedByAnExactOneOnly()
     QVERIFY(after.value().spec.policyOptions.count("interval") == 0);
 }
 
-// A host so slow that only what lags hides it.
+// A host so slow that only a stale policy hides it.
 void TestReplan::whatLagsIsChosenOnlyWhereItIsAllowed()
 {
     RunSpec spec = m_rig.spec("a");

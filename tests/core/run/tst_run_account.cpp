@@ -1,5 +1,5 @@
 // Rows of a run leave nothing out: steps and the intervals between them add up to its bytes and to
-// its time, whatever is looked at in between.
+// its time, with evaluations and checkpoints in between.
 
 #include "core/plan/policies.h"
 #include "core/run/run_rig.h"
@@ -197,8 +197,8 @@ void TestRunAccount::everyByteAndSecondBelongsToARow()
         all.diskRead % kPageBytes == 0 && all.diskWritten % kPageBytes == 0); // padding is in it
 }
 
-// From the checkpoint of step 1 to that of step 3, by the kernel's count of what came from drives.
-// Writes cannot be told from those of checkpoints there.
+// From the checkpoint of step 1 to that of step 3, by the kernel's count of bytes read from drives.
+// Its count of bytes written includes checkpoints.
 void TestRunAccount::whatTheDiskReadIsWhatTheProcessRead()
 {
     RunSpec spec = lookedAt("reads", "ssd-vertical");
@@ -243,7 +243,7 @@ void TestRunAccount::aFlushIsARowOfItsOwn()
     QCOMPARE(rows.count(IntervalKind::Flush), 4);
     const Rows steady = rowsOf(m_rig, plain.id);
     const std::int64_t uploaded = steady.steps[2].h2dBytes - rows.steps[2].h2dBytes;
-    QVERIFY(uploaded > 0); // a step that is not looked at uploads what the flush does here
+    QVERIFY(uploaded > 0); // without evaluations a step uploads the bytes of the flush
     for (const IntervalRow& row : rows.intervals)
         if (row.kind == IntervalKind::Flush)
             QCOMPARE(row.h2dBytes, uploaded);

@@ -22,9 +22,9 @@ namespace {
 
 constexpr int kWarmUp = 3;
 constexpr int kMoreSteps = 40;
-constexpr int kMeasured = 9;              // of a run with files
+constexpr int kMeasured = 9;              // steps of a run with files
 constexpr std::int64_t kPoolThreads = 6;  // compute, update and stream threads of a tiny run
-constexpr std::int64_t kDiskThreads = 10; // and of a disk, with what each takes when it begins
+constexpr std::int64_t kDiskThreads = 10; // and disk threads, with their allocations at start
 
 // Writes down the heap counts whenever it is asked for its memory usage: the engine does so once
 // in every step, a tiny run after its first step and after its last. Allocates nothing itself.
@@ -54,7 +54,7 @@ public:
 
 private:
     static constexpr std::size_t kRoom = 256;
-    mutable std::vector<HeapCounts> m_engine; // of the calling thread
+    mutable std::vector<HeapCounts> m_engine; // by the calling thread
     mutable std::vector<HeapCounts> m_all;
 };
 

@@ -161,7 +161,7 @@ void TestZenflowRuns::evaluatingMoreOftenChangesNothing()
     QCOMPARE(often.progress.weightsHash, never.progress.weightsHash);
 }
 
-// And its exported model, with what was pending in it.
+// The exported model as well, with the pending update in it.
 void TestZenflowRuns::onDiskARunIsTheOneInMemory()
 {
     QFETCH(int, index);
@@ -223,7 +223,7 @@ MasterBuffers weightsOf(const fs::path& folder, const ParamTable& table, const M
 }
 
 // A run that ends with a window in flight, against one that goes on until the window's update is in
-// the weights: the host's columns are the same, whoever made the update.
+// the weights: the host's columns are the same, by the export's update or by the step's.
 void TestZenflowRuns::theExportedModelHasWhatWasPending()
 {
     QFETCH(int, index);

@@ -1,4 +1,4 @@
-// Folders of checkpoints: which are whole, which is the best, what is kept and what is set aside.
+// Folders of checkpoints: which are whole, which is the best, which are kept and which set aside.
 
 #include "core/run/damage.h"
 #include "core/save/checkpoint.h"

@@ -89,7 +89,7 @@ void TestColumnState::whatIsTakenIsWhatIsDecoded()
         QVERIFY(values.m[i] == 0.5F * plain.m[at]);
         QVERIFY(values.v[i] == 0.25F * plain.v[at]);
         QCOMPARE(values.high[i], state.weight[at]);
-        // A remainder of 127 is a tie, which halves hold but for one step of F32.
+        // A remainder of 127 is a tie: halves are off by one step of F32 at most.
         const float master = joinHalves(values.high[i], values.low[i]);
         if (std::abs(state.remainder[at]) < 127)
             QVERIFY(master == plain.master[at]);
@@ -192,7 +192,7 @@ void TestColumnState::groupsWithoutThemStayAsTheyAre()
     QVERIFY(std::equal(first.m, first.m + kCompactGroup, before.m.begin()));
     QVERIFY(std::equal(first.v, first.v + kCompactGroup, before.v.begin()));
     QVERIFY(state.mScale[0] == before.mScale[0]);
-    QVERIFY(state.vScale[0] == before.vScale[0]); // of which 255 / 255 is not always the same
+    QVERIFY(state.vScale[0] == before.vScale[0]); // times 255 / 255 it may differ
     QVERIFY(state.m != before.m);
 }
 

@@ -1,4 +1,4 @@
-// Which task waits for which: what lanes can express, and what they refuse.
+// Which task waits for which: the waits that lanes can express, and those they refuse.
 
 #include "core/base/failure_latch.h"
 #include "core/device/cpu/cpu_device.h"

@@ -29,7 +29,7 @@ struct StoreRig {
         return opened.ok() ? std::move(opened).value() : nullptr;
     }
 
-    // Plain SQL on a connection of its own, for what the interfaces do not show.
+    // Plain SQL on a connection of its own, for rows that the interfaces do not show.
     std::int64_t number(std::string_view sql) const
     {
         auto db = Database::open(path, OpenMode::ReadWriteCreate);

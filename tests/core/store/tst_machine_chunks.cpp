@@ -1,5 +1,5 @@
-// The once-a-second series: what is written is read back, on every level, and a window is read with
-// as many entries as it needs.
+// The once-a-second series: samples are read back as written, on every level, and a window is read
+// with as many entries as it needs.
 
 #include "core/store/store_rig.h"
 #include "support/test_room.h"

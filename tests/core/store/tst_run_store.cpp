@@ -152,7 +152,7 @@ private Q_SLOTS:
         QCOMPARE(read.answer.seconds, 1.5);
         QVERIFY(read.state == AnswerState::Failed);
         QCOMPARE(read.message, row.message);
-        QCOMPARE(rig.number("SELECT count(*) FROM prompt"), 1); // the same text is one
+        QCOMPARE(rig.number("SELECT count(*) FROM prompt"), 1); // one row for one text
         QVERIFY(rig.store->rewind(id, 5).ok());
         QCOMPARE(rig.openReader()->answers(id).value().size(), std::size_t{1});
     }
@@ -419,7 +419,7 @@ private Q_SLOTS:
         QVERIFY(rig.store->addCheckpoint(id, {10, "/c/10", 1, "complete", 1, 0, 2.5}, "").ok());
         QVERIFY(rig.store->addCheckpoint(id, {20, "/c/20", 1, "complete", 1, 0, 2.0}, "").ok());
         QVERIFY(rig.store->addCheckpoint(id, {30, "/c/30", 1, "complete", 1, 0, 2.0}, "").ok());
-        QCOMPARE(best(), 30); // of equal ones the newest
+        QCOMPARE(best(), 30); // the newest of equal ones
         QVERIFY(rig.store->setCheckpointState("/c/30", "broken").ok());
         QCOMPARE(best(), 20);
         QVERIFY(rig.store->setCheckpointState("/c/20", "deleted").ok());

@@ -1,5 +1,5 @@
 // Edits of the history by people: the history keeps an edit, search finds it, and it can be undone.
-// Erasing for good removes what was agreed to and nothing beside it.
+// Erasing for good removes the runs and files agreed to and nothing beside them.
 
 #include "core/base/folder_lock.h"
 #include "core/store/store_rig.h"

@@ -228,7 +228,7 @@ private Q_SLOTS:
         recorder->step(StoreRig::step(2, 1.0));
         QVERIFY(!recorder->flush().ok());
         QCOMPARE(rig.file("steps.jsonl").count('\n'), 2);
-        // Once it works again, it gets what it missed.
+        // Once it works again, it gets the missed rows.
         QVERIFY(rig.change("ALTER TABLE hidden RENAME TO step").ok());
         recorder->step(StoreRig::step(3, 1.0));
         QVERIFY(!recorder->close().ok()); // the first failure

@@ -167,7 +167,7 @@ struct DiskRig {
     DiskLayout layout;
     std::vector<DiskMemory> memory;           // by tile
     std::vector<std::unique_ptr<Gate>> gates; // by queue
-    std::unique_ptr<Gate> key;                // what a test makes jobs wait for
+    std::unique_ptr<Gate> key;                // the gate a test makes jobs wait for
     std::array<std::uint64_t, kDiskQueues> generations{};
     std::unique_ptr<DiskStore> store; // last: it uses everything above
 };

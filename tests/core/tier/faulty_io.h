@@ -1,7 +1,7 @@
-// FaultyIo: any DiskIo, with what disks and kernels do wrong, by rule; and a record of what it saw.
+// FaultyIo: any DiskIo, with faults of disks and kernels by rule, and a record of its requests.
 //
-// Threads  As DiskIo. The switches of DiskFaults are set by the test's thread at any time; what it
-//          recorded is read once the store is gone.
+// Threads  As DiskIo. The test's thread sets the switches of DiskFaults at any time, and reads the
+//          record once the store is gone.
 
 #pragma once
 
@@ -30,9 +30,9 @@ enum class FaultKind {
 struct FaultRule {
     FaultKind kind = FaultKind::Result;
     DiskOp op = DiskOp::Read;
-    int nth = 0; // of the requests with this op, from 0
+    int nth = 0; // request with this op, from 0
     std::int64_t value = 0;
-    int times = 1; // so often, whenever the same place is asked for
+    int times = 1; // requests for the same place that it hits
 };
 
 struct DiskFaults {

@@ -23,8 +23,8 @@ FaultRule result(DiskOp op, std::int64_t value, int times = 1)
 struct Case {
     const char* name;
     FaultRule rule;
-    int retries;      // that must be counted where it ends well
-    const char* word; // of the error; null: it ends well
+    int retries;      // expected count where it ends well
+    const char* word; // in the error; null: it ends well
     ErrorKind kind = ErrorKind::Io;
 };
 
@@ -72,7 +72,7 @@ const std::vector<Case>& cases()
     return all;
 }
 
-// Was there a request for what a short one at byte `at` of tile 0 left, from a whole page on?
+// Was there a request for the rest of a short one at byte `at` of tile 0, from a whole page on?
 bool asksForTheRest(const DiskRig& rig, std::uint64_t at, const FaultRule& rule)
 {
     const std::uint64_t whole = static_cast<std::uint64_t>(rule.value) / 4096 * 4096;

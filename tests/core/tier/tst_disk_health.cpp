@@ -37,7 +37,7 @@ struct Host {
         link(kDisk + "/device", kController);
     }
 
-    // dm-0 lies on what is named.
+    // Maps dm-0 to the named devices.
     void map(const std::vector<std::string>& below) const
     {
         folder.write("sys/devices/virtual/dm-0/size", "1024\n");
@@ -72,7 +72,7 @@ private Q_SLOTS:
     void theLogIsReadAtItsOffsets()
     {
         Log log;
-        log.fill(std::byte{0xFF}); // whatever is not put below must not be read
+        log.fill(std::byte{0xFF}); // the bytes not put below must not be read
         put(log, 1, 2, 273 + 41);
         put(log, 5, 1, 103);
         put(log, 32, 16, 3);

@@ -28,7 +28,7 @@ std::string contentOf(const std::filesystem::path& path)
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// A descriptor that has the lock; who took it is gone, as after a kill.
+// A descriptor that holds the lock. The process that took it is gone, as after a kill.
 int lockedByADeadProcess(const std::filesystem::path& path)
 {
     const int shared = ::open(path.c_str(), O_RDWR | O_CLOEXEC);

@@ -1,4 +1,4 @@
-// ScratchFolder: what a folder lies on, from a made-up mount table.
+// ScratchFolder: the file system and drive of a folder, from a made-up mount table.
 
 #include "core/base/host_folder.h"
 #include "core/tier/scratch_folder.h"
@@ -32,7 +32,7 @@ struct Host {
         folder.write("sys/dev/block/259:4/uevent", "MAJOR=259\nDEVNAME=nvme1n1\n");
         folder.write("sys/dev/block/259:4/queue/rotational", "0\n");
         folder.write("sys/dev/block/259:4/queue/max_sectors_kb", "512\n");
-        // A partition, whose queue is its disk's: one folder up.
+        // A partition. Its queue is that of its disk, one folder up.
         folder.write("sys/dev/block/8:1/uevent", "DEVNAME=sda1\n");
         folder.write("sys/dev/block/queue/rotational", "1\n");
     }

@@ -1,4 +1,4 @@
-// TierStore: what is held is what was planned.
+// TierStore: it holds the memory that was planned.
 
 #include "core/device/cpu/cpu_device.h"
 #include "core/tier/tier_store.h"

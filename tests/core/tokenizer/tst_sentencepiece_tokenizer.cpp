@@ -316,7 +316,7 @@ void TstSentencepieceTokenizer::endsOfPartsFollowTheText()
     QCOMPARE(ends.front(), 3U);
     QCOMPARE(*(ends.end() - 2), 3 + text.size());
     QCOMPARE(ends.back(), 7 + text.size());
-    QVERIFY(ends.at(1) > 3); // the prefix belongs to what follows
+    QVERIFY(ends.at(1) > 3); // the prefix belongs to the next token
     const std::size_t character = 3 + text.find('\xE7') + 3;
     QCOMPARE(std::count(ends.begin(), ends.end(), character), 3); // its three bytes
     std::vector<TokenId> whole{tokenizer->bos()};

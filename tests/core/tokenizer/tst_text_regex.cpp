@@ -1,4 +1,4 @@
-// Regular expressions of tokenizer.json: what Oniguruma and PCRE2 read differently, and limits.
+// Regular expressions of tokenizer.json: differences between Oniguruma and PCRE2, and limits.
 
 #include "core/tokenizer/text_regex.h"
 #include "support/test_room.h"

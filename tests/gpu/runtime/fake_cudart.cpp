@@ -26,7 +26,7 @@ namespace {
 
 struct State {
     mr::test::FakeCard card;
-    std::mutex mutex; // of registered
+    std::mutex mutex; // guards registered
     std::map<const std::byte*, std::size_t> registered;
     std::map<const std::byte*, std::size_t> device;
     std::set<cudaStream_t> streams;
@@ -48,7 +48,7 @@ std::int64_t cardNow()
            state().card.clockOffsetNs;
 }
 
-// Runs what can run on every stream, in turns, until nothing moves.
+// Runs the ready work of every stream, in turns, until nothing moves.
 void pump()
 {
     for (bool moved = true; moved;) {
@@ -148,7 +148,7 @@ cudaError_t cudaMalloc(void** data, std::size_t bytes)
     if (bytes > state().card.memoryBytes - state().deviceBytes)
         return cudaErrorMemoryAllocation;
     *data = std::malloc(bytes);
-    std::memset(*data, 0xAB, bytes); // what is not zeroed shows
+    std::memset(*data, 0xAB, bytes); // bytes that are not zeroed show
     state().device[static_cast<std::byte*>(*data)] = bytes;
     state().deviceBytes += bytes;
     ++state().card.allocations;

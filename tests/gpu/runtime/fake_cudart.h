@@ -21,7 +21,7 @@ struct FakeCard {
     bool waitsForValues = true;
     int failRegistration = -1;                    // the number of the cudaHostRegister that fails
     cudaError_t failEverything = cudaSuccess;     // a broken context answers every call so
-    std::int64_t clockOffsetNs = 123'456'789'000; // of the card's clock
+    std::int64_t clockOffsetNs = 123'456'789'000; // the card's clock ahead of the host's
 
     // Live objects; a test must leave none behind.
     std::size_t allocations = 0;

@@ -1,5 +1,5 @@
-// Memory, streams, events, gates and clock of the CUDA device over a fake runtime: what they ask of
-// CUDA, not what a card does with it.
+// Memory, streams, events, gates and clock of the CUDA device over a fake runtime: their calls of
+// CUDA, not the work of a card.
 
 #include "gpu/cuda_stream.h"
 #include "gpu/runtime/fake_cudart.h"

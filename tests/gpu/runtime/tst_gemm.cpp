@@ -1,4 +1,4 @@
-// How products are put to cuBLASLt, over a fake library that computes what its documentation says.
+// How products are put to cuBLASLt, over a fake library that computes as its documentation says.
 
 #include "gpu/add_bias.h"
 #include "gpu/cublaslt_gemm.h"

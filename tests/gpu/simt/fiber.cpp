@@ -15,7 +15,7 @@
 #error "the switch between fibers is written for x86-64, like the rest of the program"
 #endif
 
-// Saves what the System V ABI asks a callee to keep, swaps the stacks, and returns on the other.
+// Saves the callee-saved registers of the System V ABI, swaps the stacks, and returns on the other.
 extern "C" void mrSimtSwitch(void** saved, void* next) noexcept;
 
 asm(R"(

@@ -42,7 +42,7 @@ private:
     const unsigned m_index;
     std::byte* m_memory = nullptr; // guard page, then the stack
     void* m_top = nullptr;         // where the stack pointer of the side that waits was saved
-    void* m_shadow = nullptr;      // of the address sanitizer, while the fiber is left
+    void* m_shadow = nullptr;      // for the address sanitizer, while the fiber is left
 };
 
 } // namespace mr::simt

@@ -22,7 +22,7 @@ enum class Order : std::uint8_t { Ascending, Descending, Random };
 
 struct Schedule {
     Order order = Order::Ascending;
-    unsigned seed = 1;         // of Order::Random
+    unsigned seed = 1;         // for Order::Random
     bool copiesAtOnce = false; // when asynchronous copies arrive: at once, or at their wait
 };
 

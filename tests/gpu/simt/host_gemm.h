@@ -1,7 +1,7 @@
 // HostGemm: matrix products of the host device, element by element.
 //
-// Products are summed in F32, in ascending order of k, with one rounding each; then the bias, then
-// the addition to what is there.
+// Products are summed in F32, in ascending order of k, with one rounding each; then the bias is
+// added, then the output's old value.
 
 #pragma once
 

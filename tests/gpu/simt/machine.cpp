@@ -8,7 +8,7 @@ uint3 blockIdx{};
 dim3 blockDim;
 dim3 gridDim;
 
-// The ends of what shared_memory.ld gathers; null in a program linked without it.
+// The ends of the section that shared_memory.ld gathers; null in a program linked without it.
 extern "C" {
 extern unsigned char mrSharedBegin[] __attribute__((weak));
 extern unsigned char mrSharedEnd[] __attribute__((weak));
@@ -50,9 +50,9 @@ bool sameMeeting(const Meeting& a, const Meeting& b)
     return a.mask == b.mask && sameText(a.what, b.what) && sameLine(a.where, b.where);
 }
 
-// Bytes 0xFF are NaN and -1: what a block reads before it writes shows. All static arrays of all
-// kernels lie together, so only the first blocks of a grid pay for it. Not instrumented: what
-// lies between the arrays belongs to the address sanitizer.
+// Bytes 0xFF are NaN and -1: a block's read before its write shows. All static arrays of all
+// kernels lie together, so only the first blocks of a grid pay for it. Not instrumented: the
+// bytes between the arrays belong to the address sanitizer.
 __attribute__((no_sanitize("address"))) void fillStaticArrays()
 {
     for (unsigned char* at = mrSharedBegin; at < mrSharedEnd; ++at)
@@ -189,7 +189,7 @@ void Machine::waitForBlock(const CallSite& where)
     ++m_atBarrier;
     if (m_atBarrier == static_cast<int>(m_threads.size()))
         openBarrier();
-    thread.fiber->leave(); // the last one as well: who goes on first is the schedule's choice
+    thread.fiber->leave(); // the last one as well: the schedule chooses the first to go on
 }
 
 void Machine::openBarrier()

@@ -1,8 +1,8 @@
-// Machine: the threads of the block that runs, what each of them waits for, and their fibers.
+// Machine: the threads of the block that runs, their waits, and their fibers.
 //
-// Threads   One. `run` is called by the host; everything below it by the running fiber.
+// Threads   One. The host calls `run`; the running fiber calls everything below it.
 // Ownership Fibers and shared memory, kept from block to block.
-// Errors    The first fault stops the block; faultText() says what it was.
+// Errors    The first fault stops the block; faultText() describes it.
 
 #pragma once
 
@@ -31,10 +31,10 @@ struct Thread {
     State state = State::Fresh;
     uint3 index{};
     Fiber* fiber = nullptr;
-    const CallSite* where = nullptr; // of the barrier or meeting it waits at
+    const CallSite* where = nullptr; // the barrier or meeting it waits at
     const Meeting* meeting = nullptr;
     void* operand = nullptr;
-    std::vector<AsyncCopy> copies; // that have not arrived
+    std::vector<AsyncCopy> copies; // not arrived yet
     int closedGroups = 0;
 };
 
@@ -99,10 +99,10 @@ private:
     std::vector<Fiber*> m_idle; // the last used first: its stack is warm
     ReadySet m_ready;
     std::array<unsigned, ReadySet::kThreads / kLanes> m_inWarp{}; // by warp: lanes at a meeting
-    int m_blocks = 0;                                             // of this grid that were begun
+    int m_blocks = 0;                                             // begun in this grid
     int m_current = 0;
     int m_left = 0;      // threads that have not returned
-    int m_atBarrier = 0; // of them
+    int m_atBarrier = 0; // threads that wait there
     std::string m_fault;
 };
 

@@ -9,7 +9,7 @@ namespace mr::simt {
 namespace {
 
 constexpr unsigned kAllLanes = ~0U;
-constexpr std::uintptr_t kRowBytes = 16; // of ldmatrix and cp.async
+constexpr std::uintptr_t kRowBytes = 16; // for ldmatrix and cp.async
 
 struct ShuffleOperand {
     std::uint64_t bits;

@@ -27,7 +27,7 @@ enum cudaError_t : int {
 struct CUstream_st;
 using cudaStream_t = CUstream_st*;
 
-// Text of a cudaErrorLaunchFailure says what the last kernel did wrong.
+// Text of a cudaErrorLaunchFailure names the fault of the last kernel.
 const char* cudaGetErrorName(cudaError_t code) noexcept;
 const char* cudaGetErrorString(cudaError_t code) noexcept;
 cudaError_t cudaGetLastError() noexcept;

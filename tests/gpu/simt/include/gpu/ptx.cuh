@@ -1,4 +1,4 @@
-// The functions of gpu/ptx.cuh in plain C++; what each does stands there.
+// The functions of gpu/ptx.cuh in plain C++; that header documents them.
 //
 // Stands before that header on the include path of mr_simt. Its own checks: 16-byte alignment of
 // every row, and that a whole warp calls from one line.
