@@ -1,5 +1,5 @@
-// Closing the window while a run is active: it is asked what shall become of the run, and that is
-// what happens.
+// Closing the window while a run is active: a question offers the ways to leave the run, and the
+// chosen one happens.
 
 #include "bridge/desktop_presence.h"
 #include "bridge/stop_signals.h"

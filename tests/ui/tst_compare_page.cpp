@@ -1,4 +1,4 @@
-// A comparison from the New run page to the Compare page: what is asked for, started, shown, said.
+// A comparison from the New run page to the Compare page: its question, runs, charts and words.
 
 #include "bridge/run_queue.h"
 #include "charts/line_chart.h"

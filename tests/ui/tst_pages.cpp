@@ -1,4 +1,4 @@
-// The pages say what they know and what is wrong, where the user looks.
+// The pages show known facts and errors where the user looks.
 
 #include "bridge/app_log.h"
 #include "language.h"

@@ -106,7 +106,7 @@ private slots:
         without->click();
         QCOMPARE(answers.count(), 1);
         QVERIFY(answers[0][0].value<PauseAnswer>().kind == PauseAnswer::Kind::GoOnWithout);
-        view.setSnapshot(demoPaused(412, 600, true)); // the same pause: an answer is on its way
+        view.setSnapshot(demoPaused(412, 600, true)); // still paused: an answer is on its way
         QVERIFY(!again->isEnabled());
         auto next = std::make_shared<RunSnapshot>(*demoPaused(412, 600, false));
         next->events.back().id += 1; // it tried, and could not

@@ -79,7 +79,7 @@ bool isSame(const DiskRange& a, const DiskRange& b)
 struct Parts {
     const char* name;
     DiskParts parts;
-    std::size_t bytesPer32; // of a tile's planes
+    std::size_t bytesPer32; // in a tile's planes
 };
 
 constexpr Parts kParts[] = {

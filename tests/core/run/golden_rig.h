@@ -35,7 +35,7 @@ namespace mr::test {
 
 inline constexpr double kLeastTolerance = 1e-5;
 inline constexpr double kTinyShare =
-    1e-6; // of the global norm; the error of a tensor below it is judged absolutely
+    1e-6; // share of the global norm; the error of a tensor below it is judged absolutely
 
 inline std::filesystem::path goldens()
 {

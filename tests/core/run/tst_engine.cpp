@@ -95,7 +95,7 @@ private Q_SLOTS:
 private:
     std::unique_ptr<RunRig> m_rig;
     std::string m_hash;        // the plain run's weights
-    std::string m_compactHash; // those of the run with compact state, in bf16
+    std::string m_compactHash; // the compact run's, in bf16
 };
 
 void TestEngine::initTestCase()

@@ -66,7 +66,7 @@ public:
     struct Lock {
         QString what;
         QString mode;
-        int end = -1; // of a pipe whose other end the asker holds
+        int end = -1; // our end of a pipe; the asker holds the other
 
         bool isHeld() const
         {
@@ -254,7 +254,7 @@ private slots:
 
         QTRY_VERIFY(logind.holds("idle") && logind.holds("sleep"));
         QCOMPARE(logind.last("idle")->mode, QString("block"));
-        QCOMPARE(logind.last("sleep")->mode, QString("delay")); // who asks for sleep gets it
+        QCOMPARE(logind.last("sleep")->mode, QString("delay")); // a request for sleep is granted
         QTRY_COMPARE(screen.given, QList<uint>{7});
         QTRY_COMPARE(presence.sleep()->state(), SleepGuard::State::Held); // its answers arrived
         m_run->finish();

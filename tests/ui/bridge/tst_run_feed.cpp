@@ -85,7 +85,7 @@ private slots:
 
         QTRY_VERIFY(last(arrived)->steps.size() == 130);
         QCOMPARE(last(arrived)->generation, before->generation);
-        QCOMPARE(before->steps.size(), std::size_t{100}); // what was handed out does not change
+        QCOMPARE(before->steps.size(), std::size_t{100}); // a snapshot handed out does not change
     }
 
     void samplesOfALiveRunArriveBetweenItsSteps()

@@ -163,7 +163,7 @@ private slots:
         made.run->finish();
 
         QTRY_COMPARE(ended.count(), 1);
-        QCoreApplication::processEvents(); // what the queue would do comes with the next turn
+        QCoreApplication::processEvents(); // a next run would start in this turn
         QCOMPARE(openedCount(*made.run), std::size_t{1});
         QCOMPARE(made.dropped.count(), 0);
     }

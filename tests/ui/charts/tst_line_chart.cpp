@@ -137,7 +137,7 @@ private slots:
         area.show();
         QVERIFY(QTest::qWaitForWindowExposed(&area));
         QWidget* under = area.childAt(150, 150);
-        QVERIFY(under != nullptr && under != chart); // what draws it
+        QVERIFY(under != nullptr && under != chart); // the widget that draws it
 
         // Only one of the system's goes from widget to widget.
         const QPointF at = under->mapFromGlobal(area.mapToGlobal(QPoint(150, 150)));

@@ -1,4 +1,5 @@
-// The machine's charts show what was measured, grow with it, and are not there for what was not.
+// The machine's charts show measured series, grow with them, and are absent for series without
+// samples.
 
 #include "charts/line_chart.h"
 #include "charts/machine_section.h"

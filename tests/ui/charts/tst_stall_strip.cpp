@@ -1,4 +1,4 @@
-// StallStrip says in words what it shows in colours, and stays cheap when zoomed out.
+// StallStrip names its colours in words, and stays cheap when zoomed out.
 
 #include "charts/stall_strip.h"
 #include "support/test_room.h"
@@ -69,7 +69,7 @@ private slots:
 
         QVERIFY2(
             strip.readout().startsWith(QStringLiteral("step 2 ")), qPrintable(strip.readout()));
-        QVERIFY(strip.readout().contains(QStringLiteral("Data"))); // what step 2 waited for most
+        QVERIFY(strip.readout().contains(QStringLiteral("Data"))); // the longest stall of step 2
     }
 
     void theSummaryNamesTheLongestWait()

@@ -1,4 +1,4 @@
-// StepTimelineChart: pointing, keys, words, and what painting thousands of tasks costs.
+// StepTimelineChart: pointing, keys, words, and the cost of painting thousands of tasks.
 
 #include "charts/step_timeline.h"
 #include "support/test_room.h"

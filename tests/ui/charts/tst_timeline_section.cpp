@@ -1,4 +1,4 @@
-// TimelineSection: which step is asked for, and what becomes of the answer.
+// TimelineSection: the step it asks for, and its use of the answer.
 
 #include "charts/step_timeline.h"
 #include "charts/timeline_section.h"

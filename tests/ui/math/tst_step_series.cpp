@@ -1,4 +1,4 @@
-// StepSeries copies cheaply: what one version shows is not touched by the next.
+// StepSeries copies cheaply: the next version does not touch the rows of an earlier one.
 
 #include "math/step_series.h"
 #include "support/test_room.h"

@@ -1,4 +1,4 @@
-// The sentence of a comparison says what the rows say: faster or slower, waiting, loss.
+// The sentence of a comparison agrees with its rows: faster or slower, waiting, loss.
 
 #include "models/comparison_words.h"
 #include "support/test_room.h"

@@ -1,4 +1,4 @@
-// Forecast against truth: medians of what was measured, and no number where none is known.
+// Forecast against truth: medians of measured steps, and no number where none is known.
 
 #include "models/forecast_model.h"
 #include "support/test_room.h"
@@ -63,7 +63,7 @@ private slots:
         std::int64_t count = 0;
         const StepSeries steps = seriesOf({1000, 2000, 3000, 4000});
 
-        QCOMPARE(medianTimes(steps, 2.0, 3.0, count).step, 2.5); // of an even number
+        QCOMPARE(medianTimes(steps, 2.0, 3.0, count).step, 2.5); // an even number of steps
         QCOMPARE(count, std::int64_t{2});
         QVERIFY(!medianTimes(steps, 9.0, 12.0, count).known);
         QCOMPARE(count, std::int64_t{0});

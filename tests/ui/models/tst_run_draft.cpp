@@ -1,5 +1,5 @@
-// A run that is put together: settings without an editor come through, and what belongs together
-// changes together.
+// A run that is put together: settings without an editor come through, and related settings change
+// together.
 
 #include "models/run_draft.h"
 #include "support/test_room.h"

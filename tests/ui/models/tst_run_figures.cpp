@@ -1,4 +1,4 @@
-// The figures of a run, and what two runs have in common: rows that are known give known numbers.
+// The figures of a run, and the comparison of two runs: known rows give known numbers.
 
 #include "models/comparison_model.h"
 #include "models/run_figures.h"

@@ -1,4 +1,4 @@
-// Settings of two runs: only what differs, and what is not set is not false, 0 or empty.
+// Settings of two runs: only the different ones, and an unset one is not false, 0 or empty.
 
 #include "models/settings_model.h"
 #include "support/test_room.h"

@@ -98,7 +98,7 @@ private slots:
     {
         TierMapModel model;
         model.setPlan(std::make_shared<const PlanReport>(demoPlan()));
-        const QModelIndex other = model.index(1, TierMapModel::Other); // of a layer
+        const QModelIndex other = model.index(1, TierMapModel::Other); // a layer's
 
         QCOMPARE(other.data().toString(), QStringLiteral("–"));
         QVERIFY(!other.data(kShareRole).isValid());

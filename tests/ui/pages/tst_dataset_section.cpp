@@ -226,7 +226,7 @@ private slots:
         QTRY_VERIFY(m_data->info());
         QVERIFY(m_data->skip()->isChecked() && isShown(m_data->skip()));
         QVERIFY(m_page->spec().data.front().skipBadRows);
-        spec.data.front().skipBadRows = false; // of the same file
+        spec.data.front().skipBadRows = false; // for the same file
         m_page->setSpec(spec);
         QTRY_VERIFY(m_page->settled() && !m_data->info());
         QVERIFY(!m_data->skip()->isChecked());

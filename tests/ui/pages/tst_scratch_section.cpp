@@ -1,5 +1,5 @@
-// ScratchSection: what a folder lies on is said beside it; measuring never holds the window up and
-// ends when it should.
+// ScratchSection: it names the drive beside a folder. Measuring never holds the window up and ends
+// when it should.
 
 #include "language.h"
 #include "pages/dataset_section.h"
@@ -214,7 +214,7 @@ private slots:
         QCOMPARE(back.maxDiskWriteBytes, spec.maxDiskWriteBytes);
         section.folder(0)->pathEdit()->setPath(QString());
         section.writeTo(back);
-        QCOMPARE(back.diskBytes, std::uint64_t{0}); // of no folder
+        QCOMPARE(back.diskBytes, std::uint64_t{0}); // no folder, no bytes
         QVERIFY(changed.count() > 0);
     }
 

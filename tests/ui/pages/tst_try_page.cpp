@@ -45,7 +45,7 @@ RunRow runOf(std::int64_t id, RunStatus status, const std::string& model = kGood
 struct PageRig {
     std::shared_ptr<FakeRun> run = std::make_shared<FakeRun>();
     TryPage page{fakeServices(run)};
-    std::vector<Question> questions; // of the live run
+    std::vector<Question> questions; // to the live run
     int stops = 0;
 
     explicit PageRig(std::vector<RunRow> rows, qint64 live = 0)
@@ -315,7 +315,7 @@ private slots:
         PageRig rig({runOf(3, RunStatus::Done)});
 
         for (QWidget* widget : rig.page.findChildren<QWidget*>()) {
-            const bool isPopup = widget->window() != rig.page.window(); // of a combo box
+            const bool isPopup = widget->window() != rig.page.window(); // a combo box's
             const bool isLabel = qobject_cast<QLabel*>(widget);         // its text is its name
             if (isPopup || isLabel || widget->focusPolicy() == Qt::NoFocus ||
                 widget->objectName().startsWith("qt_"))

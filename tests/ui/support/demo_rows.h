@@ -19,7 +19,7 @@ std::vector<IntervalRow> demoIntervals(std::int64_t count);
 std::vector<EventRow> demoEvents(std::int64_t count);
 // eval_loss every 60 steps.
 std::vector<ScalarRow> demoEvals(std::int64_t count);
-// A plan with three tiers; the device tier's total is what demoSteps says was the peak.
+// A plan with three tiers; the device tier's total is the peak in demoSteps.
 PlanReport demoPlan();
 // A machine with a GPU that such a run keeps busy, seconds 1 to `count`.
 std::vector<MachineSample> demoSamples(std::int64_t count);

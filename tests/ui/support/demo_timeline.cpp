@@ -117,8 +117,8 @@ private:
         return m_spans[static_cast<std::size_t>(index)];
     }
 
-    // As the stall ledger: the part of the gap in which the source ran is its, what lies before
-    // belongs to what the source itself came after.
+    // As the stall ledger: the source gets the part of the gap in which it ran. The part before
+    // belongs to the span that the source came after.
     void addWait(std::int64_t from, std::int64_t until, std::int32_t source)
     {
         while (source >= 0 && until > from) {
@@ -147,8 +147,8 @@ private:
     std::array<std::int64_t, kTimelineLanes> m_busyUntil{};
     std::array<std::int64_t, 2> m_threads{};
     int m_thread = 0;
-    std::map<std::int32_t, std::int32_t> m_after;                // what let a span begin
-    std::map<std::pair<TimelineLane, int>, std::int32_t> m_last; // of a lane's thread, plus one
+    std::map<std::int32_t, std::int32_t> m_after;                // the span that let one begin
+    std::map<std::pair<TimelineLane, int>, std::int32_t> m_last; // by a lane's thread, plus one
     std::uint64_t m_state = 7;
 };
 

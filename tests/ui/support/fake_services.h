@@ -23,7 +23,7 @@ inline const std::string kChatData = "/data/chats.jsonl"; // conversations
 inline const std::string kBadData = "/data/broken.jsonl";
 inline const std::string kUnclearData = "/data/unclear.jsonl"; // until columns are chosen
 inline const std::string kHoleyData = "/data/holes.jsonl";     // four rows cannot be read
-inline const std::string kOtherScratch = "/other/scratch";     // the same, on another drive
+inline const std::string kOtherScratch = "/other/scratch";     // usable, on another drive
 inline const std::string kFastScratch = "/fast/scratch";       // nothing speaks against it
 inline const std::string kMemoryScratch = "/dev/shm/scratch";  // a warning, but it can be used
 inline const std::string kFrozenScratch = "/frozen/scratch";   // cannot be written
@@ -39,19 +39,19 @@ struct FakeRun {
     bool endNow = false;
     bool stopComesLate = false; // a stop finds the last step done: the run ends as finished
     bool destroyed = false;
-    bool fillsFirst = false; // open() and resume() tell of half a file until they are stopped
-    Status openFailure;      // of open() and resume()
-    Status startFailure;     // of start()
-    Status endFailure;       // of wait()
+    bool fillsFirst = false; // open() and resume() report half a file until a stop
+    Status openFailure;      // from open() and resume()
+    Status startFailure;     // from start()
+    Status endFailure;       // from wait()
     RunSpec openedWith;
     std::vector<RunSpec> opened; // all of them, in order; runs are numbered from 7
     std::string resumedDir;
     std::vector<PauseAnswer> answers;
     Session::Listener listener;
-    std::vector<Question> questions; // of the run
+    std::vector<Question> questions; // to the run
     Status askFailure;
     bool answerStopped = false;
-    std::vector<AnswerRow> runAnswers; // what the history has of any run
+    std::vector<AnswerRow> runAnswers; // in the history, for any run
     // Questions to model folders: folder and prompt, in order. While `holdAnswer` is true the
     // second token waits; a stop of the answer ends that.
     std::vector<std::pair<std::string, Prompt>> asked;
@@ -60,7 +60,7 @@ struct FakeRun {
     void finish();
 };
 
-// Everything filled in. `runs` (may be null) is what the history holds.
+// Everything filled in. The history holds `runs` (may be null).
 UiServices fakeServices(
     std::shared_ptr<FakeRun> run, std::shared_ptr<const std::vector<RunRow>> runs = nullptr);
 

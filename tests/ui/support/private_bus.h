@@ -1,4 +1,4 @@
-// A message bus of the test's own, so that no test talks to the desktop of whoever runs it.
+// A message bus of the test's own, so that no test talks to the desktop it runs on.
 //
 // Threads    The test's.
 // Ownership  Owns the daemon; its connections end with it.

@@ -1,4 +1,4 @@
-// PlanPanel: what a plan has on a disk is shown where there is any.
+// PlanPanel: it shows the disk part of a plan that has one.
 
 #include "language.h"
 #include "support/test_room.h"
