@@ -45,10 +45,10 @@ private:
     std::map<std::string, std::int64_t> m_skipped;
     File m_log;                 // a file without a name, once there is much
     std::uint64_t m_logged = 0; // bytes in it
-    std::string m_lines;        // those behind it
+    std::string m_lines;        // lines behind the logged ones
     std::optional<BadRow> m_first;
     std::string m_firstPath;
-    std::map<std::string, std::int64_t> m_refused; // of the source of m_first, by name(RowFault)
+    std::map<std::string, std::int64_t> m_refused; // in the source of m_first, by name(RowFault)
     std::int64_t m_readOn = 0;
     bool m_all = true; // the source was read to its end
 };

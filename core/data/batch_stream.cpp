@@ -217,7 +217,7 @@ private:
     bool m_closed = false;
     Status m_error;
 
-    std::jthread m_thread; // last: joined before what it uses is gone
+    std::jthread m_thread; // last: joined before the members it uses are gone
 };
 
 } // namespace

@@ -8,7 +8,8 @@
 //
 // Threads  TokenSet and Sampler are values, confined to their owner. BatchStream: next() from the
 //          engine thread, everything else inside runs on its own data thread.
-// Errors   build() names file and line. next(): Cancelled after close(); what the data thread met.
+// Errors   build() names file and line. next(): Cancelled after close(), else the data thread's
+//          error.
 
 #pragma once
 
@@ -35,7 +36,7 @@ struct TokenCounts {
     std::uint64_t rows = 0;       // read from files
     std::uint64_t cutRows = 0;    // longer than seqLen, cut
     std::uint64_t emptyRows = 0;  // nothing to train, left out
-    std::uint64_t promptRows = 0; // of a prompt and its answer, not of text
+    std::uint64_t promptRows = 0; // a prompt and its answer, not text
     std::uint64_t trainedTokens = 0;
 };
 
@@ -44,14 +45,14 @@ struct TokenCounts {
 struct TokenSet : TokenCounts {
     SequenceStore sequences;
     UnwrittenRows unwritten; // rows with parts that the chat template leaves out; none is trained
-    std::string layout;      // of the files; several: "Alpaca; ShareGPT"
-    std::map<std::string, std::string> mapping; // of the first file
-    std::vector<std::string> unusedColumns;     // of the files: nothing is trained of them
+    std::string layout;      // layouts of the files: "Alpaca; ShareGPT"
+    std::map<std::string, std::string> mapping; // first file only
+    std::vector<std::string> unusedColumns;     // columns of the files that train nothing
     std::shared_ptr<const BadRows> badRows;     // left out; null: never looked for
     PackedRows packing;                         // empty: every sequence is a row of a micro-batch
 
     std::int64_t count() const noexcept { return sequences.count(); }
-    // Rows of micro-batches: what a sampler draws.
+    // Rows of micro-batches; a sampler draws their numbers.
     std::int64_t batchRows() const noexcept
     {
         return packing.count() > 0 ? packing.count() : count();
@@ -65,11 +66,11 @@ struct TokenSetOptions {
     bool firstBlockOnly = false; // text: a document longer than a block is cut, not continued
     std::string split{};         // text: cut a file into documents here; empty: a file is one
     bool perLine = false;        // text: every line is a document
-    std::string modelFolder{};   // whose chat template writes conversations
+    std::string modelFolder{};   // its chat template writes conversations
     std::string chatTemplate{};  // in place of that (chat_templates.h); empty: as the sources say
     bool overlapTarget = true;   // text blocks share one token with the next, so that each block
                                // trains seqLen targets; false: blocks of seqLen tokens, seqLen - 1
-                               // targets (what a plain PyTorch loop over blocks does)
+                               // targets (as a plain PyTorch loop over blocks does)
     int threads = 0; // that encode; the set does not depend on it; 0: one a core
 };
 
@@ -115,8 +116,8 @@ struct MicroBatchData {
 struct StepBatch {
     std::vector<MicroBatchData> micros;
     std::int64_t tokens = 0;        // without padding
-    std::int64_t trainedTokens = 0; // of the whole step
-    SamplerState after;             // the sampler once this step is taken: what a checkpoint keeps
+    std::int64_t trainedTokens = 0; // in the whole step
+    SamplerState after;             // the sampler once this step is taken; checkpoints keep it
 };
 
 struct BatchShape {

@@ -1,5 +1,5 @@
 // A file read from front to back through one buffer, counting lines. Skips a UTF-8 byte order mark.
-// A file whose first megabyte has carriage returns and no line feed has lines that end in those.
+// If its first megabyte has carriage returns and no line feed, carriage returns end its lines.
 //
 // Threads  Confined to its owner.
 // Errors   Io is kept and reported by status(); reading then ends as if the file did.
@@ -36,7 +36,7 @@ public:
 
     const std::filesystem::path& path() const noexcept { return m_file.path(); }
     const Status& status() const noexcept { return m_status; }
-    std::int64_t line() const noexcept { return m_line; } // of the next byte, from 1
+    std::int64_t line() const noexcept { return m_line; } // line of the next byte, from 1
     char lineEnd() const noexcept { return m_lineEnd; }
     std::uint64_t fileBytes() const noexcept { return m_fileBytes; }
 

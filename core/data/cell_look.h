@@ -32,7 +32,7 @@ std::uint8_t marksOf(std::string_view text);
 
 struct FoundShape {
     CellShape shape = CellShape::None;
-    std::vector<std::string> keys{}; // of the object, or of the first object of the list
+    std::vector<std::string> keys{}; // keys of the object, or of the first object of the list
     bool isEven = true;
 };
 
@@ -51,7 +51,7 @@ bool beginsAsList(std::string_view text);
 // Whether the cell holds "false" or "False", as a text or without quotes.
 bool isFalse(const Cell& cell);
 
-// Adds to the flags of `facts` what kind of cell this is.
+// Adds the kind of this cell to the flags of `facts`.
 void noteKinds(const Cell& cell, ColumnFacts& facts);
 
 // The first bytes of the text.

@@ -19,7 +19,7 @@ using Json = nlohmann::ordered_json;
 struct Term {
     std::vector<std::string> paths;
     std::string selector{};      // "*", or the column that points; empty: the value itself
-    std::int64_t firstIndex = 0; // what the pointing column calls the first element
+    std::int64_t firstIndex = 0; // number of the first element in the pointing column
 };
 
 std::vector<std::string> split(std::string_view text, char at)
@@ -126,7 +126,7 @@ Result<Json> listOf(const Record& record, const Term& term)
         for (const std::string& path : term.paths)
             list.push_back(resolve(record, path));
     if (list.is_string() && !nestsTooDeeply(list.get_ref<const std::string&>()))
-        list = Json::parse(list.get<std::string>(), nullptr, false); // of CSV
+        list = Json::parse(list.get<std::string>(), nullptr, false); // from CSV
     if (!list.is_array() && !list.is_null())
         return bad(shownName(term.paths[0]) + " is not a list");
     return list;

@@ -1,6 +1,6 @@
 // The text that a role takes from a row: a column, or an expression of columns.
 //
-//     question               the column of that name, whatever characters the name has
+//     question               the column of that name, of any characters
 //     answers.text[0]        a value within an object and a list (first element: 0)
 //     choices[*]             the elements of a list on lines "A. ...", "B. ..."
 //     choices[answer]        the element that another column points at
@@ -12,8 +12,8 @@
 // [...]}) or the element itself.
 //
 // Threads  Pure.
-// Errors   InvalidArgument says what the row has in place of what is asked for; the caller adds
-//          file and line.
+// Errors   InvalidArgument says what the row has in place of the expression's value; the caller
+//          adds file and line.
 
 #pragma once
 
@@ -39,7 +39,7 @@ struct NamedPart {
 std::vector<NamedPart> partsOf(std::string_view expression);
 
 struct CellText {
-    bool isThere = false; // false: the cell, or what is asked of it, is missing or null
+    bool isThere = false; // false: the cell, or the part asked for, is missing or null
     std::string text{};
 };
 

@@ -101,8 +101,8 @@ ChatOptions optionsOf(const fs::path& modelFolder)
 // A trained answer as it is written at its time.
 struct ChatFormat::Answer {
     RenderedChat chat;
-    std::string text;      // of `chat`
-    std::size_t begin = 0; // of the answer in `text`
+    std::string text;      // text of `chat`
+    std::size_t begin = 0; // where the answer begins in `text`
     std::size_t end = 0;   // behind its end token, and perhaps white space
 };
 
@@ -247,7 +247,8 @@ Status ChatFormat::findBegin(const Json& variables, std::size_t message, Answer&
 }
 
 // Templates that ask after a question only write a header before an answer that follows another one
-// or a tool's result, and no prompt holds it. It is told by the prompt after a question.
+// or a tool's result, and no prompt holds it. The prompt after a question tells how long that
+// header is.
 Status ChatFormat::skipHeader(const Json& variables, std::size_t message, Answer& out) const
 {
     Json other = variables;
@@ -359,7 +360,7 @@ Result<ChatTokens> encodeChat(const TrainedChat& chat, const Tokenizer& tokenize
     std::vector<std::size_t> ends;
     MR_TRY(tokenizer.encodeParts(parts, out.ids, ends));
     auto span = chat.trained.begin();
-    std::size_t begin = 0; // of the token; tokens that end together begin together
+    std::size_t begin = 0; // where the token begins; tokens that end together begin together
     std::size_t last = 0;  // end of the token before
     for (const std::size_t end : ends) {
         const bool isNext = end > last;

@@ -88,7 +88,7 @@ private:
     ChatHabits m_habits;
 };
 
-// The template says everything: no BOS and no EOS is added to what it writes. A token is trained
+// The template writes every token of a conversation: no BOS and no EOS is added. A token is trained
 // when it stands for a byte of a trained span, be it only one: an end token may take the white
 // space behind a turn along.
 Result<ChatTokens> encodeChat(const TrainedChat& chat, const Tokenizer& tokenizer);

@@ -1,8 +1,8 @@
 // How a chat template reads a conversation, found out by rendering small ones.
 //
 // Templates read content as a text, as a list of parts or as either, and a call's arguments as an
-// object or as JSON in a text; what they are not made for they write as Python's repr, leave out or
-// refuse. Some write the prompt for the next answer behind every answer although nobody asked.
+// object or as JSON in a text. Other forms they write as Python's repr, leave out or refuse. Some
+// write the prompt for the next answer behind every answer although nobody asked.
 //
 // Threads  Functions of their arguments.
 // Errors   None: a template that refuses all of the small conversations is taken as the usual one.

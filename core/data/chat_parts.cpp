@@ -124,7 +124,7 @@ ChatParts partsIn(const Json& variables)
     return out;
 }
 
-// Looks for each part of one conversation in what a template writes.
+// Looks for each part of one conversation in the text that a template writes.
 class PartSearch
 {
 public:

@@ -1,7 +1,7 @@
 // Chat templates of a model's folder: their sources, and the special tokens that they name.
 //
 // Threads  Functions of their arguments; they read small files.
-// Errors   InvalidArgument names the file and what is wrong.
+// Errors   InvalidArgument names the file and the fault in it.
 
 #pragma once
 

@@ -6,8 +6,8 @@
 //
 // Threads    const functions may be called from any number of threads at once.
 // Ownership  Owns the parsed template.
-// Errors     InvalidArgument names the line of the template and what is not supported, or carries
-//            the words of the template's raise_exception().
+// Errors     InvalidArgument names the line of the template and the construct that is not
+//            supported, or carries the words of the template's raise_exception().
 
 #pragma once
 
@@ -25,8 +25,8 @@
 
 namespace mr {
 
-// A run of text from one source. What the template itself wrote may hold control tokens
-// ("<|im_end|>"); what came from the data never does, whatever it looks like.
+// A run of text from one source. Text of the template itself may hold control tokens
+// ("<|im_end|>"); text of the data never does, even if it spells one.
 struct ChatPiece {
     std::string text;
     bool controls = false;
@@ -49,7 +49,7 @@ struct ChatOptions {
     // Names of special tokens and their text: "bos_token" and so on. A name that is not here is not
     // defined for the template.
     std::map<std::string, std::string> tokens;
-    std::tm now{};         // what strftime_now() tells; fixed for a run, so that it can be repeated
+    std::tm now{};         // time for strftime_now(); fixed for a run, so that it can be repeated
     int work = 10'000'000; // steps of one rendering; a conversation may be rendered once per turn
 };
 
@@ -66,14 +66,13 @@ public:
     ChatTemplate& operator=(ChatTemplate&&) noexcept;
     ~ChatTemplate();
 
-    // `variables` is an object: "messages", perhaps "tools", and whatever else the template asks
+    // `variables` is an object: "messages", perhaps "tools", and any other name the template asks
     // for. The role of a message counts as the template's word: templates build control tokens out
-    // of it ('<|' + role + '|>'), so those that are known are let through
-    // as such, and any other stays data.
+    // of it ('<|' + role + '|>'), so known roles are let through as such, and any other stays data.
     Result<RenderedChat> render(
         const nlohmann::ordered_json& variables, const ChatOptions& options) const;
 
-    // Whether the template says itself, by {% generation %}, what is trained.
+    // Whether the template itself marks its trained text, by {% generation %}.
     bool marksGeneration() const noexcept;
 
 private:

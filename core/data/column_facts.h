@@ -1,10 +1,10 @@
-// Facts about the columns of a dataset, measured over the whole file: what kinds of cells they
-// hold, and what their texts look like.
+// Facts about the columns of a dataset, measured over the whole file: the kinds of their cells and
+// the looks of their texts.
 //
-// Every row is looked at for kinds. How texts look is measured on a sample of rows that is spread
-// evenly over what was read: every n-th row, n doubling as the file turns out to be longer. The
-// sample keeps a hash, a length and a few marks for each cell, so a file of any size takes at most
-// a few MB.
+// Every row is looked at for kinds. Looks of texts are measured on a sample of rows that is spread
+// evenly over the rows read so far: every n-th row, n doubling as the file turns out to be longer.
+// The sample keeps a hash, a length and a few marks for each cell, so a file of any size takes at
+// most a few MB.
 //
 // Threads  Pure; a FactsCollector is confined to its owner.
 // Units    Bytes of UTF-8; rows count from 1.
@@ -36,7 +36,7 @@ enum class CellShape : std::uint8_t {
     Values,         // a list of numbers and the like
 };
 
-// Whether a list of this shape is a conversation whatever its column is called.
+// Whether a list of this shape is a conversation under any column name.
 bool isConversation(CellShape shape) noexcept;
 
 struct ColumnFacts {
@@ -55,9 +55,9 @@ struct ColumnFacts {
     std::int64_t nestedRows = 0;     // that hold a list or an object
     std::int64_t firstNestedRow = 0; // 0: none does
     CellShape shape = CellShape::None;
-    bool isMixed = false; // rows hold lists of different shapes
-    bool isEven = true;   // of Texts: every list of the sample has an even number of them
-    std::vector<std::string> keys{};   // of an object, or the first object of a list; at most 16
+    bool isMixed = false;              // rows hold lists of different shapes
+    bool isEven = true;                // Texts: every list of the sample has an even number of them
+    std::vector<std::string> keys{};   // in an object, or the first object of a list; at most 16
     std::vector<std::string> values{}; // distinct texts, lower case, of columns that have no more
                                        // than 16 and none above 24 bytes; else empty
     bool hasManyValues = false;        // so that `values` was given up
@@ -65,7 +65,7 @@ struct ColumnFacts {
 
     // Measured on the sample; shares are of `sampled`.
     std::int64_t sampled = 0;  // cells that hold more than nothing
-    std::int64_t distinct = 0; // of them
+    std::int64_t distinct = 0; // different cells among them
     double meanBytes = 0.0;
     double spaced = 0.0;      // hold white space within, or a letter beyond ASCII
     double numbers = 0.0;     // are a number, or true or false
@@ -85,9 +85,9 @@ class FactsCollector
 {
 public:
     void add(const Record& record);
-    // Ends the collecting: what was added, in the order of first appearance. A list or an object in
-    // one of ten rows or fewer makes no column of lists: `nested` is false, and who reads that row
-    // says so.
+    // Ends the collecting. Returns the columns in the order of first appearance. A list or an
+    // object in one of ten rows or fewer makes no column of lists: `nested` is false, and the
+    // reader of that row reports it.
     std::vector<ColumnFacts> finish();
 
 private:

@@ -1,5 +1,5 @@
-// Names that columns have, and what they may stand for. A name alone is never a proof: the facts
-// of the column have to fit (explained_columns.h, layout_choice.h).
+// Common names of columns and the roles that they may stand for. A name alone is never a proof: the
+// facts of the column have to fit (explained_columns.h, layout_choice.h).
 //
 // Threads  Pure.
 
@@ -20,11 +20,11 @@ enum class NameFamily : std::uint8_t {
     Chat,
     Tools,
     Identifier, // id, question_id, uuid
-    About,      // source, title, language: what a row is about
+    About,      // source, title, language: the origin or the topic of a row
     Verdict,    // label, is_correct: whether the answer is good
-    Weight,     // what a row counts
+    Weight,     // the weight of a row
     Split,      // train or test
-    Class,      // what a text may be sorted into
+    Class,      // a class that a text may be sorted into
 };
 
 // Ignores the capitals of `name`.

@@ -189,7 +189,8 @@ ColumnMap mapOf(const LayoutReading& reading)
     return map;
 }
 
-// Bad answers and media are no question of what columns mean, unless the mark is the answer.
+// Refuses bad answers and media before the meaning of columns is asked, unless the mark
+// is the answer.
 std::optional<Refusal> untrainableInAny(
     const LayoutChoice& choice, const std::vector<ColumnFacts>& facts)
 {

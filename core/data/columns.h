@@ -47,10 +47,10 @@ struct ColumnMap {
     std::string response;
     std::string text;
     std::string messages;
-    std::string tools;   // of a conversation, where there is such a column
-    std::string system;  // of a conversation or a pair, the same
-    std::string history; // of a pair: the turns before it, [[question, answer], ...]
-    std::string layout;  // what the file's columns are known as: "Alpaca", "as --map says", ...
+    std::string tools;   // column of a conversation's tools, where there is one
+    std::string system;  // column of a conversation's or a pair's system text, where there is one
+    std::string history; // column of the turns before a pair, [[question, answer], ...]
+    std::string layout;  // name of the columns' layout: "Alpaca", "as --map says", ...
     RowStyle style = RowStyle::Auto;
     // Columns that keep a row of pairs or conversations from training.
     std::string verdict;            // the column that says whether the answer is good
@@ -58,17 +58,17 @@ struct ColumnMap {
 
     bool isPairs() const noexcept { return !response.empty(); }
     bool isChat() const noexcept { return !messages.empty(); }
-    std::map<std::string, std::string> asMap() const; // of the columns; without the style
+    std::map<std::string, std::string> asMap() const; // the columns by role; without the style
 };
 
 // The columns of a source without its style, chat template and parts to drop.
 std::map<std::string, std::string> columnsAsked(const DataSource& source);
-// "template" or "plain" of a source that says nothing: `style` is what it gets.
+// Gives a source that names no style `style`, as "template" or "plain".
 void settleStyle(DataSource& source, RowStyle style);
 // Chat template that `source` asks for; empty: none.
 std::string templateAsked(const DataSource& source);
 
-// Why columns were not chosen, and what somebody may choose instead.
+// Why columns were not chosen, and the readings that somebody may choose instead.
 struct ColumnRefusal {
     DataRefusal kind = DataRefusal::None;
     std::vector<DataReading> readings{};

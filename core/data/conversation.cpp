@@ -15,8 +15,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Names of one thing: what an assistant thinks before it answers. Templates read the first or the
-// second; transformers fills both from whichever a message has, in this order.
+// Names of an assistant's thoughts before its answer. Templates read the first or the second;
+// transformers fills both from the first name that a message has, in this order.
 constexpr std::array<const char*, 3> kReasoning{"reasoning_content", "thinking", "reasoning"};
 constexpr std::array<const char*, 6> kMedia{
     "image", "images", "video", "videos", "audio", "audios"};
@@ -36,7 +36,7 @@ Json parseInner(const std::string& text)
                                 : Json::parse(text, nullptr, false);
 }
 
-// Arguments that are JSON inside a text become what the text says, as templates write them as JSON.
+// Parses arguments that are JSON inside a text, because templates write them as JSON themselves.
 Json plainArguments(const Json& call)
 {
     Json out = call;
@@ -62,7 +62,7 @@ Status readCall(const std::string& text, std::size_t index, Json& out)
     return {};
 }
 
-// The weight of a message in the loss: 0 or 1; 1 where nothing is said.
+// The weight of a message in the loss: 0 or 1; 1 where the message names none.
 Status readWeight(const Json& message, std::size_t index, bool& trained)
 {
     trained = true;
@@ -105,7 +105,7 @@ Status readFields(const Json& message, std::size_t index, Json& out)
     return {};
 }
 
-// Calls of tools; a single "function_call" is what they were called before.
+// Calls of tools; a single "function_call" is the older form of a call.
 Json callsOf(const Json& message)
 {
     Json out = Json::array();

@@ -1,11 +1,11 @@
-// A conversation of a data file in one form, whatever the file calls its parts.
+// A conversation of a data file in one form, under any names that the file gives its parts.
 //
 //     a list of messages or turns            (conversation_forms.h)
 //     <|im_start|>user\n...<|im_end|>        (ChatML, a text)
 //     a prompt and its response
 //
 // Threads  Functions of their arguments.
-// Errors   InvalidArgument says which message is wrong and what would be right; the caller adds
+// Errors   InvalidArgument names the message that is wrong and the right form; the caller adds
 //          file and line.
 
 #pragma once
@@ -23,7 +23,7 @@ namespace mr {
 struct ConversationCells {
     std::string messages;
     std::string tools;
-    std::string system; // what stands in a column of its own goes before the messages
+    std::string system; // goes before the messages
 };
 
 // {"messages": [...], "tools": [...]} as chat templates expect it: roles system, user, assistant

@@ -33,7 +33,7 @@ const nlohmann::ordered_json* firstOf(
     const nlohmann::ordered_json& message, std::initializer_list<std::string_view> keys);
 
 // "system", "user", "assistant", "call" (an assistant's call of a tool as JSON in its text) or
-// "tool" for a role by any of its usual names, whatever its capitals; empty: not known.
+// "tool" for a role by any of its usual names, in any capitals; empty: not known.
 std::string_view speakerOf(std::string_view role);
 
 // The role and the content under any of their usual keys; null pointers where there are none.

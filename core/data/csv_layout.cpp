@@ -169,7 +169,7 @@ std::string newName(const std::vector<std::string>& names)
 }
 
 // Every row below the header has one cell more: the last one is empty, or the first is the name of
-// the row, which is how R writes tables.
+// the row, as in tables that R writes.
 void lookForIndex(CsvLayout& layout)
 {
     const CsvRows& rows = layout.sample;

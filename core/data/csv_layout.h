@@ -1,5 +1,5 @@
-// CsvLayout: how a CSV file is written: what separates its cells, whether its first row names the
-// columns, and what programs leave beside them.
+// CsvLayout: the layout of a CSV file: its separator, whether its first row names the columns, and
+// the additions of the program that wrote it.
 //
 // Found from the first rows by evidence: a separator that cuts them into equally many cells, a
 // first row that is unlike the values below it. pandas and R write the numbers of the rows in a
@@ -23,7 +23,7 @@ struct CsvLayout {
     bool tellsSeparator = false;    // the first line is "sep=..."
     bool header = false;            // the first row names the columns
     bool endsInSeparator = false;   // rows may have an empty cell too many
-    std::vector<std::string> names; // of the columns that are kept
+    std::vector<std::string> names; // names of the columns that are kept
 
     // Rows of the beginning as they were cut, the first one included.
     std::vector<std::vector<std::string>> sample;

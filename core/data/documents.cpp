@@ -64,7 +64,7 @@ bool isList(const Record& record, const std::string& name)
     return cell != nullptr && cell->kind == CellKind::Nested;
 }
 
-// A pair whose sides are lists of messages.
+// Makes one conversation of a pair whose sides are lists of messages.
 Status toChatOfSides(
     const DataSource& source, const ColumnMap& map, const Record& record, std::string& out)
 {
@@ -174,7 +174,7 @@ Status findShape(const DataSource& source, DatasetShape& shape)
     FactsCollector facts;
     std::optional<BadRow> bad;
     RecordOptions options = recordOptions(source, shape.format);
-    options.onBadRow = [&bad](const BadRow& row) { // told by whoever reads the rows
+    options.onBadRow = [&bad](const BadRow& row) { // the reader of the rows reports it
         if (!bad)
             bad = row;
         return Status();

@@ -1,4 +1,4 @@
-// Rows of a dataset as what is trained on: plain text, a prompt with its response, a conversation.
+// Rows of a dataset as plain text, a prompt with its response or a conversation.
 //
 // Threads  Functions of their arguments.
 // Errors   As in record_reader.h and columns.h.
@@ -22,22 +22,22 @@ struct Document {
     std::int64_t line = 0;
     bool isPair = false;
     std::string prompt;            // instruction and input joined; may be empty
-    std::string response;          // of a pair
-    std::string system;            // of a pair, perhaps
-    std::vector<ChatTurn> history; // of a pair: the turns before it
-    std::string chat;    // a conversation: JSON of what readConversation() makes; else empty
-    std::string text;    // otherwise
-    bool goesOn = false; // the next document has the rest of this text, which is one row
+    std::string response;          // pair: the answer
+    std::string system;            // pair: text before it; may be empty
+    std::vector<ChatTurn> history; // pair: the turns before it
+    std::string chat;              // conversation: JSON of readConversation()'s result; else empty
+    std::string text;              // otherwise
+    bool goesOn = false;           // the next document has the rest of this text, which is one row
     RowStyle style = RowStyle::Auto;
-    ChatParts drop; // of a conversation: left out
+    ChatParts drop; // conversation: parts to leave out
 };
 
 // The format, columns and mapping of a file, found from its rows.
 struct DatasetShape {
     DataFormat format = DataFormat::Auto; // found
     std::vector<ColumnFacts> columns;
-    ColumnMap map;         // of a text file: text
-    ColumnRefusal refusal; // of an error of findShape()
+    ColumnMap map;         // text file: its one column
+    ColumnRefusal refusal; // set where findShape() finds no mapping
 
     // Whether rows are conversations, which need a chat template.
     bool isChat() const;
@@ -51,9 +51,9 @@ struct TextCut {
     bool perLine = false;
 };
 
-// Reads the whole file once. On an error `shape` holds what was found before it. Rows that cannot
-// be read are no error here as long as those before them say what the columns are:
-// readDocuments() meets them again.
+// Reads the whole file once. On an error `shape` holds the facts found before it. Rows that cannot
+// be read are no error here as long as the rows before them settle the columns: readDocuments()
+// meets them again.
 Status findShape(const DataSource& source, DatasetShape& shape);
 
 using DocumentSink = std::function<Status(const Document&)>;

@@ -11,10 +11,10 @@
 namespace mr {
 namespace {
 
-constexpr double kShortBytes = 80.0;     // of what says where a row comes from
-constexpr double kFewBytes = 32.0;       // of one of a few values
-constexpr double kAboutBytes = 500.0;    // of a list or object about the row
-constexpr double kMostly = 0.9;          // of the cells
+constexpr double kShortBytes = 80.0;     // longest mean of an origin or an identifier
+constexpr double kFewBytes = 32.0;       // longest mean of one of a few values
+constexpr double kAboutBytes = 500.0;    // longest mean of a list or object about the row
+constexpr double kMostly = 0.9;          // share of the cells
 constexpr std::int64_t kRowsForFew = 20; // before few values can be told from many
 constexpr std::int64_t kRowsAValue = 10; // at least, on average
 constexpr std::int64_t kMostFewValues = 50;

@@ -1,5 +1,6 @@
-// Columns that a reading of a file does not use, and why it may leave them out: they are empty, or
-// hold identifiers, numbers, dates, addresses, few short values, or what the reading uses already.
+// Columns that a reading of a file does not use, and why it may leave them out: they are empty,
+// hold identifiers, numbers, dates, addresses or few short values, or repeat text that the reading
+// uses.
 //
 // Measured on the facts of the column, helped by its name, never by the name alone.
 //
@@ -23,8 +24,8 @@ struct ReadingUse {
     bool has(const ColumnFacts& column) const noexcept;
 };
 
-// Empty: `column` may be left out. Else what is in it, as the end of a sentence that begins with
-// its name: "holds text", "may mark answers as good or bad".
+// Empty: `column` may be left out. Else its content, as the end of a sentence that begins with its
+// name: "holds text", "may mark answers as good or bad".
 std::string whyNotLeftOut(const ColumnFacts& column, const ReadingUse& use);
 
 } // namespace mr

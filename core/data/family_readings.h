@@ -1,5 +1,5 @@
-// Readings of a file by what its columns are called, for layouts that no catalogue knows: a
-// prompt with its response, a conversation, a text, two languages.
+// Readings of a file by the names of its columns, for layouts that no catalogue knows: a prompt
+// with its response, a conversation, a text, two languages.
 //
 // Threads  Pure.
 
@@ -11,7 +11,7 @@
 
 namespace mr {
 
-// Each with what it leaves out.
+// Readings with `leftOut` filled in.
 std::vector<LayoutReading> familyReadings(const std::vector<ColumnFacts>& facts);
 
 // Readings that are possible where no name is known: two texts either way round, a text, a list of

@@ -152,7 +152,7 @@ bool readsLikeProse(const CsvLayout& layout)
     return 2 * spaced > cells;
 }
 
-// Some column below the header holds what no name would be: numbers, or words with spaces.
+// Some column below the header holds cells that cannot be names: numbers, or words with spaces.
 bool holdsValues(const CsvLayout& layout)
 {
     const auto& rows = layout.sample;
@@ -238,7 +238,7 @@ Result<DataFormat> findFormat(const fs::path& path, DataFormat asked)
     if (asked != DataFormat::Auto && asked != DataFormat::Json)
         return asked;
     const bool isWhole = beginning.size() < kSniffBytes;
-    // JSON lines in a .json file are common enough to be read as what they are.
+    // JSON lines in a .json file are common enough to be read as JSON lines.
     if (asked == DataFormat::Json)
         return jsonShape(path, beginning, isWhole) == JsonShape::Lines ? DataFormat::Jsonl
                                                                        : DataFormat::Json;

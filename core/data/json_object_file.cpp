@@ -20,7 +20,7 @@ enum class Holds : std::uint8_t { Nothing, Rows, Messages, Lists, Values };
 
 struct Seen {
     JsonMember member;
-    Holds holds = Holds::Nothing; // of lists: what the first element is
+    Holds holds = Holds::Nothing; // lists: the kind of the first element
 
     bool isNamedAsList() const
     {

@@ -1,7 +1,7 @@
 // JsonScanner: values cut out of a JSON file by their brackets and quotes, without reading them.
 //
-// Whether what was cut is JSON is the business of whoever parses it; so a list may be larger than
-// memory, and a damaged element leaves the others readable.
+// The parser of a value finds out whether it is JSON; so a list may be larger than memory, and a
+// damaged element leaves the others readable.
 //
 // Threads  Confined to its owner, which keeps the source alive.
 // Errors   InvalidArgument: the file ends inside the value, or it is longer than a source allows.

@@ -95,10 +95,10 @@ private:
             at += m_rest[at] == '\\' ? 1 : 0;
         }
         m_rest = {};
-        return !m_isWhole; // a text longer than what was looked at
+        return !m_isWhole; // the string may go on behind the bytes given
     }
 
-    // Python's way to write an object: reading it tells what is wrong.
+    // Python's way to write an object: the JSON reader reports the fault.
     bool isMeantAsJson()
     {
         m_rest = {};

@@ -41,7 +41,7 @@ std::string mapOption(const std::map<std::string, std::string>& mapping);
 std::map<std::string, std::string> firstTextsOf(
     const std::map<std::string, std::string>& mapping, const std::vector<ColumnFacts>& facts);
 
-// "\"How many?\" -> \"Four.\"": what the reading makes of the first texts of its columns.
+// "\"How many?\" -> \"Four.\"": the row that the reading makes of the first texts of its columns.
 std::string firstRowOf(
     const std::map<std::string, std::string>& mapping, const std::vector<ColumnFacts>& facts);
 

@@ -1,4 +1,4 @@
-// Layouts whose rows are conversations, or plain text.
+// Layouts that hold conversations, or plain text.
 
 #include "core/data/layouts.h"
 

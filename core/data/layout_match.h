@@ -18,7 +18,7 @@
 
 namespace mr {
 
-// Columns found by name, whatever its capitals. Borrows the facts.
+// Columns found by name, in any capitals. Borrows the facts.
 class NamedFacts
 {
 public:

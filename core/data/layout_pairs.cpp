@@ -1,4 +1,4 @@
-// Layouts whose rows are a question and its answer, a text and its summary, or two languages.
+// Layouts that hold a question and its answer, a text and its summary, or two languages.
 
 #include "core/data/layouts.h"
 

@@ -1,4 +1,4 @@
-// Layouts whose question comes with a passage, or with the answers to choose from.
+// Layouts that hold a question with a passage, or with the answers to choose from.
 
 #include "core/data/layouts.h"
 

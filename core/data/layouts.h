@@ -1,7 +1,7 @@
 // The catalogue of dataset layouts that people have, by the names they know.
 //
-// A layout is a set of columns with their kinds, and what each role takes of them. It says what a
-// file means only where it leaves no column unexplained (layout_choice.h).
+// A layout is a set of columns with their kinds, and the columns that each role takes. It gives a
+// file its meaning only where it leaves no column unexplained (layout_choice.h).
 //
 // Threads  Constant tables.
 
@@ -39,9 +39,9 @@ struct Layout {
     //   that).
     // "?" marks a column that may be missing. A column that no role takes is known and not used.
     std::string_view columns;
-    // "prompt=question,response=answer"; a role whose column may be missing and is, is left out.
-    // Alternatives between " | " are all meant by somebody, so the choice is asked. Empty: the
-    // layout is refused.
+    // "prompt=question,response=answer". A role is left out where its column may be missing and is.
+    // Alternatives between " | " are all in use, so the choice is asked. Empty: the layout is
+    // refused.
     std::string_view mapping;
     // For a layout that is refused or asked: why, and the way out.
     std::string_view advice{};

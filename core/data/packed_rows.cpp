@@ -62,7 +62,7 @@ private:
 
     const std::uint32_t m_room;
     std::map<std::uint32_t, List> m_byRoom; // at most one entry for each room there can be
-    std::vector<std::uint32_t> m_next;      // of a row, in its list
+    std::vector<std::uint32_t> m_next;      // next row in the list of each row
 };
 
 std::uint32_t inputsOf(const SequenceStore& sequences, std::int64_t index)

@@ -31,7 +31,7 @@ public:
 
 private:
     std::vector<std::uint32_t> m_sequences; // row after row
-    std::vector<std::uint32_t> m_ends;      // of row i: [ends[i - 1], ends[i]) of them
+    std::vector<std::uint32_t> m_ends;      // row i has sequences [ends[i - 1], ends[i])
 };
 
 } // namespace mr

@@ -39,8 +39,8 @@ inline std::string joinedPrompt(const Document& document)
     return out + document.prompt;
 }
 
-// Appends BOS (where the tokenizer adds it) and the closed prompt: what generation starts from to
-// be answered as in training.
+// Appends BOS (where the tokenizer adds it) and the closed prompt. Generation starts from these ids
+// to answer as in training.
 inline Status encodePrompt(
     const Tokenizer& tokenizer, std::string prompt, std::vector<TokenId>& out)
 {

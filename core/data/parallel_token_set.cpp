@@ -61,7 +61,7 @@ ParallelTokenSet::Piece ParallelTokenSet::encode(std::span<const DataSource* con
             continue;
         }
         Status why = dataError(sources[i]->path, rows[i].line, done.message());
-        if (isPiece) { // what came before it is in the set
+        if (isPiece) { // the pieces before it are in the set
             piece.status = std::move(why);
             continue;
         }

@@ -1,4 +1,4 @@
-// Rows encoded by several threads, in the order of the file whatever their number.
+// Rows encoded by several threads, in the order of the file for any number of threads.
 //
 // Rows are collected until there is work for all, handed out in pieces of a fixed number, and their
 // sequences appended piece by piece.
@@ -29,7 +29,7 @@ public:
 
     // Borrows `source` until finish().
     Status add(const DataSource& source, const Document& document);
-    // Encodes what waits.
+    // Encodes the rows that wait.
     Status flush();
     Result<TokenSet> finish();
 
@@ -54,7 +54,7 @@ private:
     std::vector<TokenSetBuilder> m_builders; // one a thread
     std::unique_ptr<ThreadPool> m_pool;
     std::vector<Document> m_rows; // [0, m_waiting) are to be encoded; the others keep their memory
-    std::vector<const DataSource*> m_sources; // of m_rows
+    std::vector<const DataSource*> m_sources; // source of each of m_rows
     bool m_isInText = false;                  // the next row has the rest of a text
     std::size_t m_waiting = 0;
     std::size_t m_waitingBytes = 0;

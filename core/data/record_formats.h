@@ -34,7 +34,7 @@ JsonShape jsonShape(const std::filesystem::path& path, std::string_view beginnin
 // dataError() of a JSON file; one that is not called so may be a text.
 Status jsonError(const std::filesystem::path& path, std::int64_t line, const std::string& message);
 
-// A bad row to whoever takes them, or as the error that it is for nobody.
+// Gives a bad row to options.onBadRow; without one, returns it as an error.
 Status putBadRow(const RecordOptions& options, BadRow row);
 
 } // namespace mr

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kPieceBytes = std::size_t{2} << 20; // of a text that is one document
+constexpr std::size_t kPieceBytes = std::size_t{2} << 20; // piece of a text that is one document
 
 // The fault in the bytes of a text that begins on `firstLine`, if there is one.
 std::optional<BadRow> badBytes(

@@ -7,10 +7,10 @@
 // `goesOn`.
 //
 // Threads  Functions of their arguments; one call uses one thread.
-// Errors   InvalidArgument names file and line and says what would be right; Io from the disk.
-//          A Status of a sink ends the reading and is returned as it is. A row that cannot be read,
-//          while those behind it can, goes to RecordOptions::onBadRow where there is one; a file
-//          whose structure is broken is an error in any case.
+// Errors   InvalidArgument names file and line and the right form; Io from the disk. A Status of a
+//          sink ends the reading and is returned as it is. A row that cannot be read, while those
+//          behind it can, goes to RecordOptions::onBadRow where there is one; a file with a broken
+//          structure is an error in any case.
 
 #pragma once
 
@@ -31,7 +31,7 @@ enum class CellKind : std::uint8_t { Text, Number, Null, Nested }; // Nested: a 
 
 struct Cell {
     std::string name;
-    std::string text; // of numbers and booleans the characters of the file; of Nested its JSON
+    std::string text; // numbers, booleans: the characters of the file; Nested: its JSON
     CellKind kind = CellKind::Text;
 };
 
@@ -59,7 +59,7 @@ enum class RowFault : std::uint8_t {
     Nul,      // a byte of value 0
     Shape,    // not an object or list as the rows before it
     Cells,    // CSV: more or fewer cells than the first row
-    Columns,  // does not hold what its columns are used for
+    Columns,  // does not hold the content that its columns are used for
     Template, // the chat template cannot write it
 };
 
@@ -77,15 +77,15 @@ using BadRowSink = std::function<Status(const BadRow&)>;
 
 struct RecordOptions {
     DataFormat format = DataFormat::Auto;
-    // CSV: names that are meant to be columns; where the first line holds one of them, it is a
-    // header whatever it looks like.
+    // CSV: names that are meant to be columns. A first line that holds one of them is a header,
+    // even if it looks like values.
     std::vector<std::string> wanted;
     std::string split;     // text: cut into documents here, white space around them dropped
     bool perLine = false;  // text: every line that is not blank is a document
     BadRowSink onBadRow{}; // empty: the first bad row is an error
 };
 
-// By content, whatever the file is called; the extension decides where content is no evidence
+// By content, under any name of the file; the extension decides where content is no evidence
 // (format_guess.cpp). InvalidArgument: empty file, binary file, compressed file, git-lfs pointer,
 // UTF-16, YAML; a file that may as well be a table as text, with the --format for either.
 Result<DataFormat> findFormat(const std::filesystem::path& path, DataFormat asked);

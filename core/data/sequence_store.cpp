@@ -47,10 +47,10 @@ Result<File> makeSpillFile(const fs::path& folder)
 
 struct SequenceStore::Bulk {
     SequenceSpill spill;
-    std::vector<std::uint64_t> ends{0}; // of sequence i: [ends[i], ends[i + 1])
+    std::vector<std::uint64_t> ends{0}; // sequence i: words [ends[i], ends[i + 1])
     File file;                          // the first `written` words, once there are too many
     std::uint64_t written = 0;
-    std::vector<std::uint32_t> words; // those behind them
+    std::vector<std::uint32_t> words; // words behind the written ones
 
     Status write()
     {

@@ -4,7 +4,7 @@
 // training: they need not be in memory to be drawn one sequence at a time.
 //
 // Threads    add() by one thread, before anything is read elsewhere; const functions by any number.
-// Ownership  Copies and parts share what is stored; the last of them gives it back.
+// Ownership  Copies and parts share the stored tokens; the last of them frees them.
 // Errors     Io with the folder and the system's reason: the file cannot be made, written or read.
 
 #pragma once
@@ -29,7 +29,7 @@ struct TokenSequence {
 };
 
 struct SequenceSpill {
-    std::filesystem::path folder{}; // of the file; empty: $XDG_CACHE_HOME/millrace, ~/.cache/...
+    std::filesystem::path folder{}; // holds the file; empty: $XDG_CACHE_HOME/millrace, ~/.cache/...
     std::size_t memoryTokens = std::size_t{4} << 20; // 4 bytes each
 };
 
@@ -46,7 +46,7 @@ public:
     Status add(std::span<const TokenId> tokens, std::span<const std::uint8_t> trained);
 
     std::int64_t count() const noexcept;
-    std::uint64_t tokens() const noexcept; // of all its sequences
+    std::uint64_t tokens() const noexcept; // in all its sequences
     std::size_t length(std::int64_t index) const noexcept;
     Status read(std::int64_t index, TokenSequence& out) const;
 
@@ -62,7 +62,7 @@ private:
 
     std::shared_ptr<Bulk> m_bulk;
     bool m_isPart = false;
-    std::vector<std::uint32_t> m_picks; // of a part
+    std::vector<std::uint32_t> m_picks; // part: numbers of its sequences in m_bulk
 };
 
 } // namespace mr

@@ -258,7 +258,7 @@ namespace {
 // The meaning of the files' columns.
 struct Meaning {
     std::vector<std::string> layouts;
-    std::map<std::string, std::string> mapping; // of the first file
+    std::map<std::string, std::string> mapping; // first file only
     std::vector<std::string> unused;
 };
 

@@ -2,8 +2,8 @@
 //
 // Threads    Confined to its owner.
 // Ownership  Borrows tokenizer and options.
-// Errors     InvalidArgument: an id outside what a sequence can hold; what encode() and
-//            SequenceStore report.
+// Errors     InvalidArgument: an id too large for a sequence; the errors of encode() and
+//            SequenceStore.
 
 #pragma once
 
@@ -49,7 +49,7 @@ private:
     Status addPair(const Document& document);
     // A piece of a text; the last one if it does not go on.
     Status addText(const Document& document);
-    // The blocks of m_ids that are full; with `all` what is left, too.
+    // Adds the blocks of m_ids that are full; with `all` the rest, too.
     Status addBlocks(bool all);
     Status openChat();
     Status addPairChat(const Document& document);
@@ -71,19 +71,19 @@ private:
     struct OpenText {
         std::unique_ptr<TextStream> stream;
         std::string waiting; // text that the stream did not take
-        bool hasIds = false; // of the text itself
+        bool hasIds = false; // the text itself gave some ids
         bool hasBlocks = false;
         bool isFull = false; // it has its only block
         bool isCut = false;  // and text behind that
     };
     std::optional<OpenText> m_text;
     std::string m_chatText;              // ChatML so far
-    std::vector<TokenId> m_ids;          // of one document
-    std::vector<std::uint8_t> m_trained; // of one sequence
+    std::vector<TokenId> m_ids;          // the current document's
+    std::vector<std::uint8_t> m_trained; // the current sequence's
     std::optional<ChatFormat> m_chat;    // once a conversation came
     bool m_takesSystem = false;          // m_chat has a turn for a system text
     std::optional<bool> m_hasTemplate;   // once it was looked for
-    std::vector<ChatTokens> m_staged;    // of one row
+    std::vector<ChatTokens> m_staged;    // the current row's
 };
 
 } // namespace mr

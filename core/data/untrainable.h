@@ -2,7 +2,7 @@
 // between, answers marked as bad, questions about pictures.
 //
 // Threads  Pure.
-// Errors   A refusal names the column and says what to do.
+// Errors   A refusal names the column and the way out.
 
 #pragma once
 
@@ -20,8 +20,8 @@ struct Refusal {
     std::string message;
 };
 
-// Two columns whose names begin with "chosen" and "rejected". `prompt` and `chat`: the column of
-// the question or the conversation that they answer; empty: there is none.
+// Finds two columns with names that begin with "chosen" and "rejected". `prompt` and `chat`: the
+// column of the question or the conversation that they answer; empty: there is none.
 std::optional<Refusal> preferencesIn(
     const std::vector<ColumnFacts>& facts, const std::string& prompt, const std::string& chat);
 

@@ -23,7 +23,7 @@ struct UnwrittenRows {
     std::array<Place, kChatParts> first;
 
     void add(ChatParts parts, std::int64_t line);
-    void setPath(const std::string& path); // of rows added since the last call
+    void setPath(const std::string& path); // applies to rows added since the last call
     void append(const UnwrittenRows& later);
     // InvalidArgument: there are some; with their number of `all` and the way out.
     Status check(std::uint64_t all) const;
