@@ -26,7 +26,7 @@ struct AddedToken {
     bool singleWord = false; // not between letters
 };
 
-// Where the bytes of a changed text come from: ends[i] is the offset behind what byte i was.
+// Where the bytes of a changed text come from: ends[i] is the source offset behind byte i.
 struct Origin {
     const std::size_t* ends = nullptr; // null: the text is unchanged
     std::size_t base = 0;
@@ -77,11 +77,11 @@ public:
         const AddedToken* token = nullptr;
     };
 
-    // `spelling` is what the text must hold; a token whose spelling is there already is ignored.
+    // `spelling`: the text to look for; a token whose spelling is there already is ignored.
     void add(AddedToken token, std::string_view spelling);
     bool empty() const noexcept { return m_tokens.empty(); }
-    // Whether text[0, at) and text[at, ...) may be searched apart, whatever comes behind `text`:
-    // no spelling reaches over `at`, or could with more text, and no token that looks at its
+    // Whether text[0, at) and text[at, ...) may be searched apart, with any text behind `text`: no
+    // spelling reaches over `at`, or could with more text, and no token that looks at its
     // neighbours touches it.
     bool areApartAt(std::string_view text, std::size_t at) const noexcept;
     // The match behind `last` (Match() at the beginning), or false. As upstream, white space that

@@ -19,8 +19,8 @@ struct BpeModel::Merging final : public WordModel::Scratch {
         std::uint32_t before = UINT32_MAX;
         std::uint32_t after = UINT32_MAX;
     };
-    std::vector<PairTable::Merge> ranks; // of a short word: what symbol i and the next become
-    std::vector<Node> nodes;             // of a long one
+    std::vector<PairTable::Merge> ranks; // short word: merge of symbol i and the next
+    std::vector<Node> nodes;             // long word
     std::vector<std::uint64_t> heap;     // rank << 32 | node
 };
 

@@ -1,6 +1,6 @@
 // BpeModel: the "model" of a byte-level or character BPE tokenizer.json: words to ids.
 //
-// A word begins as one token per byte or character; the neighbours whose merge has the lowest rank
+// A word begins as one token per byte or character. The neighbours with the merge of lowest rank
 // are merged, the leftmost first, until no merge is left. Short words do that in a small array,
 // long ones with a heap, so a word of n tokens takes n log n steps.
 //
@@ -63,10 +63,10 @@ private:
     bool m_fuseUnknown = false;
     bool m_wordsAreApart = false; // no merge has something before a "▁"
     TokenId m_unknown = -1;
-    Pieces m_whole;                       // of ignore_merges
-    std::array<TokenId, 256> m_byteIds{}; // of "<0xNN>", -1: absent
-    std::array<TokenId, 256> m_ofByte{};  // byte level: of a byte, -1: see m_rareBytes
-    std::array<Initial, 256> m_rareBytes; // byte level: of bytes without a token of their own
+    Pieces m_whole;                       // whole words, for ignore_merges
+    std::array<TokenId, 256> m_byteIds{}; // ids of "<0xNN>", -1: absent
+    std::array<TokenId, 256> m_ofByte{};  // byte level: id of each byte, -1: see m_rareBytes
+    std::array<Initial, 256> m_rareBytes; // byte level: ids of bytes without a token of their own
     std::unordered_map<std::int32_t, TokenId> m_byCharacter;
 };
 

@@ -134,7 +134,7 @@ Status JsonTokenizer::loadStages(const JsonNode& root)
     return {};
 }
 
-// Pieces that are control tokens never come out of a text, whatever it spells.
+// Pieces that are control tokens never come out of a text, even if it spells them.
 Status JsonTokenizer::loadModel(const JsonNode& root, const fs::path& folder)
 {
     if (!root.has("model"))
@@ -175,7 +175,7 @@ Status JsonTokenizer::loadAdded()
             MR_TRY(m_stages.normalizer.apply(spelling, origin, false, buffer));
         (token.normalized ? m_stages.normalizedTokens : m_stages.rawTokens).add(token, spelling);
         if (!spelling.empty())
-            token.text = std::string(spelling); // what decoding gives back, as upstream
+            token.text = std::string(spelling); // decoding gives the spelling back, as upstream
     }
     return {};
 }

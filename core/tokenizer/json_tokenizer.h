@@ -1,5 +1,5 @@
-// A tokenizer from tokenizer.json (the Hugging Face tokenizers format), or from what GPT-2's older
-// files say in its words.
+// A tokenizer from tokenizer.json (the Hugging Face tokenizers format), or from GPT-2's older
+// files, whose content is put into that form.
 //
 // Errors   InvalidArgument names the file and the field.
 
@@ -11,13 +11,13 @@
 
 namespace mr {
 
-// `file` is named in messages; what lies beside it (tokenizer_config.json, ...) is read.
+// `file` is named in messages; the files beside it (tokenizer_config.json, ...) are read.
 Result<std::unique_ptr<Tokenizer>> openTokenizerJson(const std::filesystem::path& file);
 
 // vocab.json and merges.txt: `file` is vocab.json.
 Result<std::unique_ptr<Tokenizer>> openGpt2Files(const std::filesystem::path& file);
 
-// Tokenizer from JSON in memory; `file` as of openTokenizerJson().
+// Tokenizer from JSON in memory; `file` as for openTokenizerJson().
 Result<std::unique_ptr<Tokenizer>> makeJsonTokenizer(
     const std::filesystem::path& file, const nlohmann::json& content);
 

@@ -7,8 +7,8 @@
 
 namespace mr {
 
-// Clusters are those of the text as it came only where the table is the first step, and what a
-// character joins is certain only where no table has changed it.
+// The table sees the clusters of the original text only if it is the first step. Forms join the
+// characters of the original text only if no table has changed it.
 bool TextNormalizer::isForStreams() const noexcept
 {
     bool isChanged = false;
@@ -35,7 +35,7 @@ bool TextNormalizer::beginsAnew(std::string_view text, std::size_t at, Buffer& b
     });
 }
 
-// Behind a letter or number: what spaces become depends on how many there are.
+// Behind a letter or number: the replacement of a run of spaces depends on its length.
 bool TextNormalizer::isCertainBefore(std::string_view text, std::size_t at, Buffer& buffer) const
 {
     return m_steps.empty() ||

@@ -1,4 +1,4 @@
-// PairTable: what two neighbouring tokens merge into, by open addressing.
+// PairTable: the merges of two neighbouring tokens, by open addressing.
 //
 // Threads  Read-only after the last put().
 

@@ -100,7 +100,7 @@ TextPiece PreTokenizer::change(
         return piece;
     TextChanger out(piece.origin, tracked, to);
     std::size_t at = 0;
-    if (prefixed && !there) { // goes with the first character, whose bytes must not end before it
+    if (prefixed && !there) { // ends with the first character, whose bytes must not end before it
         at = characterAt(text, 0).bytes;
         out.put(stage.prefixText, at);
         out.put(text.substr(0, at), at);

@@ -1,13 +1,12 @@
 // PreTokenizer: the "pre_tokenizer" of tokenizer.json: cuts a text into the words in which tokens
 // are looked for.
 //
-// Stages work piece by piece and hand each on at once, so nothing is kept per word. ByteLevel
-// hands its words on as the bytes they are, not spelled in the 256 letters that stand for bytes in
-// the file; only for stages behind it are they spelled, and read again at the end.
+// Stages work piece by piece and hand each on at once, so nothing is kept per word. ByteLevel hands
+// its words on as raw bytes, not spelled in the 256 letters that stand for bytes in the file; only
+// for stages behind it are they spelled, and read again at the end.
 //
 // Threads  Read-only after read(); a Buffer belongs to one thread.
-// Errors   read(): InvalidArgument names the field. split(): what an expression or the sink
-//          reports.
+// Errors   read(): InvalidArgument names the field. split(): errors of an expression or the sink.
 
 #pragma once
 
@@ -48,12 +47,12 @@ public:
     // The words of the front of a text that nothing behind `piece` can change. Where there is no
     // stage that cuts, all of it is the one word. Only where isForStreams().
     Status splitFront(const TextPiece& piece, bool tracked, Buffer& buffer, WordSink& sink) const;
-    // Whether a text may be cut in front of any word, and what follows be split by itself as a
-    // piece that does not begin at 0.
+    // Whether a text may be cut in front of any word, and its rest be split by itself as a piece
+    // that does not begin at 0.
     bool isForStreams() const noexcept;
     bool changesText() const noexcept; // before it cuts
-    // The text with which every piece begins when it is cut; put in front where it is not there.
-    // Where there is one, streams are cut before words that begin with it.
+    // The prefix of every piece when it is cut; put in front where it is missing. Where there is
+    // one, streams are cut before words that begin with it.
     std::string_view prefixOfEach() const noexcept;
 
 private:
@@ -70,12 +69,12 @@ private:
         Behaviour behaviour = Behaviour::Isolated;
         bool invert = false;
     };
-    // Puts matches and what lies between them together as the behaviour says.
+    // Joins matches with the text between them as the behaviour says.
     struct Pending {
         TextRange range;
         bool held = false;
         bool match = false;       // the piece held is a match that nothing has joined
-        bool lastMatched = false; // the range that came last
+        bool lastMatched = false; // the last range was a match
     };
     struct Job;
 

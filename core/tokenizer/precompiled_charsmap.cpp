@@ -146,7 +146,7 @@ public:
         constexpr int kMostCharacters = 64;
         const auto [known, isNew] = m_longest.try_emplace(base, std::nullopt);
         if (!isNew)
-            return known->second; // of a node on the way here: nothing, a cycle
+            return known->second; // a node on the way here has no length yet: a cycle
         if (depth == kMostCharacters)
             return std::nullopt;
         std::size_t longest = 0;

@@ -1,5 +1,5 @@
-// PrecompiledCharsmap: SentencePiece's table of characters and what they are normalised to, as
-// model files and the "Precompiled" normalizer of tokenizer.json carry it.
+// PrecompiledCharsmap: SentencePiece's table of characters and their replacements, as model files
+// and the "Precompiled" normalizer of tokenizer.json carry it.
 //
 // [bytes of the trie: u32][trie: u32 units of a Darts-clone double array][texts, each ended by
 // NUL]. A step from unit i goes to (i ^ offset(i)) ^ label; a leaf holds an offset into the texts.
@@ -32,15 +32,15 @@ public:
     std::optional<std::string_view> find(std::string_view text) const noexcept;
 
     struct Entry {
-        std::size_t bytes = 0;    // of the text in the table
-        std::string_view becomes; // perhaps nothing
+        std::size_t bytes = 0;    // length of the text in the table
+        std::string_view becomes; // its replacement; may be empty
     };
     // The longest entry that begins `text`.
     std::optional<Entry> findLongest(std::string_view text) const noexcept;
 
     struct Extent {
         std::vector<std::int32_t> joining; // characters behind the first of some entry, ascending
-        std::size_t mostBytes = 0;         // of an entry
+        std::size_t mostBytes = 0;         // length of the longest entry
     };
     // None: the trie has a cycle or an entry is no UTF-8, as in no published table.
     std::optional<Extent> extent() const;

@@ -22,7 +22,7 @@ void PrefixTree::build(std::vector<std::pair<std::string_view, std::int32_t>> te
     m_labels.assign(1, '\0');
     std::vector<Range> ranges{{kRoot, 0, texts.size(), 0}};
     for (std::size_t next = 0; next < ranges.size(); ++next) {
-        const Range range = ranges[next]; // what follows moves the others
+        const Range range = ranges[next]; // a copy: push_back() below moves the others
         std::size_t at = range.begin;
         if (at < range.end && texts[at].first.size() == range.depth)
             m_inner[range.node].value = texts[at++].second;

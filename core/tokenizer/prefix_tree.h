@@ -44,7 +44,7 @@ public:
 
 private:
     struct Inner {
-        Node first = 0; // of its children
+        Node first = 0; // first of its children
         std::uint32_t count = 0;
         std::int32_t value = kNothing;
     };

@@ -127,7 +127,7 @@ private:
         std::string characters;
         std::vector<std::string> others;
     };
-    // A class in [ ]: what all of its operands (between &&) hold.
+    // A class in [ ]: the characters that all of its operands (between &&) hold.
     struct Class {
         bool inverted = false;
         std::vector<OneOf> operands;

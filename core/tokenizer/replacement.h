@@ -17,7 +17,7 @@ namespace mr {
 struct Replacement {
     TextRegex regex;
     std::string with;
-    bool isOneCharacter = false; // that the expression matches, whatever stands beside it
+    bool isOneCharacter = false; // the expression matches one character, with any neighbours
     bool isRunOfSpaces = false;  // the expression matches all spaces of a run or none
 };
 

@@ -51,8 +51,8 @@ TextNormalizer::Precompiled::Precompiled(PrecompiledCharsmap charsmap)
     changed['\r'] = true; // joins a line feed
 }
 
-// Pictures, flags and consonants joined by a virama depend on what is farther in front, so places
-// before them do not count.
+// Borders of pictures, flags and consonants joined by a virama depend on characters farther in
+// front, so places before them do not count.
 bool TextNormalizer::Precompiled::isBorder(std::string_view text, std::size_t at)
 {
     const std::int32_t before = characterBefore(text, at).code;

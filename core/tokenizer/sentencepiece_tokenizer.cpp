@@ -80,9 +80,9 @@ private:
         bool first = true;   // the dummy prefix belongs in front of it
         bool goesOn = false; // it is the rest of a run whose last id is `before`
         TokenId before = -1;
-        bool isEnd = true; // nothing comes behind the text; of a stream
+        bool isEnd = true; // stream: nothing comes behind the text
         bool isStream = false;
-        SpmUnigram::Part part; // of a stream
+        SpmUnigram::Part part; // stream only
     };
     class Stream;
 
@@ -92,7 +92,7 @@ private:
         TokenId fallback, TokenId& out) const;
     // The ids of a text and, if `ends` is given, where each ends; controls are looked for in
     // `controls` only.
-    // `place`: of its beginning, and then of what follows it.
+    // `place`: on entry the place of the text, on return the place behind it.
     Status encodeCut(std::string_view text, const ControlRanges& controls, Place& place,
         std::vector<TokenId>& out, std::vector<std::size_t>* ends) const;
 
@@ -106,7 +106,7 @@ private:
     SpmModel m_model;
     SpmUnigram m_unigram; // for streams
     Processor m_processor;
-    Processor m_continuation; // the same model for text that is not at the start: no dummy prefix
+    Processor m_continuation; // m_processor for text that is not at the start: no dummy prefix
     std::map<TokenId, AddedToken> m_added; // ids from GetPieceSize() on
     AddedTokens m_cut;                     // cut out of a text before the library sees it
     bool m_prefixEach = true; // the dummy prefix begins every run between cuts, not only the first
@@ -307,7 +307,7 @@ public:
     }
 
 private:
-    // Halves what is left behind the place found, so few places are looked at.
+    // Halves the rest behind the place found, so few places are looked at.
     std::size_t lastCut(std::string_view text) const
     {
         std::size_t last = 0;

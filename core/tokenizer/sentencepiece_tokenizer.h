@@ -1,6 +1,6 @@
 // SentencePiece's tokenizer.model, read by libsentencepiece.
 //
-// Errors   InvalidArgument names the file and what is wrong.
+// Errors   InvalidArgument names the file and the fault in it.
 
 #pragma once
 

@@ -207,7 +207,7 @@ Result<JsonHabits> readJsonHabits(
         MR_TRY(readFrame(root.at("post_processor"), 0, frame));
     MR_TRY(findNamed(folder, "bos_token", beside.bosText, model, habits, habits.bos));
     MR_TRY(findNamed(folder, "eos_token", beside.eosText, model, habits, habits.eos));
-    // Upstream follows the template; without one, what the config asks for.
+    // Upstream follows the template; without one, the config.
     if (frame.before >= 0)
         habits.bos = frame.before;
     if (frame.after >= 0)

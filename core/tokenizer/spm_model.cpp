@@ -14,7 +14,7 @@ namespace {
 
 enum Wire : std::uint32_t { Varint = 0, Fixed64 = 1, Bytes = 2, Fixed32 = 5 };
 
-constexpr std::uint32_t kPieceMessage = 1; // of ModelProto
+constexpr std::uint32_t kPieceMessage = 1; // fields of ModelProto
 constexpr std::uint32_t kTrainerMessage = 2;
 constexpr std::uint32_t kNormalizerMessage = 3;
 constexpr std::uint32_t kSelfTestMessage = 4;

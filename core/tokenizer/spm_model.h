@@ -7,7 +7,7 @@
 //
 // Source   The message layout is sentencepiece_model.proto of SentencePiece 0.1.97.
 // Threads  A value.
-// Errors   InvalidArgument names what is wrong; the caller puts the file name in front.
+// Errors   InvalidArgument names the fault; the caller puts the file name in front.
 
 #pragma once
 
@@ -31,9 +31,9 @@ struct SpmModel {
     };
 
     std::int64_t pieces = 0;
-    std::vector<Piece> vocabulary; // of a Unigram model that isForParts(); else empty
+    std::vector<Piece> vocabulary; // Unigram model that isForParts(); else empty
     bool isBpe = false;
-    bool isUnigram = true; // where a file says nothing
+    bool isUnigram = true; // also where the file names no type
     bool byteFallback = false;
     bool suffixWhitespace = false;
     bool addDummyPrefix = true;

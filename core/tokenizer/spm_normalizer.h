@@ -1,9 +1,9 @@
-// SpmNormalizer: what a SentencePiece model makes of a text before it looks for pieces, and where
-// that is known for a part of the text.
+// SpmNormalizer: the normalisation of a SentencePiece model before it looks for pieces, and the
+// places where a part of the text is enough to know it.
 //
 // The library normalises from the front, one step at a time: a user-defined symbol stays as it is,
 // the longest entry of the model's table is replaced, any other character is copied. Where no entry
-// and no symbol lies across a place, a step begins there whatever is in front of it.
+// and no symbol lies across a place, a step begins there after any text.
 //
 // Source   normalizer.cc of SentencePiece 0.1.97.
 // Threads  Read-only after load().
@@ -26,7 +26,7 @@ class SpmNormalizer
 {
 public:
     struct Step {
-        std::string_view text; // what the bytes become
+        std::string_view text; // replacement of the bytes
         std::size_t bytes = 0;
     };
     // The characters on both sides of a place, as they came and as they become.
@@ -58,7 +58,7 @@ private:
     std::optional<PrecompiledCharsmap> m_table;
     PrecompiledCharsmap::Extent m_extent;
     PrefixTree m_symbols;
-    std::size_t m_ahead = 0; // bytes that decide what the first character becomes
+    std::size_t m_ahead = 0; // bytes that decide the first character's replacement
     bool m_hasSymbols = false;
     bool m_trims = false;
 };

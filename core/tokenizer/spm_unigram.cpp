@@ -30,7 +30,7 @@ void SpmUnigram::load(
     m_tree.build(std::move(texts));
 }
 
-// A candidate is compared before it is rounded to what is kept, as in the library.
+// A candidate is compared in double precision, then kept as float, as in the library.
 void SpmUnigram::findPaths(std::string_view text, std::vector<Best>& best) const
 {
     constexpr float kUnknownPenalty = 10.0F;

@@ -29,7 +29,7 @@ class SpmUnigram
 public:
     // Where a run of text stands, part by part.
     struct Part {
-        float score = 0;          // of the best way up to here
+        float score = 0;          // sum of the best way up to here
         bool endsUnknown = false; // the last id is of an unknown character
     };
 

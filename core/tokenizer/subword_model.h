@@ -31,7 +31,7 @@ class WordModel
 public:
     struct Symbol {
         TokenId id = -1;
-        std::uint32_t bytes = 0; // of the word
+        std::uint32_t bytes = 0; // length in the word
     };
     class Scratch;
     struct Hash {
@@ -66,7 +66,7 @@ public:
     const Pieces& vocabulary() const noexcept { return m_ids; }
 
 protected:
-    std::array<TokenId, 256> byteTokens() const; // of "<0xNN>", -1: absent
+    std::array<TokenId, 256> byteTokens() const; // ids of "<0xNN>", -1: absent
 
     Pieces m_ids; // as the file spells them
 

@@ -63,14 +63,14 @@ Status TextEncoding::from(std::string_view text, std::size_t before)
         [this](const TextPiece& piece) { return section(piece); });
 }
 
-// With what is behind it a place may turn out to lie within an added token.
+// Text behind a place may put it within an added token.
 bool TextEncoding::areApartAt(std::string_view text, std::size_t at) const
 {
     return m_stages.rawTokens.areApartAt(text, at) &&
            m_stages.normalizedTokens.areApartAt(text, at);
 }
 
-// Without what may become part of an added token, since a text ends in front of one.
+// Cuts off the beginning of an added token, since a text ends in front of one.
 std::string_view TextEncoding::certain(std::string_view text) const
 {
     for (std::size_t end = text.size(); end > 0;) {

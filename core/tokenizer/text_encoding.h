@@ -1,13 +1,13 @@
 // TextEncoding: a text on its way through the stages of a tokenizer.json: added tokens are cut out,
-// what is between them is normalised, cut into words, and the words become ids.
+// the text between them is normalised and cut into words, and the words become ids.
 //
-// A stream lets the last words of what is there wait until it is certain that nothing behind them
-// changes them: PCRE2 says of every match whether it looked at the end of the text.
+// A stream lets its last words wait until nothing behind them can change them: PCRE2 says of every
+// match whether it looked at the end of the text.
 //
 // Threads    EncodingStages are read-only once they are filled; everything else belongs to one
 //            thread.
 // Ownership  Borrows stages, scratch and ids.
-// Errors     What the stages report.
+// Errors     The errors of the stages.
 
 #pragma once
 
@@ -79,7 +79,7 @@ private:
         m_lastEnd = std::max(m_lastEnd, end);
         m_ends->push_back(m_lastEnd);
     }
-    // Cuts `tokens` out and hands what is between them to `between`.
+    // Cuts `tokens` out and hands the text between them to `between`.
     template <typename Between>
     Status cut(const AddedTokens& tokens, const TextPiece& piece, const Between& between);
 
@@ -91,7 +91,7 @@ private:
     std::size_t m_lastEnd = 0;
 
     // Used by a stream only:
-    std::string_view m_text;  // what is there
+    std::string_view m_text;  // the text so far
     std::size_t m_before = 0; // bytes of the text in front of it
     bool m_isStream = false;
     bool m_isFront = false;            // more comes behind m_text
@@ -99,8 +99,8 @@ private:
     std::vector<TextBorder> m_borders; // the last ones of m_text
 };
 
-// A stream through `stages`; null: they do not say of any place that what is behind it changes
-// nothing before it.
+// A stream through `stages`; null: they know no place where later text cannot change the text
+// before it.
 std::unique_ptr<TextStream> makeTextStream(const EncodingStages& stages);
 
 } // namespace mr

@@ -244,7 +244,7 @@ Status TextNormalizer::run(
 {
     if (step.text.size() > buffer.m_mostBytes)
         return replacedTooLong(step.text.size(), buffer.m_mostBytes);
-    // It goes with the first character, whose own bytes must not end before it.
+    // The prefix ends with the first character, whose own bytes must not end before it.
     const std::size_t first = characterAt(text, 0).bytes;
     if (first > 0) {
         out.put(step.text, first);

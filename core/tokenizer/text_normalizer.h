@@ -1,12 +1,12 @@
 // TextNormalizer: the "normalizer" of tokenizer.json, with the way back to the text it changed.
 //
-// Unicode forms work on stretches that end where a character begins that cannot join what stands
-// before it, so the way back is known to a few bytes and plain text is copied.
+// Unicode forms work on stretches that end where a character begins that cannot join the one before
+// it, so the way back is known to a few bytes and plain text is copied.
 //
 // Source   Unicode TR 15; the tables are utf8proc's.
 // Threads  Read-only after read(); a Buffer belongs to one thread.
-// Errors   read(): InvalidArgument names the field. apply(): what an expression reports, or that
-//          the text grows without measure.
+// Errors   read(): InvalidArgument names the field. apply(): errors of an expression, or the text
+//          grows without measure.
 
 #pragma once
 
@@ -40,7 +40,7 @@ public:
     TextChanger(const Origin& from, bool tracked, ChangedText& out);
 
     void copy(std::string_view text, std::size_t begin, std::size_t end);
-    // `sourceEnd`: the offset behind what this stands for.
+    // `sourceEnd`: the offset behind the bytes that `text` replaces.
     void put(std::string_view text, std::size_t sourceEnd);
     std::size_t bytes() const noexcept { return m_out->text.size(); }
 
@@ -58,7 +58,7 @@ public:
     static Result<TextNormalizer> read(const JsonNode& node);
 
     bool empty() const noexcept { return m_steps.empty(); }
-    // Replaces `text` and `origin` by what `buffer` holds then; UTF-8 in, UTF-8 out.
+    // Replaces `text` and `origin` by the changed text in `buffer`; UTF-8 in, UTF-8 out.
     // `goesOn`: `text` continues another one, so nothing is put in front of it.
     Status apply(std::string_view& text, Origin& origin, bool tracked, Buffer& buffer,
         bool goesOn = false) const;
@@ -67,7 +67,7 @@ public:
     bool isForStreams() const noexcept;
     // Whether no step joins the characters on both sides of this place.
     bool beginsAnew(std::string_view text, std::size_t at, Buffer& buffer) const;
-    // Whether nothing from here on changes what becomes of the text before.
+    // Whether no text from here on changes the result of the text before.
     bool isCertainBefore(std::string_view text, std::size_t at, Buffer& buffer) const;
 
 private:
@@ -89,7 +89,7 @@ private:
     };
     struct Precompiled {
         explicit Precompiled(PrecompiledCharsmap charsmap);
-        // Whether a cluster begins here, whatever is in front of the character before.
+        // Whether a cluster begins here, after any text in front of the character before.
         static bool isBorder(std::string_view text, std::size_t at);
 
         PrecompiledCharsmap map;
@@ -133,8 +133,8 @@ private:
     friend class TextNormalizer;
     ChangedText m_texts[2];                              // a step reads one and writes the other
     std::vector<std::optional<RegexMatcher>> m_matchers; // by step
-    RegexMatcher* m_matcher = nullptr;                   // of the step that runs
-    std::size_t m_mostBytes = 0;                         // of the text that is being changed
+    RegexMatcher* m_matcher = nullptr;                   // matcher of the step that runs
+    std::size_t m_mostBytes = 0;                         // limit of the text that is being changed
     std::vector<std::int32_t> m_codes;
     bool m_goesOn = false; // the text that is being changed continues another one
 };

@@ -1,8 +1,8 @@
 // TextRegex: the regular expressions of tokenizer.json, on PCRE2 with its compiler.
 //
-// The files are written for Oniguruma. What both read alike is passed on, what differs is spelled
-// out (\s, \w, scripts), and what is left is refused by name: a pattern that means something else
-// here would train on other tokens than the model knows.
+// The files are written for Oniguruma. Syntax that both read alike is passed on, syntax that
+// differs is spelled out (\s, \w, scripts), and the rest is refused by name: a pattern that means
+// something else here would train on other tokens than the model knows.
 //
 // Threads    TextRegex: any number at once. RegexMatcher: one thread at a time.
 // Ownership  A matcher borrows its expression.
@@ -52,8 +52,8 @@ class TextRegex
 public:
     static Result<TextRegex> compile(std::string_view pattern);
 
-    // Whether a search that begins anywhere finds what one from the front of the text finds from
-    // there on: nothing looks back, and no match is empty.
+    // Whether a search that begins anywhere finds the same matches as one from the front of the
+    // text finds from there on: nothing looks back, and no match is empty.
     bool looksAheadOnly() const noexcept;
 
 private:
@@ -73,7 +73,7 @@ public:
     // Where a search goes on.
     struct Cursor {
         std::size_t from = 0;
-        std::size_t lastEnd = SIZE_MAX; // of the match before; none yet
+        std::size_t lastEnd = SIZE_MAX; // end of the match before; none yet
     };
     // The next match from `at` on, or false. It may be empty, as that of "(?=[A-Z])", but not right
     // behind the one before. `text` is UTF-8.

@@ -60,7 +60,7 @@ Status TokenDecoder::run(const ByteLevel& step, std::vector<Token>& tokens, std:
 
 Status TokenDecoder::run(const ByteFallback&, std::vector<Token>& tokens, std::size_t)
 {
-    bool joins = false; // the bytes of one character stay together, for what comes after
+    bool joins = false; // the bytes of one character stay together, for the steps behind this one
     std::vector<Token> out;
     for (Token& token : tokens) {
         const int byte = token.literal ? -1 : byteOf(token.text);

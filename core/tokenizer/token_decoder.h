@@ -1,11 +1,11 @@
 // TokenDecoder: the "decoder" of tokenizer.json: the texts of tokens to one text.
 //
-// Bytes stay what they were: where upstream puts U+FFFD for bytes that are no UTF-8, they are
-// kept, so decoding gives every text back that the model can spell.
+// Bytes stay as they are: where upstream puts U+FFFD for bytes that are no UTF-8, they are kept, so
+// decoding gives every text back that the model can spell.
 //
 // Threads  Read-only after read().
-// Errors   read(): InvalidArgument names the field. decode(): what an expression reports, or that
-//          the text grows without measure.
+// Errors   read(): InvalidArgument names the field. decode(): errors of an expression, or the text
+//          grows without measure.
 
 #pragma once
 
@@ -50,7 +50,7 @@ private:
     Status readStrip(const JsonNode& node);
     Status readMetaspace(const JsonNode& node);
 
-    // `mostBytes`: what all tokens together may have after a step that replaces.
+    // `mostBytes`: limit of all tokens together after a step that replaces.
     static Status run(const ByteLevel& step, std::vector<Token>& tokens, std::size_t mostBytes);
     static Status run(const ByteFallback& step, std::vector<Token>& tokens, std::size_t mostBytes);
     static Status run(const Fuse& step, std::vector<Token>& tokens, std::size_t mostBytes);

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kPointer = "version https://git-lfs";
 
-// The tokenizer file in a folder, or a sentence that says what is there instead.
+// The tokenizer file in a folder, or an error that names the files there instead.
 Result<fs::path> modelFile(const fs::path& path)
 {
     std::error_code ignored;

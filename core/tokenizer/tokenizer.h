@@ -4,7 +4,7 @@
 // Text never turns into control tokens: "</s>" in a document is four or so ordinary pieces.
 //
 // Threads  const functions may be called from any number of threads at once.
-// Errors   open(): InvalidArgument names the file and what is wrong or missing.
+// Errors   open(): InvalidArgument names the file that is wrong or missing.
 
 #pragma once
 
@@ -22,8 +22,8 @@ namespace mr {
 
 using TokenId = std::int32_t;
 
-// A part of a text. Control tokens ("<|im_end|>", "<s>") are found only in parts that say so:
-// a chat template's own words, never what a person wrote.
+// A part of a text. Control tokens ("<|im_end|>", "<s>") are found only in parts that say so: a
+// chat template's own words, never text that a person wrote.
 struct TextPart {
     std::string_view text;
     bool controls = false;
@@ -38,9 +38,9 @@ class TextStream
 public:
     virtual ~TextStream() = default;
 
-    // `text`, which is UTF-8, is what earlier calls did not take, with what came since; `isEnd`:
-    // nothing comes behind it. Appends the ids that nothing behind it can change, and returns the
-    // bytes they stand for: they are taken, and all of them at the end.
+    // `text`, which is UTF-8, is the text that earlier calls did not take, with the text since;
+    // `isEnd`: nothing comes behind it. Appends the ids that nothing behind it can change. Returns
+    // the number of bytes taken, those of the ids; at the end it takes all.
     virtual Result<std::size_t> encode(
         std::string_view text, bool isEnd, std::vector<TokenId>& out) = 0;
 };
@@ -74,11 +74,11 @@ public:
     // long it is (long text is cut at line ends where that is provably the same).
     virtual Status encode(std::string_view text, std::vector<TokenId>& out) const = 0;
 
-    // For texts larger than memory. One whose ids cannot be told apart anywhere takes its text
-    // whole at the end.
+    // For texts larger than memory. A tokenizer that cannot tell its ids apart anywhere takes the
+    // text whole at the end.
     virtual std::unique_ptr<TextStream> stream() const;
 
-    // Appends the ids of the parts joined: control tokens are cut out first, what lies between two
+    // Appends the ids of the parts joined: control tokens are cut out first, the text between two
     // of them is encoded as one text. A control token counts only if all its bytes lie in parts
     // with controls; added tokens that are not special count in all text, here and in encode().
     // `ends`: for each id appended, the offset in the joined text behind its last byte; it never

@@ -17,7 +17,7 @@ struct TokenizerHabits {
     std::optional<bool> addBos;
     std::optional<bool> addEos;
     std::optional<bool> legacy; // Llama: text after a control token begins as a text of its own
-    std::string bosText;        // empty: what the model file says
+    std::string bosText;        // empty: as the model file says
     std::string eosText;
     std::string tokenizerClass;
     std::map<TokenId, AddedToken> added; // above the model file's own ids, or the same

@@ -153,7 +153,7 @@ void UnigramModel::putUnknown(std::string_view text, std::vector<Symbol>& out) c
 void UnigramModel::readBack(
     std::string_view word, const std::vector<Best>& best, std::vector<Symbol>& out) const
 {
-    std::size_t unknownEnd = 0; // of the unknown characters that wait
+    std::size_t unknownEnd = 0; // end of the unknown characters that wait
     for (std::size_t end = word.size(); end > 0;) {
         const Best& last = best[end];
         const bool unknown = last.id == m_unknown;

@@ -1,5 +1,5 @@
-// UnigramModel: the "model" of a Unigram tokenizer.json: of all ways to cut a word into pieces, the
-// one whose scores have the highest sum.
+// UnigramModel: the "model" of a Unigram tokenizer.json: cuts a word into the pieces with the
+// highest sum of scores.
 //
 // A character without a piece of its own may also be an unknown one, which costs more than any
 // piece; unknown ones side by side are one token, or the bytes of which the vocabulary has tokens.
