@@ -1,4 +1,4 @@
-// Runs a parsed chat template: one rendering, with limits on what it may take.
+// Runs a parsed chat template: one rendering, with limits on its work, output and depth.
 //
 // A template comes with a model from anywhere, so it is treated as hostile: it reaches nothing but
 // the values it is given, changes none of them, and ends with an error when it works for too long,
@@ -22,7 +22,7 @@ namespace mr::tpl {
 struct Limits {
     std::size_t outputBytes = std::size_t{64} << 20;
     std::int64_t work = 40'000'000; // one per node, plus one per eight bytes or quarter item made
-    int depth = 500;                // of expressions, blocks and macros together
+    int depth = 500;                // expressions, blocks and macros together
 };
 
 struct Scope {
@@ -41,10 +41,10 @@ struct Macro {
 struct Loop {
     const Node* node = nullptr;
     Scope* scope = nullptr; // around the loop
-    int depth = 0;          // of loop(...) within loop(...)
+    int depth = 0;          // nesting of loop(...) within loop(...)
     Items items;
     std::size_t index = 0;
-    Items changed; // what changed() saw last
+    Items changed; // last arguments of changed()
     bool hasChanged = false;
 };
 

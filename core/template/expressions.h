@@ -15,7 +15,7 @@ namespace mr::tpl {
 class ExpressionParser
 {
 public:
-    static constexpr int kMaxDepth = 150; // of the tree
+    static constexpr int kMaxDepth = 150; // depth of the tree
 
     explicit ExpressionParser(std::vector<Token> tokens)
         : m_tokens(std::move(tokens))
@@ -31,7 +31,7 @@ protected:
     // One expression, or several with commas between them as a tuple.
     NodePtr tuple(bool withChoice = true);
     NodePtr filters(NodePtr input); // | a | b(c)
-    NodePtr target();               // of set and for
+    NodePtr target();               // target of set and for
     void arguments(Node& call);     // (a, b=c), appended
 
     const Token& peek(std::size_t ahead = 0) const

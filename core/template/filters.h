@@ -1,7 +1,7 @@
-// Filters of chat templates by what they take, and what all of them ask of their arguments.
+// Filters of chat templates by the type of their input, and helpers for their arguments.
 //
 // Threads  That of the evaluator.
-// Errors   Evaluator::fail(): the value that is returned then means nothing.
+// Errors   Evaluator::fail(): the value returned then means nothing.
 
 #pragma once
 
@@ -49,8 +49,8 @@ Value toFloat(Evaluator& evaluator, const Value& input, const Bound& in);
 Value absolute(Evaluator& evaluator, const Value& input, const Bound& in);
 Value rounded(Evaluator& evaluator, const Value& input, const Bound& in);
 
-// `text` % `values` and text.format(arguments) of Python, as far as templates go: what is not known
-// of a format is refused by name.
+// `text` % `values` and text.format(arguments) of Python, as far as templates go: other parts of a
+// format are refused by name.
 Value formatPercent(Evaluator& evaluator, const Value& text, const Value& values);
 Value formatBraces(Evaluator& evaluator, const Value& text, const Arguments& arguments);
 

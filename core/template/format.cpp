@@ -45,7 +45,7 @@ std::string realDigits(double number, const FormatSpec& spec)
     const auto form = type == 'e'   ? std::chars_format::scientific
                       : type == 'g' ? std::chars_format::general
                                     : std::chars_format::fixed;
-    std::array<char, 700> buffer{}; // as C writes it, whatever the locale
+    std::array<char, 700> buffer{}; // as C writes it, in any locale
     char* const end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), size, form,
         spec.precision < 0 ? 6 : spec.precision)
                           .ptr;

@@ -21,7 +21,7 @@ struct FormatSpec {
     int width = 0;
     int precision = -1; // -1: not given
     char type = '\0';
-    std::uint8_t flags = 0; // of the format itself, for what it adds: TextFlag
+    std::uint8_t flags = 0; // TextFlag of the format itself, for the characters it adds
 };
 
 // The number at `at`, which moves behind it; large ones count as 100000.

@@ -147,7 +147,7 @@ private:
         return true;
     }
 
-    // {% raw %} ... {% endraw %}, whose inside is text whatever it holds.
+    // {% raw %} ... {% endraw %}: everything inside is text.
     bool cutRaw()
     {
         std::size_t at = m_at;
@@ -183,8 +183,8 @@ private:
         return true;
     }
 
-    // The end of a tag at `at`, with what its sign takes. The tag that begins raw text leaves the
-    // line feed behind it (`trims` is false), as Jinja does.
+    // The end of a tag at `at`, with the white space that its sign takes. The tag that begins raw
+    // text leaves the line feed behind it (`trims` is false), as Jinja does.
     bool skipEnd(std::size_t& at, bool trims)
     {
         const std::string_view source(m_source);
@@ -345,8 +345,8 @@ private:
     std::string m_source;
     std::size_t m_at = 0;
     int m_line = 1;
-    bool m_lineStarts = true; // what was consumed last ends with a line feed
-    std::string m_brackets;   // what closes those that are open
+    bool m_lineStarts = true; // the last text consumed ends with a line feed
+    std::string m_brackets;   // closers of the brackets that are open
     std::vector<Token> m_tokens;
     Status m_status;
 };

@@ -48,7 +48,7 @@ Value asList(Evaluator& evaluator, const std::vector<Text>& parts)
     return evaluator.makeList(std::move(items));
 }
 
-// split() without a separator: words, whatever white space is between them.
+// split() without a separator: words, with any white space between them.
 std::vector<Text> words(const Text& text, std::int64_t most)
 {
     std::vector<Text> out;
@@ -69,7 +69,7 @@ std::vector<Text> words(const Text& text, std::int64_t most)
     }
 }
 
-// The itself from the right: what is left over stands first, with the white space before it.
+// rsplit() without a separator: the rest stands first, with the white space before it.
 std::vector<Text> wordsBack(const Text& text, std::int64_t most)
 {
     std::vector<Text> all = words(text, -1);
@@ -328,7 +328,7 @@ bool isMethod(Kind kind, std::string_view name, bool& known) noexcept
 
 namespace {
 
-// Methods of an escaped text: what they make is escaped, too.
+// Methods of an escaped text: their results are escaped, too.
 Value asMarkup(Evaluator& evaluator, const Value& made)
 {
     if (made.is(Kind::String))
@@ -341,7 +341,7 @@ Value asMarkup(Evaluator& evaluator, const Value& made)
     return evaluator.makeList(std::move(items));
 }
 
-// Versions of MarkupSafe differ in whether these escape what they look for, so it must not matter.
+// Versions of MarkupSafe differ in whether these escape their argument, so it must not matter.
 bool isSameInAllVersions(const MethodEntry& found, const Value* lookedFor)
 {
     const bool differs = found.name.ends_with("strip") || found.run == &replaceIn;

@@ -1,4 +1,4 @@
-// The filters of chat templates whose result is a number.
+// The filters of chat templates that return a number.
 
 #include "core/base/shown_text.h"
 #include "core/template/filters.h"

@@ -1,4 +1,4 @@
-// The operands of expressions: names, numbers, lists, and what stands behind them.
+// The operands of expressions: names, numbers, lists, with their calls and subscripts.
 
 #include "core/base/shown_text.h"
 #include "core/template/evaluator.h"
@@ -151,7 +151,7 @@ NodePtr ExpressionParser::suffixes(NodePtr node)
             node = filter(std::move(node));
         else if (peek().is(Type::Name, "is"))
             node = test(std::move(node));
-        else if (peek().is(Type::Sign, "(")) // calls and subscripts of what a filter gave
+        else if (peek().is(Type::Sign, "(")) // calls and subscripts of a filter's result
             node = postfix(std::move(node));
         else
             break;

@@ -77,7 +77,7 @@ public:
 private:
     using Names = std::initializer_list<std::string_view>;
 
-    // Statements up to a tag that begins with one of `ends`, whose name is left to be read; without
+    // Statements up to a tag that begins with one of `ends`; its name is left to be read. Without
     // any, to the end of the template.
     NodePtr block(Names ends)
     {

@@ -24,7 +24,7 @@ std::string hex(char32_t c, int digits)
     return out;
 }
 
-// As Python's str.isprintable(): spaces but U+0020, controls and what is not assigned are escaped.
+// As Python's str.isprintable(): escapes spaces but U+0020, controls and unassigned characters.
 bool isPrintable(char32_t c)
 {
     switch (utf8proc_category(static_cast<utf8proc_int32_t>(c))) {

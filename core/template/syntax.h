@@ -3,7 +3,7 @@
 //     source -> lexer (text, tags, white space control) -> parser -> Node -> evaluator
 //
 // Threads    parseTemplate() is a function of its argument; a tree is constant afterwards.
-// Ownership  A node owns what is below it.
+// Ownership  A node owns the nodes below it.
 // Errors     InvalidArgument: "line 12: ..." with the line in the template and the name that is
 //            not known; nesting deeper than kMaxDepth.
 
@@ -30,7 +30,7 @@ enum class Op : std::uint8_t {
     Slice,       // children: begin, end, step; each may be null
     Call,        // children: callee, arguments: of those that are not spread out, the last
                  // `names.size()` are keywords
-    Spread,      // children: what stands behind the * of an argument
+    Spread,      // children: the operand of an argument's *
     SpreadPairs, // likewise behind **
     Filter,      // children: input, arguments as above; text
     Test,        // children: input, arguments as above; text
@@ -58,7 +58,7 @@ enum class Op : std::uint8_t {
     Generation,  // children: body
     Break,
     Continue,
-    Captured, // the text a block of set or filter produced: what its filters start from
+    Captured, // the text a block of set or filter produced: the input of its filters
 };
 
 // Names that the body of a macro reads beside its parameters.
@@ -96,7 +96,7 @@ struct Token {
         End
     };
     Type type = Type::End;
-    std::string text; // String: what it means
+    std::string text; // String: its value, unescaped
     int line = 0;
 
     bool is(Type wanted, std::string_view what) const noexcept

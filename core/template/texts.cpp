@@ -62,7 +62,7 @@ Text changeCase(const Text& text, Letters how)
             const bool first = at == 0;
             const char32_t c = takeCharacter(text.bytes(), at);
             const bool up = goesUp(how, first, before);
-            if (up && c == 0xDF) // the one common letter whose capital is two
+            if (up && c == 0xDF) // the one common letter with a capital of two letters
                 changed += how == Letters::Upper || how == Letters::WordTitle ? "SS" : "Ss";
             else
                 appendCharacter(static_cast<std::int32_t>(cased(c, up)), changed);

@@ -244,7 +244,7 @@ bool equal(const Value& a, const Value& b)
     case Kind::Namespace:
     case Kind::Macro:
     case Kind::Loop:
-        return a.loop() == b.loop(); // the same object
+        return a.loop() == b.loop(); // equal only as one object
     default:
         return false;
     }

@@ -34,12 +34,12 @@ enum class Kind : std::uint8_t {
     String,
     List,
     Tuple,
-    Lazy, // what a generator gives: always true, once through, without a length
+    Lazy, // a generator's items: always true, once through, without a length
     Dict,
     Namespace,
     Macro,
     Loop,
-    Method,   // of `self`
+    Method,   // bound to `self`
     Function, // a global one
 };
 
@@ -96,7 +96,7 @@ public:
     int nesting() const noexcept { return m_nesting; }
     static constexpr int kMaxNesting = 100;
     // Values in it, each as often as it would be written, and one for eight bytes of text. Lists
-    // that share parts can be written far longer than they are, so this is what limits look at.
+    // that share parts can be written far longer than they are, so limits look at this number.
     std::uint32_t weight() const noexcept { return m_weight; }
     static constexpr std::uint32_t kMaxWeight = 8'000'000;
 
@@ -123,7 +123,7 @@ private:
         double m_real;
         void* m_owned;
     };
-    std::shared_ptr<void> m_shared; // what the kind says: Text, Items, Pairs, ...
+    std::shared_ptr<void> m_shared; // Text, Items, Pairs, ... by m_kind
 };
 
 struct LazyItems {
