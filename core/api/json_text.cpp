@@ -67,7 +67,7 @@ private:
         return true;
     }
 
-    std::vector<std::set<std::string>> m_keys; // of the objects that are open
+    std::vector<std::set<std::string>> m_keys; // keys of the objects that are open
 };
 
 } // namespace
@@ -104,7 +104,7 @@ std::string jsonPlace(std::string_view text, std::size_t position)
 
 Result<nlohmann::json> parseJson(std::string_view text, const std::string& source)
 {
-    // The library takes a raw NUL for the end of the text and would pass what follows.
+    // The library takes a raw NUL for the end of the text and would ignore the rest.
     if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos)
         return Status::error(ErrorKind::DataCorrupt,
             source + ": not JSON: a NUL byte at " + jsonPlace(text, nul + 1));

@@ -1,4 +1,4 @@
-// Strict JSON text to values: what both the run record and files from strangers go through.
+// Strict JSON text to values, for the run record and for files from strangers.
 //
 // Stricter than the library alone: duplicate keys, raw NUL bytes and nesting beyond
 // kJsonDepth are refused, so no later code has to think of them.
@@ -23,8 +23,8 @@ inline constexpr std::size_t kJsonDepth = 64;
 // `source` names the text in messages.
 Result<nlohmann::json> parseJson(std::string_view text, const std::string& source);
 
-// Whether brackets nest deeper than kJsonDepth, JSON or not: what is copied or written again is
-// followed by recursion. For texts that are parsed without parseJson().
+// Whether brackets nest deeper than kJsonDepth, JSON or not: copying and writing values recurses.
+// For texts that are parsed without parseJson().
 bool nestsTooDeeply(std::string_view text) noexcept;
 
 // "line 3, column 14" of a byte position.

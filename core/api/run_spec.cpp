@@ -277,7 +277,7 @@ Result<RunSpec> runSpecFromJson(std::string_view text)
     RunSpec spec;
     for (const SpecField& field : specFields())
         std::visit([&](auto member) { read(fields, field.key, spec.*member); }, field.member);
-    if (const std::string one = fields.text("disk_path", {}); !one.empty()) // of earlier programs
+    if (const std::string one = fields.text("disk_path", {}); !one.empty()) // from earlier programs
         spec.diskPaths = {one};
     MR_TRY(fields.status());
     MR_TRY(noUnknown(fields, source));

@@ -1,4 +1,4 @@
-// checkSpec: ranges and contradictions of a RunSpec, and what is known but not built.
+// checkSpec: ranges and contradictions of a RunSpec, and values that are known but not built.
 
 #include <millrace/spec_fields.h>
 

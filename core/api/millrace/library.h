@@ -49,7 +49,7 @@ struct ModelInfo {
     std::int64_t vocab = 0;
     std::int64_t maxPositions = 0;
     bool tiedEmbedding = false;
-    std::uint64_t bytes = 0;   // of the weight files
+    std::uint64_t bytes = 0;   // size of the weight files
     std::string tokenizerKind; // "bpe", "unigram", "sentencepiece"; empty: none that can be used
     std::vector<std::string> problems; // empty: can be trained
     bool canBePlanned = false; // its config is known; without problems it can be trained, too
@@ -70,10 +70,10 @@ struct PreviewRow {
     bool cut = false; // longer than the sequence length
 };
 
-// Why a dataset is refused, where whoever shows it can offer a way out.
+// Why a dataset is refused, where a caller can offer a way out.
 enum class DataRefusal : std::uint8_t {
     None,           // not refused, or for another reason
-    UnknownColumns, // which columns hold what cannot be told from `columns`
+    UnknownColumns, // the roles of `columns` cannot be told from their content
     Preferences,    // answers to choose between
     BadAnswers,     // rows marked as bad answers
     Media,          // pictures, sound or video
@@ -81,16 +81,16 @@ enum class DataRefusal : std::uint8_t {
     NoTemplate,     // conversations, and a model without a chat template
 };
 
-// The roles of a mapping, in the order in which they are told.
+// The roles of a mapping, in the order of display.
 inline constexpr std::array<std::string_view, 8> kMappingRoles{
     "text", "prompt", "input", "response", "messages", "tools", "system", "history"};
 
-// A way to read a file whose columns may mean several things.
+// One way to read a file with ambiguous columns.
 struct DataReading {
     std::string layout;                              // "Alpaca", "pairs", ...
     std::map<std::string, std::string> mapping;      // for DataSource::columns
-    std::string firstRow;                            // what becomes of the first texts, shortened
-    std::map<std::string, std::string> firstTexts{}; // the same by role, each within quotes
+    std::string firstRow;                            // the row made of the first texts, shortened
+    std::map<std::string, std::string> firstTexts{}; // first texts by role, each within quotes
 };
 
 // Rows that cannot be read, where DataSource::skipBadRows does not leave them out.
@@ -108,7 +108,7 @@ struct DatasetInfo {
     std::string layout;                         // "Alpaca", "ShareGPT", "as --map says", ...
     std::map<std::string, std::string> mapping; // "prompt" -> column, "response" -> column, ...
     std::vector<std::string> unusedColumns;     // that nothing is trained of
-    std::vector<DataReading> readings;          // of a refused file: what may be meant
+    std::vector<DataReading> readings;          // refused file: the readings it may have
     std::string chatTemplate; // "chatml", "llama3" or "own", where one was chosen for the model
     DataRefusal refusal = DataRefusal::None;
     std::int64_t rows = 0;
@@ -120,7 +120,7 @@ struct DatasetInfo {
     std::int64_t cutRows = 0;
     std::int64_t emptyRows = 0;
     std::int64_t seqLen = 0;     // that rows were cut to
-    std::int64_t packedRows = 0; // of micro-batches if short sequences share them; else `sequences`
+    std::int64_t packedRows = 0; // micro-batch rows if short sequences share them; else `sequences`
     std::uint64_t bytes = 0;
     std::vector<PreviewRow> preview;
     std::vector<std::string> problems; // empty: can be used
@@ -135,10 +135,10 @@ std::string_view name(DataRefusal refusal) noexcept; // "unknown-columns", ...; 
 
 // Training data as a run reads it, and the micro-batch rows it makes.
 struct DataReport {
-    std::int64_t rows = 0; // of the files
+    std::int64_t rows = 0; // in the files
     std::int64_t cutRows = 0;
     std::int64_t emptyRows = 0;                        // nothing to train, left out
-    std::int64_t promptRows = 0;                       // of a prompt and its answer, not of text
+    std::int64_t promptRows = 0;                       // a prompt and its answer, not text
     std::map<std::string, std::int64_t> rowsSkipped{}; // that cannot be read, by reason
     std::int64_t sequences = 0;                        // to train on
     std::int64_t evalSequences = 0;
@@ -146,9 +146,9 @@ struct DataReport {
     std::int64_t seqLen = 0;
     bool pack = false;
     std::int64_t packedRows = 0; // that short sequences share; 0: not packed, nor worth it
-    std::string layout;          // of the training files, as DatasetInfo::layout; several: "A; B"
-    std::map<std::string, std::string> mapping; // of the first of them
-    std::vector<std::string> unusedColumns;     // of all of them: nothing is trained of them
+    std::string layout;          // as DatasetInfo::layout; several: "A; B"
+    std::map<std::string, std::string> mapping; // first training file only
+    std::vector<std::string> unusedColumns;     // columns of the training files that train nothing
 
     std::int64_t batchRows() const noexcept { return pack ? packedRows : sequences; }
 };

@@ -28,8 +28,8 @@ enum class MachineMetric : std::uint8_t {
     ProcessResident,
     HostMemoryAvailable,
     HostTemperature,
-    HostPower,       // of the processor packages
-    DiskTemperature, // of the warmest drive that the run works on
+    HostPower,       // the processor packages
+    DiskTemperature, // the warmest drive that the run works on
 };
 inline constexpr std::size_t kMachineMetrics = 16;
 

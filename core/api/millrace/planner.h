@@ -2,7 +2,7 @@
 //
 // Threads  Any; reads the model's config (not its weights) and looks at the machine.
 // Errors   InvalidArgument for a spec that cannot be planned. A plan that does not fit is a
-//          report with fits == false that says which tier binds and what would help.
+//          report with fits == false that names the tier that binds and changes that would help.
 
 #pragma once
 
@@ -37,8 +37,8 @@ struct PlanGroupBytes {
     std::uint64_t bytes = 0;
 };
 
-// Where the bytes of one layer are. The last one, "shared", holds what belongs to no layer: slots
-// that layers take in turns, activations, batches. All of them add up to the tiers.
+// Where the bytes of one layer are. The last one, "shared", holds the rest: slots that layers take
+// in turns, activations, batches. All of them add up to the tiers.
 struct PlanGroup {
     std::string name; // "embedding", "block 0", ..., "head", "shared"
     std::vector<PlanGroupBytes> bytes;
@@ -56,10 +56,10 @@ struct PlanReport {
     std::string inexactBy; // the option that makes it so; empty: none, or an earlier program's
     int maxStaleSteps = 0;
     bool fits = false;
-    std::string limit;               // what binds: "device memory: 1.8 GiB short"; empty if it fits
+    std::string limit;               // "device memory: 1.8 GiB short"; empty if it fits
     std::vector<std::string> advice; // sentences, each one change
-    std::string reason;              // why `auto` chose this policy, or what was fitted of one that
-                                     // was asked for; else empty
+    std::string reason;              // why `auto` chose this policy, or the options fitted to one
+                                     // that was asked for; else empty
     std::string device;              // name
     bool simulatedLink = false;
     std::string precision; // "bf16" or "fp32"
@@ -69,8 +69,8 @@ struct PlanReport {
     std::int64_t tokensPerStep = 0; // without padding known: seqLen * microBatch * accumulate
     std::vector<PlanTier> tiers;
     std::vector<PlanGroup> groups; // in the order of the traversal; empty: an earlier program's
-    // The most that the program will hold: the tiers in the machine's memory, what it holds now,
-    // and the pieces that loading, checkpoints and hashes go through. 0: an earlier program's.
+    // The most that the program will hold: the tiers in the machine's memory, the memory it holds
+    // now, and the pieces that loading, checkpoints and hashes go through. 0: an earlier program's.
     std::uint64_t processBytes = 0;
     std::uint64_t checkpointBytes = 0;
     // The most that lie there at once, the best one included; while one is written it is one more.
@@ -82,19 +82,19 @@ struct PlanReport {
     std::int64_t diskWriteBytesPerStep = 0;
     std::uint64_t diskWriteBytesOfRun = 0; // the scratch file filled once, all steps, all
                                            // checkpoints and the model; 0: steps are not known
-    std::string wear; // sentences: what the drive takes of it; empty: steps write nothing there
+    std::string wear;             // sentences on the drive's wear; empty: steps write nothing there
     double predictedStepMs = 0.0; // forecast; 0: no rates known
     double predictedComputeMs = 0.0;
     std::array<double, kStallCauses> predictedStallMs{};
 };
 
-// Is the policy built, and does it take these options with these values? Of "auto": does one of the
-// policies it chooses from? Says what is built, or what the policy takes.
+// Checks that the policy is built and takes these options with these values; for "auto", that one
+// of the policies it chooses from does. The error lists the policies built, or the options taken.
 Status checkPolicy(const RunSpec& spec);
 
-// Chooses what is Auto or zero in `spec` (decisions.md 17, 18), needing the model's config and the
-// machine. `trainRows` of micro-batches in an epoch: sequences, or what they are packed into; 0:
-// unknown, then steps stays 0 when it depends on it.
+// Chooses values for members of `spec` that are Auto or zero (decisions.md 17, 18), needing the
+// model's config and the machine. `trainRows`: micro-batch rows in an epoch, sequences or packed
+// rows; 0: unknown, then steps stays 0 when it depends on it.
 Result<RunSpec> resolveSpec(const RunSpec& spec, std::int64_t trainRows);
 
 // Reads and tokenises the data of a run as the run will. InvalidArgument and Io as of the run.

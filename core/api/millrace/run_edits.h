@@ -1,4 +1,4 @@
-// RunEdits: what a person changes of the history: names, notes, tags, and what is thrown away.
+// RunEdits: a person's changes of the history: names, notes, tags, deleted runs.
 //
 // A deleted run is hidden (RunReader::deletedRuns()) and can be restored for thirty days. Only
 // erase() removes files, and only for a size that somebody was shown and agreed to.
@@ -8,8 +8,8 @@
 // Ownership  Belongs to the store that gave it, which must live longer.
 // Errors     InvalidArgument, with the name of the run: it does not exist, is going on, is not
 //            deleted; or a text that cannot be taken. Io with the file.
-// Order      Each call is all or nothing. Only erase() takes one run after the other, and what it
-//            did not come to can still be restored.
+// Order      Each call is all or nothing. Only erase() takes one run after the other, and the runs
+//            it did not reach can still be restored.
 
 #pragma once
 
@@ -26,7 +26,8 @@ namespace mr {
 // How long a deleted run can be restored.
 inline constexpr std::int64_t kBinMs = std::int64_t{30} * 24 * 60 * 60 * 1000;
 
-// Files of some runs on the disk: in folders of their own, only what this program put there.
+// Files of some runs on the disk. In folders of their own only the files that this program put
+// there count.
 struct RunFiles {
     std::uint64_t bytes = 0;
     std::int64_t files = 0;
@@ -58,10 +59,10 @@ public:
 
     virtual Result<RunFiles> filesOf(Ids runs) = 0;
     // For good: rows and files of hidden runs. Refused where there is more on the disk than
-    // `confirmedBytes`, so that nobody loses what he was not told of.
+    // `confirmedBytes`, so that nobody loses more than he agreed to.
     virtual Status erase(Ids runs, std::uint64_t confirmedBytes) = 0;
-    // Forgets what was hidden at least `ageMs` ago. Files stay, and with a checkpoint on the disk
-    // the hidden run does, too: it is the record of whose they are.
+    // Forgets runs hidden at least `ageMs` ago. Files stay, and with a checkpoint on the disk the
+    // hidden run does, too: it records the owner of the files.
     virtual Status expire(std::int64_t ageMs) = 0;
 };
 

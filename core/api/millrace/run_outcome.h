@@ -26,7 +26,7 @@ enum class WorseCause : std::uint8_t {
 };
 
 struct Evaluations {
-    double before = std::numeric_limits<double>::quiet_NaN(); // of step 0; NaN: there was none
+    double before = std::numeric_limits<double>::quiet_NaN(); // at step 0; NaN: there was none
     double last = std::numeric_limits<double>::quiet_NaN();
     std::int64_t lastStep = -1;                             // -1: there was none after step 0
     double best = std::numeric_limits<double>::quiet_NaN(); // after step 0

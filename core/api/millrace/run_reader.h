@@ -114,8 +114,8 @@ struct RunRow {
     // After step 0: the base is not a result of the run.
     double bestEval = std::numeric_limits<double>::quiet_NaN();
     std::int64_t bestEvalStep = -1;
-    std::int64_t bestCheckpointStep = -1; // of those kept; -1: none has an evaluation at its step
-    double energyJ = std::numeric_limits<double>::quiet_NaN(); // of the device; NaN: not measured
+    std::int64_t bestCheckpointStep = -1; // a kept one; -1: none has an evaluation at its step
+    double energyJ = std::numeric_limits<double>::quiet_NaN(); // device only; NaN: not measured
     std::int64_t devicePeakBytes = 0;
     std::int64_t hostPeakBytes = 0;
     bool simulatedLink = false;
@@ -190,7 +190,7 @@ struct CounterSeries {
     std::vector<CounterEntry> entries;
 };
 
-// A step whose timeline the run kept.
+// A step with a timeline that the run kept.
 struct TraceInfo {
     std::int64_t step = 0;
     std::string why; // "every 50th step", "slowest so far"
@@ -205,7 +205,7 @@ struct AnswerRow {
     Prompt prompt;
     Answer answer;
     AnswerState state = AnswerState::Running;
-    std::string message; // of Failed
+    std::string message; // only for Failed
 };
 
 struct StepTimeline; // step_timeline.h
@@ -216,7 +216,7 @@ public:
     static Result<std::unique_ptr<RunReader>> open(const std::string& database);
     virtual ~RunReader() = default;
 
-    // Newest first. Runs whose process died are reported as "lost".
+    // Newest first. Runs with a dead process are reported as "lost".
     virtual Result<std::vector<RunRow>> runs() = 0;
     virtual Result<RunRow> run(std::int64_t id) = 0;
     // Runs that run_edits.h hid and did not erase yet, the last one deleted first. All other
@@ -243,8 +243,8 @@ public:
         std::int64_t runId, std::string_view metric, const CounterWindow& window) = 0;
     // By step. If the same text was asked again after the same step, only the last answer.
     virtual Result<std::vector<AnswerRow>> answers(std::int64_t runId) = 0;
-    // The steps whose timelines were kept, ascending, and what happened in one of them, read from
-    // its file: InvalidArgument for a step that was not kept.
+    // The steps with a kept timeline, ascending, and the timeline of one of them, read from its
+    // file: InvalidArgument for a step that was not kept.
     virtual Result<std::vector<TraceInfo>> traces(std::int64_t runId) = 0;
     virtual Result<StepTimeline> timeline(std::int64_t runId, std::int64_t step) = 0;
 };

@@ -2,10 +2,10 @@
 // spec_fields.h has a row for each member.
 //
 // Zero, empty or Auto means "choose for me" where the comment says so; resolve() fills those in
-// (decisions.md 17 and 18), and the resolved spec is what the run record keeps.
+// (decisions.md 17 and 18), and the run record keeps the resolved spec.
 //
 // Threads  A value.
-// Errors   parse and check functions: InvalidArgument names the field and what would be right.
+// Errors   parse and check functions: InvalidArgument names the field and the right form.
 // Units    In the field names.
 
 #pragma once
@@ -30,8 +30,8 @@ struct DataSource {
     std::string path;
     DataFormat format = DataFormat::Auto;
     // "prompt" -> column, "response" -> column, "text" -> column; empty: found by name. Two keys
-    // are no columns: "style" -> "template" or "plain", and "chat_template" -> what to write
-    // conversations with: "chatml", "llama3", a file, or the text of a template.
+    // are no columns: "style" -> "template" or "plain", and "chat_template" -> the template of
+    // conversations: "chatml", "llama3", a file, or the text of a template.
     std::map<std::string, std::string> columns;
     bool skipBadRows = false; // rows that cannot be read are left out and listed, not refused
 
@@ -59,7 +59,7 @@ struct RunSpec {
 
     std::int64_t steps = 0; // 0: by epochs
     double epochs = 1.0;
-    std::int64_t seqLen = 0; // 0: min(1024, what the model allows)
+    std::int64_t seqLen = 0; // 0: min(1024, the model's maximum)
     std::int64_t microBatch = 1;
     std::int64_t accumulate = 8;
     double learningRate = 0.0; // 0: 2e-5
@@ -84,15 +84,15 @@ struct RunSpec {
     std::int64_t threads = 0;    // 0: decisions.md 18
     std::string policy = "auto";
     std::map<std::string, std::string> policyOptions;
-    bool allowStale = false; // auto may choose a policy whose updates lag, by a bounded number
+    bool allowStale = false; // auto may choose a policy with updates that lag by a bounded number
                              // of steps; false: exact ones only
     std::uint64_t deviceMemoryBytes = 0; // 0: decisions.md 18
     std::uint64_t hostMemoryBytes = 0;
     // Where and how much policies that keep state on an SSD may write; others leave it alone.
     // With several folders, on drives of their own, a step takes from all of them at once.
     std::vector<std::string> diskPaths;
-    std::uint64_t diskBytes = 0;         // all folders together, needs one; 0: what is free there
-    std::uint64_t maxDiskWriteBytes = 0; // of the whole run, checkpoints included; 0: no limit
+    std::uint64_t diskBytes = 0;         // all folders together, needs one; 0: the free space there
+    std::uint64_t maxDiskWriteBytes = 0; // the whole run, checkpoints included; 0: no limit
     double linkBytesPerSecond = 0.0;     // CPU device only; 0: not throttled
 
     bool operator==(const RunSpec&) const = default;

@@ -1,9 +1,10 @@
-// The folder that policies with state on an SSD would use: what it lies on, and how fast it is.
+// The folder that policies with state on an SSD would use: its drive and file system, and its
+// speed.
 //
 // Threads  Any; blocking (files, and for a measurement the disk). The UI calls them from workers.
 // Errors   Io: no such folder. InvalidArgument, OutOfMemory: nothing can be measured there.
 //          Cancelled.
-// Units    In the names; rates of the mix are of either direction while both are at work.
+// Units    In the names; mixed rates are the rate of one direction while both are at work.
 
 #pragma once
 
@@ -41,7 +42,7 @@ Result<ScratchInfo> inspectScratch(const std::string& path);
 
 struct ScratchMeasuring {
     double seconds = 2.0;                         // without filling the file that is measured on
-    std::uint64_t bytes = std::uint64_t{1} << 30; // of that file; less where less is free
+    std::uint64_t bytes = std::uint64_t{1} << 30; // size of that file; less where less is free
     std::function<void(double share)> progress = {};
     std::function<bool()> cancelled = {};
 };

@@ -1,15 +1,15 @@
 // Session: all that the UI and the command line know of the engine.
 //
 // Commands go in through this class. Everything else comes out through the run store:
-// a Session writes what happened to SQLite, and readers (run_reader.h) read it there,
-// so a live run and one from last week are shown by the same code.
+// a Session writes events and rows to SQLite, and readers (run_reader.h) read them there, so a live
+// run and one from last week are shown by the same code.
 //
 // Threads  Every function may be called from any thread; all but open(), resume() and the
 //          destructor return without waiting for the device. The listener is called on the
 //          telemetry thread, at most ten times a second.
-// Errors   open() reports what can be known before the first step: missing files, a
-//          plan that does not fit. A checkpoint that finds no room, or no folder, pauses the
-//          run. Other failures end it: state() becomes Failed and failure() says why.
+// Errors   open() reports errors that are known before the first step: missing files, a plan that
+//          does not fit. A checkpoint that finds no room, or no folder, pauses the run. Other
+//          failures end it: state() becomes Failed and failure() says why.
 
 #pragma once
 
@@ -42,7 +42,7 @@ struct PauseAnswer {
     enum class Kind : std::uint8_t {
         TryAgain,
         OtherFolder, // checkpoints and the model go below `folder` from here on
-        GoOnWithout, // what could not be saved now
+        GoOnWithout, // skip the checkpoint or model that could not be saved now
     };
     Kind kind = Kind::TryAgain;
     std::string folder;
@@ -57,8 +57,8 @@ struct Question {
 // A run gives no longer answers: meanwhile it does not train.
 inline constexpr std::int64_t kMostAnswerTokens = 512;
 
-// Opening a run, seen by whoever waits for it. Policies with state on disk fill their file first,
-// which takes as long as writing it does.
+// Opening a run, as its caller watches it. Policies with state on disk fill their file first, which
+// takes as long as writing it does.
 //
 // Threads  Both are called by the thread that opens, and by the engine's if the run opens again
 //          while it goes on (another plan, memory that lacks). They must return quickly and may
@@ -79,8 +79,8 @@ public:
 
     // Borrows `device` and `store`; both must outlive the Session. Blocks while the model and
     // dataset are read: call it off the UI thread. Cancelled: the watch said so; the history has
-    // the run as stopped. `asked` is what the record of the run calls asked for, where `spec` is
-    // that with something chosen already; null: `spec`.
+    // the run as stopped. `asked`: the spec that the record of the run calls asked for, where
+    // `spec` has some of its open values chosen already; null: `spec`.
     static Result<std::unique_ptr<Session>> open(const RunSpec& spec, Device& device,
         RunStore& store, Listener listener, OpeningWatch watch = {},
         const RunSpec* asked = nullptr);

@@ -6,7 +6,7 @@
 // row.
 //
 // Threads  Pure.
-// Errors   readOption(), checkRanges(): InvalidArgument names the option and what would be right.
+// Errors   readOption(), checkRanges(): InvalidArgument names the option and the right form.
 
 #pragma once
 
@@ -34,8 +34,8 @@ using SpecMember =
 struct SpecRange {
     double least = 0.0;
     double most = 0.0;
-    bool hasLeast = true; // false: only what is above `least`
-    bool hasMost = true;  // false: only what is below `most`
+    bool hasLeast = true; // false: only values above `least`
+    bool hasMost = true;  // false: only values below `most`
     bool orZero = false;  // 0 is outside of the range, and asks the program to choose
 };
 
@@ -50,7 +50,7 @@ struct SwitchWords {
 struct SpecField {
     std::string_view key;    // in JSON and in the record of a run
     std::string_view option; // without dashes; empty: the command line does not have it
-    std::string_view help;   // of the option; empty: the command line derives it from the policies
+    std::string_view help;   // help text; empty: the command line derives it from the policies
     SpecMember member;
     std::optional<SpecRange> range = std::nullopt;
     SpecUnit unit = SpecUnit::None;

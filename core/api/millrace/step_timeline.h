@@ -1,4 +1,4 @@
-// StepTimeline: what every lane did in one step that the run kept, as it was measured.
+// StepTimeline: the measured work of every lane in one step that the run kept.
 //
 // Threads  Values.
 // Order    Spans by begin; where two begin together, in the order of the file.
@@ -29,19 +29,19 @@ enum class TimelineLane : std::uint8_t {
 inline constexpr std::size_t kTimelineLanes = 7;
 
 enum class TimelineKind : std::uint8_t {
-    Task, // of the plan
-    Wait, // Compute waited; lane, task, group and micro are what it waited for
-    Work, // of the engine, between tasks: "checkpoint", "evaluation"
+    Task, // a task of the plan
+    Wait, // Compute waited; lane, task, group and micro are those of the task it waited for
+    Work, // work of the engine between tasks: "checkpoint", "evaluation"
 };
 
 struct TimelineSpan {
     TimelineKind kind{};
     TimelineLane lane{};
-    StallCause cause = StallCause::Other; // of a Wait
+    StallCause cause = StallCause::Other; // only for Wait
     std::string task;                     // as the plan names it: "Forward", "FetchWeights", ...
     std::int32_t group = -1;              // layer of the traversal; -1: of none
     std::int32_t micro = -1;              // micro-batch; -1: of none
-    std::int32_t source = -1;             // of a Wait: index of the span it waited for; -1: it ran
+    std::int32_t source = -1;             // Wait: index of the span it waited for; -1: it ran
                                           // in an earlier step, or nothing explains the wait
     std::int64_t beginNs = 0;
     std::int64_t endNs = 0;
@@ -52,7 +52,7 @@ struct StepTimeline {
     std::int64_t step = 0;
     std::string why; // it was kept: "every 50th step", "slowest so far"
     std::vector<TimelineSpan> spans;
-    std::int64_t endNs = 0; // of the last span
+    std::int64_t endNs = 0; // end of the last span
 };
 
 } // namespace mr

@@ -19,7 +19,7 @@ namespace mr {
 enum class PromptForm : std::uint8_t {
     Text,      // as it is
     Chat,      // through the model's chat template; refused where it has none
-    ChatIfAny, // the same; without one as the prompts of training pairs: closed by a line feed
+    ChatIfAny, // as Chat, or else as the prompts of training pairs: closed by a line feed
 };
 
 struct Prompt {
@@ -33,11 +33,11 @@ struct Prompt {
 };
 
 struct Answer {
-    std::string read; // what the model read, control tokens as they are written
+    std::string read; // the text that the model read, control tokens as they are written
     bool byTemplate = false;
     std::string text;
     std::int64_t promptTokens = 0;
-    std::int64_t tokens = 0; // of the answer, its end not counted
+    std::int64_t tokens = 0; // in the answer, its end not counted
     bool ended = false;      // by an end token: neither the limit nor a stop
     double seconds = 0.0;    // from the first token of the prompt to the last of the answer
 };
