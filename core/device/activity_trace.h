@@ -1,4 +1,4 @@
-// ActivityTrace: what the device says it did, counted by a second party.
+// ActivityTrace: the device's own record of its work, counted by a second party.
 //
 // Our own figures come from events that we place and from bytes that we ask for; the profiling
 // library of a device sees every kernel and every copy. A benchmark that traces a few steps can

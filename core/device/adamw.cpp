@@ -1,6 +1,6 @@
 // Compiled once per instruction set by Highway; the best one the processor has is chosen at run
-// time. All give the same bits: every lane does what the scalar tail does, in its order, and IEEE
-// fma, division and square root leave no freedom.
+// time. All give the same bits: every lane follows the scalar tail in its order, and IEEE fma,
+// division and square root leave no freedom.
 
 #include "core/device/adamw.h"
 

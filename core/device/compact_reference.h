@@ -1,5 +1,5 @@
-// The written order of compact_state.h once more, one element after the other and by itself: what
-// the tests and `millrace selftest` hold every fast route against.
+// The written order of compact_state.h once more, one element after the other and by itself: the
+// tests and `millrace selftest` hold every fast route against it.
 //
 // Threads  Pure functions.
 // Errors   none. Values are finite.
@@ -17,7 +17,7 @@ namespace mr {
 struct CompactValue {
     float p = 0.0F;
     float m = 0.0F;
-    float root = 0.0F; // of v
+    float root = 0.0F; // square root of v
 };
 
 // Codes that a v above 0 may be stored as. Any is the published rule, kept to show why it is not
@@ -72,7 +72,7 @@ inline void encodeReference(const CompactValue& value, const CompactRange& s, st
             roundedCode(value.root * (255.0F / s.vScale[group]), least, 255.0F));
 }
 
-// The group [first, end) of `values`, whose element 0 is the first of the range.
+// The group [first, end) of `values`; values[0] is the first of the range.
 inline void encodeReferenceGroup(const CompactValue* values, std::size_t first, std::size_t end,
     const CompactRange& s, RootCodes codes = RootCodes::AtLeastOne) noexcept
 {

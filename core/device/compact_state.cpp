@@ -1,6 +1,6 @@
 // Compiled once per instruction set by Highway; the best one the processor has is chosen at run
-// time. All give the same bits: a lane does what compact_state.h writes down, the only thing lanes
-// join is a maximum, and a short last group is a whole one padded with zeros.
+// time. All give the same bits: a lane follows the order written in compact_state.h, lanes join in
+// a maximum only, and a short last group is a whole one padded with zeros.
 
 #include "core/device/compact_state.h"
 
@@ -141,7 +141,7 @@ HWY_INLINE void encodeGroup(const Group& group, const CompactRange& s, std::size
     s.mScale[at / kCompactGroup] = mTop;
     s.vScale[at / kCompactGroup] = vTop;
     const Vec mScale = constant(mTop);
-    const Vec perRoot = constant(255.0F / vTop); // infinity for zeros, whose code is not made of it
+    const Vec perRoot = constant(255.0F / vTop); // infinity for zeros: their code is not made of it
     for (std::size_t k = 0; k < kVecs; ++k) {
         const std::size_t to = at + k * kLanes;
         storeMaster(group.p[k], s, to);

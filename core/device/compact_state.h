@@ -1,9 +1,9 @@
 // The compact optimizer state: 5.25 bytes a parameter where the plain one takes 12, and AdamW on it
 // with the same bits on every route.
 //
-// A parameter is its weight as BF16 (U16, what is uploaded), an I8 remainder, m as I8 and the root
-// of v as U8; each 32 parameters share an F32 scale of m and one of v. Groups begin at multiples of
-// 32 of the range; the last may be short.
+// A parameter is its weight as BF16 (U16, the bytes uploaded), an I8 remainder, m as I8 and the
+// root of v as U8; each 32 parameters share an F32 scale of m and one of v. Groups begin at
+// multiples of 32 of the range; the last may be short.
 //
 // One group, all in F32 and IEEE rounding; fma only where written; round() goes to the nearest
 // integer, ties to even; clamp(x, a, b) is x > a ? x : a, then < b, so a NaN becomes a. unit(w) is
@@ -26,8 +26,8 @@
 // instead of F16, and a v above 0 never gets code 0. With code 0 the update would be m / eps.
 //
 // 1 / unit is exact, so no division is needed; from 2^127, where it would be a denormal, it is 0
-// and nothing is kept below the weight. What is not finite is not kept: such a step is to be
-// skipped (StepScalars::finite).
+// and nothing is kept below the weight. Values that are not finite are not kept: such a step is to
+// be skipped (StepScalars::finite).
 //
 // Threads  Pure functions over the ranges they are given; FTZ and DAZ must be off.
 // Errors   none; x86-64-v3 (AVX2, FMA) is required and checked at program start.

@@ -1,8 +1,8 @@
 // The engine's only view of a compute device.
 //
-// Two implementations: CpuDevice (core/device/cpu) needs nothing but a processor
-// and is the reference for every op; CudaDevice lives in gpu/. Engine code never
-// asks which one it holds; what differs is in DeviceInfo.
+// Two implementations: CpuDevice (core/device/cpu) needs nothing but a processor and is the
+// reference for every op; CudaDevice lives in gpu/. Engine code never asks which one it holds;
+// DeviceInfo has the differences.
 //
 // Order    Work enqueued on one stream runs in the order it was enqueued. Work on
 //          two streams is ordered only by Stream::record and Stream::waitFor; work
@@ -114,14 +114,14 @@ public:
 // an update is done, the disk thread when a read has arrived. An Event cannot say that: it
 // is recorded on a stream, and only the engine thread enqueues, while it runs a step ahead.
 //
-// Generations ascend; 0 is open from the start. Opening one opens all below it, so whoever
-// opens it has finished those as well, and does not wait for work behind the gate. What a
-// thread wrote before open() is seen by the work behind waitFor().
+// Generations ascend; 0 is open from the start. Opening one opens all below it, so the opener has
+// finished those as well, and does not wait for work behind the gate. The work behind waitFor()
+// sees all writes of a thread before its open().
 //
-// The CUDA device waits by a stream memory operation on a pinned word where the driver
-// offers it, else the engine polls; the CPU device waits by a condition variable. After
-// a failure gates are opened in their turn, though nothing was done, so that nobody waits
-// for ever; what runs behind them reads unfinished bytes, and no result is kept.
+// The CUDA device waits by a stream memory operation on a pinned word where the driver offers it,
+// else the engine polls; the CPU device waits by a condition variable. After a failure gates are
+// opened in their turn, though nothing was done, so that nobody waits for ever; the work behind
+// them reads unfinished bytes, and no result is kept.
 class Gate
 {
 public:
@@ -131,8 +131,8 @@ public:
 
     virtual ~Gate() = default;
 
-    // Never blocks. Does nothing if that generation is open already, so a late open()
-    // cannot take back what a FailureLatch did.
+    // Never blocks. Does nothing if that generation is open already, so a late open() cannot take
+    // back the opening by a FailureLatch.
     virtual void open(std::uint64_t generation) noexcept = 0;
 
     // Never blocks. Once true, stays true.
@@ -178,8 +178,8 @@ public:
     // Any thread.
     virtual MemoryUsage memoryUsage() const noexcept = 0;
     virtual LinkBytes linkBytes() const noexcept = 0; // engine thread
-    // Device memory that could be allocated now, other programs and the budget considered; not
-    // counting what fragmentation costs. Nothing: not known. Engine thread.
+    // Device memory that could be allocated now, other programs and the budget considered;
+    // fragmentation is not counted. Nothing: not known. Engine thread.
     virtual std::optional<std::size_t> freeDeviceBytes() const noexcept { return std::nullopt; }
 
     virtual Ops& ops() noexcept = 0;

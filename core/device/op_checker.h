@@ -1,7 +1,7 @@
-// Checker: keeps the first thing that is wrong with an op call. What op_checks is written in.
+// Checker: keeps the first fault of an op call. op_checks is written in it.
 //
 // Threads  A value of one thread.
-// Errors   status() names the op, the tensor, what it is and what was wanted.
+// Errors   status() names the op and the tensor, with its type and shape and those wanted.
 
 #pragma once
 
@@ -93,7 +93,7 @@ public:
         return view.data ? tensor(name, view, type, dims) : *this;
     }
 
-    // A tensor whose shape the others follow.
+    // A tensor that gives the others their shape.
     Checker& leads(const char* name, const TensorView& view, int rank, bool f32Only = false)
     {
         if (!m_status.ok())

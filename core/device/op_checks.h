@@ -1,7 +1,7 @@
-// Argument checks shared by every backend. Each returns InvalidArgument with the op's name
-// first, then the tensor, what it is and what was wanted: "linear: weight is F32 (8, 4), want
-// F32 (8, 5)". Contents (ids, targets) are not seen here: checkIds() is for whoever holds them in
-// host memory.
+// Argument checks shared by every backend. Each returns InvalidArgument with the op's name first,
+// then the tensor, with its type and shape and those wanted: "linear: weight is F32 (8, 4), want
+// F32 (8, 5)". Contents (ids, targets) are not seen here: callers that hold them in host memory use
+// checkIds().
 //
 // Threads  Pure functions; nothing is allocated unless a check fails.
 

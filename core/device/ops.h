@@ -11,14 +11,13 @@
 // Lengths  T tokens of a micro-batch, H hidden size, V vocabulary, Q = (heads + 2 kvHeads) *
 //          headDim columns of a packed projection, I intermediate size.
 // Starts   A view may start at any element, that is at a multiple of its element's bytes;
-//          StepScalars start at a multiple of 8. Where all views of a call start at multiples of
-//          16 bytes a device may move packs, which is faster. What treats elements alone, moves
-//          rows or columns, or has its order written below gives the same bits either way;
-//          another sum (columnEnergy, gradBias, a row's norm or softmax), a product and attention
-//          may take another order, so callers whose bits must agree start them alike.
+//          StepScalars start at a multiple of 8. Where all views of a call start at multiples of 16
+//          bytes a device may move packs, which is faster. An op that treats elements alone, moves
+//          rows or columns, or has its order written below gives the same bits either way. Any
+//          other sum (columnEnergy, gradBias, a row's norm or softmax), a product and attention may
+//          take another order, so callers that need equal bits start their views alike.
 // Scratch  Ops that need scratch memory take it as an argument; none allocates.
-// Source   of each formula: the comment on its op; model_semantics of the reference where none
-//          is named.
+// Source   The comment on each op; model_semantics of the reference where it names none.
 
 #pragma once
 
@@ -75,7 +74,7 @@ struct RmsNormArgs {
 // Rows are summed in blocks of kNormRowBlock, then the blocks in order.
 struct RmsNormBackwardArgs {
     TensorView gradOut;      // (T, H), A
-    TensorView x;            // (T, H), A: what was normed (RmsNormArgs::sum where there was one)
+    TensorView x;            // (T, H), A: input of the norm (RmsNormArgs::sum where there was one)
     TensorView weight;       // (H), A
     TensorView rstd;         // (T), F32
     TensorView gradResidual; // (T, H), A; data null: 0; may be gradX
@@ -123,7 +122,7 @@ struct RopeArgs {
     TensorView x;         // (T, Q), A; in place
     TensorView positions; // (T), I32
     TensorView cosTable;  // (maxPosition, rotaryDim / 2), F32
-    TensorView sinTable;  // the same
+    TensorView sinTable;  // as cosTable
     int heads = 0;
     int headDim = 0;
     int rotaryDim = 0; // even, at most headDim
@@ -145,7 +144,7 @@ struct AttentionArgs {
     int heads = 0;
     int kvHeads = 0;
     int headDim = 0;
-    float scale = 0.0F;          // of the logits: 1 / sqrt(headDim) in Llama
+    float scale = 0.0F;          // scale of the logits: 1 / sqrt(headDim) in Llama
     std::int64_t firstQuery = 0; // rows before it are keys only (generation, one token a time)
     float softcap = 0.0F;        // 0: none
 };
@@ -193,9 +192,9 @@ struct SoftcapArgs {
     float cap = 0.0F; // above 0
 };
 
-// Per row: loss = logsumexp(logits) - logits[target], gradLogits = scale (softmax - onehot).
-// target < 0: the row is not trained, loss 0, gradient 0. Where the logits are what softcap() made,
-// the gradient is that of its input: times 1 - (logits / softcap)^2.
+// Per row: loss = logsumexp(logits) - logits[target], gradLogits = scale (softmax - onehot). target
+// < 0: the row is not trained, loss 0, gradient 0. Where softcap() made the logits, the gradient is
+// that of its input: times 1 - (logits / softcap)^2.
 struct CrossEntropyArgs {
     TensorView logits;     // (C, V), F32
     TensorView targets;    // (C), I32, -1 or in [0, V)
@@ -216,8 +215,8 @@ struct SumArgs {
 // out = a + b, in F32, stored as A
 struct AddArgs {
     TensorView a;   // any shape, A or F32
-    TensorView b;   // the same count and type
-    TensorView out; // the same; may be a or b
+    TensorView b;   // count and type of a
+    TensorView out; // count and type of a; may be a or b
 };
 
 // sum = x where keep == 0 (sum is not read: it may hold anything), else fma(keep, sum, x): a

@@ -1,4 +1,4 @@
-// CpuDevice: what a machine without a GPU trains on, and the reference for every op.
+// CpuDevice: the device of a machine without a GPU, and the reference for every op.
 //
 // Its "device" memory is its own: a byte budget apart from host memory, so every copy a plan
 // makes is really made. Two modes:
@@ -15,7 +15,7 @@
 // Threads  As in device.h. Compute ops share one ThreadPool of `threads` threads.
 // Ownership The device owns pool and ops; streams, events, gates, buffers belong to the caller
 //          and go first.
-// Errors   allocate(): OutOfMemory with the tag, what was asked for and what is left. copy():
+// Errors   allocate(): OutOfMemory with the tag, the size asked for and the size left. copy():
 //          InvalidArgument for memory that this device did not allocate, or past its end.
 // Units    Bytes; pinned memory is counted apart and has no budget here.
 
@@ -34,7 +34,7 @@ struct CpuDeviceOptions {
     enum class Mode : std::uint8_t { Inline, Threaded };
 
     std::size_t memoryBytes = 0; // budget of device memory
-    int threads = 1;             // of compute ops, the calling one included
+    int threads = 1;             // threads of compute ops, the calling one included
     Mode mode = Mode::Inline;
     double linkBytesPerSecond = 0.0; // each way; 0: as fast as the machine
     int firstCore = -1;              // pin compute threads to physical cores from this one on

@@ -45,7 +45,7 @@ void Point::pass() noexcept
 bool Point::wait(const std::stop_token& giveUp) const noexcept
 {
     // Only the load that finds the point passed acquires: an earlier one would order this thread
-    // after whoever used the flag last.
+    // after the last user of the flag.
     for (int i = 0; m_passed.load(std::memory_order_relaxed) == 0; ++i) {
         if (giveUp.stop_requested())
             return false;
@@ -62,7 +62,7 @@ Point& PointPool::take()
     for (std::size_t tried = 0; tried < m_points.size(); ++tried) {
         Point& point = m_points[m_next];
         m_next = (m_next + 1) % m_points.size();
-        // Acquire only what is taken, for the same reason.
+        // Acquire only the point taken, for the same reason.
         if (point.m_holders.load(std::memory_order_relaxed) != 0)
             continue;
         (void)point.m_holders.load(std::memory_order_acquire);

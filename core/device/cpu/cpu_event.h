@@ -1,8 +1,8 @@
 // Events, gates and the points they stand for, on the CPU device.
 //
 // A Point is one recorded point of one stream: a flag of its own, set once. A fresh flag per
-// recorded point, and no lock around it, is what lets ThreadSanitizer see a missing wait: nothing
-// else orders two streams.
+// recorded point, with no lock around it, lets ThreadSanitizer see a missing wait: nothing else
+// orders two streams.
 //
 // Threads  PointPool and CpuEvent::move(): engine thread. Waiting and passing: any.
 
@@ -112,7 +112,7 @@ public:
 private:
     const std::string m_name;
     std::atomic<std::uint64_t> m_opened = 0;  // the highest generation that is open
-    std::atomic<std::uint32_t> m_changes = 0; // what waiters sleep on
+    std::atomic<std::uint32_t> m_changes = 0; // futex word of the waiters
 };
 
 } // namespace mr

@@ -1,7 +1,7 @@
 // CpuMemory: the CPU device's own memory, with a byte budget, and the pinned host memory beside it.
 //
 // Threads  allocate(), release and find(): engine thread; usage(): any.
-// Errors   OutOfMemory names the tag, what was asked for, the budget and what is left of it.
+// Errors   OutOfMemory names the tag, the size asked for, the budget and the part of it left.
 // Units    Bytes as they were asked for; padding and skew are not counted.
 
 #pragma once
@@ -34,7 +34,7 @@ private:
     struct Block {
         std::size_t bytes = 0;
         MemoryKind kind{};
-        void* base = nullptr; // what the system gave
+        void* base = nullptr; // address from the system
     };
 
     static void release(void* owner, std::byte* data, std::size_t bytes) noexcept;

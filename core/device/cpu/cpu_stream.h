@@ -1,7 +1,7 @@
 // CpuStream: a queue of closures, run at once (inline) or by a worker thread (threaded).
 //
-// This is what CPU ops see of the device: an op checks its arguments and enqueues a closure
-// that holds a copy of them.
+// CPU ops see this of the device: an op checks its arguments and enqueues a closure that holds a
+// copy of them.
 //
 //     return static_cast<CpuStream&>(stream).enqueue([args, this] { computeLinear(args); });
 //
@@ -10,8 +10,8 @@
 // Errors   A closure returns nothing or a Status; it may throw std::bad_alloc. A failure makes the
 //          device lost: work enqueued on any of its streams is then skipped, and every
 //          Event::wait() says DeviceLost with the first failure.
-// Lifetime What a closure points to must live until an event recorded after it is done. The
-//          destructor runs what was enqueued, then joins; a wait for a gate or point that has
+// Lifetime Memory that a closure points to must live until an event recorded after it is done. The
+//          destructor runs the enqueued work, then joins; a wait for a gate or point that has
 //          not come by then is given up, and the rest skipped.
 
 #pragma once
@@ -35,7 +35,7 @@ public:
     struct alignas(16) Task {
         std::byte closure[kTaskBytes];
         Status (*run)(void* closure);
-        bool always; // runs even when the device is lost: others wait for what it does
+        bool always; // runs even when the device is lost: others wait for its effect
     };
 
     // Closures enqueued but not finished, per stream, beyond which enqueue() starts the workers

@@ -1,4 +1,4 @@
-// The two kinds of CpuStream, and what all streams of one device share.
+// The two kinds of CpuStream, and the state that all streams of one device share.
 //
 // Threads  As in cpu_stream.h; CpuStreamSet: engine thread.
 
@@ -83,7 +83,7 @@ public:
 protected:
     Task& nextTask() override { return m_task; }
     void commitTask() override { runTask(m_task); }
-    void waitForPoint(const Point&) override {} // what was enqueued has run
+    void waitForPoint(const Point&) override {} // all enqueued work has run
 
 private:
     Task m_task{};
@@ -98,7 +98,7 @@ public:
     using CpuStreamBase::waitFor;
     Status waitFor(Gate& gate, std::uint64_t generation) override;
 
-    // Lets the worker run what was enqueued so far. Never blocks.
+    // Lets the worker run the work enqueued so far. Never blocks.
     void publish() noexcept;
 
 protected:

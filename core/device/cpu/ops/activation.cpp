@@ -18,7 +18,7 @@ void rotateRow(const RopeArgs& args, std::int64_t row) noexcept
     for (std::int64_t h = 0; h < args.heads; ++h) {
         T* low = args.x.as<T>() + row * args.x.dims[1] + h * args.headDim;
         T* high = low + half;
-#pragma GCC ivdep // the halves of what turns do not overlap
+#pragma GCC ivdep // the two halves do not overlap
         for (std::int64_t i = 0; i < half; ++i) {
             const float a = toFloat(low[i]);
             const float b = toFloat(high[i]);

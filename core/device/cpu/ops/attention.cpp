@@ -169,7 +169,7 @@ private:
 void listQueryBlocks(const AttentionArgs& args, std::vector<std::int64_t>& list)
 {
     const std::int64_t tokens = args.qkv.dims[0];
-    list.reserve(static_cast<std::size_t>(5 * tokens)); // whatever the segments, also next time
+    list.reserve(static_cast<std::size_t>(5 * tokens)); // enough for any segments, also next time
     findSegments(args.visibleFrom.as<const std::int32_t>(), tokens, list);
     // In place: the starts move to the back, the blocks are written from the front.
     const auto segments = static_cast<std::int64_t>(list.size());

@@ -1,8 +1,8 @@
 // The small F32 matrix product under attention, and under `linear` in builds without oneDNN.
 //
-// B lies in panels of kPanel columns: element (k, n) at panels[(n / 16) * panelStride + k * 16 +
-// n % 16], columns past the last padded (with zeros, by whoever packs). A is read through two
-// strides, so that a transposed A costs nothing.
+// B lies in panels of kPanel columns: element (k, n) at panels[(n / 16) * panelStride + k * 16 + n
+// % 16], columns past the last padded (the packer writes zeros). A is read through two strides, so
+// that a transposed A costs nothing.
 //
 // Order    c[i][j] is one chain of fma over k ascending that starts at 0, or at c[i][j] with
 //          `accumulate`: the bits do not depend on how a product is cut, in m, n or k.
@@ -37,7 +37,7 @@ struct GemmBlock {
 
 void gemmBlock(const GemmBlock& block) noexcept;
 
-// "AVX-512" or "AVX2": what gemmBlock uses here.
+// Instruction set of gemmBlock here: "AVX-512" or "AVX2".
 const char* gemmTargetName() noexcept;
 
 } // namespace mr::cpu

@@ -33,7 +33,7 @@ struct Product {
     std::int64_t rows = 0;
     std::int64_t cols = 0;
     std::int64_t depth = 0;
-    DType type = DType::F32;  // of a, b, bias
+    DType type = DType::F32;  // type of a, b, bias
     DType cType = DType::F32; // F32 or `type`
     bool accumulate = false;  // c += product, in one F32 addition per element; cType F32
 };
@@ -60,7 +60,7 @@ public:
 
     Status run(const Product& product);
 
-    // Our own kernel, whatever the build has: for comparison in benchmarks and tests.
+    // Our own kernel in any build, for comparison in benchmarks and tests.
     Status runOwn(const Product& product);
 
 private:

@@ -1,6 +1,6 @@
 // oneDNN's part of Matmul: one matmul primitive per tile shape, kept.
 //
-// Threads  prepare() by the one who holds the scratch; runTile() by the items of that op, with
+// Threads  prepare() by the thread that holds the scratch; runTile() by the items of that op, with
 //          different `worker`.
 // Errors   Internal: oneDNN refused to make or to run a primitive. OutOfMemory: prepare() found no
 //          memory for one.
@@ -23,7 +23,7 @@ public:
     // Whether this build and processor multiply such numbers natively.
     static bool supports(DType type) noexcept;
 
-    // Makes what the tiles of `product` need. Gives the scratch floats per thread.
+    // Makes the primitives for the tiles of `product`. Gives the scratch floats per thread.
     Result<std::int64_t> prepare(const Product& product, const TileGrid& grid);
 
     // After prepare() of the same product. A failure is remembered for failed().
