@@ -1,4 +1,4 @@
-// The table of architectures: what the class named in config.json means, as data.
+// The table of architectures: the meaning of the class named in config.json, as data.
 //
 // The config's reader looks up a family's own features here, once: which products have a bias,
 // whether queries and keys are normed, how tensors are named, which layers have a window. Layers
@@ -53,7 +53,7 @@ struct ArchitectureTraits {
     bool branchNorms = false;          // attention's and the MLP's output are normed, too
     bool scaledEmbedding = false;      // times the root of hidden_size
     double missingTheta = 10000.0;     // rope_theta where it is missing
-    double missingLocalTheta = 0.0;    // of windowed layers; 0: as all others
+    double missingLocalTheta = 0.0;    // windowed layers; 0: as all others
     double missingQueryScalar = 0.0;   // query_pre_attn_scalar; 0: no such field, head_dim
     double missingAttentionCap = -1.0; // attn_logit_softcapping; 0: none, below: no such field
     double missingLogitCap = -1.0;     // final_logit_softcapping; the same
@@ -65,7 +65,7 @@ std::span<const ArchitectureTraits> architectures() noexcept;
 const ArchitectureTraits* findArchitecture(std::string_view name) noexcept;
 const ArchitectureTraits* findModelType(std::string_view modelType) noexcept;
 
-// Why a name that is no row is not trained, and what to take instead. One sentence.
+// Why an architecture without a row is not trained, and one to take instead. One sentence.
 std::string unsupportedWords(std::string_view name);
 
 } // namespace mr

@@ -103,7 +103,7 @@ Status backwardHeads(const LayerContext& c, const BlockTensors& w, const BlockAc
     return {};
 }
 
-// The norm of what attention or the MLP adds to the residual stream.
+// The norm of the branch that attention or the MLP adds to the residual stream.
 struct BranchNorm {
     TensorView branch;     // (T, H), c
     TensorView weight;     // (H), c
@@ -132,7 +132,7 @@ Status branchGradient(const LayerContext& c, const BranchNorm& norm, const Block
         *c.stream);
 }
 
-// Up to what is added to the residual stream.
+// Up to the branch that is added to the residual stream.
 Status forwardAttention(const LayerContext& c, const BlockTensors& w, const TensorView& x,
     const BlockActivations& kept, const BlockScratch& scratch)
 {

@@ -52,8 +52,8 @@ TensorView slotView(
 BlockTensors blockTensors(
     const ParamTable& table, GroupId group, std::byte* groupData, DType dtype);
 
-// Arguments of every layer call. For a block, `batch` is that of batchOfBlock(), `constants` those
-// of constantsOfBlock().
+// Arguments of every layer call. For a block, `batch` is batchOfBlock()'s, `constants` are
+// constantsOfBlock()'s.
 struct LayerContext {
     Ops* ops = nullptr;
     Stream* stream = nullptr;
@@ -63,7 +63,7 @@ struct LayerContext {
     std::int64_t firstQuery = 0; // rows of keys before the first of x; 0 in training
 };
 
-// x (T, H) -> out (T, H). Keeps in `kept` what backward reads.
+// x (T, H) -> out (T, H). Keeps in `kept` the activations that backward reads.
 Status forwardBlock(const LayerContext& context, const BlockTensors& weights, const TensorView& x,
     const TensorView& out, const BlockActivations& kept, const BlockScratch& scratch);
 
@@ -74,10 +74,10 @@ Status recomputeBlock(const LayerContext& context, const BlockTensors& weights, 
 struct BlockBackward {
     BlockTensors gradients;
     TensorView grad;         // (T, H): of the block's output on entry, of its input on exit
-    bool accumulate = false; // of `gradients`
+    bool accumulate = false; // add to `gradients`
 };
 
-// The gradients of a block whose input was x. Overwrites kept.gateUp.
+// The gradients of a block with input x. Overwrites kept.gateUp.
 Status backwardBlock(const LayerContext& context, const BlockTensors& weights, const TensorView& x,
     const BlockActivations& kept, const BlockScratch& scratch, const BlockBackward& backward);
 

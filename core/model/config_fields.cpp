@@ -12,7 +12,7 @@ using nlohmann::json;
 
 namespace {
 
-// Bookkeeping: where the model comes from, how text is sampled, what a pipeline prints.
+// Bookkeeping: the origin of the model, sampling of text, output of a pipeline.
 constexpr std::array<std::string_view, 52> kHarmless = {"_attn_implementation",
     "_attn_implementation_autoset", "_commit_hash", "_flash_attn_2_enabled", "_name_or_path",
     "attn_implementation", "bad_words_ids", "begin_suppress_tokens", "cache_implementation",
@@ -54,7 +54,7 @@ constexpr std::array<Known, 10> kRefused = {
         {"resid_pdrop", "dropout is not supported; set it to 0"},
         {"embd_pdrop", "dropout is not supported; set it to 0"}}};
 
-// Switched off: absent, false, zero or empty in whatever type.
+// Switched off: absent, false, zero or empty in any type.
 bool isOff(const json& value)
 {
     if (value.is_boolean())

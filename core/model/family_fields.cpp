@@ -154,7 +154,7 @@ void readBiases(JsonFields& f, const ArchitectureTraits& traits, ModelConfig& c)
         c.mlpBias = f.boolean("mlp_bias", false);
 }
 
-// Newer configs hide the field, which then says what layer_types says.
+// Newer configs hide the field, which then repeats layer_types.
 std::int64_t readPattern(JsonFields& f, const ArchitectureTraits& traits)
 {
     if (!traits.patternField)
@@ -234,7 +234,7 @@ void readGate(JsonFields& f, const FamilySource& from, ModelConfig& c)
             std::string(key) + " " + shownName(name) + " is not supported; only " + only + " is"));
     };
     const std::string act = f.text("hidden_act", "");
-    const json* shape = f.find("activation"); // of some Llama models: what the class does
+    const json* shape = f.find("activation"); // some Llama models name the class's activation
     if (shape != nullptr && *shape != "swiglu")
         f.take(checkOtherField("activation", *shape, from.source));
     c.geluGate = from.traits.geluGate;
@@ -307,7 +307,7 @@ void readFamily(JsonFields& fields, const FamilySource& from, ModelConfig& confi
     readGate(fields, from, config);
     readScales(fields, from, config);
     readPadding(fields, from, config);
-    if (traits.ownCode) // what it points to is what this program does itself
+    if (traits.ownCode) // it points to code for work that this program does itself
         fields.find("auto_map");
 }
 

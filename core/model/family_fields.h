@@ -2,8 +2,8 @@
 // norms and soft-caps, by the row of the table of architectures.
 //
 // Threads  Pure.
-// Errors   Kept in the JsonFields: InvalidArgument names the field, what it holds and what is
-//          supported.
+// Errors   Kept in the JsonFields: InvalidArgument names the field, its value and the supported
+//          ones.
 // Source   reference: model_semantics sections 1.3 to 1.9.
 
 #pragma once

@@ -30,7 +30,7 @@ constexpr std::string_view kEmbedding = "model.embed_tokens.weight";
 constexpr std::uint64_t kMostIndexBytes = 16U << 20;
 constexpr std::size_t kMostShards = 4096;
 constexpr std::size_t kMostNameBytes = 255;
-constexpr std::size_t kNamed = 5; // of a kind of fault; the rest is counted
+constexpr std::size_t kNamed = 5; // names listed for each kind of fault; the rest is counted
 constexpr std::size_t kPieceBytes = 1U << 20;
 
 Status refuse(const fs::path& path, const std::string& why)
@@ -63,7 +63,7 @@ std::string shapeText(const std::vector<std::int64_t>& shape)
     return "[" + text + "]";
 }
 
-// The folder has no weights this program reads: say what it has instead.
+// The folder has no weights this program reads: names the ones it has instead.
 Status explainAbsence(const fs::path& folder)
 {
     std::error_code error;
@@ -162,7 +162,7 @@ Status openShards(const fs::path& folder, Found& found)
     return {};
 }
 
-// A tied model whose file has a head as well: harmless if it is the embedding over again.
+// A file of a tied model that has a head as well: harmless if it is the embedding over again.
 Status checkTiedHead(const Found& found)
 {
     const auto head = found.fileOf.find(std::string(kHead));

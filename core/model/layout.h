@@ -24,7 +24,7 @@ namespace mr {
 struct MicroShape {
     std::int64_t seqLen = 0;
     std::int64_t microBatch = 1;   // sequences
-    std::int64_t microBatches = 1; // of a step
+    std::int64_t microBatches = 1; // in a step
     DType compute = DType::BF16;
 
     constexpr std::int64_t tokens() const noexcept { return seqLen * microBatch; }
@@ -73,7 +73,7 @@ struct HeadScratch {
     TensorView gradNormed;  // (T, H), c
     TensorView losses;      // (T), F32
     TensorView logits;      // (headChunkRows, V), F32
-    TensorView gradLogits;  // the same, c; in F32 the same memory
+    TensorView gradLogits;  // shape of logits, c; in F32 the same memory
     TensorView normPartial; // (ceil(T / kNormRowBlock), H), F32
 };
 
@@ -90,7 +90,7 @@ struct BatchViews {
 struct ModelConstants {
     TensorView cosTable; // (seqLen, rotaryDim / 2), F32
     TensorView sinTable;
-    TensorView localCosTable; // those of windowed blocks; data null unless they turn otherwise
+    TensorView localCosTable; // windowed blocks only; data null unless they turn otherwise
     TensorView localSinTable;
     TensorView headColumns; // (A + kvHeads * headDim), I32: 0, 1, ...; data null unless q and k are
                             // normed
@@ -99,9 +99,9 @@ struct ModelConstants {
 struct ScalarViews {
     TensorView losses;         // (microBatches), F64: sums by micro-batch
     TensorView scalars;        // (16), U8: StepScalars
-    TensorView groupScalars;   // (16 * groups), U8: of each group alone
+    TensorView groupScalars;   // (16 * groups), U8: scalars of each group alone
     TensorView normBlocks;     // (blocks of all groups), F32
-    std::size_t sentBytes = 0; // losses and scalars: what SendScalars of the step copies
+    std::size_t sentBytes = 0; // losses and scalars: bytes that the step's SendScalars copies
 
     // (16), U8
     TensorView scalarsOf(GroupId group) const;

@@ -1,8 +1,8 @@
 // The master of a model, handed out piece by piece.
 //
 // A whole master is 4 bytes a parameter, which a host that trains a model larger than its memory
-// does not have a second time. So whoever keeps one (files, a run, an initialisation) is a
-// MasterReader, and whoever wants one (a run, a file, a hash) asks for pieces of it.
+// does not have a second time. So a keeper of one (files, a run, an initialisation) is a
+// MasterReader, and a reader of one (a run, a file, a hash) asks for pieces of it.
 //
 // Threads  One thread; readers of files and of runs block.
 // Errors   Those of the reader.
@@ -61,7 +61,7 @@ private:
     std::vector<std::int16_t> m_low;
 };
 
-struct MasterRange { // of a group
+struct MasterRange { // elements of a group
     GroupId group;
     std::int64_t first = 0;
     std::int64_t count = 0;

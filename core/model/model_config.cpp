@@ -27,7 +27,7 @@ constexpr IntRange kHeads{1, 1 << 16};
 constexpr IntRange kIds{1, std::numeric_limits<std::int32_t>::max()};
 constexpr double kMostParameters = 0x1p52;
 
-// architectures[0], or what model_type stands for; empty with the fault in `fields`.
+// architectures[0], or the architecture of model_type; empty with the fault in `fields`.
 std::string namedArchitecture(
     JsonFields& fields, const std::string& type, const std::string& source)
 {

@@ -1,15 +1,15 @@
-// ModelConfig: what config.json says, checked, in the terms the engine uses.
+// ModelConfig: the content of config.json, checked, in the terms the engine uses.
 //
 // Fields that would change the mathematics and are not understood are refused by name, never
 // ignored; neutral ones (dropout 0, use_cache, ...) pass. The text as it was read is kept, so a
 // saved model carries its own config unchanged.
 //
-// The reader resolves what an architecture implies (core/model/architecture.h): layers and layout
-// ask these fields and know no names.
+// The reader resolves the features of an architecture (core/model/architecture.h): layers and
+// layout ask these fields and know no names.
 //
 // Threads  Values.
-// Errors   InvalidArgument names the file, the field, what it holds and what is supported;
-//          DataCorrupt for text that is not JSON.
+// Errors   InvalidArgument names the file, the field, its value and the supported ones; DataCorrupt
+//          for text that is not JSON.
 // Source   reference: model_semantics sections 1.1 to 1.5, 1.7 to 1.11.
 
 #pragma once
@@ -39,7 +39,7 @@ struct ModelConfig {
     std::int64_t maxPositions = 0;
     double rmsNormEps = 0.0;
     double ropeTheta = 10000.0;
-    double localTheta = 0.0;    // of windowed blocks, unscaled; 0: as the others
+    double localTheta = 0.0;    // windowed blocks, unscaled; 0: as the others
     std::int64_t rotaryDim = 0; // elements of a head that turn; 0: all
     RopeScaling ropeScaling;
     double initializerRange = 0.02;
@@ -79,7 +79,7 @@ struct ModelConfig {
     // far as its factor says goes beyond max_position_embeddings.
     std::int64_t longestSequence() const noexcept;
 
-    // False for what is no block, too: embedding and head see no keys.
+    // False for any other group, too: embedding and head see no keys.
     bool isWindowed(std::int64_t block) const noexcept;
 };
 

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Opened, for what its file is called does not say what it is, nor whether it can be used.
+// Opened, because the name of its file tells neither its kind nor whether it can be used.
 void lookForTokenizer(const fs::path& folder, ModelInfo& info)
 {
     Result<std::unique_ptr<Tokenizer>> opened =

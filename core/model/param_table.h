@@ -10,7 +10,7 @@
 //
 // Threads  A value; not changed once built.
 // Units    Elements. Slots begin at multiples of kSlotAlign elements, so a vector load from any
-//          slot is aligned; what lies between is zero and stays zero.
+//          slot is aligned; the gaps are zero and stay zero.
 
 #pragma once
 
@@ -77,7 +77,7 @@ struct ParamTable {
     std::vector<ParamGroup> groups;
     std::vector<NamedTensor> tensors; // in file order of upstream; a tied head is not listed
     std::int64_t parameters = 0;      // without padding, tied once
-    float firstNorm = 1.0F;           // what norms begin with; 0 where their gain is 1 + weight
+    float firstNorm = 1.0F;           // initial norm weight; 0 where their gain is 1 + weight
 
     // Null if the group has no such slot.
     const ParamSlot* find(GroupId group, SlotKind kind) const noexcept;

@@ -22,7 +22,7 @@ struct TypeName {
     RopeType type;
 };
 
-// "su" is what longrope was called at first.
+// "su" is the first name of longrope.
 constexpr std::array<TypeName, 7> kTypes = {{{"default", RopeType::Default},
     {"linear", RopeType::Linear}, {"dynamic", RopeType::Dynamic}, {"llama3", RopeType::Llama3},
     {"yarn", RopeType::Yarn}, {"longrope", RopeType::LongRope}, {"su", RopeType::LongRope}}};
@@ -108,7 +108,7 @@ void readYarn(JsonFields& fields, RopeScaling& s)
     }
 }
 
-// Only what the type knows is read; anything else stays unknown and is judged by name.
+// Reads only the fields that the type knows; any other stays unknown and is judged by name.
 void readOfType(JsonFields& fields, RopeScaling& s)
 {
     s.originalPositions = positive(fields, "original_max_position_embeddings", 0.0);
@@ -155,7 +155,7 @@ std::vector<float> plainFrequencies(double theta, std::int64_t rotaryDim)
     return inverse;
 }
 
-// The base grows with what the sequence has more than the model was made for.
+// The base grows with the length of the sequence beyond the model's own.
 double dynamicTheta(const RopeScaling& s, const RopeShape& shape, std::int64_t longest)
 {
     const auto limit = static_cast<double>(shape.maxPositions);
@@ -214,7 +214,7 @@ double yarnMagnitude(double factor, double mscale)
     return factor <= 1.0 ? 1.0 : 0.1 * mscale * std::log(factor) + 1.0;
 }
 
-// Published Phi-3 models give no factor: it is what the two lengths say.
+// Published Phi-3 models give no factor: it is the ratio of the two lengths.
 double longRopeFactor(const RopeScaling& s, const RopeShape& shape)
 {
     return s.factor > 0.0 ? s.factor

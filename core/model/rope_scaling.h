@@ -1,4 +1,4 @@
-// Rotary positions: what config.json says of their scaling, and the frequencies that follow.
+// Rotary positions: their scaling in config.json, and the frequencies that follow.
 //
 // Training makes the frequencies once per run, for the longest sequence it can hold: `dynamic` and
 // `longrope` depend on a length, and a choice by micro-batch would change the model under way.
@@ -33,7 +33,7 @@ struct RopeScaling {
     double betaFast = 32.0;           // yarn: turns over the original length
     double betaSlow = 1.0;
     bool truncate = true;         // yarn: whole bounds of the ramp
-    double attentionFactor = 0.0; // of cos and sin; 0: that of the type
+    double attentionFactor = 0.0; // factor of cos and sin; 0: that of the type
     double mscale = 0.0;          // yarn; 0: not given
     double mscaleAllDim = 0.0;
     std::vector<float> shortFactors; // longrope, (rotaryDim / 2)
@@ -66,12 +66,12 @@ struct RopeShape {
     std::int64_t maxPositions = 0;
 };
 
-// InvalidArgument if the scaling lacks what its type needs, or does not fit the shape.
+// InvalidArgument if the scaling lacks a field that its type needs, or does not fit the shape.
 Status checkRope(const RopeScaling& scaling, const RopeShape& shape, const std::string& source);
 
 struct RopeFrequencies {
     std::vector<float> inverse;   // (rotaryDim / 2): radians per position
-    double attentionFactor = 1.0; // of cos and sin
+    double attentionFactor = 1.0; // factor of cos and sin
 };
 
 // `longest`: tokens of the longest sequence of the run. Precondition: checkRope() is ok.

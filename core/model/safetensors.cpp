@@ -24,7 +24,7 @@ constexpr std::uint64_t kMostHeaderBytes = 100'000'000; // the format's own limi
 constexpr std::uint64_t kReadBytes = 8U << 20;
 constexpr std::size_t kPieceElements = 1U << 16;
 constexpr std::int64_t kMostElements = std::int64_t{1} << 60; // times 4 bytes does not overflow
-constexpr std::size_t kHeadBytes = 64; // enough to recognise what else a file may be
+constexpr std::size_t kHeadBytes = 64;                        // enough to recognise another format
 
 Status corrupt(const std::filesystem::path& file, const std::string& why)
 {

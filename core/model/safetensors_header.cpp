@@ -29,7 +29,7 @@ constexpr std::array<DtypeBits, 20> kDtypes = {{{"BOOL", 8}, {"F4", 4}, {"F6_E2M
     {"I32", 32}, {"U32", 32}, {"F32", 32}, {"F64", 64}, {"I64", 64}}};
 constexpr std::array<DtypeBits, 2> kWideDtypes = {{{"U64", 64}, {"C64", 64}}};
 
-// No tensor has so many dimensions; bounds what a hostile shape can cost.
+// No tensor has so many dimensions; bounds the cost of a hostile shape.
 constexpr std::size_t kMostRank = 64;
 
 // Walks the JSON by events. Depth 1: tensor names; 2: their fields; 3: lists of numbers.

@@ -34,8 +34,8 @@ bool isInItsCache(const fs::path& target, const fs::path& folder)
            model.filename().string().starts_with("models--") && isBelow(target, model / "blobs");
 }
 
-// A downloaded folder may hold a link to a private file of whoever trains: the copy would be
-// published with the model.
+// A downloaded folder may hold a link to a private file of the user: the copy would be published
+// with the model.
 Status refuseLinkOutside(const fs::path& file)
 {
     std::error_code error;

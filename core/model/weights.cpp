@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t kMasterPieceElements = 1U << 20; // 4 MiB of F32
 
-// Finds the tensors that a piece of a group meets; a subclass says what they are made of.
+// Finds the tensors that a piece of a group meets; a subclass supplies their content.
 class TensorReader : public MasterReader
 {
 public:
