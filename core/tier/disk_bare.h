@@ -1,5 +1,5 @@
-// The bare loop: requests one after the other over a stretch of a file, and nothing else. What the
-// disk gives to somebody who looks at no byte; DiskStore is judged by it.
+// The bare loop: requests one after the other over a stretch of a file, and nothing else. It gives
+// the disk's rate without looking at a byte; DiskStore is judged by it.
 //
 // Threads  One.
 // Errors   Io, with the first request that failed.
@@ -22,7 +22,7 @@ struct DiskSample {
 
 struct DiskBareSpec {
     DiskMix mix = DiskMix::Read;
-    std::uint64_t offset = 0; // of the stretch, in file 0
+    std::uint64_t offset = 0; // begin of the stretch, in file 0
     std::uint64_t bytes = 0;
     std::uint32_t requestBytes = kDiskRequestBytes;
     int depth = 16; // each way

@@ -24,8 +24,8 @@ constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 constexpr std::uint64_t kMostTileBytes = 16 * kMiB;
 static_assert(kLeastDiskBenchBytes == 2 * kLeastDiskLoadTiles * kMiB);
 constexpr int kMostDepth = 128;
-constexpr double kGoodEnough = 0.97;     // of the best rate, for fewer bytes in flight
-constexpr double kMostTuneSeconds = 1.0; // of each setting
+constexpr double kGoodEnough = 0.97;     // share of the best rate, for fewer bytes in flight
+constexpr double kMostTuneSeconds = 1.0; // limit for each setting
 
 double median(std::vector<double> values)
 {
@@ -38,7 +38,7 @@ constexpr double kFilled = 0.3;
 constexpr double kWarm = 0.6;
 
 struct Halves {
-    DiskLayout layout;            // of the store's tiles
+    DiskLayout layout;            // the store's tiles
     std::uint64_t bareOffset = 0; // where the bare loop's half begins
     std::uint64_t bareBytes = 0;
 };

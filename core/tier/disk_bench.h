@@ -28,8 +28,8 @@ inline constexpr std::uint64_t kLeastDiskBenchBytes = std::uint64_t{24} << 20;
 
 struct DiskBenchSpec {
     std::filesystem::path folder = ".";
-    std::uint64_t bytes = std::uint64_t{1} << 30; // of the file
-    double seconds = 15.0;                        // of measuring, all samples together
+    std::uint64_t bytes = std::uint64_t{1} << 30; // size of the file
+    double seconds = 15.0;                        // time of measuring, all samples together
     int rounds = 5;
     DiskEngine engine = DiskEngine::Auto;
     std::uint32_t requestBytes = kDiskRequestBytes;

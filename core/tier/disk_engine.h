@@ -1,8 +1,8 @@
-// Choosing the means of I/O: io_uring where the system grants it and it proves itself on the real
-// files, else threads, and in words which and why.
+// Choosing the means of I/O: io_uring where the system grants it and it passes a test on the real
+// files, else threads, with the choice and its reason in words.
 //
 // Threads  On the thread that will do the I/O.
-// Errors   Io: the one asked for is refused. DataCorrupt: the files do not give back what was
+// Errors   Io: the means asked for is refused. DataCorrupt: the files do not give back the bytes
 //          written, by any means.
 // Units    Bytes.
 

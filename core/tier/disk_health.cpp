@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kMostLayers = 8; // of mappers, one above the other
+constexpr int kMostLayers = 8; // mappers, one above the other
 
 std::uint64_t littleEndian(std::span<const std::byte> bytes) noexcept
 {
@@ -161,7 +161,7 @@ DiskHealth readDiskHealth(std::string_view blockDevice, const fs::path& root)
         return health;
     }
     health.drive = disk.filename().string();
-    constexpr std::uint64_t kSector = 512; // of /sys, whatever the drive's are
+    constexpr std::uint64_t kSector = 512; // unit of /sys, for any sector size of the drive
     if (const auto sectors = numberInFile(disk / "size"); sectors && *sectors > 0)
         health.driveBytes = kSector * static_cast<std::uint64_t>(*sectors);
     health.temperatureCelsius = readTemperature(sensorOf(disk));

@@ -7,7 +7,7 @@
 // its maker can read how much. Percent used is the drive's own estimate of both.
 //
 // Threads  Any; values. readDiskHealth() blocks on /sys and one command to the drive.
-// Errors   None: what cannot be read is absent.
+// Errors   None: values that cannot be read are absent.
 // Units    Bytes, degrees Celsius, percent of the rated life.
 
 #pragma once
@@ -27,7 +27,7 @@ struct SmartCounters {
     std::uint64_t readBytes = 0;
     std::uint64_t writtenBytes = 0;
     std::uint64_t mediaErrors = 0;
-    int percentUsed = 0; // of the rated life; may pass 100
+    int percentUsed = 0; // percent of the rated life; may pass 100
     double temperatureCelsius = 0.0;
 };
 
@@ -45,7 +45,7 @@ struct DiskHealth {
     std::string why; // there are no counters; empty if there are
 };
 
-// `blockDevice` as in ScratchFolder::device, a partition or what a mapper lays over one: "dm-0".
+// `blockDevice` as in ScratchFolder::device, a partition or a mapper's device over one: "dm-0".
 // `root` is where sys/ and dev/ lie.
 DiskHealth readDiskHealth(std::string_view blockDevice, const std::filesystem::path& root = "/");
 

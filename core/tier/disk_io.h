@@ -1,7 +1,7 @@
 // DiskIo: many page-aligned reads and writes in flight, by whichever means the system allows.
 //
-// It moves bytes and nothing else: what a short or failed request means is decided in one place
-// for all means (disk_verdict), and in which order tiles move is DiskStore's business.
+// It moves bytes and nothing else: disk_verdict decides for all means about short and failed
+// requests, and DiskStore decides the order of tiles.
 //
 // Threads   Created, used and destroyed on one thread; wake() from any.
 // Order     None: requests that overlap are the caller's mistake.

@@ -25,7 +25,7 @@ enum class DiskQueue : std::uint8_t { Weights, Boundaries, StateIn, Out };
 inline constexpr std::size_t kDiskQueues = 4;
 
 struct DiskTimes {
-    std::int64_t beginNs = 0; // what it waits for had passed and its turn had come
+    std::int64_t beginNs = 0; // its event and gate had passed and its turn had come
     std::int64_t endNs = 0;   // its last byte was there
 };
 

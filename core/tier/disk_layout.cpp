@@ -16,7 +16,7 @@ std::uint64_t mixed(std::uint64_t hash, std::uint64_t value)
     return XXH3_64bits_withSeed(&value, sizeof(value), hash);
 }
 
-// The file that would be done first with what it holds and these bytes; the lowest if several.
+// The file that would be done first with its held bytes and these; the lowest if several.
 std::size_t quickest(
     std::span<const std::uint64_t> held, std::span<const double> speeds, std::uint64_t bytes)
 {

@@ -34,7 +34,7 @@ public:
     }
 
     void enter(double from, double to);
-    void at(double share) const; // of the stretch
+    void at(double share) const; // share of the stretch
     bool cancelled() const { return m_spec.cancelled && m_spec.cancelled(); }
     Status status() const;
 

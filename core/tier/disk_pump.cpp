@@ -36,7 +36,7 @@ DiskPump::DiskPump(const DiskPumpParts& parts, const DiskPumpLimits& limits)
 void DiskPump::run()
 {
     while (true) {
-        // Before the rings are looked at: what was pushed before the stop is still done.
+        // Before the rings are looked at: jobs pushed before the stop are still done.
         const bool stopping = m_parts.shared.stopping.load(std::memory_order_acquire);
         if (m_parts.latch.failed())
             m_failed = true;
@@ -82,8 +82,8 @@ std::uint64_t DiskPump::budget(DiskOp op) const noexcept
     return op == DiskOp::Read ? m_limits.readBytes : m_limits.writeBytes;
 }
 
-// Gives this queue's jobs what places there are. A job whose file is full does not keep the next
-// one from another file: tiles take turns over the disks, and each disk must be kept busy.
+// Gives this queue's jobs the free places. A job with a full file does not keep the next one from
+// another file: tiles take turns over the disks, and each disk must be kept busy.
 void DiskPump::issueQueue(std::size_t queue)
 {
     Queue& state = m_queues[queue];

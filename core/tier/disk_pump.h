@@ -7,8 +7,8 @@
 //
 // Threads   Created and run on the disk thread.
 // Ownership None; all it is given outlives it.
-// Errors    The first goes to the latch; then nothing is started, what is in flight is waited
-//           for, and the gates of what is left are opened without a byte moved.
+// Errors    The first goes to the latch. Then nothing is started, requests in flight are waited
+//           for, and the gates of the remaining jobs are opened without a byte moved.
 // Lifetime  run() returns once it was told to stop and every job has its gate open.
 // Units     Bytes; nothing is allocated after construction but the words of an error.
 
@@ -73,7 +73,7 @@ private:
         std::vector<Active> active = std::vector<Active>(DiskJobRing::kMostJobs);
         std::uint32_t unissued = 0; // the first job with bytes that are no request yet
         std::uint32_t started = 0;  // the first job that has not begun
-        std::uint32_t seen = 0;     // what submitted() was
+        std::uint32_t seen = 0;     // last value of submitted()
     };
 
     const DiskJob& jobOf(const Piece& piece) const noexcept;

@@ -144,9 +144,9 @@ void DiskPump::fail(const Status& status) noexcept
     m_failed = true;
 }
 
-// After an error and once nothing is in flight: nobody waits for what will not come. Jobs are
-// dropped when their turn has come, so that streams that run on keep out of each other's memory;
-// at the end nobody may come any more whom they wait for.
+// After an error and once nothing is in flight: opens the gates of jobs that will not run, so that
+// nobody waits for them. A job is dropped when its turn has come, so that streams that run on keep
+// out of each other's memory; at the end jobs are dropped without their turn, which may never come.
 void DiskPump::dropRest(bool stopping) noexcept
 {
     for (std::size_t queue = 0; queue < kDiskQueues; ++queue) {

@@ -18,7 +18,7 @@ namespace {
 // How soon a failure is seen where no word changes.
 constexpr std::chrono::milliseconds kPoll{20};
 
-// The block layer splits what is larger; a disk that takes less than this is not worth obeying.
+// The block layer splits larger requests; a disk that takes less than this is not worth obeying.
 constexpr std::uint64_t kLeastRequestBytes = std::uint64_t{64} << 10;
 
 std::uint32_t requestBytesFor(std::span<const ScratchFile> files, std::uint64_t wanted)

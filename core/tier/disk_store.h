@@ -9,15 +9,15 @@
 //          still moving, and their gates open in that order, so the generations of one gate ascend
 //          if all its jobs are of one queue. Among queues: Weights, Boundaries, StateIn, Out.
 //          Requests are not ordered: a job that reads what another writes must wait for its gate.
-// Ownership Owns the files. What a job points to stays the caller's and must live, unchanged,
-//          until the gate is open at its generation and, after an error, until the store is gone.
-//          Nothing is allocated after open().
+// Ownership Owns the files. Events, gates and memory of a job stay the caller's and must live,
+//          unchanged, until the gate is open at its generation and, after an error, until the store
+//          is gone. Nothing is allocated after open().
 // Errors   The first goes to the latch: Io, DataCorrupt (bytes read are not those written),
 //          Internal (a tile read before it was written, or while it is). It names file, offset and
 //          tile, and says the way on. Then nothing more is started; once nothing is in flight the
-//          gates of what is left open, each in its turn, without a byte moved.
-// Lifetime The destructor finishes what was submitted, or drops it if the latch has failed, and
-//          joins. What jobs wait for must therefore be able to pass.
+//          gates of the remaining jobs open, each in its turn, without a byte moved.
+// Lifetime The destructor finishes the submitted jobs, or drops them if the latch has failed, and
+//          joins. The events and gates that jobs wait for must therefore be able to pass.
 // Units    Bytes; times are nanoseconds on the steady clock.
 
 #pragma once
@@ -43,7 +43,7 @@ namespace mr {
 struct DiskOptions {
     DiskEngine engine = DiskEngine::Auto;
     DiskVerify verify = DiskVerify::Sampled;
-    int threads = kDiskThreads; // of the engine that needs them
+    int threads = kDiskThreads; // used by the thread engine only
     // At most kDiskRequestBytes; less where the block layer would split a request.
     std::uint32_t requestBytes = kDiskRequestBytes;
     std::uint64_t readBytesInFlight = 16 * std::uint64_t{kDiskRequestBytes}; // per file
@@ -62,7 +62,7 @@ struct DiskStats {
     std::int64_t busyNs = 0; // something was in flight
     std::uint64_t mostInFlightBytes = 0;
     std::uint64_t retries = 0;       // requests that were asked again, or for their rest
-    std::uint64_t verifiedTiles = 0; // reads whose hash was compared
+    std::uint64_t verifiedTiles = 0; // reads with a compared hash
 };
 
 class DiskStore
@@ -82,12 +82,12 @@ public:
     // is an error like any other.
     void submit(const DiskJob& job);
 
-    // Blocks until `gate` is open at `generation`, which a submitted job does; for a device whose
-    // streams cannot wait. Returns what the latch holds.
+    // Blocks until a submitted job opens `gate` at `generation`; for a device with streams that
+    // cannot wait. Returns the latch's error.
     Status waitFor(const Gate& gate, std::uint64_t generation);
 
     const DiskLayout& layout() const noexcept { return m_layout; }
-    // Which engine, why, and what would allow a better one.
+    // Name of the engine, the reason for it, and the way to a better one.
     const std::string& about() const noexcept { return m_about; }
     std::string engineName() const { return m_engineName; }
     std::uint32_t requestBytes() const noexcept { return m_requestBytes; }

@@ -1,11 +1,11 @@
 // DiskTiles: generation, hash and state of each tile on the disk, kept in memory.
 //
 // The file itself holds no state: after a crash its tiles are of different steps and worthless, so
-// a format for them would only be more to write. The generations and hashes here catch what a
-// completion cannot tell: a write that was lost, or went elsewhere.
+// a format for them would only be more to write. The generations and hashes here catch writes that
+// were lost, or went elsewhere: their completions look good.
 //
 // Threads  One (the disk thread).
-// Errors   Internal: the plan reads what it never wrote, or overlaps. Io: the tile is lost.
+// Errors   Internal: the plan reads a tile that it never wrote, or overlaps. Io: the tile is lost.
 //          DataCorrupt: the bytes are not those that were written.
 // Units    Generations count the writes of a tile, from 1.
 
@@ -57,7 +57,7 @@ private:
     enum class State : std::uint8_t { NeverWritten, Clean, Writing, Bad };
     struct Tile {
         std::uint64_t generation = 0;
-        std::uint64_t hash = 0; // of that generation, if hashed
+        std::uint64_t hash = 0; // hash of that generation, if hashed
         int readers = 0;
         State state = State::NeverWritten;
         bool hashed = false;

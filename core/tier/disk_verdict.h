@@ -65,7 +65,7 @@ struct DiskNames {
     // The scene of `bytes` at `at` within the tile.
     DiskScene scene(DiskOp op, DiskTileId tile, std::uint64_t at, std::uint64_t bytes,
         const void* memory) const;
-    std::string words(DiskOp op, DiskTileId tile) const; // of the whole tile
+    std::string words(DiskOp op, DiskTileId tile) const; // for the whole tile
 };
 
 // Internal for our own mistakes, else Io. Precondition: the verdict was Fail.

@@ -28,8 +28,8 @@ struct DiskWear {
     std::uint64_t ratedBytes = 0; // 0: assumed from the size of the drive
 };
 
-// Sentences: what the run writes to the drive and when that reaches its rating. Empty where a step
-// writes nothing.
+// Sentences: the bytes that the run writes to the drive and when they reach its rating. Empty where
+// a step writes nothing.
 std::string wearLine(const DiskWear& wear, const DiskHealth& health);
 
 // `runBytes`: all that the run would write. `mostBytes` 0: no limit.

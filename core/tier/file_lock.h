@@ -4,7 +4,7 @@
 // moment.
 //
 // Threads  Any.
-// Errors   None: what the system does not tell is 0.
+// Errors   None: values that the system does not tell are 0.
 
 #pragma once
 

@@ -51,7 +51,7 @@ std::optional<FoundScratch> visit(const std::filesystem::path& path, bool remove
     return found;
 }
 
-// Files whose names begin with `keep` are left out; empty: none is.
+// Leaves out files with names that begin with `keep`; empty: leaves out none.
 Result<std::vector<FoundScratch>> visitAll(
     const std::filesystem::path& folder, bool remove, const std::string& keep = {})
 {

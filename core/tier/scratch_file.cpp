@@ -192,7 +192,7 @@ Status ScratchFile::prepare(const ScratchSpec& spec, const ScratchOptions& optio
     m_reused = header.kind == ScratchHeaderKind::Ours && header.filled &&
                header.bytes == spec.bytes && static_cast<std::uint64_t>(info.st_size) == spec.bytes;
     if (!m_reused) {
-        m_remove = true; // of no use to anybody until it is filled
+        m_remove = true; // useless until it is filled
         if (::ftruncate(m_descriptor, 0) != 0)
             return scratchError("cannot empty", m_path, errno);
         MR_TRY(reserve(spec));
@@ -207,7 +207,7 @@ Status ScratchFile::prepare(const ScratchSpec& spec, const ScratchOptions& optio
     return {};
 }
 
-// Says first what is missing: a fallocate that fails has filled the disk meanwhile.
+// Reports the lack of space first: a fallocate that fails has filled the disk meanwhile.
 Status ScratchFile::reserve(const ScratchSpec& spec) const
 {
     struct statvfs info {
@@ -228,7 +228,7 @@ Status ScratchFile::reserve(const ScratchSpec& spec) const
     return {};
 }
 
-// O_DIRECT where the system offers it and a real read passes; who only asks is told yes too often.
+// O_DIRECT where the system offers it and a real read passes: the offer alone says yes too often.
 void ScratchFile::chooseAccess(bool direct)
 {
     m_direct = false;

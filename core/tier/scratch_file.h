@@ -1,6 +1,6 @@
 // ScratchFile: one file of the SSD tier: claimed, filled once, and known to be ours.
 //
-// Its first page says whose it is: magic, run, index, bytes, layout, and an XXH3 of the page. A
+// Its first page names its owner: magic, run, index, bytes, layout, and an XXH3 of the page. A
 // lock (flock) says that somebody uses it. Every byte is written once before the first step,
 // because overwriting written extents is 1.4 to 1.9 times faster than filling allocated ones
 // (reference: ssd_offload, 5.4); a file that has been filled is not filled again.
@@ -28,7 +28,7 @@ namespace mr {
 struct ScratchSpec {
     std::filesystem::path folder;
     std::string runId;       // letters, digits, '-', '_'; at most 64
-    int index = 0;           // of the file within its run
+    int index = 0;           // number of the file within its run
     std::uint64_t bytes = 0; // with the header page; a multiple of 4,096
     std::uint64_t layoutHash = 0;
 };
@@ -90,9 +90,9 @@ struct FoundScratch {
     bool inUse = false;
 };
 
-// Foreign files are not listed, whatever they are called. Ascending by name.
+// Foreign files are not listed, even with our kind of name. Ascending by name.
 Result<std::vector<FoundScratch>> listScratch(const std::filesystem::path& folder);
-// Removes those that nobody uses, but for the files of run `keep`, and returns them.
+// Removes files that nobody uses, except those of run `keep`, and returns them.
 Result<std::vector<FoundScratch>> removeStaleScratch(
     const std::filesystem::path& folder, const std::string& keep = {});
 

@@ -1,4 +1,4 @@
-// ScratchFolder: what a folder lies on, and whether a scratch file belongs there.
+// ScratchFolder: the drive and file system of a folder, and whether a scratch file belongs there.
 //
 // Scratch files are overwritten whole several times a minute. Some places cannot bear that (a
 // network share), make no sense (memory that is to be saved), or turn every overwrite into an

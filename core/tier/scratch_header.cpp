@@ -27,7 +27,7 @@ struct alignas(kDiskPageBytes) Page {
     std::uint64_t bytes = 0;
     std::uint64_t layoutHash = 0;
     std::uint64_t filled = 0;
-    std::uint64_t checksum = 0; // of the page with this field zero
+    std::uint64_t checksum = 0; // hash of the page with this field zero
     std::array<std::byte, kDiskPageBytes - kRunIdBytes - 48> rest{};
 };
 static_assert(sizeof(Page) == kDiskPageBytes);

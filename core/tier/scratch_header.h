@@ -15,7 +15,7 @@ enum class ScratchHeaderKind : std::uint8_t {
     Foreign, // not written by us: hands off
     Empty,   // no byte in it: nothing to lose
     Stale,   // ours, but damaged or of another version or run
-    Ours,    // of this run and index
+    Ours,    // this run and index
 };
 
 struct ScratchHeader {

@@ -1,7 +1,7 @@
 // TierStore: every byte a run holds, allocated once from a MemoryPlan and looked up by purpose.
 //
-// One buffer per item of the plan, so what is held is what was planned, to the byte, and no step
-// allocates. What is on disk is a DiskStore's.
+// One buffer per item of the plan, so the memory held equals the plan, to the byte, and no step
+// allocates. A DiskStore holds the bytes on disk.
 //
 // Threads    create() and destruction on the engine thread; lookups from any thread.
 // Ownership  Owns the buffers; the Device must outlive it.

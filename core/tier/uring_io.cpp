@@ -48,7 +48,7 @@ private:
 };
 
 // The owner has reaped everything unless the ring broke. Then the kernel may still be writing into
-// memory that is about to be freed: wait for what can be waited for.
+// memory that is about to be freed: waits for completions that still come.
 UringIo::~UringIo()
 {
     constexpr int kMostRounds = 100;

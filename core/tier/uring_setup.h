@@ -1,4 +1,4 @@
-// The ladder of io_uring: which ring this kernel grants, and in words what it refused and why.
+// The ladder of io_uring: the ring that this kernel grants, with its refusals and reasons in words.
 //
 // Threads  openUring() on the thread that will use the ring: the kernel ties the ring to it.
 // Errors   A refusal is a result, with the sentence that goes into DiskStore::about().
