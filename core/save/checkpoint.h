@@ -14,9 +14,9 @@
 // (checkpoint_folder.h).
 //
 // Threads  Engine thread, between steps; blocks on files.
-// Errors   Io with file and reason, and what is safe. Nothing of the run is lost by a failed write.
-//          examine, load: DataCorrupt or Io names the file whose bytes are not those that were
-//          written; InvalidArgument: it is whole, but not this run's or not of the step in its
+// Errors   Io with file and reason, and the state that is safe. Nothing of the run is lost by a
+//          failed write. examine, load: DataCorrupt or Io names the file that has other bytes than
+//          were written; InvalidArgument: it is whole, but not this run's or not of the step in its
 //          name.
 // Source   decisions.md 3, 4, 20.
 
@@ -43,7 +43,7 @@ struct CheckpointContext {
     RunMemory& memory;
     StepExecutor& executor;
     std::filesystem::path carryFrom; // where tokenizer and generation files come from
-    std::string runId = {};          // whose checkpoints they are; empty: not looked at
+    std::string runId = {};          // owner of the checkpoints; empty: not looked at
     std::string chatTemplate = {};   // that the model was taught; empty: carryFrom's, if it has one
 };
 

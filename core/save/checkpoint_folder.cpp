@@ -94,7 +94,7 @@ Status failed(const char* what, const fs::path& path, const std::error_code& err
         ErrorKind::Io, std::string(what) + " " + path.string() + ": " + error.message());
 }
 
-// Not there from one instant to the next; what a crash leaves of it is a leftover.
+// Renames first, so the checkpoint is gone at once; a crash leaves a leftover.
 bool removeWhole(const fs::path& path)
 {
     std::string name = path.filename().string();
@@ -121,7 +121,7 @@ bool exchange(const fs::path& a, const fs::path& b)
     return ::renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) == 0;
 }
 
-// Nothing but what a checkpoint has: somebody's own things may lie under such a name, too.
+// Holds only files of a checkpoint: somebody's own files may lie under such a name, too.
 bool hasOnlyItsOwn(const fs::path& checkpoint)
 {
     std::error_code error;

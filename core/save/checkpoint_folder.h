@@ -1,9 +1,9 @@
-// The checkpoints of a run on disk: which there are, which is the best, which are kept.
+// The checkpoints of a run on disk: their list, the best one, and the ones to keep.
 //
 //     <run>/checkpoints/
 //         step-00000300/         a checkpoint
-//         .step-00000310/        being written, or removed: what a crash leaves of it goes with the
-//                                next write
+//         .step-00000310/        being written, or removed; if a crash leaves it, the next write
+//                                removes it
 //         broken-step-00000290/  was damaged when the run was resumed; goes when a newer whole one
 //                                is there
 //         other-step-00000280/   lay there, but is not of this run: never removed
@@ -40,7 +40,7 @@ std::string checkpointName(std::int64_t step); // "step-00000300"
 std::vector<std::filesystem::path> listCheckpoints(
     const std::filesystem::path& runDir, const std::filesystem::path& saveDir = {});
 
-// All folders with the name of a checkpoint, newest first: also those whose manifest is gone.
+// All folders with the name of a checkpoint, newest first, also without a manifest.
 std::vector<std::filesystem::path> namedCheckpoints(
     const std::filesystem::path& runDir, const std::filesystem::path& saveDir = {});
 

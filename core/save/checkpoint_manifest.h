@@ -1,11 +1,11 @@
-// The manifest of a checkpoint: what was written, so that what is read can be told from it.
+// The manifest of a checkpoint: the files written, so that a reader can tell any change.
 //
 //     { "files": { "state/state.json": { "bytes": 812, "xxh3": "..." }, ... },
 //       "manifest": "hash of all this without this line", "version": 2 }
 //
 // Threads  Any; blocks on files.
 // Errors   seal: Io. verify: DataCorrupt or Io, with the first file that is not as it was written
-//          and what is wrong with it.
+//          and its fault.
 // Units    Bytes.
 
 #pragma once
@@ -24,8 +24,8 @@ inline constexpr std::size_t kCheckpointPieceBytes = std::size_t{1} << 20;
 inline constexpr const char* kManifestFile = "manifest.json";
 
 struct Sealed {
-    std::uint64_t bytes = 0;  // of all files but the manifest
-    std::string manifestHash; // of its file
+    std::uint64_t bytes = 0;  // all files but the manifest
+    std::string manifestHash; // hash of the manifest file
 };
 
 // Lists every file below `folder` with its hash, fsyncs the folders, writes the manifest last.
@@ -39,8 +39,8 @@ enum class VerifyDepth : std::uint8_t {
     Bytes,   // and has the bytes that were written: reads all of them
 };
 
-// Every bit counts, those of the manifest itself too, and what a loader would take that is not in
-// it. `below`: only files whose name begins so ("model/").
+// Checks every bit, the manifest's own too, and files that a loader would take but the manifest
+// does not list. `below`: only files with names that begin so ("model/").
 Status verifyCheckpoint(
     const std::filesystem::path& folder, VerifyDepth depth, std::string_view below = {});
 

@@ -25,7 +25,7 @@ using Json = nlohmann::json;
 constexpr IntRange kCounts{0, std::int64_t{1} << 53};
 constexpr IntRange kInts{0, std::numeric_limits<std::int32_t>::max()};
 constexpr IntRange kIdsOrNone{-1, std::numeric_limits<std::int32_t>::max()};
-// Without these a checkpoint is none, and what is not listed is not verified.
+// No checkpoint lacks these, and files that are not listed are not verified.
 constexpr std::array<const char*, 2> kStateFiles = {"state/state.json", "state/state.safetensors"};
 
 // The values of a list in their order; the first that is wrong is kept by `fields`.

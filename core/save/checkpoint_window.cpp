@@ -53,7 +53,7 @@ std::vector<Stored> partsOf(RunMemory& memory, bool isApart)
 }
 
 // Between two windows nothing is in a sum. Then a run may go on with windows of another length,
-// whose sums are of another size (columns.h: `direct`).
+// with sums of another size (columns.h: `direct`).
 bool isBetweenWindows(const Carry& carry)
 {
     return carry.stepsIntoWindow == 0 && !carry.landed && !carry.hostJob;

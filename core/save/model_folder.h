@@ -12,7 +12,7 @@
 namespace mr {
 
 // A checkpoint's own model; of a run the one it ended with, else that of its newest complete
-// checkpoint. Any other path is returned as it is, for whoever opens it to say what is wrong.
+// checkpoint. Any other path is returned as it is: opening it reports the fault.
 Result<std::string> modelFolderOf(const std::string& path);
 
 // Whether the run that this folder is, or lies in, was trained on prompts and answers. False for a

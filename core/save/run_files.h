@@ -28,7 +28,7 @@ std::int64_t wallClockMs(); // since the epoch, UTC
 struct RunPlace {
     std::filesystem::path dir;
     FolderLock lock;        // taken before anything there was read
-    std::string uuidBefore; // of a run that lies there and has nothing to go on from; else empty
+    std::string uuidBefore; // run that lies there with nothing to go on from; else empty
 };
 
 // Creates the folder, for its owner alone: data, prompts and answers are private. A run that is
@@ -41,7 +41,7 @@ struct ResumeChanges {
     std::uint64_t deviceMemoryBytes = 0;
     std::uint64_t hostMemoryBytes = 0;
     std::optional<bool> threadedDevice;
-    // Role -> column, as DataSource::columns, for sources whose record names none: an earlier
+    // Role -> column, as DataSource::columns, for sources with no columns in the record: an earlier
     // program guessed them. The data's hash proves that they are those the run began with.
     std::map<std::string, std::string> columns{};
 };

@@ -1,5 +1,5 @@
 // Taking a run folder for one's own: locked, without the ways out of it that a stranger may have
-// put there, and without what a killed program left.
+// put there, and without the leftovers of a killed program.
 //
 // Threads  Any; blocks on files.
 // Errors   InvalidArgument: another process writes there, or something in the folder is not its
@@ -30,7 +30,7 @@ bool mayUseSaveDir(const std::filesystem::path& saveDir, const std::filesystem::
     const std::string& uuid);
 
 // May a run use the history that its record names? It must be the user's own, lie inside of the run
-// folder, or have the run already. A refusal says what to name.
+// folder, or have the run already. A refusal names the option to give.
 Status mayUseDatabase(const RunSpec& spec, const std::filesystem::path& runDir);
 
 } // namespace mr

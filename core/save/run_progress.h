@@ -1,7 +1,7 @@
 // RunProgress: state, beside the tensors, with which a run goes on as if it had never stopped.
 //
 // Threads  A value.
-// Errors   parse: DataCorrupt with the file and what is wrong in it.
+// Errors   parse: DataCorrupt with the file and its fault.
 // Source   decisions.md 3, 4, 20.
 
 #pragma once
@@ -21,7 +21,7 @@ namespace mr {
 
 struct RunProgress {
     std::int64_t step = 0;        // optimizer steps done
-    std::int64_t updateCount = 0; // those that changed the weights: the count in bias correction
+    std::int64_t updateCount = 0; // steps that changed the weights: the count in bias correction
     std::int64_t tokens = 0;
     std::int64_t activeMs = 0;
     int badSteps = 0; // NaN in a row
@@ -30,11 +30,11 @@ struct RunProgress {
     // Loss of the evaluation after this very step; NaN: there was none.
     double evalLoss = std::numeric_limits<double>::quiet_NaN();
     SamplerState sampler;
-    std::string runId; // of the run whose checkpoint it is; empty: of an earlier program
+    std::string runId; // run of the checkpoint; empty: an earlier program's
     std::string instructionSet;
     std::string precision;
     std::string weightsHash;
-    std::string dataHash; // of the training tokens, in order
+    std::string dataHash; // the training tokens, in order
     // Place of the run in its window and update counts of both owners, for policies with windows.
     Carry carry;
     WindowState windows;

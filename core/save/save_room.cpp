@@ -43,7 +43,7 @@ SpaceLack lackOfSpace(const fs::path& folder, std::uint64_t bytes)
     std::error_code error;
     const fs::path checkpoints = folder / "checkpoints"; // may have a quota of its own
     const fs::path file = (fs::is_directory(checkpoints, error) ? checkpoints : folder) / ".room";
-    (void)::unlink(file.c_str()); // of a killed run; a link in its place is not followed
+    (void)::unlink(file.c_str()); // left by a killed run; a link in its place is not followed
     const int descriptor = ::open(file.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
     if (descriptor < 0)
         return lack(errno);

@@ -33,7 +33,7 @@ struct PauseReport {
     std::uint64_t neededBytes = 0;
     std::uint64_t freeBytes = 0; // 0: also where nobody can say
     bool isFull = false;         // else it is for another reason that it cannot be written
-    bool isQuota = false;        // full for this user alone: what is free is not theirs
+    bool isQuota = false;        // full for this user alone: the free bytes are not theirs
     std::string why;
 };
 
