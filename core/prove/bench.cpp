@@ -18,7 +18,7 @@ std::string mebibytes(std::size_t bytes)
 }
 
 // The memory of the copy benchmark, both ends twice: two directions at once must not share any.
-// Copies of `bytes` walk through it, so that no cache of the host holds what is copied next.
+// Copies of `bytes` walk through it, so that no cache of the host holds the next one.
 struct CopyEnds {
     std::byte* host[2] = {};
     std::byte* inside[2] = {};

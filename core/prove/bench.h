@@ -43,7 +43,7 @@ Result<std::vector<BenchRow>> benchCopy(Device& device);
 // 26 bytes per parameter with BF16 gradients: read 14, write 12.
 Result<std::vector<BenchRow>> benchAdamw(Device& device);
 
-// Forward (4 T^2 / 2 headDim heads) and backward (10 / 4 of it) by what a causal row needs.
+// Forward (4 T^2 / 2 headDim heads) and backward (10 / 4 of it) for the keys that causal rows see.
 Result<std::vector<BenchRow>> benchAttention(Device& device);
 
 // Everything else a step runs, by bytes that must be read once and written once.

@@ -1,4 +1,4 @@
-// benchElements: the ops whose only limit is memory, one function each.
+// benchElements: the ops that only memory limits, one function each.
 
 #include "core/prove/bench.h"
 #include "core/prove/bench_peaks.h"
@@ -26,7 +26,7 @@ struct Sizes {
     }
     static constexpr std::int64_t kHeadDim = 64;
     static constexpr std::int64_t kMostPositions = 4096;
-    static constexpr std::int64_t kChunkRows = 1024; // of logits; a step takes them in chunks
+    static constexpr std::int64_t kChunkRows = 1024; // rows of logits; a step takes them in chunks
 };
 
 Sizes sizesOf(const BenchRig& rig, DType type)

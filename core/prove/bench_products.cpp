@@ -1,4 +1,4 @@
-// benchMatmul and benchAttention: what the matrix units do.
+// benchMatmul and benchAttention: the rates of the matrix units.
 
 #include "core/prove/bench.h"
 #include "core/prove/bench_peaks.h"

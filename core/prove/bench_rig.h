@@ -1,8 +1,8 @@
-// BenchRig: what a benchmark of ops works with: a stream, memory full of random numbers, a clock.
+// BenchRig: the tools of a benchmark of ops: a stream, memory full of random numbers, a clock.
 //
-// Times come from the device: pairs of events around batches of calls, so that what a launch costs
-// the host is not in them while the device has work. Data are random, because multipliers of a
-// GPU draw less power, and so clock higher, on constants.
+// Times come from the device: pairs of events around batches of calls, so that the host's cost of a
+// launch is not in them while the device has work. Data are random, because multipliers of a GPU
+// draw less power, and so clock higher, on constants.
 //
 // Threads  The caller's. The device must be idle.
 // Ownership  Owns stream, events and memory; borrows the device.
@@ -82,7 +82,7 @@ private:
     std::unique_ptr<Event> m_ends[2];
     std::vector<Buffer> m_buffers;
     std::byte* m_staging = nullptr; // pinned
-    std::uint64_t m_seed = 0;       // of the next tensor
+    std::uint64_t m_seed = 0;       // seed of the next tensor
     Status m_status;
 };
 

@@ -72,7 +72,7 @@ Result<PlainRunSpec> describe(const StepBenchSpec& spec, const Device& device)
     return run;
 }
 
-// The first of what the spec leaves open that fits, as a run would choose.
+// The first choice for the spec's open options that fits, as a run would choose.
 Status choosePolicy(const StepBenchSpec& spec, PlainRunSpec& run)
 {
     std::vector<std::string> policies{spec.policy};

@@ -24,9 +24,9 @@
 namespace mr {
 
 struct StepBenchSpec {
-    std::string name; // of the model
+    std::string name; // the model's
     ModelConfig config;
-    std::int64_t seqLen = 0; // 0: 1024, or what the model allows
+    std::int64_t seqLen = 0; // 0: 1024, or the model's maximum
     std::int64_t microBatch = 1;
     std::int64_t accumulate = 1;
     std::string policy = "auto"; // resident, or else zero-offload: the first that fits
@@ -34,8 +34,8 @@ struct StepBenchSpec {
     PrecisionChoice precision = PrecisionChoice::Auto; // BF16, unless the processor has none
     RecomputeChoice recompute = RecomputeChoice::Auto; // none, or else block
     int steps = 5;                                     // measured, after two that are not
-    std::uint64_t deviceMemoryBytes = 0; // 0: what the device has, less 1 GiB off the host
-    std::uint64_t hostMemoryBytes = 0;   // 0: 80 % of what is available
+    std::uint64_t deviceMemoryBytes = 0; // 0: the device's memory, less 1 GiB off the host
+    std::uint64_t hostMemoryBytes = 0;   // 0: 80 % of the memory available
     int updateThreads = 0;               // 0: half of the processor's cores, as a run has
 };
 
@@ -58,10 +58,10 @@ struct StepBenchReport {
     // 6 per token and parameter that a product reads (2 forward, 4 backward), and 6 per visible
     // pair and column of attention. Recomputation is not credited.
     double flopsPerStep = 0.0;
-    double peakFlops = 0.0;      // of the machine, measured after the run
+    double peakFlops = 0.0;      // the machine's, measured after the run
     double prepareSeconds = 0.0; // memory taken, weights made
     std::size_t plannedDeviceBytes = 0;
-    std::size_t peakDeviceBytes = 0; // as the device counts what was asked for
+    std::size_t peakDeviceBytes = 0; // the device's count of bytes asked for
     std::size_t plannedHostBytes = 0;
     std::size_t peakHostBytes = 0;
     std::vector<StepRow> steps;

@@ -86,7 +86,7 @@ TensorView shaped(DType type, const Dims& dims)
     return view;
 }
 
-// In tolerances; what differs where nothing may is infinitely wrong.
+// In tolerances; a difference where none is allowed is infinite.
 double errorOf(double got, double want, double tolerance)
 {
     if (got == want || (std::isnan(got) && std::isnan(want)))

@@ -1,6 +1,6 @@
 // attention and attentionBackward against double precision.
 //
-// Tolerance, first order in u, doubled at the end for what is left out. The score s of a key has
+// Tolerance, first order in u, doubled at the end for the higher orders. The score s of a key has
 // an absolute error of E = (d + 4) u scale sum |q k|, at most E over the row's keys. exp has a
 // relative error of 4 u, and turns E into a relative error; a running maximum rescales once per
 // key, at most, at 5 u. So a probability is off by P = 2 E + (6 n + 16) u relative (numerator and
@@ -101,7 +101,7 @@ struct Row {
     double scoreError = 0.0; // E of the file comment
     double lse = 0.0;
     Values scores;        // scaled and capped
-    Values slopes;        // of scores by products
+    Values slopes;        // slope of each score by its product
     Values probabilities; // exp(score - lse)
 };
 

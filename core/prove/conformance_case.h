@@ -41,7 +41,7 @@ inline float roundTo(DType type, float x) noexcept
 using Values = std::vector<double>;
 using Dims = std::vector<std::int64_t>;
 
-// A tensor on the device and what it holds.
+// A tensor on the device and its content.
 struct Input {
     TensorView view;
     Values values;
@@ -102,7 +102,7 @@ private:
     Status m_status;
     double m_error = 0.0;
     std::string m_worst;
-    std::vector<std::byte> m_bytes; // of all expected tensors
+    std::vector<std::byte> m_bytes; // all expected tensors
 };
 
 // One line of the table.

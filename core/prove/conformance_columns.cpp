@@ -1,5 +1,5 @@
 // columnEnergy, gatherColumns and scatterColumns: ops that judge or pick columns. The sums against
-// double precision, with a derived tolerance; what is only moved without one.
+// double precision, with a derived tolerance; moved values without one.
 
 #include "core/prove/conformance_shapes.h"
 

@@ -1,9 +1,9 @@
 // adamwCompact: to the bit against the written order of core/device/compact_state.h, and its codes
 // and scales against double precision.
 //
-// Tolerances of the codes are half a step of the code, for its rounding, plus what the F32 in front
-// of it may be off by. m: two roundings of terms no larger than T, the group's largest
-// beta1 |m| + (1 - beta1) |g|, so 3 units of T in m and in its scale. v: five units of the root.
+// Tolerances of the codes are half a step of the code, for its rounding, plus the error of the F32
+// value in front of it. m: two roundings of terms no larger than T, the group's largest beta1 |m| +
+// (1 - beta1) |g|, so 3 units of T in m and in its scale. v: five units of the root.
 
 #include "core/device/compact_reference.h"
 #include "core/prove/conformance_counts.h"

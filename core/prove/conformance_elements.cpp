@@ -13,7 +13,7 @@ namespace mr::conformance {
 
 namespace {
 
-// Three floats whose order of addition matters, and the extremes.
+// Three floats with a sum that depends on their order, and the extremes.
 Values withSpecials(Values values)
 {
     const std::array<double, 6> specials{0.0, -0.0, 3.0e38, -1.0e-40, 1.00390625, 1.01171875};

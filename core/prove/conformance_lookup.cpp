@@ -45,7 +45,7 @@ void embed(CaseRun& run, DType type, const RowShape& s, bool scaled)
     run.expectExactly("out", args.out, want);
 }
 
-// With `more`: added to what is there, and scaled. Nothing is added to `untrained`.
+// With `more`: added to the table's gradient, and scaled. Nothing is added to `untrained`.
 void embedBackward(CaseRun& run, DType type, const RowShape& s, bool more, std::int64_t untrained)
 {
     const bool accumulate = more;

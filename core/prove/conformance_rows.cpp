@@ -191,7 +191,7 @@ double slopeOf(GateActivation activation, double x)
     return activation == GateActivation::Silu ? 1.0 : kGelu * (1.0 + 3.0 * 0.044715 * x * x);
 }
 
-// Below exp's range, at -u near 88, a sigmoid is 0 instead of what is left of it.
+// Below exp's range, at -u near 88, a sigmoid is 0 instead of its tiny remainder.
 constexpr double kFlushed = 1e-38;
 
 double sigmoid(double x)
@@ -239,7 +239,7 @@ void swigluBackward(
             const double steep = g * slopeOf(activation, g);
             const double sg = sigmoid(inner);
             const double unit = 16.0 * kU + 2.0 * innerError(activation, inner);
-            // `whole`: the magnitude of what the sigmoid is a factor of.
+            // `whole`: the magnitude of the other factor of the sigmoid.
             const auto put = [&](std::int64_t where, double value, double whole) {
                 const double size = sg * whole;
                 want[static_cast<std::size_t>(where)] = value;

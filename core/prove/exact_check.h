@@ -37,23 +37,23 @@ struct TinyRun {
     double clipNorm = 1.0;
     int steps = 4;
     int updateThreads = 2;
-    RunDiskSpec disk; // of policies that keep state there
+    RunDiskSpec disk; // for policies that keep state there
 };
 
 struct TinyResult {
     std::string weightsHash;
     std::vector<double> losses; // by step
     std::vector<double> norms;
-    std::int64_t h2dBytes = 0; // of the last step
+    std::int64_t h2dBytes = 0; // in the last step
     std::int64_t d2hBytes = 0;
-    std::int64_t movedBytes = 0;      // of these, each way: columns that changed owner
+    std::int64_t movedBytes = 0;      // part of these, each way: columns that changed owner
     std::int64_t plannedH2dBytes = 0; // linkTraffic() of its plan
     std::int64_t plannedD2hBytes = 0;
-    std::int64_t diskReadBytes = 0; // of the last step
+    std::int64_t diskReadBytes = 0; // in the last step
     std::int64_t diskWrittenBytes = 0;
     DiskTraffic plannedDisk; // diskTraffic() of its plan
     std::size_t plannedDeviceBytes = 0;
-    std::size_t peakDeviceBytes = 0; // that the device counted, minus what it held before
+    std::size_t peakDeviceBytes = 0; // the device's count, minus its count before the run
     std::size_t plannedHostBytes = 0;
     std::size_t peakHostBytes = 0;
     std::size_t allocationsInSteps = 0; // Device::allocate() calls after the first step

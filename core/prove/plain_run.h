@@ -35,7 +35,7 @@ struct PlainRunSpec {
     AdamwSettings adamw;
     double learningRate = 1e-3;
     Budget budget;    // bytes of 0: no limit
-    RunDiskSpec disk; // of a plan that keeps something there
+    RunDiskSpec disk; // for a plan that keeps something there
 };
 
 class PlainRun
@@ -75,7 +75,7 @@ private:
     ModelShape m_shape;
     OffloadPolicy m_policy;
     MemoryPlan m_plan;
-    Budget m_budget; // what the plan holds
+    Budget m_budget; // held by the plan
 
     const Feedback m_rates; // none
 
