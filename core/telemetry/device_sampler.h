@@ -5,7 +5,7 @@
 //
 // Threads   start() and stop() from any thread; the sink is called on the sampler's.
 // Ownership Owns its thread and the loaded driver library; the destructor stops and joins.
-// Errors    None: what cannot be read is absent from the sample.
+// Errors    None: values that cannot be read are absent from the sample.
 
 #pragma once
 
@@ -33,7 +33,7 @@ struct DeviceSamplerOptions {
     // name of the CPU device, so a run on that is sampled without one.
     std::string device;
     std::string nvmlLibrary = kNvmlLibrary;
-    std::filesystem::path root = "/"; // of /proc and /sys
+    std::filesystem::path root = "/"; // folder of proc/ and sys/
     // Sensor files of the run's drives, in thousandths of a degree; the warmest counts.
     std::vector<std::filesystem::path> driveSensors;
 };
@@ -76,7 +76,7 @@ private:
     const Sink m_sink;
     std::mutex m_mutex; // only to wait with
     std::condition_variable_any m_wake;
-    std::jthread m_thread; // last: joined before what it uses goes
+    std::jthread m_thread; // last: joined before the members it uses go
 };
 
 } // namespace mr

@@ -12,10 +12,10 @@
 
 namespace mr {
 
-// Beside TaskKind: what is recorded that is no task of a plan.
+// Kinds of recorded spans: tasks of a plan (TaskKind), and the work and waits beside them.
 enum class SpanKind : std::uint8_t {
     Task,       // `task` says which
-    Stall,      // Compute waited; `lane` and `task` are what it waited for
+    Stall,      // Compute waited; `lane` and `task` are those of the work it waited for
     BatchWait,  // the engine waited for the data thread
     Checkpoint, // writing one
     Evaluation,

@@ -109,7 +109,7 @@ private:
     // Telemetry thread only.
     RunLogs m_logs;
     TraceSampler m_sampler;
-    StoreBatch m_unsaved; // what the database did not take yet
+    StoreBatch m_unsaved; // rows that the database did not take yet
     std::vector<MachineSample> m_held;
     std::deque<Change> m_changes; // in their order, after m_unsaved
     bool m_committed = false;     // something, in this drain
@@ -344,7 +344,7 @@ void StoreRecorder::takeSpans()
     }
 }
 
-// In the order of the steps; what belongs to a step comes after it.
+// In the order of the steps; rows and messages of a step come after it.
 void StoreRecorder::callHooks(const StoreBatch& batch)
 {
     std::size_t scalar = 0;

@@ -2,19 +2,19 @@
 //
 // Spans go through one ring per producing thread (4,096 each; a full ring drops and counts). Step
 // records, scalars and messages have a queue of their own and are never dropped. The telemetry
-// thread drains everything ten times a second, one transaction each, appends the same to the run
-// folder (steps.jsonl, events.jsonl, samples.jsonl: the second truth the history can be rebuilt
-// from), and then calls the listener. Samples of the machine reach the history a few at a time: at
-// once in the first seconds of a run, at most ten seconds late in a long one.
+// thread drains everything ten times a second, one transaction each, appends the same rows to the
+// run folder (steps.jsonl, events.jsonl, samples.jsonl: the history can be rebuilt from them), and
+// then calls the listener. Samples of the machine reach the history a few at a time: at once in the
+// first seconds of a run, at most ten seconds late in a long one.
 //
 // Threads  record(): any thread that took a Producer, wait-free, allocates nothing. step(): engine
 //          thread, allocates nothing; with 4,096 records waiting it blocks for one drain rather
 //          than lose one. scalar(), message(), answer(): engine thread, outside a
 //          step (they copy text). sample(): any thread, never blocks for long.
 // Errors   A database that fails, or was deleted, is reported once by an event ("history_failed"),
-//          training goes on, the run folder still has everything; what it missed is offered again
-//          with every drain, and when it is taken there is another event ("history_back"). close()
-//          returns the first failure.
+//          training goes on, the run folder still has everything. Every drain offers the missed
+//          rows again, and when the database takes them there is another event ("history_back").
+//          close() returns the first failure.
 // Lifetime Borrows the store. close() drains and joins; the destructor closes.
 
 #pragma once

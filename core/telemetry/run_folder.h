@@ -1,6 +1,6 @@
 // The run folder's own record of a run, from which a lost history is rebuilt.
 //
-//   run.json       what the run is (NewRun)
+//   run.json       the run's description (NewRun)
 //   steps.jsonl    a line per optimizer step   } appended by the Recorder
 //   events.jsonl   messages and named scalars  }
 //   samples.jsonl  the machine, once a second  }

@@ -18,7 +18,7 @@ namespace mr {
 class RunLogs
 {
 public:
-    // Creates what is missing; what is there is continued.
+    // Creates missing files and continues the others.
     Status open(const std::filesystem::path& runDir);
     // A line for each record. The first failure is returned once.
     Status append(const StoreBatch& batch);

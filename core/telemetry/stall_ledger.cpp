@@ -21,7 +21,7 @@ StallLedger::StallLedger(std::size_t tasks)
     m_previousOnLane.reserve(tasks);
 }
 
-// Fills m_compute with what ran on Compute, cut to the step, and m_previousOnLane.
+// Fills m_compute with the spans of Compute, cut to the step, and m_previousOnLane.
 void StallLedger::collect(const StepPlan& plan, const StepTimes& times)
 {
     m_compute.clear();
@@ -119,7 +119,7 @@ void StallLedger::explainGap(Work& work, Interval gap, std::int64_t lateTask) co
         attribute(work, StallCause::Other, gap, late);
 }
 
-// After the last compute task, the step waited for whatever ended last.
+// After the last compute task, the step waited for the work that ended last.
 void StallLedger::explainTail(Work& work, Interval gap) const
 {
     Source last;

@@ -1,9 +1,9 @@
-// StallLedger: who did the device wait for, and how long, to the nanosecond.
+// StallLedger: the cause and the length of each stall of the device, to the nanosecond.
 //
 // Compute time of a step is the union of its compute tasks' intervals. Every gap between them is
-// attributed along the critical path: walk back from the task that came late to the wait of it
-// that ended last; the part of the gap in which that one ran belongs to its lane, what lies before
-// goes on with *its* waits and the task before it on its lane. What nothing explains is Other
+// attributed along the critical path: walk back from the task that came late to the wait of it that
+// ended last; the part of the gap in which that one ran belongs to its lane, the part before it
+// goes on with *its* waits and the task before it on its lane. Time that nothing explains is Other
 // (launching, scheduling). Time before the first task in which the engine waited for the data
 // thread is Data. Rows therefore add up: compute + sum of stalls == end - begin, exactly.
 //
@@ -40,7 +40,7 @@ struct CarriedTime {
 };
 
 struct StepTimes {
-    std::int64_t beginNs = 0;      // of the step, on the engine thread
+    std::int64_t beginNs = 0;      // when the step began, on the engine thread
     std::int64_t batchReadyNs = 0; // the engine had its batch; waiting before that is Data
     std::int64_t endNs = 0;
     std::span<const Interval> tasks; // by index of StepPlan::tasks
@@ -97,8 +97,8 @@ private:
     std::vector<std::int32_t> m_previousOnLane;
 };
 
-// The times of a step's record. Each part is cut to whole microseconds; what the cuts leave goes
-// to Other, so that the columns add up to wallUs.
+// The times of a step's record. Each part is cut to whole microseconds; the remainders of the cuts
+// go to Other, so that the columns add up to wallUs.
 StepRow toStepRow(const StallSplit& split) noexcept;
 
 } // namespace mr

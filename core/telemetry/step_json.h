@@ -1,4 +1,4 @@
-// Records as lines of JSON: what the command line prints and what the run folder keeps.
+// Records as lines of JSON, for the command line and the run folder.
 //
 // Milliseconds are written with exactly three decimals, so that compute_ms and the stall_ms still
 // add up to wall_ms. Values that are no finite number are null.
@@ -31,10 +31,10 @@ Result<IntervalRow> intervalFromJson(std::string_view line);
 std::string toJson(const EventRow& row);
 // {"event":"scalar","metric":..,"step":..,"time_ms":..,"value":..}
 std::string toJson(std::string_view metric, const ScalarRow& row);
-// {"event":"sample","time_ms":..,"host.cpu":..}: what was measured, by the name of the metric.
+// {"event":"sample","time_ms":..,"host.cpu":..}: the measured values, by the name of the metric.
 std::string toJson(const MachineSample& sample);
 Result<MachineSample> sampleFromJson(std::string_view line);
-// Adds what a line of events.jsonl says to `batch`.
+// Adds the record in a line of events.jsonl to `batch`.
 Status eventFromJson(std::string_view line, StoreBatch& batch);
 
 } // namespace mr

@@ -13,8 +13,8 @@
 namespace mr {
 namespace {
 
-// The lanes, then what is no task. Rows keep the thread numbers they had in earlier programs, where
-// one lane both read and wrote; so the one for writes came last.
+// The lanes, then the rows without a lane. Rows keep the thread numbers they had in earlier
+// programs, where one lane both read and wrote; so the one for writes came last.
 constexpr std::array<std::string_view, 8> kRowNames = {
     "Compute", "CopyIn", "CopyOut", "Host", "DiskIn", "Waits", "Engine", "DiskOut"};
 constexpr std::size_t kDiskInRow = 4;

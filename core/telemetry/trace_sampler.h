@@ -1,11 +1,12 @@
 // TraceSampler: keeps the timelines of a few steps of a run, as trace-<step>.json in its folder.
 //
 // Every 50th step at first, then more and more rarely, and steps that are clearly slower than all
-// before them: at most 20 files per start of a run, whatever its length.
+// before them: at most 20 files per start of a run of any length.
 //
 // Threads  Confined to the telemetry thread.
 // Errors   A file that cannot be written is given up with a warning: a timeline is never worth a
-// run. Units    Nanoseconds, as the spans.
+//          run.
+// Units    Nanoseconds, as the spans.
 
 #pragma once
 
