@@ -1,11 +1,11 @@
 // Answers that runs gave while they went on, in the tables `prompt` and `sample`.
 //
-// The text that was asked is a row of `prompt`, set "try", so that the same text asked of several
-// steps or runs is one; figures and system text are JSON beside the answer.
+// The prompt is a row of `prompt`, set "try", so that one text asked of several steps or runs is
+// one row; figures and system text are JSON beside the answer.
 //
 // Threads  As Database.
-// Errors   As Database. writeAnswer() expects an open transaction; figures that cannot be read are
-//          those of a default Prompt.
+// Errors   As Database. writeAnswer() expects an open transaction; figures that cannot be read
+//          become those of a default Prompt.
 
 #pragma once
 

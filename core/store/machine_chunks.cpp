@@ -185,7 +185,7 @@ Status refreshEnergy(Database& db, std::int64_t runId)
 // The last row of each level that stays may reach beyond `slots`, the number that stay.
 Status cutSeries(Database& db, const Series& series, std::int64_t slots)
 {
-    const std::int64_t index = slots / kEntries; // of the row that is cut, or just begins
+    const std::int64_t index = slots / kEntries; // row that is cut, or just begins
     MR_ASSIGN(Chunk chunk, load(db, series, 0, index));
     chunk.cut(slots % kEntries);
     for (int level = 1; level < kLevels; ++level) {

@@ -1,4 +1,4 @@
-// The once-a-second series of a run as rows of `chunk`: what was measured, and two coarser levels
+// The once-a-second series of a run as rows of `chunk`: the measured values, and two coarser levels
 // for charts of many hours.
 //
 //   level  an entry stands for  and is              a row spans
@@ -7,8 +7,8 @@
 //   2      256 s                (min, max, mean)    18 h
 //
 // A row holds up to 256 entries of float32, little-endian, NaN where nothing was measured, and
-// begins at a multiple of what it spans. So a sample has one place: writing it again changes
-// nothing, and the coarser entries follow from one row of level 0.
+// begins at a multiple of its span. So a sample has one place: writing it again changes nothing,
+// and the coarser entries follow from one row of level 0.
 //
 // Threads  As Database.
 // Errors   As Database. Functions that write expect an open transaction.

@@ -1,5 +1,5 @@
-// Decides what `millrace resume` does with a run, in one place: for the lists of runs, which offer
-// it, and for the engine, which does it.
+// Decides the action of `millrace resume` on a run, in one place: for the lists of runs, which
+// offer it, and for the engine, which does it.
 //
 // Threads  Any; blocks on files, of runs without a checkpoint in the history only.
 // Errors   A refusal names the folder and the way out.

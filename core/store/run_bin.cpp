@@ -95,7 +95,7 @@ Result<RunPlaces> RunBin::placesOf(std::int64_t runId)
     return places;
 }
 
-// Other runs whose model lies in one of the folders.
+// Adds other runs that train a model in one of the folders.
 Status RunBin::addNeeds(Ids runs, RunFiles& files)
 {
     const std::lock_guard lock(m_connection.mutex);
@@ -137,7 +137,7 @@ Status RunBin::removeSeries(std::int64_t runId)
 }
 
 // The run itself goes, too. Unless its checkpoints are to go with it, those that still lie on the
-// disk keep the hidden row: it is the record of whose they are.
+// disk keep the hidden row: it records their owner.
 Status RunBin::forget(std::int64_t runId, bool withCheckpoints)
 {
     MR_TRY(removeSeries(runId));

@@ -1,5 +1,5 @@
-// Runs that were deleted: hidden at first, restored or erased later. The half of RunEdits
-// (<millrace/run_edits.h>, which says what each function promises) that touches files.
+// Runs that were deleted: hidden at first, restored or erased later. The half of RunEdits that
+// touches files; <millrace/run_edits.h> has the promise of each function.
 //
 // Threads    As RunEdits.
 // Ownership  Borrows the connection.

@@ -6,7 +6,7 @@
 // are removed, their targets are not.
 //
 // Threads  Any; blocks on files.
-// Errors   Io with the file that could not be removed; what was removed by then is gone.
+// Errors   Io with the file that could not be removed; files removed by then are gone.
 // Order    run.json goes last, so that an interrupted removal can be done again.
 
 #pragma once

@@ -20,8 +20,8 @@ namespace mr {
 namespace {
 
 // The last segment tells whether the process that writes the run still lives. The base, step 0, is
-// no result of a run: earlier programs kept it as the best evaluation where nothing was better.
-// {}: the column of what was asked for, which a history of an earlier program does not have until
+// no result of a run: earlier programs kept it as the best evaluation where nothing was better. {}:
+// the column of the spec asked for, which a history of an earlier program does not have until
 // somebody writes to it.
 constexpr std::string_view kSelectRuns =
     "SELECT run.id,uuid,run.name,status,model.name,model.path,dataset.name,dataset.path,"

@@ -77,7 +77,7 @@ Status insertParameters(Database& database, std::int64_t runId, const std::strin
             ErrorKind::InvalidArgument, "the configuration of a run must be a JSON object");
     const nlohmann::json leaves = config.flatten();
     for (const auto& [pointer, leaf] : leaves.items()) {
-        if (pointer.empty()) // of an object without fields
+        if (pointer.empty()) // an object without fields
             continue;
         std::string key = pointer.substr(1);
         std::replace(key.begin(), key.end(), '/', '.');

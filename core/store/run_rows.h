@@ -24,7 +24,7 @@ Result<std::int64_t> insertRun(Database& database, const NewRun& run, std::int64
 Status insertParameters(Database& database, std::int64_t runId, const std::string& configJson);
 // Puts another configuration in the place of the run's, with its parameters.
 Status replaceConfig(Database& database, std::int64_t runId, const std::string& configJson);
-// After a change of what the search looks at.
+// After a change of a column that the search reads.
 Status refreshSearch(Database& database, std::int64_t runId);
 Status runMustExist(Database& database, std::int64_t runId);
 Result<std::string> nameOfRun(Database& database, std::int64_t runId); // which must exist

@@ -120,7 +120,7 @@ void count(Summary& sum, const StepRow& step)
     }
 }
 
-// Active time is the run's own clock at its last step, and never less than what its steps took.
+// Active time is the run's own clock at its last step, and never less than the time of its steps.
 Status addSummary(Database& db, std::int64_t runId, const Summary& sum)
 {
     return db.execute(
@@ -157,7 +157,7 @@ Status appendScalar(Database& db, std::int64_t runId, const NamedScalar& scalar)
                       " ON CONFLICT(run_id,metric_id,step)"
                       " DO UPDATE SET t_ms=excluded.t_ms, value=excluded.value",
         runId, metric.value(), row.step, row.timeMs, row.value));
-    const bool isBase = row.step == 0; // of the model before training
+    const bool isBase = row.step == 0; // the model before training
     if (scalar.metric != "eval_loss" || isBase || !std::isfinite(row.value))
         return {};
     return db.execute("UPDATE run SET best_eval=?2, best_eval_step=?3"

@@ -2,7 +2,7 @@
 // from ever reading them.
 //
 // Shared by the writer (run_store.cpp) and the reader (run_reader.cpp). Appending is idempotent by
-// (run, step): what is already there stays and is not counted twice.
+// (run, step): rows that are there stay and are not counted twice.
 //
 // Threads  As Database.
 // Errors   As Database. Functions that write expect an open transaction.
@@ -39,7 +39,7 @@ Result<std::vector<IntervalRow>> readIntervals(
     Database& database, std::int64_t runId, std::int64_t afterUs);
 
 // Steps, intervals, scalars, traces, answers and samples after `step` go; the summary is computed
-// again from what is left.
+// again from the remaining rows.
 Status removeAfter(Database& database, std::int64_t runId, std::int64_t step);
 // The small curve of the list of runs: at most 64 losses, evenly spaced, as floats.
 Status updateSpark(Database& database, std::int64_t runId);

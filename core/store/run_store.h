@@ -1,7 +1,7 @@
 // RunStore: the only writer of the history database (schema.h).
 //
 // Threads  Thread-safe: one mutex around one connection. Callers are the telemetry thread, ten
-//          times a second, whoever begins or ends a run, and edits(); never the UI thread.
+//          times a second, threads that begin or end a run, and edits(); never the UI thread.
 // Errors   Io and DataCorrupt with the file. A database of a newer program is refused; an older one
 //          is migrated after a backup beside it (history-v1-<time>.db).
 // Units    Milliseconds since the epoch in *Ms, microseconds in *Us.
@@ -110,7 +110,7 @@ public:
     virtual Status sync() = 0;
     // Number of the steps 1 to `toStep` that are there.
     virtual Result<std::int64_t> countSteps(std::int64_t runId, std::int64_t toStep) = 0;
-    // Was the file deleted or replaced while it was open? Then nobody reads what is written.
+    // Was the file deleted or replaced while it was open? Then nobody reads the rows written.
     virtual bool isGone() const noexcept = 0;
     virtual Status addTrace(std::int64_t runId, const TraceRow& row) = 0;
 

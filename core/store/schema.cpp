@@ -301,7 +301,7 @@ FileSystemKind fileSystemKind(const std::string& path)
     struct statfs info {
     };
     if (::statfs(at.c_str(), &info) != 0)
-        return FileSystemKind::Local; // opening will say what is wrong
+        return FileSystemKind::Local; // opening reports the fault
     switch (static_cast<std::uint64_t>(info.f_type) & 0xffffffffU) {
     case 0x6969:     // NFS
     case 0x517B:     // SMB

@@ -10,7 +10,7 @@
 namespace mr {
 namespace {
 
-// A damaged file is told apart from a disk or a lock that fails: the way out differs.
+// A damaged file has its own error, apart from a disk or a lock that fails: the way out differs.
 Status describe(const std::string& path, int code, std::string_view what, std::string_view reason)
 {
     switch (code & 0xff) {

@@ -59,7 +59,7 @@ public:
 
     // Several statements without parameters: the schema, pragmas. Not cached.
     Status script(const char* sql);
-    // One statement whose `?` are bound in order to integers, doubles (NaN becomes NULL), strings,
+    // Runs one statement; binds its `?` in order to integers, doubles (NaN becomes NULL), strings,
     // blobs or nullptr. Prepared once per text.
     template <typename... Args>
     Status execute(std::string_view sql, const Args&... args)

@@ -1,7 +1,7 @@
-// The one connection of a store that writes, and its lock: shared by what the engine writes of runs
-// (run_store) and what people change of them (run_edits).
+// The one connection of a store that writes, and its lock. The engine's writes of runs (run_store)
+// and people's edits of them (run_edits) share it.
 //
-// Threads    Whoever uses `database` holds `mutex`; transact() takes it.
+// Threads    A user of `database` holds `mutex`; transact() takes it.
 // Errors     Those of the database, and those of the change, which is then rolled back.
 
 #pragma once

@@ -74,7 +74,7 @@ public:
     Status expire(std::int64_t ageMs) override { return m_bin.expire(ageMs); }
 
 private:
-    // `change` in a transaction, of a run that must exist; then what the search looks at.
+    // Makes `change` in a transaction, for a run that must exist; then refreshes the search.
     template <typename Change>
     Status changeRun(std::int64_t runId, Change&& change);
     // The tag of each run by `sql` of its parameters run and name; those that were changed.

@@ -24,7 +24,7 @@ constexpr std::uint64_t kMaxTraceBytes = 64U << 20U; // 65,536 spans are 13 MiB
 constexpr std::int64_t kRowStride = 100;
 constexpr std::size_t kWaitsRow = 5;
 constexpr std::size_t kEngineRow = 6;
-constexpr std::size_t kDiskOutRow = 7; // after what earlier programs had
+constexpr std::size_t kDiskOutRow = 7; // after the rows of earlier programs
 constexpr std::string_view kWaitPrefix = "waits for ";
 constexpr std::string_view kDataWait = "waits for data";
 constexpr std::string_view kDiskWrite = "WriteToDisk";
@@ -40,7 +40,7 @@ constexpr std::array kLaneNames = {LaneName{"Compute", TimelineLane::Compute},
     LaneName{"DiskOut", TimelineLane::DiskOut},
     LaneName{"DiskWeights", TimelineLane::DiskIn}, // one row for all that is read
     LaneName{"DiskBoundaries", TimelineLane::DiskIn},
-    LaneName{"Disk", TimelineLane::DiskIn}}; // of earlier programs, for reads and writes
+    LaneName{"Disk", TimelineLane::DiskIn}}; // earlier programs' lane of reads and writes
 
 std::string textOf(const Json& object, const char* key)
 {
