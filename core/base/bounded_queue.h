@@ -1,7 +1,7 @@
 // BoundedQueue: a fixed number of values between threads; blocks when full, blocks when empty.
 //
 // Threads  Any number of producers and consumers.
-// Errors   After close() nothing is accepted; what was accepted is still handed out.
+// Errors   After close() nothing is accepted; values accepted before are still handed out.
 // Order    First in, first out.
 
 #pragma once

@@ -1,4 +1,4 @@
-// The clock that measurements, plans and events are told in, and the one on the wall.
+// The clock of measurements, plans and events, and the one on the wall.
 
 #pragma once
 
@@ -15,7 +15,7 @@ inline std::int64_t nowNs() noexcept
         .count();
 }
 
-// Milliseconds since 1970, by the wall clock: for what people read, never to measure with.
+// Milliseconds since 1970, by the wall clock: for people to read, never to measure with.
 inline std::int64_t unixMs() noexcept
 {
     return std::chrono::duration_cast<std::chrono::milliseconds>(

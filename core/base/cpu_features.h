@@ -11,8 +11,8 @@
 
 namespace mr {
 
-// InvalidArgument with a sentence if the processor lacks what x86-64-v3 adds (AVX2, FMA, BMI,
-// F16C ...). Programs call it first: anything else of ours may use these instructions.
+// InvalidArgument with a sentence if the processor lacks an instruction of x86-64-v3 (AVX2, FMA,
+// BMI, F16C ...). Programs call it first: anything else of ours may use these instructions.
 Status checkProcessor();
 
 // "avx512_bf16", "avx512" or "avx2".

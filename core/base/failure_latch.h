@@ -6,8 +6,8 @@
 //
 // Threads  Any. Callbacks run on the failing thread, under the latch's lock: they must not block
 //          and must not call the latch.
-// Lifetime Outlives all Registrations. A Registration outlives what its callback touches being
-//          used: it is destroyed before the queue or gate is.
+// Lifetime Outlives all Registrations. Destroy a Registration before the queue or gate that its
+//          callback uses.
 
 #pragma once
 

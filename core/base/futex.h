@@ -2,8 +2,8 @@
 //
 // Why not a condition variable: its mutex orders the sleeper's past before the waker's future.
 // ThreadSanitizer would then take a forgotten wait between two streams for an ordered access,
-// because both ever touched the same lock. The word's own acquire and release say exactly what
-// was meant.
+// because both ever touched the same lock. The word's own acquire and release give the intended
+// order and no more.
 //
 // Threads  Any. Never allocates.
 

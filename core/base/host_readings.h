@@ -1,8 +1,8 @@
 // The kernel's readings of the processors, the memory, the sensors and this process: /proc and /sys
 // as text, and the numbers in it.
 //
-// Threads  The functions: any, pure but for the ones that take a root. HostProbe: one thread.
-// Errors   None: what cannot be read is absent.
+// Threads  The functions: any, pure except those with a root. HostProbe: one thread.
+// Errors   None: values that cannot be read are absent.
 // Units    In the names.
 
 #pragma once
@@ -42,18 +42,18 @@ struct HostMemory {
 // Degrees Celsius from a sensor's file, which holds thousandths; a sensor may fall silent any time.
 std::optional<double> readTemperature(const std::filesystem::path& sensor);
 
-// A container's limit counts where it is lower than what the machine has. `root` is "/" but in
+// A container's limit counts where it is lower than the machine's memory. `root` is "/", except in
 // tests.
 std::optional<HostMemory> readHostMemory(const std::filesystem::path& root);
 
 // Since the last call.
 struct HostNumbers {
-    std::optional<double> cpuPercent;     // of all processors, all programs
+    std::optional<double> cpuPercent;     // all processors, all programs
     std::optional<double> processPercent; // this one
     std::optional<double> residentBytes;
     std::optional<double> availableBytes;
-    std::optional<double> temperatureCelsius; // of the first processor package
-    std::optional<double> powerWatts;         // of all packages
+    std::optional<double> temperatureCelsius; // the first processor package
+    std::optional<double> powerWatts;         // all packages
 };
 
 // Looks for the sensors once and remembers the last counters.

@@ -1,5 +1,5 @@
-// Log lines on stderr, for what has no better place: destructors that fail, a database that is
-// gone. What belongs to a run goes to its recorder instead.
+// Log lines on stderr, for messages with no better place: destructors that fail, a database that is
+// gone. Messages of a run go to its recorder instead.
 //
 // Threads  Any; one line is one write, so lines do not mix. Never throws.
 

@@ -1,4 +1,4 @@
-// inspectMachine(): what this PC has, from /proc, /sys and, where there is one, the NVIDIA driver.
+// inspectMachine(): this PC's parts, from /proc, /sys and, where there is one, the NVIDIA driver.
 
 #include "core/base/cpu_features.h"
 #include "core/base/file.h"

@@ -1,4 +1,4 @@
-// Nvml: what the NVIDIA driver says about its GPUs, through its management library.
+// Nvml: the NVIDIA driver's readings of its GPUs, through its management library.
 //
 // The library comes with the driver and is looked for when the program runs: nothing of it is
 // needed to build, and a machine without it is an ordinary machine. Functions are taken one by one,
@@ -6,7 +6,7 @@
 //
 // Threads  Any; the library is thread-safe. Calls block: pcie() for 40 ms, the others for less.
 // Ownership Owns the loaded library and its initialisation; a Gpu is valid while its Nvml lives.
-// Errors   None: what cannot be read is absent.
+// Errors   None: values that cannot be read are absent.
 // Units    In the field names.
 
 #pragma once
@@ -28,7 +28,7 @@ struct GpuMemory {
 };
 
 struct GpuUtilization {
-    double computePercent = 0.0; // of the last sample period of the driver, 1/6 s to 1 s
+    double computePercent = 0.0; // over the driver's last sample period, 1/6 s to 1 s
     double memoryPercent = 0.0;
 };
 
@@ -52,7 +52,7 @@ public:
     std::optional<std::string> name(Gpu gpu) const;
     std::optional<GpuMemory> memory(Gpu gpu) const;
     std::optional<GpuUtilization> utilization(Gpu gpu) const;
-    std::optional<double> pcieReceivedBytesPerSecond(Gpu gpu) const; // of a window of 20 ms
+    std::optional<double> pcieReceivedBytesPerSecond(Gpu gpu) const; // over 20 ms
     std::optional<double> pcieSentBytesPerSecond(Gpu gpu) const;
     std::optional<double> powerWatts(Gpu gpu) const;
     std::optional<double> temperatureCelsius(Gpu gpu) const;

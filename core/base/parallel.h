@@ -1,14 +1,14 @@
 // ThreadPool: fork and join over a counted list of work items, with no allocation per call.
 //
-// Items are handed out one by one by an atomic counter, so which thread runs which item varies.
-// Work whose bits must not depend on the number of threads therefore makes every item a fixed
-// piece of the result (a tile, a row block), never a per-thread share.
+// Items are handed out one by one by an atomic counter, so the thread of an item varies. Work that
+// needs the same bits with any number of threads therefore makes every item a fixed piece of the
+// result (a tile, a row block), never a per-thread share.
 //
 // Threads  parallelFor() from any thread; a second caller waits until the first has finished,
 //          but a pool of one thread runs its callers side by side, each as worker 0. An item must
 //          not call parallelFor() of the same pool.
-// Errors   Items do not fail: arguments were checked before. What an item throws (it may allocate)
-//          parallelFor() throws again once all are done, the first one if there are several.
+// Errors   Items do not fail: arguments were checked before. An item may throw (it may allocate);
+//          parallelFor() rethrows it once all are done, the first one if there are several.
 // Lifetime The destructor joins the threads; nobody may be inside parallelFor() then.
 
 #pragma once
@@ -80,7 +80,7 @@ private:
     std::atomic<int> m_sleepers = 0;
     std::atomic<bool> m_callerSleeps = false;
     std::atomic<bool> m_hasFailed = false;
-    std::exception_ptr m_failure; // written by whoever set m_hasFailed
+    std::exception_ptr m_failure; // written by the thread that set m_hasFailed
 
     std::mutex m_mutex; // for sleeping only
     std::condition_variable_any m_wake;

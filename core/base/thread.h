@@ -1,8 +1,8 @@
-// Named threads whose errors arrive somewhere: nothing thrown leaves a thread.
+// Named threads that report their errors: nothing thrown leaves a thread.
 //
 // Threads  startThread() from any thread; the returned jthread is joined by its owner.
 // Errors   A body returns a Status; std::bad_alloc becomes OutOfMemory and any other exception
-//          Internal. What is not ok is given to `onError`, on the thread that failed.
+//          Internal. `onError` gets any Status that is not ok, on the thread that failed.
 
 #pragma once
 
@@ -21,7 +21,7 @@ struct ThreadOptions {
     int coreCount = 1;  // physicalCores(); -1: on any
 };
 
-// The body runs with denormals kept (FTZ and DAZ off), whatever the creating thread had set.
+// The body runs with denormals kept (FTZ and DAZ off), under any settings of the creating thread.
 std::jthread startThread(ThreadOptions options, std::function<Status(const std::stop_token&)> body,
     std::function<void(const Status&)> onError);
 
