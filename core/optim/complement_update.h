@@ -2,10 +2,10 @@
 // norm, and AdamW on the columns the host owns.
 //
 // Master and moments lie in model layout, (rows, cols), for all columns; sums are packed, (rows,
-// columns of the host). The vectors of AdamW run over whole rows: state in columns that the device
-// owns is nobody's, so what becomes of it there means nothing, and it is written anew before the
-// host owns such a column. Of compact state its moments must be zero there: a group's scales are
-// those of all its elements, and zeros stay zeros and raise none.
+// columns of the host). The vectors of AdamW run over whole rows, also over columns that the device
+// owns: host state there means nothing, and it is written anew before the host owns such a column.
+// In compact state the moments there must be zero: a group's scales are those of all its elements,
+// and zeros stay zeros and raise none.
 //
 // Threads  Pure functions over the ranges they are given; FTZ and DAZ must be off.
 // Errors   none.
@@ -43,8 +43,8 @@ struct ComplementRows {
     std::int16_t* low = nullptr;
     float* m = nullptr;
     float* v = nullptr;
-    // All of the rows, whose first begins a group; `high` is its weight then, and the other three
-    // are not read. Weight null: the state is the four above.
+    // All of the rows; the first begins a group. `high` is its weight then, and the other three are
+    // not read. Weight null: the state is the four above.
     CompactRange compact = {};
     // (rows, columns), F32 or the gradient type. The new weights are written over it, densely from
     // its beginning, as BF16 or F32, which are not larger.
@@ -66,9 +66,9 @@ std::size_t scratchCount(const ComplementRows& rows) noexcept;
 void updateComplement(const ComplementRows& rows, const AdamwFactors& factors, float scale,
     std::span<float> scratch) noexcept;
 
-// The weights as they are, over the sums: what a window without a gradient leaves.
+// Writes the weights as they are over the sums, for a window without a gradient.
 void packWeights(const ComplementRows& rows) noexcept;
-// And back: `high`, and for F32 weights `low` too, from what was written over the sums.
+// Reads back `high`, and for F32 weights `low` too, from the weights written over the sums.
 void unpackWeights(const ComplementRows& rows) noexcept;
 
 } // namespace mr

@@ -162,8 +162,8 @@ bool HostUpdater::prepareJob()
     return true;
 }
 
-// A gate cannot be slept on; what it waits for takes milliseconds. It is waited for after a
-// failure, too: streams that run on must not meet in the same memory.
+// A gate cannot be slept on; it opens within milliseconds. The pool waits for it after a failure,
+// too: streams that run on must not meet in the same memory.
 void HostUpdater::awaitGate(const HostUpdateJob& job) const
 {
     const auto isOver = [this] { return m_stopping.load() && m_latch.failed(); };

@@ -8,12 +8,12 @@
 // Threads  submit(), waitFor(): engine thread. The pool's own threads are named "update-0" ...
 // Order    Jobs run one after the other in the order of submission, so the generations of one
 //          gate ascend.
-// Ownership What a job points to stays the caller's and must live, unchanged, until the gate is
-//          open at its generation. Nothing is allocated after construction.
-// Errors   An event that fails is posted to the latch; the pool then opens the gates of what is
-//          left without touching a weight, each in its turn.
-// Lifetime The destructor finishes what was submitted, or drops it if the latch has failed,
-//          and joins. Events of jobs must therefore be able to pass: submit the device first.
+// Ownership Memory, events and gates of a job stay the caller's and must live, unchanged, until the
+//          gate is open at its generation. Nothing is allocated after construction.
+// Errors   An event that fails is posted to the latch; the pool then opens the gates of the
+//          remaining jobs without touching a weight, each in its turn.
+// Lifetime The destructor finishes the submitted jobs, or drops them if the latch has failed, and
+//          joins. Events of jobs must therefore be able to pass: submit the device first.
 // Units    Times are nanoseconds on the steady clock.
 
 #pragma once
@@ -34,7 +34,7 @@
 namespace mr {
 
 struct HostUpdateRange {
-    AdamwRange range;          // of compact state only its gradient and count
+    AdamwRange range;          // compact state: only its gradient and count are read
     bool decayed = true;       // false: norms and biases
     CompactRange compact = {}; // weight null: the state is that of `range`
 };
@@ -65,7 +65,7 @@ struct HostUpdateJob {
     std::uint64_t generation = 0;
     HostUpdateTimes* times = nullptr; // written before the gate opens; may be null
     HostWork* work = nullptr;         // if set, it is the job; the first three are not read
-    const Gate* afterGate = nullptr;  // null: none; who opens it does so after a failure, too
+    const Gate* afterGate = nullptr;  // null: none; its owner opens it after a failure, too
     std::uint64_t afterGeneration = 0;
 };
 
@@ -88,8 +88,8 @@ public:
 
     void submit(const HostUpdateJob& job);
 
-    // Blocks until `gate` is open at `generation`, which a submitted job does; for a device whose
-    // streams cannot wait. Returns what the latch holds.
+    // Blocks until a submitted job opens `gate` at `generation`; for a device with streams that
+    // cannot wait. Returns the latch's error.
     Status waitFor(const Gate& gate, std::uint64_t generation);
 
 private:
@@ -116,11 +116,11 @@ private:
     std::mutex m_mutex;
     std::condition_variable m_changed; // tiles to do, somebody needed to prepare, or the end
     bool m_preparing = false;          // guarded by m_mutex: one thread waits for the next job
-    std::size_t m_tileCount = 0;       // of the current job; guarded by m_mutex
+    std::size_t m_tileCount = 0;       // the current job's; guarded by m_mutex
     std::size_t m_nextTile = 0;        // guarded by m_mutex
     std::size_t m_tilesDone = 0;       // guarded by m_mutex
     bool m_finished = false;           // guarded by m_mutex: no job will come
-    StepScalars m_scalars;             // of the current job; constant while it has tiles
+    StepScalars m_scalars;             // the current job's; constant while it has tiles
 
     std::vector<std::jthread> m_threads; // last: they use everything above
 };

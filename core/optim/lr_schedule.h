@@ -18,7 +18,7 @@ struct LrSchedule {
     ScheduleKind kind = ScheduleKind::Cosine;
     double peak = 2e-5;
     std::int64_t warmupSteps = 0;
-    std::int64_t totalSteps = 1; // of the run; the rate is 0 from there on (not Constant)
+    std::int64_t totalSteps = 1; // in the run; the rate is 0 from there on (not Constant)
 };
 
 double learningRate(const LrSchedule& schedule, std::int64_t step);
