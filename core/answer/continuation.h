@@ -1,4 +1,4 @@
-// Continuing a sequence token by token, whatever it is that computes the logits.
+// Continuing a sequence token by token, from any source of logits.
 //
 // Threads    The caller's.
 // Errors     InvalidArgument: no token, or more than there is room for. Internal: a logit is not
@@ -29,7 +29,7 @@ struct GenerateOptions {
 };
 
 struct Generated {
-    std::string text; // of the new tokens
+    std::string text; // the new tokens
     std::vector<TokenId> tokens;
     std::int64_t promptTokens = 0;
     bool ended = false; // by an end token, not by the limit
@@ -37,9 +37,9 @@ struct Generated {
 
 struct Continuation {
     const Tokenizer& tokenizer;
-    std::vector<TokenId> tokens; // of the prompt
+    std::vector<TokenId> tokens; // the prompt
     std::vector<TokenId> ends;   // any of them ends the text, as the tokenizer's own does
-    std::int64_t room = 0;       // of the sequence, in tokens
+    std::int64_t room = 0;       // length of the sequence, in tokens
     std::int64_t vocab = 0;      // logits
     // Writes the logits that follow `tokens`. The first `done` of them were there in the call
     // before.

@@ -26,7 +26,7 @@ struct EvalResult {
 };
 
 // Makes the rotary tables fit `tokens` of a sequence that will have `whole`
-// (ConstantTables::turnFor). Without it they stay as training has them, whatever the length of a
+// (ConstantTables::turnFor). Without it they stay as training has them, for any length of a
 // sequence.
 using TurnFor = std::function<Result<bool>(std::int64_t tokens, std::int64_t whole)>;
 

@@ -27,7 +27,7 @@
 namespace mr {
 
 struct InferenceOptions {
-    std::int64_t seqLen = 0; // tokens of one sequence; 0: what the model allows
+    std::int64_t seqLen = 0; // tokens of one sequence; 0: the model's maximum
     std::int64_t microBatch = 1;
     DType compute = DType::F32;
     bool cache = false; // keys and values of a sequence are kept: generation

@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-// Stands for an answer, to see what the template puts behind one.
+// Stands for an answer, to find the text that the template puts behind one.
 constexpr const char* kSomeAnswer = "millrace";
 
 Json messagesOf(const Prompt& prompt)

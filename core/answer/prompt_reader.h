@@ -23,7 +23,7 @@ struct ReadPrompt {
     bool byTemplate = false;
     std::vector<TokenId> tokens;
     // End tokens beside the tokenizer's own: those of config.json and generation_config.json, and
-    // what the template puts behind an answer.
+    // the token that the template puts behind an answer.
     std::vector<TokenId> ends;
 };
 
