@@ -1,5 +1,5 @@
-// BoundaryEmitter: activations between layers whose home is the host or the disk, copied there
-// behind forward and back ahead of backward.
+// BoundaryEmitter: copies boundaries that live on the host or the disk: out behind forward, back
+// ahead of backward.
 //
 // Threads    One owner.
 // Ownership  The other emitters and the layout are lent.
@@ -23,9 +23,9 @@ public:
 
     void begin(const StepLayout& layout);
 
-    // Before the item: its input comes.
+    // Before the item: loads its input.
     void bring(const WorkItem& item);
-    // Behind it: its output goes.
+    // Behind it: saves its output.
     void leave(const WorkItem& item);
 
 private:
@@ -35,7 +35,7 @@ private:
 
     PlanWriter& m_writer;
     DiskEmitter& m_disk;
-    const StepLayout* m_layout = nullptr; // of the plan being built
+    const StepLayout* m_layout = nullptr; // for the plan being built
 };
 
 } // namespace mr

@@ -1,10 +1,10 @@
 // BoundaryHomes: which activations between layers wait for backward on disk, and which on the host.
 //
-// Where boundaries are saved, each micro-batch in flight has one of every layer but the last two,
-// whose outputs are still on the device. All are of one size, so of TERAIO's rule (benefit by cost)
-// the time between save and load is left: what waits longest goes first. That is from the lowest
-// layer up, a share of each layer's micro-batches (GroupPlacement::boundariesOnDisk), and in a
-// layer those whose forward comes earlier and whose backward comes later.
+// Where boundaries are saved, each micro-batch in flight has one for every layer but the last two;
+// their outputs are still on the device. All boundaries have one size, so TERAIO's rule (benefit by
+// cost) leaves only the time between save and load: the boundary that waits longest goes first.
+// Layers go from the lowest up, each with a share of its micro-batches
+// (GroupPlacement::boundariesOnDisk): those with the earlier forward and the later backward.
 //
 // Threads  Pure.
 // Source   TERAIO, arXiv 2506.06472, the planning of tensors by their idle time.
@@ -35,7 +35,7 @@ struct BoundaryHomes {
     std::int32_t copyOf(int layer, int slot) const noexcept;
 };
 
-// Layers whose output a step saves: all but the last two before the head.
+// Number of layers that save their output in a step: all but the last two before the head.
 constexpr int savedLayers(int layers) noexcept
 {
     return layers > 3 ? layers - 3 : 0;

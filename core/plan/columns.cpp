@@ -24,11 +24,11 @@ std::int64_t urgentColumns(const WeightShape& slot, const GradientSplit& split)
 }
 
 struct TileCut {
-    std::int64_t elements = 0;  // of a tile, at most, but for a row that is longer
+    std::int64_t elements = 0;  // limit of a tile; its least number of rows may exceed it
     std::int64_t diskFirst = 0; // whole rows from here on have their state on disk
 };
 
-// The first row of a weight that lies behind the cut, of those where a group of 32 may begin.
+// The first row of a weight behind the cut at which a group of 32 elements may begin.
 std::int64_t firstRowOnDisk(const WeightCut& slot, std::int64_t diskFirst, std::int64_t whole)
 {
     const std::int64_t before = std::max<std::int64_t>(0, diskFirst - slot.first);

@@ -1,13 +1,13 @@
-// How a gradient is split by columns, and what a window of steps needs for it.
+// How a gradient is split by columns, and the layout that a window of steps needs for it.
 //
 // A column of a 2-D weight (rows, cols) belongs to one input channel. Its owner, for all rows, is
 // the device (urgent: updated in every step) or the host (complement: updated once per window).
 // How many columns are urgent follows from the policy and never changes; which ones is data, kept
 // by the engine. Two dense layouts follow, slot after slot, rows by rows:
-//   packed   the complement of a group, (rows, cols - urgent) per slot, without gaps: what crosses
-//            the link and what the host sums
-//   dense    the urgent part, (rows, urgent) per slot, each slot at a multiple of kDenseAlign: what
-//            the device keeps master and moments of
+//   packed   the complement of a group, (rows, cols - urgent) per slot, without gaps: crosses the
+//            link and is summed by the host
+//   dense    the urgent part, (rows, urgent) per slot, each slot at a multiple of kDenseAlign: the
+//            device keeps its master and moments
 // A 1-D weight counts as one row and is urgent or complement as a whole.
 //
 // Source   ZenFlow (arXiv 2505.12242), sections of the reference on selection and windows.
@@ -36,7 +36,7 @@ struct WeightCut {
     std::int64_t urgent = 0; // columns
     std::int64_t packedFirst = 0;
     std::int64_t denseFirst = 0;
-    std::int64_t listFirst = 0; // of its columns in the group's lists
+    std::int64_t listFirst = 0; // its columns begin here in the group's lists
 
     std::int64_t complement() const noexcept { return cols - urgent; } // columns
     std::int64_t packedCount() const noexcept { return rows * complement(); }
@@ -48,7 +48,7 @@ struct GroupCut {
     std::vector<WeightCut> weights;
     std::int64_t packed = 0;
     std::int64_t dense = 0;   // with the gaps of kDenseAlign
-    std::int64_t columns = 0; // of all weights
+    std::int64_t columns = 0; // in all weights
     std::int64_t widest = 0;  // urgent columns of one weight, at most
     // The host's state of elements from here on is on disk. Where a tile begins, or the end.
     std::int64_t diskFirst = 0;
@@ -59,7 +59,7 @@ struct GroupCut {
 struct ComplementTile {
     GroupId group;
     std::int32_t slot = 0;
-    std::int64_t firstElement = 0; // of the first row, over all columns
+    std::int64_t firstElement = 0; // where its first row begins, over all columns
     std::int64_t elementCount = 0;
     std::int64_t packedFirst = 0;
     std::int64_t packedCount = 0;
@@ -69,7 +69,7 @@ struct ComplementTile {
 inline constexpr int kUploadSlots = 3;
 // The norm of a window's urgent part: StepScalars, aligned like the blocks behind it.
 inline constexpr std::size_t kWindowScalarBytes = 64;
-inline constexpr std::size_t kSentWindowBytes = 16; // of these, what SendScalars copies
+inline constexpr std::size_t kSentWindowBytes = 16; // the part SendScalars copies
 // Blocks take turns in so many packed gradients.
 inline constexpr int kPackedSlots = 2;
 
@@ -77,12 +77,12 @@ struct WindowLayout {
     std::vector<GroupCut> groups; // empty: the policy has no windows
     // In the order the host updates them: groups descend, elements of a group ascend.
     std::vector<ComplementTile> tiles;
-    int steps = 1;                   // of a window, once the run is warm
-    int banks = 1;                   // of sums: 2 where the host works beside the next window
+    int steps = 1;                   // in a window, once the run is warm
+    int banks = 1;                   // sets of sums: 2 where the host works beside the next window
     bool direct = false;             // one gradient per window, sent to where the host reads it
     bool onDevice = false;           // windows of several steps are summed there
     bool hasNorm = false;            // the norm of a window is not that of a step
-    std::int64_t uploadElements = 0; // of the largest tile, packed
+    std::int64_t uploadElements = 0; // in the largest tile, packed
     ColumnEnergy columnEnergy = ColumnEnergy::Squares;
     HostClock hostClock = HostClock::Steps;
 
@@ -92,7 +92,7 @@ struct WindowLayout {
         return hostClock == HostClock::Steps ? windowSteps : 1;
     }
     bool isActive() const noexcept { return !groups.empty(); }
-    // Is a gradient added to a sum on the device, in a step whose window has so many steps?
+    // Does a step add its gradient to a sum on the device, if its window has so many steps?
     bool sumsOnDevice(int windowSteps) const noexcept { return onDevice && windowSteps > 1; }
     // Does the packed gradient use a slot in turn? Not where packed gradients wait for the norm of
     // their step.
@@ -109,15 +109,14 @@ GroupCut cutByColumns(const GroupShape& shape, const GradientSplit& split);
 // policy ignores budget and rates.
 WindowLayout windowLayout(const ModelShape& shape, const OffloadPolicy& policy, double clipNorm);
 
-// The tile whose rows begin at this element, as an index of the layout's tiles; nothing if there is
-// none.
+// Index of the tile in the layout that begins at this element; nothing if there is none.
 std::optional<std::size_t> findTile(
     const WindowLayout& layout, GroupId group, std::int64_t firstElement) noexcept;
 // The tile that findTile() finds. Precondition: there is one.
 const ComplementTile& tileAt(const WindowLayout& layout, GroupId group, std::int64_t firstElement);
 
-// Tiles of the layout whose state is on disk. Each includes the elements up to the next one: gaps,
-// and weights of which the host updates nothing.
+// Tiles of the layout with state on disk. Each includes the elements up to the next one: gaps, and
+// weights of which the host updates nothing.
 DiskCuts diskCuts(const WindowLayout& layout, const ModelShape& shape);
 
 // Bytes for the urgent gradients of a group. Between steps they must also hold a list of a weight's

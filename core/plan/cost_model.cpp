@@ -11,7 +11,7 @@ namespace mr {
 
 namespace {
 
-// Does backward make again what forward did not keep?
+// Does backward recompute activations? Not where the host keeps them.
 bool makesAgain(const StepPlan& plan, const Task& task, const CostInput& input)
 {
     return input.recompute && !plan.keepsActivations(task);
@@ -85,7 +85,7 @@ std::optional<double> durationOf(const StepPlan& plan, const Task& task, const C
     case TaskKind::AccumulateOnHost:
         return secondsOf(elementsOf(plan, task, input),
             kAdditionsPerUpdate * input.rates.hostAdamwElementsPerSecond);
-    case TaskKind::NormPart: // on the device it is in the rate of what was before it
+    case TaskKind::NormPart: // on the device the gradient rate includes it
         return task.lane != Lane::Host
                    ? std::optional(0.0)
                    : secondsOf(elementsOf(plan, task, input),
@@ -361,7 +361,7 @@ StepForecast StepForecaster::forecast(const StepPlan& plan, const CostInput& inp
     return out;
 }
 
-// That it reads or writes, whichever is more.
+// Time for its reads or for its writes, whichever is longer.
 double StepForecaster::diskSeconds(const StepPlan& plan) const
 {
     double reads = 0.0;

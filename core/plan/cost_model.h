@@ -1,15 +1,15 @@
-// Cost model: how long a plan will take, and what the device will wait for, from measured rates.
+// Cost model: forecasts the duration of a plan and its stalls by cause, from measured rates.
 //
-// The lanes are simulated in order: a task begins when the one before it on its lane and all it
-// waits for are over, and lasts flops, bytes or elements divided by the rate of its kind. Gaps
+// The lanes are simulated in order: a task begins when the one before it on its lane and all tasks
+// it waits for are over, and lasts flops, bytes or elements divided by the rate of its kind. Gaps
 // between compute tasks are attributed by the rule of the stall ledger, so that forecast and
-// measurement are the same columns. Layers take their measured seconds where there are any. Copies
-// both ways at once and host work beside copies are taken to run at full rate; that they may not is
-// what the comparison after the run shows.
+// measurement have the same columns. Layers take their measured seconds where there are any. Copies
+// both ways at once and host work beside copies are assumed to run at full rate; the comparison
+// after the run shows where they did not.
 //
 // Threads  A forecaster has one owner and keeps its memory; the functions are pure.
-// Disk     While it moves something the other way a task takes the rate of both ways at once, by
-//          what is known when the task begins; else that of its own way alone.
+// Disk     A task takes the rate of both ways at once if the disk moves something the other way
+//          when the task begins; else the rate of its own way alone.
 // Errors   none; a rate that is needed and not known makes the forecast unknown.
 // Units    Seconds, bytes.
 

@@ -136,7 +136,7 @@ DiskCuts diskCuts(const ModelShape& shape, std::span<const GroupPlacement> place
     const OffloadPolicy& policy, const Feedback& rates, DiskSends sends)
 {
     if (placements.size() != shape.groups.size())
-        return {}; // refused by whoever asks for a plan
+        return {}; // PlanTerms::check() refuses it
     const WindowLayout window = windowLayout(shape, policy, 0.0);
     if (window.isActive())
         return diskCuts(window, shape);

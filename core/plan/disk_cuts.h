@@ -1,10 +1,10 @@
-// DiskCuts: what lives on disk, in which tiles, and how a tile is laid out.
+// DiskCuts: the data that lives on disk, its tiles, and the layout of a tile.
 //
 // Three elements cut the host's part of a group (HostCuts). From diskFirst on, state is on disk:
 // moments and, in BF16, the low half. From weightsFirst on so are the planes that weights are
 // fetched from, and from gradientsFirst on the finished gradient. A tile on disk is a tile of the
-// host's update, so its state is read, updated and written as a whole, once a step: it crosses none
-// of these cuts, nor the first late element. Policies with windows have state alone on disk, in
+// host's update, so its state is read, updated and written as a whole, once a step: it crosses
+// neither these cuts nor the first late element. Policies with windows have state alone on disk, in
 // tiles of their own (columns.h).
 //
 // Where updates follow their gradients, the device sends its gradient and weights to an update that
@@ -67,7 +67,7 @@ struct DiskRange {
 
 struct DiskCuts {
     std::vector<DiskRange> tiles;  // by group, then first element
-    std::int64_t tileElements = 0; // of the largest; 0: nothing is on disk
+    std::int64_t tileElements = 0; // in the largest tile; 0: nothing is on disk
     std::int32_t weightTiles = 0;
     std::int32_t gradientTiles = 0;
     // Places of host memory (Task::stage) for tiles in an update, for weights on their way to the

@@ -11,8 +11,8 @@ DiskEmitter::DiskEmitter(PlanWriter& writer, const WeightSlots& slots)
 {
 }
 
-// The cuts of steps whose updates follow their gradients are made once: they are those of all steps
-// of a run or of none.
+// Makes the cuts for updates that follow their gradients once: all steps of a run have such
+// updates, or none has.
 void DiskEmitter::begin(DiskSends sends)
 {
     m_follows = sends.gradients;
@@ -56,8 +56,8 @@ std::optional<Wait>& DiskEmitter::waitOf(TileWaits& waits, const Task& task)
     return waits[static_cast<std::size_t>(tileOf(task))];
 }
 
-// A slot is free once what was in it before is written and, of weights, copied. In a step that ends
-// two windows a tile comes twice; that it is written in between is what turns of the slots imply.
+// A slot is free once its old content is written to disk and its weights are copied to the device.
+// A step that ends two windows reads a tile twice; the turns of the slots put its write in between.
 std::optional<Wait> DiskEmitter::read(Task& update)
 {
     if (tileOf(update) < 0)
@@ -86,8 +86,8 @@ void DiskEmitter::write(const Task& update, Wait updated)
     stageOf(task).disk = waitOf(m_writes, task) = m_writer.emit(task);
 }
 
-// Straight to the slot of the update, which is free when its state may come. Nothing else of the
-// gradient's is kept on the host.
+// Sends straight to the slot of the update, which is free when its state may come. The host has no
+// other room for this gradient.
 std::optional<Wait> DiskEmitter::sendTo(const Task& update)
 {
     const DiskRange& tile = rangeOf(update);
@@ -128,7 +128,7 @@ void DiskEmitter::spill(GroupId group, Wait finished)
             spillTile(group, tiles[tile], finished);
 }
 
-// A place is free once what was in it before is written.
+// A place is free once its old content is on disk.
 void DiskEmitter::spillTile(GroupId group, const DiskRange& tile, Wait finished)
 {
     Task task = m_writer.make(TaskKind::SendGradient, Lane::CopyOut, group);
@@ -179,7 +179,7 @@ void DiskEmitter::writeBoundary(const Task& save, Wait saved)
     stageOf(task).disk = m_writer.emit(task);
 }
 
-// To a place that what was there before has left for the disk or the device.
+// Reads to the next place, once its old content has gone to the disk or the device.
 Wait DiskEmitter::readBoundary(Task& load)
 {
     load.stage = nextBoundaryStage();

@@ -32,18 +32,18 @@ public:
     void begin(DiskSends sends);
     // Places of boundaries come behind all others.
     void openBoundaryStages(int stages);
-    DiskSends sends() const noexcept { return m_sends; } // of steps whose updates follow gradients
+    DiskSends sends() const noexcept { return m_sends; } // for updates that follow gradients
     Stage& stageOf(const Task& task) { return m_stages[static_cast<std::size_t>(task.stage)]; }
 
-    // Reads state to a slot, whose number it puts into `update`; nothing where state is in memory.
+    // Reads state to a slot and puts its number into `update`; nothing where state is in memory.
     std::optional<Wait> read(Task& update);
     void write(const Task& update, Wait updated);
     // Sends weights and gradient from the device to the update's slot, as its tile needs them.
     // Returns the last send.
     std::optional<Wait> sendTo(const Task& update);
-    // Brings the part of a finished gradient whose home is the disk there, tile by tile.
+    // Spills the part of a finished gradient that lives on disk, tile by tile.
     void spill(GroupId group, Wait finished);
-    // Reads weights alone to a place, whose number it puts into `fetch`.
+    // Reads weights alone to a place and puts its number into `fetch`.
     Wait readWeights(Task& fetch);
 
     std::int16_t nextBoundaryStage();
@@ -62,14 +62,14 @@ private:
 
     PlanWriter& m_writer;
     const WeightSlots& m_slots;
-    std::array<DiskCuts, 2> m_cuts; // of steps with one norm; of those whose updates follow
-    DiskSends m_sends;              // of the second
+    std::array<DiskCuts, 2> m_cuts; // [0]: one norm for all groups; [1]: updates follow gradients
+    DiskSends m_sends;              // for m_cuts[1]
 
     // State of the plan being built.
     bool m_follows = false;
     std::vector<Stage> m_stages; // by Task::stage
     TileWaits m_writes;          // by tile
-    TileWaits m_spills;          // the same, of gradients
+    TileWaits m_spills;          // by tile, for gradients
     std::size_t m_tilesRead = 0;
     std::size_t m_weightsRead = 0;
     std::size_t m_spilled = 0;

@@ -1,5 +1,5 @@
-// GradientEmitter: what becomes of a group's gradient once all micro-batches are in it, and the
-// norms it goes into.
+// GradientEmitter: rounds and sends a group's gradient once all micro-batches are in it, and adds
+// it to the norms.
 //
 // Threads    One owner.
 // Ownership  Writer and disk are lent.
@@ -31,9 +31,9 @@ public:
     // The norm of one group.
     void sendScalars(GroupId group);
 
-    // The last ones that were sent.
+    // The last send of scalars.
     const std::optional<Wait>& scalars() const noexcept { return m_scalars; }
-    // The send of the block whose gradient was in the group's slot before.
+    // The send of the block that had the group's slot before.
     std::optional<Wait> sendOfOccupant(GroupId group, int slots) const;
 
 private:

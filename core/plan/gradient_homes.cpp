@@ -48,8 +48,8 @@ GradientHomes gradientHomes(const BlockParts& parts, const GradientInput& input)
         homes.finishedSlots = precision == Precision::BF16 ? 1 : 0;
         return homes;
     }
-    // In BF16 the sum is read on Compute only, which runs in order; in F32 it is what is sent, and
-    // what the device's update reads after the norm.
+    // In BF16 only Compute reads the sum, in order. In F32 the sum itself is sent, and the device's
+    // update reads it after the norm.
     if (contiguous && precision == Precision::BF16)
         homes.sumSlots = 1;
     else if (contiguous && parts.onDevice == 0)

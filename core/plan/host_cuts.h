@@ -14,11 +14,11 @@ namespace mr {
 
 struct HostCuts {
     std::int64_t hostFirst = 0;      // the host updates from here on
-    std::int64_t lateFirst = 0;      // the host's updates may be late from here on
-    std::int64_t diskFirst = 0;      // state is on disk from here on
-    std::int64_t weightsFirst = 0;   // weights as well
-    std::int64_t gradientsFirst = 0; // gradients as well
-    std::int64_t end = 0;            // elements of the group
+    std::int64_t lateFirst = 0;      // updates from here on may be late
+    std::int64_t diskFirst = 0;      // state from here on is on disk
+    std::int64_t weightsFirst = 0;   // and weights; not below diskFirst
+    std::int64_t gradientsFirst = 0; // and gradients; not below diskFirst
+    std::int64_t end = 0;            // end of the group
 };
 
 // `lateShare` and the shares of `placement` are of the host's part; each takes its last elements.

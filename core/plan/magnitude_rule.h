@@ -1,16 +1,16 @@
 // The magnitude rule: how many steps a window of zenflow has (`interval=magnitude`).
 //
 // ZenFlow's "Zen-auto" lets the host update its columns once their accumulated mean |g| reaches the
-// average mean |g| of the urgent columns: then what waited is worth as much as what did not. Per
-// step, with u and c the mean |g| of an element of the urgent columns and of the complement of one
-// weight, that is the smallest n with
+// average mean |g| of the urgent columns: then the waiting columns are worth as much as the others.
+// Per step, with u and c the mean |g| of an element of the urgent columns and of the complement of
+// one weight, that is the smallest n with
 //
 //     c_1 + ... + c_n  >=  mean of u_1 ... u_n
 //
 // Its authors' code asks this anew in every step; the plans of a run have windows of one length, so
 // here it is asked once, when the run is warm. Gradients of one warm-up are taken to be stationary:
 // the left side is n c, and n = ceil(u / c). Both are means of the running energies of the warm-up
-// (sums of |g| by column, each step worth 0.9 of the next), whose weights cancel.
+// (sums of |g| by column, each step worth 0.9 of the next); the weights of the steps cancel.
 // All groups have one window: the smallest n that 99 % of the weights agree to, at most 16, so that
 // a weight with no gradient outside a few columns makes no update wait without end.
 //
@@ -44,7 +44,7 @@ ColumnMeans meansOf(std::span<const float> energies, std::span<const std::int32_
 struct IntervalChoice {
     int steps = 1;
     std::int64_t weights = 0; // that were asked
-    std::int64_t votes = 0;   // of these, for a window of `steps` or less
+    std::int64_t votes = 0;   // for a window of `steps` or less
     ColumnMeans means;        // over all weights
 
     // Are 99 % of the weights for it?

@@ -76,7 +76,7 @@ void addGroup(
 }
 
 struct SlotInput {
-    std::int64_t largestVisit = 0; // of what comes to the device for its update
+    std::int64_t largestVisit = 0; // elements of the largest group's state that visits
     Precision precision{};
     std::int64_t tileElements = 0;
     bool byColumns = false;
@@ -119,7 +119,7 @@ void addDisk(ItemList& list, MemoryPlan& cuts, std::size_t boundaryBytes)
         return diskPages(diskRegionBytes(cuts.diskParts, region, count));
     };
     std::vector<std::array<std::size_t, kDiskRegions>> bytes(cuts.diskEnds.size());
-    std::array<std::size_t, kDiskRegions> stage{}; // of the largest tile
+    std::array<std::size_t, kDiskRegions> stage{}; // bytes in the largest tile, by region
     for (const DiskRange& tile : cuts.disk.tiles) {
         cuts.diskSlotBytes = std::max(cuts.diskSlotBytes, diskSlotBytes(cuts.diskParts, tile));
         for (std::size_t r = 0; r < kDiskRegions; ++r) {
@@ -176,7 +176,7 @@ void addBothSides(ItemList& list, const ModelShape& shape, int deviceBuffers, in
 }
 
 // The outputs of the embedding and of each block, and the gradient of the stream. Where their home
-// is not there, a layer reads one and writes the other; the last two stay until backward reads
+// is not the device, a layer reads one and writes the other; the last two stay until backward reads
 // them.
 void addBoundaries(
     ItemList& list, const ModelShape& shape, std::size_t inFlight, const MemoryPlan& cuts)
@@ -239,8 +239,8 @@ void addActivations(ItemList& list, const StepSpec& spec, const ModelShape& shap
         kAccumulatorBytes * static_cast<std::size_t>(shape.secondAccumulatorElements));
 }
 
-// Where the host's parts begin. Returns the elements of the largest part whose state visits the
-// device.
+// Finds where the host's parts begin. Returns the elements of the largest part with state that
+// visits the device.
 std::int64_t cutGroups(
     const ModelShape& shape, const std::vector<GroupPlacement>& placements, MemoryPlan& cuts)
 {

@@ -13,10 +13,10 @@
 //   Accumulators  4 n (+ the tied head's second one); of blocks that take turns (GradientHomes) as
 //                 many of the largest as there are slots, for the run
 //   Gradients     BF16 only (F32: the accumulator is the finished gradient): 2 n of embedding and
-//                 head and of what the device updates in a block; slots for the rest, for the run
-//   StateSlots    of updates on the device whose state lives on the host: kStateSlots tiles of 10
-//                 (BF16), 12 (F32) or 3.25 (compact) bytes per element; of 14, 16 or 7.25 where one
-//                 is of weights that stream: the high half and the gradient come, too
+//                 head and of the device's part of a block; slots for the rest, for the run
+//   StateSlots    for state that visits the device: kStateSlots tiles of 10 (BF16), 12 (F32) or
+//                 3.25 (compact) bytes per element; 14, 16 or 7.25 where some of it belongs to
+//                 weights that stream: the high half and the gradient come, too
 //   With windows (columns.h; n' dense and n" packed elements of a group):
 //   UrgentState 12 n', UrgentGradients c n', UrgentSums 4 n' (and of the run, WindowScalars, where
 //   a window has a norm of its own), UrgentScratch (F32) 4 of the largest n', ColumnEnergies 8 and
@@ -25,26 +25,26 @@
 //   the device WindowSums 4 n", and PackedGradients c n" of every group, because a step that is not
 //   finite is known only after all of them
 //   UploadLanding F32 only: one tile of 4 bytes, where both planes land to be joined
-//   WeightSlots   OffloadPolicy::turns times c n of the largest block whose weights' home is the
-//   host, and which has no Weights of its own
+//   WeightSlots   OffloadPolicy::turns times c n of the largest block with weights that stream:
+//   their home is the host, and the block has no Weights of its own
 //   Boundaries (c of every layer's output and of the stream's gradient, for each micro-batch in
 //   flight; three in all where their home is the host, which then has all but the last two),
 //   Activations (of one block where backward makes them again, of two where the host keeps some,
 //    which then has those), Workspace, Head, Batches (two micro-batches), Constants, Scalars
 // Pinned host, for groups the host updates: HighPlane 2 n, LowPlane 2 n, FirstMoments and
-// SecondMoments 4 n each (also of what the device updates from there), Gradients c n of what the
-// host updates (where weights stream: of all); Batches (every micro-batch of the step), Scalars
-// (the step's results). With `resident` the host holds no state: checkpoints pass through one
-// staging tile (Staging). Where state is on disk (disk_cuts.h) LowPlane and moments end where that
-// begins; where weights are, HighPlane (in F32 LowPlane, too), and where gradients are, Gradients
-// (of what follows its gradient at once those come to its slot, and neither tier has them).
+// SecondMoments 4 n each (also for state that visits the device), Gradients c n of the host's part
+// (where weights stream: of all); Batches (every micro-batch of the step), Scalars (the step's
+// results). With `resident` the host holds no state: checkpoints pass through one staging tile
+// (Staging). Where state is on disk (disk_cuts.h) LowPlane and moments end where that begins; where
+// weights are, HighPlane (in F32 LowPlane, too), and where gradients are, Gradients (an update that
+// follows its gradient at once gets it in its slot, and neither tier has room for it).
 // DiskSlots are the places of memory they pass through, with a page to align them, and Boundaries
 // are those of a home on the host (boundary_homes.h). Disk: DiskState, DiskWeights, DiskGradients
 // and DiskBoundaries, tiles in whole pages, and of the run the page in front of them.
 // With windows:
 // WindowSums, banks of 4 n" (c n" where a window comes as one gradient, which then is sent there),
-// Gradients c n" for what has landed and is not yet summed, and WindowScalars: the window's norm, 4
-// bytes for every 1,024 elements of n".
+// Gradients c n" for gradients that have landed and are not yet summed, and WindowScalars: the
+// window's norm, 4 bytes for every 1,024 elements of n".
 
 #pragma once
 
@@ -111,7 +111,7 @@ struct MemoryItem {
     std::size_t bytes = 0;
 };
 
-// Ends of the elements whose state, weights and gradients are in memory; the rest is on disk.
+// State, weights and gradients are in memory up to these elements; the rest is on disk.
 struct DiskEnds {
     std::int64_t state = 0;
     std::int64_t weights = 0;
@@ -131,19 +131,19 @@ struct MemoryPlan {
     GradientHomes gradients;
     std::vector<std::int64_t> hostFirst; // by group: the host updates from this element on
     std::vector<std::int64_t> sentFirst; // by group: the host gets gradients from this element on
-    std::int64_t stateTileElements = 0;  // of a state slot; 0: there are none
+    std::int64_t stateTileElements = 0;  // in a state slot; 0: there are none
     WindowLayout window;
     bool visitsStream = false;      // state slots have a high half and a gradient
     std::vector<DiskEnds> diskEnds; // by group
     DiskCuts disk;
     DiskParts diskParts;
-    std::size_t diskSlotBytes = 0; // of one for updates, for weights, for gradients
+    std::size_t diskSlotBytes = 0; // one place each: for updates, weights, gradients, boundaries
     std::size_t weightStageBytes = 0;
     std::size_t gradientStageBytes = 0;
     std::size_t boundaryStageBytes = 0;
-    int weightSlots = 0;          // of blocks whose weights' home is the host
+    int weightSlots = 0;          // for blocks with weights that stream
     bool savesBoundaries = false; // their home is the host, or the disk
-    BoundaryHomes boundaries;     // of a step
+    BoundaryHomes boundaries;     // in a step
     ActivationTurns activations;  // where backward makes them again
     // By group, of a step: how many copies of a block's activations the host keeps.
     std::vector<std::int32_t> keptActivations;

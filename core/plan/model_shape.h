@@ -28,21 +28,21 @@ struct WeightShape {
 struct GroupShape {
     std::string name;
     std::int64_t elements = 0;             // padded, as stored
-    double forwardFlops = 0.0;             // of one micro-batch
+    double forwardFlops = 0.0;             // for one micro-batch
     double backwardFlops = 0.0;            // without recomputation
     std::vector<WeightShape> weights = {}; // ascending; for policies that split by columns
 };
 
-// StepScalars: what SendScalars of a group copies.
+// StepScalars: the bytes that SendScalars of a group copies.
 inline constexpr std::size_t kGroupScalarBytes = 16;
 
-// Everything about one micro-batch of fixed size whose bytes the plan counts.
+// Sizes that a plan counts: of the model, and of one micro-batch of fixed size.
 struct ModelShape {
     std::vector<GroupShape> groups; // embedding, blocks, head: one layer of the traversal each
     bool tiedHead = false;          // the head adds to a second accumulator of group 0
     std::int64_t secondAccumulatorElements = 0; // V * H if tied, else 0
     std::size_t boundaryBytes = 0;              // the activation between two layers
-    std::size_t savedBytesPerBlock = 0; // what backward reads and recompute=block recomputes
+    std::size_t savedBytesPerBlock = 0; // backward reads them, recompute=block recomputes them
     // Gradients inside a block and of the stream, partial sums of norms.
     std::size_t backwardScratchBytes = 0;
     std::size_t headScratchBytes = 0; // logits chunk, their gradient, losses
@@ -51,7 +51,7 @@ struct ModelShape {
     std::size_t batchBytes = 0;       // ids, targets, positions, visibility, order of a micro-batch
     std::size_t constantBytes = 0;    // rope tables
     std::size_t scalarBytes = 0;      // losses, norm blocks, StepScalars of the step and of groups
-    std::size_t sentScalarBytes = 0;  // of these, what SendScalars of the step copies: losses and
+    std::size_t sentScalarBytes = 0;  // the part that SendScalars of the step copies: losses and
                                       // StepScalars
 
     std::int64_t elements() const noexcept
@@ -75,7 +75,7 @@ struct Budget {
 struct LayerSeconds {
     double forward = 0.0;
     double backward = 0.0;  // without recomputation
-    double recompute = 0.0; // what recomputation adds to it
+    double recompute = 0.0; // added to backward by recomputation
 };
 
 // Measurements of the last step, or the machine's rates before the first. 0: not known.

@@ -1,8 +1,8 @@
-// PlaceBook: who wrote a place last and who has read it since, and so what a task must wait for.
+// PlaceBook: the last writer of each place and its readers since, so the tasks to wait for.
 //
 // A task may read a place once its writer is over, and write it once its writer and all readers
 // are. Which places a task uses follows from its traits and from the plan: a place is a slot, or
-// the home of what leaves its slot. Ranges of a group are not places.
+// the home of data that leaves its slot. Ranges of a group are not places.
 //
 // Threads  One owner.
 // Order    begin, then for each task of a plan, in its order: waitsOf, note.
@@ -22,7 +22,7 @@ namespace mr {
 
 struct PlaceUse {
     Place place{};
-    std::int32_t index = 0; // of the places of its kind
+    std::int32_t index = 0; // number among the places of its kind
     bool writes = false;    // else it reads
 };
 
@@ -30,7 +30,7 @@ struct PlaceUse {
 class PlaceUses
 {
 public:
-    // Nothing is asked of the plan but its answers and counts.
+    // Reads only the answers and counts of the plan.
     PlaceUses(const StepPlan& plan, const Task& task);
 
     std::span<const PlaceUse> all() const noexcept { return std::span(m_uses).first(m_count); }
@@ -46,11 +46,11 @@ private:
 class PlaceBook
 {
 public:
-    // Forgets what it knows and keeps its memory.
+    // Forgets all uses and keeps its memory.
     void begin();
 
-    // Calls `visit` with what must be over before the use, but for tasks of the same lane, which
-    // are.
+    // Calls `visit` with every task that must be over before the use, except those on the same
+    // lane, which are.
     template <typename Visit>
     void visitBefore(const PlaceUse& use, Lane lane, Visit visit) const
     {

@@ -38,7 +38,7 @@ public:
     {
         m_wanted += m_share * static_cast<double>(elements);
         std::int64_t cut = std::llround(m_wanted) - m_taken;
-        // Half a cut up: what one group lacks another makes up.
+        // To the nearest cut: another group makes up the difference.
         cut = std::clamp(
             (cut + kCutElements / 2) / kCutElements * kCutElements, std::int64_t{0}, elements);
         if (cut < elements)
@@ -121,7 +121,7 @@ public:
         ShareLine line(balancedShare(rates).value_or(m_homes.deviceShare));
         std::vector<GroupPlacement> placements;
         const int head = shape.layers() - 1;
-        int kept = 0; // blocks whose weights stay
+        int kept = 0; // blocks with weights that stay, so far
         for (int layer = 0; layer <= head; ++layer) {
             const bool isEnd = layer == 0 || layer == head;
             GroupPlacement home{Tier::PinnedHost, Tier::PinnedHost, m_homes.boundary, 0.0};
@@ -156,7 +156,7 @@ public:
     }
 
 private:
-    // Does the nth of the blocks whose weights stay keep its state on the device as well?
+    // Does the nth block with weights that stay keep its state on the device as well?
     bool keepsState(int nth) const noexcept
     {
         return stays(std::min(1.0, m_homes.stateOnDevice / m_homes.weightsOnDevice), nth);

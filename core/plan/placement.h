@@ -1,4 +1,4 @@
-// Placements: where the state of each group lives and who updates it.
+// Placements: homes of each group's state, and the shares that host and device update.
 //
 // Threads  Pure.
 
@@ -12,7 +12,7 @@
 
 namespace mr {
 
-// Gives every group equal homes and an equal share, whatever was measured.
+// Gives every group equal homes and an equal share, at any measured rates.
 std::unique_ptr<const Placement> makeUniformPlacement(GroupPlacement placement);
 
 // State on the host, weights on the device, and a share of every group updated on the device with
@@ -24,27 +24,27 @@ std::unique_ptr<const Placement> makeSharePlacement(double share);
 // rates.
 std::unique_ptr<const Placement> makeBalancedPlacement();
 
-// As a share of a policy: whatever balances both sides.
+// Stands for the device share that balances both sides.
 inline constexpr double kBalanced = -1.0;
 
 enum class DiskGroups : std::uint8_t { All, Vocabulary }; // Vocabulary: embedding and head
 
-// State on the host, and the weights of blocks too, but for a share of the blocks whose weights
-// stay on the device, and one of those (at most as many) whose state does as well. Blocks that stay
-// are spread evenly, so that what streams has time to come. Embedding and head keep their weights,
-// and with all blocks their state. Of all groups whose state is on the host, a share is updated on
-// the device, cut as in makeSharePlacement(), and of the rest a share has its state on disk.
+// State on the host, and the weights of blocks too. A share of the blocks keeps its weights on the
+// device, and a share (at most as many) its state as well. Blocks that stay are spread evenly, so
+// that the others have time to stream. Embedding and head keep their weights on the device, and
+// their state if all blocks do. Where state is on the host, the device updates a share of the
+// elements, cut as in makeSharePlacement(), and of the rest a share has its state on disk.
 struct StreamedHomes {
     double weightsOnDevice = 0.0;
     double stateOnDevice = 0.0;
     Tier boundary = Tier::PinnedHost;
     double deviceShare = 0.0; // or kBalanced
     double diskShare = 0.0;
-    DiskGroups diskGroups = DiskGroups::All; // whose state the disk share is taken from
+    DiskGroups diskGroups = DiskGroups::All; // the disk share is taken from their state
     double weightsOnDisk = 0.0; // and gradients: at most as much as has its state there
     double gradientsOnDisk = 0.0;
-    double boundariesOnDisk = 0.0;  // of those whose home is the host, those idle longest
-    double activationsOnHost = 0.0; // of every block, instead of making them again
+    double boundariesOnDisk = 0.0;  // share of those that are saved, the ones idle longest
+    double activationsOnHost = 0.0; // share of every block's, instead of making them again
 };
 std::unique_ptr<const Placement> makeStreamedPlacement(const StreamedHomes& homes);
 
@@ -62,9 +62,9 @@ inline constexpr VisitBytes kStateVisits = {10.0, 12.0, 2.0};
 // Weights stream: high half and gradient come as well; new weights come with the next use.
 inline constexpr VisitBytes kStreamedVisits = {14.0, 12.0, 0.0};
 
-// The share with which host and device are done with their updates at the same time, from rates:
-// the host updates at its rate while the link carries what visits, and what the host updated. 0.25
-// if a rate is not known.
+// The share at which host and device end their updates at the same time. The host updates at its
+// rate while the link carries the state that visits and the weights that the host updated. 0.25 if
+// a rate is not known.
 // Source: the model of Deep Optimizer States (Maurya et al., Middleware 2024), with both
 // directions of the link and a continuous share; derived in the README.
 double balancedDeviceShare(const Feedback& rates, const VisitBytes& bytes = kStateVisits) noexcept;
@@ -76,8 +76,8 @@ std::int64_t firstHostElement(double deviceShare, std::int64_t elements) noexcep
 // The first of the last `share` of elements [first, end), cut up to kCutElements.
 std::int64_t firstOfLastShare(double share, std::int64_t first, std::int64_t end) noexcept;
 
-// The first element whose gradient the host gets: the first it updates, or, where weights stream,
-// that of the group, because its places on the device are filled again before the norm is known.
+// The host gets gradients from this element on: the first it updates, or, where weights stream, the
+// first of the group, because its places on the device are filled again before the norm is known.
 std::int64_t firstSentElement(const GroupPlacement& placement, std::int64_t elements) noexcept;
 
 } // namespace mr

@@ -4,10 +4,10 @@
 // the lane it runs on and the earlier tasks it waits for. Policies (policy.h) shape
 // the plan; StepExecutor carries it out and knows nothing of policies; checkPlan()
 // proves, before anything runs, that the plan is safe. So a policy is tested without
-// a device, and the UI can draw what will happen next to what did.
+// a device, and the UI can draw the plan next to the measured step.
 //
-// Not all work ends with its step. What a step leaves for the next one is its Carry: plan
-// and carry in, plan and carry out, so that steps form a chain of values.
+// Not all work ends with its step. A step leaves its Carry for the next one: plan and
+// carry in, plan and carry out, so that steps form a chain of values.
 //
 // Versions A step numbered s makes version s of the weights; if nothing is late or stale,
 //          its forward reads version s - 1.
@@ -36,10 +36,10 @@ namespace mr {
 // Where bytes can live, fastest first.
 enum class Tier : std::uint8_t { Device, PinnedHost, Disk };
 
-// Things that run in order by themselves and at the same time as each other. The first
-// three are device streams, Host is the update pool, the others are queues of the I/O thread: what
-// the next layer waits for must not stand behind what its update will need. DiskBoundaries writes
-// in forward and reads in backward; it turns round once all before is over. A stream waits for
+// A lane runs its tasks in order; lanes run at the same time as each other. The first three are
+// device streams, Host is the update pool, the others are queues of the I/O thread: reads that the
+// next layer waits for must not stand behind reads for its update. DiskBoundaries writes in forward
+// and reads in backward; it turns round once all its earlier tasks are over. A stream waits for
 // another by an Event, for Host or a disk lane by a Gate (device.h).
 enum class Lane : std::uint8_t {
     Compute,
@@ -63,22 +63,22 @@ constexpr bool isDisk(Lane lane) noexcept
 // each kind is.
 enum class TaskKind : std::uint8_t {
     FetchBatch,         // CopyIn           ids, targets, ... of one micro-batch
-    ReadFromDisk,       // DiskIn           what an update of a tile needs, to a stage of the host
-    WriteToDisk,        // DiskOut          what it has changed, back
+    ReadFromDisk,       // DiskIn           data for the update of a tile, to a stage of the host
+    WriteToDisk,        // DiskOut          data that the update has changed, back
     ReadWeights,        // DiskWeights      a tile of weights, to a stage of the host
     SpillGradient,      // DiskOut          a tile of a gradient that was sent, from a stage
     FetchWeights,       // CopyIn           pinned host to a slot
     FetchState,         // CopyIn           optimizer state for an update on the device
     StoreState,         // CopyOut          and back
     Forward,            // Compute          one layer, one micro-batch; of the head: losses only
-    Backward,           // Compute          recomputes what forward did not keep; of the head:
+    Backward,           // Compute          recomputes activations not kept; of the head:
                         //                  losses and gradients, so a step has no Forward there
     FinishGradient,     // Compute          rounds the group's sum once to the gradient type; with
                         //                  Part::Complement the packed sum of a window
     SaveBoundary,       // CopyOut          the activation between two layers
     LoadBoundary,       // CopyIn
-    SaveActivations,    // CopyOut          what backward reads of a block, kept on the host
-    LoadActivations,    // CopyIn           in place of making it again
+    SaveActivations,    // CopyOut          the activations backward reads of a block, to the host
+    LoadActivations,    // CopyIn           in place of making them again
     WriteBoundary,      // DiskBoundaries   one that was saved, from a stage
     ReadBoundary,       // DiskBoundaries   to a stage, to be loaded
     SendGradient,       // CopyOut          to the host accumulator of the group
@@ -95,8 +95,8 @@ enum class TaskKind : std::uint8_t {
     NormPart,           // Compute or Host  squared norm of a range, by blocks
     JoinNorm,           // Compute or Host  adds the parts, of one group where the task names one;
                         //                  after this the clip factor is known
-    SendScalars,        // CopyOut          norm, clip factor, losses: what the host must know; of
-                        //                  one group no losses
+    SendScalars,        // CopyOut          norm, clip factor, losses, for the host; of one group
+                        //                  no losses
     UpdateOnDevice,     // Compute          AdamW
     UpdateOnHost,       // Host             AdamW
 };
@@ -106,8 +106,8 @@ inline constexpr std::size_t kTaskKinds = static_cast<std::size_t>(TaskKind::Upd
 // Which elements of its range a task is about.
 enum class Part : std::uint8_t {
     All,
-    Urgent,     // those in the columns that Task::ownership gives to the device
-    Complement, // those in the other columns, the host's
+    Urgent,     // elements in the columns that Task::ownership gives to the device
+    Complement, // elements in the other columns, the host's
 };
 
 // Shares and tiles are cut at multiples of this, or at the end of the group. The gradient
@@ -148,19 +148,19 @@ struct Task {
     TaskKind kind{};
     Lane lane{};
     Part part{};
-    // A state slot of the device, for tasks that fetch, use or store state whose home is the host.
-    // A weight slot of the device, for tasks that bring or read weights whose home is the host.
+    // A state slot of the device, for tasks that fetch, use or store state that visits the device.
+    // A weight slot of the device, for tasks that bring or read weights that stream.
     // With Part::Complement: the bank of sums; of an upload and its scatter, bank * kUploadSlots +
     // the staging slot.
     std::uint8_t slot = 0;
     GroupId group;
-    MicroBatch micro;              // value -1 where it has no meaning; of what adds to the sum of
-                                   // a window: the gradients that are in it before
+    MicroBatch micro;              // value -1 where it has no meaning; for tasks that add to the
+                                   // sum of a window: the gradients that are in it before
     OwnershipId ownership;         // value -1 where `part` is All
-    StepIndex version = 0;         // of the weights it reads or, for updates, makes; the
+    StepIndex version = 0;         // version of the weights it reads or, for updates, makes; the
                                    // learning rate and bias correction follow from it
     std::int64_t firstElement = 0; // the range of the group, counted over all columns
-    std::int64_t elementCount = 0; // whatever `part` is
+    std::int64_t elementCount = 0; // for any `part`
     std::uint32_t firstWait = 0;   // into StepPlan::waits
     std::uint16_t waitCount = 0;   // all waits point to earlier tasks
     // The stage of host memory that a task fills, reads, changes or saves, for data on disk. Stages
@@ -171,14 +171,14 @@ struct Task {
 // Plans are kept to be drawn, so a task is small, of fixed size, and owns nothing.
 static_assert(sizeof(Task) == 48 && std::is_trivially_copyable_v<Task>);
 
-// An update whose gradient is complete but which no step has begun, or which a restart has
-// to begin again.
+// An update with a complete gradient that no step has begun, or that a restart has to begin
+// again.
 struct PendingUpdate {
     GroupId group;
     Part part{};
     OwnershipId ownership; // value -1 where `part` is All
     StepIndex version = 0; // it makes
-    StepIndex dueStep = 0; // the first step whose forward must see it
+    StepIndex dueStep = 0; // step of the first forward that must see it
     std::int64_t firstElement = 0;
     std::int64_t elementCount = 0;
 
@@ -186,8 +186,8 @@ struct PendingUpdate {
     constexpr bool isExact() const noexcept { return dueStep == version + 1; }
 };
 
-// A task that may still be running when the next step begins: a host update, the JoinNorm
-// of a late part, or the last copy or reader of bytes that the next step rewrites.
+// A task that may still be running when the next step begins: a host update, the JoinNorm of a
+// late part, or the last copy or reader of bytes that the next step rewrites.
 struct UnfinishedTask {
     Task task;   // waits left out
     Wait origin; // in the plan that leaves it, or in the carry that plan was built from
@@ -202,9 +202,9 @@ struct HeldSlot {
 // The update of a whole window, which the host makes beside the next window, a slice in every
 // step. Once all tiles are done, its result is ready on the host.
 struct HostJob {
-    std::int64_t window = 0; // whose gradients it reads
+    std::int64_t window = 0; // it reads the gradients of this window
     StepIndex version = 0;   // it makes: the last step of that window
-    StepIndex dueStep = 0;   // the first step whose forward must see it
+    StepIndex dueStep = 0;   // step of the first forward that must see it
     std::int32_t tilesDone = 0;
     bool normJoined = false; // the window's clip factor is known
     bool sent = true;        // false: its gradients are still the sum on the device
@@ -214,17 +214,17 @@ struct HostJob {
 struct Carry {
     StepIndex step = 0;                     // that left it
     std::vector<PendingUpdate> pending;     // by due step, then group, then first element
-    std::vector<UnfinishedTask> unfinished; // what waits may name; empty after a restart
+    std::vector<UnfinishedTask> unfinished; // targets of waits; empty after a restart
     std::vector<HeldSlot> heldSlots;        // by group
     std::int64_t window = 0;                // windows completed since the run began
     int stepsIntoWindow = 0;                // gradients in the sums, below windowSteps
     bool landed = false;            // the last step's gradient is on the host and not yet summed
-    OwnershipId ownership;          // of the urgent columns; value -1: none were chosen yet
+    OwnershipId ownership;          // choice of urgent columns; value -1: none were chosen yet
     std::optional<HostJob> hostJob; // at most one in flight
-    bool normByGroup = false;       // of the step that left what is pending (StepPlan)
+    bool normByGroup = false;       // as in the StepPlan that left `pending`
 };
 
-// Answers of the policy for one group (policy.h says what each number means).
+// Answers of the policy for one group (policy.h explains each number).
 struct GroupAnswers {
     Tier weights = Tier::PinnedHost;
     Tier state = Tier::PinnedHost;
@@ -244,7 +244,7 @@ struct GroupAnswers {
     bool urgentVectors = false;
 };
 
-// Number of a block's micro-batches in flight whose activations the host keeps: the first ones.
+// The host keeps the activations of so many of a block's micro-batches in flight: the first ones.
 constexpr int keptMicroBatches(double share, int inFlight) noexcept
 {
     return static_cast<int>(share * inFlight + 0.5);
@@ -273,7 +273,7 @@ struct ActivationTurns {
 
 // Where a step stands in its window.
 struct WindowPlace {
-    int bank = 0;    // of the sums its gradient goes to
+    int bank = 0;    // bank of the sums its gradient goes to
     int before = -1; // gradients that are in them, or will be, before its own; -1: it has none
 };
 
@@ -285,17 +285,17 @@ struct StepPlan {
     int microBatches = 0;              // 0: a flush
     int inFlight = 1;                  // micro m keeps its boundaries in slot m % inFlight
     int batchBuffers = 2;              // micro m is fetched into batch buffer m % batchBuffers
-    int stateSlots = 0;                // of Task::slot
-    int weightSlots = 0;               // the same, for weights whose home is the host
-    int diskSlots = 0;                 // of Task::stage: places of updates
-    int weightStages = 0;              // behind them: of weights on their way to the device
-    int gradientStages = 0;            // behind those: of gradients on their way to the disk
-    int boundaryStages = 0;            // and of boundaries, both ways
-    std::int64_t diskTileElements = 0; // of what fills any but the last, at most
+    int stateSlots = 0;                // numbers for Task::slot
+    int weightSlots = 0;               // numbers for Task::slot, for weights that stream
+    int diskSlots = 0;                 // numbers for Task::stage: places of updates
+    int weightStages = 0;              // behind them: for weights on their way to the device
+    int gradientStages = 0;            // behind those: for gradients on their way to the disk
+    int boundaryStages = 0;            // and for boundaries, both ways
+    std::int64_t diskTileElements = 0; // largest tile in any place but those of boundaries
     bool savesBoundaries = false;      // their home is the host; the device has two for each
                                        // micro-batch in flight, of layer l in place l % 2
     ActivationTurns activations;
-    StateCodec stateCodec{}; // of what FetchState and StoreState move
+    StateCodec stateCodec{}; // planes that FetchState and StoreState move
     int staleness = 0;       // forwards of this step's weights that miss a gradient
     // An update waits for the JoinNorm and SendScalars that name its group, not for those of the
     // step (group -1), which are there for the record: it follows its own gradient.

@@ -97,7 +97,7 @@ void PlanBuilder::forecast(const StepLayout& layout, const Feedback& last)
         std::chrono::duration<double>(forecast.stepSeconds));
 }
 
-// Which norm the step's updates wait for. Those that are pending read the scalars that their own
+// Keeps which norm the step's updates wait for. Pending updates read the scalars that their own
 // step left.
 Status PlanBuilder::keepNorm(StepIndex step, BuiltStep& out) const
 {
@@ -143,7 +143,7 @@ Status PlanBuilder::emitStep(Carry& out)
     else
         m_stepUpdates.update();
     m_stepUpdates.leavePending(out);
-    ++out.window; // of one step
+    ++out.window; // a window of one step
     return {};
 }
 

@@ -1,14 +1,14 @@
 // PlanBuilder: buildPlan() for every step of a run, without allocating after the first.
 //
 // It asks the policy and lets emitters, one for each idea, write their tasks in the order of the
-// step. The policy's answers that fill vectors (order of work, placement) are pure and a run's
-// shape, budget and choices do not change (what was chosen stays chosen), so they are asked once.
-// The clock and the router are asked in every step.
+// step. The policy's answers that fill vectors (order of work, placement) are pure, and a run's
+// shape, budget and chosen rates do not change, so it asks for them once. It asks the clock and the
+// router in every step.
 //
 // Threads    One owner; the engine thread.
 // Ownership  Shape and policy are lent and must outlive the builder.
-// Errors     InvalidArgument for what a spec or an answer asks that is not built; Internal for a
-//            carry that does not fit the step.
+// Errors     InvalidArgument if a spec or an answer asks for something that is not built; Internal
+//            for a carry that does not fit the step.
 
 #pragma once
 
@@ -41,8 +41,8 @@ public:
     Status buildPlanInto(
         const StepSpec& spec, const Carry& in, const Feedback& last, BuiltStep& out);
     Status buildFlushInto(const Carry& in, BuiltStep& out);
-    // Micro-batches follow each other whatever the policy's order: no number depends on it, and
-    // it needs the least memory.
+    // Micro-batches follow each other under every policy: no number depends on the order, and this
+    // one needs the least memory.
     Status buildEvaluationInto(
         const StepSpec& spec, const Carry& in, const Feedback& last, StepPlan& out);
 
@@ -60,7 +60,7 @@ private:
     StepLayout m_training;
     StepLayout m_evaluation;
     StepForecaster m_forecaster;
-    bool m_reselects = false; // of the plan being built: columns change owner at its end
+    bool m_reselects = false; // columns change owner at the end of the plan being built
 
     PlanWriter m_writer;
     WeightSlots m_slots;

@@ -1,12 +1,12 @@
 // The rules a plan is checked against, and how a broken one is named.
 //
-// checkPlan (policy.h) runs eleven parts one after the other: what each task is by itself, what it
-// reads, what comes from the host for it, weights and then activations, what becomes of gradients,
-// of state that is on disk or visits the device, of windows, of their sums on the device, and what
-// is left for the next step. Each assumes that the part before it found nothing.
+// checkPlan (policy.h) runs eleven parts one after the other: tasks by themselves, reads, streamed
+// weights, boundaries, activations kept on the host, gradients and updates, state on disk, state
+// that visits the device, windows, their sums on the device, and the carry for the next step. Each
+// assumes that the part before it found nothing.
 //
 // Threads  A PlanUnderCheck has one owner.
-// Errors   Internal: the rule, the task as text, and what is wrong with it.
+// Errors   Internal: the rule, the task as text, and its fault.
 
 #pragma once
 
@@ -111,8 +111,9 @@ struct PlanUnderCheck {
     }
     // Do the tasks of its version, all over before `index`, fill the range?
     bool isCovered(std::span<const TaskIndex> tasks, const Piece& range, TaskIndex index) const;
-    // HostBytes, unless each of the tasks that is about some of the same elements is over before
-    // `index`; `what` is what it "may still" do. And the same of tasks that an earlier step left.
+    // HostBytes, unless each of the tasks on some of the same elements is over before `index`;
+    // `what` ends the message "task 3 may still ". needCarriedOver() checks tasks that an earlier
+    // step left.
     Status needOver(std::span<const TaskIndex> tasks, TaskIndex index, const char* what) const;
     Status needCarriedOver(
         std::initializer_list<TaskKind> kinds, TaskIndex index, const char* what) const;

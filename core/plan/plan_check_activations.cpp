@@ -1,4 +1,5 @@
-// Activations of blocks that the host keeps: each place has those that a task looks for there.
+// Checks activations that the host keeps: each place holds those of the layer and micro-batch that
+// its task names.
 
 #include "core/plan/place_check.h"
 #include "core/plan/plan_check.h"
@@ -28,11 +29,11 @@ public:
     }
 
 private:
-    // What is in a place on the device.
+    // Content of a place on the device.
     struct Content {
         GroupId group{-1};
         MicroBatch micro{-1};
-        TaskKind filler{}; // a forward or a load; of what is made again, its backward
+        TaskKind filler{}; // a forward, a load, or a backward that makes them again
 
         bool holds(const Task& task, TaskKind from) const
         {

@@ -1,5 +1,5 @@
-// Activations between layers whose home is the host or the disk: each place has what a task looks
-// for there, and those on their way to the disk and back pass through stages.
+// Checks boundaries that live on the host or the disk: each place holds the one that its task
+// names, and those on their way to the disk and back pass through stages in turn.
 
 #include "core/plan/boundary_homes.h"
 #include "core/plan/disk_cuts.h"
@@ -61,7 +61,7 @@ public:
 
 private:
     struct Content {
-        int layer = -1; // whose output it is
+        int layer = -1; // it is the output of this layer
         MicroBatch micro{-1};
         bool taken = false; // from its home
 
@@ -154,7 +154,7 @@ private:
         return {};
     }
 
-    // Does the stage hold what a task of this kind brought, for the same layer and micro-batch?
+    // Did a task of this kind fill the stage, for the same layer and micro-batch?
     bool isStaged(TaskIndex index, TaskKind kind)
     {
         const Task& task = m_check.at(index);

@@ -60,7 +60,7 @@ private:
     // A place of the host and the tasks of its content.
     struct Place {
         MaybeTask filled;   // from disk, or, of a gradient, from the device
-        MaybeTask update;   // of what is in it
+        MaybeTask update;   // changes the content
         MaybeTask written;  // to disk
         MaybeTask copied;   // to the device
         MaybeTask gradient; // from the device, for the update; and weights
@@ -300,7 +300,7 @@ private:
         return needCarriedOver(index);
     }
 
-    // From the place of an update, where they are as soon as it is over, or from that of a read.
+    // Weights come from the place of an update, once that is over, or from the place of a read.
     Status fetch(TaskIndex index)
     {
         const Task& task = m_check.at(index);
@@ -339,7 +339,7 @@ private:
         return sendToSlot(index, &Place::weights);
     }
 
-    // Beside the state of its tile, which is there or on its way. What was there before is gone.
+    // The place has the state of its tile, or will have; the old content is no longer needed.
     Status sendToSlot(TaskIndex index, MaybeTask Place::*part)
     {
         MR_TRY(needSlot(index));

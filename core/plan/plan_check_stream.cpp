@@ -1,4 +1,4 @@
-// Weights whose home is the host: in the slot that a layer names, at the version it names, and
+// Checks weights that stream: they are in the slot that a layer names, at the version it names, and
 // complete.
 
 #include "core/plan/place_check.h"

@@ -1,5 +1,5 @@
-// Windows that are summed on the device: what is added there once the step's norm is known, and how
-// the sum is rounded, sent and looked at, once a window.
+// Checks windows that are summed on the device: a gradient is added once the step's norm is known,
+// and the sum is rounded, sent and added to the norm once a window.
 
 #include "core/plan/columns.h"
 #include "core/plan/plan_check.h"
@@ -13,7 +13,8 @@
 namespace mr {
 namespace {
 
-// A window whose sum leaves the device in this plan: the one before, in its first step, or its own.
+// A window with a sum that leaves the device in this plan: the window before, in the first step of
+// this one, or this one.
 struct SumUnderCheck {
     bool exists = false;
     StepIndex version = 0;
@@ -203,7 +204,7 @@ private:
     const WindowLayout m_layout;
     std::vector<MaybeTask> m_packed; // by group
     std::vector<MaybeTask> m_added;
-    MaybeTask m_norm; // of the step
+    MaybeTask m_norm; // JoinNorm of the step
     SumUnderCheck m_old;
     SumUnderCheck m_new;
     bool m_adds = false;

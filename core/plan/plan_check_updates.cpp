@@ -42,11 +42,11 @@ private:
         std::vector<TaskIndex> packs;
         std::vector<TaskIndex> uploads;
         std::vector<TaskIndex> hostUpdates;
-        MaybeTask join;    // of the group alone
-        MaybeTask scalars; // the same
+        MaybeTask join;    // norm of the group alone
+        MaybeTask scalars; // norm of the group alone
     };
 
-    // Whether one norm or that of its group tells an update what to do.
+    // Windows and updates of the carry must fit the norm that updates obey: one, or one by group.
     Status checkNorms() const
     {
         const StepPlan& plan = m_check.plan;
@@ -73,7 +73,7 @@ private:
             noteBackward(index);
             noteLosses(index);
             return {};
-        case TaskKind::FinishGradient: // of the sum of a window: checkWindowSums
+        case TaskKind::FinishGradient: // checkWindowSums checks the sum of a window
             return task.part == Part::All ? finish(index) : Status();
         case TaskKind::NormPart:
             if (task.part != Part::All)
@@ -85,7 +85,7 @@ private:
             return needFinished(index);
         case TaskKind::SendGradient:
             if (task.version != m_check.plan.step)
-                return {}; // of the window before: checkWindowSums
+                return {}; // checkWindowSums checks the window before
             MR_TRY(needFinished(index));
             return send(index);
         case TaskKind::JoinNorm:
@@ -110,7 +110,7 @@ private:
         return m_groups[static_cast<std::size_t>(task.group.value)];
     }
 
-    // The block whose gradient was in the slot before.
+    // The block that had the slot before.
     const Group* occupantBefore(GroupId group, int slots) const
     {
         const int above = group.value + slots;
@@ -350,7 +350,7 @@ private:
     const PlanUnderCheck& m_check;
     std::vector<Group> m_groups;
     std::vector<std::int32_t> m_places; // which block's gradient is there
-    std::optional<TaskIndex> m_losses;  // of the last micro-batch; all run on Compute
+    std::optional<TaskIndex> m_losses;  // for the last micro-batch; all run on Compute
     std::optional<TaskIndex> m_join;
     std::optional<TaskIndex> m_scalars;
 };

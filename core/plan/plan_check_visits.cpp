@@ -1,7 +1,7 @@
-// State whose home is the host, and which the device updates: fetched before, home after, no slot
-// refilled while it is needed, and nothing fetched that the host may still write. Where weights
-// stream, gradients come back and weights go home: they arrived before, and nobody reads them
-// after.
+// Checks state that visits the device: it is fetched before its update and stored after, no slot is
+// refilled while it is needed, and no state is fetched that the host may still write. Where weights
+// stream, gradients come back after they have arrived on the host, and weights go home once no
+// fetch reads the old ones.
 
 #include "core/plan/place_check.h"
 #include "core/plan/plan_check.h"
@@ -48,9 +48,9 @@ public:
 private:
     struct Group {
         std::vector<TaskIndex> hostUpdates;
-        std::vector<TaskIndex> sends;       // of gradients, to the host
-        std::vector<TaskIndex> fetches;     // of state, so far
-        std::vector<TaskIndex> weightReads; // of the host's copy
+        std::vector<TaskIndex> sends;       // gradients to the host
+        std::vector<TaskIndex> fetches;     // state, so far
+        std::vector<TaskIndex> weightReads; // reads of the host's copy
     };
 
     void note(TaskIndex index)

@@ -1,5 +1,5 @@
-// Gradients split by columns and summed over windows: what is packed, sent, summed, updated by the
-// host a slice at a time, uploaded and scattered; and that columns change owner only in between.
+// Checks gradients split by columns and summed over windows: packed, sent, summed, updated by the
+// host a slice at a time, uploaded and scattered. Columns change owner only between windows.
 
 #include "core/plan/columns.h"
 #include "core/plan/place_check.h"
@@ -55,8 +55,8 @@ private:
         MaybeTask finish;
         MaybeTask pack;
         MaybeTask send;
-        MaybeTask landed;  // what was sent before is summed
-        MaybeTask summed;  // what this step sent is summed
+        MaybeTask landed;  // sums the gradient sent before
+        MaybeTask summed;  // sums the gradient this step sent
         MaybeTask updated; // the urgent columns
     };
 
@@ -122,7 +122,7 @@ private:
         return {};
     }
 
-    // Is what is sent the sum of a window, and no gradient of this step?
+    // Does the task send the sum of a window, and no gradient of this step?
     bool isOfSum(const Task& task) const
     {
         const auto& job = m_check.in.hostJob;

@@ -1,4 +1,4 @@
-// PlanTerms: what all plans of a run are built from, and whether such plans are built at all.
+// PlanTerms: the inputs that all plans of a run share; refuses those that no plan is built from.
 //
 // Threads    Immutable.
 // Ownership  Shape and policy are lent and must outlive it.
@@ -14,7 +14,7 @@
 
 namespace mr {
 
-// InvalidArgument: what an answer or a spec asks for.
+// InvalidArgument: `what`, which an answer or a spec asks for, is not built.
 Status notBuilt(const std::string& what);
 
 struct PlanTerms {
@@ -22,7 +22,7 @@ struct PlanTerms {
     PlanTerms(const ModelShape& modelShape, const Budget& bytes, const Feedback& rates,
         const OffloadPolicy& offloadPolicy);
 
-    // InvalidArgument for what an answer asks that is not built.
+    // InvalidArgument if an answer asks for something that is not built.
     Status check() const;
 
     int layers() const noexcept { return shape.layers(); }

@@ -1,9 +1,9 @@
-// A plan as text, one line per task: what plan tests compare.
+// A plan as text, one line per task, which plan tests compare.
 //
 //   12 Backward Compute g2 m0 [0,4096) v6 <- 10 c1
 //
 // index, kind, lane, then where they have a meaning group, micro-batch, range and part, then the
-// version, then what it waits for (c: of the carry).
+// version, then its waits (c: on a task of the carry).
 //
 // Threads  Pure.
 

@@ -65,7 +65,7 @@ void PlanWriter::waitForCarried(GroupId group)
     for (std::size_t i = 0; i < m_in.unfinished.size(); ++i) {
         const GroupId other = m_in.unfinished[i].task.group;
         if (group.value < 0 && other.value >= 0 && m_terms.streamsGroup(other))
-            continue; // what brings its weights waits
+            continue; // the fetch of its weights waits
         if (group.value < 0 || other.value < 0 || other == group)
             m_candidates.push_back(Wait::onCarried(static_cast<TaskIndex>(i)));
     }
@@ -79,7 +79,7 @@ Wait PlanWriter::emit(const Task& task)
         m_places.visitBefore(use, task.lane,
             [this](TaskIndex before) { m_candidates.push_back(Wait::onTask(before)); });
     m_clocks.begin(task.lane);
-    // The latest first: what it implies is then known, and earlier waits never imply later ones.
+    // The latest first: then the waits it implies are known, and earlier ones never imply later.
     std::sort(m_candidates.begin(), m_candidates.end(),
         [this](Wait a, Wait b) { return m_clocks.numberOf(a) > m_clocks.numberOf(b); });
     const std::size_t firstWait = plan.waits.size();

@@ -1,8 +1,8 @@
 // PlanWriter: the plan that is being built, and the waits of its tasks.
 //
-// A task waits for what the places it uses ask for (PlaceBook), and for what its emitter says; the
-// writer leaves out what the order of the lane or another wait implies. It also knows where each
-// group is on its way through the step, because emitters meet there.
+// A task waits for the last users of its places (PlaceBook) and for the tasks its emitter names;
+// the writer leaves out waits that the order of the lane or another wait implies. It also knows
+// where each group is on its way through the step, because emitters meet there.
 //
 // Threads    One owner.
 // Ownership  Terms are lent for life, the plan from one begin() to the next.
@@ -27,7 +27,7 @@ struct GroupState {
     std::int64_t sentFirst = 0;   // the host gets gradients from here on
     bool stateVisits = false;     // the device updates its part with state fetched from the host
     std::optional<Wait> upload;   // the last
-    std::optional<Wait> reader;   // of the weights, the last
+    std::optional<Wait> reader;   // last reader of the weights
     std::optional<Wait> finished; // its gradient
     std::optional<Wait> gradient; // sent to the host
 };
@@ -40,7 +40,7 @@ public:
     {
     }
 
-    // Empties the plan. A copy of `in` is kept, so that it may be part of what is built.
+    // Empties the plan. Keeps a copy of `in`, so that `in` may be part of the step being built.
     void begin(StepIndex step, const Carry& in, StepPlan& plan);
 
     const PlanTerms& terms() const noexcept { return m_terms; }

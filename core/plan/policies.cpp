@@ -20,7 +20,7 @@ struct PolicyRow {
     WorkOrder order;
     GroupPlacement placement;
     double urgentShare;
-    WindowRule window; // of policies that work in windows
+    WindowRule window; // for policies that work in windows
     double lateShare;
     unsigned takes; // options, by Takes
 };

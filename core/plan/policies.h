@@ -1,8 +1,8 @@
-// Policies: combinations of answers under a name (core/architecture.md section 4), and what other
-// rooms need to know of each. Nothing outside compares names.
+// Policies: combinations of answers under a name (core/architecture.md section 4), and the facts
+// that other rooms need of each. Nothing outside compares names.
 //
 // Threads  Pure.
-// Errors   InvalidArgument names the policy or option, and lists what is built.
+// Errors   InvalidArgument names the policy or option, and lists the names to use.
 
 #pragma once
 

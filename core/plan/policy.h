@@ -1,9 +1,9 @@
 // OffloadPolicy: four small questions, each answered by one object.
 //
 // Policies differ in an order of work and in a few shares of a parameter group, so each
-// of the four ways is an interface of one function. Implementations are pure: same
-// arguments, same answer, no device, no clock, no files. A new policy is usually a new
-// combination in policies.cpp; at most it is one new file that implements one of these.
+// question is an interface of one function. Implementations are pure: same arguments,
+// same answer, no device, no clock, no files. A new policy is usually a new combination
+// in policies.cpp; at most it is one new file that implements one of these.
 //
 // Shares   A share is in [0, 1] and cuts a group by elements (urgentShare: by columns),
 //          always at the same place, so that equal answers mean equal plans. Cuts by
@@ -47,17 +47,17 @@ public:
     virtual std::vector<WorkItem> order(int layers, int microBatches) const = 0;
 };
 
-// 2. Where does the state of each group live, and who updates how much of it?
+// 2. Where does the state of each group live, and how much of it does the device update?
 struct GroupPlacement {
     Tier weights = Tier::PinnedHost; // home of the master copy
     Tier state = Tier::PinnedHost;   // home of the AdamW moments
     Tier boundary = Tier::Device;    // home of the activation it hands to the next layer
     double deviceShare = 0.0;        // updated on the device; the host updates the rest
-    double diskShare = 0.0;          // of the host's part: its moments and low half live on disk
-    double weightsOnDisk = 0.0;      // of that part: its weights as well, at most as much as that
-    double gradientsOnDisk = 0.0;    // and its finished gradients: the same
-    double boundariesOnDisk = 0.0;   // of the micro-batches' boundaries whose home is the host
-    double activationsOnHost = 0.0;  // of a block's micro-batches: not made again for backward
+    double diskShare = 0.0;          // share of the host's part: moments and low half on disk
+    double weightsOnDisk = 0.0;      // and weights as well: at most diskShare
+    double gradientsOnDisk = 0.0;    // and finished gradients: at most diskShare
+    double boundariesOnDisk = 0.0;   // share of the saved boundaries, by micro-batch
+    double activationsOnHost = 0.0;  // share of a block's micro-batches, not made again later
 };
 
 class Placement
@@ -74,7 +74,7 @@ public:
 
 // 3. Which part of a gradient may not wait for the host?
 struct GradientSplit {
-    double urgentShare = 0.0;   // of columns; owned and updated by the device alone
+    double urgentShare = 0.0;   // by columns; owned and updated by the device alone
     bool reselect = false;      // choose the urgent columns again at the end of this step
     bool urgentVectors = false; // 1-D weights are the device's as a whole
 };
@@ -101,8 +101,8 @@ struct UpdateRule {
     double lateShare = 0.0;  // may wait until the group's next forward; still exact
     int windowSteps = 1;     // gradients of this many steps are summed into one update
     int maxStaleSteps = 0;   // forwards that may miss a gradient; above 0 changes the mathematics
-    bool besideNext = false; // the host makes the update beside the next window, not at the end
-                             // of its own
+    bool besideNext = false; // the host makes the update beside the next window, not at the
+                             // end of its own
 };
 
 class UpdateClock
@@ -118,7 +118,7 @@ public:
 // beside the update of the next one. 32 Mi elements are 64 MiB in BF16.
 inline constexpr std::int64_t kTileElements = std::int64_t{32} << 20;
 
-// By what columns are compared when the urgent ones are chosen.
+// The sums by which columns are compared when the urgent ones are chosen.
 enum class ColumnEnergy : std::uint8_t {
     Squares,   // sums of squares, as in the paper
     Absolutes, // sums of |x|, as its authors' code has it; to compare
@@ -130,14 +130,14 @@ enum class HostClock : std::uint8_t {
     Updates, // one, as ZenFlow was published: its columns make 1/S of the way of the others
 };
 
-// Which norm clips a step, and with it what keeps an update from being made.
+// The norm that clips a step. It also decides which updates a NaN or infinity skips.
 //
 // Where no norm of the whole step is needed (PerGroup, or a run that does not clip) an update
 // follows its own gradient, and a NaN or infinity skips the groups that have one, alike with every
 // policy. Exact clipping, and windows in any case, skip the step on all owners.
 enum class ClipMode : std::uint8_t {
     Exact,        // its own, of all groups: every update waits for JoinNorm
-    PreviousNorm, // of the step before: an update follows its gradient at once
+    PreviousNorm, // that of the step before: an update follows its gradient at once
     PerGroup,     // its own, of each group alone: an update waits for its group's JoinNorm
 };
 
@@ -154,22 +154,23 @@ enum class PolicyId : std::uint8_t {
 
 struct OffloadPolicy {
     PolicyId id{};
-    std::string_view name; // "zero-offload"; what run files and the UI call it
+    std::string_view name; // "zero-offload": its name in run files and the UI
     std::unique_ptr<const Traversal> traversal;
     std::unique_ptr<const Placement> placement;
     std::unique_ptr<const GradientRouter> router;
     std::unique_ptr<const UpdateClock> clock;
     std::int64_t tileElements = kTileElements; // a multiple of kCutElements; changes no number
-    // Places on the device for what takes turns there: weights that stream, and gradients on their
-    // way to the host. With two, one is used while the next one moves; one needs the least memory.
+    // Places on the device that blocks use in turn: for weights that stream, and for gradients on
+    // their way to the host. With two, one is used while the next one moves; one needs the least
+    // memory.
     int turns = 2;
-    // In what the host's AdamW counts where it makes one update for several steps; and what its
-    // learning rate is multiplied by there, beside that.
+    // The unit in which the host's AdamW counts one update for several steps, and a further
+    // factor of its learning rate there.
     HostClock hostClock = HostClock::Steps;
     double hostLearningRate = 1.0;
     ColumnEnergy columnEnergy = ColumnEnergy::Squares;
-    // The clock's interval is a stand-in until the run is warm and its energies say what it is
-    // (magnitude_rule.h). Of a step of the warm-up nothing depends on it.
+    // The clock's interval is a stand-in until the run is warm and its energies decide it
+    // (magnitude_rule.h). No step of the warm-up depends on it.
     bool intervalByMagnitude = false;
     // Where the gradients of a window are summed. On the device the sum is rounded once to the
     // gradient type and crosses once: other numbers than the host's, except in windows of one step.
@@ -183,7 +184,7 @@ enum class Precision : std::uint8_t {
     F32,  // everything; for tests and tiny models
 };
 
-// Request of the run for one step, whatever the policy.
+// Request of the run for one step, under any policy.
 struct StepSpec {
     StepIndex step = 0;
     int microBatches = 1;
@@ -192,8 +193,8 @@ struct StepSpec {
     Precision precision = Precision::BF16;
 };
 
-// Does an update follow its own gradient (StepPlan::normByGroup)? `byColumns`: with windows, whose
-// updates are not of one step's gradient, none does.
+// Does an update follow its own gradient (StepPlan::normByGroup)? `byColumns`: none does with
+// windows, because their updates are made of more than one step's gradient.
 bool updatesFollowGradients(
     const OffloadPolicy& policy, const StepSpec& spec, bool byColumns) noexcept;
 
@@ -203,7 +204,7 @@ struct BuiltStep {
 };
 
 // Turns answers into a plan. The only place that knows how the four interact, and the
-// only place that knows about clipping (ClipMode). `in` is what the step before left.
+// only place that knows about clipping (ClipMode). `in` is the carry of the step before.
 Result<BuiltStep> buildPlan(const StepSpec& spec, const Carry& in, const ModelShape& shape,
     const Budget& budget, const Feedback& last, const OffloadPolicy& policy);
 
@@ -231,7 +232,7 @@ Result<StepPlan> buildEvaluation(const StepSpec& spec, const Carry& in, const Mo
 //   - no read is staler than the clock allows;
 //   - every range is cut at kCutElements or at the end of its group;
 //   - columns change owner only while no host job is in flight;
-//   - `carryOut` is what the plan makes of `carryIn`: nothing pending, unfinished or held
+//   - `carryOut` follows from `carryIn` and the plan: nothing pending, unfinished or held
 //     is lost or made up.
 Status checkPlan(const StepPlan& plan, const Carry& carryIn, const Carry& carryOut,
     const ModelShape& shape, const Budget& budget, const OffloadPolicy& policy);

@@ -4,7 +4,7 @@
 // handles PolicyNumbers. Numbers are written so that reading them gives the same bits.
 //
 // Threads  Pure.
-// Errors   InvalidArgument names the option and what would be right.
+// Errors   InvalidArgument names the option and the values or options to use.
 
 #pragma once
 

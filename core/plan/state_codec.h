@@ -13,8 +13,9 @@
 //
 // High is the uploaded weight in both.
 //
-// Units    Elements of a group. Groups of 32 divide kCutElements and where weights begin, and tiles
-//          of a window are whole rows that end where such a group does, so no cut parts them.
+// Units    Elements of a group. Groups of 32 divide kCutElements and the first element of every
+//          weight, and a window's tiles are whole rows that end where such a group does, so no cut
+//          parts them.
 
 #pragma once
 

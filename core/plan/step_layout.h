@@ -1,4 +1,4 @@
-// StepLayout: what of a plan depends on how a step is asked for, and stays the same from step to
+// StepLayout: the parts of a plan that follow from the StepSpec and stay the same from step to
 // step.
 //
 // Threads  A value.
@@ -31,8 +31,8 @@ struct StepLayout {
     BoundaryHomes boundaries;
     ActivationTurns activations;
 
-    // Asks the policy, unless the last step was asked for in the same way. An evaluation
-    // (`training` false) visits one micro-batch after the other whatever the policy's order.
+    // Asks the policy, unless the last request was the same. An evaluation (`training` false)
+    // visits one micro-batch after the other under every policy.
     Status layOut(const PlanTerms& terms, const StepSpec& asked, bool training);
 
 private:

@@ -63,7 +63,7 @@ void StepUpdates::update()
     updateTiles(0, 0);
 }
 
-// Updates the elements of a group whose state stays on the device.
+// Updates the device's part of a group, if its state stays on the device.
 void StepUpdates::updateStaying(GroupId group)
 {
     const GroupState& state = m_writer.group(group);
@@ -97,8 +97,8 @@ void StepUpdates::updateTiles(std::size_t firstHost, std::size_t firstVisit)
     }
 }
 
-// Uploads would stand in the copy lane before what backward needs. What is held after the last
-// backward would hold a place of the disk's, and nothing stands behind it.
+// Uploads would stand in the copy lane before copies that backward needs. Behind the last backward
+// nothing stands, and an upload held there would keep a place of the disk's.
 bool StepUpdates::holdsUploads(GroupId group) const
 {
     const HostCuts& cuts = m_writer.group(group).cuts;
@@ -136,7 +136,7 @@ void StepUpdates::endAtOnce()
         uploadHeld(tile);
 }
 
-// The slot of its update has other tiles by then: what is on disk comes from there.
+// The slot of its update has other tiles by then: weights on disk are read again.
 void StepUpdates::uploadHeld(const HostTile& tile)
 {
     if (tile.update.firstElement < m_writer.group(tile.update.group).cuts.weightsFirst)

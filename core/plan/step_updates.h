@@ -1,4 +1,4 @@
-// StepUpdates: what a step updates, where and when: after the norm of all groups, or each group
+// StepUpdates: the updates of a step and their order: after the norm of all groups, or each group
 // after its own gradient.
 //
 // Threads    One owner.
@@ -39,8 +39,8 @@ public:
     void update();
     // Updates one group after its own gradient.
     void updateAtOnce(GroupId group);
-    // Behind the last of those: visits beside weights that stream, held uploads, and the norm of
-    // the step, for the record.
+    // After the last updateAtOnce(): visits beside weights that stream, held uploads, and the
+    // norm of the step, for the record.
     void endAtOnce();
     // Leaves late parts to the next step.
     void leavePending(Carry& out) const;

@@ -44,8 +44,7 @@ void StreamEmitter::deferTiles(const PendingUpdate& update)
     tiles.resize(first);
 }
 
-// Else they come to the slot whose last use is longest ago. So backward finds the last layers of
-// forward still there.
+// Evicts the least recently used slot, so backward finds the last layers of forward still there.
 std::uint8_t StreamEmitter::bring(GroupId group, StepIndex version)
 {
     if (const std::optional<std::uint8_t> slot = m_slots.find(group))
@@ -55,7 +54,7 @@ std::uint8_t StreamEmitter::bring(GroupId group, StepIndex version)
     return slot;
 }
 
-// Cut as the host's updates are, so that each tile waits for its own only.
+// Cuts the fetch as the host's updates are cut, so that each tile waits for its own update only.
 Task StreamEmitter::nextTile(GroupId group, StepIndex version, std::int64_t first) const
 {
     const HostCuts& cuts = m_writer.group(group).cuts;

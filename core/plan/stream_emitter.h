@@ -1,5 +1,5 @@
-// StreamEmitter: weights whose home is the host, brought to the device for the layers that read
-// them, and late updates, which come at the turn of their layer.
+// StreamEmitter: brings weights that stream to the device for the layers that read them, and makes
+// late updates at the turn of their layer.
 //
 // Threads    One owner.
 // Ownership  The other emitters are lent.
@@ -49,7 +49,7 @@ private:
     DiskEmitter& m_disk;
     UpdateEmitter& m_updates;
     std::vector<bool> m_open;         // by group
-    std::vector<PendingUpdate> m_due; // of weights on disk, until they are fetched
+    std::vector<PendingUpdate> m_due; // updates of weights on disk, until their fetch
 };
 
 } // namespace mr

@@ -1,8 +1,8 @@
 // TaskClocks: which tasks are certainly over when another one begins.
 //
-// A lane runs its tasks in order, and a task waits for what its waits name. So "over before" is
-// known by one number per lane: how far that lane must have come (a vector clock). The builder
-// uses it to leave out waits that say nothing new, the checker to prove that needed ones are there.
+// A lane runs its tasks in order, and a task waits for the tasks that its waits name. So one number
+// per lane tells "over before": how far that lane must have come (a vector clock). The builder uses
+// it to leave out waits that say nothing new, the checker to prove that needed ones are there.
 //
 // Threads  One owner.
 // Errors   none; callers pass only waits on earlier tasks.
@@ -26,7 +26,7 @@ public:
     void reset(std::span<const UnfinishedTask> carried);
 
     void begin(Lane lane) noexcept;
-    // Is what `wait` names over, whatever the timing, when the task that was begun runs?
+    // Is the task that `wait` names over, at any timing, when the task that was begun runs?
     bool knows(Wait wait) const noexcept;
     void join(Wait wait) noexcept;
     void finish();

@@ -1,4 +1,4 @@
-// TaskTraits: what a kind of task is, as one table.
+// TaskTraits: the properties of each kind of task, as one table.
 //
 // A new TaskKind needs its value, a row of this table, an emitter, a case in the executor and a
 // cost. All else that depends on the kind alone is asked for here.
@@ -38,7 +38,7 @@ enum class Place : std::uint32_t {
     HostWindowSum = 1U << 17,
     BoundaryHome = 1U << 18, // there or on disk
     HostActivations = 1U << 19,
-    Stage = 1U << 20, // of the host, on the way from or to the disk
+    Stage = 1U << 20, // host memory, on the way from or to the disk
     Disk = 1U << 21,
 };
 
@@ -70,7 +70,8 @@ constexpr Places operator|(Place a, Place b) noexcept
 // Is the task about elements of one group?
 enum class TaskRange : std::uint8_t { None, Part, WholeGroup };
 
-// May it change what a run must not lose? With windows, sums and norms last longer than a step.
+// May it change data that a run must not lose? With windows, sums and norms last longer than a
+// step.
 enum class TaskChanges : std::uint8_t { Nothing, WithWindows, Always };
 
 struct TaskTraits {
@@ -81,8 +82,8 @@ struct TaskTraits {
     bool hasMicroBatch = false;
     TaskChanges changes{};
     Places reads;             // with any home and any part
-    Places writes;            // the same
-    std::uint8_t regions = 0; // bits by DiskRegion: what it moves of a tile
+    Places writes;            // with any home and any part
+    std::uint8_t regions = 0; // bits by DiskRegion: the parts of a tile it moves
 
     constexpr bool runsOn(Lane lane) const noexcept
     {

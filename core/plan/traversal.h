@@ -1,4 +1,4 @@
-// The three orders of work that are built, and what an order needs in buffers.
+// The three orders of work that are built, and the buffers that an order needs.
 //
 // Threads  Pure.
 // Errors   InvalidArgument for an order that does not exist.
@@ -16,7 +16,7 @@ namespace mr {
 enum class WorkOrder : std::uint8_t {
     ByMicroBatch, // one micro-batch up and down the layers, then the next
     ByLayer,      // all micro-batches through a layer, then the next layer
-    ByLayerFlip,  // the same; odd layers visit micro-batches from the last to the first
+    ByLayerFlip,  // as ByLayer, but odd layers visit micro-batches from the last to the first
 };
 
 std::string_view name(WorkOrder order) noexcept; // "by-microbatch", ...
@@ -28,8 +28,8 @@ std::unique_ptr<const Traversal> makeTraversal(WorkOrder order);
 // summed in another order, which changes bits from three micro-batches on.
 bool flipsSums(const Traversal& traversal);
 
-// The largest number of micro-batches that are between their first and their last work item at
-// the same time: 1 for by-microbatch, all of them for the by-layer orders.
+// The largest number of micro-batches between their first and their last work item at the same
+// time: 1 for by-microbatch, all of them for the by-layer orders.
 int microBatchesInFlight(const Traversal& traversal, int layers, int microBatches);
 
 // Buffers for ids, targets, ... on each side of the link: two where micro-batches follow each

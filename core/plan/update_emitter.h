@@ -1,5 +1,5 @@
-// UpdateEmitter: updates on the host, tile by tile, with the upload of what they made, and updates
-// of state that stays on the device.
+// UpdateEmitter: updates on the host, tile by tile, each with the upload of its new weights, and
+// updates of state that stays on the device.
 //
 // Threads    One owner.
 // Ownership  The other emitters are lent.
@@ -55,8 +55,8 @@ private:
     DiskEmitter& m_disk;
     const GradientEmitter& m_gradients;
     std::vector<PendingUpdate> m_listed; // in the order of their updates
-    // Host updates whose weights the device gets later: late ones with the fetch of their layer,
-    // where weights stream, and held ones at the end of the step.
+    // Host updates with an upload that comes later: late ones with the fetch of their layer, where
+    // weights stream, and held ones at the end of the step.
     std::vector<HostTile> m_late; // by group, then first element
     std::vector<HostTile> m_held; // in the order of the updates
     bool m_holds = false;

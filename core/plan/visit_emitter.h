@@ -1,5 +1,5 @@
-// VisitEmitter: optimizer state whose home is the host, on its way through the device for updates
-// there.
+// VisitEmitter: brings optimizer state that lives on the host to the device for its update, and
+// home again.
 //
 // Threads    One owner.
 // Ownership  Writer and layout are lent.
@@ -47,7 +47,7 @@ private:
 
     PlanWriter& m_writer;
     const StepLayout& m_layout;
-    std::vector<Tile> m_tiles; // of this step, in the order of their updates
+    std::vector<Tile> m_tiles; // in this step, in the order of their updates
 };
 
 } // namespace mr

@@ -1,4 +1,4 @@
-// WeightSlots: weights whose home is the host, while they are on the device.
+// WeightSlots: weights that stream, while they are on the device.
 //
 // Threads  One owner.
 
@@ -35,7 +35,7 @@ public:
         return slot == m_slots.end() ? std::nullopt : std::optional(indexOf(slot));
     }
 
-    // The one whose last use is longest ago.
+    // The least recently used slot.
     std::uint8_t oldest() const
     {
         return indexOf(std::min_element(m_slots.begin(), m_slots.end(),

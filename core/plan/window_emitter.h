@@ -1,12 +1,13 @@
 // WindowEmitter: the tasks of policies that split gradients by columns and let the host work in
 // windows.
 //
-// A step packs what the host owns of each gradient and sends it; the host adds it to the sum of the
-// window at the beginning of the next step. Or the device adds it, once the step's norm is known,
-// and the sum is sent at the beginning of the next window, beside its forward. Once a window is
-// complete the host makes one update of it, either at the end of its last step or beside the next
-// window, a slice in every step, and then the result is uploaded during the last backward of that
-// window. So no task outlives its step: state that spans steps is data in the Carry (why: README).
+// A step packs the host's columns of each gradient and sends them; the host adds them to the sum of
+// the window at the beginning of the next step. Or the device adds them, once the step's norm is
+// known, and sends the sum at the beginning of the next window, beside its forward. Once a window
+// is complete the host makes one update of it, either at the end of its last step or beside the
+// next window, a slice in every step, and then the result is uploaded during the last backward of
+// that window. So no task outlives its step: state that spans steps is data in the Carry (why:
+// README).
 //
 // Threads    One owner.
 // Ownership  Layout and emitters are lent.
@@ -40,9 +41,10 @@ public:
     // Once the plan has its answers. `reselects`: columns change owner at the end of the step.
     Status begin(bool reselects);
 
-    // Before the first layer: sums what has landed, and makes a slice of the job in flight.
+    // Before the first layer: sums gradients that have landed, and makes a slice of the job in
+    // flight.
     void start(Carry& out);
-    // Packs the gradient of a group whose backward is over.
+    // Packs the gradient of a group after its backward.
     void packGradient(GroupId group);
     // Behind the last layer: norms, updates of urgent columns, and the carry of the window.
     void end(Carry& out);
@@ -78,8 +80,8 @@ private:
     // State of the plan being built.
     bool m_reselects = false;
     std::optional<Wait> m_scalars;
-    std::optional<Wait> m_hostReader;               // of scalars, the last
-    std::vector<std::optional<Wait>> m_accumulated; // by group: what was sent before
+    std::optional<Wait> m_hostReader;               // last reader of scalars
+    std::vector<std::optional<Wait>> m_accumulated; // by group: adds the gradient sent before
     std::vector<std::optional<Wait>> m_tileUpdates; // by tile of the window
     std::size_t m_uploads = 0;
 };
