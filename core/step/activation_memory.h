@@ -1,4 +1,4 @@
-// ActivationMemory: what forward keeps of a block for backward, on the device and on the host.
+// ActivationMemory: the activations that forward keeps for backward, on the device and on the host.
 //
 // Threads    Constant after construction.
 // Ownership  Borrows the bytes of the TierStore.

@@ -29,9 +29,9 @@ public:
 
     Status toDevice(std::byte* to, std::span<const std::byte> from);
     Status toHost(std::span<std::byte> to, const std::byte* from);
-    // After what was enqueued on `stream`.
+    // After all work enqueued on `stream`.
     Status toHost(std::span<std::byte> to, const std::byte* from, Stream& stream);
-    // Waits for what was enqueued on the stream.
+    // Waits for all work enqueued on the stream.
     Status finish(Stream& stream);
 
 private:

@@ -37,7 +37,7 @@ private:
     std::byte* m_device = nullptr;
     std::byte* m_host = nullptr;
     std::size_t m_count = 1;
-    std::int64_t m_each = 0; // of a micro-batch in flight: outputs, and the gradient
+    std::int64_t m_each = 0; // places for a micro-batch in flight: outputs, and the gradient
     BoundaryHomes m_homes;
     std::int32_t m_firstStored = 0;
 };

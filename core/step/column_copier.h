@@ -60,8 +60,8 @@ public:
     ColumnCopier(Device& device, RunMemory& memory, const HostRows& rows, BlockingCopier& copier,
         Stream& stream, LinkBytes& traffic);
 
-    // Calls fn(rows) for rows of a weight, as many at a time as are copied at once and whose state
-    // is together in memory or in one tile on disk.
+    // Calls fn(rows) for rows of a weight: as many at a time as one copy takes, with their state
+    // together in memory or in one tile on disk.
     template <typename F>
     Status forRows(GroupId id, const WeightCut& slot, RowRange range,
         std::span<const std::int32_t> positions, F&& fn);
@@ -77,7 +77,7 @@ public:
     Status toDevice(const MovingRows& rows, ColumnValues& values);
     // The device's columns into the weights that ops read, on `stream`.
     Status scatterUrgent(GroupId id, const WeightCut& slot, Stream& stream);
-    // Which columns are whose.
+    // The lists of the device's and of the host's columns.
     Status uploadLists();
 
     Status clearScratch();
@@ -86,7 +86,7 @@ public:
     // The most values of a weight that are copied at once; with so much reserved, copying allocates
     // nothing.
     std::int64_t mostValues(const WeightCut& slot) const;
-    // Lent to those who copy: there is one, because it may take 12 MiB.
+    // Lent to every copy: there is one, because it may take 12 MiB.
     ColumnValues& buffer() noexcept { return m_buffer; }
 
 private:

@@ -33,12 +33,12 @@ public:
     Status publish();
     // The other way. `areApart`: once they are where the device keeps them.
     Status adopt(bool areApart);
-    // Before the next step: what either left in the host's arrays goes.
+    // Before the next step: clears the moments that either left in the host's arrays.
     Status clearPublished();
 
     // The device keeps its columns of a master, with moments at zero.
     Status install(MasterReader& master);
-    // The device's columns of a master's elements from `first` on become what the device keeps.
+    // Writes the device's values to its columns of `out`, a master's elements from `first` on.
     Status read(GroupId group, std::int64_t first, const MasterView& out);
 
 private:

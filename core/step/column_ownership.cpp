@@ -109,8 +109,8 @@ void ColumnOwnership::orderLeaving(GroupId id, const WeightCut& slot)
 }
 
 // Columns that enter leave the host before the others come: a group that loses its largest moment
-// is encoded without it, and what enters is not rounded once more. Rows ascend, as tiles on disk
-// do: each comes once and goes once.
+// is encoded without it, and the entering values are not rounded once more. Rows ascend, as tiles
+// on disk do: each comes once and goes once.
 Status ColumnOwnership::exchange(
     GroupId id, const WeightCut& slot, const MomentScales& out, const MomentScales& in)
 {

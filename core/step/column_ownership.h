@@ -2,8 +2,8 @@
 // change.
 //
 // There is one count of updates per owner, not one per column. A moment that moves is therefore
-// multiplied by (1 - beta^new count) / (1 - beta^old count): what bias correction makes of it is
-// the same before and after, and where the counts agree nothing changes at all.
+// multiplied by (1 - beta^new count) / (1 - beta^old count): bias correction gives the same value
+// before and after, and where the counts agree nothing changes at all.
 //
 // Threads    Engine thread; at the end of a step that sent its energies. Blocks.
 // Ownership  Borrows all it is given.
@@ -38,7 +38,7 @@ public:
     std::int64_t movedColumns = 0; // by the last selection
 
 private:
-    struct Move { // of columns of one weight: position in the dense state, and column
+    struct Move { // columns of one weight, and their positions in the dense state
         std::vector<std::int32_t> positions;
         std::vector<std::int32_t> columns;
     };

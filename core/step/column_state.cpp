@@ -25,7 +25,7 @@ public:
 
     PlainGroup values;
 
-    // The place of an element in `values`, whose group it opens.
+    // Opens the group of an element. Returns the element's place in `values`.
     std::size_t open(std::size_t element) noexcept
     {
         const std::size_t first = element / kCompactGroup * kCompactGroup;
@@ -47,7 +47,7 @@ private:
         return partOf(m_all, m_first, std::min(kCompactGroup, m_all.count - m_first));
     }
 
-    // Moments of all, masters of what was changed.
+    // Encodes the moments of all elements, but the masters of changed ones only.
     void close() noexcept
     {
         if (m_changed == 0)

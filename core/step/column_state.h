@@ -1,14 +1,14 @@
 // Columns of a weight in the host's arrays: taken out of them and put in, in either codec.
 //
-// Outside of the arrays the state of n columns is plain, (rows, n): the device keeps what it owns
-// so, because its columns are no groups of compact state.
+// Outside of the arrays the state of n columns is plain, (rows, n). The device keeps its columns
+// so, because they are no groups of compact state.
 //
-// Compact state: a group of 32 lies along the rows, so a column is one element of many groups. To
-// take it is to decode. To put it is to decode the moments of its group, put the value in and
-// encode them anew, in which its 31 neighbours are rounded once more; their weights and remainders
-// are their own and stay. A weight never changes when its column moves, so nobody who has read it
-// must read it again: what is put keeps `high`, and what is taken has the weight as `high` and the
-// rest of the decoded master as `low` (decodeMaster).
+// Compact state: a group of 32 lies along the rows, so a column is one element of many groups.
+// Taking a column decodes it. Putting a column decodes the moments of its groups, puts its values
+// in and encodes them anew, which rounds its 31 neighbours once more; their weights and remainders
+// stay. A weight never changes when its column moves, so no reader must read it again: a column
+// that is put keeps `high`, and one that is taken has the weight as `high` and the rest of the
+// decoded master as `low` (decodeMaster).
 //
 // Threads  Pure functions over the ranges they are given.
 // Errors   none.
@@ -25,7 +25,7 @@
 
 namespace mr {
 
-// (rows, n) each. resize() within what was reserved allocates nothing.
+// (rows, n) each. resize() within the reserved size allocates nothing.
 struct ColumnValues {
     std::vector<std::uint16_t> high;
     std::vector<std::int16_t> low;
@@ -62,7 +62,7 @@ void takeColumns(const ComplementRows& from, std::span<const std::int32_t> colum
 void putColumns(const ColumnValues& values, std::span<const std::int32_t> columns,
     const MomentScales& scales, const ComplementRows& to);
 
-// Moments to zero. Scales stay: what the neighbours are is not changed.
+// Moments to zero. Scales stay, so the neighbours do not change.
 void clearMoments(const ComplementRows& rows, std::span<const std::int32_t> columns);
 
 } // namespace mr

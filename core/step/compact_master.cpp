@@ -35,8 +35,8 @@ struct CompactPiece {
 
 } // namespace
 
-// Bits of F32 order as their values do within one sign, so the rest is a difference of integers. Of
-// the other sign is only what lies beyond a weight of 0: less than 2^-133.
+// Bits of F32 order as their values do within one sign, so the rest is a difference of integers.
+// The signs differ only if the master lies beyond a weight of 0: it is less than 2^-133.
 std::int16_t restOf(float master, std::uint16_t weight) noexcept
 {
     using Limits = std::numeric_limits<std::int16_t>;

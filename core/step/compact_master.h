@@ -16,9 +16,9 @@ namespace mr {
 void encodeMaster(std::span<const std::uint16_t> high, std::span<const std::int16_t> low,
     std::span<std::uint16_t> weight, std::span<std::int8_t> remainder);
 
-// The low halves beside weights as high ones, so that what is saved in BF16 is what forward reads:
-// the rest of the decoded F32 master. It may exceed 16 bits by the codec's rounding (remainder 127
-// stands for the tie between two BF16): then the nearest value that halves can hold is taken.
+// The low halves beside weights as high ones: the rest of the decoded F32 master. So BF16 weights
+// are saved as forward reads them. The rest may exceed 16 bits by the codec's rounding (remainder
+// 127 stands for the tie between two BF16): then the nearest value that halves can hold is taken.
 void decodeMaster(std::span<const std::uint16_t> weight, std::span<const std::int8_t> remainder,
     std::span<std::int16_t> low);
 

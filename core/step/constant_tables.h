@@ -1,5 +1,5 @@
-// ConstantTables: what ops read on the device that no step changes: rotary tables and the columns
-// of a head.
+// ConstantTables: tables on the device that ops read and no step changes: rotary tables and the
+// columns of a head.
 //
 // Threads    Engine thread; not during a step. Blocks.
 // Ownership  Borrows all it is given.

@@ -1,5 +1,5 @@
-// DiskPlaces: the places of host memory that what is on disk passes through (Task::stage), and
-// where in them each part of a tile lies.
+// DiskPlaces: the places of host memory that data on disk passes through (Task::stage), and where
+// in them each part of a tile lies.
 //
 // Threads    Constant after construction.
 // Ownership  Borrows the bytes of the TierStore.

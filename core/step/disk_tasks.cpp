@@ -78,7 +78,7 @@ std::uint64_t DiskTasks::submitMove(const Move& move, const DiskAfter& after, Di
         after, times);
 }
 
-// The lane turns round once all before is over. Its tasks wait for no other gate.
+// The lane turns round once all its earlier tasks are over. Its tasks wait for no other gate.
 Result<std::uint64_t> DiskTasks::submitBoundary(
     const Task& task, const DiskAfter& after, DiskTimes* times)
 {
@@ -136,7 +136,7 @@ DiskTasks::Moved DiskTasks::takeMoved() noexcept
     return std::exchange(m_moved, {});
 }
 
-// Moves what a tile keeps from step to step, from or to the first slot.
+// Moves weights and state, which a tile keeps from step to step, from or to the first slot.
 Status DiskTasks::moveNow(Lane lane, std::int32_t tile)
 {
     const DiskRange& range = m_memory.disk().cuts().tiles[static_cast<std::size_t>(tile)];

@@ -1,15 +1,15 @@
-// DiskTasks: what a plan's tasks on the disk lanes mean, and state on disk between steps.
+// DiskTasks: carries out a plan's tasks on the disk lanes, and moves state on disk between steps.
 //
 // A part of StepExecutor. In a step, tiles come to places of host memory and go back; between steps
-// one tile at a time is in the first slot, for whoever reads or writes state. A task moves the
+// the first slot holds one tile at a time, for readers and writers of state. A task moves the
 // regions of its tile that it is about, each as a job of the store.
 //
 // Threads    Engine thread.
-// Ownership  Borrows memory and store, which outlive it, as do the events of what it was given.
+// Ownership  Borrows memory and store, which outlive it, as do the events of submitted tasks.
 // Errors     Those of the store; Internal for a range that is not a tile.
-// Order      flush() before the next step: it brings home what was written between steps. Nothing
-//            is allocated in submit(). Jobs of a lane overlap, but none that reads and one before
-//            it that writes: what one has written the other may read, from the same place.
+// Order      flush() before the next step: it brings home the tile changed between steps. Nothing
+//            is allocated in submit(). Jobs of a lane overlap, except a read with an earlier write,
+//            because it may read the bytes written, from the same place.
 
 #pragma once
 
@@ -51,8 +51,8 @@ public:
     // Values of a state part from `first` on, all on disk. Block. Not during a step.
     Status read(GroupId group, StatePart part, std::int64_t first, std::span<std::byte> out);
     Status write(GroupId group, StatePart part, std::int64_t first, std::span<const std::byte> in);
-    // The tile that has the element comes to the first slot, where whoever calls reads and changes
-    // the host's state of it until another is asked for. Blocks. Not during a step.
+    // Brings the tile that has the element to the first slot, where the caller reads and changes
+    // the host's state of it until it asks for another tile. Blocks. Not during a step.
     Status openForChange(GroupId group, std::int64_t element);
     // Afterwards all tiles are on disk; those that nobody wrote are zero.
     Status flush();

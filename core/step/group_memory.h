@@ -5,7 +5,7 @@
 //
 // Threads    Values, constant after bindGroup(); views may be copied anywhere.
 // Ownership  Borrows the bytes of the TierStore.
-// Errors     None; what the plan lacks is null.
+// Errors     None; bytes that the plan lacks are null.
 // Units      Elements and bytes as named.
 
 #pragma once
@@ -30,7 +30,7 @@ DType typeOf(StateCodec codec, StatePart part) noexcept;
 struct GroupMemory {
     std::int64_t elements = 0;
     std::int64_t sentFirst = 0;       // the host gets gradients from this element on
-    std::byte* weights = nullptr;     // device, c: what ops read; null: they come to a slot
+    std::byte* weights = nullptr;     // device, c: read by ops; null: they come to a slot
     std::byte* accumulator = nullptr; // device, F32; blocks may share it (GradientHomes)
     // The finished gradient, on the device: of the elements before sentFirst, and of those from
     // there on, which blocks may share.
@@ -44,8 +44,8 @@ struct GroupMemory {
     std::vector<BlockTensors> weightViews;
     BlockTensors gradientViews; // F32
 
-    // Elements [first, first + count) of the finished gradient. Precondition: they lie on one side
-    // of sentFirst.
+    // Elements [first, first + count) of the finished gradient. Precondition: they lie on one
+    // side of sentFirst.
     TensorView finished(DType type, std::int64_t first, std::int64_t count) const
     {
         std::byte* base = first < sentFirst ? gradient : sentGradient;
@@ -57,20 +57,20 @@ struct GroupMemory {
     {
         return hostGradient + static_cast<std::size_t>(first - sentFirst) * sizeOf(type);
     }
-    bool streams() const noexcept { return !weights; } // of training
+    bool streams() const noexcept { return !weights; } // in training
 };
 
-// Compact state whose parts begin at these places, which all exist.
+// Compact state with parts that begin at these places. Precondition: all exist.
 CompactRange compactRange(
     const std::array<std::byte*, kStateParts>& at, std::int64_t count) noexcept;
-// Elements [first, first + count) of a group whose state is compact and on the host. Precondition:
-// `first` is a multiple of kCompactGroup.
+// Elements [first, first + count) of a group. Preconditions: its state is compact and on the host,
+// and `first` is a multiple of kCompactGroup.
 CompactRange compactRange(
     const GroupMemory& group, std::int64_t first, std::int64_t count) noexcept;
 
-// A tile of optimizer state that visits the device, by part. Null where the codec has no such plane
-// and, in BF16, for High where no weights stream: those that stay are it. `gradient` is null there,
-// too.
+// A tile of optimizer state that visits the device, by part. Null where the codec has no such
+// plane. In BF16 where no weights stream, High is null, because the weights that stay are High, and
+// `gradient` is null, too.
 struct StateSlot {
     std::array<std::byte*, kStateParts> parts{};
     std::byte* gradient = nullptr;

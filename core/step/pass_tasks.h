@@ -1,4 +1,4 @@
-// PassTasks: what the tasks of forward and backward mean on a stream: the passes themselves, and
+// PassTasks: carries out the tasks of forward and backward on a stream: the passes themselves, and
 // the copies of batches, weights, boundaries, activations and scalars.
 //
 // Threads    Engine thread.

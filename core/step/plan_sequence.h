@@ -1,7 +1,7 @@
 // PlanSequence: the plans of a run one after the other, and the numbers that go with them.
 //
-// Keeps what one step leaves for the next (the carry, the factors of the newest update), checks
-// what CheckSchedule wants checked, and takes a step back that did not happen.
+// Keeps the values that one step leaves for the next (the carry, the factors of the newest update),
+// checks the plans that CheckSchedule wants checked, and takes a step back that did not happen.
 //
 // Threads    Engine thread.
 // Ownership  All is lent and outlives this.
@@ -46,10 +46,10 @@ public:
     Result<bool> planStep(const StepSpec& spec);
     // `inputs.factors` are of the step that was planned; fills in all others.
     void addFactors(StepInputs& inputs);
-    // The step has nothing to learn from: what was left for it is left for the next.
+    // The step has nothing to learn from: the next one gets its carry.
     void skipStep(StepIndex step);
-    // Step `done` is the last that happened: what was planned after it is taken back. Precondition:
-    // no update of that was begun.
+    // Step `done` is the last that happened: takes back the plan after it. Precondition: that plan
+    // has begun no update.
     void returnTo(StepIndex done);
 
     Status planEvaluation(const StepSpec& spec, StepPlan& out);
@@ -59,8 +59,8 @@ public:
     // Only for the final export, after which no step may follow (WindowCheckpoint::applyPending).
     Status applyPending(double clipNorm);
 
-    const StepPlan& plan() const noexcept { return m_built.plan; } // of the last step
-    const Carry& carry() const noexcept { return m_built.out; }    // what it left
+    const StepPlan& plan() const noexcept { return m_built.plan; } // the last step's
+    const Carry& carry() const noexcept { return m_built.out; }    // left by it
 
 private:
     void addWindowFactors(int closing, const std::optional<HostJob>& job, StepInputs& inputs) const;
@@ -72,9 +72,9 @@ private:
     CheckSchedule m_checks;
     BuiltStep m_built;
     BuiltStep m_flush;
-    Carry m_before;         // of the step that was planned
-    AdamwFactors m_newest;  // of the newest version
-    AdamwFactors m_earlier; // of the one before
+    Carry m_before;         // into the step that was planned
+    AdamwFactors m_newest;  // for the newest version
+    AdamwFactors m_earlier; // for the one before
 };
 
 } // namespace mr

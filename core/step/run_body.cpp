@@ -23,7 +23,7 @@ RunBody::~RunBody()
 Status RunBody::build(Device& device, const RunBodyParts& parts, Tier& lacking)
 {
     MR_ASSIGN(m_tiers, TierStore::create(device, parts.memory, &lacking));
-    lacking = Tier::Device; // what is made from here on is the device's
+    lacking = Tier::Device; // from here on only the device may lack memory
     const int layers = parts.shape.layers();
     const int micros = parts.step.microBatches;
     auto memory = RunMemory::create(*m_tiers, parts.config, parts.table, parts.micro,

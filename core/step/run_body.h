@@ -1,4 +1,4 @@
-// RunBody: what a run needs to make steps: its memory, its executor, its pool and its plans.
+// RunBody: the parts of a run that make steps: its memory, its executor, its pool and its plans.
 //
 // Apart from the Engine, which is the run's life, so that it can be torn down and made again by
 // another plan while the run goes on.
@@ -7,7 +7,7 @@
 // Ownership  Owns all it made; borrows the device and its parts, none of which may change while it
 //            lives.
 // Errors     create(): those of the device; of OutOfMemory `lacking` says in which tier.
-// Lifetime   The destructor ends what a failed step left behind and frees everything.
+// Lifetime   The destructor ends work that a failed step left behind and frees everything.
 
 #pragma once
 
@@ -25,13 +25,13 @@
 
 namespace mr {
 
-// All but numbers is lent; what is referred to outlives the body.
+// All but numbers is lent and outlives the body.
 struct RunBodyParts {
     const ModelConfig& config;
     const ParamTable& table;
     const MicroShape& micro;
     const ModelShape& shape;
-    const StepSpec& step; // of every step but its number
+    const StepSpec& step; // common to all steps, except its number
     const OffloadPolicy& policy;
     const Budget& budget;
     const Feedback& rates;
@@ -57,8 +57,8 @@ public:
     Status failure() const { return m_latch.status(); }
     const DiskStore* disk() const noexcept { return m_disk.get(); } // null: nothing is on disk
 
-    // After something failed: waits for what was enqueued. True: weights and state are those after
-    // step `done`, and the run may go on from them or save them.
+    // After a failure: waits for all enqueued work. True: weights and state are those after step
+    // `done`, and the run may go on from them or save them.
     bool settle(StepIndex done);
     // Nothing of this is of use any more: host updates that still wait are dropped.
     void abandon(const Status& why) noexcept;

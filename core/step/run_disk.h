@@ -24,14 +24,14 @@ namespace mr {
 
 struct RunDiskSpec {
     std::vector<std::filesystem::path> folders; // a file in each
-    std::vector<double> shares;                 // of the bytes, one a folder; empty: equal ones
+    std::vector<double> shares;                 // share of bytes for each folder; empty: equal ones
     std::string runId = "run";                  // names the files
-    DiskOptions store;                          // but for its memory
+    DiskOptions store;                          // all except its memory
     ScratchOptions scratch; // asked and called on the calling thread; of all files together
 };
 
-// The stored parts of each of the plan's tiles, numbered as DiskCuts::stored does, and behind them
-// those of boundaries. Files get tiles in proportion to `shares`.
+// The stored parts of each of the plan's tiles, numbered as DiskCuts::stored does, and boundaries
+// behind them. Files get tiles in proportion to `shares`.
 Result<DiskLayout> runDiskLayout(const MemoryPlan& plan, std::span<const double> shares);
 
 // Fills the files, all at once, which takes as long as writing them does. They are removed with the

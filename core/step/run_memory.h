@@ -46,12 +46,13 @@ public:
     const ActivationMemory& activations() const noexcept { return m_activations; }
     const DiskPlaces& disk() const noexcept { return m_disk; }
 
-    // Weights as ops read them, of a task that names a slot; and its bytes.
+    // Weights as ops read them, for a task that names a slot; and their bytes.
     const BlockTensors& weightsOf(const Task& task) const;
     std::byte* weightBytes(const Task& task) const;
 
-    // Where generation keeps the projections of one sequence for a block: (seqLen, Q), c. Of its
-    // own where one was planned, else those that backward would read, else null (recomputation).
+    // Where generation keeps the projections of one sequence for a block: (seqLen, Q), c. The cache
+    // where one was planned, else the projections that backward would read, else null
+    // (recomputation).
     TensorView keyValueCache(std::int64_t block) const;
 
     std::int64_t slotCount() const noexcept { return m_slots; } // micro-batches in flight
@@ -64,8 +65,8 @@ public:
     // its tile came from disk (below 0: to none). Precondition: the codec has the part.
     std::byte* hostState(
         GroupId id, StatePart part, std::int64_t element, int stage) const noexcept;
-    // With windows: are the columns that the device owns never in the host's arrays? Compact ones
-    // would round them, and those on disk would have to come and go for it.
+    // With windows: are the columns that the device owns never in the host's arrays? Compact
+    // arrays would round them, and arrays on disk would have to come and go for it.
     bool keepsColumnsApart() const noexcept
     {
         return m_codec == StateCodec::Compact || m_disk.cuts().isActive();
@@ -87,7 +88,7 @@ public:
     std::size_t batchBytes = 0;
     std::span<std::byte> staging; // pinned
     std::vector<StateSlot> stateSlots;
-    std::optional<WindowMemory> window; // of policies that split gradients by columns
+    std::optional<WindowMemory> window; // for policies that split gradients by columns
     std::byte* uploadLanding = nullptr; // F32: both planes of a tile, to be joined
 
 private:

@@ -1,5 +1,5 @@
-// RunWindow: what a policy that splits gradients by columns and sums them over windows adds to an
-// executor.
+// RunWindow: the parts of an executor that serve a policy with windows, which splits gradients by
+// columns and sums them over several steps.
 //
 // Threads    Engine thread.
 // Ownership  Borrows all it is given, which outlives it.
@@ -24,7 +24,7 @@ namespace mr {
 class RunWindow
 {
 public:
-    // `disk` may be null where nothing is on disk. What is copied is added to `traffic`.
+    // `disk` may be null where nothing is on disk. Adds the bytes that it copies to `traffic`.
     RunWindow(Device& device, RunMemory& memory, const ParamTable& table, BlockingCopier& link,
         DiskTasks* disk, Stream& stream, LinkBytes& traffic);
 

@@ -13,8 +13,8 @@
 
 namespace mr {
 
-// They are removed when they are closed: what is in them is worthless without this process. Where
-// room lacks, what crashed runs left in that folder goes first.
+// Closing a file removes it: its content is worthless without this process. Where room lacks, files
+// that crashed runs left in that folder are removed first.
 Result<std::vector<ScratchFile>> openScratchFiles(
     std::span<const ScratchSpec> wanted, const ScratchOptions& options);
 

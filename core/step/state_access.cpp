@@ -113,8 +113,8 @@ Status StateAccess::clear(const ParamTable& table)
     return m_copier.finish(m_stream);
 }
 
-// A gap holds no gradient, but norm and update run over whole groups. Blocks that share the bytes
-// of a sum have their gaps at the same places.
+// A gap holds no gradient, but norm and update run over whole groups. Blocks that share a sum's
+// bytes have their gaps at the same places.
 Status StateAccess::clearGaps(GroupId id, const ParamGroup& group)
 {
     std::byte* sums = m_memory.group(id).accumulator;

@@ -10,9 +10,8 @@
 namespace mr {
 namespace {
 
-// The device is told to begin after so many tasks, and again after as many more: it works while the
-// rest is enqueued. The pool holds kMaxJobs and then blocks, so those before them must be able to
-// end.
+// Submits to the device after every so many tasks, so that it works while the rest is enqueued. The
+// pool holds kMaxJobs and then blocks, so the tasks before them must be able to end.
 constexpr TaskIndex kTasksAhead = 32;
 static_assert(kTasksAhead < HostUpdater::kMaxJobs);
 

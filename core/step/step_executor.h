@@ -1,8 +1,8 @@
 // StepExecutor: carries out a StepPlan.
 //
 // It enqueues the tasks of a plan in order, each on the lane the plan names, with the waits the
-// plan names, and knows nothing of policies. What a task means is left to PassTasks, UpdateTasks,
-// DiskTasks and WindowSteps. Every task is timed; run() ends when all lanes are idle.
+// plan names, and knows nothing of policies. PassTasks, UpdateTasks, DiskTasks and WindowSteps know
+// the work of each kind of task. Every task is timed; run() ends when all lanes are idle.
 //
 // Threads    Engine thread. Reads of the result of run() from the same thread.
 // Ownership  Borrows device, memory, config and table, which outlive it, and updater and store.
@@ -38,13 +38,13 @@ struct StepResult {
     std::int64_t endNs = 0;
     double lossSum = 0.0;  // over trained tokens, by micro-batch index
     StepScalars scalars;   // as the host received them: of all groups
-    int skippedGroups = 0; // whose updates did nothing, because a gradient was not finite
+    int skippedGroups = 0; // their updates did nothing, because a gradient was not finite
     std::int64_t h2dBytes = 0;
     std::int64_t d2hBytes = 0;
     // Among these, each way: columns that changed owner. Their lists, 4 bytes a column, are not
     // counted.
     std::int64_t movedBytes = 0;
-    // Whole pages, those of tiles that came and went because columns changed owner among them.
+    // Whole pages, including those of tiles that moved because columns changed owner.
     std::int64_t diskReadBytes = 0;
     std::int64_t diskWrittenBytes = 0;
     std::span<const Interval> tasks; // by index of the plan; valid until the next run()
@@ -67,11 +67,11 @@ public:
 
     Result<StepResult> run(const StepPlan& plan, const StepInputs& inputs);
 
-    // Whether the last run() came to a task that changes weights, state or what waits to become
-    // part of them. After a run() that failed: false means that they are as before it.
+    // Whether the last run() came to a task that changes weights, state or gradients that wait to
+    // become part of them. After a run() that failed: false means that they are as before it.
     bool mayHaveChanged() const noexcept { return m_mayHaveChanged; }
-    // Lets what was enqueued run to its end and waits for it; errors of it are dropped. After a
-    // run() that failed, before anything is read or freed.
+    // Lets all enqueued work run to its end and waits for it; drops its errors. After a run() that
+    // failed, before anything is read or freed.
     void drain() noexcept { m_parts.lanes->drain(); }
 
     // The tile of the disk that was changed last between steps goes back now, not in the next
@@ -108,7 +108,7 @@ private:
     RunMemory& m_memory;
     const ModelConfig& m_config;
     const ParamTable& m_table;
-    LinkBytes m_traffic; // of the step that runs
+    LinkBytes m_traffic; // in the step that runs
     Parts m_parts;
     StateAccess m_state;
     ConstantTables m_constants;

@@ -1,5 +1,5 @@
-// StepInputs: the numbers that a plan does not hold; and what a task gets that cannot be carried
-// out.
+// StepInputs: the numbers that a plan does not hold. refuse(): the error for a task that cannot be
+// carried out.
 
 #pragma once
 
@@ -18,8 +18,8 @@ struct StepInputs {
     std::span<const MicroBatchData> micros;
     float lossScale = 1.0F; // 1 / trained tokens of the step
     double clipNorm = 0.0;  // 0: off
-    AdamwFactors factors;   // of the version of the plan's step
-    AdamwFactors before;    // of the version before it: late updates
+    AdamwFactors factors;   // for the version of the plan's step
+    AdamwFactors before;    // for the version before it: late updates
     // For the host's columns: the window in flight, and the one that ends with this step.
     AdamwFactors job;
     AdamwFactors closing;

@@ -80,7 +80,7 @@ Status StepLanes::waitForOthers(const StepPlan& plan, const Task& task, Stream& 
             continue;
         }
         if (!m_device.info().waitsForGates) {
-            m_device.submit(); // what opens the gate may wait for what was enqueued
+            m_device.submit(); // the gate may open only after enqueued work
             MR_TRY(waitForGate(other.lane, record.generation));
         }
         MR_TRY(stream.waitFor(gateOf(other.lane), record.generation));

@@ -1,7 +1,7 @@
-// StepLanes: the lanes of a step and who waits for whom: streams of the device, the update pool
+// StepLanes: the lanes of a step and the waits between them: streams of the device, the update pool
 // and the disk thread.
 //
-// Every task is timed: one on a stream by two events, the others by those who run them.
+// Every task is timed: on a stream by two events, else by the thread that runs it.
 //
 // Threads    Engine thread.
 // Ownership  Borrows device, updater and disk.
@@ -47,25 +47,25 @@ public:
     Status begin(const StepPlan& plan, TaskIndex index);
     Status end(const StepPlan& plan, TaskIndex index);
     HostPart& hostPart(TaskIndex index) { return m_records[index].host; }
-    // `job` lacks what it waits for and its gate.
+    // Adds waits, gate and times to `job`.
     Status submitToHost(const StepPlan& plan, TaskIndex index, HostUpdateJob job);
     Status submitToDisk(const StepPlan& plan, TaskIndex index);
 
     // Blocks until every task of the plan is over.
     Status awaitAll(const StepPlan& plan);
-    // Lets what was enqueued run to its end and waits for it; errors of it are dropped.
+    // Lets all enqueued work run to its end and waits for it; drops its errors.
     void drain() noexcept;
     // When the task ran. After awaitAll().
     Interval intervalOf(const StepPlan& plan, TaskIndex index) const;
 
 private:
-    struct Record { // of a task
+    struct Record { // for each task
         std::unique_ptr<Event> begin;
         std::unique_ptr<Event> end;
         HostUpdateTimes hostTimes;
         DiskTimes diskTimes;
         HostPart host;
-        std::uint64_t generation = 0; // of the lane's gate; 0: its lane is a stream
+        std::uint64_t generation = 0; // for the lane's gate; 0: its lane is a stream
     };
 
     StepLanes(Device& device, HostUpdater* updater, DiskTasks* disk);

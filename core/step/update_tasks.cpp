@@ -10,7 +10,7 @@ namespace {
 static_assert(kScaledElements == static_cast<std::int64_t>(kCompactGroup));
 static_assert(kSlotAlign % kScaledElements == 0, "runs of weight decay begin where a group does");
 
-// Calls fn(first, count) for the parts of a group whose finished gradients lie apart.
+// Calls fn(first, count) for the parts of a group: their finished gradients lie apart.
 template <typename F>
 Status forParts(const GroupMemory& group, F&& fn)
 {
@@ -114,7 +114,7 @@ Status UpdateTasks::finishGradient(const Task& task, Stream& stream)
 {
     const GroupMemory& group = m_memory.group(task.group);
     const TensorView sum = vectorView(group.accumulator, DType::F32, group.elements);
-    // The tied embedding is the whole of group 0 but for padding, which has no second gradient.
+    // Group 0 is the tied embedding and padding; the padding has no second gradient.
     const TensorView& tied = m_memory.secondAccumulator;
     const std::int64_t shared = task.group.value == 0 && tied.data ? tied.count() : 0;
     const TensorView second = vectorView(tied.data, DType::F32, shared);

@@ -34,7 +34,7 @@ public:
     // The host's part. `ranges` are lent to the job.
     void fillJob(const Task& task, const StepInputs& inputs, std::vector<HostUpdateRange>& ranges,
         HostUpdateJob& job) const;
-    // Groups whose updates did nothing, because a gradient was not finite. After the step.
+    // Number of groups that updated nothing, because a gradient was not finite. After the step.
     int countSkipped(const StepScalars& ofTheStep) const;
 
 private:

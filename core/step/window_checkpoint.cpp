@@ -134,7 +134,7 @@ Status WindowCheckpoint::fetchUrgentNorm(const StepInputs& inputs)
         {m_window.hostUrgentScalars, kSentWindowBytes}, m_window.urgentScalars().data);
 }
 
-// The window of the task's bank, whose tiles before `firstTile` are updated already.
+// Closes the window of the task's bank. Tiles before `firstTile` are updated already.
 Status WindowCheckpoint::close(
     const StepPlan& plan, Task task, const StepInputs& inputs, std::size_t firstTile)
 {

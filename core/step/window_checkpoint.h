@@ -1,5 +1,5 @@
-// WindowCheckpoint: what a run leaves when it stops within a window: saved, restored, or applied
-// for the final export.
+// WindowCheckpoint: the state of a run that stops within a window: saved, restored, or applied for
+// the final export.
 //
 // Threads    Engine thread; not during a step. Blocks.
 // Ownership  Borrows all it is given.
@@ -28,14 +28,14 @@ public:
     WindowCheckpoint(RunMemory& memory, const HostRows& rows, WindowSteps& steps,
         WindowUpdates& updates, BlockingCopier& copier, Stream& stream);
 
-    // All that windows have of a checkpoint beside bytes; and back, when the bytes are there: what
-    // a job in flight has written over its sums goes to the host's master.
+    // The state of windows in a checkpoint, beside bytes; and back, when the bytes are there: the
+    // weights that a job in flight has written over its sums go to the host's master.
     WindowState capture() const;
     void restore(const WindowState& saved, const Carry& carry);
 
     // Makes the updates that are pending, on the host's arrays alone: for the final export, after
-    // which no step may follow. `inputs` has the factors of the window in flight (job) and of what
-    // is in the next one (closing).
+    // which no step may follow. `inputs` has the factors for the window in flight (job) and for the
+    // steps that are in the next one (closing).
     Status applyPending(const Carry& carry, const StepInputs& inputs);
 
 private:

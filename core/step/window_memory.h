@@ -44,8 +44,8 @@ struct WindowGroup {
     // Pinned host
     std::byte* landed = nullptr;       // packed, c
     std::byte* hostSums = nullptr;     // banks
-    float* normBlocks = nullptr;       // of the sums, one for every 1,024
-    std::vector<std::int32_t> columns; // what `lists` has
+    float* normBlocks = nullptr;       // for the sums, one for every 1,024
+    std::vector<std::int32_t> columns; // copy of `lists`
 };
 
 class WindowMemory
@@ -83,15 +83,15 @@ public:
     std::span<std::int32_t> columns(GroupId id) { return m_groups[indexOf(id)].columns; }
 
     std::byte* bank(GroupId id, int index) const; // packed sums
-    std::size_t bankBytes(GroupId id) const;      // of one
+    std::size_t bankBytes(GroupId id) const;      // in one bank
     std::byte* uploadSlot(int index) const;
 
     TensorView urgentNormBlocks() const { return m_urgentNorms; } // device, F32
     TensorView urgentScalars() const { return m_urgentScalars; }  // device, U8
-    std::byte* hostUrgentScalars = nullptr;                       // what SendScalars copies them to
-    std::span<float> hostNormBlocks;                              // of all groups
+    std::byte* hostUrgentScalars = nullptr;                       // SendScalars copies them here
+    std::span<float> hostNormBlocks;                              // for all groups
     std::byte* scratch = nullptr;  // device, F32, (largest dense); F32 precision only
-    std::span<float> hostEnergies; // pinned, of all groups
+    std::span<float> hostEnergies; // pinned, for all groups
 
 private:
     WindowMemory() = default;

@@ -1,4 +1,4 @@
-// WindowSteps: what the tasks of a policy with windows mean on a stream.
+// WindowSteps: carries out the tasks of a policy with windows on a stream.
 //
 // Threads    Engine thread.
 // Ownership  Borrows all it is given.

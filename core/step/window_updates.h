@@ -1,4 +1,4 @@
-// WindowUpdates: what the host does for windows, as work for the update pool; and the counts of
+// WindowUpdates: the host's tasks of windows, as work for the update pool; and the counts of
 // updates.
 //
 // Updates are counted by owner: the device's urgent columns are updated in every step, the host's
@@ -25,13 +25,13 @@
 
 namespace mr {
 
-// All that the bytes of WindowMemory do not say of a run's windows.
+// The state of a run's windows beside the bytes of WindowMemory.
 struct WindowState {
-    std::int64_t deviceUpdates = 0; // of the urgent columns
-    std::int64_t hostUpdates = 0;   // of the others, or steps: WindowLayout::stride()
+    std::int64_t deviceUpdates = 0; // to the urgent columns
+    std::int64_t hostUpdates = 0;   // to the others, or steps: WindowLayout::stride()
     std::array<WindowBank, 2> banks;
-    StepScalars step;   // of the last step, for a window that is still to be closed
-    StepScalars urgent; // of the last window's urgent sums
+    StepScalars step;   // from the last step, for a window that is still to be closed
+    StepScalars urgent; // for the last window's urgent sums
 };
 
 class WindowUpdates
@@ -42,9 +42,9 @@ public:
     // The work of a task on the Host lane.
     Status makeWork(
         const StepPlan& plan, const Task& task, const StepInputs& inputs, WindowWork& work);
-    // The update of a tile, whose factors are left to fill in.
+    // The update of a tile. The caller fills in its factors.
     UpdateTile updateOf(const ComplementTile& tile, int bank, int stage);
-    // After a step: counts what became of it.
+    // After a step: counts its finite gradients and its updates.
     void finishStep(const StepPlan& plan, const StepScalars& scalars);
 
     WindowState state;

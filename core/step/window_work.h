@@ -1,4 +1,4 @@
-// WindowWork: what the update pool does for a window: adds gradients, joins the norm, updates
+// WindowWork: a job of the update pool for a window: adds gradients, joins the norm or updates
 // tiles.
 //
 // Threads    Set by the engine thread before the job is submitted, run by the pool until its gate
@@ -22,7 +22,7 @@ namespace mr {
 // The state of one bank of sums.
 struct WindowBank {
     int gradients = 0;  // finite ones in the sum; engine thread, between steps
-    int applied = 0;    // of the closed window: what its update divides by; 0: no update
+    int applied = 0;    // the closed window's update divides by this; 0: no update
     float scale = 1.0F; // clip factor / applied
 };
 
@@ -35,7 +35,7 @@ struct AddGradient {
     DType type = DType::BF16;
     std::size_t count = 0;
     bool isFirst = false;
-    const StepScalars* scalars = nullptr; // of the gradient's step
+    const StepScalars* scalars = nullptr; // from the gradient's step
     float* normBlocks = nullptr;          // may be null
 };
 
@@ -49,9 +49,9 @@ struct SquareSum {
 
 struct CloseWindow {
     WindowBank* bank = nullptr;
-    const StepScalars* scalars = nullptr; // of the window's last step
-    int before = 0;                       // finite gradients in the sum, but perhaps for
-    bool addsLast = false;                // that of the last step
+    const StepScalars* scalars = nullptr; // from the window's last step
+    int before = 0;                       // finite gradients in the sum
+    bool addsLast = false;                // and the last step's as well, if finite
     // Null: the window is one step, or nothing is clipped.
     const StepScalars* urgent = nullptr;
     std::span<const float> normBlocks;
