@@ -14,7 +14,7 @@ namespace {
 // Bytes of a tensor's entry in the header of its file, and of a file's entry in the manifest.
 // Measured names are shorter.
 constexpr std::uint64_t kEntryBytes = 192;
-constexpr std::uint64_t kSmallFilesBytes = 4096;      // state.json and what pads headers
+constexpr std::uint64_t kSmallFilesBytes = 4096;      // state.json and the padding of headers
 constexpr std::uint64_t kBuiltInTemplateBytes = 1024; // at most; it depends on the tokenizer
 constexpr std::uint64_t kMostPerGroup = 6;            // tensors, in either file of the state
 

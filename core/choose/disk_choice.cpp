@@ -25,7 +25,7 @@ bool fitsHost(const RunSetup& setup, const PolicyTrial& trial)
     return memory.ok() && memory.value().bytes(Tier::PinnedHost) <= setup.budget.hostBytes;
 }
 
-// Do updates follow their gradients? Then those of what is not late are never on disk.
+// Do updates follow their gradients? Then gradients that are not late are never on disk.
 bool followGradients(const RunSetup& setup, const PolicyTrial& trial)
 {
     auto policy = makePolicy(trial.policy, trial.numbers);
@@ -80,7 +80,7 @@ void putAllOnDisk(PolicyTrial& trial)
     trial.numbers = filledUp(std::move(trial.numbers), all);
 }
 
-// In the order in which they come back to memory, but for what was said.
+// Shares in the order in which they come back to memory, without those the user gave.
 std::vector<Shares> inOrder(const PolicyNumbers& said, const PolicyNumbers& numbers, bool follow)
 {
     const std::vector<Shares> all = follow && !said.diskShare
@@ -152,7 +152,7 @@ std::vector<PolicyTrial> diskTrials(const RunSetup& setup)
     shapes[2].turns = shapes[3].turns = 1;
     shapes[3].tileElements = smallTile(setup.shape);
     std::vector<PolicyTrial> trials;
-    for (const PolicyNumbers& shape : shapes) // what was said holds
+    for (const PolicyNumbers& shape : shapes) // options the user gave hold
         trials.push_back(
             fitted(setup, {PolicyId::SsdVertical, filledUp(setup.numbers, shape), true}));
     return trials;

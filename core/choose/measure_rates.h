@@ -19,8 +19,8 @@ namespace mr {
 
 // Subject of a measurement: a model of two blocks, and how to train it.
 struct RateSubject {
-    std::string key;    // of its entry in the book
-    ModelConfig config; // of two blocks: all blocks of a model are alike
+    std::string key;    // names its entry in the book
+    ModelConfig config; // two blocks: all blocks of a model are alike
     std::int64_t seqLen = 0;
     std::int64_t microBatch = 1;
     DType compute = DType::BF16;

@@ -97,7 +97,7 @@ void advise(const RunSetup& setup, PlanReport& report)
             });
 }
 
-// Where memory lacks and no folder was named: what the SSD would make of it.
+// Where memory lacks and no folder was named: advises an SSD, if the run would fit with it.
 void adviseDisk(const RunSetup& setup, PlanReport& report)
 {
     if (!setup.spec.diskPaths.empty() || setup.limit.empty() ||
@@ -125,7 +125,7 @@ void adviseDisk(const RunSetup& setup, PlanReport& report)
 }
 
 // Advises single changes and the speed they bring by forecast; silent below a twentieth. Where a
-// policy is faster within the budget there is, memory is not what it lacks.
+// policy is faster within the budget there is, the run does not lack memory.
 void adviseFaster(const RunSetup& setup, PlanReport& report)
 {
     constexpr double kWorthIt = 1.05;
@@ -177,7 +177,7 @@ void adviseDiskBench(const RunSetup& setup, PlanReport& report)
 // longer wait for the disk?
 void adviseTokens(const RunSetup& setup, PlanReport& report)
 {
-    constexpr double kHidden = 0.05; // of a step
+    constexpr double kHidden = 0.05; // share of a step
     constexpr std::int64_t kMostTimes = 64;
     const auto waits = [](const StepForecast& forecast) {
         return forecast.stallSeconds[static_cast<std::size_t>(StallCause::Disk)] /
@@ -207,7 +207,7 @@ void adviseTokens(const RunSetup& setup, PlanReport& report)
     }
 }
 
-// A line a drive, of what it gets of each step.
+// A line a drive, from its share of the bytes that each step writes.
 std::string wearOf(const RunSetup& setup, double writtenPerStep)
 {
     const std::vector<double> parts = setup.scratch.divide(setup.memory.bytes(Tier::Disk));
@@ -264,8 +264,8 @@ std::uint64_t processBytesOf(const RunSetup& setup)
     return bytes + static_cast<std::uint64_t>(probe.read(nowNs()).residentBytes.value_or(0.0));
 }
 
-// Each group by its own norm: the same bits under every policy, but others than those of the norm
-// of all.
+// Each group by its own norm: the same bits under every policy, but others than the norm of all
+// groups gives.
 bool clipsByGroup(const RunSetup& setup)
 {
     return setup.policy.clipMode == ClipMode::PerGroup && setup.spec.clipNorm > 0.0;

@@ -53,7 +53,7 @@ void add(const StepForecast& step, double share, StepForecast& sum)
 }
 
 // The mean of a window's steps in the middle of a run: the second window after the warm-up, which
-// also does what the first left for it.
+// also does the work that the first left for it.
 Status forecast(RunSetup& setup)
 {
     Feedback rates = setup.rates;
@@ -117,7 +117,7 @@ std::size_t shortage(const RunSetup& setup)
 }
 
 struct Tried {
-    const PolicyTrial* nearest = nullptr; // where nothing fits: what lacks least
+    const PolicyTrial* nearest = nullptr; // where nothing fits: the one that lacks least
     std::size_t lacks = 0;
     const PolicyTrial* best = nullptr;
     double bestSeconds = 0.0; // 0: no forecast
@@ -158,7 +158,7 @@ Status keepChoice(RunSetup& setup, const PolicyTrial& trial)
 {
     PolicyNumbers numbers = trial.numbers;
     if (setup.policy.intervalByMagnitude)
-        numbers.energy = ColumnEnergy::Absolutes; // that it is chosen by, also of the run after
+        numbers.energy = ColumnEnergy::Absolutes; // it decides the interval; the run keeps it
     if (numbers.interval && numbers.interval->from == WindowInterval::From::Rates) // without rates
         numbers.interval = {WindowInterval::From::User,
             setup.policy.clock->rule(GroupId{0}, kWholeRun, setup.rates).windowSteps};
@@ -223,13 +223,13 @@ Status chooseAmong(RunSetup& setup, std::span<const PolicyTrial> trials)
     const PolicyTrial& chosen = tried.best ? *tried.best : last;
     if (tried.best)
         setup.reason = reasonOf(tried);
-    MR_TRY(planWith(setup, chosen)); // its answers are what is kept
+    MR_TRY(planWith(setup, chosen)); // keepChoice() keeps its answers
     return keepChoice(setup, chosen);
 }
 
 namespace {
 
-// Beside what was chosen before, so that there are few plans to try.
+// After the other choices, so that there are few plans to try.
 Status chooseLateShare(RunSetup& setup, const PolicyNumbers& said)
 {
     const std::vector<PolicyTrial> trials = lateTrials(setup, said);

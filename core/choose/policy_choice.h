@@ -38,10 +38,10 @@ Status planWith(RunSetup& setup, const PolicyTrial& trial);
 // least, and setup.limit says how much. Precondition: one of them can be planned.
 Status chooseAmong(RunSetup& setup, std::span<const PolicyTrial> trials);
 
-// Chooses what spec.policy, its options and spec.recompute leave open: by forecast the fastest that
-// fits; without rates the first that fits, from everything on the device without recomputation to
-// everything on the host with it. If nothing fits, takes the plan that lacks least, and `limit`
-// says how much.
+// Makes the choices that spec.policy, its options and spec.recompute leave open: by forecast the
+// fastest that fits; without rates the first that fits, from everything on the device without
+// recomputation to everything on the host with it. If nothing fits, takes the plan that lacks
+// least, and `limit` says how much.
 Status choosePolicy(RunSetup& setup);
 
 } // namespace mr

@@ -22,7 +22,7 @@ void addWindows(const PolicyTrial& plain, bool ratesKnown, std::vector<PolicyTri
     }
 }
 
-// Where a window of several steps is summed is open too: the device has less to send and more to
+// The tier that sums a window of several steps is open too: the device has less to send and more to
 // hold.
 void addSites(std::size_t first, bool ratesKnown, std::vector<PolicyTrial>& trials)
 {
@@ -36,8 +36,8 @@ void addSites(std::size_t first, bool ratesKnown, std::vector<PolicyTrial>& tria
     }
 }
 
-// Is the choice ours? Of `auto` unless it was said, else only where it was asked for: what was
-// chosen stays chosen.
+// Does the program choose? With `auto` unless the user chose, else only where the user asked for
+// it: a choice that was made stays.
 bool isIntervalOpen(const RunSetup& setup)
 {
     const auto& said = setup.numbers.interval;
@@ -77,8 +77,9 @@ void addTrials(const RunSetup& setup, const PolicyInfo& policy, bool ratesKnown,
     trials.push_back(trial);
 }
 
-// From what streams least to what needs the least memory. Where rates are known a share of the
-// updates may be the device's, with the host's beside the next forward or beside them.
+// From the trial that streams least to the one that needs the least memory. Where rates are known
+// the device may make a share of the updates, with the host's beside the next forward or beside
+// the device's.
 class StreamTrials
 {
 public:
@@ -143,7 +144,7 @@ private:
     std::vector<PolicyTrial>& m_trials;
 };
 
-// Windows whose state does not all fit the host; those that do are tried already.
+// Windows with state that does not all fit the host; those that fit are tried already.
 void addWindowsOnDisk(const RunSetup& setup, std::vector<PolicyTrial>& trials)
 {
     std::vector<PolicyTrial> windows;

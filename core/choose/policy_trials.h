@@ -1,4 +1,4 @@
-// Trials for a run whose policy, or a part of it, the program chooses.
+// Trials for a run with a policy, or a part of it, that the program chooses.
 //
 // Threads  Pure.
 

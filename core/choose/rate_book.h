@@ -1,4 +1,4 @@
-// RateBook: what was measured of this machine, kept in a file, so that a plan knows times at once.
+// RateBook: the measured rates of this machine, kept in a file, so that a plan knows times at once.
 //
 // An entry belongs to one device with its threads and link, one compute type, and one shape of
 // layers and micro-batch (or a stand-in, for models too large to try here). Disks have entries of
@@ -41,7 +41,7 @@ public:
     // Null if there is none.
     const Feedback* find(const std::string& key) const;
     // Whether an entry needs no measuring again: a month after a calm moment, ten minutes after a
-    // busy one, since what is kept from that would be wrong for good.
+    // busy one, since rates kept from that would be wrong for good.
     bool isFresh(const std::string& key, double unixSeconds) const;
     void put(const std::string& key, const Feedback& rates) { m_entries[key] = rates; }
     // A busy measurement leaves the rates of a calm one as they are, and is tried again.
@@ -52,7 +52,7 @@ public:
 
 private:
     std::map<std::string, Feedback> m_entries;
-    std::map<std::string, RateStamp> m_stamps; // of entries
+    std::map<std::string, RateStamp> m_stamps; // for entries
     std::map<std::string, ScratchSpeed> m_disks;
 };
 

@@ -21,18 +21,19 @@ namespace mr {
 struct RunTruth {
     double stepSeconds = 0.0;     // mean of the steps that were measured
     int steps = 0;                // that many
-    double othersPercent = 100.0; // of all processors' time, taken by other programs meanwhile
+    double othersPercent = 100.0; // share of all processors' time that other programs took
 };
 
 inline constexpr int kLeastTruthSteps = 16;
-inline constexpr double kForecastTolerance = 0.25; // of what the steps took
+inline constexpr double kForecastTolerance = 0.25; // share of the steps' time
 
 // Does the forecast of `setup` miss the truth by more than kForecastTolerance, and are the rates
 // the cause? False where either is not known.
 bool isForecastWrong(const RunSetup& setup, const RunTruth& truth);
 
-// Puts `measured` into the book at `path` if it has rates for what `setup` trains on this machine.
-// For a model that was too large to be tried, seconds of layers stay unknown. True: it did.
+// Puts `measured` into the book at `path` if the book has rates for this machine and the model and
+// settings of `setup`. For a model that was too large to be tried, seconds of layers stay unknown.
+// True: it did.
 bool correctRates(const RunSetup& setup, const Feedback& measured, double othersPercent,
     const std::filesystem::path& path);
 

@@ -123,8 +123,9 @@ void RateSheet::clear() noexcept
     m_steps = 0;
 }
 
-// A backward that recomputes is not seen apart from what that adds: this stays as it was known, but
-// where others have their activations kept.
+// A backward that recomputes is not measured apart from its recomputation. The known seconds of
+// recomputation stay, except where other backwards have their activations kept: the difference
+// measures them.
 LayerSeconds RateSheet::secondsOf(const Layer& layer, const LayerSeconds& known) const
 {
     LayerSeconds seconds = known;
@@ -138,7 +139,7 @@ LayerSeconds RateSheet::secondsOf(const Layer& layer, const LayerSeconds& known)
     if (backward <= 0.0)
         return seconds;
     if (m_recompute && known.recompute >= backward)
-        seconds.recompute = 0.0; // what was known cannot be
+        seconds.recompute = 0.0; // the known value cannot be right
     seconds.backward = backward - (m_recompute ? seconds.recompute : 0.0);
     return seconds;
 }

@@ -5,7 +5,7 @@
 //
 // Threads    One owner.
 // Ownership  Its samples; all memory is taken by the constructor, read() allocates nothing.
-// Errors     None: what was not seen stays as it was known.
+// Errors     None: a rate that was not measured stays as it was known.
 // Units      Seconds; elements, bytes and flops per second.
 
 #pragma once
@@ -54,14 +54,14 @@ public:
     void clear() noexcept;
     int steps() const noexcept { return m_steps; } // since clear()
 
-    // `known`, with what was seen in its place.
+    // `known`, with measured rates in its place.
     Feedback rates(const Feedback& known) const;
 
 private:
     struct Layer {
         RateSamples forward;
         RateSamples backward;
-        RateSamples keptBackward; // of a block whose activations the host kept
+        RateSamples keptBackward; // for a block with activations that the host kept
     };
     // Small copies are latency, not rate; a tiny model has no others.
     struct Copies {

@@ -42,7 +42,7 @@ void shrink(RunSetup& setup, std::size_t planned, const MemoryShortage& shortage
         setup.spec.hostMemoryBytes = setup.budget.hostBytes = left;
 }
 
-// `numbers` and what may stand in their place without changing a number of the training.
+// `numbers` and variants that change no number of the training.
 std::vector<PolicyNumbers> variants(const RunSetup& setup, bool flipped, PolicyNumbers numbers)
 {
     const PolicyNumbers& asked = setup.askedNumbers;
@@ -78,7 +78,7 @@ void addTrials(const RunSetup& setup, bool flipped, const PolicyInfo& policy,
         if (recompute ? asked == RecomputeChoice::None : asked == RecomputeChoice::Block)
             continue;
         for (PolicyNumbers numbers : all) {
-            if (flipped) // what the run began with stays
+            if (flipped) // the order the run began with stays
                 numbers.order = WorkOrder::ByLayerFlip;
             trials.push_back({policy.id, numbers, recompute});
             if (!policy.doesTake(kHomes) || setup.askedNumbers.turns)

@@ -29,12 +29,12 @@ namespace mr {
 
 struct RunSetup {
     RunSpec spec;  // resolved
-    RunSpec asked; // what the user left open is open still
+    RunSpec asked; // options the user left open are open still
     ModelConfig config;
     ParamTable table;
     MicroShape micro;
     ModelShape shape;
-    StepSpec step; // of every step but its number
+    StepSpec step; // common to all steps, except its number
     OffloadPolicy policy;
     PolicyNumbers numbers;      // its options, said or chosen: spec.policyOptions
     PolicyNumbers askedNumbers; // asked.policyOptions
@@ -44,14 +44,14 @@ struct RunSetup {
     Feedback rates;    // measured before (RateBook); 0 where not
     ScratchSet scratch;
     StepForecast forecast;
-    LinkTraffic traffic; // of a step in the middle of the run
+    LinkTraffic traffic; // for a step in the middle of the run
     DiskTraffic diskTraffic;
     std::string reason; // why `auto` chose this policy; empty if it was asked for
 };
 
-// `trainRows` of micro-batches in an epoch: sequences, or what they are packed into. 0: not known
-// yet; then steps stay 0 where they depend on it. Rates are those the user's RateBook has; nothing
-// is measured here.
+// `trainRows` of micro-batches in an epoch: sequences, or packed rows. 0: not known yet; then steps
+// stay 0 where they depend on it. Rates are those the user's RateBook has; nothing is measured
+// here.
 Result<RunSetup> setUpRun(const RunSpec& spec, std::int64_t trainRows);
 
 // Optimizer steps of the run a resolved spec asks for.

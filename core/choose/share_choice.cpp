@@ -10,7 +10,7 @@
 namespace mr {
 namespace {
 
-constexpr double kLeastGain = 0.03; // of a step
+constexpr double kLeastGain = 0.03; // share of a step
 
 } // namespace
 

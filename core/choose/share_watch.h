@@ -1,5 +1,5 @@
-// ShareWatch: when a run looks at its device share again, what its steps measured until then, and
-// what an exchange of plans would cost.
+// ShareWatch: when a run looks at its device share again, the rates that its steps measured until
+// then, and the cost of an exchange of plans.
 //
 // A run looks once after its first steps, and then whenever a checkpoint has just been written,
 // because an exchange then costs no more than opening the run again.
@@ -28,7 +28,7 @@ public:
     // How long the step took that was added last. The first is not counted here either.
     void timed(double seconds) noexcept;
     int timedSteps() const noexcept { return m_timedSteps; } // since the run was opened
-    double meanSeconds() const noexcept;                     // of those; 0: there were none
+    double meanSeconds() const noexcept;                     // mean of those; 0: there were none
     // The rates since the last look, and their number of steps; `known` where nothing was measured.
     Feedback measured(const Feedback& known) const { return m_sheet.rates(known); }
     int measuredSteps() const noexcept { return m_sheet.steps(); }
@@ -50,7 +50,7 @@ private:
     RateSheet m_sheet;
     int m_steps = 0; // since the run was opened
     int m_timedSteps = 0;
-    double m_timedSeconds = 0.0; // of all of those
+    double m_timedSeconds = 0.0; // all of those together
     bool m_hasLooked = false;
     double m_saveSeconds = 0.0; // 0: not measured
     double m_reopenSeconds = 0.0;
