@@ -40,7 +40,7 @@ private:
     RunContext& m_run;
     RunJournal& m_journal;
     QuestionQueue m_questions;
-    StepPlan m_plan; // of one token
+    StepPlan m_plan; // for one token
 };
 
 } // namespace mr

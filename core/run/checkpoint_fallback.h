@@ -1,4 +1,4 @@
-// CheckpointFallback: the checkpoint a run goes on from, and what becomes of damaged ones.
+// CheckpointFallback: loads the checkpoint a run goes on from, and sets damaged ones aside.
 //
 // The newest whole checkpoint of this run is loaded. Nothing on disk is touched until the run
 // really goes on: then report() sets the damaged ones aside, marks them in the history and says so.

@@ -116,7 +116,7 @@ void Engine::run()
     m_saver.startClock();
     m_choice.begin();
     Status ended = guarded("engine", [this] { return train(); });
-    // A stop while the run was opened again: what it would have gone on from is on disk.
+    // A stop while the run was opened again: the state it would have gone on from is on disk.
     if (!ended.ok() && ended.kind() == ErrorKind::Cancelled && m_run.isStopWanted())
         ended = {};
     closeRun(ended);
@@ -147,7 +147,7 @@ Status Engine::advance()
     MR_TRY(m_answerer.answerAll());
     if (m_saver.isCheckpointDue())
         MR_TRY(m_saver.saveCheckpoint(IfUnwritable::Pause));
-    // Asked for before the first step it waits for that; with nothing to save it is done.
+    // A request before the first step waits for that step; with nothing to save it is done.
     const StepIndex done = m_run.step();
     const bool isAsked = done > 0 && m_saveRequested.exchange(false);
     if (isAsked && done < steps && !m_saver.isSaved())

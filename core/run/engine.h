@@ -53,8 +53,8 @@ public:
     const RunSetup& setup() const noexcept { return m_run.setup; }
     const DataReport& data() const noexcept { return m_run.data.report; }
     const std::filesystem::path& runDir() const noexcept { return m_run.runDir; }
-    // After the run has ended. Where its checkpoints and its model are; and, not ok, what of it
-    // could not be saved, and which checkpoint is the last good one.
+    // After the run has ended. saveDir() has its checkpoints and its model; unsaved(), if not ok,
+    // names the part that could not be saved and the last good checkpoint.
     const RunProgress& progress() const noexcept { return m_run.progress; }
     std::vector<std::filesystem::path> checkpoints() const { return m_run.checkpoints(); }
     const std::filesystem::path& saveDir() const noexcept { return m_run.saveDir; }
@@ -91,7 +91,7 @@ private:
     std::condition_variable m_ended;
     Status m_failure;      // guarded by m_mutex
     bool m_done = false;   // guarded by m_mutex
-    std::jthread m_thread; // last: joined before what it uses goes
+    std::jthread m_thread; // last: joined before the members it uses go
 };
 
 } // namespace mr

@@ -63,7 +63,7 @@ LateChoice::LateChoice(RunContext& run, RunJournal& journal, RunSaver& saver, Re
 
 void LateChoice::begin()
 {
-    (void)m_load.read(m_run.startNs); // what was before does not count
+    (void)m_load.read(m_run.startNs); // the load before does not count
 }
 
 Status LateChoice::chooseIfDue()
@@ -78,7 +78,7 @@ Status LateChoice::chooseIfDue()
                                                                             : Status();
 }
 
-// By what the checkpoint of this step has, so a run that is resumed here chooses the same.
+// By data that the checkpoint of this step has, so a run that is resumed here chooses the same.
 Status LateChoice::chooseInterval()
 {
     MR_ASSIGN(auto means, columnMeans(m_run.body->executor(), *m_run.body->memory().window));

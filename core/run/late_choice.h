@@ -1,8 +1,9 @@
-// LateChoice: what a run chooses late or again while it trains: the interval of the magnitude rule
-// and a device share that nobody gave; and what it learns for later runs.
+// LateChoice: the choices a run makes late or again while it trains: the interval of the magnitude
+// rule and a device share that nobody gave; and the rates it learns for later runs.
 //
-// A choice exchanges the run's plan between two steps (Replanner::exchange): training goes on with
-// the same bits. The choice is written to the run's record, so resuming uses it, and is an event.
+// A choice exchanges the run's plan between two steps (Replanner::exchange): training goes on
+// with the same bits. The choice is written to the run's record, so resuming uses it, and is an
+// event.
 //
 // Threads    Engine thread.
 // Ownership  Borrows context and parts.
@@ -25,7 +26,7 @@ public:
     void begin();
     // After a step. Nothing is chosen for a run that is about to end: the run that resumes it will.
     Status chooseIfDue();
-    // At the end: a forecast that was wrong is corrected for later runs.
+    // At the end: corrects a forecast that was wrong for later runs.
     void learnRates();
 
 private:
@@ -36,7 +37,7 @@ private:
     RunJournal& m_journal;
     RunSaver& m_saver;
     Replanner& m_replanner;
-    HostProbe m_load; // of all programs
+    HostProbe m_load; // by all programs
 };
 
 } // namespace mr

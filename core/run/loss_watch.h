@@ -1,8 +1,8 @@
 // LossWatch: whether the training loss of a step jumped.
 //
-// A loss is a spike when it is over three times the median of the steps before it and over what the
-// model had before training. A spike lasts until a loss is below that bound again, and is reported
-// once; its losses do not move the median.
+// A loss is a spike when it is over three times the median of the steps before it and over the
+// model's loss before training. A spike lasts until a loss is below that bound again, and is
+// reported once; its losses do not move the median.
 //
 // Threads  Confined to its owner. Allocates nothing.
 // Units    Nats per token.

@@ -3,7 +3,7 @@
 //
 // Threads    Engine thread; outcome() also after the run has ended.
 // Ownership  Borrows context and journal.
-// Errors     Internal where a loss or gradient is not finite, with what to try.
+// Errors     Internal where a loss or gradient is not finite, with settings to try.
 
 #pragma once
 
@@ -30,7 +30,7 @@ public:
 
     Status notFinite(const std::string& subject) const;
     // After the last step, before it is saved: an older checkpoint must not be pruned for weights
-    // whose loss is not finite.
+    // with a loss that is not finite.
     Status checkLastLoss() const;
     RunOutcome outcome() const { return judge(m_evaluations); }
     // Warns where the run made the model worse.
@@ -40,7 +40,7 @@ private:
     RunContext& m_run;
     RunJournal& m_journal;
     LossWatch m_lossWatch;
-    Evaluations m_evaluations; // of earlier lives, too
+    Evaluations m_evaluations; // from earlier lives, too
 };
 
 } // namespace mr

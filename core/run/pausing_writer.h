@@ -1,14 +1,15 @@
 // PausingWriter: writes a checkpoint or the model, or pauses the run where that finds no room.
 //
-// Room is looked for before the first byte is written. If it lacks, or the folder is gone, what was
-// begun is removed, older checkpoints stay, and the run pauses between two steps with its state in
-// memory. It looks for room again and again, and takes answers. The next step has the bits it would
-// have had without the pause.
+// It looks for room before it writes the first byte. If room lacks, or the folder is gone, it
+// removes the files it began, older checkpoints stay, and the run pauses between two steps with its
+// state in memory. It looks for room again and again, and takes answers. The next step has the bits
+// it would have had without the pause.
 //
 // Threads    Engine thread. After the run has ended: unsaved(), lacksSpace().
 // Ownership  Borrows context and journal.
-// Errors     save(): ok also if the run goes on without, or was stopped; what was not saved is then
-//            in unsaved() or in the log. Errors that are not about the disk come back unchanged.
+// Errors     save(): ok also if the run goes on without, or was stopped; unsaved() or the log then
+//            names the part that was not saved. Errors that are not about the disk come back
+//            unchanged.
 
 #pragma once
 
@@ -45,7 +46,7 @@ public:
     void noteFolder();
 
     StepIndex passedStep() const noexcept { return m_passedStep; } // went on without saving it
-    const Status& unsaved() const noexcept { return m_unsaved; }   // what the end could not save
+    const Status& unsaved() const noexcept { return m_unsaved; }   // names the part not saved
     bool lacksSpace() const noexcept { return m_lacksSpace; }      // that is why
 
 private:

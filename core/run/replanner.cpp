@@ -140,14 +140,14 @@ Status Replanner::openBody(BodySource source)
         Status status = tryBody(source, lacking);
         if (status.ok())
             return {};
-        dropBody(); // first: what is free then is what a new plan may have
+        dropBody(); // first: a new plan may have the memory that is free then
         if (status.kind() != ErrorKind::OutOfMemory || replans == kMostReplans)
             return status;
         MR_TRY(planAgain(status, lacking));
     }
 }
 
-// Another setup for what memory is left. Precondition: there is no body.
+// Another setup for the memory that is left. Precondition: there is no body.
 Status Replanner::planAgain(const Status& why, Tier lacking)
 {
     MemoryShortage shortage{lacking, {}};

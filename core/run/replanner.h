@@ -2,7 +2,7 @@
 // while the run goes on.
 //
 // When the run opens, an allocation that fails although the plan fits its budget means that another
-// program took the memory: the run is planned again for what is left. Later, in a step or an
+// program took the memory: the run is planned again for the rest. Later, in a step or an
 // evaluation, the run saves itself if no update of the step was begun, frees everything and opens
 // again from there; otherwise it goes back to the last checkpoint. Exact policies end with the bits
 // they would have ended with. exchange() does the same with a plan that was chosen.

@@ -33,7 +33,7 @@ IntervalRow RunAccount::closeInterval(
     const MovedBytes bytes = closeStep(nowNs, moved);
     IntervalRow row;
     row.kind = kind;
-    row.endUs = times.wallUs; // of a clock that begins with the row
+    row.endUs = times.wallUs; // on a clock that begins with the row
     row.computeUs = times.computeUs;
     row.stallUs = times.stallUs;
     row.h2dBytes = bytes.toDevice;

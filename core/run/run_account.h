@@ -1,7 +1,8 @@
 // RunAccount: the time and the bytes of a run, row by row without a gap.
 //
 // A row is a step or an interval (evaluation, checkpoint, ...). It begins where the row before it
-// ended and has what was moved since then, so rows add up to the run whatever moved the bytes.
+// ended and has the bytes moved since then, so rows add up to the run, whichever work moved the
+// bytes.
 //
 // Threads  Engine thread. Allocates nothing.
 // Units    Nanoseconds on the steady clock, bytes.

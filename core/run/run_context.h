@@ -42,7 +42,7 @@ enum class OnDiskFull : std::uint8_t {
 // gets.
 struct EngineHooks {
     std::optional<RunSpec> asked; // as Session::open()'s
-    ResumeChanges changes;        // of a run that is resumed
+    ResumeChanges changes;        // for a run that is resumed
     Session::Listener listener;
     OpeningWatch opening;
     RecorderHooks records;
@@ -68,12 +68,12 @@ struct RunContext {
 
     // Constant once the run is open.
     std::filesystem::path runDir;
-    FolderLock lock; // of runDir, until the run has ended
+    FolderLock lock; // on runDir, until the run has ended
     std::string uuid;
     std::string askedJson; // RunSpec before anything was chosen; empty: an earlier program's run
     std::int64_t id = 0;   // in the history
     RunData data;
-    std::string dataHash; // of the training tokens, in order
+    std::string dataHash; // over the training tokens, in order
     LrSchedule schedule;
     std::string startedAgain; // why the run has no checkpoint to go on from
 
@@ -82,8 +82,8 @@ struct RunContext {
     std::unique_ptr<RunBody> body;
     RunProgress progress;
     ShareWatch watch;              // measures the steps of the body
-    std::filesystem::path saveDir; // of checkpoints and the model: runDir, or another folder
-    FolderLock saveLock;           // of saveDir, if that is another folder
+    std::filesystem::path saveDir; // for checkpoints and the model: runDir, or another folder
+    FolderLock saveLock;           // on saveDir, if that is another folder
     std::int64_t startNs = 0;
     std::int64_t resumedMs = 0; // active time of earlier lives
 

@@ -1,9 +1,9 @@
-// The data of a run: its tokens, and what tells them apart from others.
+// The data of a run: its tokens, and the hash that tells them apart from others.
 //
 // Threads  Functions of their arguments; readRunData() blocks on files and starts threads of its
 //          own.
-// Errors   readRunData(): as Tokenizer::open() and buildTokenSet(); InvalidArgument for a tokenizer
-//          of another model, and for data with nothing to train. dataHash(): as
+// Errors   readRunData(): as Tokenizer::open() and buildTokenSet(); InvalidArgument for another
+//          model's tokenizer, and for data with nothing to train. dataHash(): as
 //          SequenceStore::read().
 
 #pragma once
@@ -22,7 +22,7 @@
 
 namespace mr {
 
-// The folder of the model whose chat template writes conversations and pairs.
+// The folder of the model with the chat template that writes conversations and pairs.
 std::string modelFolder(const RunSpec& spec);
 
 // A run decides how rows are written when it begins, and keeps that in its record: every source

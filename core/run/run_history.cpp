@@ -31,7 +31,7 @@ Status enterCheckpoint(RunStore& store, std::int64_t runId, const CheckpointInfo
 {
     auto sealed = readSeal(info.path);
     if (!sealed.ok())
-        return {}; // broken: whoever resumes tells of it
+        return {}; // broken: a run that resumes reports it
     CheckpointRow row;
     row.step = info.step;
     row.path = info.path.string();

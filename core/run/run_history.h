@@ -14,9 +14,9 @@
 
 namespace mr {
 
-// Enters the checkpoints of both folders that are not in the history. Marks as deleted the
-// checkpoints in the history whose folder is gone while its parent is there. Where the parent is
-// gone as well the row stays as it is: the disk may be back tomorrow.
+// Enters the checkpoints of both folders that are not in the history. Marks a checkpoint in the
+// history as deleted if its folder is gone while its parent is there. Where the parent is gone as
+// well the row stays as it is: the disk may be back tomorrow.
 Status enterCheckpoints(RunStore& store, std::int64_t runId, const std::filesystem::path& runDir,
     const std::filesystem::path& saveDir);
 

@@ -51,7 +51,7 @@ public:
     // Makes the late parts of the last step, in an interval of their own.
     Status finishLateParts();
     void book(IntervalKind kind);
-    std::int64_t endNs() const noexcept { return m_account.endNs(); } // of the last row
+    std::int64_t endNs() const noexcept { return m_account.endNs(); } // end of the last row
     // Ends a row that is a step. Returns the bytes moved since the row before.
     MovedBytes closeStep(std::int64_t endNs) { return m_account.closeStep(endNs, moved()); }
     // The body is about to go: its bytes stay counted.

@@ -80,7 +80,7 @@ Status RunOpener::takeOver(const std::string& uuidBefore)
     auto reader = RunReader::open(m_run.store.path());
     auto row =
         known.ok() && reader.ok() ? reader.value()->run(known.value()) : Result<RunRow>(RunRow{});
-    // The reader calls one whose process died lost.
+    // The reader calls a run lost if its process died.
     if (known.ok() && row.ok() && !hasEnded(row.value().status))
         return Status::error(ErrorKind::InvalidArgument,
             m_run.runDir.string() + ": a run is being trained there (" + row.value().name +
@@ -93,7 +93,7 @@ Status RunOpener::takeOver(const std::string& uuidBefore)
 
 void RunOpener::removeOldRecords() const
 {
-    std::error_code error; // what stays is only read to rebuild a lost history
+    std::error_code error; // files that stay are only read to rebuild a lost history
     std::vector<fs::path> old;
     for (const auto& entry : fs::directory_iterator(m_run.runDir, error)) {
         const std::string name = entry.path().filename().string();
@@ -113,8 +113,8 @@ Status RunOpener::openBody(BodySource source)
     return opened;
 }
 
-// Files of runs that crashed and were not resumed: nobody else would ever remove them. One that is
-// resumed later fills its file again. What this run's own crash left is taken over.
+// Files of runs that crashed and were not resumed: nobody else would ever remove them. A run that
+// is resumed later fills its file again. This run takes over the files that its own crash left.
 void RunOpener::removeLeftScratch() const
 {
     if (m_run.setup.memory.usesDisk())
@@ -131,7 +131,7 @@ void RunOpener::recordStop(const std::string& why)
         m_run.id = known.value();
     if (known.ok() || m_journal.registerRun().ok())
         (void)m_run.store.endRun(m_run.id, RunStatus::Stopped, 0, why)
-            .ok(); // what was stopped stays so
+            .ok(); // the run stays stopped without it
 }
 
 Status RunOpener::prepare(const RunSpec& spec)

@@ -35,7 +35,7 @@ Status RunResumer::resume(const fs::path& runDir)
     MR_TRY(findSaveDir(spec));
     // A record that does not say is of a run without a template, or from before there was a choice.
     MR_TRY(m_opener.prepare(withStyle(spec, RowStyle::Plain)));
-    // The record does not say who chose it, and it changes no number.
+    // The record does not say whether the user chose it, and it changes no number.
     m_run.setup.asked.recompute = RecomputeChoice::Auto;
     MR_TRY(fitToBudget());
     const bool isBegun = m_fallback.hasCheckpoint();
@@ -50,7 +50,7 @@ Status RunResumer::resume(const fs::path& runDir)
     return isAsRecorded ? Status() : m_journal.recordPlan();
 }
 
-// The spec of the record, with what this life changes.
+// The spec of the record, with the changes of this life.
 Result<RunSpec> RunResumer::claim(const fs::path& runDir)
 {
     std::error_code error;
@@ -118,7 +118,7 @@ Status RunResumer::refuseOtherData() const
     return {};
 }
 
-// A resumed run may be given less than it was planned with: whatever goes on with the same bits.
+// A resumed run may be given less than it was planned with: takes a plan with the same bits.
 Status RunResumer::fitToBudget()
 {
     if (m_run.setup.limit.empty() || !isChanged(m_run.hooks.changes))

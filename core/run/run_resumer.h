@@ -1,7 +1,7 @@
 // RunResumer: how a run goes on in the folder of an earlier life.
 //
 // The folder is the truth: a loss of power, a kill between two files, or another history leave the
-// history behind it, so what it lacks is entered from the folder.
+// history behind it, so missing rows are entered from the folder.
 //
 // Threads    The thread that opens the run.
 // Ownership  Borrows context and parts.

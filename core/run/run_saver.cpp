@@ -100,7 +100,7 @@ Status RunSaver::writeCheckpointNow()
     row.createdMs = wallClockMs();
     row.writeMs = (nowNs() - begin) / 1'000'000;
     row.evalLoss = m_run.progress.evalLoss;
-    m_savedStep = m_run.progress.step; // whatever becomes of its row
+    m_savedStep = m_run.progress.step; // even if its row fails
     m_journal.recorder().checkpoint(row, written.value().manifestHash);
     m_journal.message(EventLevel::Info, "checkpoint",
         fmt::format("Checkpoint of step {} written.", m_run.progress.step));

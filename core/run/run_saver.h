@@ -1,10 +1,10 @@
-// RunSaver: what a run saves and when: checkpoints by steps, by time and of the best evaluation,
-// and the trained model at the end.
+// RunSaver: saves checkpoints when they are due (by steps, by time, at the best evaluation) and the
+// trained model at the end.
 //
 // Threads    Engine thread. After the run has ended: writer().
 // Ownership  Owns the writer; borrows context and journal.
-// Errors     Those of PausingWriter::save(): a checkpoint that could not be written is not an error
-//            of saveCheckpoint(); ask isSaved().
+// Errors     Those of PausingWriter::save(): saveCheckpoint() gives no error for a checkpoint that
+//            could not be written; ask isSaved().
 
 #pragma once
 
