@@ -75,7 +75,7 @@ bool evaluates(const RunSpec& spec)
     return spec.evalEvery != 0 && (!spec.evalData.empty() || spec.holdOut > 0.0);
 }
 
-// By the forecast, if there is one. Those by steps put off those by time.
+// By the forecast, if there is one. A checkpoint by steps puts off the next one by time.
 std::int64_t timedCheckpoints(const RunSetup& setup)
 {
     const RunSpec& spec = setup.spec;

@@ -33,9 +33,9 @@ void keepNumbers(RunSetup& setup, PolicyNumbers numbers);
 // Sets policy, memory plan, limit, forecast and traffic of `setup` to those of `trial`.
 Status planWith(RunSetup& setup, const PolicyTrial& trial);
 
-// Takes the fastest of `trials` that fits, by forecast; without rates the first. Those with options
-// that their policy does not take are passed over. If nothing fits, takes the trial that lacks
-// least, and setup.limit says how much. Precondition: one of them can be planned.
+// Takes the fastest of `trials` that fits, by forecast; without rates the first. Passes over trials
+// with options that their policy does not take. If nothing fits, takes the trial that lacks least,
+// and setup.limit says how much. Precondition: one of them can be planned.
 Status chooseAmong(RunSetup& setup, std::span<const PolicyTrial> trials);
 
 // Makes the choices that spec.policy, its options and spec.recompute leave open: by forecast the
