@@ -31,7 +31,7 @@ namespace mr {
 // Part of a tile that lies together on disk because it moves together.
 enum class DiskRegion : std::uint8_t {
     State,    // for an update, and back
-    Weights,  // the same, and for every use of the layer
+    Weights,  // for an update, and back, and for every use of the layer
     Gradient, // there after backward, for an update
 };
 inline constexpr std::size_t kDiskRegions = 3;
@@ -40,7 +40,7 @@ inline constexpr std::size_t kDiskRegions = 3;
 // read from disk.
 struct DiskSends {
     bool gradients = false; // StepPlan::normByGroup
-    bool weights = false;   // the same, in BF16; F32 has two planes on the host and their sum here
+    bool weights = false;   // and BF16; in F32 the host has two planes, the device their sum
 
     friend bool operator==(const DiskSends&, const DiskSends&) = default;
 };

@@ -104,7 +104,7 @@ struct PlanUnderCheck {
     {
         return clocks.isBefore(Wait::onTask(first), second);
     }
-    // The same; not if there is none.
+    // False if there is no `first`.
     bool isBefore(const MaybeTask& first, TaskIndex second) const noexcept
     {
         return first && isBefore(*first, second);

@@ -176,7 +176,7 @@ struct OffloadPolicy {
     // gradient type and crosses once: other numbers than the host's, except in windows of one step.
     Tier windowSums = Tier::PinnedHost;
     StateCodec stateCodec = StateCodec::Plain; // Compact changes numbers, on all routes alike
-    ClipMode clipMode = ClipMode::Exact;       // the same
+    ClipMode clipMode = ClipMode::Exact;       // PerGroup changes numbers, too
 };
 
 enum class Precision : std::uint8_t {
