@@ -180,7 +180,7 @@
             <translation>各行の内容</translation>
         </message>
         <message>
-            <source>What each row of the file is</source>
+            <source>Kind of the rows</source>
             <translation>ファイルの各行の内容</translation>
         </message>
         <message>
@@ -478,7 +478,7 @@
             <translation>経過</translation>
         </message>
         <message>
-            <source>What happened</source>
+            <source>Event</source>
             <translation>内容</translation>
         </message>
     </context>
@@ -2127,7 +2127,7 @@
             <translation>デバイス</translation>
         </message>
         <message>
-            <source>What the model is computed on.</source>
+            <source>The device that computes the model.</source>
             <translation>モデルを計算する装置です。</translation>
         </message>
         <message>
@@ -2167,7 +2167,7 @@
             <translation>重み減衰</translation>
         </message>
         <message>
-            <source>Of matrices; norms and biases have none.</source>
+            <source>Applies to matrices; norms and biases have none.</source>
             <translation>行列に適用されます。ノルムとバイアスには適用されません。</translation>
         </message>
         <message>
@@ -2199,7 +2199,7 @@
             <translation>シード</translation>
         </message>
         <message>
-            <source>The same seed and plan give the same bits.</source>
+            <source>Equal seed and plan give equal bits.</source>
             <translation>同じシードと計画なら、結果はビット単位で一致します。</translation>
         </message>
         <message>
@@ -2975,7 +2975,7 @@ Masked: read, not part of the loss</source>
             <translation>デバイスへ</translation>
         </message>
         <message>
-            <source>What the device received, in 20 ms of each second.</source>
+            <source>Bytes that the device received, in 20 ms of each second.</source>
             <translation>デバイスが受け取った量です (毎秒 20 ms 間の計測)。</translation>
         </message>
         <message>
@@ -2983,7 +2983,7 @@ Masked: read, not part of the loss</source>
             <translation>ホストへ</translation>
         </message>
         <message>
-            <source>What the device sent, in 20 ms of each second.</source>
+            <source>Bytes that the device sent, in 20 ms of each second.</source>
             <translation>デバイスが送り出した量です (毎秒 20 ms 間の計測)。</translation>
         </message>
         <message>
@@ -3120,7 +3120,7 @@ Masked: read, not part of the loss</source>
             <translation>%1: %2</translation>
         </message>
         <message>
-            <source>What the plan puts there, and the limit.</source>
+            <source>Bytes that the plan puts there, and the limit.</source>
             <translation>計画がそこに置く量と上限。</translation>
         </message>
     </context>
@@ -3160,7 +3160,7 @@ Masked: read, not part of the loss</source>
             <translation>層</translation>
         </message>
         <message>
-            <source>What the device computes with.</source>
+            <source>The weights that the device computes with.</source>
             <translation>デバイスが計算に使う重みです。</translation>
         </message>
         <message>
@@ -3465,7 +3465,7 @@ Masked: read, not part of the loss</source>
             <translation>ディスク書</translation>
         </message>
         <message>
-            <source>What the device computes; red where it waits.</source>
+            <source>Compute tasks of the device; red where it waits.</source>
             <translation>デバイスの計算。赤は待ち時間です。</translation>
         </message>
         <message>
@@ -3489,7 +3489,7 @@ Masked: read, not part of the loss</source>
             <translation>ホストからディスクへの書き込み。</translation>
         </message>
         <message>
-            <source>What the engine does between the steps.</source>
+            <source>Work of the engine between steps.</source>
             <translation>エンジンがステップの間に行う処理。</translation>
         </message>
         <message>
@@ -3844,7 +3844,7 @@ Masked: read, not part of the loss</source>
             <translation>厳密: オフロードなしと同じ数値になります。遅れ: ステップの重みに最新の更新が含まれず、その数は最大でこのステップ数です。</translation>
         </message>
         <message>
-            <source>Of the whole run: steps, evaluations and checkpoints, without pauses.</source>
+            <source>The whole run: steps, evaluations and checkpoints, without pauses.</source>
             <translation>実行全体の時間です。ステップ、評価、チェックポイントを含み、中断は含みません。</translation>
         </message>
         <message>
@@ -3931,7 +3931,7 @@ Masked: read, not part of the loss</source>
             <translation>評価用データの損失です。色は実行ごとに同じです。</translation>
         </message>
         <message>
-            <source>What the horizontal axis counts</source>
+            <source>Unit of the horizontal axis</source>
             <translation>横軸の単位</translation>
         </message>
         <message>
@@ -4226,7 +4226,7 @@ Masked: read, not part of the loss</source>
             <translation>シード</translation>
         </message>
         <message>
-            <source>What both models are asked</source>
+            <source>Prompt for both models</source>
             <translation>両方のモデルへの質問</translation>
         </message>
         <message>
@@ -4242,7 +4242,7 @@ Masked: read, not part of the loss</source>
             <translation>残す確率の割合</translation>
         </message>
         <message>
-            <source>The same seed gives the same answer</source>
+            <source>Equal seeds give equal answers</source>
             <translation>同じシードなら同じ答えになります</translation>
         </message>
         <message>
@@ -4363,7 +4363,7 @@ Masked: read, not part of the loss</source>
             <translation>ここに回答が表示されます。</translation>
         </message>
         <message>
-            <source>What the model reads</source>
+            <source>Text that the model reads</source>
             <translation>モデルが読む文</translation>
         </message>
     </context>
@@ -4408,7 +4408,7 @@ Masked: read, not part of the loss</source>
             <translation>計画</translation>
         </message>
         <message>
-            <source>What a step waits for</source>
+            <source>Causes of stalls</source>
             <translation>ステップが待つもの</translation>
         </message>
         <message>
@@ -4528,11 +4528,11 @@ Masked: read, not part of the loss</source>
             <translation>1 ステップの全マイクロバッチの勾配を足し合わせたものです。</translation>
         </message>
         <message>
-            <source>What the forward pass keeps because the backward pass needs it.</source>
+            <source>Tensors that the forward pass keeps because the backward pass needs them.</source>
             <translation>逆伝播で必要になるため、順伝播が保持する値です。</translation>
         </message>
         <message>
-            <source>What goes from one layer to the next. From it the rest of a layer can be computed again.</source>
+            <source>The activation that one layer hands to the next. The rest of a layer can be computed again from it.</source>
             <translation>層から次の層へ渡る値です。これがあれば層の残りの値を計算し直せます。</translation>
         </message>
         <message>

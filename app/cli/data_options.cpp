@@ -15,8 +15,8 @@ void DataOptions::addTo(CLI::App& command)
         "Pairs and ChatML texts: template (as the model's chat template writes them), plain (as "
         "they stand) or auto (template where the model has one)");
     command.add_option("--chat-template", m_chatTemplate,
-        "What conversations and pairs are written with in place of the model's own template, as "
-        "for a base model that has none: chatml, llama3 or a file with a Jinja template. It is "
+        "Template for conversations and pairs in place of the model's own, as for a base model "
+        "that has none: chatml, llama3 or a file with a Jinja template. It is "
         "saved with a trained model");
     command.add_flag("--skip-bad-rows", m_skipBadRows,
         "Leave out rows that cannot be read; a run folder lists them in skipped.jsonl");

@@ -157,7 +157,8 @@ int inspect(const InspectOptions& options)
 void addInspect(CLI::App& app, Action& action)
 {
     auto options = std::make_shared<InspectOptions>();
-    CLI::App* command = app.add_subcommand("inspect", "What a path is and what is wrong with it");
+    CLI::App* command =
+        app.add_subcommand("inspect", "Identify a model or dataset and list its problems");
     command->add_option("path", options->path, "Model folder, dataset, run folder or history")
         ->required();
     command->add_option("--model", options->model, "Tokenizer to count a dataset's tokens with");

@@ -146,7 +146,8 @@ int plan(const PlanOptions& options)
 void addPlan(CLI::App& app, Action& action)
 {
     auto options = std::make_shared<PlanOptions>();
-    CLI::App* command = app.add_subcommand("plan", "What a run would need");
+    CLI::App* command =
+        app.add_subcommand("plan", "Memory, time and disk writes that a run would need");
     options->spec.addTo(*command, false);
     command->add_flag("--all-policies", options->allPolicies, "A report per policy");
     command->add_flag("--json", options->json, "JSON on stdout");

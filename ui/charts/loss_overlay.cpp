@@ -71,7 +71,7 @@ LossOverlay::LossOverlay(LineChart* chart, QWidget* parent)
 void LossOverlay::makeTools()
 {
     m_axis = new QComboBox;
-    m_axis->setAccessibleName(tr("What the horizontal axis counts"));
+    m_axis->setAccessibleName(tr("Unit of the horizontal axis"));
     m_axis->addItem(tr("Steps"), static_cast<int>(XAxis::Kind::Step));
     m_axis->addItem(tr("Time"), static_cast<int>(XAxis::Kind::Time));
     m_axis->setItemData(1, tr("Active time since each run began, without pauses"), Qt::ToolTipRole);

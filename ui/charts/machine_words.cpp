@@ -69,10 +69,10 @@ MachineChart pcie()
     return {Words::tr("PCIe (GB/s)"), QStringLiteral("machine-pcie"), kBytesPerGb, 0.0,
         [](double value) { return linkText(value * kBytesPerGb); },
         {{MachineMetric::DevicePcieReceived, Words::tr("to the device"),
-             Words::tr("What the device received, in 20 ms of each second."),
+             Words::tr("Bytes that the device received, in 20 ms of each second."),
              QStringLiteral("pcie_rx_gb_per_s"), DeviceColor},
             {MachineMetric::DevicePcieSent, Words::tr("to the host"),
-                Words::tr("What the device sent, in 20 ms of each second."),
+                Words::tr("Bytes that the device sent, in 20 ms of each second."),
                 QStringLiteral("pcie_tx_gb_per_s"), DeviceMemoryColor}}};
 }
 

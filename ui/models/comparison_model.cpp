@@ -145,7 +145,7 @@ QString ComparisonModel::rowTip(int row) const
         return tr("Exact: the same numbers as without offload. Stale: the weights of a step lack "
                   "the newest updates, at most of so many steps.");
     case WallTime:
-        return tr("Of the whole run: steps, evaluations and checkpoints, without pauses.");
+        return tr("The whole run: steps, evaluations and checkpoints, without pauses.");
     case Stalled:
         return tr("The share of the steps' time in which the device waited.");
     case ToDevice:

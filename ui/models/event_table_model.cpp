@@ -82,7 +82,7 @@ QString EventTableModel::title(int column) const
     case Time:
         return tr("After");
     case Text:
-        return tr("What happened");
+        return tr("Event");
     default:
         return {};
     }

@@ -227,7 +227,7 @@ QString TierMapModel::titleTip(int column) const
 {
     switch (column) {
     case Weights:
-        return tr("What the device computes with.");
+        return tr("The weights that the device computes with.");
     case Gradients:
         return tr("Sums over micro-batches, and finished gradients.");
     case Master:

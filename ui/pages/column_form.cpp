@@ -229,7 +229,7 @@ void ColumnForm::retranslateUi()
 {
     const QSignalBlocker blocked(m_kindBox);
     m_kindLabel->setText(tr("Each row is"));
-    m_kindBox->setAccessibleName(tr("What each row of the file is"));
+    m_kindBox->setAccessibleName(tr("Kind of the rows"));
     m_kindBox->clear();
     m_kindBox->addItems({tr("Plain text"), tr("Prompt and response"), tr("Conversation")});
     m_kindBox->setCurrentIndex(m_kind);

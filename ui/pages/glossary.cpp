@@ -30,7 +30,7 @@ struct Key {
 constexpr std::array kSections = {
     QT_TRANSLATE_NOOP("mr::ui::Glossary", "Policies: where weights and optimizer state live"),
     QT_TRANSLATE_NOOP("mr::ui::Glossary", "The plan"),
-    QT_TRANSLATE_NOOP("mr::ui::Glossary", "What a step waits for"),
+    QT_TRANSLATE_NOOP("mr::ui::Glossary", "Causes of stalls"),
     QT_TRANSLATE_NOOP("mr::ui::Glossary", "Settings"),
 };
 constexpr std::size_t kCauses = 2; // the section of the ledger's words
@@ -117,12 +117,12 @@ constexpr std::array kWords = {
             "mr::ui::Glossary", "The gradients of all micro-batches of a step, added up.")},
     Word{1, "mr::ui::PlanWords", "Activations",
         QT_TRANSLATE_NOOP("mr::ui::Glossary",
-            "What the forward pass keeps because the backward pass needs "
-            "it.")},
+            "Tensors that the forward pass keeps because the backward pass needs "
+            "them.")},
     Word{1, "mr::ui::PlanWords", "Layer inputs",
         QT_TRANSLATE_NOOP("mr::ui::Glossary",
-            "What goes from one layer to the next. From it the rest of a "
-            "layer can be computed again.")},
+            "The activation that one layer hands to the next. The rest of a "
+            "layer can be computed again from it.")},
     Word{1, "mr::ui::PlanWords", "Loss head",
         QT_TRANSLATE_NOOP("mr::ui::Glossary",
             "Memory for the last layer, which compares predictions with the "

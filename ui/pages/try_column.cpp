@@ -330,7 +330,7 @@ void TryColumn::retranslateUi()
     m_folder->setAccessibleName(tr("%1: choose a model folder").arg(title));
     m_folder->setToolTip(tr("Choose a model folder"));
     m_answer->setPlaceholderText(tr("The answer appears here."));
-    m_fold->setText(tr("What the model reads"));
+    m_fold->setText(tr("Text that the model reads"));
     if (m_weights->count() > 0)
         m_weights->setItemText(0, tr("Last"));
     showState();

@@ -149,11 +149,11 @@ void TryForm::retranslateUi()
         m_labels.at(i)->setText(words.at(i));
         m_labels.at(i)->buddy()->setAccessibleName(words.at(i));
     }
-    m_text->setPlaceholderText(tr("What both models are asked"));
+    m_text->setPlaceholderText(tr("Prompt for both models"));
     m_system->setPlaceholderText(tr("Optional: how the model shall answer"));
     m_temperature->setToolTip(tr("0: always the most likely token"));
     m_topP->setToolTip(tr("The share of probability that is kept"));
-    m_seed->setToolTip(tr("The same seed gives the same answer"));
+    m_seed->setToolTip(tr("Equal seeds give equal answers"));
     m_ask->setText(tr("Ask"));
     m_ask->setToolTip(tr("Ask both, one after the other (Ctrl+Return)"));
     m_stop->setText(tr("Stop"));

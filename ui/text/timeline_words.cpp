@@ -213,7 +213,7 @@ QString TimelineWords::laneExplanation(TimelineLane lane)
 {
     switch (lane) {
     case TimelineLane::Compute:
-        return tr("What the device computes; red where it waits.");
+        return tr("Compute tasks of the device; red where it waits.");
     case TimelineLane::CopyIn:
         return tr("Copies from the host to the device.");
     case TimelineLane::CopyOut:
@@ -227,7 +227,7 @@ QString TimelineWords::laneExplanation(TimelineLane lane)
     case TimelineLane::Engine:
         break;
     }
-    return tr("What the engine does between the steps.");
+    return tr("Work of the engine between steps.");
 }
 
 QString TimelineWords::task(const std::string& name)
