@@ -28,9 +28,9 @@ Status measure(const RunSpec& complete, bool again)
     MR_ASSIGN(
         auto config, readModelConfig(spec.modelDir.empty() ? spec.scratchConfig : spec.modelDir));
     MR_ASSIGN(auto subject, rateSubject(spec, config, inspectMachine()));
-    const auto path = RateBook::defaultPath();
-    RateBook book = RateBook::load(path);
-    if (!again && book.isFresh(subject.key, unixSecondsNow()))
+    const auto path = RateCache::defaultPath();
+    RateCache cache = RateCache::load(path);
+    if (!again && cache.isFresh(subject.key, unixSecondsNow()))
         return {};
     spec.deviceMemoryBytes = subject.deviceBytes;
     spec.threadedDevice = true; // lanes at work together, as in a run that offloads
@@ -39,9 +39,9 @@ Status measure(const RunSpec& complete, bool again)
     (void)load.read(nowNs()); // the load before this does not count
     MR_ASSIGN(auto rates, measureRates(*device, subject));
     if (again) // a person asked, so the rates count even if other programs run
-        book.put(subject.key, rates);
-    book.putMeasured(subject.key, rates, {unixSecondsNow(), othersPercent(load)});
-    return book.save(path);
+        cache.put(subject.key, rates);
+    cache.putMeasured(subject.key, rates, {unixSecondsNow(), othersPercent(load)});
+    return cache.save(path);
 }
 
 } // namespace

@@ -9,11 +9,11 @@
 
 namespace mr::app {
 
-// `complete`: a spec from completeForMachine(). Does nothing if the user's RateBook has the rates
+// `complete`: a spec from completeForMachine(). Does nothing if the user's RateCache has the rates
 // and they are neither old nor of a busy moment. On an error there are none, and forecasts stay
 // unknown; everything else works.
 Status measureIfMissing(const RunSpec& complete);
-// Measures although the book has rates, and replaces them.
+// Measures although the cache has rates, and replaces them.
 Status measureAgain(const RunSpec& complete);
 
 } // namespace mr::app

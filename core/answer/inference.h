@@ -11,7 +11,7 @@
 
 #pragma once
 
-#include "core/answer/continuation.h"
+#include "core/answer/decode_loop.h"
 #include "core/answer/evaluator.h"
 #include "core/answer/prompt_reader.h"
 #include "core/step/run_memory.h"

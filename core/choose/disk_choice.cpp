@@ -149,7 +149,7 @@ std::vector<PolicyTrial> diskTrials(const RunSetup& setup)
     std::array<PolicyNumbers, 4> shapes;
     shapes[0].weightsOnDevice = 1.0;
     shapes[0].boundary = Tier::Device;
-    shapes[2].turns = shapes[3].turns = 1;
+    shapes[2].buffers = shapes[3].buffers = 1;
     shapes[3].tileElements = smallTile(setup.shape);
     std::vector<PolicyTrial> trials;
     for (const PolicyNumbers& shape : shapes) // options the user gave hold

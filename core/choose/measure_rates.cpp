@@ -1,6 +1,6 @@
 #include "core/choose/measure_rates.h"
 
-#include "core/choose/rate_sheet.h"
+#include "core/choose/rate_estimator.h"
 #include "core/prove/plain_run_inputs.h"
 
 #include <fmt/format.h>
@@ -26,7 +26,8 @@ PlainRunSpec runSpecOf(const RateSubject& subject, bool recompute)
     return spec;
 }
 
-Status runSteps(Device& device, const RateSubject& subject, bool recompute, RateSheet& sheet)
+Status runSteps(
+    Device& device, const RateSubject& subject, bool recompute, RateEstimator& estimator)
 {
     MR_ASSIGN(auto run, PlainRun::create(device, runSpecOf(subject, recompute)));
     MR_TRY(installCheapWeights(*run));
@@ -39,7 +40,8 @@ Status runSteps(Device& device, const RateSubject& subject, bool recompute, Rate
         inputs.factors = adamwFactors({}, 1e-4, s);
         MR_ASSIGN(auto result, run->step(inputs));
         if (s > kWarmSteps)
-            sheet.read(run->stepPlan(), result.tasks, {run->shape(), run->precision(), recompute});
+            estimator.read(
+                run->stepPlan(), result.tasks, {run->shape(), run->precision(), recompute});
     }
     return {};
 }
@@ -128,14 +130,14 @@ Result<RateSubject> rateSubject(
 
 Result<Feedback> measureRates(Device& device, const RateSubject& subject)
 {
-    RateSheet sheet;
-    MR_TRY(runSteps(device, subject, false, sheet));
-    Feedback rates = sheet.rates({});
+    RateEstimator estimator;
+    MR_TRY(runSteps(device, subject, false, estimator));
+    Feedback rates = estimator.rates({});
     if (subject.standIn) { // the seconds are those of other layers
         rates.embedding = rates.block = rates.head = {};
         return rates;
     }
-    RateSheet again;
+    RateEstimator again;
     MR_TRY(runSteps(device, subject, true, again));
     rates.block.recompute = std::max(0.0, again.rates({}).block.backward - rates.block.backward);
     return rates;

@@ -8,7 +8,7 @@
 
 #pragma once
 
-#include "core/choose/rate_book.h"
+#include "core/choose/rate_cache.h"
 #include "core/device/device.h"
 #include "core/model/model_config.h"
 
@@ -19,7 +19,7 @@ namespace mr {
 
 // Subject of a measurement: a model of two blocks, and how to train it.
 struct RateSubject {
-    std::string key;    // names its entry in the book
+    std::string key;    // names its entry in the cache
     ModelConfig config; // two blocks: all blocks of a model are alike
     std::int64_t seqLen = 0;
     std::int64_t microBatch = 1;

@@ -98,7 +98,7 @@ public:
             addShares(share, std::nullopt);
         addKept();
         PolicyNumbers numbers;
-        numbers.turns = 1;
+        numbers.buffers = 1;
         addOne(numbers);
         numbers.tileElements = smallTile(m_setup.shape);
         addOne(numbers);

@@ -26,14 +26,14 @@ bool correctRates(const RunSetup& setup, const Feedback& measured, double others
     auto subject = rateSubject(setup.spec, setup.config, inspectMachine());
     if (!subject.ok())
         return false;
-    RateBook book = RateBook::load(path);
-    if (!book.find(subject.value().key))
+    RateCache cache = RateCache::load(path);
+    if (!cache.find(subject.value().key))
         return false;
     Feedback rates = measured;
     if (subject.value().standIn)
         rates.embedding = rates.block = rates.head = {};
-    book.putMeasured(subject.value().key, rates, {unixSecondsNow(), othersPercent});
-    return book.save(path).ok();
+    cache.putMeasured(subject.value().key, rates, {unixSecondsNow(), othersPercent});
+    return cache.save(path).ok();
 }
 
 std::string correctionWords(const RunSetup& setup, const RunTruth& truth)

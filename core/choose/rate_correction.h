@@ -1,16 +1,16 @@
-// Corrects the rates in the user's book after a run: where its steps took another time than the
-// forecast, the rates that they measured replace those in the book.
+// Corrects the rates in the user's cache after a run: where its steps took another time than the
+// forecast, the rates that they measured replace those in the cache.
 //
 // The first measurement takes seconds, and the machine may have been busy then. A run lasts longer
 // and is the very thing that a forecast is about. But a run that shared the machine with other
 // programs measured those, too, so it corrects nothing.
 //
-// Threads  Any; reads and writes the book.
-// Errors   A book that cannot be written stays as it was: the next run tries again.
+// Threads  Any; reads and writes the cache.
+// Errors   A cache that cannot be written stays as it was: the next run tries again.
 
 #pragma once
 
-#include "core/choose/rate_book.h"
+#include "core/choose/rate_cache.h"
 #include "core/choose/run_setup.h"
 
 #include <filesystem>
@@ -31,9 +31,9 @@ inline constexpr double kForecastTolerance = 0.25; // share of the steps' time
 // the cause? False where either is not known.
 bool isForecastWrong(const RunSetup& setup, const RunTruth& truth);
 
-// Puts `measured` into the book at `path` if the book has rates for this machine and the model and
-// settings of `setup`. For a model that was too large to be tried, seconds of layers stay unknown.
-// True: it did.
+// Puts `measured` into the cache at `path` if the cache has rates for this machine and the model
+// and settings of `setup`. For a model that was too large to be tried, seconds of layers stay
+// unknown. True: it did.
 bool correctRates(const RunSetup& setup, const Feedback& measured, double othersPercent,
     const std::filesystem::path& path);
 

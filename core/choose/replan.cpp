@@ -81,10 +81,10 @@ void addTrials(const RunSetup& setup, bool flipped, const PolicyInfo& policy,
             if (flipped) // the order the run began with stays
                 numbers.order = WorkOrder::ByLayerFlip;
             trials.push_back({policy.id, numbers, recompute});
-            if (!policy.doesTake(kHomes) || setup.askedNumbers.turns)
+            if (!policy.doesTake(kHomes) || setup.askedNumbers.buffers)
                 continue;
             trials.push_back(trials.back());
-            trials.back().numbers.turns = 1;
+            trials.back().numbers.buffers = 1;
         }
     }
 }

@@ -124,9 +124,9 @@ Status resolveNumbers(RunSetup& setup, const MachineInfo& machine, std::int64_t 
 }
 
 // Folders need not exist where the spec gives the disk space: a plan may be for another machine.
-Status findScratch(RunSetup& setup, const RateBook& book)
+Status findScratch(RunSetup& setup, const RateCache& cache)
 {
-    auto scratch = inspectScratchSet(setup.spec.diskPaths, book);
+    auto scratch = inspectScratchSet(setup.spec.diskPaths, cache);
     if (setup.spec.diskBytes == 0)
         MR_TRY(scratch.status());
     if (scratch.ok())
@@ -162,10 +162,10 @@ Status resolveBudgets(RunSetup& setup, const MachineInfo& machine)
     return {};
 }
 
-Status findRates(RunSetup& setup, const MachineInfo& machine, const RateBook& book)
+Status findRates(RunSetup& setup, const MachineInfo& machine, const RateCache& cache)
 {
     MR_ASSIGN(auto subject, rateSubject(setup.spec, setup.config, machine));
-    if (const Feedback* known = book.find(subject.key))
+    if (const Feedback* known = cache.find(subject.key))
         setup.rates = *known;
     setup.scratch.addRates(1, setup.rates); // until it is known how much there will be
     return {};
@@ -199,10 +199,10 @@ Result<RunSetup> setUpRun(const RunSpec& spec, std::int64_t trainRows)
     setup.table = buildParamTable(setup.config);
     const MachineInfo machine = inspectMachine();
     MR_TRY(resolveNumbers(setup, machine, trainRows));
-    const RateBook book = RateBook::load(RateBook::defaultPath());
-    MR_TRY(findScratch(setup, book));
+    const RateCache cache = RateCache::load(RateCache::defaultPath());
+    MR_TRY(findScratch(setup, cache));
     MR_TRY(resolveBudgets(setup, machine));
-    MR_TRY(findRates(setup, machine, book));
+    MR_TRY(findRates(setup, machine, cache));
     MR_TRY(choosePolicy(setup));
     // Only streams that are threads can overlap copies, updates and compute.
     if (!policyInfo(setup.policy.id).isAllOnDevice || setup.spec.linkBytesPerSecond > 0.0)

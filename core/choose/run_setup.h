@@ -41,7 +41,7 @@ struct RunSetup {
     Budget budget;
     MemoryPlan memory;
     std::string limit; // which tier binds and by how much; empty if it fits
-    Feedback rates;    // measured before (RateBook); 0 where not
+    Feedback rates;    // measured before (RateCache); 0 where not
     ScratchSet scratch;
     StepForecast forecast;
     LinkTraffic traffic; // for a step in the middle of the run
@@ -50,7 +50,7 @@ struct RunSetup {
 };
 
 // `trainRows` of micro-batches in an epoch: sequences, or packed rows. 0: not known yet; then steps
-// stay 0 where they depend on it. Rates are those the user's RateBook has; nothing is measured
+// stay 0 where they depend on it. Rates are those the user's RateCache has; nothing is measured
 // here.
 Result<RunSetup> setUpRun(const RunSpec& spec, std::int64_t trainRows);
 

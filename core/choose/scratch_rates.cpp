@@ -22,9 +22,10 @@ Result<ScratchSpeed> keepDiskRates(const ScratchFolder& folder, const DiskRates&
 {
     const double eachWay = 0.5 * rates.mixedBytesPerSecond;
     const ScratchSpeed speed{rates.readBytesPerSecond, rates.writeBytesPerSecond, eachWay, eachWay};
-    RateBook book = RateBook::load(RateBook::defaultPath()); // others may have written it meanwhile
-    book.putDisk(rateKey(folder), speed);
-    MR_TRY(book.save(RateBook::defaultPath()));
+    RateCache cache =
+        RateCache::load(RateCache::defaultPath()); // others may have written it meanwhile
+    cache.putDisk(rateKey(folder), speed);
+    MR_TRY(cache.save(RateCache::defaultPath()));
     return speed;
 }
 
@@ -41,8 +42,8 @@ Result<ScratchInfo> inspectScratch(const std::string& path)
     info.temperatureCelsius = health.temperatureCelsius;
     info.usable = folder.place != ScratchPlace::ReadOnly;
     info.warnings = folder.warnings;
-    const RateBook book = RateBook::load(RateBook::defaultPath());
-    if (const ScratchSpeed* speed = book.findDisk(rateKey(folder)))
+    const RateCache cache = RateCache::load(RateCache::defaultPath());
+    if (const ScratchSpeed* speed = cache.findDisk(rateKey(folder)))
         info.speed = *speed;
     return info;
 }

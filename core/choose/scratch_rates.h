@@ -1,11 +1,11 @@
 // The measured rates of scratch folders, as the planner asks for them (scratch_set.h).
 //
 // Threads  Any; blocks (files).
-// Errors   Those of RateBook::save().
+// Errors   Those of RateCache::save().
 
 #pragma once
 
-#include "core/choose/rate_book.h"
+#include "core/choose/rate_cache.h"
 #include "core/tier/disk_bench.h"
 #include "core/tier/scratch_folder.h"
 
@@ -13,11 +13,11 @@
 
 namespace mr {
 
-// Key of a folder's rates in the book: device, file system and mount point. File systems of one
+// Key of a folder's rates in the cache: device, file system and mount point. File systems of one
 // drive may differ in speed, and so may the drives that one mount point has had.
 std::string rateKey(const ScratchFolder& folder);
 
-// Writes rates to the user's book, for the plans to come. Each way gets half of the mixed rate.
+// Writes rates to the user's cache, for the plans to come. Each way gets half of the mixed rate.
 Result<ScratchSpeed> keepDiskRates(const ScratchFolder& folder, const DiskRates& rates);
 
 } // namespace mr

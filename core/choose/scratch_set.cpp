@@ -52,7 +52,7 @@ void shareDrives(std::vector<ScratchMember>& members)
     }
 }
 
-Result<ScratchMember> inspectMember(const std::string& path, const RateBook& book)
+Result<ScratchMember> inspectMember(const std::string& path, const RateCache& cache)
 {
     auto folder = inspectScratchFolder(path);
     MR_TRY(folder.status());
@@ -62,7 +62,7 @@ Result<ScratchMember> inspectMember(const std::string& path, const RateBook& boo
     member.roomBytes = member.folder.freeBytes;
     for (const FoundScratch& file : left)
         member.roomBytes += file.inUse ? 0 : file.bytes;
-    if (const ScratchSpeed* speed = book.findDisk(rateKey(member.folder)))
+    if (const ScratchSpeed* speed = cache.findDisk(rateKey(member.folder)))
         member.speed = *speed;
     if (member.roomBytes < kLeastRoomBytes)
         member.roomBytes = 0;
@@ -137,11 +137,11 @@ void ScratchSet::addRates(std::uint64_t bytes, Feedback& rates) const
     rates.diskWriteAloneBytesPerSecond = together(&ScratchSpeed::writeBytesPerSecond);
 }
 
-Result<ScratchSet> inspectScratchSet(std::span<const std::string> folders, const RateBook& book)
+Result<ScratchSet> inspectScratchSet(std::span<const std::string> folders, const RateCache& cache)
 {
     ScratchSet set;
     for (const std::string& path : folders) {
-        MR_ASSIGN(auto member, inspectMember(path, book));
+        MR_ASSIGN(auto member, inspectMember(path, cache));
         const std::filesystem::path& found = member.folder.path;
         for (const ScratchMember& other : set.members)
             if (other.folder.path == found)

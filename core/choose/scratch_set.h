@@ -10,7 +10,7 @@
 
 #pragma once
 
-#include "core/choose/rate_book.h"
+#include "core/choose/rate_cache.h"
 #include "core/tier/scratch_folder.h"
 
 #include <millrace/scratch.h>
@@ -41,6 +41,6 @@ struct ScratchSet {
     void addRates(std::uint64_t bytes, Feedback& rates) const;
 };
 
-Result<ScratchSet> inspectScratchSet(std::span<const std::string> folders, const RateBook& book);
+Result<ScratchSet> inspectScratchSet(std::span<const std::string> folders, const RateCache& cache);
 
 } // namespace mr

@@ -1,4 +1,4 @@
-#include "core/plan/memory_parts.h"
+#include "core/plan/memory_plan_internal.h"
 
 namespace mr {
 
@@ -39,7 +39,7 @@ BlockParts largestParts(const ModelShape& shape, const std::vector<std::int64_t>
 
 GradientHomes gradientHomes(const BlockParts& parts, const GradientInput& input)
 {
-    const auto [contiguous, precision, blocks, byColumns, turns] = input;
+    const auto [contiguous, precision, blocks, byColumns, buffers] = input;
     GradientHomes homes;
     if (blocks < 2)
         return homes;
@@ -53,9 +53,9 @@ GradientHomes gradientHomes(const BlockParts& parts, const GradientInput& input)
     if (contiguous && precision == Precision::BF16)
         homes.sumSlots = 1;
     else if (contiguous && parts.onDevice == 0)
-        homes.sumSlots = turns;
+        homes.sumSlots = buffers;
     if (precision == Precision::BF16 && parts.onHost > 0)
-        homes.finishedSlots = turns;
+        homes.finishedSlots = buffers;
     return homes;
 }
 

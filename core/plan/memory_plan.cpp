@@ -1,6 +1,6 @@
 #include "core/plan/memory_plan.h"
 
-#include "core/plan/memory_parts.h"
+#include "core/plan/memory_plan_internal.h"
 #include "core/plan/placement.h"
 #include "core/plan/traversal.h"
 
@@ -143,7 +143,7 @@ void addDisk(ItemList& list, MemoryPlan& cuts, std::size_t boundaryBytes)
 }
 
 void addWeightSlots(ItemList& list, MemoryPlan& cuts, const ModelShape& shape,
-    const std::vector<GroupPlacement>& placements, Precision precision, int turns)
+    const std::vector<GroupPlacement>& placements, Precision precision, int buffers)
 {
     std::int64_t largest = 0;
     int groups = 0;
@@ -153,7 +153,7 @@ void addWeightSlots(ItemList& list, MemoryPlan& cuts, const ModelShape& shape,
         largest = std::max(largest, shape.groups[g].elements);
         ++groups;
     }
-    cuts.weightSlots = std::min(groups, turns);
+    cuts.weightSlots = std::min(groups, buffers);
     list.add(Tier::Device, MemoryUse::WeightSlots, kOfTheRun,
         computeBytes(precision) * static_cast<std::size_t>(cuts.weightSlots) *
             static_cast<std::size_t>(largest));
@@ -349,7 +349,7 @@ Result<MemoryPlan> planMemory(const StepSpec& spec, const ModelShape& shape, con
     const BlockParts parts = largestParts(shape, cuts.sentFirst);
     cuts.gradients =
         gradientHomes(parts, {isContiguous(*policy.traversal, shape.layers(), spec.microBatches),
-                                 spec.precision, shape.layers() - 2, byColumns, policy.turns});
+                                 spec.precision, shape.layers() - 2, byColumns, policy.buffers});
     ItemList list;
     for (std::size_t g = 0; g < shape.groups.size(); ++g) {
         addGroup(list,
@@ -367,7 +367,7 @@ Result<MemoryPlan> planMemory(const StepSpec& spec, const ModelShape& shape, con
         cuts.boundaries =
             boundaryHomes(*policy.traversal, spec.microBatches, boundaryShares(placements));
     addDisk(list, cuts, shape.boundaryBytes);
-    addWeightSlots(list, cuts, shape, placements, spec.precision, policy.turns);
+    addWeightSlots(list, cuts, shape, placements, spec.precision, policy.buffers);
     addBothSides(list, shape, batchBuffers(inFlight), spec.microBatches);
     addBoundaries(list, shape, static_cast<std::size_t>(inFlight), cuts);
     if (spec.recompute)

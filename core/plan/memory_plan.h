@@ -25,7 +25,7 @@
 //   the device WindowSums 4 n", and PackedGradients c n" of every group, because a step that is not
 //   finite is known only after all of them
 //   UploadLanding F32 only: one tile of 4 bytes, where both planes land to be joined
-//   WeightSlots   OffloadPolicy::turns times c n of the largest block with weights that stream:
+//   WeightSlots   OffloadPolicy::buffers times c n of the largest block with weights that stream:
 //   their home is the host, and the block has no Weights of its own
 //   Boundaries (c of every layer's output and of the stream's gradient, for each micro-batch in
 //   flight; three in all where their home is the host, which then has all but the last two),

@@ -1,4 +1,4 @@
-#include "core/plan/memory_parts.h"
+#include "core/plan/memory_plan_internal.h"
 
 namespace mr {
 

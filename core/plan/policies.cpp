@@ -227,7 +227,7 @@ Result<OffloadPolicy> makePolicy(PolicyId id, const PolicyNumbers& numbers)
                        ? makeWindowClock(window)
                        : makeUniformClock({numbers.late.value_or(row.lateShare), 1, 0, false});
     policy.tileElements = numbers.tileElements.value_or(policy.tileElements);
-    policy.turns = numbers.turns.value_or(policy.turns);
+    policy.buffers = numbers.buffers.value_or(policy.buffers);
     policy.hostClock = numbers.hostClock.value_or(policy.hostClock);
     policy.hostLearningRate = numbers.hostLearningRate.value_or(policy.hostLearningRate);
     policy.intervalByMagnitude = goesByMagnitude(numbers);

@@ -163,7 +163,7 @@ struct OffloadPolicy {
     // Places on the device that blocks use in turn: for weights that stream, and for gradients on
     // their way to the host. With two, one is used while the next one moves; one needs the least
     // memory.
-    int turns = 2;
+    int buffers = 2;
     // The unit in which the host's AdamW counts one update for several steps, and a further
     // factor of its learning rate there.
     HostClock hostClock = HostClock::Steps;

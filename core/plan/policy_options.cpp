@@ -54,7 +54,7 @@ constexpr Words<HostClock, 2> kClocks{
 constexpr Words<StateCodec, 2> kCodecs{
     {{"fp32", StateCodec::Plain}, {"compact", StateCodec::Compact}}};
 constexpr Words<Tier, 2> kBoundaries{{{"host", Tier::PinnedHost}, {"device", Tier::Device}}};
-constexpr Words<int, 2> kTurns{{{"1", 1}, {"2", 2}}};
+constexpr Words<int, 2> kBufferCounts{{{"1", 1}, {"2", 2}}};
 constexpr Words<DiskGroups, 2> kDiskGroups{
     {{"all", DiskGroups::All}, {"vocabulary", DiskGroups::Vocabulary}}};
 constexpr Words<VerifyReads, 2> kVerify{
@@ -267,8 +267,8 @@ constexpr std::array kOptions{
         "boundary", kHomes, "host or device", "where activations between layers wait for backward"),
     shareOption<&N::activationsOnHost>("activations-on-host", kHomes,
         "of the activations inside blocks, kept on the host and not computed again"),
-    wordOption<&N::turns, kTurns>(
-        "turns", kHomes, "1 or 2", "buffers on the device for what streams"),
+    wordOption<&N::buffers, kBufferCounts>(
+        "buffers", kHomes, "1 or 2", "on the device for weights and gradients that stream"),
     shareOption<&N::diskShare>("disk-share", kDisk, "of the optimizer state, kept on disk"),
     wordOption<&N::diskGroups, kDiskGroups>("disk-groups", kAllDisk, "all or vocabulary",
         "whose state the disk share is taken from; vocabulary: embedding and head alone"),
@@ -280,6 +280,12 @@ constexpr std::array kOptions{
     wordOption<&N::verify, kVerify>("verify", kDisk, "sampled or all",
         "which reads of optimizer state are compared with their checksums"),
 };
+
+// Earlier programs wrote the name of an option otherwise.
+std::string_view presentName(std::string_view option)
+{
+    return option == "turns" ? "buffers" : option;
+}
 
 Status refuseOption(const OptionTaker& taker, std::string_view option, std::string_view why)
 {
@@ -305,7 +311,7 @@ Result<PolicyNumbers> readPolicyOptions(
     PolicyNumbers numbers;
     for (const auto& [option, value] : options) {
         const auto* info = std::find_if(kOptions.begin(), kOptions.end(),
-            [&name = option](const OptionInfo& o) { return o.name == name; });
+            [name = presentName(option)](const OptionInfo& o) { return o.name == name; });
         if (info == kOptions.end())
             return refuseOption(taker, option, "is not known");
         if (!info->isTakenBy(taker.takes))

@@ -69,7 +69,7 @@ struct PolicyNumbers {
     std::optional<double> stateOnDevice;
     std::optional<Tier> boundary;
     std::optional<double> activationsOnHost;
-    std::optional<int> turns;
+    std::optional<int> buffers;
     std::optional<double> diskShare;
     std::optional<DiskGroups> diskGroups;
     std::optional<double> weightsOnDisk;

@@ -49,7 +49,7 @@ Status PlainRun::describe()
 Status PlainRun::build(Device& device)
 {
     Tier lacking{}; // the budgets were compared
-    MR_ASSIGN(m_body, RunBody::create(device,
+    MR_ASSIGN(m_body, TrainingState::create(device,
                           {m_spec.config, m_table, m_spec.micro, m_shape, m_step, m_policy,
                               m_budget, m_rates, m_plan, m_spec.updateThreads, m_spec.adamw,
                               {ScheduleKind::Constant, m_spec.learningRate, 0, 1}, &m_spec.disk},

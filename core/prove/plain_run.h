@@ -12,7 +12,7 @@
 
 #include "core/model/model_config.h"
 #include "core/plan/policies.h"
-#include "core/step/run_body.h"
+#include "core/step/training_state.h"
 
 #include <millrace/status.h>
 
@@ -80,7 +80,7 @@ private:
     const Feedback m_rates; // none
 
     StepSpec m_step;
-    std::unique_ptr<RunBody> m_body;
+    std::unique_ptr<TrainingState> m_body;
 };
 
 } // namespace mr

@@ -1,6 +1,6 @@
 #include "core/run/answerer.h"
 
-#include "core/answer/continuation.h"
+#include "core/answer/decode_loop.h"
 #include "core/answer/prompt_reader.h"
 #include "core/base/clock.h"
 #include "core/base/thread.h"

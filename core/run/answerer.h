@@ -13,7 +13,7 @@
 
 #pragma once
 
-#include "core/answer/question_queue.h"
+#include "core/answer/prompt_queue.h"
 #include "core/run/run_journal.h"
 
 #include <span>
@@ -39,7 +39,7 @@ private:
 
     RunContext& m_run;
     RunJournal& m_journal;
-    QuestionQueue m_questions;
+    PromptQueue m_questions;
     StepPlan m_plan; // for one token
 };
 

@@ -2,7 +2,7 @@
 
 #include "core/base/clock.h"
 #include "core/choose/checkpoint_size.h"
-#include "core/choose/rate_book.h"
+#include "core/choose/rate_cache.h"
 #include "core/choose/replan.h"
 #include "core/choose/share_choice.h"
 #include "core/plan/magnitude_rule.h"
@@ -129,7 +129,7 @@ void LateChoice::learnRates()
         !isForecastWrong(m_run.setup, truth))
         return;
     if (correctRates(m_run.setup, m_run.watch.measured(m_run.setup.rates), truth.othersPercent,
-            RateBook::defaultPath()))
+            RateCache::defaultPath()))
         m_journal.message(EventLevel::Info, "rates_corrected", correctionWords(m_run.setup, truth));
 }
 

@@ -42,7 +42,7 @@ std::string repeatedWords(StepIndex first, StepIndex last)
     return fmt::format("steps {} to {} are repeated", first, last);
 }
 
-RunBodyParts bodyOf(const RunSetup& setup, const RunDiskSpec& disk)
+TrainingStateParts bodyOf(const RunSetup& setup, const RunDiskSpec& disk)
 {
     const RunSpec& spec = setup.spec;
     return {setup.config, setup.table, setup.micro, setup.shape, setup.step, setup.policy,
@@ -86,7 +86,7 @@ Status Replanner::tryBody(BodySource source, Tier& lacking)
     disk.scratch = scratchOptions();
     if (m_run.setup.numbers.verify == VerifyReads::All)
         disk.store.verify = DiskVerify::All;
-    auto body = RunBody::create(m_run.device, bodyOf(m_run.setup, disk), lacking);
+    auto body = TrainingState::create(m_run.device, bodyOf(m_run.setup, disk), lacking);
     MR_TRY(body.status());
     m_run.body = std::move(body).value();
     const bool fromCheckpoint = source == BodySource::Checkpoint;

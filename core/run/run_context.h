@@ -10,13 +10,13 @@
 #include "core/base/folder_lock.h"
 #include "core/choose/rate_correction.h"
 #include "core/choose/run_setup.h"
-#include "core/choose/share_watch.h"
+#include "core/choose/share_tuner.h"
 #include "core/optim/lr_schedule.h"
 #include "core/run/pause_gate.h"
 #include "core/run/run_data.h"
 #include "core/save/checkpoint.h"
 #include "core/save/run_files.h"
-#include "core/step/run_body.h"
+#include "core/step/training_state.h"
 #include "core/telemetry/recorder.h"
 
 #include <millrace/session.h>
@@ -79,9 +79,9 @@ struct RunContext {
 
     // Engine thread; before start(), the thread that opens the run.
     RunSetup setup; // replaced when memory lacked, or something was chosen again
-    std::unique_ptr<RunBody> body;
+    std::unique_ptr<TrainingState> body;
     RunProgress progress;
-    ShareWatch watch;              // measures the steps of the body
+    ShareTuner watch;              // measures the steps of the body
     std::filesystem::path saveDir; // for checkpoints and the model: runDir, or another folder
     FolderLock saveLock;           // on saveDir, if that is another folder
     std::int64_t startNs = 0;

@@ -5,7 +5,7 @@
 #include "core/data/token_set_builder.h"
 #include "core/model/weights.h"
 #include "core/model/whole_file.h"
-#include "core/run/hold_out.h"
+#include "core/run/eval_split.h"
 #include "core/save/run_files.h"
 
 #include <millrace/planner.h>

@@ -3,7 +3,7 @@
 
 #include "app/compose.h"
 #include "core/choose/measure_rates.h"
-#include "core/choose/rate_book.h"
+#include "core/choose/rate_cache.h"
 #include "support/test_room.h"
 
 #include <QFile>
@@ -124,9 +124,9 @@ private Q_SLOTS:
 
         const auto first = mr::app::planForMachine(spec);
         QVERIFY2(first.ok(), first.status().message().c_str());
-        const auto path = mr::RateBook::defaultPath();
+        const auto path = mr::RateCache::defaultPath();
         const std::string key = rateKey(spec);
-        mr::RateBook book = mr::RateBook::load(path);
+        mr::RateCache book = mr::RateCache::load(path);
         QVERIFY(book.find(key) != nullptr);
         mr::Feedback busy = *book.find(key);
         busy.deviceFlopsPerSecond = 1.0;
@@ -134,12 +134,12 @@ private Q_SLOTS:
         QVERIFY(book.save(path).ok());
 
         QVERIFY(mr::app::planForMachine(spec).ok());
-        const mr::RateBook kept = mr::RateBook::load(path);
+        const mr::RateCache kept = mr::RateCache::load(path);
         QCOMPARE(kept.find(key)->deviceFlopsPerSecond, 1.0);
         const mr::Status measured = mr::app::measureForMachine(spec);
 
         QVERIFY2(measured.ok(), measured.message().c_str());
-        const mr::RateBook again = mr::RateBook::load(path);
+        const mr::RateCache again = mr::RateCache::load(path);
         QVERIFY(again.find(key)->deviceFlopsPerSecond > 1e3);
         qputenv("XDG_DATA_HOME", before);
     }

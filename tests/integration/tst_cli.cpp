@@ -851,15 +851,15 @@ void TestCli::aDiskThatWasMeasuredIsKnownToPlans()
     const std::string folder = m_rig->folder.path("disk");
     std::filesystem::create_directories(folder);
     const std::string place = rateKey(inspectScratchFolder(folder).value());
-    RateBook book = RateBook::load(RateBook::defaultPath());
-    book.putDisk(place, {});
-    QVERIFY(book.save(RateBook::defaultPath()).ok());
+    RateCache cache = RateCache::load(RateCache::defaultPath());
+    cache.putDisk(place, {});
+    QVERIFY(cache.save(RateCache::defaultPath()).ok());
 
     const Finished run = m_rig->run(words("bench disk --bytes 48MiB --seconds 0.3 --disk-path") +
                                     QStringList{QString::fromStdString(folder)});
 
     QVERIFY2(run.code == 0, run.errors.constData());
-    const RateBook measured = RateBook::load(RateBook::defaultPath());
+    const RateCache measured = RateCache::load(RateCache::defaultPath());
     const ScratchSpeed* speed = measured.findDisk(place);
     QVERIFY(speed != nullptr && speed->mixedReadBytesPerSecond > 0.0);
     QVERIFY(speed->mixedWriteBytesPerSecond > 0.0);

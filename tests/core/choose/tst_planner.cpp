@@ -1,7 +1,7 @@
-// Choices and messages of `auto`, from rates in the user's book, and refusals of the planner.
+// Choices and messages of `auto`, from rates in the user's cache, and refusals of the planner.
 
 #include "core/choose/measure_rates.h"
-#include "core/choose/rate_book.h"
+#include "core/choose/rate_cache.h"
 #include "core/choose/rate_correction.h"
 #include "core/choose/run_setup.h"
 #include "core/choose/scratch_rates.h"
@@ -62,11 +62,11 @@ private Q_SLOTS:
 
     void bookKeepsWhatItWasGiven()
     {
-        RateBook book;
-        book.put("a machine", slowHost());
-        QVERIFY(book.save(RateBook::defaultPath()).ok());
+        RateCache cache;
+        cache.put("a machine", slowHost());
+        QVERIFY(cache.save(RateCache::defaultPath()).ok());
 
-        const RateBook again = RateBook::load(RateBook::defaultPath());
+        const RateCache again = RateCache::load(RateCache::defaultPath());
 
         QVERIFY(again.find("another") == nullptr);
         const Feedback* rates = again.find("a machine");
@@ -77,7 +77,7 @@ private Q_SLOTS:
 
     void brokenBookIsAnEmptyBook()
     {
-        const auto path = RateBook::defaultPath();
+        const auto path = RateCache::defaultPath();
         QVERIFY(QDir().mkpath(QString::fromStdString(path.parent_path().string())));
         for (const char* text : {"", "{", "[]", R"({"version": "1", "entries": {}})",
                  R"({"version": 1, "entries": {"k": {"h2d_bytes_per_s": "fast"}}})"}) {
@@ -86,9 +86,9 @@ private Q_SLOTS:
             file.write(text);
             file.close();
 
-            const RateBook book = RateBook::load(path);
+            const RateCache cache = RateCache::load(path);
 
-            const Feedback* rates = book.find("k");
+            const Feedback* rates = cache.find("k");
             QVERIFY(rates == nullptr || rates->hostToDeviceBytesPerSecond == 0.0);
         }
     }
@@ -97,29 +97,29 @@ private Q_SLOTS:
     {
         constexpr double kNow = 1.8e9;
         constexpr double kDay = 24.0 * 3600.0;
-        RateBook book;
-        book.put("of an older program", slowHost());
-        book.putMeasured("calm", slowHost(), {kNow, 3.0});
-        book.putMeasured("busy", slowHost(), {kNow, 60.0});
-        QVERIFY(book.save(RateBook::defaultPath()).ok());
-        book = RateBook::load(RateBook::defaultPath());
+        RateCache cache;
+        cache.put("of an older program", slowHost());
+        cache.putMeasured("calm", slowHost(), {kNow, 3.0});
+        cache.putMeasured("busy", slowHost(), {kNow, 60.0});
+        QVERIFY(cache.save(RateCache::defaultPath()).ok());
+        cache = RateCache::load(RateCache::defaultPath());
 
-        QVERIFY(!book.isFresh("none", kNow) && !book.isFresh("of an older program", kNow));
+        QVERIFY(!cache.isFresh("none", kNow) && !cache.isFresh("of an older program", kNow));
         QVERIFY(
-            book.isFresh("calm", kNow + 29.0 * kDay) && !book.isFresh("calm", kNow + 31 * kDay));
-        QVERIFY(book.isFresh("busy", kNow + 60.0) && !book.isFresh("busy", kNow + 700.0));
-        QVERIFY(!book.isFresh("calm", kNow - 60.0)); // a clock that was put back
+            cache.isFresh("calm", kNow + 29.0 * kDay) && !cache.isFresh("calm", kNow + 31 * kDay));
+        QVERIFY(cache.isFresh("busy", kNow + 60.0) && !cache.isFresh("busy", kNow + 700.0));
+        QVERIFY(!cache.isFresh("calm", kNow - 60.0)); // a clock that was put back
 
         Feedback faster = slowHost();
         faster.deviceFlopsPerSecond *= 2.0;
-        book.putMeasured("calm", faster, {kNow + 40.0 * kDay, 60.0});
-        book.putMeasured("calm", faster, {kNow + 41.0 * kDay, 60.0}); // not the second time either
-        book.putMeasured("busy", faster, {kNow + 700.0, 60.0});
+        cache.putMeasured("calm", faster, {kNow + 40.0 * kDay, 60.0});
+        cache.putMeasured("calm", faster, {kNow + 41.0 * kDay, 60.0}); // not the second time either
+        cache.putMeasured("busy", faster, {kNow + 700.0, 60.0});
         // Calm rates are kept and tried again soon; busy ones give way to newer ones.
-        QCOMPARE(book.find("calm")->deviceFlopsPerSecond, slowHost().deviceFlopsPerSecond);
-        QVERIFY(book.isFresh("calm", kNow + 41.0 * kDay + 500.0));
-        QVERIFY(!book.isFresh("calm", kNow + 41.0 * kDay + 700.0));
-        QCOMPARE(book.find("busy")->deviceFlopsPerSecond, faster.deviceFlopsPerSecond);
+        QCOMPARE(cache.find("calm")->deviceFlopsPerSecond, slowHost().deviceFlopsPerSecond);
+        QVERIFY(cache.isFresh("calm", kNow + 41.0 * kDay + 500.0));
+        QVERIFY(!cache.isFresh("calm", kNow + 41.0 * kDay + 700.0));
+        QCOMPARE(cache.find("busy")->deviceFlopsPerSecond, faster.deviceFlopsPerSecond);
     }
 
     void memoryIsAdvisedOnlyWhereItIsWhatLacks()
@@ -185,7 +185,7 @@ private Q_SLOTS:
         measured.deviceFlopsPerSecond = 1e11;
         measured.block = {0.001, 0.002, 0.001};
 
-        QVERIFY(correctRates(setup, measured, 1.0, RateBook::defaultPath()));
+        QVERIFY(correctRates(setup, measured, 1.0, RateCache::defaultPath()));
 
         const RunSetup again = setUpRun(setup.asked, 10).value();
         QCOMPARE(again.rates.deviceFlopsPerSecond, 1e11);
@@ -193,9 +193,9 @@ private Q_SLOTS:
         const std::string words = correctionWords(setup, {0.25, 20, 0.0});
         QVERIFY2(words.find("took 250 ms") != std::string::npos, words.c_str());
         // Where nothing was ever measured there is no forecast to mend.
-        QVERIFY(QFile::remove(QString::fromStdString(RateBook::defaultPath().string())));
-        QVERIFY(!correctRates(setup, measured, 1.0, RateBook::defaultPath()));
-        QVERIFY(!QFile::exists(QString::fromStdString(RateBook::defaultPath().string())));
+        QVERIFY(QFile::remove(QString::fromStdString(RateCache::defaultPath().string())));
+        QVERIFY(!correctRates(setup, measured, 1.0, RateCache::defaultPath()));
+        QVERIFY(!QFile::exists(QString::fromStdString(RateCache::defaultPath().string())));
     }
 
     void withoutRatesTheFirstThatFitsIsTakenAndNoTimeIsMadeUp()
@@ -329,10 +329,10 @@ private Q_SLOTS:
         fast.deviceFlopsPerSecond = 1e11;
         put(spec, fast);
         const auto adviceWith = [&](double bytesPerSecond) {
-            RateBook book = RateBook::load(RateBook::defaultPath());
-            book.putDisk(rateKey(inspectScratchFolder(spec.diskPaths.front()).value()),
+            RateCache cache = RateCache::load(RateCache::defaultPath());
+            cache.putDisk(rateKey(inspectScratchFolder(spec.diskPaths.front()).value()),
                 {bytesPerSecond, bytesPerSecond, bytesPerSecond, bytesPerSecond});
-            (void)book.save(RateBook::defaultPath()).ok();
+            (void)cache.save(RateCache::defaultPath()).ok();
             const PlanReport plan = planRun(spec).value();
             const auto said = std::find_if(plan.advice.begin(), plan.advice.end(),
                 [](const std::string& a) { return a.find("is hidden") != std::string::npos; });
@@ -583,9 +583,9 @@ private:
         QVERIFY2(resolved.ok(), resolved.status().message().c_str());
         Result<RateSubject> subject = subjectOf(resolved.value());
         QVERIFY(subject.ok());
-        RateBook book;
-        book.put(subject.value().key, rates);
-        QVERIFY(book.save(RateBook::defaultPath()).ok());
+        RateCache cache;
+        cache.put(subject.value().key, rates);
+        QVERIFY(cache.save(RateCache::defaultPath()).ok());
     }
 
     std::unique_ptr<QTemporaryDir> m_folder;

@@ -41,14 +41,14 @@ private Q_SLOTS:
 
     void aBookKeepsDisksBesideMachines()
     {
-        RateBook book;
+        RateCache cache;
         Feedback machine;
         machine.deviceFlopsPerSecond = 5.0;
-        book.put("same key", machine);
-        book.putDisk("same key", kSpeed);
-        QVERIFY(book.save(RateBook::defaultPath()).ok());
+        cache.put("same key", machine);
+        cache.putDisk("same key", kSpeed);
+        QVERIFY(cache.save(RateCache::defaultPath()).ok());
 
-        const RateBook again = RateBook::load(RateBook::defaultPath());
+        const RateCache again = RateCache::load(RateCache::defaultPath());
 
         const ScratchSpeed* speed = again.findDisk("same key");
         QVERIFY(speed != nullptr);

@@ -130,13 +130,13 @@ private Q_SLOTS:
         const std::string b = folder.filePath("b").toStdString();
         fs::create_directory(a);
         fs::create_directory(b);
-        RateBook book;
-        book.putDisk(rateKey(inspectScratchFolder(a).value()), {4e9, 4e9, 2e9, 1e9});
+        RateCache cache;
+        cache.putDisk(rateKey(inspectScratchFolder(a).value()), {4e9, 4e9, 2e9, 1e9});
         const std::vector<std::string> one = {a};
         const std::vector<std::string> both = {a, b};
 
-        const ScratchSet alone = inspectScratchSet(one, book).value();
-        const ScratchSet set = inspectScratchSet(both, book).value();
+        const ScratchSet alone = inspectScratchSet(one, cache).value();
+        const ScratchSet set = inspectScratchSet(both, cache).value();
 
         QCOMPARE(alone.members[0].speed.mixedReadBytesPerSecond, 2e9);
         QCOMPARE(alone.members[0].speed.mixedWriteBytesPerSecond, 1e9);

@@ -397,8 +397,8 @@ private Q_SLOTS:
         QFETCH(const int, nth);
         QFETCH(const bool, erase);
         QFETCH(const QString, rule);
-        Bench bench = diskBench(
-            {{"late", "0"}, {"weights-on-disk", "1"}, {"gradients-on-disk", "1"}, {"turns", "1"}});
+        Bench bench = diskBench({{"late", "0"}, {"weights-on-disk", "1"},
+            {"gradients-on-disk", "1"}, {"buffers", "1"}});
         bench.build();
         QCOMPARE(tasksOf(bench.plan(), TaskKind::SpillGradient).size(), std::size_t{20});
         if (erase)
@@ -412,7 +412,7 @@ private Q_SLOTS:
     void everyWaitOfWeightsAndGradientsIsNeeded()
     {
         Bench bench = diskBench({{"late", "0.5"}, {"weights-on-disk", "1"},
-            {"gradients-on-disk", "1"}, {"turns", "1"}});
+            {"gradients-on-disk", "1"}, {"buffers", "1"}});
         bench.build();
         bench.in = bench.built.out;
         bench.build();
@@ -425,7 +425,7 @@ private Q_SLOTS:
 
     void weightsInMemoryHaveNoPlace()
     {
-        Bench bench = diskBench({{"late", "0"}, {"turns", "1"}});
+        Bench bench = diskBench({{"late", "0"}, {"buffers", "1"}});
         bench.build();
         bench.find(TaskKind::FetchWeights, 0).stage = 0;
         BREAKS(bench, "its weights are in memory, and it names a place");
@@ -437,7 +437,7 @@ private Q_SLOTS:
     // Weights that were updated late are fetched from the slot of their update, and not read again.
     void lateWeightsAreFetchedFromTheirUpdate()
     {
-        Bench bench = diskBench({{"late", "1"}, {"weights-on-disk", "1"}, {"turns", "1"}});
+        Bench bench = diskBench({{"late", "1"}, {"weights-on-disk", "1"}, {"buffers", "1"}});
         bench.build();
         const std::size_t before = tasksOf(bench.plan(), TaskKind::ReadWeights).size();
         bench.in = bench.built.out;

@@ -180,7 +180,7 @@ private Q_SLOTS:
         QFETCH(const bool, gradients);
         Bench bench =
             diskBench({{"late", std::to_string(late)}, {"tile", "16MiB"}, {"weights-on-disk", "1"},
-                {"gradients-on-disk", gradients ? "1" : "0"}, {"turns", "1"}});
+                {"gradients-on-disk", gradients ? "1" : "0"}, {"buffers", "1"}});
         for (GroupShape& group : bench.shape.groups)
             group.elements = 100'000'000;
         bench.build();
@@ -244,7 +244,7 @@ private Q_SLOTS:
     // An evaluation only reads. A step's updates read and write at once, after the first reads.
     void aDiskThatMovesOneWayIsFaster()
     {
-        Bench bench = diskBench({{"late", "0"}, {"weights-on-disk", "1"}, {"turns", "1"}});
+        Bench bench = diskBench({{"late", "0"}, {"weights-on-disk", "1"}, {"buffers", "1"}});
         Feedback known = rates(1e9, 1e9, 1e9, 1e9, 1e9);
         known.diskReadBytesPerSecond = known.diskWriteBytesPerSecond = 1e6;
         StepForecaster forecaster;

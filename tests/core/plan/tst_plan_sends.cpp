@@ -59,7 +59,7 @@ MemoryPlan eagerMemory(const Bench& bench)
 // Groups of 100 million elements, two of which stream.
 Bench largeBench(double late, bool gradients)
 {
-    Bench bench = sendBench({{"late", std::to_string(late)}, {"tile", "16MiB"}, {"turns", "1"},
+    Bench bench = sendBench({{"late", std::to_string(late)}, {"tile", "16MiB"}, {"buffers", "1"},
         {"gradients-on-disk", gradients ? "1" : "0"}});
     for (GroupShape& group : bench.shape.groups)
         group.elements = 100'000'000;
@@ -82,7 +82,7 @@ private Q_SLOTS:
     // has come, and neither is read from disk.
     void anUpdateGetsFromTheDeviceWhatItHas()
     {
-        Bench bench = sendBench({{"turns", "1"}});
+        Bench bench = sendBench({{"buffers", "1"}});
         bench.shape = smallShape(1);
         for (GroupShape& group : bench.shape.groups)
             group.elements = 512;
@@ -329,7 +329,7 @@ private Q_SLOTS:
     {
         for (const Precision precision : {Precision::BF16, Precision::F32}) {
             Bench bench;
-            bench.policy = policyWith("streamed", {{"turns", "1"}, {"late", "0"}});
+            bench.policy = policyWith("streamed", {{"buffers", "1"}, {"late", "0"}});
             bench.precision = precision;
             bench.build(1); // clipped, so that no update is between
             const bool isRounded = precision == Precision::BF16;
@@ -385,7 +385,7 @@ private Q_SLOTS:
         QFETCH(const QString, order);
         QFETCH(const QString, weights);
         QFETCH(const QString, gradients);
-        const Options shapes[] = {{}, {{"turns", "1"}}, {{"device-share", "0.2"}},
+        const Options shapes[] = {{}, {{"buffers", "1"}}, {{"device-share", "0.2"}},
             {{"weights-on-device", "0.5"}, {"state-on-device", "0.25"}},
             {{"weights-on-device", "1"}, {"boundary", "device"}, {"device-share", "0.2"}},
             {{"disk-share", "0.5"}, {"weights-on-disk", "0.3"}, {"gradients-on-disk", "0.5"}}};

@@ -82,7 +82,7 @@ private Q_SLOTS:
     {
         for (const Precision precision : {Precision::BF16, Precision::F32}) {
             Bench two = benchOf(6);
-            Bench one = benchOf(6, {{"turns", "1"}});
+            Bench one = benchOf(6, {{"buffers", "1"}});
             two.precision = one.precision = precision;
             const std::size_t compute = precision == Precision::BF16 ? 2 : 4;
 

@@ -29,7 +29,7 @@ std::vector<OffloadPolicy> streamedShares(std::map<std::string, std::string> opt
     }
     options["device-share"] = "0.5";
     options["boundary"] = "device";
-    options["turns"] = "1";
+    options["buffers"] = "1";
     policies.push_back(policyWith("streamed", options));
     options["weights-on-device"] = "0.5";
     options["state-on-device"] = "0.25";
@@ -68,7 +68,7 @@ std::vector<OffloadPolicy> policiesToMutate(const std::string& order)
             std::map<std::string, std::string> options = common;
             options["boundary"] = boundary;
             policies.push_back(policyWith("streamed", options));
-            options["turns"] = "1";
+            options["buffers"] = "1";
             policies.push_back(policyWith("streamed", options));
             options["weights-on-device"] = "0.5";
             options["state-on-device"] = "0.25";
@@ -83,7 +83,7 @@ std::vector<OffloadPolicy> policiesToMutate(const std::string& order)
             std::map<std::string, std::string> options = common;
             options.insert({{"weights-on-disk", "1"}, {"gradients-on-disk", gradients}});
             policies.push_back(policyWith("ssd-vertical", options));
-            options["turns"] = "1";
+            options["buffers"] = "1";
             options["device-share"] = "0.25";
             policies.push_back(policyWith("ssd-vertical", options));
         }

@@ -129,9 +129,10 @@ private Q_SLOTS:
         QCOMPARE(homes({{"weights-on-device", "1"}, {"state-on-device", "1"}}), std::pair(12, 12));
         QVERIFY(refusal("streamed", {{"state-on-device", "0.2"}})
                     .contains(QStringLiteral("state stays only where weights stay")));
-        QCOMPARE(makePolicy("streamed", {}).value().turns, 2);
-        QCOMPARE(makePolicy("streamed", {{"turns", "1"}}).value().turns, 1);
-        QVERIFY(refusal("streamed", {{"turns", "3"}}).contains(QStringLiteral("want 1 or 2")));
+        QCOMPARE(makePolicy("streamed", {}).value().buffers, 2);
+        QCOMPARE(makePolicy("streamed", {{"buffers", "1"}}).value().buffers, 1);
+        QCOMPARE(makePolicy("streamed", {{"turns", "1"}}).value().buffers, 1); // earlier spelling
+        QVERIFY(refusal("streamed", {{"buffers", "3"}}).contains(QStringLiteral("want 1 or 2")));
         QVERIFY(refusal("streamed", {{"boundary", "disk"}})
                     .contains(QStringLiteral("want host or device")));
         QVERIFY(refusal("zero-offload", {{"boundary", "host"}})

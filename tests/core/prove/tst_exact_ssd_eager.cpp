@@ -34,7 +34,7 @@ const Homes kHomes[] = {
         {{"disk-share", "0.5"}, {"weights-on-disk", "0.2"}, {"gradients-on-disk", "0.4"},
             {"tile", "4KiB"}}},
     {"one place on the device",
-        {{"weights-on-disk", "1"}, {"gradients-on-disk", "1"}, {"turns", "1"}, {"tile", "4KiB"}}},
+        {{"weights-on-disk", "1"}, {"gradients-on-disk", "1"}, {"buffers", "1"}, {"tile", "4KiB"}}},
     {"a third visits the device",
         {{"disk-share", "0.8"}, {"weights-on-disk", "0.8"}, {"gradients-on-disk", "0.8"},
             {"device-share", "0.3"}, {"tile", "4KiB"}}},

@@ -31,7 +31,7 @@ const Variant kVariants[] = {
     {"all, weights stay", "streamed", "by-layer",
         {{"activations-on-host", "1"}, {"weights-on-device", "1"}, {"boundary", "device"}}},
     {"a third, by turns", "streamed", "by-layer-flip",
-        {{"activations-on-host", "0.3"}, {"turns", "1"}}},
+        {{"activations-on-host", "0.3"}, {"buffers", "1"}}},
     {"all, one micro-batch after the other", "streamed", "by-microbatch",
         {{"activations-on-host", "1"}, {"late", "0"}}},
     {"half, with all else on disk", "ssd-vertical", "by-layer-flip",

@@ -47,7 +47,7 @@ const Variant kVariants[] = {
         {{"boundaries-on-disk", "1"}, {"weights-on-disk", "1"}, {"gradients-on-disk", "1"},
             {"tile", "4KiB"}, {"late", "1"}},
         DiskEngine::Threads, Mode::Inline},
-    {"layer by layer", {{"boundaries-on-disk", "1"}, {"order", "by-layer"}, {"turns", "1"}}},
+    {"layer by layer", {{"boundaries-on-disk", "1"}, {"order", "by-layer"}, {"buffers", "1"}}},
     {"micro-batch by micro-batch", {{"boundaries-on-disk", "1"}, {"order", "by-microbatch"}}},
     {"micro-batch by micro-batch, inline",
         {{"boundaries-on-disk", "0.5"}, {"order", "by-microbatch"}}, DiskEngine::Threads,

@@ -218,7 +218,7 @@ void TestAnswers::questionsThatComeTooLateAreRefusedOrAnsweredWithAReason()
 
 void TestAnswers::aStoppedAnswerSaysSo()
 {
-    QuestionQueue queue;
+    PromptQueue queue;
     QVERIFY(queue.push({1, someQuestion()}).ok());
     QVERIFY(queue.push({2, someQuestion()}).ok());
     QCOMPARE(queue.take()->id, 1);
@@ -235,12 +235,12 @@ void TestAnswers::aStoppedAnswerSaysSo()
 
 void TestAnswers::tooManyQuestionsAreRefused()
 {
-    QuestionQueue queue;
-    for (std::size_t i = 0; i < QuestionQueue::kMost; ++i)
+    PromptQueue queue;
+    for (std::size_t i = 0; i < PromptQueue::kMost; ++i)
         QVERIFY(queue.push({1, someQuestion()}).ok());
 
     QVERIFY(!queue.push({2, someQuestion()}).ok());
-    QCOMPARE(queue.close().size(), QuestionQueue::kMost);
+    QCOMPARE(queue.close().size(), PromptQueue::kMost);
     QVERIFY(!queue.push({3, someQuestion()}).ok());
 }
 

@@ -1,7 +1,7 @@
 // Runs that choose their device share again, from rates of their own steps.
 
 #include "core/choose/measure_rates.h"
-#include "core/choose/rate_book.h"
+#include "core/choose/rate_cache.h"
 #include "core/run/engine.h"
 #include "core/run/run_rig.h"
 #include "core/run/stepped_device.h"
@@ -76,7 +76,7 @@ private:
     std::string m_hash; // every exact run's weights
 };
 
-// Key of the spec's entry in the book of rates.
+// Key of the spec's entry in the cache of rates.
 std::string TestEngineChoice::rateKey(const RunSpec& spec)
 {
     auto resolved = resolveSpec(spec, 0);
@@ -87,18 +87,18 @@ std::string TestEngineChoice::rateKey(const RunSpec& spec)
     return subject.ok() ? subject.value().key : std::string();
 }
 
-// The book says that the device is slow, so runs begin with all updates on the host; but of a slow
+// The cache says that the device is slow, so runs begin with all updates on the host; but of a slow
 // link it says that it is fast and the host slow.
 void TestEngineChoice::initTestCase()
 {
     qputenv("XDG_DATA_HOME", m_data.path().toUtf8());
     m_rig = std::make_unique<RunRig>();
     RunSpec spec = shareSpec("zero-offload");
-    RateBook book;
-    book.put(rateKey(spec), ratesOf(1e12, 1e2));
+    RateCache cache;
+    cache.put(rateKey(spec), ratesOf(1e12, 1e2));
     spec.linkBytesPerSecond = kSlowLink;
-    book.put(rateKey(spec), ratesOf(1e2, 1e12));
-    QVERIFY(book.save(RateBook::defaultPath()).ok());
+    cache.put(rateKey(spec), ratesOf(1e2, 1e12));
+    QVERIFY(cache.save(RateCache::defaultPath()).ok());
     spec.linkBytesPerSecond = 0.0;
 
     spec.policy = "zero-offload";
@@ -268,7 +268,7 @@ void TestEngineChoice::stepsMeasureEveryRate()
     for (const double rate : {seen.hostToDeviceBytesPerSecond, seen.deviceToHostBytesPerSecond})
         QVERIFY2(rate > 0.0 && rate < 51e6, std::to_string(rate).c_str());
     QVERIFY(seen.hostAdamwElementsPerSecond > 0.0 && seen.hostAdamwElementsPerSecond < 1e11);
-    QCOMPARE(seen.deviceAdamwElementsPerSecond, 1e2); // nothing visited: as the book has it
+    QCOMPARE(seen.deviceAdamwElementsPerSecond, 1e2); // nothing visited: as the cache has it
     QVERIFY(seen.block.forward > 0.0 && seen.block.backward > 0.0);
     QVERIFY(seen.head.backward > 0.0 && seen.embedding.forward > 0.0);
 }
@@ -309,8 +309,8 @@ void TestEngineChoice::aRightShareStays()
 // A machine that is not idle corrects no rate, as its step times include other work.
 void TestEngineChoice::aRunThatWasForetoldWrongCorrectsTheRates()
 {
-    const auto path = RateBook::defaultPath();
-    const RateBook before = RateBook::load(path);
+    const auto path = RateCache::defaultPath();
+    const RateCache before = RateCache::load(path);
     const auto device = smallDevice(2, CpuDeviceOptions::Mode::Threaded);
     RunSpec spec = shareSpec("foretold");
     spec.policy = "zero-offload";
@@ -331,8 +331,8 @@ void TestEngineChoice::aRunThatWasForetoldWrongCorrectsTheRates()
         const bool isSaid =
             m_rig->messages(run.id).find("rates_corrected: The forecast was ") != std::string::npos;
         QCOMPARE(isSaid, isIdle);
-        const RateBook book = RateBook::load(path);
-        const Feedback* now = book.find(key);
+        const RateCache cache = RateCache::load(path);
+        const Feedback* now = cache.find(key);
         QVERIFY(now != nullptr);
         const bool isOther =
             now->hostAdamwElementsPerSecond != before.find(key)->hostAdamwElementsPerSecond;

@@ -92,7 +92,7 @@ void TestReplan::aShareOfTheDeviceGoesWhereNobodyAskedForIt()
     RunSpec spec = m_rig.spec("a");
     spec.policy = "streamed";
     spec.recompute = RecomputeChoice::Block;
-    spec.policyOptions = {{"turns", "1"}};
+    spec.policyOptions = {{"buffers", "1"}};
     const std::size_t least = deviceBytes(setUp(spec));
     spec.policyOptions["device-share"] = "0.5";
     RunSetup before = setUp(spec);

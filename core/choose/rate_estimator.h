@@ -1,4 +1,4 @@
-// RateSheet: the rates a forecast needs, read off the tasks of steps that were made.
+// RateEstimator: the rates a forecast needs, read off the tasks of steps that were made.
 //
 // So the rates hold for lanes at work together, as in a run, and not for each alone. A rate is the
 // median over the newest tasks of its kind: a step that something else disturbed does not count.
@@ -45,7 +45,7 @@ struct RateReading {
     bool recompute = false;
 };
 
-class RateSheet
+class RateEstimator
 {
 public:
     // `tasks` are the times of the plan's tasks, by index. All steps since clear() must be of one

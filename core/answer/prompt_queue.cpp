@@ -1,4 +1,4 @@
-#include "core/answer/question_queue.h"
+#include "core/answer/prompt_queue.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 
 namespace mr {
 
-Status QuestionQueue::push(Question question)
+Status PromptQueue::push(Question question)
 {
     const std::lock_guard lock(m_mutex);
     if (m_isClosed)
@@ -20,7 +20,7 @@ Status QuestionQueue::push(Question question)
     return {};
 }
 
-std::optional<Question> QuestionQueue::take()
+std::optional<Question> PromptQueue::take()
 {
     const std::lock_guard lock(m_mutex);
     m_isCancelled = false;
@@ -31,20 +31,20 @@ std::optional<Question> QuestionQueue::take()
     return next;
 }
 
-void QuestionQueue::cancel() noexcept
+void PromptQueue::cancel() noexcept
 {
     const std::lock_guard lock(m_mutex);
     m_waiting.clear();
     m_isCancelled = true;
 }
 
-bool QuestionQueue::isCancelled() const
+bool PromptQueue::isCancelled() const
 {
     const std::lock_guard lock(m_mutex);
     return m_isCancelled;
 }
 
-std::deque<Question> QuestionQueue::close()
+std::deque<Question> PromptQueue::close()
 {
     const std::lock_guard lock(m_mutex);
     m_isClosed = true;

@@ -1,4 +1,4 @@
-#include "core/choose/rate_sheet.h"
+#include "core/choose/rate_estimator.h"
 
 #include "core/plan/cost_model.h"
 
@@ -55,7 +55,7 @@ double RateSamples::rate() const
     return each > 0.0 ? 1.0 / each : 0.0;
 }
 
-void RateSheet::readWork(
+void RateEstimator::readWork(
     const StepPlan& plan, const Task& task, double seconds, const RateReading& how)
 {
     const int last = how.shape.layers() - 1;
@@ -71,7 +71,7 @@ void RateSheet::readWork(
     m_blockFlops.add(seconds, forward ? shape.forwardFlops : shape.backwardFlops);
 }
 
-void RateSheet::readTask(
+void RateEstimator::readTask(
     const StepPlan& plan, const Task& task, double seconds, const RateReading& how)
 {
     const auto elements = static_cast<double>(task.elementCount);
@@ -94,7 +94,8 @@ void RateSheet::readTask(
 }
 
 // Rounding and norm of a group stand side by side in the plan; they are one rate.
-void RateSheet::read(const StepPlan& plan, std::span<const Interval> tasks, const RateReading& how)
+void RateEstimator::read(
+    const StepPlan& plan, std::span<const Interval> tasks, const RateReading& how)
 {
     double finish = 0.0;
     for (std::size_t i = 0; i < plan.tasks.size(); ++i) {
@@ -110,7 +111,7 @@ void RateSheet::read(const StepPlan& plan, std::span<const Interval> tasks, cons
     ++m_steps;
 }
 
-void RateSheet::clear() noexcept
+void RateEstimator::clear() noexcept
 {
     for (Layer* layer : {&m_embedding, &m_block, &m_head}) {
         layer->forward.clear();
@@ -126,7 +127,7 @@ void RateSheet::clear() noexcept
 // A backward that recomputes is not measured apart from its recomputation. The known seconds of
 // recomputation stay, except where other backwards have their activations kept: the difference
 // measures them.
-LayerSeconds RateSheet::secondsOf(const Layer& layer, const LayerSeconds& known) const
+LayerSeconds RateEstimator::secondsOf(const Layer& layer, const LayerSeconds& known) const
 {
     LayerSeconds seconds = known;
     seconds.forward = knownOr(layer.forward.median(), known.forward);
@@ -144,7 +145,7 @@ LayerSeconds RateSheet::secondsOf(const Layer& layer, const LayerSeconds& known)
     return seconds;
 }
 
-Feedback RateSheet::rates(const Feedback& known) const
+Feedback RateEstimator::rates(const Feedback& known) const
 {
     const auto copies = [](const Copies& seen, double before) {
         return knownOr(knownOr(seen.large.rate(), seen.small.rate()), before);

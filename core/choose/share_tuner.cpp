@@ -1,4 +1,4 @@
-#include "core/choose/share_watch.h"
+#include "core/choose/share_tuner.h"
 
 namespace mr {
 namespace {
@@ -8,14 +8,14 @@ constexpr double kBytesPerSecond = 200e6;
 
 } // namespace
 
-void ShareWatch::addStep(
+void ShareTuner::addStep(
     const StepPlan& plan, std::span<const Interval> tasks, const RateReading& how)
 {
     if (m_steps++ > 0)
-        m_sheet.read(plan, tasks, how);
+        m_estimator.read(plan, tasks, how);
 }
 
-void ShareWatch::timed(double seconds) noexcept
+void ShareTuner::timed(double seconds) noexcept
 {
     if (m_steps < 2)
         return;
@@ -23,36 +23,36 @@ void ShareWatch::timed(double seconds) noexcept
     ++m_timedSteps;
 }
 
-double ShareWatch::meanSeconds() const noexcept
+double ShareTuner::meanSeconds() const noexcept
 {
     return m_timedSteps > 0 ? m_timedSeconds / m_timedSteps : 0.0;
 }
 
-void ShareWatch::reopened(double seconds) noexcept
+void ShareTuner::reopened(double seconds) noexcept
 {
     m_reopenSeconds = seconds;
     m_steps = 0;
     m_timedSteps = 0;
     m_timedSeconds = 0.0;
-    m_sheet.clear();
+    m_estimator.clear();
 }
 
-bool ShareWatch::isDue(bool isSaved) const noexcept
+bool ShareTuner::isDue(bool isSaved) const noexcept
 {
-    if (m_sheet.steps() < kLeastSteps)
+    if (m_estimator.steps() < kLeastSteps)
         return false;
     return isSaved || (!m_hasLooked && m_steps >= kFirstLook);
 }
 
-Feedback ShareWatch::look(const Feedback& known)
+Feedback ShareTuner::look(const Feedback& known)
 {
-    const Feedback rates = m_sheet.rates(known);
-    m_sheet.clear();
+    const Feedback rates = m_estimator.rates(known);
+    m_estimator.clear();
     m_hasLooked = true;
     return rates;
 }
 
-double ShareWatch::exchangeSeconds(bool isSaved, std::uint64_t checkpointBytes) const noexcept
+double ShareTuner::exchangeSeconds(bool isSaved, std::uint64_t checkpointBytes) const noexcept
 {
     const double assumed = static_cast<double>(checkpointBytes) / kBytesPerSecond;
     const double save = m_saveSeconds > 0.0 ? m_saveSeconds : assumed;

@@ -1,4 +1,4 @@
-#include "core/run/hold_out.h"
+#include "core/run/eval_split.h"
 
 #include <algorithm>
 #include <tuple>

@@ -1,4 +1,4 @@
-#include "core/step/run_body.h"
+#include "core/step/training_state.h"
 
 #include "core/plan/traversal.h"
 
@@ -6,21 +6,21 @@
 
 namespace mr {
 
-Result<std::unique_ptr<RunBody>> RunBody::create(
-    Device& device, const RunBodyParts& parts, Tier& lacking)
+Result<std::unique_ptr<TrainingState>> TrainingState::create(
+    Device& device, const TrainingStateParts& parts, Tier& lacking)
 {
-    auto body = std::unique_ptr<RunBody>(new RunBody);
+    auto body = std::unique_ptr<TrainingState>(new TrainingState);
     MR_TRY(body->build(device, parts, lacking));
     return body;
 }
 
-RunBody::~RunBody()
+TrainingState::~TrainingState()
 {
     if (m_executor)
         m_executor->drain();
 }
 
-Status RunBody::build(Device& device, const RunBodyParts& parts, Tier& lacking)
+Status TrainingState::build(Device& device, const TrainingStateParts& parts, Tier& lacking)
 {
     MR_ASSIGN(m_tiers, TierStore::create(device, parts.memory, &lacking));
     lacking = Tier::Device; // from here on only the device may lack memory
@@ -46,7 +46,7 @@ Status RunBody::build(Device& device, const RunBodyParts& parts, Tier& lacking)
     return {};
 }
 
-bool RunBody::settle(StepIndex done)
+bool TrainingState::settle(StepIndex done)
 {
     m_executor->drain();
     if (m_executor->mayHaveChanged() || m_latch.failed())
@@ -55,7 +55,7 @@ bool RunBody::settle(StepIndex done)
     return true;
 }
 
-void RunBody::abandon(const Status& why) noexcept
+void TrainingState::abandon(const Status& why) noexcept
 {
     m_latch.fail(why);
     m_executor->drain();

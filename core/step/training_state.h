@@ -1,4 +1,5 @@
-// RunBody: the parts of a run that make steps: its memory, its executor, its pool and its plans.
+// TrainingState: the parts of a run that make steps: its memory, its executor, its pool and its
+// plans.
 //
 // Apart from the Engine, which is the run's life, so that it can be torn down and made again by
 // another plan while the run goes on.
@@ -26,7 +27,7 @@
 namespace mr {
 
 // All but numbers is lent and outlives the body.
-struct RunBodyParts {
+struct TrainingStateParts {
     const ModelConfig& config;
     const ParamTable& table;
     const MicroShape& micro;
@@ -42,13 +43,13 @@ struct RunBodyParts {
     const RunDiskSpec* disk = nullptr; // lent; needed where the plan keeps something on disk
 };
 
-class RunBody
+class TrainingState
 {
 public:
     // Weights are not set. `lacking` is written where memory lacks.
-    static Result<std::unique_ptr<RunBody>> create(
-        Device& device, const RunBodyParts& parts, Tier& lacking);
-    ~RunBody();
+    static Result<std::unique_ptr<TrainingState>> create(
+        Device& device, const TrainingStateParts& parts, Tier& lacking);
+    ~TrainingState();
 
     RunMemory& memory() noexcept { return *m_memory; }
     StepExecutor& executor() noexcept { return *m_executor; }
@@ -64,8 +65,8 @@ public:
     void abandon(const Status& why) noexcept;
 
 private:
-    RunBody() = default;
-    Status build(Device& device, const RunBodyParts& parts, Tier& lacking);
+    TrainingState() = default;
+    Status build(Device& device, const TrainingStateParts& parts, Tier& lacking);
 
     FailureLatch m_latch;
     std::unique_ptr<TierStore> m_tiers;

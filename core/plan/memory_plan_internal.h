@@ -55,7 +55,7 @@ struct GradientInput {
     Precision precision{};
     int blocks = 0;
     bool byColumns = false;
-    int turns = 2;
+    int buffers = 2;
 };
 
 GradientHomes gradientHomes(const BlockParts& parts, const GradientInput& input);

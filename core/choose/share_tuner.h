@@ -1,4 +1,4 @@
-// ShareWatch: when a run looks at its device share again, the rates that its steps measured until
+// ShareTuner: when a run looks at its device share again, the rates that its steps measured until
 // then, and the cost of an exchange of plans.
 //
 // A run looks once after its first steps, and then whenever a checkpoint has just been written,
@@ -11,13 +11,13 @@
 
 #pragma once
 
-#include "core/choose/rate_sheet.h"
+#include "core/choose/rate_estimator.h"
 
 #include <cstdint>
 
 namespace mr {
 
-class ShareWatch
+class ShareTuner
 {
 public:
     static constexpr int kFirstLook = 8;  // steps after the run was opened
@@ -30,8 +30,8 @@ public:
     int timedSteps() const noexcept { return m_timedSteps; } // since the run was opened
     double meanSeconds() const noexcept;                     // mean of those; 0: there were none
     // The rates since the last look, and their number of steps; `known` where nothing was measured.
-    Feedback measured(const Feedback& known) const { return m_sheet.rates(known); }
-    int measuredSteps() const noexcept { return m_sheet.steps(); }
+    Feedback measured(const Feedback& known) const { return m_estimator.rates(known); }
+    int measuredSteps() const noexcept { return m_estimator.steps(); }
     // Seconds the run has just spent on a checkpoint, and on opening again with another plan.
     void saved(double seconds) noexcept { m_saveSeconds = seconds; }
     void reopened(double seconds) noexcept;
@@ -47,7 +47,7 @@ public:
     double exchangeSeconds(bool isSaved, std::uint64_t checkpointBytes) const noexcept;
 
 private:
-    RateSheet m_sheet;
+    RateEstimator m_estimator;
     int m_steps = 0; // since the run was opened
     int m_timedSteps = 0;
     double m_timedSeconds = 0.0; // all of those together

@@ -1,11 +1,12 @@
-// RateBook: the measured rates of this machine, kept in a file, so that a plan knows times at once.
+// RateCache: the measured rates of this machine, kept in a file, so that a plan knows times at
+// once.
 //
 // An entry belongs to one device with its threads and link, one compute type, and one shape of
 // layers and micro-batch (or a stand-in, for models too large to try here). Disks have entries of
 // their own (scratch_rates.h), so a Feedback in here knows nothing of them.
 //
 // Threads  A value; load() and save() block (files).
-// Errors   A file that cannot be read or understood is an empty book: rates can be measured again.
+// Errors   A file that cannot be read or understood is an empty cache: rates can be measured again.
 //          save(): those of replaceFile().
 
 #pragma once
@@ -32,11 +33,11 @@ inline constexpr double kMostOthersPercent = 10.0; // above it a measurement is 
 // Wall clock, for stamps.
 double unixSecondsNow();
 
-class RateBook
+class RateCache
 {
 public:
     static std::filesystem::path defaultPath(); // in the user's data folder
-    static RateBook load(const std::filesystem::path& path);
+    static RateCache load(const std::filesystem::path& path);
 
     // Null if there is none.
     const Feedback* find(const std::string& key) const;

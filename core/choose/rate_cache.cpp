@@ -1,4 +1,4 @@
-#include "core/choose/rate_book.h"
+#include "core/choose/rate_cache.h"
 
 #include "core/base/file.h"
 
@@ -107,35 +107,35 @@ double unixSecondsNow()
     return std::chrono::duration<double>(now).count();
 }
 
-fs::path RateBook::defaultPath()
+fs::path RateCache::defaultPath()
 {
     return fs::path(defaultDatabasePath()).parent_path() / "rates.json";
 }
 
-RateBook RateBook::load(const fs::path& path)
+RateCache RateCache::load(const fs::path& path)
 {
-    RateBook book;
+    RateCache cache;
     auto text = readWholeFile(path, kMostBytes);
     if (!text.ok())
-        return book;
+        return cache;
     const json document = json::parse(text.value(), nullptr, false);
     if (!document.is_object())
-        return book;
+        return cache;
     const auto version = document.find("version");
     if (version == document.end() || *version != kVersion)
-        return book;
-    readEntries(document, "entries", kFields, book.m_entries);
-    readEntries(document, "stamps", kStampFields, book.m_stamps);
-    readEntries(document, "disks", kDiskFields, book.m_disks);
-    return book;
+        return cache;
+    readEntries(document, "entries", kFields, cache.m_entries);
+    readEntries(document, "stamps", kStampFields, cache.m_stamps);
+    readEntries(document, "disks", kDiskFields, cache.m_disks);
+    return cache;
 }
 
-const Feedback* RateBook::find(const std::string& key) const
+const Feedback* RateCache::find(const std::string& key) const
 {
     return findIn(m_entries, key);
 }
 
-bool RateBook::isFresh(const std::string& key, double unixSeconds) const
+bool RateCache::isFresh(const std::string& key, double unixSeconds) const
 {
     const RateStamp* stamp = findIn(m_stamps, key);
     if (!find(key) || !stamp)
@@ -145,7 +145,7 @@ bool RateBook::isFresh(const std::string& key, double unixSeconds) const
     return age >= 0.0 && age <= (isCalm ? kCalmSeconds : kBusySeconds);
 }
 
-void RateBook::putMeasured(const std::string& key, const Feedback& rates, const RateStamp& stamp)
+void RateCache::putMeasured(const std::string& key, const Feedback& rates, const RateStamp& stamp)
 {
     RateStamp& kept = m_stamps[key];
     const bool isCalm = stamp.othersPercent <= kMostOthersPercent;
@@ -159,12 +159,12 @@ void RateBook::putMeasured(const std::string& key, const Feedback& rates, const 
     kept = stamp;
 }
 
-const ScratchSpeed* RateBook::findDisk(const std::string& key) const
+const ScratchSpeed* RateCache::findDisk(const std::string& key) const
 {
     return findIn(m_disks, key);
 }
 
-Status RateBook::save(const fs::path& path) const
+Status RateCache::save(const fs::path& path) const
 {
     std::error_code error;
     fs::create_directories(path.parent_path(), error);

@@ -1,4 +1,4 @@
-#include "core/answer/continuation.h"
+#include "core/answer/decode_loop.h"
 
 #include "core/answer/sampling.h"
 #include "core/base/utf8.h"

@@ -13,7 +13,7 @@
 
 namespace mr {
 
-class QuestionQueue
+class PromptQueue
 {
 public:
     static constexpr std::size_t kMost = 16;

@@ -1,6 +1,6 @@
 // When a run looks at its device share, and the cost it assumes for an exchange.
 
-#include "core/choose/share_watch.h"
+#include "core/choose/share_tuner.h"
 #include "core/plan/plan_builder.h"
 #include "support/test_room.h"
 #include "tests/core/plan/plan_shapes.h"
@@ -9,9 +9,9 @@
 
 #include <vector>
 
-namespace mr::test::tst_share_watch {
+namespace mr::test::tst_share_tuner {
 
-class TestShareWatch : public QObject
+class TestShareTuner : public QObject
 {
     Q_OBJECT
 
@@ -26,7 +26,7 @@ private Q_SLOTS:
 
     void theFirstLookIsAfterEightSteps()
     {
-        ShareWatch watch;
+        ShareTuner watch;
         for (int step = 1; step <= 7; ++step) {
             add(watch, 100);
             QVERIFY(!watch.isDue(false));
@@ -45,7 +45,7 @@ private Q_SLOTS:
 
     void theMeanTimeOfStepsLeavesOutTheFirstAndStartsAgainWithThePlan()
     {
-        ShareWatch watch;
+        ShareTuner watch;
         for (const double seconds : {9.0, 1.0, 3.0}) {
             add(watch, 100);
             watch.timed(seconds);
@@ -60,7 +60,7 @@ private Q_SLOTS:
 
     void aCheckpointIsLookedAtOnceFourStepsWereMeasured()
     {
-        ShareWatch watch;
+        ShareTuner watch;
         for (int step = 1; step <= 4; ++step) {
             add(watch, 100);
             QVERIFY(!watch.isDue(true)); // the first is not measured
@@ -75,7 +75,7 @@ private Q_SLOTS:
 
     void theFirstStepAfterOpeningIsNotMeasured()
     {
-        ShareWatch watch;
+        ShareTuner watch;
         const auto block = [&] { return watch.look({}).block.forward; };
         add(watch, 9000);
         add(watch, 100);
@@ -92,7 +92,7 @@ private Q_SLOTS:
 
     void aLookStartsAfresh()
     {
-        ShareWatch watch;
+        ShareTuner watch;
         for (const std::int64_t ns : {100, 100, 100, 100})
             add(watch, ns);
         QCOMPARE(watch.look({}).block.forward, 1e-7);
@@ -106,7 +106,7 @@ private Q_SLOTS:
 
     void whatWasMeasuredIsWhatAnExchangeCosts()
     {
-        ShareWatch watch;
+        ShareTuner watch;
         constexpr std::uint64_t kBytes = 400'000'000; // 2 s at the assumed rate
 
         QCOMPARE(watch.exchangeSeconds(true, kBytes), 2.0);
@@ -121,7 +121,7 @@ private Q_SLOTS:
 
 private:
     // Adds a step in which every task took `taskNs`.
-    void add(ShareWatch& watch, std::int64_t taskNs)
+    void add(ShareTuner& watch, std::int64_t taskNs)
     {
         const std::vector<Interval> times(m_plan.tasks.size(), Interval{50, 50 + taskNs});
         watch.addStep(m_plan, times, {m_shape});
@@ -131,8 +131,8 @@ private:
     StepPlan m_plan;
 };
 
-MR_TEST(TestShareWatch)
+MR_TEST(TestShareTuner)
 
-} // namespace mr::test::tst_share_watch
+} // namespace mr::test::tst_share_tuner
 
-#include "tst_share_watch.moc"
+#include "tst_share_tuner.moc"

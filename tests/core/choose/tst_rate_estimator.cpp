@@ -1,6 +1,6 @@
 // Rates are read off tasks: times made by known rates give them back.
 
-#include "core/choose/rate_sheet.h"
+#include "core/choose/rate_estimator.h"
 #include "core/plan/cost_model.h"
 #include "core/plan/plan_builder.h"
 #include "support/test_room.h"
@@ -11,7 +11,7 @@
 #include <cmath>
 #include <vector>
 
-namespace mr::test::tst_rate_sheet {
+namespace mr::test::tst_rate_estimator {
 
 namespace {
 
@@ -70,7 +70,7 @@ std::vector<Interval> timesOf(
 
 } // namespace
 
-class TestRateSheet : public QObject
+class TestRateEstimator : public QObject
 {
     Q_OBJECT
 
@@ -79,11 +79,11 @@ private Q_SLOTS:
     {
         const ModelShape shape = smallShape(3);
         const BuiltStep step = planOf(shape, "0.5");
-        RateSheet sheet;
+        RateEstimator estimator;
 
-        sheet.read(step.plan, timesOf(step.plan, shape, truth()), {shape});
+        estimator.read(step.plan, timesOf(step.plan, shape, truth()), {shape});
 
-        const Feedback seen = sheet.rates({});
+        const Feedback seen = estimator.rates({});
         COMPARE_RATE(seen.hostToDeviceBytesPerSecond, 2e6);
         COMPARE_RATE(seen.deviceToHostBytesPerSecond, 5e5);
         COMPARE_RATE(seen.hostAdamwElementsPerSecond, 1e6);
@@ -95,7 +95,7 @@ private Q_SLOTS:
         COMPARE_RATE(seen.block.backward, 0.009);
         COMPARE_RATE(seen.head.backward, 0.006);
         QCOMPARE(seen.head.forward, 0.0); // a step has none
-        QCOMPARE(sheet.steps(), 1);
+        QCOMPARE(estimator.steps(), 1);
     }
 
     // Steps that keep some activations on the host show both kinds of backward. Their difference is
@@ -118,17 +118,17 @@ private Q_SLOTS:
             ++kept;
         }
         QCOMPARE(kept, 3 * 2); // two of three micro-batches
-        RateSheet sheet;
+        RateEstimator estimator;
 
-        sheet.read(plan, times, {shape, Precision::BF16, true});
+        estimator.read(plan, times, {shape, Precision::BF16, true});
 
         Feedback known;
         known.block = {0.0, 0.0, 0.1};
-        const Feedback seen = sheet.rates(known);
+        const Feedback seen = estimator.rates(known);
         COMPARE_RATE(seen.block.backward, 0.009);
         COMPARE_RATE(seen.block.recompute, 0.004);
-        sheet.clear();
-        QCOMPARE(sheet.rates(known).block.recompute, 0.1);
+        estimator.clear();
+        QCOMPARE(estimator.rates(known).block.recompute, 0.1);
     }
 
     // A forward of a block has 100 flops, its backward 200, so their flops per second differ; the
@@ -137,11 +137,11 @@ private Q_SLOTS:
     {
         const ModelShape shape = smallShape(3);
         const BuiltStep step = planOf(shape, "0.5");
-        RateSheet sheet;
+        RateEstimator estimator;
 
-        sheet.read(step.plan, timesOf(step.plan, shape, truth()), {shape});
+        estimator.read(step.plan, timesOf(step.plan, shape, truth()), {shape});
 
-        const double flops = sheet.rates({}).deviceFlopsPerSecond;
+        const double flops = estimator.rates({}).deviceFlopsPerSecond;
         QVERIFY(std::abs(flops - 100 / 0.004) < 1.0 || std::abs(flops - 200 / 0.009) < 1.0);
     }
 
@@ -157,11 +157,11 @@ private Q_SLOTS:
         known.diskWriteBytesPerSecond = 9.0;
         known.diskReadAloneBytesPerSecond = 10.0;
         known.diskWriteAloneBytesPerSecond = 11.0;
-        RateSheet sheet;
+        RateEstimator estimator;
 
-        sheet.read(step.plan, timesOf(step.plan, shape, truth()), {shape});
+        estimator.read(step.plan, timesOf(step.plan, shape, truth()), {shape});
 
-        const Feedback seen = sheet.rates(known);
+        const Feedback seen = estimator.rates(known);
         QCOMPARE(seen.deviceAdamwElementsPerSecond, 123.0);
         QCOMPARE(seen.head.forward, 7.0);
         QCOMPARE(seen.diskReadBytesPerSecond, 8.0);
@@ -175,12 +175,12 @@ private Q_SLOTS:
     {
         const ModelShape shape = smallShape(3);
         const BuiltStep step = planOf(shape, "0.5");
-        RateSheet sheet;
+        RateEstimator estimator;
 
         for (const double slower : {1.0, 50.0, 1.0})
-            sheet.read(step.plan, timesOf(step.plan, shape, truth(), slower), {shape});
+            estimator.read(step.plan, timesOf(step.plan, shape, truth(), slower), {shape});
 
-        const Feedback seen = sheet.rates({});
+        const Feedback seen = estimator.rates({});
         COMPARE_RATE(seen.hostToDeviceBytesPerSecond, 2e6);
         COMPARE_RATE(seen.hostAdamwElementsPerSecond, 1e6);
         COMPARE_RATE(seen.block.backward, 0.009);
@@ -193,15 +193,15 @@ private Q_SLOTS:
         Feedback is = truth();
         is.block.recompute = 0.003;
         const std::vector<Interval> times = timesOf(step.plan, shape, is);
-        RateSheet sheet;
-        sheet.read(step.plan, times, {shape, Precision::BF16, true});
+        RateEstimator estimator;
+        estimator.read(step.plan, times, {shape, Precision::BF16, true});
 
-        const LayerSeconds all = sheet.rates({}).block; // recompute time is not known
+        const LayerSeconds all = estimator.rates({}).block; // recompute time is not known
         Feedback known;
         known.block.recompute = 0.003;
-        const LayerSeconds part = sheet.rates(known).block;
+        const LayerSeconds part = estimator.rates(known).block;
         known.block.recompute = 0.5;
-        const LayerSeconds impossible = sheet.rates(known).block;
+        const LayerSeconds impossible = estimator.rates(known).block;
 
         COMPARE_RATE(all.backward, 0.012);
         QCOMPARE(all.recompute, 0.0);
@@ -209,7 +209,8 @@ private Q_SLOTS:
         QCOMPARE(part.recompute, 0.003);
         COMPARE_RATE(impossible.backward, 0.012);
         QCOMPARE(impossible.recompute, 0.0);
-        QCOMPARE(sheet.rates({}).deviceFlopsPerSecond, 0.0); // flops of recomputing are not known
+        QCOMPARE(
+            estimator.rates({}).deviceFlopsPerSecond, 0.0); // flops of recomputing are not known
     }
 
     void smallCopiesCountWhereThereAreNoOthers()
@@ -221,11 +222,11 @@ private Q_SLOTS:
         for (std::size_t i = 0; i < times.size(); ++i)
             if (step.plan.tasks[i].kind == TaskKind::FetchBatch)
                 times[i].endNs = 1000 + (times[i].endNs - 1000) / 10;
-        RateSheet sheet;
+        RateEstimator estimator;
 
-        sheet.read(step.plan, times, {shape});
+        estimator.read(step.plan, times, {shape});
 
-        COMPARE_RATE(sheet.rates({}).hostToDeviceBytesPerSecond, 2e7);
+        COMPARE_RATE(estimator.rates({}).hostToDeviceBytesPerSecond, 2e7);
     }
 
     void theNewestTasksTakeThePlaceOfTheOldest()
@@ -250,13 +251,13 @@ private Q_SLOTS:
     {
         const ModelShape shape = smallShape(3);
         const BuiltStep step = planOf(shape, "0.5");
-        RateSheet sheet;
-        sheet.read(step.plan, timesOf(step.plan, shape, truth()), {shape});
+        RateEstimator estimator;
+        estimator.read(step.plan, timesOf(step.plan, shape, truth()), {shape});
 
-        sheet.clear();
+        estimator.clear();
 
-        QCOMPARE(sheet.steps(), 0);
-        const Feedback seen = sheet.rates({});
+        QCOMPARE(estimator.steps(), 0);
+        const Feedback seen = estimator.rates({});
         for (const double rate : {seen.hostToDeviceBytesPerSecond, seen.deviceToHostBytesPerSecond,
                  seen.hostAdamwElementsPerSecond, seen.deviceAdamwElementsPerSecond,
                  seen.deviceGradientElementsPerSecond, seen.deviceFlopsPerSecond,
@@ -265,8 +266,8 @@ private Q_SLOTS:
     }
 };
 
-MR_TEST(TestRateSheet)
+MR_TEST(TestRateEstimator)
 
-} // namespace mr::test::tst_rate_sheet
+} // namespace mr::test::tst_rate_estimator
 
-#include "tst_rate_sheet.moc"
+#include "tst_rate_estimator.moc"
