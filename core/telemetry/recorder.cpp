@@ -3,17 +3,13 @@
 #include "core/base/log.h"
 #include "core/base/spsc_ring.h"
 #include "core/base/thread.h"
+#include "core/telemetry/history_backlog.h"
 #include "core/telemetry/run_logs.h"
 #include "core/telemetry/trace_sampler.h"
 
-#include <algorithm>
 #include <chrono>
 #include <condition_variable>
-#include <deque>
 #include <filesystem>
-#include <functional>
-#include <iterator>
-#include <limits>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -26,16 +22,10 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kSpansPerProducer = 4096;
 constexpr std::size_t kQueuedSteps = 4096; // 0.1 s of steps of 25 us: waiting is the exception
-constexpr std::size_t kMaxUnsaved = 100'000;
 // A history on a busy disk may take its time; a locked one keeps its thread for five seconds.
 constexpr std::chrono::milliseconds kHistoryWait{2000};
 constexpr std::chrono::milliseconds kFailingHistoryWait{500};
 constexpr std::chrono::milliseconds kDrainPeriod{100};
-// A sample rewrites rows of some KiB, so a long run collects some: then a chart of it is behind by
-// a thirtieth of its width at most, and ten seconds.
-constexpr std::int64_t kSampleShare = 30;
-constexpr std::int64_t kMostSampleWaitMs = 10'000;
-
 class RingProducer final : public Recorder::Producer
 {
 public:
@@ -64,6 +54,7 @@ public:
         , m_runId(runId)
         , m_hooks(std::move(hooks))
         , m_sampler(runDir)
+        , m_backlog(store, runId)
     {
     }
 
@@ -87,16 +78,9 @@ public:
     Status close() override;
 
 private:
-    using Change = std::function<Status()>; // to a row of the history that no batch has
-
     Status telemetryLoop(const std::stop_token& stop);
     void drain(const Request& asked);
-    void holdSamples(StoreBatch& batch, bool isAsked);
     void takeSpans();
-    void callHooks(const StoreBatch& batch);
-    void keep(StoreBatch batch);
-    Status offer(bool durably);
-    Status gone() const;
     void noteHistory(const Status& offered, bool isLast);
     void keepTraces(const std::vector<StepRow>& steps);
     void remember(const Status& failure);
@@ -109,11 +93,8 @@ private:
     // Telemetry thread only.
     RunLogs m_logs;
     TraceSampler m_sampler;
-    StoreBatch m_unsaved; // rows that the database did not take yet
-    std::vector<MachineSample> m_held;
-    std::deque<Change> m_changes; // in their order, after m_unsaved
-    bool m_committed = false;     // something, in this drain
-    StepRow m_last;               // where the run was, for messages of this thread
+    HistoryBacklog m_backlog;
+    StepRow m_last; // where the run was, for messages of this thread
 
     // Guarded by m_mutex.
     mutable std::mutex m_mutex;
@@ -121,7 +102,7 @@ private:
     std::condition_variable m_drained;
     std::vector<std::unique_ptr<RingProducer>> m_producers;
     StoreBatch m_pending; // scalars, messages and samples
-    std::vector<Change> m_pendingChanges;
+    std::vector<HistoryBacklog::Change> m_pendingChanges;
     std::uint64_t m_requested = 0; // drains asked for
     std::uint64_t m_durable = 0;   // the last of them that is to reach the disk
     std::uint64_t m_logged = 0;    // in the run folder
@@ -280,12 +261,12 @@ Status StoreRecorder::telemetryLoop(const std::stop_token& stop)
 void StoreRecorder::drain(const Request& asked)
 {
     StoreBatch batch;
+    std::vector<HistoryBacklog::Change> changes;
     {
         // Before the steps: a message given after its step is then never read before it.
         const std::lock_guard lock(m_mutex);
         std::swap(batch, m_pending);
-        std::move(m_pendingChanges.begin(), m_pendingChanges.end(), std::back_inserter(m_changes));
-        m_pendingChanges.clear();
+        changes.swap(m_pendingChanges);
     }
     StepRow row;
     while (m_steps.pop(row))
@@ -296,7 +277,7 @@ void StoreRecorder::drain(const Request& asked)
     if (!batch.empty()) {
         if (const Status written = m_logs.append(batch); !written.ok())
             remember(written);
-        callHooks(batch);
+        callHooks(m_hooks, batch);
     }
     if (asked.durably)
         if (const Status synced = m_logs.sync(); !synced.ok())
@@ -306,26 +287,14 @@ void StoreRecorder::drain(const Request& asked)
         m_logged = asked.ticket;
         m_drained.notify_all();
     }
-    holdSamples(batch, asked.isAsked);
+    for (HistoryBacklog::Change& change : changes)
+        m_backlog.change(std::move(change));
     keepTraces(batch.steps);
-    keep(std::move(batch));
-    m_committed = false;
-    noteHistory(offer(asked.durably), asked.isLast);
-    if (m_committed && m_hooks.onCommitted)
+    m_backlog.keep(std::move(batch), asked.isAsked);
+    bool isCommitted = false;
+    noteHistory(m_backlog.offer(asked.durably, isCommitted), asked.isLast);
+    if (isCommitted && m_hooks.onCommitted)
         m_hooks.onCommitted();
-}
-
-// Takes the samples out of `batch`, or puts those in that have waited long enough.
-void StoreRecorder::holdSamples(StoreBatch& batch, bool isAsked)
-{
-    m_held.insert(m_held.end(), batch.samples.begin(), batch.samples.end());
-    batch.samples.clear();
-    if (m_held.empty())
-        return;
-    const std::int64_t last = m_held.back().timeMs;
-    const std::int64_t waited = last - m_held.front().timeMs + kMachinePeriodMs;
-    if (isAsked || waited >= std::min(last / kSampleShare, kMostSampleWaitMs))
-        batch.samples.swap(m_held);
 }
 
 void StoreRecorder::takeSpans()
@@ -342,80 +311,6 @@ void StoreRecorder::takeSpans()
         for (std::size_t i = 0; i < kSpansPerProducer && producer->ring().pop(span); ++i)
             m_sampler.add(span);
     }
-}
-
-// In the order of the steps; rows and messages of a step come after it.
-void StoreRecorder::callHooks(const StoreBatch& batch)
-{
-    std::size_t scalar = 0;
-    std::size_t event = 0;
-    std::size_t interval = 0;
-    const auto callBefore = [&](std::int64_t step) {
-        for (; interval < batch.intervals.size() && batch.intervals[interval].step < step;
-             ++interval) {
-            if (m_hooks.onInterval)
-                m_hooks.onInterval(batch.intervals[interval]);
-        }
-        for (; scalar < batch.scalars.size() && batch.scalars[scalar].row.step < step; ++scalar) {
-            if (m_hooks.onScalar)
-                m_hooks.onScalar(batch.scalars[scalar].metric, batch.scalars[scalar].row);
-        }
-        for (; event < batch.events.size() && batch.events[event].step < step; ++event) {
-            if (m_hooks.onMessage)
-                m_hooks.onMessage(batch.events[event]);
-        }
-    };
-    for (const StepRow& row : batch.steps) {
-        callBefore(row.step);
-        if (m_hooks.onStep)
-            m_hooks.onStep(row);
-    }
-    callBefore(std::numeric_limits<std::int64_t>::max());
-}
-
-// Keeps rows that the database refused and offers them again with the next batch; appending is
-// idempotent. Beyond a bound only the run folder has them.
-void StoreRecorder::keep(StoreBatch batch)
-{
-    const auto append = [](auto& to, auto& from) {
-        to.insert(
-            to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
-    };
-    if (m_unsaved.steps.size() < kMaxUnsaved) {
-        append(m_unsaved.steps, batch.steps);
-        append(m_unsaved.scalars, batch.scalars);
-        append(m_unsaved.events, batch.events);
-        append(m_unsaved.answers, batch.answers);
-        append(m_unsaved.intervals, batch.intervals);
-    }
-    if (m_unsaved.samples.size() < kMaxUnsaved)
-        append(m_unsaved.samples, batch.samples);
-}
-
-Status StoreRecorder::offer(bool durably)
-{
-    const bool isNew = !m_unsaved.empty() || !m_changes.empty();
-    if (!isNew && !durably)
-        return m_store.isGone() ? gone() : Status();
-    if (!m_unsaved.empty())
-        MR_TRY(m_store.append(m_runId, m_unsaved));
-    m_committed = !m_unsaved.empty();
-    m_unsaved = {};
-    while (!m_changes.empty()) {
-        MR_TRY(m_changes.front()());
-        m_changes.pop_front();
-        m_committed = true;
-    }
-    if (durably)
-        MR_TRY(m_store.sync());
-    return m_store.isGone() ? gone() : Status();
-}
-
-Status StoreRecorder::gone() const
-{
-    return Status::error(ErrorKind::Io, "history " + m_store.path() +
-                                            " was deleted or replaced while the run goes on; it "
-                                            "is made again from the run folder when the run ends");
 }
 
 // Said once, and once more when it is over.
@@ -441,7 +336,7 @@ void StoreRecorder::keepTraces(const std::vector<StepRow>& steps)
 {
     for (const StepRow& step : steps)
         if (const std::optional<TraceRow> row = m_sampler.stepEnded(step))
-            m_changes.emplace_back([this, row = *row] { return m_store.addTrace(m_runId, row); });
+            m_backlog.change([this, row = *row] { return m_store.addTrace(m_runId, row); });
 }
 
 void StoreRecorder::remember(const Status& failure)

@@ -21,26 +21,17 @@
 
 #include "core/store/run_store.h"
 #include "core/telemetry/event.h"
+#include "core/telemetry/recorder_hooks.h"
 
 #include <millrace/run_reader.h>
 #include <millrace/status.h>
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 
 namespace mr {
-
-// Observers of the same stream, called on the telemetry thread: the command line's JSON lines.
-struct RecorderHooks {
-    std::function<void(const StepRow&)> onStep;
-    std::function<void(std::string_view metric, const ScalarRow&)> onScalar;
-    std::function<void(const EventRow&)> onMessage;
-    std::function<void(const IntervalRow&)> onInterval;
-    std::function<void()> onCommitted; // after each transaction
-};
 
 class Recorder
 {

@@ -123,8 +123,9 @@ void TierMap::showLegend()
                 ? tr("%1: %2 of %3", "tier, planned, limit")
                       .arg(name, total, memoryText(static_cast<double>(planned->budgetBytes)))
                 : tr("%1: %2", "tier, planned").arg(name, total);
-        entries.push_back({word, tr("Bytes that the plan puts there, and the limit."), Legend::Mark::Box,
-            [tier](const QPalette& palette) { return tierColor(palette, tier); }});
+        entries.push_back(
+            {word, tr("Bytes that the plan puts there, and the limit."), Legend::Mark::Box,
+                [tier](const QPalette& palette) { return tierColor(palette, tier); }});
     }
     legend()->setEntries(std::move(entries));
 }
