@@ -71,7 +71,7 @@ Status checkRange(const PlanUnderCheck& check, TaskIndex index)
     return {};
 }
 
-// Of those that name a micro-batch all but its fetch are about a group.
+// Every task that names a micro-batch names a group as well, but for the fetch of the batch.
 Status needGroup(const PlanUnderCheck& check, TaskIndex index)
 {
     const Task& task = check.at(index);
