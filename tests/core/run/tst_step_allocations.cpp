@@ -157,7 +157,7 @@ void TestStepAllocations::noThreadAllocatesInAStepAfterWarmUp()
     const HeapCounts shortRun = countsOfSteps(run, threaded, warmUp);
     const bool isOnDisk = run.options.count("disk-share") > 0;
     // So many that a selection of columns, every fourth step, shows as well.
-    const int moreSteps = isOnDisk ? 4 * kMoreSteps : kMoreSteps;
+    const int moreSteps = run.policy == "zenflow" ? 4 * kMoreSteps : kMoreSteps;
     const std::int64_t threads = kPoolThreads + (isOnDisk ? kDiskThreads : 0);
     const HeapCounts longRun = countsOfSteps(run, threaded, warmUp + moreSteps);
 
@@ -166,11 +166,11 @@ void TestStepAllocations::noThreadAllocatesInAStepAfterWarmUp()
             static_cast<unsigned long long>(
                 (longRun.oneDnn - shortRun.oneDnn) / static_cast<std::uint64_t>(moreSteps)));
     // On a busy machine a pool thread may start as late as in the second step, and starting takes
-    // one allocation a thread. A step that allocates would show in every step.
+    // up to two allocations a thread. A step that allocates would show in every step.
     const auto more = static_cast<std::int64_t>(longRun.ours - shortRun.ours);
-    if (std::abs(more) > threads)
+    if (std::abs(more) > 2 * threads)
         qWarning("%lld allocations more in %d steps more", static_cast<long long>(more), moreSteps);
-    QVERIFY(std::abs(more) <= threads);
+    QVERIFY(std::abs(more) <= 2 * threads);
 }
 
 void TestStepAllocations::theEngineThreadAllocatesNothingFromStepToStep_data()
