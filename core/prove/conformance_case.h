@@ -75,6 +75,9 @@ public:
     // Downloads and compares; tolerance 0 wants equal values.
     void expect(
         const char* what, const TensorView& view, const Values& want, const Values& tolerance);
+    // The same at some places; all bytes count for the comparison of two runs.
+    void expectAt(const char* what, const TensorView& view, const std::vector<std::int64_t>& places,
+        const Values& want, const Values& tolerance);
     void expectExactly(const char* what, const TensorView& view, const Values& want);
     // Expects the bits of another tensor of the device (F32, BF16).
     void expectSame(const char* what, const TensorView& view, const TensorView& want);
@@ -94,7 +97,7 @@ private:
     void finish();
 
     Device& m_device;
-    std::mt19937 m_engine;
+    std::mt19937_64 m_engine;
     std::size_t m_lateElements = 0;
     std::unique_ptr<Stream> m_stream;
     std::unique_ptr<Event> m_event;
@@ -126,6 +129,8 @@ void addCompactCases(Table& table);
 
 // All of them.
 Table wholeTable();
+// Products at the sizes of models. Half a minute on two processor cores, expected.
+Table modelSizeTable();
 
 // Adds every line of `lines` to `table` with tensors that start one element late.
 void addLateStarts(Table& table, const Table& lines);

@@ -13,7 +13,8 @@ struct RowShape {
     std::int64_t rows, cols;
 };
 
-inline constexpr RowShape kRowShapes[] = {{1, 1}, {1, 64}, {7, 33}, {64, 16}, {130, 257}, {0, 24}};
+inline constexpr RowShape kRowShapes[] = {{1, 1}, {1, 64}, {7, 33}, {64, 16}, {130, 257}, {0, 24},
+    {2, 4096}, {1, 17'000}}; // the last two: rows of models, of several warps
 
 inline std::string describe(const char* op, DType type, const RowShape& s, const char* more = "")
 {

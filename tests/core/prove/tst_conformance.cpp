@@ -58,6 +58,25 @@ private Q_SLOTS:
         QVERIFY2(missed.empty(), missed.c_str());
     }
 
+    // Two of the cases that a card runs in `selftest`.
+    void modelSizesAreComparedAtSampledPlaces()
+    {
+        const auto cpu = device(CpuDeviceOptions::Mode::Inline, 2);
+        const conformance::Table table = conformance::modelSizeTable();
+        QVERIFY(table.size() >= 24);
+        int ran = 0;
+        for (const conformance::Case& line : table) {
+            if (line.name.find("bf16 (2048, 1536, 2048)") == std::string::npos)
+                continue;
+            conformance::CaseRun run(*cpu, 7);
+            line.run(run);
+            QVERIFY2(run.status().ok(), run.status().message().c_str());
+            QVERIFY2(run.error() <= 1.0, (line.name + ": " + run.worst()).c_str());
+            ++ran;
+        }
+        QCOMPARE(ran, 3);
+    }
+
     void bitsDoNotDependOnThreadsOrMode()
     {
         const auto one = device(CpuDeviceOptions::Mode::Inline, 1);
