@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// One thread an element: next to the product before it, this costs nothing.
+// One thread an element: expected to be small beside the product before it.
 template <typename Out, typename Bias>
 __global__ void addBiasKernel(Out* __restrict__ out, const Bias* __restrict__ bias,
     std::int64_t count, std::int64_t cols, bool add)
@@ -24,7 +24,7 @@ template <typename Out, typename Bias>
 Status launch(const TensorView& out, const TensorView& bias, bool add, cudaStream_t stream)
 {
     const LaunchShape shape{dim3(blocksFor(out.count(), kThreads)), dim3(kThreads)};
-    return launchKernel("addBias", &addBiasKernel<Out, Bias>, shape, stream, out.as<Out>(),
+    return launchKernel("addBias", listed<addBiasKernel<Out, Bias>>(), shape, stream, out.as<Out>(),
         bias.as<const Bias>(), out.count(), bias.count(), add);
 }
 

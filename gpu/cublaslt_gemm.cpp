@@ -1,6 +1,7 @@
 #include "gpu/cublaslt_gemm.h"
 
 #include "gpu/add_bias.h"
+#include "gpu/command_count.h"
 #include "gpu/cuda_status.h"
 #include "gpu/gemm_shape.h"
 
@@ -79,7 +80,7 @@ Status CublasLtGemm::run(const Product& product, cudaStream_t stream)
         return fillWithoutProduct(product, stream);
     MR_ASSIGN(auto plan, planFor(key));
     MR_TRY(multiply(*plan, product, stream));
-    if (product.bias.data == nullptr || key.bias)
+    if (product.bias.data == nullptr || plan->addsBias)
         return {};
     return launchAddBias(product.out, product.bias, true, stream);
 }
@@ -99,7 +100,7 @@ Status CublasLtGemm::multiply(GemmPlan& plan, const Product& product, cudaStream
 {
     const float one = 1.0F;
     const float beta = product.accumulate ? 1.0F : 0.0F;
-    if (product.bias.data != nullptr && product.bias.dtype == product.out.dtype) {
+    if (plan.addsBias) {
         const void* bias = product.bias.data;
         MR_TRY(toStatus(cublasLtMatmulDescSetAttribute(
                             &plan.product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof(bias)),
@@ -107,6 +108,7 @@ Status CublasLtGemm::multiply(GemmPlan& plan, const Product& product, cudaStream
     }
     if (plan.workspaceBytes > 0)
         MR_TRY(takeWorkspace(stream));
+    countCommand();
     MR_TRY(toStatus(
         cublasLtMatmul(m_library, &plan.product, &one, product.b.data, &plan.left, product.a.data,
             &plan.right, &beta, product.out.data, &plan.out, product.out.data, &plan.out,

@@ -9,8 +9,9 @@
 //          atomically, and `accumulate` (beta 1) is one more addition after the whole sum. It
 //          depends on the shape, types and transposes, on addresses only where one is not aligned
 //          to 16 bytes, on neither memory nor load.
-//          A bias is added by the library before rounding; a BF16 bias to an F32 result, which it
-//          does not offer, by a kernel of ours, in F32 as well.
+//          A bias is added by the library before rounding, by an algorithm that does not split k;
+//          where the library offers none, and to an F32 result from BF16, by a kernel of ours after
+//          the product.
 // Threads  Engine thread. One workspace serves all streams: a product that needs it waits for the
 //          last one that did on another stream.
 // Memory   The workspace is taken once, outside the device's budget: 32 MiB, from sm_90 on 64 MiB,

@@ -1,10 +1,14 @@
 #include "gpu/cuda_device.h"
 
 #include "core/base/bytes.h"
+#include "core/base/log.h"
+#include "gpu/command_count.h"
 #include "gpu/cublaslt_gemm.h"
 #include "gpu/cuda_facts.h"
 #include "gpu/cuda_ops.h"
 #include "gpu/cuda_stream.h"
+#include "gpu/kernel_list.h"
+#include "gpu/launch_order.h"
 
 #if __has_include(<nvtx3/nvToolsExtCudaRt.h>)
 #include <nvtx3/nvToolsExtCudaRt.h>
@@ -49,6 +53,8 @@ public:
     // The card has started already; this is only a good moment to look at its clock.
     void submit() noexcept override { m_shared.clock.advance(); }
 
+    std::uint64_t enqueuedCommands() const noexcept override { return g_commands.load(); }
+
     MemoryUsage memoryUsage() const noexcept override { return m_shared.memory.usage(); }
     LinkBytes linkBytes() const noexcept override { return m_shared.copied; }
 
@@ -85,15 +91,21 @@ CudaDevice::~CudaDevice()
 
 Status CudaDevice::open(const CudaFacts& facts)
 {
+    MR_TRY(loadKernels()); // before a stream can wait at a gate
     MR_TRY(check(cudaStreamCreateWithFlags(&m_service, cudaStreamNonBlocking), "cudaStreamCreate"));
     m_shared.driver = loadDriverApi(0);
     MR_TRY(m_shared.clock.open(m_service));
     MR_ASSIGN(m_gemm, makeCublasLtGemm(facts, m_shared.failure));
-    m_ops = makeCudaOps(*m_gemm);
+    m_ops =
+        makeCudaOps(*m_gemm, [this](const Status& status) { m_shared.failure.remember(status); });
     m_info.name = facts.name;
     m_info.memoryBytes = static_cast<std::size_t>(facts.totalBytes);
     m_info.asynchronous = true;
-    m_info.waitsForGates = m_shared.driver.waitsForValues();
+    const std::string serialised = serialisedLaunches();
+    if (!serialised.empty())
+        log(LogLevel::Warning, serialised);
+    m_info.waitsForGates = m_shared.driver.waitsForValues() && serialised.empty();
+    m_info.loadsLazily = true; // cuBLASLt's kernels; ours are on the card already
     m_info.threads = 0;
     m_info.instructionSet = instructionSetOf(facts);
     return measureBaseline();

@@ -28,6 +28,17 @@ void CudaFailure::remember(cudaError_t code, std::string_view what) noexcept
     }
 }
 
+void CudaFailure::remember(const Status& status) noexcept
+{
+    if (status.ok() || status.kind() != ErrorKind::DeviceLost)
+        return;
+    try {
+        set(status);
+    } catch (const std::bad_alloc&) {
+        m_lost.store(true, std::memory_order_release);
+    }
+}
+
 void CudaFailure::note(cudaError_t code, std::string_view what) noexcept
 {
     // The runtime is gone when static objects are destroyed; the driver then frees everything.

@@ -26,6 +26,10 @@ public:
     // As check(), for callers that return nothing: the next call that returns a Status reports it.
     void remember(cudaError_t code, std::string_view what) noexcept;
 
+    // A status that somebody else made of an error of this device: remembered if it says
+    // DeviceLost.
+    void remember(const Status& status) noexcept;
+
     // For destructors: the first that fails on a device that was not lost is logged; the end of
     // the process is no failure.
     void note(cudaError_t code, std::string_view what) noexcept;

@@ -58,7 +58,7 @@ Result<CudaMemory::Taken> CudaMemory::takeDevice(
         (void)cudaFree(data);
         return zeroed;
     }
-    return Taken{static_cast<std::byte*>(data), {bytes, MemoryKind::Device, nullptr, 0, asked}};
+    return Taken{static_cast<std::byte*>(data), {bytes, MemoryKind::Device, nullptr, 0}};
 }
 
 Result<CudaMemory::Taken> CudaMemory::takePinned(std::size_t bytes, std::string_view tag)
@@ -66,8 +66,8 @@ Result<CudaMemory::Taken> CudaMemory::takePinned(std::size_t bytes, std::string_
     const std::size_t skew = bytes < kSkewFromBytes ? 0 : (m_skew++ % kSkewSteps) * kSkewStepBytes;
     const PinnedMapping mapping = mapPinned(bytes + skew);
     if (mapping.base)
-        return Taken{mapping.base + skew,
-            {bytes, MemoryKind::PinnedHost, mapping.base, mapping.bytes, mapping.sliceBytes}};
+        return Taken{
+            mapping.base + skew, {bytes, MemoryKind::PinnedHost, mapping.base, mapping.bytes}};
     std::string text = "the system has no " + formatBytes(bytes) + " of page-locked memory for " +
                        std::string(tag);
     if (mapping.code != cudaSuccess)
@@ -113,11 +113,10 @@ void CudaMemory::release(void* owner, std::byte* data, std::size_t bytes) noexce
     if (block.kind == MemoryKind::Device)
         self.m_failure.note(cudaFree(data), "cudaFree");
     else
-        unmapPinned({block.base, block.mappedBytes, block.sliceBytes, cudaSuccess}, self.m_failure);
+        unmapPinned({block.base, block.mappedBytes, cudaSuccess}, self.m_failure);
 }
 
-std::optional<CudaMemory::Place> CudaMemory::find(
-    const std::byte* data, std::size_t bytes) const noexcept
+std::optional<MemoryKind> CudaMemory::find(const std::byte* data, std::size_t bytes) const noexcept
 {
     const std::scoped_lock lock(m_mutex);
     auto next = m_blocks.upper_bound(data);
@@ -127,9 +126,7 @@ std::optional<CudaMemory::Place> CudaMemory::find(
     const auto offset = static_cast<std::size_t>(data - start);
     if (offset > block.bytes || bytes > block.bytes - offset)
         return std::nullopt;
-    const std::byte* sliced = block.kind == MemoryKind::Device ? start : block.base;
-    const auto inSlices = static_cast<std::size_t>(data - sliced);
-    return Place{block.kind, block.sliceBytes - inSlices % block.sliceBytes, block.sliceBytes};
+    return block.kind;
 }
 
 std::optional<std::size_t> CudaMemory::freeBytes() const noexcept

@@ -2,8 +2,7 @@
 //
 // Pinned memory is an anonymous mapping that is registered with CUDA, in the size that was asked
 // for: cudaHostAlloc gives memory of a device file, which the disk's asynchronous reads refuse, and
-// pools round up to powers of two. Large mappings are registered in slices by several threads,
-// because the system zeroes the pages while it registers them.
+// pools round up to powers of two. Several threads make the pages before they are registered.
 //
 // Threads    allocate() and release: engine thread, and blocking; find(), usage(): any.
 // Ownership  Buffers point back here and go first.
@@ -26,14 +25,6 @@ namespace mr::gpu {
 class CudaMemory
 {
 public:
-    // Where a range lies. A copy must not cross from one registered slice into the next: that
-    // CUDA takes such a copy is written nowhere.
-    struct Place {
-        MemoryKind kind{};
-        std::size_t bytesToEdge = 0; // from its first byte to the end of that byte's slice
-        std::size_t sliceBytes = 0;  // size of each later slice
-    };
-
     CudaMemory(std::size_t budgetBytes, CudaFailure& failure)
         : m_budgetBytes(budgetBytes)
         , m_failure(failure)
@@ -46,7 +37,7 @@ public:
         std::size_t bytes, MemoryKind kind, std::string_view tag, cudaStream_t stream);
 
     // Nothing if no single allocation holds all of [data, data + bytes).
-    std::optional<Place> find(const std::byte* data, std::size_t bytes) const noexcept;
+    std::optional<MemoryKind> find(const std::byte* data, std::size_t bytes) const noexcept;
 
     MemoryUsage usage() const noexcept;
     // Free bytes of the budget or the card, whichever has less; nothing if the card does not say.
@@ -58,7 +49,6 @@ private:
         MemoryKind kind{};
         std::byte* base = nullptr;   // start of the mapping; pinned only
         std::size_t mappedBytes = 0; // pinned only
-        std::size_t sliceBytes = 0;
     };
 
     struct Taken {

@@ -11,10 +11,14 @@
 #include "core/device/ops.h"
 #include "gpu/gemm.h"
 
+#include <functional>
 #include <memory>
 
 namespace mr::gpu {
 
-std::unique_ptr<Ops> makeCudaOps(Gemm& gemm);
+// Told of each error of an enqueue, which may be that of earlier work.
+using FailureHook = std::function<void(const Status&)>;
+
+std::unique_ptr<Ops> makeCudaOps(Gemm& gemm, FailureHook onFailure = {});
 
 } // namespace mr::gpu

@@ -1,11 +1,11 @@
 #include "gpu/cuda_stream.h"
 
 #include "core/base/log.h"
+#include "gpu/command_count.h"
 #include "gpu/stream_handle.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstring>
 #include <memory>
 
@@ -89,6 +89,7 @@ Status CudaStream::record(Event& event)
 {
     MR_TRY(m_shared.failure.status());
     auto& cuda = static_cast<CudaEvent&>(event);
+    countCommand();
     MR_TRY(m_shared.failure.check(cudaEventRecord(cuda.handle(), m_handle), "cudaEventRecord"));
     cuda.recordedNow();
     return {};
@@ -97,6 +98,7 @@ Status CudaStream::record(Event& event)
 Status CudaStream::waitFor(Event& event)
 {
     MR_TRY(m_shared.failure.status());
+    countCommand();
     return m_shared.failure.check(
         cudaStreamWaitEvent(m_handle, static_cast<CudaEvent&>(event).handle(), 0),
         "cudaStreamWaitEvent");
@@ -113,6 +115,7 @@ Status CudaStream::waitFor(Gate& gate, std::uint64_t generation)
             fmt::format("cuda stream {}: gate {} is not open for generation {}", m_name,
                 cuda.name(), generation));
     remember({cuda.word(), generation});
+    countCommand();
     return m_shared.failure.check(
         m_shared.driver.waitUntilAtLeast(m_handle, cuda.word().deviceAddress(), generation),
         "cuStreamWaitValue64");
@@ -140,23 +143,18 @@ Status CudaStream::copy(std::byte* to, std::span<const std::byte> from)
     MR_TRY(m_shared.failure.status());
     if (from.empty())
         return {};
-    while (!from.empty()) {
-        const auto target = m_shared.memory.find(to, from.size());
-        const auto source = m_shared.memory.find(from.data(), from.size());
-        if (!target || !source)
-            return Status::error(ErrorKind::InvalidArgument,
-                fmt::format("cuda stream {}: copy of {} bytes: the {} is not inside one allocation "
-                            "of this device, device or pinned",
-                    m_name, from.size(), source ? "target" : "source"));
-        const std::size_t part = std::min({from.size(), target->bytesToEdge, source->bytesToEdge});
-        MR_TRY(copyPart(to, from.first(part), kindOf(target->kind, source->kind)));
-        to += part;
-        from = from.subspan(part);
-    }
-    return {};
+    const auto target = m_shared.memory.find(to, from.size());
+    const auto source = m_shared.memory.find(from.data(), from.size());
+    if (!target || !source)
+        return Status::error(ErrorKind::InvalidArgument,
+            fmt::format("cuda stream {}: copy of {} bytes: the {} is not inside one allocation of "
+                        "this device, device or pinned",
+                m_name, from.size(), source ? "target" : "source"));
+    countCommand();
+    return enqueueCopy(to, from, kindOf(*target, *source));
 }
 
-Status CudaStream::copyPart(std::byte* to, std::span<const std::byte> from, cudaMemcpyKind kind)
+Status CudaStream::enqueueCopy(std::byte* to, std::span<const std::byte> from, cudaMemcpyKind kind)
 {
     if (kind == cudaMemcpyHostToHost)
         return copyOnHost(to, from);

@@ -119,7 +119,7 @@ private:
         std::uint64_t generation = 0;
     };
 
-    Status copyPart(std::byte* to, std::span<const std::byte> from, cudaMemcpyKind kind);
+    Status enqueueCopy(std::byte* to, std::span<const std::byte> from, cudaMemcpyKind kind);
     Status copyOnHost(std::byte* to, std::span<const std::byte> from);
     void remember(const GateWait& wait);
     void openWhatIsWaitedFor() noexcept;

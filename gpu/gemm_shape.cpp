@@ -79,8 +79,9 @@ Status layOutAll(GemmPlan& plan, const GemmKey& key)
     return call(layOut(plan.out, key.out, key.m, key.n));
 }
 
-// NONE is zero and always allowed. COMPUTE_TYPE adds the parts of k in F32 in a pass of its own.
-// INPLACE would round each part to the result's type and add it to the old values of `accumulate`.
+// NONE is zero and always allowed. COMPUTE_TYPE adds the parts of k in F32 in a pass of its own; a
+// bias is then added after the rounding, so a product with one does not split k. INPLACE would
+// round each part to the result's type and add it to the old values of `accumulate`.
 Status prefer(
     cublasLtMatmulPreferenceOpaque_t& preference, const GemmKey& key, std::size_t workspaceLimit)
 {
@@ -90,7 +91,8 @@ Status prefer(
     MR_TRY(call(cublasLtMatmulPreferenceInit(&preference)));
     MR_TRY(call(set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspaceLimit)));
     MR_TRY(call(set(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
-        std::uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE})));
+        key.bias ? std::uint32_t{CUBLASLT_REDUCTION_SCHEME_NONE}
+                 : std::uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE})));
     for (const auto attribute :
         {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
             CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
@@ -131,6 +133,22 @@ GemmKey keyOf(const Product& product) noexcept
 
 Status GemmPlan::choose(cublasLtHandle_t library, const GemmKey& key, std::size_t workspaceLimit)
 {
+    GemmKey asked = key;
+    MR_ASSIGN(bool isOffered, propose(library, asked, workspaceLimit));
+    if (!isOffered && key.bias) {
+        asked.bias = false;
+        MR_ASSIGN(isOffered, propose(library, asked, workspaceLimit));
+    }
+    addsBias = asked.bias;
+    if (isOffered)
+        return {};
+    return Status::error(
+        ErrorKind::InvalidArgument, text(key) + ": cuBLASLt has no algorithm for it on this card");
+}
+
+Result<bool> GemmPlan::propose(
+    cublasLtHandle_t library, const GemmKey& key, std::size_t workspaceLimit)
+{
     MR_TRY(describe(*this, key));
     MR_TRY(layOutAll(*this, key));
     cublasLtMatmulPreferenceOpaque_t preference{};
@@ -140,13 +158,12 @@ Status GemmPlan::choose(cublasLtHandle_t library, const GemmKey& key, std::size_
     const cublasStatus_t code = cublasLtMatmulAlgoGetHeuristic(
         library, &product, &left, &right, &out, &out, &preference, 1, &proposal, &count);
     if (code == CUBLAS_STATUS_NOT_SUPPORTED || (code == CUBLAS_STATUS_SUCCESS && count == 0))
-        return Status::error(ErrorKind::InvalidArgument,
-            text(key) + ": cuBLASLt has no algorithm for it on this card");
+        return false;
     MR_TRY(toStatus(code, "cublasLtMatmulAlgoGetHeuristic"));
     MR_TRY(toStatus(proposal.state, "cublasLtMatmulAlgoGetHeuristic"));
     algorithm = proposal.algo;
     workspaceBytes = proposal.workspaceSize;
-    return {};
+    return true;
 }
 
 Status toStatus(cublasStatus_t code, std::string_view what)

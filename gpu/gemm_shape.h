@@ -22,7 +22,7 @@ struct GemmKey {
     DType out = DType::BF16;
     bool transposeA = false;
     bool transposeB = false;
-    bool bias = false;            // added by the library
+    bool bias = false;            // of the result's type, which the library may add
     std::uint32_t alignment = 16; // bytes; that of the least aligned address, 16 or less
 
     friend bool operator==(const GemmKey&, const GemmKey&) = default;
@@ -43,8 +43,14 @@ struct GemmPlan {
     cublasLtMatrixLayoutOpaque_t out{};
     cublasLtMatmulAlgo_t algorithm{};
     std::size_t workspaceBytes = 0;
+    bool addsBias = false; // the library does; else whoever runs the product
 
+    // Without an algorithm that adds the bias, one that does not.
     Status choose(cublasLtHandle_t library, const GemmKey& key, std::size_t workspaceLimit);
+
+private:
+    // False: the library has no algorithm.
+    Result<bool> propose(cublasLtHandle_t library, const GemmKey& key, std::size_t workspaceLimit);
 };
 
 // `what` names the call.

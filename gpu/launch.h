@@ -1,4 +1,5 @@
-// launchKernel(): the one way a kernel is started.
+// launchKernel(): the one way a kernel is started. It takes kernels of the list (kernel_list.h)
+// only.
 //
 // It refuses a shape no card takes before the launch, asks for the shared memory beyond 48 KiB,
 // and reports a bad launch right after it. A failure while the kernel runs shows at the next
@@ -11,7 +12,9 @@
 
 #pragma once
 
+#include "gpu/command_count.h"
 #include "gpu/cuda_status.h"
+#include "gpu/kernel_list.h"
 
 #include <cuda_runtime.h>
 
@@ -43,7 +46,7 @@ inline unsigned blocksFor(std::int64_t count, std::int64_t perBlock) noexcept
 }
 
 template <typename... Params, typename... Args>
-Status launchKernel(const char* name, void (*kernel)(Params...), const LaunchShape& shape,
+Status launchKernel(const char* name, ListedKernel<Params...> kernel, const LaunchShape& shape,
     cudaStream_t stream, Args... args)
 {
     if (shape.grid.x == 0 || shape.grid.y == 0 || shape.grid.z == 0)
@@ -51,7 +54,7 @@ Status launchKernel(const char* name, void (*kernel)(Params...), const LaunchSha
     MR_TRY(checkLaunch(name, shape));
     if (shape.sharedBytes > kDefaultSharedBytes)
         MR_TRY(toStatus(
-            cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
+            cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel.function),
                 cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shape.sharedBytes)),
             name));
     cudaLaunchConfig_t config{};
@@ -59,7 +62,9 @@ Status launchKernel(const char* name, void (*kernel)(Params...), const LaunchSha
     config.blockDim = shape.block;
     config.dynamicSmemBytes = shape.sharedBytes;
     config.stream = stream;
-    return toStatus(cudaLaunchKernelEx(&config, kernel, static_cast<Params>(args)...), name);
+    countCommand();
+    return toStatus(
+        cudaLaunchKernelEx(&config, kernel.function, static_cast<Params>(args)...), name);
 }
 
 } // namespace mr::gpu

@@ -5,7 +5,6 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <thread>
 
@@ -15,29 +14,16 @@ namespace {
 constexpr std::size_t kPageBytes = 4096;
 constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
 
-// One thread zeroes a few GiB a second; beyond eight the memory itself is the limit. A slice below
-// 256 MiB is registered in less time than a thread needs to be worth it.
 constexpr std::size_t kMaxThreads = 8;
-constexpr std::size_t kMinSliceBytes = std::size_t{256} << 20;
+constexpr std::size_t kBytesOfThread = std::size_t{64} << 20; // fewer are not worth a thread
 
 std::size_t roundUp(std::size_t bytes, std::size_t to)
 {
     return (bytes + to - 1) / to * to;
 }
 
-std::size_t sliceCount(std::size_t bytes)
-{
-    const std::size_t threads = std::max(1U, std::thread::hardware_concurrency());
-    return std::clamp<std::size_t>(bytes / kMinSliceBytes, 1, std::min(threads, kMaxThreads));
-}
-
-std::size_t bytesOfSlice(const PinnedMapping& mapping, std::size_t begin)
-{
-    return std::min(mapping.sliceBytes, mapping.bytes - begin);
-}
-
-// Large mappings start at a huge page, so that slices do not cut one in two. Null if there is no
-// room. `bytes` are whole pages.
+// Large mappings start at a huge page, so that threads do not share one. Null if there is no room.
+// `bytes` are whole pages.
 std::byte* mapPages(std::size_t bytes)
 {
     const std::size_t extra = bytes < kHugePageBytes ? 0 : kHugePageBytes;
@@ -56,39 +42,33 @@ std::byte* mapPages(std::size_t bytes)
     return base + before;
 }
 
-// Mapped: kernels may read pinned tensors in place. Portable costs nothing and holds on any card.
-cudaError_t registerSlice(const PinnedMapping& mapping, std::size_t begin)
+// Before Linux 5.14 there is no MADV_POPULATE_WRITE: a byte of every page is written.
+void populate(std::byte* from, std::size_t bytes)
 {
-    const cudaError_t code = cudaHostRegister(mapping.base + begin, bytesOfSlice(mapping, begin),
-        cudaHostRegisterMapped | cudaHostRegisterPortable);
-    if (code != cudaSuccess)
-        (void)cudaGetLastError(); // it is the caller's to report, not the next launch's
-    return code;
+#ifdef MADV_POPULATE_WRITE
+    if (::madvise(from, bytes, MADV_POPULATE_WRITE) == 0)
+        return;
+#endif
+    for (std::size_t at = 0; at < bytes; at += kPageBytes)
+        *static_cast<volatile std::byte*>(from + at) = std::byte{0};
 }
 
-// Registers slices and, should one fail, takes back those that succeeded.
-void registerAll(PinnedMapping& mapping)
+// The system makes the pages, and zeroes them, in several threads. Registration would make them as
+// well, but in one thread and under the driver's lock.
+void populateAll(std::byte* base, std::size_t bytes)
 {
-    const std::size_t count = (mapping.bytes + mapping.sliceBytes - 1) / mapping.sliceBytes;
-    std::array<cudaError_t, kMaxThreads> codes{};
-    const auto each = [&](std::int64_t i) {
-        const auto index = static_cast<std::size_t>(i);
-        codes[index] = registerSlice(mapping, index * mapping.sliceBytes);
+    const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
+    const std::size_t threads =
+        std::clamp<std::size_t>(bytes / kBytesOfThread, 1, std::min(cores, kMaxThreads));
+    if (threads == 1)
+        return populate(base, bytes);
+    const std::size_t each = roundUp((bytes + threads - 1) / threads, kHugePageBytes);
+    const auto part = [&](std::int64_t i) {
+        const std::size_t begin = static_cast<std::size_t>(i) * each;
+        if (begin < bytes)
+            populate(base + begin, std::min(each, bytes - begin));
     };
-    if (count == 1)
-        each(0);
-    else
-        ThreadPool(static_cast<int>(count), "pin").parallelFor(static_cast<int>(count), each);
-    for (std::size_t i = 0; i < count; ++i)
-        if (codes[i] != cudaSuccess && mapping.code == cudaSuccess)
-            mapping.code = codes[i];
-    if (mapping.code == cudaSuccess)
-        return;
-    for (std::size_t i = 0; i < count; ++i)
-        if (codes[i] == cudaSuccess)
-            (void)cudaHostUnregister(mapping.base + i * mapping.sliceBytes);
-    (void)::munmap(mapping.base, mapping.bytes);
-    mapping.base = nullptr;
+    ThreadPool(static_cast<int>(threads), "pin").parallelFor(static_cast<int>(threads), part);
 }
 
 } // namespace
@@ -101,18 +81,21 @@ PinnedMapping mapPinned(std::size_t bytes)
     if (!mapping.base)
         return mapping;
     (void)::madvise(mapping.base, mapping.bytes, MADV_HUGEPAGE); // a hint: fewer page faults
-    const std::size_t slices = sliceCount(mapping.bytes);
-    mapping.sliceBytes = slices == 1
-                             ? mapping.bytes
-                             : roundUp((mapping.bytes + slices - 1) / slices, kHugePageBytes);
-    registerAll(mapping);
+    populateAll(mapping.base, mapping.bytes);
+    // Mapped: kernels may read pinned tensors in place. Portable: on any card.
+    mapping.code = cudaHostRegister(
+        mapping.base, mapping.bytes, cudaHostRegisterMapped | cudaHostRegisterPortable);
+    if (mapping.code == cudaSuccess)
+        return mapping;
+    (void)cudaGetLastError(); // it is the caller's to report, not the next launch's
+    (void)::munmap(mapping.base, mapping.bytes);
+    mapping.base = nullptr;
     return mapping;
 }
 
 void unmapPinned(const PinnedMapping& mapping, CudaFailure& failure) noexcept
 {
-    for (std::size_t begin = 0; begin < mapping.bytes; begin += mapping.sliceBytes)
-        failure.note(cudaHostUnregister(mapping.base + begin), "cudaHostUnregister");
+    failure.note(cudaHostUnregister(mapping.base), "cudaHostUnregister");
     (void)::munmap(mapping.base, mapping.bytes);
 }
 

@@ -1,4 +1,4 @@
-// A page-locked mapping: anonymous pages, registered with CUDA in slices.
+// A page-locked mapping: anonymous pages, made by several threads, registered with CUDA.
 //
 // Threads  Engine thread; mapPinned() starts threads of its own and joins them.
 // Errors   mapPinned(): those of mmap and cudaHostRegister. Nothing is left behind then.
@@ -14,14 +14,12 @@
 namespace mr::gpu {
 
 struct PinnedMapping {
-    std::byte* base = nullptr; // null: the system has no such room
-    std::size_t bytes = 0;     // whole pages
-    std::size_t sliceBytes = 0;
-    cudaError_t code = cudaSuccess; // error of the first slice that could not be registered
+    std::byte* base = nullptr;      // null: the system has no such room
+    std::size_t bytes = 0;          // whole pages
+    cudaError_t code = cudaSuccess; // of the registration
 };
 
-// Zeroed. Blocks while pages are made: about a second per 4 GiB and thread, the rate at which the
-// system zeroes them.
+// Zeroed. Blocks while the system makes and zeroes the pages.
 PinnedMapping mapPinned(std::size_t bytes);
 
 // Failures go to `failure`.

@@ -109,11 +109,27 @@ __device__ inline std::uint32_t packBf16(float low, float high)
 #endif
 }
 
-// 2^x with an error of at most 2 units in the last place; 0 for -infinity.
+// 16 and 8 bytes to global memory in one instruction; `to` is aligned to as many. nvcc splits such
+// stores of structs into 2-byte ones where it cannot follow the address.
+__device__ inline void storeGlobal(void* to, uint4 bits)
+{
+    asm volatile("st.global.v4.u32 [%0], {%1,%2,%3,%4};\n" ::"l"(__cvta_generic_to_global(to)),
+                 "r"(bits.x), "r"(bits.y), "r"(bits.z), "r"(bits.w)
+                 : "memory");
+}
+
+__device__ inline void storeGlobal(void* to, uint2 bits)
+{
+    asm volatile("st.global.v2.u32 [%0], {%1,%2};\n" ::"l"(__cvta_generic_to_global(to)),
+                 "r"(bits.x), "r"(bits.y)
+                 : "memory");
+}
+
+// 2^x with an error of at most 2 units in the last place; 0 for -infinity and below 2^-126.
 __device__ inline float exp2Fast(float x)
 {
     float y;
-    asm("ex2.approx.f32 %0, %1;\n" : "=f"(y) : "f"(x));
+    asm("ex2.approx.ftz.f32 %0, %1;\n" : "=f"(y) : "f"(x));
     return y;
 }
 

@@ -46,6 +46,7 @@ struct DeviceInfo {
     double copyBytesPerSecond = 0.0; // each way; 0 is not measured, under a link throttle its rate
     bool asynchronous = false;       // false: every enqueue has finished when it returns
     bool waitsForGates = false;      // false: the engine polls a gate, then calls waitFor
+    bool loadsLazily = false;        // a first launch may wait for the device to be idle
     bool simulatedLink = false;      // copies are slowed down on purpose; say so with every figure
     int threads = 1;                 // that compute ops use; 0 where it has no meaning
     std::string instructionSet;      // "avx512_bf16", "avx2", "sm_90": bits are promised within one
@@ -174,6 +175,10 @@ public:
     // that a forgotten wait shows however fast the engine enqueues. There Event::wait() before
     // submit() would wait for ever. Never blocks.
     virtual void submit() noexcept = 0;
+
+    // Commands enqueued so far: kernels, copies, events, waits. The engine bounds those behind a
+    // closed gate, because a card's queue is finite. 0: queues have no bound. Engine thread.
+    virtual std::uint64_t enqueuedCommands() const noexcept { return 0; }
 
     // Any thread.
     virtual MemoryUsage memoryUsage() const noexcept = 0;

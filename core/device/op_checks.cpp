@@ -174,6 +174,7 @@ Status checkAttentionBackward(const AttentionBackwardArgs& a)
         .tensor("delta", a.delta, DType::F32, {tokens, a.heads})
         .tensor("gradQkv", a.gradQkv, type, {tokens, columns})
         .holds(a.gradQkv.data != a.qkv.data || tokens == 0, "gradQkv must not be qkv")
+        .holds(a.partial.data == nullptr || a.partial.dtype == DType::F32, "partial must be F32")
         .holds(a.softcap >= 0.0F, kCapWords)
         .status();
 }

@@ -162,7 +162,17 @@ struct AttentionBackwardArgs {
     int headDim = 0;
     float scale = 0.0F;
     float softcap = 0.0F;
+    // (n), F32, scratch; data null: none. With attentionPartials() elements a device may sum the
+    // gradients of keys and values by query head, and then over the heads of a group in order.
+    TensorView partial = {};
 };
+
+// Of gradients of keys and values by query head; 0: every head has keys of its own.
+constexpr std::int64_t attentionPartials(
+    std::int64_t tokens, std::int64_t heads, std::int64_t kvHeads, std::int64_t headDim) noexcept
+{
+    return heads > kvHeads ? 2 * tokens * heads * headDim : 0;
+}
 
 // Both are x sigmoid(u): silu(x) with u = x, the tanh form of GELU, x (1 + tanh(u / 2)) / 2, with
 // u = 2 sqrt(2 / pi) (x + 0.044715 x^3) (Hendrycks and Gimpel, arXiv 1606.08415).

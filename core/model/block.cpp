@@ -57,6 +57,13 @@ TensorView shaped(const TensorView& memory, std::int64_t rows, std::int64_t cols
     return matrixView(memory.data, memory.dtype, rows, cols);
 }
 
+// Memory of a tensor that nobody reads any more, as scratch.
+TensorView floatsOf(const TensorView& unread)
+{
+    return vectorView(
+        unread.data, DType::F32, static_cast<std::int64_t>(unread.bytes() / sizeof(float)));
+}
+
 // Each head of q and k in place of itself, normed.
 Status normHeads(const LayerContext& c, const BlockTensors& w, const BlockActivations& kept,
     const BlockScratch& scratch)
@@ -212,7 +219,7 @@ Status backwardAttention(const LayerContext& c, const BlockTensors& w, const Blo
         {kept.qkv, c.batch.visibleFrom, kept.attention, kept.lse, scratch.gradAttention,
             scratch.delta, scratch.gradQkv, static_cast<int>(config.heads),
             static_cast<int>(config.kvHeads), static_cast<int>(config.headDim),
-            attentionScale(config), attentionCap(config)},
+            attentionScale(config), attentionCap(config), floatsOf(kept.gateUp)},
         stream));
     MR_TRY(ops.rope(ropeArgs(c, scratch.gradQkv, true), stream));
     if (config.queryKeyNorm)

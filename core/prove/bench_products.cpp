@@ -110,6 +110,9 @@ Status addAttention(
     const TensorView lse = rig.zeros(DType::F32, s.tokens, s.heads);
     const TensorView delta = rig.zeros(DType::F32, s.tokens, s.heads);
     const TensorView gradQkv = rig.zeros(type, s.tokens, s.columns());
+    const std::int64_t partials = attentionPartials(s.tokens, s.heads, s.kvHeads, s.headDim);
+    const TensorView partialRow = rig.zeros(DType::F32, 1, std::max<std::int64_t>(partials, 1));
+    const TensorView partial = vectorView(partialRow.data, DType::F32, partials);
     const float scale = s.headDim == 64 ? 0.125F : 0.08838835F; // 1 / sqrt(headDim)
     const auto tokens = static_cast<double>(s.tokens);
     const double flops = 4.0 * s.heads * s.headDim * 0.5 * tokens * tokens;
@@ -119,13 +122,13 @@ Status addAttention(
                    {qkv, visible, out, lse, s.heads, s.kvHeads, s.headDim, scale}, rig.stream());
            })
             .median;
-    const double backward =
-        rig.time([&](int) {
-               return rig.ops().attentionBackward({qkv, visible, out, lse, gradOut, delta, gradQkv,
-                                                      s.heads, s.kvHeads, s.headDim, scale},
-                   rig.stream());
-           })
-            .median;
+    const double backward = rig.time([&](int) {
+                                   return rig.ops().attentionBackward(
+                                       {qkv, visible, out, lse, gradOut, delta, gradQkv, s.heads,
+                                           s.kvHeads, s.headDim, scale, 0.0F, partial},
+                                       rig.stream());
+                               })
+                                .median;
     MR_TRY(rig.status());
     const std::string shape = fmt::format(" {} {} tokens, {}/{} heads of {}", benchName(type),
         s.tokens, s.heads, s.kvHeads, s.headDim);
@@ -164,7 +167,8 @@ Result<std::vector<BenchRow>> benchAttention(Device& device)
     for (const DType type : benchTypes(device.info())) {
         // The host forms scores and sums in F32 for both types.
         MR_ASSIGN(auto limit, matrixPeak(device, onHost ? DType::F32 : type));
-        std::vector<AttentionShape> shapes = {{4096, 32, 8, 128}, {4096, 32, 8, 64}};
+        std::vector<AttentionShape> shapes = {
+            {4096, 32, 8, 128}, {4096, 32, 8, 64}, {2048, 12, 2, 128}};
         if (onHost)
             shapes = {{1024, 8, 4, 64}};
         else if (type == DType::F32) // a path for tests, not for speed

@@ -317,7 +317,13 @@ void forwardResults(const Geometry& g, DType type, Values& out, Values& lse)
         }
 }
 
-void attentionBackward(CaseRun& run, DType type, const Shape& s)
+TensorView partialOf(CaseRun& run, const Shape& s)
+{
+    return run.blank(DType::F32, {attentionPartials(s.tokens, s.heads, s.kvHeads, s.headDim)});
+}
+
+// `splits`: with scratch for the gradients of keys and values by query head.
+void attentionBackward(CaseRun& run, DType type, const Shape& s, bool splits)
 {
     const std::int64_t columns = (s.heads + 2 * s.kvHeads) * std::int64_t{s.headDim};
     const std::int64_t outColumns = std::int64_t{s.heads} * s.headDim;
@@ -332,7 +338,7 @@ void attentionBackward(CaseRun& run, DType type, const Shape& s)
     const Input gradOut = run.random(type, {s.tokens, outColumns});
     const AttentionBackwardArgs args{qkv.view, from.view, out.view, lse.view, gradOut.view,
         run.blank(DType::F32, {s.tokens, s.heads}), run.blank(type, {s.tokens, columns}), s.heads,
-        s.kvHeads, s.headDim, scale, s.softcap};
+        s.kvHeads, s.headDim, scale, s.softcap, splits ? partialOf(run, s) : TensorView{}};
     run.call(run.ops().attentionBackward(args, run.stream()));
     Gradients sums(static_cast<std::size_t>(s.tokens * columns));
     for (std::int64_t t = 0; t < s.tokens; ++t)
@@ -364,9 +370,14 @@ void addAttentionCases(Table& table)
         for (const Shape& s : shapes()) {
             table.push_back({"attention", describe("attention", type, s),
                 [=](CaseRun& run) { attention(run, type, s); }});
-            if (s.firstQuery == 0)
-                table.push_back({"attentionBackward", describe("attentionBackward", type, s),
-                    [=](CaseRun& run) { attentionBackward(run, type, s); }});
+            if (s.firstQuery != 0)
+                continue;
+            const std::string name = describe("attentionBackward", type, s);
+            table.push_back({"attentionBackward", name,
+                [=](CaseRun& run) { attentionBackward(run, type, s, false); }});
+            if (s.heads > s.kvHeads && type == DType::BF16)
+                table.push_back({"attentionBackward", name + ", by query head",
+                    [=](CaseRun& run) { attentionBackward(run, type, s, true); }});
         }
 }
 

@@ -15,6 +15,7 @@
 
 #include "core/device/device.h"
 #include "core/plan/plan.h"
+#include "core/step/disk_lanes.h"
 #include "core/step/run_memory.h"
 #include "core/tier/disk_store.h"
 
@@ -28,25 +29,17 @@
 
 namespace mr {
 
-// The event and the gate that work outside of streams waits for.
-struct DiskAfter {
-    Event* event = nullptr;
-    const Gate* gate = nullptr;
-    std::uint64_t generation = 0;
-};
-
-class DiskTasks
+class DiskTasks final : public DiskLanes
 {
 public:
     static Result<std::unique_ptr<DiskTasks>> create(
         Device& device, const RunMemory& memory, DiskStore& store);
 
-    // Returns the generation at which the gate of the task's lane opens. `times` is written before.
-    Result<std::uint64_t> submit(const Task& task, const DiskAfter& after, DiskTimes* times);
-    Gate& gate(Lane lane) noexcept { return *m_gates[indexOf(lane)]; }
-    Status waitFor(Lane lane, std::uint64_t generation);
-    // Waits for all that was submitted; errors of it are dropped.
-    void drain() noexcept;
+    Result<std::uint64_t> submit(
+        const Task& task, const DiskAfter& after, DiskTimes* times) override;
+    Gate& gate(Lane lane) noexcept override { return *m_gates[indexOf(lane)]; }
+    Status waitFor(Lane lane, std::uint64_t generation) override;
+    void drain() noexcept override;
 
     // Values of a state part from `first` on, all on disk. Block. Not during a step.
     Status read(GroupId group, StatePart part, std::int64_t first, std::span<std::byte> out);

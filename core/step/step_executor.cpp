@@ -71,6 +71,7 @@ Result<StepResult> StepExecutor::run(const StepPlan& plan, const StepInputs& inp
 {
     m_mayHaveChanged = false;
     MR_TRY(prepare(plan));
+    m_parts.lanes->start(plan);
     StepResult result;
     result.beginNs = nowNs();
     MR_TRY(beginStep(plan, inputs));

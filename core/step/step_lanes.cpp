@@ -18,17 +18,19 @@ bool isStream(Lane lane)
 
 } // namespace
 
-StepLanes::StepLanes(Device& device, HostUpdater* updater, DiskTasks* disk)
+StepLanes::StepLanes(Device& device, HostUpdater* updater, DiskLanes* disk, GateLimits limits)
     : m_device(device)
     , m_updater(updater)
     , m_disk(disk)
+    , m_limits(limits)
+    , m_hostWaits(!device.info().waitsForGates)
 {
 }
 
 Result<std::unique_ptr<StepLanes>> StepLanes::create(
-    Device& device, HostUpdater* updater, DiskTasks* disk)
+    Device& device, HostUpdater* updater, DiskLanes* disk, GateLimits limits)
 {
-    auto lanes = std::unique_ptr<StepLanes>(new StepLanes(device, updater, disk));
+    auto lanes = std::unique_ptr<StepLanes>(new StepLanes(device, updater, disk, limits));
     constexpr std::array<std::string_view, 3> kNames = {"compute", "copy in", "copy out"};
     for (std::size_t i = 0; i < kNames.size(); ++i) {
         MR_ASSIGN(lanes->m_streams[i], device.createStream(kNames[i]));
@@ -48,7 +50,16 @@ Status StepLanes::prepare(const StepPlan& plan)
         record.host.ranges.reserve(kMostRanges);
         m_records.push_back(std::move(record));
     }
+    m_gateWaits.reserve(plan.waits.size());
     return {};
+}
+
+void StepLanes::start(const StepPlan& plan)
+{
+    m_hostWaits = !m_device.info().waitsForGates ||
+                  (m_device.info().loadsLazily && m_kinds.isEarly(plan, m_limits.firstRuns));
+    m_gateWaits.clear();
+    m_gatesPassed = 0;
 }
 
 Status StepLanes::begin(const StepPlan& plan, TaskIndex index)
@@ -56,6 +67,7 @@ Status StepLanes::begin(const StepPlan& plan, TaskIndex index)
     const Task& task = plan.tasks[index];
     Record& record = m_records[index];
     record.generation = 0;
+    MR_TRY(boundCommands());
     MR_TRY(waitForOthers(plan, task, stream(task.lane)));
     return stream(task.lane).record(*record.begin);
 }
@@ -79,11 +91,35 @@ Status StepLanes::waitForOthers(const StepPlan& plan, const Task& task, Stream& 
             MR_TRY(stream.waitFor(*record.end));
             continue;
         }
-        if (!m_device.info().waitsForGates) {
-            m_device.submit(); // the gate may open only after enqueued work
-            MR_TRY(waitForGate(other.lane, record.generation));
-        }
-        MR_TRY(stream.waitFor(gateOf(other.lane), record.generation));
+        MR_TRY(waitAt(other.lane, record.generation, stream));
+    }
+    return {};
+}
+
+Status StepLanes::waitAt(Lane lane, std::uint64_t generation, Stream& stream)
+{
+    Gate& gate = gateOf(lane);
+    if (m_hostWaits) {
+        m_device.submit(); // the gate may open only after enqueued work
+        MR_TRY(waitForGate(lane, generation));
+    } else if (!gate.isOpen(generation)) {
+        m_gateWaits.push_back({lane, generation, m_device.enqueuedCommands()});
+    }
+    return stream.waitFor(gate, generation);
+}
+
+// The job that opens a gate was submitted before its waits, and its events were enqueued before, so
+// it ends without anything that this thread has yet to enqueue.
+Status StepLanes::boundCommands()
+{
+    for (; m_gatesPassed < m_gateWaits.size(); ++m_gatesPassed) {
+        const GateWait& oldest = m_gateWaits[m_gatesPassed];
+        if (gateOf(oldest.lane).isOpen(oldest.generation))
+            continue;
+        if (m_device.enqueuedCommands() - oldest.commands < m_limits.commands)
+            return {};
+        m_device.submit();
+        MR_TRY(waitForGate(oldest.lane, oldest.generation));
     }
     return {};
 }

@@ -1,7 +1,7 @@
 // accumulate: a running sum of gradients, or one that fades.
 //
-// 10 bytes moved an element with a BF16 x, one fma: bandwidth is all that counts. A thread has 96
-// bytes of loads in flight. keep and finite are the same for all threads, so no warp splits.
+// 10 bytes moved an element with a BF16 x, one fma: bound by memory bandwidth, expected. A thread
+// has 96 bytes of loads in flight. keep and finite are the same for all threads, so no warp splits.
 //
 // Bits equal those of the CPU device: one fma an element.
 

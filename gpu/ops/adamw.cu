@@ -1,10 +1,10 @@
 // AdamW on the share of the parameters the device updates: 26 bytes moved an element with a BF16
-// gradient, about 20 flops, so bandwidth is all that counts.
+// gradient, about 20 flops: bound by memory bandwidth, expected.
 //
 // A thread takes kAdamwUnroll packs of 4 elements, and reads all five tensors of both before it
-// computes the first: 112 bytes (BF16 gradient) in flight a thread, which covers a card at a third
-// of its threads. The scalars come from device memory, because the host does not know the norm when
-// it enqueues this; with finite == 0 no thread touches anything.
+// computes the first: 112 bytes (BF16 gradient) in flight a thread, expected to cover a card's
+// latency with a third of its threads. The scalars come from device memory, because the host does
+// not know the norm when it enqueues this; with finite == 0 no thread touches anything.
 //
 // Bits equal those of the host: the order of operations is the one of core/device/adamw.h, with its
 // fma written out, IEEE division and square root, and no flush to zero.

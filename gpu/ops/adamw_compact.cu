@@ -1,5 +1,6 @@
-// AdamW on the compact state: 12.5 bytes moved an element with a BF16 gradient, so bandwidth
-// counts, with three divisions and a square root an element behind it.
+// AdamW on the compact state: 12.5 bytes moved an element with a BF16 gradient, with three
+// divisions and a square root an element: bound by memory bandwidth on consumer cards, expected,
+// and about even with arithmetic on cards with HBM.
 //
 // A thread takes packs of 4 elements, so 8 lanes hold a group of 32 and share its two scales by
 // shuffles; without packs a warp is a group. It reads kUnroll packs, a block's width apart, before
@@ -233,10 +234,10 @@ Status launch(const AdamwCompactArgs& args, cudaStream_t stream)
     LaunchShape shape;
     shape.block = dim3(kThreads);
     shape.grid = dim3(blocksFor(count, std::int64_t{kThreads} * kUnroll * (packed ? kWide : 1)));
-    return packed ? launchKernel(
-                        "adamwCompact", adamwCompactKernel<T, kWide>, shape, stream, state, count)
-                  : launchKernel(
-                        "adamwCompact", adamwCompactKernel<T, 1>, shape, stream, state, count);
+    return packed ? launchKernel("adamwCompact", listed<adamwCompactKernel<T, kWide>>(), shape,
+                        stream, state, count)
+                  : launchKernel("adamwCompact", listed<adamwCompactKernel<T, 1>>(), shape, stream,
+                        state, count);
 }
 
 } // namespace

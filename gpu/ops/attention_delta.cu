@@ -34,7 +34,7 @@ template <typename T>
 Status launch(const AttentionBackwardArgs& args, cudaStream_t stream)
 {
     const std::int64_t rows = args.delta.count();
-    return launchKernel("attentionDelta", attentionDeltaKernel<T>,
+    return launchKernel("attentionDelta", listed<attentionDeltaKernel<T>>(),
         {dim3(blocksFor(rows, kDeltaRows)), dim3(kDeltaRows * kWarp)}, stream,
         args.out.as<const T>(), args.gradOut.as<const T>(), args.delta.as<float>(), rows,
         args.headDim);

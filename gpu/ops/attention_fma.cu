@@ -86,7 +86,7 @@ __device__ void storeRows(const Softmax<kDim>& softmax, const ForwardParams<T>& 
 {
     const AttentionLayout& layout = p.layout;
     const int lane = static_cast<int>(threadIdx.x) % kWarp;
-    const int head = static_cast<int>(blockIdx.y);
+    const int head = static_cast<int>(blockIdx.x);
     const Strip<T> out = layout.strip(p.out, layout.heads, head);
 #pragma unroll
     for (int r = 0; r < Tiles<kDim>::kRows; ++r) {
@@ -100,7 +100,7 @@ __device__ void storeRows(const Softmax<kDim>& softmax, const ForwardParams<T>& 
     }
 }
 
-// Grid (query tiles, heads), the last queries, which see most, first.
+// Grid (heads, query tiles), the last queries, which see most, first.
 template <int kDim, typename T>
 __global__ void __launch_bounds__(kFmaThreads) attentionFmaKernel(ForwardParams<T> p)
 {
@@ -110,9 +110,9 @@ __global__ void __launch_bounds__(kFmaThreads) attentionFmaKernel(ForwardParams<
     const int warpRow = static_cast<int>(threadIdx.x) / kWarp * Shape::kRows;
     float* weights = tile + kColumns * kFmaStride<kDim> + warpRow * kColumns;
     const AttentionLayout& layout = p.layout;
-    const int first = p.firstQuery + static_cast<int>(gridDim.x - 1 - blockIdx.x) * Shape::kQueries;
+    const int first = p.firstQuery + static_cast<int>(gridDim.y - 1 - blockIdx.y) * Shape::kQueries;
     const int end = min(first + Shape::kQueries, layout.tokens);
-    const int head = static_cast<int>(blockIdx.y);
+    const int head = static_cast<int>(blockIdx.x);
     const Strip<const T> keys = layout.key(p.qkv, head / layout.group());
     const Strip<const T> values = layout.value(p.qkv, head / layout.group());
 
@@ -139,9 +139,9 @@ Status launch(const AttentionArgs& args, cudaStream_t stream)
 {
     using Shape = Tiles<kDim>;
     const ForwardParams<T> params = forwardParams<T>(args);
-    const dim3 grid(blocksFor(params.layout.tokens - params.firstQuery, Shape::kQueries),
-        static_cast<unsigned>(args.heads));
-    return launchKernel("attentionFma", attentionFmaKernel<kDim, T>,
+    const dim3 grid(static_cast<unsigned>(args.heads),
+        blocksFor(params.layout.tokens - params.firstQuery, Shape::kQueries));
+    return launchKernel("attentionFma", listed<attentionFmaKernel<kDim, T>>(),
         {grid, dim3(kFmaThreads), Shape::kSharedBytes}, stream, params);
 }
 

@@ -123,7 +123,7 @@ struct GradientRows {
     }
 };
 
-// Grid (tiles of rows, kv heads or heads). The first keys and the last queries are in most pairs,
+// Grid (kv heads or heads, tiles of rows). The first keys and the last queries are in most pairs,
 // and come first.
 template <Side kSide, int kDim, typename T>
 __global__ void __launch_bounds__(kFmaThreads) attentionFmaBackwardKernel(BackwardParams<T> p)
@@ -132,9 +132,9 @@ __global__ void __launch_bounds__(kFmaThreads) attentionFmaBackwardKernel(Backwa
     const AttentionLayout& layout = p.layout;
     float* shared = dynamicShared<float>();
     const bool keys = kSide == Side::Keys;
-    const unsigned block = keys ? blockIdx.x : gridDim.x - 1 - blockIdx.x;
+    const unsigned block = keys ? blockIdx.y : gridDim.y - 1 - blockIdx.y;
     const int first = static_cast<int>(block) * Shape::kBlockRows;
-    const int own = static_cast<int>(blockIdx.y);
+    const int own = static_cast<int>(blockIdx.x);
     const Walk walk = walkOf<kSide>(layout, first, Shape::kBlockRows, own);
     const int warpRow = first + static_cast<int>(threadIdx.x) / kWarp * Shape::kRows;
 
@@ -157,8 +157,9 @@ Status launch(const BackwardParams<T>& params, cudaStream_t stream)
     using Shape = Tiles<kDim>;
     const AttentionLayout& layout = params.layout;
     const int heads = kSide == Side::Keys ? layout.kvHeads : layout.heads;
-    const dim3 grid(blocksFor(layout.tokens, Shape::kBlockRows), static_cast<unsigned>(heads));
-    return launchKernel("attentionFmaBackward", attentionFmaBackwardKernel<kSide, kDim, T>,
+    const dim3 grid(static_cast<unsigned>(heads), blocksFor(layout.tokens, Shape::kBlockRows));
+    return launchKernel("attentionFmaBackward",
+        listed<attentionFmaBackwardKernel<kSide, kDim, T>>(),
         {grid, dim3(kFmaThreads), Shape::kSharedBytes}, stream, params);
 }
 

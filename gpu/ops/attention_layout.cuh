@@ -92,6 +92,9 @@ struct BackwardParams {
     const float* lse;   // (tokens, heads)
     const float* delta; // (tokens, heads)
     T* gradQkv;         // as qkv
+    // (2, tokens, heads, headDim): gradients of keys and values by query head. Null: a block of the
+    // key side sums over the heads of its group.
+    float* partial;
 };
 
 // The host's side of the two.
@@ -114,8 +117,12 @@ ForwardParams<T> forwardParams(const AttentionArgs& args)
 template <typename T>
 BackwardParams<T> backwardParams(const AttentionBackwardArgs& args)
 {
+    const std::int64_t partials =
+        attentionPartials(args.qkv.dims[0], args.heads, args.kvHeads, args.headDim);
+    const bool splits = partials > 0 && args.partial.data && args.partial.count() >= partials;
     return {attentionLayout(args), args.qkv.as<const T>(), args.gradOut.as<const T>(),
-        args.lse.as<const float>(), args.delta.as<const float>(), args.gradQkv.as<T>()};
+        args.lse.as<const float>(), args.delta.as<const float>(), args.gradQkv.as<T>(),
+        splits ? args.partial.as<float>() : nullptr};
 }
 
 } // namespace mr::gpu

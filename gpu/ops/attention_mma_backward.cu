@@ -11,8 +11,11 @@
 // this op is not given), and a partial dQ per tile of keys (memory grows with tokens^2).
 //
 // Own rows are the rows of every product: a warp owns 16 of them, P and dS go from sums to left
-// operands without leaving its registers, rounded to BF16. Grouped queries need no buffer either:
-// the kernel by keys walks over all heads of the group.
+// operands without leaving its registers, rounded to BF16.
+//
+// Grouped queries: with scratch for it, a block of the kernel by keys has one query head and writes
+// its sums in F32; attention_partials.cu adds the heads of a group in order. Without scratch a
+// block walks over all heads of the group: far fewer blocks, where a model has few kv heads.
 //
 // Loads: of the two matrices that move, the first (used at the start and the end of a step) has
 // two tiles, the second (used in between) one. Shared memory is 81 KiB at head_dim 128, two blocks
@@ -43,7 +46,7 @@ class BackwardBlock
 public:
     __device__ BackwardBlock(const BackwardParams<Bf16>& params, int blockRow)
         : m_p(params)
-        , m_walk(walkOf<kSide>(m_p.layout, blockRow, T::kRows, static_cast<int>(blockIdx.y)))
+        , m_walk(walkOfBlock(m_p, blockRow))
         , m_warpRow(static_cast<int>(threadIdx.x) / kWarp * kSlab)
         , m_row(blockRow + m_warpRow)
         , m_firstKept(dynamicShared<Bf16>())
@@ -79,6 +82,17 @@ public:
     }
 
 private:
+    __device__ static Walk walkOfBlock(const BackwardParams<Bf16>& p, int blockRow)
+    {
+        const int own = static_cast<int>(blockIdx.x);
+        if (kSide == Side::Queries || !p.partial)
+            return walkOf<kSide>(p.layout, blockRow, T::kRows, own);
+        Walk walk = walkOf<kSide>(p.layout, blockRow, T::kRows, own / p.layout.group());
+        walk.firstHead = own;
+        walk.endHead = own + 1;
+        return walk;
+    }
+
     // Through the tiles of a head, then the heads.
     __device__ Step after(const Step& step) const
     {
@@ -155,10 +169,17 @@ private:
     __device__ void store() const
     {
         const AttentionLayout& l = m_p.layout;
-        const int own = static_cast<int>(blockIdx.y);
+        const int own = static_cast<int>(blockIdx.x);
         Bf16* rows = m_firstKept + m_warpRow * kDim;
         if (m_row >= l.tokens)
             return;
+        if (kSide == Side::Keys && m_p.partial) {
+            if (T::kFirst)
+                storePartial(m_firstSums, 0);
+            if (T::kValue)
+                storePartial(m_valueSums, 1);
+            return;
+        }
         if (T::kFirst) {
             Strip<Bf16> to =
                 kSide == Side::Keys ? l.key(m_p.gradQkv, own) : l.query(m_p.gradQkv, own);
@@ -169,6 +190,26 @@ private:
             Strip<Bf16> to = l.value(m_p.gradQkv, own);
             to.data = to.row(m_row);
             storeSlab<kDim>(m_valueSums, {1.0F, 1.0F}, rows, to, l.tokens - m_row);
+        }
+    }
+
+    // Of this block's head: 0, of keys before the scale; 1, of values.
+    __device__ void storePartial(const float (&sums)[kDim / 8][4], int which) const
+    {
+        const AttentionLayout& l = m_p.layout;
+        const int lane = static_cast<int>(threadIdx.x) % kWarp;
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            const int row = m_row + lane / 4 + 8 * half;
+            if (row >= l.tokens)
+                return;
+            const std::int64_t at =
+                (std::int64_t{which} * l.tokens + row) * l.heads + m_walk.firstHead;
+            float* to = m_p.partial + at * kDim + lane % 4 * 2;
+#pragma unroll
+            for (int n = 0; n < kDim / 8; ++n)
+                *reinterpret_cast<float2*>(to + 8 * n) =
+                    make_float2(sums[n][2 * half], sums[n][2 * half + 1]);
         }
     }
 
@@ -187,14 +228,14 @@ private:
     float m_valueSums[kDim / 8][4]; // dV; not of all parts
 };
 
-// Grid (tiles of own rows, kv heads or heads). The first keys and the last queries are in most
+// Grid (heads, or kv heads, tiles of own rows). The first keys and the last queries are in most
 // pairs, and come first.
 template <Part kPart, int kDim>
 __global__ void __launch_bounds__(BackwardTiles<kPart, kDim>::kThreads)
     attentionBackwardKernel(const BackwardParams<Bf16> p)
 {
     using T = BackwardTiles<kPart, kDim>;
-    const unsigned tile = T::kSide == Side::Keys ? blockIdx.x : gridDim.x - 1 - blockIdx.x;
+    const unsigned tile = T::kSide == Side::Keys ? blockIdx.y : gridDim.y - 1 - blockIdx.y;
     BackwardBlock<kPart, kDim>(p, static_cast<int>(tile) * T::kRows).run();
 }
 
@@ -203,9 +244,10 @@ Status launch(const BackwardParams<Bf16>& params, cudaStream_t stream)
 {
     using T = BackwardTiles<kPart, kDim>;
     const AttentionLayout& layout = params.layout;
-    const int heads = T::kSide == Side::Keys ? layout.kvHeads : layout.heads;
-    const dim3 grid(blocksFor(layout.tokens, T::kRows), static_cast<unsigned>(heads));
-    return launchKernel("attentionBackward", attentionBackwardKernel<kPart, kDim>,
+    const bool byGroup = T::kSide == Side::Keys && !params.partial;
+    const int heads = byGroup ? layout.kvHeads : layout.heads;
+    const dim3 grid(static_cast<unsigned>(heads), blocksFor(layout.tokens, T::kRows));
+    return launchKernel("attentionBackward", listed<attentionBackwardKernel<kPart, kDim>>(),
         {grid, dim3(T::kThreads), T::kSharedBytes}, stream, params);
 }
 
@@ -219,6 +261,8 @@ Status launchParts(const AttentionBackwardArgs& args, cudaStream_t stream)
         MR_TRY((launch<Part::ValueGradient, kDim>(params, stream)));
         MR_TRY((launch<Part::KeyGradient, kDim>(params, stream)));
     }
+    if (params.partial)
+        MR_TRY(launchAttentionPartials(args, stream));
     return launch<Part::QueryGradient, kDim>(params, stream);
 }
 

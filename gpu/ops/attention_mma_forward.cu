@@ -85,7 +85,7 @@ public:
 private:
     __device__ static int head()
     {
-        return static_cast<int>(blockIdx.y);
+        return static_cast<int>(blockIdx.x);
     }
 
     __device__ Bf16* warpQuery() const
@@ -179,13 +179,13 @@ private:
     Softmax<kDim> m_slabs[T::kSlabs];
 };
 
-// Grid (query tiles, heads). The last queries, which see most, come first: the short blocks then
-// fill the gaps at the end.
+// Grid (heads, query tiles): blocks start with x fastest. The last queries of all heads, which see
+// most, come first, so short blocks fill the gaps at the end.
 template <int kDim>
 __global__ void __launch_bounds__(ForwardTiles<kDim>::kThreads)
     attentionForwardKernel(const ForwardParams<Bf16> p)
 {
-    const unsigned tile = gridDim.x - 1 - blockIdx.x;
+    const unsigned tile = gridDim.y - 1 - blockIdx.y;
     ForwardBlock<kDim>(p, p.firstQuery + static_cast<int>(tile) * ForwardTiles<kDim>::kQueries)
         .run();
 }
@@ -195,9 +195,9 @@ Status launch(const ForwardParams<Bf16>& params, cudaStream_t stream)
 {
     using T = ForwardTiles<kDim>;
     const unsigned tiles = blocksFor(params.layout.tokens - params.firstQuery, T::kQueries);
-    const LaunchShape shape{dim3(tiles, static_cast<unsigned>(params.layout.heads)),
+    const LaunchShape shape{dim3(static_cast<unsigned>(params.layout.heads), tiles),
         dim3(T::kThreads), T::kSharedBytes};
-    return launchKernel("attention", attentionForwardKernel<kDim>, shape, stream, params);
+    return launchKernel("attention", listed<attentionForwardKernel<kDim>>(), shape, stream, params);
 }
 
 } // namespace

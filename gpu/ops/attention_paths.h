@@ -30,6 +30,9 @@ constexpr bool hasMmaForm(int headDim) noexcept
 {
     return headDim == 64 || headDim == 80 || headDim == 96 || headDim == 128 || headDim == 256;
 }
+// Adds the partial gradients of keys and values over the query heads of each group, in order.
+Status launchAttentionPartials(const AttentionBackwardArgs& args, cudaStream_t stream);
+
 Status launchAttentionMma(const AttentionArgs& args, cudaStream_t stream);
 Status launchAttentionBackwardMma(const AttentionBackwardArgs& args, cudaStream_t stream);
 

@@ -86,12 +86,12 @@ Status launchColumnSums(const char* name, const TensorView& x, const TensorView&
     shape.block = dim3(kColumnThreads);
     if (cols % kPack == 0 && fitsPacks(kPack, x)) {
         shape.grid = dim3(blocksFor(cols, kColumnLanes<kPack> * kPack));
-        return launchKernel(name, columnSumsKernel<Term, T, kPack>, shape, stream, x.as<const T>(),
-            out.as<float>(), rows, cols, accumulate);
+        return launchKernel(name, listed<columnSumsKernel<Term, T, kPack>>(), shape, stream,
+            x.as<const T>(), out.as<float>(), rows, cols, accumulate);
     }
     shape.grid = dim3(blocksFor(cols, kColumnLanes<1>));
-    return launchKernel(name, columnSumsKernel<Term, T, 1>, shape, stream, x.as<const T>(),
-        out.as<float>(), rows, cols, accumulate);
+    return launchKernel(name, listed<columnSumsKernel<Term, T, 1>>(), shape, stream,
+        x.as<const T>(), out.as<float>(), rows, cols, accumulate);
 }
 
 } // namespace mr::gpu

@@ -85,7 +85,7 @@ Status gather(const GatherColumnsArgs& args, cudaStream_t stream)
 {
     const Picks<T> picks{args.columns.as<const std::int32_t>(), args.x.dims[0], args.x.dims[1],
         args.columns.dims[0]};
-    return launchKernel("gatherColumns", gatherColumnsKernel<T>, pickShape(picks), stream,
+    return launchKernel("gatherColumns", listed<gatherColumnsKernel<T>>(), pickShape(picks), stream,
         args.x.as<const T>(), args.out.as<T>(), picks);
 }
 
@@ -94,8 +94,8 @@ Status scatter(const ScatterColumnsArgs& args, cudaStream_t stream)
 {
     const Picks<T> picks{args.columns.as<const std::int32_t>(), args.out.dims[0], args.out.dims[1],
         args.columns.dims[0]};
-    return launchKernel("scatterColumns", scatterColumnsKernel<T>, pickShape(picks), stream,
-        args.x.as<const T>(), args.out.as<T>(), picks);
+    return launchKernel("scatterColumns", listed<scatterColumnsKernel<T>>(), pickShape(picks),
+        stream, args.x.as<const T>(), args.out.as<T>(), picks);
 }
 
 template <typename T>

@@ -199,7 +199,8 @@ Status launch(const CrossEntropyArgs& args, cudaStream_t stream)
     shape.grid = dim3(static_cast<unsigned>(args.logits.dims[0]));
     shape.block =
         dim3(static_cast<unsigned>(std::clamp<std::int64_t>(warps * kWarp, kWarp, kMaxThreads)));
-    const auto kernel = packed ? crossEntropyKernel<T, kPack> : crossEntropyKernel<T, 1>;
+    const auto kernel =
+        packed ? listed<crossEntropyKernel<T, kPack>>() : listed<crossEntropyKernel<T, 1>>();
     return launchKernel("crossEntropy", kernel, shape, stream, rows);
 }
 

@@ -71,10 +71,11 @@ Status launchElements(
     shape.block = dim3(kElementThreads);
     if (packed) {
         shape.grid = dim3(blocksFor(count, std::int64_t{kElementThreads} * kUnroll * kPack));
-        return launchKernel(name, elementKernel<Op, kPack, kUnroll>, shape, stream, op, count);
+        return launchKernel(
+            name, listed<elementKernel<Op, kPack, kUnroll>>(), shape, stream, op, count);
     }
     shape.grid = dim3(blocksFor(count, std::int64_t{kElementThreads} * kUnroll));
-    return launchKernel(name, elementKernel<Op, 1, kUnroll>, shape, stream, op, count);
+    return launchKernel(name, listed<elementKernel<Op, 1, kUnroll>>(), shape, stream, op, count);
 }
 
 } // namespace mr::gpu

@@ -146,9 +146,9 @@ Status embed(const EmbedArgs& args, cudaStream_t stream)
 {
     const std::int64_t tokens = args.out.dims[0];
     const std::int64_t cols = args.out.dims[1];
-    return launchKernel("embed", embedKernel<T, kPack>, rowShape(tokens, cols / kPack, kCopies),
-        stream, args.ids.as<const std::int32_t>(), args.table.as<const T>(), args.out.as<T>(),
-        tokens, args.table.dims[0], cols, args.scale);
+    return launchKernel("embed", listed<embedKernel<T, kPack>>(),
+        rowShape(tokens, cols / kPack, kCopies), stream, args.ids.as<const std::int32_t>(),
+        args.table.as<const T>(), args.out.as<T>(), tokens, args.table.dims[0], cols, args.scale);
 }
 
 template <typename T>
@@ -172,7 +172,8 @@ Status embedBackward(const EmbedBackwardArgs& args, cudaStream_t stream)
     shape.block = dim3(kSumThreads);
     const auto tokens = static_cast<unsigned>(runs.tokens); // they are I32
     shape.grid = dim3(tokens, blocksFor(runs.cols, kSumThreads * (packed ? kPack : 1)));
-    const auto kernel = packed ? embedBackwardKernel<T, kPack> : embedBackwardKernel<T, 1>;
+    const auto kernel =
+        packed ? listed<embedBackwardKernel<T, kPack>>() : listed<embedBackwardKernel<T, 1>>();
     return launchKernel("embedBackward", kernel, shape, stream, runs);
 }
 

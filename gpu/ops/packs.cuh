@@ -24,8 +24,26 @@ __device__ Pack<T, kCount> loadPack(const T* from)
     return *reinterpret_cast<const Pack<T, kCount>*>(from);
 }
 
+// To global memory.
 template <int kCount, typename T>
 __device__ void storePack(T* to, const Pack<T, kCount>& pack)
+{
+    if constexpr (sizeof(pack) == sizeof(uint4)) {
+        uint4 bits;
+        memcpy(&bits, &pack, sizeof(bits));
+        storeGlobal(to, bits);
+    } else if constexpr (sizeof(pack) == sizeof(uint2)) {
+        uint2 bits;
+        memcpy(&bits, &pack, sizeof(bits));
+        storeGlobal(to, bits);
+    } else {
+        *reinterpret_cast<Pack<T, kCount>*>(to) = pack;
+    }
+}
+
+// To shared memory.
+template <int kCount, typename T>
+__device__ void stagePack(T* to, const Pack<T, kCount>& pack)
 {
     *reinterpret_cast<Pack<T, kCount>*>(to) = pack;
 }

@@ -65,7 +65,7 @@ __device__ void stageBlocks(
 #pragma unroll
         for (int i = 0; i < kLoads; ++i) {
             const int at = ((round + i) * kWarp + lane) * kPack;
-            storePack(staged + at / kNormBlock * kNormStride + at % kNormBlock, held[i]);
+            stagePack(staged + at / kNormBlock * kNormStride + at % kNormBlock, held[i]);
         }
     }
 }
@@ -165,8 +165,8 @@ Status normBlocks(const NormBlocksArgs& args, cudaStream_t stream)
     LaunchShape shape;
     shape.grid = dim3(blocksFor(args.blockSums.dims[0], kNormWarps * kBlocksPerWarp));
     shape.block = dim3(kNormWarps * kWarp);
-    const auto kernel =
-        fitsPacks(kPackOf<T>, args.x) ? normBlocksKernel<T, kPackOf<T>> : normBlocksKernel<T, 1>;
+    const auto kernel = fitsPacks(kPackOf<T>, args.x) ? listed<normBlocksKernel<T, kPackOf<T>>>()
+                                                      : listed<normBlocksKernel<T, 1>>();
     return launchKernel("normBlocks", kernel, shape, stream, args.x.as<const T>(),
         args.blockSums.as<float>(), args.x.dims[0]);
 }
@@ -178,7 +178,7 @@ Status launchSum(const SumArgs& args, cudaStream_t stream)
     LaunchShape shape;
     shape.grid = dim3(1);
     shape.block = dim3(kJoinThreads);
-    return launchKernel("sum", sumKernel, shape, stream, args.values.as<const float>(),
+    return launchKernel("sum", listed<sumKernel>(), shape, stream, args.values.as<const float>(),
         args.total.as<double>() + args.index, args.values.dims[0]);
 }
 
@@ -193,8 +193,9 @@ Status launchNormJoin(const NormJoinArgs& args, cudaStream_t stream)
     LaunchShape shape;
     shape.grid = dim3(1);
     shape.block = dim3(kJoinThreads);
-    return launchKernel("normJoin", normJoinKernel, shape, stream, args.blockSums.as<const float>(),
-        args.blockSums.dims[0], args.clipNorm, args.scalars.as<StepScalars>());
+    return launchKernel("normJoin", listed<normJoinKernel>(), shape, stream,
+        args.blockSums.as<const float>(), args.blockSums.dims[0], args.clipNorm,
+        args.scalars.as<StepScalars>());
 }
 
 } // namespace mr::gpu

@@ -2,7 +2,8 @@
 //
 // One block a row, two packs a thread, held in registers (norm_rows.cuh): every element is read
 // once and written once, and x, residual and weight are all in flight before the first sum.
-// With a block a row the card keeps many rows in flight, so one row's barrier costs nothing.
+// With a block a row the card keeps many rows in flight, so one row's barrier is expected to be
+// hidden.
 
 #include "gpu/ops/launchers.h"
 #include "gpu/ops/norm_rows.cuh"
@@ -144,9 +145,9 @@ Status launch(const RmsNormArgs& args, cudaStream_t stream)
     LaunchShape shape;
     shape.grid = dim3(static_cast<unsigned>(args.x.dims[0]));
     shape.block = dim3(normThreads(packs, kNormHeld));
-    const auto kernel = !packed                ? rmsNormLongKernel<T, 1>
-                        : normRowIsHeld(packs) ? rmsNormKernel<T, kPack>
-                                               : rmsNormLongKernel<T, kPack>;
+    const auto kernel = !packed                ? listed<rmsNormLongKernel<T, 1>>()
+                        : normRowIsHeld(packs) ? listed<rmsNormKernel<T, kPack>>()
+                                               : listed<rmsNormLongKernel<T, kPack>>();
     return launchKernel("rmsNorm", kernel, shape, stream, rows);
 }
 

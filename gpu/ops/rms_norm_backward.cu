@@ -233,9 +233,9 @@ Status launchRows(const RmsNormBackwardArgs& args, cudaStream_t stream)
     a.columnBlocks = static_cast<int>(blocksFor(packs, shape.block.x));
     shape.grid = dim3(static_cast<unsigned>(
         args.partial.dims[0] * (kNormRowBlock + std::int64_t{a.columnBlocks})));
-    const auto kernel = !packed                ? rmsNormBackwardKernel<T, 1, false>
-                        : normRowIsHeld(packs) ? rmsNormBackwardKernel<T, kPack, true>
-                                               : rmsNormBackwardKernel<T, kPack, false>;
+    const auto kernel = !packed                ? listed<rmsNormBackwardKernel<T, 1, false>>()
+                        : normRowIsHeld(packs) ? listed<rmsNormBackwardKernel<T, kPack, true>>()
+                                               : listed<rmsNormBackwardKernel<T, kPack, false>>();
     return launchKernel("rmsNormBackward", kernel, shape, stream, a);
 }
 
@@ -251,7 +251,7 @@ Status launchRmsNormBackward(const RmsNormBackwardArgs& args, cudaStream_t strea
     LaunchShape shape;
     shape.grid = dim3(blocksFor(cols, kJoinThreads));
     shape.block = dim3(kJoinThreads);
-    return launchKernel("rmsNormBackward join", joinPartialsKernel, shape, stream,
+    return launchKernel("rmsNormBackward join", listed<joinPartialsKernel>(), shape, stream,
         args.partial.as<const float>(), args.gradWeight.as<float>(), args.partial.dims[0], cols,
         args.accumulate);
 }

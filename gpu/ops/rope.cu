@@ -107,10 +107,10 @@ Status launch(const RopeArgs& args, cudaStream_t stream)
                         fitsPacks(kPackOf<float>, args.cosTable, args.sinTable);
     const std::int64_t pairs = std::int64_t{args.heads} * half; // per row
     if (packed)
-        return launchKernel("rope", ropeKernel<T, kPack>,
+        return launchKernel("rope", listed<ropeKernel<T, kPack>>(),
             rowShape(rotation.rows, pairs / kPack, kItems), stream, rotation);
-    return launchKernel(
-        "rope", ropeKernel<T, 1>, rowShape(rotation.rows, pairs, kItems), stream, rotation);
+    return launchKernel("rope", listed<ropeKernel<T, 1>>(), rowShape(rotation.rows, pairs, kItems),
+        stream, rotation);
 }
 
 } // namespace

@@ -1,5 +1,5 @@
 // softcap: x = cap tanh(x / cap), in place, F32; in the frame of elements.cuh. tanhf is the exact
-// one: some 30 instructions an element, which take less time than its memory traffic.
+// one: some 30 instructions an element, expected to take less time than its memory traffic.
 
 #include "gpu/ops/elements.cuh"
 #include "gpu/ops/launchers.h"

@@ -2,8 +2,8 @@
 //
 // A block covers kRowBlockThreads packs' worth of rows and columns (rowShape()), a thread two packs
 // of a row and their partners half a row on: 64 bytes of loads in flight, 96 backward. The exact
-// expf and division cost about 25 instructions an element, which take less time than its memory
-// traffic on any card, so none is approximated.
+// expf and division cost about 25 instructions an element, expected to take less time than its
+// memory traffic, so none is approximated.
 
 #include "gpu/ops/launchers.h"
 #include "gpu/ops/packs.cuh"
@@ -126,9 +126,9 @@ Status forward(const SwigluArgs& args, cudaStream_t stream)
 {
     const std::int64_t rows = args.out.dims[0];
     const std::int64_t cols = args.out.dims[1];
-    return launchKernel("swiglu", swigluKernel<T, kPack>, rowShape(rows, cols / kPack, kPacks),
-        stream, args.gateUp.as<const T>(), args.out.as<T>(), rows, cols,
-        args.activation == GateActivation::GeluTanh);
+    return launchKernel("swiglu", listed<swigluKernel<T, kPack>>(),
+        rowShape(rows, cols / kPack, kPacks), stream, args.gateUp.as<const T>(), args.out.as<T>(),
+        rows, cols, args.activation == GateActivation::GeluTanh);
 }
 
 template <typename T, int kPack>
@@ -136,7 +136,7 @@ Status backward(const SwigluBackwardArgs& args, cudaStream_t stream)
 {
     const std::int64_t rows = args.gradOut.dims[0];
     const std::int64_t cols = args.gradOut.dims[1];
-    return launchKernel("swigluBackward", swigluBackwardKernel<T, kPack>,
+    return launchKernel("swigluBackward", listed<swigluBackwardKernel<T, kPack>>(),
         rowShape(rows, cols / kPack, kPacks), stream, args.gateUp.as<const T>(),
         args.gradOut.as<const T>(), args.gradGateUp.as<T>(), rows, cols,
         args.activation == GateActivation::GeluTanh);

@@ -189,44 +189,46 @@ Status launchReverse(const float* values, float* out, int n, bool barrier, bool 
     const LaunchShape shape{1, kReversed, dynamic ? kReversed * sizeof(float) : 0};
     if (dynamic)
         return launchKernel("reverse",
-            barrier ? reverseDynamicKernel<true> : reverseDynamicKernel<false>, shape, nullptr,
-            values, out, n);
-    return launchKernel("reverse", barrier ? reverseStaticKernel<true> : reverseStaticKernel<false>,
-        shape, nullptr, values, out, n);
+            barrier ? listed<reverseDynamicKernel<true>>() : listed<reverseDynamicKernel<false>>(),
+            shape, nullptr, values, out, n);
+    return launchKernel("reverse",
+        barrier ? listed<reverseStaticKernel<true>>() : listed<reverseStaticKernel<false>>(), shape,
+        nullptr, values, out, n);
 }
 
 Status launchMisuse(Misuse misuse, float* out)
 {
-    return launchKernel("misuse", misuseKernel, {1, 64}, nullptr, misuse, out);
+    return launchKernel("misuse", listed<misuseKernel>(), {1, 64}, nullptr, misuse, out);
 }
 
 Status launchWarpFunctions(float* out)
 {
-    return launchKernel("warpFunctions", warpFunctionsKernel, {1, kWarp}, nullptr, out);
+    return launchKernel("warpFunctions", listed<warpFunctionsKernel>(), {1, kWarp}, nullptr, out);
 }
 
 Status launchProduct(const std::uint16_t* a, const std::uint16_t* b, float* d, bool byLoad)
 {
-    return launchKernel("product", productKernel, {1, kWarp}, nullptr, a, b, d, byLoad);
+    return launchKernel("product", listed<productKernel>(), {1, kWarp}, nullptr, a, b, d, byLoad);
 }
 
 Status launchLoad(const std::uint16_t* tiles, std::uint32_t* r, bool transpose)
 {
-    return launchKernel("load", loadKernel, {1, kWarp}, nullptr, tiles, r, transpose);
+    return launchKernel("load", listed<loadKernel>(), {1, kWarp}, nullptr, tiles, r, transpose);
 }
 
 Status launchCopies(const float* values, float* out, int pending, bool valid)
 {
-    const auto kernel = pending == 0   ? copiesKernel<0>
-                        : pending == 1 ? copiesKernel<1>
-                                       : copiesKernel<2>;
+    const auto kernel = pending == 0   ? listed<copiesKernel<0>>()
+                        : pending == 1 ? listed<copiesKernel<1>>()
+                                       : listed<copiesKernel<2>>();
     return launchKernel("copies", kernel, {1, kWarp}, nullptr, values, out, valid);
 }
 
 Status launchShape(
     unsigned gridX, unsigned gridY, unsigned threads, std::size_t sharedBytes, float* out)
 {
-    return launchKernel("shape", shapeKernel, {{gridX, gridY}, threads, sharedBytes}, nullptr, out);
+    return launchKernel(
+        "shape", listed<shapeKernel>(), {{gridX, gridY}, threads, sharedBytes}, nullptr, out);
 }
 
 } // namespace mr::gpu

@@ -1,6 +1,7 @@
 // Every kernel against double precision, on the host, under several schedules with equal bits.
 
 #include "core/prove/conformance_case.h"
+#include "gpu/kernel_list.h"
 #include "gpu/simt/grid.h"
 #include "gpu/simt/simt_device.h"
 #include "support/test_room.h"
@@ -8,6 +9,7 @@
 #include <QObject>
 #include <QTest>
 
+#include <algorithm>
 #include <memory>
 #include <set>
 #include <vector>
@@ -88,6 +90,17 @@ private Q_SLOTS:
         }
 
         QVERIFY2(misses.empty(), misses.c_str());
+    }
+
+    // After all ops have run.
+    void everyKernelThatRanIsLoadedWhenADeviceOpens()
+    {
+        QVERIFY(gpu::loadKernels().ok());
+        const std::set<const void*>& loaded = simt::loadedKernels();
+        const std::set<const void*>& ran = simt::ranKernels();
+        QVERIFY(ran.size() > 60);
+        QVERIFY(std::includes(loaded.begin(), loaded.end(), ran.begin(), ran.end()));
+        QCOMPARE(loaded.size(), gpu::listedKernels());
     }
 
     void theDeviceSaysWhatItIs()

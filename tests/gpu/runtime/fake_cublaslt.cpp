@@ -144,12 +144,14 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t,
     return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t,
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t desc,
     cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
     cublasLtMatmulPreference_t, int, cublasLtMatmulHeuristicResult_t results[], int* count)
 {
     ++mr::test::fakeCublasLt().proposals;
-    *count = mr::test::fakeCublasLt().hasAlgorithm ? 1 : 0;
+    const mr::test::FakeCublasLt& fake = mr::test::fakeCublasLt();
+    const bool isBiased = read<Desc>(desc).epilogue == CUBLASLT_EPILOGUE_BIAS;
+    *count = fake.hasAlgorithm && (fake.addsBiases || !isBiased) ? 1 : 0;
     results[0].state = CUBLAS_STATUS_SUCCESS;
     results[0].workspaceSize = 1024;
     return *count == 1 ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;

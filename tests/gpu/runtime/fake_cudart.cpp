@@ -1,16 +1,22 @@
 #include "gpu/runtime/fake_cudart.h"
 
+#include "gpu/runtime/driver_model.h"
+
 #include <cuda.h>
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <string_view>
+#include <utility>
 
 struct CUstream_st {
     std::deque<std::function<bool()>> work; // false: not yet
@@ -32,6 +38,11 @@ struct State {
     std::set<cudaStream_t> streams;
     std::size_t deviceBytes = 0;
     int registrationsTried = 0;
+
+    std::mutex cardMutex;          // guards streams, their work, events and kernels
+    std::set<const void*> kernels; // that are on the card
+    std::size_t queueEntries = 0;
+    std::unique_ptr<mr::test::DriverModel> driver; // null: commands run when somebody looks
 };
 
 State& state()
@@ -48,18 +59,92 @@ std::int64_t cardNow()
            state().card.clockOffsetNs;
 }
 
-// Runs the ready work of every stream, in turns, until nothing moves.
-void pump()
+// Runs the ready work of every stream once.
+bool runSome()
 {
-    for (bool moved = true; moved;) {
-        moved = false;
-        for (cudaStream_t stream : state().streams) {
-            while (!stream->work.empty() && stream->work.front()()) {
-                stream->work.pop_front();
-                moved = true;
-            }
+    bool moved = false;
+    for (cudaStream_t stream : state().streams) {
+        while (!stream->work.empty() && stream->work.front()()) {
+            stream->work.pop_front();
+            moved = true;
         }
     }
+    return moved;
+}
+
+// Without a thread that is the card, work runs when somebody looks: until nothing moves.
+void pump()
+{
+    if (state().driver)
+        return;
+    const std::lock_guard lock(state().cardMutex);
+    while (runSome()) {
+    }
+}
+
+// One call of the runtime: holds the lock of the context.
+class Call
+{
+public:
+    Call()
+        : m_driver(state().driver.get())
+    {
+        if (m_driver)
+            m_driver->lock();
+    }
+    ~Call()
+    {
+        if (m_driver)
+            m_driver->unlock();
+    }
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+
+    bool waitUntil(const std::function<bool()>& isReady) const
+    {
+        return !m_driver || m_driver->waitWithLock(isReady);
+    }
+
+private:
+    mr::test::DriverModel* const m_driver;
+};
+
+bool isBroken(cudaError_t& code)
+{
+    code = state().driver && state().driver->isDeadlocked() ? cudaErrorLaunchTimeout
+                                                            : state().card.failEverything;
+    return code != cudaSuccess;
+}
+
+cudaError_t enqueue(const Call& call, cudaStream_t stream, std::function<bool()> work)
+{
+    if (!call.waitUntil([stream] { return stream->work.size() < state().queueEntries; }))
+        return cudaErrorLaunchTimeout;
+    const std::lock_guard lock(state().cardMutex);
+    stream->work.push_back(std::move(work));
+    return cudaSuccess;
+}
+
+bool areIdle()
+{
+    return std::all_of(state().streams.begin(), state().streams.end(),
+        [](cudaStream_t stream) { return stream->work.empty(); });
+}
+
+cudaError_t load(const Call& call, const void* kernel)
+{
+    {
+        const std::lock_guard lock(state().cardMutex);
+        if (!state().kernels.insert(kernel).second)
+            return cudaSuccess;
+    }
+    return call.waitUntil(areIdle) ? cudaSuccess : cudaErrorLaunchTimeout;
+}
+
+bool hasPassed(cudaEvent_t event)
+{
+    const std::lock_guard lock(state().cardMutex);
+    return event->passed == event->recorded;
 }
 
 bool insideOne(
@@ -76,9 +161,13 @@ bool insideOne(
 
 CUresult waitValue(CUstream stream, CUdeviceptr word, cuuint64_t value, unsigned)
 {
-    const auto* at = reinterpret_cast<const volatile std::uint64_t*>(word);
-    stream->work.emplace_back([at, value] { return static_cast<std::int64_t>(*at - value) >= 0; });
-    return CUDA_SUCCESS;
+    const Call call;
+    auto* at = reinterpret_cast<std::uint64_t*>(word);
+    const auto isReached = [at, value] {
+        const std::uint64_t now = std::atomic_ref(*at).load(std::memory_order_acquire);
+        return static_cast<std::int64_t>(now - value) >= 0;
+    };
+    return static_cast<CUresult>(enqueue(call, stream, isReached));
 }
 
 CUresult deviceGet(CUdevice* device, int ordinal)
@@ -95,14 +184,17 @@ CUresult deviceAttribute(int* value, CUdevice_attribute, CUdevice)
 
 } // namespace
 
-#define FAIL_IF_BROKEN                                                                             \
-    if (state().card.failEverything != cudaSuccess)                                                \
-    return state().card.failEverything
+#define ENTER                                                                                      \
+    const Call call;                                                                               \
+    if (cudaError_t code = cudaSuccess; isBroken(code))                                            \
+    return code
 
 namespace mr::test {
 
 void resetFakeCard()
 {
+    state().driver.reset();
+    state().kernels.clear();
     state().card = {};
     state().registered.clear();
     state().device.clear();
@@ -114,6 +206,17 @@ void resetFakeCard()
 FakeCard& fakeCard()
 {
     return state().card;
+}
+
+void startDriverModel(std::size_t queueEntries)
+{
+    state().queueEntries = queueEntries;
+    state().driver = std::make_unique<DriverModel>(state().cardMutex, runSome);
+}
+
+bool isDeadlocked()
+{
+    return state().driver && state().driver->isDeadlocked();
 }
 
 } // namespace mr::test
@@ -144,7 +247,7 @@ cudaError_t cudaMemGetInfo(std::size_t* freeBytes, std::size_t* totalBytes)
 
 cudaError_t cudaMalloc(void** data, std::size_t bytes)
 {
-    FAIL_IF_BROKEN;
+    ENTER;
     if (bytes > state().card.memoryBytes - state().deviceBytes)
         return cudaErrorMemoryAllocation;
     *data = std::malloc(bytes);
@@ -157,7 +260,7 @@ cudaError_t cudaMalloc(void** data, std::size_t bytes)
 
 cudaError_t cudaFree(void* data)
 {
-    FAIL_IF_BROKEN;
+    ENTER;
     pump();
     const auto found = state().device.find(static_cast<std::byte*>(data));
     if (found == state().device.end())
@@ -171,7 +274,7 @@ cudaError_t cudaFree(void* data)
 
 cudaError_t cudaHostAlloc(void** data, std::size_t bytes, unsigned)
 {
-    FAIL_IF_BROKEN;
+    ENTER;
     *data = std::aligned_alloc(4096, bytes);
     ++state().card.allocations;
     return cudaSuccess;
@@ -211,6 +314,7 @@ cudaError_t cudaHostUnregister(void* data)
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned)
 {
     *stream = new CUstream_st;
+    const std::lock_guard lock(state().cardMutex);
     state().streams.insert(*stream);
     ++state().card.streams;
     return cudaSuccess;
@@ -218,6 +322,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned)
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream)
 {
+    const std::lock_guard lock(state().cardMutex);
     state().streams.erase(stream);
     delete stream;
     --state().card.streams;
@@ -227,53 +332,72 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
 // A stream that would wait for ever is an error here.
 cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
-    FAIL_IF_BROKEN;
+    ENTER;
     pump();
+    call.waitUntil([stream] { return stream->work.empty(); });
+    const std::lock_guard lock(state().cardMutex);
     return stream->work.empty() ? cudaSuccess : cudaErrorLaunchTimeout;
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned)
 {
-    FAIL_IF_BROKEN;
-    stream->work.emplace_back([event, at = event->recorded] { return event->passed >= at; });
-    return cudaSuccess;
+    ENTER;
+    std::uint64_t at = 0;
+    {
+        const std::lock_guard lock(state().cardMutex);
+        at = event->recorded;
+    }
+    return enqueue(call, stream, [event, at] { return event->passed >= at; });
 }
 
 cudaError_t cudaMemsetAsync(void* data, int value, std::size_t bytes, cudaStream_t stream)
 {
-    FAIL_IF_BROKEN;
-    stream->work.emplace_back([data, value, bytes] {
+    ENTER;
+    return enqueue(call, stream, [data, value, bytes] {
         std::memset(data, value, bytes);
         return true;
     });
-    return cudaSuccess;
 }
 
 cudaError_t cudaMemcpyAsync(
     void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream)
 {
-    FAIL_IF_BROKEN;
+    ENTER;
     const bool toDevice = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
     const bool fromDevice = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
     if (!insideOne(toDevice ? state().device : state().registered, to, bytes) ||
         !insideOne(fromDevice ? state().device : state().registered, from, bytes))
         return cudaErrorInvalidValue;
     ++state().card.copies;
-    stream->work.emplace_back([to, from, bytes] {
+    return enqueue(call, stream, [to, from, bytes] {
         std::memcpy(to, from, bytes);
         return true;
     });
-    return cudaSuccess;
+}
+
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* kernel)
+{
+    ENTER;
+    *attributes = {};
+    return load(call, kernel);
+}
+
+// A kernel of the fake does nothing.
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* kernel, void**)
+{
+    ENTER;
+    if (const cudaError_t loaded = load(call, kernel); loaded != cudaSuccess)
+        return loaded;
+    return enqueue(call, config->stream, [] { return true; });
 }
 
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data)
 {
-    FAIL_IF_BROKEN;
-    stream->work.emplace_back([function, data] {
+    ENTER;
+    return enqueue(call, stream, [function, data] {
         function(data);
         return true;
     });
-    return cudaSuccess;
 }
 
 cudaError_t cudaEventCreate(cudaEvent_t* event)
@@ -291,6 +415,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned)
 cudaError_t cudaEventDestroy(cudaEvent_t event)
 {
     pump();
+    const std::lock_guard lock(state().cardMutex);
     delete event;
     --state().card.events;
     return cudaSuccess;
@@ -298,32 +423,41 @@ cudaError_t cudaEventDestroy(cudaEvent_t event)
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
-    FAIL_IF_BROKEN;
-    stream->work.emplace_back([event, at = ++event->recorded] {
+    ENTER;
+    std::uint64_t at = 0;
+    {
+        const std::lock_guard lock(state().cardMutex);
+        at = ++event->recorded;
+    }
+    return enqueue(call, stream, [event, at] {
         event->passed = at;
         event->cardNs = cardNow();
         return true;
     });
-    return cudaSuccess;
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event)
 {
-    FAIL_IF_BROKEN;
+    ENTER;
     pump();
-    return event->passed == event->recorded ? cudaSuccess : cudaErrorNotReady;
+    return hasPassed(event) ? cudaSuccess : cudaErrorNotReady;
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
     const cudaError_t code = cudaEventQuery(event);
-    return code == cudaErrorNotReady ? cudaErrorLaunchTimeout : code;
+    if (code != cudaErrorNotReady || !state().driver)
+        return code == cudaErrorNotReady ? cudaErrorLaunchTimeout : code;
+    // The lock of the context was needed to begin, and is not held while the thread sleeps.
+    const auto passed = [event] { return event->passed == event->recorded; };
+    return state().driver->wait(passed) ? cudaSuccess : cudaErrorLaunchTimeout;
 }
 
 // CUDA 12.8 and later call it so; earlier ones without the suffix.
 #undef cudaEventElapsedTime
 cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t from, cudaEvent_t to)
 {
+    const std::lock_guard lock(state().cardMutex);
     *ms = static_cast<float>(static_cast<double>(to->cardNs - from->cardNs) * 1e-6);
     return cudaSuccess;
 }

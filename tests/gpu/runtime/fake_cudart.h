@@ -5,7 +5,7 @@
 // It is stricter than the real one where the documentation leaves room: a copy must lie inside one
 // allocation or one registered range.
 //
-// Threads  One, but cudaHostRegister, which may come from several.
+// Threads  One, but cudaHostRegister, which may come from several; with the driver model any.
 
 #pragma once
 
@@ -35,5 +35,10 @@ struct FakeCard {
 // Fresh; forgets everything.
 void resetFakeCard();
 FakeCard& fakeCard();
+
+// From here on a thread is the card, and calls follow the rules of driver_model.h. Until the next
+// resetFakeCard().
+void startDriverModel(std::size_t queueEntries = 1024);
+bool isDeadlocked();
 
 } // namespace mr::test

@@ -203,6 +203,28 @@ private Q_SLOTS:
         QCOMPARE(out.at(1, 1), plain.at(1, 1) + 3.0F);
     }
 
+    void aBiasThatTheLibraryDoesNotAddIsAddedAfterTheProduct()
+    {
+        Rig rig;
+        const Matrix a(kM, kK, 1);
+        const Matrix b(kK, kN, 2);
+        const Matrix bias(1, kN, 4);
+        Matrix fused(kM, kN, 3);
+        Matrix out(kM, kN, 3);
+        Product product{a.view, b.view, fused.view, vectorView(bias.view.data, DType::F32, kN)};
+        QVERIFY(rig.gemm->run(product, rig.stream).ok());
+        QCOMPARE(test::fakeCublasLt().reductions, 0U); // parts of k would be rounded first
+
+        Rig other;
+        test::fakeCublasLt().addsBiases = false;
+        product.out = out.view;
+        QVERIFY(other.gemm->run(product, other.stream).ok());
+        QVERIFY(other.gemm->run(product, other.stream).ok());
+
+        QCOMPARE(out.values, fused.values);
+        QCOMPARE(test::fakeCublasLt().proposals, 2);
+    }
+
     void aShapeWithoutAnAlgorithmIsNamed()
     {
         Rig rig;

@@ -37,6 +37,18 @@ std::uint64_t scheduled(
 
 } // namespace
 
+std::set<const void*>& loadedKernels()
+{
+    static std::set<const void*> loaded;
+    return loaded;
+}
+
+std::set<const void*>& ranKernels()
+{
+    static std::set<const void*> ran;
+    return ran;
+}
+
 void setSchedule(const Schedule& schedule)
 {
     machine().setSchedule(schedule);
@@ -48,6 +60,7 @@ cudaError_t runGrid(const Launch& launch)
     if (launch.sharedBytes >
         (allowed == allowedSharedBytes().end() ? kDefaultSharedBytes : allowed->second))
         return cudaErrorInvalidValue;
+    ranKernels().insert(launch.kernel);
     Machine& one = machine();
     one.prepare(launch);
     const std::uint64_t count = std::uint64_t{launch.grid.x} * launch.grid.y * launch.grid.z;
@@ -96,6 +109,13 @@ const char* cudaGetErrorString(cudaError_t code) noexcept
 
 cudaError_t cudaGetLastError() noexcept
 {
+    return cudaSuccess;
+}
+
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* kernel)
+{
+    *attributes = {};
+    mr::simt::loadedKernels().insert(kernel);
     return cudaSuccess;
 }
 

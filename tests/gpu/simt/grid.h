@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <string>
 
 namespace mr::simt {
@@ -25,6 +26,10 @@ struct Schedule {
     unsigned seed = 1;         // for Order::Random
     bool copiesAtOnce = false; // when asynchronous copies arrive: at once, or at their wait
 };
+
+// Kernels whose attributes were asked for, which loads them on a card; kernels that ran.
+std::set<const void*>& loadedKernels();
+std::set<const void*>& ranKernels();
 
 // Applies to all grids that run from now on.
 void setSchedule(const Schedule& schedule);

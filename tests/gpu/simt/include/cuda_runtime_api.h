@@ -34,6 +34,12 @@ cudaError_t cudaGetLastError() noexcept;
 
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
 
+struct cudaFuncAttributes {
+    int maxThreadsPerBlock = 0;
+};
+
+// Puts the kernel among those that mr::simt::loadedKernels() has.
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* kernel);
 cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute, int value);
 
 // The host device takes every kernel, so it is one of compute capability 8.

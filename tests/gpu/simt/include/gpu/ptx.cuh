@@ -56,9 +56,21 @@ inline std::uint32_t packBf16(float low, float high)
     return round(low) | (round(high) << 16);
 }
 
+inline void storeGlobal(void* to, uint4 bits)
+{
+    *static_cast<uint4*>(to) = bits;
+}
+
+inline void storeGlobal(void* to, uint2 bits)
+{
+    *static_cast<uint2*>(to) = bits;
+}
+
+// Without numbers below 2^-126.
 inline float exp2Fast(float x)
 {
-    return exp2f(x);
+    const float power = exp2f(x);
+    return power < 0x1p-126F ? 0.0F : power;
 }
 
 inline unsigned unpredictable(unsigned x)
