@@ -2,6 +2,8 @@
 // before sm_80. Written to be plain and O(T) in memory, and to fit the 64 KiB of shared memory of
 // sm_75.
 //
+// Names: scores S = Q K^T, probabilities P = softmax(scale S) over the keys a query sees, O = P V.
+//
 // Method: as attention_mma_forward.cu, one block per tile of queries and head, online softmax over
 // the keys they see.
 

@@ -1,4 +1,5 @@
-// Attention backward in F32 arithmetic; see attention_fma.cu for when, Side for the two kernels
+// Attention backward in F32 arithmetic. S = Q K^T, P = softmax(scale S), dP the gradient of P, dS
+// that of scale S; see attention_fma.cu for when, Side for the two kernels
 // and attention_mma_backward.cu for why there are two.
 
 #include "gpu/launch.h"

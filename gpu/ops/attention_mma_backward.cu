@@ -1,5 +1,7 @@
 // Attention backward on tensor cores: BF16 storage, sums in F32, sm_80 and later.
 //
+// Names: S = Q K^T, P = softmax(scale S), dP the gradient of P, dS that of scale S.
+//
 // Method: probabilities are made again from the log-sum-exp, P = exp(scale S - lse), and with
 // dP = dO V^T and delta = rowsum(O dO): dV = P^T dO, dS = P (dP - delta), dK = scale dS^T Q,
 // dQ = scale dS K (Dao, "FlashAttention-2", 2023, algorithm 2; base 2 as in the forward file).

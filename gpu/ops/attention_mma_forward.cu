@@ -1,5 +1,7 @@
 // Attention forward on tensor cores: BF16 storage, sums in F32, sm_80 and later.
 //
+// Names: scores S = Q K^T, probabilities P = softmax(scale S) over the keys a query sees, O = P V.
+//
 // Method: a block owns a tile of queries of one head and walks over the keys they see; each warp
 // keeps its rows' running maximum, sum and output in registers (Dao, "FlashAttention-2: Faster
 // Attention with Better Parallelism and Work Partitioning", 2023, algorithm 1). The softmax is

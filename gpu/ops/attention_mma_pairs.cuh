@@ -1,6 +1,6 @@
 // Work of a warp on one tile of pairs (own rows, columns of the other side) in attention's
-// gradient: scores to probabilities, their gradients, products with a tile. See
-// attention_mma_backward.cu.
+// gradient: scores S to probabilities P, dP to dS, products with a tile. See
+// attention_mma_backward.cu, which names them.
 
 #pragma once
 
