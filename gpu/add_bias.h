@@ -1,4 +1,5 @@
-// Adds a BF16 bias to an F32 result, which the library of matrix products cannot do by itself.
+// Adds a bias to a product where the library of matrix products does not: BF16 to F32, and shapes
+// for which it has no algorithm with a bias.
 //
 // Threads  Engine thread.
 // Errors   Those of launchKernel().

@@ -1,5 +1,7 @@
 #include "gpu/gemm_shape.h"
 
+#include "gpu/cuda_status.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -173,8 +175,10 @@ Status toStatus(cublasStatus_t code, std::string_view what)
     ErrorKind kind = ErrorKind::Internal;
     if (code == CUBLAS_STATUS_ALLOC_FAILED)
         kind = ErrorKind::OutOfMemory;
-    else if (code == CUBLAS_STATUS_EXECUTION_FAILED || code == CUBLAS_STATUS_MAPPING_ERROR)
-        kind = ErrorKind::DeviceLost;
+    // A launch that failed: the runtime knows whether the card survived it.
+    if (code == CUBLAS_STATUS_EXECUTION_FAILED)
+        if (const cudaError_t cause = cudaGetLastError(); cause != cudaSuccess)
+            return toStatus(cause, what);
     return Status::error(kind, std::string(what) + ": " + cublasLtGetStatusName(code) + ": " +
                                    cublasLtGetStatusString(code));
 }

@@ -6,7 +6,7 @@
 // (CUDA C++ Programming Guide, "Lazy Loading", potential hazards).
 //
 // launchKernel() takes a ListedKernel only, and listed<kernel>() puts the kernel on the list when
-// the program is loaded, so no kernel can be forgotten.
+// the program is loaded.
 //
 // Threads  The list is complete before main() or when dlopen() returns; reads are free then.
 

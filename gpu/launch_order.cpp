@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cstdlib>
 #include <string_view>
 
 namespace mr::gpu {
 
 namespace {
+
+constexpr int kUsualQueues = 8; // with fewer, two of our streams may share one
 
 std::string_view valueOf(const char* variable)
 {
@@ -29,8 +32,11 @@ std::string serialisedLaunches()
     const std::string_view blocking = valueOf("CUDA_LAUNCH_BLOCKING");
     if (!blocking.empty() && blocking != "0")
         return sentence("CUDA_LAUNCH_BLOCKING");
-    if (valueOf("CUDA_DEVICE_MAX_CONNECTIONS") == "1")
-        return sentence("CUDA_DEVICE_MAX_CONNECTIONS=1");
+    const std::string_view connections = valueOf("CUDA_DEVICE_MAX_CONNECTIONS");
+    int queues = kUsualQueues;
+    (void)std::from_chars(connections.data(), connections.data() + connections.size(), queues);
+    if (queues < kUsualQueues)
+        return sentence(fmt::format("CUDA_DEVICE_MAX_CONNECTIONS={}", queues));
     return {};
 }
 

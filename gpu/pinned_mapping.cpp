@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <thread>
 
@@ -46,8 +47,8 @@ std::byte* mapPages(std::size_t bytes)
 void populate(std::byte* from, std::size_t bytes)
 {
 #ifdef MADV_POPULATE_WRITE
-    if (::madvise(from, bytes, MADV_POPULATE_WRITE) == 0)
-        return;
+    if (::madvise(from, bytes, MADV_POPULATE_WRITE) == 0 || errno != EINVAL)
+        return; // without memory the registration fails, and says so
 #endif
     for (std::size_t at = 0; at < bytes; at += kPageBytes)
         *static_cast<volatile std::byte*>(from + at) = std::byte{0};

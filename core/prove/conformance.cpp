@@ -126,6 +126,16 @@ Input CaseRun::random(DType type, const Dims& dims, double spread)
     return given(type, dims, values);
 }
 
+Input CaseRun::repeated(DType type, const Dims& dims)
+{
+    constexpr std::int64_t kPeriod = 65'521; // a prime: rows do not repeat where columns do
+    const Values period = random(type, {kPeriod}).values;
+    Values values(static_cast<std::size_t>(shaped(type, dims).count()));
+    for (std::size_t i = 0; i < values.size(); ++i)
+        values[i] = period[i % period.size()];
+    return given(type, dims, values);
+}
+
 Input CaseRun::given(DType type, const Dims& dims, const Values& values)
 {
     Input input{blank(type, dims), values};

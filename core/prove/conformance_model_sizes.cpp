@@ -57,8 +57,8 @@ void addSample(std::int64_t depth, DType out, Product product, Values& want, Val
 
 void modelLinear(CaseRun& run, DType type, const ModelProduct& s)
 {
-    const Input x = run.random(type, {s.tokens, s.in});
-    const Input weight = run.random(type, {s.out, s.in});
+    const Input x = run.repeated(type, {s.tokens, s.in});
+    const Input weight = run.repeated(type, {s.out, s.in});
     const LinearArgs args{x.view, weight.view, {}, run.blank(type, {s.tokens, s.out})};
     run.call(run.ops().linear(args, run.stream()));
     const std::vector<std::int64_t> places = samplesOf(s.tokens * s.out);
@@ -76,8 +76,8 @@ void modelLinear(CaseRun& run, DType type, const ModelProduct& s)
 
 void modelBackwardInput(CaseRun& run, DType type, const ModelProduct& s)
 {
-    const Input gradOut = run.random(type, {s.tokens, s.out});
-    const Input weight = run.random(type, {s.out, s.in});
+    const Input gradOut = run.repeated(type, {s.tokens, s.out});
+    const Input weight = run.repeated(type, {s.out, s.in});
     const LinearBackwardInputArgs args{
         gradOut.view, weight.view, run.blank(type, {s.tokens, s.in})};
     run.call(run.ops().linearBackwardInput(args, run.stream()));
@@ -97,9 +97,9 @@ void modelBackwardInput(CaseRun& run, DType type, const ModelProduct& s)
 // The product and one addition, and adding on the fly: equal bits.
 void modelBackwardWeight(CaseRun& run, DType type, const ModelProduct& s)
 {
-    const Input gradOut = run.random(type, {s.tokens, s.out});
-    const Input x = run.random(type, {s.tokens, s.in});
-    const Input before = run.random(DType::F32, {s.out, s.in});
+    const Input gradOut = run.repeated(type, {s.tokens, s.out});
+    const Input x = run.repeated(type, {s.tokens, s.in});
+    const Input before = run.repeated(DType::F32, {s.out, s.in});
     LinearBackwardWeightArgs args;
     args.gradOut = gradOut.view;
     args.x = x.view;

@@ -11,6 +11,13 @@ namespace {
 
 constexpr std::size_t kMostRanges = 16; // a block has ten slots
 
+// The head computes in chunks of rows, each with several commands.
+bool isOfHead(const StepPlan& plan, const Task& task)
+{
+    return task.lane == Lane::Compute &&
+           task.group.value + 1 == static_cast<std::int32_t>(plan.answers.size());
+}
+
 bool isStream(Lane lane)
 {
     return lane != Lane::Host && !isDisk(lane);
@@ -67,7 +74,7 @@ Status StepLanes::begin(const StepPlan& plan, TaskIndex index)
     const Task& task = plan.tasks[index];
     Record& record = m_records[index];
     record.generation = 0;
-    MR_TRY(boundCommands());
+    MR_TRY(boundCommands(isOfHead(plan, task) ? m_limits.beforeHead : m_limits.commands));
     MR_TRY(waitForOthers(plan, task, stream(task.lane)));
     return stream(task.lane).record(*record.begin);
 }
@@ -110,13 +117,13 @@ Status StepLanes::waitAt(Lane lane, std::uint64_t generation, Stream& stream)
 
 // The job that opens a gate was submitted before its waits, and its events were enqueued before, so
 // it ends without anything that this thread has yet to enqueue.
-Status StepLanes::boundCommands()
+Status StepLanes::boundCommands(std::uint64_t limit)
 {
     for (; m_gatesPassed < m_gateWaits.size(); ++m_gatesPassed) {
         const GateWait& oldest = m_gateWaits[m_gatesPassed];
         if (gateOf(oldest.lane).isOpen(oldest.generation))
             continue;
-        if (m_device.enqueuedCommands() - oldest.commands < m_limits.commands)
+        if (m_device.enqueuedCommands() - oldest.commands < limit)
             return {};
         m_device.submit();
         MR_TRY(waitForGate(oldest.lane, oldest.generation));

@@ -35,10 +35,12 @@ namespace mr {
 //   lock of the context. The thread that would open the gate then cannot ask whether its event has
 //   passed. So the host waits in the first runs of each kind of plan, which load everything.
 // - A channel takes about 1,024 commands. Beyond them the call that enqueues blocks, with the same
-//   lock held. So the host waits once `commands` stand behind a gate that is still closed.
+//   lock held. So the host waits once `commands` were enqueued, on all streams, since the wait at a
+//   gate that is still closed; and before work of the head, which alone may be as many.
 struct GateLimits {
     int firstRuns = 2;
     std::uint64_t commands = 64;
+    std::uint64_t beforeHead = 0;
 };
 
 class StepLanes
@@ -97,7 +99,7 @@ private:
     Gate& gateOf(Lane lane);
     Status waitForGate(Lane lane, std::uint64_t generation);
     Status waitAt(Lane lane, std::uint64_t generation, Stream& stream);
-    Status boundCommands();
+    Status boundCommands(std::uint64_t limit);
 
     Device& m_device;
     HostUpdater* m_updater;

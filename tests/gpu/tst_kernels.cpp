@@ -93,7 +93,7 @@ private Q_SLOTS:
     }
 
     // After all ops have run.
-    void everyKernelThatRanIsLoadedWhenADeviceOpens()
+    void everyKernelThatRanIsOnTheList()
     {
         QVERIFY(gpu::loadKernels().ok());
         const std::set<const void*>& loaded = simt::loadedKernels();

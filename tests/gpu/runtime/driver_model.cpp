@@ -9,13 +9,15 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds kStuck{500};
+constexpr std::chrono::milliseconds kStuck{1500};
 
 } // namespace
 
-DriverModel::DriverModel(std::mutex& card, std::function<bool()> runSome)
+DriverModel::DriverModel(
+    std::mutex& card, std::function<bool()> runSome, std::chrono::microseconds late)
     : m_card(card)
     , m_runSome(std::move(runSome))
+    , m_late(late)
     , m_thread([this] { runCard(); })
 {
 }
@@ -42,6 +44,8 @@ void DriverModel::runCard()
 
 void DriverModel::lock()
 {
+    if (m_late.count() > 0 && std::this_thread::get_id() != m_engine)
+        std::this_thread::sleep_for(m_late);
     ++m_waiting;
     m_context.lock();
     --m_waiting;

@@ -7,8 +7,8 @@
 //   lock held, until there is space.
 //
 // A thread of its own is the card. It counts as a deadlock if a call waits with the lock held,
-// another thread waits for the lock, and the card has had nothing to run for half a second; calls
-// fail from then on, so that a test ends.
+// another thread waits for the lock, and the card has had nothing to run for a second and a half;
+// calls fail from then on, so that a test ends.
 //
 // Source   CUDA C++ Programming Guide, "Lazy Loading"; github.com/meta-pytorch/torchcomms pull 2334
 //          and github.com/NVIDIA/nvbench issue 136 (gates and lazy loading); NVIDIA developer forum
@@ -18,6 +18,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <mutex>
@@ -29,8 +30,9 @@ class DriverModel
 {
 public:
     // `runSome`: runs commands that are ready and says whether there were any. `card` guards all
-    // that the card and the calls share.
-    DriverModel(std::mutex& card, std::function<bool()> runSome);
+    // that the card and the calls share. Threads but the one that makes the model come `late` to
+    // each call, so that this one has enqueued as far as it can.
+    DriverModel(std::mutex& card, std::function<bool()> runSome, std::chrono::microseconds late);
     ~DriverModel();
 
     // The lock of the context.
@@ -51,6 +53,8 @@ private:
 
     std::mutex& m_card;
     const std::function<bool()> m_runSome;
+    const std::chrono::microseconds m_late;
+    const std::thread::id m_engine = std::this_thread::get_id();
     std::mutex m_context;
     std::atomic<int> m_waiting = 0; // for the lock of the context
     std::atomic<std::uint64_t> m_progress = 0;

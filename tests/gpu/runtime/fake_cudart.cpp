@@ -208,10 +208,10 @@ FakeCard& fakeCard()
     return state().card;
 }
 
-void startDriverModel(std::size_t queueEntries)
+void startDriverModel(std::chrono::microseconds late, std::size_t queueEntries)
 {
     state().queueEntries = queueEntries;
-    state().driver = std::make_unique<DriverModel>(state().cardMutex, runSome);
+    state().driver = std::make_unique<DriverModel>(state().cardMutex, runSome, late);
 }
 
 bool isDeadlocked()

@@ -11,6 +11,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 
@@ -37,8 +38,9 @@ void resetFakeCard();
 FakeCard& fakeCard();
 
 // From here on a thread is the card, and calls follow the rules of driver_model.h. Until the next
-// resetFakeCard().
-void startDriverModel(std::size_t queueEntries = 1024);
+// resetFakeCard(). Other threads come `late` to each call.
+void startDriverModel(
+    std::chrono::microseconds late = std::chrono::microseconds(0), std::size_t queueEntries = 1024);
 bool isDeadlocked();
 
 } // namespace mr::test

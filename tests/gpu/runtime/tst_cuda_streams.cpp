@@ -106,8 +106,11 @@ private Q_SLOTS:
         QVERIFY(with("CUDA_LAUNCH_BLOCKING", "0").empty());
         QVERIFY(with("CUDA_DEVICE_MAX_CONNECTIONS", "8").empty());
         QVERIFY(with("CUDA_LAUNCH_BLOCKING", "1").starts_with("CUDA_LAUNCH_BLOCKING is set"));
+        QVERIFY(with("CUDA_DEVICE_MAX_CONNECTIONS", "32").empty());
         QVERIFY(with("CUDA_DEVICE_MAX_CONNECTIONS", "1")
                     .starts_with("CUDA_DEVICE_MAX_CONNECTIONS=1 is set"));
+        QVERIFY(with("CUDA_DEVICE_MAX_CONNECTIONS", "2")
+                    .starts_with("CUDA_DEVICE_MAX_CONNECTIONS=2 is set"));
     }
 
     void onlyErrorsThatTheCardDoesNotSurviveLoseIt()

@@ -29,7 +29,12 @@ constexpr int kMicroBatches = 2;
 // Kernels and events that a block launches in forward, about; its backward launches twice as many.
 constexpr int kForwardCommands = 15;
 // Enqueues as if nothing could be in the way.
-constexpr GateLimits kNoLimits{0, std::uint64_t{1} << 62};
+constexpr std::uint64_t kEndless = std::uint64_t{1} << 62;
+constexpr GateLimits kNoLimits{0, kEndless, kEndless};
+// Delay of other threads where the deadlock of the order of before is to be seen.
+constexpr std::chrono::milliseconds kLate{2};
+// The head of a model with a large vocabulary, of which a chunk has few rows.
+constexpr int kHeadCommands = 600;
 
 // Streams, events and gates of the CUDA device over the fake runtime.
 class LaneDevice final : public Device
@@ -199,8 +204,11 @@ Status launch(std::uintptr_t kernel, Stream& stream)
     return code == cudaSuccess ? Status() : Status::error(ErrorKind::DeviceLost, "launch");
 }
 
-int launchesOf(const Task& task)
+int launchesOf(const StepPlan& plan, const Task& task)
 {
+    const bool isWork = task.kind == TaskKind::Forward || task.kind == TaskKind::Backward;
+    if (isWork && task.group.value + 1 == static_cast<int>(plan.answers.size()))
+        return kHeadCommands;
     switch (task.kind) {
     case TaskKind::Forward:
         return kForwardCommands;
@@ -227,10 +235,14 @@ public:
         m_updater.reset();
     }
 
+    // Runs in which streams waited at gates.
+    int laterRuns() const { return m_laterRuns; }
+
     Status carryOut(const StepPlan& plan)
     {
         MR_TRY(m_lanes->prepare(plan));
         m_lanes->start(plan);
+        m_laterRuns += m_kinds.isEarly(plan, GateLimits{}.firstRuns) ? 0 : 1;
         for (TaskIndex i = 0; i < plan.tasks.size(); ++i)
             MR_TRY(enqueue(plan, i));
         return m_lanes->awaitAll(plan);
@@ -248,11 +260,11 @@ private:
             return m_lanes->submitToHost(plan, index, job);
         }
         MR_TRY(m_lanes->begin(plan, index));
-        for (int i = 0; i < launchesOf(task); ++i) {
+        for (int i = 0; i < launchesOf(plan, task); ++i) {
             // Each kind of task has kernels of its own; a head has others than a block.
             const bool isHead = task.group.value + 1 == static_cast<int>(plan.answers.size());
             const auto kernel = static_cast<std::uintptr_t>(
-                1 + i + 100 * static_cast<int>(task.kind) + (isHead ? 50 : 0));
+                1 + i % 50 + 100 * static_cast<int>(task.kind) + (isHead ? 50 : 0));
             MR_TRY(launch(kernel, m_lanes->stream(task.lane)));
         }
         return m_lanes->end(plan, index);
@@ -264,6 +276,8 @@ private:
     IdleDisk m_disk;
     std::unique_ptr<HostUpdater> m_updater;
     std::unique_ptr<StepLanes> m_lanes;
+    PlanKinds m_kinds;
+    int m_laterRuns = 0;
 };
 
 using Options = std::map<std::string, std::string>;
@@ -276,7 +290,7 @@ struct Configuration {
 std::vector<Configuration> configurations(const std::string& clip, const std::string& tile)
 {
     std::vector<Configuration> all = {{"resident", {}}, {"zero-offload", {}},
-        {"zero-offload", {{"late", "0"}}}, {"deep-optimizer-states", {{"device-share", "0.1"}}},
+        {"zero-offload", {{"late", "1"}}}, {"deep-optimizer-states", {{"device-share", "0.1"}}},
         {"deep-optimizer-states", {{"device-share", "0.5"}}}, {"streamed", {}},
         {"streamed", {{"order", "by-layer"}, {"late", "0"}}}, {"ssd-vertical", {}},
         {"ssd-vertical",
@@ -305,7 +319,7 @@ std::string failureOf(
             return status.message();
         carry = built.value().out;
     }
-    return {};
+    return limits.firstRuns > 0 && run.laterRuns() == 0 ? "the host waited in every run" : "";
 }
 
 } // namespace
@@ -315,16 +329,13 @@ class TestGateDeadlock : public QObject
     Q_OBJECT
 
 private Q_SLOTS:
-    void init()
-    {
-        resetFakeCard();
-        startDriverModel();
-    }
+    void init() { restart(std::chrono::microseconds(0)); }
     void cleanup() { resetFakeCard(); }
 
     // Kernels that are loaded while a gate is closed.
     void lazyLoadingBehindAClosedGateDeadlocks()
     {
+        restart(kLate);
         const Configuration eager{"zero-offload", {{"clip-mode", "per-group"}}};
         QVERIFY(!failureOf(smallShape(4), eager, kNoLimits, 1).empty());
         QVERIFY(isDeadlocked());
@@ -333,8 +344,9 @@ private Q_SLOTS:
     // Commands that no longer fit the queue while a gate is closed.
     void aFullQueueBehindAClosedGateDeadlocks()
     {
+        restart(kLate);
         const Configuration exact{"zero-offload", {{"late", "0"}, {"tile", "16MiB"}}};
-        const GateLimits loaded{2, kNoLimits.commands};
+        const GateLimits loaded{2, kEndless, kEndless};
         QVERIFY(!failureOf(shapeOf("14B"), exact, loaded, 4).empty());
         QVERIFY(isDeadlocked());
     }
@@ -354,7 +366,7 @@ private Q_SLOTS:
         QFETCH(const QString, clip);
         const char* tile = model == "8B" ? "16MiB" : "64MiB";
         for (const Configuration& each : configurations(clip.toStdString(), tile)) {
-            const std::string failure = failureOf(shapeOf(model), each, {}, 3);
+            const std::string failure = failureOf(shapeOf(model), each, {}, 5);
             QVERIFY2(failure.empty() && !isDeadlocked(),
                 (std::string(each.policy) + ": " + failure).c_str());
         }
@@ -366,10 +378,17 @@ private Q_SLOTS:
             {Configuration{"zero-offload-dpu", {{"tile", "16MiB"}, {"warmup", "1"}}},
                 Configuration{
                     "zenflow", {{"tile", "16MiB"}, {"warmup", "1"}, {"interval", "2"}}}}) {
-            const std::string failure = failureOf(shapeOf("8B"), each, {}, 6);
+            const std::string failure = failureOf(shapeOf("8B"), each, {}, 12);
             QVERIFY2(failure.empty() && !isDeadlocked(),
                 (std::string(each.policy) + ": " + failure).c_str());
         }
+    }
+
+private:
+    static void restart(std::chrono::microseconds late)
+    {
+        resetFakeCard();
+        startDriverModel(late);
     }
 };
 
