@@ -167,7 +167,7 @@ struct AttentionBackwardArgs {
     TensorView partial = {};
 };
 
-// Of gradients of keys and values by query head; 0: every head has keys of its own.
+// Elements of the gradients of keys and values by query head; 0: every head has its own keys.
 constexpr std::int64_t attentionPartials(
     std::int64_t tokens, std::int64_t heads, std::int64_t kvHeads, std::int64_t headDim) noexcept
 {

@@ -78,7 +78,7 @@ public:
     // Downloads and compares; tolerance 0 wants equal values.
     void expect(
         const char* what, const TensorView& view, const Values& want, const Values& tolerance);
-    // The same at some places; all bytes count for the comparison of two runs.
+    // Compares some places; all bytes count for the comparison of two runs.
     void expectAt(const char* what, const TensorView& view, const std::vector<std::int64_t>& places,
         const Values& want, const Values& tolerance);
     void expectExactly(const char* what, const TensorView& view, const Values& want);

@@ -195,7 +195,7 @@ private:
         }
     }
 
-    // Of this block's head: 0, of keys before the scale; 1, of values.
+    // Sums of this block's head. `which`: 0, of keys before the scale; 1, of values.
     __device__ void storePartial(const float (&sums)[kDim / 8][4], int which) const
     {
         const AttentionLayout& l = m_p.layout;
