@@ -1,11 +1,7 @@
 // linear, linearBackwardInput, linearBackwardWeight against double precision.
-//
-// Tolerance. A sum of K products in F32, in any order, with or without fma, differs from the
-// exact one by at most gamma(K) = K u / (1 - K u) times the sum of |a b| (Higham, "Accuracy and
-// Stability of Numerical Algorithms", section 3.1). BF16 pairs (dot-product instructions) round
-// twice per pair: 2 K covers them. The store adds one unit roundoff of the output type.
 
 #include "core/prove/conformance_case.h"
+#include "core/prove/conformance_dot.h"
 
 #include <fmt/format.h>
 
@@ -25,24 +21,6 @@ std::string describe(const char* op, DType type, const ProductShape& s, const ch
 {
     return fmt::format("{} {} ({}, {}, {}){}", op, typeName(type), s.tokens, s.in, s.out, more);
 }
-
-// Sum and sum of magnitudes over k of a(i, k) b(k, j), given as functions.
-struct Dot {
-    double sum = 0.0;
-    double magnitude = 0.0;
-
-    void add(double product)
-    {
-        sum += product;
-        magnitude += std::abs(product);
-    }
-
-    double tolerance(std::int64_t depth, DType out) const
-    {
-        const double k = 2.0 * static_cast<double>(depth) + 4.0;
-        return k * kU * magnitude + unitOf(out) * (std::abs(sum) + k * kU * magnitude);
-    }
-};
 
 void linear(CaseRun& run, DType type, DType outType, const ProductShape& s, bool bias)
 {

@@ -1,17 +1,17 @@
 // Products at the sizes of models against double precision, at sampled places. Libraries choose
 // other algorithms there than for the small shapes of conformance_matrix.cpp.
 //
-// Tolerance  As in conformance_matrix.cpp.
+// Tolerance  As in conformance_dot.h.
 // Sources    The shapes are those of published configs for 2,048 tokens: Qwen2.5 1.5B (hidden size
 //            1,536, 8,960 in the MLP, 2,048 columns of q, k and v) and a chunk of its head.
 
 #include "core/prove/conformance_case.h"
+#include "core/prove/conformance_dot.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -39,20 +39,15 @@ std::vector<std::int64_t> samplesOf(std::int64_t count)
     return places;
 }
 
-// Sum and sum of magnitudes of `depth` products.
+// The sum of `depth` products.
 template <typename Product>
 void addSample(std::int64_t depth, DType out, Product product, Values& want, Values& tolerance)
 {
-    double sum = 0.0;
-    double magnitude = 0.0;
-    for (std::int64_t i = 0; i < depth; ++i) {
-        const double term = product(i);
-        sum += term;
-        magnitude += std::abs(term);
-    }
-    const double k = 2.0 * static_cast<double>(depth) + 4.0;
-    want.push_back(sum);
-    tolerance.push_back(k * kU * magnitude + unitOf(out) * (std::abs(sum) + k * kU * magnitude));
+    Dot dot;
+    for (std::int64_t i = 0; i < depth; ++i)
+        dot.add(product(i));
+    want.push_back(dot.sum);
+    tolerance.push_back(dot.tolerance(depth, out));
 }
 
 void modelLinear(CaseRun& run, DType type, const ModelProduct& s)
