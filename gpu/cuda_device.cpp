@@ -46,6 +46,13 @@ public:
         return m_shared.memory.allocate(bytes, kind, tag, m_service);
     }
 
+    Result<std::vector<Buffer>> allocateTogether(
+        std::span<const BufferWish> wishes, MemoryKind kind) override
+    {
+        return kind == MemoryKind::Device ? m_shared.memory.allocateTogether(wishes, m_service)
+                                          : Device::allocateTogether(wishes, kind);
+    }
+
     Result<std::unique_ptr<Stream>> createStream(std::string_view name) override;
     Result<std::unique_ptr<Event>> createEvent() override;
     Result<std::unique_ptr<Gate>> createGate(std::string_view name) override;

@@ -22,6 +22,35 @@ Status outOfMemory(std::string text)
     return Status::error(ErrorKind::OutOfMemory, "cuda device: " + std::move(text));
 }
 
+// Where cudaMalloc's memory begins, too: vector loads want 16 bytes, cuBLASLt's best kernels more.
+constexpr std::size_t kCardAlignment = 256;
+
+// A tensor without elements has an address too: null means that there is no tensor.
+std::size_t paddedBytes(std::size_t bytes)
+{
+    return (std::max<std::size_t>(bytes, 1) + kCardAlignment - 1) / kCardAlignment * kCardAlignment;
+}
+
+std::size_t bytesOf(std::span<const BufferWish> wishes)
+{
+    std::size_t sum = 0;
+    for (const BufferWish& wish : wishes)
+        sum += wish.bytes;
+    return sum;
+}
+
+// "600 B of weights", or "27.1 GiB in 190 buffers, the largest 1.0 GiB of weights".
+std::string wordsOf(std::span<const BufferWish> wishes)
+{
+    const BufferWish& largest = *std::max_element(wishes.begin(), wishes.end(),
+        [](const BufferWish& a, const BufferWish& b) { return a.bytes < b.bytes; });
+    const std::string words = formatBytes(largest.bytes) + " of " + std::string(largest.tag);
+    if (wishes.size() == 1)
+        return words;
+    return formatBytes(bytesOf(wishes)) + " in " + std::to_string(wishes.size()) +
+           " buffers, the largest " + words;
+}
+
 std::string cardLeft()
 {
     std::size_t freeBytes = 0;
@@ -34,31 +63,55 @@ std::string cardLeft()
 
 } // namespace
 
-Result<CudaMemory::Taken> CudaMemory::takeDevice(
-    std::size_t bytes, std::string_view tag, cudaStream_t stream)
+Status CudaMemory::checkBudget(std::span<const BufferWish> wishes) const
 {
     const std::size_t left = m_budgetBytes - usage().deviceBytes;
-    if (bytes > left)
-        return outOfMemory("no room for " + formatBytes(bytes) + " of " + std::string(tag) + "; " +
-                           formatBytes(left) + " of " + formatBytes(m_budgetBytes) + " are left");
-    // A tensor without elements has an address too: null means that there is no tensor.
-    const std::size_t asked = std::max<std::size_t>(bytes, 1);
+    if (bytesOf(wishes) <= left)
+        return {};
+    return outOfMemory("no room for " + wordsOf(wishes) + "; " + formatBytes(left) + " of " +
+                       formatBytes(m_budgetBytes) + " are left");
+}
+
+// Zeroed. `bytes` hold all wishes, padding too.
+Result<std::byte*> CudaMemory::takeCard(
+    std::size_t bytes, std::span<const BufferWish> wishes, cudaStream_t stream)
+{
     void* data = nullptr;
-    const cudaError_t code = cudaMalloc(&data, asked);
+    const cudaError_t code = cudaMalloc(&data, bytes);
     if (code == cudaErrorMemoryAllocation) {
         (void)cudaGetLastError();
-        return outOfMemory(
-            "the card has no " + formatBytes(bytes) + " for " + std::string(tag) + cardLeft());
+        return outOfMemory("the card has no " + wordsOf(wishes) + cardLeft());
     }
     MR_TRY(m_failure.check(code, "cudaMalloc"));
-    Status zeroed = m_failure.check(cudaMemsetAsync(data, 0, asked, stream), "cudaMemsetAsync");
+    Status zeroed = m_failure.check(cudaMemsetAsync(data, 0, bytes, stream), "cudaMemsetAsync");
     if (zeroed.ok())
         zeroed = m_failure.check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
     if (!zeroed.ok()) {
         (void)cudaFree(data);
         return zeroed;
     }
-    return Taken{static_cast<std::byte*>(data), {bytes, MemoryKind::Device, nullptr, 0}};
+    return static_cast<std::byte*>(data);
+}
+
+Result<std::vector<Buffer>> CudaMemory::allocateTogether(
+    std::span<const BufferWish> wishes, cudaStream_t stream)
+{
+    MR_TRY(m_failure.status());
+    std::vector<Buffer> buffers;
+    if (wishes.empty())
+        return buffers;
+    MR_TRY(checkBudget(wishes));
+    std::size_t whole = 0;
+    for (const BufferWish& wish : wishes)
+        whole += paddedBytes(wish.bytes);
+    MR_ASSIGN(auto block, takeCard(whole, wishes, stream));
+    buffers.reserve(wishes.size());
+    std::byte* next = block;
+    for (const BufferWish& wish : wishes) {
+        buffers.push_back(keep({next, {wish.bytes, MemoryKind::Device, block, 0}}));
+        next += paddedBytes(wish.bytes);
+    }
+    return buffers;
 }
 
 Result<CudaMemory::Taken> CudaMemory::takePinned(std::size_t bytes, std::string_view tag)
@@ -78,9 +131,13 @@ Result<CudaMemory::Taken> CudaMemory::takePinned(std::size_t bytes, std::string_
 Result<Buffer> CudaMemory::allocate(
     std::size_t bytes, MemoryKind kind, std::string_view tag, cudaStream_t stream)
 {
+    if (kind == MemoryKind::Device) {
+        const BufferWish wish{bytes, tag};
+        MR_ASSIGN(auto buffers, allocateTogether({&wish, 1}, stream));
+        return std::move(buffers.front());
+    }
     MR_TRY(m_failure.status());
-    MR_ASSIGN(auto taken,
-        kind == MemoryKind::Device ? takeDevice(bytes, tag, stream) : takePinned(bytes, tag));
+    MR_ASSIGN(auto taken, takePinned(bytes, tag));
     return keep(taken);
 }
 
@@ -90,6 +147,8 @@ Buffer CudaMemory::keep(const Taken& taken)
     const bool device = taken.block.kind == MemoryKind::Device;
     const std::scoped_lock lock(m_mutex);
     m_blocks.emplace(taken.data, taken.block);
+    if (device)
+        ++m_shares[taken.block.base];
     ++m_usage.allocations;
     std::size_t& held = device ? m_usage.deviceBytes : m_usage.pinnedBytes;
     std::size_t& peak = device ? m_usage.devicePeakBytes : m_usage.pinnedPeakBytes;
@@ -102,18 +161,26 @@ void CudaMemory::release(void* owner, std::byte* data, std::size_t bytes) noexce
 {
     auto& self = *static_cast<CudaMemory*>(owner);
     Block block;
+    bool isLast = true;
     {
         const std::scoped_lock lock(self.m_mutex);
         const auto found = self.m_blocks.find(data);
         block = found->second;
         self.m_blocks.erase(found);
-        (block.kind == MemoryKind::Device ? self.m_usage.deviceBytes : self.m_usage.pinnedBytes) -=
-            bytes;
+        if (block.kind == MemoryKind::Device) {
+            self.m_usage.deviceBytes -= bytes;
+            const auto share = self.m_shares.find(block.base);
+            isLast = --share->second == 0;
+            if (isLast)
+                self.m_shares.erase(share);
+        } else {
+            self.m_usage.pinnedBytes -= bytes;
+        }
     }
-    if (block.kind == MemoryKind::Device)
-        self.m_failure.note(cudaFree(data), "cudaFree");
-    else
+    if (block.kind == MemoryKind::PinnedHost)
         unmapPinned({block.base, block.mappedBytes, cudaSuccess}, self.m_failure);
+    else if (isLast)
+        self.m_failure.note(cudaFree(block.base), "cudaFree");
 }
 
 std::optional<MemoryKind> CudaMemory::find(const std::byte* data, std::size_t bytes) const noexcept

@@ -30,6 +30,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace mr {
 
@@ -58,7 +59,12 @@ struct MemoryUsage {
     std::size_t devicePeakBytes = 0;
     std::size_t pinnedBytes = 0;
     std::size_t pinnedPeakBytes = 0;
-    std::size_t allocations = 0; // calls of allocate() that succeeded, ever
+    std::size_t allocations = 0; // buffers that were made, ever
+};
+
+struct BufferWish {
+    std::size_t bytes = 0;
+    std::string_view tag; // as of Device::allocate()
 };
 
 // Bytes that all streams of a device copied over the link, as they were enqueued. Ever.
@@ -167,6 +173,11 @@ public:
 
     // `tag` names the memory in reports ("weights", "slots"); it is not unique.
     virtual Result<Buffer> allocate(std::size_t bytes, MemoryKind kind, std::string_view tag) = 0;
+    // A buffer for each wish, in their order; all or none. A device whose allocations are rounded
+    // up to large pages takes one for all of them, and frees it with the last buffer; others, as
+    // here, call allocate() for each.
+    virtual Result<std::vector<Buffer>> allocateTogether(
+        std::span<const BufferWish> wishes, MemoryKind kind);
     virtual Result<std::unique_ptr<Stream>> createStream(std::string_view name) = 0;
     virtual Result<std::unique_ptr<Event>> createEvent() = 0;
     virtual Result<std::unique_ptr<Gate>> createGate(std::string_view name) = 0;

@@ -1,7 +1,6 @@
 #include "core/tier/tier_store.h"
 
-#include <algorithm>
-#include <string>
+#include <cstddef>
 
 namespace mr {
 
@@ -9,23 +8,31 @@ Result<std::unique_ptr<TierStore>> TierStore::create(
     Device& device, const MemoryPlan& plan, Tier* failed)
 {
     auto store = std::unique_ptr<TierStore>(new TierStore(plan));
-    store->m_buffers.reserve(plan.items.size());
-    for (const MemoryItem& item : plan.items) {
-        if (item.tier == Tier::Disk) {
-            store->m_buffers.emplace_back();
-            continue;
-        }
-        const MemoryKind kind =
-            item.tier == Tier::Device ? MemoryKind::Device : MemoryKind::PinnedHost;
-        auto buffer = device.allocate(item.bytes, kind, name(item.use));
-        if (!buffer.ok()) {
-            if (failed)
-                *failed = item.tier;
-            return buffer.status();
-        }
-        store->m_buffers.push_back(std::move(buffer).value());
+    store->m_buffers.resize(plan.items.size());
+    for (const Tier tier : {Tier::Device, Tier::PinnedHost}) {
+        const Status taken = store->take(device, tier);
+        if (!taken.ok() && failed)
+            *failed = tier;
+        MR_TRY(taken);
     }
     return store;
+}
+
+Status TierStore::take(Device& device, Tier tier)
+{
+    std::vector<BufferWish> wishes;
+    std::vector<std::size_t> indices; // of their items
+    for (std::size_t i = 0; i < m_plan.items.size(); ++i) {
+        if (m_plan.items[i].tier != tier)
+            continue;
+        wishes.push_back({m_plan.items[i].bytes, name(m_plan.items[i].use)});
+        indices.push_back(i);
+    }
+    const MemoryKind kind = tier == Tier::Device ? MemoryKind::Device : MemoryKind::PinnedHost;
+    MR_ASSIGN(auto buffers, device.allocateTogether(wishes, kind));
+    for (std::size_t i = 0; i < buffers.size(); ++i)
+        m_buffers[indices[i]] = std::move(buffers[i]);
+    return {};
 }
 
 std::span<std::byte> TierStore::find(Tier tier, MemoryUse use, GroupId group) const noexcept

@@ -1,11 +1,13 @@
 // TierStore: every byte a run holds, allocated once from a MemoryPlan and looked up by purpose.
 //
 // One buffer per item of the plan, so the memory held equals the plan, to the byte, and no step
-// allocates. A DiskStore holds the bytes on disk.
+// allocates. The buffers of a tier are asked for together, so that a card gives them in one piece.
+// A DiskStore holds the bytes on disk.
 //
 // Threads    create() and destruction on the engine thread; lookups from any thread.
 // Ownership  Owns the buffers; the Device must outlive it.
-// Errors     OutOfMemory names the item, its tier and its bytes.
+// Errors     OutOfMemory names an item and its bytes; where the tier comes in one piece, the largest
+//            item and the bytes of all.
 // Units      Bytes.
 
 #pragma once
@@ -39,6 +41,8 @@ private:
         : m_plan(std::move(plan))
     {
     }
+
+    Status take(Device& device, Tier tier);
 
     MemoryPlan m_plan;
     std::vector<Buffer> m_buffers; // by index of m_plan.items
