@@ -1,13 +1,14 @@
 #include "core/base/host_readings.h"
 
+#include "core/base/host_memory.h"
+#include "core/base/kernel_files.h"
+
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <fstream>
-#include <iterator>
 #include <system_error>
 
 namespace mr {
@@ -16,32 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double kPercent = 100.0;
-
-std::string readText(const fs::path& path)
-{
-    std::ifstream file(path);
-    return {std::istreambuf_iterator<char>(file), {}};
-}
-
-// The next number of `text`, which is cut off; nothing if something else comes first.
-std::optional<std::uint64_t> takeNumber(std::string_view& text)
-{
-    const std::size_t begin = std::min(text.find_first_not_of(' '), text.size());
-    text.remove_prefix(begin);
-    std::uint64_t number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc())
-        return std::nullopt;
-    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-    return number;
-}
-
-std::optional<std::uint64_t> readNumber(const fs::path& path)
-{
-    const std::string text = readText(path);
-    std::string_view view = text;
-    return takeNumber(view);
-}
 
 std::string firstLine(const fs::path& path)
 {
@@ -134,43 +109,10 @@ std::optional<ProcessNumbers> parseProcessStat(std::string_view stat)
     return numbers;
 }
 
-std::optional<std::uint64_t> parseMemoryBytes(std::string_view memInfo, std::string_view name)
-{
-    while (!memInfo.empty()) {
-        const std::size_t end = std::min(memInfo.find('\n'), memInfo.size());
-        std::string_view line = memInfo.substr(0, end);
-        memInfo.remove_prefix(std::min(end + 1, memInfo.size()));
-        if (!line.starts_with(name) || !line.substr(name.size()).starts_with(':'))
-            continue;
-        line.remove_prefix(name.size() + 1);
-        const auto kilobytes = takeNumber(line);
-        return kilobytes ? std::optional(*kilobytes * 1024) : std::nullopt;
-    }
-    return std::nullopt;
-}
-
-std::optional<HostMemory> readHostMemory(const fs::path& root)
-{
-    const std::string text = readText(root / "proc/meminfo");
-    const auto total = parseMemoryBytes(text, "MemTotal");
-    const auto available = parseMemoryBytes(text, "MemAvailable");
-    if (!total || !available)
-        return std::nullopt;
-    HostMemory memory{*total, *available};
-    // "max" and a missing file are no limit.
-    const auto limit = readNumber(root / "sys/fs/cgroup/memory.max");
-    if (!limit || *limit >= memory.totalBytes)
-        return memory;
-    const std::uint64_t used = readNumber(root / "sys/fs/cgroup/memory.current").value_or(0);
-    memory.totalBytes = *limit;
-    memory.availableBytes = std::min(memory.availableBytes, *limit - std::min(*limit, used));
-    return memory;
-}
-
 std::optional<double> readTemperature(const fs::path& sensor)
 {
     constexpr double kMillidegrees = 1e3;
-    if (const auto reading = readNumber(sensor))
+    if (const auto reading = readKernelNumber(sensor))
         return static_cast<double>(*reading) / kMillidegrees;
     return std::nullopt;
 }
@@ -186,14 +128,14 @@ void HostProbe::findTemperature()
 {
     for (const fs::path& sensor : foldersIn(m_root / "sys/class/hwmon")) {
         const fs::path input = inputOfPackage(sensor);
-        if (isProcessorSensor(firstLine(sensor / "name")) && readNumber(input)) {
+        if (isProcessorSensor(firstLine(sensor / "name")) && readKernelNumber(input)) {
             m_temperature = input;
             return;
         }
     }
     for (const fs::path& zone : foldersIn(m_root / "sys/class/thermal")) {
         const std::string type = firstLine(zone / "type");
-        if ((type == "x86_pkg_temp" || type == "cpu-thermal") && readNumber(zone / "temp")) {
+        if ((type == "x86_pkg_temp" || type == "cpu-thermal") && readKernelNumber(zone / "temp")) {
             m_temperature = zone / "temp";
             return;
         }
@@ -205,16 +147,16 @@ void HostProbe::findEnergy()
 {
     for (const fs::path& domain : foldersIn(m_root / "sys/class/powercap")) {
         const bool isPackage = firstLine(domain / "name").starts_with("package-");
-        if (isPackage && readNumber(domain / "energy_uj"))
+        if (isPackage && readKernelNumber(domain / "energy_uj"))
             m_energy.push_back({domain / "energy_uj",
-                readNumber(domain / "max_energy_range_uj").value_or(0), std::nullopt});
+                readKernelNumber(domain / "max_energy_range_uj").value_or(0), std::nullopt});
     }
 }
 
 void HostProbe::readProcessors(HostNumbers& numbers)
 {
-    const auto ticks = parseCpuTicks(readText(m_root / "proc/stat"));
-    const auto process = parseProcessStat(readText(m_root / "proc/self/stat"));
+    const auto ticks = parseCpuTicks(readKernelFile(m_root / "proc/stat"));
+    const auto process = parseProcessStat(readKernelFile(m_root / "proc/self/stat"));
     if (process)
         numbers.residentBytes = static_cast<double>(process->residentPages) *
                                 static_cast<double>(::sysconf(_SC_PAGESIZE));
@@ -239,7 +181,7 @@ std::optional<double> HostProbe::readPower(std::int64_t nowNs)
     double microjoules = 0.0;
     bool isWhole = !m_energy.empty() && nowNs > m_lastNs;
     for (Energy& domain : m_energy) {
-        const auto now = readNumber(domain.file);
+        const auto now = readKernelNumber(domain.file);
         if (now && domain.last)
             microjoules += static_cast<double>(
                 *now >= *domain.last ? *now - *domain.last : domain.range - *domain.last + *now);

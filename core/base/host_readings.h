@@ -31,20 +31,9 @@ struct ProcessNumbers {
 std::optional<CpuTicks> parseCpuTicks(std::string_view stat);
 // /proc/<pid>/stat. The name in it may hold anything, spaces and brackets too.
 std::optional<ProcessNumbers> parseProcessStat(std::string_view stat);
-// A line of /proc/meminfo: "MemAvailable".
-std::optional<std::uint64_t> parseMemoryBytes(std::string_view memInfo, std::string_view name);
-
-struct HostMemory {
-    std::uint64_t totalBytes = 0;
-    std::uint64_t availableBytes = 0;
-};
 
 // Degrees Celsius from a sensor's file, which holds thousandths; a sensor may fall silent any time.
 std::optional<double> readTemperature(const std::filesystem::path& sensor);
-
-// A container's limit counts where it is lower than the machine's memory. `root` is "/", except in
-// tests.
-std::optional<HostMemory> readHostMemory(const std::filesystem::path& root);
 
 // Since the last call.
 struct HostNumbers {

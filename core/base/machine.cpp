@@ -2,7 +2,7 @@
 
 #include "core/base/cpu_features.h"
 #include "core/base/file.h"
-#include "core/base/host_readings.h"
+#include "core/base/host_memory.h"
 #include "core/base/nvml.h"
 #include "core/base/thread.h"
 
@@ -24,6 +24,7 @@ void readMemory(MachineInfo& info)
     if (const auto memory = readHostMemory("/")) {
         info.memoryBytes = memory->totalBytes;
         info.availableBytes = memory->availableBytes;
+        info.memoryIsLimited = memory->isLimited;
     }
 }
 

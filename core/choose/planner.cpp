@@ -281,6 +281,12 @@ std::string inexactBy(const RunSetup& setup)
 
 } // namespace
 
+std::string believedBudget(const RunSetup& setup)
+{
+    return believedBudgetWords(
+        setup.budget.hostBytes, setup.memory.bytes(Tier::PinnedHost), setup.host);
+}
+
 PlanReport reportOf(const RunSetup& setup)
 {
     PlanReport report;
@@ -311,6 +317,8 @@ PlanReport reportOf(const RunSetup& setup)
     report.predictedComputeMs = kMs * setup.forecast.computeSeconds;
     for (std::size_t i = 0; i < kStallCauses; ++i)
         report.predictedStallMs[i] = kMs * setup.forecast.stallSeconds[i];
+    if (std::string believed = believedBudget(setup); !believed.empty())
+        report.advice.push_back(std::move(believed));
     return report;
 }
 

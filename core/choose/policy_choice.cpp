@@ -27,8 +27,9 @@ std::string shortOf(std::string_view tier, std::size_t needed, std::size_t budge
 void findLimit(RunSetup& setup)
 {
     setup.limit = shortOf("device", setup.memory.bytes(Tier::Device), setup.budget.deviceBytes);
-    if (setup.limit.empty())
-        setup.limit = shortOf("host", setup.memory.bytes(Tier::PinnedHost), setup.budget.hostBytes);
+    const std::size_t onHost = setup.memory.bytes(Tier::PinnedHost);
+    if (setup.limit.empty() && onHost > setup.budget.hostBytes)
+        setup.limit = shortOf("host", onHost, setup.budget.hostBytes) + hostMemoryWords(setup.host);
     const std::size_t onDisk = setup.memory.bytes(Tier::Disk);
     if (!setup.limit.empty() || onDisk == 0)
         return;

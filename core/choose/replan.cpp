@@ -28,6 +28,7 @@ RunSetup withoutPlan(const RunSetup& from)
     setup.step = from.step;
     setup.policy.id = from.policy.id;
     setup.budget = from.budget;
+    setup.host = from.host;
     setup.rates = from.rates;
     return setup;
 }

@@ -16,18 +16,9 @@
 namespace mr {
 namespace {
 
-constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
 constexpr double kDefaultLearningRate = 2e-5;
 constexpr double kDefaultWarmup = 0.03;
 constexpr std::int64_t kDefaultEvaluations = 10;
-
-// decisions.md 18, and on a machine with little memory a quarter of it rather than nothing.
-std::uint64_t defaultHostBudget(std::uint64_t available)
-{
-    const std::uint64_t most = available / 10 * 8;
-    const std::uint64_t rest = available > 4 * kGiB ? available - 4 * kGiB : 0;
-    return std::min(most, std::max(rest, available / 4));
-}
 
 PrecisionChoice defaultPrecision(const MachineInfo& machine)
 {
@@ -184,6 +175,11 @@ std::int64_t stepCount(const RunSpec& spec, std::int64_t trainRows) noexcept
 
 Result<RunSetup> setUpRun(const RunSpec& spec, std::int64_t trainRows)
 {
+    return setUpRun(spec, trainRows, inspectMachine());
+}
+
+Result<RunSetup> setUpRun(const RunSpec& spec, std::int64_t trainRows, const MachineInfo& machine)
+{
     MR_TRY(checkSpec(spec));
     MR_TRY(checkPolicy(spec));
     RunSetup setup;
@@ -197,7 +193,7 @@ Result<RunSetup> setUpRun(const RunSpec& spec, std::int64_t trainRows)
         return config.status();
     setup.config = std::move(config).value();
     setup.table = buildParamTable(setup.config);
-    const MachineInfo machine = inspectMachine();
+    setup.host = {machine.memoryBytes, machine.availableBytes, machine.memoryIsLimited};
     MR_TRY(resolveNumbers(setup, machine, trainRows));
     const RateCache cache = RateCache::load(RateCache::defaultPath());
     MR_TRY(findScratch(setup, cache));

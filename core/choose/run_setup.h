@@ -10,6 +10,7 @@
 
 #pragma once
 
+#include "core/base/host_memory.h"
 #include "core/choose/scratch_set.h"
 #include "core/model/layout.h"
 #include "core/model/model_config.h"
@@ -18,6 +19,7 @@
 #include "core/plan/memory_plan.h"
 #include "core/plan/policies.h"
 
+#include <millrace/library.h>
 #include <millrace/planner.h>
 #include <millrace/run_spec.h>
 #include <millrace/status.h>
@@ -39,6 +41,7 @@ struct RunSetup {
     PolicyNumbers numbers;      // its options, said or chosen: spec.policyOptions
     PolicyNumbers askedNumbers; // asked.policyOptions
     Budget budget;
+    HostMemory host; // of the machine, as it was read for the budget
     MemoryPlan memory;
     std::string limit; // which tier binds and by how much; empty if it fits
     Feedback rates;    // measured before (RateCache); 0 where not
@@ -53,9 +56,15 @@ struct RunSetup {
 // stay 0 where they depend on it. Rates are those the user's RateCache has; nothing is measured
 // here.
 Result<RunSetup> setUpRun(const RunSpec& spec, std::int64_t trainRows);
+// For a machine that is like this.
+Result<RunSetup> setUpRun(const RunSpec& spec, std::int64_t trainRows, const MachineInfo& machine);
 
 // Optimizer steps of the run a resolved spec asks for.
 std::int64_t stepCount(const RunSpec& spec, std::int64_t trainRows) noexcept;
+
+// The sentence for a run that will hold more host memory than was available when it was planned;
+// else empty.
+std::string believedBudget(const RunSetup& setup);
 
 PlanReport reportOf(const RunSetup& setup);
 

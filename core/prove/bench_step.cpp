@@ -1,6 +1,7 @@
 #include "core/prove/bench_step.h"
 
 #include "core/base/clock.h"
+#include "core/base/log.h"
 #include "core/device/adamw.h"
 #include "core/prove/bench_peaks.h"
 #include "core/prove/bench_rig.h"
@@ -35,7 +36,7 @@ Precision resolve(PrecisionChoice choice, const Device& device)
     return choice == PrecisionChoice::F32 ? Precision::F32 : Precision::BF16;
 }
 
-Budget budgetOf(const StepBenchSpec& spec, const Device& device)
+Budget budgetOf(const StepBenchSpec& spec, const Device& device, const HostMemory& host)
 {
     constexpr std::uint64_t kReserve = std::uint64_t{1} << 30; // context, libraries, the screen
     const std::size_t all = device.info().memoryBytes;
@@ -45,7 +46,7 @@ Budget budgetOf(const StepBenchSpec& spec, const Device& device)
         spec.deviceMemoryBytes > 0 ? static_cast<std::size_t>(spec.deviceMemoryBytes) : usable;
     budget.hostBytes = spec.hostMemoryBytes > 0
                            ? static_cast<std::size_t>(spec.hostMemoryBytes)
-                           : static_cast<std::size_t>(inspectMachine().availableBytes / 10 * 8);
+                           : static_cast<std::size_t>(defaultHostBudget(host.availableBytes));
     return budget;
 }
 
@@ -68,8 +69,17 @@ Result<PlainRunSpec> describe(const StepBenchSpec& spec, const Device& device)
     run.options = spec.options;
     const int cores = onHost(device) ? device.info().threads : inspectMachine().physicalCores;
     run.updateThreads = spec.updateThreads > 0 ? spec.updateThreads : std::max(1, cores / 2);
-    run.budget = budgetOf(spec, device);
+    run.host = readHostMemory("/").value_or(HostMemory{});
+    run.budget = budgetOf(spec, device, run.host);
     return run;
+}
+
+void sayIfBelieved(const PlainRunSpec& run, const MemoryPlan& plan)
+{
+    const std::string believed =
+        believedBudgetWords(run.budget.hostBytes, plan.bytes(Tier::PinnedHost), run.host);
+    if (!believed.empty())
+        log(LogLevel::Warning, believed);
 }
 
 // The first choice for the spec's open options that fits, as a run would choose.
@@ -88,6 +98,8 @@ Status choosePolicy(const StepBenchSpec& spec, PlainRunSpec& run)
             run.recompute = recompute;
             auto plan = PlainRun::plan(run);
             last = plan.status();
+            if (plan.ok())
+                sayIfBelieved(run, plan.value());
             if (last.ok() || last.kind() != ErrorKind::OutOfMemory)
                 return last;
         }

@@ -35,7 +35,7 @@ struct StepBenchSpec {
     RecomputeChoice recompute = RecomputeChoice::Auto; // none, or else block
     int steps = 5;                                     // measured, after two that are not
     std::uint64_t deviceMemoryBytes = 0; // 0: the device's memory, less 1 GiB off the host
-    std::uint64_t hostMemoryBytes = 0;   // 0: 80 % of the memory available
+    std::uint64_t hostMemoryBytes = 0;   // 0: defaultHostBudget()
     int updateThreads = 0;               // 0: half of the processor's cores, as a run has
 };
 

@@ -7,13 +7,15 @@
 namespace mr {
 namespace {
 
-Status checkFits(const char* tier, std::size_t needed, std::size_t budget)
+// `remark` follows the sentence.
+Status checkFits(
+    const char* tier, std::size_t needed, std::size_t budget, const std::string& remark = {})
 {
     if (budget == 0 || needed <= budget)
         return {};
     return Status::error(ErrorKind::OutOfMemory, std::string(tier) + ": the plan needs " +
                                                      formatBytes(needed) + ", the budget is " +
-                                                     formatBytes(budget));
+                                                     formatBytes(budget) + remark);
 }
 
 } // namespace
@@ -42,7 +44,8 @@ Status PlainRun::describe()
     m_budget = {
         m_plan.bytes(Tier::Device), m_plan.bytes(Tier::PinnedHost), m_plan.bytes(Tier::Disk)};
     MR_TRY(checkFits("device memory", m_budget.deviceBytes, m_spec.budget.deviceBytes));
-    MR_TRY(checkFits("host memory", m_budget.hostBytes, m_spec.budget.hostBytes));
+    MR_TRY(checkFits(
+        "host memory", m_budget.hostBytes, m_spec.budget.hostBytes, hostMemoryWords(m_spec.host)));
     return checkFits("disk space", m_budget.diskBytes, m_spec.budget.diskBytes);
 }
 

@@ -10,6 +10,7 @@
 
 #pragma once
 
+#include "core/base/host_memory.h"
 #include "core/model/model_config.h"
 #include "core/plan/policies.h"
 #include "core/step/training_state.h"
@@ -35,6 +36,7 @@ struct PlainRunSpec {
     AdamwSettings adamw;
     double learningRate = 1e-3;
     Budget budget;    // bytes of 0: no limit
+    HostMemory host;  // of the machine, for errors that name the host's budget; may be empty
     RunDiskSpec disk; // for a plan that keeps something there
 };
 

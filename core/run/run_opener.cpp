@@ -2,6 +2,7 @@
 
 #include "core/base/bytes.h"
 #include "core/base/file.h"
+#include "core/base/log.h"
 #include "core/choose/checkpoint_size.h"
 #include "core/data/chat_format.h"
 #include "core/run/run_data.h"
@@ -107,6 +108,9 @@ void RunOpener::removeOldRecords() const
 Status RunOpener::openBody(BodySource source)
 {
     removeLeftScratch();
+    // Here, because nobody can say it any more if the system ends the program.
+    if (const std::string believed = believedBudget(m_run.setup); !believed.empty())
+        log(LogLevel::Warning, believed);
     const Status opened = m_replanner.openBody(source);
     if (!opened.ok() && opened.kind() == ErrorKind::Cancelled)
         recordStop(opened.message());

@@ -31,6 +31,7 @@ struct MachineInfo {
     int threads = 0; // available to this process
     std::uint64_t memoryBytes = 0;
     std::uint64_t availableBytes = 0;
+    bool memoryIsLimited = false;    // memoryBytes is a control group's limit, below the machine's
     std::uint64_t diskFreeBytes = 0; // where runs are kept
     std::vector<GpuInfo> gpus;       // seen through the driver, used or not
 };

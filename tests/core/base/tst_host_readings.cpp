@@ -67,31 +67,6 @@ private Q_SLOTS:
             QVERIFY(!parseProcessStat(std::string_view(whole).substr(0, bytes)));
     }
 
-    void aLineOfMemoryIsFoundByItsWholeName()
-    {
-        QCOMPARE(parseMemoryBytes(kMemInfo, "MemAvailable"),
-            std::optional(std::uint64_t{8'192'000} * 1024));
-        QVERIFY(!parseMemoryBytes(kMemInfo, "Mem"));
-        QVERIFY(!parseMemoryBytes(kMemInfo, "Swap"));
-        QVERIFY(!parseMemoryBytes("MemAvailable: many kB\n", "MemAvailable"));
-        QVERIFY(!parseMemoryBytes("", "MemAvailable"));
-    }
-
-    void aContainersLimitCounts()
-    {
-        HostFolder host;
-        host.writeBasics();
-        host.write("sys/fs/cgroup/memory.max", "max\n");
-        QCOMPARE(readHostMemory(host.root())->totalBytes, std::uint64_t{16'384'000} * 1024);
-        host.write("sys/fs/cgroup/memory.max", "4000000000\n");
-        host.write("sys/fs/cgroup/memory.current", "1500000000\n");
-
-        const auto memory = readHostMemory(host.root());
-
-        QCOMPARE(memory->totalBytes, std::uint64_t{4'000'000'000});
-        QCOMPARE(memory->availableBytes, std::uint64_t{2'500'000'000});
-    }
-
     void sharesAreOfTheTimeBetweenTwoLooks()
     {
         HostFolder host;
@@ -108,6 +83,17 @@ private Q_SLOTS:
         QCOMPARE(second.processPercent, std::optional(40.0)); // 240 of 600 ticks
         QCOMPARE(*second.residentBytes, 2500.0 * static_cast<double>(::sysconf(_SC_PAGESIZE)));
         QCOMPARE(second.availableBytes, std::optional(8'192'000.0 * 1024.0));
+    }
+
+    void aMachineWithMoreMemoryThanAtFirstSaysSo()
+    {
+        HostFolder host;
+        host.writeBasics();
+        HostProbe probe(host.root());
+        (void)probe.read(kSecond);
+        host.write("proc/meminfo", "MemTotal: 98566144 kB\nMemAvailable: 90000000 kB\n");
+
+        QCOMPARE(probe.read(2 * kSecond).availableBytes, std::optional(90'000'000.0 * 1024.0));
     }
 
     void aMachineWithoutSensorsHasNoTemperatureAndNoPower()
