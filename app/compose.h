@@ -21,7 +21,7 @@ namespace mr::app {
 
 // Fills in the settings that depend on the GPU, before resolveSpec() fills in the rest. Device auto
 // is the card if there is a usable one, else the processor. A card's memory is its free bytes less
-// 512 MiB, its precision bf16 from compute capability 8.0 on.
+// 768 MiB, its precision bf16 from compute capability 8.0 on.
 // With device cuda and a budget given, a card need not be here, so that a run can be planned for
 // another machine. InvalidArgument where one is needed, and for bf16 on a card without it.
 Result<RunSpec> completeForMachine(const RunSpec& spec);

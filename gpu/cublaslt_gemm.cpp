@@ -16,17 +16,12 @@ namespace {
 constexpr std::size_t kShapesReserved = 512;
 constexpr std::size_t kShapesKept = 8192;
 
-std::size_t workspaceBytesFor(const CudaFacts& facts)
-{
-    return std::size_t{facts.computeMajor >= 9 ? 64U : 32U} << 20;
-}
-
 class CublasLtGemm final : public Gemm
 {
 public:
     CublasLtGemm(const CudaFacts& facts, CudaFailure& failure)
         : m_failure(failure)
-        , m_workspaceBytes(workspaceBytesFor(facts))
+        , m_workspaceBytes(gemmWorkspaceBytes(facts))
     {
         m_plans.reserve(kShapesReserved);
     }
@@ -139,6 +134,11 @@ Status CublasLtGemm::fillWithoutProduct(const Product& product, cudaStream_t str
 }
 
 } // namespace
+
+std::size_t gemmWorkspaceBytes(const CudaFacts& facts) noexcept
+{
+    return std::size_t{facts.computeMajor >= 9 ? 64U : 32U} << 20;
+}
 
 Result<std::unique_ptr<Gemm>> makeCublasLtGemm(const CudaFacts& facts, CudaFailure& failure)
 {

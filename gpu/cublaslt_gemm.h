@@ -25,9 +25,13 @@
 #include "gpu/cuda_failure.h"
 #include "gpu/gemm.h"
 
+#include <cstddef>
 #include <memory>
 
 namespace mr::gpu {
+
+// Of the workspace.
+std::size_t gemmWorkspaceBytes(const CudaFacts& facts) noexcept;
 
 // Borrows `failure`.
 Result<std::unique_ptr<Gemm>> makeCublasLtGemm(const CudaFacts& facts, CudaFailure& failure);

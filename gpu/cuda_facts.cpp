@@ -1,11 +1,16 @@
 #include "gpu/cuda_facts.h"
 
+#include "gpu/cublaslt_gemm.h"
 #include "gpu/cuda_status.h"
 #include "gpu/kernel_image.h"
+#include "gpu/kernel_list.h"
 
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
 
 namespace mr::gpu {
 namespace {
@@ -88,6 +93,16 @@ Status readCard(CudaFacts& facts)
     return toStatus(cudaDriverGetVersion(&facts.driverVersion), "cudaDriverGetVersion");
 }
 
+Result<std::uint64_t> freeOnCard()
+{
+    std::size_t freeBytes = 0;
+    std::size_t totalBytes = 0;
+    const cudaError_t code = cudaMemGetInfo(&freeBytes, &totalBytes);
+    if (code != cudaSuccess)
+        return explain(code);
+    return std::uint64_t{freeBytes};
+}
+
 } // namespace
 
 Result<CudaFacts> inspectCuda()
@@ -101,13 +116,13 @@ Result<CudaFacts> inspectCuda()
         return unusable(card + " is too old: a card of compute capability 7.5 or later is needed "
                                "(GeForce RTX 20, Tesla T4 and newer); choose another one with "
                                "CUDA_VISIBLE_DEVICES, or device cpu");
-    std::size_t freeBytes = 0;
-    std::size_t totalBytes = 0;
-    if (const cudaError_t code = cudaMemGetInfo(&freeBytes, &totalBytes); code != cudaSuccess)
-        return explain(code); // the first call that needs the card itself
-    facts.freeBytes = freeBytes;
+    MR_TRY(freeOnCard().status()); // the first call that needs the card itself
     if (const Status image = checkKernelImage(card); !image.ok())
         return Status::error(image.kind(), "device cuda: " + image.message());
+    if (const Status loaded = loadKernels(); !loaded.ok())
+        return Status::error(loaded.kind(), "device cuda: " + loaded.message());
+    MR_ASSIGN(auto left, freeOnCard());
+    facts.freeBytes = left - std::min<std::uint64_t>(left, gemmWorkspaceBytes(facts));
     return facts;
 }
 

@@ -32,7 +32,10 @@ struct CudaFacts {
     int computeMajor = 0; // compute capability 9.0 is 9 and 0
     int computeMinor = 0;
     std::uint64_t totalBytes = 0;
-    std::uint64_t freeBytes = 0;     // after CUDA took its own memory
+    // Free for the arrays of a device that is made next: CUDA has its own memory and our kernels by
+    // then, and what the device takes for itself, the workspace of matrix products, is taken off.
+    // Code of cuBLASLt is not: it is loaded when first used.
+    std::uint64_t freeBytes = 0;
     int driverVersion = 0;           // the newest CUDA that the driver knows
     int runtimeVersion = 0;          // the CUDA this plugin was built with
     std::size_t cublasLtVersion = 0; // as the library numbers itself

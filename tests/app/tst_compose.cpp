@@ -56,7 +56,7 @@ private Q_SLOTS:
         auto spec = mr::app::completeForMachine(specOn(mr::DeviceChoice::Auto));
         QVERIFY2(spec.ok(), spec.status().message().c_str());
         QVERIFY(spec.value().device == mr::DeviceChoice::Cuda);
-        QCOMPARE(spec.value().deviceMemoryBytes, 6 * kGiB - kGiB / 2);
+        QCOMPARE(spec.value().deviceMemoryBytes, 6 * kGiB - 3 * kGiB / 4);
         QVERIFY(spec.value().precision == mr::PrecisionChoice::F32);
     }
 

@@ -70,6 +70,11 @@ FakeCublasLt& fakeCublasLt()
 
 extern "C" {
 
+std::size_t cublasLtGetVersion()
+{
+    return 130002;
+}
+
 cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle)
 {
     *handle = reinterpret_cast<cublasLtHandle_t>(&mr::test::fakeCublasLt());

@@ -137,6 +137,7 @@ cudaError_t load(const Call& call, const void* kernel)
         const std::lock_guard lock(state().cardMutex);
         if (!state().kernels.insert(kernel).second)
             return cudaSuccess;
+        state().deviceBytes += state().card.kernelBytes;
     }
     return call.waitUntil(areIdle) ? cudaSuccess : cudaErrorLaunchTimeout;
 }
@@ -236,6 +237,27 @@ const char* cudaGetErrorName(cudaError_t)
 const char* cudaGetErrorString(cudaError_t)
 {
     return "an error of the fake runtime";
+}
+
+cudaError_t cudaGetDeviceCount(int* count)
+{
+    *count = 1;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* card, int)
+{
+    *card = {};
+    std::strncpy(card->name, "Fake", sizeof card->name - 1);
+    card->major = state().card.computeMajor;
+    card->totalGlobalMem = state().card.memoryBytes;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDriverGetVersion(int* version)
+{
+    *version = 13000;
+    return cudaSuccess;
 }
 
 cudaError_t cudaMemGetInfo(std::size_t* freeBytes, std::size_t* totalBytes)

@@ -19,6 +19,8 @@ namespace mr::test {
 
 struct FakeCard {
     std::size_t memoryBytes = std::size_t{1} << 30;
+    int computeMajor = 9;
+    std::size_t kernelBytes = 0; // of the card's memory, for the code of each kernel
     bool waitsForValues = true;
     int failRegistration = -1;                    // the number of the cudaHostRegister that fails
     cudaError_t failEverything = cudaSuccess;     // a broken context answers every call so
