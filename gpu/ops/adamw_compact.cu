@@ -1,6 +1,7 @@
-// AdamW on the compact state: 12.5 bytes moved an element with a BF16 gradient, with three
-// divisions and a square root an element: bound by memory bandwidth on consumer cards, expected,
-// and about even with arithmetic on cards with HBM.
+// AdamW on the compact state: 12.5 bytes moved an element with a BF16 gradient, with two divisions
+// and a square root an element: bound by memory bandwidth on consumer cards, expected, and about
+// even with arithmetic on cards with HBM. The quotients of the 256 codes of m lie in shared memory,
+// because each would be a division more; those of a group's scale of v are formed once a pack.
 //
 // A thread takes packs of 4 elements, so 8 lanes hold a group of 32 and share its two scales by
 // shuffles; without packs a warp is a group. It reads kUnroll packs, a block's width apart, before
@@ -17,6 +18,7 @@ namespace mr::gpu {
 namespace {
 
 constexpr int kThreads = 256;
+constexpr int kCodes = 256;
 constexpr int kUnroll = 2;
 constexpr int kGroup = 32; // elements, as in core/device/compact_state.h
 constexpr int kWide = 4;
@@ -127,15 +129,25 @@ struct Value {
     float p, m, root;
 };
 
+// Quotients by the bytes of the codes of m: a thread of the block makes one.
+__device__ inline void makeQuotients(float (&quotients)[kCodes])
+{
+    static_assert(kCodes == kThreads);
+    const auto code = static_cast<float>(static_cast<std::int8_t>(threadIdx.x));
+    quotients[threadIdx.x] = __fdiv_rn(code, 254.0F - fabsf(code));
+    __syncthreads();
+}
+
+// rootStep: vScale / 255
 template <typename T, int kPack>
-__device__ Value decode(const Held<T, kPack>& held, int i)
+__device__ Value decode(
+    const Held<T, kPack>& held, int i, const float (&quotients)[kCodes], float rootStep)
 {
     const std::uint32_t upper = static_cast<std::uint32_t>(held.weight.at[i]) << 16;
     const float step = unitOf(upper) * (1.0F / 32512.0F);
-    const auto code = static_cast<float>(held.m.at[i]);
     return {__fmaf_rn(static_cast<float>(held.remainder.at[i]), step, __uint_as_float(upper)),
-        held.mScale * __fdiv_rn(code, 254.0F - fabsf(code)),
-        static_cast<float>(held.v.at[i]) * __fdiv_rn(held.vScale, 255.0F)};
+        held.mScale * quotients[static_cast<std::uint8_t>(held.m.at[i])],
+        static_cast<float>(held.v.at[i]) * rootStep};
 }
 
 __device__ inline Value update(Value x, float g, const AdamwFactors& f, bool decayed)
@@ -148,15 +160,15 @@ __device__ inline Value update(Value x, float g, const AdamwFactors& f, bool dec
     return {__fmaf_rn(-f.stepSize, __fdiv_rn(m, d), p), m, root};
 }
 
-// Everything but the scales, which `held` has.
+// Everything but the scales, which `held` has. perRoot: 255 / vScale
 template <typename T, int kPack>
-__device__ void encode(const Value& x, Held<T, kPack>& held, int i)
+__device__ void encode(const Value& x, Held<T, kPack>& held, int i, float perRoot)
 {
     const std::uint32_t upper = roundedWeight(x.p);
     const float past = x.p - __uint_as_float(upper);
     const float steps = past * inverseUnitOf(upper) * 32512.0F;
     const float share = __fdiv_rn(x.m, held.mScale + fabsf(x.m)) * 254.0F;
-    const float root = x.root * __fdiv_rn(255.0F, held.vScale);
+    const float root = x.root * perRoot;
     const int code = x.root > 0.0F ? __float2int_rn(clampTo(root, 1.0F, 255.0F)) : 0;
     held.weight.at[i] = static_cast<std::uint16_t>(upper >> 16);
     held.remainder.at[i] =
@@ -167,23 +179,26 @@ __device__ void encode(const Value& x, Held<T, kPack>& held, int i)
 
 // All lanes of a warp: they share the scales.
 template <typename T, int kPack>
-__device__ void updatePack(const CompactState<T>& s, float clipFactor, Held<T, kPack>& held)
+__device__ void updatePack(const CompactState<T>& s, float clipFactor,
+    const float (&quotients)[kCodes], Held<T, kPack>& held)
 {
     Value values[kPack];
+    const float rootStep = __fdiv_rn(held.vScale, 255.0F);
     float mScale = 1e-12F;
     float vScale = 0.0F;
 #pragma unroll
     for (int i = 0; i < kPack; ++i) {
         const float g = toFloat(held.grad.at[i]) * clipFactor;
-        values[i] = update(decode(held, i), g, s.factors, s.decayed);
+        values[i] = update(decode(held, i, quotients, rootStep), g, s.factors, s.decayed);
         mScale = larger(fabsf(values[i].m), mScale);
         vScale = larger(values[i].root, vScale);
     }
     held.mScale = groupMax<kGroup / kPack>(mScale);
     held.vScale = groupMax<kGroup / kPack>(vScale);
+    const float perRoot = __fdiv_rn(255.0F, held.vScale);
 #pragma unroll
     for (int i = 0; i < kPack; ++i)
-        encode(values[i], held, i);
+        encode(values[i], held, i, perRoot);
 }
 
 template <typename T, int kPack>
@@ -206,6 +221,7 @@ __global__ void __launch_bounds__(kThreads)
     adamwCompactKernel(CompactState<T> state, std::int64_t count)
 {
     constexpr std::int64_t kApart = std::int64_t{kThreads} * kPack;
+    __shared__ float quotients[kCodes];
     if (state.scalars->finite == 0)
         return;
     const float clipFactor = state.scalars->clipFactor;
@@ -215,9 +231,10 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll
     for (int u = 0; u < kUnroll; ++u)
         held[u] = loadState<T, kPack>(state, first + u * kApart, count);
+    makeQuotients(quotients);
 #pragma unroll
     for (int u = 0; u < kUnroll; ++u) {
-        updatePack(state, clipFactor, held[u]);
+        updatePack(state, clipFactor, quotients, held[u]);
         storeState(state, first + u * kApart, count, held[u]);
     }
 }
