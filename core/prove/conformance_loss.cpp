@@ -102,7 +102,8 @@ void crossEntropy(CaseRun& run, const RowShape& s, LossGradient kind, double cap
 
 void addLossCases(Table& table)
 {
-    constexpr RowShape kLogits[] = {{1, 1}, {5, 7}, {9, 517}, {3, 2050}, {0, 24}, {1, 152'064}};
+    constexpr RowShape kLogits[] = {{1, 1}, {5, 7}, {9, 517}, {3, 2050}, {0, 24}, {2, 32'000},
+        {1, 40'003}, {1, 152'064}}; // long ones: of models, and one that no pack divides
     constexpr std::pair<LossGradient, const char*> kKinds[] = {{LossGradient::None, " losses only"},
         {LossGradient::F32, ""}, {LossGradient::Bf16, " gradient bf16"},
         {LossGradient::InPlace, " in place"}};

@@ -2,9 +2,17 @@
 //
 // One block a row, for a vocabulary of up to a quarter of a million. The first pass keeps a running
 // maximum and the sum of exponentials under it in every thread (Milakov and Gimelshein, "Online
-// normalizer calculation for softmax", 2018), so the logits are read once for the loss; the second
-// reads them again for the gradient, from the end of the row to its start: the L2 cache still holds
-// the logits read last.
+// normalizer calculation for softmax", 2018), so the logits are read once for the loss. The
+// gradient needs them again, from the end of the row to its start: registers still hold the round
+// that was read last, and the L2 cache what was read shortly before. A row of 8,193 to 32,768
+// columns of whole packs is one round of 64 logits a thread, so no logit is read twice.
+//
+// Blocks have 512 threads at most. Where rounds are short, two of them share a multiprocessor: one
+// reads while the other waits at a barrier. A whole row fills the registers; its 128 KiB of loads
+// in flight keep the memory busy instead, expected.
+//
+// Order   The columns of a thread follow from the number of columns and from whether packs fit;
+//         then the tree of blockSum().
 //
 // A thread's state starts at (-infinity, 0). Differences are taken to `shiftOf` the maximum, which
 // is 0 while there is none, because infinity minus infinity would be NaN. A NaN logit still makes
@@ -19,8 +27,11 @@
 namespace mr::gpu {
 namespace {
 
-constexpr int kMaxThreads = 1024;
-constexpr int kLossUnroll = 4; // packs in flight a thread
+constexpr int kMaxThreads = 512;
+constexpr int kLogitPack = kPackOf<float>;
+// Packs of a thread in a round.
+constexpr int kShortRound = 4;
+constexpr int kWholeRow = 16;
 constexpr float kNone = -HUGE_VALF;
 
 // logits, gradLogits (rows, cols), which may be the same; targets, losses (rows)
@@ -53,58 +64,65 @@ __device__ float shiftOf(float top)
     return top == kNone ? 0.0F : top;
 }
 
-// Round `round` of a thread's packs: kLossUnroll of them, a block's width apart. Past the end:
-// kNone.
-template <int kPack>
-__device__ std::int64_t columnOf(std::int64_t round, int u)
+// A thread's packs of one round.
+template <int kPack, int kRound>
+struct LogitRound {
+    Pack<float, kPack> at[kRound];
+};
+
+// Where pack `u` of round `round` begins: a block's width from pack u - 1.
+template <int kPack, int kRound>
+__device__ std::int64_t columnOf(int round, int u)
 {
-    return ((round * kLossUnroll + u) * blockDim.x + threadIdx.x) * kPack;
+    const std::int64_t width = kRound == kWholeRow ? kMaxThreads : blockDim.x;
+    return ((std::int64_t{round} * kRound + u) * width + threadIdx.x) * kPack;
 }
 
-template <int kPack>
-__device__ void loadRound(const float* row, std::int64_t cols, std::int64_t round,
-    Pack<float, kPack> (&held)[kLossUnroll])
+// Past the end: kNone.
+template <int kPack, int kRound>
+__device__ void loadRound(
+    const float* row, std::int64_t cols, int round, LogitRound<kPack, kRound>& held)
 {
 #pragma unroll
-    for (int u = 0; u < kLossUnroll; ++u) {
-        const std::int64_t c = columnOf<kPack>(round, u);
+    for (int u = 0; u < kRound; ++u) {
+        const std::int64_t c = columnOf<kPack, kRound>(round, u);
         if (c < cols)
-            held[u] = loadPack<kPack>(row + c);
+            held.at[u] = loadPack<kPack>(row + c);
         else
             for (int k = 0; k < kPack; ++k)
-                held[u].at[k] = kNone;
+                held.at[u].at[k] = kNone;
     }
 }
 
-template <int kPack>
-__device__ void addRound(Online& online, const Pack<float, kPack> (&held)[kLossUnroll])
+template <int kPack, int kRound>
+__device__ void addRound(Online& online, const LogitRound<kPack, kRound>& held)
 {
     float top = online.top;
 #pragma unroll
-    for (int u = 0; u < kLossUnroll; ++u)
+    for (int u = 0; u < kRound; ++u)
         for (int k = 0; k < kPack; ++k)
-            top = fmaxf(top, held[u].at[k]);
+            top = fmaxf(top, held.at[u].at[k]);
     const float shift = shiftOf(top);
     if (top > online.top) { // rare once some hundred logits were seen
         online.sum = online.sum * expf(online.top - shift);
         online.top = top;
     }
 #pragma unroll
-    for (int u = 0; u < kLossUnroll; ++u)
+    for (int u = 0; u < kRound; ++u)
         for (int k = 0; k < kPack; ++k)
-            online.sum = online.sum + expf(held[u].at[k] - shift);
+            online.sum = online.sum + expf(held.at[u].at[k] - shift);
 }
 
-// The maximum of the row and its sum of exponentials, in every thread.
-template <int kPack>
-__device__ Online readRow(const float* row, std::int64_t cols, std::int64_t rounds)
+// The maximum of the row and its sum of exponentials, in every thread. `held` keeps the last round.
+template <int kPack, int kRound>
+__device__ Online readRow(
+    const float* row, std::int64_t cols, int rounds, LogitRound<kPack, kRound>& held)
 {
     __shared__ float warps[kMaxThreads / kWarp];
     const int thread = static_cast<int>(threadIdx.x);
     const int threads = static_cast<int>(blockDim.x);
     Online online;
-    for (std::int64_t round = 0; round < rounds; ++round) {
-        Pack<float, kPack> held[kLossUnroll];
+    for (int round = 0; round < rounds; ++round) {
         loadRound(row, cols, round, held);
         addRound(online, held);
     }
@@ -123,18 +141,19 @@ struct Gradient {
     float atTarget; // formed in one piece: softmax - 1 would cancel if the first were stored
 };
 
-template <typename T, int kPack>
-__device__ void storeRound(const Gradient<T>& to, std::int64_t round, float top,
-    const Pack<float, kPack> (&held)[kLossUnroll])
+template <typename T, int kPack, int kRound>
+__device__ void storeRound(
+    const Gradient<T>& to, int round, float top, const LogitRound<kPack, kRound>& held)
 {
 #pragma unroll
-    for (int u = 0; u < kLossUnroll; ++u) {
-        const std::int64_t c = columnOf<kPack>(round, u);
+    for (int u = 0; u < kRound; ++u) {
+        const std::int64_t c = columnOf<kPack, kRound>(round, u);
         if (c >= to.cols)
             continue;
         float grad[kPack];
         for (int k = 0; k < kPack; ++k) {
-            grad[k] = to.factor * expf(held[u].at[k] - top) * slopeOf(held[u].at[k], to.inverseCap);
+            const float logit = held.at[u].at[k];
+            grad[k] = to.factor * expf(logit - top) * slopeOf(logit, to.inverseCap);
             grad[k] = c + k == to.target ? to.atTarget : grad[k];
         }
         storePack(to.row + c, roundPack<T>(grad));
@@ -155,8 +174,9 @@ __device__ void skipRow(const Rows<T>& a, std::int64_t row)
 }
 
 // Block b: row b, any whole number of warps.
-template <typename T, int kPack>
-__global__ void __launch_bounds__(kMaxThreads) crossEntropyKernel(Rows<T> a)
+template <typename T, int kPack, int kRound>
+__global__ void __launch_bounds__(kMaxThreads, kRound == kShortRound ? 2 : 1)
+    crossEntropyKernel(Rows<T> a)
 {
     const std::int64_t row = blockIdx.x;
     const float* logits = a.logits + row * a.cols;
@@ -167,9 +187,11 @@ __global__ void __launch_bounds__(kMaxThreads) crossEntropyKernel(Rows<T> a)
     }
     // Before the barriers of readRow(): the gradient may overwrite it.
     const float targetLogit = logits[target];
-    const std::int64_t perRound = static_cast<std::int64_t>(blockDim.x) * kPack * kLossUnroll;
-    const std::int64_t rounds = (a.cols + perRound - 1) / perRound;
-    const Online whole = readRow<kPack>(logits, a.cols, rounds);
+    const std::int64_t perRound = static_cast<std::int64_t>(blockDim.x) * kPack * kRound;
+    const int rounds =
+        kRound == kWholeRow ? 1 : static_cast<int>((a.cols + perRound - 1) / perRound);
+    LogitRound<kPack, kRound> held;
+    const Online whole = readRow(logits, a.cols, rounds, held);
     if (threadIdx.x == 0)
         a.losses[row] = logf(whole.sum) + (whole.top - targetLogit);
     if (!a.gradLogits)
@@ -178,11 +200,22 @@ __global__ void __launch_bounds__(kMaxThreads) crossEntropyKernel(Rows<T> a)
         a.inverseCap,
         a.scale * (__fdiv_rn(expf(targetLogit - whole.top), whole.sum) - 1.0F) *
             slopeOf(targetLogit, a.inverseCap)};
-    for (std::int64_t round = rounds - 1; round >= 0; --round) {
-        Pack<float, kPack> held[kLossUnroll];
+    storeRound(to, rounds - 1, whole.top, held);
+    for (int round = rounds - 2; round >= 0; --round) {
         loadRound(logits, a.cols, round, held);
         storeRound(to, round, whole.top, held);
     }
+}
+
+template <typename T, int kPack>
+Status launchRounds(const Rows<T>& rows, LaunchShape shape, cudaStream_t stream)
+{
+    constexpr std::int64_t kPerWarp = std::int64_t{kWarp} * kPack * kShortRound;
+    const std::int64_t warps = (rows.cols + kPerWarp - 1) / kPerWarp;
+    shape.block =
+        dim3(static_cast<unsigned>(std::clamp<std::int64_t>(warps * kWarp, kWarp, kMaxThreads)));
+    return launchKernel(
+        "crossEntropy", listed<crossEntropyKernel<T, kPack, kShortRound>>(), shape, stream, rows);
 }
 
 template <typename T>
@@ -191,17 +224,16 @@ Status launch(const CrossEntropyArgs& args, cudaStream_t stream)
     const Rows<T> rows{args.logits.as<const float>(), args.targets.as<const std::int32_t>(),
         args.losses.as<float>(), args.gradLogits.as<T>(), args.logits.dims[1], args.scale,
         args.softcap > 0.0F ? 1.0F / args.softcap : 0.0F};
-    constexpr int kPack = kPackOf<float>;
-    const bool packed = rows.cols % kPack == 0 && fitsPacks(kPack, args.logits, args.gradLogits);
-    const std::int64_t perWarp = std::int64_t{kWarp} * kLossUnroll * (packed ? kPack : 1);
-    const std::int64_t warps = (rows.cols + perWarp - 1) / perWarp;
     LaunchShape shape;
     shape.grid = dim3(static_cast<unsigned>(args.logits.dims[0]));
-    shape.block =
-        dim3(static_cast<unsigned>(std::clamp<std::int64_t>(warps * kWarp, kWarp, kMaxThreads)));
-    const auto kernel =
-        packed ? listed<crossEntropyKernel<T, kPack>>() : listed<crossEntropyKernel<T, 1>>();
-    return launchKernel("crossEntropy", kernel, shape, stream, rows);
+    if (rows.cols % kLogitPack != 0 || !fitsPacks(kLogitPack, args.logits, args.gradLogits))
+        return launchRounds<T, 1>(rows, shape, stream);
+    constexpr std::int64_t kPerPack = std::int64_t{kMaxThreads} * kLogitPack;
+    if (rows.cols <= kPerPack * kShortRound || rows.cols > kPerPack * kWholeRow)
+        return launchRounds<T, kLogitPack>(rows, shape, stream);
+    shape.block = dim3(kMaxThreads);
+    return launchKernel("crossEntropy", listed<crossEntropyKernel<T, kLogitPack, kWholeRow>>(),
+        shape, stream, rows);
 }
 
 } // namespace
