@@ -56,6 +56,7 @@ Status checkNormJoin(const NormJoinArgs& a)
 {
     return Checker("normJoin")
         .leads("blockSums", a.blockSums, 1, true)
+        .tensor("chunkSums", a.chunkSums, DType::F64, {(a.blockSums.dims[0] + 1023) / 1024})
         .tensor("scalars", a.scalars, DType::U8, {sizeof(StepScalars)})
         .holds(a.clipNorm >= 0.0, "clipNorm must not be negative")
         .status();

@@ -269,6 +269,7 @@ static_assert(sizeof(StepScalars) == 16);
 // block sums of a 7B model. PyTorch's clip_grad_norm_ rule for the factor.
 struct NormJoinArgs {
     TensorView blockSums;  // (blocks of all groups), F32
+    TensorView chunkSums;  // (ceil(blocks / 1024)), F64: scratch
     TensorView scalars;    // (16), U8: one StepScalars
     double clipNorm = 0.0; // 0 does not clip
 };

@@ -113,6 +113,12 @@ std::int64_t normBlockCount(std::int64_t elements) noexcept
     return (elements + kCutElements - 1) / kCutElements;
 }
 
+std::int64_t normChunkCount(std::int64_t blocks) noexcept
+{
+    constexpr std::int64_t kChunk = 1024; // as in NormJoinArgs
+    return (blocks + kChunk - 1) / kChunk;
+}
+
 std::size_t layoutActivations(
     const ModelConfig& config, const MicroShape& shape, std::byte* base, BlockActivations& out)
 {
@@ -216,6 +222,11 @@ TensorView ScalarViews::scalarsOf(GroupId group) const
     return groupScalars.rows(kEach * group.value, kEach);
 }
 
+TensorView ScalarViews::chunksFor(const TensorView& blockSums) const
+{
+    return normChunks.rows(0, normChunkCount(blockSums.dims[0]));
+}
+
 std::size_t layoutScalars(
     const ParamTable& table, const MicroShape& shape, std::byte* base, ScalarViews& out)
 {
@@ -229,6 +240,7 @@ std::size_t layoutScalars(
     out.groupScalars = carver.vector(
         DType::U8, static_cast<std::int64_t>(kGroupScalarBytes * table.groups.size()));
     out.normBlocks = carver.vector(DType::F32, blocks);
+    out.normChunks = carver.vector(DType::F64, normChunkCount(blocks));
     return carver.bytes();
 }
 

@@ -101,10 +101,13 @@ struct ScalarViews {
     TensorView scalars;        // (16), U8: StepScalars
     TensorView groupScalars;   // (16 * groups), U8: scalars of each group alone
     TensorView normBlocks;     // (blocks of all groups), F32
+    TensorView normChunks;     // (normChunkCount(blocks)), F64: scratch of normJoin
     std::size_t sentBytes = 0; // losses and scalars: bytes that the step's SendScalars copies
 
     // (16), U8
     TensorView scalarsOf(GroupId group) const;
+    // The scratch that joins these. Precondition: no more blocks than those of all groups.
+    TensorView chunksFor(const TensorView& blockSums) const;
 };
 
 // Rows of logits held at a time: a function of T and V alone, because it decides bits.
@@ -113,6 +116,8 @@ std::int64_t headChunkRows(std::int64_t tokens, std::int64_t vocab) noexcept;
 // Blocks of 1,024 elements of which the gradient norm is summed; by group they start at a
 // multiple of the group's own.
 std::int64_t normBlockCount(std::int64_t elements) noexcept;
+// Chunks in which normJoin adds the sums of so many blocks.
+std::int64_t normChunkCount(std::int64_t blocks) noexcept;
 
 std::size_t layoutActivations(
     const ModelConfig& config, const MicroShape& shape, std::byte* base, BlockActivations& out);

@@ -83,19 +83,35 @@ void normBlocks(CaseRun& run, DType type, std::int64_t n)
     run.expectExactly("blockSums", args.blockSums, want);
 }
 
+// The order of NormJoinArgs.
+double joinedSums(const Values& sums)
+{
+    double total = 0.0;
+    for (std::size_t first = 0; first < sums.size(); first += 1024) {
+        std::array<double, 32> lanes{};
+        for (std::size_t i = first; i < std::min(sums.size(), first + 1024); ++i)
+            lanes[i % 32] += sums[i];
+        for (std::size_t half = 16; half > 0; half /= 2)
+            for (std::size_t l = 0; l < half; ++l)
+                lanes[l] += lanes[l + half];
+        total += lanes[0];
+    }
+    return total;
+}
+
 void normJoin(CaseRun& run, std::int64_t n, double clip, double special)
 {
     Input sums = run.random(DType::F32, {n});
-    for (double& v : sums.values)
-        v = std::abs(v);
+    // Exponents of a wide range: another order of additions gives other bits.
+    for (std::size_t i = 0; i < sums.values.size(); ++i)
+        sums.values[i] = std::ldexp(std::abs(sums.values[i]), static_cast<int>(i * 7 % 48) - 24);
     if (special != 0.0 && n > 0)
         sums.values.back() = special;
     sums = run.given(DType::F32, {n}, sums.values);
-    const NormJoinArgs args{sums.view, run.blank(DType::U8, {sizeof(StepScalars)}), clip};
+    const NormJoinArgs args{sums.view, run.blank(DType::F64, {(n + 1023) / 1024}),
+        run.blank(DType::U8, {sizeof(StepScalars)}), clip};
     run.call(run.ops().normJoin(args, run.stream()));
-    double total = 0.0;
-    for (const double v : sums.values)
-        total += v;
+    const double total = joinedSums(sums.values);
     StepScalars want;
     want.gradNorm = std::sqrt(total);
     want.finite = std::isfinite(total) ? 1 : 0;
@@ -191,6 +207,9 @@ void addElementCases(Table& table)
     for (const std::int64_t n : kLateCounts)
         addElementsCountCases(lines, n);
     addLateStarts(table, lines);
+    // Chunks in several blocks of the grid, and more of them than the joining block has threads.
+    for (const std::int64_t n : {std::int64_t{5'000}, std::int64_t{300'000}})
+        push(table, "normJoin", "clip 1", n, [=](CaseRun& run) { normJoin(run, n, 1.0, 0.0); });
     push(table, "normJoin", "infinity", 5,
         [](CaseRun& run) { normJoin(run, 5, 1.0, std::numeric_limits<double>::infinity()); });
     push(table, "normJoin", "NaN", 5,

@@ -166,12 +166,13 @@ TensorView UpdateTasks::normBlocksOf(GroupId group, std::int64_t first, std::int
 Status UpdateTasks::joinNorm(const Task& task, const StepInputs& inputs, Stream& stream)
 {
     const ScalarViews& scalars = m_memory.scalars;
-    if (task.group.value < 0)
-        return m_device.ops().normJoin(
-            {scalars.normBlocks, scalars.scalars, inputs.clipNorm}, stream);
+    const bool ofGroup = task.group.value >= 0;
+    const TensorView blocks = ofGroup
+                                  ? normBlocksOf(task.group, 0, m_memory.group(task.group).elements)
+                                  : scalars.normBlocks;
     return m_device.ops().normJoin(
-        {normBlocksOf(task.group, 0, m_memory.group(task.group).elements),
-            scalars.scalarsOf(task.group), inputs.clipNorm},
+        {blocks, scalars.chunksFor(blocks),
+            ofGroup ? scalars.scalarsOf(task.group) : scalars.scalars, inputs.clipNorm},
         stream);
 }
 

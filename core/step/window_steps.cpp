@@ -138,7 +138,8 @@ Status WindowSteps::joinUrgent(Stream& stream)
                 {m_window.urgentSums(GroupId{g}), blocks.rows(block, count)}, stream));
         block += count;
     }
-    return m_device.ops().normJoin({blocks, m_window.urgentScalars(), 0.0}, stream);
+    return m_device.ops().normJoin(
+        {blocks, m_memory.scalars.chunksFor(blocks), m_window.urgentScalars(), 0.0}, stream);
 }
 
 Status WindowSteps::sendUrgentScalars(Stream& stream)

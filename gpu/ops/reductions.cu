@@ -6,8 +6,9 @@
 //              fetch 2-byte pieces. So a warp copies two blocks to shared memory in 16-byte pieces,
 //              8 in flight a lane, and each half of it sums one block from there. Warps do not wait
 //              for each other.
-// normJoin     one block, one thread to add the chunks, because their order is a single chain.
-//              Its 32 warps sum 32 chunks meanwhile, 128 KiB in flight.
+// normJoin     a warp sums a chunk, because F64 is slow on most cards and needs all of their
+//              multiprocessors; then one thread adds the chunks, because their order is a single
+//              chain, while its block brings them to shared memory.
 //
 // Bits equal those of the CPU device.
 
@@ -17,9 +18,11 @@
 namespace mr::gpu {
 namespace {
 
-constexpr int kJoinThreads = 1024;
-constexpr int kJoinWarps = kJoinThreads / kWarp;
+constexpr int kLossThreads = 1024;
+
 constexpr int kChunk = 1024; // as in NormJoinArgs
+constexpr int kChunkWarps = 4;
+constexpr int kJoinThreads = 256;
 constexpr int kPerLane = kChunk / kWarp;
 
 constexpr int kNormBlock = 1024; // as in NormBlocksArgs
@@ -31,15 +34,15 @@ constexpr int kNormStride = kNormBlock + kNormLanes;
 constexpr int kLoads = 8; // in flight a lane
 
 // values (n). Thread t adds t, t + 1024, ... in order; then the tree of blockSum().
-__global__ void __launch_bounds__(kJoinThreads)
+__global__ void __launch_bounds__(kLossThreads)
     sumKernel(const float* __restrict__ values, double* __restrict__ total, std::int64_t count)
 {
-    __shared__ double warps[kJoinWarps];
+    __shared__ double warps[kLossThreads / kWarp];
     const int thread = static_cast<int>(threadIdx.x);
     double sum = 0.0;
-    for (std::int64_t i = thread; i < count; i += kJoinThreads)
+    for (std::int64_t i = thread; i < count; i += kLossThreads)
         sum = sum + static_cast<double>(values[i]);
-    sum = blockSum(sum, warps, thread, kJoinThreads);
+    sum = blockSum(sum, warps, thread, kLossThreads);
     if (thread == 0)
         *total = sum;
 }
@@ -103,20 +106,29 @@ __global__ void __launch_bounds__(kNormWarps* kWarp)
         blockSums[block + half] = sum;
 }
 
-// The sum of one chunk in the order of NormJoinArgs, in every lane. All lanes of a warp.
-__device__ double chunkSum(const float* __restrict__ chunk, std::int64_t count, int lane)
+// blockSums (count), chunkSums (ceil(count / 1024)). Warp w of the grid sums chunk w in the order
+// of NormJoinArgs.
+__global__ void __launch_bounds__(kChunkWarps* kWarp) normChunksKernel(
+    const float* __restrict__ blockSums, std::int64_t count, double* __restrict__ chunkSums)
 {
+    const int lane = static_cast<int>(threadIdx.x) % kWarp;
+    const std::int64_t chunk =
+        std::int64_t{blockIdx.x} * kChunkWarps + static_cast<int>(threadIdx.x) / kWarp;
+    if (chunk * kChunk >= count)
+        return; // the whole warp
     float held[kPerLane];
 #pragma unroll
     for (int i = 0; i < kPerLane; ++i) {
-        const int at = i * kWarp + lane;
-        held[i] = at < count ? chunk[at] : 0.0F; // adding 0 changes nothing
+        const std::int64_t at = chunk * kChunk + i * kWarp + lane;
+        held[i] = at < count ? blockSums[at] : 0.0F; // adding 0 changes nothing
     }
     double sum = 0.0;
 #pragma unroll
     for (int i = 0; i < kPerLane; ++i)
         sum = sum + static_cast<double>(held[i]);
-    return warpSum(sum);
+    sum = warpSum(sum);
+    if (lane == 0)
+        chunkSums[chunk] = sum;
 }
 
 __device__ StepScalars scalarsOf(double total, double clipNorm)
@@ -131,31 +143,24 @@ __device__ StepScalars scalarsOf(double total, double clipNorm)
     return scalars;
 }
 
-// blockSums (count). One block: warp w sums chunks w, w + 32, ..., thread 0 adds them in order.
-__global__ void __launch_bounds__(kJoinThreads) normJoinKernel(
-    const float* __restrict__ blockSums, std::int64_t count, double clipNorm, StepScalars* scalars)
+// chunkSums (chunks). One block: thread 0 adds them in order.
+__global__ void __launch_bounds__(kJoinThreads) normJoinKernel(const double* __restrict__ chunkSums,
+    std::int64_t chunks, double clipNorm, StepScalars* scalars)
 {
-    // Two sides: thread 0 reads one while the others fill the other, with one barrier a round.
-    __shared__ double totals[2][kJoinWarps];
-    const int warp = static_cast<int>(threadIdx.x) / kWarp;
-    const int lane = static_cast<int>(threadIdx.x) % kWarp;
-    const std::int64_t chunks = (count + kChunk - 1) / kChunk;
+    __shared__ double held[kJoinThreads];
+    const int thread = static_cast<int>(threadIdx.x);
     double total = 0.0;
-    int side = 0;
-    for (std::int64_t first = 0; first < chunks; first += kJoinWarps) {
-        const std::int64_t chunk = first + warp;
-        if (chunk < chunks) {
-            const double sum = chunkSum(blockSums + chunk * kChunk, count - chunk * kChunk, lane);
-            if (lane == 0)
-                totals[side][warp] = sum;
-        }
+    for (std::int64_t first = 0; first < chunks; first += kJoinThreads) {
+        const std::int64_t left = chunks - first;
+        if (thread < left)
+            held[thread] = chunkSums[first + thread];
         __syncthreads();
-        if (threadIdx.x == 0)
-            for (int w = 0; w < kJoinWarps && first + w < chunks; ++w)
-                total = total + totals[side][w];
-        side = 1 - side;
+        if (thread == 0)
+            for (int i = 0; i < kJoinThreads && i < left; ++i)
+                total = total + held[i];
+        __syncthreads();
     }
-    if (threadIdx.x == 0)
+    if (thread == 0)
         *scalars = scalarsOf(total, clipNorm);
 }
 
@@ -177,7 +182,7 @@ Status launchSum(const SumArgs& args, cudaStream_t stream)
 {
     LaunchShape shape;
     shape.grid = dim3(1);
-    shape.block = dim3(kJoinThreads);
+    shape.block = dim3(kLossThreads);
     return launchKernel("sum", listed<sumKernel>(), shape, stream, args.values.as<const float>(),
         args.total.as<double>() + args.index, args.values.dims[0]);
 }
@@ -190,12 +195,12 @@ Status launchNormBlocks(const NormBlocksArgs& args, cudaStream_t stream)
 
 Status launchNormJoin(const NormJoinArgs& args, cudaStream_t stream)
 {
-    LaunchShape shape;
-    shape.grid = dim3(1);
-    shape.block = dim3(kJoinThreads);
-    return launchKernel("normJoin", listed<normJoinKernel>(), shape, stream,
-        args.blockSums.as<const float>(), args.blockSums.dims[0], args.clipNorm,
-        args.scalars.as<StepScalars>());
+    const std::int64_t chunks = args.chunkSums.dims[0];
+    MR_TRY(launchKernel("normJoin", listed<normChunksKernel>(),
+        {dim3(blocksFor(chunks, kChunkWarps)), dim3(kChunkWarps * kWarp)}, stream,
+        args.blockSums.as<const float>(), args.blockSums.dims[0], args.chunkSums.as<double>()));
+    return launchKernel("normJoin", listed<normJoinKernel>(), {dim3(1), dim3(kJoinThreads)}, stream,
+        args.chunkSums.as<const double>(), chunks, args.clipNorm, args.scalars.as<StepScalars>());
 }
 
 } // namespace mr::gpu

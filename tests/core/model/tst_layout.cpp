@@ -229,6 +229,11 @@ void TestLayout::scalarsHoldALossForEachMicroBatchAndTheBlocksOfTheNorm()
     QCOMPARE(scalars.losses.count(), kShape.microBatches);
     QCOMPARE(scalars.losses.dtype, DType::F64);
     QCOMPARE(scalars.normBlocks.count(), blocks);
+    QCOMPARE(scalars.normChunks.count(), (blocks + 1023) / 1024);
+    QCOMPARE(scalars.normChunks.dtype, DType::F64);
+    QCOMPARE(scalars.chunksFor(scalars.normBlocks).count(), scalars.normChunks.count());
+    QCOMPARE(normChunkCount(1024), std::int64_t{1});
+    QCOMPARE(normChunkCount(1025), std::int64_t{2});
     QVERIFY(scalars.sentBytes >= std::size_t{4 * 8 + 16});
     QVERIFY(scalars.sentBytes <= bytes);
     // Each group has its own scalars, apart from each other and from the sent bytes of the step.
