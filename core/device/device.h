@@ -171,7 +171,9 @@ public:
 
     virtual const DeviceInfo& info() const noexcept = 0;
 
-    // `tag` names the memory in reports ("weights", "slots"); it is not unique.
+    // Zeroed, also where the system or the driver gives memory that was used before: a run's
+    // moments, sums and gaps between gradients begin as that, and nobody clears them again. `tag`
+    // names the memory in reports ("weights", "slots"); it is not unique.
     virtual Result<Buffer> allocate(std::size_t bytes, MemoryKind kind, std::string_view tag) = 0;
     // A buffer for each wish, in their order; all or none. A device whose allocations are rounded
     // up to large pages takes one for all of them, and frees it with the last buffer; others, as

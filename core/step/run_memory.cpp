@@ -122,7 +122,7 @@ Status RunMemory::bindWork(
     if (hostScalarBytes.empty())
         return missing(MemoryUse::Scalars);
     layoutScalars(table, m_shape, hostScalarBytes.data(), hostScalars);
-    const StepScalars none; // a device does not clear memory, and a checkpoint holds this
+    const StepScalars none; // a checkpoint may hold them before a step wrote them
     std::memcpy(hostScalars.scalars.data, &none, sizeof none);
     staging = tiers.find(Tier::PinnedHost, MemoryUse::Staging);
     return staging.empty() ? missing(MemoryUse::Staging) : Status();

@@ -30,7 +30,7 @@ public:
 
     // Is this a task for steps() or updates()?
     static bool handles(const Task& task) noexcept { return task.part != Part::All; }
-    // Zeroes and first column lists; blocks.
+    // First column lists; blocks. All else of a window begins as the zeros of new memory.
     Status prepare();
 
     WindowSteps& steps() noexcept { return m_steps; }
@@ -40,9 +40,7 @@ public:
     WindowCheckpoint& checkpoint() noexcept { return m_checkpoint; }
 
 private:
-    Device& m_device;
     WindowMemory& m_memory;
-    Stream& m_stream;
     HostRows m_rows;
     ColumnCopier m_copier;
     WindowSteps m_steps;

@@ -9,13 +9,10 @@
 
 namespace mr {
 
-StateAccess::StateAccess(Device& device, const RunMemory& memory, BlockingCopier& copier,
-    DiskTasks* disk, Stream& stream)
-    : m_device(device)
-    , m_memory(memory)
+StateAccess::StateAccess(const RunMemory& memory, BlockingCopier& copier, DiskTasks* disk)
+    : m_memory(memory)
     , m_copier(copier)
     , m_disk(disk)
-    , m_stream(stream)
 {
 }
 
@@ -94,59 +91,6 @@ Status StateAccess::uploadWeights(GroupId group, std::int64_t first, const Maste
     std::transform(
         master.high.begin(), master.high.end(), master.low.begin(), joined.begin(), joinHalves);
     return upload(joined);
-}
-
-Status StateAccess::clear(const ParamTable& table)
-{
-    for (std::int64_t g = 0; g < m_memory.groupCount(); ++g) {
-        const GroupId id{static_cast<std::int32_t>(g)};
-        const GroupMemory& group = m_memory.group(id);
-        if (group.accumulator)
-            MR_TRY(clearGaps(id, table.groups[static_cast<std::size_t>(g)]));
-        if (!group.state[static_cast<std::size_t>(StatePart::FirstMoment)])
-            continue;
-        // Zero bytes are zero moments in either codec. Tiles on disk are zero until written.
-        for (const StatePart part : {StatePart::FirstMoment, StatePart::SecondMoment,
-                 StatePart::FirstScale, StatePart::SecondScale})
-            MR_TRY(clearPlane(id, part));
-    }
-    return m_copier.finish(m_stream);
-}
-
-// A gap holds no gradient, but norm and update run over whole groups. Blocks that share a sum's
-// bytes have their gaps at the same places.
-Status StateAccess::clearGaps(GroupId id, const ParamGroup& group)
-{
-    std::byte* sums = m_memory.group(id).accumulator;
-    for (std::size_t i = 0; i < group.paramSlots.size(); ++i) {
-        const bool last = i + 1 == group.paramSlots.size();
-        const std::int64_t begin = group.paramSlots[i].first + group.paramSlots[i].count();
-        const std::int64_t end = last ? group.elements : group.paramSlots[i + 1].first;
-        if (end <= begin)
-            continue;
-        MR_TRY(m_device.ops().fill(
-            {vectorView(sums + 4 * static_cast<std::size_t>(begin), DType::F32, end - begin), 0.0F},
-            m_stream));
-    }
-    return {};
-}
-
-Status StateAccess::clearPlane(GroupId group, StatePart part)
-{
-    const GroupMemory& memory = m_memory.group(group);
-    const StatePlane& plane = planeOf(m_memory.stateCodec(), part);
-    const std::int64_t values = plane.values(memory.elements);
-    if (memory.stateOnDevice && plane.exists() && typeOf(m_memory.stateCodec(), part) == DType::F32)
-        return m_device.ops().fill(
-            {vectorView(planeAt(m_memory, group, part, 0), DType::F32, values), 0.0F}, m_stream);
-    const std::size_t all = inMemory(group, part, 0, plane.bytes(memory.elements));
-    const std::vector<std::byte> zeros(std::min(m_memory.staging.size(), all));
-    for (std::size_t done = 0; done < all; done += zeros.size()) {
-        const std::size_t bytes = std::min(zeros.size(), all - done);
-        const auto first = static_cast<std::int64_t>(done / plane.valueBytes);
-        MR_TRY(write(group, part, first, {zeros.data(), bytes}));
-    }
-    return {};
 }
 
 } // namespace mr

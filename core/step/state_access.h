@@ -8,9 +8,7 @@
 
 #pragma once
 
-#include "core/device/device.h"
 #include "core/model/master.h"
-#include "core/model/param_table.h"
 #include "core/step/blocking_copier.h"
 #include "core/step/disk_tasks.h"
 #include "core/step/run_memory.h"
@@ -26,8 +24,7 @@ class StateAccess
 {
 public:
     // `disk` may be null where nothing is on disk.
-    StateAccess(Device& device, const RunMemory& memory, BlockingCopier& copier, DiskTasks* disk,
-        Stream& stream);
+    StateAccess(const RunMemory& memory, BlockingCopier& copier, DiskTasks* disk);
 
     // Values of a state part from `first` on.
     Status read(GroupId group, StatePart part, std::int64_t first, std::span<std::byte> out);
@@ -37,20 +34,14 @@ public:
     Status writeMaster(GroupId group, std::int64_t first, const MasterView& master);
     // Makes the weights that ops read from the same.
     Status uploadWeights(GroupId group, std::int64_t first, const MasterView& master);
-    // Before the first step: moments and the gaps between slots of gradients at zero.
-    Status clear(const ParamTable& table);
 
 private:
     std::size_t inMemory(
         GroupId group, StatePart part, std::int64_t first, std::size_t bytes) const;
-    Status clearGaps(GroupId id, const ParamGroup& group);
-    Status clearPlane(GroupId group, StatePart part);
 
-    Device& m_device;
     const RunMemory& m_memory;
     BlockingCopier& m_copier;
     DiskTasks* m_disk;
-    Stream& m_stream;
 };
 
 } // namespace mr

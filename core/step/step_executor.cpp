@@ -24,8 +24,7 @@ StepExecutor::StepExecutor(Device& device, RunMemory& memory, const ModelConfig&
     , m_config(config)
     , m_table(table)
     , m_parts(std::move(parts))
-    , m_state(
-          device, memory, *m_parts.copier, m_parts.disk.get(), m_parts.lanes->stream(Lane::CopyIn))
+    , m_state(memory, *m_parts.copier, m_parts.disk.get())
     , m_constants(memory, config, *m_parts.copier)
     , m_decoder(device, memory, config, *m_parts.copier, m_parts.lanes->stream(Lane::Compute))
     , m_passes(device, memory, config, m_traffic)
@@ -57,7 +56,6 @@ Result<std::unique_ptr<StepExecutor>> StepExecutor::create(Device& device, RunMe
 Status StepExecutor::prepareMemory()
 {
     MR_TRY(m_constants.prepare());
-    MR_TRY(m_state.clear(m_table));
     return m_window ? m_window->prepare() : Status();
 }
 

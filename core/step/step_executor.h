@@ -59,8 +59,8 @@ public:
         const ModelConfig& config, const ParamTable& table, HostUpdater* updater,
         DiskStore* disk = nullptr);
 
-    // Before the first step: constants are filled; moments and the gaps between slots of gradients
-    // are zero. Blocks.
+    // Before the first step: fills constants. Moments, sums and the gaps between slots of gradients
+    // are zero already, because Device::allocate() gives zeroed memory. Blocks.
     Status prepareMemory();
     // Makes the events a plan of this size needs.
     Status prepare(const StepPlan& plan);

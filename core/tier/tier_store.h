@@ -1,8 +1,8 @@
 // TierStore: every byte a run holds, allocated once from a MemoryPlan and looked up by purpose.
 //
 // One buffer per item of the plan, so the memory held equals the plan, to the byte, and no step
-// allocates. The buffers of a tier are asked for together, so that a card gives them in one piece.
-// A DiskStore holds the bytes on disk.
+// allocates, and all of them are zero after create(). The buffers of a tier are asked for together,
+// so that a card gives them in one piece. A DiskStore holds the bytes on disk.
 //
 // Threads    create() and destruction on the engine thread; lookups from any thread.
 // Ownership  Owns the buffers; the Device must outlive it.

@@ -36,6 +36,7 @@ private Q_SLOTS:
     void findsByTierUseAndGroup();
     void whatTheDeviceCannotHoldIsNamed();
     void whatIsOnDiskTakesNoMemory();
+    void allBytesAreZeroAlsoWhereARunBeforeLeftOthers();
 };
 
 void TestTierStore::holdsExactlyWhatWasPlannedAndGivesItBack()
@@ -96,6 +97,20 @@ void TestTierStore::whatIsOnDiskTakesNoMemory()
     QVERIFY(store.ok());
     QVERIFY(store.value()->find(Tier::Disk, MemoryUse::Weights, GroupId{0}).empty());
     QCOMPARE(device->memoryUsage().allocations, std::size_t{0});
+}
+
+void TestTierStore::allBytesAreZeroAlsoWhereARunBeforeLeftOthers()
+{
+    const auto device = makeCpuDevice(std::size_t{1} << 20);
+    for (int run = 0; run < 2; ++run) {
+        const auto store = std::move(TierStore::create(*device, smallPlan())).value();
+        for (const MemoryItem& item : store->plan().items) {
+            const auto bytes = store->find(item.tier, item.use, item.group);
+            QVERIFY(std::all_of(
+                bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; }));
+            std::fill(bytes.begin(), bytes.end(), std::byte{0xFF});
+        }
+    }
 }
 
 MR_TEST(TestTierStore)

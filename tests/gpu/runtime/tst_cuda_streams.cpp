@@ -155,6 +155,18 @@ private Q_SLOTS:
         QCOMPARE(fakeCard().registrations, std::size_t{0});
     }
 
+    void memoryThatWasUsedBeforeIsZeroed()
+    {
+        Rig rig(1000);
+        QVERIFY(rig.opened.ok());
+        for (const MemoryKind kind : {MemoryKind::Device, MemoryKind::PinnedHost})
+            for (int use = 0; use < 3; ++use) {
+                const Buffer buffer = rig.take(900, kind);
+                QVERIFY(all(buffer, 0));
+                std::fill_n(buffer.data(), buffer.bytes(), std::byte{0xFF});
+            }
+    }
+
     void aFullCardIsNoLostDevice()
     {
         Rig rig(64 * kMiB);
