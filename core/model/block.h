@@ -105,7 +105,8 @@ struct HeadBackward {
     float lossScale = 1.0F; // 1 / trained tokens of the whole step
 };
 
-// forwardHead and its gradients, chunk by chunk: never all logits.
+// forwardHead and its gradients, chunk by chunk: never all logits in F32. The gradient of the
+// matrix is one product for the rows that scratch.gradLogits has.
 Status backwardHead(const LayerContext& context, const HeadTensors& weights, const TensorView& x,
     const HeadScratch& scratch, const HeadBackward& backward);
 

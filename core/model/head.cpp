@@ -1,4 +1,5 @@
-// The head: final norm, logits and their loss, chunk by chunk. See block.h.
+// The head: final norm, logits and their loss, chunk by chunk; their gradients in one product, or
+// in few. See block.h.
 
 #include "core/model/block.h"
 #include "core/model/norm_of.h"
@@ -21,43 +22,55 @@ Status cappedLogits(const LayerContext& c, const TensorView& normed, const Tenso
     return c.config->logitCap > 0.0 ? c.ops->softcap({logits, logitCap(c)}, *c.stream) : Status();
 }
 
-// The rows [first, first + count) of the head: logits, losses and, with `backward`, gradients.
-Status headChunk(const LayerContext& c, const HeadTensors& w, const HeadScratch& s,
-    std::int64_t first, std::int64_t count, const HeadBackward* backward)
+// Rows of a micro-batch.
+struct HeadRows {
+    std::int64_t first = 0;
+    std::int64_t count = 0;
+    TensorView gradLogits; // (count, V), c; data null: losses only
+    float lossScale = 1.0F;
+};
+
+// Losses, and the gradient of the logits, by chunks of logits.
+Status headLosses(
+    const LayerContext& c, const HeadTensors& w, const HeadScratch& s, const HeadRows& rows)
 {
-    Ops& ops = *c.ops;
-    Stream& stream = *c.stream;
-    const TensorView normed = s.normed.rows(first, count);
-    const TensorView logits = s.logits.rows(0, count);
-    const TensorView gradLogits = backward ? s.gradLogits.rows(0, count) : TensorView{};
-    MR_TRY(cappedLogits(c, normed, w.matrix, logits));
-    MR_TRY(
-        ops.crossEntropy({logits, c.batch.targets.rows(first, count), s.losses.rows(first, count),
-                             gradLogits, backward ? backward->lossScale : 1.0F, logitCap(c)},
-            stream));
-    if (!backward)
-        return {};
-    // Chunks are summed on their own before the micro-batch's gradient is added to the sum of the
-    // step, so that it may as well be added elsewhere (decisions.md 8).
-    const bool ownSum = backward->product.data != nullptr && backward->accumulateMatrix;
-    const bool addToSum = first > 0 || (backward->accumulateMatrix && !ownSum);
-    MR_TRY(ops.linearBackwardWeight(
-        {gradLogits, normed, ownSum ? backward->product : backward->gradients.matrix, {}, {},
-            addToSum},
-        stream));
-    return ops.linearBackwardInput({gradLogits, w.matrix, s.gradNormed.rows(first, count)}, stream);
+    const std::int64_t chunk = s.logits.dims[0];
+    for (std::int64_t at = 0; at < rows.count; at += chunk) {
+        const std::int64_t count = std::min(chunk, rows.count - at);
+        const std::int64_t first = rows.first + at;
+        const TensorView logits = s.logits.rows(0, count);
+        MR_TRY(cappedLogits(c, s.normed.rows(first, count), w.matrix, logits));
+        MR_TRY(c.ops->crossEntropy(
+            {logits, c.batch.targets.rows(first, count), s.losses.rows(first, count),
+                rows.gradLogits.data ? rows.gradLogits.rows(at, count) : TensorView{},
+                rows.lossScale, logitCap(c)},
+            *c.stream));
+    }
+    return {};
 }
 
-Status runHead(const LayerContext& c, const HeadTensors& w, const TensorView& x,
-    const HeadScratch& s, const HeadBackward* backward)
+// The gradients that follow from that of the logits. Products of a micro-batch are summed on their
+// own before the sum is added to that of the step, so that it may as well be added elsewhere
+// (decisions.md 8).
+Status headGradients(const LayerContext& c, const HeadTensors& w, const HeadScratch& s,
+    const HeadRows& rows, const HeadBackward& backward)
 {
-    MR_TRY(c.ops->rmsNorm(
-        {x, {}, w.norm, {}, s.normed, s.rstd, epsOf(*c.config), gainOf(*c.config)}, *c.stream));
-    const std::int64_t tokens = x.dims[0];
-    const std::int64_t rows = s.logits.dims[0];
-    for (std::int64_t first = 0; first < tokens; first += rows)
-        MR_TRY(headChunk(c, w, s, first, std::min(rows, tokens - first), backward));
-    return {};
+    const TensorView normed = s.normed.rows(rows.first, rows.count);
+    const bool ownSum = backward.product.data != nullptr && backward.accumulateMatrix;
+    const bool addToSum = rows.first > 0 || (backward.accumulateMatrix && !ownSum);
+    MR_TRY(c.ops->linearBackwardWeight(
+        {rows.gradLogits, normed, ownSum ? backward.product : backward.gradients.matrix, {}, {},
+            addToSum},
+        *c.stream));
+    return c.ops->linearBackwardInput(
+        {rows.gradLogits, w.matrix, s.gradNormed.rows(rows.first, rows.count)}, *c.stream);
+}
+
+Status normHead(
+    const LayerContext& c, const HeadTensors& w, const TensorView& x, const HeadScratch& s)
+{
+    return c.ops->rmsNorm(
+        {x, {}, w.norm, {}, s.normed, s.rstd, epsOf(*c.config), gainOf(*c.config)}, *c.stream);
 }
 
 } // namespace
@@ -65,7 +78,8 @@ Status runHead(const LayerContext& c, const HeadTensors& w, const TensorView& x,
 Status forwardHead(const LayerContext& context, const HeadTensors& weights, const TensorView& x,
     const HeadScratch& scratch, const TensorView& losses, std::int64_t micro)
 {
-    MR_TRY(runHead(context, weights, x, scratch, nullptr));
+    MR_TRY(normHead(context, weights, x, scratch));
+    MR_TRY(headLosses(context, weights, scratch, {0, x.dims[0], {}}));
     return context.ops->sum({scratch.losses, losses, micro}, *context.stream);
 }
 
@@ -84,7 +98,15 @@ Status backwardHead(const LayerContext& context, const HeadTensors& weights, con
 {
     Ops& ops = *context.ops;
     Stream& stream = *context.stream;
-    MR_TRY(runHead(context, weights, x, scratch, &backward));
+    MR_TRY(normHead(context, weights, x, scratch));
+    const std::int64_t tokens = x.dims[0];
+    const std::int64_t most = scratch.gradLogits.dims[0];
+    for (std::int64_t first = 0; first < tokens; first += most) {
+        const std::int64_t count = std::min(most, tokens - first);
+        const HeadRows rows{first, count, scratch.gradLogits.rows(0, count), backward.lossScale};
+        MR_TRY(headLosses(context, weights, scratch, rows));
+        MR_TRY(headGradients(context, weights, scratch, rows, backward));
+    }
     MR_TRY(ops.sum({scratch.losses, backward.losses, backward.micro}, stream));
     if (backward.product.data && backward.accumulateMatrix) {
         const TensorView& sum = backward.gradients.matrix;

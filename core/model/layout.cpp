@@ -45,7 +45,21 @@ private:
     std::size_t m_offset = 0;
 };
 
-constexpr std::int64_t kLogitsBytes = std::int64_t{128} << 20;
+// Logits of a chunk, F32. A chunk of n rows does n operations for each byte it reads of the head's
+// matrix, and cards do some 180 in that time (data sheets): 262,144 words leave 256 rows.
+constexpr std::int64_t kLogitsBytes = std::int64_t{256} << 20;
+// At least as much gradient of logits is kept for one product.
+constexpr std::int64_t kLogitsGradientBytes = std::int64_t{1} << 30;
+constexpr std::int64_t kChunkStep = 16; // rows
+
+// `tokens` in as few parts of at most `most` rows as there may be, of equal rows: a multiple of
+// `step`, as `most` is.
+std::int64_t evenRows(std::int64_t tokens, std::int64_t most, std::int64_t step)
+{
+    const auto parts = [](std::int64_t all, std::int64_t of) { return (all + of - 1) / of; };
+    const std::int64_t even = parts(tokens, parts(tokens, most));
+    return std::min(tokens, parts(even, step) * step);
+}
 
 std::int64_t normPartialRows(std::int64_t tokens)
 {
@@ -104,8 +118,21 @@ void fillTables(const RopeFrequencies& rope, const TensorView& cosTable, const T
 
 std::int64_t headChunkRows(std::int64_t tokens, std::int64_t vocab) noexcept
 {
-    const std::int64_t fitting = kLogitsBytes / (4 * vocab) / 16 * 16;
-    return std::min(tokens, std::max<std::int64_t>(fitting, 16));
+    const std::int64_t fitting = kLogitsBytes / (4 * vocab) / kChunkStep * kChunkStep;
+    return evenRows(tokens, std::max(fitting, kChunkStep), kChunkStep);
+}
+
+std::int64_t headProductRows(const ModelConfig& config, const MicroShape& shape) noexcept
+{
+    const auto row = config.vocab * static_cast<std::int64_t>(sizeOf(shape.compute));
+    // Two products of several micro-batches need half the gradient and a matrix for their sum.
+    const std::int64_t matrices = shape.microBatches > 1 ? 2 : 1;
+    const std::int64_t matrix = 4 * config.vocab * config.hidden;
+    const std::int64_t fitting = std::max(kLogitsGradientBytes, matrices * matrix) / row;
+    const std::int64_t chunk = headChunkRows(shape.tokens(), config.vocab);
+    if (fitting >= shape.tokens())
+        return shape.tokens();
+    return evenRows(shape.tokens(), std::max(fitting / chunk, std::int64_t{1}) * chunk, chunk);
 }
 
 std::int64_t normBlockCount(std::int64_t elements) noexcept
@@ -181,10 +208,13 @@ std::size_t layoutHead(
     out.gradNormed = carver.matrix(shape.compute, tokens, config.hidden);
     out.losses = carver.vector(DType::F32, tokens);
     out.logits = carver.matrix(DType::F32, rows, config.vocab);
-    out.gradLogits =
-        shape.compute == DType::F32 ? out.logits : carver.matrix(shape.compute, rows, config.vocab);
     out.normPartial = carver.matrix(DType::F32, normPartialRows(tokens), config.hidden);
     return carver.bytes();
+}
+
+TensorView logitsGradient(const ModelConfig& config, const MicroShape& shape, std::byte* base)
+{
+    return matrixView(base, shape.compute, headProductRows(config, shape), config.vocab);
 }
 
 std::size_t layoutBatch(
@@ -246,8 +276,7 @@ std::size_t layoutScalars(
 
 std::size_t headProductBytes(const ModelConfig& config, const MicroShape& shape) noexcept
 {
-    const bool oneChunk = headChunkRows(shape.tokens(), config.vocab) == shape.tokens();
-    if (shape.microBatches == 1 || oneChunk)
+    if (shape.microBatches == 1 || headProductRows(config, shape) == shape.tokens())
         return 0;
     return static_cast<std::size_t>(config.vocab * config.hidden) * sizeof(float);
 }
@@ -320,7 +349,10 @@ ModelShape modelShape(const ModelConfig& config, const ParamTable& table, const 
     out.savedBytesPerBlock = layoutActivations(config, shape, nullptr, activations);
     out.backwardScratchBytes = layoutScratch(config, shape, nullptr, scratch);
     out.headScratchBytes = layoutHead(config, shape, nullptr, head);
+    out.logitsGradientBytes = logitsGradient(config, shape, nullptr).bytes();
     out.headProductBytes = headProductBytes(config, shape);
+    const std::int64_t productRows = headProductRows(config, shape);
+    out.headProducts = static_cast<int>((tokens + productRows - 1) / productRows);
     out.batchBytes = layoutBatch(config, shape, nullptr, batch);
     out.constantBytes = layoutConstants(config, shape, nullptr, constants);
     out.scalarBytes = layoutScalars(table, shape, nullptr, scalars);

@@ -73,7 +73,7 @@ struct HeadScratch {
     TensorView gradNormed;  // (T, H), c
     TensorView losses;      // (T), F32
     TensorView logits;      // (headChunkRows, V), F32
-    TensorView gradLogits;  // shape of logits, c; in F32 the same memory
+    TensorView gradLogits;  // (headProductRows, V), c; data null where nothing is trained
     TensorView normPartial; // (ceil(T / kNormRowBlock), H), F32
 };
 
@@ -110,8 +110,15 @@ struct ScalarViews {
     TensorView chunksFor(const TensorView& blockSums) const;
 };
 
-// Rows of logits held at a time: a function of T and V alone, because it decides bits.
+// Rows of logits held at a time. Their products may have other bits for other rows, so this is a
+// function of T and V alone.
 std::int64_t headChunkRows(std::int64_t tokens, std::int64_t vocab) noexcept;
+
+// Rows of a product for the gradient of the head's matrix: all of the micro-batch, unless their
+// gradient of logits takes more than 1 GiB and more than that matrix in F32 (twice, in steps of
+// several micro-batches). Then several products are summed in order. A function of `shape` and the
+// model alone, because it decides bits.
+std::int64_t headProductRows(const ModelConfig& config, const MicroShape& shape) noexcept;
 
 // Blocks of 1,024 elements of which the gradient norm is summed; by group they start at a
 // multiple of the group's own.
@@ -125,6 +132,8 @@ std::size_t layoutScratch(
     const ModelConfig& config, const MicroShape& shape, std::byte* base, BlockScratch& out);
 std::size_t layoutHead(
     const ModelConfig& config, const MicroShape& shape, std::byte* base, HeadScratch& out);
+// HeadScratch::gradLogits at `base`, memory of its own: only training has it.
+TensorView logitsGradient(const ModelConfig& config, const MicroShape& shape, std::byte* base);
 std::size_t layoutBatch(
     const ModelConfig& config, const MicroShape& shape, std::byte* base, BatchViews& out);
 std::size_t layoutConstants(
@@ -132,8 +141,8 @@ std::size_t layoutConstants(
 std::size_t layoutScalars(
     const ParamTable& table, const MicroShape& shape, std::byte* base, ScalarViews& out);
 
-// The fp32 product of the head that a step of several micro-batches and several chunks needs, in
-// bytes; 0 if it needs none.
+// The fp32 sum of a micro-batch's products for the head's matrix, which a step of several
+// micro-batches needs where each has several, in bytes; 0 if it needs none.
 std::size_t headProductBytes(const ModelConfig& config, const MicroShape& shape) noexcept;
 
 // Fills host memory. Angle = position * ropeFrequencies() for sequences of `longest` tokens, formed

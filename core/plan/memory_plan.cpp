@@ -14,13 +14,14 @@ namespace mr {
 
 namespace {
 
-constexpr std::array<std::string_view, 36> kUseNames = {"weights", "high plane", "low plane",
+constexpr std::array<std::string_view, 37> kUseNames = {"weights", "high plane", "low plane",
     "first moments", "second moments", "accumulators", "second accumulator", "gradients",
-    "boundaries", "activations", "workspace", "head", "head product", "batches", "constants",
-    "scalars", "staging", "attention cache", "state slots", "upload landing", "urgent state",
-    "urgent gradients", "urgent sums", "urgent scratch", "column energies", "column lists",
-    "packed gradients", "upload slots", "window sums", "window scalars", "weight slots",
-    "disk slots", "state on disk", "weights on disk", "gradients on disk", "boundaries on disk"};
+    "boundaries", "activations", "workspace", "head", "head product", "logits gradient", "batches",
+    "constants", "scalars", "staging", "attention cache", "state slots", "upload landing",
+    "urgent state", "urgent gradients", "urgent sums", "urgent scratch", "column energies",
+    "column lists", "packed gradients", "upload slots", "window sums", "window scalars",
+    "weight slots", "disk slots", "state on disk", "weights on disk", "gradients on disk",
+    "boundaries on disk"};
 
 constexpr std::size_t kAccumulatorBytes = 4; // fp32
 
@@ -234,6 +235,7 @@ void addActivations(ItemList& list, const StepSpec& spec, const ModelShape& shap
     list.add(
         Tier::PinnedHost, MemoryUse::Activations, kOfTheRun, shape.savedBytesPerBlock * onHost);
     list.add(Tier::Device, MemoryUse::Activations, kOfTheRun, shape.savedBytesPerBlock * kept);
+    list.add(Tier::Device, MemoryUse::LogitsGradient, kOfTheRun, shape.logitsGradientBytes);
     list.add(Tier::Device, MemoryUse::HeadProduct, kOfTheRun, shape.headProductBytes);
     list.add(Tier::Device, MemoryUse::SecondAccumulator, GroupId{0},
         kAccumulatorBytes * static_cast<std::size_t>(shape.secondAccumulatorElements));

@@ -45,14 +45,15 @@ struct ModelShape {
     std::size_t savedBytesPerBlock = 0; // backward reads them, recompute=block recomputes them
     // Gradients inside a block and of the stream, partial sums of norms.
     std::size_t backwardScratchBytes = 0;
-    std::size_t headScratchBytes = 0; // logits chunk, their gradient, losses
-    std::size_t headProductBytes = 0; // fp32 product of the head if a step has several
-                                      // micro-batches; 0 otherwise
-    std::size_t batchBytes = 0;       // ids, targets, positions, visibility, order of a micro-batch
-    std::size_t constantBytes = 0;    // rope tables
-    std::size_t scalarBytes = 0;      // losses, norm blocks, StepScalars of the step and of groups
-    std::size_t sentScalarBytes = 0;  // the part that SendScalars of the step copies: losses and
-                                      // StepScalars
+    std::size_t headScratchBytes = 0;    // logits chunk, losses
+    std::size_t logitsGradientBytes = 0; // training only
+    std::size_t headProductBytes = 0;    // fp32 sum of products of the head; 0: none needed
+    int headProducts = 1;                // of a micro-batch, for the gradient of the head's matrix
+    std::size_t batchBytes = 0;      // ids, targets, positions, visibility, order of a micro-batch
+    std::size_t constantBytes = 0;   // rope tables
+    std::size_t scalarBytes = 0;     // losses, norm blocks, StepScalars of the step and of groups
+    std::size_t sentScalarBytes = 0; // the part that SendScalars of the step copies: losses and
+                                     // StepScalars
 
     std::int64_t elements() const noexcept
     {

@@ -24,7 +24,7 @@ struct ModelProduct {
 };
 
 constexpr std::array kProducts = {ModelProduct{2048, 1536, 8960}, ModelProduct{2048, 8960, 1536},
-    ModelProduct{2048, 1536, 2048}, ModelProduct{208, 1536, 19'008}};
+    ModelProduct{2048, 1536, 2048}, ModelProduct{416, 1536, 19'008}};
 
 constexpr std::int64_t kSamples = 512;
 

@@ -54,6 +54,7 @@ private Q_SLOTS:
     void aWindowThatCutsHasAColumnOfItsOwn();
     void scalarsHoldALossForEachMicroBatchAndTheBlocksOfTheNorm();
     void headChunksCoverAllRowsAndDependOnNothingElse();
+    void theHeadHasOneProductUnlessItsGradientOfLogitsIsLarge();
     void ropeTablesHoldTheAnglesOfPublishedModels();
     void aModelShapeCountsEveryParameterAndItsWork();
 };
@@ -259,8 +260,42 @@ void TestLayout::headChunksCoverAllRowsAndDependOnNothingElse()
             const std::int64_t rows = headChunkRows(tokens, vocab);
             QVERIFY(rows >= 1 && rows <= tokens);
         }
-    // Never all logits of a large vocabulary.
-    QVERIFY(headChunkRows(8192, 151'936) < 8192);
+    // Never all logits of a large vocabulary: five chunks of equal rows.
+    QCOMPARE(headChunkRows(2048, 151'936), std::int64_t{416});
+}
+
+// Vocabulary, hidden size and tokens of published models; rows by hand.
+void TestLayout::theHeadHasOneProductUnlessItsGradientOfLogitsIsLarge()
+{
+    struct Row {
+        std::int64_t vocab, hidden, tokens, micros, rows;
+    };
+    const std::vector<Row> rows = {
+        {151'936, 896, 2048, 1, 2048},  // 622 MB
+        {151'936, 896, 4096, 1, 2080},  // 1.2 GB: two products, of five chunks of 416
+        {151'936, 896, 4096, 8, 2080},  // twice the matrix in F32: 1.1 GB
+        {151'936, 1536, 4096, 1, 2080}, // 0.9 GB, less than 1 GiB
+        {151'936, 1536, 4096, 8, 4096}, // 1.9 GB
+        {152'064, 3584, 4096, 1, 4096}, // 2.2 GB
+        {128'256, 4096, 8192, 1, 8192}, // 2.1 GB, as many as the matrix has
+        {128'256, 4096, 8208, 1, 4464}, // a little more: nine chunks of 496
+        {262'144, 640, 4096, 8, 2048},  // 2.1 GB: eight chunks of 256
+    };
+    for (const Row& row : rows) {
+        ModelConfig config;
+        config.vocab = row.vocab;
+        config.hidden = row.hidden;
+        const MicroShape shape{row.tokens, 1, row.micros, DType::BF16};
+        const std::int64_t chunk = headChunkRows(row.tokens, row.vocab);
+        QCOMPARE(headProductRows(config, shape), row.rows);
+        QVERIFY(row.rows == row.tokens || row.rows % chunk == 0);
+        QCOMPARE(logitsGradient(config, shape, nullptr).bytes(),
+            static_cast<std::size_t>(2 * row.rows * row.vocab));
+        // Several products of several micro-batches need a sum of their own.
+        const bool needsSum = row.rows < row.tokens && row.micros > 1;
+        QCOMPARE(headProductBytes(config, shape),
+            static_cast<std::size_t>(needsSum ? 4 * row.vocab * row.hidden : 0));
+    }
 }
 
 void TestLayout::ropeTablesHoldTheAnglesOfPublishedModels()

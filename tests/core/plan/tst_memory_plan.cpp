@@ -32,6 +32,7 @@ ModelShape shapeWithBytes()
     shape.backwardScratchBytes = 300;
     shape.headScratchBytes = 50;
     shape.headProductBytes = 11;
+    shape.logitsGradientBytes = 19;
     shape.batchBytes = 40;
     shape.constantBytes = 13;
     shape.scalarBytes = 17;
@@ -245,7 +246,7 @@ private Q_SLOTS:
         // Weights 2, low plane 2, moments 8, accumulator 4, finished gradient 2; both blocks have
         // their accumulator in one slot.
         const std::size_t state = 18 * kAll - 4 * kN;
-        const std::size_t work = 4 * 1000 + 7000 + 300 + 50 + 11 + 2 * 40 + 13 + 17;
+        const std::size_t work = 4 * 1000 + 7000 + 300 + 50 + 11 + 19 + 2 * 40 + 13 + 17;
         QCOMPARE(plan.bytes(Tier::Device), state + work);
         QCOMPARE(plan.bytes(Tier::PinnedHost), kStagingBytes + 40 + 17);
         QCOMPARE(plan.bytes(Tier::Disk), std::size_t{0});
