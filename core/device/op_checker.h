@@ -135,6 +135,12 @@ inline bool isCompute(DType type) noexcept
     return type == DType::F32 || type == DType::BF16;
 }
 
+// Type of a gradient of weights: the one it has, if the op may store it.
+inline DType gradientType(const TensorView& gradient, DType compute, bool accumulate) noexcept
+{
+    return !accumulate && gradient.dtype == compute ? compute : DType::F32;
+}
+
 // (heads + 2 kvHeads) headDim, or -1 for a geometry that makes no sense.
 inline std::int64_t packedColumns(int heads, int kvHeads, int headDim) noexcept
 {

@@ -9,6 +9,7 @@
 namespace mr {
 
 using checks::Checker;
+using checks::gradientType;
 using checks::isCompute;
 using checks::kHeadWords;
 using checks::packedColumns;
@@ -49,7 +50,8 @@ Status checkEmbedBackward(const EmbedBackwardArgs& a)
         .leads("gradOut", a.gradOut, 2)
         .tensor("ids", a.ids, DType::I32, {tokens})
         .tensor("order", a.order, DType::I32, {tokens})
-        .tensor("gradTable", a.gradTable, DType::F32, {a.gradTable.dims[0], a.gradOut.dims[1]})
+        .tensor("gradTable", a.gradTable, gradientType(a.gradTable, a.gradOut.dtype, a.accumulate),
+            {a.gradTable.dims[0], a.gradOut.dims[1]})
         .status();
 }
 
@@ -84,7 +86,7 @@ Status checkRmsNormBackward(const RmsNormBackwardArgs& a)
         .tensor("gradX", a.gradX, type, {rows, cols})
         .apart("gradX", a.gradX, "gradOut", a.gradOut)
         .apart("gradX", a.gradX, "x", a.x)
-        .tensor("gradWeight", a.gradWeight, DType::F32, {cols})
+        .tensor("gradWeight", a.gradWeight, gradientType(a.gradWeight, type, a.accumulate), {cols})
         .tensor("partial", a.partial, DType::F32, {blocks, cols})
         .status();
 }
@@ -118,8 +120,9 @@ Status checkLinearBackwardWeight(const LinearBackwardWeightArgs& a)
     return Checker("linearBackwardWeight")
         .leads("gradOut", a.gradOut, 2)
         .tensor("x", a.x, a.gradOut.dtype, {a.gradOut.dims[0], in})
-        .tensor("gradWeight", a.gradWeight, DType::F32, {out, in})
-        .optional("gradBias", a.gradBias, DType::F32, {out})
+        .tensor("gradWeight", a.gradWeight,
+            gradientType(a.gradWeight, a.gradOut.dtype, a.accumulate), {out, in})
+        .optional("gradBias", a.gradBias, a.gradWeight.dtype, {out})
         .optional("product", a.product, DType::F32, {out, in})
         .status();
 }

@@ -35,9 +35,11 @@ Status checkFinishGradient(const FinishGradientArgs& a)
 {
     const std::int64_t n = a.sum.dims[0];
     return Checker("finishGradient")
-        .leads("sum", a.sum, 1, true)
+        .leads("sum", a.sum, 1)
         .optional("second", a.second, DType::F32, {n})
         .holds(isCompute(a.out.dtype), "out must be F32 or BF16")
+        .holds(a.sum.dtype == DType::F32 || (a.out.dtype == a.sum.dtype && !a.second.data),
+            "a sum in BF16 has no second, and out is BF16")
         .tensor("out", a.out, a.out.dtype, {n})
         .holds(a.out.data != a.sum.data || a.out.dtype == DType::F32 || n == 0,
             "out may be sum only as F32")
@@ -124,7 +126,7 @@ Status checkCast(const CastArgs& a)
 
 Status checkFill(const FillArgs& a)
 {
-    return Checker("fill").leads("out", a.out, a.out.rank, true).status();
+    return Checker("fill").leads("out", a.out, a.out.rank).status();
 }
 
 Status checkSoftcap(const SoftcapArgs& a)

@@ -17,6 +17,8 @@
 //          other sum (columnEnergy, gradBias, a row's norm or softmax), a product and attention may
 //          take another order, so callers that need equal bits start their views alike.
 // Scratch  Ops that need scratch memory take it as an argument; none allocates.
+// Weights  A gradient of weights is F32 ("G"), or, where the op does not add to it, A: the same F32
+//          sum, rounded once. On CUDA a product may take another order for another type of result.
 // Source   The comment on each op; model_semantics of the reference where it names none.
 
 #pragma once
@@ -45,7 +47,7 @@ struct EmbedBackwardArgs {
     TensorView ids;       // (T), I32
     TensorView order;     // (T), I32: 0 .. T-1 sorted by ids, ties ascending; made with the batch
     TensorView gradOut;   // (T, H), A
-    TensorView gradTable; // (V, H), F32
+    TensorView gradTable; // (V, H), G
     bool accumulate = false;        // false: rows without a token become 0
     float scale = 1.0F;             // rounded to A first
     std::int64_t untrainedRow = -1; // as if no token had it; -1: none
@@ -79,7 +81,7 @@ struct RmsNormBackwardArgs {
     TensorView rstd;         // (T), F32
     TensorView gradResidual; // (T, H), A; data null: 0; may be gradX
     TensorView gradX;        // (T, H), A; not gradOut, not x
-    TensorView gradWeight;   // (H), F32
+    TensorView gradWeight;   // (H), G
     TensorView partial;      // (ceil(T / kNormRowBlock), H), F32, scratch
     bool accumulate = false; // into gradWeight
     NormGain gain = NormGain::Weight;
@@ -108,8 +110,8 @@ struct LinearBackwardInputArgs {
 struct LinearBackwardWeightArgs {
     TensorView gradOut;    // (T, out), A
     TensorView x;          // (T, in), A
-    TensorView gradWeight; // (out, in), F32
-    TensorView gradBias;   // (out), F32; data null: none
+    TensorView gradWeight; // (out, in), G
+    TensorView gradBias;   // (out), the type of gradWeight; data null: none
     TensorView product;    // (out, in), F32, scratch; only read by devices that cannot add
                            // on the fly, and only with accumulate; may have null data otherwise
     bool accumulate = false;
@@ -239,9 +241,10 @@ struct AccumulateArgs {
     float keep = 1.0F;  // in [0, 1]
 };
 
-// A finished gradient: out = round(a + b), nearest even; F32 is stored as it is.
+// A finished gradient: out = round(a + b), nearest even; F32 is stored as it is, and so is a sum
+// that was rounded when it was stored.
 struct FinishGradientArgs {
-    TensorView sum;    // (n), F32: the accumulator
+    TensorView sum;    // (n), F32: the accumulator; or BF16 where out is and nothing is second
     TensorView second; // (n), F32: that of a tied head; data null: none
     TensorView out;    // (n), BF16 or F32; F32 may be `sum`
 };
@@ -337,7 +340,7 @@ struct CastArgs {
 };
 
 struct FillArgs {
-    TensorView out; // any, F32
+    TensorView out; // any shape, A
     float value = 0.0F;
 };
 

@@ -27,8 +27,8 @@
 
 namespace mr {
 
-// A group's tensors: the weights as ops read them (c), or F32 gradient accumulators. Views of
-// slots the model does not have stay null.
+// A group's tensors: the weights as ops read them (c), or their gradients: F32, or c in a step of
+// one micro-batch (MemoryPlan::sumBytes). Views of slots the model does not have stay null.
 struct BlockTensors {
     TensorView attnNorm; // (H)
     TensorView qkv;      // (Q, H)

@@ -39,22 +39,25 @@ BlockParts largestParts(const ModelShape& shape, const std::vector<std::int64_t>
 
 GradientHomes gradientHomes(const BlockParts& parts, const GradientInput& input)
 {
-    const auto [contiguous, precision, blocks, byColumns, buffers] = input;
+    const auto [contiguous, rounds, precision, blocks, byColumns, buffers] = input;
     GradientHomes homes;
     if (blocks < 2)
         return homes;
     if (byColumns) { // packed at once, on Compute, which runs in order
         homes.sumSlots = contiguous ? 1 : 0;
-        homes.finishedSlots = precision == Precision::BF16 ? 1 : 0;
+        homes.finishedSlots = rounds ? 1 : 0;
         return homes;
     }
-    // In BF16 only Compute reads the sum, in order. In F32 the sum itself is sent, and the device's
-    // update reads it after the norm.
-    if (contiguous && precision == Precision::BF16)
+    // In BF16 the device also keeps its part of a gradient that the host gets another part of.
+    const bool isSplit = parts.onHost > 0 && parts.onDevice > 0;
+    const bool apart = rounds || (isSplit && precision == Precision::BF16);
+    // Only Compute reads a sum apart from the finished gradient, in order. Otherwise the sum itself
+    // is sent, and the device's update reads it after the norm.
+    if (contiguous && apart)
         homes.sumSlots = 1;
     else if (contiguous && parts.onDevice == 0)
         homes.sumSlots = buffers;
-    if (precision == Precision::BF16 && parts.onHost > 0)
+    if (apart && parts.onHost > 0)
         homes.finishedSlots = buffers;
     return homes;
 }

@@ -23,8 +23,6 @@ constexpr std::array<std::string_view, 37> kUseNames = {"weights", "high plane",
     "weight slots", "disk slots", "state on disk", "weights on disk", "gradients on disk",
     "boundaries on disk"};
 
-constexpr std::size_t kAccumulatorBytes = 4; // fp32
-
 struct GroupInput {
     GroupId id;
     std::int64_t elements = 0;
@@ -35,6 +33,8 @@ struct GroupInput {
     bool isBlock = false;
     bool byColumns = false;
     DiskParts disk;
+    std::size_t sumBytes = 0;
+    bool sumIsFinished = false;
 };
 
 void addState(ItemList& list, Tier tier, const GroupInput& group, bool withHigh)
@@ -66,8 +66,8 @@ void addGroup(
     else
         addState(list, Tier::PinnedHost, group, true);
     if (!group.isBlock || homes.sumSlots == 0)
-        list.add(Tier::Device, MemoryUse::Accumulators, group.id, kAccumulatorBytes * all);
-    if (bf16) {
+        list.add(Tier::Device, MemoryUse::Accumulators, group.id, group.sumBytes * all);
+    if (!group.sumIsFinished) {
         const bool shared = group.isBlock && homes.finishedSlots > 0;
         list.add(Tier::Device, MemoryUse::Gradients, group.id, compute * (shared ? onDevice : all));
     }
@@ -91,7 +91,7 @@ void addSlots(ItemList& list, MemoryPlan& cuts, const BlockParts& parts, const M
         return each * static_cast<std::size_t>(slots) * static_cast<std::size_t>(elements);
     };
     list.add(Tier::Device, MemoryUse::Accumulators, kOfTheRun,
-        bytes(kAccumulatorBytes, cuts.gradients.sumSlots, parts.elements));
+        bytes(cuts.sumBytes[1], cuts.gradients.sumSlots, parts.elements)); // of any block
     list.add(Tier::Device, MemoryUse::Gradients, kOfTheRun,
         bytes(computeBytes(input.precision), cuts.gradients.finishedSlots, parts.onHost));
     std::int64_t largestUpload = 0;
@@ -238,7 +238,7 @@ void addActivations(ItemList& list, const StepSpec& spec, const ModelShape& shap
     list.add(Tier::Device, MemoryUse::LogitsGradient, kOfTheRun, shape.logitsGradientBytes);
     list.add(Tier::Device, MemoryUse::HeadProduct, kOfTheRun, shape.headProductBytes);
     list.add(Tier::Device, MemoryUse::SecondAccumulator, GroupId{0},
-        kAccumulatorBytes * static_cast<std::size_t>(shape.secondAccumulatorElements));
+        sizeof(float) * static_cast<std::size_t>(shape.secondAccumulatorElements));
 }
 
 // Finds where the host's parts begin. Returns the elements of the largest part with state that
@@ -349,15 +349,20 @@ Result<MemoryPlan> planMemory(const StepSpec& spec, const ModelShape& shape, con
     cuts.diskParts = {policy.stateCodec, spec.precision == Precision::BF16};
     const std::int64_t largestVisit = cutGroups(shape, placements, cuts);
     const BlockParts parts = largestParts(shape, cuts.sentFirst);
+    const std::size_t compute = computeBytes(spec.precision);
+    for (std::size_t g = 0; g < shape.groups.size(); ++g)
+        cuts.sumBytes.push_back(sumBytes(shape, spec, g));
     cuts.gradients =
         gradientHomes(parts, {isContiguous(*policy.traversal, shape.layers(), spec.microBatches),
-                                 spec.precision, shape.layers() - 2, byColumns, policy.buffers});
+                                 cuts.sumBytes[1] > compute, spec.precision, shape.layers() - 2,
+                                 byColumns, policy.buffers});
     ItemList list;
     for (std::size_t g = 0; g < shape.groups.size(); ++g) {
         addGroup(list,
             {GroupId{static_cast<std::int32_t>(g)}, shape.groups[g].elements, cuts.sentFirst[g],
                 cuts.diskEnds[g], placements[g].weights, placements[g].state,
-                isBlock(g, shape.groups.size()), byColumns, cuts.diskParts},
+                isBlock(g, shape.groups.size()), byColumns, cuts.diskParts, cuts.sumBytes[g],
+                cuts.sumIsFinished(g, compute)},
             cuts.gradients, spec.precision);
     }
     addSlots(

@@ -10,10 +10,12 @@
 //                 them: arrays exactly 2^k apart alias): where the device updates the group.
 //                 Compact state (state_codec.h), there and on the host: HighPlane 2 n, LowPlane
 //                 1 n, either moment 1 n and behind it 4 bytes of scale for every 32 elements
-//   Accumulators  4 n (+ the tied head's second one); of blocks that take turns (GradientHomes) as
-//                 many of the largest as there are slots, for the run
-//   Gradients     BF16 only (F32: the accumulator is the finished gradient): 2 n of embedding and
-//                 head and of the device's part of a block; slots for the rest, for the run
+//   Accumulators  4 n (+ the tied head's second one), or c n where one micro-batch and one product
+//                 make the whole gradient; of blocks that take turns (GradientHomes) as many of the
+//                 largest as there are slots, for the run
+//   Gradients     BF16 only, and only where sums are apart from finished gradients
+//                 (MemoryPlan::sumIsFinished): 2 n of embedding and head and of the device's part
+//                 of a block; slots for the rest, for the run
 //   StateSlots    for state that visits the device: kStateSlots tiles of 10 (BF16), 12 (F32) or
 //                 3.25 (compact) bytes per element; 14, 16 or 7.25 where some of it belongs to
 //                 weights that stream: the high half and the gradient come, too
@@ -131,6 +133,7 @@ struct MemoryPlan {
     std::vector<MemoryItem> items; // none of 0 bytes; by tier, use, group
     // Cuts of the items, for code that makes views of them.
     GradientHomes gradients;
+    std::vector<std::size_t> sumBytes;   // by group: of an element of its sum on the device
     std::vector<std::int64_t> hostFirst; // by group: the host updates from this element on
     std::vector<std::int64_t> sentFirst; // by group: the host gets gradients from this element on
     std::int64_t stateTileElements = 0;  // in a state slot; 0: there are none
@@ -151,6 +154,13 @@ struct MemoryPlan {
     std::vector<std::int32_t> keptActivations;
     StateCodec stateCodec = StateCodec::Plain;
 
+    // Does the sum of a group's micro-batches become its finished gradient where it is? `gradient`:
+    // bytes of an element of that.
+    bool sumIsFinished(std::size_t group, std::size_t gradient) const noexcept
+    {
+        const bool isBlock = group > 0 && group + 1 < sumBytes.size();
+        return sumBytes[group] == gradient && !(isBlock && gradients.finishedSlots > 0);
+    }
     bool usesDisk() const noexcept { return disk.isActive() || boundaries.onDisk > 0; }
     int diskStages() const noexcept { return disk.stages() + boundaries.stages; }
     // Number of the first boundary on disk: boundaries come behind all regions of tiles

@@ -19,6 +19,17 @@ inline std::size_t computeBytes(Precision precision)
     return precision == Precision::BF16 ? 2 : 4;
 }
 
+// Bytes of an element of a group's sums: of F32, or of the compute type, to which backward rounds a
+// gradient that one micro-batch and one product make. Depends on the model and the step alone,
+// because it may decide bits (LinearBackwardWeightArgs).
+inline std::size_t sumBytes(const ModelShape& shape, const StepSpec& spec, std::size_t group)
+{
+    const bool isTied = shape.tiedHead && group == 0;
+    const bool isHead = !shape.tiedHead && group + 1 == shape.groups.size();
+    const bool isAdded = spec.microBatches > 1 || isTied || (isHead && shape.headProducts > 1);
+    return isAdded ? sizeof(float) : computeBytes(spec.precision);
+}
+
 class ItemList
 {
 public:
@@ -52,6 +63,7 @@ bool isBlock(std::size_t group, std::size_t groups);
 
 struct GradientInput {
     bool contiguous = false;
+    bool rounds = false; // sums are F32, finished gradients BF16
     Precision precision{};
     int blocks = 0;
     bool byColumns = false;

@@ -73,8 +73,9 @@ enum class TaskKind : std::uint8_t {
     Forward,            // Compute          one layer, one micro-batch; of the head: losses only
     Backward,           // Compute          recomputes activations not kept; of the head:
                         //                  losses and gradients, so a step has no Forward there
-    FinishGradient,     // Compute          rounds the group's sum once to the gradient type; with
-                        //                  Part::Complement the packed sum of a window
+    FinishGradient,     // Compute          rounds the group's sum once to the gradient type, unless
+                        //                  backward has; with Part::Complement the packed sum of a
+                        //                  window
     SaveBoundary,       // CopyOut          the activation between two layers
     LoadBoundary,       // CopyIn
     SaveActivations,    // CopyOut          the activations backward reads of a block, to the host
@@ -254,8 +255,8 @@ constexpr int keptMicroBatches(double share, int inFlight) noexcept
 // take turns in a few slots (block g in slot (g - 1) modulo the count) where the order of work and
 // the policy let them; embedding and head, which are larger, have bytes of their own.
 struct GradientHomes {
-    int sumSlots = 0;      // F32 sums of the micro-batches; 0: every block has its own
-    int finishedSlots = 0; // BF16, the part the host updates; 0: none, or F32, where the sum is it
+    int sumSlots = 0;      // sums of the micro-batches; 0: every block has its own
+    int finishedSlots = 0; // BF16, the part the host updates; 0: none, or the sum is it
 };
 
 // Places on the device of a block's activations, where backward makes them again or the host keeps

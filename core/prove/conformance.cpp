@@ -159,6 +159,13 @@ TensorView CaseRun::blank(DType type, const Dims& dims)
     return view;
 }
 
+TensorView CaseRun::rounded(const TensorView& sum)
+{
+    const TensorView out = blank(DType::BF16, {sum.count()});
+    call(ops().finishGradient({vectorView(sum.data, DType::F32, sum.count()), {}, out}, stream()));
+    return out;
+}
+
 void CaseRun::call(const Status& enqueued)
 {
     if (m_status.ok())

@@ -72,6 +72,9 @@ public:
 
     Stream& stream() { return *m_stream; }
 
+    // An F32 tensor as flat BF16, rounded by finishGradient().
+    TensorView rounded(const TensorView& sum);
+
     // Takes the status of an op call and waits for the op.
     void call(const Status& enqueued);
 

@@ -59,6 +59,15 @@ void finishGradient(CaseRun& run, DType type, std::int64_t n, bool tied, bool in
     run.expectExactly("out", args.out, want);
 }
 
+// A sum that was rounded when it was stored.
+void finishRounded(CaseRun& run, std::int64_t n)
+{
+    const Input sum = run.random(DType::BF16, {n});
+    const FinishGradientArgs args{sum.view, {}, run.blank(DType::BF16, {n})};
+    run.call(run.ops().finishGradient(args, run.stream()));
+    run.expectExactly("out", args.out, sum.values);
+}
+
 float blockSum(const Input& x, std::int64_t first, std::int64_t end)
 {
     std::array<float, 16> lanes{};
@@ -166,9 +175,9 @@ void cast(CaseRun& run, DType fromType, std::int64_t n)
     run.expectExactly("to", args.to, want);
 }
 
-void fill(CaseRun& run, std::int64_t n)
+void fill(CaseRun& run, DType type, std::int64_t n)
 {
-    const FillArgs args{run.blank(DType::F32, {n}), 1.5F};
+    const FillArgs args{run.blank(type, {n}), 1.5F};
     run.call(run.ops().fill(args, run.stream()));
     run.expectExactly("out", args.out, Values(static_cast<std::size_t>(n), 1.5));
 }
@@ -176,7 +185,6 @@ void fill(CaseRun& run, std::int64_t n)
 void addElementsCountCases(Table& table, std::int64_t n)
 {
     push(table, "sum", "f32", n, [=](CaseRun& run) { sum(run, n); });
-    push(table, "fill", "f32", n, [=](CaseRun& run) { fill(run, n); });
     push(table, "join", "", n, [=](CaseRun& run) { joinAndSplit(run, n, true); });
     push(table, "split", "", n, [=](CaseRun& run) { joinAndSplit(run, n, false); });
     push(table, "cast", "to bf16", n, [=](CaseRun& run) { cast(run, DType::F32, n); });
@@ -185,7 +193,10 @@ void addElementsCountCases(Table& table, std::int64_t n)
     push(table, "normJoin", "clip 1", n, [=](CaseRun& run) { normJoin(run, n, 1.0, 0.0); });
     push(table, "finishGradient", "f32 in place", n,
         [=](CaseRun& run) { finishGradient(run, DType::F32, n, true, true); });
+    push(
+        table, "finishGradient", "rounded before", n, [=](CaseRun& run) { finishRounded(run, n); });
     for (const DType type : kBothTypes) {
+        push(table, "fill", typeName(type), n, [=](CaseRun& run) { fill(run, type, n); });
         push(table, "add", typeName(type), n, [=](CaseRun& run) { add(run, type, n, false); });
         push(table, "add", type == DType::F32 ? "f32 in place" : "bf16 in place", n,
             [=](CaseRun& run) { add(run, type, n, true); });

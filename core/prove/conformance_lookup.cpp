@@ -45,17 +45,22 @@ void embed(CaseRun& run, DType type, const RowShape& s, bool scaled)
     run.expectExactly("out", args.out, want);
 }
 
+Values orderOf(const Input& ids, std::int64_t tokens)
+{
+    Values order(static_cast<std::size_t>(tokens));
+    std::iota(order.begin(), order.end(), 0.0);
+    std::stable_sort(order.begin(), order.end(), [&](double a, double b) {
+        return ids(static_cast<std::int64_t>(a)) < ids(static_cast<std::int64_t>(b));
+    });
+    return order;
+}
+
 // With `more`: added to the table's gradient, and scaled. Nothing is added to `untrained`.
 void embedBackward(CaseRun& run, DType type, const RowShape& s, bool more, std::int64_t untrained)
 {
     const bool accumulate = more;
     const Input ids = run.given(DType::I32, {s.rows}, someIds(s.rows));
-    Values order(static_cast<std::size_t>(s.rows));
-    std::iota(order.begin(), order.end(), 0.0);
-    std::stable_sort(order.begin(), order.end(), [&](double a, double b) {
-        return ids(static_cast<std::int64_t>(a)) < ids(static_cast<std::int64_t>(b));
-    });
-    const Input sorted = run.given(DType::I32, {s.rows}, order);
+    const Input sorted = run.given(DType::I32, {s.rows}, orderOf(ids, s.rows));
     const Input gradOut = run.random(type, {s.rows, s.cols});
     const Input before = run.random(DType::F32, {kVocabulary, s.cols});
     const EmbedBackwardArgs args{ids.view, sorted.view, gradOut.view, before.view, accumulate,
@@ -84,6 +89,22 @@ void embedBackward(CaseRun& run, DType type, const RowShape& s, bool more, std::
     run.expect("gradTable", args.gradTable, want, tolerance);
 }
 
+// The gradient of a BF16 table is that in F32, rounded.
+void roundingTheTable(CaseRun& run, const RowShape& s)
+{
+    constexpr DType kType = DType::BF16;
+    const Input ids = run.given(DType::I32, {s.rows}, someIds(s.rows));
+    const Input order = run.given(DType::I32, {s.rows}, orderOf(ids, s.rows));
+    const Input gradOut = run.random(kType, {s.rows, s.cols});
+    EmbedBackwardArgs args{ids.view, order.view, gradOut.view, {}, false, kScale};
+    args.gradTable = run.blank(DType::F32, {kVocabulary, s.cols});
+    run.call(run.ops().embedBackward(args, run.stream()));
+    const TensorView want = run.rounded(args.gradTable);
+    args.gradTable = run.blank(kType, {kVocabulary, s.cols});
+    run.call(run.ops().embedBackward(args, run.stream()));
+    run.expectSame("gradTable", args.gradTable, want);
+}
+
 } // namespace
 
 void addLookupCases(Table& table)
@@ -93,6 +114,9 @@ void addLookupCases(Table& table)
             push(table, "embed", type, s, "", [=](CaseRun& run) { embed(run, type, s, false); });
             push(table, "embed", type, s, " scaled",
                 [=](CaseRun& run) { embed(run, type, s, true); });
+            if (type == DType::BF16)
+                push(table, "embedBackward", type, s, " rounded",
+                    [=](CaseRun& run) { roundingTheTable(run, s); });
             for (const bool on : {false, true}) {
                 push(table, "embedBackward", type, s, on ? " accumulate, scaled" : "",
                     [=](CaseRun& run) { embedBackward(run, type, s, on, -1); });

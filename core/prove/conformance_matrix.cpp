@@ -77,12 +77,14 @@ void expectWeightGradient(CaseRun& run, const LinearBackwardWeightArgs& args, co
             if (args.accumulate)
                 dot.add(before(o * s.in + i));
             want.push_back(dot.sum);
-            tolerance.push_back(dot.tolerance(s.tokens, DType::F32));
+            tolerance.push_back(dot.tolerance(s.tokens, args.gradWeight.dtype));
         }
     run.expect("gradWeight", args.gradWeight, want, tolerance);
 }
 
-void linearBackwardWeight(CaseRun& run, DType type, const ProductShape& s, bool accumulate)
+// `to`: the type of the gradients.
+void linearBackwardWeight(
+    CaseRun& run, DType type, DType to, const ProductShape& s, bool accumulate)
 {
     const Input gradOut = run.random(type, {s.tokens, s.out});
     const Input x = run.random(type, {s.tokens, s.in});
@@ -91,8 +93,8 @@ void linearBackwardWeight(CaseRun& run, DType type, const ProductShape& s, bool 
     LinearBackwardWeightArgs args;
     args.gradOut = gradOut.view;
     args.x = x.view;
-    args.gradWeight = before.view;
-    args.gradBias = bias.view;
+    args.gradWeight = to == DType::F32 ? before.view : run.blank(to, {s.out, s.in});
+    args.gradBias = to == DType::F32 ? bias.view : run.blank(to, {s.out});
     args.product = run.blank(DType::F32, {s.out, s.in});
     args.accumulate = accumulate;
     run.call(run.ops().linearBackwardWeight(args, run.stream()));
@@ -106,7 +108,7 @@ void linearBackwardWeight(CaseRun& run, DType type, const ProductShape& s, bool 
         if (accumulate)
             dot.add(bias(o));
         want.push_back(dot.sum);
-        tolerance.push_back(dot.tolerance(s.tokens, DType::F32));
+        tolerance.push_back(dot.tolerance(s.tokens, to));
     }
     run.expect("gradBias", args.gradBias, want, tolerance);
 }
@@ -132,6 +134,25 @@ void addingOnTheFly(CaseRun& run, DType type, const ProductShape& s)
     run.expectSame("gradWeight", args.gradWeight, apart);
 }
 
+// The gradient of a bias is that in F32, rounded.
+void roundingTheBias(CaseRun& run, const ProductShape& s)
+{
+    constexpr DType kType = DType::BF16;
+    const Input gradOut = run.random(kType, {s.tokens, s.out});
+    const Input x = run.random(kType, {s.tokens, s.in});
+    LinearBackwardWeightArgs args;
+    args.gradOut = gradOut.view;
+    args.x = x.view;
+    args.gradWeight = run.blank(DType::F32, {s.out, s.in});
+    args.gradBias = run.blank(DType::F32, {s.out});
+    run.call(run.ops().linearBackwardWeight(args, run.stream()));
+    const TensorView want = run.rounded(args.gradBias);
+    args.gradWeight = run.blank(kType, {s.out, s.in});
+    args.gradBias = run.blank(kType, {s.out});
+    run.call(run.ops().linearBackwardWeight(args, run.stream()));
+    run.expectSame("gradBias", args.gradBias, want);
+}
+
 } // namespace
 
 void addMatrixCases(Table& table)
@@ -149,7 +170,17 @@ void addMatrixCases(Table& table)
             for (const bool accumulate : {false, true})
                 table.push_back({"linearBackwardWeight",
                     describe("linearBackwardWeight", type, s, accumulate ? " accumulate" : ""),
-                    [=](CaseRun& run) { linearBackwardWeight(run, type, s, accumulate); }});
+                    [=](CaseRun& run) {
+                        linearBackwardWeight(run, type, DType::F32, s, accumulate);
+                    }});
+            if (type == DType::BF16) {
+                table.push_back(
+                    {"linearBackwardWeight", describe("linearBackwardWeight", type, s, " rounded"),
+                        [=](CaseRun& run) { linearBackwardWeight(run, type, type, s, false); }});
+                table.push_back({"linearBackwardWeight",
+                    describe("linearBackwardWeight", type, s, " bias rounded once"),
+                    [=](CaseRun& run) { roundingTheBias(run, s); }});
+            }
             table.push_back({"linearBackwardWeight",
                 describe("linearBackwardWeight", type, s, " adding on the fly"),
                 [=](CaseRun& run) { addingOnTheFly(run, type, s); }});

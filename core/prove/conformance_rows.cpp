@@ -139,6 +139,26 @@ void rmsNormBackward(CaseRun& run, DType type, const RowShape& s, bool both, Nor
     run.expect("gradWeight", args.gradWeight, want, tolerance);
 }
 
+// The gradient of a BF16 weight is that in F32, rounded.
+void roundingTheNorm(CaseRun& run, const RowShape& s, NormGain gain)
+{
+    constexpr DType kType = DType::BF16;
+    const Input gradOut = run.random(kType, {s.rows, s.cols});
+    const Input x = run.random(kType, {s.rows, s.cols});
+    const Input weight = run.random(kType, {s.cols});
+    const Input rstd = run.random(DType::F32, {s.rows});
+    RmsNormBackwardArgs args{
+        gradOut.view, x.view, weight.view, rstd.view, {}, {}, {}, {}, false, gain};
+    args.gradX = run.blank(kType, {s.rows, s.cols});
+    args.gradWeight = run.blank(DType::F32, {s.cols});
+    args.partial = run.blank(DType::F32, {(s.rows + kNormRowBlock - 1) / kNormRowBlock, s.cols});
+    run.call(run.ops().rmsNormBackward(args, run.stream()));
+    const TensorView want = run.rounded(args.gradWeight);
+    args.gradWeight = run.blank(kType, {s.cols});
+    run.call(run.ops().rmsNormBackward(args, run.stream()));
+    run.expectSame("gradWeight", args.gradWeight, want);
+}
+
 // `still`: elements at the end of each head that do not turn.
 void rope(CaseRun& run, DType type, const RowShape& s, bool inverse, int still)
 {
@@ -275,6 +295,9 @@ void addNormCases(Table& table, DType type, const RowShape& s, NormGain gain)
             (more + (on ? " residual in place, accumulate" : "")).c_str(),
             [=](CaseRun& run) { rmsNormBackward(run, type, s, on, gain); });
     }
+    if (type == DType::BF16)
+        push(table, "rmsNormBackward", type, s, (more + " rounded").c_str(),
+            [=](CaseRun& run) { roundingTheNorm(run, s, gain); });
 }
 
 void addGateCases(Table& table, DType type, const RowShape& s, GateActivation activation)

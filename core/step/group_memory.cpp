@@ -47,9 +47,11 @@ void bindGradient(
                             : own(MemoryUse::Accumulators);
     if (!group.accumulator)
         return; // evaluation only
-    if (compute == DType::F32) {
+    const auto index = static_cast<std::size_t>(id.value);
+    group.sumType = tiers.plan().sumBytes[index] == sizeOf(compute) ? compute : DType::F32;
+    if (tiers.plan().sumIsFinished(index, sizeOf(compute))) {
         group.gradient = group.accumulator;
-        group.sentGradient = group.accumulator + before * sizeof(float);
+        group.sentGradient = group.accumulator + before * sizeOf(compute);
         return;
     }
     group.gradient = own(MemoryUse::Gradients);
@@ -104,7 +106,7 @@ GroupMemory bindGroup(const TierStore& tiers, const ParamTable& table, GroupId i
         for (std::byte* slot : weightSlots)
             group.weightViews.push_back(blockTensors(table, id, slot, compute));
     if (group.accumulator)
-        group.gradientViews = blockTensors(table, id, group.accumulator, DType::F32);
+        group.gradientViews = blockTensors(table, id, group.accumulator, group.sumType);
     return group;
 }
 

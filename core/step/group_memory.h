@@ -31,7 +31,8 @@ struct GroupMemory {
     std::int64_t elements = 0;
     std::int64_t sentFirst = 0;       // the host gets gradients from this element on
     std::byte* weights = nullptr;     // device, c: read by ops; null: they come to a slot
-    std::byte* accumulator = nullptr; // device, F32; blocks may share it (GradientHomes)
+    std::byte* accumulator = nullptr; // device; blocks may share it (GradientHomes)
+    DType sumType = DType::F32;       // of the accumulator
     // The finished gradient, on the device: of the elements before sentFirst, and of those from
     // there on, which blocks may share.
     std::byte* gradient = nullptr;
@@ -42,7 +43,7 @@ struct GroupMemory {
     std::array<std::byte*, kStateParts> state{}; // where stateOnDevice says
     // A block's: where its weights stay, or in each of the slots they may come to.
     std::vector<BlockTensors> weightViews;
-    BlockTensors gradientViews; // F32
+    BlockTensors gradientViews; // of the accumulator
 
     // Elements [first, first + count) of the finished gradient. Precondition: they lie on one
     // side of sentFirst.
@@ -57,6 +58,8 @@ struct GroupMemory {
     {
         return hostGradient + static_cast<std::size_t>(first - sentFirst) * sizeOf(type);
     }
+    // The accumulator becomes the finished gradient where it is.
+    bool sumIsFinished() const noexcept { return gradient == accumulator; }
     bool streams() const noexcept { return !weights; } // in training
 };
 

@@ -85,10 +85,12 @@ void RunMemory::bindEnds(const TierStore& tiers, const ModelConfig& config, cons
                                                     headGroup.weights, m_shape.compute);
     if (!embed.accumulator)
         return; // evaluation only
-    embeddingGradient = slotView(table, first, SlotKind::Embedding, embed.accumulator, DType::F32);
+    embeddingGradient =
+        slotView(table, first, SlotKind::Embedding, embed.accumulator, embed.sumType);
     headGradients.norm =
-        slotView(table, last, SlotKind::FinalNorm, headGroup.accumulator, DType::F32);
-    headGradients.matrix = slotView(table, last, SlotKind::Head, headGroup.accumulator, DType::F32);
+        slotView(table, last, SlotKind::FinalNorm, headGroup.accumulator, headGroup.sumType);
+    headGradients.matrix =
+        slotView(table, last, SlotKind::Head, headGroup.accumulator, headGroup.sumType);
     if (config.tiedEmbedding) {
         std::byte* second = tiers.find(Tier::Device, MemoryUse::SecondAccumulator, first).data();
         if (!second)

@@ -82,7 +82,7 @@ public:
     HeadTensors headWeights;
     HeadTensors headGradients;
     TensorView embedding;         // (V, H), c
-    TensorView embeddingGradient; // (V, H), F32
+    TensorView embeddingGradient; // (V, H), of the group's accumulator
     std::vector<BatchViews> batches;
     std::vector<BatchViews> hostBatches; // one per micro-batch: all are filled before a step
     std::size_t batchBytes = 0;

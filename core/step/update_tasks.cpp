@@ -113,10 +113,12 @@ const AdamwFactors& UpdateTasks::factorsOf(
 Status UpdateTasks::finishGradient(const Task& task, Stream& stream)
 {
     const GroupMemory& group = m_memory.group(task.group);
-    const TensorView sum = vectorView(group.accumulator, DType::F32, group.elements);
     // Group 0 is the tied embedding and padding; the padding has no second gradient.
     const TensorView& tied = m_memory.secondAccumulator;
     const std::int64_t shared = task.group.value == 0 && tied.data ? tied.count() : 0;
+    if (shared == 0 && group.sumIsFinished())
+        return {};
+    const TensorView sum = vectorView(group.accumulator, group.sumType, group.elements);
     const TensorView second = vectorView(tied.data, DType::F32, shared);
     return forParts(group, [&](std::int64_t first, std::int64_t count) -> Status {
         const std::int64_t both = std::clamp(shared - first, std::int64_t{0}, count);

@@ -11,15 +11,21 @@ struct Plain {
     static __device__ float add(float sum, float value) { return sum + value; }
 };
 
+template <typename T, typename Out>
+Status biasGradient(const LinearBackwardWeightArgs& args, cudaStream_t stream)
+{
+    return launchColumnSums<Plain, T, Out>(
+        "biasGradient", args.gradOut, args.gradBias, args.accumulate, stream);
+}
+
 } // namespace
 
 Status launchBiasGradient(const LinearBackwardWeightArgs& args, cudaStream_t stream)
 {
-    return args.gradOut.dtype == DType::BF16
-               ? launchColumnSums<Plain, Bf16>(
-                     "biasGradient", args.gradOut, args.gradBias, args.accumulate, stream)
-               : launchColumnSums<Plain, float>(
-                     "biasGradient", args.gradOut, args.gradBias, args.accumulate, stream);
+    if (args.gradBias.dtype == DType::BF16)
+        return biasGradient<Bf16, Bf16>(args, stream);
+    return args.gradOut.dtype == DType::BF16 ? biasGradient<Bf16, float>(args, stream)
+                                             : biasGradient<float, float>(args, stream);
 }
 
 } // namespace mr::gpu

@@ -41,11 +41,11 @@ __device__ void addRows(const T* __restrict__ x, std::int64_t row, std::int64_t 
     }
 }
 
-// x (rows, cols), out (cols). Block of kColumnThreads, grid.x covers cols by
-// kColumnLanes * kPack.
-template <typename Term, typename T, int kPack>
+// x (rows, cols), out (cols), F32 or what a sum is rounded to once. Block of kColumnThreads, grid.x
+// covers cols by kColumnLanes * kPack.
+template <typename Term, typename T, typename Out, int kPack>
 __global__ void __launch_bounds__(kColumnThreads) columnSumsKernel(
-    const T* __restrict__ x, float* out, std::int64_t rows, std::int64_t cols, bool accumulate)
+    const T* __restrict__ x, Out* out, std::int64_t rows, std::int64_t cols, bool accumulate)
 {
     constexpr int kLanes = kColumnLanes<kPack>;
     constexpr int kRowLanes = kColumnThreads / kLanes;
@@ -69,13 +69,13 @@ __global__ void __launch_bounds__(kColumnThreads) columnSumsKernel(
 #pragma unroll 8
         for (int i = 1; i < kRowLanes; ++i)
             total = total + partial[i][thread];
-        float& to = out[first + thread];
-        to = accumulate ? to + total : total;
+        Out& to = out[first + thread];
+        to = fromFloat<Out>(accumulate ? toFloat(to) + total : total);
     }
 }
 
 // `Term::add(sum, value)` is the device function of the sum. No columns: nothing.
-template <typename Term, typename T>
+template <typename Term, typename T, typename Out = float>
 Status launchColumnSums(const char* name, const TensorView& x, const TensorView& out,
     bool accumulate, cudaStream_t stream)
 {
@@ -86,12 +86,12 @@ Status launchColumnSums(const char* name, const TensorView& x, const TensorView&
     shape.block = dim3(kColumnThreads);
     if (cols % kPack == 0 && fitsPacks(kPack, x)) {
         shape.grid = dim3(blocksFor(cols, kColumnLanes<kPack> * kPack));
-        return launchKernel(name, listed<columnSumsKernel<Term, T, kPack>>(), shape, stream,
-            x.as<const T>(), out.as<float>(), rows, cols, accumulate);
+        return launchKernel(name, listed<columnSumsKernel<Term, T, Out, kPack>>(), shape, stream,
+            x.as<const T>(), out.as<Out>(), rows, cols, accumulate);
     }
     shape.grid = dim3(blocksFor(cols, kColumnLanes<1>));
-    return launchKernel(name, listed<columnSumsKernel<Term, T, 1>>(), shape, stream,
-        x.as<const T>(), out.as<float>(), rows, cols, accumulate);
+    return launchKernel(name, listed<columnSumsKernel<Term, T, Out, 1>>(), shape, stream,
+        x.as<const T>(), out.as<Out>(), rows, cols, accumulate);
 }
 
 } // namespace mr::gpu

@@ -46,15 +46,16 @@ struct AddOp {
 };
 
 // sum, second, out: (n); second null: none
-template <typename T>
+template <typename From, typename T>
 struct FinishGradientOp {
-    const float* sum;
+    const From* sum;
     const float* second;
     T* out;
 
     template <int kCount>
     struct Held {
-        Pack<float, kCount> sum, second;
+        Pack<From, kCount> sum;
+        Pack<float, kCount> second;
     };
 
     template <int kCount>
@@ -71,8 +72,10 @@ struct FinishGradientOp {
     __device__ void store(std::int64_t at, const Held<kCount>& held) const
     {
         float total[kCount];
-        for (int i = 0; i < kCount; ++i)
-            total[i] = second ? held.sum.at[i] + held.second.at[i] : held.sum.at[i];
+        for (int i = 0; i < kCount; ++i) {
+            const float first = toFloat(held.sum.at[i]);
+            total[i] = second ? first + held.second.at[i] : first;
+        }
         storePack(out + at, roundPack<T>(total));
     }
 };
@@ -158,8 +161,9 @@ struct CastOp {
 };
 
 // out: (n)
+template <typename T>
 struct FillOp {
-    float* out;
+    T* out;
     float value;
 
     template <int kCount>
@@ -175,9 +179,9 @@ struct FillOp {
     template <int kCount>
     __device__ void store(std::int64_t at, const Held<kCount>&) const
     {
-        Pack<float, kCount> pack;
+        Pack<T, kCount> pack;
         for (int i = 0; i < kCount; ++i)
-            pack.at[i] = value;
+            pack.at[i] = fromFloat<T>(value);
         storePack(out + at, pack);
     }
 };
@@ -190,13 +194,21 @@ Status add(const AddArgs& args, cudaStream_t stream)
     return launchElements<kPackOf<T>, 2>("add", op, args.a.count(), packed, stream);
 }
 
-template <typename T>
+template <typename From, typename T>
 Status finishGradient(const FinishGradientArgs& args, cudaStream_t stream)
 {
-    const FinishGradientOp<T> op{
-        args.sum.as<const float>(), args.second.as<const float>(), args.out.as<T>()};
+    const FinishGradientOp<From, T> op{
+        args.sum.as<const From>(), args.second.as<const float>(), args.out.as<T>()};
     const bool packed = fitsPacks(kMixed, args.sum, args.second, args.out);
     return launchElements<kMixed, 2>("finishGradient", op, args.sum.count(), packed, stream);
+}
+
+template <typename T>
+Status fill(const FillArgs& args, cudaStream_t stream)
+{
+    const FillOp<T> op{args.out.as<T>(), args.value};
+    const bool packed = fitsPacks(kMixed, args.out);
+    return launchElements<kMixed, 4>("fill", op, args.out.count(), packed, stream);
 }
 
 template <typename From, typename To>
@@ -216,8 +228,10 @@ Status launchAdd(const AddArgs& args, cudaStream_t stream)
 
 Status launchFinishGradient(const FinishGradientArgs& args, cudaStream_t stream)
 {
-    return args.out.dtype == DType::BF16 ? finishGradient<Bf16>(args, stream)
-                                         : finishGradient<float>(args, stream);
+    if (args.sum.dtype == DType::BF16)
+        return finishGradient<Bf16, Bf16>(args, stream);
+    return args.out.dtype == DType::BF16 ? finishGradient<float, Bf16>(args, stream)
+                                         : finishGradient<float, float>(args, stream);
 }
 
 Status launchJoin(const JoinArgs& args, cudaStream_t stream)
@@ -244,9 +258,7 @@ Status launchCast(const CastArgs& args, cudaStream_t stream)
 
 Status launchFill(const FillArgs& args, cudaStream_t stream)
 {
-    const FillOp op{args.out.as<float>(), args.value};
-    const bool packed = fitsPacks(kMixed, args.out);
-    return launchElements<kMixed, 4>("fill", op, args.out.count(), packed, stream);
+    return args.out.dtype == DType::BF16 ? fill<Bf16>(args, stream) : fill<float>(args, stream);
 }
 
 } // namespace mr::gpu

@@ -76,12 +76,12 @@ __global__ void __launch_bounds__(kRowBlockThreads)
 constexpr int kSumThreads = 256;
 constexpr int kRowsAtOnce = 8;
 
-template <typename T>
+template <typename T, typename Out>
 struct Runs {
     const std::int32_t* ids;   // (tokens)
     const std::int32_t* order; // (tokens)
     const T* gradOut;          // (tokens, cols)
-    float* gradTable;          // (V, cols)
+    Out* gradTable;            // (V, cols)
     std::int64_t tokens, rows, cols;
     bool accumulate;
     float scale;
@@ -89,9 +89,9 @@ struct Runs {
 };
 
 // Adds the rows of the tokens that the warp's lanes hold, lane order, as far as `inRun` has bits.
-template <typename T, int kPack>
-__device__ void addTokens(
-    const Runs<T>& a, std::int32_t token, unsigned inRun, std::int64_t col, float (&sum)[kPack])
+template <int kPack, typename T, typename Out>
+__device__ void addTokens(const Runs<T, Out>& a, std::int32_t token, unsigned inRun,
+    std::int64_t col, float (&sum)[kPack])
 {
     for (int first = 0; first < kWarp && (inRun >> first & 1U) != 0; first += kRowsAtOnce) {
         Pack<T, kPack> held[kRowsAtOnce];
@@ -110,8 +110,8 @@ __device__ void addTokens(
 }
 
 // Grid.x: positions in `order`; grid.y covers cols by kSumThreads * kPack.
-template <typename T, int kPack>
-__global__ void __launch_bounds__(kSumThreads) embedBackwardKernel(Runs<T> a)
+template <typename T, typename Out, int kPack>
+__global__ void __launch_bounds__(kSumThreads) embedBackwardKernel(Runs<T, Out> a)
 {
     const std::int64_t start = blockIdx.x;
     const std::int32_t id = a.ids[a.order[start]];
@@ -130,15 +130,15 @@ __global__ void __launch_bounds__(kSumThreads) embedBackwardKernel(Runs<T> a)
     }
     if (col >= a.cols)
         return;
-    float* to = a.gradTable + std::int64_t{id} * a.cols + col;
+    Out* to = a.gradTable + std::int64_t{id} * a.cols + col;
     for (int k = 0; k < kPack; ++k)
         sum[k] = toFloat(fromFloat<T>(a.scale)) * sum[k];
     if (a.accumulate) {
         const auto before = loadPack<kPack>(to);
         for (int k = 0; k < kPack; ++k)
-            sum[k] = before.at[k] + sum[k];
+            sum[k] = toFloat(before.at[k]) + sum[k];
     }
-    storePack(to, roundPack<float>(sum));
+    storePack(to, roundPack<Out>(sum));
 }
 
 template <typename T, int kPack>
@@ -159,11 +159,11 @@ Status embed(const EmbedArgs& args, cudaStream_t stream)
     return packed ? embed<T, kPackOf<T>>(args, stream) : embed<T, 1>(args, stream);
 }
 
-template <typename T>
+template <typename T, typename Out>
 Status embedBackward(const EmbedBackwardArgs& args, cudaStream_t stream)
 {
-    const Runs<T> runs{args.ids.as<const std::int32_t>(), args.order.as<const std::int32_t>(),
-        args.gradOut.as<const T>(), args.gradTable.as<float>(), args.gradOut.dims[0],
+    const Runs<T, Out> runs{args.ids.as<const std::int32_t>(), args.order.as<const std::int32_t>(),
+        args.gradOut.as<const T>(), args.gradTable.as<Out>(), args.gradOut.dims[0],
         args.gradTable.dims[0], args.gradOut.dims[1], args.accumulate, args.scale,
         args.untrainedRow};
     constexpr int kPack = kPackOf<float>;
@@ -172,8 +172,8 @@ Status embedBackward(const EmbedBackwardArgs& args, cudaStream_t stream)
     shape.block = dim3(kSumThreads);
     const auto tokens = static_cast<unsigned>(runs.tokens); // they are I32
     shape.grid = dim3(tokens, blocksFor(runs.cols, kSumThreads * (packed ? kPack : 1)));
-    const auto kernel =
-        packed ? listed<embedBackwardKernel<T, kPack>>() : listed<embedBackwardKernel<T, 1>>();
+    const auto kernel = packed ? listed<embedBackwardKernel<T, Out, kPack>>()
+                               : listed<embedBackwardKernel<T, Out, 1>>();
     return launchKernel("embedBackward", kernel, shape, stream, runs);
 }
 
@@ -192,8 +192,10 @@ Status launchEmbedBackward(const EmbedBackwardArgs& args, cudaStream_t stream)
         MR_TRY(launchFill({args.gradTable, 0.0F}, stream));
     if (args.gradOut.count() == 0)
         return {};
-    return args.gradOut.dtype == DType::BF16 ? embedBackward<Bf16>(args, stream)
-                                             : embedBackward<float>(args, stream);
+    if (args.gradTable.dtype == DType::BF16)
+        return embedBackward<Bf16, Bf16>(args, stream);
+    return args.gradOut.dtype == DType::BF16 ? embedBackward<Bf16, float>(args, stream)
+                                             : embedBackward<float, float>(args, stream);
 }
 
 } // namespace mr::gpu

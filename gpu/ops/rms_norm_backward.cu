@@ -195,8 +195,9 @@ __global__ void __launch_bounds__(kMaxNormThreads) rmsNormBackwardKernel(Tensors
 }
 
 // partial (blocks, cols), gradWeight (cols). A column a thread; grid.x covers cols.
+template <typename Out>
 __global__ void __launch_bounds__(kJoinThreads)
-    joinPartialsKernel(const float* __restrict__ partial, float* gradWeight, std::int64_t blocks,
+    joinPartialsKernel(const float* __restrict__ partial, Out* gradWeight, std::int64_t blocks,
         std::int64_t cols, bool accumulate)
 {
     const std::int64_t col = std::int64_t{blockIdx.x} * kJoinThreads + threadIdx.x;
@@ -214,7 +215,7 @@ __global__ void __launch_bounds__(kJoinThreads)
             if (first + i < blocks)
                 sum = sum + held[i];
     }
-    gradWeight[col] = accumulate ? gradWeight[col] + sum : sum;
+    gradWeight[col] = fromFloat<Out>(accumulate ? toFloat(gradWeight[col]) + sum : sum);
 }
 
 template <typename T>
@@ -239,21 +240,28 @@ Status launchRows(const RmsNormBackwardArgs& args, cudaStream_t stream)
     return launchKernel("rmsNormBackward", kernel, shape, stream, a);
 }
 
+template <typename Out>
+Status joinPartials(const RmsNormBackwardArgs& args, cudaStream_t stream)
+{
+    const std::int64_t cols = args.x.dims[1];
+    LaunchShape shape;
+    shape.grid = dim3(blocksFor(cols, kJoinThreads));
+    shape.block = dim3(kJoinThreads);
+    return launchKernel("rmsNormBackward join", listed<joinPartialsKernel<Out>>(), shape, stream,
+        args.partial.as<const float>(), args.gradWeight.as<Out>(), args.partial.dims[0], cols,
+        args.accumulate);
+}
+
 } // namespace
 
 Status launchRmsNormBackward(const RmsNormBackwardArgs& args, cudaStream_t stream)
 {
-    const std::int64_t cols = args.x.dims[1];
-    if (cols == 0)
+    if (args.x.dims[1] == 0)
         return {};
     MR_TRY(args.x.dtype == DType::BF16 ? launchRows<Bf16>(args, stream)
                                        : launchRows<float>(args, stream));
-    LaunchShape shape;
-    shape.grid = dim3(blocksFor(cols, kJoinThreads));
-    shape.block = dim3(kJoinThreads);
-    return launchKernel("rmsNormBackward join", listed<joinPartialsKernel>(), shape, stream,
-        args.partial.as<const float>(), args.gradWeight.as<float>(), args.partial.dims[0], cols,
-        args.accumulate);
+    return args.gradWeight.dtype == DType::BF16 ? joinPartials<Bf16>(args, stream)
+                                                : joinPartials<float>(args, stream);
 }
 
 } // namespace mr::gpu

@@ -6,6 +6,7 @@
 #include "gpu/simt/grid.h"
 #include "gpu/simt/simt_device.h"
 #include "support/test_room.h"
+#include "tests/core/prove/one_micro_batch.h"
 
 #include <QObject>
 #include <QTest>
@@ -148,6 +149,25 @@ private Q_SLOTS:
         QCOMPARE(got.value().weightsHash, want.value().weightsHash);
         QCOMPARE(got.value().losses, want.value().losses);
         QCOMPARE(got.value().norms, want.value().norms);
+    }
+
+    // Kernels that store a gradient rounded have the bits of one that is rounded later.
+    void gradientsOfOneMicroBatchAreThoseOfASumThatIsRounded()
+    {
+        const auto gpu = simt::makeSimtDevice(kMemoryBytes);
+        TinyRun run;
+        run.config = familyConfig(QStringLiteral("gemma3"));
+        run.config.tiedEmbedding = false;
+        run.config.qkvBias = true;
+        run.compute = DType::BF16;
+        run.steps = 2;
+
+        const TrainedMaster once = trainOneMicroBatch(*gpu, run, false);
+        const TrainedMaster summed = trainOneMicroBatch(*gpu, run, true);
+
+        QVERIFY(once.master.high == summed.master.high);
+        QVERIFY(once.master.low == summed.master.low);
+        QCOMPARE(once.norms, summed.norms);
     }
 
     // In fp32, where the device's sums are those of the host.

@@ -65,7 +65,7 @@ cpu::Product weightProduct(const LinearBackwardWeightArgs& a) noexcept
     p.cols = a.x.dims[1];
     p.depth = a.gradOut.dims[0];
     p.type = a.gradOut.dtype;
-    p.cType = DType::F32;
+    p.cType = a.gradWeight.dtype;
     p.accumulate = a.accumulate;
     return p;
 }

@@ -476,21 +476,24 @@ private Q_SLOTS:
         COMPARE_RULE(bench, PlanRule::HostBytes);
     }
 
-    // In fp32 the sum itself is sent. Block 4 is in the slot that block 2 takes.
+    // In fp32, and of one micro-batch, the sum itself is sent. Block 4 is in the slot that block 2
+    // takes.
     void sumOverwrittenBeforeItIsSentIsFound()
     {
-        Bench bench = sharingBench(Precision::F32);
-        bench.build(1);
-        QCOMPARE(bench.plan().gradients.sumSlots, 2);
-        QVERIFY2(bench.check().ok(), bench.check().message().c_str());
-        Task& backward = bench.find(TaskKind::Backward, 3);
-        QCOMPARE(backward.group.value, 2);
-        QCOMPARE(backward.waitCount, 1U);
-        backward.waitCount = 0;
-        COMPARE_RULE(bench, PlanRule::SlotAfterLastReader);
+        for (const Precision precision : {Precision::F32, Precision::BF16}) {
+            Bench bench = sharingBench(precision);
+            bench.build(1);
+            QCOMPARE(bench.plan().gradients.sumSlots, 2);
+            QVERIFY2(bench.check().ok(), bench.check().message().c_str());
+            Task& backward = bench.find(TaskKind::Backward, 3);
+            QCOMPARE(backward.group.value, 2);
+            QCOMPARE(backward.waitCount, 1U);
+            backward.waitCount = 0;
+            COMPARE_RULE(bench, PlanRule::SlotAfterLastReader);
+        }
     }
 
-    // In bf16 a rounded copy is sent.
+    // In bf16 a rounded copy of the sum of micro-batches is sent.
     void finishedGradientOverwrittenBeforeItIsSentIsFound()
     {
         Bench bench = sharingBench(Precision::BF16);

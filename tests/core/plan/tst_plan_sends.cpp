@@ -13,6 +13,7 @@
 #include <cmath>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace mr::test::tst_plan_sends {
@@ -327,12 +328,13 @@ private Q_SLOTS:
     // Once another block's gradient has come to its bytes it is too late.
     void aGradientIsSentBeforeItsBytesAreUsedAgain()
     {
-        for (const Precision precision : {Precision::BF16, Precision::F32}) {
+        for (const auto& [precision, micros] : {std::pair(Precision::BF16, 2),
+                 std::pair(Precision::BF16, 1), std::pair(Precision::F32, 1)}) {
             Bench bench;
             bench.policy = policyWith("streamed", {{"buffers", "1"}, {"late", "0"}});
             bench.precision = precision;
-            bench.build(1); // clipped, so that no update is between
-            const bool isRounded = precision == Precision::BF16;
+            bench.build(micros); // clipped, so that no update is between
+            const bool isRounded = micros > 1;
             const TaskKind next = isRounded ? TaskKind::FinishGradient : TaskKind::Backward;
             TaskIndex send = 0;
             TaskIndex last = 0;

@@ -352,59 +352,11 @@ private Q_SLOTS:
 )"));
     }
 
-    // Blocks take turns: block 1 in the slots of block 3.
+    // Blocks take turns: block 1 in the place of block 3. The device sends the sum itself, which in
+    // bf16 backward rounded.
     void zeroOffloadOfManyBlocks()
     {
-        const BuiltStep built = step7(policyOf("zero-offload", "by-microbatch"), 3, 1);
-
-        QCOMPARE(textOf(built.plan), QStringLiteral(R"(
-0 FetchBatch CopyIn m0 v7
-1 Forward Compute g0 m0 [0,4096) v6 <- 0
-2 Forward Compute g1 m0 [0,4096) v6
-3 Forward Compute g2 m0 [0,4096) v6
-4 Forward Compute g3 m0 [0,4096) v6
-5 Backward Compute g4 m0 [0,4096) v6
-6 FinishGradient Compute g4 [0,4096) v7
-7 SendGradient CopyOut g4 [0,4096) v7 <- 6
-8 NormPart Compute g4 [0,4096) v7
-9 Backward Compute g3 m0 [0,4096) v6
-10 FinishGradient Compute g3 [0,4096) v7
-11 SendGradient CopyOut g3 [0,4096) v7 <- 10
-12 NormPart Compute g3 [0,4096) v7
-13 Backward Compute g2 m0 [0,4096) v6
-14 FinishGradient Compute g2 [0,4096) v7
-15 SendGradient CopyOut g2 [0,4096) v7 <- 14
-16 NormPart Compute g2 [0,4096) v7
-17 Backward Compute g1 m0 [0,4096) v6
-18 FinishGradient Compute g1 [0,4096) v7 <- 11
-19 SendGradient CopyOut g1 [0,4096) v7 <- 18
-20 NormPart Compute g1 [0,4096) v7
-21 Backward Compute g0 m0 [0,4096) v6
-22 FinishGradient Compute g0 [0,4096) v7
-23 SendGradient CopyOut g0 [0,4096) v7 <- 22
-24 NormPart Compute g0 [0,4096) v7
-25 JoinNorm Compute v7
-26 SendScalars CopyOut v7 <- 25
-27 UpdateOnHost Host g0 [0,4096) v7 <- 26
-28 FetchWeights CopyIn g0 [0,4096) v7 <- 27
-29 UpdateOnHost Host g1 [0,4096) v7
-30 FetchWeights CopyIn g1 [0,4096) v7 <- 29
-31 UpdateOnHost Host g2 [0,4096) v7
-32 FetchWeights CopyIn g2 [0,4096) v7 <- 31
-33 UpdateOnHost Host g3 [0,4096) v7
-34 FetchWeights CopyIn g3 [0,4096) v7 <- 33
-35 UpdateOnHost Host g4 [0,4096) v7
-36 FetchWeights CopyIn g4 [0,4096) v7 <- 35
-)"));
-    }
-
-    // zeroOffloadOfManyBlocks() in fp32, where the device sends the sum itself.
-    void zeroOffloadOfManyBlocksInFullPrecision()
-    {
-        const BuiltStep built =
-            step7(policyOf("zero-offload", "by-microbatch"), 3, 1, Precision::F32);
-
-        QCOMPARE(textOf(built.plan), QStringLiteral(R"(
+        const QString text = QStringLiteral(R"(
 0 FetchBatch CopyIn m0 v7
 1 Forward Compute g0 m0 [0,4096) v6 <- 0
 2 Forward Compute g1 m0 [0,4096) v6
@@ -442,6 +394,64 @@ private Q_SLOTS:
 34 FetchWeights CopyIn g3 [0,4096) v7 <- 33
 35 UpdateOnHost Host g4 [0,4096) v7
 36 FetchWeights CopyIn g4 [0,4096) v7 <- 35
+)");
+        for (const Precision precision : {Precision::BF16, Precision::F32})
+            QCOMPARE(textOf(step7(policyOf("zero-offload"), 3, 1, precision).plan), text);
+    }
+
+    // A sum of micro-batches is rounded to the place from which it is sent.
+    void zeroOffloadOfManyBlocksSumsMicroBatches()
+    {
+        const BuiltStep built = step7(policyOf("zero-offload", "by-layer"), 3, 2);
+
+        QCOMPARE(textOf(built.plan), QStringLiteral(R"(
+0 FetchBatch CopyIn m0 v7
+1 FetchBatch CopyIn m1 v7
+2 Forward Compute g0 m0 [0,4096) v6 <- 0
+3 Forward Compute g0 m1 [0,4096) v6 <- 1
+4 Forward Compute g1 m0 [0,4096) v6
+5 Forward Compute g1 m1 [0,4096) v6
+6 Forward Compute g2 m0 [0,4096) v6
+7 Forward Compute g2 m1 [0,4096) v6
+8 Forward Compute g3 m0 [0,4096) v6
+9 Forward Compute g3 m1 [0,4096) v6
+10 Backward Compute g4 m0 [0,4096) v6
+11 Backward Compute g4 m1 [0,4096) v6
+12 FinishGradient Compute g4 [0,4096) v7
+13 SendGradient CopyOut g4 [0,4096) v7 <- 12
+14 NormPart Compute g4 [0,4096) v7
+15 Backward Compute g3 m0 [0,4096) v6
+16 Backward Compute g3 m1 [0,4096) v6
+17 FinishGradient Compute g3 [0,4096) v7
+18 SendGradient CopyOut g3 [0,4096) v7 <- 17
+19 NormPart Compute g3 [0,4096) v7
+20 Backward Compute g2 m0 [0,4096) v6
+21 Backward Compute g2 m1 [0,4096) v6
+22 FinishGradient Compute g2 [0,4096) v7
+23 SendGradient CopyOut g2 [0,4096) v7 <- 22
+24 NormPart Compute g2 [0,4096) v7
+25 Backward Compute g1 m0 [0,4096) v6
+26 Backward Compute g1 m1 [0,4096) v6
+27 FinishGradient Compute g1 [0,4096) v7 <- 18
+28 SendGradient CopyOut g1 [0,4096) v7 <- 27
+29 NormPart Compute g1 [0,4096) v7
+30 Backward Compute g0 m0 [0,4096) v6
+31 Backward Compute g0 m1 [0,4096) v6
+32 FinishGradient Compute g0 [0,4096) v7
+33 SendGradient CopyOut g0 [0,4096) v7 <- 32
+34 NormPart Compute g0 [0,4096) v7
+35 JoinNorm Compute v7
+36 SendScalars CopyOut v7 <- 35
+37 UpdateOnHost Host g0 [0,4096) v7 <- 36
+38 FetchWeights CopyIn g0 [0,4096) v7 <- 37
+39 UpdateOnHost Host g1 [0,4096) v7
+40 FetchWeights CopyIn g1 [0,4096) v7 <- 39
+41 UpdateOnHost Host g2 [0,4096) v7
+42 FetchWeights CopyIn g2 [0,4096) v7 <- 41
+43 UpdateOnHost Host g3 [0,4096) v7
+44 FetchWeights CopyIn g3 [0,4096) v7 <- 43
+45 UpdateOnHost Host g4 [0,4096) v7
+46 FetchWeights CopyIn g4 [0,4096) v7 <- 45
 )"));
     }
 

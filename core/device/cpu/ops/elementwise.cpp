@@ -64,20 +64,21 @@ void accumulate(const AccumulateArgs& args, ThreadPool& pool)
 
 void finishGradient(const FinishGradientArgs& args, ThreadPool& pool)
 {
-    withType(args.out.dtype, [&](auto* tag) {
-        using T = std::remove_pointer_t<decltype(tag)>;
-        const auto* sum = args.sum.as<const float>();
+    withTypes(args.sum.dtype, args.out.dtype, [&](auto* in, auto* to) {
+        using From = std::remove_pointer_t<decltype(in)>;
+        using T = std::remove_pointer_t<decltype(to)>;
+        const auto* sum = args.sum.as<const From>();
         const auto* second = args.second.as<const float>();
         T* out = args.out.as<T>();
         forBlocks(pool, args.sum.count(), kElementBlock, [=](std::int64_t first, std::int64_t end) {
             if (second) {
 #pragma GCC ivdep // out may be sum, element for element
                 for (std::int64_t i = first; i < end; ++i)
-                    out[i] = fromFloat<T>(sum[i] + second[i]);
+                    out[i] = fromFloat<T>(toFloat(sum[i]) + second[i]);
             } else {
 #pragma GCC ivdep // as above
                 for (std::int64_t i = first; i < end; ++i)
-                    out[i] = fromFloat<T>(sum[i]);
+                    out[i] = fromFloat<T>(toFloat(sum[i]));
             }
         });
     });
@@ -168,10 +169,14 @@ void cast(const CastArgs& args, ThreadPool& pool)
 
 void fill(const FillArgs& args, ThreadPool& pool)
 {
-    auto* out = args.out.as<float>();
-    const float value = args.value;
-    forBlocks(pool, args.out.count(), kElementBlock,
-        [=](std::int64_t first, std::int64_t end) { std::fill(out + first, out + end, value); });
+    withType(args.out.dtype, [&](auto* tag) {
+        using T = std::remove_pointer_t<decltype(tag)>;
+        T* out = args.out.as<T>();
+        const T value = fromFloat<T>(args.value);
+        forBlocks(pool, args.out.count(), kElementBlock, [=](std::int64_t first, std::int64_t end) {
+            std::fill(out + first, out + end, value);
+        });
+    });
 }
 
 } // namespace mr::cpu

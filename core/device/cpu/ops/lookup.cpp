@@ -11,7 +11,7 @@ namespace {
 // Vocabulary rows per item of the backward pass.
 constexpr std::int64_t kTableRows = 64;
 
-template <typename T>
+template <typename T, typename Out>
 void sumRows(const EmbedBackwardArgs& args, const std::int32_t* at, const std::int32_t* end,
     std::int64_t row, float* sum) noexcept
 {
@@ -22,13 +22,15 @@ void sumRows(const EmbedBackwardArgs& args, const std::int32_t* at, const std::i
         for (std::int64_t c = 0; c < cols; ++c)
             sum[c] += toFloat(in[c]);
     }
-    float* out = args.gradTable.as<float>() + row * cols;
+    Out* out = args.gradTable.as<Out>() + row * cols;
     const float scale = rounded<T>(args.scale);
-    for (std::int64_t c = 0; c < cols; ++c)
-        out[c] = args.accumulate ? out[c] + scale * sum[c] : scale * sum[c];
+    for (std::int64_t c = 0; c < cols; ++c) {
+        const float scaled = scale * sum[c];
+        out[c] = fromFloat<Out>(args.accumulate ? toFloat(out[c]) + scaled : scaled);
+    }
 }
 
-template <typename T>
+template <typename T, typename Out>
 void embedBackwardRows(
     const EmbedBackwardArgs& args, std::int64_t first, std::int64_t end, float* sum) noexcept
 {
@@ -43,10 +45,10 @@ void embedBackwardRows(
         while (next != orderEnd && ids[*next] == row)
             ++next;
         if (next != at && row != args.untrainedRow) {
-            sumRows<T>(args, at, next, row, sum);
+            sumRows<T, Out>(args, at, next, row, sum);
         } else if (!args.accumulate) {
-            float* out = args.gradTable.as<float>() + row * cols;
-            std::fill(out, out + cols, 0.0F);
+            Out* out = args.gradTable.as<Out>() + row * cols;
+            std::fill(out, out + cols, fromFloat<Out>(0.0F));
         }
         at = next;
     }
@@ -86,13 +88,14 @@ void embedBackward(const EmbedBackwardArgs& args, ThreadPool& pool, Scratch& scr
 {
     const std::int64_t rows = args.gradTable.dims[0];
     const auto hold = scratch.hold(args.gradOut.dims[1]);
-    pool.parallelFor((rows + kTableRows - 1) / kTableRows, [&](std::int64_t block, int worker) {
-        const std::int64_t first = block * kTableRows;
-        const std::int64_t end = std::min(rows, first + kTableRows);
-        if (args.gradOut.dtype == DType::BF16)
-            embedBackwardRows<Bf16>(args, first, end, scratch.of(worker));
-        else
-            embedBackwardRows<float>(args, first, end, scratch.of(worker));
+    withTypes(args.gradOut.dtype, args.gradTable.dtype, [&](auto* in, auto* out) {
+        using T = std::remove_pointer_t<decltype(in)>;
+        using Out = std::remove_pointer_t<decltype(out)>;
+        pool.parallelFor((rows + kTableRows - 1) / kTableRows, [&](std::int64_t block, int worker) {
+            const std::int64_t first = block * kTableRows;
+            const std::int64_t end = std::min(rows, first + kTableRows);
+            embedBackwardRows<T, Out>(args, first, end, scratch.of(worker));
+        });
     });
 }
 

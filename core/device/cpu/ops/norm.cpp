@@ -69,17 +69,18 @@ void normBackwardRow(const RmsNormBackwardArgs& args, std::int64_t row, float* p
 }
 
 // gradWeight (+)= the blocks in order.
+template <typename Out>
 void joinPartials(const RmsNormBackwardArgs& args, std::int64_t first, std::int64_t end) noexcept
 {
     const std::int64_t cols = args.x.dims[1];
     const std::int64_t blocks = args.partial.dims[0];
     const auto* partial = args.partial.as<const float>();
-    auto* out = args.gradWeight.as<float>();
+    Out* out = args.gradWeight.as<Out>();
     for (std::int64_t c = first; c < end; ++c) {
         float sum = 0.0F;
         for (std::int64_t b = 0; b < blocks; ++b)
             sum += partial[b * cols + c];
-        out[c] = args.accumulate ? out[c] + sum : sum;
+        out[c] = fromFloat<Out>(args.accumulate ? toFloat(out[c]) + sum : sum);
     }
 }
 
@@ -130,8 +131,11 @@ void rmsNormBackward(const RmsNormBackwardArgs& args, ThreadPool& pool)
                 [&](std::int64_t block) { backwardBlock<gain(), T>(args, block); });
         });
     });
-    forBlocks(pool, args.x.dims[1], 1024,
-        [&](std::int64_t first, std::int64_t end) { joinPartials(args, first, end); });
+    withType(args.gradWeight.dtype, [&](auto* tag) {
+        using Out = std::remove_pointer_t<decltype(tag)>;
+        forBlocks(pool, args.x.dims[1], 1024,
+            [&](std::int64_t first, std::int64_t end) { joinPartials<Out>(args, first, end); });
+    });
 }
 
 } // namespace mr::cpu

@@ -114,4 +114,11 @@ void withType(DType dtype, F&& fn)
         fn(static_cast<float*>(nullptr));
 }
 
+// Of two tensors.
+template <typename F>
+void withTypes(DType first, DType second, F&& fn)
+{
+    withType(first, [&](auto* a) { withType(second, [&](auto* b) { fn(a, b); }); });
+}
+
 } // namespace mr::cpu

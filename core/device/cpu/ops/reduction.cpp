@@ -97,13 +97,15 @@ void columnEnergy(const ColumnEnergyArgs& args, ThreadPool& pool)
 
 void biasGradient(const LinearBackwardWeightArgs& args, ThreadPool& pool)
 {
-    auto* out = args.gradBias.as<float>();
-    withType(args.gradOut.dtype, [&](auto* tag) {
-        using T = std::remove_pointer_t<decltype(tag)>;
+    const auto add = [](float g, float sum) { return sum + g; };
+    withTypes(args.gradOut.dtype, args.gradBias.dtype, [&](auto* in, auto* to) {
+        using T = std::remove_pointer_t<decltype(in)>;
+        using Out = std::remove_pointer_t<decltype(to)>;
+        Out* out = args.gradBias.as<Out>();
         forBlocks(pool, args.gradOut.dims[1], kColumns, [&](std::int64_t first, std::int64_t end) {
-            sumColumns<T>(
-                args.gradOut, first, end, [](float g, float sum) { return sum + g; },
-                [&](std::int64_t c, float sum) { out[c] = args.accumulate ? out[c] + sum : sum; });
+            sumColumns<T>(args.gradOut, first, end, add, [&](std::int64_t c, float sum) {
+                out[c] = fromFloat<Out>(args.accumulate ? toFloat(out[c]) + sum : sum);
+            });
         });
     });
 }
