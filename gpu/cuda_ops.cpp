@@ -89,6 +89,20 @@ public:
         return noted(launchRope(args, streamHandle(stream)));
     }
 
+    Status headNormRope(const HeadNormRopeArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkHeadNormRope(args));
+        const TraceRange range("headNormRope");
+        return noted(launchHeadNormRope(args, streamHandle(stream)));
+    }
+
+    Status headNormRopeBackward(const HeadNormRopeBackwardArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkHeadNormRopeBackward(args));
+        const TraceRange range("headNormRopeBackward");
+        return noted(launchHeadNormRopeBackward(args, streamHandle(stream)));
+    }
+
     Status attention(const AttentionArgs& args, Stream& stream) override
     {
         MR_TRY(checkAttention(args));

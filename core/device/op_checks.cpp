@@ -17,6 +17,48 @@ using checks::packedColumns;
 namespace {
 
 constexpr const char* kCapWords = "softcap must not be negative";
+constexpr const char* kTurnWords = "want rotaryDim even, above 0 and at most headDim";
+
+bool turns(int rotaryDim, int headDim) noexcept
+{
+    return rotaryDim > 0 && rotaryDim % 2 == 0 && rotaryDim <= headDim;
+}
+
+// Names of a HeadNorm's tensors.
+struct HeadNormNames {
+    const char* projected;
+    const char* rstd;
+    const char* weight;
+};
+
+constexpr HeadNormNames kQueryNames = {"queries.projected", "queries.rstd", "queries.weight"};
+constexpr HeadNormNames kKeyNames = {"keys.projected", "keys.rstd", "keys.weight"};
+
+void checkHeadNorm(Checker& check, const HeadNormNames& names, const HeadNorm& norm, DType type,
+    std::int64_t tokens, std::int64_t heads, std::int64_t headDim)
+{
+    check.tensor(names.projected, norm.projected, type, {tokens, heads * headDim})
+        .tensor(names.rstd, norm.rstd, DType::F32, {tokens, heads})
+        .tensor(names.weight, norm.weight, type, {headDim});
+}
+
+// Of a packed tensor, the parts that forward and backward share.
+template <typename Args>
+void checkTurnedHeads(Checker& check, const char* name, const TensorView& packed, const Args& a)
+{
+    const std::int64_t tokens = packed.dims[0];
+    const std::int64_t positions = a.cosTable.dims[0];
+    check.leads(name, packed, 2)
+        .holds(checks::packedColumns(a.heads, a.kvHeads, a.headDim) > 0, kHeadWords)
+        .tensor(name, packed, packed.dtype,
+            {tokens, checks::packedColumns(a.heads, a.kvHeads, a.headDim)})
+        .holds(turns(a.rotaryDim, a.headDim), kTurnWords);
+    checkHeadNorm(check, kQueryNames, a.queries, packed.dtype, tokens, a.heads, a.headDim);
+    checkHeadNorm(check, kKeyNames, a.keys, packed.dtype, tokens, a.kvHeads, a.headDim);
+    check.tensor("positions", a.positions, DType::I32, {tokens})
+        .tensor("cosTable", a.cosTable, DType::F32, {positions, a.rotaryDim / 2})
+        .tensor("sinTable", a.sinTable, DType::F32, {positions, a.rotaryDim / 2});
+}
 
 } // namespace
 
@@ -133,12 +175,34 @@ Status checkRope(const RopeArgs& a)
     return Checker("rope")
         .leads("x", a.x, 2)
         .tensor("positions", a.positions, DType::I32, {a.x.dims[0]})
-        .holds(a.heads >= 0 && a.rotaryDim > 0 && a.rotaryDim % 2 == 0 && a.rotaryDim <= a.headDim,
-            "want heads not negative, and rotaryDim even, above 0 and at most headDim")
+        .holds(a.heads >= 0, "heads must not be negative")
+        .holds(turns(a.rotaryDim, a.headDim), kTurnWords)
         .holds(static_cast<std::int64_t>(a.heads) * a.headDim <= a.x.dims[1],
             "x has fewer columns than heads * headDim")
         .tensor("cosTable", a.cosTable, DType::F32, {positions, a.rotaryDim / 2})
         .tensor("sinTable", a.sinTable, DType::F32, {positions, a.rotaryDim / 2})
+        .status();
+}
+
+Status checkHeadNormRope(const HeadNormRopeArgs& a)
+{
+    Checker check("headNormRope");
+    checkTurnedHeads(check, "qkv", a.qkv, a);
+    return check.status();
+}
+
+Status checkHeadNormRopeBackward(const HeadNormRopeBackwardArgs& a)
+{
+    Checker check("headNormRopeBackward");
+    checkTurnedHeads(check, "gradQkv", a.gradQkv, a);
+    const std::int64_t partials = headNormPartials(a.gradQkv.dims[0], a.heads, a.kvHeads);
+    const DType type = a.gradQkv.dtype;
+    return check
+        .tensor("gradQueryWeight", a.gradQueryWeight,
+            gradientType(a.gradQueryWeight, type, a.accumulate), {a.headDim})
+        .tensor("gradKeyWeight", a.gradKeyWeight,
+            gradientType(a.gradKeyWeight, type, a.accumulate), {a.headDim})
+        .tensor("partial", a.partial, DType::F32, {partials, a.headDim})
         .status();
 }
 

@@ -26,6 +26,8 @@ Status checkLinear(const LinearArgs& args);
 Status checkLinearBackwardInput(const LinearBackwardInputArgs& args);
 Status checkLinearBackwardWeight(const LinearBackwardWeightArgs& args);
 Status checkRope(const RopeArgs& args);
+Status checkHeadNormRope(const HeadNormRopeArgs& args);
+Status checkHeadNormRopeBackward(const HeadNormRopeBackwardArgs& args);
 Status checkAttention(const AttentionArgs& args);
 Status checkAttentionBackward(const AttentionBackwardArgs& args);
 Status checkSwiglu(const SwigluArgs& args);

@@ -131,6 +131,60 @@ struct RopeArgs {
     bool inverse = false;
 };
 
+// The heads of q or of k, which a model norms before it rotates them.
+struct HeadNorm {
+    TensorView projected; // (T, n * headDim), A: before the norm; n: heads for q, kvHeads for k
+    TensorView rstd;      // (T, n), F32: as in RmsNormArgs, of each head
+    TensorView weight;    // (headDim), A
+};
+
+// The heads of q and k of packed rows, each normed and rotated, in place (QK-norm). The bits are
+// those of rmsNorm with a head as a row, stored as A, and then rope. Writes projected and rstd.
+struct HeadNormRopeArgs {
+    TensorView qkv; // (T, Q), A; columns of v stay
+    HeadNorm queries;
+    HeadNorm keys;
+    TensorView positions; // this and the tables: as in RopeArgs
+    TensorView cosTable;
+    TensorView sinTable;
+    int heads = 0;
+    int kvHeads = 0;
+    int headDim = 0;
+    int rotaryDim = 0; // even, at most headDim
+    float eps = 1e-5F;
+    NormGain gain = NormGain::Weight;
+};
+
+// The gradients of headNormRope. The bits are those of rope with `inverse`, stored as A, and then
+// rmsNormBackward with a head as a row: token by token, of each the heads in order.
+struct HeadNormRopeBackwardArgs {
+    TensorView gradQkv; // (T, Q), A; in place, columns of v stay
+    HeadNorm queries;   // as headNormRope left them
+    HeadNorm keys;
+    TensorView gradQueryWeight; // (headDim), G
+    TensorView gradKeyWeight;   // (headDim), G
+    TensorView partial;         // (headNormPartials(T, heads, kvHeads), headDim), F32, scratch
+    TensorView positions;
+    TensorView cosTable;
+    TensorView sinTable;
+    int heads = 0;
+    int kvHeads = 0;
+    int headDim = 0;
+    int rotaryDim = 0;
+    bool accumulate = false; // into the gradients of the weights
+    NormGain gain = NormGain::Weight;
+};
+
+// Blocks of kNormRowBlock heads: those of q, then those of k.
+constexpr std::int64_t headNormPartials(
+    std::int64_t tokens, std::int64_t heads, std::int64_t kvHeads) noexcept
+{
+    const auto blocks = [](std::int64_t rows) {
+        return (rows + kNormRowBlock - 1) / kNormRowBlock;
+    };
+    return blocks(tokens * heads) + blocks(tokens * kvHeads);
+}
+
 // Causal attention over packed rows [q heads | k heads | v heads]. Query head h uses kv head
 // floor(h / (heads / kvHeads)). Key j is visible to query i iff visibleFrom[i] <= j <= i: that
 // one array holds batch borders, documents of a packed row, and a sliding window. It never falls
@@ -378,6 +432,8 @@ public:
     virtual Status linearBackwardInput(const LinearBackwardInputArgs& args, Stream& stream) = 0;
     virtual Status linearBackwardWeight(const LinearBackwardWeightArgs& args, Stream& stream) = 0;
     virtual Status rope(const RopeArgs& args, Stream& stream) = 0;
+    virtual Status headNormRope(const HeadNormRopeArgs& args, Stream& stream) = 0;
+    virtual Status headNormRopeBackward(const HeadNormRopeBackwardArgs& args, Stream& stream) = 0;
     virtual Status attention(const AttentionArgs& args, Stream& stream) = 0;
     virtual Status attentionBackward(const AttentionBackwardArgs& args, Stream& stream) = 0;
     virtual Status swiglu(const SwigluArgs& args, Stream& stream) = 0;

@@ -2,7 +2,6 @@
 
 #include "core/model/norm_of.h"
 
-#include <array>
 #include <cmath>
 
 namespace mr {
@@ -32,31 +31,6 @@ RopeArgs ropeArgs(const LayerContext& c, const TensorView& x, bool inverse)
         static_cast<int>(c.config->turnedColumns()), inverse};
 }
 
-// Queries or keys: a range of columns of a packed row that are heads with one norm.
-struct HeadGroup {
-    TensorView columns;    // (n), I32
-    TensorView projected;  // (T, n), c
-    TensorView rstd;       // (T * n / headDim), F32
-    TensorView weight;     // (headDim), c
-    TensorView gradWeight; // (headDim), F32
-};
-
-std::array<HeadGroup, 2> headGroups(const LayerContext& c, const BlockTensors& w,
-    const BlockTensors& g, const BlockActivations& kept)
-{
-    const std::int64_t q = c.config->heads * c.config->headDim;
-    const std::int64_t k = c.config->kvHeads * c.config->headDim;
-    const TensorView& columns = c.constants.headColumns;
-    return {{{columns.rows(0, q), kept.queries, kept.queryRstd, w.queryNorm, g.queryNorm},
-        {columns.rows(q, k), kept.keys, kept.keyRstd, w.keyNorm, g.keyNorm}}};
-}
-
-// The first elements of `memory` as (rows, cols).
-TensorView shaped(const TensorView& memory, std::int64_t rows, std::int64_t cols)
-{
-    return matrixView(memory.data, memory.dtype, rows, cols);
-}
-
 // Memory of a tensor that nobody reads any more, as scratch.
 TensorView floatsOf(const TensorView& unread)
 {
@@ -64,50 +38,42 @@ TensorView floatsOf(const TensorView& unread)
         unread.data, DType::F32, static_cast<std::int64_t>(unread.bytes() / sizeof(float)));
 }
 
-// Each head of q and k in place of itself, normed.
-Status normHeads(const LayerContext& c, const BlockTensors& w, const BlockActivations& kept,
-    const BlockScratch& scratch)
+HeadNorm queryNorm(const BlockTensors& w, const BlockActivations& kept)
 {
-    const std::int64_t tokens = kept.qkv.dims[0];
-    const std::int64_t dim = c.config->headDim;
-    for (const HeadGroup& group : headGroups(c, w, {}, kept)) {
-        const std::int64_t cols = group.columns.count();
-        const std::int64_t heads = tokens * cols / dim;
-        const TensorView apart = shaped(group.projected, tokens, cols);
-        const TensorView normed = shaped(scratch.headRows, heads, dim);
-        MR_TRY(c.ops->gatherColumns({kept.qkv, group.columns, apart}, *c.stream));
-        MR_TRY(c.ops->rmsNorm({shaped(apart, heads, dim), {}, group.weight, {}, normed,
-                                  vectorView(group.rstd.data, DType::F32, heads), epsOf(*c.config),
-                                  gainOf(*c.config)},
-            *c.stream));
-        MR_TRY(c.ops->scatterColumns(
-            {shaped(normed, tokens, cols), group.columns, kept.qkv}, *c.stream));
-    }
-    return {};
+    return {kept.queries, kept.queryRstd, w.queryNorm};
 }
 
-// gradQkv: of the normed heads on entry, of the projected ones on exit. gradAttention is free.
+HeadNorm keyNorm(const BlockTensors& w, const BlockActivations& kept)
+{
+    return {kept.keys, kept.keyRstd, w.keyNorm};
+}
+
+// kept.qkv: from the projection to what attention reads.
+Status placeHeads(const LayerContext& c, const BlockTensors& w, const BlockActivations& kept)
+{
+    const RopeArgs rope = ropeArgs(c, kept.qkv, false);
+    if (!c.config->queryKeyNorm)
+        return c.ops->rope(rope, *c.stream);
+    return c.ops->headNormRope(
+        {kept.qkv, queryNorm(w, kept), keyNorm(w, kept), rope.positions, rope.cosTable,
+            rope.sinTable, static_cast<int>(c.config->heads), static_cast<int>(c.config->kvHeads),
+            rope.headDim, rope.rotaryDim, epsOf(*c.config), gainOf(*c.config)},
+        *c.stream);
+}
+
+// scratch.gradQkv: from the gradient of what attention read to that of the projection.
 Status backwardHeads(const LayerContext& c, const BlockTensors& w, const BlockActivations& kept,
     const BlockScratch& scratch, const BlockBackward& backward)
 {
-    const std::int64_t tokens = kept.qkv.dims[0];
-    const std::int64_t dim = c.config->headDim;
-    for (const HeadGroup& group : headGroups(c, w, backward.gradients, kept)) {
-        const std::int64_t cols = group.columns.count();
-        const std::int64_t heads = tokens * cols / dim;
-        const TensorView gradOut = shaped(scratch.headRows, tokens, cols);
-        const TensorView gradX = shaped(scratch.gradAttention, heads, dim);
-        MR_TRY(c.ops->gatherColumns({scratch.gradQkv, group.columns, gradOut}, *c.stream));
-        MR_TRY(c.ops->rmsNormBackward(
-            {shaped(gradOut, heads, dim), shaped(group.projected, heads, dim), group.weight,
-                vectorView(group.rstd.data, DType::F32, heads), {}, gradX, group.gradWeight,
-                scratch.headPartial.rows(0, (heads + kNormRowBlock - 1) / kNormRowBlock),
-                backward.accumulate, gainOf(*c.config)},
-            *c.stream));
-        MR_TRY(c.ops->scatterColumns(
-            {shaped(gradX, tokens, cols), group.columns, scratch.gradQkv}, *c.stream));
-    }
-    return {};
+    const RopeArgs rope = ropeArgs(c, scratch.gradQkv, true);
+    if (!c.config->queryKeyNorm)
+        return c.ops->rope(rope, *c.stream);
+    return c.ops->headNormRopeBackward(
+        {scratch.gradQkv, queryNorm(w, kept), keyNorm(w, kept), backward.gradients.queryNorm,
+            backward.gradients.keyNorm, scratch.headPartial, rope.positions, rope.cosTable,
+            rope.sinTable, static_cast<int>(c.config->heads), static_cast<int>(c.config->kvHeads),
+            rope.headDim, rope.rotaryDim, backward.accumulate, gainOf(*c.config)},
+        *c.stream);
 }
 
 // The norm of the branch that attention or the MLP adds to the residual stream.
@@ -149,9 +115,7 @@ Status forwardAttention(const LayerContext& c, const BlockTensors& w, const Tens
     MR_TRY(ops.rmsNorm(
         {x, {}, w.attnNorm, {}, kept.normed1, kept.rstd1, epsOf(config), gainOf(config)}, stream));
     MR_TRY(ops.linear({kept.normed1, w.qkv, w.qkvBias, kept.qkv}, stream));
-    if (config.queryKeyNorm)
-        MR_TRY(normHeads(c, w, kept, scratch));
-    MR_TRY(ops.rope(ropeArgs(c, kept.qkv, false), stream));
+    MR_TRY(placeHeads(c, w, kept));
     MR_TRY(ops.attention({kept.visibleQkv, c.batch.visibleFrom, kept.attention, kept.lse,
                              static_cast<int>(config.heads), static_cast<int>(config.kvHeads),
                              static_cast<int>(config.headDim), attentionScale(config), c.firstQuery,
@@ -221,9 +185,7 @@ Status backwardAttention(const LayerContext& c, const BlockTensors& w, const Blo
             static_cast<int>(config.kvHeads), static_cast<int>(config.headDim),
             attentionScale(config), attentionCap(config), floatsOf(kept.gateUp)},
         stream));
-    MR_TRY(ops.rope(ropeArgs(c, scratch.gradQkv, true), stream));
-    if (config.queryKeyNorm)
-        MR_TRY(backwardHeads(c, w, kept, scratch, backward));
+    MR_TRY(backwardHeads(c, w, kept, scratch, backward));
     MR_TRY(ops.linearBackwardWeight(
         {scratch.gradQkv, kept.normed1, g.qkv, g.qkvBias, {}, backward.accumulate}, stream));
     return ops.linearBackwardInput({scratch.gradQkv, w.qkv, scratch.gradNormed}, stream);

@@ -6,8 +6,8 @@
 //             |_____________________________________________|
 //             |_____________________________________|
 //
-// Models that norm q and k do so before rope, each head a row: gathered from the packed row,
-// normed, scattered back. Models that norm branches do so before they are added.
+// Models that norm q and k do so before rope, each head a row. Models that norm branches do so
+// before they are added.
 //
 // Nothing here allocates or waits: views in, ops on a stream out. Which memory the views lie in,
 // and when, is the plan's business.

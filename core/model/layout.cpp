@@ -187,11 +187,9 @@ std::size_t layoutScratch(
     out.gradActivated = carver.matrix(shape.compute, tokens, config.intermediate);
     out.gradAttention = carver.matrix(shape.compute, tokens, config.attentionColumns());
     out.gradQkv = carver.matrix(shape.compute, tokens, config.qkvColumns());
-    if (config.queryKeyNorm) {
-        out.headRows = carver.matrix(shape.compute, tokens, config.attentionColumns());
-        out.headPartial =
-            carver.matrix(DType::F32, normPartialRows(tokens * config.heads), config.headDim);
-    }
+    if (config.queryKeyNorm)
+        out.headPartial = carver.matrix(
+            DType::F32, headNormPartials(tokens, config.heads, config.kvHeads), config.headDim);
     out.delta = carver.matrix(DType::F32, tokens, config.heads);
     out.normPartial = carver.matrix(DType::F32, normPartialRows(tokens), config.hidden);
     return carver.bytes();
@@ -239,9 +237,6 @@ std::size_t layoutConstants(
         out.localCosTable = carver.matrix(DType::F32, shape.seqLen, half);
         out.localSinTable = carver.matrix(DType::F32, shape.seqLen, half);
     }
-    if (config.queryKeyNorm)
-        out.headColumns =
-            carver.vector(DType::I32, (config.heads + config.kvHeads) * config.headDim);
     return carver.bytes();
 }
 
@@ -288,9 +283,6 @@ void fillConstants(const ModelConfig& config, std::int64_t longest, const ModelC
     if (host.localCosTable.data != nullptr)
         fillTables(ropeFrequencies({}, config.localRopeShape(), longest), host.localCosTable,
             host.localSinTable);
-    auto* columns = host.headColumns.as<std::int32_t>();
-    for (std::int64_t c = 0; columns != nullptr && c < host.headColumns.count(); ++c)
-        columns[c] = static_cast<std::int32_t>(c);
 }
 
 void fillWindow(const ModelConfig& config, const BatchViews& host)

@@ -61,8 +61,7 @@ struct BlockScratch {
     TensorView gradActivated; // (T, I), c
     TensorView gradAttention; // (T, A), c
     TensorView gradQkv;       // (T, Q), c
-    TensorView headRows;      // (T, A), c: q or k apart from the packed row; only if normed
-    TensorView headPartial;   // (ceil(T * heads / kNormRowBlock), headDim), F32; the same
+    TensorView headPartial;   // (headNormPartials(T, heads, kvHeads), headDim), F32; only if normed
     TensorView delta;         // (T, heads), F32
     TensorView normPartial;   // (ceil(T / kNormRowBlock), H), F32
 };
@@ -92,8 +91,6 @@ struct ModelConstants {
     TensorView sinTable;
     TensorView localCosTable; // windowed blocks only; data null unless they turn otherwise
     TensorView localSinTable;
-    TensorView headColumns; // (A + kvHeads * headDim), I32: 0, 1, ...; data null unless q and k are
-                            // normed
 };
 
 struct ScalarViews {

@@ -90,6 +90,16 @@ Call swigluBackward(BenchRig& rig, const Sizes& s)
         5.0 * s.bytes()};
 }
 
+// Heads of q or k, `heads` of each token.
+HeadNorm headNorm(BenchRig& rig, const Sizes& s, std::int64_t heads)
+{
+    HeadNorm norm;
+    norm.projected = rig.random(s.type, s.tokens, heads * Sizes::kHeadDim);
+    norm.rstd = rig.random(DType::F32, s.tokens, heads, 0.5F, 1.5F);
+    norm.weight = rig.randomVector(s.type, Sizes::kHeadDim);
+    return norm;
+}
+
 // Half of the columns are query heads, a quarter each keys and values.
 Call rope(BenchRig& rig, const Sizes& s)
 {
@@ -104,6 +114,46 @@ Call rope(BenchRig& rig, const Sizes& s)
     args.rotaryDim = Sizes::kHeadDim;
     return {[&rig, args](int) { return rig.ops().rope(args, rig.stream()); },
         2.0 * 0.75 * s.bytes() + 4.0 * static_cast<double>(s.tokens)};
+}
+
+// What forward and backward of normed heads share; half of the columns are query heads, a quarter
+// each keys and values. Returns the bytes of a call: three times those of q and k, and beside them.
+template <typename Args>
+double fillHeads(BenchRig& rig, const Sizes& s, Args& args)
+{
+    const std::int64_t positions = std::min(s.tokens, Sizes::kMostPositions);
+    args.kvHeads = static_cast<int>(s.hidden / Sizes::kHeadDim / 4);
+    args.heads = 2 * args.kvHeads;
+    args.headDim = Sizes::kHeadDim;
+    args.rotaryDim = Sizes::kHeadDim;
+    args.queries = headNorm(rig, s, args.heads);
+    args.keys = headNorm(rig, s, args.kvHeads);
+    args.positions = rig.ids(s.tokens, positions);
+    args.cosTable = rig.random(DType::F32, positions, Sizes::kHeadDim / 2);
+    args.sinTable = rig.random(DType::F32, positions, Sizes::kHeadDim / 2);
+    const double rows = static_cast<double>(s.tokens) * (args.heads + args.kvHeads);
+    return 3.0 * 0.75 * s.bytes() + 4.0 * (static_cast<double>(s.tokens) + rows);
+}
+
+Call headNormRope(BenchRig& rig, const Sizes& s)
+{
+    HeadNormRopeArgs args;
+    args.qkv = rig.random(s.type, s.tokens, s.hidden);
+    const double bytes = fillHeads(rig, s, args);
+    return {[&rig, args](int) { return rig.ops().headNormRope(args, rig.stream()); }, bytes};
+}
+
+Call headNormRopeBackward(BenchRig& rig, const Sizes& s)
+{
+    HeadNormRopeBackwardArgs args;
+    args.gradQkv = rig.random(s.type, s.tokens, s.hidden);
+    const double bytes = fillHeads(rig, s, args);
+    for (TensorView* gradient : {&args.gradQueryWeight, &args.gradKeyWeight})
+        *gradient = rig.randomVector(DType::F32, Sizes::kHeadDim);
+    args.partial = rig.zeros(
+        DType::F32, headNormPartials(s.tokens, args.heads, args.kvHeads), Sizes::kHeadDim);
+    return {
+        [&rig, args](int) { return rig.ops().headNormRopeBackward(args, rig.stream()); }, bytes};
 }
 
 // The vocabulary that gives a chunk of logits as many elements as the other tensors.
@@ -209,6 +259,8 @@ constexpr ElementBench kElementBenches[] = {
     {"swiglu", swiglu},
     {"swigluBackward", swigluBackward},
     {"rope", rope},
+    {"headNormRope", headNormRope},
+    {"headNormRopeBackward", headNormRopeBackward},
     {"crossEntropy", crossEntropy},
     {"add", add},
     {"finishGradient", finishGradient},

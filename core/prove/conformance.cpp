@@ -290,6 +290,7 @@ Table wholeTable()
     addMatrixCases(table);
     addAttentionCases(table);
     addRowCases(table);
+    addHeadCases(table);
     addLossCases(table);
     addLookupCases(table);
     addColumnCases(table);

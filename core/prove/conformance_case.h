@@ -126,6 +126,7 @@ using Table = std::vector<Case>;
 void addMatrixCases(Table& table);
 void addAttentionCases(Table& table);
 void addRowCases(Table& table);
+void addHeadCases(Table& table);
 void addLossCases(Table& table);
 void addLookupCases(Table& table);
 void addColumnCases(Table& table);

@@ -38,11 +38,11 @@ Status ConstantTables::copy()
 {
     const ModelConstants& device = m_memory.constants;
     ModelConstants host = device;
-    const std::array<std::pair<const TensorView*, TensorView*>, 5> tables = {{{&device.cosTable,
-                                                                                  &host.cosTable},
-        {&device.sinTable, &host.sinTable}, {&device.localCosTable, &host.localCosTable},
-        {&device.localSinTable, &host.localSinTable}, {&device.headColumns, &host.headColumns}}};
-    std::array<std::vector<std::byte>, 5> bytes;
+    const std::array<std::pair<const TensorView*, TensorView*>, 4> tables = {
+        {{&device.cosTable, &host.cosTable}, {&device.sinTable, &host.sinTable},
+            {&device.localCosTable, &host.localCosTable},
+            {&device.localSinTable, &host.localSinTable}}};
+    std::array<std::vector<std::byte>, 4> bytes;
     for (std::size_t i = 0; i < tables.size(); ++i)
         if (tables[i].first->data != nullptr) {
             bytes[i].resize(tables[i].first->bytes());

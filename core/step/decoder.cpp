@@ -14,8 +14,8 @@ BlockActivations firstRows(const BlockActivations& whole, std::int64_t count)
     for (TensorView* view : {&part.normed1, &part.rstd1, &part.attention, &part.lse, &part.mid,
              &part.normed2, &part.rstd2, &part.gateUp, &part.activated})
         *view = view->rows(0, count);
-    for (TensorView* view :
-        {&part.attnBranch, &part.mlpBranch, &part.attnBranchRstd, &part.mlpBranchRstd})
+    for (TensorView* view : {&part.queries, &part.keys, &part.queryRstd, &part.keyRstd,
+             &part.attnBranch, &part.mlpBranch, &part.attnBranchRstd, &part.mlpBranchRstd})
         if (view->data != nullptr)
             *view = view->rows(0, count);
     return part;

@@ -29,6 +29,10 @@ Status launchBiasGradient(const LinearBackwardWeightArgs& args, cudaStream_t str
 // rope.cu
 Status launchRope(const RopeArgs& args, cudaStream_t stream);
 
+// head_norm_rope.cu, head_norm_rope_backward.cu
+Status launchHeadNormRope(const HeadNormRopeArgs& args, cudaStream_t stream);
+Status launchHeadNormRopeBackward(const HeadNormRopeBackwardArgs& args, cudaStream_t stream);
+
 // attention.cu chooses; attention_fma.cu takes every head_dim and both types,
 // attention_mma_forward.cu and attention_mma_backward.cu BF16 and the usual ones
 Status launchAttention(const AttentionArgs& args, cudaStream_t stream);

@@ -1,4 +1,5 @@
-// Shared by rms_norm.cu and rms_norm_backward.cu: how a row is dealt to the threads of a block.
+// Shared by the norms' kernels: how a row is dealt to the threads of a block, and what is computed
+// of one pack.
 //
 // One block a row. Pack p of a row belongs to thread p % threads. Up to kHeld packs a thread are
 // kept in registers between the two passes over a row, enough for a row of 16,384 BF16 or 8,192 F32
@@ -40,5 +41,63 @@ __device__ float gainOf(T weight, bool onePlus)
 {
     return onePlus ? 1.0F + toFloat(weight) : toFloat(weight);
 }
+
+// sum + the squares of x.
+template <typename T, int kPack>
+__device__ float addSquares(const Pack<T, kPack>& x, float sum)
+{
+    for (int i = 0; i < kPack; ++i)
+        sum = __fmaf_rn(toFloat(x.at[i]), toFloat(x.at[i]), sum);
+    return sum;
+}
+
+// 1 / sqrt(mean + eps) of a row.
+__device__ inline float rstdOf(float squares, std::int64_t cols, float eps)
+{
+    const float mean = __fdiv_rn(squares, static_cast<float>(cols));
+    return __fdiv_rn(1.0F, __fsqrt_rn(mean + eps));
+}
+
+template <typename T, int kPack>
+__device__ Pack<T, kPack> normPack(
+    const Pack<T, kPack>& x, const Pack<T, kPack>& weight, float rstd, bool onePlus)
+{
+    float out[kPack];
+    for (int i = 0; i < kPack; ++i)
+        out[i] = toFloat(x.at[i]) * rstd;
+    if (!onePlus)
+        roundTo<T>(out); // the normed value is stored as T before the product
+    for (int i = 0; i < kPack; ++i)
+        out[i] = gainOf(weight.at[i], onePlus) * out[i];
+    return roundPack<T>(out);
+}
+
+// sum + the sum of grad weight x.
+template <typename T, int kPack>
+__device__ float addTriples(const Pack<T, kPack>& grad, const Pack<T, kPack>& weight,
+    const Pack<T, kPack>& x, float sum, bool onePlus)
+{
+    for (int i = 0; i < kPack; ++i)
+        sum = __fmaf_rn(toFloat(grad.at[i]) * gainOf(weight.at[i], onePlus), toFloat(x.at[i]), sum);
+    return sum;
+}
+
+// mean(g w n) of a row, n = x rstd, of its triples' sum.
+__device__ inline float meanOfTriples(float triples, float rstd, std::int64_t cols)
+{
+    return __fdiv_rn(triples * rstd, static_cast<float>(cols));
+}
+
+// g w - n mean of one element: the gradient of x, over rstd.
+template <typename T>
+__device__ float innerGradient(T grad, T weight, T x, float rstd, float mean, bool onePlus)
+{
+    const float normed = toFloat(x) * rstd;
+    return __fmaf_rn(toFloat(grad), gainOf(weight, onePlus), -(normed * mean));
+}
+
+// gradWeight (cols) (+)= the rows of partial (blocks, cols) in order; in rms_norm_backward.cu.
+Status joinNormPartials(
+    const TensorView& partial, const TensorView& gradWeight, bool accumulate, cudaStream_t stream);
 
 } // namespace mr::gpu

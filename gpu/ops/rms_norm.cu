@@ -41,14 +41,6 @@ __device__ Pack<T, kPack> addResidual(
     return pack;
 }
 
-template <typename T, int kPack>
-__device__ float addSquares(const Pack<T, kPack>& x, float sum)
-{
-    for (int i = 0; i < kPack; ++i)
-        sum = __fmaf_rn(toFloat(x.at[i]), toFloat(x.at[i]), sum);
-    return sum;
-}
-
 // 1 / sqrt(mean + eps), in every thread and in a.rstd.
 template <typename T>
 __device__ float rowRstd(const NormRows<T>& a, float squares)
@@ -56,25 +48,10 @@ __device__ float rowRstd(const NormRows<T>& a, float squares)
     __shared__ float warps[kMaxNormThreads / kWarp];
     const int thread = static_cast<int>(threadIdx.x);
     squares = blockSum(squares, warps, thread, static_cast<int>(blockDim.x));
-    const float mean = __fdiv_rn(squares, static_cast<float>(a.cols));
-    const float rstd = __fdiv_rn(1.0F, __fsqrt_rn(mean + a.eps));
+    const float rstd = rstdOf(squares, a.cols, a.eps);
     if (thread == 0)
         a.rstd[blockIdx.x] = rstd;
     return rstd;
-}
-
-template <typename T, int kPack>
-__device__ void storeNormed(
-    T* to, const Pack<T, kPack>& x, const Pack<T, kPack>& weight, float rstd, bool onePlus)
-{
-    float out[kPack];
-    for (int i = 0; i < kPack; ++i)
-        out[i] = toFloat(x.at[i]) * rstd;
-    if (!onePlus)
-        roundTo<T>(out); // the normed value is stored as T before the product
-    for (int i = 0; i < kPack; ++i)
-        out[i] = gainOf(weight.at[i], onePlus) * out[i];
-    storePack(to, roundPack<T>(out));
 }
 
 // Block b: row b; normThreads() threads. Precondition: normRowIsHeld().
@@ -109,7 +86,7 @@ __global__ void __launch_bounds__(kMaxNormThreads) rmsNormKernel(NormRows<T> a)
 #pragma unroll
     for (int u = 0; u < kNormHeld; ++u)
         if (column(u) < a.cols)
-            storeNormed(a.out + row + column(u), x[u], weight[u], rstd, a.onePlus);
+            storePack(a.out + row + column(u), normPack(x[u], weight[u], rstd, a.onePlus));
 }
 
 // As rmsNormKernel, for rows that are read twice.
@@ -126,10 +103,10 @@ __global__ void __launch_bounds__(kMaxNormThreads) rmsNormLongKernel(NormRows<T>
         squares = addSquares(addResidual(a, row + c, x, residual), squares);
     }
     const float rstd = rowRstd(a, squares);
-    const T* normed = (a.residual ? a.sum : a.x) + row; // this thread wrote these elements itself
+    const T* sums = (a.residual ? a.sum : a.x) + row; // this thread wrote these elements itself
     for (std::int64_t c = first; c < a.cols; c += step)
-        storeNormed(a.out + row + c, loadPack<kPack>(normed + c), loadPack<kPack>(a.weight + c),
-            rstd, a.onePlus);
+        storePack(a.out + row + c,
+            normPack(loadPack<kPack>(sums + c), loadPack<kPack>(a.weight + c), rstd, a.onePlus));
 }
 
 template <typename T>

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kRowsAtOnce = 4;   // in flight of a column's thread
 constexpr int kJoinThreads = 64; // few, so that a row of 4,096 columns fills 64 blocks
-constexpr int kPartialsAtOnce = 16;
+constexpr int kPartialsAtOnce = 64;
 
 // gradOut, x, gradResidual, gradX (rows, cols), weight (cols), rstd (rows),
 // partial (ceil(rows / kNormRowBlock), cols). gradX may be gradResidual, which may be null.
@@ -50,17 +50,13 @@ __device__ Held<T, kPack> loadHeld(const Tensors<T>& a, std::int64_t row, std::i
     return held;
 }
 
-// sum + the sum of grad weight x. The weight is read for each pass: all rows share it, so it comes
+// sum + the triples of a pack. The weight is read for each pass: all rows share it, so it comes
 // from the first cache, and holding it as well would take more registers than a thread has.
 template <typename T, int kPack>
-__device__ float addTriples(
+__device__ float addHeldTriples(
     const Tensors<T>& a, std::int64_t c, const Held<T, kPack>& held, float sum)
 {
-    const auto weight = loadPack<kPack>(a.weight + c);
-    for (int i = 0; i < kPack; ++i)
-        sum = __fmaf_rn(
-            toFloat(held.grad.at[i]) * gainOf(weight.at[i], a.onePlus), toFloat(held.x.at[i]), sum);
-    return sum;
+    return addTriples(held.grad, loadPack<kPack>(a.weight + c), held.x, sum, a.onePlus);
 }
 
 // With n = x rstd: gradX = rstd (g w - n mean(g w n)) + gradResidual.
@@ -71,9 +67,8 @@ __device__ void storeGradient(const Tensors<T>& a, std::int64_t row, std::int64_
     const auto weight = loadPack<kPack>(a.weight + c);
     float out[kPack];
     for (int i = 0; i < kPack; ++i) {
-        const float normed = toFloat(held.x.at[i]) * rstd;
         const float inner =
-            __fmaf_rn(toFloat(held.grad.at[i]), gainOf(weight.at[i], a.onePlus), -(normed * mean));
+            innerGradient(held.grad.at[i], weight.at[i], held.x.at[i], rstd, mean, a.onePlus);
         out[i] =
             a.gradResidual ? __fmaf_rn(rstd, inner, toFloat(held.residual.at[i])) : rstd * inner;
     }
@@ -85,7 +80,7 @@ __device__ float rowMean(const Tensors<T>& a, float triples, float rstd)
 {
     __shared__ float warps[kMaxNormThreads / kWarp];
     triples = blockSum(triples, warps, static_cast<int>(threadIdx.x), static_cast<int>(blockDim.x));
-    return __fdiv_rn(triples * rstd, static_cast<float>(a.cols));
+    return meanOfTriples(triples, rstd, a.cols);
 }
 
 // All threads of a block: gradX of one row, kept in registers.
@@ -105,7 +100,7 @@ __device__ void heldRow(const Tensors<T>& a, std::int64_t row)
 #pragma unroll
     for (int u = 0; u < kNormHeld; ++u)
         if (column(u) < a.cols)
-            triples = addTriples(a, column(u), held[u], triples);
+            triples = addHeldTriples(a, column(u), held[u], triples);
     const float mean = rowMean(a, triples, rstd);
 #pragma unroll
     for (int u = 0; u < kNormHeld; ++u)
@@ -122,7 +117,7 @@ __device__ void longRow(const Tensors<T>& a, std::int64_t row)
     const float rstd = a.rstd[row];
     float triples = 0.0F;
     for (std::int64_t c = first; c < a.cols; c += step)
-        triples = addTriples(a, c, loadHeld<kPack>(a, row, c), triples);
+        triples = addHeldTriples(a, c, loadHeld<kPack>(a, row, c), triples);
     const float mean = rowMean(a, triples, rstd);
     for (std::int64_t c = first; c < a.cols; c += step)
         storeGradient(a, row, c, loadHeld<kPack>(a, row, c), rstd, mean);
@@ -241,18 +236,26 @@ Status launchRows(const RmsNormBackwardArgs& args, cudaStream_t stream)
 }
 
 template <typename Out>
-Status joinPartials(const RmsNormBackwardArgs& args, cudaStream_t stream)
+Status joinPartials(
+    const TensorView& partial, const TensorView& gradWeight, bool accumulate, cudaStream_t stream)
 {
-    const std::int64_t cols = args.x.dims[1];
+    const std::int64_t cols = partial.dims[1];
     LaunchShape shape;
     shape.grid = dim3(blocksFor(cols, kJoinThreads));
     shape.block = dim3(kJoinThreads);
-    return launchKernel("rmsNormBackward join", listed<joinPartialsKernel<Out>>(), shape, stream,
-        args.partial.as<const float>(), args.gradWeight.as<Out>(), args.partial.dims[0], cols,
-        args.accumulate);
+    return launchKernel("join norm partials", listed<joinPartialsKernel<Out>>(), shape, stream,
+        partial.as<const float>(), gradWeight.as<Out>(), partial.dims[0], cols, accumulate);
 }
 
 } // namespace
+
+Status joinNormPartials(
+    const TensorView& partial, const TensorView& gradWeight, bool accumulate, cudaStream_t stream)
+{
+    return gradWeight.dtype == DType::BF16
+               ? joinPartials<Bf16>(partial, gradWeight, accumulate, stream)
+               : joinPartials<float>(partial, gradWeight, accumulate, stream);
+}
 
 Status launchRmsNormBackward(const RmsNormBackwardArgs& args, cudaStream_t stream)
 {
@@ -260,8 +263,7 @@ Status launchRmsNormBackward(const RmsNormBackwardArgs& args, cudaStream_t strea
         return {};
     MR_TRY(args.x.dtype == DType::BF16 ? launchRows<Bf16>(args, stream)
                                        : launchRows<float>(args, stream));
-    return args.gradWeight.dtype == DType::BF16 ? joinPartials<Bf16>(args, stream)
-                                                : joinPartials<float>(args, stream);
+    return joinNormPartials(args.partial, args.gradWeight, args.accumulate, stream);
 }
 
 } // namespace mr::gpu

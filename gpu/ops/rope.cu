@@ -6,7 +6,7 @@
 // rotated heads are not touched.
 
 #include "gpu/ops/launchers.h"
-#include "gpu/ops/packs.cuh"
+#include "gpu/ops/rotation.cuh"
 
 namespace mr::gpu {
 namespace {
@@ -26,19 +26,6 @@ struct Rotation {
     float sign; // -1 rotates back
 };
 
-// F32 tables come in packs of 4 at most.
-template <int kPack>
-__device__ void loadTable(const float* from, float (&to)[kPack])
-{
-    constexpr int kPart = kPack < kPackOf<float> ? kPack : kPackOf<float>;
-#pragma unroll
-    for (int i = 0; i < kPack; i += kPart) {
-        const auto part = loadPack<kPart>(from + i);
-        for (int k = 0; k < kPart; ++k)
-            to[i + k] = part.at[k];
-    }
-}
-
 template <typename T, int kPack>
 struct Item {
     Pack<T, kPack> low, high;
@@ -55,8 +42,8 @@ __device__ void rotate(const Item<T, kPack>& item, const Rotation<T>& a, T* low)
         const float x = toFloat(item.low.at[i]);
         const float y = toFloat(item.high.at[i]);
         const float s = a.sign * item.sine[i];
-        lower[i] = x * item.cosine[i] - y * s;
-        upper[i] = y * item.cosine[i] + x * s;
+        lower[i] = rotated(x, y, item.cosine[i], s, false);
+        upper[i] = rotated(y, x, item.cosine[i], s, true);
     }
     storePack(low, roundPack<T>(lower));
     storePack(low + a.half, roundPack<T>(upper));

@@ -3,8 +3,8 @@
 # looks at their stores. A kernel for packs stores packs: 8 or 16 bytes in one instruction. Where
 # nvcc cannot follow an address it makes 2-byte stores of them, which nothing else would show.
 #
-# Kernels over plain ranges (elementKernel, adamwCompactKernel) end with single elements, so
-# for these only the vector stores are asked for.
+# Kernels over plain ranges (elementKernel, adamwCompactKernel) end with single elements, and heads
+# that a warp walks along rotate by them, so for these only the vector stores are asked for.
 set -euo pipefail
 
 nvcc=$1
@@ -12,8 +12,8 @@ source=$2
 folder=$3
 mkdir -p "$folder"
 unit=$folder/packed.cu
-for op in accumulate adamw adamw_compact attention_partials cross_entropy elementwise lookup \
-    rms_norm rms_norm_backward rope softcap swiglu; do
+for op in accumulate adamw adamw_compact attention_partials cross_entropy elementwise \
+    head_norm_rope head_norm_rope_backward lookup rms_norm rms_norm_backward rope softcap swiglu; do
     printf '#include "gpu/ops/%s.cu"\n' "$op"
 done > "$unit"
 # rms_norm and its backward name their helpers alike.
@@ -40,7 +40,7 @@ awk '
         for (name in kernels) {
             count++
             sums = name ~ /columnSums|normBlocks/ # store sums, one float a thread
-            ranges = name ~ /elementKernel|adamwCompact/
+            ranges = name ~ /elementKernel|adamwCompact|WalkKernel/
             if (!sums && !(name in vectors)) {
                 print name " stores no packs"
                 bad = 1

@@ -98,6 +98,16 @@ public:
         return forward("rope", &Ops::rope, args, stream);
     }
 
+    Status headNormRope(const HeadNormRopeArgs& args, Stream& stream) override
+    {
+        return forward("headNormRope", &Ops::headNormRope, args, stream);
+    }
+
+    Status headNormRopeBackward(const HeadNormRopeBackwardArgs& args, Stream& stream) override
+    {
+        return forward("headNormRopeBackward", &Ops::headNormRopeBackward, args, stream);
+    }
+
     Status attention(const AttentionArgs& args, Stream& stream) override
     {
         return forward("attention", &Ops::attention, args, stream);

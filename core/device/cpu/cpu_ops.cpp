@@ -132,6 +132,18 @@ public:
         return on(stream).enqueue([this, args] { cpu::rope(args, m_pool); });
     }
 
+    Status headNormRope(const HeadNormRopeArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkHeadNormRope(args));
+        return on(stream).enqueue([this, args] { cpu::headNormRope(args, m_pool); });
+    }
+
+    Status headNormRopeBackward(const HeadNormRopeBackwardArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkHeadNormRopeBackward(args));
+        return on(stream).enqueue([this, args] { cpu::headNormRopeBackward(args, m_pool); });
+    }
+
     Status attention(const AttentionArgs& args, Stream& stream) override
     {
         MR_TRY(checkAttention(args));

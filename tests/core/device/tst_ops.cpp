@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <memory>
 
 namespace mr::test::tst_ops {
@@ -93,6 +94,30 @@ private Q_SLOTS:
 
         QVERIFY(!status.ok());
         QVERIFY(status.message().starts_with("attention: "));
+    }
+
+    void refusesNormedHeadsThatDoNotFit()
+    {
+        const auto empty = [](std::initializer_list<std::int64_t> dims) {
+            TensorView view{nullptr, DType::F32, static_cast<int>(dims.size()), {}};
+            std::copy(dims.begin(), dims.end(), view.dims.begin());
+            return view;
+        };
+        const TensorView row = empty({8});
+        TensorView positions = empty({0});
+        positions.dtype = DType::I32;
+        HeadNormRopeBackwardArgs args{empty({0, 32}), {empty({0, 16}), empty({0, 2}), row},
+            {empty({0, 8}), empty({0, 1}), row}, row, row, empty({0, 8}), positions, empty({0, 3}),
+            empty({0, 3}), 2, 1, 8, 6};
+        const auto refusal = [&] { return checkHeadNormRopeBackward(args).message(); };
+
+        QCOMPARE(refusal(), std::string("headNormRopeBackward: queries.weight has no memory"));
+        args.rotaryDim = 10;
+        QCOMPARE(refusal(),
+            std::string("headNormRopeBackward: want rotaryDim even, above 0 and at most headDim"));
+        args.kvHeads = 2;
+        QCOMPARE(refusal(),
+            std::string("headNormRopeBackward: gradQkv is F32 (0, 32), want F32 (0, 48)"));
     }
 
     void anIdWithoutARowIsNeverLookedUp_data()

@@ -100,35 +100,24 @@ void TestLayout::normedHeadsHaveRowsAndScratchOfTheirOwn()
     ModelConfig config = test::config(test::tinyConfig());
     BlockActivations a;
     BlockScratch s;
-    ModelConstants constants;
     const std::size_t plain = layoutActivations(config, kShape, nullptr, a);
-    const std::size_t plainConstants = layoutConstants(config, kShape, nullptr, constants);
+    const std::size_t plainScratch = layoutScratch(config, kShape, nullptr, s);
     QCOMPARE(a.queries.rank, 0);
-    QCOMPARE(constants.headColumns.rank, 0);
+    QCOMPARE(s.headPartial.rank, 0);
     config.queryKeyNorm = true;
 
     const std::size_t counted = layoutActivations(config, kShape, nullptr, a);
     const std::size_t scratchBytes = layoutScratch(config, kShape, nullptr, s);
-    const std::size_t constantBytes = layoutConstants(config, kShape, nullptr, constants);
 
     // 60 tokens: 4 heads and 2 of keys, of 6 columns; an rstd each.
     QCOMPARE(a.queries.count() + a.keys.count(), std::int64_t{60 * 6 * 6});
     QCOMPARE(a.queryRstd.count() + a.keyRstd.count(), std::int64_t{60 * 6});
     QVERIFY(counted >= plain + std::size_t{4 * (60 * 36 + 60 * 6)});
     QVERIFY(counted < plain + 4 * (60 * 36 + 60 * 6) + 4 * kAlign);
-    QCOMPARE(s.headRows.count(), std::int64_t{60 * 24});
-    QCOMPARE(s.headPartial.count(), std::int64_t{4 * 6}); // 240 rows in blocks of 64
-    QVERIFY(scratchBytes > 0);
-    std::vector<std::byte> memory(constantBytes + kAlign);
-    void* aligned = memory.data();
-    std::size_t room = memory.size();
-    layoutConstants(config, kShape,
-        static_cast<std::byte*>(std::align(kAlign, constantBytes, aligned, room)), constants);
-    fillConstants(config, kShape.seqLen, constants);
-    QCOMPARE(constants.headColumns.count(), std::int64_t{36});
-    QVERIFY(constantBytes >= plainConstants + 36 * sizeof(std::int32_t));
-    for (std::int32_t c = 0; c < 36; ++c)
-        QCOMPARE(constants.headColumns.as<const std::int32_t>()[c], c);
+    // 240 and 120 rows in blocks of 64.
+    QCOMPARE(s.headPartial.count(), std::int64_t{(4 + 2) * 6});
+    QVERIFY(scratchBytes >= plainScratch + std::size_t{4 * 36});
+    QVERIFY(scratchBytes < plainScratch + 4 * 36 + kAlign);
 }
 
 void TestLayout::normedBranchesAreKeptAsTheyWere()

@@ -1,5 +1,6 @@
 #include "core/device/cpu/ops/kernels.h"
 #include "core/device/cpu/ops/number.h"
+#include "core/device/cpu/ops/rotation.h"
 
 #include <type_traits>
 
@@ -10,23 +11,10 @@ namespace {
 template <typename T>
 void rotateRow(const RopeArgs& args, std::int64_t row) noexcept
 {
-    const std::int64_t half = args.rotaryDim / 2;
-    const std::int64_t position = args.positions.as<const std::int32_t>()[row];
-    const float* cosine = args.cosTable.as<const float>() + position * half;
-    const float* sine = args.sinTable.as<const float>() + position * half;
-    const float sign = args.inverse ? -1.0F : 1.0F;
-    for (std::int64_t h = 0; h < args.heads; ++h) {
-        T* low = args.x.as<T>() + row * args.x.dims[1] + h * args.headDim;
-        T* high = low + half;
-#pragma GCC ivdep // the two halves do not overlap
-        for (std::int64_t i = 0; i < half; ++i) {
-            const float a = toFloat(low[i]);
-            const float b = toFloat(high[i]);
-            const float s = sign * sine[i];
-            low[i] = fromFloat<T>(a * cosine[i] - b * s);
-            high[i] = fromFloat<T>(b * cosine[i] + a * s);
-        }
-    }
+    const HeadAngles angles = anglesOf(args, row, args.inverse);
+    T* heads = args.x.as<T>() + row * args.x.dims[1];
+    for (std::int64_t h = 0; h < args.heads; ++h)
+        rotateHead(heads + h * args.headDim, angles);
 }
 
 // u(x) of GateActivation, and x times its derivative.

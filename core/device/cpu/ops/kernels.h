@@ -46,6 +46,10 @@ void scatterColumns(const ScatterColumnsArgs& args, ThreadPool& pool);
 void rmsNorm(const RmsNormArgs& args, ThreadPool& pool);
 void rmsNormBackward(const RmsNormBackwardArgs& args, ThreadPool& pool);
 
+// head_norm.cpp
+void headNormRope(const HeadNormRopeArgs& args, ThreadPool& pool);
+void headNormRopeBackward(const HeadNormRopeBackwardArgs& args, ThreadPool& pool);
+
 // activation.cpp
 void rope(const RopeArgs& args, ThreadPool& pool);
 void swiglu(const SwigluArgs& args, ThreadPool& pool);
