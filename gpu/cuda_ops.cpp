@@ -66,19 +66,21 @@ public:
                 streamHandle(stream)));
     }
 
-    // Needs no `product`: Gemm adds on the fly.
     Status linearBackwardWeight(const LinearBackwardWeightArgs& args, Stream& stream) override
     {
         MR_TRY(checkLinearBackwardWeight(args));
         const TraceRange range("linearBackwardWeight");
         cudaStream_t handle = streamHandle(stream);
+        const bool isApart = args.accumulate && args.product.data != nullptr;
         MR_TRY(noted(m_gemm.run({.a = args.gradOut,
                                     .b = args.x,
-                                    .out = args.gradWeight,
+                                    .out = isApart ? args.product : args.gradWeight,
                                     .bias = {},
                                     .transposeA = true,
-                                    .accumulate = args.accumulate},
+                                    .accumulate = args.accumulate && !isApart},
             handle)));
+        if (isApart)
+            MR_TRY(noted(launchAdd({args.gradWeight, args.product, args.gradWeight}, handle)));
         return args.gradBias.data == nullptr ? Status{} : noted(launchBiasGradient(args, handle));
     }
 

@@ -46,6 +46,8 @@ nlohmann::json startLine(const Engine& engine, const Device& device)
     json["parameters"] = setup.table.parameters;
     json["plan"] = nlohmann::json::parse(toJson(report));
     json["data"] = nlohmann::json::parse(toJson(engine.data()));
+    if (engine.products().wasMade())
+        json["products"] = nlohmann::json::parse(toJson(engine.products()));
     if (const std::string advice = packingAdvice(engine.data()); !advice.empty())
         json["advice"] = {advice};
     return json;

@@ -48,6 +48,7 @@ struct DeviceInfo {
     bool asynchronous = false;       // false: every enqueue has finished when it returns
     bool waitsForGates = false;      // false: the engine polls a gate, then calls waitFor
     bool loadsLazily = false;        // a first launch may wait for the device to be idle
+    bool picksAlgorithms = false;    // its library does, by shape: a run checks its products first
     bool simulatedLink = false;      // copies are slowed down on purpose; say so with every figure
     int threads = 1;                 // that compute ops use; 0 where it has no meaning
     std::string instructionSet;      // "avx512_bf16", "avx2", "sm_90": bits are promised within one

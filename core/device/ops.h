@@ -106,14 +106,15 @@ struct LinearBackwardInputArgs {
 // gradWeight (+)= gradOut^T x, and gradBias (+)= the sum of gradOut by rows, in an order that
 // depends on the shape alone.
 // With `accumulate` the product is formed as without, then added in one F32 addition per
-// element: the bits equal those of a product into scratch and an addition of its own.
+// element: the bits equal those of a product into scratch and an addition of its own. With
+// `product` that is how a device adds, for one whose library adds otherwise.
 struct LinearBackwardWeightArgs {
     TensorView gradOut;    // (T, out), A
     TensorView x;          // (T, in), A
     TensorView gradWeight; // (out, in), G
     TensorView gradBias;   // (out), the type of gradWeight; data null: none
-    TensorView product;    // (out, in), F32, scratch; only read by devices that cannot add
-                           // on the fly, and only with accumulate; may have null data otherwise
+    TensorView product;    // (out, in), F32, scratch; only with accumulate; data null: the sum
+                           // is formed by the product itself
     bool accumulate = false;
 };
 

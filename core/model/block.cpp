@@ -152,12 +152,14 @@ Status backwardMlp(const LayerContext& c, const BlockTensors& w, const BlockActi
     MR_TRY(branchGradient(c, {kept.mlpBranch, w.mlpBranchNorm, kept.mlpBranchRstd, g.mlpBranchNorm},
         scratch, backward, branch));
     MR_TRY(ops.linearBackwardWeight(
-        {branch, kept.activated, g.down, g.downBias, {}, backward.accumulate}, stream));
+        {branch, kept.activated, g.down, g.downBias, c.productFor(g.down), backward.accumulate},
+        stream));
     MR_TRY(ops.linearBackwardInput({branch, w.down, scratch.gradActivated}, stream));
     MR_TRY(ops.swigluBackward(
         {kept.gateUp, scratch.gradActivated, kept.gateUp, activationOf(*c.config)}, stream));
-    MR_TRY(ops.linearBackwardWeight(
-        {kept.gateUp, kept.normed2, g.gateUp, g.gateUpBias, {}, backward.accumulate}, stream));
+    MR_TRY(ops.linearBackwardWeight({kept.gateUp, kept.normed2, g.gateUp, g.gateUpBias,
+                                        c.productFor(g.gateUp), backward.accumulate},
+        stream));
     MR_TRY(ops.linearBackwardInput({kept.gateUp, w.gateUp, scratch.gradNormed}, stream));
     return ops.rmsNormBackward(
         {scratch.gradNormed, kept.mid, w.mlpNorm, kept.rstd2, grad, grad, g.mlpNorm,
@@ -176,8 +178,9 @@ Status backwardAttention(const LayerContext& c, const BlockTensors& w, const Blo
     MR_TRY(branchGradient(c,
         {kept.attnBranch, w.attnBranchNorm, kept.attnBranchRstd, g.attnBranchNorm}, scratch,
         backward, branch));
-    MR_TRY(ops.linearBackwardWeight(
-        {branch, kept.attention, g.attnOut, g.attnOutBias, {}, backward.accumulate}, stream));
+    MR_TRY(ops.linearBackwardWeight({branch, kept.attention, g.attnOut, g.attnOutBias,
+                                        c.productFor(g.attnOut), backward.accumulate},
+        stream));
     MR_TRY(ops.linearBackwardInput({branch, w.attnOut, scratch.gradAttention}, stream));
     MR_TRY(ops.attentionBackward(
         {kept.qkv, c.batch.visibleFrom, kept.attention, kept.lse, scratch.gradAttention,
@@ -187,7 +190,8 @@ Status backwardAttention(const LayerContext& c, const BlockTensors& w, const Blo
         stream));
     MR_TRY(backwardHeads(c, w, kept, scratch, backward));
     MR_TRY(ops.linearBackwardWeight(
-        {scratch.gradQkv, kept.normed1, g.qkv, g.qkvBias, {}, backward.accumulate}, stream));
+        {scratch.gradQkv, kept.normed1, g.qkv, g.qkvBias, c.productFor(g.qkv), backward.accumulate},
+        stream));
     return ops.linearBackwardInput({scratch.gradQkv, w.qkv, scratch.gradNormed}, stream);
 }
 

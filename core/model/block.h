@@ -21,6 +21,7 @@
 #pragma once
 
 #include "core/device/ops.h"
+#include "core/model/added_apart.h"
 #include "core/model/layout.h"
 
 #include <cstdint>
@@ -60,7 +61,13 @@ struct LayerContext {
     const ModelConfig* config = nullptr;
     BatchViews batch;
     ModelConstants constants;
-    std::int64_t firstQuery = 0; // rows of keys before the first of x; 0 in training
+    std::int64_t firstQuery = 0;       // rows of keys before the first of x; 0 in training
+    const AddedApart* apart = nullptr; // null: every product adds to its sum itself
+
+    TensorView productFor(const TensorView& gradWeight) const noexcept
+    {
+        return apart ? apart->productFor(gradWeight) : TensorView{};
+    }
 };
 
 // x (T, H) -> out (T, H). Keeps in `kept` the activations that backward reads.

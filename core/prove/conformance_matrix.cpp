@@ -15,7 +15,7 @@ struct ProductShape {
 
 // One row, one column, one past a tile, more than one tile each way, none at all.
 constexpr ProductShape kShapes[] = {{1, 1, 1}, {1, 64, 172}, {3, 5, 7}, {65, 33, 7}, {64, 64, 64},
-    {70, 66, 257}, {0, 8, 8}, {200, 300, 70}};
+    {70, 66, 257}, {0, 8, 8}, {3, 0, 5}, {200, 300, 70}};
 
 std::string describe(const char* op, DType type, const ProductShape& s, const char* more)
 {
@@ -95,7 +95,6 @@ void linearBackwardWeight(
     args.x = x.view;
     args.gradWeight = to == DType::F32 ? before.view : run.blank(to, {s.out, s.in});
     args.gradBias = to == DType::F32 ? bias.view : run.blank(to, {s.out});
-    args.product = run.blank(DType::F32, {s.out, s.in});
     args.accumulate = accumulate;
     run.call(run.ops().linearBackwardWeight(args, run.stream()));
     expectWeightGradient(run, args, s, gradOut, x, before);
@@ -113,9 +112,9 @@ void linearBackwardWeight(
     run.expect("gradBias", args.gradBias, want, tolerance);
 }
 
-// Adding on the fly gives the bits of the product and one addition. So a policy that adds elsewhere
-// gives the same weights.
-void addingOnTheFly(CaseRun& run, DType type, const ProductShape& s)
+// Adding on the fly, and in scratch, gives the bits of the product and one addition. So a policy
+// that adds elsewhere gives the same weights.
+void adding(CaseRun& run, DType type, const ProductShape& s)
 {
     const Input gradOut = run.random(type, {s.tokens, s.out});
     const Input x = run.random(type, {s.tokens, s.in});
@@ -124,14 +123,17 @@ void addingOnTheFly(CaseRun& run, DType type, const ProductShape& s)
     args.gradOut = gradOut.view;
     args.x = x.view;
     args.gradWeight = run.blank(DType::F32, {s.out, s.in});
-    args.product = run.blank(DType::F32, {s.out, s.in});
-    const TensorView apart = run.blank(DType::F32, {s.out, s.in});
+    const TensorView want = run.blank(DType::F32, {s.out, s.in});
     run.call(run.ops().linearBackwardWeight(args, run.stream()));
-    run.call(run.ops().add({before.view, args.gradWeight, apart}, run.stream()));
-    args.gradWeight = before.view;
+    run.call(run.ops().add({before.view, args.gradWeight, want}, run.stream()));
+    args.gradWeight = run.given(DType::F32, {s.out, s.in}, before.values).view;
     args.accumulate = true;
     run.call(run.ops().linearBackwardWeight(args, run.stream()));
-    run.expectSame("gradWeight", args.gradWeight, apart);
+    run.expectSame("gradWeight, added on the fly", args.gradWeight, want);
+    args.gradWeight = before.view;
+    args.product = run.blank(DType::F32, {s.out, s.in});
+    run.call(run.ops().linearBackwardWeight(args, run.stream()));
+    run.expectSame("gradWeight, added in scratch", args.gradWeight, want);
 }
 
 // The gradient of a bias is that in F32, rounded.
@@ -163,8 +165,10 @@ void addMatrixCases(Table& table)
                 table.push_back({"linear", describe("linear", type, s, bias ? " bias" : ""),
                     [=](CaseRun& run) { linear(run, type, type, s, bias); }});
             if (type == DType::BF16)
-                table.push_back({"linear", describe("linear", type, s, " to f32"),
-                    [=](CaseRun& run) { linear(run, type, DType::F32, s, false); }});
+                for (const bool bias : {false, true})
+                    table.push_back(
+                        {"linear", describe("linear", type, s, bias ? " to f32, bias" : " to f32"),
+                            [=](CaseRun& run) { linear(run, type, DType::F32, s, bias); }});
             table.push_back({"linearBackwardInput", describe("linearBackwardInput", type, s, ""),
                 [=](CaseRun& run) { linearBackwardInput(run, type, s); }});
             for (const bool accumulate : {false, true})
@@ -182,8 +186,8 @@ void addMatrixCases(Table& table)
                     [=](CaseRun& run) { roundingTheBias(run, s); }});
             }
             table.push_back({"linearBackwardWeight",
-                describe("linearBackwardWeight", type, s, " adding on the fly"),
-                [=](CaseRun& run) { addingOnTheFly(run, type, s); }});
+                describe("linearBackwardWeight", type, s, " adding"),
+                [=](CaseRun& run) { adding(run, type, s); }});
         }
 }
 

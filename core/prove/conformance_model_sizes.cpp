@@ -99,7 +99,6 @@ void modelBackwardWeight(CaseRun& run, DType type, const ModelProduct& s)
     args.gradOut = gradOut.view;
     args.x = x.view;
     args.gradWeight = run.blank(DType::F32, {s.out, s.in});
-    args.product = run.blank(DType::F32, {s.out, s.in});
     const TensorView apart = run.blank(DType::F32, {s.out, s.in});
     run.call(run.ops().linearBackwardWeight(args, run.stream()));
     run.call(run.ops().add({before.view, args.gradWeight, apart}, run.stream()));

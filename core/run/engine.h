@@ -52,6 +52,7 @@ public:
     // Before start() and after the run has ended.
     const RunSetup& setup() const noexcept { return m_run.setup; }
     const DataReport& data() const noexcept { return m_run.data.report; }
+    const ProductVerdict& products() const noexcept { return m_run.products; }
     const std::filesystem::path& runDir() const noexcept { return m_run.runDir; }
     // After the run has ended. saveDir() has its checkpoints and its model; unsaved(), if not ok,
     // names the part that could not be saved and the last good checkpoint.

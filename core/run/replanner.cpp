@@ -86,7 +86,9 @@ Status Replanner::tryBody(BodySource source, Tier& lacking)
     disk.scratch = scratchOptions();
     if (m_run.setup.numbers.verify == VerifyReads::All)
         disk.store.verify = DiskVerify::All;
-    auto body = TrainingState::create(m_run.device, bodyOf(m_run.setup, disk), lacking);
+    TrainingStateParts parts = bodyOf(m_run.setup, disk);
+    parts.apart = {m_run.products.apart, m_run.productScratch.data()};
+    auto body = TrainingState::create(m_run.device, parts, lacking);
     MR_TRY(body.status());
     m_run.body = std::move(body).value();
     const bool fromCheckpoint = source == BodySource::Checkpoint;

@@ -12,6 +12,7 @@
 #include "core/choose/run_setup.h"
 #include "core/choose/share_tuner.h"
 #include "core/optim/lr_schedule.h"
+#include "core/prove/product_check.h"
 #include "core/run/pause_gate.h"
 #include "core/run/run_data.h"
 #include "core/save/checkpoint.h"
@@ -78,7 +79,9 @@ struct RunContext {
     std::string startedAgain; // why the run has no checkpoint to go on from
 
     // Engine thread; before start(), the thread that opens the run.
-    RunSetup setup; // replaced when memory lacked, or something was chosen again
+    RunSetup setup;          // replaced when memory lacked, or something was chosen again
+    ProductVerdict products; // of the opening check; before it, as recorded
+    Buffer productScratch;   // lent to the body: for gradients that are added apart
     std::unique_ptr<TrainingState> body;
     RunProgress progress;
     ShareTuner watch;              // measures the steps of the body

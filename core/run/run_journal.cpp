@@ -59,6 +59,8 @@ NewRun RunJournal::newRun() const
     run.dir = m_run.runDir.string();
     run.totalSteps = spec.steps;
     run.simulatedLink = m_run.device.info().simulatedLink;
+    if (!m_run.products.isEmpty())
+        run.productsJson = toJson(m_run.products);
     run.prompts = 2 * m_run.data.report.promptRows > m_run.data.report.rows;
     return run;
 }
@@ -122,9 +124,11 @@ Status RunJournal::start()
 }
 
 // Nothing has happened yet, so the time of these messages is that of the earlier lives.
-void RunJournal::messageOfStart(EventLevel level, std::string_view code, std::string text)
+void RunJournal::messageOfStart(
+    EventLevel level, std::string_view code, std::string text, std::string data)
 {
-    m_recorder->message(level, code, m_run.step(), m_run.resumedMs, std::move(text));
+    m_recorder->message(
+        level, code, m_run.step(), m_run.resumedMs, std::move(text), std::move(data));
 }
 
 void RunJournal::reportStart()
@@ -138,6 +142,10 @@ void RunJournal::reportStart()
         messageOfStart(EventLevel::Warning, "started_again", m_run.startedAgain);
     if (const DiskStore* disk = m_run.body->disk())
         messageOfStart(EventLevel::Info, "disk_engine", disk->about());
+    const ProductVerdict& products = m_run.products;
+    if (products.wasMade())
+        messageOfStart(products.isClean() ? EventLevel::Info : EventLevel::Warning, "products",
+            describe(products), toJson(products));
     const std::string& before = m_run.progress.instructionSet;
     const std::string& now = m_run.device.info().instructionSet;
     if (before != now)

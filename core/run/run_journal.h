@@ -64,7 +64,8 @@ public:
 
 private:
     NewRun newRun() const;
-    void messageOfStart(EventLevel level, std::string_view code, std::string text);
+    void messageOfStart(
+        EventLevel level, std::string_view code, std::string text, std::string data = {});
     void reportStart();
     void reportData();
     void startSampler();

@@ -5,6 +5,7 @@
 #include "core/base/log.h"
 #include "core/choose/checkpoint_size.h"
 #include "core/data/chat_format.h"
+#include "core/run/opening_check.h"
 #include "core/run/run_data.h"
 #include "core/save/run_files.h"
 #include "core/telemetry/run_folder.h"
@@ -111,6 +112,7 @@ Status RunOpener::openBody(BodySource source)
     // Here, because nobody can say it any more if the system ends the program.
     if (const std::string believed = believedBudget(m_run.setup); !believed.empty())
         log(LogLevel::Warning, believed);
+    MR_TRY(checkRunProducts(m_run));
     const Status opened = m_replanner.openBody(source);
     if (!opened.ok() && opened.kind() == ErrorKind::Cancelled)
         recordStop(opened.message());

@@ -4,7 +4,8 @@
 // Ownership  Borrows context and parts.
 // Errors     InvalidArgument, Io: names the field, file or folder. OutOfMemory: nothing fits, with
 //            advice. Cancelled: a stop was wanted while files were filled; the run is then in the
-//            history as stopped, and can be started in that folder again.
+//            history as stopped, and can be started in that folder again. Internal: the device's
+//            products do not repeat (opening_check.h).
 
 #pragma once
 

@@ -32,6 +32,7 @@ RunResumer::RunResumer(RunContext& run, RunJournal& journal, RunOpener& opener,
 Status RunResumer::resume(const fs::path& runDir)
 {
     MR_ASSIGN(auto spec, claim(runDir));
+    const std::vector<GradientShape> recordedApart = m_run.products.apart;
     MR_TRY(findSaveDir(spec));
     // A record that does not say is of a run without a template, or from before there was a choice.
     MR_TRY(m_opener.prepare(withStyle(spec, RowStyle::Plain)));
@@ -46,7 +47,8 @@ Status RunResumer::resume(const fs::path& runDir)
     MR_TRY(refuseOtherData());
     MR_TRY(refuseIfDone());
     MR_TRY(enterInHistory());
-    const bool isAsRecorded = !m_replanner.hasReports() && !isChanged(m_run.hooks.changes);
+    const bool isAsRecorded = !m_replanner.hasReports() && !isChanged(m_run.hooks.changes) &&
+                              m_run.products.apart == recordedApart;
     return isAsRecorded ? Status() : m_journal.recordPlan();
 }
 
@@ -64,6 +66,11 @@ Result<RunSpec> RunResumer::claim(const fs::path& runDir)
     MR_ASSIGN(auto record, readRunRecord(m_run.runDir.string()));
     m_run.uuid = record.uuid;
     m_run.askedJson = record.askedJson;
+    auto products = productVerdictFromJson(record.productsJson);
+    if (!products.ok())
+        return Status::error(ErrorKind::DataCorrupt,
+            (m_run.runDir / "run.json").string() + ": " + products.status().message());
+    m_run.products = std::move(products).value();
     return changed(std::move(recorded), m_run.hooks.changes);
 }
 

@@ -60,7 +60,7 @@ LayerContext PassTasks::contextOf(const Task& task, Stream& stream) const
     const auto buffer = static_cast<std::size_t>(task.micro.value) % m_memory.batches.size();
     const BatchViews seen = batchOfBlock(m_config, task.group.value - 1, m_memory.batches[buffer]);
     return {&m_device.ops(), &stream, &m_config, seen,
-        constantsOfBlock(m_config, task.group.value - 1, m_memory.constants)};
+        constantsOfBlock(m_config, task.group.value - 1, m_memory.constants), 0, &m_memory.apart};
 }
 
 Status PassTasks::forward(const Task& task, Stream& stream)

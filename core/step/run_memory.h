@@ -75,6 +75,7 @@ public:
     BlockScratch scratch;
     HeadScratch head;
     TensorView headProduct; // null data unless planned
+    AddedApart apart;       // lent by the run; nothing in most
     ModelConstants constants;
     ScalarViews scalars;
     ScalarViews hostScalars;

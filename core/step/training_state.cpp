@@ -31,6 +31,7 @@ Status TrainingState::build(Device& device, const TrainingStateParts& parts, Tie
         batchBuffers(parts.policy, layers, micros), parts.step.recompute);
     MR_TRY(memory.status());
     m_memory = std::move(memory).value();
+    m_memory->apart = parts.apart;
     if (parts.memory.bytes(Tier::PinnedHost, MemoryUse::HighPlane) > 0 || parts.memory.usesDisk())
         m_updater = std::make_unique<HostUpdater>(parts.updateThreads, m_latch);
     if (parts.memory.usesDisk()) {

@@ -41,6 +41,7 @@ struct TrainingStateParts {
     AdamwSettings adamw;
     LrSchedule schedule;
     const RunDiskSpec* disk = nullptr; // lent; needed where the plan keeps something on disk
+    AddedApart apart = {};             // its memory is lent
 };
 
 class TrainingState

@@ -40,6 +40,7 @@ struct NewRun {
     std::int64_t totalSteps = 0;
     bool simulatedLink = false;
     // In run.json alone:
+    std::string productsJson;  // ProductVerdict: of the opening check; empty: there was none
     bool prompts = false;      // trained on prompts and answers rather than text
     bool ascendingSums = true; // ssd-vertical: unless its option `order` says otherwise
 };

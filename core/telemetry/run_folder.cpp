@@ -148,7 +148,8 @@ Status saveRunRecord(const std::string& runDir, const NewRun& run)
         {"dataset_format", run.datasetFormat}, {"config", run.configJson}, {"asked", run.askedJson},
         {"plan", run.planJson}, {"host", run.hostJson}, {"engine_version", run.engineVersion},
         {"total_steps", run.totalSteps}, {"simulated_link", run.simulatedLink},
-        {"prompts", run.prompts}, {"ascending_sums", run.ascendingSums}};
+        {"products", run.productsJson}, {"prompts", run.prompts},
+        {"ascending_sums", run.ascendingSums}};
     return replaceFile(fs::path(runDir) / "run.json",
         record.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
 }
@@ -178,6 +179,7 @@ Result<NewRun> readRunRecord(const std::string& runDir)
     run.dir = runDir;
     run.totalSteps = integer(record, "total_steps");
     run.simulatedLink = flag(record, "simulated_link");
+    run.productsJson = text(record, "products"); // earlier programs wrote none
     // Earlier programs wrote neither, and flipped.
     run.prompts = flag(record, "prompts");
     run.ascendingSums = flag(record, "ascending_sums");

@@ -80,17 +80,23 @@ public:
 
     Status linear(const LinearArgs& args, Stream& stream) override
     {
-        return forward("linear", &Ops::linear, args, stream);
+        MR_TRY(forward("linear", &Ops::linear, args, stream));
+        m_device.onProduct(args);
+        return {};
     }
 
     Status linearBackwardInput(const LinearBackwardInputArgs& args, Stream& stream) override
     {
-        return forward("linearBackwardInput", &Ops::linearBackwardInput, args, stream);
+        MR_TRY(forward("linearBackwardInput", &Ops::linearBackwardInput, args, stream));
+        m_device.onProduct(args);
+        return {};
     }
 
     Status linearBackwardWeight(const LinearBackwardWeightArgs& args, Stream& stream) override
     {
-        return forward("linearBackwardWeight", &Ops::linearBackwardWeight, args, stream);
+        MR_TRY(forward("linearBackwardWeight", &Ops::linearBackwardWeight, args, stream));
+        m_device.onProduct(args);
+        return {};
     }
 
     Status rope(const RopeArgs& args, Stream& stream) override

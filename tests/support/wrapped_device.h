@@ -52,6 +52,10 @@ public:
     virtual Status onCall(const DeviceCall& call) = 0;
     // True for a "wait": the stream does not wait. Asked after onCall().
     virtual bool leavesOut(const DeviceCall&) { return false; }
+    // After a product was enqueued.
+    virtual void onProduct(const LinearArgs&) {}
+    virtual void onProduct(const LinearBackwardInputArgs&) {}
+    virtual void onProduct(const LinearBackwardWeightArgs&) {}
     // The wrapped device's own gate behind one that createGate() returned.
     virtual Gate& innerGate(Gate& gate) { return gate; }
 

@@ -70,6 +70,14 @@ cpu::Product weightProduct(const LinearBackwardWeightArgs& a) noexcept
     return p;
 }
 
+// product = gradOut^T x
+cpu::Product productAlone(LinearBackwardWeightArgs a) noexcept
+{
+    a.gradWeight = a.product;
+    a.accumulate = false;
+    return weightProduct(a);
+}
+
 class CpuOps final : public Ops
 {
 public:
@@ -122,7 +130,11 @@ public:
         return on(stream).enqueue([this, args]() -> Status {
             if (args.gradBias.data)
                 cpu::biasGradient(args, m_pool);
-            return m_matmul.run(weightProduct(args));
+            if (!args.accumulate || !args.product.data)
+                return m_matmul.run(weightProduct(args));
+            MR_TRY(m_matmul.run(productAlone(args)));
+            cpu::add({args.gradWeight, args.product, args.gradWeight}, m_pool);
+            return {};
         });
     }
 

@@ -1,0 +1,270 @@
+#include "core/prove/product_check.h"
+
+#include "core/api/json_fields.h"
+#include "core/api/json_text.h"
+#include "core/base/bytes.h"
+#include "core/base/clock.h"
+#include "core/prove/product_samples.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace mr {
+namespace {
+
+// Cuts the operands of one product from the memory of all.
+class Operands
+{
+public:
+    Operands(ProductSamples& samples, std::byte* memory, const RunProduct& product)
+        : m_samples(samples)
+        , m_at(memory)
+        , m_product(product)
+    {
+    }
+
+    // Numbers of its own in each.
+    TensorView filled(DType type, std::int64_t rows, std::int64_t cols)
+    {
+        const TensorView view = blank(type, rows, cols);
+        m_samples.fill(view, m_phase++);
+        return view;
+    }
+
+    TensorView blank(DType type, std::int64_t rows, std::int64_t cols)
+    {
+        const TensorView view = matrixView(m_at, type, rows, cols);
+        m_at += (view.bytes() + kProductAlign - 1) / kProductAlign * kProductAlign;
+        return view;
+    }
+
+    TensorView x() { return filled(m_product.compute, m_product.tokens, m_product.in); }
+    TensorView gradOut() { return filled(m_product.compute, m_product.tokens, m_product.out); }
+    TensorView weight() { return filled(m_product.compute, m_product.out, m_product.in); }
+
+    TensorView bias()
+    {
+        if (!m_product.hasBias)
+            return {};
+        const TensorView row = filled(m_product.compute, 1, m_product.out);
+        return vectorView(row.data, row.dtype, m_product.out);
+    }
+
+private:
+    ProductSamples& m_samples;
+    std::byte* m_at;
+    const RunProduct& m_product;
+    int m_phase = 0;
+};
+
+class ProductChecker
+{
+public:
+    ProductChecker(Device& device, ProductSamples& samples, std::byte* memory)
+        : m_device(device)
+        , m_samples(samples)
+        , m_memory(memory)
+    {
+    }
+
+    // False: its sum is to be formed by an operation of its own.
+    Result<bool> check(const RunProduct& product)
+    {
+        Operands operands(m_samples, m_memory, product);
+        switch (product.kind) {
+        case ProductKind::Forward: {
+            const LinearArgs args{operands.x(), operands.weight(), operands.bias(),
+                operands.blank(product.result, product.tokens, product.out)};
+            MR_TRY(sameTwice(
+                product, args.out, [&](Ops& ops, Stream& s) { return ops.linear(args, s); }));
+            return true;
+        }
+        case ProductKind::InputGradient: {
+            const LinearBackwardInputArgs args{operands.gradOut(), operands.weight(),
+                operands.blank(product.result, product.tokens, product.in)};
+            MR_TRY(sameTwice(product, args.gradX,
+                [&](Ops& ops, Stream& s) { return ops.linearBackwardInput(args, s); }));
+            return true;
+        }
+        case ProductKind::WeightGradient:
+            return checkWeightGradient(product, operands);
+        }
+        return true;
+    }
+
+private:
+    Result<bool> checkWeightGradient(const RunProduct& product, Operands& operands)
+    {
+        LinearBackwardWeightArgs args{operands.gradOut(), operands.x(),
+            operands.blank(product.result, product.out, product.in), {}, {}, false};
+        MR_TRY(sameTwice(product, args.gradWeight,
+            [&](Ops& ops, Stream& s) { return ops.linearBackwardWeight(args, s); }));
+        if (!product.mayAddUp)
+            return true;
+        constexpr int kPhase = 7;
+        m_samples.fill(args.gradWeight, kPhase);
+        args.accumulate = true;
+        MR_TRY(m_device.ops().linearBackwardWeight(args, m_samples.stream()));
+        MR_TRY(m_samples.take(args.gradWeight, m_second));
+        m_samples.addFilled(args.gradWeight, kPhase, m_first);
+        return m_first == m_second;
+    }
+
+    template <typename Call>
+    Status sameTwice(const RunProduct& product, const TensorView& out, Call call)
+    {
+        MR_TRY(call(m_device.ops(), m_samples.stream()));
+        MR_TRY(m_samples.take(out, m_first));
+        MR_TRY(call(m_device.ops(), m_samples.stream()));
+        MR_TRY(m_samples.take(out, m_second));
+        return m_first == m_second ? Status() : differs(product);
+    }
+
+    Status differs(const RunProduct& product) const
+    {
+        const DeviceInfo& info = m_device.info();
+        return Status::error(ErrorKind::Internal,
+            fmt::format("the matrix product {} gave other bits the second time on {} ({}): a run "
+                        "there could not be repeated. A card that is overclocked or faulty does "
+                        "this: test its memory. Another --micro-batch or --precision takes other "
+                        "algorithms; --device cpu does without the card",
+                product.text(), info.name, info.instructionSet));
+    }
+
+    Device& m_device;
+    ProductSamples& m_samples;
+    std::byte* m_memory;
+    std::vector<std::byte> m_first;
+    std::vector<std::byte> m_second;
+};
+
+std::size_t largestThatFits(const std::vector<RunProduct>& products, std::size_t limit)
+{
+    std::size_t most = 0;
+    for (const RunProduct& product : products)
+        if (product.bytes() <= limit)
+            most = std::max(most, product.bytes());
+    return most;
+}
+
+void leaveOut(ProductVerdict& verdict, const RunProduct& product, std::string_view why)
+{
+    verdict.unchecked.push_back(fmt::format("{} {}", product.text(), why));
+}
+
+void addApart(ProductVerdict& verdict, const RunProduct& product)
+{
+    const GradientShape shape{product.out, product.in};
+    if (std::find(verdict.apart.begin(), verdict.apart.end(), shape) == verdict.apart.end())
+        verdict.apart.push_back(shape);
+}
+
+} // namespace
+
+Result<ProductVerdict> checkProducts(
+    Device& device, std::vector<RunProduct> products, const ProductCheckLimits& limits)
+{
+    const auto clock = [&] { return limits.clock ? limits.clock() : nowNs(); };
+    const std::int64_t begin = clock();
+    std::stable_sort(products.begin(), products.end(),
+        [](const RunProduct& a, const RunProduct& b) { return a.flops() < b.flops(); });
+    std::size_t bytes = largestThatFits(products, limits.memoryBytes);
+    Buffer memory;
+    if (bytes > 0) {
+        auto got = device.allocate(bytes, MemoryKind::Device, "product check");
+        if (got.ok())
+            memory = std::move(got).value();
+        else if (got.status().kind() == ErrorKind::OutOfMemory)
+            bytes = 0; // the run will say what it lacks, or plan again
+        else
+            return got.status();
+    }
+    MR_ASSIGN(auto samples, ProductSamples::create(device));
+    ProductChecker checker(device, *samples, memory.data());
+    ProductVerdict verdict;
+    for (const RunProduct& product : products) {
+        if (product.bytes() > bytes) {
+            leaveOut(verdict, product, "(no memory for it)");
+            continue;
+        }
+        if (clock() - begin >= limits.timeNs) {
+            leaveOut(verdict, product, "(no time left)");
+            continue;
+        }
+        MR_ASSIGN(const bool addsExactly, checker.check(product));
+        ++verdict.checked;
+        if (!addsExactly)
+            addApart(verdict, product);
+    }
+    verdict.seconds = static_cast<double>(clock() - begin) * 1e-9;
+    return verdict;
+}
+
+std::size_t scratchBytes(const ProductVerdict& verdict) noexcept
+{
+    std::size_t most = 0;
+    for (const GradientShape& shape : verdict.apart)
+        most = std::max(most, matrixView(nullptr, DType::F32, shape.out, shape.in).bytes());
+    return most;
+}
+
+std::string describe(const ProductVerdict& verdict)
+{
+    std::string text =
+        fmt::format("Matrix products of this run: {} shapes were checked in {:.2f} s",
+            verdict.checked, verdict.seconds);
+    if (verdict.apart.empty()) {
+        text += " and give equal bits each time.";
+    } else {
+        std::vector<std::string> shapes;
+        for (const GradientShape& shape : verdict.apart)
+            shapes.push_back(fmt::format("({} x {})", shape.out, shape.in));
+        text += fmt::format(" and give equal bits each time. The library adds gradients of weights "
+                            "{} otherwise than in one addition, so an operation of its own adds "
+                            "them; it takes {} of the device's memory.",
+            fmt::join(shapes, ", "), formatBytes(scratchBytes(verdict)));
+    }
+    if (!verdict.unchecked.empty())
+        text += fmt::format(" Not checked: {}.", fmt::join(verdict.unchecked, "; "));
+    return text;
+}
+
+std::string toJson(const ProductVerdict& verdict)
+{
+    nlohmann::json apart = nlohmann::json::array();
+    for (const GradientShape& shape : verdict.apart)
+        apart.push_back({{"out", shape.out}, {"in", shape.in}});
+    const nlohmann::json value = {{"checked", verdict.checked}, {"seconds", verdict.seconds},
+        {"added_apart", std::move(apart)}, {"unchecked", verdict.unchecked}};
+    return value.dump();
+}
+
+Result<ProductVerdict> productVerdictFromJson(std::string_view text)
+{
+    constexpr IntRange kLength{1, std::int64_t{1} << 40};
+    ProductVerdict verdict;
+    if (text.empty())
+        return verdict;
+    MR_ASSIGN(const nlohmann::json value, parseJson(text, "products"));
+    JsonFields fields(value, "products");
+    verdict.checked = static_cast<int>(fields.integer("checked", {0, 1 << 20}, 0));
+    verdict.seconds = fields.number("seconds", 0.0);
+    const nlohmann::json* apart = fields.find("added_apart");
+    if (apart != nullptr && !apart->is_array())
+        fields.fail("added_apart", "must be a list");
+    if (apart != nullptr && apart->is_array())
+        for (const nlohmann::json& item : *apart) {
+            JsonFields shape(item, "products, added_apart");
+            verdict.apart.push_back(
+                {shape.requiredInteger("out", kLength), shape.requiredInteger("in", kLength)});
+            fields.take(shape.status());
+        }
+    MR_TRY(fields.status());
+    return verdict;
+}
+
+} // namespace mr

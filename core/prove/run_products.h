@@ -1,0 +1,46 @@
+// The matrix products of a run, each shape once.
+//
+// A library that chooses an algorithm by shape computes each of these in a way of its own, so what
+// holds for one says nothing of the others (product_check.h).
+//
+// Threads  Pure.
+
+#pragma once
+
+#include "core/model/layout.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace mr {
+
+enum class ProductKind : std::uint8_t { Forward, InputGradient, WeightGradient };
+
+struct RunProduct {
+    std::string
+        place; // "qkv", "attention out", "gate-up", "down", "head": the first with the shape
+    ProductKind kind = ProductKind::Forward;
+    std::int64_t tokens = 0;
+    std::int64_t in = 0;
+    std::int64_t out = 0;
+    DType compute = DType::BF16;
+    DType result = DType::BF16;
+    bool hasBias = false;  // forward
+    bool mayAddUp = false; // a weight gradient that is added to a sum in some micro-batch or chunk
+
+    // All operands, each rounded up to kProductAlign.
+    std::size_t bytes() const noexcept;
+    double flops() const noexcept; // 2 per multiply-add
+    // "down, gradient of weights (2048 x 8960 x 1536)": tokens x in x out
+    std::string text() const;
+};
+
+inline constexpr std::size_t kProductAlign = 256;
+
+// In the order of a step: blocks, head; forward, backward.
+std::vector<RunProduct> runProducts(
+    const ModelConfig& config, const ParamTable& table, const MicroShape& shape);
+
+} // namespace mr

@@ -1,0 +1,233 @@
+// The opening check of products: it knows all of a step, finds what is wrong, keeps its limits.
+
+#include "core/device/cpu/cpu_device.h"
+#include "core/prove/exact_check.h"
+#include "core/prove/product_check.h"
+#include "core/prove/wrong_products.h"
+#include "support/test_room.h"
+
+#include <QtTest>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace mr::test::tst_product_check {
+
+namespace {
+
+constexpr std::size_t kMemory = std::size_t{64} << 20;
+
+struct Rig {
+    std::unique_ptr<Device> cpu = makeCpuDevice(kMemory);
+    WrongProducts device{*cpu};
+    ProductCheckLimits limits{kMemory, 60'000'000'000, {}};
+
+    Result<ProductVerdict> check(const std::vector<RunProduct>& products)
+    {
+        return checkProducts(device, products, limits);
+    }
+};
+
+std::vector<RunProduct> productsOf(const TinyRun& run)
+{
+    const MicroShape micro{run.seqLen, run.microBatch, run.accumulate, run.compute};
+    return runProducts(run.config, buildParamTable(run.config), micro);
+}
+
+RunProduct product(ProductKind kind, std::int64_t tokens, std::int64_t in, std::int64_t out)
+{
+    RunProduct made;
+    made.place = "down";
+    made.kind = kind;
+    made.tokens = tokens;
+    made.in = in;
+    made.out = out;
+    made.compute = DType::F32;
+    made.result = DType::F32;
+    made.mayAddUp = kind == ProductKind::WeightGradient;
+    return made;
+}
+
+bool has(const std::string& text, const char* words)
+{
+    if (text.find(words) != std::string::npos)
+        return true;
+    qWarning("\"%s\" is not in: %s", words, text.c_str());
+    return false;
+}
+
+} // namespace
+
+class TestProductCheck : public QObject
+{
+    Q_OBJECT
+
+private Q_SLOTS:
+
+    void theListHasTheProductsOfAStep_data()
+    {
+        QTest::addColumn<bool>("tied");
+        QTest::addColumn<bool>("biased");
+        QTest::addColumn<int>("accumulate");
+        QTest::newRow("tied") << true << false << 3;
+        QTest::newRow("untied, biases") << false << true << 2;
+        QTest::newRow("one micro-batch") << true << true << 1;
+    }
+
+    void theListHasTheProductsOfAStep()
+    {
+        QFETCH(const bool, tied);
+        QFETCH(const bool, biased);
+        QFETCH(const int, accumulate);
+        TinyRun run;
+        run.config = tinyConfig(tied);
+        run.config.qkvBias = run.config.attnOutBias = run.config.mlpBias = biased;
+        run.accumulate = accumulate;
+        run.compute = DType::BF16;
+        run.steps = 1;
+        Rig rig;
+        QVERIFY(runTiny(rig.device, run).ok());
+        std::map<WrongProducts::Key, bool> listed;
+        for (const RunProduct& p : productsOf(run))
+            listed[{p.kind, p.tokens, p.in, p.out, p.hasBias}] = p.mayAddUp;
+        QVERIFY(listed == rig.device.seen);
+    }
+
+    void theHeadIsListedInItsChunks()
+    {
+        TinyRun run;
+        run.config.vocab = 1'000'000; // 32 rows of logits at a time
+        run.accumulate = 1;
+        int chunks = 0;
+        for (const RunProduct& p : productsOf(run))
+            if (p.out == run.config.vocab && p.kind == ProductKind::WeightGradient) {
+                QVERIFY(p.tokens == 32 || p.tokens == 8);
+                QVERIFY(p.mayAddUp);
+                ++chunks;
+            }
+        QCOMPARE(chunks, 2);
+    }
+
+    void goodProductsPass()
+    {
+        for (const DType type : {DType::F32, DType::BF16}) {
+            TinyRun run;
+            run.compute = type;
+            Rig rig;
+            const std::vector<RunProduct> products = productsOf(run);
+            auto verdict = rig.check(products);
+            QVERIFY2(verdict.ok(), verdict.status().message().c_str());
+            QCOMPARE(verdict.value().checked, static_cast<int>(products.size()));
+            QVERIFY(verdict.value().isClean());
+            QVERIFY(has(describe(verdict.value()), "give equal bits each time."));
+            QCOMPARE(rig.device.memoryUsage().deviceBytes, std::size_t{0});
+        }
+    }
+
+    void otherBitsTheSecondTimeAreAnError()
+    {
+        Rig rig;
+        rig.device.forgetful = 80; // gate-up
+        auto verdict = rig.check(productsOf({}));
+        QVERIFY(!verdict.ok());
+        QVERIFY(verdict.status().kind() == ErrorKind::Internal);
+        const std::string& said = verdict.status().message();
+        QVERIFY(has(said, "product gate-up, forward (40 x 24 x 80) gave other bits"));
+        QVERIFY(has(said, rig.device.info().name.c_str()));
+        QVERIFY(has(said, "--device cpu"));
+    }
+
+    // Large results are compared in pieces, from end to end.
+    void theLastElementOfALargeResultCounts()
+    {
+        Rig rig;
+        const RunProduct large = product(ProductKind::Forward, 1'100, 8, 1'001);
+        QVERIFY(rig.check({large}).ok());
+        rig.device.forgetful = 1'001;
+        QVERIFY(!rig.check({large}).ok());
+    }
+
+    void gradientsThatAreAddedOtherwiseAreNamed()
+    {
+        Rig rig;
+        rig.device.addsOtherwise = {24, 40}; // down
+        auto verdict = rig.check(productsOf({}));
+        QVERIFY2(verdict.ok(), verdict.status().message().c_str());
+        QVERIFY(verdict.value().apart == (std::vector<GradientShape>{{24, 40}}));
+        QVERIFY(!verdict.value().isClean());
+        QCOMPARE(scratchBytes(verdict.value()), std::size_t{24 * 40 * 4});
+        QVERIFY(has(describe(verdict.value()), "adds gradients of weights (24 x 40) otherwise"));
+    }
+
+    void aLargeSumIsComparedInPieces()
+    {
+        Rig rig;
+        const RunProduct large = product(ProductKind::WeightGradient, 8, 1'001, 1'100);
+        auto good = rig.check({large});
+        QVERIFY(good.ok() && good.value().apart.empty());
+        rig.device.addsOtherwise = {1'100, 1'001};
+        auto wrong = rig.check({large});
+        QVERIFY(wrong.ok() && wrong.value().apart.size() == 1);
+    }
+
+    void shapesWithoutTimeAreNamed()
+    {
+        Rig rig;
+        std::int64_t now = 0;
+        rig.limits.timeNs = 2'000'000'000;
+        rig.limits.clock = [&now] { return now += 300'000'000; };
+        const std::vector<RunProduct> products = productsOf({});
+        auto verdict = rig.check(products);
+        QVERIFY2(verdict.ok(), verdict.status().message().c_str());
+        QCOMPARE(verdict.value().checked, 6); // the cheapest
+        QCOMPARE(verdict.value().unchecked.size(), products.size() - 6);
+        QVERIFY(!verdict.value().isClean());
+        QVERIFY(has(describe(verdict.value()),
+            "Not checked: qkv, forward (40 x 24 x 48) (no time left); "));
+    }
+
+    void shapesWithoutMemoryAreNamed()
+    {
+        Rig rig;
+        const RunProduct small = product(ProductKind::Forward, 8, 8, 8);
+        const RunProduct large = product(ProductKind::Forward, 512, 512, 512);
+        rig.limits.memoryBytes = small.bytes();
+        auto verdict = rig.check({large, small});
+        QVERIFY2(verdict.ok(), verdict.status().message().c_str());
+        QCOMPARE(verdict.value().checked, 1);
+        QVERIFY(has(
+            describe(verdict.value()), "Not checked: down, forward (512 x 512 x 512) (no memory"));
+        QVERIFY(rig.device.memoryUsage().devicePeakBytes <= small.bytes());
+        rig.device.refusedTag = "product check";
+        rig.limits.memoryBytes = kMemory;
+        verdict = rig.check({large, small});
+        QVERIFY2(verdict.ok(), verdict.status().message().c_str());
+        QCOMPARE(verdict.value().checked, 0);
+        QCOMPARE(verdict.value().unchecked.size(), std::size_t{2});
+    }
+
+    void theRecordIsReadBack()
+    {
+        ProductVerdict verdict;
+        verdict.checked = 3;
+        verdict.apart = {{24, 40}, {61, 24}};
+        verdict.unchecked = {"down (no time left)"};
+        auto read = productVerdictFromJson(toJson(verdict));
+        QVERIFY(read.ok());
+        QCOMPARE(read.value().checked, 3);
+        QVERIFY(read.value().apart == verdict.apart);
+        QVERIFY(productVerdictFromJson("").value().isEmpty());
+        for (const char* wrong : {"[]", "{", R"({"added_apart": 3})",
+                 R"({"added_apart": [{"out": 0, "in": 4}]})", R"({"added_apart": [{"out": 4}]})"})
+            QVERIFY2(!productVerdictFromJson(wrong).ok(), wrong);
+    }
+};
+
+MR_TEST(TestProductCheck)
+
+} // namespace mr::test::tst_product_check
+
+#include "tst_product_check.moc"
