@@ -32,12 +32,10 @@ Status launch(const TensorView& out, const TensorView& bias, bool add, cudaStrea
 
 Status launchAddBias(const TensorView& out, const TensorView& bias, bool add, cudaStream_t stream)
 {
-    const bool wide = bias.dtype == DType::F32;
-    if (out.dtype == DType::F32)
-        return wide ? launch<float, float>(out, bias, add, stream)
-                    : launch<float, Bf16>(out, bias, add, stream);
-    return wide ? launch<Bf16, float>(out, bias, add, stream)
-                : launch<Bf16, Bf16>(out, bias, add, stream);
+    if (out.dtype == DType::BF16)
+        return launch<Bf16, Bf16>(out, bias, add, stream);
+    return bias.dtype == DType::F32 ? launch<float, float>(out, bias, add, stream)
+                                    : launch<float, Bf16>(out, bias, add, stream);
 }
 
 } // namespace mr::gpu

@@ -14,8 +14,8 @@
 
 namespace mr::gpu {
 
-// out (m, n) = out + bias, or = bias where not `add`; in F32, stored as out's type. out and bias
-// (n) are each BF16 or F32.
+// out (m, n) = out + bias, or = bias where not `add`; in F32, stored as out's type. bias (n)
+// is of out's type, or BF16 where out is F32.
 Status launchAddBias(const TensorView& out, const TensorView& bias, bool add, cudaStream_t stream);
 
 } // namespace mr::gpu

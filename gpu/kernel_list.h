@@ -14,7 +14,8 @@
 
 #include <millrace/status.h>
 
-#include <cstddef>
+#include <span>
+#include <string>
 
 namespace mr::gpu {
 
@@ -23,14 +24,28 @@ struct ListedKernel {
     void (*function)(Params...) = nullptr;
 };
 
-// True, for initialisers.
-bool addToKernelList(const void* kernel);
+struct KernelEntry {
+    const void* kernel = nullptr;
+    const char* text = nullptr; // as the compiler writes it
+};
 
-std::size_t listedKernels() noexcept;
+// True, for initialisers.
+bool addToKernelList(const KernelEntry& entry);
+
+std::span<const KernelEntry> listedKernels() noexcept;
+
+// "rmsNormKernel<Bf16, 8>". clang writes no template arguments.
+std::string kernelName(const KernelEntry& entry);
 
 // Loads every listed kernel for the current device. Blocks for some 10 ms, expected.
-// Errors  Those of toStatus().
+// Errors  Those of toStatus(), with the kernel's name.
 Status loadKernels();
+
+template <auto Kernel>
+constexpr const char* kernelText() noexcept
+{
+    return __PRETTY_FUNCTION__;
+}
 
 template <auto Kernel>
 struct KernelListing {
@@ -38,7 +53,8 @@ struct KernelListing {
 };
 
 template <auto Kernel>
-const bool KernelListing<Kernel>::isListed = addToKernelList(reinterpret_cast<const void*>(Kernel));
+const bool KernelListing<Kernel>::isListed = addToKernelList(
+    {reinterpret_cast<const void*>(Kernel), kernelText<Kernel>()});
 
 template <typename... Params>
 constexpr ListedKernel<Params...> listedKernel(void (*kernel)(Params...)) noexcept

@@ -72,6 +72,8 @@ const std::vector<Shape>& shapes()
         {"soft-cap, window", 133, 2, 1, 128, {40, 93}, 21, 0, 0, 1.0F},
         {"soft-cap", 70, 2, 1, 256, {}, 0, 0, 0, 1.5F},
         {"soft-cap, queries from the middle", 90, 2, 1, 64, {}, 0, 0, 33, 1.0F},
+        {"no matrix-unit form, documents", 70, 2, 1, 72, {30, 40}},
+        {"no matrix-unit form", 66, 2, 1, 160, {}},
     };
     return all;
 }

@@ -119,6 +119,10 @@ void addLossCases(Table& table)
                     (std::string(words) + (cap > 0.0 ? " capped" : "")).c_str(),
                     [s = s, kind = kind, cap](CaseRun& run) { crossEntropy(run, s, kind, cap); });
     }
+    Table late;
+    const RowShape some{3, 2050};
+    push(late, "softcap", DType::F32, some, "", [=](CaseRun& run) { softcap(run, some, 25.0); });
+    addLateStarts(table, late);
 }
 
 } // namespace mr::conformance

@@ -3,7 +3,7 @@
 #include "gpu/sample_kernels.h"
 
 namespace mr::gpu {
-namespace {
+namespace samples {
 
 constexpr int kReversed = 256;
 
@@ -182,7 +182,9 @@ __global__ void shapeKernel(float* out)
         out[blockIdx.x] = static_cast<float>(blockIdx.x);
 }
 
-} // namespace
+} // namespace samples
+
+using namespace samples;
 
 Status launchReverse(const float* values, float* out, int n, bool barrier, bool dynamic)
 {

@@ -6,12 +6,18 @@
 #include "gpu/simt/simt_device.h"
 #include "support/test_room.h"
 
+#include <QFile>
 #include <QObject>
 #include <QTest>
 
-#include <algorithm>
+#include <fmt/format.h>
+
+#include <map>
 #include <memory>
 #include <set>
+#include <sstream>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace mr::test::tst_kernels {
@@ -39,10 +45,65 @@ const conformance::Table& table()
     return whole;
 }
 
+// By way of launching a kernel: the first case that did.
+std::map<simt::KernelRun, std::string>& firstCases()
+{
+    static std::map<simt::KernelRun, std::string> cases;
+    return cases;
+}
+
+// Kernels of tests/gpu, which no op launches.
+bool isSample(const gpu::KernelEntry& entry)
+{
+    return std::string_view(entry.text).find("samples::") != std::string_view::npos;
+}
+
+// tests/gpu/paths.md
+std::string pathTable()
+{
+    std::map<const void*, std::string> names;
+    for (const gpu::KernelEntry& entry : gpu::listedKernels())
+        names[entry.kernel] = gpu::kernelName(entry);
+    std::set<std::string> rows;
+    for (const auto& [run, name] : firstCases())
+        rows.insert(fmt::format("| {} | {:4} | {} | {} |\n", names[run.kernel], run.threads,
+            run.hasColumns ? "yes" : "", name));
+    std::string text =
+        "# Paths of the kernels\n\n"
+        "Each kernel of the list with its template arguments, the threads of a block, whether the "
+        "grid has several blocks along y, and the first conformance case that launches it so. "
+        "The test `gpu/kernels` compares; `MR_UPDATE_PATHS=1 ctest -R gpu/kernels` writes the "
+        "table."
+        "\n\n"
+        "| kernel | threads | blocks along y | case |\n|---|---|---|---|\n";
+    for (const std::string& row : rows)
+        text += row;
+    return text;
+}
+
+// The first line that only one of the texts has; empty: they are equal.
+std::string firstDifference(const std::string& kept, const std::string& now)
+{
+    if (kept == now)
+        return {};
+    std::istringstream before(kept);
+    std::istringstream after(now);
+    std::string was;
+    std::string is;
+    do {
+        was = is = "(the end)";
+        std::getline(before, was);
+        std::getline(after, is);
+    } while (was == is && before && after);
+    return "paths.md has  " + was + "\nthe cases give " + is +
+           "\nWrite it again: MR_UPDATE_PATHS=1 ctest -R gpu/kernels";
+}
+
 // Why a case failed; empty if it did not.
 std::string missed(Device& device, const conformance::Case& line)
 {
     std::vector<std::byte> first;
+    simt::kernelRuns().clear();
     for (const Schedule& schedule : schedules()) {
         simt::setSchedule(schedule);
         conformance::CaseRun run(device, kSeed);
@@ -56,6 +117,8 @@ std::string missed(Device& device, const conformance::Case& line)
         if (run.bytes() != first)
             return "other bits under another schedule: a barrier is missing";
     }
+    for (const simt::KernelRun& run : simt::kernelRuns())
+        firstCases().emplace(run, line.name);
     return {};
 }
 
@@ -92,15 +155,47 @@ private Q_SLOTS:
         QVERIFY2(misses.empty(), misses.c_str());
     }
 
-    // After all ops have run.
+    // After all ops have run, as all that follow.
     void everyKernelThatRanIsOnTheList()
     {
         QVERIFY(gpu::loadKernels().ok());
         const std::set<const void*>& loaded = simt::loadedKernels();
-        const std::set<const void*>& ran = simt::ranKernels();
-        QVERIFY(ran.size() > 60);
-        QVERIFY(std::includes(loaded.begin(), loaded.end(), ran.begin(), ran.end()));
-        QCOMPARE(loaded.size(), gpu::listedKernels());
+        QVERIFY(firstCases().size() > 60);
+        for (const auto& [run, name] : firstCases())
+            QVERIFY2(loaded.contains(run.kernel), name.c_str());
+        QCOMPARE(loaded.size(), gpu::listedKernels().size());
+    }
+
+    void everyListedKernelHasACase()
+    {
+        std::set<const void*> ran;
+        for (const auto& [run, name] : firstCases())
+            ran.insert(run.kernel);
+        std::string missing;
+        for (const gpu::KernelEntry& entry : gpu::listedKernels())
+            if (!isSample(entry) && !ran.contains(entry.kernel))
+                missing += "no conformance case launches " + gpu::kernelName(entry) + "\n";
+        QVERIFY2(missing.empty(), missing.c_str());
+    }
+
+    void theTableOfPathsIsThatOfTheCases()
+    {
+#ifdef __clang__
+        QSKIP("clang writes kernels without their template arguments");
+#endif
+        const QString path =
+            qEnvironmentVariable("MILLRACE_SOURCE") + QLatin1String("/tests/gpu/paths.md");
+        const std::string now = pathTable();
+        QFile file(path);
+        if (qEnvironmentVariableIsSet("MR_UPDATE_PATHS")) {
+            QVERIFY(file.open(QIODevice::WriteOnly));
+            QVERIFY(file.write(now.c_str()) == static_cast<qint64>(now.size()));
+            return;
+        }
+        QVERIFY(file.open(QIODevice::ReadOnly));
+        const std::string kept = file.readAll().toStdString();
+        const std::string difference = firstDifference(kept, now);
+        QVERIFY2(difference.empty(), difference.c_str());
     }
 
     void theDeviceSaysWhatItIs()

@@ -43,10 +43,10 @@ std::set<const void*>& loadedKernels()
     return loaded;
 }
 
-std::set<const void*>& ranKernels()
+std::set<KernelRun>& kernelRuns()
 {
-    static std::set<const void*> ran;
-    return ran;
+    static std::set<KernelRun> runs;
+    return runs;
 }
 
 void setSchedule(const Schedule& schedule)
@@ -60,7 +60,8 @@ cudaError_t runGrid(const Launch& launch)
     if (launch.sharedBytes >
         (allowed == allowedSharedBytes().end() ? kDefaultSharedBytes : allowed->second))
         return cudaErrorInvalidValue;
-    ranKernels().insert(launch.kernel);
+    const dim3& block = launch.block;
+    kernelRuns().insert({launch.kernel, block.x * block.y * block.z, launch.grid.y > 1});
     Machine& one = machine();
     one.prepare(launch);
     const std::uint64_t count = std::uint64_t{launch.grid.x} * launch.grid.y * launch.grid.z;

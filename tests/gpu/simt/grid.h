@@ -12,6 +12,7 @@
 #include "gpu/simt/include/cuda_runtime_api.h"
 #include "gpu/simt/vector_types.h"
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <set>
@@ -27,9 +28,18 @@ struct Schedule {
     bool copiesAtOnce = false; // when asynchronous copies arrive: at once, or at their wait
 };
 
-// Kernels whose attributes were asked for, which loads them on a card; kernels that ran.
+// A way in which a kernel was launched.
+struct KernelRun {
+    const void* kernel = nullptr;
+    unsigned threads = 0;    // of a block
+    bool hasColumns = false; // more than one block along y
+
+    friend auto operator<=>(const KernelRun&, const KernelRun&) = default;
+};
+
+// Kernels whose attributes were asked for, which loads them on a card; launches so far.
 std::set<const void*>& loadedKernels();
-std::set<const void*>& ranKernels();
+std::set<KernelRun>& kernelRuns();
 
 // Applies to all grids that run from now on.
 void setSchedule(const Schedule& schedule);

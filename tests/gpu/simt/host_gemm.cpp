@@ -1,6 +1,7 @@
 #include "gpu/simt/host_gemm.h"
 
 #include "core/prove/conformance_case.h"
+#include "gpu/add_bias.h"
 
 #include <bit>
 #include <vector>
@@ -54,7 +55,20 @@ void addRow(const Matrix& b, float factor, std::int64_t k, std::vector<float>& s
 
 } // namespace
 
-Status HostGemm::run(const gpu::Product& product, cudaStream_t)
+// A bias is added where a card's library adds it, else by our kernel.
+Status HostGemm::run(const gpu::Product& product, cudaStream_t stream)
+{
+    const bool isOurs = product.bias.data != nullptr && product.out.count() > 0 &&
+                        (product.bias.dtype != product.out.dtype || product.a.count() == 0);
+    if (!isOurs)
+        return multiply(product);
+    gpu::Product plain = product;
+    plain.bias = {};
+    MR_TRY(multiply(plain));
+    return gpu::launchAddBias(product.out, product.bias, product.a.count() > 0, stream);
+}
+
+Status HostGemm::multiply(const gpu::Product& product)
 {
     const Matrix a = matrixOf(product.a, product.transposeA);
     const Matrix b = matrixOf(product.b, product.transposeB);

@@ -1,7 +1,7 @@
 // HostGemm: matrix products of the host device, element by element.
 //
 // Products are summed in F32, in ascending order of k, with one rounding each; then the bias is
-// added, then the output's old value.
+// added, then the output's old value. A bias that no library adds is added by launchAddBias().
 
 #pragma once
 
@@ -13,6 +13,9 @@ class HostGemm final : public gpu::Gemm
 {
 public:
     Status run(const gpu::Product& product, cudaStream_t stream) override;
+
+private:
+    static Status multiply(const gpu::Product& product);
 };
 
 } // namespace mr::simt
