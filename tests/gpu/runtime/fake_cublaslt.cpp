@@ -72,7 +72,7 @@ extern "C" {
 
 std::size_t cublasLtGetVersion()
 {
-    return 130002;
+    return 130'002;
 }
 
 cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle)

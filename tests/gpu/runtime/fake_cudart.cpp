@@ -138,6 +138,8 @@ cudaError_t load(const Call& call, const void* kernel)
         if (!state().kernels.insert(kernel).second)
             return cudaSuccess;
         state().deviceBytes += state().card.kernelBytes;
+        ++state().card.kernelsLoaded;
+        state().card.kernelsLoadedLate += state().streams.empty() ? 0 : 1;
     }
     return call.waitUntil(areIdle) ? cudaSuccess : cudaErrorLaunchTimeout;
 }
@@ -241,22 +243,23 @@ const char* cudaGetErrorString(cudaError_t)
 
 cudaError_t cudaGetDeviceCount(int* count)
 {
-    *count = 1;
+    if (state().card.countAnswer == cudaSuccess)
+        *count = 1;
+    return state().card.countAnswer;
+}
+
+cudaError_t cudaDriverGetVersion(int* version)
+{
+    *version = state().card.driverVersion;
     return cudaSuccess;
 }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* card, int)
 {
     *card = {};
-    std::strncpy(card->name, "Fake", sizeof card->name - 1);
+    std::strncpy(card->name, "Fake Card", sizeof card->name - 1);
     card->major = state().card.computeMajor;
     card->totalGlobalMem = state().card.memoryBytes;
-    return cudaSuccess;
-}
-
-cudaError_t cudaDriverGetVersion(int* version)
-{
-    *version = 13000;
     return cudaSuccess;
 }
 

@@ -33,6 +33,12 @@ struct FakeCard {
     std::size_t events = 0;
 
     std::size_t copies = 0;
+
+    // The card as a device finds it.
+    cudaError_t countAnswer = cudaSuccess;
+    int driverVersion = 13000;
+    std::size_t kernelsLoaded = 0;
+    std::size_t kernelsLoadedLate = 0; // while there was a stream, which could wait at a gate
 };
 
 // Fresh; forgets everything.
