@@ -94,7 +94,7 @@ Json summaryJson(const StepBenchReport& r, const Device& device)
     all["simulated_link"] = device.info().simulatedLink;
     all["policy"] = r.policy;
     all["precision"] = r.precision;
-    all["recompute"] = r.recompute ? "block" : "none";
+    all["recompute"] = name(r.recompute);
     all["parameters"] = r.parameters;
     all["tokens_per_second"] = r.tokensPerSecond();
     all["flops_per_step"] = r.flopsPerStep;
@@ -171,7 +171,7 @@ void print(const StepBenchReport& r, const Device& device, bool asJson)
     printText("%s on %s: %lld parameters, %s, %s, recompute %s, %lld tokens a step; ready in "
               "%.1f s",
         r.name.c_str(), device.info().name.c_str(), static_cast<long long>(r.parameters),
-        r.policy.c_str(), r.precision.c_str(), r.recompute ? "block" : "none",
+        r.policy.c_str(), r.precision.c_str(), std::string(name(r.recompute)).c_str(),
         static_cast<long long>(r.tokensPerStep), r.prepareSeconds);
     printSteps(r);
     printSummary(r, device);
@@ -206,7 +206,7 @@ void addStepOptions(CLI::App& command, StepOptions& options)
     command.add_option("--policy", options.policy, "step: auto, or a policy as of train");
     command.add_option("--policy-option", options.policyOptions, "step: key=value; repeatable");
     command.add_option("--precision", options.precision, "step: bf16 or fp32");
-    command.add_option("--recompute", options.recompute, "step: none or block");
+    command.add_option("--recompute", options.recompute, "step: none, cheap or block");
     command.add_option("--device-memory", options.deviceMemory, "step: budget, as 6GiB");
     command.add_option("--host-memory", options.hostMemory, "step: budget, as 24GiB");
     command.add_option("--update-threads", options.updateThreads, "step: threads of host updates");

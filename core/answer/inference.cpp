@@ -25,7 +25,7 @@ Result<std::unique_ptr<InferenceModel>> InferenceModel::describe(
     model->m_table = buildParamTable(model->m_config);
     model->m_micro = {seqLen, options.microBatch, 1, options.compute};
     model->m_shape = modelShape(model->m_config, model->m_table, model->m_micro);
-    model->m_step.recompute = true;
+    model->m_step.recompute = Recompute::Block;
     model->m_step.precision = options.compute == DType::F32 ? Precision::F32 : Precision::BF16;
     model->m_plan = planInferenceMemory(model->m_step, model->m_shape);
     if (options.cache) {
@@ -56,7 +56,8 @@ Status InferenceModel::loadWeightsOnto(const std::string& folder, Device& device
 {
     MR_ASSIGN(auto weights, openWeights(folder, m_config, m_table));
     MR_ASSIGN(m_tiers, TierStore::create(device, m_plan));
-    MR_ASSIGN(m_memory, RunMemory::create(*m_tiers, m_config, m_table, m_micro, 1, 2, true));
+    MR_ASSIGN(
+        m_memory, RunMemory::create(*m_tiers, m_config, m_table, m_micro, 1, 2, Recompute::Block));
     MR_ASSIGN(m_executor, StepExecutor::create(device, *m_memory, m_config, m_table, nullptr));
     MR_TRY(m_executor->prepareMemory());
     return installMaster(*m_executor, *m_memory, *weights);

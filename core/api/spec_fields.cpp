@@ -93,7 +93,7 @@ constexpr std::array kFields{
     SpecField{"seed", "seed", "Seed", &S::seed},
     SpecField{"precision", "precision", "bf16 or fp32", &S::precision},
     SpecField{"method", "method", "full", &S::method},
-    SpecField{"recompute", "recompute", "none or block", &S::recompute},
+    SpecField{"recompute", "recompute", "none, cheap or block", &S::recompute},
     SpecField{"checkpoint_every", "checkpoint-every",
         "Steps between checkpoints (0: not by steps); there is one at the end in any case",
         &S::checkpointEvery, SpecRange{0.0, kMostSteps}},

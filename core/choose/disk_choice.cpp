@@ -144,7 +144,7 @@ std::vector<PolicyTrial> lateTrials(const RunSetup& setup, const PolicyNumbers& 
     return trials;
 }
 
-std::vector<PolicyTrial> diskTrials(const RunSetup& setup)
+std::vector<PolicyTrial> diskTrials(const RunSetup& setup, bool ratesKnown)
 {
     std::array<PolicyNumbers, 4> shapes;
     shapes[0].weightsOnDevice = 1.0;
@@ -152,9 +152,18 @@ std::vector<PolicyTrial> diskTrials(const RunSetup& setup)
     shapes[2].buffers = shapes[3].buffers = 1;
     shapes[3].tileElements = smallTile(setup.shape);
     std::vector<PolicyTrial> trials;
-    for (const PolicyNumbers& shape : shapes) // options the user gave hold
+    const auto add = [&](const PolicyNumbers& shape, Recompute how) { // options of the user hold
         trials.push_back(
-            fitted(setup, {PolicyId::SsdVertical, filledUp(setup.numbers, shape), true}));
+            fitted(setup, {PolicyId::SsdVertical, filledUp(setup.numbers, shape), how}));
+    };
+    PolicyNumbers streams = shapes[0];
+    streams.weightsOnDevice.reset();
+    for (const Recompute how : keepingTrials(setup, ratesKnown))
+        for (const PolicyNumbers& shape : {shapes[0], streams})
+            add(shape, how);
+    if (isAllowed(Recompute::Block, setup.spec.recompute))
+        for (const PolicyNumbers& shape : shapes)
+            add(shape, Recompute::Block);
     return trials;
 }
 

@@ -24,7 +24,7 @@ namespace mr {
 
 // Trials of ssd-vertical that fit the host, from the most device memory to the least; where nothing
 // fits, trials with all on disk. Options that the user gave hold.
-std::vector<PolicyTrial> diskTrials(const RunSetup& setup);
+std::vector<PolicyTrial> diskTrials(const RunSetup& setup, bool ratesKnown);
 
 // Was a folder named, for a policy that can keep state there?
 bool takesDisk(const RunSpec& spec);

@@ -14,7 +14,7 @@ namespace {
 constexpr int kWarmSteps = 1;
 constexpr int kSteps = 5;
 
-PlainRunSpec runSpecOf(const RateSubject& subject, bool recompute)
+PlainRunSpec runSpecOf(const RateSubject& subject, Recompute recompute)
 {
     PlainRunSpec spec;
     spec.config = subject.config;
@@ -27,7 +27,7 @@ PlainRunSpec runSpecOf(const RateSubject& subject, bool recompute)
 }
 
 Status runSteps(
-    Device& device, const RateSubject& subject, bool recompute, RateEstimator& estimator)
+    Device& device, const RateSubject& subject, Recompute recompute, RateEstimator& estimator)
 {
     MR_ASSIGN(auto run, PlainRun::create(device, runSpecOf(subject, recompute)));
     MR_TRY(installCheapWeights(*run));
@@ -108,7 +108,7 @@ Result<RateSubject> rateSubject(
     subject.updateThreads = static_cast<int>(std::max<std::int64_t>(1, spec.threads / 2));
     const std::uint64_t most =
         spec.device == DeviceChoice::Cuda ? spec.deviceMemoryBytes : machine.availableBytes / 4;
-    auto plan = PlainRun::plan(runSpecOf(subject, false));
+    auto plan = PlainRun::plan(runSpecOf(subject, Recompute::None));
     MR_TRY(plan.status());
     const auto needs = [](const MemoryPlan& p) {
         return p.bytes(Tier::Device) + p.bytes(Tier::PinnedHost);
@@ -119,7 +119,7 @@ Result<RateSubject> rateSubject(
         subject.config.layers = 2;
         subject.seqLen = std::min(spec.seqLen, kStandInTokens);
         subject.microBatch = 1;
-        plan = PlainRun::plan(runSpecOf(subject, false));
+        plan = PlainRun::plan(runSpecOf(subject, Recompute::None));
         MR_TRY(plan.status());
     }
     subject.deviceBytes = plan.value().bytes(Tier::Device);
@@ -131,15 +131,18 @@ Result<RateSubject> rateSubject(
 Result<Feedback> measureRates(Device& device, const RateSubject& subject)
 {
     RateEstimator estimator;
-    MR_TRY(runSteps(device, subject, false, estimator));
+    MR_TRY(runSteps(device, subject, Recompute::None, estimator));
     Feedback rates = estimator.rates({});
     if (subject.standIn) { // the seconds are those of other layers
         rates.embedding = rates.block = rates.head = {};
         return rates;
     }
-    RateEstimator again;
-    MR_TRY(runSteps(device, subject, true, again));
-    rates.block.recompute = std::max(0.0, again.rates({}).block.backward - rates.block.backward);
+    for (const Recompute how : {Recompute::Cheap, Recompute::Block}) {
+        RateEstimator again;
+        MR_TRY(runSteps(device, subject, how, again));
+        const double more = again.rates({}).block.backward - rates.block.backward;
+        (how == Recompute::Cheap ? rates.block.cheap : rates.block.recompute) = std::max(0.0, more);
+    }
     return rates;
 }
 

@@ -82,7 +82,11 @@ void advise(const RunSetup& setup, PlanReport& report)
     if (policyInfo(setup.policy.id).isAllOnDevice)
         attempt("Keep the optimizer state in host memory: policy zero-offload.",
             [](RunSpec& s) { s.policy = policyInfo(PolicyId::ZeroOffload).name; });
-    if (setup.spec.recompute == RecomputeChoice::None)
+    const std::size_t before = report.advice.size();
+    if (setup.step.recompute == Recompute::None)
+        attempt("Recompute norms and activation functions in the backward pass: recompute cheap.",
+            [](RunSpec& s) { s.recompute = RecomputeChoice::Cheap; });
+    if (setup.step.recompute != Recompute::Block && report.advice.size() == before)
         attempt("Recompute activations in the backward pass: recompute block.",
             [](RunSpec& s) { s.recompute = RecomputeChoice::Block; });
     if (setup.spec.seqLen >= 256)

@@ -102,7 +102,9 @@ std::string words(const PolicyTrial& trial)
     std::string text(policyInfo(trial.policy).name);
     for (const auto& [option, value] : policyOptionTexts(trial.numbers))
         text += " " + option + "=" + value;
-    return text + (trial.recompute ? ", recompute" : "");
+    if (trial.recompute != Recompute::None)
+        text.append(", recompute ").append(name(trial.recompute));
+    return text;
 }
 
 // Bytes by which the plan is larger than its budgets.
@@ -125,6 +127,15 @@ struct Tried {
     const PolicyTrial* second = nullptr;
     double secondSeconds = 0.0;
 };
+
+// Does a trial that fits differ in nothing but less recomputation? Then this one is not faster.
+bool isBeaten(const PolicyTrial& trial, std::span<const PolicyTrial* const> fitting)
+{
+    return std::ranges::any_of(fitting, [&](const PolicyTrial* other) {
+        return other->policy == trial.policy && other->recompute < trial.recompute &&
+               other->numbers == trial.numbers;
+    });
+}
 
 // Trials come from the simplest to the most involved; a later one must be worth it.
 void note(Tried& tried, const PolicyTrial& trial, const StepForecast& forecast)
@@ -169,7 +180,7 @@ Status keepChoice(RunSetup& setup, const PolicyTrial& trial)
     MR_TRY(policy.status());
     setup.policy = std::move(policy).value();
     setup.spec.policy = policyInfo(trial.policy).name;
-    setup.spec.recompute = trial.recompute ? RecomputeChoice::Block : RecomputeChoice::None;
+    setup.spec.recompute = choiceOf(trial.recompute);
     keepNumbers(setup, std::move(numbers));
     return {};
 }
@@ -209,15 +220,21 @@ Status chooseAmong(RunSetup& setup, std::span<const PolicyTrial> trials)
 {
     const bool ratesKnown = setup.rates.hostAdamwElementsPerSecond > 0.0;
     Tried tried;
+    std::vector<const PolicyTrial*> fitting;
     for (const PolicyTrial& trial : trials) {
         if (trials.size() > 1 && !makePolicy(trial.policy, trial.numbers).ok())
             continue; // it does not take an option that was given
+        if (isBeaten(trial, fitting))
+            continue;
         MR_TRY(planWith(setup, trial));
-        if (setup.limit.empty())
-            note(tried, trial, setup.forecast);
-        else if (const std::size_t lacks = shortage(setup); !tried.nearest || lacks < tried.lacks)
-            std::tie(tried.nearest, tried.lacks) = std::tuple(&trial, lacks);
-        if (tried.best && !ratesKnown)
+        if (!setup.limit.empty()) {
+            if (const std::size_t lacks = shortage(setup); !tried.nearest || lacks < tried.lacks)
+                std::tie(tried.nearest, tried.lacks) = std::tuple(&trial, lacks);
+            continue;
+        }
+        fitting.push_back(&trial);
+        note(tried, trial, setup.forecast);
+        if (!ratesKnown)
             break;
     }
     const PolicyTrial& last = tried.nearest ? *tried.nearest : trials.back();
@@ -261,8 +278,8 @@ Status choosePolicy(RunSetup& setup)
                               ? setup.numbers != asked
                               : setup.numbers.diskShare && !asked.diskShare;
     if (isFitted && setup.limit.empty())
-        setup.reason =
-            "what host memory lacks is on disk: " + words({setup.policy.id, setup.numbers, false});
+        setup.reason = "what host memory lacks is on disk: " +
+                       words({setup.policy.id, setup.numbers, Recompute::None});
     return chooseLateShare(setup, asked);
 }
 

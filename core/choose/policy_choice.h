@@ -15,7 +15,7 @@ namespace mr {
 struct PolicyTrial {
     PolicyId policy{};
     PolicyNumbers numbers;
-    bool recompute = false;
+    Recompute recompute = Recompute::None;
 };
 
 // Does the program choose the policy?

@@ -52,8 +52,8 @@ bool isSiteOpen(const RunSetup& setup)
 
 // Trials of one policy. Where it is chosen, the order of work and the late share are open too; both
 // change times and bytes, and no number.
-void addTrials(const RunSetup& setup, const PolicyInfo& policy, bool ratesKnown, bool recompute,
-    std::vector<PolicyTrial>& trials)
+void addTrials(const RunSetup& setup, const PolicyInfo& policy, bool ratesKnown,
+    Recompute recompute, std::vector<PolicyTrial>& trials)
 {
     PolicyTrial trial{policy.id, setup.numbers, recompute};
     if (policy.doesTake(kColumns)) {
@@ -79,7 +79,7 @@ void addTrials(const RunSetup& setup, const PolicyInfo& policy, bool ratesKnown,
 
 // From the trial that streams least to the one that needs the least memory. Where rates are known
 // the device may make a share of the updates, with the host's beside the next forward or beside
-// the device's.
+// the device's; and activations may be kept in the memory that weights leave.
 class StreamTrials
 {
 public:
@@ -92,8 +92,24 @@ public:
 
     void add()
     {
+        for (const Recompute how : keepingTrials(m_setup, m_ratesKnown))
+            addOnDevice(how);
+        if (isAllowed(Recompute::Block, m_setup.spec.recompute))
+            addLeast();
+    }
+
+private:
+    // Boundaries are a small part of the activations that forward keeps, and lie beside them.
+    void addOnDevice(Recompute how)
+    {
+        m_recompute = how;
         for (const double share : {0.75, 0.5, 0.25, 0.0})
             addShares(share, Tier::Device);
+    }
+
+    void addLeast()
+    {
+        addOnDevice(Recompute::Block);
         for (const double share : {1.0, 0.5, 0.0})
             addShares(share, std::nullopt);
         addKept();
@@ -104,10 +120,9 @@ public:
         addOne(numbers);
     }
 
-private:
     void addOne(const PolicyNumbers& numbers)
     {
-        m_trials.push_back({PolicyId::Streamed, filledUp(m_setup.numbers, numbers), true});
+        m_trials.push_back({PolicyId::Streamed, filledUp(m_setup.numbers, numbers), m_recompute});
     }
 
     void addShares(double weightsOnDevice, std::optional<Tier> boundary)
@@ -141,6 +156,7 @@ private:
 
     const RunSetup& m_setup;
     const bool m_ratesKnown;
+    Recompute m_recompute = Recompute::Block;
     std::vector<PolicyTrial>& m_trials;
 };
 
@@ -150,7 +166,7 @@ void addWindowsOnDisk(const RunSetup& setup, std::vector<PolicyTrial>& trials)
     std::vector<PolicyTrial> windows;
     for (const PolicyInfo& policy : policyTable())
         if (policy.hasWindows)
-            addTrials(setup, policy, true, true, windows);
+            addTrials(setup, policy, true, Recompute::Block, windows);
     for (const PolicyTrial& trial : windows) {
         PolicyTrial onDisk = fittedToHost(setup, trial);
         if (onDisk.numbers != trial.numbers)
@@ -189,24 +205,30 @@ std::int64_t smallTile(const ModelShape& shape) noexcept
     return std::clamp(largest / 8, kCutElements, kTileElements) / kCutElements * kCutElements;
 }
 
+std::vector<Recompute> keepingTrials(const RunSetup& setup, bool ratesKnown)
+{
+    const RecomputeChoice asked = setup.spec.recompute;
+    std::vector<Recompute> tried;
+    for (const Recompute how : {Recompute::None, Recompute::Cheap})
+        if (isAllowed(how, asked) && (ratesKnown || asked != RecomputeChoice::Auto))
+            tried.push_back(how);
+    return tried;
+}
+
 std::vector<PolicyTrial> trialsOf(const RunSetup& setup, bool ratesKnown)
 {
     const RunSpec& spec = setup.spec;
     std::vector<PolicyTrial> trials;
     for (const PolicyInfo* policy : candidates(setup, ratesKnown))
-        for (const bool recompute : {false, true}) {
-            const bool asked = recompute ? spec.recompute != RecomputeChoice::None
-                                         : spec.recompute != RecomputeChoice::Block;
-            if (asked)
-                addTrials(setup, *policy, ratesKnown, recompute, trials);
-        }
-    const bool mayRecompute = isAuto(spec) && spec.recompute != RecomputeChoice::None;
-    if (mayRecompute)
+        for (const Recompute how : kRecomputeKinds)
+            if (isAllowed(how, spec.recompute))
+                addTrials(setup, *policy, ratesKnown, how, trials);
+    if (isAuto(spec))
         StreamTrials(setup, ratesKnown, trials).add();
-    if (mayRecompute && !spec.diskPaths.empty()) {
-        std::vector<PolicyTrial> onDisk = diskTrials(setup);
+    if (isAuto(spec) && !spec.diskPaths.empty()) {
+        std::vector<PolicyTrial> onDisk = diskTrials(setup, ratesKnown);
         std::move(onDisk.begin(), onDisk.end(), std::back_inserter(trials));
-        if (spec.allowStale && ratesKnown)
+        if (spec.allowStale && ratesKnown && isAllowed(Recompute::Block, spec.recompute))
             addWindowsOnDisk(setup, trials);
     }
     const PolicyInfo* asked = findPolicy(spec.policy);

@@ -24,7 +24,7 @@ struct Field {
 };
 
 // One row per number; both directions go through it.
-constexpr std::array<Field<Feedback>, 15> kFields = {{
+constexpr std::array<Field<Feedback>, 16> kFields = {{
     {"h2d_bytes_per_s", [](Feedback& f) -> double& { return f.hostToDeviceBytesPerSecond; }},
     {"d2h_bytes_per_s", [](Feedback& f) -> double& { return f.deviceToHostBytesPerSecond; }},
     {"host_adamw_per_s", [](Feedback& f) -> double& { return f.hostAdamwElementsPerSecond; }},
@@ -37,6 +37,7 @@ constexpr std::array<Field<Feedback>, 15> kFields = {{
     {"block_forward_s", [](Feedback& f) -> double& { return f.block.forward; }},
     {"block_backward_s", [](Feedback& f) -> double& { return f.block.backward; }},
     {"block_recompute_s", [](Feedback& f) -> double& { return f.block.recompute; }},
+    {"block_cheap_s", [](Feedback& f) -> double& { return f.block.cheap; }},
     {"head_forward_s", [](Feedback& f) -> double& { return f.head.forward; }},
     {"head_backward_s", [](Feedback& f) -> double& { return f.head.backward; }},
     {"head_recompute_s", [](Feedback& f) -> double& { return f.head.recompute; }},

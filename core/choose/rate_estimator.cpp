@@ -21,6 +21,18 @@ double knownOr(double seen, double known)
 
 } // namespace
 
+double estimatedCheapSeconds(const ModelShape& shape, const Feedback& rates) noexcept
+{
+    // SwiGLU reads two elements for one that it makes, a norm one. An update reads 14 bytes of its
+    // element and writes 12.
+    constexpr double kMovedPerByte = 3.0;
+    constexpr double kMovedPerUpdate = 26.0;
+    if (rates.deviceAdamwElementsPerSecond <= 0.0)
+        return 0.0;
+    return kMovedPerByte * static_cast<double>(shape.remadeBytesPerBlock) /
+           (kMovedPerUpdate * rates.deviceAdamwElementsPerSecond);
+}
+
 void RateSamples::add(double seconds, double work) noexcept
 {
     if (work <= 0.0 || seconds <= 0.0)
@@ -65,7 +77,7 @@ void RateEstimator::readWork(
     const bool forward = task.kind == TaskKind::Forward;
     const bool kept = !forward && &layer == &m_block && plan.keepsActivations(task);
     (forward ? layer.forward : kept ? layer.keptBackward : layer.backward).add(seconds, 1.0);
-    if (&layer != &m_block || how.recompute)
+    if (&layer != &m_block || how.recompute != Recompute::None)
         return;
     const GroupShape& shape = how.shape.groups[static_cast<std::size_t>(task.group.value)];
     m_blockFlops.add(seconds, forward ? shape.forwardFlops : shape.backwardFlops);
@@ -139,9 +151,13 @@ LayerSeconds RateEstimator::secondsOf(const Layer& layer, const LayerSeconds& kn
     }
     if (backward <= 0.0)
         return seconds;
-    if (m_recompute && known.recompute >= backward)
-        seconds.recompute = 0.0; // the known value cannot be right
-    seconds.backward = backward - (m_recompute ? seconds.recompute : 0.0);
+    double none = 0.0;
+    double& again = m_recompute == Recompute::Block   ? seconds.recompute
+                    : m_recompute == Recompute::Cheap ? seconds.cheap
+                                                      : none;
+    if (again >= backward)
+        again = 0.0; // the known value cannot be right
+    seconds.backward = backward - again;
     return seconds;
 }
 

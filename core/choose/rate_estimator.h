@@ -42,8 +42,12 @@ private:
 struct RateReading {
     const ModelShape& shape;
     Precision precision = Precision::BF16;
-    bool recompute = false;
+    Recompute recompute = Recompute::None;
 };
+
+// The seconds that recompute=cheap adds to the backward of a block, where they were not measured:
+// its ops and AdamW on the device read and write memory at one speed. 0: AdamW's is not known.
+double estimatedCheapSeconds(const ModelShape& shape, const Feedback& rates) noexcept;
 
 class RateEstimator
 {
@@ -83,7 +87,7 @@ private:
     Copies m_copyIn;
     Copies m_copyOut;
     int m_steps = 0;
-    bool m_recompute = false;
+    Recompute m_recompute = Recompute::None;
 };
 
 } // namespace mr

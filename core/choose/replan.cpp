@@ -74,14 +74,13 @@ std::vector<PolicyNumbers> variants(const RunSetup& setup, bool flipped, PolicyN
 void addTrials(const RunSetup& setup, bool flipped, const PolicyInfo& policy,
     const std::vector<PolicyNumbers>& all, std::vector<PolicyTrial>& trials)
 {
-    for (const bool recompute : {false, true}) {
-        const RecomputeChoice asked = setup.asked.recompute;
-        if (recompute ? asked == RecomputeChoice::None : asked == RecomputeChoice::Block)
+    for (const Recompute how : kRecomputeKinds) {
+        if (!isAllowed(how, setup.asked.recompute))
             continue;
         for (PolicyNumbers numbers : all) {
             if (flipped) // the order the run began with stays
                 numbers.order = WorkOrder::ByLayerFlip;
-            trials.push_back({policy.id, numbers, recompute});
+            trials.push_back({policy.id, numbers, how});
             if (!policy.doesTake(kHomes) || setup.askedNumbers.buffers)
                 continue;
             trials.push_back(trials.back());

@@ -2,6 +2,7 @@
 
 #include "core/choose/measure_rates.h"
 #include "core/choose/policy_choice.h"
+#include "core/choose/rate_estimator.h"
 #include "core/plan/traversal.h"
 #include "core/tokenizer/unicode_text.h"
 
@@ -137,7 +138,7 @@ Status resolveBudgets(RunSetup& setup, const MachineInfo& machine)
 {
     RunSpec& spec = setup.spec;
     if (spec.deviceMemoryBytes == 0) {
-        PolicyTrial resident{PolicyId::Resident, {}, spec.recompute == RecomputeChoice::Block};
+        PolicyTrial resident{PolicyId::Resident, {}, leastOf(spec.recompute)};
         const PolicyInfo* asked = findPolicy(spec.policy);
         if (asked != nullptr && asked->isAllOnDevice)
             resident.numbers = setup.numbers; // by layer, all boundaries are kept
@@ -158,6 +159,8 @@ Status findRates(RunSetup& setup, const MachineInfo& machine, const RateCache& c
     MR_ASSIGN(auto subject, rateSubject(setup.spec, setup.config, machine));
     if (const Feedback* known = cache.find(subject.key))
         setup.rates = *known;
+    if (setup.rates.block.cheap == 0.0)
+        setup.rates.block.cheap = estimatedCheapSeconds(setup.shape, setup.rates);
     setup.scratch.addRates(1, setup.rates); // until it is known how much there will be
     return {};
 }

@@ -242,6 +242,26 @@ Status recomputeBlock(const LayerContext& context, const BlockTensors& weights, 
         context, {kept.mlpBranch, weights.mlpBranchNorm, kept.mlpBranchRstd, {}}, scratch);
 }
 
+Status remakeActivations(const LayerContext& context, const BlockTensors& weights,
+    const TensorView& x, const BlockActivations& kept, const BlockScratch& scratch)
+{
+    const float eps = epsOf(*context.config);
+    const NormGain gain = gainOf(*context.config);
+    Ops& ops = *context.ops;
+    Stream& stream = *context.stream;
+    MR_TRY(ops.rmsNorm({x, {}, weights.attnNorm, {}, kept.normed1, kept.rstd1, eps, gain}, stream));
+    RmsNormArgs second{kept.mid, {}, weights.mlpNorm, {}, kept.normed2, kept.rstd2, eps, gain};
+    if (context.config->branchNorms) {
+        MR_TRY(normBranch(
+            context, {kept.attnBranch, weights.attnBranchNorm, kept.attnBranchRstd, {}}, scratch));
+        second.x = scratch.branch;
+        second.residual = x;
+        second.sum = kept.mid;
+    }
+    MR_TRY(ops.rmsNorm(second, stream));
+    return ops.swiglu({kept.gateUp, kept.activated, activationOf(*context.config)}, stream);
+}
+
 Status backwardBlock(const LayerContext& context, const BlockTensors& weights, const TensorView& x,
     const BlockActivations& kept, const BlockScratch& scratch, const BlockBackward& backward)
 {

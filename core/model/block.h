@@ -78,6 +78,11 @@ Status forwardBlock(const LayerContext& context, const BlockTensors& weights, co
 Status recomputeBlock(const LayerContext& context, const BlockTensors& weights, const TensorView& x,
     const BlockActivations& kept, const BlockScratch& scratch);
 
+// Makes the activations of layoutRemade() again from x and the kept ones: a fraction of the work.
+// Comes before backwardBlock(), which overwrites kept.gateUp.
+Status remakeActivations(const LayerContext& context, const BlockTensors& weights,
+    const TensorView& x, const BlockActivations& kept, const BlockScratch& scratch);
+
 struct BlockBackward {
     BlockTensors gradients;
     TensorView grad;         // (T, H): of the block's output on entry, of its input on exit

@@ -146,12 +146,11 @@ std::int64_t normChunkCount(std::int64_t blocks) noexcept
     return (blocks + kChunk - 1) / kChunk;
 }
 
-std::size_t layoutActivations(
+std::size_t layoutKept(
     const ModelConfig& config, const MicroShape& shape, std::byte* base, BlockActivations& out)
 {
     Carver carver(base);
     const std::int64_t tokens = shape.tokens();
-    out.normed1 = carver.matrix(shape.compute, tokens, config.hidden);
     out.rstd1 = carver.vector(DType::F32, tokens);
     out.qkv = carver.matrix(shape.compute, tokens, config.qkvColumns());
     out.visibleQkv = out.qkv;
@@ -169,12 +168,31 @@ std::size_t layoutActivations(
         out.attnBranchRstd = carver.vector(DType::F32, tokens);
         out.mlpBranchRstd = carver.vector(DType::F32, tokens);
     }
-    out.mid = carver.matrix(shape.compute, tokens, config.hidden);
-    out.normed2 = carver.matrix(shape.compute, tokens, config.hidden);
+    if (!config.branchNorms)
+        out.mid = carver.matrix(shape.compute, tokens, config.hidden);
     out.rstd2 = carver.vector(DType::F32, tokens);
     out.gateUp = carver.matrix(shape.compute, tokens, 2 * config.intermediate);
+    return carver.bytes();
+}
+
+std::size_t layoutRemade(
+    const ModelConfig& config, const MicroShape& shape, std::byte* base, BlockActivations& out)
+{
+    Carver carver(base);
+    const std::int64_t tokens = shape.tokens();
+    out.normed1 = carver.matrix(shape.compute, tokens, config.hidden);
+    if (config.branchNorms) // the branch is kept
+        out.mid = carver.matrix(shape.compute, tokens, config.hidden);
+    out.normed2 = carver.matrix(shape.compute, tokens, config.hidden);
     out.activated = carver.matrix(shape.compute, tokens, config.intermediate);
     return carver.bytes();
+}
+
+std::size_t layoutActivations(
+    const ModelConfig& config, const MicroShape& shape, std::byte* base, BlockActivations& out)
+{
+    const std::size_t kept = layoutKept(config, shape, base, out);
+    return kept + layoutRemade(config, shape, base ? base + kept : nullptr, out);
 }
 
 std::size_t layoutScratch(
@@ -339,6 +357,7 @@ ModelShape modelShape(const ModelConfig& config, const ParamTable& table, const 
     ModelConstants constants;
     ScalarViews scalars;
     out.savedBytesPerBlock = layoutActivations(config, shape, nullptr, activations);
+    out.remadeBytesPerBlock = layoutRemade(config, shape, nullptr, activations);
     out.backwardScratchBytes = layoutScratch(config, shape, nullptr, scratch);
     out.headScratchBytes = layoutHead(config, shape, nullptr, head);
     out.logitsGradientBytes = logitsGradient(config, shape, nullptr).bytes();

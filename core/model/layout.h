@@ -123,6 +123,13 @@ std::int64_t normBlockCount(std::int64_t elements) noexcept;
 // Chunks in which normJoin adds the sums of so many blocks.
 std::int64_t normChunkCount(std::int64_t blocks) noexcept;
 
+// The activations that every backward reads as forward left them.
+std::size_t layoutKept(
+    const ModelConfig& config, const MicroShape& shape, std::byte* base, BlockActivations& out);
+// The others: remakeActivations() makes them again from those.
+std::size_t layoutRemade(
+    const ModelConfig& config, const MicroShape& shape, std::byte* base, BlockActivations& out);
+// All of them, the kept ones first.
 std::size_t layoutActivations(
     const ModelConfig& config, const MicroShape& shape, std::byte* base, BlockActivations& out);
 std::size_t layoutScratch(

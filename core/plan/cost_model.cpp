@@ -11,10 +11,15 @@ namespace mr {
 
 namespace {
 
-// Does backward recompute activations? Not where the host keeps them.
+// Does backward compute the whole block again? Not where the host keeps its activations.
 bool makesAgain(const StepPlan& plan, const Task& task, const CostInput& input)
 {
-    return input.recompute && !plan.keepsActivations(task);
+    return input.recompute == Recompute::Block && !plan.keepsActivations(task);
+}
+
+bool isBlock(const Task& task, const CostInput& input)
+{
+    return task.group.value > 0 && task.group.value < input.shape.layers() - 1;
 }
 
 double flopsOf(const StepPlan& plan, const Task& task, const CostInput& input)
@@ -24,8 +29,7 @@ double flopsOf(const StepPlan& plan, const Task& task, const CostInput& input)
         return group.forwardFlops;
     // The head has no forward of its own in a step; the embedding has nothing to recompute.
     const bool isHead = task.group.value == input.shape.layers() - 1;
-    const bool isBlock = !isHead && task.group.value > 0;
-    const bool again = isHead || (isBlock && makesAgain(plan, task, input));
+    const bool again = isHead || (isBlock(task, input) && makesAgain(plan, task, input));
     return group.backwardFlops + (again ? group.forwardFlops : 0.0);
 }
 
@@ -45,6 +49,14 @@ double measuredSeconds(const StepPlan& plan, const Task& task, const CostInput& 
     return seconds.backward + (makesAgain(plan, task, input) ? seconds.recompute : 0.0);
 }
 
+// Seconds by which recompute=cheap makes the work longer.
+double cheapSeconds(const Task& task, const CostInput& input)
+{
+    const bool isLonger = input.recompute == Recompute::Cheap && task.kind == TaskKind::Backward &&
+                          isBlock(task, input);
+    return isLonger ? input.rates.block.cheap : 0.0;
+}
+
 // Seconds for `amount` at `rate`; nothing if the rate is needed and not known.
 std::optional<double> secondsOf(double amount, double rate)
 {
@@ -53,6 +65,17 @@ std::optional<double> secondsOf(double amount, double rate)
     if (rate <= 0.0)
         return std::nullopt;
     return amount / rate;
+}
+
+// Forward or backward.
+std::optional<double> passSeconds(const StepPlan& plan, const Task& task, const CostInput& input)
+{
+    const double more = cheapSeconds(task, input);
+    if (const double seconds = measuredSeconds(plan, task, input); seconds > 0.0)
+        return seconds + more;
+    const std::optional<double> counted =
+        secondsOf(flopsOf(plan, task, input), input.rates.deviceFlopsPerSecond);
+    return counted ? std::optional(*counted + more) : std::nullopt;
 }
 
 // Elements of the group that the task works on.
@@ -77,9 +100,7 @@ std::optional<double> durationOf(const StepPlan& plan, const Task& task, const C
     switch (task.kind) {
     case TaskKind::Forward:
     case TaskKind::Backward:
-        if (const double seconds = measuredSeconds(plan, task, input); seconds > 0.0)
-            return seconds;
-        return secondsOf(flopsOf(plan, task, input), input.rates.deviceFlopsPerSecond);
+        return passSeconds(plan, task, input);
     case TaskKind::UpdateOnDevice:
         return secondsOf(elementsOf(plan, task, input), input.rates.deviceAdamwElementsPerSecond);
     case TaskKind::AccumulateOnHost:

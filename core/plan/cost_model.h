@@ -32,7 +32,7 @@ struct CostInput {
     const ModelShape& shape;
     const Feedback& rates;
     Precision precision = Precision::BF16;
-    bool recompute = true;
+    Recompute recompute = Recompute::Block;
 };
 
 struct StepForecast {

@@ -226,15 +226,20 @@ void addActivations(ItemList& list, const StepSpec& spec, const ModelShape& shap
     const auto layers = static_cast<std::size_t>(shape.layers());
     const auto flying = static_cast<std::size_t>(inFlight);
     const std::size_t blocks = layers - 2;
-    const std::size_t kept = spec.recompute ? std::min<std::size_t>(blocks, 1) *
-                                                  static_cast<std::size_t>(cuts.activations.sets)
-                                            : blocks * flying;
+    const std::size_t sets =
+        spec.recompute == Recompute::Block
+            ? std::min<std::size_t>(blocks, 1) * static_cast<std::size_t>(cuts.activations.sets)
+            : blocks * flying;
+    // All blocks share the bytes of what is made again.
+    const std::size_t shared =
+        spec.recompute == Recompute::Cheap && blocks > 0 ? shape.remadeBytesPerBlock : 0;
     std::size_t onHost = 0;
     for (const std::int32_t copies : cuts.keptActivations)
         onHost += static_cast<std::size_t>(copies);
     list.add(
         Tier::PinnedHost, MemoryUse::Activations, kOfTheRun, shape.savedBytesPerBlock * onHost);
-    list.add(Tier::Device, MemoryUse::Activations, kOfTheRun, shape.savedBytesPerBlock * kept);
+    list.add(Tier::Device, MemoryUse::Activations, kOfTheRun,
+        (shape.savedBytesPerBlock - shared) * sets + shared);
     list.add(Tier::Device, MemoryUse::LogitsGradient, kOfTheRun, shape.logitsGradientBytes);
     list.add(Tier::Device, MemoryUse::HeadProduct, kOfTheRun, shape.headProductBytes);
     list.add(Tier::Device, MemoryUse::SecondAccumulator, GroupId{0},
@@ -377,7 +382,7 @@ Result<MemoryPlan> planMemory(const StepSpec& spec, const ModelShape& shape, con
     addWeightSlots(list, cuts, shape, placements, spec.precision, policy.buffers);
     addBothSides(list, shape, batchBuffers(inFlight), spec.microBatches);
     addBoundaries(list, shape, static_cast<std::size_t>(inFlight), cuts);
-    if (spec.recompute)
+    if (spec.recompute == Recompute::Block)
         keepActivations(
             placements, policy.traversal->order(shape.layers(), spec.microBatches), inFlight, cuts);
     addActivations(list, spec, shape, inFlight, cuts);

@@ -42,7 +42,8 @@ struct ModelShape {
     bool tiedHead = false;          // the head adds to a second accumulator of group 0
     std::int64_t secondAccumulatorElements = 0; // V * H if tied, else 0
     std::size_t boundaryBytes = 0;              // the activation between two layers
-    std::size_t savedBytesPerBlock = 0; // backward reads them, recompute=block recomputes them
+    std::size_t savedBytesPerBlock = 0;  // backward reads them, recompute=block recomputes them
+    std::size_t remadeBytesPerBlock = 0; // the part of these that recompute=cheap recomputes
     // Gradients inside a block and of the stream, partial sums of norms.
     std::size_t backwardScratchBytes = 0;
     std::size_t headScratchBytes = 0;    // logits chunk, losses
@@ -76,7 +77,8 @@ struct Budget {
 struct LayerSeconds {
     double forward = 0.0;
     double backward = 0.0;  // without recomputation
-    double recompute = 0.0; // added to backward by recomputation
+    double recompute = 0.0; // added to backward by recompute=block
+    double cheap = 0.0;     // added to backward by recompute=cheap
 };
 
 // Measurements of the last step, or the machine's rates before the first. 0: not known.

@@ -14,6 +14,7 @@
 #include "core/base/ids.h"
 #include "core/plan/model_shape.h"
 #include "core/plan/plan.h"
+#include "core/plan/recompute.h"
 #include "core/plan/state_codec.h"
 
 #include <millrace/status.h>
@@ -189,7 +190,7 @@ struct StepSpec {
     StepIndex step = 0;
     int microBatches = 1;
     double clipNorm = 0.0; // 0 does not clip
-    bool recompute = true; // forward keeps boundaries only; backward computes the rest again
+    Recompute recompute = Recompute::Block;
     Precision precision = Precision::BF16;
 };
 

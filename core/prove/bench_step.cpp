@@ -88,14 +88,13 @@ Status choosePolicy(const StepBenchSpec& spec, PlainRunSpec& run)
     std::vector<std::string> policies{spec.policy};
     if (spec.policy == "auto")
         policies = {"resident", "zero-offload"};
-    std::vector<bool> recomputes{spec.recompute == RecomputeChoice::Block};
-    if (spec.recompute == RecomputeChoice::Auto)
-        recomputes = {false, true};
     Status last;
     for (const std::string& policy : policies) {
-        for (const bool recompute : recomputes) {
+        for (const Recompute how : kRecomputeKinds) {
+            if (!isAllowed(how, spec.recompute))
+                continue;
             run.policy = policy;
-            run.recompute = recompute;
+            run.recompute = how;
             auto plan = PlainRun::plan(run);
             last = plan.status();
             if (plan.ok())

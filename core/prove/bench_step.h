@@ -32,7 +32,7 @@ struct StepBenchSpec {
     std::string policy = "auto"; // resident, or else zero-offload: the first that fits
     std::map<std::string, std::string> options;
     PrecisionChoice precision = PrecisionChoice::Auto; // BF16, unless the processor has none
-    RecomputeChoice recompute = RecomputeChoice::Auto; // none, or else block
+    RecomputeChoice recompute = RecomputeChoice::Auto; // the first that fits
     int steps = 5;                                     // measured, after two that are not
     std::uint64_t deviceMemoryBytes = 0; // 0: the device's memory, less 1 GiB off the host
     std::uint64_t hostMemoryBytes = 0;   // 0: defaultHostBudget()
@@ -52,7 +52,7 @@ struct StepBenchReport {
     std::string name;
     std::string policy;
     std::string precision; // "bf16", "fp32"
-    bool recompute = false;
+    Recompute recompute = Recompute::None;
     std::int64_t parameters = 0;
     std::int64_t tokensPerStep = 0;
     // 6 per token and parameter that a product reads (2 forward, 4 backward), and 6 per visible

@@ -33,7 +33,7 @@ struct TinyRun {
     std::map<std::string, std::string> options;
     DType compute = DType::F32;
     std::int64_t accumulate = 3;
-    bool recompute = false;
+    Recompute recompute = Recompute::None;
     double clipNorm = 1.0;
     int steps = 4;
     int updateThreads = 2;

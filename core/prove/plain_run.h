@@ -29,7 +29,7 @@ struct PlainRunSpec {
     MicroShape micro;
     std::string policy = "resident";
     std::map<std::string, std::string> options;
-    bool recompute = false;
+    Recompute recompute = Recompute::None;
     double clipNorm = 1.0;
     int updateThreads = 1;
     // Settings of the host's updates of whole windows; other updates take factors of StepInputs.

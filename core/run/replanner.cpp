@@ -24,8 +24,8 @@ std::string words(const RunSetup& setup)
     std::string text = "policy " + setup.spec.policy;
     for (const auto& [option, value] : setup.spec.policyOptions)
         text.append(" ").append(option).append("=").append(value);
-    if (setup.spec.recompute == RecomputeChoice::Block)
-        text += ", recompute block";
+    if (setup.step.recompute != Recompute::None)
+        text.append(", recompute ").append(name(setup.step.recompute));
     return text + " (device " + formatBytes(setup.memory.bytes(Tier::Device)) + ", host " +
            formatBytes(setup.memory.bytes(Tier::PinnedHost)) + ")";
 }

@@ -8,6 +8,7 @@
 
 #include "core/model/layout.h"
 #include "core/plan/plan.h"
+#include "core/plan/recompute.h"
 #include "core/tier/tier_store.h"
 
 #include <cstddef>
@@ -21,10 +22,10 @@ class ActivationMemory
 {
 public:
     ActivationMemory() = default;
-    // Without recomputation each of `slots` micro-batches in flight has a set for every block; with
-    // it sets are used in turn.
+    // Each of `slots` micro-batches in flight has a set for every block. With recompute=block sets
+    // are used in turn; with recompute=cheap all sets share the part that is made again.
     ActivationMemory(const TierStore& tiers, const ModelConfig& config, const MicroShape& shape,
-        std::int64_t slots, bool recompute);
+        std::int64_t slots, Recompute recompute);
 
     const BlockActivations& of(std::int64_t slot, std::int64_t block) const;
     std::span<std::byte> bytes(std::int64_t slot, std::int64_t block) const;
@@ -34,11 +35,11 @@ public:
 
 private:
     std::size_t setOf(std::int64_t slot, std::int64_t block) const;
-    std::size_t setBytes() const noexcept { return m_all.size() / m_sets.size(); }
 
-    bool m_recompute = false;
+    Recompute m_recompute = Recompute::None;
     std::int64_t m_layers = 0;
-    std::vector<BlockActivations> m_sets; // by slot, then block; with recompute in turns
+    std::vector<BlockActivations> m_sets; // by slot, then block; with recompute=block in turns
+    std::size_t m_setBytes = 0;
     ActivationTurns m_turns;
     std::span<std::byte> m_all;
     std::byte* m_host = nullptr;

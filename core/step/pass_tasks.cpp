@@ -98,8 +98,11 @@ Status PassTasks::backward(const Task& task, const StepInputs& inputs, Stream& s
     const GroupMemory& memory = m_memory.group(task.group);
     const TensorView x = m_memory.boundaries().of(slot, task.group.value - 1);
     const BlockActivations& kept = m_memory.activations().of(slot, task.group.value - 1);
-    if (m_memory.recomputes() && !m_memory.activations().isKept(slot, task.group.value))
+    const Recompute how = m_memory.recompute();
+    if (how == Recompute::Block && !m_memory.activations().isKept(slot, task.group.value))
         MR_TRY(recomputeBlock(context, m_memory.weightsOf(task), x, kept, m_memory.scratch));
+    else if (how == Recompute::Cheap)
+        MR_TRY(remakeActivations(context, m_memory.weightsOf(task), x, kept, m_memory.scratch));
     return backwardBlock(context, m_memory.weightsOf(task), x, kept, m_memory.scratch,
         {memory.gradientViews, grad, accumulate});
 }

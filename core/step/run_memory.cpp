@@ -18,7 +18,7 @@ Status missing(MemoryUse use)
 // NOLINTNEXTLINE(readability-function-size): seven facts of a run, no two of which belong together
 Result<std::unique_ptr<RunMemory>> RunMemory::create(const TierStore& tiers,
     const ModelConfig& config, const ParamTable& table, const MicroShape& shape,
-    std::int64_t microsInFlight, std::int64_t batchBuffers, bool recompute)
+    std::int64_t microsInFlight, std::int64_t batchBuffers, Recompute recompute)
 {
     auto memory = std::unique_ptr<RunMemory>(new RunMemory);
     memory->m_shape = shape;
@@ -173,8 +173,9 @@ TensorView RunMemory::keyValueCache(std::int64_t block) const
     if (m_cache.data)
         return m_cache.rows(block * m_shape.seqLen, m_shape.seqLen);
     const bool streams = !m_weightSlots.empty(); // then no single sequence goes through the model
-    return m_recompute || streams ? TensorView{}
-                                  : m_activations.of(0, block).qkv.rows(0, m_shape.seqLen);
+    return m_recompute == Recompute::Block || streams
+               ? TensorView{}
+               : m_activations.of(0, block).qkv.rows(0, m_shape.seqLen);
 }
 
 } // namespace mr

@@ -11,6 +11,7 @@
 #include "core/model/layout.h"
 #include "core/model/param_table.h"
 #include "core/plan/plan.h"
+#include "core/plan/recompute.h"
 #include "core/step/activation_memory.h"
 #include "core/step/boundary_memory.h"
 #include "core/step/disk_places.h"
@@ -32,7 +33,7 @@ class RunMemory
 public:
     static Result<std::unique_ptr<RunMemory>> create(const TierStore& tiers,
         const ModelConfig& config, const ParamTable& table, const MicroShape& shape,
-        std::int64_t microsInFlight, std::int64_t batchBuffers, bool recompute);
+        std::int64_t microsInFlight, std::int64_t batchBuffers, Recompute recompute);
 
     const GroupMemory& group(GroupId id) const
     {
@@ -56,7 +57,7 @@ public:
     TensorView keyValueCache(std::int64_t block) const;
 
     std::int64_t slotCount() const noexcept { return m_slots; } // micro-batches in flight
-    bool recomputes() const noexcept { return m_recompute; }
+    Recompute recompute() const noexcept { return m_recompute; }
     DType compute() const noexcept { return m_shape.compute; }
     DType gradientType() const noexcept { return m_shape.compute; }
     StateCodec stateCodec() const noexcept { return m_codec; }
@@ -103,7 +104,7 @@ private:
     MicroShape m_shape;
     StateCodec m_codec = StateCodec::Plain;
     std::int64_t m_slots = 1;
-    bool m_recompute = false;
+    Recompute m_recompute = Recompute::None;
     BoundaryMemory m_boundaries;
     ActivationMemory m_activations;
     DiskPlaces m_disk;

@@ -63,7 +63,7 @@ struct PlanReport {
     std::string device;              // name
     bool simulatedLink = false;
     std::string precision; // "bf16" or "fp32"
-    std::string recompute; // "none" or "block"
+    std::string recompute; // "none", "cheap" or "block"
     std::int64_t parameters = 0;
     std::int64_t steps = 0;
     std::int64_t tokensPerStep = 0; // without padding known: seqLen * microBatch * accumulate

@@ -173,7 +173,11 @@ private Q_SLOTS:
             QVERIFY(parseDataFormat(name(v)).value() == v);
         for (const auto v : {ScheduleKind::Constant, ScheduleKind::Linear, ScheduleKind::Cosine})
             QVERIFY(parseSchedule(name(v)).value() == v);
+        for (const auto v : {RecomputeChoice::Auto, RecomputeChoice::None, RecomputeChoice::Cheap,
+                 RecomputeChoice::Block})
+            QVERIFY(parseRecompute(name(v)).value() == v);
         QVERIFY(names(parsePrecision("fp8").status().message(), "auto, bf16 or fp32"));
+        QVERIFY(names(parseRecompute("norms").status().message(), "auto, none, cheap or block"));
     }
 
     void amountsOfBytesAreReadWithTheirUnits()

@@ -11,8 +11,8 @@
 
 namespace mr::test {
 
-inline PolicyTrial trialOf(
-    const std::string& policy, const std::map<std::string, std::string>& options, bool recompute)
+inline PolicyTrial trialOf(const std::string& policy,
+    const std::map<std::string, std::string>& options, Recompute recompute)
 {
     auto numbers = readOptionsOf(policy, options);
     if (!numbers.ok())

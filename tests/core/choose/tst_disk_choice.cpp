@@ -40,7 +40,7 @@ RunSetup setupOf(std::size_t hostBytes, const std::string& policy, const Options
 std::size_t hostBytesOf(const Options& options)
 {
     RunSetup setup = setupOf(0, "ssd-vertical", options);
-    if (!planWith(setup, trialOf("ssd-vertical", setup.spec.policyOptions, true)).ok())
+    if (!planWith(setup, trialOf("ssd-vertical", setup.spec.policyOptions, Recompute::Block)).ok())
         qFatal("no plan");
     return setup.memory.bytes(Tier::PinnedHost);
 }
@@ -78,7 +78,7 @@ RunSetup windowSetup(
 std::size_t windowBytesOf(const std::string& share, const std::string& policy = "zenflow")
 {
     RunSetup setup = windowSetup(0, policy, {{"disk-share", share}});
-    if (!planWith(setup, trialOf(policy, setup.spec.policyOptions, true)).ok())
+    if (!planWith(setup, trialOf(policy, setup.spec.policyOptions, Recompute::Block)).ok())
         qFatal("no plan");
     return setup.memory.bytes(Tier::PinnedHost);
 }
@@ -190,7 +190,9 @@ private Q_SLOTS:
             RunSetup setup = setupWith(0);
             for (const auto& [option, value] : options)
                 setup.spec.policyOptions.insert_or_assign(option, value);
-            if (!planWith(setup, trialOf("ssd-vertical", setup.spec.policyOptions, true)).ok())
+            if (!planWith(
+                    setup, trialOf("ssd-vertical", setup.spec.policyOptions, Recompute::Block))
+                     .ok())
                 qFatal("no plan");
             return setup.memory.bytes(Tier::PinnedHost);
         };
@@ -232,7 +234,7 @@ private Q_SLOTS:
         eager.step.clipNorm = 0.0;
         Options all = kAllOnDisk;
         all.insert(eager.spec.policyOptions.begin(), eager.spec.policyOptions.end());
-        QVERIFY(planWith(eager, trialOf("ssd-vertical", all, true)).ok());
+        QVERIFY(planWith(eager, trialOf("ssd-vertical", all, Recompute::Block)).ok());
         const std::size_t least = eager.memory.bytes(Tier::PinnedHost);
         const std::int64_t most = eager.diskTraffic.readBytes + eager.diskTraffic.writtenBytes;
         std::int64_t moved = most;
@@ -297,7 +299,7 @@ private Q_SLOTS:
         for (const char* other : {"0", "0.1", "0.25", "0.5", "1"}) {
             Options options = setup.spec.policyOptions;
             options["late"] = other;
-            QVERIFY(planWith(setup, trialOf("ssd-vertical", options, true)).ok());
+            QVERIFY(planWith(setup, trialOf("ssd-vertical", options, Recompute::Block)).ok());
             const bool isOpen = clip > 0.0 || std::string(other) != "1";
             QVERIFY(!isOpen || setup.forecast.stepSeconds > 0.989 * taken);
         }
@@ -330,7 +332,7 @@ private Q_SLOTS:
         RunSetup least = eager(0);
         Options all = kAllOnDisk;
         all.insert({{"tile", "8KiB"}, {"late", "0"}});
-        QVERIFY(planWith(least, trialOf("ssd-vertical", all, true)).ok());
+        QVERIFY(planWith(least, trialOf("ssd-vertical", all, Recompute::Block)).ok());
 
         const RunSetup setup = chosen(eager(least.memory.bytes(Tier::PinnedHost)));
 

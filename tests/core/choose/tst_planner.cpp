@@ -3,6 +3,7 @@
 #include "core/choose/measure_rates.h"
 #include "core/choose/rate_cache.h"
 #include "core/choose/rate_correction.h"
+#include "core/choose/rate_estimator.h"
 #include "core/choose/run_setup.h"
 #include "core/choose/scratch_rates.h"
 #include "core/device/cpu/cpu_device.h"
@@ -234,6 +235,111 @@ private Q_SLOTS:
         for (const std::string& advice : report.value().advice)
             saysMore = saysMore || advice.find("the speed") != std::string::npos;
         QVERIFY(saysMore); // more device memory would be faster here
+    }
+
+    // The device is short of a few bytes of activations. Norms and activations cost little to make
+    // again, and blocks a third of the work; state on the host would wait for its update.
+    void cheapRecomputationIsChosenWhereItIsEnough()
+    {
+        RunSpec spec = usable();
+        Feedback rates = slowHost();
+        rates.deviceFlopsPerSecond = 1e11;
+        put(spec, rates);
+        spec.policy = "resident";
+        spec.recompute = RecomputeChoice::None;
+        const PlanReport all = planRun(spec).value();
+        spec.recompute = RecomputeChoice::Cheap;
+        const PlanReport cheap = planRun(spec).value();
+        spec.recompute = RecomputeChoice::Block;
+        const PlanReport block = planRun(spec).value();
+        const auto deviceBytes = [](const PlanReport& plan) { return plan.tiers[0].totalBytes; };
+        QVERIFY(deviceBytes(block) < deviceBytes(cheap) && deviceBytes(cheap) < deviceBytes(all));
+        QVERIFY(all.predictedStepMs < cheap.predictedStepMs);
+        QVERIFY(cheap.predictedStepMs < block.predictedStepMs);
+
+        spec.policy = "auto";
+        spec.recompute = RecomputeChoice::Auto;
+        const auto chosen = [&](std::uint64_t memory) {
+            spec.deviceMemoryBytes = memory;
+            return planRun(spec).value();
+        };
+        const PlanReport report = chosen(deviceBytes(all) - 1);
+
+        QCOMPARE(report.recompute, std::string("cheap"));
+        QCOMPARE(report.policy, std::string("resident"));
+        QVERIFY2(report.reason.find("resident, recompute cheap, ") != std::string::npos,
+            report.reason.c_str());
+        QCOMPARE(resolveSpec(spec, 10).value().recompute, RecomputeChoice::Cheap);
+        spec.policy = "resident";
+        QCOMPARE(chosen(deviceBytes(all)).recompute, std::string("none"));
+        QCOMPARE(chosen(deviceBytes(cheap)).recompute, std::string("cheap"));
+        QCOMPARE(chosen(deviceBytes(cheap) - 1).recompute, std::string("block"));
+    }
+
+    // Weights leave the device; what they leave goes to activations where rates say that it pays.
+    void streamedWeightsMakeRoomForActivations()
+    {
+        RunSpec spec = usable();
+        spec.seqLen = 16;
+        Feedback rates = slowHost();
+        rates.deviceFlopsPerSecond = 1e9; // the link never waits
+        rates.hostAdamwElementsPerSecond = 1e10;
+        put(spec, rates);
+        spec.policy = "streamed";
+        spec.recompute = RecomputeChoice::Cheap;
+        spec.policyOptions = {{"boundary", "device"}, {"weights-on-device", "0"}};
+        spec.deviceMemoryBytes = planRun(spec).value().tiers[0].totalBytes;
+        spec.policy = "auto";
+        spec.policyOptions.clear();
+        spec.recompute = RecomputeChoice::Auto;
+
+        const PlanReport known = planRun(spec).value();
+
+        QVERIFY2(known.fits, known.limit.c_str());
+        QCOMPARE(known.policy, std::string("streamed"));
+        QCOMPARE(known.recompute, std::string("cheap"));
+        QVERIFY(QFile::remove(QString::fromStdString(RateCache::defaultPath().string())));
+        QCOMPARE(planRun(spec).value().recompute, std::string("block"));
+    }
+
+    void whatDoesNotFitIsAdvisedToRecomputeAsLittleAsIsEnough()
+    {
+        RunSpec spec = usable();
+        spec.policy = "resident";
+        const auto deviceBytes = [&](RecomputeChoice how) {
+            spec.recompute = how;
+            return planRun(spec).value().tiers[0].totalBytes;
+        };
+        const std::uint64_t cheap = deviceBytes(RecomputeChoice::Cheap);
+        const std::uint64_t none = deviceBytes(RecomputeChoice::None);
+        const auto says = [&](std::uint64_t memory, const char* words) {
+            spec.deviceMemoryBytes = memory;
+            const PlanReport plan = planRun(spec).value();
+            return std::ranges::any_of(plan.advice,
+                [&](const auto& advice) { return advice.find(words) != std::string::npos; });
+        };
+
+        QVERIFY(says(none - 1, "recompute cheap") && !says(none - 1, "recompute block"));
+        QVERIFY(says(cheap - 1, "recompute block") && !says(cheap - 1, "recompute cheap"));
+        spec.recompute = RecomputeChoice::Cheap;
+        QVERIFY(says(cheap - 1, "recompute block"));
+    }
+
+    void aBookWithoutCheapSecondsHasThemEstimated()
+    {
+        RunSpec spec = usable();
+        spec.policy = "resident";
+        spec.recompute = RecomputeChoice::Cheap;
+        Feedback rates = slowHost();
+        rates.block = {0.01, 0.02, 0.01};
+        put(spec, rates);
+        const RunSetup old = setUpRun(spec, 10).value();
+        QCOMPARE(old.rates.block.recompute, 0.01);
+        QCOMPARE(old.rates.block.cheap, estimatedCheapSeconds(old.shape, rates));
+        QVERIFY(old.rates.block.cheap > 0.0);
+        rates.block.cheap = 0.002;
+        put(spec, rates);
+        QCOMPARE(setUpRun(spec, 10).value().rates.block.cheap, 0.002);
     }
 
     void aThirdOfWhatResidentNeedsIsEnough_data()

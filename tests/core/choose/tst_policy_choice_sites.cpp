@@ -60,7 +60,9 @@ private Q_SLOTS:
     {
         RunSetup setup = setupOf(6.0, {{"accumulate-on", "auto"}});
         RunSetup onDevice = setupOf(6.0, {});
-        QVERIFY(planWith(onDevice, trialOf("zenflow", {{"accumulate-on", "device"}}, false)).ok());
+        QVERIFY(
+            planWith(onDevice, trialOf("zenflow", {{"accumulate-on", "device"}}, Recompute::None))
+                .ok());
         setup.budget.deviceBytes = onDevice.memory.bytes(Tier::Device) - 1;
 
         QCOMPARE(siteOf(std::move(setup)), std::string("host"));
@@ -97,7 +99,7 @@ private Q_SLOTS:
         setup.spec.policy = "auto";
         setup.spec.allowStale = true;
         RunSetup resident = setupOf(6.0, {});
-        QVERIFY(planWith(resident, trialOf("resident", {}, false)).ok());
+        QVERIFY(planWith(resident, trialOf("resident", {}, Recompute::None)).ok());
         setup.budget.deviceBytes = resident.memory.bytes(Tier::Device) - 1;
 
         QVERIFY(chooseFromOptions(setup).ok());

@@ -120,7 +120,7 @@ private Q_SLOTS:
         QCOMPARE(kept, 3 * 2); // two of three micro-batches
         RateEstimator estimator;
 
-        estimator.read(plan, times, {shape, Precision::BF16, true});
+        estimator.read(plan, times, {shape, Precision::BF16, Recompute::Block});
 
         Feedback known;
         known.block = {0.0, 0.0, 0.1};
@@ -186,6 +186,39 @@ private Q_SLOTS:
         COMPARE_RATE(seen.block.backward, 0.009);
     }
 
+    void cheapRecomputationIsNotCountedTwice()
+    {
+        const ModelShape shape = smallShape(3);
+        const BuiltStep step = planOf(shape, "0.5");
+        RateEstimator estimator;
+        estimator.read(step.plan, timesOf(step.plan, shape, truth()),
+            {shape, Precision::BF16, Recompute::Cheap});
+        Feedback known;
+        known.block.recompute = 0.003; // of no part here
+        const LayerSeconds all = estimator.rates(known).block;
+        known.block.cheap = 0.001;
+        const LayerSeconds part = estimator.rates(known).block;
+        known.block.cheap = 0.5;
+        const LayerSeconds impossible = estimator.rates(known).block;
+
+        COMPARE_RATE(all.backward, 0.009);
+        QCOMPARE(all.recompute, 0.003);
+        COMPARE_RATE(part.backward, 0.008);
+        QCOMPARE(part.cheap, 0.001);
+        COMPARE_RATE(impossible.backward, 0.009);
+        QCOMPARE(impossible.cheap, 0.0);
+        QCOMPARE(estimator.rates({}).deviceFlopsPerSecond, 0.0);
+    }
+
+    // An update of 26 bytes takes 1/4e6 s; three bytes move for each of 52,000.
+    void cheapSecondsThatNobodyMeasuredFollowFromUpdates()
+    {
+        ModelShape shape = smallShape(3);
+        shape.remadeBytesPerBlock = 52'000;
+        COMPARE_RATE(estimatedCheapSeconds(shape, truth()), 3.0 * 52'000.0 / (26.0 * 4e6));
+        QCOMPARE(estimatedCheapSeconds(shape, {}), 0.0);
+    }
+
     void recomputationIsNotCountedTwice()
     {
         const ModelShape shape = smallShape(3);
@@ -194,7 +227,7 @@ private Q_SLOTS:
         is.block.recompute = 0.003;
         const std::vector<Interval> times = timesOf(step.plan, shape, is);
         RateEstimator estimator;
-        estimator.read(step.plan, times, {shape, Precision::BF16, true});
+        estimator.read(step.plan, times, {shape, Precision::BF16, Recompute::Block});
 
         const LayerSeconds all = estimator.rates({}).block; // recompute time is not known
         Feedback known;

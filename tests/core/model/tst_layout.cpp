@@ -47,6 +47,7 @@ class TestLayout : public QObject
 private Q_SLOTS:
     void activationsLieApartAndFillWhatWasCounted_data();
     void activationsLieApartAndFillWhatWasCounted();
+    void cheapRecomputationDropsNormsAndTheActivation();
     void normedHeadsHaveRowsAndScratchOfTheirOwn();
     void normedBranchesAreKeptAsTheyWere();
     void windowedBlocksMayTurnByTablesOfTheirOwn();
@@ -93,6 +94,29 @@ void TestLayout::activationsLieApartAndFillWhatWasCounted()
     QCOMPARE(a.mid.count(), tokens * 12);
     QCOMPARE(a.qkv.dtype, shape.compute);
     QCOMPARE(a.rstd1.dtype, DType::F32);
+}
+
+// Llama 3 8B: 22,528 of 65,536 elements a token. Where branches are normed, `mid` goes too.
+void TestLayout::cheapRecomputationDropsNormsAndTheActivation()
+{
+    ModelConfig config = test::config(test::tinyConfig());
+    config.hidden = 4096;
+    config.heads = 32;
+    config.kvHeads = 8;
+    config.headDim = 128;
+    config.intermediate = 14336;
+    MicroShape shape = kShape;
+    shape.compute = DType::BF16;
+    const auto tokens = static_cast<std::size_t>(shape.tokens());
+    BlockActivations a;
+
+    QCOMPARE(layoutRemade(config, shape, nullptr, a), 2 * tokens * (2 * 4096 + 14336));
+    const std::size_t all = layoutActivations(config, shape, nullptr, a);
+    QCOMPARE(layoutKept(config, shape, nullptr, a) + 2 * tokens * 22'528, all);
+    const std::size_t floats = 4 * tokens * (32 + 2); // lse and the rstd of both norms
+    QVERIFY(all >= 2 * tokens * 65'536 + floats && all < 2 * tokens * 65'536 + floats + 3 * kAlign);
+    config.branchNorms = true;
+    QCOMPARE(layoutRemade(config, shape, nullptr, a), 2 * tokens * (3 * 4096 + 14336));
 }
 
 void TestLayout::normedHeadsHaveRowsAndScratchOfTheirOwn()

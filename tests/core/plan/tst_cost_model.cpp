@@ -43,7 +43,7 @@ private Q_SLOTS:
         const StepPlan plan = planOf(shape, policyOf("resident"), 1);
 
         const StepForecast forecast =
-            StepForecaster().forecast(plan, {shape, kUnitRates, Precision::BF16, true});
+            StepForecaster().forecast(plan, {shape, kUnitRates, Precision::BF16, Recompute::Block});
 
         // Block: forward 100, again 100, backward 200. Head: 50 + 100. Updates: 3 groups.
         const double compute = 100.0 + 300.0 + 150.0 + 3.0 * kGroupElements;
@@ -60,9 +60,11 @@ private Q_SLOTS:
         StepForecaster forecaster;
 
         const double with =
-            forecaster.forecast(plan, {shape, kUnitRates, Precision::BF16, true}).computeSeconds;
+            forecaster.forecast(plan, {shape, kUnitRates, Precision::BF16, Recompute::Block})
+                .computeSeconds;
         const double without =
-            forecaster.forecast(plan, {shape, kUnitRates, Precision::BF16, false}).computeSeconds;
+            forecaster.forecast(plan, {shape, kUnitRates, Precision::BF16, Recompute::None})
+                .computeSeconds;
 
         QCOMPARE(with - without, 100.0);
     }
@@ -78,7 +80,7 @@ private Q_SLOTS:
         known.hostAdamwElementsPerSecond = kGroupElements / 4.0; // and one in four
 
         const StepForecast forecast =
-            StepForecaster().forecast(plan, {shape, known, Precision::BF16, true});
+            StepForecaster().forecast(plan, {shape, known, Precision::BF16, Recompute::Block});
 
         QCOMPARE(forecast.computeSeconds, 550.0);
         QCOMPARE(stall(forecast, StallCause::H2d), 1.0);
@@ -94,7 +96,7 @@ private Q_SLOTS:
             const StepPlan plan = planOf(shape, policyOf("zero-offload", order), 3);
 
             const StepForecast forecast =
-                StepForecaster().forecast(plan, {shape, known, Precision::F32, true});
+                StepForecaster().forecast(plan, {shape, known, Precision::F32, Recompute::Block});
 
             const double sum = std::accumulate(forecast.stallSeconds.begin(),
                 forecast.stallSeconds.end(), forecast.computeSeconds);
@@ -109,7 +111,7 @@ private Q_SLOTS:
         const StepPlan plan = planOf(shape, policyOf("zero-offload"), 1);
 
         const StepForecast forecast =
-            StepForecaster().forecast(plan, {shape, Feedback{}, Precision::BF16, true});
+            StepForecaster().forecast(plan, {shape, Feedback{}, Precision::BF16, Recompute::Block});
 
         QVERIFY(!forecast.known);
         QCOMPARE(forecast.stepSeconds, 0.0);
@@ -223,7 +225,7 @@ private Q_SLOTS:
                     {{"device-share", std::to_string(share)}, {"tile", "8KiB"}}),
                 1);
             return StepForecaster()
-                .forecast(plan, {shape, known, Precision::BF16, true})
+                .forecast(plan, {shape, known, Precision::BF16, Recompute::Block})
                 .stepSeconds;
         };
 
@@ -255,7 +257,7 @@ private Q_SLOTS:
                     {{"device-share", std::to_string(share)}, {"tile", "8KiB"}, {"late", "0"}}),
                 1);
             return StepForecaster()
-                .forecast(plan, {shape, known, Precision::BF16, true})
+                .forecast(plan, {shape, known, Precision::BF16, Recompute::Block})
                 .stepSeconds;
         };
 
@@ -279,12 +281,37 @@ private Q_SLOTS:
         StepForecaster forecaster;
 
         const double with =
-            forecaster.forecast(plan, {shape, known, Precision::BF16, true}).computeSeconds;
+            forecaster.forecast(plan, {shape, known, Precision::BF16, Recompute::Block})
+                .computeSeconds;
         const double without =
-            forecaster.forecast(plan, {shape, known, Precision::BF16, false}).computeSeconds;
+            forecaster.forecast(plan, {shape, known, Precision::BF16, Recompute::None})
+                .computeSeconds;
 
         QCOMPARE(with, 2.0 * (1.0 + 2.0 + 10.0 + 20.0 + 5.0 + 100.0));
         QCOMPARE(without, 2.0 * (1.0 + 2.0 + 10.0 + 20.0 + 100.0));
+    }
+
+    // The seconds of cheap recomputation join those of a block's backward, measured or counted.
+    void cheapRecomputationLengthensTheBackwardOfBlocksAlone()
+    {
+        const ModelShape shape = smallShape(3);
+        const StepPlan plan = planOf(shape, policyOf("resident"), 2);
+        Feedback known = rates(1e9, 1e9, 1e9, 1e30, 1e-3);
+        StepForecaster forecaster;
+        const auto seconds = [&](Recompute how) {
+            return forecaster.forecast(plan, {shape, known, Precision::BF16, how}).computeSeconds;
+        };
+        for (const bool measured : {false, true}) {
+            known.embedding = {1.0, 2.0, 0.0};
+            known.block = measured ? LayerSeconds{10.0, 20.0, 5.0} : LayerSeconds{};
+            known.head = {50.0, 100.0, 0.0};
+            known.block.cheap = 0.5;
+
+            const double more = seconds(Recompute::Cheap) - seconds(Recompute::None);
+
+            QVERIFY(std::abs(more - 2.0 * 3.0 * 0.5) < 1e-6 * seconds(Recompute::None));
+        }
+        QCOMPARE(seconds(Recompute::Block) - seconds(Recompute::None), 2.0 * 3.0 * 5.0);
     }
 
     void roundingTakesTheTimeOfItsRate()
@@ -294,11 +321,13 @@ private Q_SLOTS:
         Feedback known = kUnitRates;
         StepForecaster forecaster;
         const double free =
-            forecaster.forecast(plan, {shape, known, Precision::BF16, true}).computeSeconds;
+            forecaster.forecast(plan, {shape, known, Precision::BF16, Recompute::Block})
+                .computeSeconds;
 
         known.deviceGradientElementsPerSecond = 2.0;
         const double counted =
-            forecaster.forecast(plan, {shape, known, Precision::BF16, true}).computeSeconds;
+            forecaster.forecast(plan, {shape, known, Precision::BF16, Recompute::Block})
+                .computeSeconds;
 
         QCOMPARE(counted - free, 3.0 * kGroupElements / 2.0);
     }

@@ -387,16 +387,37 @@ private Q_SLOTS:
     void recomputingKeepsTheActivationsOfOneBlock()
     {
         StepSpec spec = specOf(1, 3);
-        spec.recompute = false;
+        spec.recompute = Recompute::None;
 
         const MemoryPlan micro = planned(policyOf("resident"), spec);
         const MemoryPlan layer = planned(policyOf("resident", "by-layer"), spec);
-        spec.recompute = true;
+        spec.recompute = Recompute::Block;
         const MemoryPlan again = planned(policyOf("resident", "by-layer"), spec);
 
         QCOMPARE(micro.bytes(Tier::Device, MemoryUse::Activations), std::size_t{2 * 7000});
         QCOMPARE(layer.bytes(Tier::Device, MemoryUse::Activations), std::size_t{2 * 7000 * 3});
         QCOMPARE(again.bytes(Tier::Device, MemoryUse::Activations), std::size_t{7000});
+    }
+
+    void allBlocksShareWhatCheapRecomputationMakesAgain()
+    {
+        ModelShape shape = shapeWithBytes();
+        shape.remadeBytesPerBlock = 2400;
+        StepSpec spec = specOf(1, 3);
+        spec.recompute = Recompute::Cheap;
+        const auto activations = [&](const char* policy, const char* order) {
+            Result<MemoryPlan> plan =
+                planMemory(spec, shape, endless(), {}, policyOf(policy, order));
+            return plan.ok() ? plan.value().bytes(Tier::Device, MemoryUse::Activations) : 0;
+        };
+
+        QCOMPARE(activations("resident", "by-microbatch"), std::size_t{2 * 4600 + 2400});
+        QCOMPARE(activations("resident", "by-layer"), std::size_t{2 * 3 * 4600 + 2400});
+        QCOMPARE(activations("streamed", "by-layer"), std::size_t{2 * 3 * 4600 + 2400});
+        shape = smallShape(0); // no block makes any
+        shape.savedBytesPerBlock = 7000;
+        shape.remadeBytesPerBlock = 2400;
+        QCOMPARE(activations("resident", "by-microbatch"), std::size_t{0});
     }
 
     void tiedHeadHasASecondAccumulatorOfTheEmbedding()
@@ -592,8 +613,7 @@ private Q_SLOTS:
         ModelShape shape;
         shape.groups.resize(1);
 
-        const Result<MemoryPlan> plan =
-            planMemory(specOf(1, 1), shape, {}, {}, policyOf("resident"));
+        Result<MemoryPlan> plan = planMemory(specOf(1, 1), shape, {}, {}, policyOf("resident"));
 
         QVERIFY(!plan.ok());
         QVERIFY(plan.status().kind() == ErrorKind::InvalidArgument);

@@ -169,7 +169,7 @@ private Q_SLOTS:
     {
         Bench bench = keepingBench();
         StepSpec spec = specOf(7, 3);
-        spec.recompute = false;
+        spec.recompute = Recompute::None;
         auto memory = planMemory(spec, bench.shape, bench.budget, {}, bench.policy);
         QVERIFY(memory.ok());
         QCOMPARE(memory.value().bytes(Tier::PinnedHost, MemoryUse::Activations), std::size_t{0});
@@ -262,8 +262,8 @@ private Q_SLOTS:
             bench.shape.savedBytesPerBlock = bytes;
             bench.build(4);
             StepForecaster forecaster;
-            const StepForecast forecast =
-                forecaster.forecast(bench.plan(), {bench.shape, known, Precision::BF16, true});
+            const StepForecast forecast = forecaster.forecast(
+                bench.plan(), {bench.shape, known, Precision::BF16, Recompute::Block});
             return forecast.known ? forecast.stepSeconds : 0.0;
         };
         const double none = secondsOf("0", 0);

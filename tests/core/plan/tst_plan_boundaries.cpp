@@ -325,8 +325,8 @@ private Q_SLOTS:
         known.diskWriteBytesPerSecond = 1e6;
         StepForecaster forecaster;
         const auto seconds = [&] {
-            const StepForecast forecast =
-                forecaster.forecast(bench.plan(), {bench.shape, known, Precision::BF16, true});
+            const StepForecast forecast = forecaster.forecast(
+                bench.plan(), {bench.shape, known, Precision::BF16, Recompute::Block});
             return forecast.stepSeconds;
         };
         const DiskTraffic traffic = diskTraffic(bench.plan(), bench.shape, Precision::BF16);
@@ -362,7 +362,7 @@ private Q_SLOTS:
                     bench.build(8, clip); // with the late parts of the first
                     StepForecaster forecaster;
                     return forecaster.forecast(
-                        bench.plan(), {bench.shape, known, Precision::BF16, true});
+                        bench.plan(), {bench.shape, known, Precision::BF16, Recompute::Block});
                 };
                 const StepForecast none = forecastOf("0");
                 const StepForecast all = forecastOf("1");

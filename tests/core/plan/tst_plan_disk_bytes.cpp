@@ -249,7 +249,8 @@ private Q_SLOTS:
         known.diskReadBytesPerSecond = known.diskWriteBytesPerSecond = 1e6;
         StepForecaster forecaster;
         const auto seconds = [&](const StepPlan& plan) {
-            return forecaster.forecast(plan, {bench.shape, known, Precision::BF16, true})
+            return forecaster
+                .forecast(plan, {bench.shape, known, Precision::BF16, Recompute::Block})
                 .stepSeconds;
         };
         auto evaluation =
@@ -277,7 +278,8 @@ private Q_SLOTS:
         Feedback known = rates(1e9, 1e9, 1e9, 1e9, 1e9);
         StepForecaster forecaster;
         const auto forecast = [&] {
-            return forecaster.forecast(bench.plan(), {bench.shape, known, Precision::BF16, true});
+            return forecaster.forecast(
+                bench.plan(), {bench.shape, known, Precision::BF16, Recompute::Block});
         };
         QVERIFY(!forecast().known);
         known.diskReadBytesPerSecond = 1e6;

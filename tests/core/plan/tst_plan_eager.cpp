@@ -233,7 +233,7 @@ private Q_SLOTS:
             const auto forecast = [&](double clip) {
                 bench.build(3, clip);
                 return StepForecaster().forecast(
-                    bench.plan(), {bench.shape, measured, Precision::BF16, true});
+                    bench.plan(), {bench.shape, measured, Precision::BF16, Recompute::Block});
             };
             const StepForecast exact = forecast(1.0);
             const std::int64_t sent =

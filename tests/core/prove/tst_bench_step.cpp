@@ -123,11 +123,20 @@ void TestBenchStep::recomputationIsNotCredited()
     const auto cpu = device();
     StepBenchSpec spec = specOf("resident");
     const StepBenchReport without = run(*cpu, spec);
+    spec.recompute = RecomputeChoice::Cheap;
+    const StepBenchReport cheap = run(*device(), spec); // its peak is not that of another run
     spec.recompute = RecomputeChoice::Block;
 
     const StepBenchReport with = run(*cpu, spec);
 
-    QVERIFY(with.recompute && !without.recompute);
+    QCOMPARE(without.recompute, Recompute::None);
+    QCOMPARE(cheap.recompute, Recompute::Cheap);
+    QCOMPARE(with.recompute, Recompute::Block);
+    QCOMPARE(cheap.steps.back().loss, without.steps.back().loss);
+    QVERIFY(cheap.plannedDeviceBytes < without.plannedDeviceBytes);
+    QVERIFY(with.plannedDeviceBytes < cheap.plannedDeviceBytes);
+    QCOMPARE(cheap.peakDeviceBytes, cheap.plannedDeviceBytes);
+    QCOMPARE(cheap.flopsPerStep, without.flopsPerStep);
     QCOMPARE(with.flopsPerStep, without.flopsPerStep);
     // 6 per token and weight of a product at least: every matrix but the looked-up embedding,
     // which is the head's too.

@@ -68,7 +68,7 @@ PlainRunSpec specOf(const std::string& policy, Options options, double clip)
     tiny.policy = policy;
     options["order"] = "by-layer";
     tiny.options = std::move(options);
-    tiny.recompute = true;
+    tiny.recompute = Recompute::Block;
     PlainRunSpec spec = plainRunSpec(tiny);
     spec.micro.microBatches = 2;
     spec.micro.compute = DType::BF16;

@@ -52,7 +52,8 @@ std::string TestExactDefaults::hashOf(
     run.config.layers = 4; // odd and even blocks on either side of a middle
     run.compute = compute;
     run.accumulate = microBatches;
-    run.recompute = policy == "streamed" || policy == "ssd-vertical";
+    run.recompute =
+        policy == "streamed" || policy == "ssd-vertical" ? Recompute::Block : Recompute::None;
     run.disk.folders = {m_folder.path().toStdString()};
     auto result = runTiny(*opened, run);
     if (!result.ok())

@@ -102,13 +102,14 @@ struct Variant {
     const char* policy;
     const char* order;
     Mode mode = Mode::Threaded;
-    bool recompute = false;
+    Recompute recompute = Recompute::None;
     std::map<std::string, std::string> options = {};
     bool disk = false;
 
     std::string name() const
     {
         std::string words = std::string(policy) + (mode == Mode::Inline ? " inline" : "");
+        words.append(" recompute ").append(mr::name(recompute));
         for (const auto& [key, value] : options)
             words += " " + key + "=" + value;
         return words;
@@ -116,16 +117,19 @@ struct Variant {
 };
 
 const Variant kVariants[] = {
-    {"resident", "by-layer", Mode::Threaded, true},
-    {"zero-offload", "by-microbatch", Mode::Threaded, false, {{"late", "0.3"}}},
-    {"deep-optimizer-states", "by-layer", Mode::Threaded, true,
+    {"resident", "by-layer", Mode::Threaded, Recompute::Block},
+    {"resident", "by-layer", Mode::Threaded, Recompute::Cheap},
+    {"zero-offload", "by-microbatch", Mode::Inline, Recompute::Cheap, {{"late", "0.3"}}},
+    {"zero-offload", "by-microbatch", Mode::Threaded, Recompute::None, {{"late", "0.3"}}},
+    {"deep-optimizer-states", "by-layer", Mode::Threaded, Recompute::Block,
         {{"device-share", "0.5"}, {"tile", "4KiB"}}},
-    {"zenflow", "by-layer", Mode::Threaded, false, {{"interval", "1"}, {"overlap", "off"}}},
-    {"streamed", "by-layer", Mode::Inline, true, {{"late", "0.3"}, {"tile", "4KiB"}}},
-    {"streamed", "by-layer", Mode::Threaded, false, {{"late", "0.3"}, {"tile", "4KiB"}}},
-    {"ssd-vertical", "by-layer", Mode::Threaded, true,
+    {"zenflow", "by-layer", Mode::Threaded, Recompute::None,
+        {{"interval", "1"}, {"overlap", "off"}}},
+    {"streamed", "by-layer", Mode::Inline, Recompute::Block, {{"late", "0.3"}, {"tile", "4KiB"}}},
+    {"streamed", "by-layer", Mode::Threaded, Recompute::None, {{"late", "0.3"}, {"tile", "4KiB"}}},
+    {"ssd-vertical", "by-layer", Mode::Threaded, Recompute::Block,
         {{"disk-share", "0.5"}, {"late", "0.3"}, {"tile", "4KiB"}}, true},
-    {"ssd-vertical", "by-layer", Mode::Inline, true,
+    {"ssd-vertical", "by-layer", Mode::Inline, Recompute::Block,
         {{"weights-on-disk", "1"}, {"gradients-on-disk", "1"}, {"tile", "4KiB"}}, true},
 };
 

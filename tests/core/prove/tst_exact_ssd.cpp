@@ -46,6 +46,7 @@ struct Variant {
     Options options;
     DiskEngine engine = DiskEngine::Auto;
     Mode mode = Mode::Threaded;
+    Recompute recompute = Recompute::Block;
 };
 
 const Variant kVariants[] = {
@@ -87,6 +88,11 @@ const Variant kVariants[] = {
         {{"weights-on-disk", "1"}, {"gradients-on-disk", "1"}, {"weights-on-device", "0.7"},
             {"tile", "4KiB"}}},
     {"weights stay", {{"weights-on-device", "1"}, {"boundary", "device"}, {"tile", "8KiB"}}},
+    {"cheap recompute, weights stay",
+        {{"weights-on-device", "1"}, {"boundary", "device"}, {"tile", "4KiB"}}, DiskEngine::Auto,
+        Mode::Threaded, Recompute::Cheap},
+    {"no recompute, half on disk", {{"disk-share", "0.5"}, {"tile", "8KiB"}}, DiskEngine::Auto,
+        Mode::Threaded, Recompute::None},
 };
 
 } // namespace
@@ -112,7 +118,7 @@ TinyRun TestExactSsd::ssd(const Variant& variant) const
     TinyRun run;
     run.policy = "ssd-vertical";
     run.options = variant.options;
-    run.recompute = true;
+    run.recompute = variant.recompute;
     // Every other variant on two drives, of which one is twice as fast.
     run.disk.folders = {m_folder.path().toStdString()};
     if ((&variant - kVariants) % 2 == 1) {

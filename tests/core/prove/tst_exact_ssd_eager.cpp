@@ -133,7 +133,7 @@ void TestExactSsdEager::bitsAreThoseOfResident()
     const TinyResult resident = runOn(Mode::Inline, ofType(type, byGroup, accumulate, order));
     TinyRun run = ofType(type, byGroup, accumulate, order);
     run.policy = "ssd-vertical";
-    run.recompute = true;
+    run.recompute = Recompute::Block;
     run.options.insert(options.begin(), options.end());
     run.options["late"] = kLate[late];
     run.disk.folders = {m_folder.path().toStdString()};

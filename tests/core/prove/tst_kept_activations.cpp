@@ -81,7 +81,7 @@ void TestKeptActivations::bitsAreThoseOfResident()
         run.clipNorm = accumulate == 3 ? 0.0 : 0.25;
         run.config = tinyConfig(index % 2 == 0);
         run.config.layers = 4;
-        run.recompute = std::string(policy) != "resident";
+        run.recompute = std::string(policy) != "resident" ? Recompute::Block : Recompute::None;
         run.disk.folders = {m_folder.path().toStdString()};
         return run;
     };

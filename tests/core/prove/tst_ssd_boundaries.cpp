@@ -81,7 +81,7 @@ TinyRun TestSsdBoundaries::ssd(const Variant& variant) const
     TinyRun run;
     run.policy = "ssd-vertical";
     run.options = variant.options;
-    run.recompute = true;
+    run.recompute = Recompute::Block;
     run.disk.folders = {m_folder.path().toStdString()};
     run.disk.store.engine = variant.engine;
     run.disk.store.verify = DiskVerify::All;

@@ -153,12 +153,12 @@ struct GoldenRig {
         const TensorView cache = matrixView(
             nullptr, DType::F32, setup.config.layers * golden.seqLen, setup.config.qkvColumns());
         plan.items.push_back({Tier::Device, MemoryUse::KeyValueCache, {}, cache.bytes()});
-        allocate(plan, 1, 2, true);
+        allocate(plan, 1, 2, Recompute::Block);
         load(golden.folder);
     }
 
     void allocate(
-        const MemoryPlan& plan, std::int64_t inFlight, std::int64_t buffers, bool recompute)
+        const MemoryPlan& plan, std::int64_t inFlight, std::int64_t buffers, Recompute recompute)
     {
         device = makeCpuDevice(plan.bytes(Tier::Device));
         tiers = valueOf(TierStore::create(*device, plan));

@@ -197,6 +197,8 @@ void TestEngine::aStoppedRunResumesToTheHashOfTheUninterruptedOne_data()
     QTest::addColumn<int>("threads");
     QTest::newRow("resident") << "resident" << 1;
     QTest::newRow("resident, other threads") << "resident" << 3;
+    QTest::newRow("resident, cheap recompute") << "resident cheap" << 2;
+    QTest::newRow("zero-offload, late, cheap recompute") << "zero-offload late cheap" << 3;
     QTest::newRow("zero-offload, other threads") << "zero-offload" << 2;
     QTest::newRow("zero-offload, late") << "zero-offload late" << 2;
     QTest::newRow("deep-optimizer-states") << "deep-optimizer-states late" << 2;
@@ -224,6 +226,9 @@ void TestEngine::aStoppedRunResumesToTheHashOfTheUninterruptedOne()
     const bool compact = words.contains(QStringLiteral("compact"));
     if (compact)
         makeCompact(spec);
+    const bool cheap = words.contains(QStringLiteral("cheap"));
+    if (cheap)
+        spec.recompute = RecomputeChoice::Cheap;
     spec.checkpointEvery = 5;
     const auto first = smallDevice(1);
     const Outcome stopped = m_rig->train(spec, *first, stopAt(5));
@@ -241,6 +246,7 @@ void TestEngine::aStoppedRunResumesToTheHashOfTheUninterruptedOne()
     QCOMPARE(resumed.id, stopped.id);
     QCOMPARE(resumed.progress.weightsHash, compact ? m_compactHash : m_hash);
     QCOMPARE(m_rig->steps(resumed.id).size(), std::size_t{12}); // one curve
+    QVERIFY(!cheap || readRunSpec(spec.outDir).value().recompute == RecomputeChoice::Cheap);
 }
 
 void TestEngine::lossWithCompactStateFallsLikeWithout()

@@ -153,7 +153,7 @@ void TestEngineMemory::aRunThatFindsLessThanItPlannedOpensWithAnotherPlan()
     // Record and history name the options in use.
     const RunSpec kept = readRunSpec(spec.outDir).value();
     QVERIFY(kept.deviceMemoryBytes <= options.memoryBytes);
-    QVERIFY(kept.policy != "resident" || kept.recompute == RecomputeChoice::Block);
+    QVERIFY(kept.policy != "resident" || kept.recompute != RecomputeChoice::None);
     const RunRow row = m_rig->row(run.id);
     QCOMPARE(runSpecFromJson(row.configJson).value().policy, kept.policy);
     QVERIFY(contains(messages, "goes on as policy " + kept.policy));
@@ -237,9 +237,11 @@ void TestEngineMemory::aStepThatLacksMemoryIsDoneAgainWithTheSameBits()
         contains(messages, steps == 0 ? "from the beginning" : "from step 2"), messages.c_str());
     QCOMPARE(count(messages, "repeated"), 0);
     const RunSpec kept = readRunSpec(spec.outDir).value();
-    QCOMPARE(kept.recompute, RecomputeChoice::Block); // frees a tenth under all policies
+    // Under all policies one of the two frees a tenth.
+    QVERIFY(kept.recompute == RecomputeChoice::Cheap || kept.recompute == RecomputeChoice::Block);
     QCOMPARE(m_rig->row(run.id).configJson, toJson(kept));
-    QVERIFY(contains(m_rig->row(run.id).planJson, "\"recompute\":\"block\""));
+    const std::string how(name(kept.recompute));
+    QVERIFY(contains(m_rig->row(run.id).planJson, "\"recompute\":\"" + how + "\""));
 }
 
 void TestEngineMemory::aStepThatHadBegunItsUpdateGoesBackToTheLastCheckpoint_data()
@@ -401,7 +403,7 @@ void TestEngineMemory::aRunResumedWithLessMemoryIsPlannedAgain()
     QCOMPARE(run.progress.weightsHash, m_hash);
     QCOMPARE(count(m_rig->messages(run.id), kReplanned), 1);
     const RunSpec kept = readRunSpec(spec.outDir).value();
-    QCOMPARE(kept.recompute, RecomputeChoice::Block);
+    QCOMPARE(kept.recompute, RecomputeChoice::Cheap);
     QCOMPARE(m_rig->row(run.id).configJson, toJson(kept));
     QCOMPARE(m_rig->row(run.id).createdMs, m_rig->row(stopped.id).createdMs);
 }

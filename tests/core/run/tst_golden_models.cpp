@@ -55,6 +55,19 @@ private Q_SLOTS:
         QCOMPARE(compareGradients(golden, rig), QString());
     }
 
+    void gradientsOfCheapRecomputationAgreeToo_data() { addModels(); }
+
+    void gradientsOfCheapRecomputationAgreeToo()
+    {
+        QFETCH(QString, model);
+        const Golden golden(model.toStdString());
+        GoldenRig rig(golden, golden.sequences, RecomputeChoice::Cheap);
+
+        rig.step(golden.tokens());
+
+        QCOMPARE(compareGradients(golden, rig), QString());
+    }
+
     // By layer, boundaries of every micro-batch are kept; the budget that nobody gave has room.
     void gradientsSummedInTheFlippedOrderAgreeToo()
     {

@@ -17,6 +17,7 @@ class TestReplan : public QObject
 
 private Q_SLOTS:
     void itsOwnPolicyComesFirst();
+    void recomputationGrowsAsMemoryLacks();
     void whatStreamsIsTheLastResort();
     void aShareOfTheDeviceGoesWhereNobodyAskedForIt();
     void whatTheUserFixedStaysFixed();
@@ -63,11 +64,36 @@ void TestReplan::itsOwnPolicyComesFirst()
     QCOMPARE(setup.spec.policy, std::string("resident"));
     QCOMPARE(setup.spec.recompute, RecomputeChoice::Block);
     QVERIFY(setup.limit.empty());
-    QVERIFY(setup.step.recompute);
+    QCOMPARE(setup.step.recompute, Recompute::Block);
     QCOMPARE(setup.budget.deviceBytes, deviceBytes(before) - deviceBytes(before) / 10);
     QCOMPARE(setup.spec.deviceMemoryBytes, std::uint64_t{setup.budget.deviceBytes});
     QVERIFY(deviceBytes(setup) <= setup.budget.deviceBytes);
     QVERIFY(!setup.reason.empty());
+}
+
+// Each time the device has a little less than the plan needs.
+void TestReplan::recomputationGrowsAsMemoryLacks()
+{
+    RunSpec spec = m_rig.spec("a");
+    spec.seqLen = 60;
+    spec.microBatch = 8; // so that activations are most of the memory
+    RunSetup before = setUp(spec);
+    QCOMPARE(before.step.recompute, Recompute::None);
+    for (const Recompute next : {Recompute::Cheap, Recompute::Block}) {
+        const MemoryShortage shortage{Tier::Device, deviceBytes(before) - 1};
+        before.asked.recompute = choiceOf(before.step.recompute); // the user's: it stays
+        auto asked = replan(before, shortage, ReplanScope::Exact);
+        QVERIFY(!asked.ok() || asked.value().step.recompute == before.step.recompute);
+        before.asked.recompute = RecomputeChoice::Auto;
+
+        auto after = replan(before, shortage, ReplanScope::Exact);
+
+        QVERIFY2(after.ok(), after.status().message().c_str());
+        before = std::move(after).value();
+        QCOMPARE(before.spec.policy, std::string("resident"));
+        QCOMPARE(before.step.recompute, next);
+        QCOMPARE(before.spec.recompute, choiceOf(next));
+    }
 }
 
 // Less and less memory, until no other policy can do with it.

@@ -149,7 +149,7 @@ void TestStepAllocations::noThreadAllocatesInAStepAfterWarmUp()
         run.options[words.last() == QLatin1String("device") ? "accumulate-on" : "state"] =
             words.last().toStdString();
     run.compute = bf16 ? DType::BF16 : DType::F32;
-    run.recompute = true;
+    run.recompute = Recompute::Block;
     QTemporaryDir scratch;
     run.disk.folders = {scratch.path().toStdString()};
 
