@@ -151,6 +151,19 @@ std::size_t largestThatFits(const std::vector<RunProduct>& products, std::size_t
     return most;
 }
 
+// Empty if none fits. A device without the memory is no error: the run will say what it lacks, or
+// plan again.
+Result<Buffer> memoryFor(Device& device, const std::vector<RunProduct>& products, std::size_t limit)
+{
+    const std::size_t bytes = largestThatFits(products, limit);
+    if (bytes == 0)
+        return Buffer{};
+    auto memory = device.allocate(bytes, MemoryKind::Device, "product check");
+    if (!memory.ok() && memory.status().kind() == ErrorKind::OutOfMemory)
+        return Buffer{};
+    return memory;
+}
+
 void leaveOut(ProductVerdict& verdict, const RunProduct& product, std::string_view why)
 {
     verdict.unchecked.push_back(fmt::format("{} {}", product.text(), why));
@@ -172,22 +185,12 @@ Result<ProductVerdict> checkProducts(
     const std::int64_t begin = clock();
     std::stable_sort(products.begin(), products.end(),
         [](const RunProduct& a, const RunProduct& b) { return a.flops() < b.flops(); });
-    std::size_t bytes = largestThatFits(products, limits.memoryBytes);
-    Buffer memory;
-    if (bytes > 0) {
-        auto got = device.allocate(bytes, MemoryKind::Device, "product check");
-        if (got.ok())
-            memory = std::move(got).value();
-        else if (got.status().kind() == ErrorKind::OutOfMemory)
-            bytes = 0; // the run will say what it lacks, or plan again
-        else
-            return got.status();
-    }
+    MR_ASSIGN(auto memory, memoryFor(device, products, limits.memoryBytes));
     MR_ASSIGN(auto samples, ProductSamples::create(device));
     ProductChecker checker(device, *samples, memory.data());
     ProductVerdict verdict;
     for (const RunProduct& product : products) {
-        if (product.bytes() > bytes) {
+        if (product.bytes() > memory.bytes()) {
             leaveOut(verdict, product, "(no memory for it)");
             continue;
         }
@@ -215,19 +218,17 @@ std::size_t scratchBytes(const ProductVerdict& verdict) noexcept
 std::string describe(const ProductVerdict& verdict)
 {
     std::string text =
-        fmt::format("Matrix products of this run: {} shapes were checked in {:.2f} s",
+        fmt::format("Matrix products of this run: {} shapes were checked in {:.2f} s "
+                    "and give equal bits each time.",
             verdict.checked, verdict.seconds);
-    if (verdict.apart.empty()) {
-        text += " and give equal bits each time.";
-    } else {
-        std::vector<std::string> shapes;
-        for (const GradientShape& shape : verdict.apart)
-            shapes.push_back(fmt::format("({} x {})", shape.out, shape.in));
-        text += fmt::format(" and give equal bits each time. The library adds gradients of weights "
-                            "{} otherwise than in one addition, so an operation of its own adds "
-                            "them; it takes {} of the device's memory.",
+    std::vector<std::string> shapes;
+    for (const GradientShape& shape : verdict.apart)
+        shapes.push_back(fmt::format("({} x {})", shape.out, shape.in));
+    if (!shapes.empty())
+        text += fmt::format(" The library adds gradients of weights {} otherwise than in one "
+                            "addition, so an operation of its own adds them; it takes {} of the "
+                            "device's memory.",
             fmt::join(shapes, ", "), formatBytes(scratchBytes(verdict)));
-    }
     if (!verdict.unchecked.empty())
         text += fmt::format(" Not checked: {}.", fmt::join(verdict.unchecked, "; "));
     return text;

@@ -26,6 +26,15 @@ std::size_t tensorBytes(DType type, std::int64_t rows, std::int64_t cols) noexce
     return (bytes + kProductAlign - 1) / kProductAlign * kProductAlign;
 }
 
+// Lengths of the pieces of `rows` that `all` is cut into: whole ones, and a rest.
+std::vector<std::int64_t> piecesOf(std::int64_t all, std::int64_t rows)
+{
+    std::vector<std::int64_t> pieces{rows};
+    if (all % rows != 0)
+        pieces.push_back(all % rows);
+    return pieces;
+}
+
 bool isAlike(const RunProduct& a, const RunProduct& b) noexcept
 {
     return a.kind == b.kind && a.tokens == b.tokens && a.in == b.in && a.out == b.out &&
@@ -84,15 +93,12 @@ void addHead(const ModelConfig& config, const MicroShape& shape, ProductList& li
     const std::int64_t most = headProductRows(config, shape);
     const bool mayAddUp = shape.microBatches > 1 || most < shape.tokens();
     const DType gradient = mayAddUp || config.tiedEmbedding ? DType::F32 : shape.compute;
-    for (const std::int64_t rows : {most, shape.tokens() % most}) {
-        if (rows == 0)
-            continue;
+    for (const std::int64_t rows : piecesOf(shape.tokens(), most)) {
         product.tokens = rows;
         list.addBackward(product, gradient, mayAddUp);
-        for (const std::int64_t tokens : {std::min(chunk, rows), rows % chunk}) {
+        for (const std::int64_t tokens : piecesOf(rows, std::min(chunk, rows))) {
             product.tokens = tokens;
-            if (tokens > 0)
-                list.addForward(product, DType::F32);
+            list.addForward(product, DType::F32);
         }
     }
 }

@@ -92,7 +92,7 @@ private Q_SLOTS:
         QVERIFY(runTiny(rig.device, run).ok());
         std::map<WrongProducts::Key, bool> listed;
         for (const RunProduct& p : productsOf(run))
-            listed[{p.kind, p.tokens, p.in, p.out, p.hasBias}] = p.mayAddUp;
+            listed[{p.kind, p.tokens, p.in, p.out, p.result, p.hasBias}] = p.mayAddUp;
         QVERIFY(listed == rig.device.seen);
     }
 

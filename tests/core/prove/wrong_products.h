@@ -35,8 +35,8 @@ public:
     // formed in scratch.
     std::pair<std::int64_t, std::int64_t> addsOtherwise;
 
-    // By (kind, tokens, in, out, bias): whether a product added to a sum.
-    using Key = std::tuple<ProductKind, std::int64_t, std::int64_t, std::int64_t, bool>;
+    // By (kind, tokens, in, out, type of the result, bias): whether a product added to a sum.
+    using Key = std::tuple<ProductKind, std::int64_t, std::int64_t, std::int64_t, DType, bool>;
     std::map<Key, bool> seen;
     int inScratch = 0;      // gradients of weights
     int wrongAdditions = 0; // that addsOtherwise changed
@@ -53,7 +53,9 @@ public:
     void onProduct(const LinearArgs& a) override
     {
         const std::int64_t out = a.out.dims[1];
-        note({ProductKind::Forward, a.x.dims[0], a.x.dims[1], out, a.bias.data != nullptr}, false);
+        note({ProductKind::Forward, a.x.dims[0], a.x.dims[1], out, a.out.dtype,
+                 a.bias.data != nullptr},
+            false);
         if (out == forgetful && m_calls++ % 2 == 1)
             changeLast(a.out);
     }
@@ -61,14 +63,15 @@ public:
     void onProduct(const LinearBackwardInputArgs& a) override
     {
         note({ProductKind::InputGradient, a.gradX.dims[0], a.gradX.dims[1], a.gradOut.dims[1],
-                 false},
+                 a.gradX.dtype, false},
             false);
     }
 
     void onProduct(const LinearBackwardWeightArgs& a) override
     {
         const std::pair shape(a.gradWeight.dims[0], a.gradWeight.dims[1]);
-        note({ProductKind::WeightGradient, a.x.dims[0], shape.second, shape.first, false},
+        note({ProductKind::WeightGradient, a.x.dims[0], shape.second, shape.first,
+                 a.gradWeight.dtype, false},
             a.accumulate);
         const bool isInScratch = a.accumulate && a.product.data != nullptr;
         inScratch += isInScratch ? 1 : 0;
