@@ -2291,6 +2291,10 @@
             <translation>なし</translation>
         </message>
         <message>
+            <source>Norms and activation functions</source>
+            <translation>正規化と活性化関数</translation>
+        </message>
+        <message>
             <source>Each block</source>
             <translation>ブロックごと</translation>
         </message>
@@ -4576,8 +4580,8 @@ Masked: read, not part of the loss</source>
             <translation>モデルが一度に見るトークン数です。増やすとメモリと時間も増えます。</translation>
         </message>
         <message>
-            <source>Takes less device memory, for about a third more computation.</source>
-            <translation>デバイスメモリが減る代わりに、計算が約 3 分の 1 増えます。</translation>
+            <source>Takes less device memory. Each block costs about a third more computation, norms and activation functions little.</source>
+            <translation>デバイスメモリが減る代わりに計算が増えます。ブロックごとでは約 3 分の 1、正規化と活性化関数だけならわずかです。</translation>
         </message>
         <message>
             <source>Small steps at first, until the running means of the optimizer are known.</source>

@@ -44,7 +44,9 @@ std::span<const SettingLook> SettingWords::looks()
     static constexpr std::array kPrecisions{ChoiceLook{"auto", QT_TR_NOOP("Automatic")},
         ChoiceLook{"bf16", "bf16"}, ChoiceLook{"fp32", "fp32"}};
     static constexpr std::array kRecomputes{ChoiceLook{"auto", QT_TR_NOOP("Automatic")},
-        ChoiceLook{"none", QT_TR_NOOP("Nothing")}, ChoiceLook{"block", QT_TR_NOOP("Each block")}};
+        ChoiceLook{"none", QT_TR_NOOP("Nothing")},
+        ChoiceLook{"cheap", QT_TR_NOOP("Norms and activation functions")},
+        ChoiceLook{"block", QT_TR_NOOP("Each block")}};
     static constexpr std::array kAllowed{ChoiceLook{"exact", QT_TR_NOOP("Exact policies")},
         ChoiceLook{"stale", QT_TR_NOOP("Also those that lag")}};
     static constexpr std::array kDevices{ChoiceLook{"auto", QT_TR_NOOP("Automatic")},

@@ -156,8 +156,9 @@ constexpr std::array kWords = {
             "How many tokens the model sees at once. Memory and time grow "
             "with it.")},
     Word{3, "mr::ui::SettingsForm", "Recompute",
-        QT_TRANSLATE_NOOP(
-            "mr::ui::Glossary", "Takes less device memory, for about a third more computation.")},
+        QT_TRANSLATE_NOOP("mr::ui::Glossary",
+            "Takes less device memory. Each block costs about a third more "
+            "computation, norms and activation functions little.")},
     Word{3, "mr::ui::SettingsForm", "Warm-up",
         QT_TRANSLATE_NOOP("mr::ui::Glossary",
             "Small steps at first, until the running means of the optimizer "
