@@ -117,6 +117,8 @@ Status checkPolicy(const SelftestOptions& options, Tally& tally, Device& device,
     std::string words = run.policy;
     for (const auto& [option, value] : run.options)
         words += " " + option + "=" + value;
+    if (run.recompute != Recompute::None)
+        words.append(", recompute ").append(mr::name(run.recompute));
     const std::string name = "policy " + words + (run.compute == DType::F32 ? " fp32" : " bf16") +
                              modeOf(options, device);
     report(options, tally, name, same, "weights " + result.weightsHash);
@@ -143,11 +145,17 @@ std::vector<std::pair<std::string, PolicyOptions>> exactPolicies(const PolicyOpt
     return policies;
 }
 
-// One model, data and seed; every policy and device mode.
+// One model, data and seed; every kind of recomputation, policy and device mode.
 Status checkPolicies(const SelftestOptions& options, Tally& tally, TinyRun run)
 {
     MR_ASSIGN(auto devices, policyDevices(options));
     MR_ASSIGN(auto reference, runTiny(*devices.front(), run));
+    for (const Recompute how : {Recompute::Cheap, Recompute::Block}) {
+        run.recompute = how;
+        for (const std::unique_ptr<Device>& device : devices)
+            MR_TRY(checkPolicy(options, tally, *device, run, reference));
+    }
+    run.recompute = Recompute::None;
     for (const auto& [policy, with] : exactPolicies(run.options)) {
         run.policy = policy;
         run.options = with;

@@ -26,13 +26,15 @@ constexpr std::size_t kMemoryBytes = std::size_t{64} << 20;
 using Options = std::map<std::string, std::string>;
 
 Result<TinyResult> trained(Device& device, DType compute, const char* policy,
-    const Options& options = {}, const ModelConfig& config = tinyConfig(true))
+    const Options& options = {}, const ModelConfig& config = tinyConfig(true),
+    Recompute recompute = Recompute::None)
 {
     TinyRun run;
     run.config = config;
     run.compute = compute;
     run.policy = policy;
     run.options = options;
+    run.recompute = recompute;
     return runTiny(device, run);
 }
 
@@ -100,6 +102,24 @@ private Q_SLOTS:
                                .arg(i)
                                .arg(got[i], 0, 'g', 12)
                                .arg(want[i], 0, 'g', 12)));
+    }
+
+    void whatBackwardMakesAgainHasTheSameBits_data() { lossesFollowTheCpuDevice_data(); }
+
+    void whatBackwardMakesAgainHasTheSameBits()
+    {
+        QFETCH(const QString, family);
+        const ModelConfig config = familyConfig(family);
+        const auto gpu = simt::makeSimtDevice(kMemoryBytes);
+        auto kept = trained(*gpu, DType::BF16, "resident", {}, config);
+        QVERIFY2(kept.ok(), why(kept));
+        for (const Recompute how : {Recompute::Cheap, Recompute::Block}) {
+            auto again = trained(*gpu, DType::BF16, "resident", {}, config, how);
+
+            QVERIFY2(again.ok(), why(again));
+            QCOMPARE(again.value().weightsHash, kept.value().weightsHash);
+            QCOMPARE(again.value().losses, kept.value().losses);
+        }
     }
 
     void whatTheHostUpdatesHasTheBitsOfResident_data()
