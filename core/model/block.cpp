@@ -106,14 +106,13 @@ Status branchGradient(const LayerContext& c, const BranchNorm& norm, const Block
 }
 
 // Up to the branch that is added to the residual stream.
-Status forwardAttention(const LayerContext& c, const BlockTensors& w, const TensorView& x,
+Status forwardAttention(const LayerContext& c, const BlockTensors& w, const LayerInput& input,
     const BlockActivations& kept, const BlockScratch& scratch)
 {
     Ops& ops = *c.ops;
     Stream& stream = *c.stream;
     const ModelConfig& config = *c.config;
-    MR_TRY(ops.rmsNorm(
-        {x, {}, w.attnNorm, {}, kept.normed1, kept.rstd1, epsOf(config), gainOf(config)}, stream));
+    MR_TRY(ops.rmsNorm(inputNorm(config, input, w.attnNorm, kept.normed1, kept.rstd1), stream));
     MR_TRY(ops.linear({kept.normed1, w.qkv, w.qkvBias, kept.qkv}, stream));
     MR_TRY(placeHeads(c, w, kept));
     MR_TRY(ops.attention({kept.visibleQkv, c.batch.visibleFrom, kept.attention, kept.lse,
@@ -218,28 +217,42 @@ BlockTensors blockTensors(const ParamTable& table, GroupId group, std::byte* gro
         view(SlotKind::DownBias), view(SlotKind::MlpBranchNorm)};
 }
 
-Status forwardBlock(const LayerContext& context, const BlockTensors& weights, const TensorView& x,
-    const TensorView& out, const BlockActivations& kept, const BlockScratch& scratch)
-{
-    MR_TRY(recomputeBlock(context, weights, x, kept, scratch));
-    if (!context.config->branchNorms)
-        MR_TRY(context.ops->linear(
-            {kept.activated, weights.down, weights.downBias, scratch.branch}, *context.stream));
-    return context.ops->add({kept.mid, scratch.branch, out}, *context.stream);
-}
+namespace {
 
-// The norm of the MLP's branch keeps something, too, so it is made again with its product.
-Status recomputeBlock(const LayerContext& context, const BlockTensors& weights, const TensorView& x,
-    const BlockActivations& kept, const BlockScratch& scratch)
+// All of forwardBlock() that backward reads. The norm of the MLP's branch keeps something, too, so
+// it is made with its product.
+Status forwardToBranch(const LayerContext& context, const BlockTensors& weights,
+    const LayerInput& input, const BlockActivations& kept, const BlockScratch& scratch)
 {
-    MR_TRY(forwardAttention(context, weights, x, kept, scratch));
-    MR_TRY(forwardMlp(context, weights, x, kept, scratch));
+    MR_TRY(forwardAttention(context, weights, input, kept, scratch));
+    MR_TRY(forwardMlp(context, weights, input.x, kept, scratch));
     if (!context.config->branchNorms)
         return {};
     MR_TRY(context.ops->linear(
         {kept.activated, weights.down, weights.downBias, kept.mlpBranch}, *context.stream));
     return normBranch(
         context, {kept.mlpBranch, weights.mlpBranchNorm, kept.mlpBranchRstd, {}}, scratch);
+}
+
+} // namespace
+
+Status forwardBlock(const LayerContext& context, const BlockTensors& weights,
+    const LayerInput& input, const TensorView& out, const BlockActivations& kept,
+    const BlockScratch& scratch)
+{
+    MR_TRY(forwardToBranch(context, weights, input, kept, scratch));
+    if (!context.config->branchNorms)
+        MR_TRY(context.ops->linear(
+            {kept.activated, weights.down, weights.downBias, scratch.branch}, *context.stream));
+    if (out.data == nullptr)
+        return {};
+    return context.ops->add({kept.mid, scratch.branch, out}, *context.stream);
+}
+
+Status recomputeBlock(const LayerContext& context, const BlockTensors& weights, const TensorView& x,
+    const BlockActivations& kept, const BlockScratch& scratch)
+{
+    return forwardToBranch(context, weights, {x, {}, {}}, kept, scratch);
 }
 
 Status remakeActivations(const LayerContext& context, const BlockTensors& weights,

@@ -70,9 +70,19 @@ struct LayerContext {
     }
 };
 
-// x (T, H) -> out (T, H). Keeps in `kept` the activations that backward reads.
-Status forwardBlock(const LayerContext& context, const BlockTensors& weights, const TensorView& x,
-    const TensorView& out, const BlockActivations& kept, const BlockScratch& scratch);
+// The input of a layer. The layer below may leave its output in two parts; the first norm then adds
+// them, rounded to c, and stores the sum in x.
+struct LayerInput {
+    TensorView x;      // (T, H)
+    TensorView stream; // (T, H): the residual stream; data null: x is there already
+    TensorView branch; // (T, H): what is added to it
+};
+
+// Input -> out (T, H). Keeps in `kept` the activations that backward reads. With null data of `out`
+// the parts stay as they are, in kept.mid and scratch.branch.
+Status forwardBlock(const LayerContext& context, const BlockTensors& weights,
+    const LayerInput& input, const TensorView& out, const BlockActivations& kept,
+    const BlockScratch& scratch);
 
 // Recomputes a block that kept nothing but x: forwardBlock() as far as backward reads it.
 Status recomputeBlock(const LayerContext& context, const BlockTensors& weights, const TensorView& x,
@@ -99,7 +109,7 @@ struct HeadTensors {
 };
 
 // losses[micro] = sum of the cross-entropies of this micro-batch, natural logarithm.
-Status forwardHead(const LayerContext& context, const HeadTensors& weights, const TensorView& x,
+Status forwardHead(const LayerContext& context, const HeadTensors& weights, const LayerInput& input,
     const HeadScratch& scratch, const TensorView& losses, std::int64_t micro);
 
 // scratch.logits row 0 = the logits of x (1, H).
@@ -119,7 +129,7 @@ struct HeadBackward {
 
 // forwardHead and its gradients, chunk by chunk: never all logits in F32. The gradient of the
 // matrix is one product for the rows that scratch.gradLogits has.
-Status backwardHead(const LayerContext& context, const HeadTensors& weights, const TensorView& x,
-    const HeadScratch& scratch, const HeadBackward& backward);
+Status backwardHead(const LayerContext& context, const HeadTensors& weights,
+    const LayerInput& input, const HeadScratch& scratch, const HeadBackward& backward);
 
 } // namespace mr

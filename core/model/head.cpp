@@ -66,19 +66,18 @@ Status headGradients(const LayerContext& c, const HeadTensors& w, const HeadScra
 }
 
 Status normHead(
-    const LayerContext& c, const HeadTensors& w, const TensorView& x, const HeadScratch& s)
+    const LayerContext& c, const HeadTensors& w, const LayerInput& input, const HeadScratch& s)
 {
-    return c.ops->rmsNorm(
-        {x, {}, w.norm, {}, s.normed, s.rstd, epsOf(*c.config), gainOf(*c.config)}, *c.stream);
+    return c.ops->rmsNorm(inputNorm(*c.config, input, w.norm, s.normed, s.rstd), *c.stream);
 }
 
 } // namespace
 
-Status forwardHead(const LayerContext& context, const HeadTensors& weights, const TensorView& x,
+Status forwardHead(const LayerContext& context, const HeadTensors& weights, const LayerInput& input,
     const HeadScratch& scratch, const TensorView& losses, std::int64_t micro)
 {
-    MR_TRY(normHead(context, weights, x, scratch));
-    MR_TRY(headLosses(context, weights, scratch, {0, x.dims[0], {}}));
+    MR_TRY(normHead(context, weights, input, scratch));
+    MR_TRY(headLosses(context, weights, scratch, {0, input.x.dims[0], {}}));
     return context.ops->sum({scratch.losses, losses, micro}, *context.stream);
 }
 
@@ -92,13 +91,13 @@ Status headLogits(const LayerContext& context, const HeadTensors& weights, const
     return cappedLogits(context, normed, weights.matrix, scratch.logits.rows(0, 1));
 }
 
-Status backwardHead(const LayerContext& context, const HeadTensors& weights, const TensorView& x,
-    const HeadScratch& scratch, const HeadBackward& backward)
+Status backwardHead(const LayerContext& context, const HeadTensors& weights,
+    const LayerInput& input, const HeadScratch& scratch, const HeadBackward& backward)
 {
     Ops& ops = *context.ops;
     Stream& stream = *context.stream;
-    MR_TRY(normHead(context, weights, x, scratch));
-    const std::int64_t tokens = x.dims[0];
+    MR_TRY(normHead(context, weights, input, scratch));
+    const std::int64_t tokens = input.x.dims[0];
     const std::int64_t most = scratch.gradLogits.dims[0];
     for (std::int64_t first = 0; first < tokens; first += most) {
         const std::int64_t count = std::min(most, tokens - first);
@@ -111,7 +110,7 @@ Status backwardHead(const LayerContext& context, const HeadTensors& weights, con
         const TensorView& sum = backward.gradients.matrix;
         MR_TRY(ops.add({sum, backward.product, sum}, stream));
     }
-    return ops.rmsNormBackward({scratch.gradNormed, x, weights.norm, scratch.rstd, {},
+    return ops.rmsNormBackward({scratch.gradNormed, input.x, weights.norm, scratch.rstd, {},
                                    backward.gradX, backward.gradients.norm, scratch.normPartial,
                                    backward.accumulate, gainOf(*context.config)},
         stream);

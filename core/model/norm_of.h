@@ -1,10 +1,11 @@
-// Epsilon and gain of every norm of a model, by its config.
+// Epsilon and gain of every norm of a model, by its config, and the norm that a layer begins with.
 //
 // Threads  Pure.
 
 #pragma once
 
 #include "core/device/ops.h"
+#include "core/model/block.h"
 #include "core/model/model_config.h"
 
 namespace mr {
@@ -17,6 +18,14 @@ inline float epsOf(const ModelConfig& config) noexcept
 inline NormGain gainOf(const ModelConfig& config) noexcept
 {
     return config.onePlusNorms ? NormGain::OnePlusWeight : NormGain::Weight;
+}
+
+inline RmsNormArgs inputNorm(const ModelConfig& config, const LayerInput& input,
+    const TensorView& weight, const TensorView& out, const TensorView& rstd) noexcept
+{
+    if (input.branch.data == nullptr)
+        return {input.x, {}, weight, {}, out, rstd, epsOf(config), gainOf(config)};
+    return {input.branch, input.stream, weight, input.x, out, rstd, epsOf(config), gainOf(config)};
 }
 
 } // namespace mr

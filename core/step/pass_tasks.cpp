@@ -1,9 +1,9 @@
 #include "core/step/pass_tasks.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace mr {
-
 PassTasks::PassTasks(
     Device& device, const RunMemory& memory, const ModelConfig& config, LinkBytes& traffic)
     : m_device(device)
@@ -17,13 +17,16 @@ PassTasks::PassTasks(
 void PassTasks::beginStep()
 {
     std::fill(m_accumulated.begin(), m_accumulated.end(), false);
+    m_sumIsLeft = false;
 }
 
-Status PassTasks::enqueue(const Task& task, const StepInputs& inputs, Stream& stream)
+Status PassTasks::enqueue(
+    const StepPlan& plan, TaskIndex index, const StepInputs& inputs, Stream& stream)
 {
+    const Task& task = plan.tasks[index];
     switch (task.kind) {
     case TaskKind::Forward:
-        return forward(task, stream);
+        return forward(plan, index, stream);
     case TaskKind::Backward:
         return backward(task, inputs, stream);
     case TaskKind::FetchBatch:
@@ -63,8 +66,36 @@ LayerContext PassTasks::contextOf(const Task& task, Stream& stream) const
         constantsOfBlock(m_config, task.group.value - 1, m_memory.constants), 0, &m_memory.apart};
 }
 
-Status PassTasks::forward(const Task& task, Stream& stream)
+// May the block leave its output in two parts, for the next layer's norm to add? Yes if the next
+// task on Compute is the pass of that layer with the same micro-batch, and if no other lane copies
+// the output or the activations, of which one part is. Later passes find the sum.
+bool PassTasks::leavesSum(const StepPlan& plan, TaskIndex index) const
 {
+    const Task& task = plan.tasks[index];
+    if (plan.savesBoundaries || m_memory.activations().isKept(slotOf(task), task.group.value))
+        return false;
+    const auto onCompute = [](const Task& other) { return other.lane == Lane::Compute; };
+    const auto next = std::find_if(plan.tasks.begin() + index + 1, plan.tasks.end(), onCompute);
+    return next != plan.tasks.end() &&
+           (next->kind == TaskKind::Forward || next->kind == TaskKind::Backward) &&
+           next->group.value == task.group.value + 1 && next->micro == task.micro;
+}
+
+LayerInput PassTasks::inputOf(const Task& task)
+{
+    const std::int64_t slot = slotOf(task);
+    const std::int64_t below = task.group.value - 1;
+    LayerInput input{m_memory.boundaries().of(slot, below), {}, {}};
+    if (std::exchange(m_sumIsLeft, false)) {
+        input.stream = m_memory.activations().of(slot, below - 1).mid;
+        input.branch = m_memory.scratch.branch;
+    }
+    return input;
+}
+
+Status PassTasks::forward(const StepPlan& plan, TaskIndex index, Stream& stream)
+{
+    const Task& task = plan.tasks[index];
     const LayerContext context = contextOf(task, stream);
     const std::int64_t slot = slotOf(task);
     const std::int64_t layer = task.group.value;
@@ -72,11 +103,13 @@ Status PassTasks::forward(const Task& task, Stream& stream)
         return m_device.ops().embed({context.batch.ids, m_memory.embedding,
                                         m_memory.boundaries().of(slot, 0), embeddingScale()},
             stream);
-    const TensorView x = m_memory.boundaries().of(slot, layer - 1);
+    const LayerInput input = inputOf(task);
     if (layer + 1 == m_memory.groupCount())
-        return forwardHead(context, m_memory.headWeights, x, m_memory.head, m_memory.scalars.losses,
-            task.micro.value);
-    return forwardBlock(context, m_memory.weightsOf(task), x, m_memory.boundaries().of(slot, layer),
+        return forwardHead(context, m_memory.headWeights, input, m_memory.head,
+            m_memory.scalars.losses, task.micro.value);
+    m_sumIsLeft = leavesSum(plan, index);
+    const TensorView out = m_sumIsLeft ? TensorView{} : m_memory.boundaries().of(slot, layer);
+    return forwardBlock(context, m_memory.weightsOf(task), input, out,
         m_memory.activations().of(slot, layer - 1), m_memory.scratch);
 }
 
@@ -120,8 +153,7 @@ Status PassTasks::backwardHeadTask(
     backward.accumulate = accumulate;
     backward.accumulateMatrix = accumulate;
     backward.lossScale = lossScale;
-    return backwardHead(context, m_memory.headWeights,
-        m_memory.boundaries().of(slot, task.group.value - 1), m_memory.head, backward);
+    return backwardHead(context, m_memory.headWeights, inputOf(task), m_memory.head, backward);
 }
 
 Status PassTasks::sendScalars(const Task& task, Stream& stream)

@@ -25,10 +25,10 @@ public:
         Device& device, const RunMemory& memory, const ModelConfig& config, LinkBytes& traffic);
 
     void beginStep();
-    Status enqueue(const Task& task, const StepInputs& inputs, Stream& stream);
+    Status enqueue(const StepPlan& plan, TaskIndex index, const StepInputs& inputs, Stream& stream);
 
 private:
-    Status forward(const Task& task, Stream& stream);
+    Status forward(const StepPlan& plan, TaskIndex index, Stream& stream);
     Status backward(const Task& task, const StepInputs& inputs, Stream& stream);
     Status backwardHeadTask(
         const Task& task, float lossScale, bool accumulate, const LayerContext& context);
@@ -39,6 +39,8 @@ private:
     Status moveActivations(const Task& task, Stream& stream);
     Status sendScalars(const Task& task, Stream& stream);
     LayerContext contextOf(const Task& task, Stream& stream) const;
+    bool leavesSum(const StepPlan& plan, TaskIndex index) const;
+    LayerInput inputOf(const Task& task);
     std::int64_t slotOf(const Task& task) const noexcept;
     float embeddingScale() const noexcept;
 
@@ -47,6 +49,7 @@ private:
     const ModelConfig& m_config;
     LinkBytes& m_traffic;
     std::vector<bool> m_accumulated; // by group: a micro-batch of this step is in already
+    bool m_sumIsLeft = false;        // the next pass adds the parts of the last block's output
 };
 
 } // namespace mr

@@ -110,16 +110,18 @@ Status StepExecutor::enqueue(const StepPlan& plan, TaskIndex index, const StepIn
     if (isDisk(task.lane))
         return m_parts.lanes->submitToDisk(plan, index);
     MR_TRY(m_parts.lanes->begin(plan, index));
-    MR_TRY(enqueueWork(task, inputs, m_parts.lanes->stream(task.lane)));
+    MR_TRY(enqueueWork(plan, index, inputs));
     return m_parts.lanes->end(plan, index);
 }
 
-Status StepExecutor::enqueueWork(const Task& task, const StepInputs& inputs, Stream& stream)
+Status StepExecutor::enqueueWork(const StepPlan& plan, TaskIndex index, const StepInputs& inputs)
 {
+    const Task& task = plan.tasks[index];
+    Stream& stream = m_parts.lanes->stream(task.lane);
     if (m_window && RunWindow::handles(task))
         return m_window->steps().enqueue(task, inputs, stream);
     return UpdateTasks::handles(task.kind) ? m_updates.enqueue(task, inputs, stream)
-                                           : m_passes.enqueue(task, inputs, stream);
+                                           : m_passes.enqueue(plan, index, inputs, stream);
 }
 
 Status StepExecutor::submitHostUpdate(

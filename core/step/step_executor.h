@@ -98,7 +98,7 @@ private:
         const ParamTable& table, Parts parts);
     Status beginStep(const StepPlan& plan, const StepInputs& inputs);
     Status enqueue(const StepPlan& plan, TaskIndex index, const StepInputs& inputs);
-    Status enqueueWork(const Task& task, const StepInputs& inputs, Stream& stream);
+    Status enqueueWork(const StepPlan& plan, TaskIndex index, const StepInputs& inputs);
     Status submitHostUpdate(const StepPlan& plan, TaskIndex index, const StepInputs& inputs);
     void collect(const StepPlan& plan, StepResult& result);
     Status finishWindow(const StepPlan& plan, const StepInputs& inputs, StepResult& result);

@@ -5,6 +5,7 @@
 #include "core/prove/exact_check.h"
 #include "core/prove/plain_run.h"
 #include "support/test_room.h"
+#include "support/wrapped_device.h"
 
 #include <QtTest>
 
@@ -47,6 +48,8 @@ class TestStepExecutor : public QObject
 private Q_SLOTS:
     void aPlanWithMoreHostJobsThanThePoolHoldsEnds_data();
     void aPlanWithMoreHostJobsThanThePoolHoldsEnds();
+    void aBlockLeavesItsSumToTheNextNormWhereNobodyElseReadsIt_data();
+    void aBlockLeavesItsSumToTheNextNormWhereNobodyElseReadsIt();
 };
 
 void TestStepExecutor::aPlanWithMoreHostJobsThanThePoolHoldsEnds_data()
@@ -75,6 +78,49 @@ void TestStepExecutor::aPlanWithMoreHostJobsThanThePoolHoldsEnds()
     QVERIFY2(small.ok(), small.status().message().c_str());
     if (exact)
         QCOMPARE(small.value().weightsHash, large.value().weightsHash);
+}
+
+void TestStepExecutor::aBlockLeavesItsSumToTheNextNormWhereNobodyElseReadsIt_data()
+{
+    QTest::addColumn<QString>("policy");
+    QTest::addColumn<QString>("order");
+    QTest::addColumn<QString>("boundary");
+    QTest::addColumn<bool>("leaves");
+    QTest::newRow("the next layer comes next") << "resident"
+                                               << "by-microbatch"
+                                               << "" << true;
+    QTest::newRow("another micro-batch comes next") << "resident"
+                                                    << "by-layer"
+                                                    << "" << false;
+    QTest::newRow("weights are copied between") << "streamed"
+                                                << "by-microbatch"
+                                                << "device" << true;
+    QTest::newRow("the sum is copied away") << "streamed"
+                                            << "by-microbatch"
+                                            << "host" << false;
+}
+
+void TestStepExecutor::aBlockLeavesItsSumToTheNextNormWhereNobodyElseReadsIt()
+{
+    QFETCH(const QString, policy);
+    QFETCH(const QString, order);
+    QFETCH(const QString, boundary);
+    QFETCH(const bool, leaves);
+    const auto cpu = threadedDevice();
+    RecordingDevice device(*cpu);
+    TinyRun run;
+    run.policy = policy.toStdString();
+    run.options["order"] = order.toStdString();
+    if (!boundary.isEmpty())
+        run.options["boundary"] = boundary.toStdString();
+    run.accumulate = 3;
+    run.steps = 1;
+
+    const auto result = runTiny(device, run);
+
+    QVERIFY2(result.ok(), result.status().message().c_str());
+    const auto adds = std::count(device.lines().begin(), device.lines().end(), "compute: add");
+    QCOMPARE(static_cast<std::int64_t>(adds), leaves ? 0 : 3 * run.config.layers);
 }
 
 MR_TEST(TestStepExecutor)
