@@ -6,6 +6,7 @@
 #include "gpu/cublaslt_gemm.h"
 #include "gpu/cuda_facts.h"
 #include "gpu/cuda_ops.h"
+#include "gpu/cuda_status.h"
 #include "gpu/cuda_stream.h"
 #include "gpu/kernel_list.h"
 #include "gpu/launch_order.h"
@@ -23,6 +24,19 @@ void nameForProfilers([[maybe_unused]] cudaStream_t stream, [[maybe_unused]] con
 #if __has_include(<nvtx3/nvToolsExtCudaRt.h>)
     nvtxNameCudaStreamA(stream, name);
 #endif
+}
+
+Result<AttentionCard> attentionCard(const CudaFacts& facts)
+{
+    int multiprocessors = 0;
+    int sharedBytes = 0;
+    MR_TRY(toStatus(
+        cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0), "card"));
+    MR_TRY(toStatus(
+        cudaDeviceGetAttribute(&sharedBytes, cudaDevAttrMaxSharedMemoryPerMultiprocessor, 0),
+        "card"));
+    return AttentionCard{
+        facts.computeMajor, multiprocessors, static_cast<std::size_t>(sharedBytes)};
 }
 
 class CudaDevice final : public Device
@@ -103,8 +117,9 @@ Status CudaDevice::open(const CudaFacts& facts)
     m_shared.driver = loadDriverApi(0);
     MR_TRY(m_shared.clock.open(m_service));
     MR_ASSIGN(m_gemm, makeCublasLtGemm(facts, m_shared.failure));
-    m_ops =
-        makeCudaOps(*m_gemm, [this](const Status& status) { m_shared.failure.remember(status); });
+    MR_ASSIGN(auto card, attentionCard(facts));
+    m_ops = makeCudaOps(*m_gemm, AttentionChoice(card),
+        [this](const Status& status) { m_shared.failure.remember(status); });
     m_info.name = facts.name;
     m_info.memoryBytes = static_cast<std::size_t>(facts.totalBytes);
     m_info.asynchronous = true;

@@ -14,8 +14,9 @@ namespace {
 class CudaOps final : public Ops
 {
 public:
-    CudaOps(Gemm& gemm, FailureHook onFailure)
+    CudaOps(Gemm& gemm, const AttentionChoice& attention, FailureHook onFailure)
         : m_gemm(gemm)
+        , m_attention(attention)
         , m_onFailure(std::move(onFailure))
     {
     }
@@ -109,14 +110,14 @@ public:
     {
         MR_TRY(checkAttention(args));
         const TraceRange range("attention");
-        return noted(launchAttention(args, streamHandle(stream)));
+        return noted(launchAttention(args, m_attention, streamHandle(stream)));
     }
 
     Status attentionBackward(const AttentionBackwardArgs& args, Stream& stream) override
     {
         MR_TRY(checkAttentionBackward(args));
         const TraceRange range("attentionBackward");
-        return noted(launchAttentionBackward(args, streamHandle(stream)));
+        return noted(launchAttentionBackward(args, m_attention, streamHandle(stream)));
     }
 
     Status swiglu(const SwigluArgs& args, Stream& stream) override
@@ -261,14 +262,16 @@ private:
     }
 
     Gemm& m_gemm;
+    AttentionChoice m_attention;
     const FailureHook m_onFailure;
 };
 
 } // namespace
 
-std::unique_ptr<Ops> makeCudaOps(Gemm& gemm, FailureHook onFailure)
+std::unique_ptr<Ops> makeCudaOps(
+    Gemm& gemm, const AttentionChoice& attention, FailureHook onFailure)
 {
-    return std::make_unique<CudaOps>(gemm, std::move(onFailure));
+    return std::make_unique<CudaOps>(gemm, attention, std::move(onFailure));
 }
 
 } // namespace mr::gpu

@@ -10,6 +10,7 @@
 
 #include "core/device/ops.h"
 #include "gpu/gemm.h"
+#include "gpu/ops/attention_choice.h"
 
 #include <functional>
 #include <memory>
@@ -19,6 +20,7 @@ namespace mr::gpu {
 // Told of each error of an enqueue, which may be that of earlier work.
 using FailureHook = std::function<void(const Status&)>;
 
-std::unique_ptr<Ops> makeCudaOps(Gemm& gemm, FailureHook onFailure = {});
+std::unique_ptr<Ops> makeCudaOps(
+    Gemm& gemm, const AttentionChoice& attention, FailureHook onFailure = {});
 
 } // namespace mr::gpu

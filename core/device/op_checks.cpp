@@ -17,6 +17,7 @@ using checks::packedColumns;
 namespace {
 
 constexpr const char* kCapWords = "softcap must not be negative";
+constexpr const char* kMostKeysWords = "mostKeys must not be negative";
 constexpr const char* kTurnWords = "want rotaryDim even, above 0 and at most headDim";
 
 bool turns(int rotaryDim, int headDim) noexcept
@@ -217,6 +218,7 @@ Status checkAttention(const AttentionArgs& a)
         .tensor("qkv", a.qkv, a.qkv.dtype, {tokens, columns})
         .holds(a.firstQuery >= 0 && a.firstQuery <= tokens, "firstQuery is outside the rows")
         .holds(a.softcap >= 0.0F, kCapWords)
+        .holds(a.mostKeys >= 0, kMostKeysWords)
         .tensor("visibleFrom", a.visibleFrom, DType::I32, {tokens})
         .tensor(
             "out", a.out, a.qkv.dtype, {queries, static_cast<std::int64_t>(a.heads) * a.headDim})
@@ -241,6 +243,7 @@ Status checkAttentionBackward(const AttentionBackwardArgs& a)
         .tensor("delta", a.delta, DType::F32, {tokens, a.heads})
         .tensor("gradQkv", a.gradQkv, type, {tokens, columns})
         .holds(a.gradQkv.data != a.qkv.data || tokens == 0, "gradQkv must not be qkv")
+        .holds(a.mostKeys >= 0, kMostKeysWords)
         .holds(a.partial.data == nullptr || a.partial.dtype == DType::F32, "partial must be F32")
         .holds(a.softcap >= 0.0F, kCapWords)
         .status();

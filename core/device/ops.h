@@ -204,6 +204,9 @@ struct AttentionArgs {
     float scale = 0.0F;          // scale of the logits: 1 / sqrt(headDim) in Llama
     std::int64_t firstQuery = 0; // rows before it are keys only (generation, one token a time)
     float softcap = 0.0F;        // 0: none
+    // No query sees more keys, by visibleFrom; 0: not known. Helps a device to share out the work,
+    // and changes no result.
+    std::int64_t mostKeys = 0;
 };
 
 struct AttentionBackwardArgs {
@@ -222,6 +225,7 @@ struct AttentionBackwardArgs {
     // (n), F32, scratch; data null: none. With attentionPartials() elements a device may sum the
     // gradients of keys and values by query head, and then over the heads of a group in order.
     TensorView partial = {};
+    std::int64_t mostKeys = 0; // as in AttentionArgs
 };
 
 // Elements of the gradients of keys and values by query head; 0: every head has its own keys.

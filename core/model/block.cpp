@@ -118,7 +118,7 @@ Status forwardAttention(const LayerContext& c, const BlockTensors& w, const Laye
     MR_TRY(ops.attention({kept.visibleQkv, c.batch.visibleFrom, kept.attention, kept.lse,
                              static_cast<int>(config.heads), static_cast<int>(config.kvHeads),
                              static_cast<int>(config.headDim), attentionScale(config), c.firstQuery,
-                             attentionCap(config)},
+                             attentionCap(config), c.batch.mostKeys},
         stream));
     const TensorView& branch = config.branchNorms ? kept.attnBranch : scratch.branch;
     MR_TRY(ops.linear({kept.attention, w.attnOut, w.attnOutBias, branch}, stream));
@@ -185,7 +185,7 @@ Status backwardAttention(const LayerContext& c, const BlockTensors& w, const Blo
         {kept.qkv, c.batch.visibleFrom, kept.attention, kept.lse, scratch.gradAttention,
             scratch.delta, scratch.gradQkv, static_cast<int>(config.heads),
             static_cast<int>(config.kvHeads), static_cast<int>(config.headDim),
-            attentionScale(config), attentionCap(config), floatsOf(kept.gateUp)},
+            attentionScale(config), attentionCap(config), floatsOf(kept.gateUp), c.batch.mostKeys},
         stream));
     MR_TRY(backwardHeads(c, w, kept, scratch, backward));
     MR_TRY(ops.linearBackwardWeight(

@@ -241,6 +241,7 @@ std::size_t layoutBatch(
         *view = carver.vector(DType::I32, shape.tokens());
     if (config.window > 0 && config.window < shape.seqLen)
         out.windowFrom = carver.vector(DType::I32, shape.tokens());
+    out.mostKeys = shape.seqLen;
     return carver.bytes();
 }
 
@@ -316,8 +317,10 @@ void fillWindow(const ModelConfig& config, const BatchViews& host)
 BatchViews batchOfBlock(const ModelConfig& config, std::int64_t block, const BatchViews& batch)
 {
     BatchViews seen = batch;
-    if (batch.windowFrom.data != nullptr && config.isWindowed(block))
+    if (batch.windowFrom.data != nullptr && config.isWindowed(block)) {
         seen.visibleFrom = batch.windowFrom;
+        seen.mostKeys = config.window;
+    }
     return seen;
 }
 

@@ -82,7 +82,8 @@ struct BatchViews {
     TensorView positions;
     TensorView visibleFrom;
     TensorView order;
-    TensorView windowFrom; // visibleFrom of windowed blocks; data null where no window cuts
+    TensorView windowFrom;     // visibleFrom of windowed blocks; data null where no window cuts
+    std::int64_t mostKeys = 0; // that a row of visibleFrom sees, at most
 };
 
 // Constants that the ops of every block read; no step changes them.

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <span>
 
 namespace mr {
@@ -114,7 +115,7 @@ Status addAttention(
     const std::int64_t partials = attentionPartials(s.tokens, s.heads, s.kvHeads, s.headDim);
     const TensorView partialRow = rig.zeros(DType::F32, 1, std::max<std::int64_t>(partials, 1));
     const TensorView partial = vectorView(partialRow.data, DType::F32, partials);
-    const float scale = s.headDim == 64 ? 0.125F : 0.08838835F; // 1 / sqrt(headDim)
+    const float scale = 1.0F / std::sqrt(static_cast<float>(s.headDim));
     const auto tokens = static_cast<double>(s.tokens);
     const double flops = 4.0 * s.heads * s.headDim * 0.5 * tokens * tokens;
     const double forward =
@@ -169,7 +170,7 @@ Result<std::vector<BenchRow>> benchAttention(Device& device)
         // The host forms scores and sums in F32 for both types.
         MR_ASSIGN(auto limit, matrixPeak(device, onHost ? DType::F32 : type));
         std::vector<AttentionShape> shapes = {
-            {4096, 32, 8, 128}, {4096, 32, 8, 64}, {2048, 12, 2, 128}};
+            {4096, 32, 8, 128}, {4096, 32, 8, 64}, {2048, 12, 2, 128}, {2048, 8, 4, 256}};
         if (onHost)
             shapes = {{1024, 8, 4, 64}};
         else if (type == DType::F32) // a path for tests, not for speed

@@ -51,11 +51,11 @@ Status Decoder::fetch(std::span<const TokenId> tokens, std::int64_t first)
 Status Decoder::runBlock(std::int64_t block, std::int64_t first, std::int64_t count)
 {
     const BatchViews& batch = m_memory.batches[0];
-    LayerContext context{&m_device.ops(), &m_stream, &m_config, batch,
-        constantsOfBlock(m_config, block, m_memory.constants), first};
+    LayerContext context{&m_device.ops(), &m_stream, &m_config,
+        batchOfBlock(m_config, block, batch), constantsOfBlock(m_config, block, m_memory.constants),
+        first};
     context.batch.positions = batch.positions.rows(0, count);
-    context.batch.visibleFrom =
-        batchOfBlock(m_config, block, batch).visibleFrom.rows(0, first + count);
+    context.batch.visibleFrom = context.batch.visibleFrom.rows(0, first + count);
     BlockActivations kept = firstRows(m_memory.activations().of(0, 0), count);
     kept.visibleQkv = m_memory.keyValueCache(block).rows(0, first + count);
     kept.qkv = kept.visibleQkv.rows(first, count);

@@ -2,7 +2,6 @@
 // without a tensor-core form (F32, other head_dims, rows not aligned to 16 bytes) run in F32
 // arithmetic. The choice depends on shapes, types and the card alone, so bits repeat.
 
-#include "gpu/cuda_status.h"
 #include "gpu/ops/attention_paths.h"
 #include "gpu/ops/launchers.h"
 
@@ -16,7 +15,6 @@ namespace mr::gpu {
 namespace {
 
 constexpr std::int64_t kLongestTile = 1024; // rows past the last token that a kernel may number
-constexpr int kFirstMajor = 8;              // sm_80
 
 bool isAligned16(const TensorView& view) noexcept
 {
@@ -38,43 +36,32 @@ Status checkLimits(const char* op, const Args& args)
 }
 
 template <typename Args>
-Status chooseMma(const Args& args, bool& mma)
+bool takesMma(const Args& args, const AttentionChoice& choice)
 {
-    mma = false;
-    if (args.qkv.dtype != DType::BF16 || !hasMmaForm(args.headDim) || !(args.scale > 0.0F) ||
-        !isAligned16(args.qkv) || !isAligned16(args.out))
-        return {};
-    int device = 0;
-    int major = 0;
-    MR_TRY(toStatus(cudaGetDevice(&device), "cudaGetDevice"));
-    MR_TRY(toStatus(
-        cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "attention"));
-    mma = major >= kFirstMajor;
-    return {};
+    return choice.hasTensorCores() && args.qkv.dtype == DType::BF16 && hasMmaForm(args.headDim) &&
+           args.scale > 0.0F && isAligned16(args.qkv) && isAligned16(args.out);
 }
 
 } // namespace
 
-Status launchAttention(const AttentionArgs& args, cudaStream_t stream)
+Status launchAttention(const AttentionArgs& args, AttentionChoice& choice, cudaStream_t stream)
 {
     if (args.qkv.dims[0] == args.firstQuery)
         return {};
     MR_TRY(checkLimits("attention", args));
-    bool mma = false;
-    MR_TRY(chooseMma(args, mma));
-    return mma ? launchAttentionMma(args, stream) : launchAttentionFma(args, stream);
+    return takesMma(args, choice) ? launchAttentionMma(args, choice, stream)
+                                  : launchAttentionFma(args, stream);
 }
 
-Status launchAttentionBackward(const AttentionBackwardArgs& args, cudaStream_t stream)
+Status launchAttentionBackward(
+    const AttentionBackwardArgs& args, AttentionChoice& choice, cudaStream_t stream)
 {
     if (args.qkv.dims[0] == 0)
         return {};
     MR_TRY(checkLimits("attentionBackward", args));
-    bool mma = false;
-    MR_TRY(chooseMma(args, mma));
     MR_TRY(launchAttentionDelta(args, stream));
-    return mma && isAligned16(args.gradOut) && isAligned16(args.gradQkv)
-               ? launchAttentionBackwardMma(args, stream)
+    return takesMma(args, choice) && isAligned16(args.gradOut) && isAligned16(args.gradQkv)
+               ? launchAttentionBackwardMma(args, choice, stream)
                : launchAttentionBackwardFma(args, stream);
 }
 

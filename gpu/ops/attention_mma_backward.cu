@@ -20,8 +20,11 @@
 // block walks over all heads of the group: far fewer blocks, where a model has few kv heads.
 //
 // Loads: of the two matrices that move, the first (used at the start and the end of a step) has
-// two tiles, the second (used in between) one. Shared memory is 81 KiB at head_dim 128, two blocks
-// on an SM of sm_80 and sm_90.
+// two tiles, the second (used in between) one. Shared memory is 81 KiB at head_dim 128 and 64 rows,
+// two blocks on an SM of sm_80 and sm_90.
+//
+// Order: walks begin at multiples of 16, so a row's sums take the other side 16 by 16 rows alike in
+// every block, and a launch may give blocks as many rows as suits the card (attention_choice.h).
 
 #include "gpu/ops/attention_mma_pairs.cuh"
 #include "gpu/ops/attention_paths.h"
@@ -38,10 +41,10 @@ struct Step {
 };
 
 // A block's tiles in shared memory, and a warp's sums.
-template <Part kPart, int kDim>
+template <Part kPart, int kDim, int kRows>
 class BackwardBlock
 {
-    using T = BackwardTiles<kPart, kDim>;
+    using T = BackwardTiles<kPart, kDim, kRows>;
     static constexpr Side kSide = T::kSide;
     using Columns = Pairs<kSide, T::kColumns>;
 
@@ -87,7 +90,12 @@ private:
     __device__ static Walk walkOfBlock(const BackwardParams<Bf16>& p, int blockRow)
     {
         const int own = static_cast<int>(blockIdx.x);
-        if (kSide == Side::Queries || !p.partial)
+        if (kSide == Side::Queries) {
+            Walk walk = walkOf<kSide>(p.layout, blockRow, T::kRows, own);
+            walk.first = walk.first / kSlab * kSlab;
+            return walk;
+        }
+        if (!p.partial)
             return walkOf<kSide>(p.layout, blockRow, T::kRows, own);
         Walk walk = walkOf<kSide>(p.layout, blockRow, T::kRows, own / p.layout.group());
         walk.firstHead = own;
@@ -232,58 +240,73 @@ private:
 
 // Grid (heads, or kv heads, tiles of own rows). The first keys and the last queries are in most
 // pairs, and come first.
-template <Part kPart, int kDim>
-__global__ void __launch_bounds__(BackwardTiles<kPart, kDim>::kThreads)
+template <Part kPart, int kDim, int kRows>
+__global__ void __launch_bounds__(BackwardTiles<kPart, kDim, kRows>::kThreads)
     attentionBackwardKernel(const BackwardParams<Bf16> p)
 {
-    using T = BackwardTiles<kPart, kDim>;
+    using T = BackwardTiles<kPart, kDim, kRows>;
     const unsigned tile = T::kSide == Side::Keys ? blockIdx.y : gridDim.y - 1 - blockIdx.y;
-    BackwardBlock<kPart, kDim>(p, static_cast<int>(tile) * T::kRows).run();
+    BackwardBlock<kPart, kDim, kRows>(p, static_cast<int>(tile) * kRows).run();
 }
 
-template <Part kPart, int kDim>
-Status launch(const BackwardParams<Bf16>& params, cudaStream_t stream)
+template <Part kPart, int kDim, int kRows>
+Status launch(const BackwardParams<Bf16>& params, int heads, cudaStream_t stream)
 {
-    using T = BackwardTiles<kPart, kDim>;
-    const AttentionLayout& layout = params.layout;
-    const bool byGroup = T::kSide == Side::Keys && !params.partial;
-    const int heads = byGroup ? layout.kvHeads : layout.heads;
-    const dim3 grid(static_cast<unsigned>(heads), blocksFor(layout.tokens, T::kRows));
-    return launchKernel("attentionBackward", listed<attentionBackwardKernel<kPart, kDim>>(),
+    using T = BackwardTiles<kPart, kDim, kRows>;
+    const dim3 grid(static_cast<unsigned>(heads), blocksFor(params.layout.tokens, kRows));
+    return launchKernel("attentionBackward", listed<attentionBackwardKernel<kPart, kDim, kRows>>(),
         {grid, dim3(T::kThreads), T::kSharedBytes}, stream, params);
 }
 
-template <int kDim>
-Status launchParts(const AttentionBackwardArgs& args, cudaStream_t stream)
-{
-    const BackwardParams<Bf16> params = backwardParams<Bf16>(args);
-    if constexpr (kDim <= 128) {
-        MR_TRY((launch<Part::KeyAndValueGradient, kDim>(params, stream)));
-    } else {
-        MR_TRY((launch<Part::ValueGradient, kDim>(params, stream)));
-        MR_TRY((launch<Part::KeyGradient, kDim>(params, stream)));
+// A launch of the backward pass.
+struct Backward {
+    const AttentionBackwardArgs& args;
+    BackwardParams<Bf16> params;
+    AttentionChoice& choice;
+    cudaStream_t stream;
+
+    template <int kDim>
+    Status launchKeys() const
+    {
+        constexpr AttentionKernel kKernel = AttentionKernel::KeyGradients;
+        const int heads = params.partial ? args.heads : args.kvHeads;
+        return withRows<kKernel, kDim>(rows(kKernel, heads), [&]<int kRows>() -> Status {
+            if constexpr (kDim <= 128) {
+                return launch<Part::KeyAndValueGradient, kDim, kRows>(params, heads, stream);
+            } else {
+                MR_TRY((launch<Part::ValueGradient, kDim, kRows>(params, heads, stream)));
+                return launch<Part::KeyGradient, kDim, kRows>(params, heads, stream);
+            }
+        });
     }
-    if (params.partial)
-        MR_TRY(launchAttentionPartials(args, stream));
-    return launch<Part::QueryGradient, kDim>(params, stream);
-}
+
+    template <int kDim>
+    Status launchQueries() const
+    {
+        constexpr AttentionKernel kKernel = AttentionKernel::QueryGradients;
+        return withRows<kKernel, kDim>(rows(kKernel, args.heads), [&]<int kRows>() {
+            return launch<Part::QueryGradient, kDim, kRows>(params, args.heads, stream);
+        });
+    }
+
+    int rows(AttentionKernel kernel, int heads) const
+    {
+        return choice.rows({kernel, args.headDim, heads, args.qkv.dims[0], 0, args.mostKeys});
+    }
+};
 
 } // namespace
 
-Status launchAttentionBackwardMma(const AttentionBackwardArgs& args, cudaStream_t stream)
+Status launchAttentionBackwardMma(
+    const AttentionBackwardArgs& args, AttentionChoice& choice, cudaStream_t stream)
 {
-    switch (args.headDim) {
-    case 64:
-        return launchParts<64>(args, stream);
-    case 80:
-        return launchParts<80>(args, stream);
-    case 96:
-        return launchParts<96>(args, stream);
-    case 128:
-        return launchParts<128>(args, stream);
-    default:
-        return launchParts<256>(args, stream);
-    }
+    const Backward backward{args, backwardParams<Bf16>(args), choice, stream};
+    return withHeadDim(args.headDim, [&]<int kDim>() -> Status {
+        MR_TRY(backward.launchKeys<kDim>());
+        if (backward.params.partial)
+            MR_TRY(launchAttentionPartials(args, stream));
+        return backward.launchQueries<kDim>();
+    });
 }
 
 } // namespace mr::gpu

@@ -11,9 +11,12 @@
 // Loads: K and V have one tile each, and one is in flight while the other is used. Two tiles of
 // each would hide no more and would halve the blocks of an SM at head_dim 128 (96 KiB, not 64).
 //
-// Skipping: keys begin at the first one the tile's first query sees (visibleFrom never falls) and
-// end at its last query. Of the remaining tiles a warp skips those that none of its rows sees, and
-// it tests single keys only where the diagonal or a border crosses its rows.
+// Skipping: keys begin at the tile of the first one the block's first query sees (visibleFrom never
+// falls) and end at its last query. Of these tiles a warp skips those that none of its rows sees,
+// and it tests single keys only where the diagonal or a border crosses its rows.
+//
+// Order: tiles of keys begin at multiples of 64, so a row's sums do not depend on its block, and a
+// launch may give blocks as many rows as suits the card (attention_choice.h).
 
 #include "gpu/ops/attention_mma_softmax.cuh"
 #include "gpu/ops/attention_paths.h"
@@ -50,10 +53,10 @@ struct WarpRows {
 };
 
 // A block's tiles in shared memory, and a warp's slabs.
-template <int kDim>
+template <int kDim, int kRows>
 class ForwardBlock
 {
-    using T = ForwardTiles<kDim>;
+    using T = ForwardTiles<kDim, kRows>;
 
 public:
     __device__ explicit ForwardBlock(const ForwardParams<Bf16>& params, int first)
@@ -63,7 +66,7 @@ public:
         , m_rows(m_p.layout, first + m_warpRow, T::kWarpRows)
         , m_query(dynamicShared<Bf16>())
         , m_key(m_query + T::kQueries * kDim)
-        , m_value(m_key + T::kKeys * kDim)
+        , m_value(m_key + kForwardKeys * kDim)
         , m_places(threadIdx.x % kWarp)
     {
 #pragma unroll
@@ -75,12 +78,12 @@ public:
     {
         const AttentionLayout& layout = m_p.layout;
         const int end = min(m_first + T::kQueries, layout.tokens);
-        int at = layout.visibleFrom[m_first];
+        int at = layout.visibleFrom[m_first] / kForwardKeys * kForwardKeys;
         fetchTile<kDim, T::kQueries, T::kThreads>(
             m_query, layout.query(m_p.qkv, head()), m_first, layout.tokens);
         fetchKeys(at);
-        for (; at < end; at += T::kKeys)
-            add(at, at + T::kKeys < end);
+        for (; at < end; at += kForwardKeys)
+            add(at, at + kForwardKeys < end);
         store();
     }
 
@@ -98,7 +101,7 @@ private:
     __device__ void fetchKeys(int at)
     {
         const AttentionLayout& layout = m_p.layout;
-        fetchTile<kDim, T::kKeys, T::kThreads>(
+        fetchTile<kDim, kForwardKeys, T::kThreads>(
             m_key, layout.key(m_p.qkv, head() / layout.group()), at, layout.tokens);
         cpAsyncCommit();
     }
@@ -106,15 +109,15 @@ private:
     __device__ void fetchValues(int at)
     {
         const AttentionLayout& layout = m_p.layout;
-        fetchTile<kDim, T::kKeys, T::kThreads>(
+        fetchTile<kDim, kForwardKeys, T::kThreads>(
             m_value, layout.value(m_p.qkv, head() / layout.group()), at, layout.tokens);
         cpAsyncCommit();
     }
 
-    // The keys [at, at + kKeys). Their K is on the way; that of the next ones will be.
+    // The keys [at, at + kForwardKeys). Their K is on the way; that of the next ones will be.
     __device__ void add(int at, bool more)
     {
-        const bool used = m_rows.sees(at, T::kKeys);
+        const bool used = m_rows.sees(at, kForwardKeys);
         m_places.renew();
         cpAsyncWait<0>();
         __syncthreads(); // K is here, and V is free
@@ -124,7 +127,7 @@ private:
         cpAsyncWait<0>();
         __syncthreads(); // V is here, and K is free
         if (more)
-            fetchKeys(at + T::kKeys);
+            fetchKeys(at + kForwardKeys);
         if (!used)
             return;
         const int lane = static_cast<int>(threadIdx.x) % kWarp;
@@ -132,7 +135,7 @@ private:
 #pragma unroll
         for (int s = 0; s < T::kSlabs; ++s) {
             m_slabs[s].bend(m_p.layout);
-            if (!m_rows.seesAll(at, T::kKeys))
+            if (!m_rows.seesAll(at, kForwardKeys))
                 m_slabs[s].mask(m_p.layout, m_rows.first + s * kSlab + lane / 4, at + lane % 4 * 2);
             m_slabs[s].exponentials(0, scale2);
             m_slabs[s].exponentials(1, scale2);
@@ -175,50 +178,49 @@ private:
     const int m_first;   // query of the block
     const WarpRows m_rows;
     Bf16* const m_query; // (kQueries, kDim)
-    Bf16* const m_key;   // (kKeys, kDim)
-    Bf16* const m_value; // (kKeys, kDim)
+    Bf16* const m_key;   // (kForwardKeys, kDim)
+    Bf16* const m_value; // (kForwardKeys, kDim)
     LanePlaces<kDim> m_places;
     Softmax<kDim> m_slabs[T::kSlabs];
 };
 
 // Grid (heads, query tiles): blocks start with x fastest. The last queries of all heads, which see
 // most, come first, so short blocks fill the gaps at the end.
-template <int kDim>
-__global__ void __launch_bounds__(ForwardTiles<kDim>::kThreads)
+template <int kDim, int kRows>
+__global__ void __launch_bounds__(ForwardTiles<kDim, kRows>::kThreads)
     attentionForwardKernel(const ForwardParams<Bf16> p)
 {
     const unsigned tile = gridDim.y - 1 - blockIdx.y;
-    ForwardBlock<kDim>(p, p.firstQuery + static_cast<int>(tile) * ForwardTiles<kDim>::kQueries)
-        .run();
+    ForwardBlock<kDim, kRows>(p, p.firstQuery + static_cast<int>(tile) * kRows).run();
 }
 
-template <int kDim>
+template <int kDim, int kRows>
 Status launch(const ForwardParams<Bf16>& params, cudaStream_t stream)
 {
-    using T = ForwardTiles<kDim>;
+    using T = ForwardTiles<kDim, kRows>;
     const unsigned tiles = blocksFor(params.layout.tokens - params.firstQuery, T::kQueries);
     const LaunchShape shape{dim3(static_cast<unsigned>(params.layout.heads), tiles),
         dim3(T::kThreads), T::kSharedBytes};
-    return launchKernel("attention", listed<attentionForwardKernel<kDim>>(), shape, stream, params);
+    return launchKernel(
+        "attention", listed<attentionForwardKernel<kDim, kRows>>(), shape, stream, params);
+}
+
+template <int kDim>
+Status launchRows(const AttentionArgs& args, AttentionChoice& choice, cudaStream_t stream)
+{
+    const ForwardParams<Bf16> params = forwardParams<Bf16>(args);
+    return withRows<AttentionKernel::Forward, kDim>(
+        choice.rows({AttentionKernel::Forward, kDim, args.heads, args.qkv.dims[0], args.firstQuery,
+            args.mostKeys}),
+        [&]<int kRows>() { return launch<kDim, kRows>(params, stream); });
 }
 
 } // namespace
 
-Status launchAttentionMma(const AttentionArgs& args, cudaStream_t stream)
+Status launchAttentionMma(const AttentionArgs& args, AttentionChoice& choice, cudaStream_t stream)
 {
-    const ForwardParams<Bf16> params = forwardParams<Bf16>(args);
-    switch (args.headDim) {
-    case 64:
-        return launch<64>(params, stream);
-    case 80:
-        return launch<80>(params, stream);
-    case 96:
-        return launch<96>(params, stream);
-    case 128:
-        return launch<128>(params, stream);
-    default:
-        return launch<256>(params, stream);
-    }
+    return withHeadDim(
+        args.headDim, [&]<int kDim>() { return launchRows<kDim>(args, choice, stream); });
 }
 
 } // namespace mr::gpu

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "gpu/launch.h"
+#include "gpu/ops/attention_choice.h"
 #include "gpu/ops/attention_sides.cuh"
 #include "gpu/ops/attention_tiles.cuh"
 
@@ -17,20 +18,25 @@ namespace mr::gpu {
 // thread, so each gets a launch of its own (5 products instead of 4).
 enum class Part { QueryGradient, KeyAndValueGradient, KeyGradient, ValueGradient };
 
-template <Part kPart, int kDim>
+template <Part kPart, int kDim, int kOwnRows>
 struct BackwardTiles {
-    static constexpr int kWarps = 4;
-    static constexpr int kThreads = kWarps * kWarp;
-    static constexpr int kRows = kWarps * kSlab;           // own rows
-    static constexpr int kColumns = kDim <= 128 ? 64 : 16; // rows of a tile that moves
-    static constexpr int kMoved = kColumns * kDim;         // its elements
+    static constexpr AttentionKernel kKernel = kPart == Part::QueryGradient
+                                                   ? AttentionKernel::QueryGradients
+                                                   : AttentionKernel::KeyGradients;
+    static constexpr AttentionTile kTile = attentionTile(kKernel, kDim, kOwnRows);
+    static constexpr int kThreads = kTile.warps * kWarp;
+    static constexpr int kRows = kOwnRows;
+    static constexpr int kColumns = kTile.columns; // rows of a tile that moves
+    static constexpr int kMoved = kColumns * kDim; // its elements
     static constexpr Side kSide = kPart == Part::QueryGradient ? Side::Queries : Side::Keys;
     static constexpr bool kFirst = kPart != Part::ValueGradient; // dQ or dK, which need dP
     static constexpr bool kValue =
         kPart == Part::KeyAndValueGradient || kPart == Part::ValueGradient;
-    static constexpr std::size_t kSharedBytes =
-        (2 * kRows + 3 * kColumns) * kDim * sizeof(Bf16) + kColumns * sizeof(QueryRow);
-    static_assert(kSharedBytes <= kMaxSharedBytes);
+    static constexpr std::size_t kSharedBytes = kTile.sharedBytes;
+    static_assert(kSharedBytes <= kMaxSharedBytes && kThreads >= kColumns);
+    static_assert(kRows == kTile.warps * kSlab);
+    static_assert(kSharedBytes ==
+                  (2 * kRows + 3 * kColumns) * kDim * sizeof(Bf16) + kColumns * sizeof(QueryRow));
 };
 
 // The query rows of a tile of pairs as one thread sees them: on the key side they are its columns

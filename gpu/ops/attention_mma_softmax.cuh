@@ -4,36 +4,33 @@
 #pragma once
 
 #include "gpu/launch.h"
+#include "gpu/ops/attention_choice.h"
 #include "gpu/ops/attention_tiles.cuh"
 
 #include <cstddef>
 
 namespace mr::gpu {
 
-// Two slabs a warp use every fragment of K and V twice: shared memory gives 128 bytes a cycle, and
-// with one slab it, not the tensor cores, would be the limit. At 256 the output of one slab takes
-// half of a thread's registers.
-template <int kDim>
+// Of every tile: a row's softmax goes on from tile to tile of keys, so its bits depend on it.
+inline constexpr int kForwardKeys = 64;
+
+template <int kDim, int kRows>
 struct ForwardTiles {
-    static constexpr int kWarps = 4;
-    static constexpr int kThreads = kWarps * kWarp;
-    static constexpr int kSlabs = kDim <= 128 ? 2 : 1;
-    static constexpr int kWarpRows = kSlabs * kSlab;
-    static constexpr int kQueries = kWarps * kWarpRows;
-    static constexpr int kKeys = 64;
-    static constexpr std::size_t kSharedBytes =
-        (kQueries + 2 * kKeys) * kDim * sizeof(Bf16); // 32 to 96 KiB
-    static_assert(kSharedBytes <= kMaxSharedBytes);
+    static constexpr AttentionTile kTile = attentionTile(AttentionKernel::Forward, kDim, kRows);
+    static constexpr int kThreads = kTile.warps * kWarp;
+    static constexpr int kWarpRows = kRows / kTile.warps;
+    static constexpr int kSlabs = kWarpRows / kSlab;
+    static constexpr int kQueries = kRows;
+    static constexpr std::size_t kSharedBytes = kTile.sharedBytes; // 16 to 96 KiB
+    static_assert(kSharedBytes <= kMaxSharedBytes && kTile.columns == kForwardKeys);
 };
 
 // A slab's running softmax. A thread holds rows g and g + 8 (g = lane / 4) of each array, of these
 // columns 2 (lane % 4) and + 1 of every 8.
 template <int kDim>
 struct Softmax {
-    using T = ForwardTiles<kDim>;
-
     float out[kDim / 8][4]; // unnormalised
-    float scores[T::kKeys / 8][4];
+    float scores[kForwardKeys / 8][4];
     float top[2];   // largest score so far, unscaled
     float total[2]; // this thread's columns only
 
@@ -56,7 +53,7 @@ struct Softmax {
         const int from[2] = {layout.visibleFrom[row] - key, layout.visibleFrom[second] - key};
         const int last[2] = {row - key, second - key};
 #pragma unroll
-        for (int n = 0; n < T::kKeys / 8; ++n)
+        for (int n = 0; n < kForwardKeys / 8; ++n)
 #pragma unroll
             for (int i = 0; i < 4; ++i)
                 if (8 * n + i % 2 > last[i / 2] || 8 * n + i % 2 < from[i / 2])
@@ -69,7 +66,7 @@ struct Softmax {
         if (layout.capOverScale == 0.0F)
             return;
 #pragma unroll
-        for (int n = 0; n < T::kKeys / 8; ++n)
+        for (int n = 0; n < kForwardKeys / 8; ++n)
 #pragma unroll
             for (int i = 0; i < 4; ++i)
                 scores[n][i] = layout.bent(scores[n][i]);
@@ -77,20 +74,22 @@ struct Softmax {
 
     // Scores become exp2(scale2 (score - new top)); the earlier sums are rescaled to the new
     // top. A row that has seen no key yet keeps -infinity, and 0 stands in for it: else the
-    // difference of two infinities would be NaN.
+    // difference of two infinities would be NaN. The factor is exactly 1 where the top stays, so
+    // keys that a row does not see change none of its bits, and blocks may have any rows.
     __device__ void exponentials(int half, float scale2)
     {
         float high = top[half];
 #pragma unroll
-        for (int n = 0; n < T::kKeys / 8; ++n)
+        for (int n = 0; n < kForwardKeys / 8; ++n)
             high = fmaxf(high, fmaxf(scores[n][2 * half], scores[n][2 * half + 1]));
         high = fmaxf(high, __shfl_xor_sync(kAllLanes, high, 1));
         high = fmaxf(high, __shfl_xor_sync(kAllLanes, high, 2));
-        const float shift = isfinite(high) ? -(high * scale2) : 0.0F;
-        const float factor = exp2Fast(fmaf(top[half], scale2, shift));
+        const float base = isfinite(high) ? high : 0.0F;
+        const float shift = -(base * scale2);
+        const float factor = exp2Fast((top[half] - base) * scale2);
         float sum = total[half] * factor;
 #pragma unroll
-        for (int n = 0; n < T::kKeys / 8; ++n)
+        for (int n = 0; n < kForwardKeys / 8; ++n)
 #pragma unroll
             for (int i = 2 * half; i < 2 * half + 2; ++i) {
                 scores[n][i] = exp2Fast(fmaf(scores[n][i], scale2, shift));
@@ -114,49 +113,47 @@ struct Softmax {
 };
 
 // scores = Q K^T of the warp's rows.
-template <int kDim>
-__device__ void multiplyKeys(Softmax<kDim> (&slabs)[ForwardTiles<kDim>::kSlabs], const Bf16* query,
-    const Bf16* key, const LanePlaces<kDim>& places)
+template <int kDim, int kSlabs>
+__device__ void multiplyKeys(Softmax<kDim> (&slabs)[kSlabs], const Bf16* query, const Bf16* key,
+    const LanePlaces<kDim>& places)
 {
-    using T = ForwardTiles<kDim>;
 #pragma unroll
-    for (int s = 0; s < T::kSlabs; ++s)
+    for (int s = 0; s < kSlabs; ++s)
         clear(slabs[s].scores);
 #pragma unroll
     for (int k = 0; k < kDim / 16; ++k) {
-        Fragment a[T::kSlabs];
+        Fragment a[kSlabs];
 #pragma unroll
-        for (int s = 0; s < T::kSlabs; ++s)
+        for (int s = 0; s < kSlabs; ++s)
             loadLeft<kDim>(a[s], query, s * kSlab, k, places);
 #pragma unroll
-        for (int n = 0; n < T::kKeys / 16; ++n) {
+        for (int n = 0; n < kForwardKeys / 16; ++n) {
             Fragment b;
             loadRightByRows<kDim>(b, key, n * 16, k, places);
 #pragma unroll
-            for (int s = 0; s < T::kSlabs; ++s)
+            for (int s = 0; s < kSlabs; ++s)
                 mmaPair(slabs[s].scores[2 * n], slabs[s].scores[2 * n + 1], a[s], b);
         }
     }
 }
 
 // out += P V.
-template <int kDim>
-__device__ void addValues(Softmax<kDim> (&slabs)[ForwardTiles<kDim>::kSlabs], const Bf16* value,
-    const LanePlaces<kDim>& places)
+template <int kDim, int kSlabs>
+__device__ void addValues(
+    Softmax<kDim> (&slabs)[kSlabs], const Bf16* value, const LanePlaces<kDim>& places)
 {
-    using T = ForwardTiles<kDim>;
 #pragma unroll
-    for (int k = 0; k < T::kKeys / 16; ++k) {
-        Fragment a[T::kSlabs];
+    for (int k = 0; k < kForwardKeys / 16; ++k) {
+        Fragment a[kSlabs];
 #pragma unroll
-        for (int s = 0; s < T::kSlabs; ++s)
+        for (int s = 0; s < kSlabs; ++s)
             packLeft(a[s], slabs[s].scores, k);
 #pragma unroll
         for (int n = 0; n < kDim / 16; ++n) {
             Fragment b;
             loadRightByColumns<kDim>(b, value, k * 16, n, places);
 #pragma unroll
-            for (int s = 0; s < T::kSlabs; ++s)
+            for (int s = 0; s < kSlabs; ++s)
                 mmaPair(slabs[s].out[2 * n], slabs[s].out[2 * n + 1], a[s], b);
         }
     }

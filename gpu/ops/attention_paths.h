@@ -8,10 +8,14 @@
 #pragma once
 
 #include "core/device/ops.h"
+#include "gpu/ops/attention_choice.h"
 
 #include <millrace/status.h>
 
 #include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <span>
 
 namespace mr::gpu {
 
@@ -33,7 +37,37 @@ constexpr bool hasMmaForm(int headDim) noexcept
 // Adds the partial gradients of keys and values over the query heads of each group, in order.
 Status launchAttentionPartials(const AttentionBackwardArgs& args, cudaStream_t stream);
 
-Status launchAttentionMma(const AttentionArgs& args, cudaStream_t stream);
-Status launchAttentionBackwardMma(const AttentionBackwardArgs& args, cudaStream_t stream);
+Status launchAttentionMma(const AttentionArgs& args, AttentionChoice& choice, cudaStream_t stream);
+Status launchAttentionBackwardMma(
+    const AttentionBackwardArgs& args, AttentionChoice& choice, cudaStream_t stream);
+
+// Calls f<head_dim>(). Precondition: hasMmaForm(headDim).
+template <typename F>
+Status withHeadDim(int headDim, const F& f)
+{
+    switch (headDim) {
+    case 64:
+        return f.template operator()<64>();
+    case 80:
+        return f.template operator()<80>();
+    case 96:
+        return f.template operator()<96>();
+    case 128:
+        return f.template operator()<128>();
+    default:
+        return f.template operator()<256>();
+    }
+}
+
+// Calls f<rows>(). Precondition: rows is one of attentionRows(kKernel, kDim).
+template <AttentionKernel kKernel, int kDim, std::size_t kIndex = 0, typename F>
+Status withRows(int rows, const F& f)
+{
+    constexpr std::span<const int> kRows = attentionRows(kKernel, kDim);
+    if constexpr (kIndex + 1 < kRows.size())
+        if (rows != kRows[kIndex])
+            return withRows<kKernel, kDim, kIndex + 1>(rows, f);
+    return f.template operator()<kRows[kIndex]>();
+}
 
 } // namespace mr::gpu

@@ -53,7 +53,9 @@ __device__ void fetchTile(Bf16* tile, const Strip<const Bf16>& strip, int first,
         return;
     const Bf16* from = strip.row(first + static_cast<int>(row)) + chunk * kChunk;
     const int rows = end - first;
-#pragma unroll
+    // More take all registers of a thread.
+    [[maybe_unused]] constexpr int kUnrolled = kThreads < 128 ? 8 : kRows;
+#pragma unroll kUnrolled
     for (int i = 0; i < kRows; i += kAtOnce) {
         const bool valid = static_cast<int>(row) < rows;
         if (kRows % kAtOnce == 0 || row < kRows)

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "core/device/ops.h"
+#include "gpu/ops/attention_choice.h"
 
 #include <cuda_runtime_api.h>
 
@@ -35,8 +36,9 @@ Status launchHeadNormRopeBackward(const HeadNormRopeBackwardArgs& args, cudaStre
 
 // attention.cu chooses; attention_fma.cu takes every head_dim and both types,
 // attention_mma_forward.cu and attention_mma_backward.cu BF16 and the usual ones
-Status launchAttention(const AttentionArgs& args, cudaStream_t stream);
-Status launchAttentionBackward(const AttentionBackwardArgs& args, cudaStream_t stream);
+Status launchAttention(const AttentionArgs& args, AttentionChoice& choice, cudaStream_t stream);
+Status launchAttentionBackward(
+    const AttentionBackwardArgs& args, AttentionChoice& choice, cudaStream_t stream);
 
 // swiglu.cu
 Status launchSwiglu(const SwigluArgs& args, cudaStream_t stream);

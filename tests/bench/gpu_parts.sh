@@ -103,7 +103,7 @@ part_losses() {
     done
 }
 
-# part_bench: attention has 32/8 heads at 4,096 tokens, and 12/2 at 2,048 where the program offers it.
+# part_bench: attention has 32/8 heads at 4,096 tokens; 12/2 and 8/4 at 2,048 where the program offers it.
 part_bench() {
     local name
     for name in attention matmul elements adamw copy; do

@@ -26,9 +26,9 @@ void closeGap([[maybe_unused]] const Buffer& buffer) noexcept
 class SimtDevice final : public Device
 {
 public:
-    explicit SimtDevice(std::size_t memoryBytes)
+    SimtDevice(std::size_t memoryBytes, const gpu::AttentionChoice& attention)
         : m_memory(makeCpuDevice(memoryBytes))
-        , m_ops(gpu::makeCudaOps(m_gemm))
+        , m_ops(gpu::makeCudaOps(m_gemm, attention))
         , m_info(m_memory->info())
     {
         m_info.name = "SIMT host";
@@ -74,9 +74,10 @@ private:
 
 } // namespace
 
-std::unique_ptr<Device> makeSimtDevice(std::size_t memoryBytes)
+std::unique_ptr<Device> makeSimtDevice(
+    std::size_t memoryBytes, const gpu::AttentionChoice& attention)
 {
-    return std::make_unique<SimtDevice>(memoryBytes);
+    return std::make_unique<SimtDevice>(memoryBytes, attention);
 }
 
 } // namespace mr::simt

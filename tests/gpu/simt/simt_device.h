@@ -10,12 +10,17 @@
 #pragma once
 
 #include "core/device/device.h"
+#include "gpu/ops/attention_choice.h"
 
 #include <cstddef>
 #include <memory>
 
 namespace mr::simt {
 
-std::unique_ptr<Device> makeSimtDevice(std::size_t memoryBytes);
+// A card of compute capability 8 with one SM, which takes the largest tiles of attention.
+inline constexpr gpu::AttentionCard kSimtCard{8, 1, std::size_t{228} << 10};
+
+std::unique_ptr<Device> makeSimtDevice(std::size_t memoryBytes,
+    const gpu::AttentionChoice& attention = gpu::AttentionChoice(kSimtCard));
 
 } // namespace mr::simt

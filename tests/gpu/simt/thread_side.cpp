@@ -102,8 +102,9 @@ float halfOf(std::uint32_t pair, int which)
 }
 
 // Fragments of all lanes to whole matrices and back. With g = lane / 4, t = lane % 4, as in
-// gpu/ptx.cuh. The sum starts with d and takes the products, exact in float, in ascending order
-// with one rounding each; the order of the hardware is not documented.
+// gpu/ptx.cuh. The products, exact in float, are added in ascending order with one rounding each,
+// and their sum to d: a kernel that cuts a long sum at other places gets other bits, as on a card.
+// The order of the hardware is not documented.
 void multiplyForWarp(void* const* operands, unsigned mask)
 {
     float a[16][16];
@@ -127,8 +128,10 @@ void multiplyForWarp(void* const* operands, unsigned mask)
         for (int i = 0; i < 4; ++i) {
             const int row = lane / 4 + (i < 2 ? 0 : 8);
             const int column = 2 * (lane % 4) + i % 2;
+            float sum = 0.0F;
             for (int k = 0; k < 16; ++k)
-                d[i] = d[i] + a[row][k] * b[k][column];
+                sum = sum + a[row][k] * b[k][column];
+            d[i] = d[i] + sum;
         }
     });
 }

@@ -41,18 +41,3 @@ struct cudaFuncAttributes {
 // Puts the kernel among those that mr::simt::loadedKernels() has.
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* kernel);
 cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute, int value);
-
-// The host device takes every kernel, so it is one of compute capability 8.
-enum cudaDeviceAttr { cudaDevAttrComputeCapabilityMajor = 75 };
-
-inline cudaError_t cudaGetDevice(int* device) noexcept
-{
-    *device = 0;
-    return cudaSuccess;
-}
-
-inline cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int) noexcept
-{
-    *value = 8;
-    return cudaSuccess;
-}
