@@ -16,6 +16,12 @@ namespace {
 constexpr std::size_t kShapesReserved = 512;
 constexpr std::size_t kShapesKept = 8192;
 
+Status setAddress(GemmPlan& plan, cublasLtMatmulDescAttributes_t what, const void* address)
+{
+    return toStatus(cublasLtMatmulDescSetAttribute(&plan.product, what, &address, sizeof(address)),
+        "cublasLtMatmulDesc");
+}
+
 class CublasLtGemm final : public Gemm
 {
 public:
@@ -95,11 +101,11 @@ Status CublasLtGemm::multiply(GemmPlan& plan, const Product& product, cudaStream
 {
     const float one = 1.0F;
     const float beta = product.accumulate ? 1.0F : 0.0F;
-    if (plan.addsBias) {
-        const void* bias = product.bias.data;
-        MR_TRY(toStatus(cublasLtMatmulDescSetAttribute(
-                            &plan.product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof(bias)),
-            "cublasLtMatmulDesc"));
+    if (plan.addsBias)
+        MR_TRY(setAddress(plan, CUBLASLT_MATMUL_DESC_BIAS_POINTER, product.bias.data));
+    if (product.scaleA != nullptr) { // the library's A is our b
+        MR_TRY(setAddress(plan, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, product.scaleB));
+        MR_TRY(setAddress(plan, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, product.scaleA));
     }
     if (plan.workspaceBytes > 0)
         MR_TRY(takeWorkspace(stream));

@@ -12,6 +12,9 @@
 //          A bias is added by the library before rounding, by an algorithm that does not split k;
 //          where the library offers none, and to an F32 result from BF16, by a kernel of ours after
 //          the product.
+//          FP8 in: as BF16 in, times both scales before bias and rounding. The library takes FP8
+//          with the summed axis adjacent in both operands only, which transposeB alone gives. Its
+//          fast accumulation stays off, which keeps fewer bits.
 // Threads  Engine thread. One workspace serves all streams: a product that needs it waits for the
 //          last one that did on another stream.
 // Memory   The workspace is taken once, outside the device's budget: 32 MiB, from sm_90 on 64 MiB,

@@ -129,6 +129,7 @@ Status CudaDevice::open(const CudaFacts& facts)
     m_info.waitsForGates = m_shared.driver.waitsForValues() && serialised.empty();
     m_info.picksAlgorithms = true;
     m_info.loadsLazily = true; // cuBLASLt's kernels; ours are on the card already
+    m_info.multipliesCodes = hasFp8(facts);
     m_info.threads = 0;
     m_info.instructionSet = instructionSetOf(facts);
     return measureBaseline();

@@ -82,7 +82,38 @@ public:
             handle)));
         if (isApart)
             MR_TRY(noted(launchAdd({args.gradWeight, args.product, args.gradWeight}, handle)));
-        return args.gradBias.data == nullptr ? Status{} : noted(launchBiasGradient(args, handle));
+        if (args.gradBias.data == nullptr)
+            return {};
+        return noted(launchBiasGradient({args.gradOut, args.gradBias, args.accumulate}, handle));
+    }
+
+    Status biasGradient(const BiasGradientArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkBiasGradient(args));
+        const TraceRange range("biasGradient");
+        return noted(launchBiasGradient(args, streamHandle(stream)));
+    }
+
+    Status quantize(const QuantizeArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkQuantize(args));
+        const TraceRange range("quantize");
+        return noted(launchQuantize(args, streamHandle(stream)));
+    }
+
+    Status codeProduct(const CodeProductArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkCodeProduct(args));
+        const TraceRange range("codeProduct");
+        return noted(m_gemm.run({.a = args.a,
+                                    .b = args.b,
+                                    .out = args.out,
+                                    .bias = args.bias,
+                                    .transposeB = true,
+                                    .accumulate = args.accumulate,
+                                    .scaleA = args.scaleA.as<const float>(),
+                                    .scaleB = args.scaleB.as<const float>()},
+            streamHandle(stream)));
     }
 
     Status rope(const RopeArgs& args, Stream& stream) override

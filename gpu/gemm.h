@@ -21,13 +21,15 @@ namespace mr::gpu {
 
 // out (m, n) (+)= op(a) op(b) + bias, all row-major and dense; op transposes where asked.
 struct Product {
-    TensorView a;    // (m, k), or (k, m) if transposeA; A
-    TensorView b;    // (k, n), or (n, k) if transposeB; A
-    TensorView out;  // (m, n), A or F32
-    TensorView bias; // (n), A; data null: none; not with accumulate
+    TensorView a;    // (m, k), or (k, m) if transposeA; A, or E4M3 or E5M2
+    TensorView b;    // (k, n), or (n, k) if transposeB; A, or E4M3
+    TensorView out;  // (m, n), A or F32; of FP8 operands BF16 or F32
+    TensorView bias; // (n), A; data null: none; not with accumulate; of FP8 operands BF16
     bool transposeA = false;
     bool transposeB = false;
-    bool accumulate = false; // F32 out: one F32 addition per element, after the whole product
+    bool accumulate = false;       // F32 out: one F32 addition per element, after the whole product
+    const float* scaleA = nullptr; // of FP8 operands, on the device: factors of the product
+    const float* scaleB = nullptr;
 };
 
 class Gemm

@@ -14,8 +14,15 @@ namespace {
 // otherwise get other bits than another that places the same tensor elsewhere.
 constexpr std::uint32_t kAlignment = 16;
 
+bool isCode(DType type)
+{
+    return type == DType::E4M3 || type == DType::E5M2;
+}
+
 cudaDataType typeOf(DType type)
 {
+    if (isCode(type))
+        return type == DType::E4M3 ? CUDA_R_8F_E4M3 : CUDA_R_8F_E5M2;
     return type == DType::F32 ? CUDA_R_32F : CUDA_R_16BF;
 }
 
@@ -31,7 +38,9 @@ std::uint32_t alignmentOf(const TensorView& tensor)
 std::string text(const GemmKey& key)
 {
     return fmt::format("matrix product ({}, {}) x ({}, {}) in {}", key.m, key.k, key.k, key.n,
-        key.in == DType::F32 ? "F32" : "BF16");
+        isCode(key.in)         ? "FP8"
+        : key.in == DType::F32 ? "F32"
+                               : "BF16");
 }
 
 template <typename T>
@@ -76,8 +85,8 @@ Status layOutAll(GemmPlan& plan, const GemmKey& key)
     const auto call = [](cublasStatus_t code) { return toStatus(code, "cublasLtMatrixLayout"); };
     MR_TRY(call(layOut(
         plan.right, key.in, key.transposeA ? key.k : key.m, key.transposeA ? key.m : key.k)));
-    MR_TRY(call(
-        layOut(plan.left, key.in, key.transposeB ? key.n : key.k, key.transposeB ? key.k : key.n)));
+    MR_TRY(call(layOut(
+        plan.left, key.inB, key.transposeB ? key.n : key.k, key.transposeB ? key.k : key.n)));
     return call(layOut(plan.out, key.out, key.m, key.n));
 }
 
@@ -106,10 +115,10 @@ Status prefer(
 
 std::size_t GemmKeyHash::operator()(const GemmKey& key) const noexcept
 {
-    std::uint64_t hash = (std::uint64_t{key.alignment} << 8) |
-                         (static_cast<std::uint64_t>(key.in) << 16) |
-                         (static_cast<std::uint64_t>(key.out) << 24) | (key.transposeA ? 1U : 0U) |
-                         (key.transposeB ? 2U : 0U) | (key.bias ? 4U : 0U);
+    std::uint64_t hash =
+        (std::uint64_t{key.alignment} << 8) | (static_cast<std::uint64_t>(key.in) << 16) |
+        (static_cast<std::uint64_t>(key.out) << 24) | (static_cast<std::uint64_t>(key.inB) << 32) |
+        (key.transposeA ? 1U : 0U) | (key.transposeB ? 2U : 0U) | (key.bias ? 4U : 0U);
     for (const std::int64_t length : {key.m, key.n, key.k}) {
         hash = (hash ^ static_cast<std::uint64_t>(length)) * 0x9e3779b97f4a7c15U; // 2^64 / phi
         hash ^= hash >> 29;
@@ -124,6 +133,7 @@ GemmKey keyOf(const Product& product) noexcept
     key.n = product.out.dims[1];
     key.k = product.a.dims[product.transposeA ? 0 : 1];
     key.in = product.a.dtype;
+    key.inB = product.b.dtype;
     key.out = product.out.dtype;
     key.transposeA = product.transposeA;
     key.transposeB = product.transposeB;

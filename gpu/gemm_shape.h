@@ -18,7 +18,8 @@ struct GemmKey {
     std::int64_t m = 0; // m, n, k: as in the row-major product
     std::int64_t n = 0;
     std::int64_t k = 0;
-    DType in = DType::BF16;
+    DType in = DType::BF16;  // of a
+    DType inB = DType::BF16; // of b: another than in only of FP8 operands
     DType out = DType::BF16;
     bool transposeA = false;
     bool transposeB = false;

@@ -42,6 +42,12 @@ struct CudaFacts {
     bool bf16 = false;               // compute capability 8.0 and later
 };
 
+// Tensor cores that multiply FP8: compute capability 8.9 and later.
+inline bool hasFp8(const CudaFacts& facts) noexcept
+{
+    return facts.computeMajor > 8 || (facts.computeMajor == 8 && facts.computeMinor >= 9);
+}
+
 struct CudaDeviceOptions {
     std::uint64_t memoryBytes = 0; // budget of device memory
 };

@@ -50,6 +50,7 @@ struct DeviceInfo {
     bool loadsLazily = false;        // a first launch may wait for the device to be idle
     bool picksAlgorithms = false;    // its library does, by shape: a run checks its products first
     bool simulatedLink = false;      // copies are slowed down on purpose; say so with every figure
+    bool multipliesCodes = true;     // has products of FP8 codes
     int threads = 1;                 // that compute ops use; 0 where it has no meaning
     std::string instructionSet;      // "avx512_bf16", "avx2", "sm_90": bits are promised within one
 };

@@ -33,6 +33,10 @@ inline const char* nameOf(DType type) noexcept
         return "I32";
     case DType::F64:
         return "F64";
+    case DType::E4M3:
+        return "E4M3";
+    case DType::E5M2:
+        return "E5M2";
     }
     return "?";
 }

@@ -170,6 +170,75 @@ Status checkLinearBackwardWeight(const LinearBackwardWeightArgs& a)
         .status();
 }
 
+Status checkBiasGradient(const BiasGradientArgs& a)
+{
+    return Checker("biasGradient")
+        .leads("gradOut", a.gradOut, 2)
+        .tensor("gradBias", a.gradBias, DType::F32, {a.gradOut.dims[1]})
+        .status();
+}
+
+namespace {
+
+constexpr const char* kBlockWords = "want sizes that are multiples of 16, and not 0";
+constexpr const char* kStartWords = "want tensors that start at multiples of 16 bytes";
+
+bool isCode(DType type) noexcept
+{
+    return type == DType::E4M3 || type == DType::E5M2;
+}
+
+bool isBlocks(std::int64_t size) noexcept
+{
+    return size > 0 && size % kCodeBlock == 0;
+}
+
+template <typename... Views>
+bool startAtBlocks(const Views&... views) noexcept
+{
+    return ((reinterpret_cast<std::uintptr_t>(views.data) % 16 == 0) && ...);
+}
+
+} // namespace
+
+Status checkQuantize(const QuantizeArgs& a)
+{
+    const std::int64_t rows = a.x.dims[0];
+    const std::int64_t cols = a.x.dims[1];
+    const DType type = a.codes.data ? a.codes.dtype : a.turned.dtype;
+    return Checker("quantize")
+        .tensor("x", a.x, DType::BF16, {rows, cols})
+        .holds(isBlocks(rows) && isBlocks(cols), kBlockWords)
+        .holds(isCode(type), "want codes or turned of E4M3 or E5M2")
+        .optional("codes", a.codes, type, {rows, cols})
+        .optional("turned", a.turned, type, {cols, rows})
+        .tensor("scale", a.scale, DType::F32, {1})
+        .tensor("partial", a.partial, DType::I32, {kQuantizePartials})
+        .holds(startAtBlocks(a.x, a.codes, a.turned, a.partial), kStartWords)
+        .status();
+}
+
+Status checkCodeProduct(const CodeProductArgs& a)
+{
+    const std::int64_t m = a.a.dims[0];
+    const std::int64_t k = a.a.dims[1];
+    const std::int64_t n = a.b.dims[0];
+    const DType outType = a.out.dtype == DType::F32 ? DType::F32 : DType::BF16;
+    return Checker("codeProduct")
+        .holds(isCode(a.a.dtype), "a is no E4M3 and no E5M2")
+        .tensor("a", a.a, a.a.dtype, {m, k})
+        .tensor("b", a.b, DType::E4M3, {n, k})
+        .holds(isBlocks(m) && isBlocks(n) && isBlocks(k), kBlockWords)
+        .tensor("scaleA", a.scaleA, DType::F32, {1})
+        .tensor("scaleB", a.scaleB, DType::F32, {1})
+        .optional("bias", a.bias, DType::BF16, {n})
+        .tensor("out", a.out, outType, {m, n})
+        .holds(!a.accumulate || (outType == DType::F32 && !a.bias.data),
+            "want F32 and no bias to accumulate")
+        .holds(startAtBlocks(a.a, a.b, a.out), kStartWords)
+        .status();
+}
+
 Status checkRope(const RopeArgs& a)
 {
     const std::int64_t positions = a.cosTable.dims[0];

@@ -118,6 +118,41 @@ struct LinearBackwardWeightArgs {
     bool accumulate = false;
 };
 
+// gradBias (+)= the sum of gradOut by rows, in an order that depends on the shape alone.
+struct BiasGradientArgs {
+    TensorView gradOut;  // (T, out), A
+    TensorView gradBias; // (out), F32
+    bool accumulate = false;
+};
+
+// x as FP8 codes with one scale, x = code * scale: scale is the smallest power of two for which no
+// element lies beyond the format, codes round to nearest even (core/device/fp8.h). So scales cost
+// no bits, and the largest element depends on no order. Where x holds a NaN or an infinity the
+// scale is NaN, and with it every product of these codes. Both sizes of x are multiples of
+// kCodeBlock and not 0, and all tensors but `scale` start at multiples of 16 bytes.
+struct QuantizeArgs {
+    TensorView x;       // (rows, cols), BF16
+    TensorView codes;   // (rows, cols), E4M3 or E5M2; data null: not wanted
+    TensorView turned;  // (cols, rows), the type of codes: transposed; data null: not wanted
+    TensorView scale;   // (1), F32
+    TensorView partial; // (kQuantizePartials), I32, scratch
+};
+inline constexpr std::int64_t kCodeBlock = 16;
+inline constexpr std::int64_t kQuantizePartials = 512;
+
+// out (+)= scaleA scaleB a b^T + bias. The sums are in F32, the scales are applied to them. m, n
+// and k are multiples of kCodeBlock; a, b and out start at multiples of 16 bytes. With `accumulate`
+// as in LinearBackwardWeightArgs. A device may have no such products: DeviceInfo::multipliesCodes.
+struct CodeProductArgs {
+    TensorView a;      // (m, k), E4M3 or E5M2
+    TensorView b;      // (n, k), E4M3
+    TensorView scaleA; // (1), F32
+    TensorView scaleB; // (1), F32
+    TensorView bias;   // (n), BF16; data null: none; not with accumulate
+    TensorView out;    // (m, n), BF16 or F32; F32 with accumulate
+    bool accumulate = false;
+};
+
 // Rotates the first `heads` heads of every row by the angle positions[t] * inv_freq, of each the
 // first rotaryDim elements (half-split pairs: i with i + rotaryDim/2); the others stay. For q and k
 // of a packed row: heads + kvHeads. inverse rotates back, which is the backward pass.
@@ -436,6 +471,9 @@ public:
     virtual Status linear(const LinearArgs& args, Stream& stream) = 0;
     virtual Status linearBackwardInput(const LinearBackwardInputArgs& args, Stream& stream) = 0;
     virtual Status linearBackwardWeight(const LinearBackwardWeightArgs& args, Stream& stream) = 0;
+    virtual Status biasGradient(const BiasGradientArgs& args, Stream& stream) = 0;
+    virtual Status quantize(const QuantizeArgs& args, Stream& stream) = 0;
+    virtual Status codeProduct(const CodeProductArgs& args, Stream& stream) = 0;
     virtual Status rope(const RopeArgs& args, Stream& stream) = 0;
     virtual Status headNormRope(const HeadNormRopeArgs& args, Stream& stream) = 0;
     virtual Status headNormRopeBackward(const HeadNormRopeBackwardArgs& args, Stream& stream) = 0;

@@ -8,13 +8,16 @@
 
 namespace mr {
 
-enum class DType : std::uint8_t { F32, BF16, U8, I8, U16, I16, I32, F64 };
+// E4M3 and E5M2 are the codes of core/device/fp8.h.
+enum class DType : std::uint8_t { F32, BF16, U8, I8, U16, I16, I32, F64, E4M3, E5M2 };
 
 constexpr std::size_t sizeOf(DType t) noexcept
 {
     switch (t) { // no default: the compiler then names the type that is missing here
     case DType::U8:
     case DType::I8:
+    case DType::E4M3:
+    case DType::E5M2:
         return 1;
     case DType::BF16:
     case DType::U16:

@@ -1,6 +1,7 @@
 #include "core/prove/conformance.h"
 
 #include "core/prove/conformance_case.h"
+#include "core/prove/conformance_fp8.h"
 
 #include <fmt/format.h>
 
@@ -43,6 +44,9 @@ void encode(DType type, double value, std::byte* to)
         return put(static_cast<std::int32_t>(value));
     case DType::F64:
         return put(value);
+    case DType::E4M3:
+    case DType::E5M2:
+        return put(fp8Code(type, value));
     }
 }
 
@@ -74,6 +78,9 @@ double decode(DType type, const std::byte* from)
         return read<std::int32_t>(from);
     case DType::F64:
         return read<double>(from);
+    case DType::E4M3:
+    case DType::E5M2:
+        return fp8Value(type, static_cast<std::uint8_t>(*from));
     }
     return 0.0;
 }
@@ -297,6 +304,7 @@ Table wholeTable()
     addElementCases(table);
     addUpdateCases(table);
     addCompactCases(table);
+    addFp8Cases(table);
     return table;
 }
 
@@ -321,6 +329,8 @@ Result<ConformanceReport> runConformance(
     ConformanceReport report;
     for (const conformance::Case& line : table) {
         if (!onlyOp.empty() && line.op != onlyOp)
+            continue;
+        if (line.op == "codeProduct" && !device.info().multipliesCodes)
             continue;
         const ConformanceResult result = conformance::runCase(device, line);
         ++report.cases;

@@ -133,6 +133,7 @@ void addColumnCases(Table& table);
 void addElementCases(Table& table);
 void addUpdateCases(Table& table);
 void addCompactCases(Table& table);
+void addFp8Cases(Table& table);
 
 // All of them.
 Table wholeTable();

@@ -1,5 +1,4 @@
-// gradBias (+)= the sum of gradOut by rows: the half of linearBackwardWeight that is no matrix
-// product. How it is cut stands in column_sums.cuh.
+// gradBias (+)= the sum of gradOut by rows. How it is cut stands in column_sums.cuh.
 
 #include "gpu/ops/column_sums.cuh"
 #include "gpu/ops/launchers.h"
@@ -20,7 +19,7 @@ Status biasGradient(const LinearBackwardWeightArgs& args, cudaStream_t stream)
 
 } // namespace
 
-Status launchBiasGradient(const LinearBackwardWeightArgs& args, cudaStream_t stream)
+Status launchBiasGradient(const BiasGradientArgs& args, cudaStream_t stream)
 {
     if (args.gradBias.dtype == DType::BF16)
         return biasGradient<Bf16, Bf16>(args, stream);

@@ -24,8 +24,11 @@ Status launchEmbedBackward(const EmbedBackwardArgs& args, cudaStream_t stream);
 Status launchRmsNorm(const RmsNormArgs& args, cudaStream_t stream);
 Status launchRmsNormBackward(const RmsNormBackwardArgs& args, cudaStream_t stream);
 
-// bias_gradient.cu: the gradBias half of linearBackwardWeight
-Status launchBiasGradient(const LinearBackwardWeightArgs& args, cudaStream_t stream);
+// bias_gradient.cu, also the gradBias half of linearBackwardWeight
+Status launchBiasGradient(const BiasGradientArgs& args, cudaStream_t stream);
+
+// quantize.cu
+Status launchQuantize(const QuantizeArgs& args, cudaStream_t stream);
 
 // rope.cu
 Status launchRope(const RopeArgs& args, cudaStream_t stream);

@@ -214,6 +214,21 @@ public:
         return forward("gatherColumns", &Ops::gatherColumns, args, stream);
     }
 
+    Status biasGradient(const BiasGradientArgs& args, Stream& stream) override
+    {
+        return forward("biasGradient", &Ops::biasGradient, args, stream);
+    }
+
+    Status quantize(const QuantizeArgs& args, Stream& stream) override
+    {
+        return forward("quantize", &Ops::quantize, args, stream);
+    }
+
+    Status codeProduct(const CodeProductArgs& args, Stream& stream) override
+    {
+        return forward("codeProduct", &Ops::codeProduct, args, stream);
+    }
+
     Status scatterColumns(const ScatterColumnsArgs& args, Stream& stream) override
     {
         return forward("scatterColumns", &Ops::scatterColumns, args, stream);

@@ -129,13 +129,31 @@ public:
         MR_TRY(checkLinearBackwardWeight(args));
         return on(stream).enqueue([this, args]() -> Status {
             if (args.gradBias.data)
-                cpu::biasGradient(args, m_pool);
+                cpu::biasGradient({args.gradOut, args.gradBias, args.accumulate}, m_pool);
             if (!args.accumulate || !args.product.data)
                 return m_matmul.run(weightProduct(args));
             MR_TRY(m_matmul.run(productAlone(args)));
             cpu::add({args.gradWeight, args.product, args.gradWeight}, m_pool);
             return {};
         });
+    }
+
+    Status biasGradient(const BiasGradientArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkBiasGradient(args));
+        return on(stream).enqueue([this, args] { cpu::biasGradient(args, m_pool); });
+    }
+
+    Status quantize(const QuantizeArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkQuantize(args));
+        return on(stream).enqueue([this, args] { cpu::quantize(args, m_pool); });
+    }
+
+    Status codeProduct(const CodeProductArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkCodeProduct(args));
+        return on(stream).enqueue([this, args] { return m_matmul.runCodes(args); });
     }
 
     Status rope(const RopeArgs& args, Stream& stream) override

@@ -1,5 +1,7 @@
 #include "gpu/runtime/fake_cublaslt.h"
 
+#include "core/prove/conformance_fp8.h"
+
 #include <cublasLt.h>
 
 #include <cstring>
@@ -12,6 +14,8 @@ struct Desc {
     cublasOperation_t transposeB;
     cublasLtEpilogue_t epilogue;
     const float* bias;
+    const float* scaleA;
+    const float* scaleB;
 };
 
 struct Layout {
@@ -40,13 +44,28 @@ T valueOf(const void* buffer)
     return out;
 }
 
+bool isFp8(cudaDataType type)
+{
+    return type == CUDA_R_8F_E4M3 || type == CUDA_R_8F_E5M2;
+}
+
+float scaleOf(const float* scale)
+{
+    return scale == nullptr ? 1.0F : *scale;
+}
+
 // Element (row, col) of op(X).
-float element(const float* x, const Layout& layout, cublasOperation_t op, std::uint64_t row,
-    std::uint64_t col)
+float element(
+    const void* x, const Layout& layout, cublasOperation_t op, std::uint64_t row, std::uint64_t col)
 {
     const std::uint64_t r = op == CUBLAS_OP_N ? row : col;
     const std::uint64_t c = op == CUBLAS_OP_N ? col : row;
-    return x[r + c * static_cast<std::uint64_t>(layout.ld)];
+    const std::uint64_t at = r + c * static_cast<std::uint64_t>(layout.ld);
+    if (isFp8(layout.type))
+        return static_cast<float>(mr::conformance::fp8Value(
+            layout.type == CUDA_R_8F_E4M3 ? mr::DType::E4M3 : mr::DType::E5M2,
+            static_cast<const std::uint8_t*>(x)[at]));
+    return static_cast<const float*>(x)[at];
 }
 
 bool fits(const Layout& layout, cublasOperation_t op, std::uint64_t rows, std::uint64_t cols)
@@ -54,6 +73,18 @@ bool fits(const Layout& layout, cublasOperation_t op, std::uint64_t rows, std::u
     const bool plain = op == CUBLAS_OP_N;
     return layout.rows == (plain ? rows : cols) && layout.cols == (plain ? cols : rows) &&
            layout.ld >= static_cast<std::int64_t>(layout.rows);
+}
+
+// As the documentation has it: both F32, or FP8 of which one at least is E4M3, with the summed axis
+// adjacent in both and sizes of 16 bytes.
+bool areTypesKnown(const Layout& left, const Layout& right, const Desc& desc)
+{
+    if (left.type == CUDA_R_32F && right.type == CUDA_R_32F)
+        return desc.scaleA == nullptr && desc.scaleB == nullptr;
+    const bool areSizesWhole = left.rows % 16 == 0 && left.cols % 16 == 0 && right.cols % 16 == 0;
+    return isFp8(left.type) && isFp8(right.type) &&
+           (left.type == CUDA_R_8F_E4M3 || right.type == CUDA_R_8F_E4M3) && areSizesWhole &&
+           desc.transposeA == CUBLAS_OP_T && desc.transposeB == CUBLAS_OP_N;
 }
 
 } // namespace
@@ -99,7 +130,8 @@ const char* cublasLtGetStatusString(cublasStatus_t)
 cublasStatus_t cublasLtMatmulDescInit_internal(
     cublasLtMatmulDesc_t desc, std::size_t, cublasComputeType_t, cudaDataType_t)
 {
-    const Desc fresh{CUBLAS_OP_N, CUBLAS_OP_N, CUBLASLT_EPILOGUE_DEFAULT, nullptr};
+    const Desc fresh{
+        CUBLAS_OP_N, CUBLAS_OP_N, CUBLASLT_EPILOGUE_DEFAULT, nullptr, nullptr, nullptr};
     std::memcpy(desc, &fresh, sizeof(fresh));
     return CUBLAS_STATUS_SUCCESS;
 }
@@ -116,6 +148,10 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t opaque,
         desc.epilogue = valueOf<cublasLtEpilogue_t>(value);
     else if (what == CUBLASLT_MATMUL_DESC_BIAS_POINTER && bytes == 8)
         desc.bias = valueOf<const float*>(value);
+    else if (what == CUBLASLT_MATMUL_DESC_A_SCALE_POINTER && bytes == 8)
+        desc.scaleA = valueOf<const float*>(value);
+    else if (what == CUBLASLT_MATMUL_DESC_B_SCALE_POINTER && bytes == 8)
+        desc.scaleB = valueOf<const float*>(value);
     else
         return CUBLAS_STATUS_INVALID_VALUE;
     std::memcpy(opaque, &desc, sizeof(desc));
@@ -173,15 +209,17 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t descOpaque,
     const auto out = read<Layout>(dOpaque);
     const std::uint64_t k = desc.transposeA == CUBLAS_OP_N ? left.cols : left.rows;
     if (c != d || !fits(left, desc.transposeA, out.rows, k) ||
-        !fits(right, desc.transposeB, k, out.cols) || left.type != CUDA_R_32F)
+        !fits(right, desc.transposeB, k, out.cols) || !areTypesKnown(left, right, desc))
         return CUBLAS_STATUS_INVALID_VALUE;
+    mr::test::fakeCublasLt().scaleB = desc.scaleB;
     auto* result = static_cast<float*>(d);
     for (std::uint64_t col = 0; col < out.cols; ++col) {
         for (std::uint64_t row = 0; row < out.rows; ++row) {
             float sum = 0.0F;
             for (std::uint64_t i = 0; i < k; ++i)
-                sum += element(static_cast<const float*>(a), left, desc.transposeA, row, i) *
-                       element(static_cast<const float*>(b), right, desc.transposeB, i, col);
+                sum += element(a, left, desc.transposeA, row, i) *
+                       element(b, right, desc.transposeB, i, col);
+            sum *= scaleOf(desc.scaleA) * scaleOf(desc.scaleB);
             float& at = result[row + col * static_cast<std::uint64_t>(out.ld)];
             at = valueOf<float>(alpha) * sum +
                  (valueOf<float>(beta) == 0.0F ? 0.0F : valueOf<float>(beta) * at);

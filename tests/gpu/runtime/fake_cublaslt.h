@@ -1,5 +1,5 @@
 // As much of cuBLASLt as the products need: column-major, in the words of its documentation, F32
-// only.
+// and FP8 to F32 only.
 //
 // Threads  One.
 
@@ -15,6 +15,7 @@ struct FakeCublasLt {
     bool addsBiases = true;        // false: nothing for products with a bias
     std::uint32_t alignment = 0;   // the least that was asked for, of the last call
     std::uint32_t reductions = 99; // schemes allowed by the last call
+    const float* scaleB = nullptr; // of its B, in the last product
 };
 
 FakeCublasLt& fakeCublasLt();

@@ -1,5 +1,6 @@
 // How products are put to cuBLASLt, over a fake library that computes as its documentation says.
 
+#include "core/prove/conformance_fp8.h"
 #include "gpu/add_bias.h"
 #include "gpu/cublaslt_gemm.h"
 #include "gpu/runtime/fake_cublaslt.h"
@@ -56,6 +57,26 @@ struct Matrix {
     }
 
     std::vector<float> values;
+    TensorView view;
+};
+
+// Small whole numbers as codes.
+struct Codes {
+    Codes(DType type, std::int64_t rows, std::int64_t cols, int seed)
+        : bytes(static_cast<std::size_t>(rows * cols))
+        , view(matrixView(reinterpret_cast<std::byte*>(bytes.data()), type, rows, cols))
+    {
+        for (std::size_t i = 0; i < bytes.size(); ++i)
+            bytes[i] = conformance::fp8Code(type, (static_cast<int>(i) * 7 + seed) % 9 - 4);
+    }
+
+    float at(std::int64_t row, std::int64_t col) const
+    {
+        return static_cast<float>(conformance::fp8Value(
+            view.dtype, bytes[static_cast<std::size_t>(row * view.dims[1] + col)]));
+    }
+
+    std::vector<std::uint8_t> bytes;
     TensorView view;
 };
 
@@ -223,6 +244,46 @@ private Q_SLOTS:
 
         QCOMPARE(out.values, fused.values);
         QCOMPARE(test::fakeCublasLt().proposals, 2);
+    }
+
+    void codesAreMultipliedWithTheirScales_data()
+    {
+        QTest::addColumn<bool>("accumulate");
+        QTest::newRow("overwrites") << false;
+        QTest::newRow("accumulates") << true;
+    }
+
+    void codesAreMultipliedWithTheirScales()
+    {
+        QFETCH(bool, accumulate);
+        Rig rig;
+        const Codes a(DType::E5M2, 16, 32, 1);
+        const Codes b(DType::E4M3, 48, 32, 2);
+        const Matrix before(16, 48, 3);
+        Matrix out(16, 48, 3);
+        const float scaleA = 0.5F;
+        const float scaleB = 8.0F;
+        Product product{a.view, b.view, out.view, {}};
+        product.transposeB = true;
+        product.accumulate = accumulate;
+        product.scaleA = &scaleA;
+        product.scaleB = &scaleB;
+
+        QVERIFY(rig.gemm->run(product, rig.stream).ok());
+
+        for (std::int64_t i = 0; i < 16; ++i) {
+            for (std::int64_t j = 0; j < 48; ++j) {
+                float want = 0.0F;
+                for (std::int64_t l = 0; l < 32; ++l)
+                    want += a.at(i, l) * b.at(j, l);
+                QCOMPARE(out.at(i, j), 4.0F * want + (accumulate ? before.at(i, j) : 0.0F));
+            }
+        }
+        QVERIFY(test::fakeCublasLt().scaleB == &scaleA);
+        Rig other;
+        test::fakeCublasLt().hasAlgorithm = false;
+        const Status refused = other.gemm->run(product, other.stream);
+        QVERIFY(refused.message().find("(16, 32) x (32, 48) in FP8") != std::string::npos);
     }
 
     void aShapeWithoutAnAlgorithmIsNamed()

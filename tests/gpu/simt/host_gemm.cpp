@@ -1,6 +1,7 @@
 #include "gpu/simt/host_gemm.h"
 
 #include "core/prove/conformance_case.h"
+#include "core/prove/conformance_fp8.h"
 #include "gpu/add_bias.h"
 
 #include <bit>
@@ -20,6 +21,9 @@ float load(const TensorView& view, std::int64_t i)
 {
     if (view.dtype == DType::F32)
         return view.as<const float>()[i];
+    if (view.dtype != DType::BF16)
+        return static_cast<float>(
+            conformance::fp8Value(view.dtype, view.as<const std::uint8_t>()[i]));
     return std::bit_cast<float>(std::uint32_t{view.as<const std::uint16_t>()[i]} << 16);
 }
 
@@ -74,6 +78,7 @@ Status HostGemm::multiply(const gpu::Product& product)
     const Matrix b = matrixOf(product.b, product.transposeB);
     if (a.cols != b.rows || product.out.dims[0] != a.rows || product.out.dims[1] != b.cols)
         return Status::error(ErrorKind::Internal, "gemm: shapes do not fit");
+    const float scale = product.scaleA ? *product.scaleA * *product.scaleB : 1.0F;
     std::vector<float> sums(static_cast<std::size_t>(b.cols));
     for (std::int64_t r = 0; r < a.rows; ++r) {
         std::fill(sums.begin(), sums.end(), 0.0F);
@@ -81,7 +86,7 @@ Status HostGemm::multiply(const gpu::Product& product)
             addRow(b, a.values[static_cast<std::size_t>(r * a.cols + k)], k, sums);
         for (std::int64_t c = 0; c < b.cols; ++c) {
             const std::int64_t at = r * b.cols + c;
-            float value = sums[static_cast<std::size_t>(c)];
+            float value = scale * sums[static_cast<std::size_t>(c)];
             if (product.bias.data)
                 value = value + load(product.bias, c);
             store(product.out, at, product.accumulate ? load(product.out, at) + value : value);

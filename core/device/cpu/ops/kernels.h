@@ -75,6 +75,9 @@ void fill(const FillArgs& args, ThreadPool& pool);
 void normBlocks(const NormBlocksArgs& args, ThreadPool& pool);
 void normJoin(const NormJoinArgs& args);
 void columnEnergy(const ColumnEnergyArgs& args, ThreadPool& pool);
-void biasGradient(const LinearBackwardWeightArgs& args, ThreadPool& pool);
+void biasGradient(const BiasGradientArgs& args, ThreadPool& pool);
+
+// quantize.cpp
+void quantize(const QuantizeArgs& args, ThreadPool& pool);
 
 } // namespace mr::cpu

@@ -4,6 +4,9 @@
 #include "core/device/cpu/ops/matmul_onednn.h"
 #include "core/device/cpu/ops/matmul_tile.h"
 #include "core/device/cpu/ops/pack.h"
+#include "core/device/fp8.h"
+
+#include <type_traits>
 
 namespace mr::cpu {
 
@@ -61,7 +64,7 @@ void packB(const Product& p, const Tile& t, std::int64_t k0, float* to, std::int
         packPanelsTransposed(b, p.bCol, depth, t.cols, to, depth * kPanel);
 }
 
-template <typename T>
+template <typename A, typename B = A>
 void ownTile(const Product& p, const Tile& t, const TileGrid& grid, float* scratch) noexcept
 {
     float* a = scratch;
@@ -79,11 +82,53 @@ void ownTile(const Product& p, const Tile& t, const TileGrid& grid, float* scrat
         block.depth = std::min(kDepthBlock, p.depth - k0);
         block.panelStride = block.depth * kPanel;
         block.accumulate = k0 > 0;
-        packA<T>(p, t, k0, a, block);
-        packB<T>(p, t, k0, panels, block.depth);
+        packA<A>(p, t, k0, a, block);
+        packB<B>(p, t, k0, panels, block.depth);
         gemmBlock(block);
     }
     storeTile(p, t, out, block.ldc);
+}
+
+// Places of BF16 for one operand of a tile, in floats.
+std::int64_t bf16Floats(std::int64_t lines, std::int64_t depth) noexcept
+{
+    return (lines * depth + 31) / 32 * 16;
+}
+
+// `lines` dense lines of codes from line `first` on, as BF16.
+const std::byte* unpackCodes(
+    const TensorView& codes, std::int64_t first, std::int64_t lines, float* to) noexcept
+{
+    auto* out = reinterpret_cast<Bf16*>(to);
+    const std::int64_t count = lines * codes.dims[1];
+    withCode(codes.dtype, [&](auto* tag) {
+        const auto* in =
+            codes.as<const std::remove_pointer_t<decltype(tag)>>() + first * codes.dims[1];
+        for (std::int64_t i = 0; i < count; ++i)
+            out[i] = fromFloat<Bf16>(mr::toFloat(in[i]));
+    });
+    return reinterpret_cast<const std::byte*>(to);
+}
+
+Product productOf(const CodeProductArgs& args) noexcept
+{
+    Product p;
+    p.a = args.a.data;
+    p.aRow = args.a.dims[1];
+    p.b = args.b.data;
+    p.bRow = 1;
+    p.bCol = args.b.dims[1];
+    p.c = args.out.data;
+    p.bias = args.bias.data;
+    p.rows = args.a.dims[0];
+    p.cols = args.b.dims[0];
+    p.depth = args.a.dims[1];
+    p.type = DType::BF16;
+    p.cType = args.out.dtype;
+    p.accumulate = args.accumulate;
+    p.scaleA = args.scaleA.as<const float>();
+    p.scaleB = args.scaleB.as<const float>();
+    return p;
 }
 
 } // namespace
@@ -139,7 +184,48 @@ Status Matmul::run(const Product& product)
     MR_ASSIGN(auto floats, m_onednn->prepare(product, grid));
     m_scratch.grow(floats);
     m_pool.parallelFor(grid.count(), [&](std::int64_t index, int worker) {
-        m_onednn->runTile(product, tileAt(product, grid, index), worker, m_scratch.of(worker));
+        const auto size = static_cast<std::int64_t>(sizeOf(product.type));
+        const Tile tile = tileAt(product, grid, index);
+        m_onednn->runTile(product, tile, product.a + tile.row * product.aRow * size,
+            product.b + tile.col * product.bCol * size, worker, m_scratch.of(worker));
+    });
+    if (m_onednn->failed())
+        return Status::error(ErrorKind::Internal, "matmul: oneDNN could not run a tile");
+    return {};
+}
+
+Status Matmul::runOwnCodes(const Product& product, DType a, DType b)
+{
+    const TileGrid grid = tileGrid(product.rows, product.cols);
+    const auto hold = m_scratch.hold(ownFloats(grid));
+    withCode(a, [&](auto* tagA) {
+        withCode(b, [&](auto* tagB) {
+            m_pool.parallelFor(grid.count(), [&](std::int64_t index, int worker) {
+                ownTile<std::remove_pointer_t<decltype(tagA)>,
+                    std::remove_pointer_t<decltype(tagB)>>(
+                    product, tileAt(product, grid, index), grid, m_scratch.of(worker));
+            });
+        });
+    });
+    return {};
+}
+
+Status Matmul::runCodes(const CodeProductArgs& args)
+{
+    const Product product = productOf(args);
+    if (!OnednnTiles::supports(product.type))
+        return runOwnCodes(product, args.a.dtype, args.b.dtype);
+    const TileGrid grid = tileGrid(product.rows, product.cols);
+    const auto hold = m_scratch.hold(0);
+    MR_ASSIGN(const auto floats, m_onednn->prepare(product, grid));
+    const std::int64_t aFloats = bf16Floats(grid.tileRows, product.depth);
+    m_scratch.grow(floats + aFloats + bf16Floats(grid.tileCols, product.depth));
+    m_pool.parallelFor(grid.count(), [&](std::int64_t index, int worker) {
+        const Tile tile = tileAt(product, grid, index);
+        float* const scratch = m_scratch.of(worker);
+        const std::byte* a = unpackCodes(args.a, tile.row, tile.rows, scratch + floats);
+        const std::byte* b = unpackCodes(args.b, tile.col, tile.cols, scratch + floats + aFloats);
+        m_onednn->runTile(product, tile, a, b, worker, scratch);
     });
     if (m_onednn->failed())
         return Status::error(ErrorKind::Internal, "matmul: oneDNN could not run a tile");

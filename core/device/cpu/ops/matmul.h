@@ -11,7 +11,7 @@
 
 #include "core/base/parallel.h"
 #include "core/device/cpu/ops/scratch.h"
-#include "core/device/tensor.h"
+#include "core/device/ops.h"
 
 #include <millrace/status.h>
 
@@ -33,9 +33,11 @@ struct Product {
     std::int64_t rows = 0;
     std::int64_t cols = 0;
     std::int64_t depth = 0;
-    DType type = DType::F32;  // type of a, b, bias
-    DType cType = DType::F32; // F32 or `type`
-    bool accumulate = false;  // c += product, in one F32 addition per element; cType F32
+    DType type = DType::F32;       // type of a, b, bias
+    DType cType = DType::F32;      // F32 or `type`
+    bool accumulate = false;       // c += product, in one F32 addition per element; cType F32
+    const float* scaleA = nullptr; // both or none: factors of the product, before all else
+    const float* scaleB = nullptr;
 };
 
 // The grid depends on the shape alone. Tiles are whole multiples of 64, the edges aside.
@@ -60,10 +62,15 @@ public:
 
     Status run(const Product& product);
 
+    // The codes of a tile become BF16, which is exact; then as a product of BF16, times the scales.
+    Status runCodes(const CodeProductArgs& args);
+
     // Our own kernel in any build, for comparison in benchmarks and tests.
     Status runOwn(const Product& product);
 
 private:
+    Status runOwnCodes(const Product& product, DType a, DType b);
+
     ThreadPool& m_pool;
     Scratch& m_scratch;
     std::unique_ptr<OnednnTiles> m_onednn;

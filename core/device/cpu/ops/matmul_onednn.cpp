@@ -64,7 +64,7 @@ dnnl_data_type_t typeOf(std::int64_t type) noexcept
 // A tile goes straight to C unless something is added to it on the way.
 bool throughBuffer(const Product& p) noexcept
 {
-    return p.accumulate || p.bias != nullptr;
+    return p.accumulate || p.bias != nullptr || p.scaleA != nullptr;
 }
 
 Key keyOf(const Product& p, const Tile& t) noexcept
@@ -271,7 +271,8 @@ Result<std::int64_t> OnednnTiles::prepare(const Product& product, const TileGrid
            floatsFor(static_cast<std::size_t>(grid.tileRows * grid.tileCols) * sizeof(float));
 }
 
-void OnednnTiles::runTile(const Product& p, const Tile& tile, int worker, float* scratch) noexcept
+void OnednnTiles::runTile(const Product& p, const Tile& tile, const std::byte* a,
+    const std::byte* b, int worker, float* scratch) noexcept
 {
     omp_set_num_threads(1);
     Entry* entry = m_cache->find(keyOf(p, tile));
@@ -279,7 +280,6 @@ void OnednnTiles::runTile(const Product& p, const Tile& tile, int worker, float*
         m_failed.store(true);
         return;
     }
-    const auto size = static_cast<std::int64_t>(sizeOf(p.type));
     const auto cSize = static_cast<std::int64_t>(sizeOf(p.cType));
     const bool buffered = throughBuffer(p);
     float* const pad = scratch;
@@ -289,8 +289,8 @@ void OnednnTiles::runTile(const Product& p, const Tile& tile, int worker, float*
 
     const PerThread& t = entry->threads[static_cast<std::size_t>(worker)];
     // oneDNN only reads a and b; its interface has no const.
-    dnnl_memory_set_data_handle(t.a, const_cast<std::byte*>(p.a) + tile.row * p.aRow * size);
-    dnnl_memory_set_data_handle(t.b, const_cast<std::byte*>(p.b) + tile.col * p.bCol * size);
+    dnnl_memory_set_data_handle(t.a, const_cast<std::byte*>(a));
+    dnnl_memory_set_data_handle(t.b, const_cast<std::byte*>(b));
     dnnl_memory_set_data_handle(t.c, c);
     dnnl_memory_set_data_handle(t.scratchpad, pad);
     const std::array<dnnl_exec_arg_t, 4> args{{{DNNL_ARG_SRC, t.a}, {DNNL_ARG_WEIGHTS, t.b},
@@ -331,7 +331,10 @@ Result<std::int64_t> OnednnTiles::prepare(const Product&, const TileGrid&)
     return std::int64_t{0};
 }
 
-void OnednnTiles::runTile(const Product&, const Tile&, int, float*) noexcept {}
+void OnednnTiles::runTile(
+    const Product&, const Tile&, const std::byte*, const std::byte*, int, float*) noexcept
+{
+}
 
 } // namespace mr::cpu
 

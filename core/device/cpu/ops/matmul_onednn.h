@@ -26,8 +26,10 @@ public:
     // Makes the primitives for the tiles of `product`. Gives the scratch floats per thread.
     Result<std::int64_t> prepare(const Product& product, const TileGrid& grid);
 
-    // After prepare() of the same product. A failure is remembered for failed().
-    void runTile(const Product& product, const Tile& tile, int worker, float* scratch) noexcept;
+    // After prepare() of the same product. `a` and `b` are the first elements of the tile's rows
+    // and columns. A failure is remembered for failed().
+    void runTile(const Product& product, const Tile& tile, const std::byte* a, const std::byte* b,
+        int worker, float* scratch) noexcept;
 
     bool failed() noexcept { return m_failed.exchange(false); }
 

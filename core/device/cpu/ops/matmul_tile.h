@@ -31,22 +31,23 @@ inline Tile tileAt(const Product& p, const TileGrid& grid, std::int64_t index) n
 template <typename T>
 void storeTileAs(const Product& p, const Tile& t, const float* buffer, std::int64_t ld) noexcept
 {
+    const float scale = p.scaleA ? *p.scaleA * *p.scaleB : 1.0F;
     for (std::int64_t r = 0; r < t.rows; ++r) {
         const float* in = buffer + r * ld;
         T* out = reinterpret_cast<T*>(p.c) + (t.row + r) * p.cols + t.col;
         if (p.accumulate) {
             for (std::int64_t c = 0; c < t.cols; ++c)
-                out[c] = fromFloat<T>(toFloat(out[c]) + in[c]);
+                out[c] = fromFloat<T>(toFloat(out[c]) + scale * in[c]);
         } else if (p.bias) {
             withType(p.type, [&](auto* tag) {
                 const auto* bias =
                     reinterpret_cast<const std::remove_pointer_t<decltype(tag)>*>(p.bias);
                 for (std::int64_t c = 0; c < t.cols; ++c)
-                    out[c] = fromFloat<T>(in[c] + toFloat(bias[t.col + c]));
+                    out[c] = fromFloat<T>(scale * in[c] + toFloat(bias[t.col + c]));
             });
         } else {
             for (std::int64_t c = 0; c < t.cols; ++c)
-                out[c] = fromFloat<T>(in[c]);
+                out[c] = fromFloat<T>(scale * in[c]);
         }
     }
 }

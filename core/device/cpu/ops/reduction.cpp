@@ -95,7 +95,7 @@ void columnEnergy(const ColumnEnergyArgs& args, ThreadPool& pool)
     });
 }
 
-void biasGradient(const LinearBackwardWeightArgs& args, ThreadPool& pool)
+void biasGradient(const BiasGradientArgs& args, ThreadPool& pool)
 {
     const auto add = [](float g, float sum) { return sum + g; };
     withTypes(args.gradOut.dtype, args.gradBias.dtype, [&](auto* in, auto* to) {

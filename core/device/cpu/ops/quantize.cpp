@@ -1,0 +1,77 @@
+#include "core/device/cpu/ops/kernels.h"
+#include "core/device/cpu/ops/number.h"
+#include "core/device/fp8.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+namespace mr::cpu {
+
+namespace {
+
+// BF16 bits of the largest magnitude, by parts. A NaN is the largest of all.
+void findLargest(const QuantizeArgs& args, ThreadPool& pool)
+{
+    const std::int64_t count = args.x.count();
+    const std::int64_t part = (count + kQuantizePartials - 1) / kQuantizePartials;
+    const auto* x = args.x.as<const std::uint16_t>();
+    auto* partial = args.partial.as<std::int32_t>();
+    forBlocks(pool, kQuantizePartials, 8, [=](std::int64_t p, std::int64_t end) {
+        for (; p < end; ++p) {
+            std::uint16_t largest = 0;
+            for (std::int64_t i = p * part; i < std::min(count, (p + 1) * part); ++i)
+                largest = std::max(largest, static_cast<std::uint16_t>(x[i] & 0x7FFFU));
+            partial[p] = largest;
+        }
+    });
+}
+
+template <typename Code>
+void writeCodes(const QuantizeArgs& args, float factor, ThreadPool& pool)
+{
+    const auto* x = args.x.as<const Bf16>();
+    auto* codes = args.codes.as<Code>();
+    forBlocks(pool, args.x.count(), kElementBlock, [=](std::int64_t first, std::int64_t end) {
+        for (std::int64_t i = first; i < end; ++i)
+            codes[i] = fp8Of<Code>(toFloat(x[i]) * factor);
+    });
+}
+
+// An item is a few rows of the result: columns of x.
+template <typename Code>
+void writeTurned(const QuantizeArgs& args, float factor, ThreadPool& pool)
+{
+    const std::int64_t rows = args.x.dims[0];
+    const std::int64_t cols = args.x.dims[1];
+    const auto* x = args.x.as<const Bf16>();
+    auto* turned = args.turned.as<Code>();
+    forBlocks(pool, cols, 2 * kCodeBlock, [=](std::int64_t first, std::int64_t end) {
+        for (std::int64_t r = 0; r < rows; ++r)
+            for (std::int64_t c = first; c < end; ++c)
+                turned[c * rows + r] = fp8Of<Code>(toFloat(x[r * cols + c]) * factor);
+    });
+}
+
+} // namespace
+
+void quantize(const QuantizeArgs& args, ThreadPool& pool)
+{
+    findLargest(args, pool);
+    const auto* partial = args.partial.as<const std::int32_t>();
+    const auto largest =
+        static_cast<std::uint32_t>(*std::max_element(partial, partial + kQuantizePartials));
+    const DType type = args.codes.data ? args.codes.dtype : args.turned.dtype;
+    withCode(type, [&](auto* tag) {
+        using Code = std::remove_pointer_t<decltype(tag)>;
+        const Fp8Scale scale = fp8Scale<Code>(largest);
+        *args.scale.as<float>() = scale.scale;
+        if (args.codes.data)
+            writeCodes<Code>(args, scale.factor, pool);
+        if (args.turned.data)
+            writeTurned<Code>(args, scale.factor, pool);
+    });
+}
+
+} // namespace mr::cpu
