@@ -23,7 +23,8 @@ namespace mr::app {
 // is the card if there is a usable one, else the processor. A card's memory is its free bytes less
 // 768 MiB, its precision bf16 from compute capability 8.0 on.
 // With device cuda and a budget given, a card need not be here, so that a run can be planned for
-// another machine. InvalidArgument where one is needed, and for bf16 on a card without it.
+// another machine. InvalidArgument where one is needed, and for bf16 or fp8 on a card without
+// it.
 Result<RunSpec> completeForMachine(const RunSpec& spec);
 
 // resolveSpec(), planRun() and planAllPolicies() of the completed spec.
@@ -50,6 +51,10 @@ struct InferenceDevice {
     std::int64_t threads = 0; // CPU device only; 0: all physical cores
     DType compute = DType::F32;
 };
+
+// The compute type of `--precision` for evaluation and generation; auto: F32. InvalidArgument for
+// fp8, which is for training.
+Result<DType> inferenceType(const std::string& precision);
 
 // For evaluation and generation.
 Result<std::unique_ptr<Device>> makeInferenceDevice(const InferenceDevice& asked);

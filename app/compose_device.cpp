@@ -37,6 +37,16 @@ Status requireBf16(const gpu::CudaFacts& facts)
             facts.name, facts.computeMajor, facts.computeMinor));
 }
 
+Status requireFp8(const gpu::CudaFacts& facts)
+{
+    if (gpu::hasFp8(facts))
+        return {};
+    return Status::error(ErrorKind::InvalidArgument,
+        fmt::format("precision fp8: {} (compute capability {}.{}) has no FP8 products, which come "
+                    "with 8.9; use bf16, or device cpu, which emulates them",
+            facts.name, facts.computeMajor, facts.computeMinor));
+}
+
 // With Auto the reason why there is no card stays unsaid: without a driver CUDA is not asked.
 Result<gpu::CudaFacts> inspectIfAsked(DeviceChoice choice)
 {
@@ -50,6 +60,8 @@ Result<RunSpec> completeForCard(RunSpec spec, const gpu::CudaFacts& facts)
     spec.device = DeviceChoice::Cuda;
     if (spec.precision == PrecisionChoice::BF16)
         MR_TRY(requireBf16(facts));
+    if (spec.precision == PrecisionChoice::Fp8)
+        MR_TRY(requireFp8(facts));
     if (spec.precision == PrecisionChoice::Auto)
         spec.precision = facts.bf16 ? PrecisionChoice::BF16 : PrecisionChoice::F32;
     if (spec.deviceMemoryBytes == 0)
@@ -187,6 +199,15 @@ Result<std::unique_ptr<Device>> makeDevice(const RunSpec& resolved)
         resolved.threadedDevice ? CpuDeviceOptions::Mode::Threaded : CpuDeviceOptions::Mode::Inline;
     options.linkBytesPerSecond = resolved.linkBytesPerSecond;
     return makeCpuDevice(options);
+}
+
+Result<DType> inferenceType(const std::string& precision)
+{
+    MR_ASSIGN(const auto choice, parsePrecision(precision));
+    if (choice == PrecisionChoice::Fp8)
+        return Status::error(ErrorKind::InvalidArgument,
+            "precision fp8 is for training only; the weights it trains are bf16: use bf16 or fp32");
+    return choice == PrecisionChoice::BF16 ? DType::BF16 : DType::F32;
 }
 
 Result<std::unique_ptr<Device>> makeInferenceDevice(const InferenceDevice& asked)

@@ -2091,8 +2091,8 @@
             <translation>精度</translation>
         </message>
         <message>
-            <source>bf16: 2 bytes a number in the model's products. fp32: 4 bytes.</source>
-            <translation>bf16: モデルの積で 1 つの数に 2 バイト。fp32: 4 バイト。</translation>
+            <source>bf16: 2 bytes a number in the model's products. fp32: 4 bytes. fp8: 1 byte in most of them, less exact; for GPUs from compute capability 8.9 on.</source>
+            <translation>bf16: モデルの積で 1 つの数に 2 バイト。fp32: 4 バイト。fp8: その多くで 1 バイト、精度は下がる。compute capability 8.9 以上の GPU 用。</translation>
         </message>
         <message>
             <source>Automatic may take</source>

@@ -205,7 +205,7 @@ void addStepOptions(CLI::App& command, StepOptions& options)
     command.add_option("--steps", options.steps, "step: steps measured, after two that are not");
     command.add_option("--policy", options.policy, "step: auto, or a policy as of train");
     command.add_option("--policy-option", options.policyOptions, "step: key=value; repeatable");
-    command.add_option("--precision", options.precision, "step: bf16 or fp32");
+    command.add_option("--precision", options.precision, "step: bf16, fp32 or fp8");
     command.add_option("--recompute", options.recompute, "step: none, cheap or block");
     command.add_option("--device-memory", options.deviceMemory, "step: budget, as 6GiB");
     command.add_option("--host-memory", options.hostMemory, "step: budget, as 24GiB");

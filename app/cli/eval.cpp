@@ -119,16 +119,16 @@ int eval(EvalOptions options)
     if (!folder.ok())
         return fail(folder.status(), options.json);
     options.model = std::move(folder).value();
-    auto precision = parsePrecision(options.precision);
-    if (!precision.ok())
-        return fail(precision.status(), options.json);
+    auto compute = inferenceType(options.precision);
+    if (!compute.ok())
+        return fail(compute.status(), options.json);
     auto choice = parseDevice(options.device);
     if (!choice.ok())
         return fail(choice.status(), options.json);
     InferenceOptions model;
     model.seqLen = options.seqLen;
     model.cache = options.answers > 0;
-    model.compute = precision.value() == PrecisionChoice::BF16 ? DType::BF16 : DType::F32;
+    model.compute = compute.value();
     const auto bytes = InferenceModel::deviceBytes(options.model, model);
     if (!bytes.ok())
         return fail(bytes.status(), options.json);

@@ -70,12 +70,11 @@ PromptForm formOf(const Arguments& options)
 Result<Asked> run(const Arguments& options)
 {
     MR_TRY(checkPrompt(options.prompt));
-    MR_ASSIGN(auto precision, parsePrecision(options.precision));
+    InferenceOptions inference;
+    MR_ASSIGN(inference.compute, inferenceType(options.precision));
     MR_ASSIGN(auto choice, parseDevice(options.device));
     MR_ASSIGN(auto folder, modelFolderOf(options.model));
-    InferenceOptions inference;
     inference.cache = true;
-    inference.compute = precision == PrecisionChoice::BF16 ? DType::BF16 : DType::F32;
     Asked out;
     MR_TRY(readFirst(options, folder, inference, out.prompt));
     MR_ASSIGN(auto bytes, InferenceModel::deviceBytes(folder, inference));

@@ -20,7 +20,7 @@ constexpr IntRange kAnyInteger{std::numeric_limits<std::int64_t>::min(), kMost};
 
 // The words of an enumeration, in the order of its values.
 constexpr std::array<std::string_view, 5> kFormats = {"auto", "text", "jsonl", "json", "csv"};
-constexpr std::array<std::string_view, 3> kPrecisions = {"auto", "bf16", "fp32"};
+constexpr std::array<std::string_view, 4> kPrecisions = {"auto", "bf16", "fp32", "fp8"};
 constexpr std::array<std::string_view, 4> kRecomputes = {"auto", "none", "cheap", "block"};
 constexpr std::array<std::string_view, 3> kSchedules = {"constant", "linear", "cosine"};
 constexpr std::array<std::string_view, 3> kDevices = {"auto", "cpu", "cuda"};

@@ -91,7 +91,10 @@ constexpr std::array kFields{
     SpecField{
         "clip_norm", "clip", "Gradient norm limit (0: off)", &S::clipNorm, SpecRange{0.0, 1e6}},
     SpecField{"seed", "seed", "Seed", &S::seed},
-    SpecField{"precision", "precision", "bf16 or fp32", &S::precision},
+    SpecField{"precision", "precision",
+        "bf16, fp32, or fp8: bf16 with FP8 products in the blocks (GPUs from compute "
+        "capability 8.9 on; emulated on the CPU)",
+        &S::precision},
     SpecField{"method", "method", "full", &S::method},
     SpecField{"recompute", "recompute", "none, cheap or block", &S::recompute},
     SpecField{"checkpoint_every", "checkpoint-every",

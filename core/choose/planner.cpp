@@ -302,7 +302,8 @@ PlanReport reportOf(const RunSetup& setup)
     report.limit = setup.limit;
     report.device = std::string(name(setup.spec.device));
     report.simulatedLink = setup.spec.linkBytesPerSecond > 0.0;
-    report.precision = std::string(name(setup.spec.precision));
+    report.precision = std::string(name(setup.spec.precision)) +
+                       (emulationNote(setup).empty() ? "" : " (emulated)");
     report.recompute = std::string(name(setup.spec.recompute));
     report.parameters = setup.table.parameters;
     report.steps = setup.spec.steps;
@@ -324,6 +325,14 @@ PlanReport reportOf(const RunSetup& setup)
     if (std::string believed = believedBudget(setup); !believed.empty())
         report.advice.push_back(std::move(believed));
     return report;
+}
+
+std::string emulationNote(const RunSetup& setup)
+{
+    if (setup.spec.precision != PrecisionChoice::Fp8 || setup.spec.device != DeviceChoice::Cpu)
+        return {};
+    return "The processor has no FP8 products; they are emulated, with a card's rounding but not "
+           "its speed.";
 }
 
 Status checkPolicy(const RunSpec& spec)
@@ -356,6 +365,8 @@ Result<PlanReport> planRun(const RunSpec& spec)
         report.advice.push_back(fmt::format("The interval is chosen when the warm-up ends; bytes "
                                             "and times are those of windows of {} steps.",
             setup.memory.window.steps));
+    if (std::string note = emulationNote(setup); !note.empty())
+        report.advice.push_back(std::move(note));
     if (clipsByGroup(setup))
         report.advice.push_back("Each group of weights is clipped by its own norm, so the results "
                                 "are not those of clip-mode=exact.");

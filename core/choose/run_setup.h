@@ -68,4 +68,7 @@ std::string believedBudget(const RunSetup& setup);
 
 PlanReport reportOf(const RunSetup& setup);
 
+// That this run's FP8 products are emulated, as a sentence; empty where they are not.
+std::string emulationNote(const RunSetup& setup);
+
 } // namespace mr

@@ -174,7 +174,8 @@ Status checkBiasGradient(const BiasGradientArgs& a)
 {
     return Checker("biasGradient")
         .leads("gradOut", a.gradOut, 2)
-        .tensor("gradBias", a.gradBias, DType::F32, {a.gradOut.dims[1]})
+        .tensor("gradBias", a.gradBias, gradientType(a.gradBias, a.gradOut.dtype, a.accumulate),
+            {a.gradOut.dims[1]})
         .status();
 }
 

@@ -121,7 +121,7 @@ struct LinearBackwardWeightArgs {
 // gradBias (+)= the sum of gradOut by rows, in an order that depends on the shape alone.
 struct BiasGradientArgs {
     TensorView gradOut;  // (T, out), A
-    TensorView gradBias; // (out), F32
+    TensorView gradBias; // (out), G
     bool accumulate = false;
 };
 

@@ -1,5 +1,6 @@
 #include "core/model/block.h"
 
+#include "core/model/block_products.h"
 #include "core/model/norm_of.h"
 
 #include <cmath>
@@ -113,7 +114,7 @@ Status forwardAttention(const LayerContext& c, const BlockTensors& w, const Laye
     Stream& stream = *c.stream;
     const ModelConfig& config = *c.config;
     MR_TRY(ops.rmsNorm(inputNorm(config, input, w.attnNorm, kept.normed1, kept.rstd1), stream));
-    MR_TRY(ops.linear({kept.normed1, w.qkv, w.qkvBias, kept.qkv}, stream));
+    MR_TRY(multiply(c, scratch.fp8, {kept.normed1, w.qkv, w.qkvBias, kept.qkv}));
     MR_TRY(placeHeads(c, w, kept));
     MR_TRY(ops.attention({kept.visibleQkv, c.batch.visibleFrom, kept.attention, kept.lse,
                              static_cast<int>(config.heads), static_cast<int>(config.kvHeads),
@@ -121,7 +122,7 @@ Status forwardAttention(const LayerContext& c, const BlockTensors& w, const Laye
                              attentionCap(config), c.batch.mostKeys},
         stream));
     const TensorView& branch = config.branchNorms ? kept.attnBranch : scratch.branch;
-    MR_TRY(ops.linear({kept.attention, w.attnOut, w.attnOutBias, branch}, stream));
+    MR_TRY(multiply(c, scratch.fp8, {kept.attention, w.attnOut, w.attnOutBias, branch}));
     if (!config.branchNorms)
         return {};
     return normBranch(c, {kept.attnBranch, w.attnBranchNorm, kept.attnBranchRstd, {}}, scratch);
@@ -136,7 +137,7 @@ Status forwardMlp(const LayerContext& c, const BlockTensors& w, const TensorView
     MR_TRY(ops.rmsNorm({scratch.branch, x, w.mlpNorm, kept.mid, kept.normed2, kept.rstd2,
                            epsOf(*c.config), gainOf(*c.config)},
         stream));
-    MR_TRY(ops.linear({kept.normed2, w.gateUp, w.gateUpBias, kept.gateUp}, stream));
+    MR_TRY(multiply(c, scratch.fp8, {kept.normed2, w.gateUp, w.gateUpBias, kept.gateUp}));
     return ops.swiglu({kept.gateUp, kept.activated, activationOf(*c.config)}, stream);
 }
 
@@ -150,16 +151,15 @@ Status backwardMlp(const LayerContext& c, const BlockTensors& w, const BlockActi
     TensorView branch;
     MR_TRY(branchGradient(c, {kept.mlpBranch, w.mlpBranchNorm, kept.mlpBranchRstd, g.mlpBranchNorm},
         scratch, backward, branch));
-    MR_TRY(ops.linearBackwardWeight(
+    MR_TRY(multiplyBack(c, scratch.fp8,
         {branch, kept.activated, g.down, g.downBias, c.productFor(g.down), backward.accumulate},
-        stream));
-    MR_TRY(ops.linearBackwardInput({branch, w.down, scratch.gradActivated}, stream));
+        {branch, w.down, scratch.gradActivated}));
     MR_TRY(ops.swigluBackward(
         {kept.gateUp, scratch.gradActivated, kept.gateUp, activationOf(*c.config)}, stream));
-    MR_TRY(ops.linearBackwardWeight({kept.gateUp, kept.normed2, g.gateUp, g.gateUpBias,
-                                        c.productFor(g.gateUp), backward.accumulate},
-        stream));
-    MR_TRY(ops.linearBackwardInput({kept.gateUp, w.gateUp, scratch.gradNormed}, stream));
+    MR_TRY(multiplyBack(c, scratch.fp8,
+        {kept.gateUp, kept.normed2, g.gateUp, g.gateUpBias, c.productFor(g.gateUp),
+            backward.accumulate},
+        {kept.gateUp, w.gateUp, scratch.gradNormed}));
     return ops.rmsNormBackward(
         {scratch.gradNormed, kept.mid, w.mlpNorm, kept.rstd2, grad, grad, g.mlpNorm,
             scratch.normPartial, backward.accumulate, gainOf(*c.config)},
@@ -177,10 +177,10 @@ Status backwardAttention(const LayerContext& c, const BlockTensors& w, const Blo
     MR_TRY(branchGradient(c,
         {kept.attnBranch, w.attnBranchNorm, kept.attnBranchRstd, g.attnBranchNorm}, scratch,
         backward, branch));
-    MR_TRY(ops.linearBackwardWeight({branch, kept.attention, g.attnOut, g.attnOutBias,
-                                        c.productFor(g.attnOut), backward.accumulate},
-        stream));
-    MR_TRY(ops.linearBackwardInput({branch, w.attnOut, scratch.gradAttention}, stream));
+    MR_TRY(multiplyBack(c, scratch.fp8,
+        {branch, kept.attention, g.attnOut, g.attnOutBias, c.productFor(g.attnOut),
+            backward.accumulate},
+        {branch, w.attnOut, scratch.gradAttention}));
     MR_TRY(ops.attentionBackward(
         {kept.qkv, c.batch.visibleFrom, kept.attention, kept.lse, scratch.gradAttention,
             scratch.delta, scratch.gradQkv, static_cast<int>(config.heads),
@@ -188,10 +188,9 @@ Status backwardAttention(const LayerContext& c, const BlockTensors& w, const Blo
             attentionScale(config), attentionCap(config), floatsOf(kept.gateUp), c.batch.mostKeys},
         stream));
     MR_TRY(backwardHeads(c, w, kept, scratch, backward));
-    MR_TRY(ops.linearBackwardWeight(
+    return multiplyBack(c, scratch.fp8,
         {scratch.gradQkv, kept.normed1, g.qkv, g.qkvBias, c.productFor(g.qkv), backward.accumulate},
-        stream));
-    return ops.linearBackwardInput({scratch.gradQkv, w.qkv, scratch.gradNormed}, stream);
+        {scratch.gradQkv, w.qkv, scratch.gradNormed});
 }
 
 } // namespace
@@ -228,8 +227,8 @@ Status forwardToBranch(const LayerContext& context, const BlockTensors& weights,
     MR_TRY(forwardMlp(context, weights, input.x, kept, scratch));
     if (!context.config->branchNorms)
         return {};
-    MR_TRY(context.ops->linear(
-        {kept.activated, weights.down, weights.downBias, kept.mlpBranch}, *context.stream));
+    MR_TRY(multiply(
+        context, scratch.fp8, {kept.activated, weights.down, weights.downBias, kept.mlpBranch}));
     return normBranch(
         context, {kept.mlpBranch, weights.mlpBranchNorm, kept.mlpBranchRstd, {}}, scratch);
 }
@@ -242,8 +241,8 @@ Status forwardBlock(const LayerContext& context, const BlockTensors& weights,
 {
     MR_TRY(forwardToBranch(context, weights, input, kept, scratch));
     if (!context.config->branchNorms)
-        MR_TRY(context.ops->linear(
-            {kept.activated, weights.down, weights.downBias, scratch.branch}, *context.stream));
+        MR_TRY(multiply(context, scratch.fp8,
+            {kept.activated, weights.down, weights.downBias, scratch.branch}));
     if (out.data == nullptr)
         return {};
     return context.ops->add({kept.mid, scratch.branch, out}, *context.stream);

@@ -63,6 +63,7 @@ struct LayerContext {
     ModelConstants constants;
     std::int64_t firstQuery = 0;       // rows of keys before the first of x; 0 in training
     const AddedApart* apart = nullptr; // null: every product adds to its sum itself
+    bool trains = false;               // products may be in FP8
 
     TensorView productFor(const TensorView& gradWeight) const noexcept
     {

@@ -1,6 +1,7 @@
 #include "core/model/layout.h"
 
 #include "core/device/ops.h"
+#include "core/model/block_products.h"
 #include "core/plan/plan.h"
 
 #include <algorithm>
@@ -210,6 +211,11 @@ std::size_t layoutScratch(
             DType::F32, headNormPartials(tokens, config.heads, config.kvHeads), config.headDim);
     out.delta = carver.matrix(DType::F32, tokens, config.heads);
     out.normPartial = carver.matrix(DType::F32, normPartialRows(tokens), config.hidden);
+    if (const std::int64_t bytes = shape.fp8 ? blockCodeBytes(config, tokens) : 0; bytes > 0) {
+        out.fp8.codes = carver.vector(DType::U8, bytes);
+        out.fp8.scales = carver.vector(DType::F32, 2 * kCodeBlock);
+        out.fp8.partial = carver.vector(DType::I32, kQuantizePartials);
+    }
     return carver.bytes();
 }
 

@@ -26,6 +26,7 @@ struct MicroShape {
     std::int64_t microBatch = 1;   // sequences
     std::int64_t microBatches = 1; // in a step
     DType compute = DType::BF16;
+    bool fp8 = false; // the products of blocks train in FP8 where their shape allows
 
     constexpr std::int64_t tokens() const noexcept { return seqLen * microBatch; }
 };
@@ -53,6 +54,14 @@ struct BlockActivations {
     TensorView activated; // (T, I), c
 };
 
+// Codes of the operands of one FP8 product at a time.
+struct CodeScratch {
+    TensorView codes;   // (n), U8; data null: no product is in FP8
+    TensorView scales;  // (2 * kCodeBlock), F32: element 0 of the first operand, kCodeBlock of the
+                        // second
+    TensorView partial; // (kQuantizePartials), I32
+};
+
 // Scratch of one block at a time, forward and backward.
 struct BlockScratch {
     TensorView branch;        // (T, H), c: output of attention or MLP as it is added; backward, the
@@ -64,6 +73,7 @@ struct BlockScratch {
     TensorView headPartial;   // (headNormPartials(T, heads, kvHeads), headDim), F32; only if normed
     TensorView delta;         // (T, heads), F32
     TensorView normPartial;   // (ceil(T / kNormRowBlock), H), F32
+    CodeScratch fp8;
 };
 
 struct HeadScratch {

@@ -66,6 +66,7 @@ Result<PlainRunSpec> describe(const StepBenchSpec& spec, const Device& device)
     run.micro.microBatches = spec.accumulate;
     run.micro.compute =
         resolve(spec.precision, device) == Precision::F32 ? DType::F32 : DType::BF16;
+    run.micro.fp8 = spec.precision == PrecisionChoice::Fp8;
     run.options = spec.options;
     const int cores = onHost(device) ? device.info().threads : inspectMachine().physicalCores;
     run.updateThreads = spec.updateThreads > 0 ? spec.updateThreads : std::max(1, cores / 2);
@@ -264,7 +265,7 @@ Result<StepBenchReport> runStepBench(
     StepBenchReport report;
     report.name = spec.name;
     report.policy = run.policy;
-    report.precision = run.micro.compute == DType::F32 ? "fp32" : "bf16";
+    report.precision = run.micro.compute == DType::F32 ? "fp32" : run.micro.fp8 ? "fp8" : "bf16";
     report.recompute = run.recompute;
     MR_TRY(measure(device, run, spec.steps, trace, report));
     // Last: its memory would be in the run's peak.

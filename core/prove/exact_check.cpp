@@ -99,7 +99,7 @@ PlainRunSpec plainRunSpec(const TinyRun& run)
 {
     PlainRunSpec spec;
     spec.config = run.config;
-    spec.micro = {run.seqLen, run.microBatch, run.accumulate, run.compute};
+    spec.micro = {run.seqLen, run.microBatch, run.accumulate, run.compute, run.fp8};
     spec.policy = run.policy;
     spec.options = run.options;
     spec.recompute = run.recompute;

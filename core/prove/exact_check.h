@@ -32,6 +32,7 @@ struct TinyRun {
     std::string policy = "resident";
     std::map<std::string, std::string> options;
     DType compute = DType::F32;
+    bool fp8 = false; // MicroShape::fp8
     std::int64_t accumulate = 3;
     Recompute recompute = Recompute::None;
     double clipNorm = 1.0;

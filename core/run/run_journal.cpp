@@ -146,6 +146,8 @@ void RunJournal::reportStart()
     if (products.wasMade())
         messageOfStart(products.isClean() ? EventLevel::Info : EventLevel::Warning, "products",
             describe(products), toJson(products));
+    if (std::string note = emulationNote(m_run.setup); !note.empty())
+        messageOfStart(EventLevel::Info, "fp8", std::move(note));
     const std::string& before = m_run.progress.instructionSet;
     const std::string& now = m_run.device.info().instructionSet;
     if (before != now)

@@ -14,8 +14,10 @@ PassTasks::PassTasks(
 {
 }
 
-void PassTasks::beginStep()
+void PassTasks::beginStep(const StepPlan& plan)
 {
+    m_trains = std::any_of(plan.tasks.begin(), plan.tasks.end(),
+        [](const Task& task) { return task.kind == TaskKind::Backward; });
     std::fill(m_accumulated.begin(), m_accumulated.end(), false);
     m_sumIsLeft = false;
 }
@@ -63,7 +65,8 @@ LayerContext PassTasks::contextOf(const Task& task, Stream& stream) const
     const auto buffer = static_cast<std::size_t>(task.micro.value) % m_memory.batches.size();
     const BatchViews seen = batchOfBlock(m_config, task.group.value - 1, m_memory.batches[buffer]);
     return {&m_device.ops(), &stream, &m_config, seen,
-        constantsOfBlock(m_config, task.group.value - 1, m_memory.constants), 0, &m_memory.apart};
+        constantsOfBlock(m_config, task.group.value - 1, m_memory.constants), 0, &m_memory.apart,
+        m_trains};
 }
 
 // May the block leave its output in two parts, for the next layer's norm to add? Yes if the next

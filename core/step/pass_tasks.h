@@ -24,7 +24,7 @@ public:
     PassTasks(
         Device& device, const RunMemory& memory, const ModelConfig& config, LinkBytes& traffic);
 
-    void beginStep();
+    void beginStep(const StepPlan& plan);
     Status enqueue(const StepPlan& plan, TaskIndex index, const StepInputs& inputs, Stream& stream);
 
 private:
@@ -48,6 +48,7 @@ private:
     const RunMemory& m_memory;
     const ModelConfig& m_config;
     LinkBytes& m_traffic;
+    bool m_trains = false;           // the plan of this step has backward passes
     std::vector<bool> m_accumulated; // by group: a micro-batch of this step is in already
     bool m_sumIsLeft = false;        // the next pass adds the parts of the last block's output
 };

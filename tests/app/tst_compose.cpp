@@ -96,6 +96,21 @@ private Q_SLOTS:
                 std::string::npos);
     }
 
+    void fp8OnACardWithoutItIsRefused()
+    {
+        mr::RunSpec asked = specOn(mr::DeviceChoice::Cuda);
+        asked.precision = mr::PrecisionChoice::Fp8;
+        const auto spec = mr::app::completeForMachine(asked);
+        QVERIFY(spec.status().kind() == mr::ErrorKind::InvalidArgument);
+        QVERIFY(spec.status().message().find("Invented GPU (compute capability 7.5) has no FP8 "
+                                             "products, which come with 8.9") != std::string::npos);
+        asked.device = mr::DeviceChoice::Cpu;
+        QVERIFY(mr::app::completeForMachine(asked).value().precision == mr::PrecisionChoice::Fp8);
+        QVERIFY(mr::app::inferenceType("fp8").status().message().find("for training only") !=
+                std::string::npos);
+        QVERIFY(mr::app::inferenceType("bf16").value() == mr::DType::BF16);
+    }
+
     void inferenceTakesTheCardIfItHasTheRoom()
     {
         auto onCard = mr::app::makeInferenceDevice({mr::DeviceChoice::Auto, 4096});

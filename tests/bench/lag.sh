@@ -8,10 +8,15 @@ millrace=${MILLRACE:-$root/build/release/bin/millrace}
 shared=${MILLRACE_SHARED:-$root/../shared}
 steps=${STEPS:-240}
 threads=${THREADS:-2}
+precision=${PRECISION:-bf16}
 models=$shared/data/models
 data=$shared/data/datasets
-usage="tests/bench/lag.sh      prints a table; STEPS=240, THREADS=2 and MILLRACE=program may be given"
+usage="tests/bench/lag.sh      prints a table; STEPS=240, THREADS=2, PRECISION=fp8, POLICY=zero-offload and
+MILLRACE=program may be given"
 [ $# -eq 0 ] || { echo "$usage" && exit 2; }
+policies=("zero-offload" "zenflow" "zenflow --policy-option interval=2"
+    "zenflow --policy-option host-clock=updates" "zero-offload-dpu")
+[ -z "${POLICY:-}" ] || policies=("$POLICY") # one, with its options
 folder=$(mktemp -d "${TMPDIR:-/tmp}/millrace-lag.XXXXXX")
 trap 'rm -rf "$folder"' EXIT
 export XDG_DATA_HOME=$folder
@@ -22,15 +27,14 @@ loss() {
     shift
     rm -rf "$folder/run"
     "$millrace" train "${task[@]}" --seed "$seed" --steps "$steps" --eval-every "$steps" \
-        --precision bf16 --device cpu --threads "$threads" --policy "$@" --out "$folder/run" --db "$folder/h.db" --json |
+        --precision "$precision" --device cpu --threads "$threads" --policy "$@" --out "$folder/run" --db "$folder/h.db" --json |
         sed -n 's/.*"event":"eval".*"loss":\([0-9.]*\).*/\1/p' | tail -n 1
 }
 
 # row NAME: a line for every policy
 row() {
     local policy seeds
-    for policy in "zero-offload" "zenflow" "zenflow --policy-option interval=2" \
-        "zenflow --policy-option host-clock=updates" "zero-offload-dpu"; do
+    for policy in "${policies[@]}"; do
         seeds=()
         for seed in 1 2 3; do
             # shellcheck disable=SC2086 # a policy and its options

@@ -42,7 +42,7 @@ constexpr std::array<std::string_view, 8> kElsewhere = {"model_dir", "data", "ev
 std::span<const SettingLook> SettingWords::looks()
 {
     static constexpr std::array kPrecisions{ChoiceLook{"auto", QT_TR_NOOP("Automatic")},
-        ChoiceLook{"bf16", "bf16"}, ChoiceLook{"fp32", "fp32"}};
+        ChoiceLook{"bf16", "bf16"}, ChoiceLook{"fp32", "fp32"}, ChoiceLook{"fp8", "fp8"}};
     static constexpr std::array kRecomputes{ChoiceLook{"auto", QT_TR_NOOP("Automatic")},
         ChoiceLook{"none", QT_TR_NOOP("Nothing")},
         ChoiceLook{"cheap", QT_TR_NOOP("Norms and activation functions")},
@@ -72,7 +72,8 @@ std::span<const SettingLook> SettingWords::looks()
             QT_TR_NOOP("Micro-batches whose gradients are summed into one optimizer step."),
             nullptr, QT_TR_N_NOOP(" micro-batch(es)")),
         choice("precision", QT_TR_NOOP("Precision"),
-            QT_TR_NOOP("bf16: 2 bytes a number in the model's products. fp32: 4 bytes."),
+            QT_TR_NOOP("bf16: 2 bytes a number in the model's products. fp32: 4 bytes. fp8: 1 byte "
+                       "in most of them, less exact; for GPUs from compute capability 8.9 on."),
             !kAdvanced, kPrecisions),
         choice("recompute", QT_TR_NOOP("Recompute"),
             QT_TR_NOOP("Computes activations again in the backward pass instead of keeping them."),

@@ -62,7 +62,7 @@ struct PlanReport {
                                      // that was asked for; else empty
     std::string device;              // name
     bool simulatedLink = false;
-    std::string precision; // "bf16" or "fp32"
+    std::string precision; // "bf16", "fp32", "fp8" or "fp8 (emulated)"
     std::string recompute; // "none", "cheap" or "block"
     std::int64_t parameters = 0;
     std::int64_t steps = 0;

@@ -21,7 +21,7 @@
 namespace mr {
 
 enum class DataFormat : std::uint8_t { Auto, Text, Jsonl, Json, Csv };
-enum class PrecisionChoice : std::uint8_t { Auto, BF16, F32 };
+enum class PrecisionChoice : std::uint8_t { Auto, BF16, F32, Fp8 }; // Auto: never Fp8
 enum class RecomputeChoice : std::uint8_t { Auto, None, Cheap, Block };
 enum class ScheduleKind : std::uint8_t { Constant, Linear, Cosine };
 enum class DeviceChoice : std::uint8_t { Auto, Cpu, Cuda };

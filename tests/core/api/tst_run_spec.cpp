@@ -166,7 +166,8 @@ private Q_SLOTS:
 
     void wordsOfEveryChoiceAreReadBack()
     {
-        for (const auto v : {PrecisionChoice::Auto, PrecisionChoice::BF16, PrecisionChoice::F32})
+        for (const auto v : {PrecisionChoice::Auto, PrecisionChoice::BF16, PrecisionChoice::F32,
+                 PrecisionChoice::Fp8})
             QVERIFY(parsePrecision(name(v)).value() == v);
         for (const auto v : {DataFormat::Auto, DataFormat::Text, DataFormat::Jsonl,
                  DataFormat::Json, DataFormat::Csv})
@@ -176,7 +177,7 @@ private Q_SLOTS:
         for (const auto v : {RecomputeChoice::Auto, RecomputeChoice::None, RecomputeChoice::Cheap,
                  RecomputeChoice::Block})
             QVERIFY(parseRecompute(name(v)).value() == v);
-        QVERIFY(names(parsePrecision("fp8").status().message(), "auto, bf16 or fp32"));
+        QVERIFY(names(parsePrecision("fp4").status().message(), "auto, bf16, fp32 or fp8"));
         QVERIFY(names(parseRecompute("norms").status().message(), "auto, none, cheap or block"));
     }
 

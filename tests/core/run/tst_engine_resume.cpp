@@ -1,6 +1,7 @@
 // Runs that are resumed otherwise than they began: other threads, other budgets, another mode, or
 // without any checkpoint yet.
 
+#include "core/run/changed_model.h"
 #include "core/run/run_rig.h"
 #include "core/store/sqlite.h"
 #include "core/telemetry/run_folder.h"
@@ -98,7 +99,8 @@ void TestEngineResume::otherThreadsBudgetsAndModesGiveTheSameBits_data()
              "streamed late=0.6", "streamed device-share=0.4", "zero-offload-dpu warmup=2",
              "zenflow interval=3 warmup=2", "zenflow interval=3 warmup=2 state=compact",
              "zenflow interval=3 warmup=2 disk-share=1", "resident state=compact",
-             "ssd-vertical late=0.25", "ssd-vertical weights-on-disk=1 gradients-on-disk=1"})
+             "ssd-vertical late=0.25", "ssd-vertical weights-on-disk=1 gradients-on-disk=1",
+             "resident fp8=", "streamed fp8= late=0.6"})
         QTest::newRow(words) << QString::fromLatin1(words);
 }
 
@@ -113,6 +115,11 @@ void TestEngineResume::otherThreadsBudgetsAndModesGiveTheSameBits()
             option.section(QLatin1Char('='), 1).toStdString();
     if (words.contains(QLatin1String("compact")))
         spec.precision = PrecisionChoice::BF16;
+    const ChangedModel wide({{"hidden_size", 32}, {"intermediate_size", 48}}); // allows FP8
+    if (spec.policyOptions.erase("fp8") > 0) {
+        spec.precision = PrecisionChoice::Fp8;
+        spec.modelDir = wide.folder.path();
+    }
     spec.diskPaths = {m_rig->folder.path()};
     spec.checkpointEvery = 5;
     const Outcome whole = m_rig->train(spec, *m_device);

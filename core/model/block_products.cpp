@@ -1,0 +1,113 @@
+#include "core/model/block_products.h"
+
+#include "core/model/block.h"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace mr {
+namespace {
+
+constexpr DType kGradientCode = DType::E5M2;
+
+bool hasCodes(std::int64_t tokens, std::int64_t in, std::int64_t out) noexcept
+{
+    return tokens > 0 && tokens % kCodeBlock == 0 && in % kCodeBlock == 0 && out % kCodeBlock == 0;
+}
+
+bool isInFp8(const LayerContext& c, const CodeScratch& scratch, const TensorView& x,
+    const TensorView& weight) noexcept
+{
+    return c.trains && scratch.codes.data != nullptr &&
+           hasCodes(x.dims[0], weight.dims[1], weight.dims[0]) &&
+           reinterpret_cast<std::uintptr_t>(weight.data) % kCodeBlock == 0;
+}
+
+// Cuts matrices of codes off the scratch.
+class CodeCutter
+{
+public:
+    explicit CodeCutter(const CodeScratch& scratch)
+        : m_next(scratch.codes.data)
+    {
+    }
+
+    TensorView matrix(DType type, std::int64_t rows, std::int64_t cols)
+    {
+        const TensorView view = matrixView(m_next, type, rows, cols);
+        m_next += view.bytes();
+        return view;
+    }
+
+private:
+    std::byte* m_next;
+};
+
+TensorView scaleOf(const CodeScratch& scratch, std::int64_t operand)
+{
+    return scratch.scales.rows(operand * kCodeBlock, 1);
+}
+
+} // namespace
+
+std::int64_t blockCodeBytes(const ModelConfig& config, std::int64_t tokens) noexcept
+{
+    const std::int64_t hidden = config.hidden;
+    const std::int64_t pairs[][2] = {{hidden, config.qkvColumns()},
+        {config.attentionColumns(), hidden}, {hidden, 2 * config.intermediate},
+        {config.intermediate, hidden}};
+    std::int64_t most = 0;
+    for (const auto& [in, out] : pairs)
+        if (hasCodes(tokens, in, out))
+            most = std::max(
+                {most, (tokens + out) * in, 2 * tokens * out + std::max(tokens, out) * in});
+    return most;
+}
+
+Status multiply(const LayerContext& context, const CodeScratch& scratch, const LinearArgs& args)
+{
+    Ops& ops = *context.ops;
+    Stream& stream = *context.stream;
+    if (!isInFp8(context, scratch, args.x, args.weight))
+        return ops.linear(args, stream);
+    CodeCutter cut(scratch);
+    const TensorView x = cut.matrix(DType::E4M3, args.x.dims[0], args.x.dims[1]);
+    const TensorView weight = cut.matrix(DType::E4M3, args.weight.dims[0], args.weight.dims[1]);
+    const TensorView xScale = scaleOf(scratch, 0);
+    const TensorView weightScale = scaleOf(scratch, 1);
+    MR_TRY(ops.quantize({args.x, x, {}, xScale, scratch.partial}, stream));
+    MR_TRY(ops.quantize({args.weight, weight, {}, weightScale, scratch.partial}, stream));
+    return ops.codeProduct({x, weight, xScale, weightScale, args.bias, args.out, false}, stream);
+}
+
+Status multiplyBack(const LayerContext& context, const CodeScratch& scratch,
+    const LinearBackwardWeightArgs& weight, const LinearBackwardInputArgs& input)
+{
+    Ops& ops = *context.ops;
+    Stream& stream = *context.stream;
+    if (!isInFp8(context, scratch, weight.x, input.weight)) {
+        MR_TRY(ops.linearBackwardWeight(weight, stream));
+        return ops.linearBackwardInput(input, stream);
+    }
+    const std::int64_t tokens = weight.x.dims[0];
+    const std::int64_t in = weight.x.dims[1];
+    const std::int64_t out = input.weight.dims[0];
+    CodeCutter cut(scratch);
+    const TensorView grad = cut.matrix(kGradientCode, tokens, out);
+    const TensorView gradTurned = cut.matrix(kGradientCode, out, tokens);
+    CodeCutter same = cut; // x, then the weight
+    const TensorView x = cut.matrix(DType::E4M3, in, tokens);
+    const TensorView w = same.matrix(DType::E4M3, in, out);
+    const TensorView gradScale = scaleOf(scratch, 0);
+    const TensorView scale = scaleOf(scratch, 1);
+    if (weight.gradBias.data)
+        MR_TRY(ops.biasGradient({weight.gradOut, weight.gradBias, weight.accumulate}, stream));
+    MR_TRY(ops.quantize({weight.gradOut, grad, gradTurned, gradScale, scratch.partial}, stream));
+    MR_TRY(ops.quantize({weight.x, {}, x, scale, scratch.partial}, stream));
+    MR_TRY(ops.codeProduct(
+        {gradTurned, x, gradScale, scale, {}, weight.gradWeight, weight.accumulate}, stream));
+    MR_TRY(ops.quantize({input.weight, {}, w, scale, scratch.partial}, stream));
+    return ops.codeProduct({grad, w, gradScale, scale, {}, input.gradX, false}, stream);
+}
+
+} // namespace mr
