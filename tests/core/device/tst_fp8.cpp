@@ -36,6 +36,8 @@ double valueOf(std::uint32_t code)
 template <typename Code>
 std::uint32_t nearest(double size)
 {
+    if (size > valueOf<Code>(Code::kLargest)) // distances of huge numbers do not differ
+        return Code::kLargest;
     std::uint32_t best = 0;
     for (std::uint32_t code = 1; code <= Code::kLargest; ++code) {
         const double distance = std::abs(size - valueOf<Code>(code));

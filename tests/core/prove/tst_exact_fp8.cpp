@@ -51,28 +51,29 @@ struct Variant {
     const char* policy;
     const char* order;
     Mode mode = Mode::Threaded;
-    bool recompute = false;
+    Recompute recompute = Recompute::None;
     std::map<std::string, std::string> options = {};
     bool disk = false;
 };
 
 const Variant kVariants[] = {
     {"resident", "by-microbatch", Mode::Threaded},
-    {"resident", "by-microbatch", Mode::Inline, true},
-    {"resident", "by-layer", Mode::Threaded, true},
-    {"zero-offload", "by-microbatch", Mode::Threaded, false, {{"late", "0.3"}}},
-    {"zero-offload", "by-layer", Mode::Threaded, true, {{"tile", "2KiB"}}},
-    {"deep-optimizer-states", "by-layer", Mode::Threaded, true,
+    {"resident", "by-microbatch", Mode::Inline, Recompute::Block},
+    {"resident", "by-layer", Mode::Threaded, Recompute::Cheap},
+    {"zero-offload", "by-microbatch", Mode::Threaded, Recompute::None, {{"late", "0.3"}}},
+    {"zero-offload", "by-layer", Mode::Threaded, Recompute::Block, {{"tile", "2KiB"}}},
+    {"deep-optimizer-states", "by-layer", Mode::Threaded, Recompute::Block,
         {{"device-share", "0.5"}, {"tile", "4KiB"}}},
-    {"zenflow", "by-layer", Mode::Threaded, false, {{"interval", "1"}, {"overlap", "off"}}},
-    {"streamed", "by-layer", Mode::Inline, true, {{"late", "0.3"}, {"tile", "4KiB"}}},
-    {"streamed", "by-microbatch", Mode::Threaded, false, {{"tile", "4KiB"}}},
-    {"streamed", "by-layer", Mode::Threaded, true,
+    {"zenflow", "by-layer", Mode::Threaded, Recompute::None,
+        {{"interval", "1"}, {"overlap", "off"}}},
+    {"streamed", "by-layer", Mode::Inline, Recompute::Cheap, {{"late", "0.3"}, {"tile", "4KiB"}}},
+    {"streamed", "by-microbatch", Mode::Threaded, Recompute::None, {{"tile", "4KiB"}}},
+    {"streamed", "by-layer", Mode::Threaded, Recompute::Block,
         {{"device-share", "0.5"}, {"weights-on-device", "0.7"}, {"state-on-device", "0.35"},
             {"tile", "4KiB"}}},
-    {"ssd-vertical", "by-layer", Mode::Threaded, true,
+    {"ssd-vertical", "by-layer", Mode::Threaded, Recompute::Block,
         {{"disk-share", "0.5"}, {"late", "0.3"}, {"tile", "4KiB"}}, true},
-    {"ssd-vertical", "by-layer", Mode::Inline, true,
+    {"ssd-vertical", "by-layer", Mode::Inline, Recompute::Cheap,
         {{"weights-on-disk", "1"}, {"gradients-on-disk", "1"}, {"tile", "4KiB"}}, true},
 };
 

@@ -104,6 +104,7 @@ const std::byte* unpackCodes(
     withCode(codes.dtype, [&](auto* tag) {
         const auto* in =
             codes.as<const std::remove_pointer_t<decltype(tag)>>() + first * codes.dims[1];
+#pragma GCC ivdep // out is not in
         for (std::int64_t i = 0; i < count; ++i)
             out[i] = fromFloat<Bf16>(mr::toFloat(in[i]));
     });

@@ -3,8 +3,9 @@
 #include "core/device/fp8.h"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <type_traits>
 
 namespace mr::cpu {
@@ -34,6 +35,7 @@ void writeCodes(const QuantizeArgs& args, float factor, ThreadPool& pool)
     const auto* x = args.x.as<const Bf16>();
     auto* codes = args.codes.as<Code>();
     forBlocks(pool, args.x.count(), kElementBlock, [=](std::int64_t first, std::int64_t end) {
+#pragma GCC ivdep // codes are not x
         for (std::int64_t i = first; i < end; ++i)
             codes[i] = fp8Of<Code>(toFloat(x[i]) * factor);
     });
@@ -47,10 +49,16 @@ void writeTurned(const QuantizeArgs& args, float factor, ThreadPool& pool)
     const std::int64_t cols = args.x.dims[1];
     const auto* x = args.x.as<const Bf16>();
     auto* turned = args.turned.as<Code>();
-    forBlocks(pool, cols, 2 * kCodeBlock, [=](std::int64_t first, std::int64_t end) {
-        for (std::int64_t r = 0; r < rows; ++r)
-            for (std::int64_t c = first; c < end; ++c)
-                turned[c * rows + r] = fp8Of<Code>(toFloat(x[r * cols + c]) * factor);
+    constexpr std::int64_t kLineCodes = 2 * kCodeBlock;
+    forBlocks(pool, cols, kLineCodes, [=](std::int64_t first, std::int64_t end) {
+        std::array<Code, kLineCodes> line; // without its scattered stores the loop is vectorised
+        for (std::int64_t r = 0; r < rows; ++r) {
+            const Bf16* from = x + r * cols + first;
+            for (std::int64_t c = 0; c < end - first; ++c)
+                line[static_cast<std::size_t>(c)] = fp8Of<Code>(toFloat(from[c]) * factor);
+            for (std::int64_t c = 0; c < end - first; ++c)
+                turned[(first + c) * rows + r] = line[static_cast<std::size_t>(c)];
+        }
     });
 }
 
