@@ -1412,10 +1412,6 @@
             <translation>損失ヘッドの積</translation>
         </message>
         <message>
-            <source>Gradient of the logits</source>
-            <translation>ロジットの勾配</translation>
-        </message>
-        <message>
             <source>Batches</source>
             <translation>バッチ</translation>
         </message>

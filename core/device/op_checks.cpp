@@ -271,8 +271,8 @@ Status checkHeadNormRopeBackward(const HeadNormRopeBackwardArgs& a)
     return check
         .tensor("gradQueryWeight", a.gradQueryWeight,
             gradientType(a.gradQueryWeight, type, a.accumulate), {a.headDim})
-        .tensor("gradKeyWeight", a.gradKeyWeight,
-            gradientType(a.gradKeyWeight, type, a.accumulate), {a.headDim})
+        .tensor("gradKeyWeight", a.gradKeyWeight, gradientType(a.gradKeyWeight, type, a.accumulate),
+            {a.headDim})
         .tensor("partial", a.partial, DType::F32, {partials, a.headDim})
         .status();
 }

@@ -38,11 +38,13 @@ Status headLosses(
     for (std::int64_t at = 0; at < rows.count; at += chunk) {
         const std::int64_t count = std::min(chunk, rows.count - at);
         const std::int64_t first = rows.first + at;
-        const TensorView logits = s.logits.rows(0, count);
+        const TensorView gradient =
+            rows.gradLogits.data ? rows.gradLogits.rows(at, count) : TensorView{};
+        const bool isInPlace = gradient.data && gradient.dtype == DType::F32;
+        const TensorView logits = isInPlace ? gradient : s.logits.rows(0, count);
         MR_TRY(cappedLogits(c, s.normed.rows(first, count), w.matrix, logits));
         MR_TRY(c.ops->crossEntropy(
-            {logits, c.batch.targets.rows(first, count), s.losses.rows(first, count),
-                rows.gradLogits.data ? rows.gradLogits.rows(at, count) : TensorView{},
+            {logits, c.batch.targets.rows(first, count), s.losses.rows(first, count), gradient,
                 rows.lossScale, logitCap(c)},
             *c.stream));
     }

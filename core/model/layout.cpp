@@ -219,24 +219,23 @@ std::size_t layoutScratch(
     return carver.bytes();
 }
 
-std::size_t layoutHead(
-    const ModelConfig& config, const MicroShape& shape, std::byte* base, HeadScratch& out)
+std::size_t layoutHead(const ModelConfig& config, const MicroShape& shape, bool trains,
+    std::byte* base, HeadScratch& out)
 {
     Carver carver(base);
     const std::int64_t tokens = shape.tokens();
-    const std::int64_t rows = headChunkRows(tokens, config.vocab);
+    const std::int64_t chunk = headChunkRows(tokens, config.vocab);
     out.normed = carver.matrix(shape.compute, tokens, config.hidden);
     out.rstd = carver.vector(DType::F32, tokens);
     out.gradNormed = carver.matrix(shape.compute, tokens, config.hidden);
     out.losses = carver.vector(DType::F32, tokens);
-    out.logits = carver.matrix(DType::F32, rows, config.vocab);
+    if (trains)
+        out.gradLogits = carver.matrix(shape.compute, headProductRows(config, shape), config.vocab);
+    out.logits = trains && shape.compute == DType::F32
+                     ? out.gradLogits.rows(0, chunk)
+                     : carver.matrix(DType::F32, chunk, config.vocab);
     out.normPartial = carver.matrix(DType::F32, normPartialRows(tokens), config.hidden);
     return carver.bytes();
-}
-
-TensorView logitsGradient(const ModelConfig& config, const MicroShape& shape, std::byte* base)
-{
-    return matrixView(base, shape.compute, headProductRows(config, shape), config.vocab);
 }
 
 std::size_t layoutBatch(
@@ -368,8 +367,8 @@ ModelShape modelShape(const ModelConfig& config, const ParamTable& table, const 
     out.savedBytesPerBlock = layoutActivations(config, shape, nullptr, activations);
     out.remadeBytesPerBlock = layoutRemade(config, shape, nullptr, activations);
     out.backwardScratchBytes = layoutScratch(config, shape, nullptr, scratch);
-    out.headScratchBytes = layoutHead(config, shape, nullptr, head);
-    out.logitsGradientBytes = logitsGradient(config, shape, nullptr).bytes();
+    out.headScratchBytes = layoutHead(config, shape, true, nullptr, head);
+    out.headInferenceBytes = layoutHead(config, shape, false, nullptr, head);
     out.headProductBytes = headProductBytes(config, shape);
     const std::int64_t productRows = headProductRows(config, shape);
     out.headProducts = static_cast<int>((tokens + productRows - 1) / productRows);

@@ -82,7 +82,8 @@ struct HeadScratch {
     TensorView gradNormed;  // (T, H), c
     TensorView losses;      // (T), F32
     TensorView logits;      // (headChunkRows, V), F32
-    TensorView gradLogits;  // (headProductRows, V), c; data null where nothing is trained
+    TensorView gradLogits;  // (headProductRows, V), c; data null where nothing is trained. In F32
+                            // logits become their gradient where they are
     TensorView normPartial; // (ceil(T / kNormRowBlock), H), F32
 };
 
@@ -145,10 +146,9 @@ std::size_t layoutActivations(
     const ModelConfig& config, const MicroShape& shape, std::byte* base, BlockActivations& out);
 std::size_t layoutScratch(
     const ModelConfig& config, const MicroShape& shape, std::byte* base, BlockScratch& out);
-std::size_t layoutHead(
-    const ModelConfig& config, const MicroShape& shape, std::byte* base, HeadScratch& out);
-// HeadScratch::gradLogits at `base`, memory of its own: only training has it.
-TensorView logitsGradient(const ModelConfig& config, const MicroShape& shape, std::byte* base);
+// `trains`: with the gradient of the logits.
+std::size_t layoutHead(const ModelConfig& config, const MicroShape& shape, bool trains,
+    std::byte* base, HeadScratch& out);
 std::size_t layoutBatch(
     const ModelConfig& config, const MicroShape& shape, std::byte* base, BatchViews& out);
 std::size_t layoutConstants(

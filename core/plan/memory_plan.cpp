@@ -14,14 +14,13 @@ namespace mr {
 
 namespace {
 
-constexpr std::array<std::string_view, 37> kUseNames = {"weights", "high plane", "low plane",
+constexpr std::array<std::string_view, 36> kUseNames = {"weights", "high plane", "low plane",
     "first moments", "second moments", "accumulators", "second accumulator", "gradients",
-    "boundaries", "activations", "workspace", "head", "head product", "logits gradient", "batches",
-    "constants", "scalars", "staging", "attention cache", "state slots", "upload landing",
-    "urgent state", "urgent gradients", "urgent sums", "urgent scratch", "column energies",
-    "column lists", "packed gradients", "upload slots", "window sums", "window scalars",
-    "weight slots", "disk slots", "state on disk", "weights on disk", "gradients on disk",
-    "boundaries on disk"};
+    "boundaries", "activations", "workspace", "head", "head product", "batches", "constants",
+    "scalars", "staging", "attention cache", "state slots", "upload landing", "urgent state",
+    "urgent gradients", "urgent sums", "urgent scratch", "column energies", "column lists",
+    "packed gradients", "upload slots", "window sums", "window scalars", "weight slots",
+    "disk slots", "state on disk", "weights on disk", "gradients on disk", "boundaries on disk"};
 
 struct GroupInput {
     GroupId id;
@@ -171,7 +170,6 @@ void addBothSides(ItemList& list, const ModelShape& shape, int deviceBuffers, in
     for (const Tier tier : {Tier::Device, Tier::PinnedHost})
         list.add(tier, MemoryUse::Scalars, kOfTheRun, shape.scalarBytes);
     list.add(Tier::Device, MemoryUse::Workspace, kOfTheRun, shape.backwardScratchBytes);
-    list.add(Tier::Device, MemoryUse::Head, kOfTheRun, shape.headScratchBytes);
     list.add(Tier::Device, MemoryUse::Constants, kOfTheRun, shape.constantBytes);
     list.add(Tier::PinnedHost, MemoryUse::Staging, kOfTheRun, kStagingBytes);
 }
@@ -240,7 +238,7 @@ void addActivations(ItemList& list, const StepSpec& spec, const ModelShape& shap
         Tier::PinnedHost, MemoryUse::Activations, kOfTheRun, shape.savedBytesPerBlock * onHost);
     list.add(Tier::Device, MemoryUse::Activations, kOfTheRun,
         (shape.savedBytesPerBlock - shared) * sets + shared);
-    list.add(Tier::Device, MemoryUse::LogitsGradient, kOfTheRun, shape.logitsGradientBytes);
+    list.add(Tier::Device, MemoryUse::Head, kOfTheRun, shape.headScratchBytes);
     list.add(Tier::Device, MemoryUse::HeadProduct, kOfTheRun, shape.headProductBytes);
     list.add(Tier::Device, MemoryUse::SecondAccumulator, GroupId{0},
         sizeof(float) * static_cast<std::size_t>(shape.secondAccumulatorElements));
@@ -402,6 +400,7 @@ MemoryPlan planInferenceMemory(const StepSpec& spec, const ModelShape& shape)
     list.add(Tier::Device, MemoryUse::Boundaries, kOfTheRun, 2 * shape.boundaryBytes);
     list.add(Tier::Device, MemoryUse::Activations, kOfTheRun,
         shape.layers() > 2 ? shape.savedBytesPerBlock : 0);
+    list.add(Tier::Device, MemoryUse::Head, kOfTheRun, shape.headInferenceBytes);
     MemoryPlan plan;
     plan.hostFirst.assign(shape.groups.size(), 0);
     plan.sentFirst = plan.hostFirst;

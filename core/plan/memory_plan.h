@@ -32,8 +32,7 @@
 //   Boundaries (c of every layer's output and of the stream's gradient, for each micro-batch in
 //   flight; three in all where their home is the host, which then has all but the last two),
 //   Activations (of one block where backward makes them again, of two where the host keeps some,
-//    which then has those), Workspace, Head, Batches (two micro-batches), Constants, Scalars;
-//   in training LogitsGradient and HeadProduct, as the model's shape has them
+//    which then has those), Workspace, Head, Batches (two micro-batches), Constants, Scalars
 // Pinned host, for groups the host updates: HighPlane 2 n, LowPlane 2 n, FirstMoments and
 // SecondMoments 4 n each (also for state that visits the device), Gradients c n of the host's part
 // (where weights stream: of all); Batches (every micro-batch of the step), Scalars (the step's
@@ -80,7 +79,6 @@ enum class MemoryUse : std::uint8_t {
     Workspace,
     Head,
     HeadProduct,
-    LogitsGradient,
     Batches,
     Constants,
     Scalars,

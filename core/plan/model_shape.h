@@ -46,10 +46,10 @@ struct ModelShape {
     std::size_t remadeBytesPerBlock = 0; // the part of these that recompute=cheap recomputes
     // Gradients inside a block and of the stream, partial sums of norms.
     std::size_t backwardScratchBytes = 0;
-    std::size_t headScratchBytes = 0;    // logits chunk, losses
-    std::size_t logitsGradientBytes = 0; // training only
-    std::size_t headProductBytes = 0;    // fp32 sum of products of the head; 0: none needed
-    int headProducts = 1;                // of a micro-batch, for the gradient of the head's matrix
+    std::size_t headScratchBytes = 0;   // logits chunk, gradient of logits, losses
+    std::size_t headInferenceBytes = 0; // without that gradient
+    std::size_t headProductBytes = 0;   // fp32 sum of products of the head; 0: none needed
+    int headProducts = 1;               // of a micro-batch, for the gradient of the head's matrix
     std::size_t batchBytes = 0;      // ids, targets, positions, visibility, order of a micro-batch
     std::size_t constantBytes = 0;   // rope tables
     std::size_t scalarBytes = 0;     // losses, norm blocks, StepScalars of the step and of groups

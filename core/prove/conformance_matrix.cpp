@@ -185,9 +185,9 @@ void addMatrixCases(Table& table)
                     describe("linearBackwardWeight", type, s, " bias rounded once"),
                     [=](CaseRun& run) { roundingTheBias(run, s); }});
             }
-            table.push_back({"linearBackwardWeight",
-                describe("linearBackwardWeight", type, s, " adding"),
-                [=](CaseRun& run) { adding(run, type, s); }});
+            table.push_back(
+                {"linearBackwardWeight", describe("linearBackwardWeight", type, s, " adding"),
+                    [=](CaseRun& run) { adding(run, type, s); }});
         }
 }
 

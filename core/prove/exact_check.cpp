@@ -95,6 +95,17 @@ ModelConfig tinyConfig(bool tied)
     return config;
 }
 
+TinyRun inFp8(TinyRun run)
+{
+    run.config.hidden = 32;
+    run.config.intermediate = 48;
+    run.config.headDim = 8;
+    run.seqLen = 16;
+    run.compute = DType::BF16;
+    run.fp8 = true;
+    return run;
+}
+
 PlainRunSpec plainRunSpec(const TinyRun& run)
 {
     PlainRunSpec spec;

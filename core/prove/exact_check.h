@@ -60,6 +60,8 @@ struct TinyResult {
     std::size_t allocationsInSteps = 0; // Device::allocate() calls after the first step
 };
 
+// Like `run`, in FP8: sequences and widths are such that all products of its blocks are.
+TinyRun inFp8(TinyRun run);
 // The run without files that `run` describes.
 PlainRunSpec plainRunSpec(const TinyRun& run);
 // Random weights and tokens by a fixed seed.

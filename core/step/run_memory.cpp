@@ -112,11 +112,8 @@ Status RunMemory::bindWork(
     m_activations = ActivationMemory(tiers, config, m_shape, m_slots, m_recompute);
     m_disk = DiskPlaces(tiers);
     layoutScratch(config, m_shape, device(MemoryUse::Workspace), scratch);
-    layoutHead(config, m_shape, device(MemoryUse::Head), head);
-    if (std::byte* gradient = device(MemoryUse::LogitsGradient))
-        head.gradLogits = logitsGradient(config, m_shape, gradient);
-    else if (m_groups.back().accumulator)
-        return missing(MemoryUse::LogitsGradient);
+    const bool trains = m_groups.back().accumulator != nullptr;
+    layoutHead(config, m_shape, trains, device(MemoryUse::Head), head);
     if (std::byte* product = device(MemoryUse::HeadProduct))
         headProduct = matrixView(product, DType::F32, config.vocab, config.hidden);
     if (std::byte* cache = device(MemoryUse::KeyValueCache))

@@ -6,7 +6,8 @@
 //
 // Threads    create() and destruction on the engine thread; lookups from any thread.
 // Ownership  Owns the buffers; the Device must outlive it.
-// Errors     OutOfMemory names an item and its bytes; where the tier comes in one piece, the largest
+// Errors     OutOfMemory names an item and its bytes; where the tier comes in one piece, the
+// largest
 //            item and the bytes of all.
 // Units      Bytes.
 

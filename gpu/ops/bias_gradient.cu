@@ -11,7 +11,7 @@ struct Plain {
 };
 
 template <typename T, typename Out>
-Status biasGradient(const LinearBackwardWeightArgs& args, cudaStream_t stream)
+Status biasGradient(const BiasGradientArgs& args, cudaStream_t stream)
 {
     return launchColumnSums<Plain, T, Out>(
         "biasGradient", args.gradOut, args.gradBias, args.accumulate, stream);

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kRowsAtOnce = 4;   // in flight of a column's thread
 constexpr int kJoinThreads = 64; // few, so that a row of 4,096 columns fills 64 blocks
-constexpr int kPartialsAtOnce = 64;
+constexpr int kPartialsAtOnce = 16;
 
 // gradOut, x, gradResidual, gradX (rows, cols), weight (cols), rstd (rows),
 // partial (ceil(rows / kNormRowBlock), cols). gradX may be gradResidual, which may be null.

@@ -193,14 +193,8 @@ private Q_SLOTS:
     // Codes have the bits of the CPU device; the order of a product's sums is another.
     void fp8StepsFollowTheCpuDevice()
     {
-        TinyRun run;
-        run.config.hidden = 32;
-        run.config.intermediate = 48;
-        run.config.headDim = 8;
+        TinyRun run = inFp8({});
         run.config.qkvBias = true;
-        run.seqLen = 16;
-        run.compute = DType::BF16;
-        run.fp8 = true;
         const auto cpu = makeCpuDevice(kMemoryBytes);
         const auto gpu = simt::makeSimtDevice(kMemoryBytes);
         auto reference = runTiny(*cpu, run);

@@ -343,6 +343,7 @@ private slots:
         spec.learningRate = 2e-3;
         spec.policy = "resident";
         spec.precision = PrecisionChoice::F32;
+        spec.recompute = RecomputeChoice::Cheap;
         spec.accumulate = 16;
         spec.warmupSteps = 10;
         spec.deviceMemoryBytes = 6459228; // 6.16 MiB: a third of the sample's
@@ -357,6 +358,7 @@ private slots:
         QCOMPARE(back.learningRate, 2e-3);
         QCOMPARE(back.policy, std::string("resident"));
         QVERIFY(back.precision == PrecisionChoice::F32);
+        QVERIFY(back.recompute == RecomputeChoice::Cheap);
         QCOMPARE(back.accumulate, 16);
         QCOMPARE(back.warmupSteps, 10);
         QCOMPARE(back.deviceMemoryBytes, std::uint64_t{6459228});

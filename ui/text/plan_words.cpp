@@ -33,7 +33,6 @@ constexpr std::array kBytesKinds = {
     Kind{"workspace", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Workspace"), 5},
     Kind{"head", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Loss head"), 6},
     Kind{"head product", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Product of the loss head"), 6},
-    Kind{"logits gradient", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Gradient of the logits"), 6},
     Kind{"batches", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Batches"), 5},
     Kind{"constants", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Constants"), 5},
     Kind{"scalars", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Scalars"), 5},

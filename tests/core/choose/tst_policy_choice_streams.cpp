@@ -30,10 +30,12 @@ RunSetup endlessSetup(double hostRate, const Options& options)
 }
 
 // A run that is short of device memory. The host updates `hostRate` elements a second.
-RunSetup setupOf(double hostRate, const Options& options)
+RunSetup setupOf(double hostRate, const Options& options, int microBatches = 1)
 {
     RunSetup setup = endlessSetup(hostRate, options);
+    setup.step.microBatches = microBatches;
     RunSetup streamed = endlessSetup(hostRate, options);
+    streamed.step.microBatches = microBatches;
     Options shared = streamed.spec.policyOptions;
     shared.insert({"device-share", "1"}); // gradients take the most memory
     if (!planWith(streamed, trialOf("streamed", shared, Recompute::Block)).ok())
@@ -126,12 +128,11 @@ private Q_SLOTS:
     {
         QFETCH(const double, linkRate);
         QFETCH(const bool, pays);
-        RunSetup asked = setupOf(1e9, {});
+        RunSetup asked = setupOf(1e9, {}, 2);
         constexpr std::size_t kSaved = 2000;
         asked.shape.savedBytesPerBlock = kSaved;
         asked.budget.deviceBytes += 2 * kSaved;
         asked.spec.recompute = RecomputeChoice::Block;
-        asked.step.microBatches = 2;
         asked.rates.block = {0.1, 0.2, 0.1};
         asked.rates.hostToDeviceBytesPerSecond = linkRate;
         asked.rates.deviceToHostBytesPerSecond = linkRate;

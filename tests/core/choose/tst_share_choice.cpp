@@ -145,7 +145,7 @@ private Q_SLOTS:
     {
         RunSetup setup = setupOf(kSlowDevice); // no state visits: no room for slots
         const std::size_t visiting =
-            withShare(setup, 0.9, kSlowHost).value().memory.bytes(Tier::Device);
+            withShare(setup, 1.0, kSlowHost).value().memory.bytes(Tier::Device);
         QVERIFY(setup.memory.bytes(Tier::Device) < visiting);
         setup.budget.deviceBytes = visiting - 1;
 

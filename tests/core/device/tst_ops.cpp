@@ -62,6 +62,26 @@ private Q_SLOTS:
         QCOMPARE(status.message(), std::string("linear: weight is F32 (5, 7), want F32 (5, 8)"));
     }
 
+    void refusesToAddToAGradientThatWasRounded()
+    {
+        const auto cpu = device(1);
+        CaseRun run(*cpu, 1);
+        const TensorView sum = run.blank(DType::BF16, {8});
+        const TensorView out = run.blank(DType::BF16, {8});
+        LinearBackwardWeightArgs args;
+        args.gradOut = run.blank(DType::BF16, {4, 5});
+        args.x = run.blank(DType::BF16, {4, 8});
+        args.gradWeight = run.blank(DType::BF16, {5, 8});
+
+        QVERIFY(checkLinearBackwardWeight(args).ok());
+        args.accumulate = true;
+        QCOMPARE(checkLinearBackwardWeight(args).message(),
+            std::string("linearBackwardWeight: gradWeight is BF16 (5, 8), want F32 (5, 8)"));
+        QVERIFY(checkFinishGradient({sum, {}, out}).ok());
+        QVERIFY(!checkFinishGradient({sum, run.blank(DType::F32, {8}), out}).ok());
+        QVERIFY(!checkFinishGradient({sum, {}, run.blank(DType::F32, {8})}).ok());
+    }
+
     void refusesMixedTypesMissingMemoryAndWrongAliases()
     {
         const auto cpu = device(1);

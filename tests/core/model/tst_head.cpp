@@ -66,7 +66,7 @@ public:
         context.stream = &run.stream();
         context.config = &m_config;
         context.batch = m_batch;
-        run.call(backwardHead(context, m_weights, m_x.view, scratch, backward));
+        run.call(backwardHead(context, m_weights, {m_x.view, {}, {}}, scratch, backward));
     }
 
     CaseRun run;

@@ -225,8 +225,11 @@ void TestLayout::aWindowThatCutsHasAColumnOfItsOwn()
         {0, 0}, {2, 0}, {3, 1}, {19, 17}, {20, 20}, {22, 20}, {23, 21}, {58, 56}, {59, 59}};
     for (const auto& [row, first] : wanted)
         QCOMPARE(seen[row], first);
-    for (const std::int64_t block : {std::int64_t{-1}, std::int64_t{0}, std::int64_t{2}})
+    QCOMPARE(batchOfBlock(config, 1, batch).mostKeys, std::int64_t{3});
+    for (const std::int64_t block : {std::int64_t{-1}, std::int64_t{0}, std::int64_t{2}}) {
         QCOMPARE(batchOfBlock(config, block, batch).visibleFrom.data, batch.visibleFrom.data);
+        QCOMPARE(batchOfBlock(config, block, batch).mostKeys, std::int64_t{kShape.seqLen});
+    }
 }
 
 void TestLayout::scalarsHoldALossForEachMicroBatchAndTheBlocksOfTheNorm()
@@ -302,8 +305,17 @@ void TestLayout::theHeadHasOneProductUnlessItsGradientOfLogitsIsLarge()
         const std::int64_t chunk = headChunkRows(row.tokens, row.vocab);
         QCOMPARE(headProductRows(config, shape), row.rows);
         QVERIFY(row.rows == row.tokens || row.rows % chunk == 0);
-        QCOMPARE(logitsGradient(config, shape, nullptr).bytes(),
-            static_cast<std::size_t>(2 * row.rows * row.vocab));
+        HeadScratch trained;
+        HeadScratch asked;
+        const std::size_t more = layoutHead(config, shape, true, nullptr, trained) -
+                                 layoutHead(config, shape, false, nullptr, asked);
+        QCOMPARE(more, static_cast<std::size_t>(2 * row.rows * row.vocab));
+        QCOMPARE(trained.logits.dims[0], chunk);
+        QCOMPARE(asked.gradLogits.rank, 0);
+        // In F32 logits become their gradient where they are.
+        const MicroShape full{row.tokens, 1, row.micros, DType::F32};
+        layoutHead(config, full, true, trained.normed.data, trained);
+        QCOMPARE(trained.logits.data, trained.gradLogits.data);
         // Several products of several micro-batches need a sum of their own.
         const bool needsSum = row.rows < row.tokens && row.micros > 1;
         QCOMPARE(headProductBytes(config, shape),

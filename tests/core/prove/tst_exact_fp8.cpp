@@ -32,17 +32,10 @@ TinyResult runOn(Mode mode, int threads, const TinyRun& run)
     return std::move(result).value();
 }
 
-// All products of a block are in FP8: 32 tokens, all widths multiples of 16.
 TinyRun fp8Run(bool biased)
 {
-    TinyRun run;
-    run.config.hidden = 32;
-    run.config.intermediate = 48;
-    run.config.headDim = 8;
+    TinyRun run = inFp8({});
     run.config.qkvBias = biased;
-    run.seqLen = 16;
-    run.compute = DType::BF16;
-    run.fp8 = true;
     run.clipNorm = 0.25;
     return run;
 }

@@ -263,6 +263,13 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* card, int)
     return cudaSuccess;
 }
 
+// That of an H100.
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int)
+{
+    *value = attribute == cudaDevAttrMultiProcessorCount ? 132 : 228 * 1024;
+    return cudaSuccess;
+}
+
 cudaError_t cudaMemGetInfo(std::size_t* freeBytes, std::size_t* totalBytes)
 {
     *totalBytes = state().card.memoryBytes;

@@ -17,7 +17,7 @@
 namespace mr::gpu {
 
 // In place of what nvcc compiles. No test here runs an op.
-std::unique_ptr<Ops> makeCudaOps(Gemm&, FailureHook)
+std::unique_ptr<Ops> makeCudaOps(Gemm&, const AttentionChoice&, FailureHook)
 {
     return nullptr;
 }
