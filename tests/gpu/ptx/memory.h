@@ -1,0 +1,86 @@
+// Memory that a kernel may touch, and what is wrong with how it touches it.
+//
+// Global memory is the host's: an address is a pointer, and only what was added may be read or
+// written. Every byte knows whether it was written and which threads of this launch used it last.
+//
+// Found    Accesses outside an allocation or not aligned to their size; reads of what nobody
+//          wrote; two threads that use a byte, one of them writing, with no barrier between; reads
+//          of a copy that was not waited for.
+// Threads  One at a time.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace mr::ptx {
+
+// A thread at a moment of a launch.
+struct Moment {
+    std::uint32_t block = 0;
+    std::uint32_t barrier = 0; // barriers of the block so far
+    std::uint32_t meeting = 0; // meetings of its whole warp so far
+    std::uint32_t thread = 0;  // in its block
+};
+
+// Who used a byte last, packed: 0 is nobody.
+struct Use {
+    std::uint32_t blockPlusOne = 0;
+    std::uint32_t barrier = 0;
+    std::uint32_t meeting = 0;
+    std::uint16_t thread = 0;
+    bool isWholeWarp = false; // several lanes of the thread's warp
+    bool isSeveral = false;   // several warps
+};
+
+struct ByteState {
+    Use writer;
+    Use reader;
+};
+
+// The history of some bytes, and the rules for them.
+class Shadow
+{
+public:
+    explicit Shadow(std::size_t bytes, bool written);
+
+    void setWritten(std::size_t at, std::size_t bytes, bool written);
+    void setInFlight(std::size_t at, std::size_t bytes, bool inFlight);
+    // What is wrong with this access, or an empty text.
+    std::string read(std::size_t at, std::size_t bytes, const Moment& who);
+    std::string write(std::size_t at, std::size_t bytes, const Moment& who);
+    void forgetUses();
+
+private:
+    std::vector<std::uint8_t> m_flags; // 1: written, 2: in flight
+    std::vector<ByteState> m_uses;
+};
+
+class GlobalMemory
+{
+public:
+    // `written`: its bytes have values already.
+    void add(const void* begin, std::size_t bytes, std::string name, bool written);
+    void remove(const void* begin);
+    void setWritten(const void* begin, std::size_t bytes);
+    void beginLaunch();
+
+    // Null and `wrong` says why; else the access is allowed and remembered.
+    std::byte* reach(std::uint64_t address, std::size_t bytes, bool writes, const Moment& who,
+        std::string& wrong);
+
+private:
+    struct Allocation {
+        std::size_t bytes = 0;
+        std::string name;
+        Shadow shadow{0, false};
+        bool used = false; // in this launch
+    };
+    std::map<std::uint64_t, Allocation> m_allocations; // by address
+    std::map<std::uint64_t, Allocation>::iterator m_last = m_allocations.end();
+};
+
+} // namespace mr::ptx

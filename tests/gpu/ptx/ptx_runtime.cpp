@@ -1,0 +1,265 @@
+#include "gpu/ptx/ptx_runtime.h"
+
+#include "gpu/ptx/decode.h"
+
+#include <cuda_runtime_api.h>
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace mr::ptx {
+namespace {
+
+struct Kernel {
+    const void* binary = nullptr;
+    std::string name;
+    std::map<std::string, std::unique_ptr<Program>> programs; // by target
+};
+
+struct Registered {
+    std::map<const void*, std::vector<std::string_view>> texts; // of a binary, an architecture each
+    std::map<const void*, std::vector<Module>> modules;         // of these, once they were read
+    std::map<const void*, Kernel> kernels;                      // by the function of the host
+};
+
+Registered& registered()
+{
+    static Registered all;
+    return all;
+}
+
+// The layout of a fat binary: a header, then entries, each a header and its data.
+struct FatHeader {
+    std::uint32_t magic = 0;
+    std::uint16_t version = 0;
+    std::uint16_t headerBytes = 0;
+    std::uint64_t bytes = 0; // of the entries
+};
+constexpr std::uint32_t kFatMagic = 0xba55ed50U;
+
+struct FatEntry {
+    std::uint16_t kind = 0; // 1: PTX
+    std::uint16_t version = 0;
+    std::uint32_t headerBytes = 0;
+    std::uint64_t bytes = 0;
+};
+constexpr std::uint16_t kPtxKind = 1;
+
+struct FatWrapper {
+    std::uint32_t magic = 0;
+    std::uint32_t version = 0;
+    const std::byte* data = nullptr;
+    void* name = nullptr;
+};
+
+std::vector<std::string_view> textsOf(const std::byte* data)
+{
+    std::vector<std::string_view> texts;
+    FatHeader header;
+    std::memcpy(&header, data, sizeof header);
+    if (header.magic != kFatMagic)
+        return texts;
+    const std::byte* at = data + header.headerBytes;
+    const std::byte* const end = at + header.bytes;
+    while (at < end) {
+        FatEntry entry;
+        std::memcpy(&entry, at, sizeof entry);
+        const char* const text = reinterpret_cast<const char*>(at + entry.headerBytes);
+        if (entry.kind == kPtxKind)
+            texts.emplace_back(text, strnlen(text, entry.bytes));
+        at += entry.headerBytes + entry.bytes;
+    }
+    return texts;
+}
+
+Result<const std::vector<Module>*> modulesOf(const void* binary)
+{
+    std::vector<Module>& modules = registered().modules[binary];
+    if (modules.empty())
+        for (const std::string_view text : registered().texts[binary]) {
+            MR_ASSIGN(Module module, readPtx(text));
+            modules.push_back(std::move(module));
+        }
+    return &modules;
+}
+
+Result<const Program*> programOf(Kernel& kernel, const std::string& target)
+{
+    std::unique_ptr<Program>& program = kernel.programs[target];
+    if (program)
+        return program.get();
+    MR_ASSIGN(const std::vector<Module>* modules, modulesOf(kernel.binary));
+    for (const Module& module : *modules) {
+        const Entry* const entry = module.target == target ? module.find(kernel.name) : nullptr;
+        if (!entry)
+            continue;
+        MR_ASSIGN(Program decoded, decode(module, *entry));
+        program = std::make_unique<Program>(std::move(decoded));
+        return program.get();
+    }
+    return Status::error(
+        ErrorKind::InvalidArgument, fmt::format("{} was not compiled for {}", kernel.name, target));
+}
+
+// The arguments of a launch, one after the other as PTX lays them out.
+std::vector<std::byte> packed(const Program& program, void** arguments)
+{
+    std::vector<std::byte> bytes(program.parameterBytes);
+    for (std::size_t i = 0; i < program.parameters.size(); ++i)
+        std::memcpy(
+            bytes.data() + program.parameters[i].offset, arguments[i], program.parameters[i].bytes);
+    return bytes;
+}
+
+Status launch(const cudaLaunchConfig_t& config, const void* function, void** arguments)
+{
+    Runtime& all = runtime();
+    MR_TRY(all.failure);
+    const auto found = registered().kernels.find(function);
+    if (found == registered().kernels.end())
+        return Status::error(ErrorKind::Internal, "a kernel that is not registered");
+    MR_ASSIGN(const Program* program, programOf(found->second, all.target));
+    Launch run;
+    run.program = program;
+    run.grid = {config.gridDim.x, config.gridDim.y, config.gridDim.z};
+    run.block = {config.blockDim.x, config.blockDim.y, config.blockDim.z};
+    run.dynamicShared = config.dynamicSmemBytes;
+    run.parameters = packed(*program, arguments);
+    run.memory = &all.memory;
+    run.freedom = all.freedom;
+    run.counters = all.counters;
+    std::vector<std::uint64_t>& executed = all.executed[program->name];
+    executed.resize(program->steps.size());
+    run.executed = &executed;
+    ++all.launches[program->name];
+    return runGrid(run);
+}
+
+} // namespace
+
+Runtime& runtime()
+{
+    static Runtime all;
+    return all;
+}
+
+Result<std::vector<const Program*>> programs()
+{
+    std::vector<const Program*> all;
+    for (auto& [function, kernel] : registered().kernels) {
+        MR_ASSIGN(const Program* program, programOf(kernel, runtime().target));
+        all.push_back(program);
+    }
+    return all;
+}
+
+std::vector<std::string> targets()
+{
+    std::set<std::string> all;
+    for (const auto& [binary, texts] : registered().texts)
+        for (const std::string_view text : texts) {
+            const std::size_t at = text.find(".target ") + 8;
+            all.emplace(text.substr(at, text.find_first_of(", \n", at) - at));
+        }
+    return {all.begin(), all.end()};
+}
+
+} // namespace mr::ptx
+
+using namespace mr::ptx;
+
+extern "C" {
+
+void** __cudaRegisterFatBinary(void* wrapper)
+{
+    const std::byte* const data = static_cast<FatWrapper*>(wrapper)->data;
+    registered().texts[data] = textsOf(data);
+    return reinterpret_cast<void**>(const_cast<std::byte*>(data));
+}
+
+void __cudaRegisterFatBinaryEnd(void**) {}
+
+void __cudaUnregisterFatBinary(void**) {}
+
+void __cudaRegisterFunction(void** binary, const char* function, char*, const char* name, int,
+    uint3*, uint3*, dim3*, dim3*, int*)
+{
+    Kernel& kernel = registered().kernels[function];
+    kernel.binary = binary;
+    kernel.name = name;
+}
+
+cudaError_t __cudaGetKernel(cudaKernel_t*, const void*)
+{
+    return cudaErrorNotSupported;
+}
+
+cudaError_t __cudaLaunchKernel(cudaKernel_t, dim3, dim3, void**, std::size_t, cudaStream_t)
+{
+    return cudaErrorNotSupported; // launches go by cudaLaunchKernelExC
+}
+
+cudaError_t __cudaPopCallConfiguration(dim3*, dim3*, std::size_t*, void*)
+{
+    return cudaErrorNotSupported;
+}
+
+cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute, int)
+{
+    return cudaSuccess;
+}
+
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void*)
+{
+    *attributes = {};
+    return cudaSuccess;
+}
+
+cudaError_t cudaGetDevice(int* device)
+{
+    *device = 0;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int)
+{
+    const int capability = std::atoi(runtime().target.c_str() + 3);
+    *value = attribute == cudaDevAttrComputeCapabilityMajor   ? capability / 10
+             : attribute == cudaDevAttrComputeCapabilityMinor ? capability % 10
+                                                              : 0;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGetLastError()
+{
+    return cudaSuccess;
+}
+
+const char* cudaGetErrorName(cudaError_t)
+{
+    return "failed";
+}
+
+const char* cudaGetErrorString(cudaError_t)
+{
+    return runtime().failure.message().c_str();
+}
+
+cudaError_t cudaLaunchKernelExC(
+    const cudaLaunchConfig_t* config, const void* function, void** arguments)
+{
+    if (const mr::Status status = launch(*config, function, arguments); !status.ok()) {
+        if (runtime().failure.ok())
+            runtime().failure = status;
+        return cudaErrorLaunchFailure;
+    }
+    return cudaSuccess;
+}
+}
