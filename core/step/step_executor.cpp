@@ -22,7 +22,6 @@ StepExecutor::StepExecutor(Device& device, RunMemory& memory, const ModelConfig&
     : m_device(device)
     , m_memory(memory)
     , m_config(config)
-    , m_table(table)
     , m_parts(std::move(parts))
     , m_state(memory, *m_parts.copier, m_parts.disk.get())
     , m_constants(memory, config, *m_parts.copier)

@@ -107,7 +107,6 @@ private:
     Device& m_device;
     RunMemory& m_memory;
     const ModelConfig& m_config;
-    const ParamTable& m_table;
     LinkBytes m_traffic; // in the step that runs
     Parts m_parts;
     StateAccess m_state;

@@ -41,6 +41,16 @@ std::vector<Schedule> schedules()
 #endif
 }
 
+// Of the tiles that a launch may choose besides the largest.
+std::vector<Schedule> tileSchedules()
+{
+#ifdef __SANITIZE_ADDRESS__
+    return {schedules().back()};
+#else
+    return schedules();
+#endif
+}
+
 const conformance::Table& table()
 {
     static const conformance::Table whole = conformance::wholeTable();
@@ -227,7 +237,7 @@ private Q_SLOTS:
             const bool is256 = line.name.find(" 256:") != std::string::npos;
             const Outcome want = outcomeOf(*largest, line, {Schedule{}});
             for (Device* device : {(is256 ? middleOf256 : middle).get(), smallest.get()}) {
-                const Outcome out = outcomeOf(*device, line, schedules());
+                const Outcome out = outcomeOf(*device, line, tileSchedules());
                 if (!out.why.empty() || out.bytes != want.bytes)
                     misses += line.name + ": " + (out.why.empty() ? "other bits" : out.why) + "\n";
             }

@@ -61,6 +61,9 @@ private Q_SLOTS:
     // Two of the cases that a card runs in `selftest`.
     void modelSizesAreComparedAtSampledPlaces()
     {
+#ifdef __SANITIZE_ADDRESS__
+        QSKIP("numbers are compared in the release build; every op ran above");
+#endif
         const auto cpu = device(CpuDeviceOptions::Mode::Inline, 2);
         const conformance::Table table = conformance::modelSizeTable();
         QVERIFY(table.size() >= 24);
@@ -79,6 +82,9 @@ private Q_SLOTS:
 
     void bitsDoNotDependOnThreadsOrMode()
     {
+#ifdef __SANITIZE_ADDRESS__
+        QSKIP("numbers are compared in the release build; every op ran above");
+#endif
         const auto one = device(CpuDeviceOptions::Mode::Inline, 1);
         const auto three = device(CpuDeviceOptions::Mode::Threaded, 3);
 

@@ -32,7 +32,6 @@ constexpr std::uint64_t d(std::int64_t x)
     return static_cast<std::uint64_t>(x);
 }
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kTiny = std::numeric_limits<float>::denorm_min();
 constexpr float kEps = std::numeric_limits<float>::epsilon(); // 2^-23
