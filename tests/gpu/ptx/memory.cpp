@@ -64,55 +64,79 @@ std::string race(const char* what, const Use& use, const Moment& who)
 } // namespace
 
 Shadow::Shadow(std::size_t bytes, bool written)
-    : m_flags(bytes, written ? kWritten : 0)
-    , m_uses(bytes)
+    : m_bytes(bytes)
+    , m_written(written)
+    , m_pages((bytes + kPageBytes - 1) / kPageBytes)
 {
+}
+
+Shadow::Page& Shadow::pageAt(std::size_t at)
+{
+    std::unique_ptr<Page>& page = m_pages[at / kPageBytes];
+    if (!page) {
+        page = std::make_unique<Page>();
+        page->flags.fill(m_written ? kWritten : 0);
+    }
+    return *page;
 }
 
 void Shadow::setWritten(std::size_t at, std::size_t bytes, bool written)
 {
-    std::fill_n(m_flags.begin() + static_cast<std::ptrdiff_t>(at), bytes, written ? kWritten : 0);
+    if (at == 0 && bytes == m_bytes) {
+        m_written = written;
+        for (const std::unique_ptr<Page>& page : m_pages)
+            if (page)
+                page->flags.fill(written ? kWritten : 0);
+        return;
+    }
+    for (std::size_t i = at; i < at + bytes; ++i)
+        pageAt(i).flags[i % kPageBytes] = written ? kWritten : 0;
 }
 
 void Shadow::setInFlight(std::size_t at, std::size_t bytes, bool inFlight)
 {
-    for (std::size_t i = at; i < at + bytes; ++i)
-        m_flags[i] =
-            static_cast<std::uint8_t>(inFlight ? m_flags[i] | kInFlight : m_flags[i] & ~kInFlight);
+    Page& page = pageAt(at);
+    for (std::size_t i = at % kPageBytes; i < at % kPageBytes + bytes; ++i)
+        page.flags[i] = static_cast<std::uint8_t>(
+            inFlight ? page.flags[i] | kInFlight : page.flags[i] & ~kInFlight);
 }
 
 std::string Shadow::read(std::size_t at, std::size_t bytes, const Moment& who)
 {
-    for (std::size_t i = at; i < at + bytes; ++i) {
-        if ((m_flags[i] & kInFlight) != 0)
+    Page& page = pageAt(at);
+    for (std::size_t i = at % kPageBytes; i < at % kPageBytes + bytes; ++i) {
+        if ((page.flags[i] & kInFlight) != 0)
             return "a read of a copy that was not waited for";
-        if ((m_flags[i] & kWritten) == 0)
+        if ((page.flags[i] & kWritten) == 0)
             return "a read of what nobody wrote";
-        if (!isOrdered(m_uses[i].writer, who))
-            return race("written", m_uses[i].writer, who) + " read";
-        addReader(m_uses[i].reader, who);
+        if (!isOrdered(page.uses[i].writer, who))
+            return race("written", page.uses[i].writer, who) + " read";
+        addReader(page.uses[i].reader, who);
     }
     return {};
 }
 
 std::string Shadow::write(std::size_t at, std::size_t bytes, const Moment& who)
 {
-    for (std::size_t i = at; i < at + bytes; ++i) {
-        if ((m_flags[i] & kInFlight) != 0)
+    Page& page = pageAt(at);
+    for (std::size_t i = at % kPageBytes; i < at % kPageBytes + bytes; ++i) {
+        if ((page.flags[i] & kInFlight) != 0)
             return "a write where a copy is under way";
-        if (!isOrdered(m_uses[i].writer, who))
-            return race("written twice", m_uses[i].writer, who);
-        if (!isOrdered(m_uses[i].reader, who))
-            return race("read", m_uses[i].reader, who) + " written";
-        m_flags[i] |= kWritten;
-        m_uses[i].writer = useOf(who);
+        if (!isOrdered(page.uses[i].writer, who))
+            return race("written twice", page.uses[i].writer, who);
+        if (!isOrdered(page.uses[i].reader, who))
+            return race("read", page.uses[i].reader, who) + " written";
+        page.flags[i] |= kWritten;
+        page.uses[i].writer = useOf(who);
     }
     return {};
 }
 
 void Shadow::forgetUses()
 {
-    std::ranges::fill(m_uses, ByteState());
+    for (const std::unique_ptr<Page>& page : m_pages)
+        if (page)
+            page->uses.fill(ByteState());
 }
 
 void GlobalMemory::add(const void* begin, std::size_t bytes, std::string name, bool written)

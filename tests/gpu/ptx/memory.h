@@ -10,9 +10,11 @@
 
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -45,6 +47,7 @@ struct ByteState {
 class Shadow
 {
 public:
+    // `written`: all bytes have values.
     explicit Shadow(std::size_t bytes, bool written);
 
     void setWritten(std::size_t at, std::size_t bytes, bool written);
@@ -55,8 +58,20 @@ public:
     void forgetUses();
 
 private:
-    std::vector<std::uint8_t> m_flags; // 1: written, 2: in flight
-    std::vector<ByteState> m_uses;
+    static constexpr std::size_t kPageBytes = 4096;
+
+    // Made when its first byte is used. An access lies in one page, because it is aligned to its
+    // size.
+    struct Page {
+        std::array<std::uint8_t, kPageBytes> flags = {}; // 1: written, 2: in flight
+        std::array<ByteState, kPageBytes> uses = {};
+    };
+
+    Page& pageAt(std::size_t at);
+
+    std::size_t m_bytes = 0;
+    bool m_written = false; // the bytes of pages that are not made yet
+    std::vector<std::unique_ptr<Page>> m_pages;
 };
 
 class GlobalMemory
