@@ -15,9 +15,8 @@ namespace {
 
 // Card memory that is taken besides, after CudaFacts::freeBytes was read:
 //   50 to 200 MiB  code of cuBLASLt, which the library loads when a product first uses it
-//   some 30 MiB    local memory of kernels that spill: about 100 bytes a thread for all threads
-//   that
-//                  the card can hold, 132 x 2,048 of an H100
+//   some 30 MiB    local memory of kernels that spill: about 100 bytes a thread for all threads the
+//                  card can hold, 132 x 2,048 of an H100
 //   2 MiB          rounding of the run's one block, and up to 255 bytes an array in it
 //   the rest       what other programs take during the run: a browser, the desktop
 // The 64 MiB of workspace are off the free bytes already. All of it is expected: no card was asked.

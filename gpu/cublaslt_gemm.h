@@ -33,7 +33,7 @@
 
 namespace mr::gpu {
 
-// Of the workspace.
+// Bytes of the workspace that every product may use.
 std::size_t gemmWorkspaceBytes(const CudaFacts& facts) noexcept;
 
 // Borrows `failure`.

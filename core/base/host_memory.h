@@ -1,6 +1,6 @@
 // The machine's memory as this program may use it, and the budget a run gets of it.
 //
-// What is available may grow: a virtual machine may get its memory from its host as it uses it, and
+// Available memory may grow: a virtual machine may get its memory from its host as it uses it, and
 // reports little of it until then. So a budget that the user gives is believed, with a sentence
 // where a run will hold more than is available now; only a budget that is chosen goes by what is
 // available.

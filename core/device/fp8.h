@@ -25,7 +25,7 @@ struct Fp8 {
     static constexpr int kBias = kExponentBias;
     static constexpr int kTop = kLargestExponent; // of the largest number, whose mantissa is 1.75
 
-    // Of the largest number; the code of sign 0.
+    // The code of the largest number, its sign 0.
     static constexpr std::uint32_t kLargest =
         ((kTop + kBias) << kMantissa) + (3U << (kMantissa - 2));
 
@@ -81,7 +81,7 @@ constexpr Code fp8Of(float x) noexcept
     return {static_cast<std::uint8_t>(kept | ((bits >> 24) & 0x80U))};
 }
 
-// What the elements of a tensor are multiplied by before they are rounded, and its inverse.
+// The factor that multiplies elements before they are rounded, and its inverse.
 struct Fp8Scale {
     float factor = 1.0F;
     float scale = 1.0F;

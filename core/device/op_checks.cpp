@@ -43,7 +43,7 @@ void checkHeadNorm(Checker& check, const HeadNormNames& names, const HeadNorm& n
         .tensor(names.weight, norm.weight, type, {headDim});
 }
 
-// Of a packed tensor, the parts that forward and backward share.
+// Checks the arguments that forward and backward share.
 template <typename Args>
 void checkTurnedHeads(Checker& check, const char* name, const TensorView& packed, const Args& a)
 {

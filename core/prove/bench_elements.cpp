@@ -116,8 +116,9 @@ Call rope(BenchRig& rig, const Sizes& s)
         2.0 * 0.75 * s.bytes() + 4.0 * static_cast<double>(s.tokens)};
 }
 
-// What forward and backward of normed heads share; half of the columns are query heads, a quarter
-// each keys and values. Returns the bytes of a call: three times those of q and k, and beside them.
+// Fills the arguments that forward and backward of normed heads share; half of the columns are
+// query heads, a quarter each keys and values. Returns the bytes of a call: three times those of q
+// and k, and beside them.
 template <typename Args>
 double fillHeads(BenchRig& rig, const Sizes& s, Args& args)
 {

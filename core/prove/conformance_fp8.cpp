@@ -33,7 +33,7 @@ int powerFor(DType type, double largest)
     return power;
 }
 
-// What the elements of a quantized tensor are like.
+// Kinds of elements that a quantized tensor may have.
 enum class Content { Normal, Tiny, Huge, Wide, Zero, NotFinite };
 
 constexpr std::pair<Content, const char*> kContents[] = {{Content::Normal, ""},

@@ -185,7 +185,7 @@ void headNormRope(CaseRun& run, DType type, const HeadShape& s, NormGain gain)
     run.expectSame("qkv, op by op", args.qkv, copy);
 }
 
-// What backward reads of a side, and its weight's gradient.
+// The tensors of a side that backward reads, and its weight's gradient.
 struct BackwardSide {
     Side side;
     Input projected, rstd, before;

@@ -4,6 +4,7 @@
 #include <utility>
 
 namespace mr {
+
 PassTasks::PassTasks(
     Device& device, const RunMemory& memory, const ModelConfig& config, LinkBytes& traffic)
     : m_device(device)

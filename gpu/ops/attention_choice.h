@@ -21,7 +21,7 @@ namespace mr::gpu {
 
 enum class AttentionKernel : std::uint8_t { Forward, KeyGradients, QueryGradients };
 
-// What decides how long the blocks of a launch take.
+// The facts of a launch that decide how long its blocks take.
 struct AttentionGrid {
     AttentionKernel kernel = AttentionKernel::Forward;
     int headDim = 0;
@@ -75,8 +75,8 @@ constexpr AttentionTile attentionTile(AttentionKernel kernel, int headDim, int r
 // each tile of columns it walks over and one more for its own rows.
 double busyShare(const AttentionGrid& grid, int rows, int slots);
 
-// Of `rows`, in this order, the first with a share of at least kBusyEnough, else the one with the
-// largest. Precondition: not empty.
+// Returns the first of `rows` with a share of at least kBusyEnough, else the one with the largest
+// share. Precondition: not empty.
 inline constexpr double kBusyEnough = 0.85;
 int rowsForSlots(const AttentionGrid& grid, std::span<const int> rows, int slots);
 

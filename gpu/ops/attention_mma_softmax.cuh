@@ -11,7 +11,7 @@
 
 namespace mr::gpu {
 
-// Of every tile: a row's softmax goes on from tile to tile of keys, so its bits depend on it.
+// Keys of every tile: a row's softmax goes on from tile to tile, so its bits depend on them.
 inline constexpr int kForwardKeys = 64;
 
 template <int kDim, int kRows>

@@ -140,7 +140,7 @@ private Q_SLOTS:
             QCOMPARE(first(card, AttentionKernel::Forward, 128), 128);
     }
 
-    // What is not enough for any tile gets the one that comes nearest.
+    // A grid that is too small for every tile gets the one that comes nearest.
     void fewQueriesTakeAnyTile()
     {
         AttentionGrid grid = gridOf(AttentionKernel::Forward, 12, 128, 2048);

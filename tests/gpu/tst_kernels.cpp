@@ -41,7 +41,7 @@ std::vector<Schedule> schedules()
 #endif
 }
 
-// Of the tiles that a launch may choose besides the largest.
+// Schedules for the tiles that a launch may choose besides the largest.
 std::vector<Schedule> tileSchedules()
 {
 #ifdef __SANITIZE_ADDRESS__

@@ -146,7 +146,7 @@ Wide widened(T a, T b)
     return static_cast<Wide>(static_cast<Wide>(a) * static_cast<Wide>(b));
 }
 
-// Of up to 32 bits.
+// The upper half of a product of up to 32 bits each.
 template <typename T>
 T highProduct(T a, T b)
 {
@@ -499,7 +499,7 @@ std::uint16_t bf16Of(float x)
 {
     const auto bits = std::bit_cast<std::uint32_t>(x);
     if (std::isnan(x))
-        return 0x7fff; // what cvt writes for every NaN
+        return 0x7fff; // cvt writes this for every NaN
     return static_cast<std::uint16_t>((bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16);
 }
 

@@ -1,5 +1,5 @@
-// What each instruction of one lane gives, by the words of the PTX ISA: operands and result as
-// bits, written down, not computed by what is tested.
+// Cases of each instruction of one lane, by the words of the PTX ISA: operands and result as bits,
+// written down, not computed by the code under test.
 
 #pragma once
 

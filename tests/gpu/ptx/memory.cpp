@@ -142,7 +142,7 @@ void Shadow::forgetUses()
 void GlobalMemory::add(const void* begin, std::size_t bytes, std::string name, bool written)
 {
     const auto address = reinterpret_cast<std::uint64_t>(begin);
-    // What lay there before was freed.
+    // Allocations that lay there before were freed.
     auto old = m_allocations.lower_bound(address);
     if (old != m_allocations.begin() &&
         std::prev(old)->first + std::prev(old)->second.bytes > address)

@@ -28,7 +28,7 @@ struct Moment {
     std::uint32_t thread = 0;  // in its block
 };
 
-// Who used a byte last, packed: 0 is nobody.
+// The last thread that used a byte. blockPlusOne 0: nobody did.
 struct Use {
     std::uint32_t blockPlusOne = 0;
     std::uint32_t barrier = 0;
@@ -52,7 +52,7 @@ public:
 
     void setWritten(std::size_t at, std::size_t bytes, bool written);
     void setInFlight(std::size_t at, std::size_t bytes, bool inFlight);
-    // What is wrong with this access, or an empty text.
+    // Says why the access is wrong; empty if it is not.
     std::string read(std::size_t at, std::size_t bytes, const Moment& who);
     std::string write(std::size_t at, std::size_t bytes, const Moment& who);
     void forgetUses();

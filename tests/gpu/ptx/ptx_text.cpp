@@ -159,7 +159,7 @@ private:
             MR_TRY(readCount(variable.align));
         const std::size_t element = bytesOf(next());
         variable.align = std::max(variable.align, element);
-        if (take(".ptr") && take(".align")) { // what a pointer points to
+        if (take(".ptr") && take(".align")) { // alignment of the pointee
             std::size_t pointee = 0;
             MR_TRY(readCount(pointee));
         }

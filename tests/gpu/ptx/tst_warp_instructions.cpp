@@ -27,7 +27,7 @@ std::vector<std::byte> bytesOf(const Words& words)
     return bytes;
 }
 
-// What a body over `in` leaves in so many words; none if it failed.
+// Runs a body over `in`; returns the words it wrote, none if it failed.
 Words ran(const std::string& body, const Words& in, std::size_t words, Freedom freedom = {},
     Counters* counters = nullptr)
 {

@@ -114,7 +114,7 @@ void withType(DType dtype, F&& fn)
         fn(static_cast<float*>(nullptr));
 }
 
-// Of two tensors.
+// withType() for the types of two tensors.
 template <typename F>
 void withTypes(DType first, DType second, F&& fn)
 {
