@@ -8,8 +8,6 @@
 namespace mr {
 namespace {
 
-constexpr DType kGradientCode = DType::E5M2;
-
 bool hasCodes(std::int64_t tokens, std::int64_t in, std::int64_t out) noexcept
 {
     return tokens > 0 && tokens % kCodeBlock == 0 && in % kCodeBlock == 0 && out % kCodeBlock == 0;
@@ -21,6 +19,18 @@ bool isInFp8(const LayerContext& c, const CodeScratch& scratch, const TensorView
     return c.trains && scratch.codes.data != nullptr &&
            hasCodes(x.dims[0], weight.dims[1], weight.dims[0]) &&
            reinterpret_cast<std::uintptr_t>(weight.data) % kCodeBlock == 0;
+}
+
+// gradWeight (+)= scales a b^T, as linearBackwardWeight() adds.
+Status weightGradient(const LayerContext& c, CodeProductArgs args, const TensorView& product)
+{
+    if (!args.accumulate || product.data == nullptr)
+        return c.ops->codeProduct(args, *c.stream);
+    const TensorView sum = args.out;
+    args.out = product;
+    args.accumulate = false;
+    MR_TRY(c.ops->codeProduct(args, *c.stream));
+    return c.ops->add({sum, product, sum}, *c.stream);
 }
 
 // Cuts matrices of codes off the scratch.
@@ -49,6 +59,13 @@ TensorView scaleOf(const CodeScratch& scratch, std::int64_t operand)
 }
 
 } // namespace
+
+bool isInFp8(const MicroShape& shape, const ParamSlot& weight) noexcept
+{
+    const auto first = weight.first * static_cast<std::int64_t>(sizeOf(shape.compute));
+    return shape.fp8 && hasCodes(shape.tokens(), weight.cols, weight.rows) &&
+           first % kCodeBlock == 0;
+}
 
 std::int64_t blockCodeBytes(const ModelConfig& config, std::int64_t tokens) noexcept
 {
@@ -104,8 +121,9 @@ Status multiplyBack(const LayerContext& context, const CodeScratch& scratch,
         MR_TRY(ops.biasGradient({weight.gradOut, weight.gradBias, weight.accumulate}, stream));
     MR_TRY(ops.quantize({weight.gradOut, grad, gradTurned, gradScale, scratch.partial}, stream));
     MR_TRY(ops.quantize({weight.x, {}, x, scale, scratch.partial}, stream));
-    MR_TRY(ops.codeProduct(
-        {gradTurned, x, gradScale, scale, {}, weight.gradWeight, weight.accumulate}, stream));
+    MR_TRY(weightGradient(context,
+        {gradTurned, x, gradScale, scale, {}, weight.gradWeight, weight.accumulate},
+        weight.product));
     MR_TRY(ops.quantize({input.weight, {}, w, scale, scratch.partial}, stream));
     return ops.codeProduct({grad, w, gradScale, scale, {}, input.gradX, false}, stream);
 }

@@ -18,6 +18,7 @@
 
 #include "core/device/ops.h"
 #include "core/model/layout.h"
+#include "core/model/param_table.h"
 
 #include <cstdint>
 
@@ -25,13 +26,20 @@ namespace mr {
 
 struct LayerContext;
 
+// The type of a gradient's codes; weights and activations are E4M3.
+inline constexpr DType kGradientCode = DType::E5M2;
+
+// Are the products of micro-batches with this weight of a block in FP8?
+bool isInFp8(const MicroShape& shape, const ParamSlot& weight) noexcept;
+
 // Bytes of the codes of a block's largest product; 0: none is in FP8.
 std::int64_t blockCodeBytes(const ModelConfig& config, std::int64_t tokens) noexcept;
 
 // Without memory in `scratch` in the compute type.
 Status multiply(const LayerContext& context, const CodeScratch& scratch, const LinearArgs& args);
 
-// The gradients of multiply(). `weight` and `input` have one gradOut.
+// The gradients of multiply(). `weight` and `input` have one gradOut. weight.product is as in
+// LinearBackwardWeightArgs.
 Status multiplyBack(const LayerContext& context, const CodeScratch& scratch,
     const LinearBackwardWeightArgs& weight, const LinearBackwardInputArgs& input);
 

@@ -54,10 +54,25 @@ public:
         return vectorView(row.data, row.dtype, m_product.out);
     }
 
+    // Numbers of its own as codes with a scale.
+    Status fillCodes(Ops& ops, DType type, TensorView& codes, TensorView& scale)
+    {
+        const std::int64_t rows = codes.dims[0];
+        const std::int64_t cols = codes.dims[1];
+        const TensorView numbers = filled(m_product.compute, rows, cols);
+        codes = blank(type, rows, cols);
+        scale = vectorView(blank(DType::F32, 1, 1).data, DType::F32, 1);
+        if (m_partial.data == nullptr)
+            m_partial = vectorView(
+                blank(DType::I32, 1, kQuantizePartials).data, DType::I32, kQuantizePartials);
+        return ops.quantize({numbers, codes, {}, scale, m_partial}, m_samples.stream());
+    }
+
 private:
     ProductSamples& m_samples;
     std::byte* m_at;
     const RunProduct& m_product;
+    TensorView m_partial; // of quantize(), one operand after the other
     int m_phase = 0;
 };
 
@@ -75,6 +90,8 @@ public:
     Result<bool> check(const RunProduct& product)
     {
         Operands operands(m_samples, m_memory, product);
+        if (product.isFp8)
+            return checkCodes(product, operands);
         switch (product.kind) {
         case ProductKind::Forward: {
             const LinearArgs args{operands.x(), operands.weight(), operands.bias(),
@@ -105,12 +122,36 @@ private:
             [&](Ops& ops, Stream& s) { return ops.linearBackwardWeight(args, s); }));
         if (!product.mayAddUp)
             return true;
-        constexpr int kPhase = 7;
-        m_samples.fill(args.gradWeight, kPhase);
         args.accumulate = true;
-        MR_TRY(m_device.ops().linearBackwardWeight(args, m_samples.stream()));
-        MR_TRY(m_samples.take(args.gradWeight, m_second));
-        m_samples.addFilled(args.gradWeight, kPhase, m_first);
+        return addsExactly(args.gradWeight,
+            [&](Ops& ops, Stream& s) { return ops.linearBackwardWeight(args, s); });
+    }
+
+    Result<bool> checkCodes(const RunProduct& product, Operands& operands)
+    {
+        const CodeShape shape = codeShapeOf(product);
+        CodeProductArgs args;
+        args.a = matrixView(nullptr, shape.a, shape.m, shape.k);
+        args.b = matrixView(nullptr, DType::E4M3, shape.n, shape.k);
+        MR_TRY(operands.fillCodes(m_device.ops(), shape.a, args.a, args.scaleA));
+        MR_TRY(operands.fillCodes(m_device.ops(), DType::E4M3, args.b, args.scaleB));
+        args.bias = operands.bias();
+        args.out = operands.blank(product.result, shape.m, shape.n);
+        const auto call = [&](Ops& ops, Stream& s) { return ops.codeProduct(args, s); };
+        MR_TRY(sameTwice(product, args.out, call));
+        args.accumulate = product.mayAddUp;
+        return product.mayAddUp ? addsExactly(args.out, call) : Result<bool>(true);
+    }
+
+    // Does `call`, which adds the product in m_first to a sum, do so in one addition?
+    template <typename Call>
+    Result<bool> addsExactly(const TensorView& sum, Call call)
+    {
+        constexpr int kPhase = 7;
+        m_samples.fill(sum, kPhase);
+        MR_TRY(call(m_device.ops(), m_samples.stream()));
+        MR_TRY(m_samples.take(sum, m_second));
+        m_samples.addFilled(sum, kPhase, m_first);
         return m_first == m_second;
     }
 

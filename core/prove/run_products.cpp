@@ -1,9 +1,12 @@
 #include "core/prove/run_products.h"
 
+#include "core/model/block_products.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 #include <utility>
 
 namespace mr {
@@ -38,7 +41,8 @@ std::vector<std::int64_t> piecesOf(std::int64_t all, std::int64_t rows)
 bool isAlike(const RunProduct& a, const RunProduct& b) noexcept
 {
     return a.kind == b.kind && a.tokens == b.tokens && a.in == b.in && a.out == b.out &&
-           a.compute == b.compute && a.result == b.result && a.hasBias == b.hasBias;
+           a.compute == b.compute && a.result == b.result && a.isFp8 == b.isFp8 &&
+           a.hasBias == b.hasBias;
 }
 
 // Keeps each shape once.
@@ -105,8 +109,29 @@ void addHead(const ModelConfig& config, const MicroShape& shape, ProductList& li
 
 } // namespace
 
+CodeShape codeShapeOf(const RunProduct& product) noexcept
+{
+    const auto& [tokens, in, out] = std::tie(product.tokens, product.in, product.out);
+    switch (product.kind) {
+    case ProductKind::Forward:
+        return {tokens, out, in, DType::E4M3};
+    case ProductKind::InputGradient:
+        return {tokens, in, out, kGradientCode};
+    case ProductKind::WeightGradient:
+        break;
+    }
+    return {out, in, tokens, kGradientCode};
+}
+
 std::size_t RunProduct::bytes() const noexcept
 {
+    if (isFp8) { // numbers and codes of both operands, a scale each, and scratch
+        const CodeShape shape = codeShapeOf(*this);
+        const std::int64_t rows = shape.m + shape.n;
+        return tensorBytes(compute, rows, shape.k) + tensorBytes(DType::U8, rows, shape.k) +
+               tensorBytes(result, shape.m, shape.n) + tensorBytes(compute, 1, out) +
+               tensorBytes(DType::I32, 1, kQuantizePartials) + 8 * kProductAlign;
+    }
     const DType outType = kind == ProductKind::Forward ? result : compute;
     const DType weightType = kind == ProductKind::WeightGradient ? result : compute;
     return tensorBytes(compute, tokens, in) + tensorBytes(outType, tokens, out) +
@@ -121,8 +146,8 @@ double RunProduct::flops() const noexcept
 std::string RunProduct::text() const
 {
     constexpr std::array kNames = {"forward", "gradient of inputs", "gradient of weights"};
-    return fmt::format(
-        "{}, {} ({} x {} x {})", place, kNames[static_cast<std::size_t>(kind)], tokens, in, out);
+    return fmt::format("{}, {}{} ({} x {} x {})", place, isFp8 ? "FP8 " : "",
+        kNames[static_cast<std::size_t>(kind)], tokens, in, out);
 }
 
 std::vector<RunProduct> runProducts(
@@ -140,6 +165,7 @@ std::vector<RunProduct> runProducts(
         product.place = place.place;
         product.out = weight->rows;
         product.in = weight->cols;
+        product.isFp8 = isInFp8(shape, *weight);
         product.hasBias = table.find(GroupId{1}, place.bias) != nullptr;
         list.addForward(product, shape.compute);
         list.addBackward(product, mayAddUp ? DType::F32 : shape.compute, mayAddUp);

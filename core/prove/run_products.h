@@ -27,6 +27,7 @@ struct RunProduct {
     std::int64_t out = 0;
     DType compute = DType::BF16;
     DType result = DType::BF16;
+    bool isFp8 = false;    // of codes (core/model/block_products.h)
     bool hasBias = false;  // forward
     bool mayAddUp = false; // a weight gradient that is added to a sum in some micro-batch or chunk
 
@@ -38,6 +39,15 @@ struct RunProduct {
 };
 
 inline constexpr std::size_t kProductAlign = 256;
+
+// a (m, k) and b (n, k) of the CodeProductArgs that an FP8 product is.
+struct CodeShape {
+    std::int64_t m = 0;
+    std::int64_t n = 0;
+    std::int64_t k = 0;
+    DType a = DType::E4M3;
+};
+CodeShape codeShapeOf(const RunProduct& product) noexcept;
 
 // In the order of a step: blocks, head; forward, backward.
 std::vector<RunProduct> runProducts(

@@ -226,7 +226,9 @@ public:
 
     Status codeProduct(const CodeProductArgs& args, Stream& stream) override
     {
-        return forward("codeProduct", &Ops::codeProduct, args, stream);
+        MR_TRY(forward("codeProduct", &Ops::codeProduct, args, stream));
+        m_device.onProduct(args);
+        return {};
     }
 
     Status scatterColumns(const ScatterColumnsArgs& args, Stream& stream) override

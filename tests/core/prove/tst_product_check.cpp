@@ -33,7 +33,7 @@ struct Rig {
 
 std::vector<RunProduct> productsOf(const TinyRun& run)
 {
-    const MicroShape micro{run.seqLen, run.microBatch, run.accumulate, run.compute};
+    const MicroShape micro{run.seqLen, run.microBatch, run.accumulate, run.compute, run.fp8};
     return runProducts(run.config, buildParamTable(run.config), micro);
 }
 
@@ -94,6 +94,54 @@ private Q_SLOTS:
         for (const RunProduct& p : productsOf(run))
             listed[{p.kind, p.tokens, p.in, p.out, p.result, p.hasBias}] = p.mayAddUp;
         QVERIFY(listed == rig.device.seen);
+    }
+
+    void theListHasTheCodeProductsOfAStep_data()
+    {
+        QTest::addColumn<bool>("biased");
+        QTest::addColumn<int>("accumulate");
+        QTest::newRow("plain") << false << 3;
+        QTest::newRow("one micro-batch, biases") << true << 1;
+    }
+
+    // A step in FP8: products of blocks are of codes, those of the head are not.
+    void theListHasTheCodeProductsOfAStep()
+    {
+        QFETCH(const bool, biased);
+        QFETCH(const int, accumulate);
+        TinyRun run = inFp8({});
+        run.config.qkvBias = run.config.attnOutBias = run.config.mlpBias = biased;
+        run.accumulate = accumulate;
+        run.steps = 1;
+        Rig rig;
+        QVERIFY(runTiny(rig.device, run).ok());
+        std::map<WrongProducts::Key, bool> listed;
+        std::map<WrongProducts::CodeKey, bool> codes;
+        for (const RunProduct& p : productsOf(run)) {
+            const CodeShape s = codeShapeOf(p);
+            if (p.isFp8)
+                codes[{s.m, s.n, s.k, s.a, p.result, p.hasBias}] |= p.mayAddUp;
+            else
+                listed[{p.kind, p.tokens, p.in, p.out, p.result, p.hasBias}] = p.mayAddUp;
+        }
+        QVERIFY(codes.size() >= 9);
+        QVERIFY(codes == rig.device.seenCodes);
+        QVERIFY(listed == rig.device.seen);
+    }
+
+    void codeProductsAreChecked()
+    {
+        TinyRun run = inFp8({});
+        Rig rig;
+        const std::vector<RunProduct> products = productsOf(run);
+        auto good = rig.check(products);
+        QVERIFY2(good.ok(), good.status().message().c_str());
+        QCOMPARE(good.value().checked, static_cast<int>(products.size()));
+        QVERIFY(good.value().isClean());
+        rig.device.addsOtherwise = {32, 48}; // down
+        auto wrong = rig.check(products);
+        QVERIFY2(wrong.ok(), wrong.status().message().c_str());
+        QVERIFY(wrong.value().apart == (std::vector<GradientShape>{{32, 48}}));
     }
 
     // Some 10 GB of logits in F32: neither they nor their gradient are held at once.

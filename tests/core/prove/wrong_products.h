@@ -38,6 +38,9 @@ public:
     // By (kind, tokens, in, out, type of the result, bias): whether a product added to a sum.
     using Key = std::tuple<ProductKind, std::int64_t, std::int64_t, std::int64_t, DType, bool>;
     std::map<Key, bool> seen;
+    // By (m, n, k, type of a, type of the result, bias): the same of products of codes.
+    using CodeKey = std::tuple<std::int64_t, std::int64_t, std::int64_t, DType, DType, bool>;
+    std::map<CodeKey, bool> seenCodes;
     int inScratch = 0;      // gradients of weights
     int wrongAdditions = 0; // that addsOtherwise changed
 
@@ -79,6 +82,18 @@ public:
             return;
         ++wrongAdditions;
         changeLast(a.gradWeight);
+    }
+
+    void onProduct(const CodeProductArgs& a) override
+    {
+        const std::pair shape(a.out.dims[0], a.out.dims[1]);
+        bool& adds = seenCodes[{shape.first, shape.second, a.a.dims[1], a.a.dtype, a.out.dtype,
+            a.bias.data != nullptr}];
+        adds = adds || a.accumulate;
+        if (!a.accumulate || shape != addsOtherwise)
+            return;
+        ++wrongAdditions;
+        changeLast(a.out);
     }
 
 private:
