@@ -1,8 +1,7 @@
 // Features of one model family (biases, normed heads and branches, windows, scaled positions,
 // soft-caps) give the same bits under every exact policy, in the planned bytes.
 
-#include "core/device/cpu/cpu_device.h"
-#include "core/prove/exact_check.h"
+#include "core/prove/tiny_device.h"
 #include "support/test_room.h"
 
 #include <QtTest>
@@ -17,19 +16,9 @@ namespace {
 
 using Mode = CpuDeviceOptions::Mode;
 
-TinyResult runOn(Mode mode, const TinyRun& run)
+TinyResult resultIn(Mode mode, const TinyRun& run)
 {
-    CpuDeviceOptions options;
-    options.memoryBytes = std::size_t{64} << 20;
-    options.threads = mode == Mode::Inline ? 1 : 2;
-    options.mode = mode;
-    auto device = makeCpuDevice(options);
-    if (!device.ok())
-        qFatal("device: %s", device.status().message().c_str());
-    auto result = runTiny(*device.value(), run);
-    if (!result.ok())
-        qFatal("%s: %s", run.policy.c_str(), result.status().message().c_str());
-    return std::move(result).value();
+    return resultOn(mode, run, mode == Mode::Inline ? 1 : 2);
 }
 
 constexpr const char* kFamilies[] = {
@@ -165,7 +154,7 @@ void TestExactFamilies::everyExactPolicyGivesTheBitsOfResident()
     base.config = familyConfig(family);
     base.compute = bf16 ? DType::BF16 : DType::F32;
     base.clipNorm = 0.25;
-    const TinyResult plain = runOn(Mode::Inline, base);
+    const TinyResult plain = resultIn(Mode::Inline, base);
     for (const double norm : plain.norms)
         QVERIFY(std::isfinite(norm) && norm > 0.0);
 
@@ -177,7 +166,7 @@ void TestExactFamilies::everyExactPolicyGivesTheBitsOfResident()
         run.recompute = variant.recompute;
         if (variant.disk)
             run.disk.folders = {m_folder.path().toStdString()};
-        const TinyResult result = runOn(variant.mode, run);
+        const TinyResult result = resultIn(variant.mode, run);
 
         QVERIFY2(result.weightsHash == plain.weightsHash, variant.name().c_str());
         QCOMPARE(result.losses, plain.losses);
@@ -193,12 +182,12 @@ void TestExactFamilies::everyFamilyIsAModelOfItsOwn()
     for (const QString family : kFamilies) {
         TinyRun run;
         run.config = familyConfig(family);
-        const TinyResult own = runOn(Mode::Inline, run);
+        const TinyResult own = resultIn(Mode::Inline, run);
         const std::int64_t headDim = run.config.headDim;
         run.config = tinyConfig(isTied(family));
         run.config.headDim = headDim;
 
-        const TinyResult plain = runOn(Mode::Inline, run);
+        const TinyResult plain = resultIn(Mode::Inline, run);
 
         QVERIFY2(own.losses != plain.losses, qPrintable(family));
     }

@@ -1,8 +1,7 @@
 // Training with FP8 products: the same bits under every exact policy, other bits than BF16 only
 // where the shapes allow FP8, and a loss near that of BF16.
 
-#include "core/device/cpu/cpu_device.h"
-#include "core/prove/exact_check.h"
+#include "core/prove/tiny_device.h"
 #include "support/test_room.h"
 
 #include <QtTest>
@@ -16,21 +15,6 @@ namespace mr::test::tst_exact_fp8 {
 namespace {
 
 using Mode = CpuDeviceOptions::Mode;
-
-TinyResult runOn(Mode mode, int threads, const TinyRun& run)
-{
-    CpuDeviceOptions options;
-    options.memoryBytes = std::size_t{64} << 20;
-    options.threads = threads;
-    options.mode = mode;
-    auto device = makeCpuDevice(options);
-    if (!device.ok())
-        qFatal("device: %s", device.status().message().c_str());
-    auto result = runTiny(*device.value(), run);
-    if (!result.ok())
-        qFatal("%s: %s", run.policy.c_str(), result.status().message().c_str());
-    return std::move(result).value();
-}
 
 TinyRun fp8Run(bool biased)
 {
@@ -99,7 +83,7 @@ void TestExactFp8::everyExactPolicyGivesTheBitsOfResident()
     QFETCH(bool, biased);
     const TinyRun base = fp8Run(biased);
     QCOMPARE(base.accumulate, 3);
-    const TinyResult plain = runOn(Mode::Inline, 1, base);
+    const TinyResult plain = resultOn(Mode::Inline, base, 1);
     for (const double norm : plain.norms)
         QVERIFY(std::isfinite(norm) && norm > 0.0);
 
@@ -111,7 +95,7 @@ void TestExactFp8::everyExactPolicyGivesTheBitsOfResident()
         run.recompute = variant.recompute;
         if (variant.disk)
             run.disk.folders = {m_folder.path().toStdString()};
-        const TinyResult result = runOn(variant.mode, 3, run);
+        const TinyResult result = resultOn(variant.mode, run, 3);
 
         QVERIFY2(result.weightsHash == plain.weightsHash, variant.policy);
         QCOMPARE(result.losses, plain.losses);
@@ -127,10 +111,10 @@ void TestExactFp8::theLossIsNearThatOfBf16()
 {
     TinyRun run = fp8Run(false);
     run.steps = 12;
-    const TinyResult fp8 = runOn(Mode::Inline, 1, run);
+    const TinyResult fp8 = resultOn(Mode::Inline, run, 1);
     run.fp8 = false;
 
-    const TinyResult bf16 = runOn(Mode::Inline, 1, run);
+    const TinyResult bf16 = resultOn(Mode::Inline, run, 1);
 
     QVERIFY(fp8.losses.front() != bf16.losses.front());
     const double fall = bf16.losses.front() - bf16.losses.back();
@@ -154,10 +138,10 @@ void TestExactFp8::shapesThatDoNotAllowItTrainInBf16()
     TinyRun run = fp8Run(false);
     run.seqLen = seqLen;
     run.config.hidden = hidden;
-    const TinyResult fp8 = runOn(Mode::Inline, 1, run);
+    const TinyResult fp8 = resultOn(Mode::Inline, run, 1);
     run.fp8 = false;
 
-    const TinyResult bf16 = runOn(Mode::Inline, 1, run);
+    const TinyResult bf16 = resultOn(Mode::Inline, run, 1);
 
     QCOMPARE(fp8.weightsHash, bf16.weightsHash);
     QCOMPARE(fp8.plannedDeviceBytes, bf16.plannedDeviceBytes);

@@ -1,7 +1,6 @@
 // Every exact policy, order, device mode and thread count gives the bits of `resident`.
 
-#include "core/device/cpu/cpu_device.h"
-#include "core/prove/exact_check.h"
+#include "core/prove/tiny_device.h"
 #include "support/test_room.h"
 
 #include <QtTest>
@@ -24,20 +23,9 @@ struct Where {
     Mode mode = Mode::Inline;
 };
 
-// A device of its own, so that its peaks are those of this run.
-TinyResult runOn(const Where& where, const TinyRun& run)
+TinyResult resultAt(const Where& where, const TinyRun& run)
 {
-    CpuDeviceOptions options;
-    options.memoryBytes = std::size_t{64} << 20;
-    options.threads = where.threads;
-    options.mode = where.mode;
-    auto device = makeCpuDevice(options);
-    if (!device.ok())
-        qFatal("device: %s", device.status().message().c_str());
-    auto result = runTiny(*device.value(), run);
-    if (!result.ok())
-        qFatal("%s: %s", run.policy.c_str(), result.status().message().c_str());
-    return std::move(result).value();
+    return resultOn(where.mode, run, where.threads);
 }
 
 struct Variant {
@@ -194,7 +182,7 @@ void compareVariants(
         if (base.options.count("clip-mode") > 0 &&
             (policy == "zenflow" || policy == "zero-offload-dpu"))
             continue; // a window has one norm
-        const TinyResult result = runOn(variant.where, runOf(base, variant));
+        const TinyResult result = resultAt(variant.where, runOf(base, variant));
         if (result.weightsHash != expected.weightsHash)
             qWarning("differs: %s", variant.name);
         QCOMPARE(result.weightsHash, expected.weightsHash);
@@ -274,10 +262,10 @@ void TestExactPolicies::everyExactPolicyGivesTheBitsOfResident()
     if (compact)
         base.options["state"] = "compact";
 
-    const TinyResult plain = runOn({}, base);
+    const TinyResult plain = resultAt({}, base);
     TinyRun flippedRun = base;
     flippedRun.options["order"] = "by-layer-flip";
-    const TinyResult flipped = runOn({}, flippedRun);
+    const TinyResult flipped = resultAt({}, flippedRun);
 
     for (const double norm : plain.norms) // it trains at all
         QVERIFY(std::isfinite(norm) && norm > 0.0);
@@ -293,10 +281,10 @@ void TestExactPolicies::theFlippedOrderIsAnOrderOfItsOwn()
 {
     TinyRun run;
     run.accumulate = 3;
-    const TinyResult plain = runOn({}, run);
+    const TinyResult plain = resultAt({}, run);
     run.options["order"] = "by-layer-flip";
 
-    const TinyResult flipped = runOn({}, run);
+    const TinyResult flipped = resultAt({}, run);
 
     // Three gradients summed backwards: the same step in other bits.
     QCOMPARE(flipped.losses.front(), plain.losses.front());
@@ -308,17 +296,17 @@ void TestExactPolicies::clippingChangesTheWeightsAndNotTheFirstLoss()
 {
     TinyRun run;
     run.clipNorm = 0.0;
-    const TinyResult free = runOn({}, run);
+    const TinyResult free = resultAt({}, run);
     run.clipNorm = 0.25;
 
-    const TinyResult clipped = runOn({}, run);
+    const TinyResult clipped = resultAt({}, run);
 
     QCOMPARE(clipped.losses.front(), free.losses.front());
     QCOMPARE(clipped.norms.front(), free.norms.front()); // reported before clipping
     QVERIFY(clipped.weightsHash != free.weightsHash);
 
     run.options["clip-mode"] = "per-group";
-    const TinyResult byGroup = runOn({}, run);
+    const TinyResult byGroup = resultAt({}, run);
 
     QCOMPARE(byGroup.norms.front(), free.norms.front()); // norm of all groups
     QVERIFY(byGroup.weightsHash != free.weightsHash);
@@ -343,10 +331,10 @@ void TestExactPolicies::compactStateIsAnotherRunOfTheSameQuality()
     run.steps = 12;
     if (policy != QStringLiteral("resident"))
         run.options["warmup"] = "2";
-    const TinyResult plain = runOn({}, run);
+    const TinyResult plain = resultAt({}, run);
     run.options["state"] = "compact";
 
-    const TinyResult compact = runOn({}, run);
+    const TinyResult compact = resultAt({}, run);
 
     QVERIFY(compact.weightsHash != plain.weightsHash);
     const std::size_t bytes = compact.plannedDeviceBytes + compact.plannedHostBytes;
@@ -362,11 +350,11 @@ void TestExactPolicies::columnsOfTheDeviceArePlainBesideCompactState()
     TinyRun run;
     run.compute = DType::BF16;
     run.clipNorm = 0.25;
-    const TinyResult plain = runOn({}, run);
+    const TinyResult plain = resultAt({}, run);
     run.policy = "zenflow";
     run.options = {{"state", "compact"}, {"interval", "4"}, {"urgent", "1"}};
 
-    const TinyResult zenflow = runOn({2, Mode::Threaded}, run);
+    const TinyResult zenflow = resultAt({2, Mode::Threaded}, run);
 
     QCOMPARE(zenflow.weightsHash, plain.weightsHash);
     QCOMPARE(zenflow.losses, plain.losses);
@@ -377,10 +365,10 @@ void TestExactPolicies::zeroOffloadMovesMoreThanResidentAndHoldsLess()
 {
     TinyRun run;
     run.compute = DType::BF16;
-    const TinyResult resident = runOn({}, run);
+    const TinyResult resident = resultAt({}, run);
     run.policy = "zero-offload";
 
-    const TinyResult offload = runOn({}, run);
+    const TinyResult offload = resultAt({}, run);
 
     QVERIFY(offload.peakDeviceBytes < resident.peakDeviceBytes);
     QVERIFY(offload.peakHostBytes > 0);

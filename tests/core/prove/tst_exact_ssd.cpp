@@ -1,10 +1,9 @@
 // Optimizer state on disk changes no bit, whatever its share, its tiles and the engine that moves
 // it.
 
-#include "core/device/cpu/cpu_device.h"
 #include "core/model/weights.h"
-#include "core/prove/exact_check.h"
 #include "core/prove/plain_run.h"
+#include "core/prove/tiny_device.h"
 #include "core/step/run_master.h"
 #include "support/test_room.h"
 
@@ -24,22 +23,6 @@ namespace {
 
 using Mode = CpuDeviceOptions::Mode;
 using Options = std::map<std::string, std::string>;
-
-// A device of its own, so that its peaks are those of this run.
-TinyResult runOn(Mode mode, const TinyRun& run)
-{
-    CpuDeviceOptions options;
-    options.memoryBytes = std::size_t{64} << 20;
-    options.threads = 2;
-    options.mode = mode;
-    auto device = makeCpuDevice(options);
-    if (!device.ok())
-        qFatal("device: %s", device.status().message().c_str());
-    auto result = runTiny(*device.value(), run);
-    if (!result.ok())
-        qFatal("%s: %s", run.policy.c_str(), result.status().message().c_str());
-    return std::move(result).value();
-}
 
 struct Variant {
     const char* name;
@@ -173,9 +156,9 @@ void TestExactSsd::bitsAreThoseOfResident()
             run.options["clip-mode"] = "per-group";
         return run;
     };
-    const TinyResult resident = runOn(Mode::Inline, with(TinyRun{}));
+    const TinyResult resident = resultOn(Mode::Inline, with(TinyRun{}));
 
-    const TinyResult result = runOn(kVariants[index].mode, with(ssd(kVariants[index])));
+    const TinyResult result = resultOn(kVariants[index].mode, with(ssd(kVariants[index])));
 
     QCOMPARE(result.weightsHash, resident.weightsHash);
     QCOMPARE(result.losses, resident.losses);
@@ -191,7 +174,7 @@ void TestExactSsd::whatMovesIsWhatWasPlanned()
         TinyRun run = ssd(variant);
         run.compute = DType::BF16;
 
-        const TinyResult result = runOn(variant.mode, run);
+        const TinyResult result = resultOn(variant.mode, run);
 
         QCOMPARE(result.diskReadBytes, result.plannedDisk.readBytes);
         QCOMPARE(result.diskWrittenBytes, result.plannedDisk.writtenBytes);

@@ -2,8 +2,7 @@
 // the bytes they would have read, at every share on disk and every late share. And each planned
 // byte moves.
 
-#include "core/device/cpu/cpu_device.h"
-#include "core/prove/exact_check.h"
+#include "core/prove/tiny_device.h"
 #include "support/test_room.h"
 
 #include <QtTest>
@@ -52,22 +51,6 @@ const Homes kHomes[] = {
 
 const char* const kTypes[] = {"fp32", "bf16", "compact"};
 const char* const kLate[] = {"0", "0.25", "0.5", "1"};
-
-// A device of its own, so that its peaks are those of this run.
-TinyResult runOn(Mode mode, const TinyRun& run)
-{
-    CpuDeviceOptions options;
-    options.memoryBytes = std::size_t{64} << 20;
-    options.threads = 2;
-    options.mode = mode;
-    auto device = makeCpuDevice(options);
-    if (!device.ok())
-        qFatal("device: %s", device.status().message().c_str());
-    auto result = runTiny(*device.value(), run);
-    if (!result.ok())
-        qFatal("%s: %s", run.policy.c_str(), result.status().message().c_str());
-    return std::move(result).value();
-}
 
 } // namespace
 
@@ -130,7 +113,7 @@ void TestExactSsdEager::bitsAreThoseOfResident()
     const Options& options = kHomes[homes].options;
     const auto asked = options.find("order");
     const std::string order = asked == options.end() ? "by-layer" : asked->second;
-    const TinyResult resident = runOn(Mode::Inline, ofType(type, byGroup, accumulate, order));
+    const TinyResult resident = resultOn(Mode::Inline, ofType(type, byGroup, accumulate, order));
     TinyRun run = ofType(type, byGroup, accumulate, order);
     run.policy = "ssd-vertical";
     run.recompute = Recompute::Block;
@@ -139,7 +122,7 @@ void TestExactSsdEager::bitsAreThoseOfResident()
     run.disk.folders = {m_folder.path().toStdString()};
     run.disk.store.verify = DiskVerify::All;
 
-    const TinyResult result = runOn(late % 2 == 0 ? Mode::Threaded : Mode::Inline, run);
+    const TinyResult result = resultOn(late % 2 == 0 ? Mode::Threaded : Mode::Inline, run);
 
     QCOMPARE(result.weightsHash, resident.weightsHash);
     QCOMPARE(result.losses, resident.losses);

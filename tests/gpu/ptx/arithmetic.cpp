@@ -7,6 +7,7 @@
 #include <cmath>
 #include <concepts>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <type_traits>
 
@@ -46,32 +47,32 @@ void ternary(Warp& warp, const Step& step, Mask lanes)
     forLanes(lanes, [&](int i) { d[i] = F(a[i], b[i], c[i]); });
 }
 
-// Integers wrap.
+// f(a, b); integers wrap.
+template <typename T, typename F>
+T wrapping(T a, T b, F f)
+{
+    if constexpr (std::floating_point<T>)
+        return f(a, b);
+    else
+        return static_cast<T>(f(static_cast<std::uint64_t>(a), static_cast<std::uint64_t>(b)));
+}
+
 template <typename T>
 T added(T a, T b)
 {
-    if constexpr (std::floating_point<T>)
-        return a + b;
-    else
-        return static_cast<T>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+    return wrapping(a, b, std::plus<>());
 }
 
 template <typename T>
 T subtracted(T a, T b)
 {
-    if constexpr (std::floating_point<T>)
-        return a - b;
-    else
-        return static_cast<T>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
+    return wrapping(a, b, std::minus<>());
 }
 
 template <typename T>
 T multiplied(T a, T b)
 {
-    if constexpr (std::floating_point<T>)
-        return a * b;
-    else
-        return static_cast<T>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
+    return wrapping(a, b, std::multiplies<>());
 }
 
 // Division by zero of integers is undefined on a card; all ones is what cards give.
