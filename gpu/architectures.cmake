@@ -14,9 +14,12 @@ if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
             endif()
         endforeach()
     endif()
-    # Machine code for each; PTX, which a driver can compile for cards to come, of the newest only.
-    list(POP_BACK CMAKE_CUDA_ARCHITECTURES newest)
-    list(TRANSFORM CMAKE_CUDA_ARCHITECTURES APPEND "-real")
-    list(APPEND CMAKE_CUDA_ARCHITECTURES ${newest})
+    # Machine code for each. A build that travels has PTX of the newest only, which a driver can
+    # compile for cards to come; one that stays has all, which the tests run.
+    if(MR_PORTABLE)
+        list(POP_BACK CMAKE_CUDA_ARCHITECTURES newest)
+        list(TRANSFORM CMAKE_CUDA_ARCHITECTURES APPEND "-real")
+        list(APPEND CMAKE_CUDA_ARCHITECTURES ${newest})
+    endif()
 endif()
 message(STATUS "CUDA: ops are compiled for ${CMAKE_CUDA_ARCHITECTURES}")

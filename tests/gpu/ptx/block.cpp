@@ -343,6 +343,16 @@ std::byte* Block::local(
     return m_local.data() + momentOf(warp, lane).thread * each + address;
 }
 
+const std::byte* Block::parameter(
+    const Warp& warp, const Step& step, int lane, std::uint64_t address, std::size_t bytes)
+{
+    const std::vector<std::byte>& all = m_launch.parameters;
+    if (address % bytes == 0 && address <= all.size() && bytes <= all.size() - address)
+        return all.data() + address;
+    fail(warp, step, lane, fmt::format("byte {} of {} of parameters", address, all.size()));
+    return nullptr;
+}
+
 void Block::copyLater(const Warp& warp, const Step& step, int lane, std::uint64_t shared,
     std::uint64_t global, std::size_t bytes, std::size_t read)
 {

@@ -81,6 +81,8 @@ public:
         std::size_t bytes, bool writes);
     std::byte* local(
         const Warp& warp, const Step& step, int lane, std::uint64_t address, std::size_t bytes);
+    const std::byte* parameter(
+        const Warp& warp, const Step& step, int lane, std::uint64_t address, std::size_t bytes);
     void copyLater(const Warp& warp, const Step& step, int lane, std::uint64_t shared,
         std::uint64_t global, std::size_t bytes, std::size_t read);
     void commitCopies(const Warp& warp, int lane);

@@ -1,5 +1,7 @@
 #include "gpu/ptx/decode.h"
 
+#include "gpu/ptx/lane_ops.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -91,7 +93,7 @@ private:
         at = 0;
         for (const Variable& parameter : m_entry.parameters) {
             at = aligned(at, parameter.align);
-            m_parameters[parameter.name] = at;
+            m_symbols[parameter.name] = at;
             m_program.parameters.push_back({at, parameter.bytes});
             at += parameter.bytes;
         }
@@ -316,15 +318,8 @@ private:
             return unknown(instruction, "not known");
         step.offset = address.offset;
         step.isWideAddress = true;
-        if (op.has("param")) {
-            const auto found = m_parameters.find(address.name);
-            if (found == m_parameters.end())
-                return unknown(instruction, address.name + " is no parameter");
-            step.offset += static_cast<std::int64_t>(found->second);
-        } else {
-            step.isWideAddress = !address.name.starts_with("%") || bytesOf(address.name) == 8;
-            MR_TRY(slotOfAddress(instruction, address, 8, step.slots[0]));
-        }
+        step.isWideAddress = !address.name.starts_with("%") || bytesOf(address.name) == 8;
+        MR_TRY(slotOfAddress(instruction, address, 8, step.slots[0]));
         step.count =
             static_cast<std::uint8_t>(data.kind == OperandKind::Vector ? data.parts.size() : 1);
         std::size_t to = 1;
@@ -424,7 +419,6 @@ private:
     std::map<std::string, std::uint32_t> m_slots;
     std::map<std::pair<std::uint64_t, int>, std::uint32_t> m_constants;
     std::map<std::string, std::uint64_t> m_symbols;
-    std::map<std::string, std::uint64_t> m_parameters;
 };
 
 } // namespace
@@ -447,6 +441,16 @@ bool OpName::is(std::string_view begin) const
 bool OpName::has(std::string_view part) const
 {
     return std::ranges::find(parts, part) != parts.end();
+}
+
+Execute laneOp(const OpName& op, int sourceBytes)
+{
+    if (const Execute found = conversionOp(op, sourceBytes))
+        return found;
+    for (const auto decode : {predicateOp, compareOp, wordOp, floatOp, integerOp})
+        if (const Execute found = decode(op))
+            return found;
+    return nullptr;
 }
 
 Result<Program> decode(const Module& module, const Entry& entry)

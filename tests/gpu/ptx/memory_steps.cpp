@@ -14,7 +14,7 @@
 namespace mr::ptx {
 namespace {
 
-enum class Space : std::uint8_t { Global, Shared, Local };
+enum class Space : std::uint8_t { Global, Shared, Local, Parameters };
 
 constexpr std::uint64_t kSector = 32; // bytes of global memory that move together
 constexpr std::uint64_t kBanks = 32;  // of shared memory, 4 bytes each
@@ -71,15 +71,17 @@ void countShared(Counters& counters, Warp& warp, const Step& step, Mask lanes, s
 }
 
 template <Space kSpace>
-std::byte* reach(Warp& warp, const Step& step, int lane, std::size_t bytes, bool writes)
+auto reach(Warp& warp, const Step& step, int lane, std::size_t bytes, bool writes)
 {
     const std::uint64_t address = addressOf(warp, step, lane);
     if constexpr (kSpace == Space::Global)
         return warp.block->global(warp, step, lane, address, bytes, writes);
     else if constexpr (kSpace == Space::Shared)
         return warp.block->shared(warp, step, lane, address, bytes, writes);
-    else
+    else if constexpr (kSpace == Space::Local)
         return warp.block->local(warp, step, lane, address, bytes);
+    else
+        return warp.block->parameter(warp, step, lane, address, bytes);
 }
 
 template <Space kSpace>
@@ -129,18 +131,6 @@ void store(Warp& warp, const Step& step, Mask lanes)
     });
 }
 
-template <typename M, typename R>
-void loadParameter(Warp& warp, const Step& step, Mask lanes)
-{
-    const std::byte* const from = warp.block->launch().parameters.data() + step.offset;
-    for (std::size_t i = 0; i < step.count; ++i) {
-        M value;
-        std::memcpy(&value, from + i * sizeof(M), sizeof(M));
-        R* const to = warp.lanes<R>(step.slots[1 + i]);
-        forLanes(lanes, [&](int lane) { to[lane] = static_cast<R>(value); });
-    }
-}
-
 // cp.async.cg.shared.global [shared], [global], 16, bytes: slots shared (U32), global (U64), bytes
 void copyAsync(Warp& warp, const Step& step, Mask lanes)
 {
@@ -181,14 +171,13 @@ void waitForCopies(Warp& warp, const Step& step, Mask lanes)
 struct Access {
     bool isLoad = false;
     Space space = Space::Global;
-    bool isParameter = false;
 };
 
 template <typename M, typename R>
 Execute accessOf(const Access& access)
 {
-    if (access.isParameter)
-        return loadParameter<M, R>;
+    if (access.space == Space::Parameters)
+        return access.isLoad ? load<Space::Parameters, M, R> : nullptr;
     if (access.space == Space::Global)
         return access.isLoad ? load<Space::Global, M, R> : store<Space::Global, M, R>;
     if (access.space == Space::Shared)
@@ -243,14 +232,13 @@ Execute memoryOp(const OpName& op, int registerBytes)
         return nullptr;
     Access access;
     access.isLoad = op.first() == "ld";
-    access.isParameter = op.has("param");
-    if (access.isParameter && !access.isLoad)
-        return nullptr;
     if (op.has("shared"))
         access.space = Space::Shared;
     else if (op.has("local"))
         access.space = Space::Local;
-    else if (!op.has("global") && !access.isParameter)
+    else if (op.has("param"))
+        access.space = Space::Parameters;
+    else if (!op.has("global"))
         return nullptr; // generic addresses
     return byMemory(access, op.last(), registerBytes);
 }

@@ -126,6 +126,9 @@ Status launch(const cudaLaunchConfig_t& config, const void* function, void** arg
     if (found == registered().kernels.end())
         return Status::error(ErrorKind::Internal, "a kernel that is not registered");
     MR_ASSIGN(const Program* program, programOf(found->second, all.target));
+    ++all.launches[program->name];
+    if (all.isDry)
+        return {};
     Launch run;
     run.program = program;
     run.grid = {config.gridDim.x, config.gridDim.y, config.gridDim.z};
@@ -138,7 +141,6 @@ Status launch(const cudaLaunchConfig_t& config, const void* function, void** arg
     std::vector<std::uint64_t>& executed = all.executed[program->name];
     executed.resize(program->steps.size());
     run.executed = &executed;
-    ++all.launches[program->name];
     return runGrid(run);
 }
 
@@ -158,6 +160,14 @@ Result<std::vector<const Program*>> programs()
         all.push_back(program);
     }
     return all;
+}
+
+Result<const Program*> programFor(const std::string& kernel, const std::string& target)
+{
+    for (auto& [function, found] : registered().kernels)
+        if (found.name == kernel)
+            return programOf(found, target);
+    return Status::error(ErrorKind::InvalidArgument, kernel + " is not registered");
 }
 
 std::vector<std::string> targets()

@@ -16,6 +16,7 @@ namespace mr::ptx {
 
 struct Runtime {
     std::string target = "sm_80"; // whose PTX runs
+    bool isDry = false;           // launches are counted and do nothing
     Freedom freedom;
     Counters* counters = nullptr; // null: nothing is counted
     GlobalMemory memory;
@@ -29,6 +30,8 @@ Runtime& runtime();
 
 // Every program that was registered for the target, decoded.
 Result<std::vector<const Program*>> programs();
+// The kernel's program for another target.
+Result<const Program*> programFor(const std::string& kernel, const std::string& target);
 std::vector<std::string> targets();
 
 } // namespace mr::ptx

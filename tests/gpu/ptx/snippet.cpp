@@ -57,9 +57,20 @@ Status runSnippet(const Snippet& snippet, const std::vector<std::byte>& in,
     launch.parameters.resize(16);
     const std::array<std::byte*, 2> pointers = {from.data.get(), to.data.get()};
     std::memcpy(launch.parameters.data(), pointers.data(), sizeof pointers);
+    std::vector<std::uint64_t> executed(program.steps.size());
+    launch.executed = &executed;
     const Status status = runGrid(launch);
+    for (std::size_t i = 0; i < executed.size(); ++i)
+        if (executed[i] > 0)
+            instructionsRun().insert(program.texts[i]);
     std::copy_n(to.data.get(), out.size(), out.begin());
     return status;
+}
+
+std::set<std::string>& instructionsRun()
+{
+    static std::set<std::string> names;
+    return names;
 }
 
 } // namespace mr::ptx

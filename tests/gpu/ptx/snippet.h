@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,5 +33,8 @@ std::string textOf(const Snippet& snippet);
 // Runs it over `in`, and puts what it wrote into `out`, whose size is that of the memory.
 Status runSnippet(const Snippet& snippet, const std::vector<std::byte>& in,
     std::vector<std::byte>& out, Counters* counters = nullptr);
+
+// Names of the instructions that snippets of this process have executed.
+std::set<std::string>& instructionsRun();
 
 } // namespace mr::ptx

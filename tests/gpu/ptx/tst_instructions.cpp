@@ -1,6 +1,7 @@
 // Each instruction of one lane against written bits, under a full warp and under some lanes.
 
 #include "gpu/ptx/instruction_cases.h"
+#include "gpu/ptx/instruction_table.h"
 #include "gpu/ptx/snippet.h"
 #include "support/test_room.h"
 
@@ -108,6 +109,12 @@ private Q_SLOTS:
         QVERIFY(!status.ok());
         QCOMPARE(QString::fromStdString(status.message()),
             QString("line 16: tanh.approx.f32: not known"));
+    }
+
+    void everyInstructionOfTheTableHasACase()
+    {
+        const std::string missing = withoutUnitCase("instructions", instructionsRun());
+        QVERIFY2(missing.empty(), missing.c_str());
     }
 };
 

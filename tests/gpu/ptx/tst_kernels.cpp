@@ -1,6 +1,7 @@
 // The conformance table on the PTX of every kernel, with the freedoms that the ISA leaves.
 
 #include "core/prove/conformance_case.h"
+#include "gpu/ptx/instruction_table.h"
 #include "gpu/ptx/ptx_device.h"
 #include "gpu/ptx/ptx_runtime.h"
 #include "support/test_room.h"
@@ -8,8 +9,12 @@
 #include <QObject>
 #include <QTest>
 
-#include <cstdlib>
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace mr::test::tst_kernels {
@@ -19,6 +24,12 @@ using namespace mr::ptx;
 namespace {
 
 constexpr unsigned kSeed = 20250117;
+
+std::unique_ptr<Device> deviceOf(const std::string& target, int rows)
+{
+    const gpu::AttentionCard card{std::stoi(target.substr(3)) / 10, 1, 228 * 1024};
+    return makePtxDevice(std::size_t{1} << 28, gpu::AttentionChoice(card, rows));
+}
 
 struct Round {
     Freedom freedom;
@@ -56,17 +67,108 @@ std::string missed(Device& device, const conformance::Case& line)
     return {};
 }
 
-// Kernels without a launch, but for the empty one that is looked up when a device opens.
-std::string neverRan()
+using Launches = std::map<std::string, std::uint64_t>; // by kernel
+
+// What a case launches on a target.
+Launches launchesOf(const conformance::Case& line, const std::string& target, int rows)
+{
+    Runtime& all = runtime();
+    all.launches.clear();
+    const std::string before = std::exchange(all.target, target);
+    all.isDry = true;
+    const auto device = deviceOf(target, rows);
+    conformance::CaseRun run(*device, kSeed);
+    line.run(run);
+    all.isDry = false;
+    all.target = before;
+    return std::exchange(all.launches, {});
+}
+
+// An earlier target runs the case by programs that do the same.
+bool ranBefore(
+    const conformance::Case& line, const std::string& target, int rows, const Launches& here)
+{
+    const auto runsAlike = [&](const std::string& earlier) {
+        return launchesOf(line, earlier, rows) == here &&
+               std::ranges::all_of(here, [&](const auto& launch) {
+                   auto ours = programFor(launch.first, target);
+                   auto theirs = programFor(launch.first, earlier);
+                   return ours.ok() && theirs.ok() && ours.value()->hasSameCode(*theirs.value());
+               });
+    };
+    for (const std::string& earlier : targets())
+        if (earlier == target)
+            return false;
+        else if (runsAlike(earlier))
+            return true;
+    return false;
+}
+
+// Kernels that no case launches, but for the empty one that is looked up when a device opens.
+std::string missing(const Launches& launches)
 {
     auto all = programs();
     if (!all.ok())
         return all.status().message();
     std::string names;
     for (const Program* program : all.value())
-        if (program->steps.size() > 1 && runtime().launches.count(program->name) == 0)
+        if (program->steps.size() > 1 && launches.count(program->name) == 0)
             names += program->name + "\n";
     return names;
+}
+
+// The instructions of all kernels on all targets, without unit tests and cases.
+InstructionTable usedInstructions()
+{
+    InstructionTable table;
+    std::map<std::string, std::set<std::string>> kernels;
+    const std::string before = runtime().target;
+    for (const std::string& target : targets()) {
+        runtime().target = target;
+        auto all = programs();
+        if (!all.ok())
+            return {};
+        for (const Program* program : all.value())
+            for (const std::string& name : program->texts) {
+                kernels[name].insert(program->name);
+                std::string& on = table[name].targets;
+                if (!on.ends_with(target.substr(3)))
+                    on += (on.empty() ? "" : " ") + target.substr(3);
+            }
+    }
+    for (auto& [name, row] : table)
+        row.kernels = kernels[name].size();
+    runtime().target = before;
+    return table;
+}
+
+// Names of what the launches since `executed` was cleared have run.
+std::set<std::string> executedNames()
+{
+    std::set<std::string> names;
+    for (const auto& [kernel, times] : runtime().executed) {
+        auto program = programFor(kernel, runtime().target);
+        for (std::size_t i = 0; program.ok() && i < times.size(); ++i)
+            if (times[i] > 0)
+                names.insert(program.value()->texts[i]);
+    }
+    return names;
+}
+
+// Compares what a case executed with the rows that name it; an update fills the rows that name
+// none.
+void note(InstructionTable& table, const std::string& line, std::string& misses)
+{
+    const std::set<std::string> names = executedNames();
+    for (auto& [name, row] : table) {
+        const bool isRun = names.contains(name);
+        if (updatesInstructionTable() && isRun && row.conformance.empty()) {
+            row.target = runtime().target;
+            row.conformance = line;
+        }
+        if (row.target == runtime().target && row.conformance == line && !isRun)
+            misses += line + " does not execute " + name + "\n";
+    }
 }
 
 // Rows that a block of attention may have at most, so that every tile runs.
@@ -84,6 +186,24 @@ class TestKernels : public QObject
 
 private Q_SLOTS:
 
+    void instructionsAreListed()
+    {
+        InstructionTable now = usedInstructions();
+        InstructionTable kept = readInstructionTable();
+        std::string differences;
+        for (auto& [name, row] : now) {
+            const InstructionRow& old = kept[name];
+            if (old.targets != row.targets || old.kernels != row.kernels || old.unit.empty() ||
+                old.conformance.empty())
+                differences += name + "\n";
+            row = {row.targets, row.kernels, old.unit, old.target, old.conformance};
+        }
+        if (updatesInstructionTable())
+            QVERIFY(writeInstructionTable(now));
+        else
+            QVERIFY2(differences.empty() && kept.size() == now.size(), differences.c_str());
+    }
+
     void everyCase_data()
     {
         QTest::addColumn<QString>("target");
@@ -95,19 +215,26 @@ private Q_SLOTS:
     {
         QFETCH(const QString, target);
         runtime().target = target.toStdString();
-        runtime().launches.clear();
-        const gpu::AttentionCard card{
-            std::atoi(target.toStdString().c_str() + 3) / 10, 1, 228 * 1024};
+        Launches launches;
         std::string misses;
+        InstructionTable table = readInstructionTable();
         for (const conformance::Case& line : conformance::wholeTable())
             for (const int rows : rowsOf(line)) {
-                const auto device =
-                    makePtxDevice(std::size_t{1} << 28, gpu::AttentionChoice(card, rows));
+                Launches here = launchesOf(line, runtime().target, rows);
+                const bool ran = ranBefore(line, runtime().target, rows, here);
+                launches.merge(here);
+                if (ran)
+                    continue;
+                const auto device = deviceOf(runtime().target, rows);
+                runtime().executed.clear();
                 if (const std::string why = missed(*device, line); !why.empty())
                     misses += line.name + ": " + why + "\n";
+                note(table, line.name, misses);
             }
+        if (updatesInstructionTable())
+            QVERIFY(writeInstructionTable(table));
         QVERIFY2(misses.empty(), misses.c_str());
-        const std::string names = neverRan();
+        const std::string names = missing(launches);
         QVERIFY2(names.empty(), names.c_str());
     }
 };

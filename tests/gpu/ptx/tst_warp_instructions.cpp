@@ -1,6 +1,7 @@
 // Instructions that move memory or work on a whole warp, against plain loops over what the PTX
 // ISA says.
 
+#include "gpu/ptx/instruction_table.h"
 #include "gpu/ptx/snippet.h"
 #include "support/test_room.h"
 
@@ -285,6 +286,12 @@ private Q_SLOTS:
         QCOMPARE(waves(4), std::uint64_t{1});
         QCOMPARE(waves(8), std::uint64_t{2});
         QCOMPARE(waves(64), std::uint64_t{16});
+    }
+
+    void everyInstructionOfTheTableHasACase()
+    {
+        const std::string missing = withoutUnitCase("warp_instructions", instructionsRun());
+        QVERIFY2(missing.empty(), missing.c_str());
     }
 };
 

@@ -52,6 +52,8 @@ struct Step {
     std::int64_t secondOffset = 0; // of a copy's source
     std::uint32_t index = 0;       // of the instruction in its entry
     std::array<std::uint32_t, 15> slots = {};
+
+    friend bool operator==(const Step&, const Step&) = default;
 };
 
 struct Program {
@@ -59,6 +61,8 @@ struct Program {
         std::uint32_t slot = 0;
         int bytes = 0;
         std::uint64_t bits = 0;
+
+        friend bool operator==(const Constant&, const Constant&) = default;
     };
     struct Parameter {
         std::size_t offset = 0;
@@ -95,6 +99,13 @@ struct Program {
     std::size_t sharedBytes = 0; // static; dynamic memory begins there
     std::size_t localBytes = 0;  // a thread
     int maxThreads = 0;
+
+    // Does what the other does, for whatever target it was compiled.
+    bool hasSameCode(const Program& other) const
+    {
+        return steps == other.steps && constants == other.constants && specials == other.specials &&
+               sharedBytes == other.sharedBytes && localBytes == other.localBytes;
+    }
 };
 
 struct Warp {
