@@ -21,8 +21,9 @@ void softcap(CaseRun& run, const RowShape& s, double spread)
     Values want, tolerance;
     for (const double value : x.values) {
         want.push_back(kCap * std::tanh(value / kCap));
-        // The quotient's rounding, tanh within 5 u, the product.
-        tolerance.push_back(8.0 * kU * std::abs(want.back()));
+        // The quotient's rounding, tanh within 7 u (ex2.approx errs by 4 u, rcp.approx by 2), the
+        // product.
+        tolerance.push_back(9.0 * kU * std::abs(want.back()));
     }
     run.expect("x", x.view, want, tolerance);
 }

@@ -332,15 +332,22 @@ std::byte* Block::shared(const Warp& warp, const Step& step, int lane, std::uint
     return nullptr;
 }
 
-std::byte* Block::local(
-    const Warp& warp, const Step& step, int lane, std::uint64_t address, std::size_t bytes)
+std::byte* Block::local(const Warp& warp, const Step& step, int lane, std::uint64_t address,
+    std::size_t bytes, bool writes)
 {
     const std::size_t each = m_launch.program->localBytes;
     if (address % bytes != 0 || address + bytes > each) {
         fail(warp, step, lane, fmt::format("byte {} of local memory, which has {}", address, each));
         return nullptr;
     }
-    return m_local.data() + momentOf(warp, lane).thread * each + address;
+    const Moment who = momentOf(warp, lane);
+    const std::size_t at = who.thread * each + address;
+    const std::string wrong =
+        writes ? m_localShadow.write(at, bytes, who) : m_localShadow.read(at, bytes, who);
+    if (wrong.empty())
+        return m_local.data() + at;
+    fail(warp, step, lane, fmt::format("local memory at {}: {}", address, wrong));
+    return nullptr;
 }
 
 const std::byte* Block::parameter(

@@ -79,8 +79,8 @@ public:
         std::size_t bytes, bool writes);
     std::byte* shared(const Warp& warp, const Step& step, int lane, std::uint64_t address,
         std::size_t bytes, bool writes);
-    std::byte* local(
-        const Warp& warp, const Step& step, int lane, std::uint64_t address, std::size_t bytes);
+    std::byte* local(const Warp& warp, const Step& step, int lane, std::uint64_t address,
+        std::size_t bytes, bool writes);
     const std::byte* parameter(
         const Warp& warp, const Step& step, int lane, std::uint64_t address, std::size_t bytes);
     void copyLater(const Warp& warp, const Step& step, int lane, std::uint64_t shared,

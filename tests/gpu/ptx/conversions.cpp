@@ -142,6 +142,13 @@ Execute fromFloat(std::string_view to, std::string_view from)
     });
 }
 
+// To 8 bits, with its sign in the other 8 of the register.
+template <typename A>
+std::int16_t lowByte(A x)
+{
+    return static_cast<std::int8_t>(x);
+}
+
 } // namespace
 
 Execute conversionOp(const OpName& op, int sourceBytes)
@@ -160,6 +167,9 @@ Execute conversionOp(const OpName& op, int sourceBytes)
         return unary<converted<float, double>, float, double>;
     const std::string_view from = op.last();
     const std::string_view to = op.parts[op.parts.size() - 2];
+    if (op.parts.size() == 3 && to == "s8")
+        return byInteger(
+            from, []<typename A>() -> Execute { return unary<lowByte<A>, std::int16_t, A>; });
     if (op.parts.size() == 3) // between integers
         return byInteger(
             to, [&]<typename D>() -> Execute { return fromInteger<D>(from, sourceBytes); });

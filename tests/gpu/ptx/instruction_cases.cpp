@@ -45,6 +45,12 @@ void addIntegers(Cases& cases)
     cases.insert(
         cases.end(), {
                          {"add.s16", 'h', "hh", {0x7fff, 2}, 0x8001}, // wraps
+                         {"min.u32", 'r', "rr", {0x80000000, 7}, 7},
+                         {"rem.s32", 'r', "rr", {r(-7), 3}, r(-1)},
+                         {"selp.s32", 'r', "rrp", {r(-7), 3, 1}, r(-7)},
+                         {"selp.s32", 'r', "rrp", {r(-7), 3, 0}, 3},
+                         {"setp.gt.u16", 'p', "hh", {0x8000, 7}, 1},
+                         {"setp.gt.u16", 'p', "hh", {7, 7}, 0},
                          {"add.s32", 'r', "rr", {r(-5), 3}, r(-2)},
                          {"add.s32", 'r', "rr", {0x7fffffff, 1}, 0x80000000},
                          {"add.s64", 'd', "dd", {d(-1), 0x100000000}, 0xffffffff},
@@ -182,6 +188,8 @@ void addConversions(Cases& cases)
             {"cvt.rzi.s32.f32", 'r', "f", {f(-2.9F)}, r(-2)},
             {"cvt.sat.f32.f32", 'f', "f", {f(1.5F)}, f(1.0F)},
             {"cvt.sat.f32.f32", 'f', "f", {kNanBits}, f(0.0F)},
+            {"cvt.s8.s32", 'h', "r", {0x12345680}, h(-128)},
+            {"cvt.s8.s64", 'h', "d", {0x1234567f}, 0x7f},
             {"cvt.s16.s8", 'h', "h", {0x12fe}, h(-2)},
             {"cvt.s32.s16", 'r', "h", {h(-2)}, r(-2)},
             {"cvt.s64.s32", 'd', "r", {r(-2)}, d(-2)},

@@ -10,8 +10,6 @@
 namespace mr::ptx {
 namespace {
 
-constexpr std::uint8_t kWritten = 1;
-constexpr std::uint8_t kInFlight = 2;
 constexpr std::uint32_t kWarp = 32;
 
 Use useOf(const Moment& who)
@@ -70,73 +68,86 @@ Shadow::Shadow(std::size_t bytes, bool written)
 {
 }
 
-Shadow::Page& Shadow::pageAt(std::size_t at)
+void Shadow::split(Page& page, std::size_t grainBytes)
 {
-    std::unique_ptr<Page>& page = m_pages[at / kPageBytes];
-    if (!page) {
-        page = std::make_unique<Page>();
-        page->flags.fill(m_written ? kWritten : 0);
-    }
-    return *page;
+    const std::size_t parts = page.grainBytes / grainBytes;
+    std::vector<Grain> grains;
+    grains.reserve(page.grains.size() * parts);
+    for (const Grain& grain : page.grains)
+        grains.insert(grains.end(), parts, grain);
+    page.grains = std::move(grains);
+    page.grainBytes = grainBytes;
+}
+
+std::span<Shadow::Grain> Shadow::grainsOf(std::size_t at, std::size_t bytes)
+{
+    Page& page = m_pages[at / kPageBytes];
+    if (page.grains.empty())
+        page.grains.assign(kPageBytes / kLargestGrain, Grain{m_written, false, {}});
+    const std::size_t fitting = (at | bytes) & (0 - (at | bytes)); // a power of two
+    if (fitting < page.grainBytes)
+        split(page, fitting);
+    return {page.grains.data() + at % kPageBytes / page.grainBytes, bytes / page.grainBytes};
 }
 
 void Shadow::setWritten(std::size_t at, std::size_t bytes, bool written)
 {
     if (at == 0 && bytes == m_bytes) {
         m_written = written;
-        for (const std::unique_ptr<Page>& page : m_pages)
-            if (page)
-                page->flags.fill(written ? kWritten : 0);
+        for (Page& page : m_pages)
+            for (Grain& grain : page.grains)
+                grain.isWritten = written;
         return;
     }
-    for (std::size_t i = at; i < at + bytes; ++i)
-        pageAt(i).flags[i % kPageBytes] = written ? kWritten : 0;
+    while (bytes > 0) {
+        const std::size_t here = std::min(bytes, kPageBytes - at % kPageBytes);
+        for (Grain& grain : grainsOf(at, here))
+            grain.isWritten = written;
+        at += here;
+        bytes -= here;
+    }
 }
 
 void Shadow::setInFlight(std::size_t at, std::size_t bytes, bool inFlight)
 {
-    Page& page = pageAt(at);
-    for (std::size_t i = at % kPageBytes; i < at % kPageBytes + bytes; ++i)
-        page.flags[i] = static_cast<std::uint8_t>(
-            inFlight ? page.flags[i] | kInFlight : page.flags[i] & ~kInFlight);
+    for (Grain& grain : grainsOf(at, bytes))
+        grain.isInFlight = inFlight;
 }
 
 std::string Shadow::read(std::size_t at, std::size_t bytes, const Moment& who)
 {
-    Page& page = pageAt(at);
-    for (std::size_t i = at % kPageBytes; i < at % kPageBytes + bytes; ++i) {
-        if ((page.flags[i] & kInFlight) != 0)
+    for (Grain& grain : grainsOf(at, bytes)) {
+        if (grain.isInFlight)
             return "a read of a copy that was not waited for";
-        if ((page.flags[i] & kWritten) == 0)
+        if (!grain.isWritten)
             return "a read of what nobody wrote";
-        if (!isOrdered(page.uses[i].writer, who))
-            return race("written", page.uses[i].writer, who) + " read";
-        addReader(page.uses[i].reader, who);
+        if (!isOrdered(grain.uses.writer, who))
+            return race("written", grain.uses.writer, who) + " read";
+        addReader(grain.uses.reader, who);
     }
     return {};
 }
 
 std::string Shadow::write(std::size_t at, std::size_t bytes, const Moment& who)
 {
-    Page& page = pageAt(at);
-    for (std::size_t i = at % kPageBytes; i < at % kPageBytes + bytes; ++i) {
-        if ((page.flags[i] & kInFlight) != 0)
+    for (Grain& grain : grainsOf(at, bytes)) {
+        if (grain.isInFlight)
             return "a write where a copy is under way";
-        if (!isOrdered(page.uses[i].writer, who))
-            return race("written twice", page.uses[i].writer, who);
-        if (!isOrdered(page.uses[i].reader, who))
-            return race("read", page.uses[i].reader, who) + " written";
-        page.flags[i] |= kWritten;
-        page.uses[i].writer = useOf(who);
+        if (!isOrdered(grain.uses.writer, who))
+            return race("written twice", grain.uses.writer, who);
+        if (!isOrdered(grain.uses.reader, who))
+            return race("read", grain.uses.reader, who) + " written";
+        grain.isWritten = true;
+        grain.uses.writer = useOf(who);
     }
     return {};
 }
 
 void Shadow::forgetUses()
 {
-    for (const std::unique_ptr<Page>& page : m_pages)
-        if (page)
-            page->uses.fill(ByteState());
+    for (Page& page : m_pages)
+        for (Grain& grain : page.grains)
+            grain.uses = {};
 }
 
 void GlobalMemory::add(const void* begin, std::size_t bytes, std::string name, bool written)

@@ -10,11 +10,10 @@
 
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -38,7 +37,7 @@ struct Use {
     bool isSeveral = false;   // several warps
 };
 
-struct ByteState {
+struct Uses {
     Use writer;
     Use reader;
 };
@@ -59,19 +58,27 @@ public:
 
 private:
     static constexpr std::size_t kPageBytes = 4096;
+    static constexpr std::size_t kLargestGrain = 16;
 
-    // Made when its first byte is used. An access lies in one page, because it is aligned to its
-    // size.
+    // The bytes of a grain have one history. A page begins with the largest grains and splits them
+    // when a smaller access comes.
+    struct Grain {
+        bool isWritten = false;
+        bool isInFlight = false;
+        Uses uses;
+    };
     struct Page {
-        std::array<std::uint8_t, kPageBytes> flags = {}; // 1: written, 2: in flight
-        std::array<ByteState, kPageBytes> uses = {};
+        std::size_t grainBytes = kLargestGrain;
+        std::vector<Grain> grains;
     };
 
-    Page& pageAt(std::size_t at);
+    // The grains of an access, which lies in one page because it is aligned to its size.
+    std::span<Grain> grainsOf(std::size_t at, std::size_t bytes);
+    static void split(Page& page, std::size_t grainBytes);
 
     std::size_t m_bytes = 0;
-    bool m_written = false; // the bytes of pages that are not made yet
-    std::vector<std::unique_ptr<Page>> m_pages;
+    bool m_written = false; // the bytes of pages that no access has touched yet
+    std::vector<Page> m_pages;
 };
 
 class GlobalMemory

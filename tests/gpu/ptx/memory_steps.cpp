@@ -79,7 +79,7 @@ auto reach(Warp& warp, const Step& step, int lane, std::size_t bytes, bool write
     else if constexpr (kSpace == Space::Shared)
         return warp.block->shared(warp, step, lane, address, bytes, writes);
     else if constexpr (kSpace == Space::Local)
-        return warp.block->local(warp, step, lane, address, bytes);
+        return warp.block->local(warp, step, lane, address, bytes, writes);
     else
         return warp.block->parameter(warp, step, lane, address, bytes);
 }

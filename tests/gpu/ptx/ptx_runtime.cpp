@@ -127,8 +127,12 @@ Status launch(const cudaLaunchConfig_t& config, const void* function, void** arg
         return Status::error(ErrorKind::Internal, "a kernel that is not registered");
     MR_ASSIGN(const Program* program, programOf(found->second, all.target));
     ++all.launches[program->name];
-    if (all.isDry)
+    if (all.isDry) {
+        all.dry.push_back(fmt::format("{} ({}, {}, {}) ({}, {}, {}) {}", program->name,
+            config.gridDim.x, config.gridDim.y, config.gridDim.z, config.blockDim.x,
+            config.blockDim.y, config.blockDim.z, config.dynamicSmemBytes));
         return {};
+    }
     Launch run;
     run.program = program;
     run.grid = {config.gridDim.x, config.gridDim.y, config.gridDim.z};
@@ -155,10 +159,14 @@ Runtime& runtime()
 Result<std::vector<const Program*>> programs()
 {
     std::vector<const Program*> all;
-    for (auto& [function, kernel] : registered().kernels) {
-        MR_ASSIGN(const Program* program, programOf(kernel, runtime().target));
-        all.push_back(program);
-    }
+    std::string unknown;
+    for (auto& [function, kernel] : registered().kernels)
+        if (auto program = programOf(kernel, runtime().target); program.ok())
+            all.push_back(program.value());
+        else
+            unknown += program.status().message() + "\n";
+    if (!unknown.empty())
+        return Status::error(ErrorKind::InvalidArgument, unknown);
     return all;
 }
 

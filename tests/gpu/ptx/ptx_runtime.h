@@ -16,7 +16,8 @@ namespace mr::ptx {
 
 struct Runtime {
     std::string target = "sm_80"; // whose PTX runs
-    bool isDry = false;           // launches are counted and do nothing
+    bool isDry = false;           // launches are noted and do nothing
+    std::vector<std::string> dry; // the kernel, grid, block and shared memory of each
     Freedom freedom;
     Counters* counters = nullptr; // null: nothing is counted
     GlobalMemory memory;

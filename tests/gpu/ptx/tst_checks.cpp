@@ -1,6 +1,7 @@
 // Faults that the machine must find, each in a piece of PTX made for it, and beside it the piece
 // without the fault.
 
+#include "gpu/ptx/instruction_table.h"
 #include "gpu/ptx/snippet.h"
 #include "support/test_room.h"
 
@@ -77,6 +78,9 @@ private Q_SLOTS:
         FINDS("mov.u32 %r10, sm;\nst.shared.u32 [%r10+256], %r1;", "shared memory, which has 256");
         FINDS("mov.u32 %r10, sm;\nst.shared.u32 [%r10+2], %r1;", "no multiple of 4");
         FINDS("mov.b64 %d5, 64;\nld.global.u32 %r4, [%d5];", "before all allocations");
+        ACCEPTS("mov.b64 %d5, pout;\nld.param.u64 %d6, [%d5+-8];\nsetp.eq.s64 %p1, %d6, %in;\n"
+                "@!%p1 st.global.u32 [%d3+256], %r1;");
+        FINDS("mov.b64 %d5, pin;\nld.param.u64 %d6, [%d5+16];", "byte 16 of 16 of parameters");
     }
 
     void readsOfWhatNobodyWrote()
@@ -86,6 +90,25 @@ private Q_SLOTS:
         Snippet unwritten;
         unwritten.inWritten = false;
         QVERIFY(has(found("ld.global.u32 %r4, [%d2];", unwritten), "nobody wrote"));
+        ACCEPTS(".local .align 8 .b8 own[16];\nmov.b64 %d5, own;\nst.local.u32 [%d5+4], %r1;\n"
+                "ld.local.u32 %r4, [%d5+4];");
+        FINDS(".local .align 8 .b8 own[16];\nmov.b64 %d5, own;\nst.local.u32 [%d5+4], %r1;\n"
+              "ld.local.u64 %d6, [%d5];",
+            "local memory at 0: a read of what nobody wrote");
+    }
+
+    // Accesses of several sizes to the same bytes.
+    void accessesOfOtherSizes()
+    {
+        const std::string four = "mov.u32 %r10, sm;\nadd.s32 %r11, %r10, %r2;\n";
+        const std::string one = "add.s32 %r14, %r10, %r1;\n"; // a byte of each thread
+        ACCEPTS(
+            four + "st.shared.u32 [%r11], %r1;\nbar.sync 0;\n" + one + "ld.shared.u8 %r5, [%r14];");
+        FINDS(four + "st.shared.u32 [%r11], %r1;\n" + one + "ld.shared.u8 %r5, [%r14];", "a race");
+        FINDS(four + one +
+                  "mov.u16 %h1, 1;\nst.shared.u8 [%r14], %h1;\nbar.sync 0;\n"
+                  "ld.shared.u32 %r5, [%r11];",
+            "nobody wrote"); // of the second warp
     }
 
     void racesInSharedMemory()
@@ -168,6 +191,12 @@ private Q_SLOTS:
         snippet.block = {1025, 1, 1};
         std::vector<std::byte> out(8);
         QVERIFY(!runSnippet(snippet, out, out).ok());
+    }
+
+    void everyInstructionOfTheTableHasACase()
+    {
+        const std::string missing = withoutUnitCase("checks", instructionsRun());
+        QVERIFY2(missing.empty(), missing.c_str());
     }
 };
 

@@ -158,6 +158,17 @@ private Q_SLOTS:
         }
     }
 
+    void branchesPartTheLanes()
+    {
+        const Words out =
+            ran("setp.lt.u32 %p1, %r1, 7;\n@%p1 bra L;\nmov.u32 %r20, 1;\nbra.uni M;\n"
+                "L:\nmov.u32 %r20, 2;\nM:\n" +
+                    storeAll(1),
+                {0}, 32);
+        for (std::size_t lane = 0; lane < 32; ++lane)
+            QCOMPARE(out[lane], lane < 7 ? 2U : 1U);
+    }
+
     void ballotsAreOfTheMask()
     {
         const Words all =
