@@ -31,23 +31,14 @@ namespace {
 
 constexpr unsigned kSeed = 20250117;
 
-// Copies arrive at their wait in some, at once in others: a kernel must bear both.
+// Copies arrive at their wait in some, at once in others: a kernel must bear both. Address sanitizer
+// looks for wrong accesses, which one order shows.
 std::vector<Schedule> schedules()
 {
 #ifdef __SANITIZE_ADDRESS__
-    return {{Order::Ascending, 1, false}, {Order::Random, 7, true}};
+    return {{Order::Random, 7, true}};
 #else
     return {{Order::Ascending, 1, false}, {Order::Descending, 1, true}, {Order::Random, 7, false}};
-#endif
-}
-
-// Schedules for the tiles that a launch may choose besides the largest.
-std::vector<Schedule> tileSchedules()
-{
-#ifdef __SANITIZE_ADDRESS__
-    return {schedules().back()};
-#else
-    return schedules();
 #endif
 }
 
@@ -237,7 +228,7 @@ private Q_SLOTS:
             const bool is256 = line.name.find(" 256:") != std::string::npos;
             const Outcome want = outcomeOf(*largest, line, {Schedule{}});
             for (Device* device : {(is256 ? middleOf256 : middle).get(), smallest.get()}) {
-                const Outcome out = outcomeOf(*device, line, tileSchedules());
+                const Outcome out = outcomeOf(*device, line, schedules());
                 if (!out.why.empty() || out.bytes != want.bytes)
                     misses += line.name + ": " + (out.why.empty() ? "other bits" : out.why) + "\n";
             }

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <bit>
 #include <iterator>
 #include <string>
 #include <utility>
@@ -68,26 +69,25 @@ Shadow::Shadow(std::size_t bytes, bool written)
 {
 }
 
-void Shadow::split(Page& page, std::size_t grainBytes)
+void Shadow::split(Page& page, int grain)
 {
-    const std::size_t parts = page.grainBytes / grainBytes;
+    const std::size_t parts = std::size_t{1} << (page.grain - grain);
     std::vector<Grain> grains;
     grains.reserve(page.grains.size() * parts);
-    for (const Grain& grain : page.grains)
-        grains.insert(grains.end(), parts, grain);
+    for (const Grain& whole : page.grains)
+        grains.insert(grains.end(), parts, whole);
     page.grains = std::move(grains);
-    page.grainBytes = grainBytes;
+    page.grain = grain;
 }
 
 std::span<Shadow::Grain> Shadow::grainsOf(std::size_t at, std::size_t bytes)
 {
     Page& page = m_pages[at / kPageBytes];
     if (page.grains.empty())
-        page.grains.assign(kPageBytes / kLargestGrain, Grain{m_written, false, {}});
-    const std::size_t fitting = (at | bytes) & (0 - (at | bytes)); // a power of two
-    if (fitting < page.grainBytes)
+        page.grains.assign(kPageBytes >> kLargestGrain, Grain{m_written, false, {}});
+    if (const int fitting = std::countr_zero(at | bytes); fitting < page.grain)
         split(page, fitting);
-    return {page.grains.data() + at % kPageBytes / page.grainBytes, bytes / page.grainBytes};
+    return {page.grains.data() + (at % kPageBytes >> page.grain), bytes >> page.grain};
 }
 
 void Shadow::setWritten(std::size_t at, std::size_t bytes, bool written)
@@ -168,6 +168,12 @@ void GlobalMemory::add(const void* begin, std::size_t bytes, std::string name, b
 void GlobalMemory::remove(const void* begin)
 {
     m_allocations.erase(reinterpret_cast<std::uint64_t>(begin));
+    m_last = m_allocations.end();
+}
+
+void GlobalMemory::clear()
+{
+    m_allocations.clear();
     m_last = m_allocations.end();
 }
 

@@ -58,7 +58,7 @@ public:
 
 private:
     static constexpr std::size_t kPageBytes = 4096;
-    static constexpr std::size_t kLargestGrain = 16;
+    static constexpr int kLargestGrain = 4; // 16 bytes; grains are powers of two
 
     // The bytes of a grain have one history. A page begins with the largest grains and splits them
     // when a smaller access comes.
@@ -68,13 +68,13 @@ private:
         Uses uses;
     };
     struct Page {
-        std::size_t grainBytes = kLargestGrain;
+        int grain = kLargestGrain; // the logarithm of its bytes
         std::vector<Grain> grains;
     };
 
     // The grains of an access, which lies in one page because it is aligned to its size.
     std::span<Grain> grainsOf(std::size_t at, std::size_t bytes);
-    static void split(Page& page, std::size_t grainBytes);
+    static void split(Page& page, int grain);
 
     std::size_t m_bytes = 0;
     bool m_written = false; // the bytes of pages that no access has touched yet
@@ -87,6 +87,7 @@ public:
     // `written`: its bytes have values already.
     void add(const void* begin, std::size_t bytes, std::string name, bool written);
     void remove(const void* begin);
+    void clear();
     void setWritten(const void* begin, std::size_t bytes);
     void beginLaunch();
 

@@ -117,11 +117,12 @@ float summed(double sum, bool truncates)
     return out;
 }
 
-// d = a b + c, a (16, 16) by rows, b (16, 8) by columns. Slots: d 4, a 4, b 2, c 4.
-void multiplyBf16(Warp& warp, const Step& step, Mask /*lanes*/)
+using Row = std::array<double, 8>;
+
+// The fragments of a (16, 16), by rows, and b (16, 8), by rows.
+void readFragments(
+    Warp& warp, const Step& step, std::array<std::array<double, 16>, 16>& a, std::array<Row, 16>& b)
 {
-    std::array<std::array<float, 16>, 16> a = {};
-    std::array<std::array<float, 16>, 8> b = {}; // by column
     const auto pair = [&](std::size_t slot, std::size_t lane) {
         return warp.lanes<std::uint32_t>(step.slots[slot])[lane];
     };
@@ -133,32 +134,44 @@ void multiplyBf16(Warp& warp, const Step& step, Mask /*lanes*/)
             a[group + 8][column + i] = half(pair(5, lane), i);
             a[group][column + 8 + i] = half(pair(6, lane), i);
             a[group + 8][column + 8 + i] = half(pair(7, lane), i);
-            b[group][column + i] = half(pair(8, lane), i);
-            b[group][column + 8 + i] = half(pair(9, lane), i);
+            b[column + i][group] = half(pair(8, lane), i);
+            b[column + 8 + i][group] = half(pair(9, lane), i);
         }
     }
-    const Freedom& freedom = warp.block->launch().freedom;
-    std::array<std::array<float, 4>, kLanes> d = {};
-    for (std::size_t lane = 0; lane < kLanes; ++lane)
-        for (std::size_t i = 0; i < 4; ++i) {
-            const std::size_t row = lane / 4 + (i < 2 ? 0 : 8);
-            const std::size_t column = 2 * (lane % 4) + i % 2;
-            const float c = warp.lanes<float>(step.slots[10 + i])[lane];
-            // Products of BF16 are exact in F32; the sum of each eight is taken before it is
-            // rounded.
-            float sum = c;
-            for (std::size_t half8 = 0; half8 < 2; ++half8) {
-                double exact = sum;
-                const std::size_t first = 8 * (freedom.descendingProducts ? 1 - half8 : half8);
-                for (std::size_t k = first; k < first + 8; ++k)
-                    exact += static_cast<double>(a[row][k]) * static_cast<double>(b[column][k]);
-                sum = summed(exact, freedom.truncatesProducts);
-            }
-            d[lane][i] = sum;
-        }
-    for (std::size_t i = 0; i < 4; ++i)
+}
+
+// d = a b + c, a (16, 16) by rows, b (16, 8) by columns. Slots: d 4, a 4, b 2, c 4.
+//
+// Products of BF16 are exact in F32; the sum of each eight is taken before it is rounded.
+void multiplyBf16(Warp& warp, const Step& step, Mask /*lanes*/)
+{
+    std::array<std::array<double, 16>, 16> a;
+    std::array<Row, 16> b;
+    readFragments(warp, step, a, b);
+    std::array<Row, 16> sums;
+    const auto eachElement = [&](auto f) {
         for (std::size_t lane = 0; lane < kLanes; ++lane)
-            warp.lanes<float>(step.slots[i])[lane] = d[lane][i];
+            for (std::size_t i = 0; i < 4; ++i)
+                f(sums[lane / 4 + (i < 2 ? 0 : 8)][2 * (lane % 4) + i % 2], i, lane);
+    };
+    eachElement([&](double& sum, std::size_t i, std::size_t lane) {
+        sum = warp.lanes<float>(step.slots[10 + i])[lane];
+    });
+    const Freedom& freedom = warp.block->launch().freedom;
+    for (std::size_t part = 0; part < 2; ++part) {
+        const std::size_t first = 8 * (freedom.descendingProducts ? 1 - part : part);
+        for (std::size_t row = 0; row < 16; ++row) {
+            Row& sum = sums[row];
+            for (std::size_t k = first; k < first + 8; ++k)
+                for (std::size_t column = 0; column < 8; ++column)
+                    sum[column] += a[row][k] * b[k][column];
+            for (double& element : sum)
+                element = summed(element, freedom.truncatesProducts);
+        }
+    }
+    eachElement([&](double& sum, std::size_t i, std::size_t lane) {
+        warp.lanes<float>(step.slots[i])[lane] = static_cast<float>(sum);
+    });
     if (Counters* const counters = warp.block->counters())
         ++counters->products;
 }
