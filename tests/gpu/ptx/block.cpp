@@ -182,9 +182,10 @@ void Block::runWarp(Warp& warp, std::uint64_t steps)
             }
             if (m_launch.executed)
                 ++(*m_launch.executed)[at];
-            if (m_launch.counters) {
-                ++m_launch.counters->steps;
-                m_launch.counters->laneSteps += static_cast<std::uint64_t>(std::popcount(on));
+            if (StepCount* const count = counted(step)) {
+                const Mask part = step.control == Control::None ? on : group;
+                ++count->times;
+                count->lanes += static_cast<std::uint64_t>(std::popcount(part));
             }
             if (step.control == Control::None) {
                 if (on != 0)
@@ -442,8 +443,15 @@ Status runGrid(const Launch& launch)
             fmt::format("{}: {} bytes of parameters, not {}", program.name,
                 launch.parameters.size(), program.parameterBytes));
     launch.memory->beginLaunch();
-    std::vector<std::uint32_t> order(launch.grid.count());
-    std::iota(order.begin(), order.end(), 0U);
+    if (launch.counters)
+        launch.counters->steps.resize(program.steps.size());
+    std::vector<std::uint32_t> order;
+    if (launch.blocks) {
+        order = *launch.blocks;
+    } else {
+        order.resize(launch.grid.count());
+        std::iota(order.begin(), order.end(), 0U);
+    }
     std::mt19937_64 random(launch.freedom.seed);
     std::ranges::shuffle(order, random);
     Block block(launch);

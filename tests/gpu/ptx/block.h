@@ -10,6 +10,7 @@
 
 #pragma once
 
+#include "gpu/ptx/counters.h"
 #include "gpu/ptx/memory.h"
 #include "gpu/ptx/warp.h"
 
@@ -41,16 +42,6 @@ struct Freedom {
     bool blursFunctions = false;     // approximate functions err by what is documented
 };
 
-struct Counters {
-    std::uint64_t steps = 0;            // of warps
-    std::uint64_t laneSteps = 0;        // of lanes
-    std::uint64_t bytesUsed = 0;        // of global memory, by all lanes
-    std::uint64_t sectorsMoved = 0;     // of 32 bytes, once for all lanes of an access
-    std::uint64_t sharedWaves = 0;      // of shared accesses
-    std::uint64_t sharedWavesLeast = 0; // if no bank were asked twice
-    std::uint64_t products = 0;         // mma
-};
-
 struct Launch {
     const Program* program = nullptr;
     Dims grid;
@@ -59,8 +50,9 @@ struct Launch {
     std::vector<std::byte> parameters;
     GlobalMemory* memory = nullptr;
     Freedom freedom;
-    Counters* counters = nullptr;
-    std::vector<std::uint64_t>* executed = nullptr; // times, by step
+    Counters* counters = nullptr;                       // null: nothing is counted
+    const std::vector<std::uint32_t>* blocks = nullptr; // numbers of those that run; null: all
+    std::vector<std::uint64_t>* executed = nullptr;     // times, by step
 };
 
 class Block
@@ -89,7 +81,11 @@ public:
     void waitForCopies(const Warp& warp, const Step& step, int lane, std::size_t pending);
     void fail(const Warp& warp, const Step& step, int lane, std::string what);
     float blurred(float exact, float error);
-    Counters* counters() { return m_launch.counters; }
+    // Null: nothing is counted.
+    StepCount* counted(const Step& step)
+    {
+        return m_launch.counters ? &m_launch.counters->steps[step.index] : nullptr;
+    }
 
 private:
     struct Copy {

@@ -1,10 +1,13 @@
 #include "gpu/ptx/memory.h"
 
+#include "gpu/ptx/counters.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <bit>
 #include <iterator>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -150,6 +153,25 @@ void Shadow::forgetUses()
             grain.uses = {};
 }
 
+void Shadow::addTouched(TouchedMemory& touched) const
+{
+    for (const Page& page : m_pages) {
+        const std::size_t perSector = kSectorBytes >> page.grain;
+        for (std::size_t first = 0; first < page.grains.size(); first += perSector) {
+            std::size_t read = 0;
+            std::size_t written = 0;
+            for (const Grain& grain : std::span(page.grains).subspan(first, perSector)) {
+                read += grain.uses.reader.blockPlusOne != 0 ? 1 : 0;
+                written += grain.uses.writer.blockPlusOne != 0 ? 1 : 0;
+            }
+            touched.bytesRead += read << page.grain;
+            touched.bytesWritten += written << page.grain;
+            touched.sectorsRead += read > 0 ? 1 : 0;
+            touched.sectorsWritten += written > 0 ? 1 : 0;
+        }
+    }
+}
+
 void GlobalMemory::add(const void* begin, std::size_t bytes, std::string name, bool written)
 {
     const auto address = reinterpret_cast<std::uint64_t>(begin);
@@ -196,6 +218,18 @@ void GlobalMemory::beginLaunch()
             allocation.shadow.forgetUses();
         allocation.used = false;
     }
+}
+
+std::vector<TouchedMemory> GlobalMemory::touched() const
+{
+    std::vector<TouchedMemory> all;
+    for (const auto& [address, allocation] : m_allocations) {
+        if (!allocation.used)
+            continue;
+        all.push_back({allocation.name, allocation.bytes});
+        allocation.shadow.addTouched(all.back());
+    }
+    return all;
 }
 
 std::byte* GlobalMemory::reach(

@@ -42,6 +42,16 @@ struct Uses {
     Use reader;
 };
 
+// Part of an allocation that a launch used; a byte counts once.
+struct TouchedMemory {
+    std::string name;
+    std::size_t bytes = 0; // of the allocation
+    std::size_t bytesRead = 0;
+    std::size_t bytesWritten = 0;
+    std::size_t sectorsRead = 0; // kSectorBytes each
+    std::size_t sectorsWritten = 0;
+};
+
 // The history of some bytes, and the rules for them.
 class Shadow
 {
@@ -55,6 +65,8 @@ public:
     std::string read(std::size_t at, std::size_t bytes, const Moment& who);
     std::string write(std::size_t at, std::size_t bytes, const Moment& who);
     void forgetUses();
+    // Adds what this launch used.
+    void addTouched(TouchedMemory& touched) const;
 
 private:
     static constexpr std::size_t kPageBytes = 4096;
@@ -90,6 +102,8 @@ public:
     void clear();
     void setWritten(const void* begin, std::size_t bytes);
     void beginLaunch();
+    // Of the launch since then.
+    std::vector<TouchedMemory> touched() const;
 
     // Null and `wrong` says why; else the access is allowed and remembered.
     std::byte* reach(std::uint64_t address, std::size_t bytes, bool writes, const Moment& who,

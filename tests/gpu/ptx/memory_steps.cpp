@@ -16,58 +16,12 @@ namespace {
 
 enum class Space : std::uint8_t { Global, Shared, Local, Parameters };
 
-constexpr std::uint64_t kSector = 32; // bytes of global memory that move together
-constexpr std::uint64_t kBanks = 32;  // of shared memory, 4 bytes each
-
 std::uint64_t addressOf(Warp& warp, const Step& step, int lane)
 {
     const std::uint64_t base = step.isWideAddress ? warp.lanes<std::uint64_t>(step.slots[0])[lane]
                                                   : warp.lanes<std::uint32_t>(step.slots[0])[lane];
     const std::uint64_t address = base + static_cast<std::uint64_t>(step.offset);
     return step.isWideAddress ? address : address & 0xffffffffU;
-}
-
-std::uint64_t distinctSectors(std::array<std::uint64_t, kLanes>& first, std::size_t count)
-{
-    std::sort(first.begin(), first.begin() + static_cast<std::ptrdiff_t>(count));
-    return static_cast<std::uint64_t>(
-        std::unique(first.begin(), first.begin() + static_cast<std::ptrdiff_t>(count)) -
-        first.begin());
-}
-
-void countGlobal(Counters& counters, Warp& warp, const Step& step, Mask lanes, std::uint64_t bytes)
-{
-    std::array<std::uint64_t, kLanes> sectors = {};
-    std::size_t count = 0;
-    forLanes(lanes, [&](int lane) { sectors[count++] = addressOf(warp, step, lane) / kSector; });
-    counters.sectorsMoved += distinctSectors(sectors, count);
-    counters.bytesUsed += bytes * count;
-}
-
-// Lanes are served 128 bytes at a time; words of one bank that differ are served one after another.
-void countShared(Counters& counters, Warp& warp, const Step& step, Mask lanes, std::uint64_t bytes)
-{
-    const std::size_t together =
-        std::min<std::size_t>(kLanes, 128 / std::max<std::uint64_t>(bytes, 4));
-    for (std::size_t first = 0; first < kLanes; first += together) {
-        std::array<std::array<std::uint64_t, kLanes>, kBanks> words = {};
-        std::array<std::size_t, kBanks> counts = {};
-        for (std::size_t lane = first; lane < first + together; ++lane) {
-            if (((lanes >> lane) & 1U) == 0)
-                continue;
-            const std::uint64_t address = addressOf(warp, step, static_cast<int>(lane));
-            for (std::uint64_t word = address / 4; word <= (address + bytes - 1) / 4; ++word) {
-                auto& bank = words[word % kBanks];
-                std::size_t& count = counts[word % kBanks];
-                if (std::find(bank.begin(), bank.begin() + static_cast<std::ptrdiff_t>(count),
-                        word) == bank.begin() + static_cast<std::ptrdiff_t>(count))
-                    bank[count++] = word;
-            }
-        }
-        const std::size_t waves = *std::ranges::max_element(counts);
-        counters.sharedWaves += waves;
-        counters.sharedWavesLeast += waves > 0 ? 1 : 0;
-    }
 }
 
 template <Space kSpace>
@@ -87,14 +41,14 @@ auto reach(Warp& warp, const Step& step, int lane, std::size_t bytes, bool write
 template <Space kSpace>
 void count(Warp& warp, const Step& step, Mask lanes)
 {
-    Counters* const counters = warp.block->counters();
-    if (!counters)
+    StepCount* const counted = warp.block->counted(step);
+    if (!counted || (kSpace != Space::Global && kSpace != Space::Shared))
         return;
+    LaneAddresses addresses = {};
+    forLanes(lanes,
+        [&](int lane) { addresses[static_cast<std::size_t>(lane)] = addressOf(warp, step, lane); });
     const std::uint64_t bytes = static_cast<std::uint64_t>(step.bytes) * step.count;
-    if constexpr (kSpace == Space::Global)
-        countGlobal(*counters, warp, step, lanes, bytes);
-    else if constexpr (kSpace == Space::Shared)
-        countShared(*counters, warp, step, lanes, bytes);
+    (kSpace == Space::Global ? countSectors : countWaves)(*counted, addresses, lanes, bytes);
 }
 
 // M: in memory, R: of the register, as wide or wider.
@@ -138,15 +92,18 @@ void copyAsync(Warp& warp, const Step& step, Mask lanes)
     const auto* const global = warp.lanes<std::uint64_t>(step.slots[1]);
     const auto* const read =
         step.slots[2] != 0 ? warp.lanes<std::uint32_t>(step.slots[2]) : nullptr;
-    if (Counters* const counters = warp.block->counters()) {
-        std::array<std::uint64_t, kLanes> sectors = {};
-        std::size_t count = 0;
+    if (StepCount* const counted = warp.block->counted(step)) {
+        LaneAddresses from = {};
+        LaneAddresses to = {};
+        Mask reading = 0;
         forLanes(lanes, [&](int lane) {
-            if (!read || read[lane] > 0)
-                sectors[count++] = global[lane] / kSector;
+            const auto i = static_cast<std::size_t>(lane);
+            from[i] = global[lane] + static_cast<std::uint64_t>(step.secondOffset);
+            to[i] = shared[lane] + static_cast<std::uint64_t>(step.offset);
+            reading |= static_cast<Mask>(!read || read[lane] > 0) << lane;
         });
-        counters->sectorsMoved += distinctSectors(sectors, count);
-        counters->bytesUsed += count * step.bytes;
+        countSectors(*counted, from, reading, step.bytes);
+        countWaves(*counted, to, lanes, step.bytes);
     }
     forLanes(lanes, [&](int lane) {
         const std::size_t bytes = read ? std::min<std::size_t>(read[lane], step.bytes) : step.bytes;

@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -27,6 +28,7 @@ struct Registered {
     std::map<const void*, std::vector<std::string_view>> texts; // of a binary, an architecture each
     std::map<const void*, std::vector<Module>> modules;         // of these, once they were read
     std::map<const void*, Kernel> kernels;                      // by the function of the host
+    std::vector<MachineCode> code;
 };
 
 Registered& registered()
@@ -49,8 +51,11 @@ struct FatEntry {
     std::uint16_t version = 0;
     std::uint32_t headerBytes = 0;
     std::uint64_t bytes = 0;
+    std::array<std::uint16_t, 6> other = {};
+    std::uint32_t architecture = 0; // 86
 };
 constexpr std::uint16_t kPtxKind = 1;
+constexpr std::uint16_t kCodeKind = 2;
 
 struct FatWrapper {
     std::uint32_t magic = 0;
@@ -74,6 +79,9 @@ std::vector<std::string_view> textsOf(const std::byte* data)
         const char* const text = reinterpret_cast<const char*>(at + entry.headerBytes);
         if (entry.kind == kPtxKind)
             texts.emplace_back(text, strnlen(text, entry.bytes));
+        else if (entry.kind == kCodeKind)
+            registered().code.push_back({"sm_" + std::to_string(entry.architecture),
+                {at + entry.headerBytes, entry.bytes}});
         at += entry.headerBytes + entry.bytes;
     }
     return texts;
@@ -145,7 +153,15 @@ Status launch(const cudaLaunchConfig_t& config, const void* function, void** arg
     std::vector<std::uint64_t>& executed = all.executed[program->name];
     executed.resize(program->steps.size());
     run.executed = &executed;
-    return runGrid(run);
+    std::vector<std::uint32_t> blocks;
+    if (all.sample) {
+        blocks = all.sample(run.grid);
+        run.blocks = &blocks;
+    }
+    MR_TRY(runGrid(run));
+    if (all.onLaunch)
+        all.onLaunch(run);
+    return {};
 }
 
 } // namespace
@@ -176,6 +192,11 @@ Result<const Program*> programFor(const std::string& kernel, const std::string& 
         if (found.name == kernel)
             return programOf(found, target);
     return Status::error(ErrorKind::InvalidArgument, kernel + " is not registered");
+}
+
+const std::vector<MachineCode>& machineCode()
+{
+    return registered().code;
 }
 
 std::vector<std::string> targets()

@@ -7,8 +7,11 @@
 
 #include "gpu/ptx/block.h"
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,7 +27,9 @@ struct Runtime {
     Status failure; // the first that went wrong; launches fail until it is cleared
     // By kernel and target: how often each step ran. Kept over launches.
     std::map<std::string, std::vector<std::uint64_t>> executed;
-    std::map<std::string, std::uint64_t> launches; // by kernel
+    std::map<std::string, std::uint64_t> launches;                      // by kernel
+    std::function<std::vector<std::uint32_t>(const Dims& grid)> sample; // blocks; null: all
+    std::function<void(const Launch&)> onLaunch;                        // after it has run
 };
 
 Runtime& runtime();
@@ -34,5 +39,12 @@ Result<std::vector<const Program*>> programs();
 // The kernel's program for another target.
 Result<const Program*> programFor(const std::string& kernel, const std::string& target);
 std::vector<std::string> targets();
+
+// Machine code of a binary that was registered: an ELF file for one architecture ("sm_86").
+struct MachineCode {
+    std::string target;
+    std::span<const std::byte> elf;
+};
+const std::vector<MachineCode>& machineCode();
 
 } // namespace mr::ptx

@@ -54,6 +54,7 @@ Status runSnippet(const Snippet& snippet, const std::vector<std::byte>& in,
     launch.memory = &memory;
     launch.freedom = snippet.freedom;
     launch.counters = counters;
+    launch.blocks = snippet.blocks.empty() ? nullptr : &snippet.blocks;
     launch.parameters.resize(16);
     const std::array<std::byte*, 2> pointers = {from.data.get(), to.data.get()};
     std::memcpy(launch.parameters.data(), pointers.data(), sizeof pointers);

@@ -21,6 +21,7 @@ struct Snippet {
     Dims grid;
     Dims block{32, 1, 1};
     std::size_t dynamicShared = 0;
+    std::vector<std::uint32_t> blocks; // that run; none: all
     Freedom freedom;
     bool inWritten = true;
     bool outWritten = false;

@@ -10,7 +10,6 @@
 
 #include <bit>
 #include <cstring>
-#include <numeric>
 #include <string>
 
 namespace mr::test::tst_warp_instructions {
@@ -29,15 +28,14 @@ std::vector<std::byte> bytesOf(const Words& words)
 }
 
 // Runs a body over `in`; returns the words it wrote, none if it failed.
-Words ran(const std::string& body, const Words& in, std::size_t words, Freedom freedom = {},
-    Counters* counters = nullptr)
+Words ran(const std::string& body, const Words& in, std::size_t words, Freedom freedom = {})
 {
     Snippet snippet;
     snippet.body = "mov.u32 %r1, %tid.x;\n" + body;
     snippet.shared = ".shared .align 16 .b8 sm[4096];\n";
     snippet.freedom = freedom;
     std::vector<std::byte> out(words * sizeof(std::uint32_t));
-    const Status status = runSnippet(snippet, bytesOf(in), out, counters);
+    const Status status = runSnippet(snippet, bytesOf(in), out);
     if (!status.ok()) {
         qWarning("%s", status.message().c_str());
         return {};
@@ -45,13 +43,6 @@ Words ran(const std::string& body, const Words& in, std::size_t words, Freedom f
     Words result(words);
     std::memcpy(result.data(), out.data(), out.size());
     return result;
-}
-
-Words counting(std::size_t count)
-{
-    Words words(count);
-    std::iota(words.begin(), words.end(), 0U);
-    return words;
 }
 
 // Code that puts registers r20, r21, ... at out[lane * count + i].
@@ -269,40 +260,6 @@ private Q_SLOTS:
                     sum += a(row, k) * b(k, column);
                 QCOMPARE(std::bit_cast<float>(out[static_cast<std::size_t>(4 * lane + i)]), sum);
             }
-    }
-
-    void conflictsAndSectorsAreCounted()
-    {
-        const auto counted = [](const std::string& body) {
-            Counters counters;
-            ran(body, counting(1024), 4096, {}, &counters);
-            return counters;
-        };
-        // 32 lanes, 4 bytes each, side by side: 4 sectors; 128 bytes apart: 32.
-        QCOMPARE(
-            counted("mul.wide.u32 %d1, %r1, 4;\nadd.s64 %d2, %in, %d1;\nld.global.u32 %r2, [%d2];")
-                .sectorsMoved,
-            std::uint64_t{4});
-        QCOMPARE(
-            counted(
-                "mul.wide.u32 %d1, %r1, 128;\nadd.s64 %d2, %in, %d1;\nld.global.u32 %r2, [%d2];")
-                .sectorsMoved,
-            std::uint64_t{32});
-        const auto waves = [&](int stride) {
-            const Counters counters =
-                counted("mov.u32 %r10, sm;\nmul.lo.s32 %r2, %r1, " + std::to_string(stride) +
-                        ";\nadd.s32 %r3, %r10, %r2;\nst.shared.u32 [%r3], %r1;");
-            return counters.sharedWaves;
-        };
-        QCOMPARE(waves(4), std::uint64_t{1});
-        QCOMPARE(waves(8), std::uint64_t{2});
-        QCOMPARE(waves(64), std::uint64_t{16});
-    }
-
-    void everyInstructionOfTheTableHasACase()
-    {
-        const std::string missing = withoutUnitCase("warp_instructions", instructionsRun());
-        QVERIFY2(missing.empty(), missing.c_str());
     }
 };
 

@@ -90,16 +90,11 @@ void loadMatrix(Warp& warp, const Step& step, Mask lanes)
                                   : element(major, minor) | (element(major, minor + 1) << 16);
         }
     }
-    if (Counters* const counters = warp.block->counters()) {
-        // Eight rows of 16 bytes are served at a time.
-        for (std::size_t matrix = 0; matrix < 4; ++matrix) {
-            std::array<int, 8> uses = {}; // of the eight groups of four banks
-            for (std::size_t row = 0; row < 8; ++row)
-                ++uses[(address[8 * matrix + row] + static_cast<std::uint64_t>(step.offset)) / 16 %
-                       8];
-            counters->sharedWaves += static_cast<std::uint64_t>(*std::ranges::max_element(uses));
-            ++counters->sharedWavesLeast;
-        }
+    if (StepCount* const counted = warp.block->counted(step)) {
+        LaneAddresses addresses = {};
+        for (std::size_t i = 0; i < kLanes; ++i)
+            addresses[i] = address[i] + static_cast<std::uint64_t>(step.offset);
+        countWaves(*counted, addresses, lanes, 16);
     }
 }
 
@@ -172,8 +167,6 @@ void multiplyBf16(Warp& warp, const Step& step, Mask /*lanes*/)
     eachElement([&](double& sum, std::size_t i, std::size_t lane) {
         warp.lanes<float>(step.slots[i])[lane] = static_cast<float>(sum);
     });
-    if (Counters* const counters = warp.block->counters())
-        ++counters->products;
 }
 
 } // namespace
