@@ -154,13 +154,28 @@ Status Block::run(Dims index)
             continue;
         }
         Warp& warp = m_warps[ready[m_random() % ready.size()]];
-        runWarp(warp, 16 + m_random() % 512);
+        const std::uint64_t most = 16 + m_random() % 512;
+        std::uint64_t left = most;
+        runWarp(warp, left);
+        count(warp, most - left);
     }
     return m_status;
 }
 
-// Runs the lanes that are furthest behind until they meet others, go apart, or wait.
-void Block::runWarp(Warp& warp, std::uint64_t steps)
+void Block::count(const Warp& warp, std::uint64_t steps)
+{
+    m_steps += steps;
+    if (m_launch.stepLimit == 0 || m_steps <= m_launch.stepLimit)
+        return;
+    const Mask left = warp.alive;
+    const int lane = left == 0 ? 0 : std::countr_zero(left);
+    fail(warp, m_launch.program->steps[warp.at[static_cast<std::size_t>(lane)]], lane,
+        "is still on its way after all the steps that the launch may take");
+}
+
+// Runs the lanes that are furthest behind until they meet others, go apart, or wait. Takes what it
+// ran from `steps`.
+void Block::runWarp(Warp& warp, std::uint64_t& steps)
 {
     const std::vector<Step>& program = m_launch.program->steps;
     while (m_status.ok() && steps > 0) {

@@ -53,6 +53,7 @@ struct Launch {
     Counters* counters = nullptr;                       // null: nothing is counted
     const std::vector<std::uint32_t>* blocks = nullptr; // numbers of those that run; null: all
     std::vector<std::uint64_t>* executed = nullptr;     // times, by step
+    std::uint64_t stepLimit = 0;                        // of all warps; 0: none
 };
 
 class Block
@@ -101,7 +102,8 @@ private:
 
     void begin(Dims index);
     void fill(Warp& warp, Dims index);
-    void runWarp(Warp& warp, std::uint64_t steps);
+    void runWarp(Warp& warp, std::uint64_t& steps);
+    void count(const Warp& warp, std::uint64_t steps);
     bool control(Warp& warp, const Step& step, Mask group, Mask on, std::uint32_t& at);
     bool meet(Warp& warp, const Step& step, Mask group, std::uint32_t& at);
     bool barrier();
@@ -118,6 +120,7 @@ private:
     Shadow m_localShadow{0, false};
     std::uint32_t m_number = 0; // of the block in the grid
     std::uint32_t m_barriers = 0;
+    std::uint64_t m_steps = 0; // since the launch began, of all warps
     std::mt19937_64 m_random;
     Status m_status;
 };

@@ -98,22 +98,25 @@ Result<const std::vector<Module>*> modulesOf(const void* binary)
     return &modules;
 }
 
+Result<KernelText> textOf(const Kernel& kernel, const std::string& target)
+{
+    MR_ASSIGN(const std::vector<Module>* modules, modulesOf(kernel.binary));
+    for (const Module& module : *modules)
+        if (const Entry* const entry = module.target == target ? module.find(kernel.name) : nullptr)
+            return KernelText{&module, entry};
+    return Status::error(
+        ErrorKind::InvalidArgument, fmt::format("{} was not compiled for {}", kernel.name, target));
+}
+
 Result<const Program*> programOf(Kernel& kernel, const std::string& target)
 {
     std::unique_ptr<Program>& program = kernel.programs[target];
     if (program)
         return program.get();
-    MR_ASSIGN(const std::vector<Module>* modules, modulesOf(kernel.binary));
-    for (const Module& module : *modules) {
-        const Entry* const entry = module.target == target ? module.find(kernel.name) : nullptr;
-        if (!entry)
-            continue;
-        MR_ASSIGN(Program decoded, decode(module, *entry));
-        program = std::make_unique<Program>(std::move(decoded));
-        return program.get();
-    }
-    return Status::error(
-        ErrorKind::InvalidArgument, fmt::format("{} was not compiled for {}", kernel.name, target));
+    MR_ASSIGN(const KernelText text, textOf(kernel, target));
+    MR_ASSIGN(Program decoded, decode(*text.module, *text.entry));
+    program = std::make_unique<Program>(std::move(decoded));
+    return program.get();
 }
 
 // The arguments of a launch, one after the other as PTX lays them out.
@@ -134,6 +137,8 @@ Status launch(const cudaLaunchConfig_t& config, const void* function, void** arg
     if (found == registered().kernels.end())
         return Status::error(ErrorKind::Internal, "a kernel that is not registered");
     MR_ASSIGN(const Program* program, programOf(found->second, all.target));
+    if (const auto other = all.instead.find(program->name); other != all.instead.end())
+        program = other->second;
     ++all.launches[program->name];
     if (all.isDry) {
         all.dry.push_back(fmt::format("{} ({}, {}, {}) ({}, {}, {}) {}", program->name,
@@ -150,6 +155,7 @@ Status launch(const cudaLaunchConfig_t& config, const void* function, void** arg
     run.memory = &all.memory;
     run.freedom = all.freedom;
     run.counters = all.counters;
+    run.stepLimit = all.stepLimit;
     std::vector<std::uint64_t>& executed = all.executed[program->name];
     executed.resize(program->steps.size());
     run.executed = &executed;
@@ -197,6 +203,14 @@ Result<const Program*> programFor(const std::string& kernel, const std::string& 
 const std::vector<MachineCode>& machineCode()
 {
     return registered().code;
+}
+
+Result<KernelText> kernelText(const void* function, const std::string& target)
+{
+    const auto found = registered().kernels.find(function);
+    if (found == registered().kernels.end())
+        return Status::error(ErrorKind::InvalidArgument, "a kernel that is not registered");
+    return textOf(found->second, target);
 }
 
 std::vector<std::string> targets()

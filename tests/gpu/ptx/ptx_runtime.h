@@ -6,6 +6,7 @@
 #pragma once
 
 #include "gpu/ptx/block.h"
+#include "gpu/ptx/ptx_text.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -22,7 +23,9 @@ struct Runtime {
     bool isDry = false;           // launches are noted and do nothing
     std::vector<std::string> dry; // the kernel, grid, block and shared memory of each
     Freedom freedom;
-    Counters* counters = nullptr; // null: nothing is counted
+    Counters* counters = nullptr;                  // null: nothing is counted
+    std::map<std::string, const Program*> instead; // run in place of kernels' own, by kernel
+    std::uint64_t stepLimit = 0;                   // of a launch; 0: none
     GlobalMemory memory;
     Status failure; // the first that went wrong; launches fail until it is cleared
     // By kernel and target: how often each step ran. Kept over launches.
@@ -46,5 +49,12 @@ struct MachineCode {
     std::span<const std::byte> elf;
 };
 const std::vector<MachineCode>& machineCode();
+struct KernelText {
+    const Module* module = nullptr;
+    const Entry* entry = nullptr;
+};
+
+// The text of a kernel, by its function on the host.
+Result<KernelText> kernelText(const void* function, const std::string& target);
 
 } // namespace mr::ptx

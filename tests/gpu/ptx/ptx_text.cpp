@@ -142,6 +142,15 @@ private:
         return {};
     }
 
+    // .loc 1 98 9, function_name $L__info_string3, inlined_at 1 120 5
+    Status readPlace()
+    {
+        m_place.clear();
+        for (const int at = line(); !isAtEnd() && m_tokens[m_at].line == at;)
+            m_place.append(m_place.empty() ? "" : " ").append(next());
+        return {};
+    }
+
     Status skipSection()
     {
         next();
@@ -187,6 +196,7 @@ private:
     Status readEntry()
     {
         m_entry = {};
+        m_place.clear();
         m_entry.name = next();
         MR_TRY(expect("("));
         while (!take(")")) {
@@ -237,7 +247,7 @@ private:
             return {};
         }
         if (peek() == ".loc")
-            return skipLine();
+            return readPlace();
         if (take(".pragma")) {
             next();
             return expect(";");
@@ -273,6 +283,7 @@ private:
     {
         Instruction instruction;
         instruction.line = line();
+        instruction.place = m_place;
         if (take("@")) {
             instruction.guardNegated = take("!");
             instruction.guard = next();
@@ -377,6 +388,7 @@ private:
     std::size_t m_at = 0;
     Module m_module;
     Entry m_entry;
+    std::string m_place;
 };
 
 } // namespace

@@ -42,6 +42,7 @@ struct Operand {
 
 struct Instruction {
     int line = 0;
+    std::string place; // in the source, as .loc says it
     std::string guard; // the predicate's register; empty: always
     bool guardNegated = false;
     std::string op; // with its suffixes: "ld.global.v4.u32"

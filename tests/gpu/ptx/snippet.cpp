@@ -55,6 +55,7 @@ Status runSnippet(const Snippet& snippet, const std::vector<std::byte>& in,
     launch.freedom = snippet.freedom;
     launch.counters = counters;
     launch.blocks = snippet.blocks.empty() ? nullptr : &snippet.blocks;
+    launch.stepLimit = snippet.stepLimit;
     launch.parameters.resize(16);
     const std::array<std::byte*, 2> pointers = {from.data.get(), to.data.get()};
     std::memcpy(launch.parameters.data(), pointers.data(), sizeof pointers);

@@ -25,6 +25,7 @@ struct Snippet {
     Freedom freedom;
     bool inWritten = true;
     bool outWritten = false;
+    std::uint64_t stepLimit = 0;
 };
 
 // The whole text of an entry around a body. Registers: %h<64>, %r<64>, %f<64>, %d<64>, %e<64>,

@@ -111,6 +111,14 @@ private Q_SLOTS:
             "nobody wrote"); // of the second warp
     }
 
+    void launchesWithoutAnEnd()
+    {
+        Snippet snippet;
+        snippet.stepLimit = 10'000;
+        QVERIFY(has(found("L:\nbra L;", snippet), "still on its way"));
+        QCOMPARE(found("bra L;\nL:\n", snippet), std::string());
+    }
+
     void racesInSharedMemory()
     {
         ACCEPTS(kToShared + "bar.sync 0;\n" + kFromOther);

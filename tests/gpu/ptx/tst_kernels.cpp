@@ -2,7 +2,7 @@
 
 #include "core/prove/conformance_case.h"
 #include "gpu/ptx/instruction_table.h"
-#include "gpu/ptx/ptx_device.h"
+#include "gpu/ptx/kernel_cases.h"
 #include "gpu/ptx/ptx_runtime.h"
 #include "support/test_room.h"
 
@@ -23,84 +23,12 @@ using namespace mr::ptx;
 
 namespace {
 
-constexpr unsigned kSeed = 20250117;
-
-// One for all cases, without what an earlier case allocated.
-Device& deviceOf(const std::string& target, int rows)
-{
-    static std::map<std::pair<std::string, int>, std::unique_ptr<Device>> devices;
-    std::unique_ptr<Device>& device = devices[{target, rows}];
-    const gpu::AttentionCard card{std::stoi(target.substr(3)) / 10, 1, 228 * 1024};
-    if (!device)
-        device = makePtxDevice(std::size_t{1} << 28, gpu::AttentionChoice(card, rows));
-    runtime().memory.clear();
-    return *device;
-}
-
-struct Round {
-    Freedom freedom;
-    bool sameBits = true; // as the first round
-};
-
-// Warps and lanes in other orders, copies at once and late, must not change a bit; how tensor cores
-// add and how far approximations err may, within the bounds of the table.
-const std::vector<Round>& rounds()
-{
-    static const std::vector<Round> all = {{{1, false, false, false, false}, true},
-        {{7, true, false, false, false}, true}, {{3, true, true, true, true}, false}};
-    return all;
-}
-
-std::string missed(const conformance::Case& line, const std::string& target, int rows)
-{
-    std::vector<std::byte> first;
-    for (const Round& round : rounds()) {
-        runtime().freedom = round.freedom;
-        runtime().failure = {};
-        conformance::CaseRun run(deviceOf(target, rows), kSeed);
-        line.run(run);
-        if (!runtime().failure.ok())
-            return runtime().failure.message();
-        if (!run.status().ok())
-            return run.status().message();
-        if (!(run.error() <= 1.0))
-            return "error " + std::to_string(run.error()) + " tolerances, " + run.worst();
-        if (first.empty())
-            first = run.bytes();
-        if (round.sameBits && run.bytes() != first)
-            return "other bits under another order";
-    }
-    return {};
-}
-
-// What a case launches on a target.
-struct Launches {
-    std::map<std::string, std::uint64_t> kernels;
-    std::vector<std::string> shapes;
-
-    friend bool operator==(const Launches&, const Launches&) = default;
-};
-
-Launches launchesOf(const conformance::Case& line, const std::string& target, int rows)
-{
-    Runtime& all = runtime();
-    all.launches.clear();
-    all.dry.clear();
-    const std::string before = std::exchange(all.target, target);
-    all.isDry = true;
-    conformance::CaseRun run(deviceOf(target, rows), kSeed);
-    line.run(run);
-    all.isDry = false;
-    all.target = before;
-    return {std::exchange(all.launches, {}), std::exchange(all.dry, {})};
-}
-
 // An earlier target runs the case by programs that do the same.
 bool ranBefore(
-    const conformance::Case& line, const std::string& target, int rows, const Launches& here)
+    const conformance::Case& line, const std::string& target, int rows, const DryRun& here)
 {
     const auto runsAlike = [&](const std::string& earlier) {
-        return launchesOf(line, earlier, rows) == here &&
+        return dryRunOf(line, earlier, rows) == here &&
                std::ranges::all_of(here.kernels, [&](const auto& launch) {
                    auto ours = programFor(launch.first, target);
                    auto theirs = programFor(launch.first, earlier);
@@ -123,7 +51,7 @@ bool isForTensorCores(const Program& program)
 }
 
 // Kernels that no case launches, but for the empty one that is looked up when a device opens.
-std::string missing(const std::map<std::string, std::uint64_t>& launches)
+std::string missing(const Launches& launches)
 {
     auto all = programs();
     if (!all.ok())
@@ -188,13 +116,6 @@ void note(InstructionTable& table, const std::string& line, std::string& misses)
     }
 }
 
-// Rows that a block of attention may have at most, so that every tile runs.
-std::vector<int> rowsOf(const conformance::Case& line)
-{
-    return line.op.starts_with("attention") ? std::vector<int>{128, 64, 48, 32}
-                                            : std::vector<int>{128};
-}
-
 } // namespace
 
 class TestKernels : public QObject
@@ -236,19 +157,19 @@ private Q_SLOTS:
         QFETCH(const QString, row);
         const std::string target = row.toStdString();
         runtime().target = target;
-        std::map<std::string, std::uint64_t> launches;
+        Launches launches;
         std::string misses;
         InstructionTable table = readInstructionTable();
         for (const conformance::Case& line : conformance::wholeTable()) {
-            std::vector<Launches> ran; // with other tiles
+            std::vector<DryRun> ran; // with other tiles
             runtime().executed.clear();
             for (const int rows : rowsOf(line)) {
-                const Launches here = launchesOf(line, target, rows);
+                const DryRun here = dryRunOf(line, target, rows);
                 launches.insert(here.kernels.begin(), here.kernels.end());
                 if (std::ranges::count(ran, here) > 0 || ranBefore(line, target, rows, here))
                     continue;
                 ran.push_back(here);
-                if (const std::string why = missed(line, target, rows); !why.empty())
+                if (const std::string why = missed(*deviceOf(target, rows), line); !why.empty())
                     misses += line.name + ": " + why + "\n";
             }
             note(table, line.name, misses);
