@@ -5,6 +5,7 @@
 #include "gpu/ptx/ptx_runtime.h"
 
 #include <array>
+#include <string>
 #include <utility>
 
 namespace mr::ptx {

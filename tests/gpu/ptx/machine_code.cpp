@@ -5,7 +5,9 @@
 #include <elf.h>
 
 #include <cstring>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
