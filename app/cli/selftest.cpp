@@ -42,14 +42,17 @@ struct Tally {
     int passed = 0;
 };
 
+// `more`: members that only the JSON has.
 void report(const SelftestOptions& options, Tally& tally, const std::string& name, bool pass,
-    const std::string& detail)
+    const std::string& detail, const nlohmann::json& more = nlohmann::json::object())
 {
     ++tally.cases;
     tally.passed += pass ? 1 : 0;
-    if (options.json)
-        printJson({{"case", name}, {"pass", pass}, {"detail", detail}});
-    else
+    if (options.json) {
+        nlohmann::json line = {{"case", name}, {"pass", pass}, {"detail", detail}};
+        line.update(more);
+        printJson(line);
+    } else
         printText("%s  %-60s %s", pass ? "ok  " : "FAIL", name.c_str(), detail.c_str());
 }
 
@@ -80,7 +83,8 @@ Status checkOps(const SelftestOptions& options, Tally& tally)
         if (detail.empty())
             detail = fmt::format("error {} of the tolerance{}", result.error,
                 result.sameBits ? "" : ", other bits when run again");
-        report(options, tally, result.name, result.pass, detail);
+        report(options, tally, result.name, result.pass, detail,
+            {{"bits", result.bits}, {"error", result.error}});
     };
     // On processors the small shapes take every path of the code.
     const bool modelSizes = options.choice == DeviceChoice::Cuda;

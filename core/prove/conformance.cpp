@@ -4,6 +4,7 @@
 #include "core/prove/conformance_fp8.h"
 
 #include <fmt/format.h>
+#include <xxhash.h>
 
 #include <algorithm>
 #include <bit>
@@ -195,6 +196,7 @@ void CaseRun::expectAt(const char* what, const TensorView& view,
     if (!m_status.ok())
         return;
     m_bytes.insert(m_bytes.end(), got.begin(), got.end());
+    m_types.emplace_back(view.dtype, got.size());
     for (std::size_t i = 0; i < want.size(); ++i) {
         const auto place = static_cast<std::size_t>(places[i]);
         const double value = decode(view.dtype, got.data() + place * sizeOf(view.dtype));
@@ -219,6 +221,17 @@ void CaseRun::expectSame(const char* what, const TensorView& view, const TensorV
     for (std::size_t i = 0; m_status.ok() && i < static_cast<std::size_t>(want.count()); ++i)
         values.push_back(decode(want.dtype, bytes.data() + i * sizeOf(want.dtype)));
     expectExactly(what, view, values);
+}
+
+std::string CaseRun::digest() const
+{
+    std::vector<std::byte> bytes = m_bytes;
+    std::byte* at = bytes.data();
+    for (const auto& [type, count] : m_types)
+        for (std::byte* const end = at + count; at < end; at += sizeOf(type))
+            if (std::isnan(decode(type, at)))
+                std::memset(at, 0xFF, sizeOf(type));
+    return fmt::format("{:016x}", XXH3_64bits(bytes.data(), bytes.size()));
 }
 
 Buffer CaseRun::allocate(std::size_t bytes, MemoryKind kind)
@@ -283,6 +296,7 @@ ConformanceResult runCase(Device& device, const Case& line)
     result.worst = first.worst();
     result.error = first.error();
     result.sameBits = first.bytes() == second.bytes();
+    result.bits = first.digest();
     const Status& status = first.status().ok() ? second.status() : first.status();
     result.message = status.message();
     result.pass = status.ok() && result.sameBits && result.error <= 1.0;

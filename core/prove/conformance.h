@@ -24,6 +24,7 @@ struct ConformanceResult {
     std::string worst;    // the output with the largest error
     double error = 0.0;   // largest |got - want| / tolerance; infinity where no error is allowed
     bool sameBits = true; // a second run gave the same bytes
+    std::string bits;     // CaseRun::digest(), to compare with another device
     bool pass = false;
     std::string message; // why not, if an op or the device refused
 };

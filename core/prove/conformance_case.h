@@ -17,6 +17,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace mr::conformance {
@@ -96,6 +97,10 @@ public:
 
     const std::vector<std::byte>& bytes() const noexcept { return m_bytes; }
 
+    // XXH3-64 of all results in hexadecimal, to compare with another device: which NaN an operation
+    // makes is the processor's choice, so all count as one.
+    std::string digest() const;
+
 private:
     std::vector<std::byte> download(const TensorView& view);
     Buffer allocate(std::size_t bytes, MemoryKind kind);
@@ -111,7 +116,8 @@ private:
     Status m_status;
     double m_error = 0.0;
     std::string m_worst;
-    std::vector<std::byte> m_bytes; // all expected tensors
+    std::vector<std::byte> m_bytes;                     // all expected tensors
+    std::vector<std::pair<DType, std::size_t>> m_types; // ... and the bytes of each
 };
 
 // One line of the table.

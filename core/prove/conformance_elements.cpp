@@ -203,7 +203,8 @@ void addElementsCountCases(Table& table, std::int64_t n)
         push(table, "normBlocks", typeName(type), n,
             [=](CaseRun& run) { normBlocks(run, type, n); });
         for (const bool tied : {false, true})
-            push(table, "finishGradient", tied ? "two sums" : "one sum", n,
+            push(table, "finishGradient",
+                typeName(type) + std::string(tied ? " two sums" : " one sum"), n,
                 [=](CaseRun& run) { finishGradient(run, type, n, tied, false); });
     }
 }

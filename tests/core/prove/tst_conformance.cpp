@@ -9,6 +9,8 @@
 #include <QTest>
 
 #include <memory>
+#include <set>
+#include <string>
 
 namespace mr::test::tst_conformance {
 
@@ -95,6 +97,36 @@ private Q_SLOTS:
             line.run(second);
             QVERIFY2(first.bytes() == second.bytes(), line.name.c_str());
         }
+    }
+
+    void everyCaseHasANameOfItsOwn()
+    {
+        std::set<std::string> names;
+        for (const conformance::Table& table :
+            {conformance::wholeTable(), conformance::modelSizeTable()})
+            for (const conformance::Case& line : table)
+                QVERIFY2(names.insert(line.name).second, line.name.c_str());
+    }
+
+    // All NaNs count as one, and nothing else does.
+    void digestsTellResultsApart()
+    {
+        const auto cpu = device(CpuDeviceOptions::Mode::Inline, 1);
+        const auto digestOf = [&](DType type, const conformance::Values& codes) {
+            conformance::CaseRun run(*cpu, 7);
+            TensorView view = run.given(DType::U16, {2}, codes).view;
+            view.dtype = type;
+            run.expectExactly("codes", view, {});
+            return run.digest();
+        };
+        const std::string nan = digestOf(DType::BF16, {0x7FC0, 0x3F80});
+
+        QCOMPARE(nan.size(), std::size_t{16});
+        QCOMPARE(digestOf(DType::BF16, {0xFF81, 0x3F80}), nan);
+        QVERIFY(digestOf(DType::BF16, {0x7F80, 0x3F80}) != nan);
+        QVERIFY(digestOf(DType::BF16, {0x7FC0, 0x3F81}) != nan);
+        QVERIFY(digestOf(DType::U16, {0x7FC0, 0x3F80}) != digestOf(DType::U16, {0xFF81, 0x3F80}));
+        QVERIFY(digestOf(DType::BF16, {0x0000, 0x3F80}) != digestOf(DType::BF16, {0x8000, 0x3F80}));
     }
 
     void oneOpCanBeAskedForAlone()
