@@ -322,6 +322,16 @@ Table wholeTable()
     return table;
 }
 
+Table modelSizeTable()
+{
+    Table table;
+    addModelSizeProductCases(table);
+    addModelSizeAttentionCases(table);
+    addModelSizeRowCases(table);
+    addModelSizeLossCases(table);
+    return table;
+}
+
 void addLateStarts(Table& table, const Table& lines)
 {
     for (const Case& line : lines)

@@ -383,4 +383,14 @@ void addAttentionCases(Table& table)
         }
 }
 
+void addModelSizeAttentionCases(Table& table)
+{
+    const Shape s{"of a model", 2048, 2, 1, 128, {}};
+    table.push_back({"attention", describe("attention", DType::BF16, s),
+        [=](CaseRun& run) { attention(run, DType::BF16, s); }});
+    table.push_back(
+        {"attentionBackward", describe("attentionBackward", DType::BF16, s) + ", by query head",
+            [=](CaseRun& run) { attentionBackward(run, DType::BF16, s, true); }});
+}
+
 } // namespace mr::conformance

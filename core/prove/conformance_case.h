@@ -143,7 +143,14 @@ void addFp8Cases(Table& table);
 
 // All of them.
 Table wholeTable();
-// Products at the sizes of models. Half a minute on two processor cores, expected.
+
+void addModelSizeProductCases(Table& table);
+void addModelSizeAttentionCases(Table& table);
+void addModelSizeRowCases(Table& table);
+void addModelSizeLossCases(Table& table);
+
+// Products, attention, rows and losses at the sizes of models. A minute on two processor cores,
+// expected.
 Table modelSizeTable();
 
 // Adds every line of `lines` to `table` with tensors that start one element late.

@@ -99,31 +99,42 @@ void crossEntropy(CaseRun& run, const RowShape& s, LossGradient kind, double cap
         run.expect("gradLogits", args.gradLogits, grad, gradTolerance);
 }
 
+constexpr std::pair<LossGradient, const char*> kKinds[] = {{LossGradient::None, " losses only"},
+    {LossGradient::F32, ""}, {LossGradient::Bf16, " gradient bf16"},
+    {LossGradient::InPlace, " in place"}};
+
+void addCrossEntropyCases(Table& table, const RowShape& s)
+{
+    for (const auto& [kind, words] : kKinds)
+        for (const double cap : {0.0, 30.0})
+            push(table, "crossEntropy", DType::F32, s,
+                (std::string(words) + (cap > 0.0 ? " capped" : "")).c_str(),
+                [s, kind = kind, cap](CaseRun& run) { crossEntropy(run, s, kind, cap); });
+}
+
 } // namespace
 
 void addLossCases(Table& table)
 {
     constexpr RowShape kLogits[] = {{1, 1}, {5, 7}, {9, 517}, {3, 2050}, {0, 24}, {2, 32'000},
         {1, 40'003}, {1, 152'064}}; // long ones: of models, and one that no pack divides
-    constexpr std::pair<LossGradient, const char*> kKinds[] = {{LossGradient::None, " losses only"},
-        {LossGradient::F32, ""}, {LossGradient::Bf16, " gradient bf16"},
-        {LossGradient::InPlace, " in place"}};
     for (const RowShape& s : kLogits) {
         // Near 0, around the cap and far above it.
         for (const double spread : {0.1, 25.0, 1000.0})
             push(table, "softcap", DType::F32, s,
                 (fmt::format(" of numbers around {}", std::to_string(spread))).c_str(),
                 [=](CaseRun& run) { softcap(run, s, spread); });
-        for (const auto& [kind, words] : kKinds)
-            for (const double cap : {0.0, 30.0})
-                push(table, "crossEntropy", DType::F32, s,
-                    (std::string(words) + (cap > 0.0 ? " capped" : "")).c_str(),
-                    [s = s, kind = kind, cap](CaseRun& run) { crossEntropy(run, s, kind, cap); });
+        addCrossEntropyCases(table, s);
     }
     Table late;
     const RowShape some{3, 2050};
     push(late, "softcap", DType::F32, some, "", [=](CaseRun& run) { softcap(run, some, 25.0); });
     addLateStarts(table, late);
+}
+
+void addModelSizeLossCases(Table& table)
+{
+    addCrossEntropyCases(table, {7, 152'064});
 }
 
 } // namespace mr::conformance

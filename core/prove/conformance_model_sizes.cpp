@@ -121,9 +121,8 @@ void modelBackwardWeight(CaseRun& run, DType type, const ModelProduct& s)
 
 } // namespace
 
-Table modelSizeTable()
+void addModelSizeProductCases(Table& table)
 {
-    Table table;
     for (const DType type : kBothTypes)
         for (const ModelProduct& s : kProducts) {
             const auto add = [&](const char* op, auto function) {
@@ -136,7 +135,6 @@ Table modelSizeTable()
             add("linearBackwardInput", modelBackwardInput);
             add("linearBackwardWeight", modelBackwardWeight);
         }
-    return table;
 }
 
 } // namespace mr::conformance

@@ -312,16 +312,31 @@ void addGateCases(Table& table, DType type, const RowShape& s, GateActivation ac
 
 } // namespace
 
+namespace {
+
+void addShape(Table& table, DType type, const RowShape& s)
+{
+    addTypedCases(table, type, s);
+    for (const NormGain gain : {NormGain::Weight, NormGain::OnePlusWeight})
+        addNormCases(table, type, s, gain);
+    for (const auto activation : {GateActivation::Silu, GateActivation::GeluTanh})
+        addGateCases(table, type, s, activation);
+}
+
+} // namespace
+
 void addRowCases(Table& table)
 {
     for (const DType type : kBothTypes)
-        for (const RowShape& s : kRowShapes) {
-            addTypedCases(table, type, s);
-            for (const NormGain gain : {NormGain::Weight, NormGain::OnePlusWeight})
-                addNormCases(table, type, s, gain);
-            for (const auto activation : {GateActivation::Silu, GateActivation::GeluTanh})
-                addGateCases(table, type, s, activation);
-        }
+        for (const RowShape& s : kRowShapes)
+            addShape(table, type, s);
+}
+
+void addModelSizeRowCases(Table& table)
+{
+    for (const DType type : kBothTypes)
+        for (const RowShape& s : {RowShape{130, 4096}, RowShape{20, 17'000}})
+            addShape(table, type, s);
 }
 
 } // namespace mr::conformance
