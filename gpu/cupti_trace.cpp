@@ -1,5 +1,6 @@
 #include "gpu/cupti_trace.h"
 
+#include "gpu/kernel_name.h"
 #include "gpu/plugin_abi.h"
 
 // Records are laid out as the headers of one major version say; no other library will do.
@@ -16,6 +17,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -107,6 +109,7 @@ struct Collected {
     std::mutex mutex; // guards the rest
     std::vector<Span> busy;
     ActivityTotals totals;
+    std::map<std::string, KernelTime> kernelTimes; // by mangled name
     bool unreadable = false;
 };
 
@@ -129,6 +132,12 @@ void addKernel(Collected& all, const CUpti_ActivityKernel10& kernel)
 {
     ++all.totals.kernels;
     all.busy.push_back({kernel.start, kernel.end});
+    const auto ns = static_cast<std::int64_t>(kernel.end - kernel.start);
+    KernelTime& time = all.kernelTimes[kernel.name ? kernel.name : "without a name"];
+    time.leastNs = time.launches == 0 ? ns : std::min(time.leastNs, ns);
+    time.mostNs = std::max(time.mostNs, ns);
+    time.ns += ns;
+    ++time.launches;
 }
 
 void addCopy(Collected& all, const CUpti_ActivityMemcpy6& copy)
@@ -204,6 +213,7 @@ public:
             const std::lock_guard lock(all.mutex);
             all.busy.clear();
             all.totals = {};
+            all.kernelTimes.clear();
             all.unreadable = false;
         }
         for (const CUpti_ActivityKind kind : kKinds) {
@@ -221,6 +231,10 @@ public:
         if (all.unreadable)
             return Status::error(ErrorKind::Internal, "CUPTI: a buffer could not be read");
         all.totals.busyNs = unionOf(all.busy);
+        for (auto& [mangled, time] : all.kernelTimes) {
+            time.name = kernelNameOf(mangled);
+            all.totals.kernelTimes.push_back(time);
+        }
         return all.totals;
     }
 

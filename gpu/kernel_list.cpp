@@ -1,6 +1,7 @@
 #include "gpu/kernel_list.h"
 
 #include "gpu/cuda_status.h"
+#include "gpu/kernel_name.h"
 
 #include <cuda_runtime_api.h>
 
@@ -16,11 +17,6 @@ std::vector<KernelEntry>& list()
 {
     static std::vector<KernelEntry> kernels;
     return kernels;
-}
-
-bool isWord(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
 } // namespace
@@ -43,19 +39,7 @@ std::string kernelName(const KernelEntry& entry)
     std::string_view text = entry.text;
     text.remove_prefix(text.find(" = ") + 3);
     text.remove_suffix(text.size() - text.rfind(']'));
-    std::string name;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        if (text.substr(i, 2) != "::") {
-            name += text[i];
-            continue;
-        }
-        ++i;
-        const bool isUnnamed = name.ends_with('}') || name.ends_with(')');
-        if (isUnnamed)
-            name.erase(name.find_last_of("{("));
-        while (!isUnnamed && !name.empty() && isWord(name.back()))
-            name.pop_back();
-    }
+    std::string name = withoutNamespaces(text);
     return name.starts_with('&') ? name.substr(1) : name;
 }
 

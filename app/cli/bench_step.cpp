@@ -85,6 +85,15 @@ Json traceJson(const TraceComparison& t)
         {"dropped", t.seen.dropped}};
 }
 
+Json kernelJson(const KernelTime& time)
+{
+    const auto launches = static_cast<double>(time.launches);
+    return {{"event", "kernel"}, {"name", time.name}, {"launches", time.launches},
+        {"mean_us", 1e-3 * static_cast<double>(time.ns) / launches},
+        {"least_us", 1e-3 * static_cast<double>(time.leastNs)},
+        {"most_us", 1e-3 * static_cast<double>(time.mostNs)}};
+}
+
 Json summaryJson(const StepBenchReport& r, const Device& device)
 {
     Json all = stepJson(r.typical());
@@ -164,8 +173,11 @@ void print(const StepBenchReport& r, const Device& device, bool asJson)
         for (const StepRow& row : r.steps)
             printJson(stepJson(row));
         printJson(summaryJson(r, device));
-        if (r.trace)
+        if (r.trace) {
             printJson(traceJson(*r.trace));
+            for (const KernelTime& time : r.trace->seen.kernelTimes)
+                printJson(kernelJson(time));
+        }
         return;
     }
     printText("%s on %s: %lld parameters, %s, %s, recompute %s, %lld tokens a step; ready in "

@@ -14,15 +14,27 @@
 #include <millrace/status.h>
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 namespace mr {
+
+// All launches of a kernel.
+struct KernelTime {
+    std::string name; // "rmsNormKernel<Bf16, 8>"
+    std::int64_t launches = 0;
+    std::int64_t ns = 0;
+    std::int64_t leastNs = 0; // of a launch
+    std::int64_t mostNs = 0;
+};
 
 struct ActivityTotals {
     std::int64_t busyNs = 0; // at least one kernel, fill or copy inside the device was running
     std::int64_t kernels = 0;
     std::int64_t hostToDeviceBytes = 0;
     std::int64_t deviceToHostBytes = 0;
-    std::int64_t dropped = 0; // records the library lost; then all else is too small
+    std::int64_t dropped = 0;            // records the library lost; then all else is too small
+    std::vector<KernelTime> kernelTimes; // each kernel once
 };
 
 class ActivityTrace
