@@ -38,6 +38,8 @@ mkdir -p "$(dirname "$results")" 2>/dev/null
 . "$here/gpu_summary.sh"
 # shellcheck source=tests/bench/gpu_figures.sh
 . "$here/gpu_figures.sh"
+# shellcheck source=tests/bench/gpu_compare.sh
+. "$here/gpu_compare.sh"
 # shellcheck source=tests/bench/gpu_machine.sh
 . "$here/gpu_machine.sh"
 # shellcheck source=tests/bench/gpu_parts.sh
@@ -89,7 +91,7 @@ describe_machine
 pack
 summary
 printf '\n'
-for part in ops fresh selftest losses bench steps offload peers driver sanitizer profiler; do
+for part in ops fresh selftest bits losses bench steps kernels offload peers driver sanitizer profiler; do
     state="running $part"
     "part_$part"
 done

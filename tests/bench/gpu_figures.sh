@@ -7,17 +7,20 @@
 # field NAME: the values of a key, of lines of JSON.
 field() { sed -n 's/.*"'"$1"'":\("[^"]*"\|[-+0-9.eE]*\|true\|false\|null\).*/\1/p' | tr -d '"'; }
 
+# A function of awk: the value of a key of the line, without quotes.
+json_value='
+    function value(key, rest) {
+        rest = $0
+        if (!match(rest, "\"" key "\":")) return ""
+        rest = substr(rest, RSTART + RLENGTH)
+        if (sub(/^"/, "", rest)) sub(/".*/, "", rest)
+        else sub(/[,}].*/, "", rest)
+        return rest
+    }'
+
 # rates: rows of a benchmark as columns, with tabs: name, ours, limit, unit, percent of the limit.
 rates() {
-    awk '
-        function value(key, rest) {
-            rest = $0
-            if (!match(rest, "\"" key "\":")) return ""
-            rest = substr(rest, RSTART + RLENGTH)
-            if (sub(/^"/, "", rest)) sub(/".*/, "", rest)
-            else sub(/[,}].*/, "", rest)
-            return rest
-        }
+    awk "$json_value"'
         /"ratio":/ {
             ours = value("ours"); limit = value("limit"); unit = value("unit")
             if (unit == "GFLOP/s") { unit = "TFLOP/s"; ours /= 1000; limit /= 1000 }
