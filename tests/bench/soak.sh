@@ -8,6 +8,7 @@ usage() {
     cat <<'TEXT'
 tests/bench/soak.sh [--kills N] [--policy P[,P...]] [--folder F] [--steps N] [--every N] [--seed N]
 tests/bench/soak.sh --fuzz [options of fuzz.sh]    the fuzz targets instead, 20 minutes each
+tests/bench/soak.sh --ptx [--help]                 the PTX machine instead: all that the gate leaves out
 
 Trains the bundled sample under each policy, kills it N times (default 100), and prints a table.
 P is a policy and its options, as ssd-vertical:late=0.5:tile=64KiB; the default is all policies.
@@ -31,6 +32,10 @@ policies+=,ssd-vertical:weights-on-disk=1:gradients-on-disk=1:tile=64KiB
 if [ "${1:-}" = --fuzz ]; then
     shift
     exec "$root/tests/bench/fuzz.sh" "$@"
+fi
+if [ "${1:-}" = --ptx ]; then
+    shift
+    exec "$root/tests/bench/soak_ptx.sh" "$@"
 fi
 while [ $# -gt 0 ]; do
     case $1 in
