@@ -14,9 +14,9 @@ constexpr std::chrono::milliseconds kStuck{1500};
 } // namespace
 
 DriverModel::DriverModel(
-    std::mutex& card, std::function<bool()> runSome, std::chrono::microseconds late)
+    std::mutex& card, std::function<bool(Lock&)> runOne, std::chrono::microseconds late)
     : m_card(card)
-    , m_runSome(std::move(runSome))
+    , m_runOne(std::move(runOne))
     , m_late(late)
     , m_thread([this] { runCard(); })
 {
@@ -31,13 +31,14 @@ DriverModel::~DriverModel()
 void DriverModel::runCard()
 {
     while (!m_stops) {
-        bool moved = false;
         {
-            const std::lock_guard lock(m_card);
-            moved = !m_isDeadlocked && m_runSome(); // its commands may name what is gone by then
+            Lock lock(m_card);
+            m_isRunning = true;
+            while (!m_isDeadlocked && m_runOne(lock)) // commands may name what is gone by then
+                ++m_progress;
+            m_isRunning = false;
         }
-        if (moved)
-            ++m_progress;
+        m_hasRun.notify_all();
         std::this_thread::yield();
     }
 }
@@ -51,38 +52,41 @@ void DriverModel::lock()
     --m_waiting;
 }
 
-bool DriverModel::isReadyNow(const std::function<bool()>& isReady)
+// A kernel may take long: whoever waits sleeps meanwhile.
+void DriverModel::pause(Lock& lock)
 {
-    const std::lock_guard lock(m_card);
-    return isReady();
+    if (m_isRunning) {
+        m_hasRun.wait(lock);
+        return;
+    }
+    lock.unlock();
+    std::this_thread::yield();
+    lock.lock();
 }
 
 bool DriverModel::waitWithLock(const std::function<bool()>& isReady)
 {
-    std::uint64_t progress = m_progress;
+    std::uint64_t progress = 0;
     Clock::time_point since = Clock::now();
-    while (!m_isDeadlocked) {
-        if (isReadyNow(isReady))
-            return true;
-        if (m_progress != progress || m_waiting == 0) {
+    Lock lock(m_card);
+    while (!m_isDeadlocked && !isReady()) {
+        if (m_isRunning || m_progress != progress || m_waiting == 0) {
             progress = m_progress;
             since = Clock::now();
         } else if (Clock::now() - since > kStuck) {
             m_isDeadlocked = true;
         }
-        std::this_thread::yield();
+        pause(lock);
     }
-    return false;
+    return !m_isDeadlocked;
 }
 
 bool DriverModel::wait(const std::function<bool()>& isReady)
 {
-    while (!m_isDeadlocked) {
-        if (isReadyNow(isReady))
-            return true;
-        std::this_thread::yield();
-    }
-    return false;
+    Lock lock(m_card);
+    while (!m_isDeadlocked && !isReady())
+        pause(lock);
+    return !m_isDeadlocked;
 }
 
 } // namespace mr::test

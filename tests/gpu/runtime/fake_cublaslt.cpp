@@ -1,10 +1,13 @@
 #include "gpu/runtime/fake_cublaslt.h"
 
-#include "core/prove/conformance_fp8.h"
+#include "gpu/runtime/fake_card.h"
+#include "gpu/simt/host_product.h"
 
 #include <cublasLt.h>
 
+#include <cstdint>
 #include <cstring>
+#include <string>
 
 namespace {
 
@@ -49,23 +52,27 @@ bool isFp8(cudaDataType type)
     return type == CUDA_R_8F_E4M3 || type == CUDA_R_8F_E5M2;
 }
 
-float scaleOf(const float* scale)
+mr::DType typeOf(cudaDataType type)
 {
-    return scale == nullptr ? 1.0F : *scale;
+    switch (type) {
+    case CUDA_R_16BF:
+        return mr::DType::BF16;
+    case CUDA_R_8F_E4M3:
+        return mr::DType::E4M3;
+    case CUDA_R_8F_E5M2:
+        return mr::DType::E5M2;
+    default:
+        return mr::DType::F32;
+    }
 }
 
-// Element (row, col) of op(X).
-float element(
-    const void* x, const Layout& layout, cublasOperation_t op, std::uint64_t row, std::uint64_t col)
+// op(X), column by column as it lies.
+mr::simt::HostMatrix matrixOf(const void* x, const Layout& layout, cublasOperation_t op)
 {
-    const std::uint64_t r = op == CUBLAS_OP_N ? row : col;
-    const std::uint64_t c = op == CUBLAS_OP_N ? col : row;
-    const std::uint64_t at = r + c * static_cast<std::uint64_t>(layout.ld);
-    if (isFp8(layout.type))
-        return static_cast<float>(mr::conformance::fp8Value(
-            layout.type == CUDA_R_8F_E4M3 ? mr::DType::E4M3 : mr::DType::E5M2,
-            static_cast<const std::uint8_t*>(x)[at]));
-    return static_cast<const float*>(x)[at];
+    const mr::simt::HostMatrix plain{static_cast<std::byte*>(const_cast<void*>(x)),
+        typeOf(layout.type), static_cast<std::int64_t>(layout.rows),
+        static_cast<std::int64_t>(layout.cols), 1, layout.ld};
+    return op == CUBLAS_OP_N ? plain : mr::simt::transposed(plain);
 }
 
 bool fits(const Layout& layout, cublasOperation_t op, std::uint64_t rows, std::uint64_t cols)
@@ -75,16 +82,39 @@ bool fits(const Layout& layout, cublasOperation_t op, std::uint64_t rows, std::u
            layout.ld >= static_cast<std::int64_t>(layout.rows);
 }
 
-// As the documentation has it: both F32, or FP8 of which one at least is E4M3, with the summed axis
-// adjacent in both and sizes of 16 bytes.
-bool areTypesKnown(const Layout& left, const Layout& right, const Desc& desc)
+// As the documentation has it: both F32, to F32; both BF16; or FP8 of which one at least is E4M3,
+// with the summed axis adjacent in both and sizes of 16 bytes.
+bool areTypesKnown(const Layout& left, const Layout& right, const Layout& out, const Desc& desc)
 {
-    if (left.type == CUDA_R_32F && right.type == CUDA_R_32F)
+    if (out.type != CUDA_R_32F && (out.type != CUDA_R_16BF || left.type == CUDA_R_32F))
+        return false;
+    if (left.type == right.type && (left.type == CUDA_R_32F || left.type == CUDA_R_16BF))
         return desc.scaleA == nullptr && desc.scaleB == nullptr;
     const bool areSizesWhole = left.rows % 16 == 0 && left.cols % 16 == 0 && right.cols % 16 == 0;
     return isFp8(left.type) && isFp8(right.type) &&
            (left.type == CUDA_R_8F_E4M3 || right.type == CUDA_R_8F_E4M3) && areSizesWhole &&
            desc.transposeA == CUBLAS_OP_T && desc.transposeB == CUBLAS_OP_N;
+}
+
+struct Numbers {
+    float alpha = 0.0F;
+    float beta = 0.0F; // 0 or 1
+    const float* scaleA = nullptr;
+    const float* scaleB = nullptr;
+};
+
+// Scales are read when the stream comes to the product.
+std::string run(mr::simt::HostProduct product, const Numbers& numbers)
+{
+    product.scale = numbers.alpha;
+    if (numbers.scaleA)
+        product.scale *= *numbers.scaleA * *numbers.scaleB;
+    product.accumulates = numbers.beta != 0.0F;
+    mr::simt::multiply(product);
+    const mr::simt::HostMatrix& out = product.out;
+    const std::int64_t elements = (out.rows - 1) * out.rowStep + out.cols;
+    mr::test::tellWritten(out.data, static_cast<std::size_t>(elements) * mr::sizeOf(out.dtype));
+    return {};
 }
 
 } // namespace
@@ -198,35 +228,34 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
     return *count == 1 ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
+// The bytes of a column-major (m, n) are those of a row-major (n, m), whose rows lie next to each
+// other: so the transposed product runs.
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t descOpaque, const void* alpha,
     const void* a, cublasLtMatrixLayout_t aOpaque, const void* b, cublasLtMatrixLayout_t bOpaque,
     const void* beta, const void* c, cublasLtMatrixLayout_t, void* d,
-    cublasLtMatrixLayout_t dOpaque, const cublasLtMatmulAlgo_t*, void*, std::size_t, cudaStream_t)
+    cublasLtMatrixLayout_t dOpaque, const cublasLtMatmulAlgo_t*, void*, std::size_t,
+    cudaStream_t stream)
 {
+    using mr::simt::transposed;
     const Desc desc = read<Desc>(descOpaque);
     const auto left = read<Layout>(aOpaque);
     const auto right = read<Layout>(bOpaque);
     const auto out = read<Layout>(dOpaque);
+    const Numbers numbers{valueOf<float>(alpha), valueOf<float>(beta), desc.scaleA, desc.scaleB};
     const std::uint64_t k = desc.transposeA == CUBLAS_OP_N ? left.cols : left.rows;
     if (c != d || !fits(left, desc.transposeA, out.rows, k) ||
-        !fits(right, desc.transposeB, k, out.cols) || !areTypesKnown(left, right, desc))
+        !fits(right, desc.transposeB, k, out.cols) || !areTypesKnown(left, right, out, desc) ||
+        (numbers.beta != 0.0F && numbers.beta != 1.0F))
         return CUBLAS_STATUS_INVALID_VALUE;
     mr::test::fakeCublasLt().scaleB = desc.scaleB;
-    auto* result = static_cast<float*>(d);
-    for (std::uint64_t col = 0; col < out.cols; ++col) {
-        for (std::uint64_t row = 0; row < out.rows; ++row) {
-            float sum = 0.0F;
-            for (std::uint64_t i = 0; i < k; ++i)
-                sum += element(a, left, desc.transposeA, row, i) *
-                       element(b, right, desc.transposeB, i, col);
-            sum *= scaleOf(desc.scaleA) * scaleOf(desc.scaleB);
-            float& at = result[row + col * static_cast<std::uint64_t>(out.ld)];
-            at = valueOf<float>(alpha) * sum +
-                 (valueOf<float>(beta) == 0.0F ? 0.0F : valueOf<float>(beta) * at);
-            if (desc.epilogue == CUBLASLT_EPILOGUE_BIAS)
-                at += desc.bias[row];
-        }
-    }
-    return CUBLAS_STATUS_SUCCESS;
+    mr::simt::HostProduct product;
+    product.a = transposed(matrixOf(b, right, desc.transposeB));
+    product.b = transposed(matrixOf(a, left, desc.transposeA));
+    product.out = transposed(matrixOf(d, out, CUBLAS_OP_N));
+    if (desc.epilogue == CUBLASLT_EPILOGUE_BIAS)
+        product.bias = matrixOf(desc.bias, {out.type, 1, out.rows, 1}, CUBLAS_OP_N);
+    const auto work = [product, numbers] { return run(product, numbers); };
+    return mr::test::enqueueWork(stream, work) == cudaSuccess ? CUBLAS_STATUS_SUCCESS
+                                                              : CUBLAS_STATUS_EXECUTION_FAILED;
 }
 }

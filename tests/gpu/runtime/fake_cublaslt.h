@@ -1,7 +1,7 @@
-// As much of cuBLASLt as the products need: column-major, in the words of its documentation, F32
-// and FP8 to F32 only.
+// As much of cuBLASLt as the products need: column-major, in the words of its documentation. The
+// host multiplies, when the stream comes to it.
 //
-// Threads  One.
+// Threads  One, which enqueues.
 
 #pragma once
 

@@ -15,8 +15,9 @@
 namespace mr::gpu {
 
 // The kernel's place: out is F32 here, the bias BF16 or F32.
-Status launchAddBias(const TensorView& out, const TensorView& bias, bool add, cudaStream_t)
+Status launchAddBias(const TensorView& out, const TensorView& bias, bool add, cudaStream_t stream)
 {
+    (void)cudaStreamSynchronize(stream);
     for (std::int64_t i = 0; i < out.count(); ++i) {
         const std::int64_t col = i % bias.count();
         const float b =
@@ -97,6 +98,13 @@ struct Rig {
         (void)cudaStreamDestroy(stream);
     }
 
+    // Waits for the product.
+    Status run(const Product& product)
+    {
+        MR_TRY(gemm->run(product, stream));
+        return failure.check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+    }
+
     CudaFailure failure;
     std::unique_ptr<Gemm> gemm;
     cudaStream_t stream = nullptr;
@@ -136,7 +144,7 @@ private Q_SLOTS:
         if (withBias)
             product.bias = vectorView(bias.view.data, DType::F32, kN);
 
-        QVERIFY(rig.gemm->run(product, rig.stream).ok());
+        QVERIFY(rig.run(product).ok());
 
         for (std::int64_t i = 0; i < kM; ++i) {
             for (std::int64_t j = 0; j < kN; ++j) {
@@ -148,13 +156,34 @@ private Q_SLOTS:
         }
     }
 
+    // Small whole numbers; the sum with the bias, 257, lies between two BF16.
+    void bf16IsRoundedOnceAfterTheBias()
+    {
+        Rig rig;
+        const std::vector<std::uint16_t> ones(16 * 16, 0x3f80);
+        const std::vector<std::uint16_t> bias(16, 0x4371); // 241
+        std::vector<std::uint16_t> out(16 * 16);
+        const auto view = [](const std::vector<std::uint16_t>& values) {
+            return matrixView(
+                reinterpret_cast<std::byte*>(const_cast<std::uint16_t*>(values.data())),
+                DType::BF16, 16, 16);
+        };
+        Product product{view(ones), view(ones), view(out), {}};
+        product.bias = vectorView(
+            reinterpret_cast<std::byte*>(const_cast<std::uint16_t*>(bias.data())), DType::BF16, 16);
+
+        QVERIFY(rig.run(product).ok());
+
+        QCOMPARE(out, std::vector<std::uint16_t>(16 * 16, 0x4380)); // 256, even
+    }
+
     void nothingThatAddsAtomicallyOrRoundsPartsIsAllowed()
     {
         Rig rig;
         const Matrix a(kM, kK, 1);
         const Matrix b(kK, kN, 2);
         Matrix out(kM, kN, 3);
-        QVERIFY(rig.gemm->run({a.view, b.view, out.view, {}}, rig.stream).ok());
+        QVERIFY(rig.run({a.view, b.view, out.view, {}}).ok());
         QCOMPARE(test::fakeCublasLt().reductions, 2U); // CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE
     }
 
@@ -169,18 +198,13 @@ private Q_SLOTS:
         };
         QCOMPARE(reinterpret_cast<std::uintptr_t>(room.data()) % 16, std::uintptr_t{0});
         for (const std::size_t at : {0U, 4U, 64U})
-            QVERIFY(rig.gemm
-                        ->run({aligned(at, kM, kK), aligned(200 + at, kK, kN),
-                                  aligned(400 + at, kM, kN), {}},
-                            rig.stream)
+            QVERIFY(rig.run({aligned(at, kM, kK), aligned(200 + at, kK, kN),
+                                aligned(400 + at, kM, kN), {}})
                         .ok());
         QCOMPARE(test::fakeCublasLt().proposals, 1);
         QCOMPARE(test::fakeCublasLt().alignment, 16U);
 
-        QVERIFY(rig.gemm
-                    ->run({aligned(1, kM, kK), aligned(200, kK, kN), aligned(400, kM, kN), {}},
-                        rig.stream)
-                    .ok());
+        QVERIFY(rig.run({aligned(1, kM, kK), aligned(200, kK, kN), aligned(400, kM, kN), {}}).ok());
         QCOMPARE(test::fakeCublasLt().proposals, 2);
         QCOMPARE(test::fakeCublasLt().alignment, 4U);
     }
@@ -195,15 +219,14 @@ private Q_SLOTS:
         const Matrix bias(1, kN, 4);
         Product product{a.view, b.view, out.view, {}};
         product.accumulate = true;
-        QVERIFY(rig.gemm->run(product, rig.stream).ok());
+        QVERIFY(rig.run(product).ok());
         QCOMPARE(out.values, before.values);
         product.accumulate = false;
         product.bias = vectorView(bias.view.data, DType::F32, kN);
-        QVERIFY(rig.gemm->run(product, rig.stream).ok());
+        QVERIFY(rig.run(product).ok());
         QCOMPARE(out.at(kM - 1, 2), bias.at(0, 2));
         product.bias = {};
-        QVERIFY(rig.gemm->run(product, rig.stream).ok());
-        QVERIFY(cudaStreamSynchronize(rig.stream) == cudaSuccess);
+        QVERIFY(rig.run(product).ok());
         QCOMPARE(out.values, std::vector<float>(static_cast<std::size_t>(kM * kN)));
         QCOMPARE(test::fakeCublasLt().proposals, 0);
     }
@@ -217,10 +240,10 @@ private Q_SLOTS:
         Matrix out(kM, kN, 3);
         std::vector<std::uint16_t> bias(kN, 0x4040); // 3.0
         Product product{a.view, b.view, plain.view, {}};
-        QVERIFY(rig.gemm->run(product, rig.stream).ok());
+        QVERIFY(rig.run(product).ok());
         product.out = out.view;
         product.bias = vectorView(reinterpret_cast<std::byte*>(bias.data()), DType::BF16, kN);
-        QVERIFY(rig.gemm->run(product, rig.stream).ok());
+        QVERIFY(rig.run(product).ok());
         QCOMPARE(out.at(1, 1), plain.at(1, 1) + 3.0F);
     }
 
@@ -233,14 +256,14 @@ private Q_SLOTS:
         Matrix fused(kM, kN, 3);
         Matrix out(kM, kN, 3);
         Product product{a.view, b.view, fused.view, vectorView(bias.view.data, DType::F32, kN)};
-        QVERIFY(rig.gemm->run(product, rig.stream).ok());
+        QVERIFY(rig.run(product).ok());
         QCOMPARE(test::fakeCublasLt().reductions, 0U); // parts of k would be rounded first
 
         Rig other;
         test::fakeCublasLt().addsBiases = false;
         product.out = out.view;
-        QVERIFY(other.gemm->run(product, other.stream).ok());
-        QVERIFY(other.gemm->run(product, other.stream).ok());
+        QVERIFY(other.run(product).ok());
+        QVERIFY(other.run(product).ok());
 
         QCOMPARE(out.values, fused.values);
         QCOMPARE(test::fakeCublasLt().proposals, 2);
@@ -269,7 +292,7 @@ private Q_SLOTS:
         product.scaleA = &scaleA;
         product.scaleB = &scaleB;
 
-        QVERIFY(rig.gemm->run(product, rig.stream).ok());
+        QVERIFY(rig.run(product).ok());
 
         for (std::int64_t i = 0; i < 16; ++i) {
             for (std::int64_t j = 0; j < 48; ++j) {
@@ -282,7 +305,7 @@ private Q_SLOTS:
         QVERIFY(test::fakeCublasLt().scaleB == &scaleA);
         Rig other;
         test::fakeCublasLt().hasAlgorithm = false;
-        const Status refused = other.gemm->run(product, other.stream);
+        const Status refused = other.run(product);
         QVERIFY(refused.message().find("(16, 32) x (32, 48) in FP8") != std::string::npos);
     }
 
@@ -293,7 +316,7 @@ private Q_SLOTS:
         const Matrix a(kM, kK, 1);
         const Matrix b(kK, kN, 2);
         Matrix out(kM, kN, 3);
-        const Status refused = rig.gemm->run({a.view, b.view, out.view, {}}, rig.stream);
+        const Status refused = rig.run({a.view, b.view, out.view, {}});
         QVERIFY(refused.kind() == ErrorKind::InvalidArgument);
         QVERIFY2(refused.message().find("(3, 4) x (4, 5) in F32") != std::string::npos,
             refused.message().c_str());

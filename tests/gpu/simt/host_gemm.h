@@ -1,7 +1,5 @@
-// HostGemm: matrix products of the host device, element by element.
-//
-// Products are summed in F32, in ascending order of k, with one rounding each; then the bias is
-// added, then the output's old value. A bias that no library adds is added by launchAddBias().
+// HostGemm: matrix products of the host device, by host_product.h. A bias that no library adds is
+// added by launchAddBias().
 
 #pragma once
 
