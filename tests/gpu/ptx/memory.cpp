@@ -174,22 +174,20 @@ void Shadow::addTouched(TouchedMemory& touched) const
 
 void GlobalMemory::add(const void* begin, std::size_t bytes, std::string name, bool written)
 {
+    remove(begin, bytes); // allocations that lay there before were freed
+    m_allocations.insert_or_assign(reinterpret_cast<std::uint64_t>(begin),
+        Allocation{bytes, std::move(name), Shadow(bytes, written), false});
+}
+
+void GlobalMemory::remove(const void* begin, std::size_t bytes)
+{
     const auto address = reinterpret_cast<std::uint64_t>(begin);
-    // Allocations that lay there before were freed.
     auto old = m_allocations.lower_bound(address);
     if (old != m_allocations.begin() &&
         std::prev(old)->first + std::prev(old)->second.bytes > address)
         --old;
     while (old != m_allocations.end() && old->first < address + bytes)
         old = m_allocations.erase(old);
-    m_allocations.insert_or_assign(
-        address, Allocation{bytes, std::move(name), Shadow(bytes, written), false});
-    m_last = m_allocations.end();
-}
-
-void GlobalMemory::remove(const void* begin)
-{
-    m_allocations.erase(reinterpret_cast<std::uint64_t>(begin));
     m_last = m_allocations.end();
 }
 

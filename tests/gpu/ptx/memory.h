@@ -98,7 +98,8 @@ class GlobalMemory
 public:
     // `written`: its bytes have values already.
     void add(const void* begin, std::size_t bytes, std::string name, bool written);
-    void remove(const void* begin);
+    // All that lies there.
+    void remove(const void* begin, std::size_t bytes);
     void clear();
     void setWritten(const void* begin, std::size_t bytes);
     void beginLaunch();

@@ -14,6 +14,7 @@ public:
     PtxDevice(std::size_t memoryBytes, const gpu::AttentionChoice& attention)
         : KernelDevice(memoryBytes, attention, "PTX machine", "ptx")
     {
+        installMachine();
     }
 
 private:

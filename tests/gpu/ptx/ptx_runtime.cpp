@@ -1,15 +1,16 @@
 #include "gpu/ptx/ptx_runtime.h"
 
 #include "gpu/ptx/decode.h"
+#include "gpu/runtime/fake_cudart.h"
 
 #include <cuda_runtime_api.h>
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <string>
 #include <string_view>
@@ -25,6 +26,7 @@ struct Kernel {
 };
 
 struct Registered {
+    std::mutex mutex;                                           // guards programs
     std::map<const void*, std::vector<std::string_view>> texts; // of a binary, an architecture each
     std::map<const void*, std::vector<Module>> modules;         // of these, once they were read
     std::map<const void*, Kernel> kernels;                      // by the function of the host
@@ -110,6 +112,7 @@ Result<KernelText> textOf(const Kernel& kernel, const std::string& target)
 
 Result<const Program*> programOf(Kernel& kernel, const std::string& target)
 {
+    const std::lock_guard lock(registered().mutex);
     std::unique_ptr<Program>& program = kernel.programs[target];
     if (program)
         return program.get();
@@ -129,16 +132,21 @@ std::vector<std::byte> packed(const Program& program, void** arguments)
     return bytes;
 }
 
-Status launch(const cudaLaunchConfig_t& config, const void* function, void** arguments)
+Result<const Program*> programAt(const void* function)
 {
-    Runtime& all = runtime();
-    MR_TRY(all.failure);
     const auto found = registered().kernels.find(function);
     if (found == registered().kernels.end())
         return Status::error(ErrorKind::Internal, "a kernel that is not registered");
-    MR_ASSIGN(const Program* program, programOf(found->second, all.target));
-    if (const auto other = all.instead.find(program->name); other != all.instead.end())
-        program = other->second;
+    MR_ASSIGN(const Program* program, programOf(found->second, runtime().target));
+    const auto other = runtime().instead.find(program->name);
+    return other == runtime().instead.end() ? program : other->second;
+}
+
+Status launch(const cudaLaunchConfig_t& config, const Program* program,
+    const std::vector<std::byte>& parameters)
+{
+    Runtime& all = runtime();
+    MR_TRY(all.failure);
     ++all.launches[program->name];
     if (all.isDry) {
         all.dry.push_back(fmt::format("{} ({}, {}, {}) ({}, {}, {}) {}", program->name,
@@ -151,7 +159,7 @@ Status launch(const cudaLaunchConfig_t& config, const void* function, void** arg
     run.grid = {config.gridDim.x, config.gridDim.y, config.gridDim.z};
     run.block = {config.blockDim.x, config.blockDim.y, config.blockDim.z};
     run.dynamicShared = config.dynamicSmemBytes;
-    run.parameters = packed(*program, arguments);
+    run.parameters = parameters;
     run.memory = &all.memory;
     run.freedom = all.freedom;
     run.counters = all.counters;
@@ -170,12 +178,74 @@ Status launch(const cudaLaunchConfig_t& config, const void* function, void** arg
     return {};
 }
 
+class Machine final : public test::KernelMachine
+{
+public:
+    void onAllocated(const void* data, std::size_t bytes, bool isWritten) override
+    {
+        const std::lock_guard lock(m_mutex);
+        runtime().memory.add(data, bytes, "memory", isWritten);
+    }
+    void onFreed(const void* data, std::size_t bytes) override
+    {
+        const std::lock_guard lock(m_mutex);
+        runtime().memory.remove(data, bytes);
+    }
+    void onWritten(const void* data, std::size_t bytes) override
+    {
+        const std::lock_guard lock(m_mutex);
+        runtime().memory.setWritten(data, bytes);
+    }
+    Work launch(const cudaLaunchConfig_t& config, const void* kernel, void** arguments) override
+    {
+        auto program = programAt(kernel);
+        if (!program.ok())
+            return [why = program.status()] { return remembered(why); };
+        return [this, config, program = program.value(),
+                   parameters = packed(*program.value(), arguments)] {
+            const std::lock_guard lock(m_mutex);
+            return remembered(ptx::launch(config, program, parameters));
+        };
+    }
+    void setName(const void* data, std::size_t bytes, std::string name)
+    {
+        const std::lock_guard lock(m_mutex);
+        runtime().memory.add(data, bytes, std::move(name), true);
+    }
+
+private:
+    static std::string remembered(const Status& status)
+    {
+        if (!status.ok() && runtime().failure.ok())
+            runtime().failure = status;
+        return status.ok() ? std::string() : status.message();
+    }
+
+    std::mutex m_mutex; // guards runtime().memory, and so launches
+};
+
+Machine& machine()
+{
+    static Machine all;
+    return all;
+}
+
 } // namespace
 
 Runtime& runtime()
 {
     static Runtime all;
     return all;
+}
+
+void installMachine()
+{
+    test::fakeCard().machine = &machine();
+}
+
+void nameMemory(const void* begin, std::size_t bytes, std::string name)
+{
+    machine().setName(begin, bytes, std::move(name));
 }
 
 Result<std::vector<const Program*>> programs()
@@ -262,57 +332,5 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t, dim3, dim3, void**, std::size_t, cu
 cudaError_t __cudaPopCallConfiguration(dim3*, dim3*, std::size_t*, void*)
 {
     return cudaErrorNotSupported;
-}
-
-cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute, int)
-{
-    return cudaSuccess;
-}
-
-cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void*)
-{
-    *attributes = {};
-    return cudaSuccess;
-}
-
-cudaError_t cudaGetDevice(int* device)
-{
-    *device = 0;
-    return cudaSuccess;
-}
-
-cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int)
-{
-    const int capability = std::atoi(runtime().target.c_str() + 3);
-    *value = attribute == cudaDevAttrComputeCapabilityMajor   ? capability / 10
-             : attribute == cudaDevAttrComputeCapabilityMinor ? capability % 10
-                                                              : 0;
-    return cudaSuccess;
-}
-
-cudaError_t cudaGetLastError()
-{
-    return cudaSuccess;
-}
-
-const char* cudaGetErrorName(cudaError_t)
-{
-    return "failed";
-}
-
-const char* cudaGetErrorString(cudaError_t)
-{
-    return runtime().failure.message().c_str();
-}
-
-cudaError_t cudaLaunchKernelExC(
-    const cudaLaunchConfig_t* config, const void* function, void** arguments)
-{
-    if (const mr::Status status = launch(*config, function, arguments); !status.ok()) {
-        if (runtime().failure.ok())
-            runtime().failure = status;
-        return cudaErrorLaunchFailure;
-    }
-    return cudaSuccess;
 }
 }

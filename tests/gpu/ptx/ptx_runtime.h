@@ -1,7 +1,7 @@
-// A CUDA runtime whose card is the PTX machine: what nvcc registers is read, and a launch runs
-// the PTX of the kernel on the host before it returns.
+// The card of the fake CUDA runtime that runs kernels by the PTX machine: what nvcc registers is
+// read, and a launch runs the PTX of the kernel on the host when its stream comes to it.
 //
-// Threads  One.
+// Threads  One; launches may run on another, one at a time.
 
 #pragma once
 
@@ -36,6 +36,12 @@ struct Runtime {
 };
 
 Runtime& runtime();
+
+// Makes runtime() the card of the fake runtime, until resetFakeCard().
+void installMachine();
+// An array inside an allocation, whose bytes have values. What lies between such arrays may not be
+// reached any more.
+void nameMemory(const void* begin, std::size_t bytes, std::string name);
 
 // Every program that was registered for the target, decoded.
 Result<std::vector<const Program*>> programs();
