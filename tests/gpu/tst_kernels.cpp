@@ -31,8 +31,8 @@ namespace {
 
 constexpr unsigned kSeed = 20250117;
 
-// Copies arrive at their wait in some, at once in others: a kernel must bear both. Address sanitizer
-// looks for wrong accesses, which one order shows.
+// Copies arrive at their wait in some, at once in others: a kernel must bear both. Address
+// sanitizer looks for wrong accesses, which one order shows.
 std::vector<Schedule> schedules()
 {
 #ifdef __SANITIZE_ADDRESS__
