@@ -51,18 +51,26 @@ StepClass ownClass(const OpName& op)
     return StepClass::Float;
 }
 
+// mov of two halves to a whole register, or back.
+bool isPack(const Program& program, std::size_t i)
+{
+    return program.texts[i].starts_with("mov") && program.steps[i].slots[2] != 0;
+}
+
 // Slots of registers that hold an address, or what becomes one.
 class AddressSlots
 {
 public:
     explicit AddressSlots(const Program& program)
     {
+        for (const Program::Constant& constant : program.constants)
+            m_constants.insert(constant.slot);
         std::vector<StepClass> classes;
         for (std::size_t i = 0; i < program.steps.size(); ++i) {
             const OpName op(program.texts[i]);
             classes.push_back(ownClass(op));
-            if (classes.back() == StepClass::Memory || op.first() == "ld")
-                addBases(op, program.steps[i]);
+            const bool isAccess = classes.back() == StepClass::Memory || op.first() == "ld";
+            addUses(op, program.steps[i], isAccess, isPack(program, i));
         }
         for (std::size_t before = 0; before != m_slots.size();) {
             before = m_slots.size();
@@ -74,18 +82,23 @@ public:
 
     bool has(std::uint32_t slot) const { return m_slots.contains(slot); }
 
-private:
-    // mov of two halves to a whole register, or back.
-    static bool isPack(const Program& program, std::size_t i)
+    // The sum of a register and a constant that is the base of accesses and nothing else: ptxas
+    // makes it their offset.
+    bool isOffset(const OpName& op, const Step& step) const
     {
-        return program.texts[i].starts_with("mov") && program.steps[i].slots[2] != 0;
+        return op.first() == "add" && has(step.slots[0]) && !m_values.contains(step.slots[0]) &&
+               (m_constants.contains(step.slots[1]) || m_constants.contains(step.slots[2]));
     }
 
-    void addBases(const OpName& op, const Step& step)
+private:
+    void addUses(const OpName& op, const Step& step, bool isAccess, bool isPack)
     {
-        m_slots.insert(step.slots[0]);
-        if (op.first() == "cp")
-            m_slots.insert(step.slots[1]);
+        std::size_t values = isPack ? 0 : 1; // the first slot that may be read
+        if (isAccess) {
+            values = op.first() == "cp" ? 2 : 1;
+            m_slots.insert(step.slots.begin(), step.slots.begin() + static_cast<int>(values));
+        }
+        m_values.insert(step.slots.begin() + static_cast<int>(values), step.slots.end());
     }
 
     // From the result of a step to what it is made of. Halves of a register are a result where the
@@ -103,6 +116,8 @@ private:
     }
 
     std::set<std::uint32_t> m_slots;
+    std::set<std::uint32_t> m_values; // that are used otherwise than as a base
+    std::set<std::uint32_t> m_constants;
 };
 
 } // namespace
@@ -178,10 +193,13 @@ std::vector<StepClass> classesOf(const Program& program)
     const AddressSlots addresses(program);
     std::vector<StepClass> classes;
     for (std::size_t i = 0; i < program.steps.size(); ++i) {
-        const StepClass own = ownClass(OpName(program.texts[i]));
-        classes.push_back(own == StepClass::Integer && addresses.has(program.steps[i].slots[0])
-                              ? StepClass::Address
-                              : own);
+        const OpName op(program.texts[i]);
+        const Step& step = program.steps[i];
+        const StepClass own = ownClass(op);
+        const bool isAddress = own == StepClass::Integer && addresses.has(step.slots[0]);
+        classes.push_back(!isAddress                     ? own
+                          : addresses.isOffset(op, step) ? StepClass::Move
+                                                         : StepClass::Address);
     }
     return classes;
 }

@@ -51,7 +51,7 @@ void countSectors(
 void countWaves(StepCount& count, const LaneAddresses& addresses, Mask lanes, std::uint64_t bytes);
 
 enum class StepClass : std::uint8_t {
-    Move,       // also of parameters and of addresses between spaces
+    Move,       // also of parameters, and constants that ptxas adds to an address in the access
     Address,    // integers that end in an address
     Integer,    // ... that do not
     Float,      // sums, products, comparisons

@@ -218,6 +218,20 @@ private Q_SLOTS:
         QCOMPARE(classesOf(program), want);
     }
 
+    // An addition that the access can do is none.
+    void constantsBecomeOffsets()
+    {
+        const std::string sum = "add.s64 %d2, %in, 64;\nld.global.u32 %r2, [%d2];\n";
+        const auto addresses = [](const std::string& body) {
+            return std::ranges::count(classesOf(programOf(body)), StepClass::Address);
+        };
+        QCOMPARE(addresses(sum), 0);
+        QCOMPARE(addresses(sum + "add.s64 %d3, %d2, %d2;\nld.global.u32 %r2, [%d3];"), 2);
+        QCOMPARE(addresses("mul.wide.u32 %d1, %r1, 4;\nadd.s64 %d2, %in, %d1;\n"
+                           "ld.global.u32 %r2, [%d2];"),
+            2);
+    }
+
     void addressesAreFollowedThroughHalves()
     {
         const Program program =
