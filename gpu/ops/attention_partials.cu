@@ -10,22 +10,20 @@
 namespace mr::gpu {
 namespace {
 
-constexpr int kPartialThreads = 256;
 constexpr int kPartialPack = 4; // head_dim of every path that makes partials is a multiple
 
-// A thread has one pack of a token's keys or values. blockIdx.y: 0, keys; 1, values.
-__global__ void __launch_bounds__(kPartialThreads)
-    attentionPartialsKernel(const BackwardParams<Bf16> p, std::int64_t packs)
+// A thread has one pack of a token's keys or values. rowShape(tokens, headDim / kPartialPack, 1);
+// blockIdx.y: the kv head; blockIdx.z: 0, keys; 1, values.
+__global__ void __launch_bounds__(kRowBlockThreads)
+    attentionPartialsKernel(const BackwardParams<Bf16> p)
 {
-    const std::int64_t item = std::int64_t{blockIdx.x} * kPartialThreads + threadIdx.x;
-    if (item >= packs)
-        return;
     const AttentionLayout& l = p.layout;
-    const int perHead = l.headDim / kPartialPack;
-    const int column = static_cast<int>(item % perHead) * kPartialPack;
-    const int kvHead = static_cast<int>(item / perHead % l.kvHeads);
-    const std::int64_t token = item / perHead / l.kvHeads;
-    const bool isValue = blockIdx.y == 1;
+    const std::int64_t token = rowOfThread();
+    const int column = static_cast<int>(threadIdx.x) * kPartialPack;
+    if (token >= l.tokens || column >= l.headDim)
+        return;
+    const auto kvHead = static_cast<int>(blockIdx.y);
+    const bool isValue = blockIdx.z == 1;
     const std::int64_t row = (isValue ? l.tokens : 0) + token;
     const float* from =
         p.partial + (row * l.heads + std::int64_t{kvHead} * l.group()) * l.headDim + column;
@@ -47,12 +45,11 @@ __global__ void __launch_bounds__(kPartialThreads)
 
 Status launchAttentionPartials(const AttentionBackwardArgs& args, cudaStream_t stream)
 {
-    const BackwardParams<Bf16> params = backwardParams<Bf16>(args);
-    const std::int64_t packs =
-        args.qkv.dims[0] * args.kvHeads * (std::int64_t{args.headDim} / kPartialPack);
-    const LaunchShape shape{dim3(blocksFor(packs, kPartialThreads), 2), dim3(kPartialThreads)};
-    return launchKernel(
-        "attentionPartials", listed<attentionPartialsKernel>(), shape, stream, params, packs);
+    LaunchShape shape = rowShape(args.qkv.dims[0], args.headDim / kPartialPack, 1);
+    shape.grid.y = static_cast<unsigned>(args.kvHeads);
+    shape.grid.z = 2;
+    return launchKernel("attentionPartials", listed<attentionPartialsKernel>(), shape, stream,
+        backwardParams<Bf16>(args));
 }
 
 } // namespace mr::gpu

@@ -50,7 +50,10 @@ __global__ void __launch_bounds__(kColumnThreads) columnSumsKernel(
     constexpr int kLanes = kColumnLanes<kPack>;
     constexpr int kRowLanes = kColumnThreads / kLanes;
     constexpr int kTile = kLanes * kPack; // columns of a block
-    __shared__ float partial[kRowLanes][kTile];
+    // Rows of 32 floats begin four banks apart, so that lanes of two rows store packs at once.
+    constexpr int kPart = kPack < kPackOf<float> ? kPack : kPackOf<float>;
+    constexpr int kPad = kPack > kPart ? kPart : 0;
+    alignas(16) __shared__ float partial[kRowLanes][kTile + kPad];
     const int thread = static_cast<int>(threadIdx.x);
     const int lane = thread % kLanes;
     const int rowLane = thread / kLanes;
@@ -60,8 +63,13 @@ __global__ void __launch_bounds__(kColumnThreads) columnSumsKernel(
     float sums[kPack] = {};
     if (col < cols)
         addRows<Term>(x + col, rowLane, rows, cols, kRowLanes, sums);
-    for (int k = 0; k < kPack; ++k)
-        partial[rowLane][lane * kPack + k] = sums[k];
+#pragma unroll
+    for (int k = 0; k < kPack; k += kPart) {
+        Pack<float, kPart> part;
+        for (int i = 0; i < kPart; ++i)
+            part.at[i] = sums[k + i];
+        stagePack(&partial[rowLane][lane * kPack + k], part);
+    }
     __syncthreads();
 
     if (thread < kTile && first + thread < cols) {

@@ -20,9 +20,18 @@ constexpr int kQuantizeThreads = 256;
 constexpr int kLoadedCodes = kPackOf<Bf16>;
 constexpr int kPacksAtOnce = 4; // packs in flight a thread
 constexpr int kCodeTile = 64;
-// Four bytes more than a line of codes: a warp's stores then meet in a bank two by two.
-constexpr int kTileLine = kCodeTile + 4;
 constexpr int kTurnedCodes = 16; // of a thread's piece of a transposed line
+constexpr int kRowsTogether = 2; // of a thread's packs, whose codes are stored in pairs
+// Lines of codes are four bytes longer, and the second half of them begins 16 bytes later: the
+// stores of a warp then meet in no bank.
+constexpr int kTileLine = kCodeTile + 4;
+constexpr int kTileGap = 16;
+constexpr int kTileBytes = kCodeTile * kTileLine + kTileGap;
+
+__device__ int lineAt(int line)
+{
+    return line * kTileLine + line / (kCodeTile / 2) * kTileGap;
+}
 
 __device__ unsigned larger(unsigned a, unsigned b)
 {
@@ -118,31 +127,36 @@ struct CodesParams {
     float* scale;
 };
 
-// The codes of the tile at (row, col), to p.codes and, transposed, to `tile`.
+// The codes of the tile at (row, col), to p.codes and, transposed, to `tile`. Sizes are multiples
+// of kCodeBlock, so what a thread takes is inside or outside as a whole.
 template <typename Code>
 __device__ void makeCodes(
     const CodesParams& p, std::int64_t row, std::int64_t col, float factor, std::uint8_t* tile)
 {
     constexpr int kPacks = kCodeTile / kLoadedCodes; // of a line
+    static_assert(kQuantizeThreads / kPacks * kRowsTogether == kCodeTile);
     const int thread = static_cast<int>(threadIdx.x);
     const int c = thread % kPacks * kLoadedCodes;
-#pragma unroll
-    for (int r = thread / kPacks; r < kCodeTile; r += kQuantizeThreads / kPacks) {
-        if (row + r >= p.rows || col + c >= p.cols)
-            continue;
-        const std::int64_t at = (row + r) * p.cols + col + c;
-        const auto x = loadPack<kLoadedCodes>(p.x + at);
-        Pack<std::uint8_t, kLoadedCodes> codes;
+    const int r = thread / kPacks * kRowsTogether;
+    if (row + r >= p.rows || col + c >= p.cols)
+        return;
+    const std::int64_t at = (row + r) * p.cols + col + c;
+    Pack<Bf16, kLoadedCodes> x[kRowsTogether];
+    for (int i = 0; i < kRowsTogether; ++i)
+        x[i] = loadPack<kLoadedCodes>(p.x + at + i * p.cols);
+    Pack<std::uint8_t, kLoadedCodes> codes[kRowsTogether];
+    for (int i = 0; i < kRowsTogether; ++i) {
         for (int k = 0; k < kLoadedCodes; ++k)
-            codes.at[k] = codeOf<Code>(toFloat(x.at[k]) * factor);
+            codes[i].at[k] = codeOf<Code>(toFloat(x[i].at[k]) * factor);
         if (p.codes)
-            storePack(p.codes + at, codes);
-        for (int k = 0; k < kLoadedCodes; ++k)
-            tile[(c + k) * kTileLine + r] = codes.at[k];
+            storePack(p.codes + at + i * p.cols, codes[i]);
     }
+    std::uint8_t* const to = tile + lineAt(c) + r;
+    for (int k = 0; k < kLoadedCodes; ++k)
+        stagePack(to + k * kTileLine,
+            Pack<std::uint8_t, kRowsTogether>{{codes[0].at[k], codes[1].at[k]}});
 }
 
-// Sizes are multiples of kCodeBlock, so a piece of a line is inside or outside as a whole.
 __device__ void storeTurned(
     const CodesParams& p, std::int64_t row, std::int64_t col, const unsigned* tile)
 {
@@ -152,7 +166,7 @@ __device__ void storeTurned(
     const int r = thread % kPieces * kTurnedCodes;
     if (row + r >= p.rows || col + c >= p.cols)
         return;
-    const unsigned* from = tile + (c * kTileLine + r) / 4;
+    const unsigned* from = tile + (lineAt(c) + r) / 4;
     storeGlobal(p.turned + (col + c) * p.rows + row + r, uint4{from[0], from[1], from[2], from[3]});
 }
 
@@ -162,7 +176,7 @@ __global__ void __launch_bounds__(kQuantizeThreads) codesKernel(CodesParams p)
 {
     static_assert(kQuantizeThreads * kTurnedCodes == kCodeTile * kCodeTile);
     __shared__ unsigned warps[kQuantizeThreads / kWarp];
-    __shared__ unsigned tile[kCodeTile * kTileLine / 4];
+    __shared__ unsigned tile[kTileBytes / 4];
     const int thread = static_cast<int>(threadIdx.x);
     const std::int64_t row = std::int64_t{blockIdx.y} * kCodeTile;
     const std::int64_t col = std::int64_t{blockIdx.x} * kCodeTile;

@@ -53,22 +53,28 @@ template <typename T, int kPack>
 __device__ void stageBlocks(
     const T* __restrict__ x, std::int64_t first, std::int64_t count, int lane, T* staged)
 {
-    constexpr int kPacks = kBlocksPerWarp * kNormBlock / (kWarp * kPack); // per lane
-    for (int round = 0; round < kPacks; round += kLoads) {
+    constexpr int kAll = kBlocksPerWarp * kNormBlock;
+    constexpr int kApart = kWarp * kPack; // from pack to pack of a lane
+    static_assert(kNormBlock % kApart == 0);
+    const int mine = lane * kPack;
+    const T* const from = x + first + mine;
+    T* const to = staged + mine;
+    const int left = static_cast<int>(min(std::int64_t{kAll}, count - first)) - mine;
+    for (int round = 0; round < kAll; round += kLoads * kApart) {
         Pack<T, kPack> held[kLoads];
 #pragma unroll
         for (int i = 0; i < kLoads; ++i) {
-            const std::int64_t at = first + ((round + i) * kWarp + lane) * kPack;
-            if (at + kPack <= count)
-                held[i] = loadPack<kPack>(x + at);
+            const int at = round + i * kApart;
+            if (at + kPack <= left)
+                held[i] = loadPack<kPack>(from + at);
             else
                 for (int k = 0; k < kPack; ++k)
-                    held[i].at[k] = at + k < count ? x[at + k] : fromFloat<T>(0.0F);
+                    held[i].at[k] = at + k < left ? from[at + k] : fromFloat<T>(0.0F);
         }
 #pragma unroll
         for (int i = 0; i < kLoads; ++i) {
-            const int at = ((round + i) * kWarp + lane) * kPack;
-            stagePack(staged + at / kNormBlock * kNormStride + at % kNormBlock, held[i]);
+            const int at = round + i * kApart;
+            stagePack(to + at + at / kNormBlock * kNormLanes, held[i]);
         }
     }
 }
