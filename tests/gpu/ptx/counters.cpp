@@ -178,8 +178,7 @@ void countWaves(StepCount& count, const LaneAddresses& addresses, Mask lanes, st
                      at += kWordBytes)
                     words.push_back(at / kWordBytes);
         std::ranges::sort(words);
-        const auto repeated = std::ranges::unique(words);
-        words.erase(repeated.begin(), repeated.end());
+        words.erase(std::unique(words.begin(), words.end()), words.end());
         std::array<std::uint64_t, kBanks> asked = {};
         for (const std::uint64_t word : words)
             ++asked[word % kBanks];

@@ -195,6 +195,7 @@ void addConversions(Cases& cases)
             {"cvt.s64.s32", 'd', "r", {r(-2)}, d(-2)},
             {"cvt.s64.s32", 'd', "d", {0x1fffffffe}, d(-2)}, // of a wider register its low half
             {"cvt.u16.u32", 'h', "r", {0x12345678}, 0x5678},
+            {"cvt.u16.u64", 'h', "d", {0x1234567887654321}, 0x4321},
             {"cvt.u32.u16", 'r', "h", {0xfffe}, 0xfffe},
             {"cvt.u32.u64", 'r', "d", {0x1234567887654321}, 0x87654321},
             {"cvt.u64.u16", 'd', "h", {0xfffe}, 0xfffe},

@@ -167,7 +167,7 @@ private Q_SLOTS:
         QVERIFY(memory.touched().empty());
         const auto begin = reinterpret_cast<std::uint64_t>(bytes.data());
         std::string wrong;
-        for (const std::uint64_t at : {0, 4, 0, 96})
+        for (const auto at : std::array<std::uint64_t, 4>{0, 4, 0, 96})
             memory.reach(begin + at, 4, false, Moment{}, wrong);
         memory.reach(begin + 32, 16, true, Moment{}, wrong);
         const TouchedMemory touched = memory.touched().at(0);
