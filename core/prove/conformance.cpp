@@ -159,7 +159,8 @@ TensorView CaseRun::blank(DType type, const Dims& dims)
     TensorView view = shaped(type, dims);
     // An optional tensor is one with memory, so an empty one has some as well.
     const std::size_t late = type == DType::U8 ? 0 : m_lateElements * sizeOf(type);
-    m_owned.push_back(allocate(std::max<std::size_t>(view.bytes() + late, 64), MemoryKind::Device));
+    const std::size_t bytes = view.bytes() + late;
+    m_owned.push_back(allocate(bytes == 0 ? 64 : bytes, MemoryKind::Device));
     view.data = m_owned.back().data();
     if (view.data)
         view.data += late;
