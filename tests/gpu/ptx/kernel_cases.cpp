@@ -62,9 +62,10 @@ DryRun dryRunOf(const conformance::Case& line, const std::string& target, int ro
     Runtime& all = runtime();
     all.launches.clear();
     all.dry.clear();
-    const std::string before = std::exchange(all.target, target);
+    const std::string before = all.target; // `target` may be it
+    all.target = std::string(target);
     all.isDry = true;
-    const auto device = deviceOf(target, rows);
+    const auto device = deviceOf(all.target, rows);
     conformance::CaseRun run(*device, kSeed);
     line.run(run);
     all.isDry = false;
