@@ -327,7 +327,6 @@ Table modelSizeTable()
 {
     Table table;
     addModelSizeProductCases(table);
-    addModelSizeAttentionCases(table);
     addModelSizeRowCases(table);
     addModelSizeLossCases(table);
     return table;

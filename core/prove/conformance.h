@@ -38,7 +38,7 @@ struct ConformanceReport {
 
 using ConformanceCallback = std::function<void(const ConformanceResult&)>;
 
-// Calls `each` after every case. `onlyOp` empty: all. `modelSizes`: with products as large as those
+// Calls `each` after every case. `onlyOp` empty: all. `modelSizes`: with ops as large as those
 // of models, which take a gigabyte of device memory.
 Result<ConformanceReport> runConformance(Device& device, const ConformanceCallback& each,
     const std::string& onlyOp = {}, bool modelSizes = false);

@@ -102,8 +102,9 @@ private Q_SLOTS:
     void everyCaseHasANameOfItsOwn()
     {
         std::set<std::string> names;
-        for (const conformance::Table& table :
-            {conformance::wholeTable(), conformance::modelSizeTable()})
+        conformance::Table sizes = conformance::modelSizeTable();
+        conformance::addModelSizeAttentionCases(sizes);
+        for (const conformance::Table& table : {conformance::wholeTable(), sizes})
             for (const conformance::Case& line : table)
                 QVERIFY2(names.insert(line.name).second, line.name.c_str());
     }
