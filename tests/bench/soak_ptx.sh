@@ -85,7 +85,7 @@ conformance() {
     done
 }
 
-sizes() { start "sizes of models" kernels MR_PTX_SEED=0 modelSizes; }
+sizes() { start "sizes of models" kernels MR_PTX_SEED=0 everyModelSize; }
 mutations() { start mutations mutations MR_PTX_MUTATIONS=all; }
 training() { start training training MR_PTX_TRAINING=all; }
 

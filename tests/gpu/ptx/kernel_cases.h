@@ -7,6 +7,8 @@
 #include "core/device/device.h"
 #include "core/prove/conformance_case.h"
 #include "gpu/ptx/block.h"
+#include "gpu/ptx/case_digests.h"
+#include "gpu/simt/kernel_device.h"
 
 #include <cstdint>
 #include <map>
@@ -28,14 +30,18 @@ std::span<const Round> rounds();
 
 // A device for one case: the machine forgets the memory of those before. `rows`: that a block of
 // attention may have at most.
-std::unique_ptr<Device> deviceOf(const std::string& target, int rows);
+std::unique_ptr<simt::KernelDevice> deviceOf(const std::string& target, int rows);
 
 // Every number of rows that lets another tile of attention run.
 std::vector<int> rowsOf(const conformance::Case& line);
 
-// Runs the case once a round. Empty if all was well, else the first fault.
-std::string missed(
-    Device& device, const conformance::Case& line, std::span<const Round> rounds = rounds());
+// MR_PTX_SEED: 0 but in the long run, which tries other inputs and orders.
+unsigned otherSeed();
+
+// Runs the case once a round. Empty if all was well, else the first fault. `digest` may be null: it
+// takes bits and error of the first round, and if it is exact, all rounds must give these bits.
+std::string missed(Device& device, const conformance::Case& line,
+    std::span<const Round> rounds = rounds(), CaseDigest* digest = nullptr);
 
 using Launches = std::map<std::string, std::uint64_t>; // by kernel
 
@@ -46,6 +52,9 @@ struct DryRun {
 
     friend bool operator==(const DryRun&, const DryRun&) = default;
 };
+
+// No kernel of these leaves a bit open on the runtime's target.
+bool areExact(const Launches& launches);
 
 DryRun dryRunOf(const conformance::Case& line, const std::string& target, int rows);
 Launches launchesOf(const conformance::Case& line, const std::string& target, int rows);

@@ -1,7 +1,6 @@
 #include "gpu/ptx/ptx_device.h"
 
 #include "gpu/ptx/ptx_runtime.h"
-#include "gpu/simt/kernel_device.h"
 
 #include <string>
 
@@ -26,7 +25,7 @@ private:
 
 } // namespace
 
-std::unique_ptr<Device> makePtxDevice(
+std::unique_ptr<simt::KernelDevice> makePtxDevice(
     std::size_t memoryBytes, const gpu::AttentionChoice& attention)
 {
     return std::make_unique<PtxDevice>(memoryBytes, attention);

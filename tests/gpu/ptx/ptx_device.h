@@ -5,15 +5,15 @@
 
 #pragma once
 
-#include "core/device/device.h"
 #include "gpu/ops/attention_choice.h"
+#include "gpu/simt/kernel_device.h"
 
 #include <cstddef>
 #include <memory>
 
 namespace mr::ptx {
 
-std::unique_ptr<Device> makePtxDevice(
+std::unique_ptr<simt::KernelDevice> makePtxDevice(
     std::size_t memoryBytes, const gpu::AttentionChoice& attention);
 
 } // namespace mr::ptx

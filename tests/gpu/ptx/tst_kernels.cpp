@@ -1,6 +1,7 @@
 // The conformance table on the PTX of every kernel, with the freedoms that the ISA leaves.
 
 #include "core/prove/conformance_case.h"
+#include "gpu/ptx/case_digests.h"
 #include "gpu/ptx/instruction_table.h"
 #include "gpu/ptx/kernel_cases.h"
 #include "gpu/ptx/ptx_runtime.h"
@@ -115,6 +116,18 @@ void note(InstructionTable& table, const std::string& line, std::string& misses)
     }
 }
 
+// Without products, which are the library's.
+const conformance::Table& modelSizes()
+{
+    static const conformance::Table all = [] {
+        conformance::Table table = conformance::modelSizeTable();
+        std::erase_if(table, [](const auto& line) { return line.op.starts_with("linear"); });
+        conformance::addModelSizeAttentionCases(table);
+        return table;
+    }();
+    return all;
+}
+
 } // namespace
 
 class TestKernels : public QObject
@@ -144,6 +157,22 @@ private Q_SLOTS:
             QVERIFY2(differences.empty() && rows == now.size(), differences.c_str());
     }
 
+    void digestsAreOfTheTable()
+    {
+        auto digests = readDigests(digestsPath());
+        QVERIFY2(digests.ok(), digests.status().message().c_str());
+        std::set<std::string> names;
+        for (const conformance::Case& line : conformance::wholeTable())
+            names.insert(line.name);
+        std::string others;
+        for (const CaseDigest& digest : digests.value())
+            if (!names.contains(digest.name))
+                others += digest.name + "\n";
+        QVERIFY2(others.empty(), others.c_str());
+        const std::string several = disagreements(digests.value());
+        QVERIFY2(several.empty(), several.c_str());
+    }
+
     void everyCase_data()
     {
         QTest::addColumn<QString>("row");
@@ -158,6 +187,7 @@ private Q_SLOTS:
         runtime().target = target;
         Launches launches;
         std::string misses;
+        CaseDigests digests;
         InstructionTable table = readInstructionTable();
         for (const conformance::Case& line : conformance::wholeTable()) {
             std::vector<DryRun> ran; // with other tiles
@@ -168,16 +198,53 @@ private Q_SLOTS:
                 if (std::ranges::count(ran, here) > 0 || ranBefore(line, target, rows, here))
                     continue;
                 ran.push_back(here);
-                if (const std::string why = missed(*deviceOf(target, rows), line); !why.empty())
+                const auto device = deviceOf(target, rows);
+                CaseDigest digest{line.name, areExact(here.kernels), {}, {}};
+                if (const std::string why = missed(*device, line, rounds(), &digest); !why.empty())
                     misses += line.name + ": " + why + "\n";
+                else if (device->products() == 0)
+                    digests.insert(digest);
             }
-            note(table, line.name, misses);
+            if (otherSeed() == 0)
+                note(table, line.name, misses);
         }
+        if (otherSeed() == 0)
+            misses += checkDigests(digests);
         if (updatesInstructionTable())
             QVERIFY(writeInstructionTable(table));
         QVERIFY2(misses.empty(), misses.c_str());
         const std::string names = missing(launches);
         QVERIFY2(names.empty(), names.c_str());
+    }
+
+    // Minutes: run by tests/bench/soak.sh --ptx and not by the gate.
+    void everyModelSize_data()
+    {
+        QTest::addColumn<QString>("row");
+        QTest::addColumn<int>("line");
+        const conformance::Table& table = modelSizes();
+        for (const std::string& target : targets())
+            for (std::size_t i = 0; i < table.size(); ++i)
+                QTest::newRow((target + " " + table[i].name).c_str())
+                    << QString::fromStdString(target) << static_cast<int>(i);
+    }
+
+    void everyModelSize()
+    {
+        QFETCH(const QString, row);
+        QFETCH(const int, line);
+        const std::string target = row.toStdString();
+        const conformance::Case& each = modelSizes()[static_cast<std::size_t>(line)];
+        constexpr int kRows = 128;
+        runtime().target = target;
+        const DryRun here = dryRunOf(each, target, kRows);
+        if (ranBefore(each, target, kRows, here))
+            QSKIP("another architecture runs the same programs");
+        CaseDigest digest{each.name, areExact(here.kernels), {}, {}};
+
+        const std::string why = missed(*deviceOf(target, kRows), each, rounds(), &digest);
+
+        QVERIFY2(why.empty(), why.c_str());
     }
 };
 

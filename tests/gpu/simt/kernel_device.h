@@ -14,6 +14,7 @@
 #include "gpu/simt/host_gemm.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -35,6 +36,9 @@ public:
     MemoryUsage memoryUsage() const noexcept override;
     LinkBytes linkBytes() const noexcept override;
     Ops& ops() noexcept override { return *m_ops; }
+
+    // Asked of the library so far, which a card has of its own.
+    std::uint64_t products() const noexcept { return m_gemm.products(); }
 
 protected:
     virtual void onAllocated(const Buffer& buffer, std::string_view tag) = 0;
