@@ -1,0 +1,179 @@
+#include "bench/ptx_ops.h"
+#include "core/model/layout.h"
+
+#include <cstring>
+#include <vector>
+
+namespace mr::bench {
+namespace {
+
+constexpr DType kCompute = DType::BF16;
+
+// One number for each weight of a block's matrices.
+TensorView blockOf(OpRig& rig, TensorView (OpRig::*make)(DType, std::int64_t, std::int64_t),
+    DType type, const ModelShape& model)
+{
+    return flat((rig.*make)(type, 1, model.blockWeights()));
+}
+
+Status accumulate(OpRig& rig, const ModelShape& model)
+{
+    AccumulateArgs args;
+    args.sum = blockOf(rig, &OpRig::updated, DType::F32, model);
+    args.x = blockOf(rig, &OpRig::read, kCompute, model);
+    return rig.ops().accumulate(args, rig.stream());
+}
+
+Status finishGradient(OpRig& rig, const ModelShape& model)
+{
+    return rig.ops().finishGradient({blockOf(rig, &OpRig::read, DType::F32, model), {},
+                                        blockOf(rig, &OpRig::written, kCompute, model)},
+        rig.stream());
+}
+
+Status normBlocks(OpRig& rig, const ModelShape& model)
+{
+    return rig.ops().normBlocks(
+        {blockOf(rig, &OpRig::read, kCompute, model),
+            flat(rig.written(DType::F32, 1, normBlockCount(model.blockWeights())))},
+        rig.stream());
+}
+
+// The sums of all blocks of the model.
+Status normJoin(OpRig& rig, const ModelShape& model)
+{
+    const std::int64_t blocks = model.layers * normBlockCount(model.blockWeights());
+    return rig.ops().normJoin({flat(rig.read(DType::F32, 1, blocks)),
+                                  flat(rig.scratch(DType::F64, 1, normChunkCount(blocks))),
+                                  flat(rig.written(DType::U8, 1, sizeof(StepScalars))), 1.0},
+        rig.stream());
+}
+
+// Finite gradients, which are not clipped.
+TensorView scalars(OpRig& rig)
+{
+    const TensorView view = flat(rig.read(DType::U8, 1, sizeof(StepScalars)));
+    const StepScalars values;
+    std::memcpy(view.data, &values, sizeof values);
+    return view;
+}
+
+Status adamw(OpRig& rig, const ModelShape& model)
+{
+    AdamwArgs args;
+    args.high = blockOf(rig, &OpRig::updated, DType::U16, model);
+    args.low = blockOf(rig, &OpRig::updated, DType::I16, model);
+    args.m = blockOf(rig, &OpRig::updated, DType::F32, model);
+    args.v = blockOf(rig, &OpRig::updated, DType::F32, model);
+    args.grad = blockOf(rig, &OpRig::read, kCompute, model);
+    args.scalars = scalars(rig);
+    return rig.ops().adamw(args, rig.stream());
+}
+
+Status adamwCompact(OpRig& rig, const ModelShape& model)
+{
+    constexpr std::int64_t kGroup = 32; // elements with one pair of scales
+    const std::int64_t groups = (model.blockWeights() + kGroup - 1) / kGroup;
+    AdamwCompactArgs args;
+    args.weight = blockOf(rig, &OpRig::updated, DType::U16, model);
+    args.remainder = blockOf(rig, &OpRig::updated, DType::I8, model);
+    args.m = blockOf(rig, &OpRig::updated, DType::I8, model);
+    args.v = blockOf(rig, &OpRig::updated, DType::U8, model);
+    args.mScale = flat(rig.updated(DType::F32, 1, groups));
+    args.vScale = flat(rig.updated(DType::F32, 1, groups));
+    args.grad = blockOf(rig, &OpRig::read, kCompute, model);
+    args.scalars = scalars(rig);
+    return rig.ops().adamwCompact(args, rig.stream());
+}
+
+Status join(OpRig& rig, const ModelShape& model)
+{
+    return rig.ops().join({blockOf(rig, &OpRig::read, DType::U16, model),
+                              blockOf(rig, &OpRig::read, DType::I16, model),
+                              blockOf(rig, &OpRig::written, DType::F32, model)},
+        rig.stream());
+}
+
+Status split(OpRig& rig, const ModelShape& model)
+{
+    return rig.ops().split({blockOf(rig, &OpRig::read, DType::F32, model),
+                               blockOf(rig, &OpRig::written, DType::U16, model),
+                               blockOf(rig, &OpRig::written, DType::I16, model)},
+        rig.stream());
+}
+
+Status cast(OpRig& rig, const ModelShape& model)
+{
+    return rig.ops().cast({blockOf(rig, &OpRig::read, DType::F32, model),
+                              blockOf(rig, &OpRig::written, kCompute, model)},
+        rig.stream());
+}
+
+// Activations of the MLP, as they lie and transposed.
+Status quantize(OpRig& rig, const ModelShape& model)
+{
+    QuantizeArgs args;
+    args.x = rig.read(kCompute, kTokens, model.intermediate);
+    args.codes = rig.written(DType::E4M3, kTokens, model.intermediate);
+    args.turned = rig.written(DType::E4M3, model.intermediate, kTokens);
+    args.scale = flat(rig.written(DType::F32, 1, 1));
+    args.partial = flat(rig.scratch(DType::I32, 1, kQuantizePartials));
+    return rig.ops().quantize(args, rig.stream());
+}
+
+Status columnEnergy(OpRig& rig, const ModelShape& model)
+{
+    return rig.ops().columnEnergy({rig.read(kCompute, model.intermediate, model.hidden),
+                                      flat(rig.written(DType::F32, 1, model.hidden))},
+        rig.stream());
+}
+
+// Every tenth column, the share of urgent columns.
+TensorView tenthOfColumns(OpRig& rig, const ModelShape& model)
+{
+    std::vector<std::int32_t> columns = ascending(model.hidden / 10);
+    for (std::int32_t& column : columns)
+        column = 10 * column + column % 7;
+    return rig.integers(columns);
+}
+
+Status gatherColumns(OpRig& rig, const ModelShape& model)
+{
+    const TensorView columns = tenthOfColumns(rig, model);
+    const TensorView wide = rig.scratch(kCompute, model.intermediate, model.hidden);
+    return rig.ops().gatherColumns(
+        {wide, columns, rig.updated(kCompute, model.intermediate, columns.count())}, rig.stream());
+}
+
+Status scatterColumns(OpRig& rig, const ModelShape& model)
+{
+    const TensorView columns = tenthOfColumns(rig, model);
+    const TensorView wide = rig.scratch(kCompute, model.intermediate, model.hidden);
+    return rig.ops().scatterColumns(
+        {rig.updated(kCompute, model.intermediate, columns.count()), columns, wide}, rig.stream());
+}
+
+constexpr CountedOp kOps[] = {
+    {"accumulate", {4, 1}, accumulate, nullptr},
+    {"finishGradient", {4, 1}, finishGradient, nullptr},
+    {"normBlocks", {4, 1}, normBlocks, nullptr},
+    {"normJoin", {4, 1}, normJoin, nullptr},
+    {"adamw", {4, 1}, adamw, nullptr},
+    {"adamwCompact", {4, 1}, adamwCompact, nullptr},
+    {"join", {4, 1}, join, nullptr},
+    {"split", {4, 1}, split, nullptr},
+    {"cast", {4, 1}, cast, nullptr},
+    {"quantize", {4, 1}, quantize, nullptr},
+    {"columnEnergy", {1, 1}, columnEnergy, nullptr},
+    {"gatherColumns", {4, 1}, gatherColumns, nullptr},
+    {"scatterColumns", {4, 1}, scatterColumns, nullptr},
+};
+
+} // namespace
+
+std::span<const CountedOp> weightOps()
+{
+    return kOps;
+}
+
+} // namespace mr::bench
