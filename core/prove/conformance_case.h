@@ -61,8 +61,8 @@ public:
 
     // Normal numbers times `spread`, as they are after rounding to `type` (F32, BF16).
     Input random(DType type, const Dims& dims, double spread = 1.0);
-    // The same, from 65,521 numbers that repeat: for tensors so large that making each number would
-    // take longer than the op.
+    // As random(), from 65,521 numbers that repeat: for tensors so large that making each number
+    // would take longer than the op.
     Input repeated(DType type, const Dims& dims);
     // These values, converted to `type` (any).
     Input given(DType type, const Dims& dims, const Values& values);

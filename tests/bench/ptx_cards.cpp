@@ -27,8 +27,8 @@ constexpr std::uint64_t kRegisters = 64 * kKiB; // of an SM
 constexpr std::uint64_t kRegisterUnit = 8;      // of a thread
 constexpr std::uint64_t kSystemBytes = kKiB;    // of shared memory, for each block
 
-// Of the machine, for a step of this name that is no move. Compared with what ptxas made: see
-// ptx.md.
+// Instructions of the card for a step of this name that is no move; ptx.md compares them with the
+// machine code.
 double instructionsOf(const std::string& name)
 {
     const ptx::OpName op(name);

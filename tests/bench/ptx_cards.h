@@ -33,7 +33,7 @@ struct Card {
 
 std::span<const Card> cards();
 
-// What all blocks of a launch ask for.
+// Work of all blocks of a launch.
 struct Work {
     double bytesAsked = 0;    // whole sectors, each time a warp asks
     double bytesOfMemory = 0; // whole sectors, once each

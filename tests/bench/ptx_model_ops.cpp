@@ -120,7 +120,8 @@ Status rope(OpRig& rig, const ModelShape& model)
     return rig.ops().rope(args, rig.stream());
 }
 
-// What forward and backward of normed heads share; `projected` is written or read.
+// Fills the arguments that forward and backward of normed heads share; `projected` is written or
+// read.
 template <typename Args>
 void fillHeads(OpRig& rig, const ModelShape& model, Args& args)
 {
@@ -284,7 +285,7 @@ Status sum(OpRig& rig, const ModelShape& /*model*/)
 
 // Blocks of a turn of rmsNormBackward: kNormRowBlock rows and two blocks of their columns.
 constexpr BlockSample kOneTurn{1, 66};
-// Of attention, eight tiles of one head: heads differ in nothing, and without a window the time of
+// Attention runs eight tiles of one head: heads differ in nothing, and without a window the time of
 // a tile grows evenly.
 constexpr BlockSample kOneHead{1, 1, 8};
 

@@ -59,11 +59,6 @@ ModelConfig familyConfig(const QString& family)
     return config;
 }
 
-const char* why(const Result<TinyResult>& result)
-{
-    return result.ok() ? "" : result.status().message().c_str();
-}
-
 } // namespace
 
 class TestSimtTraining : public QObject
@@ -91,8 +86,8 @@ private Q_SLOTS:
         auto reference = trained(*cpu, DType::F32, "resident", {}, config);
         auto run = trained(*gpu, DType::F32, "resident", {}, config);
 
-        QVERIFY2(reference.ok(), why(reference));
-        QVERIFY2(run.ok(), why(run));
+        QVERIFY2(reference.ok(), reference.status().message().c_str());
+        QVERIFY2(run.ok(), run.status().message().c_str());
         const std::vector<double>& want = reference.value().losses;
         const std::vector<double>& got = run.value().losses;
         QCOMPARE(got.size(), want.size());
@@ -112,11 +107,11 @@ private Q_SLOTS:
         const ModelConfig config = familyConfig(family);
         const auto gpu = simt::makeSimtDevice(kMemoryBytes);
         auto kept = trained(*gpu, DType::BF16, "resident", {}, config);
-        QVERIFY2(kept.ok(), why(kept));
+        QVERIFY2(kept.ok(), kept.status().message().c_str());
         for (const Recompute how : {Recompute::Cheap, Recompute::Block}) {
             auto again = trained(*gpu, DType::BF16, "resident", {}, config, how);
 
-            QVERIFY2(again.ok(), why(again));
+            QVERIFY2(again.ok(), again.status().message().c_str());
             QCOMPARE(again.value().weightsHash, kept.value().weightsHash);
             QCOMPARE(again.value().losses, kept.value().losses);
         }
@@ -164,8 +159,8 @@ private Q_SLOTS:
         auto got =
             trained(*gpu, compute, name == "compact" ? "zero-offload" : name.c_str(), options);
 
-        QVERIFY2(want.ok(), why(want));
-        QVERIFY2(got.ok(), why(got));
+        QVERIFY2(want.ok(), want.status().message().c_str());
+        QVERIFY2(got.ok(), got.status().message().c_str());
         QCOMPARE(got.value().weightsHash, want.value().weightsHash);
         QCOMPARE(got.value().losses, want.value().losses);
         QCOMPARE(got.value().norms, want.value().norms);
@@ -204,9 +199,9 @@ private Q_SLOTS:
 
         auto offloaded = runTiny(*gpu, run);
 
-        QVERIFY2(reference.ok(), why(reference));
-        QVERIFY2(plain.ok(), why(plain));
-        QVERIFY2(offloaded.ok(), why(offloaded));
+        QVERIFY2(reference.ok(), reference.status().message().c_str());
+        QVERIFY2(plain.ok(), plain.status().message().c_str());
+        QVERIFY2(offloaded.ok(), offloaded.status().message().c_str());
         QCOMPARE(offloaded.value().weightsHash, plain.value().weightsHash);
         QCOMPARE(offloaded.value().norms, plain.value().norms);
         const std::vector<double>& want = reference.value().losses;
@@ -226,8 +221,8 @@ private Q_SLOTS:
 
         auto got = trained(*gpu, DType::F32, "zenflow", options);
 
-        QVERIFY2(want.ok(), why(want));
-        QVERIFY2(got.ok(), why(got));
+        QVERIFY2(want.ok(), want.status().message().c_str());
+        QVERIFY2(got.ok(), got.status().message().c_str());
         QCOMPARE(got.value().weightsHash, want.value().weightsHash);
         QCOMPARE(got.value().norms, want.value().norms);
     }

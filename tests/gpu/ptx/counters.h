@@ -1,5 +1,5 @@
-// What the steps of a kernel ask of a card: how often each runs and with how many lanes, sectors of
-// global memory, waves of shared memory; and what kind of work each step is.
+// Counts of a kernel's steps: how often each runs and with how many lanes, the sectors of global
+// memory and the waves of shared memory that it asks for; and the class of work it is.
 //
 // Steps are instructions of PTX. ptxas makes none of a move, and several of a division or of 64-bit
 // arithmetic.

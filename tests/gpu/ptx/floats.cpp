@@ -100,35 +100,22 @@ Execute floatOp(const OpName& op)
     if (!isNearest && op.parts.size() != 2)
         return nullptr;
     return byFloat(op.last(), [&]<typename T>() -> Execute {
+        // Without a rounding it is .rn, which may be contracted.
+        if (const Execute found = sumOf<T>(name))
+            return found;
+        if (name == "mul")
+            return binary<multiplied<T>, T, T>;
         if (isNearest) {
             if (name == "fma")
                 return ternary<fusedNearest<T>, T, T>;
-            if (name == "add")
-                return binary<added<T>, T, T>;
-            if (name == "sub")
-                return binary<subtracted<T>, T, T>;
-            if (name == "mul")
-                return binary<multiplied<T>, T, T>;
             if (name == "div")
                 return binary<divided<T>, T, T>;
             if (name == "sqrt")
                 return unary<root<T>, T, T>;
             return name == "rcp" ? unary<inverse<T>, T, T> : Execute(nullptr);
         }
-        if (name == "add") // without a rounding it is .rn, which may be contracted
-            return binary<added<T>, T, T>;
-        if (name == "sub")
-            return binary<subtracted<T>, T, T>;
-        if (name == "mul")
-            return binary<multiplied<T>, T, T>;
-        if (name == "min")
-            return binary<smaller<T>, T, T>;
-        if (name == "max")
-            return binary<larger<T>, T, T>;
-        if (name == "neg")
-            return unary<negated<T>, T, T>;
-        if (name == "abs")
-            return unary<absolute<T>, T, T>;
+        if (const Execute found = orderOf<T>(name))
+            return found;
         return name == "copysign" ? binary<signFrom<T>, T, T> : Execute(nullptr);
     });
 }

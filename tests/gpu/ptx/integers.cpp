@@ -202,22 +202,14 @@ Execute integerOp(const OpName& op)
     }
     const std::string_view name = op.first();
     return byInteger(type, [&]<typename T>() -> Execute {
-        if (name == "add")
-            return binary<added<T>, T, T>;
-        if (name == "sub")
-            return binary<subtracted<T>, T, T>;
+        if (const Execute found = sumOf<T>(name))
+            return found;
+        if (const Execute found = orderOf<T>(name))
+            return found;
         if (name == "div")
             return binary<divided<T>, T, T>;
         if (name == "rem")
             return binary<remainderOf<T>, T, T>;
-        if (name == "min")
-            return binary<smaller<T>, T, T>;
-        if (name == "max")
-            return binary<larger<T>, T, T>;
-        if (name == "neg")
-            return unary<negated<T>, T, T>;
-        if (name == "abs")
-            return unary<absolute<T>, T, T>;
         if (name == "and")
             return binary<both<T>, T, T>;
         if (name == "or")

@@ -23,6 +23,11 @@ unsigned inputSeed()
     return 20250117 + otherSeed();
 }
 
+gpu::AttentionChoice choiceOf(const std::string& target, int rows)
+{
+    return gpu::AttentionChoice({std::stoi(target.substr(3)) / 10, 1, 228 * 1024}, rows);
+}
+
 } // namespace
 
 unsigned otherSeed()
@@ -41,8 +46,12 @@ std::span<const Round> rounds()
 std::unique_ptr<simt::KernelDevice> deviceOf(const std::string& target, int rows)
 {
     runtime().memory.clear();
-    const gpu::AttentionCard card{std::stoi(target.substr(3)) / 10, 1, 228 * 1024};
-    return makePtxDevice(std::size_t{1} << 28, gpu::AttentionChoice(card, rows));
+    return makePtxDevice(std::size_t{1} << 28, choiceOf(target, rows));
+}
+
+bool hasTensorCores(const std::string& target)
+{
+    return choiceOf(target, 128).hasTensorCores();
 }
 
 std::vector<int> rowsOf(const conformance::Case& line)

@@ -45,7 +45,7 @@ std::string missed(Device& device, const conformance::Case& line,
 
 using Launches = std::map<std::string, std::uint64_t>; // by kernel
 
-// What a case launches on a target.
+// The launches of a case on a target.
 struct DryRun {
     Launches kernels;
     std::vector<std::string> shapes; // of each launch: kernel, grid, block, shared memory
@@ -55,6 +55,10 @@ struct DryRun {
 
 // No kernel of these leaves a bit open on the runtime's target.
 bool areExact(const Launches& launches);
+
+// Whether a card of the target has tensor cores that multiply BF16: the one thing about a card that
+// the host's choices of kernels depend on here.
+bool hasTensorCores(const std::string& target);
 
 DryRun dryRunOf(const conformance::Case& line, const std::string& target, int rows);
 Launches launchesOf(const conformance::Case& line, const std::string& target, int rows);

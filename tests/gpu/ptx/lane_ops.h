@@ -136,6 +136,27 @@ T absolute(T a)
         return a < 0 ? negated(a) : a;
 }
 
+// Instructions that integers and floating point have alike; null if `name` is none of them.
+template <typename T>
+Execute sumOf(std::string_view name)
+{
+    if (name == "add")
+        return binary<added<T>, T, T>;
+    return name == "sub" ? binary<subtracted<T>, T, T> : Execute(nullptr);
+}
+
+template <typename T>
+Execute orderOf(std::string_view name)
+{
+    if (name == "min")
+        return binary<smaller<T>, T, T>;
+    if (name == "max")
+        return binary<larger<T>, T, T>;
+    if (name == "neg")
+        return unary<negated<T>, T, T>;
+    return name == "abs" ? unary<absolute<T>, T, T> : Execute(nullptr);
+}
+
 // f.template operator()<T>() for the type that a suffix names; null if it is none of these.
 template <typename F>
 Execute byInteger(std::string_view type, F f)

@@ -1,4 +1,4 @@
-// What ptxas made of a kernel: the registers of a thread and the number of instructions.
+// The machine code that ptxas made of a kernel: registers of a thread, number of instructions.
 //
 // Threads  Any, once all binaries are registered.
 // Source   ELF files of CUDA 13: section ".text.KERNEL", whose sh_info has the registers in its

@@ -103,7 +103,7 @@ public:
     void clear();
     void setWritten(const void* begin, std::size_t bytes);
     void beginLaunch();
-    // Of the launch since then.
+    // Parts that the launch has used since beginLaunch().
     std::vector<TouchedMemory> touched() const;
 
     // Null and `wrong` says why; else the access is allowed and remembered.

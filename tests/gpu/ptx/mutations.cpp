@@ -164,7 +164,7 @@ private:
         add(fault, std::string(form), other);
     }
 
-    // Of an immediate, or of a register that one instruction sets to one.
+    // The value of an immediate, or of a register that one instruction sets to an immediate.
     std::optional<std::uint64_t> constantOf(const Operand& operand) const
     {
         if (operand.kind == OperandKind::Integer)

@@ -60,7 +60,7 @@ bool beginsAsOneOf(const std::string& name, const std::string& begins)
     return false;
 }
 
-// Those of the list whose names are wanted, with their mutants.
+// Kernels whose names are wanted, with their mutants.
 template <typename Wanted>
 Result<std::vector<KernelTrials>> kernelsOf(Wanted isWanted)
 {

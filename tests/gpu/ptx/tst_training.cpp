@@ -94,11 +94,6 @@ TinyRun wideHeads()
     return run;
 }
 
-const char* why(const Result<TinyResult>& result)
-{
-    return result.ok() ? "" : result.status().message().c_str();
-}
-
 } // namespace
 
 class TestTraining : public QObject
@@ -139,7 +134,7 @@ void TestTraining::compare(
 
     auto got = trained(card, run);
 
-    QVERIFY2(got.ok(), why(got));
+    QVERIFY2(got.ok(), got.status().message().c_str());
     QVERIFY2(got.value().weightsHash == want.weightsHash, variant.name);
     QCOMPARE(got.value().losses, want.losses);
     QCOMPARE(got.value().norms, want.norms);
@@ -182,8 +177,8 @@ void TestTraining::familiesFollowTheCpuDeviceWithEqualBits()
     auto reference = runTiny(*cpu, base);
     auto plain = trained(card, base);
 
-    QVERIFY2(reference.ok(), why(reference));
-    QVERIFY2(plain.ok(), why(plain));
+    QVERIFY2(reference.ok(), reference.status().message().c_str());
+    QVERIFY2(plain.ok(), plain.status().message().c_str());
     const std::vector<double>& want = reference.value().losses;
     const double tolerance = isHalf ? 1.0 / 256 : 1e-4; // BF16 rounds by half of that, relative
     for (std::size_t i = 0; i < want.size(); ++i)
@@ -210,8 +205,8 @@ void TestTraining::tilesOfAttentionChangeNoBit()
 
     auto many = trained(card, base);
 
-    QVERIFY2(few.ok(), why(few));
-    QVERIFY2(many.ok(), why(many));
+    QVERIFY2(few.ok(), few.status().message().c_str());
+    QVERIFY2(many.ok(), many.status().message().c_str());
     QVERIFY(runtime().launches != fewLaunches); // other kernels
     QCOMPARE(many.value().weightsHash, few.value().weightsHash);
     QCOMPARE(many.value().losses, few.value().losses);
@@ -223,7 +218,7 @@ void TestTraining::fp8IsExactToo()
     PtxCard card;
     card.target = "sm_90";
     auto plain = trained(card, base);
-    QVERIFY2(plain.ok(), why(plain));
+    QVERIFY2(plain.ok(), plain.status().message().c_str());
     compare(card, base, plain.value(), variants()[6]);
 }
 

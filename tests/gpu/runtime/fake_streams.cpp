@@ -55,7 +55,7 @@ std::size_t sharedLimit(const void* kernel)
     return asked == cardState().sharedAsked.end() ? kDefaultSharedBytes : asked->second;
 }
 
-// What the stream met until here; else `code`.
+// The first failure of the device, if there was one; else `code`.
 cudaError_t orBroken(cudaError_t code)
 {
     cudaError_t broken = cudaSuccess;
@@ -115,7 +115,7 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* ke
     return load(call, kernel);
 }
 
-// Of shared memory, the only attribute that is asked for.
+// The limit of dynamic shared memory is the only attribute that is set.
 cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute, int bytes)
 {
     MR_ENTER;

@@ -1,4 +1,4 @@
-// What the fake runtime tells a machine that runs kernels, and what becomes of its failures.
+// The fake runtime hands launches to a machine that runs kernels, and reports its failures.
 
 #include "gpu/cuda_failure.h"
 #include "gpu/runtime/fake_cudart.h"
