@@ -310,10 +310,6 @@ void addGateCases(Table& table, DType type, const RowShape& s, GateActivation ac
             [=](CaseRun& run) { swigluBackward(run, type, s, on, activation); });
 }
 
-} // namespace
-
-namespace {
-
 void addShape(Table& table, DType type, const RowShape& s)
 {
     addTypedCases(table, type, s);
