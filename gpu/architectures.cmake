@@ -14,12 +14,32 @@ if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
             endif()
         endforeach()
     endif()
-    # Machine code for each. A build that travels has PTX of the newest only, which a driver can
-    # compile for cards to come; one that stays has all, which the tests run.
-    if(MR_PORTABLE)
-        list(POP_BACK CMAKE_CUDA_ARCHITECTURES newest)
-        list(TRANSFORM CMAKE_CUDA_ARCHITECTURES APPEND "-real")
-        list(APPEND CMAKE_CUDA_ARCHITECTURES ${newest})
-    endif()
 endif()
-message(STATUS "CUDA: ops are compiled for ${CMAKE_CUDA_ARCHITECTURES}")
+
+# The kernels are two programs in PTX: compute_80, with asynchronous copies and products of BF16, and
+# compute_75 without. The machine code of a card is made of the newest that it takes, and so is that
+# of cards to come, by their driver: a portable build has the PTX of compute_80, one that stays on its
+# machine that of both, which the tests run.
+set(mr_cuda_programs)      # 75 80, those of them that are made
+set(mr_cuda_code)          # an option of nvcc for each
+set(mr_cuda_architectures) # sm_75 sm_80 ..., for messages
+foreach(program IN ITEMS 75 80)
+    set(codes)
+    foreach(architecture IN LISTS CMAKE_CUDA_ARCHITECTURES)
+        string(REGEX MATCH "^[0-9]+" number ${architecture})
+        if((program EQUAL 75 AND number LESS 80) OR (program EQUAL 80 AND number GREATER_EQUAL 80))
+            list(APPEND codes sm_${number})
+        endif()
+    endforeach()
+    if(NOT codes)
+        continue()
+    endif()
+    list(APPEND mr_cuda_programs ${program})
+    list(APPEND mr_cuda_architectures ${codes})
+    if(program EQUAL 80 OR NOT MR_PORTABLE)
+        list(PREPEND codes compute_${program})
+    endif()
+    list(JOIN codes "," codes)
+    list(APPEND mr_cuda_code "--generate-code=arch=compute_${program},code=[${codes}]")
+endforeach()
+message(STATUS "CUDA: ops are compiled for ${mr_cuda_architectures}")

@@ -15,6 +15,13 @@
 
 namespace mr::gpu {
 
+// Does the card that is compiled for multiply BF16 (mmaBf16)? False on the host, too.
+#if __CUDA_ARCH__ >= 800
+inline constexpr bool kMultipliesBf16 = true;
+#else
+inline constexpr bool kMultipliesBf16 = false;
+#endif
+
 __device__ inline unsigned sharedAddress(const void* shared)
 {
     return static_cast<unsigned>(__cvta_generic_to_shared(shared));
@@ -77,7 +84,8 @@ __device__ inline void ldmatrix4Trans(std::uint32_t (&r)[4], const void* shared)
 //   a[0]: (g, 2t..), a[1]: (g + 8, 2t..), a[2]: (g, 2t + 8..), a[3]: (g + 8, 2t + 8..)
 //   b[0]: rows 2t.. of column g, b[1]: rows 2t + 8..
 //   d[0], d[1]: (g, 2t), (g, 2t + 1); d[2], d[3]: row g + 8
-// Needs sm_80; on sm_75 it does nothing, and nothing calls it there (DeviceInfo refuses BF16).
+// Needs sm_80. On sm_75 kernels that call it are empty, and nothing launches them there (DeviceInfo
+// refuses BF16).
 __device__ inline void mmaBf16(
     float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2])
 {

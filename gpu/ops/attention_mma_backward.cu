@@ -244,9 +244,11 @@ template <Part kPart, int kDim, int kRows>
 __global__ void __launch_bounds__(BackwardTiles<kPart, kDim, kRows>::kThreads)
     attentionBackwardKernel(const BackwardParams<Bf16> p)
 {
-    using T = BackwardTiles<kPart, kDim, kRows>;
-    const unsigned tile = T::kSide == Side::Keys ? blockIdx.y : gridDim.y - 1 - blockIdx.y;
-    BackwardBlock<kPart, kDim, kRows>(p, static_cast<int>(tile) * kRows).run();
+    if constexpr (kMultipliesBf16) {
+        using T = BackwardTiles<kPart, kDim, kRows>;
+        const unsigned tile = T::kSide == Side::Keys ? blockIdx.y : gridDim.y - 1 - blockIdx.y;
+        BackwardBlock<kPart, kDim, kRows>(p, static_cast<int>(tile) * kRows).run();
+    }
 }
 
 template <Part kPart, int kDim, int kRows>

@@ -27,15 +27,16 @@ namespace mr::gpu {
 namespace {
 
 // The rows of a warp: [first, last], and the first keys these two see.
+template <int kCount>
 struct WarpRows {
     int first;
     int last; // less than first: no row exists
     int firstFrom;
     int lastFrom;
 
-    __device__ WarpRows(const AttentionLayout& layout, int at, int count)
+    __device__ WarpRows(const AttentionLayout& layout, int at)
         : first(at)
-        , last(min(at + count, layout.tokens) - 1)
+        , last(min(at + kCount, layout.tokens) - 1)
         , firstFrom(first <= last ? layout.visibleFrom[first] : 0)
         , lastFrom(first <= last ? layout.visibleFrom[last] : 0)
     {
@@ -63,7 +64,7 @@ public:
         : m_p(params)
         , m_warpRow(static_cast<int>(threadIdx.x) / kWarp * T::kWarpRows)
         , m_first(first)
-        , m_rows(m_p.layout, first + m_warpRow, T::kWarpRows)
+        , m_rows(m_p.layout, first + m_warpRow)
         , m_query(dynamicShared<Bf16>())
         , m_key(m_query + T::kQueries * kDim)
         , m_value(m_key + kForwardKeys * kDim)
@@ -176,7 +177,7 @@ private:
     const ForwardParams<Bf16>& m_p;
     const int m_warpRow; // in the block
     const int m_first;   // query of the block
-    const WarpRows m_rows;
+    const WarpRows<T::kWarpRows> m_rows;
     Bf16* const m_query; // (kQueries, kDim)
     Bf16* const m_key;   // (kForwardKeys, kDim)
     Bf16* const m_value; // (kForwardKeys, kDim)
@@ -190,8 +191,10 @@ template <int kDim, int kRows>
 __global__ void __launch_bounds__(ForwardTiles<kDim, kRows>::kThreads)
     attentionForwardKernel(const ForwardParams<Bf16> p)
 {
-    const unsigned tile = gridDim.y - 1 - blockIdx.y;
-    ForwardBlock<kDim, kRows>(p, p.firstQuery + static_cast<int>(tile) * kRows).run();
+    if constexpr (kMultipliesBf16) {
+        const unsigned tile = gridDim.y - 1 - blockIdx.y;
+        ForwardBlock<kDim, kRows>(p, p.firstQuery + static_cast<int>(tile) * kRows).run();
+    }
 }
 
 template <int kDim, int kRows>

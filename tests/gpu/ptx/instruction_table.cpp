@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kHead =
     "# Instructions\n\n"
-    "Each PTX instruction that the kernels of `gpu/` are compiled to, the architectures and the "
+    "Each PTX instruction that the kernels of `gpu/` are compiled to, the programs and the "
     "number of kernels that use it, the test class of `tst_ptx` that runs it alone, and the first "
     "conformance case that executes it. `gpu/ptx` compares; to write the table again, run "
     "`MR_UPDATE_INSTRUCTIONS=1 ctest -j1 -R gpu/ptx/kernels`.\n\n"

@@ -16,7 +16,7 @@
 namespace mr::ptx {
 
 struct InstructionRow {
-    std::string targets;     // "75 80 86": architectures whose PTX has it
+    std::string targets;     // "75 80": programs that have it
     std::size_t kernels = 0; // that have it on one of them
     std::string unit;        // the test class of tst_ptx that runs it
     std::string target;      // where `conformance` executes it

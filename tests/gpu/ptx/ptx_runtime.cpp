@@ -100,12 +100,25 @@ Result<const std::vector<Module>*> modulesOf(const void* binary)
     return &modules;
 }
 
+int capabilityOf(const std::string& target)
+{
+    return std::stoi(target.substr(3));
+}
+
+// The newest program that a card of the target takes, as a driver chooses.
 Result<KernelText> textOf(const Kernel& kernel, const std::string& target)
 {
     MR_ASSIGN(const std::vector<Module>* modules, modulesOf(kernel.binary));
-    for (const Module& module : *modules)
-        if (const Entry* const entry = module.target == target ? module.find(kernel.name) : nullptr)
-            return KernelText{&module, entry};
+    KernelText best;
+    for (const Module& module : *modules) {
+        const Entry* const entry = module.find(kernel.name);
+        const int capability = capabilityOf(module.target);
+        if (entry && capability <= capabilityOf(target) &&
+            (!best.module || capability > capabilityOf(best.module->target)))
+            best = {&module, entry};
+    }
+    if (best.entry)
+        return best;
     return Status::error(
         ErrorKind::InvalidArgument, fmt::format("{} was not compiled for {}", kernel.name, target));
 }

@@ -19,7 +19,7 @@
 namespace mr::ptx {
 
 struct Runtime {
-    std::string target = "sm_80"; // whose PTX runs
+    std::string target = "sm_80"; // of the card: the newest PTX that it takes runs
     bool isDry = false;           // launches are noted and do nothing
     std::vector<std::string> dry; // the kernel, grid, block and shared memory of each
     Freedom freedom;
@@ -47,6 +47,7 @@ void nameMemory(const void* begin, std::size_t bytes, std::string name);
 Result<std::vector<const Program*>> programs();
 // The kernel's program for another target.
 Result<const Program*> programFor(const std::string& kernel, const std::string& target);
+// The programs that were compiled: "sm_75", "sm_80".
 std::vector<std::string> targets();
 
 // Machine code of a binary that was registered: an ELF file for one architecture ("sm_86").

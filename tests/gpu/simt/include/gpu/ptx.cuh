@@ -12,6 +12,8 @@
 
 namespace mr::gpu {
 
+inline constexpr bool kMultipliesBf16 = true;
+
 inline void cpAsync16(void* shared, const void* global, bool valid)
 {
     simt::copyAsync(shared, global, valid);
