@@ -124,15 +124,22 @@ void TestExactSsd::bitsAreThoseOfResident_data()
     const char* types[] = {"fp32", "bf16", "compact"};
     for (int i = 0; i < static_cast<int>(std::size(kVariants)); ++i)
         for (const int type : {0, 1, 2}) {
-#ifdef __SANITIZE_THREAD__ // a type changes no wait
-            if (type != i % 3)
-                continue;
+            const bool isOwn = type == i % 3;
+#ifdef __SANITIZE_THREAD__ // a type changes no wait, and clipping those of updates alone
+            const bool clips = isOwn && i % 2 == 0;
+            const bool clipsNot = isOwn && i % 2 != 0;
+#else
+            const bool clips = true;
+            const bool clipsNot = true;
 #endif
-            QTest::addRow("%s, %s", kVariants[i].name, types[type])
-                << i << type << 0.25 << 3 << false;
-            QTest::addRow("%s, %s, no clipping, one micro-batch", kVariants[i].name, types[type])
-                << i << type << 0.0 << 1 << false;
-            if (type == i % 3)
+            if (clips)
+                QTest::addRow("%s, %s", kVariants[i].name, types[type])
+                    << i << type << 0.25 << 3 << false;
+            if (clipsNot)
+                QTest::addRow(
+                    "%s, %s, no clipping, one micro-batch", kVariants[i].name, types[type])
+                    << i << type << 0.0 << 1 << false;
+            if (isOwn)
                 QTest::addRow("%s, %s, each group clipped", kVariants[i].name, types[type])
                     << i << type << 0.1 << 3 << true;
         }

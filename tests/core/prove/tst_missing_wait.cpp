@@ -1,11 +1,11 @@
 // A wait that a stream leaves out is a data race that the thread sanitizer reports. One that the
 // pool or the disk thread leaves out changes bits.
 //
-// The test leaves out each wait of a few steps in turn, in a process of its own, because the
-// sanitizer reports a race once. This makes "clean under the thread sanitizer" say something about
-// the waits of a plan. The sanitizer cannot report every wait of a stream in every run: a stream
-// that waits for a gate that is open beyond its generation is ordered behind all work up to there,
-// so a fast update hides the wait for the next one. It reported five in six.
+// The test leaves out every second wait of a few steps in turn, in a process of its own, because
+// the sanitizer reports a race once. This makes "clean under the thread sanitizer" say something
+// about the waits of a plan. The sanitizer cannot report every wait of a stream in every run: a
+// stream that waits for a gate that is open beyond its generation is ordered behind all work up to
+// there, so a fast update hides the wait for the next one. It reported five in six.
 // (tests/core/plan/tst_plan_waits, tst_plan_disk: the checker refuses every plan that lacks one.)
 //
 // The sanitizer would see less than half of the waits of pool and disk: reads run far ahead of
@@ -362,17 +362,19 @@ void TestMissingWait::waitsThatAreLeftOutAreRaces()
     const int waits = whole.lines.front().toInt();
     QVERIFY(waits > 5);
     QStringList unseen;
-    for (int forgotten = 1; forgotten <= waits; ++forgotten) {
+    int leftOut = 0;
+    for (int forgotten = 1; forgotten <= waits; forgotten += 2) { // every second one, for its time
+        ++leftOut;
         const Outcome without = trainApart(policy, streams, QString::number(forgotten));
         QVERIFY(without.exitCode >= 0); // it ended
         if (without.exitCode != kRaceExitCode)
             unseen += QString::number(forgotten);
     }
     const QString report = QStringLiteral("of %1 waits not reported: %2")
-                               .arg(waits)
+                               .arg(leftOut)
                                .arg(unseen.join(QStringLiteral(", ")));
     qInfo("%s", qPrintable(report));
-    QVERIFY2(3 * unseen.size() <= waits, qPrintable(report));
+    QVERIFY2(3 * unseen.size() <= leftOut, qPrintable(report));
 }
 
 void TestMissingWait::waitsOfPoolAndDiskAreNoticed_data()
