@@ -12,7 +12,7 @@
 namespace mr::gpu {
 namespace {
 
-constexpr std::size_t kPageBytes = 4096;
+constexpr std::size_t kSystemPageBytes = 4096;
 constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
 
 constexpr std::size_t kMaxThreads = 8;
@@ -50,7 +50,7 @@ void populate(std::byte* from, std::size_t bytes)
     if (::madvise(from, bytes, MADV_POPULATE_WRITE) == 0 || errno != EINVAL)
         return; // without memory the registration fails, and says so
 #endif
-    for (std::size_t at = 0; at < bytes; at += kPageBytes)
+    for (std::size_t at = 0; at < bytes; at += kSystemPageBytes)
         *static_cast<volatile std::byte*>(from + at) = std::byte{0};
 }
 
@@ -77,7 +77,7 @@ void populateAll(std::byte* base, std::size_t bytes)
 PinnedMapping mapPinned(std::size_t bytes)
 {
     PinnedMapping mapping;
-    mapping.bytes = roundUp(std::max<std::size_t>(bytes, 1), kPageBytes);
+    mapping.bytes = roundUp(std::max<std::size_t>(bytes, 1), kSystemPageBytes);
     mapping.base = mapPages(mapping.bytes);
     if (!mapping.base)
         return mapping;

@@ -85,8 +85,8 @@ template <typename T, int kPack>
 __global__ void __launch_bounds__(kNormWarps* kWarp)
     normBlocksKernel(const T* __restrict__ x, float* __restrict__ blockSums, std::int64_t count)
 {
-    constexpr int kWide = kPackOf<T>;
-    __shared__ Pack<T, kWide> shared[kNormWarps][kBlocksPerWarp * kNormStride / kWide];
+    constexpr int kPacked = kPackOf<T>;
+    __shared__ Pack<T, kPacked> shared[kNormWarps][kBlocksPerWarp * kNormStride / kPacked];
     const int warp = static_cast<int>(threadIdx.x) / kWarp;
     const int lane = static_cast<int>(threadIdx.x) % kWarp;
     const std::int64_t block = (std::int64_t{blockIdx.x} * kNormWarps + warp) * kBlocksPerWarp;

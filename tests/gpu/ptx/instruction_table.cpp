@@ -12,7 +12,7 @@
 namespace mr::ptx {
 namespace {
 
-constexpr std::string_view kHead =
+constexpr std::string_view kTableHead =
     "# Instructions\n\n"
     "Each PTX instruction that the kernels of `gpu/` are compiled to, the programs and the "
     "number of kernels that use it, the test class of `tst_ptx` that runs it alone, and the first "
@@ -56,7 +56,7 @@ InstructionTable readInstructionTable()
 bool writeInstructionTable(const InstructionTable& table)
 {
     std::ofstream file(path());
-    file << kHead;
+    file << kTableHead;
     for (const auto& [name, row] : table)
         file << fmt::format("| {} | {} | {} | {} | {} | {} |\n", name, row.targets, row.kernels,
             row.unit, row.target, row.conformance);
